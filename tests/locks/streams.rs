@@ -8,7 +8,7 @@ use loom::thread;
 
 use crate::error::Error;
 use crate::model;
-use crate::queue::{Capacity, Stream, StreamError, Wait};
+use crate::queue::{Capacity, RawStream, StreamError, Wait};
 use crate::waiting::Task;
 
 const ONE: Capacity = Capacity::InFlight(1);
@@ -16,12 +16,12 @@ const ONE: Capacity = Capacity::InFlight(1);
 /// A wait without a deadline that checks for interrupts, which never occur.
 const PATIENT: Wait<'_> = Wait { until: None, interrupt: Some(&|| false) };
 
-fn send(stream: &Stream, number: u32) -> Result<(), Error> {
+fn send(stream: &RawStream, number: u32) -> Result<(), Error> {
     stream.send(vec![number], ONE, &PATIENT)
 }
 
 /// The thread of a stream: each result is ten times the chunk, the state their sum.
-fn work(stream: &Stream) {
+fn work(stream: &RawStream) {
     let mut sum = 0;
     while let Some((place, chunk)) = stream.next_chunk() {
         if chunk[0] == 13 {
@@ -34,14 +34,14 @@ fn work(stream: &Stream) {
 }
 
 /// A stream with its thread, as another of the model.
-fn started() -> (Arc<Stream>, thread::JoinHandle<()>) {
-    let stream = Arc::new(Stream::new(None, false));
+fn started() -> (Arc<RawStream>, thread::JoinHandle<()>) {
+    let stream = Arc::new(RawStream::new(None, false));
     let own = stream.clone();
     (stream, thread::spawn(move || work(&own)))
 }
 
 /// Receives until the stream has ended.
-fn results(stream: &Stream) -> Vec<Result<Vec<u32>, StreamError>> {
+fn results(stream: &RawStream) -> Vec<Result<Vec<u32>, StreamError>> {
     std::iter::from_fn(|| stream.receive(true, &PATIENT).unwrap()).collect()
 }
 

@@ -2,8 +2,8 @@
 //! the narrow dtypes, and on the numbers of the wider ones that are unlike their neighbors.
 
 use nxla::graph::{
-    BinaryOp, Dot, ExprId, Graph, Op, Reduce, ReduceOp, Result, ScatterOp, UnaryOp, Window,
-    WindowOp,
+    BinaryOp, Dot, ExprId, Graph, Op, Reduce, ReduceOp, Result, ScatterOp, UnaryOp,
+    WindowAttributes, WindowOp,
 };
 use nxla::host::Kind;
 use nxla::{DType, HostTensor, Scalar, TensorType};
@@ -201,10 +201,14 @@ fn expect_same_rules(
     expect_none(&found);
 }
 
-fn row_windows(dimensions: [usize; 2], padding: [(i64, i64); 2], dilations: [usize; 2]) -> Window {
+fn row_windows(
+    dimensions: [usize; 2],
+    padding: [(i64, i64); 2],
+    dilations: [usize; 2],
+) -> WindowAttributes {
     let strides = [1, 1].into();
     let [dimensions, dilations] = [dimensions, dilations].map(Into::into);
-    Window { dimensions, strides, padding: padding.into(), dilations }
+    WindowAttributes { dimensions, strides, padding: padding.into(), dilations }
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Slices, gathers, scatters and sorts, with indices inside and outside of the axes.
 
 use nxla::graph::build::SliceStart;
-use nxla::graph::{ExprId, Op, Sort};
+use nxla::graph::{ExprId, Op, SortAttributes};
 use nxla::{DType, HostTensor, Scalar};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -196,11 +196,11 @@ fn indexed_put(dtype: DType) -> BoxedStrategy<Case> {
 }
 
 /// A tensor, and how one of its axes is sorted.
-fn sorted(dtype: DType) -> BoxedStrategy<(HostTensor, Sort)> {
+fn sorted(dtype: DType) -> BoxedStrategy<(HostTensor, SortAttributes)> {
     (shape(1..=*RANKS.end()), any::<Index>(), any::<(bool, bool)>())
         .prop_flat_map(move |(sizes, axis, (descending, stable))| {
             let axis = axis.index(sizes.len());
-            let sort = Sort { axis, descending, stable };
+            let sort = SortAttributes { axis, descending, stable };
             (tensor(dtype, &sizes, Numbers::Any), Just(sort))
         })
         .boxed()

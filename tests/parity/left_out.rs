@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla::graph::{BinaryOp, ExprId, Graph, Op, ScatterOp, UnaryOp, Window};
+use nxla::graph::{BinaryOp, ExprId, Graph, Op, ScatterOp, UnaryOp, WindowAttributes};
 use nxla::runtime::RawTensor;
 use nxla::{DType, HostTensor, Options, Program, RunContext, Scalar, TensorType, compile_program};
 
@@ -31,7 +31,7 @@ fn results(
 /// Window scatters with dilations run on both backends.
 #[test]
 fn scatters_of_dilated_windows() {
-    let window = Window {
+    let window = WindowAttributes {
         dimensions: [2].into(),
         strides: [1].into(),
         padding: [(0, 0)].into(),

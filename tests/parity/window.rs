@@ -1,7 +1,7 @@
 //! Reductions over sliding windows, and their scatters.
 
 use nxla::graph::build::{WindowOptions, WindowPadding};
-use nxla::graph::{Graph, Op, ScatterOp, Window, WindowOp};
+use nxla::graph::{Graph, Op, ScatterOp, WindowAttributes, WindowOp};
 use nxla::{DType, TensorType};
 use proptest::collection::vec;
 use proptest::prelude::*;
@@ -22,7 +22,7 @@ pub(crate) fn strategy(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
 }
 
 /// A shape, and windows over it.
-fn windows() -> BoxedStrategy<(Vec<usize>, Window)> {
+fn windows() -> BoxedStrategy<(Vec<usize>, WindowAttributes)> {
     shape(RANKS)
         .prop_flat_map(|sizes| {
             let rank = sizes.len();
@@ -40,7 +40,7 @@ fn windows() -> BoxedStrategy<(Vec<usize>, Window)> {
                 .collect();
             let [dimensions, strides, dilations] =
                 [dimensions, strides, dilations].map(Vec::into_boxed_slice);
-            (sizes, Window { dimensions, strides, padding, dilations })
+            (sizes, WindowAttributes { dimensions, strides, padding, dilations })
         })
         .boxed()
 }
@@ -101,7 +101,7 @@ fn window_scatter(op: &Op, scatter: ScatterOp, dtype: DType) -> BoxedStrategy<Ca
 }
 
 /// Returns the number of windows along each axis by the type rule.
-fn counts(sizes: &[usize], window: &Window) -> Vec<usize> {
+fn counts(sizes: &[usize], window: &WindowAttributes) -> Vec<usize> {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, sizes));
     let sum = graph.make(Op::Window(WindowOp::Sum, Box::new(window.clone())), &[x]).unwrap();

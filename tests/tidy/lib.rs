@@ -14,6 +14,7 @@ mod rules;
 mod source;
 mod text;
 mod thresholds;
+mod types;
 mod wording;
 
 use crate::source::Tree;
@@ -142,4 +143,9 @@ fn report_densities(tree: &Tree) {
 #[test]
 fn names_of_functions_are_verbs_or_nouns() {
     expect_none(&wording::participles(&Tree::load()));
+}
+
+#[test]
+fn names_of_public_types_have_one_meaning() {
+    expect_none(&types::repeated_types(&Tree::load()));
 }

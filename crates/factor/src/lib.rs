@@ -8,7 +8,7 @@
 //! converge, `out` is unchanged.
 //!
 //! ```
-//! use nxla_factor::Number;
+//! use nxla_factor::FactorElement;
 //!
 //! let mut out = [0.0; 6];
 //! f64::lu(&[0.0, 2.0, 4.0, 1.0], 2, &mut out);
@@ -31,7 +31,7 @@ pub use product::{Matrix, Multiply};
 pub use triangular::{Substitute, Triangle};
 
 /// Element types with factorizations: `f32`, `f64` and their complex numbers.
-pub trait Number: Sized {
+pub trait FactorElement: Sized {
     /// Writes the factors of a square matrix in one matrix (`l` without its unit diagonal, and
     /// `u`), then the order of the rows of `a` in `l u`. A column without a pivot leaves a zero on
     /// the diagonal of `u`.
@@ -58,7 +58,7 @@ pub trait Number: Sized {
 macro_rules! numbers {
     ($($number:ty),*) => {
         $(
-            impl Number for $number {
+            impl FactorElement for $number {
                 fn lu(a: &[Self], side: usize, out: &mut [Self]) {
                     lu::lu(a, side, out);
                 }

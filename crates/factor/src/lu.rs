@@ -13,7 +13,7 @@ const FEW_ROWS: usize = 32;
 /// cache sets if the side is a power of two, and displace each other.
 const GAP: usize = 16;
 
-/// Implements [`Number::lu`](crate::Number::lu).
+/// Implements [`FactorElement::lu`](crate::FactorElement::lu).
 pub(crate) fn lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
     if side <= FEW_ROWS {
         return plain_lu(a, side, out);

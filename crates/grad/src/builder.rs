@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 
 use nxla_expr::{
     Axes, Broadcast, ExprId, Graph, Op, Operands, Padding, Reduce, ReduceOp, Reshape, Result,
-    Slice, Start, TensorType, UnaryOp,
+    SliceAttributes, Start, TensorType, UnaryOp,
 };
 use nxla_tensor::{DType, Names, Scalar, Shape};
 
@@ -205,7 +205,7 @@ pub(crate) fn slice(
     strides: Axes,
 ) -> Result<ExprId> {
     let starts = starts.iter().map(|&start| Start::Static(to_i64(start))).collect();
-    graph.make(Op::Slice(Box::new(Slice { starts, lengths, strides })), &[x])
+    graph.make(Op::Slice(Box::new(SliceAttributes { starts, lengths, strides })), &[x])
 }
 
 /// Converts a size to `i64`.
@@ -228,7 +228,7 @@ pub(crate) fn accumulate(graph: &mut Graph, sum: ExprId, part: ExprId) -> Result
         Op::PutSlice(starts) if fits && is_zero(graph, operands[0]) => {
             let lengths: Axes = graph.shape(operands[1]).as_slice().into();
             let strides = vec![1; lengths.len()].into();
-            let slice = Slice { starts: starts.clone(), lengths, strides };
+            let slice = SliceAttributes { starts: starts.clone(), lengths, strides };
             let dynamic = operands[2..].iter().copied();
             let read: Operands = std::iter::once(sum).chain(dynamic.clone()).collect();
             let present = graph.make(Op::Slice(Box::new(slice)), &read)?;

@@ -63,7 +63,7 @@ where
 pub(crate) type Asked = dyn Fn() -> bool + Send + Sync;
 
 /// The runtime's record of a function, with its static values and the structures of its results.
-type Core = runtime::Function<Fixed, Structure>;
+type Core = runtime::JitFunction<Fixed, Structure>;
 
 /// A compiled signature.
 pub(crate) type Entry = runtime::Entry<Structure>;
@@ -555,7 +555,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         call: &runtime::Call<Fixed>,
         structure: Structure,
         options: &Options,
-    ) -> Result<runtime::Traced<Structure>> {
+    ) -> Result<runtime::TracedFunction<Structure>> {
         let (mut tracing, parameters) = Tracing::begin(call, options)?;
         let parameters = parameters.into_iter().map(Expr::from);
         let mut arguments = Leaves::new(parameters, structure);

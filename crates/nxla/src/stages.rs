@@ -45,7 +45,7 @@ pub struct Stages<Inputs, Results> {
 struct Inner {
     core: runtime::StageRunner,
     types: Leaves<TensorType>,
-    traced: runtime::Traced<Structure>,
+    traced: runtime::TracedFunction<Structure>,
     interrupt: Option<Arc<Asked>>,
 }
 
@@ -66,7 +66,7 @@ impl<Inputs, Results> Stages<Inputs, Results> {
     pub(crate) fn new(
         core: runtime::StageRunner,
         types: Leaves<TensorType>,
-        traced: runtime::Traced<Structure>,
+        traced: runtime::TracedFunction<Structure>,
         interrupt: Option<Arc<Asked>>,
     ) -> Self {
         let inner = Arc::new(Inner { core, types, traced, interrupt });

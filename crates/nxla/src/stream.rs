@@ -127,7 +127,7 @@ where
 /// The data that both halves of a stream share.
 #[derive(Clone)]
 struct Shared {
-    stream: Arc<runtime::Stream>,
+    stream: Arc<runtime::RawStream>,
     capacity: usize,
     chunk_types: Vec<TensorType>,
     chunk_structure: Structure,
@@ -179,7 +179,7 @@ fn container<T: Tree<Tensor>>(parts: Vec<runtime::RawTensor>, structure: &Struct
 }
 
 /// Cancels the stream when dropped.
-struct Abandon(Arc<runtime::Stream>);
+struct Abandon(Arc<runtime::RawStream>);
 
 impl Drop for Abandon {
     fn drop(&mut self) {
@@ -188,7 +188,7 @@ impl Drop for Abandon {
 }
 
 /// Closes the sending side when dropped.
-struct Close(Arc<runtime::Stream>);
+struct Close(Arc<runtime::RawStream>);
 
 impl Drop for Close {
     fn drop(&mut self) {

@@ -11,7 +11,7 @@ use crate::containers::{Container, Leaves, leaves_of, trace_of};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 
-pub use nxla_runtime::vectors::{NewVector, Target, VectorAxis, VectorTensor, Vectors};
+pub use nxla_runtime::vectors::{EntryAxes, NewVector, VectorAxis, VectorTensor, Vectors};
 
 fn listed<T: Into<NewVector>>(axes: impl IntoIterator<Item = T>) -> Vec<NewVector> {
     axes.into_iter().map(Into::into).collect()
@@ -68,11 +68,11 @@ impl Expr {
     /// Sizes whose product differs from the number of elements are an error.
     ///
     /// ```
-    /// use nxla::vectors::Target;
+    /// use nxla::vectors::EntryAxes;
     /// use nxla::Tensor;
     ///
     /// let x = Tensor::from([1, 2, 3, 4]).vectorize(["x"])?;
-    /// let rows = x.revectorize(["row"], &Target::shape([2]))?;
+    /// let rows = x.revectorize(["row"], &EntryAxes::shape([2]))?;
     /// assert_eq!(rows.sum()?.devectorize(false)?.to_vec::<i32>()?, [3, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
@@ -81,7 +81,7 @@ impl Expr {
     pub fn revectorize<T: Into<NewVector>>(
         &self,
         axes: impl IntoIterator<Item = T>,
-        target: &Target,
+        target: &EntryAxes,
     ) -> Expr {
         self.or_fail(Location::caller(), || {
             runtime::RawExpr::revectorize(self, &listed(axes), target)
@@ -183,11 +183,11 @@ impl Tensor {
     /// does.
     ///
     /// ```
-    /// use nxla::vectors::Target;
+    /// use nxla::vectors::EntryAxes;
     /// use nxla::Tensor;
     ///
     /// let x = Tensor::from([1, 2, 3, 4]).vectorize(["x"])?;
-    /// let rows = x.revectorize(["row"], &Target::shape([2]))?;
+    /// let rows = x.revectorize(["row"], &EntryAxes::shape([2]))?;
     /// assert_eq!(rows.sum()?.devectorize(false)?.to_vec::<i32>()?, [3, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
@@ -198,7 +198,7 @@ impl Tensor {
     pub fn revectorize<T: Into<NewVector>>(
         &self,
         axes: impl IntoIterator<Item = T>,
-        target: &Target,
+        target: &EntryAxes,
     ) -> Result<Tensor> {
         runtime::RawTensor::revectorize(self, &listed(axes), target).map(Tensor::from)
     }

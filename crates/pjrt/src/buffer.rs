@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use nxla_tensor::{DType, HostTensor, Shape};
 
-use crate::client::{Client, Device, non_null};
+use crate::client::{Client, PjrtDevice, non_null};
 use crate::error::Error;
 use crate::event::Event;
 use crate::storage::Storage;
@@ -109,7 +109,7 @@ impl Buffer {
 
     /// The device whose memory holds the data.
     #[must_use]
-    pub fn device(&self) -> &Device {
+    pub fn device(&self) -> &PjrtDevice {
         &self.inner.client.devices()[self.inner.device]
     }
 
@@ -182,7 +182,7 @@ impl Buffer {
     ///
     /// # Errors
     /// Returns [`Error::ForeignObject`] for a device of another client, and errors of the plugin.
-    pub fn copy_to(&self, device: &Device) -> Result<Buffer, Error> {
+    pub fn copy_to(&self, device: &PjrtDevice) -> Result<Buffer, Error> {
         let client = self.client();
         let index = client.index_of(device)?;
         if index == self.inner.device {

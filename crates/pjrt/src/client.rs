@@ -12,7 +12,7 @@ use crate::in_flight::{self, ForeignThread, InFlight};
 use crate::malloc;
 use crate::plugin::Plugin;
 use crate::sys::*;
-use crate::value::{self, Value};
+use crate::value::{self, NamedValue};
 
 /// A connection to the devices of one plugin. Clones share it; the last one closes it, after
 /// [waiting](Client::wait_until_idle) for the programs that run.
@@ -28,7 +28,7 @@ struct Inner {
     plugin: Plugin,
     platform_name: String,
     platform_version: String,
-    devices: Vec<Device>,
+    devices: Vec<PjrtDevice>,
     fingerprint: String,
     running: Arc<InFlight>,
 }
@@ -41,7 +41,7 @@ unsafe impl Sync for Inner {}
 
 /// A device that programs of this process can run on. It borrows its [`Client`].
 #[derive(Debug)]
-pub struct Device {
+pub struct PjrtDevice {
     raw: NonNull<PJRT_Device>,
     index: usize,
     id: i32,
@@ -63,15 +63,15 @@ impl Client {
     ///
     /// ```
     /// # fn main() -> Result<(), nxla_pjrt::Error> {
-    /// use nxla_pjrt::{Client, Plugin, Value, discover};
+    /// use nxla_pjrt::{Client, Plugin, NamedValue, discover};
     ///
     /// let plugin = Plugin::load(discover(None)?)?;
-    /// let client = Client::new(&plugin, &[("cpu_device_count", Value::Int64(2))])?;
+    /// let client = Client::new(&plugin, &[("cpu_device_count", NamedValue::Int64(2))])?;
     /// assert_eq!(client.devices().len(), 2);
     /// # Ok(()) }
     /// ```
-    pub fn new(plugin: &Plugin, options: &[(&str, Value)]) -> Result<Client, Error> {
-        let one = Value::Int64(1);
+    pub fn new(plugin: &Plugin, options: &[(&str, NamedValue)]) -> Result<Client, Error> {
+        let one = NamedValue::Int64(1);
         let mut raw_options: Vec<_> =
             options.iter().map(|(name, value)| value::to_raw(name, value)).collect();
         match options.iter().find(|(name, _)| *name == DEVICE_COUNT) {
@@ -128,7 +128,7 @@ impl Client {
     }
 
     /// Returns true if compiled programs can call functions of the host, see
-    /// [`HostFn`](crate::HostFn): on CPUs and on CUDA devices, if the plugin has the extension.
+    /// [`HostHandler`](crate::HostHandler): on CPUs and on CUDA devices, if the plugin has the extension.
     #[must_use]
     pub fn calls_host(&self) -> bool {
         let platform = self.platform_name();
@@ -143,7 +143,7 @@ impl Client {
 
     /// The devices this process can use, in the plugin's order; at least one.
     #[must_use]
-    pub fn devices(&self) -> &[Device] {
+    pub fn devices(&self) -> &[PjrtDevice] {
         &self.inner.devices
     }
 
@@ -188,7 +188,7 @@ impl Client {
     }
 
     /// The index of a device, or the error that it is none of this client's.
-    pub(crate) fn index_of(&self, device: &Device) -> Result<usize, Error> {
+    pub(crate) fn index_of(&self, device: &PjrtDevice) -> Result<usize, Error> {
         let own = self.inner.devices.get(device.index);
         if own.is_some_and(|own| std::ptr::eq(own, device)) {
             return Ok(device.index);
@@ -218,14 +218,14 @@ impl std::hash::Hash for Client {
 
 impl std::fmt::Debug for Client {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let devices = self.devices().iter().map(Device::debug_string);
+        let devices = self.devices().iter().map(PjrtDevice::debug_string);
         write!(f, "Client({}, ", self.platform_name())?;
         f.debug_list().entries(devices).finish()?;
         f.write_str(")")
     }
 }
 
-impl Device {
+impl PjrtDevice {
     /// The position in [`Client::devices`].
     #[must_use]
     pub fn index(&self) -> usize {
@@ -339,7 +339,7 @@ unsafe fn read_device(
     plugin: &Plugin,
     raw: *mut PJRT_Device,
     index: usize,
-) -> Result<Device, Error> {
+) -> Result<PjrtDevice, Error> {
     let mut description = PJRT_Device_GetDescription_Args::new();
     description.device = raw;
     let mut id = PJRT_DeviceDescription_Id_Args::new();
@@ -354,7 +354,7 @@ unsafe fn read_device(
         plugin.call(&mut id)?;
         plugin.call(&mut kind)?;
         plugin.call(&mut debug)?;
-        Ok(Device {
+        Ok(PjrtDevice {
             raw: non_null(raw, "PJRT_Client_AddressableDevices", plugin)?,
             index,
             id: id.id,
@@ -370,8 +370,8 @@ const DEVICE_COUNT: &str = "cpu_device_count";
 
 /// Plugins throw a C++ exception through the C function for a value of another type, which ends
 /// the process, and make a client without devices for a count of none.
-fn check_device_count(value: &Value) -> Result<(), Error> {
-    if matches!(value, Value::Int64(1..)) {
+fn check_device_count(value: &NamedValue) -> Result<(), Error> {
+    if matches!(value, NamedValue::Int64(1..)) {
         return Ok(());
     }
     let reason = "must be an integer of at least 1";

@@ -18,11 +18,11 @@ use crate::options::CompileOptions;
 use crate::serialized::{self, Facts};
 use crate::sys::*;
 use crate::traffic;
-use crate::value::{self, Value};
+use crate::value::{self, NamedValue};
 
 /// A compiled program, loaded on the devices it runs on. Clones share it.
 #[derive(Clone)]
-pub struct Executable {
+pub struct LoadedExecutable {
     pub(crate) inner: Arc<Compiled>,
 }
 
@@ -47,7 +47,7 @@ unsafe impl Send for Compiled {}
 // SAFETY: see `Send`.
 unsafe impl Sync for Compiled {}
 
-/// Memory a program needs to run, see [`Executable::memory_stats`]. All in bytes.
+/// Memory a program needs to run, see [`LoadedExecutable::memory_stats`]. All in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryStats {
     /// Size of the arguments.
@@ -82,7 +82,11 @@ impl Client {
     /// assert_eq!(program.num_args(), Some(1));
     /// # Ok(()) }
     /// ```
-    pub fn compile(&self, stablehlo: &str, options: &CompileOptions) -> Result<Executable, Error> {
+    pub fn compile(
+        &self,
+        stablehlo: &str,
+        options: &CompileOptions,
+    ) -> Result<LoadedExecutable, Error> {
         const FORMAT: &str = "mlir";
         maps::check()?;
         let mut program = PJRT_Program::new();
@@ -104,15 +108,15 @@ impl Client {
         let function = PJRT_Client_Compile_Args::FUNCTION;
         let loaded = non_null(args.executable, function, &self.plugin())?;
         // SAFETY: this client has just created the executable, and this function owns it.
-        unsafe { Executable::new(loaded, self, facts_of(stablehlo)) }
+        unsafe { LoadedExecutable::new(loaded, self, facts_of(stablehlo)) }
     }
 
-    /// Loads bytes that [`Executable::serialize`] wrote.
+    /// Loads bytes that [`LoadedExecutable::serialize`] wrote.
     ///
     /// # Errors
     /// [`Error::SerializedElsewhere`] for bytes of another compiler, [`Error::SerializedDamaged`],
     /// [`Error::MapsExhausted`], or an error of the plugin.
-    pub fn deserialize(&self, bytes: &[u8]) -> Result<Executable, Error> {
+    pub fn deserialize(&self, bytes: &[u8]) -> Result<LoadedExecutable, Error> {
         let (facts, payload) = serialized::unwrap(self.fingerprint(), bytes)?;
         maps::check()?;
         let mut args = PJRT_Executable_DeserializeAndLoad_Args::new();
@@ -124,13 +128,13 @@ impl Client {
         let function = PJRT_Executable_DeserializeAndLoad_Args::FUNCTION;
         let loaded = non_null(args.loaded_executable, function, &self.plugin())?;
         // SAFETY: this client has just loaded the executable, and this function owns it.
-        let executable = unsafe { Executable::new(loaded, self, facts)? };
+        let executable = unsafe { LoadedExecutable::new(loaded, self, facts)? };
         executable.inner.serialized.get_or_init(|| bytes.len());
         Ok(executable)
     }
 }
 
-impl Executable {
+impl LoadedExecutable {
     /// Takes ownership of a loaded executable and reads its constant properties.
     ///
     /// # Safety
@@ -139,7 +143,7 @@ impl Executable {
         loaded: NonNull<PJRT_LoadedExecutable>,
         client: &Client,
         facts: Facts,
-    ) -> Result<Executable, Error> {
+    ) -> Result<LoadedExecutable, Error> {
         let loaded = Loaded { raw: loaded, client: client.clone() };
         let mut args = PJRT_LoadedExecutable_GetExecutable_Args::new();
         args.loaded_executable = loaded.raw.as_ptr();
@@ -160,7 +164,7 @@ impl Executable {
         inner.read_name()?;
         inner.read_outputs()?;
         inner.read_devices()?;
-        Ok(Executable { inner: Arc::new(inner) })
+        Ok(LoadedExecutable { inner: Arc::new(inner) })
     }
 
     /// The client the program belongs to.
@@ -221,7 +225,7 @@ impl Executable {
     ///
     /// # Errors
     /// The error of the plugin; not all plugins estimate.
-    pub fn cost_analysis(&self) -> Result<Vec<(String, Value)>, Error> {
+    pub fn cost_analysis(&self) -> Result<Vec<(String, NamedValue)>, Error> {
         let mut args = PJRT_Executable_GetCostAnalysis_Args::new();
         args.executable = self.inner.program.raw.as_ptr();
         // SAFETY: the executable is alive, and the properties live as long as it.
@@ -250,7 +254,7 @@ impl Executable {
     }
 }
 
-impl Executable {
+impl LoadedExecutable {
     /// The bytes of machine code by the plugin's statistics, else the length of the serialized
     /// executable; 0 if the plugin supports neither.
     pub fn code_bytes(&self) -> usize {
@@ -326,11 +330,11 @@ impl Compiled {
     }
 }
 
-impl std::fmt::Debug for Executable {
+impl std::fmt::Debug for LoadedExecutable {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let inner = &self.inner;
         let outputs = inner.outputs.iter().map(|(dtype, shape)| format!("{dtype}{shape}"));
-        f.debug_struct("Executable")
+        f.debug_struct("LoadedExecutable")
             .field("name", &inner.name)
             .field("num_args", &inner.facts.num_args)
             .field("outputs", &outputs.collect::<Vec<_>>())

@@ -12,13 +12,13 @@ use smallvec::SmallVec;
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::event::Event;
-use crate::executable::{Compiled, Executable};
+use crate::executable::{Compiled, LoadedExecutable};
 use crate::ffi::ExecutionContext;
 use crate::options::ExecuteOptions;
 use crate::sys::*;
 use crate::traffic;
 
-impl Executable {
+impl LoadedExecutable {
     /// Starts the program on one device and returns its results, without waiting for them.
     ///
     /// Arguments that the program declares as donated (`tf.aliasing_output`,
@@ -42,11 +42,11 @@ impl Executable {
         Ok(outputs)
     }
 
-    /// [`execute`](Executable::execute), with an event for the end of the execution: for programs
+    /// [`execute`](LoadedExecutable::execute), with an event for the end of the execution: for programs
     /// that are run for their effects and may have no results to wait for.
     ///
     /// # Errors
-    /// As for [`execute`](Executable::execute).
+    /// As for [`execute`](LoadedExecutable::execute).
     pub fn execute_with_event(
         &self,
         args: &[&Buffer],
@@ -93,7 +93,7 @@ impl Executable {
     /// devices, and as many lists of results.
     ///
     /// # Errors
-    /// As for [`execute`](Executable::execute); [`Error::DeviceCount`] if the number of lists is
+    /// As for [`execute`](LoadedExecutable::execute); [`Error::DeviceCount`] if the number of lists is
     /// not the number of devices.
     pub fn execute_on_all(
         &self,

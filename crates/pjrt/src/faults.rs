@@ -7,7 +7,7 @@
 
 use crate::error::Error;
 use crate::plugin::Plugin;
-use crate::value::Value;
+use crate::value::NamedValue;
 
 /// The environment variable that, set to `1`, lets plugins with known faults be used.
 pub const FAULTS_VARIABLE: &str = "NXLA_PJRT_ALLOW_FAULTS";
@@ -41,7 +41,7 @@ const FAULTS: &[Fault] = &[Fault {
 /// Rejects a plugin with a known fault, unless the user has allowed it.
 pub(crate) fn check(plugin: &Plugin, platform: &str) -> Result<(), Error> {
     let stablehlo = match plugin.attribute("stablehlo_current_version") {
-        Some(Value::Int64List(version)) => &version[..],
+        Some(NamedValue::Int64List(version)) => &version[..],
         _ => &[],
     };
     let allowed = std::env::var_os(FAULTS_VARIABLE).is_some_and(|value| value == "1");

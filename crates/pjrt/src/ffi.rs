@@ -21,8 +21,8 @@ use crate::dtype;
 use crate::error::Error;
 use crate::float_mode::OrdinaryFloats;
 use crate::host::{
-    HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
-    PROCESS_WIDE, stored_size,
+    HOST_CALL_TARGET, HostAttribute, HostCallFrame, HostCallTable, HostHandler, HostView,
+    HostViewMut, PROCESS_WIDE, stored_size,
 };
 use crate::in_flight::ForeignThread;
 use crate::sys::*;
@@ -225,7 +225,7 @@ unsafe extern "C" fn handle_on_cuda(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_F
             let mut made: Vec<Vec<u8>> = results.iter().map(|raw| vec![0; raw.len]).collect();
             let views = args.into_iter().zip(&given);
             let room = results.iter().zip(&mut made);
-            let mut call = HostCall {
+            let mut call = HostCallFrame {
                 args: views.map(|(raw, bytes)| raw.seen_in(bytes)).collect(),
                 results: room.map(|(raw, bytes)| raw.made_in(bytes)).collect(),
                 attributes: attributes(&frame.attrs),
@@ -323,7 +323,7 @@ unsafe fn raw_stream(frame: &XLA_FFI_CallFrame) -> Result<RawStream, String> {
 ///
 /// # Safety
 /// `frame` is a call frame of the execute stage, which outlives `'a`.
-unsafe fn decode<'a>(frame: &'a XLA_FFI_CallFrame) -> Result<HostCall<'a>, String> {
+unsafe fn decode<'a>(frame: &'a XLA_FFI_CallFrame) -> Result<HostCallFrame<'a>, String> {
     // SAFETY: a frame has as many types and values as it declares, and a value of type buffer
     // points to a buffer with the declared type and shape. XLA neither frees nor uses the buffers
     // during the call. Results do not overlap each other by construction; the check below ensures
@@ -336,7 +336,7 @@ unsafe fn decode<'a>(frame: &'a XLA_FFI_CallFrame) -> Result<HostCall<'a>, Strin
                 return Err("a result shares memory with an argument".to_owned());
             }
         }
-        Ok(HostCall {
+        Ok(HostCallFrame {
             args: args.into_iter().map(|raw| raw.view()).collect(),
             results: results.into_iter().map(|raw| raw.view_mut()).collect(),
             attributes: attributes(&frame.attrs),
@@ -481,8 +481,8 @@ unsafe fn scalar<'a>(scalar: &XLA_FFI_Scalar) -> Option<HostAttribute<'a>> {
 /// `frame` is a call frame of the execute stage.
 unsafe fn find_function(
     frame: &XLA_FFI_CallFrame,
-    call: &HostCall<'_>,
-) -> Result<Arc<dyn HostFn>, String> {
+    call: &HostCallFrame<'_>,
+) -> Result<Arc<dyn HostHandler>, String> {
     let Some(HostAttribute::Int(id)) = call.attribute("id") else {
         return Err(format!("a call of {HOST_CALL_TARGET} has no integer attribute `id`"));
     };

@@ -32,26 +32,26 @@ pub const HOST_CALL_TARGET: &str = "nxla_host_call";
 /// It is called from several threads at once if programs run at once. The text of an error ends
 /// up in the error of the execution, which every read of a result returns. A panic counts as an
 /// error.
-pub trait HostFn: Send + Sync {
+pub trait HostHandler: Send + Sync {
     /// Reads the arguments and fills all results.
     ///
     /// # Errors
     /// The error of the function.
-    fn call(&self, call: &mut HostCall<'_>) -> Result<(), String>;
+    fn call(&self, call: &mut HostCallFrame<'_>) -> Result<(), String>;
 }
 
-impl<F> HostFn for F
+impl<F> HostHandler for F
 where
-    F: Fn(&mut HostCall<'_>) -> Result<(), String> + Send + Sync,
+    F: Fn(&mut HostCallFrame<'_>) -> Result<(), String> + Send + Sync,
 {
-    fn call(&self, call: &mut HostCall<'_>) -> Result<(), String> {
+    fn call(&self, call: &mut HostCallFrame<'_>) -> Result<(), String> {
         self(call)
     }
 }
 
 /// A call of a host function by a running program.
 #[derive(Debug)]
-pub struct HostCall<'a> {
+pub struct HostCallFrame<'a> {
     /// The arguments.
     pub args: Vec<HostView<'a>>,
     /// The results; their memory holds arbitrary bytes until it is written.
@@ -73,7 +73,7 @@ pub enum HostAttribute<'a> {
     Str(&'a str),
 }
 
-impl<'a> HostCall<'a> {
+impl<'a> HostCallFrame<'a> {
     /// The attribute called `name`.
     #[must_use]
     pub fn attribute(&self, name: &str) -> Option<HostAttribute<'a>> {
@@ -198,7 +198,7 @@ fn pack(dtype: DType, bytes: &[u8], packed: &mut [u8]) {
 /// Host functions by the `id` that programs call them with.
 #[derive(Default)]
 pub struct HostCallTable {
-    functions: RwLock<BTreeMap<i64, Arc<dyn HostFn>>>,
+    functions: RwLock<BTreeMap<i64, Arc<dyn HostHandler>>>,
 }
 
 impl HostCallTable {
@@ -209,13 +209,13 @@ impl HostCallTable {
     }
 
     /// Adds a function, and returns the one that had the id before.
-    pub fn insert(&self, id: i64, function: Arc<dyn HostFn>) -> Option<Arc<dyn HostFn>> {
+    pub fn insert(&self, id: i64, function: Arc<dyn HostHandler>) -> Option<Arc<dyn HostHandler>> {
         self.functions.write().unwrap_or_else(PoisonError::into_inner).insert(id, function)
     }
 
     /// The function with an id.
     #[must_use]
-    pub fn get(&self, id: i64) -> Option<Arc<dyn HostFn>> {
+    pub fn get(&self, id: i64) -> Option<Arc<dyn HostHandler>> {
         self.functions.read().unwrap_or_else(PoisonError::into_inner).get(&id).cloned()
     }
 }
@@ -235,7 +235,7 @@ pub(crate) static PROCESS_WIDE: HostCallTable = HostCallTable::new();
 ///
 /// Functions that belong to one execution, such as hooks with their own state, are better given
 /// with [`ExecuteOptions::host_calls`](crate::ExecuteOptions).
-pub fn register_host_fn(id: i64, function: Arc<dyn HostFn>) -> Option<Arc<dyn HostFn>> {
+pub fn register_host_fn(id: i64, function: Arc<dyn HostHandler>) -> Option<Arc<dyn HostHandler>> {
     PROCESS_WIDE.insert(id, function)
 }
 
@@ -273,7 +273,7 @@ mod tests {
     #[test]
     fn a_table_returns_what_it_replaces() {
         let table = HostCallTable::new();
-        let function: Arc<dyn HostFn> = Arc::new(|_: &mut HostCall<'_>| Ok(()));
+        let function: Arc<dyn HostHandler> = Arc::new(|_: &mut HostCallFrame<'_>| Ok(()));
         assert!(table.insert(1, function.clone()).is_none());
         assert!(table.insert(1, function).is_some());
         assert!(table.get(1).is_some() && table.get(2).is_none());

@@ -70,16 +70,16 @@ mod transfer;
 mod value;
 
 pub use buffer::Buffer;
-pub use client::{Client, Device};
+pub use client::{Client, PjrtDevice};
 pub use discover::{PLUGIN_VARIABLE, discover};
 pub use error::{Error, ErrorCode};
 pub use event::Event;
-pub use executable::{Executable, MemoryStats};
+pub use executable::{LoadedExecutable, MemoryStats};
 pub use faults::FAULTS_VARIABLE;
 pub use forked::check_not_forked;
 pub use host::{
-    HOST_CALL_TARGET, HostAttribute, HostCall, HostCallTable, HostFn, HostView, HostViewMut,
-    register_host_fn,
+    HOST_CALL_TARGET, HostAttribute, HostCallFrame, HostCallTable, HostHandler, HostView,
+    HostViewMut, register_host_fn,
 };
 pub use in_flight::{wait_until_all_idle, wait_until_all_idle_for};
 pub use malloc::THRESHOLDS_VARIABLE;
@@ -88,4 +88,4 @@ pub use options::{CompileOptions, ExecuteOptions};
 pub use plugin::Plugin;
 pub use private::{PrivateFolder, read_bounded};
 pub use traffic::{Activity, Traffic};
-pub use value::Value;
+pub use value::NamedValue;

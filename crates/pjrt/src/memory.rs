@@ -1,6 +1,6 @@
 //! Memory statistics of devices.
 
-use crate::client::{Client, Device};
+use crate::client::{Client, PjrtDevice};
 use crate::error::{Error, ErrorCode};
 use crate::sys::*;
 
@@ -25,7 +25,7 @@ impl Client {
     ///
     /// # Errors
     /// [`Error::ForeignObject`] for a device of another client, else what the plugin reports.
-    pub fn memory_of(&self, device: &Device) -> Result<Option<DeviceMemory>, Error> {
+    pub fn memory_of(&self, device: &PjrtDevice) -> Result<Option<DeviceMemory>, Error> {
         self.index_of(device)?;
         let mut args = PJRT_Device_MemoryStats_Args::new();
         args.device = device.as_ptr();

@@ -6,24 +6,24 @@
 
 use std::sync::Arc;
 
-use crate::client::Device;
+use crate::client::PjrtDevice;
 use crate::error::Error;
 use crate::host::HostCallTable;
-use crate::value::Value;
+use crate::value::NamedValue;
 
 /// Options of a compilation. The default is one device, chosen by the plugin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CompileOptions {
     /// Over how many devices the program is partitioned.
     pub num_partitions: usize,
-    /// [Ids](Device::id) of the devices to run on: `num_partitions` of them, or none to let the
+    /// [Ids](PjrtDevice::id) of the devices to run on: `num_partitions` of them, or none to let the
     /// plugin choose.
     pub device_ids: Vec<i32>,
     /// Partition with Shardy instead of GSPMD; the module's shardings must be of that kind.
     pub shardy: bool,
     /// XLA's debug options by name, such as `xla_cpu_enable_fast_math`. Lists are written as
     /// text, separated by commas.
-    pub overrides: Vec<(String, Value)>,
+    pub overrides: Vec<(String, NamedValue)>,
 }
 
 impl Default for CompileOptions {
@@ -40,7 +40,7 @@ impl Default for CompileOptions {
 impl CompileOptions {
     /// Options for one device.
     #[must_use]
-    pub fn on(device: &Device) -> CompileOptions {
+    pub fn on(device: &PjrtDevice) -> CompileOptions {
         CompileOptions { device_ids: vec![device.id()], ..CompileOptions::default() }
     }
 
@@ -94,14 +94,14 @@ impl CompileOptions {
 }
 
 /// An `OptionOverrideProto`.
-fn override_value(value: &Value) -> Message {
+fn override_value(value: &NamedValue) -> Message {
     let mut message = Message::default();
     match value {
-        Value::String(text) => message.bytes(1, text.as_bytes()),
-        Value::Bool(bool) => message.integer(2, u64::from(*bool)),
-        Value::Int64(int) => message.integer(3, *int as u64),
-        Value::Float(float) => message.double(4, f64::from(*float)),
-        Value::Int64List(list) => {
+        NamedValue::String(text) => message.bytes(1, text.as_bytes()),
+        NamedValue::Bool(bool) => message.integer(2, u64::from(*bool)),
+        NamedValue::Int64(int) => message.integer(3, *int as u64),
+        NamedValue::Float(float) => message.double(4, f64::from(*float)),
+        NamedValue::Int64List(list) => {
             let texts: Vec<String> = list.iter().map(i64::to_string).collect();
             message.bytes(1, texts.join(",").as_bytes());
         }
@@ -177,10 +177,10 @@ mod tests {
             device_ids: vec![3, 300],
             shardy: true,
             overrides: vec![
-                ("a".to_owned(), Value::Bool(true)),
-                ("b".to_owned(), Value::Int64(-1)),
-                ("c".to_owned(), Value::Float(0.5)),
-                ("d".to_owned(), Value::Int64List(vec![1, -2])),
+                ("a".to_owned(), NamedValue::Bool(true)),
+                ("b".to_owned(), NamedValue::Int64(-1)),
+                ("c".to_owned(), NamedValue::Float(0.5)),
+                ("d".to_owned(), NamedValue::Int64List(vec![1, -2])),
             ],
         };
         let mut expected = vec![0x1a, 26, 0x20, 1, 0x28, 2, 0x30, 1, 0x4a, 15];

@@ -12,7 +12,7 @@ use libloading::Library;
 use crate::error::{Error, ErrorCode};
 use crate::ffi::HostCalls;
 use crate::sys::*;
-use crate::value::{self, Value};
+use crate::value::{self, NamedValue};
 use crate::{forked, probe};
 
 /// The oldest API this crate can drive: 0.57 moved the functions of the table to the places where
@@ -27,7 +27,7 @@ pub struct Plugin {
 
 struct Inner {
     table: Table,
-    attributes: Vec<(String, Value)>,
+    attributes: Vec<(String, NamedValue)>,
     /// The functions for host calls, or the reason why the plugin has none.
     host_calls: Result<HostCalls, Error>,
 }
@@ -134,13 +134,13 @@ impl Plugin {
     /// The plugin's attributes; usually `xla_version`, `stablehlo_current_version` and
     /// `stablehlo_minimum_version`.
     #[must_use]
-    pub fn attributes(&self) -> &'static [(String, Value)] {
+    pub fn attributes(&self) -> &'static [(String, NamedValue)] {
         &self.inner.attributes
     }
 
     /// Returns an attribute of [`attributes`](Plugin::attributes).
     #[must_use]
-    pub fn attribute(&self, name: &str) -> Option<&'static Value> {
+    pub fn attribute(&self, name: &str) -> Option<&'static NamedValue> {
         self.inner.attributes.iter().find(|(key, _)| key == name).map(|(_, value)| value)
     }
 
@@ -244,7 +244,7 @@ impl Table {
         Error::Unsupported { function, path: self.path.clone(), version }
     }
 
-    fn read_attributes(&self) -> Result<Vec<(String, Value)>, Error> {
+    fn read_attributes(&self) -> Result<Vec<(String, NamedValue)>, Error> {
         let mut args = PJRT_Plugin_Attributes_Args::new();
         // SAFETY: the struct has only outputs; the memory that they point to lives as long as the
         // process.

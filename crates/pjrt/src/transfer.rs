@@ -16,7 +16,7 @@ use nxla_tensor::{DType, Frozen, HostTensor, Shape};
 use smallvec::SmallVec;
 
 use crate::buffer::Buffer;
-use crate::client::{Client, Device, non_null};
+use crate::client::{Client, PjrtDevice, non_null};
 use crate::dtype;
 use crate::error::Error;
 use crate::event::Event;
@@ -39,7 +39,11 @@ impl Client {
     ///
     /// # Errors
     /// Returns [`Error::ForeignObject`] for a device of another client, and errors of the plugin.
-    pub fn buffer_from_host(&self, tensor: &HostTensor, device: &Device) -> Result<Buffer, Error> {
+    pub fn buffer_from_host(
+        &self,
+        tensor: &HostTensor,
+        device: &PjrtDevice,
+    ) -> Result<Buffer, Error> {
         let (index, dtype) = (self.index_of(device)?, tensor.dtype());
         let raw = self.send(tensor, index)?;
         count_sent(tensor.byte_size());
@@ -52,7 +56,7 @@ impl Client {
     ///
     /// # Errors
     /// As for [`adopt`](Client::adopt).
-    pub fn put(&self, tensor: &HostTensor, device: &Device) -> Result<Buffer, Error> {
+    pub fn put(&self, tensor: &HostTensor, device: &PjrtDevice) -> Result<Buffer, Error> {
         let buffer = self.adopt(tensor, device)?;
         if self.computes_on_host() {
             count_sent(tensor.byte_size());
@@ -67,7 +71,7 @@ impl Client {
     /// # Errors
     /// As for [`buffer_from_host`](Client::buffer_from_host); the first program that uses the
     /// buffer returns errors of the plugin.
-    pub fn adopt(&self, tensor: &HostTensor, device: &Device) -> Result<Buffer, Error> {
+    pub fn adopt(&self, tensor: &HostTensor, device: &PjrtDevice) -> Result<Buffer, Error> {
         if !self.computes_on_host() {
             return self.buffer_from_host(tensor, device);
         }

@@ -4,7 +4,7 @@ use crate::sys::{CStruct, PJRT_NamedValue, PJRT_NamedValue_Payload, named_value}
 
 /// The value of an option or attribute.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Value {
+pub enum NamedValue {
     /// A string.
     String(String),
     /// An integer.
@@ -17,46 +17,50 @@ pub enum Value {
     Bool(bool),
 }
 
-impl From<&str> for Value {
-    fn from(value: &str) -> Value {
-        Value::String(value.to_owned())
+impl From<&str> for NamedValue {
+    fn from(value: &str) -> NamedValue {
+        NamedValue::String(value.to_owned())
     }
 }
 
-impl From<i64> for Value {
-    fn from(value: i64) -> Value {
-        Value::Int64(value)
+impl From<i64> for NamedValue {
+    fn from(value: i64) -> NamedValue {
+        NamedValue::Int64(value)
     }
 }
 
-impl From<f32> for Value {
-    fn from(value: f32) -> Value {
-        Value::Float(value)
+impl From<f32> for NamedValue {
+    fn from(value: f32) -> NamedValue {
+        NamedValue::Float(value)
     }
 }
 
-impl From<bool> for Value {
-    fn from(value: bool) -> Value {
-        Value::Bool(value)
+impl From<bool> for NamedValue {
+    fn from(value: bool) -> NamedValue {
+        NamedValue::Bool(value)
     }
 }
 
 /// The C form of an option. It points into `name` and `value`.
-pub(crate) fn to_raw(name: &str, value: &Value) -> PJRT_NamedValue {
+pub(crate) fn to_raw(name: &str, value: &NamedValue) -> PJRT_NamedValue {
     let mut raw = PJRT_NamedValue::new();
     raw.name = name.as_ptr();
     raw.name_size = name.len();
     (raw.kind, raw.value, raw.value_size) = match value {
-        Value::String(text) => {
+        NamedValue::String(text) => {
             (named_value::STRING, PJRT_NamedValue_Payload { string: text.as_ptr() }, text.len())
         }
-        Value::Int64(int64) => (named_value::INT64, PJRT_NamedValue_Payload { int64: *int64 }, 1),
-        Value::Int64List(list) => {
+        NamedValue::Int64(int64) => {
+            (named_value::INT64, PJRT_NamedValue_Payload { int64: *int64 }, 1)
+        }
+        NamedValue::Int64List(list) => {
             let payload = PJRT_NamedValue_Payload { int64_list: list.as_ptr() };
             (named_value::INT64_LIST, payload, list.len())
         }
-        Value::Float(float) => (named_value::FLOAT, PJRT_NamedValue_Payload { float: *float }, 1),
-        Value::Bool(bool) => (named_value::BOOL, PJRT_NamedValue_Payload { bool: *bool }, 1),
+        NamedValue::Float(float) => {
+            (named_value::FLOAT, PJRT_NamedValue_Payload { float: *float }, 1)
+        }
+        NamedValue::Bool(bool) => (named_value::BOOL, PJRT_NamedValue_Payload { bool: *bool }, 1),
     };
     raw
 }
@@ -65,7 +69,10 @@ pub(crate) fn to_raw(name: &str, value: &Value) -> PJRT_NamedValue {
 ///
 /// # Safety
 /// `values` points to `len` named values as a plugin returns them.
-pub(crate) unsafe fn from_raw(values: *const PJRT_NamedValue, len: usize) -> Vec<(String, Value)> {
+pub(crate) unsafe fn from_raw(
+    values: *const PJRT_NamedValue,
+    len: usize,
+) -> Vec<(String, NamedValue)> {
     let mut attributes = Vec::with_capacity(len);
     let mut next = values;
     for _ in 0..len {
@@ -74,13 +81,15 @@ pub(crate) unsafe fn from_raw(values: *const PJRT_NamedValue, len: usize) -> Vec
         unsafe {
             let raw = &*next;
             let value = match raw.kind {
-                named_value::STRING => Some(Value::String(text(raw.value.string, raw.value_size))),
-                named_value::INT64 => Some(Value::Int64(raw.value.int64)),
-                named_value::INT64_LIST => {
-                    Some(Value::Int64List(slice(raw.value.int64_list, raw.value_size).to_vec()))
+                named_value::STRING => {
+                    Some(NamedValue::String(text(raw.value.string, raw.value_size)))
                 }
-                named_value::FLOAT => Some(Value::Float(raw.value.float)),
-                named_value::BOOL => Some(Value::Bool(raw.value.bool)),
+                named_value::INT64 => Some(NamedValue::Int64(raw.value.int64)),
+                named_value::INT64_LIST => Some(NamedValue::Int64List(
+                    slice(raw.value.int64_list, raw.value_size).to_vec(),
+                )),
+                named_value::FLOAT => Some(NamedValue::Float(raw.value.float)),
+                named_value::BOOL => Some(NamedValue::Bool(raw.value.bool)),
                 _ => None,
             };
             attributes.extend(value.map(|value| (text(raw.name, raw.name_size), value)));
@@ -118,12 +127,12 @@ mod tests {
     #[test]
     fn every_kind_of_value_survives_the_c_form() {
         let values = [
-            ("text", Value::from("grün")),
-            ("empty", Value::from("")),
-            ("int", Value::from(-3_i64)),
-            ("list", Value::Int64List(vec![1, 2, 3])),
-            ("float", Value::from(0.5_f32)),
-            ("bool", Value::from(true)),
+            ("text", NamedValue::from("grün")),
+            ("empty", NamedValue::from("")),
+            ("int", NamedValue::from(-3_i64)),
+            ("list", NamedValue::Int64List(vec![1, 2, 3])),
+            ("float", NamedValue::from(0.5_f32)),
+            ("bool", NamedValue::from(true)),
         ];
         let raw: Vec<_> = values.iter().map(|(name, value)| to_raw(name, value)).collect();
         // SAFETY: `raw` and the memory that it refers to are alive.

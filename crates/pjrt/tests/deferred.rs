@@ -8,7 +8,7 @@ use std::sync::mpsc;
 use std::thread;
 
 use common::{INCREMENT, client, compile, plugin, run, tensor, values};
-use nxla_pjrt::{Buffer, Client, CompileOptions, Error, ExecuteOptions, Value};
+use nxla_pjrt::{Buffer, Client, CompileOptions, Error, ExecuteOptions, NamedValue};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 fn adopted(tensor: &HostTensor) -> Buffer {
@@ -61,7 +61,7 @@ fn every_type_is_told_as_it_is() {
         let host = HostTensor::full(Scalar::Int(1), dtype, [70]).unwrap();
         let x = adopted(&host);
         // The plugin performs a copy to another device.
-        let other = Client::new(&plugin(), &[("cpu_device_count", Value::Int64(2))]).unwrap();
+        let other = Client::new(&plugin(), &[("cpu_device_count", NamedValue::Int64(2))]).unwrap();
         let y = other.adopt(&host, &other.devices()[0]).unwrap();
         let z = y.copy_to(&other.devices()[1]).unwrap();
         assert!(!y.is_deferred() && !z.is_deferred());

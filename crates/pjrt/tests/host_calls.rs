@@ -11,13 +11,13 @@ use std::thread;
 
 use common::{buffer, client, compile, run, values};
 use nxla_pjrt::{
-    Error, Executable, ExecuteOptions, HostAttribute, HostCall, HostCallTable, HostFn,
-    register_host_fn,
+    Error, ExecuteOptions, HostAttribute, HostCallFrame, HostCallTable, HostHandler,
+    LoadedExecutable, register_host_fn,
 };
 use nxla_tensor::{DType, HostTensor, Shape};
 
 /// Builds a program that passes four numbers through host function `id`.
-fn calling(id: i64, more: &str) -> Executable {
+fn calling(id: i64, more: &str) -> LoadedExecutable {
     compile(&format!(
         "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
            %y = stablehlo.custom_call @nxla_host_call(%x) {{
@@ -29,8 +29,8 @@ fn calling(id: i64, more: &str) -> Executable {
 }
 
 /// Adds `amount` to every element.
-fn adding(amount: f32) -> Arc<dyn HostFn> {
-    Arc::new(move |call: &mut HostCall<'_>| {
+fn adding(amount: f32) -> Arc<dyn HostHandler> {
+    Arc::new(move |call: &mut HostCallFrame<'_>| {
         let x = call.args[0].to_tensor().to_vec::<f32>().map_err(|error| error.to_string())?;
         let y: Vec<f32> = x.iter().map(|x| x + amount).collect();
         call.results[0].write(&HostTensor::from_slice(&y, [4]).map_err(|error| error.to_string())?)
@@ -38,7 +38,7 @@ fn adding(amount: f32) -> Arc<dyn HostFn> {
 }
 
 /// Returns the error of a program's result.
-fn failure(program: &Executable) -> Error {
+fn failure(program: &LoadedExecutable) -> Error {
     let x = buffer(&[1.0_f32; 4], [4]);
     match program.execute(&[&x], &ExecuteOptions::default()) {
         Ok(results) => results[0].to_host().unwrap_err(),
@@ -62,7 +62,7 @@ fn a_registered_function_is_called() {
 
 #[test]
 fn the_error_of_a_function_reaches_the_reader() {
-    register_host_fn(101, Arc::new(|_: &mut HostCall<'_>| Err("grün \0 and bad".to_owned())));
+    register_host_fn(101, Arc::new(|_: &mut HostCallFrame<'_>| Err("grün \0 and bad".to_owned())));
     let program = calling(101, "");
     let text = failure(&program).to_string();
     assert!(text.contains("grün  and bad"), "{text}");
@@ -73,7 +73,7 @@ fn the_error_of_a_function_reaches_the_reader() {
 
 #[test]
 fn a_panic_becomes_an_error() {
-    register_host_fn(102, Arc::new(|_: &mut HostCall<'_>| panic!("out of {}", "cheese")));
+    register_host_fn(102, Arc::new(|_: &mut HostCallFrame<'_>| panic!("out of {}", "cheese")));
     let text = failure(&calling(102, "")).to_string();
     assert!(text.contains("a host function panicked: out of cheese"), "{text}");
 }
@@ -95,7 +95,7 @@ fn a_call_without_id_is_an_error() {
 fn attributes_are_passed_on() {
     let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
     let record = seen.clone();
-    let function = move |call: &mut HostCall<'_>| {
+    let function = move |call: &mut HostCallFrame<'_>| {
         assert_eq!(call.attribute("word"), Some(HostAttribute::Str("grün")));
         let each =
             call.attributes.iter().map(|(name, value)| ((*name).to_owned(), format!("{value:?}")));
@@ -121,7 +121,7 @@ fn attributes_are_passed_on() {
 
 #[test]
 fn every_type_passes_through_a_function() {
-    let function = |call: &mut HostCall<'_>| {
+    let function = |call: &mut HostCallFrame<'_>| {
         let arg = call.args[0].to_tensor();
         assert_eq!((arg.dtype(), arg.shape()), (call.args[0].dtype, &call.args[0].shape));
         call.results[0].write(&arg)?;
@@ -178,7 +178,7 @@ fn every_type_passes_through_a_function() {
 
 #[test]
 fn a_result_of_the_wrong_shape_is_refused() {
-    let function = |call: &mut HostCall<'_>| {
+    let function = |call: &mut HostCallFrame<'_>| {
         call.results[0].write(&HostTensor::zeros(DType::F32, Shape::from([3])).unwrap())
     };
     register_host_fn(105, Arc::new(function));
@@ -216,7 +216,7 @@ fn executions_have_their_own_functions() {
 }
 
 /// Builds a program that only has an effect.
-fn effect(id: i64) -> Executable {
+fn effect(id: i64) -> LoadedExecutable {
     compile(&format!(
         "func.func @main(%x: tensor<4xf32>) {{
            stablehlo.custom_call @nxla_host_call(%x) {{
@@ -229,7 +229,7 @@ fn effect(id: i64) -> Executable {
 
 #[test]
 fn an_effect_that_fails_is_told_by_the_event() {
-    register_host_fn(108, Arc::new(|_: &mut HostCall<'_>| Err("no effect".to_owned())));
+    register_host_fn(108, Arc::new(|_: &mut HostCallFrame<'_>| Err("no effect".to_owned())));
     let x = buffer(&[0.0_f32; 4], [4]);
     let outcome = effect(108).execute_with_event(&[&x], &ExecuteOptions::default());
     let error = outcome.and_then(|(_, event)| event.wait()).unwrap_err();
@@ -241,8 +241,8 @@ fn the_functions_of_an_execution_live_until_it_is_over() {
     /// Counts its calls, and records when it is dropped.
     struct Hook(Arc<AtomicUsize>, Arc<AtomicUsize>);
 
-    impl HostFn for Hook {
-        fn call(&self, _: &mut HostCall<'_>) -> Result<(), String> {
+    impl HostHandler for Hook {
+        fn call(&self, _: &mut HostCallFrame<'_>) -> Result<(), String> {
             thread::sleep(std::time::Duration::from_millis(20));
             self.0.fetch_add(1, Ordering::SeqCst);
             Ok(())

@@ -7,7 +7,7 @@ mod common;
 use std::path::{Path, PathBuf};
 
 use common::{client, plugin};
-use nxla_pjrt::{Client, Error, Plugin, Value};
+use nxla_pjrt::{Client, Error, NamedValue, Plugin};
 
 /// A shared library that every Linux process has mapped, and that is not a plugin.
 fn some_shared_library() -> PathBuf {
@@ -63,7 +63,7 @@ fn a_plugin_tells_its_versions() {
     assert_eq!(major, 0);
     assert!(minor >= 57, "{minor}");
     let version = plugin.attribute("stablehlo_current_version");
-    let Some(Value::Int64List(numbers)) = version else { panic!("{version:?}") };
+    let Some(NamedValue::Int64List(numbers)) = version else { panic!("{version:?}") };
     assert_eq!(numbers.len(), 3);
     assert_eq!(plugin.attribute("no such attribute"), None);
 }
@@ -80,7 +80,7 @@ fn a_cpu_client_has_one_device_unless_told_otherwise() {
     assert!(!device.debug_string().is_empty());
     assert!(client.fingerprint().starts_with("cpu "), "{}", client.fingerprint());
 
-    let three = Client::new(&plugin(), &[("cpu_device_count", Value::Int64(3))]).unwrap();
+    let three = Client::new(&plugin(), &[("cpu_device_count", NamedValue::Int64(3))]).unwrap();
     assert_eq!(three.devices().len(), 3);
     assert_eq!(three.fingerprint(), client.fingerprint());
     assert_ne!(three, client);
@@ -88,7 +88,12 @@ fn a_cpu_client_has_one_device_unless_told_otherwise() {
 
 #[test]
 fn options_that_would_crash_the_plugin_are_refused() {
-    for value in [Value::from("two"), Value::Int64(0), Value::Int64(-1), Value::Bool(true)] {
+    for value in [
+        NamedValue::from("two"),
+        NamedValue::Int64(0),
+        NamedValue::Int64(-1),
+        NamedValue::Bool(true),
+    ] {
         let error = Client::new(&plugin(), &[("cpu_device_count", value)]).unwrap_err();
         let text = error.to_string();
         assert!(text.contains("cpu_device_count: must be an integer of at least 1"), "{text}");

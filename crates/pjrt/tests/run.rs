@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use common::{INCREMENT, buffer, client, compile, plugin, run, tensor, values};
 use nxla_pjrt::{
-    Client, CompileOptions, Error, ErrorCode, Executable, ExecuteOptions, HostCall, HostCallTable,
-    Value,
+    Client, CompileOptions, Error, ErrorCode, ExecuteOptions, HostCallFrame, HostCallTable,
+    LoadedExecutable, NamedValue,
 };
 use nxla_tensor::{DType, HostTensor, Shape};
 
@@ -91,7 +91,7 @@ fn arguments_are_counted() {
 }
 
 /// Builds `x + 1`, whose result may overwrite `x`.
-fn donating() -> Executable {
+fn donating() -> LoadedExecutable {
     compile(
         "func.func @main(%x: tensor<1000xf32> {tf.aliasing_output = 0 : i32}) -> tensor<1000xf32> {
            %one = stablehlo.constant dense<1.0> : tensor<1000xf32>
@@ -201,7 +201,7 @@ fn execution_returns_before_the_result_is_there() {
     let (program, next) = (compile(&waiting.replacen("%x: ", "%given: ", 1)), compile(LONG));
     let (allow, allowed) = mpsc::channel();
     let allowed = Mutex::new(allowed);
-    let pass_on = move |call: &mut HostCall<'_>| {
+    let pass_on = move |call: &mut HostCallFrame<'_>| {
         let wait = allowed.lock().unwrap().recv_timeout(Duration::from_secs(20));
         call.results[0].bytes.copy_from_slice(call.args[0].bytes);
         wait.map_err(|error| error.to_string())
@@ -331,7 +331,7 @@ fn a_program_can_be_analysed() {
     match program.cost_analysis() {
         Ok(cost) => {
             let flops = cost.iter().find(|(name, _)| name == "flops").map(|(_, value)| value);
-            let Some(Value::Float(flops)) = flops else { panic!("{cost:?}") };
+            let Some(NamedValue::Float(flops)) = flops else { panic!("{cost:?}") };
             assert!(*flops >= 2.0 * 400.0_f32.powi(3), "{flops}");
         }
         // Newer CPU plugins do not support the cost analysis.
@@ -348,19 +348,19 @@ fn a_program_can_be_analysed() {
 
 #[test]
 fn compiler_options_reach_the_compiler() {
-    let options = |name: &str, value: Value| CompileOptions {
+    let options = |name: &str, value: NamedValue| CompileOptions {
         overrides: vec![(name.to_owned(), value)],
         ..CompileOptions::default()
     };
-    let fast = options("xla_cpu_enable_fast_math", Value::Bool(true));
+    let fast = options("xla_cpu_enable_fast_math", NamedValue::Bool(true));
     client().compile(INCREMENT, &fast).unwrap();
-    let error = client().compile(INCREMENT, &options("xla_no_such", Value::Bool(true)));
+    let error = client().compile(INCREMENT, &options("xla_no_such", NamedValue::Bool(true)));
     assert!(error.unwrap_err().to_string().contains("xla_no_such"));
 }
 
 #[test]
 fn partitions_run_together() {
-    let client = Client::new(&plugin(), &[("cpu_device_count", Value::Int64(2))]).unwrap();
+    let client = Client::new(&plugin(), &[("cpu_device_count", NamedValue::Int64(2))]).unwrap();
     let text = "
       module @sum attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {
         sdy.mesh @mesh = <[\"d\"=2]>

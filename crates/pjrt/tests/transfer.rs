@@ -10,7 +10,7 @@ use std::thread;
 use std::time::Duration;
 
 use common::{buffer, client, compile, plugin, run, tensor, values};
-use nxla_pjrt::{Client, CompileOptions, Error, ExecuteOptions, Value};
+use nxla_pjrt::{Client, CompileOptions, Error, ExecuteOptions, NamedValue};
 use nxla_tensor::{DType, Frozen, HostTensor, Scalar, Shape};
 
 /// A tensor whose elements differ and include the extremes of its type.
@@ -195,7 +195,7 @@ fn readiness_is_announced() {
 
 #[test]
 fn copies_are_independent_on_the_same_device_and_on_another() {
-    let client = Client::new(&plugin(), &[("cpu_device_count", Value::Int64(2))]).unwrap();
+    let client = Client::new(&plugin(), &[("cpu_device_count", NamedValue::Int64(2))]).unwrap();
     let devices = client.devices();
     let x = client.buffer_from_host(&tensor(&[1_i32, 2], [2]), &devices[0]).unwrap();
     let copies = [x.copy_to(&devices[0]).unwrap(), x.copy_to(&devices[1]).unwrap()];

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use nxla_runtime::graph::{
     ArgReduce, Block, Cond, Conv, Dot, Factorization, HookOp, Listener, Metadata, Op, Padding,
-    Program, Reduce, Slice, Sort, Start, Transform, TriangularSolve, While, Window,
+    Program, Reduce, SliceAttributes, SortAttributes, Start, Transform, TriangularSolve, While,
+    WindowAttributes,
 };
 use nxla_runtime::host::DType;
 use nxla_runtime::{Vectors, default_options};
@@ -140,7 +141,7 @@ fn arg_reduction(set: &Entries<'_>, reduce: &ArgReduce) -> PyResult<()> {
     set.dtype(reduce.dtype)
 }
 
-fn window(set: &Entries<'_>, window: &Window) -> PyResult<()> {
+fn window(set: &Entries<'_>, window: &WindowAttributes) -> PyResult<()> {
     set.sizes("dimensions", &window.dimensions)?;
     set.sizes("strides", &window.strides)?;
     set.pairs("padding", &window.padding)?;
@@ -166,7 +167,7 @@ fn conv(set: &Entries<'_>, conv: &Conv) -> PyResult<()> {
     set.sizes("output_permutation", &conv.output_permutation)
 }
 
-fn slice(set: &Entries<'_>, slice: &Slice) -> PyResult<()> {
+fn slice(set: &Entries<'_>, slice: &SliceAttributes) -> PyResult<()> {
     starts(set, &slice.starts)?;
     set.sizes("lengths", &slice.lengths)?;
     set.sizes("strides", &slice.strides)
@@ -181,7 +182,7 @@ fn starts(set: &Entries<'_>, starts: &[Start]) -> PyResult<()> {
     set.set("starts", PyTuple::new(set.0.py(), starts.collect::<Vec<_>>())?)
 }
 
-fn sort(set: &Entries<'_>, sort: &Sort) -> PyResult<()> {
+fn sort(set: &Entries<'_>, sort: &SortAttributes) -> PyResult<()> {
     set.set("axis", sort.axis)?;
     set.set("descending", sort.descending)?;
     set.set("stable", sort.stable)

@@ -48,7 +48,7 @@ pub(crate) struct PyFunction {
 
 pub(crate) struct State {
     callable: Py<PyAny>,
-    core: nxla_runtime::Function<StaticValue, Tree>,
+    core: nxla_runtime::JitFunction<StaticValue, Tree>,
     statics: Statics,
     /// True for a function of this package, whose axes, shapes and flags are static.
     is_of_package: bool,
@@ -115,7 +115,7 @@ enum Data {
 pub(crate) type Entry = nxla_runtime::Entry<Tree>;
 
 /// A finished trace.
-pub(crate) type Traced = nxla_runtime::Traced<Tree>;
+pub(crate) type Traced = nxla_runtime::TracedFunction<Tree>;
 
 /// Borrowed tensors of a call.
 pub(crate) type Borrowings<'a> = SmallVec<[&'a RawTensor; 8]>;
@@ -202,7 +202,7 @@ impl PyFunction {
         let owned = Owned::default();
         give_to(&owned, options.hooks.values());
         let conflict = conflict.unwrap_or_else(|| Conflict::without_loss(&options));
-        let core = nxla_runtime::Function::new(name, options, conflict);
+        let core = nxla_runtime::JitFunction::new(name, options, conflict);
         let is_of_package = is_of_package(&callable)?;
         let callable = callable.unbind();
         let state = State {

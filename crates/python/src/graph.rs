@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nxla_runtime::graph::{ExprId, Program};
-use nxla_runtime::split::{Decision, Source, Stage, StageGraph, try_split_with};
+use nxla_runtime::split::{Decision, Stage, StageGraph, ValueSource, try_split_with};
 use nxla_runtime::{Error, Inputs, RawTensor, StageRunner, default_options, run_program};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -38,7 +38,7 @@ impl PyStage {
     fn outputs_of_all(&self, graph: &StageGraph) -> Option<Vec<ExprId>> {
         let own = self.stage.program.outputs();
         let position =
-            |source: &Source| (source.stage == Some(self.stage.id)).then_some(source.index);
+            |source: &ValueSource| (source.stage == Some(self.stage.id)).then_some(source.index);
         let positions: Vec<usize> = graph.outputs().iter().map(position).collect::<Option<_>>()?;
         let is_used = |index| positions.contains(&index);
         (0..own.len()).all(is_used).then(|| positions.iter().map(|&at| own[at]).collect())

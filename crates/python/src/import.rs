@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nxla_runtime::RawTensor;
-use nxla_runtime::import::stablehlo::{Module, ReadOptions, Tree, Weights};
+use nxla_runtime::import::stablehlo::{ExportTree, Module, ReadOptions, Weights};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
@@ -20,21 +20,25 @@ type Imported<'py> = (PyExpression, Vec<Option<String>>, Vec<Py<PyAny>>, Option<
 
 /// Describes containers as the first line of a module of ``nx.export`` does: a number for a leaf, and
 /// ``{kind: content}`` for a container.
-fn described<'py>(py: Python<'py>, tree: &Tree, leaf: &mut usize) -> PyResult<Bound<'py, PyAny>> {
+fn described<'py>(
+    py: Python<'py>,
+    tree: &ExportTree,
+    leaf: &mut usize,
+) -> PyResult<Bound<'py, PyAny>> {
     let container = PyDict::new(py);
-    let mut list = |items: &[Tree]| {
+    let mut list = |items: &[ExportTree]| {
         let items = items.iter().map(|item| described(py, item, leaf));
         PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)
     };
     match tree {
-        Tree::Leaf => {
+        ExportTree::Leaf => {
             *leaf += 1;
             return Ok((*leaf - 1).into_pyobject(py)?.into_any());
         }
-        Tree::None => container.set_item("value", py.None())?,
-        Tree::Tuple(items) => container.set_item("tuple", list(items)?)?,
-        Tree::List(items) => container.set_item("list", list(items)?)?,
-        Tree::Dict(items) => {
+        ExportTree::None => container.set_item("value", py.None())?,
+        ExportTree::Tuple(items) => container.set_item("tuple", list(items)?)?,
+        ExportTree::List(items) => container.set_item("list", list(items)?)?,
+        ExportTree::Dict(items) => {
             let inside = PyDict::new(py);
             for (key, item) in items {
                 inside.set_item(key, described(py, item, leaf)?)?;

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use nxla_runtime::import::onnx::{Dim, Model, Value as Declared};
+use nxla_runtime::import::onnx::{Dim, Model, ValueInfo};
 use nxla_runtime::{RawTensor, build_onnx, load_onnx, read_onnx};
 use pyo3::prelude::*;
 
@@ -19,13 +19,13 @@ pub(crate) struct PyOnnxModel(Model);
 /// Name, dtype if declared, and the size or name of each axis if the rank is declared.
 type Described = (String, Option<PyDType>, Option<Vec<Option<String>>>);
 
-fn described(values: &[Declared]) -> Vec<Described> {
+fn described(values: &[ValueInfo]) -> Vec<Described> {
     let dim = |dim: &Dim| match dim {
         Dim::Size(size) => Some(size.to_string()),
         Dim::Named(name) => Some(name.clone()),
         Dim::Any => None,
     };
-    let shape = |value: &Declared| Some(value.shape.as_ref()?.iter().map(dim).collect());
+    let shape = |value: &ValueInfo| Some(value.shape.as_ref()?.iter().map(dim).collect());
     values
         .iter()
         .map(|value| (value.name.clone(), value.dtype.map(PyDType), shape(value)))

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use nxla_runtime::host::{LiveMemory, host_memory};
-use nxla_runtime::pjrt::{Client, Plugin, Value};
+use nxla_runtime::pjrt::{Client, NamedValue, Plugin};
 use nxla_runtime::{Device, finish_profile, known_devices};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -72,13 +72,15 @@ fn plugin_report(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
     Ok(report)
 }
 
-fn text(value: &Value) -> String {
+fn text(value: &NamedValue) -> String {
     match value {
-        Value::String(text) => text.clone(),
-        Value::Int64(number) => number.to_string(),
-        Value::Int64List(list) => list.iter().map(i64::to_string).collect::<Vec<_>>().join("."),
-        Value::Float(number) => number.to_string(),
-        Value::Bool(value) => value.to_string(),
+        NamedValue::String(text) => text.clone(),
+        NamedValue::Int64(number) => number.to_string(),
+        NamedValue::Int64List(list) => {
+            list.iter().map(i64::to_string).collect::<Vec<_>>().join(".")
+        }
+        NamedValue::Float(number) => number.to_string(),
+        NamedValue::Bool(value) => value.to_string(),
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nxla_runtime::graph::ExprId;
-use nxla_runtime::graph::print::{Blocks, ExprText, PrintOptions, lines, lines_and_names};
+use nxla_runtime::graph::print::{Blocks, ExprText, GraphPrintOptions, lines, lines_and_names};
 use nxla_runtime::graph::{mermaid, svg};
 use nxla_runtime::host::DType;
 use nxla_runtime::{
@@ -251,22 +251,22 @@ impl PyExpression {
     /// The lines of all outputs with shared names, without a header.
     #[pyo3(signature = (limit=None, *, blocks="name"))]
     fn lines(&self, py: Python<'_>, limit: Option<usize>, blocks: &str) -> PyResult<Vec<String>> {
-        let options = PrintOptions { limit, blocks: shown_as("lines", blocks)? };
+        let options = GraphPrintOptions { limit, blocks: shown_as("lines", blocks)? };
         Ok(py.detach(|| lines(self.program.graph(), &self.shown(), &options)))
     }
 
     /// The printed form with at most ``limit`` nodes.
     #[pyo3(signature = (limit=None, *, blocks="name"))]
     fn to_text(&self, py: Python<'_>, limit: Option<usize>, blocks: &str) -> PyResult<String> {
-        self.text(py, PrintOptions { limit, blocks: shown_as("to_text", blocks)? })
+        self.text(py, GraphPrintOptions { limit, blocks: shown_as("to_text", blocks)? })
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
-        self.text(py, PrintOptions::default())
+        self.text(py, GraphPrintOptions::default())
     }
 
     fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        self.text(py, PrintOptions { limit: Some(REPR_LIMIT), ..PrintOptions::default() })
+        self.text(py, GraphPrintOptions { limit: Some(REPR_LIMIT), ..GraphPrintOptions::default() })
     }
 
     /// A drawing as SVG.
@@ -409,7 +409,7 @@ impl PyExpression {
 
     /// One expression is printed as a block, as in Nx. Several expressions share a block: their
     /// types come first and their names last, both in the container of the results.
-    fn text(&self, py: Python<'_>, options: PrintOptions) -> PyResult<String> {
+    fn text(&self, py: Python<'_>, options: GraphPrintOptions) -> PyResult<String> {
         let graph = self.program.graph();
         let header = |position: usize, id: ExprId| {
             let vectors = self.results.vectors.get(position);

@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Wake, Waker};
 use std::time::Duration;
 
-use nxla_runtime::{Capacity, Error, Inspect, Outcome, RawTensor, Step, Stream, StreamError, Wait};
+use nxla_runtime::{
+    Capacity, Error, Inspect, Outcome, RawStream, RawTensor, Step, StreamError, Wait,
+};
 use pyo3::PyTraverseError;
 use pyo3::exceptions::PyValueError;
 use pyo3::gc::PyVisit;
@@ -24,7 +26,7 @@ use crate::signature::{Arguments, is_leaf};
 /// A running stream, which ends when it is dropped.
 #[pyclass(name = "Stream", module = "nxla._core", frozen)]
 pub(crate) struct PyStream {
-    stream: Arc<Stream>,
+    stream: Arc<RawStream>,
     /// The compiled step, which owns the functions of its hooks.
     step: Py<PyCompiled>,
     chunk: Expected,

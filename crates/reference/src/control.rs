@@ -4,7 +4,7 @@ use nxla_expr::{self as expr, Cond, HookOp, Op, While};
 
 use crate::array::Array;
 use crate::error::Error;
-use crate::run::{Listener, Site, call};
+use crate::run::{HostFnLookup, Site, call};
 
 pub(crate) fn evaluate(site: Site<'_>, operands: &[&[Array]]) -> Result<Vec<Array>, Error> {
     let x: Vec<&Array> = operands.iter().filter_map(|parts| parts.first()).collect();
@@ -33,7 +33,11 @@ pub(crate) fn evaluate(site: Site<'_>, operands: &[&[Array]]) -> Result<Vec<Arra
 
 /// Returns the results of the first body whose predicate is nonzero, or of the last body. Later
 /// predicates and other bodies do not run.
-fn conditional(cond: &Cond, x: &[&Array], listener: &Listener<'_>) -> Result<Vec<Array>, Error> {
+fn conditional(
+    cond: &Cond,
+    x: &[&Array],
+    listener: &HostFnLookup<'_>,
+) -> Result<Vec<Array>, Error> {
     for (predicate, body) in &cond.clauses {
         if !call(predicate, x, listener)?[0].item().is_zero() {
             return call(body, x, listener);
@@ -43,7 +47,7 @@ fn conditional(cond: &Cond, x: &[&Array], listener: &Listener<'_>) -> Result<Vec
 }
 
 /// Returns the final state: the body replaces the state while the condition is nonzero.
-fn repeated(op: &While, x: &[&Array], listener: &Listener<'_>) -> Result<Vec<Array>, Error> {
+fn repeated(op: &While, x: &[&Array], listener: &HostFnLookup<'_>) -> Result<Vec<Array>, Error> {
     let (state, captures) = x.split_at(op.state);
     let mut state: Vec<Array> = state.iter().map(|&x| x.clone()).collect();
     loop {

@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use nxla_expr::{Op, Slice, Sort, Start, TensorType};
+use nxla_expr::{Op, SliceAttributes, SortAttributes, Start, TensorType};
 
 use crate::array::{Array, indices, position};
 use crate::number::Number;
@@ -35,7 +35,7 @@ fn starts(starts: &[Start], dynamic: &[&Array], sizes: &[usize], lengths: &[usiz
 }
 
 /// `y[i] = x[start + i stride]`.
-fn slice(attributes: &Slice, x: &Array, dynamic: &[&Array], ty: &TensorType) -> Array {
+fn slice(attributes: &SliceAttributes, x: &Array, dynamic: &[&Array], ty: &TensorType) -> Array {
     let starts = starts(&attributes.starts, dynamic, &x.shape, &attributes.lengths);
     Array::from_fn(ty, |index| {
         let place = |axis: usize| starts[axis] + index[axis] * attributes.strides[axis];
@@ -124,7 +124,7 @@ fn indexed(
 /// Sorts each line along the axis, where `key(element, position)` returns the sort key. Equal
 /// elements keep their order, also in descending sorts.
 fn sorted(
-    attributes: Sort,
+    attributes: SortAttributes,
     x: &Array,
     ty: &TensorType,
     key: impl Fn(Number, usize) -> Number,

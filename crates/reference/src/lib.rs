@@ -33,4 +33,4 @@ mod run;
 mod window;
 
 pub use error::Error;
-pub use run::{Listener, run, run_with};
+pub use run::{HostFnLookup, run, run_with};

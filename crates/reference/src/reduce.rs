@@ -5,7 +5,7 @@ use nxla_expr::{ArgReduce, ArgReduceOp, Op, Program, Reduce, ReduceOp, TensorTyp
 use crate::array::{Array, indices};
 use crate::error::Error;
 use crate::number::Number;
-use crate::run::{Listener, Site, call};
+use crate::run::{HostFnLookup, Site, call};
 
 pub(crate) fn evaluate(site: Site<'_>, ty: &TensorType, x: &[&Array]) -> Result<Array, Error> {
     match site.op() {
@@ -94,14 +94,14 @@ fn arg_reduce(op: ArgReduceOp, attributes: &ArgReduce, x: &Array, ty: &TensorTyp
 pub(crate) struct Fold<'a> {
     function: &'a Program,
     captures: &'a [&'a Array],
-    listener: &'a Listener<'a>,
+    listener: &'a HostFnLookup<'a>,
 }
 
 impl<'a> Fold<'a> {
     pub(crate) fn new(
         function: &'a Program,
         captures: &'a [&'a Array],
-        listener: &'a Listener<'a>,
+        listener: &'a HostFnLookup<'a>,
     ) -> Self {
         Self { function, captures, listener }
     }

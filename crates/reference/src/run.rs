@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::{contract, control, create, elementwise, index, linalg, movement, reduce, window};
 
 /// Returns the host function of a hook or a runtime call.
-pub type Listener<'a> = dyn Fn(&HookOp) -> Option<Arc<dyn HostFn>> + 'a;
+pub type HostFnLookup<'a> = dyn Fn(&HookOp) -> Option<Arc<dyn HostFn>> + 'a;
 
 /// Runs a program with the host functions that it contains.
 ///
@@ -43,7 +43,7 @@ pub fn run(program: &Program, inputs: &[HostTensor]) -> Result<Vec<HostTensor>, 
 pub fn run_with(
     program: &Program,
     inputs: &[HostTensor],
-    listener: &Listener<'_>,
+    listener: &HostFnLookup<'_>,
 ) -> Result<Vec<HostTensor>, Error> {
     let expected = program.inputs();
     if inputs.len() != expected.len() {
@@ -66,7 +66,7 @@ pub fn run_with(
 pub(crate) fn call(
     program: &Program,
     inputs: &[&Array],
-    listener: &Listener<'_>,
+    listener: &HostFnLookup<'_>,
 ) -> Result<Vec<Array>, Error> {
     let graph = program.graph();
     // The results of each node; only tuples have several.
@@ -87,7 +87,7 @@ pub(crate) struct Site<'a> {
     pub(crate) id: ExprId,
     /// The inputs of the program.
     pub(crate) inputs: &'a [&'a Array],
-    pub(crate) listener: &'a Listener<'a>,
+    pub(crate) listener: &'a HostFnLookup<'a>,
 }
 
 impl Site<'_> {

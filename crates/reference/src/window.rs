@@ -1,6 +1,6 @@
 //! Reductions over sliding windows.
 
-use nxla_expr::{Op, ScatterOp, TensorType, Window, WindowOp};
+use nxla_expr::{Op, ScatterOp, TensorType, WindowAttributes, WindowOp};
 
 use crate::array::{Array, indices, position};
 use crate::error::Error;
@@ -30,7 +30,7 @@ pub(crate) fn evaluate(site: Site<'_>, ty: &TensorType, x: &[&Array]) -> Result<
 /// Returns the indices that the window at `index` reads, in row-major order: along each axis `index
 /// stride + tap dilation - low` for each tap of the window. `None` is an element of the padding.
 fn seen<'a>(
-    window: &'a Window,
+    window: &'a WindowAttributes,
     shape: &'a [usize],
     index: &'a [usize],
 ) -> impl Iterator<Item = Option<Vec<usize>>> + 'a {
@@ -46,7 +46,7 @@ fn seen<'a>(
 
 /// Computes the sum, product or extremum of each window. The padding has the value 0, 1, and the
 /// smallest or largest value of the dtype. An extremum is NaN if any element is NaN.
-fn uniform(op: WindowOp, window: &Window, x: &Array, ty: &TensorType) -> Array {
+fn uniform(op: WindowOp, window: &WindowAttributes, x: &Array, ty: &TensorType) -> Array {
     let x = x.cast(ty.dtype);
     Array::from_fn(ty, |index| {
         let elements = seen(window, &x.shape, index).flatten().map(|place| x.at(&place));
@@ -65,7 +65,7 @@ fn uniform(op: WindowOp, window: &Window, x: &Array, ty: &TensorType) -> Array {
 /// false for NaN. The padding receives nothing.
 fn scatter(
     op: ScatterOp,
-    window: &Window,
+    window: &WindowAttributes,
     x: &Array,
     source: &Array,
     initial: Number,

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nxla_expr::batch::Batched;
-use nxla_expr::{Axes, ExprId, Graph, Op, Padding, Program, Slice, Start, TensorType};
+use nxla_expr::{Axes, ExprId, Graph, Op, Padding, Program, SliceAttributes, Start, TensorType};
 use nxla_grad::DiffCounts;
 use nxla_tensor::{DType, Names, Scalar, Shape};
 
@@ -592,6 +592,6 @@ fn range(graph: &mut Graph, x: ExprId, axis: usize, start: usize, size: usize) -
     let rank = lengths.len();
     let start = i64::try_from(start).expect("sizes of tensors fit in 63 bits");
     let starts = (0..rank).map(|at| Start::Static(if at == axis { start } else { 0 })).collect();
-    let slice = Slice { starts, lengths: lengths.into(), strides: vec![1; rank].into() };
+    let slice = SliceAttributes { starts, lengths: lengths.into(), strides: vec![1; rank].into() };
     Ok(graph.make(Op::Slice(Box::new(slice)), &[x])?)
 }

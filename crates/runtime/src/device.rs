@@ -168,7 +168,7 @@ impl Device {
     }
 
     /// The plugin's description of the device; `None` for the host.
-    pub fn description(&self) -> Option<&pjrt::Device> {
+    pub fn description(&self) -> Option<&pjrt::PjrtDevice> {
         match &self.0 {
             Place::Host => None,
             Place::Client { client, index } => Some(&client.devices()[*index]),

@@ -19,7 +19,7 @@ use crate::auto::thresholds::EAGER_NODES;
 use crate::compiler::{Purpose, registry_generation};
 use crate::donation::Donations;
 use crate::error::Result;
-use crate::function::{Entry, ResultVectors, Traced};
+use crate::function::{Entry, ResultVectors, TracedFunction};
 use crate::operand::{Operand, View};
 use crate::options::{Options, default_options, graph_options, has_default_options};
 use crate::tensor::RawTensor;
@@ -166,7 +166,7 @@ impl Operation {
         let name = program.outputs().first().map(|&id| program.graph().op(id).name());
         let name = name.unwrap_or("operation").into();
         let (vectors, captured, lines) = (ResultVectors::default(), Vec::new(), Vec::new());
-        let traced = Traced { program, results: (), vectors, captured, lines };
+        let traced = TracedFunction { program, results: (), vectors, captured, lines };
         let data: Vec<RawTensor> = inputs.iter().map(|input| input.data().clone()).collect();
         let none = Donations::default();
         Entry::compile(name, traced, &data, Purpose::Compile, none, options, interrupt)

@@ -85,7 +85,8 @@ pub use expr::RawExpr;
 pub use forks::{after_fork, after_fork_in_child, before_fork};
 #[doc(hidden)]
 pub use function::{
-    Call, CallMode, Entry, Function, Inputs, ResultVectors, Signature, Static, Traced, Tracing,
+    Call, CallMode, Entry, Inputs, JitFunction, ResultVectors, Signature, Static, TracedFunction,
+    Tracing,
 };
 pub use function::{Conflict, FunctionReport};
 #[doc(hidden)]
@@ -113,7 +114,7 @@ pub use stages::{Done, StageExecutor, StageRunner};
 pub use stream::StreamError;
 #[doc(hidden)]
 pub use stream::{
-    Capacity, Deferred, Inspect, Outcome, Parts, Step, Stream, Wait, abandon_streams,
+    Capacity, Deferred, Inspect, Outcome, Parts, RawStream, Step, Wait, abandon_streams,
     wait_until_streams_end,
 };
 pub use tensor::{DeviceTensor, RawTensor};

@@ -9,7 +9,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use nxla_expr::{HostFn, Options as GraphOptions};
+use nxla_expr::{GraphOptions, HostFn};
 use nxla_split::Policy;
 use nxla_tensor::HostTensor;
 use rustc_hash::FxHasher;

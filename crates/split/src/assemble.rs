@@ -10,7 +10,7 @@ use rustc_hash::FxHashMap;
 
 use crate::cut::{Cut, Value, is_copied};
 use crate::error::SplitError;
-use crate::stage::{Source, Stage, StageGraph, StageId};
+use crate::stage::{Stage, StageGraph, StageId, ValueSource};
 use crate::wire::Wiring;
 
 /// Builds the stages of a cut program.
@@ -142,14 +142,14 @@ struct Local<'a> {
     graph: Graph,
     parameters: Vec<ExprId>,
     /// The parameter index of each source.
-    position_of: FxHashMap<Source, usize>,
+    position_of: FxHashMap<ValueSource, usize>,
     /// The copies of nodes without an owner.
     copies: FxHashMap<ExprId, ExprId>,
     lines: FxHashMap<SourceId, SourceId>,
 }
 
 impl Local<'_> {
-    fn parameter(&self, source: Source) -> ExprId {
+    fn parameter(&self, source: ValueSource) -> ExprId {
         let position = self.position_of.get(&source);
         self.parameters[*position.expect("an imported value is an argument of the stage")]
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use nxla_expr::{Digest, Graph, Program, serialize};
 
 use crate::error::SplitError;
-use crate::stage::{Source, Stage, StageGraph, StageId};
+use crate::stage::{Stage, StageGraph, StageId, ValueSource};
 
 /// The version of both encodings, which `docs/format.md` describes; bytes of a later version are
 /// rejected.
@@ -139,7 +139,7 @@ impl Writer {
         self.bytes.extend_from_slice(&number.to_le_bytes());
     }
 
-    fn sources(&mut self, sources: &[Source]) {
+    fn sources(&mut self, sources: &[ValueSource]) {
         self.length(sources.len());
         for source in sources {
             self.stage(source.stage);
@@ -219,9 +219,11 @@ impl<'b> Reader<'b> {
         Ok((number != NO_STAGE).then(|| StageId::from_index(number as usize)))
     }
 
-    fn sources(&mut self) -> Result<Vec<Source>, SplitError> {
+    fn sources(&mut self) -> Result<Vec<ValueSource>, SplitError> {
         let count = self.length(SOURCE)?;
-        (0..count).map(|_| Ok(Source { stage: self.stage()?, index: self.number()? })).collect()
+        (0..count)
+            .map(|_| Ok(ValueSource { stage: self.stage()?, index: self.number()? }))
+            .collect()
     }
 
     fn end(&self) -> Result<(), SplitError> {

@@ -11,7 +11,7 @@ use rustc_hash::FxHashMap;
 use crate::cost::{Speed, cost_of};
 use crate::memory::peak_bytes;
 use crate::simulate::Cluster;
-use crate::stage::{Edge, Source, Stage, StageGraph, StageId, bytes_of};
+use crate::stage::{Edge, Stage, StageGraph, StageId, ValueSource, bytes_of};
 
 /// The maximum number of list entries that are printed.
 const LISTED: usize = 6;
@@ -128,7 +128,7 @@ impl StageGraph {
             },
             op_count(program).to_string(),
             count_text(cost_of(program).flops),
-            listed(stage.arguments.iter().map(Source::to_string)),
+            listed(stage.arguments.iter().map(ValueSource::to_string)),
             bytes_text(taken),
             listed(outputs.map(|&id| program.graph().tensor_type(id).to_string())),
             bytes_text(given),

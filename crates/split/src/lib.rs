@@ -10,7 +10,7 @@
 //!
 //! The modules follow the steps. `cut` assigns nodes to stages (`partition` for the result of a
 //! policy), `wire` finds the values that cross, and `assemble` builds the programs. `plan` and
-//! [`Schedule`] determine the order of stages and the lifetime of values. `cost` and `memory`
+//! [`StageScheduler`] determine the order of stages and the lifetime of values. `cost` and `memory`
 //! estimate stages, and `simulate` predicts the time on a cluster.
 //!
 //! # Cuts
@@ -56,9 +56,9 @@ use nxla_expr::{Node, Program};
 pub use cost::{Cost, Speed, cost_of, seconds_of};
 pub use error::SplitError;
 pub use policy::Policy;
-pub use schedule::{Schedule, ScheduleError, Task};
+pub use schedule::{ScheduleError, StageScheduler, Task};
 pub use simulate::{Cluster, Run, Timeline};
-pub use stage::{Edge, Source, Stage, StageGraph, StageId};
+pub use stage::{Edge, Stage, StageGraph, StageId, ValueSource};
 
 /// The position of a cut relative to a node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
@@ -85,7 +85,7 @@ pub enum Decision {
 /// # Examples
 /// ```
 /// use nxla_expr::{Graph, Op, Program, TensorType, UnaryOp};
-/// use nxla_split::{Decision, Source, split};
+/// use nxla_split::{Decision, ValueSource, split};
 /// use nxla_tensor::DType;
 ///
 /// // cos(sin(-x)) + y
@@ -104,8 +104,8 @@ pub enum Decision {
 ///     _ => Decision::None,
 /// })?;
 /// let [first, second] = stages.stages() else { panic!("one cut makes two stages") };
-/// assert_eq!(first.arguments, [Source::input(0)]);
-/// assert_eq!(second.arguments, [Source::input(1), Source::output(first.id, 0)]);
+/// assert_eq!(first.arguments, [ValueSource::input(0)]);
+/// assert_eq!(second.arguments, [ValueSource::input(1), ValueSource::output(first.id, 0)]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn split(

@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use crate::stage::{Source, Stage};
+use crate::stage::{Stage, ValueSource};
 
 /// Consecutive lists of positions.
 #[derive(Clone, Default, Debug)]
@@ -73,12 +73,12 @@ pub(crate) struct Plan {
 }
 
 impl Plan {
-    pub(crate) fn new(inputs: usize, stages: &[Stage], outputs: &[Source]) -> Self {
+    pub(crate) fn new(inputs: usize, stages: &[Stage], outputs: &[ValueSource]) -> Self {
         let mut first_slot = vec![inputs];
         for (index, stage) in stages.iter().enumerate() {
             first_slot.push(first_slot[index] + stage.program.outputs().len());
         }
-        let slot = |source: &Source| match source.stage {
+        let slot = |source: &ValueSource| match source.stage {
             None => source.index,
             Some(stage) => first_slot[stage.index()] + source.index,
         };

@@ -1,13 +1,13 @@
 //! Step-by-step execution of stages by any executor.
 //!
-//! A [`Schedule`] returns stages that are ready and receives their results. It holds each value
+//! A [`StageScheduler`] returns stages that are ready and receives their results. It holds each value
 //! until the last stage that needs it starts. This stage receives the value by move, so the value's
 //! memory can be reused for results if there are no other references.
 //!
 //! ```
-//! # use nxla_split::{Schedule, StageGraph};
+//! # use nxla_split::{StageScheduler, StageGraph};
 //! fn run_one_by_one(graph: &StageGraph, inputs: Vec<f64>) -> Vec<f64> {
-//!     let mut schedule = Schedule::new(graph, inputs).expect("one value for each input");
+//!     let mut schedule = StageScheduler::new(graph, inputs).expect("one value for each input");
 //!     while let Some(task) = schedule.next_ready() {
 //!         let results = compute(graph, &task);
 //!         schedule.complete(task.stage, results).expect("one value for each output");
@@ -74,7 +74,7 @@ enum State {
 
 /// The progress of a run.
 #[derive(Debug)]
-pub struct Schedule<V> {
+pub struct StageScheduler<V> {
     plan: Arc<Plan>,
     values: Vec<Option<V>>,
     /// The number of stages and outputs that have yet to take each value.
@@ -89,7 +89,7 @@ pub struct Schedule<V> {
     completed: usize,
 }
 
-impl<V: Clone> Schedule<V> {
+impl<V: Clone> StageScheduler<V> {
     /// Starts a run in the order of the program, in which few values are alive. Inputs that no
     /// stage needs are dropped immediately.
     ///
@@ -153,7 +153,7 @@ impl<V: Clone> Schedule<V> {
         Some(Task { stage: StageId::from_index(stage), arguments })
     }
 
-    /// Returns whether [`Schedule::next_ready`] would return a stage.
+    /// Returns whether [`StageScheduler::next_ready`] would return a stage.
     pub fn has_ready(&self) -> bool {
         !self.ready.is_empty()
     }

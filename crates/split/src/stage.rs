@@ -39,14 +39,14 @@ impl fmt::Debug for StageId {
 
 /// The source of a value. Inputs sort before outputs of stages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Source {
+pub struct ValueSource {
     /// The stage that computes the value; `None` for an input of the original program.
     pub stage: Option<StageId>,
     /// The index among the outputs of the stage, or among the inputs.
     pub index: usize,
 }
 
-impl Source {
+impl ValueSource {
     /// Creates the source of an input of the original program.
     pub fn input(index: usize) -> Self {
         Self { stage: None, index }
@@ -58,7 +58,7 @@ impl Source {
     }
 }
 
-impl fmt::Display for Source {
+impl fmt::Display for ValueSource {
     /// Writes `in0` for an input, `s2.1` for an output of a stage.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.stage {
@@ -80,7 +80,7 @@ pub struct Stage {
     /// The program of the stage.
     pub program: Arc<Program>,
     /// The source of each input of the program; the sources are distinct.
-    pub arguments: Vec<Source>,
+    pub arguments: Vec<ValueSource>,
     /// A stage that must run before this stage although no value comes from it: both have hooks.
     pub follows: Option<StageId>,
     /// The name: the annotation at its end, or the pass of a training step.
@@ -102,7 +102,7 @@ impl Stage {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Edge {
     /// The source of the value.
-    pub source: Source,
+    pub source: ValueSource,
     /// The stage that takes the value.
     pub stage: StageId,
     /// The index among the arguments of the stage.
@@ -120,7 +120,7 @@ pub struct Edge {
 pub struct StageGraph {
     inputs: Vec<TensorType>,
     stages: Vec<Stage>,
-    outputs: Vec<Source>,
+    outputs: Vec<ValueSource>,
     pub(crate) plan: Arc<Plan>,
 }
 
@@ -129,7 +129,7 @@ impl StageGraph {
     pub(crate) fn from_parts(
         inputs: Vec<TensorType>,
         stages: Vec<Stage>,
-        outputs: Vec<Source>,
+        outputs: Vec<ValueSource>,
     ) -> Self {
         let plan = Arc::new(Plan::new(inputs.len(), &stages, &outputs));
         Self { inputs, stages, outputs, plan }
@@ -142,7 +142,7 @@ impl StageGraph {
     pub fn new(
         inputs: Vec<TensorType>,
         stages: Vec<Stage>,
-        outputs: Vec<Source>,
+        outputs: Vec<ValueSource>,
     ) -> Result<Self, SplitError> {
         verify(&inputs, &stages, &outputs)?;
         Ok(Self::from_parts(inputs, stages, outputs))
@@ -172,12 +172,12 @@ impl StageGraph {
     }
 
     /// Returns the sources of the outputs of the original program.
-    pub fn outputs(&self) -> &[Source] {
+    pub fn outputs(&self) -> &[ValueSource] {
         &self.outputs
     }
 
     /// Returns the type of a source.
-    pub fn type_of(&self, source: Source) -> &TensorType {
+    pub fn type_of(&self, source: ValueSource) -> &TensorType {
         match source.stage {
             None => &self.inputs[source.index],
             Some(stage) => {
@@ -243,7 +243,11 @@ pub(crate) fn bytes_of(ty: &TensorType) -> u64 {
     ty.shape.size() as u64 * ty.dtype.size() as u64
 }
 
-fn verify(inputs: &[TensorType], stages: &[Stage], outputs: &[Source]) -> Result<(), SplitError> {
+fn verify(
+    inputs: &[TensorType],
+    stages: &[Stage],
+    outputs: &[ValueSource],
+) -> Result<(), SplitError> {
     for (index, stage) in stages.iter().enumerate() {
         let fail = |why: String| Err(SplitError::structure(stage.id, why));
         if stage.id.index() != index {
@@ -256,7 +260,7 @@ fn verify(inputs: &[TensorType], stages: &[Stage], outputs: &[Source]) -> Result
         if found != expected {
             return fail(format!("has {found} arguments for {expected} inputs"));
         }
-        let distinct: FxHashSet<Source> = stage.arguments.iter().copied().collect();
+        let distinct: FxHashSet<ValueSource> = stage.arguments.iter().copied().collect();
         if distinct.len() != found {
             return fail("takes the same value twice".into());
         }
@@ -283,7 +287,7 @@ fn verify(inputs: &[TensorType], stages: &[Stage], outputs: &[Source]) -> Result
 fn given<'a>(
     inputs: &'a [TensorType],
     stages: &'a [Stage],
-    source: Source,
+    source: ValueSource,
 ) -> Option<&'a TensorType> {
     match source.stage {
         None => inputs.get(source.index),

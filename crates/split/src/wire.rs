@@ -12,17 +12,17 @@ use nxla_expr::{Op, Program, TensorType};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::cut::{Cut, NodesByStage, Value, is_constant, is_copied};
-use crate::stage::{Source, StageId};
+use crate::stage::{StageId, ValueSource};
 
 /// The arguments and outputs of each stage.
 pub(crate) struct Wiring {
     /// The outputs of each stage.
     pub(crate) outputs: Vec<Vec<Value>>,
     /// The sources of the arguments of each stage; distinct.
-    pub(crate) arguments: Vec<Vec<Source>>,
+    pub(crate) arguments: Vec<Vec<ValueSource>>,
     /// The sources of the outputs of the program.
-    pub(crate) results: Vec<Source>,
-    source_of: FxHashMap<Value, Source>,
+    pub(crate) results: Vec<ValueSource>,
+    source_of: FxHashMap<Value, ValueSource>,
 }
 
 impl Wiring {
@@ -38,7 +38,9 @@ impl Wiring {
         let inner = &cut.declared[..cut.declared.len() - 1];
         for (stage, declared) in inner.iter().enumerate() {
             for (index, &value) in declared.iter().enumerate() {
-                wiring.source_of.insert(value, Source::output(StageId::from_index(stage), index));
+                wiring
+                    .source_of
+                    .insert(value, ValueSource::output(StageId::from_index(stage), index));
             }
         }
         let graph = program.graph();
@@ -72,29 +74,35 @@ impl Wiring {
     }
 
     /// Returns the source of an output of the program.
-    fn result(&mut self, program: &Program, cut: &Cut, position: usize, value: Value) -> Source {
+    fn result(
+        &mut self,
+        program: &Program,
+        cut: &Cut,
+        position: usize,
+        value: Value,
+    ) -> ValueSource {
         let last = cut.declared.len() - 1;
         if cut.gathers {
-            return Source::output(StageId::from_index(last), position);
+            return ValueSource::output(StageId::from_index(last), position);
         }
         match (program.graph().op(value.node), cut.owner(value.node)) {
-            (Op::Parameter(parameter), _) => Source::input(parameter.index as usize),
+            (Op::Parameter(parameter), _) => ValueSource::input(parameter.index as usize),
             (_, Some(owner)) => self.output_of(owner, value),
             // The last stage declares values without an owner.
             (_, None) => {
                 let position = self.outputs[last].iter().position(|&output| output == value);
                 let position = position.expect("an output without an owner is declared");
-                Source::output(StageId::from_index(last), position)
+                ValueSource::output(StageId::from_index(last), position)
             }
         }
     }
 
     /// Returns a value as an output of its owner, adding an extra output if necessary.
-    fn output_of(&mut self, owner: usize, value: Value) -> Source {
+    fn output_of(&mut self, owner: usize, value: Value) -> ValueSource {
         let outputs = &mut self.outputs[owner];
         *self.source_of.entry(value).or_insert_with(|| {
             outputs.push(value);
-            Source::output(StageId::from_index(owner), outputs.len() - 1)
+            ValueSource::output(StageId::from_index(owner), outputs.len() - 1)
         })
     }
 
@@ -106,7 +114,7 @@ impl Wiring {
         cut: &Cut,
         stage: usize,
         value: Value,
-    ) -> Option<Source> {
+    ) -> Option<ValueSource> {
         let graph = program.graph();
         if let Some(owner) = cut.owner(value.node).filter(|&owner| owner < stage) {
             return Some(self.output_of(owner, value));
@@ -128,22 +136,22 @@ impl Wiring {
         cut: &Cut,
         stage: usize,
         value: Value,
-    ) -> Option<Source> {
+    ) -> Option<ValueSource> {
         let graph = program.graph();
         if let Op::Parameter(parameter) = graph.op(value.node) {
-            return Some(Source::input(parameter.index as usize));
+            return Some(ValueSource::input(parameter.index as usize));
         }
         // If a stage received the constant as an input, it could not simplify as the whole program
         // does.
         if is_constant(graph, value.node) || cut.owner(value.node) == Some(stage) {
             return None;
         }
-        let before = |source: &Source| source.stage.is_some_and(|from| from.index() < stage);
+        let before = |source: &ValueSource| source.stage.is_some_and(|from| from.index() < stage);
         self.source_of.get(&value).copied().filter(before)
     }
 
     /// Returns the type of a source.
-    pub(crate) fn type_of(&self, program: &Program, source: Source) -> TensorType {
+    pub(crate) fn type_of(&self, program: &Program, source: ValueSource) -> TensorType {
         match source.stage {
             None => program.inputs()[source.index].clone(),
             Some(stage) => {
@@ -155,7 +163,7 @@ impl Wiring {
 }
 
 /// Removes all but the first of equal entries.
-fn keep_first(sources: &mut Vec<Source>) {
+fn keep_first(sources: &mut Vec<ValueSource>) {
     let mut seen = FxHashSet::default();
     sources.retain(|&source| seen.insert(source));
 }

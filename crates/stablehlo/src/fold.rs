@@ -213,7 +213,7 @@ fn element_at(cx: &mut Cx<'_>, x: Value, at: &[Value]) -> Value {
 pub(crate) fn unrolled(
     cx: &mut Cx<'_>,
     x: Value,
-    window: &nxla_expr::Window,
+    window: &nxla_expr::WindowAttributes,
     windows: &Shape,
 ) -> Value {
     let lengths = spans(window, windows);
@@ -229,7 +229,7 @@ pub(crate) fn unrolled(
 }
 
 /// Returns the offset of each element of the first window, in row-major order.
-fn places(window: &nxla_expr::Window) -> impl Iterator<Item = SmallVec<[usize; 8]>> {
+fn places(window: &nxla_expr::WindowAttributes) -> impl Iterator<Item = SmallVec<[usize; 8]>> {
     let size: usize = window.dimensions.iter().product();
     let strides = Shape::from(&window.dimensions[..]).strides();
     (0..size).map(move |position| {
@@ -241,7 +241,7 @@ fn places(window: &nxla_expr::Window) -> impl Iterator<Item = SmallVec<[usize; 8
 
 /// The distance, by axis, from the first to the last of the elements that all windows have at one
 /// offset.
-fn spans(window: &nxla_expr::Window, windows: &Shape) -> SmallVec<[usize; 8]> {
+fn spans(window: &nxla_expr::WindowAttributes, windows: &Shape) -> SmallVec<[usize; 8]> {
     let axes = windows.iter().zip(&window.strides);
     axes.map(|(&count, &stride)| (count - 1) * stride + 1).collect()
 }

@@ -1,6 +1,6 @@
 //! Slices, gathers, scatters and sorts.
 
-use nxla_expr::{Combine, Op, Slice, Sort, Start, TensorType};
+use nxla_expr::{Combine, Op, SliceAttributes, SortAttributes, Start, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 use smallvec::SmallVec;
 
@@ -38,8 +38,8 @@ pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorTy
     }
 }
 
-fn slice(cx: &mut Cx<'_>, attributes: &Slice, operands: &[Source]) -> Value {
-    let Slice { starts, lengths, strides } = attributes;
+fn slice(cx: &mut Cx<'_>, attributes: &SliceAttributes, operands: &[Source]) -> Value {
+    let SliceAttributes { starts, lengths, strides } = attributes;
     let x = cx.value(operands[0]);
     let shape = cx.shape(x.ty).clone();
     if let Some(starts) = static_starts(starts, &shape, lengths) {
@@ -238,7 +238,7 @@ fn scatter_values(
 }
 
 /// Sorts by the first value and moves the others along; equal elements keep their order.
-fn sort(cx: &mut Cx<'_>, sort: Sort, values: &[Value]) -> Values {
+fn sort(cx: &mut Cx<'_>, sort: SortAttributes, values: &[Value]) -> Values {
     let types: SmallVec<[Ty; 4]> = values.iter().map(|value| value.ty).collect();
     let scalars: SmallVec<[Ty; 4]> = values
         .iter()

@@ -73,5 +73,5 @@ mod writer;
 
 pub use error::LowerError;
 pub use kernel::kernel_program;
-pub use module::{Donation, HostCall, Module, lower};
+pub use module::{DonatedInput, HostCall, LoweredModule, lower};
 pub use options::{CustomCall, KERNEL_ID, LowerOptions, Partition, Precision};

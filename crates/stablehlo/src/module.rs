@@ -17,7 +17,7 @@ use crate::writer::Values;
 
 /// A program as StableHLO text, and how to run it.
 #[derive(Clone, Debug)]
-pub struct Module {
+pub struct LoweredModule {
     /// The module in MLIR's syntax. Equal programs and options produce equal modules.
     pub text: String,
     /// The inputs of the program that `@main` takes, in order. It does not need the other inputs.
@@ -25,14 +25,14 @@ pub struct Module {
     /// The host functions that the text calls.
     pub host_calls: Vec<HostCall>,
     /// The inputs that a run of the module takes over.
-    pub donations: Vec<Donation>,
+    pub donations: Vec<DonatedInput>,
 }
 
 /// A call of a host function in the module, by `stablehlo.custom_call @nxla_host_call(%order, %x…)
 /// {id = …}`.
 #[derive(Clone)]
 pub struct HostCall {
-    /// The attribute `id` of the call: the position in [`Module::host_calls`].
+    /// The attribute `id` of the call: the position in [`LoweredModule::host_calls`].
     pub id: i64,
     /// The name under which a caller can install a function.
     pub name: Option<Arc<str>>,
@@ -51,7 +51,7 @@ pub struct HostCall {
 
 /// An input whose memory the program may overwrite.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Donation {
+pub struct DonatedInput {
     /// The position of the input in the program.
     pub input: usize,
     /// The output that reuses the memory of the input; `None` allows intermediate results to use the
@@ -59,7 +59,7 @@ pub struct Donation {
     pub output: Option<usize>,
 }
 
-impl Donation {
+impl DonatedInput {
     /// The attribute of the parameter for XLA.
     fn attribute(self) -> String {
         match self.output {
@@ -85,7 +85,7 @@ impl fmt::Debug for HostCall {
 /// # Errors
 /// * [`LowerError::Donated`] for a list of another length than the inputs;
 /// * [`LowerError::HostCalls`] for an active hook where the plugin cannot call the host.
-pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
+pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<LoweredModule> {
     let built = "the decomposition of a valid program is valid";
     let decomposed = match options.custom_call {
         Some(_) => None,
@@ -108,7 +108,7 @@ pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<Module> {
     cx.write_materializers();
     cx.writer.end_module();
     let (text, host_calls) = cx.finish();
-    Ok(Module { text, used_inputs, host_calls, donations })
+    Ok(LoweredModule { text, used_inputs, host_calls, donations })
 }
 
 /// Writes `@main`.
@@ -116,7 +116,7 @@ fn main<'a>(
     cx: &mut Cx<'a>,
     program: &'a Program,
     used_inputs: &[usize],
-    donations: &[Donation],
+    donations: &[DonatedInput],
 ) -> Result<()> {
     let parameters: Vec<_> =
         used_inputs.iter().map(|&input| cx.tensor_ty(&program.inputs()[input])).collect();
@@ -175,7 +175,7 @@ fn donations(
     program: &Program,
     used_inputs: &[usize],
     options: &LowerOptions<'_>,
-) -> Result<Vec<Donation>> {
+) -> Result<Vec<DonatedInput>> {
     let expected = program.inputs().len();
     let donated = match options.donated {
         [] => return Ok(Vec::new()),
@@ -189,7 +189,7 @@ fn donations(
     let pair = |&input: &usize| {
         let ty = &program.inputs()[input];
         let output = free.get_mut(&(ty.dtype, &ty.shape)).and_then(VecDeque::pop_front);
-        Donation { input, output }
+        DonatedInput { input, output }
     };
     Ok(used_inputs.iter().filter(|&&input| donated[input]).map(pair).collect())
 }

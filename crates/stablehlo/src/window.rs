@@ -1,6 +1,6 @@
 //! Reductions over sliding windows, and their scatters.
 
-use nxla_expr::{Op, ScatterOp, TensorType, Window, WindowFun, WindowOp};
+use nxla_expr::{Op, ScatterOp, TensorType, WindowAttributes, WindowFun, WindowOp};
 use nxla_tensor::{Scalar, Shape};
 use smallvec::SmallVec;
 
@@ -31,7 +31,7 @@ pub(crate) fn lower<'a>(
 fn uniform(
     cx: &mut Cx<'_>,
     op: WindowOp,
-    window: &Window,
+    window: &WindowAttributes,
     x: Source,
     ty: &TensorType,
 ) -> Result<Value> {
@@ -119,7 +119,7 @@ fn window_fun<'a>(
 fn scatter(
     cx: &mut Cx<'_>,
     op: ScatterOp,
-    window: &Window,
+    window: &WindowAttributes,
     operands: &[Source],
     ty: &TensorType,
 ) -> Result<Value> {
@@ -154,7 +154,7 @@ fn scatter(
 fn extremum_positions(
     cx: &mut Cx<'_>,
     selects: &str,
-    window: &Window,
+    window: &WindowAttributes,
     x: Value,
     source: Value,
 ) -> Result<Value> {

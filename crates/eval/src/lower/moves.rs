@@ -150,7 +150,7 @@ impl Builder {
         Some(result)
     }
 
-    fn slice(&mut self, slice: &nxla_expr::Slice, site: &Site<'_>) -> Option<Held> {
+    fn slice(&mut self, slice: &nxla_expr::SliceAttributes, site: &Site<'_>) -> Option<Held> {
         let ([x, numbers @ ..], ty) = (site.operands, &site.types[0]) else { return None };
         let starts = self.starts(&slice.starts, numbers, &x.ty.shape, &slice.lengths)?;
         let level = site.operands.iter().map(|held| held.level).max()?;

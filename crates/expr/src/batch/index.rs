@@ -4,7 +4,10 @@
 use nxla_tensor::{DType, Scalar, Shape};
 
 use super::batcher::{Batched, Batcher};
-use crate::graph::{Axes, Combine, ExprId, Graph, Op, Operands, Result, Slice, Sort, Stack, Start};
+use crate::graph::{
+    Axes, Combine, ExprId, Graph, Op, Operands, Result, SliceAttributes, SortAttributes, Stack,
+    Start,
+};
 
 pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) -> Result<ExprId> {
     match op {
@@ -15,11 +18,11 @@ pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) ->
         Op::IndexedPut(axes) => indexed(batcher, axes, operands, Op::IndexedPut),
         Op::Sort(sort) => {
             let axis = batcher.shift(sort.axis);
-            batcher.make(Op::Sort(Sort { axis, ..*sort }), &[operands[0].id])
+            batcher.make(Op::Sort(SortAttributes { axis, ..*sort }), &[operands[0].id])
         }
         Op::Argsort(sort, dtype) => {
             let axis = batcher.shift(sort.axis);
-            batcher.make(Op::Argsort(Sort { axis, ..*sort }, *dtype), &[operands[0].id])
+            batcher.make(Op::Argsort(SortAttributes { axis, ..*sort }, *dtype), &[operands[0].id])
         }
         op @ crate::outside!(index) => unreachable!("{} is of another family", op.name()),
     }
@@ -49,7 +52,7 @@ impl Begin {
 }
 
 /// Slices the axes whose start is the same for all entries, and gathers the other axes.
-fn slice(b: &mut Batcher<'_>, slice: &Slice, operands: &[Batched]) -> Result<ExprId> {
+fn slice(b: &mut Batcher<'_>, slice: &SliceAttributes, operands: &[Batched]) -> Result<ExprId> {
     let (&x, dynamic) = operands.split_first().expect("a slice has an operand");
     let begins = Begin::all(&slice.starts, dynamic);
     let sizes = b.entry_shape(x);

@@ -4,7 +4,7 @@ use nxla_tensor::Scalar;
 
 use super::batcher::{Batched, Batcher};
 use super::entries;
-use crate::graph::{ExprId, Op, Result, ScatterOp, Type, Window, WindowFun};
+use crate::graph::{ExprId, Op, Result, ScatterOp, Type, WindowAttributes, WindowFun};
 
 pub(super) fn batch(
     batcher: &mut Batcher<'_>,
@@ -32,8 +32,8 @@ pub(super) fn batch(
     }
 }
 
-fn widened(batcher: &Batcher<'_>, window: &Window) -> Window {
-    Window {
+fn widened(batcher: &Batcher<'_>, window: &WindowAttributes) -> WindowAttributes {
+    WindowAttributes {
         dimensions: batcher.prefixed(1, &window.dimensions),
         strides: batcher.prefixed(1, &window.strides),
         padding: batcher.prefixed((0, 0), &window.padding),
@@ -46,7 +46,7 @@ fn widened(batcher: &Batcher<'_>, window: &Window) -> Window {
 fn scatter(
     batcher: &mut Batcher<'_>,
     extremum: ScatterOp,
-    window: &Window,
+    window: &WindowAttributes,
     operands: &[Batched],
 ) -> Result<ExprId> {
     let [x, source, initial] = *operands else { unreachable!("a scatter has three operands") };

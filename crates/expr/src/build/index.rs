@@ -7,7 +7,9 @@ use nxla_tensor::{DType, Names};
 
 use super::of_op;
 use super::reduce::index_dtype;
-use crate::graph::{Axes, BlockKind, ErrorKind, ExprId, Graph, Op, Result, Slice, Sort, Start};
+use crate::graph::{
+    Axes, BlockKind, ErrorKind, ExprId, Graph, Op, Result, SliceAttributes, SortAttributes, Start,
+};
 
 /// The start of a slice along one axis; clamped so that the slice fits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,7 +60,7 @@ impl Graph {
         if self.shape(x).rank() == 0 && starts.is_empty() && lengths.is_empty() {
             return Ok(x);
         }
-        let slice = Slice { starts, lengths: lengths.into(), strides };
+        let slice = SliceAttributes { starts, lengths: lengths.into(), strides };
         let operands: Vec<ExprId> = std::iter::once(x).chain(dynamic).collect();
         self.make(Op::Slice(Box::new(slice)), &operands)
     }
@@ -330,7 +332,7 @@ impl Graph {
     /// Returns an error for an axis out of range or complex numbers.
     pub fn sort(&mut self, x: ExprId, axis: i64, descending: bool, stable: bool) -> Result<ExprId> {
         let axis = self.axis("sort", x, axis)?;
-        self.make(Op::Sort(Sort { axis, descending, stable }), &[x])
+        self.make(Op::Sort(SortAttributes { axis, descending, stable }), &[x])
     }
 
     /// Returns the indices that [`Graph::sort`] an axis. For a `dtype` that is not an integer, they
@@ -347,7 +349,7 @@ impl Graph {
         dtype: DType,
     ) -> Result<ExprId> {
         let axis = self.axis("argsort", x, axis)?;
-        let order = Op::Argsort(Sort { axis, descending, stable }, index_dtype(dtype));
+        let order = Op::Argsort(SortAttributes { axis, descending, stable }, index_dtype(dtype));
         let order = self.make(order, &[x])?;
         self.as_type(order, dtype)
     }

@@ -11,7 +11,7 @@ use super::options::options;
 use super::reduce::Fold;
 use crate::graph::{
     BinaryOp, BlockKind, Cumulative, ErrorKind, ExprId, Graph, Op, Padding, Program, Result,
-    ScatterOp, Window, WindowFun, WindowOp,
+    ScatterOp, WindowAttributes, WindowFun, WindowOp,
 };
 
 /// The padding of a tensor for windows.
@@ -57,10 +57,10 @@ fn same_padding((size, dilation): (&usize, &usize)) -> (i64, i64) {
 }
 
 impl WindowOptions {
-    fn window(&self, dimensions: &[usize]) -> Window {
+    fn window(&self, dimensions: &[usize]) -> WindowAttributes {
         let ones = || vec![1; dimensions.len()];
         let dilations = self.dilations.clone().unwrap_or_else(ones);
-        Window {
+        WindowAttributes {
             padding: self.padding.resolve(dimensions, &dilations),
             dimensions: dimensions.into(),
             strides: self.strides.clone().unwrap_or_else(ones).into(),

@@ -41,7 +41,7 @@ pub use op::*;
 pub use program::Program;
 pub use region::{Mark, Scope, Traced};
 pub use source::{Line, Locate, Source, SourceId};
-pub use store::{Graph, Node, Options};
+pub use store::{Graph, GraphOptions, Node};
 pub use table::{BinaryClass, BinaryOp, Composed, Lowering, UnaryClass, UnaryOp};
 pub use trips::{Counter, counter};
 pub use types::{TensorType, Type, TypeId};

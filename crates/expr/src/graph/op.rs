@@ -90,12 +90,12 @@ pub enum Op {
 
     // --- window ---
     /// `[x]`.
-    Window(WindowOp, Box<Window>),
+    Window(WindowOp, Box<WindowAttributes>),
     /// `[x, initial, captures…]`, folded with a function; `initial` is also the padding.
     WindowFun(Box<WindowFun>),
     /// `[x, source, initial]`: each window of `x` adds its element of `source` at the position of
     /// its extremum; the sums start from `initial`.
-    WindowScatter(ScatterOp, Box<Window>),
+    WindowScatter(ScatterOp, Box<WindowAttributes>),
 
     // --- contract ---
     /// `[left, right]`.
@@ -105,7 +105,7 @@ pub enum Op {
 
     // --- index ---
     /// `[x, dynamic starts…]`.
-    Slice(Box<Slice>),
+    Slice(Box<SliceAttributes>),
     /// `[x, update, dynamic starts…]`.
     PutSlice(Box<[Start]>),
     /// `[x, indices]`: the last axis of `indices` holds one coordinate for each of these axes.
@@ -115,9 +115,9 @@ pub enum Op {
     /// `[x, indices, updates]`: writes the updates; indices have the layout of `Gather`.
     IndexedPut(Axes),
     /// `[x]`, sorted along an axis; NaN is larger than all numbers.
-    Sort(Sort),
+    Sort(SortAttributes),
     /// `[x]`, the indices that sort it.
-    Argsort(Sort, DType),
+    Argsort(SortAttributes, DType),
 
     // --- linalg ---
     /// `[x]`, the discrete Fourier transform along one axis.
@@ -263,7 +263,7 @@ pub enum WindowOp {
 
 /// Attributes of the window ops: one entry per axis in each list.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct Window {
+pub struct WindowAttributes {
     /// The size of the window.
     pub dimensions: Axes,
     /// The distance between the starts of neighboring windows.
@@ -278,7 +278,7 @@ pub struct Window {
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct WindowFun {
     /// The windows.
-    pub window: Window,
+    pub window: WindowAttributes,
     /// `(element, accumulator, captures…) -> accumulator`; all but the captures are scalars.
     pub function: Arc<Program>,
 }
@@ -341,7 +341,7 @@ pub enum Start {
 
 /// Attributes of [`Op::Slice`]. Starts are clamped so that the slice fits.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct Slice {
+pub struct SliceAttributes {
     /// The start of each axis.
     pub starts: Box<[Start]>,
     /// The length of the range of each axis, before striding.
@@ -352,7 +352,7 @@ pub struct Slice {
 
 /// Attributes of [`Op::Sort`].
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
-pub struct Sort {
+pub struct SortAttributes {
     /// The axis to sort.
     pub axis: usize,
     /// True if the largest element comes first. Otherwise the smallest element comes first.

@@ -69,12 +69,12 @@ pub struct Graph {
     scopes: Vec<&'static str>,
     /// The largest nesting depth of regions in any node.
     nesting: usize,
-    options: Options,
+    options: GraphOptions,
 }
 
 /// Options for simplification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Options {
+pub struct GraphOptions {
     /// Also applies laws of real arithmetic that change the rounding of floats, such as `c1 + (c2 +
     /// x) = (c1 + c2) + x`. Integers are always reassociated.
     pub reassociate_floats: bool,
@@ -87,12 +87,12 @@ impl Graph {
     }
 
     /// Creates an empty graph with options.
-    pub fn with_options(options: Options) -> Self {
+    pub fn with_options(options: GraphOptions) -> Self {
         Self { options, ..Self::default() }
     }
 
     /// Returns the options.
-    pub fn options(&self) -> Options {
+    pub fn options(&self) -> GraphOptions {
         self.options
     }
 

@@ -9,7 +9,7 @@ use nxla_tensor::{DType, Shape, promote, promote_keep_pred};
 use super::check;
 use super::check::{Inferred, operands, tensor};
 use super::elementwise::merge_names;
-use crate::graph::{ErrorKind, Op, Slice, Sort, Start, TensorType};
+use crate::graph::{ErrorKind, Op, SliceAttributes, SortAttributes, Start, TensorType};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {
@@ -33,11 +33,11 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     }
 }
 
-fn slice(attributes: &Slice, types: &[&TensorType]) -> Inferred {
+fn slice(attributes: &SliceAttributes, types: &[&TensorType]) -> Inferred {
     let [x, dynamic @ ..] = types else {
         return Err(ErrorKind::Arity { expected: "one or more".into(), found: 0 });
     };
-    let Slice { starts, lengths, strides } = attributes;
+    let SliceAttributes { starts, lengths, strides } = attributes;
     check_starts(starts, dynamic, x)?;
     check::count("lengths", lengths.len(), x.rank(), x)?;
     check::count("strides", strides.len(), x.rank(), x)?;
@@ -164,7 +164,7 @@ fn indexed(
     tensor(TensorType { dtype, shape: x.shape.clone(), names: x.names.clone() })
 }
 
-fn check_sort(sort: &Sort, x: &TensorType) -> Result<(), ErrorKind> {
+fn check_sort(sort: &SortAttributes, x: &TensorType) -> Result<(), ErrorKind> {
     check::axis_in_range(sort.axis, x)?;
     check::ordered("operand", x.dtype)
 }

@@ -7,7 +7,7 @@ use nxla_tensor::{DType, Shape, promote};
 
 use super::check;
 use super::check::{Inferred, operands, tensor};
-use crate::graph::{ErrorKind, Op, TensorType, Window, WindowFun, WindowOp};
+use crate::graph::{ErrorKind, Op, TensorType, WindowAttributes, WindowFun, WindowOp};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {
@@ -34,8 +34,8 @@ fn window_dtype(reduction: WindowOp, dtype: DType) -> Result<DType, ErrorKind> {
 const MOST_ELEMENTS: u64 = 1 << 32;
 
 /// Returns the number of windows along each axis.
-fn windows(x: &TensorType, window: &Window) -> Result<Shape, ErrorKind> {
-    let Window { dimensions, strides, padding, dilations } = window;
+fn windows(x: &TensorType, window: &WindowAttributes) -> Result<Shape, ErrorKind> {
+    let WindowAttributes { dimensions, strides, padding, dilations } = window;
     check::count("dimensions", dimensions.len(), x.rank(), x)?;
     check::count("strides", strides.len(), x.rank(), x)?;
     check::count("padding", padding.len(), x.rank(), x)?;
@@ -78,7 +78,7 @@ fn window_fun(attributes: &WindowFun, types: &[&TensorType]) -> Inferred {
     tensor(TensorType { dtype: x.dtype, shape, names: x.names.clone() })
 }
 
-fn window_scatter(window: &Window, types: &[&TensorType]) -> Inferred {
+fn window_scatter(window: &WindowAttributes, types: &[&TensorType]) -> Inferred {
     let [x, source, initial] = operands(types)?;
     check::ordered("operand", x.dtype)?;
     check::scalar("initial", initial)?;

@@ -3,7 +3,9 @@
 use smallvec::smallvec;
 
 use super::outcome::{Simplified, constant};
-use crate::graph::{Broadcast, Constant, ExprId, Graph, Op, Operands, Slice, Start, Type, TypeId};
+use crate::graph::{
+    Broadcast, Constant, ExprId, Graph, Op, Operands, SliceAttributes, Start, Type, TypeId,
+};
 
 pub(super) fn broadcast(graph: &Graph, broadcast: &Broadcast, x: ExprId, ty: TypeId) -> Simplified {
     if graph.type_id(x) == ty {
@@ -61,7 +63,7 @@ pub(super) fn transpose(permutation: &[usize], x: ExprId) -> Simplified {
 /// stride skips elements.
 pub(super) fn slice(
     graph: &Graph,
-    outer: &Slice,
+    outer: &SliceAttributes,
     x: ExprId,
     outer_starts: &[ExprId],
 ) -> Simplified {
@@ -70,7 +72,7 @@ pub(super) fn slice(
         _ => (x, Box::default()),
     };
     let Op::Slice(inner) = graph.op(inner_id) else { return Simplified::Keep };
-    let unit = |slice: &Slice| slice.strides.iter().all(|&stride| stride == 1);
+    let unit = |slice: &SliceAttributes| slice.strides.iter().all(|&stride| stride == 1);
     if !unit(inner) || !unit(outer) {
         return Simplified::Keep;
     }
@@ -94,10 +96,10 @@ pub(super) fn slice(
 /// slice that keeps the whole axis.
 fn merge(
     dims: &[usize],
-    inner: (&Slice, &[ExprId]),
-    outer: (&Slice, &[ExprId]),
+    inner: (&SliceAttributes, &[ExprId]),
+    outer: (&SliceAttributes, &[ExprId]),
     squeezed: &[usize],
-) -> Option<(Slice, Vec<ExprId>)> {
+) -> Option<(SliceAttributes, Vec<ExprId>)> {
     let (inner, mut inner_dynamic) = (inner.0, inner.1.iter().copied());
     let mut outer_dynamic = outer.1.iter().copied();
     let mut outer_axes = outer.0.starts.iter().zip(&outer.0.lengths);
@@ -125,7 +127,7 @@ fn merge(
         lengths.push(length);
     }
     let strides = vec![1; lengths.len()].into();
-    Some((Slice { starts: starts.into(), lengths: lengths.into(), strides }, operands))
+    Some((SliceAttributes { starts: starts.into(), lengths: lengths.into(), strides }, operands))
 }
 
 /// Returns the clamped start of a slice of `length` elements out of `size`.

@@ -31,7 +31,7 @@ use walk::Walk;
 
 /// Options for printing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct PrintOptions {
+pub struct GraphPrintOptions {
     /// The maximum number of nodes with a line; scalar constants do not count.
     pub limit: Option<usize>,
     /// The form of blocks.
@@ -59,11 +59,11 @@ pub enum Blocks {
 /// let mut graph = Graph::new();
 /// let x = graph.parameter(0, TensorType::new(DType::F32, [4]));
 /// let y = graph.exp(x)?;
-/// let lines = print::lines(&graph, &[y], &print::PrintOptions::default());
+/// let lines = print::lines(&graph, &[y], &print::GraphPrintOptions::default());
 /// assert_eq!(lines, ["parameter a:0   f32[4]", "b = exp a       f32[4]"]);
 /// # Ok::<(), nxla_expr::Error>(())
 /// ```
-pub fn lines(graph: &Graph, roots: &[ExprId], options: &PrintOptions) -> Vec<String> {
+pub fn lines(graph: &Graph, roots: &[ExprId], options: &GraphPrintOptions) -> Vec<String> {
     let mut walk = Walk::new(graph, options);
     let mut numbers = Vec::new();
     for &root in roots {
@@ -82,7 +82,7 @@ pub fn lines(graph: &Graph, roots: &[ExprId], options: &PrintOptions) -> Vec<Str
 /// let mut graph = Graph::new();
 /// let x = graph.parameter(0, TensorType::new(DType::F32, [4]));
 /// let (y, z) = (graph.exp(x)?, graph.sin(x)?);
-/// let (lines, names) = print::lines_and_names(&graph, &[z, y, x], &print::PrintOptions::default());
+/// let (lines, names) = print::lines_and_names(&graph, &[z, y, x], &print::GraphPrintOptions::default());
 /// assert_eq!(lines, ["parameter a:0   f32[4]", "b = sin a       f32[4]", "c = exp a       f32[4]"]);
 /// assert_eq!(names, ["b", "c", "a"]);
 /// # Ok::<(), nxla_expr::Error>(())
@@ -90,7 +90,7 @@ pub fn lines(graph: &Graph, roots: &[ExprId], options: &PrintOptions) -> Vec<Str
 pub fn lines_and_names(
     graph: &Graph,
     roots: &[ExprId],
-    options: &PrintOptions,
+    options: &GraphPrintOptions,
 ) -> (Vec<String>, Vec<String>) {
     let mut walk = Walk::new(graph, options);
     let names = roots.iter().map(|&root| walk.name(root)).collect();
@@ -138,14 +138,14 @@ impl Row {
 pub struct ExprText<'g> {
     graph: &'g Graph,
     root: ExprId,
-    options: PrintOptions,
+    options: GraphPrintOptions,
     header: Option<&'g str>,
 }
 
 impl<'g> ExprText<'g> {
     /// Creates the text of the whole expression.
     pub fn new(graph: &'g Graph, root: ExprId) -> Self {
-        Self { graph, root, options: PrintOptions::default(), header: None }
+        Self { graph, root, options: GraphPrintOptions::default(), header: None }
     }
 
     /// Replaces the type on top by `header`.
@@ -156,7 +156,7 @@ impl<'g> ExprText<'g> {
 
     /// Sets the options.
     #[must_use]
-    pub fn with_options(self, options: PrintOptions) -> Self {
+    pub fn with_options(self, options: GraphPrintOptions) -> Self {
         Self { options, ..self }
     }
 }
@@ -177,7 +177,7 @@ impl fmt::Display for ExprText<'_> {
 impl fmt::Display for Program {
     /// Writes the lines of all outputs, see [`lines`].
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines = lines(self.graph(), self.outputs(), &PrintOptions::default());
+        let lines = lines(self.graph(), self.outputs(), &GraphPrintOptions::default());
         lines.iter().try_for_each(|line| writeln!(f, "{line}"))
     }
 }

@@ -308,7 +308,7 @@ fn differences() {
 fn index_ops_made_by_hand_want_integers() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, [4]));
-    let sort = nxla_expr::Sort { axis: 0, descending: false, stable: false };
+    let sort = nxla_expr::SortAttributes { axis: 0, descending: false, stable: false };
     let error = graph.make(Op::Argsort(sort, DType::F32), &[x]).unwrap_err();
     assert_eq!(error.to_string(), "argsort: dtype: must be an integer dtype; got f32");
 }

@@ -7,7 +7,8 @@
 mod forward;
 
 use nxla_expr::{
-    Axes, ExprId, Graph, Iota, Op, Padding, Reduce, ReduceOp, Slice, Sort, Start, TensorType,
+    Axes, ExprId, Graph, Iota, Op, Padding, Reduce, ReduceOp, SliceAttributes, SortAttributes,
+    Start, TensorType,
 };
 use nxla_tensor::{DType, HostTensor, Scalar, Shape};
 
@@ -23,9 +24,13 @@ pub(super) use forward::{
 
 /// Elements outside the range or between the strides receive zero. A slice at constant indices
 /// becomes a `pad`, which compiles to less code than an update.
-pub(super) fn slice(pass: &mut ReversePass<'_>, visit: &Visit, attributes: &Slice) -> Result<()> {
+pub(super) fn slice(
+    pass: &mut ReversePass<'_>,
+    visit: &Visit,
+    attributes: &SliceAttributes,
+) -> Result<()> {
     let dy = pass.dy(visit)?;
-    let Slice { starts, lengths, strides } = attributes;
+    let SliceAttributes { starts, lengths, strides } = attributes;
     let graph = &mut *pass.graph;
     let (from, to) = (graph.shape(visit.operands[0]).clone(), graph.shape(dy).clone());
     if to.size() == 0 {
@@ -73,7 +78,7 @@ pub(super) fn put_slice(pass: &mut ReversePass<'_>, visit: &Visit, starts: &[Sta
         pass.add_cotangent(visit, 0, part)?;
     }
     if pass.needs_cotangent(visit, 1) {
-        let slice = Slice {
+        let slice = SliceAttributes {
             starts: starts.into(),
             lengths: update.as_slice().into(),
             strides: vec![1; update.rank()].into(),
@@ -230,7 +235,11 @@ fn in_range(
 }
 
 /// Element `j` of the sorted axis came from index `argsort[j]`, to which its cotangent is written.
-pub(super) fn sort(pass: &mut ReversePass<'_>, visit: &Visit, attributes: Sort) -> Result<()> {
+pub(super) fn sort(
+    pass: &mut ReversePass<'_>,
+    visit: &Visit,
+    attributes: SortAttributes,
+) -> Result<()> {
     let dy = pass.dy(visit)?;
     let x = pass.operand(visit, 0)?;
     let graph = &mut *pass.graph;
@@ -246,7 +255,7 @@ pub(super) fn sort(pass: &mut ReversePass<'_>, visit: &Visit, attributes: Sort) 
 }
 
 /// Returns the coordinates in `x` of each element of the sorted tensor.
-fn sorted_places(graph: &mut Graph, x: ExprId, attributes: Sort) -> Result<ExprId> {
+fn sorted_places(graph: &mut Graph, x: ExprId, attributes: SortAttributes) -> Result<ExprId> {
     let shape = graph.shape(x).clone();
     let order = graph.make(Op::Argsort(attributes, DType::S64), &[x])?;
     let mut pair = shape.clone();

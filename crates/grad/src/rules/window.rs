@@ -6,7 +6,7 @@
 
 mod forward;
 
-use nxla_expr::{Axes, ExprId, Graph, Op, Padding, ScatterOp, Window, WindowOp};
+use nxla_expr::{Axes, ExprId, Graph, Op, Padding, ScatterOp, WindowAttributes, WindowOp};
 use nxla_tensor::{Scalar, Shape};
 
 use super::movement::put_back;
@@ -21,7 +21,7 @@ pub(super) fn window(
     pass: &mut ReversePass<'_>,
     visit: &Visit,
     op: WindowOp,
-    window: &Window,
+    window: &WindowAttributes,
 ) -> Result<()> {
     let dy = pass.dy(visit)?;
     let x = pass.operand(visit, 0)?;
@@ -47,7 +47,7 @@ fn scatter_of(op: WindowOp) -> ScatterOp {
 /// Element `i` is read by the windows `j` with `j s = i + low - t d`. After inserting `s - 1` zeros
 /// between the cotangents, the contribution is a window sum of stride 1 with the same dilation over
 /// cotangents shifted by the extent of a window.
-fn sum(graph: &mut Graph, window: &Window, dy: ExprId, x: ExprId) -> Result<ExprId> {
+fn sum(graph: &mut Graph, window: &WindowAttributes, dy: ExprId, x: ExprId) -> Result<ExprId> {
     let (from, to) = (graph.shape(x).clone(), graph.shape(dy).clone());
     let padding: Vec<Padding> = (0..from.rank())
         .map(|axis| {
@@ -59,7 +59,7 @@ fn sum(graph: &mut Graph, window: &Window, dy: ExprId, x: ExprId) -> Result<Expr
         })
         .collect();
     let spaced = pad_zeros(graph, dy, &padding)?;
-    let adjoint = Window {
+    let adjoint = WindowAttributes {
         strides: vec![1; from.rank()].into(),
         padding: vec![(0, 0); from.rank()].into(),
         ..window.clone()
@@ -69,7 +69,7 @@ fn sum(graph: &mut Graph, window: &Window, dy: ExprId, x: ExprId) -> Result<Expr
 
 /// The contribution to an element of a window is the product of the elements at smaller offsets and
 /// the elements at larger offsets, which is exact for zeros.
-fn product(graph: &mut Graph, window: &Window, dy: ExprId, x: ExprId) -> Result<ExprId> {
+fn product(graph: &mut Graph, window: &WindowAttributes, dy: ExprId, x: ExprId) -> Result<ExprId> {
     let offsets = Offsets::new(window, graph.shape(x), graph.shape(dy));
     let padded = offsets.pad_windows(graph, x, Scalar::UInt(1))?;
     let elements = offsets
@@ -100,7 +100,7 @@ fn product(graph: &mut Graph, window: &Window, dy: ExprId, x: ExprId) -> Result<
 fn extremum(
     graph: &mut Graph,
     op: ScatterOp,
-    window: &Window,
+    window: &WindowAttributes,
     dy: ExprId,
     x: ExprId,
 ) -> Result<ExprId> {
@@ -120,7 +120,7 @@ pub(super) fn scatter(
     pass: &mut ReversePass<'_>,
     visit: &Visit,
     op: ScatterOp,
-    window: &Window,
+    window: &WindowAttributes,
 ) -> Result<()> {
     let dy = pass.dy(visit)?;
     let x = pass.operand(visit, 0)?;
@@ -141,14 +141,14 @@ pub(super) fn scatter(
 
 /// The offsets inside the windows over a tensor.
 pub(super) struct Offsets<'a> {
-    window: &'a Window,
+    window: &'a WindowAttributes,
     from: Shape,
     /// The number of windows along each axis.
     count: Shape,
 }
 
 impl<'a> Offsets<'a> {
-    pub(super) fn new(window: &'a Window, from: &Shape, count: &Shape) -> Self {
+    pub(super) fn new(window: &'a WindowAttributes, from: &Shape, count: &Shape) -> Self {
         Self { window, from: from.clone(), count: count.clone() }
     }
 
@@ -185,7 +185,7 @@ impl<'a> Offsets<'a> {
         padded: ExprId,
         offset: &[usize],
     ) -> Result<ExprId> {
-        let Window { strides, dilations, .. } = self.window;
+        let WindowAttributes { strides, dilations, .. } = self.window;
         let starts: Vec<usize> = offset.iter().zip(dilations).map(|(at, step)| at * step).collect();
         let lengths: Axes = self
             .count
@@ -204,7 +204,7 @@ impl<'a> Offsets<'a> {
         part: ExprId,
         offset: &[usize],
     ) -> Result<ExprId> {
-        let Window { strides, dilations, padding, .. } = self.window;
+        let WindowAttributes { strides, dilations, padding, .. } = self.window;
         let padding: Vec<Padding> = (0..self.from.rank())
             .map(|axis| {
                 let start = to_i64(offset[axis] * dilations[axis]) - padding[axis].0;

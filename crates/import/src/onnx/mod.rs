@@ -33,7 +33,7 @@ pub const OPSETS: std::ops::RangeInclusive<i64> = 7..=28;
 
 /// An input or output of a model.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Value {
+pub struct ValueInfo {
     /// The name.
     pub name: String,
     /// The dtype, if the model declares it; inputs have one.
@@ -42,7 +42,7 @@ pub struct Value {
     pub shape: Option<Vec<Dim>>,
 }
 
-impl Value {
+impl ValueInfo {
     /// Checks that an argument has the declared dtype and fits the declared sizes. `named` holds
     /// the sizes of the named axes of the arguments before.
     fn check<'v>(
@@ -72,7 +72,7 @@ impl Value {
     }
 }
 
-impl std::fmt::Display for Value {
+impl std::fmt::Display for ValueInfo {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.dtype {
             Some(dtype) => write!(f, "{dtype}")?,
@@ -94,8 +94,8 @@ impl std::fmt::Display for Value {
 #[derive(Clone, Debug)]
 pub struct Model {
     proto: proto::Model,
-    inputs: Vec<Value>,
-    outputs: Vec<Value>,
+    inputs: Vec<ValueInfo>,
+    outputs: Vec<ValueInfo>,
     /// The names and values of the weights.
     weights: Vec<(String, HostTensor)>,
 }
@@ -118,7 +118,7 @@ impl Model {
             graph.initializers.iter().map(|(name, _)| name.as_str()).collect();
         // Old files list initializers among the inputs.
         let is_input = |info: &proto::ValueInfo| !initialized.contains(info.name.as_str());
-        let inputs: Vec<Value> = graph
+        let inputs: Vec<ValueInfo> = graph
             .inputs
             .iter()
             .filter(|info| is_input(info))
@@ -148,13 +148,13 @@ impl Model {
 
     /// Returns the inputs, without initializers.
     #[must_use]
-    pub fn inputs(&self) -> &[Value] {
+    pub fn inputs(&self) -> &[ValueInfo] {
         &self.inputs
     }
 
     /// Returns the outputs.
     #[must_use]
-    pub fn outputs(&self) -> &[Value] {
+    pub fn outputs(&self) -> &[ValueInfo] {
         &self.outputs
     }
 
@@ -244,7 +244,7 @@ impl Model {
     }
 }
 
-fn value(info: &proto::ValueInfo) -> Result<Value, ImportError> {
+fn value(info: &proto::ValueInfo) -> Result<ValueInfo, ImportError> {
     let name = info.name.clone();
     let dtype = match info.data_type {
         0 => None,
@@ -252,5 +252,5 @@ fn value(info: &proto::ValueInfo) -> Result<Value, ImportError> {
             Some(tensors::dtype_of(data_type).map_err(|fault| fault.at_value("value", &name))?)
         }
     };
-    Ok(Value { name, dtype, shape: info.shape.clone() })
+    Ok(ValueInfo { name, dtype, shape: info.shape.clone() })
 }

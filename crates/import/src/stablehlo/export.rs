@@ -23,38 +23,40 @@ mod tree_field {
 
 /// The structure of arguments or results.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Tree {
+pub enum ExportTree {
     /// A tensor.
     Leaf,
     /// The value `None`.
     None,
     /// A tuple.
-    Tuple(Vec<Tree>),
+    Tuple(Vec<ExportTree>),
     /// A list.
-    List(Vec<Tree>),
+    List(Vec<ExportTree>),
     /// A dictionary.
-    Dict(Vec<(String, Tree)>),
+    Dict(Vec<(String, ExportTree)>),
 }
 
 /// The signature of a function that JAX exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Signature {
+pub struct ExportSignature {
     /// The arguments: a tuple of the positional arguments and the dictionary of keyword arguments.
-    pub inputs: Tree,
+    pub inputs: ExportTree,
     /// The result.
-    pub outputs: Tree,
+    pub outputs: ExportTree,
     /// The number of the leaf of the arguments for each input of the program. JAX drops unused leaves.
     pub kept: Vec<usize>,
 }
 
-impl Tree {
+impl ExportTree {
     /// Returns the number of tensors.
     pub fn leaves(&self) -> usize {
         match self {
-            Tree::Leaf => 1,
-            Tree::None => 0,
-            Tree::Tuple(items) | Tree::List(items) => items.iter().map(Tree::leaves).sum(),
-            Tree::Dict(items) => items.iter().map(|(_, item)| item.leaves()).sum(),
+            ExportTree::Leaf => 1,
+            ExportTree::None => 0,
+            ExportTree::Tuple(items) | ExportTree::List(items) => {
+                items.iter().map(ExportTree::leaves).sum()
+            }
+            ExportTree::Dict(items) => items.iter().map(|(_, item)| item.leaves()).sum(),
         }
     }
 }
@@ -136,7 +138,7 @@ impl<'a> Table<'a> {
 
     /// Reads a structure; `None` if it has a container of a class. Tables may be shared, so `budget`
     /// limits the number of nodes.
-    fn tree(&self, budget: &mut usize, depth: usize) -> Result<Option<Tree>> {
+    fn tree(&self, budget: &mut usize, depth: usize) -> Result<Option<ExportTree>> {
         if depth > MAX_DEPTH {
             return Err(malformed_at(Position::Byte(self.at), "containers are nested too deep"));
         }
@@ -171,12 +173,12 @@ impl<'a> Table<'a> {
             }
         }
         Ok(match kind {
-            0 => Some(Tree::Leaf),
-            1 => Some(Tree::None),
-            2 => Some(Tree::Tuple(items)),
-            3 => Some(Tree::List(items)),
+            0 => Some(ExportTree::Leaf),
+            1 => Some(ExportTree::None),
+            2 => Some(ExportTree::Tuple(items)),
+            3 => Some(ExportTree::List(items)),
             DICT if keys.len() == items.len() => {
-                Some(Tree::Dict(keys.into_iter().zip(items).collect()))
+                Some(ExportTree::Dict(keys.into_iter().zip(items).collect()))
             }
             _ => None,
         })
@@ -212,7 +214,7 @@ pub(super) fn platform_index(names: &[&[u8]], wanted: Option<&str>) -> Result<us
 }
 
 /// Returns the signature of an export, unless it has containers of a class.
-pub(super) fn signature(file: &[u8]) -> Result<Option<Signature>> {
+pub(super) fn signature(file: &[u8]) -> Result<Option<ExportSignature>> {
     let root = Table::root(file)?;
     let mut budget = file.len();
     let mut tree = |number| match root.child(number)? {
@@ -224,5 +226,5 @@ pub(super) fn signature(file: &[u8]) -> Result<Option<Signature>> {
     };
     let kept = root.list(field::KEPT, 2)?.unwrap_or_default().0.chunks_exact(2);
     let kept = kept.map(|pair| usize::from(u16::from_le_bytes([pair[0], pair[1]]))).collect();
-    Ok(Some(Signature { inputs, outputs, kept }))
+    Ok(Some(ExportSignature { inputs, outputs, kept }))
 }

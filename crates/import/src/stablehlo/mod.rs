@@ -16,7 +16,7 @@ mod syntax;
 mod text;
 mod types;
 
-pub use export::{Signature, Tree};
+pub use export::{ExportSignature, ExportTree};
 use nxla_expr::Program;
 use nxla_tensor::HostTensor;
 
@@ -58,7 +58,7 @@ pub struct Module {
     input_names: Vec<Option<String>>,
     output_names: Vec<Option<String>>,
     weights: Vec<HostTensor>,
-    signature: Option<Signature>,
+    signature: Option<ExportSignature>,
 }
 
 /// The treatment of constant tensors of floats with different elements.
@@ -124,7 +124,7 @@ impl Module {
 
     /// Returns the containers of the arguments and of the result of a function that JAX exported. The
     /// signature is missing for other files, and if a container is of a class.
-    pub fn signature(&self) -> Option<&Signature> {
+    pub fn signature(&self) -> Option<&ExportSignature> {
         self.signature.as_ref()
     }
 

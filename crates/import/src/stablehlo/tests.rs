@@ -332,9 +332,9 @@ fn exports_have_names_and_containers() {
     let module = Module::from_bytes(&bytes, &ReadOptions::default()).unwrap();
     assert_eq!(module.input_names(), [Some("xs".into()), Some("start".into())]);
     assert_eq!(module.output_names(), [Some("result[0]".into()), Some("result[1]".into())]);
-    let arguments = Tree::Tuple(vec![Tree::Leaf, Tree::Leaf]);
-    let expected = Signature {
-        inputs: Tree::Tuple(vec![arguments.clone(), Tree::Dict(Vec::new())]),
+    let arguments = ExportTree::Tuple(vec![ExportTree::Leaf, ExportTree::Leaf]);
+    let expected = ExportSignature {
+        inputs: ExportTree::Tuple(vec![arguments.clone(), ExportTree::Dict(Vec::new())]),
         outputs: arguments,
         kept: vec![0, 1],
     };

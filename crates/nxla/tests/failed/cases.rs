@@ -8,7 +8,7 @@ use nxla::prelude::*;
 use nxla::sharding::collectives::{
     all_gather, all_to_all, pmax, pmean, pmin, ppermute, psum, psum_scatter, pvary,
 };
-use nxla::vectors::Target;
+use nxla::vectors::EntryAxes;
 use nxla::{
     Choice, Container, Convolution, Covariance, Draw, Error, Keep, Leaves, Norm, OuterPadding,
     Pool, Quantile, Replay, RunningNorm, Segment, Side, Slice, Tree, Triangular, Window, annotate,
@@ -440,7 +440,7 @@ fn vectors() -> impl IntoIterator<Item = Case> {
     cases! { |b, x|
         vectorize: b.vectorize(["row"]);
         devectorize: b.devectorize(false);
-        revectorize: b.revectorize(["row"], &Target::shape([1]));
+        revectorize: b.revectorize(["row"], &EntryAxes::shape([1]));
         reshape_vectors: drop(Expr::reshape_vectors(&[b.clone(), x.clone()], true));
         broadcast_vectors: drop(Expr::broadcast_vectors(&[x.clone(), b.clone()], true));
         vmap: vmap(|x: Expr| x, 0, 0)(b.clone()), vmap(|_: Expr| b.clone(), 0, 0)(x.clone()),

@@ -7,8 +7,8 @@ use nxla::runtime::Mode;
 use nxla::testing::{CheckGrads, Mismatch, check_grads};
 use nxla::{
     Container, DType, Error, ErrorClass, Expr, Tensor, TensorType, annotate, block, cond,
-    custom_grad, fori, grad, hessian_diagonal, hook, if_, jit, map, named_hook, runtime_call,
-    safe_where, scan, scan_times, when, while_loop,
+    custom_grad, fori, grad, hessian_diagonal, hook, if_, jit, jvp, map, named_hook, runtime_call,
+    safe_where, scan, scan_times, vjp, when, while_loop,
 };
 
 /// A list to which a hook writes.
@@ -396,4 +396,26 @@ fn runtime_calls_give_what_the_host_computes() {
         let error = other.compiler(compiler).call(1).unwrap_err().to_string();
         assert!(error.contains("s32") && error.contains("f32"), "{compiler}: {error}");
     }
+}
+
+#[test]
+fn a_derivative_through_a_runtime_call_is_an_error() {
+    fn same(x: Expr) -> Expr {
+        runtime_call(x, TensorType::scalar(DType::F32), Ok::<Tensor, Error>)
+    }
+    let derivatives: [(&str, Box<dyn Fn(Expr) -> Expr>); 4] = [
+        ("grad", Box::new(grad(same))),
+        ("in a loop", Box::new(grad(|x: Expr| fori(0, 3, x, |_, x| same(x))))),
+        ("jvp", Box::new(|x: Expr| jvp(same)(x.clone(), x).1)),
+        ("vjp", Box::new(|x: Expr| vjp(same, x.clone()).1(x))),
+    ];
+    for (name, derivative) in derivatives {
+        let error = jit(derivative).call(1.0f32).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::Gradient);
+        let text = error.to_string();
+        let start = "runtime_call: function: must have a derivative";
+        assert!(text.starts_with(start) && text.contains("control.rs:"), "{name}: {text}");
+    }
+    let stopped = jit(grad(|x: Expr| same(x.stop_grad()) * x)).call(3.0f32).unwrap();
+    assert_eq!(numbers(&stopped), [3.0]);
 }

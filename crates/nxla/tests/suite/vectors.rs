@@ -1,6 +1,6 @@
 //! Vectorized axes in Rust: eager and traced functions, control flow, and gradients.
 
-use nxla::vectors::Target;
+use nxla::vectors::EntryAxes;
 use nxla::{
     DType, Expr, Tensor, Window, cond, custom_grad, fori, grad, jit, value_and_grad, vmap,
     while_loop,
@@ -40,7 +40,7 @@ fn functions_work_on_each_entry() {
 fn moves_of_tensors() {
     let back = rows().devectorize(true).unwrap();
     assert_eq!(back.ty().to_string(), "f32[row: 2][3]");
-    let target = Target { shape: Some(vec![None]), names: None };
+    let target = EntryAxes { shape: Some(vec![None]), names: None };
     let flat = rows().revectorize([("a", 3)], &target).unwrap();
     assert_eq!(
         (flat.vectors().to_string(), &flat.shape()[..]),

@@ -4,7 +4,9 @@
 
 use std::sync::OnceLock;
 
-use nxla_pjrt::{Buffer, Client, CompileOptions, Executable, ExecuteOptions, Plugin, discover};
+use nxla_pjrt::{
+    Buffer, Client, CompileOptions, ExecuteOptions, LoadedExecutable, Plugin, discover,
+};
 use nxla_tensor::{Element, HostTensor, Shape};
 
 /// Returns the plugin. The tests fail without a plugin, because they test its interface.
@@ -19,7 +21,7 @@ pub(crate) fn client() -> Client {
     CLIENT.get_or_init(|| Client::new(&plugin(), &[]).unwrap()).clone()
 }
 
-pub(crate) fn compile(text: &str) -> Executable {
+pub(crate) fn compile(text: &str) -> LoadedExecutable {
     client().compile(text, &CompileOptions::default()).unwrap()
 }
 
@@ -47,6 +49,6 @@ pub(crate) fn values<T: Element>(buffer: &Buffer) -> Vec<T> {
     buffer.to_host().unwrap().to_vec().unwrap()
 }
 
-pub(crate) fn run(program: &Executable, args: &[&Buffer]) -> Vec<Buffer> {
+pub(crate) fn run(program: &LoadedExecutable, args: &[&Buffer]) -> Vec<Buffer> {
     program.execute(args, &ExecuteOptions::default()).unwrap()
 }

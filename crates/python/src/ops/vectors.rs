@@ -1,7 +1,7 @@
 //! Vectorized axes: creation, removal and alignment.
 
 use nxla_runtime::host::Names;
-use nxla_runtime::vectors::{self, NewVector, Target, VectorAxis, Vectors};
+use nxla_runtime::vectors::{self, EntryAxes, NewVector, VectorAxis, Vectors};
 use nxla_runtime::{RawExpr, RawTensor, Trace};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -95,7 +95,7 @@ fn revectorize(
     };
     let names =
         names.map(|names| names.names().unwrap_or_else(|| Names::without_names(names.0.len())));
-    let (axes, target) = (new_vectors(axes), Target { shape, names });
+    let (axes, target) = (new_vectors(axes), EntryAxes { shape, names });
     let result = match Handle::of(x, "revectorize")? {
         Handle::Expr(expr) => Handle::Expr(expr.revectorize(&axes, &target).or_raise()?),
         Handle::Tensor(tensor) => Handle::Tensor(tensor.revectorize(&axes, &target).or_raise()?),

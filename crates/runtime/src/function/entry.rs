@@ -95,7 +95,11 @@ impl Tracing {
     ///
     /// # Errors
     /// Returns the first error of the trace, or an error for a result of another trace.
-    pub fn finish<R>(mut self, outputs: &[impl AsRef<RawExpr>], results: R) -> Result<Traced<R>> {
+    pub fn finish<R>(
+        mut self,
+        outputs: &[impl AsRef<RawExpr>],
+        results: R,
+    ) -> Result<TracedFunction<R>> {
         self.leave();
         self.ended = true;
         let vectors = ResultVectors::of(outputs);
@@ -105,7 +109,7 @@ impl Tracing {
             None => program,
         });
         let (captured, lines) = (self.trace.captured_tensors(), self.trace.captured_lines());
-        Ok(Traced { program, results, vectors, captured, lines })
+        Ok(TracedFunction { program, results, vectors, captured, lines })
     }
 }
 
@@ -157,7 +161,7 @@ impl FromIterator<Vectors> for ResultVectors {
 
 /// A function, traced.
 #[derive(Debug)]
-pub struct Traced<R> {
+pub struct TracedFunction<R> {
     /// The traced program.
     pub program: Arc<Program>,
     /// The container of the results, in the terms of the front end.
@@ -174,7 +178,7 @@ pub struct Traced<R> {
 pub struct Entry<R> {
     /// The name in errors and profiles.
     name: Arc<str>,
-    traced: Traced<R>,
+    traced: TracedFunction<R>,
     executable: Arc<ExecutableHandle>,
     purpose: Purpose,
     /// The device of the arguments it was compiled for, unless the options name one.
@@ -212,7 +216,7 @@ impl<R> Entry<R> {
     /// returns `true`.
     pub(crate) fn compile(
         name: Arc<str>,
-        traced: Traced<R>,
+        traced: TracedFunction<R>,
         arguments: &[RawTensor],
         purpose: Purpose,
         donations: Donations,

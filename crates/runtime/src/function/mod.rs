@@ -16,7 +16,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 pub use call::{Call, Inputs, Signature, Static};
-pub use entry::{Entry, ResultVectors, Traced, Tracing};
+pub use entry::{Entry, ResultVectors, TracedFunction, Tracing};
 
 use crate::compiler::{Purpose, registry_generation};
 use crate::donation::Donations;
@@ -78,7 +78,7 @@ pub struct FunctionReport {
 }
 
 /// A function that runs compiled.
-pub struct Function<S, R> {
+pub struct JitFunction<S, R> {
     name: String,
     options: Options,
     conflict: Conflict,
@@ -89,7 +89,7 @@ pub struct Function<S, R> {
     number: u64,
 }
 
-impl<S, R> fmt::Debug for Function<S, R> {
+impl<S, R> fmt::Debug for JitFunction<S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Function")
             .field("name", &self.name)
@@ -136,7 +136,7 @@ impl<S, R> Entries<S, R> {
     }
 }
 
-impl<S: Static, R> Function<S, R> {
+impl<S: Static, R> JitFunction<S, R> {
     /// A function of this name in texts, under these options.
     pub fn new(name: impl Into<String>, options: Options, conflict: Conflict) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
@@ -262,7 +262,7 @@ impl<S: Static, R> Function<S, R> {
         Ok((candidates.len(), None))
     }
 
-    /// Compiles the trace of a call that [`Function::find`] did not find, and caches the entry.
+    /// Compiles the trace of a call that [`JitFunction::find`] did not find, and caches the entry.
     ///
     /// # Errors
     /// Returns an error for tensors on two devices, errors of the compiler, and an error if `interrupt`
@@ -270,7 +270,7 @@ impl<S: Static, R> Function<S, R> {
     pub fn compile(
         &self,
         call: Call<S>,
-        traced: Traced<R>,
+        traced: TracedFunction<R>,
         purpose: Purpose,
         donations: Donations,
         options: &Options,
@@ -286,11 +286,11 @@ impl<S: Static, R> Function<S, R> {
     /// Compiles the trace of a call for this call only. Equal programs share an executable.
     ///
     /// # Errors
-    /// Returns the errors of [`Function::compile`].
+    /// Returns the errors of [`JitFunction::compile`].
     pub fn compile_alone(
         &self,
         call: Call<S>,
-        traced: Traced<R>,
+        traced: TracedFunction<R>,
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<(Arc<Entry<R>>, Inputs)> {

@@ -1,7 +1,7 @@
 //! Donation between stages: a stage reuses the memory of values that no later stage needs.
 
 use nxla_expr::{Digest, Op};
-use nxla_split::{Source, StageGraph, StageId};
+use nxla_split::{StageGraph, StageId, ValueSource};
 use rustc_hash::FxHashMap;
 
 use crate::donation::unusable_donations;
@@ -59,12 +59,12 @@ impl StageDonations {
 /// argument, a result of the stage can use the memory, and the argument is a donated input or the
 /// result of another stage.
 fn given_away(graph: &StageGraph, donated: &[bool]) -> Vec<Vec<bool>> {
-    let mut uses: FxHashMap<Source, usize> = FxHashMap::default();
+    let mut uses: FxHashMap<ValueSource, usize> = FxHashMap::default();
     let arguments = graph.stages().iter().flat_map(|stage| &stage.arguments);
     for &source in arguments.chain(graph.outputs()) {
         *uses.entry(source).or_default() += 1;
     }
-    let may_go = |source: &Source| match source.stage {
+    let may_go = |source: &ValueSource| match source.stage {
         None => donated.get(source.index) == Some(&true),
         // A value that a stage returns unchanged may be an input of the whole program.
         Some(stage) => {
@@ -72,7 +72,7 @@ fn given_away(graph: &StageGraph, donated: &[bool]) -> Vec<Vec<bool>> {
             !matches!(program.graph().op(program.outputs()[source.index]), Op::Parameter(_))
         }
     };
-    let is_given = |source: &Source| uses[source] == 1 && may_go(source);
+    let is_given = |source: &ValueSource| uses[source] == 1 && may_go(source);
     let stages = graph.stages().iter().map(|stage| {
         let mut given: Vec<bool> = stage.arguments.iter().map(is_given).collect();
         for input in unusable_donations(&stage.program, &given) {

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 
 use nxla_eval::Interrupt;
-use nxla_split::{Schedule, Stage, StageGraph, StageId};
+use nxla_split::{Stage, StageGraph, StageId, StageScheduler};
 
 use super::misfit;
 use crate::background;
@@ -24,18 +24,18 @@ struct Report<V> {
 }
 
 /// The handle that reports the results of a stage. A dropped handle reports a failure.
-pub struct Done<V: Send + 'static> {
+pub struct Completion<V: Send + 'static> {
     stage: StageId,
     reports: Option<Sender<Report<V>>>,
 }
 
-impl<V: Send + 'static> fmt::Debug for Done<V> {
+impl<V: Send + 'static> fmt::Debug for Completion<V> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Done").field("stage", &self.stage).finish_non_exhaustive()
+        f.debug_struct("Completion").field("stage", &self.stage).finish_non_exhaustive()
     }
 }
 
-impl<V: Send + 'static> Done<V> {
+impl<V: Send + 'static> Completion<V> {
     /// Reports that the stage has ended. `results` returns its results, one for each output, on the
     /// thread that waits for the run.
     pub fn end(mut self, results: impl FnOnce() -> Result<Vec<V>> + Send + 'static) {
@@ -50,7 +50,7 @@ impl<V: Send + 'static> Done<V> {
     }
 }
 
-impl<V: Send + 'static> Drop for Done<V> {
+impl<V: Send + 'static> Drop for Completion<V> {
     fn drop(&mut self) {
         let stage = self.stage;
         let lost = move || Err(Error::Usage(format!("{stage} ended without results")));
@@ -96,11 +96,11 @@ impl<'a> Stop<'a> {
 pub(super) fn drive<V: Clone + Send + 'static>(
     graph: &StageGraph,
     inputs: Vec<V>,
-    mut start: impl FnMut(&Stage, Vec<V>, Done<V>) -> Result<()>,
+    mut start: impl FnMut(&Stage, Vec<V>, Completion<V>) -> Result<()>,
     check: impl Fn(&Stage, &[V]) -> Result<()>,
     stop: &Stop<'_>,
 ) -> Result<Vec<V>> {
-    let mut schedule = Schedule::by_urgency(graph, inputs).map_err(misfit)?;
+    let mut schedule = StageScheduler::by_urgency(graph, inputs).map_err(misfit)?;
     let (give, given) = channel();
     let mut failure = None;
     // Each started stage sends one report.
@@ -109,7 +109,7 @@ pub(super) fn drive<V: Clone + Send + 'static>(
         let ready = if failure.is_none() { schedule.next_ready() } else { None };
         let report = match ready {
             Some(task) => {
-                let done = Done { stage: task.stage, reports: Some(give.clone()) };
+                let done = Completion { stage: task.stage, reports: Some(give.clone()) };
                 running += 1;
                 failure = start(graph.stage(task.stage), task.arguments, done).err();
                 // A stage that ran synchronously may have failed, so the next one must not start.

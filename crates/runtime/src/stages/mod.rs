@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 
 use nxla_eval::{EvalError, Interrupt};
 use nxla_expr::Program;
-use nxla_split::{Schedule, Stage, StageGraph, StageId};
+use nxla_split::{Stage, StageGraph, StageId, StageScheduler};
 use rustc_hash::FxHashSet;
 
 use self::donation::StageDonations;
@@ -34,7 +34,7 @@ use crate::tensor::RawTensor;
 pub(crate) use self::staged::StagedExecutable;
 
 /// The handle that reports the results of a stage; see [`StageExecutor`].
-pub type Done = drive::Done<RawTensor>;
+pub type Done = drive::Completion<RawTensor>;
 
 /// Runs stages somewhere else: in other threads, processes or machines.
 ///
@@ -180,7 +180,7 @@ impl StageRunner {
     ) -> Result<Vec<Duration>> {
         let engine = self.options.engine(self.options.place_of("stages", inputs)?.as_ref())?;
         let mut best = vec![Duration::MAX; self.graph.stages().len()];
-        let mut schedule = Schedule::new(&self.graph, inputs.to_vec()).map_err(misfit)?;
+        let mut schedule = StageScheduler::new(&self.graph, inputs.to_vec()).map_err(misfit)?;
         while let Some(task) = schedule.next_ready() {
             let program = &self.graph.stage(task.stage).program;
             let values: Vec<&RawTensor> = task.arguments.iter().collect();

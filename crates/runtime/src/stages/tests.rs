@@ -8,7 +8,7 @@ use nxla_expr::{Graph, Program, TensorType};
 use nxla_split::{Decision, Stage, StageGraph, StageId, split};
 use nxla_tensor::{DType, Number};
 
-use super::drive::{Done, Stop, drive};
+use super::drive::{Completion, Stop, drive};
 use super::threads::{useful, with_threads};
 use crate::error::{Error, Result};
 
@@ -147,7 +147,7 @@ fn wrong_numbers_of_values_are_errors() -> Result<()> {
 #[test]
 fn an_executor_that_drops_its_duty_has_failed_the_stage() -> Result<()> {
     let graph = fan(2)?;
-    let start = |_: &Stage, _: Values, done: Done<u64>| {
+    let start = |_: &Stage, _: Values, done: Completion<u64>| {
         drop(done);
         Ok(())
     };
@@ -161,7 +161,7 @@ fn an_executor_that_drops_its_duty_has_failed_the_stage() -> Result<()> {
 fn an_interrupted_caller_does_not_wait_for_an_executor() -> Result<()> {
     let graph = fan(2)?;
     let kept = std::cell::RefCell::new(Vec::new());
-    let start = |_: &Stage, _: Values, done: Done<u64>| {
+    let start = |_: &Stage, _: Values, done: Completion<u64>| {
         kept.borrow_mut().push(done);
         Ok(())
     };

@@ -8,7 +8,7 @@ use std::thread;
 
 use nxla_split::{StageGraph, StageId};
 
-use super::drive::Done;
+use super::drive::Completion;
 use crate::error::{Error, Result};
 
 /// Runs a stage on its values.
@@ -17,7 +17,7 @@ type Run<'a, V> = dyn Fn(StageId, Vec<V>) -> Result<Vec<V>> + Sync + 'a;
 struct Job<V: Send + 'static> {
     stage: StageId,
     values: Vec<V>,
-    done: Done<V>,
+    done: Completion<V>,
 }
 
 /// The number of threads for the local stages: 0 if they can run one after the other on the
@@ -45,7 +45,7 @@ pub(super) struct Threads<'a, V: Send + 'static> {
 
 impl<V: Send + 'static> Threads<'_, V> {
     /// Begins a stage.
-    pub(super) fn start(&self, stage: StageId, values: Vec<V>, done: Done<V>) -> Result<()> {
+    pub(super) fn start(&self, stage: StageId, values: Vec<V>, done: Completion<V>) -> Result<()> {
         match &self.jobs {
             None => {
                 let results = (self.run)(stage, values);

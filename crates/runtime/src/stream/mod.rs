@@ -9,6 +9,6 @@
 mod queue;
 mod step;
 
-pub use queue::{Capacity, Deferred, Outcome, Parts, Stream, StreamError, Wait};
+pub use queue::{Capacity, Deferred, Outcome, Parts, RawStream, StreamError, Wait};
 pub(crate) use step::orphan_streams;
 pub use step::{Inspect, Step, abandon_streams, wait_until_streams_end};

@@ -94,18 +94,18 @@ impl<'a> Wait<'a> {
 }
 
 /// A running stream, which [`Step::start`](crate::Step::start) returns. It ends by
-/// [`finish`](Stream::finish), [`close`](Stream::close), [`cancel`](Stream::cancel),
-/// [`abandon`](Stream::abandon), or a step that fails.
-pub struct Stream {
+/// [`finish`](RawStream::finish), [`close`](RawStream::close), [`cancel`](RawStream::cancel),
+/// [`abandon`](RawStream::abandon), or a step that fails.
+pub struct RawStream {
     inner: Mutex<Inner>,
     changed: Condvar,
     /// The chunks must be on the device of the state.
     follows_operands: bool,
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for RawStream {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Stream").finish_non_exhaustive()
+        f.debug_struct("RawStream").finish_non_exhaustive()
     }
 }
 
@@ -202,7 +202,7 @@ impl Inner {
     }
 }
 
-impl Stream {
+impl RawStream {
     /// A stream without a thread. With `follows_operands`, chunks join the state on its device.
     pub(super) fn new(home: Option<Device>, follows_operands: bool) -> Self {
         let inner = Inner {
@@ -309,7 +309,7 @@ impl Stream {
         Ok(result)
     }
 
-    /// Does the same as [`Stream::receive`] without blocking. The task is woken when it should poll
+    /// Does the same as [`RawStream::receive`] without blocking. The task is woken when it should poll
     /// again.
     pub fn poll(&self, until_closed: bool, task: &mut Context<'_>) -> Poll<Option<Outcome>> {
         let mut inner = self.lock();
@@ -414,7 +414,7 @@ impl Stream {
         self.tell(inner, told);
     }
 
-    /// Ends the stream as [`Stream::cancel`] does, drops its results, and breaks off the step under
+    /// Ends the stream as [`RawStream::cancel`] does, drops its results, and breaks off the step under
     /// way if it can be. What a stream has ended with stays.
     pub fn abandon(&self) {
         self.cancel();

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use nxla_eval::Interrupt;
 use smallvec::SmallVec;
 
-use super::{Parts, Stream, Wait};
+use super::{Parts, RawStream, Wait};
 use crate::background;
 use crate::error::{Error, Result};
 use crate::function::Entry;
@@ -42,9 +42,9 @@ impl<R> fmt::Debug for Step<R> {
 }
 
 /// The streams whose threads run, to end them with the process.
-static RUNNING: Shared<Vec<Weak<Stream>>> = Shared::new(Vec::new());
+static RUNNING: Shared<Vec<Weak<RawStream>>> = Shared::new(Vec::new());
 
-fn running() -> Vec<Arc<Stream>> {
+fn running() -> Vec<Arc<RawStream>> {
     let mut running = RUNNING.lock();
     running.retain(|stream| stream.strong_count() > 0);
     let streams = running.iter().filter_map(Weak::upgrade).collect();
@@ -76,12 +76,12 @@ impl<R: Send + Sync + 'static> Step<R> {
     /// Returns the error of a failed start of a thread, and an error for a step whose last results
     /// do not have the types of the state or a state and constants on two devices, unless the
     /// options select a device.
-    pub fn start(self, state: Parts) -> Result<Arc<Stream>> {
+    pub fn start(self, state: Parts) -> Result<Arc<RawStream>> {
         let results = self.check(&state)?;
         let follows_operands = !self.options.names_engine();
         let constants = self.constants.iter().chain(self.entry.captured_tensors());
         let place = self.options.place_of("stream", state.iter().chain(constants))?;
-        let stream = Arc::new(Stream::new(place, follows_operands));
+        let stream = Arc::new(RawStream::new(place, follows_operands));
         let mut running = RUNNING.lock();
         running.retain(|stream| stream.strong_count() > 0);
         running.push(Arc::downgrade(&stream));
@@ -116,7 +116,7 @@ impl<R: Send + Sync + 'static> Step<R> {
     }
 
     /// Does step after step; the thread of the stream.
-    fn work(self, stream: &Stream, results: usize, mut state: Parts) {
+    fn work(self, stream: &RawStream, results: usize, mut state: Parts) {
         let _ending = Ending(stream);
         let mut before = Parts::new();
         while let Some((number, chunk)) = stream.next_chunk() {
@@ -142,7 +142,7 @@ impl<R: Send + Sync + 'static> Step<R> {
     /// panic becomes the error of the step.
     fn run_caught(
         &self,
-        stream: &Stream,
+        stream: &RawStream,
         chunk: &[RawTensor],
         state: &[RawTensor],
     ) -> Result<Parts> {
@@ -154,7 +154,7 @@ impl<R: Send + Sync + 'static> Step<R> {
         )
     }
 
-    fn run(&self, stream: &Stream, chunk: &[RawTensor], state: &[RawTensor]) -> Result<Parts> {
+    fn run(&self, stream: &RawStream, chunk: &[RawTensor], state: &[RawTensor]) -> Result<Parts> {
         let arguments = chunk.iter().chain(state).chain(&self.constants);
         let arguments: SmallVec<[&RawTensor; 8]> = arguments.collect();
         let interrupt: &Interrupt<'_> = &|| stream.is_abandoned();
@@ -174,7 +174,7 @@ fn message_of(payload: &(dyn Any + Send)) -> &str {
 }
 
 /// Ends the stream when its thread panics, so that waiting threads wake.
-struct Ending<'s>(&'s Stream);
+struct Ending<'s>(&'s RawStream);
 
 impl Drop for Ending<'_> {
     fn drop(&mut self) {

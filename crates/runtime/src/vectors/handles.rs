@@ -3,7 +3,7 @@
 use nxla_expr::{ExprId, Graph, Source, TensorType};
 
 use super::Vectors;
-use super::moves::{Move, NewVector, Target, separate, together};
+use super::moves::{EntryAxes, Move, NewVector, separate, together};
 use crate::apply::{Ids, called_once};
 use crate::eager::EagerOp;
 use crate::error::{Error, Result};
@@ -39,7 +39,7 @@ impl RawExpr {
     /// # Errors
     /// Returns an error for sizes whose product differs from the number of elements or several
     /// unknown sizes.
-    pub fn revectorize(&self, axes: &[NewVector], target: &Target) -> Result<RawExpr> {
+    pub fn revectorize(&self, axes: &[NewVector], target: &EntryAxes) -> Result<RawExpr> {
         self.moved(|own, ty| Move::revectorize(own, ty, axes, target))
     }
 
@@ -126,7 +126,7 @@ impl RawTensor {
     /// # Errors
     /// Returns an error for sizes whose product differs from the number of elements or several
     /// unknown sizes.
-    pub fn revectorize(&self, axes: &[NewVector], target: &Target) -> Result<RawTensor> {
+    pub fn revectorize(&self, axes: &[NewVector], target: &EntryAxes) -> Result<RawTensor> {
         self.moved(Move::revectorize(self.vectors(), &self.ty(), axes, target)?)
     }
 

@@ -27,7 +27,7 @@ use crate::error::{Error, Result};
 
 pub use entry::{fold_per_entry, per_entry, reduce_to_vectors, spread};
 pub use map::map_entries;
-pub use moves::{NewVector, Target};
+pub use moves::{EntryAxes, NewVector};
 pub use tensor::VectorTensor;
 
 /// A vectorized axis.

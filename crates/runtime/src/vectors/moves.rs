@@ -41,7 +41,7 @@ impl From<(&str, Option<usize>)> for NewVector {
 /// The remaining axes of a handle besides its new vectorized axes, see
 /// [`RawExpr::revectorize`](crate::RawExpr::revectorize).
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Target {
+pub struct EntryAxes {
     /// The shape of an entry; one size may be `None`, and is worked out. Without a shape, axes
     /// that the vectorized ones leave over stay as they are.
     pub shape: Option<Vec<Option<usize>>>,
@@ -49,7 +49,7 @@ pub struct Target {
     pub names: Option<Names>,
 }
 
-impl Target {
+impl EntryAxes {
     /// Entries of this shape.
     pub fn shape(sizes: impl IntoIterator<Item = usize>) -> Self {
         Self { shape: Some(sizes.into_iter().map(Some).collect()), names: None }
@@ -129,7 +129,7 @@ impl Move {
         own: &Vectors,
         entry: &TensorType,
         axes: &[NewVector],
-        target: &Target,
+        target: &EntryAxes,
     ) -> Result<Move> {
         let op = "revectorize";
         let full = own.full_type(entry);
@@ -311,16 +311,16 @@ mod tests {
     #[test]
     fn revectorizing_works_out_one_size() {
         let moved = Move::vectorize(&Vectors::NONE, &matrix(), &["v".into()]).unwrap();
-        let again = |axes: &[NewVector], target: Target| {
+        let again = |axes: &[NewVector], target: EntryAxes| {
             Move::revectorize(&moved.vectors, &moved.entry, axes, &target)
         };
-        let split = again(&[("a", 1).into(), ("b", None).into()], Target::default()).unwrap();
+        let split = again(&[("a", 1).into(), ("b", None).into()], EntryAxes::default()).unwrap();
         assert_eq!(split.vectors.to_string(), "vectorized[a: 1][b: 2]");
         assert_eq!(split.entry.to_string(), "s32[y: 3]");
-        let target = Target { shape: Some(vec![None]), names: None };
+        let target = EntryAxes { shape: Some(vec![None]), names: None };
         let flat = again(&[("a", 1).into()], target).unwrap();
         assert_eq!(flat.full().to_string(), "s32[1][6]");
-        let error = again(&[("a", 5).into()], Target::default()).err().unwrap();
+        let error = again(&[("a", 5).into()], EntryAxes::default()).err().unwrap();
         assert_eq!(
             error.to_string(),
             "revectorize: sizes: must have the number of elements of s32[2][y: 3]; got [5][3]"

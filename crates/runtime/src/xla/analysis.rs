@@ -1,6 +1,6 @@
 //! A plugin's figures for an executable.
 
-use nxla_pjrt::{self as pjrt, ErrorCode, Executable, Value};
+use nxla_pjrt::{self as pjrt, ErrorCode, LoadedExecutable, NamedValue};
 
 use crate::analysis::Analysis;
 use crate::error::Result;
@@ -9,12 +9,12 @@ use crate::error::Result;
 ///
 /// # Errors
 /// Returns errors of the plugin other than `Unimplemented`.
-pub(super) fn analysis(executable: &Executable) -> Result<Analysis> {
+pub(super) fn analysis(executable: &LoadedExecutable) -> Result<Analysis> {
     let cost = if_known(executable.cost_analysis())?.map(|properties| {
-        let number = |(name, value): (String, Value)| match value {
-            Value::Float(number) => Some((name, f64::from(number))),
-            Value::Int64(number) => Some((name, number as f64)),
-            Value::String(_) | Value::Int64List(_) | Value::Bool(_) => None,
+        let number = |(name, value): (String, NamedValue)| match value {
+            NamedValue::Float(number) => Some((name, f64::from(number))),
+            NamedValue::Int64(number) => Some((name, number as f64)),
+            NamedValue::String(_) | NamedValue::Int64List(_) | NamedValue::Bool(_) => None,
         };
         properties.into_iter().filter_map(number).collect()
     });

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 
-use nxla_pjrt::{self as pjrt, Client, Plugin, Value, discover};
+use nxla_pjrt::{self as pjrt, Client, NamedValue, Plugin, discover};
 
 use super::registry::{ordinal, original, substitute};
 use super::settings::integer;
@@ -32,7 +32,7 @@ impl Target {
     }
 
     /// The device in the plugin's terms.
-    pub fn description(&self) -> &pjrt::Device {
+    pub fn description(&self) -> &pjrt::PjrtDevice {
         &self.client.devices()[self.device]
     }
 
@@ -139,12 +139,12 @@ impl Key {
 
     /// Returns the options of the plugin for the client. Before the client exists, only the file name of
     /// the plugin shows its hardware; plugins for the CPU reject the options of plugins for GPUs.
-    fn options(&self) -> Vec<(&'static str, Value)> {
+    fn options(&self) -> Vec<(&'static str, NamedValue)> {
         let count = self.devices.map(|count| i64::try_from(count).unwrap_or(i64::MAX));
-        let mut options: Vec<(&str, Value)> =
-            count.into_iter().map(|count| ("cpu_device_count", Value::Int64(count))).collect();
+        let mut options: Vec<(&str, NamedValue)> =
+            count.into_iter().map(|count| ("cpu_device_count", NamedValue::Int64(count))).collect();
         if self.is_for_gpus() {
-            options.push(("preallocate", Value::Bool(self.preallocate)));
+            options.push(("preallocate", NamedValue::Bool(self.preallocate)));
         }
         options
     }
@@ -265,10 +265,10 @@ mod tests {
             Key { plugin: file.into(), devices, preallocate, number: 0 }.options()
         };
         let cuda = "/cuda/xla_cuda_plugin.so";
-        assert_eq!(key(cuda, None, false), [("preallocate", Value::Bool(false))]);
-        assert_eq!(key(cuda, None, true), [("preallocate", Value::Bool(true))]);
+        assert_eq!(key(cuda, None, false), [("preallocate", NamedValue::Bool(false))]);
+        assert_eq!(key(cuda, None, true), [("preallocate", NamedValue::Bool(true))]);
         let cpu = "/cuda/pjrt_c_api_cpu_plugin.so";
-        assert_eq!(key(cpu, Some(2), true), [("cpu_device_count", Value::Int64(2))]);
+        assert_eq!(key(cpu, Some(2), true), [("cpu_device_count", NamedValue::Int64(2))]);
         assert!(key(cpu, None, false).is_empty());
         let mut settings = Settings::new();
         assert!(!preallocates(&settings).expect("no setting"));

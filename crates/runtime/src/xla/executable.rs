@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nxla_eval::EvalError;
 use nxla_expr::{Program, TensorType};
 use nxla_pjrt::{self as pjrt, Buffer, ExecuteOptions};
-use nxla_stablehlo::{HostCall, Module};
+use nxla_stablehlo::{HostCall, LoweredModule};
 use nxla_tensor::Names;
 use smallvec::SmallVec;
 
@@ -50,7 +50,7 @@ pub(super) struct What {
 
 impl What {
     /// A program.
-    pub(super) fn program(module: Module, request: &CompileRequest<'_>) -> Self {
+    pub(super) fn program(module: LoweredModule, request: &CompileRequest<'_>) -> Self {
         let program = request.program;
         Self {
             label: program.digest().to_string()[..8].to_owned(),
@@ -85,7 +85,7 @@ impl What {
 /// An executable on a client.
 struct Placed {
     target: Target,
-    executable: pjrt::Executable,
+    executable: pjrt::LoadedExecutable,
 }
 
 impl Placed {
@@ -116,7 +116,7 @@ const LEAST_BYTES: usize = 112 << 10;
 const BYTES_PER_CODE_BYTE: usize = 12;
 
 impl XlaExecutable {
-    pub(super) fn new(target: Target, executable: pjrt::Executable, what: What) -> Self {
+    pub(super) fn new(target: Target, executable: pjrt::LoadedExecutable, what: What) -> Self {
         let byte_size = LEAST_BYTES + BYTES_PER_CODE_BYTE * executable.code_bytes();
         let (home, beside) = (Arc::new(Placed { target, executable }), Mutex::default());
         Self { home, beside, what, byte_size }

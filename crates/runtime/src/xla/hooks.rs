@@ -16,7 +16,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use nxla_expr::Listener;
-use nxla_pjrt::{self as pjrt, Buffer, Client, HostCall as Running, HostCallTable, HostView};
+use nxla_pjrt::{self as pjrt, Buffer, Client, HostCallFrame, HostCallTable, HostView};
 use nxla_stablehlo::HostCall;
 use nxla_tensor::HostTensor;
 
@@ -164,7 +164,8 @@ pub(super) fn host_table(calls: &[HostCall], run: &Arc<Run>) -> HostCallTable {
     let table = HostCallTable::new();
     for (place, call) in calls.iter().enumerate() {
         let run = run.clone();
-        table.insert(call.id, Arc::new(move |call: &mut Running<'_>| take(place, call, &run)));
+        table
+            .insert(call.id, Arc::new(move |call: &mut HostCallFrame<'_>| take(place, call, &run)));
     }
     table
 }
@@ -172,7 +173,7 @@ pub(super) fn host_table(calls: &[HostCall], run: &Arc<Run>) -> HostCallTable {
 /// The number of arguments before the values of a hook: the order value.
 const LEADING_ARGUMENTS: usize = 1;
 
-fn take(place: usize, call: &mut Running<'_>, run: &Run) -> Result<(), String> {
+fn take(place: usize, call: &mut HostCallFrame<'_>, run: &Run) -> Result<(), String> {
     let order = call.args.first().map(HostView::to_tensor);
     if let (Some(order), Some(result)) = (order, call.results.first_mut()) {
         result.write(&order)?;

@@ -8,7 +8,7 @@ use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError};
 
 use nxla_eval::{Hooks, Plan};
 use nxla_expr::{BlockKind, ExprId, Graph, Op, family_ops};
-use nxla_pjrt::{HostAttribute, HostCall, HostView, register_host_fn};
+use nxla_pjrt::{HostAttribute, HostCallFrame, HostView, register_host_fn};
 use nxla_stablehlo::{KERNEL_ID, kernel_program};
 use nxla_tensor::DType;
 use rustc_hash::FxHashMap;
@@ -73,7 +73,7 @@ pub(super) fn install() {
     });
 }
 
-fn run(call: &mut HostCall<'_>) -> Result<(), String> {
+fn run(call: &mut HostCallFrame<'_>) -> Result<(), String> {
     let Some(HostAttribute::Str(text)) = call.attribute("program") else {
         return Err(format!("a call of the host function {KERNEL_ID} contains no program"));
     };

@@ -30,7 +30,7 @@ mod text;
 use std::sync::Arc;
 
 use nxla_pjrt::{self as pjrt, CompileOptions, ErrorCode};
-use nxla_stablehlo::{LowerOptions, Module, lower};
+use nxla_stablehlo::{LowerOptions, LoweredModule, lower};
 use nxla_tensor::TensorError;
 
 use crate::compiler::{CompileRequest, Compiler, Executable};
@@ -154,7 +154,7 @@ fn compiled(request: &CompileRequest<'_>, target: Target) -> Result<XlaExecutabl
 }
 
 /// Lowers a program for a device.
-fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
+fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<LoweredModule> {
     let _span = profile::span(Work::Compile, "lower to StableHLO");
     let kernels = settings::kernels(request.settings, target)?;
     let options = LowerOptions {
@@ -171,7 +171,11 @@ fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<Module> {
 }
 
 /// Compiles a StableHLO module, or loads its executable from the disk.
-fn compile_text(target: &Target, text: &str, settings: &Settings) -> Result<pjrt::Executable> {
+fn compile_text(
+    target: &Target,
+    text: &str,
+    settings: &Settings,
+) -> Result<pjrt::LoadedExecutable> {
     let overrides = settings::flags(settings, target);
     let options = CompileOptions { overrides, ..CompileOptions::on(target.description()) };
     compile_with(target, text, &options, settings)
@@ -183,7 +187,7 @@ fn compile_with(
     text: &str,
     options: &CompileOptions,
     settings: &Settings,
-) -> Result<pjrt::Executable> {
+) -> Result<pjrt::LoadedExecutable> {
     let compile = || {
         let _span = profile::span(Work::Compile, "compile by XLA");
         Ok(target.client.compile(text, options)?)

@@ -1,6 +1,6 @@
 //! The settings of XLA.
 
-use nxla_pjrt::{self as pjrt, CompileOptions, Value};
+use nxla_pjrt::{self as pjrt, CompileOptions, NamedValue};
 use nxla_stablehlo::Precision;
 
 use super::client::{Target, check_place};
@@ -22,15 +22,15 @@ const SETTINGS: &[&str] = &[
 ];
 
 /// The flags of XLA with which its CPU compiler follows StableHLO.
-fn cpu_flags() -> [(&'static str, Value); 3] {
+fn cpu_flags() -> [(&'static str, NamedValue); 3] {
     [
         // A fast maximum ignores NaN in its right operand.
-        ("xla_cpu_enable_fast_min_max", Value::Bool(false)),
+        ("xla_cpu_enable_fast_min_max", NamedValue::Bool(false)),
         // Narrow floats would keep excess precision between fused operations.
-        ("xla_allow_excess_precision", Value::Bool(false)),
+        ("xla_allow_excess_precision", NamedValue::Bool(false)),
         // The list of fusions by the library YNN is empty: the pass that looks for such fusions ends
         // the process for some products of reshaped matrices.
-        ("xla_cpu_experimental_ynn_fusion_type", Value::String(String::new())),
+        ("xla_cpu_experimental_ynn_fusion_type", NamedValue::String(String::new())),
     ]
 }
 
@@ -94,13 +94,13 @@ pub(super) fn check_flags(settings: &Settings, target: &Target) -> Result<()> {
 
 /// XLA's flags for programs on a device: the flags of [`cpu_flags`], then the caller's flags, which
 /// override them.
-pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, Value)> {
+pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, NamedValue)> {
     let given = settings.iter().filter(|(name, _)| name.starts_with(FLAG));
     let given = given.map(|(name, setting)| {
         let value = match setting {
-            Setting::Bool(value) => Value::Bool(*value),
-            Setting::Int(value) => Value::Int64(*value),
-            Setting::Text(value) => Value::String(value.clone()),
+            Setting::Bool(value) => NamedValue::Bool(*value),
+            Setting::Int(value) => NamedValue::Int64(*value),
+            Setting::Text(value) => NamedValue::String(value.clone()),
         };
         (name.clone(), value)
     });

@@ -48,7 +48,7 @@ pub(crate) fn mesh_devices(count: usize, settings: &Settings) -> Result<Vec<Devi
 pub struct Divided {
     mesh: Mesh,
     text: String,
-    executable: pjrt::Executable,
+    executable: pjrt::LoadedExecutable,
     used_inputs: Vec<usize>,
     /// The type of each input's part on a device.
     parts: Vec<TensorType>,
@@ -228,7 +228,7 @@ fn layouts(shardings: &[Sharding]) -> Vec<Layout> {
 }
 
 /// Checks that XLA's results have the layouts of the outputs.
-fn check_parts(executable: &pjrt::Executable, wanted: &[TensorType]) -> Result<()> {
+fn check_parts(executable: &pjrt::LoadedExecutable, wanted: &[TensorType]) -> Result<()> {
     let given = executable.outputs();
     let fits =
         |((dtype, shape), ty): (&(_, Shape), &TensorType)| *dtype == ty.dtype && *shape == ty.shape;

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use nxla_expr::{Graph, HookOp, Program};
-use nxla_stablehlo::{LowerOptions, Module, lower};
+use nxla_stablehlo::{LowerOptions, LoweredModule, lower};
 use nxla_tensor::HostTensor;
 
 use super::{NAME, lowered, settings, target_of};
@@ -26,7 +26,7 @@ pub fn stablehlo_text(
     options: &Options,
     donated: &[bool],
     portable: bool,
-) -> Result<Module> {
+) -> Result<LoweredModule> {
     let compiler = options.compiler.as_ref().map_or(NAME, |compiler| compiler.name());
     let settings = match compiler {
         NAME => options.settings.clone(),

@@ -4,7 +4,7 @@ use crate::common::generate::{build, steps};
 use crate::common::{Test, check_equal, f32, program, shown};
 use nxla_expr::build::{Cumulative, Side};
 use nxla_expr::{ExprId, Graph, Metadata, Program, TensorType};
-use nxla_split::{Cluster, Policy, Source, Speed, StageGraph, cost_of, seconds_of};
+use nxla_split::{Cluster, Policy, Speed, StageGraph, ValueSource, cost_of, seconds_of};
 use nxla_tensor::{DType, Number};
 use proptest::prelude::*;
 
@@ -198,9 +198,9 @@ fn outputs_come_from_where_they_are_computed() -> Test {
     });
     let stages = Policy::EveryOps(1).split(&program)?;
     let [first, last] = stages.stages() else { panic!("two operations make two stages") };
-    let (x, y) = (Source::output(first.id, 0), Source::output(last.id, 1));
-    let two = Source::output(last.id, 0);
-    assert_eq!(stages.outputs(), [x, y, Source::input(1), two, x]);
+    let (x, y) = (ValueSource::output(first.id, 0), ValueSource::output(last.id, 1));
+    let two = ValueSource::output(last.id, 0);
+    assert_eq!(stages.outputs(), [x, y, ValueSource::input(1), two, x]);
     check_equal(&program, &stages);
     Ok(())
 }

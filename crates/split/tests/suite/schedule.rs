@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::sync::{Arc, Weak};
 
 use crate::common::{Test, at, f32, program, run_in_order};
-use nxla_split::{Decision, Schedule, ScheduleError, Stage, StageGraph, StageId, split};
+use nxla_split::{Decision, ScheduleError, Stage, StageGraph, StageId, StageScheduler, split};
 
 /// Builds `sin x`, `width` branches that need only this value, and the sum of the branches.
 fn fan(width: i32) -> StageGraph {
@@ -53,7 +53,7 @@ fn values_are_dropped_when_no_stage_needs_them() -> Test {
     let graph = split(&program, |_| Decision::After)?;
     let inputs = [Arc::new(()), Arc::new(())];
     let mut seen: Vec<Weak<()>> = inputs.iter().map(Arc::downgrade).collect();
-    let mut schedule = Schedule::new(&graph, inputs.into())?;
+    let mut schedule = StageScheduler::new(&graph, inputs.into())?;
     assert_eq!(seen[1].strong_count(), 0, "no stage needs the second input");
     while let Some(task) = schedule.next_ready() {
         drop(task.arguments);
@@ -69,7 +69,7 @@ fn values_are_dropped_when_no_stage_needs_them() -> Test {
 #[test]
 fn a_schedule_checks_its_steps() -> Test {
     let graph = fan(2);
-    let mut schedule = Schedule::new(&graph, vec![1, 1])?;
+    let mut schedule = StageScheduler::new(&graph, vec![1, 1])?;
     let early = StageId::from_index(1);
     assert_eq!(schedule.complete(early, vec![1]), Err(ScheduleError::NotRunning(early)));
     let first = schedule.next_ready().expect("the root is ready");
@@ -107,12 +107,13 @@ fn what_most_depends_on_goes_first() -> Test {
         Ok(vec![graph.cos(short)?, graph.cos(long)?])
     });
     let graph = split(&program, at("sin", Decision::After))?;
-    let first = |mut schedule: Schedule<i32>| schedule.next_ready().map(|task| task.stage.index());
+    let first =
+        |mut schedule: StageScheduler<i32>| schedule.next_ready().map(|task| task.stage.index());
     let roots: Vec<usize> =
         graph.stages()[..2].iter().map(|stage| stage.arguments[0].index).collect();
     assert_eq!(roots, [0, 1], "a stage for each branch");
-    assert_eq!(first(Schedule::new(&graph, vec![1, 1])?), Some(0));
-    assert_eq!(first(Schedule::by_urgency(&graph, vec![1, 1])?), Some(1));
+    assert_eq!(first(StageScheduler::new(&graph, vec![1, 1])?), Some(0));
+    assert_eq!(first(StageScheduler::by_urgency(&graph, vec![1, 1])?), Some(1));
     let mut ranks = graph.ranks().to_vec();
     ranks.sort_unstable();
     assert_eq!(ranks, (0..graph.stages().len()).collect::<Vec<_>>());

@@ -3,7 +3,7 @@
 use crate::common::{Test, at, f32, program, run_in_order, s32};
 use nxla_expr::{Program, print};
 use nxla_split::{
-    Decision, Edge, Source, SplitError, Stage, StageGraph, StageId, split, split_with,
+    Decision, Edge, SplitError, Stage, StageGraph, StageId, ValueSource, split, split_with,
 };
 
 /// Splits `cos(sin(-x)) + y` before the cosine.
@@ -18,7 +18,7 @@ fn example() -> StageGraph {
 }
 
 fn lines(program: &Program) -> Vec<String> {
-    print::lines(program.graph(), program.outputs(), &print::PrintOptions::default())
+    print::lines(program.graph(), program.outputs(), &print::GraphPrintOptions::default())
 }
 
 #[test]
@@ -97,16 +97,16 @@ fn edges_and_dependencies() {
     let [first, second] = [0, 1].map(StageId::from_index);
     let edge = |source, stage, argument| Edge { source, stage, argument, bytes: 4 };
     let expected = [
-        edge(Source::input(0), first, 0),
-        edge(Source::input(1), second, 0),
-        edge(Source::output(first, 0), second, 1),
+        edge(ValueSource::input(0), first, 0),
+        edge(ValueSource::input(1), second, 0),
+        edge(ValueSource::output(first, 0), second, 1),
     ];
     assert_eq!(graph.edges().collect::<Vec<_>>(), expected);
     assert_eq!(graph.dependencies(first), []);
     assert_eq!(graph.dependencies(second), [first]);
     assert_eq!(graph.levels(), [vec![first], vec![second]]);
-    assert_eq!(graph.outputs(), [Source::output(second, 0)]);
-    assert_eq!(graph.type_of(Source::output(first, 0)), &f32([]));
+    assert_eq!(graph.outputs(), [ValueSource::output(second, 0)]);
+    assert_eq!(graph.type_of(ValueSource::output(first, 0)), &f32([]));
 }
 
 #[test]
@@ -170,7 +170,7 @@ fn stages_that_do_not_fit_are_refused() {
         assert!(error.contains(expected), "{error}");
     };
     refused(&|stages| stages.swap(0, 1), "stage 1: is at position 0");
-    refused(&|stages| stages[1].arguments[1] = Source::input(1), "takes the same value twice");
+    refused(&|stages| stages[1].arguments[1] = ValueSource::input(1), "takes the same value twice");
     refused(&|stages| stages[1].arguments.truncate(1), "1 arguments for 2 inputs");
     refused(
         &|stages| stages[1].arguments[1].index = 1,
@@ -178,10 +178,13 @@ fn stages_that_do_not_fit_are_refused() {
     );
     refused(&|stages| stages[1].arguments[1].stage = Some(StageId::from_index(1)), "takes s1.0");
     refused(&|stages| stages[0].follows = Some(StageId::from_index(1)), "which is not before it");
-    let inputs = vec![Source::input(0), Source::input(1)];
+    let inputs = vec![ValueSource::input(0), ValueSource::input(1)];
     refused(&|stages| stages[1].arguments = inputs.clone(), "input in1: expected f32; got s32");
-    let output =
-        StageGraph::new(graph.inputs().to_vec(), graph.stages().to_vec(), vec![Source::input(2)]);
+    let output = StageGraph::new(
+        graph.inputs().to_vec(),
+        graph.stages().to_vec(),
+        vec![ValueSource::input(2)],
+    );
     let error = output.expect_err("there is no third input");
     assert!(matches!(error, SplitError::Output { output: 0, .. }), "{error}");
 }

@@ -2,7 +2,7 @@
 
 use crate::common::{Test, at, check_equal, f32, program, s32, shown};
 use nxla_expr::{ExprId, Graph, Metadata, Program, Result};
-use nxla_split::{Decision, Source, split};
+use nxla_split::{Decision, ValueSource, split};
 use nxla_tensor::Number;
 
 const DECISIONS: [Decision; 4] =
@@ -230,7 +230,7 @@ fn a_stage_that_pulls_in_a_hook_pulls_in_those_before() -> Test {
         _ => Decision::None,
     })?;
     assert_eq!(stages.stages()[0].program.effects().len(), 3);
-    assert_eq!(stages.stages()[1].arguments, [Source::output(stages.stages()[0].id, 0)]);
+    assert_eq!(stages.stages()[1].arguments, [ValueSource::output(stages.stages()[0].id, 0)]);
     Ok(())
 }
 
@@ -245,7 +245,7 @@ fn stages_with_hooks_follow_each_other() -> Test {
     });
     let stages = split(&program, at("io_call", Decision::After))?;
     let [first, second, last] = stages.stages() else { panic!("two cuts make three stages") };
-    assert_eq!(second.arguments, [Source::input(1)], "no value comes from the first stage");
+    assert_eq!(second.arguments, [ValueSource::input(1)], "no value comes from the first stage");
     assert_eq!(second.follows, Some(first.id));
     assert_eq!(last.follows, None, "the last stage has no hook");
     assert_eq!(stages.levels().len(), 3);
@@ -286,7 +286,7 @@ fn loops_with_hooks_inside_follow_each_other() -> Test {
     });
     let stages = split(&program, at("while", Decision::After))?;
     let [first, second, _] = stages.stages() else { panic!("two cuts make three stages") };
-    assert_eq!(second.arguments, [Source::input(1)], "no value comes from the first stage");
+    assert_eq!(second.arguments, [ValueSource::input(1)], "no value comes from the first stage");
     assert_eq!(second.follows, Some(first.id));
     check_equal(&program, &stages);
     Ok(())

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::common::{assert_lines, body, lines, program, scalar, ty};
 use nxla_expr::{ExprId, Graph, HookOp, HostFn, Program, Result};
-use nxla_stablehlo::{LowerError, LowerOptions, Module, lower};
+use nxla_stablehlo::{LowerError, LowerOptions, LoweredModule, lower};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 /// Counts `x` down to zero, and adds `step` to `total` in each iteration; `body` may add hooks.
@@ -125,7 +125,7 @@ fn silent() -> Arc<dyn HostFn> {
     Arc::new(|_: &[HostTensor]| Ok(()))
 }
 
-fn with_hooks(program: &Program) -> Module {
+fn with_hooks(program: &Program) -> LoweredModule {
     let options = LowerOptions { host_calls: true, ..LowerOptions::default() };
     lower(program, &options).unwrap()
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{module, program, scalar, ty};
 use nxla_expr::{Graph, Line, Program, Source};
-use nxla_stablehlo::{Donation, LowerError, LowerOptions, lower};
+use nxla_stablehlo::{DonatedInput, LowerError, LowerOptions, lower};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 #[test]
@@ -71,9 +71,9 @@ fn donated_inputs_take_the_first_free_output_of_their_type() {
     assert_eq!(
         module.donations,
         [
-            Donation { input: 0, output: Some(0) },
-            Donation { input: 1, output: Some(1) },
-            Donation { input: 2, output: None },
+            DonatedInput { input: 0, output: Some(0) },
+            DonatedInput { input: 1, output: Some(1) },
+            DonatedInput { input: 2, output: None },
         ]
     );
     let head = "@main(%0: tensor<f32> {tf.aliasing_output = 0 : i32}, \

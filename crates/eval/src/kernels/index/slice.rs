@@ -1,6 +1,6 @@
 //! Slices at static and dynamic starts, all clamped so that the slice fits.
 
-use nxla_expr::{Slice, Start, TensorType};
+use nxla_expr::{SliceAttributes, Start, TensorType};
 use nxla_tensor::{HostTensor, Shape};
 
 use crate::context::{self, Args, Cx, Fault};
@@ -27,7 +27,7 @@ fn offset(
 
 pub(super) fn slice(
     cx: Cx<'_>,
-    attributes: &Slice,
+    attributes: &SliceAttributes,
     args: &Args<'_>,
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
@@ -42,11 +42,11 @@ fn operands(args: &Args<'_>, first: usize) -> impl Iterator<Item = i64> {
 }
 
 /// The elements of a slice whose starts are all constants.
-pub(crate) fn known_slice(x: &Shape, attributes: &Slice) -> Places {
+pub(crate) fn known_slice(x: &Shape, attributes: &SliceAttributes) -> Places {
     places(x, attributes, std::iter::empty())
 }
 
-fn places(x: &Shape, attributes: &Slice, dynamic: impl Iterator<Item = i64>) -> Places {
+fn places(x: &Shape, attributes: &SliceAttributes, dynamic: impl Iterator<Item = i64>) -> Places {
     let room = |axis: usize| x[axis] - attributes.lengths[axis];
     let mut steps = Strided::row_major(x);
     let offset = offset(&attributes.starts, dynamic, room, &steps);

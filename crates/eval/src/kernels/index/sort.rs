@@ -4,7 +4,7 @@
 //! positions are requested, the lower half of the key is the position, which makes all keys
 //! distinct and the sort stable.
 
-use nxla_expr::Sort;
+use nxla_expr::SortAttributes;
 use nxla_tensor::{DType, HostTensor};
 
 use super::radix::{self, Key};
@@ -99,7 +99,11 @@ keyed! {
     f64, u64, u128: key_f64, f64_of_key, |x| x + 0.0, Some([u64::MAX >> 1, 1 << 63]);
 }
 
-pub(super) fn sort(cx: Cx<'_>, attributes: Sort, x: &HostTensor) -> Result<HostTensor, Fault> {
+pub(super) fn sort(
+    cx: Cx<'_>,
+    attributes: SortAttributes,
+    x: &HostTensor,
+) -> Result<HostTensor, Fault> {
     let (dtype, shape) = (x.dtype(), x.shape());
     let x = convert(cx, x, widened_float(dtype))?;
     let plane = Plane::along(shape, attributes.axis);
@@ -116,7 +120,7 @@ pub(super) fn sort(cx: Cx<'_>, attributes: Sort, x: &HostTensor) -> Result<HostT
 
 pub(super) fn argsort(
     cx: Cx<'_>,
-    attributes: Sort,
+    attributes: SortAttributes,
     x: &HostTensor,
     to: DType,
 ) -> Result<HostTensor, Fault> {

@@ -1,7 +1,7 @@
 //! The kernels of [`nxla_factor`].
 
 use nxla_expr::Factorization;
-use nxla_factor::{Matrix, Multiply, Number, Triangle};
+use nxla_factor::{FactorElement, Matrix, Multiply, Triangle};
 use nxla_tensor::Complex;
 
 use super::{Cholesky, Factorize, Kernels, Product, Substitute};
@@ -12,7 +12,7 @@ macro_rules! kernels {
     ($($number:ty)*) => {
         $(impl Kernels for $number {
             const PRODUCT: Option<Product<Self>> = Some(multiply);
-            const CHOLESKY: Option<Cholesky<Self>> = Some(<$number as Number>::cholesky);
+            const CHOLESKY: Option<Cholesky<Self>> = Some(<$number as FactorElement>::cholesky);
             const SUBSTITUTE: Option<Substitute<Self>> = Some(substitute);
             const FACTORIZE: Option<Factorize<Self>> = Some(factorize);
         })*
@@ -47,7 +47,7 @@ fn substitute<T: nxla_factor::Substitute>(
     T::substitute(a, how, x, transposed, parts);
 }
 
-fn factorize<T: Number>(
+fn factorize<T: FactorElement>(
     factorization: Factorization,
     a: &[T],
     rows: usize,

@@ -4,7 +4,7 @@ mod lines;
 mod scatter;
 mod uniform;
 
-use nxla_expr::{Op, TensorType, Window};
+use nxla_expr::{Op, TensorType, WindowAttributes};
 use nxla_tensor::HostTensor;
 
 use crate::context::{Args, Cx, Fault};
@@ -79,7 +79,11 @@ impl WindowAxis {
 }
 
 /// The axes of a window over an operand of this shape.
-pub(crate) fn axes(window: &Window, operand: &[usize], windows: &[usize]) -> Vec<WindowAxis> {
+pub(crate) fn axes(
+    window: &WindowAttributes,
+    operand: &[usize],
+    windows: &[usize],
+) -> Vec<WindowAxis> {
     (0..operand.len())
         .map(|axis| WindowAxis {
             size: operand[axis],

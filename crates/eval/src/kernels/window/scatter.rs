@@ -2,7 +2,7 @@
 
 use std::convert::Infallible;
 
-use nxla_expr::{ScatterOp, TensorType, Window};
+use nxla_expr::{ScatterOp, TensorType, WindowAttributes};
 use nxla_tensor::{DType, Element, HostTensor};
 
 use super::uniform::wide;
@@ -18,7 +18,7 @@ use crate::kernels::strided::Strided;
 pub(super) fn scatter(
     cx: Cx<'_>,
     op: ScatterOp,
-    window: &Window,
+    window: &WindowAttributes,
     x: &HostTensor,
     source: &HostTensor,
     initial: &HostTensor,

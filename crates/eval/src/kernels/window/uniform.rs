@@ -4,7 +4,7 @@
 //! window's sizes instead of their product. Sums and products of floats stay in `f64` between the
 //! axes.
 
-use nxla_expr::{TensorType, Window, WindowOp};
+use nxla_expr::{TensorType, WindowAttributes, WindowOp};
 use nxla_tensor::{DType, Element, HostTensor, Scalar};
 
 use super::lines::slide_rows;
@@ -17,7 +17,7 @@ use crate::kernels::ordered::{match_order, picked, widened_float};
 pub(super) fn windows(
     cx: Cx<'_>,
     op: WindowOp,
-    window: &Window,
+    window: &WindowAttributes,
     x: &HostTensor,
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {

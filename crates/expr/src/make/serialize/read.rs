@@ -11,8 +11,8 @@ use serde::de::DeserializeOwned;
 use super::{FORMAT, FileLine, HEADER, MAGIC, OLDEST, SerializeError, checksum};
 use crate::graph::encode::NoteHead;
 use crate::graph::{
-    ExprId, Graph, Line, MAX_NESTING, MAX_NOTE_DEPTH, Note, Notes, Op, Operands, Options, Program,
-    Source, SourceId, TensorType,
+    ExprId, Graph, GraphOptions, Line, MAX_NESTING, MAX_NOTE_DEPTH, Note, Notes, Op, Operands,
+    Program, Source, SourceId, TensorType,
 };
 
 use rustc_hash::FxHashMap;
@@ -168,7 +168,7 @@ impl<'a> Rebuild<'a> {
 
     fn program(mut self, reader: &mut Reader<'_>) -> Result<Arc<Program>> {
         let reassociate_floats = reader.take("an option")?;
-        self.graph = Graph::with_options(Options { reassociate_floats });
+        self.graph = Graph::with_options(GraphOptions { reassociate_floats });
         self.inputs = reader.take("the inputs")?;
         self.inputs.iter().try_for_each(|ty| check_type(reader, "an input", ty))?;
         self.noted = reader.noted()?;

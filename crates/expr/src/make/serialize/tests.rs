@@ -13,7 +13,7 @@ use crate::graph::{
     Padding, Parameter, Program, Result, Source, TensorType, Transform, TriangularSolve, UnaryOp,
 };
 use crate::make::verify::verify_program;
-use crate::text::print::{PrintOptions, lines};
+use crate::text::print::{GraphPrintOptions, lines};
 
 fn ty() -> TensorType {
     TensorType::new(DType::F32, [2, 3])
@@ -141,7 +141,7 @@ fn double_until(graph: &mut Graph, x: ExprId, limit: ExprId) -> ExprId {
 }
 
 fn text(program: &Program) -> Vec<String> {
-    lines(program.graph(), &program.roots(), &PrintOptions::default())
+    lines(program.graph(), &program.roots(), &GraphPrintOptions::default())
 }
 
 #[test]

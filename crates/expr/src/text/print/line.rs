@@ -3,8 +3,8 @@
 use nxla_tensor::Scalar;
 
 use crate::graph::{
-    ArgReduce, Block, Conv, Dot, ExprId, Factorization, Op, Operands, Reduce, Slice, Sort, Start,
-    Transform, Type, Window,
+    ArgReduce, Block, Conv, Dot, ExprId, Factorization, Op, Operands, Reduce, SliceAttributes,
+    SortAttributes, Start, Transform, Type, WindowAttributes,
 };
 
 /// Returns the printed operands of an op in order of appearance, in which the walk visits them.
@@ -235,13 +235,13 @@ impl Args {
             .option("keep_axis", op.keep_axis)
     }
 
-    fn window(&mut self, op: &Window) -> &mut Self {
+    fn window(&mut self, op: &WindowAttributes) -> &mut Self {
         self.push(braces(&op.dimensions))
             .option("padding", pairs(&op.padding))
             .option("strides", list(&op.strides))
     }
 
-    fn dilations(&mut self, op: &Window) -> &mut Self {
+    fn dilations(&mut self, op: &WindowAttributes) -> &mut Self {
         self.option("window_dilations", list(&op.dilations))
     }
 
@@ -266,14 +266,14 @@ impl Args {
             .option("output_permutation", list(&op.output_permutation))
     }
 
-    fn slice(&mut self, op: &Slice, operands: &[String]) -> &mut Self {
+    fn slice(&mut self, op: &SliceAttributes, operands: &[String]) -> &mut Self {
         self.all(&operands[..1])
             .push(list(starts_text(&op.starts, &operands[1..])))
             .push(list(&op.lengths))
             .push(list(&op.strides))
     }
 
-    fn sort(&mut self, op: &Sort) -> &mut Self {
+    fn sort(&mut self, op: &SortAttributes) -> &mut Self {
         self.option("axis", op.axis)
             .option("direction", if op.descending { ":desc" } else { ":asc" })
             .option("stable", op.stable)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nxla_tensor::{DType, HostTensor, Number, Scalar};
 
-use super::{Blocks, ExprText, PrintOptions, lines};
+use super::{Blocks, ExprText, GraphPrintOptions, lines};
 use crate::build::{ConvOptions, SliceStart, WindowOptions, WindowPadding};
 use crate::graph::{
     ExprId, Graph, Metadata, Padding, Result, TensorType, Traced, Transform, TriangularSolve,
@@ -25,7 +25,7 @@ fn float(graph: &mut Graph, value: f64) -> ExprId {
 
 /// Compares the text of an expression with `expected` without its common indentation.
 fn check(graph: &Graph, root: ExprId, expected: &str) {
-    let text = lines(graph, &[root], &PrintOptions::default()).join("\n");
+    let text = lines(graph, &[root], &GraphPrintOptions::default()).join("\n");
     let expected: Vec<&str> = expected.trim().lines().map(str::trim_start).collect();
     assert_eq!(text, expected.join("\n"));
 }
@@ -274,7 +274,7 @@ fn equal_conditionals_in_branches_are_not_walked_twice() {
         graph.cond(mark, vec![(predicate, on_true)], on_false).unwrap()[0]
     }
     let root = level(&mut graph, x, y, 60);
-    let text = lines(&graph, &[root], &PrintOptions::default());
+    let text = lines(&graph, &[root], &GraphPrintOptions::default());
     // Two inputs, one predicate, and three lines for each level.
     assert_eq!(text.len(), 2 + 1 + 61 * 3);
 }
@@ -378,7 +378,7 @@ fn last_line(build: impl FnOnce(&mut Graph, [ExprId; 4]) -> Result<ExprId>) -> S
     let root = build(&mut graph, inputs).unwrap();
     // The inputs are roots as well, so that they have the same variables in every line.
     let roots = [vector, matrix, index, indices, root];
-    let line = lines(&graph, &roots, &PrintOptions::default()).pop().unwrap();
+    let line = lines(&graph, &roots, &GraphPrintOptions::default()).pop().unwrap();
     let (text, ty) = line.rsplit_once(' ').unwrap();
     format!("{}   {ty}", text.trim_end())
 }
@@ -524,7 +524,7 @@ fn hidden_metadata_is_named_by_its_operand() {
     let pair = graph.metadata(&[hidden, y], Metadata::default()).unwrap();
     let parts = graph.parts(pair).unwrap();
     let root = graph.subtract(parts[1], parts[0]).unwrap();
-    let text = lines(&graph, &[root, pair], &PrintOptions::default());
+    let text = lines(&graph, &[root, pair], &GraphPrintOptions::default());
     let expected = [
         "parameter a:1       f32[2]",
         "parameter b:0       f32[2]",
@@ -542,7 +542,7 @@ fn letters_go_on_after_z() {
     for _ in 0..26 * 26 {
         x = graph.sin(x).unwrap();
     }
-    let text = lines(&graph, &[x], &PrintOptions::default());
+    let text = lines(&graph, &[x], &GraphPrintOptions::default());
     let name = |line: usize| text[line].split(' ').next().unwrap();
     assert_eq!((name(1), name(25), name(26), name(51), name(52)), ("b", "z", "ba", "bz", "ca"));
     assert_eq!((name(675), name(676)), ("zz", "baa"));
@@ -557,12 +557,16 @@ fn a_limit_keeps_the_lines_next_to_the_root() {
     let sum = graph.add(sin, y).unwrap();
     let root = graph.add(sum, exp).unwrap();
     let text = |limit| {
-        lines(&graph, &[root], &PrintOptions { limit: Some(limit), ..PrintOptions::default() })
+        lines(
+            &graph,
+            &[root],
+            &GraphPrintOptions { limit: Some(limit), ..GraphPrintOptions::default() },
+        )
     };
     assert_eq!(text(3), ["...", "b = sin a      f32", "d = add b, c   f32", "e = add d, a   f32"]);
     assert_eq!(text(0), ["..."]);
     assert_eq!(text(6).len(), 6);
-    assert_eq!(text(6), lines(&graph, &[root], &PrintOptions::default()));
+    assert_eq!(text(6), lines(&graph, &[root], &GraphPrintOptions::default()));
 }
 
 #[cfg_attr(miri, ignore = "it takes too long")]
@@ -573,9 +577,10 @@ fn a_long_chain_prints() {
     for _ in 0..1_000_000 {
         x = graph.sin(x).unwrap();
     }
-    let text = lines(&graph, &[x], &PrintOptions { limit: Some(2), ..PrintOptions::default() });
+    let text =
+        lines(&graph, &[x], &GraphPrintOptions { limit: Some(2), ..GraphPrintOptions::default() });
     assert_eq!(text, ["...", "b = sin a   f32", "c = sin b   f32"]);
-    assert_eq!(lines(&graph, &[x], &PrintOptions::default()).len(), 1_000_001);
+    assert_eq!(lines(&graph, &[x], &GraphPrintOptions::default()).len(), 1_000_001);
 }
 
 #[test]
@@ -611,7 +616,7 @@ fn blocks_by_their_bodies() {
     let exp = graph.exp(x).unwrap();
     let sum = graph.add(outer[1], exp).unwrap();
     let product = graph.multiply(sum, outer[0]).unwrap();
-    let options = PrintOptions { blocks: Blocks::Body, ..PrintOptions::default() };
+    let options = GraphPrintOptions { blocks: Blocks::Body, ..GraphPrintOptions::default() };
     let expected = [
         "parameter a:0       f32[3]",
         "b = exp a           f32[3]",
@@ -621,9 +626,9 @@ fn blocks_by_their_bodies() {
         "f = multiply d, e   f32[3]",
     ];
     assert_eq!(lines(&graph, &[product], &options), expected);
-    let limited = PrintOptions { limit: Some(2), ..options };
+    let limited = GraphPrintOptions { limit: Some(2), ..options };
     assert_eq!(lines(&graph, &[product], &limited).len(), 3);
-    let named = lines(&graph, &[product], &PrintOptions::default());
+    let named = lines(&graph, &[product], &GraphPrintOptions::default());
     assert!(named.iter().any(|line| line.starts_with("b = block outer{}, a ")), "{named:?}");
 }
 
@@ -638,7 +643,7 @@ fn blocks_with_hooks_by_their_bodies() {
         Ok(vec![graph.exp(x[0])?, graph.cos(x[0])?])
     };
     graph.block("shown", vec![], &[x], body).unwrap();
-    let options = PrintOptions { blocks: Blocks::Body, ..PrintOptions::default() };
+    let options = GraphPrintOptions { blocks: Blocks::Body, ..GraphPrintOptions::default() };
     let text = lines(&graph, graph.effects(), &options);
     let names: Vec<&str> =
         text.iter().filter_map(|line| line.split_once(" = ")?.1.split(' ').next()).collect();

@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use super::line::{arguments, letters, number, shown, together, type_text};
-use super::{Blocks, PrintOptions, Row};
+use super::{Blocks, GraphPrintOptions, Row};
 use crate::graph::{Block, Cond, ExprId, Graph, Node, Op, Program, Type};
 
 /// A node in a frame.
@@ -91,7 +91,7 @@ pub(super) struct Walk<'g> {
 }
 
 impl<'g> Walk<'g> {
-    pub(super) fn new(graph: &'g Graph, options: &PrintOptions) -> Self {
+    pub(super) fn new(graph: &'g Graph, options: &GraphPrintOptions) -> Self {
         Self {
             frames: vec![Frame { graph, arguments: Rc::new([]) }],
             names: FxHashMap::default(),

@@ -21,7 +21,8 @@ mod write_only;
 use std::sync::Arc;
 
 use nxla_expr::{
-    ExprId, Graph, Op, Program, Replay, ReplayMethod, Slice, Start, TensorType, While, counter,
+    ExprId, Graph, Op, Program, Replay, ReplayMethod, SliceAttributes, Start, TensorType, While,
+    counter,
 };
 use nxla_tensor::{DType, Scalar};
 
@@ -403,7 +404,7 @@ pub(crate) fn read_row(
     lengths[0] = 1;
     let rank = lengths.len();
     let strides = vec![1; rank].into();
-    let slice = Slice { starts: row_starts(rank), lengths: lengths.into(), strides };
+    let slice = SliceAttributes { starts: row_starts(rank), lengths: lengths.into(), strides };
     let row = graph.make(Op::Slice(Box::new(slice)), &[rows, at])?;
     let value = builder::reshape(graph, row, ty.shape.clone())?;
     Ok(builder::with_names(graph, value, ty.names.clone())?)

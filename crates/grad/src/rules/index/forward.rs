@@ -1,7 +1,7 @@
 //! Tangents of slices, gathers, scatters and sorts: the same op with the same indices on the
 //! tangents.
 
-use nxla_expr::{Axes, ExprId, Op, Slice, Sort, Start};
+use nxla_expr::{Axes, ExprId, Op, SliceAttributes, SortAttributes, Start};
 
 use super::sorted_places;
 use crate::error::Result;
@@ -9,7 +9,7 @@ use crate::forward::JvpStep;
 
 pub(in crate::rules) fn slice_tangent(
     step: &mut JvpStep<'_>,
-    attributes: &Slice,
+    attributes: &SliceAttributes,
 ) -> Result<Option<ExprId>> {
     let Some(dx) = step.dx(0) else { return Ok(None) };
     let operands: Vec<ExprId> = std::iter::once(dx).chain(step.rest(1)).collect();
@@ -67,7 +67,7 @@ pub(in crate::rules) fn indexed_put_tangent(
 /// Element `j` of the sorted axis came from index `argsort[j]`, and so does its tangent.
 pub(in crate::rules) fn sort_tangent(
     step: &mut JvpStep<'_>,
-    attributes: Sort,
+    attributes: SortAttributes,
 ) -> Result<Option<ExprId>> {
     let Some(dx) = step.dx(0) else { return Ok(None) };
     let x = step.x(0)?;

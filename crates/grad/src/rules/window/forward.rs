@@ -1,6 +1,6 @@
 //! Tangents of window reductions.
 
-use nxla_expr::{BinaryOp, ExprId, Graph, Op, ScatterOp, TensorType, Window, WindowOp};
+use nxla_expr::{BinaryOp, ExprId, Graph, Op, ScatterOp, TensorType, WindowAttributes, WindowOp};
 use nxla_tensor::{DType, Scalar};
 
 use super::{Offsets, scatter_of};
@@ -11,7 +11,7 @@ use crate::forward::JvpStep;
 pub(in crate::rules) fn window_tangent(
     step: &mut JvpStep<'_>,
     op: WindowOp,
-    window: &Window,
+    window: &WindowAttributes,
 ) -> Result<Option<ExprId>> {
     let Some(dx) = step.dx(0) else { return Ok(None) };
     if step.graph.shape(step.node).size() == 0 {
@@ -29,7 +29,7 @@ pub(in crate::rules) fn window_tangent(
 
 /// Multiplies the elements of a window one by one with their tangents: `d(p e) = dp e + p de`,
 /// which is exact for zeros.
-fn product(step: &mut JvpStep<'_>, window: &Window, dx: ExprId) -> Result<ExprId> {
+fn product(step: &mut JvpStep<'_>, window: &WindowAttributes, dx: ExprId) -> Result<ExprId> {
     let (x, y) = (step.x(0)?, step.y()?);
     let graph = &mut *step.graph;
     let offsets = Offsets::new(window, graph.shape(x), graph.shape(y));
@@ -52,7 +52,12 @@ fn product(step: &mut JvpStep<'_>, window: &Window, dx: ExprId) -> Result<ExprId
 }
 
 /// Returns the tangent of the extremum of each window, of the last one in a tie.
-fn extremum(step: &mut JvpStep<'_>, op: ScatterOp, window: &Window, dx: ExprId) -> Result<ExprId> {
+fn extremum(
+    step: &mut JvpStep<'_>,
+    op: ScatterOp,
+    window: &WindowAttributes,
+    dx: ExprId,
+) -> Result<ExprId> {
     let x = step.x(0)?;
     let offsets = Offsets::new(window, step.graph.shape(x), step.graph.shape(step.node));
     offsets.select_winners(step.graph, op, x, dx)
@@ -63,7 +68,7 @@ fn extremum(step: &mut JvpStep<'_>, op: ScatterOp, window: &Window, dx: ExprId) 
 pub(in crate::rules) fn scatter_tangent(
     step: &mut JvpStep<'_>,
     op: ScatterOp,
-    window: &Window,
+    window: &WindowAttributes,
 ) -> Result<Option<ExprId>> {
     if step.dx(1).is_none() && step.dx(2).is_none() {
         return Ok(None);

@@ -16,7 +16,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use nxla_pjrt::{CompileOptions, Executable};
+use nxla_pjrt::{CompileOptions, LoadedExecutable};
 
 pub use folder::{DiskEntry, check_disk_cache, clear_disk_cache, disk_entries};
 
@@ -118,8 +118,8 @@ impl DiskCache {
         target: &Target,
         text: &str,
         options: &CompileOptions,
-        compile: impl FnOnce() -> Result<Executable>,
-    ) -> Result<Executable> {
+        compile: impl FnOnce() -> Result<LoadedExecutable>,
+    ) -> Result<LoadedExecutable> {
         let key = Key::of(target, text, options);
         if let Some(executable) = self.load(&key, target) {
             HITS.fetch_add(1, Ordering::Relaxed);
@@ -136,7 +136,7 @@ impl DiskCache {
         Ok(executable)
     }
 
-    fn load(&self, key: &Key, target: &Target) -> Option<Executable> {
+    fn load(&self, key: &Key, target: &Target) -> Option<LoadedExecutable> {
         let _span = profile::span(Work::Compile, "load from disk");
         let payload = match folder::read(&self.folder, key, self.limit) {
             Ok(found) => found?,

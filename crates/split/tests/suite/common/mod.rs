@@ -8,7 +8,7 @@ use std::collections::hash_map::DefaultHasher;
 use std::hash::{Hash, Hasher};
 
 use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
-use nxla_split::{Decision, Schedule, Stage, StageGraph};
+use nxla_split::{Decision, Stage, StageGraph, StageScheduler};
 use nxla_tensor::DType;
 
 /// The result of a test that builds graphs with `?`.
@@ -113,7 +113,7 @@ pub fn run_in_order<V: Clone, E>(
     inputs: Vec<V>,
     mut run_stage: impl FnMut(&Stage, Vec<V>) -> Result<Vec<V>, E>,
 ) -> Result<Vec<V>, E> {
-    let mut schedule = Schedule::new(graph, inputs).expect("one value for each input");
+    let mut schedule = StageScheduler::new(graph, inputs).expect("one value for each input");
     while let Some(task) = schedule.next_ready() {
         let results = run_stage(graph.stage(task.stage), task.arguments)?;
         schedule.complete(task.stage, results).expect("one value for each output");

@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test binary uses some of these")]
 
 use nxla_expr::{ExprId, Graph, Program, Result, TensorType};
-use nxla_stablehlo::{LowerOptions, Module, lower};
+use nxla_stablehlo::{LowerOptions, LoweredModule, lower};
 use nxla_tensor::{DType, Shape};
 
 /// Returns a type without names.
@@ -31,7 +31,7 @@ pub(crate) fn program(
 pub(crate) fn module(
     inputs: &[TensorType],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
-) -> Module {
+) -> LoweredModule {
     lower(&program(inputs, build), &LowerOptions::default()).expect("the function can be lowered")
 }
 

@@ -16,7 +16,7 @@
 //! Slots are unordered. The last slot before an iteration is the slot with the largest smaller
 //! number, and an empty slot has the number -1.
 
-use nxla_expr::{ExprId, Graph, Op, Slice, Start};
+use nxla_expr::{ExprId, Graph, Op, SliceAttributes, Start};
 use nxla_tensor::{Scalar, Shape};
 
 use super::{
@@ -319,6 +319,6 @@ impl<'a> Slots<'a> {
 /// Returns the first elements of a vector.
 fn first(graph: &mut Graph, x: ExprId, count: usize) -> Result<ExprId> {
     let starts = [Start::Static(0)].into();
-    let slice = Slice { starts, lengths: [count].into(), strides: [1].into() };
+    let slice = SliceAttributes { starts, lengths: [count].into(), strides: [1].into() };
     Ok(graph.make(Op::Slice(Box::new(slice)), &[x])?)
 }
