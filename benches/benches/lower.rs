@@ -4,7 +4,7 @@
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
 use nxla::Program;
-use nxla::graph::print::{PrintOptions, lines};
+use nxla::graph::print::{GraphPrintOptions, lines};
 use nxla::graph::serialize::to_bytes;
 use nxla::stablehlo::{LowerOptions, lower};
 use nxla_benches::{LENGTHS, chain_program};
@@ -30,7 +30,7 @@ fn bytes(c: &mut Criterion) {
 }
 
 fn text(c: &mut Criterion) {
-    let options = PrintOptions::default();
+    let options = GraphPrintOptions::default();
     bench(c, "lower/text", |program| lines(program.graph(), program.outputs(), &options).len());
 }
 

@@ -128,7 +128,7 @@ pub mod pjrt {
         /// The memory of a device.
         Buffer {
             fn client() -> &Client;
-            fn device() -> &Device;
+            fn device() -> &PjrtDevice;
             fn dtype() -> DType;
             fn shape() -> &Shape;
             fn address() -> usize;
@@ -138,7 +138,7 @@ pub mod pjrt {
             fn cause(Error) -> Error;
             fn is_deferred() -> bool;
             fn read(&[std::ops::Range<usize>]) -> Result<HostTensor, Error>;
-            fn copy_to(&Device) -> Result<Buffer, Error>;
+            fn copy_to(&PjrtDevice) -> Result<Buffer, Error>;
             fn delete() -> Result<bool, Error>;
             fn give_away(&str) -> Result<(), Error>;
             fn mark_given(&str) -> ();
@@ -150,13 +150,13 @@ pub mod pjrt {
         /// A client of a plugin.
         Client {
             fn platform_name() -> &str;
-            fn devices() -> &[Device];
-            fn memory_of(&Device) -> Result<Option<DeviceMemory>, Error>;
-            fn put(&HostTensor, &Device) -> Result<Buffer, Error>;
-            fn adopt(&HostTensor, &Device) -> Result<Buffer, Error>;
+            fn devices() -> &[PjrtDevice];
+            fn memory_of(&PjrtDevice) -> Result<Option<DeviceMemory>, Error>;
+            fn put(&HostTensor, &PjrtDevice) -> Result<Buffer, Error>;
+            fn adopt(&HostTensor, &PjrtDevice) -> Result<Buffer, Error>;
         }
         /// A device of a client.
-        Device {
+        PjrtDevice {
             fn index() -> usize;
         }
         /// Figures about the memory of a device.
