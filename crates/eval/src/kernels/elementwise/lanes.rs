@@ -4,16 +4,16 @@
 //! block costs one indirect call however many dtypes and ops there are. Its loops compute a constant
 //! number of elements at a time, which the compiler turns into straight vector code: [`LANES`] with
 //! the [widest vectors](with_wide_vectors), then [`SHORT`] with the [usual ones](vectorize()). The last
-//! turn computes some elements in excess.
+//! iteration computes some elements in excess.
 
 use bytemuck::Pod;
 
 use super::{vectorize, with_wide_vectors};
 
-/// Elements per turn with the widest vectors. A repeated value is stored this many times.
+/// Elements per iteration with the widest vectors. A repeated value is stored this many times.
 pub(crate) const LANES: usize = 64;
 
-/// Elements per turn at the end of a block, and on processors without wide vectors.
+/// Elements per iteration at the end of a block, and on processors without wide vectors.
 pub(crate) const SHORT: usize = 16;
 
 /// An operand of a kernel.
@@ -53,7 +53,7 @@ impl<'a, T: Pod> Lanes<'a, T> {
         rest.first_chunk().expect("an operand is as long as the result or repeats")
     }
 
-    /// The operands of the last turn, which computes `len` elements after `done`: these elements, then zeros.
+    /// The operands of the last iteration, which computes `len` elements after `done`: these elements, then zeros.
     #[inline(always)]
     fn last(self, done: usize, len: usize) -> [T; SHORT] {
         let mut padded = [T::zeroed(); SHORT];
@@ -62,9 +62,9 @@ impl<'a, T: Pod> Lanes<'a, T> {
     }
 }
 
-/// Computes the bytes `$bytes` turn by turn. `$chunk` receives the elements of the result and of
-/// the operands of one turn. The last turn may have more elements than the block.
-macro_rules! in_turns {
+/// Computes the bytes `$bytes` chunk by chunk. `$chunk` receives the elements of the result and of
+/// the operands of one iteration. The last iteration may have more elements than the block.
+macro_rules! in_loops {
     ($bytes:expr, |$out:ident: $r:ty, $($x:ident),+| $chunk:expr) => {{
         let all = bytemuck::cast_slice_mut::<u8, $r>($bytes);
         let (long, _) = all.as_chunks_mut::<LANES>();
@@ -131,7 +131,7 @@ macro_rules! maps {
             f: impl Fn($($t),+) -> R,
         ) {
             $(let $x = srcs[$at].lanes::<$t>();)+
-            in_turns!(out, |out: R, $($x),+| $chunk(out, $($x,)+ &f));
+            in_loops!(out, |out: R, $($x),+| $chunk(out, $($x,)+ &f));
         }
 
         #[inline(always)]
@@ -143,7 +143,7 @@ macro_rules! maps {
             any: impl Fn($($t),+) -> R,
         ) {
             $(let $x = srcs[$at].lanes::<$t>();)+
-            in_turns!(out, |out: R, $($x),+| {
+            in_loops!(out, |out: R, $($x),+| {
                 let mut all = true;
                 for i in 0..out.len() {
                     all &= near($($x[i]),+);
