@@ -137,13 +137,15 @@ docs: $(STAMPS)/dev $(STAMPS)/docs ## build the documentation as a site, in docs
 PRIVATE_CRATES := nxla-python nxla-reference nxla-tests nxla-models nxla-tidy nxla-benches
 package: ## package the crates, build each from its package, and try to publish them
 	$(call section,cargo package)
-	cargo package --workspace $(PRIVATE_CRATES:%=--exclude %)
+	@# Cargo takes the packages of a version for unchanged, so their sources and builds are deleted.
+	rm -rf target/packages "$${CARGO_HOME:-$$HOME/.cargo}"/registry/src/-*/nxla-*
+	cargo package --workspace $(PRIVATE_CRATES:%=--exclude %) --target-dir target/packages
 	$(call section,without features)
 	cargo test -p nxla --no-default-features --test linear
 	$(call section,cargo publish --dry-run)
 	cargo publish --workspace --dry-run --no-verify
 	@printf '%s crates build from their packages alone, and nxla without its features\n' \
-		"$$(ls target/package/*.crate | wc -l)"
+		"$$(ls target/packages/package/*.crate | wc -l)"
 
 # Run `cargo install cargo-semver-checks` first.
 semver: ## compare the interfaces of the crates with the last release
@@ -166,7 +168,7 @@ release-dry-run: $(STAMPS)/tools ## build and test the crates, the wheel, the sd
 	$(MAKE) wheel
 	$(MAKE) docs
 	$(call section,release)
-	@ls -l dist target/package/*.crate
+	@ls -l dist target/packages/package/*.crate
 	@printf 'release notes:\n\n'
 	@$(BIN)/python tools/release.py notes | head -n 20
 
