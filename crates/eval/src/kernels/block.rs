@@ -9,7 +9,7 @@ use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::index::{scatter, search, top_k, top_k_pays};
 use crate::kernels::linalg::{is_small, solve};
 use crate::kernels::number::{Number, computed, match_number};
-use crate::kernels::ordered::{match_order, picked};
+use crate::kernels::ordered::{match_order, picked, worst};
 
 /// Returns true if [`evaluate`] computes a block.
 pub(crate) fn is_native(block: &Block) -> bool {
@@ -65,7 +65,7 @@ fn cumulative(cx: Cx<'_>, op: Cumulative, run: Run<'_>) -> Result<HostTensor, Fa
         Cumulative::Product => accumulated(cx, run, false),
         Cumulative::Max | Cumulative::Min => {
             let is_max = op == Cumulative::Max;
-            let start = if is_max { dtype.min_value() } else { dtype.max_value() };
+            let start = worst(dtype, is_max);
             match_order!(dtype, is_max, T, is_better => {
                 run.fold::<T, T>(cx, T::from_scalar(start), picked(is_better), |a| a)
             })

@@ -1,6 +1,6 @@
 //! Elements with an order, and the wider types in which narrow floats are computed.
 
-use nxla_tensor::DType;
+use nxla_tensor::{DType, Scalar};
 
 /// Binds a type to the elements of an ordered dtype that [`widened_float`] returns.
 macro_rules! match_ordered {
@@ -94,6 +94,11 @@ pub(crate) fn order_mask(dtype: DType, is_max: bool) -> i64 {
     let sign =
         if dtype.is_unsigned() || dtype.is_pred() { -1 << (8 * dtype.size() - 1) } else { 0 };
     if is_max { sign } else { !sign }
+}
+
+/// The result of an extremum of no elements: the smallest value of a dtype, or the largest unless `is_max`.
+pub(crate) fn worst(dtype: DType, is_max: bool) -> Scalar {
+    if is_max { dtype.min_value() } else { dtype.max_value() }
 }
 
 /// The function that returns the better of two elements, or NaN if one of them is NaN.

@@ -51,8 +51,8 @@ pub(crate) fn vectorize_fused(work: impl FnOnce(bool)) {
     vectorize_wide(work);
 }
 
-/// Runs `work` with the widest vectors of the processor. It is for work that computes much with each element: each
-/// instruction set adds to the size of the program.
+/// Runs `work` with the widest vectors of the processor, and passes it whether there are any. It is for work that computes
+/// much with each element: each instruction set adds to the size of the program.
 #[inline(always)]
 pub(crate) fn vectorize_wide(work: impl FnOnce(bool)) {
     #[cfg(feature = "simd")]

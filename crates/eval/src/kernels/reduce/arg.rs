@@ -8,7 +8,7 @@ use super::kernel::{GROUPS, SHORT, add_chunks, narrowed};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::{BLOCK_ELEMENTS, PART_ELEMENTS};
-use crate::kernels::ordered::{Ordered, match_order, widened_float};
+use crate::kernels::ordered::{Ordered, match_order, widened_float, worst};
 
 /// Finds the index of the extremum. NaN wins against every number; among equal elements, and among
 /// several NaN, the attribute `tie_high` decides.
@@ -25,7 +25,7 @@ pub(super) fn arg_reduce(
         None => Plane { times: 1, outer: 1, count: x.size(), inner: 1 },
     };
     let is_max = op == ArgReduceOp::Argmax;
-    let worst = if is_max { x.dtype().min_value() } else { x.dtype().max_value() };
+    let worst = worst(x.dtype(), is_max);
     let positions = match_order!(x.dtype(), is_max, T, is_better => {
         let (worst, tie_high) = (T::from_scalar(worst), attributes.tie_high);
         search(cx, context::slice(&x), plane, ty, &Search { worst, is_better, tie_high })

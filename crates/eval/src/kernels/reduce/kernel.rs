@@ -14,6 +14,7 @@ use super::plane::Plane;
 use crate::context::{self, Cx};
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::{BLOCK_ELEMENTS, PART_ELEMENTS};
+use crate::kernels::ordered::worst;
 
 /// Independent partial results of a run, so that vector units are filled.
 const LANES: usize = 16;
@@ -67,8 +68,7 @@ impl<A: bytemuck::Pod + Send + Sync> Sum for A {}
 /// than the compute dtype. Other reductions do not use it.
 pub(super) fn neutral(op: ReduceOp, dtype: DType) -> Scalar {
     match op {
-        ReduceOp::Max => dtype.min_value(),
-        ReduceOp::Min => dtype.max_value(),
+        ReduceOp::Max | ReduceOp::Min => worst(dtype, op == ReduceOp::Max),
         ReduceOp::Sum | ReduceOp::Product | ReduceOp::All | ReduceOp::Any => Scalar::UInt(0),
     }
 }

@@ -5,14 +5,14 @@
 //! axes.
 
 use nxla_expr::{TensorType, WindowAttributes, WindowOp};
-use nxla_tensor::{DType, Element, HostTensor, Scalar};
+use nxla_tensor::{DType, Element, HostTensor};
 
 use super::lines::slide_rows;
 use super::{WindowAxis, axes};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
 use crate::kernels::number::{Number, computed, match_wide};
-use crate::kernels::ordered::{match_order, picked, widened_float};
+use crate::kernels::ordered::{match_order, picked, widened_float, worst};
 
 pub(super) fn windows(
     cx: Cx<'_>,
@@ -27,9 +27,9 @@ pub(super) fn windows(
         WindowOp::Max | WindowOp::Min => {
             let dtype = widened_float(x.dtype());
             let x = convert(cx, x, dtype)?;
-            let largest = op == WindowOp::Max;
-            let start: Scalar = if largest { ty.dtype.min_value() } else { ty.dtype.max_value() };
-            match_order!(dtype, largest, T, is_better => {
+            let is_max = op == WindowOp::Max;
+            let start = worst(ty.dtype, is_max);
+            match_order!(dtype, is_max, T, is_better => {
                 let (elements, start) = (context::slice::<T>(&x), T::from_scalar(start));
                 context::build(dtype, &ty.shape, |out: &mut [T]| {
                     slide(cx, &axes, elements, start, picked(is_better), out);
