@@ -221,6 +221,9 @@ def test_flags_of_xla_reach_it():
     wrong = nx.jit(lambda x: x + 0.75, compiler="xla", xla_cpu_enable_fast_math="maybe")
     with pytest.raises(nx.OptionError, match="not a valid bool"):
         wrong(1.0)
+    text = nx.export(lambda x: x + 0.75, [nx.template(())])
+    with pytest.raises(nx.OptionError, match="xla_no_such_flag"):
+        nx.import_stablehlo(text, xla_no_such_flag=True)(1.0)
     fast = nx.jit(lambda x: x + 0.75, compiler="xla", xla_backend_optimization_level=0)
     assert fast(1.0).item() == 1.75
     # Options of the call override the defaults of nxla.

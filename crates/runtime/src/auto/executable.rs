@@ -66,6 +66,10 @@ impl AutoExecutable {
             (Choice::Evaluator, None) => None,
             (_, Some(home)) if home.is_host() => None,
             _ => {
+                // XLA checks flags when it compiles, which a later call does, or none.
+                if decision.choice != Choice::Xla {
+                    xla::check_flags(&settings, device)?;
+                }
                 let options = backend_options(options, settings);
                 let engine = Engine { compiler: compiler_named("xla")?, device: device.cloned() };
                 Some(Arc::new(ExecutableHandle::deferred(program, &options, &engine, donated)))

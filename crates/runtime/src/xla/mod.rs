@@ -102,7 +102,6 @@ impl Compiler for Xla {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
         settings::check(request.settings)?;
         let target = target_of(request.settings, request.device)?;
-        settings::check_flags(request.settings, &target)?;
         Ok(Arc::new(compiled(request, target)?))
     }
 
@@ -176,9 +175,7 @@ fn compile_text(
     text: &str,
     settings: &Settings,
 ) -> Result<pjrt::LoadedExecutable> {
-    let overrides = settings::flags(settings, target);
-    let options = CompileOptions { overrides, ..CompileOptions::on(target.description()) };
-    compile_with(target, text, &options, settings)
+    compile_with(target, text, &settings::compile_options(settings, target), settings)
 }
 
 /// Compiles a StableHLO module with these options, or loads its executable from the disk.
@@ -189,6 +186,7 @@ fn compile_with(
     settings: &Settings,
 ) -> Result<pjrt::LoadedExecutable> {
     let compile = || {
+        settings::check_flags(settings, target)?;
         let _span = profile::span(Work::Compile, "compile by XLA");
         Ok(target.client.compile(text, options)?)
     };
@@ -208,13 +206,15 @@ pub(crate) fn installed_device(
 ) -> Result<Option<Device>> {
     settings::check(settings)?;
     match target_of(settings, device) {
-        Ok(target) => {
-            settings::check_flags(settings, &target)?;
-            target.device().map(Some)
-        }
+        Ok(target) => target.device().map(Some),
         Err(Error::Pjrt(pjrt::Error::NoPlugin { .. })) => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Returns an error if the plugin of the device, or else of the settings, refuses a flag.
+pub(crate) fn check_flags(settings: &Settings, device: Option<&Device>) -> Result<()> {
+    settings::check_flags(settings, &target_of(settings, device)?)
 }
 
 /// The target of a program: the named device, or the device that settings describe.

@@ -81,15 +81,19 @@ pub(super) fn check_flags(settings: &Settings, target: &Target) -> Result<()> {
     if !settings.keys().any(|name| name.starts_with(FLAG)) {
         return Ok(());
     }
-    let overrides = flags(settings, target);
-    let options = CompileOptions { overrides, ..CompileOptions::on(target.description()) };
-    match target.client.compile(EMPTY, &options) {
+    match target.client.compile(EMPTY, &compile_options(settings, target)) {
         Ok(_) => Ok(()),
         Err(pjrt::Error::Compile { message, .. }) => Err(Error::Options(format!(
             "options of the compiler \"xla\": XLA refuses a flag: {message}"
         ))),
         Err(error) => Err(error.into()),
     }
+}
+
+/// The options with which a device compiles a module.
+pub(super) fn compile_options(settings: &Settings, target: &Target) -> CompileOptions {
+    let overrides = flags(settings, target);
+    CompileOptions { overrides, ..CompileOptions::on(target.description()) }
 }
 
 /// XLA's flags for programs on a device: the flags of [`cpu_flags`], then the caller's flags, which
