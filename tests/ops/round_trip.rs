@@ -29,8 +29,7 @@ const RESHAPE: &str = "StableHLO has no squeeze";
 const SPLAT: &str = "a tensor of equal elements becomes a constant";
 const TRUTH: &str = "the elements are compared with zero, floats of 16 bits by their bits";
 const UNSIGNED: &str = "the sign of an unsigned integer is a minimum";
-const WHOLE: &str =
-    "the elements have whole bytes, and the extreme numbers are those of the wider dtype";
+const WHOLE: &str = "each element has a whole byte, whose dtype has larger and smaller numbers";
 
 /// The ops that come back as other ops, with their dtypes and the reason. All other ops come back
 /// with an equal digest, or with conversions that the op implies or that XLA needs.
@@ -101,8 +100,8 @@ const COMPOSED: &[(&str, &str, &str)] = &[
     ("window_scatter_min", "real", POSITIONS),
 ];
 
-/// Writes a program as StableHLO and reads the text. Returns `None` for a program that only a host
-/// function computes.
+/// Writes a program as a StableHLO module and imports the module. Returns `None` for a program that
+/// only a host function computes.
 fn round_trip(program: &Program) -> Option<Program> {
     let options = LowerOptions { active_hooks: &|_| false, ..LowerOptions::default() };
     let text = lower(program, &options).ok()?.text;

@@ -23,18 +23,23 @@ fn results_of(text: &str, inputs: &[(&[f64], &[usize], DType)]) -> Vec<Vec<f64>>
 /// The sum of these numbers in `f32` is 2^24, because 2^24 + 1 is not an `f32`.
 const WIDE: [f64; 3] = [16_777_216.0, 1.0, 1.0];
 
+/// A reduction of `f32` to `f64` whose initial value has this dtype.
+fn reduction_of(initial: &str, region: &str) -> String {
+    main_of(
+        &format!("%x: tensor<3xf32>, %i: tensor<{initial}>"),
+        "tensor<f64>",
+        &format!(
+            "%0 = \"stablehlo.reduce\"(%x, %i) {region} {{dimensions = array<i64: 0>}} : \
+             (tensor<3xf32>, tensor<{initial}>) -> tensor<f64>\nreturn %0 : tensor<f64>"
+        ),
+    )
+}
+
 #[test]
 fn reductions_accumulate_in_the_dtype_of_the_result() {
     let region = "({ ^bb0(%a: tensor<f64>, %b: tensor<f64>):\n\
         %s = stablehlo.add %a, %b : tensor<f64>\nstablehlo.return %s : tensor<f64> })";
-    let reduce = main_of(
-        "%x: tensor<3xf32>, %i: tensor<f32>",
-        "tensor<f64>",
-        &format!(
-            "%0 = \"stablehlo.reduce\"(%x, %i) {region} {{dimensions = array<i64: 0>}} : \
-             (tensor<3xf32>, tensor<f32>) -> tensor<f64>\nreturn %0 : tensor<f64>"
-        ),
-    );
+    let reduce = reduction_of("f32", region);
     let inputs: [(&[f64], &[usize], DType); 2] =
         [(&WIDE, &[3], DType::F32), (&[0.0], &[], DType::F32)];
     assert_eq!(results_of(&reduce, &inputs), [[16_777_218.0]]);
@@ -51,14 +56,7 @@ fn reductions_accumulate_in_the_dtype_of_the_result() {
     let region = "({ ^bb0(%a: tensor<f64>, %b: tensor<f32>):\n\
         %c = stablehlo.convert %b : (tensor<f32>) -> tensor<f64>\n\
         %s = stablehlo.add %a, %c : tensor<f64>\nstablehlo.return %s : tensor<f64> })";
-    let reduce = main_of(
-        "%x: tensor<3xf32>, %i: tensor<f64>",
-        "tensor<f64>",
-        &format!(
-            "%0 = \"stablehlo.reduce\"(%x, %i) {region} {{dimensions = array<i64: 0>}} : \
-             (tensor<3xf32>, tensor<f64>) -> tensor<f64>\nreturn %0 : tensor<f64>"
-        ),
-    );
+    let reduce = reduction_of("f64", region);
     let inputs: [(&[f64], &[usize], DType); 2] =
         [(&WIDE, &[3], DType::F32), (&[0.0], &[], DType::F64)];
     assert_eq!(results_of(&reduce, &inputs), [[16_777_218.0]]);
