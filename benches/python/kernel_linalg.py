@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from functools import partial
 from importlib import import_module
 from typing import Any
 
 import numpy as np
-from kernel_case import Bench, Case, Kernel, alike
+from kernel_case import Bench, Case, Kernel, LackingError, alike
 
 #: More elements would take seconds.
 SQUARES = ((32, 32), (316, 316), (1024, 1024))
@@ -30,23 +31,16 @@ def convolved(b: Bench) -> Case:
     """A convolution with equal numbers of input and output channels."""
     channels = b.shape[1]
     arguments = (b.normal(*b.shape), b.normal(channels, channels, 3, 3, operand=1))
-    return Case(b.lib.conv_same or convolution, arguments)
+    return Case(b.lib.conv or convolution, arguments)
 
 
 def filtered(b: Bench) -> Case:
     """A separate 3x3 filter for each channel."""
     channels = b.shape[1]
-
-    def jax(x: Any, kernel: Any) -> Any:
-        from jax.lax import conv_general_dilated
-
-        return conv_general_dilated(x, kernel, (1, 1), "SAME", feature_group_count=channels)
-
-    def nxla(x: Any, kernel: Any) -> Any:
-        return b.xp.conv(x, kernel, padding="same", feature_groups=channels)
-
+    if b.lib.conv is None:
+        raise LackingError(b.name)
     arguments = (b.normal(*b.shape), b.normal(channels, 1, 3, 3, operand=1))
-    return Case(b.by(jax=jax, nxla=nxla), arguments)
+    return Case(partial(b.lib.conv, groups=channels), arguments)
 
 
 def mapped(transposed: bool) -> Any:

@@ -1,14 +1,17 @@
 """One face for the libraries that the models of ``zoo.py`` are written against.
 
-A model is one function of a `Library`, so that all compute the same. What numpy has no word for (a
-compiler, derivatives, convolutions) is left out there, and so are the models that need it.
+A model is one function of a `Library`, so that all libraries compute the same. NumPy has neither a
+compiler nor derivatives nor convolutions, so models that need derivatives or convolutions do not
+run in NumPy. JAX and PyTorch are optional: ``pip install torch`` installs PyTorch.
 """
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -37,11 +40,17 @@ class Library:
     #: Solves ``l x = b`` or, transposed, ``l^T x = b``, for a lower-triangular ``l``.
     solve_lower: Callable[..., Any]
     value_and_grad: Callable[..., Any] | None = None
-    #: A convolution with equal input and output sizes; the axes are batch, channels, then
-    #: positions.
-    conv_same: Callable[[Any, Any], Any] | None = None
+    #: A convolution of an input and a kernel of odd sizes, with zeros of half of the kernel around
+    #: the positions. Further arguments are ``stride`` and ``groups``. The axes are batch, channels,
+    #: then positions.
+    conv: Callable[..., Any] | None = None
     #: The maximum of each 2 x 2 window.
     pool: Callable[[Any], Any] | None = None
+
+
+def around(kernel: Any) -> list[tuple[int, int]]:
+    """Return the zeros before and after each axis that a convolution with the kernel adds."""
+    return [(size // 2, size // 2) for size in kernel.shape[2:]]
 
 
 def nxla_library(compiler: str, **options: Any) -> Library:
@@ -54,6 +63,10 @@ def nxla_library(compiler: str, **options: Any) -> Library:
     def solve_lower(factor, b, transposed=False):
         transform = "transpose" if transposed else "none"
         return nx.linalg.triangular_solve(factor, b, transform=transform)
+
+    def conv(x, kernel, stride=1, groups=1):
+        padding = around(kernel)
+        return nx.conv(x, kernel, strides=stride, padding=padding, feature_groups=groups)
 
     def put(container):
         tensors = nx.tree.map(nx.tensor, container)
@@ -81,7 +94,7 @@ def nxla_library(compiler: str, **options: Any) -> Library:
         cholesky=nx.linalg.cholesky,
         solve_lower=solve_lower,
         value_and_grad=nx.value_and_grad,
-        conv_same=lambda x, kernel: nx.conv(x, kernel, padding="same"),
+        conv=conv,
         pool=lambda x: nx.window_max(x, (1, 1, 2, 2), strides=(1, 1, 2, 2)),
     )
 
@@ -94,6 +107,10 @@ def jax_library() -> Library:
     def pool(x):
         window = (1, 1, 2, 2)
         return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, window, "VALID")
+
+    def conv(x, kernel, stride=1, groups=1):
+        strides, padding = (stride,) * (x.ndim - 2), around(kernel)
+        return jax.lax.conv_general_dilated(x, kernel, strides, padding, feature_group_count=groups)
 
     def solve_lower(factor, b, transposed=False):
         trans = "T" if transposed else "N"
@@ -113,45 +130,57 @@ def jax_library() -> Library:
         cholesky=jnp.linalg.cholesky,
         solve_lower=solve_lower,
         value_and_grad=jax.value_and_grad,
-        conv_same=lambda x, kernel: jax.lax.conv(x, kernel, (1, 1), "SAME"),
+        conv=conv,
         pool=pool,
     )
 
 
-def numpy_library() -> Library:
-    """Return NumPy, with Python loops."""
-    from scipy.linalg import solve_triangular
-    from scipy.special import erf, expit
+def leaves(container: Any) -> list[Any]:
+    """Return the arrays of a container, in the order of sorted keys."""
+    if isinstance(container, dict):
+        container = [container[key] for key in sorted(container)]
+    if isinstance(container, (list, tuple)):
+        return [leaf for part in container for leaf in leaves(part)]
+    return [container]
 
-    def leaves(container):
-        if isinstance(container, dict):
-            container = [container[key] for key in sorted(container)]
-        if isinstance(container, (list, tuple)):
-            return [leaf for part in container for leaf in leaves(part)]
-        return [container]
 
-    def tree_map(function, container, *others):
-        if isinstance(container, dict):
-            return {
-                key: tree_map(function, part, *(other[key] for other in others))
-                for key, part in container.items()
-            }
-        if isinstance(container, (list, tuple)):
-            parts = zip(container, *others, strict=True)
-            return type(container)(tree_map(function, *part) for part in parts)
-        return function(container, *others)
+def tree_map(function: Callable[..., Any], container: Any, *others: Any) -> Any:
+    """Apply a function to the arrays of containers of one structure, in the order of `leaves`."""
+    if isinstance(container, dict):
+        return {
+            key: tree_map(function, container[key], *(other[key] for other in others))
+            for key in sorted(container)
+        }
+    if isinstance(container, (list, tuple)):
+        parts = zip(container, *others, strict=True)
+        return type(container)(tree_map(function, *part) for part in parts)
+    return function(container, *others)
+
+
+def loop_of(stack: Callable[..., Any]) -> Callable[..., Any]:
+    """Return `scan` as a Python loop, with a function that stacks the results of iterations."""
 
     def scan(step, carry, xs, length=None):
         rows = []
         for index in range(len(leaves(xs)[0]) if length is None else length):
             carry, y = step(carry, None if xs is None else tree_map(lambda x, at=index: x[at], xs))
             rows.append(y)
-        return carry, tree_map(lambda *ys: np.stack(ys), rows[0], *rows[1:])
+        return carry, tree_map(lambda *ys: stack(ys), rows[0], *rows[1:])
 
-    def while_loop(condition, body, state):
-        while condition(state):
-            state = body(state)
-        return state
+    return scan
+
+
+def while_loop(condition: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
+    """Run a while loop in Python."""
+    while condition(state):
+        state = body(state)
+    return state
+
+
+def numpy_library() -> Library:
+    """Return NumPy, with Python loops."""
+    from scipy.linalg import solve_triangular
+    from scipy.special import erf, expit
 
     return Library(
         xp=np,
@@ -160,7 +189,7 @@ def numpy_library() -> Library:
         wait=lambda results: results,
         leaves=leaves,
         tree_map=tree_map,
-        scan=scan,
+        scan=loop_of(np.stack),
         while_loop=while_loop,
         erf=erf,
         sigmoid=expit,
@@ -171,10 +200,100 @@ def numpy_library() -> Library:
     )
 
 
+def torch_library(compiled: bool) -> Library:
+    """Return PyTorch: eager, or with ``torch.compile``. Scans and loops are Python loops."""
+    import torch
+    from torch.nn import functional
+
+    torch.set_num_threads(processors())
+
+    def solve_lower(factor, b, transposed=False):
+        factor = factor.mT if transposed else factor
+        return torch.linalg.solve_triangular(factor, b, upper=transposed)
+
+    def value_and_grad(function):
+        if compiled:
+            return lambda *arguments: torch.func.grad_and_value(function)(*arguments)[::-1]
+
+        def both(x, *others):
+            x = tree_map(lambda leaf: leaf.detach().requires_grad_(), x)
+            value = function(x, *others)
+            gradients = iter(torch.autograd.grad(value, leaves(x), materialize_grads=True))
+            return value.detach(), tree_map(lambda _: next(gradients), x)
+
+        return both
+
+    def conv(x, kernel, stride=1, groups=1):
+        function = (functional.conv1d, functional.conv2d, functional.conv3d)[x.ndim - 3]
+        padding = [before for before, _ in around(kernel)]
+        return function(x, kernel, None, stride, padding, groups=groups)
+
+    return Library(
+        xp=torch_namespace(),
+        jit=torch.compile if compiled else lambda function: function,
+        put=lambda container: tree_map(torch.tensor, container),
+        wait=lambda results: results,
+        leaves=leaves,
+        tree_map=tree_map,
+        scan=loop_of(torch.stack),
+        while_loop=while_loop,
+        erf=torch.special.erf,
+        sigmoid=torch.sigmoid,
+        cholesky=torch.linalg.cholesky,
+        solve_lower=solve_lower,
+        value_and_grad=value_and_grad,
+        conv=conv,
+        pool=lambda x: functional.max_pool2d(x, 2),
+    )
+
+
+def torch_namespace() -> SimpleNamespace:
+    """Return the functions of PyTorch under their names in the Array API standard.
+
+    PyTorch itself accepts ``axis`` and ``keepdims``.
+    """
+    import torch
+
+    def maximum(x, y):
+        return torch.maximum(x, y) if isinstance(y, torch.Tensor) else torch.clamp_min(x, y)
+
+    def take(x, indices, axis):
+        found = torch.index_select(x, axis, indices.reshape(-1))
+        return found.reshape(*x.shape[:axis], *indices.shape, *x.shape[axis + 1 :])
+
+    def where(condition, x, y):
+        x, y = (float(z) if isinstance(z, np.generic) else z for z in (x, y))
+        return torch.where(condition, x, y)
+
+    return SimpleNamespace(
+        exp=torch.exp,
+        log=torch.log,
+        max=torch.amax,
+        maximum=maximum,
+        mean=torch.mean,
+        permute_dims=torch.permute,
+        reshape=torch.reshape,
+        sqrt=torch.sqrt,
+        sum=torch.sum,
+        take=take,
+        tanh=torch.tanh,
+        where=where,
+    )
+
+
+def processors() -> int:
+    """Return the number of processors that this process may use, as all libraries do."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def library(name: str) -> Library:
     """Return a library by the name of its column."""
     if name == "jax":
         return jax_library()
+    if name in ("torch", "torch.compile"):
+        return torch_library(compiled=name == "torch.compile")
     return numpy_library() if name == "numpy" else nxla_library(name)
 
 

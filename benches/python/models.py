@@ -1,12 +1,17 @@
-"""Compare whole models: the evaluator, XLA and `auto` of nxla, JAX, and numpy where it can.
+"""Compare whole models: nxla, JAX, PyTorch, and NumPy where it can.
 
-``auto`` has its default settings: its first result comes from the evaluator.
+The columns of nxla are the evaluator, XLA and ``auto`` with its default settings, whose first
+result comes from the evaluator. The columns of PyTorch are eager execution and ``torch.compile``.
 
 Each model of ``zoo.py`` runs in a separate process for each library, so that libraries share
 neither threads nor caches nor an allocator. The libraries run alternately, and each figure is the
 best of all rounds. The figures are the time to the first result (with tracing and compilation,
 without imports and transfers), the time of a later step including the wait for its results, and the
 peak memory of the process. The script compares the results before it prints the figures.
+
+JAX, PyTorch and SciPy, which the models for NumPy use, are optional: the script names the libraries
+that are not installed. The development tools exclude PyTorch because of its size; ``pip install
+torch`` installs it. ``torch.compile`` needs a C++ compiler, and compiles without its caches.
 
 ``make bench`` runs all benchmarks; ``python benches/python/models.py [WORD…]`` selects the models
 whose name contains a word. ``NXLA_PJRT_PLUGIN`` chooses the plugin.
@@ -22,25 +27,47 @@ import subprocess
 import sys
 import tempfile
 import time
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from libraries import least_time, library
+from libraries import least_time, library, processors
 from zoo import MODELS, WITH_NUMPY
 
-LIBRARIES = ("evaluator", "xla", "auto", "jax", "numpy")
-TURNS = 2
+#: The libraries, and the package that each of them needs.
+LIBRARIES = {
+    "evaluator": "nxla",
+    "xla": "nxla",
+    "auto": "nxla",
+    "jax": "jax",
+    "torch": "torch",
+    "torch.compile": "torch",
+    "numpy": "scipy",
+}
+OURS = ("evaluator", "xla", "auto")
+#: The libraries of the column "best": the least of their figures.
+RIVALS = ("jax", "torch", "torch.compile")
+#: The results are compared with the first of these that ran.
+REFERENCES = ("jax", "torch", "numpy", "evaluator")
+#: The figures, their units, and the factors to the units.
+FIGURES = {"step": ("ms", 1e3), "first": ("ms", 1e3), "memory": ("MB", 2**-20)}
+ROUNDS = 2
 SECONDS = 1.5
+#: The most seconds of a process, for programs that ``torch.compile`` does not finish.
+PATIENCE = 600
 
-# Each target: the figure, the library, and its maximum ratio to JAX.
+# Each target: the figure, the library, the compared library, and the maximum of the ratio for a
+# model and in the geometric mean.
 AIMS = (
-    ("step", "xla", 1.25, 0.95),
-    ("first", "xla", 0.6, 0.6),
-    ("step", "auto", 1.0, 0.9),
-    ("first", "auto", 0.4, 0.4),
-    ("step", "evaluator", 1.5, 1.1),
-    ("first", "evaluator", 0.05, 0.05),
+    ("step", "evaluator", "best", 1.25, 1.0),
+    ("step", "xla", "jax", 1.25, 0.95),
+    ("first", "xla", "jax", 0.6, 0.6),
+    ("step", "auto", "jax", 1.0, 0.9),
+    ("first", "auto", "jax", 0.4, 0.4),
+    ("first", "evaluator", "jax", 0.05, 0.05),
 )
+
+Figures = dict[str, float]
 
 
 def measure(model: str, name: str, results: str) -> dict[str, float]:
@@ -70,12 +97,25 @@ def peak_memory() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
-def turn(model: str, name: str, folder: Path) -> dict[str, float]:
-    """Return the figures of one model in a new process."""
+def measure_in_process(model: str, name: str, folder: Path) -> Figures | str:
+    """Return the figures of one model in a new process, or a word that says why there are none."""
     results = folder / f"{name}.npz"
     command = [sys.executable, __file__, "--worker", model, name, str(results)]
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    patience = PATIENCE if name == "torch.compile" else None
+    with tempfile.TemporaryDirectory() as cache:
+        environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache}
+        try:
+            run = subprocess.run(
+                command,
+                stdout=subprocess.PIPE,
+                text=True,
+                check=True,
+                timeout=patience,
+                env=environment,
+            )
+        except subprocess.TimeoutExpired:
+            return f"> {PATIENCE} s"
+    figures: Figures | str = json.loads(run.stdout.splitlines()[-1])
     return figures
 
 
@@ -84,74 +124,111 @@ def difference(left: Path, right: Path) -> float:
     with np.load(left) as ours, np.load(right) as theirs:
         if len(ours.files) != len(theirs.files):
             return math.inf
-        shares = [0.0]
-        for name in ours.files:
-            x, y = ours[name].astype(np.float64), theirs[name].astype(np.float64)
-            size = max(float(np.max(np.abs(y), initial=0.0)), 1e-6)
-            shares.append(float(np.max(np.abs(x - y), initial=0.0)) / size)
-    return max(shares)
+        return max((distance(ours[name], theirs[name]) for name in ours.files), default=0.0)
 
 
-def figures_of(model: str) -> dict[str, dict[str, float]]:
+def distance(x: np.ndarray, y: np.ndarray) -> float:
+    """Return the largest difference of two arrays, relative to the largest number of the second."""
+    x, y = x.astype(np.float64), y.astype(np.float64)
+    size = max(float(np.max(np.abs(y), initial=0.0)), 1e-6)
+    return float(np.max(np.abs(x - y), initial=0.0)) / size
+
+
+def figures_of(model: str, names: list[str]) -> dict[str, Figures | str]:
     """Return the best figures of each library, after a comparison of the results."""
-    names = [name for name in LIBRARIES if name != "numpy" or model in WITH_NUMPY]
-    best: dict[str, dict[str, float]] = {name: {} for name in names}
-    tolerance = MODELS[model](library("numpy")).tolerance
+    names = [name for name in names if name != "numpy" or model in WITH_NUMPY]
+    best: dict[str, Figures | str] = {}
+    tolerance = MODELS[model](library("evaluator")).tolerance
     with tempfile.TemporaryDirectory() as folder:
-        for number in range(TURNS):
+        for number in range(ROUNDS):
             for name in names:
+                before = best.get(name, {})
+                if isinstance(before, str):
+                    continue
                 print(f"{model}: round {number + 1}, {name}", file=sys.stderr, flush=True)
-                for figure, value in turn(model, name, Path(folder)).items():
-                    best[name][figure] = min(value, best[name].get(figure, value))
-        for name in names:
-            apart = difference(Path(folder) / f"{name}.npz", Path(folder) / "jax.npz")
+                found = measure_in_process(model, name, Path(folder))
+                if not isinstance(found, str):
+                    found = {key: min(found[key], before.get(key, math.inf)) for key in found}
+                best[name] = found
+        ran = [name for name in names if not isinstance(best[name], str)]
+        reference = next(name for name in REFERENCES if name in ran)
+        for name in ran:
+            apart = difference(Path(folder) / f"{name}.npz", Path(folder) / f"{reference}.npz")
             if not apart <= tolerance:
-                raise SystemExit(f"{model}: {name} and jax are {apart:.1e} apart")
+                raise SystemExit(f"{model}: {name} and {reference} are {apart:.1e} apart")
+    rivals = [found for name in RIVALS if isinstance(found := best.get(name), dict)]
+    if rivals:
+        best["best"] = {key: min(found[key] for found in rivals) for key in FIGURES}
     return best
 
 
-def cells(figures: dict[str, float] | None) -> str:
-    """Return the three figures of one library."""
-    if figures is None:
-        return f"{'—':>29}"
-    first, step = figures["first"] * 1e3, figures["step"] * 1e3
-    return f"{first:>8.0f} ms{step:>9.2f} ms{figures['memory'] / 2**20:>5.0f} M"
+def ratio(best: dict[str, Figures | str], name: str, other: str, figure: str) -> float | None:
+    """Return a figure as a part of the figure of another library, if both ran."""
+    ours, theirs = best.get(name), best.get(other)
+    if not isinstance(ours, dict) or not isinstance(theirs, dict):
+        return None
+    return ours[figure] / theirs[figure]
 
 
-def print_aims(found: dict[str, dict[str, dict[str, float]]]) -> None:
+def print_figures(model: str, names: list[str], best: dict[str, Figures | str]) -> None:
+    """Print a line for each figure of a model."""
+    for figure, (unit, factor) in FIGURES.items():
+        row = f"{model if figure == 'step' else '':<28}{f'{figure}, {unit}':<12}"
+        for name in names:
+            found = best.get(name, "—")
+            row += (
+                f"{found if isinstance(found, str) else format(found[figure] * factor, '.2f'):>15}"
+            )
+        for name in OURS:
+            share = ratio(best, name, "best", figure)
+            row += f"{'—' if share is None else format(share, '.2f'):>15}"
+        print(row, flush=True)
+
+
+def print_aims(found: dict[str, dict[str, Figures | str]]) -> None:
     """Print the worst model and the geometric mean for each target."""
-    print(f"\n{'share of JAX':<24}{'worst':>8}{'at most':>9}{'mean':>8}{'at most':>9}")
-    for figure, name, most, mean in AIMS:
-        shares = {model: best[name][figure] / best["jax"][figure] for model, best in found.items()}
+    print(f"\n{'':<34}{'worst':>8}{'at most':>9}{'mean':>8}{'at most':>9}")
+    for figure, name, other, most, mean in AIMS:
+        label = f"{figure}, {name} / {other}"
+        ratios = {model: ratio(best, name, other, figure) for model, best in found.items()}
+        shares = {model: share for model, share in ratios.items() if share is not None}
+        if not shares:
+            print(f"{label:<34}not run")
+            continue
         worst = max(shares, key=lambda model: shares[model])
         average = math.exp(sum(map(math.log, shares.values())) / len(shares))
-        reached = shares[worst] <= most and average <= mean
+        verdict = "reached" if shares[worst] <= most and average <= mean else "MISSED"
         shown = f"{shares[worst]:>8.2f}{most:>9.2f}{average:>8.2f}{mean:>9.2f}"
-        verdict = "reached" if reached else "MISSED"
-        print(f"{name + ', ' + figure:<24}{shown}  {verdict} ({worst})")
+        print(f"{label:<34}{shown}  {verdict} ({worst})")
 
 
 def main() -> None:
     """Measure the models on the command line, or all models."""
     words = sys.argv[1:]
     if words[:1] == ["--worker"]:
-        print(json.dumps(measure(*words[1:])))
+        try:
+            print(json.dumps(measure(*words[1:])))
+        except Exception as error:
+            # PyTorch does not compile all programs.
+            if words[2] != "torch.compile":
+                raise
+            print(json.dumps(type(error).__name__))
         return
     wanted = [model for model in MODELS if not words or any(word in model for word in words)]
     from nxla.plugins import find
 
-    plugin = os.environ.get("NXLA_PJRT_PLUGIN") or find()
-    print(f"plugin: {plugin}")
-    print("for each library: to the first result, a step, most memory of the process")
-    print(
-        f"{'':<28}" + "".join(f"{name:>29}" for name in LIBRARIES) + f"{'xla/jax':>9}{'ev/jax':>8}"
-    )
+    print(f"plugin: {os.environ.get('NXLA_PJRT_PLUGIN') or find()}; {processors()} processors")
+    missing = {package for package in LIBRARIES.values() if find_spec(package) is None}
+    if missing:
+        print(f"not installed: {', '.join(sorted(missing))}")
+    names = [name for name, package in LIBRARIES.items() if package not in missing]
+    print(f"best: the best of {', '.join(RIVALS)}")
+    heads = [f"{name:>15}" for name in names] + [f"{name + '/best':>15}" for name in OURS]
+    print(f"{'':<40}{''.join(heads)}")
     found = {}
     for model in wanted:
-        best = found[model] = figures_of(model)
-        shares = [best[name]["step"] / best["jax"]["step"] for name in ("xla", "evaluator")]
-        row = "".join(cells(best.get(name)) for name in LIBRARIES)
-        print(f"{model:<28}{row}{shares[0]:>9.2f}{shares[1]:>8.2f}", flush=True)
+        found[model] = figures_of(model, names)
+        print_figures(model, names, found[model])
     if found:
         print_aims(found)
 

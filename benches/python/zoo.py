@@ -101,7 +101,7 @@ def cnn(lib: Library) -> Model:
     xp = lib.xp
 
     def block(x, kernel, scale):
-        x = lib.conv_same(x, kernel)
+        x = lib.conv(x, kernel)
         mean = xp.mean(x, axis=(0, 2, 3), keepdims=True)
         variance = xp.mean((x - mean) ** 2, axis=(0, 2, 3), keepdims=True)
         x = (x - mean) / xp.sqrt(variance + 1e-5) * scale
@@ -264,7 +264,7 @@ def gpt(lib: Library) -> Model:
         "places": normal(random, tokens, features, scale=0.1),
         "blocks": [block_parameters(random, features) for _ in range(2)],
     }
-    mask = np.triu(np.full((tokens, tokens), -1e9, np.float32), 1)
+    mask = lib.put(np.triu(np.full((tokens, tokens), -1e9, np.float32), 1))
     texts = random.integers(0, 256, (8, tokens)).astype(np.int32)
     nexts = np.eye(256, dtype=np.float32)[random.integers(0, 256, (8, tokens))]
     xp = lib.xp
