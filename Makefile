@@ -70,6 +70,8 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with o
 	$(BIN)/python benches/python
 	$(call section,models)
 	$(BIN)/python benches/python/models.py
+	$(call section,products and convolutions)
+	$(BIN)/python benches/python/products.py
 	$(call section,an ONNX model)
 	$(BIN)/python benches/python/onnx_models.py
 	$(call section,what XLA takes to compile models)
