@@ -127,6 +127,11 @@ fn paths_in_texts_exist() {
 }
 
 #[test]
+fn links_of_the_front_page_are_absolute() {
+    expect_none(&text::relative_links(&Tree::load()));
+}
+
+#[test]
 fn sentences_are_plain() {
     let tree = Tree::load();
     report_densities(&tree);

@@ -1,4 +1,5 @@
-//! Rules for references in comments and docs: no references outside the project, and no paths of missing files.
+//! Rules for references in comments and docs: no references outside the project, no paths of missing files, and
+//! absolute links on the front page, which registries show without the other files.
 
 use crate::dependencies::code_spans;
 use crate::source::{File, Tree};
@@ -6,6 +7,15 @@ use crate::source::{File, Tree};
 /// Folders that a path in a text begins with.
 const TOP_FOLDERS: [&str; 7] =
     ["benches/", "crates/", "docs/", "examples/", "python/", "tests/", "tools/"];
+
+/// The readme of all packages.
+const FRONT_PAGE: &str = "README.md";
+
+/// The addresses of files in the branch `main`, without the address of the repository.
+const VIEWS: [&str; 2] = ["/blob/main/", "/tree/main/"];
+
+/// The address of the same files without a page around them, for images.
+const RAW: &str = "https://raw.githubusercontent.com/nxla/nxla/main/";
 
 /// The path of this module, which contains the searched strings.
 const THIS: &str = "tests/tidy/text.rs";
@@ -53,6 +63,17 @@ pub(crate) fn broken_paths(tree: &Tree) -> Vec<String> {
     complaints
 }
 
+/// Links of the front page that depend on the place of the page.
+pub(crate) fn relative_links(tree: &Tree) -> Vec<String> {
+    let page = tree.find(FRONT_PAGE).expect("the project has a front page");
+    let lines = page.text.lines().enumerate();
+    lines
+        .flat_map(|(index, line)| links(line).into_iter().map(move |link| (index + 1, link)))
+        .filter(|(_, link)| path_in_project(link).is_none())
+        .map(|(line, link)| format!("{FRONT_PAGE}:{line}: {link} is not an absolute address"))
+        .collect()
+}
+
 /// Paths from the root that a line mentions; patterns such as `crates/*/src` are not paths.
 fn mentioned_paths(file: &File, line: &str) -> Vec<String> {
     let is_prose = file.is("md") || line.trim_start().starts_with("//");
@@ -73,7 +94,7 @@ fn mentioned_paths(file: &File, line: &str) -> Vec<String> {
     paths
 }
 
-/// The targets of the links of a line that lead into the project.
+/// The targets of the links of a line that lead into the project, without fragments.
 fn links(line: &str) -> Vec<&str> {
     line.split("](")
         .skip(1)
@@ -81,12 +102,23 @@ fn links(line: &str) -> Vec<&str> {
         .map(|target| target.split('#').next().unwrap_or(target))
         // A target with `::` is a path of rustdoc.
         .filter(|target| !target.is_empty() && !target.contains(' '))
-        .filter(|target| !target.contains("://") && !target.contains("::"))
+        .filter(|target| path_in_project(target).is_some() || !target.contains("://"))
+        .filter(|target| !target.contains("::"))
         .collect()
+}
+
+/// Returns the path from the root of an address on the site of the repository.
+fn path_in_project(address: &str) -> Option<&str> {
+    let page = address.strip_prefix(env!("CARGO_PKG_REPOSITORY"));
+    let viewed = page.and_then(|page| VIEWS.iter().find_map(|view| page.strip_prefix(view)));
+    viewed.or_else(|| address.strip_prefix(RAW))
 }
 
 /// Resolves a link relative to the file that contains it.
 fn beside(file: &File, link: &str) -> String {
+    if let Some(path) = path_in_project(link) {
+        return path.to_owned();
+    }
     let mut parts: Vec<&str> = file.folder().split('/').filter(|part| !part.is_empty()).collect();
     for part in link.split('/') {
         match part {
@@ -122,5 +154,21 @@ mod tests {
             mentioned_paths(&file, line),
             ["crates/eval/src", "crates/eval/src/lib.rs", "crates/expr/src/graph/table.rs"]
         );
+    }
+
+    #[test]
+    fn finds_files_in_the_repository() {
+        let blob = format!("{}/blob/main/docs/ops.md", env!("CARGO_PKG_REPOSITORY"));
+        let file = File { path: "docs/a.md".into(), text: String::new() };
+        let line = format!("[ops]({blob}#name), ![a graph]({RAW}docs/graph.svg), [b](b.md)");
+        assert_eq!(mentioned_paths(&file, &line), ["docs/ops.md", "docs/graph.svg", "docs/b.md"]);
+    }
+
+    #[test]
+    fn finds_relative_links_of_the_front_page() {
+        let text = format!("\n[a](docs/a.md#b) [c]({RAW}c) [d](https://example.org) [e](#e)");
+        let file = File { path: FRONT_PAGE.into(), text };
+        let tree = Tree { root: "".into(), files: vec![file] };
+        assert_eq!(relative_links(&tree), ["README.md:2: docs/a.md is not an absolute address"]);
     }
 }
