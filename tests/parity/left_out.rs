@@ -6,6 +6,7 @@ use nxla::graph::{BinaryOp, ExprId, Graph, Op, ScatterOp, UnaryOp, WindowAttribu
 use nxla::runtime::RawTensor;
 use nxla::{DType, HostTensor, Options, Program, RunContext, Scalar, TensorType, compile_program};
 
+use crate::common::require_plugin;
 use crate::values::host;
 
 /// The results of the evaluator and of XLA.
@@ -31,6 +32,7 @@ fn results(
 /// Window scatters with dilations run on both backends.
 #[test]
 fn scatters_of_dilated_windows() {
+    require_plugin!();
     let window = WindowAttributes {
         dimensions: [2].into(),
         strides: [1].into(),
@@ -48,6 +50,7 @@ fn scatters_of_dilated_windows() {
 /// XLA flushes subnormal numbers.
 #[test]
 fn subnormal_numbers() {
+    require_plugin!();
     let tiny = host(DType::F32, [1], &[Scalar::Float(1e-40)]);
     let [ours, theirs] =
         results(&[tiny], |graph, x| graph.make(Op::Binary(BinaryOp::Add), &[x[0], x[0]]));
@@ -58,6 +61,7 @@ fn subnormal_numbers() {
 /// XLA squares the parts of a complex number to find its size.
 #[test]
 fn large_complex_numbers() {
+    require_plugin!();
     let large = host(DType::C64, [1], &[Scalar::Complex(3e38, 3e38)]);
     let [ours, theirs] = results(&[large], |graph, x| graph.make(Op::Unary(UnaryOp::Sign), x));
     assert!((ours.unwrap().get(0).as_f64() - 0.5_f64.sqrt()).abs() < 1e-6);

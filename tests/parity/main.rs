@@ -12,6 +12,8 @@
 
 mod case;
 mod chains;
+#[path = "../../crates/nxla/tests/common/mod.rs"]
+mod common;
 mod composed;
 mod contract;
 mod control;
@@ -202,10 +204,11 @@ macro_rules! families {
         }
 
         mod xla {
-            use super::{Family, Other, check};
+            use super::{Family, Other, check, common::require_plugin};
             $(
                 #[test]
                 fn $test() {
+                    require_plugin!();
                     check(Family::$family, Other::Xla);
                 }
             )*

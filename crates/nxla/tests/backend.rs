@@ -1,10 +1,13 @@
 //! Guarantees of a backend: placement of data, transfers and reports. These tests need a plugin,
-//! and do nothing unless `NXLA_PJRT_PLUGIN` names one.
+//! and do nothing without one.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+mod common;
 
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use common::has_plugin;
 use nxla::pjrt::Traffic;
 use nxla::{
     DType, Device, Expr, Leftover, Options, Slice, Tensor, TensorType, devices, jit, run_on,
@@ -16,7 +19,9 @@ use proptest::prelude::*;
 /// for all threads, so one test runs at a time.
 fn two_devices() -> Option<(Device, Device, MutexGuard<'static, ()>)> {
     static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
-    std::env::var_os("NXLA_PJRT_PLUGIN")?;
+    if !has_plugin() {
+        return None;
+    }
     let guard = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let device = devices().unwrap().swap_remove(1);
     let other = jit(|[x]: [Expr; 1]| x)

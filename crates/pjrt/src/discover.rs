@@ -60,6 +60,10 @@ fn discover_in(
 ) -> Result<PathBuf, Error> {
     let variable = |name: &str| variable(name).filter(|value| !value.is_empty());
     let given = explicit.map(Path::to_owned).or_else(|| variable(PLUGIN_VARIABLE).map(Into::into));
+    let mut searched = match given {
+        Some(_) => Vec::new(),
+        None => vec![format!("${PLUGIN_VARIABLE} (not set)")],
+    };
     let platform = match given {
         Some(path) if path.is_file() => return Ok(path),
         Some(path) => match platform_name(&path) {
@@ -67,10 +71,6 @@ fn discover_in(
             None => return Err(Error::PluginMissing { path }),
         },
         None => "cpu".to_owned(),
-    };
-    let mut searched = match explicit {
-        Some(_) => Vec::new(),
-        None => vec![format!("${PLUGIN_VARIABLE} (not set)")],
     };
     let mut prefixes = Vec::new();
     for (name, below) in [("VIRTUAL_ENV", ""), ("CONDA_PREFIX", ""), ("HOME", ".local")] {
@@ -251,6 +251,12 @@ mod tests {
             name => lookup(name),
         };
         assert_eq!(discover_in(None, variable, &scratch.0), Ok(cuda));
+        let variable = |name: &str| match name {
+            PLUGIN_VARIABLE => Some("tpu".into()),
+            name => lookup(name),
+        };
+        let text = discover_in(None, variable, &scratch.0).unwrap_err().to_string();
+        assert!(!text.contains("(not set), env/"), "{text}");
     }
 
     #[test]

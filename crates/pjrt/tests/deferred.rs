@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[macro_use]
 mod common;
 
 use std::sync::mpsc;
@@ -18,6 +19,7 @@ fn adopted(tensor: &HostTensor) -> Buffer {
 
 #[test]
 fn everything_but_a_program_does_without_the_plugin() {
+    require_plugin!();
     let host = tensor(&[1.0_f32, 2.0, 3.0, 4.0], [2, 2]);
     let x = adopted(&host);
     x.wait().unwrap();
@@ -40,6 +42,7 @@ fn everything_but_a_program_does_without_the_plugin() {
 
 #[test]
 fn a_program_wants_it() {
+    require_plugin!();
     let program = compile(INCREMENT);
     let x = adopted(&tensor(&[1.0_f32], []));
     let held = x.share().unwrap();
@@ -57,6 +60,7 @@ fn a_program_wants_it() {
 
 #[test]
 fn every_type_is_told_as_it_is() {
+    require_plugin!();
     for dtype in DType::ALL {
         let host = HostTensor::full(Scalar::Int(1), dtype, [70]).unwrap();
         let x = adopted(&host);
@@ -73,6 +77,7 @@ fn every_type_is_told_as_it_is() {
 
 #[test]
 fn memory_is_counted_until_it_is_freed() {
+    require_plugin!();
     let client = Client::new(&plugin(), &[]).unwrap();
     let device = &client.devices()[0];
     let live = || (device.live_memory().bytes, device.live_memory().tensors);
@@ -86,6 +91,7 @@ fn memory_is_counted_until_it_is_freed() {
 
 #[test]
 fn what_was_given_away_says_so() {
+    require_plugin!();
     let x = adopted(&tensor(&[1.0_f32], []));
     x.give_away("a call").unwrap();
     let taken = Error::Donated { to: "a call".into() };
@@ -97,6 +103,7 @@ fn what_was_given_away_says_so() {
 
 #[test]
 fn devices_of_other_clients_are_refused() {
+    require_plugin!();
     let other = Client::new(&plugin(), &[]).unwrap();
     let error = client().adopt(&tensor(&[1.0_f32], []), &other.devices()[0]).unwrap_err();
     assert!(matches!(error, Error::ForeignObject { .. }));
@@ -104,6 +111,7 @@ fn devices_of_other_clients_are_refused() {
 
 #[test]
 fn many_threads_want_it_at_once() {
+    require_plugin!();
     let program = client().compile(INCREMENT, &CompileOptions::default()).unwrap();
     for _ in 0..100 {
         let x = adopted(&tensor(&[1.0_f32], []));
@@ -121,6 +129,7 @@ fn many_threads_want_it_at_once() {
 
 #[test]
 fn what_programs_computed_is_shared_without_a_copy() {
+    require_plugin!();
     let program = compile(
         "func.func @main(%x: tensor<8192xf32>) -> tensor<8192xf32> {
            %y = stablehlo.add %x, %x : tensor<8192xf32>

@@ -3,6 +3,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[macro_use]
 mod common;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -48,6 +49,7 @@ fn failure(program: &LoadedExecutable) -> Error {
 
 #[test]
 fn a_registered_function_is_called() {
+    require_plugin!();
     assert!(client().calls_host());
     let program = calling(100, "");
     assert!(register_host_fn(100, adding(0.5)).is_none());
@@ -62,6 +64,7 @@ fn a_registered_function_is_called() {
 
 #[test]
 fn the_error_of_a_function_reaches_the_reader() {
+    require_plugin!();
     register_host_fn(101, Arc::new(|_: &mut HostCallFrame<'_>| Err("grün \0 and bad".to_owned())));
     let program = calling(101, "");
     let text = failure(&program).to_string();
@@ -73,6 +76,7 @@ fn the_error_of_a_function_reaches_the_reader() {
 
 #[test]
 fn a_panic_becomes_an_error() {
+    require_plugin!();
     register_host_fn(102, Arc::new(|_: &mut HostCallFrame<'_>| panic!("out of {}", "cheese")));
     let text = failure(&calling(102, "")).to_string();
     assert!(text.contains("a host function panicked: out of cheese"), "{text}");
@@ -80,6 +84,7 @@ fn a_panic_becomes_an_error() {
 
 #[test]
 fn a_call_without_id_is_an_error() {
+    require_plugin!();
     let program = compile(
         "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
            %y = stablehlo.custom_call @nxla_host_call(%x) {api_version = 4 : i32}
@@ -93,6 +98,7 @@ fn a_call_without_id_is_an_error() {
 
 #[test]
 fn attributes_are_passed_on() {
+    require_plugin!();
     let seen: Arc<Mutex<Vec<(String, String)>>> = Arc::default();
     let record = seen.clone();
     let function = move |call: &mut HostCallFrame<'_>| {
@@ -121,6 +127,7 @@ fn attributes_are_passed_on() {
 
 #[test]
 fn every_type_passes_through_a_function() {
+    require_plugin!();
     let function = |call: &mut HostCallFrame<'_>| {
         let arg = call.args[0].to_tensor();
         assert_eq!((arg.dtype(), arg.shape()), (call.args[0].dtype, &call.args[0].shape));
@@ -178,6 +185,7 @@ fn every_type_passes_through_a_function() {
 
 #[test]
 fn a_result_of_the_wrong_shape_is_refused() {
+    require_plugin!();
     let function = |call: &mut HostCallFrame<'_>| {
         call.results[0].write(&HostTensor::zeros(DType::F32, Shape::from([3])).unwrap())
     };
@@ -188,6 +196,7 @@ fn a_result_of_the_wrong_shape_is_refused() {
 
 #[test]
 fn executions_have_their_own_functions() {
+    require_plugin!();
     let program = calling(106, "");
     register_host_fn(106, adding(1.0));
     thread::scope(|scope| {
@@ -229,6 +238,7 @@ fn effect(id: i64) -> LoadedExecutable {
 
 #[test]
 fn an_effect_that_fails_is_told_by_the_event() {
+    require_plugin!();
     register_host_fn(108, Arc::new(|_: &mut HostCallFrame<'_>| Err("no effect".to_owned())));
     let x = buffer(&[0.0_f32; 4], [4]);
     let outcome = effect(108).execute_with_event(&[&x], &ExecuteOptions::default());
@@ -238,6 +248,7 @@ fn an_effect_that_fails_is_told_by_the_event() {
 
 #[test]
 fn the_functions_of_an_execution_live_until_it_is_over() {
+    require_plugin!();
     /// Counts its calls, and records when it is dropped.
     struct Hook(Arc<AtomicUsize>, Arc<AtomicUsize>);
 

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[macro_use]
 mod common;
 
 use std::path::{Path, PathBuf};
@@ -49,6 +50,7 @@ fn another_library_is_no_plugin() {
 
 #[test]
 fn a_plugin_is_loaded_once_however_it_is_named() {
+    require_plugin!();
     let first = plugin();
     let parent = first.path().parent().unwrap();
     let detour = parent.join("..").join(parent.file_name().unwrap());
@@ -58,6 +60,7 @@ fn a_plugin_is_loaded_once_however_it_is_named() {
 
 #[test]
 fn a_plugin_tells_its_versions() {
+    require_plugin!();
     let plugin = plugin();
     let (major, minor) = plugin.api_version();
     assert_eq!(major, 0);
@@ -70,6 +73,7 @@ fn a_plugin_tells_its_versions() {
 
 #[test]
 fn a_cpu_client_has_one_device_unless_told_otherwise() {
+    require_plugin!();
     let client = client();
     assert_eq!(client.platform_name(), "cpu");
     assert!(!client.platform_version().is_empty());
@@ -88,6 +92,7 @@ fn a_cpu_client_has_one_device_unless_told_otherwise() {
 
 #[test]
 fn options_that_would_crash_the_plugin_are_refused() {
+    require_plugin!();
     for value in [
         NamedValue::from("two"),
         NamedValue::Int64(0),
@@ -105,6 +110,7 @@ fn options_that_would_crash_the_plugin_are_refused() {
 #[test]
 #[allow(clippy::print_stderr, reason = "tells that there was nothing to test")]
 fn a_plugin_with_a_known_fault_is_refused() {
+    require_plugin!();
     let packages = plugin().path().ancestors().find(|path| path.ends_with("site-packages"));
     let path = packages.map(|path| path.join("xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"));
     let Some(path) = path.filter(|path| path.is_file()) else {

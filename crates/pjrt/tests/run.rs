@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[macro_use]
 mod common;
 
 use std::sync::{Arc, Mutex, mpsc};
@@ -17,6 +18,7 @@ use nxla_tensor::{DType, HostTensor, Shape};
 
 #[test]
 fn a_program_runs_and_describes_itself() {
+    require_plugin!();
     let program = compile(INCREMENT);
     assert!(program.name().contains("increment"), "{}", program.name());
     assert_eq!(program.num_args(), Some(1));
@@ -32,6 +34,7 @@ fn a_program_runs_and_describes_itself() {
 
 #[test]
 fn results_of_several_types_and_ranks_keep_their_order() {
+    require_plugin!();
     let program = compile(
         "func.func @main(%x: tensor<2x3xf32>) -> (tensor<f32>, tensor<0x4xi8>, tensor<3x2xf32>) {
            %a = stablehlo.constant dense<7.0> : tensor<f32>
@@ -57,6 +60,7 @@ fn results_of_several_types_and_ranks_keep_their_order() {
 
 #[test]
 fn a_program_may_have_no_arguments_and_no_results() {
+    require_plugin!();
     let program = compile("func.func @main() { return }");
     assert_eq!((program.num_args(), program.outputs().len()), (Some(0), 0));
     let (results, event) = program.execute_with_event(&[], &ExecuteOptions::default()).unwrap();
@@ -66,6 +70,7 @@ fn a_program_may_have_no_arguments_and_no_results() {
 
 #[test]
 fn a_wrong_program_is_explained() {
+    require_plugin!();
     let compile = |text: &str| client().compile(text, &CompileOptions::default()).unwrap_err();
     let error = compile("no program");
     assert!(matches!(error, Error::Compile { .. }), "{error:?}");
@@ -77,6 +82,7 @@ fn a_wrong_program_is_explained() {
 
 #[test]
 fn arguments_are_counted() {
+    require_plugin!();
     let program = compile(INCREMENT);
     let x = buffer(&[1.0_f32], []);
     for args in [&[][..], &[&x, &x]] {
@@ -103,6 +109,7 @@ fn donating() -> LoadedExecutable {
 
 #[test]
 fn a_donated_argument_is_gone() {
+    require_plugin!();
     let program = donating();
     let step = |x: &nxla_pjrt::Buffer| run(&program, &[x]).remove(0);
     let x = step(&buffer(&[1.0_f32; 1000], [1000]));
@@ -117,6 +124,7 @@ fn a_donated_argument_is_gone() {
 
 #[test]
 fn donation_can_be_declined() {
+    require_plugin!();
     let program = donating();
     let x = buffer(&[1.0_f32; 1000], [1000]);
     let options = ExecuteOptions { non_donatable: &[0], ..ExecuteOptions::default() };
@@ -127,6 +135,7 @@ fn donation_can_be_declined() {
 
 #[test]
 fn donating_memory_of_the_host_does_not_write_to_it() {
+    require_plugin!();
     let (client, tensor) =
         (client(), HostTensor::from_vec(vec![1.0_f32; 100_000], [100_000]).unwrap());
     let program = compile(
@@ -144,6 +153,7 @@ fn donating_memory_of_the_host_does_not_write_to_it() {
 
 #[test]
 fn mapped_memory_is_not_overwritten_by_donation() {
+    require_plugin!();
     let program = donating();
     let x = run(&program, &[&buffer(&[1.0_f32; 1000], [1000])]).remove(0);
     let view = x.share().unwrap();
@@ -186,6 +196,7 @@ fn identity() -> HostTensor {
 
 #[test]
 fn execution_returns_before_the_result_is_there() {
+    require_plugin!();
     // The program must not end before the test allows it, so its host function waits for a message.
     // It blocks a thread of its client, so the test creates a separate client.
     let waiting = LONG.replacen(
@@ -225,6 +236,7 @@ fn execution_returns_before_the_result_is_there() {
 
 #[test]
 fn everything_may_be_dropped_while_a_program_runs() {
+    require_plugin!();
     let client = Client::new(&plugin(), &[]).unwrap();
     let program = client.compile(LONG, &CompileOptions::default()).unwrap();
     let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
@@ -234,6 +246,7 @@ fn everything_may_be_dropped_while_a_program_runs() {
 
 #[test]
 fn the_last_handle_may_be_dropped_by_a_callback() {
+    require_plugin!();
     let client = Client::new(&plugin(), &[]).unwrap();
     let program = client.compile(LONG, &CompileOptions::default()).unwrap();
     let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
@@ -251,6 +264,7 @@ fn the_last_handle_may_be_dropped_by_a_callback() {
 #[test]
 #[ignore = "ends the process"]
 fn end_the_process_while_a_program_runs() {
+    require_plugin!();
     let client = client();
     let program = compile(LONG);
     let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
@@ -264,6 +278,7 @@ fn end_the_process_while_a_program_runs() {
 
 #[test]
 fn the_process_may_end_while_a_program_runs() {
+    require_plugin!();
     let child = std::process::Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "end_the_process_while_a_program_runs", "--ignored"])
         .output()
@@ -273,6 +288,7 @@ fn the_process_may_end_while_a_program_runs() {
 
 #[test]
 fn a_client_can_be_waited_for() {
+    require_plugin!();
     let client = Client::new(&plugin(), &[]).unwrap();
     let program = client.compile(LONG, &CompileOptions::default()).unwrap();
     let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
@@ -284,6 +300,7 @@ fn a_client_can_be_waited_for() {
 
 #[test]
 fn many_threads_share_a_program() {
+    require_plugin!();
     let program = compile(INCREMENT);
     thread::scope(|scope| {
         for start in 0..8 {
@@ -301,6 +318,7 @@ fn many_threads_share_a_program() {
 
 #[test]
 fn a_serialized_program_runs_without_compiling() {
+    require_plugin!();
     let program = compile(INCREMENT);
     let bytes = program.serialize().unwrap();
     // A new client, as in another process.
@@ -316,6 +334,7 @@ fn a_serialized_program_runs_without_compiling() {
 
 #[test]
 fn bytes_of_another_compiler_are_refused() {
+    require_plugin!();
     let mut bytes = compile(INCREMENT).serialize().unwrap();
     let place = bytes.windows(3).position(|window| window == b"cpu").unwrap();
     bytes[place] = b'g';
@@ -327,6 +346,7 @@ fn bytes_of_another_compiler_are_refused() {
 
 #[test]
 fn a_program_can_be_analysed() {
+    require_plugin!();
     let program = compile(LONG);
     match program.cost_analysis() {
         Ok(cost) => {
@@ -348,6 +368,7 @@ fn a_program_can_be_analysed() {
 
 #[test]
 fn compiler_options_reach_the_compiler() {
+    require_plugin!();
     let options = |name: &str, value: NamedValue| CompileOptions {
         overrides: vec![(name.to_owned(), value)],
         ..CompileOptions::default()
@@ -360,6 +381,7 @@ fn compiler_options_reach_the_compiler() {
 
 #[test]
 fn partitions_run_together() {
+    require_plugin!();
     let client = Client::new(&plugin(), &[("cpu_device_count", NamedValue::Int64(2))]).unwrap();
     let text = "
       module @sum attributes {mhlo.num_partitions = 2 : i32, mhlo.num_replicas = 1 : i32} {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[macro_use]
 mod common;
 
 use std::ops::Range;
@@ -33,6 +34,7 @@ fn sample(dtype: DType, shape: impl Into<Shape>) -> HostTensor {
 
 #[test]
 fn every_type_survives_the_round_trip() {
+    require_plugin!();
     let client = client();
     // Includes one more element than fits in whole bytes of packed types, and a shape that needs no
     // copy.
@@ -50,6 +52,7 @@ fn every_type_survives_the_round_trip() {
 
 #[test]
 fn every_type_survives_a_program() {
+    require_plugin!();
     for dtype in DType::ALL {
         let name = stablehlo_name(dtype);
         // The transposition makes the program touch every element.
@@ -93,6 +96,7 @@ fn stablehlo_name(dtype: DType) -> String {
 
 #[test]
 fn parts_are_read_in_row_major_order() {
+    require_plugin!();
     let x = buffer(&[1_i32, 2, 3, 4, 5, 6], [2, 3]);
     let parts: [([Range<usize>; 2], &[i32]); 4] = [
         ([0..0, 6..6], &[]),
@@ -113,6 +117,7 @@ fn parts_are_read_in_row_major_order() {
 
 #[test]
 fn the_tensor_may_be_dropped_before_the_transfer() {
+    require_plugin!();
     let client = client();
     let tensor = HostTensor::full(Scalar::Float(2.5), DType::F32, [1000, 1000]).unwrap();
     let buffer = client.buffer_from_host(&tensor, &client.devices()[0]).unwrap();
@@ -122,6 +127,7 @@ fn the_tensor_may_be_dropped_before_the_transfer() {
 
 #[test]
 fn changing_the_tensor_afterwards_changes_nothing_on_the_device() {
+    require_plugin!();
     let client = client();
     let mut tensor = HostTensor::full(Scalar::Int(1), DType::S32, [100_000]).unwrap();
     let buffer = client.buffer_from_host(&tensor, &client.devices()[0]).unwrap();
@@ -146,6 +152,7 @@ impl Drop for Watched {
 
 #[test]
 fn the_owner_is_dropped_when_the_device_is_done() {
+    require_plugin!();
     let client = client();
     let (sender, receiver) = mpsc::channel();
     let owner = Frozen::promised_by(Watched(vec![7; 1_000_001], sender));
@@ -159,6 +166,7 @@ fn the_owner_is_dropped_when_the_device_is_done() {
 
 #[test]
 fn deleting_tells_whether_there_was_something() {
+    require_plugin!();
     let x = buffer(&[1.0_f32], [1]);
     assert!(!x.is_deleted().unwrap());
     assert_eq!(x.clone().delete(), Ok(true));
@@ -171,6 +179,7 @@ fn deleting_tells_whether_there_was_something() {
 
 #[test]
 fn memory_can_be_read_in_place_until_the_last_view_is_gone() {
+    require_plugin!();
     let x = buffer(&[1_u8, 2, 3], [3]);
     let (first, second) = (x.share().unwrap(), x.share().unwrap());
     assert_eq!(first.bytes().as_ptr(), second.bytes().as_ptr());
@@ -182,6 +191,7 @@ fn memory_can_be_read_in_place_until_the_last_view_is_gone() {
 
 #[test]
 fn readiness_is_announced() {
+    require_plugin!();
     let x = buffer(&[1.0_f32], []);
     x.wait().unwrap();
     assert!(x.is_ready().unwrap());
@@ -195,6 +205,7 @@ fn readiness_is_announced() {
 
 #[test]
 fn copies_are_independent_on_the_same_device_and_on_another() {
+    require_plugin!();
     let client = Client::new(&plugin(), &[("cpu_device_count", NamedValue::Int64(2))]).unwrap();
     let devices = client.devices();
     let x = client.buffer_from_host(&tensor(&[1_i32, 2], [2]), &devices[0]).unwrap();
@@ -213,6 +224,7 @@ fn copies_are_independent_on_the_same_device_and_on_another() {
 
 #[test]
 fn devices_and_buffers_of_other_clients_are_refused() {
+    require_plugin!();
     let other = Client::new(&plugin(), &[]).unwrap();
     let x = buffer(&[1.0_f32], []);
     assert!(matches!(x.copy_to(&other.devices()[0]), Err(Error::ForeignObject { .. })));
@@ -226,6 +238,7 @@ fn devices_and_buffers_of_other_clients_are_refused() {
 
 #[test]
 fn buffers_cross_threads() {
+    require_plugin!();
     let x = buffer(&[1.0_f32, 2.0], [2]);
     let sums = thread::scope(|scope| {
         let threads: Vec<_> =

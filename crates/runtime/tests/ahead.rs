@@ -1,12 +1,16 @@
 //! Tests of executables on the disk, imported StableHLO, and donated tensors, from Rust.
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
+#[path = "../../nxla/tests/common/mod.rs"]
+mod common;
+
 use std::collections::HashMap;
 use std::fmt::Debug;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, ThreadId};
 
+use common::require_plugin;
 use nxla::{Error, Expr, Tensor, jit};
 use nxla_runtime::xla::{Imported, clear_disk_cache, disk_entries, disk_report};
 use nxla_runtime::{Options, executables, finish_profile, start_profile};
@@ -46,6 +50,7 @@ fn compute(scratch: &Scratch, x: f32) -> f32 {
 
 #[test]
 fn executables_are_found_on_the_disk() {
+    require_plugin!();
     let _alone = executables_alone();
     let scratch = Scratch::new("disk");
     assert_eq!(compute(&scratch, 0.0), 1.0);
@@ -66,6 +71,7 @@ fn executables_are_found_on_the_disk() {
 
 #[test]
 fn text_runs() {
+    require_plugin!();
     let text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
         %y = stablehlo.add %x, %x : tensor<2xf32>
         return %y : tensor<2xf32>
@@ -80,6 +86,7 @@ fn text_runs() {
 
 #[test]
 fn the_use_of_a_donated_tensor_names_the_function() {
+    require_plugin!();
     let step = jit(|x: Expr| x + 1).compiler("xla").donate([0]);
     let x = jit(|x: Expr| x * 2).compiler("xla").call(Tensor::from(vec![1_i32, 2])).unwrap();
     let y = step.call(x.clone()).unwrap();
@@ -92,6 +99,7 @@ fn the_use_of_a_donated_tensor_names_the_function() {
 
 #[test]
 fn a_profile_is_written_as_json() {
+    require_plugin!();
     assert!(start_profile());
     jit(|x: Expr| x - 2.25).compiler("xla").call(3.0_f32).unwrap();
     let text = finish_profile().unwrap();
@@ -152,6 +160,7 @@ impl Subscriber for Shared {
 
 #[test]
 fn subscribers_hear_of_traces_compilations_and_calls() {
+    require_plugin!();
     let _alone = executables_alone();
     // A global subscriber, because a subscriber of one thread can miss events that other threads
     // register at the same time.

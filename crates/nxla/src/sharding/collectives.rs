@@ -21,7 +21,7 @@
 //! assert_eq!(f.call(Tensor::from([1.0f32, 3.0]))?.to_vec::<f32>()?, [0.25, 0.75]);
 //! # Ok(())
 //! # }
-//! # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+//! # if nxla::devices()?.len() > 1 {
 //! #     example(&Mesh::of([("data", 2)])?)?;
 //! # }
 //! # Ok::<(), nxla::Error>(())
@@ -70,7 +70,7 @@ fn reduced(
 /// assert_eq!(f.call(Tensor::from([1, 2, 3, 4]))?.to_vec::<i32>()?, [4, 6]);
 /// # Ok(())
 /// # }
-/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// # if nxla::devices()?.len() > 1 {
 /// #     example(&Mesh::of([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
@@ -95,7 +95,7 @@ pub fn psum(x: &Expr, axis: &str) -> Expr {
 /// assert_eq!(f.call(Tensor::from([1.0f32, 2.0, 3.0, 4.0]))?.to_vec::<f32>()?, [2.0, 3.0]);
 /// # Ok(())
 /// # }
-/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// # if nxla::devices()?.len() > 1 {
 /// #     example(&Mesh::of([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
@@ -121,7 +121,7 @@ pub fn pmean(x: &Expr, axis: &str) -> Expr {
 /// assert_eq!(f.call(Tensor::from([1, 5, 3, 4]))?.to_vec::<i32>()?, [3, 5]);
 /// # Ok(())
 /// # }
-/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// # if nxla::devices()?.len() > 1 {
 /// #     example(&Mesh::of([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
@@ -143,7 +143,7 @@ pub fn pmax(x: &Expr, axis: &str) -> Expr {
 /// assert_eq!(f.call(Tensor::from([1, 5, 3, 4]))?.to_vec::<i32>()?, [1, 4]);
 /// # Ok(())
 /// # }
-/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// # if nxla::devices()?.len() > 1 {
 /// #     example(&Mesh::of([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
@@ -170,7 +170,7 @@ pub fn pmin(x: &Expr, axis: &str) -> Expr {
 /// assert_eq!(f.call(Tensor::from([1.0f32, 2.0]))?.to_vec::<f32>()?, [3.0, 6.0]);
 /// # Ok(())
 /// # }
-/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// # if nxla::devices()?.len() > 1 {
 /// #     example(&Mesh::of([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
@@ -192,7 +192,7 @@ pub fn pvary(x: &Expr, axis: &str) -> Expr {
 /// assert_eq!(f.call(Tensor::from([10, 10, 10, 10]))?.to_vec::<i32>()?, [10, 10, 11, 11]);
 /// # Ok(())
 /// # }
-/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// # if nxla::devices()?.len() > 1 {
 /// #     example(&Mesh::of([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
@@ -219,7 +219,7 @@ pub fn axis_index(axis: &str) -> Expr {
 /// assert_eq!(f.call(Tensor::from([1, 2, 3, 4]))?.shape()[..], [2, 2]);
 /// # Ok(())
 /// # }
-/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// # if nxla::devices()?.len() > 1 {
 /// #     example(&Mesh::of([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
@@ -251,7 +251,7 @@ pub fn all_gather(x: &Expr, axis: &str, at: i64, tiled: bool) -> Expr {
 /// assert_eq!(f.call(Tensor::from([1, 2, 3, 4]))?.to_vec::<i32>()?, [4, 6]);
 /// # Ok(())
 /// # }
-/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// # if nxla::devices()?.len() > 1 {
 /// #     example(&Mesh::of([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
@@ -283,7 +283,7 @@ pub fn psum_scatter(x: &Expr, axis: &str, at: i64) -> Expr {
 /// assert_eq!(f.call(&x)?.to_vec::<i32>()?, x.to_vec::<i32>()?);
 /// # Ok(())
 /// # }
-/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// # if nxla::devices()?.len() > 1 {
 /// #     example(&Mesh::of([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
@@ -320,7 +320,7 @@ pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
 /// assert_eq!(f.call(Tensor::from([1, 2, 3, 4]))?.to_vec::<i32>()?, [3, 4, 1, 2]);
 /// # Ok(())
 /// # }
-/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// # if nxla::devices()?.len() > 1 {
 /// #     example(&Mesh::of([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())

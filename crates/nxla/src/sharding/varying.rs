@@ -49,7 +49,7 @@ pub(super) fn wrong<T>(function: &str, why: String) -> Result<T> {
 /// assert_eq!(f.call(Tensor::from([1, 2]))?.to_vec::<i32>()?, [2, 4]);
 /// # Ok(())
 /// # }
-/// # if std::env::var_os("NXLA_PJRT_PLUGIN").is_some() {
+/// # if nxla::devices()?.len() > 1 {
 /// #     example(&Mesh::of([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())

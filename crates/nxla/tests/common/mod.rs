@@ -1,14 +1,37 @@
 //! The compilers of the tests, and comparisons of results.
 #![allow(dead_code, unused_imports, unused_macros, reason = "each test binary uses some of these")]
 
+use std::io::Write;
+use std::sync::OnceLock;
+
 use nxla::runtime::RawTensor;
 
-/// Returns the evaluator, and XLA if `NXLA_PJRT_PLUGIN` names a plugin and the feature is enabled.
+/// Returns whether a plugin is installed and the feature `xla` is enabled; if not, prints a notice that
+/// libtest does not capture.
+pub(crate) fn has_plugin() -> bool {
+    static HAS_PLUGIN: OnceLock<bool> = OnceLock::new();
+    *HAS_PLUGIN.get_or_init(|| {
+        let found = nxla::devices().unwrap().len() > 1;
+        if !found {
+            writeln!(std::io::stderr(), "skipped: XLA, because no plugin is found").unwrap();
+        }
+        found
+    })
+}
+
+/// Returns from the test without a plugin.
+macro_rules! require_plugin {
+    () => {
+        if !crate::common::has_plugin() {
+            return;
+        }
+    };
+}
+pub(crate) use require_plugin;
+
+/// Returns the evaluator, and XLA if there is a plugin.
 pub(crate) fn compilers() -> &'static [&'static str] {
-    match std::env::var_os("NXLA_PJRT_PLUGIN") {
-        Some(_) if cfg!(feature = "xla") => &["evaluator", "xla"],
-        _ => &["evaluator"],
-    }
+    if has_plugin() { &["evaluator", "xla"] } else { &["evaluator"] }
 }
 
 /// Returns the elements of a real tensor of any dtype.

@@ -1,9 +1,10 @@
 //! Calls by the compiler `auto` on both sides of each of its limits: values, device, donation,
-//! hooks, errors and deallocation are the same on both backends. The tests do nothing unless
-//! `NXLA_PJRT_PLUGIN` names a plugin.
+//! hooks, errors and deallocation are the same on both backends. The tests do nothing without a
+//! plugin.
 
 use std::sync::{Arc, Mutex};
 
+use crate::common::has_plugin;
 use nxla::{Device, Expr, Tensor, devices, hook, jit};
 
 /// An argument and options of `auto`, and the backends of the first three calls.
@@ -56,8 +57,7 @@ const SIDES: [Side; 5] = [
 
 /// Returns the device of XLA, or `None` without a plugin.
 fn device() -> Option<Device> {
-    std::env::var_os("NXLA_PJRT_PLUGIN")?;
-    Some(devices().unwrap().swap_remove(1))
+    has_plugin().then(|| devices().unwrap().swap_remove(1))
 }
 
 impl Side {

@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "every test file uses its own part")]
 
+use std::io::Write;
 use std::sync::OnceLock;
 
 use nxla_pjrt::{
@@ -9,10 +10,30 @@ use nxla_pjrt::{
 };
 use nxla_tensor::{Element, HostTensor, Shape};
 
-/// Returns the plugin. The tests fail without a plugin, because they test its interface.
+/// Returns whether a plugin is installed; if not, prints a notice that libtest does not capture.
+pub(crate) fn has_plugin() -> bool {
+    static HAS_PLUGIN: OnceLock<bool> = OnceLock::new();
+    *HAS_PLUGIN.get_or_init(|| match discover(None) {
+        Ok(_) => true,
+        Err(error) => {
+            writeln!(std::io::stderr(), "skipped: tests of plugins, because of {error}").unwrap();
+            false
+        }
+    })
+}
+
+/// Returns from the test if no plugin is installed.
+macro_rules! require_plugin {
+    () => {
+        if !common::has_plugin() {
+            return;
+        }
+    };
+}
+
+/// Returns the plugin.
 pub(crate) fn plugin() -> Plugin {
-    let path = discover(None).unwrap_or_else(|error| panic!("the tests need a plugin: {error}"));
-    Plugin::load(path).unwrap_or_else(|error| panic!("the tests need a plugin: {error}"))
+    Plugin::load(discover(None).unwrap()).unwrap()
 }
 
 /// Returns a client with one device, which all tests of a process share.
