@@ -160,8 +160,7 @@ def backend_transfer(
     Examples
     --------
     >>> import nxla as nx
-    >>> device = nx.devices()[-1]
-    >>> x = nx.device_put(nx.ones(2), device)
+    >>> x = nx.jit(nx.negative, compiler="xla")(nx.ones(2))
     >>> nx.backend_transfer({"x": x})["x"].device
     Device('host')
     >>> x.is_released()

@@ -45,6 +45,7 @@ def test_evaluator(group: str) -> None:
     assert not report.failures(outcomes(group))
 
 
+@pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("group", sorted(groups()))
 def test_xla(group: str) -> None:
     """XLA computes the same; it gets some of the cases, by a hash of their names."""
@@ -66,6 +67,7 @@ def test_few_aspects_are_left_out() -> None:
     assert len(left_out) <= 0.04 * len(found)
 
 
+@pytest.mark.usefixtures("device")
 def test_each_rule_is_needed() -> None:
     """Every rule is needed by a case, because an unused rule could hide later failures."""
     found = [outcome for group in groups() for outcome in outcomes(group)]

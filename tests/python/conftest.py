@@ -1,7 +1,6 @@
 """Fixtures and options of all tests."""
 
 import os
-import re
 import subprocess
 import sys
 
@@ -97,34 +96,6 @@ def pytest_collection_modifyitems(items):
         mark = pytest.mark.skip(reason=f"NXLA_TEST_PLATFORM={PLATFORM}: {why}")
         for item in items:
             item.add_marker(mark)
-
-
-#: Errors of functions that need a plugin on a platform without a plugin.
-NO_PLUGIN = re.compile(
-    r'no PJRT plugin found|device: name: must be one of host; got "cpu:0"$', re.M
-)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item, call):
-    """Skip the tests that need XLA if ``NXLA_TEST_PLATFORM=none`` is set."""
-    report = yield
-    if PLATFORM == "none" and report.failed:
-        output = getattr(call.excinfo.value, "stderr", None) or ""
-        if NO_PLUGIN.search(report.longreprtext) or NO_PLUGIN.search(str(output)):
-            report.outcome = "skipped"
-            report.longrepr = (str(item.path), (item.location[1] or 0) + 1, "needs a PJRT plugin")
-    return report
-
-
-@pytest.fixture(scope="session")
-def device():
-    """The first device of the plugin; ``NXLA_TEST_PLATFORM=none`` skips the tests that use it."""
-    if PLATFORM == "none":
-        pytest.skip("needs a PJRT plugin")
-    import nxla as nx
-
-    return nx.devices()[1]
 
 
 @pytest.fixture(params=["evaluator", "xla", "auto"])

@@ -8,6 +8,8 @@ import time
 
 import pytest
 
+from where import DEVICE
+
 #: The maximum seconds until a process ends, with a margin for a busy machine.
 SOON = 2.0
 ROOM = 2.0
@@ -51,7 +53,7 @@ DEEDS = {
             compiler="COMPILER",
             donate_argnums=0,
         )
-        x = nx.ones(9) if "COMPILER" == "evaluator" else nx.device_put(nx.ones(9), nx.devices()[1])
+        x = nx.ones(9) if "COMPILER" == "evaluator" else nx.device_put(nx.ones(9), "DEVICE")
         donating.warm_up(x)
         signal.signal(signal.SIGALRM, signal.default_int_handler)
         signal.setitimer(signal.ITIMER_REAL, 1.0)
@@ -91,6 +93,7 @@ def test_a_process_ends_soon(compiler, deed):
     if "SIGALRM" in DEEDS[deed] and not hasattr(signal, "SIGALRM"):
         pytest.skip("requires signals of timers")
     script = (BEGIN + textwrap.dedent(DEEDS[deed])).replace("COMPILER", compiler)
+    script = script.replace("DEVICE", DEVICE)
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as child:
@@ -105,6 +108,7 @@ def test_a_process_ends_soon(compiler, deed):
     assert seconds < SOON + ROOM
 
 
+@pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("delay", [0.02, 0.1])
 def test_a_process_ends_during_its_first_programs(delay):
     # The plugin makes static objects in its first products; the end of the process destroys them.

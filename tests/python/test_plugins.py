@@ -90,6 +90,18 @@ def test_a_platform_that_is_not_at_hand_is_skipped_visibly(plugin, why):
     assert re.search(f"NXLA_TEST_PLATFORM=abacus: .*{re.escape(why)}", done.stdout)
 
 
+def test_without_a_plugin_examples_are_skipped_visibly():
+    environment = {**os.environ, "NXLA_TEST_PLATFORM": "none"}
+    examples = ["docs/guide/devices.md", "docs/guide/dtypes.md"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *examples]
+    root = Path(__file__).parents[2]
+    done = subprocess.run(
+        command, env=environment, cwd=root, capture_output=True, text=True, check=True
+    )
+    assert "SKIPPED [1] docs/guide/devices.md:1: needs a PJRT plugin" in done.stdout
+    assert "1 passed, 1 skipped" in done.stdout
+
+
 @pytest.fixture
 def faulty():
     """The path of a plugin with a known fault."""

@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import traceback
+from functools import cache
 
 import pytest
 
@@ -19,7 +20,12 @@ def deep(x):
 
 
 X = nx.ones((2, 3))
-MESH = nx.Mesh(data=2)
+
+
+@cache
+def mesh():
+    return nx.Mesh(data=2)
+
 
 CALLS = {
     "jit": lambda: nx.jit(model)(X),
@@ -80,8 +86,8 @@ EAGER = {
     "reshape method": lambda: X.reshape(7),
     "sample": lambda: 2.0 * nx.random.normal(nx.random.key(0)),
     "scan": lambda: nx.scan(lambda c, x: (c, x), 0, nx.ones(2), length=3),
-    "shard_jit": lambda: nx.shard_jit(model, MESH, input_shardings=[{}])([[1], [2], [3]]),
-    "shard_map": lambda: nx.shard_map(model, MESH, (None,), None, compiler="evaluator")(X),
+    "shard_jit": lambda: nx.shard_jit(model, mesh(), input_shardings=[{}])([[1], [2], [3]]),
+    "shard_map": lambda: nx.shard_map(model, mesh(), (None,), None, compiler="evaluator")(X),
     "split": lambda: nx.split(X, 3),
     "stream": lambda: nx.stream(lambda x, s: (x, s), nx.template(3), 0.0).send(X),
     "tree": lambda: nx.tree.map(lambda x, y: x, {"a": X}, {"b": X}),
