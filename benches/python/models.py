@@ -212,6 +212,7 @@ def main() -> None:
             # PyTorch does not compile all programs.
             if words[2] != "torch.compile":
                 raise
+            print(str(error).partition("\n")[0], file=sys.stderr)
             print(json.dumps(type(error).__name__))
         return
     wanted = [model for model in MODELS if not words or any(word in model for word in words)]

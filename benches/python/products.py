@@ -102,6 +102,11 @@ def multiply(left: bool, right: bool, lib: Library, _name: str) -> Callable[...,
     return lambda x, y: (transpose(x) if left else x) @ (transpose(y) if right else y)
 
 
+def dense(lib: Library, _name: str) -> Callable[..., Any]:
+    """Return a layer: a product with a bias and an activation."""
+    return lambda x, weight, bias: lib.xp.maximum(x @ weight + bias, 0.0)
+
+
 def convolve(way: str, stride: int, groups: int, lib: Library, name: str) -> Callable[..., Any]:
     """Return a convolution or its derivative, a function of input, kernel and cotangent."""
     conv = partial(lib.conv, stride=stride, groups=groups)
@@ -145,6 +150,8 @@ def cases() -> dict[str, Case]:
         kind, plain = f"{dtype} products", partial(multiply, False, False)
         shapes, flops = ((96, 64, 32), (96, 32, 64)), 2 * 96 * 64 * 32 * 64
         table[f"{dtype} 96 of 64 x 32 x 64"] = Case(kind, dtype, shapes, flops, plain)
+        shapes, flops = ((512, 384), (384, 1536), (1536,)), 2 * 512 * 384 * 1536
+        table[f"{dtype} 512 x 384 x 1536, bias and ReLU"] = Case(kind, dtype, shapes, flops, dense)
         shapes, flops = ((32, 128), (128, 384)), 2 * 32 * 128 * 384
         table[f"{dtype} 32 x 128 x 384"] = Case(kind, dtype, shapes, flops, plain)
     for (x, kernel, stride), way in product(CONVOLUTIONS, WAYS):
