@@ -276,14 +276,34 @@ impl Strided {
             for column in (0..inner.count).step_by(TILE) {
                 let columns = TILE.min(inner.count - column);
                 for row in (0..rows).step_by(TILE) {
-                    for row in row..rows.min(row + TILE) {
-                        let first = from as isize + row as isize + column as isize * inner.step;
-                        let out = &mut out[to + row * row_step + column..][..columns];
-                        read_run(source, first as usize, inner.step, out);
+                    let first = from as isize + row as isize + column as isize * inner.step;
+                    let out = &mut out[to + row * row_step + column..];
+                    if columns == TILE && row + TILE <= rows {
+                        exchange(source, first, inner.step, out, row_step);
+                        continue;
+                    }
+                    for row in 0..TILE.min(rows - row) {
+                        let out = &mut out[row * row_step..][..columns];
+                        read_run(source, (first + row as isize) as usize, inner.step, out);
                     }
                 }
             }
         });
+    }
+}
+
+/// Exchanges the axes of a square. Rows `step` apart in the source become columns of the result. The source is read by
+/// rows, because the cache holds few rows that are a power of two apart.
+fn exchange<T: Pod>(source: &[T], first: isize, step: isize, out: &mut [T], row_step: usize) {
+    let mut square = [[T::zeroed(); TILE]; TILE];
+    for (index, row) in square.iter_mut().enumerate() {
+        let first = (first + index as isize * step) as usize;
+        row.copy_from_slice(&source[first..first + TILE]);
+    }
+    for (index, out) in out.chunks_mut(row_step).take(TILE).enumerate() {
+        for column in 0..TILE {
+            out[column] = square[column][index];
+        }
     }
 }
 
