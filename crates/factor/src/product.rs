@@ -1,7 +1,8 @@
 //! Matrix products by [faer], whose kernels use the vector units of the machine.
 //!
-//! Threads work on approximately square tiles of the result. Splitting only the rows would need
-//! fewer tiles, but every tile would have to pack the whole right matrix.
+//! Threads work on tiles of the result, which are strips of columns unless there are few columns. A
+//! tile packs its part of the right matrix, which takes long if that is transposed, so that strips of
+//! rows would be slower.
 
 use std::ops::{AddAssign, Range};
 
@@ -124,15 +125,17 @@ struct Tile<'a, T> {
 /// The minimum number of rows or columns of a tile.
 const LEAST: usize = 64;
 
-/// Splits a result into at least `wanted` tiles that are as square as possible.
+/// Splits a result into at least `wanted` tiles, if it is large enough.
 fn tiled<T>(out: MatMut<'_, T>, wanted: usize) -> Vec<Tile<'_, T>> {
     let (rows, columns) = (out.nrows(), out.ncols());
     let (mut height, mut width) = (rows, columns);
     while rows.div_ceil(height.max(1)) * columns.div_ceil(width.max(1)) < wanted {
-        match height.max(width) {
-            side if side < 2 * LEAST => break,
-            side if side == width => width = width.div_ceil(2),
-            _ => height = height.div_ceil(2),
+        if width >= 2 * LEAST {
+            width = width.div_ceil(2);
+        } else if height >= 2 * LEAST {
+            height = height.div_ceil(2);
+        } else {
+            break;
         }
     }
     let mut tiles = Vec::with_capacity(wanted);
