@@ -42,6 +42,8 @@ pub(crate) struct ExecContext<'a> {
     pub(crate) cancel: Cancel<'a>,
     /// True if the run occupies the thread pool, whose other threads then poll for tasks.
     on_pool: bool,
+    /// True inside of a task that must not be split any further.
+    is_alone: bool,
 }
 
 /// The context as functions receive it.
@@ -51,7 +53,7 @@ impl<'a> ExecContext<'a> {
     /// The context of a run on the thread of its caller.
     pub(crate) fn new(hooks: &'a Hooks, interrupt: Option<&'a Interrupt<'a>>) -> Self {
         let cancel = interrupt.map_or(Cancel::Never, Cancel::Poll);
-        Self { hooks, cancel, on_pool: false }
+        Self { hooks, cancel, on_pool: false, is_alone: false }
     }
 
     /// The same run under a token that another thread cancels.
@@ -63,6 +65,11 @@ impl<'a> ExecContext<'a> {
     #[cfg(feature = "parallel")]
     fn on_pool(self) -> Self {
         Self { on_pool: true, ..self }
+    }
+
+    /// The same run without other threads, for the tasks of a step that is already split.
+    pub(crate) fn alone(self) -> Self {
+        Self { is_alone: true, ..self }
     }
 
     /// Returns an error if the run is cancelled. Called before each step and each iteration of a loop.

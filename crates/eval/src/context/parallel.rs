@@ -40,7 +40,8 @@ impl ExecContext<'_> {
 
     /// Returns true if splitting pays for work that takes as long as moving this many elements.
     pub(crate) fn pays(&self, elements: usize) -> bool {
-        elements.saturating_mul(MOVE_COST) >= self.limit(MIN_COST) && self.threads() > 1
+        let pays = elements.saturating_mul(MOVE_COST) >= self.limit(MIN_COST);
+        pays && !self.is_alone && self.threads() > 1
     }
 
     /// Runs a task for each item, unless the run is cancelled.

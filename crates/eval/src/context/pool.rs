@@ -73,6 +73,9 @@ impl ExecContext<'_> {
 
     /// The pool if it has several threads, which begin to poll for tasks.
     fn pool(&self) -> Option<&'static Pool> {
+        if self.is_alone {
+            return None;
+        }
         let pool = current().filter(|pool| pool.count() > 1)?;
         pool.wake(self);
         Some(pool)

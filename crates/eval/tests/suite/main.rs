@@ -5,6 +5,7 @@ mod accuracy;
 mod batch;
 mod common;
 mod complex;
+mod convolutions;
 mod edges;
 mod factorize;
 mod faults;

@@ -1,8 +1,11 @@
 //! Contractions: dot products and convolutions, both computed as products of matrices.
 
 mod conv;
+mod depthwise;
 mod matmul;
+mod padded;
 mod phases;
+mod tiles;
 
 use nxla_expr::{Dot, Op, TensorType};
 use nxla_tensor::{DType, Element, HostTensor, Shape};

@@ -1,0 +1,151 @@
+//! Convolutions of every kind and size have the sums of the definition.
+
+use nxla_eval::evaluate;
+use nxla_expr::build::{ConvOptions, WindowPadding};
+use nxla_expr::{Graph, Program, TensorType};
+use nxla_tensor::{DType, HostTensor};
+
+/// A convolution with two spatial axes.
+#[derive(Clone, Copy, Debug)]
+struct Case {
+    batch: usize,
+    /// Channels of the input that each group reads, and channels that it returns.
+    channels: usize,
+    outputs: usize,
+    groups: usize,
+    input: [usize; 2],
+    kernel: [usize; 2],
+    stride: usize,
+    dilation: usize,
+    padding: (i64, i64),
+}
+
+const CASE: Case = Case {
+    batch: 1,
+    channels: 3,
+    outputs: 4,
+    groups: 1,
+    input: [9, 11],
+    kernel: [3, 3],
+    stride: 1,
+    dilation: 1,
+    padding: (1, 1),
+};
+
+impl Case {
+    /// Small integers, whose sums are exact in every order.
+    fn operands(&self) -> [HostTensor; 2] {
+        let [h, w] = self.input;
+        let [kh, kw] = self.kernel;
+        let input = [self.batch, self.groups * self.channels, h, w];
+        let kernel = [self.groups * self.outputs, self.channels, kh, kw];
+        [&input, &kernel].map(|shape| {
+            let size: usize = shape.iter().product();
+            let numbers: Vec<f32> = (0..size).map(|at| (at * 37 % 19) as f32 - 9.0).collect();
+            HostTensor::from_slice(&numbers, &shape[..]).unwrap()
+        })
+    }
+
+    fn expected(&self, input: &[f32], kernel: &[f32]) -> Vec<f32> {
+        let [h, w] = self.input.map(|size| size as i64);
+        let [kh, kw] = self.kernel;
+        let (low, high) = self.padding;
+        let size = |input: i64, taps: usize| {
+            let reach = ((taps - 1) * self.dilation) as i64;
+            (input + low + high - reach - 1) / self.stride as i64 + 1
+        };
+        let inputs = self.groups * self.channels;
+        let mut sums = Vec::new();
+        for image in 0..self.batch {
+            for output in 0..self.groups * self.outputs {
+                let first = image * inputs + output / self.outputs * self.channels;
+                for (row, column) in
+                    (0..size(h, kh)).flat_map(|i| (0..size(w, kw)).map(move |j| (i, j)))
+                {
+                    let mut sum = 0.0;
+                    for at in 0..self.channels * kh * kw {
+                        let (channel, i, j) = (at / (kh * kw), at / kw % kh, at % kw);
+                        let place = |position: i64, tap: usize| {
+                            position * self.stride as i64 + (tap * self.dilation) as i64 - low
+                        };
+                        let (y, x) = (place(row, i), place(column, j));
+                        if (0..h).contains(&y) && (0..w).contains(&x) {
+                            let plane = ((first + channel) * (h * w) as usize) as i64;
+                            let weight = kernel[output * self.channels * kh * kw + at];
+                            sum += input[(plane + y * w + x) as usize] * weight;
+                        }
+                    }
+                    sums.push(sum);
+                }
+            }
+        }
+        sums
+    }
+
+    fn check(&self) {
+        let operands = self.operands();
+        let [input, kernel] = operands.each_ref().map(|x| x.as_slice::<f32>().unwrap());
+        let expected = self.expected(input, kernel);
+        // Floats have a kernel for products, and integers have none.
+        for dtype in [DType::F32, DType::S32] {
+            let found = self.run(operands.each_ref().map(|x| x.cast(dtype))).cast(DType::F32);
+            assert!(found.as_slice::<f32>().unwrap() == expected, "{dtype}: {self:?}");
+        }
+    }
+
+    fn run(&self, operands: [HostTensor; 2]) -> HostTensor {
+        let options = ConvOptions {
+            strides: Some(vec![self.stride; 2]),
+            padding: WindowPadding::Explicit(vec![self.padding; 2]),
+            kernel_dilation: Some(vec![self.dilation; 2]),
+            feature_groups: self.groups,
+            ..ConvOptions::default()
+        };
+        let mut graph = Graph::new();
+        let types = operands.each_ref().map(|x| TensorType::new(x.dtype(), x.shape().clone()));
+        let [input, kernel] = [0, 1].map(|at| graph.parameter(at, types[at].clone()));
+        let conv = graph.conv(input, kernel, &options).unwrap();
+        let program = Program::new(&graph, types.to_vec(), &[conv]).unwrap();
+        evaluate(&program, operands.to_vec()).unwrap().remove(0)
+    }
+}
+
+#[test]
+fn strides_dilations_and_padding() {
+    for (stride, dilation) in [(1, 1), (2, 1), (1, 2), (3, 2), (2, 3)] {
+        for padding in [(0, 0), (1, 1), (3, 0), (0, 5), (-1, 1)] {
+            Case { stride, dilation, padding, batch: 2, ..CASE }.check();
+        }
+    }
+}
+
+#[test]
+fn results_of_several_tiles() {
+    // Tiles that end inside of a row, and tiles of several images.
+    Case { batch: 3, channels: 16, input: [33, 29], ..CASE }.check();
+    Case { batch: 20, channels: 8, outputs: 24, input: [5, 5], ..CASE }.check();
+    Case { batch: 2, channels: 40, outputs: 33, groups: 2, input: [14, 15], ..CASE }.check();
+}
+
+#[test]
+fn kernels_that_are_longer_than_the_result() {
+    for (stride, dilation) in [(1, 1), (2, 1), (1, 2)] {
+        let input = [30 * dilation + 2, 30 * dilation + 2];
+        let case = Case { batch: 5, channels: 7, kernel: [30, 30], input, ..CASE };
+        Case { stride, dilation, padding: (1, 0), ..case }.check();
+        // One output in each group.
+        Case { stride, dilation, outputs: 1, groups: 3, ..case }.check();
+    }
+    // So many sums that the channels are computed in parts.
+    let case = Case { channels: 40, outputs: 3, kernel: [64, 64], input: [64, 64], ..CASE };
+    case.check();
+}
+
+#[test]
+fn groups_with_one_output() {
+    for (stride, dilation) in [(1, 1), (2, 1), (1, 2), (3, 2)] {
+        let case = Case { batch: 2, outputs: 1, groups: 5, stride, dilation, ..CASE };
+        Case { channels: 1, input: [20, 70], ..case }.check();
+        Case { channels: 3, ..case }.check();
+    }
+}
