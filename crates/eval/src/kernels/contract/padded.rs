@@ -23,11 +23,10 @@ pub(super) struct Padded<T> {
     pub(super) taps: usize,
     /// The rows of a plane of the input.
     height: usize,
-    step: usize,
-    /// The distance of runs whose tap or position differs by one.
-    shift: usize,
-    /// The elements of a section.
-    section: usize,
+    /// The elements of a copied row.
+    width: usize,
+    /// The start of the run of each tap in a copied row, or of each position for a long kernel.
+    starts: Vec<usize>,
 }
 
 impl<T: Number> Padded<T> {
@@ -54,7 +53,9 @@ impl<T: Number> Padded<T> {
             }
         });
         let input_rows = pairs.map(|(row, tap)| geometry.input_row(row, tap)).collect();
-        Self { elements, input_rows, taps, height, step, shift, section }
+        let starts = (0..count).map(|index| index * shift);
+        let starts = starts.map(|at| at % step * section + at / step).collect();
+        Self { elements, input_rows, taps, height, width, starts }
     }
 
     /// The input rows that the rows of the kernel read for a row of the result.
@@ -65,9 +66,7 @@ impl<T: Number> Padded<T> {
     /// The run of a tap, or the run of a position for a long kernel, and what follows it.
     #[inline(always)]
     pub(super) fn run(&self, plane: usize, row: usize, index: usize) -> &[T] {
-        let offset = index * self.shift;
-        let section = (plane * self.height + row) * self.step + offset % self.step;
-        &self.elements[section * self.section + offset / self.step..]
+        &self.elements[(plane * self.height + row) * self.width + self.starts[index]..]
     }
 }
 
