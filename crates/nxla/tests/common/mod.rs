@@ -13,7 +13,8 @@ pub(crate) fn has_plugin() -> bool {
     *HAS_PLUGIN.get_or_init(|| {
         let found = nxla::devices().unwrap().len() > 1;
         if !found {
-            writeln!(std::io::stderr(), "skipped: XLA, because no plugin is found").unwrap();
+            let notice = b"skipped: XLA, because no plugin is found\n";
+            std::io::stderr().write_all(notice).unwrap();
         }
         found
     })

@@ -16,7 +16,8 @@ pub(crate) fn has_plugin() -> bool {
     *HAS_PLUGIN.get_or_init(|| match discover(None) {
         Ok(_) => true,
         Err(error) => {
-            writeln!(std::io::stderr(), "skipped: tests of plugins, because of {error}").unwrap();
+            let notice = format!("skipped: tests of plugins, because of {error}\n");
+            std::io::stderr().write_all(notice.as_bytes()).unwrap();
             false
         }
     })
