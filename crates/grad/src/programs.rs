@@ -85,6 +85,21 @@ pub struct PartialEval {
 /// # Errors
 /// Cannot fail in practice.
 pub fn partial_eval(program: &Program, first: usize, outputs: &[usize]) -> Result<PartialEval> {
+    partial_eval_with(program, first, outputs, |_| false)
+}
+
+/// The same as [`partial_eval`], but the unknown part recomputes residuals that follow from other
+/// residuals by ops that `is_light` accepts. Operands of products remain residuals, because a
+/// product over all iterations of a loop needs their rows.
+///
+/// # Errors
+/// Cannot fail in practice.
+pub(crate) fn partial_eval_with(
+    program: &Program,
+    first: usize,
+    outputs: &[usize],
+    is_light: impl Fn(&Op) -> bool,
+) -> Result<PartialEval> {
     let graph = program.graph();
     let wanted: Vec<ExprId> = outputs.iter().map(|&output| program.outputs()[output]).collect();
     let reachable = graph.reachable(&wanted);
@@ -93,7 +108,7 @@ pub fn partial_eval(program: &Program, first: usize, outputs: &[usize]) -> Resul
         varies[parameter.index()] = true;
     }
     let mut residuals: Vec<ExprId> = Vec::new();
-    let mut is_residual = vec![false; graph.len()];
+    let (mut is_residual, mut is_factor) = (vec![false; graph.len()], vec![false; graph.len()]);
     let mut keep = |id: ExprId, residuals: &mut Vec<ExprId>| {
         let is_free = graph.operands(id).is_empty() && !matches!(graph.op(id), Op::Parameter(_));
         if !is_free && !std::mem::replace(&mut is_residual[id.index()], true) {
@@ -108,11 +123,25 @@ pub fn partial_eval(program: &Program, first: usize, outputs: &[usize]) -> Resul
         varies[id.index()] = true;
         for &operand in operands.iter().filter(|operand| !varies[operand.index()]) {
             keep(operand, &mut residuals);
+            is_factor[operand.index()] |= matches!(graph.op(id), Op::Dot(_));
         }
     }
     for &output in wanted.iter().filter(|output| !varies[output.index()]) {
         keep(output, &mut residuals);
     }
+    // Whether the unknown part has a value, as a residual or recomputed.
+    let mut is_available = vec![false; graph.len()];
+    for id in graph.ids() {
+        let (op, operands) = (graph.op(id), graph.operands(id));
+        let is_constant = operands.is_empty() && !matches!(op, Op::Parameter(_));
+        let follows = !operands.is_empty()
+            && !is_factor[id.index()]
+            && is_light(op)
+            && operands.iter().all(|operand| is_available[operand.index()]);
+        is_available[id.index()] = is_constant || follows || is_residual[id.index()];
+        is_residual[id.index()] &= !follows;
+    }
+    residuals.retain(|id| is_residual[id.index()]);
     let (known, rest) = program.inputs().split_at(first);
     let (own, last) = program.parameters().split_at(first);
     let mut types: Vec<TensorType> =

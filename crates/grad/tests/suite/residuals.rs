@@ -163,6 +163,33 @@ fn weights_of_loops_get_one_product_over_all_trips() {
 }
 
 #[test]
+fn residuals_that_follow_from_others_are_not_stored() {
+    let inputs = [samples(&[3], (0.2, 0.9), 1), samples(&[3], (-0.9, 0.9), 2)];
+    let build = |graph: &mut Graph, x: &[ExprId]| {
+        let bound = graph.scalar_constant(Scalar::Int(5), DType::S64).unwrap();
+        repeat_step(graph, x[0], bound, (Replay::default(), false), |graph, state| {
+            let product = graph.multiply(state, x[1]).unwrap();
+            let gate = graph.sigmoid(product).unwrap();
+            graph.multiply(gate, state).unwrap()
+        })
+    };
+    check_twice(&inputs, build);
+    let mut graph = Graph::new();
+    let x = crate::common::parameters(&mut graph, &inputs);
+    let y = build(&mut graph, &x);
+    let found = gradients(&mut graph, y, &x).unwrap();
+    let program = nxla_expr::Program::new(&graph, crate::common::types(&inputs), &found).unwrap();
+    let graph = program.graph();
+    let states = graph.ids().find_map(|id| match graph.op(id) {
+        Op::While(op) => Some(op.state),
+        _ => None,
+    });
+    // The counter, the state, the trip, and rows of the state and of the gate `g`; `g (1 - g)`
+    // follows from the gate.
+    assert_eq!(states, Some(5), "{program}");
+}
+
+#[test]
 fn trips_that_nobody_knows_are_kept_as_far_as_they_fit() {
     let mut inputs = vec![tensor(&[2], &[0.7, 0.6]), tensor(&[2], &[0.9, 0.8])];
     inputs.push(integers(&[], &[300]));

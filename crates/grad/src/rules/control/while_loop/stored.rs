@@ -4,9 +4,11 @@
 //! iteration as rows of tensors, and the backward loop reads the rows. The forward loop also
 //! computes the results of the original loop and replaces it.
 //!
-//! Partial evaluation splits the derivative of an iteration at the cotangents (`partial_eval`).
+//! Partial evaluation splits the derivative of an iteration at the cotangents (`partial_eval_with`).
 //! Residuals that no state affects are hoisted and computed once. Residuals that depend only on the
 //! counter are recomputed, so that an element of a sequence is read again instead of being copied.
+//! A residual that follows from others by single instructions is recomputed too, because a row
+//! would be written and read.
 
 use std::sync::Arc;
 
@@ -21,7 +23,7 @@ use super::{
 };
 use crate::builder;
 use crate::error::Result;
-use crate::programs::{PartialEval, partial_eval, recompute_all};
+use crate::programs::{PartialEval, partial_eval_with, recompute_all};
 use crate::region::{Hooks, splice};
 
 /// The strategy for a residual of an iteration.
@@ -55,7 +57,7 @@ impl<'a> Stored<'a> {
         let split = match splits {
             true => {
                 let outputs: Vec<usize> = (0..plan.backward.outputs().len()).collect();
-                partial_eval(&plan.backward, first, &outputs)?
+                partial_eval_with(&plan.backward, first, &outputs, is_instruction)?
             }
             false => recompute_all(&plan.backward, first)?,
         };
@@ -298,6 +300,16 @@ fn classify_residuals(known: &Arc<Program>, states: usize, counter: usize) -> Ve
         sources[id.index()] = own;
     }
     known.outputs().iter().map(|output| sources[output.index()]).collect()
+}
+
+/// Returns whether an op is one instruction for each element.
+fn is_instruction(op: &Op) -> bool {
+    match op {
+        Op::Unary(unary) => unary.operations() == 1,
+        Op::Binary(binary) => binary.operations() == 1,
+        Op::Select | Op::AsType(_) => true,
+        _ => false,
+    }
 }
 
 /// Returns whether an op only reads elements at another index, which costs no more than reading a
