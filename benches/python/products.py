@@ -94,7 +94,7 @@ class Case:
 
 
 def multiply(left: bool, right: bool, lib: Library, _name: str) -> Callable[..., Any]:
-    """Return the product of matrices, of which `left` or `right` is transposed."""
+    """Return the product of two matrices; `left` and `right` are the transposed operands."""
 
     def transpose(x):
         return lib.xp.permute_dims(x, (1, 0))

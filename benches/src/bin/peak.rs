@@ -16,7 +16,8 @@ use pulp::{Arch, Simd, WithSimd};
 /// Chains of a thread. The product of latency and throughput is 8 on current processors; 12 chains and two factors fit
 /// into the 16 registers of AVX2.
 const CHAINS: usize = 12;
-/// Links of each chain in a round of about 2 milliseconds: long beside a barrier, short beside the slices of a scheduler.
+/// Links of each chain in a round of about 2 milliseconds. The scheduler interrupts longer rounds, and the barrier takes
+/// a larger part of shorter rounds.
 const LINKS: usize = 1_000_000;
 const ROUNDS: usize = 200;
 
