@@ -129,7 +129,7 @@ pub(crate) fn partial_eval_with(
     for &output in wanted.iter().filter(|output| !varies[output.index()]) {
         keep(output, &mut residuals);
     }
-    // Whether the unknown part has a value, as a residual or recomputed.
+    // The values that the unknown part has as a residual, or recomputes.
     let mut is_available = vec![false; graph.len()];
     for id in graph.ids() {
         let (op, operands) = (graph.op(id), graph.operands(id));

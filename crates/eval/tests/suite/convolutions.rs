@@ -136,7 +136,7 @@ fn kernels_that_are_longer_than_the_result() {
         // One output in each group.
         Case { stride, dilation, outputs: 1, groups: 3, ..case }.check();
     }
-    // So many sums that the channels are computed in parts.
+    // Parts of the channels are summed separately if there are few results.
     let case = Case { channels: 40, outputs: 3, kernel: [64, 64], input: [64, 64], ..CASE };
     case.check();
 }
