@@ -40,6 +40,18 @@ def find() -> str | None:
     return find_cpu() or _announced()
 
 
+def selected() -> str | None:
+    """Return the path of the plugin that is used by default, or None.
+
+    ``NXLA_PJRT_PLUGIN`` contains the path of a file or the name of a platform.
+    """
+    named = os.environ.get(VARIABLE)
+    if not named:
+        return find()
+    is_file = os.path.isfile(named) or not named.isidentifier()
+    return named if is_file else find_for(named.lower()) or named
+
+
 def find_cpu() -> str | None:
     """Return the path of the first plugin of `CPU_PACKAGES` that is installed."""
     for module, name in CPU_PACKAGES:

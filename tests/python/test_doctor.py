@@ -54,6 +54,16 @@ def test_the_plugin_that_is_used_is_tried_with_all_dtypes():
         assert part in done.stdout
 
 
+@pytest.mark.usefixtures("device")
+def test_the_variable_may_name_a_platform():
+    done = doctor("--quick", NXLA_PJRT_PLUGIN="cpu")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert f"{plugins.find_cpu()} (used by default)" in done.stdout
+    missing = doctor("--quick", NXLA_PJRT_PLUGIN="abacus")
+    assert missing.returncode == 1
+    assert "abacus (used by default)" in missing.stdout
+
+
 def test_broken_plugins_are_told_and_others_still_work(libraries):
     text, other = libraries
     done = doctor("--quick", "--plugin", text, "--plugin", other)
