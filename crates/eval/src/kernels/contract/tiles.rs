@@ -69,12 +69,12 @@ struct Product<'a, T: Clone> {
     kernel: Cow<'a, [T]>,
 }
 
-/// Columns of the product of a group, and their part of each row of the result: for each image, a
-/// row for each output channel.
+/// Columns of the product of a group, and their parts of the result: for each image, its rows for
+/// all output channels, or a part of each row.
 struct Tile<'a, T> {
     group: usize,
     columns: Range<usize>,
-    rows: Vec<&'a mut [T]>,
+    parts: Vec<&'a mut [T]>,
 }
 
 /// Neighboring columns whose positions are in one row of the result.
@@ -91,29 +91,39 @@ struct Run {
 impl<T: Number + Kernels> Product<'_, T> {
     /// Divides the columns of each group.
     fn tiles<'o>(&self, out: &'o mut [T]) -> Vec<Tile<'o, T>> {
-        let geometry = self.geometry;
-        let columns = geometry.batch * geometry.out_size;
+        let (geometry, size) = (self.geometry, self.geometry.out_size);
+        let columns = geometry.batch * size;
         // A long kernel is read in parts of at least one channel.
         let depth = if geometry.is_long_kernel() { geometry.kernel_size } else { geometry.inner() };
         let widest = (PATCH_BYTES / (depth * size_of::<T>())).clamp(LEAST_TILE, MOST_TILE);
         let count = columns.div_ceil(widest).max(TASKS.min(columns.div_ceil(LEAST_TILE)));
         let width = columns.div_ceil(count).next_multiple_of(TILE_STEP);
+        // Results of long kernels are small. A tile of whole images has one part for each image.
+        let rounded = width - width % size;
+        let width = if geometry.is_long_kernel() { rounded.max(width.min(size)) } else { width };
         let count = columns.div_ceil(width);
         let mut tiles: Vec<Tile<'o, T>> = (0..geometry.groups * count)
             .map(|index| {
                 let (group, first) = (index / count, index % count * width);
-                Tile { group, columns: first..columns.min(first + width), rows: Vec::new() }
+                Tile { group, columns: first..columns.min(first + width), parts: Vec::new() }
             })
             .collect();
-        let outputs = geometry.groups * geometry.group_outputs;
-        for (row, mut rest) in out.chunks_exact_mut(geometry.out_size).enumerate() {
-            let group = row % outputs / geometry.group_outputs;
-            let mut column = row / outputs * geometry.out_size;
-            while !rest.is_empty() {
-                let tile = &mut tiles[group * count + column / width];
-                let (part, after) = rest.split_at_mut(rest.len().min(tile.columns.end - column));
-                (rest, column) = (after, column + part.len());
-                tile.rows.push(part);
+        let images = out.chunks_exact_mut(geometry.group_outputs * size).enumerate();
+        for (index, rows) in images {
+            let (image, group) = (index / geometry.groups, index % geometry.groups);
+            let tiles = &mut tiles[group * count..][..count];
+            if width % size == 0 {
+                tiles[image * size / width].parts.push(rows);
+                continue;
+            }
+            for mut row in rows.chunks_exact_mut(size) {
+                let mut column = image * size;
+                while !row.is_empty() {
+                    let tile = &mut tiles[column / width];
+                    let (part, rest) = row.split_at_mut(row.len().min(tile.columns.end - column));
+                    (row, column) = (rest, column + part.len());
+                    tile.parts.push(part);
+                }
             }
         }
         tiles
@@ -122,7 +132,7 @@ impl<T: Number + Kernels> Product<'_, T> {
     /// Computes the columns of a tile.
     fn fill(&self, cx: Cx<'_>, mut tile: Tile<'_, T>) {
         let (count, outputs) = (tile.columns.len(), self.geometry.group_outputs);
-        let mut rows = std::mem::take(&mut tile.rows);
+        let parts = std::mem::take(&mut tile.parts);
         let mut scratch = cx.scratch();
         let product = scratch.elements::<T>(outputs * count);
         let is_long = self.geometry.is_long_kernel();
@@ -131,17 +141,18 @@ impl<T: Number + Kernels> Product<'_, T> {
         } else {
             self.multiply_patches(cx, &tile, product);
         }
-        let mut first = 0;
-        for rows in rows.chunks_mut(outputs) {
-            for (output, row) in rows.iter_mut().enumerate() {
-                if is_long {
-                    let column = product[first * outputs..].chunks_exact(outputs);
-                    row.iter_mut().zip(column).for_each(|(out, sums)| *out = sums[output]);
-                } else {
-                    row.copy_from_slice(&product[output * count + first..][..row.len()]);
-                }
+        let (mut first, mut output) = (0, 0);
+        for row in parts.into_iter().flat_map(|part| part.chunks_mut(self.geometry.out_size)) {
+            if is_long {
+                let column = product[first * outputs..].chunks_exact(outputs);
+                row.iter_mut().zip(column).for_each(|(out, sums)| *out = sums[output]);
+            } else {
+                row.copy_from_slice(&product[output * count + first..][..row.len()]);
             }
-            first += rows[0].len();
+            output += 1;
+            if output == outputs {
+                (first, output) = (first + row.len(), 0);
+            }
         }
     }
 
