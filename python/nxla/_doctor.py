@@ -42,7 +42,7 @@ def doctor(more: Sequence[str] = (), *, smoke: bool = True) -> int:
     else:
         say.line("not tested")
     say.head("plugins for XLA")
-    chosen = plugins.selected()
+    chosen = plugins.find_default()
     paths = list(dict.fromkeys([*([chosen] if chosen else []), *plugins.find_all(), *more]))
     if not paths:
         say.line("none is installed; functions run on the evaluator")

@@ -48,7 +48,7 @@ def versions() -> dict[str, str]:
         "nxla": _core.__version__,
         "python": f"{platform.python_version()} ({_build()})",
         "platform": f"{platform.platform()}, {os.cpu_count()} processors",
-        "plugin": plugins.selected() or "none",
+        "plugin": plugins.find_default() or "none",
         **dict(_packages()),
     }
 

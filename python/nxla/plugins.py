@@ -40,7 +40,7 @@ def find() -> str | None:
     return find_cpu() or _announced()
 
 
-def selected() -> str | None:
+def find_default() -> str | None:
     """Return the path of the plugin that is used by default, or None.
 
     ``NXLA_PJRT_PLUGIN`` contains the path of a file or the name of a platform.

@@ -307,8 +307,8 @@ fn is_instruction(op: &Op) -> bool {
     match op {
         Op::Unary(unary) => unary.operations() == 1,
         Op::Binary(binary) => binary.operations() == 1,
-        Op::Select | Op::AsType(_) => true,
-        _ => false,
+        Op::Select | Op::Clip | Op::AsType(_) | Op::Bitcast(_) => true,
+        nxla_expr::outside!(elementwise) => false,
     }
 }
 
