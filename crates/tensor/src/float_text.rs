@@ -77,12 +77,17 @@ fn special(value: f64) -> Option<&'static str> {
     }
 }
 
+/// The digits after the decimal point of the smallest `f64`; further digits are zeros. Formatting
+/// panics for more than 65,535 digits.
+const MOST_DIGITS: usize = 1074;
+
 /// Returns a value with a number of digits after the decimal point, in the style of NumPy: values
 /// of at least 1e8, and values that would be rounded to zero, have an exponent.
 pub(crate) fn rounded(value: f64, digits: usize) -> String {
     if let Some(text) = special(value) {
         return text.to_owned();
     }
+    let digits = digits.min(MOST_DIGITS);
     let places = i32::try_from(digits).unwrap_or(i32::MAX);
     let size = value.abs();
     if size < 1e8 && (size == 0.0 || size >= 0.5 * 10.0_f64.powi(-places)) {
@@ -203,6 +208,14 @@ pub(crate) fn complex(real: &str, imag: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_end_with_the_smallest_float() {
+        for value in [0.1, 5e-324, -1e300, 1e9] {
+            assert_eq!(rounded(value, usize::MAX), rounded(value, MOST_DIGITS));
+            assert_eq!(rounded(value, MOST_DIGITS).parse::<f64>(), Ok(value));
+        }
+    }
 
     #[test]
     fn erlang_style() {
