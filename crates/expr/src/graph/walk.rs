@@ -1,6 +1,6 @@
 //! Traversals of a graph, without recursion: a chain of a million nodes is ordinary input.
 
-use super::ids::{ExprId, IdMap, IdSet};
+use super::ids::{ExprId, IdSet};
 use super::program::Program;
 use super::store::Graph;
 
@@ -53,17 +53,6 @@ impl Graph {
             }
         }
         order
-    }
-
-    /// Counts the uses of each node by nodes of a set; an operand that is used twice counts twice.
-    pub fn use_counts(&self, order: &[ExprId]) -> IdMap<u32> {
-        let mut counts = IdMap::default();
-        for &id in order {
-            for &operand in self.operands(id) {
-                *counts.get_mut(operand) += 1;
-            }
-        }
-        counts
     }
 }
 
