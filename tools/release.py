@@ -75,6 +75,14 @@ class Project:
             for heading, end in zip(headings, ends, strict=True)
         }
 
+    def notes(self) -> str:
+        """Return the section of the version, or of unreleased changes, with absolute links."""
+        sections = self.sections()
+        _, content = sections.get(self.version) or sections["Unreleased"]
+        repository = tomllib.loads(self.read("Cargo.toml"))["workspace"]["package"]["repository"]
+        files = f"{repository}/blob/v{self.version}"
+        return re.sub(r"\]\((?!https?://|#)", f"]({files}/", content)
+
     def tag_errors(self, tag: str) -> list[str]:
         """Return the reasons for which a tag must not be released."""
         version = self.version
@@ -122,9 +130,7 @@ def main(arguments: list[str] | None = None) -> None:
     if parsed.command == "prepare":
         project.prepare(parsed.version, datetime.now(UTC).date())
     if parsed.command == "notes":
-        sections = project.sections()
-        _, content = sections.get(project.version) or sections["Unreleased"]
-        sys.stdout.write(content + "\n")
+        sys.stdout.write(project.notes() + "\n")
         return
     errors = project.differences()
     errors += project.tag_errors(parsed.tag) if parsed.command == "check" and parsed.tag else []

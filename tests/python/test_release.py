@@ -40,6 +40,14 @@ def test_all_files_have_the_version_of_the_module():
     assert project.version == nx.__version__
 
 
+def test_links_of_the_release_notes_are_absolute():
+    project = release.Project(ROOT)
+    files = f"](https://github.com/nxla/nxla/blob/v{project.version}/"
+    notes = project.notes()
+    assert f"[README{files}README.md)" in notes
+    assert notes.count("](") == notes.count("](https://")
+
+
 @pytest.mark.parametrize(
     ("path", "old", "new"),
     [
