@@ -88,7 +88,7 @@ pub(crate) fn rounded(value: f64, digits: usize) -> String {
         return text.to_owned();
     }
     let digits = digits.min(MOST_DIGITS);
-    let places = i32::try_from(digits).unwrap_or(i32::MAX);
+    let places = digits as i32;
     let size = value.abs();
     if size < 1e8 && (size == 0.0 || size >= 0.5 * 10.0_f64.powi(-places)) {
         return format!("{value:.digits$}");

@@ -28,8 +28,8 @@ pub(super) fn run<T: Number>(
             #[inline(always)]
             || {
                 for (index, out) in out.chunks_exact_mut(count).enumerate() {
-                    let (plane, row) =
-                        ((start / count + index) / height, (start / count + index) % height);
+                    let row = start / count + index;
+                    let (plane, row) = (row / height, row % height);
                     let (image, group) = (plane / geometry.groups, plane % geometry.groups);
                     let kernel = &kernel[group * inner..][..inner];
                     add_runs(geometry, padded, geometry.plane(image, group), row, kernel, out);

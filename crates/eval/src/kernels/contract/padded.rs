@@ -20,7 +20,7 @@ pub(super) struct Padded<T> {
     /// The input row of each row of the result and the kernel, if it is not padding.
     input_rows: Vec<Option<usize>>,
     /// The rows of the kernel.
-    pub(super) taps: usize,
+    taps: usize,
     /// The rows of a plane of the input.
     height: usize,
     /// The elements of a copied row.
@@ -40,9 +40,9 @@ impl<T: Number> Padded<T> {
             (last.stride, last.count, last.dilation, last.taps)
         };
         let section = length + (count - 1) * shift / step;
-        let height = geometry.in_size / last.size.max(1);
+        let height = geometry.in_size / last.size;
         let width = section * step;
-        let rows = input.len() / last.size.max(1);
+        let rows = input.len() / last.size;
         let mut elements = context::filled(T::default(), rows * width + SLACK);
         cx.rows(&mut elements[..rows * width], width, width, |first, out| {
             let input = input[first * last.size..].chunks_exact(last.size);
@@ -68,14 +68,23 @@ impl<T: Number> Padded<T> {
     pub(super) fn run(&self, plane: usize, row: usize, index: usize) -> &[T] {
         &self.elements[(plane * self.height + row) * self.width + self.starts[index]..]
     }
-}
 
-/// Copies the first `count` elements of a run, and some that follow.
-#[inline(always)]
-pub(super) fn copy_run<T: Copy>(run: &[T], count: usize, out: &mut [T]) {
-    for at in (0..count).step_by(CHUNK) {
-        let chunk: &[T; CHUNK] = run[at..].first_chunk().expect("slack follows runs");
-        *out[at..].first_chunk_mut().expect("slack follows runs") = *chunk;
+    /// Copies `count` elements of a run from `first` on, and some that follow; or zeros, if the row is padding.
+    #[inline(always)]
+    pub(super) fn copy_run(
+        &self,
+        plane: usize,
+        row: Option<usize>,
+        index: usize,
+        (first, count): (usize, usize),
+        out: &mut [T],
+    ) {
+        let Some(row) = row else { return out[..count].fill(T::default()) };
+        let run = &self.run(plane, row, index)[first..];
+        for at in (0..count).step_by(CHUNK) {
+            let chunk: &[T; CHUNK] = run[at..].first_chunk().expect("slack follows runs");
+            *out[at..].first_chunk_mut().expect("slack follows runs") = *chunk;
+        }
     }
 }
 

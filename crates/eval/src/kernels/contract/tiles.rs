@@ -11,7 +11,7 @@ use std::ops::Range;
 
 use super::conv::Geometry;
 use super::matmul::{Factor, Sizes, matmul};
-use super::padded::{Padded, SLACK, copy_run};
+use super::padded::{Padded, SLACK};
 use crate::context::{self, Cx};
 use crate::kernels::limits::CACHE_BYTES;
 use crate::kernels::matrix::Kernels;
@@ -78,7 +78,6 @@ struct Tile<'a, T> {
 }
 
 /// Neighboring columns whose positions are in one row of the result.
-#[derive(Clone, Copy)]
 struct Run {
     /// The first plane of the input.
     plane: usize,
@@ -130,9 +129,8 @@ impl<T: Number + Kernels> Product<'_, T> {
     }
 
     /// Computes the columns of a tile.
-    fn fill(&self, cx: Cx<'_>, mut tile: Tile<'_, T>) {
+    fn fill(&self, cx: Cx<'_>, tile: Tile<'_, T>) {
         let (count, outputs) = (tile.columns.len(), self.geometry.group_outputs);
-        let parts = std::mem::take(&mut tile.parts);
         let mut scratch = cx.scratch();
         let product = scratch.elements::<T>(outputs * count);
         let is_long = self.geometry.is_long_kernel();
@@ -142,7 +140,7 @@ impl<T: Number + Kernels> Product<'_, T> {
             self.multiply_patches(cx, &tile, product);
         }
         let (mut first, mut output) = (0, 0);
-        for row in parts.into_iter().flat_map(|part| part.chunks_mut(self.geometry.out_size)) {
+        for row in tile.parts.into_iter().flat_map(|part| part.chunks_mut(self.geometry.out_size)) {
             if is_long {
                 let column = product[first * outputs..].chunks_exact(outputs);
                 row.iter_mut().zip(column).for_each(|(out, sums)| *out = sums[output]);
@@ -160,22 +158,17 @@ impl<T: Number + Kernels> Product<'_, T> {
     fn multiply_patches(&self, cx: Cx<'_>, tile: &Tile<'_, T>, product: &mut [T]) {
         let Geometry { group_outputs: rows, kernel_size, .. } = *self.geometry;
         let (columns, inner) = (tile.columns.len(), self.geometry.inner());
-        let runs: Vec<Run> = self.runs(tile).collect();
+        let (taps, runs) = (self.geometry.last().taps, self.runs(tile).collect::<Vec<_>>());
         let mut scratch = cx.scratch();
         let patches = scratch.elements::<T>(inner * columns + SLACK);
-        for row in 0..inner {
-            let (channel, tap) = (row / kernel_size, row % kernel_size);
-            let taps = self.geometry.last().taps;
-            let mut out = &mut patches[row * columns..];
-            for run in &runs {
-                match self.padded.input_rows(run.row)[tap / taps] {
-                    Some(input_row) => {
-                        let read = self.padded.run(run.plane + channel, input_row, tap % taps);
-                        copy_run(&read[run.first..], run.count, out);
-                    }
-                    None => out[..run.count].fill(T::default()),
-                }
-                out = &mut out[run.count..];
+        for index in 0..inner {
+            let (channel, tap) = (index / kernel_size, index % kernel_size);
+            let mut out = &mut patches[index * columns..];
+            for &Run { plane, row, first, count } in &runs {
+                let input_row = self.padded.input_rows(row)[tap / taps];
+                let plane = plane + channel;
+                self.padded.copy_run(plane, input_row, tap % taps, (first, count), out);
+                out = &mut out[count..];
             }
         }
         let elements = &self.kernel[tile.group * rows * inner..][..rows * inner];
@@ -227,15 +220,9 @@ impl<T: Number + Kernels> Product<'_, T> {
             let input_rows = self.padded.input_rows(run.row);
             for position in run.first..run.first + run.count {
                 for channel in channels.clone() {
-                    for input_row in input_rows {
-                        let out = &mut patches[written..];
-                        match *input_row {
-                            Some(row) => {
-                                let read = self.padded.run(run.plane + channel, row, position);
-                                copy_run(read, taps, out);
-                            }
-                            None => out[..taps].fill(T::default()),
-                        }
+                    for &row in input_rows {
+                        let (plane, out) = (run.plane + channel, &mut patches[written..]);
+                        self.padded.copy_run(plane, row, position, (0, taps), out);
                         written += taps;
                     }
                 }
