@@ -89,7 +89,7 @@ pub fn partial_eval(program: &Program, first: usize, outputs: &[usize]) -> Resul
 }
 
 /// The same as [`partial_eval`], but the unknown part recomputes residuals that follow from other
-/// residuals by ops that `is_light` accepts. Operands of products remain residuals, because a
+/// residuals by ops that `is_cheap` accepts. Operands of products remain residuals, because a
 /// product over all iterations of a loop needs their rows.
 ///
 /// # Errors
@@ -98,7 +98,7 @@ pub(crate) fn partial_eval_with(
     program: &Program,
     first: usize,
     outputs: &[usize],
-    is_light: impl Fn(&Op) -> bool,
+    is_cheap: impl Fn(&Op) -> bool,
 ) -> Result<PartialEval> {
     let graph = program.graph();
     let wanted: Vec<ExprId> = outputs.iter().map(|&output| program.outputs()[output]).collect();
@@ -109,9 +109,10 @@ pub(crate) fn partial_eval_with(
     }
     let mut residuals: Vec<ExprId> = Vec::new();
     let (mut is_residual, mut is_factor) = (vec![false; graph.len()], vec![false; graph.len()]);
+    let is_constant =
+        |id| graph.operands(id).is_empty() && !matches!(graph.op(id), Op::Parameter(_));
     let mut keep = |id: ExprId, residuals: &mut Vec<ExprId>| {
-        let is_free = graph.operands(id).is_empty() && !matches!(graph.op(id), Op::Parameter(_));
-        if !is_free && !std::mem::replace(&mut is_residual[id.index()], true) {
+        if !is_constant(id) && !std::mem::replace(&mut is_residual[id.index()], true) {
             residuals.push(id);
         }
     };
@@ -133,12 +134,11 @@ pub(crate) fn partial_eval_with(
     let mut is_available = vec![false; graph.len()];
     for id in graph.ids() {
         let (op, operands) = (graph.op(id), graph.operands(id));
-        let is_constant = operands.is_empty() && !matches!(op, Op::Parameter(_));
         let follows = !operands.is_empty()
             && !is_factor[id.index()]
-            && is_light(op)
+            && is_cheap(op)
             && operands.iter().all(|operand| is_available[operand.index()]);
-        is_available[id.index()] = is_constant || follows || is_residual[id.index()];
+        is_available[id.index()] = is_constant(id) || follows || is_residual[id.index()];
         is_residual[id.index()] &= !follows;
     }
     residuals.retain(|id| is_residual[id.index()]);
