@@ -262,9 +262,9 @@ def main() -> None:
     as_json = "--json" in words
     wanted = list(lines([word for word in words if word != "--json"]))
     if not as_json:
-        from nxla.plugins import find
+        from nxla.plugins import find_default
 
-        print(f"plugin: {os.environ.get('NXLA_PJRT_PLUGIN') or find()}")
+        print(f"plugin: {find_default()}")
         print(f"numpy {version('numpy')}, JAX {version('jax')}")
         columns = (*LIBRARIES, "best", "ev/best", "xla/best")
         print(f"{'':<42}" + "".join(f"{column:>12}" for column in columns), flush=True)

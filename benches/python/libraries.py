@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -295,6 +296,14 @@ def library(name: str) -> Library:
     if name in ("torch", "torch.compile"):
         return torch_library(compiled=name == "torch.compile")
     return numpy_library() if name == "numpy" else nxla_library(name)
+
+
+def installed(packages: dict[str, str]) -> list[str]:
+    """Return the libraries whose packages are installed, and print the missing packages."""
+    missing = {package for package in packages.values() if find_spec(package) is None}
+    if missing:
+        print(f"not installed: {', '.join(sorted(missing))}")
+    return [name for name, package in packages.items() if package not in missing]
 
 
 #: The minimum number of times that a step is timed.

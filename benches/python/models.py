@@ -27,11 +27,10 @@ import subprocess
 import sys
 import tempfile
 import time
-from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
-from libraries import least_time, library, processors
+from libraries import installed, least_time, library, processors
 from zoo import MODELS, WITH_NUMPY
 
 #: The libraries, and the package that each of them needs.
@@ -216,13 +215,10 @@ def main() -> None:
             print(json.dumps(type(error).__name__))
         return
     wanted = [model for model in MODELS if not words or any(word in model for word in words)]
-    from nxla.plugins import find
+    from nxla.plugins import find_default
 
-    print(f"plugin: {os.environ.get('NXLA_PJRT_PLUGIN') or find()}; {processors()} processors")
-    missing = {package for package in LIBRARIES.values() if find_spec(package) is None}
-    if missing:
-        print(f"not installed: {', '.join(sorted(missing))}")
-    names = [name for name, package in LIBRARIES.items() if package not in missing]
+    print(f"plugin: {find_default()}; {processors()} processors")
+    names = installed(LIBRARIES)
     print(f"best: the best of {', '.join(RIVALS)}")
     heads = [f"{name:>15}" for name in names] + [f"{name + '/best':>15}" for name in OURS]
     print(f"{'':<40}{''.join(heads)}")

@@ -28,13 +28,12 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from importlib.util import find_spec
 from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from libraries import Library, around, least_time, library, processors
+from libraries import Library, around, installed, least_time, library, processors
 from models import distance
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -296,10 +295,7 @@ def main() -> None:
         print(json.dumps(measure(words[1], words[2], words[3:])))
         return
     wanted = [case for case in CASES if not words or any(word in case for word in words)]
-    missing = {package for package in LIBRARIES.values() if find_spec(package) is None}
-    if missing:
-        print(f"not installed: {', '.join(sorted(missing))}")
-    names = [name for name, package in LIBRARIES.items() if package not in missing]
+    names = installed(LIBRARIES)
     for threads, title in ((1, "one thread"), (2, "two threads")):
         if threads > processors():
             print(f"\n{title}: not run on {processors()} processor")

@@ -53,42 +53,33 @@ fn rate(threads: usize, burst: impl Fn() -> usize + Sync) -> f64 {
     })
 }
 
-/// Chains of vectors of `f32`.
-struct Singles;
+macro_rules! chains {
+    ($($(#[$doc:meta])* $name:ident: $splat:ident $mul_add:ident $lanes:ident;)*) => {
+        $($(#[$doc])*
+        struct $name;
 
-impl WithSimd for Singles {
-    type Output = usize;
+        impl WithSimd for $name {
+            type Output = usize;
 
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> usize {
-        let (factor, term) = black_box((0.5, 1.0));
-        let (factor, term) = (simd.splat_f32s(factor), simd.splat_f32s(term));
-        advance(
-            term,
             #[inline(always)]
-            |x| simd.mul_add_f32s(x, factor, term),
-        );
-        S::F32_LANES
-    }
+            fn with_simd<S: Simd>(self, simd: S) -> usize {
+                let (factor, term) = black_box((0.5, 1.0));
+                let (factor, term) = (simd.$splat(factor), simd.$splat(term));
+                advance(
+                    term,
+                    #[inline(always)]
+                    |x| simd.$mul_add(x, factor, term),
+                );
+                S::$lanes
+            }
+        })*
+    };
 }
-
-/// Chains of vectors of `f64`.
-struct Doubles;
-
-impl WithSimd for Doubles {
-    type Output = usize;
-
-    #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) -> usize {
-        let (factor, term) = black_box((0.5, 1.0));
-        let (factor, term) = (simd.splat_f64s(factor), simd.splat_f64s(term));
-        advance(
-            term,
-            #[inline(always)]
-            |x| simd.mul_add_f64s(x, factor, term),
-        );
-        S::F64_LANES
-    }
+chains! {
+    /// Chains of vectors of `f32`.
+    Singles: splat_f32s mul_add_f32s F32_LANES;
+    /// Chains of vectors of `f64`.
+    Doubles: splat_f64s mul_add_f64s F64_LANES;
 }
 
 /// Applies `step` to each chain, link after link. The loop is compiled into the caller, for its vectors.
