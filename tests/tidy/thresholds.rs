@@ -16,10 +16,12 @@ pub(crate) const MOST: usize = 12;
 /// The crates whose thresholds are in the file.
 const CRATES: [&str; 3] = ["crates/pjrt/src/", "crates/runtime/src/", "crates/stablehlo/src/"];
 
-/// Numbers that are not thresholds, by their place: formats of files and interfaces, capacities of
-/// buffers and caches, waiting times, and estimates of the memory that a value takes.
-const OTHER_NUMBERS: [(&str, &[&str]); 25] = [
+/// Numbers that are not thresholds, by their place: formats of files and interfaces, alignments,
+/// capacities of buffers and caches, waiting times, and estimates of the memory that a value takes.
+const OTHER_NUMBERS: [(&str, &[&str]); 27] = [
+    ("crates/pjrt/src/cuda.rs", &["DEVICE_MEMORY", "DEVICE_ORDINAL", "MEMORY_TYPE"]),
     ("crates/pjrt/src/float_mode.rs", &["FLUSHES"]),
+    ("crates/pjrt/src/foreign.rs", &["CPU_ALIGNMENT", "DEVICE_ALIGNMENT"]),
     ("crates/pjrt/src/malloc.rs", &["MMAP_BYTES", "TRIM_BYTES"]),
     ("crates/pjrt/src/maps.rs", &["RESERVE"]),
     ("crates/pjrt/src/plugin.rs", &["MIN_MINOR"]),

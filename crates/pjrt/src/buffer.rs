@@ -5,14 +5,15 @@
 //! buffers of its results, and every read of such a buffer returns that error.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, OnceLock};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use nxla_tensor::{DType, HostTensor, Shape};
 
 use crate::client::{Client, PjrtDevice, non_null};
 use crate::error::Error;
 use crate::event::Event;
+use crate::foreign::Lender;
 use crate::storage::Storage;
 use crate::sys::*;
 
@@ -32,6 +33,10 @@ struct Inner {
     freed: AtomicBool,
     /// The call that the memory was donated to.
     taken_by: OnceLock<Box<str>>,
+    /// The number of references by code outside of the plugin.
+    holds: AtomicUsize,
+    /// Present if the memory belongs to another library: the owner, until the buffer is deleted.
+    lender: Option<Mutex<Option<Lender>>>,
 }
 
 // SAFETY: PJRT buffers may be used and destroyed on any thread, and from several at once; the
@@ -53,18 +58,42 @@ impl Buffer {
         dtype: DType,
         shape: Shape,
     ) -> Buffer {
-        Self::of(Storage::sent(raw), client, device, dtype, shape)
+        Self::of(Storage::sent(raw), client, device, dtype, shape, None)
+    }
+
+    /// Takes ownership of a plugin's view of the memory of another library.
+    ///
+    /// # Safety
+    /// As for [`new`](Buffer::new); the view refers to the memory of the lender.
+    pub(crate) unsafe fn viewing(
+        raw: NonNull<PJRT_Buffer>,
+        client: Client,
+        device: usize,
+        dtype: DType,
+        shape: Shape,
+        lender: Lender,
+    ) -> Buffer {
+        Self::of(Storage::sent(raw), client, device, dtype, shape, Some(lender))
     }
 
     /// A buffer of host memory that has not been sent to the plugin.
     pub(crate) fn deferred(tensor: HostTensor, client: Client, device: usize) -> Buffer {
         let (dtype, shape) = (tensor.dtype(), tensor.shape().clone());
-        Self::of(Storage::deferred(tensor), client, device, dtype, shape)
+        Self::of(Storage::deferred(tensor), client, device, dtype, shape, None)
     }
 
-    fn of(storage: Storage, client: Client, device: usize, dtype: DType, shape: Shape) -> Buffer {
+    fn of(
+        storage: Storage,
+        client: Client,
+        device: usize,
+        dtype: DType,
+        shape: Shape,
+        lender: Option<Lender>,
+    ) -> Buffer {
         let (freed, taken_by) = (AtomicBool::new(false), OnceLock::new());
-        let inner = Inner { storage, client, device, dtype, shape, freed, taken_by };
+        let holds = AtomicUsize::new(0);
+        let lender = lender.map(|lender| Mutex::new(Some(lender)));
+        let inner = Inner { storage, client, device, dtype, shape, freed, taken_by, holds, lender };
         inner.client.devices()[device].live().add(inner.byte_size());
         Buffer { inner: Arc::new(inner) }
     }
@@ -201,8 +230,32 @@ impl Buffer {
             self.call(&mut args)?;
             let function = PJRT_Buffer_CopyToDevice_Args::FUNCTION;
             let raw = non_null(args.dst_buffer, function, &client.plugin())?;
-            Ok(Buffer::new(raw, client.clone(), index, self.dtype(), self.shape().clone()))
+            let copy = Buffer::new(raw, client.clone(), index, self.dtype(), self.shape().clone());
+            if self.inner.lender.is_some() {
+                // The owner may release the memory as soon as this buffer is dropped.
+                copy.wait()?;
+            }
+            Ok(copy)
         }
+    }
+
+    /// The number of references by code outside of the plugin.
+    pub(crate) fn holds(&self) -> &AtomicUsize {
+        &self.inner.holds
+    }
+
+    /// The owner of the memory if it belongs to another library and the buffer is not deleted.
+    #[inline]
+    pub(crate) fn lender(&self) -> Option<Lender> {
+        let lender = self.inner.lender.as_ref()?;
+        lender.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns true if code outside of the plugin can read the memory, which a program must not
+    /// overwrite then.
+    #[inline]
+    pub(crate) fn is_shared_outside(&self) -> bool {
+        self.inner.lender.is_some() || self.inner.holds.load(Ordering::Acquire) > 0
     }
 
     /// A number that is unique among all live buffers.
@@ -233,6 +286,10 @@ impl Buffer {
         args.buffer = self.raw()?;
         // SAFETY: the buffer is alive; deleting frees its memory, not the object.
         unsafe { self.call(&mut args)? };
+        if let Some(lender) = &self.inner.lender {
+            let lender = lender.lock().unwrap_or_else(PoisonError::into_inner).take();
+            drop(lender);
+        }
         Ok(true)
     }
 

@@ -8,7 +8,7 @@ use nxla_tensor::{Live, LiveMemory};
 use crate::error::Error;
 use crate::event::Event;
 use crate::faults;
-use crate::in_flight::{self, ForeignThread, InFlight};
+use crate::in_flight::{self, ForeignThread, InFlight, ProgramInFlight};
 use crate::malloc;
 use crate::plugin::Plugin;
 use crate::sys::*;
@@ -45,6 +45,7 @@ pub struct PjrtDevice {
     raw: NonNull<PJRT_Device>,
     index: usize,
     id: i32,
+    hardware_id: Option<i32>,
     kind: String,
     debug_string: String,
     live: Live,
@@ -163,6 +164,11 @@ impl Client {
         self.inner.running.wait_until(None);
     }
 
+    /// Counts work of another thread as a running program until the result is dropped.
+    pub(crate) fn begin(&self) -> ProgramInFlight {
+        self.inner.running.begin()
+    }
+
     /// Counts a program as running, and keeps its objects alive, until its event is ready.
     pub(crate) fn track<T: Send + Sync + 'static>(
         &self,
@@ -237,6 +243,13 @@ impl PjrtDevice {
     #[must_use]
     pub fn id(&self) -> i32 {
         self.id
+    }
+
+    /// The number of the device in the driver of its platform, such as the number of a CUDA device;
+    /// `None` if the plugin does not define one.
+    #[must_use]
+    pub fn hardware_id(&self) -> Option<i32> {
+        self.hardware_id
     }
 
     /// The model, such as `cpu` or the name of a graphics card.
@@ -346,6 +359,8 @@ unsafe fn read_device(
     let mut id = PJRT_DeviceDescription_Id_Args::new();
     let mut kind = PJRT_DeviceDescription_Kind_Args::new();
     let mut debug = PJRT_DeviceDescription_DebugString_Args::new();
+    let mut hardware = PJRT_Device_LocalHardwareId_Args::new();
+    hardware.device = raw;
     // SAFETY: the device is alive, and so is its description with the strings it owns.
     unsafe {
         plugin.call(&mut description)?;
@@ -359,6 +374,12 @@ unsafe fn read_device(
             raw: non_null(raw, "PJRT_Client_AddressableDevices", plugin)?,
             index,
             id: id.id,
+            // The number is -1 where the platform does not define one.
+            hardware_id: plugin
+                .call(&mut hardware)
+                .ok()
+                .map(|()| hardware.local_hardware_id)
+                .filter(|&id| id >= 0),
             kind: value::text(kind.device_kind, kind.device_kind_size),
             debug_string: value::text(debug.debug_string, debug.debug_string_size),
             live: Live::default(),

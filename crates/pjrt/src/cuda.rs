@@ -1,10 +1,12 @@
-//! Copies between the memory of a CUDA device and the host, in the order of a stream of XLA.
+//! The CUDA driver: copies between the memory of a device and the host in the order of a stream of
+//! XLA, and copies and waits in the context that XLA shares with other libraries.
 //!
-//! Host functions need them: programs on such a device pass addresses of its memory. The driver is
-//! a library that is installed with the hardware. It is loaded when the first program calls the host,
-//! and is not needed to build.
+//! Host functions need the copies, because programs on such a device pass addresses of its memory.
+//! Exchanging memory with other libraries needs the context. The driver is a library that is
+//! installed with the hardware. It is loaded on first use, and is not needed to build.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::marker::PhantomData;
 use std::ptr::{null, null_mut};
 use std::sync::OnceLock;
 
@@ -18,11 +20,17 @@ type Status = c_int;
 /// `CUdeviceptr`: an address in the memory of a device.
 type DeviceAddress = u64;
 
+/// `CUdevice`.
+type Device = c_int;
+
 /// `CUcontext`.
 type Context = *mut c_void;
 
 /// `CUstream`.
 pub(crate) type RawStream = *mut c_void;
+
+/// `CU_STREAM_LEGACY`: the default stream of a context, which DLPack calls stream 1.
+const DEFAULT_STREAM: RawStream = std::ptr::without_provenance_mut(1);
 
 #[cfg(windows)]
 const LIBRARY: &str = "nvcuda.dll";
@@ -37,6 +45,12 @@ struct Driver {
     to_host: unsafe extern "C" fn(*mut c_void, DeviceAddress, usize, RawStream) -> Status,
     to_device: unsafe extern "C" fn(DeviceAddress, *const c_void, usize, RawStream) -> Status,
     synchronize: unsafe extern "C" fn(RawStream) -> Status,
+    device: unsafe extern "C" fn(*mut Device, c_int) -> Status,
+    retain_context: unsafe extern "C" fn(*mut Context, Device) -> Status,
+    release_context: unsafe extern "C" fn(Device) -> Status,
+    synchronize_context: unsafe extern "C" fn() -> Status,
+    on_device: unsafe extern "C" fn(DeviceAddress, DeviceAddress, usize, RawStream) -> Status,
+    attribute: unsafe extern "C" fn(*mut c_void, c_uint, DeviceAddress) -> Status,
     error_name: unsafe extern "C" fn(Status, *mut *const c_char) -> Status,
 }
 
@@ -61,6 +75,14 @@ impl Driver {
                 to_host: *library.get(b"cuMemcpyDtoHAsync_v2\0").map_err(missing)?,
                 to_device: *library.get(b"cuMemcpyHtoDAsync_v2\0").map_err(missing)?,
                 synchronize: *library.get(b"cuStreamSynchronize\0").map_err(missing)?,
+                device: *library.get(b"cuDeviceGet\0").map_err(missing)?,
+                retain_context: *library.get(b"cuDevicePrimaryCtxRetain\0").map_err(missing)?,
+                release_context: *library
+                    .get(b"cuDevicePrimaryCtxRelease_v2\0")
+                    .map_err(missing)?,
+                synchronize_context: *library.get(b"cuCtxSynchronize\0").map_err(missing)?,
+                on_device: *library.get(b"cuMemcpyDtoDAsync_v2\0").map_err(missing)?,
+                attribute: *library.get(b"cuPointerGetAttribute\0").map_err(missing)?,
                 error_name: *library.get(b"cuGetErrorName\0").map_err(missing)?,
             }
         };
@@ -158,6 +180,103 @@ impl Drop for Stream {
         // SAFETY: this thread entered the context, and has left every context that it entered
         // later.
         unsafe { (self.driver.pop_context)(&raw mut context) };
+    }
+}
+
+/// The primary context of a device, which XLA shares with PyTorch and CuPy. It is current on this
+/// thread while the value lives.
+pub(crate) struct Primary {
+    driver: &'static Driver,
+    device: Device,
+    /// Contexts are left on the thread that entered them.
+    _thread: PhantomData<*mut ()>,
+}
+
+impl Primary {
+    /// Makes the context of a device current on this thread.
+    pub(crate) fn enter(ordinal: i32) -> Result<Primary, String> {
+        let driver = Driver::get()?;
+        let (mut device, mut context) = (0, null_mut());
+        // SAFETY: the driver writes the device and the context, and checks the number of the
+        // device. It is initialized, because a client for the device exists.
+        unsafe {
+            driver.check("find a device", (driver.device)(&raw mut device, ordinal))?;
+            let status = (driver.retain_context)(&raw mut context, device);
+            driver.check("use the context of a device", status)?;
+            let entered = driver.check("enter a context", (driver.push_context)(context));
+            if entered.is_err() {
+                (driver.release_context)(device);
+            }
+            entered?;
+        }
+        Ok(Primary { driver, device, _thread: PhantomData })
+    }
+
+    /// Returns the number of the device with the memory at an address; `None` for host memory and for
+    /// addresses that the driver does not know.
+    pub(crate) fn owner_of(&self, address: usize) -> Option<i32> {
+        /// `CU_POINTER_ATTRIBUTE_MEMORY_TYPE` and its value `CU_MEMORYTYPE_DEVICE`.
+        const MEMORY_TYPE: c_uint = 2;
+        const DEVICE_MEMORY: c_uint = 2;
+        /// `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
+        const DEVICE_ORDINAL: c_uint = 9;
+        let address = address as DeviceAddress;
+        let (mut kind, mut ordinal): (c_uint, c_int) = (0, 0);
+        // SAFETY: the driver checks the address, and writes an integer for each of the attributes.
+        let status =
+            unsafe { (self.driver.attribute)((&raw mut kind).cast(), MEMORY_TYPE, address) };
+        if status != 0 || kind != DEVICE_MEMORY {
+            return None;
+        }
+        // SAFETY: as above.
+        let status =
+            unsafe { (self.driver.attribute)((&raw mut ordinal).cast(), DEVICE_ORDINAL, address) };
+        (status == 0).then_some(ordinal)
+    }
+
+    /// Waits until the work in the default stream is complete.
+    pub(crate) fn wait_for_default_stream(&self) -> Result<(), String> {
+        // SAFETY: every context has this stream.
+        let status = unsafe { (self.driver.synchronize)(DEFAULT_STREAM) };
+        self.driver.check("wait for the default stream", status)
+    }
+
+    /// Waits until the work in all streams is complete.
+    pub(crate) fn wait_for_all(&self) -> Result<(), String> {
+        // SAFETY: a context is current on this thread.
+        let status = unsafe { (self.driver.synchronize_context)() };
+        self.driver.check("wait for a device", status)
+    }
+
+    /// Copies bytes on the device after all earlier work of the default stream, and waits for the
+    /// copy.
+    ///
+    /// # Safety
+    /// `from` and `to` are addresses of `length` bytes of the device's memory. The target has no
+    /// other user.
+    pub(crate) unsafe fn copy(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        length: usize,
+    ) -> Result<(), String> {
+        let (from, to) = (from.addr() as DeviceAddress, to.addr() as DeviceAddress);
+        // SAFETY: the caller guarantees the ranges.
+        let status = unsafe { (self.driver.on_device)(to, from, length, DEFAULT_STREAM) };
+        self.driver.check("copy on a device", status)?;
+        self.wait_for_default_stream()
+    }
+}
+
+impl Drop for Primary {
+    fn drop(&mut self) {
+        let mut context = null_mut();
+        // SAFETY: this thread entered the context, and has left every context that it entered
+        // later. The reference to the context was taken by `enter`.
+        unsafe {
+            (self.driver.pop_context)(&raw mut context);
+            (self.driver.release_context)(self.device);
+        }
     }
 }
 

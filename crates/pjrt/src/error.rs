@@ -183,6 +183,18 @@ pub enum Error {
         /// The object, such as `argument 3`.
         what: String,
     },
+    /// Memory of another library cannot be used as a buffer.
+    #[error("foreign memory: {why}")]
+    ForeignMemory {
+        /// The requirement and the value.
+        why: String,
+    },
+    /// A call of the driver of a device failed.
+    #[error("{why}")]
+    Driver {
+        /// The message of the driver.
+        why: String,
+    },
     /// The plugin returned an element type this crate has no name for.
     #[error("element type {code} of the plugin is not supported")]
     UnknownType {

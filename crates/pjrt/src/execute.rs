@@ -3,6 +3,7 @@
 //! An execution makes one call to the plugin, takes no lock, and allocates only the returned buffers,
 //! whose types were read after the compilation.
 
+use std::borrow::Cow;
 use std::ptr::{NonNull, null_mut};
 use std::sync::Arc;
 
@@ -14,6 +15,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::executable::{Compiled, LoadedExecutable};
 use crate::ffi::ExecutionContext;
+use crate::foreign::Lender;
 use crate::options::ExecuteOptions;
 use crate::sys::*;
 use crate::traffic;
@@ -22,7 +24,10 @@ impl LoadedExecutable {
     /// Starts the program on one device and returns its results, without waiting for them.
     ///
     /// Arguments that the program declares as donated (`tf.aliasing_output`,
-    /// `jax.buffer_donor`) are deleted, unless [`ExecuteOptions::non_donatable`] lists them.
+    /// `jax.buffer_donor`) are deleted, unless [`ExecuteOptions::non_donatable`] lists them. If other
+    /// code can read the memory of an argument, the program works on a copy: the argument is a
+    /// [view](crate::Client::view), is [lent](crate::Buffer::lend), or shares memory with a host
+    /// tensor.
     ///
     /// # Errors
     /// [`Error::ArgumentCount`], [`Error::ForeignObject`], [`Error::DeviceCount`] for a program of
@@ -34,10 +39,10 @@ impl LoadedExecutable {
         args: &[&Buffer],
         options: &ExecuteOptions<'_>,
     ) -> Result<Vec<Buffer>, Error> {
-        let (outputs, Started { event, context }) = self.execute_on_one(args, options)?;
+        let (outputs, Started { event, used }) = self.execute_on_one(args, options)?;
         // SAFETY: the plugin has just passed ownership of the event.
         if let Some(event) = unsafe { Event::from_raw_if_pending(event, self.client()) } {
-            self.client().track(&event, context)?;
+            self.client().track(&event, Some(used))?;
         }
         Ok(outputs)
     }
@@ -52,12 +57,12 @@ impl LoadedExecutable {
         args: &[&Buffer],
         options: &ExecuteOptions<'_>,
     ) -> Result<(Vec<Buffer>, Event), Error> {
-        let (outputs, Started { event, context }) = self.execute_on_one(args, options)?;
+        let (outputs, Started { event, used }) = self.execute_on_one(args, options)?;
         // SAFETY: the plugin has just passed ownership of the event.
         let event = unsafe { Event::from_raw(event, self.client()) };
         let function = PJRT_LoadedExecutable_Execute_Args::FUNCTION;
         let event = event.ok_or_else(|| self.client().plugin().unsupported(function))?;
-        self.client().track(&event, context)?;
+        self.client().track(&event, Some(used))?;
         Ok((outputs, event))
     }
 
@@ -82,11 +87,12 @@ impl LoadedExecutable {
             events: &raw mut event,
             context: context.as_ref().map_or(null_mut(), ExecutionContext::as_ptr),
         };
+        let (kept, lenders) = (kept_inputs(&[args], options), lenders(args));
         // SAFETY: the lists have the lengths that the program expects, on one device.
-        unsafe { inner.launch(&launch, options) }.map_err(|error| cause(error, args))?;
+        unsafe { inner.launch(&launch, &kept) }.map_err(|error| cause(error, args))?;
         // SAFETY: this function owns the buffers.
         let outputs = unsafe { inner.take_outputs(&outputs, device) };
-        Ok((outputs, Started { event, context }))
+        Ok((outputs, Started { event, used: Used { _context: context, _lenders: lenders } }))
     }
 
     /// Starts a program of several partitions: one list of arguments for each of its
@@ -124,9 +130,11 @@ impl LoadedExecutable {
             events: events.as_mut_ptr(),
             context: context.as_ref().map_or(null_mut(), ExecutionContext::as_ptr),
         };
+        let kept = kept_inputs(args, options);
+        let lenders = args.iter().flat_map(|list| lenders(list)).collect();
         // SAFETY: there is one list of each kind per device, with the lengths that the program
         // expects.
-        unsafe { inner.launch(&launch, options)? };
+        unsafe { inner.launch(&launch, &kept)? };
         let devices = inner.devices.iter();
         let outputs = outputs
             .iter()
@@ -134,11 +142,11 @@ impl LoadedExecutable {
             // SAFETY: this function owns the buffers.
             .map(|(raw, &device)| unsafe { inner.take_outputs(raw, device) })
             .collect();
-        let context = context.map(Arc::new);
+        let used = Arc::new(Used { _context: context, _lenders: lenders });
         for event in events {
             // SAFETY: this function owns the events.
             if let Some(event) = unsafe { Event::from_raw_if_pending(event, &inner.client) } {
-                inner.client.track(&event, context.clone())?;
+                inner.client.track(&event, Some(used.clone()))?;
             }
         }
         Ok(outputs)
@@ -153,7 +161,35 @@ type Pointers = SmallVec<[*mut PJRT_Buffer; 64]>;
 struct Started {
     /// Ours, or null.
     event: *mut PJRT_Event,
-    context: Option<ExecutionContext>,
+    used: Used,
+}
+
+/// Objects that an execution uses until its end.
+struct Used {
+    _context: Option<ExecutionContext>,
+    _lenders: Vec<Lender>,
+}
+
+/// The owners of the memory of arguments that belongs to other libraries. The plugin returns this
+/// memory when the buffer is deleted, which can precede the end of the program.
+#[inline]
+fn lenders(args: &[&Buffer]) -> Vec<Lender> {
+    args.iter().filter_map(|arg| arg.lender()).collect()
+}
+
+/// The positions of arguments that the program must not overwrite: the options list them, or other
+/// code can read their memory.
+#[inline]
+fn kept_inputs<'a>(lists: &[&[&Buffer]], options: &ExecuteOptions<'a>) -> Cow<'a, [i64]> {
+    let mut kept = Cow::Borrowed(options.non_donatable);
+    for list in lists {
+        for (index, _) in list.iter().enumerate().filter(|(_, arg)| arg.is_shared_outside()) {
+            if !kept.contains(&(index as i64)) {
+                kept.to_mut().push(index as i64);
+            }
+        }
+    }
+    kept
 }
 
 /// The pointers of one execution.
@@ -195,14 +231,10 @@ impl Compiled {
     /// There is one argument list of `num_args` living buffers and one output list with room for
     /// all results and one event per device.
     #[inline]
-    unsafe fn launch(
-        &self,
-        launch: &Launch<'_>,
-        options: &ExecuteOptions<'_>,
-    ) -> Result<(), Error> {
+    unsafe fn launch(&self, launch: &Launch<'_>, kept: &[i64]) -> Result<(), Error> {
         let mut execute_options = PJRT_ExecuteOptions::new();
-        execute_options.non_donatable_input_indices = options.non_donatable.as_ptr();
-        execute_options.num_non_donatable_input_indices = options.non_donatable.len();
+        execute_options.non_donatable_input_indices = kept.as_ptr();
+        execute_options.num_non_donatable_input_indices = kept.len();
         execute_options.context = launch.context;
         let mut args = PJRT_LoadedExecutable_Execute_Args::new();
         args.executable = self.as_ptr();
@@ -212,7 +244,6 @@ impl Compiled {
         args.num_args = launch.num_args;
         args.output_lists = launch.output_lists.as_ptr();
         args.device_complete_events = launch.events;
-        // SAFETY: the executable is alive, the lists are as the caller vouches, and everything
         // SAFETY: the executable is alive, the caller guarantees the lists, and all memory that
         // they refer to outlives the call.
         unsafe { self.call(&mut args)? };

@@ -47,9 +47,11 @@ mod error;
 mod event;
 mod executable;
 mod execute;
+mod external;
 mod faults;
 mod ffi;
 mod float_mode;
+mod foreign;
 mod forked;
 mod host;
 mod in_flight;
@@ -61,6 +63,7 @@ mod options;
 mod plugin;
 mod private;
 mod probe;
+mod release;
 mod serialized;
 mod storage;
 
@@ -76,7 +79,9 @@ pub use discover::{PLUGIN_VARIABLE, discover};
 pub use error::{Error, ErrorCode};
 pub use event::Event;
 pub use executable::{LoadedExecutable, MemoryStats};
+pub use external::ExternalReference;
 pub use faults::FAULTS_VARIABLE;
+pub use foreign::ForeignMemory;
 pub use forked::check_not_forked;
 pub use host::{
     HOST_CALL_TARGET, HostAttribute, HostCallFrame, HostCallTable, HostHandler, HostView,

@@ -7,7 +7,7 @@ use nxla_tensor::{Frozen, HostTensor};
 
 use crate::buffer::Buffer;
 use crate::error::Error;
-use crate::sys::*;
+use crate::external::Hold;
 use crate::transfer::byte_size;
 use crate::value;
 
@@ -16,7 +16,7 @@ impl Buffer {
     /// and for types that the device packs.
     ///
     /// While the result lives, the memory stays where it is, even if the buffer is deleted; a
-    /// program that would overwrite it works on a copy or fails.
+    /// program that would overwrite it works on a copy.
     ///
     /// # Errors
     /// As for [`wait`](Buffer::wait).
@@ -27,24 +27,12 @@ impl Buffer {
         if let Some(tensor) = self.deferred_tensor()? {
             return Ok(Some(MappedBuffer::Deferred(tensor)));
         }
-        // A failed or deleted buffer has an error instead of memory.
-        self.wait()?;
-        let raw = self.raw()?;
-        let mut hold = PJRT_Buffer_IncreaseExternalReferenceCount_Args::new();
-        hold.buffer = raw;
-        // SAFETY: the buffer is alive. The reference is taken before the pointer is read, so that
-        // the pointer stays valid; `Reference` releases it.
-        unsafe { self.call(&mut hold)? };
-        let reference = Reference { buffer: self.clone(), raw };
-        let mut pointer = PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args::new();
-        pointer.buffer = raw;
-        // SAFETY: the buffer is alive.
-        unsafe { self.call(&mut pointer)? };
-        let (data, len) = match NonNull::new(pointer.device_memory_ptr.cast()) {
+        let held = Hold::of(self)?;
+        let (data, len) = match NonNull::new(held.pointer().cast()) {
             Some(data) => (data, byte_size(self.dtype(), self.shape())),
             None => (NonNull::dangling(), 0),
         };
-        Ok(Some(MappedBuffer::Plugin { data, len, _held: reference }))
+        Ok(Some(MappedBuffer::Plugin { data, len, _held: held }))
     }
 
     /// Waits for the data and returns it as a host tensor, which shares the memory if the host can
@@ -73,7 +61,7 @@ pub(crate) enum MappedBuffer {
     Plugin {
         data: NonNull<u8>,
         len: usize,
-        _held: Reference,
+        _held: Hold,
     },
 }
 
@@ -98,21 +86,5 @@ impl Deref for MappedBuffer {
 impl AsRef<[u8]> for MappedBuffer {
     fn as_ref(&self) -> &[u8] {
         self
-    }
-}
-
-/// An external reference, which keeps the plugin from freeing the memory of a buffer.
-pub(crate) struct Reference {
-    buffer: Buffer,
-    raw: *mut PJRT_Buffer,
-}
-
-impl Drop for Reference {
-    fn drop(&mut self) {
-        let mut args = PJRT_Buffer_DecreaseExternalReferenceCount_Args::new();
-        args.buffer = self.raw;
-        // SAFETY: the buffer is alive, and `map` took the reference. The reference is released even
-        // if the buffer has been donated. An error cannot be reported from here.
-        let _ = unsafe { self.buffer.client().plugin().call(&mut args) };
     }
 }

@@ -79,6 +79,12 @@ impl Client {
         Ok(Buffer::deferred(tensor.clone().with_names(None)?, self.clone(), device))
     }
 
+    /// Returns true if devices store elements of a dtype as the host does: in row-major order,
+    /// unpacked. CPUs and GPUs do; other devices tile.
+    pub(crate) fn stores_as_host(&self, dtype: DType) -> bool {
+        matches!(self.platform_name(), "cpu" | "cuda" | "rocm" | "gpu") && dtype.bits() >= 8
+    }
+
     /// Makes the plugin's object of a host tensor.
     pub(crate) fn send(
         &self,
@@ -256,11 +262,9 @@ impl Buffer {
         Ok(tensor)
     }
 
-    /// Returns true if the device stores elements as the host does: in row-major order, unpacked.
-    /// CPUs and GPUs do; other devices tile.
+    /// See [`Client::stores_as_host`].
     pub(crate) fn is_stored_as_on_host(&self) -> bool {
-        let is_dense = matches!(self.client().platform_name(), "cpu" | "cuda" | "rocm" | "gpu");
-        is_dense && self.dtype().bits() >= 8
+        self.client().stores_as_host(self.dtype())
     }
 
     /// Copies bytes of the device memory from an offset.

@@ -71,6 +71,10 @@ args! {
     }
 }
 
+/// Called when the plugin no longer needs the memory of a view.
+pub(crate) type PJRT_Client_OnDeleteCallback =
+    unsafe extern "C" fn(device_buffer_ptr: *mut c_void, user_arg: *mut c_void);
+
 // Clients and devices. The key-value callbacks serve clusters of processes and stay null.
 args! {
     PJRT_Client_Create: PJRT_Client_Create_Args {
@@ -122,9 +126,37 @@ args! {
         done_with_host_buffer: *mut PJRT_Event,
         buffer: *mut PJRT_Buffer,
     }
+    PJRT_Client_CreateViewOfDeviceBuffer: PJRT_Client_CreateViewOfDeviceBuffer_Args {
+        client: *mut PJRT_Client,
+        device_buffer_ptr: *mut c_void,
+        dims: *const i64,
+        num_dims: usize,
+        element_type: c_enum,
+        layout: *mut PJRT_Buffer_MemoryLayout,
+        device: *mut PJRT_Device,
+        on_delete_callback: Option<PJRT_Client_OnDeleteCallback>,
+        on_delete_callback_arg: *mut c_void,
+        stream: isize,
+        buffer: *mut PJRT_Buffer,
+        memory: *mut PJRT_Memory,
+    }
+    PJRT_Client_CreateUninitializedBuffer: PJRT_Client_CreateUninitializedBuffer_Args {
+        client: *mut PJRT_Client,
+        shape_dims: *const i64,
+        shape_num_dims: usize,
+        shape_element_type: c_enum,
+        shape_layout: *mut PJRT_Buffer_MemoryLayout,
+        device: *mut PJRT_Device,
+        memory: *mut PJRT_Memory,
+        buffer: *mut PJRT_Buffer,
+    }
     PJRT_Device_GetDescription: PJRT_Device_GetDescription_Args {
         device: *mut PJRT_Device,
         device_description: *mut PJRT_DeviceDescription,
+    }
+    PJRT_Device_LocalHardwareId: PJRT_Device_LocalHardwareId_Args {
+        device: *mut PJRT_Device,
+        local_hardware_id: i32,
     }
     PJRT_Device_MemoryStats: PJRT_Device_MemoryStats_Args {
         device: *mut PJRT_Device,
@@ -357,7 +389,10 @@ mod tests {
             PJRT_Client_AddressableDevices_Args = 40,
             PJRT_Client_Compile_Args = 56,
             PJRT_Client_BufferFromHostBuffer_Args = 120,
+            PJRT_Client_CreateViewOfDeviceBuffer_Args = 112,
+            PJRT_Client_CreateUninitializedBuffer_Args = 80,
             PJRT_Device_GetDescription_Args = 32,
+            PJRT_Device_LocalHardwareId_Args = 28,
             PJRT_Device_MemoryStats_Args = 185,
             PJRT_DeviceDescription_Id_Args = 28,
             PJRT_DeviceDescription_Kind_Args = 40,
