@@ -18,6 +18,7 @@ mod calls;
 mod client;
 mod disk;
 mod executable;
+mod foreign;
 mod hooks;
 mod import;
 mod kernels;
@@ -49,6 +50,11 @@ pub(crate) use client::{come_back, leave_behind, meet_default_client};
 pub use disk::{
     CACHE_BYTES_VARIABLE, CACHE_VARIABLE, DiskEntry, DiskReport, check_disk_cache,
     clear_disk_cache, disk_entries, disk_report,
+};
+#[doc(hidden)]
+pub use foreign::{
+    copy_foreign, cuda_device, cuda_number, is_aligned_for, known_cuda_device, lend, view_foreign,
+    wait_for_default_stream,
 };
 pub use import::Imported;
 pub(crate) use nxla_stablehlo::LowerError;
