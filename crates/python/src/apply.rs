@@ -5,6 +5,7 @@
 //! runs eagerly, see [`EagerOp`].
 
 use nxla_runtime::graph::{ExprId, Graph, Op};
+use nxla_runtime::host::DType;
 use nxla_runtime::{
     Build, Captured, EagerOp, Error, RawExpr, RawTensor, Trace, Vectors, build_entries,
     called_once, trace_of,
@@ -122,6 +123,13 @@ pub(crate) fn at_once(
     build: &mut Build<'_>,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     run(py, &EagerOp::new(operands, source::here, build).or_raise()?)
+}
+
+/// The data in another dtype, on its device.
+pub(crate) fn in_dtype(py: Python<'_>, data: &RawTensor, dtype: DType) -> PyResult<Py<PyAny>> {
+    let operands = [Value::Tensor(data.clone())];
+    let made = at_once(py, &operands, &mut |graph, ids| one(graph.as_type(ids[0], dtype)))?;
+    Ok(made.into_iter().next().expect("the builder returns one result"))
 }
 
 fn run(py: Python<'_>, operation: &EagerOp) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {

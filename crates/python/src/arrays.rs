@@ -13,12 +13,13 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyList, PyMemoryView, PyTuple, PyType};
 
-use nxla_runtime::TensorType;
+use nxla_runtime::{RawTensor, TensorType};
 
-use crate::dlpack::{self, Buffer, Exported, Lent};
+use crate::dlpack::{self, Buffer, Capsule, Exported, Lent};
 use crate::dtype::DTypeArg;
 use crate::ending;
 use crate::errors::{argument_error, dtype_error};
+use crate::exchange;
 
 /// The treatment of the memory of an array.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -92,8 +93,9 @@ pub(crate) fn stated_type(value: &Bound<'_, PyAny>) -> PyResult<Option<TensorTyp
     Ok(Some(TensorType { dtype: dtype.0, shape: Shape::from(dims), names: None }))
 }
 
-/// Returns the tensor of an array, or `None` for other values.
-pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Option<HostTensor>> {
+/// Returns the tensor of an array, or `None` for other values. The tensor is on the device of the
+/// array.
+pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Option<RawTensor>> {
     ending::prepare();
     if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() || !is_array(value)? {
         return Ok(None);
@@ -107,20 +109,24 @@ pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Opt
                 && read_only
                 && lent.length() >= COPY_BELOW
                 && is_immutable(value)?;
-            return received(py, lent, frozen, sharing).map(Some);
+            return received(py, lent, frozen, sharing).map(RawTensor::from).map(Some);
         }
         Some(Buffer::Gathered(_)) if sharing == Sharing::Promised => return Err(must_copy()),
-        Some(Buffer::Gathered(tensor)) => return Ok(Some(tensor)),
+        Some(Buffer::Gathered(tensor)) => return Ok(Some(tensor.into())),
         None => {}
     }
     if let Some(dtype) = extension_dtype(value)? {
-        return extension(value, dtype, sharing).map(Some);
+        return extension(value, dtype, sharing).map(RawTensor::from).map(Some);
     }
     if value.hasattr(intern!(py, "__dlpack__"))? {
-        let (lent, exporter) = dlpack::capsule_of(value)?;
+        let (capsule, exporter) = dlpack::capsule_of(value)?;
         let frozen = sharing == Sharing::ByValue
             && (exporter.copied || exporter.read_only && is_immutable(value)?);
-        return received(py, lent, frozen, sharing).map(Some);
+        return match capsule {
+            Capsule::Host(lent) => received(py, lent, frozen, sharing).map(RawTensor::from),
+            Capsule::Cuda(memory) => exchange::received(py, memory, frozen, sharing),
+        }
+        .map(Some);
     }
     match made(value)? {
         Some(array) => import(&array, sharing),
@@ -182,8 +188,11 @@ pub(crate) fn array_type(value: &Bound<'_, PyAny>) -> PyResult<Option<(DType, Sh
         return Ok(Some((dtype, Shape::from(dims))));
     }
     if value.hasattr(intern!(py, "__dlpack__"))? {
-        let (lent, _) = dlpack::capsule_of(value)?;
-        return Ok(Some((lent.dtype(), lent.shape().clone())));
+        let (dtype, shape) = match dlpack::capsule_of(value)?.0 {
+            Capsule::Host(lent) => (lent.dtype(), lent.shape().clone()),
+            Capsule::Cuda(memory) => (memory.dtype(), memory.shape().clone()),
+        };
+        return Ok(Some((dtype, shape)));
     }
     if let Some(stated) = stated_type(value)? {
         return Ok(Some((stated.dtype, stated.shape)));
@@ -211,7 +220,7 @@ pub(crate) fn refuse(sharing: Sharing) -> PyResult<()> {
     }
 }
 
-fn must_copy() -> PyErr {
+pub(crate) fn must_copy() -> PyErr {
     let why = "copy: must not be False for memory with another layout, alignment, dtype or \
                device; pass copy=None to allow a copy";
     argument_error("asarray", why)
@@ -321,7 +330,10 @@ fn extension(value: &Bound<'_, PyAny>, dtype: DType, sharing: Sharing) -> PyResu
         }
         let native = value.getattr("dtype")?.call_method1("newbyteorder", ("=",))?;
         let swapped = import(&value.call_method1("astype", (native,))?, Sharing::Never)?;
-        return swapped.ok_or_else(|| unreadable(value));
+        return match swapped {
+            Some(RawTensor::Host(swapped)) => Ok(swapped),
+            _ => Err(unreadable(value)),
+        };
     }
     let contiguous = py.import("numpy")?.call_method1("ascontiguousarray", (value,))?;
     if sharing == Sharing::Promised && !contiguous.is(value) {

@@ -2,7 +2,8 @@
 //!
 //! Apart from `ending.rs`, only this file of the crate contains `unsafe` code. Incoming memory is
 //! copied, unless it is immutable (`arrays.rs` decides) or the user promises not to write to it.
-//! Exported memory keeps its tensor alive.
+//! Exported memory keeps its tensor alive. `exchange.rs` decides which memory is exported, and how
+//! memory on CUDA devices is imported.
 //!
 //! Memory that others can write to is [`Lent`]: its bytes are copied through a raw pointer and
 //! never become a Rust slice, because the compiler assumes that a slice is constant. Only [`Kept`]
@@ -12,16 +13,21 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use nxla_runtime::host::{DType, Frozen, HostTensor, Shape};
+use nxla_runtime::pjrt::{ExternalReference, ForeignMemory};
 use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyCapsule, PyDict};
 
+use crate::ending;
 use crate::errors::{OrRaise, argument_error, user_error};
 
 /// DLPack's number for host memory.
 pub(crate) const CPU: i32 = 1;
+
+/// DLPack's number for the memory of a CUDA device.
+pub(crate) const CUDA: i32 = 2;
 
 /// The maximum number of axes that is accepted from another library.
 const MOST_AXES: usize = 1024;
@@ -138,6 +144,41 @@ impl AsRef<[u8]> for Kept {
         // SAFETY: the owner keeps `length` bytes from `data` in place while `self` lives, and the
         // caller of `shared` guarantees that they do not change.
         unsafe { std::slice::from_raw_parts(self.0.data, self.0.length) }
+    }
+}
+
+/// Memory of another library on a CUDA device, which the host cannot read.
+pub(crate) struct CudaMemory {
+    memory: Lent,
+    device: i32,
+}
+
+impl CudaMemory {
+    pub(crate) fn dtype(&self) -> DType {
+        self.memory.dtype
+    }
+
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.memory.shape
+    }
+}
+
+// SAFETY: the exporter states that the bytes are on the device, and the owner keeps them in place.
+unsafe impl ForeignMemory for CudaMemory {
+    fn platform(&self) -> &str {
+        "cuda"
+    }
+
+    fn hardware_id(&self) -> i32 {
+        self.device
+    }
+
+    fn address(&self) -> usize {
+        self.memory.data.expose_provenance()
+    }
+
+    fn byte_size(&self) -> usize {
+        self.memory.length
     }
 }
 
@@ -283,6 +324,7 @@ fn sizes(dims: impl Iterator<Item = i64>, what: &str) -> PyResult<Shape> {
 
 impl Drop for HeldBuffer {
     fn drop(&mut self) {
+        ending::prepare();
         // A device may release the data after the interpreter has ended. The release is skipped
         // then, because waiting for the interpreter would block the end of the process.
         // SAFETY: the view was filled by `PyObject_GetBuffer` and is released once.
@@ -393,9 +435,16 @@ const READ_ONLY: u64 = 1;
 /// The exporter made a copy for this consumer.
 const IS_COPIED: u64 = 2;
 
-/// The tensor that an exported capsule keeps alive, at the address in `context`.
+/// Memory to export.
+pub(crate) enum Exportable {
+    Host(HostTensor),
+    /// The memory of a CUDA device, and the number of the device.
+    Cuda(ExternalReference, i32),
+}
+
+/// The memory that an exported capsule keeps alive, at the address in `context`.
 struct Backing {
-    _host: HostTensor,
+    _memory: Exportable,
     shape: Vec<i64>,
 }
 
@@ -420,35 +469,43 @@ fn dtype_of_dlpack(code: u8, bits: u8) -> Option<DType> {
     DType::ALL.iter().copied().find(|&dtype| dlpack_type(dtype) == Some((code, bits)))
 }
 
-/// A capsule that lends the tensor's memory.
+/// Rejects a dtype that DLPack does not have.
+pub(crate) fn check_exportable(dtype: DType) -> PyResult<()> {
+    if dlpack_type(dtype).is_some() {
+        return Ok(());
+    }
+    Err(PyBufferError::new_err(format!("__dlpack__: dtype must exist in DLPack; got {dtype}")))
+}
+
+/// A capsule that lends memory, in the versioned struct or in the older one. The consumer must not
+/// write to the memory unless it is a copy for the consumer.
 pub(crate) fn export(
     py: Python<'_>,
-    host: HostTensor,
-    max_version: Option<(u32, u32)>,
-    copy: bool,
+    memory: Exportable,
+    versioned: bool,
+    copied: bool,
 ) -> PyResult<Py<PyAny>> {
-    let Some((code, bits)) = dlpack_type(host.dtype()) else {
-        let why = format!("__dlpack__: dtype must exist in DLPack; got {}", host.dtype());
-        return Err(PyBufferError::new_err(why));
+    let (dtype, shape) = match &memory {
+        Exportable::Host(host) => (host.dtype(), host.shape()),
+        Exportable::Cuda(reference, _) => (reference.buffer().dtype(), reference.buffer().shape()),
     };
-    let versioned = max_version.is_some_and(|(major, _)| major >= 1);
-    // The unversioned struct has no read-only flag, so it exports a copy.
-    let host = match copy || !versioned {
-        true => {
-            HostTensor::from_bytes(host.dtype(), host.shape().clone(), host.bytes()).or_raise()?
+    check_exportable(dtype)?;
+    let (code, bits) = dlpack_type(dtype).expect("the dtype was checked");
+    let shape: Vec<i64> = shape.iter().map(|&dim| dim as i64).collect();
+    let (data, device_type, device_id): (*mut c_void, i32, i32) = match &memory {
+        Exportable::Host(host) => (host.bytes().as_ptr().cast_mut().cast(), CPU, 0),
+        Exportable::Cuda(reference, device) => {
+            (std::ptr::with_exposed_provenance_mut(reference.address()), CUDA, *device)
         }
-        false => host,
     };
-    let shape: Vec<i64> = host.shape().iter().map(|&dim| dim as i64).collect();
-    let data = host.bytes().as_ptr().cast_mut().cast();
     let ndim = i32::try_from(shape.len()).expect("few axes");
-    let lent = Box::into_raw(Box::new(Backing { _host: host, shape }));
+    let lent = Box::into_raw(Box::new(Backing { _memory: memory, shape }));
     // SAFETY: `lent` was just made from a box and is not shared yet.
     let shape = unsafe { (*lent).shape.as_mut_ptr() };
     let tensor = DlTensor {
         data,
-        device_type: CPU,
-        device_id: 0,
+        device_type,
+        device_id,
         ndim,
         code,
         bits,
@@ -458,7 +515,7 @@ pub(crate) fn export(
         byte_offset: 0,
     };
     if versioned {
-        let flags = if copy { IS_COPIED } else { READ_ONLY };
+        let flags = if copied { IS_COPIED } else { READ_ONLY };
         let context = lent.cast();
         let deleter = Some(delete_versioned as unsafe extern "C" fn(*mut DlVersioned));
         let managed = DlVersioned { major: 1, minor: 0, context, deleter, flags, tensor };
@@ -577,6 +634,7 @@ impl Managed {
 
 impl Drop for Managed {
     fn drop(&mut self) {
+        ending::prepare();
         // As for buffers, nothing is released after the interpreter has ended. SAFETY: the
         // structure came from a capsule that was marked as used; its deleter, which may need the
         // interpreter, is called once.
@@ -597,23 +655,36 @@ impl Drop for Managed {
     }
 }
 
-/// The memory that an object exports by DLPack, with the flags of the exporter.
-pub(crate) fn capsule_of(value: &Bound<'_, PyAny>) -> PyResult<(Lent, Exporter)> {
+/// The memory that an object exports by DLPack.
+pub(crate) enum Capsule {
+    Host(Lent),
+    Cuda(CudaMemory),
+}
+
+/// The memory that an object exports by DLPack, with the flags of the exporter. The exporter makes
+/// the default stream of a CUDA device wait for its writes.
+pub(crate) fn capsule_of(value: &Bound<'_, PyAny>) -> PyResult<(Capsule, Exporter)> {
+    /// The number of the default stream in DLPack.
+    const DEFAULT_STREAM: i32 = 1;
     let py = value.py();
-    let (device, _): (i32, i32) =
+    let (kind, device): (i32, i32) =
         value.call_method0(intern!(py, "__dlpack_device__"))?.extract()?;
-    if device != CPU {
+    if kind != CPU && kind != CUDA {
         return Err(argument_error(
             "from_dlpack",
             "data: must be in host memory; copy the data to the host first",
         ));
     }
     let kwargs = PyDict::new(py);
+    if kind == CUDA {
+        kwargs.set_item(intern!(py, "stream"), DEFAULT_STREAM)?;
+    }
     kwargs.set_item(intern!(py, "max_version"), (1, 0))?;
     let capsule = match value.call_method(intern!(py, "__dlpack__"), (), Some(&kwargs)) {
         // Exporters before version 1.0 do not have the argument.
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {
-            value.call_method0(intern!(py, "__dlpack__"))?
+            kwargs.del_item(intern!(py, "max_version"))?;
+            value.call_method(intern!(py, "__dlpack__"), (), Some(&kwargs))?
         }
         given => given?,
     };
@@ -622,7 +693,20 @@ pub(crate) fn capsule_of(value: &Bound<'_, PyAny>) -> PyResult<(Lent, Exporter)>
         read_only: managed.flags() & READ_ONLY != 0,
         copied: managed.flags() & IS_COPIED != 0,
     };
-    Ok((lent_by(managed)?, exporter))
+    let DlTensor { device_type, device_id, .. } = *managed.tensor()?;
+    if device_type != kind || kind == CUDA && device_id != device {
+        let why = format!(
+            "capsule: must be on device ({kind}, {device}), as __dlpack_device__ states; got \
+             ({device_type}, {device_id})"
+        );
+        return Err(argument_error("from_dlpack", why));
+    }
+    let memory = lent_by(managed)?;
+    let capsule = match kind {
+        CPU => Capsule::Host(memory),
+        _ => Capsule::Cuda(CudaMemory { memory, device }),
+    };
+    Ok((capsule, exporter))
 }
 
 /// The flags of a capsule.

@@ -113,7 +113,7 @@ pub(crate) fn produced(value: &Bound<'_, PyAny>) -> PyResult<RawTensor> {
     let tensor = match value.cast::<PyLazy>() {
         Ok(lazy) => made_by(lazy)?,
         Err(_) => match arrays::import(value, Sharing::ByValue)? {
-            Some(tensor) => tensor.into(),
+            Some(tensor) => tensor,
             None => return Err(argument_error("lazy", "value: must be convertible to an array")),
         },
     };

@@ -22,6 +22,7 @@ mod dlpack;
 mod dtype;
 mod ending;
 mod errors;
+mod exchange;
 mod expected;
 mod expr;
 mod files;

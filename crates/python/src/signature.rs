@@ -309,7 +309,7 @@ fn leaf_tensor(value: &Bound<'_, PyAny>) -> PyResult<Option<RawTensor>> {
     if let Some(number) = number_of(value)? {
         return number_tensor(number, None).or_raise().map(Some);
     }
-    Ok(arrays::import(value, Sharing::ByValue)?.map(RawTensor::from))
+    arrays::import(value, Sharing::ByValue)
 }
 
 /// The type of a leaf or of an entry of it, and its vectorized axes; `None` if it is not a leaf.

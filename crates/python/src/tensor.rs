@@ -12,13 +12,14 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyComplex, PyList, PyString, PyTuple};
 
-use crate::apply::{at_once, one};
+use crate::apply::in_dtype;
 use crate::arrays::{self, Sharing};
 use crate::containers::check_depth;
 use crate::device::{self, PyDevice, device_from};
 use crate::dlpack;
 use crate::dtype::{DTypeArg, PyDType};
 use crate::errors::{OrRaise, argument_error, exception, format_error, memory_error};
+use crate::exchange;
 use crate::expr::{PyExpr, operator_methods};
 use crate::interrupt::{read_interruptible, wait_interruptible};
 use crate::lazy::{self, PyLazy};
@@ -277,17 +278,14 @@ operator_methods!(PyTensor {
         dl_device: Option<(i32, i32)>,
         copy: Option<bool>,
     ) -> PyResult<Py<PyAny>> {
+        // The data is ready on every stream.
         let _ = stream;
-        if dl_device.is_some_and(|(kind, _)| kind != dlpack::CPU) {
-            return Err(pyo3::exceptions::PyBufferError::new_err(
-                "__dlpack__: dl_device: must be the CPU, because only host memory is exported",
-            ));
-        }
-        dlpack::export(py, self.host(py)?, max_version, copy.unwrap_or(false))
+        let request = exchange::Request { max_version, device: dl_device, copy };
+        exchange::export(py, &self.tensor(), &request)
     }
 
     fn __dlpack_device__(&self) -> (i32, i32) {
-        (dlpack::CPU, 0)
+        exchange::device_of(&self.read())
     }
 
     /// The type and the first elements. Only printed elements are read from a device, and nothing
@@ -728,8 +726,15 @@ fn tensor(
         }
         vectors = data.vectors().clone();
         tensor.get().host(py)?
-    } else if let Some(host) = arrays::import(value, sharing)? {
-        host
+    } else if let Some(array) = arrays::import(value, sharing)? {
+        match (array, dtype) {
+            (RawTensor::Host(host), _) => host,
+            (array, Some(dtype)) if dtype != array.dtype() => {
+                arrays::refuse(sharing)?;
+                return in_dtype(py, &array, dtype);
+            }
+            (array, _) => return PyTensor::wrap(py, array),
+        }
     } else {
         let why = format!("value: must be a number, a list or an array; got {}", describe(value)?);
         return Err(argument_error("tensor", why));
@@ -742,13 +747,6 @@ fn tensor(
         _ => host,
     };
     PyTensor::wrap(py, RawTensor::from(host).with_vectors(vectors))
-}
-
-/// The data in another dtype, on its device.
-fn in_dtype(py: Python<'_>, data: &RawTensor, dtype: DType) -> PyResult<Py<PyAny>> {
-    let operands = [Value::Tensor(data.clone())];
-    let made = at_once(py, &operands, &mut |graph, ids| one(graph.as_type(ids[0], dtype)))?;
-    Ok(made.into_iter().next().expect("the builder returns one result"))
 }
 
 /// Returns a tensor from a buffer of its bytes in row-major order and native byte order; the first

@@ -82,7 +82,7 @@ impl FromPython for Value {
             return Ok(Some(Value::Number(number)));
         }
         if let Some(tensor) = arrays::import(value, Sharing::ByValue)? {
-            return Ok(Some(Value::Tensor(tensor.into())));
+            return Ok(Some(Value::Tensor(tensor)));
         }
         if is_list(value) {
             return Ok(Some(nested(value, None)?));

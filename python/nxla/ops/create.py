@@ -157,9 +157,25 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     Parameters
     ----------
     x : object
-        An object with the method ``__dlpack__``, in host memory.
-    device, copy : optional
-        As for `asarray`.
+        An object with the method ``__dlpack__``, in host memory or on a CUDA device, with its
+        elements in row-major order.
+    device : Device or str, optional
+        The device; by default the device of the current options, or the device of the data.
+    copy : bool, optional
+        As for `asarray`. A copy of data on a CUDA device is made on the device.
+
+    Raises
+    ------
+    ArgumentError
+        If the data is on another device, is not in row-major order, or cannot be shared although
+        `copy` is False.
+    OptionError
+        If the data is on a CUDA device and no plugin for CUDA is installed.
+
+    Notes
+    -----
+    The function waits for the writes to the data that are queued in the current stream of the
+    library of `x`.
 
     Examples
     --------
