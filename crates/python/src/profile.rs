@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use nxla_runtime::host::{LiveMemory, host_memory};
 use nxla_runtime::pjrt::{Client, NamedValue, Plugin};
+use nxla_runtime::xla::client_options;
 use nxla_runtime::{Device, finish_profile, known_devices};
 use pyo3::prelude::*;
 use pyo3::types::{IntoPyDict, PyDict};
@@ -44,7 +45,8 @@ fn memory_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
 fn plugin_report(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
     let open = || {
         let plugin = Plugin::load(&path)?;
-        Ok::<_, nxla_runtime::pjrt::Error>((plugin, Client::new(&plugin, &[])?))
+        let client = Client::new(&plugin, &client_options(&path))?;
+        Ok::<_, nxla_runtime::pjrt::Error>((plugin, client))
     };
     let (plugin, client) = py.detach(open).map_err(nxla_runtime::Error::from).or_raise()?;
     let report = PyDict::new(py);
@@ -66,6 +68,7 @@ fn plugin_report(py: Python<'_>, path: PathBuf) -> PyResult<Bound<'_, PyDict>> {
         described.set_item("description", device.debug_string())?;
         described.set_item("in_use", memory.map(|memory| memory.in_use))?;
         described.set_item("limit", memory.and_then(|memory| memory.limit))?;
+        described.set_item("pool", memory.and_then(|memory| memory.pool))?;
         devices.push(described);
     }
     report.set_item("devices", devices)?;

@@ -150,6 +150,12 @@ impl Key {
     }
 }
 
+/// Returns the options with which a client of a plugin is created by default.
+#[must_use]
+pub fn client_options(plugin: &Path) -> Vec<(&'static str, NamedValue)> {
+    Key { plugin: plugin.to_owned(), devices: None, preallocate: false, number: 0 }.options()
+}
+
 /// Returns the target of settings; loads the plugin and creates its client if necessary.
 ///
 /// # Errors

@@ -45,7 +45,7 @@ use self::executable::{What, XlaExecutable};
 
 pub use crate::analysis::Analysis;
 pub(crate) use calls::Room;
-pub use client::{Target, target};
+pub use client::{Target, client_options, target};
 pub(crate) use client::{come_back, leave_behind, meet_default_client};
 pub use disk::{
     CACHE_BYTES_VARIABLE, CACHE_VARIABLE, DiskEntry, DiskReport, check_disk_cache,
