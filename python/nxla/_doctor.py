@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 
-from nxla import _core, _versions, plugins
+from nxla import _core, _nvidia, _versions, plugins
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -131,15 +131,43 @@ def _memory(device: dict[str, Any]) -> str:
     if device["in_use"] is None:
         return "not counted by the plugin"
     limit = "" if device["limit"] is None else f" of {device['limit']}"
-    return f"{device['in_use']}{limit} bytes in use"
+    pool = device.get("pool")
+    if pool is None:
+        return f"{device['in_use']}{limit} bytes in use"
+    # The client has run no program, so that an allocator on demand has reserved little.
+    is_reserved = device["limit"] is not None and pool > device["limit"] / 2
+    how = "preallocated" if is_reserved else "allocated on demand"
+    return f"{device['in_use']}{limit} bytes in use, {how}"
 
 
 def _gpu(say: _Printer, paths: Sequence[str]) -> None:
-    """Print the missing plugin for an installed GPU."""
-    has_gpu = os.path.exists("/dev/nvidiactl") or os.path.exists("/proc/driver/nvidia")
-    if has_gpu and not any("cuda" in os.path.basename(path) for path in paths):
-        say.line("there is an NVIDIA GPU, and no plugin for it;")
-        say.line("install one with: pip install jax-cuda13-pjrt  (or jax-cuda12-pjrt)")
+    """Print the driver, the plugins and the libraries of NVIDIA GPUs, and the missing parts."""
+    for_cuda = [path for path in paths if "cuda" in os.path.basename(path)]
+    if not _nvidia.has_gpu() and not for_cuda:
+        return
+    say.head("NVIDIA GPUs")
+    if not _nvidia.has_gpu():
+        say.line("there is a plugin, but no NVIDIA driver")
+        return
+    say.line(f"driver {_nvidia.driver_version() or 'of unknown version'}")
+    if not for_cuda:
+        say.line('there is no plugin for them; install one with: pip install "nxla[cuda13]"')
+        say.line('or, for drivers before 580, with: pip install "nxla[cuda12]"')
+        return
+    for path in for_cuda:
+        say.line(f"plugin {path}")
+        folders = _nvidia.library_folders(path)
+        for folder, names in folders.items():
+            say.line(f"  in {folder}: {', '.join(names)}")
+        found = {name for names in folders.values() for name in names}
+        missing = [name for name in _nvidia.LIBRARIES if name not in found]
+        if missing:
+            say.line(f"  not found: {', '.join(missing)}")
+            say.line(
+                '  install the libraries with: pip install "nxla[cuda13]"  (or "nxla[cuda12]")'
+            )
+    if plugins.find_default() not in for_cuda:
+        say.line("the plugin is not used by default; NXLA_PJRT_PLUGIN=cuda selects it")
 
 
 #: The result of a smoke test: its name, its time in milliseconds, and the error.

@@ -12,7 +12,7 @@ import sys
 import pytest
 
 import nxla as nx
-from nxla import _versions, plugins
+from nxla import _doctor, _nvidia, _versions, plugins
 
 
 def doctor(*arguments, **environment):
@@ -93,6 +93,95 @@ def test_without_a_plugin_it_says_how_to_get_one(monkeypatch, capsys):
     printed = capsys.readouterr().out
     assert 'pip install "nxla[xla]"' in printed
     assert "32 of 32 tests" in printed
+
+
+@pytest.fixture
+def gpu(tmp_path, monkeypatch):
+    """Pretend that there is an NVIDIA driver, and that no plugin is installed."""
+    driver = tmp_path / "version"
+    driver.write_text(
+        "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\n"
+        "GCC version:  gcc version 12.3.0\n"
+    )
+    monkeypatch.setattr(_nvidia, "DRIVER", str(driver))
+    monkeypatch.setattr(_nvidia, "SYSTEM", ())
+    monkeypatch.setattr(plugins, "find_all", list)
+    monkeypatch.setattr(plugins, "find", lambda: None)
+    monkeypatch.delenv("LD_LIBRARY_PATH", raising=False)
+    monkeypatch.delenv("NXLA_PJRT_PLUGIN", raising=False)
+    return tmp_path
+
+
+def printed_by_doctor(capsys, *arguments):
+    from nxla.__main__ import main
+
+    main(["doctor", "--quick", *arguments])
+    return capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("gpu")
+def test_a_gpu_without_a_plugin_is_told_with_the_extra_to_install(capsys):
+    printed = printed_by_doctor(capsys)
+    assert "driver 580.65.06\n" in printed
+    assert 'pip install "nxla[cuda13]"' in printed
+    assert 'pip install "nxla[cuda12]"' in printed
+
+
+def test_the_nvidia_libraries_of_a_plugin_are_listed_by_folder(gpu, capsys):
+    packages = gpu / "site-packages"
+    plugin = packages / "jax_plugins" / "xla_cuda13" / "xla_cuda_plugin.so"
+    toolkit, deep = packages / "nvidia" / "cu13" / "lib", packages / "nvidia" / "cudnn" / "lib"
+    for folder in (plugin.parent, toolkit, deep):
+        folder.mkdir(parents=True)
+    plugin.write_text("")
+    for name in ("libcublas.so.13", "libcublasLt.so.13", "libcusolver.so.12", "libcudart.so.13"):
+        (toolkit / name).write_text("")
+    (deep / "libcudnn.so.9").write_text("")
+    printed = printed_by_doctor(capsys, "--plugin", str(plugin))
+    assert f"in {toolkit}: cublas, cublasLt, cudart, cusolver\n" in printed
+    assert f"in {deep}: cudnn\n" in printed
+    assert "not found: cufft, cupti, cusparse, nccl, nvJitLink\n" in printed
+    assert "NXLA_PJRT_PLUGIN=cuda selects it" in printed
+
+
+def test_libraries_of_the_system_come_after_those_of_packages(gpu, monkeypatch):
+    own, system = gpu / "nvidia" / "cu13" / "lib", gpu / "system"
+    for folder in (own, system):
+        folder.mkdir(parents=True)
+        (folder / "libcublas.so.13").write_text("")
+    (system / "libcufft.so.12").write_text("")
+    monkeypatch.setattr(_nvidia, "SYSTEM", (str(system), "/nowhere"))
+    plugin = str(gpu / "jax_plugins" / "xla_cuda13" / "xla_cuda_plugin.so")
+    assert _nvidia.library_folders(plugin) == {str(own): ["cublas"], str(system): ["cufft"]}
+
+
+def test_a_driver_that_reports_no_version_is_accepted(gpu, monkeypatch, capsys):
+    (gpu / "version").write_text("")
+    assert _nvidia.driver_version() is None
+    monkeypatch.setattr(_nvidia, "DRIVER", "/nowhere")
+    monkeypatch.setattr(_nvidia, "CONTROL", str(gpu))
+    assert "driver of unknown version" in printed_by_doctor(capsys)
+
+
+def test_a_plugin_without_a_driver_is_told(gpu, monkeypatch, capsys):
+    for name in ("DRIVER", "CONTROL"):
+        monkeypatch.setattr(_nvidia, name, "/nowhere")
+    assert "NVIDIA" not in printed_by_doctor(capsys)
+    plugin = gpu / "xla_cuda_plugin.so"
+    plugin.write_text("")
+    assert "no NVIDIA driver" in printed_by_doctor(capsys, "--plugin", str(plugin))
+
+
+@pytest.mark.parametrize(
+    ("pool", "words"),
+    [
+        (None, "5 of 100 bytes in use"),
+        (10, "5 of 100 bytes in use, allocated on demand"),
+        (75, "5 of 100 bytes in use, preallocated"),
+    ],
+)
+def test_memory_is_told_with_how_it_is_allocated(pool, words):
+    assert _doctor._memory({"in_use": 5, "limit": 100, "pool": pool}) == words
 
 
 def test_a_cache_that_cannot_be_read_is_told(tmp_path):
