@@ -52,7 +52,8 @@ def driver_version() -> str | None:
 def library_folders(plugin: str) -> dict[str, list[str]]:
     """Return the libraries by the folder in which the plugin finds them.
 
-    A plugin from a package searches the NVIDIA packages beside it, then the folders of the system.
+    A plugin from a package searches the NVIDIA packages of its environment, then the folders of the
+    system.
     """
     folders: dict[str, list[str]] = {}
     pending = set(LIBRARIES)
