@@ -46,10 +46,17 @@ def find_default() -> str | None:
     ``NXLA_PJRT_PLUGIN`` contains the path of a file or the name of a platform.
     """
     named = os.environ.get(VARIABLE)
-    if not named:
-        return find()
-    is_file = os.path.isfile(named) or not named.isidentifier()
-    return named if is_file else find_for(named.lower()) or named
+    return resolve(named) if named else find()
+
+
+def resolve(named: str) -> str:
+    """Return the path of the plugin that a path or the name of a platform selects.
+
+    The runtime searches a platform only in environments that variables name. This function searches
+    the packages of the running interpreter, and returns an unknown name as it is.
+    """
+    is_platform = named.isidentifier() and not os.path.isfile(named)
+    return (find_for(named.lower()) if is_platform else None) or named
 
 
 def find_cpu() -> str | None:
@@ -123,7 +130,6 @@ def _folder(module: str) -> str | None:
 
 def announce() -> None:
     """Set the path of the plugin for the runtime and for child processes."""
-    if not os.environ.get(VARIABLE):
-        path = find()
-        if path is not None:
-            os.environ[VARIABLE] = path
+    path = find_default()
+    if path is not None:
+        os.environ[VARIABLE] = path

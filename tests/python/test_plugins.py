@@ -12,7 +12,7 @@ import pytest
 
 import nxla as nx
 from nxla import plugins
-from where import on_cpu
+from where import DEVICE, PLATFORM, on_cpu
 
 
 @pytest.fixture
@@ -64,6 +64,23 @@ def test_a_plugin_is_found_by_its_platform(empty, monkeypatch):
     assert (plugins.find_for("cuda"), plugins.find_for("rocm")) == (library, other)
     assert plugins.find_for("cpu") is None
     assert plugins.find() == other
+
+
+@pytest.mark.usefixtures("device")
+@pytest.mark.parametrize("is_option", [False, True], ids=["variable", "option"])
+def test_a_platform_is_searched_in_the_packages_of_the_interpreter(is_option, tmp_path):
+    variables = ("VIRTUAL_ENV", "CONDA_PREFIX", plugins.VARIABLE)
+    environment = {name: value for name, value in os.environ.items() if name not in variables}
+    environment["HOME"] = str(tmp_path)
+    if not is_option:
+        environment[plugins.VARIABLE] = PLATFORM
+    option = f", plugin={PLATFORM!r}" if is_option else ""
+    code = f"import nxla as nx; print(nx.jit(nx.sin, compiler='xla'{option})(0.0).device)"
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stdout) == (0, f"{DEVICE}\n"), done.stderr
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,13 @@ pub(crate) fn unchecked_options(
     if let Some(client) = client {
         options = with_client(options, &client)?;
     }
+    // A compiler written in Python may have a setting of the same name.
+    if !matches!(options.compiler, Some(CompilerChoice::Instance(_)))
+        && let Some(Setting::Text(plugin)) = options.settings.get_mut("plugin")
+    {
+        let py = given.py();
+        *plugin = py.import("nxla.plugins")?.call_method1("resolve", (&*plugin,))?.extract()?;
+    }
     let named = options.settings.contains_key("plugin");
     let may_use_xla = |compiler: &CompilerChoice| ["auto", "xla"].contains(&compiler.name());
     if !named && options.compiler.as_ref().is_some_and(may_use_xla) {
