@@ -2,6 +2,8 @@
 
 use bytemuck::allocation::try_zeroed_vec;
 
+use crate::physical::fits_in_memory;
+
 /// The alignment of blocks: a cache line, which accelerators accept without a copy.
 pub(crate) const ALIGNMENT: usize = 64;
 
@@ -30,6 +32,9 @@ impl Default for Block {
 impl Block {
     /// Creates a zeroed block, or returns `None` if there is not enough memory.
     pub(crate) fn zeroed(len: usize) -> Option<Block> {
+        if !fits_in_memory(len) {
+            return None;
+        }
         #[cfg(target_os = "linux")]
         if let Some(pages) = huge::pages(len) {
             return Some(Block { memory: Memory::Pages(pages), len });

@@ -8,6 +8,8 @@ use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
+use nxla_tensor::fits_in_memory;
+
 use super::{Fault, Stop};
 
 /// The payload of the unwinding: the number of bytes of the refused allocation.
@@ -123,8 +125,9 @@ pub(crate) fn require<T>(len: usize) {
 }
 
 fn reserve<T>(elements: &mut Vec<T>, len: usize) {
-    if elements.try_reserve_exact(len).is_err() {
-        refuse(len.saturating_mul(size_of::<T>()));
+    let bytes = len.saturating_mul(size_of::<T>());
+    if !fits_in_memory(bytes) || elements.try_reserve_exact(len).is_err() {
+        refuse(bytes);
     }
 }
 

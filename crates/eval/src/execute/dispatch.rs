@@ -1,7 +1,7 @@
 //! Dispatch: from the op of a step to its kernel.
 
 use nxla_expr::{ExprId, Family, Graph, HookOp, Op, TensorType};
-use nxla_tensor::{HostTensor, TensorError};
+use nxla_tensor::{HostTensor, TensorError, fits_in_memory};
 use smallvec::SmallVec;
 
 use super::limits::LARGE_RESULT;
@@ -71,8 +71,12 @@ fn require_memory(ty: &TensorType) -> Result<(), Fault> {
     match bytes {
         Some(bytes) if bytes <= LARGE_RESULT => Ok(()),
         Some(bytes) if isize::try_from(bytes).is_ok() => {
-            let refused = |_| TensorError::OutOfMemory { dtype, shape: shape.clone(), bytes };
-            Vec::<u8>::new().try_reserve_exact(bytes).map_err(refused).map_err(Fault::from)
+            let is_refused =
+                !fits_in_memory(bytes) || Vec::<u8>::new().try_reserve_exact(bytes).is_err();
+            match is_refused {
+                true => Err(TensorError::OutOfMemory { dtype, shape: shape.clone(), bytes }.into()),
+                false => Ok(()),
+            }
         }
         Some(_) | None => Err(Fault::TooLarge { dtype, shape: shape.clone() }),
     }
