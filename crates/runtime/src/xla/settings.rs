@@ -21,13 +21,18 @@ const SETTINGS: &[&str] = &[
     "xla_… (its own flags)",
 ];
 
-/// The flags of XLA with which its CPU compiler follows StableHLO.
-fn cpu_flags() -> [(&'static str, NamedValue); 3] {
+/// The flags of XLA with which its compilers follow StableHLO.
+fn default_flags(target: &Target) -> impl Iterator<Item = (&'static str, NamedValue)> {
+    // Narrow floats would keep excess precision between fused operations, and a conversion to a
+    // narrower float and back would be left out.
+    let general = [("xla_allow_excess_precision", NamedValue::Bool(false))];
+    general.into_iter().chain(target.is_cpu().then(cpu_flags).into_iter().flatten())
+}
+
+fn cpu_flags() -> [(&'static str, NamedValue); 2] {
     [
         // A fast maximum ignores NaN in its right operand.
         ("xla_cpu_enable_fast_min_max", NamedValue::Bool(false)),
-        // Narrow floats would keep excess precision between fused operations.
-        ("xla_allow_excess_precision", NamedValue::Bool(false)),
         // The list of fusions by the library YNN is empty: the pass that looks for such fusions ends
         // the process for some products of reshaped matrices.
         ("xla_cpu_experimental_ynn_fusion_type", NamedValue::String(String::new())),
@@ -96,7 +101,7 @@ pub(super) fn compile_options(settings: &Settings, target: &Target) -> CompileOp
     CompileOptions { overrides, ..CompileOptions::on(target.description()) }
 }
 
-/// XLA's flags for programs on a device: the flags of [`cpu_flags`], then the caller's flags, which
+/// XLA's flags for programs on a device: the flags of [`default_flags`], then the caller's flags, which
 /// override them.
 pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, NamedValue)> {
     let given = settings.iter().filter(|(name, _)| name.starts_with(FLAG));
@@ -108,8 +113,7 @@ pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, NamedV
         };
         (name.clone(), value)
     });
-    let defaults = target.is_cpu().then(cpu_flags).into_iter().flatten();
-    let defaults = defaults.filter(|(name, _)| !settings.contains_key(*name));
+    let defaults = default_flags(target).filter(|(name, _)| !settings.contains_key(*name));
     defaults.map(|(name, value)| (name.to_owned(), value)).chain(given).collect()
 }
 
