@@ -126,12 +126,23 @@ fn gather(cx: &mut Cx<'_>, axes: &[usize], operands: &[Source], ty: &TensorType)
     let x = cx.value(operands[0]);
     let shape = cx.shape(x.ty).clone();
     let indices = indices(cx, operands[1], &shape);
+    gather_values(cx, axes, x, indices, &ty.shape)
+}
+
+fn gather_values(
+    cx: &mut Cx<'_>,
+    axes: &[usize],
+    x: Value,
+    indices: Value,
+    result: &Shape,
+) -> Value {
+    let shape = cx.shape(x.ty).clone();
     let leading = cx.shape(indices.ty).rank() - 1;
-    let offsets: SmallVec<[usize; 8]> = (leading..ty.rank()).collect();
+    let offsets: SmallVec<[usize; 8]> = (leading..result.rank()).collect();
     let sizes: SmallVec<[usize; 8]> = (shape.iter().enumerate())
         .map(|(axis, &size)| if axes.contains(&axis) { 1 } else { size })
         .collect();
-    let result = cx.ty(ty.dtype, &ty.shape);
+    let result = cx.ty(cx.dtype(x.ty), result);
     let attributes = format_args!(
         "dimension_numbers = #stablehlo.gather<offset_dims = [{}], collapsed_slice_dims = [{}], \
          start_index_map = [{}], index_vector_dim = {leading}>, slice_sizes = {}",
@@ -183,11 +194,37 @@ fn scatter(
     let x = cx.cast(operands[0], compute);
     let indices = indices(cx, operands[1], &ty.shape);
     let updates = cx.cast(operands[2], compute);
-    let result = match cx.shape(updates.ty).size() {
-        0 => x,
+    let result = match (cx.shape(updates.ty).size(), update) {
+        (0, _) => x,
+        (_, Update::Put) if !cx.options.scatters_in_order => {
+            let indices = last_writes(cx, axes, &ty.shape, indices);
+            scatter_values(cx, axes, x, indices, updates, update)
+        }
         _ => scatter_values(cx, axes, x, indices, updates, update),
     };
     cx.convert(result, ty.dtype)
+}
+
+/// Moves all indices outside of `shape` except the last that names each place, so that the order of
+/// the writes does not matter: `stablehlo.scatter` ignores indices outside.
+fn last_writes(cx: &mut Cx<'_>, axes: &[usize], shape: &Shape, indices: Value) -> Value {
+    let given = cx.shape(indices.ty).clone();
+    let (dtype, leading) = (cx.dtype(indices.ty), given.rank() - 1);
+    let writes = Shape::from(&given[..leading]);
+    let flat = Shape::from([writes.size()]);
+    let numbers = cx.iota(0, DType::S32, &flat);
+    let numbers = cx.reshape(numbers, &writes);
+    // The largest number that is written to each place is the number of its last write.
+    let places: Shape = axes.iter().map(|&axis| shape[axis]).collect();
+    let all: SmallVec<[usize; 8]> = (0..places.rank()).collect();
+    let none = cx.splat(Scalar::Int(-1), DType::S32, &places);
+    let last = scatter_values(cx, &all, none, indices, numbers, Update::Combine(Combine::Max));
+    let last = gather_values(cx, &all, last, indices, &writes);
+    let is_last = cx.compare("EQ", last, numbers);
+    let axes: SmallVec<[usize; 8]> = (0..leading).collect();
+    let is_last = cx.broadcast(is_last, &axes, &given);
+    let outside = cx.splat(dtype.max_value(), dtype, &given);
+    cx.select(is_last, indices, outside)
 }
 
 /// Adds updates to a value at indices; updates outside the value are dropped.

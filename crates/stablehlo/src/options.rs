@@ -29,6 +29,9 @@ pub struct LowerOptions<'a> {
     /// True if a value that must not be computed twice is the result of a call of a function that
     /// is not inlined. XLA's compiler for CPUs ignores the barrier that is written otherwise.
     pub materialize_by_calls: bool,
+    /// True if the plugin applies the updates of a scatter in order, so that the last of several
+    /// writes to one place stays. XLA's compiler for CPUs does.
+    pub scatters_in_order: bool,
     /// True if operations carry the user's line, for XLA's errors, dumps and profiles.
     pub locations: bool,
     /// The precision with which hardware multiplies `f32` in `dot` and `conv`.
@@ -58,6 +61,7 @@ impl Default for LowerOptions<'_> {
             host_calls: false,
             custom_call: None,
             materialize_by_calls: false,
+            scatters_in_order: true,
             locations: false,
             precision: Precision::Default,
             partition: None,
@@ -72,6 +76,7 @@ impl fmt::Debug for LowerOptions<'_> {
             .field("host_calls", &self.host_calls)
             .field("custom_calls", &self.custom_call.is_some())
             .field("materialize_by_calls", &self.materialize_by_calls)
+            .field("scatters_in_order", &self.scatters_in_order)
             .field("locations", &self.locations)
             .field("precision", &self.precision)
             .field("partition", &self.partition)

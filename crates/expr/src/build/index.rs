@@ -193,8 +193,8 @@ impl Graph {
         self.make(Op::IndexedAdd(axes), &[x, indices, updates])
     }
 
-    /// Writes `updates` over the elements of `x` at indices, as [`Graph::indexed_add`] does. The
-    /// result for several updates of one element is unspecified.
+    /// Writes `updates` over the elements of `x` at indices, as [`Graph::indexed_add`] does. The last
+    /// of several updates of one element stays.
     ///
     /// # Errors
     /// Returns the errors of [`Graph::indexed_add`].

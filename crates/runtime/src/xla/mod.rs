@@ -168,6 +168,7 @@ fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<LoweredModul
         host_calls: target.client.calls_host(),
         custom_call: kernels.then_some(&kernels::is_custom_call),
         materialize_by_calls: target.is_cpu(),
+        scatters_in_order: target.is_cpu(),
         locations: true,
         precision: settings::precision(request.settings)?,
         partition: None,

@@ -94,6 +94,7 @@ impl Divided {
             program,
             &LowerOptions {
                 materialize_by_calls: home.is_cpu(),
+                scatters_in_order: home.is_cpu(),
                 locations: true,
                 precision: settings::precision(&options.settings)?,
                 partition: Some(partition),
