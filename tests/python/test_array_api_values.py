@@ -537,7 +537,7 @@ OPTIONS = [
     {"compiler": "evaluator"},
     {"compiler": "xla"},
     {"device": "host"},
-    {"device": "cpu:0"},
+    {"device": DEVICE},
 ]
 
 

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
+from where import PLATFORM
 
 stats = pytest.importorskip("scipy.stats")
 random = nx.random
@@ -267,6 +268,8 @@ FLOATS = {
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f8_e5m2"])
 @pytest.mark.parametrize("name", FLOATS)
 def test_narrow_draws_are_rounded_draws_of_f32(compiler, name, dtype):
+    if (PLATFORM, compiler, dtype) == ("cuda", "xla", "f8_e5m2"):
+        pytest.skip("on a GPU, XLA rounds to f16 and then to f8_e5m2")
     parameters = FLOATS[name]
     with nx.default_options(compiler=compiler):
         draw = lambda dtype: getattr(random, name)(  # noqa: E731

@@ -13,6 +13,7 @@ import pytest
 
 import nxla as nx
 from nxla import _doctor, _nvidia, _versions, plugins
+from where import on_cpu
 
 
 def doctor(*arguments, **environment):
@@ -55,6 +56,7 @@ def test_the_plugin_that_is_used_is_tried_with_all_dtypes():
 
 
 @pytest.mark.usefixtures("device")
+@on_cpu
 def test_the_variable_may_name_a_platform():
     done = doctor("--quick", NXLA_PJRT_PLUGIN="cpu")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
+from where import PLATFORM
 
 UNSIGNED = ["u2", "u4", "u8", "u16", "u32", "u64"]
 SIGNED = ["s2", "s4", "s8", "s16", "s32", "s64"]
@@ -244,6 +245,14 @@ def pairs_of(row):
     return [(a, b) for a in DTYPES for b in DTYPES if kind(a) in kinds[0] and kind(b) in kinds[1]]
 
 
+#: Functions that are Triton kernels of XLA on a GPU, which it cannot compile for packed integers.
+NOT_OF_PACKED_INTEGERS = {
+    "dot_product_attention",
+    "softmax_cross_entropy",
+    "softmax_cross_entropy_with_integer_labels",
+}
+
+
 def few(row):
     """Return pairs in which each dtype occurs on both sides, in a different order for each row."""
     pairs, shift = pairs_of(row), zlib.crc32(row[0].encode())
@@ -289,7 +298,11 @@ def wrong_results(row, pairs, mode):
 def test_every_pair_of_dtypes(row):
     wrong = [*wrong_results(row, pairs_of(row), "eager")]
     for mode in ("evaluator", "xla", "vmap"):
-        wrong += wrong_results(row, few(row), mode)
+        pairs = few(row)
+        if PLATFORM == "cuda" and mode == "xla" and row[0] in NOT_OF_PACKED_INTEGERS:
+            packed = {"u2", "u4", "s2", "s4"}
+            pairs = [pair for pair in pairs if packed.isdisjoint(pair)]
+        wrong += wrong_results(row, pairs, mode)
     assert not wrong, "\n".join(wrong)
 
 

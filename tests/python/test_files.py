@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import nxla as nx
+from where import DEVICE
 
 Pair = collections.namedtuple("Pair", "first second")
 DTYPES = [
@@ -328,7 +329,7 @@ def test_scalars_print_in_one_line():
     assert repr(nx.tensor(-0.1, "f64")) == "#nxla.Tensor<f64 -0.1>"
     assert repr(nx.tensor(1 - 2j)) == "#nxla.Tensor<c64 1.0-2.0i>"
     on_device = repr(nx.jit(lambda x: x + 1, compiler="xla")(1))
-    assert re.fullmatch(r"#nxla\.Tensor<s32 cpu:0, buffer 0x[0-9a-f]+ 2>", on_device)
+    assert re.fullmatch(rf"#nxla\.Tensor<s32 {DEVICE}, buffer 0x[0-9a-f]+ 2>", on_device)
     with nx.set_print_options(device=False):
         assert repr(nx.jit(lambda x: x + 1, compiler="xla")(1)) == "#nxla.Tensor<s32 2>"
 

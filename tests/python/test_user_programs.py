@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
+from where import PLATFORM
 
 PROGRAMS = Path(__file__).with_name("programs")
 
@@ -82,7 +83,9 @@ def test_a_convolutional_network_continues_from_a_checkpoint(tmp_path):
     continued, continued_structure = nx.tree.flatten(loaded)
     assert structure == continued_structure
     for x, y in zip(leaves, continued, strict=True):
-        np.testing.assert_array_equal(np.asarray(x), np.asarray(y))
+        # Convolutions on a GPU add in an order that changes from run to run.
+        tolerance = 0.0 if PLATFORM == "cpu" else 1e-4
+        np.testing.assert_allclose(np.asarray(x), np.asarray(y), rtol=tolerance, atol=tolerance)
     images, labels = stripes(1, 100)
     logits = np.asarray(nx.jit(classify)(loaded["params"], images))
     expected = classify_in_numpy(loaded["params"], images)

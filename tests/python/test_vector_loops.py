@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
+from where import in_order
 
 X = np.linspace(0.5, 3.0, 5, dtype="f4")
 
@@ -133,7 +134,11 @@ def folded_rows(a):
     return kept, nx.reduce(x, a, lambda x, y: x + a * y, axis=-1), nx.reduce(x, 0.0, lambda x, y: a)
 
 
-@pytest.mark.parametrize("function", [folded_with_entries, folded_rows])
+@pytest.mark.parametrize(
+    "function",
+    # The function is not associative, and other devices fold in another order.
+    [pytest.param(folded_with_entries, marks=in_order), folded_rows],
+)
 @pytest.mark.parametrize("mode", ["eager", "jit"])
 def test_folds_whose_function_uses_entries(function, mode, compiler):
     test_vmap_equals_a_loop_over_entries(function, mode, compiler)
