@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use nxla_tensor::{Live, LiveMemory};
 
+use crate::cuda;
 use crate::error::Error;
 use crate::event::Event;
 use crate::faults;
+use crate::ffi::HostCalls;
 use crate::in_flight::{self, ForeignThread, InFlight, ProgramInFlight};
 use crate::malloc;
 use crate::plugin::Plugin;
@@ -135,6 +137,20 @@ impl Client {
     pub fn calls_host(&self) -> bool {
         let platform = self.platform_name();
         self.plugin().host_calls().is_ok_and(|calls| calls.reach(platform))
+    }
+
+    /// Returns true if compiled programs can call factorizations of matrices by
+    /// [`FACTORIZE_TARGET`](crate::FACTORIZE_TARGET): on CUDA devices, if cuSOLVER is installed. The first
+    /// call loads the library.
+    #[must_use]
+    pub fn factorizes(&self) -> bool {
+        let plugin = self.plugin();
+        let version = match plugin.attribute("cuda_version") {
+            Some(NamedValue::Int64(version)) => *version,
+            _ => return false,
+        };
+        let has_handlers = plugin.host_calls().is_ok_and(HostCalls::on_cuda);
+        has_handlers && self.platform_name() == "cuda" && cuda::is_installed(plugin.path(), version)
     }
 
     /// Details of the platform in the plugin's words, such as a driver version.

@@ -16,7 +16,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use nxla_tensor::{DType, Shape};
 
 use crate::client::{Client, non_null};
-use crate::cuda::{RawStream, Stream};
+use crate::cuda::{self, RawStream, Stream};
 use crate::dtype;
 use crate::error::Error;
 use crate::float_mode::OrdinaryFloats;
@@ -30,6 +30,10 @@ use crate::value::slice;
 
 /// Version of XLA FFI that the handler is written for.
 const FFI_VERSION: (i32, i32) = (0, 1);
+
+/// The name that programs call factorizations of matrices on a CUDA device by. The attribute
+/// `routine` is `cholesky`, `lu`, `qr`, `eigh` or `svd`; see [`Client::factorizes`].
+pub const FACTORIZE_TARGET: &str = "nxla_factorize";
 
 /// The type ids of the tables of executions, one for each copy of XLA: the address of the function
 /// table, and the id of the pointer type.
@@ -58,6 +62,11 @@ impl HostCalls {
         }
     }
 
+    /// Returns true if the plugin has handlers for CUDA devices.
+    pub(crate) fn on_cuda(&self) -> bool {
+        self.on_cuda
+    }
+
     /// Registers type and handlers with a plugin, `on_cuda` if it is one for such devices.
     ///
     /// # Safety
@@ -81,8 +90,12 @@ impl HostCalls {
         REGISTERING.set(Some(args.type_id));
         // SAFETY: the caller guarantees the requirements in `# Safety` above.
         let registered = unsafe {
-            register_handler(table, "Host", handle, &check).and_then(|()| match on_cuda {
-                true => register_handler(table, "CUDA", handle_on_cuda, &check),
+            let register = |target, platform, handler| {
+                register_handler(table, (target, platform), handler, &check)
+            };
+            register(HOST_CALL_TARGET, "Host", handle).and_then(|()| match on_cuda {
+                true => register(HOST_CALL_TARGET, "CUDA", handle_on_cuda)
+                    .and_then(|()| register(FACTORIZE_TARGET, "CUDA", handle_factorization)),
                 false => Ok(()),
             })
         };
@@ -92,13 +105,13 @@ impl HostCalls {
     }
 }
 
-/// Registers a handler for a platform, in the layout the plugin takes.
+/// Registers a handler for a name on a platform, in the layout the plugin takes.
 ///
 /// # Safety
 /// Returns the errors of [`HostCalls::install`].
 unsafe fn register_handler(
     table: &PJRT_FFI_Extension,
-    platform: &'static str,
+    (target, platform): (&'static str, &'static str),
     handler: XLA_FFI_Handler,
     check: impl Fn(&'static str, *mut PJRT_Error) -> Result<(), Error>,
 ) -> Result<(), Error> {
@@ -107,8 +120,8 @@ unsafe fn register_handler(
         return Ok(());
     };
     let mut short = PJRT_FFI_Register_Handler_Args_Short::new();
-    short.target_name = HOST_CALL_TARGET.as_ptr();
-    short.target_name_size = HOST_CALL_TARGET.len();
+    short.target_name = target.as_ptr();
+    short.target_name_size = target.len();
     short.handler = Some(handler);
     short.platform_name = platform.as_ptr();
     short.platform_name_size = platform.len();
@@ -237,6 +250,21 @@ unsafe extern "C" fn handle_on_cuda(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_F
     }
 }
 
+/// The handler for factorizations on CUDA devices.
+///
+/// # Safety
+/// `frame` is a call frame of XLA FFI.
+unsafe extern "C" fn handle_factorization(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_FFI_Error {
+    // SAFETY: the stream belongs to the frame and is left before the call returns. The buffers of
+    // the frame are memory of the device of the stream, whose other uses the stream orders.
+    unsafe {
+        answer(frame, |frame| {
+            let stream = Stream::enter(raw_stream(frame)?)?;
+            cuda::factorize(frame, &stream)
+        })
+    }
+}
+
 /// Handles a request of XLA to a handler; `run` executes a call.
 ///
 /// # Safety
@@ -345,11 +373,12 @@ unsafe fn decode<'a>(frame: &'a XLA_FFI_CallFrame) -> Result<HostCallFrame<'a>, 
 }
 
 /// An argument or result before references to it exist.
-struct RawBuffer {
-    dtype: DType,
-    shape: Shape,
-    data: *mut u8,
-    len: usize,
+pub(crate) struct RawBuffer {
+    pub(crate) dtype: DType,
+    pub(crate) shape: Shape,
+    pub(crate) data: *mut u8,
+    /// Bytes of the buffer.
+    pub(crate) len: usize,
 }
 
 impl RawBuffer {
@@ -392,7 +421,7 @@ impl RawBuffer {
 
 /// # Safety
 /// `values` is the list of arguments or results of a living call frame.
-unsafe fn buffers(values: &XLA_FFI_Values) -> Result<Vec<RawBuffer>, String> {
+pub(crate) unsafe fn buffers(values: &XLA_FFI_Values) -> Result<Vec<RawBuffer>, String> {
     let len = usize::try_from(values.size).unwrap_or_default();
     // SAFETY: there are `size` types and values; a value of type buffer points to a buffer, with
     // `rank` dimensions.
@@ -415,7 +444,7 @@ unsafe fn buffers(values: &XLA_FFI_Values) -> Result<Vec<RawBuffer>, String> {
 
 /// # Safety
 /// `attrs` is the list of attributes of a call frame that outlives `'a`.
-unsafe fn attributes<'a>(attrs: &'a XLA_FFI_Attrs) -> Vec<(&'a str, HostAttribute<'a>)> {
+pub(crate) unsafe fn attributes<'a>(attrs: &'a XLA_FFI_Attrs) -> Vec<(&'a str, HostAttribute<'a>)> {
     let len = usize::try_from(attrs.size).unwrap_or_default();
     // SAFETY: there are `size` types, names and values; names and strings are spans of text, and
     // scalars are as wide as their type.
@@ -536,7 +565,7 @@ fn panic_message(panic: Box<dyn Any + Send>) -> String {
 /// # Safety
 /// `api` is the function table of a call frame, and `error` an error that it returned, which is not
 /// used afterwards.
-unsafe fn destroy_error(api: *const XLA_FFI_Api, error: *mut XLA_FFI_Error) {
+pub(crate) unsafe fn destroy_error(api: *const XLA_FFI_Api, error: *mut XLA_FFI_Error) {
     let mut destroy = XLA_FFI_Error_Destroy_Args::new();
     destroy.error = error;
     // SAFETY: the caller guarantees the requirements in `# Safety` above.

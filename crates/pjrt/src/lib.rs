@@ -81,6 +81,7 @@ pub use event::Event;
 pub use executable::{LoadedExecutable, MemoryStats};
 pub use external::ExternalReference;
 pub use faults::FAULTS_VARIABLE;
+pub use ffi::FACTORIZE_TARGET;
 pub use foreign::ForeignMemory;
 pub use forked::check_not_forked;
 pub use host::{

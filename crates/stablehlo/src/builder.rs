@@ -138,10 +138,22 @@ impl Cx<'_> {
         self.writer.uniform(name, operands)
     }
 
-    /// Calls a function of the host, with further attributes and a configuration. Layouts are
-    /// spelled out: XLA would choose others where it transposes what goes in or comes out.
+    /// Calls a function of the host, with further attributes and a configuration.
     pub(crate) fn call_host(
         &mut self,
+        operands: &[Value],
+        attributes: &str,
+        config: fmt::Arguments<'_>,
+        results: &[Ty],
+    ) -> Values {
+        self.custom_call("nxla_host_call", operands, attributes, config, results)
+    }
+
+    /// Calls a target that is registered with the plugin. Layouts are spelled out: XLA would choose
+    /// others where it transposes what goes in or comes out.
+    pub(crate) fn custom_call(
+        &mut self,
+        target: &str,
         operands: &[Value],
         attributes: &str,
         config: fmt::Arguments<'_>,
@@ -154,7 +166,7 @@ impl Cx<'_> {
         let inside = layouts(&mut operands.iter().map(|x| x.ty));
         let outside = layouts(&mut results.iter().copied());
         let attributes = format_args!(
-            "call_target_name = \"nxla_host_call\", api_version = 4 : i32, {attributes}\
+            "call_target_name = \"{target}\", api_version = 4 : i32, {attributes}\
              operand_layouts = [{inside}], result_layouts = [{outside}], backend_config = {{{config}}}"
         );
         self.writer.operations("stablehlo.custom_call", operands, attributes, results)

@@ -53,6 +53,7 @@ mod control;
 mod create;
 mod elementwise;
 mod error;
+mod factorize;
 mod fold;
 mod index;
 mod kernel;

@@ -7,6 +7,7 @@ use smallvec::SmallVec;
 use crate::builder::{Pad, Range};
 use crate::context::Cx;
 use crate::error::Result;
+use crate::factorize;
 use crate::region::Source;
 use crate::types::Ty;
 use crate::widen;
@@ -22,7 +23,7 @@ pub(crate) fn lower(
         Op::Fft(attributes) => Ok(fft(cx, *attributes, operands[0], ty)),
         Op::TriangularSolve(attributes) => Ok(triangular_solve(cx, *attributes, operands, ty)),
         Op::Cholesky => cholesky(cx, operands[0], ty),
-        Op::Factorize(_) => unreachable!("it is a kernel, or composed of other ops"),
+        Op::Factorize(_) => unreachable!("it is a call, or composed of other ops"),
         op @ nxla_expr::outside!(linalg) => unreachable!("{} is of another family", op.name()),
     }
 }
@@ -135,7 +136,7 @@ fn triangular_solve(
     cx.convert(x, ty.dtype)
 }
 
-fn conjugate(cx: &mut Cx<'_>, x: Value) -> Value {
+pub(crate) fn conjugate(cx: &mut Cx<'_>, x: Value) -> Value {
     let part = cx.retyped(x, cx.dtype(x.ty).to_real());
     let real = cx.operation("stablehlo.real", &[x], part);
     let imag = cx.operation("stablehlo.imag", &[x], part);
@@ -143,8 +144,8 @@ fn conjugate(cx: &mut Cx<'_>, x: Value) -> Value {
     cx.operation("stablehlo.complex", &[real, imag], x.ty)
 }
 
-/// StableHLO leaves the other triangle undefined, and the result for a matrix that is not positive
-/// definite. Here the triangle is zero and the result is NaN.
+/// The other triangle is undefined in StableHLO and in the library, and so is the result of StableHLO
+/// for a matrix that is not positive definite. Here the triangle is zero and the result is NaN.
 fn cholesky(cx: &mut Cx<'_>, a: Source, ty: &TensorType) -> Result<Value> {
     let compute = widen::linalg(ty.dtype);
     let mut a = cx.cast(a, compute);
@@ -159,7 +160,10 @@ fn cholesky(cx: &mut Cx<'_>, a: Source, ty: &TensorType) -> Result<Value> {
         let real = cx.convert(part, compute);
         a = cx.select(is_diagonal, real, a);
     }
-    let l = cx.writer.operation("stablehlo.cholesky", &[a], format_args!("lower = true"), a.ty);
+    let l = match cx.options.library_call {
+        Some(_) => factorize::cholesky(cx, a),
+        None => cx.writer.operation("stablehlo.cholesky", &[a], format_args!("lower = true"), a.ty),
+    };
     let zero = cx.splat(Scalar::UInt(0), compute, &ty.shape);
     let triangle = cx.select(is_lower, l, zero);
 

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 
-use nxla_expr::{HostFn, Program, TensorType};
+use nxla_expr::{Graph, HostFn, Program, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 use rustc_hash::FxHashMap;
 
@@ -87,9 +87,10 @@ impl fmt::Debug for HostCall {
 /// * [`LowerError::HostCalls`] for an active hook where the plugin cannot call the host.
 pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<LoweredModule> {
     let built = "the decomposition of a valid program is valid";
+    let is_call = |graph: &Graph, id| options.library_call.is_some_and(|calls| calls(graph, id));
     let decomposed = match options.custom_call {
         Some(_) => None,
-        None => nxla_expr::decompose(program).expect(built),
+        None => nxla_expr::decompose(program, is_call).expect(built),
     };
     let program = decomposed.as_ref().unwrap_or(program);
     let direct = nxla_expr::direct_products(program).expect(built);

@@ -23,9 +23,14 @@ pub struct LowerOptions<'a> {
     /// True if the plugin can call host functions.
     pub host_calls: bool,
     /// The nodes that the host function [`KERNEL_ID`] computes; `None` leaves all of them to the
-    /// plugin. Without it, factorizations, for which StableHLO has no op, are composed of simpler
-    /// ops. With it, the predicate must hold for every factorization.
+    /// plugin. With it, the predicate must hold for every factorization.
     pub custom_call: Option<CustomCall<'a>>,
+    /// The factorizations that are calls of `nxla_factorize`, which the caller has registered with the
+    /// plugin and which returns what LAPACK returns. If a predicate is given, Cholesky factorizations
+    /// are such calls too.
+    /// Factorizations without a `custom_call` and a call of the library are composed of simpler ops,
+    /// because StableHLO has no op for them.
+    pub library_call: Option<CustomCall<'a>>,
     /// True if a value that must not be computed twice is the result of a call of a function that
     /// is not inlined. XLA's compiler for CPUs ignores the barrier that is written otherwise.
     pub materialize_by_calls: bool,
@@ -60,6 +65,7 @@ impl Default for LowerOptions<'_> {
             donated: &[],
             host_calls: false,
             custom_call: None,
+            library_call: None,
             materialize_by_calls: false,
             scatters_in_order: true,
             locations: false,
@@ -75,6 +81,7 @@ impl fmt::Debug for LowerOptions<'_> {
             .field("donated", &self.donated)
             .field("host_calls", &self.host_calls)
             .field("custom_calls", &self.custom_call.is_some())
+            .field("library_calls", &self.library_call.is_some())
             .field("materialize_by_calls", &self.materialize_by_calls)
             .field("scatters_in_order", &self.scatters_in_order)
             .field("locations", &self.locations)

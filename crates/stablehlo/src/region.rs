@@ -12,8 +12,8 @@ use crate::error::Result;
 use crate::types::Ty;
 use crate::writer::Value;
 use crate::{
-    contract, control, create, elementwise, index, kernel, linalg, materialize, movement, reduce,
-    widen, window,
+    contract, control, create, elementwise, factorize, index, kernel, linalg, materialize,
+    movement, reduce, widen, window,
 };
 
 /// The lowered form of one tensor of the graph: a value, or a number that is written when it is
@@ -163,6 +163,10 @@ pub(crate) fn lower<'a>(
 fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, id: ExprId, node: &Node<'a>) -> Result<Sources> {
     if let Some(parts) = kernel::lower(cx, frame, id, node) {
         return Ok(parts);
+    }
+    if let Op::Factorize(factorization) = node.op {
+        let a = frame.operands(node)[0];
+        return factorize::lower(cx, *factorization, a, node.ty.parts());
     }
     let family = node.op.family();
     if family == Family::Control {

@@ -153,7 +153,7 @@ fn prepare(program: Arc<Program>) -> Arc<Program> {
     let reason = "a rewrite of a well-typed program is well typed";
     let mut program = program;
     if f64::FACTORIZE.is_none()
-        && let Some(composed) = decompose(&program).expect(reason)
+        && let Some(composed) = decompose(&program, |_, _| false).expect(reason)
     {
         program = Arc::new(composed);
     }

@@ -21,8 +21,8 @@ use rebuild::Rewrite;
 
 pub use products::direct_products;
 
-/// Returns the program without factorizations, or `None` if there are none in the program and its
-/// regions.
+/// Returns the program without the factorizations for which `keeps` is false, or `None` if there are
+/// none in the program and its regions.
 ///
 /// # Errors
 /// Cannot fail for programs that were built by [`Graph::make`].
@@ -37,15 +37,19 @@ pub use products::direct_products;
 /// let (q, _) = graph.qr(a, false)?;
 /// let program = Program::new(&graph, vec![ty], &[q])?;
 ///
-/// let decomposed = decompose(&program)?.expect("there is a factorization");
+/// let decomposed = decompose(&program, |_, _| false)?.expect("there is a factorization");
 /// let graph = decomposed.graph();
 /// assert!(graph.ids().all(|id| !matches!(graph.op(id), Op::Factorize(_))));
-/// assert!(decompose(&decomposed)?.is_none());
+/// assert!(decompose(&decomposed, |_, _| false)?.is_none());
+/// assert!(decompose(&program, |_, _| true)?.is_none());
 /// # Ok::<(), nxla_expr::Error>(())
 /// ```
-pub fn decompose(program: &Program) -> Result<Option<Program>> {
+pub fn decompose(
+    program: &Program,
+    keeps: impl Fn(&Graph, ExprId) -> bool,
+) -> Result<Option<Program>> {
     let rewrite = Rewrite {
-        changes: |graph, id| matches!(graph.op(id), Op::Factorize(_)),
+        changes: &|graph, id| matches!(graph.op(id), Op::Factorize(_)) && !keeps(graph, id),
         make: |graph, op, operands| match op {
             Op::Factorize(factorization) => block(graph, *factorization, operands[0]),
             op => unreachable!("{} is not a factorization", op.name()),

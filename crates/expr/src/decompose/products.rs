@@ -33,7 +33,7 @@ use crate::graph::{Axes, Dot, ExprId, Graph, Op, Program, Result, TensorType};
 /// ```
 pub fn direct_products(program: &Program) -> Result<Option<Program>> {
     let rewrite = Rewrite {
-        changes: |graph, id| match (graph.op(id), graph.operands(id)) {
+        changes: &|graph: &Graph, id| match (graph.op(id), graph.operands(id)) {
             (Op::Dot(dot), &[left, right]) => Product::of(dot, left, right).direct(graph).is_some(),
             _ => false,
         },

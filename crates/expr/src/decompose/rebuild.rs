@@ -5,14 +5,14 @@ use std::sync::Arc;
 use crate::graph::{ExprId, Graph, IdMap, Op, Operands, Program, Result, SourceMap};
 
 /// A rewrite of the nodes of a program and of its regions.
-pub(super) struct Rewrite {
+pub(super) struct Rewrite<'a> {
     /// Returns whether a node is replaced.
-    pub(super) changes: fn(&Graph, ExprId) -> bool,
+    pub(super) changes: &'a dyn Fn(&Graph, ExprId) -> bool,
     /// Creates the replacement, of the same type, for an op on these operands.
     pub(super) make: fn(&mut Graph, &Op, &[ExprId]) -> Result<ExprId>,
 }
 
-impl Rewrite {
+impl Rewrite<'_> {
     /// Returns the rewritten program, or `None` if no node is replaced.
     pub(super) fn apply(&self, program: &Program) -> Result<Option<Program>> {
         if self.changes_any(program) { self.rebuild(program).map(Some) } else { Ok(None) }

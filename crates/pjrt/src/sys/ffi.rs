@@ -123,12 +123,31 @@ pub(crate) struct XLA_FFI_Api {
     pub(crate) XLA_FFI_ExecutionContext_Get: Option<
         unsafe extern "C" fn(args: *mut XLA_FFI_ExecutionContext_Get_Args) -> *mut XLA_FFI_Error,
     >,
+    pub(crate) XLA_FFI_State_Set: Unused,
+    pub(crate) XLA_FFI_State_Get: Unused,
+    pub(crate) XLA_FFI_DeviceMemory_Allocate: Option<
+        unsafe extern "C" fn(args: *mut XLA_FFI_DeviceMemory_Allocate_Args) -> *mut XLA_FFI_Error,
+    >,
+    pub(crate) XLA_FFI_DeviceMemory_Free: Option<
+        unsafe extern "C" fn(args: *mut XLA_FFI_DeviceMemory_Free_Args) -> *mut XLA_FFI_Error,
+    >,
 }
 
 c_struct! {
     XLA_FFI_Error_Create_Args { message: *const std::ffi::c_char, errc: c_enum }
     XLA_FFI_Error_Destroy_Args { error: *mut XLA_FFI_Error }
     XLA_FFI_Stream_Get_Args { ctx: *mut XLA_FFI_ExecutionContext, stream: *mut c_void }
+    XLA_FFI_DeviceMemory_Allocate_Args {
+        ctx: *mut XLA_FFI_ExecutionContext,
+        size: usize,
+        alignment: usize,
+        data: *mut c_void,
+    }
+    XLA_FFI_DeviceMemory_Free_Args {
+        ctx: *mut XLA_FFI_ExecutionContext,
+        size: usize,
+        data: *mut c_void,
+    }
     XLA_FFI_ExecutionContext_Get_Args {
         ctx: *mut XLA_FFI_ExecutionContext,
         type_id: *mut i64,

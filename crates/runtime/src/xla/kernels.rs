@@ -7,7 +7,7 @@
 use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError};
 
 use nxla_eval::{Hooks, Plan};
-use nxla_expr::{BlockKind, ExprId, Graph, Op, family_ops};
+use nxla_expr::{BlockKind, ExprId, Factorization, Graph, Op, family_ops};
 use nxla_pjrt::{HostAttribute, HostCallFrame, HostView, register_host_fn};
 use nxla_stablehlo::{KERNEL_ID, kernel_program};
 use nxla_tensor::DType;
@@ -56,6 +56,20 @@ pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
         Op::IndexedAdd(_) | Op::IndexedPut(_) => false,
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Metadata(_) => false,
         Op::Elem(_) | Op::Cond(_) | Op::While(_) | Op::Hook(_) => false,
+    }
+}
+
+/// Returns `true` if a factorization of a program for a CUDA device is a call of cuSOLVER.
+///
+/// A call factorizes one matrix after another, except for eigenvalues. Composed ops take a number of
+/// steps that grows with the sides of the matrices and computes all matrices in each step.
+pub(super) fn is_library_call(graph: &Graph, id: ExprId) -> bool {
+    let shape = graph.shape(graph.operands(id)[0]);
+    let [batch @ .., rows, columns] = &shape[..] else { return false };
+    match graph.op(id) {
+        Op::Factorize(Factorization::Eigh) => true,
+        Op::Factorize(_) => batch.iter().product::<usize>() <= *rows.max(columns),
+        _ => false,
     }
 }
 

@@ -42,6 +42,7 @@ use crate::profile::{self, Work};
 
 use self::disk::DiskCache;
 use self::executable::{What, XlaExecutable};
+use self::settings::Kernels;
 
 pub use crate::analysis::Analysis;
 pub(crate) use calls::Room;
@@ -72,9 +73,10 @@ pub use text::{stablehlo_text, with_literals};
 /// * `cpu_device_count`: the number of devices of a CPU plugin.
 /// * `preallocate`: `true` reserves most of the memory of GPUs in advance; the default is `false`.
 /// * `precision`: `"default"`, `"high"` or `"highest"` for products on hardware with a choice.
-/// * `kernels`: `true` computes factorizations, triangular and linear solves, sorts, top-k, cumulative
-///   reductions and Fourier transforms by custom calls of the evaluator. This is the default if the
-///   device is the processor of the host and the plugin can call the host. Without kernels, `lu`, `qr`,
+/// * `kernels`: `true` computes some ops by custom calls. On the processor of the host, the evaluator
+///   computes factorizations, triangular and linear solves, sorts, top-k, cumulative reductions and
+///   Fourier transforms. On CUDA devices, cuSOLVER computes factorizations. This is the default if the
+///   plugin supports such calls and, for CUDA, if cuSOLVER is installed. Without kernels, `lu`, `qr`,
 ///   `eigh`, `svd` and ops based on them are loops of simpler operations.
 /// * `cache_dir`: the folder of executables for other processes; by default `NXLA_CACHE_DIR`.
 /// * `cache_bytes`: the size limit of the folder; by default `NXLA_CACHE_BYTES`.
@@ -166,7 +168,8 @@ fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<LoweredModul
         active_hooks: &|hook| request.listens(hook),
         donated: request.donated,
         host_calls: target.client.calls_host(),
-        custom_call: kernels.then_some(&kernels::is_custom_call),
+        custom_call: (kernels == Some(Kernels::Evaluator)).then_some(&kernels::is_custom_call),
+        library_call: (kernels == Some(Kernels::CuSolver)).then_some(&kernels::is_library_call),
         materialize_by_calls: target.is_cpu(),
         scatters_in_order: target.is_cpu(),
         locations: true,
@@ -236,3 +239,6 @@ fn target_of(settings: &Settings, device: Option<&Device>) -> Result<Target> {
         ))),
     }
 }
+
+#[cfg(test)]
+mod accelerator_tests;

@@ -117,22 +117,37 @@ pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, NamedV
     defaults.map(|(name, value)| (name.to_owned(), value)).chain(given).collect()
 }
 
-/// Returns `true` if programs for a device call kernels, and registers the kernels.
-pub(super) fn kernels(settings: &Settings, target: &Target) -> Result<bool> {
-    let possible = target.is_cpu() && target.client.calls_host();
-    let wanted = wants_kernels(settings)?.unwrap_or(possible);
-    if wanted && !possible {
+/// The library that computes custom calls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Kernels {
+    /// The evaluator, in programs for a CPU.
+    Evaluator,
+    /// cuSOLVER, in programs for a CUDA device: factorizations.
+    CuSolver,
+}
+
+/// Returns the library for the custom calls of programs for a device, and makes its functions callable;
+/// `None` for programs without such calls.
+pub(super) fn kernels(settings: &Settings, target: &Target) -> Result<Option<Kernels>> {
+    let wanted = wants_kernels(settings)?;
+    if wanted == Some(false) {
+        return Ok(None);
+    }
+    let possible = if target.is_cpu() && target.client.calls_host() {
+        kernels::install();
+        Some(Kernels::Evaluator)
+    } else {
+        target.client.factorizes().then_some(Kernels::CuSolver)
+    };
+    if wanted == Some(true) && possible.is_none() {
         let platform = target.client.platform_name();
         let why = format!(
-            "option \"kernels\" of the compiler \"xla\": must not be true on the \
-                           platform {platform:?}, whose programs cannot call kernels"
+            "option \"kernels\" of the compiler \"xla\": must not be true on the platform {platform:?}, \
+             whose programs cannot call kernels or whose cuSOLVER is not installed"
         );
         return Err(Error::Options(why));
     }
-    if wanted {
-        kernels::install();
-    }
-    Ok(wanted)
+    Ok(possible)
 }
 
 /// The setting of kernels, if it is set.

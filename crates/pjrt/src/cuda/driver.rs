@@ -2,8 +2,7 @@
 //! XLA, and copies and waits in the context that XLA shares with other libraries.
 //!
 //! Host functions need the copies, because programs on such a device pass addresses of its memory.
-//! Exchanging memory with other libraries needs the context. The driver is a library that is
-//! installed with the hardware. It is loaded on first use, and is not needed to build.
+//! Exchanging memory with other libraries needs the context.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::marker::PhantomData;
@@ -44,12 +43,12 @@ struct Driver {
     pop_context: unsafe extern "C" fn(*mut Context) -> Status,
     to_host: unsafe extern "C" fn(*mut c_void, DeviceAddress, usize, RawStream) -> Status,
     to_device: unsafe extern "C" fn(DeviceAddress, *const c_void, usize, RawStream) -> Status,
+    within_device: unsafe extern "C" fn(DeviceAddress, DeviceAddress, usize, RawStream) -> Status,
     synchronize: unsafe extern "C" fn(RawStream) -> Status,
     device: unsafe extern "C" fn(*mut Device, c_int) -> Status,
     retain_context: unsafe extern "C" fn(*mut Context, Device) -> Status,
     release_context: unsafe extern "C" fn(Device) -> Status,
     synchronize_context: unsafe extern "C" fn() -> Status,
-    on_device: unsafe extern "C" fn(DeviceAddress, DeviceAddress, usize, RawStream) -> Status,
     attribute: unsafe extern "C" fn(*mut c_void, c_uint, DeviceAddress) -> Status,
     error_name: unsafe extern "C" fn(Status, *mut *const c_char) -> Status,
 }
@@ -74,6 +73,7 @@ impl Driver {
                 pop_context: *library.get(b"cuCtxPopCurrent_v2\0").map_err(missing)?,
                 to_host: *library.get(b"cuMemcpyDtoHAsync_v2\0").map_err(missing)?,
                 to_device: *library.get(b"cuMemcpyHtoDAsync_v2\0").map_err(missing)?,
+                within_device: *library.get(b"cuMemcpyDtoDAsync_v2\0").map_err(missing)?,
                 synchronize: *library.get(b"cuStreamSynchronize\0").map_err(missing)?,
                 device: *library.get(b"cuDeviceGet\0").map_err(missing)?,
                 retain_context: *library.get(b"cuDevicePrimaryCtxRetain\0").map_err(missing)?,
@@ -81,7 +81,6 @@ impl Driver {
                     .get(b"cuDevicePrimaryCtxRelease_v2\0")
                     .map_err(missing)?,
                 synchronize_context: *library.get(b"cuCtxSynchronize\0").map_err(missing)?,
-                on_device: *library.get(b"cuMemcpyDtoDAsync_v2\0").map_err(missing)?,
                 attribute: *library.get(b"cuPointerGetAttribute\0").map_err(missing)?,
                 error_name: *library.get(b"cuGetErrorName\0").map_err(missing)?,
             }
@@ -130,6 +129,30 @@ impl Stream {
             driver.check("enter the context of a stream", (driver.push_context)(context))?;
         }
         Ok(Stream { driver, raw })
+    }
+
+    /// The stream in the driver's terms.
+    pub(crate) fn raw(&self) -> RawStream {
+        self.raw
+    }
+
+    /// Copies bytes of the device's memory, between the earlier and the later work of the stream.
+    ///
+    /// # Safety
+    /// `from` and `to` are addresses of `length` bytes of the device's memory that do not overlap.
+    pub(crate) unsafe fn copy(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        length: usize,
+    ) -> Result<(), String> {
+        if length == 0 {
+            return Ok(());
+        }
+        let (from, to) = (from.addr() as DeviceAddress, to.addr() as DeviceAddress);
+        // SAFETY: the caller guarantees the addresses, and the stream orders the copy.
+        let status = unsafe { (self.driver.within_device)(to, from, length, self.raw) };
+        self.driver.check("copy within the device", status)
     }
 
     /// Copies bytes from the device to the host after all earlier work of the stream, and waits for
@@ -262,7 +285,7 @@ impl Primary {
     ) -> Result<(), String> {
         let (from, to) = (from.addr() as DeviceAddress, to.addr() as DeviceAddress);
         // SAFETY: the caller guarantees the ranges.
-        let status = unsafe { (self.driver.on_device)(to, from, length, DEFAULT_STREAM) };
+        let status = unsafe { (self.driver.within_device)(to, from, length, DEFAULT_STREAM) };
         self.driver.check("copy on a device", status)?;
         self.wait_for_default_stream()
     }
