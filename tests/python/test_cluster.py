@@ -48,13 +48,23 @@ def chain(count=4):
     return stages, (x, ws)
 
 
-def slow(x):
+def slow_stages(x):
     """Return stages that take about half a second each, and no memory."""
 
-    def turn(x):
-        return nx.fori(0, 5_000_000, lambda i, s: nx.sin(s) + 1.0, x)
+    def turn(x, count):
+        return nx.fori(0, count, lambda i, s: nx.sin(s) + 1.0, x)
 
-    return nx.cos(turn(nx.cos(turn(nx.cos(turn(x))))))
+    short = 100_000
+    run = nx.jit(lambda x: turn(x, short))
+    run(0.5)
+    start = time.perf_counter()
+    run(0.5).item()
+    long = int(short * 0.5 / (time.perf_counter() - start))
+
+    def slow(x):
+        return nx.cos(turn(nx.cos(turn(nx.cos(turn(x, long)), long)), long))
+
+    return nx.graph.split(nx.debug_expr(slow)(x), after("cos"))
 
 
 @pytest.fixture(scope="module")
@@ -294,7 +304,7 @@ def workers_of(client):
 
 
 def test_stages_of_a_worker_that_dies_run_again_elsewhere(client):
-    stages = nx.graph.split(nx.debug_expr(slow)(0.5), after("cos"))
+    stages = slow_stages(0.5)
     expected = nx.graph.run(stages, 0.5).item()
 
     def kill():
@@ -359,7 +369,7 @@ def test_a_cluster_without_workers_is_an_error_and_no_hang():
 
 
 def test_a_process_that_is_killed_is_an_error_that_names_the_stage():
-    stages = nx.graph.split(nx.debug_expr(slow)(0.5), after("cos"))
+    stages = slow_stages(0.5)
     with new_pool(1) as pool:
         pid = pool.submit(os.getpid).result()
         threading.Timer(0.4, os.kill, (pid, KILL)).start()
@@ -454,7 +464,7 @@ def test_what_is_no_executor_is_refused():
 def test_an_interrupt_gives_up_what_has_not_begun(executor):
     # A process in the background may ignore the signal by default.
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    stages = nx.graph.split(nx.debug_expr(slow)(0.25), after("cos"))
+    stages = slow_stages(0.25)
     threading.Timer(0.2, signal.raise_signal, (signal.SIGINT,)).start()
     start = time.monotonic()
     with pytest.raises(KeyboardInterrupt):
