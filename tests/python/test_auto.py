@@ -132,9 +132,13 @@ def test_large_programs_and_unknown_loops_run_on_xla_at_once():
 
 def test_one_function_runs_on_both_sides_of_each_limit():
     """Shapes decide: of one function, small calls run on the evaluator and large ones on XLA."""
-    f = nx.jit(lambda x: nx.sum(x @ x @ x) * 0 + rounded(x), compiler="auto")
+
+    def function(x):
+        return nx.sum(nx.lgamma(nx.abs(x[:, :, None] * x[None]) + 1)) * 0 + rounded(x)
+
+    f = nx.jit(function, compiler="auto")
     backends = {}
-    for size in (8, 64, 200, 1000):
+    for size in (8, 16, 60, 300):
         x = np.linspace(-3.0, 3.0, size * size, dtype=np.float32).reshape(size, size)
         explained = [f.explain(x)]
         results = [f(x)]
@@ -147,9 +151,31 @@ def test_one_function_runs_on_both_sides_of_each_limit():
         for result in results:
             assert str(result.device) == DEVICE
             np.testing.assert_allclose(result.numpy(), expected, rtol=1e-5, atol=1e-6)
-    assert backends[8] == backends[64] == ["evaluator"] * 3
-    assert backends[200] == ["evaluator", "evaluator", "xla"]
-    assert backends[1000] == ["xla"] * 3
+    assert backends[8] == backends[16] == ["evaluator"] * 3
+    assert backends[60] == ["evaluator", "evaluator", "xla"]
+    assert backends[300] == ["xla"] * 3
+
+
+PRODUCTS = {
+    "products": lambda x: nx.tanh(x @ x) @ x,
+    "convolutions": lambda x: nx.conv(x[None, None], nx.ones((8, 1, 9, 9)), padding="same"),
+    "factorizations": lambda x: nx.linalg.cholesky(x @ x.T + 300 * nx.eye(300)),
+    "a loop of products": lambda x: nx.scan(lambda c, _: (c @ x, None), x, length=10)[0],
+}
+
+
+@pytest.mark.parametrize("function", PRODUCTS.values(), ids=PRODUCTS)
+def test_the_evaluator_runs_all_calls_of_products(function):
+    x = np.random.default_rng(0).normal(size=(300, 300)).astype("f4") / 20
+    f = nx.jit(function, compiler="auto")
+    for _ in range(4):
+        explanation = f.explain(x)
+        assert explanation.backend == "evaluator"
+        assert "products and factorizations take most" in explanation.reason
+        assert str(f(x).device) == DEVICE
+    integers = (x * 100).astype("i4")
+    assert nx.jit(lambda x: x @ x @ x, compiler="auto", compile_after=0).explain(x).backend == "xla"
+    assert "call 1" in nx.jit(lambda x: x @ x @ x, compiler="auto").explain(integers).reason
 
 
 def test_an_explanation_has_times():

@@ -102,12 +102,23 @@ pub fn cost_of(program: &Program) -> Cost {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub fn seconds_of(program: &Program, speed: &Speed) -> Option<f64> {
-    Seconds { speed: *speed, known: FxHashMap::default() }.program(program)
+    seconds_of_nodes(program, speed, |_, _| true)
+}
+
+/// Estimates the time of some nodes of a program, as [`seconds_of`] does for all nodes.
+pub fn seconds_of_nodes(
+    program: &Program,
+    speed: &Speed,
+    counts: fn(&Graph, ExprId) -> bool,
+) -> Option<f64> {
+    Seconds { speed: *speed, counts, known: FxHashMap::default() }.program(program)
 }
 
 /// Estimated times of programs, each region computed once even if several nodes share it.
 struct Seconds {
     speed: Speed,
+    /// Returns whether the time of a node without counted regions is part of the estimate.
+    counts: fn(&Graph, ExprId) -> bool,
     /// Times by the address of the program; the root program keeps all regions alive.
     known: FxHashMap<*const Program, Option<f64>>,
 }
@@ -133,7 +144,7 @@ impl Seconds {
             Op::While(inner) => {
                 let trips = counter(graph, inner, graph.operands(id))?.trips as f64;
                 let trip = self.program(&inner.condition)? + self.program(&inner.body)?;
-                Some(self.speed.overhead + trips * trip)
+                Some(self.own(graph, id, |speed| speed.overhead) + trips * trip)
             }
             Op::Cond(cond) => {
                 let mut longest = self.program(&cond.otherwise)?;
@@ -145,16 +156,23 @@ impl Seconds {
                 Some(tests + longest)
             }
             Op::Block(block) if !block.kind.has_algorithm() => self.program(&block.body),
-            Op::Block(_) | Op::Hook(_) => Some(self.speed.seconds(node_cost(graph, id))),
+            Op::Block(_) | Op::Hook(_) => {
+                Some(self.own(graph, id, |speed| speed.seconds(node_cost(graph, id))))
+            }
             op @ nxla_expr::outside!(control) => {
                 // A function that is called for each element is part of the cost, but it may not
                 // terminate.
                 for region in op.regions() {
                     self.program(region)?;
                 }
-                Some(self.speed.seconds(node_cost(graph, id)))
+                Some(self.own(graph, id, |speed| speed.seconds(node_cost(graph, id))))
             }
         }
+    }
+
+    /// The time of a node apart from its regions, or zero if the node does not count.
+    fn own(&self, graph: &Graph, id: ExprId, seconds: impl FnOnce(&Speed) -> f64) -> f64 {
+        if (self.counts)(graph, id) { seconds(&self.speed) } else { 0.0 }
     }
 }
 

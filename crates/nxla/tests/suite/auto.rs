@@ -11,47 +11,63 @@ use nxla::{Device, Expr, Tensor, devices, hook, jit};
 struct Side {
     name: &'static str,
     elements: usize,
-    /// Set if the program multiplies matrices, which takes the evaluator more than 0.25 s by the estimate.
-    is_large: bool,
+    work: Work,
     settings: &'static [(&'static str, i64)],
     backends: [&'static str; 3],
 }
 
-const SIDES: [Side; 5] = [
+/// The work of a program besides the values.
+#[derive(Clone, Copy, PartialEq)]
+enum Work {
+    Nothing,
+    /// Functions that take the evaluator more than 0.25 s by the estimate.
+    Functions,
+    /// Products of matrices that take the evaluator more than 0.25 s by the estimate.
+    Products,
+}
+
+const SIDES: [Side; 6] = [
     Side {
         name: "at most compile_above",
         elements: 1_000,
-        is_large: false,
+        work: Work::Nothing,
         settings: &[],
         backends: ["evaluator"; 3],
     },
     Side {
         name: "above compile_above",
         elements: 250_000,
-        is_large: false,
+        work: Work::Nothing,
         settings: &[],
         backends: ["evaluator", "evaluator", "xla"],
     },
     Side {
         name: "one call by compile_after",
         elements: 1_000,
-        is_large: false,
+        work: Work::Nothing,
         settings: &[("compile_above", 0), ("compile_after", 1)],
         backends: ["evaluator", "xla", "xla"],
     },
     Side {
         name: "no call by compile_after",
         elements: 1_000,
-        is_large: false,
+        work: Work::Nothing,
         settings: &[("compile_above", 0), ("compile_after", 0)],
         backends: ["xla"; 3],
     },
     Side {
         name: "large",
         elements: 1_000_000,
-        is_large: true,
+        work: Work::Functions,
         settings: &[],
         backends: ["xla"; 3],
+    },
+    Side {
+        name: "products",
+        elements: 1_000_000,
+        work: Work::Products,
+        settings: &[],
+        backends: ["evaluator"; 3],
     },
 ];
 
@@ -78,12 +94,15 @@ impl Side {
 
     fn compute(&self, x: &Expr) -> Expr {
         let y = x.sinh() * x.tanh() + (x * x + 1.0).log();
-        if !self.is_large {
-            return y;
-        }
-        let matrix = x.reshape([1000, 1000]);
-        let product = matrix.dot(&matrix).dot(&matrix);
-        y + product.sum() * 0.0
+        let work = match self.work {
+            Work::Nothing => return y,
+            Work::Functions => (0..16).fold(x.abs() + 1.0, |z, _| z.log_gamma().abs() + 1.0),
+            Work::Products => {
+                let matrix = x.reshape([1000, 1000]);
+                matrix.dot(&matrix).dot(&matrix)
+            }
+        };
+        y + work.sum() * 0.0
     }
 
     #[track_caller]

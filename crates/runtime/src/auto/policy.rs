@@ -5,8 +5,9 @@
 
 use std::fmt;
 
-use nxla_expr::{BlockKind, Op, Program};
-use nxla_split::seconds_of;
+use nxla_expr::{BlockKind, ExprId, Graph, Op, Program, family_ops};
+use nxla_split::{seconds_of, seconds_of_nodes};
+use nxla_tensor::DType;
 
 use super::thresholds;
 use crate::compiler::Purpose;
@@ -33,8 +34,17 @@ pub(super) enum Choice {
 pub(super) enum Reason {
     NoPlugin,
     Host,
-    Small { seconds: f64, limit: f64 },
-    Large { seconds: f64 },
+    Small {
+        seconds: f64,
+        limit: f64,
+    },
+    Large {
+        seconds: f64,
+    },
+    /// Products and factorizations take most of the time.
+    Products {
+        seconds: f64,
+    },
     UnknownLoops,
     OwnMemory(Device),
     AheadOfTime,
@@ -126,6 +136,13 @@ pub(super) fn decide(
     {
         return decided(Choice::Evaluator, Reason::Small { seconds, limit });
     }
+    if let (Limits { above: None, after: None }, Some(seconds)) = (limits, estimated)
+        && shares_memory
+        && purpose != Purpose::Compile
+        && consists_of_products(program, seconds)
+    {
+        return decided(Choice::Evaluator, Reason::Products { seconds });
+    }
     match (purpose, limits.after, estimated) {
         (Purpose::Compile, _, _) => decided(Choice::Xla, Reason::AheadOfTime),
         (_, Some(0), _) => decided(Choice::Xla, Reason::Tiers),
@@ -137,6 +154,39 @@ pub(super) fn decide(
         }
         (_, None, Some(_)) => decided(Choice::Tiers(thresholds::COMPILE_AFTER), Reason::Tiers),
     }
+}
+
+/// Returns `true` if products, convolutions and factorizations of wide floats take most of the
+/// estimated seconds of a program. The evaluator computes them as fast as XLA or faster, and needs no
+/// compilation.
+fn consists_of_products(program: &Program, seconds: f64) -> bool {
+    let products = seconds_of_nodes(program, &thresholds::EVALUATOR, |graph, id| {
+        is_product(graph.op(id)) && computes_wide_floats(graph, id)
+    });
+    products.is_some_and(|products| 2.0 * products > seconds)
+}
+
+fn is_product(op: &Op) -> bool {
+    match op {
+        family_ops!(contract) => true,
+        Op::TriangularSolve(_) | Op::Cholesky | Op::Factorize(_) => true,
+        Op::Block(block) => matches!(block.kind, BlockKind::Solve { .. } | BlockKind::Factorize(_)),
+        family_ops!(create)
+        | family_ops!(elementwise)
+        | family_ops!(movement)
+        | family_ops!(reduce)
+        | family_ops!(window)
+        | family_ops!(index) => false,
+        Op::Fft(_) => false,
+        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Metadata(_) => false,
+        Op::Elem(_) | Op::Cond(_) | Op::While(_) | Op::Hook(_) => false,
+    }
+}
+
+fn computes_wide_floats(graph: &Graph, id: ExprId) -> bool {
+    let wide = [DType::F32, DType::F64, DType::C64, DType::C128];
+    let operand = graph.operands(id).first();
+    operand.and_then(|&x| graph.ty(x).as_tensor()).is_some_and(|ty| wide.contains(&ty.dtype))
 }
 
 fn is_cpu(device: &Device) -> bool {
@@ -192,6 +242,11 @@ impl fmt::Display for Reason {
                 f,
                 "the estimate is above {}: {}",
                 time(thresholds::EVALUATED_FIRST),
+                time(*seconds)
+            ),
+            Reason::Products { seconds } => write!(
+                f,
+                "products and factorizations take most of the estimated {}",
                 time(*seconds)
             ),
             Reason::UnknownLoops => {

@@ -64,12 +64,14 @@ pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
 /// A call factorizes one matrix after another, except for eigenvalues. Composed ops take a number of
 /// steps that grows with the sides of the matrices and computes all matrices in each step.
 pub(super) fn is_library_call(graph: &Graph, id: ExprId) -> bool {
+    let Op::Factorize(factorization) = graph.op(id) else { return false };
     let shape = graph.shape(graph.operands(id)[0]);
     let [batch @ .., rows, columns] = &shape[..] else { return false };
-    match graph.op(id) {
-        Op::Factorize(Factorization::Eigh) => true,
-        Op::Factorize(_) => batch.iter().product::<usize>() <= *rows.max(columns),
-        _ => false,
+    match factorization {
+        Factorization::Eigh => true,
+        Factorization::Lu | Factorization::Qr { .. } | Factorization::Svd { .. } => {
+            batch.iter().product::<usize>() <= *rows.max(columns)
+        }
     }
 }
 
