@@ -17,6 +17,8 @@ RUST_SOURCES := $(shell find crates .cargo -name '*.rs' -o -name '*.toml') Cargo
 # the two from rebuilding each other's work.
 export VIRTUAL_ENV := $(CURDIR)/$(VENV)
 export PYO3_PYTHON := $(CURDIR)/$(BIN)/python
+# While `maturin` installs the package, pip would name each requirement of each extra that is left out.
+export PIP_QUIET ?= 1
 # The plugin's notices on stderr say nothing about this project.
 export TF_CPP_MIN_LOG_LEVEL ?= 3
 
