@@ -175,16 +175,14 @@ def difference(left: Path, right: Path, share: float = 1.0) -> float:
     with np.load(left) as ours, np.load(right) as theirs:
         if len(ours.files) != len(theirs.files):
             return math.inf
-        return max((relative(ours[name], theirs[name], share) for name in ours.files), default=0.0)
+        return max((distance(ours[name], theirs[name], share) for name in ours.files), default=0.0)
 
 
-def distance(x: np.ndarray, y: np.ndarray) -> float:
-    """Return the largest difference of two arrays, relative to the largest number of the second."""
-    return relative(x, y, 1.0)
+def distance(x: np.ndarray, y: np.ndarray, share: float = 1.0) -> float:
+    """Return the largest difference of two arrays, relative to the largest number of the second.
 
-
-def relative(x: np.ndarray, y: np.ndarray, share: float) -> float:
-    """Return the largest difference of a share of the elements, relative to the largest number."""
+    The elements with the largest differences are ignored if `share` is less than 1.
+    """
     x, y = x.astype(np.float64), y.astype(np.float64)
     size = max(float(np.max(np.abs(y), initial=0.0)), 1e-6)
     return float(np.quantile(np.abs(x - y), share)) / size if x.size else 0.0

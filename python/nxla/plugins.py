@@ -131,5 +131,5 @@ def _folder(module: str) -> str | None:
 def announce() -> None:
     """Set the path of the plugin for the runtime and for child processes."""
     path = find_default()
-    if path is not None:
+    if path is not None and path != os.environ.get(VARIABLE):
         os.environ[VARIABLE] = path

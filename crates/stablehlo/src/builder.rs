@@ -287,6 +287,21 @@ impl Cx<'_> {
         self.fold("stablehlo.reduce", values, initial, &shape, attributes, body)
     }
 
+    /// Reduces a value by an operation of two scalars, from a number that does not change the result.
+    pub(crate) fn reduce_by(
+        &mut self,
+        name: &str,
+        neutral: Scalar,
+        value: Value,
+        axes: &[usize],
+    ) -> Result<Value> {
+        let initial = self.splat(neutral, self.dtype(value.ty), &Shape::scalar());
+        let results = self.reduce(&[value], &[initial], axes, |cx, accumulators, elements| {
+            Ok(Values::from_slice(&[cx.uniform(name, &[accumulators[0], elements[0]])]))
+        })?;
+        Ok(results[0])
+    }
+
     /// An operation whose region folds scalars: `stablehlo.reduce` or `stablehlo.reduce_window`.
     pub(crate) fn fold(
         &mut self,

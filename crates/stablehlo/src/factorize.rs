@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 use crate::builder::{Pad, Range};
 use crate::context::Cx;
 use crate::error::Result;
+use crate::kernel;
 use crate::linalg::conjugate;
 use crate::region::{Source, Sources};
 use crate::types::Ty;
@@ -29,9 +30,8 @@ pub(crate) fn lower(
     a: Source,
     types: &[TensorType],
 ) -> Result<Sources> {
-    if types.iter().all(|ty| ty.shape.size() == 0) {
-        let nothing = |ty| Source::Splat(Scalar::UInt(0), cx.tensor_ty(ty));
-        return Ok(types.iter().map(nothing).collect());
+    if let Some(nothing) = kernel::empty_results(cx, types) {
+        return Ok(nothing);
     }
     let compute = widen::linalg(cx.dtype(a.ty()).to_floating());
     let a = cx.cast(a, compute);
@@ -46,13 +46,12 @@ pub(crate) fn lower(
         Factorization::Eigh => eigh(cx, a),
         Factorization::Svd { full } => svd(cx, a, full),
     };
-    let finish = |(&part, ty): (&Value, &TensorType)| {
+    let known = |&part: &Value| {
         let is_order = cx.dtype(part.ty).is_integer();
-        let part = if is_order { part } else { where_matrix(cx, is_known, part) };
-        let part = cx.reshape(part, &ty.shape);
-        cx.convert(part, ty.dtype).into()
+        if is_order { part } else { where_matrix(cx, is_known, part) }
     };
-    Ok(parts.iter().zip(types).map(finish).collect())
+    let parts: Values = parts.iter().map(known).collect();
+    Ok(kernel::results(cx, &parts, types))
 }
 
 /// Replaces matrices with NaN by zeros, for which every routine ends, and returns which matrices have
@@ -60,10 +59,7 @@ pub(crate) fn lower(
 fn without_nan(cx: &mut Cx<'_>, a: Value) -> Result<(Value, Value)> {
     let shape = cx.shape(a.ty).clone();
     let is_number = cx.compare("EQ", a, a);
-    let yes = cx.splat(Scalar::UInt(1), DType::Pred, &Shape::scalar());
-    let is_known = cx.reduce(&[is_number], &[yes], &[1, 2], |cx, left, right| {
-        Ok(Values::from_slice(&[cx.uniform("stablehlo.and", &[left[0], right[0]])]))
-    })?[0];
+    let is_known = cx.reduce_by("stablehlo.and", Scalar::UInt(1), is_number, &[1, 2])?;
     let everywhere = cx.broadcast(is_known, &[0], &shape);
     let zero = cx.splat(Scalar::UInt(0), cx.dtype(a.ty), &shape);
     Ok((cx.select(everywhere, a, zero), is_known))
@@ -125,10 +121,7 @@ fn qr(cx: &mut Cx<'_>, a: Value, complete: bool) -> Result<Values> {
 fn with_positive_diagonal(cx: &mut Cx<'_>, q: Value, r: Value) -> Result<Values> {
     let dtype = cx.dtype(r.ty);
     let on_diagonal = where_axes(cx, "EQ", r);
-    let zero = cx.splat(Scalar::UInt(0), dtype, &Shape::scalar());
-    let diagonal = cx.reduce(&[on_diagonal], &[zero], &[2], |cx, left, right| {
-        Ok(Values::from_slice(&[cx.uniform("stablehlo.add", &[left[0], right[0]])]))
-    })?[0];
+    let diagonal = cx.reduce_by("stablehlo.add", Scalar::UInt(0), on_diagonal, &[2])?;
     let part = cx.retyped(diagonal, dtype.to_real());
     let size = cx.operation("stablehlo.abs", &[diagonal], part);
     let shape = cx.shape(size.ty).clone();

@@ -29,9 +29,8 @@ pub(crate) fn lower(
         return None;
     }
     let types = node.ty.parts();
-    if types.iter().all(|ty| ty.shape.size() == 0) {
-        let nothing = |ty| Source::Splat(Scalar::UInt(0), cx.tensor_ty(ty));
-        return Some(types.iter().map(nothing).collect());
+    if let Some(nothing) = empty_results(cx, types) {
+        return Some(nothing);
     }
     let operands = operands(cx, frame, node);
     let inputs = match node.op {
@@ -42,12 +41,24 @@ pub(crate) fn lower(
             operands.iter().map(ty).collect()
         }
     };
-    let results = call(cx, &of_op(node.op, inputs), &operands);
+    let parts = call(cx, &of_op(node.op, inputs), &operands);
+    Some(results(cx, &parts, types))
+}
+
+/// Returns the results of a call for which all results are empty; no call is needed.
+pub(crate) fn empty_results(cx: &mut Cx<'_>, types: &[TensorType]) -> Option<Sources> {
+    let nothing = |ty| Source::Splat(Scalar::UInt(0), cx.tensor_ty(ty));
+    let is_empty = types.iter().all(|ty| ty.shape.size() == 0);
+    is_empty.then(|| types.iter().map(nothing).collect())
+}
+
+/// Returns the results of a call in the shapes and dtypes of its node.
+pub(crate) fn results(cx: &mut Cx<'_>, parts: &[Value], types: &[TensorType]) -> Sources {
     let convert = |(&part, ty): (&Value, &TensorType)| {
         let part = cx.reshape(part, &ty.shape);
         cx.convert(part, ty.dtype).into()
     };
-    Some(results.iter().zip(types).map(convert).collect())
+    parts.iter().zip(types).map(convert).collect()
 }
 
 /// Returns the arguments of a custom call. Narrow floats and integers are widened for

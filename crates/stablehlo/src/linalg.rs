@@ -11,7 +11,7 @@ use crate::factorize;
 use crate::region::Source;
 use crate::types::Ty;
 use crate::widen;
-use crate::writer::{Value, Values};
+use crate::writer::Value;
 
 pub(crate) fn lower(
     cx: &mut Cx<'_>,
@@ -172,12 +172,10 @@ fn cholesky(cx: &mut Cx<'_>, a: Source, ty: &TensorType) -> Result<Value> {
     let is_positive = cx.compare("GT", part, part_zero);
     let elsewhere = cx.uniform("stablehlo.not", &[is_diagonal]);
     let is_fine = cx.uniform("stablehlo.or", &[elsewhere, is_positive]);
-    let yes = cx.splat(Scalar::UInt(1), DType::Pred, &Shape::scalar());
-    let is_definite = cx.reduce(&[is_fine], &[yes], &[rank - 2, rank - 1], |cx, left, right| {
-        Ok(Values::from_slice(&[cx.uniform("stablehlo.and", &[left[0], right[0]])]))
-    })?;
+    let matrix = [rank - 2, rank - 1];
+    let is_definite = cx.reduce_by("stablehlo.and", Scalar::UInt(1), is_fine, &matrix)?;
     let batch: SmallVec<[usize; 8]> = (0..rank - 2).collect();
-    let is_definite = cx.broadcast(is_definite[0], &batch, &ty.shape);
+    let is_definite = cx.broadcast(is_definite, &batch, &ty.shape);
     let nan = cx.splat(Scalar::Float(f64::NAN), compute, &ty.shape);
     let l = cx.select(is_definite, triangle, nan);
     Ok(cx.convert(l, ty.dtype))

@@ -49,11 +49,8 @@ fn uniform(
     };
     let x = cx.cast(x, compute);
     let axes = reduced_axes(attributes, cx.shape(x.ty).rank());
-    let initial = cx.splat(neutral, compute, &Shape::scalar());
-    let results = cx.reduce(&[x], &[initial], &axes, |cx, accumulators, elements| {
-        Ok(Values::from_slice(&[cx.uniform(name, &[accumulators[0], elements[0]])]))
-    })?;
-    let result = cx.reshape(results[0], &ty.shape);
+    let result = cx.reduce_by(name, neutral, x, &axes)?;
+    let result = cx.reshape(result, &ty.shape);
     Ok(cx.convert(result, ty.dtype))
 }
 

@@ -124,11 +124,20 @@ pub(crate) fn require<T>(len: usize) {
     reserve(&mut std::hint::black_box(Vec::<T>::new()), len);
 }
 
+/// Returns true if memory is available for a number of bytes.
+pub(crate) fn is_available(bytes: usize) -> bool {
+    try_reserve(&mut std::hint::black_box(Vec::<u8>::new()), bytes)
+}
+
 fn reserve<T>(elements: &mut Vec<T>, len: usize) {
-    let bytes = len.saturating_mul(size_of::<T>());
-    if !fits_in_memory(bytes) || elements.try_reserve_exact(len).is_err() {
-        refuse(bytes);
+    if !try_reserve(elements, len) {
+        refuse(len.saturating_mul(size_of::<T>()));
     }
+}
+
+/// Reserves memory for further elements, or returns false.
+fn try_reserve<T>(elements: &mut Vec<T>, len: usize) -> bool {
+    fits_in_memory(len.saturating_mul(size_of::<T>())) && elements.try_reserve_exact(len).is_ok()
 }
 
 /// Runs a step, and returns an error if one of its allocations is refused.

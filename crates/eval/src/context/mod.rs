@@ -22,7 +22,9 @@ pub(crate) use cancel::{Cancel, CancelToken, run_cancellable};
 pub(crate) use error::Stop;
 pub use error::{EvalError, Fault, HookFailure, NotFinite};
 pub use hooks::Hooks;
-pub(crate) use memory::{LINE, ScratchGuard, collected, fill, filled, guarded, require, resize};
+pub(crate) use memory::{
+    LINE, ScratchGuard, collected, fill, filled, guarded, is_available, require, resize,
+};
 #[cfg(not(feature = "parallel"))]
 pub(crate) use no_pool::run_on_pool;
 pub(crate) use parallel::may_split;

@@ -1,11 +1,11 @@
 //! Dispatch: from the op of a step to its kernel.
 
 use nxla_expr::{ExprId, Family, Graph, HookOp, Op, TensorType};
-use nxla_tensor::{HostTensor, TensorError, fits_in_memory};
+use nxla_tensor::{HostTensor, TensorError};
 use smallvec::SmallVec;
 
 use super::limits::LARGE_RESULT;
-use crate::context::{Args, Cx, Fault, Results, Stop, one};
+use crate::context::{Args, Cx, Fault, Results, Stop, is_available, one};
 use crate::kernels::{block, contract, create, index, linalg, movement, reduce, window};
 
 /// The node of a step.
@@ -70,14 +70,10 @@ fn require_memory(ty: &TensorType) -> Result<(), Fault> {
     let bytes = shape.checked_size().and_then(|size| size.checked_mul(dtype.size()));
     match bytes {
         Some(bytes) if bytes <= LARGE_RESULT => Ok(()),
-        Some(bytes) if isize::try_from(bytes).is_ok() => {
-            let is_refused =
-                !fits_in_memory(bytes) || Vec::<u8>::new().try_reserve_exact(bytes).is_err();
-            match is_refused {
-                true => Err(TensorError::OutOfMemory { dtype, shape: shape.clone(), bytes }.into()),
-                false => Ok(()),
-            }
-        }
+        Some(bytes) if isize::try_from(bytes).is_ok() => match is_available(bytes) {
+            true => Ok(()),
+            false => Err(TensorError::OutOfMemory { dtype, shape: shape.clone(), bytes }.into()),
+        },
         Some(_) | None => Err(Fault::TooLarge { dtype, shape: shape.clone() }),
     }
 }

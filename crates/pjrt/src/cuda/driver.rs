@@ -90,6 +90,27 @@ impl Driver {
         Ok(driver)
     }
 
+    /// Starts a copy of device memory in a stream.
+    ///
+    /// # Safety
+    /// `from` and `to` are addresses of `length` bytes of the device's memory that do not overlap,
+    /// and `stream` is a stream of the current context.
+    unsafe fn copy(
+        &self,
+        from: *const u8,
+        to: *mut u8,
+        length: usize,
+        stream: RawStream,
+    ) -> Result<(), String> {
+        if length == 0 {
+            return Ok(());
+        }
+        let (from, to) = (from.addr() as DeviceAddress, to.addr() as DeviceAddress);
+        // SAFETY: the caller guarantees the requirements in `# Safety` above.
+        let status = unsafe { (self.within_device)(to, from, length, stream) };
+        self.check("copy on the device", status)
+    }
+
     fn check(&self, what: &str, status: Status) -> Result<(), String> {
         if status == 0 {
             return Ok(());
@@ -146,13 +167,8 @@ impl Stream {
         to: *mut u8,
         length: usize,
     ) -> Result<(), String> {
-        if length == 0 {
-            return Ok(());
-        }
-        let (from, to) = (from.addr() as DeviceAddress, to.addr() as DeviceAddress);
         // SAFETY: the caller guarantees the addresses, and the stream orders the copy.
-        let status = unsafe { (self.driver.within_device)(to, from, length, self.raw) };
-        self.driver.check("copy within the device", status)
+        unsafe { self.driver.copy(from, to, length, self.raw) }
     }
 
     /// Copies bytes from the device to the host after all earlier work of the stream, and waits for
@@ -283,10 +299,8 @@ impl Primary {
         to: *mut u8,
         length: usize,
     ) -> Result<(), String> {
-        let (from, to) = (from.addr() as DeviceAddress, to.addr() as DeviceAddress);
-        // SAFETY: the caller guarantees the ranges.
-        let status = unsafe { (self.driver.within_device)(to, from, length, DEFAULT_STREAM) };
-        self.driver.check("copy on a device", status)?;
+        // SAFETY: the caller guarantees the ranges, and every context has this stream.
+        unsafe { self.driver.copy(from, to, length, DEFAULT_STREAM)? };
         self.wait_for_default_stream()
     }
 }
