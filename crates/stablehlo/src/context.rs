@@ -113,6 +113,12 @@ impl<'a> Cx<'a> {
         }
     }
 
+    /// Returns true if the current node is a call of a library for the device.
+    pub(crate) fn calls_library(&self) -> bool {
+        let calls = self.options.library_call.zip(self.current);
+        calls.is_some_and(|(calls, (graph, id))| calls(graph, id))
+    }
+
     /// The location of a line; a scope names it, and XLA shows the name in its profiles.
     fn location_text(&mut self, line: Line, scope: Option<Arc<str>>) -> Box<str> {
         match &self.location {

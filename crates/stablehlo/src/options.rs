@@ -25,9 +25,8 @@ pub struct LowerOptions<'a> {
     /// The nodes that the host function [`KERNEL_ID`] computes; `None` leaves all of them to the
     /// plugin. With it, the predicate must hold for every factorization.
     pub custom_call: Option<CustomCall<'a>>,
-    /// The factorizations that are calls of `nxla_factorize`, which the caller has registered with the
-    /// plugin and which returns what LAPACK returns. If a predicate is given, Cholesky factorizations
-    /// are such calls too.
+    /// The factorizations, Cholesky among them, that are calls of `nxla_factorize`, which the caller has
+    /// registered with the plugin and which returns what LAPACK returns.
     /// Factorizations without a `custom_call` and a call of the library are composed of simpler ops,
     /// because StableHLO has no op for them.
     pub library_call: Option<CustomCall<'a>>,

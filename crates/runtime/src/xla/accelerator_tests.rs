@@ -243,6 +243,25 @@ fn errors(graph: &mut Graph, a: ExprId) -> (Vec<String>, Vec<ExprId>) {
 }
 
 #[test]
+fn the_caller_decides_which_factorizations_are_calls() {
+    for kind in kinds() {
+        let ty = TensorType::new(DType::F32, [3, 3]);
+        let mut graph = Graph::new();
+        let a = graph.parameter(0, ty.clone());
+        let op = kind.map_or(Op::Cholesky, Op::Factorize);
+        let node = graph.make(op, &[a]).unwrap();
+        let part = if kind.is_some() { graph.elem(node, 0).unwrap() } else { node };
+        let program = Program::new(&graph, vec![ty], &[part]).unwrap();
+        for wanted in [false, true] {
+            let is_call = |_: &Graph, _| wanted;
+            let options = LowerOptions { library_call: Some(&is_call), ..LowerOptions::default() };
+            let text = lower(&program, &options).unwrap().text;
+            assert_eq!(text.matches(FACTORIZE_TARGET).count(), usize::from(wanted), "{kind:?}");
+        }
+    }
+}
+
+#[test]
 fn factors_keep_their_promises() {
     let Some(target) = cpu() else { return };
     for dtype in [DType::F32, DType::F64, DType::C64, DType::C128, DType::F16] {

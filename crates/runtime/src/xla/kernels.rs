@@ -61,10 +61,14 @@ pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
 
 /// Returns `true` if a factorization of a program for a CUDA device is a call of cuSOLVER.
 ///
-/// A call factorizes one matrix after another, except for eigenvalues. Composed ops take a number of
+/// A call factorizes one matrix after another, except for Cholesky factors and eigenvalues. Composed ops take a number of
 /// steps that grows with the sides of the matrices and computes all matrices in each step.
 pub(super) fn is_library_call(graph: &Graph, id: ExprId) -> bool {
-    let Op::Factorize(factorization) = graph.op(id) else { return false };
+    let factorization = match graph.op(id) {
+        Op::Cholesky => return true,
+        Op::Factorize(factorization) => factorization,
+        _ => return false,
+    };
     let shape = graph.shape(graph.operands(id)[0]);
     let [batch @ .., rows, columns] = &shape[..] else { return false };
     match factorization {

@@ -30,6 +30,7 @@ mod text;
 
 use std::sync::Arc;
 
+use nxla_expr::Graph;
 use nxla_pjrt::{self as pjrt, CompileOptions, ErrorCode};
 use nxla_stablehlo::{LowerOptions, LoweredModule, lower};
 use nxla_tensor::TensorError;
@@ -164,12 +165,14 @@ fn compiled(request: &CompileRequest<'_>, target: Target) -> Result<XlaExecutabl
 fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<LoweredModule> {
     let _span = profile::span(Work::Compile, "lower to StableHLO");
     let kernels = settings::kernels(request.settings, target)?;
+    let is_library_call =
+        |graph: &Graph, id| kernels::is_library_call(graph, id) && target.client.factorizes();
     let options = LowerOptions {
         active_hooks: &|hook| request.listens(hook),
         donated: request.donated,
         host_calls: target.client.calls_host(),
         custom_call: (kernels == Some(Kernels::Evaluator)).then_some(&kernels::is_custom_call),
-        library_call: (kernels == Some(Kernels::CuSolver)).then_some(&kernels::is_library_call),
+        library_call: (kernels == Some(Kernels::CuSolver)).then_some(&is_library_call),
         materialize_by_calls: target.is_cpu(),
         scatters_in_order: target.is_cpu(),
         locations: true,

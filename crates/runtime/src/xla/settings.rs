@@ -122,7 +122,7 @@ pub(super) fn flags(settings: &Settings, target: &Target) -> Vec<(String, NamedV
 pub(super) enum Kernels {
     /// The evaluator, in programs for a CPU.
     Evaluator,
-    /// cuSOLVER, in programs for a CUDA device: factorizations.
+    /// cuSOLVER where it is installed, in programs for a CUDA device: factorizations.
     CuSolver,
 }
 
@@ -137,7 +137,8 @@ pub(super) fn kernels(settings: &Settings, target: &Target) -> Result<Option<Ker
         kernels::install();
         Some(Kernels::Evaluator)
     } else {
-        target.client.factorizes().then_some(Kernels::CuSolver)
+        // By default, the library is loaded for the first program with a factorization.
+        (wanted.is_none() || target.client.factorizes()).then_some(Kernels::CuSolver)
     };
     if wanted == Some(true) && possible.is_none() {
         let platform = target.client.platform_name();
