@@ -111,7 +111,7 @@ class Observer:
 
         logging.getLogger("nxla").warning(
             "%s: a call takes the evaluator, the default backend, about %.2g s; "
-            'compiler="auto" runs programs of this size with XLA; nx.explain shows the backend of '
+            'compiler="auto" runs loops of small steps with XLA; nx.explain shows the backend of '
             "a call (this hint appears once)",
             self._name, seconds,
         )  # fmt: skip

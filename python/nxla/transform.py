@@ -154,7 +154,7 @@ def jit(
             flags and invalid values with a `DeviceError`.
 
         The compiler ``"auto"`` chooses between the other two for each call (see `explain`). It has
-        the settings of ``"xla"``, and two more; without both, products stay on the evaluator.
+        the settings of ``"xla"``, and two more. Without both, XLA runs only loops of small steps.
 
         ``compile_above``
             Programs with at most this estimated time run on the evaluator; in microseconds, 500

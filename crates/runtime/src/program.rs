@@ -383,7 +383,7 @@ impl ExecutableHandle {
         Explanation {
             backend: self.compiler().name().to_owned(),
             reason,
-            estimated: estimate(program),
+            estimated: estimate(program).seconds(),
             measured: self.measured().into_iter().collect(),
         }
     }

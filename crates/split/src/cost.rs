@@ -71,9 +71,13 @@ impl Default for Speed {
 
 impl Speed {
     /// Returns the time of a stage with this cost in seconds.
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
     pub fn seconds(&self, cost: Cost) -> f64 {
-        self.overhead + f64::max(cost.flops as f64 / self.flops, cost.bytes as f64 / self.bytes)
+        self.overhead + self.work(cost)
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn work(&self, cost: Cost) -> f64 {
+        f64::max(cost.flops as f64 / self.flops, cost.bytes as f64 / self.bytes)
     }
 }
 
@@ -83,13 +87,58 @@ pub fn cost_of(program: &Program) -> Cost {
     graph.ids().map(|id| node_cost(graph, id)).sum()
 }
 
-/// Estimates the time of a program in seconds, with `speed.overhead` for each node, or returns
-/// `None` if the trip count of a loop is unbounded. A conditional takes as long as all of its
-/// predicates and its longest branch.
+/// The estimated time of a program in seconds.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct Estimate {
+    /// The time for the operations and the memory accesses of all nodes.
+    pub work: f64,
+    /// The time that nodes take apart from their work.
+    pub overhead: f64,
+    /// True if the trip count of a loop is unknown. One of its steps is counted.
+    pub is_unbounded: bool,
+}
+
+impl Estimate {
+    /// Returns the time in seconds, or `None` if the trip count of a loop is unknown.
+    pub fn seconds(self) -> Option<f64> {
+        (!self.is_unbounded).then_some(self.work + self.overhead)
+    }
+
+    fn times(self, count: f64) -> Self {
+        Self { work: self.work * count, overhead: self.overhead * count, ..self }
+    }
+
+    fn longer(self, other: Self) -> Self {
+        let is_longer = self.work + self.overhead >= other.work + other.overhead;
+        let longer = if is_longer { self } else { other };
+        Self { is_unbounded: self.is_unbounded || other.is_unbounded, ..longer }
+    }
+}
+
+impl Add for Estimate {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            work: self.work + other.work,
+            overhead: self.overhead + other.overhead,
+            is_unbounded: self.is_unbounded || other.is_unbounded,
+        }
+    }
+}
+
+impl std::iter::Sum for Estimate {
+    fn sum<I: Iterator<Item = Self>>(estimates: I) -> Self {
+        estimates.fold(Self::default(), Self::add)
+    }
+}
+
+/// Estimates the time of a program, with `speed.overhead` for each node. A conditional takes as long
+/// as all of its predicates and its longest branch.
 ///
 /// ```
 /// use nxla_expr::{Graph, Program, TensorType};
-/// use nxla_split::{Speed, seconds_of};
+/// use nxla_split::{Speed, estimate_of};
 /// use nxla_tensor::DType;
 ///
 /// let mut graph = Graph::new();
@@ -98,33 +147,22 @@ pub fn cost_of(program: &Program) -> Cost {
 /// let sine = graph.sin(x)?;
 /// let program = Program::new(&graph, vec![ty], &[sine])?;
 /// let slow = Speed { flops: 1e6, ..Speed::default() };
-/// assert!(seconds_of(&program, &slow) > seconds_of(&program, &Speed::default()));
+/// assert!(estimate_of(&program, &slow).work > estimate_of(&program, &Speed::default()).work);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn seconds_of(program: &Program, speed: &Speed) -> Option<f64> {
-    seconds_of_nodes(program, speed, |_, _| true)
+pub fn estimate_of(program: &Program, speed: &Speed) -> Estimate {
+    Estimates { speed: *speed, known: FxHashMap::default() }.program(program)
 }
 
-/// Estimates the time of some nodes of a program, as [`seconds_of`] does for all nodes.
-pub fn seconds_of_nodes(
-    program: &Program,
-    speed: &Speed,
-    counts: fn(&Graph, ExprId) -> bool,
-) -> Option<f64> {
-    Seconds { speed: *speed, counts, known: FxHashMap::default() }.program(program)
-}
-
-/// Estimated times of programs, each region computed once even if several nodes share it.
-struct Seconds {
+/// Estimates of programs, each region computed once even if several nodes share it.
+struct Estimates {
     speed: Speed,
-    /// Returns whether the time of a node without counted regions is part of the estimate.
-    counts: fn(&Graph, ExprId) -> bool,
-    /// Times by the address of the program; the root program keeps all regions alive.
-    known: FxHashMap<*const Program, Option<f64>>,
+    /// Estimates by the address of the program; the root program keeps all regions alive.
+    known: FxHashMap<*const Program, Estimate>,
 }
 
-impl Seconds {
-    fn program(&mut self, program: &Program) -> Option<f64> {
+impl Estimates {
+    fn program(&mut self, program: &Program) -> Estimate {
         if let Some(&known) = self.known.get(&std::ptr::from_ref(program)) {
             return known;
         }
@@ -135,44 +173,39 @@ impl Seconds {
     }
 
     #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    fn node(&mut self, graph: &Graph, id: ExprId) -> Option<f64> {
-        let op = graph.op(id);
-        match op {
+    fn node(&mut self, graph: &Graph, id: ExprId) -> Estimate {
+        let overhead = Estimate { overhead: self.speed.overhead, ..Estimate::default() };
+        let own = || Estimate { work: self.speed.work(node_cost(graph, id)), ..overhead };
+        match graph.op(id) {
             Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Elem(_) | Op::Metadata(_) => {
-                Some(0.0)
+                Estimate::default()
             }
             Op::While(inner) => {
-                let trips = counter(graph, inner, graph.operands(id))?.trips as f64;
-                let trip = self.program(&inner.condition)? + self.program(&inner.body)?;
-                Some(self.own(graph, id, |speed| speed.overhead) + trips * trip)
+                let counter = counter(graph, inner, graph.operands(id));
+                let step = self.program(&inner.condition) + self.program(&inner.body);
+                let steps = step.times(counter.as_ref().map_or(1.0, |counter| counter.trips as f64));
+                let is_unbounded = steps.is_unbounded || counter.is_none();
+                overhead + Estimate { is_unbounded, ..steps }
             }
             Op::Cond(cond) => {
-                let mut longest = self.program(&cond.otherwise)?;
-                let mut tests = 0.0;
+                let mut longest = self.program(&cond.otherwise);
+                let mut tests = Estimate::default();
                 for (test, body) in &cond.clauses {
-                    tests += self.program(test)?;
-                    longest = longest.max(self.program(body)?);
+                    tests = tests + self.program(test);
+                    longest = longest.longer(self.program(body));
                 }
-                Some(tests + longest)
+                tests + longest
             }
             Op::Block(block) if !block.kind.has_algorithm() => self.program(&block.body),
-            Op::Block(_) | Op::Hook(_) => {
-                Some(self.own(graph, id, |speed| speed.seconds(node_cost(graph, id))))
-            }
+            Op::Block(_) | Op::Hook(_) => own(),
             op @ nxla_expr::outside!(control) => {
                 // A function that is called for each element is part of the cost, but it may not
                 // terminate.
-                for region in op.regions() {
-                    self.program(region)?;
-                }
-                Some(self.own(graph, id, |speed| speed.seconds(node_cost(graph, id))))
+                let own = own();
+                let mut calls = op.regions().into_iter().map(|region| self.program(region));
+                Estimate { is_unbounded: calls.any(|call| call.is_unbounded), ..own }
             }
         }
-    }
-
-    /// The time of a node apart from its regions, or zero if the node does not count.
-    fn own(&self, graph: &Graph, id: ExprId, seconds: impl FnOnce(&Speed) -> f64) -> f64 {
-        if (self.counts)(graph, id) { seconds(&self.speed) } else { 0.0 }
     }
 }
 

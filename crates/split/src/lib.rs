@@ -53,7 +53,7 @@ mod wire;
 
 use nxla_expr::{Node, Program};
 
-pub use cost::{Cost, Speed, cost_of, seconds_of, seconds_of_nodes};
+pub use cost::{Cost, Estimate, Speed, cost_of, estimate_of};
 pub use error::SplitError;
 pub use policy::Policy;
 pub use schedule::{ScheduleError, StageScheduler, Task};

@@ -5,7 +5,7 @@
 use std::sync::{Arc, Mutex};
 
 use crate::common::has_plugin;
-use nxla::{Device, Expr, Tensor, devices, hook, jit};
+use nxla::{Device, Expr, Tensor, devices, fori, hook, jit};
 
 /// An argument and options of `auto`, and the backends of the first three calls.
 struct Side {
@@ -20,9 +20,9 @@ struct Side {
 #[derive(Clone, Copy, PartialEq)]
 enum Work {
     Nothing,
-    /// Functions that take the evaluator more than 0.25 s by the estimate.
-    Functions,
-    /// Products of matrices that take the evaluator more than 0.25 s by the estimate.
+    /// A loop of steps that compute one number.
+    SmallSteps(i64),
+    /// A loop of steps that compute products of matrices.
     Products,
 }
 
@@ -30,14 +30,14 @@ const SIDES: [Side; 6] = [
     Side {
         name: "at most compile_above",
         elements: 1_000,
-        work: Work::Nothing,
+        work: Work::SmallSteps(100),
         settings: &[],
         backends: ["evaluator"; 3],
     },
     Side {
         name: "above compile_above",
-        elements: 250_000,
-        work: Work::Nothing,
+        elements: 1_000,
+        work: Work::SmallSteps(10_000),
         settings: &[],
         backends: ["evaluator", "evaluator", "xla"],
     },
@@ -56,15 +56,15 @@ const SIDES: [Side; 6] = [
         backends: ["xla"; 3],
     },
     Side {
-        name: "large",
-        elements: 1_000_000,
-        work: Work::Functions,
+        name: "slow small steps",
+        elements: 1_000,
+        work: Work::SmallSteps(1_000_000),
         settings: &[],
         backends: ["xla"; 3],
     },
     Side {
-        name: "products",
-        elements: 1_000_000,
+        name: "large steps",
+        elements: 250_000,
         work: Work::Products,
         settings: &[],
         backends: ["evaluator"; 3],
@@ -96,13 +96,16 @@ impl Side {
         let y = x.sinh() * x.tanh() + (x * x + 1.0).log();
         let work = match self.work {
             Work::Nothing => return y,
-            Work::Functions => (0..16).fold(x.abs() + 1.0, |z, _| z.log_gamma().abs() + 1.0),
+            Work::SmallSteps(steps) => {
+                let first = x.sum() * 0.0;
+                fori(0, steps, first, |_, value| value * 0.5 + 1.0)
+            }
             Work::Products => {
-                let matrix = x.reshape([1000, 1000]);
-                matrix.dot(&matrix).dot(&matrix)
+                let matrix = x.reshape([500, 500]);
+                fori(0, 3, matrix.clone(), |_, product| product.dot(&matrix) * 0.01).sum()
             }
         };
-        y + work.sum() * 0.0
+        y + work * 0.0
     }
 
     #[track_caller]

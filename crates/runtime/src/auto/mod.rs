@@ -2,7 +2,7 @@
 //!
 //! This module has all of the policy: [`policy`] decides, [`thresholds`] lists the limits and their
 //! measurements, and [`AutoExecutable`] runs each call on the chosen backend. The cost model of
-//! stages ([`nxla_split::seconds_of`]) estimates programs.
+//! stages ([`nxla_split::estimate_of`]) estimates programs.
 
 mod executable;
 mod explain;
@@ -17,7 +17,7 @@ pub use explain::Explanation;
 pub(crate) use explain::Timing;
 #[cfg(feature = "xla")]
 pub(crate) use policy::has_loops;
-pub(crate) use policy::{estimate, xla_settings};
+pub(crate) use policy::{estimate, slow_seconds, xla_settings};
 
 use crate::compiler::{
     CompileRequest, Compiler, Executable, Purpose, check_settings, compiler_named,
@@ -31,25 +31,20 @@ use self::policy::{Limits, OWN_SETTINGS};
 
 /// Chooses between the evaluator and XLA for each program and call; named `"auto"`.
 ///
-/// Small programs run on the evaluator. The first calls of other programs run on the evaluator
-/// while XLA compiles, and later calls on XLA; programs that are slow on the evaluator run on XLA
-/// from the first call. Without an XLA plugin the evaluator runs everything. The choice depends on
-/// the program and the number of the call, never on a clock. Results of both backends are on XLA's
-/// device.
+/// On a CPU, XLA runs the programs whose time is mostly the overhead of nodes in loops: the first two
+/// calls run on the evaluator while XLA compiles, or none if they are slow. All calls of other
+/// programs run on the evaluator. On other devices XLA runs all calls, and without an XLA plugin the
+/// evaluator does. The choice depends on the program and the number of the call, never on a clock.
+/// Results of both backends are on XLA's device.
 ///
 /// Settings: the settings of [`Xla`](crate::xla::Xla), `compile_above` (the estimate in
 /// microseconds up to which a program runs on the evaluator; 500 by default, 0 for no program) and
 /// `compile_after` (the number of calls that run on the evaluator for each signature; XLA compiles
-/// during the last one).
+/// during the last one). With one of them, XLA runs the later calls of all other programs.
 #[derive(Clone, Copy, Debug)]
 pub struct Auto;
 
 const NAME: &str = "auto";
-
-/// Returns `true` if the evaluator takes so long that XLA should run the first call.
-pub(crate) fn is_slow(seconds: f64) -> bool {
-    seconds > thresholds::EVALUATED_FIRST
-}
 
 /// Returns `true` if a compiler is [`Auto`].
 pub(crate) fn is_auto(compiler: &dyn Compiler) -> bool {

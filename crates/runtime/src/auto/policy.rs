@@ -5,9 +5,8 @@
 
 use std::fmt;
 
-use nxla_expr::{BlockKind, ExprId, Graph, Op, Program, family_ops};
-use nxla_split::{seconds_of, seconds_of_nodes};
-use nxla_tensor::DType;
+use nxla_expr::{BlockKind, Op, Program};
+use nxla_split::{Estimate, estimate_of};
 
 use super::thresholds;
 use crate::compiler::Purpose;
@@ -41,10 +40,8 @@ pub(super) enum Reason {
     Large {
         seconds: f64,
     },
-    /// Products and factorizations take most of the time.
-    Products {
-        seconds: f64,
-    },
+    /// The program does not consist of loops of small steps.
+    Work,
     UnknownLoops,
     OwnMemory(Device),
     AheadOfTime,
@@ -59,7 +56,7 @@ pub(super) struct Decision {
 }
 
 /// The settings of `auto` itself.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
 pub(super) struct Limits {
     /// Seconds of estimated work up to which the evaluator runs a program.
     above: Option<f64>,
@@ -98,10 +95,9 @@ fn number(settings: &Settings, name: &str) -> Result<Option<u64>> {
     }
 }
 
-/// Returns the estimated seconds of a program on the evaluator; `None` if it has a loop whose
-/// number of iterations is not known.
-pub(crate) fn estimate(program: &Program) -> Option<f64> {
-    seconds_of(program, &thresholds::EVALUATOR)
+/// Estimates the time of a program on the evaluator.
+pub(crate) fn estimate(program: &Program) -> Estimate {
+    estimate_of(program, &thresholds::EVALUATOR)
 }
 
 /// Chooses the backend of a program for a device; `None` if no plugin is installed.
@@ -126,24 +122,11 @@ pub(super) fn decide(
              whose memory the evaluator cannot access"
         )));
     }
-    let estimated = estimate(program);
-    let limit = limits.above.unwrap_or_else(|| seconds(thresholds::COMPILE_ABOVE));
-    if let Some(seconds) = estimated
-        && shares_memory
-        && seconds <= limit
-        && limit > 0.0
-        && !has_loops(program, |kind| !kind.has_algorithm())
-    {
-        return decided(Choice::Evaluator, Reason::Small { seconds, limit });
+    let estimate = estimate(program);
+    if shares_memory && let Some(reason) = suits_evaluator(program, estimate, limits, purpose) {
+        return decided(Choice::Evaluator, reason);
     }
-    if let (Limits { above: None, after: None }, Some(seconds)) = (limits, estimated)
-        && shares_memory
-        && purpose != Purpose::Compile
-        && consists_of_products(program, seconds)
-    {
-        return decided(Choice::Evaluator, Reason::Products { seconds });
-    }
-    match (purpose, limits.after, estimated) {
+    match (purpose, limits.after, estimate.seconds()) {
         (Purpose::Compile, _, _) => decided(Choice::Xla, Reason::AheadOfTime),
         (_, Some(0), _) => decided(Choice::Xla, Reason::Tiers),
         (_, Some(after), _) => decided(Choice::Tiers(after), Reason::Tiers),
@@ -156,37 +139,34 @@ pub(super) fn decide(
     }
 }
 
-/// Returns `true` if products, convolutions and factorizations of wide floats take most of the
-/// estimated seconds of a program. The evaluator computes them as fast as XLA or faster, and needs no
-/// compilation.
-fn consists_of_products(program: &Program, seconds: f64) -> bool {
-    let products = seconds_of_nodes(program, &thresholds::EVALUATOR, |graph, id| {
-        is_product(graph.op(id)) && computes_wide_floats(graph, id)
-    });
-    products.is_some_and(|products| 2.0 * products > seconds)
-}
-
-fn is_product(op: &Op) -> bool {
-    match op {
-        family_ops!(contract) => true,
-        Op::TriangularSolve(_) | Op::Cholesky | Op::Factorize(_) => true,
-        Op::Block(block) => matches!(block.kind, BlockKind::Solve { .. } | BlockKind::Factorize(_)),
-        family_ops!(create)
-        | family_ops!(elementwise)
-        | family_ops!(movement)
-        | family_ops!(reduce)
-        | family_ops!(window)
-        | family_ops!(index) => false,
-        Op::Fft(_) => false,
-        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Metadata(_) => false,
-        Op::Elem(_) | Op::Cond(_) | Op::While(_) | Op::Hook(_) => false,
+/// Returns why the evaluator runs all calls of a program for a CPU, or `None` if XLA may run some.
+fn suits_evaluator(
+    program: &Program,
+    estimate: Estimate,
+    limits: Limits,
+    purpose: Purpose,
+) -> Option<Reason> {
+    let limit = limits.above.unwrap_or_else(|| seconds(thresholds::COMPILE_ABOVE));
+    let small = estimate.seconds().filter(|&seconds| limit > 0.0 && seconds <= limit);
+    if let Some(seconds) = small {
+        return Some(Reason::Small { seconds, limit });
     }
+    let is_free = limits == Limits::default() && purpose != Purpose::Compile;
+    (is_free && !repeats_small_steps(program, estimate)).then_some(Reason::Work)
 }
 
-fn computes_wide_floats(graph: &Graph, id: ExprId) -> bool {
-    let wide = [DType::F32, DType::F64, DType::C64, DType::C128];
-    let operand = graph.operands(id).first();
-    operand.and_then(|&x| graph.ty(x).as_tensor()).is_some_and(|ty| wide.contains(&ty.dtype))
+/// Returns `true` if a program has loops and the overhead of nodes is most of its estimated time. XLA
+/// compiles the steps of such loops to code without this overhead.
+fn repeats_small_steps(program: &Program, estimate: Estimate) -> bool {
+    estimate.overhead > estimate.work && has_loops(program, |kind| !kind.has_algorithm())
+}
+
+/// Returns the estimated seconds of a program that runs on XLA from the first call by default, if its
+/// loops have known lengths.
+pub(crate) fn slow_seconds(program: &Program) -> Option<f64> {
+    let estimate = estimate(program);
+    let slow = estimate.seconds().filter(|&seconds| seconds > thresholds::EVALUATED_FIRST);
+    slow.filter(|_| repeats_small_steps(program, estimate))
 }
 
 fn is_cpu(device: &Device) -> bool {
@@ -244,11 +224,7 @@ impl fmt::Display for Reason {
                 time(thresholds::EVALUATED_FIRST),
                 time(*seconds)
             ),
-            Reason::Products { seconds } => write!(
-                f,
-                "products and factorizations take most of the estimated {}",
-                time(*seconds)
-            ),
+            Reason::Work => f.write_str("loops of small steps do not take most of the estimated time"),
             Reason::UnknownLoops => {
                 f.write_str("the program has a loop whose number of iterations is not known")
             }
@@ -295,7 +271,7 @@ mod tests {
     #[test]
     fn estimates_grow_with_the_program() {
         let seconds: Vec<f64> =
-            [10, 1 << 20, 1 << 26].map(|size| estimate(&sine(size)).unwrap()).to_vec();
+            [10, 1 << 20, 1 << 26].map(|size| estimate(&sine(size)).seconds().unwrap()).to_vec();
         assert!(seconds[0] < 1e-6 && seconds[0] < seconds[1] && seconds[1] < seconds[2]);
     }
 

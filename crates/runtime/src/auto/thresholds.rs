@@ -14,17 +14,17 @@ use nxla_split::Speed;
 pub(crate) const EVALUATOR: Speed = Speed { flops: 1e10, bytes: 3e10, overhead: 1e-7 };
 
 /// Default of `compile_above` in microseconds: the evaluator runs programs up to this estimate.
-/// `benches/python/kernels.py`: for lines with estimates up to 500 µs, the evaluator takes 0.91 of
-/// XLA's time in the geometric mean; for lines up to 1,000 µs, 1.02.
+/// Loops of small steps with this estimate take it up to 0.1 ms, and the first call on XLA 50 ms.
+/// `benches/python/loops.py`.
 pub(crate) const COMPILE_ABOVE: u64 = 500;
 
 /// Default of `compile_after`: the number of calls that run on the evaluator. XLA compiles during
 /// the last one, so that a function that is called once is never compiled.
-/// `benches/python/models.py`, first results.
+/// `benches/python/loops.py`.
 pub(crate) const COMPILE_AFTER: u64 = 2;
 
-/// Seconds of estimated work above which XLA runs every call: the compilation of a model takes a
-/// quarter of a second to two. `benches/python/compile_times.py`.
+/// Seconds of estimated work above which XLA runs every call of a program with loops of small steps:
+/// the compilation takes less. `benches/python/loops.py`.
 pub(crate) const EVALUATED_FIRST: f64 = 0.25;
 
 /// Seconds of estimated work above which a compiled program with loops runs on a separate thread,

@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::call::Call;
 use crate::analysis::Analysis;
-use crate::auto::{Explanation, estimate, is_slow};
+use crate::auto::{Explanation, slow_seconds};
 use crate::compiler::{Purpose, RunContext};
 use crate::device::{Device, is_placed, place_of};
 use crate::donation::{Donated, Donations};
@@ -291,9 +291,7 @@ impl<R> Entry<R> {
     /// takes so long that the compiler `auto` would choose XLA from the first call.
     pub fn slow_by_default(&self) -> Option<f64> {
         match self.place {
-            Place::OfArguments(None) => {
-                estimate(self.program()).filter(|&seconds| is_slow(seconds))
-            }
+            Place::OfArguments(None) => slow_seconds(self.program()),
             Place::OfArguments(Some(_)) | Place::Named => None,
         }
     }

@@ -233,7 +233,7 @@ impl XlaExecutable {
 
 /// Returns `true` if a program is too short for a thread, whose start takes some 30 microseconds.
 fn is_soon_over(program: &Program) -> bool {
-    estimate(program).is_some_and(|seconds| seconds <= WATCHED_ABOVE)
+    estimate(program).seconds().is_some_and(|seconds| seconds <= WATCHED_ABOVE)
 }
 
 impl Executable for XlaExecutable {
