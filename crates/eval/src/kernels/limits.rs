@@ -3,9 +3,9 @@
 /// Elements of a block that stays in the first-level cache between two passes.
 pub(super) const BLOCK_ELEMENTS: usize = 1 << 12;
 
-/// Bytes of a register of element-wise code: a handful of registers fit into a second-level cache. Registers that fit
-/// into the first level cost more to start than they save.
-pub(super) const REGISTER_BYTES: usize = 1 << 14;
+/// Bytes of the inputs and registers of a block of element-wise code, which stay in the first-level cache. More than
+/// eight share a larger cache, because small blocks cost more to start than they save.
+pub(super) const BLOCK_BYTES: usize = 1 << 15;
 
 /// Bytes of a part. Two parts fit into a second-level cache.
 pub(super) const CACHE_BYTES: usize = 1 << 18;

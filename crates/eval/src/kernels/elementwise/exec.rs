@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 use super::code::{Access, Code, Instruction, Loc, Target};
 use super::lanes::{LANES, Src};
 use crate::context::{self, Args, Cx, Fault, LINE, Results};
-use crate::kernels::limits::REGISTER_BYTES;
+use crate::kernels::limits::BLOCK_BYTES;
 use crate::kernels::strided::Strided;
 
 /// The size of pieces for threads is a multiple of this number of elements, which is small so that
@@ -139,7 +139,9 @@ impl Code {
 
     /// Elements of a block of at most `len`.
     pub(crate) fn block(&self, len: usize) -> usize {
-        (REGISTER_BYTES / usize::from(self.widest)).min(len)
+        let values = (self.inputs.len() + usize::from(self.registers)).clamp(1, 8);
+        let bytes = BLOCK_BYTES / values.next_power_of_two();
+        (bytes / usize::from(self.widest)).min(len)
     }
 
     /// Computes the elements of the results that begin at `first`, on the calling thread.
