@@ -63,6 +63,11 @@ CASES = [
     ((7,), (4,), (1,), [(3, 3)]),
     ((7,), (1,), (2,), [(2, 2)]),
     ((3, 4, 5), (2, 2, 2), (1, 2, 1), [(1, 0), (0, 1), (1, 1)]),
+    # Rows of more than eight windows, in the tensor and in the padding.
+    ((4, 30), (2, 2), (2, 2), [(0, 0), (0, 0)]),
+    ((3, 4, 27), (1, 2, 3), (1, 2, 2), [(0, 0), (2, 2), (1, 1)]),
+    ((2, 40), (2, 4), (1, 3), [(1, 1), (2, 5)]),
+    ((2, 3, 20), (1, 2, 1), (1, 1, 1), [(0, 0), (0, 1), (0, 0)]),
 ]
 
 
@@ -111,11 +116,11 @@ def test_integers_that_floats_cannot_tell_apart_are_no_ties(compiler, big):
 
 
 def test_an_element_after_nan_wins(compiler):
-    x = np.float32([3, np.nan, 1, 1, np.nan])
-    for step in (1, 3):
-        covered = list(windows((5,), (3,), (step,), [(1, 1)], (1,)))
+    x = np.tile(np.float32([3, np.nan, 1, 1, np.nan]), 7)
+    for step in (1, 2, 3):
+        covered = list(windows(x.shape, (3,), (step,), [(1, 1)], (1,)))
         source = np.arange(1, len(covered) + 1, dtype=np.float32)
-        expected = np.zeros(5, np.float32)
+        expected = np.zeros_like(x)
         for window, places in covered:
             expected[winner(x, places, True)] += source[window]
         result = run(

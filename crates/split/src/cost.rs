@@ -183,7 +183,8 @@ impl Estimates {
             Op::While(inner) => {
                 let counter = counter(graph, inner, graph.operands(id));
                 let step = self.program(&inner.condition) + self.program(&inner.body);
-                let steps = step.times(counter.as_ref().map_or(1.0, |counter| counter.trips as f64));
+                let steps =
+                    step.times(counter.as_ref().map_or(1.0, |counter| counter.trips as f64));
                 let is_unbounded = steps.is_unbounded || counter.is_none();
                 overhead + Estimate { is_unbounded, ..steps }
             }

@@ -224,7 +224,9 @@ impl fmt::Display for Reason {
                 time(thresholds::EVALUATED_FIRST),
                 time(*seconds)
             ),
-            Reason::Work => f.write_str("loops of small steps do not take most of the estimated time"),
+            Reason::Work => {
+                f.write_str("loops of small steps do not take most of the estimated time")
+            }
             Reason::UnknownLoops => {
                 f.write_str("the program has a loop whose number of iterations is not known")
             }

@@ -1,12 +1,14 @@
 //! Scatters that send the source of each window to the window's extremum.
 
-use std::convert::Infallible;
+use std::borrow::Cow;
+use std::ops::Range;
 
 use nxla_expr::{ScatterOp, TensorType, WindowAttributes};
 use nxla_tensor::{DType, Element, HostTensor};
+use smallvec::{SmallVec, smallvec};
 
 use super::uniform::wide;
-use super::{WindowAxis, axes, for_each_tap};
+use super::{WindowAxis, axes};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
 use crate::kernels::number::{Number, match_number};
@@ -35,20 +37,47 @@ pub(super) fn scatter(
     let sums = if is_apart && ty.dtype == DType::F32 { ty.dtype } else { wide(ty.dtype) };
     let source = convert(cx, &convert(cx, source, ty.dtype)?, sums)?;
     let initial = initial.get(0).cast(initial.dtype()).cast(ty.dtype);
-    let mut result = HostTensor::full(initial, sums, ty.shape.clone())?;
+    let mut result = context::fresh(sums, &ty.shape)?;
     match_number!(sums, T => {
         let out = context::slice_mut::<T>(&mut result);
-        for (&place, &x) in places.iter().zip(context::slice::<T>(&source)) {
-            if let Some(out) = out.get_mut(place) {
-                *out = out.plus(x);
-            }
-        }
+        let (source, initial) = (context::slice::<T>(&source), T::from_scalar(initial));
+        add_at(cx, &axes, &places, source, initial, out);
     });
     convert(cx, &result, ty.dtype)
 }
 
+/// Adds the source of each window to the element of `out` at its place; the other elements are `initial`.
+fn add_at<T: Number>(
+    cx: Cx<'_>,
+    axes: &[WindowAxis],
+    places: &[usize],
+    source: &[T],
+    initial: T,
+    out: &mut [T],
+) {
+    // The windows at different indices of the first axes do not overlap.
+    let apart = axes.iter().take_while(|axis| axis.is_trivial()).map(|axis| axis.count);
+    let apart = apart.product::<usize>().max(1);
+    let (row, windows) = (out.len() / apart, places.len() / apart);
+    // An element is read and written at each place.
+    cx.rows(out, row, row + 3 * windows, |first, out| {
+        for (number, out) in (first..).zip(out.chunks_exact_mut(row)) {
+            out.fill(initial);
+            let range = number * windows..(number + 1) * windows;
+            for (&place, &x) in places[range.clone()].iter().zip(&source[range]) {
+                if let Some(out) = out.get_mut(place.wrapping_sub(number * row)) {
+                    *out = out.plus(x);
+                }
+            }
+        }
+    });
+}
+
 /// The placeholder for a window that is in the padding.
 const NOWHERE: usize = usize::MAX;
+
+/// Neighboring windows that are searched at once.
+const CHUNK: usize = 8;
 
 /// The position of the extremum of each window.
 fn extrema<T: Element>(
@@ -66,55 +95,144 @@ fn extrema<T: Element>(
         return places;
     };
     let steps = Strided::row_major(shape);
+    let rows = Rows::new(outer, &steps);
     let taps: usize = axes.iter().map(|axis| axis.taps).product();
     cx.rows(&mut places, inner.count, inner.count * taps, |first, places| {
-        let mut window = vec![0; outer.len()];
-        let mut best = context::filled(T::default(), inner.count);
         for (number, places) in places.chunks_exact_mut(inner.count).enumerate() {
-            let mut rest = first + number;
-            for (index, axis) in window.iter_mut().zip(outer).rev() {
-                *index = rest % axis.count;
-                rest /= axis.count;
+            let (first, rows) = rows.of(first + number);
+            Search { x: &x[first..], rows: &rows, axis: inner, stays: &stays }.fill(places);
+            for place in places {
+                *place = place.saturating_add(first);
             }
-            // A window is searched in row-major order, which decides ties.
-            let visited: Result<(), Infallible> = for_each_tap(outer, |taps| {
-                let row = (0..outer.len()).try_fold(0, |row, axis| {
-                    Some(row + outer[axis].place(window[axis], taps[axis])? * steps[axis] as usize)
-                });
-                if let Some(row) = row {
-                    search(inner, &x[row..][..inner.size], row, &mut best, places, &stays);
-                }
-                Ok(())
-            });
-            let Ok(()) = visited;
         }
     });
     places
 }
 
-/// Continues the search for the extrema of a row of windows, in the row of `x` that begins at
-/// `first`. `best` holds the extrema so far, and `places` their positions.
-#[inline(always)]
-fn search<T: Element>(
-    axis: &WindowAxis,
-    row: &[T],
-    first: usize,
-    best: &mut [T],
-    places: &mut [usize],
-    stays: &impl Fn(T, T) -> bool,
-) {
-    for tap in 0..axis.taps {
-        let seen = axis.seen(tap);
-        let Some(start) = axis.place(seen.start, tap).filter(|_| !seen.is_empty()) else {
-            continue;
-        };
-        let elements = row[start..].iter().step_by(axis.stride);
-        let found = best[seen.clone()].iter_mut().zip(&mut places[seen]);
-        // The loop has no branches, so that the compiler vectorizes it.
-        for (index, ((best, place), &x)) in found.zip(elements).enumerate() {
-            let keeps = (*place != NOWHERE) & stays(*best, x);
-            *best = if keeps { *best } else { x };
-            *place = if keeps { *place } else { first + start + index * axis.stride };
+/// The rows of elements in each row of windows.
+struct Rows<'a> {
+    axes: &'a [WindowAxis],
+    steps: &'a [isize],
+    /// The windows without padding along each axis.
+    whole: SmallVec<[Range<usize>; 4]>,
+    /// The offsets of rows from the first row, in windows without padding.
+    offsets: Vec<usize>,
+}
+
+impl<'a> Rows<'a> {
+    fn new(axes: &'a [WindowAxis], steps: &'a [isize]) -> Self {
+        let whole: SmallVec<[Range<usize>; 4]> = axes.iter().map(WindowAxis::whole).collect();
+        let mut rows = Self { axes, steps, whole, offsets: Vec::new() };
+        if rows.whole.iter().all(|whole| !whole.is_empty()) {
+            let window: SmallVec<[usize; 4]> = rows.whole.iter().map(|whole| whole.start).collect();
+            rows.offsets = rows.list(&window);
+            let first = rows.offsets[0];
+            rows.offsets.iter_mut().for_each(|offset| *offset -= first);
+        }
+        rows
+    }
+
+    /// Returns the first row of elements in a row of windows, and the offsets of all its rows from there.
+    fn of(&self, number: usize) -> (usize, Cow<'_, [usize]>) {
+        let (mut window, mut rest): (SmallVec<[usize; 4]>, _) =
+            (smallvec![0; self.axes.len()], number);
+        for (index, axis) in window.iter_mut().zip(self.axes).rev() {
+            *index = rest % axis.count;
+            rest /= axis.count;
+        }
+        if window.iter().zip(&self.whole).any(|(index, whole)| !whole.contains(index)) {
+            return (0, Cow::Owned(self.list(&window)));
+        }
+        let places = window.iter().zip(self.axes).zip(self.steps).map(|((&index, axis), &step)| {
+            axis.place(index, 0).unwrap_or_default() * step as usize
+        });
+        (places.sum(), Cow::Borrowed(&self.offsets))
+    }
+
+    /// Lists the rows of elements in a row of windows, in row-major order.
+    fn list(&self, window: &[usize]) -> Vec<usize> {
+        let mut rows = vec![0];
+        for ((axis, &index), &step) in self.axes.iter().zip(window).zip(self.steps) {
+            let places = axis.seeing(index).filter_map(|tap| axis.place(index, tap));
+            let offsets: Vec<usize> = places.map(|place| place * step as usize).collect();
+            let inside = |row: usize| offsets.iter().map(move |offset| row + offset);
+            rows = rows.into_iter().flat_map(inside).collect();
+        }
+        rows
+    }
+}
+
+/// The search in a row of windows. A window is searched in row-major order, which decides ties.
+struct Search<'a, T, F> {
+    x: &'a [T],
+    /// The offsets of the rows of elements.
+    rows: &'a [usize],
+    /// The axis along the rows.
+    axis: &'a WindowAxis,
+    stays: &'a F,
+}
+
+impl<T: Element, F: Fn(T, T) -> bool> Search<'_, T, F> {
+    fn fill(&self, places: &mut [usize]) {
+        if self.rows.is_empty() {
+            // All windows are in the padding.
+            return places.fill(NOWHERE);
+        }
+        let (axis, whole) = (self.axis, self.axis.whole());
+        for window in (0..whole.start).chain(whole.end..axis.count) {
+            places[window] = self.single(window);
+        }
+        let inside = &mut places[whole.clone()];
+        if inside.len() < CHUNK || u32::try_from(self.x.len()).is_err() {
+            whole.zip(inside).for_each(|(window, place)| *place = self.single(window));
+            return;
+        }
+        // The last chunk overlaps the chunk before, so that no row ends with single windows.
+        let last = inside.len() - CHUNK;
+        for first in (0..last).step_by(CHUNK).chain([last]) {
+            let chunk = inside[first..].first_chunk_mut().expect("a chunk fits");
+            match axis.stride {
+                2 => self.chunk(whole.start + first, 2, chunk),
+                stride => self.chunk(whole.start + first, stride, chunk),
+            }
+        }
+    }
+
+    /// Returns the position of the extremum of a window.
+    fn single(&self, window: usize) -> usize {
+        let mut found = NOWHERE;
+        for &row in self.rows {
+            for tap in self.axis.seeing(window) {
+                let at = row + self.axis.place(window, tap).unwrap_or_default();
+                let keeps = found != NOWHERE && (self.stays)(self.x[found], self.x[at]);
+                found = if keeps { found } else { at };
+            }
+        }
+        found
+    }
+
+    /// Searches neighboring windows without padding from the window `first` on. The loops have no branches, and
+    /// distances as wide as most elements, so that the compiler vectorizes them.
+    #[inline(always)]
+    fn chunk(&self, first: usize, stride: usize, places: &mut [usize; CHUNK]) {
+        let (mut best, mut distances) = ([T::default(); CHUNK], [0; CHUNK]);
+        let begin = self.rows[0] + self.axis.place(first, 0).unwrap_or_default();
+        let mut is_first = true;
+        for &row in self.rows {
+            for tap in 0..self.axis.taps {
+                let distance = row - self.rows[0] + tap * self.axis.dilation;
+                let elements = &self.x[begin + distance..][..stride * (CHUNK - 1) + 1];
+                for at in 0..CHUNK {
+                    let x = elements[at * stride];
+                    let keeps = !is_first & (self.stays)(best[at], x);
+                    best[at] = if keeps { best[at] } else { x };
+                    distances[at] = if keeps { distances[at] } else { distance as u32 };
+                }
+                is_first = false;
+            }
+        }
+        for at in 0..CHUNK {
+            places[at] = begin + at * stride + distances[at] as usize;
         }
     }
 }
