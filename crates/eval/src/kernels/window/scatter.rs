@@ -96,11 +96,13 @@ fn extrema<T: Element>(
     };
     let steps = Strided::row_major(shape);
     let rows = Rows::new(outer, &steps);
+    let whole = inner.whole();
     let taps: usize = axes.iter().map(|axis| axis.taps).product();
     cx.rows(&mut places, inner.count, inner.count * taps, |first, places| {
         for (number, places) in places.chunks_exact_mut(inner.count).enumerate() {
             let (first, rows) = rows.of(first + number);
-            Search { x: &x[first..], rows: &rows, axis: inner, stays: &stays }.fill(places);
+            let x = &x[first..];
+            Search { x, rows: &rows, axis: inner, whole: &whole, stays: &stays }.fill(places);
             for place in places {
                 *place = place.saturating_add(first);
             }
@@ -169,6 +171,8 @@ struct Search<'a, T, F> {
     rows: &'a [usize],
     /// The axis along the rows.
     axis: &'a WindowAxis,
+    /// The windows without padding along this axis.
+    whole: &'a Range<usize>,
     stays: &'a F,
 }
 
@@ -178,13 +182,14 @@ impl<T: Element, F: Fn(T, T) -> bool> Search<'_, T, F> {
             // All windows are in the padding.
             return places.fill(NOWHERE);
         }
-        let (axis, whole) = (self.axis, self.axis.whole());
+        let (axis, whole) = (self.axis, self.whole);
         for window in (0..whole.start).chain(whole.end..axis.count) {
             places[window] = self.single(window);
         }
         let inside = &mut places[whole.clone()];
+        // The distances in a chunk have 32 bits.
         if inside.len() < CHUNK || u32::try_from(self.x.len()).is_err() {
-            whole.zip(inside).for_each(|(window, place)| *place = self.single(window));
+            whole.clone().zip(inside).for_each(|(window, place)| *place = self.single(window));
             return;
         }
         // The last chunk overlaps the chunk before, so that no row ends with single windows.
