@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::event::Event;
 use crate::faults;
 use crate::ffi::HostCalls;
-use crate::in_flight::{self, ForeignThread, InFlight, ProgramInFlight};
+use crate::in_flight::{self, ForeignThread, InFlight, LongCall, ProgramInFlight};
 use crate::malloc;
 use crate::plugin::Plugin;
 use crate::sys::*;
@@ -86,6 +86,7 @@ impl Client {
         let mut args = PJRT_Client_Create_Args::new();
         args.create_options = raw_options.as_ptr();
         args.num_options = raw_options.len();
+        let _call = LongCall::begin();
         // SAFETY: the options point into `options` and `one`, which outlive the call.
         unsafe { plugin.call(&mut args)? };
         let raw = non_null(args.client, "PJRT_Client_Create", plugin)?;

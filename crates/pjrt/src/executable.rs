@@ -12,7 +12,7 @@ use crate::client::{Client, non_null};
 use crate::dtype;
 use crate::error::Error;
 use crate::host::HOST_CALL_TARGET;
-use crate::in_flight::Compiling;
+use crate::in_flight::LongCall;
 use crate::maps;
 use crate::options::CompileOptions;
 use crate::serialized::{self, Facts};
@@ -102,7 +102,7 @@ impl Client {
         args.program = &raw const program;
         args.compile_options = options.as_ptr();
         args.compile_options_size = options.len();
-        let _compiling = Compiling::begin();
+        let _call = LongCall::begin();
         // SAFETY: the client is alive, and text, format and options outlive the call.
         unsafe { self.plugin().call(&mut args) }.map_err(as_compile_error)?;
         traffic::count_compiled();
@@ -124,6 +124,7 @@ impl Client {
         args.client = self.as_ptr();
         args.serialized_executable = payload.as_ptr();
         args.serialized_executable_size = payload.len();
+        let _call = LongCall::begin();
         // SAFETY: the client is alive and the bytes outlive the call.
         unsafe { self.plugin().call(&mut args)? };
         let function = PJRT_Executable_DeserializeAndLoad_Args::FUNCTION;

@@ -3,8 +3,8 @@
 //! A client must not be destroyed, and a process must not run the destructors of a plugin's static
 //! objects, while programs run: XLA crashes in both cases. Therefore programs that run after their
 //! start has returned are counted, and the end of a client or process waits until the count is zero. A
-//! process that still runs or compiles a program after the time limit ends without these
-//! destructors.
+//! process that still runs, compiles or loads a program after the time limit, or still loads a plugin, ends
+//! without these destructors.
 
 use std::cell::Cell;
 use std::ffi::c_int;
@@ -56,24 +56,25 @@ impl Drop for ProgramInFlight {
     }
 }
 
-/// The number of programs that are being compiled. Compilations cannot be cancelled.
-static COMPILING: AtomicUsize = AtomicUsize::new(0);
+/// The number of threads in long calls of a plugin.
+static LONG_CALLS: AtomicUsize = AtomicUsize::new(0);
 
-/// A program that is being compiled.
-pub(crate) struct Compiling(());
+/// A call that can take long and cannot be cancelled: loading a plugin, making a client, compiling, and
+/// loading a program.
+pub(crate) struct LongCall(());
 
-impl Compiling {
-    pub(crate) fn begin() -> Compiling {
-        COMPILING.fetch_add(1, Ordering::AcqRel);
+impl LongCall {
+    pub(crate) fn begin() -> LongCall {
+        LONG_CALLS.fetch_add(1, Ordering::AcqRel);
         wait_at_exit_once();
         wait_first_at_exit_of_this_thread();
-        Compiling(())
+        LongCall(())
     }
 }
 
-impl Drop for Compiling {
+impl Drop for LongCall {
     fn drop(&mut self) {
-        COMPILING.fetch_sub(1, Ordering::AcqRel);
+        LONG_CALLS.fetch_sub(1, Ordering::AcqRel);
     }
 }
 
@@ -166,18 +167,33 @@ impl Drop for RegisterAtEnd {
 
 /// Makes the process wait before it runs any other exit function if this thread ends the process.
 ///
-/// A plugin makes static objects during its first runs, after those were counted, and the process destroys
-/// the newest objects first. The end of a process begins with the thread-local variables of the thread that
-/// ends it, so a registration from there is the newest.
+/// A plugin makes static objects while it is loaded and during its first runs, after those were counted, and
+/// the process destroys the newest objects first. The end of a process begins with the thread-local variables
+/// of the thread that ends it, so a registration from there is the newest.
 fn wait_first_at_exit_of_this_thread() {
     thread_local!(static GUARD: RegisterAtEnd = const { RegisterAtEnd });
     // A thread that is ending has no such variables any more.
     let _ = GUARD.try_with(|_| ());
 }
 
-/// Returns true while a plugin compiles or runs programs.
+/// Does the same for the main thread, which ends most processes but may call no function of this crate. The
+/// dynamic linker calls the functions of this section before the main function of a program, and when it loads
+/// a library.
+#[cfg(target_os = "linux")]
+#[used]
+// SAFETY: the section contains pointers to functions without results. The linker passes arguments, which the
+// function may ignore in the calling convention of C.
+#[unsafe(link_section = ".init_array")]
+static WAIT_FIRST_AT_EXIT_OF_MAIN_THREAD: extern "C" fn() = {
+    extern "C" fn start() {
+        wait_first_at_exit_of_this_thread();
+    }
+    start
+};
+
+/// Returns true while a plugin runs programs or is in a long call.
 fn is_working() -> bool {
-    COMPILING.load(Ordering::Acquire) > 0 || !is_idle()
+    LONG_CALLS.load(Ordering::Acquire) > 0 || !is_idle()
 }
 
 // SAFETY: these are the declarations in the C standard and in the C library of Linux. Any function

@@ -11,6 +11,7 @@ use libloading::Library;
 
 use crate::error::{Error, ErrorCode};
 use crate::ffi::HostCalls;
+use crate::in_flight::LongCall;
 use crate::sys::*;
 use crate::value::{self, NamedValue};
 use crate::{forked, probe};
@@ -75,6 +76,7 @@ impl Plugin {
             quiet_the_log();
             forked::watch();
         }
+        let _call = LongCall::begin();
         probe::check(&path, |path| drop(Plugin::open(path.to_owned())))?;
         let plugin = Plugin::open(path)?;
         loaded.push(plugin);

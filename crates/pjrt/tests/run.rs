@@ -282,6 +282,37 @@ fn the_process_may_end_while_a_program_runs() {
     assert!(child.status.success(), "{child:?}");
 }
 
+/// Run by the next test in a separate process.
+#[test]
+#[ignore = "ends the process"]
+fn end_the_process_while_a_thread_compiles() {
+    require_plugin!();
+    thread::spawn(|| {
+        loop {
+            drop(compile(INCREMENT))
+        }
+    });
+    let delay = std::env::var(DELAY).unwrap().parse().unwrap();
+    thread::sleep(Duration::from_millis(delay));
+}
+
+/// The environment variable with the milliseconds that a thread has before the process ends.
+const DELAY: &str = "NXLA_TEST_DELAY";
+
+#[test]
+fn the_process_may_end_while_a_thread_loads_the_plugin_or_compiles() {
+    require_plugin!();
+    for delay in (0..48).step_by(6).chain([100, 200, 400]) {
+        // The main thread of the child, which calls no plugin, ends the process after the test.
+        let child = std::process::Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "end_the_process_while_a_thread_compiles", "--ignored"])
+            .env(DELAY, delay.to_string())
+            .output()
+            .unwrap();
+        assert!(child.status.success(), "after {delay} ms: {child:?}");
+    }
+}
+
 #[test]
 fn a_client_can_be_waited_for() {
     require_plugin!();
