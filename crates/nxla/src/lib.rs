@@ -107,16 +107,17 @@
 //!
 //! # Features
 //!
-//! All features but `io` and `serde` are enabled by default. They do not change any types; a function whose
+//! All features but `import`, `io`, `ndarray` and `serde` are enabled by default. They do not change any types; a function whose
 //! feature is disabled returns an error that names the feature.
 //!
 //! * `xla`: the compiler `"xla"`, and the devices of its plugins.
-//! * `import`: programs of StableHLO and ONNX become expressions ([`import`]).
 //! * `linalg`: fast matrix products and factorizations on the evaluator, by faer. Without it,
 //!   products are slower, and factorizations are programs of simpler operations.
 //! * `fft`: Fourier transforms on the evaluator.
 //! * `parallel`: multithreading in the evaluator.
 //! * `simd`: kernels of the evaluator for AVX2 and AVX-512, selected by the machine at run time.
+//! * `import`: programs of StableHLO and ONNX become expressions (module `import`).
+//! * `ndarray`: conversions from and to arrays of the crate `ndarray`.
 //! * `io`: files of NumPy and safetensors (module `io`).
 //! * `serde`: `Serialize` and `Deserialize` for tensors, and for programs as bytes.
 //!
@@ -133,6 +134,8 @@
 extern crate self as nxla;
 
 mod apply;
+#[cfg(feature = "ndarray")]
+mod arrays;
 mod backend;
 mod compiled;
 mod containers;
@@ -224,6 +227,7 @@ pub use nxla_import as import;
 pub use nxla_split as split;
 #[doc(hidden)]
 pub use nxla_tensor as host;
+#[cfg(feature = "ndarray")]
 pub use nxla_tensor::ndarray;
 pub use nxla_tensor::{
     AxisName, Complex, DType, Element, HostTensor, Kind, Names, Number, Scalar, Shape, bf16, f16,

@@ -4,7 +4,6 @@ use std::fmt;
 use std::ops::Deref;
 
 use nxla_runtime::{self as runtime, Device, Operand, Result, Vectors, View};
-use nxla_tensor::ndarray::ArrayD;
 use nxla_tensor::{DType, Element, Scalar, Shape, TensorError};
 
 use crate::Error;
@@ -114,23 +113,6 @@ impl Tensor {
             let why = format!("value: must fit {}; got {scalar}", std::any::type_name::<T>());
             Error::Arguments { function: "item".into(), why }
         })
-    }
-
-    /// Returns the elements as an array of [`ndarray`](crate::ndarray).
-    ///
-    /// ```
-    /// use nxla::Tensor;
-    /// use nxla::ndarray::array;
-    ///
-    /// let x = Tensor::from(array![[1.0f32, 2.0], [3.0, 4.0]]);
-    /// assert_eq!((&x * 2)?.to_ndarray::<f32>()?, array![[2.0, 4.0], [6.0, 8.0]].into_dyn());
-    /// # Ok::<(), nxla::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns the error of a failed computation, and an error if `T` does not store the dtype.
-    pub fn to_ndarray<T: Element>(&self) -> Result<ArrayD<T>> {
-        Ok(self.0.to_host()?.view()?.to_owned())
     }
 
     /// Makes the leading axes, which must have these sizes, vectorized. Vectorized axes have no

@@ -1,7 +1,6 @@
-//! Data of Rust programs as tensors: numbers, lists, nested arrays, and arrays of `ndarray`.
+//! Data of Rust programs as tensors: numbers, lists, and nested arrays.
 
-use nxla_tensor::ndarray::{Array, ArrayBase, Data, Dimension};
-use nxla_tensor::{Complex, Element, F8E4M3, F8E5M2, HostTensor, Shape, bf16, f16};
+use nxla_tensor::{Complex, F8E4M3, F8E5M2, HostTensor, Shape, bf16, f16};
 
 use crate::tensor::RawTensor;
 
@@ -109,19 +108,5 @@ impl<T: Nested, const N: usize> From<[T; N]> for RawTensor {
 impl<T: Nested, const N: usize> From<&[T; N]> for RawTensor {
     fn from(items: &[T; N]) -> Self {
         RawTensor::from(items.as_slice())
-    }
-}
-
-/// Converts an owned array, without a copy if its elements are in row-major order.
-impl<T: Element, D: Dimension> From<Array<T, D>> for RawTensor {
-    fn from(array: Array<T, D>) -> Self {
-        RawTensor::Host(HostTensor::from_array(array))
-    }
-}
-
-/// Copies an array or a view, in one block if the elements are in row-major order.
-impl<T: Element, S: Data<Elem = T>, D: Dimension> From<&ArrayBase<S, D>> for RawTensor {
-    fn from(array: &ArrayBase<S, D>) -> Self {
-        RawTensor::Host(HostTensor::from_ndarray(array))
     }
 }

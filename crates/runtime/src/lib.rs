@@ -17,6 +17,8 @@
 
 mod analysis;
 mod apply;
+#[cfg(feature = "ndarray")]
+mod arrays;
 mod auto;
 mod background;
 mod cache;

@@ -15,8 +15,6 @@
 use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
-use ndarray::{Array, ArrayBase, ArrayD, ArrayViewD, ArrayViewMut, Data, Dimension, IxDyn};
-
 use crate::dtype::{DType, Kind};
 use crate::element::Element;
 use crate::error::TensorError;
@@ -42,15 +40,6 @@ pub struct HostTensor {
     shape: Shape,
     names: Option<Names>,
     storage: Storage,
-}
-
-/// The memory of an array in row-major order.
-struct Elements<T>(ArrayD<T>);
-
-impl<T: Element> AsRef<[u8]> for Elements<T> {
-    fn as_ref(&self) -> &[u8] {
-        self.0.as_slice().map_or(&[], bytemuck::cast_slice)
-    }
 }
 
 /// Constructors.
@@ -160,57 +149,6 @@ impl HostTensor {
         Ok(tensor)
     }
 
-    /// Copies an `ndarray` of any layout and rank. Row-major elements are copied in one piece.
-    ///
-    /// ```
-    /// use ndarray::array;
-    /// use nxla_tensor::HostTensor;
-    ///
-    /// let matrix = array![[1_i32, 2], [3, 4]];
-    /// let transposed = HostTensor::from_ndarray(&matrix.t());
-    /// assert_eq!(transposed.to_vec::<i32>().unwrap(), [1, 3, 2, 4]);
-    /// ```
-    #[must_use]
-    pub fn from_ndarray<T, S, D>(array: &ArrayBase<S, D>) -> HostTensor
-    where
-        T: Element,
-        S: Data<Elem = T>,
-        D: Dimension,
-    {
-        let mut tensor = HostTensor::scratch(T::DTYPE, Shape::from(array.shape()))
-            .expect("an array in memory has a valid size");
-        let elements: &mut [T] = bytemuck::cast_slice_mut(tensor.new_bytes());
-        match array.as_slice() {
-            Some(whole) => elements.copy_from_slice(whole),
-            None => ArrayViewMut::from_shape(array.raw_dim(), elements)
-                .expect("the tensor has the shape of the array")
-                .assign(array),
-        }
-        tensor
-    }
-
-    /// Takes ownership of an `ndarray`. Row-major elements are not copied, unless their address has
-    /// the wrong alignment for the dtype ([`DType::align`]).
-    ///
-    /// ```
-    /// use ndarray::array;
-    /// use nxla_tensor::HostTensor;
-    ///
-    /// let matrix = array![[1_i32, 2], [3, 4]];
-    /// let memory = matrix.as_ptr().cast::<u8>();
-    /// assert_eq!(HostTensor::from_array(matrix).bytes().as_ptr(), memory);
-    /// ```
-    #[must_use]
-    pub fn from_array<T: Element, D: Dimension>(array: Array<T, D>) -> HostTensor {
-        let is_aligned = array.as_ptr().addr().is_multiple_of(T::DTYPE.align());
-        if !array.is_standard_layout() || array.is_empty() || !is_aligned {
-            return HostTensor::from_ndarray(&array);
-        }
-        let shape = Shape::from(array.shape());
-        HostTensor::from_frozen(T::DTYPE, shape, Frozen::promised_by(Elements(array.into_dyn())))
-            .expect("an aligned array in memory has a valid size and layout")
-    }
-
     /// Creates a tensor of rank 0 with `value` converted by [`Scalar::cast`].
     #[must_use]
     pub fn scalar(value: Scalar, dtype: DType) -> HostTensor {
@@ -275,7 +213,7 @@ impl HostTensor {
     }
 
     /// Returns the bytes of a new tensor.
-    fn new_bytes(&mut self) -> &mut [u8] {
+    pub(crate) fn new_bytes(&mut self) -> &mut [u8] {
         self.storage.unique_mut().expect("a new tensor has its memory for itself")
     }
 
@@ -364,16 +302,6 @@ impl HostTensor {
     /// Returns the errors of [`HostTensor::as_slice`].
     pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, TensorError> {
         self.as_slice().map(<[T]>::to_vec)
-    }
-
-    /// Returns the elements as an `ndarray` view.
-    ///
-    /// # Errors
-    /// Returns the errors of [`HostTensor::as_slice`], and [`TensorError::View`] for an empty
-    /// tensor whose shape is too large for `ndarray`.
-    pub fn view<T: Element>(&self) -> Result<ArrayViewD<'_, T>, TensorError> {
-        ArrayViewD::from_shape(IxDyn(&self.shape), self.as_slice()?)
-            .map_err(|_| TensorError::View { shape: self.shape.clone() })
     }
 
     /// Returns the element of a tensor with exactly one element, of any rank.

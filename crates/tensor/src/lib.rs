@@ -9,6 +9,7 @@
 //! | names | [`Names`] of axes and the notation of tensor types |
 //! | element | [`Element`], the Rust types of dtypes, and [`match_dtype!`] |
 //! | host | [`HostTensor`] |
+//! | arrays | conversions from and to arrays of `ndarray`, with the feature of this name |
 //! | heatmap | [`Heatmap`], drawings of tensors as text |
 //! | limits | [`FloatLimits`] |
 //! | storage, pool, block | the memory of tensors: [`Frozen`], [`held_memory`] |
@@ -19,6 +20,8 @@
 #![forbid(unsafe_code)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
+#[cfg(feature = "ndarray")]
+mod arrays;
 mod block;
 mod cast;
 mod dtype;
@@ -59,5 +62,6 @@ pub use storage::{Frozen, host_memory};
 /// The Rust types of narrow floats and complex numbers, so that users need no other crate.
 pub use float8::{F8E4M3, F8E5M2};
 pub use half::{bf16, f16};
+#[cfg(feature = "ndarray")]
 pub use ndarray;
 pub use num_complex::Complex;

@@ -3,10 +3,8 @@
 
 use std::sync::Arc;
 
-use ndarray::{Array, Array2, IxDyn, s};
 use nxla_tensor::{
-    Complex, DType, Element, Frozen, HostTensor, Names, Scalar, Shape, TensorError, bf16,
-    match_dtype,
+    DType, Element, Frozen, HostTensor, Names, Scalar, Shape, TensorError, match_dtype,
 };
 
 const fn assert_send_and_sync<T: Send + Sync>() {}
@@ -167,18 +165,15 @@ fn shared_memory_is_copied_before_it_is_written() {
 fn a_tensor_keeps_its_values_when_what_it_was_made_of_changes() {
     for len in [4, 4 << 10, 4 << 20] {
         let mut elements = vec![1_u8; len];
-        let mut array = Array::from_elem(IxDyn(&[len]), 1_u8);
         let tensors = [
             HostTensor::from_slice(&elements, [len]).unwrap(),
             HostTensor::from_slice_as(DType::U8, &elements, [len]).unwrap(),
             HostTensor::from_bytes(DType::U8, [len], &elements).unwrap(),
-            HostTensor::from_ndarray(&array),
         ];
         let views: Vec<HostTensor> =
             tensors.iter().map(|tensor| tensor.reshape([len, 1]).unwrap()).collect();
         elements.fill(2);
-        array.fill(2);
-        drop((elements, array));
+        drop(elements);
         for tensor in tensors.iter().chain(&views) {
             assert!(tensor.as_slice::<u8>().unwrap().iter().all(|&element| element == 1));
         }
@@ -234,27 +229,6 @@ fn single_elements() {
     let error = HostTensor::zeros(DType::F32, [2]).unwrap().item().unwrap_err();
     assert_eq!(error.to_string(), "expected exactly one element; got shape [2]");
     assert!(HostTensor::zeros(DType::F32, [0]).unwrap().item().is_err());
-}
-
-#[test]
-fn ndarray_views_and_copies() {
-    let tensor = HostTensor::from_slice(&[1_i32, 2, 3, 4, 5, 6], [2, 3]).unwrap();
-    let view = tensor.view::<i32>().unwrap();
-    assert_eq!(view.shape(), [2, 3]);
-    assert_eq!(view[[1, 0]], 4);
-    assert_eq!(view.as_ptr().cast::<u8>(), tensor.bytes().as_ptr());
-
-    let every_other = HostTensor::from_ndarray(&view.slice(s![.., ..;-2]));
-    assert_eq!(every_other.shape().as_slice(), [2, 2]);
-    assert_eq!(every_other.to_vec::<i32>().unwrap(), [3, 1, 6, 4]);
-
-    let scalar =
-        HostTensor::from_ndarray(&Array::from_elem(IxDyn(&[]), Complex::new(1.0_f32, 2.0)));
-    assert_eq!(scalar.item(), Ok(Scalar::Complex(1.0, 2.0)));
-    let empty = HostTensor::from_ndarray(&Array2::<bf16>::zeros((0, 4)));
-    assert_eq!(empty.view::<bf16>().unwrap().shape(), [0, 4]);
-    let huge = HostTensor::zeros(DType::U8, [0, usize::MAX]).unwrap();
-    assert!(matches!(huge.view::<u8>(), Err(TensorError::View { .. })));
 }
 
 #[test]

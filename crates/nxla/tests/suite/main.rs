@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod aliases;
+#[cfg(feature = "ndarray")]
+mod arrays;
 mod auto;
 mod calls;
 mod collectives;

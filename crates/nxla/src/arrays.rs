@@ -1,0 +1,25 @@
+//! Tensors as arrays of `ndarray`.
+
+use nxla_tensor::Element;
+use nxla_tensor::ndarray::ArrayD;
+
+use crate::{Result, Tensor};
+
+impl Tensor {
+    /// Returns the elements as an array of [`ndarray`](crate::ndarray).
+    ///
+    /// ```
+    /// use nxla::Tensor;
+    /// use nxla::ndarray::array;
+    ///
+    /// let x = Tensor::from(array![[1.0f32, 2.0], [3.0, 4.0]]);
+    /// assert_eq!((&x * 2)?.to_ndarray::<f32>()?, array![[2.0, 4.0], [6.0, 8.0]].into_dyn());
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the error of a failed computation, and an error if `T` does not store the dtype.
+    pub fn to_ndarray<T: Element>(&self) -> Result<ArrayD<T>> {
+        Ok(self.to_host()?.view()?.to_owned())
+    }
+}

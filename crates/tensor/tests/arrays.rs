@@ -1,0 +1,34 @@
+//! Conversions between host tensors and arrays of `ndarray`.
+#![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
+
+use ndarray::{Array, Array2, IxDyn, s};
+use nxla_tensor::{Complex, DType, HostTensor, Scalar, TensorError, bf16};
+
+#[test]
+fn ndarray_views_and_copies() {
+    let tensor = HostTensor::from_slice(&[1_i32, 2, 3, 4, 5, 6], [2, 3]).unwrap();
+    let view = tensor.view::<i32>().unwrap();
+    assert_eq!(view.shape(), [2, 3]);
+    assert_eq!(view[[1, 0]], 4);
+    assert_eq!(view.as_ptr().cast::<u8>(), tensor.bytes().as_ptr());
+
+    let every_other = HostTensor::from_ndarray(&view.slice(s![.., ..;-2]));
+    assert_eq!(every_other.shape().as_slice(), [2, 2]);
+    assert_eq!(every_other.to_vec::<i32>().unwrap(), [3, 1, 6, 4]);
+
+    let scalar =
+        HostTensor::from_ndarray(&Array::from_elem(IxDyn(&[]), Complex::new(1.0_f32, 2.0)));
+    assert_eq!(scalar.item(), Ok(Scalar::Complex(1.0, 2.0)));
+    let empty = HostTensor::from_ndarray(&Array2::<bf16>::zeros((0, 4)));
+    assert_eq!(empty.view::<bf16>().unwrap().shape(), [0, 4]);
+    let huge = HostTensor::zeros(DType::U8, [0, usize::MAX]).unwrap();
+    assert!(matches!(huge.view::<u8>(), Err(TensorError::View { .. })));
+}
+
+#[test]
+fn a_tensor_keeps_its_values_when_the_array_changes() {
+    let mut array = Array::from_elem(IxDyn(&[4 << 10]), 1_u8);
+    let tensor = HostTensor::from_ndarray(&array);
+    array.fill(2);
+    assert!(tensor.bytes().iter().all(|&byte| byte == 1));
+}
