@@ -107,8 +107,8 @@
 //!
 //! # Features
 //!
-//! All features but `import`, `io`, `ndarray` and `serde` are enabled by default. They do not change any types; a function whose
-//! feature is disabled returns an error that names the feature.
+//! These features are enabled by default. They do not change any types; a function whose feature is disabled returns
+//! an error that names the feature.
 //!
 //! * `xla`: the compiler `"xla"`, and the devices of its plugins.
 //! * `linalg`: fast matrix products and factorizations on the evaluator, by faer. Without it,
@@ -116,6 +116,9 @@
 //! * `fft`: Fourier transforms on the evaluator.
 //! * `parallel`: multithreading in the evaluator.
 //! * `simd`: kernels of the evaluator for AVX2 and AVX-512, selected by the machine at run time.
+//!
+//! These features add functions and modules:
+//!
 //! * `import`: programs of StableHLO and ONNX become expressions (module `import`).
 //! * `ndarray`: conversions from and to arrays of the crate `ndarray`.
 //! * `io`: files of NumPy and safetensors (module `io`).
