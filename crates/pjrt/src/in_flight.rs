@@ -170,7 +170,7 @@ impl Drop for RegisterAtEnd {
 /// A plugin makes static objects while it is loaded and during its first runs, after those were counted, and
 /// the process destroys the newest objects first. The end of a process begins with the thread-local variables
 /// of the thread that ends it, so a registration from there is the newest.
-fn wait_first_at_exit_of_this_thread() {
+extern "C" fn wait_first_at_exit_of_this_thread() {
     thread_local!(static GUARD: RegisterAtEnd = const { RegisterAtEnd });
     // A thread that is ending has no such variables any more.
     let _ = GUARD.try_with(|_| ());
@@ -184,12 +184,7 @@ fn wait_first_at_exit_of_this_thread() {
 // SAFETY: the section contains pointers to functions without results. The linker passes arguments, which the
 // function may ignore in the calling convention of C.
 #[unsafe(link_section = ".init_array")]
-static WAIT_FIRST_AT_EXIT_OF_MAIN_THREAD: extern "C" fn() = {
-    extern "C" fn start() {
-        wait_first_at_exit_of_this_thread();
-    }
-    start
-};
+static WAIT_FIRST_AT_EXIT_OF_MAIN_THREAD: extern "C" fn() = wait_first_at_exit_of_this_thread;
 
 /// Returns true while a plugin runs programs or is in a long call.
 fn is_working() -> bool {

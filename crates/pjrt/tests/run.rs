@@ -272,13 +272,17 @@ fn end_the_process_while_a_program_runs() {
     std::process::exit(0);
 }
 
+/// The command that runs an ignored test in a separate process.
+fn process_of(test: &str) -> std::process::Command {
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", test, "--ignored"]);
+    command
+}
+
 #[test]
 fn the_process_may_end_while_a_program_runs() {
     require_plugin!();
-    let child = std::process::Command::new(std::env::current_exe().unwrap())
-        .args(["--exact", "end_the_process_while_a_program_runs", "--ignored"])
-        .output()
-        .unwrap();
+    let child = process_of("end_the_process_while_a_program_runs").output().unwrap();
     assert!(child.status.success(), "{child:?}");
 }
 
@@ -304,11 +308,8 @@ fn the_process_may_end_while_a_thread_loads_the_plugin_or_compiles() {
     require_plugin!();
     for delay in (0..48).step_by(6).chain([100, 200, 400]) {
         // The main thread of the child, which calls no plugin, ends the process after the test.
-        let child = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "end_the_process_while_a_thread_compiles", "--ignored"])
-            .env(DELAY, delay.to_string())
-            .output()
-            .unwrap();
+        let mut child = process_of("end_the_process_while_a_thread_compiles");
+        let child = child.env(DELAY, delay.to_string()).output().unwrap();
         assert!(child.status.success(), "after {delay} ms: {child:?}");
     }
 }
