@@ -196,7 +196,8 @@ check-rust: $(STAMPS)/tools
 	$(call section,clippy)
 	cargo clippy --workspace --exclude nxla-tidy --all-targets -- -D warnings
 	cargo clippy -p nxla-tidy --all-targets -- -D warnings
-	$(call section,without features)
+	$(call section,with fewer features)
+	cargo check -p nxla
 	cargo check -p nxla --no-default-features
 	$(call section,wasm)
 	@if rustup target list --installed 2>/dev/null | grep -qx wasm32-unknown-unknown; then \
