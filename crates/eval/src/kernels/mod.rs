@@ -17,4 +17,5 @@ pub(crate) mod number;
 pub(crate) mod ordered;
 pub(crate) mod reduce;
 pub(crate) mod strided;
+pub(crate) mod vectors;
 pub(crate) mod window;

@@ -86,8 +86,7 @@ impl Case {
         let operands = self.operands();
         let [input, kernel] = operands.each_ref().map(|x| x.as_slice::<f32>().unwrap());
         let expected = self.expected(input, kernel);
-        // Floats have a kernel for products, and integers have none.
-        for dtype in [DType::F32, DType::S32] {
+        for dtype in [DType::F32, DType::F64, DType::C64, DType::S32, DType::S64] {
             let found = self.run(operands.each_ref().map(|x| x.cast(dtype))).cast(DType::F32);
             assert!(found.as_slice::<f32>().unwrap() == expected, "{dtype}: {self:?}");
         }
@@ -125,6 +124,28 @@ fn results_of_several_tiles() {
     Case { batch: 3, channels: 16, input: [33, 29], ..CASE }.check();
     Case { batch: 20, channels: 8, outputs: 24, input: [5, 5], ..CASE }.check();
     Case { batch: 2, channels: 40, outputs: 33, groups: 2, input: [14, 15], ..CASE }.check();
+}
+
+#[test]
+fn rows_of_every_width_and_vectors_of_every_length() {
+    for width in 1..36 {
+        for outputs in [2, 5, 8, 16, 17, 32, 33, 40] {
+            let input = [3, width];
+            Case { batch: 2, channels: 2, outputs, input, ..CASE }.check();
+        }
+    }
+}
+
+#[test]
+fn one_tap_or_one_position() {
+    for (batch, outputs) in [(1, 1), (1, 20), (3, 1), (3, 20)] {
+        let case = Case { batch, outputs, channels: 30, padding: (0, 0), ..CASE };
+        Case { kernel: [1, 1], ..case }.check();
+        Case { kernel: [1, 1], stride: 2, ..case }.check();
+        Case { kernel: case.input, ..case }.check();
+        Case { kernel: case.input, groups: 2, ..case }.check();
+        Case { kernel: [1, 1], padding: (1, 1), ..case }.check();
+    }
 }
 
 #[test]

@@ -1,19 +1,20 @@
-//! Convolutions, as products of the kernel and a matrix of the input's patches.
+//! Convolutions.
 //!
 //! Both operands are first brought into the canonical layout `[batch][channel][spatial…]`, and rows of the input are
-//! copied with their [padding](super::padded). [Tiles](super::tiles) of the product are computed from patches that
-//! stay in the cache. A group with one output channel would use each patch once, so that its
-//! [rows](super::depthwise) are accumulated without patches.
+//! copied with their [padding](super::padded). The sums of several output channels are computed
+//! [together](super::direct), and groups with one output channel by [rows](super::depthwise). With one tap or one
+//! position, a convolution is a [product of matrices](mod@super::matmul).
 
 use nxla_expr::Conv;
 use nxla_tensor::{HostTensor, Shape};
 
-use super::padded::Padded;
-use super::{depthwise, phases, tiles};
+use super::matmul::{Factor, Sizes, matmul};
+use super::{depthwise, direct, phases};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::matrix::Kernels;
 use crate::kernels::movement::permuted;
-use crate::kernels::number::{Number, match_number};
+use crate::kernels::number::match_number;
+use crate::kernels::vectors::InVectors;
 use crate::kernels::window::WindowAxis;
 
 pub(super) fn conv(
@@ -93,7 +94,7 @@ impl Geometry {
         }
     }
 
-    pub(super) fn run<T: Number + Kernels>(
+    pub(super) fn run<T: InVectors + Kernels>(
         &self,
         cx: Cx<'_>,
         input: &[T],
@@ -104,22 +105,44 @@ impl Geometry {
             // Each result is an empty sum, or a sum of padding.
             return out.fill(T::default());
         }
-        let padded = Padded::new(cx, self, input);
-        if self.group_outputs == 1 && !self.is_long_kernel() {
-            depthwise::run(cx, self, &padded, kernel, out);
+        if let Some(sizes) = self.product() {
+            let factor = |elements, inner_first| Factor { elements, inner_first };
+            return if self.kernel_size == 1 {
+                matmul(cx, sizes, factor(kernel, false), factor(input, true), out);
+            } else {
+                matmul(cx, sizes, factor(input, false), factor(kernel, false), out);
+            };
+        }
+        if self.group_outputs == 1 {
+            depthwise::run(cx, self, input, kernel, out);
         } else {
-            tiles::run(cx, self, &padded, kernel, out);
+            direct::run(cx, self, input, kernel, out);
+        }
+    }
+
+    /// The sizes of the convolution as a product of matrices, if it is one: of the kernel and each image if there is one
+    /// tap, or of all images and the kernel if there is one position.
+    fn product(&self) -> Option<Sizes> {
+        let (batch, outputs, inner) = (self.batch, self.group_outputs, self.inner());
+        let is_all = |axis: &WindowAxis| {
+            let is_read_once = (axis.taps, axis.stride) == (1, 1) && axis.count == axis.size;
+            let is_one_position = (axis.count, axis.dilation) == (1, 1) && axis.taps == axis.size;
+            axis.low == 0 && (is_read_once || is_one_position)
+        };
+        if self.groups > 1 || !self.axes.iter().all(is_all) {
+            None
+        } else if self.kernel_size == 1 {
+            Some(Sizes { batches: batch, rows: outputs, inner, columns: self.out_size })
+        } else if self.out_size == 1 {
+            Some(Sizes { batches: 1, rows: batch, inner, columns: outputs })
+        } else {
+            None
         }
     }
 
     /// The number of products in a sum.
     pub(super) fn inner(&self) -> usize {
         self.group_channels * self.kernel_size
-    }
-
-    /// Returns true if the kernel has a longer last axis than the result, as in the derivative of another convolution.
-    pub(super) fn is_long_kernel(&self) -> bool {
-        self.last().taps > self.last().count
     }
 
     /// The last spatial axis.

@@ -39,7 +39,7 @@ pub(crate) struct Sizes {
     pub(crate) columns: usize,
 }
 
-/// A batch of matrices, row-major.
+/// A batch of matrices, row-major, or one matrix for the whole batch.
 #[derive(Clone, Copy)]
 pub(crate) struct Factor<'a, T> {
     pub(crate) elements: &'a [T],
@@ -49,7 +49,7 @@ pub(crate) struct Factor<'a, T> {
 
 impl<T> Factor<'_, T> {
     fn matrix(self, index: usize, size: usize) -> Self {
-        Self { elements: &self.elements[index * size..][..size], ..self }
+        Self { elements: &self.elements[index * size % self.elements.len()..][..size], ..self }
     }
 }
 

@@ -2,10 +2,11 @@
 
 mod conv;
 mod depthwise;
+mod direct;
 mod matmul;
 mod padded;
 mod phases;
-mod tiles;
+mod tile;
 
 use nxla_expr::{Dot, Op, TensorType};
 use nxla_tensor::{DType, Element, HostTensor, Shape};

@@ -1,90 +1,80 @@
 //! Copies of the rows of a convolution's input, with their padding.
 //!
-//! A run is what one tap of the kernel reads for a row of the result, or what a row of a long kernel reads for one
-//! position. Neighbors in a run are `step` elements apart, so that a copied row has a section for each remainder of
-//! positions by `step`. A run is then contiguous, and all its elements exist.
+//! A run is what one tap of the kernel reads for a row of the result, or what a row of the kernel reads for one position.
+//! Neighbors in a run are `step` elements apart, so that a copied row has a section for each remainder of positions by
+//! `step`. A run is then contiguous, and all its elements exist. If taps read rows of padding, a row of zeros follows the
+//! rows of each plane.
 
 use super::conv::Geometry;
 use crate::context::{self, Cx};
 use crate::kernels::number::Number;
-
-/// Runs are copied in chunks of this many elements. What a chunk has beyond the end of its run is overwritten by the
-/// next run, or never read.
-const CHUNK: usize = 16;
 
 /// The number of elements after the end of a run that can be read.
 pub(super) const SLACK: usize = 32;
 
 pub(super) struct Padded<T> {
     elements: Vec<T>,
-    /// The input row of each row of the result and the kernel, if it is not padding.
-    input_rows: Vec<Option<usize>>,
+    /// The elements of a plane.
+    pub(super) plane: usize,
+    /// The start of the row in a plane that each row of the kernel reads for each row of the result.
+    rows: Vec<usize>,
     /// The rows of the kernel.
-    taps: usize,
-    /// The rows of a plane of the input.
     height: usize,
-    /// The elements of a copied row.
-    width: usize,
-    /// The start of the run of each tap in a copied row, or of each position for a long kernel.
-    starts: Vec<usize>,
+    /// The start of each run in a row.
+    pub(super) starts: Vec<usize>,
+}
+
+/// The index that a run belongs to: a tap of a row of the kernel, or a position of a row of the result.
+pub(super) enum Runs {
+    OfTaps,
+    OfPositions,
 }
 
 impl<T: Number> Padded<T> {
-    pub(super) fn new(cx: Cx<'_>, geometry: &Geometry, input: &[T]) -> Self {
+    pub(super) fn new(cx: Cx<'_>, geometry: &Geometry, input: &[T], runs: Runs) -> Self {
         let last = geometry.last();
         let (rows, taps) = (geometry.out_size / last.count, geometry.kernel_size / last.taps);
-        let pairs = (0..rows).flat_map(|row| (0..taps).map(move |tap| (row, tap)));
-        let (step, length, shift, count) = if geometry.is_long_kernel() {
-            (last.dilation, last.taps, last.stride, last.count)
-        } else {
-            (last.stride, last.count, last.dilation, last.taps)
+        let height = geometry.in_size / last.size;
+        let (count, shift, length, step) = match runs {
+            Runs::OfTaps => (last.taps, last.dilation, last.count, last.stride),
+            Runs::OfPositions => (last.count, last.stride, last.taps, last.dilation),
         };
         let section = length + (count - 1) * shift / step;
-        let height = geometry.in_size / last.size;
         let width = section * step;
-        let rows = input.len() / last.size;
-        let mut elements = context::filled(T::default(), rows * width + SLACK);
-        cx.rows(&mut elements[..rows * width], width, width, |first, out| {
-            let input = input[first * last.size..].chunks_exact(last.size);
-            for (row, out) in input.zip(out.chunks_exact_mut(width)) {
+        let pairs = (0..rows).flat_map(|row| (0..taps).map(move |tap| (row, tap)));
+        let rows: Vec<_> = pairs.map(|(row, tap)| geometry.input_row(row, tap)).collect();
+        let all = height + usize::from(rows.contains(&None));
+        let planes = input.len() / geometry.in_size;
+        let plane = all * width;
+        let mut elements = context::filled(T::default(), planes * plane + SLACK);
+        cx.rows(&mut elements[..planes * plane], width, width, |first, out| {
+            for (index, out) in out.chunks_exact_mut(width).enumerate() {
+                let (plane, row) = ((first + index) / all, (first + index) % all);
+                if row == height {
+                    continue;
+                }
+                let row = &input[(plane * height + row) * last.size..][..last.size];
                 for (remainder, section) in out.chunks_exact_mut(section).enumerate() {
                     read_inside(row, remainder as i64 - last.low, step, section);
                 }
             }
         });
-        let input_rows = pairs.map(|(row, tap)| geometry.input_row(row, tap)).collect();
+        let rows = rows.into_iter().map(|row| row.unwrap_or(height) * width);
         let starts = (0..count).map(|index| index * shift);
         let starts = starts.map(|at| at % step * section + at / step).collect();
-        Self { elements, input_rows, taps, height, width, starts }
+        Self { elements, plane, rows: rows.collect(), height: taps, starts }
     }
 
-    /// The input rows that the rows of the kernel read for a row of the result.
-    pub(super) fn input_rows(&self, row: usize) -> &[Option<usize>] {
-        &self.input_rows[row * self.taps..][..self.taps]
-    }
-
-    /// The run of a tap, or the run of a position for a long kernel, and what follows it.
+    /// The elements of a plane and of the planes after it.
     #[inline(always)]
-    pub(super) fn run(&self, plane: usize, row: usize, index: usize) -> &[T] {
-        &self.elements[(plane * self.height + row) * self.width + self.starts[index]..]
+    pub(super) fn elements_from(&self, plane: usize) -> &[T] {
+        &self.elements[plane * self.plane..]
     }
 
-    /// Copies `count` elements of a run from `first` on, and some that follow; or zeros, if the row is padding.
+    /// The start of the row in a plane that each row of the kernel reads for a row of the result.
     #[inline(always)]
-    pub(super) fn copy_run(
-        &self,
-        plane: usize,
-        row: Option<usize>,
-        index: usize,
-        (first, count): (usize, usize),
-        out: &mut [T],
-    ) {
-        let Some(row) = row else { return out[..count].fill(T::default()) };
-        let run = &self.run(plane, row, index)[first..];
-        for at in (0..count).step_by(CHUNK) {
-            let chunk: &[T; CHUNK] = run[at..].first_chunk().expect("slack follows runs");
-            *out[at..].first_chunk_mut().expect("slack follows runs") = *chunk;
-        }
+    pub(super) fn rows(&self, row: usize) -> &[usize] {
+        &self.rows[row * self.height..][..self.height]
     }
 }
 

@@ -9,8 +9,8 @@ use nxla_expr::Conv;
 use super::conv::Geometry;
 use crate::context::{self, Cx};
 use crate::kernels::matrix::Kernels;
-use crate::kernels::number::Number;
 use crate::kernels::strided::Strided;
+use crate::kernels::vectors::InVectors;
 
 /// Positions of the result along one axis that use the same taps of the kernel, and these taps.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ pub(super) fn has_gaps(conv: &Conv) -> bool {
 }
 
 /// Computes a convolution in canonical layout.
-pub(super) fn run<T: Number + Kernels>(
+pub(super) fn run<T: InVectors + Kernels>(
     cx: Cx<'_>,
     conv: &Conv,
     (input, input_shape): (&[T], &[usize]),

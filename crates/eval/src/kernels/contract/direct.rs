@@ -1,0 +1,154 @@
+//! Convolutions of several output channels.
+//!
+//! Threads share blocks of output channels and ranges of columns; a column is a position of an image. Each task copies
+//! the weights of its block, so that a vector of weights is contiguous, and computes [tiles](super::tile).
+
+use std::ops::Range;
+
+use super::conv::Geometry;
+use super::padded::{Padded, Runs};
+use super::tile::Block;
+use crate::context::Cx;
+use crate::kernels::limits::CACHE_BYTES;
+use crate::kernels::vectors::{InVectors, VectorWork, Vectors};
+
+/// Columns whose sums stay in the second-level cache.
+const MOST_COLUMNS: usize = 1024;
+
+/// Columns for which copying the weights pays.
+const LEAST_COLUMNS: usize = 64;
+
+pub(super) fn run<T: InVectors>(
+    cx: Cx<'_>,
+    geometry: &Geometry,
+    input: &[T],
+    kernel: &[T],
+    out: &mut [T],
+) {
+    let padded = &Padded::new(cx, geometry, input, Runs::OfTaps);
+    let conv = Direct { geometry, padded, kernel, block: 2 * T::with_vectors(Lanes) };
+    // A multiplication is much cheaper than a copy of an element.
+    let pays = cx.pays(out.len().saturating_mul(geometry.inner().div_ceil(16)));
+    let tasks = conv.tasks(cx, out);
+    if pays && tasks.len() > 1 {
+        let alone = cx.alone();
+        cx.each(tasks, |task| conv.fill(&alone, task));
+    } else {
+        tasks.into_iter().for_each(|task| conv.fill(cx, task));
+    }
+}
+
+/// The elements of a vector.
+struct Lanes;
+
+impl<T> VectorWork<T> for Lanes {
+    type Output = usize;
+
+    #[inline(always)]
+    fn run<V: Vectors<T>>(self, _: V) -> usize {
+        V::LANES
+    }
+}
+
+/// A convolution with its operands.
+struct Direct<'a, T> {
+    geometry: &'a Geometry,
+    padded: &'a Padded<T>,
+    kernel: &'a [T],
+    /// Output channels that are computed together.
+    block: usize,
+}
+
+/// A block of output channels for neighboring columns, and the parts of the result: for each image, a part of the row of
+/// each channel.
+pub(super) struct Task<'a, T> {
+    pub(super) group: usize,
+    pub(super) outputs: Range<usize>,
+    pub(super) columns: Range<usize>,
+    parts: Vec<&'a mut [T]>,
+}
+
+impl<T: InVectors> Direct<'_, T> {
+    /// Divides the output channels and the columns.
+    fn tasks<'o>(&self, cx: Cx<'_>, out: &'o mut [T]) -> Vec<Task<'o, T>> {
+        let Geometry { groups, group_outputs, out_size: size, .. } = *self.geometry;
+        let columns = self.geometry.batch * size;
+        let blocks = group_outputs.div_ceil(self.block);
+        let most = columns.div_ceil((4 * cx.threads()).div_ceil(groups * blocks));
+        let count = columns.div_ceil(most.clamp(LEAST_COLUMNS, MOST_COLUMNS));
+        // Tasks have whole rows, unless rows are long.
+        let row = self.geometry.last().count.min(LEAST_COLUMNS);
+        let width = columns.div_ceil(count).next_multiple_of(row);
+        let count = columns.div_ceil(width);
+        let mut tasks: Vec<Task<'o, T>> = (0..groups * blocks * count)
+            .map(|index| {
+                let (block, first) = (index / count, index % count * width);
+                let (group, output) = (block / blocks, block % blocks * self.block);
+                let outputs = output..group_outputs.min(output + self.block);
+                let columns = first..columns.min(first + width);
+                Task { group, outputs, columns, parts: Vec::new() }
+            })
+            .collect();
+        for (index, mut row) in out.chunks_exact_mut(size).enumerate() {
+            let (rest, output) = (index / group_outputs, index % group_outputs);
+            let (image, group) = (rest / groups, rest % groups);
+            let tasks = &mut tasks[(group * blocks + output / self.block) * count..][..count];
+            let mut column = image * size;
+            while !row.is_empty() {
+                let task = &mut tasks[column / width];
+                let (part, rest) = row.split_at_mut(row.len().min(task.columns.end - column));
+                (row, column) = (rest, column + part.len());
+                task.parts.push(part);
+            }
+        }
+        tasks
+    }
+
+    fn fill(&self, cx: Cx<'_>, task: Task<'_, T>) {
+        let (inner, taps) = (self.geometry.inner(), self.geometry.last().taps);
+        let first = task.group * self.geometry.group_outputs + task.outputs.start;
+        // As many rows of the kernel as stay in the cache.
+        let rows = CACHE_BYTES / (self.block * taps * size_of::<T>());
+        let steps = taps * rows.clamp(1, inner / taps);
+        T::with_vectors(Block {
+            geometry: self.geometry,
+            padded: self.padded,
+            kernel: &self.kernel[first * inner..][..task.outputs.len() * inner],
+            weights: cx.scratch().elements(steps * self.block),
+            task,
+        });
+    }
+}
+
+impl<T: InVectors> Task<'_, T> {
+    /// Stores the sums `[column][lane]` of neighboring columns of a row, or adds them. An image has `size` columns.
+    #[inline(never)]
+    pub(super) fn store<const P: usize>(
+        &mut self,
+        sums: &[T],
+        columns: Range<usize>,
+        size: usize,
+        add: bool,
+    ) {
+        let (lanes, outputs) = (sums.len() / P, self.outputs.len());
+        let (image, from) = (columns.start / size, self.columns.start);
+        let start = columns.start - from.max(image * size);
+        let parts = &mut self.parts[(image - from / size) * outputs..][..outputs];
+        for (output, part) in parts.iter_mut().enumerate() {
+            let part = &mut part[start..][..columns.len()];
+            match <&mut [T; P]>::try_from(&mut *part) {
+                Ok(part) if !add => {
+                    for p in 0..P {
+                        part[p] = sums[p * lanes + output];
+                    }
+                }
+                _ => {
+                    for (p, out) in part.iter_mut().enumerate() {
+                        let sum = sums[p * lanes + output];
+                        *out = if add { out.plus(sum) } else { sum };
+                    }
+                }
+            }
+        }
+    }
+}
