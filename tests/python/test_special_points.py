@@ -545,6 +545,21 @@ def test_the_deviation_of_equal_elements_has_no_derivative(compiler):
     assert smooth(x).tolist() == [0.0, 0.0, 0.0]
 
 
+@pytest.mark.parametrize("function", [nx.remainder, nx.fmod])
+def test_remainders_are_differentiated_at_multiples(function, compiler):
+    """The slope is 1 for ``x`` and ``-n`` for ``y``, also where the remainder is zero."""
+    x, y = f64([-6.0, -2.0, 0.0, 2.0, 6.0, 7.0]), f64([2.0, -2.0, 2.0, -2.0, 3.0, 2.0])
+    for derivative in (nx.grad, nx.jacfwd):
+        rule = derivative(function, argnums=(0, 1))
+        dx, dy = nx.jit(nx.vmap(rule), compiler=compiler)(x, y)
+        assert dx.tolist() == [1.0] * 6
+        np.testing.assert_array_equal(np.asarray(dy), [3.0, -1.0, 0.0, 1.0, -2.0, -3.0])
+    # A zero has the sign of the divisor in `%` and of the dividend in `fmod`.
+    signs = np.copysign(1, y if function is nx.remainder else x)[:5]
+    zeros = np.asarray(nx.jit(function, compiler=compiler)(x, y))[:5]
+    np.testing.assert_array_equal(np.copysign(1, zeros), signs)
+
+
 # --- compile time ---
 
 

@@ -70,6 +70,10 @@ impl Graph {
         let negative_zero = self.scalar_constant(Scalar::Float(-0.0), dtype)?;
         let signed = self.select(negative, negative_zero, zero)?;
         let vanished = self.equal(result, zero)?;
+        // The zero has the derivative of the remainder: the subtracted difference is `0`.
+        let fixed = self.stop_grad(result)?;
+        let difference = self.subtract(fixed, result)?;
+        let signed = self.subtract(signed, difference)?;
         self.select(vanished, signed, result)
     }
 
