@@ -98,3 +98,14 @@ def test_reductions_of_nothing_are_their_identities(compiler):
     assert product.tolist() == [1, 1, 1]
     assert dot.tolist() == np.zeros((3, 3)).tolist()
     assert (every.item(), some.item()) == (True, False)
+
+
+@pytest.mark.parametrize("method", ["set", "add", "multiply", "divide", "min", "max", "power"])
+def test_writes_into_an_empty_batch(method, compiler):
+    def write(x):
+        return getattr(x.at[nx.tensor([0, 0])], method)(2.0)
+
+    empty = nx.ones((0, 3))
+    assert nx.jit(nx.vmap(write), compiler=compiler)(empty).shape == (0, 3)
+    gradient = nx.vmap(nx.grad(lambda x: nx.sum(write(x))))
+    assert nx.jit(gradient, compiler=compiler)(empty).shape == (0, 3)

@@ -84,6 +84,9 @@ impl Graph {
         op: Combine,
     ) -> Result<ExprId> {
         let places = self.flatten(indices, None)?;
+        if self.shape(places)[0] == 0 {
+            return Ok(x);
+        }
         let order = self.argsort(places, 0, false, true, DType::S32)?;
         let (places, value) = (self.take(places, order, 0)?, self.take(updates, order, 0)?);
         let value = self.combined_runs(places, value, op)?;
