@@ -269,6 +269,33 @@ def test_higher_derivatives_of_eigenvalues_are_right_or_nan():
     assert np.isnan(nx.grad(found)(at).item())
 
 
+SECOND_DERIVATIVES = {
+    "forward over reverse": lambda f, a, v: nx.jvp(nx.grad(f), (a,), (v,))[1],
+    "reverse over reverse": lambda f, a, v: nx.grad(lambda a: nx.sum(nx.grad(f)(a) * v))(a),
+}
+
+
+@pytest.mark.parametrize("order", SECOND_DERIVATIVES)
+@pytest.mark.parametrize("matrix", [np.eye(3), np.diag([1.0, 1.0, 2.0]), np.eye(3)[[1, 2, 0]]])
+def test_second_derivatives_of_pseudo_inverses_at_repeated_values(matrix, order, compiler):
+    rng = np.random.default_rng(4)
+    weights, b, v = (nx.tensor(rng.normal(size=size)) for size in ((3, 3), 3, (3, 3)))
+    pairs = (
+        (nx.linalg.pinv, nx.linalg.inv),
+        (lambda a: nx.linalg.least_squares(a, b) ** 2, lambda a: nx.linalg.solve(a, b) ** 2),
+    )
+    for pair in pairs:
+        second = [
+            nx.jit(
+                lambda a, f=f: SECOND_DERIVATIVES[order](lambda a: nx.sum(f(a) * weights), a, v),
+                compiler=compiler,
+            )
+            for f in pair
+        ]
+        found, expected = (np.asarray(function(nx.tensor(matrix))) for function in second)
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+
+
 def test_gradients_where_matrices_are_singular(compiler):
     """The rows of the table in ``docs/derivatives.md``."""
     weights = nx.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=nx.float64)

@@ -5,7 +5,9 @@ pub(super) mod cond;
 mod forward;
 pub(super) mod while_loop;
 
-use nxla_expr::{Block, BlockKind, ExprId, Graph, HookOp, Metadata, Op, Program, RuleFor};
+use nxla_expr::{
+    Block, BlockKind, CustomGrad, ExprId, Graph, HookOp, Metadata, Op, Program, RuleFor,
+};
 
 use crate::active::{active_outputs, mark_active_states};
 use crate::builder::{broadcast, cast, full, is_zero};
@@ -119,10 +121,10 @@ fn pass_through(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
 fn custom_grad(pass: &mut ReversePass<'_>, visit: &Visit, metadata: &Metadata) -> Result<()> {
     let custom = metadata.custom_grad.as_ref().expect("the caller has looked");
     let parts = pass.parts(visit)?;
+    let captures = captures(pass.graph, visit.id, custom, &visit.operands)?;
     if custom.rule == RuleFor::Tangents {
         // The rule computes tangents; its transpose computes cotangents.
-        let captures = &visit.operands[custom.declared_inputs().end..];
-        let found = transpose(pass.graph, &Linear::of(custom), captures, &parts)?;
+        let found = transpose(pass.graph, &Linear::of(custom), &captures, &parts)?;
         for (position, cotangent) in custom.declared_inputs().zip(found) {
             if let Some(cotangent) = cotangent {
                 pass.add_cotangent(visit, position, cotangent)?;
@@ -137,7 +139,6 @@ fn custom_grad(pass: &mut ReversePass<'_>, visit: &Visit, metadata: &Metadata) -
             None => full(pass.graph, 0.0, ty.dtype, &ty.shape)?,
         });
     }
-    let captures = &visit.operands[custom.declared_inputs().end..];
     arguments.extend(captures);
     let cotangents = custom.program.inline(pass.graph, &arguments)?;
     for (position, cotangent) in custom.declared_inputs().zip(cotangents) {
@@ -149,6 +150,24 @@ fn custom_grad(pass: &mut ReversePass<'_>, visit: &Visit, metadata: &Metadata) -
         pass.add_cotangent(visit, position, cotangent)?;
     }
     Ok(())
+}
+
+/// The captures of a custom rule. For an output that the rule captures, they contain the result of the node, so that
+/// higher derivatives also follow the rule.
+fn captures(
+    graph: &mut Graph,
+    node: ExprId,
+    custom: &CustomGrad,
+    operands: &[ExprId],
+) -> Result<Vec<ExprId>> {
+    let results = graph.parts(node)?;
+    let (outputs, inputs) = (&operands[..custom.outputs], &operands[custom.declared_inputs()]);
+    let captures = operands[custom.declared_inputs().end..].iter().map(|&capture| {
+        let output = outputs.iter().position(|&output| output == capture);
+        let output = output.filter(|_| !inputs.contains(&capture));
+        output.map_or(capture, |output| results[output])
+    });
+    Ok(captures.collect())
 }
 
 /// A composite is differentiated through its default body. The derivative recomputes the values

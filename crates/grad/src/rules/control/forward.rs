@@ -110,7 +110,7 @@ fn jvp_metadata(
 fn jvp_custom(graph: &mut Graph, op: &Op, custom: &CustomGrad, operands: &[Dual]) -> Result<Duals> {
     let node = graph.make(op.clone(), &values(operands))?;
     let declared = &operands[custom.declared_inputs()];
-    let captures = values(&operands[custom.declared_inputs().end..]);
+    let captures = super::captures(graph, node, custom, &values(operands))?;
     let found: Tangents = match custom.rule {
         RuleFor::Cotangents => {
             let seeds: Vec<Option<ExprId>> = declared.iter().map(|dual| dual.tangent).collect();
