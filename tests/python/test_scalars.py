@@ -451,6 +451,23 @@ def test_operands_of_any_two_dtypes_meet_in_the_promoted_one():
                 np.testing.assert_allclose(ours, expected, bound, bound, err_msg=f"{mode} {a} {b}")
 
 
+def test_result_type_is_the_dtype_of_a_sum():
+    def dtype_or_error(function):
+        try:
+            return function()
+        except OverflowError:
+            return OverflowError
+
+    for dtype in test_dtype_pairs.DTYPES:
+        x = nx.zeros((), dtype=dtype)
+        for number in (True, 0, 1, -1, 300, 2**40, 1.5, 1j):
+            if dtype == "bool" and number is True:
+                continue  # A sum of booleans is an integer; their common dtype is not.
+            expected = dtype_or_error(lambda x=x, y=number: (x + y).dtype)
+            found = dtype_or_error(lambda x=x, y=number: nx.result_type(x, y))
+            assert found == expected, (dtype, number)
+
+
 @pytest.mark.parametrize(
     "make",
     [

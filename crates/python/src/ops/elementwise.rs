@@ -463,8 +463,11 @@ fn result_type(
         );
     }
     for number in numbers {
-        let tensor = number_tensor(number, common).or_raise()?;
-        let dtype = tensor.dtype();
+        let dtype = match crate::numbers::next_to(number, common)? {
+            Value::Number(number) => number_tensor(number, common).or_raise()?.dtype(),
+            Value::Tensor(tensor) => tensor.dtype(),
+            Value::Expr(expr) => expr.dtype(),
+        };
         common = Some(
             common.map_or(dtype, |common| nxla_runtime::host::promote_keep_pred(common, dtype)),
         );
