@@ -118,6 +118,75 @@ def test_loops_agree_with_python(compiler):
     assert nx.jit(f, compiler=compiler)(0, 1).item() == 1
 
 
+#: Bounds in different dtypes, or beyond the default dtype of the lower bound.
+BOUNDS = {
+    "large ints": (2**31 - 2, 2**31 + 1),
+    "ints beyond s32": (2**40, 2**40 + 3),
+    "a narrow lower bound": (nx.tensor(250, "u8"), nx.tensor(300)),
+    "a narrow upper bound": (nx.tensor(250), nx.tensor(255, "u8")),
+    "signs": (nx.tensor(-3, "s8"), nx.tensor(200, "u8")),
+    "a wide upper bound": (0, nx.tensor(3, "s64")),
+    "the end of a dtype": (250, nx.tensor(255, "u8")),
+}
+
+
+@pytest.mark.parametrize("case", BOUNDS)
+def test_counters_reach_the_upper_bound(compiler, case):
+    lower, upper = BOUNDS[case]
+    first, end = (x.item() if isinstance(x, nx.Tensor) else x for x in BOUNDS[case])
+
+    def f(lower, upper):
+        start = (nx.tensor(0), nx.tensor(0, "s64"))
+        return nx.fori(lower, upper, lambda i, s: (s[0] + 1, i.astype("s64")), start)
+
+    traced = (
+        lambda *bounds: nx.jit(f, compiler=compiler)(*bounds),
+        nx.jit(lambda: f(lower, upper)),
+    )
+    for trips, last in (f(lower, upper), traced[0](lower, upper), traced[1]()):
+        assert (trips.item(), last.item()) == (end - first, end - 1)
+
+
+@pytest.mark.parametrize("bound", [2.5, True, nx.tensor(3.0), nx.tensor(1j)])
+def test_bounds_are_integers(bound):
+    with pytest.raises(nx.DTypeError, match="fori: upper: must be an integer; got"):
+        nx.fori(0, bound, lambda i, s: s, 0)
+    with pytest.raises(nx.DTypeError, match="fori: lower: must be an integer; got"):
+        nx.jit(lambda: nx.fori(bound, 4, lambda i, s: s, 0))()
+    with pytest.raises(OverflowError, match="300 is out of bounds for u8"):
+        nx.fori(nx.tensor(250, "u8"), 300, lambda i, s: s, 0)
+
+
+@pytest.mark.parametrize("unroll", [False, 2, True])
+@pytest.mark.parametrize(
+    "numbers",
+    [
+        range(0, 2**32, 2**31 - 1),
+        range(2**31 - 2, 2**31 + 3),
+        range(2**40 + 4, 2**40, -1),
+        range(-(2**31), 2**31 - 1, 2**30),
+    ],
+)
+def test_ranges_may_exceed_32_bits(compiler, numbers, unroll):
+    def f():
+        body = lambda i, s: s * 3 + i  # noqa: E731
+        return nx.for_each(numbers, body, nx.tensor(0, "s64"), unroll=unroll)
+
+    expected = 0
+    for i in numbers:
+        expected = expected * 3 + i
+    assert f().item() == nx.jit(f, compiler=compiler)().item() == expected
+
+
+def test_loops_with_more_than_2_to_the_31_steps_count_in_64_bits():
+    scan = lambda x: nx.scan(lambda c, _: (c + 1, ()), x, length=2**33, unroll=3)[0]  # noqa: E731
+    each = lambda x: nx.for_each(range(2**33), lambda _, s: s + 1, x, unroll=3)  # noqa: E731
+    for loop in (scan, each):
+        module = nx.jit(loop).lower(1.0).as_text()
+        assert "tensor<i64>" in module
+        assert "tensor<i32>" not in module
+
+
 @pytest.mark.parametrize("unroll", [False, True, 1, 2, 3, 5, 100])
 def test_unrolled_loops_do_the_same(compiler, unroll):
     xs = nx.tensor([[1, 2], [3, 4], [5, 6], [7, 8], [9, 10]])

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor, user_line
+from nxla._values import as_tensor, as_tensors, user_line
 from nxla.errors import ArgumentError, DTypeError, ShapeError
 from nxla.ops.control import _holds, _tensor, _tensors, _traced, _type_of
 from nxla.ops.movement import moveaxis
@@ -160,7 +160,7 @@ def fori(
     Parameters
     ----------
     lower, upper : integer scalar
-        The range; the bounds may be traced values.
+        The range; the bounds may be traced values. The counter has their promoted dtype.
     body : callable
         A function from the counter, an integer scalar, and the state to the next state.
     init : tensor or container
@@ -179,8 +179,10 @@ def fori(
     ------
     ArgumentError
         If the body returns another structure.
-    ShapeError, DTypeError
-        If the body returns a leaf of another type.
+    ShapeError
+        If the body returns a leaf of another shape.
+    DTypeError
+        If the body returns a leaf of another dtype, or if a bound is not an integer.
 
     Examples
     --------
@@ -199,7 +201,6 @@ def fori(
             gradient=gradient,
             gradient_bytes=gradient_bytes,
         )
-    lower = as_tensor(lower)
     roots = [("[1]", "state"), ("[0]", "index")]
     return _counted("fori", roots, lower, upper, body, init, (gradient, gradient_bytes))
 
@@ -207,21 +208,27 @@ def fori(
 def _counted(
     function: str,
     roots: list[tuple[str, str]],
-    lower: Tensor,
+    lower: TensorLike,
     upper: TensorLike,
     body: Callable[[Any, S], S],
     init: S,
     keeps: _Keeps,
 ) -> S:
     """Repeat a body as `fori` does, with the error messages of a function that calls it."""
+    first, end = as_tensors(function, lower, upper)
+    for name, bound in (("lower", first), ("upper", end)):
+        if bound.dtype.kind not in ("signed", "unsigned"):
+            raise DTypeError(f"{function}: {name}: must be an integer; got {bound.dtype}")
+    # In a narrower dtype the counter would overflow before it reaches the upper bound.
+    first = first.astype(_core.result_type(first, end))
 
     def step(state: tuple[Tensor, S]) -> tuple[Tensor, S]:
         return _core.add(state[0], 1), body(*state)
 
     def goes_on(state: tuple[Tensor, S]) -> Tensor:
-        return _core.less(state[0], upper)
+        return _core.less(state[0], end)
 
-    return _repeat(goes_on, step, (lower, init), function, roots, keeps)[1]
+    return _repeat(goes_on, step, (first, init), function, roots, keeps)[1]
 
 
 def for_each(
@@ -290,7 +297,7 @@ def for_each(
     trips = count // copies
     roots = [("[1]", "state"), ("[0]", "index")]
     keeps = (gradient, gradient_bytes)
-    state = _counted("for_each", roots, as_tensor(0), trips, steps, init, keeps)
+    state = _counted("for_each", roots, _first_index(count), trips, steps, init, keeps)
     for index in range(trips * copies, count):
         state = body(element(index), state)
     return state
@@ -300,10 +307,12 @@ def _elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
     """Return the number of elements of a generator, and a function from an index to an element."""
     if isinstance(generator, range):
         start, step = generator.start, generator.step
+        bounds = [as_tensor(bound) for bound in (start, step, generator.stop)]
 
         def number(index: Any) -> Any:
             if isinstance(index, int):
                 return start + step * index
+            index = index.astype(_core.result_type(index, *bounds))
             return _core.add(_core.multiply(index, step) if step != 1 else index, start)
 
         return len(generator), number
@@ -320,6 +329,11 @@ def _elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
             + ", ".join(str(shape) for shape in shapes)
         )
     return shapes[0][0], lambda index: structure.unflatten([_row(x, index) for x in leaves])
+
+
+def _first_index(count: int) -> Tensor:
+    """Return the index 0 in a dtype that can represent `count`."""
+    return _core.full((), 0, as_tensor(count).dtype)
 
 
 def _row(x: Any, place: Any) -> Any:
@@ -552,7 +566,7 @@ class _Steps:
             return (_core.add(trip, 1), carry), place, self.rows(ys)
 
         roots = [("[1]", "carry"), ("[0]", "index")]
-        initial = (as_tensor(0), start)
+        initial = (_first_index(self.count), start)
         (_, carry), rows = _core.scan_loop(goes_on, body, initial, self.count, roots, *keeps)
         for index in range(self.count - rest, self.count):
             carry, y = self.step(carry, index)
