@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     #: An argument by position or by name, or a part of one by its path.
     Argument: TypeAlias = int | str
 
-__all__ = ["Chosen", "name_of", "names_of", "path_of"]
+__all__ = ["Chosen", "check_distinct", "name_of", "names_of", "path_of"]
 
 
 #: The flag of code that takes any number of arguments, `inspect.CO_VARARGS`.
@@ -122,6 +122,7 @@ class Chosen:
         names = [argnums] if isinstance(argnums, (int, str)) else list(argnums)
         parts = [_part(derivative, function, name, places) for name in names]
         self._places, structure = tree.flatten(parts[0] if single else tuple(parts))
+        check_distinct(derivative, names, self._places)
         self.structure = structure
         self.leaves = [self._all[place] for place in self._places]
 
@@ -136,6 +137,17 @@ class Chosen:
             return function(*args, **kwargs)
 
         return called
+
+
+def check_distinct(derivative: str, argnums: Sequence[Argument], places: Sequence[int]) -> None:
+    """Check that the parts that `argnums` selects do not overlap.
+
+    A tensor that is replaced by two tracers would pass its whole derivative to one of them.
+    """
+    if len(set(places)) < len(places):
+        raise ArgumentError(
+            f"{derivative}: argnums: must not select a tensor twice; got {tuple(argnums)}"
+        )
 
 
 def _part(derivative: str, function: Callable[..., Any], which: Argument, places: Any) -> Any:

@@ -209,7 +209,7 @@ def jacfwd(
     Raises
     ------
     ArgumentError
-        If an argument is complex, or `argnums` is not an argument.
+        If an argument is complex, or `argnums` is not an argument or selects a tensor twice.
     GradientError
         If an operation has no derivative.
 

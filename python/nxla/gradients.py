@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._arguments import Chosen, name_of
+from nxla._arguments import Chosen, check_distinct, name_of
 from nxla.errors import ArgumentError
 from nxla.transform import _derived, _recipe
 
@@ -98,7 +98,7 @@ def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
     argnums : int or str, or a sequence of them
         The differentiated arguments: a positional argument by its position, any argument by its
         name, or a part of one by its path, such as ``"params['w']"`` or ``"state.velocity"``.
-        Arguments may be containers.
+        Arguments may be containers. A sequence must not select a tensor twice.
     has_aux : bool
         If True, `function` returns ``(value, aux)``; only the value is differentiated.
 
@@ -117,7 +117,8 @@ def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
     GradientError
         If an operation has no derivative.
     ArgumentError
-        If `argnums` is not an argument, or if the value of real arguments is complex.
+        If `argnums` is not an argument or selects a tensor twice, or if the value of real arguments
+        is complex.
 
     Examples
     --------
@@ -267,6 +268,7 @@ def _chosen_by_position(
                 f"grad: argnums: must be below {len(args)}, the number of positional arguments of "
                 f"{name_of(function)}; got {position}"
             )
+    check_distinct("grad", argnums, [position % len(args) for position in argnums])
     leaves, structure = tree.flatten([args[position] for position in argnums])
 
     def called(stand_ins: list[Any]) -> Any:

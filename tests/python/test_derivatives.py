@@ -455,6 +455,27 @@ def test_gradients_by_name_and_path():
         nx.grad(function, "z")(params, 3.0, scale=5.0)
 
 
+@pytest.mark.parametrize(
+    "argnums",
+    [(0, 0), (0, -2), [1, 0, 1], ("x", 0), ("x", "x"), (0, "x['a']"), ("x['a']", "x['a'][1]")],
+)
+@pytest.mark.parametrize(
+    "derivative",
+    [nx.grad, nx.value_and_grad, nx.jacfwd, nx.jacrev, nx.jacobian, nx.hessian],
+)
+def test_arguments_selected_twice_are_an_error(derivative, argnums):
+    def function(x, y):
+        return x["a"][1] * y
+
+    x = {"a": [nx.tensor(2.0), nx.tensor(3.0)], "b": nx.tensor(1.0)}
+    with pytest.raises(nx.ArgumentError, match="argnums: must not select a tensor twice; got"):
+        derivative(function, argnums)(x, 2.0)
+    with pytest.raises(nx.ArgumentError, match="argnums: must not select a tensor twice; got"):
+        nx.hessian_diagonal(function, argnums)(x, 2.0)
+    # Equal tensors in different positions are different arguments.
+    close(nx.grad(lambda x, y: x * y, (0, 1))(y := nx.tensor(2.0), y), (2.0, 2.0))
+
+
 def test_the_gradient_of_a_complex_result_says_what_to_do():
     for function in (nx.grad, nx.value_and_grad):
         with pytest.raises(nx.ArgumentError, match="differentiate its real, imag or abs"):
