@@ -22,6 +22,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
+from nxla._values import as_tensor, user_line
 from nxla.errors import ArgumentError
 from nxla.ops.movement import moveaxis
 
@@ -242,8 +243,8 @@ def vmap(
     ShapeError
         If sizes along the mapped axes differ, or an axis does not exist.
     ArgumentError
-        If no argument is mapped, `in_axes` has the wrong length, or a container of axes does not
-        match its argument.
+        If no argument is mapped, `in_axes` has the wrong length, a container of axes does not match
+        its value, or `out_axes` is None for a result that depends on a mapped argument.
 
     Examples
     --------
@@ -285,21 +286,39 @@ def vmap(
                 ]
                 changed.append(given[0] if structure is None else structure.unflatten(given))
             named = dict(zip(kwargs, changed[len(args) :], strict=True))
-            results, output = tree.flatten(recipe.function(*changed[: len(args)], **named))
-            return results
+            result = recipe.function(*changed[: len(args)], **named)
+            results, output = tree.flatten(result)
+            result_axes.extend(_leaf_axes("out_axes", out_axes, result))
+            shared.extend(_unmapped(results, result_axes, entries))
+            return [x for x, axis in zip(results, result_axes, strict=True) if axis is not None]
 
-        one_axis = _is_axis(out_axes)
-        results = _core.map_entries(leaves, mapped_axes, out_axes if one_axis else 0, call)
-        if one_axis:
-            return output.unflatten(results)
-        wanted = _leaf_axes("out_axes", out_axes, output.unflatten(results))
+        result_axes: list[int | None] = []
+        shared: list[TensorLike] = []
+        one_axis = out_axes if _is_axis(out_axes) else 0
+        stacked = iter(_core.map_entries(leaves, mapped_axes, one_axis, call))
+        unmapped = iter(shared)
         placed = [
-            x[0] if axis is None else moveaxis(x, 0, axis)
-            for x, axis in zip(results, wanted, strict=True)
+            next(unmapped) if axis is None else moveaxis(next(stacked), one_axis, axis)
+            for axis in result_axes
         ]
         return output.unflatten(placed)
 
     return transform._derived(mapped, recipe)
+
+
+def _unmapped(
+    results: list[TensorLike], axes: list[int | None], entries: list[Any]
+) -> list[TensorLike]:
+    """Return the results without an output axis, which must be equal for all entries."""
+    name = entries[0].vectorized_axes[-1][0]
+    shared = [x for x, axis in zip(results, axes, strict=True) if axis is None]
+    for x in shared:
+        if name in dict(as_tensor(x).vectorized_axes):
+            raise ArgumentError(
+                "vmap: out_axes: must be an int for a result that depends on a mapped argument; "
+                f"got None{user_line()}"
+            )
+    return shared
 
 
 def _is_axis(spec: Any) -> bool:

@@ -279,6 +279,26 @@ def test_vmap_places_axes():
         nx.vmap(lambda x: x, in_axes=({"b": 0},))({"a": nx.zeros(2)})
 
 
+def test_results_without_an_output_axis_are_equal_for_all_entries(compiler):
+    @nx.jit(compiler=compiler)
+    def shared(x, y):
+        function = lambda x, y: {"x": x * y, "y": y + 1, "7": 7}  # noqa: E731
+        return nx.vmap(function, in_axes=(0, None), out_axes={"x": -1, "y": None, "7": None})(x, y)
+
+    for size in (0, 1, 3):
+        found = shared(nx.ones((size, 2)), nx.tensor([3.0, 4.0]))
+        assert found["x"].shape == (2, size)
+        assert (found["y"].tolist(), found["7"].item()) == ([4.0, 5.0], 7)
+    # The outer map has entries; the inner map does not.
+    inner = nx.vmap(lambda x, y: (x, y), in_axes=(0, None), out_axes=(0, None))
+    x, y = nx.vmap(inner, in_axes=(None, 0))(nx.ones(2), nx.iota(3))
+    assert (x.shape, y.tolist()) == ((3, 2), [0, 1, 2])
+    for size in (0, 1, 5):
+        for function in (lambda x: x, lambda x: x * 0, lambda x: (1, nx.sum(x))):
+            with pytest.raises(nx.ArgumentError, match="out_axes: must be an int for a result"):
+                nx.vmap(function, out_axes=None)(nx.iota(size))
+
+
 def test_creation():
     assert nx.iota((2,), vectorized_axes=[("x", 2), ("y", 1)]).tolist() == [[[0, 1]], [[0, 1]]]
     assert nx.eye(2, vectorized_axes=[("x", 2)]).shape == (2, 2)
