@@ -10,7 +10,7 @@ import math
 
 from nxla import _core, _hints
 from nxla.special import _tables as tables
-from nxla.special._wide import custom_rule, elementwise
+from nxla.special._wide import Ruled, custom_rule, elementwise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,23 +63,36 @@ def _i1e(x: Tensor) -> Tensor:
     return _core.where(size <= 8.0, near, _core.sign(x) * value)
 
 
-def _per_x(value: Tensor, x: Tensor, at_zero: float) -> Tensor:
-    """Return ``value / x``, and its limit at zero."""
-    is_zero = _core.equal(x, 0.0)
-    return _core.where(is_zero, at_zero, value / _core.where(is_zero, 1.0, x))
+def _per_x(value: Tensor, x: Tensor, near: Tensor) -> Tensor:
+    """Return ``value / x``, or the series of the quotient up to 8, which has all derivatives."""
+    is_near = _core.abs(x) <= 8.0
+    return _core.where(is_near, near, value / _core.where(is_near, 8.0, x))
+
+
+def _i1e_per_x(x: Tensor) -> Tensor:
+    return _per_x(_i1e(x), x, _near_i1e(_bounded(_core.abs(x), 0.0, 8.0)))
+
+
+def _j1_per_x(x: Tensor) -> Tensor:
+    return _per_x(_j1(x), x, _near_j1(_bounded(_core.abs(x), 0.0, 8.0)))
+
+
+def _slope_of_abs(x: Tensor) -> Tensor:
+    """Return the derivative of ``abs(x)``, which is 1 at 0 as in `nxla.abs`."""
+    return _core.where(x < 0.0, -1.0, 1.0)
 
 
 @_i0e.defjvp
 def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     (x,) = primals
-    return tangents[0] * (_i1e(x) - _core.sign(x) * _i0e(x))
+    return tangents[0] * (_i1e(x) - _slope_of_abs(x) * _i0e(x))
 
 
 @_i1e.defjvp
 def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     (x,) = primals
     value = _i1e(x)
-    return tangents[0] * (_i0e(x) - _core.sign(x) * value - _per_x(value, x, 0.5))
+    return tangents[0] * (_i0e(x) - _slope_of_abs(x) * value - _i1e_per_x(x))
 
 
 @custom_rule
@@ -100,7 +113,7 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
 @_i1.defjvp
 def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     (x,) = primals
-    return tangents[0] * (_i0(x) - _per_x(_i1(x), x, 0.5))
+    return tangents[0] * (_i0(x) - _core.exp(_core.abs(x)) * _i1e_per_x(x))
 
 
 def _is_positive(x: Tensor, value: Tensor, at_zero: float) -> Tensor:
@@ -135,14 +148,22 @@ def _k1e(x: Tensor) -> Tensor:
 @_k0e.defjvp
 def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     (x,) = primals
-    return tangents[0] * (_k0e(x) - _k1e(x))
+    return tangents[0] * (_off_zero(_k0e, x) - _k1e(x))
 
 
 @_k1e.defjvp
 def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     (x,) = primals
-    value = _k1e(x)
-    return tangents[0] * (value - _k0e(x) - value / x)
+    return tangents[0] * (_off_zero(_k1e, x) - _off_zero(_k0e, x) - _k1e(x) / x)
+
+
+def _off_zero(function: Ruled, x: Tensor) -> Tensor:
+    """Return a function that has a weaker pole at zero than the terms to which it is added.
+
+    At zero it is left out, because the difference of two infinities is NaN.
+    """
+    is_zero = _core.equal(x, 0.0)
+    return _core.where(is_zero, 0.0, function(_core.where(is_zero, 1.0, x)))
 
 
 def _k0(x: Tensor) -> Tensor:
@@ -206,7 +227,7 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
 @_j1.defjvp
 def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     (x,) = primals
-    return tangents[0] * (_j0(x) - _per_x(_j1(x), x, 0.5))
+    return tangents[0] * (_j0(x) - _j1_per_x(x))
 
 
 @custom_rule
@@ -235,7 +256,7 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
 @_y1.defjvp
 def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     (x,) = primals
-    return tangents[0] * (_y0(x) - _y1(x) / x)
+    return tangents[0] * (_off_zero(_y0, x) - _y1(x) / x)
 
 
 def i0(x: TensorLike, /) -> Tensor:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla.special._wide import elementwise
+from nxla.special._wide import custom_rule, elementwise
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,15 +19,31 @@ def _times_log(x: Tensor, log: Tensor, y: Tensor) -> Tensor:
     return _core.where(is_zero, 0.0, x * log)
 
 
+def _quotient(x: Tensor, y: Tensor) -> Tensor:
+    """Return ``x / y``, which is zero where both are zero."""
+    return x / _core.where(_core.equal(x, 0.0) & _core.equal(y, 0.0), 1.0, y)
+
+
+@custom_rule
 def _xlogy(x: Tensor, y: Tensor) -> Tensor:
-    # The unselected branch must have a finite derivative.
-    safe = _core.where(_core.equal(x, 0.0), 1.0, y)
-    return _times_log(x, _core.log(safe), y)
+    return _times_log(x, _core.log(y), y)
 
 
+@_xlogy.defjvp
+def _(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -> Tensor:
+    x, y = primals
+    return tangents[0] * _core.log(y) + tangents[1] * _quotient(x, y)
+
+
+@custom_rule
 def _xlog1py(x: Tensor, y: Tensor) -> Tensor:
-    safe = _core.where(_core.equal(x, 0.0), 0.0, y)
-    return _times_log(x, _core.log1p(safe), y)
+    return _times_log(x, _core.log1p(y), y)
+
+
+@_xlog1py.defjvp
+def _(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -> Tensor:
+    x, y = primals
+    return tangents[0] * _core.log1p(y) + tangents[1] * _quotient(x, 1.0 + y)
 
 
 def _entr(x: Tensor) -> Tensor:
@@ -35,8 +51,15 @@ def _entr(x: Tensor) -> Tensor:
     return _core.where(x < 0.0, float("-inf"), value)
 
 
+@custom_rule
 def _logit(x: Tensor) -> Tensor:
     return _core.log(x / (1.0 - x))
+
+
+@_logit.defjvp
+def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
+    (x,) = primals
+    return tangents[0] * (1.0 / x + 1.0 / (1.0 - x))
 
 
 def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:

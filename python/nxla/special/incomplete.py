@@ -54,13 +54,14 @@ def _log1pmx(x: Tensor) -> Tensor:
     return _core.where(_core.abs(x) < 0.1, series, _core.log1p(x) - x)
 
 
-def _log_gamma_power(a: Tensor, x: Tensor) -> Tensor:
-    """Return ``a log(x) - x - lgamma(a)`` without cancellation for large `a`."""
-    large = _core.maximum(a, _STIRLING)
+def _log_gamma_term(a: Tensor, x: Tensor) -> Tensor:
+    """Return ``a log(x) - x - lgamma(a + 1)`` without cancellation for large `a`."""
+    # A maximum and a minimum would halve the derivative at the threshold.
+    is_small = a < _STIRLING
+    large, small = _core.where(is_small, _STIRLING, a), _core.where(is_small, a, _STIRLING)
     phase = large * _log1pmx((x - large) / large)
-    beyond = phase + 0.5 * _core.log(large * (0.5 / math.pi)) - _stirling(large)
-    small = _core.minimum(a, _STIRLING)
-    return _core.where(a < _STIRLING, small * _core.log(x) - x - _core.lgamma(small), beyond)
+    beyond = phase - 0.5 * _core.log(large * (2.0 * math.pi)) - _stirling(large)
+    return _core.where(is_small, small * _core.log(x) - x - _core.lgamma(small + 1.0), beyond)
 
 
 def _is_still(change: Tensor, tolerance: float) -> Tensor:
@@ -164,7 +165,7 @@ class _Gamma:
         self.is_low = x < a + 1.0
         # Both forms compute all elements, so each receives valid arguments for elements of the
         # other form.
-        self.valid = (a > 0.0) & (x > 0.0) & _core.isfinite(a) & _core.isfinite(x)
+        self.valid = (a >= 0.0) & (x > 0.0) & _core.isfinite(a) & _core.isfinite(x)
         self.safe_a = safe = _core.where(self.valid, a, 1.0)
         self.low_x = _core.where(self.valid & self.is_low, x, safe * 0.5)
         self.high_x = _core.where(self.valid & ~self.is_low, x, safe + 2.0)
@@ -189,8 +190,8 @@ class _Gamma:
     def parts(self, a: Tensor, sums: tuple[Tensor, Tensor]) -> tuple[Tensor, Tensor]:
         """Return the lower and the upper function."""
         safe = _core.where(self.valid, a, 1.0)
-        lower = _core.exp(_log_gamma_power(safe, self.low_x)) * sums[0] / safe
-        upper = _core.exp(_log_gamma_power(safe, self.high_x)) / sums[1]
+        lower = _core.exp(_log_gamma_term(safe, self.low_x)) * sums[0]
+        upper = safe * _core.exp(_log_gamma_term(safe, self.high_x)) / sums[1]
         p = _core.where(self.is_low, lower, 1.0 - upper)
         q = _core.where(self.is_low, 1.0 - lower, upper)
         return _gamma_edges(self.a, self.x, p, 1.0), _gamma_edges(self.a, self.x, q, 0.0)
@@ -214,7 +215,10 @@ def _gamma_edges(a: Tensor, x: Tensor, value: Tensor, at_infinity: float) -> Ten
     """Return the value with its limits at zero and infinity, and NaN outside of the domain."""
     at_zero = 1.0 - at_infinity
     value = _core.where(_core.equal(x, 0.0) | _core.equal(a, math.inf), at_zero, value)
-    value = _core.where(_core.equal(x, math.inf) | _core.equal(a, 0.0), at_infinity, value)
+    value = _core.where(_core.equal(x, math.inf), at_infinity, value)
+    # The limit at `a` of 0 has no rounding error, but the derivative of the value.
+    limit = value - _core.stop_grad(value) + at_infinity
+    value = _core.where(_core.equal(a, 0.0), limit, value)
     both = _core.equal(x, 0.0) & _core.equal(a, 0.0)
     both = both | (_core.equal(x, math.inf) & _core.equal(a, math.inf))
     outside = (a < 0.0) | (x < 0.0) | _core.isnan(a) | _core.isnan(x) | both
@@ -223,12 +227,16 @@ def _gamma_edges(a: Tensor, x: Tensor, value: Tensor, at_infinity: float) -> Ten
 
 def _gamma_density(a: Tensor, x: Tensor) -> Tensor:
     """Return the derivative of the lower function in `x`: ``x**(a - 1) exp(-x) / gamma(a)``."""
-    inside = (x > 0.0) & (a > 0.0)
+    is_defined = (x >= 0.0) & (a >= 0.0)
+    inside = is_defined & (x > 0.0) & _core.isfinite(a) & _core.isfinite(x)
     safe_a, safe_x = _core.where(inside, a, 1.0), _core.where(inside, x, 1.0)
-    value = _core.exp(_log_gamma_power(safe_a, safe_x)) / safe_x
-    limit = _core.where(a > 1.0, 0.0, _core.where(a < 1.0, math.inf, 1.0))
-    limit = _core.where(_core.equal(x, 0.0), limit, math.nan)
-    return _core.where(inside, value, limit)
+    value = safe_a * _core.exp(_log_gamma_term(safe_a, safe_x)) / safe_x
+    # At 0 the power itself has all derivatives, and its logarithm has none.
+    at_zero = _core.equal(x, 0.0)
+    safe_a, safe_x = _core.where(at_zero, a, 1.0), _core.where(at_zero, x, 1.0)
+    limit = _core.pow(safe_x, safe_a - 1.0) * _core.exp(-safe_x - _core.lgamma(safe_a))
+    edge = _core.where(at_zero, limit, _core.where(is_defined, 0.0, math.nan))
+    return _core.where(inside, value, edge)
 
 
 def _gamma_rule(index: int, sign: float) -> Callable[..., Tensor]:
@@ -355,13 +363,20 @@ def _betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
 @_betainc.defjvp
 def _(primals: tuple[Tensor, ...], tangents: tuple[Tensor, ...]) -> Tensor:
     beta = _Beta(*primals)
-    a, b, x = beta.a, beta.b, beta.x
-    log = (a - 1.0) * _core.log(x) + (b - 1.0) * _core.log1p(-x) - _betaln(a, b)
-    slopes = (beta.slope(0), beta.slope(1), _core.exp(log))
-    total = tangents[0] * 0.0
-    for tangent, slope in zip(tangents, slopes, strict=True):
-        total = total + tangent * _core.where(beta.inside, slope, 0.0)
-    return total
+    slopes = [_core.where(beta.inside, beta.slope(index), 0.0) for index in (0, 1)]
+    changes = tangents[0] * slopes[0] + tangents[1] * slopes[1]
+    return changes + tangents[2] * _beta_density(beta, *primals)
+
+
+def _beta_density(beta: _Beta, a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+    """Return the derivative of the function in `x`."""
+    log = (beta.a - 1.0) * _core.log(beta.x) + (beta.b - 1.0) * _core.log1p(-beta.x)
+    value = _core.exp(log - _betaln(beta.a, beta.b))
+    # At 0 and 1 the powers themselves have all derivatives, and their logarithms have none.
+    at_end = (_core.equal(x, 0.0) | _core.equal(x, 1.0)) & (a > 0.0) & (b > 0.0)
+    a, b, x = (_core.where(at_end, parameter, 1.0) for parameter in (a, b, x))
+    limit = _core.pow(x, a - 1.0) * _core.pow(1.0 - x, b - 1.0) * _core.exp(-_betaln(a, b))
+    return _core.where(beta.inside, value, _core.where(at_end, limit, 0.0))
 
 
 def gammainc(a: TensorLike, x: TensorLike, /) -> Tensor:

@@ -32,7 +32,8 @@ _TERMS = 10
 
 
 def _zeta(s: Tensor, q: Tensor) -> Tensor:
-    inside = (s > 1.0) & (q > 0.0)
+    # The poles are inside, because the formula has their infinite derivatives.
+    inside = (s >= 1.0) & (q >= 0.0)
     safe_s, safe_q = _core.where(inside, s, 2.0), _core.where(inside, q, 1.0)
     total = safe_s * 0.0
     for k in range(_TERMS):
@@ -45,17 +46,19 @@ def _zeta(s: Tensor, q: Tensor) -> Tensor:
         total = total + term * coefficient
         order = safe_s + (2 * j + 1)
         term = term * order * (order + 1.0) / (end * end)
-    pole = _core.equal(s, 1.0) | ((s > 1.0) & _core.equal(q, 0.0))
-    return _core.where(inside, total, _core.where(pole, math.inf, math.nan))
+    outside = _core.where(_core.equal(s, 1.0), math.inf, math.nan)
+    return _core.where(inside, total, outside)
 
 
 def _polygamma(n: Tensor, x: Tensor) -> Tensor:
     is_first = _core.equal(n, 0.0)
     order = _core.where(is_first, 1.0, n)
+    # The function that is not selected may have an infinite derivative at `x`.
+    first_x, x = _core.where(is_first, x, 1.0), _core.where(is_first, 1.0, x)
     sign = 1.0 - 2.0 * _core.remainder(order + 1.0, 2.0)
     value = sign * _core.exp(_core.lgamma(order + 1.0)) * _zeta(order + 1.0, x)
     whole = (n >= 0.0) & _core.equal(_core.floor(n), n)
-    return _core.where(whole, _core.where(is_first, _core.digamma(x), value), math.nan)
+    return _core.where(whole, _core.where(is_first, _core.digamma(first_x), value), math.nan)
 
 
 def polygamma(n: TensorLike, x: TensorLike, /) -> Tensor:

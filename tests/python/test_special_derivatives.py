@@ -1,0 +1,185 @@
+"""Derivatives of all special functions where an implementation changes its formula.
+
+Inside of a domain, derivatives are compared with differences of SciPy's values. At the ends of a
+domain, they are compared with their limits, which may be infinite.
+"""
+
+import math
+
+import numpy as np
+import pytest
+import scipy.special
+from scipy.special import exp1
+
+import nxla as nx
+
+special = nx.special
+inf = math.inf
+
+#: Points inside of the domain of each function, at thresholds and where arguments are equal.
+INSIDE = {
+    "betainc": [
+        (1, 1, 0.5), (2, 2, 0.5), (3, 1, 2 / 3), (10, 3, 0.7), (3, 10, 0.2), (10, 10, 0.5),
+    ],
+    "betaln": [(10, 3), (3, 10), (10, 10), (12, 12), (2, 2), (1, 1)],
+    "gammainc": [(10, 3), (10, 10), (10, 11), (10, 30), (2, 3), (1, 1), (20, 22), (20, 18)],
+    "polygamma": [(0, 1.5), (1, 1), (2, 10)],
+    "xlog1py": [(0, 2), (2, 0), (1, 1), (0, 0)],
+    "xlogy": [(0, 2), (2, 1), (1, 1), (0, 1)],
+    "zeta": [(2, 1), (1.5, 0.5), (10, 10)],
+    "digamma": [(1,), (0.5,), (-0.5,), (10,)],
+    "entr": [(1,), (0.5,)],
+    "erf": [(0,), (0.5,), (1,), (-1,)],
+    "erfinv": [(0,), (0.5,), (-0.5,)],
+    "expit": [(0,), (-1,)],
+    "gammaln": [(1,), (2,), (0.5,), (-0.5,), (10,)],
+    "logit": [(0.5,), (0.25,)],
+    "logsumexp": [(0,), (2,)],
+}  # fmt: skip
+INSIDE |= {name: [(8,), (-8,), (0,), (1,)] for name in ("i0", "i1", "j0", "j1")}
+INSIDE |= {name: [(8,), (-8,), (1,)] for name in ("i0e", "i1e")}
+INSIDE |= {name: [(2,), (8,), (1,)] for name in ("k0", "k1", "k0e", "k1e", "y0", "y1")}
+INSIDE |= {"gammaincc": INSIDE["gammainc"], "erfc": INSIDE["erf"]}
+
+#: The arguments that are differentiated, if it is not all of them.
+ARGUMENTS = {"polygamma": (1,)}
+
+
+def difference(function, point, argument, order):
+    """Return a derivative by central differences of the fourth order."""
+    step = 2e-3
+    weights = {
+        1: {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12},
+        2: {-2: -1 / 12, -1: 4 / 3, 0: -5 / 2, 1: 4 / 3, 2: -1 / 12},
+    }[order]
+
+    def value(k):
+        moved = [float(x) for x in point]
+        moved[argument] += k * step
+        if function is scipy.special.polygamma:
+            moved[0] = int(moved[0])
+        return function(*moved)
+
+    return sum(weight * value(k) for k, weight in weights.items()) / step**order
+
+
+def forward(function):
+    """Return the element-wise derivative of a function in forward mode."""
+    return lambda x: nx.jvp(function, (x,), (nx.ones_like(x),))[1]
+
+
+def derivatives(name, points, argument, mode, order):
+    """Return an element-wise derivative at all points."""
+    columns = [nx.tensor(np.array(column, "f8")) for column in zip(*points, strict=True)]
+
+    def function(x):
+        operands = [*columns[:argument], x, *columns[argument + 1 :]]
+        return getattr(special, name)(*operands)
+
+    for _ in range(order):
+        function = mode(function)
+    return function(columns[argument]).numpy()
+
+
+def test_every_function_is_differentiated():
+    assert INSIDE.keys() == set(special.__all__)
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_derivatives_at_thresholds(name):
+    function, points = getattr(scipy.special, name), INSIDE[name]
+    if name == "logsumexp":  # It reduces all elements.
+        assert all(derivatives(name, [point], 0, nx.grad, 1).tolist() == [1.0] for point in points)
+        return
+    for argument in ARGUMENTS.get(name, range(len(points[0]))):
+        for order in (1, 2):
+            expected = [difference(function, point, argument, order) for point in points]
+            for mode in (nx.grad, forward):
+                found = derivatives(name, points, argument, mode, order)
+                what = f"order {order} in argument {argument} at {points}"
+                np.testing.assert_allclose(found, expected, 1e-6, 1e-7, err_msg=what)
+
+
+#: The point, the derivatives in each argument, and the second derivatives; None is not compared.
+ENDS = {
+    "betainc": [
+        ((1, 3, 0), (0, 0, 3), (0, 0, -6)),
+        ((1, 1, 0), (0, 0, 1), (0, 0, 0)),
+        ((1, 1, 1), (0, 0, 1), (0, 0, 0)),
+        ((2, 1, 0), (0, 0, 0), (0, 0, 2)),
+        ((3, 1, 1), (0, 0, 3), (0, 0, 6)),
+        ((2, 2, 1), (0, 0, 0), (0, 0, -6)),
+        ((0.5, 0.5, 0), (0, 0, inf), (0, 0, None)),
+        ((0.5, 0.5, 1), (0, 0, inf), (0, 0, None)),
+    ],
+    "betaln": [((0, 2), (-inf, None), (None, None))],
+    "entr": [((0,), (inf,), (-inf,))],
+    "erfinv": [((1,), (inf,), (inf,)), ((-1,), (inf,), (-inf,))],
+    "gammainc": [
+        ((2, 0), (0, 0), (0, 1)),
+        ((3, 0), (0, 0), (0, 0)),
+        ((1, 0), (0, 1), (0, -1)),
+        ((0.5, 0), (0, inf), (0, -inf)),
+        ((0, 0.5), (-exp1(0.5), 0), (None, 0)),
+        ((0, 3), (-exp1(3), 0), (None, 0)),
+        ((2, inf), (0, 0), (0, 0)),
+    ],
+    "gammaln": [((0,), (-inf,), (None,))],
+    "i0e": [((0,), (-1,), (1.5,))],
+    "i1e": [((0,), (0.5,), (-1,))],
+    "logit": [((0,), (inf,), (-inf,)), ((1,), (inf,), (inf,))],
+    "polygamma": [((1, 0), (None, -inf), (None, inf)), ((2, 0), (None, inf), (None, -inf))],
+    "xlog1py": [((0, -1), (-inf, 0), (0, 0)), ((2, -1), (-inf, inf), (0, -inf))],
+    "xlogy": [((0, 0), (-inf, 0), (0, 0)), ((2, 0), (-inf, inf), (0, -inf))],
+    "zeta": [((2, 0), (None, -inf), (None, inf)), ((1, 1), (-inf, None), (inf, None))],
+}
+ENDS |= {name: [((0,), (-inf,), (inf,))] for name in ("k0", "k1", "k0e", "k1e")}
+ENDS |= {name: [((0,), (inf,), (-inf,))] for name in ("y0", "y1")}
+ENDS["gammaincc"] = [
+    (point, *(tuple(None if x is None else -x for x in slopes) for slopes in both))
+    for point, *both in ENDS["gammainc"]
+]
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_derivatives_at_the_ends_of_domains(compiler, name):
+    # Forward mode multiplies the tangent 0 of an argument by an infinite slope of the function.
+    smooth = [
+        case
+        for case in ENDS[name]
+        if not any(slope is None or math.isinf(slope) for slope in case[1])
+    ]
+    for mode, cases in ((nx.grad, ENDS[name]), (forward, smooth)):
+        points = [point for point, *_ in cases]
+        for order in (1, 2) if compiler == "evaluator" else (1,):
+            for argument in range(len(points[0]) if points else 0):
+                expected = [case[order][argument] for case in cases]
+                with nx.default_options(compiler=compiler):
+                    found = derivatives(name, points, argument, mode, order)
+                for point, value, slope in zip(points, found, expected, strict=True):
+                    if slope is not None:
+                        what = f"order {order} in argument {argument} at {point}"
+                        np.testing.assert_allclose(value, slope, 1e-9, 1e-14, err_msg=what)
+
+
+@pytest.mark.parametrize("name", ["i0", "i1", "j0", "j1"])
+def test_higher_derivatives_of_bessel_functions_at_zero(name):
+    # The coefficients of ``sum((±1)**k (x / 2)**(2 k + order) / (k! (k + order)!))``.
+    function = getattr(special, name)
+    sign, first = (1 if name[0] == "i" else -1), int(name[1])
+    for order in range(7):
+        k, odd = divmod(order - first, 2)
+        expected = 0.0
+        if k >= 0 and not odd:
+            factorials = math.factorial(k) * math.factorial(k + first)
+            expected = sign**k * math.factorial(order) / 2.0**order / factorials
+        assert function(nx.tensor(0.0, "f64")).item() == pytest.approx(
+            expected, rel=1e-10, abs=1e-10
+        )
+        function = nx.grad(function)
+
+
+def test_mixed_derivatives_of_distribution_functions():
+    a, x = nx.tensor(0.0, "f64"), nx.tensor(2.0, "f64")
+    mixed = nx.grad(nx.grad(special.gammainc, 1), 0)(a, x)
+    assert mixed.item() == pytest.approx(math.exp(-2.0) / 2.0)
