@@ -140,6 +140,30 @@ def keys(t, sharpness):
     return np.where(t < 1, near, np.where(t < 2, far, 0.0))
 
 
+def antialiased(size, target, mode):
+    """The weights of PyTorch's interpolation with `antialias`, by the formulas of its source."""
+    scale, reach = size / target, {"bilinear": 1, "bicubic": 2}[mode]
+    kernel = (lambda t: keys(t, -0.5)) if mode == "bicubic" else lambda t: np.maximum(1 - abs(t), 0)
+    weights = np.zeros((target, size))
+    for row, center in zip(weights, (np.arange(target) + 0.5) * scale, strict=True):
+        support = reach * max(scale, 1.0)
+        first, end = max(int(center - support + 0.5), 0), min(int(center + support + 0.5), size)
+        row[first:end] = kernel((np.arange(first, end) - center + 0.5) / max(scale, 1.0))
+    return weights / weights.sum(1, keepdims=True)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("sizes", [(1, 8), (5, 8), (5, 3), (13, 13), (3, 16), (16, 3), (2, 1)])
+def test_antialiased_interpolation(compiler, mode, sizes):
+    """Enlarged and reduced axes, whose kernels are cut off at the borders."""
+    size, target = sizes
+    x = RNG.normal(size=(size, 4))
+    expected = antialiased(size, target, mode) @ x @ antialiased(4, 7, mode).T
+    with nx.default_options(compiler=compiler):
+        found = nn.interpolate(nx.tensor(x[None, None]), (target, 7), mode=mode, antialias=True)
+    np.testing.assert_allclose(found.numpy()[0, 0], expected, atol=1e-6)
+
+
 def test_bicubic_interpolation(compiler):
     x = RNG.normal(size=(5, 8))
     expected = x

@@ -389,7 +389,7 @@ def interpolate(
         kernel, radius = _KERNELS[cubic if mode == "bicubic" else "linear"]
         shrink = old / new if factor is None else 1.0 / factor
         widen = max(shrink, 1.0) if antialias else 1.0
-        result = _resample(result, axis, kernel, radius, places, widen=widen, clamp=widen == 1.0)
+        result = _resample(result, axis, kernel, radius, places, widen=widen, clamp=not antialias)
     return result if mode.startswith("nearest") else _rounded(result, x)
 
 
