@@ -12,7 +12,8 @@ False
 
 Functions whose name ends with ``_split`` return only the samples; pass them a key from `split`.
 Keys, bits and integers equal the results of Nx bit by bit, and floats of 32 and 64 bits equal them
-up to rounding. Narrower floats are drawn in 32 bits and rounded. Samples have no gradient.
+up to rounding. Narrower floats are drawn in 32 bits and rounded. Samples have no gradient in the
+parameters of their distribution.
 """
 
 from __future__ import annotations

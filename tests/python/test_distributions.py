@@ -322,3 +322,38 @@ def test_weighted_choice_of_many(compiler):
     x = np.asarray(x)
     assert (x % 2 == 1).all()
     assert stats.kstest(x / count, stats.uniform().cdf).pvalue > UNLIKELY
+
+
+#: Parameters of every function that draws from a distribution.
+PARAMETERS = dict(SPLIT) | {
+    "uniform": (0.0, 1.0),
+    "normal": (0.0, 1.0),
+    "gumbel": (),
+    "randint": (0, 9),
+    "multivariate_normal": ([0.0, 1.0], [[2.0, 1.0], [1.0, 2.0]]),
+    "binomial": (10.0, 0.3),
+    "multinomial": (10.0, [0.2, 0.8]),
+    "student_t": (5.0,),
+}
+
+
+def test_samples_have_no_gradient_in_parameters():
+    names = {name for name in random.__all__ if f"{name}_split" in random.__all__}
+    assert names == PARAMETERS.keys()
+    key = random.key(3)
+    for name in sorted(names):
+        draws = (
+            getattr(random, f"{name}_split"),
+            lambda *a, name=name: getattr(random, name)(*a)[0],
+        )
+        parameters = [nx.tensor(parameter) for parameter in PARAMETERS[name]]
+        for position, parameter in enumerate(parameters):
+            for draw in draws:
+
+                def total(x, draw=draw, parameters=parameters, position=position):
+                    return nx.sum(draw(key, *parameters[:position], x, *parameters[position + 1 :]))
+
+                for derivative in (nx.grad, nx.jacfwd):
+                    assert not nx.any(derivative(total)(parameter)), (name, position)
+    weights = lambda p: nx.sum(random.choice(key, nx.ones(3), p, samples=4)[0])  # noqa: E731
+    assert nx.grad(weights)(nx.tensor([0.2, 0.3, 0.5])).tolist() == [0.0] * 3

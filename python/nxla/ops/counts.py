@@ -132,7 +132,8 @@ def _draws(name: str, static: tuple[Any, ...], key: Tensor, draw: Any, *operands
 
     def both(key: Tensor, *operands: Tensor) -> Any:
         keys = _core.random_split(key, 2)
-        return draw(keys[1], *operands), keys[0]
+        # Samples have no gradient.
+        return draw(keys[1], *map(_core.stop_grad, operands)), keys[0]
 
     found = _traced(both, name, key, *operands, key=(name, *static))
     return Sample(*found)
