@@ -27,22 +27,30 @@ class Observer:
     """An observer that a `Function` calls before each compilation."""
 
     def __init__(
-        self, name: str, max_compiles: int | None, action: str, unusable: str = "ignore"
+        self,
+        name: str,
+        max_compiles: int | None = None,
+        on_max_compiles: str = "warn",
+        on_unusable_donation: str = "ignore",
+        *,
+        debug_nans: bool = False,
     ) -> None:
-        if max_compiles is not None and (isinstance(max_compiles, bool) or max_compiles < 1):
-            raise ArgumentError(f"jit: max_compiles: must be at least 1; got {max_compiles!r}")
-        if action not in ACTIONS:
-            allowed = ", ".join(map(repr, ACTIONS))
-            raise ArgumentError(f"jit: on_max_compiles: must be one of {allowed}; got {action!r}")
-        if unusable not in UNUSABLE:
-            allowed = ", ".join(map(repr, UNUSABLE))
+        if max_compiles is not None and (type(max_compiles) is not int or max_compiles < 1):
             raise ArgumentError(
-                f"jit: on_unusable_donation: must be one of {allowed}; got {unusable!r}"
+                f"jit: max_compiles: must be an integer of at least 1; got {max_compiles!r}"
             )
+        for option, value, allowed in (
+            ("on_max_compiles", on_max_compiles, ACTIONS),
+            ("on_unusable_donation", on_unusable_donation, UNUSABLE),
+            ("debug_nans", debug_nans, (False, True)),
+        ):
+            if type(value) is not type(allowed[0]) or value not in allowed:
+                listed = ", ".join(map(repr, allowed))
+                raise ArgumentError(f"jit: {option}: must be one of {listed}; got {value!r}")
         self._name = name
-        self._unusable = unusable
+        self._unusable = on_unusable_donation
         self._max_compiles = max_compiles
-        self._action = action
+        self._action = on_max_compiles
         self._lock = threading.Lock()
         self._last: dict[str, str] | None = None
         self._warned: set[tuple[str, str | None]] = set()

@@ -333,13 +333,9 @@ def make_function(
     all_options = {**recipe.options, **(options or {})}
     new = _Recipe(recipe.function, positions, names, donated, all_options, jitted)
     name = name_of(recipe.function)
-    own = {key: new.options.get(key) or default for key, default in _OWN_OPTIONS.items()}
-    observer = Observer(
-        name,
-        new.options.get("max_compiles"),
-        str(own["on_max_compiles"]),
-        str(own["on_unusable_donation"]),
-    )
+    set_options = {key: value for key, value in new.options.items() if value is not None}
+    own: Any = {key: set_options.get(key, default) for key, default in _OWN_OPTIONS.items()}
+    observer = Observer(name, **own)
     made = _core.Function(
         recipe.function,
         name,
@@ -347,7 +343,7 @@ def make_function(
         positions,
         names,
         donated,
-        bool(own["debug_nans"]),
+        own["debug_nans"],
         observer,
         not jitted,
     )

@@ -178,6 +178,22 @@ def test_limits_are_checked():
         nx.jit(lambda x: x, max_compiles=1, on_max_compiles="panic")
 
 
+@pytest.mark.parametrize(
+    ("option", "values"),
+    [
+        ("max_compiles", [0, -1, "2", 1.5, True]),
+        ("on_max_compiles", ["panic", "", [], 1, True]),
+        ("on_unusable_donation", ["panic", "", [], 0, False]),
+        ("debug_nans", ["x", "", [], 0, 1]),
+    ],
+)
+def test_options_of_functions_are_checked(option, values):
+    for value in values:
+        with pytest.raises(nx.ArgumentError, match=f"jit: {option}: must be .*; got "):
+            nx.jit(lambda x: x, **{option: value})
+    assert nx.jit(lambda x: x, **{option: None})(1.0).item() == 1.0
+
+
 def test_large_captured_tensors_become_inputs_with_a_warning(compiler):
     table = np.arange(1 << 16, dtype=np.float32)
     large = nx.tensor(table)

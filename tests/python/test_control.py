@@ -224,6 +224,58 @@ def test_unrolling_decides_how_often_the_body_is_traced():
         nx.jit(lambda n: nx.fori(0, n, lambda i, s: s, 0, unroll=True))(3)
 
 
+#: Calls of all loops with any options.
+LOOPS = {
+    "while_loop": lambda **options: nx.while_loop(lambda s: s < 0, lambda s: s, 1.0, **options),
+    "fori": lambda **options: nx.fori(0, 3, lambda i, s: s, 1.0, **options),
+    "fori, unrolled": lambda **options: nx.fori(0, 3, lambda i, s: s, 1.0, unroll=True, **options),
+    "for_each": lambda **options: nx.for_each(range(3), lambda i, s: s, 1.0, **options),
+    "scan": lambda **options: nx.scan(lambda c, x: (c, x), 1.0, nx.ones(3), **options),
+}
+
+NO_COUNTS = [-1, True, 1.5, "1", 2**64]
+
+
+@pytest.mark.parametrize("name", LOOPS)
+def test_options_of_loops_are_checked_without_a_gradient(name):
+    function, loop = name.split(",")[0], LOOPS[name]
+    for run in (loop, lambda **options: nx.jit(lambda: loop(**options))()):
+        for value in ("foo", "", None, 1):
+            with pytest.raises(
+                nx.ArgumentError, match=f'^{function}: gradient: must be one of "au'
+            ):
+                run(gradient=value)
+        for value in NO_COUNTS:
+            with pytest.raises(
+                nx.ArgumentError, match=f"^{function}: gradient_bytes: must be an in"
+            ):
+                run(gradient_bytes=value)
+        run(gradient="log", gradient_bytes=np.int32(0))
+
+
+def test_the_replay_methods_are_known():
+    for method in ("auto", "store", "recompute", "sqrt", "log"):
+        loop = lambda x, method=method: nx.fori(0, 3, lambda i, s: s * x, x, gradient=method)  # noqa: E731
+        assert nx.grad(loop)(2.0).item() == 32.0
+    with pytest.raises(nx.ArgumentError) as ours:
+        LOOPS["fori"](gradient="foo")
+    with pytest.raises(nx.ArgumentError) as native:
+        nx.jit(lambda: _core.while_loop(lambda s: s < 0, lambda s: s, 1.0, "fori", [], "foo", 1))()
+    assert str(native.value).replace('"foo"', "'foo'").startswith(str(ours.value))
+
+
+def test_numbers_of_steps_are_checked():
+    step = lambda c, x: (c, x)  # noqa: E731
+    for value in NO_COUNTS:
+        for xs in (None, nx.ones(1)):
+            with pytest.raises(nx.ArgumentError, match="scan: length: must be an integer from 0"):
+                nx.scan(step, 0, xs, length=value)
+        with pytest.raises(nx.ArgumentError, match="while_loop: max_trips: must be an integer"):
+            nx.while_loop(lambda s: s < 0, lambda s: s, 0, max_trips=value)
+    ys = nx.scan(lambda c, _: (c + 1, c), 0, length=np.int64(2))[1]
+    assert ys.tolist() == [0, 1]
+
+
 def test_generators_are_checked():
     with pytest.raises(nx.ArgumentError, match="generator: must be a range, a tensor"):
         nx.for_each([], lambda x, s: s, 0)

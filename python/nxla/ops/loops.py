@@ -7,6 +7,8 @@ concrete, they run as Python loops.
 from __future__ import annotations
 
 import functools
+import operator
+from typing import SupportsIndex
 
 from nxla import _core, _hints, tree
 from nxla._values import as_tensor, as_tensors, user_line
@@ -29,6 +31,9 @@ if TYPE_CHECKING:
     _Keeps: TypeAlias = tuple[str, int]
 
 _GIB = 1 << 30
+
+#: The replay methods of a gradient.
+_METHODS = ("auto", "store", "recompute", "sqrt", "log")
 
 
 def while_loop(
@@ -87,22 +92,37 @@ def while_loop(
     >>> digits(2024).item()
     4
     """
-    keeps = (gradient, gradient_bytes)
+    keeps = _replay("while_loop", gradient, gradient_bytes)
     if max_trips is None:
         return _repeat(cond_fn, body_fn, init, "while_loop", [], keeps)
-    if not isinstance(max_trips, int) or max_trips < 0:
-        raise ArgumentError(
-            f"while_loop: max_trips: must be a non-negative integer; got {max_trips!r}"
-        )
+    most = _count("while_loop", "max_trips", max_trips)
 
     def goes_on(state: tuple[Tensor, S]) -> TensorLike:
-        return _core.logical_and(_core.less(state[0], max_trips), cond_fn(state[1]))
+        return _core.logical_and(_core.less(state[0], most), cond_fn(state[1]))
 
     def step(state: tuple[Tensor, S]) -> tuple[Tensor, S]:
         return _core.add(state[0], 1), body_fn(state[1])
 
     start = (_core.tensor(0, _core.s64), init)
     return _repeat(goes_on, step, start, "while_loop", [("[1]", "state")], keeps)[1]
+
+
+def _replay(function: str, gradient: str, gradient_bytes: int) -> _Keeps:
+    """Return the options of a gradient, checked also where the loop is not differentiated."""
+    if gradient not in _METHODS:
+        names = ", ".join(f'"{name}"' for name in _METHODS)
+        raise ArgumentError(f"{function}: gradient: must be one of {names}; got {gradient!r}")
+    return gradient, _count(function, "gradient_bytes", gradient_bytes)
+
+
+def _count(function: str, argument: str, value: SupportsIndex) -> int:
+    """Return a number of iterations or bytes as a Python integer."""
+    count = operator.index(value) if isinstance(value, SupportsIndex) else -1
+    if isinstance(value, bool) or not 0 <= count < 1 << 63:
+        raise ArgumentError(
+            f"{function}: {argument}: must be an integer from 0 to 2**63 - 1; got {value!r}"
+        )
+    return count
 
 
 def _repeat(
@@ -190,6 +210,7 @@ def fori(
     >>> nx.fori(1, 5, lambda i, product: product * i, 1).item()
     24
     """
+    keeps = _replay("fori", gradient, gradient_bytes)
     if unroll is not False:
         if not isinstance(lower, int) or not isinstance(upper, int):
             raise ArgumentError("fori: unroll: requires ints for lower and upper")
@@ -202,7 +223,7 @@ def fori(
             gradient_bytes=gradient_bytes,
         )
     roots = [("[1]", "state"), ("[0]", "index")]
-    return _counted("fori", roots, lower, upper, body, init, (gradient, gradient_bytes))
+    return _counted("fori", roots, lower, upper, body, init, keeps)
 
 
 def _counted(
@@ -280,6 +301,7 @@ def for_each(
     >>> f(nx.tensor([1.0, 2.0, 3.0])).item()
     6.0
     """
+    keeps = _replay("for_each", gradient, gradient_bytes)
     count, element = _elements(generator)
     copies = _copies(unroll, count)
     if copies == count:
@@ -296,7 +318,6 @@ def for_each(
 
     trips = count // copies
     roots = [("[1]", "state"), ("[0]", "index")]
-    keeps = (gradient, gradient_bytes)
     state = _counted("for_each", roots, _first_index(count), trips, steps, init, keeps)
     for index in range(trips * copies, count):
         state = body(element(index), state)
@@ -474,13 +495,13 @@ def scan(
     >>> [part.tolist() for part in f(nx.tensor([1, 2, 3]))]
     [6, [0, 10, 30]]
     """
+    keeps = _replay("scan", gradient, gradient_bytes)
     steps = _Steps(f, xs, length, reverse)
     copies = _copies(unroll, steps.count)
     if not steps.count:
         return steps.none(init)
     if copies == steps.count or not _core.is_tracing():
         return steps.written_out(init)
-    keeps = (gradient, gradient_bytes)
     return steps.loop(steps.type_carry(init), copies, keeps)
 
 
@@ -634,6 +655,8 @@ def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> N
 
 
 def _count_steps(leaves: list[Tensor], length: int | None) -> int:
+    if length is not None:
+        length = _count("scan", "length", length)
     sizes = {x.shape[0] if x.ndim else None for x in leaves} | ({length} - {None})
     if not sizes:
         raise ArgumentError("scan: length: is required without xs")
