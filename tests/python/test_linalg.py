@@ -1,5 +1,7 @@
 """`nx.linalg` and `nx.fft`, compared with numpy."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,21 @@ def test_functions_of_matrices(shape, dtype):
         expected = np.linalg.norm(a, ord=order, axis=(-2, -1))
         close(nx.linalg.norm(a, ord=order, axis=(-2, -1)), expected)
         close(nx.linalg.matrix_norm(a, ord=order or "fro", keepdims=True)[..., 0, 0], expected)
+
+
+@pytest.mark.parametrize("shape", [(0,), (0, 3), (3, 0), (0, 0), (2, 0, 3), (0, 2, 0)])
+def test_vector_norms_of_empty_tensors(shape):
+    x = np.ones(shape)
+    singles = [None, *range(len(shape))]
+    axes = [*singles, *itertools.combinations(range(len(shape)), 2)]
+    for order, axis, keepdims in itertools.product([0, 0.5, 1, 2, 3], axes, [False, True]):
+        options = {"ord": order, "axis": axis, "keepdims": keepdims}
+        expected = np.linalg.vector_norm(x, **options)
+        found = nx.linalg.vector_norm(nx.tensor(x), **options)
+        assert found.shape == expected.shape
+        close(found, expected)
+        if axis in singles[1:]:
+            close(nx.linalg.norm(nx.tensor(x), **options), expected)
 
 
 def test_vector_norms():

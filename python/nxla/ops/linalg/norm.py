@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from nxla import _core, _hints
 from nxla._values import as_tensor
 from nxla.ops.reduce import _positions
@@ -44,7 +46,9 @@ def vector_norm(
     axes = tuple(sorted(_positions("vector_norm", x, axis)))
     kept = [at for at in range(rank) if at not in axes]
     rows = _core.permute_dims(x, [*kept, *axes]) if axes != tuple(range(rank))[-len(axes) :] else x
-    rows = _core.reshape(rows, [*(x.shape[at] for at in kept), -1])
+    # A size of -1 is ambiguous next to an empty axis.
+    size = math.prod(x.shape[at] for at in axes)
+    rows = _core.reshape(rows, [*(x.shape[at] for at in kept), size])
     result = _core.norm(rows, ord=ord, axis=-1)
     if not keepdims:
         return result
