@@ -10,7 +10,8 @@ from types import MethodType
 
 import nxla as nx
 from nxla import _core, _dispatched, _hints
-from nxla.errors import ArgumentError, DTypeError
+from nxla._values import user_line
+from nxla.errors import ArgumentError, DTypeError, TraceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -342,8 +343,21 @@ class _MissingAttributeError(AttributeError):
         return f"{self.args[0]}{attribute_hint(self.name or '')}"
 
 
-def missing_attribute(x: Tensor, name: str) -> Any:
+class _NoDataError(TraceError, AttributeError):
+    """The error for an attribute of tensors that traced values do not have."""
+
+    __module__ = "nxla"
+    __qualname__ = "TraceError"
+
+
+def missing_attribute(x: Tensor | _core.Expr, name: str) -> Any:
     """Raise the error for a name that is not an attribute."""
+    if isinstance(x, _core.Expr) and not name.startswith("_") and hasattr(_core.Tensor, name):
+        raise _NoDataError(
+            f"a traced value has no attribute {name!r}, because its data exists only when the "
+            "function runs; use nx.hook or nx.print_value to inspect it when the function runs"
+            f"{user_line()}"
+        )
     raise _MissingAttributeError(
         f"{type(x).__name__!r} object has no attribute {name!r}", name=name
     )

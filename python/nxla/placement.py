@@ -16,8 +16,8 @@ from __future__ import annotations
 
 from nxla import _core, _hints, tree
 from nxla._core import Device
-from nxla._values import as_tensor
-from nxla.errors import ArgumentError
+from nxla._values import as_tensor, user_line
+from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -87,6 +87,8 @@ def device_put(
         If no device has this name.
     DeviceError
         If `device` is omitted and the plugin cannot be loaded.
+    TraceError
+        If the container has a traced value.
 
     Examples
     --------
@@ -95,7 +97,7 @@ def device_put(
     Device('host')
     """
     where = _place(device, client) if client or device is not None else Device(_default_device())
-    return tree.map(lambda leaf: as_tensor(leaf).to_device(where, copy=copy), container)
+    return _moved("device_put", lambda x: x.to_device(where, copy=copy), container)
 
 
 def backend_copy(
@@ -121,6 +123,8 @@ def backend_copy(
     ------
     OptionError
         If the device does not exist.
+    TraceError
+        If the container has a traced value.
 
     Examples
     --------
@@ -128,7 +132,8 @@ def backend_copy(
     >>> nx.backend_copy({"w": nx.ones(2)})["w"].tolist()
     [1.0, 1.0]
     """
-    return device_put(container, _place(device, client), copy=True)
+    where = _place(device, client)
+    return _moved("backend_copy", lambda x: x.to_device(where, copy=True), container)
 
 
 def backend_transfer(
@@ -156,6 +161,8 @@ def backend_transfer(
         If the device does not exist.
     DeviceError
         If a copy fails. The original is freed in this case too.
+    TraceError
+        If the container has a traced value.
 
     Examples
     --------
@@ -167,7 +174,21 @@ def backend_transfer(
     True
     """
     where = _place(device, client)
-    return tree.map(lambda leaf: as_tensor(leaf).transfer_to(where), container)
+    return _moved("backend_transfer", lambda x: x.transfer_to(where), container)
+
+
+def _moved(function: str, move: Callable[[Tensor], Tensor], container: Any) -> Any:
+    """Return a container with the results of a function of concrete tensors."""
+
+    def moved(leaf: Any) -> Tensor:
+        if isinstance(leaf, _core.Expr):
+            raise TraceError(
+                f"{function}: container: must not be traced, because a traced value is on the "
+                f"device of its program; move the arguments or the results instead{user_line()}"
+            )
+        return move(as_tensor(leaf))
+
+    return tree.map(moved, container)
 
 
 def backend_deallocate(container: Any, /) -> bool:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
-from nxla import _methods
+from nxla import _core, _methods
 from where import DEVICE
 
 X = np.array([[3.0, 1.0, 2.0], [0.5, -1.0, 4.0]], dtype=np.float32)
@@ -170,3 +170,33 @@ def test_devices_of_the_standard():
     # A traced value reports the device on which its program runs.
     like = nx.jit(lambda x: nx.zeros(2, device=x.device) + x.to_device(x.device))
     assert like(x).tolist() == [1.0, 1.0]
+
+
+#: Public attributes of tensors that traced values do not have.
+UNTRACED = sorted(
+    name for name in dir(nx.Tensor) if not name.startswith("_") and not hasattr(_core.Expr, name)
+)
+
+
+@pytest.mark.parametrize("name", UNTRACED)
+def test_attributes_without_data_are_an_error_of_the_trace(name):
+    seen = []
+
+    def f(x):
+        seen.append(hasattr(x, name))
+        return getattr(x, name)
+
+    for transform in (nx.jit, nx.grad, nx.vmap):
+        with pytest.raises(nx.TraceError, match=f"a traced value has no attribute '{name}', bec"):
+            transform(f)(nx.ones(2))
+    # Other libraries look for attributes with `hasattr`.
+    assert seen == [False] * 3
+    assert "numpy" in UNTRACED
+
+
+@pytest.mark.parametrize("name", ["device_put", "backend_copy", "backend_transfer"])
+@pytest.mark.parametrize("transform", [nx.jit, nx.grad, nx.vmap])
+def test_traced_values_do_not_move_between_devices(name, transform):
+    for arguments in ((), ("host",)):
+        with pytest.raises(nx.TraceError, match=f"^{name}: container: must not be traced, because"):
+            transform(lambda x: getattr(nx, name)({"x": x}, *arguments)["x"])(nx.ones(2))  # noqa: B023
