@@ -200,3 +200,15 @@ def test_traced_values_do_not_move_between_devices(name, transform):
     for arguments in ((), ("host",)):
         with pytest.raises(nx.TraceError, match=f"^{name}: container: must not be traced, because"):
             transform(lambda x: getattr(nx, name)({"x": x}, *arguments)["x"])(nx.ones(2))  # noqa: B023
+
+
+@pytest.mark.parametrize("axes", [0, 1, (1, 0), (-1, 0), ([1], 0), (1, (0,)), ([0, 1], [1, 0])])
+def test_tensordot_takes_the_axes_of_numpy(axes):
+    expected = np.tensordot(X, X.T, axes)
+    np.testing.assert_allclose(nx.tensordot(X, X.T, axes), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("axes", [1.5, (1,), (0, 1, 2), None, "ab", {0: 1}])
+def test_tensordot_refuses_other_axes(axes):
+    with pytest.raises(nx.ArgumentError, match="tensordot: axes: must be an int, or the axes of"):
+        nx.tensordot(X, X.T, axes)

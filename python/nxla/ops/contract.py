@@ -21,7 +21,7 @@ def tensordot(
     x1: TensorLike,
     x2: TensorLike,
     /,
-    axes: int | tuple[Sequence[int], Sequence[int]] = 2,
+    axes: int | tuple[int | Sequence[int], int | Sequence[int]] = 2,
 ) -> Tensor:
     """Sum products over the last axes of one operand and the first axes of the other.
 
@@ -29,11 +29,13 @@ def tensordot(
     ----------
     x1, x2 : tensor_like
         Operands.
-    axes : int or (sequence of int, sequence of int)
+    axes : int or pair of int or sequence of int
         The number of contracted axes, or the axes of each operand.
 
     Raises
     ------
+    ArgumentError
+        If `axes` is negative, or not a pair.
     ShapeError
         If paired axes differ in size.
 
@@ -44,8 +46,12 @@ def tensordot(
     5
     """
     if not isinstance(axes, int):
-        left, right = axes
-        return _core.dot(x1, x2, x1_contract=list(left), x2_contract=list(right))
+        if not isinstance(axes, tuple | list) or len(axes) != 2:
+            raise ArgumentError(
+                f"tensordot: axes: must be an int, or the axes of each operand; got {axes!r}"
+            )
+        left, right = ([side] if isinstance(side, int) else list(side) for side in axes)
+        return _core.dot(x1, x2, x1_contract=left, x2_contract=right)
     if axes < 0:
         raise ArgumentError(f"tensordot: axes: must not be negative; got {axes}")
     last, first = list(range(-axes, 0)), list(range(axes))
