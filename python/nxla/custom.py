@@ -234,6 +234,14 @@ class _CustomVjp(_Custom):
                     f"custom_vjp: backward rule: {self.__name__} must return a tuple of "
                     f"{len(moving)} cotangents, one for each argument; got {count}"
                 )
+            for argument, cotangent in zip(moving, found, strict=True):
+                expected, got = tree.flatten(argument)[1], tree.flatten(cotangent)[1]
+                if got != expected:
+                    raise ArgumentError(
+                        f"custom_vjp: backward rule: cotangents of {self.__name__} must have the "
+                        f"structure of the arguments, {expected}; got {got}; pass nx.zeros_like "
+                        "for an argument without a gradient, or set nondiff_argnums"
+                    )
             return found
 
         return custom_grad(value, tuple(moving), rule)

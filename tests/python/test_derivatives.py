@@ -502,3 +502,21 @@ def test_states_of_loops_may_be_of_dtypes_that_do_not_hold_each_other(dtypes):
     for dtype in ("f32", "f64"):
         slopes = nx.grad(looped, argnums=(0, 1))(nx.ones((2, 3), dtype=dtype), nx.tensor(0.5))
         assert [slope.dtype for slope in slopes] == [dtype, "f32"]
+
+
+def test_the_error_of_a_backward_rule_names_the_function_of_the_user():
+    cotangents = {
+        "None": lambda g: (g, None),
+        "a pair": lambda g: (g, (g, g)),
+        "one": lambda g: (g,),
+    }
+    for rule in cotangents.values():
+
+        @nx.custom_vjp
+        def doubled(x, n):
+            return x * n
+
+        doubled.defvjp(lambda x, n: (x * n, None), lambda _, g, rule=rule: rule(g))
+        gradient = nx.grad(lambda x, doubled=doubled: doubled(x, 2))
+        with pytest.raises(nx.ArgumentError, match=r"^custom_vjp: backward rule: .*doubled must"):
+            gradient(3.0)
