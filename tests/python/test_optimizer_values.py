@@ -132,3 +132,16 @@ def test_gradients_that_are_not_finite_are_not_hidden():
     assert np.isnan(np.asarray(clip.update(nx.tensor([np.nan, 1.0]), ())[0])).all()
     assert optim.global_norm(nx.tensor([np.inf, 1.0])).item() == np.inf
     assert np.isnan(optim.global_norm(nx.tensor([np.nan, 1.0])).item())
+
+
+ALL_OPTIMIZERS = ("adafactor", "adagrad", "adam", "adamw", "lamb", "lion", "muon", "rmsprop", "sgd")
+
+
+@pytest.mark.parametrize("name", ALL_OPTIMIZERS)
+@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 0, 3)])
+def test_parameters_may_be_empty(name, shape):
+    params = {"empty": nx.ones(shape), "full": nx.ones((2, 3))}
+    optimizer = getattr(optim, name)(0.1)
+    updates, _ = optimizer.update(params, optimizer.init(params), params)
+    assert updates["empty"].shape == shape
+    assert nx.all(nx.isfinite(updates["full"]))

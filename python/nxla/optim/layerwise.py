@@ -353,7 +353,7 @@ def scale_by_muon(
 
         def scaled(_: Tensor, mean: Tensor) -> Tensor:
             rows, columns = mean.shape[-2:]
-            factor = math.sqrt(max(1.0, columns / rows))
+            factor = math.sqrt(max(1.0, columns / max(rows, 1)))
             return _orthogonal(mean, ns_coeffs, ns_steps) * factor
 
         return _map_wide(scaled, grads, means), MuonState(count, mu)
