@@ -705,3 +705,19 @@ def test_if_with_a_constant_predicate_in_a_trace(compiler, pred):
         found, number = function(nx.tensor([3.0]))
         assert (found.tolist(), number.item(), number.dtype) == ([6.0 * pred], pred, nx.int32)
         assert len(seen) == pred
+
+
+def test_errors_of_map_name_map():
+    calls = [
+        (lambda: nx.map(lambda x, y: x, nx.ones(2), nx.ones(3)), r"map: xs: .*\(2,\), \(3,\)"),
+        (lambda: nx.map(lambda x: x, 1.0), r"map: xs: must have first axes .*got shapes \(\)"),
+        (lambda: nx.map(lambda x: x, ()), "map: xs: must contain a tensor"),
+        (lambda: nx.map(lambda x: x, nx.ones(2), unroll=-1), "map: unroll: must be a bool or at"),
+    ]
+    for call, text in calls:
+        for run in (call, nx.jit(call)):
+            with pytest.raises(nx.ArgumentError, match=f"^{text}"):
+                run()
+    for unroll in (0, 1.5, "1"):
+        with pytest.raises(nx.ArgumentError, match="scan: unroll: must be a bool or at least 1"):
+            nx.scan(lambda c, x: (c, x), 0.0, nx.ones(2), unroll=unroll)

@@ -303,7 +303,7 @@ def for_each(
     """
     keeps = _replay("for_each", gradient, gradient_bytes)
     count, element = _elements(generator)
-    copies = _copies(unroll, count)
+    copies = _copies("for_each", unroll, count)
     if copies == count:
         for index in range(count):
             init = body(element(index), init)
@@ -365,14 +365,14 @@ def _row(x: Any, place: Any) -> Any:
     return _core.squeeze(_core.slice(x, starts, (1, *x.shape[1:])), axis=0)
 
 
-def _copies(unroll: bool | int, count: int) -> int:
+def _copies(function: str, unroll: bool | int, count: int) -> int:
     """Return the number of steps in each iteration; the total number if the loop is unrolled."""
     if unroll is True or count == 0:
         return count
     if unroll is False:
         return 1
     if not isinstance(unroll, int) or unroll < 1:
-        raise ArgumentError(f"for_each: unroll: must be a bool or at least 1; got {unroll!r}")
+        raise ArgumentError(f"{function}: unroll: must be a bool or at least 1; got {unroll!r}")
     return min(unroll, count)
 
 
@@ -421,6 +421,10 @@ def map(
         return _over_numbers(f, (xs, *more))
     if axis != 0:
         xs, *more = tree.map(lambda x: moveaxis(x, axis, 0), (xs, *more))
+    leaves = [as_tensor(x) for x in tree.leaves((xs, *more))]
+    if not leaves:
+        raise ArgumentError("map: xs: must contain a tensor")
+    _copies("map", unroll, _count_steps("map", leaves, None))
     return scan(lambda _, x: ((), f(*x)), (), (xs, *more), unroll=unroll)[1]
 
 
@@ -497,7 +501,7 @@ def scan(
     """
     keeps = _replay("scan", gradient, gradient_bytes)
     steps = _Steps(f, xs, length, reverse)
-    copies = _copies(unroll, steps.count)
+    copies = _copies("scan", unroll, steps.count)
     if not steps.count:
         return steps.none(init)
     if copies == steps.count or not _core.is_tracing():
@@ -514,7 +518,7 @@ class _Steps:
         leaves, self.structure = tree.flatten(xs)
         self.leaves = [as_tensor(x) for x in leaves]
         self.f = f
-        self.count = _count_steps(self.leaves, length)
+        self.count = _count_steps("scan", self.leaves, length)
         self.reverse = reverse
 
     def step(self, carry: C, index: Any, *, first: bool = False) -> tuple[C, Any]:
@@ -654,7 +658,7 @@ def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> N
         )
 
 
-def _count_steps(leaves: list[Tensor], length: int | None) -> int:
+def _count_steps(function: str, leaves: list[Tensor], length: int | None) -> int:
     if length is not None:
         length = _count("scan", "length", length)
     sizes = {x.shape[0] if x.ndim else None for x in leaves} | ({length} - {None})
@@ -664,7 +668,7 @@ def _count_steps(leaves: list[Tensor], length: int | None) -> int:
         shapes = ", ".join(str(x.shape) for x in leaves)
         given = "" if length is None else f" and length {length}"
         raise ArgumentError(
-            f"scan: xs: must have first axes of equal sizes; got shapes {shapes}{given}"
+            f"{function}: xs: must have first axes of equal sizes; got shapes {shapes}{given}"
         )
     (size,) = sizes
     assert size is not None
