@@ -552,9 +552,10 @@ def _chunks(function: str, x: Tensor, axis: int, size: int, tiled: bool) -> Tens
     """Divide an axis into parts along a new first axis."""
     length = x.shape[axis]
     if length % size if tiled else length != size:
-        wanted = f"a multiple of {size}" if tiled else f"{size}, one for each device"
+        wanted = f"a multiple of {size}" if tiled else f"equal to {size}"
         raise ShapeError(
-            f"{function}: axis: divided axis must have {wanted} elements; got {length}"
+            f"{function}: axis: the size of the divided axis must be {wanted}, the number of "
+            f"devices; got {length}"
         )
     if tiled:
         names = list(x.names)

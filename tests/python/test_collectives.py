@@ -256,12 +256,12 @@ def test_dtypes_stay(mesh):
         (
             lambda x: collectives.all_to_all(x, "data", 0, 1),
             nx.ShapeError,
-            "must have 2, one for each device",
+            "must be equal to 2, the number of devices",
         ),
         (
             lambda x: collectives.psum_scatter(x[:3], "data", tiled=True),
             nx.ShapeError,
-            "must have a multiple of 2 elements; got 3",
+            "must be a multiple of 2, the number of devices; got 3",
         ),
         (
             lambda x: collectives.ppermute(x, "data", [(0, 1), (0, 0)]),
