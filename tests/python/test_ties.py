@@ -1,6 +1,7 @@
 """One rule for equal elements in each function that chooses among them, on every compiler."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -281,3 +282,44 @@ def test_the_derivative_of_a_sort_follows_the_stable_permutation(compiler):
             x,
         )
         np.testing.assert_array_equal(gradient, expected)
+
+
+#: The functions in the first table of ``docs/derivatives.md``, and the points as numbers.
+TABLE = {
+    "`abs`": (nx.abs, 0),
+    "`sign`, `floor`, `round`": ((nx.sign, 0), (nx.floor, 1), (nx.round, 0.5)),
+    "`sqrt`, `cbrt`, `x ** 0.5`": ((nx.sqrt, 0), (nx.cbrt, 0), (lambda x: x**0.5, 0)),
+    "`x ** 0.0`": (lambda x: x**0.0, 0),
+    "`log`": (nx.log, 0),
+    "`asin`": (nx.asin, 1),
+    "`x / x`": (lambda x: x / x, 0),
+    "`atan2(x, x)`": (lambda x: nx.atan2(x, x), 0),
+    "norm": ((nx.linalg.norm, [0, 0]), (nx.linalg.vector_norm, [0, 0])),
+    "standard deviation": (nx.std, [1, 1]),
+    "`max`": (nx.max, [1, 1, 0]),
+    "`maximum(x, 1)`": (lambda x: nx.maximum(x, 1), 1),
+    "`maximum(x, 0)`": (lambda x: nx.maximum(x, 0), 0),
+    "`clip(x, 0, 1)`": (lambda x: nx.clip(x, 0, 1), [0, 1]),
+    "`prod`": ((nx.prod, [0, 2, 3]), (nx.prod, [0, 0, 3])),
+    "`sort` times 1, 2, 3": (lambda x: nx.sort(x) * nx.tensor([1, 2, 3]), [1, 1, 0]),
+    "`cumulative_max`": (nx.cumulative_max, [1, 1]),
+    "the largest of windows": (lambda x: nx.window_max(x, 2), [1, 1]),
+    "`fmod(x, 2)`": (lambda x: nx.fmod(x, 2), 2),
+}
+
+
+def test_the_table_of_derivatives_is_true(compiler):
+    page = (Path(__file__).parents[2] / "docs" / "derivatives.md").read_text(encoding="utf-8")
+    rows = page.partition("| function | at | nxla | JAX | PyTorch |\n")[2].partition("\n\n")[0]
+    cells = [[cell.strip() for cell in row.strip("| ").split(" | ")] for row in rows.splitlines()]
+    numbers = [row for row in cells[1:] if row[1] != "any"]
+    assert {row[0] for row in numbers} == TABLE.keys()
+    for name, at, ours, *_ in numbers:
+        cases = TABLE[name] if isinstance(TABLE[name][0], tuple) else (TABLE[name],)
+        if name == "`prod`":
+            cases = [case for case in cases if str(case[1]) == at.strip("`")]
+        expected = [float(number) for number in ours.split(", ")]
+        for function, point in cases:
+            assert at in ("a jump", str(point), f"`{point}`")
+            found = run(compiler, nx.grad(function), nx.tensor(point, "f32"))
+            np.testing.assert_array_equal(np.ravel(found), expected, err_msg=f"{name} at {at}")
