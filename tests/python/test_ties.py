@@ -286,6 +286,8 @@ def test_the_derivative_of_a_sort_follows_the_stable_permutation(compiler):
 
 #: The functions in the first table of ``docs/derivatives.md``, and the points as numbers.
 TABLE = {
+    "a cast to `s32` and back": (lambda x: nx.astype(nx.astype(x, "s32"), "f32"), 1.5),
+    "a cast to `bool` and back": (lambda x: nx.astype(nx.astype(x, "bool"), "f32"), 1.5),
     "`abs`": (nx.abs, 0),
     "`sign`, `floor`, `round`": ((nx.sign, 0), (nx.floor, 1), (nx.round, 0.5)),
     "`sqrt`, `cbrt`, `x ** 0.5`": ((nx.sqrt, 0), (nx.cbrt, 0), (lambda x: x**0.5, 0)),
@@ -323,3 +325,12 @@ def test_the_table_of_derivatives_is_true(compiler):
             assert at in ("a jump", str(point), f"`{point}`")
             found = run(compiler, nx.grad(function), nx.tensor(point, "f32"))
             np.testing.assert_array_equal(np.ravel(found), expected, err_msg=f"{name} at {at}")
+
+
+@pytest.mark.parametrize("dtype", ["s4", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"])
+def test_casts_to_integers_have_the_derivative_one(dtype):
+    cast = lambda x: nx.astype(x, dtype) * x  # noqa: E731
+    for derivative in (nx.grad, nx.jacfwd):
+        assert derivative(cast)(1.5).item() == 1.5 + 1.0
+    with pytest.raises(nx.GradientError, match="integer division has no derivative"):
+        nx.grad(lambda x: nx.astype(x, dtype) // 2 * x)(1.5)
