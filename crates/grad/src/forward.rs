@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 
 use crate::builder;
 use crate::error::{GradError, Result};
-use crate::needed::NeededTangents;
+use crate::needed::{NeededTangents, needed_operands};
 use crate::region::Lines;
 use crate::rules;
 
@@ -175,11 +175,22 @@ fn node(
     if !asked.contains(&true) {
         return make_without_tangents(graph, op, operands);
     }
-    if op.family() == Family::Control {
-        return rules::control::jvp(graph, op, operands, &asked);
+    // Another node may need the tangent of an operand that carries none to this node.
+    let ids = values(operands);
+    let needed = needed_operands(graph, op, &ids, &asked);
+    let carried = operands
+        .iter()
+        .zip(needed)
+        .map(|(dual, needed)| Dual { tangent: dual.tangent.filter(|_| needed), ..*dual });
+    let operands: Duals = carried.collect();
+    if operands.iter().all(|operand| operand.tangent.is_none()) {
+        return make_without_tangents(graph, op, &operands);
     }
-    let node = graph.make(op.clone(), &values(operands))?;
-    let mut step = JvpStep { graph, operands, node };
+    if op.family() == Family::Control {
+        return rules::control::jvp(graph, op, &operands, &asked);
+    }
+    let node = graph.make(op.clone(), &ids)?;
+    let mut step = JvpStep { graph, operands: &operands, node };
     let tangents = rules::tangents(&mut step, op)?;
     with_tangents(graph, node, tangents)
 }

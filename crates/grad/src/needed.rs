@@ -7,7 +7,7 @@
 
 use std::collections::HashMap;
 
-use nxla_expr::{ExprId, Family, IdSet, Op, Program};
+use nxla_expr::{ExprId, Family, Graph, IdSet, Op, Program};
 
 use crate::rules;
 
@@ -60,17 +60,26 @@ impl NeededTangents {
             self.nodes.insert(operands[0]);
             return;
         }
-        let asked: Vec<bool> = if op.family() == Family::Control {
-            let parts = self.parts(id, graph.ty(id).parts().len());
-            rules::control::needed_operands(graph, op, operands, &parts)
-        } else {
-            (0..operands.len()).map(|at| rules::carries(graph, op, operands, at)).collect()
-        };
+        let parts = self.parts(id, graph.ty(id).parts().len());
+        let asked = needed_operands(graph, op, operands, &parts);
         for (&operand, asked) in operands.iter().zip(asked) {
             if asked {
                 self.nodes.insert(operand);
             }
         }
+    }
+}
+
+/// Returns for each operand of an op whether the marked results need its tangent.
+pub(crate) fn needed_operands(
+    graph: &Graph,
+    op: &Op,
+    operands: &[ExprId],
+    results: &[bool],
+) -> Vec<bool> {
+    match op.family() {
+        Family::Control => rules::control::needed_operands(graph, op, operands, results),
+        _ => (0..operands.len()).map(|at| rules::carries(graph, op, operands, at)).collect(),
     }
 }
 

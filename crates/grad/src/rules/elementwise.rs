@@ -541,7 +541,7 @@ pub(super) fn clip(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
 }
 
 /// A conversion between numeric dtypes is the identity for derivatives, even through integers. A
-/// conversion from or to booleans has no derivative.
+/// conversion to booleans has no derivative.
 pub(super) fn as_type_carries(dtype: DType) -> bool {
     !dtype.is_pred()
 }

@@ -7,6 +7,7 @@ mod control;
 mod elementwise;
 mod factorize;
 mod forward;
+mod modes;
 mod residuals;
 mod reverse;
 mod structured;

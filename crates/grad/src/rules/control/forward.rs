@@ -68,7 +68,8 @@ pub(crate) fn needed_operands(
     }
 }
 
-/// Creates a control node with the tangents of the results that need them.
+/// Creates a control node with the tangents of the results that need them. Only operands whose
+/// tangents are needed have one.
 pub(crate) fn jvp(graph: &mut Graph, op: &Op, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
     match op {
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => {
@@ -182,8 +183,7 @@ fn jvp_checkpoint(
     operands: &[Dual],
     asked: &[bool],
 ) -> Result<Duals> {
-    let needed = needed_operands(graph, op, &values(operands), asked);
-    let tangents = received_tangents(graph, operands, &needed);
+    let tangents = tangent_types(graph, operands);
     let inputs = Inputs::new(block.body.inputs(), 0, &tangents);
     let mut inside = Graph::with_options(graph.options());
     let parameters = inputs.parameters(&mut inside);
@@ -201,14 +201,10 @@ fn jvp_checkpoint(
     results(graph, node, &changes)
 }
 
-/// Returns the types of the tangents that a region receives. A tangent that does not exist or is
-/// not needed is `None`.
-fn received_tangents(graph: &Graph, operands: &[Dual], asked: &[bool]) -> Vec<Option<TensorType>> {
-    let carried = operands.iter().zip(asked).map(|(dual, &asked)| {
-        let tangent = dual.tangent.filter(|_| asked)?;
-        Some(graph.tensor_type(tangent).clone())
-    });
-    carried.collect()
+/// Returns the types of the existing tangents of operands.
+fn tangent_types(graph: &Graph, operands: &[Dual]) -> Vec<Option<TensorType>> {
+    let tangents = operands.iter().map(|dual| dual.tangent);
+    tangents.map(|tangent| Some(graph.tensor_type(tangent?).clone())).collect()
 }
 
 /// The inputs of a differentiated region: the original inputs and the tangents that it receives.
@@ -341,8 +337,7 @@ fn results(graph: &mut Graph, node: ExprId, marked: &[bool]) -> Result<Duals> {
 /// that only another branch has.
 fn jvp_cond(graph: &mut Graph, cond: &Cond, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
     let op = Op::Cond(Arc::new(cond.clone()));
-    let needed = needed_operands(graph, &op, &values(operands), asked);
-    let tangents = received_tangents(graph, operands, &needed);
+    let tangents = tangent_types(graph, operands);
     let inputs = Inputs::new(cond.otherwise.inputs(), 0, &tangents);
     let bodies = cond.clauses.iter().map(|(_, body)| body).chain([&cond.otherwise]);
     let mut branches = Vec::with_capacity(cond.clauses.len() + 1);

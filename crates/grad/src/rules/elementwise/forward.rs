@@ -171,9 +171,6 @@ fn extremum(
 pub(in crate::rules) fn select_tangent(step: &mut JvpStep<'_>) -> Result<Option<ExprId>> {
     let predicate = step.x(0)?;
     let (da, db) = (step.dx(1), step.dx(2));
-    if da.is_none() && db.is_none() {
-        return Ok(None);
-    }
     let (da, db) = (or_zero(step.graph, da, db)?, or_zero(step.graph, db, da)?);
     Ok(Some(step.graph.select(predicate, da, db)?))
 }

@@ -21,9 +21,6 @@ pub(in crate::rules) fn put_slice_tangent(
     step: &mut JvpStep<'_>,
     starts: &[Start],
 ) -> Result<Option<ExprId>> {
-    if step.dx(0).is_none() && step.dx(1).is_none() {
-        return Ok(None);
-    }
     let dtype = step.tangent_dtype();
     let (dx, update) = (step.dx_or_zeros(0, dtype)?, step.dx_or_zeros(1, dtype)?);
     let operands: Vec<ExprId> = [dx, update].into_iter().chain(step.rest(2)).collect();
@@ -55,9 +52,6 @@ pub(in crate::rules) fn indexed_put_tangent(
     step: &mut JvpStep<'_>,
     axes: &Axes,
 ) -> Result<Option<ExprId>> {
-    if step.dx(0).is_none() && step.dx(2).is_none() {
-        return Ok(None);
-    }
     let dtype = step.tangent_dtype();
     let (dx, updates) = (step.dx_or_zeros(0, dtype)?, step.dx_or_zeros(2, dtype)?);
     let indices = step.x(1)?;

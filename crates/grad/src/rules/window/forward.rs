@@ -70,9 +70,6 @@ pub(in crate::rules) fn scatter_tangent(
     op: ScatterOp,
     window: &WindowAttributes,
 ) -> Result<Option<ExprId>> {
-    if step.dx(1).is_none() && step.dx(2).is_none() {
-        return Ok(None);
-    }
     let dtype = step.tangent_dtype();
     let (x, source) = (step.x(0)?, step.dx_or_zeros(1, dtype)?);
     let initial = step.dx_or_zeros(2, dtype)?;
