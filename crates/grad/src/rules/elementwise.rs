@@ -529,7 +529,7 @@ pub(super) fn clip(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
     })?;
     give(pass, visit, 1, |graph| {
         let under = graph.less(x, low)?;
-        let ordered = graph.less(low, high)?;
+        let ordered = graph.less_equal(low, high)?;
         let taken = graph.logical_and(under, ordered)?;
         select_or_zero(graph, taken, dy)
     })?;

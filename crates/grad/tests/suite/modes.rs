@@ -1,8 +1,9 @@
 //! Compares forward mode with reverse mode for every element-wise op and dtype at points where
-//! finite differences fail.
+//! finite differences fail, and checks the derivatives of selections in ties.
 
 use crate::common::{parameters, run, types};
-use nxla_expr::{BinaryOp, ExprId, Graph, Op, Program, Result, UnaryOp};
+use nxla_expr::build::WindowOptions;
+use nxla_expr::{BinaryOp, ExprId, Graph, Op, Program, ReduceOp, Result, UnaryOp, WindowOp};
 use nxla_grad::{gradients, jvp};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
@@ -183,6 +184,54 @@ fn modes_agree_for_selections_by_operands() {
         });
         for point in points(&inputs) {
             compare("clip", &point, &|graph, x| graph.clip(x[0], x[1], x[2]));
+        }
+    }
+}
+
+/// A function that selects one of three scalars.
+type Selection = fn(&mut Graph, &[ExprId]) -> Result<ExprId>;
+
+const SELECTIONS: [(&str, Selection); 9] = [
+    ("max", |graph, x| graph.max(x[0], x[1])),
+    ("min", |graph, x| graph.min(x[0], x[1])),
+    ("select", |graph, x| {
+        let predicate = graph.less(x[0], x[1])?;
+        graph.select(predicate, x[1], x[2])
+    }),
+    ("clip", |graph, x| graph.clip(x[0], x[1], x[2])),
+    ("reduce_max", |graph, x| reduced(graph, ReduceOp::Max, x)),
+    ("reduce_min", |graph, x| reduced(graph, ReduceOp::Min, x)),
+    ("window_max", |graph, x| slid(graph, WindowOp::Max, x)),
+    ("window_min", |graph, x| slid(graph, WindowOp::Min, x)),
+    ("sort", |graph, x| {
+        let x = graph.stack(x, 0, None)?;
+        let sorted = graph.sort(x, 0, false, false)?;
+        graph.slice_along_axis(sorted, 1, 1, 0, 1)
+    }),
+];
+
+fn reduced(graph: &mut Graph, op: ReduceOp, x: &[ExprId]) -> Result<ExprId> {
+    let x = graph.stack(x, 0, None)?;
+    graph.reduction(op, x, None, false)
+}
+
+fn slid(graph: &mut Graph, op: WindowOp, x: &[ExprId]) -> Result<ExprId> {
+    let x = graph.stack(x, 0, None)?;
+    graph.window_reduction(op, x, &[3], &WindowOptions::default())
+}
+
+/// If all operands grow by the same amount, so does the selected operand, also in ties.
+#[test]
+fn the_derivatives_of_a_selection_add_up_to_one() {
+    for (name, function) in SELECTIONS {
+        for point in points(&combinations(&[0.0, 1.0, 2.0], &[DType::F64; 3])) {
+            let mut sums = [0.0; 2];
+            for position in 0..3 {
+                let found = derivatives(&point, position, Scalar::Float(1.0), &function);
+                let found = found.unwrap_or_else(|| panic!("{name} takes no scalars"));
+                sums.iter_mut().zip(found).for_each(|(sum, part)| *sum += part[0]);
+            }
+            assert_eq!(sums, [1.0; 2], "{name} at {point:?}");
         }
     }
 }

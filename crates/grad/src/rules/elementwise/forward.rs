@@ -190,7 +190,7 @@ pub(in crate::rules) fn clip_tangent(step: &mut JvpStep<'_>) -> Result<Option<Ex
     }
     if let Some(dlow) = dlow {
         let under = graph.less(x, low)?;
-        let ordered = graph.less(low, high)?;
+        let ordered = graph.less_equal(low, high)?;
         let taken = graph.logical_and(under, ordered)?;
         let part = select_or_zero(graph, taken, dlow)?;
         total = add_optional(graph, total, Some(part))?;
