@@ -92,15 +92,18 @@ fn over_axes(graph: &mut Graph, fold: &ReduceFun, parameters: &[ExprId]) -> Resu
     let (x, initial) = (parameters[0], parameters[1]);
     let shape = graph.shape(x).clone();
     let axes = reduced_axes(&fold.reduce, shape.rank());
+    let count = axes.iter().map(|&axis| shape[axis]).collect::<Shape>().size();
+    let kept: Axes = (0..shape.rank()).filter(|axis| !axes.contains(axis)).collect();
+    let sizes: Shape = kept.iter().map(|&axis| shape[axis]).collect();
+    if count == 0 {
+        return Ok(builder::broadcast(graph, initial, sizes, Axes::default())?);
+    }
     let uniform = monoid(&fold.function).and_then(|op| Some((op, reduction_of(op)?)));
     if let Some((op, reduction)) = uniform {
         let attributes = Reduce { axes: Some(axes), keep_axes: false };
         let reduced = graph.make(Op::Reduce(reduction, Box::new(attributes)), &[x])?;
         return Ok(graph.binary(op, reduced, initial)?);
     }
-    let kept: Axes = (0..shape.rank()).filter(|axis| !axes.contains(axis)).collect();
-    let sizes: Shape = kept.iter().map(|&axis| shape[axis]).collect();
-    let count = axes.iter().map(|&axis| shape[axis]).product();
     let rows = transpose(graph, x, axes.iter().chain(&kept).copied().collect())?;
     let rows = reshape(graph, rows, std::iter::once(count).chain(sizes.iter().copied()).collect())?;
     run(graph, &fold.function, (rows, count), &sizes, parameters)

@@ -2,7 +2,7 @@
 
 use crate::common::{check, check_twice, f64s, integers, samples, tensor};
 use nxla_expr::build::{ConvOptions, SliceStart, WindowOptions, WindowPadding};
-use nxla_expr::{Graph, Padding, ReduceOp, Transform, TriangularSolve, WindowOp};
+use nxla_expr::{ExprId, Graph, Padding, ReduceOp, Result, Transform, TriangularSolve, WindowOp};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 fn uniform(shape: &[usize], seed: u64) -> HostTensor {
@@ -463,4 +463,28 @@ fn determinants_of_singular_matrices() {
     let batch: Vec<f64> =
         [two, three].concat().into_iter().chain(f64s(&uniform(&[4, 4], 3))).collect();
     check_twice(&[tensor(&[3, 4, 4], &batch)], |graph, x| graph.determinant(x[0]).unwrap());
+}
+
+#[test]
+fn folds_of_nothing_are_the_initial_value() {
+    let functions: [fn(&mut Graph, ExprId, ExprId) -> Result<ExprId>; 3] = [
+        |graph, element, sum| graph.add(element, sum),
+        |graph, element, best| graph.max(element, best),
+        |graph, element, total| {
+            let product = graph.multiply(element, total)?;
+            graph.add(product, total)
+        },
+    ];
+    for shape in [&[0][..], &[0, 3], &[3, 0], &[0, 0], &[2, 0, 3]] {
+        for axes in [None, Some(&[0][..]), Some(&[-1]), Some(&[0, -1])] {
+            if axes == Some(&[0, -1]) && shape.len() == 1 {
+                continue;
+            }
+            for function in functions {
+                check_twice(&[uniform(shape, 1), uniform(&[], 2)], |graph, x| {
+                    graph.reduce_fun(x[0], x[1], axes, false, function).unwrap()
+                });
+            }
+        }
+    }
 }
