@@ -29,7 +29,7 @@ struct Inner {
     device: usize,
     dtype: DType,
     shape: Shape,
-    /// Set by the first `delete`, so that exactly one caller is sent there was something to free.
+    /// Set by the first `delete`, the only one that returns true.
     freed: AtomicBool,
     /// The call that the memory was donated to.
     taken_by: OnceLock<Box<str>>,

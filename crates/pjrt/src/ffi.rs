@@ -108,7 +108,7 @@ impl HostCalls {
 /// Registers a handler for a name on a platform, in the layout the plugin takes.
 ///
 /// # Safety
-/// Returns the errors of [`HostCalls::install`].
+/// The requirements of [`HostCalls::install`].
 unsafe fn register_handler(
     table: &PJRT_FFI_Extension,
     (target, platform): (&'static str, &'static str),

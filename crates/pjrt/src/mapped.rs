@@ -56,7 +56,7 @@ impl Buffer {
 
 /// The memory of a buffer, readable in place; see [`Buffer::map`].
 pub(crate) enum MappedBuffer {
-    /// The plugin has not been sent of the buffer.
+    /// The tensor of a buffer that the plugin has not received.
     Deferred(HostTensor),
     Plugin {
         data: NonNull<u8>,

@@ -184,7 +184,7 @@ impl Table {
     /// See [`Plugin::call`].
     ///
     /// # Safety
-    /// Returns the errors of [`Plugin::call`].
+    /// The requirements of [`Plugin::call`].
     #[inline]
     unsafe fn call<A: Args>(&self, args: &mut A) -> Result<(), Error> {
         let Some(function) = A::slot(&self.api) else {
@@ -199,7 +199,7 @@ impl Table {
     /// See [`Plugin::check`].
     ///
     /// # Safety
-    /// Returns the errors of [`Plugin::check`].
+    /// The requirements of [`Plugin::check`].
     #[inline]
     unsafe fn check(&self, function: &'static str, error: *mut PJRT_Error) -> Result<(), Error> {
         if error.is_null() {

@@ -52,7 +52,7 @@ impl EagerOp {
     /// Returns errors of `build` and an error for a number that fits no dtype.
     ///
     /// # Panics
-    /// If an operand is traced: see [`trace_of`](crate::trace_of).
+    /// Panics if an operand is traced: see [`trace_of`](crate::trace_of).
     pub fn new<O: Operand>(
         operands: &[O],
         source: fn() -> Source,
@@ -76,7 +76,7 @@ impl EagerOp {
     /// Returns an error if the op rejects the operands, or if a number fits no dtype.
     ///
     /// # Panics
-    /// Returns the errors of [`EagerOp::new`].
+    /// Panics if an operand is traced, as [`EagerOp::new`] does.
     pub fn of<O: Operand>(op: &Op, operands: &[O], source: fn() -> Source) -> Result<Self> {
         if let (Op::Binary(BinaryOp::Pow), [base, exponent]) = (op, operands)
             && let View::Number(number) = exponent.view()

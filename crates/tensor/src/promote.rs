@@ -106,7 +106,6 @@ impl Number {
     ///
     /// # Errors
     /// Returns [`NumberError`] if no permitted dtype holds the integer.
-    /// [`NumberError`] for an integer that no dtype in question holds.
     pub fn beside(self, other: Option<DType>) -> Result<(Scalar, DType), NumberError> {
         let Some(other) = other else { return Ok((self.to_scalar()?, self.default_dtype()?)) };
         match (self, self.to_scalar()) {
