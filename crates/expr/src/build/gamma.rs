@@ -84,7 +84,22 @@ impl Graph {
         let infinite = self.is_infinity(parts.x)?;
         let infinity = self.scalar_constant(Scalar::Float(f64::INFINITY), self.dtype(value))?;
         let value = self.select(infinite, infinity, value)?;
-        self.as_type(value, parts.dtype)
+        let value = self.as_type(value, parts.dtype)?;
+        self.derive_by_digamma(x, value)
+    }
+
+    /// Returns the value with the derivative of the logarithm. The derivative of the formula has
+    /// another value at poles and infinities.
+    fn derive_by_digamma(&mut self, x: ExprId, value: ExprId) -> Result<ExprId> {
+        let open = self.open_custom_jvp(&[x]);
+        // The block depends on the tangent, so it is part of the derivative only.
+        let operands = [x, open.changes()[0]];
+        let tangent =
+            self.composite("log_gamma_tangent", &[], operands, |graph, [x, change]| {
+                let slope = graph.digamma(x)?;
+                graph.multiply(slope, change)
+            })?;
+        Ok(self.close_custom_jvp(open, &[value], &[x], vec![tangent])?[0])
     }
 
     /// Returns the derivative of [`Graph::log_gamma`]; integers become floats. It is NaN at

@@ -1,7 +1,7 @@
 //! Compares forward mode with reverse mode for every element-wise op and dtype at points where
 //! finite differences fail, and checks the derivatives of selections in ties.
 
-use crate::common::{parameters, run, types};
+use crate::common::{f64s, parameters, run, types};
 use nxla_expr::build::WindowOptions;
 use nxla_expr::{BinaryOp, ExprId, Graph, Op, Program, ReduceOp, Result, UnaryOp, WindowOp};
 use nxla_grad::{gradients, jvp};
@@ -73,11 +73,11 @@ fn derivatives(
     assert_eq!(pushed.is_err(), pulled.is_err(), "{pushed:?} {pulled:?}");
     let (tangent, gradient) = (pushed.ok()?.1[0], pulled.ok()?[0]);
     let tangent = real(&mut forward, tangent);
-    let tangent = crate::common::f64s(&run(&forward, inputs, &[tangent])[0]);
+    let tangent = f64s(&run(&forward, inputs, &[tangent])[0]);
     let direction = graph.scalar_constant(direction, dtype).unwrap();
     let product = graph.multiply(gradient, direction).unwrap();
     let product = real(&mut graph, product);
-    let gradient = crate::common::f64s(&run(&graph, inputs, &[product])[0]);
+    let gradient = f64s(&run(&graph, inputs, &[product])[0]);
     Some([tangent, gradient])
 }
 
@@ -145,6 +145,26 @@ fn modes_agree_for_conversions() {
         for to in DType::ALL {
             compare("as_type", &inputs, &|graph, x| graph.as_type(x[0], to));
             compare("bitcast", &inputs, &|graph, x| graph.make(Op::Bitcast(to), x));
+        }
+    }
+}
+
+#[test]
+fn the_derivative_of_log_gamma_is_digamma() {
+    let numbers = [&SPECIAL[..], &[-2.0, -2.5, 1e-20, -1e-20, f64::NAN]].concat();
+    for dtype in [DType::F16, DType::F32, DType::F64, DType::S32] {
+        let numbers = if dtype.is_integer() { &FINITE[..] } else { &numbers };
+        let inputs = combinations(numbers, &[dtype]);
+        let found = derivatives(&inputs, 0, Scalar::Float(1.0), &|graph, x| graph.log_gamma(x[0]));
+        let mut graph = Graph::new();
+        let x = parameters(&mut graph, &inputs);
+        let digamma = graph.digamma(x[0]).unwrap();
+        let expected = f64s(&run(&graph, &inputs, &[digamma])[0]);
+        for found in found.unwrap() {
+            for (at, (found, expected)) in found.iter().zip(&expected).enumerate() {
+                let is_same = found == expected || found.is_nan() && expected.is_nan();
+                assert!(is_same, "{dtype}, {}: {found}, not {expected}", numbers[at]);
+            }
         }
     }
 }
