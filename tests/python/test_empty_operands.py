@@ -1,5 +1,7 @@
 """Ops with empty operands: eager, jitted, and in the bytecode of loops."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -109,3 +111,47 @@ def test_writes_into_an_empty_batch(method, compiler):
     assert nx.jit(nx.vmap(write), compiler=compiler)(empty).shape == (0, 3)
     gradient = nx.vmap(nx.grad(lambda x: nx.sum(write(x))))
     assert nx.jit(gradient, compiler=compiler)(empty).shape == (0, 3)
+
+
+#: Functions along one axis.
+ALONG_AXIS = {
+    "softmax": nx.nn.softmax,
+    "log_softmax": nx.nn.log_softmax,
+    "cumulative_sum": nx.cumulative_sum,
+    "norm": nx.linalg.norm,
+}
+
+#: Functions over several axes.
+OVER_AXES = {
+    **{
+        name: getattr(nx, name)
+        for name in [
+            "sum", "prod", "mean", "var", "std", "all", "any", "logsumexp", "nansum", "nanmean",
+            "nanprod", "nanvar", "nanstd", "count_nonzero",
+        ]
+    },
+    "fold": lambda x, axis: nx.reduce(x, 1.0, lambda a, b: a * b + b, axis=axis),
+    "grad": lambda x, axis: nx.grad(lambda x: nx.sum(nx.sum(x * x, axis=axis)))(x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*ALONG_AXIS, *OVER_AXES])
+def test_the_sizes_of_an_empty_tensor_may_overflow(name):
+    # XLA multiplies sizes in 64 bits, so only the evaluator runs.
+    function = ALONG_AXIS.get(name) or OVER_AXES[name]
+    several = [(0, 1), (0, 2), (1, 2), (0, 1, 2)] if name in OVER_AXES else []
+    computed = 0
+    for shape in itertools.product((0, 2**40, 2), repeat=3):
+        if 0 not in shape:
+            continue
+        x = nx.zeros(shape)
+        assert repr(x).startswith("#nxla.Tensor<")
+        for axis in [0, 1, 2, *several]:
+            jitted = nx.jit(lambda x, axis=axis: function(x, axis=axis), compiler="evaluator")
+            for call in (lambda x, axis=axis: function(x, axis=axis), jitted):
+                try:
+                    call(x)
+                    computed += 1
+                except (nx.OutOfMemoryError, nx.ExecutionError, nx.GradientError):
+                    pass  # The result has 2**40 elements or more.
+    assert computed > 0

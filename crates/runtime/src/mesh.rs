@@ -469,9 +469,8 @@ fn runs<'a>(
 ) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + 'a {
     // The last divided axis; the axes after it are contiguous in the part.
     let inner = (0..part.rank()).rev().find(|&axis| part[axis] != whole[axis]).unwrap_or(0);
-    let length: usize = part[inner..].iter().product();
-    let count: usize = part[..inner].iter().product();
-    let count = if length == 0 { 0 } else { count };
+    let length = Shape::from(&part[inner..]).size();
+    let count = part.size().checked_div(length).unwrap_or(0);
     let bytes = move |element: usize| element * dtype.size()..(element + length) * dtype.size();
     (0..count).map(move |run| {
         let mut index: Vec<usize> = start.to_vec();

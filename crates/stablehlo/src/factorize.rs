@@ -81,7 +81,7 @@ pub(crate) fn cholesky(cx: &mut Cx<'_>, a: Value) -> Value {
 fn matrices(cx: &mut Cx<'_>, x: Value) -> Value {
     let shape = cx.shape(x.ty);
     let [batch @ .., rows, columns] = shape.as_slice() else { unreachable!("x has two axes") };
-    let shape = Shape::from([batch.iter().product(), *rows, *columns]);
+    let shape = Shape::from([Shape::from(batch).size(), *rows, *columns]);
     cx.reshape(x, &shape)
 }
 

@@ -55,7 +55,7 @@ impl PrintOptions {
     /// Returns whether the middle of each axis is omitted. For a tensor without elements, the
     /// number of its empty lists counts.
     fn shortens(&self, shape: &Shape) -> bool {
-        let lists = || shape.iter().take_while(|&&dim| dim > 0).product();
+        let lists = || shape.iter().copied().take_while(|&dim| dim > 0).collect::<Shape>().size();
         let count = if shape.size() > 0 { shape.size() } else { lists() };
         count > self.threshold
     }

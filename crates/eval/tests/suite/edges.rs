@@ -2,7 +2,7 @@
 
 use nxla_eval::evaluate;
 use nxla_expr::build::{ConvOptions, Cumulative, SliceStart, WindowOptions};
-use nxla_expr::{ExprId, Graph, Padding, Program, Result, TensorType};
+use nxla_expr::{ExprId, Graph, Padding, Program, ReduceOp, Result, TensorType};
 use nxla_tensor::{DType, Element, HostTensor, Scalar, Shape};
 
 /// The results of a function of tensors.
@@ -149,6 +149,46 @@ fn reductions_of_one_of_none_and_of_nan() {
         Ok(vec![low, g.argmax(p[0], None, false, true, DType::U8)?])
     });
     assert_eq!(results.iter().flat_map(numbers).collect::<Vec<_>>(), [1.0, 2.0]);
+}
+
+/// The products of sizes along some of the axes overflow, but no result has many elements.
+#[test]
+fn reductions_of_nothing_along_huge_axes() {
+    let sizes = [0, 1 << 40, 2];
+    let shapes = (0..27).map(|at| [sizes[at % 3], sizes[at / 3 % 3], sizes[at / 9]]);
+    for shape in shapes.filter(|shape| shape.contains(&0)) {
+        let x = HostTensor::zeros(DType::F32, Shape::from(shape)).unwrap();
+        for axes in 1..8_usize {
+            let reduced: Vec<i64> = (0..3).filter(|axis| axes >> axis & 1 == 1).collect();
+            let kept = (0..3).filter(|axis| axes >> axis & 1 == 0).map(|axis| shape[axis]);
+            let kept: Shape = kept.collect();
+            if kept.size() > 2 {
+                continue;
+            }
+            for &op in ReduceOp::ALL {
+                let reduce = |g: &mut Graph, x: ExprId| g.reduction(op, x, Some(&reduced), false);
+                let neutral =
+                    one(&[tensor::<f32>(&[], [0])], |g, p| g.reduction(op, p[0], None, false));
+                let expected = vec![numbers(&neutral)[0]; kept.size()];
+                let found = one(std::slice::from_ref(&x), |g, p| reduce(g, p[0]));
+                assert_eq!(found.shape(), &kept);
+                assert_eq!(numbers(&found), expected, "{op:?} of {shape:?} along {reduced:?}");
+                // Fused with element-wise ops.
+                let found = one(std::slice::from_ref(&x), |g, p| {
+                    let cosine = g.cos(p[0])?;
+                    reduce(g, cosine)
+                });
+                assert_eq!(numbers(&found), expected, "{op:?} of {shape:?} along {reduced:?}");
+            }
+            let folded = one(&[x.clone(), tensor(&[3.0_f32], [])], |g, p| {
+                g.reduce_fun(p[0], p[1], Some(&reduced), false, |g, element, sum| {
+                    let product = g.multiply(element, sum)?;
+                    g.add(product, sum)
+                })
+            });
+            assert_eq!(numbers(&folded), vec![3.0; kept.size()], "{shape:?} along {reduced:?}");
+        }
+    }
 }
 
 #[test]

@@ -289,7 +289,7 @@ impl Graph {
         let dtype = counting_dtype(&[segments.size() + 1]);
         let known = self.select(exists, wide, zero)?;
         let known = self.as_type(known, dtype)?;
-        let size = number(self, segments[1..].iter().product(), dtype)?;
+        let size = number(self, Shape::from(&segments[1..]).size(), dtype)?;
         let first = self.multiply(known, size)?;
         let entry = Shape::from(&segments[1..]);
         let within = self.iota(entry, None, dtype)?;

@@ -112,7 +112,7 @@ impl Graph {
             .collect();
         let x = self.rename(x, None)?;
         let x = self.transpose(x, Some(&order))?;
-        let size: usize = axes.iter().map(|&axis| shape[axis]).product();
+        let size = axes.iter().map(|&axis| shape[axis]).collect::<Shape>().size();
         let last: Shape = rest.iter().copied().chain([size]).collect();
         Ok((self.reshape(x, last)?, rest, kept))
     }

@@ -14,7 +14,7 @@ mod products;
 mod qr;
 mod rebuild;
 
-use nxla_tensor::DType;
+use nxla_tensor::{DType, Shape};
 
 use crate::graph::{BlockKind, ExprId, Factorization, Graph, Op, Program, Result};
 use rebuild::Rewrite;
@@ -75,7 +75,7 @@ fn compose(graph: &mut Graph, factorization: Factorization, a: ExprId) -> Result
         _ => DType::F32,
     };
     let [batch @ .., rows, columns] = ty.shape.as_slice() else { unreachable!("a is checked") };
-    let (batch, rows, columns) = (batch.iter().product(), *rows, *columns);
+    let (batch, rows, columns) = (Shape::from(batch).size(), *rows, *columns);
     let a = graph.rename(a, None)?;
     let a = graph.as_type(a, compute)?;
     let a = graph.reshape(a, [batch, rows, columns])?;

@@ -10,7 +10,7 @@ mod zip;
 
 use bytemuck::cast_slice_mut;
 use nxla_expr::{Op, Reduce, ReduceOp, TensorType};
-use nxla_tensor::{DType, Element, HostTensor, Scalar};
+use nxla_tensor::{DType, Element, HostTensor, Scalar, Shape};
 
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::convert;
@@ -96,7 +96,7 @@ pub(crate) fn by_row(
         axes.filter(|&axis| x.shape[axis] != 1)
     };
     let is_last = sizes(false).next_back() < sizes(true).next();
-    let product = |wanted: bool| sizes(wanted).map(|axis| x.shape[axis]).product();
+    let product = |wanted: bool| sizes(wanted).map(|axis| x.shape[axis]).collect::<Shape>().size();
     let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == x.dtype;
     (is_last && is_plain).then(|| (product(false), product(true)))
 }
@@ -112,7 +112,7 @@ pub(crate) fn total_results(
     let axes = (0..x.shape.rank()).filter(|&axis| x.shape[axis] != 1);
     let (reduced, kept): (Vec<_>, Vec<_>) = axes.partition(|&axis| is_reduced(attributes, axis));
     let is_first = reduced.last() < kept.first();
-    let product = |axes: &[usize]| axes.iter().map(|&axis| x.shape[axis]).product();
+    let product = |axes: &[usize]| axes.iter().map(|&axis| x.shape[axis]).collect::<Shape>().size();
     let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == result_dtype(op, x.dtype);
     let (count, inner) = (product(&reduced), product(&kept));
     let is_made = kept.is_empty() || is_first && is_in_pieces(count, inner);

@@ -37,16 +37,16 @@ impl Plane {
             return Ok((x.clone(), plane));
         }
         let moved = partitioned(cx, x, |axis| !is_reduced(axis))?;
-        let product = |wanted: bool| -> usize {
-            let axes = (0..x.rank()).filter(|&axis| is_reduced(axis) == wanted);
-            axes.map(|axis| x.shape()[axis]).product()
-        };
-        let plane = Self { times: 1, outer: product(false), count: product(true), inner: 1 };
-        Ok((moved, plane))
+        let (outer, count) = (size(x, |axis| !is_reduced(axis)), size(x, is_reduced));
+        Ok((moved, Self { times: 1, outer, count, inner: 1 }))
     }
 
-    /// The plane of a set of axes that are adjacent or at both ends.
+    /// The plane of a set of axes that are adjacent or at both ends, of a tensor with elements: the
+    /// sizes of an empty tensor can overflow.
     pub(super) fn in_memory(shape: &Shape, is_reduced: impl Fn(usize) -> bool) -> Option<Self> {
+        if shape.size() == 0 {
+            return None;
+        }
         // Axes of size 1 may count as reduced or as kept.
         let mut reduced = (0..shape.rank()).filter(|&axis| is_reduced(axis) && shape[axis] != 1);
         let Some(first) = reduced.next() else {
@@ -83,11 +83,14 @@ pub(crate) fn reduced_first(
     is_reduced: impl Fn(usize) -> bool,
 ) -> Result<(HostTensor, Plane), Fault> {
     let moved = partitioned(cx, x, &is_reduced)?;
-    let kept: usize =
-        (0..x.rank()).filter(|&axis| !is_reduced(axis)).map(|axis| x.shape()[axis]).product();
-    let reduced = (0..x.rank()).filter(|&axis| is_reduced(axis));
-    let count = reduced.map(|axis| x.shape()[axis]).product();
-    Ok((moved, Plane { times: 1, outer: 1, count, inner: kept }))
+    let (inner, count) = (size(x, |axis| !is_reduced(axis)), size(x, is_reduced));
+    Ok((moved, Plane { times: 1, outer: 1, count, inner }))
+}
+
+/// The number of elements along some axes.
+fn size(x: &HostTensor, is_counted: impl Fn(usize) -> bool) -> usize {
+    let axes = (0..x.rank()).filter(|&axis| is_counted(axis));
+    axes.map(|axis| x.shape()[axis]).collect::<Shape>().size()
 }
 
 /// The tensor with some axes before the others, in order.

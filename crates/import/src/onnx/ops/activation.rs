@@ -1,6 +1,7 @@
 //! Activation functions.
 
 use nxla_expr::ExprId;
+use nxla_tensor::Shape;
 
 use super::{Operator, operator};
 use crate::onnx::error::{Built, Fault};
@@ -161,8 +162,8 @@ fn softmax(call: &mut Call<'_, '_, '_>, log: bool) -> Built<Vec<ExprId>> {
     let (mut y, at) = (x, i64::try_from(axis).unwrap_or(0));
     let is_last = axis + 1 == shape.rank();
     if merges && !is_last {
-        let rows = shape[..axis].iter().product::<usize>();
-        y = graph.reshape(y, [rows, shape[axis..].iter().product()])?;
+        let (rows, columns) = (Shape::from(&shape[..axis]), Shape::from(&shape[axis..]));
+        y = graph.reshape(y, [rows.size(), columns.size()])?;
     }
     let along = if merges { -1 } else { at };
     y = if log { graph.log_softmax(y, along)? } else { graph.softmax(y, along)? };

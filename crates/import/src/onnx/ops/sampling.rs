@@ -275,7 +275,7 @@ fn grid_sample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     }
     let outer = Shape::from(&places[..=rank]);
     let flat = graph.move_axes(x, &[1], &[-1])?;
-    let flat = graph.reshape(flat, [shape[0], sizes.iter().product(), shape[1]])?;
+    let flat = graph.reshape(flat, [shape[0], Shape::from(sizes.as_slice()).size(), shape[1]])?;
     let flat = graph.as_type(flat, wide)?;
     let batch = graph.iota(outer, Some(0), DType::S64)?;
     let mut sum = None;
