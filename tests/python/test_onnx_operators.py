@@ -460,3 +460,38 @@ def test_blocks_become_an_image() -> None:
     np.testing.assert_allclose(found, expected[:, :, :4, :5], rtol=1e-6)
     with pytest.raises(nx.FormatError, match="must have blocks of 4 at"):
         run("Col2Im", [x], constants=constants, version=18)
+
+
+def quantized_product(
+    a: np.ndarray, b: np.ndarray, parameters: dict[str, np.ndarray], rows: int
+) -> np.ndarray:
+    """Return the formula of QLinearMatMul; vectors of `a` and `y` have an element for each row."""
+    column = {
+        name: value.reshape(rows, 1) if name[0] in "ay" and value.size > 1 else value
+        for name, value in parameters.items()
+    }
+    wide = (a.astype(np.int32) - column["a_zero"]) @ (b.astype(np.int32) - column["b_zero"])
+    scaled = wide * (column["a_scale"] * column["b_scale"] / column["y_scale"])
+    return np.clip(np.round(scaled) + column["y_zero"], 0, 255).astype(np.uint8)
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3, 1)])
+@pytest.mark.parametrize("vectors", ["", "a", "b", "y", "aby"])
+def test_quantized_products_have_scales_of_rows_and_columns(
+    vectors: str, shape: tuple[int, int]
+) -> None:
+    random = np.random.default_rng(0)
+    rows, columns = shape
+    a = random.integers(0, 255, (rows, 4), np.uint8)
+    b = random.integers(0, 255, (4, columns), np.uint8)
+    parameters = {}
+    for name, count in [("a", rows), ("b", columns), ("y", rows)]:
+        size = (count,) if name in vectors else ()
+        scale = random.choice([0.25, 0.5, 1.0, 2.0], size).astype(np.float32)
+        parameters[f"{name}_scale"] = scale * np.float32(100 if name == "y" else 1)
+        parameters[f"{name}_zero"] = random.integers(90, 140, size, np.uint8)
+    order = ["a_scale", "a_zero", "b", "b_scale", "b_zero", "y_scale", "y_zero"]
+    inputs = [a, *(b if name == "b" else parameters[name] for name in order)]
+    wide = {name: np.asarray(value) for name, value in parameters.items()}
+    expected = quantized_product(a, b, wide, rows)
+    np.testing.assert_array_equal(run("QLinearMatMul", inputs).numpy(), expected)

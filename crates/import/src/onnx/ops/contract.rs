@@ -80,27 +80,35 @@ fn fused_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![scaled(call, product, alpha)?])
 }
 
-/// Subtracts the zero point of integers, in 32 bits. A vector has a zero point for each entry along
-/// `axis`, counted from the end.
+/// Reshapes a scale or a zero point so that it broadcasts. A vector has an element for each index of
+/// one axis, which is counted from the end.
+pub(super) fn along_axis(
+    call: &mut Call<'_, '_, '_>,
+    parameter: ExprId,
+    from_end: usize,
+) -> Built<ExprId> {
+    let shape = match call.shape(parameter) {
+        shape if shape.size() == 1 => Shape::scalar(),
+        shape if shape.rank() == 1 => {
+            std::iter::once(shape[0]).chain(std::iter::repeat_n(1, from_end - 1)).collect()
+        }
+        _ => return Ok(parameter),
+    };
+    Ok(call.graph().reshape(parameter, shape)?)
+}
+
+/// Subtracts the zero point of integers, in 32 bits; see [`along_axis`].
 pub(super) fn shifted(
     call: &mut Call<'_, '_, '_>,
     x: ExprId,
     zero_point: Option<ExprId>,
     from_end: usize,
 ) -> Built<ExprId> {
-    let graph = call.graph();
-    let wide = graph.as_type(x, DType::S32)?;
+    let wide = call.graph().as_type(x, DType::S32)?;
     let Some(zero_point) = zero_point else { return Ok(wide) };
-    let mut zero = graph.as_type(zero_point, DType::S32)?;
-    if graph.shape(zero).rank() == 1 && graph.shape(zero)[0] != 1 {
-        let mut shape = Shape::from(&[graph.shape(zero)[0]][..]);
-        for _ in 1..from_end {
-            shape.push(1);
-        }
-        zero = graph.reshape(zero, shape)?;
-    } else if graph.shape(zero).rank() == 1 {
-        zero = graph.reshape(zero, Shape::scalar())?;
-    }
+    let zero = along_axis(call, zero_point, from_end)?;
+    let graph = call.graph();
+    let zero = graph.as_type(zero, DType::S32)?;
     Ok(graph.subtract(wide, zero)?)
 }
 

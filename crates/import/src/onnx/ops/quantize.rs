@@ -3,7 +3,7 @@
 use nxla_expr::ExprId;
 use nxla_tensor::{DType, Shape};
 
-use super::contract::{conv, shifted};
+use super::contract::{along_axis, conv, shifted};
 use super::elementwise::convert;
 use super::window::spatial_sizes;
 use super::{Operator, operator};
@@ -132,60 +132,50 @@ fn quantized_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero] = call.inputs()?;
     let a = shifted(call, a, Some(a_zero), 2)?;
     let b = shifted(call, b, Some(b_zero), 1)?;
-    let graph = call.graph();
-    let product = graph.matmul(a, b)?;
-    Ok(vec![requantized(call, product, [a_scale, b_scale, y_scale], y_zero)?])
+    let product = call.graph().matmul(a, b)?;
+    // Vectors have an element for each row of `a` and of the result, and for each column of `b`.
+    let scales = [(a_scale, 2), (b_scale, 1), (y_scale, 2)];
+    Ok(vec![requantized(call, product, scales, (y_zero, 2))?])
 }
 
 /// Convolves integers exactly, then quantizes the sums. The scale of the kernel may have an entry for
 /// each output channel.
 fn quantized_conv(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
-    let [x, x_scale, x_zero, kernel, mut kernel_scale, kernel_zero, y_scale, y_zero] =
-        call.inputs()?;
+    let [x, x_scale, x_zero, kernel, kernel_scale, kernel_zero, y_scale, y_zero] = call.inputs()?;
     let rank = 2 + spatial_sizes(call, kernel)?.len();
     let x = shifted(call, x, Some(x_zero), 1)?;
     let kernel = shifted(call, kernel, Some(kernel_zero), rank)?;
     let graph = call.graph();
     let (x, kernel) = (graph.as_type(x, DType::F64)?, graph.as_type(kernel, DType::F64)?);
-    if graph.shape(kernel_scale).size() > 1 {
-        let mut shape = vec![1; rank];
-        shape[1] = graph.shape(kernel_scale).size();
-        kernel_scale = graph.reshape(kernel_scale, Shape::from(shape.as_slice()))?;
-    }
     let bias = match call.optional(8) {
         Some(bias) => Some(call.graph().as_type(bias, DType::F64)?),
         None => None,
     };
     let sums = conv(call, x, kernel, bias)?[0];
-    Ok(vec![requantized(call, sums, [x_scale, kernel_scale, y_scale], y_zero)?])
+    let channels = rank - 1;
+    let scales = [(x_scale, 1), (kernel_scale, channels), (y_scale, channels)];
+    Ok(vec![requantized(call, sums, scales, (y_zero, channels))?])
 }
 
-/// Quantizes a product of integers with the scales of its factors and of the result.
+/// Quantizes a product of integers with the scales of its factors and of the result, and the zero
+/// point of the result, each with the axis of its vectors; see [`along_axis`].
 fn requantized(
     call: &mut Call<'_, '_, '_>,
     product: ExprId,
-    [a_scale, b_scale, y_scale]: [ExprId; 3],
-    y_zero: ExprId,
+    mut scales: [(ExprId, usize); 3],
+    (y_zero, from_end): (ExprId, usize),
 ) -> Built<ExprId> {
     let dtype = call.dtype(y_zero);
+    for (scale, from_end) in &mut scales {
+        let aligned = along_axis(call, *scale, *from_end)?;
+        *scale = call.graph().as_type(aligned, DType::F32)?;
+    }
+    let zero = along_axis(call, y_zero, from_end)?;
+    let [(a, _), (b, _), (y, _)] = scales;
     let graph = call.graph();
     let product = graph.as_type(product, DType::F32)?;
-    let mut factors = [a_scale, b_scale, y_scale];
-    for factor in &mut factors {
-        let wide = graph.as_type(*factor, DType::F32)?;
-        *factor = if graph.shape(wide).size() == 1 {
-            graph.reshape(wide, Shape::scalar())?
-        } else {
-            wide
-        };
-    }
-    let scale = graph.multiply(factors[0], factors[1])?;
-    let scale = graph.divide(scale, factors[2])?;
+    let scale = graph.multiply(a, b)?;
+    let scale = graph.divide(scale, y)?;
     let scaled = graph.multiply(product, scale)?;
-    let zero = if graph.shape(y_zero).size() == 1 {
-        graph.reshape(y_zero, Shape::scalar())?
-    } else {
-        y_zero
-    };
     rounded(call, scaled, Some(zero), dtype)
 }
