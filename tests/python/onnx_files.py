@@ -50,7 +50,7 @@ def value(name: str, shape: list[int | str] | None, data_type: int = 1) -> bytes
 
 def tensor(name: str, array: Any) -> bytes:
     """Return a TensorProto with raw data."""
-    types = {"float32": 1, "int64": 7, "float64": 11, "bool": 9}
+    types = {"float32": 1, "int32": 6, "int64": 7, "float64": 11, "bool": 9}
     dims = b"".join(field(1, size) for size in array.shape)
     return dims + field(2, types[str(array.dtype)]) + field(8, name) + field(9, array.tobytes())
 
@@ -83,3 +83,14 @@ def text(name: str, value: str) -> bytes:
 def integers(name: str, values: list[int]) -> bytes:
     """Return an AttributeProto of a list of integers."""
     return field(1, name) + b"".join(field(8, value) for value in values) + field(20, 7)
+
+
+def floats(name: str, values: list[float]) -> bytes:
+    """Return an AttributeProto of a list of 32-bit floats."""
+    packed = struct.pack(f"<{len(values)}f", *values)
+    return field(1, name) + field(7, packed) + field(20, 6)
+
+
+def texts(name: str, values: list[str]) -> bytes:
+    """Return an AttributeProto of a list of strings."""
+    return field(1, name) + b"".join(field(9, value) for value in values) + field(20, 8)

@@ -495,3 +495,25 @@ def test_quantized_products_have_scales_of_rows_and_columns(
     wide = {name: np.asarray(value) for name, value in parameters.items()}
     expected = quantized_product(a, b, wide, rows)
     np.testing.assert_array_equal(run("QLinearMatMul", inputs).numpy(), expected)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.float32])
+@pytest.mark.parametrize(
+    "limits", [(0, 5, 2), (5, 0, -2), (0, 0, 1), (3, 0, 1), (-3, 4, 7), (1, 10, 3), (10, 1, -3)]
+)
+def test_ranges_count_from_start_to_limit(limits: tuple[int, int, int], dtype: type) -> None:
+    constants = {at: np.array(each, dtype) for at, each in enumerate(limits)}
+    found = run("Range", [], constants=constants)
+    assert str(found.dtype) == {"int32": "s32", "int64": "s64", "float32": "f32"}[dtype.__name__]
+    assert found.tolist() == list(range(*limits))
+
+
+@pytest.mark.parametrize("start", [2**60 + 1, -(2**63), 2**63 - 10])
+@pytest.mark.parametrize("step", [1, 3, -1])
+def test_ranges_of_large_integers_are_exact(start: int, step: int) -> None:
+    limits = (start, start + 7, step) if step > 0 else (start + 7, start, step)
+    constants = {at: np.array(each, np.int64) for at, each in enumerate(limits)}
+    assert run("Range", [], constants=constants).tolist() == list(range(*limits))
+    constants[2] = np.array(0, np.int64)
+    with pytest.raises(nx.FormatError, match="delta: must not be 0"):
+        run("Range", [], constants=constants)

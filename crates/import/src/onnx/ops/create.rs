@@ -80,6 +80,10 @@ fn eye_like(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 fn range(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [start, limit, delta] = call.inputs()?;
+    let dtype = call.dtype(start);
+    if dtype.is_integer() {
+        return integer_range(call, [start, limit, delta], dtype);
+    }
     let mut numbers = [0.0; 3];
     for (number, (id, name)) in
         numbers.iter_mut().zip([(start, "start"), (limit, "limit"), (delta, "delta")])
@@ -91,8 +95,30 @@ fn range(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             }
         }
     }
-    let dtype = call.dtype(start);
     Ok(vec![call.graph().arange(numbers[0], numbers[1], numbers[2], dtype)?])
+}
+
+/// Counts in integers, because a float does not represent all integers of 64 bits.
+fn integer_range(
+    call: &mut Call<'_, '_, '_>,
+    [start, limit, delta]: [ExprId; 3],
+    dtype: DType,
+) -> Built<Vec<ExprId>> {
+    let start = call.integer(start, "start")?;
+    let (limit, delta) = (call.integer(limit, "limit")?, call.integer(delta, "delta")?);
+    if delta == 0 {
+        return Err(Fault::Invalid("delta: must not be 0".into()));
+    }
+    let (span, step) = (i128::from(limit) - i128::from(start), i128::from(delta));
+    let count = (span * step.signum()).max(0).unsigned_abs().div_ceil(step.unsigned_abs());
+    let count = usize::try_from(count).unwrap_or(usize::MAX);
+    let graph = call.graph();
+    let start = graph.scalar_constant(Scalar::Int(start), DType::S64)?;
+    let delta = graph.scalar_constant(Scalar::Int(delta), DType::S64)?;
+    let steps = graph.iota([count], None, DType::S64)?;
+    let steps = graph.multiply(steps, delta)?;
+    let numbers = graph.add(steps, start)?;
+    Ok(vec![graph.as_type(numbers, dtype)?])
 }
 
 fn shape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
