@@ -12,6 +12,7 @@ import nxla as nx
 from onnx_files import (
     field,
     floating,
+    floats,
     graph,
     graph_attribute,
     integer,
@@ -20,6 +21,7 @@ from onnx_files import (
     node,
     tensor,
     text,
+    texts,
     value,
 )
 
@@ -517,3 +519,44 @@ def test_ranges_of_large_integers_are_exact(start: int, step: int) -> None:
     constants[2] = np.array(0, np.int64)
     with pytest.raises(nx.FormatError, match="delta: must not be 0"):
         run("Range", [], constants=constants)
+
+
+#: Activations of recurrent layers with their parameters and defaults.
+ACTIVATIONS = {
+    "Sigmoid": lambda x: 1 / (1 + math.exp(-x)),
+    "Tanh": math.tanh,
+    "Relu": lambda x: max(x, 0.0),
+    "Softsign": lambda x: x / (1 + abs(x)),
+    "Softplus": lambda x: math.log1p(math.exp(x)),
+    "LeakyRelu": lambda x, alpha=0.01: x if x >= 0 else alpha * x,
+    "Elu": lambda x, alpha=1.0: x if x >= 0 else alpha * (math.exp(x) - 1),
+    "HardSigmoid": lambda x, alpha=0.2, beta=0.5: max(0.0, min(1.0, alpha * x + beta)),
+    "Affine": lambda x, alpha=1.0, beta=0.0: alpha * x + beta,
+    "ScaledTanh": lambda x, alpha=1.0, beta=1.0: alpha * math.tanh(beta * x),
+}
+
+
+@pytest.mark.parametrize("first", ACTIVATIONS)
+@pytest.mark.parametrize("second", ACTIVATIONS)
+def test_activations_take_the_parameters_that_they_have(first: str, second: str) -> None:
+    # The directions of a layer with one step have one activation each.
+    alphas, betas, values = [0.3, 0.6], [0.2, 0.4], []
+    left, right = iter(alphas), iter(betas)
+    for name in (first, second):
+        function = ACTIVATIONS[name]
+        count = function.__code__.co_argcount if hasattr(function, "__code__") else 1
+        parameters = [next(left)] if count > 1 else []
+        parameters += [next(right)] if count > 2 else []
+        values.append(function(-1.5, *parameters))
+    x = np.full((1, 1, 1), -1.5, np.float32)
+    ones = np.ones((2, 1, 1), np.float32)
+    found = run(
+        "RNN",
+        [x, ones, ones],
+        text("direction", "bidirectional"),
+        integer("hidden_size", 1),
+        texts("activations", [first, second]),
+        floats("activation_alpha", alphas),
+        floats("activation_beta", betas),
+    )
+    np.testing.assert_allclose(found.numpy().reshape(-1), values, rtol=1e-5, atol=1e-7)

@@ -85,16 +85,21 @@ fn activations(call: &Call<'_, '_, '_>, kind: Cell, directions: usize) -> Built<
             "activations: must have {expected} entries; got {found}"
         )));
     }
-    let alphas = call.floats("activation_alpha")?.unwrap_or_default();
-    let betas = call.floats("activation_beta")?.unwrap_or_default();
-    let named = names.into_iter().enumerate();
-    Ok(named
-        .map(|(index, name)| Activation {
-            name,
-            alpha: alphas.get(index).copied(),
-            beta: betas.get(index).copied(),
-        })
-        .collect())
+    // A function that has the parameter takes the next value of the list.
+    let mut alphas = call.floats("activation_alpha")?.unwrap_or_default().into_iter();
+    let mut betas = call.floats("activation_beta")?.unwrap_or_default().into_iter();
+    let mut activations = Vec::with_capacity(names.len());
+    for name in names {
+        let (has_alpha, has_beta) = match name.to_lowercase().as_str() {
+            "affine" | "hardsigmoid" | "scaledtanh" => (true, true),
+            "elu" | "leakyrelu" => (true, false),
+            _ => (false, false),
+        };
+        let alpha = if has_alpha { alphas.next() } else { None };
+        let beta = if has_beta { betas.next() } else { None };
+        activations.push(Activation { name, alpha, beta });
+    }
+    Ok(activations)
 }
 
 fn activate(call: &mut Call<'_, '_, '_>, by: &Activation, x: ExprId) -> Built<ExprId> {
