@@ -128,12 +128,13 @@ impl AutoExecutable {
         Ok(on_device)
     }
 
-    fn start_compilation(&self) -> Result<()> {
+    fn start_compilation(&self) {
         let xla = self.xla.as_ref().expect(CHOSEN).clone();
-        // If the compilation fails, the next call compiles again and returns the error.
-        background::start("nxla compile", move || {
+        // If the thread does not start or the compilation fails, the next call compiles and returns
+        // the error. This call does not need XLA.
+        let _ = background::start("nxla compile", move || {
             let _ = xla.load(None);
-        })
+        });
     }
 }
 
@@ -164,7 +165,7 @@ impl Executable for AutoExecutable {
                 None => self.run_on_xla(inputs, context),
                 Some(call) => {
                     if call == after {
-                        self.start_compilation()?;
+                        self.start_compilation();
                     }
                     self.run_on_evaluator(inputs, context)
                 }
