@@ -89,7 +89,7 @@ fn deeds() -> impl Strategy<Value = Vec<Deed>> {
 }
 
 fn bytes_of(number: u8) -> usize {
-    usize::from(number) * 37 % 400 + 10
+    usize::from(number) * 37 % 400
 }
 
 /// The model of the cache: its entries, the most recently used entry last.
@@ -101,7 +101,7 @@ struct Model {
 
 impl Model {
     fn bytes(&self) -> usize {
-        self.held.iter().map(|&number| bytes_of(number)).sum()
+        self.held.iter().map(|&number| bytes_of(number).max(1)).sum()
     }
 
     /// Drops the least recently used entries, an eighth more than necessary; the newest entry
@@ -173,6 +173,29 @@ fn ask(key: &CacheKey, number: u8, fails: bool) -> bool {
         assert_eq!(found.byte_size(), bytes_of(number));
     }
     there
+}
+
+/// A value that consists of other values, which the same cache holds, and does not fit in the limit.
+#[test]
+fn a_large_value_does_not_evict_its_parts() {
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
+    let cache = executables();
+    cache.clear();
+    cache.set_limit(1000);
+    let compile_whole = || -> Result<Arc<dyn Executable>> {
+        for number in [2, 3] {
+            let part = || -> Result<Arc<dyn Executable>> { Ok(Arc::new(Sized(2000))) };
+            executables().get_or_compile(&key(number), part, None)?;
+        }
+        Ok(Arc::new(Sized(10)))
+    };
+    cache.get_or_compile(&key(1), compile_whole, None).unwrap();
+    // The first part was not in use when the second was made.
+    assert_eq!(cache.report().bytes, 2010);
+    assert!(!ask(&key(4), 4, false));
+    assert!(cache.report().bytes <= 1000);
+    cache.set_limit(512 << 20);
+    cache.clear();
 }
 
 proptest! {

@@ -141,6 +141,8 @@ pub(crate) struct Duty<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K
     key: K,
     slot: Arc<Slot<V>>,
     used: Used,
+    /// The time of the claim.
+    since: u64,
     settled: bool,
 }
 
@@ -149,7 +151,7 @@ impl<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> Duty<K, V, 
     pub(crate) fn finish(mut self, value: V, bytes: usize) -> Found<V> {
         self.settled = true;
         self.slot.settle(State::Ready(value.clone()));
-        self.store.account(&self.key, &self.slot, bytes);
+        self.store.account(&self.key, &self.slot, bytes, self.since);
         Found { value, used: self.used.clone() }
     }
 }
@@ -210,7 +212,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         key: &K,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Claim<K, V, S>> {
-        let now = this.clock.fetch_add(1, Ordering::Relaxed);
+        let now = this.clock.fetch_add(1, Ordering::Relaxed) + 1;
         loop {
             let (slot, used) = this.slot(key, now);
             // Only callers of this key wait here.
@@ -222,7 +224,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
                 Answer::Make => {
                     this.misses.fetch_add(1, Ordering::Relaxed);
                     let key = key.clone();
-                    return Ok(Claim::Make(Duty { store: this, key, slot, used, settled: false }));
+                    let duty = Duty { store: this, key, slot, used, since: now, settled: false };
+                    return Ok(Claim::Make(duty));
                 }
                 Answer::Gone => {}
             }
@@ -246,31 +249,34 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     }
 
     /// Records the size of a new value, and evicts the oldest values if the cache exceeds its
-    /// limit.
-    fn account(&self, key: &K, slot: &Arc<Slot<V>>, bytes: usize) {
+    /// limit. Values that were used since the new one was claimed stay: it may consist of them, and
+    /// a large value and its parts would evict each other at each use.
+    fn account(&self, key: &K, slot: &Arc<Slot<V>>, bytes: usize, since: u64) {
         let mut held = self.held();
         // The entry may have been removed while the value was made.
         let Some(entry) = held.own(key, slot) else { return };
-        entry.bytes = bytes;
-        held.bytes += bytes;
-        let dropped = self.evict(&mut held, Some(key));
+        // A value of no size must be evictable too.
+        entry.bytes = bytes.max(1);
+        held.bytes += bytes.max(1);
+        let dropped = self.evict(&mut held, since);
         drop(held);
         // Dropping a value may take long, so the lock must not be held.
         drop(dropped);
     }
 
-    /// Removes the least recently used values if the store exceeds its limit. It frees an additional
-    /// eighth of the limit, so that the next scan of all values comes later.
-    fn evict(&self, held: &mut Held<K, V>, newest: Option<&K>) -> Vec<Entry<V>> {
+    /// Removes the least recently used values that were used before `since`, if the store exceeds
+    /// its limit. It frees an additional eighth of the limit, so that the next scan of all values
+    /// comes later.
+    fn evict(&self, held: &mut Held<K, V>, since: u64) -> Vec<Entry<V>> {
         let limit = usize::try_from(self.limit.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
         let mut dropped = Vec::new();
         if held.bytes <= limit {
             return dropped;
         }
-        let others =
-            held.entries.iter().filter(|(key, entry)| Some(*key) != newest && entry.bytes > 0);
-        let mut by_age: Vec<(u64, K)> = others
+        let ready = held.entries.iter().filter(|(_, entry)| entry.bytes > 0);
+        let mut by_age: Vec<(u64, K)> = ready
             .map(|(key, entry)| (entry.last_used.load(Ordering::Relaxed), key.clone()))
+            .filter(|(used, _)| *used < since)
             .collect();
         by_age.sort_unstable_by_key(|(used, _)| *used);
         for (_, key) in by_age {
@@ -287,7 +293,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
         let mut held = self.held();
-        let dropped = self.evict(&mut held, None);
+        let dropped = self.evict(&mut held, u64::MAX);
         drop(held);
         drop(dropped);
     }
