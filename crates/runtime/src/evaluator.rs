@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use nxla_eval::{EvalError, Fault, Hooks, Plan};
+use nxla_expr::{Graph, Op, Program};
 use nxla_tensor::HostTensor;
 use smallvec::SmallVec;
 
@@ -73,6 +74,17 @@ fn detached(result: HostTensor, borrowed: &[Range<*const u8>]) -> Result<HostTen
     Ok(copy.with_names(names)?)
 }
 
+/// Returns the bytes of a program: its literals, and the given bytes for each node. Programs inside
+/// its ops count too.
+pub(crate) fn program_bytes(program: &Program, per_node: usize) -> usize {
+    let of_node = |op: &Op| match op {
+        Op::Tensor(literal) => per_node + literal.0.byte_size(),
+        _ => per_node,
+    };
+    let of_graph = |graph: &Graph| graph.ids().map(|id| of_node(graph.op(id))).sum::<usize>();
+    program.programs().map(|program| of_graph(program.graph())).sum()
+}
+
 /// The bytes of a plan for each node of its program: the node, its step and its liveness.
 const BYTES_PER_NODE: usize = 256;
 
@@ -109,6 +121,39 @@ impl Executable for Plan {
     }
 
     fn byte_size(&self) -> usize {
-        self.program().graph().len() * BYTES_PER_NODE
+        program_bytes(self.program(), BYTES_PER_NODE)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use nxla_expr::{ExprId, TensorType};
+    use nxla_tensor::{DType, Scalar};
+
+    use super::*;
+
+    #[test]
+    fn literals_and_nested_programs_count() {
+        let compiled = |build: &dyn Fn(&mut Graph) -> ExprId| {
+            let mut graph = Graph::new();
+            let output = build(&mut graph);
+            Plan::new(Arc::new(Program::new(&graph, Vec::new(), &[output]).unwrap())).byte_size()
+        };
+        let literal = |graph: &mut Graph| {
+            let values: Vec<f64> = (0..100_000).map(f64::from).collect();
+            let values = graph.tensor(HostTensor::from_slice(&values, [100_000]).unwrap()).unwrap();
+            graph.sum(values, None, false).unwrap()
+        };
+        assert!(compiled(&|graph| graph.eye([2, 2], DType::F32).unwrap()) < 8000);
+        assert!(compiled(&literal) > 800_000);
+        let nested = compiled(&|graph| {
+            let zero = graph.constant(Scalar::Float(0.0), TensorType::scalar(DType::F64)).unwrap();
+            let body = |graph: &mut Graph, x: &[ExprId]| {
+                let sum = literal(graph);
+                Ok::<_, nxla_expr::Error>(vec![graph.add(x[0], sum)?])
+            };
+            graph.block("nested", Vec::new(), &[zero], body).unwrap()[0]
+        });
+        assert!(nested > 800_000, "{nested}");
     }
 }

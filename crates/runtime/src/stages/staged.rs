@@ -10,6 +10,7 @@ use super::donation::StageDonations;
 use super::{Where, run_all};
 use crate::compiler::{Executable, RunContext};
 use crate::error::Result;
+use crate::evaluator::program_bytes;
 use crate::options::{Engine, Options, Progress};
 use crate::profile::{self, Work};
 use crate::program::{ExecutableHandle, compile_for};
@@ -98,7 +99,7 @@ impl Executable for StagedExecutable {
 
     /// The bytes besides the stages, which the cache counts separately.
     fn byte_size(&self) -> usize {
-        let nodes = self.graph.stages().iter().map(|stage| stage.program.graph().len());
-        nodes.sum::<usize>() * NODE_BYTES
+        let stages = self.graph.stages().iter();
+        stages.map(|stage| program_bytes(&stage.program, NODE_BYTES)).sum()
     }
 }
