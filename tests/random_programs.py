@@ -35,6 +35,7 @@ class Library:
 
     xp: Any
     array: Callable[[Any], Any]
+    integer: Callable[[int], Any]
     cond: Callable[..., Any]
     scan: Callable[..., Any]
     fori: Callable[..., Any]
@@ -58,6 +59,7 @@ def nxla_library(compiler: str = "evaluator") -> Library:
     return Library(
         xp=nx,
         array=functools.partial(nx.tensor, dtype=nx.float64),
+        integer=functools.partial(nx.tensor, dtype=nx.int32),
         cond=nx.cond,
         scan=nx.scan,
         fori=lambda n, body, x: nx.fori(0, n, body, x),
@@ -106,6 +108,7 @@ def jax_library() -> Library:
     return Library(
         xp=jnp,
         array=functools.partial(jnp.asarray, dtype=jnp.float64),
+        integer=functools.partial(jnp.asarray, dtype=jnp.int32),
         cond=cond,
         scan=scan,
         fori=fori,
@@ -146,7 +149,7 @@ class Maker:
             self._counted,
             self._opened,
         ]
-        kinds += [self._mapped, self._forgotten]
+        kinds += [self._mapped, self._forgotten, self._held]
         if derivatives > 0:
             kinds += [self._gradient, self._pushed, self._pulled]
         kind = self.random.choice(kinds)
@@ -227,6 +230,27 @@ class Maker:
 
             start = (x, lib.xp.sum(x * 0.0))
             return lib.while_loop(lambda state: state[1] < bound, step, start)[0]
+
+        return run
+
+    def _held(self, depth: int, derivatives: int) -> Program:
+        """Return a loop with its bound and step in the state, where either may change."""
+        body = self.program(depth, derivatives)
+        first, sign = self.random.randint(-2, 2), self.random.choice([-1, 1])
+        more = [self.random.randint(0, 1) for _ in range(2)]
+
+        def run(lib: Library, x: Any) -> Any:
+            def step(state: Any) -> Any:
+                h, i, bound, by = state
+                h = lib.xp.tanh(body(lib, h)) + x * 0.5
+                return h, i + sign * by, bound - sign * more[0], by + more[1]
+
+            def goes_on(state: Any) -> Any:
+                return state[1] < state[2] if sign > 0 else state[1] > state[2]
+
+            numbers = (first, first + 4 * sign, 1)
+            start = (x, *(lib.integer(number) for number in numbers))
+            return lib.while_loop(goes_on, step, start)[0]
 
         return run
 

@@ -215,3 +215,47 @@ def test_what_a_loop_collects_has_the_cotangents_of_the_rows_that_it_writes(plac
     xs = np.linspace(0.2, 2, 14).reshape(7, 2)
     with nx.default_options(compiler=compiler):
         nx.testing.check_grads(total, (rows, xs), order=2)
+
+
+#: Updates of a bound and a step that a loop holds in its states.
+UPDATES = {
+    "unchanged": (lambda bound, i: bound, lambda step, i: step),
+    "changing bound": (lambda bound, i: bound - i % 2, lambda step, i: step),
+    "changing step": (lambda bound, i: bound, lambda step, i: step + i),
+    "both changing": (lambda bound, i: bound - 1, lambda step, i: step + 1),
+}
+#: Counting up and down, with the condition, the sign of the step and the initial state.
+DIRECTIONS = {
+    "below": (lambda i, bound: i < bound, 1, (0, 10)),
+    "up to": (lambda i, bound: i <= bound, 1, (0, 10)),
+    "mirrored": (lambda i, bound: bound > i, 1, (0, 10)),
+    "above": (lambda i, bound: i > bound, -1, (30, 18)),
+}
+
+
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("updates", UPDATES)
+def test_loop_bounds_and_steps_held_in_states(updates, direction):
+    holds, sign, (first, bound) = DIRECTIONS[direction]
+    next_bound, next_step = UPDATES[updates]
+
+    def body(state):
+        i, bound, step, x = state
+        return i + sign * step, next_bound(bound, i), next_step(step, i), nx.sin(x) * 2.0
+
+    def run(x, **keeps):
+        state = (nx.tensor(first), nx.tensor(bound), nx.tensor(1), x)
+        return nx.while_loop(lambda s: holds(s[0], s[1]), body, state, **keeps)[3]
+
+    def unrolled(x):
+        state = (first, bound, 1, x)
+        while holds(state[0], state[1]):
+            state = body(state)
+        return state[3]
+
+    x = f64(0.7)
+    with nx.default_options(compiler="evaluator"):
+        close(nx.jit(run)(x), unrolled(x))
+        expected = nx.grad(unrolled)(x)
+        close(nx.jit(nx.grad(run))(x), expected)
+        close(nx.jvp(run, (x,), (f64(1.0),))[1], expected)

@@ -23,13 +23,13 @@ pub struct Counter {
 /// and adds a constant to the state in each iteration. With further conditions, the count is an
 /// upper bound.
 pub fn counter(graph: &Graph, op: &While, operands: &[ExprId]) -> Option<Counter> {
-    let around = Around { graph, operands };
+    let around = Around { graph, op, operands };
     let mut open = vec![op.condition.outputs()[0]];
     let (mut found, mut more) = (None::<Counter>, false);
     while let Some(id) = open.pop() {
         match binary(&op.condition, id) {
             Some((BinaryOp::LogicalAnd, left, right)) => open.extend([left, right]),
-            Some((compared, left, right)) => match around.counter(op, (compared, left, right)) {
+            Some((compared, left, right)) => match around.counter(compared, left, right) {
                 Some(counter) => {
                     more |= found.is_some();
                     let is_less = found.is_none_or(|found| counter.trips < found.trips);
@@ -80,38 +80,36 @@ fn holds(dtype: DType, number: i64) -> bool {
 /// A loop with its operands and the surrounding graph.
 struct Around<'a> {
     graph: &'a Graph,
+    op: &'a While,
     operands: &'a [ExprId],
 }
 
 impl Around<'_> {
     /// Returns the counter that a comparison bounds.
-    fn counter(
-        &self,
-        op: &While,
-        (compared, left, right): (BinaryOp, ExprId, ExprId),
-    ) -> Option<Counter> {
-        let condition = &op.condition;
+    fn counter(&self, compared: BinaryOp, left: ExprId, right: ExprId) -> Option<Counter> {
+        let While { state: states, condition, body, .. } = self.op;
         let (state, compared, bound) = match (input(condition, left), input(condition, right)) {
-            (Some(state), _) if state < op.state => {
+            (Some(state), _) if state < *states => {
                 (state, compared, self.number(condition, right)?)
             }
-            (_, Some(state)) if state < op.state => {
+            (_, Some(state)) if state < *states => {
                 (state, mirrored(compared)?, self.number(condition, left)?)
             }
             _ => return None,
         };
-        let step = self.step(&op.body, state)?;
+        let step = self.step(state)?;
         let first = constant(self.graph, self.operands[state])?;
         let trips = trips(compared, first, step, bound)?;
         let last = first.checked_add(step.checked_mul(trips)?)?;
-        let dtype = op.body.inputs()[state].dtype;
+        let dtype = body.inputs()[state].dtype;
         let trips = usize::try_from(trips).ok()?;
         let counter = Counter { state, first, step, trips, is_exact: true };
         (counter.trips > 0 && holds(dtype, last)).then_some(counter)
     }
 
     /// Returns the increment of a state, if it is constant.
-    fn step(&self, body: &Program, state: usize) -> Option<i64> {
+    fn step(&self, state: usize) -> Option<i64> {
+        let body = &self.op.body;
         let (op, left, right) = binary(body, body.outputs()[state])?;
         let own = Some(state);
         match op {
@@ -124,12 +122,18 @@ impl Around<'_> {
         }
     }
 
-    /// Returns the value of a constant node, which may be a captured constant.
+    /// Returns the value of a node that is the same constant in every iteration.
     fn number(&self, program: &Program, id: ExprId) -> Option<i64> {
         match input(program, id) {
-            Some(at) => constant(self.graph, self.operands[at]),
+            Some(at) => self.is_invariant(at).then(|| constant(self.graph, self.operands[at]))?,
             None => constant(program.graph(), id),
         }
+    }
+
+    /// Returns whether an input is a capture, or a state that the body returns unchanged.
+    fn is_invariant(&self, at: usize) -> bool {
+        let body = &self.op.body;
+        body.outputs().get(at).is_none_or(|&output| output == body.parameters()[at])
     }
 }
 

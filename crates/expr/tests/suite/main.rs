@@ -9,4 +9,5 @@ mod linalg;
 mod movement;
 mod products;
 mod reduce;
+mod trips;
 mod window;
