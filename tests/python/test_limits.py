@@ -24,7 +24,7 @@ BEYOND = 2**62
 def test_results_beyond_memory_are_errors(call):
     with pytest.raises(
         (nx.ExecutionError, nx.ArgumentError, nx.OutOfMemoryError),
-        match=r"cannot allocate|more memory than there is|larger than the address|must fit",
+        match=r"cannot allocate|more memory than there is|larger than the address|must fit|at most",
     ):
         call()
 
@@ -43,3 +43,25 @@ def test_nothing_is_computed_for_results_without_elements():
     seen = []
     nx.jit(lambda x: nx.fori(0, 3, lambda i, x: nx.hook(x, seen.append), x))(nx.zeros((0,)))
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize(
+    "create",
+    [
+        lambda size: nx.tile(nx.zeros((0, 2)), (1, size // 2)),
+        lambda size: nx.concat([nx.zeros((0, size // 2))] * 2, axis=1),
+        lambda size: nx.pad(nx.zeros((0, 2)), 0, [(0, 0), (size - 2, 0)]),
+    ],
+    ids=["tile", "concat", "pad"],
+)
+@pytest.mark.parametrize("wrap", [lambda f: f, nx.jit], ids=["eager", "jit"])
+def test_axes_of_empty_tensors_are_limited(create, wrap):
+    with pytest.raises(nx.ArgumentError, match="at most 9223372036854775807 elements"):
+        wrap(lambda: create(2**63))()
+
+
+def test_positions_along_the_largest_axis():
+    x = nx.tile(nx.zeros((0, 1)), (1, 2**63 - 1))
+    assert x[:, nx.tensor([0, -1])].shape == (0, 2)
+    assert nx.take(x, nx.tensor([0, 1]), axis=1).shape == (0, 2)
+    assert x[:, -3:].shape == (0, 3)

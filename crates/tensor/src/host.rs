@@ -368,11 +368,11 @@ impl HostTensor {
     /// Returns the same elements with another shape, without a copy. Names are dropped.
     ///
     /// # Errors
-    /// Returns [`TensorError::Reshape`] if the number of elements differs, and
-    /// [`ShapeError::Rank`](crate::ShapeError::Rank) if there are too many axes.
+    /// Returns [`TensorError::Reshape`] if the number of elements differs, and a
+    /// [`ShapeError`](crate::ShapeError) if the shape exceeds a limit.
     pub fn reshape(&self, shape: impl Into<Shape>) -> Result<HostTensor, TensorError> {
         let shape = shape.into();
-        shape.check_rank()?;
+        shape.check_limits()?;
         if shape.checked_size() != Some(self.size()) {
             return Err(TensorError::Reshape { from: self.shape.clone(), to: shape });
         }
@@ -444,7 +444,7 @@ fn check_element_type<T: Element>(dtype: DType) -> Result<(), TensorError> {
 }
 
 fn check_count(shape: &Shape, actual: usize) -> Result<(), TensorError> {
-    shape.check_rank()?;
+    shape.check_limits()?;
     if shape.checked_size() == Some(actual) {
         Ok(())
     } else {
@@ -453,7 +453,7 @@ fn check_count(shape: &Shape, actual: usize) -> Result<(), TensorError> {
 }
 
 fn byte_size(dtype: DType, shape: &Shape) -> Result<usize, TensorError> {
-    shape.check_rank()?;
+    shape.check_limits()?;
     shape
         .checked_size()
         .and_then(|size| size.checked_mul(dtype.size()))

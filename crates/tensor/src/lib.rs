@@ -56,7 +56,9 @@ pub use pool::{held_memory, release_held_memory};
 pub use print::{PrintOptions, element_text, tensor_text};
 pub use promote::{Number, NumberError, promote, promote_keep_pred, weak_dtype};
 pub use scalar::Scalar;
-pub use shape::{MAX_RANK, Shape, ShapeError, broadcast_shapes, normalize_axes, normalize_axis};
+pub use shape::{
+    MAX_AXIS, MAX_RANK, Shape, ShapeError, broadcast_shapes, normalize_axes, normalize_axis,
+};
 pub use storage::{Frozen, host_memory};
 
 /// The Rust types of narrow floats and complex numbers, so that users need no other crate.

@@ -59,6 +59,12 @@ pub enum ShapeError {
         /// The repeated axis after resolving.
         axis: usize,
     },
+    /// The size of an axis exceeds the limit.
+    #[error("an axis must have at most {} elements; got {size}", MAX_AXIS)]
+    AxisSize {
+        /// The size.
+        size: usize,
+    },
     /// The number of axes exceeds the limit.
     #[error("a tensor must have at most {} axes; got {rank}", MAX_RANK)]
     Rank {
@@ -69,6 +75,9 @@ pub enum ShapeError {
 
 /// The largest number of axes of a tensor, which is NumPy's limit.
 pub const MAX_RANK: usize = 64;
+
+/// The largest size of an axis, so that positions and sizes fit in `s64`.
+pub const MAX_AXIS: usize = isize::MAX as usize;
 
 impl Shape {
     /// Returns the shape of a scalar: no axes, one element.
@@ -83,14 +92,19 @@ impl Shape {
         self.0.len()
     }
 
-    /// Checks that a tensor may have this many axes.
+    /// Checks the limits of a tensor. An empty tensor can have any number of elements along its
+    /// other axes, so memory does not limit them.
     ///
     /// # Errors
-    /// Returns [`ShapeError::Rank`] if the rank is larger than [`MAX_RANK`].
-    pub fn check_rank(&self) -> Result<(), ShapeError> {
-        match self.rank() {
-            rank if rank > MAX_RANK => Err(ShapeError::Rank { rank }),
-            _ => Ok(()),
+    /// Returns [`ShapeError::Rank`] if the rank is larger than [`MAX_RANK`], and
+    /// [`ShapeError::AxisSize`] if an axis is larger than [`MAX_AXIS`].
+    pub fn check_limits(&self) -> Result<(), ShapeError> {
+        if self.rank() > MAX_RANK {
+            return Err(ShapeError::Rank { rank: self.rank() });
+        }
+        match self.0.iter().find(|&&size| size > MAX_AXIS) {
+            Some(&size) => Err(ShapeError::AxisSize { size }),
+            None => Ok(()),
         }
     }
 
@@ -345,10 +359,15 @@ mod tests {
     }
 
     #[test]
-    fn ranks_are_limited() {
-        assert_eq!(Shape::from(vec![1; MAX_RANK]).check_rank(), Ok(()));
-        let error = Shape::from(vec![1; MAX_RANK + 1]).check_rank().unwrap_err();
+    fn ranks_and_sizes_are_limited() {
+        assert_eq!(Shape::from(vec![1; MAX_RANK]).check_limits(), Ok(()));
+        let error = Shape::from(vec![1; MAX_RANK + 1]).check_limits().unwrap_err();
         assert_eq!(error.to_string(), "a tensor must have at most 64 axes; got 65");
+        assert_eq!(Shape::from([0, MAX_AXIS]).check_limits(), Ok(()));
+        let error = Shape::from([0, MAX_AXIS + 1]).check_limits().unwrap_err();
+        let expected =
+            "an axis must have at most 9223372036854775807 elements; got 9223372036854775808";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]

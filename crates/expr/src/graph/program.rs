@@ -58,7 +58,7 @@ impl Program {
         (scope, first): (u32, usize),
     ) -> Result<Self> {
         for ty in &inputs {
-            ty.shape.check_rank().map_err(|error| ErrorKind::from(error).of("parameter"))?;
+            ty.shape.check_limits().map_err(|error| ErrorKind::from(error).of("parameter"))?;
         }
         let mut graph = Graph::with_options(from.options());
         let parameters: Vec<ExprId> = inputs

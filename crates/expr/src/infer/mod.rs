@@ -21,7 +21,7 @@ pub(crate) use elementwise::{binary_keeps, merge_names, unary_keeps};
 /// Infers the type of `op` for operands of these types.
 pub(crate) fn infer(op: &Op, operands: &[&Type]) -> check::Inferred {
     let ty = infer_family(op, operands)?;
-    ty.parts().iter().try_for_each(|part| part.shape.check_rank())?;
+    ty.parts().iter().try_for_each(|part| part.shape.check_limits())?;
     Ok(ty)
 }
 

@@ -139,7 +139,7 @@ fn tensor(lexer: &mut Lexer<'_>) -> Result<Type> {
     };
     lexer.expect(b'>')?;
     let shape = Shape::from(sizes);
-    if shape.check_rank().is_err() || shape.checked_size().is_none() {
+    if shape.check_limits().is_err() || shape.checked_size().is_none() {
         return Err(malformed_line(lexer.line(), "the tensor has too many axes or elements"));
     }
     Ok(Type::Tensor(TensorType::new(dtype, shape)))

@@ -135,7 +135,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ShapeArg {
         match checked {
             Some(sizes) => {
                 let shape = Shape::from(sizes);
-                shape.check_rank().map_err(|error| argument_error("shape", error.to_string()))?;
+                shape.check_limits().map_err(|error| argument_error("shape", error.to_string()))?;
                 Ok(ShapeArg(shape))
             }
             None => {

@@ -475,10 +475,14 @@ fn ill_formed_programs_are_refused() {
     assert_eq!(mismatch, "%0: the parameter does not match an input");
     let missing = Op::Iota(Box::new(Iota { axis: None, ty: ty() }));
     assert_eq!(refused(&[(missing, &[])], &[]), "%0: the node must be a parameter");
-    let huge = TensorType::new(DType::F32, [usize::MAX, 2]);
-    let huge = Op::Iota(Box::new(Iota { axis: None, ty: huge }));
-    let error = refused(&[(input(), &[]), (huge, &[])], &[]);
-    assert!(error.ends_with("is too large"), "{error}");
+    for (shape, expected) in
+        [([1 << 62, 4], "is too large"), ([usize::MAX, 0], "elements; got 18446744073709551615")]
+    {
+        let ty = TensorType::new(DType::F32, shape);
+        let huge = Op::Iota(Box::new(Iota { axis: None, ty }));
+        let error = refused(&[(input(), &[]), (huge, &[])], &[]);
+        assert!(error.ends_with(expected), "{error}");
+    }
     let deep = Op::Iota(Box::new(Iota { axis: None, ty: TensorType::new(DType::F32, [1; 65]) }));
     let error = refused(&[(input(), &[]), (deep, &[])], &[]);
     assert!(error.ends_with("a tensor must have at most 64 axes; got 65"), "{error}");

@@ -243,7 +243,7 @@ pub(super) fn tensor(
         Type::Tensor(ty) => match fixed {
             Some(sizes) if is_plain => {
                 let shape = Shape::from(sizes);
-                if shape.check_rank().is_err() || shape.checked_size().is_none() {
+                if shape.check_limits().is_err() || shape.checked_size().is_none() {
                     return Err(start.error("the tensor has too many axes or elements"));
                 }
                 return Ok(Type::Tensor(TensorType::new(ty.dtype, shape)));
