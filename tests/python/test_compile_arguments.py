@@ -1,5 +1,7 @@
 """Arguments by name for `nx.compile`, and options for `nx.debug_expr`."""
 
+import functools
+
 import pytest
 
 import nxla as nx
@@ -65,3 +67,21 @@ def test_a_traced_axis_is_answered_with_static_argnames():
         f(nx.ones((2, 3)), axis=1)
     g = nx.jit(lambda x, axis: nx.sum(x, axis=axis), static_argnames="axis")
     assert g(nx.ones((2, 3)), axis=1).tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize(
+    "wrap", [lambda x: x, lambda x: (x,), lambda x: [x], lambda x: {"x": x}, lambda x: {1: (x,)}]
+)
+def test_equal_static_numbers_that_a_function_tells_apart(wrap):
+    traced = []
+
+    @functools.partial(nx.jit, static_argnames="static")
+    def run(x, static):
+        traced.append(static)
+        return x
+
+    numbers = [0.0, -0.0, 0, False, 1.0, 1, True, complex(0, -0.0), complex(-0.0, 0), 0j]
+    for _ in range(2):
+        for number in numbers:
+            run(1.0, static=wrap(number))
+    assert repr(traced) == repr([wrap(number) for number in numbers])

@@ -44,8 +44,34 @@ impl Static for StaticValue {
     }
 }
 
-/// The key of a list, dict or set, which may change later: nested tuples with the class of every
-/// value, because 1, 1.0 and True are equal.
+/// Returns whether the key of a static argument is not the value itself: equal containers can hold
+/// numbers that a function tells apart, and so can equal floats, which are 0.0 and -0.0.
+fn has_own_key(value: &Bound<'_, PyAny>) -> bool {
+    is_sequence(value)
+        || is_set(value)
+        || value.is_instance_of::<PyDict>()
+        || float_bits(value).is_some()
+}
+
+fn is_sequence(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>()
+}
+
+fn is_set(value: &Bound<'_, PyAny>) -> bool {
+    value.is_instance_of::<PySet>() || value.is_instance_of::<PyFrozenSet>()
+}
+
+/// Returns the bits of the parts of a float or complex number.
+fn float_bits(value: &Bound<'_, PyAny>) -> Option<(u64, u64)> {
+    if let Ok(float) = value.cast::<PyFloat>() {
+        return Some((float.value().to_bits(), 0));
+    }
+    let complex = value.cast::<PyComplex>().ok()?;
+    Some((complex.real().to_bits(), complex.imag().to_bits()))
+}
+
+/// The key of a container or a float: nested tuples with the class of every value, because 1, 1.0
+/// and True are equal. Lists, dicts and sets may change later.
 fn frozen<'py>(value: &Bound<'py, PyAny>, depth: usize, path: &str) -> PyResult<Bound<'py, PyAny>> {
     check_depth(depth, || path.to_owned())?;
     let (py, class) = (value.py(), value.get_type().into_any());
@@ -55,10 +81,12 @@ fn frozen<'py>(value: &Bound<'py, PyAny>, depth: usize, path: &str) -> PyResult<
     let inside = if let Ok(dict) = value.cast::<PyDict>() {
         let all = dict.keys().iter().chain(dict.values().iter()).collect();
         PyTuple::new(py, items(all)?)?.into_any()
-    } else if value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>() {
+    } else if is_sequence(value) {
         PyTuple::new(py, items(value.try_iter()?.collect::<PyResult<_>>()?)?)?.into_any()
-    } else if value.is_instance_of::<PySet>() {
+    } else if is_set(value) {
         PyFrozenSet::new(py, items(value.try_iter()?.collect::<PyResult<_>>()?)?)?.into_any()
+    } else if let Some(bits) = float_bits(value) {
+        bits.into_pyobject(py)?.into_any()
     } else {
         value.clone()
     };
@@ -126,7 +154,7 @@ impl Arguments {
 
     /// Adds a static argument. Unlike other static values, it may be a mutable container.
     pub(crate) fn fixed(&mut self, value: &Bound<'_, PyAny>, path: &str) -> PyResult<()> {
-        if value.hash().is_ok() {
+        if !has_own_key(value) && value.hash().is_ok() {
             return self.constant(value, path);
         }
         let frozen = frozen(value, 0, path)?;
