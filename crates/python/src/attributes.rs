@@ -97,7 +97,7 @@ pub(crate) fn of<'py>(py: Python<'py>, op: &Op) -> PyResult<Bound<'py, PyDict>> 
         Op::Factorize(factorization) => factorization_choice(set, *factorization)?,
         Op::Parameter(parameter) => set.set("index", parameter.index)?,
         Op::Constant(constant) => {
-            set.set("value", python_number(py, constant.value, constant.ty.dtype)?)?;
+            set.set("value", python_number(py, constant.literal(), constant.ty.dtype)?)?;
         }
         Op::Tensor(literal) => {
             set.set("value", PyTensor::wrap(py, (*literal.0).clone().into())?)?;

@@ -7,8 +7,8 @@
 //!   indistinguishable constants.
 //! * [`Scalar::cast`] saturates floats that are out of an integer's range, as XLA does. Integers
 //!   wrap modulo `2^bits`.
-//! * [`Scalar::canonical`] keeps the full precision of a float, so a literal `0.1` of type `f32`
-//!   still prints as `0.1`.
+//! * [`Scalar::shortest_in`] drops digits that a dtype does not hold, so `0.1` in `f32` prints as
+//!   `0.1`.
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
@@ -16,7 +16,7 @@ use std::hash::{Hash, Hasher};
 use serde::{Deserialize, Serialize};
 
 use crate::dtype::{DType, Kind};
-use crate::float_text::shortest_f64;
+use crate::float_text::{shortest_as, shortest_f64};
 use crate::small_float::{BF16, F8_E4M3FN, F8_E5M2, F16};
 
 /// A single value, independent of the width of its dtype.
@@ -90,6 +90,27 @@ impl Scalar {
                 let (real, imag) = self.parts();
                 Scalar::Complex(real, imag)
             }
+        }
+    }
+
+    /// Returns the number with the fewest decimal digits that [`Scalar::cast`] rounds to this value
+    /// of `dtype`.
+    ///
+    /// ```
+    /// use nxla_tensor::{DType, Scalar};
+    ///
+    /// let value = Scalar::Float(0.1).cast(DType::BF16);
+    /// assert_eq!(value, Scalar::Float(0.10009765625));
+    /// assert_eq!(value.shortest_in(DType::BF16), Scalar::Float(0.1));
+    /// ```
+    #[must_use]
+    pub fn shortest_in(self, dtype: DType) -> Scalar {
+        let part = dtype.to_real();
+        let shortest = |value: f64| shortest_as(value, part).parse().unwrap_or(value);
+        match self {
+            Scalar::Int(_) | Scalar::UInt(_) => self,
+            Scalar::Float(value) => Scalar::Float(shortest(value)),
+            Scalar::Complex(real, imag) => Scalar::Complex(shortest(real), shortest(imag)),
         }
     }
 
@@ -308,6 +329,19 @@ impl From<f64> for Scalar {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shortest_numbers_are_rounded_to_the_value() {
+        for dtype in DType::ALL {
+            for step in 0..4000 {
+                let number = 1.0123_f64.powi(step - 2000);
+                let value = Scalar::Complex(number, -number).cast(dtype);
+                assert_eq!(value.shortest_in(dtype).cast(dtype), value, "{number} in {dtype}");
+            }
+        }
+        let third = Scalar::Float(1.0 / 3.0).cast(DType::F32);
+        assert_eq!(third.shortest_in(DType::F32).to_string(), "0.33333334");
+    }
 
     #[test]
     fn floats_to_integers_truncate_and_saturate() {

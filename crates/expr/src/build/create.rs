@@ -7,10 +7,8 @@ use crate::graph::{
 };
 
 impl Graph {
-    /// Creates a constant that repeats `value` over the shape of a type. The value keeps the
-    /// precision of the literal, so `0.1` prints as `0.1` in any dtype; backends round it.
+    /// Creates a constant that repeats `value`, rounded to the dtype, over the shape of a type.
     pub fn constant(&mut self, value: Scalar, ty: TensorType) -> Result<ExprId> {
-        let value = value.canonical(ty.dtype);
         self.make(Op::Constant(Box::new(Constant { value, ty })), &[])
     }
 

@@ -408,10 +408,17 @@ pub struct Parameter {
 /// Attributes of [`Op::Constant`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Constant {
-    /// The value, in the dtype's variant of [`Scalar`] but with the full precision of a literal.
+    /// The value, rounded to the dtype by [`Graph::make`](crate::Graph::make).
     pub value: Scalar,
     /// The type; a scalar is repeated over the shape.
     pub ty: TensorType,
+}
+
+impl Constant {
+    /// Returns the value to print: the shortest number that rounds to the constant.
+    pub fn literal(&self) -> Scalar {
+        self.value.shortest_in(self.ty.dtype)
+    }
 }
 
 /// A constant tensor, compared by its bits. Boxed, because every node has the size of the largest

@@ -1,7 +1,9 @@
 //! Constant folding at trace time.
 //!
-//! Folding is an optimization and never required. If the rounding of an op depends on the backend,
-//! the functions return `None` and the node remains.
+//! Folding is an optimization and never required. It must not change a result, so the functions
+//! return `None` for ops whose rounding depends on the backend, and the node remains.
+
+use std::cmp::Ordering;
 
 use nxla_tensor::{DType, Scalar, promote};
 
@@ -10,43 +12,31 @@ use crate::graph::{BinaryOp, UnaryOp};
 /// Returns the value of a unary op on a constant, in the dtype of the result.
 pub(super) fn unary(op: UnaryOp, x: Scalar, result: DType) -> Option<Scalar> {
     if op == UnaryOp::Negate {
-        return negate(x).map(|value| value.canonical(result)).map(|value| wrap(value, result));
+        return Some(negate(x).cast(result));
     }
-    if result.is_complex() || matches!(x, Scalar::Complex(..)) {
+    if !result.is_float() || matches!(x, Scalar::Complex(..)) {
         return None;
     }
     let x = x.cast(result).as_f64();
     let value = match op {
-        UnaryOp::Exp => x.exp(),
-        UnaryOp::Log => x.ln(),
-        UnaryOp::Sin => x.sin(),
-        UnaryOp::Cos => x.cos(),
-        UnaryOp::Tanh => x.tanh(),
         UnaryOp::Sqrt => x.sqrt(),
-        UnaryOp::Rsqrt => x.sqrt().recip(),
-        UnaryOp::Sigmoid => (1.0 + (-x).exp()).recip(),
-        UnaryOp::Floor if result.is_float() => x.floor(),
-        UnaryOp::Ceil if result.is_float() => x.ceil(),
-        UnaryOp::Round if result.is_float() => x.round(),
-        UnaryOp::RoundEven if result.is_float() => x.round_ties_even(),
-        UnaryOp::Abs if result.is_float() => x.abs(),
+        UnaryOp::Floor => x.floor(),
+        UnaryOp::Ceil => x.ceil(),
+        UnaryOp::Round => x.round(),
+        UnaryOp::RoundEven => x.round_ties_even(),
+        UnaryOp::Abs => x.abs(),
         _ => return None,
     };
     Some(Scalar::Float(value).cast(result))
 }
 
-fn negate(x: Scalar) -> Option<Scalar> {
+fn negate(x: Scalar) -> Scalar {
     match x {
-        Scalar::Int(x) => Some(Scalar::Int(x.wrapping_neg())),
-        Scalar::UInt(x) => Some(Scalar::UInt(x.wrapping_neg())),
-        Scalar::Float(x) => Some(Scalar::Float(-x)),
-        Scalar::Complex(re, im) => Some(Scalar::Complex(-re, -im)),
+        Scalar::Int(x) => Scalar::Int(x.wrapping_neg()),
+        Scalar::UInt(x) => Scalar::UInt(x.wrapping_neg()),
+        Scalar::Float(x) => Scalar::Float(-x),
+        Scalar::Complex(re, im) => Scalar::Complex(-re, -im),
     }
-}
-
-/// Wraps integers to the width of their dtype; floats keep the precision of their literals.
-fn wrap(value: Scalar, dtype: DType) -> Scalar {
-    if dtype.is_integer() { value.cast(dtype) } else { value }
 }
 
 /// Returns the value of a binary op on two constants, in the dtype of the result.
@@ -57,57 +47,44 @@ pub(super) fn binary(
     (x_dtype, y_dtype): (DType, DType),
     result: DType,
 ) -> Option<Scalar> {
-    if let BinaryOp::Add | BinaryOp::Subtract | BinaryOp::Multiply = op {
-        return ring(op, x, y, result);
-    }
     let compute = promote(x_dtype, y_dtype);
-    if compute.is_complex() {
-        return None;
-    }
-    if let Some(holds) = compare(op, x.cast(compute), y.cast(compute)) {
+    if let (false, Some(holds)) =
+        (compute.is_complex(), compare(op, x.cast(compute), y.cast(compute)))
+    {
         return Some(Scalar::UInt(u64::from(holds)));
     }
-    if result.is_float() {
-        let (x, y) = (x.cast(result).as_f64(), y.cast(result).as_f64());
-        let value = match op {
-            BinaryOp::Divide => x / y,
-            BinaryOp::Pow => x.powf(y),
-            BinaryOp::Remainder => x % y,
-            BinaryOp::Atan2 => x.atan2(y),
-            BinaryOp::Max if !x.is_nan() && !y.is_nan() => x.max(y),
-            BinaryOp::Min if !x.is_nan() && !y.is_nan() => x.min(y),
-            _ => return None,
-        };
-        return Some(Scalar::Float(value).cast(result));
+    match (x.cast(result), y.cast(result)) {
+        (Scalar::Float(x), Scalar::Float(y)) => Some(Scalar::Float(float(op, x, y)?).cast(result)),
+        (Scalar::Complex(..), _) => None,
+        (x, y) => integer(op, x.as_i128()?, y.as_i128()?, result),
     }
-    integer(op, x.as_i128()?, y.as_i128()?, result)
 }
 
-/// Computes sums and products, exactly for integers and in full literal precision for floats.
-fn ring(op: BinaryOp, x: Scalar, y: Scalar, result: DType) -> Option<Scalar> {
-    if result.is_integer() {
-        return integer(op, x.as_i128()?, y.as_i128()?, result);
+/// Computes in `f64`. A second rounding to a narrower dtype does not change the results of these
+/// ops.
+fn float(op: BinaryOp, x: f64, y: f64) -> Option<f64> {
+    let differ = x.partial_cmp(&y).is_some_and(Ordering::is_ne);
+    match op {
+        BinaryOp::Add => Some(x + y),
+        BinaryOp::Subtract => Some(x - y),
+        BinaryOp::Multiply => Some(x * y),
+        BinaryOp::Divide => Some(x / y),
+        BinaryOp::Remainder => Some(x % y),
+        // Backends may return either operand if both are zero or one is NaN.
+        BinaryOp::Max if differ => Some(x.max(y)),
+        BinaryOp::Min if differ => Some(x.min(y)),
+        _ => None,
     }
-    let ((a, b), (c, d)) = (x.parts(), y.parts());
-    let (re, im) = match op {
-        BinaryOp::Add => (a + c, b + d),
-        BinaryOp::Subtract => (a - c, b - d),
-        BinaryOp::Multiply if result.is_complex() => (a * c - b * d, a * d + b * c),
-        BinaryOp::Multiply => (a * c, 0.0),
-        _ => return None,
-    };
-    let value = if result.is_complex() { Scalar::Complex(re, im) } else { Scalar::Float(re) };
-    Some(value.canonical(result))
 }
 
 fn integer(op: BinaryOp, x: i128, y: i128, result: DType) -> Option<Scalar> {
     let value = match op {
         BinaryOp::Add => x + y,
         BinaryOp::Subtract => x - y,
-        BinaryOp::Multiply => x.checked_mul(y)?,
+        BinaryOp::Multiply => x.wrapping_mul(y),
         BinaryOp::Max => x.max(y),
         BinaryOp::Min => x.min(y),
-        BinaryOp::Pow => x.checked_pow(u32::try_from(y).ok()?)?,
+        BinaryOp::Pow => x.wrapping_pow(u32::try_from(y).ok()?),
         BinaryOp::Quotient if y != 0 => x / y,
         BinaryOp::Remainder if y != 0 => x % y,
         BinaryOp::BitwiseAnd => x & y,
@@ -127,12 +104,12 @@ fn compare(op: BinaryOp, x: Scalar, y: Scalar) -> Option<bool> {
         _ => x.as_f64().partial_cmp(&y.as_f64()),
     };
     match op {
-        BinaryOp::Equal => Some(ordering.is_some_and(std::cmp::Ordering::is_eq)),
-        BinaryOp::NotEqual => Some(!ordering.is_some_and(std::cmp::Ordering::is_eq)),
-        BinaryOp::Less => Some(ordering.is_some_and(std::cmp::Ordering::is_lt)),
-        BinaryOp::LessEqual => Some(ordering.is_some_and(std::cmp::Ordering::is_le)),
-        BinaryOp::Greater => Some(ordering.is_some_and(std::cmp::Ordering::is_gt)),
-        BinaryOp::GreaterEqual => Some(ordering.is_some_and(std::cmp::Ordering::is_ge)),
+        BinaryOp::Equal => Some(ordering.is_some_and(Ordering::is_eq)),
+        BinaryOp::NotEqual => Some(!ordering.is_some_and(Ordering::is_eq)),
+        BinaryOp::Less => Some(ordering.is_some_and(Ordering::is_lt)),
+        BinaryOp::LessEqual => Some(ordering.is_some_and(Ordering::is_le)),
+        BinaryOp::Greater => Some(ordering.is_some_and(Ordering::is_gt)),
+        BinaryOp::GreaterEqual => Some(ordering.is_some_and(Ordering::is_ge)),
         BinaryOp::LogicalAnd => Some(!x.is_zero() && !y.is_zero()),
         BinaryOp::LogicalOr => Some(!x.is_zero() || !y.is_zero()),
         BinaryOp::LogicalXor => Some(x.is_zero() != y.is_zero()),

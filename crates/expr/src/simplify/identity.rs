@@ -11,6 +11,16 @@ pub(super) fn unchanged(graph: &Graph, x: ExprId, ty: TypeId) -> Simplified {
     if graph.type_id(x) == ty { Simplified::Is(x) } else { Simplified::Keep }
 }
 
+/// c = c rounded to its dtype
+pub(super) fn rounded(constant: &Constant) -> Simplified {
+    let value = constant.value.cast(constant.ty.dtype);
+    if value == constant.value {
+        return Simplified::Keep;
+    }
+    let rounded = Constant { value, ty: constant.ty.clone() };
+    Simplified::Node(Op::Constant(Box::new(rounded)), Default::default())
+}
+
 pub(super) fn as_type(graph: &Graph, dtype: DType, x: ExprId, ty: TypeId) -> Simplified {
     if graph.type_id(x) == ty {
         return Simplified::Is(x);

@@ -3,10 +3,11 @@
 //! A node is simplified once, when it is created. Every graph is therefore simplified, and
 //! recreating a node returns the same node. Constants move to the left of sums and products,
 //! adjacent slices are merged, and ops without effect are removed; users see these forms in printed
-//! expressions. Laws of real arithmetic that change the rounding of floats apply only if the
-//! options of the graph enable them.
+//! expressions. Laws of real arithmetic that do not hold for floats apply only if the options of the
+//! graph enable them.
 //!
-//! A rule reads the graph and returns the replacement of a node. Rules create no nodes.
+//! A rule reads the graph and returns the replacement of a node. Rules create no nodes. `make`
+//! rejects a replacement of another type, so no rule can change a dtype or a shape.
 
 mod arithmetic;
 mod fold;
@@ -42,6 +43,7 @@ pub(crate) fn simplify(graph: &Graph, op: &Op, operands: &[ExprId], ty: TypeId) 
         (Op::Binary(_) | Op::Clip, _) if has_mixed_signs(graph, op, operands) => {
             Simplified::MixedSigns
         }
+        (Op::Constant(constant), _) => identity::rounded(constant),
         (Op::Unary(op), &[x]) => identity::unary(graph, *op, x, ty),
         (Op::Binary(op), &[x, y]) => arithmetic::binary(graph, *op, x, y, ty),
         (Op::AsType(dtype), &[x]) => identity::as_type(graph, *dtype, x, ty),

@@ -164,7 +164,7 @@ fn label(graph: &Graph, id: ExprId) -> String {
     let node = graph.node(id);
     let name = match node.op {
         Op::Parameter(parameter) => return format!("parameter {}", parameter.index),
-        Op::Constant(constant) => return constant.value.to_string(),
+        Op::Constant(constant) => return constant.literal().to_string(),
         Op::Elem(index) => return format!("elem {index}"),
         Op::Block(block) => Cow::Owned(format!("block {}", block.name())),
         Op::Hook(hook) => match &hook.name {
@@ -182,7 +182,7 @@ fn label(graph: &Graph, id: ExprId) -> String {
         return format!("{name}{regions}");
     }
     let operand = |&id: &ExprId| match graph.op(id) {
-        Op::Constant(constant) => constant.value.to_string(),
+        Op::Constant(constant) => constant.literal().to_string(),
         _ => "·".into(),
     };
     let operands: Vec<String> = node.operands.iter().map(operand).collect();

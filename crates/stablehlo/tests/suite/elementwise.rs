@@ -31,7 +31,7 @@ fn a_conversion_is_written_once() {
 }
 
 #[test]
-fn constants_are_written_in_the_form_of_their_use() {
+fn constants_are_written_in_the_dtype_of_their_use() {
     let inputs = [ty(DType::F32, [2]), ty(DType::BF16, [2, 2])];
     assert_lines(
         &body(&inputs, |g, p| {
@@ -39,7 +39,7 @@ fn constants_are_written_in_the_form_of_their_use() {
             Ok(vec![g.multiply(p[0], tenth)?, g.multiply(p[1], tenth)?])
         }),
         "
-        %2 = stablehlo.constant dense<0.1> : tensor<2xf32>
+        %2 = stablehlo.constant dense<0.100097656> : tensor<2xf32>
         %3 = stablehlo.multiply %2, %0 : tensor<2xf32>
         %4 = stablehlo.constant dense<0.100097656> : tensor<2x2xbf16>
         %5 = stablehlo.multiply %4, %1 : tensor<2x2xbf16>

@@ -138,7 +138,7 @@ pub(super) fn arguments(op: &Op, operands: &[String]) -> String {
             }
         }
         Op::Block(block) => args.push(block_text(block)).all(operands),
-        Op::Constant(constant) => args.push(number(constant.value)),
+        Op::Constant(constant) => args.push(number(constant.literal())),
         Op::Eye(_)
         | Op::Unary(_)
         | Op::Binary(_)

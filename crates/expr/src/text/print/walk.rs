@@ -193,7 +193,7 @@ impl<'g> Walk<'g> {
         let node = self.node(place);
         let alias = match node.op {
             Op::Constant(constant) => {
-                self.names.insert(place, Name::Text(number(constant.value).into()));
+                self.names.insert(place, Name::Text(number(constant.literal()).into()));
                 return true;
             }
             Op::Parameter(parameter) if frame != OUTERMOST => {
