@@ -171,10 +171,26 @@ class Maker:
             lambda lib, x: lib.xp.cumulative_sum(x) * 0.5,
             lambda lib, x: lib.xp.sort(x) * lib.array(c),
             lambda lib, x: (lib.array(c)[:, None] * x[None, :]) @ lib.xp.sin(x),
+            self._with_constant(),
         ]
         at = self.random.randrange(len(kinds))
         self.text.append(f"leaf {at}")
         return kinds[at]
+
+    def _with_constant(self) -> Program:
+        """Return sums or products with a constant of any dtype and shape."""
+        value, dtype = self.random.randint(0, 2), self.random.choice(["int32", "uint8", "float32"])
+        shape = self.random.choice([(), (1,), (SIZE,), (2, 1), (2, SIZE)])
+        outer, inner = (self.random.choice(["add", "subtract", "multiply"]) for _ in range(2))
+        swaps = self.random.random() < 0.5
+
+        def run(lib: Library, x: Any) -> Any:
+            constant = lib.xp.full(shape, value, dtype=dtype)
+            operands = (x, constant) if swaps else (constant, x)
+            joined = getattr(lib.xp, outer)(lib.xp.sin(x), getattr(lib.xp, inner)(*operands))
+            return lib.xp.sum(lib.xp.reshape(joined, (-1, SIZE)), axis=0)
+
+        return run
 
     def _composed(self, depth: int, derivatives: int) -> Program:
         inner, outer = self.program(depth, derivatives), self.program(depth, derivatives)

@@ -27,6 +27,7 @@ mod movement;
 mod reduce;
 #[path = "../ops/samples.rs"]
 mod samples;
+mod simplified;
 mod tolerance;
 mod values;
 mod window;

@@ -75,8 +75,8 @@ pub struct Graph {
 /// Options for simplification.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct GraphOptions {
-    /// Also applies laws of real arithmetic that change the rounding of floats, such as `c1 + (c2 +
-    /// x) = (c1 + c2) + x`. Integers are always reassociated.
+    /// Also applies laws of real arithmetic that do not hold for floats, such as `c1 + (c2 + x) = (c1
+    /// + c2) + x` and `x + 0 = x`. Integers are always reassociated.
     pub reassociate_floats: bool,
 }
 

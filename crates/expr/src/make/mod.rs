@@ -51,7 +51,7 @@ impl Graph {
     /// the intern table has no equal node.
     fn make_new(&mut self, hash: u32, op: Op, operands: &[ExprId], absent: bool) -> Result<ExprId> {
         let ty = self.checked_type(&op, operands)?;
-        match simplify(self, &op, operands, ty) {
+        match self.replacement(&op, operands, ty) {
             Simplified::Keep if absent => Ok(self.push_indexed(hash, op, operands, ty)),
             Simplified::Keep => Ok(self.intern(op, operands, ty)),
             Simplified::Is(id) => Ok(id),
@@ -64,6 +64,33 @@ impl Graph {
                 self.make(op, &operands)
             }
         }
+    }
+
+    /// Simplifies a node of type `ty`. A replacement of another type is rejected.
+    fn replacement(&self, op: &Op, operands: &[ExprId], ty: TypeId) -> Simplified {
+        let replacement = simplify(self, op, operands, ty);
+        let has_type = match &replacement {
+            // `Fitted` is converted to the type, and type inference and `MixedSigns` agree.
+            Simplified::Keep | Simplified::Fitted(_) | Simplified::MixedSigns => true,
+            Simplified::Is(id) => self.type_id(*id) == ty,
+            Simplified::Node(op, operands) => self.infers(op, &self.types(operands), ty),
+            Simplified::Nested { op, operands, place, inner } => {
+                infer(&inner.0, &self.types(&inner.1)).is_ok_and(|inner| {
+                    let mut types = self.types(operands);
+                    types[*place] = &inner;
+                    self.infers(op, &types, ty)
+                })
+            }
+        };
+        if has_type { replacement } else { Simplified::Keep }
+    }
+
+    fn infers(&self, op: &Op, types: &[&Type], ty: TypeId) -> bool {
+        infer(op, types).is_ok_and(|found| found == *self.type_at(ty))
+    }
+
+    fn types(&self, operands: &[ExprId]) -> SmallVec<[&Type; 4]> {
+        operands.iter().map(|&id| self.ty(id)).collect()
     }
 
     /// Casts and broadcasts `x` to a result type, and sets its axis names.
@@ -92,10 +119,7 @@ impl Graph {
         if let Some(ty) = self.type_by_class(op, operands) {
             return Ok(ty);
         }
-        let ty = {
-            let types: SmallVec<[&Type; 4]> = operands.iter().map(|&id| self.ty(id)).collect();
-            infer(op, &types)?
-        };
+        let ty = infer(op, &self.types(operands))?;
         Ok(self.intern_type(ty))
     }
 

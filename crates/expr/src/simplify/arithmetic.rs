@@ -1,5 +1,6 @@
 //! Laws of arithmetic with constants. `c`, `c1`, `c2` are constants, `∘` is `+` or `*`.
 
+use nxla_tensor::{Scalar, promote};
 use smallvec::smallvec;
 
 use super::fold;
@@ -12,7 +13,7 @@ pub(super) fn binary(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId, ty: Type
         return fold_binary(graph, op, x, y, ty);
     }
     if (left || right)
-        && let Some(other) = neutral(graph, op, x, y)
+        && let Some(other) = without_neutral(graph, op, x, y, ty)
     {
         return Simplified::Fitted(other);
     }
@@ -53,19 +54,40 @@ fn fold_binary(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId, ty: TypeId) ->
 }
 
 /// Returns the operand that a neutral constant leaves unchanged.
-fn neutral(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId) -> Option<ExprId> {
-    let zero = |id| constant(graph, id).is_some_and(|constant| constant.value.is_zero());
-    let one = |id| constant(graph, id).is_some_and(|constant| constant.value.is_one());
+fn without_neutral(
+    graph: &Graph,
+    op: BinaryOp,
+    x: ExprId,
+    y: ExprId,
+    ty: TypeId,
+) -> Option<ExprId> {
+    let is_neutral = |id| is_neutral(graph, op, id, ty);
     match op {
-        // 0 + y = y
-        BinaryOp::Add if zero(x) => Some(y),
-        // x + 0 = x, x - 0 = x
-        BinaryOp::Add | BinaryOp::Subtract if zero(y) => Some(x),
-        // 1 * y = y
-        BinaryOp::Multiply if one(x) => Some(y),
-        // x * 1 = x, x / 1 = x, x ^ 1 = x
-        BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Pow if one(y) => Some(x),
-        _ => None,
+        // 0 + y = y, 1 * y = y
+        BinaryOp::Add | BinaryOp::Multiply if is_neutral(x) => Some(y),
+        // x + 0 = x, x - 0 = x, x * 1 = x, x / 1 = x, x ^ 1 = x
+        _ => is_neutral(y).then_some(x),
+    }
+}
+
+/// Returns whether a node is a constant that `op` can have on the right without effect.
+///
+/// Zero has a sign: `-0.0` is neutral for `+`, and `0.0` for `-`. A product of complex numbers has
+/// no neutral constant, since infinity times the imaginary part of `1 + 0i` is NaN.
+fn is_neutral(graph: &Graph, op: BinaryOp, id: ExprId, ty: TypeId) -> bool {
+    let (Some(constant), Type::Tensor(ty)) = (constant(graph, id), graph.type_at(ty)) else {
+        return false;
+    };
+    let value = constant.value.cast(ty.dtype);
+    let is_exact = |neutral: Scalar| value == neutral.cast(ty.dtype);
+    let reassociates = graph.options().reassociate_floats;
+    match op {
+        BinaryOp::Add => is_exact(Scalar::Complex(-0.0, -0.0)) || reassociates && value.is_zero(),
+        BinaryOp::Subtract => is_exact(Scalar::zero(ty.dtype)) || reassociates && value.is_zero(),
+        BinaryOp::Multiply | BinaryOp::Divide | BinaryOp::Pow => {
+            value.is_one() && (reassociates || !ty.dtype.is_complex())
+        }
+        _ => false,
     }
 }
 
@@ -74,7 +96,7 @@ fn commutative(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId, ty: TypeId) ->
     if is_constant(graph, y) {
         return node(op, y, x);
     }
-    if let Some(inverse) = undo_inverse(graph, op, x, y) {
+    if let Some(inverse) = undo_inverse(graph, op, x, y, ty) {
         return inverse;
     }
     if !reassociates(graph, ty) {
@@ -82,51 +104,63 @@ fn commutative(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId, ty: TypeId) ->
     }
     if is_constant(graph, x) {
         // c1 ∘ (c2 ∘ y) = (c1 ∘ c2) ∘ y
-        return match constant_times(graph, op, y, ty) {
-            Some((c2, y)) => around(op, 0, (x, c2), y),
-            None => Simplified::Keep,
+        return match constant_first(graph, op, y, ty) {
+            Some((c2, y)) if computes_in(graph, x, c2, ty) => around(op, 0, (x, c2), y),
+            _ => Simplified::Keep,
         };
     }
     // x ∘ (c ∘ y) = c ∘ (x ∘ y)
-    if let Some((c, y)) = constant_times(graph, op, y, ty) {
+    if let Some((c, y)) = constant_first(graph, op, y, ty)
+        && computes_in(graph, x, y, ty)
+    {
         return around(op, 1, (x, y), c);
     }
     // (c ∘ x) ∘ y = c ∘ (y ∘ x), with the operands in Nx's order
-    if let Some((c, x)) = constant_times(graph, op, x, ty) {
+    if let Some((c, x)) = constant_first(graph, op, x, ty)
+        && computes_in(graph, y, x, ty)
+    {
         return around(op, 1, (y, x), c);
     }
     Simplified::Keep
 }
 
 /// `x + (0 - y) = x - y`, and `x * (1 / y) = x / y` if this rounding is permitted.
-fn undo_inverse(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId) -> Option<Simplified> {
-    let Op::Binary(inner) = graph.op(y) else { return None };
-    let operands = graph.operands(y);
-    let neutral = constant(graph, operands[0])?;
-    match (op, inner) {
-        (BinaryOp::Add, BinaryOp::Subtract) if neutral.value.is_zero() => {
-            Some(node(BinaryOp::Subtract, x, operands[1]))
-        }
-        (BinaryOp::Multiply, BinaryOp::Divide)
-            if neutral.value.is_one() && graph.options().reassociate_floats =>
-        {
-            Some(node(BinaryOp::Divide, x, operands[1]))
-        }
-        _ => None,
-    }
+fn undo_inverse(
+    graph: &Graph,
+    op: BinaryOp,
+    x: ExprId,
+    y: ExprId,
+    ty: TypeId,
+) -> Option<Simplified> {
+    let (inverse, is_permitted) = match op {
+        BinaryOp::Add => (BinaryOp::Subtract, true),
+        _ => (BinaryOp::Divide, graph.options().reassociate_floats),
+    };
+    let (c, y) = constant_first(graph, inverse, y, ty)?;
+    (is_permitted && is_neutral(graph, op, c, ty)).then(|| node(inverse, x, y))
 }
 
-/// Returns whether sums and products can be reordered: always for integers, which wrap.
+/// Returns whether sums and products can be reordered: always for integers, which wrap. Complex
+/// constants are not folded, so moving them together would not end.
 fn reassociates(graph: &Graph, ty: TypeId) -> bool {
-    let exact = graph.type_at(ty).as_tensor().is_some_and(|ty| ty.dtype.is_integer());
-    exact || graph.options().reassociate_floats
+    let Type::Tensor(ty) = graph.type_at(ty) else { return false };
+    ty.dtype.is_integer() || graph.options().reassociate_floats && ty.dtype.is_float()
 }
 
-/// Returns `(c, y)` if the node is `c ∘ y` and has the dtype of the whole expression.
-fn constant_times(graph: &Graph, op: BinaryOp, id: ExprId, ty: TypeId) -> Option<(ExprId, ExprId)> {
-    let same_dtype = graph.type_at(ty).as_tensor()?.dtype == graph.ty(id).as_tensor()?.dtype;
+/// Returns whether arithmetic on two operands has the dtype of the whole expression, since it could
+/// overflow in a narrower dtype. The permission to reassociate floats includes that.
+fn computes_in(graph: &Graph, x: ExprId, y: ExprId, ty: TypeId) -> bool {
+    let Type::Tensor(ty) = graph.type_at(ty) else { return false };
+    ty.dtype == promote(graph.dtype(x), graph.dtype(y))
+        || graph.options().reassociate_floats && !ty.dtype.is_integer()
+}
+
+/// Returns `(c, y)` if the node is `c op y` and has the dtype of the whole expression.
+fn constant_first(graph: &Graph, op: BinaryOp, id: ExprId, ty: TypeId) -> Option<(ExprId, ExprId)> {
     match (graph.op(id), graph.operands(id)) {
-        (Op::Binary(inner), &[c, y]) if *inner == op && same_dtype && is_constant(graph, c) => {
+        (Op::Binary(inner), &[c, y])
+            if *inner == op && is_constant(graph, c) && computes_in(graph, c, y, ty) =>
+        {
             Some((c, y))
         }
         _ => None,
