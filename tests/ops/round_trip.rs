@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use nxla::DType;
 use nxla::graph::{Op, Program};
-use nxla::import::stablehlo::Module;
+use nxla::import::stablehlo::{Module, ReadOptions};
 use nxla::stablehlo::{LowerOptions, lower};
 
 use crate::samples::{self, Draft};
@@ -105,7 +105,8 @@ const COMPOSED: &[(&str, &str, &str)] = &[
 fn round_trip(program: &Program) -> Option<Program> {
     let options = LowerOptions { active_hooks: &|_| false, ..LowerOptions::default() };
     let text = lower(program, &options).ok()?.text;
-    let module = Module::from_text(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+    let module = Module::from_bytes(text.as_bytes(), &ReadOptions::default())
+        .unwrap_or_else(|error| panic!("{error}\n{text}"));
     Some(module.program().clone())
 }
 
@@ -113,7 +114,8 @@ fn round_trip(program: &Program) -> Option<Program> {
 /// no infinity, clips its operand.
 fn ops_of(program: &Program, dtype: DType) -> Vec<&Op> {
     let graph = program.graph();
-    let ops = graph.post_order(program.outputs()).into_iter().map(|id| graph.op(id));
+    let reachable = graph.reachable(program.outputs());
+    let ops = graph.ids().filter(|&id| reachable.contains(id)).map(|id| graph.op(id));
     let is_conversion = |op: &Op| match op {
         Op::AsType(_) | Op::Parameter(_) => true,
         Op::Clip | Op::Constant(_) => dtype == DType::F8E4M3FN,

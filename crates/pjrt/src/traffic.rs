@@ -1,17 +1,12 @@
 //! Counters over all clients of the process: bytes of transfers to and from devices, and compiled and
 //! started programs.
 
-use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 static SENT: AtomicU64 = AtomicU64::new(0);
 static READ: AtomicU64 = AtomicU64::new(0);
 static COMPILED: AtomicU64 = AtomicU64::new(0);
 static STARTED: AtomicU64 = AtomicU64::new(0);
-
-thread_local! {
-    static OF_THREAD: Cell<Activity> = const { Cell::new(Activity { compiled: 0, started: 0 }) };
-}
 
 /// Bytes that went between the host and devices since the process began. Results of
 /// devices, and copies between devices, are not included.
@@ -55,22 +50,12 @@ impl Activity {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Activity { compiled: count(&COMPILED), started: count(&STARTED) }
     }
-
-    /// Returns the counts of this thread alone.
-    #[must_use]
-    pub fn of_thread() -> Activity {
-        OF_THREAD.get()
-    }
 }
 
 pub(crate) fn count_compiled() {
     COMPILED.fetch_add(1, Ordering::Relaxed);
-    let own = OF_THREAD.get();
-    OF_THREAD.set(Activity { compiled: own.compiled + 1, ..own });
 }
 
 pub(crate) fn count_started() {
     STARTED.fetch_add(1, Ordering::Relaxed);
-    let own = OF_THREAD.get();
-    OF_THREAD.set(Activity { started: own.started + 1, ..own });
 }

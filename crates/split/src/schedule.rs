@@ -85,7 +85,6 @@ pub struct StageScheduler<V> {
     /// The ready stages by rank.
     ready: BinaryHeap<Reverse<(usize, usize)>>,
     urgent: bool,
-    running: usize,
     completed: usize,
 }
 
@@ -124,8 +123,7 @@ impl<V: Clone> StageScheduler<V> {
         let waits = plan.waits.clone();
         let states = vec![State::Waiting; plan.stages()];
         let ready = BinaryHeap::new();
-        let mut schedule =
-            Self { plan, values, uses, waits, states, ready, urgent, running: 0, completed: 0 };
+        let mut schedule = Self { plan, values, uses, waits, states, ready, urgent, completed: 0 };
         for stage in 0..schedule.waits.len() {
             if schedule.waits[stage] == 0 {
                 schedule.now_ready(stage);
@@ -147,20 +145,9 @@ impl<V: Clone> StageScheduler<V> {
     pub fn next_ready(&mut self) -> Option<Task<V>> {
         let Reverse((_, stage)) = self.ready.pop()?;
         self.states[stage] = State::Running;
-        self.running += 1;
         let plan = self.plan.clone();
         let arguments = plan.arguments.of(stage).iter().map(|&slot| self.take(slot)).collect();
         Some(Task { stage: StageId::from_index(stage), arguments })
-    }
-
-    /// Returns whether [`StageScheduler::next_ready`] would return a stage.
-    pub fn has_ready(&self) -> bool {
-        !self.ready.is_empty()
-    }
-
-    /// Returns the number of running stages.
-    pub fn running_count(&self) -> usize {
-        self.running
     }
 
     /// Returns whether every stage has completed.
@@ -188,7 +175,6 @@ impl<V: Clone> StageScheduler<V> {
             self.values[slot] = (self.uses[slot] > 0).then_some(value);
         }
         self.states[index] = State::Completed;
-        self.running -= 1;
         self.completed += 1;
         let plan = self.plan.clone();
         for &dependent in plan.dependents.of(index) {

@@ -24,36 +24,6 @@ impl Graph {
         }
         set
     }
-
-    /// Returns the nodes that the roots need in depth-first order, operands first. The order does
-    /// not depend on the order in which the nodes were built.
-    pub fn post_order(&self, roots: &[ExprId]) -> Vec<ExprId> {
-        let mut order = Vec::new();
-        let mut seen = IdSet::default();
-        // Each entry is a node and the number of its operands that were visited.
-        let mut stack: Vec<(ExprId, usize)> = Vec::new();
-        for &root in roots {
-            if seen.insert(root) {
-                stack.push((root, 0));
-            }
-            while let Some((id, visited)) = stack.last_mut() {
-                let id = *id;
-                match self.operands(id).get(*visited) {
-                    Some(&operand) => {
-                        *visited += 1;
-                        if seen.insert(operand) {
-                            stack.push((operand, 0));
-                        }
-                    }
-                    None => {
-                        order.push(id);
-                        stack.pop();
-                    }
-                }
-            }
-        }
-        order
-    }
 }
 
 impl Program {

@@ -41,13 +41,14 @@ fn malformed_line(line: usize, why: impl Into<String>) -> ImportError {
 /// A module whose main function became a program.
 ///
 /// ```
-/// use nxla_import::stablehlo::Module;
+/// use nxla_import::stablehlo::{Module, ReadOptions};
 ///
-/// let module = Module::from_text(
-///     "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
+/// let module = Module::from_bytes(
+///     b"func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> {
 ///        %0 = stablehlo.sine %x : tensor<3xf32>
 ///        return %0 : tensor<3xf32>
 ///      }",
+///     &ReadOptions::default(),
 /// )?;
 /// assert_eq!(module.program().inputs()[0].to_string(), "f32[3]");
 /// # Ok::<(), nxla_import::ImportError>(())
@@ -82,15 +83,6 @@ pub struct ReadOptions {
 }
 
 impl Module {
-    /// Reads a module in textual form, and builds the function `@main`, or the first function.
-    ///
-    /// # Errors
-    /// Returns an error with a line for a damaged module, and an error that lists all unsupported
-    /// operations.
-    pub fn from_text(text: &str) -> Result<Self> {
-        build::main_function(&text::read(text)?, Weights::Constants, 0)
-    }
-
     /// Reads a file: a portable artifact in bytecode, a module in textual form, or a function that
     /// `jax.export` serialized.
     ///

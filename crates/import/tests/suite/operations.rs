@@ -1,6 +1,6 @@
 //! Results of operations that the golden exports lack, against closed forms and differences.
 
-use nxla_import::stablehlo::Module;
+use nxla_import::stablehlo::{Module, ReadOptions};
 use nxla_tensor::{DType, HostTensor};
 
 fn main_of(parameters: &str, result: &str, body: &str) -> String {
@@ -9,7 +9,8 @@ fn main_of(parameters: &str, result: &str, body: &str) -> String {
 
 /// The results of a module for inputs of f64 without an axis or with one axis.
 fn results_of(text: &str, inputs: &[(&[f64], &[usize], DType)]) -> Vec<Vec<f64>> {
-    let module = Module::from_text(text).unwrap_or_else(|error| panic!("{error}"));
+    let module = Module::from_bytes(text.as_bytes(), &ReadOptions::default())
+        .unwrap_or_else(|error| panic!("{error}"));
     let tensor = |&(values, shape, dtype): &(&[f64], &[usize], DType)| {
         let tensor = HostTensor::from_slice(values, shape.to_vec()).unwrap();
         tensor.cast(dtype)

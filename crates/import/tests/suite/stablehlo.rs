@@ -107,7 +107,8 @@ fn result_differences(
 
 fn check(path: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(path).unwrap();
-    let module = Module::from_text(&text).map_err(|error| error.to_string())?;
+    let module = Module::from_bytes(text.as_bytes(), &ReadOptions::default())
+        .map_err(|error| error.to_string())?;
     let data = tensors(&path.with_extension("safetensors"));
     let mut differences = result_differences(module.program(), &data, <[HostTensor]>::to_vec);
     if data.keys().any(|name| name.starts_with("grad")) {
@@ -163,7 +164,7 @@ fn bytecode_equals_text() {
     for path in exports {
         let text = std::fs::read_to_string(path.with_extension("mlir")).unwrap();
         let is_lowered = LOWERED.iter().any(|name| path.file_stem().unwrap() == *name);
-        let text = Module::from_text(&text).unwrap();
+        let text = Module::from_bytes(text.as_bytes(), &ReadOptions::default()).unwrap();
         let mut check = |difference: &str| failed.push(format!("{}: {difference}", path.display()));
         match Module::from_bytes(&std::fs::read(&path).unwrap(), &ReadOptions::default()) {
             Ok(module) => {
@@ -224,10 +225,14 @@ fn own_text_is_read() {
     let (mut failed, mut changed) = (Vec::new(), Vec::new());
     for path in modules() {
         let name = path.file_stem().unwrap().display().to_string();
-        let module = Module::from_text(&std::fs::read_to_string(&path).unwrap()).unwrap();
+        let module = Module::from_bytes(
+            std::fs::read_to_string(&path).unwrap().as_bytes(),
+            &ReadOptions::default(),
+        )
+        .unwrap();
         let options = nxla_stablehlo::LowerOptions::default();
         let lowered = nxla_stablehlo::lower(module.program(), &options).unwrap();
-        let again = match Module::from_text(&lowered.text) {
+        let again = match Module::from_bytes(lowered.text.as_bytes(), &ReadOptions::default()) {
             Ok(again) => again,
             Err(error) => {
                 failed.push(format!("{name}: {error}"));

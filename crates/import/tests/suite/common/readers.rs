@@ -12,7 +12,7 @@ pub fn stablehlo(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
     let weights_are_inputs = ReadOptions { weights: Weights::Inputs, ..ReadOptions::default() };
     let modules = [
-        Module::from_text(&text),
+        Module::from_bytes(text.as_bytes(), &ReadOptions::default()),
         Module::from_bytes(bytes, &ReadOptions::default()),
         Module::from_bytes(bytes, &weights_are_inputs),
     ];
