@@ -84,6 +84,16 @@ def test_vector_norms_of_empty_tensors(shape):
             close(nx.linalg.norm(nx.tensor(x), **options), expected)
 
 
+@pytest.mark.parametrize("shape", [(0, 2), (2, 0), (0, 0)])
+def test_matrix_norms_of_empty_matrices(shape):
+    for order in ("fro", "nuc", 1, 2, np.inf):
+        assert nx.linalg.matrix_norm(nx.ones(shape), ord=order).item() == 0
+    for order in (-1, -2, -np.inf):
+        assert nx.linalg.matrix_norm(nx.ones(shape), ord=order).item() == np.inf
+    assert nx.linalg.vector_norm(nx.ones(shape), ord=np.inf).item() == 0
+    assert nx.linalg.vector_norm(nx.ones(shape), ord=-1).item() == np.inf
+
+
 def test_vector_norms():
     x = matrices(2, 3, 4)
     for order in (0, 1, 2, 3.5, -1, np.inf, -np.inf):

@@ -28,7 +28,8 @@ pub enum Norm {
 
 impl Graph {
     /// Returns a norm over one axis (of vectors) or two axes (of matrices), or over all axes for
-    /// `None`. Norms use absolute values. The result is a real float.
+    /// `None`. Norms use absolute values. The result is a real float. The norm of nothing is 0, or infinite if it is a
+    /// smallest value.
     ///
     /// # Errors
     /// Returns an error unless there are one or two axes, or for a power that has no closed form
@@ -82,7 +83,17 @@ impl Graph {
                 return Err(self.invalid("norm", "axes", why));
             }
         };
-        let result = self.as_type(result, dtype)?;
+        let mut result = self.as_type(result, dtype)?;
+        if self.shape(x).size() == 0 && self.shape(result).size() > 0 {
+            // The smallest of no numbers is infinite, and the largest of no sizes is zero.
+            let is_least = match norm {
+                Norm::Power(power) => power < 0.0,
+                Norm::Min => true,
+                Norm::Euclid | Norm::Nuclear | Norm::Max => false,
+            };
+            let value = if is_least { f64::INFINITY } else { 0.0 };
+            result = self.constant(Scalar::Float(value), self.tensor_type(result).clone())?;
+        }
         if keep_axes { Ok(result) } else { self.squeeze(result, Some(&axes)) }
     }
 
