@@ -206,3 +206,16 @@ def test_numbers_at_the_bounds_and_those_of_arrays_become_elements():
     assert nx.tensor(np.array([300]), "u8").tolist() == [44]
     assert nx.tensor([nx.tensor(300), np.int64(-1)], "u8").tolist() == [44, 255]
     assert nx.astype(nx.tensor(300), "u8").item() == 44
+
+
+@pytest.mark.parametrize("dtype", ["bool", "u8", "s32", "bf16", "f32"])
+def test_complex_numbers_are_not_elements_of_real_tensors(dtype):
+    for make in (
+        lambda: nx.tensor(1j, dtype=dtype),
+        lambda: nx.tensor([1, 1j], dtype=dtype),
+        lambda: nx.asarray(1j, dtype=dtype),
+        lambda: nx.full((2,), 1j, dtype=dtype),
+        lambda: nx.zeros(2, dtype=dtype).at[0].set(1j),
+    ):
+        with pytest.raises(nx.DTypeError, match="complex number cannot become an element"):
+            make()

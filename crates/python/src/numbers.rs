@@ -77,13 +77,22 @@ pub(crate) fn next_to(number: Number, common: Option<DType>) -> PyResult<Value> 
 /// Checks that Python scalars can be written to elements of a dtype: a real dtype rejects complex
 /// numbers, and an integer dtype must be able to represent the number.
 pub(crate) fn fit_elements(numbers: &[Number], dtype: DType) -> PyResult<()> {
+    fit(numbers, dtype, FROM_TENSOR)
+}
+
+/// Checks that a tensor of a dtype can contain Python scalars; integer dtypes truncate floats.
+pub(crate) fn all_fit(numbers: &[Number], dtype: DType) -> PyResult<()> {
+    fit(numbers, dtype, ALONE)
+}
+
+fn fit(numbers: &[Number], dtype: DType, hint: &str) -> PyResult<()> {
     if numbers.iter().any(|number| matches!(number, Number::Complex(..))) {
         refuse_complex(dtype)?;
     }
     if !is_bounded(dtype) {
         return Ok(());
     }
-    numbers.iter().try_for_each(|&number| in_bounds(number, dtype, FROM_TENSOR))
+    numbers.iter().try_for_each(|&number| in_bounds(number, dtype, hint))
 }
 
 /// Checks that complex numbers can be elements of a dtype.
@@ -118,14 +127,6 @@ pub(crate) fn need_u64(numbers: impl Iterator<Item = Number>) -> PyResult<bool> 
         "tensor: value: negative integers and integers above 2**63 - 1 share no integer dtype; got \
          {least} and {most}; give a float dtype, as in nx.tensor(values, dtype=\"f64\")"
     )))
-}
-
-/// Checks that a tensor of a dtype can contain Python scalars; integer dtypes truncate floats.
-pub(crate) fn all_fit(numbers: &[Number], dtype: DType) -> PyResult<()> {
-    if !is_bounded(dtype) {
-        return Ok(());
-    }
-    numbers.iter().try_for_each(|&number| in_bounds(number, dtype, ALONE))
 }
 
 /// Returns a number as a tensor of a dtype, which has to hold the number.
