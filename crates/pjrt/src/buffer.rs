@@ -5,8 +5,8 @@
 //! buffers of its results, and every read of such a buffer returns that error.
 
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use nxla_tensor::{DType, HostTensor, Shape};
 
@@ -33,8 +33,9 @@ struct Inner {
     freed: AtomicBool,
     /// The call that the memory was donated to.
     taken_by: OnceLock<Box<str>>,
-    /// The number of references by code outside of the plugin.
-    holds: AtomicUsize,
+    /// The number of references by code outside of the plugin, which has one reference for all of them: it does not
+    /// synchronize its own count.
+    holds: Mutex<usize>,
     /// Present if the memory belongs to another library: the owner, until the buffer is deleted.
     lender: Option<Mutex<Option<Lender>>>,
 }
@@ -91,7 +92,7 @@ impl Buffer {
         lender: Option<Lender>,
     ) -> Buffer {
         let (freed, taken_by) = (AtomicBool::new(false), OnceLock::new());
-        let holds = AtomicUsize::new(0);
+        let holds = Mutex::new(0);
         let lender = lender.map(|lender| Mutex::new(Some(lender)));
         let inner = Inner { storage, client, device, dtype, shape, freed, taken_by, holds, lender };
         inner.client.devices()[device].live().add(inner.byte_size());
@@ -240,8 +241,8 @@ impl Buffer {
     }
 
     /// The number of references by code outside of the plugin.
-    pub(crate) fn holds(&self) -> &AtomicUsize {
-        &self.inner.holds
+    pub(crate) fn holds(&self) -> MutexGuard<'_, usize> {
+        self.inner.holds.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The owner of the memory if it belongs to another library and the buffer is not deleted.
@@ -255,7 +256,7 @@ impl Buffer {
     /// overwrite then.
     #[inline]
     pub(crate) fn is_shared_outside(&self) -> bool {
-        self.inner.lender.is_some() || self.inner.holds.load(Ordering::Acquire) > 0
+        self.inner.lender.is_some() || *self.holds() > 0
     }
 
     /// A number that is unique among all live buffers.

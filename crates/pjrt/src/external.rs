@@ -1,7 +1,5 @@
 //! References to the memory of buffers by code outside of the plugin.
 
-use std::sync::atomic::Ordering;
-
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::release::{Release, release};
@@ -30,17 +28,16 @@ impl Hold {
         let raw = buffer.raw()?;
         // A failed or deleted buffer has an error instead of memory.
         buffer.wait()?;
-        let mut acquire = PJRT_Buffer_IncreaseExternalReferenceCount_Args::new();
-        acquire.buffer = raw;
-        // The count rises first, because the plugin refuses to start a program to which a held
-        // buffer is donated.
-        buffer.holds().fetch_add(1, Ordering::AcqRel);
-        // SAFETY: the buffer is alive. The reference is taken before the pointer is read, so that
-        // the pointer stays valid; `drop` releases it.
-        if let Err(error) = unsafe { buffer.call(&mut acquire) } {
-            buffer.holds().fetch_sub(1, Ordering::AcqRel);
-            return Err(error);
+        let mut holds = buffer.holds();
+        if *holds == 0 {
+            let mut acquire = PJRT_Buffer_IncreaseExternalReferenceCount_Args::new();
+            acquire.buffer = raw;
+            // SAFETY: the buffer is alive. The reference is taken before the pointer is read, so
+            // that the pointer stays valid; the `drop` of the last hold releases it.
+            unsafe { buffer.call(&mut acquire)? };
         }
+        *holds += 1;
+        drop(holds);
         let mut hold = Hold { buffer: buffer.clone(), raw, pointer: std::ptr::null_mut() };
         let mut pointer = PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args::new();
         pointer.buffer = raw;
@@ -62,12 +59,15 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let mut args = PJRT_Buffer_DecreaseExternalReferenceCount_Args::new();
-        args.buffer = self.raw;
-        // SAFETY: the buffer is alive, and `of` took the reference. The reference is released even
-        // if the buffer has been donated. An error cannot be reported from here.
-        let _ = unsafe { self.buffer.client().plugin().call(&mut args) };
-        self.buffer.holds().fetch_sub(1, Ordering::AcqRel);
+        let mut holds = self.buffer.holds();
+        if *holds == 1 {
+            let mut args = PJRT_Buffer_DecreaseExternalReferenceCount_Args::new();
+            args.buffer = self.raw;
+            // SAFETY: the buffer is alive, and the first hold took the reference. The reference is
+            // released even if the buffer has been donated. An error cannot be reported from here.
+            let _ = unsafe { self.buffer.client().plugin().call(&mut args) };
+        }
+        *holds -= 1;
     }
 }
 

@@ -300,7 +300,7 @@ fn end_the_process_while_a_thread_compiles() {
     thread::sleep(Duration::from_millis(delay));
 }
 
-/// The environment variable with the milliseconds that a thread has before the process ends.
+/// The environment variable with the time that a thread has.
 const DELAY: &str = "NXLA_TEST_DELAY";
 
 #[test]
@@ -312,6 +312,46 @@ fn the_process_may_end_while_a_thread_loads_the_plugin_or_compiles() {
         let child = child.env(DELAY, delay.to_string()).output().unwrap();
         assert!(child.status.success(), "after {delay} ms: {child:?}");
     }
+}
+
+/// Run by the next test in a separate process.
+#[test]
+#[ignore = "ends the process"]
+fn end_the_process_before_a_thread_compiles() {
+    require_plugin!();
+    drop(compile(INCREMENT));
+    let delay = Duration::from_micros(std::env::var(DELAY).unwrap().parse().unwrap());
+    thread::spawn(move || {
+        thread::sleep(delay);
+        loop {
+            drop(compile(INCREMENT));
+        }
+    });
+}
+
+#[test]
+fn no_call_begins_while_the_process_ends() {
+    require_plugin!();
+    for delay in (0..4000).step_by(200) {
+        let mut child = process_of("end_the_process_before_a_thread_compiles");
+        let child = child.env(DELAY, delay.to_string()).output().unwrap();
+        assert!(child.status.success(), "after {delay} µs: {child:?}");
+    }
+}
+
+#[test]
+fn threads_read_one_buffer_at_once() {
+    require_plugin!();
+    let x = buffer(&[1.0_f32], []);
+    thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..2000 {
+                    assert_eq!(values::<f32>(&x), [1.0]);
+                }
+            });
+        }
+    });
 }
 
 #[test]
