@@ -4,13 +4,13 @@
 //! objects, while programs run: XLA crashes in both cases. Therefore programs that run after their
 //! start has returned are counted, and the end of a client or process waits until the count is zero. A
 //! process that still runs, compiles or loads a program after the time limit, or still loads a plugin, ends
-//! without these destructors.
+//! without these destructors. Other threads begin no call of a plugin from then on.
 
 use std::cell::Cell;
 use std::ffi::c_int;
 #[cfg(target_os = "linux")]
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, Once, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -32,6 +32,7 @@ pub(crate) struct InFlight(Count);
 impl InFlight {
     /// Counts a program until the result is dropped.
     pub(crate) fn begin(self: &Arc<InFlight>) -> ProgramInFlight {
+        stop_at_exit();
         static BEGUN: AtomicU64 = AtomicU64::new(0);
         if (BEGUN.fetch_add(1, Ordering::Relaxed) + 1).is_power_of_two() {
             wait_at_exit();
@@ -65,7 +66,9 @@ pub(crate) struct LongCall(());
 
 impl LongCall {
     pub(crate) fn begin() -> LongCall {
-        LONG_CALLS.fetch_add(1, Ordering::AcqRel);
+        stop_at_exit();
+        // The call itself looks again, so that either it sees that the process is ending, or the end sees the call.
+        LONG_CALLS.fetch_add(1, Ordering::SeqCst);
         wait_at_exit_once();
         wait_first_at_exit_of_this_thread();
         LongCall(())
@@ -75,6 +78,27 @@ impl LongCall {
 impl Drop for LongCall {
     fn drop(&mut self) {
         LONG_CALLS.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+/// True from the time at which the process waits for its programs in order to end.
+static IS_ENDING: AtomicBool = AtomicBool::new(false);
+
+thread_local! {
+    /// True on the thread that loaded this library, which is usually the one that ends the process.
+    static IS_MAIN: Cell<bool> = const { Cell::new(false) };
+    /// True on the thread that ends the process.
+    static ENDS_PROCESS: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Stops the thread for good if another thread is ending the process, which destroys the objects that a call of a
+/// plugin would use. Threads of a plugin go on, because the plugin may wait for them.
+#[inline]
+pub(crate) fn stop_at_exit() {
+    if IS_ENDING.load(Ordering::SeqCst) && !ENDS_PROCESS.get() && !ForeignThread::is_current() {
+        loop {
+            std::thread::park();
+        }
     }
 }
 
@@ -148,18 +172,21 @@ fn wait_at_exit() {
     let _ = atexit(at_exit);
 }
 
+/// Done with the first call of [`wait_at_exit_once`].
+static WAITS: Once = Once::new();
+
 /// Calls [`wait_at_exit`] unless it has been called before.
 fn wait_at_exit_once() {
-    static DONE: Once = Once::new();
-    DONE.call_once(wait_at_exit);
+    WAITS.call_once(wait_at_exit);
 }
 
-/// Registers [`at_exit`] once more when the thread ends, if a plugin is working then.
+/// Registers [`at_exit`] once more when the thread ends: always on the main thread, and on others, which can be many,
+/// if a plugin is working then.
 struct RegisterAtEnd;
 
 impl Drop for RegisterAtEnd {
     fn drop(&mut self) {
-        if is_working() {
+        if (IS_MAIN.get() && WAITS.is_completed()) || is_working() {
             wait_at_exit();
         }
     }
@@ -170,7 +197,7 @@ impl Drop for RegisterAtEnd {
 /// A plugin makes static objects while it is loaded and during its first runs, after those were counted, and
 /// the process destroys the newest objects first. The end of a process begins with the thread-local variables
 /// of the thread that ends it, so a registration from there is the newest.
-extern "C" fn wait_first_at_exit_of_this_thread() {
+fn wait_first_at_exit_of_this_thread() {
     thread_local!(static GUARD: RegisterAtEnd = const { RegisterAtEnd });
     // A thread that is ending has no such variables any more.
     let _ = GUARD.try_with(|_| ());
@@ -184,11 +211,17 @@ extern "C" fn wait_first_at_exit_of_this_thread() {
 // SAFETY: the section contains pointers to functions without results. The linker passes arguments, which the
 // function may ignore in the calling convention of C.
 #[unsafe(link_section = ".init_array")]
-static WAIT_FIRST_AT_EXIT_OF_MAIN_THREAD: extern "C" fn() = wait_first_at_exit_of_this_thread;
+static WAIT_FIRST_AT_EXIT_OF_MAIN_THREAD: extern "C" fn() = {
+    extern "C" fn wait() {
+        IS_MAIN.set(true);
+        wait_first_at_exit_of_this_thread();
+    }
+    wait
+};
 
 /// Returns true while a plugin runs programs or is in a long call.
 fn is_working() -> bool {
-    LONG_CALLS.load(Ordering::Acquire) > 0 || !is_idle()
+    LONG_CALLS.load(Ordering::SeqCst) > 0 || !is_idle()
 }
 
 // SAFETY: these are the declarations in the C standard and in the C library of Linux. Any function
@@ -222,6 +255,8 @@ extern "C" fn at_exit() {
     if ForeignThread::is_current() {
         return;
     }
+    ENDS_PROCESS.set(true);
+    IS_ENDING.store(true, Ordering::SeqCst);
     let deadline = Instant::now() + EXIT_PATIENCE;
     // A callback that is about to return may drop the last handle of a client.
     while FOREIGN.load(Ordering::Acquire) > 0 && Instant::now() < deadline {

@@ -11,7 +11,7 @@ use libloading::Library;
 
 use crate::error::{Error, ErrorCode};
 use crate::ffi::HostCalls;
-use crate::in_flight::LongCall;
+use crate::in_flight::{LongCall, stop_at_exit};
 use crate::sys::*;
 use crate::value::{self, NamedValue};
 use crate::{forked, probe};
@@ -191,6 +191,7 @@ impl Table {
             return Err(self.unsupported(A::FUNCTION));
         };
         forked::check_not_forked()?;
+        stop_at_exit();
         // SAFETY: the slot accepts these arguments, and the caller guarantees their contents. The
         // error, if any, is passed only to `check`.
         unsafe { self.check(A::FUNCTION, function(args)) }
