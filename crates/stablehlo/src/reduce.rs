@@ -133,7 +133,7 @@ fn reduce_fun<'a>(
     let axes = reduced_axes(&attributes.reduce, shape.rank());
     let kept = (0..shape.rank()).filter(|axis| !axes.contains(axis));
     let permutation: SmallVec<[usize; 8]> = axes.iter().copied().chain(kept).collect();
-    let height = axes.iter().map(|&axis| shape[axis]).collect::<Shape>().size();
+    let height = shape.size_along(axes.iter().copied());
     let rows = Shape::from([height, ty.shape.size()]);
     let x = cx.transpose(x, &permutation);
     let x = cx.reshape(x, &rows);

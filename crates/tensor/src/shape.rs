@@ -125,6 +125,18 @@ impl Shape {
         self.0.iter().try_fold(1_usize, |size, &dim| size.checked_mul(dim))
     }
 
+    /// Returns the number of elements along some axes, 1 for none. Saturates as [`Shape::size`] does.
+    ///
+    /// ```
+    /// use nxla_tensor::Shape;
+    ///
+    /// assert_eq!(Shape::from([2, 3, 5]).size_along([0, 2]), 10);
+    /// ```
+    #[must_use]
+    pub fn size_along(&self, axes: impl IntoIterator<Item = usize>) -> usize {
+        axes.into_iter().map(|axis| self.0[axis]).collect::<Shape>().size()
+    }
+
     /// Returns the row-major strides in elements.
     #[must_use]
     pub fn strides(&self) -> SmallVec<[usize; 4]> {

@@ -112,7 +112,7 @@ impl Graph {
             .collect();
         let x = self.rename(x, None)?;
         let x = self.transpose(x, Some(&order))?;
-        let size = axes.iter().map(|&axis| shape[axis]).collect::<Shape>().size();
+        let size = shape.size_along(axes.iter().copied());
         let last: Shape = rest.iter().copied().chain([size]).collect();
         Ok((self.reshape(x, last)?, rest, kept))
     }

@@ -92,7 +92,7 @@ fn over_axes(graph: &mut Graph, fold: &ReduceFun, parameters: &[ExprId]) -> Resu
     let (x, initial) = (parameters[0], parameters[1]);
     let shape = graph.shape(x).clone();
     let axes = reduced_axes(&fold.reduce, shape.rank());
-    let count = axes.iter().map(|&axis| shape[axis]).collect::<Shape>().size();
+    let count = shape.size_along(axes.iter().copied());
     let kept: Axes = (0..shape.rank()).filter(|axis| !axes.contains(axis)).collect();
     let sizes: Shape = kept.iter().map(|&axis| shape[axis]).collect();
     if count == 0 {

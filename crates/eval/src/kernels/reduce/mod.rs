@@ -10,7 +10,7 @@ mod zip;
 
 use bytemuck::cast_slice_mut;
 use nxla_expr::{Op, Reduce, ReduceOp, TensorType};
-use nxla_tensor::{DType, Element, HostTensor, Scalar, Shape};
+use nxla_tensor::{DType, Element, HostTensor, Scalar};
 
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::convert;
@@ -91,14 +91,14 @@ pub(crate) fn by_row(
     x: &TensorType,
     ty: &TensorType,
 ) -> Option<(usize, usize)> {
-    let sizes = |wanted: bool| {
+    let longer = |wanted: bool| {
         let axes = (0..x.shape.rank()).filter(move |&axis| is_reduced(attributes, axis) == wanted);
         axes.filter(|&axis| x.shape[axis] != 1)
     };
-    let is_last = sizes(false).next_back() < sizes(true).next();
-    let product = |wanted: bool| sizes(wanted).map(|axis| x.shape[axis]).collect::<Shape>().size();
+    let is_last = longer(false).next_back() < longer(true).next();
     let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == x.dtype;
-    (is_last && is_plain).then(|| (product(false), product(true)))
+    let size = |wanted: bool| x.shape.size_along(longer(wanted));
+    (is_last && is_plain).then(|| (size(false), size(true)))
 }
 
 /// The number of results of a reduction that can consume elements while they are computed: one, or one row of results
@@ -112,10 +112,10 @@ pub(crate) fn total_results(
     let axes = (0..x.shape.rank()).filter(|&axis| x.shape[axis] != 1);
     let (reduced, kept): (Vec<_>, Vec<_>) = axes.partition(|&axis| is_reduced(attributes, axis));
     let is_first = reduced.last() < kept.first();
-    let product = |axes: &[usize]| axes.iter().map(|&axis| x.shape[axis]).collect::<Shape>().size();
     let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == result_dtype(op, x.dtype);
-    let (count, inner) = (product(&reduced), product(&kept));
-    let is_made = kept.is_empty() || is_first && is_in_pieces(count, inner);
+    let has_one_result = kept.is_empty();
+    let (count, inner) = (x.shape.size_along(reduced), x.shape.size_along(kept));
+    let is_made = has_one_result || is_first && is_in_pieces(count, inner);
     (is_plain && is_made).then_some(inner)
 }
 

@@ -90,7 +90,7 @@ pub(crate) fn reduced_first(
 /// The number of elements along some axes.
 fn size(x: &HostTensor, is_counted: impl Fn(usize) -> bool) -> usize {
     let axes = (0..x.rank()).filter(|&axis| is_counted(axis));
-    axes.map(|axis| x.shape()[axis]).collect::<Shape>().size()
+    x.shape().size_along(axes)
 }
 
 /// The tensor with some axes before the others, in order.
