@@ -23,8 +23,13 @@ fn main_of(parameters: &str, result: &str, body: &str) -> String {
     format!("func.func @main({parameters}) -> {result} {{\n{body}\n}}")
 }
 
+/// Reads a module in textual form.
+fn read(text: &str) -> Result<Module> {
+    Module::from_bytes(text.as_bytes(), &ReadOptions::default())
+}
+
 fn error_of(text: &str) -> String {
-    Module::from_bytes(text.as_bytes(), &ReadOptions::default()).unwrap_err().to_string()
+    read(text).unwrap_err().to_string()
 }
 
 #[test]
@@ -33,12 +38,7 @@ fn exports_of_jax_are_imported() {
     assert!(modules.len() >= 50);
     let failed: Vec<String> = modules
         .iter()
-        .filter_map(|(name, text)| {
-            Some(format!(
-                "{name}: {}",
-                Module::from_bytes(text.as_bytes(), &ReadOptions::default()).err()?
-            ))
-        })
+        .filter_map(|(name, text)| Some(format!("{name}: {}", read(text).err()?)))
         .collect();
     assert_eq!(failed.join("\n"), "");
 }
@@ -160,7 +160,7 @@ const DAMAGED: [(usize, &str, &str); 24] = [
 
 #[test]
 fn errors_name_the_damaged_line() {
-    Module::from_bytes(SOUND.as_bytes(), &ReadOptions::default()).unwrap();
+    read(SOUND).unwrap();
     let mut wrong = Vec::new();
     for (line, from, to) in DAMAGED {
         let mut lines: Vec<String> = SOUND.lines().map(str::to_owned).collect();
@@ -208,10 +208,7 @@ fn every_prefix_of_a_module_is_an_error() {
     let (_, text) = golden().into_iter().find(|(name, _)| name == "scan").unwrap();
     let end = text.trim_end().len();
     for length in (0..end).step_by(7) {
-        assert!(
-            Module::from_bytes(&text.as_bytes()[..length], &ReadOptions::default()).is_err(),
-            "{length}"
-        );
+        assert!(read(&text[..length]).is_err(), "{length}");
     }
 }
 
@@ -219,7 +216,7 @@ fn every_prefix_of_a_module_is_an_error() {
 fn a_huge_constant_takes_no_memory() {
     let ty = "tensor<1000000x1000000xf32>";
     let body = format!("%0 = stablehlo.constant dense<1.0> : {ty}\nreturn %0 : {ty}");
-    assert!(Module::from_bytes(main_of("", ty, &body).as_bytes(), &ReadOptions::default()).is_ok());
+    assert!(read(&main_of("", ty, &body)).is_ok());
     let body = format!("%0 = stablehlo.constant dense<\"0x00\"> : {ty}\nreturn %0 : {ty}");
     error_of(&main_of("", ty, &body));
 }
@@ -241,9 +238,7 @@ fn the_generic_form_equals_the_short_form() {
         comparison_direction = #stablehlo<comparison_direction LT>}> : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>\n\
         \"func.return\"(%1) : (tensor<2xi1>) -> ()\n\
         }) : () -> ()\n}) : () -> ()";
-    let digest = |text: &str| {
-        Module::from_bytes(text.as_bytes(), &ReadOptions::default()).unwrap().program().digest()
-    };
+    let digest = |text: &str| read(text).unwrap().program().digest();
     assert_eq!(digest(&short), digest(generic));
 }
 
@@ -286,7 +281,7 @@ fn random_bits(algorithm: &str, state: &[u64], ty: &str) -> (Vec<u64>, Vec<u64>)
              return %s, %0 : tensor<{count}xui64>, tensor<{ty}>"
         ),
     );
-    let module = Module::from_bytes(text.as_bytes(), &ReadOptions::default()).unwrap();
+    let module = read(&text).unwrap();
     let state = HostTensor::from_vec(state.to_vec(), [count]).unwrap();
     let results = nxla_reference::run(module.program(), &[state]).unwrap();
     let words = |at: usize| -> Vec<u64> {
@@ -474,7 +469,7 @@ const PLATFORMS: &str = "func.func @main(%p: tensor<i32> {jax.global_constant = 
 
 #[test]
 fn only_one_platform_is_built() {
-    let module = Module::from_bytes(PLATFORMS.as_bytes(), &ReadOptions::default()).unwrap();
+    let module = read(PLATFORMS).unwrap();
     assert_eq!(module.input_names(), [Some("x".into())]);
     assert_eq!(module.program().inputs().len(), 1);
     let printed = module.program().to_string();

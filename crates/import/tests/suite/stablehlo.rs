@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::common::{Damage, readers};
 
 use nxla_expr::{ExprId, Graph, Program};
+use nxla_import::ImportError;
 use nxla_import::stablehlo::{Module, ReadOptions};
 use nxla_tensor::{DType, HostTensor};
 
@@ -105,10 +106,14 @@ fn result_differences(
     differences.collect()
 }
 
+/// Reads a module in textual form.
+fn read(text: &str) -> Result<Module, ImportError> {
+    Module::from_bytes(text.as_bytes(), &ReadOptions::default())
+}
+
 fn check(path: &Path) -> Result<(), String> {
     let text = std::fs::read_to_string(path).unwrap();
-    let module = Module::from_bytes(text.as_bytes(), &ReadOptions::default())
-        .map_err(|error| error.to_string())?;
+    let module = read(&text).map_err(|error| error.to_string())?;
     let data = tensors(&path.with_extension("safetensors"));
     let mut differences = result_differences(module.program(), &data, <[HostTensor]>::to_vec);
     if data.keys().any(|name| name.starts_with("grad")) {
@@ -164,7 +169,7 @@ fn bytecode_equals_text() {
     for path in exports {
         let text = std::fs::read_to_string(path.with_extension("mlir")).unwrap();
         let is_lowered = LOWERED.iter().any(|name| path.file_stem().unwrap() == *name);
-        let text = Module::from_bytes(text.as_bytes(), &ReadOptions::default()).unwrap();
+        let text = read(&text).unwrap();
         let mut check = |difference: &str| failed.push(format!("{}: {difference}", path.display()));
         match Module::from_bytes(&std::fs::read(&path).unwrap(), &ReadOptions::default()) {
             Ok(module) => {
@@ -225,14 +230,10 @@ fn own_text_is_read() {
     let (mut failed, mut changed) = (Vec::new(), Vec::new());
     for path in modules() {
         let name = path.file_stem().unwrap().display().to_string();
-        let module = Module::from_bytes(
-            std::fs::read_to_string(&path).unwrap().as_bytes(),
-            &ReadOptions::default(),
-        )
-        .unwrap();
+        let module = read(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let options = nxla_stablehlo::LowerOptions::default();
         let lowered = nxla_stablehlo::lower(module.program(), &options).unwrap();
-        let again = match Module::from_bytes(lowered.text.as_bytes(), &ReadOptions::default()) {
+        let again = match read(&lowered.text) {
             Ok(again) => again,
             Err(error) => {
                 failed.push(format!("{name}: {error}"));
