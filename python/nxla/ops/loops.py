@@ -421,11 +421,10 @@ def map(
         return _over_numbers(f, (xs, *more))
     if axis != 0:
         xs, *more = tree.map(lambda x: moveaxis(x, axis, 0), (xs, *more))
-    leaves = [as_tensor(x) for x in tree.leaves((xs, *more))]
-    if not leaves:
+    if not tree.leaves((xs, *more)):
         raise ArgumentError("map: xs: must contain a tensor")
-    _copies("map", unroll, _count_steps("map", leaves, None))
-    return scan(lambda _, x: ((), f(*x)), (), (xs, *more), unroll=unroll)[1]
+    steps = _Steps("map", lambda _, x: ((), f(*x)), (xs, *more))
+    return steps.run((), unroll)[1]
 
 
 def _over_numbers(f: Callable[..., Any], args: tuple[Any, ...]) -> Any:
@@ -500,26 +499,35 @@ def scan(
     [6, [0, 10, 30]]
     """
     keeps = _replay("scan", gradient, gradient_bytes)
-    steps = _Steps(f, xs, length, reverse)
-    copies = _copies("scan", unroll, steps.count)
-    if not steps.count:
-        return steps.none(init)
-    if copies == steps.count or not _core.is_tracing():
-        return steps.written_out(init)
-    return steps.loop(steps.type_carry(init), copies, keeps)
+    return _Steps("scan", f, xs, length, reverse).run(init, unroll, keeps)
 
 
 class _Steps:
-    """The steps of a scan."""
+    """The steps of a scan, with the error messages of a function that calls it."""
 
     def __init__(
-        self, f: Callable[[Any, Any], Any], xs: Any, length: int | None, reverse: bool
+        self,
+        function: str,
+        f: Callable[[Any, Any], Any],
+        xs: Any,
+        length: int | None = None,
+        reverse: bool = False,
     ) -> None:
         leaves, self.structure = tree.flatten(xs)
         self.leaves = [as_tensor(x) for x in leaves]
+        self.function = function
         self.f = f
-        self.count = _count_steps("scan", self.leaves, length)
+        self.count = _count_steps(function, self.leaves, length)
         self.reverse = reverse
+
+    def run(self, init: C, unroll: bool | int, keeps: _Keeps = ("auto", _GIB)) -> tuple[C, Any]:
+        """Return the final carry and the stacked results."""
+        copies = _copies(self.function, unroll, self.count)
+        if not self.count:
+            return self.none(init)
+        if copies == self.count or not _core.is_tracing():
+            return self.written_out(init)
+        return self.loop(self.type_carry(init), copies, keeps)
 
     def step(self, carry: C, index: Any, *, first: bool = False) -> tuple[C, Any]:
         """Return the results of a step: the next carry, and ``y``."""
