@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::{env, fs};
 
+/// The crate in the workspace.
+const FOLDER: &str = "crates/nxla/";
+
 #[test]
 fn compile_errors_name_a_way_out() {
     let programs = Path::new("tests/ui");
@@ -14,7 +17,7 @@ fn compile_errors_name_a_way_out() {
     let overwrite = env::var_os("MESSAGES").is_some();
     let mut differing = Vec::new();
     for program in sorted(programs, |name| name.ends_with(".rs")) {
-        let (expected, found) = (program.with_extension("txt"), messages(&program, &library));
+        let (expected, found) = (program.with_extension("stderr"), messages(&program, &library));
         if overwrite {
             fs::write(&expected, &found).unwrap();
         }
@@ -33,7 +36,7 @@ fn library(correct: &Path) -> PathBuf {
     let mut libraries = sorted(&folder, is_library);
     libraries.sort_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
     let mut newest_first = libraries.into_iter().rev();
-    newest_first.find(|library| messages(correct, library).is_empty()).expect("a library")
+    newest_first.find(|library| messages(correct, library).trim().is_empty()).expect("a library")
 }
 
 /// The files of a folder whose names fit.
@@ -45,21 +48,37 @@ fn sorted(folder: &Path, fits: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     files
 }
 
-/// The messages of the compiler, with the place of each error, and without excerpts of the program.
+/// The messages of the compiler about a program.
 fn messages(program: &Path, library: &Path) -> String {
     let compiler = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let dependencies = format!("dependency={}", library.parent().unwrap().display());
     let output = Command::new(compiler)
         .args(["--edition=2024", "--emit=metadata", "--out-dir", env!("CARGO_TARGET_TMPDIR")])
         .args(["-L", &dependencies, "--extern", &format!("nxla={}", library.display())])
-        .arg(program)
+        .arg(Path::new(FOLDER).join(program))
+        // The compiler finds the source of the library from here.
+        .current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../.."))
         .output()
         .unwrap();
-    let lines = String::from_utf8(output.stderr).unwrap();
-    let kept = ["error", "warning", "note:", "help:", "= note:", "= help:", "--> tests/ui"];
-    let lines = lines.lines().map(str::trim).filter(|line| {
-        let is_count = line.starts_with("error: aborting") || line.starts_with("error: could not");
-        kept.iter().any(|start| line.starts_with(start)) && !is_count
-    });
-    lines.map(|line| format!("{line}\n")).collect()
+    let output = String::from_utf8(output.stderr).unwrap().replace(FOLDER, "");
+    let summaries = ["error: aborting", "For more information", "Some errors have detailed"];
+    let is_summary = |line: &&str| summaries.iter().any(|start| line.starts_with(start));
+    let lines = output.trim_end().lines().filter(|line| !is_summary(line));
+    lines.map(without_numbers).collect::<String>().trim_end().to_owned() + "\n"
+}
+
+/// A line without what changes with the library: its line numbers and their width, and the number of its types.
+fn without_numbers(line: &str) -> String {
+    let start = line.trim_start();
+    let excerpt = start.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');
+    match start.strip_prefix("--> ").or_else(|| start.strip_prefix("::: ")) {
+        Some(place) if place.starts_with("tests/ui/") => format!(" --> {place}\n"),
+        Some(place) => format!(" --> {}\n", place.split(':').next().unwrap_or_default()),
+        None if excerpt.starts_with(['|', '=', '-', '+']) => format!("  {excerpt}\n"),
+        None if start.starts_with("and ") && start.ends_with(" others") => {
+            "    and others\n".into()
+        }
+        None if line.starts_with(' ') => format!("    {start}\n"),
+        None => format!("{line}\n"),
+    }
 }
