@@ -4,10 +4,11 @@
 //! callers wait for it, and callers of other keys proceed. A caller that fails removes the slot.
 //! The waiting callers then claim the key again, and one of them fills the slot.
 
-use std::collections::HashMap;
 use std::hash::Hash;
 use std::ops::Deref;
 use std::sync::PoisonError;
+
+use rustc_hash::FxHashMap;
 
 use crate::background::{ASK_EVERY, Interrupt, interrupted};
 use crate::error::Result;
@@ -91,13 +92,13 @@ pub(crate) struct Store<K, V> {
 
 /// The entries of the store and the sum of their bytes.
 struct Held<K, V> {
-    entries: HashMap<K, Entry<V>>,
+    entries: FxHashMap<K, Entry<V>>,
     bytes: usize,
 }
 
 impl<K: Eq + Hash, V> Held<K, V> {
     fn new() -> Self {
-        Self { entries: HashMap::new(), bytes: 0 }
+        Self { entries: FxHashMap::default(), bytes: 0 }
     }
 
     fn remove(&mut self, key: &K) -> Option<Entry<V>> {
