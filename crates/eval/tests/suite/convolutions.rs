@@ -167,6 +167,31 @@ fn groups_with_one_output() {
     for (stride, dilation) in [(1, 1), (2, 1), (1, 2), (3, 2)] {
         let case = Case { batch: 2, outputs: 1, groups: 5, stride, dilation, ..CASE };
         Case { channels: 1, input: [20, 70], ..case }.check();
-        Case { channels: 3, ..case }.check();
+        Case { channels: 3, padding: (50, 45), ..case }.check();
+    }
+    for width in 1..36 {
+        let case = Case { channels: 2, outputs: 1, groups: 2, input: [2, width], ..CASE };
+        Case { padding: (2, 2), ..case }.check();
+        Case { padding: (width as i64, 0), kernel: [2, width], ..case }.check();
+    }
+}
+
+/// Vectors read elements after the end of a run.
+#[test]
+fn infinite_elements_count_in_their_results_only() {
+    for (input, kernel) in [([12, 21], [12, 20]), ([12, 21], [3, 3]), ([3, 7], [3, 6])] {
+        let case =
+            Case { outputs: 1, groups: 2, channels: 1, input, kernel, padding: (0, 0), ..CASE };
+        let mut operands = case.operands().map(|x| vec![1.0; x.shape().size()]);
+        for row in operands[0].chunks_exact_mut(input[1]) {
+            row[input[1] - 1] = f32::INFINITY;
+        }
+        let expected = case.expected(&operands[0], &operands[1]);
+        assert!(expected.iter().any(|x| x.is_finite()));
+        let shapes = case.operands().map(|x| x.shape().clone());
+        let [input, kernel] =
+            [0, 1].map(|at| HostTensor::from_slice(&operands[at], &shapes[at][..]).unwrap());
+        let found = case.run([input, kernel]);
+        assert_eq!(found.as_slice::<f32>().unwrap(), expected);
     }
 }

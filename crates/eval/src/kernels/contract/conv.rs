@@ -145,6 +145,11 @@ impl Geometry {
         self.group_channels * self.kernel_size
     }
 
+    /// The spatial axes before the last one.
+    pub(super) fn outer(&self) -> &[WindowAxis] {
+        &self.axes[..self.axes.len() - 1]
+    }
+
     /// The last spatial axis.
     pub(super) fn last(&self) -> &WindowAxis {
         self.axes.last().expect("there is a spatial axis")
@@ -157,17 +162,5 @@ impl Geometry {
         } else {
             image * self.in_channels + group * self.group_channels
         }
-    }
-
-    /// The row of an input plane that a row of the kernel reads for a row of the result, if it is not padding.
-    pub(super) fn input_row(&self, mut row: usize, mut tap: usize) -> Option<usize> {
-        let (mut place, mut step) = (0, 1);
-        for axis in self.axes[..self.axes.len() - 1].iter().rev() {
-            place += axis.place(row % axis.count, tap % axis.taps)? * step;
-            step *= axis.size;
-            tap /= axis.taps;
-            row /= axis.count;
-        }
-        Some(place)
     }
 }

@@ -1,19 +1,18 @@
 //! Convolutions with one output channel in each group, as in depthwise convolutions.
 //!
 //! A row of the result is a sum of runs of the input, one for each tap. With a long kernel, as in the derivative of
-//! another convolution, a result is a sum of products of runs and rows of the kernel. Parts of the sums stay in registers.
+//! another convolution, a result is a sum of products of runs and rows of the kernel. Vectors hold neighbors in a run, and
+//! some sums stay in registers.
 
 use super::conv::Geometry;
-use super::padded::{Padded, Runs, SLACK};
+use super::padded::{Layout, Runs, SLACK};
 use crate::context::Cx;
-use crate::kernels::elementwise::vectorize;
-use crate::kernels::number::Number;
-use crate::kernels::reduce::{FEW_LANES, kept_whole, narrowed};
+use crate::kernels::vectors::{InVectors, VectorWork, Vectors};
 
-/// The number of results whose sums are in registers.
-const LANES: usize = SLACK;
+/// The number of rows, or of positions of a row, whose sums are in registers.
+const SIDE_BY_SIDE: usize = 4;
 
-pub(super) fn run<T: Number>(
+pub(super) fn run<T: InVectors>(
     cx: Cx<'_>,
     geometry: &Geometry,
     input: &[T],
@@ -21,87 +20,146 @@ pub(super) fn run<T: Number>(
     out: &mut [T],
 ) {
     let (count, inner) = (geometry.last().count, geometry.inner());
-    let is_long = geometry.last().taps > count;
-    let runs = if is_long { Runs::OfPositions } else { Runs::OfTaps };
-    let padded = &Padded::new(cx, geometry, input, runs);
-    let height = geometry.out_size / count;
+    let runs = if geometry.last().taps > count { Runs::OfPositions } else { Runs::OfTaps };
+    let layout = &Layout::new(geometry, runs);
     cx.rows(out, count, count * inner, |first, out| {
-        vectorize(
-            #[inline(always)]
-            || {
-                for (index, out) in out.chunks_exact_mut(count).enumerate() {
-                    let (plane, row) = ((first + index) / height, (first + index) % height);
-                    let (image, group) = (plane / geometry.groups, plane % geometry.groups);
-                    let kernel = &kernel[group * inner..][..inner];
-                    let plane = geometry.plane(image, group);
-                    let row = Row { geometry, padded, plane, row, kernel };
-                    if is_long { row.multiply_runs(out) } else { row.add_runs(out) }
-                }
-            },
-        );
+        let mut copies = cx.scratch();
+        let copies = copies.elements(geometry.group_channels * layout.plane() + SLACK);
+        T::with_vectors(Rows { geometry, layout, runs, input, kernel, first, copies, out });
     });
 }
 
-/// The operands of one row of the result.
-struct Row<'a, T> {
+/// Neighboring rows of the result, in one or more planes.
+struct Rows<'a, T> {
     geometry: &'a Geometry,
-    padded: &'a Padded<T>,
-    /// The plane of the first input channel.
-    plane: usize,
-    row: usize,
+    layout: &'a Layout,
+    runs: Runs,
+    input: &'a [T],
     kernel: &'a [T],
+    first: usize,
+    /// The memory for the planes of a group.
+    copies: &'a mut [T],
+    out: &'a mut [T],
 }
 
-impl<T: Number> Row<'_, T> {
+impl<T: InVectors> VectorWork<T> for Rows<'_, T> {
+    type Output = ();
+
+    #[inline(always)]
+    fn run<V: Vectors<T>>(self, vectors: V) {
+        let Rows { geometry, layout, runs, input, kernel, mut first, copies, mut out } = self;
+        let (count, inner) = (geometry.last().count, geometry.inner());
+        let height = geometry.out_size / count;
+        let (mut results, mut copied) = (0..0, 0..0);
+        while !out.is_empty() {
+            let (plane, row) = (first / height, first % height);
+            let rows = row..height.min(row + out.len() / count);
+            let (part, rest) = out.split_at_mut(rows.len() * count);
+            (first, out) = (first + rows.len(), rest);
+            let (image, group) = (plane / geometry.groups, plane % geometry.groups);
+            let (own_rows, own_runs) = match runs {
+                Runs::OfTaps => (&layout.rows[rows.clone()], &layout.runs[..]),
+                Runs::OfPositions => {
+                    (&layout.rows[..], &layout.runs[rows.start * count..rows.end * count])
+                }
+            };
+            if rows != results {
+                (results, copied) = (rows, layout.read_by(own_rows, own_runs));
+            }
+            let plane = geometry.plane(image, group);
+            for channel in 0..geometry.group_channels {
+                let input = &input[(plane + channel) * geometry.in_size..];
+                let copy = &mut copies[channel * layout.plane()..];
+                layout.copy_rows(vectors, input, copied.clone(), copy);
+            }
+            let kernel = &kernel[group * inner..][..inner];
+            let (rows, runs) = (own_rows, own_runs);
+            let part = Part { geometry, layout, input: copies, kernel, rows, runs, out: part };
+            match self.runs {
+                Runs::OfTaps => part.add_runs(vectors),
+                Runs::OfPositions => part.multiply_runs(vectors),
+            }
+        }
+    }
+}
+
+/// Neighboring rows of a plane of the result.
+struct Part<'a, T> {
+    geometry: &'a Geometry,
+    layout: &'a Layout,
+    /// The copied planes that the rows read.
+    input: &'a [T],
+    kernel: &'a [T],
+    /// The starts of what the rows read, see [`Layout`].
+    rows: &'a [usize],
+    runs: &'a [usize],
+    out: &'a mut [T],
+}
+
+impl<T: InVectors> Part<'_, T> {
     /// Writes the sums of runs.
     #[inline(always)]
-    fn add_runs(&self, out: &mut [T]) {
-        let Row { geometry, padded, .. } = *self;
-        for (at, out) in out.chunks_mut(LANES).enumerate() {
-            let mut sums = [T::default(); LANES];
-            for (channel, weights) in self.kernel.chunks_exact(geometry.kernel_size).enumerate() {
-                let elements = &padded.elements_from(self.plane + channel)[at * LANES..];
-                let weights = weights.chunks_exact(geometry.last().taps);
-                for (&row, weights) in padded.rows(self.row).iter().zip(weights) {
-                    for (&start, &weight) in padded.starts.iter().zip(weights) {
-                        let run: &[T; LANES] =
-                            elements[row + start..].first_chunk().expect("slack follows runs");
-                        for lane in 0..LANES {
-                            sums[lane] = sums[lane].plus(run[lane].times(weight));
+    fn add_runs<V: Vectors<T>>(self, vectors: V) {
+        let (width, plane) = (self.geometry.last().count, self.layout.plane());
+        let span = self.runs.iter().max().map_or(0, |run| run + V::LANES);
+        let out = self.out.chunks_mut(SIDE_BY_SIDE * width);
+        for (rows, out) in self.rows.chunks(SIDE_BY_SIDE).zip(out) {
+            for at in (0..width).step_by(V::LANES) {
+                let mut sums = [vectors.splat(T::default()); SIDE_BY_SIDE];
+                let kernels = self.kernel.chunks_exact(self.geometry.kernel_size);
+                for (channel, weights) in kernels.enumerate() {
+                    let mut input: [&[T]; SIDE_BY_SIDE] = [&[]; SIDE_BY_SIDE];
+                    for index in 0..SIDE_BY_SIDE {
+                        // Rows after the last one are computed in vain.
+                        let row = rows[index.min(rows.len() - 1)];
+                        input[index] = &self.input[channel * plane + row + at..][..span];
+                    }
+                    for (&start, &weight) in self.runs.iter().zip(weights) {
+                        let weight = vectors.splat(weight);
+                        for index in 0..SIDE_BY_SIDE {
+                            let run = vectors.load(&input[index][start..]);
+                            sums[index] = vectors.multiply_add(run, weight, sums[index]);
                         }
                     }
                 }
+                for (index, out) in out.chunks_exact_mut(width).enumerate() {
+                    vectors.store(sums[index], &mut out[at..]);
+                }
             }
-            let [sums] = kept_whole([sums]);
-            out.copy_from_slice(&sums[..out.len()]);
         }
     }
 
     /// Writes the sums of products of runs and rows of a long kernel.
     #[inline(always)]
-    fn multiply_runs(&self, out: &mut [T]) {
-        let Row { geometry, padded, .. } = *self;
-        for (&start, out) in padded.starts.iter().zip(out) {
-            let (mut sums, mut rest) = ([T::default(); FEW_LANES], T::default());
-            for (channel, weights) in self.kernel.chunks_exact(geometry.kernel_size).enumerate() {
-                let elements = &padded.elements_from(self.plane + channel)[start..];
-                let weights = weights.chunks_exact(geometry.last().taps);
-                for (&row, weights) in padded.rows(self.row).iter().zip(weights) {
-                    let (runs, run_rest) =
-                        elements[row..][..weights.len()].as_chunks::<FEW_LANES>();
-                    let (weights, weights_rest) = weights.as_chunks::<FEW_LANES>();
-                    for (run, weights) in runs.iter().zip(weights) {
-                        for lane in 0..FEW_LANES {
-                            sums[lane] = sums[lane].plus(run[lane].times(weights[lane]));
+    fn multiply_runs<V: Vectors<T>>(self, vectors: V) {
+        let (taps, plane) = (self.geometry.last().taps, self.layout.plane());
+        let span = self.rows.last().map_or(0, |row| row + taps.next_multiple_of(V::LANES));
+        let out = self.out.chunks_mut(SIDE_BY_SIDE);
+        for (runs, out) in self.runs.chunks(SIDE_BY_SIDE).zip(out) {
+            let mut sums = [vectors.splat(T::default()); SIDE_BY_SIDE];
+            let kernels = self.kernel.chunks_exact(self.geometry.kernel_size);
+            for (channel, kernel) in kernels.enumerate() {
+                let mut input: [&[T]; SIDE_BY_SIDE] = [&[]; SIDE_BY_SIDE];
+                for index in 0..SIDE_BY_SIDE {
+                    // Positions after the last one are computed in vain.
+                    let run = runs[index.min(runs.len() - 1)];
+                    input[index] = &self.input[channel * plane + run..][..span];
+                }
+                for (&row, weights) in self.rows.iter().zip(kernel.chunks_exact(taps)) {
+                    for at in (0..taps).step_by(V::LANES) {
+                        let count = V::LANES.min(taps - at);
+                        let weights = vectors.load_some(&weights[at..]);
+                        for index in 0..SIDE_BY_SIDE {
+                            let run = vectors.load(&input[index][row + at..]);
+                            let run = vectors.first(run, count);
+                            sums[index] = vectors.multiply_add(run, weights, sums[index]);
                         }
-                    }
-                    for (&x, &weight) in run_rest.iter().zip(weights_rest) {
-                        rest = rest.plus(x.times(weight));
                     }
                 }
             }
-            let [sums] = kept_whole([sums]);
-            *out = rest.plus(narrowed(sums, &T::plus));
+            for (index, out) in out.iter_mut().enumerate() {
+                *out = vectors.sum(sums[index]);
+            }
         }
     }
 }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::conv::Geometry;
-use super::padded::{Padded, Runs};
+use super::padded::{Layout, Runs};
 use super::tile::Block;
 use crate::context::Cx;
 use crate::kernels::limits::CACHE_BYTES;
@@ -25,8 +25,9 @@ pub(super) fn run<T: InVectors>(
     kernel: &[T],
     out: &mut [T],
 ) {
-    let padded = &Padded::new(cx, geometry, input, Runs::OfTaps);
-    let conv = Direct { geometry, padded, kernel, block: 2 * T::with_vectors(Lanes) };
+    let layout = &Layout::new(geometry, Runs::OfTaps);
+    let input = &layout.copy(cx, geometry, input);
+    let conv = Direct { geometry, layout, input, kernel, block: 2 * T::with_vectors(Lanes) };
     // A multiplication is much cheaper than a copy of an element.
     let pays = cx.pays(out.len().saturating_mul(geometry.inner().div_ceil(16)));
     let tasks = conv.tasks(cx, out);
@@ -53,7 +54,9 @@ impl<T> VectorWork<T> for Lanes {
 /// A convolution with its operands.
 struct Direct<'a, T> {
     geometry: &'a Geometry,
-    padded: &'a Padded<T>,
+    layout: &'a Layout,
+    /// The copied planes of the input.
+    input: &'a [T],
     kernel: &'a [T],
     /// Output channels that are computed together.
     block: usize,
@@ -105,14 +108,14 @@ impl<T: InVectors> Direct<'_, T> {
     }
 
     fn fill(&self, cx: Cx<'_>, task: Task<'_, T>) {
-        let (inner, taps) = (self.geometry.inner(), self.geometry.last().taps);
+        let inner = self.geometry.inner();
         let first = task.group * self.geometry.group_outputs + task.outputs.start;
-        // As many rows of the kernel as stay in the cache.
-        let rows = CACHE_BYTES / (self.block * taps * size_of::<T>());
-        let steps = taps * rows.clamp(1, inner / taps);
+        // As many weights of each output channel as stay in the cache.
+        let steps = inner.min(CACHE_BYTES / (self.block * size_of::<T>()));
         T::with_vectors(Block {
             geometry: self.geometry,
-            padded: self.padded,
+            layout: self.layout,
+            input: self.input,
             kernel: &self.kernel[first * inner..][..task.outputs.len() * inner],
             weights: cx.scratch().elements(steps * self.block),
             task,

@@ -5,11 +5,11 @@
 
 use std::ops::Range;
 
-use bytemuck::{cast_slice, pod_read_unaligned};
+use bytemuck::cast_slice;
 
 use super::conv::Geometry;
 use super::direct::Task;
-use super::padded::{Padded, SLACK};
+use super::padded::{Layout, SLACK};
 use crate::kernels::reduce::kept_whole;
 use crate::kernels::vectors::{InVectors, VectorWork, Vectors};
 
@@ -60,7 +60,9 @@ fn smallest(width: usize, tiles: &[(usize, usize)]) -> (usize, usize) {
 /// The computation of a task.
 pub(super) struct Block<'a, T> {
     pub(super) geometry: &'a Geometry,
-    pub(super) padded: &'a Padded<T>,
+    pub(super) layout: &'a Layout,
+    /// The copied planes of the input.
+    pub(super) input: &'a [T],
     /// The weights as `[output][inner]`.
     pub(super) kernel: &'a [T],
     /// The memory for weights as `[inner][lane]`, or for a part of them.
@@ -136,13 +138,13 @@ impl<T: InVectors> Block<'_, T> {
         let height = size / width;
         let mut column = self.task.columns.start;
         while column < self.task.columns.end {
-            let mut inputs: [(&[T], &[usize]); R] = [(&[], &[]); R];
+            let mut inputs: [&[T]; R] = [&[]; R];
             for (r, input) in inputs.iter_mut().enumerate() {
                 // Rows after the last one are computed in vain.
                 let row = (column / width + r).min(self.geometry.batch * height - 1);
                 let plane = self.geometry.plane(row / height, self.task.group);
-                let elements = &self.padded.elements_from(plane)[column % width..];
-                *input = (elements, self.padded.rows(row % height));
+                let start = plane * self.layout.plane() + self.layout.rows[row % height];
+                *input = &self.input[start + column % width..];
             }
             let sums = self.sums::<V, R, P, N>(vectors, part.clone(), &inputs);
             let sums: &[T] = cast_slice(sums.as_flattened().as_flattened());
@@ -163,22 +165,24 @@ impl<T: InVectors> Block<'_, T> {
         &self,
         vectors: V,
         part: Range<usize>,
-        inputs: &[(&[T], &[usize]); R],
+        inputs: &[&[T]; R],
     ) -> [[[V::Vector; N]; P]; R] {
-        let (lanes, bytes) = (N * V::LANES, size_of::<V::Vector>());
-        let (taps, rows) = (self.padded.starts.len(), inputs[0].1.len());
-        let (mut channel, mut row) = (part.start / taps / rows, part.start / taps % rows);
+        let lanes = N * V::LANES;
         let mut sums = [[[vectors.splat(T::default()); N]; P]; R];
-        for weights in self.weights[..part.len() * lanes].chunks_exact(taps * lanes) {
-            let mut x: [&[T]; R] = [&[]; R];
-            for (x, (input, rows)) in x.iter_mut().zip(inputs) {
-                *x = &input[channel * self.padded.plane + rows[row]..];
+        let mut weights = self.weights.chunks_exact(lanes);
+        let (runs, mut first) = (&self.layout.runs, part.start);
+        while first < part.end {
+            let (channel, tap) = (first / runs.len(), first % runs.len());
+            let runs = &runs[tap..runs.len().min(tap + part.end - first)];
+            first += runs.len();
+            let mut x = *inputs;
+            for x in &mut x {
+                *x = &x[channel * self.layout.plane()..];
             }
-            for (&start, weights) in self.padded.starts.iter().zip(weights.chunks_exact(lanes)) {
-                let weights: &[u8] = cast_slice(weights);
+            for (&start, weights) in runs.iter().zip(weights.by_ref()) {
                 let mut vector = [vectors.splat(T::default()); N];
                 for n in 0..N {
-                    vector[n] = pod_read_unaligned(&weights[n * bytes..][..bytes]);
+                    vector[n] = vectors.load(&weights[n * V::LANES..]);
                 }
                 for r in 0..R {
                     let run: &[T; P] = x[r][start..].first_chunk().expect("slack follows runs");
@@ -189,10 +193,6 @@ impl<T: InVectors> Block<'_, T> {
                         }
                     }
                 }
-            }
-            row += 1;
-            if row == rows {
-                (channel, row) = (channel + 1, 0);
             }
         }
         kept_whole(sums)
