@@ -97,10 +97,15 @@ pub fn lines_and_names(
     (aligned(walk).collect(), names)
 }
 
+/// The rightmost column of aligned types. A longer line is followed by its type: otherwise one line with thousands of
+/// operands would pad all others.
+const RIGHTMOST: usize = 120;
+
 /// Returns the lines of a walk with aligned types.
 fn aligned(walk: Walk<'_>) -> impl Iterator<Item = String> {
     let rows: Vec<Row> = walk.finish();
-    let width = rows.iter().map(|row| row.text.chars().count()).max().unwrap_or(0);
+    let longest = rows.iter().map(|row| row.text.chars().count()).max().unwrap_or(0);
+    let width = longest.min(RIGHTMOST);
     rows.into_iter().map(move |row| row.aligned(width))
 }
 

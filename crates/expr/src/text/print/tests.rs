@@ -649,3 +649,13 @@ fn blocks_with_hooks_by_their_bodies() {
         text.iter().filter_map(|line| line.split_once(" = ")?.1.split(' ').next()).collect();
     assert_eq!(names, ["exp", "cos", "sin", "io_call"]);
 }
+
+#[test]
+fn a_long_line_does_not_pad_the_others() {
+    let mut graph = Graph::new();
+    let parts: Vec<ExprId> =
+        (0..2000).map(|at| graph.parameter(at, TensorType::new(DType::F32, [3]))).collect();
+    let whole = graph.concatenate(&parts, 0).unwrap();
+    let text = ExprText::new(&graph, whole).to_string();
+    assert!(text.len() < 400_000, "{}", text.len());
+}
