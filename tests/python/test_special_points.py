@@ -529,6 +529,13 @@ def test_third_derivatives_at_halves(compiler):
     np.testing.assert_allclose(found, expected, rtol=1e-8)
 
 
+def test_digamma_has_derivatives_at_its_poles_and_at_infinity(compiler):
+    x = f64([0.0, -0.0, np.inf, -1.0, -np.inf])
+    for derivative in (nx.grad, nx.jacfwd):
+        slopes = nx.jit(nx.vmap(derivative(nx.digamma)), compiler=compiler)(x)
+        np.testing.assert_array_equal(np.asarray(slopes), [np.inf, np.inf, 0.0, np.nan, np.nan])
+
+
 def test_derivatives_at_limits_of_pieces(compiler):
     check_gradient(nx.nn.sparse_plus, 1.0, 1.0, compiler)
     check_gradient(nx.nn.sparse_plus, -1.0, 0.0, compiler)

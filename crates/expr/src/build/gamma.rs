@@ -108,7 +108,12 @@ impl Graph {
     /// # Errors
     /// Returns an error for complex dtypes.
     pub fn digamma(&mut self, x: ExprId) -> Result<ExprId> {
-        let parts = self.lanczos("digamma", x)?;
+        let dtype = self.real_float("digamma", x)?;
+        let x = self.as_type(x, dtype)?;
+        let is_special = self.is_special_for_digamma(x)?;
+        let one = self.near(x, 1.0)?;
+        let regular = self.select(is_special, one, x)?;
+        let parts = self.lanczos("digamma", regular)?;
         // log t + A' / A - g / t.
         let mut slope = None;
         for (index, coefficient) in (1_u32..).zip(COEFFICIENTS) {
@@ -140,28 +145,33 @@ impl Graph {
         let cotangent = self.multiply(pi, cotangent)?;
         let reflected = self.subtract(plain, cotangent)?;
         let value = self.select(parts.is_reflected, reflected, plain)?;
-        self.poles_of_digamma(&parts, value)
+        let value = self.as_type(value, dtype)?;
+        let special = self.special_digamma(x, is_special)?;
+        self.select(is_special, special, value)
     }
 
-    /// Sets the values of the derivative at its poles and at infinity.
-    fn poles_of_digamma(&mut self, parts: &Parts, value: ExprId) -> Result<ExprId> {
-        let dtype = self.dtype(value);
-        let floor = self.floor(parts.x)?;
-        let whole = self.equal(floor, parts.x)?;
-        let pole = self.logical_and(whole, parts.is_reflected)?;
-        let nan = self.scalar_constant(Scalar::Float(f64::NAN), dtype)?;
-        let value = self.select(pole, nan, value)?;
-        let zero = self.zero_like(parts.x)?;
-        let at_zero = self.equal(parts.x, zero)?;
-        let infinity = self.scalar_constant(Scalar::Float(f64::NEG_INFINITY), dtype)?;
-        let signed = self.copy_sign(infinity, parts.x)?;
-        let signed = self.negate(signed)?;
-        let value = self.select(at_zero, signed, value)?;
-        // At infinity, the derivative grows like the logarithm.
-        let infinity = self.scalar_constant(Scalar::Float(f64::INFINITY), dtype)?;
-        let at_infinity = self.equal(parts.x, infinity)?;
-        let value = self.select(at_infinity, infinity, value)?;
-        self.as_type(value, parts.dtype)
+    /// Returns true at poles and infinities.
+    fn is_special_for_digamma(&mut self, x: ExprId) -> Result<ExprId> {
+        let (floor, zero) = (self.floor(x)?, self.zero_like(x)?);
+        let (is_whole, is_negative) = (self.equal(floor, x)?, self.less_equal(x, zero)?);
+        let is_pole = self.logical_and(is_whole, is_negative)?;
+        let is_infinite = self.is_infinity(x)?;
+        self.logical_or(is_pole, is_infinite)
+    }
+
+    /// Returns the values at poles and infinities, as functions with the same derivatives.
+    fn special_digamma(&mut self, x: ExprId, is_special: ExprId) -> Result<ExprId> {
+        let (zero, one) = (self.zero_like(x)?, self.near(x, 1.0)?);
+        // -1 / x at zero.
+        let is_zero = self.equal(x, zero)?;
+        let small = self.select(is_zero, x, one)?;
+        let minus_one = self.negate(one)?;
+        let at_zero = self.divide(minus_one, small)?;
+        // √x is infinite with the slope 0 at infinity, and NaN at negative numbers.
+        let large = self.select(is_zero, one, x)?;
+        let large = self.select(is_special, large, one)?;
+        let elsewhere = self.sqrt(large)?;
+        self.select(is_zero, at_zero, elsewhere)
     }
 
     /// Returns the argument where it is reflected, and a safe value elsewhere: the branch that is
@@ -179,13 +189,18 @@ impl Graph {
         self.abs(difference)
     }
 
-    fn lanczos(&mut self, function: &'static str, x: ExprId) -> Result<Parts> {
+    /// Returns the dtype of the result.
+    fn real_float(&self, function: &'static str, x: ExprId) -> Result<DType> {
         let found = self.dtype(x);
         if found.is_complex() {
             let kind = ErrorKind::DType { argument: "x", found, expected: "a real dtype" };
             return Err(self.error(function, kind));
         }
-        let dtype = found.to_floating();
+        Ok(found.to_floating())
+    }
+
+    fn lanczos(&mut self, function: &'static str, x: ExprId) -> Result<Parts> {
+        let dtype = self.real_float(function, x)?;
         let wide = if dtype.bits() < 32 { DType::F32 } else { dtype };
         let x = self.as_type(x, wide)?;
         let (half, one) = (self.near(x, 0.5)?, self.near(x, 1.0)?);
