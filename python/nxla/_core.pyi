@@ -1029,8 +1029,10 @@ class Expr(_Operators):
     @property
     def device(self) -> None:
         """None, because the device is unknown until the program runs."""
-    def to_device(self, device: None, /, *, stream: None = None) -> Self:
-        """The value itself; only its own device is accepted."""
+    def to_device(self, device: None, /, *, stream: None = None, copy: bool | None = None) -> Self:
+        """The value itself; only its own device is accepted. `copy` has no effect, because a traced
+        value has no memory.
+        """
     def item(self) -> NoReturn:
         """Raises an error that names an alternative, because a traced value has no data."""
     def tolist(self) -> NoReturn:

@@ -289,12 +289,15 @@ operator_methods!(PyExpr {
         None
     }
 
-    /// The value itself; only its own device is accepted.
-    #[pyo3(signature = (device, /, *, stream=None))]
+    /// The value itself; only its own device is accepted. `copy` has no effect, because a traced
+    /// value has no memory.
+    #[pyo3(signature = (device, /, *, stream=None, copy=None))]
     fn to_device<'py>(
         slf: &Bound<'py, Self>,
         device: Option<&Bound<'py, PyAny>>,
         stream: Option<&Bound<'py, PyAny>>,
+        #[expect(unused_variables, reason = "a parameter of the standard without a meaning here")]
+        copy: Option<bool>,
     ) -> PyResult<Bound<'py, Self>> {
         match (device, stream) {
             (None, None) => Ok(slf.clone()),
