@@ -5534,17 +5534,17 @@ def mean(
     f64
     """
 
-def median(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
+def median(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the median: the middle element, or the mean of two of them for an even number.
 
     Parameters
     ----------
     x : tensor_like
         Real numbers.
-    axis : int or str, optional
-        The axis; all elements by default.
+    axis : int or str, or a sequence, optional
+        The axes; all by default.
     keepdims : bool
-        If True, keep the axis with size 1.
+        If True, keep these axes with size 1.
 
     Raises
     ------
@@ -5613,7 +5613,19 @@ def mish(x: TensorLike, /) -> Tensor:
 def mode(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) -> Tensor:
     """Return the most frequent element, the smallest of several.
 
-    Parameters are the same as for `median`.
+    Parameters
+    ----------
+    x : tensor_like
+        Real numbers.
+    axis : int or str, optional
+        The axis; all elements by default.
+    keepdims : bool
+        If True, keep the axis with size 1.
+
+    Raises
+    ------
+    ShapeError
+        If there is no such axis.
 
     Examples
     --------

@@ -181,6 +181,10 @@ def test_median_keeps_nan_and_axes(compiler):
     x = np.array([[1.0, np.nan, 3.0], [4.0, 5.0, 6.0]], np.float32)
     median = nx.jit(lambda x: nx.median(x, axis=1), compiler=compiler)
     np.testing.assert_array_equal(median(x), np.median(x, axis=1))
+    several = np.stack([x, x + 10.0, x * 2.0])
+    for axis, keep in (((0, 2), False), ((-1, 0), True), ((0, 1, 2), True)):
+        median = nx.jit(lambda x, a=axis, k=keep: nx.median(x, a, keepdims=k), compiler=compiler)
+        np.testing.assert_array_equal(median(several), np.median(several, axis, keepdims=keep))
     for function in (nx.median, nx.argmax, nx.argmin):
         found = nx.jit(lambda x, f=function: f(x, keepdims=True), compiler=compiler)(x[1:])
         assert found.shape == (1, 1)

@@ -272,7 +272,7 @@ fn reduce() -> Vec<Case> {
             Ok(vec![
                 graph.logsumexp(ids[0], None, true, None)?,
                 graph.variance(ids[0], Some(&[0]), false, 1.0)?,
-                graph.median(ids[0], Some(1), false)?,
+                graph.median(ids[0], Some(&[1]), false)?,
                 graph.median(ids[0], None, false)?,
                 graph.mode(ids[0], Some(0), true)?,
                 graph.covariance(ids[0], None, 0)?,

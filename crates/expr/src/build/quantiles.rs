@@ -90,7 +90,7 @@ impl Graph {
 
     /// Moves these axes to one last axis without names. Returns the tensor, the shape of the other
     /// axes, and this shape with ones for the moved axes.
-    fn axes_last(
+    pub(super) fn axes_last(
         &mut self,
         op: &'static str,
         x: ExprId,

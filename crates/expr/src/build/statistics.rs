@@ -220,15 +220,24 @@ impl Graph {
     }
 
     /// Returns the median, which is the mean of the two middle elements for an even number; NaN if
-    /// there is one. `None` uses the flattened tensor.
+    /// there is one. `None` is for all axes.
     ///
     /// # Errors
-    /// Returns an error for an axis out of range or without elements or complex numbers.
-    pub fn median(&mut self, x: ExprId, axis: Option<i64>, keep_axis: bool) -> Result<ExprId> {
-        let Some(axis) = axis else {
-            let flat = self.flatten(x, None)?;
-            let median = self.median(flat, Some(0), false)?;
-            return if keep_axis { self.with_axes_of(median, x) } else { Ok(median) };
+    /// Returns an error for an axis out of range or given twice, for axes without elements, and for
+    /// complex numbers.
+    pub fn median(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
+        let axis = match axes {
+            Some(&[axis]) => axis,
+            Some(axes) => {
+                let (last, rest, kept) = self.axes_last("median", x, Some(axes))?;
+                let median = self.median(last, Some(&[-1]), false)?;
+                return self.reshape(median, if keep_axes { kept } else { rest });
+            }
+            None => {
+                let flat = self.flatten(x, None)?;
+                let median = self.median(flat, Some(&[0]), false)?;
+                return if keep_axes { self.with_axes_of(median, x) } else { Ok(median) };
+            }
         };
         let at = self.axis("median", x, axis)?;
         let size = self.shape(x)[at];
@@ -238,18 +247,18 @@ impl Graph {
         }
         let sorted = self.sort(x, axis, false, false).map_err(of_op("median"))?;
         let median = match size % 2 {
-            1 => self.element_along(sorted, size / 2, axis, keep_axis)?,
+            1 => self.element_along(sorted, size / 2, axis, keep_axes)?,
             _ => {
                 let middle = SliceStart::at(size / 2 - 1);
                 let middle = self.slice_along_axis(sorted, middle, 2, axis, 1)?;
-                self.mean(middle, Some(&[axis]), keep_axis)?
+                self.mean(middle, Some(&[axis]), keep_axes)?
             }
         };
         if !self.dtype(x).is_float() {
             return Ok(median);
         }
         // NaN is sorted last.
-        let last = self.element_along(sorted, size - 1, axis, keep_axis)?;
+        let last = self.element_along(sorted, size - 1, axis, keep_axes)?;
         let has_nan = self.is_nan(last)?;
         self.select(has_nan, last, median)
     }

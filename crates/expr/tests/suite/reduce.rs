@@ -194,11 +194,16 @@ fn spread_and_centre() {
     assert_eq!(outcome(&x, |g, x| g.variance(x[0], Some(&[0]), true, 1.0)), "f32[x: 1][y: 3]");
     assert_eq!(outcome(&x, |g, x| g.standard_deviation(x[0], Some(&[1]), false, 0.0)), "f32[x: 2]");
     assert_eq!(outcome(&x, |g, x| g.median(x[0], None, true)), "f32[x: 1][y: 1]");
-    assert_eq!(outcome(&x, |g, x| g.median(x[0], Some(1), false)), "s32[x: 2]");
-    assert_eq!(outcome(&x, |g, x| g.median(x[0], Some(0), true)), "f32[x: 1][y: 3]");
-    assert_eq!(outcome(&["f32[4]"], |g, x| g.median(x[0], Some(-1), false)), "f32");
+    assert_eq!(outcome(&x, |g, x| g.median(x[0], Some(&[1]), false)), "s32[x: 2]");
+    assert_eq!(outcome(&x, |g, x| g.median(x[0], Some(&[0]), true)), "f32[x: 1][y: 3]");
+    assert_eq!(outcome(&["f32[4]"], |g, x| g.median(x[0], Some(&[-1]), false)), "f32");
+    assert_eq!(outcome(&["f32[4][2][3]"], |g, x| g.median(x[0], Some(&[0, -1]), false)), "f32[2]");
     assert_eq!(
-        outcome(&["f32[2][0]"], |g, x| g.median(x[0], Some(1), false)),
+        outcome(&["s8[4][2][3]"], |g, x| g.median(x[0], Some(&[2, 0]), true)),
+        "f32[1][2][1]"
+    );
+    assert_eq!(
+        outcome(&["f32[2][0]"], |g, x| g.median(x[0], Some(&[1]), false)),
         "median: operand: must have at least one element; got f32[2][0]"
     );
     assert_eq!(

@@ -183,8 +183,8 @@ methods! {
         graph.logsumexp(x, axes.as_deref(), over.keeps(), Some(scale))
     };
 
-    /// Returns the median over one axis, or over all axes for `()`: the middle element, or the mean
-    /// of the two middle elements.
+    /// Returns the median over axes, or over all axes for `()`: the middle element, or the mean of the
+    /// two middle elements.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -194,10 +194,10 @@ methods! {
     /// assert_eq!(x.median(())?.item::<f32>()?, 4.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn median(x; over: impl Into<Arg>) one |graph| {
+    fn median(x; over: impl Into<Over>) one |graph| {
         let over = over.into();
-        let axis = over.resolve(graph, "median", x)?;
-        graph.median(x, axis, over.keep)
+        let axes = over.of(graph, "median", x)?;
+        graph.median(x, axes.as_deref(), over.keeps())
     };
 
     /// Returns the most frequent element, the smallest of several, over one axis or all axes for

@@ -326,10 +326,10 @@ functions! {
     /// ----------
     /// x : tensor_like
     ///     Real numbers.
-    /// axis : int or str, optional
-    ///     The axis; all elements by default.
+    /// axis : int or str, or a sequence, optional
+    ///     The axes; all by default.
     /// keepdims : bool
-    ///     If True, keep the axis with size 1.
+    ///     If True, keep these axes with size 1.
     ///
     /// Raises
     /// ------
@@ -341,12 +341,24 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.median([3, 1, 2]).item(), nx.median([4.0, 1.0, 2.0, 3.0]).item()
     /// (2, 2.5)
-    fn median(x, /, axis: Option<Axis> = None, *, keepdims: bool = false) |graph|
-        graph.median(x, axis, keepdims);
+    fn median(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
+        graph.median(x, axis.as_deref(), keepdims);
 
     /// Return the most frequent element, the smallest of several.
     ///
-    /// Parameters are the same as for `median`.
+    /// Parameters
+    /// ----------
+    /// x : tensor_like
+    ///     Real numbers.
+    /// axis : int or str, optional
+    ///     The axis; all elements by default.
+    /// keepdims : bool
+    ///     If True, keep the axis with size 1.
+    ///
+    /// Raises
+    /// ------
+    /// ShapeError
+    ///     If there is no such axis.
     ///
     /// Examples
     /// --------
