@@ -124,6 +124,11 @@ trait Field: ComplexField + Copy {
     fn largest_part(self) -> f64;
     fn conjugate(self) -> Self;
     fn from_real(x: f64) -> Self;
+    /// Returns the sum of the absolute values of the real and imaginary part, which neither overflows
+    /// nor underflows before the parts do.
+    fn size(self) -> f64;
+    /// Returns the quotient. The square of the divisor may overflow or underflow.
+    fn over(self, divisor: Self) -> Self;
     /// Returns the square of the absolute value.
     fn square(self) -> f64;
     /// Returns `x / |x|`, and 1 for 0.
@@ -147,6 +152,12 @@ macro_rules! fields {
                 fn from_real(x: f64) -> Self {
                     x as $real
                 }
+                fn size(self) -> f64 {
+                    f64::from(self.abs())
+                }
+                fn over(self, divisor: Self) -> Self {
+                    self / divisor
+                }
                 fn square(self) -> f64 {
                     f64::from(self) * f64::from(self)
                 }
@@ -168,6 +179,13 @@ macro_rules! fields {
                 }
                 fn from_real(x: f64) -> Self {
                     Complex::new($real::from_real(x), 0.0)
+                }
+                fn size(self) -> f64 {
+                    self.re.size() + self.im.size()
+                }
+                fn over(self, divisor: Self) -> Self {
+                    let size = divisor.re.abs() + divisor.im.abs();
+                    (self / size) / (divisor / size)
                 }
                 fn square(self) -> f64 {
                     self.re.square() + self.im.square()

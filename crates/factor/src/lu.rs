@@ -36,7 +36,7 @@ pub(crate) fn lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
         Default::default(),
     );
     let is_singular = (0..side).any(|index| {
-        let pivot = factors[index * stride + index].square();
+        let pivot = factors[index * stride + index].size();
         pivot == 0.0 || !pivot.is_finite()
     });
     if is_singular {
@@ -54,7 +54,7 @@ fn plain_lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
     factors.copy_from_slice(a);
     order.iter_mut().enumerate().for_each(|(row, order)| *order = T::from_real(row as f64));
     for step in 0..side {
-        let size = |row: usize| factors[row * side + step].square();
+        let size = |row: usize| factors[row * side + step].size();
         let pivot = (step..side).max_by(|&x, &y| size(x).total_cmp(&size(y)).then(y.cmp(&x)));
         let pivot = pivot.expect("there is a row at least");
         order.swap(step, pivot);
@@ -63,11 +63,11 @@ fn plain_lu<T: Field>(a: &[T], side: usize, out: &mut [T]) {
         if pivot != step {
             first.swap_with_slice(&mut below[(pivot - step - 1) * side..][..side]);
         }
-        if first[step].square() == 0.0 {
+        if first[step].size() == 0.0 {
             continue;
         }
         for row in below.chunks_exact_mut(side) {
-            let factor = row[step] / first[step];
+            let factor = row[step].over(first[step]);
             row[step] = factor;
             for (x, &y) in row[step + 1..].iter_mut().zip(&first[step + 1..]) {
                 *x -= factor * y;

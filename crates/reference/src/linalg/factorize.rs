@@ -33,7 +33,7 @@ pub(super) fn lu(a: &Matrix) -> Vec<Matrix> {
     let mut rows = a.clone();
     let mut order: Vec<usize> = (0..side).collect();
     for step in 0..side {
-        let size = |row: usize| rows[row][step].norm_sqr();
+        let size = |row: usize| rows[row][step].l1_norm();
         // The first of several largest elements.
         let pivot = (step..side).rev().max_by(|&x, &y| size(x).total_cmp(&size(y)));
         let pivot = pivot.expect("a row is left");

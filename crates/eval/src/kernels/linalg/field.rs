@@ -15,10 +15,19 @@ pub(super) trait Field:
     fn conjugate(self) -> Self;
     fn real(self) -> f64;
     fn from_real(x: f64) -> Self;
+    /// The quotient. The square of the divisor may overflow or underflow.
+    fn over(self, divisor: Self) -> Self;
 
     fn is_finite(self) -> bool {
         let (re, im) = self.to_scalar().parts();
         re.is_finite() && im.is_finite()
+    }
+
+    /// The sum of the absolute values of the real and imaginary part, which neither overflows nor
+    /// underflows before the parts do.
+    fn size(self) -> f64 {
+        let (re, im) = self.to_scalar().parts();
+        re.abs() + im.abs()
     }
 
     /// The square of the absolute value.
@@ -42,6 +51,9 @@ macro_rules! fields {
                 fn from_real(x: f64) -> Self {
                     x as $real
                 }
+                fn over(self, divisor: Self) -> Self {
+                    self / divisor
+                }
             }
 
             impl Field for Complex<$real> {
@@ -54,6 +66,10 @@ macro_rules! fields {
                 }
                 fn from_real(x: f64) -> Self {
                     Complex::new(x as $real, 0.0)
+                }
+                fn over(self, divisor: Self) -> Self {
+                    let size = divisor.re.abs() + divisor.im.abs();
+                    (self / size) / (divisor / size)
                 }
             }
         )*

@@ -124,7 +124,7 @@ impl<T: Field> System<'_, T> {
 }
 
 fn divide<T: Field>(row: &mut [T], pivot: T) {
-    row.iter_mut().for_each(|x| *x = *x / pivot);
+    row.iter_mut().for_each(|x| *x = x.over(pivot));
 }
 
 /// Subtracts multiples of other rows from a row.
@@ -146,7 +146,7 @@ fn subtract<'a, T: Field>(
 /// row exchanges to `order`, which holds the row numbers in increasing order.
 pub(super) fn eliminate<T: Field>(a: &mut [T], order: &mut [T], side: usize) {
     for column in 0..side {
-        let size = |a: &[T], row: usize| a[row * side + column].square();
+        let size = |a: &[T], row: usize| a[row * side + column].size();
         let mut pivot = column;
         for row in column + 1..side {
             if size(a, row) > size(a, pivot) {
@@ -164,7 +164,7 @@ pub(super) fn eliminate<T: Field>(a: &mut [T], order: &mut [T], side: usize) {
         let (above, below) = a.split_at_mut((column + 1) * side);
         let above = &above[column * side..];
         for row in below.chunks_exact_mut(side) {
-            let factor = row[column] / above[column];
+            let factor = row[column].over(above[column]);
             row[column] = factor;
             let rest = row[column + 1..].iter_mut().zip(&above[column + 1..]);
             rest.for_each(|(to, &from)| *to = *to - factor * from);

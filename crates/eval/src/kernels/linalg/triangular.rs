@@ -48,7 +48,7 @@ fn factor<T: Field>(a: &[T], l: &mut [T], side: usize) -> bool {
             let other = &done[column * side..][..side];
             let products = current[..column].iter().zip(other).map(|(&x, &y)| x * y.conjugate());
             let rest = a[row * side + column] - products.sum();
-            current[column] = rest / other[column];
+            current[column] = rest.over(other[column]);
         }
         let norm: f64 = current[..row].iter().map(|&x| x.square()).sum();
         let square = a[row * side + row].real() - norm;
@@ -154,7 +154,7 @@ impl System {
             let row = if self.from_first { step } else { self.side - 1 - step };
             let known = if self.from_first { 0..row } else { row + 1..self.side };
             let rest: T = known.map(|column| self.at(a, row, column) * x[column]).sum();
-            x[row] = (x[row] - rest) / self.at(a, row, row);
+            x[row] = (x[row] - rest).over(self.at(a, row, row));
         }
     }
 }
