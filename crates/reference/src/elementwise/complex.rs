@@ -63,7 +63,7 @@ pub(super) fn sqrt(z: C) -> C {
     }
     // Quarters, because the magnitude of two large parts may overflow.
     let quarter = z * 0.25;
-    let larger = (2.0 * (quarter.re.hypot(quarter.im) + quarter.re.abs())).sqrt();
+    let larger = 2.0 * (0.5 * (quarter.re.hypot(quarter.im) + quarter.re.abs())).sqrt();
     let smaller = z.im.abs() / (2.0 * larger);
     match z.re < 0.0 {
         true => C::new(smaller, larger.copysign(z.im)),

@@ -12,7 +12,25 @@ type C = Complex<f64>;
 
 /// `e^a (cos b + i sin b)`. An infinite factor times a sine that is exactly zero would be NaN.
 pub(crate) fn exp(z: C) -> C {
-    if z.im == 0.0 { C::new(z.re.exp(), z.im) } else { z.exp() }
+    if z.im == 0.0 {
+        C::new(z.re.exp(), z.im)
+    } else if is_grown(z.re) {
+        let (sine, cosine) = z.im.sin_cos();
+        C::new(times_exp(cosine, z.re), times_exp(sine, z.re))
+    } else {
+        z.exp()
+    }
+}
+
+/// Returns true if `e^a` may be infinite although a product with it is finite.
+fn is_grown(a: f64) -> bool {
+    a > 700.0 && a.is_finite()
+}
+
+/// `x e^a`.
+fn times_exp(x: f64, a: f64) -> f64 {
+    let root = (0.5 * a).exp();
+    product(product(x, root), root)
 }
 
 /// `sinh a cos b + i cosh a sin b`, likewise. Annex G of the C standard defines the results at
@@ -22,6 +40,11 @@ pub(crate) fn sinh(z: C) -> C {
         return C::new(z.re, f64::NAN);
     }
     let (sine, cosine) = z.im.sin_cos();
+    let size = z.re.abs();
+    if is_grown(size) {
+        let re = times_exp(0.5 * cosine, size) * 1_f64.copysign(z.re);
+        return C::new(re, times_exp(0.5 * sine, size));
+    }
     C::new(product(z.re.sinh(), cosine), product(z.re.cosh(), sine))
 }
 
@@ -31,6 +54,11 @@ pub(crate) fn cosh(z: C) -> C {
         return C::new(f64::INFINITY, f64::NAN);
     }
     let (sine, cosine) = z.im.sin_cos();
+    let size = z.re.abs();
+    if is_grown(size) {
+        let im = times_exp(0.5 * sine, size) * 1_f64.copysign(z.re);
+        return C::new(times_exp(0.5 * cosine, size), im);
+    }
     C::new(z.re.cosh() * cosine, product(z.re.sinh(), sine))
 }
 
@@ -53,14 +81,12 @@ pub(crate) fn cos(z: C) -> C {
 /// `e^z - 1` without cancellation near zero.
 pub(crate) fn expm1(z: C) -> C {
     // e^a cos b - 1 = (e^a - 1) cos b + (cos b - 1), and cos b - 1 = -2 sin^2(b/2).
-    if z.re.is_infinite() {
+    if z.re.is_infinite() || is_grown(z.re) {
         return exp(z) - 1.0;
     }
     let half = (z.im * 0.5).sin();
     let grown = z.re.exp_m1();
     let re = grown * z.im.cos() - 2.0 * half * half;
-    // The natural logarithm. For a norm near one, the logarithm of the rounded norm would lose the
-    // digits of `|z| - 1`; for huge parts, the norm overflows.
     let im = if z.im == 0.0 { z.im } else { z.re.exp() * z.im.sin() };
     C::new(re, im)
 }
@@ -162,7 +188,21 @@ pub(crate) fn sqrt(z: C) -> C {
             false => C::new(small.abs(), f64::INFINITY.copysign(z.im)),
         };
     }
-    z.sqrt()
+    if z == C::ZERO {
+        return C::new(0.0, z.im);
+    }
+    if z.l1_norm() < 1e-290 {
+        // The quarters of subnormal numbers are not exact.
+        return sqrt(z * 2_f64.powi(200)) * 2_f64.powi(-100);
+    }
+    // Quarters, because the absolute value of two large parts may overflow.
+    let quarter = z * 0.25;
+    let larger = 2.0 * (0.5 * (quarter.re.hypot(quarter.im) + quarter.re.abs())).sqrt();
+    let smaller = z.im.abs() / (2.0 * larger);
+    match z.re < 0.0 {
+        true => C::new(smaller, larger.copysign(z.im)),
+        false => C::new(larger, smaller.copysign(z.im)),
+    }
 }
 
 /// `1 / sqrt(z)`.
@@ -266,7 +306,7 @@ fn log_of_double(z: C) -> f64 {
 /// The square roots of `1 - z` and `1 + z`.
 fn one_minus_plus(z: C) -> (C, C) {
     // Subtracting from a complex 1 would lose the sign of a zero imaginary part.
-    (C::new(1.0 - z.re, -z.im).sqrt(), C::new(1.0 + z.re, z.im).sqrt())
+    (sqrt(C::new(1.0 - z.re, -z.im)), sqrt(C::new(1.0 + z.re, z.im)))
 }
 
 /// Inverse hyperbolic sine, by `asinh z = -i asin iz`.
@@ -284,8 +324,7 @@ pub(crate) fn acosh(z: C) -> C {
     if is_huge(z) {
         return C::new(log_of_double(z), z.im.atan2(z.re));
     }
-    let below = C::new(z.re - 1.0, z.im).sqrt();
-    let above = C::new(z.re + 1.0, z.im).sqrt();
+    let (below, above) = (sqrt(C::new(z.re - 1.0, z.im)), sqrt(C::new(z.re + 1.0, z.im)));
     C::new((below.conj() * above).re.asinh(), 2.0 * below.im.atan2(above.re))
 }
 
@@ -304,7 +343,12 @@ pub(crate) fn atanh(z: C) -> C {
         return C::new(re, FRAC_PI_2.copysign(z.im));
     }
     let gap = 1.0 - z.re;
-    let re = 0.25 * (4.0 * z.re / (gap * gap + z.im * z.im)).ln_1p();
+    let re = if gap.abs().max(z.im.abs()) < 1e-100 {
+        // The squares could underflow, and 1 is negligible.
+        0.5 * (2.0 / gap.hypot(z.im)).ln()
+    } else {
+        0.25 * (4.0 * z.re / (gap * gap + z.im * z.im)).ln_1p()
+    };
     C::new(re, 0.5 * (2.0 * z.im).atan2(gap * (1.0 + z.re) - z.im * z.im))
 }
 
@@ -319,6 +363,6 @@ pub(crate) fn atan2(y: C, x: C) -> C {
     if y.im == 0.0 && x.im == 0.0 {
         return C::new(y.re.atan2(x.re), 0.0);
     }
-    let log = log(divide(x + C::I * y, (x * x + y * y).sqrt()));
+    let log = log(divide(x + C::I * y, sqrt(x * x + y * y)));
     C::new(log.im, -log.re)
 }
