@@ -33,7 +33,8 @@ pub(crate) fn integer(cx: &mut Cx<'_>, x: Source, y: Source, ty: &TensorType) ->
     let exponent_bits = ty.dtype.bits() - u32::from(ty.dtype.is_signed());
     let is_small = match y {
         Source::Splat(number, _) => {
-            number.cast(ty.dtype).as_i64().is_some_and(|number| number < 1 << DIGIT_BITS)
+            let number = number.cast(ty.dtype).as_i64();
+            number.is_some_and(|number| (0..1 << DIGIT_BITS).contains(&number))
         }
         Source::Value(_) => exponent_bits <= DIGIT_BITS,
     };
