@@ -85,3 +85,31 @@ def test_equal_static_numbers_that_a_function_tells_apart(wrap):
         for number in numbers:
             run(1.0, static=wrap(number))
     assert repr(traced) == repr([wrap(number) for number in numbers])
+
+
+class Options:
+    def __init__(self, weight, options):
+        self.weight, self.options = weight, options
+
+
+nx.register_container(
+    Options,
+    lambda x: ((x.weight,), x.options),
+    lambda options, children: Options(*children, options),
+)
+
+
+def test_equal_parts_of_containers_that_a_function_tells_apart():
+    """These are what a class keeps beside its tensors, keys of dicts, and unnamed static values."""
+    traced = []
+
+    @nx.jit
+    def run(x):
+        traced.append(x)
+        return 1.0
+
+    for wrap in (lambda x: Options(1.0, (x,)), lambda x: {x: 1.0}, lambda x: frozenset([x])):
+        traced.clear()
+        for number in [0.0, -0.0, 0, False, 0.0, False]:
+            run(wrap(number))
+        assert len(traced) == 4

@@ -229,7 +229,10 @@ impl Arguments {
             Kind::Dict(items) => {
                 self.call.container(kind::DICT, items.len());
                 for (key, item) in items {
-                    self.constant(&key, &path())?;
+                    match key.is_instance_of::<PyString>() {
+                        true => self.constant(&key, &path())?,
+                        false => self.fixed(&key, &path())?,
+                    }
                     self.argument(&item, &|| format!("{}[{key:?}]", path()))?;
                 }
                 Ok(())
@@ -245,7 +248,7 @@ impl Arguments {
             Kind::Registered(items, aux, _) => {
                 self.call.container(kind::REGISTERED, items.len());
                 self.class(value);
-                self.constant(aux.as_any(), &path())?;
+                self.fixed(aux.as_any(), &path())?;
                 self.items(items.into_iter(), path)
             }
         }
@@ -286,7 +289,7 @@ impl Arguments {
             }
             None => {
                 refuse_changing(value, path)?;
-                self.constant(value, &path())
+                self.fixed(value, &path())
             }
         }
     }
