@@ -118,8 +118,97 @@ def test_edges_of_bessel_functions(name):
         expected[1] = 0.0
     if name in ("i0e", "i1e", "j0", "j1"):
         expected[3] = 0.0
+    if name in ("i0", "i1"):
+        expected[[1, 3]] = [math.inf, -math.inf if name == "i1" else math.inf]
     found = getattr(special, name)(nx.tensor(x)).numpy()
     np.testing.assert_allclose(found, expected, rtol=1e-15)
+
+
+#: Arguments whose values would cancel or underflow in the formulas of other arguments, and the
+#: values, computed with 400 digits by mpmath.
+EXACT = {
+    "betainc": [
+        ((1, 1e-10, 0.999), 6.907755276596282e-10), ((1, 1e-100, 0.999), 6.907755278982136e-100),
+        ((40, 0.004, 0.98), 0.0012509608880268595), ((0.3, 1e-6, 0.7), 3.8863734333510006e-6),
+        ((1e-8, 1e-6, 0.7), 0.990099018290078), ((1e3, 1e-12, 0.9995), 5.599252432179446e-13),
+        ((2, 0.0049, 0.9), 0.00685873329367696), ((1e-300, 1, 0.3), 1.0),
+    ],
+    "gammainc": [
+        ((12, 1e-12), 2.0876756987848823e-153), ((10, 1e-20), 2.7557319223985875e-207),
+        ((10, 1e-10), 2.755731922148069e-107), ((30, 1e-8), 3.769987592332157e-273),
+        ((1000, 499.5), 1.997517217889237e-86), ((10, 4.9), 0.028344838692214037),
+        ((1e-20, 0.1), 1.0),
+    ],
+    "gammaincc": [
+        ((1e-20, 0.1), 1.8229239584193904e-20), ((1e-5, 1), 2.1938617914074714e-6),
+        ((0.1, 1e-10), 0.8948862993897778), ((0.19, 1.1), 0.0424298337615162),
+        ((1e-20, 1e-30), 6.850033712491984e-19), ((1e-150, 0.5), 5.597735947761608e-151),
+    ],
+    "i0": [((711,), 9.087162727263793e306)],
+    "i1": [((711,), 9.080770067322847e306), ((-711,), -9.080770067322847e306)],
+    "j0": [((1e308,), -2.470656412079008e-155)],
+    "k0": [((1e-305,), 702.4043848788423), ((3e-308,), 708.2135278691563)],
+    "k0e": [((1e-305,), 702.4043848788423), ((3e-308,), 708.2135278691563)],
+    "k1": [((1e-305,), 1e305), ((3e-308,), 1 / 3e-308)],
+    "k1e": [((1e-305,), 1e305), ((3e-308,), 1 / 3e-308)],
+    "logit": [((0.5,), 0.0), ((0.5 + 2.0**-40,), 2.0**-38), ((0.5 - 2.0**-50,), -(2.0**-48))],
+    "polygamma": [((1, 1e200), 1e-200)],
+    "y0": [((1e-305,), -447.1645196115597)],
+    "y1": [((1e-305,), -6.366197723675814e304)],
+    "zeta": [((2, 1e200), 1e-200), ((1e155, 1), 1.0)],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_values_without_cancellation_or_underflow(compiler, name):
+    points, expected = zip(*EXACT[name], strict=True)
+    arguments = [nx.tensor(column, dtype="f64") for column in zip(*points, strict=True)]
+    with nx.default_options(compiler=compiler):
+        found = getattr(special, name)(*arguments).numpy()
+    np.testing.assert_allclose(found, expected, rtol=2e-13)
+
+
+@pytest.mark.parametrize("name", ["betainc", "gammainc", "gammaincc"])
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+def test_distribution_functions_are_from_0_to_1(compiler, name, dtype):
+    a, b = 10.0 ** np.random.default_rng(5).uniform(-20, 3, size=(2, 2000))
+    last = (np.linspace(0.001, 0.999, 2000),) if name == "betainc" else ()
+    arguments = [nx.tensor(x, dtype=dtype) for x in (a, b, *last)]
+    with nx.default_options(compiler=compiler):
+        found = getattr(special, name)(*arguments).numpy()
+    assert np.all((found >= 0.0) & (found <= 1.0))
+
+
+def test_small_values_of_f32_distribution_functions(compiler):
+    with nx.default_options(compiler=compiler):
+        upper = special.gammaincc(nx.tensor(1e-20), nx.tensor(0.1))
+        beta = special.betainc(nx.tensor(1.0), nx.tensor(1e-10), nx.tensor(0.75))
+    assert (upper.dtype, beta.dtype) == ("f32", "f32")
+    assert upper.item() == pytest.approx(1.8229239584193904e-20, rel=1e-6)
+    assert beta.item() == pytest.approx(1e-10 * math.log(4.0), rel=1e-6)
+
+
+INF = math.inf
+#: Infinite arguments, and the limits of functions at the arguments.
+LIMITS = {
+    "betainc": [((2, INF, 0.5), 1), ((INF, 2, 0.5), 0), ((2, INF, 0), 0), ((INF, 2, 1), 1)],
+    "betaln": [((2, INF), -INF), ((INF, 0.1), -INF), ((20, INF), -INF), ((0, INF), INF)],
+    "polygamma": [((0, INF), INF), ((1, INF), 0), ((4, INF), 0)],
+    "zeta": [
+        ((INF, 1), 1), ((INF, 0.5), INF), ((INF, 2), 0), ((5, INF), 0), ((1, INF), INF),
+        ((INF, INF), 0), ((INF, -1), math.nan), ((0.5, INF), math.nan), ((INF, math.nan), math.nan),
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", LIMITS)
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+def test_limits_at_infinite_arguments(compiler, name, dtype):
+    points, expected = zip(*LIMITS[name], strict=True)
+    arguments = [nx.tensor(column, dtype=dtype) for column in zip(*points, strict=True)]
+    with nx.default_options(compiler=compiler):
+        found = getattr(special, name)(*arguments)
+    np.testing.assert_array_equal(found.numpy(), np.array(expected, float))
 
 
 @pytest.mark.parametrize("name", [*UNARY, *SEVERAL])

@@ -9,7 +9,7 @@ import math
 import numpy as np
 import pytest
 import scipy.special
-from scipy.special import exp1
+from scipy.special import digamma, exp1, spence
 
 import nxla as nx
 
@@ -22,7 +22,9 @@ INSIDE = {
         (1, 1, 0.5), (2, 2, 0.5), (3, 1, 2 / 3), (10, 3, 0.7), (3, 10, 0.2), (10, 10, 0.5),
     ],
     "betaln": [(10, 3), (3, 10), (10, 10), (12, 12), (2, 2), (1, 1)],
-    "gammainc": [(10, 3), (10, 10), (10, 11), (10, 30), (2, 3), (1, 1), (20, 22), (20, 18)],
+    "gammainc": [
+        (10, 3), (10, 10), (10, 11), (10, 30), (2, 3), (1, 1), (20, 22), (20, 18), (20, 10),
+    ],
     "polygamma": [(0, 1.5), (1, 1), (2, 10)],
     "xlog1py": [(0, 2), (2, 0), (1, 1), (0, 0)],
     "xlogy": [(0, 2), (2, 1), (1, 1), (0, 1)],
@@ -111,8 +113,10 @@ ENDS = {
         ((2, 2, 1), (0, 0, 0), (0, 0, -6)),
         ((0.5, 0.5, 0), (0, 0, inf), (0, 0, None)),
         ((0.5, 0.5, 1), (0, 0, inf), (0, 0, None)),
+        ((2, inf, 0.5), (0, 0, 0), (0, 0, 0)),
+        ((inf, 2, 0.5), (0, 0, 0), (0, 0, 0)),
     ],
-    "betaln": [((0, 2), (-inf, None), (None, None))],
+    "betaln": [((0, 2), (-inf, None), (None, None)), ((2, inf), (-inf, 0), (None, None))],
     "entr": [((0,), (inf,), (-inf,))],
     "erfinv": [((1,), (inf,), (inf,)), ((-1,), (inf,), (-inf,))],
     "gammainc": [
@@ -125,13 +129,26 @@ ENDS = {
         ((2, inf), (0, 0), (0, 0)),
     ],
     "gammaln": [((0,), (-inf,), (None,))],
+    "i0": [((inf,), (inf,), (None,)), ((-inf,), (-inf,), (None,))],
+    "i1": [((inf,), (inf,), (None,)), ((-inf,), (inf,), (None,))],
     "i0e": [((0,), (-1,), (1.5,))],
     "i1e": [((0,), (0.5,), (-1,))],
     "logit": [((0,), (inf,), (-inf,)), ((1,), (inf,), (inf,))],
-    "polygamma": [((1, 0), (None, -inf), (None, inf)), ((2, 0), (None, inf), (None, -inf))],
+    "polygamma": [
+        ((1, 0), (None, -inf), (None, inf)),
+        ((2, 0), (None, inf), (None, -inf)),
+        ((1, inf), (None, 0), (None, 0)),
+    ],
     "xlog1py": [((0, -1), (-inf, 0), (0, 0)), ((2, -1), (-inf, inf), (0, -inf))],
     "xlogy": [((0, 0), (-inf, 0), (0, 0)), ((2, 0), (-inf, inf), (0, -inf))],
-    "zeta": [((2, 0), (None, -inf), (None, inf)), ((1, 1), (-inf, None), (inf, None))],
+    "zeta": [
+        ((2, 0), (None, -inf), (None, inf)),
+        ((1, 1), (-inf, None), (inf, None)),
+        ((inf, 1), (0, -inf), (0, None)),
+        ((inf, 2), (0, 0), (0, 0)),
+        ((2, inf), (0, 0), (0, 0)),
+        ((1e20, 1), (0, -1e20), (0, 1e40)),
+    ],
 }
 ENDS |= {name: [((0,), (-inf,), (inf,))] for name in ("k0", "k1", "k0e", "k1e")}
 ENDS |= {name: [((0,), (inf,), (-inf,))] for name in ("y0", "y1")}
@@ -160,6 +177,47 @@ def test_derivatives_at_the_ends_of_domains(compiler, name):
                     if slope is not None:
                         what = f"order {order} in argument {argument} at {point}"
                         np.testing.assert_allclose(value, slope, 1e-9, 1e-14, err_msg=what)
+
+
+#: Points where other formulas would cancel or underflow, and the derivatives in each argument.
+#: ``spence(x) - pi**2 / 6`` is the integral of ``log(t) / (1 - t)`` from 0 to `x`.
+SMALL = {
+    "betainc": [
+        ((1, b, 0.999), (b * (spence(0.999) - math.pi**2 / 6), math.log(1e3), b * 1e3))
+        for b in (1e-10, 1e-100)
+    ],
+    "gammainc": [
+        ((a, x), (value * (math.log(x) - digamma(a + 1)), a * value / x))
+        for a, x, value in [
+            (12, 1e-12, 2.0876756987848823e-153),
+            (10, 1e-20, 2.75573192239859e-207),
+        ]
+    ],
+    "gammaincc": [((1e-20, x), (exp1(x), -1e-20 * math.exp(-x) / x)) for x in (0.1, 1.0, 1e-10)],
+    "k0": [((1e-305,), (-1e305,))],
+    "y0": [((1e-305,), (2e305 / math.pi,))],
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+@pytest.mark.parametrize("mode", [nx.grad, forward])
+def test_derivatives_without_cancellation_or_underflow(compiler, name, mode):
+    points, slopes = zip(*SMALL[name], strict=True)
+    for argument, expected in enumerate(zip(*slopes, strict=True)):
+        with nx.default_options(compiler=compiler):
+            found = derivatives(name, points, argument, mode, 1)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, err_msg=f"argument {argument}")
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
+def test_derivatives_at_the_threshold_of_small_parameters(name):
+    function = getattr(scipy.special, name)
+    for point in [(0.2, 0.5), (0.2, 1.2), (0.1, 1.1), (0.1, 0.5)]:
+        for argument in (0, 1):
+            for mode in (nx.grad, forward):
+                (found,) = derivatives(name, [point], argument, mode, 1)
+                expected = difference(function, point, argument, 1)
+                assert found == pytest.approx(expected, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", ["i0", "i1", "j0", "j1"])

@@ -95,14 +95,25 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     return tangents[0] * (_i0e(x) - _slope_of_abs(x) * value - _i1e_per_x(x))
 
 
+def _times_exp(value: Tensor, x: Tensor, limit: Tensor | float) -> Tensor:
+    """Return ``value * exp(abs(x))``, and its limit at infinity.
+
+    The square root of the exponential is multiplied twice, because the exponential overflows before
+    the product does.
+    """
+    is_infinite = _core.isinf(x)
+    half = _core.exp(_core.abs(_core.where(is_infinite, 0.0, x)) * 0.5)
+    return _core.where(is_infinite, limit, half * value * half)
+
+
 @custom_rule
 def _i0(x: Tensor) -> Tensor:
-    return _core.exp(_core.abs(x)) * _i0e(x)
+    return _times_exp(_i0e(x), x, math.inf)
 
 
 @custom_rule
 def _i1(x: Tensor) -> Tensor:
-    return _core.exp(_core.abs(x)) * _i1e(x)
+    return _times_exp(_i1e(x), x, x)
 
 
 @_i0.defjvp
@@ -113,7 +124,7 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
 @_i1.defjvp
 def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
     (x,) = primals
-    return tangents[0] * (_i0(x) - _core.exp(_core.abs(x)) * _i1e_per_x(x))
+    return tangents[0] * _times_exp(_i0e(x) - _i1e_per_x(x), x, math.inf)
 
 
 def _is_positive(x: Tensor, value: Tensor, at_zero: float) -> Tensor:
@@ -122,11 +133,17 @@ def _is_positive(x: Tensor, value: Tensor, at_zero: float) -> Tensor:
     return _core.where(x > 0.0, value, edge)
 
 
+def _positive(x: Tensor, high: float) -> Tensor:
+    """Return `x` up to `high`, and 1 where `x` is not positive and the value is not used."""
+    return _bounded(_core.where(x > 0.0, x, 1.0), 0.0, high)
+
+
 def _scaled_k(x: Tensor, order: int, small: Sequence[float], large: Sequence[float]) -> Tensor:
     """Return ``exp(x) K(x)``."""
-    near = _core.clip(x, 1e-300, 2.0)
+    near = _positive(x, 2.0)
     series = _chebyshev(small, near * near, 0.0, 4.0)
-    log = _core.log(near * 0.5)
+    # Half of a small number may be subnormal, which XLA replaces by zero.
+    log = _core.log(near) - math.log(2.0)
     i = _near_i0e(near) if order == 0 else _near_i1e(near) * near
     i = _core.exp(near) * i
     value = series - log * i if order == 0 else series / near + log * i
@@ -189,7 +206,7 @@ def _waves(
     if order == 1:
         sin, cos = _core.negative(cos), sin
     cosine, sine = cos + sin, sin - cos
-    root = _core.sqrt(math.pi * x)
+    root = math.sqrt(math.pi) * _core.sqrt(x)
     return (p * cosine - q * sine) / root, (p * sine + q * cosine) / root
 
 
@@ -232,7 +249,7 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
 
 @custom_rule
 def _y0(x: Tensor) -> Tensor:
-    near = _core.clip(x, 1e-300, 8.0)
+    near = _positive(x, 8.0)
     series = _chebyshev(tables.Y0_SMALL, near * near, 0.0, 64.0)
     value = series + (2.0 / math.pi) * _core.log(near) * _near_j0(near)
     far = _core.where(_core.isinf(x), 0.0, _waves(x, tables.P0, tables.Q0, 0)[1])
@@ -241,7 +258,7 @@ def _y0(x: Tensor) -> Tensor:
 
 @custom_rule
 def _y1(x: Tensor) -> Tensor:
-    near = _core.clip(x, 1e-300, 8.0)
+    near = _positive(x, 8.0)
     series = _chebyshev(tables.Y1_SMALL, near * near, 0.0, 64.0) * near
     value = series + (2.0 / math.pi) * (_core.log(near) * _near_j1(near) * near - 1.0 / near)
     far = _core.where(_core.isinf(x), 0.0, _waves(x, tables.P1, tables.Q1, 1)[1])

@@ -53,7 +53,9 @@ def _entr(x: Tensor) -> Tensor:
 
 @custom_rule
 def _logit(x: Tensor) -> Tensor:
-    return _core.log(x / (1.0 - x))
+    # The quotient is near 1 where `x` is near 0.5, and rounding it would cancel digits.
+    near = _core.log1p((2.0 * x - 1.0) / (1.0 - x))
+    return _core.where(_core.abs(x - 0.5) < 0.25, near, _core.log(x / (1.0 - x)))
 
 
 @_logit.defjvp

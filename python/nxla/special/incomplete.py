@@ -1,8 +1,8 @@
 """Incomplete gamma and beta functions.
 
 Series and continued fractions run until all elements have converged. Their prefactors use
-Stirling's series, so that large parameters do not cancel. Everything is computed in `float64` and
-rounded once.
+Stirling's series, so that large parameters do not cancel. Small parameters have a separate series
+of the complement. Everything is computed in `float64` and rounded once.
 """
 
 from __future__ import annotations
@@ -28,8 +28,20 @@ __all__ = ["betainc", "betaln", "gammainc", "gammaincc"]
 _TOLERANCE = 4e-16
 _SLOPE_TOLERANCE = 1e-13
 _TINY = 1e-300
+#: The smallest normal number. XLA replaces smaller numbers by zero.
+_SMALLEST = 2.0**-1022
 #: The argument from which Stirling's series has full precision.
 _STIRLING = 10.0
+#: The parameters below which ``1 - value`` would cancel, so the complement has its own series.
+_SMALL_GAMMA = 0.2
+_SMALL_BETA = 5e-3
+#: ``1 - gamma`` with Euler's constant, and ``(-1)**k (zeta(k) - 1) / k`` of `k` from 2 on.
+_LGAMMA1P = (
+    0.42278433509846713, 0.3224670334241132, -0.0673523010531981, 0.020580808427784546,
+    -0.007385551028673986, 0.0028905103307415234, -0.001192753911703261, 0.0005096695247430425,
+    -0.00022315475845357939, 9.945751278180853e-05, -4.492623673813314e-05, 2.050721277567069e-05,
+    -9.439488275268397e-06, 4.374866789907488e-06, -2.039215753801366e-06,
+)  # fmt: skip
 
 
 def _stirling(x: Tensor) -> Tensor:
@@ -41,9 +53,30 @@ def _stirling(x: Tensor) -> Tensor:
     return total / x
 
 
-def _log1pmx(x: Tensor) -> Tensor:
-    """Return ``log(1 + x) - x`` of `x` above -1."""
-    near = _core.clip(x, -0.1, 0.1)
+def _lgamma1p(x: Tensor) -> Tensor:
+    """Return ``lgamma(1 + x)`` of `x` from 0 to 0.2, without rounding ``1 + x``.
+
+    The series is 5.7.3 in NIST's Digital Library of Mathematical Functions (DLMF).
+    """
+    total = x * 0.0
+    for coefficient in reversed(_LGAMMA1P):
+        total = total * x + coefficient
+    return total * x - _core.log1p(x)
+
+
+def _large_digamma(x: Tensor) -> Tensor:
+    """Return the digamma function of `x` of at least 10, by its asymptotic series (DLMF 5.11.2)."""
+    u = 1.0 / (x * x)
+    total = x * 0.0
+    for number in (1 / 12, -691 / 32760, 1 / 132, -1 / 240, 1 / 252, -1 / 120, 1 / 12):
+        total = (total + number) * u
+    return _core.log(x) - 0.5 / x - total
+
+
+def _log_minus_change(x: Tensor, a: Tensor) -> Tensor:
+    """Return ``log(x / a) - (x - a) / a`` of positive numbers."""
+    change = (x - a) / a
+    near = _core.clip(change, -0.1, 0.1)
     # log((1 + r) / (1 - r)) = 2 (r + r**3 / 3 + r**5 / 5 + …) with r = x / (2 + x), where 2 r - x
     # = -r x.
     ratio = near / (near + 2.0)
@@ -51,7 +84,12 @@ def _log1pmx(x: Tensor) -> Tensor:
     for odd in range(19, 1, -2):
         total = (total + 1.0 / odd) * square
     series = ratio * (2.0 * total - near)
-    return _core.where(_core.abs(x) < 0.1, series, _core.log1p(x) - x)
+    # The change of a small `x` rounds to -1. A quotient that underflows would have an infinite
+    # logarithm.
+    is_low = change < -0.5
+    quotient = _core.maximum(x / a, _SMALLEST)
+    log = _core.where(is_low, _core.log(quotient), _core.log1p(_core.where(is_low, 0.0, change)))
+    return _core.where(_core.abs(change) < 0.1, series, log - change)
 
 
 def _log_gamma_term(a: Tensor, x: Tensor) -> Tensor:
@@ -59,7 +97,7 @@ def _log_gamma_term(a: Tensor, x: Tensor) -> Tensor:
     # A maximum and a minimum would halve the derivative at the threshold.
     is_small = a < _STIRLING
     large, small = _core.where(is_small, _STIRLING, a), _core.where(is_small, a, _STIRLING)
-    phase = large * _log1pmx((x - large) / large)
+    phase = large * _log_minus_change(x, large)
     beyond = phase - 0.5 * _core.log(large * (2.0 * math.pi)) - _stirling(large)
     return _core.where(is_small, small * _core.log(x) - x - _core.lgamma(small + 1.0), beyond)
 
@@ -112,17 +150,23 @@ def _converge_with_slope(
     return found
 
 
-def _series_step(params: Any, state: Any) -> Any:
-    """Add a term of the sum of ``x**n / ((a + 1) … (a + n))``, for `x` up to about `a`."""
-    a, x = params
-    _, term, total, n = state
-    term = term * (x / (a + n))
-    total = total + term
-    return term / total, term, total, n + 1.0
+def _series_step(ratio: Callable[..., Tensor]) -> Callable[..., Any]:
+    """Return a step that adds a term of a series.
+
+    `ratio` returns the quotient of a term and the term before it, of the parameters and the index.
+    """
+
+    def step(params: Any, state: Any) -> Any:
+        _, term, total, n = state
+        term = term * ratio(*params, n)
+        total = total + term
+        return term / total, term, total, n + 1.0
+
+    return step
 
 
-def _series_start(a: Tensor) -> tuple[Tensor, ...]:
-    one = a * 0.0 + 1.0
+def _series_start(like: Tensor) -> tuple[Tensor, ...]:
+    one = like * 0.0 + 1.0
     return one, one, one, _core.tensor(1.0, "f64")
 
 
@@ -158,7 +202,12 @@ def _upper_step(a: Tensor, x: Tensor, n: Tensor) -> tuple[Tensor, Tensor]:
 
 
 class _Gamma:
-    """The arguments of an incomplete gamma function, split into the regions of its two forms."""
+    """The arguments of an incomplete gamma function, split into the regions of its forms.
+
+    With Kummer's function ``M``, the lower function is ``x**a exp(-x) M(1, a + 1, x)`` divided by
+    ``gamma(a + 1)``, which equals ``x**a M(a, a + 1, -x) / gamma(a + 1)`` (DLMF 8.5.1). For small
+    `a`, all factors of the second form are near 1, so the upper function does not cancel.
+    """
 
     def __init__(self, a: Tensor, x: Tensor) -> None:
         self.a, self.x = a, x
@@ -169,11 +218,21 @@ class _Gamma:
         self.safe_a = safe = _core.where(self.valid, a, 1.0)
         self.low_x = _core.where(self.valid & self.is_low, x, safe * 0.5)
         self.high_x = _core.where(self.valid & ~self.is_low, x, safe + 2.0)
+        self.is_small = self.valid & self.is_low & (a < _SMALL_GAMMA)
+        self.step = _series_step(self._ratio)
+
+    def _ratio(self, a: Tensor, x: Tensor, n: Tensor) -> Tensor:
+        """Return a quotient of terms of M(1, a + 1, x).
+
+        For small `a`, the series is ``(1 - M(a, a + 1, -x)) (a + 1) / (a x)``.
+        """
+        small = _core.negative(x) * (a + n) / ((n + 1.0) * (a + n + 1.0))
+        return _core.where(self.is_small, small, x / (a + n))
 
     def sums(self) -> tuple[Tensor, Tensor]:
         """Return the series of the lower function and the fraction of the upper function."""
         low, high = (self.safe_a, self.low_x), (self.safe_a, self.high_x)
-        series = _converge(_series_step, low, _series_start(self.safe_a))[2]
+        series = _converge(self.step, low, _series_start(self.safe_a))[2]
         first = self.high_x + 1.0 - self.safe_a
         return series, _converge(_upper_step, high, _fraction_start(first))[3]
 
@@ -182,7 +241,7 @@ class _Gamma:
         low, high = (self.safe_a, self.low_x), (self.safe_a, self.high_x)
         one, zero = self.safe_a * 0.0 + 1.0, self.safe_a * 0.0
         start = _series_start(self.safe_a)
-        series = _converge_with_slope(_series_step, low, start, (one, zero))
+        series = _converge_with_slope(self.step, low, start, (one, zero))
         first = self.high_x + 1.0 - self.safe_a
         fraction = _fraction_slope(_upper_step, high, (first, -one), (one, zero))
         return (series[0][2], fraction[0]), (series[1][2], fraction[1])
@@ -194,7 +253,17 @@ class _Gamma:
         upper = safe * _core.exp(_log_gamma_term(safe, self.high_x)) / sums[1]
         p = _core.where(self.is_low, lower, 1.0 - upper)
         q = _core.where(self.is_low, 1.0 - lower, upper)
+        small_p, small_q = self._small_parts(a, sums[0])
+        p, q = _core.where(self.is_small, small_p, p), _core.where(self.is_small, small_q, q)
         return _gamma_edges(self.a, self.x, p, 1.0), _gamma_edges(self.a, self.x, q, 0.0)
+
+    def _small_parts(self, a: Tensor, series: Tensor) -> tuple[Tensor, Tensor]:
+        """Return both functions where `a` is small."""
+        a, x = _core.where(self.is_small, a, 0.1), _core.where(self.is_small, self.low_x, 0.5)
+        log = a * _core.log(x) - _lgamma1p(a)
+        rest = a * x / (a + 1.0) * series
+        power = _core.exp(log)
+        return power * (1.0 - rest), power * rest - _core.expm1(log)
 
 
 def _fraction_slope(
@@ -290,6 +359,7 @@ def _betaln(a: Tensor, b: Tensor) -> Tensor:
     both = both - wide * _core.log1p(large / wide)
     plain = _core.lgamma(p) + _core.lgamma(q) - _core.lgamma(p + q)
     value = _core.where(p >= _STIRLING, both, _core.where(q >= _STIRLING, beyond, plain))
+    value = _core.where(_core.equal(q, math.inf), -math.inf, value)
     value = _core.where(_core.equal(p, 0.0), math.inf, value)
     return _core.where((p < 0.0) | _core.isnan(p + q), math.nan, value)
 
@@ -297,8 +367,29 @@ def _betaln(a: Tensor, b: Tensor) -> Tensor:
 @_betaln.defjvp
 def _(primals: tuple[Tensor, Tensor], tangents: tuple[Tensor, Tensor]) -> Tensor:
     a, b = primals
-    both = _core.digamma(a + b)
-    return tangents[0] * (_core.digamma(a) - both) + tangents[1] * (_core.digamma(b) - both)
+    return tangents[0] * _betaln_slope(a, b) + tangents[1] * _betaln_slope(b, a)
+
+
+def _betaln_slope(a: Tensor, b: Tensor) -> Tensor:
+    """Return ``digamma(a) - digamma(a + b)``, whose limit at infinite `a` is zero."""
+    is_limit = _core.isinf(a) & _core.isfinite(b)
+    return _core.where(is_limit, 0.0, _core.digamma(a) - _core.digamma(a + b))
+
+
+def _log_small_beta(p: Tensor, q: Tensor) -> Tensor:
+    """Return ``log(p B(p, q))`` of small `p`, which is near zero.
+
+    The value is ``lgamma(1 + p) - (lgamma(p + w) - lgamma(w))`` with ``w = q + 10``, plus the
+    logarithm of ``(1 + p / q) (1 + p / (q + 1)) … (1 + p / (q + 9))``. The difference is the
+    integral of digamma, by Gauss's quadrature of two points.
+    """
+    excess = p * 0.0  # The product minus 1.
+    for k in range(int(_STIRLING)):
+        step = p / (q + k)
+        excess = excess * (1.0 + step) + step
+    middle, width = q + _STIRLING + 0.5 * p, math.sqrt(1 / 12) * p
+    mean = 0.5 * (_large_digamma(middle - width) + _large_digamma(middle + width))
+    return _lgamma1p(p) + _core.log1p(excess) - p * mean
 
 
 @_fraction_step
@@ -311,8 +402,21 @@ def _beta_step(p: Tensor, q: Tensor, y: Tensor, n: Tensor) -> tuple[Tensor, Tens
     return _core.where(_core.equal(half * 2.0, n), even, odd), p * 0.0 + 1.0
 
 
+@_series_step
+def _small_beta_step(p: Tensor, q: Tensor, y: Tensor, n: Tensor) -> Tensor:
+    """Return a quotient of terms of ``(1 - F(p, 1 - q; p + 1; y)) (p + 1) / (p (q - 1) y)``.
+
+    ``F`` is Gauss's hypergeometric function.
+    """
+    return y * (n + 1.0 - q) * (n + p) / ((n + 1.0) * (n + 1.0 + p))
+
+
 class _Beta:
-    """The arguments of an incomplete beta function, with which its fraction converges fast."""
+    """The arguments of an incomplete beta function, with which its fraction converges fast.
+
+    For small `b`, the complement is ``y**b F(b, 1 - a; b + 1; y) / (b B(a, b))`` with ``y = 1 - x``
+    (DLMF 8.17.7). All factors are near 1, so the function does not cancel.
+    """
 
     def __init__(self, a: Tensor, b: Tensor, x: Tensor) -> None:
         self.inside = (a > 0.0) & (b > 0.0) & (x > 0.0) & (x < 1.0) & _core.isfinite(a + b)
@@ -322,17 +426,21 @@ class _Beta:
         self.is_low = x < (a + 1.0) / (a + b + 2.0)
         self.a, self.b = a, b
         p, q = self._ordered(a, b)
-        self.params = (p, q, where(self.is_low, x, 1.0 - x))
+        y = where(self.is_low, x, 1.0 - x)
+        self.params = (p, q, y)
+        self.is_small = ~self.is_low & (b < _SMALL_BETA)
+        self.small_params = (p, q, where(self.is_small, y, 0.0))
 
     def _ordered(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
         """Exchange two values where the complement is computed."""
         where = _core.where
         return where(self.is_low, first, second), where(self.is_low, second, first)
 
-    def fraction(self) -> Tensor:
-        first = self.a * 0.0 + 1.0
-        value: Tensor = _converge(_beta_step, self.params, _fraction_start(first))[3]
-        return value
+    def sums(self) -> tuple[Tensor, Tensor]:
+        """Return the fraction of the function, and the series of the complement for small `b`."""
+        one = self.a * 0.0 + 1.0
+        fraction = _converge(_beta_step, self.params, _fraction_start(one))[3]
+        return fraction, _converge(_small_beta_step, self.small_params, _series_start(one))[2]
 
     def slope(self, index: int) -> Tensor:
         """Return the derivative of the function in `a` or `b`."""
@@ -340,24 +448,48 @@ class _Beta:
         changes = (one, zero) if index == 0 else (zero, one)
         tangents = (*self._ordered(*changes), zero)
         fraction, slope = _fraction_slope(_beta_step, self.params, (one, zero), tangents)
-        found: Tensor = jvp(self.value, (self.a, self.b, fraction), (*changes, slope))[1]
+        series = _converge_with_slope(
+            _small_beta_step, self.small_params, _series_start(one), tangents
+        )
+        sums, slopes = (fraction, series[0][2]), (slope, series[1][2])
+        found: Tensor = jvp(self.value, (self.a, self.b, sums), (*changes, slopes))[1]
         return found
 
-    def value(self, a: Tensor, b: Tensor, fraction: Tensor) -> Tensor:
+    def value(self, a: Tensor, b: Tensor, sums: tuple[Tensor, Tensor]) -> Tensor:
         """Return the function of arguments inside of its domain."""
         p, q = self._ordered(a, b)
         logs = self._ordered(_core.log(self.x), _core.log1p(-self.x))
         power = _core.exp(p * logs[0] + q * logs[1] - _betaln(p, q))
-        value = power / (p * fraction)
-        return _core.where(self.is_low, value, 1.0 - value)
+        value = power / (p * sums[0])
+        high = _core.where(self.is_small, self._small_value(a, b, sums[1]), 1.0 - value)
+        return _core.where(self.is_low, value, high)
+
+    def _small_value(self, a: Tensor, b: Tensor, series: Tensor) -> Tensor:
+        """Return the function where `b` is small and the complement would be computed."""
+        where, y = _core.where, self.small_params[2]
+        b = where(self.is_small, b, _SMALL_BETA)
+        log = b * _core.log1p(where(self.is_small, -self.x, -0.5)) - _log_small_beta(b, a)
+        rest = b * (a - 1.0) * y / (b + 1.0) * series
+        return _core.exp(log) * rest - _core.expm1(log)
 
 
 @custom_rule
 def _betainc(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     beta = _Beta(a, b, x)
-    edge = _core.where(_core.equal(x, 0.0), 0.0, _core.where(_core.equal(x, 1.0), 1.0, math.nan))
-    edge = _core.where((a > 0.0) & (b > 0.0), edge, math.nan)
-    return _core.where(beta.inside, beta.value(beta.a, beta.b, beta.fraction()), edge)
+    # The rounding errors of the logarithms may increase a value near 1.
+    value = _core.minimum(beta.value(beta.a, beta.b, beta.sums()), 1.0)
+    return _core.where(beta.inside, value, _beta_edges(a, b, x))
+
+
+def _beta_edges(a: Tensor, b: Tensor, x: Tensor) -> Tensor:
+    """Return the limits at the ends of the domain, and NaN outside of the domain."""
+    at_zero, at_one = _core.equal(x, 0.0), _core.equal(x, 1.0)
+    is_between = (x > 0.0) & (x < 1.0)
+    # The distribution concentrates at 1 for infinite `a` and at 0 for infinite `b`.
+    at_zero = at_zero | (is_between & _core.isinf(a) & _core.isfinite(b))
+    at_one = at_one | (is_between & _core.isinf(b) & _core.isfinite(a))
+    edge = _core.where(at_zero, 0.0, _core.where(at_one, 1.0, math.nan))
+    return _core.where((a > 0.0) & (b > 0.0), edge, math.nan)
 
 
 @_betainc.defjvp
@@ -374,6 +506,7 @@ def _beta_density(beta: _Beta, a: Tensor, b: Tensor, x: Tensor) -> Tensor:
     value = _core.exp(log - _betaln(beta.a, beta.b))
     # At 0 and 1 the powers themselves have all derivatives, and their logarithms have none.
     at_end = (_core.equal(x, 0.0) | _core.equal(x, 1.0)) & (a > 0.0) & (b > 0.0)
+    at_end = at_end & _core.isfinite(a) & _core.isfinite(b)
     a, b, x = (_core.where(at_end, parameter, 1.0) for parameter in (a, b, x))
     limit = _core.pow(x, a - 1.0) * _core.pow(1.0 - x, b - 1.0) * _core.exp(-_betaln(a, b))
     return _core.where(beta.inside, value, _core.where(at_end, limit, 0.0))
@@ -430,7 +563,8 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
     """Return the regularized incomplete beta function.
 
     It is the integral of ``t**(a - 1) * (1 - t)**(b - 1)`` from 0 to `x`, divided by the integral
-    to 1: the distribution function of the beta distribution.
+    to 1: the distribution function of the beta distribution. Small values are computed without
+    cancellation. If one parameter is infinite, the result is the limit.
 
     Parameters
     ----------
@@ -460,6 +594,8 @@ def betainc(a: TensorLike, b: TensorLike, x: TensorLike, /) -> Tensor:
 
 def betaln(a: TensorLike, b: TensorLike, /) -> Tensor:
     """Return the logarithm of the beta function, ``lgamma(a) + lgamma(b) - lgamma(a + b)``.
+
+    The limit at an infinite parameter is minus infinity.
 
     Parameters
     ----------

@@ -29,25 +29,45 @@ _EULER_MACLAURIN = (
 )
 #: The number of terms that are summed before the Euler-Maclaurin formula.
 _TERMS = 10
+#: The exponent from which the terms after the sum are zero: they contain powers of at least 10.
+_LAST_EXPONENT = 400.0
 
 
 def _zeta(s: Tensor, q: Tensor) -> Tensor:
     # The poles are inside, because the formula has their infinite derivatives.
     inside = (s >= 1.0) & (q >= 0.0)
-    safe_s, safe_q = _core.where(inside, s, 2.0), _core.where(inside, q, 1.0)
+    finite = inside & _core.isfinite(s) & _core.isfinite(q)
+    safe_s, safe_q = _core.where(finite, s, 2.0), _core.where(finite, q, 1.0)
     total = safe_s * 0.0
     for k in range(_TERMS):
         total = total + _core.pow(safe_q + k, -safe_s)
-    end = safe_q + _TERMS
-    power = _core.pow(end, -safe_s)
-    total = total + power * end / (safe_s - 1.0) + power * 0.5
-    term = power * safe_s / end
+    total = total + _euler_maclaurin(safe_s, safe_q + _TERMS)
+    outside = _core.where(_core.equal(s, 1.0), math.inf, math.nan)
+    return _core.where(finite, total, _core.where(inside, _limit(s, q), outside))
+
+
+def _euler_maclaurin(s: Tensor, end: Tensor) -> Tensor:
+    """Return the sum of ``(end + k)**-s`` over all `k` from 0 on, for `end` of at least 10."""
+    # The derivative multiplies a power of `s`, which would overflow, by zero.
+    s = _core.minimum(s, _LAST_EXPONENT)
+    # The power of `-s` would underflow before the integral does.
+    integral = _core.pow(end, 1.0 - s)
+    power = integral / end
+    total = integral / (s - 1.0) + power * 0.5
+    term = power * s / end
     for j, coefficient in enumerate(_EULER_MACLAURIN):
         total = total + term * coefficient
-        order = safe_s + (2 * j + 1)
+        order = s + (2 * j + 1)
         term = term * order * (order + 1.0) / (end * end)
-    outside = _core.where(_core.equal(s, 1.0), math.inf, math.nan)
-    return _core.where(inside, total, outside)
+    return total
+
+
+def _limit(s: Tensor, q: Tensor) -> Tensor:
+    """Return the zeta function where an argument is infinite."""
+    is_steep = _core.equal(s, math.inf) & (q <= 1.0)
+    base, exponent = _core.where(is_steep, q, 1.0), _core.where(is_steep, s, 1.0)
+    value = _core.where(is_steep, _core.pow(base, -exponent), 0.0)
+    return _core.where(_core.equal(s, 1.0), math.inf, value)
 
 
 def _polygamma(n: Tensor, x: Tensor) -> Tensor:
@@ -69,7 +89,7 @@ def polygamma(n: TensorLike, x: TensorLike, /) -> Tensor:
     n : tensor_like
         The order: whole numbers from 0 on; order 0 is `digamma` itself.
     x : tensor_like
-        Real numbers. Orders from 1 on are NaN for negative numbers.
+        Real numbers. Orders from 1 on are NaN for negative numbers, and 0 at infinity.
 
     Raises
     ------
@@ -87,6 +107,8 @@ def polygamma(n: TensorLike, x: TensorLike, /) -> Tensor:
 
 def zeta(s: TensorLike, q: TensorLike = 1.0, /) -> Tensor:
     """Return the Hurwitz zeta function, the sum of ``(q + k)**-s`` over all `k` from 0 on.
+
+    The values at infinite arguments are limits.
 
     Parameters
     ----------
