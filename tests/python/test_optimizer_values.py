@@ -1,4 +1,6 @@
-"""Optimizers of narrow parameters compared with formulas in f64, and gradients of any size."""
+"""Optimizers compared with formulas in f64, masks, and gradients of any size and shape."""
+
+from collections import OrderedDict, namedtuple
 
 import numpy as np
 import pytest
@@ -145,3 +147,113 @@ def test_parameters_may_be_empty(name, shape):
     updates, _ = optimizer.update(params, optimizer.init(params), params)
     assert updates["empty"].shape == shape
     assert nx.all(nx.isfinite(updates["full"]))
+
+
+Layer = namedtuple("Layer", "w b")
+#: Parameters whose leaves are in another order than the sorted keys.
+LAYERS = OrderedDict([("w", nx.eye(2)), ("bias", nx.ones((2, 2)))])
+
+
+def decays_weight(params):
+    return {key: key != "bias" for key in params}
+
+
+@pytest.mark.parametrize("mask", [decays_weight, {"bias": False, "w": True}])
+@pytest.mark.parametrize(
+    "of_mask",
+    [
+        lambda mask: optim.adamw(1.0, weight_decay=0.5, mask=mask),
+        lambda mask: optim.chain(
+            optim.masked(optim.add_decayed_weights(0.5), mask), optim.scale(-1.0)
+        ),
+        lambda mask: optim.muon(1.0, mask=mask, weight_decay=0.5),
+        lambda mask: optim.lamb(1.0, weight_decay=0.5, mask=mask),
+    ],
+)
+def test_masks_are_matched_by_key(of_mask, mask):
+    optimizer, zeros = of_mask(mask), nx.tree.map(nx.zeros_like, LAYERS)
+    updates, _ = optimizer.update(zeros, optimizer.init(LAYERS), LAYERS)
+    assert nx.all(updates["bias"] == 0).item()
+    assert nx.all(nx.take_diagonal(updates["w"]) <= -0.5).item()
+
+
+@pytest.mark.parametrize(
+    ("mask", "why"),
+    [
+        ({"w": True, "b": False}, r"got none for \['bias'\] and one for \['b'\]"),
+        ({"w": True}, r"got none for \['bias'\]$"),
+        ({"w": True, "bias": True, "x": True}, r"got one for \['x'\]$"),
+        ([True, False], r"none for \['w'\] and 1 more and one for \[0\]"),
+        (True, "one for the whole container"),
+        ({"w": {"a": True}, "bias": False}, r"one for \['w'\]\['a'\]"),
+        ({"w": np.ones((2, 2), bool), "bias": False}, r"contain booleans; got shape \(2, 2\)"),
+    ],
+)
+@pytest.mark.parametrize("name", ["add_decayed_weights", "masked", "muon"])
+def test_masks_with_other_paths_are_rejected(name, mask, why):
+    optimizer = {
+        "add_decayed_weights": lambda: optim.add_decayed_weights(0.5, mask),
+        "masked": lambda: optim.masked(optim.scale(0.5), mask),
+        "muon": lambda: optim.muon(0.1, mask=mask),
+    }[name]()
+    with pytest.raises(nx.ArgumentError, match=f"{name}: mask: must .*{why}"):
+        optimizer.update(LAYERS, optimizer.init(LAYERS), LAYERS)
+
+
+def test_a_boolean_for_a_subtree_is_rejected():
+    params = {"layer": Layer(nx.ones(2), None)}
+    with pytest.raises(nx.ArgumentError, match=r"none for \['layer'\]\.w and one for \['layer'\]$"):
+        optim.add_decayed_weights(0.5, {"layer": True}).update(params, (), params)
+    decay = optim.add_decayed_weights(0.5, {"layer": Layer(True, None)})
+    assert decay.update(params, (), params)[0]["layer"].w.tolist() == [1.5, 1.5]
+
+
+def test_masked_parameters_have_the_structure_of_the_gradients():
+    grads, decay = dict(LAYERS), optim.add_decayed_weights(0.5)
+    masked = optim.masked(decay, {"w": True, "bias": True})
+    with pytest.raises(nx.ArgumentError, match="must have the structure"):
+        masked.update(grads, masked.init(grads), LAYERS)
+
+
+def test_updates_have_the_shapes_of_their_parameters():
+    small, large = {"a": [nx.ones(2)]}, {"a": [nx.ones((3, 2))]}
+    message = r"\['a'\]\[0\]: must have the shape of its {}, \(2,\); got \({}\)"
+    for updates, shape in ((large, "3, 2"), ({"a": [1.0]}, "")):
+        match = "apply_updates: updates" + message.format("parameter", shape)
+        with pytest.raises(nx.ShapeError, match=match):
+            optim.apply_updates(small, updates)
+        match = "incremental_update: new" + message.format("running mean", shape)
+        with pytest.raises(nx.ShapeError, match=match):
+            optim.incremental_update(updates, small, 0.1)
+    assert optim.apply_updates(nx.tensor(1.0), 1.0).item() == 2.0
+
+
+@pytest.mark.parametrize(
+    "optimizer",
+    [
+        optim.sgd(0.1, 0.9), optim.adam(0.1), optim.adagrad(0.1), optim.rmsprop(0.1),
+        optim.lion(0.1), optim.ema(0.9), optim.muon(0.1, mask={"a": True}),
+        optim.MultiSteps(optim.sgd(0.1), 2), optim.scale_by_lbfgs(),
+        optim.adafactor(0.1), optim.adafactor(0.1, multiply_by_parameter_scale=False),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("shape", [(3, 2), ()])
+def test_gradients_of_other_shapes_are_rejected(optimizer, shape):
+    state = optimizer.init({"a": nx.ones(2)})
+    with pytest.raises(nx.ShapeError, match="update: grads"):
+        optimizer.update({"a": nx.ones(shape)}, state, {"a": nx.ones(2)})
+
+
+@pytest.mark.parametrize(
+    "transform",
+    [
+        optim.add_decayed_weights(0.1),
+        optim.scale_by_trust_ratio(),
+        optim.scale_by_param_block_rms(),
+    ],
+)
+def test_gradients_have_the_shapes_of_their_parameters(transform):
+    with pytest.raises(
+        nx.ShapeError, match=r"update: grads\['a'\]: must have the shape of its par"
+    ):
+        transform.update({"a": nx.ones(2)}, (), {"a": nx.ones((3, 2))})

@@ -8,10 +8,12 @@ from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
 from nxla._values import as_tensor
+from nxla.errors import ShapeError
 from nxla.ops.create import full_like
 from nxla.optim.optimizers import adamw
 from nxla.optim.transforms import (
     GradientTransformation,
+    _check_shapes,
     _chosen,
     _map_wide,
     _momentum,
@@ -28,7 +30,7 @@ from nxla.optim.transforms import (
     scale_by_adam,
     scale_by_learning_rate,
 )
-from nxla.optim.wrappers import ema, masked
+from nxla.optim.wrappers import _applied_to, ema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -84,6 +86,7 @@ def scale_by_trust_ratio(
 
     def update(grads: Any, params: Any) -> Any:
         _require_params("scale_by_trust_ratio", params)
+        _check_shapes("update: grads", grads, "its parameter", params)
 
         def scaled(g: Tensor, p: Tensor) -> Tensor:
             of_p = _core.maximum(global_norm(p), min_norm)
@@ -178,8 +181,18 @@ def scale_by_factored_rms(
             return (zeros,)
         return _core.sum(zeros, axes[1]), _core.sum(zeros, axes[0])
 
+    def shapes_of(x: Any) -> list[tuple[int, ...]]:
+        shape, axes = as_tensor(x).shape, axes_of(x)
+        omitted = (None,) if axes is None else (axes[1], axes[0])
+        return [tuple(n for axis, n in enumerate(shape) if axis != each) for each in omitted]
+
     def update(grads: Any, state: FactoredState, params: Any = None) -> tuple[Any, FactoredState]:
         del params
+        expected = [shapes_of(leaf) for leaf in tree.leaves(grads)]
+        if [[tuple(mean.shape) for mean in means] for means in state.means] != expected:
+            raise ShapeError(
+                "update: grads: must have the shapes of the parameters that created the state"
+            )
         step = _core.astype(state.count - decay_offset, "f32") + 1.0
         decay = 1.0 - _core.pow(step, -decay_rate)
         following: list[tuple[Tensor, ...]] = []
@@ -243,6 +256,7 @@ def scale_by_param_block_rms(min_scale: float = 1e-3) -> GradientTransformation:
 
     def update(grads: Any, params: Any) -> Any:
         _require_params("scale_by_param_block_rms", params)
+        _check_shapes("update: grads", grads, "its parameter", params)
 
         def scaled(g: Tensor, p: Tensor) -> Tensor:
             return g * _core.maximum(_root_mean_square(p), min_scale)
@@ -348,6 +362,7 @@ def scale_by_muon(
 
     def update(grads: Any, state: MuonState, params: Any = None) -> tuple[Any, MuonState]:
         del params
+        _check_shapes("update: grads", grads, "its state", state.mu)
         mu, count = _running(beta, state.mu, grads), state.count + 1
         means = _momentum(beta, mu, grads, count, nesterov=nesterov)
 
@@ -421,8 +436,8 @@ def muon(
         nesterov=nesterov,
     )
     return chain(
-        masked(of_matrices, is_matrix),
-        masked(of_others, lambda params: [not mark for mark in is_matrix(params)]),
+        _applied_to(of_matrices, is_matrix),
+        _applied_to(of_others, lambda params: [not mark for mark in is_matrix(params)]),
     )
 
 

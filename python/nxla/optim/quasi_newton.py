@@ -13,6 +13,7 @@ from nxla.ops.create import zeros
 from nxla.ops.loops import while_loop
 from nxla.optim.transforms import (
     GradientTransformation,
+    _check_shapes,
     _map_wide,
     _require_params,
     _wide,
@@ -86,6 +87,8 @@ def scale_by_lbfgs(
 
     def update(grads: Any, state: LbfgsState, params: Any = None) -> tuple[Any, LbfgsState]:
         _require_params("scale_by_lbfgs", params)
+        _check_shapes("update: grads", grads, "its parameter", params)
+        _check_shapes("update: grads", grads, "its state", state.grads)
         wide, now = tree.map(_wide, grads), tree.map(_wide, params)
         state = _remember(state, now, wide, memory_size)
         direction = _direction(state, wide, memory_size, scale=scale_init_precond)

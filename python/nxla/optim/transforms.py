@@ -7,12 +7,16 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
+from nxla._arguments import format_path, leaf_paths
 from nxla._values import as_tensor
-from nxla.errors import ArgumentError
+from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import full_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nxla._arguments import LeafPath
     from nxla._core import DType, Tensor
     from nxla.optim.schedules import Schedule
 
@@ -173,15 +177,67 @@ def _require_params(op: str, params: Any) -> None:
 
 
 def _chosen(op: str, mask: Any, container: Any) -> list[bool]:
-    """Return the booleans of a mask for the leaves of a container."""
+    """Return the booleans of a mask for the leaves of a container, matched by path."""
     # Booleans are leaves here and are not converted to tensors.
-    marks, _ = tree.flatten(mask(container) if callable(mask) else mask)
-    count = len(tree.leaves(container))
-    if len(marks) != count:
-        raise ArgumentError(
-            f"{op}: mask: must have a boolean for each of {count} tensors; got {len(marks)}"
-        )
+    mask = mask(container) if callable(mask) else mask
+    marks, structure = tree.flatten(mask)
+    if structure != tree.flatten(container)[1]:
+        marks = _marks_by_path(op, dict(zip(leaf_paths(mask), marks, strict=True)), container)
+    for mark in marks:
+        if tuple(getattr(mark, "shape", ())):
+            raise ArgumentError(f"{op}: mask: must contain booleans; got shape {tuple(mark.shape)}")
     return [bool(mark) for mark in marks]
+
+
+def _marks_by_path(op: str, marks: dict[LeafPath, Any], container: Any) -> list[Any]:
+    """Return the entries of a mask in the order of the leaves of a container."""
+    paths = leaf_paths(container)
+    known = set(paths)
+    missing = [path for path in paths if path not in marks]
+    unknown = [path for path in marks if path not in known]
+    if missing or unknown:
+        absent = f"none for {_shown(missing)}" if missing else ""
+        extra = f"one for {_shown(unknown)}" if unknown else ""
+        raise ArgumentError(
+            f"{op}: mask: must have a boolean for each of {len(paths)} tensors at its path; got "
+            f"{' and '.join(filter(None, (absent, extra)))}"
+        )
+    return [marks[path] for path in paths]
+
+
+def _shown(paths: Sequence[LeafPath]) -> str:
+    """Return the first of several paths, and the number of the others."""
+    first = format_path(paths[0]) or "the whole container"
+    return first if len(paths) == 1 else f"{first} and {len(paths) - 1} more"
+
+
+def _check_shapes(argument: str, container: Any, partner: str, reference: Any) -> None:
+    """Check that each leaf has the shape of its partner, which it would broadcast otherwise.
+
+    Parameters
+    ----------
+    argument : str
+        The operation and the name of `container` for the message.
+    partner : str
+        The name of a leaf of `reference` for the message.
+
+    Raises
+    ------
+    ShapeError
+        If the shapes differ; the message contains the path of the leaf. Differences of structure
+        are reported by `tree.map`.
+    """
+    leaves, structure = tree.flatten(container)
+    references, expected_structure = tree.flatten(reference)
+    if structure != expected_structure:
+        return
+    for index, (leaf, other) in enumerate(zip(leaves, references, strict=True)):
+        shape, expected = tuple(as_tensor(leaf).shape), tuple(as_tensor(other).shape)
+        if shape != expected:
+            path = format_path(leaf_paths(container)[index])
+            raise ShapeError(
+                f"{argument}{path}: must have the shape of {partner}, {expected}; got {shape}"
+            )
 
 
 def identity() -> GradientTransformation:
@@ -293,6 +349,7 @@ def trace(decay: float, nesterov: bool = False) -> GradientTransformation:
 
     def update(grads: Any, state: TraceState, params: Any = None) -> tuple[Any, TraceState]:
         del params
+        _check_shapes("update: grads", grads, "its state", state.trace)
         forward = lambda g, t: _wide(g) + t * decay  # noqa: E731
         sums = tree.map(forward, grads, state.trace)
         updates = _map_wide(forward if nesterov else lambda g, t: t, grads, sums)  # noqa: ARG005
@@ -326,6 +383,7 @@ def scale_by_adam(
         grads: Any, state: ScaleByAdamState, params: Any = None
     ) -> tuple[Any, ScaleByAdamState]:
         del params
+        _check_shapes("update: grads", grads, "its state", state.mu)
         mu = _running(b1, state.mu, grads)
         nu = _running(b2, state.nu, _squares(grads))
         count = state.count + 1
@@ -355,6 +413,7 @@ def scale_by_lion(b1: float = 0.9, b2: float = 0.99) -> GradientTransformation:
         grads: Any, state: ScaleByLionState, params: Any = None
     ) -> tuple[Any, ScaleByLionState]:
         del params
+        _check_shapes("update: grads", grads, "its state", state.mu)
         means = _running(b1, state.mu, grads)
         updates = _map_wide(lambda _, m: _core.sign(m), grads, means)
         return updates, ScaleByLionState(state.count + 1, _running(b2, state.mu, grads))
@@ -384,6 +443,7 @@ def scale_by_rss(
         grads: Any, state: ScaleByRssState, params: Any = None
     ) -> tuple[Any, ScaleByRssState]:
         del params
+        _check_shapes("update: grads", grads, "its state", state.sum_of_squares)
         sums = tree.map(_core.add, state.sum_of_squares, _squares(grads))
 
         def scaled(g: Tensor, s: Tensor) -> Tensor:
@@ -421,6 +481,7 @@ def scale_by_rms(
         grads: Any, state: ScaleByRmsState, params: Any = None
     ) -> tuple[Any, ScaleByRmsState]:
         del params
+        _check_shapes("update: grads", grads, "its state", state.nu)
         nu = _running(decay, state.nu, _squares(grads))
         mu: Any = _running(decay, state.mu, grads) if centered else ()
         spread = tree.map(lambda v, m: v - _core.square(m), nu, mu) if centered else nu
@@ -446,7 +507,13 @@ def add_decayed_weights(
         The fraction.
     mask : container of bool or callable, optional
         The booleans of the decayed parameters, in the structure of the parameters, or a function
-        from the parameters to the booleans; by default all parameters decay.
+        from the parameters to the booleans; by default all parameters decay. Booleans are matched
+        to parameters by path, so the order of keys is irrelevant.
+
+    Raises
+    ------
+    ArgumentError
+        If the paths of the mask differ from the paths of the parameters.
 
     Examples
     --------
@@ -458,6 +525,7 @@ def add_decayed_weights(
 
     def update(grads: Any, params: Any) -> Any:
         _require_params("add_decayed_weights", params)
+        _check_shapes("update: grads", grads, "its parameter", params)
 
         def decayed(g: Tensor, p: Tensor) -> Tensor:
             return g + p * weight_decay
@@ -596,12 +664,19 @@ def apply_updates(params: Any, updates: Any) -> Any:
     params : container
         The parameters.
     updates : container
-        The updates, in the same structure.
+        The updates, in the same structure and of the same shapes.
 
     Returns
     -------
     container
         The updated parameters.
+
+    Raises
+    ------
+    ArgumentError
+        If the structures differ.
+    ShapeError
+        If an update does not have the shape of its parameter.
 
     Examples
     --------
@@ -614,6 +689,7 @@ def apply_updates(params: Any, updates: Any) -> Any:
         p = as_tensor(p)
         return _core.astype(p + u, p.dtype)
 
+    _check_shapes("apply_updates: updates", updates, "its parameter", params)
     return tree.map(added, params, updates)
 
 

@@ -12,6 +12,7 @@ from nxla.ops.control import _cond_unchecked
 from nxla.ops.create import zeros_like
 from nxla.optim.transforms import (
     GradientTransformation,
+    _check_shapes,
     _chosen,
     _map_wide,
     _running,
@@ -51,12 +52,14 @@ def masked(
         The transformation. It receives the chosen tensors as a tuple.
     mask : container of bool or callable
         The booleans of the chosen tensors, in the structure of the parameters, or a function from
-        the parameters to the booleans. Other gradients stay as they are.
+        the parameters to the booleans. Booleans are matched to tensors by path. Other gradients
+        stay as they are.
 
     Raises
     ------
     ArgumentError
-        If the mask has another number of booleans.
+        If the paths of the mask differ from the paths of the parameters, or the parameters and the
+        gradients differ in structure.
 
     Examples
     --------
@@ -66,18 +69,26 @@ def masked(
     >>> {name: x.item() for name, x in halve.update(params, halve.init(params))[0].items()}
     {'b': 2.0, 'w': 1.0}
     """
+    return _applied_to(inner, lambda container: _chosen("masked", mask, container))
+
+
+def _applied_to(
+    inner: GradientTransformation, choose: Callable[[Any], list[bool]]
+) -> GradientTransformation:
+    """Return a transformation of the leaves of a container that a function chooses."""
 
     def part(container: Any, marks: list[bool]) -> tuple[Any, ...]:
         pairs = zip(tree.leaves(container), marks, strict=True)
         return tuple(leaf for leaf, mark in pairs if mark)
 
     def init(params: Any) -> Any:
-        return inner.init(part(params, _chosen("masked", mask, params)))
+        return inner.init(part(params, choose(params)))
 
     def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
         leaves, structure = tree.flatten(grads)
-        marks = _chosen("masked", mask, grads)
-        own = None if params is None else part(params, marks)
+        marks = choose(grads)
+        # `tree.map` rejects parameters whose leaves are in another order.
+        own = None if params is None else part(tree.map(lambda _, p: p, grads, params), marks)
         updates, state = inner.update(part(grads, marks), state, own)
         changed = iter(updates)
         found = [next(changed) if mark else leaf for leaf, mark in zip(leaves, marks, strict=True)]
@@ -108,6 +119,7 @@ def ema(decay: float, debias: bool = True) -> GradientTransformation:
 
     def update(grads: Any, state: EmaState, params: Any = None) -> tuple[Any, EmaState]:
         del params
+        _check_shapes("update: grads", grads, "its state", state.ema)
         means, count = _running(decay, state.ema, grads), state.count + 1
         shown = _unbiased(means, decay, count) if debias else means
         return _map_wide(lambda _, mean: mean, grads, shown), EmaState(count, means)
@@ -123,7 +135,7 @@ def incremental_update(new: Any, old: Any, step_size: float) -> Any:
     Parameters
     ----------
     new, old : container
-        The parameters, and their running means.
+        The parameters, and their running means, in the same structure and of the same shapes.
     step_size : float
         The weight of the new parameters.
 
@@ -131,6 +143,13 @@ def incremental_update(new: Any, old: Any, step_size: float) -> Any:
     -------
     container
         The next means, in the dtypes of the old ones.
+
+    Raises
+    ------
+    ArgumentError
+        If the structures differ.
+    ShapeError
+        If a parameter does not have the shape of its running mean.
 
     Examples
     --------
@@ -143,6 +162,7 @@ def incremental_update(new: Any, old: Any, step_size: float) -> Any:
         old = as_tensor(old)
         return _core.astype(old + (new - old) * step_size, old.dtype)
 
+    _check_shapes("incremental_update: new", new, "its running mean", old)
     return tree.map(mixed, new, old)
 
 
@@ -208,6 +228,7 @@ class MultiSteps:
                 return total + g
             return total + (g - total) * _core.astype(share, total.dtype)
 
+        _check_shapes("update: grads", grads, "its state", state.acc_grads)
         totals = tree.map(added, state.acc_grads, grads)
         is_last = count >= every
 
