@@ -376,6 +376,14 @@ fn custom_grad(
     let (trace, _) = in_trace(py, "custom_grad", &[])?;
     let (outputs, tree) = leaves_of(&trace, "custom_grad", value)?;
     let (inputs, _) = leaves_of(&trace, "custom_grad", inputs)?;
+    // A cotangent of an output that all entries share would be a sum over the entries.
+    let all = outputs.iter().chain(&inputs).map(|(_, vectors)| vectors);
+    let common = Vectors::union("custom_grad", all).or_raise()?;
+    let outputs = trace.build(|graph| {
+        let spread = |(id, own)| Ok((spread(graph, id, &own, &common)?, common.clone()));
+        outputs.into_iter().map(spread).collect::<Result<Vec<_>, Error>>()
+    });
+    let outputs = outputs.or_raise()?;
     let nodes = ids(&outputs);
     let gradient = trace.edit(|graph| graph.open_custom_grad(&nodes)).or_raise()?;
     let cotangents = in_place_of(gradient.changes().to_vec(), outputs.clone());
@@ -416,19 +424,20 @@ fn custom_jvp(
     let tangents = wrap_all(py, &trace, tangents);
     let tangents = tangents.into_iter().collect::<PyResult<Vec<_>>>()?;
     let (answer, _) = leaves_of(&trace, "custom_jvp", &rule.call1((tangents,))?)?;
+    // Tangents may differ between entries that share an output.
+    let all = outputs.iter().chain(&answer).map(|(_, vectors)| vectors);
+    let common = Vectors::union("custom_jvp", all).or_raise()?;
     let parts = trace
         .build(|graph| {
-            let mut tangents = Vec::with_capacity(answer.len());
-            for (position, (id, own)) in answer.iter().enumerate() {
-                tangents.push(match outputs.get(position) {
-                    Some((_, vectors)) => spread(graph, *id, own, vectors)?,
-                    None => *id,
-                });
-            }
-            Ok::<_, Error>(graph.close_custom_jvp(open, &ids(&outputs), &nodes, tangents)?)
+            let mut spread_all = |values: &[Vectorized]| {
+                let spread = |(id, own): &Vectorized| spread(graph, *id, own, &common);
+                values.iter().map(spread).collect::<Result<Vec<_>, Error>>()
+            };
+            let (values, tangents) = (spread_all(&outputs)?, spread_all(&answer)?);
+            Ok::<_, Error>(graph.close_custom_jvp(open, &values, &nodes, tangents)?)
         })
         .or_raise()?;
-    let values = in_place_of(parts, outputs);
+    let values: Vec<Vectorized> = parts.into_iter().map(|id| (id, common.clone())).collect();
     tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 
