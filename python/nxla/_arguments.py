@@ -1,13 +1,15 @@
-"""Selection of the differentiated arguments of a call."""
+"""Arguments of calls: their names, file paths, bytes, and the paths of their tensors."""
 
 from __future__ import annotations
 
 import os
+from collections import OrderedDict, defaultdict
 from functools import partial
 from types import FunctionType, MethodType
+from typing import NamedTuple
 
-from nxla import tree
-from nxla.errors import ArgumentError
+from nxla import _core, tree
+from nxla.errors import ArgumentError, FormatError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +18,13 @@ if TYPE_CHECKING:
 
     #: An argument by position or by name, or a part of one by its path.
     Argument: TypeAlias = int | str
+    #: The steps from a container to a leaf: keys of dicts, indices, and an `Attribute` for a field.
+    LeafPath: TypeAlias = tuple[Any, ...]
 
-__all__ = ["Chosen", "check_distinct", "name_of", "names_of", "path_of"]
+__all__ = [
+    "Attribute", "Chosen", "byte_view", "check_distinct", "format_path", "leaf_paths", "name_of",
+    "names_of", "path_of", "raw_bytes",
+]  # fmt: skip
 
 
 #: The flag of code that takes any number of arguments, `inspect.CO_VARARGS`.
@@ -38,8 +45,87 @@ def path_of(function: str, file: str | os.PathLike[str]) -> str:
         If the value is not a path.
     """
     if not isinstance(file, str | os.PathLike):
-        raise ArgumentError(f"{function}: file: must be a path; got {file!r}")
+        raise ArgumentError(f"{function}: file: must be a path; got {_brief(file)}")
     return os.fspath(file)
+
+
+def _brief(value: object) -> str:
+    """Return None or an integer as written, and only the type of a value that may be large."""
+    if value is None or isinstance(value, int):
+        return repr(value)
+    return f"a {type(value).__name__}"
+
+
+def byte_view(function: str, data: bytes | bytearray | memoryview) -> memoryview:
+    """Return the bytes of a bytes-like object, without a copy if they are contiguous.
+
+    Raises
+    ------
+    FormatError
+        If the object is not bytes-like. Integers are rejected: ``bytes(8)`` is 8 zeros.
+    """
+    try:
+        view = memoryview(data)
+    except (TypeError, ValueError, BufferError):
+        view = None
+    # NumPy scalars have a buffer without axes.
+    if view is None or view.ndim == 0:
+        hint = "; pass the content of the file" if isinstance(data, str | os.PathLike) else ""
+        raise FormatError(f"{function}: data: must be bytes; got {_brief(data)}{hint}")
+    is_flat = view.ndim == 1 and view.itemsize == 1 and view.c_contiguous
+    return (view if is_flat else memoryview(view.tobytes())).cast("B")
+
+
+def raw_bytes(function: str, data: bytes | bytearray | memoryview) -> bytes:
+    """Return a bytes-like object as bytes; see `byte_view` for errors."""
+    return data if isinstance(data, bytes) else byte_view(function, data).tobytes()
+
+
+class Attribute(NamedTuple):
+    """A step of a path that is an attribute."""
+
+    name: str
+
+
+def leaf_paths(container: Any) -> list[LeafPath]:
+    """Return the path of each leaf, in the order of `tree.flatten`.
+
+    The steps through an `OrderedDict` or a `defaultdict` are its keys, which
+    `TreeDef.leaf_path` replaces by indices.
+    """
+    tree.flatten(container)  # Rejects a container that contains itself.
+    paths: list[LeafPath] = []
+    _collect_paths(container, (), paths)
+    return paths
+
+
+def _collect_paths(value: Any, path: LeafPath, paths: list[LeafPath]) -> None:
+    """Append the paths of the leaves of a value whose own path is `path`."""
+    parts = _core.take_apart(value)
+    if parts is None:
+        paths.extend(path for _ in tree.leaves(value))
+        return
+    kind, _, extra, children = parts
+    for step, child in zip(_child_steps(value, kind, extra, len(children)), children, strict=True):
+        _collect_paths(child, (*path, step), paths)
+
+
+def _child_steps(value: Any, kind: str, extra: Any, count: int) -> Iterable[Any]:
+    """Return the steps from a container to its children."""
+    if kind == "named":
+        return map(Attribute, value._fields)
+    if kind == "dataclass":
+        return map(Attribute, extra)
+    if type(value) in (OrderedDict, defaultdict):
+        return list(value)
+    return list(extra) if kind == "dict" else range(count)
+
+
+def format_path(path: LeafPath) -> str:
+    """Return a path as in ``['layers'][0].w``."""
+    return "".join(
+        f".{step.name}" if isinstance(step, Attribute) else f"[{step!r}]" for step in path
+    )
 
 
 def names_of(function: Callable[..., Any], count: int) -> list[tuple[str, bool]]:
@@ -174,19 +260,12 @@ def _part(derivative: str, function: Callable[..., Any], which: Argument, places
         part = args[parameters.index(root)]
     for step in steps[1:]:
         try:
-            part = getattr(part, step.name) if isinstance(step, _Attribute) else part[step]
+            part = getattr(part, step.name) if isinstance(step, Attribute) else part[step]
         except (AttributeError, KeyError, IndexError, TypeError):
             raise ArgumentError(
                 f"{derivative}: argnums: must be a part of the arguments of {name}; got {which}"
             ) from None
     return part
-
-
-class _Attribute:
-    """A step of a path that is an attribute."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
 
 
 def _steps(derivative: str, path: str) -> list[Any]:
@@ -198,7 +277,7 @@ def _steps(derivative: str, path: str) -> list[Any]:
         node = ast.parse(path, mode="eval").body
         while not isinstance(node, ast.Name):
             if isinstance(node, ast.Attribute):
-                steps.append(_Attribute(node.attr))
+                steps.append(Attribute(node.attr))
             elif isinstance(node, ast.Subscript):
                 steps.append(ast.literal_eval(node.slice))
             else:

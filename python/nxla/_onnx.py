@@ -110,6 +110,9 @@ class OnnxFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the model to tensors and arrays.
 
+        Python numbers and lists take the dtype of the input, unless their kind does not fit: a
+        float is not an integer, and a number is not a boolean.
+
         Raises
         ------
         ArgumentError
@@ -160,10 +163,19 @@ class OnnxFunction:
 
 
 def _converted(value: Any, dtype: Any) -> Any:
-    """Convert Python numbers and lists to the declared dtype; arrays keep their dtype."""
-    if isinstance(value, (bool, int, float, complex, list, tuple)):
-        return _core.tensor(value, dtype=dtype)
-    return value
+    """Convert Python numbers and lists to the declared dtype; arrays keep their dtype.
+
+    Values that the dtype would truncate, such as 2.7 for an integer, keep their own dtype, so that
+    the model rejects them.
+    """
+    if not isinstance(value, (bool, int, float, complex, list, tuple)):
+        return value
+    if dtype.kind in ("pred", "signed", "unsigned"):
+        own = _core.tensor(value)
+        kinds = ("pred",) if dtype.kind == "pred" else ("pred", "signed", "unsigned")
+        if own.size and own.dtype.kind not in kinds:
+            return own
+    return _core.tensor(value, dtype=dtype)
 
 
 def _type(dtype: Any, shape: list[str | None] | None) -> str:

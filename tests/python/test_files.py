@@ -2,6 +2,7 @@
 
 import collections
 import copy
+import io
 import json
 import pickle
 import re
@@ -78,6 +79,10 @@ def test_files_that_cannot_be(tmp_path):
         nx.load(tmp_path / "broken.nxla")
     with pytest.raises(OSError, match="nowhere"):
         nx.save(tmp_path / "nowhere" / "x.nxla", nx.tensor(1))
+
+
+def read_floats(data):
+    return nx.from_binary(data, "f32")
 
 
 @settings(max_examples=60, deadline=None)
@@ -239,6 +244,132 @@ def test_numbers_are_no_files(take):
     """`open` interprets such paths as descriptors of open files, and closes them."""
     with pytest.raises(nx.ArgumentError, match="file: must be a path; got 1"):
         take(1)
+
+
+@pytest.mark.parametrize("content", [b"x" * 1000, bytearray(1000), np.zeros(1000)])
+@pytest.mark.parametrize("take", [nx.load, lambda file: nx.export(nx.sin, (1.0,), file)])
+def test_the_content_of_a_file_is_not_part_of_the_message(take, content):
+    message = f"file: must be a path; got a {type(content).__name__}"
+    with pytest.raises(nx.ArgumentError, match=message) as error:
+        take(content)
+    assert len(str(error.value)) < 200
+
+
+@pytest.mark.parametrize("read", [nx.from_safetensors, nx.deserialize, read_floats])
+@pytest.mark.parametrize("data", [8, np.int64(4), True, "path", None, [1, 2], nx.ones(2)])
+def test_data_must_be_bytes(read, data):
+    with pytest.raises(nx.FormatError, match="data: must be bytes; got"):
+        read(data)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_empty_tensors_are_read_from_empty_bytes(dtype):
+    x = nx.from_binary(nx.to_binary(nx.zeros(0, dtype=dtype)), dtype)
+    assert (x.dtype, x.shape) == (dtype, (0,))
+
+
+BYTES = [bytes, bytearray, memoryview, lambda data: np.frombuffer(data, "u1")]
+
+
+@pytest.mark.parametrize("convert", BYTES)
+def test_bytes_may_be_in_any_buffer(convert):
+    x = nx.tensor([1.0, 2.0])
+    assert read_floats(convert(nx.to_binary(x))).tolist() == x.tolist()
+    assert nx.from_safetensors(convert(nx.to_safetensors({"x": x})))["x"].tolist() == x.tolist()
+    assert nx.deserialize(convert(nx.serialize(x))).tolist() == x.tolist()
+
+
+def test_strided_buffers_are_read_in_order():
+    array = np.arange(12, dtype="f4").reshape(3, 4)
+    assert read_floats(memoryview(array[:, ::2])).tolist() == [0, 2, 4, 6, 8, 10]
+    assert read_floats(memoryview(array.T)).tolist() == array.T.ravel().tolist()
+
+
+@pytest.mark.parametrize("convert", BYTES[:3])
+def test_content_of_numpy_files_may_be_in_any_bytes(convert):
+    single, archive = io.BytesIO(), io.BytesIO()
+    np.save(single, np.arange(3.0))
+    np.savez(archive, x=np.arange(3.0))
+    assert nx.load_numpy(convert(single.getvalue())).tolist() == [0.0, 1.0, 2.0]
+    assert nx.load_numpy_archive(convert(archive.getvalue()))["x"].tolist() == [0.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("save", "name"),
+    [
+        (nx.serialize, "serialize"),
+        (nx.to_safetensors, "to_safetensors"),
+        (nx.to_binary, "to_binary"),
+        *((lambda x, kind=kind: nx.save(f"x.{kind}", x), "save") for kind in ("npy", "npz")),
+        *(
+            (lambda x, kind=kind: nx.save(f"x.{kind}", [x]), "s")
+            for kind in ("nxla", "safetensors")
+        ),
+    ],
+)
+@pytest.mark.parametrize("trace", [nx.jit, nx.grad, nx.vmap])
+def test_traced_values_cannot_be_written(trace, save, name):
+    with pytest.raises(nx.TraceError, match=rf"{name}.*must not be traced.*test_files\.py"):
+        trace(save)(nx.tensor(1.0) if trace is nx.grad else nx.ones(2))
+
+
+def nested(wrap, count):
+    value = nx.tensor(1.5)
+    for _ in range(count):
+        value = wrap(value)
+    return value
+
+
+WRAPS = {
+    "list": lambda x: [x],
+    "tuple": lambda x: (x,),
+    "dict": lambda x: {"a": x},
+    "other keys": lambda x: {1: x},
+    "named tuple": lambda x: Pair(x, None),
+    "ordered": lambda x: collections.OrderedDict(a=x),
+}
+
+
+@pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
+def test_every_nesting_that_is_written_can_be_read(wrap):
+    with pytest.raises(nx.ArgumentError, match="serialize: container: must be nested at most 256"):
+        nx.serialize(nested(wrap, 257))
+    for count in (250, 255):
+        value = nx.deserialize(nx.serialize(nested(wrap, count)))
+        assert [leaf.item() for leaf in nx.tree.leaves(value)] == [1.5]
+
+
+def test_containers_that_cannot_be_read_back_are_not_written(tmp_path):
+    itself = []
+    itself.append(itself)
+    file = tmp_path / "x.nxla"
+    for value, why in [
+        (itself, "must not contain itself"),
+        (nested(lambda x: [x], 300), "nested at most 256 deep"),
+        ({"\ud800": 1}, "keys must be valid Unicode strings"),
+        ([10**4300], "at most 4300 digits"),
+    ]:
+        with pytest.raises(nx.ArgumentError, match=f"serialize: container: .*{why}"):
+            nx.save(file, value)
+    assert not file.exists()
+    values = ["\ud800", 10**4300 - 1, {1: 2, "\ud800": 3}]
+    assert nx.deserialize(nx.serialize(values)) == values
+
+
+def test_names_must_be_unicode(tmp_path):
+    for tree in ({"\ud800": nx.tensor(1)}, {"\ud800": [nx.tensor(1)]}):
+        for save in (nx.to_safetensors, lambda tree: nx.save(tmp_path / "x.npz", tree)):
+            with pytest.raises(nx.ArgumentError, match="container: names must be valid Unicode"):
+                save(tree)
+    with pytest.raises(nx.ArgumentError, match="metadata: names and values must be strings"):
+        nx.to_safetensors({}, {"a": "\ud800"})
+
+
+def test_names_of_leaves_are_the_keys_of_ordered_dicts():
+    layer = collections.OrderedDict(w=np.ones(1), bias=np.ones(1))
+    counts = collections.defaultdict(int, b=np.ones(1))
+    data = nx.to_safetensors({"layer": layer, "counts": counts, "x[0]": 1})
+    assert set(nx.from_safetensors(data)) == {"layer.w", "layer.bias", "counts.b", "x[0]"}
 
 
 def test_pickled_expressions():

@@ -212,3 +212,9 @@ def test_tensordot_takes_the_axes_of_numpy(axes):
 def test_tensordot_refuses_other_axes(axes):
     with pytest.raises(nx.ArgumentError, match="tensordot: axes: must be an int, or the axes of"):
         nx.tensordot(X, X.T, axes)
+
+
+def test_matrices_have_two_axes():
+    for transpose in (lambda x: x.mT, nx.matrix_transpose, nx.jit(lambda x: x.mT)):
+        with pytest.raises(nx.ShapeError, match="matrix_transpose: x: must have at least 2 axes"):
+            transpose(nx.ones(3))

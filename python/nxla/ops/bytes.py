@@ -7,8 +7,9 @@ import struct
 import sys
 
 from nxla import _core, _hints
-from nxla._arguments import path_of
-from nxla.errors import ArgumentError, FormatError
+from nxla._arguments import byte_view, path_of, raw_bytes
+from nxla._values import user_line
+from nxla.errors import ArgumentError, FormatError, TraceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
 #: The first bytes of a serialized container; the last one is the version of the format.
 _MAGIC = b"nxla\x00\x00\x00\x02"
 _LENGTH = struct.Struct("<Q")
+#: The maximum nesting depth of containers, here and in the rest of the package.
+_MOST_NESTED = 256
+#: The first integer with more digits than Python reads from a string by default.
+_INTEGER_LIMIT = 10**4300
 #: The number of bytes of the checksum, which is the BLAKE2b hash of all bytes after it.
 _CHECKSUM = 16
 
@@ -57,9 +62,9 @@ def from_binary(
     >>> nx.from_binary(bytes([1, 0, 2, 0]), "u8").tolist()
     [1, 0, 2, 0]
     """
-    data, dtype = bytes(data), _core.DType(dtype)
+    data, dtype = raw_bytes("from_binary", data), _core.DType(dtype)
     count, rest = divmod(len(data), dtype.itemsize)
-    if not data or rest:
+    if rest:
         raise FormatError(
             f"from_binary: data: length must be a multiple of {dtype.itemsize} bytes; got "
             f"{len(data)}"
@@ -81,6 +86,8 @@ def to_binary(x: TensorLike, /, *, limit: int | None = None) -> bytes:
     ------
     ArgumentError
         If the limit is negative.
+    TraceError
+        If the tensor is a traced value.
 
     Examples
     --------
@@ -92,15 +99,25 @@ def to_binary(x: TensorLike, /, *, limit: int | None = None) -> bytes:
     """
     if limit is not None and limit < 0:
         raise ArgumentError(f"to_binary: limit: must be a non-negative integer; got {limit!r}")
-    return (x if isinstance(x, _core.Tensor) else _core.tensor(x))._first_bytes(limit)
+    return known_tensor("to_binary", "x", x)._first_bytes(limit)
 
 
-def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
+def known_tensor(function: str, argument: str, value: TensorLike) -> Tensor:
+    """Return a value as a tensor with elements, which a traced value does not have."""
+    if isinstance(value, _core.Expr):
+        raise TraceError(
+            f"{function}: {argument}: must not be traced, because its elements are known only "
+            f"when the function runs; return it from the function{user_line()}"
+        )
+    return value if isinstance(value, _core.Tensor) else _core.tensor(value)
+
+
+def load_numpy(file: str | os.PathLike[str] | bytes | bytearray | memoryview, /) -> Tensor:
     """Read a tensor from a NumPy file (``.npy``).
 
     Parameters
     ----------
-    file : path or bytes
+    file : path or bytes_like
         The path of the file, or its contents.
 
     Raises
@@ -123,7 +140,9 @@ def load_numpy(file: str | os.PathLike[str] | bytes, /) -> Tensor:
     return _core.tensor_from_npy("load_numpy", _content("load_numpy", file))
 
 
-def load_numpy_archive(file: str | os.PathLike[str] | bytes, /) -> dict[str, Tensor]:
+def load_numpy_archive(
+    file: str | os.PathLike[str] | bytes | bytearray | memoryview, /
+) -> dict[str, Tensor]:
     """Read the tensors of a NumPy archive (``.npz``), by name.
 
     Parameters and errors are the same as for `load_numpy`.
@@ -142,10 +161,10 @@ def load_numpy_archive(file: str | os.PathLike[str] | bytes, /) -> dict[str, Ten
     return dict(_core.tensors_from_npz(function, _content(function, file)))
 
 
-def _content(function: str, file: str | os.PathLike[str] | bytes) -> bytes:
+def _content(function: str, file: str | os.PathLike[str] | bytes | bytearray | memoryview) -> bytes:
     """Return the bytes of a file, or the bytes themselves."""
-    if isinstance(file, bytes):
-        return file
+    if isinstance(file, bytes | bytearray | memoryview):
+        return raw_bytes(function, file)
     with open(path_of(function, file), "rb") as source:
         return source.read()
 
@@ -167,7 +186,10 @@ def serialize(container: Any, /) -> bytes:
     Raises
     ------
     ArgumentError
-        If the container contains other types of values.
+        If the container contains other types of values, is nested more than 256 deep, or contains
+        itself.
+    TraceError
+        If the container contains a traced value.
 
     Examples
     --------
@@ -179,7 +201,10 @@ def serialize(container: Any, /) -> bytes:
     import json
 
     data: list[bytes] = []
-    head = json.dumps(_described(container, data), allow_nan=True).encode()
+    try:
+        head = json.dumps(_describe(container, data, 0), allow_nan=True).encode()
+    except RecursionError as error:
+        raise ArgumentError(f"serialize: container: must be nested less deep; {error}") from error
     parts = [_LENGTH.pack(len(head)), head, *data]
     return b"".join([_MAGIC, _checksum(parts), *parts])
 
@@ -194,35 +219,53 @@ def _checksum(parts: Iterable[bytes | memoryview]) -> bytes:
     return checksum.digest()
 
 
-def _described(value: Any, data: list[bytes]) -> Any:
-    """Describe a value as JSON, and collect the elements of its tensors."""
-    if isinstance(value, _core.Tensor):
-        raw, dtype, shape, names, vectorized = value.__reduce__()[1]
+def _describe(value: Any, data: list[bytes], depth: int) -> Any:
+    """Describe a value inside `depth` containers as JSON, and collect the elements of tensors."""
+    if depth > _MOST_NESTED:
+        raise ArgumentError(
+            f"serialize: container: must be nested at most {_MOST_NESTED} deep, and must not "
+            "contain itself"
+        )
+    if isinstance(value, _core.Tensor | _core.Expr):
+        tensor = known_tensor("serialize", "container", value)
+        raw, dtype, shape, names, vectorized = tensor.__reduce__()[1]
         data.append(_little_endian(raw, dtype.itemsize, dtype.kind == "complex"))
         return {"tensor": [dtype.name, shape, names, vectorized]}
     if value is None or isinstance(value, bool | int | float | str):
+        if isinstance(value, int) and abs(value) >= _INTEGER_LIMIT:
+            raise ArgumentError("serialize: container: integers must have at most 4300 digits")
         return {"value": value}
     if isinstance(value, complex):
         return {"complex": [value.real, value.imag]}
     if isinstance(value, type):
         return {"class": _class_name(value)}
-    parts = _core.take_apart(value)
+    parts = _take_apart(value)
     if parts is None:
         array = _array(value)
         if array is not None:
-            return _described(array, data)
+            return _describe(array, data, depth)
         raise ArgumentError(
             "serialize: container: must contain tensors, arrays, numbers, strings, booleans "
             f"and None; got a {type(value).__name__}"
         )
     kind, container, extra, children = parts
-    items = [_described(item, data) for item in children]
+    items = [_describe(item, data, depth + 1) for item in children]
     if kind in ("tuple", "list"):
         return {kind: items}
     if kind == "dict" and all(isinstance(key, str) for key in extra):
         return {"dict": dict(zip(extra, items, strict=True))}
     name = None if container is None else _class_name(container)
-    return {"container": [kind, name, _described(extra, data), items]}
+    return {"container": [kind, name, _describe(extra, data, depth + 1), items]}
+
+
+def _take_apart(value: Any) -> tuple[str, type | None, Any, list[Any]] | None:
+    """Return the parts of a container, and None for other values."""
+    try:
+        return _core.take_apart(value)
+    except UnicodeEncodeError as error:
+        raise ArgumentError(
+            f"serialize: container: keys must be valid Unicode strings; got {error.object!r}"
+        ) from error
 
 
 def _array(value: Any) -> Tensor | None:
@@ -265,7 +308,7 @@ def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
     """
     import json
 
-    view = memoryview(data).cast("B")
+    view = byte_view("deserialize", data)
     checked = len(_MAGIC) + _CHECKSUM
     start = checked + _LENGTH.size
     if bytes(view[: len(_MAGIC)]) != _MAGIC or len(view) < start:
@@ -289,15 +332,14 @@ def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
     except (ValueError, RecursionError) as broken:
         raise FormatError(f"deserialize: at byte {start}, expected JSON: {broken}") from broken
     reader = _Reader(view, start + length)
-    value = reader.value(head, "head", 0)
+    try:
+        value = reader.value(head, "head", 0)
+    except RecursionError as error:
+        raise FormatError(f"deserialize: head: must be nested less deep; {error}") from error
     if reader.at != len(view):
         left = len(view) - reader.at
         raise FormatError(f"deserialize: at byte {reader.at}, expected the end, found {left} bytes")
     return value
-
-
-#: The maximum nesting depth of containers, here and in the rest of the package.
-_MOST_NESTED = 256
 
 
 class _Reader:
@@ -338,12 +380,20 @@ class _Reader:
         if kind == "tensor":
             return self.tensor(described, path)
         if kind == "container":
-            return self.container(described, path, depth)
+            self.expect(len(described) == 4, "kind, class, structure and children", path, described)
+            self.expect(isinstance(described[3], list), "a list of children", path, described[3])
+            items = self.items(described[3], path, depth)
+            return self.container(described, items, path, depth)
         self.expect(kind in ("tuple", "list"), "a kind of value", path, kind)
         items = self.items(described, path, depth)
         return tuple(items) if kind == "tuple" else items
 
     def items(self, described: list[Any], path: str, depth: int) -> list[Any]:
+        """Return the values of children.
+
+        Reading uses two or three frames of Python for a level of nesting, so that `_MOST_NESTED`
+        levels fit into its recursion limit of 1000.
+        """
         pairs = enumerate(described)
         return [self.value(item, f"{path}[{index}]", depth + 1) for index, item in pairs]
 
@@ -380,13 +430,10 @@ class _Reader:
         self.at += size
         return made
 
-    def container(self, described: list[Any], path: str, depth: int) -> Any:
+    def container(self, described: list[Any], children: list[Any], path: str, depth: int) -> Any:
         """Return a container that the registered function of its class constructs."""
-        self.expect(len(described) == 4, "kind, class, structure and children", path, described)
-        kind, name, extra, items = described
-        self.expect(isinstance(items, list), "a list of children", path, items)
-        # The items of the structure itself follow the children.
-        children = self.items(items, path, depth)
+        kind, name, extra, _ = described
+        # The tensors of the structure follow the tensors of the children.
         extra = self.value(extra, f"{path}.structure", depth + 1)
         container: Any = None if name is None else self.class_of_name(name, path)
         if kind == "named":

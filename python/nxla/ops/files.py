@@ -6,10 +6,15 @@ import os
 import warnings
 
 from nxla import _core, _hints, tree
-from nxla._arguments import path_of
-from nxla._values import as_tensor
+from nxla._arguments import Attribute, leaf_paths, path_of, raw_bytes
 from nxla.errors import ArgumentError, NxlaError
-from nxla.ops.bytes import deserialize, load_numpy, load_numpy_archive, serialize
+from nxla.ops.bytes import (
+    deserialize,
+    known_tensor,
+    load_numpy,
+    load_numpy_archive,
+    serialize,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -40,6 +45,8 @@ def save(file: PathLike, container: Any, /) -> None:
     ------
     ArgumentError
         If the name has another ending, or the format cannot represent the container.
+    TraceError
+        If the container contains a traced value.
     OSError
         If the file cannot be written.
 
@@ -59,13 +66,13 @@ def save(file: PathLike, container: Any, /) -> None:
     elif kind == ".safetensors":
         data = to_safetensors(container)
     elif kind == ".npz":
-        data = _core.tensors_to_npz("save", list(_by_name(container).items()))
+        data = _core.tensors_to_npz("save", list(_by_name("save", container).items()))
     else:
         if tree.flatten(container)[0] != [container]:
             raise ArgumentError(
                 "save: container: must be one tensor for a .npy file; use .npz for a container"
             )
-        data = _core.tensor_to_npy("save", as_tensor(container))
+        data = _core.tensor_to_npy("save", known_tensor("save", "container", container))
     target = os.fspath(file)
     beside = f"{target}.{os.getpid()}.part"
     try:
@@ -133,23 +140,36 @@ def _kind(function: str, file: PathLike) -> str:
     return kind
 
 
-def _by_name(container: Any) -> dict[str, Tensor]:
-    """Return the tensors of a container by their paths, with dots between the parts."""
+def _by_name(function: str, container: Any) -> dict[str, Tensor]:
+    """Return the tensors of a container by their paths, with dots between the steps."""
+    try:
+        named = _named_leaves(function, container)
+        for name in named:
+            name.encode()
+    except UnicodeEncodeError as error:
+        raise ArgumentError(
+            f"{function}: container: names must be valid Unicode strings; got {error.object!r}"
+        ) from error
+    return {
+        name: known_tensor(function, f"container: {name}", leaf) for name, leaf in named.items()
+    }
+
+
+def _named_leaves(function: str, container: Any) -> dict[str, Any]:
+    """Return the leaves of a container by name."""
     if isinstance(container, dict) and all(
         isinstance(key, str) and isinstance(x, _core.Tensor) for key, x in container.items()
     ):
         return dict(container)
-    leaves, structure = tree.flatten(container)
-    named: dict[str, Tensor] = {}
-    for index, leaf in enumerate(leaves):
-        path = structure.leaf_path(index)
-        name = path.replace("['", ".").replace("']", "").replace('["', ".").replace('"]', "")
-        name = name.replace("[", ".").replace("]", "").strip(".") or "tensor"
+    named: dict[str, Any] = {}
+    for path, leaf in zip(leaf_paths(container), tree.leaves(container), strict=True):
+        steps = [step.name if isinstance(step, Attribute) else str(step) for step in path]
+        name = ".".join(steps) if path else "tensor"
         if name in named:
             raise ArgumentError(
-                f"save: container: names of tensors must be unique; got {name!r} twice"
+                f"{function}: container: names of tensors must be unique; got {name!r} twice"
             )
-        named[name] = as_tensor(leaf)
+        named[name] = leaf
     return named
 
 
@@ -172,6 +192,8 @@ def to_safetensors(container: Any, /, metadata: Mapping[str, str] | None = None)
     ------
     ArgumentError
         If the format does not support a dtype, or metadata contain other values than strings.
+    TraceError
+        If the container contains a traced value.
 
     Examples
     --------
@@ -181,10 +203,23 @@ def to_safetensors(container: Any, /, metadata: Mapping[str, str] | None = None)
     [1.0, 2.0]
     """
     strings = [] if metadata is None else list(metadata.items())
-    if not all(isinstance(text, str) for pair in strings for text in pair):
-        raise ArgumentError("to_safetensors: metadata: names and values must be strings")
-    tensors = list(_by_name(container).items())
+    if not all(_is_unicode(text) for pair in strings for text in pair):
+        raise ArgumentError(
+            "to_safetensors: metadata: names and values must be strings of valid Unicode"
+        )
+    tensors = list(_by_name("to_safetensors", container).items())
     return _core.tensors_to_safetensors("to_safetensors", tensors, strings)
+
+
+def _is_unicode(value: object) -> bool:
+    """Return whether a value is a string that can be written as UTF-8."""
+    if not isinstance(value, str):
+        return False
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tensor]:
@@ -213,7 +248,9 @@ def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tenso
     >>> nx.from_safetensors(nx.to_safetensors({"n": nx.tensor(3)}))["n"].item()
     3
     """
-    tensors, unsupported = _core.tensors_from_safetensors("from_safetensors", bytes(data))
+    tensors, unsupported = _core.tensors_from_safetensors(
+        "from_safetensors", raw_bytes("from_safetensors", data)
+    )
     if unsupported:
         left_out = ", ".join(f"{name!r} ({dtype})" for name, dtype in unsupported)
         warnings.warn(

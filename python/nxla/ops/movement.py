@@ -6,8 +6,8 @@ import operator
 from itertools import pairwise
 
 from nxla import _core, _hints
-from nxla._values import as_tensor
-from nxla.errors import ArgumentError, TraceError
+from nxla._values import as_tensor, user_line
+from nxla.errors import ArgumentError, ShapeError, TraceError
 from nxla.ops.metadata import axis_index, axis_size
 
 TYPE_CHECKING = False
@@ -33,6 +33,12 @@ def matrix_transpose(x: TensorLike, /) -> Tensor:
     >>> nx.matrix_transpose([[[1, 2]], [[3, 4]]]).shape
     (2, 2, 1)
     """
+    x = as_tensor(x)
+    if x.ndim < 2:
+        raise ShapeError(
+            "matrix_transpose: x: must have at least 2 axes; "
+            f"got shape {tuple(x.shape)}{user_line()}"
+        )
     return moveaxis(x, -1, -2)
 
 
