@@ -17,6 +17,9 @@ use crate::value::{FromPython, Value, is_list, number_of};
 /// The operands of a call as tensors, traced values and numbers.
 pub(crate) type Values = SmallVec<[Value; 3]>;
 
+/// The dtype of scalars that keep their digits.
+const F64: Option<DType> = Some(DType::F64);
+
 /// The role of an operand in a call.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -33,6 +36,15 @@ pub(crate) enum Role {
     UpperLimit,
     /// The operand contains indices. Scalars never take its dtype.
     Position,
+    /// The operand is computed in `f64`, and scalars keep their digits.
+    Precise,
+}
+
+impl Role {
+    /// Returns whether the operand has no part in the dtype of the others.
+    fn is_apart(self) -> bool {
+        matches!(self, Role::Position | Role::Precise)
+    }
 }
 
 /// An operand before the dtypes of its numbers are known.
@@ -111,9 +123,9 @@ impl Operands {
 
     /// The operands, with scalars in their final dtypes.
     pub(crate) fn values(self) -> PyResult<Values> {
-        let elements = || self.0.iter().filter(|(_, role)| *role != Role::Position);
+        let elements = || self.0.iter().filter(|(_, role)| !role.is_apart());
         let common = elements().filter_map(|(given, _)| given.dtype()).reduce(promote_keep_pred);
-        let has_positions = elements().count() < self.0.len();
+        let has_others = elements().count() < self.0.len();
         let mut is_u64 = false;
         if common.is_none_or(DType::is_integer) {
             let combined = elements().filter(|(_, role)| *role == Role::Element);
@@ -124,10 +136,11 @@ impl Operands {
         let common = if is_u64 { Some(DType::U64) } else { common };
         let value = |(given, role): (Given, Role)| match given {
             Given::List(list, own) if role == Role::Position => list.tensor(own),
+            Given::List(list, own) if role == Role::Precise => list.tensor(unrounded(own, F64)),
             Given::List(list, _) if is_u64 => list.tensor(DType::U64),
             Given::List(list, own) => list.tensor(unrounded(own, common)),
             Given::Value(Value::Number(number)) => {
-                number_value(number, role, common, has_positions || is_u64)
+                number_value(number, role, common, has_others || is_u64)
             }
             Given::Value(value) => Ok(value),
         };
@@ -157,6 +170,7 @@ fn number_value(
 ) -> PyResult<Value> {
     match role {
         Role::Position => Ok(nxla_runtime::position(&number)),
+        Role::Precise => number_tensor(number, F64).map(Value::Tensor).or_raise(),
         Role::Compared => Ok(nxla_runtime::comparison_scalar(number, common)),
         Role::Free => Ok(Value::Number(number)),
         Role::Element | Role::LowerLimit | Role::UpperLimit => {

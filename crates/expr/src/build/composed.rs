@@ -155,28 +155,27 @@ impl Graph {
         // The smallest integer has no absolute value among integers.
         let [x, y] = self.as_floats(x, y)?;
         let (x, y) = (self.abs(x)?, self.abs(y)?);
+        let (x_infinite, y_infinite) = (self.is_infinity(x)?, self.is_infinity(y)?);
+        let infinite = self.logical_or(x_infinite, y_infinite)?;
+        let at_infinity = self.select(x_infinite, x, y)?;
+        let one = self.near(x, 1.0)?;
+        let (x, y) = (self.select(infinite, one, x)?, self.select(infinite, one, y)?);
         let [longer, shorter] = self.larger_and_smaller(x, y)?;
         let zero = self.zero_like(longer)?;
-        let (is_zero, is_infinite) = (self.equal(longer, zero)?, self.is_infinity(longer)?);
-        let plain = self.logical_or(is_zero, is_infinite)?;
+        let is_zero = self.equal(longer, zero)?;
+        let divisor = self.select(is_zero, one, longer)?;
         // The longer side can be zero beside a NaN.
         let is_shorter_zero = self.equal(shorter, zero)?;
         let is_zero = self.logical_and(is_zero, is_shorter_zero)?;
-        let one = self.near(longer, 1.0)?;
-        let divisor = self.select(plain, one, longer)?;
         let ratio = self.divide(shorter, divisor)?;
         let square = self.square(ratio)?;
         let sum = self.add(square, one)?;
         let root = self.sqrt(sum)?;
         let length = self.multiply(longer, root)?;
-        let (x_infinite, y_infinite) = (self.is_infinity(x)?, self.is_infinity(y)?);
-        let infinite = self.logical_or(x_infinite, y_infinite)?;
         // The length has no derivative at zero, where it has its minimum: the gradient is zero.
         let zero = self.zero_like(length)?;
         let length = self.select(is_zero, zero, length)?;
-        let dtype = self.dtype(length);
-        let infinity = self.scalar_constant(Scalar::Float(f64::INFINITY), dtype)?;
-        self.select(infinite, infinity, length)
+        self.select(infinite, at_infinity, length)
     }
 }
 

@@ -187,6 +187,8 @@ impl Graph {
         };
         self.check_numbers(op, x, numbers)?;
         let (x, numbers) = (self.rename(x, None)?, self.rename(numbers, None)?);
+        // A large count may not fit in a narrow dtype; out-of-range numbers are ignored.
+        let numbers = self.signed_indices(numbers)?;
         match kind {
             Segment::Sum => self.segment_sum(x, numbers, count),
             Segment::Product => self.segment_product(x, numbers, count),
@@ -227,8 +229,6 @@ impl Graph {
         if count == 0 {
             return Ok(zeros);
         }
-        // A large count may not fit in a narrow dtype; out-of-range numbers are ignored.
-        let numbers = self.as_type(numbers, DType::S64)?;
         let numbers = self.new_axis(numbers, -1, None)?;
         self.indexed_add(zeros, numbers, x, Some(&[0]))
     }
@@ -278,16 +278,15 @@ impl Graph {
     /// of indices. Elements of entries without a segment have a position beyond the end, which is
     /// ignored.
     fn segment_places(&mut self, x: ExprId, numbers: ExprId, segments: &Shape) -> Result<ExprId> {
-        let wide = self.as_type(numbers, DType::S64)?;
         let number = |graph: &mut Graph, value: usize, dtype| {
             let value = i64::try_from(value).expect("a tensor has below 2^63 elements");
             graph.scalar_constant(Scalar::Int(value), dtype)
         };
         let (zero, count) = (number(self, 0, DType::S64)?, number(self, segments[0], DType::S64)?);
-        let (above, below) = (self.greater_equal(wide, zero)?, self.less(wide, count)?);
+        let (above, below) = (self.greater_equal(numbers, zero)?, self.less(numbers, count)?);
         let exists = self.logical_and(above, below)?;
         let dtype = counting_dtype(&[segments.size() + 1]);
-        let known = self.select(exists, wide, zero)?;
+        let known = self.select(exists, numbers, zero)?;
         let known = self.as_type(known, dtype)?;
         let size = number(self, Shape::from(&segments[1..]).size(), dtype)?;
         let first = self.multiply(known, size)?;
@@ -317,9 +316,8 @@ impl Graph {
             return self.broadcast(none, shape, None);
         }
         let segments = self.iota([count], Some(0), DType::S64)?;
-        let wide = self.as_type(numbers, DType::S64)?;
-        let end = self.count_before(op, wide, segments, true)?;
-        let start = self.count_before(op, wide, segments, false)?;
+        let end = self.count_before(op, numbers, segments, true)?;
+        let start = self.count_before(op, numbers, segments, false)?;
         let occurs = self.less(start, end)?;
         let one = self.one_like(end)?;
         let last = self.subtract(end, one)?;
@@ -509,16 +507,35 @@ impl Graph {
         let before = self.subtract(after, one)?;
         let (x0, x1) = (self.take(xs, before, 0)?, self.take(xs, after, 0)?);
         let (y0, y1) = (self.take(ys, before, 0)?, self.take(ys, after, 0)?);
-        let (width, rise) = (self.subtract(x1, x0)?, self.subtract(y1, y0)?);
-        let zero = self.zero_like(width)?;
+        let (width, zero) = (self.subtract(x1, x0)?, self.zero_like(x1)?);
         let step = self.equal(width, zero)?;
         let one = self.one_like(width)?;
         let width = self.select(step, one, width)?;
         let distance = self.subtract(x, x0)?;
         let part = self.divide(distance, width)?;
         let part = self.select(step, zero, part)?;
-        let climbed = self.multiply(part, rise)?;
-        self.add(y0, climbed)
+        self.between_values(part, y0, y1)
+    }
+
+    /// Returns `y0 + part (y1 - y0)`, computed from the nearer value, so that the result at a point is
+    /// the value of the point. The difference of infinite or huge values has no meaning.
+    fn between_values(&mut self, part: ExprId, y0: ExprId, y1: ExprId) -> Result<ExprId> {
+        let (zero, one) = (self.zero_like(part)?, self.one_like(part)?);
+        let (half, rest) = (self.near(part, 0.5)?, self.subtract(one, part)?);
+        let difference = self.subtract(y1, y0)?;
+        let is_regular = self.is_finite(difference)?;
+        let none = self.zero_like(difference)?;
+        let rise = self.select(is_regular, difference, none)?;
+        let (climbed, left) = (self.multiply(part, rise)?, self.multiply(rest, rise)?);
+        let (from_left, from_right) = (self.add(y0, climbed)?, self.subtract(y1, left)?);
+        let is_left = self.less(part, half)?;
+        let between = self.select(is_left, from_left, from_right)?;
+        let (share, other) = (self.multiply(rest, y0)?, self.multiply(part, y1)?);
+        let irregular = self.add(share, other)?;
+        let (at_left, at_right) = (self.equal(part, zero)?, self.equal(part, one)?);
+        let irregular = self.select(at_right, y1, irregular)?;
+        let irregular = self.select(at_left, y0, irregular)?;
+        self.select(is_regular, between, irregular)
     }
 
     /// Returns positions within one period, and the points in order with a neighbor on each side.

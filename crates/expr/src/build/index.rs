@@ -3,7 +3,7 @@
 //! An out-of-range index at run time is not an error: slices and gathers clamp it, and scatters
 //! ignore its update.
 
-use nxla_tensor::{DType, Names};
+use nxla_tensor::{DType, Names, Scalar};
 
 use super::of_op;
 use super::reduce::index_dtype;
@@ -290,6 +290,18 @@ impl Graph {
         })
     }
 
+    /// Returns indices as signed 64-bit numbers. Numbers that these do not represent become the
+    /// largest, instead of a negative number.
+    pub(super) fn signed_indices(&mut self, indices: ExprId) -> Result<ExprId> {
+        let dtype = self.dtype(indices);
+        if dtype != DType::U64 {
+            return self.as_type(indices, DType::S64);
+        }
+        let most = self.scalar_constant(Scalar::Int(i64::MAX), dtype)?;
+        let indices = self.min(indices, most)?;
+        self.as_type(indices, DType::S64)
+    }
+
     /// Returns the coordinates, in a new last axis, of each element of `indices`. Along one axis,
     /// the coordinate is the element itself.
     pub(super) fn coordinates_along(&mut self, indices: ExprId, axis: usize) -> Result<ExprId> {
@@ -298,10 +310,14 @@ impl Graph {
         if shape.rank() == 1 {
             return self.new_axis(indices, -1, None);
         }
+        let own = match self.dtype(indices) {
+            DType::U64 => self.signed_indices(indices)?,
+            _ => indices,
+        };
         let mut columns = Vec::with_capacity(shape.rank());
         for (counted, position) in (0..).zip(0..shape.rank()) {
             columns.push(match position == axis {
-                true => indices,
+                true => own,
                 false => self.iota(shape.clone(), Some(counted), counting_dtype(&shape))?,
             });
         }

@@ -107,7 +107,7 @@ impl Graph {
         let squared = self.squared_magnitude(distance)?;
         let sum = self.sum(squared, axes, keep_axes)?;
         #[expect(clippy::cast_precision_loss, reason = "a count of elements has at most 53 bits")]
-        let divisor = count as f64 - correction;
+        let divisor = (count as f64 - correction).max(0.0);
         let divisor = self.weak_number(number(divisor), sum)?;
         let variance = self.divide(sum, divisor)?;
         self.as_type(variance, dtype.to_floating().to_real())
@@ -159,14 +159,21 @@ impl Graph {
         let x = self.countable(x, given)?;
         let all = self.all_axes(x);
         let reduced = axes.unwrap_or(&all);
-        let max = self.reduce_max(x, Some(reduced), true).map_err(of_op("logsumexp"))?;
+        let counted = match scale {
+            Some(scale) => self.where_scaled(x, scale)?,
+            None => x,
+        };
+        let max = self.reduce_max(counted, Some(reduced), true).map_err(of_op("logsumexp"))?;
         let max = self.stop_grad(max)?;
         // An infinite maximum must not cause `inf - inf`.
         let infinite = self.is_infinity(max)?;
         let dtype = self.dtype(max).to_floating();
         let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
         let max = self.select(infinite, zero, max)?;
-        let shifted = self.subtract(x, max)?;
+        let mut shifted = self.subtract(x, max)?;
+        if let Some(scale) = scale {
+            shifted = self.with_finite_exp(shifted, scale)?;
+        }
         let mut terms = self.exp(shifted)?;
         if let Some(scale) = scale {
             terms = self.multiply(scale, terms)?;
@@ -176,6 +183,26 @@ impl Graph {
         let max = if keep_axes { max } else { self.squeeze(max, Some(reduced))? };
         let result = self.add(log, max)?;
         self.as_type(result, given.to_floating())
+    }
+
+    /// Returns `x`, and minus infinity where its factor is zero.
+    fn where_scaled(&mut self, x: ExprId, scale: ExprId) -> Result<ExprId> {
+        let (none, dtype) = (self.zero_like(scale)?, self.dtype(x));
+        let is_none = self.equal(scale, none)?;
+        let least = self.scalar_constant(dtype.min_value(), dtype)?;
+        self.select(is_none, least, x)
+    }
+
+    /// Limits exponents whose factor is zero, because the product of zero and an infinite power would
+    /// be NaN.
+    fn with_finite_exp(&mut self, exponents: ExprId, scale: ExprId) -> Result<ExprId> {
+        let dtype = self.dtype(exponents).to_floating();
+        let largest = dtype.float_limits().expect("exponents are floats").max;
+        let limit = self.scalar_constant(Scalar::Float(largest.ln().floor()), dtype)?;
+        let limited = self.min(exponents, limit)?;
+        let none = self.zero_like(scale)?;
+        let is_none = self.equal(scale, none)?;
+        self.select(is_none, limited, exponents)
     }
 
     /// Returns the covariance matrix of the columns of `x`, whose second-to-last axis holds
@@ -215,7 +242,7 @@ impl Graph {
         let batch: Vec<i64> = (0..).take(rank - 2).collect();
         let products = self.dot_general(centerd, &[-2], &batch, other, &[-2], &batch)?;
         let count = i128::try_from(rows).expect("a size fits in 128 bits");
-        let covariance = self.divide_by(products, count - i128::from(ddof))?;
+        let covariance = self.divide_by(products, (count - i128::from(ddof)).max(0))?;
         self.as_type(covariance, dtype.to_floating())
     }
 

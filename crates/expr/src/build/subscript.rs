@@ -319,12 +319,16 @@ impl Graph {
     /// Broadcasts indices into several axes to a shape, and stacks them as coordinates in a last
     /// axis.
     fn coordinates(&mut self, indices: &[ExprId], shape: &Shape) -> Result<ExprId> {
-        let bits = indices.iter().map(|&index| self.dtype(index).bits()).max().unwrap_or(32);
-        let dtype = if bits > 32 { DType::S64 } else { DType::S32 };
+        let is_wide =
+            |&index: &ExprId| matches!(self.dtype(index), DType::S64 | DType::U64 | DType::U32);
+        let is_wide = indices.iter().any(is_wide);
         let mut columns = Vec::with_capacity(indices.len());
         for &index in indices {
             let index = self.rename(index, None)?;
-            let index = self.as_type(index, dtype)?;
+            let index = match is_wide {
+                true => self.signed_indices(index)?,
+                false => self.as_type(index, DType::S32)?,
+            };
             columns.push(self.broadcast(index, shape.clone(), None)?);
         }
         match columns[..] {

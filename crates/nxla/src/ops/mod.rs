@@ -61,6 +61,9 @@ macro_rules! operand {
     ($x:ident, $operand:ident element) => {
         nxla_runtime::element(&$operand, $x.dtype())
     };
+    ($x:ident, $operand:ident precise) => {
+        nxla_runtime::element(&$operand, nxla_runtime::DType::F64)
+    };
     ($x:ident, $operand:ident parameter $draw:ident) => {
         nxla_runtime::parameter(&$operand, $draw.dtype)
     };
@@ -80,8 +83,8 @@ macro_rules! operand {
 /// `fn name(x, y; option: Type) one |graph| body` has the operands `x` (the receiver) and `y`,
 /// which are nodes in the body, and an option. A scalar for `y` takes the dtype to which the other
 /// operands are promoted, and a scalar for `y as position` its default dtype. With `as element`, it
-/// takes the dtype of `x`; with `as parameter(draw)`, the dtype of the draw; and with the class of
-/// a comparison, a dtype in which the comparison is exact.
+/// takes the dtype of `x`; with `as parameter(draw)`, the dtype of the draw; with `as precise`,
+/// `f64`; and with the class of a comparison, a dtype in which the comparison is exact.
 macro_rules! methods {
     ($(
         $(#[$meta:meta])*

@@ -132,7 +132,7 @@ methods! {
     /// assert_eq!(x.quantile(0.5, (), Quantile::default())?.item::<f64>()?, 2.5);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn quantile(x, q; over: impl Into<Over>, options: Quantile) one |graph| {
+    fn quantile(x, q as precise; over: impl Into<Over>, options: Quantile) one |graph| {
         let over = over.into();
         let axes = over.of(graph, "quantile", x)?;
         let options = Quantile { keep_axes: options.keep_axes || over.keeps(), ..options };

@@ -131,6 +131,8 @@ macro_rules! operands_of_role {
 operands_of_role! {
     /// An operand of integers that are positions of elements.
     Positions Position;
+    /// An operand that is computed in `f64`.
+    Precise Precise;
     /// An operand that is compared with the others.
     Compared Compared;
     /// The lower limit of other operands.

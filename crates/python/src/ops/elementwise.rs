@@ -282,10 +282,7 @@ functions! {
             (Some(min), Some(max)) if graph.shape(min).rank() == 0 && graph.shape(max).rank() == 0 => {
                 graph.clip(x, min, max)
             }
-            (min, max) => {
-                let x = min.map_or(Ok(x), |min| graph.max(x, min))?;
-                max.map_or(Ok(x), |max| graph.min(x, max))
-            }
+            (min, max) => graph.clip_each(x, min, max),
         };
 
     /// Return whether all elements are equal up to a tolerance.

@@ -3,12 +3,12 @@
 use nxla_runtime::graph::build::{Between, Beyond, Cumulative, Quantile, Segment, Side};
 use nxla_runtime::graph::{ExprId, Graph, ReduceOp};
 use nxla_runtime::host::Number;
-use nxla_runtime::{Error, Result};
+use nxla_runtime::{DType, Error, Result};
 use pyo3::prelude::*;
 
 use super::add_functions;
 use super::args::{Axis, AxisList, count};
-use super::declare::{Choice, Choices, functions};
+use super::declare::{Choice, Choices, Precise, functions};
 use super::reduce::correction_or_ddof;
 use super::window::summed;
 use crate::apply::{apply, one};
@@ -36,6 +36,7 @@ fn quantile(
 ) -> Result<ExprId> {
     let q = match percent {
         true => {
+            let q = graph.as_type(q, DType::F64)?;
             let hundred = graph.weak_number(Number::Float(100.0), q)?;
             graph.divide(q, hundred)?
         }
@@ -74,7 +75,7 @@ functions! {
     /// >>> nx.quantile([1.0, 2.0, 3.0, 10.0], [0.0, 0.5, 1.0]).tolist()
     /// [1.0, 2.5, 10.0]
     fn quantile_of "quantile"(
-        x, q, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
+        x, q: Precise<'_>, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
         keepdims: bool = false
     ) |graph| {
         let options = Quantile { between: method, keep_axes: keepdims, ignore_nan: false };
@@ -91,7 +92,7 @@ functions! {
     /// >>> nx.percentile([1.0, 2.0, 3.0, 10.0], 50).item()
     /// 2.5
     fn percentile(
-        x, q, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
+        x, q: Precise<'_>, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
         keepdims: bool = false
     ) |graph| {
         let options = Quantile { between: method, keep_axes: keepdims, ignore_nan: false };
@@ -108,7 +109,7 @@ functions! {
     /// >>> nx.nanquantile([1.0, float("nan"), 3.0], 0.5).item()
     /// 2.0
     fn nanquantile(
-        x, q, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
+        x, q: Precise<'_>, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
         keepdims: bool = false
     ) |graph| {
         let options = Quantile { between: method, keep_axes: keepdims, ignore_nan: true };
@@ -125,7 +126,7 @@ functions! {
     /// >>> nx.nanpercentile([1.0, float("nan"), 3.0], 100).item()
     /// 3.0
     fn nanpercentile(
-        x, q, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
+        x, q: Precise<'_>, /, axis: Option<AxisList> = None, *, method: Choice<Between> = "linear",
         keepdims: bool = false
     ) |graph| {
         let options = Quantile { between: method, keep_axes: keepdims, ignore_nan: true };

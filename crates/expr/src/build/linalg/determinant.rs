@@ -246,8 +246,16 @@ impl Graph {
         self.constant(number, TensorType::new(dtype, batch))
     }
 
-    /// Expands by the first row (Laplace).
+    /// Expands by the first row (Laplace), in a wide dtype, because the products cancel.
     fn small_determinant(&mut self, a: ExprId, side: usize) -> Result<ExprId> {
+        let dtype = self.dtype(a);
+        let wide = if dtype.is_complex() { DType::C128 } else { DType::F64 };
+        let a = self.as_type(a, wide)?;
+        let determinant = self.expanded(a, side)?;
+        self.as_type(determinant, dtype)
+    }
+
+    fn expanded(&mut self, a: ExprId, side: usize) -> Result<ExprId> {
         let rank = self.shape(a).rank();
         let at = |graph: &mut Graph, row: usize, column: usize| {
             let lengths: Vec<usize> =

@@ -97,13 +97,16 @@ impl Graph {
         if keep_axes { Ok(result) } else { self.squeeze(result, Some(&axes)) }
     }
 
-    /// Computes `sum(|x|^p)^(1/p)`. Dividing by about the largest element first keeps the powers in
-    /// range.
+    /// Computes `sum(|x|^p)^(1/p)`. Dividing by about the element with the largest power first keeps
+    /// the powers in range.
     fn power_norm(&mut self, size: ExprId, power: f64, axes: &[i64]) -> Result<ExprId> {
         let float = self.dtype(size).to_floating().at_least_f32();
         let size = self.as_type(size, float)?;
-        let largest = self.reduce_max(size, Some(axes), true)?;
-        let scale = self.power_of_two(largest)?;
+        let leading = match power < 0.0 {
+            true => self.reduce_min(size, Some(axes), true)?,
+            false => self.reduce_max(size, Some(axes), true)?,
+        };
+        let scale = self.power_of_two(leading)?;
         let one = self.one_like(scale)?;
         let inverse = self.divide(one, scale)?;
         let scaled = self.multiply(size, inverse)?;
@@ -128,7 +131,9 @@ impl Graph {
             self.pow(positive, root)?
         };
         let norm = self.multiply(root, scale)?;
-        self.select(is_zero, zero, norm)
+        let of_zero = if power < 0.0 { f64::INFINITY } else { 0.0 };
+        let of_zero = self.near(norm, of_zero)?;
+        self.select(is_zero, of_zero, norm)
     }
 
     /// Returns the largest power of two that does not exceed a positive value and has a normal

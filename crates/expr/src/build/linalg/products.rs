@@ -1,5 +1,7 @@
 //! Matrix powers, cross products and traces.
 
+use nxla_tensor::{DType, promote};
+
 use super::super::{SliceStart, of_op};
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
@@ -75,6 +77,10 @@ impl Graph {
             let why = format!("must be negative if the ranks of the operands differ; got {axis}");
             return Err(self.invalid(op, "axis", why));
         }
+        let dtype = promote(self.dtype(x), self.dtype(y));
+        let is_narrow = dtype.is_float() && dtype.bits() < 32;
+        let wide = if is_narrow { DType::F32 } else { dtype };
+        let (x, y) = (self.as_type(x, wide)?, self.as_type(y, wide)?);
         let part = |graph: &mut Graph, operand, index| {
             graph.slice_along_axis(operand, SliceStart::at(index), 1, axis, 1)
         };
@@ -87,6 +93,7 @@ impl Graph {
             let up = self.multiply(c, d)?;
             parts.push(self.subtract(down, up)?);
         }
-        self.concatenate(&parts, axis)
+        let cross = self.concatenate(&parts, axis)?;
+        self.as_type(cross, dtype)
     }
 }

@@ -499,9 +499,15 @@ impl Graph {
         let x = self.subtract(x, one)?;
         let (low, high) = (self.as_type(low, dtype)?, self.as_type(high, dtype)?);
         let span = self.subtract(high, low)?;
-        let x = self.multiply(x, span)?;
-        let x = self.add(x, low)?;
-        self.max(x, low)
+        let is_wide = self.is_infinity(span)?;
+        let placed = self.multiply(x, span)?;
+        let placed = self.add(placed, low)?;
+        // A span of more than the largest number.
+        let rest = self.subtract(one, x)?;
+        let (from_low, from_high) = (self.multiply(rest, low)?, self.multiply(x, high)?);
+        let between = self.add(from_low, from_high)?;
+        let placed = self.select(is_wide, between, placed)?;
+        self.max(placed, low)
     }
 
     /// Draws real values, or complex values with two draws as parts.

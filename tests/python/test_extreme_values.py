@@ -1,0 +1,183 @@
+"""Functions keep their digits for arguments at the ends of the ranges of their dtypes."""
+
+import numpy as np
+import pytest
+
+import nxla as nx
+
+INF = np.inf
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.complex128])
+@pytest.mark.parametrize("scale", [1e-170, 1e160])
+@pytest.mark.parametrize("side", [3, 40])
+def test_factors_of_matrices_whose_squares_overflow_or_underflow(dtype, scale, side, compiler):
+    a = np.random.default_rng(side).standard_normal((side, side)).astype(dtype)
+    p, lower, upper = nx.jit(nx.linalg.lu, compiler=compiler)(nx.tensor(a * scale))
+    product = np.asarray(p) @ np.asarray(lower) @ (np.asarray(upper) / scale)
+    np.testing.assert_allclose(product, a, atol=1e-12)
+    inverse = nx.jit(nx.linalg.inv, compiler=compiler)(nx.tensor(a * scale))
+    np.testing.assert_allclose(np.asarray(inverse) @ (a * scale), np.eye(side), atol=1e-10)
+
+
+def test_pivots_are_compared_without_squares(compiler):
+    a = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, 1e-170], [0.0, 1e-170, 0.0]])
+    inverse = nx.jit(nx.linalg.inv, compiler=compiler)(nx.tensor(a))
+    np.testing.assert_allclose(np.asarray(inverse) @ a, np.eye(3))
+
+
+@pytest.mark.parametrize(
+    ("rows", "dtype", "expected"),
+    [
+        ([[300.0, 299.0], [300.0, 300.0]], "f16", 300.0),
+        ([[4097.0, 4096.0], [4098.0, 4097.0]], "f32", 1.0),
+        ([[30001, 30000], [30002, 30001]], "s32", 1.0),
+        ([[4097.0, 0.0, 4096.0], [0.0, 1.0, 0.0], [4098.0, 0.0, 4097.0]], "f32", 1.0),
+    ],
+)
+def test_small_determinants_do_not_cancel(rows, dtype, expected, compiler):
+    found = nx.jit(nx.linalg.det, compiler=compiler)(nx.tensor(rows, dtype=dtype))
+    assert found.item() == expected
+
+
+def test_cross_products_of_half_floats_do_not_overflow(compiler):
+    x, y = nx.tensor([300.0, 299.0, 1.0], "f16"), nx.tensor([300.0, 300.0, 1.0], "f16")
+    cross = nx.jit(nx.linalg.cross, compiler=compiler)(x, y)
+    assert cross.dtype == nx.float16
+    assert cross.tolist() == [-1.0, 0.0, 300.0]
+
+
+def test_indices_beyond_signed_integers_are_clamped_or_ignored(compiler):
+    def jit(function):
+        return nx.jit(function, compiler=compiler)
+
+    x = nx.tensor([[1.0, 2.0, 3.0]])
+    for dtype, index in (("u64", 2**63 + 5), ("u32", 2**31 + 5)):
+        at = nx.tensor([index], dtype=dtype)
+        assert jit(lambda i: x[nx.tensor([0]), i])(at).tolist() == [3.0]
+        along = jit(lambda i: nx.take_along_axis(x, i[nx.newaxis], axis=1))(at)
+        assert along.tolist() == [[3.0]]
+    numbers = nx.tensor([0, 2**63, 0], dtype="u64")
+    entries = nx.tensor([2.0, 3.0, 5.0])
+    assert jit(lambda n: nx.segment_prod(entries, n, 2))(numbers).tolist() == [10.0, 1.0]
+    assert jit(lambda n: nx.segment_sum(entries, n, 2))(numbers).tolist() == [7.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    ("count", "q", "method"),
+    [(11, 0.1, "higher"), (11, 0.7, "lower"), (1001, 0.999, "higher"), (11, [0.1, 0.7], "nearest")],
+)
+def test_quantiles_are_found_in_double_precision(count, q, method, compiler):
+    x = np.arange(count, dtype=np.float32)
+    expected = np.quantile(x.astype(np.float64), q, method=method)
+    quantile = nx.jit(lambda x: nx.quantile(x, q, method=method), compiler=compiler)
+    assert quantile(x).tolist() == expected.tolist()
+    percent = (np.asarray(q) * 100).tolist()
+    percentile = nx.jit(lambda x: nx.percentile(x, percent, method=method), compiler=compiler)
+    expected = np.percentile(x.astype(np.float64), percent, method=method)
+    assert percentile(x).tolist() == expected.tolist()
+
+
+def test_interpolation_passes_through_its_points(compiler):
+    def interp(x, *points):
+        at = nx.tensor([0.0, 1.0, 2.0])
+        function = nx.jit(nx.interp, compiler=compiler)
+        return function(nx.tensor([x]), at, nx.tensor(points)).item()
+
+    assert interp(2.0, 0.0, 1e8, 1.0) == 1.0
+    assert interp(1.0, 0.0, 1.0, INF) == 1.0
+    assert interp(0.5, INF, INF, 0.0) == INF
+    assert interp(1.5, 0.0, 1.0, -INF) == -INF
+    assert interp(1.25, 0.0, -3e38, 3e38) == pytest.approx(-1.5e38)
+    assert np.isnan(interp(1.5, 0.0, -INF, INF))
+    points = nx.tensor([0.0, 1.0, 2.0]), nx.tensor([0.0, 3.0, 1.0])
+    slopes = nx.jit(nx.vmap(nx.grad(lambda x: nx.interp(x, *points))), compiler=compiler)
+    assert slopes(nx.tensor([0.25, 0.75, 1.0, 1.75])).tolist() == [3.0, 3.0, -2.0, -2.0]
+
+
+def test_square_roots_of_complex_numbers():
+    z = np.array([-1e30 + 1j, 1.7e308 + 1.7e308j, -1 + 1e-20j, 3e-310 + 1e-312j, complex(-4, -0.0)])
+    found = nx.jit(nx.sqrt, compiler="evaluator")(nx.tensor(z))
+    np.testing.assert_allclose(np.asarray(found).view(np.float64), np.sqrt(z).view(np.float64))
+    z = np.array([710 + 1.5j, 1e-20 - 745j, 700.5 + 2j])
+    for function in (nx.exp, nx.cos, nx.sinh, nx.cosh):
+        found = np.asarray(nx.jit(function, compiler="evaluator")(nx.tensor(z)))
+        with np.errstate(all="ignore"):
+            expected = getattr(np, function.__name__)(z)
+        np.testing.assert_allclose(found.real, expected.real, rtol=1e-12)
+        np.testing.assert_allclose(found.imag, expected.imag, rtol=1e-12)
+    found = nx.jit(nx.atanh, compiler="evaluator")(nx.tensor(np.array([1 + 1e-160j])))
+    np.testing.assert_allclose(np.asarray(found), np.arctanh(np.array([1 + 1e-160j])))
+
+
+def test_elements_with_a_zero_factor_do_not_scale_a_sum_of_exponentials(compiler):
+    function = nx.jit(lambda x, s: nx.logsumexp(x, scale=s), compiler=compiler)
+    factors = nx.tensor([0.0, 1.0])
+    assert function(nx.tensor([1000.0, 0.0]), factors).item() == 0.0
+    assert function(nx.tensor([INF, 0.0]), factors).item() == 0.0
+    assert function(nx.tensor([5.0, 0.0]), nx.zeros(2)).item() == -INF
+    slopes = nx.jit(nx.grad(lambda s, x: nx.logsumexp(x, scale=s)), compiler=compiler)
+    np.testing.assert_allclose(slopes(factors, nx.tensor([1.0, 0.0])), [np.e, 1.0], rtol=1e-6)
+
+
+def test_norms_of_negative_order_follow_the_smallest_element(compiler):
+    def norm(x, order):
+        return nx.jit(lambda x: nx.linalg.vector_norm(x, ord=order), compiler=compiler)(x).item()
+
+    assert norm(nx.tensor([1e25, 1e-20]), -1) == np.float32(1e-20)
+    assert norm(nx.tensor([INF, INF]), -1) == INF
+    assert norm(nx.tensor([0.0, 2.0]), -2) == 0.0
+    assert norm(nx.tensor([2.0, 2.0]), -1) == 1.0
+
+
+def test_spread_of_too_few_elements_is_infinite(compiler):
+    x = nx.tensor([1.0, 2.0])
+    for correction in (2, 3):
+        variance = nx.jit(lambda x, c=correction: nx.var(x, correction=c), compiler=compiler)
+        assert variance(x).item() == INF
+
+
+def test_spans_wider_than_the_largest_number(compiler):
+    low, high = nx.tensor(-3e38), nx.tensor(3e38)
+    steps = nx.jit(lambda low, high: nx.linspace(low, high, 3), compiler=compiler)(low, high)
+    assert steps.tolist() == [low.item(), 0.0, high.item()]
+    counts, edges = nx.histogram(nx.tensor([-3e38, 0.0, 3e38]), bins=3)
+    assert counts.tolist() == [1, 1, 1]
+    assert np.isfinite(np.asarray(edges)).all()
+    draw = nx.jit(lambda k: nx.random.uniform_split(k, low, high, shape=(50,)), compiler=compiler)
+    drawn = np.asarray(draw(nx.random.key(0)))
+    assert (np.abs(drawn) <= 3.0001e38).all()
+    assert (drawn < 0).sum() in range(10, 40)
+
+
+def test_negative_powers_of_integers(compiler):
+    x = nx.tensor([0, 2, 1, -1, -2])
+    for exponent in (-1, -2, -3):
+        power = nx.jit(lambda x, e=exponent: x**e, compiler=compiler)(x)
+        assert power.tolist() == [0, 0, 1, (-1) ** -exponent, 0]
+
+
+def test_bounds_of_every_kind_pass_the_derivative(compiler):
+    """Where an element equals a bound, the derivative is that of the element."""
+
+    def slope(function, x=0.0):
+        return nx.jit(nx.grad(function), compiler=compiler)(x).item()
+
+    zero = nx.tensor([0.0])
+    assert slope(lambda x: nx.clip(x, 0.0, 5.0)) == 1.0
+    assert slope(lambda x: nx.clip(x, min=0.0)) == 1.0
+    assert slope(lambda x: nx.clip(x, max=0.0)) == 1.0
+    assert slope(lambda x: nx.sum(nx.clip(x, zero, 5.0))) == 1.0
+    slopes = nx.vmap(nx.grad(lambda x, low: nx.clip(x, low, 5.0)))(zero, zero)
+    assert slopes.tolist() == [1.0]
+    missing = nx.jit(lambda x, low: nx.clip(x, min=low), compiler=compiler)
+    found = missing(nx.tensor([np.nan, 1.0, 1.0]), nx.tensor([0.0, np.nan, 2.0])).tolist()
+    np.testing.assert_array_equal(found, [np.nan, np.nan, 2.0])
+
+
+def test_distances_at_infinity(compiler):
+    hypot = nx.jit(nx.hypot, compiler=compiler)
+    assert hypot(INF, np.nan).item() == INF
+    assert np.isnan(hypot(0.0, np.nan).item())
+    slopes = nx.jit(nx.grad(nx.hypot, argnums=(0, 1)), compiler=compiler)(INF, 1.0)
+    assert [slope.item() for slope in slopes] == [1.0, 0.0]
