@@ -285,6 +285,20 @@ def test_generators_are_checked():
         nx.for_each((nx.tensor([1, 2]), nx.tensor([1, 2, 3])), lambda x, s: s, 0)
 
 
+def test_the_number_of_steps_does_not_change_dtypes(compiler):
+    """A scalar takes the dtype of a step, and a state keeps its dtype."""
+    for dtype in ("f16", "f64"):
+        for count in (0, 1, 2):
+            rows = nx.zeros(count, dtype)
+            total = nx.jit(
+                lambda xs: nx.scan(lambda c, x: (c + x, x), 0.0, xs)[0], compiler=compiler
+            )
+            assert str(total(rows).dtype) == dtype
+    for count in (1, 2):
+        with pytest.raises(nx.DTypeError, match="for_each: state: must keep the type"):
+            nx.jit(lambda x, n=count: nx.for_each(range(n), lambda _, s: s.astype("f64"), x))(1.0)
+
+
 def test_scan_and_map(compiler):
     def f(xs):
         return nx.scan(lambda total, x: (total + x, total), 0.0, xs), nx.map(nx.sum, xs * xs)

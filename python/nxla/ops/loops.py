@@ -304,7 +304,7 @@ def for_each(
     keeps = _replay("for_each", gradient, gradient_bytes)
     count, element = _elements(generator)
     copies = _copies("for_each", unroll, count)
-    if copies == count:
+    if count == 0 or (copies == count and unroll is not False):
         for index in range(count):
             init = body(element(index), init)
         state: S = tree.map(as_tensor, init)
@@ -532,7 +532,10 @@ class _Steps:
     def step(self, carry: C, index: Any, *, first: bool = False) -> tuple[C, Any]:
         """Return the results of a step: the next carry, and ``y``."""
         place = self.count - 1 - index if self.reverse else index
-        rows = [_row(x, place) for x in self.leaves]
+        return self.call(carry, [_row(x, place) for x in self.leaves], first=first)
+
+    def call(self, carry: C, rows: list[Tensor], *, first: bool) -> tuple[C, Any]:
+        """Return the results of `f`, whose structure and types are checked."""
         answer = self.f(carry, self.structure.unflatten(rows))
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError("scan: f: must return (carry, y)")
@@ -543,10 +546,12 @@ class _Steps:
         """Return the result of a scan without steps; only the types of the results matter."""
         if not _core.is_tracing():
             return _traced(functools.partial(self.none, init))  # type: ignore[no-any-return]
-        row = self.structure.unflatten([_core.full(x.shape[1:], 0, x.dtype) for x in self.leaves])
-        _, y = _core.without_effects(lambda: self.f(init, row))
-        y = tree.map(_tensor, y)
-        return tree.map(_tensor, init), tree.map(lambda y: _core.full((0, *y.shape), 0, y.dtype), y)
+        rows = [_core.full(x.shape[1:], 0, x.dtype) for x in self.leaves]
+        carry, _ = _core.without_effects(lambda: self.call(init, rows, first=True))
+        init = _typed_like(init, carry)
+        _, y = _core.without_effects(lambda: self.call(init, rows, first=False))
+        none = tree.map(lambda y: _core.full((0, *y.shape), 0, y.dtype), tree.map(_tensor, y))
+        return tree.map(_tensor, init), none
 
     def type_carry(self, init: C) -> C:
         """Return the initial carry with the types that it has after a step.
