@@ -158,7 +158,7 @@ def test_negative_powers_of_integers(compiler):
 
 
 def test_bounds_of_every_kind_pass_the_derivative(compiler):
-    """Where an element equals a bound, the derivative is that of the element."""
+    """An element that equals a bound has the derivative of the element."""
 
     def slope(function, x=0.0):
         return nx.jit(nx.grad(function), compiler=compiler)(x).item()
@@ -181,3 +181,16 @@ def test_distances_at_infinity(compiler):
     assert np.isnan(hypot(0.0, np.nan).item())
     slopes = nx.jit(nx.grad(nx.hypot, argnums=(0, 1)), compiler=compiler)(INF, 1.0)
     assert [slope.item() for slope in slopes] == [1.0, 0.0]
+
+
+def test_products_of_booleans_count(compiler):
+    """A sum of 300 products does not fit in the 8 bits of the promoted dtype."""
+    ones = nx.ones(300, "bool")
+    for function in (
+        lambda x: x @ x,
+        lambda x: nx.vecdot(x, x),
+        lambda x: nx.einsum("i,i->", x, x),
+        lambda x: nx.matmul(x[nx.newaxis], x[:, nx.newaxis])[0, 0],
+    ):
+        found = nx.jit(function, compiler=compiler)(ones)
+        assert (found.item(), found.dtype) == (300, nx.sum(ones).dtype)
