@@ -275,7 +275,8 @@ def custom_jvp(
     Raises
     ------
         If an argument with this position or name does not exist, if an argument is keyword-only, or
-        if the rule returns tangents that do not match the results in number or shape.
+        if the rule returns another number of tangents than results, or one that does not broadcast
+        to the shape of its result.
 
     Examples
     --------
@@ -322,7 +323,8 @@ def custom_vjp(
     Raises
     ------
         If an argument with this position or name does not exist, if an argument is keyword-only, or
-        if the backward rule returns cotangents that do not match the arguments in number or shape.
+        if the backward rule returns another number of cotangents than arguments, or one that does
+        not broadcast to the shape of its argument.
 
     Examples
     --------
