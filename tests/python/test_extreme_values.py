@@ -194,3 +194,9 @@ def test_products_of_booleans_count(compiler):
     ):
         found = nx.jit(function, compiler=compiler)(ones)
         assert (found.item(), found.dtype) == (300, nx.sum(ones).dtype)
+
+
+def test_a_logarithm_of_equal_infinite_sums_has_equal_derivatives(compiler):
+    slopes = nx.jit(nx.grad(nx.logaddexp, argnums=(0, 1)), compiler=compiler)
+    for x in (INF, -INF, 3.0):
+        assert [slope.item() for slope in slopes(x, x)] == [0.5, 0.5]
