@@ -111,6 +111,21 @@ fn damaged_text_is_an_error_with_a_line() {
     }
 }
 
+#[test]
+fn meshes_are_skipped() {
+    let main = main_of("%x: tensor<2xf32>", "tensor<2xf32>", "return %x : tensor<2xf32>");
+    for mesh in [
+        "<[]>",
+        "<[\"x\"=2, \"y\"=4], device_ids=[0, 1]>",
+        "<[]> {stablehlo.mesh = {axes = []}}",
+        "<[\"x\"=2]> {stablehlo.mesh = {axes = [{name = \"x\", size = 2 : i64}]}} loc(\"a\")",
+    ] {
+        read(&format!("module {{\nsdy.mesh @mesh = {mesh}\n{main}\n}}")).unwrap();
+    }
+    let error = error_of(&format!("module {{\nsdy.mesh @mesh = <[]> {{\n{main}"));
+    assert!(error.contains("line 2: "), "{error}");
+}
+
 /// A module in which each line has one element that the table below damages.
 const SOUND: &str = "\
 func.func @main(%x: tensor<2x3xf32>, %i: tensor<i32>) -> tensor<2xf32> {

@@ -131,7 +131,7 @@ impl<'a> Parser<'a> {
         Ok(name)
     }
 
-    /// Reads a function, or skips a declaration of another dialect (`sdy.mesh @mesh = <…>`).
+    /// Reads a function, or skips a declaration of another dialect (`sdy.mesh @mesh = <…> {…}`).
     fn declaration(&mut self, syntax: &mut Syntax) -> Result<()> {
         match self.lexer.peek()? {
             Token::Word("func.func" | "func") => {
@@ -149,6 +149,9 @@ impl<'a> Parser<'a> {
                 self.lexer.next()?;
                 self.lexer.expect(b'=')?;
                 self.lexer.skip_brackets()?;
+                if self.lexer.peek()? == Token::Punctuation(b'{') {
+                    self.lexer.skip_brackets()?;
+                }
                 self.location().map(|_| ())
             }
             _ => Err(self.lexer.unexpected("a function")),
