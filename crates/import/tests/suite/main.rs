@@ -4,4 +4,5 @@
 mod common;
 mod onnx;
 mod operations;
+mod operators;
 mod stablehlo;

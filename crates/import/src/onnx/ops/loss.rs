@@ -35,25 +35,29 @@ fn negative_log_likelihood(
     let shape = call.shape(labels);
     let graph = call.graph();
     let labels = graph.as_type(labels, DType::S64)?;
-    let mut counts = None;
+    let mut is_ignored = None;
     let mut places = labels;
     if let Some(ignored) = ignored {
         let ignored = graph.scalar_constant(nxla_tensor::Scalar::Int(ignored), DType::S64)?;
         let first = graph.zero_like(labels)?;
-        let is_ignored = graph.equal(labels, ignored)?;
-        places = graph.select(is_ignored, first, labels)?;
-        counts = Some(is_ignored);
+        let matches = graph.equal(labels, ignored)?;
+        places = graph.select(matches, first, labels)?;
+        is_ignored = Some(matches);
     }
     let mut weights = match classes {
         Some(classes) => graph.take(classes, places, 0)?,
         None => graph.broadcast(one, shape, None)?,
     };
-    if let Some(is_ignored) = counts {
+    if let Some(is_ignored) = is_ignored {
         weights = graph.select(is_ignored, zero, weights)?;
     }
     let column = graph.new_axis(places, 1, None)?;
     let chosen = graph.take_along_axis(logs, column, 1)?;
-    let chosen = graph.squeeze(chosen, Some(&[1]))?;
+    let mut chosen = graph.squeeze(chosen, Some(&[1]))?;
+    if let Some(is_ignored) = is_ignored {
+        // The entry of an ignored label may be infinite, and its product with a weight of zero is NaN.
+        chosen = graph.select(is_ignored, zero, chosen)?;
+    }
     let chosen = graph.negate(chosen)?;
     let losses = graph.multiply(chosen, weights)?;
     match reduction.as_str() {

@@ -1,5 +1,6 @@
 //! Helpers of the tests.
 
+pub(crate) mod models;
 pub(crate) mod readers;
 
 /// Makes damaged copies of files, the same ones in each run.

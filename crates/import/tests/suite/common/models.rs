@@ -1,0 +1,128 @@
+//! ONNX models of one operator: a writer of the messages, and their results.
+
+use nxla_expr::{Program, TensorType};
+use nxla_import::onnx::{Model, NoExternal};
+use nxla_tensor::{DType, HostTensor};
+
+/// The data types of ONNX, by dtype.
+const DATA_TYPES: [(DType, u64); 8] = [
+    (DType::F32, 1),
+    (DType::U8, 2),
+    (DType::S32, 6),
+    (DType::S64, 7),
+    (DType::F16, 10),
+    (DType::F64, 11),
+    (DType::F8E4M3FN, 17),
+    (DType::F8E5M2, 19),
+];
+
+/// Returns the bytes of an integer of variable length.
+fn varint(mut value: u64) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    while value > 0x7f {
+        bytes.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
+        value >>= 7;
+    }
+    bytes.push(u8::try_from(value).unwrap());
+    bytes
+}
+
+/// Returns a field that holds an integer.
+fn integer(number: u64, value: u64) -> Vec<u8> {
+    [varint(number << 3), varint(value)].concat()
+}
+
+/// Returns a field that holds bytes.
+fn bytes(number: u64, content: &[u8]) -> Vec<u8> {
+    [&varint(number << 3 | 2)[..], &varint(content.len() as u64), content].concat()
+}
+
+/// Returns the number of a dtype in ONNX.
+fn data_type(dtype: DType) -> u64 {
+    DATA_TYPES.iter().find(|(known, _)| *known == dtype).unwrap().1
+}
+
+/// The value of an attribute.
+pub(crate) enum Attribute<'a> {
+    Int(i64),
+    Text(&'a str),
+}
+
+impl Attribute<'_> {
+    fn message(&self, name: &str) -> Vec<u8> {
+        let (value, kind) = match self {
+            Attribute::Int(value) => (integer(3, value.cast_unsigned()), 2),
+            Attribute::Text(text) => (bytes(4, text.as_bytes()), 3),
+        };
+        [bytes(1, name.as_bytes()), value, integer(20, kind)].concat()
+    }
+}
+
+/// An operator with its attributes, and the version of the operator set.
+pub(crate) struct Node<'a> {
+    pub(crate) op: &'a str,
+    pub(crate) attributes: &'a [(&'a str, Attribute<'a>)],
+    pub(crate) outputs: usize,
+    pub(crate) version: u64,
+}
+
+impl Node<'_> {
+    /// Returns the model of the operator: the constants are its last inputs.
+    fn model(&self, inputs: &[HostTensor], constants: &[HostTensor]) -> Vec<u8> {
+        let (mut node, mut graph) = (bytes(4, self.op.as_bytes()), Vec::new());
+        for (at, input) in inputs.iter().enumerate() {
+            let name = format!("x{at}");
+            node.extend(bytes(1, name.as_bytes()));
+            let dims = input.shape().iter().flat_map(|&size| bytes(1, &integer(1, size as u64)));
+            let dims: Vec<u8> = dims.collect();
+            let ty = [integer(1, data_type(input.dtype())), bytes(2, &dims)].concat();
+            let value = [bytes(1, name.as_bytes()), bytes(2, &bytes(1, &ty))].concat();
+            graph.extend(bytes(11, &value));
+        }
+        for (at, constant) in constants.iter().enumerate() {
+            let name = format!("c{at}");
+            node.extend(bytes(1, name.as_bytes()));
+            let mut tensor: Vec<u8> =
+                constant.shape().iter().flat_map(|&size| integer(1, size as u64)).collect();
+            tensor.extend(integer(2, data_type(constant.dtype())));
+            tensor.extend(bytes(8, name.as_bytes()));
+            tensor.extend(bytes(9, constant.bytes()));
+            graph.extend(bytes(5, &tensor));
+        }
+        for at in 0..self.outputs {
+            let name = format!("y{at}");
+            node.extend(bytes(2, name.as_bytes()));
+            graph.extend(bytes(12, &bytes(1, name.as_bytes())));
+        }
+        for (name, attribute) in self.attributes {
+            node.extend(bytes(5, &attribute.message(name)));
+        }
+        graph.extend(bytes(1, &node));
+        [integer(1, 10), bytes(8, &integer(2, self.version)), bytes(7, &graph)].concat()
+    }
+
+    /// Returns the results of the operator.
+    pub(crate) fn results(
+        &self,
+        inputs: &[HostTensor],
+        constants: &[HostTensor],
+    ) -> Vec<HostTensor> {
+        run(&self.model(inputs, constants), inputs)
+            .unwrap_or_else(|error| panic!("{}: {error}", self.op))
+    }
+}
+
+/// Returns the results of a model.
+pub(crate) fn run(model: &[u8], inputs: &[HostTensor]) -> Result<Vec<HostTensor>, String> {
+    let model = Model::read(model, &mut NoExternal).map_err(|error| error.to_string())?;
+    let types = |tensors: &[HostTensor]| -> Vec<TensorType> {
+        tensors.iter().map(|x| TensorType::new(x.dtype(), x.shape().clone())).collect()
+    };
+    let weights: Vec<HostTensor> = model.weights().iter().map(|(_, value)| value.clone()).collect();
+    let evaluate =
+        |program: &Program| nxla_reference::run(program, &[]).map_err(|error| error.to_string());
+    let program = model.program(&types(&weights), &types(inputs), &evaluate);
+    let program = program.map_err(|error| error.to_string())?;
+    let all: Vec<HostTensor> = weights.into_iter().chain(inputs.iter().cloned()).collect();
+    nxla_reference::run(&program, &all).map_err(|error| error.to_string())
+}

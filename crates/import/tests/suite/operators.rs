@@ -1,0 +1,31 @@
+//! Results of ONNX operators for inputs that the published tests lack.
+
+use nxla_tensor::{Element, HostTensor};
+
+use crate::common::models::{Attribute, Node};
+
+fn tensor<T: Element>(values: &[T], shape: &[usize]) -> HostTensor {
+    HostTensor::from_slice(values, shape.to_vec()).unwrap()
+}
+
+fn numbers(x: &HostTensor) -> Vec<f64> {
+    (0..x.size()).map(|at| x.get(at).as_f64()).collect()
+}
+
+/// The entry of an ignored label is infinite, so only the second row has a loss.
+#[test]
+fn ignored_labels_do_not_contribute_infinite_entries() {
+    let scores = tensor(&[f32::NEG_INFINITY, 1.0, 2.0, 0.0, 1.0, 2.0], &[2, 3]);
+    let labels = tensor(&[-100_i64, 1], &[2]);
+    let expected = (1.0 + 1_f64.exp() + 2_f64.exp()).ln() - 1.0;
+    for reduction in ["mean", "sum"] {
+        let attributes =
+            [("ignore_index", Attribute::Int(-100)), ("reduction", Attribute::Text(reduction))];
+        let node = |op| Node { op, attributes: &attributes, outputs: 1, version: 13 };
+        let inputs = [scores.clone(), labels.clone()];
+        let found = numbers(&node("SoftmaxCrossEntropyLoss").results(&inputs, &[])[0]);
+        assert!((found[0] - expected).abs() < 1e-6, "{reduction}: {found:?}");
+        let found = numbers(&node("NegativeLogLikelihoodLoss").results(&inputs, &[])[0]);
+        assert_eq!(found, [-1.0], "{reduction}");
+    }
+}
