@@ -29,3 +29,24 @@ fn ignored_labels_do_not_contribute_infinite_entries() {
         assert_eq!(found, [-1.0], "{reduction}");
     }
 }
+
+/// All elements are the smallest number of the dtype, which is also the padding.
+#[test]
+fn indices_of_pools_are_inside_their_windows() {
+    let attributes =
+        [("kernel_shape", Attribute::Ints(&[2, 2])), ("pads", Attribute::Ints(&[1, 0, 0, 0]))];
+    let node = Node { op: "MaxPool", attributes: &attributes, outputs: 2, version: 12 };
+    let shape = [1, 1, 3, 3];
+    for x in [tensor(&[0_u8; 9], &shape), tensor(&[f32::NEG_INFINITY; 9], &shape)] {
+        let indices = &node.results(&[x], &[])[1];
+        assert_eq!(numbers(indices), [0.0, 1.0, 0.0, 1.0, 3.0, 4.0]);
+    }
+    let columns = [
+        ("kernel_shape", Attribute::Ints(&[2, 2])),
+        ("pads", Attribute::Ints(&[1, 0, 0, 0])),
+        ("storage_order", Attribute::Int(1)),
+    ];
+    let node = Node { attributes: &columns, ..node };
+    let indices = &node.results(&[tensor(&[0_u8; 9], &shape)], &[])[1];
+    assert_eq!(numbers(indices), [0.0, 3.0, 0.0, 3.0, 1.0, 4.0]);
+}

@@ -187,41 +187,14 @@ fn max_indices(
             "Indices: must have at most {WINDOW_ELEMENTS} window elements"
         )));
     }
-    let strides = Shape::from(sizes.as_slice()).strides();
-    let (outer_strides, inner_strides) = (outer.strides(), inner.strides());
-    let (mut sources, mut places) = (Vec::new(), Vec::new());
-    for window in 0..count {
-        for element in 0..each {
-            let (mut source, mut place, mut column, mut is_inside) = (0, 0, 1, true);
-            for axis in 0..sizes.len() {
-                let start = window / outer_strides[axis] % outer[axis] * windows.strides[axis];
-                let offset = element / inner_strides[axis] % inner[axis] * windows.dilations[axis];
-                let low = usize::try_from(windows.padding[axis].0).unwrap_or(0);
-                let at = (start + offset).wrapping_sub(low);
-                is_inside &= at < sizes[axis];
-                // An index outside of the tensor is not used.
-                source = at.wrapping_mul(strides[axis]).wrapping_add(source);
-                place = at.wrapping_mul(column).wrapping_add(place);
-                column *= sizes[axis];
-            }
-            let place = if is_column_major { place } else { source };
-            sources.push(if is_inside { i64::try_from(source).unwrap_or(0) } else { -1 });
-            places.push(if is_inside { i64::try_from(place).unwrap_or(0) } else { 0 });
-        }
-    }
+    let (sources, places) = window_table(windows, &sizes, &outer, is_column_major);
     let table = [count, each];
     let (n, c, size) = (result[0], result[1], Shape::from(sizes.as_slice()).size());
-    let lowest = call.dtype(x).min_value();
-    let dtype = call.dtype(x);
     let graph = call.graph();
     let sources = graph.tensor(HostTensor::from_slice(&sources, table)?)?;
     let places = graph.tensor(HostTensor::from_slice(&places, table)?)?;
-    let zero = graph.scalar_constant(Scalar::Int(0), DType::S64)?;
-    let (is_inside, clamped) = (graph.greater_equal(sources, zero)?, graph.max(sources, zero)?);
     let flat = graph.reshape(x, [n, c, size])?;
-    let elements = graph.take(flat, clamped, 2)?;
-    let lowest = graph.scalar_constant(lowest, dtype)?;
-    let elements = graph.select(is_inside, elements, lowest)?;
+    let elements = graph.take(flat, sources, 2)?;
     let largest = graph.argmax(elements, Some(-1), true, false, DType::S64)?;
     let places = graph.broadcast(places, [n, c, count, each], None)?;
     let place = graph.take_along_axis(places, largest, -1)?;
@@ -232,6 +205,45 @@ fn max_indices(
     let offset = graph.reshape(offset, [n, c, 1])?;
     let index = graph.add(place, offset)?;
     Ok(graph.reshape(index, Shape::from(result))?)
+}
+
+/// Returns the index of each element of each window in the flattened spatial axes, in row-major order
+/// and in the order of the indices of a `MaxPool`. Padding repeats the first element of its window
+/// inside the tensor, so that the index of an extremum is never outside, even if all elements are the
+/// smallest number of the dtype.
+fn window_table(
+    windows: &Windows,
+    sizes: &[usize],
+    outer: &Shape,
+    is_column_major: bool,
+) -> (Vec<i64>, Vec<i64>) {
+    let inner = Shape::from(windows.sizes.as_slice());
+    let strides = Shape::from(sizes).strides();
+    let (outer_strides, inner_strides) = (outer.strides(), inner.strides());
+    let cell = |window: usize, element: usize| {
+        let (mut source, mut place, mut column) = (0, 0, 1);
+        for (axis, &size) in sizes.iter().enumerate() {
+            let start = window / outer_strides[axis] % outer[axis] * windows.strides[axis];
+            let offset = element / inner_strides[axis] % inner[axis] * windows.dilations[axis];
+            let low = usize::try_from(windows.padding[axis].0).unwrap_or(0);
+            let at = (start + offset).checked_sub(low).filter(|&at| at < size)?;
+            source += at * strides[axis];
+            place += at * column;
+            column *= size;
+        }
+        let place = if is_column_major { place } else { source };
+        Some((i64::try_from(source).ok()?, i64::try_from(place).ok()?))
+    };
+    let (mut sources, mut places) = (Vec::new(), Vec::new());
+    for window in 0..outer.size() {
+        let cells: Vec<_> = (0..inner.size()).map(|element| cell(window, element)).collect();
+        let first = cells.iter().flatten().next().copied().unwrap_or((0, 0));
+        for (source, place) in cells.into_iter().map(|cell| cell.unwrap_or(first)) {
+            sources.push(source);
+            places.push(place);
+        }
+    }
+    (sources, places)
 }
 
 /// Writes elements to the places that the indices of a `MaxPool` name.

@@ -45,6 +45,7 @@ fn data_type(dtype: DType) -> u64 {
 /// The value of an attribute.
 pub(crate) enum Attribute<'a> {
     Int(i64),
+    Ints(&'a [i64]),
     Text(&'a str),
 }
 
@@ -52,6 +53,9 @@ impl Attribute<'_> {
     fn message(&self, name: &str) -> Vec<u8> {
         let (value, kind) = match self {
             Attribute::Int(value) => (integer(3, value.cast_unsigned()), 2),
+            Attribute::Ints(values) => {
+                (values.iter().flat_map(|value| integer(8, value.cast_unsigned())).collect(), 7)
+            }
             Attribute::Text(text) => (bytes(4, text.as_bytes()), 3),
         };
         [bytes(1, name.as_bytes()), value, integer(20, kind)].concat()
