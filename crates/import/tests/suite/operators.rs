@@ -50,3 +50,21 @@ fn indices_of_pools_are_inside_their_windows() {
     let indices = &node.results(&[tensor(&[0_u8; 9], &shape)], &[])[1];
     assert_eq!(numbers(indices), [0.0, 3.0, 0.0, 3.0, 1.0, 4.0]);
 }
+
+/// The result of `Resize` of operator set 10 or of `Upsample` of operator set 9.
+fn resized(op: &str, version: u64, x: &HostTensor, scales: &[f32]) -> HostTensor {
+    let node = Node { op, attributes: &[], outputs: 1, version };
+    node.results(std::slice::from_ref(x), &[tensor(scales, &[scales.len()])]).remove(0)
+}
+
+#[test]
+fn old_resizes_take_the_next_element_of_axes_that_become_shorter() {
+    let x: Vec<f32> = (1_u8..=8).map(f32::from).collect();
+    let x = tensor(&x, &[1, 1, 2, 4]);
+    let scales = [1.0, 1.0, 0.6, 0.6];
+    assert_eq!(numbers(&resized("Resize", 10, &x, &scales)), [1.0, 3.0]);
+    let scales = [1.0, 1.0, 1.0, 1.5];
+    let longer = [1.0, 1.0, 2.0, 3.0, 3.0, 4.0, 5.0, 5.0, 6.0, 7.0, 7.0, 8.0];
+    assert_eq!(numbers(&resized("Resize", 10, &x, &scales)), longer);
+    assert_eq!(numbers(&resized("Upsample", 9, &x, &scales)), longer);
+}

@@ -57,7 +57,7 @@ fn method(call: &Call<'_, '_, '_>) -> Built<Method> {
 fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     if call.version < 11 {
-        return upsample(call);
+        return asymmetric(call, true);
     }
     let shape = call.shape(x);
     let axes: Vec<usize> = match call.ints("axes")? {
@@ -142,8 +142,14 @@ fn common_scale(
     }
 }
 
-/// Scales are an input, or an attribute in old operator sets.
 fn upsample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    asymmetric(call, false)
+}
+
+/// Resizes by `Upsample`, or by `Resize` of operator set 10. Scales are an input, or an attribute in old
+/// operator sets. A coordinate is the quotient of an index and a scale. The nearest element is the
+/// one below, but `Resize` takes the one above along an axis that becomes shorter, as ONNX Runtime does.
+fn asymmetric(call: &mut Call<'_, '_, '_>, shrinks_up: bool) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let scales = match call.optional(1) {
         Some(scales) => call.numbers(scales, "scales")?,
@@ -153,12 +159,8 @@ fn upsample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     if scales.len() != shape.rank() {
         return Err(Fault::Invalid(format!("scales: must have {} entries", shape.rank())));
     }
-    let method = match method(call)? {
-        Method::Nearest { .. } => Method::Nearest { rounding: "floor".into() },
-        method => method,
-    };
-    let resampling = Resampling {
-        method,
+    let mut resampling = Resampling {
+        method: method(call)?,
         coordinates: "asymmetric".into(),
         antialias: false,
         excludes_outside: false,
@@ -166,6 +168,9 @@ fn upsample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     let mut result = x;
     for (at, &scale) in scales.iter().enumerate() {
+        if let Method::Nearest { rounding } = &mut resampling.method {
+            *rounding = if shrinks_up && scale < 1.0 { "ceil" } else { "floor" }.into();
+        }
         let result_size = to_size((scale * of(shape[at])).floor())?;
         let axis = Axis { size: shape[at], result: result_size, scale, region: (0.0, 1.0) };
         result = resampled(call, result, at, &axis, &resampling)?;
