@@ -68,3 +68,22 @@ fn old_resizes_take_the_next_element_of_axes_that_become_shorter() {
     assert_eq!(numbers(&resized("Resize", 10, &x, &scales)), longer);
     assert_eq!(numbers(&resized("Upsample", 9, &x, &scales)), longer);
 }
+
+/// In 32 bits, 0.7 is below 0.7, and 10 / 7 is above 10 / 7.
+#[test]
+fn sizes_and_coordinates_of_resizes_are_rounded_to_32_bits() {
+    let x: Vec<f32> = (0_u8..14).map(f32::from).collect();
+    let found = resized("Resize", 10, &tensor(&x[..10], &[10]), &[0.7]);
+    assert_eq!(numbers(&found), [0.0, 2.0, 3.0, 5.0, 6.0, 8.0, 9.0]);
+    let found = resized("Upsample", 9, &tensor(&x, &[14]), &[10.0 / 7.0]);
+    let expected = (0_u8..20).map(|index| (f64::from(index) * 0.7 + 1e-9).floor());
+    assert_eq!(numbers(&found), expected.collect::<Vec<f64>>());
+    let attributes = [
+        ("coordinate_transformation_mode", Attribute::Text("asymmetric")),
+        ("nearest_mode", Attribute::Text("floor")),
+    ];
+    let node = Node { op: "Resize", attributes: &attributes, outputs: 1, version: 11 };
+    let none = tensor::<f32>(&[], &[0]);
+    let found = node.results(&[tensor(&x[..10], &[10])], &[none, tensor(&[0.7_f32], &[1])]);
+    assert_eq!(numbers(&found[0]), [0.0, 1.0, 2.0, 4.0, 5.0, 7.0, 8.0]);
+}

@@ -96,7 +96,7 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     for (index, &at) in axes.iter().enumerate() {
         let size = shape[at];
         let (scale, wanted) = if sizes.is_none() {
-            (given[index], (given[index] * of(size)).floor())
+            (given[index], scaled_size(given[index], size))
         } else if let Some(scale) = common {
             (scale, (scale * of(size) + 0.5).floor())
         } else {
@@ -113,6 +113,18 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 #[expect(clippy::cast_precision_loss, reason = "a size of an image")]
 fn of(size: usize) -> f64 {
     size as f64
+}
+
+/// Rounds to 32 bits, in which ONNX computes sizes and coordinates. A scale of 0.7 is slightly less in
+/// 32 bits, so more bits would resize 10 elements to 6.
+#[expect(clippy::cast_possible_truncation, reason = "rounds to 32 bits")]
+fn in_f32(x: f64) -> f64 {
+    f64::from(x as f32)
+}
+
+/// Returns the size of an axis that is multiplied by a scale.
+fn scaled_size(scale: f64, size: usize) -> f64 {
+    in_f32(scale * of(size)).floor()
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was checked")]
@@ -171,7 +183,7 @@ fn asymmetric(call: &mut Call<'_, '_, '_>, shrinks_up: bool) -> Built<Vec<ExprId
         if let Method::Nearest { rounding } = &mut resampling.method {
             *rounding = if shrinks_up && scale < 1.0 { "ceil" } else { "floor" }.into();
         }
-        let result_size = to_size((scale * of(shape[at])).floor())?;
+        let result_size = to_size(scaled_size(scale, shape[at]))?;
         let axis = Axis { size: shape[at], result: result_size, scale, region: (0.0, 1.0) };
         result = resampled(call, result, at, &axis, &resampling)?;
     }
@@ -205,7 +217,7 @@ fn resampled(
         if is_inside {
             let mut sources = Vec::with_capacity(axis.result);
             for index in 0..axis.result {
-                let place = original(axis, &resampling.coordinates, of(index))?;
+                let place = in_f32(original(axis, &resampling.coordinates, of(index))?);
                 sources.push(nearest(place, rounding)?.clamp(0, axis.size as i64 - 1));
             }
             let sources = call.literal(&sources)?;
