@@ -87,3 +87,15 @@ fn sizes_and_coordinates_of_resizes_are_rounded_to_32_bits() {
     let found = node.results(&[tensor(&x[..10], &[10])], &[none, tensor(&[0.7_f32], &[1])]);
     assert_eq!(numbers(&found[0]), [0.0, 1.0, 2.0, 4.0, 5.0, 7.0, 8.0]);
 }
+
+/// The samples are outside of an image of infinite elements.
+#[test]
+fn samples_outside_of_an_image_are_zero() {
+    for mode in ["nearest", "linear", "cubic"] {
+        let attributes = [("mode", Attribute::Text(mode))];
+        let node = Node { op: "GridSample", attributes: &attributes, outputs: 1, version: 20 };
+        let x = tensor(&[f32::INFINITY; 4], &[1, 1, 2, 2]);
+        let grid = tensor(&[9_f32, 9.0, 0.0, -9.0], &[1, 1, 2, 2]);
+        assert_eq!(numbers(&node.results(&[x, grid], &[])[0]), [0.0, 0.0], "{mode}");
+    }
+}

@@ -174,7 +174,7 @@ impl Sampling {
         Ok(neighbors)
     }
 
-    /// Moves an index into the axis. With zeros, an index outside has no weight.
+    /// Moves an index into the axis. With zeros, an element outside is zero.
     fn neighbor(
         &self,
         graph: &mut Graph,
@@ -184,29 +184,28 @@ impl Sampling {
     ) -> Built<Neighbor> {
         let last = float(size) - 1.0;
         let (low, high) = self.ends(size);
-        let mut weight = weight;
+        let mut is_inside = None;
         let mut inner = index;
         match self.padding {
             Outside::Border => {}
             Outside::Reflection => inner = reflected(graph, index, low, high)?,
             Outside::Zeros => {
                 let inside = clamped(graph, index, 0.0, last)?;
-                let is_inside = graph.equal(inside, index)?;
-                let zero = graph.scalar_constant(Scalar::Float(0.0), graph.dtype(index))?;
-                let one = graph.scalar_constant(Scalar::Float(1.0), graph.dtype(index))?;
-                weight = Some(graph.select(is_inside, weight.unwrap_or(one), zero)?);
+                is_inside = Some(graph.equal(inside, index)?);
             }
         }
         let inner = clamped(graph, inner, 0.0, last)?;
-        Ok(Neighbor { index: graph.as_type(inner, DType::S64)?, weight })
+        Ok(Neighbor { index: graph.as_type(inner, DType::S64)?, weight, is_inside })
     }
 }
 
-/// An index along an axis, and the factor of the element; without a factor it is one.
+/// An index along an axis, and the factor of the element; without a factor it is one. The element is
+/// zero where the position is outside of the image.
 #[derive(Clone, Copy)]
 struct Neighbor {
     index: ExprId,
     weight: Option<ExprId>,
+    is_inside: Option<ExprId>,
 }
 
 fn clamped(graph: &mut Graph, x: ExprId, low: f64, high: f64) -> Built<ExprId> {
@@ -277,11 +276,17 @@ fn grid_sample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let flat = graph.move_axes(x, &[1], &[-1])?;
     let flat = graph.reshape(flat, [shape[0], Shape::from(sizes.as_slice()).size(), shape[1]])?;
     let flat = graph.as_type(flat, wide)?;
+    let zero = graph.scalar_constant(Scalar::zero(wide), wide)?;
     let batch = graph.iota(outer, Some(0), DType::S64)?;
     let mut sum = None;
     for neighbor in combined {
         let items = [Subscript::Take(batch), Subscript::Take(neighbor.index)];
         let mut term = graph.subscript(flat, &items)?;
+        if let Some(is_inside) = neighbor.is_inside {
+            // A weight of zero would turn an infinite element into NaN.
+            let is_inside = graph.new_axis(is_inside, -1, None)?;
+            term = graph.select(is_inside, term, zero)?;
+        }
         if let Some(weight) = neighbor.weight {
             let weight = graph.new_axis(weight, -1, None)?;
             term = graph.multiply(term, weight)?;
@@ -305,7 +310,11 @@ fn products(graph: &mut Graph, first: &[Neighbor], second: &[Neighbor]) -> Built
                 (Some(a), Some(b)) => Some(graph.multiply(a, b)?),
                 (a, b) => a.or(b),
             };
-            all.push(Neighbor { index: graph.add(a.index, b.index)?, weight });
+            let is_inside = match (a.is_inside, b.is_inside) {
+                (Some(a), Some(b)) => Some(graph.logical_and(a, b)?),
+                (a, b) => a.or(b),
+            };
+            all.push(Neighbor { index: graph.add(a.index, b.index)?, weight, is_inside });
         }
     }
     Ok(all)
