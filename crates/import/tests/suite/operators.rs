@@ -88,6 +88,29 @@ fn sizes_and_coordinates_of_resizes_are_rounded_to_32_bits() {
     assert_eq!(numbers(&found[0]), [0.0, 1.0, 2.0, 4.0, 5.0, 7.0, 8.0]);
 }
 
+/// 2^24 + 1 is not an `f32`.
+const ODD: i32 = 16_777_217;
+
+#[test]
+fn interpolations_represent_all_integers() {
+    let node = Node {
+        op: "Resize",
+        attributes: &[("mode", Attribute::Text("linear"))],
+        outputs: 1,
+        version: 13,
+    };
+    let none = tensor::<f32>(&[], &[0]);
+    let found = node.results(&[tensor(&[ODD, ODD], &[2])], &[none, tensor(&[2_f32], &[1])]);
+    assert_eq!(numbers(&found[0]), [f64::from(ODD); 4]);
+    for mode in ["nearest", "linear"] {
+        let attributes = [("mode", Attribute::Text(mode))];
+        let node = Node { op: "GridSample", attributes: &attributes, outputs: 1, version: 20 };
+        let grid = tensor(&[0_f32, 0.0], &[1, 1, 1, 2]);
+        let found = node.results(&[tensor(&[ODD], &[1, 1, 1, 1]), grid], &[]);
+        assert_eq!(numbers(&found[0]), [f64::from(ODD)], "{mode}");
+    }
+}
+
 /// The samples are outside of an image of infinite elements.
 #[test]
 fn samples_outside_of_an_image_are_zero() {

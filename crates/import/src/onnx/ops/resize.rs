@@ -225,8 +225,7 @@ fn resampled(
         }
     }
     let (weights, outside) = weights(axis, resampling)?;
-    let wide = dtype.at_least_f32();
-    let wide = if wide.is_float() { wide } else { DType::F32 };
+    let wide = interpolation_dtype(dtype);
     let matrix = HostTensor::from_vec(weights, [axis.result, axis.size])?.cast(wide);
     let rest = HostTensor::from_vec(outside, [axis.result])?.cast(wide);
     let is_plain = rest.splat_value().is_some_and(nxla_tensor::Scalar::is_zero);
@@ -241,6 +240,15 @@ fn resampled(
     }
     let result = graph.move_axes(result, &[-1], &[along])?;
     Ok(graph.as_type(result, dtype)?)
+}
+
+/// Returns the dtype in which elements are interpolated, which represents all of them.
+pub(super) fn interpolation_dtype(dtype: DType) -> DType {
+    match dtype {
+        dtype if dtype.is_float() || dtype.is_complex() => dtype.at_least_f32(),
+        dtype if dtype.bits() > 16 => DType::F64,
+        _ => DType::F32,
+    }
 }
 
 /// Returns the coordinate in the original axis of an index in the result.

@@ -4,6 +4,7 @@ use nxla_expr::build::{SliceStart, Subscript, Update};
 use nxla_expr::{ExprId, Graph, Padding};
 use nxla_tensor::{DType, Scalar, Shape};
 
+use super::resize::interpolation_dtype;
 use super::window::{Windows, spatial_sizes};
 use super::{Operator, operator};
 use crate::onnx::error::{Built, Fault};
@@ -275,8 +276,12 @@ fn grid_sample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let outer = Shape::from(&places[..=rank]);
     let flat = graph.move_axes(x, &[1], &[-1])?;
     let flat = graph.reshape(flat, [shape[0], Shape::from(sizes.as_slice()).size(), shape[1]])?;
-    let flat = graph.as_type(flat, wide)?;
-    let zero = graph.scalar_constant(Scalar::zero(wide), wide)?;
+    let values = match sampling.mode {
+        Mode::Nearest => dtype,
+        Mode::Linear | Mode::Cubic => interpolation_dtype(dtype),
+    };
+    let flat = graph.as_type(flat, values)?;
+    let zero = graph.scalar_constant(Scalar::zero(values), values)?;
     let batch = graph.iota(outer, Some(0), DType::S64)?;
     let mut sum = None;
     for neighbor in combined {
