@@ -1,6 +1,6 @@
 //! Results of ONNX operators for inputs that the published tests lack.
 
-use nxla_tensor::{Element, HostTensor};
+use nxla_tensor::{DType, Element, HostTensor};
 
 use crate::common::models::{Attribute, Node};
 
@@ -120,5 +120,19 @@ fn samples_outside_of_an_image_are_zero() {
         let x = tensor(&[f32::INFINITY; 4], &[1, 1, 2, 2]);
         let grid = tensor(&[9_f32, 9.0, 0.0, -9.0], &[1, 1, 2, 2]);
         assert_eq!(numbers(&node.results(&[x, grid], &[])[0]), [0.0, 0.0], "{mode}");
+    }
+}
+
+#[test]
+fn normalizations_have_the_dtype_of_their_scale() {
+    for op in ["RMSNormalization", "SimplifiedLayerNormalization"] {
+        let node = Node { op, attributes: &[], outputs: 1, version: 23 };
+        for (from, to) in [(DType::F32, DType::F16), (DType::F16, DType::F32)] {
+            let x = tensor(&[3_f32, -3.0], &[1, 2]).cast(from);
+            let found = node.results(&[x, tensor(&[1_f32, 2.0], &[2]).cast(to)], &[]).remove(0);
+            assert_eq!(found.dtype(), to, "{op}");
+            let found = numbers(&found);
+            assert!((found[0] - 1.0).abs() < 1e-3 && (found[1] + 2.0).abs() < 1e-3, "{found:?}");
+        }
     }
 }

@@ -122,12 +122,15 @@ fn layer_norm(
     Ok(results)
 }
 
+/// The result has the dtype of the scale.
 fn rms_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let (x, scale) = (call.input(0)?, call.optional(1));
     let axes = last_axes(call, x)?;
     let epsilon = call.float("epsilon", 1e-5)?;
-    let result = call.graph().rms_norm(x, None, &axes, epsilon)?;
-    Ok(vec![affine(call, result, scale, None)?])
+    let dtype = call.dtype(scale.unwrap_or(x));
+    let normal = call.graph().rms_norm(x, None, &axes, epsilon)?;
+    let result = affine(call, normal, scale, None)?;
+    Ok(vec![call.graph().as_type(result, dtype)?])
 }
 
 /// Adds a residual connection and an optional bias, then normalizes. The fourth output is the sum.
