@@ -136,3 +136,13 @@ fn normalizations_have_the_dtype_of_their_scale() {
         }
     }
 }
+
+#[test]
+fn attention_has_the_dtype_of_its_query() {
+    let node = Node { op: "Attention", attributes: &[], outputs: 1, version: 23 };
+    let ones = tensor(&[1_f32; 4], &[1, 1, 2, 2]);
+    let half = ones.cast(DType::F16);
+    let found = node.results(&[half.clone(), half, ones], &[]).remove(0);
+    assert_eq!(found.dtype(), DType::F16);
+    assert_eq!(numbers(&found), [1.0; 4]);
+}

@@ -339,7 +339,8 @@ fn attention_bias(call: &mut Call<'_, '_, '_>, at: &Attended) -> Built<Option<Ex
     Ok(bias)
 }
 
-/// Returns the mean of the values, and the matrix that `qk_matmul_output_mode` selects.
+/// Returns the mean of the values in the dtype of the query, and the matrix that
+/// `qk_matmul_output_mode` selects.
 fn weighted_values(
     call: &mut Call<'_, '_, '_>,
     at: &Attended,
@@ -389,7 +390,8 @@ fn weighted_values(
     if mode == 3 {
         shown = weights;
     }
-    Ok((graph.matmul(weights, at.value)?, shown))
+    let result = graph.matmul(weights, at.value)?;
+    Ok((graph.as_type(result, dtype)?, shown))
 }
 
 /// Checks the attributes of `com.microsoft` that have no counterpart.
