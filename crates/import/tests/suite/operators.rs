@@ -1,6 +1,6 @@
 //! Results of ONNX operators for inputs that the published tests lack.
 
-use nxla_tensor::{DType, Element, HostTensor};
+use nxla_tensor::{DType, Element, HostTensor, Scalar};
 
 use crate::common::models::{Attribute, Node};
 
@@ -145,4 +145,18 @@ fn attention_has_the_dtype_of_its_query() {
     let found = node.results(&[half.clone(), half, ones], &[]).remove(0);
     assert_eq!(found.dtype(), DType::F16);
     assert_eq!(numbers(&found), [1.0; 4]);
+}
+
+#[test]
+fn powers_of_integers_are_exact_for_float_exponents() {
+    let node = Node { op: "Pow", attributes: &[], outputs: 1, version: 15 };
+    let exponents = tensor(&[1_f32, 3.0, -1.0], &[3]);
+    let found = node.results(&[tensor(&[ODD, -3, 2], &[3]), exponents], &[]).remove(0);
+    assert_eq!(found.dtype(), DType::S32);
+    assert_eq!(numbers(&found), [f64::from(ODD), -27.0, 0.0]);
+    let base = tensor(&[(1_i64 << 53) - 1], &[1]);
+    let found = node.results(&[base, tensor(&[1_f32], &[1])], &[]).remove(0);
+    assert_eq!(found.get(0), Scalar::Int((1 << 53) - 1));
+    let found = node.results(&[tensor(&[2_f32], &[1]), tensor(&[3_i64], &[1])], &[]).remove(0);
+    assert_eq!((found.dtype(), found.get(0)), (DType::F32, Scalar::Float(8.0)));
 }

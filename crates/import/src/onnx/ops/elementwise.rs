@@ -98,8 +98,13 @@ fn modulo(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 /// The result has the dtype of the base.
 fn power(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
-    let [x, y] = call.inputs()?;
-    let (dtype, graph) = (call.dtype(x), call.graph());
+    let [mut x, y] = call.inputs()?;
+    let (dtype, exponent) = (call.dtype(x), call.dtype(y));
+    let graph = call.graph();
+    if dtype.is_integer() && exponent.is_float() {
+        // The promoted dtype can be `f32`, which does not represent all integers of 32 bits.
+        x = graph.as_type(x, DType::F64)?;
+    }
     let result = graph.pow(x, y)?;
     Ok(vec![graph.as_type(result, dtype)?])
 }
