@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]
 
 mod error;
+mod float8;
 pub mod onnx;
 pub mod stablehlo;
 

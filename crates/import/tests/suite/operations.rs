@@ -1,5 +1,6 @@
 //! Results of operations that the golden exports lack, against closed forms and differences.
 
+use nxla_expr::{ExprId, Graph, Program, TensorType};
 use nxla_import::stablehlo::{Module, ReadOptions};
 use nxla_tensor::{DType, HostTensor};
 
@@ -186,4 +187,75 @@ fn batches_are_normalized() {
     for (found, expected) in found.iter().zip(&expected) {
         assert_close(found, expected, 1e-8);
     }
+}
+
+/// The results of one operation on a list of numbers.
+fn mapped(operation: &str, from: DType, to: DType, x: &[f64]) -> Vec<f64> {
+    let name = |dtype| match dtype {
+        DType::BF16 => "bf16",
+        DType::F16 => "f16",
+        DType::F32 => "f32",
+        DType::F64 => "f64",
+        DType::F8E5M2 => "f8E5M2",
+        DType::F8E4M3FN => "f8E4M3FN",
+        DType::S32 => "i32",
+        other => panic!("{other} has no name in this test"),
+    };
+    let size = x.len();
+    let [from_type, to_type] = [from, to].map(|dtype| format!("tensor<{size}x{}>", name(dtype)));
+    let (op, attributes) = operation.split_once(' ').unwrap_or((operation, "{}"));
+    let body = format!(
+        "%0 = \"stablehlo.{op}\"(%x) {attributes} : ({from_type}) -> {to_type}\nreturn %0 : {to_type}"
+    );
+    let text = main_of(&format!("%x: {from_type}"), &to_type, &body);
+    results_of(&text, &[(x, &[size], from)]).remove(0)
+}
+
+/// Compares numbers and the signs of zeros; NaN equals NaN.
+fn assert_same(found: &[f64], expected: &[f64], of: &str) {
+    let is_same = |(x, y): (&f64, &f64)| x.to_bits() == y.to_bits() || x.is_nan() && y.is_nan();
+    let is_equal = found.len() == expected.len() && found.iter().zip(expected).all(is_same);
+    assert!(is_equal, "{of}: {found:?}, expected {expected:?}");
+}
+
+/// Returns whether a module that nxla writes for a function of `x` comes back as the same program.
+fn comes_back(dtype: DType, function: impl Fn(&mut Graph, ExprId) -> ExprId) -> bool {
+    let ty = TensorType::new(dtype, [3]);
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty.clone());
+    let result = function(&mut graph, x);
+    let program = Program::new(&graph, vec![ty], &[result]).unwrap();
+    let options = nxla_stablehlo::LowerOptions::default();
+    let text = nxla_stablehlo::lower(&program, &options).unwrap().text;
+    let module = Module::from_bytes(text.as_bytes(), &ReadOptions::default()).unwrap();
+    module.program().digest() == program.digest()
+}
+
+#[test]
+fn own_conversions_to_8_bit_floats_come_back() {
+    for from in [DType::F64, DType::F32, DType::F16] {
+        for to in [DType::F8E4M3FN, DType::F8E5M2] {
+            assert!(comes_back(from, |graph, x| graph.as_type(x, to).unwrap()), "{from} to {to}");
+        }
+    }
+}
+
+#[test]
+fn conversions_to_8_bit_floats_do_not_saturate() {
+    let (infinity, nan) = (f64::INFINITY, f64::NAN);
+    let x = [448.0, 464.0, 464.5, -1e6, infinity, -infinity, nan, -0.0, 0.3];
+    let expected = [448.0, 448.0, nan, nan, nan, nan, nan, -0.0, 0.3125];
+    for from in [DType::F64, DType::F32] {
+        assert_same(&mapped("convert", from, DType::F8E4M3FN, &x), &expected, &from.to_string());
+    }
+    let integers = [448.0, 464.0, 465.0, -1e6];
+    let expected = [448.0, 448.0, nan, nan];
+    assert_same(&mapped("convert", DType::S32, DType::F8E4M3FN, &integers), &expected, "s32");
+    let x = [448.0, 57_344.0, -57_344.0, nan, 0.5];
+    let expected = [448.0, nan, nan, nan, 0.5];
+    assert_same(&mapped("convert", DType::F8E5M2, DType::F8E4M3FN, &x), &expected, "f8_e5m2");
+    // This format has infinities.
+    let x = [57_344.0, 61_439.0, 61_440.0, -1e9, infinity, nan];
+    let expected = [57_344.0, 57_344.0, infinity, -infinity, infinity, nan];
+    assert_same(&mapped("convert", DType::F32, DType::F8E5M2, &x), &expected, "f32 to f8_e5m2");
 }

@@ -2,7 +2,7 @@
 
 use nxla_tensor::{DType, Element, HostTensor, Scalar};
 
-use crate::common::models::{Attribute, Node};
+use crate::common::models::{Attribute, Node, data_type};
 
 fn tensor<T: Element>(values: &[T], shape: &[usize]) -> HostTensor {
     HostTensor::from_slice(values, shape.to_vec()).unwrap()
@@ -159,4 +159,23 @@ fn powers_of_integers_are_exact_for_float_exponents() {
     assert_eq!(found.get(0), Scalar::Int((1 << 53) - 1));
     let found = node.results(&[tensor(&[2_f32], &[1]), tensor(&[3_i64], &[1])], &[]).remove(0);
     assert_eq!((found.dtype(), found.get(0)), (DType::F32, Scalar::Float(8.0)));
+}
+
+#[test]
+fn integers_saturate_in_8_bit_floats() {
+    let x = tensor(&[100_000_i32, -100_000, 448, 465, 3], &[5]);
+    let (infinity, nan) = (f64::INFINITY, f64::NAN);
+    for (dtype, saturates, expected) in [
+        (DType::F8E5M2, 1, [57344.0, -57344.0, 448.0, 448.0, 3.0]),
+        (DType::F8E5M2, 0, [infinity, -infinity, 448.0, 448.0, 3.0]),
+        (DType::F8E4M3FN, 1, [448.0, -448.0, 448.0, 448.0, 3.0]),
+        (DType::F8E4M3FN, 0, [nan, nan, 448.0, nan, 3.0]),
+    ] {
+        let to = i64::try_from(data_type(dtype)).unwrap();
+        let attributes = [("to", Attribute::Int(to)), ("saturate", Attribute::Int(saturates))];
+        let node = Node { op: "Cast", attributes: &attributes, outputs: 1, version: 19 };
+        let found = numbers(&node.results(std::slice::from_ref(&x), &[])[0]);
+        let is_same = |(x, y): (&f64, f64)| *x == y || x.is_nan() && y.is_nan();
+        assert!(found.iter().zip(expected).all(is_same), "{dtype} {saturates}: {found:?}");
+    }
 }

@@ -1,9 +1,10 @@
 //! Arithmetic, comparisons, logic and conversions, element by element.
 
 use nxla_expr::{BinaryOp, ExprId, Graph, UnaryOp};
-use nxla_tensor::{DType, Scalar};
+use nxla_tensor::DType;
 
 use super::{Operator, operator};
+use crate::float8::to_float8;
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -171,42 +172,24 @@ fn bit_cast(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 }
 
 /// Converts to a dtype. A number beyond the range of an 8-bit float becomes its largest number if
-/// the conversion saturates, and otherwise infinite or NaN. Floats become integers below 8 bits through 32 bits, whose low bits
-/// remain.
+/// the conversion saturates, and otherwise infinite or NaN. Floats become integers below 8 bits
+/// through 32 bits, whose low bits remain.
 pub(super) fn convert(
     graph: &mut Graph,
     x: ExprId,
     dtype: DType,
     saturates: bool,
 ) -> Built<ExprId> {
-    let from = graph.dtype(x);
     if dtype.is_pred() {
         let zero = graph.zero_like(x)?;
         return Ok(graph.not_equal(x, zero)?);
     }
-    let largest = match dtype {
-        DType::F8E4M3FN => Some(448.0),
-        DType::F8E5M2 => Some(57344.0),
-        _ => None,
-    };
-    let mut x = x;
-    if from.is_float() && dtype.is_integer() && dtype.bits() < 8 {
-        x = graph.as_type(x, DType::S32)?;
+    if matches!(dtype, DType::F8E4M3FN | DType::F8E5M2) {
+        return Ok(to_float8(graph, x, dtype, saturates)?);
     }
-    if let (Some(largest), true) = (largest, from.is_float() && from != dtype) {
-        let wide = from.at_least_f32();
-        let scalar = |graph: &mut Graph, value| graph.scalar_constant(Scalar::Float(value), wide);
-        x = graph.as_type(x, wide)?;
-        if saturates {
-            let (low, high) = (scalar(graph, -largest)?, scalar(graph, largest)?);
-            x = graph.clip(x, low, high)?;
-        } else if dtype == DType::F8E4M3FN {
-            // The dtype has no infinity. 464 is the largest number that rounds to 448.
-            let (limit, nan) = (scalar(graph, 464.0)?, scalar(graph, f64::NAN)?);
-            let size = graph.abs(x)?;
-            let is_outside = graph.greater(size, limit)?;
-            x = graph.select(is_outside, nan, x)?;
-        }
+    let mut x = x;
+    if graph.dtype(x).is_float() && dtype.is_integer() && dtype.bits() < 8 {
+        x = graph.as_type(x, DType::S32)?;
     }
     Ok(graph.as_type(x, dtype)?)
 }

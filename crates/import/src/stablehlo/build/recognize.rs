@@ -4,6 +4,7 @@ use nxla_expr::{BinaryOp, ExprId, Op, UnaryOp};
 use nxla_tensor::{DType, Scalar, Shape, broadcast_shapes};
 
 use super::{Builder, Fail};
+use crate::float8::to_float8;
 
 impl Builder<'_> {
     /// Returns the op that nxla writes as this operation on two operands: a test for NaN or infinity,
@@ -45,9 +46,19 @@ impl Builder<'_> {
         Ok(Some(known))
     }
 
+    /// Converts to a dtype. A number beyond the range of `f8_e4m3fn` becomes NaN, but nxla converts the
+    /// number to the largest one, which it writes as a clamp.
     pub(super) fn convert(&mut self, x: ExprId, dtype: DType) -> Result<ExprId, Fail> {
-        match self.graph.op(x) {
-            Op::Eye(ty) => Ok(self.graph.eye(ty.shape.clone(), dtype)?),
+        match (self.graph.op(x), self.graph.operands(x)) {
+            (Op::Eye(ty), _) => Ok(self.graph.eye(ty.shape.clone(), dtype)?),
+            (Op::Clip, &[x, min, max])
+                if dtype == DType::F8E4M3FN
+                    && self.is_number(min, -448.0)
+                    && self.is_number(max, 448.0) =>
+            {
+                Ok(self.graph.as_type(x, dtype)?)
+            }
+            _ if dtype == DType::F8E4M3FN => Ok(to_float8(&mut self.graph, x, dtype, false)?),
             _ => Ok(self.graph.as_type(x, dtype)?),
         }
     }

@@ -38,7 +38,7 @@ fn bytes(number: u64, content: &[u8]) -> Vec<u8> {
 }
 
 /// Returns the number of a dtype in ONNX.
-fn data_type(dtype: DType) -> u64 {
+pub(crate) fn data_type(dtype: DType) -> u64 {
     DATA_TYPES.iter().find(|(known, _)| *known == dtype).unwrap().1
 }
 
