@@ -218,6 +218,37 @@ fn assert_same(found: &[f64], expected: &[f64], of: &str) {
     assert!(is_equal, "{of}: {found:?}, expected {expected:?}");
 }
 
+#[test]
+fn signs_of_zeros_have_the_signs_of_their_operands() {
+    let x = [-0.0, 0.0, -2.5, 2.5, f64::NEG_INFINITY, f64::INFINITY, f64::NAN];
+    let expected = [-0.0, 0.0, -1.0, 1.0, -1.0, 1.0, f64::NAN];
+    for dtype in [DType::F64, DType::F32, DType::BF16, DType::F16, DType::F8E5M2] {
+        assert_same(&mapped("sign", dtype, dtype, &x), &expected, &dtype.to_string());
+    }
+    assert_eq!(mapped("sign", DType::S32, DType::S32, &[-7.0, 0.0, 7.0]), [-1.0, 0.0, 1.0]);
+}
+
+/// The gradient of the sign is zero at all numbers, also at zeros.
+#[test]
+fn signs_have_no_gradient() {
+    let text = main_of(
+        "%x: tensor<3xf64>",
+        "tensor<3xf64>",
+        "%0 = stablehlo.sign %x : tensor<3xf64>\nreturn %0 : tensor<3xf64>",
+    );
+    let module = Module::from_bytes(text.as_bytes(), &ReadOptions::default()).unwrap();
+    let ty = module.program().inputs()[0].clone();
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty.clone());
+    let signs = module.program().inline(&mut graph, &[x]).unwrap();
+    let sum = graph.sum(signs[0], None, false).unwrap();
+    let found = nxla_grad::gradients(&mut graph, sum, &[x]).unwrap();
+    let program = Program::new(&graph, vec![ty], &found).unwrap();
+    let x = HostTensor::from_slice(&[-0.0, 0.0, 2.0], [3]).unwrap();
+    let gradient = nxla_reference::run(&program, &[x]).unwrap().remove(0);
+    assert_eq!(gradient.to_vec::<f64>().unwrap(), [0.0; 3]);
+}
+
 /// Returns whether a module that nxla writes for a function of `x` comes back as the same program.
 fn comes_back(dtype: DType, function: impl Fn(&mut Graph, ExprId) -> ExprId) -> bool {
     let ty = TensorType::new(dtype, [3]);
@@ -229,6 +260,13 @@ fn comes_back(dtype: DType, function: impl Fn(&mut Graph, ExprId) -> ExprId) -> 
     let text = nxla_stablehlo::lower(&program, &options).unwrap().text;
     let module = Module::from_bytes(text.as_bytes(), &ReadOptions::default()).unwrap();
     module.program().digest() == program.digest()
+}
+
+#[test]
+fn own_signs_come_back() {
+    for dtype in [DType::F64, DType::F32, DType::F16] {
+        assert!(comes_back(dtype, |graph, x| graph.sign(x).unwrap()), "{dtype}");
+    }
 }
 
 #[test]

@@ -85,6 +85,18 @@ impl Builder<'_> {
         let rounded = self.graph.as_type(x, narrow)?;
         Ok(self.graph.as_type(rounded, dtype)?)
     }
+
+    /// Returns zeros with the signs of floats. Their gradient is zero, because they depend on bits.
+    pub(super) fn signed_zero(&mut self, x: ExprId) -> Result<ExprId, Fail> {
+        let dtype = self.graph.dtype(x);
+        let Some(bits) = unsigned_of(dtype.bits()) else {
+            return unsupported(format!("the bits of {dtype} are not supported"));
+        };
+        let mask = self.graph.scalar_constant(Scalar::UInt(1 << (dtype.bits() - 1)), bits)?;
+        let bits = self.graph.bitcast(x, bits)?;
+        let sign = self.graph.bitwise_and(bits, mask)?;
+        Ok(self.graph.bitcast(sign, dtype)?)
+    }
 }
 
 fn unsigned_of(bits: u32) -> Option<DType> {

@@ -23,7 +23,6 @@ fn unary_op(name: &str) -> Option<UnaryOp> {
     }
     Some(match name {
         "negate" => UnaryOp::Negate,
-        "sign" => UnaryOp::Sign,
         "abs" => UnaryOp::Abs,
         "floor" => UnaryOp::Floor,
         "ceil" => UnaryOp::Ceil,
@@ -108,14 +107,12 @@ impl Builder<'_> {
                 let [x] = fixed(x)?;
                 self.bitcast(x, operation.result(0)?.dtype)?
             }
-            "is_finite" => {
-                let [x] = fixed(x)?;
-                self.graph.is_finite(x)?
-            }
+            "is_finite" => self.graph.is_finite(fixed::<_, 1>(x)?[0])?,
             "reduce_precision" => {
                 let [x] = fixed(x)?;
                 self.reduce_precision(operation, x)?
             }
+            "sign" => self.sign(fixed::<_, 1>(x)?[0])?,
             "chlo.square" => self.graph.square(fixed::<_, 1>(x)?[0])?,
             "chlo.lgamma" => self.graph.log_gamma(fixed::<_, 1>(x)?[0])?,
             "chlo.digamma" => self.graph.digamma(fixed::<_, 1>(x)?[0])?,
@@ -133,6 +130,19 @@ impl Builder<'_> {
             _ => return Ok(None),
         };
         Ok(Some(result))
+    }
+
+    /// Returns the sign. A zero of a float keeps its sign, which nxla's sign drops.
+    fn sign(&mut self, x: ExprId) -> Result<ExprId, Fail> {
+        let dtype = self.graph.dtype(x);
+        let sign = self.graph.sign(x)?;
+        if !dtype.is_float() {
+            return Ok(sign);
+        }
+        let zero = self.number(0.0, dtype)?;
+        let is_zero = self.graph.equal(x, zero)?;
+        let signed_zero = self.signed_zero(x)?;
+        Ok(self.graph.select(is_zero, signed_zero, sign)?)
     }
 
     /// Checks that the operand of lower rank has the last axes of the result, as in NumPy.

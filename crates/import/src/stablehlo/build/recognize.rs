@@ -124,33 +124,45 @@ impl Builder<'_> {
         if is_boolean && self.is_number(yes, 1.0) && self.is_number(no, 0.0) {
             return self.convert(predicate, dtype);
         }
-        match (self.graph.op(no), self.graph.operands(no)) {
-            (Op::Unary(UnaryOp::Sign), &[x])
-                if self.is_number(yes, 0.0) && self.is_zero_test(predicate, x) =>
-            {
-                return Ok(no);
+        if let Some((sign, x)) = self.sign_of(no)
+            && self.is_number(yes, 0.0)
+            && self.is_zero_test(predicate, x)
+        {
+            return Ok(sign);
+        }
+        if let (&Op::Binary(op @ (BinaryOp::Quotient | BinaryOp::Remainder)), &[x, divisor]) =
+            (self.graph.op(no), self.graph.operands(no))
+            && let (Op::Select, &[is_zero, one, y]) =
+                (self.graph.op(divisor), self.graph.operands(divisor))
+            && is_zero == predicate
+            && self.is_number(one, 1.0)
+            && self.is_zero_test(predicate, y)
+            && self.joint_shape(&[x, y])? == *self.graph.shape(no)
+        {
+            let is_zero_case = match op {
+                BinaryOp::Remainder => yes == x,
+                _ => self.has_all_bits(yes),
+            };
+            if is_zero_case {
+                return Ok(self.graph.binary(op, x, y)?);
             }
-            (Op::Binary(op @ (BinaryOp::Quotient | BinaryOp::Remainder)), &[x, divisor]) => {
-                let op = *op;
-                let by_zero = match op {
-                    BinaryOp::Remainder => yes == x,
-                    _ => self.has_all_bits(yes),
-                };
-                if let (Op::Select, &[is_zero, one, y]) =
-                    (self.graph.op(divisor), self.graph.operands(divisor))
-                    && by_zero
-                    && is_zero == predicate
-                    && self.is_number(one, 1.0)
-                    && self.is_zero_test(predicate, y)
-                    && self.joint_shape(&[x, y])? == *self.graph.shape(no)
-                {
-                    return Ok(self.graph.binary(op, x, y)?);
-                }
-            }
-            _ => {}
         }
         let [predicate, yes, no] = self.without_broadcasts([predicate, yes, no])?;
         Ok(self.graph.select(predicate, yes, no)?)
+    }
+
+    /// Returns the sign in the form of [`Builder::sign`], and its operand.
+    fn sign_of(&self, id: ExprId) -> Option<(ExprId, ExprId)> {
+        let (is_zero, sign) = match (self.graph.op(id), self.graph.operands(id)) {
+            (Op::Select, &[is_zero, _, sign]) => (Some(is_zero), sign),
+            _ => (None, id),
+        };
+        let (Op::Unary(UnaryOp::Sign), &[x]) = (self.graph.op(sign), self.graph.operands(sign))
+        else {
+            return None;
+        };
+        let is_own = is_zero.is_none_or(|is_zero| self.is_zero_test(is_zero, x));
+        is_own.then_some((sign, x))
     }
 
     /// Returns whether a predicate is `x == 0`.
