@@ -297,3 +297,62 @@ fn conversions_to_8_bit_floats_do_not_saturate() {
     let expected = [57_344.0, 57_344.0, infinity, -infinity, infinity, nan];
     assert_same(&mapped("convert", DType::F32, DType::F8E5M2, &x), &expected, "f32 to f8_e5m2");
 }
+
+/// The results of `reduce_precision`.
+fn reduced(dtype: DType, exponent: u32, mantissa: u32, x: &[f64]) -> Vec<f64> {
+    let operation = format!(
+        "reduce_precision {{exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32}}"
+    );
+    mapped(&operation, dtype, dtype, x)
+}
+
+#[test]
+fn reduced_precision_has_no_subnormal_numbers() {
+    let (infinity, nan) = (f64::INFINITY, f64::NAN);
+    let power = |exponent: i32| 2_f64.powi(exponent);
+    for dtype in [DType::F64, DType::F32] {
+        let of = dtype.to_string();
+        let x = [1e-5, -3e-8, power(-14), 65_504.0, -65_520.0, infinity, nan, -0.0, 1.0 / 3.0];
+        let third = 0.333_251_953_125;
+        let expected = [0.0, -0.0, power(-14), 65_504.0, -infinity, infinity, nan, -0.0, third];
+        assert_same(&reduced(dtype, 5, 10, &x), &expected, &of);
+        // The mantissa rounds numbers slightly below the smallest normal number to this number.
+        let [kept, lost] = [1.0 - power(-12), 1.0 - power(-11)].map(|factor| factor * power(-14));
+        assert_same(&reduced(dtype, 5, 10, &[kept, -lost]), &[power(-14), -0.0], &of);
+        let x = [power(-15), -power(-16), power(-14), 57_344.0, 61_440.0, nan];
+        let expected = [0.0, -0.0, power(-14), 57_344.0, infinity, nan];
+        assert_same(&reduced(dtype, 5, 2, &x), &expected, &of);
+    }
+    // Numbers of `bf16` have the exponents of `f32`, so subnormal numbers remain.
+    let x = [power(-133), -power(-140), 3e38, 3.4e38, nan, 1.0 + power(-8)];
+    let large = f64::from(3e38_f32);
+    let found = reduced(DType::F32, 8, 7, &x);
+    assert!((found[2] - large).abs() <= large * power(-8), "{found:?}");
+    let expected = [power(-133), -0.0, found[2], infinity, nan, 1.0];
+    assert_same(&found, &expected, "e8m7 of f32");
+    let x = [power(-126), -power(-127), 1e39, nan, 1.0 + power(-24)];
+    let expected = [power(-126), -0.0, infinity, nan, 1.0];
+    assert_same(&reduced(DType::F64, 8, 23, &x), &expected, "e8m23 of f64");
+    let x = [power(-126), -power(-130), -1e39, 1.0 + power(-8)];
+    assert_same(
+        &reduced(DType::F64, 8, 7, &x),
+        &[power(-126), -0.0, -infinity, 1.0],
+        "e8m7 of f64",
+    );
+}
+
+/// Formats of 16 bits that do not contain each other.
+#[test]
+fn reduced_precision_of_16_bit_floats_has_fewer_exponents_or_digits() {
+    let power = |exponent: i32| 2_f64.powi(exponent);
+    let x = [1.0 + power(-7), 1.0 + power(-9), 65_504.0, -0.0, f64::NAN];
+    let expected = [1.0 + power(-7), 1.0, f64::INFINITY, -0.0, f64::NAN];
+    assert_same(&reduced(DType::F16, 8, 7, &x), &expected, "e8m7 of f16");
+    let x = [power(-14), -power(-15), power(16), 1.0 + power(-7)];
+    let expected = [power(-14), -0.0, f64::INFINITY, 1.0 + power(-7)];
+    assert_same(&reduced(DType::BF16, 5, 10, &x), &expected, "e5m10 of bf16");
+    let x = [power(-14), power(-16), power(-24), 65_504.0];
+    // The exponents of `f16` and of e5m2 are equal, so subnormal numbers remain.
+    let expected = [power(-14), power(-16), 0.0, f64::INFINITY];
+    assert_same(&reduced(DType::F16, 5, 2, &x), &expected, "e5m2 of f16");
+}

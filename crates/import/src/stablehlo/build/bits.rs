@@ -57,6 +57,7 @@ impl Builder<'_> {
         Ok(self.graph.bitcast(x, dtype)?)
     }
 
+    /// Rounds to a narrower format, which must be the format of a dtype.
     pub(super) fn reduce_precision(
         &mut self,
         operation: &Operation,
@@ -78,12 +79,34 @@ impl Builder<'_> {
             ("e11m52", _) => DType::F64,
             _ => return unsupported(format!("the format {format} has no dtype")),
         };
-        // Formats of equal width, such as e5m10 and e8m7, do not contain each other.
-        if narrow == dtype || narrow.bits() > dtype.bits() {
+        self.rounded_to(x, narrow)
+    }
+
+    /// Rounds floats to the mantissa and the exponents of another dtype. Numbers beyond its range become
+    /// infinite, and numbers below its smallest normal number become zero, both with their sign.
+    fn rounded_to(&mut self, x: ExprId, narrow: DType) -> Result<ExprId, Fail> {
+        let dtype = self.graph.dtype(x);
+        let own = dtype.float_limits().filter(|_| dtype.is_float());
+        let (Some(own), Some(limits)) = (own, narrow.float_limits()) else {
+            return malformed(format!("the operand must be a float; got {dtype}"));
+        };
+        let has_all_exponents =
+            narrow.bits() - limits.mantissa_bits >= dtype.bits() - own.mantissa_bits;
+        if has_all_exponents && limits.mantissa_bits >= own.mantissa_bits {
             return Ok(x);
         }
         let rounded = self.graph.as_type(x, narrow)?;
-        Ok(self.graph.as_type(rounded, dtype)?)
+        let rounded = self.graph.as_type(rounded, dtype)?;
+        if has_all_exponents {
+            return Ok(rounded);
+        }
+        // The smallest number that the mantissa of `narrow` rounds to the smallest normal number.
+        let limit = limits.smallest_normal * (1.0 - limits.epsilon / 4.0);
+        let limit = self.number(limit, dtype)?;
+        let size = self.graph.abs(x)?;
+        let is_tiny = self.graph.less(size, limit)?;
+        let zero = self.signed_zero(x)?;
+        Ok(self.graph.select(is_tiny, zero, rounded)?)
     }
 
     /// Returns zeros with the signs of floats. Their gradient is zero, because they depend on bits.
