@@ -169,6 +169,14 @@ impl Arguments {
         Ok(())
     }
 
+    /// Adds a key of a dict.
+    fn key(&mut self, key: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
+        match key.is_instance_of::<PyString>() {
+            true => self.constant(key, &path()),
+            false => self.fixed(key, &path()),
+        }
+    }
+
     /// Adds the class of a container.
     fn class(&mut self, value: &Bound<'_, PyAny>) {
         let class = value.get_type();
@@ -229,10 +237,7 @@ impl Arguments {
             Kind::Dict(items) => {
                 self.call.container(kind::DICT, items.len());
                 for (key, item) in items {
-                    match key.is_instance_of::<PyString>() {
-                        true => self.constant(&key, &path())?,
-                        false => self.fixed(&key, &path())?,
-                    }
+                    self.key(&key, path)?;
                     self.argument(&item, &|| format!("{}[{key:?}]", path()))?;
                 }
                 Ok(())
