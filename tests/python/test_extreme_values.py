@@ -139,11 +139,6 @@ def test_spread_of_too_few_elements_is_infinite(compiler):
 
 def test_spans_wider_than_the_largest_number(compiler):
     low, high = nx.tensor(-3e38), nx.tensor(3e38)
-    steps = nx.jit(lambda low, high: nx.linspace(low, high, 3), compiler=compiler)(low, high)
-    assert steps.tolist() == [low.item(), 0.0, high.item()]
-    counts, edges = nx.histogram(nx.tensor([-3e38, 0.0, 3e38]), bins=3)
-    assert counts.tolist() == [1, 1, 1]
-    assert np.isfinite(np.asarray(edges)).all()
     draw = nx.jit(lambda k: nx.random.uniform_split(k, low, high, shape=(50,)), compiler=compiler)
     drawn = np.asarray(draw(nx.random.key(0)))
     assert (np.abs(drawn) <= 3.0001e38).all()
@@ -157,43 +152,12 @@ def test_negative_powers_of_integers(compiler):
         assert power.tolist() == [0, 0, 1, (-1) ** -exponent, 0]
 
 
-def test_bounds_of_every_kind_pass_the_derivative(compiler):
-    """An element that equals a bound has the derivative of the element."""
-
-    def slope(function, x=0.0):
-        return nx.jit(nx.grad(function), compiler=compiler)(x).item()
-
-    zero = nx.tensor([0.0])
-    assert slope(lambda x: nx.clip(x, 0.0, 5.0)) == 1.0
-    assert slope(lambda x: nx.clip(x, min=0.0)) == 1.0
-    assert slope(lambda x: nx.clip(x, max=0.0)) == 1.0
-    assert slope(lambda x: nx.sum(nx.clip(x, zero, 5.0))) == 1.0
-    slopes = nx.vmap(nx.grad(lambda x, low: nx.clip(x, low, 5.0)))(zero, zero)
-    assert slopes.tolist() == [1.0]
-    missing = nx.jit(lambda x, low: nx.clip(x, min=low), compiler=compiler)
-    found = missing(nx.tensor([np.nan, 1.0, 1.0]), nx.tensor([0.0, np.nan, 2.0])).tolist()
-    np.testing.assert_array_equal(found, [np.nan, np.nan, 2.0])
-
-
 def test_distances_at_infinity(compiler):
     hypot = nx.jit(nx.hypot, compiler=compiler)
     assert hypot(INF, np.nan).item() == INF
     assert np.isnan(hypot(0.0, np.nan).item())
     slopes = nx.jit(nx.grad(nx.hypot, argnums=(0, 1)), compiler=compiler)(INF, 1.0)
     assert [slope.item() for slope in slopes] == [1.0, 0.0]
-
-
-def test_products_of_booleans_count(compiler):
-    """A sum of 300 products does not fit in the 8 bits of the promoted dtype."""
-    ones = nx.ones(300, "bool")
-    for function in (
-        lambda x: x @ x,
-        lambda x: nx.vecdot(x, x),
-        lambda x: nx.einsum("i,i->", x, x),
-        lambda x: nx.matmul(x[nx.newaxis], x[:, nx.newaxis])[0, 0],
-    ):
-        found = nx.jit(function, compiler=compiler)(ones)
-        assert (found.item(), found.dtype) == (300, nx.sum(ones).dtype)
 
 
 def test_a_logarithm_of_equal_infinite_sums_has_equal_derivatives(compiler):

@@ -294,7 +294,10 @@ impl Arguments {
             }
             None => {
                 refuse_changing(value, path)?;
-                self.fixed(value, &path())
+                match value.hash() {
+                    Ok(_) => self.fixed(value, &path()),
+                    Err(_) => self.constant(value, &path()),
+                }
             }
         }
     }

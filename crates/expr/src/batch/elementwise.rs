@@ -18,12 +18,14 @@ pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) ->
     }
 }
 
-/// Batches a clip, whose bounds must be scalars unless they are compared with each element.
+/// Batches a clip, whose bounds must be scalars. Bounds that differ between entries become the
+/// equivalent maximum and minimum.
 fn clip(batcher: &mut Batcher<'_>, operands: &[Batched]) -> Result<ExprId> {
     let [x, min, max] = operands else { unreachable!("clip has three operands") };
     if !min.batched && !max.batched {
         return batcher.make(Op::Clip, &[x.id, min.id, max.id]);
     }
     let aligned = batcher.aligned(operands)?;
-    batcher.graph.clip_each(aligned[0], Some(aligned[1]), Some(aligned[2]))
+    let raised = batcher.graph.max(aligned[0], aligned[1])?;
+    batcher.graph.min(raised, aligned[2])
 }

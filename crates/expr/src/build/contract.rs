@@ -1,6 +1,6 @@
 //! Dot products and convolutions.
 
-use nxla_tensor::{AxisName, DType, Names, Shape, broadcast_shapes};
+use nxla_tensor::{AxisName, Names, Shape, broadcast_shapes};
 
 use super::WindowPadding;
 use super::of_op;
@@ -101,7 +101,6 @@ impl Graph {
         y_contract: &[i64],
         y_batch: &[i64],
     ) -> Result<ExprId> {
-        let [x, y] = self.countable_booleans(x, y)?;
         let dot = Dot {
             left_contract: self.axes("dot", x, x_contract)?.into(),
             left_batch: self.axes("dot", x, x_batch)?.into(),
@@ -109,15 +108,6 @@ impl Graph {
             right_batch: self.axes("dot", y, y_batch)?.into(),
         };
         self.make(Op::Dot(Box::new(dot)), &[x, y])
-    }
-
-    /// Converts two booleans to integers, in which a sum of their products counts as a sum of booleans
-    /// does. The promoted dtype has 8 bits.
-    fn countable_booleans(&mut self, x: ExprId, y: ExprId) -> Result<[ExprId; 2]> {
-        if self.dtype(x).is_pred() && self.dtype(y).is_pred() {
-            return Ok([self.as_type(x, DType::S32)?, self.as_type(y, DType::S32)?]);
-        }
-        Ok([x, y])
     }
 
     /// Returns the sum of products along an axis, which must have equal sizes; the other axes
@@ -128,7 +118,6 @@ impl Graph {
     /// size in each.
     pub fn vecdot(&mut self, x: ExprId, y: ExprId, axis: i64) -> Result<ExprId> {
         let op = "vecdot";
-        let [x, y] = self.countable_booleans(x, y)?;
         let left = if self.dtype(x).is_complex() { self.conjugate(x)? } else { x };
         let products = self.multiply(left, y).map_err(of_op(op))?;
         let at = self.axis(op, products, axis)?;

@@ -245,8 +245,7 @@ impl Graph {
             let kind = ErrorKind::Shape { argument: "stop", found, expected };
             return Err(self.error("linspace", kind));
         }
-        // The distance of the bounds may exceed the range of narrower floats.
-        let (dtype, narrow) = (if dtype.is_float() { DType::F64 } else { dtype }, dtype);
+        let (dtype, narrow) = (places_in(dtype), dtype);
         let (start, stop) = (self.as_type(start, dtype)?, self.as_type(stop, dtype)?);
         let gaps = if endpoint { steps.saturating_sub(1) } else { steps }.max(1);
         let gaps =

@@ -74,27 +74,6 @@ impl Graph {
         self.make(Op::Clip, &[x, min, max])
     }
 
-    /// Limits elements to bounds that may differ between them: the values and derivatives of
-    /// [`Graph::clip`], whose bounds are scalars.
-    ///
-    /// # Errors
-    /// Returns an error for complex dtypes or shapes that do not broadcast.
-    pub fn clip_each(
-        &mut self,
-        x: ExprId,
-        min: Option<ExprId>,
-        max: Option<ExprId>,
-    ) -> Result<ExprId> {
-        let mut x = x;
-        for (bound, exceeds) in [(min, BinaryOp::Greater), (max, BinaryOp::Less)] {
-            let Some(bound) = bound else { continue };
-            let (is_outside, is_nan) = (self.binary(exceeds, bound, x)?, self.is_nan(bound)?);
-            let is_limited = self.logical_or(is_outside, is_nan)?;
-            x = self.select(is_limited, bound, x)?;
-        }
-        Ok(x)
-    }
-
     /// Converts `x` to a dtype by the rules of [`Scalar::cast`](nxla_tensor::Scalar::cast).
     ///
     /// # Errors

@@ -26,7 +26,7 @@ fn dot_contracts_the_last_axis_with_the_last_but_one() {
 
 #[test]
 fn dot_promotes() {
-    assert_eq!(dot("pred[3]", "pred[3]"), "s32");
+    assert_eq!(dot("pred[3]", "pred[3]"), "u8");
     assert_eq!(dot("u8[3]", "s8[3]"), "s16");
     assert_eq!(dot("s64[3]", "bf16[3]"), "bf16");
     assert_eq!(dot("f64[3]", "c64[3]"), "c128");

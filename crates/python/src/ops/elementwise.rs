@@ -282,7 +282,10 @@ functions! {
             (Some(min), Some(max)) if graph.shape(min).rank() == 0 && graph.shape(max).rank() == 0 => {
                 graph.clip(x, min, max)
             }
-            (min, max) => graph.clip_each(x, min, max),
+            (min, max) => {
+                let x = min.map_or(Ok(x), |min| graph.max(x, min))?;
+                max.map_or(Ok(x), |max| graph.min(x, max))
+            }
         };
 
     /// Return whether all elements are equal up to a tolerance.
