@@ -262,12 +262,6 @@ def test_data_must_be_bytes(read, data):
         read(data)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_empty_tensors_are_read_from_empty_bytes(dtype):
-    x = nx.from_binary(nx.to_binary(nx.zeros(0, dtype=dtype)), dtype)
-    assert (x.dtype, x.shape) == (dtype, (0,))
-
-
 BYTES = [bytes, bytearray, memoryview, lambda data: np.frombuffer(data, "u1")]
 
 

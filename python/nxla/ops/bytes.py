@@ -54,7 +54,7 @@ def from_binary(
     Raises
     ------
     FormatError
-        If `data` is not bytes, or its length is not a multiple of the element size.
+        If `data` is empty or not bytes, or its length is not a multiple of the element size.
 
     Examples
     --------
@@ -64,9 +64,9 @@ def from_binary(
     """
     data, dtype = raw_bytes("from_binary", data), _core.DType(dtype)
     count, rest = divmod(len(data), dtype.itemsize)
-    if rest:
+    if not data or rest:
         raise FormatError(
-            f"from_binary: data: length must be a multiple of {dtype.itemsize} bytes; got "
+            f"from_binary: data: length must be a positive multiple of {dtype.itemsize} bytes; got "
             f"{len(data)}"
         )
     return _core.place(_core.tensor_from_bytes(data, dtype, [count]), device)
