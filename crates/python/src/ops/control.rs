@@ -99,6 +99,20 @@ pub(super) fn in_place_of(nodes: Vec<ExprId>, values: Vec<Vectorized>) -> Vec<Ve
     nodes.into_iter().zip(values).map(|(id, (_, vectors))| (id, vectors)).collect()
 }
 
+/// Nodes that have all these axes.
+fn all_with(nodes: Vec<ExprId>, vectors: &Vectors) -> Vec<Vectorized> {
+    nodes.into_iter().map(|id| (id, vectors.clone())).collect()
+}
+
+/// The nodes of values with all these axes.
+fn spread_all(
+    graph: &mut Graph,
+    values: &[Vectorized],
+    to: &Vectors,
+) -> Result<Vec<ExprId>, Error> {
+    values.iter().map(|(id, own)| spread(graph, *id, own, to)).collect()
+}
+
 /// The first branch whose predicate is true: `clauses` are pairs of a traced predicate and a
 /// function without arguments.
 #[pyfunction]
@@ -379,14 +393,9 @@ fn custom_grad(
     // A cotangent of an output that all entries share would be a sum over the entries.
     let all = outputs.iter().chain(&inputs).map(|(_, vectors)| vectors);
     let common = Vectors::union("custom_grad", all).or_raise()?;
-    let outputs = trace.build(|graph| {
-        let spread = |(id, own)| Ok((spread(graph, id, &own, &common)?, common.clone()));
-        outputs.into_iter().map(spread).collect::<Result<Vec<_>, Error>>()
-    });
-    let outputs = outputs.or_raise()?;
-    let nodes = ids(&outputs);
+    let nodes = trace.build(|graph| spread_all(graph, &outputs, &common)).or_raise()?;
     let gradient = trace.edit(|graph| graph.open_custom_grad(&nodes)).or_raise()?;
-    let cotangents = in_place_of(gradient.changes().to_vec(), outputs.clone());
+    let cotangents = all_with(gradient.changes().to_vec(), &common);
     let cotangents = wrap_all(py, &trace, cotangents);
     let cotangents = cotangents.into_iter().collect::<PyResult<Vec<_>>>()?;
     let (answer, _) = leaves_of(&trace, "custom_grad", &rule.call1((cotangents,))?)?;
@@ -402,7 +411,7 @@ fn custom_grad(
             Ok::<_, Error>(graph.close_custom_grad(gradient, &nodes, &ids(&inputs), cotangents)?)
         })
         .or_raise()?;
-    let values = in_place_of(parts, outputs);
+    let values = all_with(parts, &common);
     tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 
@@ -429,15 +438,12 @@ fn custom_jvp(
     let common = Vectors::union("custom_jvp", all).or_raise()?;
     let parts = trace
         .build(|graph| {
-            let mut spread_all = |values: &[Vectorized]| {
-                let spread = |(id, own): &Vectorized| spread(graph, *id, own, &common);
-                values.iter().map(spread).collect::<Result<Vec<_>, Error>>()
-            };
-            let (values, tangents) = (spread_all(&outputs)?, spread_all(&answer)?);
+            let values = spread_all(graph, &outputs, &common)?;
+            let tangents = spread_all(graph, &answer, &common)?;
             Ok::<_, Error>(graph.close_custom_jvp(open, &values, &nodes, tangents)?)
         })
         .or_raise()?;
-    let values: Vec<Vectorized> = parts.into_iter().map(|id| (id, common.clone())).collect();
+    let values = all_with(parts, &common);
     tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 
