@@ -527,7 +527,8 @@ class _Steps:
             return self.none(init)
         if copies == self.count or not _core.is_tracing():
             return self.written_out(init)
-        return self.loop(self.type_carry(init), copies, keeps)
+        init = self.type_carry(init, lambda: self.step(init, 0, first=True))
+        return self.loop(init, copies, keeps)
 
     def step(self, carry: C, index: Any, *, first: bool = False) -> tuple[C, Any]:
         """Return the results of a step: the next carry, and ``y``."""
@@ -547,20 +548,19 @@ class _Steps:
         if not _core.is_tracing():
             return _traced(functools.partial(self.none, init))  # type: ignore[no-any-return]
         rows = [_core.full(x.shape[1:], 0, x.dtype) for x in self.leaves]
-        carry, _ = _core.without_effects(lambda: self.call(init, rows, first=True))
-        init = _typed_like(init, carry)
+        init = self.type_carry(init, lambda: self.call(init, rows, first=True))
         _, y = _core.without_effects(lambda: self.call(init, rows, first=False))
         none = tree.map(lambda y: _core.full((0, *y.shape), 0, y.dtype), tree.map(_tensor, y))
         return tree.map(_tensor, init), none
 
-    def type_carry(self, init: C) -> C:
+    def type_carry(self, init: C, first_step: Callable[[], tuple[C, Any]]) -> C:
         """Return the initial carry with the types that it has after a step.
 
         Only scalars have no fixed type; the first step is tried for them.
         """
         if not any(type(leaf) in _KINDS for leaf in tree.leaves(init)):
             return tree.map(as_tensor, init)  # type: ignore[no-any-return]
-        carry, _ = _core.without_effects(lambda: self.step(init, 0, first=True))
+        carry, _ = _core.without_effects(first_step)
         return _typed_like(init, carry)
 
     def written_out(self, init: C) -> tuple[C, Any]:
