@@ -184,7 +184,7 @@ macro_rules! fields {
                     self.re.size() + self.im.size()
                 }
                 fn over(self, divisor: Self) -> Self {
-                    let size = divisor.re.abs() + divisor.im.abs();
+                    let size = divisor.l1_norm();
                     (self / size) / (divisor / size)
                 }
                 fn square(self) -> f64 {

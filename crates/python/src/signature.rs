@@ -294,6 +294,7 @@ impl Arguments {
             }
             None => {
                 refuse_changing(value, path)?;
+                // Only a named static argument may be a set or another value without a hash.
                 match value.hash() {
                     Ok(_) => self.fixed(value, &path()),
                     Err(_) => self.constant(value, &path()),

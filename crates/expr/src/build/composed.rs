@@ -93,14 +93,9 @@ impl Graph {
         let excess = self.log1p(ratio)?;
         let sum = self.add(larger, excess)?;
         // Each of two equal operands has half of the derivative.
-        let (half_x, half_y) = (self.half_of(x)?, self.half_of(y)?);
+        let (half_x, half_y) = (self.scaled(x, 0.5)?, self.scaled(y, 0.5)?);
         let mean = self.add(half_x, half_y)?;
         self.select(same, mean, sum)
-    }
-
-    fn half_of(&mut self, x: ExprId) -> Result<ExprId> {
-        let half = self.near(x, 0.5)?;
-        self.multiply(x, half)
     }
 
     /// The larger and the smaller one of two numbers. Where they are equal each operand is one of the results:

@@ -159,8 +159,13 @@ impl Graph {
         let x = self.countable(x, given)?;
         let all = self.all_axes(x);
         let reduced = axes.unwrap_or(&all);
-        let counted = match scale {
-            Some(scale) => self.where_scaled(x, scale)?,
+        let is_none = scale.map(|scale| self.equal_to_zero(scale)).transpose()?;
+        let counted = match is_none {
+            // Elements without a factor have no part in the sum.
+            Some(is_none) => {
+                let least = self.scalar_constant(self.dtype(x).min_value(), self.dtype(x))?;
+                self.select(is_none, least, x)?
+            }
             None => x,
         };
         let max = self.reduce_max(counted, Some(reduced), true).map_err(of_op("logsumexp"))?;
@@ -171,8 +176,9 @@ impl Graph {
         let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
         let max = self.select(infinite, zero, max)?;
         let mut shifted = self.subtract(x, max)?;
-        if let Some(scale) = scale {
-            shifted = self.with_finite_exp(shifted, scale)?;
+        if let Some(is_none) = is_none {
+            let limited = self.with_finite_exp(shifted)?;
+            shifted = self.select(is_none, limited, shifted)?;
         }
         let mut terms = self.exp(shifted)?;
         if let Some(scale) = scale {
@@ -185,24 +191,18 @@ impl Graph {
         self.as_type(result, given.to_floating())
     }
 
-    /// Returns `x`, and minus infinity where its factor is zero.
-    fn where_scaled(&mut self, x: ExprId, scale: ExprId) -> Result<ExprId> {
-        let (none, dtype) = (self.zero_like(scale)?, self.dtype(x));
-        let is_none = self.equal(scale, none)?;
-        let least = self.scalar_constant(dtype.min_value(), dtype)?;
-        self.select(is_none, least, x)
+    fn equal_to_zero(&mut self, x: ExprId) -> Result<ExprId> {
+        let zero = self.zero_like(x)?;
+        self.equal(x, zero)
     }
 
-    /// Limits exponents whose factor is zero, because the product of zero and an infinite power would
-    /// be NaN.
-    fn with_finite_exp(&mut self, exponents: ExprId, scale: ExprId) -> Result<ExprId> {
+    /// Limits exponents of powers with a factor of zero, because the product of zero and infinity is
+    /// NaN.
+    fn with_finite_exp(&mut self, exponents: ExprId) -> Result<ExprId> {
         let dtype = self.dtype(exponents).to_floating();
         let largest = dtype.float_limits().expect("exponents are floats").max;
         let limit = self.scalar_constant(Scalar::Float(largest.ln().floor()), dtype)?;
-        let limited = self.min(exponents, limit)?;
-        let none = self.zero_like(scale)?;
-        let is_none = self.equal(scale, none)?;
-        self.select(is_none, limited, exponents)
+        self.min(exponents, limit)
     }
 
     /// Returns the covariance matrix of the columns of `x`, whose second-to-last axis holds

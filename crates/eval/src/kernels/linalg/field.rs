@@ -68,7 +68,7 @@ macro_rules! fields {
                     Complex::new(x as $real, 0.0)
                 }
                 fn over(self, divisor: Self) -> Self {
-                    let size = divisor.re.abs() + divisor.im.abs();
+                    let size = divisor.l1_norm();
                     (self / size) / (divisor / size)
                 }
             }

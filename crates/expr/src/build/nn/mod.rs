@@ -35,7 +35,7 @@ impl Graph {
     }
 
     /// Returns `x * number`.
-    fn scaled(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
+    pub(super) fn scaled(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
         let number = self.beside(x, number)?;
         self.multiply(x, number)
     }
