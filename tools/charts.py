@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benches" / "results"
 CHARTS = ROOT / "docs" / "_static" / "charts"
 
-COLORS = ("#2b6cb0", "#dd8452", "#8c8c8c")
+COLORS = ("#2b6cb0", "#dd8452", "#8c8c8c", "#55a868")
 LABELS, BARS, VALUES = 230, 380, 90
 BAR, GAP, HEAD, FOOT = 13, 9, 62, 12
 
