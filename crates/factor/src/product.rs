@@ -122,16 +122,19 @@ struct Tile<'a, T> {
     out: MatMut<'a, T>,
 }
 
-/// The minimum number of rows or columns of a tile.
+/// The minimum number of rows or columns of a tile. The width of a tile is a multiple of this number, because kernels
+/// for AVX-512 compute up to 64 columns at a time.
 const LEAST: usize = 64;
 
 /// Splits a result into at least `wanted` tiles, if it is large enough.
 fn tiled<T>(out: MatMut<'_, T>, wanted: usize) -> Vec<Tile<'_, T>> {
     let (rows, columns) = (out.nrows(), out.ncols());
     let (mut height, mut width) = (rows, columns);
-    while rows.div_ceil(height.max(1)) * columns.div_ceil(width.max(1)) < wanted {
+    // A few columns beyond the last strip belong to it, because a product with one column is summed in another order.
+    let strips = |width: usize| ((columns + width).saturating_sub(LEAST) / width.max(1)).max(1);
+    while rows.div_ceil(height.max(1)) * strips(width) < wanted {
         if width >= 2 * LEAST {
-            width = width.div_ceil(2);
+            width = width.div_ceil(2).next_multiple_of(LEAST);
         } else if height >= 2 * LEAST {
             height = height.div_ceil(2);
         } else {
@@ -144,9 +147,11 @@ fn tiled<T>(out: MatMut<'_, T>, wanted: usize) -> Vec<Tile<'_, T>> {
         let (mut strip, below) = rest.split_at_row_mut(height.min(rows - row));
         let mut column = 0;
         loop {
-            let (out, right) = strip.split_at_col_mut(width.min(columns - column));
+            let remaining = columns - column;
+            let count = if remaining < width + LEAST { remaining } else { width };
+            let (out, right) = strip.split_at_col_mut(count);
             tiles.push(Tile { row, column, out });
-            (strip, column) = (right, column + width);
+            (strip, column) = (right, column + count);
             if column >= columns {
                 break;
             }

@@ -452,13 +452,13 @@ fn blocked<T: Number + Kernels>(
     let Some(multiply) = T::PRODUCT else { return false };
     let Sizes { rows, inner, columns, .. } = sizes;
     // A multiplication is much cheaper than a copy of an element. More tiles than threads, so that
-    // one delayed thread does not delay the whole product.
+    // one delayed thread does not delay the whole product, but few, because each packs its operands.
     let pays = cx.pays(out.len().saturating_mul(inner.div_ceil(16)));
     if !pays {
         multiply(sizes, left, right, 1, out);
         return true;
     }
-    let tiles = 4 * cx.threads();
+    let tiles = 2 * cx.threads();
     // Cancellation is checked between strips of rows.
     let checked = CHECKED_PRODUCT / inner.saturating_mul(columns) as u64;
     let height = match usize::try_from(checked).unwrap_or(usize::MAX).max(64) {
