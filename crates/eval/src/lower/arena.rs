@@ -12,7 +12,7 @@ pub(super) struct Arena {
     len: usize,
     free: FxHashMap<usize, Vec<usize>>,
     /// The number of values in each span that will be free again, and its length.
-    holders: FxHashMap<u32, (u32, usize)>,
+    counts: FxHashMap<u32, (u32, usize)>,
 }
 
 impl Arena {
@@ -36,24 +36,24 @@ impl Arena {
             Some(at) => Span::new(at, bytes),
             None => self.pinned(bytes),
         };
-        self.holders.insert(span.at, (1, lines));
+        self.counts.insert(span.at, (1, lines));
         span
     }
 
     /// Adds a value to a span.
-    pub(super) fn hold(&mut self, at: u32) {
-        if let Some((count, _)) = self.holders.get_mut(&at) {
+    pub(super) fn retain(&mut self, at: u32) {
+        if let Some((count, _)) = self.counts.get_mut(&at) {
             *count += 1;
         }
     }
 
     /// Removes a value from a span, unless the span is pinned.
     pub(super) fn release(&mut self, at: u32) {
-        let Some((count, lines)) = self.holders.get_mut(&at) else { return };
+        let Some((count, lines)) = self.counts.get_mut(&at) else { return };
         *count -= 1;
         if *count == 0 {
             self.free.entry(*lines).or_default().push(at as usize);
-            self.holders.remove(&at);
+            self.counts.remove(&at);
         }
     }
 }
@@ -67,43 +67,43 @@ fn lines(bytes: usize) -> usize {
 #[derive(Default)]
 pub(super) struct Slots {
     /// The number of values in each slot.
-    holders: Vec<u32>,
+    counts: Vec<u32>,
     free: Vec<usize>,
 }
 
 impl Slots {
     /// The number of slots.
     pub(super) fn len(&self) -> usize {
-        self.holders.len()
+        self.counts.len()
     }
 
     /// A slot for one value.
     pub(super) fn take(&mut self) -> usize {
         let slot = self.free.pop().unwrap_or_else(|| {
-            self.holders.push(0);
-            self.holders.len() - 1
+            self.counts.push(0);
+            self.counts.len() - 1
         });
-        self.holders[slot] = 1;
+        self.counts[slot] = 1;
         slot
     }
 
     /// A slot that no other value uses. A value that is computed before a loop needs one, because
     /// earlier instructions of the loop may use the slots that are free now.
     pub(super) fn pinned(&mut self) -> usize {
-        self.holders.push(1);
-        self.holders.len() - 1
+        self.counts.push(1);
+        self.counts.len() - 1
     }
 
     /// Adds a value to a slot.
-    pub(super) fn hold(&mut self, slot: usize) {
-        if let Some(count) = self.holders.get_mut(slot) {
+    pub(super) fn retain(&mut self, slot: usize) {
+        if let Some(count) = self.counts.get_mut(slot) {
             *count += 1;
         }
     }
 
     /// Removes a value from a slot.
     pub(super) fn release(&mut self, slot: usize) {
-        let Some(count) = self.holders.get_mut(slot).filter(|count| **count > 0) else { return };
+        let Some(count) = self.counts.get_mut(slot).filter(|count| **count > 0) else { return };
         *count -= 1;
         if *count == 0 {
             self.free.push(slot);

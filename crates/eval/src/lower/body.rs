@@ -1,34 +1,56 @@
 //! Lowering of element-wise bodies in the arena: a kernel for each instruction.
 
-use super::build::{At, Builder, Held};
+use super::build::{Builder, Location, Value};
 use super::region::Site;
 use crate::context::may_split;
 use crate::execute::code::{Elements, Inst, Source, Span, padded};
-use crate::kernels::elementwise::{Access, Code, LANES, Loc, SHORT, Target};
+use crate::kernels::elementwise::{Access, Code, Instruction, LANES, Loc, SHORT, Target};
 use crate::kernels::strided::Strided;
 
-/// An operand of an instruction, and its level.
-type Known = (Source, usize);
+/// An operand of an instruction.
+#[derive(Clone, Copy)]
+struct Operand {
+    source: Source,
+    /// See [`Value::level`].
+    level: usize,
+}
 
-/// The places of the values of a body so far.
-struct Values {
+impl Operand {
+    /// The placeholder for an operand that a kernel does not have.
+    const NONE: Self = Self { source: Source::NONE, level: 0 };
+
+    /// The elements from an offset in the arena on.
+    fn at(at: u32, level: usize) -> Self {
+        Self { source: Source { at, splat: false }, level }
+    }
+}
+
+/// The operands for the values of a body so far.
+struct Operands {
     len: usize,
     /// Bytes of the largest element in a register.
     widest: usize,
-    inputs: Vec<Known>,
-    constants: Vec<Known>,
-    once: Vec<Known>,
+    inputs: Vec<Operand>,
+    constants: Vec<Operand>,
+    once: Vec<Operand>,
     /// The contents of each register.
-    registers: Vec<Option<Known>>,
+    registers: Vec<Option<Operand>>,
     /// The offset of each register in the current loop.
-    places: Vec<Option<u32>>,
-    results: Vec<Option<Known>>,
+    offsets: Vec<Option<u32>>,
+    results: Vec<Option<Operand>>,
 }
 
-impl Values {
-    fn read(&self, loc: Loc) -> Known {
+impl Operands {
+    /// The operands of an instruction, and the level of its result.
+    fn read_all(&self, instruction: &Instruction) -> ([Source; 3], usize) {
+        let operands = instruction.operands.map(|loc| self.read(loc));
+        let level = operands.iter().map(|operand| operand.level).max().unwrap_or(0);
+        (operands.map(|operand| operand.source), level)
+    }
+
+    fn read(&self, loc: Loc) -> Operand {
         match loc {
-            Loc::None => (Source::NONE, 0),
+            Loc::None => Operand::NONE,
             Loc::Input(index) => self.inputs[usize::from(index)],
             Loc::Constant(index) => self.constants[usize::from(index)],
             Loc::Once(index) => self.once[usize::from(index)],
@@ -44,7 +66,7 @@ impl Values {
 
 impl Builder {
     /// Lowers a body whose elements are one block on one thread.
-    pub(super) fn body(&mut self, code: &Code, site: &Site<'_>) -> Option<Vec<Held>> {
+    pub(super) fn body(&mut self, code: &Code, site: &Site<'_>) -> Option<Vec<Value>> {
         if !site.types.iter().all(|ty| self.is_small(ty)) {
             return None;
         }
@@ -52,9 +74,9 @@ impl Builder {
         let len = code.shape.size();
         let padded = padded(len, 1);
         let is_block = code.block(padded) == padded;
-        let is_read = |(held, input): (&Held, &_)| match input {
+        let is_read = |(value, input): (&Value, &_)| match input {
             Access::Strided(_) => true,
-            Access::Same | Access::Single => self.is_small(&held.ty),
+            Access::Same | Access::Single => self.is_small(&value.ty),
         };
         let accesses = code.inputs.iter().map(|input| &input.access);
         let is_small = is_block
@@ -63,103 +85,107 @@ impl Builder {
         is_small.then(|| self.kernels(code, site, len))
     }
 
-    fn kernels(&mut self, code: &Code, site: &Site<'_>, len: usize) -> Vec<Held> {
+    fn kernels(&mut self, code: &Code, site: &Site<'_>, len: usize) -> Vec<Value> {
         let inputs = code.inputs.iter().zip(site.operands);
-        let inputs = inputs.map(|(input, held)| self.input(&input.access, held, len)).collect();
-        let constants = code.constants.iter().map(|value| (self.constant(value), 0)).collect();
-        let mut values = Values {
+        let inputs = inputs.map(|(input, value)| self.input(&input.access, value, len)).collect();
+        let constants =
+            code.constants.iter().map(|value| Operand { source: self.constant(value), level: 0 });
+        let mut known = Operands {
             len,
             widest: usize::from(code.widest),
             inputs,
-            constants,
+            constants: constants.collect(),
             once: Vec::new(),
             registers: vec![None; usize::from(code.registers)],
-            places: vec![None; usize::from(code.registers)],
+            offsets: vec![None; usize::from(code.registers)],
             results: vec![None; code.results.len()],
         };
-        self.compute_once(code, &mut values);
+        self.compute_once(code, &mut known);
         let mut results = vec![None; code.results.len()];
         for instruction in &code.instructions {
-            let known = instruction.operands.map(|loc| values.read(loc));
-            let level = known.iter().map(|&(_, level)| level).max().unwrap_or(0);
+            let (operands, level) = known.read_all(instruction);
             let bytes = padded(len, usize::from(instruction.size));
             let to = match instruction.target {
                 Target::Result(result) => {
                     let result = usize::from(result);
-                    let (held, to) = self.result(site.types[result].clone(), level);
-                    values.results[result] = Some((Source { at: to.at, splat: false }, level));
-                    results[result] = Some(held);
+                    let (value, to) = self.result(site.types[result].clone(), level);
+                    known.results[result] = Some(Operand::at(to.at, level));
+                    results[result] = Some(value);
                     to.padded(usize::from(instruction.size))
                 }
-                Target::Register(register) => self.register(&mut values, register, bytes, level),
+                Target::Register(register) => self.register(&mut known, register, bytes, level),
             };
-            let operands = known.map(|(source, _)| source);
             self.push_at(level, Inst::Kernel { kernel: instruction.kernel, operands, to });
         }
-        results.into_iter().map(|held| held.expect("a body writes all of its results")).collect()
+        results.into_iter().map(|value| value.expect("a body writes all of its results")).collect()
     }
 
     /// The span of a register: the same for all its values in the current loop, and a new one for each value before
     /// the loop.
-    fn register(&mut self, values: &mut Values, register: u16, bytes: usize, level: usize) -> Span {
+    fn register(
+        &mut self,
+        known: &mut Operands,
+        register: u16,
+        bytes: usize,
+        level: usize,
+    ) -> Span {
         let register = usize::from(register);
         let is_inside = level == self.depth();
-        let at = match values.places[register].filter(|_| is_inside) {
+        let at = match known.offsets[register].filter(|_| is_inside) {
             Some(at) => at,
             // A later value of another size may use the register.
             None if is_inside => {
-                let at = self.scratch(padded(values.len, values.widest), level).at;
-                values.places[register] = Some(at);
+                let at = self.scratch(padded(known.len, known.widest), level).at;
+                known.offsets[register] = Some(at);
                 at
             }
             None => self.scratch(bytes, level).at,
         };
-        values.registers[register] = Some((Source { at, splat: false }, level));
+        known.registers[register] = Some(Operand::at(at, level));
         Span::new(at as usize, bytes)
     }
 
     /// Computes the instructions on constants and single elements.
-    fn compute_once(&mut self, code: &Code, values: &mut Values) {
-        let lanes = if values.len <= SHORT { SHORT } else { LANES };
+    fn compute_once(&mut self, code: &Code, known: &mut Operands) {
+        let lanes = if known.len <= SHORT { SHORT } else { LANES };
         for instruction in &code.once {
-            let known = instruction.operands.map(|loc| values.read(loc));
-            let level = known.iter().map(|&(_, level)| level).max().unwrap_or(0);
+            let (operands, level) = known.read_all(instruction);
             let to = self.scratch(lanes * usize::from(instruction.size), level);
-            let operands = known.map(|(source, _)| Source { splat: true, ..source });
+            let operands = operands.map(|source| Source { splat: true, ..source });
             self.push_at(level, Inst::Kernel { kernel: instruction.kernel, operands, to });
-            values.once.push((Source { at: to.at, splat: true }, level));
+            known.once.push(Operand { source: Source { at: to.at, splat: true }, level });
         }
     }
 
-    /// The place from which kernels read an input.
-    fn input(&mut self, access: &Access, held: &Held, len: usize) -> Known {
-        let source = |at: u32| Source { at, splat: false };
+    /// The operand from which kernels read an input.
+    fn input(&mut self, access: &Access, value: &Value, len: usize) -> Operand {
+        let level = value.level;
         let rule = match access {
-            Access::Same => return (source(self.arena_copy(held).at), held.level),
-            Access::Single => return (self.splat(held, len), held.level),
+            Access::Same => return Operand::at(self.arena_copy(value).at, level),
+            Access::Single => return Operand { source: self.splat(value, len), level },
             Access::Strided(rule) => rule,
         };
-        let size = held.ty.dtype.size();
+        let size = value.ty.dtype.size();
         let first = rule.neighbors(0, len).and_then(|first| u32::try_from(first * size).ok());
-        if let (Some(first), At::Arena(span)) = (first, held.at)
+        if let (Some(first), Location::Arena(span)) = (first, value.location)
             && len.is_multiple_of(SHORT)
         {
-            return (source(span.at + first), held.level);
+            return Operand::at(span.at + first, level);
         }
-        let to = self.scratch_value(len, held);
-        match (first, held.at) {
-            (Some(first), At::Slot { slot, .. }) => self.load(slot, first, to, held),
+        let to = self.scratch_value(len, value);
+        match (first, value.location) {
+            (Some(first), Location::Slot { slot, .. }) => self.load(slot, first, to, value),
             _ => {
-                self.read(rule, held, to, held.level);
-                self.pad(to, size, held.level);
+                self.read(rule, value, to, level);
+                self.pad(to, size, level);
             }
         }
-        (source(to.at), held.level)
+        Operand::at(to.at, level)
     }
 
     /// Reads elements by an access rule.
-    pub(super) fn read(&mut self, rule: &Strided, held: &Held, to: Span, level: usize) {
-        let (rule, size) = (Box::new(rule.clone()), held.ty.dtype.size() as u8);
-        self.push_at(level, Elements::Read { rule, size, from: held.bytes(), to });
+    pub(super) fn read(&mut self, rule: &Strided, value: &Value, to: Span, level: usize) {
+        let (rule, size) = (Box::new(rule.clone()), value.ty.dtype.size() as u8);
+        self.push_at(level, Elements::Read { rule, size, from: value.bytes(), to });
     }
 }

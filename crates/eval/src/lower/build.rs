@@ -1,4 +1,4 @@
-//! The state of lowering: values, their places, and instructions in order.
+//! The state of lowering: values, their locations, and instructions in order.
 
 use std::sync::Arc;
 
@@ -19,47 +19,47 @@ const BASE: usize = 1;
 
 /// A value during lowering.
 #[derive(Clone, Debug)]
-pub(super) struct Held {
+pub(super) struct Value {
     pub(super) ty: TensorType,
-    pub(super) at: At,
+    pub(super) location: Location,
     /// The number of blocks around the instruction that computes the value. A value of a lower level than the
     /// current loop is the same in all of its iterations.
     pub(super) level: usize,
 }
 
-/// The place of a value.
+/// The memory of a value.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum At {
+pub(super) enum Location {
     Arena(Span),
     /// A slot. A value that does not own its slot must leave the tensor there.
     Slot {
         slot: usize,
-        is_own: bool,
+        owned: bool,
     },
 }
 
-impl Held {
+impl Value {
     pub(super) fn bytes(&self) -> Bytes {
-        match self.at {
-            At::Arena(span) => Bytes::Arena(span),
-            At::Slot { slot, .. } => Bytes::Slot(slot),
+        match self.location {
+            Location::Arena(span) => Bytes::Arena(span),
+            Location::Slot { slot, .. } => Bytes::Slot(slot),
         }
     }
 
     pub(super) fn slot(&self) -> Option<usize> {
-        match self.at {
-            At::Arena(_) => None,
-            At::Slot { slot, .. } => Some(slot),
+        match self.location {
+            Location::Arena(_) => None,
+            Location::Slot { slot, .. } => Some(slot),
         }
     }
 
-    /// The same value without ownership of its slot.
-    pub(super) fn lent(&self) -> Self {
-        let at = match self.at {
-            At::Slot { slot, .. } => At::Slot { slot, is_own: false },
-            At::Arena(_) => self.at,
+    /// The same value in a slot that another value owns.
+    pub(super) fn to_borrowed(&self) -> Self {
+        let location = match self.location {
+            Location::Slot { slot, .. } => Location::Slot { slot, owned: false },
+            Location::Arena(_) => self.location,
         };
-        Self { at, ..self.clone() }
+        Self { location, ..self.clone() }
     }
 }
 
@@ -95,14 +95,14 @@ pub(super) struct Builder {
 pub(super) fn lower_program(schedule: &Schedule, uses_arena: bool) -> Bytecode {
     sized(schedule, uses_arena, MAX_INLINED, &mut Outlined::default(), |builder| {
         let inputs = schedule.inputs.iter().zip(schedule.program.inputs());
-        let inputs: Vec<Held> = inputs
+        let inputs: Vec<Value> = inputs
             .map(|(value, ty)| match value {
                 Some(_) => builder.operand(&unnamed(ty)),
                 None => unread(unnamed(ty), BASE),
             })
             .collect();
         let slots = inputs.iter().map(input_slot).collect();
-        let inputs: Vec<Held> = inputs.into_iter().map(|input| builder.in_arena(input)).collect();
+        let inputs: Vec<Value> = inputs.into_iter().map(|input| builder.in_arena(input)).collect();
         (slots, builder.region(schedule, &inputs))
     })
 }
@@ -115,20 +115,20 @@ pub(super) fn lower_step(
     outlined: &mut Outlined,
 ) -> Bytecode {
     sized(schedule, false, MAX_INLINED / 16, outlined, |builder| {
-        let operands: Vec<Held> = operands.iter().map(|ty| builder.operand(ty)).collect();
+        let operands: Vec<Value> = operands.iter().map(|ty| builder.operand(ty)).collect();
         let slots = operands.iter().map(input_slot).collect();
         (slots, builder.lone_step(schedule, step, &operands))
     })
 }
 
-fn input_slot(input: &Held) -> Option<u32> {
+fn input_slot(input: &Value) -> Option<u32> {
     let slot = input.slot().filter(|&slot| slot != NO_SLOT)?;
     Some(u32::try_from(slot).expect("fewer than 2^32 inputs"))
 }
 
 /// A value that no step reads.
-pub(super) fn unread(ty: TensorType, level: usize) -> Held {
-    Held { ty, at: At::Slot { slot: NO_SLOT, is_own: true }, level }
+pub(super) fn unread(ty: TensorType, level: usize) -> Value {
+    Value { ty, location: Location::Slot { slot: NO_SLOT, owned: true }, level }
 }
 
 /// Lowers with the usual limit of the arena, or with a smaller one if the arena would exceed a cache.
@@ -137,7 +137,7 @@ fn sized(
     uses_arena: bool,
     budget: usize,
     outlined: &mut Outlined,
-    lower: impl Fn(&mut Builder) -> (Vec<Option<u32>>, Vec<Held>),
+    lower: impl Fn(&mut Builder) -> (Vec<Option<u32>>, Vec<Value>),
 ) -> Bytecode {
     let mut code = |small: usize| {
         let small = if schedule.checks { 0 } else { small };
@@ -173,21 +173,21 @@ impl Builder {
     }
 
     /// The next operand of the program, in a slot.
-    fn operand(&mut self, ty: &TensorType) -> Held {
-        let at = At::Slot { slot: self.slots.take(), is_own: true };
-        Held { ty: ty.clone(), at, level: self.depth() }
+    fn operand(&mut self, ty: &TensorType) -> Value {
+        let location = Location::Slot { slot: self.slots.take(), owned: true };
+        Value { ty: ty.clone(), location, level: self.depth() }
     }
 
     /// Moves a value to the arena if it belongs there.
-    fn in_arena(&mut self, held: Held) -> Held {
-        match held.at {
-            At::Slot { slot, is_own: true } if slot != NO_SLOT && self.is_small(&held.ty) => {
-                let (copy, to) = self.result(held.ty.clone(), held.level);
-                self.copy(&held, to);
-                self.release(&held, false);
+    fn in_arena(&mut self, value: Value) -> Value {
+        match value.location {
+            Location::Slot { slot, owned: true } if slot != NO_SLOT && self.is_small(&value.ty) => {
+                let (copy, to) = self.result(value.ty.clone(), value.level);
+                self.copy(&value, to);
+                self.release(&value);
                 copy
             }
-            At::Slot { .. } | At::Arena(_) => held,
+            Location::Slot { .. } | Location::Arena(_) => value,
         }
     }
 
@@ -204,7 +204,7 @@ impl Builder {
         }
     }
 
-    fn finish(mut self, inputs: Vec<Option<u32>>, results: Vec<Held>) -> Bytecode {
+    fn finish(mut self, inputs: Vec<Option<u32>>, results: Vec<Value>) -> Bytecode {
         let program = self.blocks.pop().expect("the block of the program");
         let mut insts = self.blocks.pop().expect("the prologue");
         insts.extend(program);
@@ -213,7 +213,7 @@ impl Builder {
             arena: self.arena.len(),
             slots: self.slots.len(),
             inputs: inputs.into(),
-            results: results.into_iter().map(|held| (held.ty.clone(), held.bytes())).collect(),
+            results: results.into_iter().map(|value| (value.ty.clone(), value.bytes())).collect(),
             programs: self.programs.into(),
             checks: self.checks,
         }
@@ -262,36 +262,38 @@ impl Builder {
     }
 
     /// A span for a value of this level. A value from before the current loop does not share its span.
-    fn place(&mut self, bytes: usize, level: usize) -> Span {
+    fn allocate(&mut self, bytes: usize, level: usize) -> Span {
         if level < self.depth() { self.arena.pinned(bytes) } else { self.arena.take(bytes) }
     }
 
     /// A span that only the current step uses.
     pub(super) fn scratch(&mut self, bytes: usize, level: usize) -> Span {
-        let span = self.place(bytes, level);
+        let span = self.allocate(bytes, level);
         self.temporary.push(span);
         span
     }
 
     /// A span that only the current step uses, for elements of the dtype and level of a value.
-    pub(super) fn scratch_value(&mut self, elements: usize, like: &Held) -> Span {
+    pub(super) fn scratch_value(&mut self, elements: usize, like: &Value) -> Span {
         let size = like.ty.dtype.size();
         let at = self.scratch(padded(elements, size), like.level).at as usize;
         Span::new(at, elements * size)
     }
 
     /// Copies bytes of a boxed value to the arena.
-    pub(super) fn load(&mut self, slot: usize, first: u32, to: Span, held: &Held) {
-        self.push_at(held.level, Elements::Load { slot, first, to });
-        self.pad(to, held.ty.dtype.size(), held.level);
+    pub(super) fn load(&mut self, slot: usize, first: u32, to: Span, value: &Value) {
+        self.push_at(value.level, Elements::Load { slot, first, to });
+        self.pad(to, value.ty.dtype.size(), value.level);
     }
 
     /// Copies a value to a span for its type.
-    pub(super) fn copy(&mut self, held: &Held, to: Span) {
-        let (size, level) = (held.ty.dtype.size(), self.depth());
-        match held.at {
-            At::Slot { slot, .. } => self.load(slot, 0, to, &Held { level, ..held.clone() }),
-            At::Arena(from) => {
+    pub(super) fn copy(&mut self, value: &Value, to: Span) {
+        let (size, level) = (value.ty.dtype.size(), self.depth());
+        match value.location {
+            Location::Slot { slot, .. } => {
+                self.load(slot, 0, to, &Value { level, ..value.clone() })
+            }
+            Location::Arena(from) => {
                 self.push(Inst::Copy { from: from.padded(size), to: to.padded(size) });
             }
         }
@@ -312,28 +314,28 @@ impl Builder {
     }
 
     /// A new value in the arena, and its span.
-    pub(super) fn result(&mut self, ty: TensorType, level: usize) -> (Held, Span) {
+    pub(super) fn result(&mut self, ty: TensorType, level: usize) -> (Value, Span) {
         let (elements, size) = (ty.shape.size(), ty.dtype.size());
-        let at = self.place(padded(elements, size), level).at as usize;
+        let at = self.allocate(padded(elements, size), level).at as usize;
         let span = Span::new(at, elements * size);
-        (Held { ty, at: At::Arena(span), level }, span)
+        (Value { ty, location: Location::Arena(span), level }, span)
     }
 
     /// The span of a value, or of a copy if the value is boxed.
-    pub(super) fn arena_copy(&mut self, held: &Held) -> Span {
-        match held.at {
-            At::Arena(span) => span,
-            At::Slot { slot, .. } => {
-                let to = self.scratch_value(held.ty.shape.size(), held);
-                self.load(slot, 0, to, held);
+    pub(super) fn arena_copy(&mut self, value: &Value) -> Span {
+        match value.location {
+            Location::Arena(span) => span,
+            Location::Slot { slot, .. } => {
+                let to = self.scratch_value(value.ty.shape.size(), value);
+                self.load(slot, 0, to, value);
                 to
             }
         }
     }
 
     /// The span of a small value, or of its copy.
-    pub(super) fn small(&mut self, held: &Held) -> Option<Span> {
-        self.is_small(&held.ty).then(|| self.arena_copy(held))
+    pub(super) fn small(&mut self, value: &Value) -> Option<Span> {
+        self.is_small(&value.ty).then(|| self.arena_copy(value))
     }
 
     /// The repeated elements of a constant.
@@ -349,21 +351,21 @@ impl Builder {
     }
 
     /// The repeated element of a value with one element, for a kernel of `len` elements.
-    pub(super) fn splat(&mut self, held: &Held, len: usize) -> Source {
+    pub(super) fn splat(&mut self, value: &Value, len: usize) -> Source {
         if len <= SHORT {
             // The copy in the arena is padded with repetitions of the element.
-            return Source { at: self.arena_copy(held).at, splat: true };
+            return Source { at: self.arena_copy(value).at, splat: true };
         }
-        let size = held.ty.dtype.size() as u8;
-        let known = self.repeated.get(&(held.bytes(), size)).copied();
-        if let Some(source) = known.filter(|_| held.level == 0) {
+        let size = value.ty.dtype.size() as u8;
+        let known = self.repeated.get(&(value.bytes(), size)).copied();
+        if let Some(source) = known.filter(|_| value.level == 0) {
             return source;
         }
-        let to = self.scratch(LANES * usize::from(size), held.level);
-        self.push_at(held.level, Elements::Repeat { from: held.bytes(), size, to });
+        let to = self.scratch(LANES * usize::from(size), value.level);
+        self.push_at(value.level, Elements::Repeat { from: value.bytes(), size, to });
         let source = Source { at: to.at, splat: true };
-        if held.level == 0 {
-            self.repeated.insert((held.bytes(), size), source);
+        if value.level == 0 {
+            self.repeated.insert((value.bytes(), size), source);
         }
         source
     }
@@ -374,33 +376,38 @@ impl Builder {
         value: nxla_tensor::Scalar,
         ty: &TensorType,
         origin: Origin,
-    ) -> Held {
+    ) -> Value {
         let to = self.slots.pinned();
         self.hoisted.push(to);
         self.push_at(BASE, Handle::Full { value, ty: Box::new(ty.clone()), to, origin });
-        Held { ty: ty.clone(), at: At::Slot { slot: to, is_own: false }, level: BASE }
+        Value { ty: ty.clone(), location: Location::Slot { slot: to, owned: false }, level: BASE }
     }
 
-    /// Ends the life of a value. Drops the tensor in its slot, unless an instruction has taken it.
-    pub(super) fn release(&mut self, held: &Held, is_taken: bool) {
-        match held.at {
-            At::Arena(span) => self.arena.release(span.at),
-            At::Slot { slot, is_own: true } if slot != NO_SLOT => {
-                if !is_taken {
-                    self.push(Handle::Drop(slot));
-                }
-                self.slots.release(slot);
-            }
-            At::Slot { .. } => {}
+    /// Ends the life of a value, and drops the tensor in its slot.
+    pub(super) fn release(&mut self, value: &Value) {
+        if let Location::Slot { slot, owned: true } = value.location
+            && slot != NO_SLOT
+        {
+            self.push(Handle::Drop(slot));
+        }
+        self.release_moved(value);
+    }
+
+    /// Ends the life of a value whose tensor an instruction has moved out of its slot.
+    pub(super) fn release_moved(&mut self, value: &Value) {
+        match value.location {
+            Location::Arena(span) => self.arena.release(span.at),
+            Location::Slot { slot, owned: true } if slot != NO_SLOT => self.slots.release(slot),
+            Location::Slot { .. } => {}
         }
     }
 
-    /// Adds a holder to the place of a value.
-    pub(super) fn hold(&mut self, held: &Held) {
-        match held.at {
-            At::Arena(span) => self.arena.hold(span.at),
-            At::Slot { slot, is_own: true } => self.slots.hold(slot),
-            At::Slot { .. } => {}
+    /// Adds a reference to the location of a value.
+    pub(super) fn retain(&mut self, value: &Value) {
+        match value.location {
+            Location::Arena(span) => self.arena.retain(span.at),
+            Location::Slot { slot, owned: true } => self.slots.retain(slot),
+            Location::Slot { .. } => {}
         }
     }
 }

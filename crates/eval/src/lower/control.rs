@@ -4,27 +4,33 @@ use std::sync::Arc;
 
 use nxla_expr::{Op, TensorType};
 
-use super::build::{At, Builder, Held};
+use super::build::{Builder, Location, Value};
 use super::region::Site;
 use crate::execute::code::{Handle, Inst};
 use crate::schedule::{Loop, Schedule, Work};
 
 impl Builder {
     /// Lowers a loop, whose operands may die with it.
-    pub(super) fn while_loop(&mut self, of: &Loop, operands: &[Held], lasts: &[bool]) -> Vec<Held> {
+    pub(super) fn while_loop(
+        &mut self,
+        of: &Loop,
+        operands: &[Value],
+        lasts: &[bool],
+    ) -> Vec<Value> {
         let mut state = Vec::with_capacity(of.state);
-        for (index, (held, &last)) in operands[..of.state].iter().zip(lasts).enumerate() {
-            state.push(self.first_state(held, last, is_put_into(&of.body, index)));
+        for (index, (value, &last)) in operands[..of.state].iter().zip(lasts).enumerate() {
+            state.push(self.first_state(value, last, is_put_into(&of.body, index)));
         }
-        let captures: Vec<Held> =
-            operands[of.state..].iter().map(|held| self.capture(held)).collect();
+        let captures: Vec<Value> =
+            operands[of.state..].iter().map(|value| self.capture(value)).collect();
         self.blocks.push(Vec::new());
-        let inputs = |state: &[Held], is_lent: bool| -> Vec<Held> {
-            let state = state.iter().map(|held| if is_lent { held.lent() } else { held.clone() });
+        let inputs = |state: &[Value], borrows: bool| -> Vec<Value> {
+            let state =
+                state.iter().map(|value| if borrows { value.to_borrowed() } else { value.clone() });
             state.chain(captures.iter().cloned()).collect()
         };
-        for held in &mut state {
-            held.level = self.depth();
+        for value in &mut state {
+            value.level = self.depth();
         }
         self.push(Inst::Check);
         let continues = self.region(&of.condition, &inputs(&state, true));
@@ -38,112 +44,114 @@ impl Builder {
         block[leave].set_distance(distance(end - leave));
         self.end_block();
         for (capture, operand) in captures.iter().zip(&operands[of.state..]) {
-            if capture.at != operand.lent().at {
-                self.release(capture, false);
+            if capture.location != operand.to_borrowed().location {
+                self.release(capture);
             }
         }
         let depth = self.depth();
-        state.into_iter().map(|held| Held { level: depth, ..held }).collect()
+        state.into_iter().map(|value| Value { level: depth, ..value }).collect()
     }
 
-    /// The initial value of a state, in a new place. A state into which the body puts slices stays boxed,
+    /// The initial value of a state, at a new location. A state into which the body puts slices stays boxed,
     /// because the arena would copy it for each slice.
-    fn first_state(&mut self, held: &Held, is_last: bool, is_put_into: bool) -> Held {
+    fn first_state(&mut self, value: &Value, is_last: bool, is_put_into: bool) -> Value {
         let level = self.depth();
-        if self.is_small_in_loops(&held.ty) && !is_put_into {
-            let (first, to) = self.result(held.ty.clone(), level);
-            self.copy(held, to);
+        if self.is_small_in_loops(&value.ty) && !is_put_into {
+            let (first, to) = self.result(value.ty.clone(), level);
+            self.copy(value, to);
             return first;
         }
         let to = self.slots.take();
-        self.push(match held.at {
-            At::Arena(from) => Handle::Store { from, ty: Box::new(held.ty.clone()), to },
-            At::Slot { slot: from, is_own: true } if is_last => Handle::Move { from, to },
-            At::Slot { slot: from, .. } => Handle::Share { from, to },
+        self.push(match value.location {
+            Location::Arena(from) => Handle::Store { from, ty: Box::new(value.ty.clone()), to },
+            Location::Slot { slot: from, owned: true } if is_last => Handle::Move { from, to },
+            Location::Slot { slot: from, .. } => Handle::Share { from, to },
         });
-        Held { ty: held.ty.clone(), at: At::Slot { slot: to, is_own: true }, level }
+        Value { ty: value.ty.clone(), location: Location::Slot { slot: to, owned: true }, level }
     }
 
     /// A value that a loop captures: a copy in the arena if the value is small and boxed.
-    fn capture(&mut self, held: &Held) -> Held {
-        match held.at {
-            At::Slot { .. } if self.is_small_in_loops(&held.ty) => {
-                let (copy, to) = self.result(held.ty.clone(), self.depth());
-                self.copy(held, to);
+    fn capture(&mut self, value: &Value) -> Value {
+        match value.location {
+            Location::Slot { .. } if self.is_small_in_loops(&value.ty) => {
+                let (copy, to) = self.result(value.ty.clone(), self.depth());
+                self.copy(value, to);
                 copy
             }
-            At::Slot { .. } | At::Arena(_) => held.lent(),
+            Location::Slot { .. } | Location::Arena(_) => value.to_borrowed(),
         }
     }
 
-    /// Moves the results of an iteration to the places of the state.
-    fn next_state(&mut self, state: &[Held], results: Vec<Held>) {
+    /// Moves the results of an iteration to the locations of the state.
+    fn next_state(&mut self, state: &[Value], results: Vec<Value>) {
         let mut results = results;
-        // A result that occupies the place of another state is moved before that place is
-        // overwritten.
-        for (held, result) in state.iter().zip(&mut results) {
-            let is_elsewhere = result.at != held.at;
-            if is_elsewhere && state.iter().any(|other| other.at == result.at) {
-                result.at = self.set_aside(result);
+        // A result at the location of another state moves before that state is overwritten.
+        for (value, result) in state.iter().zip(&mut results) {
+            let is_elsewhere = result.location != value.location;
+            if is_elsewhere && state.iter().any(|other| other.location == result.location) {
+                result.location = self.set_aside(result);
             }
         }
-        for (held, result) in state.iter().zip(results) {
-            if held.at != result.at {
-                self.store(&result, held.at);
+        for (value, result) in state.iter().zip(results) {
+            if value.location != result.location {
+                self.store(&result, value.location);
             }
-            self.release_result(&result, held.at);
+            self.release_stored(&result, value.location);
         }
     }
 
-    /// Moves a value away from a place that will be written.
-    fn set_aside(&mut self, held: &Held) -> At {
-        match held.at {
-            At::Arena(from) => {
-                let (aside, to) = self.result(held.ty.clone(), self.depth());
-                self.copy(held, to);
+    /// Moves a value away from a location that will be overwritten.
+    fn set_aside(&mut self, value: &Value) -> Location {
+        match value.location {
+            Location::Arena(from) => {
+                let (aside, to) = self.result(value.ty.clone(), self.depth());
+                self.copy(value, to);
                 self.arena.release(from.at);
-                aside.at
+                aside.location
             }
-            At::Slot { slot: from, is_own } => {
+            Location::Slot { slot: from, owned } => {
                 let to = self.slots.take();
                 self.push(Handle::Move { from, to });
-                At::Slot { slot: to, is_own }
+                Location::Slot { slot: to, owned }
             }
         }
     }
 
-    /// Stores a value that dies at the place of another value.
-    fn store(&mut self, result: &Held, at: At) {
-        self.push(match (result.at, at) {
-            (_, At::Arena(to)) => return self.copy(result, to),
-            (At::Arena(from), At::Slot { slot: to, .. }) => {
+    /// Stores a value that dies at the location of another value.
+    fn store(&mut self, result: &Value, target: Location) {
+        self.push(match (result.location, target) {
+            (_, Location::Arena(to)) => return self.copy(result, to),
+            (Location::Arena(from), Location::Slot { slot: to, .. }) => {
                 Handle::Store { from, ty: Box::new(result.ty.clone()), to }
             }
-            (At::Slot { slot: from, .. }, At::Slot { slot: to, .. }) => Handle::Move { from, to },
+            (Location::Slot { slot: from, .. }, Location::Slot { slot: to, .. }) => {
+                Handle::Move { from, to }
+            }
         });
     }
 
-    /// Releases the place of a result that was stored at another place.
-    fn release_result(&mut self, result: &Held, stored: At) {
-        match result.at {
-            At::Arena(span) => self.arena.release(span.at),
-            // A copy in the arena leaves the tensor in its slot.
-            At::Slot { .. } if result.at != stored => {
-                self.release(result, matches!(stored, At::Slot { .. }));
-            }
-            At::Slot { .. } => {}
+    /// Releases a result that was stored at a location.
+    fn release_stored(&mut self, result: &Value, stored: Location) {
+        match result.location {
+            Location::Arena(span) => self.arena.release(span.at),
+            Location::Slot { .. } if result.location == stored => {}
+            Location::Slot { .. } => match stored {
+                // A copy in the arena leaves the tensor in its slot.
+                Location::Arena(_) => self.release(result),
+                Location::Slot { .. } => self.release_moved(result),
+            },
         }
     }
 
     /// Lowers a conditional: the first branch whose predicate is true runs.
-    pub(super) fn branches(&mut self, regions: &[Arc<Schedule>], site: &Site<'_>) -> Vec<Held> {
-        let results: Vec<Held> = site.types.iter().map(|ty| self.branch_result(ty)).collect();
-        let lent: Vec<Held> = site.operands.iter().map(Held::lent).collect();
+    pub(super) fn branches(&mut self, regions: &[Arc<Schedule>], site: &Site<'_>) -> Vec<Value> {
+        let results: Vec<Value> = site.types.iter().map(|ty| self.branch_result(ty)).collect();
+        let operands: Vec<Value> = site.operands.iter().map(Value::to_borrowed).collect();
         let (clauses, otherwise) = regions.as_chunks::<2>();
         let mut leave = Vec::with_capacity(clauses.len());
         self.branches += 1;
         for [predicate, branch] in clauses {
-            let holds = self.region(predicate, &lent);
+            let holds = self.region(predicate, &operands);
             let skip = self.jump_unless(&holds[0]);
             self.branch(branch, site, &results);
             leave.push(self.here());
@@ -158,32 +166,32 @@ impl Builder {
         results
     }
 
-    fn branch(&mut self, region: &Schedule, site: &Site<'_>, results: &[Held]) {
+    fn branch(&mut self, region: &Schedule, site: &Site<'_>, results: &[Value]) {
         let inputs = site.inputs();
         for (found, expected) in self.region(region, &inputs).into_iter().zip(results) {
-            self.store(&found, expected.at);
-            self.release_result(&found, expected.at);
+            self.store(&found, expected.location);
+            self.release_stored(&found, expected.location);
         }
     }
 
-    /// The place in which all branches store a result.
-    fn branch_result(&mut self, ty: &TensorType) -> Held {
+    /// The result of a conditional, which all branches store at one location.
+    fn branch_result(&mut self, ty: &TensorType) -> Value {
         let depth = self.depth();
         if self.is_small(ty) {
             return self.result(ty.clone(), depth).0;
         }
-        let at = At::Slot { slot: self.slots.take(), is_own: true };
-        Held { ty: ty.clone(), at, level: depth }
+        let location = Location::Slot { slot: self.slots.take(), owned: true };
+        Value { ty: ty.clone(), location, level: depth }
     }
 
     /// Appends a jump whose distance is not known, and returns its position.
-    fn jump_unless(&mut self, holds: &Held) -> usize {
+    fn jump_unless(&mut self, holds: &Value) -> usize {
         let predicate = self.arena_copy(holds);
-        self.release(holds, false);
+        self.release(holds);
         self.release_scratch();
-        let at = self.here();
+        let position = self.here();
         self.push(Inst::JumpUnless { predicate, dtype: holds.ty.dtype, by: 0 });
-        at
+        position
     }
 
     /// The position of the next instruction in its block.

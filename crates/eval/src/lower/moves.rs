@@ -3,7 +3,7 @@
 use nxla_expr::{Op, Start as Begin};
 use nxla_tensor::{HostTensor, Shape};
 
-use super::build::{At, Builder, Held, byte_size};
+use super::build::{Builder, Location, Value, byte_size};
 use super::region::Site;
 use crate::context::{ExecContext, Hooks};
 use crate::execute::code::{Elements, Handle, Inst, Put, Slice, Span, Start, Starts};
@@ -16,7 +16,7 @@ use crate::schedule::index_map;
 
 impl Builder {
     /// The results of an op, if the op has instructions for its operands.
-    pub(super) fn op(&mut self, op: &Op, site: &Site<'_>) -> Option<Vec<Held>> {
+    pub(super) fn op(&mut self, op: &Op, site: &Site<'_>) -> Option<Vec<Value>> {
         let is_small = site.types.iter().all(|ty| self.is_small(ty));
         let result = match op {
             Op::PutSlice(starts) => self.put(starts, site),
@@ -53,60 +53,60 @@ impl Builder {
             Op::Slice(slice) => self.slice(slice, site),
             Op::Reduce(op, attributes) => {
                 let x = self.small(&site.operands[0])?;
-                let (held, ty) = (&site.operands[0], &site.types[0]);
-                let reduction = InMemory::of(*op, attributes, &held.ty, ty)?;
-                let (result, to) = self.result(ty.clone(), held.level);
+                let (value, ty) = (&site.operands[0], &site.types[0]);
+                let reduction = InMemory::of(*op, attributes, &value.ty, ty)?;
+                let (result, to) = self.result(ty.clone(), value.level);
                 let reduction = Box::new(reduction);
-                self.push_at(held.level, Elements::Reduce { reduction, from: x, to });
-                self.pad(to, ty.dtype.size(), held.level);
+                self.push_at(value.level, Elements::Reduce { reduction, from: x, to });
+                self.pad(to, ty.dtype.size(), value.level);
                 Some(result)
             }
             Op::Dot(dot) => self.product(dot, site),
             _ => None,
         };
-        result.map(|held| vec![held])
+        result.map(|value| vec![value])
     }
 
     /// A literal, which the prologue copies to the arena.
-    fn literal(&mut self, from: HostTensor, site: &Site<'_>) -> Held {
-        let (held, to) = self.result(site.types[0].clone(), 0);
+    fn literal(&mut self, from: HostTensor, site: &Site<'_>) -> Value {
+        let (value, to) = self.result(site.types[0].clone(), 0);
         self.push_at(0, Elements::Literal { from, to });
-        self.pad(to, held.ty.dtype.size(), 0);
-        held
+        self.pad(to, value.ty.dtype.size(), 0);
+        value
     }
 
     /// The same elements under another shape, in the same span.
-    fn reshaped(&mut self, site: &Site<'_>) -> Option<Held> {
-        let (held, ty) = (&site.operands[0], &site.types[0]);
-        let At::Arena(span) = held.at else { return None };
-        self.arena.hold(span.at);
-        Some(Held { ty: ty.clone(), ..held.clone() })
+    fn reshaped(&mut self, site: &Site<'_>) -> Option<Value> {
+        let (value, ty) = (&site.operands[0], &site.types[0]);
+        let Location::Arena(span) = value.location else { return None };
+        self.arena.retain(span.at);
+        Some(Value { ty: ty.clone(), ..value.clone() })
     }
 
     /// Elements in the order of an access rule.
-    fn moved(&mut self, rule: &Strided, site: &Site<'_>) -> Held {
+    fn moved(&mut self, rule: &Strided, site: &Site<'_>) -> Value {
         let level = site.operands[0].level;
-        let (held, to) = self.result(site.types[0].clone(), level);
+        let (value, to) = self.result(site.types[0].clone(), level);
         self.read(rule, &site.operands[0], to, level);
-        self.pad(to, held.ty.dtype.size(), level);
-        held
+        self.pad(to, value.ty.dtype.size(), level);
+        value
     }
 
     /// A concatenation or stack.
-    fn joined(&mut self, axis: usize, has_axis: bool, site: &Site<'_>) -> Option<Held> {
+    fn joined(&mut self, axis: usize, has_axis: bool, site: &Site<'_>) -> Option<Value> {
         let ty = &site.types[0];
         let mut parts = Vec::with_capacity(site.operands.len());
-        for held in site.operands {
-            parts.push(self.small(held).filter(|_| held.ty.dtype == ty.dtype)?);
+        for value in site.operands {
+            parts.push(self.small(value).filter(|_| value.ty.dtype == ty.dtype)?);
         }
-        let level = site.operands.iter().map(|held| held.level).max()?;
+        let level = site.operands.iter().map(|value| value.level).max()?;
         let (result, to) = self.result(ty.clone(), level);
         let (steps, mut first) = (Strided::row_major(&ty.shape), 0);
-        for (held, from) in site.operands.iter().zip(parts) {
-            let shape = &held.ty.shape;
+        for (value, from) in site.operands.iter().zip(parts) {
+            let shape = &value.ty.shape;
             let axes = (0..ty.shape.rank()).filter(|&at| has_axis || at != axis);
             let axes = shape.iter().zip(axes).map(|(&size, at)| (size, steps[at]));
-            self.write(Strided::new(first, axes), held, from, to, level);
+            self.write(Strided::new(first, axes), value, from, to, level);
             first += steps[axis] as usize * if has_axis { shape[axis] } else { 1 };
         }
         self.pad(to, ty.dtype.size(), level);
@@ -114,14 +114,14 @@ impl Builder {
     }
 
     /// Writes the elements of a value by an access rule.
-    fn write(&mut self, rule: Strided, held: &Held, from: Span, to: Span, level: usize) {
+    fn write(&mut self, rule: Strided, value: &Value, from: Span, to: Span, level: usize) {
         if from.len > 0 {
-            let (rule, size) = (Box::new(rule), held.ty.dtype.size() as u8);
+            let (rule, size) = (Box::new(rule), value.ty.dtype.size() as u8);
             self.push_at(level, Elements::Write { rule, size, from, to });
         }
     }
 
-    fn padded(&mut self, config: &[nxla_expr::Padding], site: &Site<'_>) -> Option<Held> {
+    fn padded(&mut self, config: &[nxla_expr::Padding], site: &Site<'_>) -> Option<Value> {
         let (ty, [x, value]) = (&site.types[0], site.operands) else { return None };
         if x.ty.dtype != ty.dtype || value.ty.dtype != ty.dtype {
             return None;
@@ -140,7 +140,7 @@ impl Builder {
             Some(first) => Span::new(from.at as usize + first * size, bytes),
             None => {
                 let kept = self.scratch(bytes, level);
-                let from = Held { at: At::Arena(from), ..x.clone() };
+                let from = Value { location: Location::Arena(from), ..x.clone() };
                 self.read(&source, &from, kept, level);
                 kept
             }
@@ -150,10 +150,10 @@ impl Builder {
         Some(result)
     }
 
-    fn slice(&mut self, slice: &nxla_expr::SliceAttributes, site: &Site<'_>) -> Option<Held> {
+    fn slice(&mut self, slice: &nxla_expr::SliceAttributes, site: &Site<'_>) -> Option<Value> {
         let ([x, numbers @ ..], ty) = (site.operands, &site.types[0]) else { return None };
         let starts = self.starts(&slice.starts, numbers, &x.ty.shape, &slice.lengths)?;
-        let level = site.operands.iter().map(|held| held.level).max()?;
+        let level = site.operands.iter().map(|value| value.level).max()?;
         let strides = slice.strides.iter().zip(Strided::row_major(&x.ty.shape));
         let steps = strides.map(|(&stride, step)| step * stride as isize);
         let rule = strided(Strided::new(0, ty.shape.iter().copied().zip(steps)));
@@ -165,7 +165,7 @@ impl Builder {
     }
 
     /// An update of a slice. A boxed operand that dies here is updated in place.
-    fn put(&mut self, put: &[Begin], site: &Site<'_>) -> Option<Held> {
+    fn put(&mut self, put: &[Begin], site: &Site<'_>) -> Option<Value> {
         let ([x, update, numbers @ ..], ty) = (site.operands, &site.types[0]) else { return None };
         if x.ty.dtype != ty.dtype || update.ty.dtype != ty.dtype {
             return None;
@@ -175,23 +175,23 @@ impl Builder {
         let steps = Strided::row_major(&ty.shape);
         let rule = strided(Strided::new(0, update.ty.shape.iter().copied().zip(steps)));
         let level = self.depth();
-        let result = match x.at {
-            At::Arena(_) => {
+        let result = match x.location {
+            Location::Arena(_) => {
                 let (result, to) = self.result(ty.clone(), level);
                 self.copy(x, to);
                 result
             }
-            At::Slot { is_own: true, .. } if site.lasts[0] => x.clone(),
-            At::Slot { slot: from, .. } => {
+            Location::Slot { owned: true, .. } if site.lasts[0] => x.clone(),
+            Location::Slot { slot: from, .. } => {
                 let to = self.slots.take();
                 self.push(Handle::Share { from, to });
-                Held { at: At::Slot { slot: to, is_own: true }, level, ..x.clone() }
+                Value { location: Location::Slot { slot: to, owned: true }, level, ..x.clone() }
             }
         };
         let (size, origin) = (ty.dtype.size() as u8, self.origin(site.schedule, site.step));
         let into = result.bytes();
         self.push(Inst::Put(Box::new(Put { starts, rule, size, update: from, into, origin })));
-        if let At::Arena(to) = result.at {
+        if let Location::Arena(to) = result.location {
             self.pad(to, usize::from(size), level);
         }
         Some(result)
@@ -202,7 +202,7 @@ impl Builder {
     fn starts(
         &mut self,
         starts: &[Begin],
-        numbers: &[Held],
+        numbers: &[Value],
         shape: &Shape,
         lengths: &[usize],
     ) -> Option<Starts> {
@@ -217,8 +217,8 @@ impl Builder {
             match starts[axis] {
                 Begin::Static(start) => first += start.clamp(0, last) as usize * step,
                 Begin::Dynamic => {
-                    let held = numbers.next()?;
-                    let (number, dtype) = (self.small(held)?, held.ty.dtype);
+                    let value = numbers.next()?;
+                    let (number, dtype) = (self.small(value)?, value.ty.dtype);
                     dynamic.push(Start { number, dtype, last, step });
                 }
             }
@@ -226,20 +226,20 @@ impl Builder {
         Some(Starts { first, dynamic: dynamic.into() })
     }
 
-    fn product(&mut self, dot: &nxla_expr::Dot, site: &Site<'_>) -> Option<Held> {
+    fn product(&mut self, dot: &nxla_expr::Dot, site: &Site<'_>) -> Option<Value> {
         let ([left, right], ty) = (site.operands, &site.types[0]) else { return None };
         let product = Product::in_dtype(dot, &left.ty, &right.ty, ty.dtype)?;
         let level = left.level.max(right.level);
         let mut operands = [Span::new(0, 0); 2];
-        for (index, (held, side)) in
+        for (index, (value, side)) in
             [(left, &product.left), (right, &product.right)].into_iter().enumerate()
         {
-            let there = self.small(held)?;
+            let there = self.small(value)?;
             operands[index] = match &side.order {
                 None => there,
                 Some(rule) => {
-                    let to = self.scratch(byte_size(&held.ty), held.level);
-                    self.read(rule, held, to, held.level);
+                    let to = self.scratch(byte_size(&value.ty), value.level);
+                    self.read(rule, value, to, value.level);
                     to
                 }
             };

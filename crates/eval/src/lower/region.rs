@@ -6,10 +6,10 @@ use nxla_expr::{Op, TensorType};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::build::{At, Builder, Held, NO_SLOT, lower_program, lower_step, unread};
+use super::build::{Builder, Location, NO_SLOT, Value, lower_program, lower_step, unread};
 use super::nest::{lower_nest, total_cost};
 use crate::context::Arg;
-use crate::execute::code::{Bytecode, Call, CallWork, Handle, Inst};
+use crate::execute::code::{Bytecode, Call, CallWork, Handle, Inst, Span};
 use crate::schedule::{Schedule, Step, ValueId, Work, is_long, is_long_body};
 
 /// The step that is being lowered.
@@ -17,7 +17,7 @@ pub(super) struct Site<'a> {
     pub(super) schedule: &'a Schedule,
     pub(super) step: &'a Step,
     /// The operands, and whether each dies with the step.
-    pub(super) operands: &'a [Held],
+    pub(super) operands: &'a [Value],
     pub(super) lasts: &'a [bool],
     /// The types of the results.
     pub(super) types: &'a [TensorType],
@@ -25,26 +25,46 @@ pub(super) struct Site<'a> {
 
 impl Site<'_> {
     /// The operands as inputs of a region. The region owns the operands that die with the step.
-    pub(super) fn inputs(&self) -> Vec<Held> {
-        let mut holders = FxHashMap::default();
-        for slot in self.operands.iter().filter_map(Held::slot) {
-            *holders.entry(slot).or_insert(0_usize) += 1;
+    pub(super) fn inputs(&self) -> Vec<Value> {
+        let mut counts = FxHashMap::default();
+        for slot in self.operands.iter().filter_map(Value::slot) {
+            *counts.entry(slot).or_insert(0_usize) += 1;
         }
         // A region may overwrite an input that it owns, so no other input may use the same slot.
-        let is_alone = |held: &Held| held.slot().is_none_or(|slot| holders[&slot] == 1);
+        let is_alone = |value: &Value| value.slot().is_none_or(|slot| counts[&slot] == 1);
         let operands = self.operands.iter().zip(self.lasts);
-        let input = |(held, &last): (&Held, &bool)| match last && is_alone(held) {
-            true => held.clone(),
-            false => held.lent(),
+        let input = |(value, &last): (&Value, &bool)| match last && is_alone(value) {
+            true => value.clone(),
+            false => value.to_borrowed(),
         };
         operands.map(input).collect()
+    }
+}
+
+/// A value of the arena that is boxed for a call: its span, its type, and its slot.
+type Load = (Span, TensorType, usize);
+
+/// A result of a call.
+struct CallResult {
+    value: Value,
+    /// The slot to which the call writes the tensor; `None` if no step reads the result.
+    slot: Option<usize>,
+}
+
+impl CallResult {
+    /// The slot and the span of a result that is copied to the arena.
+    fn store(&self) -> Option<(usize, Span)> {
+        match self.value.location {
+            Location::Arena(to) => self.slot.map(|slot| (slot, to)),
+            Location::Slot { .. } => None,
+        }
     }
 }
 
 /// The values of a region, and the last step that reads each.
 struct Region<'a> {
     schedule: &'a Schedule,
-    held: Vec<Option<Held>>,
+    values: Vec<Option<Value>>,
     last_reads: Vec<Option<usize>>,
 }
 
@@ -59,7 +79,7 @@ impl<'a> Region<'a> {
         for &value in &schedule.outputs {
             last_reads[value as usize] = Some(schedule.steps.len());
         }
-        Self { schedule, held: vec![None; schedule.values], last_reads }
+        Self { schedule, values: vec![None; schedule.values], last_reads }
     }
 
     /// Returns for each value that a step reads whether this read is the last one. A step that reads
@@ -74,8 +94,8 @@ impl<'a> Region<'a> {
         lasts
     }
 
-    fn value(&self, value: ValueId) -> Held {
-        self.held[value as usize].clone().expect("a value is computed before it is read")
+    fn value(&self, value: ValueId) -> Value {
+        self.values[value as usize].clone().expect("a value is computed before it is read")
     }
 }
 
@@ -86,13 +106,13 @@ impl Builder {
     }
 
     /// Lowers all steps of a region, and returns its outputs. The region may move an input that owns its slot.
-    pub(super) fn region(&mut self, schedule: &Schedule, inputs: &[Held]) -> Vec<Held> {
+    pub(super) fn region(&mut self, schedule: &Schedule, inputs: &[Value]) -> Vec<Value> {
         let mut region = Region::new(schedule);
         for (value, input) in schedule.inputs.iter().zip(inputs) {
             if let Some(value) = value {
                 // The slot belongs to the caller even after the region has released the value.
-                self.hold(input);
-                region.held[*value as usize] = Some(input.clone());
+                self.retain(input);
+                region.values[*value as usize] = Some(input.clone());
             }
         }
         for position in 0..schedule.steps.len() {
@@ -103,26 +123,26 @@ impl Builder {
         outputs.map(|(&value, is_last)| self.output(region.value(value), is_last)).collect()
     }
 
-    /// An output, which owns its place.
-    fn output(&mut self, held: Held, is_last: bool) -> Held {
-        match held.at {
-            At::Arena(span) if !is_last => self.arena.hold(span.at),
-            At::Arena(_) => {}
-            At::Slot { is_own: true, .. } if is_last => {}
-            At::Slot { slot: from, .. } => {
+    /// An output, which owns its location.
+    fn output(&mut self, value: Value, is_last: bool) -> Value {
+        match value.location {
+            Location::Arena(span) if !is_last => self.arena.retain(span.at),
+            Location::Arena(_) => {}
+            Location::Slot { owned: true, .. } if is_last => {}
+            Location::Slot { slot: from, .. } => {
                 let to = self.slots.take();
                 self.push(Handle::Share { from, to });
-                let (at, level) = (At::Slot { slot: to, is_own: true }, self.depth());
-                return Held { at, level, ..held };
+                let location = Location::Slot { slot: to, owned: true };
+                return Value { location, level: self.depth(), ..value };
             }
         }
-        held
+        value
     }
 
     fn step(&mut self, region: &mut Region<'_>, position: usize) {
         let schedule = region.schedule;
         let step = &schedule.steps[position];
-        let operands: Vec<Held> = step.args.iter().map(|&value| region.value(value)).collect();
+        let operands: Vec<Value> = step.args.iter().map(|&value| region.value(value)).collect();
         let lasts = region.lasts(&step.args, position);
         let types = step.types(schedule.program.graph());
         let site = Site { schedule, step, operands: &operands, lasts: &lasts, types: &types };
@@ -130,11 +150,11 @@ impl Builder {
         let results = match self.instructions(&site) {
             Some(results) => {
                 self.release_scratch();
-                for (held, _) in operands.iter().zip(&lasts).filter(|(_, last)| **last) {
+                for (value, _) in operands.iter().zip(&lasts).filter(|(_, last)| **last) {
                     // A result may be the updated operand.
-                    let is_result = |result: &Held| held.slot() == result.slot();
-                    if held.slot().is_none() || !results.iter().any(is_result) {
-                        self.release(held, false);
+                    let is_result = |result: &Value| value.slot() == result.slot();
+                    if value.slot().is_none() || !results.iter().any(is_result) {
+                        self.release(value);
                     }
                 }
                 results
@@ -146,19 +166,19 @@ impl Builder {
         };
         for (&value, last) in step.args.iter().zip(lasts) {
             if last {
-                region.held[value as usize] = None;
+                region.values[value as usize] = None;
             }
         }
         for (&value, result) in step.results.iter().zip(results) {
             match region.last_reads[value as usize] {
-                Some(_) => region.held[value as usize] = Some(result),
-                None => self.release(&result, false),
+                Some(_) => region.values[value as usize] = Some(result),
+                None => self.release(&result),
             }
         }
     }
 
     /// The results of a step that has instructions.
-    fn instructions(&mut self, site: &Site<'_>) -> Option<Vec<Held>> {
+    fn instructions(&mut self, site: &Site<'_>) -> Option<Vec<Value>> {
         let op = site.schedule.program.graph().op(site.step.id);
         let is_empty = site.types.iter().any(|ty| ty.shape.size() == 0);
         match &site.step.work {
@@ -181,81 +201,83 @@ impl Builder {
         &mut self,
         schedule: &Schedule,
         step: &Step,
-        operands: &[Held],
-    ) -> Vec<Held> {
+        operands: &[Value],
+    ) -> Vec<Value> {
         let types = step.types(schedule.program.graph());
         let lasts: SmallVec<[bool; 4]> = SmallVec::from_elem(true, operands.len());
         let site = Site { schedule, step, operands, lasts: &lasts, types: &types };
         let results = self.instructions(&site).expect("control flow has instructions");
-        results.into_iter().map(|held| self.output(held, true)).collect()
+        results.into_iter().map(|value| self.output(value, true)).collect()
     }
 
     /// Lowers a step to a call on boxed values.
-    fn call(&mut self, site: &Site<'_>, is_read: &[bool]) -> Vec<Held> {
+    fn call(&mut self, site: &Site<'_>, is_read: &[bool]) -> Vec<Value> {
         let origin = self.origin(site.schedule, site.step);
         let (work, is_long) = self.call_work(site);
-        let mut args: Vec<Arg> = Vec::with_capacity(site.operands.len());
-        // The slot of each value of the arena, and the last operand that reads it.
-        let (mut loads, mut boxes) = (Vec::new(), Vec::<(usize, usize)>::new());
-        let mut known = FxHashMap::default();
-        for (index, (held, &last)) in site.operands.iter().zip(site.lasts).enumerate() {
-            args.push(match held.at {
-                At::Slot { slot, is_own } => Arg::new(slot, is_own && last),
-                At::Arena(span) => {
-                    let position = *known.entry(span).or_insert_with(|| {
-                        let slot = self.slots.take();
-                        loads.push((span, held.ty.clone(), slot));
-                        boxes.push((slot, index));
-                        boxes.len() - 1
-                    });
-                    boxes[position].1 = index;
-                    Arg::new(boxes[position].0, false)
-                }
-            });
+        let (args, loads) = self.box_operands(site);
+        let results = self.bind_results(site.types, is_read);
+        let targets = results.iter().map(|result| result.slot.map(slot_number)).collect();
+        let stores = results.iter().filter_map(CallResult::store).collect();
+        let call = Call { origin, work, loads, args, targets, stores, is_long };
+        self.push(Inst::Call(Box::new(call)));
+        for CallResult { value, .. } in &results {
+            if let Location::Arena(to) = value.location {
+                self.pad(to, value.ty.dtype.size(), value.level);
+            }
         }
-        // The call drops dead operands before it stores its results, which may take their places.
-        for (slot, last) in boxes {
-            args[last] = Arg::new(slot, true);
-            self.slots.release(slot);
+        results.into_iter().map(|result| result.value).collect()
+    }
+
+    /// The operands of a call, and the values of the arena that are boxed for the call. Ends the life of operands that
+    /// die with the step.
+    fn box_operands(&mut self, site: &Site<'_>) -> (Box<[Arg]>, Box<[Load]>) {
+        let mut loads: Vec<Load> = Vec::new();
+        // The slot of each boxed value, and the last operand that reads it.
+        let mut boxes: FxHashMap<Span, (usize, usize)> = FxHashMap::default();
+        for (index, value) in site.operands.iter().enumerate() {
+            let Location::Arena(span) = value.location else { continue };
+            let load = || {
+                let slot = self.slots.take();
+                loads.push((span, value.ty.clone(), slot));
+                (slot, index)
+            };
+            boxes.entry(span).or_insert_with(load).1 = index;
         }
-        for (held, _) in site.operands.iter().zip(site.lasts).filter(|(_, last)| **last) {
-            self.release(held, true);
+        let operands = site.operands.iter().zip(site.lasts).enumerate();
+        let args = operands.map(|(index, (value, &is_last))| match value.location {
+            Location::Slot { slot, owned } => Arg::new(slot, owned && is_last),
+            Location::Arena(span) => Arg::new(boxes[&span].0, boxes[&span].1 == index),
+        });
+        let args = args.collect();
+        // The call drops dead operands before it stores its results, which may take their slots.
+        loads.iter().for_each(|&(_, _, slot)| self.slots.release(slot));
+        for (value, _) in site.operands.iter().zip(site.lasts).filter(|(_, is_last)| **is_last) {
+            self.release_moved(value);
         }
-        let (mut targets, mut stores, mut results) = (Vec::new(), Vec::new(), Vec::new());
+        (args, loads.into())
+    }
+
+    /// Locations for the results of a call.
+    fn bind_results(&mut self, types: &[TensorType], is_read: &[bool]) -> Vec<CallResult> {
         let depth = self.depth();
-        for (ty, &is_read) in site.types.iter().zip(is_read) {
+        let mut results = Vec::with_capacity(types.len());
+        for (ty, &is_read) in types.iter().zip(is_read) {
             if !is_read {
-                targets.push(None);
-                results.push(unread(ty.clone(), depth));
+                results.push(CallResult { value: unread(ty.clone(), depth), slot: None });
                 continue;
             }
             let slot = self.slots.take();
-            targets.push(Some(u32::try_from(slot).expect("fewer than 2^32 values")));
-            results.push(if self.is_small(ty) {
-                let (held, to) = self.result(ty.clone(), depth);
-                stores.push((slot, to));
-                held
+            let value = if self.is_small(ty) {
+                self.result(ty.clone(), depth).0
             } else {
-                let at = At::Slot { slot, is_own: true };
-                Held { ty: ty.clone(), at, level: depth }
-            });
+                let location = Location::Slot { slot, owned: true };
+                Value { ty: ty.clone(), location, level: depth }
+            };
+            results.push(CallResult { value, slot: Some(slot) });
         }
-        stores.iter().for_each(|&(slot, _)| self.slots.release(slot));
-        let (loads, args) = (loads.into(), args.into());
-        let (targets, stores) = (targets.into(), stores.into());
-        self.push(Inst::Call(Box::new(Call {
-            origin,
-            work,
-            loads,
-            args,
-            targets,
-            stores,
-            is_long,
-        })));
-        for held in &results {
-            if let At::Arena(to) = held.at {
-                self.pad(to, held.ty.dtype.size(), depth);
-            }
+        // The call leaves these slots empty.
+        for (slot, _) in results.iter().filter_map(CallResult::store) {
+            self.slots.release(slot);
         }
         results
     }
@@ -287,7 +309,7 @@ impl Builder {
         if let Some(code) = self.outlined.get(&key) {
             return code.clone();
         }
-        let types: Vec<TensorType> = site.operands.iter().map(|held| held.ty.clone()).collect();
+        let types: Vec<TensorType> = site.operands.iter().map(|value| value.ty.clone()).collect();
         let code = lower_step(site.schedule, site.step, &types, &mut self.outlined);
         let code = Arc::new(code);
         self.outlined.insert(key, code.clone());
@@ -302,4 +324,8 @@ impl Builder {
         self.outlined.insert(key, code.clone());
         code
     }
+}
+
+fn slot_number(slot: usize) -> u32 {
+    u32::try_from(slot).expect("fewer than 2^32 values")
 }
