@@ -232,8 +232,9 @@ impl Builder {
     /// die with the step.
     fn box_operands(&mut self, site: &Site<'_>) -> (Box<[Arg]>, Box<[Load]>) {
         let mut loads: Vec<Load> = Vec::new();
-        // The slot of each boxed value, and the last operand that reads it.
-        let mut boxes: FxHashMap<Span, (usize, usize)> = FxHashMap::default();
+        // The slot of each boxed value, and the last operand that reads it. A reshaped value shares the span of its
+        // operand, so a span alone does not identify a tensor.
+        let mut boxes: FxHashMap<(Span, &TensorType), (usize, usize)> = FxHashMap::default();
         for (index, value) in site.operands.iter().enumerate() {
             let Location::Arena(span) = value.location else { continue };
             let load = || {
@@ -241,12 +242,15 @@ impl Builder {
                 loads.push((span, value.ty.clone(), slot));
                 (slot, index)
             };
-            boxes.entry(span).or_insert_with(load).1 = index;
+            boxes.entry((span, &value.ty)).or_insert_with(load).1 = index;
         }
         let operands = site.operands.iter().zip(site.lasts).enumerate();
         let args = operands.map(|(index, (value, &is_last))| match value.location {
             Location::Slot { slot, owned } => Arg::new(slot, owned && is_last),
-            Location::Arena(span) => Arg::new(boxes[&span].0, boxes[&span].1 == index),
+            Location::Arena(span) => {
+                let (slot, last) = boxes[&(span, &value.ty)];
+                Arg::new(slot, index == last)
+            }
         });
         let args = args.collect();
         // The call drops dead operands before it stores its results, which may take their slots.

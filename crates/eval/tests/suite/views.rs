@@ -4,7 +4,7 @@
 use std::slice::from_ref;
 
 use nxla_expr::build::SliceStart;
-use nxla_expr::{ExprId, Graph, Padding, Result};
+use nxla_expr::{ExprId, Graph, Padding, Result, TensorType};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 use super::common::evaluated;
@@ -114,4 +114,29 @@ fn padding_writes_to_places() {
         });
         assert_eq!(found.as_slice::<u32>().unwrap(), expected);
     }
+}
+
+/// In a loop, a reshaped value shares the memory of its operand. An op that reads both receives both shapes.
+#[test]
+fn an_op_in_a_loop_reads_a_value_and_its_reshape() {
+    let x = HostTensor::from_slice(&[1_i32, 2, 3, 4], [4]).unwrap();
+    let indices = HostTensor::from_slice(&[3_i32, 2, 1, 0], [2, 2]).unwrap();
+    let reversed = evaluated(&[x], |g, x| {
+        let types = [TensorType::scalar(DType::S32), TensorType::new(DType::S32, [4])];
+        let zero = g.scalar_constant(Scalar::Int(0), DType::S32)?;
+        let mark = g.mark();
+        let scope = g.open_scope("while", &types);
+        let [count, state] = scope.parameters[..] else { unreachable!("the loop has two states") };
+        let one = g.scalar_constant(Scalar::Int(1), DType::S32)?;
+        let continues = g.less(count, one)?;
+        let condition = g.traced(mark, vec![continues]);
+        let next = g.add(count, one)?;
+        let doubled = g.add(state, state)?;
+        let updates = g.reshape(doubled, [2, 2])?;
+        let indices = g.tensor(indices.clone())?;
+        let reversed = g.indexed_put(doubled, indices, updates, None)?;
+        let body = g.traced(mark, vec![next, reversed]);
+        Ok(g.while_loop(mark, &scope, &[zero, x[0]], condition, body)?[1])
+    });
+    assert_eq!(reversed.as_slice::<i32>().unwrap(), [8, 6, 4, 2]);
 }
