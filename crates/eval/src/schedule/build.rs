@@ -32,6 +32,7 @@ pub(super) struct Builder<'a, 'p> {
     open: Open,
     /// The parts of loops that are read; computed at the first loop.
     read: Option<Read>,
+    in_loop: bool,
 }
 
 /// Groups whose step has not been written.
@@ -59,7 +60,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             outputs: Vec::new(),
             values: 0,
             cost: 0.0,
-            uses_arena: in_loop && !scheduler.checks,
+            uses_arena: false,
             checks: scheduler.checks,
         };
         Self {
@@ -71,6 +72,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             first_part: vec![NO_PART; graph.len()],
             open: Open::default(),
             read: None,
+            in_loop,
         }
     }
 
@@ -86,7 +88,8 @@ impl<'a, 'p> Builder<'a, 'p> {
         self.close();
         let outputs = self.schedule.program.outputs().iter();
         self.schedule.outputs = outputs.map(|&id| self.value(id)).collect();
-        self.schedule.uses_arena |= !self.schedule.checks && is_small(self.graph, &self.schedule);
+        self.schedule.uses_arena =
+            !self.schedule.checks && (self.in_loop || arena_pays(self.graph, &self.schedule));
         drop_unread_results(&mut self.schedule);
         self.schedule
     }
@@ -157,7 +160,6 @@ impl<'a, 'p> Builder<'a, 'p> {
             self.schedule.inputs[parameter.index as usize] = Some(value);
             return;
         }
-        let in_loop = self.schedule.uses_arena;
         let work = match op {
             // Checks run after each op, and a block that runs natively has no separate ops.
             Op::Block(block) if !self.scheduler.checks && is_native(block) => Work::Op,
@@ -165,7 +167,8 @@ impl<'a, 'p> Builder<'a, 'p> {
             op if op.regions().is_empty() => Work::Op,
             op => {
                 let regions = op.regions();
-                let schedules = regions.iter().map(|region| self.scheduler.region(region, in_loop));
+                let schedules =
+                    regions.iter().map(|region| self.scheduler.region(region, self.in_loop));
                 Work::Regions(schedules.collect())
             }
         };
@@ -270,7 +273,7 @@ impl<'a, 'p> Builder<'a, 'p> {
 
 /// Returns true if all values of a program are small and most of its steps have instructions, so that the arena pays:
 /// then a step takes nanoseconds, and a step on tensors takes a third of a microsecond.
-fn is_small(graph: &Graph, schedule: &Schedule) -> bool {
+fn arena_pays(graph: &Graph, schedule: &Schedule) -> bool {
     let steps = &schedule.steps;
     let is_small = |step: &Step| step.types(graph).iter().all(|ty| is_at_most(ty, SMALL_BYTES));
     let has_instructions = |step: &Step| match &step.work {
