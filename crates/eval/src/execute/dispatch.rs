@@ -10,12 +10,12 @@ use crate::kernels::{block, contract, create, index, linalg, movement, reduce, w
 
 /// The node of a step.
 #[derive(Clone, Copy)]
-pub(crate) struct Site<'a> {
+pub(crate) struct NodeRef<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) id: ExprId,
 }
 
-impl<'a> Site<'a> {
+impl<'a> NodeRef<'a> {
     pub(crate) fn op(&self) -> &'a Op {
         self.graph.op(self.id)
     }
@@ -32,29 +32,33 @@ pub(crate) fn is_literal(op: &Op) -> bool {
 }
 
 /// Computes the results of a step. Element-wise ops are part of bodies, and control flow has instructions.
-pub(crate) fn evaluate(cx: Cx<'_>, site: Site<'_>, args: &mut Args<'_>) -> Result<Results, Stop> {
-    if let Some(empty) = empty_results(site)? {
+pub(crate) fn evaluate(
+    cx: Cx<'_>,
+    node: NodeRef<'_>,
+    args: &mut Args<'_>,
+) -> Result<Results, Stop> {
+    if let Some(empty) = empty_results(node)? {
         return Ok(empty);
     }
-    let op = site.op();
+    let op = node.op();
     Ok(match op.family() {
-        Family::Create => one(create::evaluate(cx, op, site.ty())?),
+        Family::Create => one(create::evaluate(cx, op, node.ty())?),
         Family::Elementwise => unreachable!("{} is part of a body", op.name()),
-        Family::Movement => one(movement::evaluate(cx, op, site.ty(), args)?),
-        Family::Reduce => one(reduce::evaluate(cx, op, site.ty(), args)?),
-        Family::Window => one(window::evaluate(cx, op, site.ty(), args)?),
-        Family::Contract => one(contract::evaluate(cx, op, site.ty(), args)?),
-        Family::Index => one(index::evaluate(cx, op, site.ty(), args)?),
-        Family::Linalg => linalg::evaluate(cx, op, site.graph.ty(site.id), args)?,
-        Family::Control => evaluate_control(cx, site, args)?,
+        Family::Movement => one(movement::evaluate(cx, op, node.ty(), args)?),
+        Family::Reduce => one(reduce::evaluate(cx, op, node.ty(), args)?),
+        Family::Window => one(window::evaluate(cx, op, node.ty(), args)?),
+        Family::Contract => one(contract::evaluate(cx, op, node.ty(), args)?),
+        Family::Index => one(index::evaluate(cx, op, node.ty(), args)?),
+        Family::Linalg => linalg::evaluate(cx, op, node.graph.ty(node.id), args)?,
+        Family::Control => evaluate_control(cx, node, args)?,
     })
 }
 
 /// The results of a step whose results have no elements. Otherwise checks that memory is available for large results,
 /// because kernels may allocate temporary memory.
-pub(super) fn empty_results(site: Site<'_>) -> Result<Option<Results>, Fault> {
-    let types = site.graph.ty(site.id).parts();
-    if types.iter().all(|ty| ty.shape.size() == 0) && !site.op().has_effects() {
+pub(super) fn empty_results(node: NodeRef<'_>) -> Result<Option<Results>, Fault> {
+    let types = node.graph.ty(node.id).parts();
+    if types.iter().all(|ty| ty.shape.size() == 0) && !node.op().has_effects() {
         // An empty result needs no kernel, which would read operands and windows without using
         // them.
         let empty = types.iter().map(|ty| HostTensor::zeros(ty.dtype, ty.shape.clone()));
@@ -79,8 +83,8 @@ fn require_memory(ty: &TensorType) -> Result<(), Fault> {
 }
 
 /// Computes literals, native blocks and hooks.
-fn evaluate_control(cx: Cx<'_>, site: Site<'_>, args: &mut Args<'_>) -> Result<Results, Stop> {
-    match site.op() {
+fn evaluate_control(cx: Cx<'_>, node: NodeRef<'_>, args: &mut Args<'_>) -> Result<Results, Stop> {
+    match node.op() {
         Op::Constant(constant) => {
             let ty = &constant.ty;
             let tensor = HostTensor::full(constant.value, ty.dtype, ty.shape.clone());
@@ -88,9 +92,9 @@ fn evaluate_control(cx: Cx<'_>, site: Site<'_>, args: &mut Args<'_>) -> Result<R
         }
         Op::Tensor(literal) => Ok(one(HostTensor::clone(&literal.0))),
         Op::Block(block) => Ok(block::evaluate(cx, block, args)?),
-        Op::Hook(hook) => call_hook(cx, hook, site, args),
+        Op::Hook(hook) => call_hook(cx, hook, node, args),
         Op::Cond(_) | Op::While(_) | Op::Parameter(_) | Op::Metadata(_) | Op::Elem(_) => {
-            unreachable!("{} is not a call", site.op().name())
+            unreachable!("{} is not a call", node.op().name())
         }
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
@@ -98,14 +102,19 @@ fn evaluate_control(cx: Cx<'_>, site: Site<'_>, args: &mut Args<'_>) -> Result<R
 
 /// Passes the operands to the listener of a hook. A runtime call returns the results of its function; the results
 /// of other hooks are aliases of their operands.
-fn call_hook(cx: Cx<'_>, hook: &HookOp, site: Site<'_>, args: &Args<'_>) -> Result<Results, Stop> {
+fn call_hook(
+    cx: Cx<'_>,
+    hook: &HookOp,
+    node: NodeRef<'_>,
+    args: &Args<'_>,
+) -> Result<Results, Stop> {
     let Some(listener) = cx.hooks.listener(hook) else {
         return match &hook.results {
             Some(_) => Err(Fault::NoFunction.into()),
             None => Ok(Results::new()),
         };
     };
-    let types = site.graph.operands(site.id).iter().map(|&id| site.graph.tensor_type(id));
+    let types = node.graph.operands(node.id).iter().map(|&id| node.graph.tensor_type(id));
     let values: SmallVec<[HostTensor; 2]> =
         types.enumerate().map(|(index, ty)| named(args.get(index).clone(), ty)).collect();
     let results = match &hook.results {

@@ -7,7 +7,7 @@ use nxla_expr::{Op, ReduceFun, WindowFun};
 use nxla_tensor::{DType, HostTensor};
 
 use super::code::{Bytecode, CallWork, Inst};
-use super::dispatch::{Site, empty_results, is_literal};
+use super::dispatch::{NodeRef, empty_results, is_literal};
 use crate::context::{Args, Cx, Fault, Results, Stop, bytes_mut, filled, one, reshaped};
 use crate::kernels::reduce::{is_reduced, reduced_first};
 use crate::kernels::strided::Strided;
@@ -16,20 +16,20 @@ use crate::kernels::window::{axes, for_each_tap};
 /// Computes a fold whose operands are the tensor, the initial value and the captures of the function.
 pub(super) fn evaluate(
     cx: Cx<'_>,
-    site: Site<'_>,
+    node: NodeRef<'_>,
     function: &Bytecode,
     args: &Args<'_>,
 ) -> Result<Results, Stop> {
-    if let Some(empty) = empty_results(site)? {
+    if let Some(empty) = empty_results(node)? {
         return Ok(empty);
     }
     let captures = (2..args.len()).map(|index| args.get(index).clone()).collect();
     let is_pointwise = is_pointwise(function);
-    let fold = Fold { cx, function, is_pointwise, captures };
+    let fold = UserFold { cx, function, is_pointwise, captures };
     let (x, initial) = (args.get(0), args.get(1));
-    let result = match site.op() {
-        Op::ReduceFun(attributes) => fold.reduce(attributes, x, initial, site),
-        Op::WindowFun(attributes) => fold.slide(attributes, x, initial, site),
+    let result = match node.op() {
+        Op::ReduceFun(attributes) => fold.reduce(attributes, x, initial, node),
+        Op::WindowFun(attributes) => fold.slide(attributes, x, initial, node),
         op => unreachable!("{} has no function to fold with", op.name()),
     };
     result.map(one)
@@ -57,23 +57,23 @@ fn is_pointwise(function: &Bytecode) -> bool {
     })
 }
 
-struct Fold<'a> {
+struct UserFold<'a> {
     cx: Cx<'a>,
     function: &'a Bytecode,
     is_pointwise: bool,
     captures: Vec<HostTensor>,
 }
 
-impl Fold<'_> {
+impl UserFold<'_> {
     /// Folds in row-major order of the reduced axes.
     fn reduce(
         &self,
         attributes: &ReduceFun,
         x: &HostTensor,
         initial: &HostTensor,
-        site: Site<'_>,
+        node: NodeRef<'_>,
     ) -> Result<HostTensor, Stop> {
-        let ty = site.ty();
+        let ty = node.ty();
         let order = |axis| is_reduced(&attributes.reduce, axis);
         let (elements, plane) = reduced_first(self.cx, x, order)?;
         let kept = plane.inner;
@@ -94,9 +94,9 @@ impl Fold<'_> {
         attributes: &WindowFun,
         x: &HostTensor,
         initial: &HostTensor,
-        site: Site<'_>,
+        node: NodeRef<'_>,
     ) -> Result<HostTensor, Stop> {
-        let (ty, size) = (site.ty(), site.ty().dtype.size());
+        let (ty, size) = (node.ty(), node.ty().dtype.size());
         let axes = axes(&attributes.window, x.shape(), &ty.shape);
         let count = ty.shape.size();
         let mut accumulator = repeated(initial, count)?;

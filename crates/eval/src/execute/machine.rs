@@ -7,7 +7,7 @@ use super::code::{
     Bytecode, Bytes, Call, CallWork, Elements, Handle, Inst, Origin, Put, Slice, Source, Span,
     Starts,
 };
-use super::dispatch::{self, Site};
+use super::dispatch::{self, NodeRef};
 use super::fold;
 use crate::context::{
     Args, Cancel, Cx, EvalError, Fault, Results, Stop, bytes_mut, guarded, integer_of,
@@ -241,15 +241,15 @@ impl Machine<'_> {
     /// The results of a step. A step that may run long runs on a new thread if the caller may cancel it.
     fn compute(&mut self, call: &Call) -> Result<Results, EvalError> {
         let graph = self.code.programs[call.origin.program as usize].graph();
-        let site = Site { graph, id: call.origin.id };
+        let node = NodeRef { graph, id: call.origin.id };
         let lanes = self.lanes;
         let mut operands = Args::new(self.slots, &call.args);
         let mut work = |cx: Cx<'_>| -> Result<Results, Stop> {
             Ok(match &call.work {
                 CallWork::Body(code) => code.run(cx, &mut operands, lanes)?,
                 CallWork::Nest(nest) => nest.run(cx, &mut operands)?,
-                CallWork::Op => dispatch::evaluate(cx, site, &mut operands)?,
-                CallWork::Fold(function) => fold::evaluate(cx, site, function, &operands)?,
+                CallWork::Op => dispatch::evaluate(cx, node, &mut operands)?,
+                CallWork::Fold(function) => fold::evaluate(cx, node, function, &operands)?,
                 CallWork::Code(code) => code.run(cx, |index| operands.take(index))?,
             })
         };

@@ -43,7 +43,7 @@ pub(crate) enum StageWork {
     /// Reduces each row.
     Reduce(ReduceOp, DType),
     /// Reduces a result of a body while the body computes it.
-    Fold(Box<Fold>),
+    FusedReduction(Box<FusedReduction>),
     /// Reduces a function of two operands without storing it. An operand has an access rule if it is strided.
     Zip {
         zip: Zip,
@@ -53,7 +53,7 @@ pub(crate) enum StageWork {
 }
 
 /// A body and the reduction of one of its results.
-pub(crate) struct Fold {
+pub(crate) struct FusedReduction {
     pub(crate) code: Code,
     /// The number of the result that is reduced.
     pub(crate) reduced: usize,
@@ -86,7 +86,7 @@ pub(crate) struct Output {
 }
 
 /// The state that all tiles of a run share.
-struct Run<'a> {
+struct NestRun<'a> {
     cx: Cx<'a>,
     nest: &'a TiledNest,
     inputs: SmallVec<[&'a [u8]; 8]>,
@@ -110,12 +110,12 @@ impl TiledNest {
         // An input whose memory became a result is no longer in `args`; it is read from the result.
         let bytes = |index| if args.is_present(index) { args.get(index).bytes() } else { &[] };
         let inputs = (0..args.len()).map(bytes).collect();
-        Run { cx, nest: self, inputs, taken }.fill(&mut results);
+        NestRun { cx, nest: self, inputs, taken }.fill(&mut results);
         Ok(results)
     }
 }
 
-impl Run<'_> {
+impl NestRun<'_> {
     /// Computes all rows, on several threads if that pays. A single row is split by its stages.
     fn fill(&self, results: &mut [HostTensor]) {
         let TiledNest { rows, columns, cost, .. } = *self.nest;
@@ -193,7 +193,7 @@ impl Run<'_> {
                 let operands = [operand(0), operand(1)];
                 reduce::fill_by_zipped_row(*zip, *dtype, operands, stage.width, outs[0]);
             }
-            StageWork::Fold(fold) => {
+            StageWork::FusedReduction(fold) => {
                 for row in 0..rows {
                     let feeds = tile.feeds(stage, &fold.code, row..row + 1);
                     fold.run(self.cx, &feeds, stage.width, row_of(&mut outs, row, rows));
@@ -225,7 +225,7 @@ fn row_of<'o>(outs: &'o mut Outs<'_>, row: usize, rows: usize) -> Outs<'o> {
     outs.iter_mut().map(row_out).collect()
 }
 
-impl Fold {
+impl FusedReduction {
     /// Computes a row of `columns` elements, and reduces it. `outs` are the results of the body, then the result
     /// of the reduction. A reduction of stored elements has the same pieces, so the bits are the same.
     fn run(&self, cx: Cx<'_>, feeds: &[Feed<'_>], columns: usize, mut outs: Outs<'_>) {
@@ -297,7 +297,7 @@ impl Fold {
 
 /// The tensors that stages read while they work on a tile.
 struct Tile<'a, 'r, 't> {
-    run: &'a Run<'r>,
+    run: &'a NestRun<'r>,
     /// The first row of the tile.
     first: usize,
     tiles: &'a [&'t mut [u8]],

@@ -41,8 +41,8 @@ pub(crate) fn evaluate(cx: Cx<'_>, block: &Block, args: &mut Args<'_>) -> Result
     let x = args.get(0);
     match block.kind {
         BlockKind::Cumulative { op, axis, reverse } => {
-            let run = Run { x, axis: axis + block.batch_axes, reverse };
-            cumulative(cx, op, run).map(one)
+            let pass = AxisPass { x, axis: axis + block.batch_axes, reverse };
+            cumulative(cx, op, pass).map(one)
         }
         BlockKind::TopK { k } => Ok(top_k(cx, x, k)?.into_iter().collect()),
         BlockKind::Threefry { count, wide: false } => random_words(cx, x, count).map(one),
@@ -58,16 +58,16 @@ pub(crate) fn evaluate(cx: Cx<'_>, block: &Block, args: &mut Args<'_>) -> Result
     }
 }
 
-fn cumulative(cx: Cx<'_>, op: Cumulative, run: Run<'_>) -> Result<HostTensor, Fault> {
-    let dtype = run.x.dtype();
+fn cumulative(cx: Cx<'_>, op: Cumulative, pass: AxisPass<'_>) -> Result<HostTensor, Fault> {
+    let dtype = pass.x.dtype();
     match op {
-        Cumulative::Sum => accumulated(cx, run, true),
-        Cumulative::Product => accumulated(cx, run, false),
+        Cumulative::Sum => accumulated(cx, pass, true),
+        Cumulative::Product => accumulated(cx, pass, false),
         Cumulative::Max | Cumulative::Min => {
             let is_max = op == Cumulative::Max;
             let start = worst(dtype, is_max);
             match_order!(dtype, is_max, T, is_better => {
-                run.fold::<T, T>(cx, T::from_scalar(start), picked(is_better), |a| a)
+                pass.fold::<T, T>(cx, T::from_scalar(start), picked(is_better), |a| a)
             })
         }
     }
@@ -75,13 +75,13 @@ fn cumulative(cx: Cx<'_>, op: Cumulative, run: Run<'_>) -> Result<HostTensor, Fa
 
 /// A pass along an axis.
 #[derive(Clone, Copy)]
-struct Run<'a> {
+struct AxisPass<'a> {
     x: &'a HostTensor,
     axis: usize,
     reverse: bool,
 }
 
-impl Run<'_> {
+impl AxisPass<'_> {
     /// The fold of all elements up to each position. The accumulator is wider than an element, as
     /// in sums of whole axes.
     fn fold<T: Element, A: Copy + Send + Sync>(
@@ -156,14 +156,14 @@ fn down_columns<T: Copy, A: Copy>(
 }
 
 /// Sums or products, in the dtype that computes them.
-fn accumulated(cx: Cx<'_>, run: Run<'_>, is_sum: bool) -> Result<HostTensor, Fault> {
-    let dtype = run.x.dtype();
+fn accumulated(cx: Cx<'_>, pass: AxisPass<'_>, is_sum: bool) -> Result<HostTensor, Fault> {
+    let dtype = pass.x.dtype();
     let compute = computed(dtype);
-    let x = convert(cx, run.x, compute)?;
-    let run = Run { x: &x, ..run };
+    let x = convert(cx, pass.x, compute)?;
+    let pass = AxisPass { x: &x, ..pass };
     let folds = match_number!(compute, T => match is_sum {
-        true => run.fold(cx, T::EMPTY_SUM, |sum, x: T| T::add(sum, x.widen()), T::narrow),
-        false => run.fold(cx, T::EMPTY_PRODUCT, |product, x: T| T::multiply(product, x.widen()), T::narrow),
+        true => pass.fold(cx, T::EMPTY_SUM, |sum, x: T| T::add(sum, x.widen()), T::narrow),
+        false => pass.fold(cx, T::EMPTY_PRODUCT, |product, x: T| T::multiply(product, x.widen()), T::narrow),
     });
     convert(cx, &folds?, dtype)
 }

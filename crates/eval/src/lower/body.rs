@@ -1,6 +1,6 @@
 //! Lowering of element-wise bodies in the arena: a kernel for each instruction.
 
-use super::build::{Builder, Location, Value};
+use super::build::{BytecodeBuilder, Location, Value};
 use super::region::Site;
 use crate::context::may_split;
 use crate::execute::code::{Elements, Inst, Source, Span, padded};
@@ -64,7 +64,7 @@ impl Operands {
     }
 }
 
-impl Builder {
+impl BytecodeBuilder {
     /// Lowers a body whose elements are one block on one thread.
     pub(super) fn body(&mut self, code: &Code, site: &Site<'_>) -> Option<Vec<Value>> {
         if !site.types.iter().all(|ty| self.is_small(ty)) {

@@ -66,7 +66,7 @@ impl Value {
 /// Code of steps that are not inlined, by the address of their schedule and their position.
 pub(super) type Outlined = FxHashMap<(*const Schedule, usize), Arc<Bytecode>>;
 
-pub(super) struct Builder {
+pub(super) struct BytecodeBuilder {
     /// Bytes of the largest value in the arena, outside of loops and inside.
     limits: [usize; 2],
     /// Instructions that may be inlined.
@@ -137,12 +137,13 @@ fn sized(
     uses_arena: bool,
     budget: usize,
     outlined: &mut Outlined,
-    lower: impl Fn(&mut Builder) -> (Vec<Option<u32>>, Vec<Value>),
+    lower: impl Fn(&mut BytecodeBuilder) -> (Vec<Option<u32>>, Vec<Value>),
 ) -> Bytecode {
     let mut code = |small: usize| {
         let small = if schedule.checks { 0 } else { small };
         let limits = [if uses_arena { small } else { 0 }, small];
-        let mut builder = Builder::new(limits, budget, schedule.checks, std::mem::take(outlined));
+        let mut builder =
+            BytecodeBuilder::new(limits, budget, schedule.checks, std::mem::take(outlined));
         let (inputs, results) = lower(&mut builder);
         *outlined = std::mem::take(&mut builder.outlined);
         builder.finish(inputs, results)
@@ -152,7 +153,7 @@ fn sized(
         .unwrap_or_else(|| code(SMALL_BYTES / 16))
 }
 
-impl Builder {
+impl BytecodeBuilder {
     fn new(limits: [usize; 2], budget: usize, checks: bool, outlined: Outlined) -> Self {
         Self {
             limits,

@@ -4,12 +4,12 @@ use std::sync::Arc;
 
 use nxla_expr::{Op, TensorType};
 
-use super::build::{Builder, Location, Value};
+use super::build::{BytecodeBuilder, Location, Value};
 use super::region::Site;
 use crate::execute::code::{Handle, Inst};
 use crate::schedule::{Loop, Schedule, Work};
 
-impl Builder {
+impl BytecodeBuilder {
     /// Lowers a loop, whose operands may die with it.
     pub(super) fn while_loop(
         &mut self,

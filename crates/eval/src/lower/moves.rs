@@ -3,7 +3,7 @@
 use nxla_expr::{Op, Start as Begin};
 use nxla_tensor::{HostTensor, Shape};
 
-use super::build::{Builder, Location, Value, byte_size};
+use super::build::{BytecodeBuilder, Location, Value, byte_size};
 use super::region::Site;
 use crate::context::{ExecContext, Hooks};
 use crate::execute::code::{Elements, Handle, Inst, Put, Slice, Span, Start, Starts};
@@ -14,7 +14,7 @@ use crate::kernels::reduce::InMemory;
 use crate::kernels::strided::Strided;
 use crate::schedule::index_map;
 
-impl Builder {
+impl BytecodeBuilder {
     /// The results of an op, if the op has instructions for its operands.
     pub(super) fn op(&mut self, op: &Op, site: &Site<'_>) -> Option<Vec<Value>> {
         let is_small = site.types.iter().all(|ty| self.is_small(ty));

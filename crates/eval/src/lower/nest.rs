@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::limits::WIDE_ROW;
-use crate::execute::nest::{Fold, NO_TILE, Output, Place, Stage, StageWork, TiledNest};
+use crate::execute::nest::{FusedReduction, NO_TILE, Output, Place, Stage, StageWork, TiledNest};
 use crate::kernels::elementwise::{Access, Broadcast, Code, Zip};
 use crate::kernels::reduce;
 use crate::schedule::{Nest, Part, Step, ValueId, Width, Work};
@@ -78,7 +78,7 @@ struct Lowering<'a> {
     locals: Vec<usize>,
     free: Vec<u16>,
     /// The reads of each input.
-    reads: Vec<Option<Read>>,
+    reads: Vec<Option<InputReads>>,
     /// Bytes per row of each result, and the inputs whose memory it may take.
     outputs: FxHashMap<ValueId, (usize, SmallVec<[u16; 2]>)>,
     cost: usize,
@@ -86,7 +86,7 @@ struct Lowering<'a> {
 
 /// The reads of an input by all parts so far.
 #[derive(Clone, Copy)]
-struct Read {
+struct InputReads {
     /// The dtype and elements per row, if all parts read the input element by element.
     by_element: Option<(DType, usize)>,
     /// The last part that reads the input.
@@ -168,10 +168,10 @@ impl Lowering<'_> {
         let is_tile = |result: usize| is_stored || result != reduced;
         let mut results = self.body_results(at, part, code, self.nest.columns, is_tile);
         results.push(self.tile_of_reduction(at + 1, next, count));
-        let fold = Fold { code: (**code).clone(), reduced, is_stored, op: *op };
+        let fold = FusedReduction { code: (**code).clone(), reduced, is_stored, op: *op };
         self.free_dead(at, &part.step);
         self.free_dead(at + 1, &next.step);
-        let (work, width) = (StageWork::Fold(Box::new(fold)), self.nest.columns);
+        let (work, width) = (StageWork::FusedReduction(Box::new(fold)), self.nest.columns);
         Stage { work, width, operands, results, by_row: true }
     }
 
@@ -272,7 +272,7 @@ impl Lowering<'_> {
             Some(before) => before.by_element.filter(|_| before.by_element == read),
             None => read,
         };
-        *before = Some(Read { by_element, last: at });
+        *before = Some(InputReads { by_element, last: at });
         Place::Input(number(input))
     }
 
@@ -296,8 +296,8 @@ impl Lowering<'_> {
     /// The inputs that no part reads after this part has written a result of this kind.
     fn dead_inputs(&self, at: usize, kind: (DType, usize), is_body: bool) -> SmallVec<[u16; 2]> {
         // A reduction writes the result of a row before it reads the next row.
-        let is_done = |read: &Read| read.last < at || is_body;
-        let fits = |read: &Read| read.by_element == Some(kind) && is_done(read);
+        let is_done = |read: &InputReads| read.last < at || is_body;
+        let fits = |read: &InputReads| read.by_element == Some(kind) && is_done(read);
         let inputs = self.reads.iter().zip(self.inputs).enumerate();
         let dead = inputs.filter(|(_, (read, value))| {
             read.as_ref().is_some_and(fits) && self.last_read[value] <= at

@@ -6,7 +6,7 @@ use nxla_expr::{Op, TensorType};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::build::{Builder, Location, NO_SLOT, Value, lower_program, lower_step, unread};
+use super::build::{BytecodeBuilder, Location, NO_SLOT, Value, lower_program, lower_step, unread};
 use super::nest::{lower_nest, total_cost};
 use crate::context::Arg;
 use crate::execute::code::{Bytecode, Call, CallWork, Handle, Inst, Span};
@@ -99,7 +99,7 @@ impl<'a> Region<'a> {
     }
 }
 
-impl Builder {
+impl BytecodeBuilder {
     /// Returns true if the current step is in a loop.
     pub(super) fn in_loop(&self) -> bool {
         self.blocks.len() > 2

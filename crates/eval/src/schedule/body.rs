@@ -17,7 +17,7 @@ use crate::kernels::elementwise::{
 
 /// A value during code generation: its location and dtype.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Value {
+pub(crate) struct TypedLoc {
     loc: Loc,
     dtype: DType,
 }
@@ -32,7 +32,7 @@ pub(crate) struct Writer {
     /// The operation of each instruction.
     kinds: Vec<Kind>,
     /// Conversions that the code contains already.
-    converted: FxHashMap<(Value, DType), Value>,
+    converted: FxHashMap<(TypedLoc, DType), TypedLoc>,
     widest: usize,
     /// See [`Code::cost`].
     cost: usize,
@@ -40,7 +40,7 @@ pub(crate) struct Writer {
 
 impl Writer {
     /// Adds an input.
-    pub(crate) fn input(&mut self, input: Input) -> Value {
+    pub(crate) fn input(&mut self, input: Input) -> TypedLoc {
         let dtype = input.dtype;
         self.widest = self.widest.max(dtype.size());
         if matches!(input.access, Access::Strided(_)) {
@@ -49,22 +49,22 @@ impl Writer {
         }
         let loc = Loc::Input(index(self.inputs.len()));
         self.inputs.push(input);
-        Value { loc, dtype }
+        TypedLoc { loc, dtype }
     }
 
     /// Adds a constant, which is rounded to its dtype.
-    pub(crate) fn constant(&mut self, value: Scalar, dtype: DType) -> Value {
+    pub(crate) fn constant(&mut self, value: Scalar, dtype: DType) -> TypedLoc {
         let value = value.cast(dtype);
         let found = self.constants.iter().position(|&constant| constant == (value, dtype));
         let at = found.unwrap_or_else(|| {
             self.constants.push((value, dtype));
             self.constants.len() - 1
         });
-        Value { loc: Loc::Constant(index(at)), dtype }
+        TypedLoc { loc: Loc::Constant(index(at)), dtype }
     }
 
     /// Generates code for one element-wise node.
-    pub(crate) fn node(&mut self, graph: &Graph, id: ExprId, operands: &[Value]) -> Value {
+    pub(crate) fn node(&mut self, graph: &Graph, id: ExprId, operands: &[TypedLoc]) -> TypedLoc {
         let result = graph.dtype(id);
         match (graph.op(id), operands) {
             (Op::Unary(op), &[x]) => self.unary(*op, x, result),
@@ -100,7 +100,7 @@ impl Writer {
         }
     }
 
-    fn unary(&mut self, op: UnaryOp, x: Value, result: DType) -> Value {
+    fn unary(&mut self, op: UnaryOp, x: TypedLoc, result: DType) -> TypedLoc {
         let compute = match op.class() {
             UnaryClass::Float | UnaryClass::RealFloat | UnaryClass::Complex => Compute::of(result),
             UnaryClass::Part if !x.dtype.is_complex() => Compute::of(result),
@@ -146,7 +146,7 @@ impl Writer {
     }
 
     /// Counts the bits of a sub-byte integer, which is stored in a byte.
-    fn count_narrow_bits(&mut self, op: UnaryOp, x: Value, result: DType) -> Value {
+    fn count_narrow_bits(&mut self, op: UnaryOp, x: TypedLoc, result: DType) -> TypedLoc {
         let unsigned = if x.dtype.bits() == 2 { DType::U2 } else { DType::U4 };
         let bits = self.convert(x, unsigned);
         let mut count = self.emit(unary_kernel(op, Compute::U8), &[bits], DType::U8);
@@ -158,7 +158,7 @@ impl Writer {
         self.convert(count, result)
     }
 
-    fn binary(&mut self, op: BinaryOp, x: Value, y: Value, result: DType) -> Value {
+    fn binary(&mut self, op: BinaryOp, x: TypedLoc, y: TypedLoc, result: DType) -> TypedLoc {
         let operand = match op.class() {
             BinaryClass::Arithmetic
             | BinaryClass::Ordered
@@ -200,10 +200,10 @@ impl Writer {
     fn by_known_divisor(
         &mut self,
         op: BinaryOp,
-        x: Value,
-        y: Value,
+        x: TypedLoc,
+        y: TypedLoc,
         compute: Compute,
-    ) -> Option<Value> {
+    ) -> Option<TypedLoc> {
         let divisor = self.known(y).filter(|&y| y != 0.0)?;
         let kernel = known_divisor_kernel(op, compute)?;
         let inverse = self.constant(Scalar::Float(divisor.recip()), DType::F64);
@@ -215,10 +215,10 @@ impl Writer {
     fn cheaper(
         &mut self,
         op: BinaryOp,
-        x: Value,
-        y: Value,
+        x: TypedLoc,
+        y: TypedLoc,
         of: Compute,
-    ) -> (BinaryOp, Value, Value) {
+    ) -> (BinaryOp, TypedLoc, TypedLoc) {
         let power = if op == BinaryOp::Pow { self.known(y) } else { None };
         let is_complex = matches!(of, Compute::C64 | Compute::C128);
         if power == Some(2.0) && !is_complex {
@@ -238,7 +238,7 @@ impl Writer {
 
     /// `1 / y` for a constant power of two: the product by it has the same bits as the quotient and takes a fraction
     /// of the time.
-    fn inverse_of_power_of_two(&mut self, y: Value) -> Option<Value> {
+    fn inverse_of_power_of_two(&mut self, y: TypedLoc) -> Option<TypedLoc> {
         let value = self.known(y).filter(|_| y.dtype.is_float())?;
         let inverse = value.recip();
         let is_normal = |number: f64| {
@@ -251,12 +251,12 @@ impl Writer {
     }
 
     /// The number of a constant.
-    fn known(&self, value: Value) -> Option<f64> {
+    fn known(&self, value: TypedLoc) -> Option<f64> {
         let Loc::Constant(constant) = value.loc else { return None };
         Some(self.constants[usize::from(constant)].0.as_f64())
     }
 
-    fn bitcast(&mut self, x: Value, to: DType) -> Value {
+    fn bitcast(&mut self, x: TypedLoc, to: DType) -> TypedLoc {
         let integers = x.dtype.is_integer() && to.is_integer();
         if x.dtype == to || integers || to.is_pred() {
             // Integers of one width wrap to the same bits, and every non-zero byte is true.
@@ -267,12 +267,12 @@ impl Writer {
     }
 
     /// The value in another dtype; the same location if the bytes stay the same.
-    fn convert(&mut self, x: Value, to: DType) -> Value {
+    fn convert(&mut self, x: TypedLoc, to: DType) -> TypedLoc {
         if x.dtype == to {
             return x;
         }
         if same_bytes(x.dtype, to) {
-            return Value { loc: x.loc, dtype: to };
+            return TypedLoc { loc: x.loc, dtype: to };
         }
         if let Loc::Constant(constant) = x.loc {
             let (value, _) = self.constants[usize::from(constant)];
@@ -287,13 +287,13 @@ impl Writer {
     }
 
     /// Emits an instruction, which runs for each block, or once if its result is the same for all elements.
-    fn emit(&mut self, kernel: Kernel, operands: &[Value], dtype: DType) -> Value {
+    fn emit(&mut self, kernel: Kernel, operands: &[TypedLoc], dtype: DType) -> TypedLoc {
         if !operands.iter().all(|operand| self.is_single(operand.loc)) {
             return self.emit_in_blocks(kernel, operands, dtype);
         }
         let number = index(self.once.len());
         self.once.push(instruction(kernel, operands, dtype, number));
-        Value { loc: Loc::Once(number), dtype }
+        TypedLoc { loc: Loc::Once(number), dtype }
     }
 
     /// Returns true if a value is the same for all elements.
@@ -305,18 +305,18 @@ impl Writer {
         }
     }
 
-    fn emit_in_blocks(&mut self, kernel: Kernel, operands: &[Value], dtype: DType) -> Value {
+    fn emit_in_blocks(&mut self, kernel: Kernel, operands: &[TypedLoc], dtype: DType) -> TypedLoc {
         let register = index(self.instructions.len());
         self.widest = self.widest.max(dtype.size());
         self.cost += dtype.size().div_ceil(4);
         self.instructions.push(instruction(kernel, operands, dtype, register));
         self.kinds.push(Kind::Other);
-        Value { loc: Loc::Register(register), dtype }
+        TypedLoc { loc: Loc::Register(register), dtype }
     }
 
     /// Finishes the code with these results of one shape.
-    pub(crate) fn finish(mut self, roots: &[Value], shape: &nxla_tensor::Shape) -> Code {
-        let mut roots = SmallVec::<[Value; 2]>::from(roots);
+    pub(crate) fn finish(mut self, roots: &[TypedLoc], shape: &nxla_tensor::Shape) -> Code {
+        let mut roots = SmallVec::<[TypedLoc; 2]>::from(roots);
         self.combine_pairs(&mut roots);
         let zip = if roots.len() == 1 { self.zip() } else { None };
         for (result, &root) in roots.iter().enumerate() {
@@ -339,7 +339,7 @@ impl Writer {
     }
 
     /// Combines pairs of instructions.
-    fn combine_pairs(&mut self, roots: &mut [Value]) {
+    fn combine_pairs(&mut self, roots: &mut [TypedLoc]) {
         let before = self.instructions.len();
         let numbers = combine(&mut self.instructions, &mut self.kinds, |register| {
             roots.iter().any(|root| root.loc == Loc::Register(index(register)))
@@ -369,7 +369,7 @@ impl Writer {
 
     /// Writes a value to a result: the instruction that computes the value does so unless it writes to another
     /// result, and then the value is copied.
-    fn write_result(&mut self, root: Value, result: u16) {
+    fn write_result(&mut self, root: TypedLoc, result: u16) {
         let loc = match root.loc {
             Loc::Register(register) => match self.instructions[usize::from(register)].target {
                 Target::Register(_) => root.loc,
@@ -381,7 +381,7 @@ impl Writer {
             Loc::Register(_) => root,
             _ => {
                 let copy = copy_kernel(root.dtype.size());
-                self.emit_in_blocks(copy, &[Value { loc, ..root }], root.dtype)
+                self.emit_in_blocks(copy, &[TypedLoc { loc, ..root }], root.dtype)
             }
         };
         let Loc::Register(register) = value.loc else {
@@ -396,7 +396,7 @@ impl Writer {
     }
 }
 
-fn instruction(kernel: Kernel, operands: &[Value], dtype: DType, register: u16) -> Instruction {
+fn instruction(kernel: Kernel, operands: &[TypedLoc], dtype: DType, register: u16) -> Instruction {
     let mut locs = [Loc::None; 3];
     for (loc, operand) in locs.iter_mut().zip(operands) {
         *loc = operand.loc;

@@ -9,9 +9,9 @@ use nxla_tensor::Shape;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::body::{Value, Writer};
+use super::body::{TypedLoc, Writer};
 use super::cost::{body_cost, op_cost};
-use super::dead::Read;
+use super::dead::LoopReads;
 use super::groups::{Groups, Role};
 use super::limits::{MAX_NODES, MIN_STEPS, SMALL_BYTES};
 use super::{Loop, Schedule, Scheduler, Step, ValueId, Work, count_uses, index_map, is_at_most};
@@ -20,7 +20,7 @@ use crate::kernels::elementwise::{Access, Code, Input};
 use crate::kernels::movement::Places;
 use crate::kernels::strided::Strided;
 
-pub(super) struct Builder<'a, 'p> {
+pub(super) struct ScheduleBuilder<'a, 'p> {
     graph: &'a Graph,
     scheduler: &'a mut Scheduler<'p>,
     groups: Groups,
@@ -29,15 +29,15 @@ pub(super) struct Builder<'a, 'p> {
     parts: Vec<ValueId>,
     first_part: Vec<u32>,
     /// Groups of one shape that will become one step. Steps that do not read their results come before them.
-    open: Open,
+    open: OpenGroups,
     /// The parts of loops that are read; computed at the first loop.
-    read: Option<Read>,
+    read: Option<LoopReads>,
     in_loop: bool,
 }
 
 /// Groups whose step has not been written.
 #[derive(Default)]
-struct Open {
+struct OpenGroups {
     /// The groups with their roots and results.
     groups: Vec<(u32, ExprId, ValueId)>,
     nodes: usize,
@@ -45,7 +45,7 @@ struct Open {
 
 const NO_PART: u32 = u32::MAX;
 
-impl<'a, 'p> Builder<'a, 'p> {
+impl<'a, 'p> ScheduleBuilder<'a, 'p> {
     pub(super) fn new(
         program: &'a Arc<Program>,
         in_loop: bool,
@@ -70,7 +70,7 @@ impl<'a, 'p> Builder<'a, 'p> {
             schedule,
             parts: Vec::new(),
             first_part: vec![NO_PART; graph.len()],
-            open: Open::default(),
+            open: OpenGroups::default(),
             read: None,
             in_loop,
         }
@@ -197,7 +197,7 @@ impl<'a, 'p> Builder<'a, 'p> {
     /// Checked plans also compute the dead states of a loop.
     fn loop_work(&mut self, id: ExprId, op: &While) -> Loop {
         let (graph, checks) = (self.graph, self.scheduler.checks);
-        let read = self.read.get_or_insert_with(|| Read::new(graph));
+        let read = self.read.get_or_insert_with(|| LoopReads::new(graph));
         let live = if checks { None } else { read.body(graph, id, op) };
         let condition = self.scheduler.region(&op.condition, true);
         // A body from which unused states were removed is not shared with other loops.
@@ -312,10 +312,10 @@ fn drop_unread_results(schedule: &mut Schedule) {
 
 /// The code generator of groups of one shape.
 struct GroupWriter<'b, 'a, 'p> {
-    builder: &'b Builder<'a, 'p>,
+    builder: &'b ScheduleBuilder<'a, 'p>,
     groups: &'b [(u32, ExprId, ValueId)],
     code: Writer,
-    known: FxHashMap<ExprId, Value>,
+    known: FxHashMap<ExprId, TypedLoc>,
     inputs: Vec<ExprId>,
 }
 
@@ -334,13 +334,14 @@ impl GroupWriter<'_, '_, '_> {
                 self.known.insert(id, value);
             }
         }
-        let roots: Vec<Value> = self.groups.iter().map(|(_, root, _)| self.known[root]).collect();
+        let roots: Vec<TypedLoc> =
+            self.groups.iter().map(|(_, root, _)| self.known[root]).collect();
         let code = std::mem::take(&mut self.code).finish(&roots, shape);
         (code, std::mem::take(&mut self.inputs))
     }
 
     /// The value of an operand, which is an input unless the groups compute it.
-    fn operand(&mut self, id: ExprId, shape: &Shape) -> Value {
+    fn operand(&mut self, id: ExprId, shape: &Shape) -> TypedLoc {
         let graph = self.builder.graph;
         let id = self.builder.groups.behind(graph, id);
         if let Some(&value) = self.known.get(&id) {
@@ -362,7 +363,7 @@ impl GroupWriter<'_, '_, '_> {
 
     /// Adds an input: a tensor of shape `own`, which is broadcast to the shape of the groups, and whose elements are at
     /// these places of the node `id`.
-    fn input(&mut self, id: ExprId, places: &Places, own: &Shape, shape: &Shape) -> Value {
+    fn input(&mut self, id: ExprId, places: &Places, own: &Shape, shape: &Shape) -> TypedLoc {
         let ty = self.builder.graph.tensor_type(id);
         let mut steps = vec![0; shape.rank()];
         let added = shape.rank() - own.rank();

@@ -9,9 +9,9 @@ use nxla_expr::{ExprId, Graph, Op, Program, While};
 use rustc_hash::FxHashMap;
 
 /// The parts of the results of each loop that are read.
-pub(super) struct Read(FxHashMap<ExprId, Vec<bool>>);
+pub(super) struct LoopReads(FxHashMap<ExprId, Vec<bool>>);
 
-impl Read {
+impl LoopReads {
     pub(super) fn new(graph: &Graph) -> Self {
         let mut read: FxHashMap<ExprId, Vec<bool>> = FxHashMap::default();
         for id in graph.ids() {

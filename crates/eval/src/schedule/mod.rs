@@ -197,7 +197,7 @@ impl<'a> Scheduler<'a> {
 
     /// Schedules a program; one in a loop uses the arena.
     fn program(&mut self, program: Arc<Program>, in_loop: bool) -> Schedule {
-        let mut schedule = build::Builder::new(&program, in_loop, self).build();
+        let mut schedule = build::ScheduleBuilder::new(&program, in_loop, self).build();
         if !self.checks {
             nest::fuse(&mut schedule);
         }

@@ -54,7 +54,7 @@ pub(super) fn fuse(schedule: &mut Schedule) {
     let min_elements = if schedule.uses_arena { MIN_FUSED } else { 1 };
     let program = &schedule.program;
     let fused = Vec::with_capacity(steps.len());
-    let mut fuser = Fuser { program, uses, min_elements, fused, open: Open::default() };
+    let mut fuser = Fuser { program, uses, min_elements, fused, open: OpenNest::default() };
     steps.into_iter().for_each(|step| fuser.visit(step));
     fuser.close();
     schedule.steps = fuser.fused;
@@ -62,7 +62,7 @@ pub(super) fn fuse(schedule: &mut Schedule) {
 
 /// The open nest.
 #[derive(Default)]
-struct Open {
+struct OpenNest {
     parts: Vec<Part>,
     /// The number of elements of the domain.
     elements: usize,
@@ -79,7 +79,7 @@ struct Fuser<'a> {
     uses: Vec<u32>,
     min_elements: usize,
     fused: Vec<Step>,
-    open: Open,
+    open: OpenNest,
 }
 
 /// A reduction, with the types of its operand and result.
@@ -161,7 +161,7 @@ impl<'a> Fuser<'a> {
     /// row needs no other row, and tiles of rows can run in any order. Returns the width of the results, and the
     /// domain if the step determines it.
     fn legal(&self, step: &Step) -> Option<(Width, Option<(usize, usize)>)> {
-        let Open { elements, domain, widths, .. } = &self.open;
+        let OpenNest { elements, domain, widths, .. } = &self.open;
         if let Work::Body(code) = &step.work {
             let size = code.shape.size();
             let width = match *domain {
@@ -250,7 +250,7 @@ impl<'a> Fuser<'a> {
 
     /// Closes the open nest.
     fn close(&mut self) {
-        let Open { parts, domain, .. } = std::mem::take(&mut self.open);
+        let OpenNest { parts, domain, .. } = std::mem::take(&mut self.open);
         match domain.filter(|_| parts.len() > 1) {
             Some(domain) => self.push_nest(parts, domain),
             None => self.fused.extend(parts.into_iter().map(|part| part.step)),

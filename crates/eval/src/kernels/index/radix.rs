@@ -63,7 +63,7 @@ macro_rules! keys {
 keys!(u32 u64 u128);
 
 /// Writes the keys from a position on. It is called several times for each position.
-pub(super) type Read<'a, K> = &'a (dyn Fn(usize, &mut [K]) + Sync);
+pub(super) type ReadKeys<'a, K> = &'a (dyn Fn(usize, &mut [K]) + Sync);
 
 /// Is called once for each sorted key, while it is in the cache.
 pub(super) type Finish<'a, K> = &'a (dyn Fn(&mut [K]) + Sync);
@@ -74,7 +74,7 @@ pub(super) fn sort<K: Key>(
     cx: Cx<'_>,
     out: &mut [K],
     low: u32,
-    read: Read<'_, K>,
+    read: ReadKeys<'_, K>,
     finish: Finish<'_, K>,
 ) {
     let len = out.len();
@@ -120,7 +120,7 @@ fn scratch(bytes: usize) -> Option<HostTensor> {
 
 /// Calls `each` with every key of a range.
 #[inline(always)]
-fn in_blocks<K: Key>(mut range: Range<usize>, read: Read<'_, K>, mut each: impl FnMut(K)) {
+fn in_blocks<K: Key>(mut range: Range<usize>, read: ReadKeys<'_, K>, mut each: impl FnMut(K)) {
     let mut block = [K::default(); BLOCK];
     while !range.is_empty() {
         let block = &mut block[..BLOCK.min(range.len())];
@@ -138,7 +138,7 @@ struct Bins<K> {
 }
 
 impl<K: Key> Bins<K> {
-    fn of_sample(len: usize, low: u32, read: Read<'_, K>) -> Self {
+    fn of_sample(len: usize, low: u32, read: ReadKeys<'_, K>) -> Self {
         const NEIGHBORS: usize = 4;
         let mut sample = [K::default(); SAMPLE];
         for (index, keys) in sample.chunks_exact_mut(NEIGHBORS).enumerate() {
@@ -154,7 +154,7 @@ impl<K: Key> Bins<K> {
     }
 
     /// The number of keys in each bin.
-    fn count(&self, range: Range<usize>, read: Read<'_, K>) -> Vec<u32> {
+    fn count(&self, range: Range<usize>, read: ReadKeys<'_, K>) -> Vec<u32> {
         let mut counts = vec![0; self.of(self.most) + 1];
         in_blocks(range, read, |key| counts[self.of(key)] += 1);
         counts

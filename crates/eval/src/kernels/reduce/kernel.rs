@@ -267,13 +267,13 @@ fn runs<T: Element, A: Sum, R>(
 }
 
 /// Elements that are reduced in order.
-pub(super) trait Run<T>: Copy {
+pub(super) trait ReducedRun<T>: Copy {
     fn len(self) -> usize;
     /// `N` neighbors.
     fn chunk<const N: usize>(self, at: usize) -> [T; N];
 }
 
-impl<T: Copy> Run<T> for &[T] {
+impl<T: Copy> ReducedRun<T> for &[T] {
     #[inline(always)]
     fn len(self) -> usize {
         self.len()
@@ -288,7 +288,7 @@ impl<T: Copy> Run<T> for &[T] {
 /// Reduces `count` runs of one length of fewer than [`SHORT`] elements. Several runs are reduced
 /// together, because the additions of one run depend on each other. The order of additions in a run
 /// does not depend on the other runs. The last run is repeated to fill the last group.
-pub(super) fn short_runs<T: Copy, U: Run<T>, A: Copy>(
+pub(super) fn short_runs<T: Copy, U: ReducedRun<T>, A: Copy>(
     run: impl Fn(usize) -> U,
     count: usize,
     reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
@@ -314,7 +314,7 @@ pub(super) fn short_runs<T: Copy, U: Run<T>, A: Copy>(
 /// Reduces runs of one length in lockstep. Loops instead of iterators, because a closure that is
 /// not inlined is not vectorized.
 #[inline(always)]
-fn side_by_side<T: Copy, U: Run<T>, A: Copy>(
+fn side_by_side<T: Copy, U: ReducedRun<T>, A: Copy>(
     runs: [U; SIDE_BY_SIDE],
     Reducer { start, step, merge }: &Reducer<A, impl Step<A, T>, impl Step<A, A>>,
 ) -> [A; SIDE_BY_SIDE] {

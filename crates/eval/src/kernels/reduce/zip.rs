@@ -7,7 +7,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use nxla_expr::ReduceOp;
 use nxla_tensor::DType;
 
-use super::kernel::{FEW_LANES, Reducer, Run, SHORT, short_runs};
+use super::kernel::{FEW_LANES, ReducedRun, Reducer, SHORT, short_runs};
 use crate::kernels::elementwise::Zip;
 use crate::kernels::number::Number;
 
@@ -87,7 +87,7 @@ struct Pairs<'a, T, F> {
     pair: F,
 }
 
-impl<T: Copy, F: Fn(T, T) -> T + Copy> Run<T> for Pairs<'_, T, F> {
+impl<T: Copy, F: Fn(T, T) -> T + Copy> ReducedRun<T> for Pairs<'_, T, F> {
     #[inline(always)]
     fn len(self) -> usize {
         self.x.len()
