@@ -117,8 +117,8 @@ impl ExecContext<'_> {
         task: &(dyn Fn(usize) -> R + Sync),
     ) -> Vec<R> {
         let mut results: Vec<Option<R>> = (0..count).map(|_| None).collect();
-        let places = results.iter_mut().enumerate();
-        self.share(places, || (), &|(), (index, place)| *place = Some(task(index)));
+        let slots = results.iter_mut().enumerate();
+        self.share(slots, || (), &|(), (index, slot)| *slot = Some(task(index)));
         results.into_iter().map(|result| result.expect("each task has run")).collect()
     }
 }

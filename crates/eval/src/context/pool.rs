@@ -39,11 +39,11 @@ static POOL: OnceLock<Box<Pool>> = OnceLock::new();
 /// The pool of this process, or `None` if no threads can be spawned.
 fn current() -> Option<&'static Pool> {
     let process = std::process::id();
-    let mut place = &POOL;
+    let mut cell = &POOL;
     loop {
-        match place.get() {
+        match cell.get() {
             Some(pool) if pool.process == process => return Some(pool),
-            Some(pool) => place = &pool.next,
+            Some(pool) => cell = &pool.next,
             None => {
                 let named = ThreadPoolBuilder::new().thread_name(|index| format!("nxla {index}"));
                 let pool = Pool {
@@ -59,7 +59,7 @@ fn current() -> Option<&'static Pool> {
                 // The threads are spawned before the cell is set, so that a fork finds the cell
                 // either empty or complete. If two threads create a pool at once, one of the pools
                 // is dropped.
-                let _ = place.set(Box::new(pool));
+                let _ = cell.set(Box::new(pool));
             }
         }
     }

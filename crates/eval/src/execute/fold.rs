@@ -108,7 +108,7 @@ impl UserFold<'_> {
             if seen.iter().all(|seen| !seen.is_empty()) {
                 let (mut from, mut to) = (0, 0);
                 for (index, axis) in axes.iter().enumerate() {
-                    let first = axis.place(seen[index].start, taps[index]).expect("it is seen");
+                    let first = axis.position(seen[index].start, taps[index]).expect("it is seen");
                     from += first * steps[index] as usize;
                     to += seen[index].start * target_steps[index] as usize;
                 }

@@ -30,7 +30,7 @@ pub(crate) struct Stage {
     pub(crate) work: StageWork,
     /// Elements per row of a body.
     pub(crate) width: usize,
-    pub(crate) operands: SmallVec<[(Place, Broadcast); 3]>,
+    pub(crate) operands: SmallVec<[(TileOperand, Broadcast); 3]>,
     /// The tiles of the results.
     pub(crate) results: SmallVec<[u16; 2]>,
     /// True if the rows of a tile are computed one by one.
@@ -62,9 +62,9 @@ pub(crate) struct FusedReduction {
     pub(crate) op: ReduceOp,
 }
 
-/// The place of a tensor.
+/// A tensor that a stage reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Place {
+pub(crate) enum TileOperand {
     /// An input of the nest.
     Input(u16),
     /// A tile: first the results of the nest, then the local tiles.
@@ -208,10 +208,10 @@ impl NestRun<'_> {
     }
 
     /// The tile that contains a tensor. An input may share the memory of a result.
-    fn tile(&self, place: Place) -> Option<usize> {
-        match place {
-            Place::Tile(tile) => Some(usize::from(tile)),
-            Place::Input(input) => self.taken.iter().position(|&taken| taken == Some(input)),
+    fn tile(&self, operand: TileOperand) -> Option<usize> {
+        match operand {
+            TileOperand::Tile(tile) => Some(usize::from(tile)),
+            TileOperand::Input(input) => self.taken.iter().position(|&taken| taken == Some(input)),
         }
     }
 }
@@ -316,31 +316,31 @@ impl Tile<'_, '_, '_> {
         index: usize,
         rows: Range<usize>,
     ) -> Feed<'s> {
-        let ((place, broadcast), input) = (stage.operands[index], &code.inputs[index]);
+        let ((operand, broadcast), input) = (stage.operands[index], &code.inputs[index]);
         let size = input.dtype.size();
         match (broadcast, &input.access) {
             (Broadcast::None, _) => {
-                let tile = self.run.tile(place);
+                let tile = self.run.tile(operand);
                 let is_result = |&result: &u16| tile == Some(usize::from(result));
                 match stage.results.iter().position(is_result) {
                     Some(result) => code.feed_below(index, result),
-                    None => Feed::Whole(self.bytes(place, stage.width * size, rows)),
+                    None => Feed::Whole(self.bytes(operand, stage.width * size, rows)),
                 }
             }
-            (Broadcast::PerRow, _) if stage.by_row => Feed::Single(self.bytes(place, size, rows)),
-            (Broadcast::PerColumn, _) if stage.by_row => Feed::Whole(self.all(place)),
+            (Broadcast::PerRow, _) if stage.by_row => Feed::Single(self.bytes(operand, size, rows)),
+            (Broadcast::PerColumn, _) if stage.by_row => Feed::Whole(self.all(operand)),
             (_, Access::Strided(rule)) => {
-                let first = self.first_of(place) + rows.start;
-                Feed::Strided(self.all(place), rule, first * stage.width)
+                let first = self.first_of(operand) + rows.start;
+                Feed::Strided(self.all(operand), rule, first * stage.width)
             }
-            (_, Access::Single | Access::Same) => Feed::Single(self.all(place)),
+            (_, Access::Single | Access::Same) => Feed::Single(self.all(operand)),
         }
     }
 
     /// The rows of one of two operands that are reduced together.
     fn zipped_rows(
         &self,
-        (place, broadcast): (Place, Broadcast),
+        (operand, broadcast): (TileOperand, Broadcast),
         rule: Option<&Strided>,
         size: usize,
         rows: usize,
@@ -349,15 +349,15 @@ impl Tile<'_, '_, '_> {
         let (bytes, starts) = match (broadcast, rule) {
             (Broadcast::None, _) => {
                 let starts = (0..rows).map(|row| row * columns).collect();
-                (self.bytes(place, columns * size, 0..rows), starts)
+                (self.bytes(operand, columns * size, 0..rows), starts)
             }
-            (Broadcast::PerRow, _) => (self.bytes(place, size, 0..rows), (0..rows).collect()),
+            (Broadcast::PerRow, _) => (self.bytes(operand, size, 0..rows), (0..rows).collect()),
             (Broadcast::Strided, Some(rule)) => {
-                let first = self.first_of(place) * columns;
-                (self.all(place), rule.row_starts(first, rows, columns))
+                let first = self.first_of(operand) * columns;
+                (self.all(operand), rule.row_starts(first, rows, columns))
             }
             (Broadcast::Scalar | Broadcast::PerColumn | Broadcast::Strided, _) => {
-                (self.all(place), vec![0; rows])
+                (self.all(operand), vec![0; rows])
             }
         };
         let is_single = matches!(broadcast, Broadcast::PerRow | Broadcast::Scalar);
@@ -365,27 +365,27 @@ impl Tile<'_, '_, '_> {
     }
 
     /// The row of a tensor at which the tile begins.
-    fn first_of(&self, place: Place) -> usize {
-        match place {
-            Place::Input(_) => self.first,
-            Place::Tile(_) => 0,
+    fn first_of(&self, operand: TileOperand) -> usize {
+        match operand {
+            TileOperand::Input(_) => self.first,
+            TileOperand::Tile(_) => 0,
         }
     }
 
     /// All bytes of an input or of a tile.
-    fn all(&self, place: Place) -> &[u8] {
-        match place {
-            Place::Input(input) => self.run.inputs[usize::from(input)],
-            Place::Tile(tile) => &*self.tiles[usize::from(tile)],
+    fn all(&self, operand: TileOperand) -> &[u8] {
+        match operand {
+            TileOperand::Input(input) => self.run.inputs[usize::from(input)],
+            TileOperand::Tile(tile) => &*self.tiles[usize::from(tile)],
         }
     }
 
     /// The bytes of some rows of the tile, of `row` bytes each.
-    fn bytes(&self, place: Place, row: usize, rows: Range<usize>) -> &[u8] {
-        match self.run.tile(place) {
+    fn bytes(&self, operand: TileOperand, row: usize, rows: Range<usize>) -> &[u8] {
+        match self.run.tile(operand) {
             Some(tile) => &self.tiles[tile][rows.start * row..rows.end * row],
             None => {
-                &self.all(place)[(self.first + rows.start) * row..(self.first + rows.end) * row]
+                &self.all(operand)[(self.first + rows.start) * row..(self.first + rows.end) * row]
             }
         }
     }

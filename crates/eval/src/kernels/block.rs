@@ -120,12 +120,12 @@ fn along_row<T: Copy, A: Copy>(
     out: &mut [T],
 ) {
     let mut total = start;
-    let places = out.iter_mut().zip(x);
+    let pairs = out.iter_mut().zip(x);
     let put = |(out, &x): (&mut T, &T)| {
         total = step(total, x);
         *out = finish(total);
     };
-    if reverse { places.rev().for_each(put) } else { places.for_each(put) }
+    if reverse { pairs.rev().for_each(put) } else { pairs.for_each(put) }
 }
 
 /// The folds of columns, which are independent of each other.

@@ -60,34 +60,34 @@ pub(crate) fn permuted(
 }
 
 /// An index map into another tensor: an offset, and a stride for each axis.
-pub(crate) struct Places {
+pub(crate) struct IndexMap {
     pub(crate) offset: usize,
     pub(crate) steps: SmallVec<[isize; 6]>,
 }
 
-impl Places {
+impl IndexMap {
     pub(crate) fn rule(self, shape: &Shape) -> Strided {
         Strided::new(self.offset, shape.iter().copied().zip(self.steps))
     }
 }
 
-pub(crate) fn broadcast(x: &Shape, attributes: &Broadcast) -> Places {
+pub(crate) fn broadcast(x: &Shape, attributes: &Broadcast) -> IndexMap {
     let mut steps = SmallVec::from_elem(0, attributes.shape.rank());
     for (axis, step) in Strided::row_major(x).into_iter().enumerate() {
         if x[axis] != 1 {
             steps[attributes.axes[axis]] = step;
         }
     }
-    Places { offset: 0, steps }
+    IndexMap { offset: 0, steps }
 }
 
-/// The places of a transpose in its operand.
-pub(crate) fn transposed(x: &Shape, permutation: &[usize]) -> Places {
+/// The index map of a transpose into its operand.
+pub(crate) fn transposed(x: &Shape, permutation: &[usize]) -> IndexMap {
     let steps = Strided::row_major(x);
-    Places { offset: 0, steps: permutation.iter().map(|&axis| steps[axis]).collect() }
+    IndexMap { offset: 0, steps: permutation.iter().map(|&axis| steps[axis]).collect() }
 }
 
-pub(crate) fn reversed(x: &Shape, axes: &[usize]) -> Places {
+pub(crate) fn reversed(x: &Shape, axes: &[usize]) -> IndexMap {
     let mut offset = 0;
     let mut steps = Strided::row_major(x);
     for &axis in axes {
@@ -95,7 +95,7 @@ pub(crate) fn reversed(x: &Shape, axes: &[usize]) -> Places {
         steps[axis] = -steps[axis];
     }
     // The last element of an empty tensor does not exist, so the offset is 0.
-    Places { offset: if x.size() == 0 { 0 } else { offset }, steps }
+    IndexMap { offset: if x.size() == 0 { 0 } else { offset }, steps }
 }
 
 /// The access rules of the elements that padding keeps, in the operand and in the result.
@@ -106,7 +106,7 @@ pub(crate) fn padding(config: &[Padding], x: &Shape, padded: &Shape) -> Option<(
     for (axis, padding) in config.iter().enumerate() {
         let kept = Kept::new(padding, x[axis], padded[axis]);
         from_offset += kept.first * from_steps[axis] as usize;
-        to_offset += kept.place * to_steps[axis] as usize;
+        to_offset += kept.target * to_steps[axis] as usize;
         let step = padding.interior as isize + 1;
         axes.push((kept.count, from_steps[axis], to_steps[axis] * step));
     }
@@ -148,7 +148,7 @@ fn pad(
 struct Kept {
     first: usize,
     count: usize,
-    place: usize,
+    target: usize,
 }
 
 impl Kept {
@@ -160,8 +160,8 @@ impl Kept {
         let first = steps_to(-low);
         let end = steps_to(padded as i128 - low).min(size as i128);
         let count = (end - first).max(0);
-        let place = if count == 0 { 0 } else { low + first * step };
-        Self { first: first as usize, count: count as usize, place: place as usize }
+        let target = if count == 0 { 0 } else { low + first * step };
+        Self { first: first as usize, count: count as usize, target: target as usize }
     }
 }
 
@@ -192,8 +192,8 @@ fn put_runs<T: Copy>(part: &[T], run: usize, out: &mut [T], row: usize, offset: 
     match run {
         0 => {}
         1 => {
-            let places = out[offset..].iter_mut().step_by(row);
-            places.zip(part).for_each(|(out, &x)| *out = x);
+            let elements = out[offset..].iter_mut().step_by(row);
+            elements.zip(part).for_each(|(out, &x)| *out = x);
         }
         _ => {
             let rows = out.chunks_exact_mut(row).zip(part.chunks_exact(run));

@@ -200,10 +200,10 @@ impl Strided {
         });
     }
 
-    /// Calls `visit` with the places of each innermost run and its range of the row-major order.
+    /// Calls `visit` with the positions of each innermost run and its range of the row-major order.
     /// The rule must not have negative steps.
     #[inline(always)]
-    pub(crate) fn for_each_place(
+    pub(crate) fn for_each_strided_run(
         &self,
         len: usize,
         mut visit: impl FnMut(Run, std::ops::Range<usize>),
@@ -254,23 +254,23 @@ impl Strided {
         let row_step = steps[unit] as usize;
         let last = self.loops.len() - 1;
         let mut others = self.clone();
-        let mut places = Self { offset: 0, loops: SmallVec::new() };
+        let mut targets = Self { offset: 0, loops: SmallVec::new() };
         // The remaining loops enclose the loops over the two exchanged axes.
         others.loops.remove(last);
         others.loops.remove(unit);
         for (axis, a) in self.loops.iter().enumerate() {
             if axis != unit && axis != last {
-                places.loops.push(Loop { count: a.count, step: steps[axis] });
+                targets.loops.push(Loop { count: a.count, step: steps[axis] });
             }
         }
-        for outer in [&mut others, &mut places] {
+        for outer in [&mut others, &mut targets] {
             outer.loops.push(Loop { count: 1, step: 1 });
         }
         let mut froms: Vec<usize> = Vec::new();
         let count = others.len();
         others.for_each_run(0, count, |at, _| froms.push(at));
         let mut index = 0;
-        places.for_each_run(0, count, |to, _| {
+        targets.for_each_run(0, count, |to, _| {
             let from = froms[index];
             index += 1;
             for column in (0..inner.count).step_by(TILE) {
@@ -336,13 +336,13 @@ fn read_short_runs<T: Pod>(
     skip: usize,
     out: &mut [T],
 ) {
-    let place = |run: usize| at as isize + run as isize * outer.step;
+    let offset = |run: usize| at as isize + run as isize * outer.step;
     let (first, skip) = (skip / inner.count, skip % inner.count);
     let mut begin = first;
     let mut out = out;
     if skip > 0 {
         let (head, rest) = out.split_at_mut((inner.count - skip).min(out.len()));
-        let from = place(first) + skip as isize * inner.step;
+        let from = offset(first) + skip as isize * inner.step;
         read_run(source, from as usize, inner.step, head);
         (begin, out) = (first + 1, rest);
     }
@@ -351,9 +351,9 @@ fn read_short_runs<T: Pod>(
     }
     match (outer.step, inner.step, inner.count) {
         // Each element is repeated `count` times.
-        (1, 0, 2) => repeat_each::<T, 2>(&source[place(begin) as usize..], out),
-        (1, 0, 3) => repeat_each::<T, 3>(&source[place(begin) as usize..], out),
-        (1, 0, 4) => repeat_each::<T, 4>(&source[place(begin) as usize..], out),
+        (1, 0, 2) => repeat_each::<T, 2>(&source[offset(begin) as usize..], out),
+        (1, 0, 3) => repeat_each::<T, 3>(&source[offset(begin) as usize..], out),
+        (1, 0, 4) => repeat_each::<T, 4>(&source[offset(begin) as usize..], out),
         // The same run is repeated: copy the written elements again.
         (0, _, count) => {
             let done = count.min(out.len());
@@ -362,17 +362,17 @@ fn read_short_runs<T: Pod>(
         }
         (_, 0, count) if count > TINY => {
             for (run, out) in out.chunks_mut(count).enumerate() {
-                out.fill(source[place(begin + run) as usize]);
+                out.fill(source[offset(begin + run) as usize]);
             }
         }
         (_, 1, count) if count > TINY => {
             for (run, out) in out.chunks_mut(count).enumerate() {
-                out.copy_from_slice(&source[place(begin + run) as usize..][..out.len()]);
+                out.copy_from_slice(&source[offset(begin + run) as usize..][..out.len()]);
             }
         }
         (_, step, count) => {
             for (run, out) in out.chunks_mut(count).enumerate() {
-                let mut from = place(begin + run);
+                let mut from = offset(begin + run);
                 for out in out {
                     *out = source[from as usize];
                     from += step;

@@ -39,8 +39,8 @@ impl BytecodeBuilder {
             }
             Op::Reshape(_) | Op::Squeeze(_) => self.reshaped(site),
             Op::Transpose(permutation) => {
-                let places = transposed(&site.operands[0].ty.shape, permutation);
-                Some(self.moved(&places.rule(&site.types[0].shape), site))
+                let map = transposed(&site.operands[0].ty.shape, permutation);
+                Some(self.moved(&map.rule(&site.types[0].shape), site))
             }
             Op::Reverse(_) | Op::Broadcast(_) => {
                 let graph = site.schedule.program.graph();

@@ -9,7 +9,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::limits::WIDE_ROW;
-use crate::execute::nest::{FusedReduction, NO_TILE, Output, Place, Stage, StageWork, TiledNest};
+use crate::execute::nest::{
+    FusedReduction, NO_TILE, Output, Stage, StageWork, TileOperand, TiledNest,
+};
 use crate::kernels::elementwise::{Access, Broadcast, Code, Zip};
 use crate::kernels::reduce;
 use crate::schedule::{Nest, Part, Step, ValueId, Width, Work};
@@ -187,7 +189,7 @@ impl Lowering<'_> {
             let operands = self.body_operands(at, part, code, width);
             let results = self.body_results(at, part, code, width, |_| true);
             self.free_dead(at, &part.step);
-            let is_repeated = |&(_, broadcast): &(Place, Broadcast)| {
+            let is_repeated = |&(_, broadcast): &(TileOperand, Broadcast)| {
                 matches!(broadcast, Broadcast::PerRow | Broadcast::PerColumn)
             };
             // With a single row, these operands are a scalar and a vector, which are used without a
@@ -201,8 +203,8 @@ impl Lowering<'_> {
         self.cost += REDUCTION_COST;
         let dtype = self.graph.dtype(part.step.id);
         let read = Some((dtype, self.nest.columns));
-        let place = self.place(at, part.step.args[0], read);
-        let operands = SmallVec::from_elem((place, Broadcast::None), 1);
+        let operand = self.operand(at, part.step.args[0], read);
+        let operands = SmallVec::from_elem((operand, Broadcast::None), 1);
         let results = SmallVec::from_elem(self.tile_of_reduction(at, part, 1), 1);
         self.free_dead(at, &part.step);
         Stage { work: StageWork::Reduce(*op, dtype), width, operands, results, by_row: false }
@@ -215,14 +217,14 @@ impl Lowering<'_> {
         part: &Part,
         code: &Code,
         width: usize,
-    ) -> SmallVec<[(Place, Broadcast); 3]> {
+    ) -> SmallVec<[(TileOperand, Broadcast); 3]> {
         let domain = (self.nest.rows, self.nest.columns);
         let inputs = part.step.args.iter().zip(&code.inputs);
         inputs
             .map(|(&value, input)| {
                 let broadcast = Broadcast::of(&input.access, domain);
                 let by_element = (broadcast == Broadcast::None).then_some((input.dtype, width));
-                (self.place(at, value, by_element), broadcast)
+                (self.operand(at, value, by_element), broadcast)
             })
             .collect()
     }
@@ -260,10 +262,10 @@ impl Lowering<'_> {
         self.tile(value, row)
     }
 
-    /// The place of an operand. `read` is the dtype and elements per row of a read element by element.
-    fn place(&mut self, at: usize, value: ValueId, read: Option<(DType, usize)>) -> Place {
+    /// The tile or input of an operand. `read` is the dtype and elements per row of a read element by element.
+    fn operand(&mut self, at: usize, value: ValueId, read: Option<(DType, usize)>) -> TileOperand {
         if let Some(&tile) = self.tile_of.get(&value) {
-            return Place::Tile(tile);
+            return TileOperand::Tile(tile);
         }
         let input = self.inputs.iter().position(|&input| input == value);
         let input = input.expect("a value of a nest is an input or computed");
@@ -273,7 +275,7 @@ impl Lowering<'_> {
             None => read,
         };
         *before = Some(InputReads { by_element, last: at });
-        Place::Input(number(input))
+        TileOperand::Input(number(input))
     }
 
     /// The tile of a value with this many bytes per row.

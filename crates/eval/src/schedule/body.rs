@@ -444,12 +444,12 @@ fn assign_registers(instructions: &mut [Instruction]) -> u16 {
     let mut count = 0;
     for (at, instruction) in instructions.iter_mut().enumerate() {
         if let Target::Register(register) = &mut instruction.target {
-            let place = &mut assigned[usize::from(*register)];
-            *place = free.pop().unwrap_or_else(|| {
+            let to = &mut assigned[usize::from(*register)];
+            *to = free.pop().unwrap_or_else(|| {
                 count += 1;
                 count - 1
             });
-            *register = *place;
+            *register = *to;
         }
         for position in 0..instruction.operands.len() {
             let Loc::Register(register) = instruction.operands[position] else { continue };

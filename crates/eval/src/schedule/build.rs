@@ -17,7 +17,7 @@ use super::limits::{MAX_NODES, MIN_STEPS, SMALL_BYTES};
 use super::{Loop, Schedule, Scheduler, Step, ValueId, Work, count_uses, index_map, is_at_most};
 use crate::kernels::block::is_native;
 use crate::kernels::elementwise::{Access, Code, Input};
-use crate::kernels::movement::Places;
+use crate::kernels::movement::IndexMap;
 use crate::kernels::strided::Strided;
 
 pub(super) struct ScheduleBuilder<'a, 'p> {
@@ -354,26 +354,26 @@ impl GroupWriter<'_, '_, '_> {
             }
             _ => {
                 let own = graph.shape(id);
-                self.input(id, &Places { offset: 0, steps: Strided::row_major(own) }, own, shape)
+                self.input(id, &IndexMap { offset: 0, steps: Strided::row_major(own) }, own, shape)
             }
         };
         self.known.insert(id, value);
         value
     }
 
-    /// Adds an input: a tensor of shape `own`, which is broadcast to the shape of the groups, and whose elements are at
-    /// these places of the node `id`.
-    fn input(&mut self, id: ExprId, places: &Places, own: &Shape, shape: &Shape) -> TypedLoc {
+    /// Adds an input: a tensor of shape `own`, which is broadcast to the shape of the groups, and whose elements `map`
+    /// finds in the node `id`.
+    fn input(&mut self, id: ExprId, map: &IndexMap, own: &Shape, shape: &Shape) -> TypedLoc {
         let ty = self.builder.graph.tensor_type(id);
         let mut steps = vec![0; shape.rank()];
         let added = shape.rank() - own.rank();
-        for (axis, (&size, &step)) in own.iter().zip(&places.steps).enumerate() {
+        for (axis, (&size, &step)) in own.iter().zip(&map.steps).enumerate() {
             if size != 1 {
                 steps[added + axis] = step;
             }
         }
-        let rule = Strided::new(places.offset, shape.iter().copied().zip(steps));
-        let is_whole = ty.shape.size() == shape.size() && places.offset == 0;
+        let rule = Strided::new(map.offset, shape.iter().copied().zip(steps));
+        let is_whole = ty.shape.size() == shape.size() && map.offset == 0;
         let access = if is_whole && (rule.is_contiguous() || shape.size() == 0) {
             Access::Same
         } else if ty.shape.size() == 1 {

@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 use crate::kernels::elementwise::Code;
 use crate::kernels::index::known_slice;
 use crate::kernels::matrix::Kernels;
-use crate::kernels::movement::{Places, broadcast, reversed};
+use crate::kernels::movement::{IndexMap, broadcast, reversed};
 use crate::kernels::strided::Strided;
 
 pub(crate) use cost::{is_large, is_long, is_long_body};
@@ -116,11 +116,11 @@ fn count_uses(steps: &[Step], outputs: &[ValueId], values: usize) -> Vec<u32> {
 }
 
 /// The index map of a node into its operand.
-pub(crate) fn index_map(graph: &Graph, id: ExprId) -> Places {
+pub(crate) fn index_map(graph: &Graph, id: ExprId) -> IndexMap {
     let x = graph.shape(graph.operands(id)[0]);
     match graph.op(id) {
         Op::Reshape(_) | Op::Squeeze(_) => {
-            Places { offset: 0, steps: Strided::row_major(graph.shape(id)) }
+            IndexMap { offset: 0, steps: Strided::row_major(graph.shape(id)) }
         }
         Op::Broadcast(attributes) => broadcast(x, attributes),
         Op::Reverse(axes) => reversed(x, axes),

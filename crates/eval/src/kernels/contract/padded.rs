@@ -20,7 +20,7 @@ pub(super) enum Runs {
     OfPositions,
 }
 
-/// The places of elements in a copied plane.
+/// The positions of elements in a copied plane.
 pub(super) struct Layout {
     /// The elements of an input row.
     size: usize,
@@ -40,7 +40,7 @@ pub(super) struct Layout {
 struct Section {
     /// The first element of the input row.
     from: usize,
-    /// Its place in the copied row.
+    /// Its offset in the copied row.
     to: usize,
     count: usize,
     /// The zeros between this section and the next.
@@ -56,16 +56,17 @@ impl Layout {
         };
         let section = length + (count - 1) * shift / step;
         let width = section * step;
-        // The places of each axis are combined with the places of the axes before it.
+        // The positions of each axis are combined with the positions of the axes before it.
         let (mut sources, mut taps, mut positions) = (vec![Some(0)], vec![0], vec![0]);
         for axis in outer {
             let extent = (axis.count - 1) * axis.stride + (axis.taps - 1) * axis.dilation + 1;
-            let inside = |place: usize| {
-                let at = usize::try_from(place as i64 - axis.low).ok();
+            let inside = |position: usize| {
+                let at = usize::try_from(position as i64 - axis.low).ok();
                 at.filter(|&at| at < axis.size)
             };
-            sources =
-                combined(&sources, extent, |row, place| Some(row? * axis.size + inside(place)?));
+            sources = combined(&sources, extent, |row, position| {
+                Some(row? * axis.size + inside(position)?)
+            });
             taps = combined(&taps, axis.taps, |row, tap| row * extent + tap * axis.dilation);
             positions = combined(&positions, axis.count, |row, at| row * extent + at * axis.stride);
         }
@@ -114,7 +115,7 @@ impl Layout {
         elements
     }
 
-    /// Copies rows of a plane to their places. Elements after them are arbitrary.
+    /// Copies rows of a plane to their offsets. Elements after them are arbitrary.
     #[inline(always)]
     pub(super) fn copy_rows<T: InVectors, V: Vectors<T>>(
         &self,

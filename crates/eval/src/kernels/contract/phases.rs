@@ -82,8 +82,8 @@ fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
     let stride = conv.strides[axis];
     // At a position, tap `k` reads the input at `(position * stride + k * dilation - low) / gap` if
     // the division has no remainder.
-    let place = |first: usize, tap: usize| (first * stride + tap * dilation) as i64 - low;
-    let sees = |first: usize, tap: usize| place(first, tap) % gap as i64 == 0;
+    let position = |first: usize, tap: usize| (first * stride + tap * dilation) as i64 - low;
+    let sees = |first: usize, tap: usize| position(first, tap) % gap as i64 == 0;
     let step = (1..gap).find(|step| (step * stride).is_multiple_of(gap)).unwrap_or(gap);
     let phase = |first: usize| {
         let mut seen = (0..kernel).filter(|&tap| sees(first, tap));
@@ -97,7 +97,7 @@ fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
             first_tap,
             tap_step,
             taps: (kernel - first_tap).div_ceil(tap_step),
-            low: -place(first, first_tap).div_euclid(gap as i64),
+            low: -position(first, first_tap).div_euclid(gap as i64),
             stride: step * stride / gap,
             dilation: (tap_step * dilation / gap).max(1),
         }

@@ -2,7 +2,7 @@
 //!
 //! Cases that the hardware does not define follow XLA: the quotient of an integer and zero is -1 (all bits set), and
 //! the remainder is the dividend. A shift by a negative count, or by the width or more, returns 0; a right shift of a
-//! signed integer returns the sign bit in every place.
+//! signed integer returns the sign bit in every bit.
 
 use num_complex::Complex;
 use nxla_expr::BinaryOp;

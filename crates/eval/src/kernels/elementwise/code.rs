@@ -148,23 +148,23 @@ impl Code {
 
     /// Converts the results that no step needs to registers.
     pub(crate) fn keep(&mut self, needed: &[bool]) {
-        let mut places = Vec::with_capacity(needed.len());
+        let mut numbers = Vec::with_capacity(needed.len());
         let mut kept = 0;
         for &is_needed in needed {
             let next = if is_needed { &mut kept } else { &mut self.registers };
-            places.push((is_needed, *next));
+            numbers.push((is_needed, *next));
             *next += 1;
         }
         for instruction in &mut self.instructions {
             if let Target::Result(result) = instruction.target {
-                let (is_needed, place) = places[usize::from(result)];
+                let (is_needed, number) = numbers[usize::from(result)];
                 instruction.target =
-                    if is_needed { Target::Result(place) } else { Target::Register(place) };
+                    if is_needed { Target::Result(number) } else { Target::Register(number) };
             }
             for operand in &mut instruction.operands {
                 if let Loc::Result(result) = *operand {
-                    let (is_needed, place) = places[usize::from(result)];
-                    *operand = if is_needed { Loc::Result(place) } else { Loc::Register(place) };
+                    let (is_needed, number) = numbers[usize::from(result)];
+                    *operand = if is_needed { Loc::Result(number) } else { Loc::Register(number) };
                 }
             }
         }

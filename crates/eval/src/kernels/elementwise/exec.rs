@@ -163,7 +163,7 @@ impl Code {
         });
     }
 
-    /// Computes a range of elements in blocks on the calling thread. For each block, `place` calls its argument with the
+    /// Computes a range of elements in blocks on the calling thread. For each block, `each` calls its argument with the
     /// memory of the results, which are complete when the call returns.
     pub(crate) fn run_blocks(
         &self,
@@ -171,7 +171,7 @@ impl Code {
         feeds: &[Feed<'_>],
         range: Range<usize>,
         block: usize,
-        place: &mut dyn FnMut(Range<usize>, &mut dyn FnMut(&mut Outs<'_>)),
+        each: &mut dyn FnMut(Range<usize>, &mut dyn FnMut(&mut Outs<'_>)),
     ) {
         if range.is_empty() {
             return;
@@ -183,7 +183,7 @@ impl Code {
         for begin in range.clone().step_by(layout.block) {
             let block = begin..(begin + layout.block).min(range.end);
             let is_first = begin == range.start;
-            place(block.clone(), &mut |outs| {
+            each(block.clone(), &mut |outs| {
                 let in_place = self.stage(feeds, &layout, &block, is_first, outs, scratch);
                 for instruction in &self.instructions {
                     self.step(instruction, (feeds, &in_place), &layout, block.len(), outs, scratch);
@@ -201,7 +201,7 @@ impl Code {
         }
         for (index, feed) in feeds.iter().enumerate() {
             if let Feed::Single(value) = feed {
-                repeat(value, &mut scratch[layout.places[index]..][..lanes * value.len()]);
+                repeat(value, &mut scratch[layout.inputs[index]..][..lanes * value.len()]);
             }
         }
         for (index, instruction) in self.once.iter().enumerate() {
@@ -210,7 +210,7 @@ impl Code {
             let read = |at: usize| Src { bytes: &before[at..], splat: true };
             let operands = instruction.operands.map(|operand| match operand {
                 Loc::Constant(constant) => read(layout.constant(usize::from(constant))),
-                Loc::Input(input) => read(layout.places[usize::from(input)]),
+                Loc::Input(input) => read(layout.inputs[usize::from(input)]),
                 Loc::Once(value) => read(layout.once(usize::from(value))),
                 Loc::None => Src::NONE,
                 Loc::Register(_) | Loc::Result(_) => {
@@ -236,7 +236,7 @@ impl Code {
         let mut in_place = InPlace::new();
         for (index, feed) in feeds.iter().enumerate() {
             let size = self.inputs[index].dtype.size();
-            let target = &mut scratch[layout.places[index]..];
+            let target = &mut scratch[layout.inputs[index]..];
             in_place.push(match feed {
                 Feed::Whole(bytes) => Some(&bytes[range.start * size..]),
                 Feed::Single(_) | Feed::Below(_) => None,
@@ -309,7 +309,7 @@ impl Code {
                     (None, Feed::Below(result)) => Src { bytes: &*outs[result], splat: false },
                     (None, feed) => {
                         let splat = matches!(feed, Feed::Single(_));
-                        Src { bytes: read(layout.places[index]), splat }
+                        Src { bytes: read(layout.inputs[index]), splat }
                     }
                 }
             }
@@ -368,7 +368,7 @@ struct Layout {
     /// Bytes of a repeated value.
     splat_bytes: usize,
     /// The offset of the repeated value or the register of each input, if it has one.
-    places: SmallVec<[usize; 4]>,
+    inputs: SmallVec<[usize; 4]>,
     /// The offset of the values that are computed once.
     once: usize,
     /// The offset of the registers of the instructions.
@@ -382,9 +382,9 @@ impl Layout {
         let splat_bytes = (LANES.min(block) * MAX_SIZE).next_multiple_of(LINE);
         let register_bytes = (block * usize::from(code.widest)).next_multiple_of(LINE);
         let mut end = code.constants.len() * splat_bytes;
-        let mut places = SmallVec::new();
+        let mut inputs = SmallVec::new();
         for feed in feeds {
-            places.push(end);
+            inputs.push(end);
             end += match feed {
                 Feed::Whole(_) | Feed::Below(_) => 0,
                 Feed::Single(_) => splat_bytes,
@@ -393,7 +393,7 @@ impl Layout {
         }
         let registers = end + code.once.len() * splat_bytes;
         let bytes = registers + usize::from(code.registers) * register_bytes;
-        Self { block, splat_bytes, places, once: end, registers, register_bytes, bytes }
+        Self { block, splat_bytes, inputs, once: end, registers, register_bytes, bytes }
     }
 
     fn once(&self, index: usize) -> usize {

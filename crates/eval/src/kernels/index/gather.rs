@@ -12,14 +12,14 @@ use crate::kernels::elementwise::convert;
 use crate::kernels::strided::{Strided, match_size};
 
 /// The indexed axes, and the windows between them.
-pub(super) struct Places {
+pub(super) struct IndexedWindows {
     /// Size and step of each indexed axis.
     pub(super) indexed: Vec<(usize, usize)>,
     /// The offsets of the elements of a window, relative to its first element.
     pub(super) window: Strided,
 }
 
-impl Places {
+impl IndexedWindows {
     /// The windows of shape `window_shape` of a tensor of shape `shape`.
     pub(super) fn new(axes: &[usize], shape: &[usize], window_shape: &[usize]) -> Self {
         let steps = Strided::row_major(shape);
@@ -32,17 +32,17 @@ impl Places {
     /// The first element of the window at clamped coordinates.
     fn clamped(&self, coordinates: &[i64]) -> usize {
         let coordinates = coordinates.iter().zip(&self.indexed);
-        let places = coordinates.map(|(&at, &(size, step))| {
+        let offsets = coordinates.map(|(&at, &(size, step))| {
             at.clamp(0, i64::try_from(size).unwrap_or(i64::MAX).saturating_sub(1)) as usize * step
         });
-        places.sum()
+        offsets.sum()
     }
 
     /// The first element of the window, unless a coordinate is outside.
     pub(super) fn inside(&self, coordinates: &[i64]) -> Option<usize> {
-        coordinates.iter().zip(&self.indexed).try_fold(0, |place, (&at, &(size, step))| {
+        coordinates.iter().zip(&self.indexed).try_fold(0, |offset, (&at, &(size, step))| {
             let at = usize::try_from(at).ok().filter(|&at| at < size)?;
-            Some(place + at * step)
+            Some(offset + at * step)
         })
     }
 }
@@ -77,16 +77,16 @@ pub(super) fn gather(
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
     let leading = indices.rank() - 1;
-    let places = Places::new(axes, x.shape(), &ty.shape[leading..]);
+    let windows = IndexedWindows::new(axes, x.shape(), &ty.shape[leading..]);
     let width = axes.len();
-    let window = places.window.len();
-    if let ([(size, 1)], 1, DType::S32) = (&*places.indexed, window, indices.dtype()) {
+    let window = windows.window.len();
+    if let ([(size, 1)], 1, DType::S32) = (&*windows.indexed, window, indices.dtype()) {
         let indices = context::slice::<i32>(indices);
         return gather_each(cx, x, *size, indices, ty);
     }
     let indices = coordinates(cx, indices)?;
     let indices = context::slice::<i64>(&indices);
-    if let ([(size, 1)], 1) = (&*places.indexed, window) {
+    if let ([(size, 1)], 1) = (&*windows.indexed, window) {
         return gather_each(cx, x, *size, indices, ty);
     }
     context::build_bytes(ty.dtype, &ty.shape, |out| {
@@ -96,15 +96,15 @@ pub(super) fn gather(
             if window == 0 {
                 return;
             }
-            let is_whole = places.window.is_contiguous();
+            let is_whole = windows.window.is_contiguous();
             cx.rows(out, window, window + 8 * width, |first, out| {
                 let lists = lists(indices, width, first, out.len() / window);
                 for (out, list) in out.chunks_exact_mut(window).zip(lists) {
-                    let at = places.clamped(list);
+                    let at = windows.clamped(list);
                     match out {
                         [out] => *out = x[at],
                         out if is_whole => out.copy_from_slice(&x[at..at + window]),
-                        out => places.window.read(&x[at..], 0, out),
+                        out => windows.window.read(&x[at..], 0, out),
                     }
                 }
             });

@@ -97,12 +97,12 @@ pub(super) fn sort<K: Key>(
     let counts = cx.collect(ranges.len(), &|at| bins.count(ranges[at].clone(), read));
     let mut buckets = Buckets::new(&counts, CACHE_BYTES / size_of::<K>());
     let of_bin = &buckets.of_bin;
-    let tasks = scratch.chunks_mut(part).zip(ranges).zip(&mut buckets.places);
-    cx.each(tasks.collect(), |((to, range), places)| {
+    let tasks = scratch.chunks_mut(part).zip(ranges).zip(&mut buckets.offsets);
+    cx.each(tasks.collect(), |((to, range), offsets)| {
         in_blocks(range, read, |key| {
-            let place = &mut places[usize::from(of_bin[bins.of(key)])];
-            to[*place as usize] = key;
-            *place += 1;
+            let offset = &mut offsets[usize::from(of_bin[bins.of(key)])];
+            to[*offset as usize] = key;
+            *offset += 1;
         });
     });
     let tasks = buckets.tasks(scratch, part, out);
@@ -167,29 +167,29 @@ struct Buckets {
     of_bin: Vec<u16>,
     sizes: Vec<usize>,
     /// For each part, the position in it for the next key of each bucket.
-    places: Vec<Vec<u32>>,
+    offsets: Vec<Vec<u32>>,
 }
 
 impl Buckets {
     fn new(counts: &[Vec<u32>], wanted: usize) -> Self {
         let mut of_bin = Vec::with_capacity(counts[0].len());
         let (mut bucket, mut sizes) = (0, vec![0]);
-        let mut places = vec![vec![0]; counts.len()];
+        let mut offsets = vec![vec![0]; counts.len()];
         for bin in 0..counts[0].len() {
             let size: usize = counts.iter().map(|counts| counts[bin] as usize).sum();
             if sizes[bucket] > 0 && sizes[bucket] + size > wanted {
                 bucket += 1;
                 sizes.push(0);
-                places.iter_mut().for_each(|places| places.push(0));
+                offsets.iter_mut().for_each(|offsets| offsets.push(0));
             }
             of_bin.push(bucket as u16);
             sizes[bucket] += size;
-            for (places, counts) in places.iter_mut().zip(counts) {
-                places[bucket] += counts[bin];
+            for (offsets, counts) in offsets.iter_mut().zip(counts) {
+                offsets[bucket] += counts[bin];
             }
         }
-        places.iter_mut().for_each(|places| counts_to_places(places));
-        Self { of_bin, sizes, places }
+        offsets.iter_mut().for_each(|offsets| counts_to_offsets(offsets));
+        Self { of_bin, sizes, offsets }
     }
 
     /// For each bucket, its pieces, which end at the current positions, and its part of `out`.
@@ -199,11 +199,11 @@ impl Buckets {
         part: usize,
         mut out: &'a mut [K],
     ) -> Vec<(Vec<&'a [K]>, &'a mut [K])> {
-        let mut begins = vec![0; self.places.len()];
+        let mut begins = vec![0; self.offsets.len()];
         let task = |(bucket, &size): (usize, &usize)| {
-            let parts = keys.chunks(part).zip(&self.places).zip(&mut begins);
-            let pieces = parts.map(|((keys, places), begin)| {
-                let end = places[bucket] as usize;
+            let parts = keys.chunks(part).zip(&self.offsets).zip(&mut begins);
+            let pieces = parts.map(|((keys, offsets), begin)| {
+                let end = offsets[bucket] as usize;
                 &keys[std::mem::replace(begin, end)..end]
             });
             let pieces = pieces.filter(|piece| !piece.is_empty()).collect();
@@ -214,7 +214,7 @@ impl Buckets {
 }
 
 /// Converts sizes to the offsets at which they begin.
-fn counts_to_places(counts: &mut [u32]) {
+fn counts_to_offsets(counts: &mut [u32]) {
     let mut next = 0;
     for count in counts {
         (*count, next) = (next, next + *count);
@@ -298,12 +298,12 @@ fn sort_bucket<K: Key>(pieces: &[&[K]], out: &mut [K], low: u32, work: &mut Work
         (from, to) = (to, from);
     }
     for (index, counts) in work.counts.iter_mut().enumerate() {
-        counts_to_places(counts);
+        counts_to_offsets(counts);
         let mut spread = |keys: &[K]| {
             for &key in keys {
-                let place = &mut counts[digits.digit(key, index as u32)];
-                to[*place as usize] = key;
-                *place += 1;
+                let offset = &mut counts[digits.digit(key, index as u32)];
+                to[*offset as usize] = key;
+                *offset += 1;
             }
         };
         match index {

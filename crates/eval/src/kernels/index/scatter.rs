@@ -5,7 +5,7 @@ use std::hint::select_unpredictable;
 use nxla_expr::{Combine, TensorType};
 use nxla_tensor::{DType, HostTensor};
 
-use super::gather::{Places, coordinates, lists};
+use super::gather::{IndexedWindows, coordinates, lists};
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::{convert, owned};
 use crate::kernels::number::{Number, computed, match_number};
@@ -14,7 +14,7 @@ use crate::kernels::strided::match_size;
 
 /// `[x, indices, updates]` of a scatter, both tensors in the dtype of the result.
 struct Scatter {
-    places: Places,
+    windows: IndexedWindows,
     /// The indices in the dtype of the operand.
     indices: HostTensor,
     width: usize,
@@ -33,10 +33,10 @@ impl Scatter {
         let indices = args.get(1);
         let leading = indices.rank() - 1;
         let updates = convert(cx, &convert(cx, args.get(2), ty.dtype)?, compute)?;
-        let places = Places::new(axes, &ty.shape, &updates.shape()[leading..]);
+        let windows = IndexedWindows::new(axes, &ty.shape, &updates.shape()[leading..]);
         let indices = indices.clone();
         let result = owned(cx, owned(cx, args.take(0), ty.dtype)?, compute)?;
-        Ok(Self { places, indices, width: axes.len(), updates, result })
+        Ok(Self { windows, indices, width: axes.len(), updates, result })
     }
 
     /// Calls `put` with each window of the result that is in range, and its update, in order.
@@ -45,13 +45,13 @@ impl Scatter {
         cx: Cx<'_>,
         put: impl Fn(&mut T, T),
     ) -> Result<HostTensor, Fault> {
-        let window = self.places.window.len();
+        let window = self.windows.window.len();
         if window == 0 {
             return Ok(self.result);
         }
         let updates: &[T] = bytemuck::cast_slice(self.updates.bytes());
         let out: &mut [T] = bytemuck::cast_slice_mut(context::bytes_mut(&mut self.result));
-        let single = match (&*self.places.indexed, window) {
+        let single = match (&*self.windows.indexed, window) {
             ([axis], 1) => Some(*axis),
             _ => None,
         };
@@ -67,10 +67,10 @@ impl Scatter {
         }
         let lists = lists(indices, self.width, 0, updates.len() / window);
         for (update, list) in updates.chunks_exact(window).zip(lists) {
-            let Some(at) = self.places.inside(list) else { continue };
-            self.places.window.for_each_place(window, |place, range| {
-                let places = out[at..].iter_mut().skip(place.first).step_by(place.step);
-                places.zip(&update[range]).for_each(|(out, &x)| put(out, x));
+            let Some(at) = self.windows.inside(list) else { continue };
+            self.windows.window.for_each_strided_run(window, |run, range| {
+                let targets = out[at..].iter_mut().skip(run.first).step_by(run.step);
+                targets.zip(&update[range]).for_each(|(out, &x)| put(out, x));
             });
         }
         Ok(self.result)
@@ -108,7 +108,7 @@ pub(super) fn indexed_add(
     convert(cx, &sums?, ty.dtype)
 }
 
-/// Combines the elements of a vector with all updates of their places, in order; narrow floats like
+/// Combines the elements of a vector with all of their updates, in order; narrow floats like
 /// [`indexed_add`].
 pub(crate) fn combined(
     cx: Cx<'_>,

@@ -5,7 +5,7 @@ use nxla_tensor::{HostTensor, Shape};
 
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::{convert, owned};
-use crate::kernels::movement::{Places, read};
+use crate::kernels::movement::{IndexMap, read};
 use crate::kernels::strided::Strided;
 
 /// The offset of a slice; `dynamic` returns the dynamic starts in order.
@@ -32,7 +32,7 @@ pub(super) fn slice(
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
     let x = args.get(0);
-    let rule = places(x.shape(), attributes, operands(args, 1)).rule(&ty.shape);
+    let rule = index_map(x.shape(), attributes, operands(args, 1)).rule(&ty.shape);
     read(cx, x, &rule, ty)
 }
 
@@ -42,18 +42,22 @@ fn operands(args: &Args<'_>, first: usize) -> impl Iterator<Item = i64> {
 }
 
 /// The elements of a slice whose starts are all constants.
-pub(crate) fn known_slice(x: &Shape, attributes: &SliceAttributes) -> Places {
-    places(x, attributes, std::iter::empty())
+pub(crate) fn known_slice(x: &Shape, attributes: &SliceAttributes) -> IndexMap {
+    index_map(x, attributes, std::iter::empty())
 }
 
-fn places(x: &Shape, attributes: &SliceAttributes, dynamic: impl Iterator<Item = i64>) -> Places {
+fn index_map(
+    x: &Shape,
+    attributes: &SliceAttributes,
+    dynamic: impl Iterator<Item = i64>,
+) -> IndexMap {
     let room = |axis: usize| x[axis] - attributes.lengths[axis];
     let mut steps = Strided::row_major(x);
     let offset = offset(&attributes.starts, dynamic, room, &steps);
     for (step, &stride) in steps.iter_mut().zip(&attributes.strides) {
         *step *= stride as isize;
     }
-    Places { offset, steps }
+    IndexMap { offset, steps }
 }
 
 /// Writes into the operand if no other handle exists.
@@ -68,7 +72,7 @@ pub(super) fn put_slice(
     let steps = Strided::row_major(&ty.shape);
     let offset = offset(put, operands(args, 2), room, &steps);
     let mut result = owned(cx, args.take(0), ty.dtype)?;
-    let rule = Places { offset, steps }.rule(update.shape());
+    let rule = IndexMap { offset, steps }.rule(update.shape());
     rule.write_bytes(ty.dtype.size(), update.bytes(), context::bytes_mut(&mut result));
     Ok(result)
 }

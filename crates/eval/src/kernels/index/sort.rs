@@ -138,7 +138,7 @@ pub(super) fn argsort(
     convert(cx, &positions, to)
 }
 
-/// Sorts every `inner`th element of `x` into the same places of `out`.
+/// Sorts every `inner`th element of `x` into the same positions of `out`.
 fn sort_run<T: Keyed>(cx: Cx<'_>, x: &[T], inner: usize, descending: bool, out: &mut [T]) {
     // Inverted keys have the opposite order.
     let key = |x: T| if descending { !x.key() } else { x.key() };
@@ -156,8 +156,8 @@ fn sort_run<T: Keyed>(cx: Cx<'_>, x: &[T], inner: usize, descending: bool, out: 
     let mut keys = context::filled(T::Key::default(), out.len().div_ceil(inner));
     radix::sort(cx, &mut keys, 0, &read, &|_| {});
     keep_zeros(T::ZEROS, &mut keys, |key| key, x.iter().step_by(inner).map(|&x| key(x)));
-    let places = out.iter_mut().step_by(inner);
-    places.zip(&keys).for_each(|(out, &key)| *out = element(key));
+    let targets = out.iter_mut().step_by(inner);
+    targets.zip(&keys).for_each(|(out, &key)| *out = element(key));
 }
 
 /// Restores the original order of zeros in a sorted run: they are equal, but their keys are not.
@@ -177,7 +177,7 @@ fn keep_zeros<E: Copy, K: Key>(
     }
 }
 
-/// Writes the positions that sort every `inner`th element of `x` to the same places of `out`.
+/// Writes the positions that sort every `inner`th element of `x` to the same positions of `out`.
 fn argsort_run<T: Keyed>(cx: Cx<'_>, x: &[T], inner: usize, descending: bool, out: &mut [i64]) {
     let pair =
         |position, x: T| T::pair(if descending { !x.equal_key() } else { x.equal_key() }, position);
@@ -191,8 +191,8 @@ fn argsort_run<T: Keyed>(cx: Cx<'_>, x: &[T], inner: usize, descending: bool, ou
     }
     let mut keys = context::filled(T::Pair::default(), out.len().div_ceil(inner));
     radix::sort(cx, &mut keys, T::BITS, &read, &|_| {});
-    let places = out.iter_mut().step_by(inner);
-    places.zip(&keys).for_each(|(out, &key)| *out = T::position(key));
+    let targets = out.iter_mut().step_by(inner);
+    targets.zip(&keys).for_each(|(out, &key)| *out = T::position(key));
 }
 
 /// Writes the keys of every `inner`th element of `x`, from the position `first` on.

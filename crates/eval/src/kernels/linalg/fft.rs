@@ -136,13 +136,13 @@ impl<T: Real> Transform<T> {
             context::fill(&mut lines, A::default(), together * stride);
             context::fill(&mut spectra, Complex::default(), together * apart);
             for (at, row) in x.chunks(inner).take(count).enumerate() {
-                let places = lines[at..].iter_mut().step_by(stride);
-                places.zip(&row[first..][..together]).for_each(|(to, &x)| *to = x);
+                let targets = lines[at..].iter_mut().step_by(stride);
+                targets.zip(&row[first..][..together]).for_each(|(to, &x)| *to = x);
             }
             self.run(&lines, (count, stride), (&mut spectra, apart), read);
             for (at, row) in rows.iter_mut().enumerate() {
-                let places = spectra[at..].iter().step_by(apart);
-                row[first..][..together].iter_mut().zip(places).for_each(|(to, &x)| *to = x);
+                let column = spectra[at..].iter().step_by(apart);
+                row[first..][..together].iter_mut().zip(column).for_each(|(to, &x)| *to = x);
             }
         }
     }

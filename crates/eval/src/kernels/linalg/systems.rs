@@ -17,7 +17,7 @@ pub(crate) fn is_small(program: &Program) -> bool {
     // Captured values of the body follow these three inputs.
     let [factors, order, b, ..] = program.inputs() else { return false };
     let [batch @ .., rows, columns] = &factors.shape[..] else { return false };
-    let [of_order @ .., places] = &order.shape[..] else { return false };
+    let [of_order @ .., positions] = &order.shape[..] else { return false };
     let [of_b @ .., unknowns, _] = &b.shape[..] else { return false };
     let is_known = matches!(factors.dtype, DType::F32 | DType::F64 | DType::C64 | DType::C128);
     let is_one_batch = batch == of_order && batch == of_b;
@@ -25,7 +25,7 @@ pub(crate) fn is_small(program: &Program) -> bool {
         && factors.dtype == b.dtype
         && order.dtype == DType::S32
         && is_one_batch
-        && [columns, places, unknowns] == [rows; 3]
+        && [columns, positions, unknowns] == [rows; 3]
         && *rows <= MOST_ROWS
         && b.shape.size() > 0
 }

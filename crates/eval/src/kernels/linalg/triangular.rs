@@ -101,7 +101,7 @@ fn solutions<T: Field>(
         (false, true) => (systems, 1),
         (false, false) => (1, side),
     };
-    let place = |unknown: usize, system: usize| unknown * unknown_step + system * system_step;
+    let offset = |unknown: usize, system: usize| unknown * unknown_step + system * system_step;
     let elements = context::slice::<T>(a);
     let mut x = owned(cx, b, T::DTYPE)?;
     cx.rows(context::slice_mut::<T>(&mut x), size, size * side, |first, x| {
@@ -119,9 +119,9 @@ fn solutions<T: Field>(
             }
             let mut line = context::filled(T::default(), side);
             for index in 0..systems {
-                (0..side).for_each(|unknown| line[unknown] = x[place(unknown, index)]);
+                (0..side).for_each(|unknown| line[unknown] = x[offset(unknown, index)]);
                 system.solve(a, &mut line);
-                (0..side).for_each(|unknown| x[place(unknown, index)] = line[unknown]);
+                (0..side).for_each(|unknown| x[offset(unknown, index)] = line[unknown]);
             }
         }
     });

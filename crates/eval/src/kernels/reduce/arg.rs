@@ -158,8 +158,8 @@ fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i
         }
     }
     let piece = &row[at * BLOCK_ELEMENTS..row.len().min((at + 1) * BLOCK_ELEMENTS)];
-    let place = position(piece, best, search.tie_high);
-    (at * BLOCK_ELEMENTS + place.expect("the extremum is an element")) as i64
+    let index = position(piece, best, search.tie_high);
+    (at * BLOCK_ELEMENTS + index.expect("the extremum is an element")) as i64
 }
 
 /// The extremum of a piece of a row, or NaN if the piece contains NaN. Elements may be compared

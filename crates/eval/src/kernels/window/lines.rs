@@ -27,11 +27,11 @@ struct Taps {
 impl Taps {
     /// The taps of a window.
     fn of(axis: &WindowAxis, window: usize, seeing: Range<usize>, inner: usize) -> Self {
-        let first = axis.place(window, seeing.start).map_or(0, |place| place * inner);
+        let first = axis.position(window, seeing.start).map_or(0, |position| position * inner);
         Self { first, step: axis.dilation.saturating_mul(inner), count: seeing.len() }
     }
 
-    fn place(self, tap: usize) -> usize {
+    fn offset(self, tap: usize) -> usize {
         self.first + tap * self.step
     }
 }
@@ -142,7 +142,7 @@ fn fold_chunk<T: Copy>(
     combine: &impl Fn(T, T) -> T,
 ) {
     let row = |tap: usize| -> &[T; CHUNK] {
-        source[taps.place(tap)..].first_chunk().expect("each tap has as many elements as the row")
+        source[taps.offset(tap)..].first_chunk().expect("each tap has as many elements as the row")
     };
     let pairs = taps.count / 2;
     match pairs {
@@ -244,7 +244,7 @@ fn fold_far<T: Copy>(
     for (at, out) in out.iter_mut().enumerate() {
         *out = start;
         for tap in 0..taps.count {
-            *out = combine(*out, source[at * stride + taps.place(tap)]);
+            *out = combine(*out, source[at * stride + taps.offset(tap)]);
         }
     }
 }

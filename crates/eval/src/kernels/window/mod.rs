@@ -50,7 +50,7 @@ impl WindowAxis {
     }
 
     /// The position that a tap of a window reads, if it is not in the padding.
-    pub(crate) fn place(&self, window: usize, tap: usize) -> Option<usize> {
+    pub(crate) fn position(&self, window: usize, tap: usize) -> Option<usize> {
         let at = (window * self.stride) as i64 + self.offset(tap);
         usize::try_from(at).ok().filter(|&at| at < self.size)
     }

@@ -28,7 +28,7 @@ pub(super) fn scatter(
 ) -> Result<HostTensor, Fault> {
     let axes = axes(window, x.shape(), source.shape());
     let x = convert(cx, x, widened_float(x.dtype()))?;
-    let places = match_order!(x.dtype(), op == ScatterOp::Max, T, is_better => {
+    let positions = match_order!(x.dtype(), op == ScatterOp::Max, T, is_better => {
         extrema(cx, &axes, context::slice::<T>(&x), source, x.shape(), is_better)
     });
     // If windows do not overlap, each position receives at most one value, so a wide accumulator is
@@ -41,16 +41,16 @@ pub(super) fn scatter(
     match_number!(sums, T => {
         let out = context::slice_mut::<T>(&mut result);
         let (source, initial) = (context::slice::<T>(&source), T::from_scalar(initial));
-        add_at(cx, &axes, &places, source, initial, out);
+        add_at(cx, &axes, &positions, source, initial, out);
     });
     convert(cx, &result, ty.dtype)
 }
 
-/// Adds the source of each window to the element of `out` at its place; the other elements are `initial`.
+/// Adds the source of each window to its element of `out`; the other elements are `initial`.
 fn add_at<T: Number>(
     cx: Cx<'_>,
     axes: &[WindowAxis],
-    places: &[usize],
+    positions: &[usize],
     source: &[T],
     initial: T,
     out: &mut [T],
@@ -58,14 +58,14 @@ fn add_at<T: Number>(
     // The windows at different indices of the first axes do not overlap.
     let apart = axes.iter().take_while(|axis| axis.is_trivial()).map(|axis| axis.count);
     let apart = apart.product::<usize>().max(1);
-    let (row, windows) = (out.len() / apart, places.len() / apart);
-    // An element is read and written at each place.
+    let (row, windows) = (out.len() / apart, positions.len() / apart);
+    // Each window reads and writes one element.
     cx.rows(out, row, row + 3 * windows, |first, out| {
         for (number, out) in (first..).zip(out.chunks_exact_mut(row)) {
             out.fill(initial);
             let range = number * windows..(number + 1) * windows;
-            for (&place, &x) in places[range.clone()].iter().zip(&source[range]) {
-                if let Some(out) = out.get_mut(place.wrapping_sub(number * row)) {
+            for (&position, &x) in positions[range.clone()].iter().zip(&source[range]) {
+                if let Some(out) = out.get_mut(position.wrapping_sub(number * row)) {
                     *out = out.plus(x);
                 }
             }
@@ -88,27 +88,27 @@ fn extrema<T: Element>(
     shape: &[usize],
     stays: impl Fn(T, T) -> bool + Sync,
 ) -> Vec<usize> {
-    let mut places = context::filled(NOWHERE, windows.size());
+    let mut positions = context::filled(NOWHERE, windows.size());
     let Some((inner, outer)) = axes.split_last() else {
         // The one window of a scalar holds the scalar.
-        places.fill(0);
-        return places;
+        positions.fill(0);
+        return positions;
     };
     let steps = Strided::row_major(shape);
     let rows = Rows::new(outer, &steps);
     let whole = inner.whole();
     let taps: usize = axes.iter().map(|axis| axis.taps).product();
-    cx.rows(&mut places, inner.count, inner.count * taps, |first, places| {
-        for (number, places) in places.chunks_exact_mut(inner.count).enumerate() {
+    cx.rows(&mut positions, inner.count, inner.count * taps, |first, positions| {
+        for (number, positions) in positions.chunks_exact_mut(inner.count).enumerate() {
             let (first, rows) = rows.of(first + number);
             let x = &x[first..];
-            Search { x, rows: &rows, axis: inner, whole: &whole, stays: &stays }.fill(places);
-            for place in places {
-                *place = place.saturating_add(first);
+            Search { x, rows: &rows, axis: inner, whole: &whole, stays: &stays }.fill(positions);
+            for position in positions {
+                *position = position.saturating_add(first);
             }
         }
     });
-    places
+    positions
 }
 
 /// The rows of elements in each row of windows.
@@ -145,18 +145,19 @@ impl<'a> Rows<'a> {
         if window.iter().zip(&self.whole).any(|(index, whole)| !whole.contains(index)) {
             return (0, Cow::Owned(self.list(&window)));
         }
-        let places = window.iter().zip(self.axes).zip(self.steps).map(|((&index, axis), &step)| {
-            axis.place(index, 0).unwrap_or_default() * step as usize
-        });
-        (places.sum(), Cow::Borrowed(&self.offsets))
+        let offsets =
+            window.iter().zip(self.axes).zip(self.steps).map(|((&index, axis), &step)| {
+                axis.position(index, 0).unwrap_or_default() * step as usize
+            });
+        (offsets.sum(), Cow::Borrowed(&self.offsets))
     }
 
     /// Lists the rows of elements in a row of windows, in row-major order.
     fn list(&self, window: &[usize]) -> Vec<usize> {
         let mut rows = vec![0];
         for ((axis, &index), &step) in self.axes.iter().zip(window).zip(self.steps) {
-            let places = axis.seeing(index).filter_map(|tap| axis.place(index, tap));
-            let offsets: Vec<usize> = places.map(|place| place * step as usize).collect();
+            let positions = axis.seeing(index).filter_map(|tap| axis.position(index, tap));
+            let offsets: Vec<usize> = positions.map(|position| position * step as usize).collect();
             let inside = |row: usize| offsets.iter().map(move |offset| row + offset);
             rows = rows.into_iter().flat_map(inside).collect();
         }
@@ -177,19 +178,19 @@ struct Search<'a, T, F> {
 }
 
 impl<T: Element, F: Fn(T, T) -> bool> Search<'_, T, F> {
-    fn fill(&self, places: &mut [usize]) {
+    fn fill(&self, positions: &mut [usize]) {
         if self.rows.is_empty() {
             // All windows are in the padding.
-            return places.fill(NOWHERE);
+            return positions.fill(NOWHERE);
         }
         let (axis, whole) = (self.axis, self.whole);
         for window in (0..whole.start).chain(whole.end..axis.count) {
-            places[window] = self.single(window);
+            positions[window] = self.single(window);
         }
-        let inside = &mut places[whole.clone()];
+        let inside = &mut positions[whole.clone()];
         // The distances in a chunk have 32 bits.
         if inside.len() < CHUNK || u32::try_from(self.x.len()).is_err() {
-            whole.clone().zip(inside).for_each(|(window, place)| *place = self.single(window));
+            whole.clone().zip(inside).for_each(|(window, found)| *found = self.single(window));
             return;
         }
         // The last chunk overlaps the chunk before, so that no row ends with single windows.
@@ -208,7 +209,7 @@ impl<T: Element, F: Fn(T, T) -> bool> Search<'_, T, F> {
         let mut found = NOWHERE;
         for &row in self.rows {
             for tap in self.axis.seeing(window) {
-                let at = row + self.axis.place(window, tap).unwrap_or_default();
+                let at = row + self.axis.position(window, tap).unwrap_or_default();
                 let keeps = found != NOWHERE && (self.stays)(self.x[found], self.x[at]);
                 found = if keeps { found } else { at };
             }
@@ -219,9 +220,9 @@ impl<T: Element, F: Fn(T, T) -> bool> Search<'_, T, F> {
     /// Searches neighboring windows without padding from the window `first` on. The loops have no branches, and
     /// distances as wide as most elements, so that the compiler vectorizes them.
     #[inline(always)]
-    fn chunk(&self, first: usize, stride: usize, places: &mut [usize; CHUNK]) {
+    fn chunk(&self, first: usize, stride: usize, positions: &mut [usize; CHUNK]) {
         let (mut best, mut distances) = ([T::default(); CHUNK], [0; CHUNK]);
-        let begin = self.rows[0] + self.axis.place(first, 0).unwrap_or_default();
+        let begin = self.rows[0] + self.axis.position(first, 0).unwrap_or_default();
         let mut is_first = true;
         for &row in self.rows {
             for tap in 0..self.axis.taps {
@@ -237,7 +238,7 @@ impl<T: Element, F: Fn(T, T) -> bool> Search<'_, T, F> {
             }
         }
         for at in 0..CHUNK {
-            places[at] = begin + at * stride + distances[at] as usize;
+            positions[at] = begin + at * stride + distances[at] as usize;
         }
     }
 }
