@@ -3,9 +3,9 @@
 //! The unit is the smallest kind of operation, such as one product and one sum. The operations of ops are columns of
 //! the op table and of its structured counterpart, see [`nxla_expr::operations`].
 
-use nxla_expr::{ExprId, Family, Graph, Op};
+use nxla_expr::{ExprId, Family, Graph, Op, While, counter};
 
-use super::limits::{LONG, TRIPS};
+use super::limits::{LONG, UNKNOWN_TRIPS};
 
 /// Returns true if the op of a node runs so long that a caller may cancel it. Ops that run regions or functions never
 /// do: the steps of their regions are checked.
@@ -27,12 +27,22 @@ pub(crate) fn is_large(cost: f64) -> bool {
 /// The cost of the op of a node, given the cost of its regions.
 pub(super) fn op_cost(graph: &Graph, id: ExprId, regions: f64) -> f64 {
     let op = graph.op(id);
-    if let Op::While(_) = op {
-        return TRIPS * regions;
+    if let Op::While(op) = op {
+        return trips(graph, id, op) * regions;
     }
     // A scatter runs on one thread, so it has no work for other threads.
     let is_serial = matches!(op, Op::IndexedAdd(_) | Op::IndexedPut(_));
     if is_serial { 0.0 } else { operations(graph, id).max(regions) }
+}
+
+/// The estimated trip count of a loop. A further condition usually ends a loop long before its bound, which is often
+/// far away.
+fn trips(graph: &Graph, id: ExprId, op: &While) -> f64 {
+    match counter(graph, op, graph.operands(id)) {
+        Some(counter) if counter.is_exact => counter.trips as f64,
+        Some(bound) => UNKNOWN_TRIPS.min(bound.trips as f64),
+        None => UNKNOWN_TRIPS,
+    }
 }
 
 /// The cost of element-wise code, from its cost in sixteenths of a nanosecond.

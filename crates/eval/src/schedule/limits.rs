@@ -37,4 +37,4 @@ pub(super) const MIN_STEPS: usize = 4;
 pub(super) const LONG: f64 = (1 << 26) as f64;
 
 /// Assumed iterations of a loop whose trip count is unknown. Measured by `benches/python/loops.py`.
-pub(super) const TRIPS: f64 = 64.0;
+pub(super) const UNKNOWN_TRIPS: f64 = 64.0;
