@@ -15,7 +15,7 @@ use nxla_tensor::{DType, HostTensor, Scalar};
 use super::nest::TiledNest;
 use crate::context::Arg;
 use crate::kernels::contract::Product;
-use crate::kernels::elementwise::{Code, Kernel, SHORT};
+use crate::kernels::elementwise::{Code, Kernel, NARROW_LANES};
 use crate::kernels::reduce::InMemory;
 use crate::kernels::strided::Strided;
 
@@ -226,7 +226,7 @@ pub(crate) enum CallWork {
 /// are faster than a part of a vector. Copies of the first element follow the elements, so that the
 /// additional results are as cheap as the others.
 pub(crate) fn padded(elements: usize, size: usize) -> usize {
-    elements.next_multiple_of(SHORT) * size
+    elements.next_multiple_of(NARROW_LANES) * size
 }
 
 impl Span {

@@ -33,13 +33,16 @@ pub(crate) struct Run {
     pub(crate) step: usize,
 }
 
-/// The side of the squares in which two axes are exchanged, so that both sides stay in the cache.
-const TILE: usize = 16;
+// The constants are measured by the family `movement` of `benches/python/kernels.py`.
 
-/// The number of elements below which starting a run takes longer than reading it, and the number
-/// below which a call does.
-const SHORT: usize = 64;
-const TINY: usize = 8;
+/// The side of the squares in which two axes are exchanged, so that both sides stay in the cache.
+const SQUARE_SIDE: usize = 16;
+
+/// Elements up to which starting a run takes longer than reading it.
+const SHORT_LOOP: usize = 64;
+
+/// Elements up to which calling a copy function takes longer than a loop.
+const TINY_LOOP: usize = 8;
 
 impl Strided {
     /// The rule that starts at `offset` and moves by `steps` along axes of these sizes.
@@ -175,7 +178,7 @@ impl Strided {
         let inner = self.inner();
         let len = out.len();
         if let [around @ .., outer, inner] = &self.loops[..]
-            && inner.count <= SHORT
+            && inner.count <= SHORT_LOOP
             && len > 0
         {
             // Short runs have a separate loop, because starting a run takes longer than reading it.
@@ -224,7 +227,8 @@ impl Strided {
                 let (row, first) = (steps[0] as usize, self.loops[0].step);
                 // Parts of equal length, so that no thread waits for the last part of another one.
                 let fair = self.loops[0].count.div_ceil(2 * cx.threads());
-                let rows = (TASK_ELEMENTS / row.max(1)).min(fair).max(1).next_multiple_of(TILE);
+                let rows =
+                    (TASK_ELEMENTS / row.max(1)).min(fair).max(1).next_multiple_of(SQUARE_SIDE);
                 cx.pieces(out, rows * row, 4, |start, out| {
                     let mut part = self.clone();
                     part.offset = (part.offset as isize + (start / row) as isize * first) as usize;
@@ -273,16 +277,16 @@ impl Strided {
         targets.for_each_run(0, count, |to, _| {
             let from = froms[index];
             index += 1;
-            for column in (0..inner.count).step_by(TILE) {
-                let columns = TILE.min(inner.count - column);
-                for row in (0..rows).step_by(TILE) {
+            for column in (0..inner.count).step_by(SQUARE_SIDE) {
+                let columns = SQUARE_SIDE.min(inner.count - column);
+                for row in (0..rows).step_by(SQUARE_SIDE) {
                     let first = from as isize + row as isize + column as isize * inner.step;
                     let out = &mut out[to + row * row_step + column..];
-                    if columns == TILE && row + TILE <= rows {
+                    if columns == SQUARE_SIDE && row + SQUARE_SIDE <= rows {
                         exchange(source, first, inner.step, out, row_step);
                         continue;
                     }
-                    for row in 0..TILE.min(rows - row) {
+                    for row in 0..SQUARE_SIDE.min(rows - row) {
                         let out = &mut out[row * row_step..][..columns];
                         read_run(source, (first + row as isize) as usize, inner.step, out);
                     }
@@ -295,13 +299,13 @@ impl Strided {
 /// Exchanges the axes of a square. Rows `step` apart in the source become columns of the result. The source is read by
 /// rows, because the cache holds few rows that are a power of two apart.
 fn exchange<T: Pod>(source: &[T], first: isize, step: isize, out: &mut [T], row_step: usize) {
-    let mut square = [[T::zeroed(); TILE]; TILE];
+    let mut square = [[T::zeroed(); SQUARE_SIDE]; SQUARE_SIDE];
     for (index, row) in square.iter_mut().enumerate() {
         let first = (first + index as isize * step) as usize;
-        row.copy_from_slice(&source[first..first + TILE]);
+        row.copy_from_slice(&source[first..first + SQUARE_SIDE]);
     }
-    for (index, out) in out.chunks_mut(row_step).take(TILE).enumerate() {
-        for column in 0..TILE {
+    for (index, out) in out.chunks_mut(row_step).take(SQUARE_SIDE).enumerate() {
+        for column in 0..SQUARE_SIDE {
             out[column] = square[column][index];
         }
     }
@@ -360,12 +364,12 @@ fn read_short_runs<T: Pod>(
             read_run(source, at, inner.step, &mut out[..done]);
             repeat_first(out, done);
         }
-        (_, 0, count) if count > TINY => {
+        (_, 0, count) if count > TINY_LOOP => {
             for (run, out) in out.chunks_mut(count).enumerate() {
                 out.fill(source[offset(begin + run) as usize]);
             }
         }
-        (_, 1, count) if count > TINY => {
+        (_, 1, count) if count > TINY_LOOP => {
             for (run, out) in out.chunks_mut(count).enumerate() {
                 out.copy_from_slice(&source[offset(begin + run) as usize..][..out.len()]);
             }

@@ -4,7 +4,9 @@ use super::build::{BytecodeBuilder, Location, Value};
 use super::region::Site;
 use crate::context::may_split;
 use crate::execute::code::{Elements, Inst, Source, Span, padded};
-use crate::kernels::elementwise::{Access, Code, Instruction, LANES, Loc, SHORT, Target};
+use crate::kernels::elementwise::{
+    Access, Code, Instruction, Loc, NARROW_LANES, Target, WIDE_LANES,
+};
 use crate::kernels::strided::Strided;
 
 /// An operand of an instruction.
@@ -147,7 +149,7 @@ impl BytecodeBuilder {
 
     /// Computes the instructions on constants and single elements.
     fn compute_once(&mut self, code: &Code, known: &mut Operands) {
-        let lanes = if known.len <= SHORT { SHORT } else { LANES };
+        let lanes = if known.len <= NARROW_LANES { NARROW_LANES } else { WIDE_LANES };
         for instruction in &code.once {
             let (operands, level) = known.read_all(instruction);
             let to = self.scratch(lanes * usize::from(instruction.size), level);
@@ -168,7 +170,7 @@ impl BytecodeBuilder {
         let size = value.ty.dtype.size();
         let first = rule.neighbors(0, len).and_then(|first| u32::try_from(first * size).ok());
         if let (Some(first), Location::Arena(span)) = (first, value.location)
-            && len.is_multiple_of(SHORT)
+            && len.is_multiple_of(NARROW_LANES)
         {
             return Operand::at(span.at + first, level);
         }

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use super::arena::{Arena, Slots};
 use super::limits::{ARENA_BYTES, MAX_INLINED};
 use crate::execute::code::{Bytecode, Bytes, Elements, Handle, Inst, Origin, Source, Span, padded};
-use crate::kernels::elementwise::{Constant, LANES, SHORT};
+use crate::kernels::elementwise::{Constant, NARROW_LANES, WIDE_LANES};
 use crate::schedule::{SMALL_BYTES, Schedule, Step, is_at_most, unnamed};
 
 /// The slot of a value that no step reads.
@@ -345,7 +345,7 @@ impl BytecodeBuilder {
         if let Some(&to) = self.constants.get(&value) {
             return Source { at: to.at, splat: true };
         }
-        let to = self.arena.pinned(LANES * value.len());
+        let to = self.arena.pinned(WIDE_LANES * value.len());
         self.constants.insert(value.clone(), to);
         self.push_at(0, Elements::Fill { value, to });
         Source { at: to.at, splat: true }
@@ -353,7 +353,7 @@ impl BytecodeBuilder {
 
     /// The repeated element of a value with one element, for a kernel of `len` elements.
     pub(super) fn splat(&mut self, value: &Value, len: usize) -> Source {
-        if len <= SHORT {
+        if len <= NARROW_LANES {
             // The copy in the arena is padded with repetitions of the element.
             return Source { at: self.arena_copy(value).at, splat: true };
         }
@@ -362,7 +362,7 @@ impl BytecodeBuilder {
         if let Some(source) = known.filter(|_| value.level == 0) {
             return source;
         }
-        let to = self.scratch(LANES * usize::from(size), value.level);
+        let to = self.scratch(WIDE_LANES * usize::from(size), value.level);
         self.push_at(value.level, Elements::Repeat { from: value.bytes(), size, to });
         let source = Source { at: to.at, splat: true };
         if value.level == 0 {

@@ -9,8 +9,8 @@ use super::padded::{Layout, Runs, SLACK};
 use crate::context::Cx;
 use crate::kernels::vectors::{InVectors, VectorWork, Vectors};
 
-/// The number of rows, or of positions of a row, whose sums are in registers.
-const SIDE_BY_SIDE: usize = 4;
+/// Rows, or positions of a row, whose sums are in registers in one pass. Measured by `benches/python/products.py`.
+const SUMS_PER_PASS: usize = 4;
 
 pub(super) fn run<T: InVectors>(
     cx: Cx<'_>,
@@ -102,21 +102,21 @@ impl<T: InVectors> Part<'_, T> {
     fn add_runs<V: Vectors<T>>(self, vectors: V) {
         let (width, plane) = (self.geometry.last().count, self.layout.plane());
         let span = self.runs.iter().max().map_or(0, |run| run + V::LANES);
-        let out = self.out.chunks_mut(SIDE_BY_SIDE * width);
-        for (rows, out) in self.rows.chunks(SIDE_BY_SIDE).zip(out) {
+        let out = self.out.chunks_mut(SUMS_PER_PASS * width);
+        for (rows, out) in self.rows.chunks(SUMS_PER_PASS).zip(out) {
             for at in (0..width).step_by(V::LANES) {
-                let mut sums = [vectors.splat(T::default()); SIDE_BY_SIDE];
+                let mut sums = [vectors.splat(T::default()); SUMS_PER_PASS];
                 let kernels = self.kernel.chunks_exact(self.geometry.kernel_size);
                 for (channel, weights) in kernels.enumerate() {
-                    let mut input: [&[T]; SIDE_BY_SIDE] = [&[]; SIDE_BY_SIDE];
-                    for index in 0..SIDE_BY_SIDE {
+                    let mut input: [&[T]; SUMS_PER_PASS] = [&[]; SUMS_PER_PASS];
+                    for index in 0..SUMS_PER_PASS {
                         // Rows after the last one are computed in vain.
                         let row = rows[index.min(rows.len() - 1)];
                         input[index] = &self.input[channel * plane + row + at..][..span];
                     }
                     for (&start, &weight) in self.runs.iter().zip(weights) {
                         let weight = vectors.splat(weight);
-                        for index in 0..SIDE_BY_SIDE {
+                        for index in 0..SUMS_PER_PASS {
                             let run = vectors.load(&input[index][start..]);
                             sums[index] = vectors.multiply_add(run, weight, sums[index]);
                         }
@@ -134,13 +134,13 @@ impl<T: InVectors> Part<'_, T> {
     fn multiply_runs<V: Vectors<T>>(self, vectors: V) {
         let (taps, plane) = (self.geometry.last().taps, self.layout.plane());
         let span = self.rows.last().map_or(0, |row| row + taps.next_multiple_of(V::LANES));
-        let out = self.out.chunks_mut(SIDE_BY_SIDE);
-        for (runs, out) in self.runs.chunks(SIDE_BY_SIDE).zip(out) {
-            let mut sums = [vectors.splat(T::default()); SIDE_BY_SIDE];
+        let out = self.out.chunks_mut(SUMS_PER_PASS);
+        for (runs, out) in self.runs.chunks(SUMS_PER_PASS).zip(out) {
+            let mut sums = [vectors.splat(T::default()); SUMS_PER_PASS];
             let kernels = self.kernel.chunks_exact(self.geometry.kernel_size);
             for (channel, kernel) in kernels.enumerate() {
-                let mut input: [&[T]; SIDE_BY_SIDE] = [&[]; SIDE_BY_SIDE];
-                for index in 0..SIDE_BY_SIDE {
+                let mut input: [&[T]; SUMS_PER_PASS] = [&[]; SUMS_PER_PASS];
+                for index in 0..SUMS_PER_PASS {
                     // Positions after the last one are computed in vain.
                     let run = runs[index.min(runs.len() - 1)];
                     input[index] = &self.input[channel * plane + run..][..span];
@@ -149,7 +149,7 @@ impl<T: InVectors> Part<'_, T> {
                     for at in (0..taps).step_by(V::LANES) {
                         let count = V::LANES.min(taps - at);
                         let weights = vectors.load_some(&weights[at..]);
-                        for index in 0..SIDE_BY_SIDE {
+                        for index in 0..SUMS_PER_PASS {
                             let run = vectors.load(&input[index][row + at..]);
                             let run = vectors.first(run, count);
                             sums[index] = vectors.multiply_add(run, weights, sums[index]);

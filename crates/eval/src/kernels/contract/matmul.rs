@@ -11,24 +11,32 @@ use crate::kernels::elementwise::{vectorize, vectorize_fused};
 use crate::kernels::limits::{BLOCK_ELEMENTS, CHECKED_PRODUCT, PART_ELEMENTS, SMALL_PRODUCT};
 use crate::kernels::matrix::Kernels;
 use crate::kernels::number::Number;
-use crate::kernels::reduce::{FEW_LANES, kept_whole, narrowed};
+use crate::kernels::reduce::{SHORT_RUN_LANES, kept_whole, narrowed};
 use crate::kernels::strided::Strided;
 
-/// Elements of a partial sum, and independent sums within it.
-const LANES: usize = 32;
+// The constants are measured by the family `contract` of `benches/python/kernels.py`.
 
-/// Columns of a small product whose sums are kept on the stack.
-const FEW: usize = 64;
+/// Independent partial sums of a product of two vectors, so that vector units are filled.
+const SUM_LANES: usize = 32;
 
-/// The number of rows that are accumulated at a time: by one task if there are few columns, and
-/// otherwise while their sums are in the cache.
-const LEAST_ROWS: usize = 1 << 6;
-const SHORT_ROW: usize = 16;
-const TOGETHER: usize = 4;
-const DEEP: usize = 8;
+/// Columns of a small product whose sums are on the stack.
+const STACK_COLUMNS: usize = 64;
 
-/// The number of sums that are accumulated at a time, few enough to stay in the cache.
-const COLUMNS: usize = 1024;
+/// Columns up to which the sums of a row are one vector in registers, and the rows from which reading rows so pays.
+const VECTOR_COLUMNS: usize = 16;
+const MIN_VECTOR_ROWS: usize = 64;
+
+/// Rows of the smallest part of a long sum of rows; one task computes a part.
+const MIN_PART_ROWS: usize = 1 << 6;
+
+/// Rows that are multiplied by a vector in one pass over the vector.
+const ROWS_PER_PASS: usize = 4;
+
+/// Rows that are added to the sums in one pass over the sums.
+const WEIGHTS_PER_PASS: usize = 8;
+
+/// Sums that are accumulated at a time, few enough to stay in the cache.
+const TILE_COLUMNS: usize = 1024;
 
 /// The sizes of a batch of products of `[rows][inner]` by `[inner][columns]`.
 #[derive(Clone, Copy, Debug)]
@@ -143,7 +151,8 @@ fn small<T: Number>(left: &[T], right: &[T], inner: usize, columns: usize, out: 
         8 => narrow::<T, 8>(left, right, inner, out),
         16 => narrow::<T, 16>(left, right, inner, out),
         _ => {
-            let mut sums: SmallVec<[T::Sum; FEW]> = SmallVec::from_elem(T::EMPTY_SUM, columns);
+            let mut sums: SmallVec<[T::Sum; STACK_COLUMNS]> =
+                SmallVec::from_elem(T::EMPTY_SUM, columns);
             for (weights, out) in left.chunks_exact(inner).zip(out.chunks_exact_mut(columns)) {
                 sums.fill(T::EMPTY_SUM);
                 add_rows(weights, right, columns, 0, &mut sums);
@@ -205,16 +214,17 @@ fn runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T], inner: usize, out: &m
     let vector = context::collected(vector.iter().map(|&y| T::widen(y)));
     cx.rows(out, 1, inner, |first, out| {
         let matrix = &matrix[first * inner..][..out.len() * inner];
-        let (several, rest) = out.as_chunks_mut::<TOGETHER>();
-        let (rows, last) = matrix.split_at(several.len() * TOGETHER * inner);
+        let (several, rest) = out.as_chunks_mut::<ROWS_PER_PASS>();
+        let (rows, last) = matrix.split_at(several.len() * ROWS_PER_PASS * inner);
         vectorize_fused(
             #[inline(always)]
             |is_fused| {
                 // Loops instead of iterator methods: the closure of a method may not be compiled
                 // with the vector instructions.
-                for (out, rows) in several.iter_mut().zip(rows.chunks_exact(TOGETHER * inner)) {
-                    let sums: [T::Sum; TOGETHER] = few_rows(rows, inner, &vector, is_fused);
-                    for row in 0..TOGETHER {
+                for (out, rows) in several.iter_mut().zip(rows.chunks_exact(ROWS_PER_PASS * inner))
+                {
+                    let sums: [T::Sum; ROWS_PER_PASS] = few_rows(rows, inner, &vector, is_fused);
+                    for row in 0..ROWS_PER_PASS {
                         out[row] = T::narrow(sums[row]);
                     }
                 }
@@ -236,18 +246,18 @@ fn few_rows<T: Number, const ROWS: usize>(
     y: &[T::Sum],
     is_fused: bool,
 ) -> [T::Sum; ROWS] {
-    let chunks = inner / FEW_LANES;
-    let whole = chunks * FEW_LANES;
+    let chunks = inner / SHORT_RUN_LANES;
+    let whole = chunks * SHORT_RUN_LANES;
     // Slices of provably equal length need no bounds checks.
-    let ys = &y.as_chunks::<FEW_LANES>().0[..chunks];
-    let mut xs: [&[[T; FEW_LANES]]; ROWS] = [&[]; ROWS];
+    let ys = &y.as_chunks::<SHORT_RUN_LANES>().0[..chunks];
+    let mut xs: [&[[T; SHORT_RUN_LANES]]; ROWS] = [&[]; ROWS];
     for row in 0..ROWS {
         xs[row] = &rows[row * inner..][..whole].as_chunks().0[..chunks];
     }
-    let mut lanes = [[T::EMPTY_SUM; FEW_LANES]; ROWS];
+    let mut lanes = [[T::EMPTY_SUM; SHORT_RUN_LANES]; ROWS];
     for at in 0..chunks {
         for row in 0..ROWS {
-            for lane in 0..FEW_LANES {
+            for lane in 0..SHORT_RUN_LANES {
                 let sum = &mut lanes[row][lane];
                 *sum = T::add_product(*sum, xs[row][at][lane], ys[at][lane], is_fused);
             }
@@ -286,10 +296,10 @@ fn one_run<T: Number>(cx: Cx<'_>, x: &[T], y: &[T]) -> T::Sum {
 /// The product of two vectors, or of one part of long vectors.
 #[inline(always)]
 fn run<T: Number>(x: &[T], y: &[T], is_fused: bool) -> T::Sum {
-    let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<LANES>(), y.as_chunks::<LANES>());
-    let mut sums = [T::EMPTY_SUM; LANES];
+    let ((xs, x_tail), (ys, y_tail)) = (x.as_chunks::<SUM_LANES>(), y.as_chunks::<SUM_LANES>());
+    let mut sums = [T::EMPTY_SUM; SUM_LANES];
     for (x, y) in xs.iter().zip(ys) {
-        for lane in 0..LANES {
+        for lane in 0..SUM_LANES {
             sums[lane] = T::add_product(sums[lane], x[lane], T::widen(y[lane]), is_fused);
         }
     }
@@ -304,20 +314,20 @@ fn run<T: Number>(x: &[T], y: &[T], is_fused: bool) -> T::Sum {
 /// `out` is the sum of the rows of `matrix`, each multiplied by its element of `weights`.
 fn combined_rows<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], out: &mut [T]) {
     let columns = out.len();
-    if columns <= SHORT_ROW && weights.len() >= FEW {
+    if columns <= VECTOR_COLUMNS && weights.len() >= MIN_VECTOR_ROWS {
         let sums = combined_short_rows(cx, weights, matrix, columns);
         out.iter_mut().zip(sums).for_each(|(out, sum)| *out = T::narrow(sum));
         return;
     }
-    let rows = (PART_ELEMENTS / columns).max(LEAST_ROWS);
+    let rows = (PART_ELEMENTS / columns).max(MIN_PART_ROWS);
     if weights.len() >= 2 * rows {
         return combined_parts(cx, weights, matrix, rows, out);
     }
     cx.rows(out, 1, weights.len(), |first, out| {
         let mut scratch = cx.scratch();
-        let buffer = scratch.elements::<T::Sum>(out.len().min(COLUMNS));
-        for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
-            let first = first + tile * COLUMNS;
+        let buffer = scratch.elements::<T::Sum>(out.len().min(TILE_COLUMNS));
+        for (tile, out) in out.chunks_mut(TILE_COLUMNS).enumerate() {
+            let first = first + tile * TILE_COLUMNS;
             let sums = &mut buffer[..out.len()];
             sums.fill(T::EMPTY_SUM);
             add_rows(weights, matrix, columns, first, sums);
@@ -346,40 +356,40 @@ fn combined_parts<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], rows: usiz
     out.iter_mut().zip(total).for_each(|(out, sum)| *out = T::narrow(sum));
 }
 
-/// The sums of many rows of a few columns each. Each row is read as if it had [`SHORT_ROW`]
+/// The sums of many rows of a few columns each. Each row is read as if it had [`VECTOR_COLUMNS`]
 /// columns; the additional elements belong to the next row, and their sums are dropped.
 fn combined_short_rows<T: Number>(
     cx: Cx<'_>,
     weights: &[T],
     matrix: &[T],
     columns: usize,
-) -> [T::Sum; SHORT_ROW] {
+) -> [T::Sum; VECTOR_COLUMNS] {
     let part = |index: usize| {
         let weights = &weights[index * BLOCK_ELEMENTS..];
         let weights = &weights[..BLOCK_ELEMENTS.min(weights.len())];
         let matrix = &matrix[index * BLOCK_ELEMENTS * columns..];
-        // The matrix continues for at least `SHORT_ROW` elements after the start of these rows, so
+        // The matrix continues for at least `VECTOR_COLUMNS` elements after the start of these rows, so
         // a vector load stays inside it. Two rows are accumulated at a time.
-        let whole = (matrix.len() + columns).saturating_sub(SHORT_ROW) / columns;
+        let whole = (matrix.len() + columns).saturating_sub(VECTOR_COLUMNS) / columns;
         let (pairs, _) = weights[..whole.min(weights.len())].as_chunks::<2>();
-        let mut sums = [T::EMPTY_SUM; SHORT_ROW];
+        let mut sums = [T::EMPTY_SUM; VECTOR_COLUMNS];
         vectorize_fused(
             #[inline(always)]
             |is_fused| {
-                let mut lanes = [[T::EMPTY_SUM; SHORT_ROW]; 2];
+                let mut lanes = [[T::EMPTY_SUM; VECTOR_COLUMNS]; 2];
                 for (at, weights) in pairs.iter().enumerate() {
-                    let rows = &matrix[2 * at * columns..][..columns + SHORT_ROW];
+                    let rows = &matrix[2 * at * columns..][..columns + VECTOR_COLUMNS];
                     for side in 0..2 {
                         let weight = T::widen(weights[side]);
-                        let row = &rows[side * columns..][..SHORT_ROW];
-                        for lane in 0..SHORT_ROW {
+                        let row = &rows[side * columns..][..VECTOR_COLUMNS];
+                        for lane in 0..VECTOR_COLUMNS {
                             let sum = &mut lanes[side][lane];
                             *sum = T::add_product(*sum, row[lane], weight, is_fused);
                         }
                     }
                 }
                 let [first, second] = kept_whole(lanes);
-                for lane in 0..SHORT_ROW {
+                for lane in 0..VECTOR_COLUMNS {
                     sums[lane] = T::add(first[lane], second[lane]);
                 }
             },
@@ -396,10 +406,10 @@ fn combined_short_rows<T: Number>(
     if parts == 1 {
         return part(0);
     }
-    let join = |a: [T::Sum; SHORT_ROW], b: [T::Sum; SHORT_ROW]| {
+    let join = |a: [T::Sum; VECTOR_COLUMNS], b: [T::Sum; VECTOR_COLUMNS]| {
         std::array::from_fn(|at| T::add(a[at], b[at]))
     };
-    cx.collect(parts, &part).into_iter().fold([T::EMPTY_SUM; SHORT_ROW], join)
+    cx.collect(parts, &part).into_iter().fold([T::EMPTY_SUM; VECTOR_COLUMNS], join)
 }
 
 #[inline(always)]
@@ -411,21 +421,23 @@ fn add_rows<T: Number>(
     sums: &mut [T::Sum],
 ) {
     // Process several rows at once, so that the sums are read and written once for them.
-    let (groups, rest) = weights.as_chunks::<DEEP>();
-    let (matrix, last) = matrix.split_at(groups.len() * DEEP * columns);
+    let (groups, rest) = weights.as_chunks::<WEIGHTS_PER_PASS>();
+    let (matrix, last) = matrix.split_at(groups.len() * WEIGHTS_PER_PASS * columns);
     vectorize_fused(
         #[inline(always)]
         |is_fused| {
-            for (weights, rows) in groups.iter().zip(matrix.chunks_exact(DEEP * columns)) {
-                let mut factors = [T::EMPTY_SUM; DEEP];
-                let mut parts: [&[T]; DEEP] = [&[]; DEEP];
-                for row in 0..DEEP {
+            for (weights, rows) in
+                groups.iter().zip(matrix.chunks_exact(WEIGHTS_PER_PASS * columns))
+            {
+                let mut factors = [T::EMPTY_SUM; WEIGHTS_PER_PASS];
+                let mut parts: [&[T]; WEIGHTS_PER_PASS] = [&[]; WEIGHTS_PER_PASS];
+                for row in 0..WEIGHTS_PER_PASS {
                     factors[row] = T::widen(weights[row]);
                     parts[row] = &rows[row * columns + first..][..sums.len()];
                 }
                 for at in 0..sums.len() {
                     let mut sum = sums[at];
-                    for row in 0..DEEP {
+                    for row in 0..WEIGHTS_PER_PASS {
                         sum = T::add_product(sum, parts[row][at], factors[row], is_fused);
                     }
                     sums[at] = sum;

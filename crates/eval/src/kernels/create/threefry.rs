@@ -14,10 +14,10 @@ use crate::kernels::limits::TASK_ELEMENTS;
 const PARITY: u32 = 0x1BD1_1BDA;
 
 /// Pairs of words of one task.
-const PIECE: usize = TASK_ELEMENTS / 4;
+const PIECE_PAIRS: usize = TASK_ELEMENTS / 4;
 
 /// The cost of a pair, in moved elements.
-const COST: usize = 8;
+const PAIR_COST: usize = 8;
 
 /// Words of 32 bits for each key. The counters 0, 1, 2… are encrypted in pairs: the first half of
 /// the counters with the second half. If the count is odd, the last counter is paired with 0.
@@ -33,12 +33,13 @@ pub(crate) fn random_words(
             let (firsts, seconds) = words.split_at_mut(half);
             // If the count is odd, the last first word has no second word.
             let (paired, odd) = firsts.split_at_mut(seconds.len());
-            let pieces = paired.chunks_mut(PIECE).zip(seconds.chunks_mut(PIECE)).enumerate();
+            let pieces =
+                paired.chunks_mut(PIECE_PAIRS).zip(seconds.chunks_mut(PIECE_PAIRS)).enumerate();
             let fill = |(piece, (firsts, seconds)): (usize, (&mut [u32], &mut [u32]))| {
-                let begin = (piece * PIECE) as u32;
+                let begin = (piece * PIECE_PAIRS) as u32;
                 fill_pairs(keys, begin, begin.wrapping_add(half as u32), firsts, seconds);
             };
-            if cx.pays(half * COST) {
+            if cx.pays(half * PAIR_COST) {
                 cx.each(pieces.collect(), fill);
             } else {
                 pieces.for_each(fill);
@@ -59,7 +60,7 @@ pub(crate) fn random_wide_words(
     let keys_of = schedules(keys);
     context::build(DType::U64, &words_of(keys, count), |out: &mut [u64]| {
         for (words, keys) in out.chunks_exact_mut(count.max(1)).zip(keys_of) {
-            cx.pieces(words, PIECE, COST, |begin, words| {
+            cx.pieces(words, PIECE_PAIRS, PAIR_COST, |begin, words| {
                 vectorize_wide(
                     #[inline(always)]
                     |_| {

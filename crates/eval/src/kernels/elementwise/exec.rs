@@ -11,14 +11,14 @@ use nxla_tensor::{DType, Shape};
 use smallvec::SmallVec;
 
 use super::code::{Access, Code, Instruction, Loc, Target};
-use super::lanes::{LANES, Src};
+use super::lanes::{Src, WIDE_LANES};
 use crate::context::{self, Args, Cx, Fault, LINE, Results};
 use crate::kernels::limits::BLOCK_BYTES;
 use crate::kernels::strided::Strided;
 
 /// The size of pieces for threads is a multiple of this number of elements, which is small so that
 /// the last piece is about as long as the others.
-const PIECE: usize = 1024;
+const PIECE_ELEMENTS: usize = 1024;
 
 /// Bytes of the largest element.
 const MAX_SIZE: usize = 16;
@@ -113,7 +113,7 @@ impl Code {
     /// Computes all elements, in pieces that are shared among threads if that pays.
     fn fill(&self, cx: Cx<'_>, feeds: &[Feed<'_>], len: usize, mut outs: Outs<'_>) {
         let steps = len.saturating_mul(self.cost);
-        let Some(piece) = cx.piece(len, PIECE, steps) else {
+        let Some(piece) = cx.piece(len, PIECE_ELEMENTS, steps) else {
             return self.run_range(cx, feeds, 0, &mut outs);
         };
         let mut pieces = Vec::with_capacity(len.div_ceil(piece));
@@ -194,7 +194,7 @@ impl Code {
 
     /// Repeats constants and single elements, and runs the instructions on them.
     fn fill_splats(&self, feeds: &[Feed<'_>], layout: &Layout, scratch: &mut [u8]) {
-        let lanes = LANES.min(layout.block);
+        let lanes = WIDE_LANES.min(layout.block);
         for (index, constant) in self.constants.iter().enumerate() {
             let value = &constant.bytes[..usize::from(constant.size)];
             repeat(value, &mut scratch[layout.constant(index)..][..lanes * value.len()]);
@@ -347,7 +347,7 @@ fn whole_periods(feeds: &[Feed<'_>], block: usize, len: usize) -> usize {
     };
     let mut periods = feeds.iter().filter_map(period);
     // A reduction needs blocks that contain whole iterations of the inner loops.
-    let unit = periods.try_fold(LANES, |unit, n| unit.checked_mul(n / gcd(unit, n)));
+    let unit = periods.try_fold(WIDE_LANES, |unit, n| unit.checked_mul(n / gcd(unit, n)));
     match unit {
         Some(unit) if unit <= block && block < len => block / unit * unit,
         _ => block,
@@ -379,7 +379,7 @@ struct Layout {
 
 impl Layout {
     fn new(code: &Code, feeds: &[Feed<'_>], block: usize) -> Self {
-        let splat_bytes = (LANES.min(block) * MAX_SIZE).next_multiple_of(LINE);
+        let splat_bytes = (WIDE_LANES.min(block) * MAX_SIZE).next_multiple_of(LINE);
         let register_bytes = (block * usize::from(code.widest)).next_multiple_of(LINE);
         let mut end = code.constants.len() * splat_bytes;
         let mut inputs = SmallVec::new();

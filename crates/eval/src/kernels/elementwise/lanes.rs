@@ -2,24 +2,25 @@
 //!
 //! A [`Kernel`] is a plain function pointer, chosen once when a plan is made, so that running a
 //! block costs one indirect call however many dtypes and ops there are. Its loops compute a constant
-//! number of elements at a time, which the compiler turns into straight vector code: [`LANES`] with
-//! the [widest vectors](with_wide_vectors), then [`SHORT`] with the [usual ones](vectorize()). The last
+//! number of elements at a time, which the compiler turns into straight vector code: [`WIDE_LANES`] with
+//! the [widest vectors](with_wide_vectors), then [`NARROW_LANES`] with the [usual ones](vectorize()). The last
 //! iteration computes some elements in excess.
 
 use bytemuck::Pod;
 
 use super::{vectorize, with_wide_vectors};
 
-/// Elements per iteration with the widest vectors. A repeated value is stored this many times.
-pub(crate) const LANES: usize = 64;
+/// Elements per iteration with the widest vectors. Measured by the family `element-wise` of
+/// `benches/python/kernels.py`. A repeated value is stored this many times.
+pub(crate) const WIDE_LANES: usize = 64;
 
 /// Elements per iteration at the end of a block, and on processors without wide vectors.
-pub(crate) const SHORT: usize = 16;
+pub(crate) const NARROW_LANES: usize = 16;
 
 /// An operand of a kernel.
 #[derive(Clone, Copy)]
 pub(crate) struct Src<'a> {
-    /// The elements as stored: a whole block, or one value repeated up to [`LANES`] times.
+    /// The elements as stored: a whole block, or one value repeated up to [`WIDE_LANES`] times.
     pub(crate) bytes: &'a [u8],
     /// True if it is one value repeated.
     pub(crate) splat: bool,
@@ -55,8 +56,8 @@ impl<'a, T: Pod> Lanes<'a, T> {
 
     /// The operands of the last iteration, which computes `len` elements after `done`: these elements, then zeros.
     #[inline(always)]
-    fn last(self, done: usize, len: usize) -> [T; SHORT] {
-        let mut padded = [T::zeroed(); SHORT];
+    fn last(self, done: usize, len: usize) -> [T; NARROW_LANES] {
+        let mut padded = [T::zeroed(); NARROW_LANES];
         padded[..len].copy_from_slice(&self.data[done * self.step..][..len]);
         padded
     }
@@ -67,36 +68,36 @@ impl<'a, T: Pod> Lanes<'a, T> {
 macro_rules! in_loops {
     ($bytes:expr, |$out:ident: $r:ty, $($x:ident),+| $chunk:expr) => {{
         let all = bytemuck::cast_slice_mut::<u8, $r>($bytes);
-        let (long, _) = all.as_chunks_mut::<LANES>();
+        let (long, _) = all.as_chunks_mut::<WIDE_LANES>();
         let is_wide = !long.is_empty()
             && with_wide_vectors(
                 #[inline(always)]
                 || {
                     for (index, $out) in long.iter_mut().enumerate() {
-                        $(let $x = $x.chunk::<LANES>(index * LANES);)+
+                        $(let $x = $x.chunk::<WIDE_LANES>(index * WIDE_LANES);)+
                         $chunk;
                     }
                 },
             );
-        let done = if is_wide { all.len() / LANES * LANES } else { 0 };
+        let done = if is_wide { all.len() / WIDE_LANES * WIDE_LANES } else { 0 };
         if done == all.len() {
             return;
         }
-        let (short, rest) = all[done..].as_chunks_mut::<SHORT>();
+        let (short, rest) = all[done..].as_chunks_mut::<NARROW_LANES>();
         vectorize(
             #[inline(always)]
             || {
                 let shorts = short.len();
-                let mut padded = [<$r>::zeroed(); SHORT];
+                let mut padded = [<$r>::zeroed(); NARROW_LANES];
                 for index in 0..shorts + usize::from(!rest.is_empty()) {
-                    let (is_last, done) = (index == shorts, done + index * SHORT);
+                    let (is_last, done) = (index == shorts, done + index * NARROW_LANES);
                     $(
                         let last;
                         let $x = if is_last {
                             last = $x.last(done, rest.len());
                             &last
                         } else {
-                            $x.chunk::<SHORT>(done)
+                            $x.chunk::<NARROW_LANES>(done)
                         };
                     )+
                     let $out = if is_last { &mut padded } else { &mut short[index] };

@@ -20,7 +20,7 @@ pub(crate) use convert::{convert, convert_kernel, count_from, owned};
 pub(crate) use division::known_divisor_kernel;
 pub(crate) use dtype::Compute;
 pub(crate) use exec::{Feed, Feeds, Outs, repeat, split_off};
-pub(crate) use lanes::{Kernel, LANES, SHORT, Src};
+pub(crate) use lanes::{Kernel, NARROW_LANES, Src, WIDE_LANES};
 pub(crate) use pairs::{Side, pair_kernel};
 pub(crate) use unary::{sign_kernel, unary_kernel};
 pub(crate) use vectorize::{vectorize, vectorize_fused, vectorize_wide, with_wide_vectors};

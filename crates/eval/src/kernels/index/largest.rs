@@ -11,11 +11,13 @@ use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::TASK_ELEMENTS;
 use crate::kernels::ordered::{match_ordered, widened_float};
 
-/// The number of elements of a row that one task searches.
-const PART: usize = 4 * TASK_ELEMENTS;
+// The constants are measured by the family `index` of `benches/python/kernels.py`.
 
-/// The number of elements that are skipped together.
-const BLOCK: usize = 64;
+/// Elements of a row that one task searches.
+const SEARCH_PART: usize = 4 * TASK_ELEMENTS;
+
+/// Elements that are skipped together if none of them is a candidate.
+const SKIP_BLOCK: usize = 64;
 
 /// Returns true if searching for the largest elements is less work than sorting.
 pub(crate) fn pays(k: usize, size: usize) -> bool {
@@ -53,10 +55,10 @@ pub(crate) fn top_k(cx: Cx<'_>, x: &HostTensor, k: usize) -> Result<[HostTensor;
 fn largest<T: Keyed>(cx: Cx<'_>, row: &[T], out: &mut [i32]) {
     let k = out.len();
     let part = |index: usize| {
-        let first = index * PART;
-        candidates(&row[first..row.len().min(first + PART)], first, k)
+        let first = index * SEARCH_PART;
+        candidates(&row[first..row.len().min(first + SEARCH_PART)], first, k)
     };
-    let parts = row.len().div_ceil(PART);
+    let parts = row.len().div_ceil(SEARCH_PART);
     let mut found: Vec<T::Pair> = match parts {
         1 => part(0),
         _ => cx.collect(parts, &part).into_iter().flatten().collect(),
@@ -72,7 +74,7 @@ fn largest<T: Keyed>(cx: Cx<'_>, row: &[T], out: &mut [i32]) {
 fn candidates<T: Keyed>(part: &[T], first: usize, k: usize) -> Vec<T::Pair> {
     // Inverted keys have the opposite order, so that the least is the best.
     let key = |x: T| !x.equal_key();
-    let room = 2 * k.max(BLOCK);
+    let room = 2 * k.max(SKIP_BLOCK);
     context::require::<T::Pair>(room);
     let mut found = Vec::with_capacity(room);
     let (head, rest) = part.split_at(k.min(part.len()));
@@ -81,15 +83,15 @@ fn candidates<T: Keyed>(part: &[T], first: usize, k: usize) -> Vec<T::Pair> {
     vectorize(
         #[inline(always)]
         || {
-            for (index, block) in rest.chunks(BLOCK).enumerate() {
+            for (index, block) in rest.chunks(SKIP_BLOCK).enumerate() {
                 if !block.iter().fold(false, |any, &x| any | (key(x) < worst)) {
                     continue;
                 }
-                let start = first + head.len() + index * BLOCK;
+                let start = first + head.len() + index * SKIP_BLOCK;
                 // The earlier of equal elements is better, and the elements so far are earlier.
                 let better = block.iter().enumerate().filter(|(_, x)| key(**x) < worst);
                 found.extend(better.map(|(at, &x)| T::pair(key(x), start + at)));
-                if found.len() + BLOCK > room {
+                if found.len() + SKIP_BLOCK > room {
                     let (_, &mut last, _) = found.select_nth_unstable(k - 1);
                     found.truncate(k);
                     worst = key(part[T::position(last) as usize - first]);

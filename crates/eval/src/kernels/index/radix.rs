@@ -14,6 +14,8 @@ use nxla_tensor::{DType, HostTensor};
 use crate::context::{self, Cx};
 use crate::kernels::limits::{BLOCK_ELEMENTS, CACHE_BYTES};
 
+// The constants are measured by the sorts of `benches/python/kernels.py`.
+
 /// Bits of a digit: the counters of two digits fit into a first-level cache.
 const DIGIT: u32 = 11;
 const COUNTERS: usize = 1 << DIGIT;
@@ -29,7 +31,7 @@ const BIN: u32 = 16;
 const SAMPLE: usize = 1 << 10;
 
 /// Keys that are read at a time.
-const BLOCK: usize = 512;
+const READ_BLOCK: usize = 512;
 
 /// Elements of a part, few enough to be counted in 32 bits.
 const LONGEST_PART: usize = u32::MAX as usize / 2;
@@ -121,9 +123,9 @@ fn scratch(bytes: usize) -> Option<HostTensor> {
 /// Calls `each` with every key of a range.
 #[inline(always)]
 fn in_blocks<K: Key>(mut range: Range<usize>, read: ReadKeys<'_, K>, mut each: impl FnMut(K)) {
-    let mut block = [K::default(); BLOCK];
+    let mut block = [K::default(); READ_BLOCK];
     while !range.is_empty() {
-        let block = &mut block[..BLOCK.min(range.len())];
+        let block = &mut block[..READ_BLOCK.min(range.len())];
         read(range.start, block);
         block.iter().for_each(|&key| each(key));
         range.start += block.len();

@@ -10,9 +10,9 @@ use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::BLOCK_ELEMENTS;
 use crate::kernels::ordered::match_ordered;
 
-/// The number of searches that run together, because each step waits for the memory that the
-/// previous step read.
-const TOGETHER: usize = 64;
+/// Searches that advance in one pass, because each step waits for the memory that the previous step read. Measured by
+/// the family `index` of `benches/python/kernels.py`.
+const SEARCHES_PER_PASS: usize = 64;
 
 /// For each element of `x`, the number of elements of `sorted` that come before it, as `s32`. The
 /// search reads the same elements as the body of the block, so that the results are equal even if
@@ -52,10 +52,12 @@ fn counts<T: Element>(
             vectorize(
                 #[inline(always)]
                 || {
-                    for (out, xs) in out.chunks_mut(TOGETHER).zip(xs.chunks(TOGETHER)) {
+                    for (out, xs) in
+                        out.chunks_mut(SEARCHES_PER_PASS).zip(xs.chunks(SEARCHES_PER_PASS))
+                    {
                         // A group at the end of the piece may be incomplete; its other elements are
                         // placeholders.
-                        let mut group = [xs[0]; TOGETHER];
+                        let mut group = [xs[0]; SEARCHES_PER_PASS];
                         group[..xs.len()].copy_from_slice(xs);
                         out.copy_from_slice(&bisected(sorted, &group, precedes)[..xs.len()]);
                         if xs.iter().any(is_nan) {
@@ -74,19 +76,19 @@ fn counts<T: Element>(
 #[inline(always)]
 fn bisected<T: Element>(
     sorted: &[T],
-    xs: &[T; TOGETHER],
+    xs: &[T; SEARCHES_PER_PASS],
     precedes: impl Fn(T, T) -> bool,
-) -> [i32; TOGETHER] {
-    let mut before = [0_i32; TOGETHER];
+) -> [i32; SEARCHES_PER_PASS] {
+    let mut before = [0_i32; SEARCHES_PER_PASS];
     let mut left = sorted.len();
     while left > 0 {
         let half = (left / 2).max(1);
         // Read all elements before comparing any, otherwise each comparison becomes a branch.
         let mut elements = *xs;
-        for at in 0..TOGETHER {
+        for at in 0..SEARCHES_PER_PASS {
             elements[at] = sorted[before[at] as usize + half - 1];
         }
-        for at in 0..TOGETHER {
+        for at in 0..SEARCHES_PER_PASS {
             before[at] += if precedes(elements[at], xs[at]) { half as i32 } else { 0 };
         }
         left -= half;

@@ -129,10 +129,10 @@ impl<T: Real> Transform<T> {
         read: &impl Fn(A) -> Complex<T>,
     ) {
         let columns = rows.first().map_or(0, |row| row.len());
-        let (stride, apart) = (count + GAP, self.attributes.length + GAP);
+        let (stride, apart) = (count + COLUMN_GAP, self.attributes.length + COLUMN_GAP);
         let (mut lines, mut spectra) = (Vec::new(), Vec::new());
-        for first in (0..columns).step_by(TOGETHER) {
-            let together = TOGETHER.min(columns - first);
+        for first in (0..columns).step_by(COLUMNS_PER_PASS) {
+            let together = COLUMNS_PER_PASS.min(columns - first);
             context::fill(&mut lines, A::default(), together * stride);
             context::fill(&mut spectra, Complex::default(), together * apart);
             for (at, row) in x.chunks(inner).take(count).enumerate() {
@@ -174,8 +174,8 @@ fn unfold<T: Real>(pairs: &[Complex<T>], roots: &[Complex<T>], out: &mut [Comple
     vectorize(
         #[inline(always)]
         || {
-            let (blocks, rest) = first.as_chunks_mut::<BLOCK>();
-            let done = blocks.len() * BLOCK;
+            let (blocks, rest) = first.as_chunks_mut::<UNFOLD_BLOCK>();
+            let done = blocks.len() * UNFOLD_BLOCK;
             let ahead = pairs[1..].as_chunks().0.iter().zip(roots[1..].as_chunks().0);
             let mirrored = pairs[1..].as_rchunks().1.iter().rev();
             for ((out, (pairs, roots)), mirrored) in blocks.iter_mut().zip(ahead).zip(mirrored) {
@@ -193,29 +193,31 @@ fn unfold<T: Real>(pairs: &[Complex<T>], roots: &[Complex<T>], out: &mut [Comple
     );
 }
 
-/// Columns that are transformed at a time.
-const TOGETHER: usize = 16;
+// The constants are measured by the family `fft` of `benches/python/kernels.py`.
+
+/// Columns that are copied and transformed at a time.
+const COLUMNS_PER_PASS: usize = 16;
 
 /// Elements between columns that are transformed together. Columns at a distance of a power of two would share sets of
 /// the cache.
-const GAP: usize = 8;
+const COLUMN_GAP: usize = 8;
 
-/// The number of parts of columns for each thread.
-const TASKS: usize = 8;
+/// Tasks for each thread, so that a delayed thread does not delay the transform.
+const TASKS_PER_THREAD: usize = 8;
 
-/// Numbers of a spectrum that are computed at a time.
-const BLOCK: usize = 16;
+/// Numbers of a spectrum that are unfolded at a time.
+const UNFOLD_BLOCK: usize = 16;
 
 /// Computes one block, which is vectorized.
 #[inline(always)]
 fn unfold_block<T: Real>(
-    pairs: &[Complex<T>; BLOCK],
-    mirrored: &[Complex<T>; BLOCK],
-    roots: &[Complex<T>; BLOCK],
-    out: &mut [Complex<T>; BLOCK],
+    pairs: &[Complex<T>; UNFOLD_BLOCK],
+    mirrored: &[Complex<T>; UNFOLD_BLOCK],
+    roots: &[Complex<T>; UNFOLD_BLOCK],
+    out: &mut [Complex<T>; UNFOLD_BLOCK],
 ) {
-    for at in 0..BLOCK {
-        out[at] = unfolded(pairs[at], mirrored[BLOCK - 1 - at], roots[at]);
+    for at in 0..UNFOLD_BLOCK {
+        out[at] = unfolded(pairs[at], mirrored[UNFOLD_BLOCK - 1 - at], roots[at]);
     }
 }
 
@@ -263,7 +265,9 @@ where
         };
         let is_spread = cx.pays(out.len().saturating_mul(cost / length));
         let width = match is_spread {
-            true => inner.div_ceil(TASKS * cx.threads()).next_multiple_of(TOGETHER),
+            true => {
+                inner.div_ceil(TASKS_PER_THREAD * cx.threads()).next_multiple_of(COLUMNS_PER_PASS)
+            }
             false => inner,
         };
         let tasks = columns(out, (length, inner), (count, width));

@@ -108,7 +108,7 @@ fn solutions<T: Field>(
         let matrices = elements[first * side * side..].chunks_exact((side * side).max(1));
         for (x, a) in x.chunks_exact_mut(size).zip(matrices) {
             if let Some(substitute) = T::SUBSTITUTE
-                && systems >= FEW
+                && systems >= MIN_JOINT_SYSTEMS
             {
                 // The kernel handles both memory orders: contiguous along the systems, or along the
                 // unknowns.
@@ -128,8 +128,9 @@ fn solutions<T: Field>(
     Ok(x)
 }
 
-/// The number of systems of one matrix from which they are solved together.
-const FEW: usize = 8;
+/// Systems of one matrix from which all of them are solved together. Measured by the family `linalg` of
+/// `benches/python/kernels.py`.
+const MIN_JOINT_SYSTEMS: usize = 8;
 
 /// The orientation of a triangular matrix.
 #[derive(Clone, Copy)]

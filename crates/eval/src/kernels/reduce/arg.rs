@@ -4,7 +4,7 @@ use nxla_expr::{ArgReduce, ArgReduceOp, TensorType};
 use nxla_tensor::{DType, Element, HostTensor};
 
 use super::Plane;
-use super::kernel::{GROUPS, SHORT, add_chunks, narrowed};
+use super::kernel::{GROUPS, SHORT_RUN, add_chunks, narrowed};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::{BLOCK_ELEMENTS, PART_ELEMENTS};
@@ -72,7 +72,7 @@ fn search<T: Ordered>(
     if inner == 1 {
         return context::build(DType::S64, &ty.shape, |out: &mut [i64]| {
             // The estimate is lower for long rows, which are compared with vector instructions.
-            let steps = if count < SHORT { count } else { count / 8 };
+            let steps = if count < SHORT_RUN { count } else { count / 8 };
             cx.rows(out, 1, steps, |first, out| {
                 let x = &x[first * count..][..out.len() * count];
                 vectorize(
@@ -97,8 +97,9 @@ fn search<T: Ordered>(
     })
 }
 
-/// The number of columns that are searched together, and of rows whose numbers fit in few bits.
-const COLUMNS: usize = 256;
+/// Columns that are searched in one pass, and rows whose numbers fit in few bits. Measured by `argmax` of
+/// `benches/python/kernels.py`.
+const COLUMNS_PER_PASS: usize = 256;
 /// The placeholder for a row of an earlier block.
 const BEFORE: u32 = u32::MAX;
 
@@ -108,12 +109,12 @@ fn down_columns<T: Ordered>(x: &[T], search: &Search<T, impl Fn(T, T) -> bool>, 
     vectorize(
         #[inline(always)]
         || {
-            for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
-                let columns = tile * COLUMNS..tile * COLUMNS + out.len();
-                let best = &mut [search.worst; COLUMNS][..out.len()];
+            for (tile, out) in out.chunks_mut(COLUMNS_PER_PASS).enumerate() {
+                let columns = tile * COLUMNS_PER_PASS..tile * COLUMNS_PER_PASS + out.len();
+                let best = &mut [search.worst; COLUMNS_PER_PASS][..out.len()];
                 best.copy_from_slice(&x[columns.clone()]);
                 for (block, x) in x.chunks(PART_ELEMENTS * inner).enumerate() {
-                    let at = &mut [BEFORE; COLUMNS][..out.len()];
+                    let at = &mut [BEFORE; COLUMNS_PER_PASS][..out.len()];
                     for (position, row) in (0..).zip(x.chunks_exact(inner)) {
                         replace_in_row(search, &row[columns.clone()], position, best, at);
                     }
@@ -143,8 +144,8 @@ fn replace_in_row<T: Ordered>(
     }
 }
 
-/// Elements that are searched together.
-const BLOCK: usize = 64;
+/// Elements among which an extremum is found without branches. Measured by `argmax` of `benches/python/kernels.py`.
+const SEARCH_BLOCK: usize = 64;
 
 /// The position of the extremum of a row: first the extremum is computed, then its position is
 /// searched.
@@ -182,18 +183,18 @@ fn extremum<T: Ordered>(piece: &[T], search: &Search<T, impl Fn(T, T) -> bool>) 
 fn position<T: Ordered>(piece: &[T], element: T, is_last: bool) -> Option<usize> {
     let is_nan = element.is_not_a_number();
     let is_it = |&x: &T| (x == element) | (is_nan & x.is_not_a_number());
-    let Some(end) = piece.last_chunk::<BLOCK>() else {
+    let Some(end) = piece.last_chunk::<SEARCH_BLOCK>() else {
         let mut all = piece.iter();
         return if is_last { all.rposition(is_it) } else { all.position(is_it) };
     };
-    let is_in = |block: &[T; BLOCK]| block.iter().fold(false, |any, x| any | is_it(x));
-    let blocks = piece.as_chunks::<BLOCK>().0;
+    let is_in = |block: &[T; SEARCH_BLOCK]| block.iter().fold(false, |any, x| any | is_it(x));
+    let blocks = piece.as_chunks::<SEARCH_BLOCK>().0;
     // The last block overlaps the block before it, which does not contain the element in that case.
-    let at_end = || is_in(end).then_some((piece.len() - BLOCK, end));
+    let at_end = || is_in(end).then_some((piece.len() - SEARCH_BLOCK, end));
     let before = || {
         let mut all = blocks.iter();
         let at = if is_last { all.rposition(is_in) } else { all.position(is_in) }?;
-        Some((at * BLOCK, &blocks[at]))
+        Some((at * SEARCH_BLOCK, &blocks[at]))
     };
     let (start, block) = if is_last { at_end().or_else(before) } else { before().or_else(at_end) }?;
     let mut all = block.iter();

@@ -16,35 +16,47 @@ use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::{BLOCK_ELEMENTS, PART_ELEMENTS};
 use crate::kernels::ordered::worst;
 
+// The constants are measured by the families `reduce` and `norm` of `benches/python/kernels.py`.
+
 /// Independent partial results of a run, so that vector units are filled.
-const LANES: usize = 16;
+const RUN_LANES: usize = 16;
 
 /// Groups of lanes that are accumulated in rotation, and the elements of a round.
 pub(super) const GROUPS: usize = 4;
-pub(crate) const ROUND: usize = GROUPS * LANES;
+pub(crate) const ROUND: usize = GROUPS * RUN_LANES;
 
-/// The length below which a run has fewer lanes, which take less time to combine, and several runs
-/// are reduced together. Runs that arrive in parts are longer.
-pub(super) const SHORT: usize = 1024;
-pub(crate) const FEW_LANES: usize = 8;
-const SIDE_BY_SIDE: usize = 4;
+/// The length below which a run has fewer lanes, which take less time to combine, and several runs are reduced in one
+/// pass. Runs that arrive in parts are longer.
+pub(super) const SHORT_RUN: usize = 1024;
 
-/// The number of accumulators that are updated at a time: few enough to stay in the cache, and
-/// enough for long reads of a row, because prefetching starts anew with each read.
-const COLUMNS: usize = 1024;
+/// Independent partial results of a short run.
+pub(crate) const SHORT_RUN_LANES: usize = 8;
 
-/// The number of results that are too few to divide among threads.
-const FEW: usize = 8;
+/// Short runs that are reduced in one pass.
+const RUNS_PER_PASS: usize = 4;
 
-/// The number of rows of few columns that are processed as one row.
-const TOGETHER: usize = 16;
+/// Accumulators that are updated at a time: few enough to stay in the cache, and enough for long reads of a row,
+/// because prefetching starts anew with each read.
+const TILE_COLUMNS: usize = 1024;
 
-/// Rows that are added to the accumulators at a time.
-const ROWS: usize = 4;
+/// Results from which threads divide the results. With fewer results, threads divide the elements.
+const MIN_SHARED_RESULTS: usize = 8;
 
-/// The number of rows of a partial result of a long reduction with several columns; large enough
-/// that there are few partial results.
-const PART_ROWS: usize = 128;
+/// Results below which each thread of a long reduction computes partial results. With more results, threads divide the
+/// results.
+const MAX_PARTIAL_RESULTS: usize = 64;
+
+/// Rows of few columns that are reduced as one row.
+const JOINED_ROWS: usize = 16;
+
+/// Rows of few columns from which joining rows pays.
+const MIN_NARROW_ROWS: usize = 4 * JOINED_ROWS;
+
+/// Rows that are added to the accumulators in one pass.
+const ROWS_PER_PASS: usize = 4;
+
+/// Rows of the smallest partial result of a long reduction with several columns, so that there are few partial results.
+const MIN_PART_ROWS: usize = 128;
 
 /// An associative operation: the function that adds an element, and the function that combines
 /// partial results.
@@ -88,13 +100,13 @@ pub(crate) type Make<'a> = dyn Fn(Range<usize>, &mut dyn FnMut(&[u8])) + Sync + 
 
 /// Elements per piece of a reduction of `len` elements to `inner` results.
 pub(crate) fn piece(len: usize, inner: usize) -> usize {
-    let rows = (PART_ELEMENTS / inner).max(PART_ROWS);
+    let rows = (PART_ELEMENTS / inner).max(MIN_PART_ROWS);
     if len >= 2 * PART_ELEMENTS { rows * inner } else { len }
 }
 
 /// Returns true if `count` rows of `inner` elements are reduced piece by piece.
 pub(crate) fn is_in_pieces(count: usize, inner: usize) -> bool {
-    count * inner >= 2 * PART_ELEMENTS && inner <= BLOCK_ELEMENTS && count >= 2 * PART_ROWS
+    count * inner >= 2 * PART_ELEMENTS && inner <= BLOCK_ELEMENTS && count >= 2 * MIN_PART_ROWS
 }
 
 /// Reduces elements, to one result for each run of a plane.
@@ -177,12 +189,12 @@ fn in_plane<T: Element, A: Sum, R: Element>(
     let Plane { times, outer, count, inner } = plane;
     let block = count * inner;
     let by_rows = outer == 1 && is_in_pieces(count, inner);
-    let is_narrow = inner < LANES && count >= 4 * TOGETHER;
+    let is_narrow = inner < RUN_LANES && count >= MIN_NARROW_ROWS;
     if block == 0 || times == 0 {
         out.fill(finish(reducer.start));
     } else if times > 1 {
         at_both_ends(cx, x, plane, reducer, &finish, out);
-    } else if block >= 2 * PART_ELEMENTS && (outer * inner < 64 || by_rows) {
+    } else if block >= 2 * PART_ELEMENTS && (outer * inner < MAX_PARTIAL_RESULTS || by_rows) {
         // Few results of many elements: reduce pieces in parallel, then combine the partial
         // results.
         for (x, out) in x.chunks_exact(block).zip(out.chunks_exact_mut(inner)) {
@@ -194,7 +206,7 @@ fn in_plane<T: Element, A: Sum, R: Element>(
             runs(&x[first * count..][..out.len() * count], count, reducer, &finish, out);
         });
     } else if outer == 1 && !is_narrow {
-        cx.pieces(out, COLUMNS, count, |first, out| {
+        cx.pieces(out, TILE_COLUMNS, count, |first, out| {
             columns(cx, x, inner, first, reducer, &finish, out)
         });
     } else {
@@ -223,7 +235,7 @@ fn at_both_ends<T: Element, A: Sum, R: Element>(
     let Plane { times, outer, count, .. } = plane;
     let part =
         |time: usize, index: usize| run(&x[(time * outer + index) * count..][..count], reducer);
-    if outer < FEW {
+    if outer < MIN_SHARED_RESULTS {
         let parts = cx.collect(times, &|time| -> Vec<A> {
             (0..outer).map(|index| part(time, index)).collect()
         });
@@ -254,7 +266,7 @@ fn runs<T: Element, A: Sum, R>(
         3 => tiny_runs::<T, A, R, 3>(x, reducer, finish, out),
         4 => tiny_runs::<T, A, R, 4>(x, reducer, finish, out),
         // A short row of bytes does not fill a vector.
-        ..SHORT if size_of::<T>() > 1 => {
+        ..SHORT_RUN if size_of::<T>() > 1 => {
             let row = |row: usize| &x[row * count..][..count];
             short_runs(row, out.len(), reducer, |index, sum| out[index] = finish(sum));
         }
@@ -285,7 +297,7 @@ impl<T: Copy> ReducedRun<T> for &[T] {
     }
 }
 
-/// Reduces `count` runs of one length of fewer than [`SHORT`] elements. Several runs are reduced
+/// Reduces `count` runs of one length of fewer than [`SHORT_RUN`] elements. Several runs are reduced
 /// together, because the additions of one run depend on each other. The order of additions in a run
 /// does not depend on the other runs. The last run is repeated to fill the last group.
 pub(super) fn short_runs<T: Copy, U: ReducedRun<T>, A: Copy>(
@@ -297,8 +309,8 @@ pub(super) fn short_runs<T: Copy, U: ReducedRun<T>, A: Copy>(
     vectorize(
         #[inline(always)]
         || {
-            for first in (0..count).step_by(SIDE_BY_SIDE) {
-                let mut runs = [run(first); SIDE_BY_SIDE];
+            for first in (0..count).step_by(RUNS_PER_PASS) {
+                let mut runs = [run(first); RUNS_PER_PASS];
                 for (at, next) in runs.iter_mut().enumerate() {
                     *next = run((first + at).min(count - 1));
                 }
@@ -315,18 +327,18 @@ pub(super) fn short_runs<T: Copy, U: ReducedRun<T>, A: Copy>(
 /// not inlined is not vectorized.
 #[inline(always)]
 fn side_by_side<T: Copy, U: ReducedRun<T>, A: Copy>(
-    runs: [U; SIDE_BY_SIDE],
+    runs: [U; RUNS_PER_PASS],
     Reducer { start, step, merge }: &Reducer<A, impl Step<A, T>, impl Step<A, A>>,
-) -> [A; SIDE_BY_SIDE] {
-    let mut lanes = [[*start; FEW_LANES]; SIDE_BY_SIDE];
-    let whole = runs[0].len() / FEW_LANES * FEW_LANES;
-    for at in (0..whole).step_by(FEW_LANES) {
+) -> [A; RUNS_PER_PASS] {
+    let mut lanes = [[*start; SHORT_RUN_LANES]; RUNS_PER_PASS];
+    let whole = runs[0].len() / SHORT_RUN_LANES * SHORT_RUN_LANES;
+    for at in (0..whole).step_by(SHORT_RUN_LANES) {
         for (lanes, run) in lanes.iter_mut().zip(&runs) {
-            let chunk = run.chunk::<FEW_LANES>(at);
+            let chunk = run.chunk::<SHORT_RUN_LANES>(at);
             *lanes = add_lanes(*lanes, &chunk, step);
         }
     }
-    let mut sums = [*start; SIDE_BY_SIDE];
+    let mut sums = [*start; RUNS_PER_PASS];
     for ((sum, lanes), run) in sums.iter_mut().zip(kept_whole(lanes)).zip(&runs) {
         let mut ends = *start;
         for at in whole..run.len() {
@@ -359,16 +371,16 @@ fn tiny_runs<T: Element, A: Sum, R, const N: usize>(
 /// Reduces one run of contiguous elements.
 #[inline(always)]
 fn run<T: Element, A: Copy>(x: &[T], reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>) -> A {
-    if x.len() < LANES {
+    if x.len() < RUN_LANES {
         return x.iter().fold(reducer.start, |a, &x| (reducer.step)(a, x));
     }
     let Reducer { start, step, merge } = reducer;
-    let (chunks, tail) = x.as_chunks::<LANES>();
-    let mut lanes = [start; LANES];
+    let (chunks, tail) = x.as_chunks::<RUN_LANES>();
+    let mut lanes = [start; RUN_LANES];
     vectorize(
         #[inline(always)]
         || {
-            let groups = add_chunks([[start; LANES]; GROUPS], chunks, &step);
+            let groups = add_chunks([[start; RUN_LANES]; GROUPS], chunks, &step);
             lanes = merged(&groups, &merge);
         },
     );
@@ -379,19 +391,19 @@ fn run<T: Element, A: Copy>(x: &[T], reducer: Reducer<A, impl Step<A, T>, impl S
 /// The state of a run of contiguous elements that arrives in parts. All parts except the last have
 /// a multiple of [`ROUND`] elements; the result does not depend on the boundaries.
 struct Partial<A> {
-    groups: [[A; LANES]; GROUPS],
+    groups: [[A; RUN_LANES]; GROUPS],
     /// The partial result of the elements after the last whole chunk.
     ends: A,
 }
 
 impl<A: Copy> Partial<A> {
     fn new(start: A) -> Self {
-        Self { groups: [[start; LANES]; GROUPS], ends: start }
+        Self { groups: [[start; RUN_LANES]; GROUPS], ends: start }
     }
 
     #[inline(always)]
     fn add<T: Element>(&mut self, x: &[T], step: &impl Fn(A, T) -> A) {
-        let (chunks, tail) = x.as_chunks::<LANES>();
+        let (chunks, tail) = x.as_chunks::<RUN_LANES>();
         vectorize(
             #[inline(always)]
             || self.groups = add_chunks(self.groups, chunks, step),
@@ -408,10 +420,10 @@ impl<A: Copy> Partial<A> {
 /// as one.
 #[inline(always)]
 pub(super) fn add_chunks<T: Element, A: Copy>(
-    groups: [[A; LANES]; GROUPS],
-    chunks: &[[T; LANES]],
+    groups: [[A; RUN_LANES]; GROUPS],
+    chunks: &[[T; RUN_LANES]],
     step: &impl Fn(A, T) -> A,
-) -> [[A; LANES]; GROUPS] {
+) -> [[A; RUN_LANES]; GROUPS] {
     let (turns, rest) = chunks.as_chunks::<GROUPS>();
     // Separate local variables stay in registers, unlike elements of the array.
     let [mut a, mut b, mut c, mut d] = groups;
@@ -446,9 +458,12 @@ pub(crate) fn kept_whole<A, const N: usize, const RUNS: usize>(
 
 /// Combines the groups of lanes.
 #[inline(always)]
-fn merged<A: Copy>([a, b, c, d]: &[[A; LANES]; GROUPS], merge: &impl Fn(A, A) -> A) -> [A; LANES] {
+fn merged<A: Copy>(
+    [a, b, c, d]: &[[A; RUN_LANES]; GROUPS],
+    merge: &impl Fn(A, A) -> A,
+) -> [A; RUN_LANES] {
     let mut lanes = *a;
-    for lane in 0..LANES {
+    for lane in 0..RUN_LANES {
         lanes[lane] = merge(merge(a[lane], b[lane]), merge(c[lane], d[lane]));
     }
     lanes
@@ -493,11 +508,11 @@ fn columns<T: Element, A: Sum, R>(
     out: &mut [R],
 ) {
     let mut scratch = cx.scratch();
-    let buffer = scratch.elements::<A>(out.len().min(COLUMNS));
-    for (tile, out) in out.chunks_mut(COLUMNS).enumerate() {
+    let buffer = scratch.elements::<A>(out.len().min(TILE_COLUMNS));
+    for (tile, out) in out.chunks_mut(TILE_COLUMNS).enumerate() {
         let sums = &mut buffer[..out.len()];
         sums.fill(reducer.start);
-        let first = first + tile * COLUMNS;
+        let first = first + tile * TILE_COLUMNS;
         accumulate(x, inner, first, sums, &reducer.step);
         for (out, &sum) in out.iter_mut().zip(&*sums) {
             *out = finish(sum);
@@ -513,8 +528,8 @@ fn narrow<T: Element, A: Sum, R>(
     finish: &impl Fn(A) -> R,
     out: &mut [R],
 ) {
-    let wide = inner * TOGETHER;
-    let mut buffer = [reducer.start; LANES * TOGETHER];
+    let wide = inner * JOINED_ROWS;
+    let mut buffer = [reducer.start; RUN_LANES * JOINED_ROWS];
     let sums = &mut buffer[..wide];
     let whole = x.len() / wide * wide;
     accumulate(&x[..whole], wide, 0, sums, &reducer.step);
@@ -539,7 +554,7 @@ fn accumulate<T: Element, A: Copy>(
     vectorize(
         #[inline(always)]
         || {
-            let together = x.chunks_exact(ROWS * inner);
+            let together = x.chunks_exact(ROWS_PER_PASS * inner);
             let rest = together.remainder();
             for rows in together {
                 let row = |index: usize| &rows[index * inner + first..][..width];
@@ -559,7 +574,7 @@ fn accumulate<T: Element, A: Copy>(
 #[inline(always)]
 fn add_rows<T: Copy, A: Copy>(
     sums: &mut [A],
-    [a, b, c, d]: [&[T]; ROWS],
+    [a, b, c, d]: [&[T]; ROWS_PER_PASS],
     step: &impl Fn(A, T) -> A,
 ) {
     let rows = a.iter().zip(b).zip(c).zip(d);

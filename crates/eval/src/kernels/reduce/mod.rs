@@ -17,7 +17,7 @@ use crate::kernels::elementwise::convert;
 use crate::kernels::number::{Number, computed, match_number};
 use crate::kernels::ordered::{match_order, picked, widened_float};
 use kernel::{Elements, Reducer, is_in_pieces, neutral, reduce};
-pub(crate) use kernel::{FEW_LANES, Make, ROUND, kept_whole, narrowed, piece};
+pub(crate) use kernel::{Make, ROUND, SHORT_RUN_LANES, kept_whole, narrowed, piece};
 pub(crate) use plane::{Plane, reduced_first};
 pub(crate) use zip::{ZippedRows, fill_by_zipped_row, has_zip_kernel};
 

@@ -7,7 +7,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use nxla_expr::ReduceOp;
 use nxla_tensor::DType;
 
-use super::kernel::{FEW_LANES, ReducedRun, Reducer, SHORT, short_runs};
+use super::kernel::{ReducedRun, Reducer, SHORT_RUN, SHORT_RUN_LANES, short_runs};
 use crate::kernels::elementwise::Zip;
 use crate::kernels::number::Number;
 
@@ -24,7 +24,7 @@ pub(crate) struct ZippedRows<'a> {
 pub(crate) fn has_zip_kernel(op: ReduceOp, dtype: DType, columns: usize) -> bool {
     op == ReduceOp::Sum
         && matches!(dtype, DType::F32 | DType::F64)
-        && (FEW_LANES..SHORT).contains(&columns)
+        && (SHORT_RUN_LANES..SHORT_RUN).contains(&columns)
 }
 
 /// Sums a function of pairs of rows of `count` elements, to one result for each pair. At most one

@@ -12,7 +12,7 @@ use crate::context::Cx;
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::BLOCK_ELEMENTS;
 
-/// Elements of a result that are computed at once. The last group of a row overlaps the group before, so that no row
+/// Elements of a result that are computed at once, measured by the family `window` of `benches/python/kernels.py`. The last group of a row overlaps the group before, so that no row
 /// ends with single elements.
 const CHUNK: usize = 16;
 

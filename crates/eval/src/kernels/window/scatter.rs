@@ -76,8 +76,8 @@ fn add_at<T: Number>(
 /// The placeholder for a window that is in the padding.
 const NOWHERE: usize = usize::MAX;
 
-/// Neighboring windows that are searched at once.
-const CHUNK: usize = 8;
+/// Neighboring windows that are searched in one pass. Measured by the family `window` of `benches/python/kernels.py`.
+const WINDOWS_PER_PASS: usize = 8;
 
 /// The position of the extremum of each window.
 fn extrema<T: Element>(
@@ -189,13 +189,13 @@ impl<T: Element, F: Fn(T, T) -> bool> Search<'_, T, F> {
         }
         let inside = &mut positions[whole.clone()];
         // The distances in a chunk have 32 bits.
-        if inside.len() < CHUNK || u32::try_from(self.x.len()).is_err() {
+        if inside.len() < WINDOWS_PER_PASS || u32::try_from(self.x.len()).is_err() {
             whole.clone().zip(inside).for_each(|(window, found)| *found = self.single(window));
             return;
         }
         // The last chunk overlaps the chunk before, so that no row ends with single windows.
-        let last = inside.len() - CHUNK;
-        for first in (0..last).step_by(CHUNK).chain([last]) {
+        let last = inside.len() - WINDOWS_PER_PASS;
+        for first in (0..last).step_by(WINDOWS_PER_PASS).chain([last]) {
             let chunk = inside[first..].first_chunk_mut().expect("a chunk fits");
             match axis.stride {
                 2 => self.chunk(whole.start + first, 2, chunk),
@@ -220,15 +220,15 @@ impl<T: Element, F: Fn(T, T) -> bool> Search<'_, T, F> {
     /// Searches neighboring windows without padding from the window `first` on. The loops have no branches, and
     /// distances as wide as most elements, so that the compiler vectorizes them.
     #[inline(always)]
-    fn chunk(&self, first: usize, stride: usize, positions: &mut [usize; CHUNK]) {
-        let (mut best, mut distances) = ([T::default(); CHUNK], [0; CHUNK]);
+    fn chunk(&self, first: usize, stride: usize, positions: &mut [usize; WINDOWS_PER_PASS]) {
+        let (mut best, mut distances) = ([T::default(); WINDOWS_PER_PASS], [0; WINDOWS_PER_PASS]);
         let begin = self.rows[0] + self.axis.position(first, 0).unwrap_or_default();
         let mut is_first = true;
         for &row in self.rows {
             for tap in 0..self.axis.taps {
                 let distance = row - self.rows[0] + tap * self.axis.dilation;
-                let elements = &self.x[begin + distance..][..stride * (CHUNK - 1) + 1];
-                for at in 0..CHUNK {
+                let elements = &self.x[begin + distance..][..stride * (WINDOWS_PER_PASS - 1) + 1];
+                for at in 0..WINDOWS_PER_PASS {
                     let x = elements[at * stride];
                     let keeps = !is_first & (self.stays)(best[at], x);
                     best[at] = if keeps { best[at] } else { x };
@@ -237,7 +237,7 @@ impl<T: Element, F: Fn(T, T) -> bool> Search<'_, T, F> {
                 is_first = false;
             }
         }
-        for at in 0..CHUNK {
+        for at in 0..WINDOWS_PER_PASS {
             positions[at] = begin + at * stride + distances[at] as usize;
         }
     }
