@@ -3,21 +3,18 @@
 //! A result of a nest is a tensor, which may take the memory of an input. Other values live in tiles, which
 //! values share if their live ranges are disjoint.
 
-use nxla_expr::{Graph, Op};
+use nxla_expr::{Graph, Op, ReduceOp};
 use nxla_tensor::DType;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::limits::WIDE_ROW;
+use super::limits::{REDUCTION_COST, WIDE_ROW};
 use crate::execute::nest::{
     FusedReduction, NO_TILE, Output, Stage, StageWork, TileOperand, TiledNest,
 };
 use crate::kernels::elementwise::{Access, Broadcast, Code, Zip};
 use crate::kernels::reduce;
 use crate::schedule::{Nest, Part, Step, ValueId, Width, Work};
-
-/// The cost of a reduction per element, in sixteenths of a nanosecond.
-const REDUCTION_COST: usize = 2;
 
 /// Lowers the nest of a step.
 pub(super) fn lower_nest(graph: &Graph, step: &Step, nest: &Nest) -> TiledNest {
@@ -42,11 +39,8 @@ pub(super) fn lower_nest(graph: &Graph, step: &Step, nest: &Nest) -> TiledNest {
     let mut stages = Vec::with_capacity(nest.parts.len());
     let mut parts = nest.parts.iter().enumerate().peekable();
     while let Some((at, part)) = parts.next() {
-        let folded = parts.next_if(|(_, next)| lowering.folds(at, part, next));
-        stages.push(match folded {
-            Some((_, next)) => lowering.fold(at, part, next),
-            None => lowering.stage(at, part),
-        });
+        let reduction = parts.next_if(|(_, next)| lowering.fuses(at, part, next));
+        stages.push(lowering.stage(at, part, reduction.map(|(_, reduction)| reduction)));
     }
     let outputs = step.results.iter().zip(&nest.types).map(|(value, ty)| {
         let (row, over) = lowering.outputs.remove(value).expect("a part computes each result");
@@ -89,16 +83,42 @@ struct Lowering<'a> {
 /// The reads of an input by all parts so far.
 #[derive(Clone, Copy)]
 struct InputReads {
-    /// The dtype and elements per row, if all parts read the input element by element.
-    by_element: Option<(DType, usize)>,
+    /// The layout of the input, if all parts read it element by element.
+    by_element: Option<RowLayout>,
     /// The last part that reads the input.
     last: usize,
 }
 
+/// The elements of a row of a value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct RowLayout {
+    dtype: DType,
+    per_row: usize,
+}
+
+impl RowLayout {
+    /// Bytes of a row.
+    fn bytes(self) -> usize {
+        self.dtype.size() * self.per_row
+    }
+}
+
+/// The kind of a part that computes a result.
+#[derive(Clone, Copy)]
+enum Producer {
+    /// A body reads the elements at an index before it writes its results at this index.
+    Body,
+    /// A reduction writes the result of a row before it reads the next row.
+    Reduction,
+}
+
+/// A function of two inputs of a body, for which a reduction has a kernel.
+type ZipKernel = (Zip, [usize; 2]);
+
 impl Lowering<'_> {
     /// Returns true if the next part reduces a result of a body while the body computes it.
-    fn folds(&self, at: usize, part: &Part, next: &Part) -> bool {
-        let Work::Body(_) = &part.step.work else { return false };
+    fn fuses(&self, at: usize, part: &Part, next: &Part) -> bool {
+        let Work::Body(code) = &part.step.work else { return false };
         if let Width::Total(_) = next.width {
             return true;
         }
@@ -106,8 +126,8 @@ impl Lowering<'_> {
         part.width == Width::Domain
             && matches!(self.graph.op(next.step.id), Op::Reduce(..))
             && next.step.args[0] == value
-            && (self.nest.columns >= 4 * WIDE_ROW || self.zipped(part, next).is_some())
             && self.is_temporary(at + 1, value)
+            && (self.nest.columns >= 4 * WIDE_ROW || self.zip_kernel(at, code, next).is_some())
     }
 
     /// Returns true if no part after this one and no other step reads a value.
@@ -115,13 +135,9 @@ impl Lowering<'_> {
         self.last_read[&value] == last && !self.results.contains(&value)
     }
 
-    /// The function and the operands of a reduction of a body of two operands, if it has a kernel and both operands have
-    /// rows that the kernel can read.
-    fn zipped(&self, part: &Part, next: &Part) -> Option<(Zip, [usize; 2])> {
-        let (Work::Body(code), Op::Reduce(op, _)) = (&part.step.work, self.graph.op(next.step.id))
-        else {
-            return None;
-        };
+    /// The function and the inputs of a body that its reduction computes without the body: the function has a kernel, the
+    /// kernel can read the rows of both inputs, and no other part reads the values of the function.
+    fn zip_kernel(&self, at: usize, code: &Code, reduction: &Part) -> Option<ZipKernel> {
         let (zip, inputs) = code.zip?;
         let inputs = inputs.map(usize::from);
         let columns = self.nest.columns;
@@ -134,80 +150,106 @@ impl Lowering<'_> {
         let is_readable = |(broadcast, is_readable)| is_readable || broadcast != Broadcast::Strided;
         let fits = broadcasts.into_iter().all(is_readable)
             && !broadcasts.iter().all(|&(broadcast, _)| is_repeated(broadcast));
-        let has_kernel = reduce::has_zip_kernel(*op, code.results[0], columns);
-        (fits && has_kernel && next.width == Width::Row).then_some((zip, inputs))
+        let has_kernel =
+            reduce::has_zip_kernel(self.reduce_op(reduction), code.results[0], columns);
+        let is_row = reduction.width == Width::Row;
+        let is_temporary = self.is_temporary(at + 1, reduction.step.args[0]);
+        (fits && has_kernel && is_row && is_temporary).then_some((zip, inputs))
     }
 
-    /// Lowers a body and the reduction of one of its results to one stage.
-    fn fold(&mut self, at: usize, part: &Part, next: &Part) -> Stage {
-        let Work::Body(code) = &part.step.work else { unreachable!("a body is folded") };
-        let Op::Reduce(op, _) = self.graph.op(next.step.id) else {
-            unreachable!("a body is folded by a reduction")
-        };
-        let value = next.step.args[0];
-        let reduced = part.step.results.iter().position(|&result| result == value);
-        let reduced = reduced.expect("the reduction reads a result of the body");
-        let count = match next.width {
-            Width::Total(count) => count,
-            Width::Row | Width::Domain => 1,
-        };
-        let is_stored = !self.is_temporary(at + 1, value);
-        let zipped = self.zipped(part, next).filter(|_| !is_stored);
-        self.cost += code.cost + REDUCTION_COST;
-        let operands = self.body_operands(at, part, code, self.nest.columns);
-        if let Some((zip, inputs)) = zipped {
-            let results = SmallVec::from_elem(self.tile_of_reduction(at + 1, next, 1), 1);
-            let rules = inputs.map(|input| match &code.inputs[input].access {
-                Access::Strided(rule) => Some(rule.clone()),
-                Access::Same | Access::Single => None,
-            });
-            let operands = inputs.map(|input| operands[input]).into_iter().collect();
-            let work = StageWork::Zip { zip, dtype: code.results[0], rules };
-            self.free_dead(at, &part.step);
-            self.free_dead(at + 1, &next.step);
-            return Stage { work, width: self.nest.columns, operands, results, by_row: false };
+    fn reduce_op(&self, part: &Part) -> ReduceOp {
+        match self.graph.op(part.step.id) {
+            Op::Reduce(op, _) => *op,
+            op => unreachable!("{} is not a reduction", op.name()),
         }
-        let is_tile = |result: usize| is_stored || result != reduced;
-        let mut results = self.body_results(at, part, code, self.nest.columns, is_tile);
-        results.push(self.tile_of_reduction(at + 1, next, count));
-        let fold = FusedReduction { code: (**code).clone(), reduced, is_stored, op: *op };
+    }
+
+    /// Lowers a part, together with the reduction of its result if both are fused.
+    fn stage(&mut self, at: usize, part: &Part, reduction: Option<&Part>) -> Stage {
+        let stage = match (&part.step.work, reduction) {
+            (Work::Body(code), None) => self.body_stage(at, part, code),
+            (Work::Body(code), Some(reduction)) => match self.zip_kernel(at, code, reduction) {
+                Some(kernel) => self.zip_stage(at, part, code, kernel, reduction),
+                None => self.fused_stage(at, part, code, reduction),
+            },
+            (Work::Op, None) => self.reduction_stage(at, part),
+            (Work::Op | Work::Nest(_) | Work::Loop(_) | Work::Regions(_), _) => {
+                unreachable!("a part is a body or a reduction")
+            }
+        };
         self.free_dead(at, &part.step);
-        self.free_dead(at + 1, &next.step);
-        let (work, width) = (StageWork::FusedReduction(Box::new(fold)), self.nest.columns);
-        Stage { work, width, operands, results, by_row: true }
+        if let Some(reduction) = reduction {
+            self.free_dead(at + 1, &reduction.step);
+        }
+        stage
     }
 
-    fn stage(&mut self, at: usize, part: &Part) -> Stage {
-        let width = match part.width {
-            Width::Row => 1,
-            Width::Domain => self.nest.columns,
-            Width::Total(_) => unreachable!("a total is folded with the body before it"),
+    fn body_stage(&mut self, at: usize, part: &Part, code: &Code) -> Stage {
+        let (width, cost) = match part.width {
+            Width::Row => (1, code.cost / self.nest.columns),
+            Width::Domain => (self.nest.columns, code.cost),
+            Width::Total(_) => unreachable!("a body does not compute a total"),
         };
-        if let Work::Body(code) = &part.step.work {
-            self.cost +=
-                if part.width == Width::Row { code.cost / self.nest.columns } else { code.cost };
-            let operands = self.body_operands(at, part, code, width);
-            let results = self.body_results(at, part, code, width, |_| true);
-            self.free_dead(at, &part.step);
-            let is_repeated = |&(_, broadcast): &(TileOperand, Broadcast)| {
-                matches!(broadcast, Broadcast::PerRow | Broadcast::PerColumn)
-            };
-            // With a single row, these operands are a scalar and a vector, which are used without a
-            // copy.
-            let by_row = width >= WIDE_ROW && operands.iter().any(is_repeated);
-            return Stage { work: StageWork::Body(code.clone()), width, operands, results, by_row };
-        }
-        let Op::Reduce(op, _) = self.graph.op(part.step.id) else {
-            unreachable!("a part is a body or a reduction")
+        self.cost += cost;
+        let operands = self.body_operands(at, part, code, width);
+        let results = self.body_results(at, part, code, width, |_| true);
+        let is_repeated = |&(_, broadcast): &(TileOperand, Broadcast)| {
+            matches!(broadcast, Broadcast::PerRow | Broadcast::PerColumn)
         };
+        // With a single row, these operands are a scalar and a vector, which are used without a copy.
+        let by_row = width >= WIDE_ROW && operands.iter().any(is_repeated);
+        let work = StageWork::Body(Box::new(code.clone()));
+        Stage { work, width, operands, results, by_row }
+    }
+
+    fn reduction_stage(&mut self, at: usize, part: &Part) -> Stage {
         self.cost += REDUCTION_COST;
         let dtype = self.graph.dtype(part.step.id);
-        let read = Some((dtype, self.nest.columns));
-        let operand = self.operand(at, part.step.args[0], read);
+        let layout = RowLayout { dtype, per_row: self.nest.columns };
+        let operand = self.operand(at, part.step.args[0], Some(layout));
         let operands = SmallVec::from_elem((operand, Broadcast::None), 1);
-        let results = SmallVec::from_elem(self.tile_of_reduction(at, part, 1), 1);
-        self.free_dead(at, &part.step);
-        Stage { work: StageWork::Reduce(*op, dtype), width, operands, results, by_row: false }
+        let results = SmallVec::from_elem(self.reduction_result(at, part), 1);
+        let work = StageWork::Reduce(self.reduce_op(part), dtype);
+        Stage { work, width: 1, operands, results, by_row: false }
+    }
+
+    /// Lowers a reduction of a body whose values are not stored.
+    fn zip_stage(
+        &mut self,
+        at: usize,
+        part: &Part,
+        code: &Code,
+        (zip, inputs): ZipKernel,
+        reduction: &Part,
+    ) -> Stage {
+        let width = self.nest.columns;
+        self.cost += code.cost + REDUCTION_COST;
+        let operands = self.body_operands(at, part, code, width);
+        let operands = inputs.map(|input| operands[input]).into_iter().collect();
+        let results = SmallVec::from_elem(self.reduction_result(at + 1, reduction), 1);
+        let rules = inputs.map(|input| match &code.inputs[input].access {
+            Access::Strided(rule) => Some(rule.clone()),
+            Access::Same | Access::Single => None,
+        });
+        let work = StageWork::Zip { zip, dtype: code.results[0], rules };
+        Stage { work, width, operands, results, by_row: false }
+    }
+
+    /// Lowers a body and the reduction of one of its results.
+    fn fused_stage(&mut self, at: usize, part: &Part, code: &Code, reduction: &Part) -> Stage {
+        let (width, value) = (self.nest.columns, reduction.step.args[0]);
+        let reduced = part.step.results.iter().position(|&result| result == value);
+        let reduced = reduced.expect("the reduction reads a result of the body");
+        let is_stored = !self.is_temporary(at + 1, value);
+        self.cost += code.cost + REDUCTION_COST;
+        let operands = self.body_operands(at, part, code, width);
+        let is_tile = |result: usize| is_stored || result != reduced;
+        let mut results = self.body_results(at, part, code, width, is_tile);
+        results.push(self.reduction_result(at + 1, reduction));
+        let op = self.reduce_op(reduction);
+        let fused = FusedReduction { code: code.clone(), reduced, is_stored, op };
+        let work = StageWork::FusedReduction(Box::new(fused));
+        Stage { work, width, operands, results, by_row: true }
     }
 
     /// The operands of a body that computes `width` elements per row.
@@ -223,7 +265,8 @@ impl Lowering<'_> {
         inputs
             .map(|(&value, input)| {
                 let broadcast = Broadcast::of(&input.access, domain);
-                let by_element = (broadcast == Broadcast::None).then_some((input.dtype, width));
+                let layout = RowLayout { dtype: input.dtype, per_row: width };
+                let by_element = (broadcast == Broadcast::None).then_some(layout);
                 (self.operand(at, value, by_element), broadcast)
             })
             .collect()
@@ -240,30 +283,38 @@ impl Lowering<'_> {
     ) -> SmallVec<[u16; 2]> {
         let results = part.step.results.iter().zip(&code.results).enumerate();
         results
-            .map(|(result, (&value, &dtype))| match is_tile(result) {
-                true => self.result(at, value, (dtype, width), true),
-                false => NO_TILE,
+            .map(|(result, (&value, &dtype))| {
+                let layout = RowLayout { dtype, per_row: width };
+                if is_tile(result) {
+                    self.result(at, value, layout, Producer::Body)
+                } else {
+                    NO_TILE
+                }
             })
             .collect()
     }
 
-    fn tile_of_reduction(&mut self, at: usize, part: &Part, count: usize) -> u16 {
-        let kind = (self.graph.dtype(part.step.id), count);
-        self.result(at, part.step.results[0], kind, false)
+    /// The tile of the result of a reduction.
+    fn reduction_result(&mut self, at: usize, part: &Part) -> u16 {
+        let per_row = match part.width {
+            Width::Total(count) => count,
+            Width::Row | Width::Domain => 1,
+        };
+        let layout = RowLayout { dtype: self.graph.dtype(part.step.id), per_row };
+        self.result(at, part.step.results[0], layout, Producer::Reduction)
     }
 
-    /// The tile of a result of this dtype and number of elements per row.
-    fn result(&mut self, at: usize, value: ValueId, kind: (DType, usize), is_body: bool) -> u16 {
-        let row = kind.0.size() * kind.1;
+    /// The tile of a result.
+    fn result(&mut self, at: usize, value: ValueId, layout: RowLayout, producer: Producer) -> u16 {
         if self.results.contains(&value) {
-            let over = self.dead_inputs(at, kind, is_body);
-            self.outputs.insert(value, (row, over));
+            let over = self.dead_inputs(at, layout, producer);
+            self.outputs.insert(value, (layout.bytes(), over));
         }
-        self.tile(value, row)
+        self.tile(value, layout.bytes())
     }
 
-    /// The tile or input of an operand. `read` is the dtype and elements per row of a read element by element.
-    fn operand(&mut self, at: usize, value: ValueId, read: Option<(DType, usize)>) -> TileOperand {
+    /// The tile or input of an operand. `read` is the layout of a read element by element.
+    fn operand(&mut self, at: usize, value: ValueId, read: Option<RowLayout>) -> TileOperand {
         if let Some(&tile) = self.tile_of.get(&value) {
             return TileOperand::Tile(tile);
         }
@@ -295,11 +346,13 @@ impl Lowering<'_> {
         tile
     }
 
-    /// The inputs that no part reads after this part has written a result of this kind.
-    fn dead_inputs(&self, at: usize, kind: (DType, usize), is_body: bool) -> SmallVec<[u16; 2]> {
-        // A reduction writes the result of a row before it reads the next row.
-        let is_done = |read: &InputReads| read.last < at || is_body;
-        let fits = |read: &InputReads| read.by_element == Some(kind) && is_done(read);
+    /// The inputs of a layout that no part reads after this part has written a result.
+    fn dead_inputs(&self, at: usize, layout: RowLayout, producer: Producer) -> SmallVec<[u16; 2]> {
+        let is_done = |read: &InputReads| match producer {
+            Producer::Body => true,
+            Producer::Reduction => read.last < at,
+        };
+        let fits = |read: &InputReads| read.by_element == Some(layout) && is_done(read);
         let inputs = self.reads.iter().zip(self.inputs).enumerate();
         let dead = inputs.filter(|(_, (read, value))| {
             read.as_ref().is_some_and(fits) && self.last_read[value] <= at
