@@ -12,7 +12,7 @@ use crate::kernels::create;
 use crate::kernels::movement::{padding, transposed};
 use crate::kernels::reduce::InMemory;
 use crate::kernels::strided::Strided;
-use crate::schedule::index_map;
+use crate::schedule::{has_instructions, index_map};
 
 impl BytecodeBuilder {
     /// The results of an op, if the op has instructions for its operands.
@@ -62,8 +62,12 @@ impl BytecodeBuilder {
                 Some(result)
             }
             Op::Dot(dot) => self.product(dot, site),
-            _ => None,
+            op => {
+                debug_assert!(!has_instructions(op), "{} is missing here", op.name());
+                None
+            }
         };
+        debug_assert!(result.is_none() || has_instructions(op), "{} has instructions", op.name());
         result.map(|value| vec![value])
     }
 

@@ -276,23 +276,27 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
 fn arena_pays(graph: &Graph, schedule: &Schedule) -> bool {
     let steps = &schedule.steps;
     let is_small = |step: &Step| step.types(graph).iter().all(|ty| is_at_most(ty, SMALL_BYTES));
-    let has_instructions = |step: &Step| match &step.work {
+    let is_inlined = |step: &Step| match &step.work {
         Work::Body(_) | Work::Loop(_) => true,
         Work::Nest(_) => false,
-        Work::Op | Work::Regions(_) => {
-            let op = graph.op(step.id);
-            match op.family() {
-                Family::Create | Family::Elementwise | Family::Movement => true,
-                Family::Reduce => matches!(op, Op::Reduce(..)),
-                Family::Contract => matches!(op, Op::Dot(_)),
-                Family::Index => matches!(op, Op::Slice(_) | Op::PutSlice(_)),
-                Family::Control => matches!(op, Op::Constant(_) | Op::Tensor(_) | Op::Cond(_)),
-                Family::Window | Family::Linalg => false,
-            }
-        }
+        Work::Op => has_instructions(graph.op(step.id)),
+        Work::Regions(_) => matches!(graph.op(step.id), Op::Cond(_)),
     };
-    let called = steps.iter().filter(|step| !has_instructions(step)).count();
+    let called = steps.iter().filter(|step| !is_inlined(step)).count();
     steps.len() >= MIN_STEPS && 4 * called <= steps.len() && steps.iter().all(is_small)
+}
+
+/// Returns true if lowering has instructions for an op without regions on small tensors. Other ops become calls.
+pub(crate) fn has_instructions(op: &Op) -> bool {
+    match op.family() {
+        Family::Create | Family::Movement => true,
+        Family::Reduce => matches!(op, Op::Reduce(..)),
+        Family::Contract => matches!(op, Op::Dot(_)),
+        Family::Index => matches!(op, Op::Slice(_) | Op::PutSlice(_)),
+        Family::Control => matches!(op, Op::Constant(_) | Op::Tensor(_)),
+        // Element-wise ops are part of bodies.
+        Family::Elementwise | Family::Window | Family::Linalg => false,
+    }
 }
 
 /// Converts results of bodies that no other step reads into registers.

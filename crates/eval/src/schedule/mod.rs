@@ -27,6 +27,7 @@ use crate::kernels::matrix::Kernels;
 use crate::kernels::movement::{IndexMap, broadcast, reversed};
 use crate::kernels::strided::Strided;
 
+pub(crate) use build::has_instructions;
 pub(crate) use cost::{is_large, is_long, is_long_body};
 pub(crate) use limits::SMALL_BYTES;
 pub(crate) use nest::{Nest, Part, Width};
