@@ -8,7 +8,7 @@ use nxla_tensor::HostTensor;
 
 use crate::context::{EvalError, ExecContext, Hooks, Interrupt, run_on_pool};
 use crate::execute::code::Bytecode;
-use crate::execute::named;
+use crate::execute::with_names;
 use crate::lower::lower;
 use crate::schedule::{Schedule, is_large, schedule, schedule_checked};
 
@@ -114,7 +114,7 @@ impl Plan {
         let run = |cx: &ExecContext<'_>| self.code.run(cx, input);
         let results = if self.uses_pool { run_on_pool(&cx, run)? } else { run(&cx)? };
         let types = self.program.output_types();
-        Ok(results.into_iter().zip(types).map(|(result, ty)| named(result, ty)).collect())
+        Ok(results.into_iter().zip(types).map(|(result, ty)| with_names(result, ty)).collect())
     }
 
     fn check_inputs(&self, inputs: &[HostTensor]) -> Result<(), EvalError> {

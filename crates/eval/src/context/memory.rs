@@ -1,7 +1,7 @@
 //! Temporary memory of kernels, and the error if an allocation fails.
 //!
 //! Kernels allocate inside tasks that return no value. A refused allocation therefore unwinds to
-//! [`guarded`], which returns the error. The unwinding is not a panic, so no message is printed.
+//! [`catch_stop`], which returns the error. The unwinding is not a panic, so no message is printed.
 //! Results do not need it: their memory is allocated before a kernel begins.
 
 use std::cell::RefCell;
@@ -111,7 +111,7 @@ pub(crate) fn resize<T: Clone>(elements: &mut Vec<T>, value: T, len: usize) {
 }
 
 /// Collects the elements of an iterator.
-pub(crate) fn collected<T>(iterator: impl ExactSizeIterator<Item = T>) -> Vec<T> {
+pub(crate) fn collect_vec<T>(iterator: impl ExactSizeIterator<Item = T>) -> Vec<T> {
     let mut elements = Vec::new();
     reserve(&mut elements, iterator.len());
     elements.extend(iterator);
@@ -141,7 +141,7 @@ fn try_reserve<T>(elements: &mut Vec<T>, len: usize) -> bool {
 }
 
 /// Runs a step, and returns an error if one of its allocations is refused.
-pub(crate) fn guarded<R>(step: impl FnOnce() -> Result<R, Stop>) -> Result<R, Stop> {
+pub(crate) fn catch_stop<R>(step: impl FnOnce() -> Result<R, Stop>) -> Result<R, Stop> {
     // After a panic is caught, only the operands of the step are visible, as after an error.
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(result) => result,

@@ -23,7 +23,7 @@ pub(crate) use error::Stop;
 pub use error::{EvalError, Fault, HookFailure, NotFinite};
 pub use hooks::Hooks;
 pub(crate) use memory::{
-    LINE, ScratchGuard, collected, fill, filled, guarded, is_available, require, resize,
+    LINE, ScratchGuard, catch_stop, collect_vec, fill, filled, is_available, require, resize,
 };
 #[cfg(not(feature = "parallel"))]
 pub(crate) use no_pool::run_on_pool;
@@ -31,7 +31,7 @@ pub(crate) use parallel::may_split;
 #[cfg(feature = "parallel")]
 pub(crate) use pool::run_on_pool;
 pub(crate) use value::{
-    Results, build, build_bytes, bytes_mut, fresh, integer, integer_of, one, reshaped, slice,
+    Results, build, build_bytes, bytes_mut, fresh, integer, integer_of, one, reshape, slice,
     slice_mut,
 };
 

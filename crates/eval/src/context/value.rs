@@ -60,7 +60,7 @@ pub(crate) fn build_bytes(
 }
 
 /// The same elements under another shape of the same size. A unique handle stays unique.
-pub(crate) fn reshaped(tensor: HostTensor, shape: &Shape) -> HostTensor {
+pub(crate) fn reshape(tensor: HostTensor, shape: &Shape) -> HostTensor {
     if tensor.shape() == shape && tensor.names().is_none() {
         return tensor;
     }

@@ -100,7 +100,7 @@ pub(crate) enum Elements {
     Repeat { from: Bytes, size: u8, to: Span },
     /// Repeats a constant.
     Fill { value: Box<[u8]>, to: Span },
-    /// Repeats the first element behind the elements of a span, see [`padded`].
+    /// Repeats the first element behind the elements of a span, see [`padded_bytes`].
     Pad { of: Span, size: u8 },
     /// Copies bytes of a boxed value, from `first` on.
     Load { slot: usize, first: u32, to: Span },
@@ -225,7 +225,7 @@ pub(crate) enum CallWork {
 /// The bytes of `elements` elements of `size` bytes, rounded up to whole vectors of a kernel, which
 /// are faster than a part of a vector. Copies of the first element follow the elements, so that the
 /// additional results are as cheap as the others.
-pub(crate) fn padded(elements: usize, size: usize) -> usize {
+pub(crate) fn padded_bytes(elements: usize, size: usize) -> usize {
     elements.next_multiple_of(NARROW_LANES) * size
 }
 
@@ -236,8 +236,8 @@ impl Span {
     }
 
     /// The span with the padding after its elements of `size` bytes.
-    pub(crate) fn padded(self, size: usize) -> Self {
-        Self::new(self.at as usize, padded(self.len as usize / size, size))
+    pub(crate) fn with_padding(self, size: usize) -> Self {
+        Self::new(self.at as usize, padded_bytes(self.len as usize / size, size))
     }
 
     pub(crate) fn range(self) -> std::ops::Range<usize> {

@@ -116,7 +116,7 @@ fn call_hook(
     };
     let types = node.graph.operands(node.id).iter().map(|&id| node.graph.tensor_type(id));
     let values: SmallVec<[HostTensor; 2]> =
-        types.enumerate().map(|(index, ty)| named(args.get(index).clone(), ty)).collect();
+        types.enumerate().map(|(index, ty)| with_names(args.get(index).clone(), ty)).collect();
     let results = match &hook.results {
         Some(types) => listener.compute(&values, types),
         None => listener.call(&values).map(|()| Vec::new()),
@@ -131,7 +131,7 @@ fn call_hook(
 }
 
 /// The tensor with the axis names of its type.
-pub(crate) fn named(tensor: HostTensor, ty: &TensorType) -> HostTensor {
+pub(crate) fn with_names(tensor: HostTensor, ty: &TensorType) -> HostTensor {
     if tensor.names() == ty.names.as_ref() {
         return tensor;
     }

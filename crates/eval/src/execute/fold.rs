@@ -8,7 +8,7 @@ use nxla_tensor::{DType, HostTensor};
 
 use super::code::{Bytecode, CallWork, Inst};
 use super::dispatch::{NodeRef, empty_results, is_literal};
-use crate::context::{Args, Cx, Fault, Results, Stop, bytes_mut, filled, one, reshaped};
+use crate::context::{Args, Cx, Fault, Results, Stop, bytes_mut, filled, one, reshape};
 use crate::kernels::reduce::{is_reduced, reduced_first};
 use crate::kernels::strided::Strided;
 use crate::kernels::window::{axes, for_each_tap};
@@ -77,14 +77,14 @@ impl UserFold<'_> {
         let order = |axis| is_reduced(&attributes.reduce, axis);
         let (elements, plane) = reduced_first(self.cx, x, order)?;
         let kept = plane.inner;
-        let mut accumulator = repeated(initial, kept)?;
+        let mut accumulator = repeat_scalar(initial, kept)?;
         let row = kept * ty.dtype.size();
         for position in 0..plane.count {
             let bytes = &elements.bytes()[position * row..][..row];
             let element = HostTensor::from_bytes(ty.dtype, [kept], bytes).map_err(Fault::from)?;
             accumulator = self.step(element, accumulator)?;
         }
-        Ok(reshaped(accumulator, &ty.shape))
+        Ok(reshape(accumulator, &ty.shape))
     }
 
     /// Folds each window in row-major order. The padding holds the initial value, which is folded
@@ -99,12 +99,13 @@ impl UserFold<'_> {
         let (ty, size) = (node.ty(), node.ty().dtype.size());
         let axes = axes(&attributes.window, x.shape(), &ty.shape);
         let count = ty.shape.size();
-        let mut accumulator = repeated(initial, count)?;
+        let mut accumulator = repeat_scalar(initial, count)?;
         let (steps, target_steps) = (Strided::row_major(x.shape()), Strided::row_major(&ty.shape));
         for_each_tap(&axes, |taps| {
             // The element of each window at this position, from the operand or from the padding.
-            let mut element = repeated(initial, count)?;
-            let seen: Vec<_> = axes.iter().zip(taps).map(|(axis, &tap)| axis.seen(tap)).collect();
+            let mut element = repeat_scalar(initial, count)?;
+            let seen: Vec<_> =
+                axes.iter().zip(taps).map(|(axis, &tap)| axis.windows_inside(tap)).collect();
             if seen.iter().all(|seen| !seen.is_empty()) {
                 let (mut from, mut to) = (0, 0);
                 for (index, axis) in axes.iter().enumerate() {
@@ -128,7 +129,7 @@ impl UserFold<'_> {
             accumulator = self.step(element, previous)?;
             Ok::<(), Stop>(())
         })?;
-        Ok(reshaped(accumulator, &ty.shape))
+        Ok(reshape(accumulator, &ty.shape))
     }
 
     /// `function(element, accumulator)` for each pair of elements of two vectors.
@@ -137,7 +138,11 @@ impl UserFold<'_> {
         if self.is_pointwise {
             let result = self.call(element, accumulator, Some(count))?;
             // A result that depends on no element is a scalar.
-            return Ok(if result.size() == count { result } else { repeated(&result, count)? });
+            return Ok(if result.size() == count {
+                result
+            } else {
+                repeat_scalar(&result, count)?
+            });
         }
         let dtype = accumulator.dtype();
         let mut results = Vec::with_capacity(count);
@@ -166,7 +171,7 @@ impl UserFold<'_> {
 }
 
 /// A vector of one repeated value.
-fn repeated(value: &HostTensor, count: usize) -> Result<HostTensor, Fault> {
+fn repeat_scalar(value: &HostTensor, count: usize) -> Result<HostTensor, Fault> {
     Ok(HostTensor::full(value.get(0), value.dtype(), [count])?)
 }
 

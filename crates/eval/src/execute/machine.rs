@@ -10,7 +10,7 @@ use super::code::{
 use super::dispatch::{self, NodeRef};
 use super::fold;
 use crate::context::{
-    Args, Cancel, Cx, EvalError, Fault, Results, Stop, bytes_mut, guarded, integer_of,
+    Args, Cancel, Cx, EvalError, Fault, Results, Stop, bytes_mut, catch_stop, integer_of,
     run_cancellable,
 };
 use crate::kernels::elementwise::{Kernel, Src, owned, repeat};
@@ -94,7 +94,7 @@ impl Machine<'_> {
     /// Runs an instruction on boxed values.
     fn handle(&mut self, handle: &Handle) -> Result<(), EvalError> {
         match handle {
-            Handle::Store { from, ty, to } => self.slots[*to] = Some(self.boxed(*from, ty)),
+            Handle::Store { from, ty, to } => self.slots[*to] = Some(self.box_value(*from, ty)),
             Handle::Full { value, ty, to, origin } => {
                 let tensor = HostTensor::full(*value, ty.dtype, ty.shape.clone());
                 let tensor = tensor.map_err(|error| self.error(Fault::from(error), *origin))?;
@@ -108,7 +108,7 @@ impl Machine<'_> {
     }
 
     /// A tensor with a copy of a value of the arena.
-    fn boxed(&self, from: Span, ty: &nxla_expr::TensorType) -> HostTensor {
+    fn box_value(&self, from: Span, ty: &nxla_expr::TensorType) -> HostTensor {
         let tensor = HostTensor::from_bytes(ty.dtype, ty.shape.clone(), &self.arena[from.range()]);
         tensor.expect("a value of the arena has the size of its type")
     }
@@ -123,7 +123,7 @@ impl Machine<'_> {
             Elements::Fill { value, to } => repeat(value, &mut self.arena[to.range()]),
             Elements::Pad { of, size } => {
                 let size = usize::from(*size);
-                let bytes = &mut self.arena[of.padded(size).range()];
+                let bytes = &mut self.arena[of.with_padding(size).range()];
                 let (elements, rest) = bytes.split_at_mut(of.len as usize);
                 repeat(&elements[..size], rest);
             }
@@ -215,7 +215,7 @@ impl Machine<'_> {
     /// Runs a step on boxed values.
     fn call(&mut self, call: &Call) -> Result<(), EvalError> {
         for (from, ty, slot) in &call.loads {
-            self.slots[*slot] = Some(self.boxed(*from, ty));
+            self.slots[*slot] = Some(self.box_value(*from, ty));
         }
         self.cx.check()?;
         let checks = self.code.checks && self.has_finite_operands(call);
@@ -255,9 +255,9 @@ impl Machine<'_> {
         };
         let done = match self.cx.cancel {
             Cancel::Poll(interrupt) if call.is_long => {
-                run_cancellable(self.cx, interrupt, |cx| guarded(|| work(cx)))?
+                run_cancellable(self.cx, interrupt, |cx| catch_stop(|| work(cx)))?
             }
-            Cancel::Poll(_) | Cancel::Token(_) | Cancel::Never => guarded(|| work(self.cx)),
+            Cancel::Poll(_) | Cancel::Token(_) | Cancel::Never => catch_stop(|| work(self.cx)),
         };
         done.map_err(|stop: Stop| stop.at(graph, call.origin.id))
     }
@@ -279,7 +279,7 @@ impl Machine<'_> {
     fn results(&mut self) -> Result<Results, EvalError> {
         let results = self.code.results.iter();
         let result = |(ty, bytes): &(_, Bytes)| match *bytes {
-            Bytes::Arena(span) => self.boxed(span, ty),
+            Bytes::Arena(span) => self.box_value(span, ty),
             Bytes::Slot(slot) => self.slots[slot].take().expect("each result has a slot"),
         };
         Ok(results.map(result).collect())

@@ -7,4 +7,4 @@ mod limits;
 mod machine;
 pub(crate) mod nest;
 
-pub(crate) use dispatch::named;
+pub(crate) use dispatch::with_names;

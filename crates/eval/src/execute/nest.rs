@@ -103,7 +103,7 @@ impl TiledNest {
             let found = inputs.find(|&input| args.is_unique(usize::from(input)));
             taken.push(found);
             results.push(match found {
-                Some(input) => context::reshaped(args.take(usize::from(input)), &output.shape),
+                Some(input) => context::reshape(args.take(usize::from(input)), &output.shape),
                 None => context::fresh(output.dtype, &output.shape)?,
             });
         }

@@ -6,10 +6,10 @@ use nxla_tensor::{DType, Element, HostTensor};
 use crate::context::{self, Args, Cx, Fault, Results, one};
 use crate::kernels::create::{random_wide_words, random_words};
 use crate::kernels::elementwise::{convert, vectorize};
-use crate::kernels::index::{scatter, search, top_k, top_k_pays};
+use crate::kernels::index::{scatter_to_vector, search, top_k, top_k_pays};
 use crate::kernels::linalg::{is_small, solve};
-use crate::kernels::number::{Number, computed, match_number};
-use crate::kernels::ordered::{match_order, picked, worst};
+use crate::kernels::number::{Number, compute_dtype, match_number};
+use crate::kernels::ordered::{match_order, pick_better, worst};
 
 /// Returns true if [`evaluate`] computes a block.
 pub(crate) fn is_native(block: &Block) -> bool {
@@ -48,7 +48,9 @@ pub(crate) fn evaluate(cx: Cx<'_>, block: &Block, args: &mut Args<'_>) -> Result
         BlockKind::Threefry { count, wide: false } => random_words(cx, x, count).map(one),
         BlockKind::Threefry { count, wide: true } => random_wide_words(cx, x, count).map(one),
         BlockKind::Search(order) => search(cx, x, args.get(1), order).map(one),
-        BlockKind::Scatter { op } => scatter(cx, op, args, &block.body.inputs()[0]).map(one),
+        BlockKind::Scatter { op } => {
+            scatter_to_vector(cx, op, args, &block.body.inputs()[0]).map(one)
+        }
         BlockKind::Solve { transposed } => {
             solve(cx, x, args.get(1), args.get(2), transposed).map(one)
         }
@@ -61,13 +63,13 @@ pub(crate) fn evaluate(cx: Cx<'_>, block: &Block, args: &mut Args<'_>) -> Result
 fn cumulative(cx: Cx<'_>, op: Cumulative, pass: AxisPass<'_>) -> Result<HostTensor, Fault> {
     let dtype = pass.x.dtype();
     match op {
-        Cumulative::Sum => accumulated(cx, pass, true),
-        Cumulative::Product => accumulated(cx, pass, false),
+        Cumulative::Sum => accumulate_axis(cx, pass, true),
+        Cumulative::Product => accumulate_axis(cx, pass, false),
         Cumulative::Max | Cumulative::Min => {
             let is_max = op == Cumulative::Max;
             let start = worst(dtype, is_max);
             match_order!(dtype, is_max, T, is_better => {
-                pass.fold::<T, T>(cx, T::from_scalar(start), picked(is_better), |a| a)
+                pass.fold::<T, T>(cx, T::from_scalar(start), pick_better(is_better), |a| a)
             })
         }
     }
@@ -156,9 +158,9 @@ fn down_columns<T: Copy, A: Copy>(
 }
 
 /// Sums or products, in the dtype that computes them.
-fn accumulated(cx: Cx<'_>, pass: AxisPass<'_>, is_sum: bool) -> Result<HostTensor, Fault> {
+fn accumulate_axis(cx: Cx<'_>, pass: AxisPass<'_>, is_sum: bool) -> Result<HostTensor, Fault> {
     let dtype = pass.x.dtype();
-    let compute = computed(dtype);
+    let compute = compute_dtype(dtype);
     let x = convert(cx, pass.x, compute)?;
     let pass = AxisPass { x: &x, ..pass };
     let folds = match_number!(compute, T => match is_sum {

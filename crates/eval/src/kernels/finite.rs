@@ -6,7 +6,7 @@ use crate::context::{Fault, NotFinite};
 
 /// The first element that is not finite: its index, and its printed value.
 pub fn first_not_finite(tensor: &HostTensor) -> Option<(Vec<usize>, String)> {
-    Some(described(tensor, position(tensor)?))
+    Some(describe_element(tensor, position(tensor)?))
 }
 
 /// The first element that is NaN, or has a NaN part: its index, and its printed value.
@@ -17,10 +17,10 @@ pub fn first_nan(tensor: &HostTensor) -> Option<(Vec<usize>, String)> {
         let (re, im) = tensor.get(*at).parts();
         re.is_nan() || im.is_nan()
     };
-    Some(described(tensor, (first..tensor.size()).find(is_nan)?))
+    Some(describe_element(tensor, (first..tensor.size()).find(is_nan)?))
 }
 
-fn described(tensor: &HostTensor, position: usize) -> (Vec<usize>, String) {
+fn describe_element(tensor: &HostTensor, position: usize) -> (Vec<usize>, String) {
     let (re, im) = tensor.get(position).parts();
     let value = match tensor.dtype() {
         DType::C64 | DType::C128 => format!("{re}+{im}i"),

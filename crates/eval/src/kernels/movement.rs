@@ -16,15 +16,15 @@ pub(crate) fn evaluate(
     args: &mut Args<'_>,
 ) -> Result<HostTensor, Fault> {
     match op {
-        Op::Reshape(_) | Op::Squeeze(_) => Ok(context::reshaped(args.take(0), &ty.shape)),
-        Op::Transpose(permutation) => permuted(cx, args.get(0), permutation),
+        Op::Reshape(_) | Op::Squeeze(_) => Ok(context::reshape(args.take(0), &ty.shape)),
+        Op::Transpose(permutation) => permute(cx, args.get(0), permutation),
         Op::Reverse(axes) => {
             let x = args.get(0);
-            read(cx, x, &reversed(x.shape(), axes).rule(&ty.shape), ty)
+            read(cx, x, &reverse_map(x.shape(), axes).rule(&ty.shape), ty)
         }
         Op::Broadcast(attributes) => {
             let x = args.get(0);
-            read(cx, x, &broadcast(x.shape(), attributes).rule(&ty.shape), ty)
+            read(cx, x, &broadcast_map(x.shape(), attributes).rule(&ty.shape), ty)
         }
         Op::Pad(config) => pad(cx, args.get(0), args.get(1), config, ty),
         Op::Concatenate(axis) => join(cx, args, *axis, ty),
@@ -46,15 +46,15 @@ pub(crate) fn read(
 }
 
 /// The tensor whose axis `i` is the axis `permutation[i]` of `x`; another handle if the elements stay in order.
-pub(crate) fn permuted(
+pub(crate) fn permute(
     cx: Cx<'_>,
     x: &HostTensor,
     permutation: &[usize],
 ) -> Result<HostTensor, Fault> {
     let shape = permutation.iter().map(|&axis| x.shape()[axis]).collect();
-    let rule = transposed(x.shape(), permutation).rule(&shape);
+    let rule = transpose_map(x.shape(), permutation).rule(&shape);
     if rule.is_contiguous() {
-        return Ok(context::reshaped(x.clone(), &shape));
+        return Ok(context::reshape(x.clone(), &shape));
     }
     read(cx, x, &rule, &TensorType::new(x.dtype(), shape))
 }
@@ -71,7 +71,7 @@ impl IndexMap {
     }
 }
 
-pub(crate) fn broadcast(x: &Shape, attributes: &Broadcast) -> IndexMap {
+pub(crate) fn broadcast_map(x: &Shape, attributes: &Broadcast) -> IndexMap {
     let mut steps = SmallVec::from_elem(0, attributes.shape.rank());
     for (axis, step) in Strided::row_major(x).into_iter().enumerate() {
         if x[axis] != 1 {
@@ -82,12 +82,12 @@ pub(crate) fn broadcast(x: &Shape, attributes: &Broadcast) -> IndexMap {
 }
 
 /// The index map of a transpose into its operand.
-pub(crate) fn transposed(x: &Shape, permutation: &[usize]) -> IndexMap {
+pub(crate) fn transpose_map(x: &Shape, permutation: &[usize]) -> IndexMap {
     let steps = Strided::row_major(x);
     IndexMap { offset: 0, steps: permutation.iter().map(|&axis| steps[axis]).collect() }
 }
 
-pub(crate) fn reversed(x: &Shape, axes: &[usize]) -> IndexMap {
+pub(crate) fn reverse_map(x: &Shape, axes: &[usize]) -> IndexMap {
     let mut offset = 0;
     let mut steps = Strided::row_major(x);
     for &axis in axes {

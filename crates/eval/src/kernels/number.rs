@@ -107,11 +107,11 @@ pub(crate) fn narrow(z: Complex<f64>) -> Complex<f32> {
 
 /// The dtype that computes sums and products of a dtype. Narrow integers are computed in 32 bits, which wrap to the same
 /// result, so that the kernels have few types.
-pub(crate) fn computed(dtype: DType) -> DType {
+pub(crate) fn compute_dtype(dtype: DType) -> DType {
     widened_float(dtype.to_aggregate())
 }
 
-/// Binds a type to the numbers of a dtype that [`computed`] returns.
+/// Binds a type to the numbers of a dtype that [`compute_dtype`] returns.
 macro_rules! match_number {
     ($dtype:expr, $t:ident => $body:expr) => {
         match $dtype {

@@ -103,7 +103,7 @@ pub(crate) fn worst(dtype: DType, is_max: bool) -> Scalar {
 
 /// The function that returns the better of two elements, or NaN if one of them is NaN.
 #[inline(always)]
-pub(crate) fn picked<T: Ordered>(
+pub(crate) fn pick_better<T: Ordered>(
     is_better: impl Fn(T, T) -> bool + Copy,
 ) -> impl Fn(T, T) -> T + Copy {
     std::convert::identity(

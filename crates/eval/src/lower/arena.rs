@@ -22,7 +22,7 @@ impl Arena {
     }
 
     /// A span that is never reused.
-    pub(super) fn pinned(&mut self, bytes: usize) -> Span {
+    pub(super) fn take_pinned(&mut self, bytes: usize) -> Span {
         let at = self.len;
         self.len += lines(bytes);
         Span::new(at, bytes)
@@ -34,7 +34,7 @@ impl Arena {
         let free = self.free.get_mut(&lines).and_then(Vec::pop);
         let span = match free {
             Some(at) => Span::new(at, bytes),
-            None => self.pinned(bytes),
+            None => self.take_pinned(bytes),
         };
         self.counts.insert(span.at, (1, lines));
         span
@@ -89,7 +89,7 @@ impl Slots {
 
     /// A slot that no other value uses. A value that is computed before a loop needs one, because
     /// earlier instructions of the loop may use the slots that are free now.
-    pub(super) fn pinned(&mut self) -> usize {
+    pub(super) fn take_pinned(&mut self) -> usize {
         self.counts.push(1);
         self.counts.len() - 1
     }

@@ -3,7 +3,7 @@
 use super::build::{BytecodeBuilder, Location, Value};
 use super::region::Site;
 use crate::context::may_split;
-use crate::execute::code::{Elements, Inst, Source, Span, padded};
+use crate::execute::code::{Elements, Inst, Source, Span, padded_bytes};
 use crate::kernels::elementwise::{
     Access, Code, Instruction, Loc, NARROW_LANES, Target, WIDE_LANES,
 };
@@ -72,9 +72,9 @@ impl BytecodeBuilder {
         if !site.types.iter().all(|ty| self.is_small(ty)) {
             return None;
         }
-        // Kernels compute whole vectors, so values are padded, see [`padded`].
+        // Kernels compute whole vectors, so values are padded, see [`padded_bytes`].
         let len = code.shape.size();
-        let padded = padded(len, 1);
+        let padded = padded_bytes(len, 1);
         let is_block = code.block(padded) == padded;
         let is_read = |(value, input): (&Value, &_)| match input {
             Access::Strided(_) => true,
@@ -106,14 +106,14 @@ impl BytecodeBuilder {
         let mut results = vec![None; code.results.len()];
         for instruction in &code.instructions {
             let (operands, level) = known.read_all(instruction);
-            let bytes = padded(len, usize::from(instruction.size));
+            let bytes = padded_bytes(len, usize::from(instruction.size));
             let to = match instruction.target {
                 Target::Result(result) => {
                     let result = usize::from(result);
                     let (value, to) = self.result(site.types[result].clone(), level);
                     known.results[result] = Some(Operand::at(to.at, level));
                     results[result] = Some(value);
-                    to.padded(usize::from(instruction.size))
+                    to.with_padding(usize::from(instruction.size))
                 }
                 Target::Register(register) => self.register(&mut known, register, bytes, level),
             };
@@ -137,7 +137,7 @@ impl BytecodeBuilder {
             Some(at) => at,
             // A later value of another size may use the register.
             None if is_inside => {
-                let at = self.scratch(padded(known.len, known.widest), level).at;
+                let at = self.scratch(padded_bytes(known.len, known.widest), level).at;
                 known.offsets[register] = Some(at);
                 at
             }

@@ -7,9 +7,11 @@ use rustc_hash::FxHashMap;
 
 use super::arena::{Arena, Slots};
 use super::limits::{ARENA_BYTES, MAX_INLINED};
-use crate::execute::code::{Bytecode, Bytes, Elements, Handle, Inst, Origin, Source, Span, padded};
+use crate::execute::code::{
+    Bytecode, Bytes, Elements, Handle, Inst, Origin, Source, Span, padded_bytes,
+};
 use crate::kernels::elementwise::{Constant, NARROW_LANES, WIDE_LANES};
-use crate::schedule::{SMALL_BYTES, Schedule, Step, is_at_most, unnamed};
+use crate::schedule::{SMALL_BYTES, Schedule, Step, is_at_most, without_names};
 
 /// The slot of a value that no step reads.
 pub(super) const NO_SLOT: usize = usize::MAX;
@@ -93,12 +95,12 @@ pub(super) struct BytecodeBuilder {
 
 /// Lowers a program. If `uses_arena`, small values outside of loops live in the arena as well.
 pub(super) fn lower_program(schedule: &Schedule, uses_arena: bool) -> Bytecode {
-    sized(schedule, uses_arena, MAX_INLINED, &mut Outlined::default(), |builder| {
+    lower_within_cache(schedule, uses_arena, MAX_INLINED, &mut Outlined::default(), |builder| {
         let inputs = schedule.inputs.iter().zip(schedule.program.inputs());
         let inputs: Vec<Value> = inputs
             .map(|(value, ty)| match value {
-                Some(_) => builder.operand(&unnamed(ty)),
-                None => unread(unnamed(ty), BASE),
+                Some(_) => builder.operand(&without_names(ty)),
+                None => unread(without_names(ty), BASE),
             })
             .collect();
         let slots = inputs.iter().map(input_slot).collect();
@@ -114,7 +116,7 @@ pub(super) fn lower_step(
     operands: &[TensorType],
     outlined: &mut Outlined,
 ) -> Bytecode {
-    sized(schedule, false, MAX_INLINED / 16, outlined, |builder| {
+    lower_within_cache(schedule, false, MAX_INLINED / 16, outlined, |builder| {
         let operands: Vec<Value> = operands.iter().map(|ty| builder.operand(ty)).collect();
         let slots = operands.iter().map(input_slot).collect();
         (slots, builder.lone_step(schedule, step, &operands))
@@ -132,7 +134,7 @@ pub(super) fn unread(ty: TensorType, level: usize) -> Value {
 }
 
 /// Lowers with the usual limit of the arena, or with a smaller one if the arena would exceed a cache.
-fn sized(
+fn lower_within_cache(
     schedule: &Schedule,
     uses_arena: bool,
     budget: usize,
@@ -264,7 +266,7 @@ impl BytecodeBuilder {
 
     /// A span for a value of this level. A value from before the current loop does not share its span.
     fn allocate(&mut self, bytes: usize, level: usize) -> Span {
-        if level < self.depth() { self.arena.pinned(bytes) } else { self.arena.take(bytes) }
+        if level < self.depth() { self.arena.take_pinned(bytes) } else { self.arena.take(bytes) }
     }
 
     /// A span that only the current step uses.
@@ -277,7 +279,7 @@ impl BytecodeBuilder {
     /// A span that only the current step uses, for elements of the dtype and level of a value.
     pub(super) fn scratch_value(&mut self, elements: usize, like: &Value) -> Span {
         let size = like.ty.dtype.size();
-        let at = self.scratch(padded(elements, size), like.level).at as usize;
+        let at = self.scratch(padded_bytes(elements, size), like.level).at as usize;
         Span::new(at, elements * size)
     }
 
@@ -295,14 +297,14 @@ impl BytecodeBuilder {
                 self.load(slot, 0, to, &Value { level, ..value.clone() })
             }
             Location::Arena(from) => {
-                self.push(Inst::Copy { from: from.padded(size), to: to.padded(size) });
+                self.push(Inst::Copy { from: from.with_padding(size), to: to.with_padding(size) });
             }
         }
     }
 
     /// Pads a span whose elements an instruction other than a kernel has written.
     pub(super) fn pad(&mut self, of: Span, size: usize, level: usize) {
-        if of.padded(size) != of {
+        if of.with_padding(size) != of {
             self.push_at(level, Elements::Pad { of, size: size as u8 });
         }
     }
@@ -317,7 +319,7 @@ impl BytecodeBuilder {
     /// A new value in the arena, and its span.
     pub(super) fn result(&mut self, ty: TensorType, level: usize) -> (Value, Span) {
         let (elements, size) = (ty.shape.size(), ty.dtype.size());
-        let at = self.allocate(padded(elements, size), level).at as usize;
+        let at = self.allocate(padded_bytes(elements, size), level).at as usize;
         let span = Span::new(at, elements * size);
         (Value { ty, location: Location::Arena(span), level }, span)
     }
@@ -345,7 +347,7 @@ impl BytecodeBuilder {
         if let Some(&to) = self.constants.get(&value) {
             return Source { at: to.at, splat: true };
         }
-        let to = self.arena.pinned(WIDE_LANES * value.len());
+        let to = self.arena.take_pinned(WIDE_LANES * value.len());
         self.constants.insert(value.clone(), to);
         self.push_at(0, Elements::Fill { value, to });
         Source { at: to.at, splat: true }
@@ -378,7 +380,7 @@ impl BytecodeBuilder {
         ty: &TensorType,
         origin: Origin,
     ) -> Value {
-        let to = self.slots.pinned();
+        let to = self.slots.take_pinned();
         self.hoisted.push(to);
         self.push_at(BASE, Handle::Full { value, ty: Box::new(ty.clone()), to, origin });
         Value { ty: ty.clone(), location: Location::Slot { slot: to, owned: false }, level: BASE }

@@ -9,7 +9,7 @@ use crate::context::{ExecContext, Hooks};
 use crate::execute::code::{Elements, Handle, Inst, Put, Slice, Span, Start, Starts};
 use crate::kernels::contract::Product;
 use crate::kernels::create;
-use crate::kernels::movement::{padding, transposed};
+use crate::kernels::movement::{padding, transpose_map};
 use crate::kernels::reduce::InMemory;
 use crate::kernels::strided::Strided;
 use crate::schedule::{has_instructions, index_map};
@@ -37,19 +37,19 @@ impl BytecodeBuilder {
                 let cx = ExecContext::new(&hooks, None);
                 Some(self.literal(create::evaluate(&cx, op, &site.types[0]).ok()?, site))
             }
-            Op::Reshape(_) | Op::Squeeze(_) => self.reshaped(site),
+            Op::Reshape(_) | Op::Squeeze(_) => self.reshape(site),
             Op::Transpose(permutation) => {
-                let map = transposed(&site.operands[0].ty.shape, permutation);
-                Some(self.moved(&map.rule(&site.types[0].shape), site))
+                let map = transpose_map(&site.operands[0].ty.shape, permutation);
+                Some(self.rearrange(&map.rule(&site.types[0].shape), site))
             }
             Op::Reverse(_) | Op::Broadcast(_) => {
                 let graph = site.schedule.program.graph();
                 let rule = index_map(graph, site.step.id).rule(&site.types[0].shape);
-                Some(self.moved(&rule, site))
+                Some(self.rearrange(&rule, site))
             }
-            Op::Concatenate(axis) => self.joined(*axis, true, site),
-            Op::Stack(stack) => self.joined(stack.axis, false, site),
-            Op::Pad(config) => self.padded(config, site),
+            Op::Concatenate(axis) => self.concatenate(*axis, true, site),
+            Op::Stack(stack) => self.concatenate(stack.axis, false, site),
+            Op::Pad(config) => self.pad_edges(config, site),
             Op::Slice(slice) => self.slice(slice, site),
             Op::Reduce(op, attributes) => {
                 let x = self.small(&site.operands[0])?;
@@ -80,7 +80,7 @@ impl BytecodeBuilder {
     }
 
     /// The same elements under another shape, in the same span.
-    fn reshaped(&mut self, site: &Site<'_>) -> Option<Value> {
+    fn reshape(&mut self, site: &Site<'_>) -> Option<Value> {
         let (value, ty) = (&site.operands[0], &site.types[0]);
         let Location::Arena(span) = value.location else { return None };
         self.arena.retain(span.at);
@@ -88,7 +88,7 @@ impl BytecodeBuilder {
     }
 
     /// Elements in the order of an access rule.
-    fn moved(&mut self, rule: &Strided, site: &Site<'_>) -> Value {
+    fn rearrange(&mut self, rule: &Strided, site: &Site<'_>) -> Value {
         let level = site.operands[0].level;
         let (value, to) = self.result(site.types[0].clone(), level);
         self.read(rule, &site.operands[0], to, level);
@@ -97,7 +97,7 @@ impl BytecodeBuilder {
     }
 
     /// A concatenation or stack.
-    fn joined(&mut self, axis: usize, has_axis: bool, site: &Site<'_>) -> Option<Value> {
+    fn concatenate(&mut self, axis: usize, has_axis: bool, site: &Site<'_>) -> Option<Value> {
         let ty = &site.types[0];
         let mut parts = Vec::with_capacity(site.operands.len());
         for value in site.operands {
@@ -125,7 +125,7 @@ impl BytecodeBuilder {
         }
     }
 
-    fn padded(&mut self, config: &[nxla_expr::Padding], site: &Site<'_>) -> Option<Value> {
+    fn pad_edges(&mut self, config: &[nxla_expr::Padding], site: &Site<'_>) -> Option<Value> {
         let (ty, [x, value]) = (&site.types[0], site.operands) else { return None };
         if x.ty.dtype != ty.dtype || value.ty.dtype != ty.dtype {
             return None;
@@ -134,7 +134,7 @@ impl BytecodeBuilder {
         let level = x.level.max(value.level);
         let (result, to) = self.result(ty.clone(), level);
         let size = ty.dtype.size();
-        let all = to.padded(size);
+        let all = to.with_padding(size);
         self.push_at(level, Elements::Repeat { from: value.bytes(), size: size as u8, to: all });
         let Some((source, target)) = padding(config, &x.ty.shape, &ty.shape) else {
             return Some(result);
@@ -160,7 +160,7 @@ impl BytecodeBuilder {
         let level = site.operands.iter().map(|value| value.level).max()?;
         let strides = slice.strides.iter().zip(Strided::row_major(&x.ty.shape));
         let steps = strides.map(|(&stride, step)| step * stride as isize);
-        let rule = strided(Strided::new(0, ty.shape.iter().copied().zip(steps)));
+        let rule = unless_contiguous(Strided::new(0, ty.shape.iter().copied().zip(steps)));
         let (result, to) = self.result(ty.clone(), level);
         let (size, from) = (ty.dtype.size() as u8, x.bytes());
         self.push_at(level, Elements::Slice(Box::new(Slice { starts, rule, size, from, to })));
@@ -177,7 +177,7 @@ impl BytecodeBuilder {
         let from = self.small(update)?;
         let starts = self.starts(put, numbers, &ty.shape, &update.ty.shape)?;
         let steps = Strided::row_major(&ty.shape);
-        let rule = strided(Strided::new(0, update.ty.shape.iter().copied().zip(steps)));
+        let rule = unless_contiguous(Strided::new(0, update.ty.shape.iter().copied().zip(steps)));
         let level = self.depth();
         let result = match x.location {
             Location::Arena(_) => {
@@ -257,6 +257,6 @@ impl BytecodeBuilder {
 }
 
 /// An access rule, unless its elements are contiguous.
-fn strided(rule: Strided) -> Option<Strided> {
+fn unless_contiguous(rule: Strided) -> Option<Strided> {
     Some(rule).filter(|rule| !rule.is_contiguous())
 }

@@ -297,18 +297,18 @@ impl BytecodeBuilder {
                 (CallWork::Nest(Box::new(nest)), is_long)
             }
             Work::Op => (CallWork::Op, is_long(graph, site.step.id)),
-            Work::Loop(_) => (CallWork::Code(self.outlined(site)), false),
+            Work::Loop(_) => (CallWork::Code(self.outline(site)), false),
             Work::Regions(regions) => match graph.op(site.step.id) {
                 Op::ReduceFun(_) | Op::WindowFun(_) => {
                     (CallWork::Fold(self.function(&regions[0])), false)
                 }
-                _ => (CallWork::Code(self.outlined(site)), false),
+                _ => (CallWork::Code(self.outline(site)), false),
             },
         }
     }
 
     /// The code of a step with regions that is not inlined.
-    fn outlined(&mut self, site: &Site<'_>) -> Arc<Bytecode> {
+    fn outline(&mut self, site: &Site<'_>) -> Arc<Bytecode> {
         let key = (&raw const *site.schedule, site.step.id.index());
         if let Some(code) = self.outlined.get(&key) {
             return code.clone();

@@ -174,7 +174,7 @@ impl Writer {
             let value = self.convert(value, operand);
             self.convert(value, compute.dtype())
         });
-        let exponent = if op == BinaryOp::Pow { self.known(y) } else { None };
+        let exponent = if op == BinaryOp::Pow { self.constant_value(y) } else { None };
         if let Some(kernel) = exponent.and_then(|power| known_power_kernel(power, compute)) {
             let z = self.emit(kernel, &[x], compute.dtype());
             return self.convert(z, result);
@@ -204,7 +204,7 @@ impl Writer {
         y: TypedLoc,
         compute: Compute,
     ) -> Option<TypedLoc> {
-        let divisor = self.known(y).filter(|&y| y != 0.0)?;
+        let divisor = self.constant_value(y).filter(|&y| y != 0.0)?;
         let kernel = known_divisor_kernel(op, compute)?;
         let inverse = self.constant(Scalar::Float(divisor.recip()), DType::F64);
         Some(self.emit(kernel, &[x, y, inverse], compute.dtype()))
@@ -219,7 +219,7 @@ impl Writer {
         y: TypedLoc,
         of: Compute,
     ) -> (BinaryOp, TypedLoc, TypedLoc) {
-        let power = if op == BinaryOp::Pow { self.known(y) } else { None };
+        let power = if op == BinaryOp::Pow { self.constant_value(y) } else { None };
         let is_complex = matches!(of, Compute::C64 | Compute::C128);
         if power == Some(2.0) && !is_complex {
             return (BinaryOp::Multiply, x, x);
@@ -239,7 +239,7 @@ impl Writer {
     /// `1 / y` for a constant power of two: the product by it has the same bits as the quotient and takes a fraction
     /// of the time.
     fn inverse_of_power_of_two(&mut self, y: TypedLoc) -> Option<TypedLoc> {
-        let value = self.known(y).filter(|_| y.dtype.is_float())?;
+        let value = self.constant_value(y).filter(|_| y.dtype.is_float())?;
         let inverse = value.recip();
         let is_normal = |number: f64| {
             if y.dtype == DType::F32 { (number as f32).is_normal() } else { number.is_normal() }
@@ -251,7 +251,7 @@ impl Writer {
     }
 
     /// The number of a constant.
-    fn known(&self, value: TypedLoc) -> Option<f64> {
+    fn constant_value(&self, value: TypedLoc) -> Option<f64> {
         let Loc::Constant(constant) = value.loc else { return None };
         Some(self.constants[usize::from(constant)].0.as_f64())
     }

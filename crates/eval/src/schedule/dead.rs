@@ -32,7 +32,7 @@ impl LoopReads {
         if graph.ty(id).as_tensor().is_some() {
             return None;
         }
-        let needed = needed(op, self.0.get(&id)?.clone());
+        let needed = needed_states(op, self.0.get(&id)?.clone());
         if !needed.contains(&false) {
             return None;
         }
@@ -47,7 +47,7 @@ impl LoopReads {
 }
 
 /// The states on which the read states, the condition or the hooks depend after any number of iterations.
-fn needed(op: &While, mut needed: Vec<bool>) -> Vec<bool> {
+fn needed_states(op: &While, mut needed: Vec<bool>) -> Vec<bool> {
     for (needed, is_used) in needed.iter_mut().zip(op.condition.used_inputs()) {
         *needed |= is_used;
     }

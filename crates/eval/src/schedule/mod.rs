@@ -24,7 +24,7 @@ use smallvec::SmallVec;
 use crate::kernels::elementwise::Code;
 use crate::kernels::index::known_slice;
 use crate::kernels::matrix::Kernels;
-use crate::kernels::movement::{IndexMap, broadcast, reversed};
+use crate::kernels::movement::{IndexMap, broadcast_map, reverse_map};
 use crate::kernels::strided::Strided;
 
 pub(crate) use build::has_instructions;
@@ -96,14 +96,14 @@ impl Step {
             }
             Work::Nest(nest) => nest.types.clone(),
             Work::Op | Work::Loop(_) | Work::Regions(_) => {
-                graph.ty(self.id).parts().iter().map(unnamed).collect()
+                graph.ty(self.id).parts().iter().map(without_names).collect()
             }
         }
     }
 }
 
 /// A type without the names of its axes.
-pub(crate) fn unnamed(ty: &TensorType) -> TensorType {
+pub(crate) fn without_names(ty: &TensorType) -> TensorType {
     TensorType::new(ty.dtype, ty.shape.clone())
 }
 
@@ -123,8 +123,8 @@ pub(crate) fn index_map(graph: &Graph, id: ExprId) -> IndexMap {
         Op::Reshape(_) | Op::Squeeze(_) => {
             IndexMap { offset: 0, steps: Strided::row_major(graph.shape(id)) }
         }
-        Op::Broadcast(attributes) => broadcast(x, attributes),
-        Op::Reverse(axes) => reversed(x, axes),
+        Op::Broadcast(attributes) => broadcast_map(x, attributes),
+        Op::Reverse(axes) => reverse_map(x, axes),
         Op::Slice(attributes) => known_slice(x, attributes),
         op => unreachable!("{} is not an index map", op.name()),
     }

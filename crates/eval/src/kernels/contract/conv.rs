@@ -12,7 +12,7 @@ use super::matmul::{Factor, Sizes, matmul};
 use super::{depthwise, direct, phases};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::matrix::Kernels;
-use crate::kernels::movement::permuted;
+use crate::kernels::movement::permute;
 use crate::kernels::number::match_number;
 use crate::kernels::vectors::InVectors;
 use crate::kernels::window::WindowAxis;
@@ -24,8 +24,8 @@ pub(super) fn conv(
     kernel: &HostTensor,
     shape: &Shape,
 ) -> Result<HostTensor, Fault> {
-    let input = permuted(cx, input, &attributes.input_permutation)?;
-    let kernel = permuted(cx, kernel, &attributes.kernel_permutation)?;
+    let input = permute(cx, input, &attributes.input_permutation)?;
+    let kernel = permute(cx, kernel, &attributes.kernel_permutation)?;
     let canonical: Shape = attributes.output_permutation.iter().map(|&axis| shape[axis]).collect();
     let (input_shape, kernel_shape) = (input.shape(), kernel.shape());
     let result = match_number!(input.dtype(), T => {
@@ -47,7 +47,7 @@ pub(super) fn conv(
     for (canonical, &axis) in attributes.output_permutation.iter().enumerate() {
         inverse[axis] = canonical;
     }
-    permuted(cx, &result, &inverse)
+    permute(cx, &result, &inverse)
 }
 
 /// The sizes of a convolution in canonical layout, whose input has no [gaps](phases).

@@ -11,7 +11,7 @@ use crate::kernels::elementwise::{vectorize, vectorize_fused};
 use crate::kernels::limits::{BLOCK_ELEMENTS, CHECKED_PRODUCT, PART_ELEMENTS, SMALL_PRODUCT};
 use crate::kernels::matrix::Kernels;
 use crate::kernels::number::Number;
-use crate::kernels::reduce::{SHORT_RUN_LANES, kept_whole, narrowed};
+use crate::kernels::reduce::{SHORT_RUN_LANES, hide_lanes, merge_lanes};
 use crate::kernels::strided::Strided;
 
 // The constants are measured by the family `contract` of `benches/python/kernels.py`.
@@ -211,7 +211,7 @@ fn runs<T: Number>(cx: Cx<'_>, matrix: &[T], vector: &[T], inner: usize, out: &m
         return;
     }
     // Convert the vector once, because all rows use it.
-    let vector = context::collected(vector.iter().map(|&y| T::widen(y)));
+    let vector = context::collect_vec(vector.iter().map(|&y| T::widen(y)));
     cx.rows(out, 1, inner, |first, out| {
         let matrix = &matrix[first * inner..][..out.len() * inner];
         let (several, rest) = out.as_chunks_mut::<ROWS_PER_PASS>();
@@ -263,14 +263,14 @@ fn few_rows<T: Number, const ROWS: usize>(
             }
         }
     }
-    let lanes = kept_whole(lanes);
+    let lanes = hide_lanes(lanes);
     let mut sums = [T::EMPTY_SUM; ROWS];
     for row in 0..ROWS {
         let mut ends = T::EMPTY_SUM;
         for (&x, &y) in rows[row * inner..][whole..inner].iter().zip(&y[whole..]) {
             ends = T::add_product(ends, x, y, is_fused);
         }
-        sums[row] = T::add(narrowed(lanes[row], &T::add), ends);
+        sums[row] = T::add(merge_lanes(lanes[row], &T::add), ends);
     }
     sums
 }
@@ -303,12 +303,12 @@ fn run<T: Number>(x: &[T], y: &[T], is_fused: bool) -> T::Sum {
             sums[lane] = T::add_product(sums[lane], x[lane], T::widen(y[lane]), is_fused);
         }
     }
-    let [sums] = kept_whole([sums]);
+    let [sums] = hide_lanes([sums]);
     let mut ends = T::EMPTY_SUM;
     for (&x, &y) in x_tail.iter().zip(y_tail) {
         ends = T::add_product(ends, x, T::widen(y), false);
     }
-    T::add(narrowed(sums, &T::add), ends)
+    T::add(merge_lanes(sums, &T::add), ends)
 }
 
 /// `out` is the sum of the rows of `matrix`, each multiplied by its element of `weights`.
@@ -388,7 +388,7 @@ fn combined_short_rows<T: Number>(
                         }
                     }
                 }
-                let [first, second] = kept_whole(lanes);
+                let [first, second] = hide_lanes(lanes);
                 for lane in 0..VECTOR_COLUMNS {
                     sums[lane] = T::add(first[lane], second[lane]);
                 }

@@ -13,7 +13,7 @@ use nxla_tensor::{DType, Element, HostTensor, Shape};
 
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::convert;
-use crate::kernels::number::{computed, match_number};
+use crate::kernels::number::{compute_dtype, match_number};
 use crate::kernels::strided::Strided;
 use matmul::matmul;
 pub(crate) use matmul::{Factor, Sizes};
@@ -25,7 +25,7 @@ pub(crate) fn evaluate(
     args: &Args<'_>,
 ) -> Result<HostTensor, Fault> {
     // Narrow types are multiplied in wider ones, and the result is rounded (or wraps) once.
-    let compute = computed(ty.dtype);
+    let compute = compute_dtype(ty.dtype);
     let promoted = |index: usize| {
         let operand = convert(cx, args.get(index), ty.dtype)?;
         convert(cx, &operand, compute)
@@ -96,7 +96,7 @@ impl Product {
         right: &TensorType,
         dtype: DType,
     ) -> Option<Self> {
-        let is_own = [left.dtype, right.dtype, computed(dtype)] == [dtype; 3];
+        let is_own = [left.dtype, right.dtype, compute_dtype(dtype)] == [dtype; 3];
         is_own.then(|| Self::new(attributes, dtype, &left.shape, &right.shape))
     }
 

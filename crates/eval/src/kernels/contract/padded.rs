@@ -64,11 +64,12 @@ impl Layout {
                 let at = usize::try_from(position as i64 - axis.low).ok();
                 at.filter(|&at| at < axis.size)
             };
-            sources = combined(&sources, extent, |row, position| {
+            sources = combine_indices(&sources, extent, |row, position| {
                 Some(row? * axis.size + inside(position)?)
             });
-            taps = combined(&taps, axis.taps, |row, tap| row * extent + tap * axis.dilation);
-            positions = combined(&positions, axis.count, |row, at| row * extent + at * axis.stride);
+            taps = combine_indices(&taps, axis.taps, |row, tap| row * extent + tap * axis.dilation);
+            positions =
+                combine_indices(&positions, axis.count, |row, at| row * extent + at * axis.stride);
         }
         let (rows, belonging) = match runs {
             Runs::OfTaps => (positions, taps),
@@ -83,7 +84,7 @@ impl Layout {
             width,
             sources,
             rows: rows.into_iter().map(|row| row * width).collect(),
-            runs: combined(&belonging, count, start),
+            runs: combine_indices(&belonging, count, start),
         }
     }
 
@@ -157,9 +158,9 @@ impl Layout {
 }
 
 /// A list with the values of `combine` for each element of `list` and each index below `count`.
-fn combined<A: Copy>(list: &[A], count: usize, combine: impl Fn(A, usize) -> A) -> Vec<A> {
+fn combine_indices<A: Copy>(list: &[A], count: usize, combine: impl Fn(A, usize) -> A) -> Vec<A> {
     let size = list.len().saturating_mul(count);
-    context::collected((0..size).map(|index| combine(list[index / count], index % count)))
+    context::collect_vec((0..size).map(|index| combine(list[index / count], index % count)))
 }
 
 /// The sections of a copied row, whose input row has `size` elements after `low` elements of padding.

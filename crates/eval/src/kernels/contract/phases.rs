@@ -51,7 +51,7 @@ pub(super) fn run<T: InVectors + Kernels>(
         (Strided::row_major(kernel_shape), Strided::row_major(out_shape));
     let (mut taps, mut part) = (Vec::new(), Vec::new());
     for index in 0..axes.iter().map(Vec::len).product() {
-        let phases = chosen(&axes, index);
+        let phases = phases_at(&axes, index);
         if phases.iter().any(|phase| phase.taps == 0) {
             continue;
         }
@@ -106,7 +106,7 @@ fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
 }
 
 /// One phase for each axis.
-fn chosen(axes: &[Vec<Phase>], mut index: usize) -> Vec<Phase> {
+fn phases_at(axes: &[Vec<Phase>], mut index: usize) -> Vec<Phase> {
     let choose = |phases: &Vec<Phase>| {
         let phase = phases[index % phases.len()];
         index /= phases.len();

@@ -10,7 +10,7 @@ use bytemuck::cast_slice;
 use super::conv::Geometry;
 use super::direct::Task;
 use super::padded::{Layout, SLACK};
-use crate::kernels::reduce::kept_whole;
+use crate::kernels::reduce::hide_lanes;
 use crate::kernels::vectors::{InVectors, VectorWork, Vectors};
 
 /// The side of the blocks of weights that are transposed together.
@@ -195,6 +195,6 @@ impl<T: InVectors> Block<'_, T> {
                 }
             }
         }
-        kept_whole(sums)
+        hide_lanes(sums)
     }
 }

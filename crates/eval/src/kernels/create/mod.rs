@@ -31,7 +31,7 @@ fn iota_tensor(cx: Cx<'_>, axis: Option<usize>, ty: &TensorType) -> Result<HostT
         cx.rows(out, ty.dtype.size(), 1, |first, out| count_from(first, ty.dtype, out));
     })?;
     if inner == 1 && count == ty.shape.size() {
-        return Ok(context::reshaped(numbers, &ty.shape));
+        return Ok(context::reshape(numbers, &ty.shape));
     }
     let outer = ty.shape.size().checked_div(count * inner).unwrap_or(0);
     let rule = Strided::new(0, [(outer, 0), (count, 1), (inner, 0)]);

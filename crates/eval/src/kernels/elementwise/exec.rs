@@ -73,7 +73,7 @@ impl Code {
             let operand = self.reusable(args, dtype, len);
             reused.push(operand);
             results.push(match operand {
-                Some(operand) => context::reshaped(args.take(operand), shape),
+                Some(operand) => context::reshape(args.take(operand), shape),
                 None => context::fresh(dtype, shape)?,
             });
         }

@@ -30,7 +30,7 @@ impl IndexedWindows {
     }
 
     /// The first element of the window at clamped coordinates.
-    fn clamped(&self, coordinates: &[i64]) -> usize {
+    fn clamped_offset(&self, coordinates: &[i64]) -> usize {
         let coordinates = coordinates.iter().zip(&self.indexed);
         let offsets = coordinates.map(|(&at, &(size, step))| {
             at.clamp(0, i64::try_from(size).unwrap_or(i64::MAX).saturating_sub(1)) as usize * step
@@ -39,7 +39,7 @@ impl IndexedWindows {
     }
 
     /// The first element of the window, unless a coordinate is outside.
-    pub(super) fn inside(&self, coordinates: &[i64]) -> Option<usize> {
+    pub(super) fn offset_inside(&self, coordinates: &[i64]) -> Option<usize> {
         coordinates.iter().zip(&self.indexed).try_fold(0, |offset, (&at, &(size, step))| {
             let at = usize::try_from(at).ok().filter(|&at| at < size)?;
             Some(offset + at * step)
@@ -52,7 +52,7 @@ impl IndexedWindows {
 pub(super) fn coordinates(cx: Cx<'_>, indices: &HostTensor) -> Result<HostTensor, Fault> {
     if indices.dtype() == DType::U64 {
         let limit = |&at: &u64| i64::try_from(at).unwrap_or(i64::MAX);
-        let indices_64 = context::collected(context::slice::<u64>(indices).iter().map(limit));
+        let indices_64 = context::collect_vec(context::slice::<u64>(indices).iter().map(limit));
         return Ok(HostTensor::from_slice(&indices_64, indices.shape().clone())?);
     }
     convert(cx, indices, DType::S64)
@@ -100,7 +100,7 @@ pub(super) fn gather(
             cx.rows(out, window, window + 8 * width, |first, out| {
                 let lists = lists(indices, width, first, out.len() / window);
                 for (out, list) in out.chunks_exact_mut(window).zip(lists) {
-                    let at = windows.clamped(list);
+                    let at = windows.clamped_offset(list);
                     match out {
                         [out] => *out = x[at],
                         out if is_whole => out.copy_from_slice(&x[at..at + window]),

@@ -11,7 +11,7 @@ mod sort;
 pub(crate) use largest::{pays as top_k_pays, top_k};
 use nxla_expr::{Op, TensorType};
 use nxla_tensor::HostTensor;
-pub(crate) use scatter::combined as scatter;
+pub(crate) use scatter::scatter_to_vector;
 pub(crate) use search::search;
 pub(crate) use slice::known_slice;
 

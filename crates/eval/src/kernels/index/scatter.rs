@@ -8,7 +8,7 @@ use nxla_tensor::{DType, HostTensor};
 use super::gather::{IndexedWindows, coordinates, lists};
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::{convert, owned};
-use crate::kernels::number::{Number, computed, match_number};
+use crate::kernels::number::{Number, compute_dtype, match_number};
 use crate::kernels::ordered::{Ordered, match_order, widened_float};
 use crate::kernels::strided::match_size;
 
@@ -67,7 +67,7 @@ impl Scatter {
         }
         let lists = lists(indices, self.width, 0, updates.len() / window);
         for (update, list) in updates.chunks_exact(window).zip(lists) {
-            let Some(at) = self.windows.inside(list) else { continue };
+            let Some(at) = self.windows.offset_inside(list) else { continue };
             self.windows.window.for_each_strided_run(window, |run, range| {
                 let targets = out[at..].iter_mut().skip(run.first).step_by(run.step);
                 targets.zip(&update[range]).for_each(|(out, &x)| put(out, x));
@@ -100,7 +100,7 @@ pub(super) fn indexed_add(
     args: &mut Args<'_>,
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
-    let compute = computed(ty.dtype);
+    let compute = compute_dtype(ty.dtype);
     let scatter = Scatter::new(cx, axes, args, ty, compute)?;
     let sums = match_number!(compute, T => {
         scatter.for_each(cx, |out: &mut T, x| *out = out.plus(x))
@@ -110,14 +110,14 @@ pub(super) fn indexed_add(
 
 /// Combines the elements of a vector with all of their updates, in order; narrow floats like
 /// [`indexed_add`].
-pub(crate) fn combined(
+pub(crate) fn scatter_to_vector(
     cx: Cx<'_>,
     op: Combine,
     args: &mut Args<'_>,
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
     let compute = match op {
-        Combine::Multiply => computed(ty.dtype),
+        Combine::Multiply => compute_dtype(ty.dtype),
         Combine::Max | Combine::Min => widened_float(ty.dtype),
     };
     let scatter = Scatter::new(cx, &[0], args, ty, compute)?;

@@ -59,7 +59,7 @@ fn counts<T: Element>(
                         // placeholders.
                         let mut group = [xs[0]; SEARCHES_PER_PASS];
                         group[..xs.len()].copy_from_slice(xs);
-                        out.copy_from_slice(&bisected(sorted, &group, precedes)[..xs.len()]);
+                        out.copy_from_slice(&bisect(sorted, &group, precedes)[..xs.len()]);
                         if xs.iter().any(is_nan) {
                             let numbers = *numbers.get_or_init(count_numbers);
                             let nans = out.iter_mut().zip(xs).filter(|(_, x)| is_nan(x));
@@ -74,7 +74,7 @@ fn counts<T: Element>(
 
 /// For each number, the count of elements that come before it.
 #[inline(always)]
-fn bisected<T: Element>(
+fn bisect<T: Element>(
     sorted: &[T],
     xs: &[T; SEARCHES_PER_PASS],
     precedes: impl Fn(T, T) -> bool,

@@ -7,7 +7,7 @@
 use nxla_expr::{Factorization, TensorType};
 use nxla_tensor::{DType, HostTensor};
 
-use super::field::{Field, computed, match_field};
+use super::field::{Field, match_field, matrix_dtype};
 use super::systems::{MOST_ROWS, eliminate};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
@@ -21,7 +21,7 @@ pub(super) fn factorize(
     types: &[TensorType],
 ) -> Result<Vec<HostTensor>, Fault> {
     let dtype = a.dtype().to_floating();
-    let a = convert(cx, &convert(cx, a, dtype)?, computed(dtype))?;
+    let a = convert(cx, &convert(cx, a, dtype)?, matrix_dtype(dtype))?;
     match_field!(a.dtype(), T => parts::<T>(cx, factorization, &a, types))
 }
 
@@ -59,8 +59,10 @@ fn parts<T: Field + 'static>(
                 one(factorization, a, rows, columns, out);
                 continue;
             }
-            let (a, mut parts) =
-                (context::collected(a.iter().copied()), context::collected(out.iter().copied()));
+            let (a, mut parts) = (
+                context::collect_vec(a.iter().copied()),
+                context::collect_vec(out.iter().copied()),
+            );
             let parts = cx.run_detached(move || {
                 one(factorization, &a, rows, columns, &mut parts);
                 parts

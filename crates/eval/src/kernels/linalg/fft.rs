@@ -184,7 +184,7 @@ fn unfold<T: Real>(pairs: &[Complex<T>], roots: &[Complex<T>], out: &mut [Comple
             let ends = pairs[1 + done..].iter().zip(&roots[1 + done..]);
             let mirrored = pairs[1..half - done].iter().rev();
             for ((out, (this, root)), mirrored) in rest.iter_mut().zip(ends).zip(mirrored) {
-                *out = unfolded(*this, *mirrored, *root);
+                *out = unfold_one(*this, *mirrored, *root);
             }
             for (out, number) in second.iter_mut().rev().zip(&*first) {
                 *out = number.conj();
@@ -217,7 +217,7 @@ fn unfold_block<T: Real>(
     out: &mut [Complex<T>; UNFOLD_BLOCK],
 ) {
     for at in 0..UNFOLD_BLOCK {
-        out[at] = unfolded(pairs[at], mirrored[UNFOLD_BLOCK - 1 - at], roots[at]);
+        out[at] = unfold_one(pairs[at], mirrored[UNFOLD_BLOCK - 1 - at], roots[at]);
     }
 }
 
@@ -225,7 +225,7 @@ fn unfold_block<T: Real>(
 /// mirrored position. Half of the sum with its conjugate is the spectrum of the even positions;
 /// half of the difference, divided by `i`, is the spectrum of the odd positions.
 #[inline(always)]
-fn unfolded<T: Real>(this: Complex<T>, mirrored: Complex<T>, root: Complex<T>) -> Complex<T> {
+fn unfold_one<T: Real>(this: Complex<T>, mirrored: Complex<T>, root: Complex<T>) -> Complex<T> {
     let half = T::of(0.5);
     let (even, odd) = (
         Complex::new((this.re + mirrored.re) * half, (this.im - mirrored.im) * half),

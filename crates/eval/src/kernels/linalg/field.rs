@@ -79,11 +79,11 @@ fields!(f32 f64);
 
 /// The dtype in which matrices of a float dtype are computed: the same dtype, or `f32` for narrower
 /// floats.
-pub(super) fn computed(dtype: DType) -> DType {
+pub(super) fn matrix_dtype(dtype: DType) -> DType {
     if dtype.is_complex() || dtype == DType::F64 { dtype } else { DType::F32 }
 }
 
-/// Binds a type to the number type of a dtype that [`computed`] returns.
+/// Binds a type to the number type of a dtype that [`matrix_dtype`] returns.
 macro_rules! match_field {
     ($dtype:expr, $t:ident => $result:expr) => {{
         use nxla_tensor::{Complex, DType};

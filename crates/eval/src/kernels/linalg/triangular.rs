@@ -6,7 +6,7 @@
 use nxla_expr::{TensorType, Transform, TriangularSolve};
 use nxla_tensor::HostTensor;
 
-use super::field::{Field, computed, match_field};
+use super::field::{Field, match_field, matrix_dtype};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, owned};
 use crate::kernels::limits::BLOCKED_SIDE;
@@ -14,7 +14,7 @@ use crate::kernels::limits::BLOCKED_SIDE;
 /// The lower-triangular `l` with `l l^H = a`. If the matrix is not positive definite, all
 /// elements are NaN, as in XLA. Only the lower triangle of `a` is read.
 pub(super) fn cholesky(cx: Cx<'_>, a: &HostTensor, ty: &TensorType) -> Result<HostTensor, Fault> {
-    let a = convert(cx, &convert(cx, a, ty.dtype)?, computed(ty.dtype))?;
+    let a = convert(cx, &convert(cx, a, ty.dtype)?, matrix_dtype(ty.dtype))?;
     let side = ty.shape[ty.shape.rank() - 1];
     let factor = match_field!(a.dtype(), T => factors::<T>(cx, &a, side))?;
     convert(cx, &factor, ty.dtype)
@@ -71,7 +71,7 @@ pub(super) fn solve(
     b: &HostTensor,
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
-    let a = convert(cx, &convert(cx, a, ty.dtype)?, computed(ty.dtype))?;
+    let a = convert(cx, &convert(cx, a, ty.dtype)?, matrix_dtype(ty.dtype))?;
     let b = convert(cx, &convert(cx, b, ty.dtype)?, a.dtype())?;
     let x = match_field!(a.dtype(), T => solutions::<T>(cx, attributes, &a, b))?;
     convert(cx, &x, ty.dtype)

@@ -4,7 +4,7 @@ use nxla_expr::{ArgReduce, ArgReduceOp, TensorType};
 use nxla_tensor::{DType, Element, HostTensor};
 
 use super::Plane;
-use super::kernel::{GROUPS, SHORT_RUN, add_chunks, narrowed};
+use super::kernel::{GROUPS, SHORT_RUN, add_chunks, merge_lanes};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::{BLOCK_ELEMENTS, PART_ELEMENTS};
@@ -46,7 +46,7 @@ struct Search<T, F> {
 impl<T: Ordered, F: Fn(T, T) -> bool> Search<T, F> {
     /// The better of two elements, or NaN if one of them is NaN.
     #[inline(always)]
-    fn picked(&self, a: T, b: T) -> T {
+    fn pick_better(&self, a: T, b: T) -> T {
         if (self.is_better)(a, b) | a.is_not_a_number() { a } else { b }
     }
 
@@ -167,7 +167,7 @@ fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i
 /// twice, because the last lanes overlap the lanes before.
 #[inline(always)]
 fn extremum<T: Ordered>(piece: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> T {
-    let pick = |a: T, b: T| search.picked(a, b);
+    let pick = |a: T, b: T| search.pick_better(a, b);
     let Some(last) = piece.last_chunk() else {
         return piece.iter().fold(piece[0], |best, &x| pick(best, x));
     };
@@ -175,7 +175,7 @@ fn extremum<T: Ordered>(piece: &[T], search: &Search<T, impl Fn(T, T) -> bool>) 
     for lane in 0..a.len() {
         a[lane] = pick(pick(a[lane], b[lane]), pick(c[lane], d[lane]));
     }
-    narrowed(a, &pick)
+    merge_lanes(a, &pick)
 }
 
 /// The first or the last position of an element in a piece. All NaN are equal.

@@ -149,7 +149,7 @@ fn fill_made<T: Element, A: Sum, R>(
         sums
     };
     let parts = if len == piece { vec![part(0)] } else { cx.collect(len.div_ceil(piece), &part) };
-    for (out, sum) in out.iter_mut().zip(joined(parts, reducer.merge)) {
+    for (out, sum) in out.iter_mut().zip(merge_parts(parts, reducer.merge)) {
         *out = finish(sum);
     }
 }
@@ -339,13 +339,13 @@ fn side_by_side<T: Copy, U: ReducedRun<T>, A: Copy>(
         }
     }
     let mut sums = [*start; RUNS_PER_PASS];
-    for ((sum, lanes), run) in sums.iter_mut().zip(kept_whole(lanes)).zip(&runs) {
+    for ((sum, lanes), run) in sums.iter_mut().zip(hide_lanes(lanes)).zip(&runs) {
         let mut ends = *start;
         for at in whole..run.len() {
             let [x] = run.chunk::<1>(at);
             ends = step(ends, x);
         }
-        *sum = merge(narrowed(lanes, merge), ends);
+        *sum = merge(merge_lanes(lanes, merge), ends);
     }
     sums
 }
@@ -381,11 +381,11 @@ fn run<T: Element, A: Copy>(x: &[T], reducer: Reducer<A, impl Step<A, T>, impl S
         #[inline(always)]
         || {
             let groups = add_chunks([[start; RUN_LANES]; GROUPS], chunks, &step);
-            lanes = merged(&groups, &merge);
+            lanes = merge_groups(&groups, &merge);
         },
     );
     let ends = tail.iter().fold(start, |a, &x| step(a, x));
-    merge(narrowed(lanes, &merge), ends)
+    merge(merge_lanes(lanes, &merge), ends)
 }
 
 /// The state of a run of contiguous elements that arrives in parts. All parts except the last have
@@ -412,7 +412,7 @@ impl<A: Copy> Partial<A> {
     }
 
     fn finish(self, merge: &impl Fn(A, A) -> A) -> A {
-        merge(narrowed(merged(&self.groups, merge), merge), self.ends)
+        merge(merge_lanes(merge_groups(&self.groups, merge), merge), self.ends)
     }
 }
 
@@ -437,7 +437,7 @@ pub(super) fn add_chunks<T: Element, A: Copy>(
     for x in rest {
         a = add_lanes(a, x, step);
     }
-    kept_whole([a, b, c, d])
+    hide_lanes([a, b, c, d])
 }
 
 /// Separates the iterations of a loop over groups of lanes. Otherwise the compiler may reorder
@@ -450,7 +450,7 @@ fn keep_turns_apart() {
 /// Hides the lanes of several runs from the optimizer, which would otherwise add some lanes
 /// separately to suit the final combination.
 #[inline(always)]
-pub(crate) fn kept_whole<A, const N: usize, const RUNS: usize>(
+pub(crate) fn hide_lanes<A, const N: usize, const RUNS: usize>(
     lanes: [[A; N]; RUNS],
 ) -> [[A; N]; RUNS] {
     black_box(lanes)
@@ -458,7 +458,7 @@ pub(crate) fn kept_whole<A, const N: usize, const RUNS: usize>(
 
 /// Combines the groups of lanes.
 #[inline(always)]
-fn merged<A: Copy>(
+fn merge_groups<A: Copy>(
     [a, b, c, d]: &[[A; RUN_LANES]; GROUPS],
     merge: &impl Fn(A, A) -> A,
 ) -> [A; RUN_LANES] {
@@ -471,7 +471,7 @@ fn merged<A: Copy>(
 
 /// Combines the lanes.
 #[inline(always)]
-pub(crate) fn narrowed<A: Copy, const N: usize>(
+pub(crate) fn merge_lanes<A: Copy, const N: usize>(
     mut lanes: [A; N],
     merge: &impl Fn(A, A) -> A,
 ) -> A {
@@ -584,7 +584,7 @@ fn add_rows<T: Copy, A: Copy>(
 }
 
 /// Combines partial results pairwise, which keeps the error of long sums small.
-fn joined<A: Copy>(mut parts: Vec<Vec<A>>, merge: impl Fn(A, A) -> A) -> Vec<A> {
+fn merge_parts<A: Copy>(mut parts: Vec<Vec<A>>, merge: impl Fn(A, A) -> A) -> Vec<A> {
     while parts.len() > 1 {
         let pairs = parts.chunks(2).map(|pair| match pair {
             [a, b] => a.iter().zip(b).map(|(&a, &b)| merge(a, b)).collect(),

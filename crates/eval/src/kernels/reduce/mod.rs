@@ -14,10 +14,10 @@ use nxla_tensor::{DType, Element, HostTensor, Scalar};
 
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::convert;
-use crate::kernels::number::{Number, computed, match_number};
-use crate::kernels::ordered::{match_order, picked, widened_float};
+use crate::kernels::number::{Number, compute_dtype, match_number};
+use crate::kernels::ordered::{match_order, pick_better, widened_float};
 use kernel::{Elements, Reducer, is_in_pieces, neutral, reduce};
-pub(crate) use kernel::{Make, ROUND, SHORT_RUN_LANES, kept_whole, narrowed, piece};
+pub(crate) use kernel::{Make, ROUND, SHORT_RUN_LANES, hide_lanes, merge_lanes, piece};
 pub(crate) use plane::{Plane, reduced_first};
 pub(crate) use zip::{ZippedRows, fill_by_zipped_row, has_zip_kernel};
 
@@ -28,7 +28,7 @@ pub(crate) fn evaluate(
     args: &Args<'_>,
 ) -> Result<HostTensor, Fault> {
     match op {
-        Op::Reduce(op, attributes) => reduced(cx, *op, attributes, args.get(0), ty),
+        Op::Reduce(op, attributes) => reduce_tensor(cx, *op, attributes, args.get(0), ty),
         Op::ArgReduce(op, attributes) => arg::arg_reduce(cx, *op, attributes, args.get(0), ty),
         Op::ReduceFun(_) => unreachable!("the executor folds with functions"),
         op @ nxla_expr::outside!(reduce) => unreachable!("{} is of another family", op.name()),
@@ -40,14 +40,14 @@ pub(crate) fn is_reduced(attributes: &Reduce, axis: usize) -> bool {
     attributes.axes.as_ref().is_none_or(|axes| axes.contains(&axis))
 }
 
-fn reduced(
+fn reduce_tensor(
     cx: Cx<'_>,
     op: ReduceOp,
     attributes: &Reduce,
     x: &HostTensor,
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
-    let dtype = accepted(op, x.dtype());
+    let dtype = operand_dtype(op, x.dtype());
     let x = convert(cx, x, dtype)?;
     let (x, plane) = Plane::of(cx, &x, |axis| is_reduced(attributes, axis))?;
     let reduction = InMemory { op, dtype, neutral: neutral(op, ty.dtype), plane };
@@ -72,7 +72,8 @@ impl InMemory {
         x: &TensorType,
         ty: &TensorType,
     ) -> Option<Self> {
-        let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == result_dtype(op, x.dtype);
+        let is_plain =
+            operand_dtype(op, x.dtype) == x.dtype && ty.dtype == result_dtype(op, x.dtype);
         let plane = Plane::in_memory(&x.shape, |axis| is_reduced(attributes, axis))?;
         is_plain.then(|| Self { op, dtype: x.dtype, neutral: neutral(op, ty.dtype), plane })
     }
@@ -96,7 +97,7 @@ pub(crate) fn by_row(
         axes.filter(|&axis| x.shape[axis] != 1)
     };
     let is_last = longer(false).next_back() < longer(true).next();
-    let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == x.dtype;
+    let is_plain = operand_dtype(op, x.dtype) == x.dtype && ty.dtype == x.dtype;
     let size = |wanted: bool| x.shape.size_along(longer(wanted));
     (is_last && is_plain).then(|| (size(false), size(true)))
 }
@@ -112,7 +113,7 @@ pub(crate) fn total_results(
     let axes = (0..x.shape.rank()).filter(|&axis| x.shape[axis] != 1);
     let (reduced, kept): (Vec<_>, Vec<_>) = axes.partition(|&axis| is_reduced(attributes, axis));
     let is_first = reduced.last() < kept.first();
-    let is_plain = accepted(op, x.dtype) == x.dtype && ty.dtype == result_dtype(op, x.dtype);
+    let is_plain = operand_dtype(op, x.dtype) == x.dtype && ty.dtype == result_dtype(op, x.dtype);
     let has_one_result = kept.is_empty();
     let (count, inner) = (x.shape.size_along(reduced), x.shape.size_along(kept));
     let is_made = has_one_result || is_first && is_in_pieces(count, inner);
@@ -144,7 +145,7 @@ pub(crate) fn fill_total(
     fill(cx, op, neutral(op, dtype), dtype, Elements::Made(len, make), out);
 }
 
-/// Reduces elements of a dtype that [`accepted`] returns.
+/// Reduces elements of a dtype that [`operand_dtype`] returns.
 fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>, out: &mut [u8]) {
     match op {
         ReduceOp::Sum if is_counted(dtype) => {
@@ -171,7 +172,7 @@ fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>
             reduce(cx, x, any, |any| any, out);
         }
         ReduceOp::Max | ReduceOp::Min => match_order!(dtype, op == ReduceOp::Max, T, is_better => {
-            let (start, pick) = (T::from_scalar(neutral), picked(is_better));
+            let (start, pick) = (T::from_scalar(neutral), pick_better(is_better));
             let reducer = Reducer { start, step: pick, merge: pick };
             reduce::<T, T, T>(cx, x, reducer, |a| a, cast_slice_mut(out));
         }),
@@ -179,10 +180,10 @@ fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>
 }
 
 /// The dtype to which an operand is converted before its reduction.
-fn accepted(op: ReduceOp, dtype: DType) -> DType {
+fn operand_dtype(op: ReduceOp, dtype: DType) -> DType {
     match op {
         ReduceOp::Sum if is_counted(dtype) => dtype,
-        ReduceOp::Sum | ReduceOp::Product => computed(dtype),
+        ReduceOp::Sum | ReduceOp::Product => compute_dtype(dtype),
         ReduceOp::All | ReduceOp::Any => DType::Pred,
         ReduceOp::Max | ReduceOp::Min => widened_float(dtype),
     }
@@ -194,7 +195,7 @@ fn is_counted(dtype: DType) -> bool {
     matches!(dtype, DType::Pred | DType::U2 | DType::U4 | DType::U8)
 }
 
-/// The dtype of the result of a reduction of [accepted] elements.
+/// The dtype of the result of a reduction of elements of an [operand dtype](operand_dtype).
 pub(crate) fn result_dtype(op: ReduceOp, dtype: DType) -> DType {
-    if op == ReduceOp::Sum { accepted(op, dtype).to_aggregate() } else { dtype }
+    if op == ReduceOp::Sum { operand_dtype(op, dtype).to_aggregate() } else { dtype }
 }

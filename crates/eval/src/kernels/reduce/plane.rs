@@ -3,7 +3,7 @@
 use nxla_tensor::{HostTensor, Shape};
 
 use crate::context::{Cx, Fault};
-use crate::kernels::movement::permuted;
+use crate::kernels::movement::permute;
 
 /// A row-major tensor as `[times][outer][count][inner]`. A reduction reduces `times` and `count`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,7 +36,7 @@ impl Plane {
         if let Some(plane) = Self::in_memory(x.shape(), &is_reduced) {
             return Ok((x.clone(), plane));
         }
-        let moved = partitioned(cx, x, |axis| !is_reduced(axis))?;
+        let moved = move_first(cx, x, |axis| !is_reduced(axis))?;
         let (outer, count) = (size(x, |axis| !is_reduced(axis)), size(x, is_reduced));
         Ok((moved, Self { times: 1, outer, count, inner: 1 }))
     }
@@ -82,7 +82,7 @@ pub(crate) fn reduced_first(
     x: &HostTensor,
     is_reduced: impl Fn(usize) -> bool,
 ) -> Result<(HostTensor, Plane), Fault> {
-    let moved = partitioned(cx, x, &is_reduced)?;
+    let moved = move_first(cx, x, &is_reduced)?;
     let (inner, count) = (size(x, |axis| !is_reduced(axis)), size(x, is_reduced));
     Ok((moved, Plane { times: 1, outer: 1, count, inner }))
 }
@@ -94,11 +94,11 @@ fn size(x: &HostTensor, is_counted: impl Fn(usize) -> bool) -> usize {
 }
 
 /// The tensor with some axes before the others, in order.
-fn partitioned(
+fn move_first(
     cx: Cx<'_>,
     x: &HostTensor,
     is_first: impl Fn(usize) -> bool,
 ) -> Result<HostTensor, Fault> {
     let (first, last): (Vec<_>, Vec<_>) = (0..x.rank()).partition(|&axis| is_first(axis));
-    permuted(cx, x, &[first, last].concat())
+    permute(cx, x, &[first, last].concat())
 }

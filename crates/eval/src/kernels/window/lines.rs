@@ -51,7 +51,7 @@ pub(super) fn slide_rows<T: Copy>(
     // Windows that extend into the padding are folded separately.
     let at_edge = (0..whole.start).chain(whole.end..axis.count);
     let edges: SmallVec<[(usize, Taps); 8]> = at_edge
-        .map(|window| (window * inner, Taps::of(axis, window, axis.seeing(window), inner)))
+        .map(|window| (window * inner, Taps::of(axis, window, axis.taps_inside(window), inner)))
         .collect();
     // If the last window of a row and the first window of the next row have the usual distance, all
     // rows are processed as one row.

@@ -56,7 +56,7 @@ impl WindowAxis {
     }
 
     /// The taps of a window that read elements rather than padding.
-    fn seeing(&self, window: usize) -> std::ops::Range<usize> {
+    fn taps_inside(&self, window: usize) -> std::ops::Range<usize> {
         let first = (window * self.stride) as i64 - self.low;
         let taps = |distance: i64| (distance.max(0) as usize).div_ceil(self.dilation);
         let end = taps(self.size as i64 - first).min(self.taps);
@@ -65,12 +65,12 @@ impl WindowAxis {
 
     /// The windows without padding.
     fn whole(&self) -> std::ops::Range<usize> {
-        let (begin, end) = (self.seen(0).start, self.seen(self.taps - 1).end);
+        let (begin, end) = (self.windows_inside(0).start, self.windows_inside(self.taps - 1).end);
         if begin < end { begin..end } else { 0..0 }
     }
 
     /// The windows in which a tap reads an element rather than padding.
-    pub(crate) fn seen(&self, tap: usize) -> std::ops::Range<usize> {
+    pub(crate) fn windows_inside(&self, tap: usize) -> std::ops::Range<usize> {
         let offset = self.offset(tap);
         let windows = |distance: i64| (distance.max(0) as usize).div_ceil(self.stride);
         let end = windows(self.size as i64 - offset).min(self.count);

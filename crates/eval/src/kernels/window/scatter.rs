@@ -156,7 +156,7 @@ impl<'a> Rows<'a> {
     fn list(&self, window: &[usize]) -> Vec<usize> {
         let mut rows = vec![0];
         for ((axis, &index), &step) in self.axes.iter().zip(window).zip(self.steps) {
-            let positions = axis.seeing(index).filter_map(|tap| axis.position(index, tap));
+            let positions = axis.taps_inside(index).filter_map(|tap| axis.position(index, tap));
             let offsets: Vec<usize> = positions.map(|position| position * step as usize).collect();
             let inside = |row: usize| offsets.iter().map(move |offset| row + offset);
             rows = rows.into_iter().flat_map(inside).collect();
@@ -208,7 +208,7 @@ impl<T: Element, F: Fn(T, T) -> bool> Search<'_, T, F> {
     fn single(&self, window: usize) -> usize {
         let mut found = NOWHERE;
         for &row in self.rows {
-            for tap in self.axis.seeing(window) {
+            for tap in self.axis.taps_inside(window) {
                 let at = row + self.axis.position(window, tap).unwrap_or_default();
                 let keeps = found != NOWHERE && (self.stays)(self.x[found], self.x[at]);
                 found = if keeps { found } else { at };

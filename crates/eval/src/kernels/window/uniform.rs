@@ -11,8 +11,8 @@ use super::lines::slide_rows;
 use super::{WindowAxis, axes};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
-use crate::kernels::number::{Number, computed, match_wide};
-use crate::kernels::ordered::{match_order, picked, widened_float, worst};
+use crate::kernels::number::{Number, compute_dtype, match_wide};
+use crate::kernels::ordered::{match_order, pick_better, widened_float, worst};
 
 pub(super) fn windows(
     cx: Cx<'_>,
@@ -23,7 +23,7 @@ pub(super) fn windows(
 ) -> Result<HostTensor, Fault> {
     let axes = axes(window, x.shape(), &ty.shape);
     let result = match op {
-        WindowOp::Sum | WindowOp::Product => accumulated(cx, op, &axes, x, ty)?,
+        WindowOp::Sum | WindowOp::Product => accumulate_windows(cx, op, &axes, x, ty)?,
         WindowOp::Max | WindowOp::Min => {
             let dtype = widened_float(x.dtype());
             let x = convert(cx, x, dtype)?;
@@ -32,7 +32,7 @@ pub(super) fn windows(
             match_order!(dtype, is_max, T, is_better => {
                 let (elements, start) = (context::slice::<T>(&x), T::from_scalar(start));
                 context::build(dtype, &ty.shape, |out: &mut [T]| {
-                    slide(cx, &axes, elements, start, picked(is_better), out);
+                    slide(cx, &axes, elements, start, pick_better(is_better), out);
                 })?
             })
         }
@@ -47,11 +47,11 @@ pub(super) fn wide(dtype: DType) -> DType {
     } else if dtype.is_float() {
         DType::F64
     } else {
-        computed(dtype)
+        compute_dtype(dtype)
     }
 }
 
-fn accumulated(
+fn accumulate_windows(
     cx: Cx<'_>,
     op: WindowOp,
     axes: &[WindowAxis],
