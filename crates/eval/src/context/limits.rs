@@ -1,8 +1,7 @@
-//! The thresholds of threads, measured by `benches/python/kernels.py`.
+//! The thresholds of threads. Costs are in sixteenths of a nanosecond. Measured by `benches/python/kernels.py`.
 
-/// Cost of a step (in sixteenths of a nanosecond) below which it stays on its thread: 30
-/// microseconds. Waking a thread for a part takes 5 to 10 microseconds. A task has a quarter of
-/// this cost.
+/// Cost of a step below which the step stays on its thread: 30 microseconds. Waking a thread for a part takes 5 to 10
+/// microseconds. A task has a quarter of this cost.
 pub(super) const MIN_COST: usize = 1 << 19;
 
 /// Factor by which the limits are smaller while the other threads poll for tasks.

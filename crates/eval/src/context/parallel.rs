@@ -11,7 +11,7 @@ use super::limits::{MIN_COST, POLLING};
 /// cost of starting it on another thread.
 const TASK_COST: usize = MIN_COST / 4;
 
-/// The cost of moving an element.
+/// The cost of moving an element, in sixteenths of a nanosecond.
 const MOVE_COST: usize = 2;
 
 /// Returns true if element-wise code of this cost is ever split.

@@ -17,7 +17,7 @@ use crate::kernels::strided::Strided;
 pub(crate) struct TiledNest {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
-    /// The cost per element, see [`Code::cost`].
+    /// The cost per element, in sixteenths of a nanosecond.
     pub(crate) cost: usize,
     pub(crate) stages: Box<[Stage]>,
     /// Bytes per row of each tile that is not a result.

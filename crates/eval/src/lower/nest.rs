@@ -77,6 +77,7 @@ struct Lowering<'a> {
     reads: Vec<Option<InputReads>>,
     /// Bytes per row of each result, and the inputs whose memory it may take.
     outputs: FxHashMap<ValueId, (usize, SmallVec<[u16; 2]>)>,
+    /// See [`TiledNest::cost`].
     cost: usize,
 }
 

@@ -1,6 +1,6 @@
 //! The cost model: rough estimates that decide which steps can be cancelled, and which runs use the pool.
 //!
-//! The unit is the smallest kind of operation, such as one product and one sum. The operations of ops are columns of
+//! The unit is the smallest kind of operation, such as one product and one sum, which takes some quarter of a nanosecond. The operations of ops are columns of
 //! the op table and of its structured counterpart, see [`nxla_expr::operations`].
 
 use nxla_expr::{ExprId, Family, Graph, Op, While, counter};
@@ -14,17 +14,18 @@ pub(crate) fn is_long(graph: &Graph, id: ExprId) -> bool {
     operations(graph, id) >= LONG && op.regions().is_empty() && !op.has_effects()
 }
 
-/// Returns true if element-wise code of this cost runs so long that a caller may cancel it.
+/// Returns true if element-wise code of this cost, in sixteenths of a nanosecond, runs so long that a caller may cancel
+/// it.
 pub(crate) fn is_long_body(cost: usize) -> bool {
     body_cost(cost) >= LONG
 }
 
-/// Returns true if a run of this cost is worth moving to the thread pool.
+/// Returns true if a run of this cost, in operations, is worth moving to the thread pool.
 pub(crate) fn is_large(cost: f64) -> bool {
     cost >= LONG / 32.0
 }
 
-/// The cost of the op of a node, given the cost of its regions.
+/// The cost of the op of a node, given the cost of its regions, in operations.
 pub(super) fn op_cost(graph: &Graph, id: ExprId, regions: f64) -> f64 {
     let op = graph.op(id);
     if let Op::While(op) = op {
@@ -45,7 +46,7 @@ fn trips(graph: &Graph, id: ExprId, op: &While) -> f64 {
     }
 }
 
-/// The cost of element-wise code, from its cost in sixteenths of a nanosecond.
+/// The cost of element-wise code in operations, from its cost in sixteenths of a nanosecond.
 pub(super) fn body_cost(cost: usize) -> f64 {
     cost as f64 / 4.0
 }

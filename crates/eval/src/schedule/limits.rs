@@ -1,4 +1,11 @@
-//! The thresholds of scheduling. Costs are in sixteenths of a nanosecond unless stated otherwise.
+//! The thresholds of scheduling, with costs in two units.
+//!
+//! Element-wise code has a cost per element in sixteenths of a nanosecond ([`Code::cost`]), which is the unit of
+//! [`CHEAP_COST`]. Steps and schedules have a cost in operations, which take some quarter of a nanosecond
+//! ([`Schedule::cost`](super::Schedule::cost)); this is the unit of [`LONG`]. The function `body_cost` converts costs of
+//! code to operations.
+//!
+//! [`Code::cost`]: crate::kernels::elementwise::Code::cost
 
 /// Nodes of a group of element-wise ops, so that the registers of long chains stay few. A body has at most an eighth as
 /// many results, and a nest half as many parts. Measured by the chains of `benches/python/kernels.py`.
@@ -16,7 +23,7 @@ pub(super) const MAX_COLUMNS: usize = 1 << 15;
 /// softmax cases of `benches/python/kernels.py`.
 pub(super) const MANY_ROWS: usize = 16;
 
-/// Cost per element of a body that runs on one thread together with the reduction of its result. Measured by the loss
+/// Cost per element (in sixteenths of a nanosecond) of a body that runs on one thread together with the reduction of its result. Measured by the loss
 /// cases of `benches/python/models.py`.
 pub(super) const CHEAP_COST: usize = 4;
 
@@ -32,7 +39,7 @@ pub(crate) const SMALL_BYTES: usize = 1 << 14;
 /// Measured by `benches/python/loops.py`.
 pub(super) const MIN_STEPS: usize = 4;
 
-/// Operations from which a step runs on a new thread if the caller may cancel it: some ten milliseconds. A run of a
+/// Cost in operations from which a step runs on a new thread if the caller may cancel it: some ten milliseconds. A run of a
 /// thirty-second of it moves to the thread pool, which costs 30 microseconds. Measured by `benches/python/models.py`.
 pub(super) const LONG: f64 = (1 << 26) as f64;
 

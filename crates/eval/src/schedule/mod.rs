@@ -44,7 +44,7 @@ pub(crate) struct Schedule {
     pub(crate) outputs: Vec<ValueId>,
     /// The number of values.
     pub(crate) values: usize,
-    /// The estimated cost of a run.
+    /// The estimated cost of a run, in operations, see [`cost`].
     pub(crate) cost: f64,
     /// True if small values live in the arena: always in loops, and in programs on small tensors.
     pub(crate) uses_arena: bool,
