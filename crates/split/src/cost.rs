@@ -5,7 +5,8 @@
 //! and written. The body of a loop is multiplied by its trip count if the loop counts, and otherwise
 //! counted once. A conditional costs as much as its most expensive branch.
 
-use std::ops::{Add, AddAssign};
+use std::iter::Sum;
+use std::ops::Add;
 
 use nxla_expr::{ExprId, Graph, Op, Program, counter, operations};
 use rustc_hash::FxHashMap;
@@ -19,36 +20,6 @@ pub struct Cost {
     pub flops: u64,
     /// Bytes that are read and written without fusion.
     pub bytes: u64,
-}
-
-impl Cost {
-    /// Returns the cost of `count` executions.
-    fn times(self, count: u64) -> Cost {
-        Cost { flops: self.flops.saturating_mul(count), bytes: self.bytes.saturating_mul(count) }
-    }
-}
-
-impl Add for Cost {
-    type Output = Cost;
-
-    fn add(self, other: Cost) -> Cost {
-        Cost {
-            flops: self.flops.saturating_add(other.flops),
-            bytes: self.bytes.saturating_add(other.bytes),
-        }
-    }
-}
-
-impl AddAssign for Cost {
-    fn add_assign(&mut self, other: Cost) {
-        *self = *self + other;
-    }
-}
-
-impl std::iter::Sum for Cost {
-    fn sum<I: Iterator<Item = Cost>>(costs: I) -> Cost {
-        costs.fold(Cost::default(), Cost::add)
-    }
 }
 
 /// The speed of a processor, which converts a [`Cost`] to a time.
@@ -83,8 +54,7 @@ impl Speed {
 
 /// Returns the cost of a program.
 pub fn cost_of(program: &Program) -> Cost {
-    let graph = program.graph();
-    graph.ids().map(|id| node_cost(graph, id)).sum()
+    Estimator::new(Speed { overhead: 0.0, ..Speed::default() }).program(program).cost
 }
 
 /// The estimated time of a program in seconds.
@@ -102,34 +72,6 @@ impl Estimate {
     /// Returns the time in seconds, or `None` if the trip count of a loop is unknown.
     pub fn seconds(self) -> Option<f64> {
         (!self.is_unbounded).then_some(self.work + self.overhead)
-    }
-
-    fn times(self, count: f64) -> Self {
-        Self { work: self.work * count, overhead: self.overhead * count, ..self }
-    }
-
-    fn longer(self, other: Self) -> Self {
-        let is_longer = self.work + self.overhead >= other.work + other.overhead;
-        let longer = if is_longer { self } else { other };
-        Self { is_unbounded: self.is_unbounded || other.is_unbounded, ..longer }
-    }
-}
-
-impl Add for Estimate {
-    type Output = Self;
-
-    fn add(self, other: Self) -> Self {
-        Self {
-            work: self.work + other.work,
-            overhead: self.overhead + other.overhead,
-            is_unbounded: self.is_unbounded || other.is_unbounded,
-        }
-    }
-}
-
-impl std::iter::Sum for Estimate {
-    fn sum<I: Iterator<Item = Self>>(estimates: I) -> Self {
-        estimates.fold(Self::default(), Self::add)
     }
 }
 
@@ -150,106 +92,153 @@ impl std::iter::Sum for Estimate {
 /// assert!(estimate_of(&program, &slow).work > estimate_of(&program, &Speed::default()).work);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[expect(clippy::cast_precision_loss, reason = "an estimate")]
 pub fn estimate_of(program: &Program, speed: &Speed) -> Estimate {
-    Estimates { speed: *speed, known: FxHashMap::default() }.program(program)
+    let Total { seconds: work, nodes, is_unbounded, .. } = Estimator::new(*speed).program(program);
+    Estimate { work, overhead: speed.overhead * nodes as f64, is_unbounded }
 }
 
-/// Estimates of programs, each region computed once even if several nodes share it.
-struct Estimates {
-    speed: Speed,
-    /// Estimates by the address of the program; the root program keeps all regions alive.
-    known: FxHashMap<*const Program, Estimate>,
+/// The cost of nodes, and the time that they take on one processor.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Total {
+    pub(crate) cost: Cost,
+    /// The sum of the times of the nodes in seconds, without their overhead.
+    seconds: f64,
+    /// The number of executed nodes that have an overhead.
+    nodes: u64,
+    /// True if the trip count of a loop is unknown.
+    is_unbounded: bool,
 }
 
-impl Estimates {
-    fn program(&mut self, program: &Program) -> Estimate {
-        if let Some(&known) = self.known.get(&std::ptr::from_ref(program)) {
-            return known;
+impl Total {
+    /// Returns the cost of `count` executions.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn times(self, count: u64) -> Self {
+        let Cost { flops, bytes } = self.cost;
+        Self {
+            cost: Cost { flops: flops.saturating_mul(count), bytes: bytes.saturating_mul(count) },
+            seconds: self.seconds * count as f64,
+            nodes: self.nodes.saturating_mul(count),
+            ..self
         }
-        let graph = program.graph();
-        let found = graph.ids().map(|id| self.node(graph, id)).sum();
-        self.known.insert(program, found);
-        found
+    }
+}
+
+impl Add for Total {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self {
+            cost: Cost {
+                flops: self.cost.flops.saturating_add(other.cost.flops),
+                bytes: self.cost.bytes.saturating_add(other.cost.bytes),
+            },
+            seconds: self.seconds + other.seconds,
+            nodes: self.nodes.saturating_add(other.nodes),
+            is_unbounded: self.is_unbounded || other.is_unbounded,
+        }
+    }
+}
+
+impl Sum for Total {
+    fn sum<I: Iterator<Item = Self>>(totals: I) -> Self {
+        totals.fold(Self::default(), Self::add)
+    }
+}
+
+/// Adds up the costs of programs on a processor. Each region is visited once, even if several nodes
+/// share it.
+pub(crate) struct Estimator {
+    speed: Speed,
+    /// Totals by the address of the region; the outermost program keeps all regions alive.
+    regions: FxHashMap<*const Program, Total>,
+}
+
+impl Estimator {
+    pub(crate) fn new(speed: Speed) -> Self {
+        Self { speed, regions: FxHashMap::default() }
     }
 
-    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
-    fn node(&mut self, graph: &Graph, id: ExprId) -> Estimate {
-        let overhead = Estimate { overhead: self.speed.overhead, ..Estimate::default() };
-        let own = || Estimate { work: self.speed.work(node_cost(graph, id)), ..overhead };
+    fn program(&mut self, program: &Program) -> Total {
+        let graph = program.graph();
+        graph.ids().map(|id| self.node(graph, id)).sum()
+    }
+
+    fn region(&mut self, region: &Program) -> Total {
+        let address = std::ptr::from_ref(region);
+        if let Some(&known) = self.regions.get(&address) {
+            return known;
+        }
+        let total = self.program(region);
+        self.regions.insert(address, total);
+        total
+    }
+
+    /// Returns the cost of a node.
+    pub(crate) fn node(&mut self, graph: &Graph, id: ExprId) -> Total {
         match graph.op(id) {
+            // These nodes only name existing values.
             Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Elem(_) | Op::Metadata(_) => {
-                Estimate::default()
+                Total::default()
             }
-            Op::While(inner) => {
-                let counter = counter(graph, inner, graph.operands(id));
-                let step = self.program(&inner.condition) + self.program(&inner.body);
-                let steps =
-                    step.times(counter.as_ref().map_or(1.0, |counter| counter.trips as f64));
-                let is_unbounded = steps.is_unbounded || counter.is_none();
-                overhead + Estimate { is_unbounded, ..steps }
+            Op::While(op) => {
+                let counter = counter(graph, op, graph.operands(id));
+                let step = self.region(&op.condition) + self.region(&op.body);
+                let steps = step.times(counter.map_or(1, |counter| counter.trips as u64));
+                let is_unbounded = counter.is_none();
+                steps + Total { nodes: 1, is_unbounded, ..Total::default() }
             }
-            Op::Cond(cond) => {
-                let mut longest = self.program(&cond.otherwise);
-                let mut tests = Estimate::default();
-                for (test, body) in &cond.clauses {
-                    tests = tests + self.program(test);
-                    longest = longest.longer(self.program(body));
+            Op::Cond(op) => {
+                let mut longest = self.region(&op.otherwise);
+                let mut predicates = Total::default();
+                for (predicate, body) in &op.clauses {
+                    predicates = predicates + self.region(predicate);
+                    let body = self.region(body);
+                    longest = self.longer(longest, body);
                 }
-                tests + longest
+                predicates + longest
             }
-            Op::Block(block) if !block.kind.has_algorithm() => self.program(&block.body),
-            Op::Block(_) | Op::Hook(_) => own(),
+            Op::Block(op) if !op.kind.has_algorithm() => self.region(&op.body),
+            Op::ReduceFun(op) => self.applications(graph, id, &op.function),
+            Op::WindowFun(op) => self.applications(graph, id, &op.function),
+            Op::Block(_) | Op::Hook(_) => self.own(graph, id, 1),
             op @ nxla_expr::outside!(control) => {
-                // A function that is called for each element is part of the cost, but it may not
-                // terminate.
-                let own = own();
-                let mut calls = op.regions().into_iter().map(|region| self.program(region));
-                Estimate { is_unbounded: calls.any(|call| call.is_unbounded), ..own }
+                debug_assert!(op.regions().is_empty(), "{} runs a region", op.name());
+                self.own(graph, id, 1)
             }
         }
+    }
+
+    /// Returns the cost of a node that applies a function to elements. The function may not
+    /// terminate.
+    fn applications(&mut self, graph: &Graph, id: ExprId, function: &Program) -> Total {
+        let function = self.region(function);
+        let own = self.own(graph, id, function.cost.flops.max(1));
+        Total { is_unbounded: function.is_unbounded, ..own }
+    }
+
+    /// Returns the cost of a node whose regions are not run separately; each operation counts
+    /// `weight` times.
+    fn own(&self, graph: &Graph, id: ExprId, weight: u64) -> Total {
+        let operands = graph.operands(id).iter();
+        let read =
+            operands.map(|&operand| result_bytes(graph, operand)).fold(0, u64::saturating_add);
+        let bytes = read.saturating_add(result_bytes(graph, id));
+        let cost = Cost { flops: operations(graph, id).saturating_mul(weight), bytes };
+        Total { cost, seconds: self.speed.work(cost), nodes: 1, is_unbounded: false }
+    }
+
+    /// Returns the cost of the branch that takes longer. The trip count is unknown if it is unknown
+    /// in one of the branches.
+    #[expect(clippy::cast_precision_loss, reason = "an estimate")]
+    fn longer(&self, one: Total, other: Total) -> Total {
+        let time = |total: Total| total.seconds + self.speed.overhead * total.nodes as f64;
+        let longer = if time(one) >= time(other) { one } else { other };
+        Total { is_unbounded: one.is_unbounded || other.is_unbounded, ..longer }
     }
 }
 
 /// Returns the size of all results of a node.
 pub(crate) fn result_bytes(graph: &Graph, id: ExprId) -> u64 {
     graph.ty(id).parts().iter().map(bytes_of).fold(0, u64::saturating_add)
-}
-
-/// Returns the cost of a node.
-pub(crate) fn node_cost(graph: &Graph, id: ExprId) -> Cost {
-    let op = graph.op(id);
-    match op {
-        // These nodes only name existing values.
-        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Elem(_) | Op::Metadata(_) => {
-            Cost::default()
-        }
-        Op::While(op) => {
-            let known = counter(graph, op, graph.operands(id));
-            let trips = known.map_or(1, |counter| counter.trips as u64);
-            (cost_of(&op.condition) + cost_of(&op.body)).times(trips)
-        }
-        Op::Cond(op) => {
-            let bodies = op.clauses.iter().map(|(_, body)| body).chain([&op.otherwise]);
-            let predicates: Cost = op.clauses.iter().map(|(test, _)| cost_of(test)).sum();
-            let costliest = bodies.map(|body| cost_of(body)).max_by_key(|cost| cost.flops);
-            predicates + costliest.unwrap_or_default()
-        }
-        Op::Block(op) if !op.kind.has_algorithm() => cost_of(&op.body),
-        Op::ReduceFun(op) => own_cost(graph, id, cost_of(&op.function).flops.max(1)),
-        Op::WindowFun(op) => own_cost(graph, id, cost_of(&op.function).flops.max(1)),
-        Op::Block(_) | Op::Hook(_) => own_cost(graph, id, 1),
-        op @ nxla_expr::outside!(control) => {
-            debug_assert!(op.regions().is_empty(), "{} runs a region", op.name());
-            own_cost(graph, id, 1)
-        }
-    }
-}
-
-/// Returns the cost of a node whose regions are not run separately; each operation counts `weight`
-/// times.
-fn own_cost(graph: &Graph, id: ExprId, weight: u64) -> Cost {
-    let operands = graph.operands(id).iter();
-    let read = operands.map(|&operand| result_bytes(graph, operand)).fold(0, u64::saturating_add);
-    let bytes = read.saturating_add(result_bytes(graph, id));
-    Cost { flops: operations(graph, id).saturating_mul(weight), bytes }
 }

@@ -3,7 +3,7 @@
 use nxla_expr::{ExprId, Graph, Op, Program};
 
 use crate::assemble::assemble;
-use crate::cost::{node_cost, result_bytes};
+use crate::cost::{Estimator, Speed, result_bytes};
 use crate::cut::{Cut, Value, is_copied};
 use crate::error::SplitError;
 use crate::stage::StageGraph;
@@ -102,9 +102,9 @@ impl<'p> Sequence<'p> {
 
     /// Returns the estimated seconds of each node, without the overhead of stages.
     pub(crate) fn seconds(&self) -> Vec<f64> {
-        let speed = crate::cost::Speed { overhead: 0.0, ..Default::default() };
-        let graph = self.graph();
-        self.nodes.iter().map(|&id| speed.seconds(node_cost(graph, id))).collect()
+        let speed = Speed { overhead: 0.0, ..Speed::default() };
+        let (graph, mut estimator) = (self.graph(), Estimator::new(speed));
+        self.nodes.iter().map(|&id| speed.seconds(estimator.node(graph, id).cost)).collect()
     }
 
     /// Creates stages from ranges between these positions; the first range starts at 0.

@@ -264,6 +264,29 @@ fn a_block_takes_as_long_as_its_algorithm() {
     assert!(!estimate_of(&sorted, &Speed::default()).is_unbounded);
 }
 
+/// Builds `depth` nested conditionals; each is in both branches of the next one.
+fn nested(graph: &mut Graph, x: ExprId, depth: usize) -> nxla_expr::Result<ExprId> {
+    let mark = graph.mark();
+    let predicate = graph.traced(mark, vec![x]);
+    let inner = if depth == 1 { x } else { nested(graph, x, depth - 1)? };
+    let sine = graph.sin(inner)?;
+    let on_true = graph.traced(mark, vec![sine]);
+    let cosine = graph.cos(inner)?;
+    let on_false = graph.traced(mark, vec![cosine]);
+    Ok(graph.cond(mark, vec![(predicate, on_true)], on_false)?[0])
+}
+
+#[test]
+fn shared_regions_are_estimated_once() -> Test {
+    // Without sharing, 2^30 regions would be visited.
+    let program = program(vec![f32([])], |graph, inputs| Ok(vec![nested(graph, inputs[0], 30)?]));
+    assert_eq!(cost_of(&program).flops, cost_of(&chain(30)).flops / 4);
+    assert!(!estimate_of(&program, &Speed::default()).is_unbounded);
+    let stages = Policy::Balanced(2).split(&program)?;
+    assert!(stages.explain().starts_with("stage"));
+    Ok(())
+}
+
 /// Builds two independent chains and their sum.
 fn branches() -> Test<StageGraph> {
     let ty: TensorType = f32([4]);
