@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use nxla_expr::{
-    Block, BlockKind, Digest, ExprId, Graph, HookOp, Inside, Line, Op, Program, TensorType,
+    ActiveHooks, Block, BlockKind, Digest, ExprId, Graph, HookOp, Line, Program, TensorType,
 };
 use nxla_tensor::{DType, Scalar, Shape};
 use rustc_hash::FxHashMap;
@@ -33,8 +33,7 @@ pub(crate) struct Cx<'a> {
     /// The end of the chain of hooks; none where no hook is active.
     pub(crate) order: Option<Value>,
     host_calls: Vec<HostCall>,
-    /// Maps the address of a program to true if the program has active hooks.
-    active: FxHashMap<*const Program, bool>,
+    pub(crate) active_hooks: ActiveHooks<'a>,
     /// The functions of the bodies of blocks.
     functions: FxHashMap<(Digest, Precision), Arc<str>>,
     /// The functions that materialize values.
@@ -70,7 +69,7 @@ impl<'a> Cx<'a> {
             location: None,
             order: None,
             host_calls: Vec::new(),
-            active: FxHashMap::default(),
+            active_hooks: ActiveHooks::new(options.active_hooks),
             functions: FxHashMap::default(),
             materializers: Materializers::default(),
             pending: VecDeque::new(),
@@ -161,27 +160,6 @@ impl<'a> Cx<'a> {
     }
 
     // --- hooks ---
-
-    /// Returns true if an op is an active hook or contains one.
-    pub(crate) fn has_active_hook(&mut self, op: &'a Op) -> bool {
-        match op.inside() {
-            Inside::Nothing | Inside::Keeps(_) => false,
-            Inside::Hook(hook) => hook.results.is_some() || (self.options.active_hooks)(hook),
-            Inside::Runs(regions) => regions.into_iter().any(|program| self.is_active(program)),
-        }
-    }
-
-    /// Returns true if a program has active hooks, also in its regions.
-    pub(crate) fn is_active(&mut self, program: &'a Program) -> bool {
-        let address = std::ptr::from_ref(program);
-        if let Some(&known) = self.active.get(&address) {
-            return known;
-        }
-        let graph = program.graph();
-        let found = program.effects().iter().any(|&id| self.has_active_hook(graph.op(id)));
-        self.active.insert(address, found);
-        found
-    }
 
     /// The number of a new host call for an active hook.
     pub(crate) fn add_host_call(

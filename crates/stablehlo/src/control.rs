@@ -43,7 +43,7 @@ pub(crate) fn lower<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, node: &Node<'a>) -> 
         Op::While(op) => while_loop(cx, op, &frame.operands(node), node),
         Op::Hook(hook) => {
             let operands = frame.operands(node);
-            if !cx.has_active_hook(node.op) {
+            if !cx.active_hooks.are_called_by(node.op) {
                 return Ok(operands);
             }
             let types = node.operands.iter().map(|&id| frame.graph.tensor_type(id).clone());
@@ -171,7 +171,7 @@ fn cond<'a>(
     captures: &[Source],
     node: &Node<'a>,
 ) -> Result<Sources> {
-    let has_hooks = cx.has_active_hook(node.op);
+    let has_hooks = cx.active_hooks.are_called_by(node.op);
     let captures = unpacked(cx, captures);
     let mut types: SmallVec<[Ty; 4]> =
         (node.ty.parts().iter()).map(|ty| cx.ty(widen::stored(ty.dtype), &ty.shape)).collect();
@@ -218,8 +218,8 @@ fn while_loop<'a>(
 ) -> Result<Sources> {
     let operands = unpacked(cx, operands);
     let (initial, captures) = operands.split_at(op.state);
-    let asks_hooks = cx.is_active(&op.condition);
-    let has_hooks = asks_hooks || cx.is_active(&op.body);
+    let asks_hooks = cx.active_hooks.are_in(&op.condition);
+    let has_hooks = asks_hooks || cx.active_hooks.are_in(&op.body);
     let with_captures =
         |state: &[Source]| -> Sources { state.iter().chain(captures).copied().collect() };
     // The loop carries the user's state, then the result of the condition, then the order value.
@@ -267,7 +267,7 @@ fn block<'a>(cx: &mut Cx<'a>, op: &'a Block, operands: &[Source]) -> Result<Sour
         return Ok(one(result.into()));
     }
     let body: &'a Program = &op.body;
-    if cx.is_active(body) {
+    if cx.active_hooks.are_in(body) {
         let inputs: Vec<Option<Source>> = operands.iter().copied().map(Some).collect();
         return region::lower(cx, body, &inputs);
     }

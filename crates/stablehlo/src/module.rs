@@ -141,7 +141,7 @@ fn main<'a>(
     let attribute = |parameter: usize| attributes.get(&used_inputs[parameter]).map(String::as_str);
     let parameters =
         cx.writer.begin_function("public", "main", &parameters, &results, attribute, &behind);
-    if cx.is_active(program) {
+    if cx.active_hooks.are_in(program) {
         cx.order = Some(cx.splat(Scalar::UInt(0), DType::U32, &Shape::scalar()));
     }
     let mut inputs: Vec<Option<Source>> = vec![None; program.inputs().len()];

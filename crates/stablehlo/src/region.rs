@@ -113,7 +113,7 @@ pub(crate) fn uses<'a>(cx: &mut Cx<'a>, program: &'a Program) -> Vec<u32> {
         uses[id.index()] += 1;
     }
     for &id in program.effects() {
-        uses[id.index()] += u32::from(cx.has_active_hook(graph.op(id)));
+        uses[id.index()] += u32::from(cx.active_hooks.are_called_by(graph.op(id)));
     }
     for id in graph.ids().rev() {
         if uses[id.index()] > 0 {

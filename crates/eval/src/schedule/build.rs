@@ -52,7 +52,8 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
         scheduler: &'a mut Scheduler<'p>,
     ) -> Self {
         let graph = program.graph();
-        let groups = Groups::new(program, !scheduler.checks, |op| scheduler.calls_hook(op));
+        let groups =
+            Groups::new(program, !scheduler.checks, |op| scheduler.hooks.are_called_by(op));
         let schedule = Schedule {
             program: program.clone(),
             steps: Vec::new(),

@@ -16,7 +16,7 @@ mod nest;
 use std::sync::Arc;
 
 use nxla_expr::{
-    ExprId, Graph, HookOp, Inside, Op, Program, TensorType, decompose, direct_products,
+    ActiveHooks, ExprId, Graph, HookOp, Op, Program, TensorType, decompose, direct_products,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -163,37 +163,16 @@ fn prepare(program: Arc<Program>) -> Arc<Program> {
 
 /// Schedules programs, and each region once, however many nodes share it.
 struct Scheduler<'a> {
-    listens: &'a dyn Fn(&HookOp) -> bool,
+    hooks: ActiveHooks<'a>,
     checks: bool,
     /// Schedules by the address of the region and whether it is in a loop. Programs of equal digests may hold
     /// different host functions. The outermost program keeps the addresses alive.
     regions: FxHashMap<(*const Program, bool), Arc<Schedule>>,
-    /// True if a region calls a hook, by address.
-    calling: FxHashMap<*const Program, bool>,
 }
 
 impl<'a> Scheduler<'a> {
     fn new(listens: &'a dyn Fn(&HookOp) -> bool, checks: bool) -> Self {
-        Self { listens, checks, regions: FxHashMap::default(), calling: FxHashMap::default() }
-    }
-
-    /// Returns true if an op calls a hook that has a listener.
-    fn calls_hook(&mut self, op: &Op) -> bool {
-        match op.inside() {
-            Inside::Nothing | Inside::Keeps(_) => false,
-            Inside::Hook(hook) => hook.results.is_some() || (self.listens)(hook),
-            Inside::Runs(regions) => regions.iter().any(|region| self.region_calls_hook(region)),
-        }
-    }
-
-    fn region_calls_hook(&mut self, program: &Arc<Program>) -> bool {
-        let address = Arc::as_ptr(program);
-        if let Some(&known) = self.calling.get(&address) {
-            return known;
-        }
-        let calls = program.effects().iter().any(|&id| self.calls_hook(program.graph().op(id)));
-        self.calling.insert(address, calls);
-        calls
+        Self { hooks: ActiveHooks::new(listens), checks, regions: FxHashMap::default() }
     }
 
     /// Schedules a program; one in a loop uses the arena.

@@ -11,8 +11,10 @@
 //! Regions *nest*: a branch of a conditional can contain another conditional. Passes over programs,
 //! and dropping programs, recurse into regions, which is safe because the depth is limited.
 
+use std::fmt;
 use std::sync::Arc;
 
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use super::hook::HookOp;
@@ -171,5 +173,60 @@ impl Op {
             }
             op => unreachable!("{} lists no regions", op.name()),
         }
+    }
+}
+
+/// Finds the ops of a program that call an active hook: a hook with results, or one for which a
+/// predicate returns true. Each region is searched once, however many nodes share it.
+///
+/// ```
+/// use nxla_expr::{ActiveHooks, Graph, TensorType};
+/// use nxla_tensor::DType;
+///
+/// let mut graph = Graph::new();
+/// let x = graph.parameter(0, TensorType::new(DType::F32, [2]));
+/// let hook = graph.hook(&[x], Some("seen"), None)?[0];
+/// let node = graph.effects()[0];
+/// assert!(ActiveHooks::new(&|hook| hook.name.is_some()).are_called_by(graph.op(node)));
+/// assert!(!ActiveHooks::new(&|_| false).are_called_by(graph.op(node)));
+/// # Ok::<(), nxla_expr::Error>(())
+/// ```
+pub struct ActiveHooks<'a> {
+    is_active: &'a dyn Fn(&HookOp) -> bool,
+    /// True if a region calls an active hook, by address: programs of equal digests may hold
+    /// different host functions.
+    regions: FxHashMap<*const Program, bool>,
+}
+
+impl fmt::Debug for ActiveHooks<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ActiveHooks").field("regions", &self.regions).finish_non_exhaustive()
+    }
+}
+
+impl<'a> ActiveHooks<'a> {
+    /// Searches one program, which must outlive the value: its address identifies a region.
+    pub fn new(is_active: &'a dyn Fn(&HookOp) -> bool) -> Self {
+        Self { is_active, regions: FxHashMap::default() }
+    }
+
+    /// Returns whether an op is an active hook or runs a region with one.
+    pub fn are_called_by(&mut self, op: &Op) -> bool {
+        match op.inside() {
+            Inside::Nothing | Inside::Keeps(_) => false,
+            Inside::Hook(hook) => hook.results.is_some() || (self.is_active)(hook),
+            Inside::Runs(regions) => regions.into_iter().any(|region| self.are_in(region)),
+        }
+    }
+
+    /// Returns whether a program contains active hooks, also in its regions.
+    pub fn are_in(&mut self, program: &Program) -> bool {
+        let address = std::ptr::from_ref(program);
+        if let Some(&known) = self.regions.get(&address) {
+            return known;
+        }
+        let found = program.effects().iter().any(|&id| self.are_called_by(program.graph().op(id)));
+        self.regions.insert(address, found);
+        found
     }
 }
