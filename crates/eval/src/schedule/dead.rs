@@ -48,24 +48,11 @@ impl LoopReads {
 
 /// The states on which the read states, the condition or the hooks depend after any number of iterations.
 fn needed_states(op: &While, mut needed: Vec<bool>) -> Vec<bool> {
-    for (needed, is_used) in needed.iter_mut().zip(op.condition.used_inputs()) {
-        *needed |= is_used;
-    }
     let body = &op.body;
-    loop {
-        let outputs = body.outputs().iter().zip(&needed);
-        let roots: Vec<ExprId> = outputs
-            .filter_map(|(&output, &needed)| needed.then_some(output))
-            .chain(body.effects().iter().copied())
-            .collect();
-        let reachable = body.graph().reachable(&roots);
-        let mut grew = false;
-        for (needed, &parameter) in needed.iter_mut().zip(body.parameters()) {
-            grew |= reachable.contains(parameter) && !*needed;
-            *needed |= reachable.contains(parameter);
-        }
-        if !grew {
-            return needed;
-        }
+    let hooks = body.graph().reachable(body.effects());
+    let states = op.condition.used_inputs().into_iter().zip(body.parameters());
+    for (needed, (is_tested, &state)) in needed.iter_mut().zip(states) {
+        *needed |= is_tested || hooks.contains(state);
     }
+    op.needed_states(needed)
 }

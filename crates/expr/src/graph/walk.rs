@@ -1,6 +1,7 @@
 //! Traversals of a graph, without recursion: a chain of a million nodes is ordinary input.
 
 use super::ids::{ExprId, IdSet};
+use super::op::While;
 use super::program::Program;
 use super::store::Graph;
 
@@ -31,5 +32,28 @@ impl Program {
     pub fn used_inputs(&self) -> Vec<bool> {
         let reachable = self.graph().reachable(&self.roots());
         self.parameters().iter().map(|&id| reachable.contains(id)).collect()
+    }
+}
+
+impl While {
+    /// Returns for each state whether the marked states depend on it after any number of iterations.
+    /// The marked states are included.
+    #[must_use]
+    pub fn needed_states(&self, mut needed: Vec<bool>) -> Vec<bool> {
+        let body = &self.body;
+        loop {
+            let outputs = body.outputs().iter().zip(&needed);
+            let roots: Vec<ExprId> =
+                outputs.filter_map(|(&output, &needed)| needed.then_some(output)).collect();
+            let reachable = body.graph().reachable(&roots);
+            let mut grew = false;
+            for (needed, &parameter) in needed.iter_mut().zip(body.parameters()) {
+                grew |= reachable.contains(parameter) && !*needed;
+                *needed |= reachable.contains(parameter);
+            }
+            if !grew {
+                return needed;
+            }
+        }
     }
 }

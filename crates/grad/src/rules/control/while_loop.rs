@@ -176,7 +176,7 @@ impl<'a> LoopDerivative<'a> {
         let backward = backward.program(&keep)?;
         let mut needs = backward.used_inputs();
         needs.truncate(op.state);
-        let kept = needed_states(&op.body, needs);
+        let kept = marked_states(&op.needed_states(needs));
         Ok(Self { op, operands, backward, carried, captures, kept })
     }
 
@@ -332,26 +332,9 @@ impl<'a> LoopDerivative<'a> {
     }
 }
 
-/// Returns the states that a body needs, over all iterations, to compute the states marked in
-/// `needed`.
-fn needed_states(body: &Program, mut needed: Vec<bool>) -> Vec<usize> {
-    loop {
-        let outputs: Vec<ExprId> = body
-            .outputs()
-            .iter()
-            .zip(&needed)
-            .filter_map(|(&output, &needed)| needed.then_some(output))
-            .collect();
-        let reachable = body.graph().reachable(&outputs);
-        let mut grew = false;
-        for (needed, &parameter) in needed.iter_mut().zip(body.parameters()) {
-            grew |= reachable.contains(parameter) && !*needed;
-            *needed |= reachable.contains(parameter);
-        }
-        if !grew {
-            return (0..needed.len()).filter(|&state| needed[state]).collect();
-        }
-    }
+/// Returns the indices of the marked states.
+fn marked_states(is_marked: &[bool]) -> Vec<usize> {
+    (0..is_marked.len()).filter(|&state| is_marked[state]).collect()
 }
 
 /// Builds a loop from closures for its condition and body.

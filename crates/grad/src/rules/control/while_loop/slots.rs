@@ -20,7 +20,7 @@ use nxla_expr::{ExprId, Graph, Op, SliceAttributes, Start};
 use nxla_tensor::{Scalar, Shape};
 
 use super::{
-    COUNT, LoopDerivative, LoopGradients, add, build_loop, integer, needed_states, read_row,
+    COUNT, LoopDerivative, LoopGradients, add, build_loop, integer, marked_states, read_row,
     write_row,
 };
 use crate::builder::{self, full};
@@ -92,7 +92,7 @@ impl<'a> Slots<'a> {
                 let mut needs = op.condition.used_inputs();
                 needs.truncate(op.state);
                 kept.iter().for_each(|&state| needs[state] = true);
-                needed_states(&op.body, needs)
+                marked_states(&op.needed_states(needs))
             }
         };
         let mut initial: Vec<ExprId> = states.iter().map(|&state| operands[state]).collect();
