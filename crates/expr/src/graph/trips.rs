@@ -64,12 +64,6 @@ fn trips(compared: BinaryOp, first: i64, step: i64, bound: i64) -> Option<i64> {
     }
 }
 
-/// Returns the comparison with exchanged operands.
-fn mirrored(compared: BinaryOp) -> Option<BinaryOp> {
-    let (_, up, reached) = COMPARISONS.into_iter().find(|(op, ..)| *op == compared)?;
-    COMPARISONS.into_iter().find(|other| (other.1, other.2) == (!up, reached)).map(|(op, ..)| op)
-}
-
 /// Returns whether an integer dtype can represent a value.
 fn holds(dtype: DType, number: i64) -> bool {
     let as_i64 = |scalar: Scalar| scalar.as_i64();
@@ -93,7 +87,7 @@ impl Around<'_> {
                 (state, compared, self.number(condition, right)?)
             }
             (_, Some(state)) if state < *states => {
-                (state, mirrored(compared)?, self.number(condition, left)?)
+                (state, compared.swap_operands()?, self.number(condition, left)?)
             }
             _ => return None,
         };

@@ -18,7 +18,10 @@ impl Graph {
             (&Op::Binary(op), &[x, y]) if self.dtype(x) == DType::U64 => {
                 self.make_unsigned_signed(op, x, y)
             }
-            (&Op::Binary(op), &[x, y]) => self.make_unsigned_signed(mirrored(op), y, x),
+            (&Op::Binary(op), &[x, y]) => {
+                let op = op.swap_operands().expect("comparisons have swapped forms");
+                self.make_unsigned_signed(op, y, x)
+            }
             _ => unreachable!("{} does not compare its operands", op.name()),
         }
     }
@@ -65,15 +68,4 @@ impl Graph {
 /// Returns whether a comparison of any `u64` with a negative value is true.
 fn is_true_for_negatives(op: BinaryOp) -> bool {
     matches!(op, BinaryOp::NotEqual | BinaryOp::Greater | BinaryOp::GreaterEqual)
-}
-
-/// Returns the op that is equivalent for exchanged operands.
-fn mirrored(op: BinaryOp) -> BinaryOp {
-    match op {
-        BinaryOp::Less => BinaryOp::Greater,
-        BinaryOp::LessEqual => BinaryOp::GreaterEqual,
-        BinaryOp::Greater => BinaryOp::Less,
-        BinaryOp::GreaterEqual => BinaryOp::LessEqual,
-        symmetric => symmetric,
-    }
 }

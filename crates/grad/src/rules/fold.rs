@@ -7,8 +7,8 @@
 
 use nxla_expr::batch::Batched;
 use nxla_expr::{
-    Axes, BinaryOp, ExprId, Graph, Op, Padding, Program, Reduce, ReduceFun, ReduceOp, Replay,
-    Stack, TensorType, WindowFun, WindowOp,
+    Axes, BinaryOp, ExprId, Graph, Op, Padding, Program, Reduce, ReduceFun, Replay, Stack,
+    TensorType, WindowFun,
 };
 use nxla_tensor::Shape;
 
@@ -77,15 +77,14 @@ impl Fold<'_> {
     }
 }
 
-/// Returns the binary op that the function computes, if it is associative and commutative.
-fn monoid(function: &Program) -> Option<BinaryOp> {
+/// Returns the binary op that the function computes.
+fn binary_op(function: &Program) -> Option<BinaryOp> {
     let graph = function.graph();
     let output = function.outputs()[0];
     let Op::Binary(op) = graph.op(output) else { return None };
     let own = &function.parameters()[..2];
     let takes_both = own.iter().all(|parameter| graph.operands(output).contains(parameter));
-    let is_one = matches!(op, BinaryOp::Add | BinaryOp::Multiply | BinaryOp::Max | BinaryOp::Min);
-    (takes_both && is_one && function.effects().is_empty()).then_some(*op)
+    (takes_both && function.effects().is_empty()).then_some(*op)
 }
 
 fn over_axes(graph: &mut Graph, fold: &ReduceFun, parameters: &[ExprId]) -> Result<ExprId> {
@@ -98,7 +97,7 @@ fn over_axes(graph: &mut Graph, fold: &ReduceFun, parameters: &[ExprId]) -> Resu
     if count == 0 {
         return Ok(builder::broadcast(graph, initial, sizes, Axes::default())?);
     }
-    let uniform = monoid(&fold.function).and_then(|op| Some((op, reduction_of(op)?)));
+    let uniform = binary_op(&fold.function).and_then(|op| Some((op, op.reduction()?)));
     if let Some((op, reduction)) = uniform {
         let attributes = Reduce { axes: Some(axes), keep_axes: false };
         let reduced = graph.make(Op::Reduce(reduction, Box::new(attributes)), &[x])?;
@@ -120,7 +119,7 @@ fn over_windows(
     let padding = fold.window.padding.iter().map(|&(low, high)| Padding { low, high, interior: 0 });
     let initial = builder::cast(graph, initial, graph.dtype(x))?;
     let padded = graph.make(Op::Pad(padding.collect()), &[x, initial])?;
-    let uniform = monoid(&fold.function).and_then(|op| Some((op, window_of(op)?)));
+    let uniform = binary_op(&fold.function).and_then(|op| Some((op, op.window_reduction()?)));
     if let Some((op, reduction)) = uniform {
         let mut window = fold.window.clone();
         window.padding.fill((0, 0));
@@ -134,26 +133,6 @@ fn over_windows(
         .collect::<Result<Vec<_>>>()?;
     let rows = graph.make(Op::Stack(Box::new(Stack { axis: 0, name: None })), &elements)?;
     run(graph, &fold.function, (rows, elements.len()), sizes, parameters)
-}
-
-fn reduction_of(op: BinaryOp) -> Option<ReduceOp> {
-    match op {
-        BinaryOp::Add => Some(ReduceOp::Sum),
-        BinaryOp::Multiply => Some(ReduceOp::Product),
-        BinaryOp::Max => Some(ReduceOp::Max),
-        BinaryOp::Min => Some(ReduceOp::Min),
-        _ => None,
-    }
-}
-
-fn window_of(op: BinaryOp) -> Option<WindowOp> {
-    match op {
-        BinaryOp::Add => Some(WindowOp::Sum),
-        BinaryOp::Multiply => Some(WindowOp::Product),
-        BinaryOp::Max => Some(WindowOp::Max),
-        BinaryOp::Min => Some(WindowOp::Min),
-        _ => None,
-    }
 }
 
 /// Runs the loop over the rows; each row holds an element for each result.

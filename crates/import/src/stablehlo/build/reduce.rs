@@ -47,17 +47,16 @@ impl Combine {
 
 /// Returns the reduction of the table that folds with an op.
 fn reduce_op(op: BinaryOp, dtype: DType) -> Option<ReduceOp> {
-    Some(match op {
-        BinaryOp::Add | BinaryOp::Max | BinaryOp::BitwiseOr if dtype.is_pred() => ReduceOp::Any,
-        BinaryOp::Multiply | BinaryOp::Min | BinaryOp::BitwiseAnd if dtype.is_pred() => {
-            ReduceOp::All
+    match op {
+        BinaryOp::Add | BinaryOp::Max | BinaryOp::BitwiseOr if dtype.is_pred() => {
+            Some(ReduceOp::Any)
         }
-        BinaryOp::Add => ReduceOp::Sum,
-        BinaryOp::Multiply => ReduceOp::Product,
-        BinaryOp::Max if !dtype.is_complex() => ReduceOp::Max,
-        BinaryOp::Min if !dtype.is_complex() => ReduceOp::Min,
-        _ => return None,
-    })
+        BinaryOp::Multiply | BinaryOp::Min | BinaryOp::BitwiseAnd if dtype.is_pred() => {
+            Some(ReduceOp::All)
+        }
+        BinaryOp::Max | BinaryOp::Min if dtype.is_complex() => None,
+        op => op.reduction(),
+    }
 }
 
 impl Builder<'_> {

@@ -1,7 +1,7 @@
 //! Reductions over windows.
 
 use nxla_expr::build::{SliceStart, WindowOptions, WindowPadding};
-use nxla_expr::{BinaryOp, Cumulative, ExprId, Op, Padding, WindowOp};
+use nxla_expr::{BinaryOp, ExprId, Op, Padding};
 
 use super::operand::{axes, fixed};
 use super::reduce::Combine;
@@ -91,7 +91,7 @@ impl Builder<'_> {
         let combine = Combine::of_region(region);
         if let Some(Combine::Op(op)) = combine
             && let Some((axis, reverse)) = geometry.cumulative_axis(self.graph.shape(x))
-            && let Some(cumulative) = cumulative(op)
+            && let Some(cumulative) = op.cumulative()
             && self.is_neutral(op, initial)
             && !dtype.is_pred()
         {
@@ -107,7 +107,7 @@ impl Builder<'_> {
             x = self.graph.pad(x, initial, &padding)?;
         }
         if let Some(Combine::Op(op)) = combine
-            && let Some(window) = window_op(op)
+            && let Some(window) = op.window_reduction()
             && self.is_neutral(op, initial)
             && !dtype.is_pred()
         {
@@ -282,24 +282,4 @@ impl Builder<'_> {
             self.graph.window_scatter_min(x, source, initial, sizes, &options)?
         })
     }
-}
-
-fn cumulative(op: BinaryOp) -> Option<Cumulative> {
-    Some(match op {
-        BinaryOp::Add => Cumulative::Sum,
-        BinaryOp::Multiply => Cumulative::Product,
-        BinaryOp::Max => Cumulative::Max,
-        BinaryOp::Min => Cumulative::Min,
-        _ => return None,
-    })
-}
-
-fn window_op(op: BinaryOp) -> Option<WindowOp> {
-    Some(match op {
-        BinaryOp::Add => WindowOp::Sum,
-        BinaryOp::Multiply => WindowOp::Product,
-        BinaryOp::Max => WindowOp::Max,
-        BinaryOp::Min => WindowOp::Min,
-        _ => return None,
-    })
 }
