@@ -240,7 +240,7 @@ fn windows_of_special_numbers() {
     }
 }
 
-/// Equal extrema and NaN in windows of two axes, which may be dilated: XLA has no such scatter.
+/// Equal extrema and NaN in windows of two axes, with and without dilation.
 #[test]
 fn scatters_of_special_numbers() {
     for (op, dilations) in

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla::graph::{BinaryOp, ExprId, Graph, Op, ScatterOp, UnaryOp, WindowAttributes};
+use nxla::graph::{BinaryOp, ExprId, Graph, Op, UnaryOp};
 use nxla::runtime::RawTensor;
 use nxla::{DType, HostTensor, Options, Program, RunContext, Scalar, TensorType, compile_program};
 
@@ -27,24 +27,6 @@ fn results(
         let inputs: Vec<&RawTensor> = inputs.iter().collect();
         executable.run(&inputs, &RunContext::default())?[0].to_host()
     })
-}
-
-/// Window scatters with dilations run on both backends.
-#[test]
-fn scatters_of_dilated_windows() {
-    require_plugin!();
-    let window = WindowAttributes {
-        dimensions: [2].into(),
-        strides: [1].into(),
-        padding: [(0, 0)].into(),
-        dilations: [2].into(),
-    };
-    let ones = |size: usize| host(DType::F32, [size], &vec![Scalar::Float(1.0); size]);
-    let initial = host(DType::F32, [], &[Scalar::Float(0.0)]);
-    let [ours, theirs] = results(&[ones(4), ones(2), initial], |graph, x| {
-        graph.make(Op::WindowScatter(ScatterOp::Max, Box::new(window.clone())), x)
-    });
-    assert_eq!(ours.unwrap().bytes(), theirs.unwrap().bytes());
 }
 
 /// XLA flushes subnormal numbers.

@@ -2,15 +2,16 @@
 
 use nxla::graph::build::{WindowOptions, WindowPadding};
 use nxla::graph::{Graph, Op, ScatterOp, WindowAttributes, WindowOp};
-use nxla::{DType, TensorType};
+use nxla::{DType, Scalar, TensorType};
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::sample::select;
 
-use crate::case::Case;
+use crate::case::{Case, Other, differences};
+use crate::common::require_plugin;
 use crate::reduce::associative;
-use crate::tolerance;
-use crate::values::{Numbers, RANKS, for_some_axes, shape, tensor};
+use crate::tolerance::{self, EXACT};
+use crate::values::{Numbers, RANKS, for_some_axes, host, shape, tensor};
 
 pub(crate) fn strategy(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
     match op {
@@ -79,7 +80,6 @@ fn window_fun(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
         .boxed()
 }
 
-/// Dilated windows cannot be written for XLA, see `left_out`.
 fn window_scatter(op: &Op, scatter: ScatterOp, dtype: DType) -> BoxedStrategy<Case> {
     let numbers = tolerance::of(op, dtype).numbers;
     windows()
@@ -106,4 +106,22 @@ fn counts(sizes: &[usize], window: &WindowAttributes) -> Vec<usize> {
     let x = graph.parameter(0, TensorType::new(DType::F32, sizes));
     let sum = graph.make(Op::Window(WindowOp::Sum, Box::new(window.clone())), &[x]).unwrap();
     graph.shape(sum).to_vec()
+}
+
+/// StableHLO has no scatter of dilated windows, so the module contains a composition.
+#[test]
+fn scatters_of_dilated_windows() {
+    require_plugin!();
+    let window = WindowAttributes {
+        dimensions: [2].into(),
+        strides: [1].into(),
+        padding: [(0, 0)].into(),
+        dilations: [2].into(),
+    };
+    let ones = |size: usize| host(DType::F32, [size], &vec![Scalar::Float(1.0); size]);
+    let initial = host(DType::F32, [], &[Scalar::Float(0.0)]);
+    let case = Case::new(vec![ones(4), ones(2), initial], window.clone(), move |graph, x| {
+        graph.make(Op::WindowScatter(ScatterOp::Max, Box::new(window.clone())), x)
+    });
+    assert_eq!(differences(&[(&case, EXACT)], Other::Xla).unwrap(), [None]);
 }
