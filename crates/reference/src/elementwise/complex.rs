@@ -55,20 +55,22 @@ pub(super) fn log(z: C) -> C {
     C::new(z.re.hypot(z.im).ln(), z.im.atan2(z.re))
 }
 
-/// The root in the right half-plane: with `r = |z|`, its parts are `sqrt((r ± a) / 2)` for `z = a +
-/// ib`, and the second has the sign of `b`. The smaller part follows from `2 x y = b`.
+/// `sqrt |z| e^(i arg z / 2)`, the root in the right half-plane. In the left half-plane it is `±i sqrt(-z)`,
+/// because the cosine of an angle near `π/2` would cancel.
 pub(super) fn sqrt(z: C) -> C {
     if z == C::ZERO || z.im.is_infinite() {
         return C::new(z.im.abs(), z.im);
     }
-    // Quarters, because the magnitude of two large parts may overflow.
-    let quarter = z * 0.25;
-    let larger = 2.0 * (0.5 * (quarter.re.hypot(quarter.im) + quarter.re.abs())).sqrt();
-    let smaller = z.im.abs() / (2.0 * larger);
-    match z.re < 0.0 {
-        true => C::new(smaller, larger.copysign(z.im)),
-        false => C::new(larger, smaller.copysign(z.im)),
+    if z.re < 0.0 {
+        let root = sqrt(-z);
+        return if z.im.is_sign_negative() { over_i(root) } else { times_i(root) };
     }
+    if z.re == f64::INFINITY {
+        return C::new(z.re, z.im * 0.0);
+    }
+    // Quarters, because the magnitude of two large parts may overflow.
+    let (size, angle) = (2.0 * (z * 0.25).norm().sqrt(), z.arg() / 2.0);
+    C::new(size * angle.cos(), size * angle.sin())
 }
 
 /// `z w* / |w|²`, with both scaled by a power of two that brings `w` near 1. Division by zero
