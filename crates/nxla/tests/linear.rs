@@ -6,7 +6,7 @@ mod common;
 
 use common::{agree, compilers};
 use nxla::{
-    Convolution, DType, Device, ErrorClass, Expr, Norm, Tensor, Triangular, compiler_names,
+    Convolution, DType, Device, ErrorClass, Expr, Mesh, Norm, Tensor, Triangular, compiler_names,
     devices, jit,
 };
 
@@ -95,10 +95,13 @@ fn what_is_absent_is_named() {
         assert!(text.starts_with(told), "{text}");
     }
     if !cfg!(feature = "xla") {
-        let error = jit(|x: Expr| x + 1).compiler("xla").call(&x).unwrap_err();
-        assert_eq!(error.class(), ErrorClass::Options);
-        let text = error.to_string();
-        assert!(text.contains("requires the feature \"xla\" of the crate nxla"), "{text}");
+        let call = jit(|x: Expr| x + 1).compiler("xla").call(&x).unwrap_err();
+        let mesh = Mesh::of([("data", 1)]).unwrap_err();
+        for error in [call, mesh] {
+            assert_eq!(error.class(), ErrorClass::Options);
+            let text = error.to_string();
+            assert!(text.contains("requires the feature \"xla\" of the crate nxla"), "{text}");
+        }
         assert_eq!(devices().unwrap(), [Device::HOST]);
         let error = jit(|x: Expr| x + 1).set("precision", "high").call(&x).unwrap_err();
         assert_eq!(error.class(), ErrorClass::Options);

@@ -247,11 +247,3 @@ fn misuse_is_told() {
     let part = Shape::from([2]);
     refused(rows.gather(&[], &part), OfShape, "parts: must be 4");
 }
-
-#[test]
-fn without_a_plugin_there_is_no_mesh() {
-    if cfg!(feature = "xla") {
-        return;
-    }
-    refused(Mesh::of([("data", 1)]), ErrorClass::Options, "needs the feature \"xla\"");
-}
