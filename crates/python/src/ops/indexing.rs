@@ -242,7 +242,7 @@ fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) 
     }
     let mut plan = Plan::default();
     let mut axis = 0;
-    let whole = |size: usize| Item::Known(Subscript::Range(0, size, 1, false));
+    let whole = |size: usize| Item::Known(Subscript::whole_axis(size));
     for entry in read {
         match entry {
             Entry::New => plan.items.push(Item::Known(Subscript::New)),
@@ -380,14 +380,15 @@ fn range(slice: &Bound<'_, PySlice>, size: usize) -> PyResult<Subscript> {
     let range = slice.indices(isize::try_from(size).unwrap_or(isize::MAX))?;
     let length = range.slicelength;
     if length == 0 {
-        return Ok(Subscript::Range(0, 0, 1, false));
+        return Ok(Subscript::Range { start: 0, span: 0, stride: 1, is_reversed: false });
     }
     let stride = range.step.unsigned_abs();
     let span = (length - 1) * stride + 1;
     // A negative step selects the same elements in reverse order.
     let start = range.start.unsigned_abs();
-    let first = if range.step < 0 { start + 1 - span } else { start };
-    Ok(Subscript::Range(first, span, stride, range.step < 0))
+    let is_reversed = range.step < 0;
+    let start = if is_reversed { start + 1 - span } else { start };
+    Ok(Subscript::Range { start, span, stride, is_reversed })
 }
 
 /// A mask is converted to the indices of its true elements, one tensor for each axis.

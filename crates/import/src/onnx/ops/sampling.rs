@@ -359,11 +359,8 @@ fn column_to_image(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mut parts = vec![batch, channels];
     parts.extend(&places);
     let parts = graph.reshape(x, Shape::from(parts.as_slice()))?;
-    let items = [
-        Subscript::Range(0, batch, 1, false),
-        Subscript::Range(0, channels, 1, false),
-        Subscript::Take(flat),
-    ];
+    let items =
+        [Subscript::whole_axis(batch), Subscript::whole_axis(channels), Subscript::Take(flat)];
     let filled = graph.subscript_update(empty, &items, parts, Update::Add)?;
     let mut full = vec![batch, channels];
     full.extend(&padded);
