@@ -8,30 +8,33 @@
 //! slots.
 //!
 //! The backward loop starts from the last slot before an iteration and runs the body forward to the
-//! iteration in *legs*. The states at the end of a leg are stored in an empty slot, for use by
-//! earlier iterations. A leg covers half of the remaining distance, so log2(distance) slots suffice
-//! and each iteration is recomputed at most that often. If no slot is empty, a leg covers the full
-//! distance: this costs time and does not change results.
+//! iteration in *segments*. The states at the end of a segment are stored in an empty slot, for use
+//! by earlier iterations. A segment covers half of the remaining distance, so log2(distance) slots
+//! suffice and each iteration is recomputed at most that often. If no slot is empty, a segment
+//! covers the full distance: this costs time and does not change results.
 //!
 //! Slots are unordered. The last slot before an iteration is the slot with the largest smaller
 //! number, and an empty slot has the number -1.
 
-use nxla_expr::{ExprId, Graph, Op, SliceAttributes, Start};
+use nxla_expr::{ExprId, Graph, Op, SliceAttributes, Start, TensorType};
 use nxla_tensor::{Scalar, Shape};
 
 use super::{
     COUNT, LoopDerivative, LoopGradients, add, build_loop, integer, marked_states, read_row,
     write_row,
 };
-use crate::builder::{self, full};
+use crate::builder;
 use crate::error::Result;
 use crate::region::{Hooks, splice};
+
+/// The iteration number of an empty slot.
+const EMPTY: i64 = -1;
 
 /// The default number of slots that the forward loop fills.
 pub(super) const FEW: usize = 16;
 
-/// The number of slots for ends of legs: enough for 2^16 iterations between two other slots.
-const LEGS: usize = 16;
+/// The number of slots for ends of segments: enough for 2^16 iterations between two other slots.
+const SEGMENT_ENDS: usize = 16;
 
 /// The derivative of a loop that stores the states before some iterations.
 pub(super) struct Slots<'a> {
@@ -44,10 +47,54 @@ pub(super) struct Slots<'a> {
     stride: Option<usize>,
 }
 
+/// The states before an iteration.
+struct Snapshot<'a> {
+    /// The number of the iteration.
+    iteration: ExprId,
+    states: &'a [ExprId],
+}
+
+/// The contents of the slots, and of a last row that receives the writes that are to be ignored.
+struct SlotStack {
+    /// The number of the iteration in each slot.
+    iterations: ExprId,
+    /// For each state, its value in each slot.
+    rows: Vec<ExprId>,
+}
+
+impl SlotStack {
+    /// Returns the stack among the states of a loop; see [`SlotStack::into_values`].
+    fn from_values(values: &[ExprId]) -> Self {
+        Self { iterations: values[0], rows: values[1..].to_vec() }
+    }
+
+    fn into_values(self) -> Vec<ExprId> {
+        std::iter::once(self.iterations).chain(self.rows).collect()
+    }
+
+    /// Writes a snapshot into a slot if the condition is true.
+    fn write_if(
+        &self,
+        graph: &mut Graph,
+        condition: ExprId,
+        slot: ExprId,
+        snapshot: &Snapshot<'_>,
+    ) -> Result<Self> {
+        let ignored = builder::to_i64(graph.shape(self.iterations)[0] - 1);
+        let (ignored, empty) = (integer(graph, ignored)?, integer(graph, EMPTY)?);
+        let slot = graph.select(condition, slot, ignored)?;
+        let iteration = graph.select(condition, snapshot.iteration, empty)?;
+        let iterations = write_row(graph, self.iterations, slot, iteration)?;
+        let pairs = self.rows.iter().zip(snapshot.states);
+        let rows = pairs.map(|(&rows, &state)| write_row(graph, rows, slot, state));
+        Ok(Self { iterations, rows: rows.collect::<Result<_>>()? })
+    }
+}
+
 impl<'a> Slots<'a> {
     /// Stores `forward` states of a loop with any trip count.
     pub(super) fn with_count(plan: &'a LoopDerivative<'a>, forward: usize) -> Self {
-        Self { plan, forward, count: forward + LEGS, stride: None }
+        Self { plan, forward, count: forward + SEGMENT_ENDS, stride: None }
     }
 
     /// Stores √n states of a loop whose trip count is, or is at most, n.
@@ -99,7 +146,7 @@ impl<'a> Slots<'a> {
         initial.extend([integer(graph, 0)?, integer(graph, 1)?]);
         let stack = initial.len();
         if !kept.is_empty() {
-            initial.extend(self.empty(graph)?);
+            initial.extend(self.empty_stack(graph)?.into_values());
         }
         let mut results = build_loop(
             graph,
@@ -111,18 +158,22 @@ impl<'a> Slots<'a> {
             },
             |graph, values| {
                 let (own, rest) = values.split_at(states.len());
+                let (iteration, stride, slots) = (rest[0], rest[1], &rest[2..]);
                 let arguments = self.plan.arguments(&states, own, &[]);
                 let mut next = splice(&op.body, graph, &arguments, &states, Hooks::Drop)?;
-                next.push(add(graph, rest[0], 1)?);
-                match &rest[2..] {
-                    [] => next.push(rest[1]),
-                    slots => {
-                        let of = |state| states.iter().position(|&at| at == state);
-                        let values: Vec<ExprId> =
-                            kept.iter().filter_map(|&state| Some(own[of(state)?])).collect();
-                        next.extend(self.keep(graph, (rest[0], rest[1]), slots, &values)?);
-                    }
+                next.push(add(graph, iteration, 1)?);
+                if slots.is_empty() {
+                    next.push(stride);
+                    return Ok(next);
                 }
+                let index_of = |state| states.iter().position(|&at| at == state);
+                let kept: Vec<ExprId> =
+                    kept.iter().filter_map(|&state| Some(own[index_of(state)?])).collect();
+                let snapshot = Snapshot { iteration, states: &kept };
+                let stack = SlotStack::from_values(slots);
+                let (stride, stack) = self.store_if_due(graph, stride, stack, &snapshot)?;
+                next.push(stride);
+                next.extend(stack.into_values());
                 Ok(next)
             },
         )?;
@@ -132,78 +183,57 @@ impl<'a> Slots<'a> {
         Ok((has_no_effects.then_some(results), trips, slots))
     }
 
-    /// Creates empty slots: iteration numbers and states. An additional last row receives the
-    /// writes that are to be ignored.
-    fn empty(&self, graph: &mut Graph) -> Result<Vec<ExprId>> {
-        let mut slots = vec![full(graph, -1.0, COUNT, &Shape::from([self.count + 1]))?];
+    /// Creates empty slots.
+    fn empty_stack(&self, graph: &mut Graph) -> Result<SlotStack> {
+        let size = self.count + 1;
+        let iterations = graph.constant(Scalar::Int(EMPTY), TensorType::new(COUNT, [size]))?;
+        let mut rows = Vec::with_capacity(self.plan.kept.len());
         for &state in &self.plan.kept {
             let ty = &self.plan.op.body.inputs()[state];
-            let shape = std::iter::once(self.count + 1).chain(ty.shape.iter().copied());
-            let ty = nxla_expr::TensorType::new(ty.dtype, shape.collect::<Shape>());
-            slots.push(graph.constant(Scalar::zero(ty.dtype), ty)?);
+            let shape = std::iter::once(size).chain(ty.shape.iter().copied());
+            let ty = TensorType::new(ty.dtype, shape.collect::<Shape>());
+            rows.push(graph.constant(Scalar::zero(ty.dtype), ty)?);
         }
-        Ok(slots)
+        Ok(SlotStack { iterations, rows })
     }
 
-    /// Stores the states before an iteration if the stride requires it, and returns the stride and
+    /// Stores a snapshot if its iteration is a multiple of the stride. Returns the next stride and
     /// the slots.
-    fn keep(
+    fn store_if_due(
         &self,
         graph: &mut Graph,
-        (trip, stride): (ExprId, ExprId),
-        slots: &[ExprId],
-        values: &[ExprId],
-    ) -> Result<Vec<ExprId>> {
+        stride: ExprId,
+        mut stack: SlotStack,
+        snapshot: &Snapshot<'_>,
+    ) -> Result<(ExprId, SlotStack)> {
+        let iteration = snapshot.iteration;
         let zero = integer(graph, 0)?;
-        let is_due = |graph: &mut Graph, trips: ExprId, stride: ExprId| -> Result<ExprId> {
-            let rest = graph.remainder(trips, stride)?;
-            Ok(graph.equal(rest, zero)?)
+        let is_multiple = |graph: &mut Graph, number: ExprId, stride: ExprId| -> Result<ExprId> {
+            let remainder = graph.remainder(number, stride)?;
+            Ok(graph.equal(remainder, zero)?)
         };
-        let (stride, trips, due, place) = match self.stride {
-            Some(known) => {
-                let known = integer(graph, builder::to_i64(known))?;
-                let due = is_due(graph, trip, known)?;
-                (stride, slots[0], due, graph.quotient(trip, known)?)
-            }
-            None => {
-                let own = first(graph, slots[0], self.forward)?;
-                let least = graph.reduce_min(own, None, false)?;
-                let due = is_due(graph, trip, stride)?;
-                let full = graph.greater_equal(least, zero)?;
-                let full = graph.logical_and(due, full)?;
-                let two = integer(graph, 2)?;
-                let wider = graph.multiply(stride, two)?;
-                let stride = graph.select(full, wider, stride)?;
-                // Drops every second slot: those whose number is not a multiple of the new stride.
-                let stays = is_due(graph, slots[0], stride)?;
-                let none = integer(graph, -1)?;
-                let trips = graph.select(stays, slots[0], none)?;
-                let due = is_due(graph, trip, stride)?;
-                let own = first(graph, trips, self.forward)?;
-                (stride, trips, due, graph.argmin(own, None, false, false, COUNT)?)
-            }
-        };
-        let mut next = vec![stride];
-        next.extend(self.put(graph, (due, place), (trips, &slots[1..]), (trip, values))?);
-        Ok(next)
-    }
-
-    /// Writes the states before an iteration into a slot, if `holds` is true.
-    fn put(
-        &self,
-        graph: &mut Graph,
-        (holds, place): (ExprId, ExprId),
-        (trips, rows): (ExprId, &[ExprId]),
-        (trip, values): (ExprId, &[ExprId]),
-    ) -> Result<Vec<ExprId>> {
-        let (nowhere, none) = (integer(graph, builder::to_i64(self.count))?, integer(graph, -1)?);
-        let place = graph.select(holds, place, nowhere)?;
-        let trip = graph.select(holds, trip, none)?;
-        let mut next = vec![write_row(graph, trips, place, trip)?];
-        for (&rows, &value) in rows.iter().zip(values) {
-            next.push(write_row(graph, rows, place, value)?);
+        if let Some(stride) = self.stride {
+            let stride = integer(graph, builder::to_i64(stride))?;
+            let is_due = is_multiple(graph, iteration, stride)?;
+            let slot = graph.quotient(iteration, stride)?;
+            return Ok((stride, stack.write_if(graph, is_due, slot, snapshot)?));
         }
-        Ok(next)
+        let own = first(graph, stack.iterations, self.forward)?;
+        let least = graph.reduce_min(own, None, false)?;
+        let is_due = is_multiple(graph, iteration, stride)?;
+        let is_full = graph.greater_equal(least, zero)?;
+        let is_full = graph.logical_and(is_due, is_full)?;
+        let two = integer(graph, 2)?;
+        let wider = graph.multiply(stride, two)?;
+        let stride = graph.select(is_full, wider, stride)?;
+        // Drop every second slot: those whose number is not a multiple of the new stride.
+        let stays = is_multiple(graph, stack.iterations, stride)?;
+        let empty = integer(graph, EMPTY)?;
+        stack.iterations = graph.select(stays, stack.iterations, empty)?;
+        let is_due = is_multiple(graph, iteration, stride)?;
+        let own = first(graph, stack.iterations, self.forward)?;
+        let slot = graph.argmin(own, None, false, false, COUNT)?;
+        Ok((stride, stack.write_if(graph, is_due, slot, snapshot)?))
     }
 
     /// Runs one iteration of the backward loop, for iteration `state[0]` of the original loop.
@@ -214,18 +244,22 @@ impl<'a> Slots<'a> {
         stack: std::ops::Range<usize>,
     ) -> Result<Vec<ExprId>> {
         let plan = self.plan;
-        let trip = state[0];
+        let iteration = state[0];
         let (slots, cotangents) = (&state[stack.clone()], &state[stack.end..]);
         let (cotangents, sums) = cotangents.split_at(plan.carried.len());
         let (slots, values) = match slots {
             [] => (Vec::new(), Vec::new()),
-            slots => self.state_before(graph, trip, slots)?,
+            slots => {
+                let stack = SlotStack::from_values(slots);
+                let (stack, values) = self.recompute_states(graph, iteration, &stack)?;
+                (stack.into_values(), values)
+            }
         };
         let arguments = plan.arguments(&plan.kept, &values, cotangents);
         let outputs: Vec<usize> = (0..plan.backward.outputs().len()).collect();
         let found = splice(&plan.backward, graph, &arguments, &outputs, Hooks::Keep)?;
         let (cotangents, parts) = found.split_at(plan.carried.len());
-        let mut next = vec![add(graph, trip, -1)?];
+        let mut next = vec![add(graph, iteration, -1)?];
         next.extend(slots);
         next.extend(cotangents);
         for (&sum, &part) in sums.iter().zip(parts) {
@@ -234,68 +268,74 @@ impl<'a> Slots<'a> {
         Ok(next)
     }
 
-    /// Returns the slots and the states before an iteration, by running the body from the last
-    /// stored states.
-    fn state_before(
+    /// Returns the slots and the states before iteration `target`, by running the body from the
+    /// last stored states.
+    fn recompute_states(
         &self,
         graph: &mut Graph,
-        trip: ExprId,
-        slots: &[ExprId],
-    ) -> Result<(Vec<ExprId>, Vec<ExprId>)> {
-        let trips = first(graph, slots[0], self.count)?;
-        let top = graph.argmax(trips, None, false, false, COUNT)?;
-        let start = graph.reduce_max(trips, None, false)?;
-        let mut initial = vec![start];
-        initial.extend(slots);
-        for (&state, &rows) in self.plan.kept.iter().zip(&slots[1..]) {
-            initial.push(read_row(graph, rows, top, &self.plan.op.body.inputs()[state])?);
+        target: ExprId,
+        stack: &SlotStack,
+    ) -> Result<(SlotStack, Vec<ExprId>)> {
+        let iterations = first(graph, stack.iterations, self.count)?;
+        let last = graph.argmax(iterations, None, false, false, COUNT)?;
+        let start = graph.reduce_max(iterations, None, false)?;
+        let mut initial = vec![start, stack.iterations];
+        initial.extend(&stack.rows);
+        for (&state, &rows) in self.plan.kept.iter().zip(&stack.rows) {
+            initial.push(read_row(graph, rows, last, &self.plan.op.body.inputs()[state])?);
         }
         let mut results = build_loop(
             graph,
             self.plan.nested_replay(),
             &initial,
-            |graph, values| Ok(graph.less(values[0], trip)?),
-            |graph, values| self.leg(graph, trip, values),
+            |graph, values| Ok(graph.less(values[0], target)?),
+            |graph, values| self.run_segment(graph, target, values),
         )?;
-        let values = results.split_off(1 + slots.len());
-        let mut slots = results.split_off(1);
+        let states = results.split_off(2 + stack.rows.len());
+        let mut stack = SlotStack::from_values(&results[1..]);
         // The states before this iteration are not needed again, so its slot becomes empty.
-        let none = integer(graph, -1)?;
-        let spent = graph.equal(start, trip)?;
-        let left = graph.select(spent, none, start)?;
-        slots[0] = write_row(graph, slots[0], top, left)?;
-        Ok((slots, values))
+        let empty = integer(graph, EMPTY)?;
+        let is_target = graph.equal(start, target)?;
+        let next = graph.select(is_target, empty, start)?;
+        stack.iterations = write_row(graph, stack.iterations, last, next)?;
+        Ok((stack, states))
     }
 
-    /// Runs one leg from iteration `values[0]` toward `trip`, and stores the states at its end in a
-    /// slot unless the end is `trip`.
-    fn leg(&self, graph: &mut Graph, trip: ExprId, values: &[ExprId]) -> Result<Vec<ExprId>> {
+    /// Runs one segment from iteration `values[0]` toward `target`, and stores the states at its
+    /// end in a slot unless the end is `target`.
+    fn run_segment(
+        &self,
+        graph: &mut Graph,
+        target: ExprId,
+        values: &[ExprId],
+    ) -> Result<Vec<ExprId>> {
         let kept = &self.plan.kept;
-        let (here, slots) = (values[0], &values[1..]);
-        let (slots, states) = slots.split_at(1 + kept.len());
-        let goal = match self.stride {
-            Some(_) => add(graph, here, 1)?,
+        let start = values[0];
+        let (slots, states) = values[1..].split_at(1 + kept.len());
+        let stack = SlotStack::from_values(slots);
+        let end = match self.stride {
+            Some(_) => add(graph, start, 1)?,
             None => {
-                let way = graph.subtract(trip, here)?;
-                let way = add(graph, way, 1)?;
+                let distance = graph.subtract(target, start)?;
+                let distance = add(graph, distance, 1)?;
                 let two = integer(graph, 2)?;
-                let half = graph.quotient(way, two)?;
-                graph.add(here, half)?
+                let half = graph.quotient(distance, two)?;
+                graph.add(start, half)?
             }
         };
-        let trips = first(graph, slots[0], self.count)?;
-        let least = graph.reduce_min(trips, None, false)?;
+        let iterations = first(graph, stack.iterations, self.count)?;
+        let least = graph.reduce_min(iterations, None, false)?;
         let zero = integer(graph, 0)?;
-        let fits = graph.less(least, zero)?;
-        let goal = graph.select(fits, goal, trip)?;
-        let place = graph.argmin(trips, None, false, false, COUNT)?;
+        let has_empty_slot = graph.less(least, zero)?;
+        let end = graph.select(has_empty_slot, end, target)?;
+        let slot = graph.argmin(iterations, None, false, false, COUNT)?;
 
-        let initial: Vec<ExprId> = [here].iter().chain(states).copied().collect();
-        let reached = build_loop(
+        let initial: Vec<ExprId> = [start].iter().chain(states).copied().collect();
+        let results = build_loop(
             graph,
             self.plan.nested_replay(),
             &initial,
-            |graph, values| Ok(graph.less(values[0], goal)?),
+            |graph, values| Ok(graph.less(values[0], end)?),
             |graph, values| {
                 let mut next = vec![add(graph, values[0], 1)?];
                 let arguments = self.plan.arguments(kept, &values[1..], &[]);
@@ -303,15 +343,13 @@ impl<'a> Slots<'a> {
                 Ok(next)
             },
         )?;
-        let pushed = graph.less(goal, trip)?;
-        let mut next = vec![goal];
-        next.extend(self.put(
-            graph,
-            (pushed, place),
-            (slots[0], &slots[1..]),
-            (goal, &reached[1..]),
-        )?);
-        next.extend(&reached[1..]);
+        let states = &results[1..];
+        let is_before_target = graph.less(end, target)?;
+        let snapshot = Snapshot { iteration: end, states };
+        let stack = stack.write_if(graph, is_before_target, slot, &snapshot)?;
+        let mut next = vec![end];
+        next.extend(stack.into_values());
+        next.extend(states);
         Ok(next)
     }
 }
