@@ -1,7 +1,19 @@
 //! Builders: a method of [`Graph`] for each function that users call.
 //!
 //! Builders resolve negative axes and defaults, compose functions that have no op, and call
-//! [`Graph::make`](crate::Graph::make). There is one file per family.
+//! [`Graph::make`](crate::Graph::make). There is one file per family; the other files contain
+//! compositions:
+//!
+//! * `arrange`: moving and repeating axes and elements (`meshgrid`, `roll`, `repeat`).
+//! * `composed`: element-wise functions without an op (`square`, `hypot`, `next_after`).
+//! * `counts`: histograms, segment reductions, searches in sorted vectors and interpolation.
+//! * `diagonal`, `division`, `einsum`, `gamma`: diagonals, division and rounding, Einstein sums and
+//!   the gamma function.
+//! * `nan`, `quantiles`, `statistics`: reductions that ignore NaN, quantiles and moments.
+//! * `nn`, `random`: functions of neural networks, and random numbers.
+//! * `options`: the macro that declares structs of optional arguments.
+//! * `outer`: padding with elements of the tensor itself.
+//! * `scatter`, `subscript`: scatters that combine updates, and `x[…]`.
 
 mod arrange;
 mod composed;
@@ -17,6 +29,7 @@ mod gamma;
 mod index;
 mod linalg;
 mod movement;
+mod nan;
 mod nn;
 mod options;
 mod outer;

@@ -70,7 +70,7 @@ impl WindowOptions {
 }
 
 /// Returns the op that combines two elements.
-fn step(op: Cumulative) -> BinaryOp {
+fn combining_op(op: Cumulative) -> BinaryOp {
     match op {
         Cumulative::Sum => BinaryOp::Add,
         Cumulative::Product => BinaryOp::Multiply,
@@ -80,7 +80,7 @@ fn step(op: Cumulative) -> BinaryOp {
 }
 
 /// Returns the neutral element of the op.
-fn neutral(op: Cumulative, dtype: DType) -> Scalar {
+pub(super) fn neutral(op: Cumulative, dtype: DType) -> Scalar {
     match op {
         Cumulative::Sum => Scalar::zero(dtype),
         Cumulative::Product => Scalar::one(dtype),
@@ -303,7 +303,7 @@ impl Graph {
             let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
             padding[axis] = Padding { low, high, interior: 0 };
             let shifted = self.pad(result, filler, &padding)?;
-            result = self.binary(step(op), shifted, result)?;
+            result = self.binary(combining_op(op), shifted, result)?;
             distance *= 2;
         }
         Ok(result)

@@ -1,0 +1,192 @@
+//! Reductions and cumulative reductions that ignore NaN.
+
+use nxla_tensor::{DType, Number, Scalar};
+
+use super::window::neutral;
+use super::{Cumulative, of_op};
+use crate::graph::{ExprId, Graph, ReduceOp, Result};
+
+impl Graph {
+    /// Replaces NaN in `x`.
+    fn replace_nan(&mut self, x: ExprId, other: Scalar) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        if dtype.is_integer() {
+            return Ok(x);
+        }
+        let is_nan = self.is_nan(x)?;
+        let other = self.scalar_constant(other, dtype)?;
+        self.select(is_nan, other, x)
+    }
+
+    /// Returns the sum, the product, the largest or the smallest of the elements that are not NaN.
+    /// If all elements are NaN, an extremum is NaN, a sum is 0 and a product is 1.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Graph::reduction`].
+    pub fn nan_reduction(
+        &mut self,
+        op: ReduceOp,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+    ) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        let neutral = match op {
+            ReduceOp::Sum | ReduceOp::Any => Scalar::zero(dtype),
+            ReduceOp::Product | ReduceOp::All => Scalar::one(dtype),
+            ReduceOp::Max => dtype.min_value(),
+            ReduceOp::Min => dtype.max_value(),
+        };
+        let known = self.replace_nan(x, neutral)?;
+        let result = self.reduction(op, known, axes, keep_axes)?;
+        if dtype.is_integer() || !matches!(op, ReduceOp::Max | ReduceOp::Min) {
+            return Ok(result);
+        }
+        let is_nan = self.is_nan(x)?;
+        let none = self.all(is_nan, axes, keep_axes)?;
+        let nan = self.scalar_constant(Scalar::Float(f64::NAN), dtype)?;
+        self.select(none, nan, result)
+    }
+
+    /// Counts the elements that are not NaN, as a float for use with `x`.
+    fn count_non_nan(
+        &mut self,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+    ) -> Result<ExprId> {
+        let known = self.equal(x, x)?;
+        let known = self.as_type(known, DType::S32)?;
+        let count = self.sum(known, axes, keep_axes)?;
+        let dtype = match self.dtype(x).to_floating().to_real() {
+            DType::F64 => DType::F64,
+            _ => DType::F32,
+        };
+        self.as_type(count, dtype)
+    }
+
+    /// Returns the mean of the elements that are not NaN, as a float; NaN if all are NaN. Narrow
+    /// floats are summed in 32 bits.
+    ///
+    /// # Errors
+    /// Returns an error for an axis out of range or repeated.
+    pub fn nan_mean(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
+        let dtype = self.dtype(x).to_floating();
+        let count = self.count_non_nan(x, axes, keep_axes)?;
+        let wide = nxla_tensor::promote(dtype, self.dtype(count));
+        let known = self.replace_nan(x, Scalar::zero(self.dtype(x)))?;
+        let known = self.as_type(known, wide)?;
+        let sum = self.sum(known, axes, keep_axes)?;
+        let mean = self.divide(sum, count)?;
+        self.as_type(mean, dtype)
+    }
+
+    /// Returns the mean squared distance from the mean of the elements that are not NaN, divided by
+    /// their number minus `correction`; NaN if this is not positive.
+    ///
+    /// # Errors
+    /// Returns an error for an axis out of range or repeated.
+    pub fn nan_variance(
+        &mut self,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+        correction: f64,
+    ) -> Result<ExprId> {
+        let dtype = self.dtype(x).to_floating();
+        let count = self.count_non_nan(x, axes, keep_axes)?;
+        let wide = nxla_tensor::promote(dtype, self.dtype(count));
+        let x = self.as_type(x, wide)?;
+        let all = self.all_axes(x);
+        let mean = self.nan_mean(x, Some(axes.unwrap_or(&all)), true)?;
+        // NaN is replaced before the computation, so that derivatives are finite.
+        let (known, is_known) = (self.replace_nan(x, Scalar::zero(wide))?, self.equal(x, x)?);
+        let distance = self.subtract(known, mean)?;
+        let zero = self.zero_like(distance)?;
+        let distance = self.select(is_known, distance, zero)?;
+        let magnitude = self.abs(distance)?;
+        let squared = self.multiply(magnitude, magnitude)?;
+        let sum = self.sum(squared, axes, keep_axes)?;
+        let correction = self.weak_number(Number::Float(correction), count)?;
+        let freedom = self.subtract(count, correction)?;
+        let zero = self.zero_like(freedom)?;
+        let enough = self.greater(freedom, zero)?;
+        let one = self.one_like(freedom)?;
+        let divisor = self.select(enough, freedom, one)?;
+        let variance = self.divide(sum, divisor)?;
+        let real = self.dtype(variance);
+        let nan = self.scalar_constant(Scalar::Float(f64::NAN), real)?;
+        let variance = self.select(enough, variance, nan)?;
+        self.as_type(variance, dtype.to_real())
+    }
+
+    /// Returns the square root of [`Graph::nan_variance`], also if the variance overflows a narrow
+    /// float.
+    ///
+    /// # Errors
+    /// Returns an error for an axis out of range or repeated.
+    pub fn nan_standard_deviation(
+        &mut self,
+        x: ExprId,
+        axes: Option<&[i64]>,
+        keep_axes: bool,
+        correction: f64,
+    ) -> Result<ExprId> {
+        let wide = self.as_type(x, self.dtype(x).at_least_f32())?;
+        let variance = self.nan_variance(wide, axes, keep_axes, correction)?;
+        let deviation = self.sqrt(variance)?;
+        self.as_type(deviation, self.dtype(x).to_floating().to_real())
+    }
+
+    /// Returns the index of the largest (or smallest) element that is not NaN, as [`Graph::argmax`]
+    /// does; -1 if all are NaN.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Graph::argmax`].
+    pub fn nan_arg(
+        &mut self,
+        x: ExprId,
+        axis: Option<i64>,
+        keep_axis: bool,
+        largest: bool,
+    ) -> Result<ExprId> {
+        let op = if largest { "nanargmax" } else { "nanargmin" };
+        let dtype = self.dtype(x);
+        let neutral = if largest { dtype.min_value() } else { dtype.max_value() };
+        let known = self.replace_nan(x, neutral)?;
+        let index = match largest {
+            true => self.argmax(known, axis, keep_axis, false, DType::S32),
+            false => self.argmin(known, axis, keep_axis, false, DType::S32),
+        };
+        let index = index.map_err(of_op(op))?;
+        if dtype.is_integer() {
+            return Ok(index);
+        }
+        let is_nan = self.is_nan(x)?;
+        // NaN was replaced by the neutral element, which a later infinity may equal.
+        let infinite = self.scalar_constant(neutral, dtype)?;
+        let is_neutral = self.equal(x, infinite)?;
+        let mark = self.as_type(is_neutral, DType::S32)?;
+        let first = self.argmax(mark, axis, keep_axis, false, DType::S32)?;
+        let axes = axis.map(|axis| [axis]);
+        let axes = axes.as_ref().map(|axes| &axes[..]);
+        let known = self.logical_not(is_nan)?;
+        let finite = self.logical_not(is_neutral)?;
+        let better = self.logical_and(known, finite)?;
+        let better = self.any(better, axes, keep_axis)?;
+        let some = self.any(known, axes, keep_axis)?;
+        let none = self.scalar_constant(Scalar::Int(-1), DType::S32)?;
+        let index = self.select(better, index, first)?;
+        self.select(some, index, none)
+    }
+
+    /// Returns cumulative sums or products that ignore NaN.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Graph::cumulative`].
+    pub fn nan_cumulative(&mut self, op: Cumulative, x: ExprId, axis: i64) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        let known = self.replace_nan(x, neutral(op, dtype))?;
+        self.cumulative(op, known, axis, false)
+    }
+}
