@@ -45,6 +45,7 @@
 mod active;
 mod builder;
 mod error;
+mod fold;
 mod forward;
 mod needed;
 mod programs;

@@ -3,7 +3,7 @@
 mod checkpoint;
 pub(super) mod cond;
 mod forward;
-pub(super) mod while_loop;
+pub(crate) mod while_loop;
 
 use nxla_expr::{
     Block, BlockKind, CustomGrad, ExprId, Graph, HookOp, Metadata, Op, Program, RuleFor,
@@ -180,7 +180,7 @@ pub(super) fn block(pass: &mut ReversePass<'_>, visit: &Visit, block: &Block) ->
 }
 
 /// Differentiates a node through a program that computes the same results from the operands.
-pub(super) fn differentiate_program(
+pub(crate) fn differentiate_program(
     pass: &mut ReversePass<'_>,
     visit: &Visit,
     body: &Program,

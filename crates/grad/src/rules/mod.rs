@@ -7,18 +7,18 @@ mod contract;
 pub(crate) mod control;
 mod create;
 mod elementwise;
-mod fold;
 mod index;
 mod linalg;
 mod movement;
 mod reduce;
-mod window;
+pub(crate) mod window;
 
 use nxla_expr::{ExprId, Graph, Op};
 use nxla_tensor::DType;
 use smallvec::smallvec;
 
 use crate::error::Result;
+use crate::fold::Fold;
 use crate::forward::{JvpStep, Tangents};
 use crate::reverse::{ReversePass, Visit};
 
@@ -91,9 +91,9 @@ pub(crate) fn rule(pass: &mut ReversePass<'_>, visit: &Visit, op: &Op) -> Result
         Op::Stack(attributes) => movement::stack(pass, visit, attributes.axis),
         Op::Reduce(op, attributes) => reduce::reduce(pass, visit, *op, attributes),
         Op::ArgReduce(..) => reduce::no_derivative(),
-        Op::ReduceFun(op) => fold::Fold::Axes(op).rule(pass, visit),
+        Op::ReduceFun(op) => Fold::Axes(op).rule(pass, visit),
         Op::Window(op, window) => window::window(pass, visit, *op, window),
-        Op::WindowFun(op) => fold::Fold::Windows(op).rule(pass, visit),
+        Op::WindowFun(op) => Fold::Windows(op).rule(pass, visit),
         Op::WindowScatter(op, window) => window::scatter(pass, visit, *op, window),
         Op::Dot(attributes) => contract::dot(pass, visit, attributes),
         Op::Conv(attributes) => contract::conv(pass, visit, attributes),
@@ -136,9 +136,9 @@ pub(crate) fn tangents(step: &mut JvpStep<'_>, op: &Op) -> Result<Tangents> {
         Op::Stack(attributes) => movement::stack_tangent(step, attributes.axis)?,
         Op::Reduce(op, attributes) => reduce::reduce_tangent(step, *op, attributes)?,
         Op::ArgReduce(..) => None,
-        Op::ReduceFun(op) => fold::Fold::Axes(op).tangent(step)?,
+        Op::ReduceFun(op) => Fold::Axes(op).tangent(step)?,
         Op::Window(op, window) => window::window_tangent(step, *op, window)?,
-        Op::WindowFun(op) => fold::Fold::Windows(op).tangent(step)?,
+        Op::WindowFun(op) => Fold::Windows(op).tangent(step)?,
         Op::WindowScatter(op, window) => window::scatter_tangent(step, *op, window)?,
         Op::Dot(_) | Op::Conv(_) => contract::bilinear_tangent(step, op)?,
         Op::Slice(attributes) => index::slice_tangent(step, attributes)?,

@@ -140,7 +140,7 @@ pub(super) fn scatter(
 }
 
 /// The offsets inside the windows over a tensor.
-pub(super) struct Offsets<'a> {
+pub(crate) struct Offsets<'a> {
     window: &'a WindowAttributes,
     from: Shape,
     /// The number of windows along each axis.
@@ -148,12 +148,12 @@ pub(super) struct Offsets<'a> {
 }
 
 impl<'a> Offsets<'a> {
-    pub(super) fn new(window: &'a WindowAttributes, from: &Shape, count: &Shape) -> Self {
+    pub(crate) fn new(window: &'a WindowAttributes, from: &Shape, count: &Shape) -> Self {
         Self { window, from: from.clone(), count: count.clone() }
     }
 
     /// Iterates over all offsets in row-major order.
-    pub(super) fn iter(&self) -> impl DoubleEndedIterator<Item = Vec<usize>> + use<> {
+    pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Vec<usize>> + use<> {
         let dimensions = self.window.dimensions.clone();
         let total: usize = dimensions.iter().product();
         (0..total).map(move |mut position| {
@@ -179,7 +179,7 @@ impl<'a> Offsets<'a> {
     }
 
     /// Returns the element of a padded tensor that each window reads at an offset.
-    pub(super) fn take(
+    pub(crate) fn take(
         &self,
         graph: &mut Graph,
         padded: ExprId,

@@ -12,24 +12,24 @@ use nxla_expr::{
 };
 use nxla_tensor::Shape;
 
-use super::control::differentiate_program;
-use super::control::while_loop::{add, build_loop, integer, read_row};
-use super::window::Offsets;
 use crate::builder::{self, reduced_axes, reshape, transpose};
 use crate::error::Result;
 use crate::forward::{Dual, JvpStep, jvp_program};
 use crate::region::strip_effects;
 use crate::reverse::{ReversePass, Visit};
+use crate::rules::control::differentiate_program;
+use crate::rules::control::while_loop::{add, build_loop, integer, read_row};
+use crate::rules::window::Offsets;
 
 /// The elements that a fold combines: those along axes or those in windows.
-pub(super) enum Fold<'a> {
+pub(crate) enum Fold<'a> {
     Axes(&'a ReduceFun),
     Windows(&'a WindowFun),
 }
 
 impl Fold<'_> {
     /// Adds the contributions to the operands, through the program of the fold.
-    pub(super) fn rule(&self, pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
+    pub(crate) fn rule(&self, pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
         if pass.graph.tensor_type(visit.id).shape.size() == 0 {
             return Ok(());
         }
@@ -42,7 +42,7 @@ impl Fold<'_> {
     }
 
     /// Returns the tangent of the result, through the program of the fold.
-    pub(super) fn tangent(&self, step: &mut JvpStep<'_>) -> Result<Option<ExprId>> {
+    pub(crate) fn tangent(&self, step: &mut JvpStep<'_>) -> Result<Option<ExprId>> {
         if step.graph.tensor_type(step.node).shape.size() == 0 {
             return Ok(None);
         }
