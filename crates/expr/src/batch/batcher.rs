@@ -68,7 +68,7 @@ impl Batcher<'_> {
     }
 
     /// Returns a list with one value per batch axis, then the values of the entry.
-    pub(super) fn prefixed<T: Clone>(&self, value: T, entry: &[T]) -> Box<[T]> {
+    pub(super) fn prepend_batch<T: Clone>(&self, value: T, entry: &[T]) -> Box<[T]> {
         std::iter::repeat_n(value, self.depth()).chain(entry.iter().cloned()).collect()
     }
 
@@ -120,7 +120,7 @@ impl Batcher<'_> {
     }
 
     /// Aligns the ranks of operands, so that the batches broadcast as the entries do.
-    pub(super) fn aligned(&mut self, operands: &[Batched]) -> Result<Operands> {
+    pub(super) fn align_ranks(&mut self, operands: &[Batched]) -> Result<Operands> {
         let ranks = operands.iter().map(|&operand| self.entry_shape(operand).rank());
         let rank = ranks.max().unwrap_or(0);
         operands.iter().map(|&operand| self.widen(operand, rank)).collect()
@@ -141,7 +141,7 @@ impl Batcher<'_> {
     }
 
     /// Returns the value, which has batch axes, without axis names.
-    pub(super) fn unnamed(&mut self, x: ExprId) -> Result<ExprId> {
+    pub(super) fn strip_names(&mut self, x: ExprId) -> Result<ExprId> {
         self.graph.rename(x, None)
     }
 }

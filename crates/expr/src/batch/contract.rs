@@ -17,7 +17,7 @@ pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) ->
 }
 
 fn dot(b: &mut Batcher<'_>, dot: &Dot, left: Batched, right: Batched) -> Result<ExprId> {
-    let (left_id, right_id) = (b.unnamed(left.id)?, b.unnamed(right.id)?);
+    let (left_id, right_id) = (b.strip_names(left.id)?, b.strip_names(right.id)?);
     let own = dot.left_batch.len();
     if left.batched && right.batched {
         let attributes = Dot {
@@ -114,7 +114,7 @@ fn conv(b: &mut Batcher<'_>, conv: &Conv, input: Batched, kernel: Batched) -> Re
 
 /// Returns the operand in canonical layout without names; a batch becomes one leading axis.
 fn canonical(b: &mut Batcher<'_>, x: Batched, order: &[usize], count: usize) -> Result<ExprId> {
-    let id = b.unnamed(x.id)?;
+    let id = b.strip_names(x.id)?;
     if !x.batched {
         return b.make(Op::Transpose(order.into()), &[id]);
     }

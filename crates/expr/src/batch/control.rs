@@ -83,7 +83,7 @@ impl Batcher<'_> {
     }
 
     /// Lifts the operands that are marked.
-    fn marked(&mut self, operands: &[Batched], marks: &[bool]) -> Result<Vec<Batched>> {
+    fn lift_marked(&mut self, operands: &[Batched], marks: &[bool]) -> Result<Vec<Batched>> {
         let mut result = operands.to_vec();
         for (operand, &mark) in result.iter_mut().zip(marks) {
             if mark {
@@ -218,9 +218,9 @@ fn choice(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type) -> 
         let takes = b.graph.logical_and(undecided, holds)?;
         let fails = b.graph.logical_not(holds)?;
         undecided = b.graph.logical_and(undecided, fails)?;
-        chosen.push((takes, taken(b, takes, body, operands, ty)?));
+        chosen.push((takes, run_if_any(b, takes, body, operands, ty)?));
     }
-    let mut results = taken(b, undecided, &cond.otherwise, operands, ty)?;
+    let mut results = run_if_any(b, undecided, &cond.otherwise, operands, ty)?;
     for (takes, values) in chosen.into_iter().rev() {
         for (result, value) in results.iter_mut().zip(values) {
             *result = b.choose(takes, value, *result)?;
@@ -230,7 +230,7 @@ fn choice(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type) -> 
 }
 
 /// Returns the results of a branch if any entry takes it, and zeros otherwise.
-fn taken(
+fn run_if_any(
     b: &mut Batcher<'_>,
     takes: ExprId,
     body: &Program,
@@ -260,7 +260,7 @@ fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<P
     let (condition, body) = loop {
         let (condition, differs) = op.condition.add_batch_axes(&inputs, b.sizes)?;
         if differs[0] {
-            return masked(b, op, operands);
+            return batch_masked_loop(b, op, operands);
         }
         let state = inputs[..op.state].to_vec();
         let (body, found) = op.body.add_batch_axes_as(&inputs, b.sizes, Some(&state))?;
@@ -270,7 +270,7 @@ fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<P
         inputs[..op.state].copy_from_slice(&found);
     };
     let state = inputs[..op.state].to_vec();
-    let operands = b.marked(operands, &inputs)?;
+    let operands = b.lift_marked(operands, &inputs)?;
     let node = While { state: op.state, condition, body, replay: op.replay };
     let node = b.make(Op::While(Arc::new(node)), &ids(&operands))?;
     b.parts(node, state)
@@ -282,7 +282,7 @@ fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<P
 /// A finished entry is recomputed from the state before its last iteration, for which the body is
 /// defined; this state is part of the state too. An entry without iterations uses the values of an
 /// entry with iterations.
-fn masked(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts> {
+fn batch_masked_loop(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts> {
     let (state, captures) = operands.split_at(op.state);
     let initial: Vec<Batched> = b.lift_all(state)?.into_iter().map(Batched::each).collect();
     let goes_on = |b: &mut Batcher<'_>, state: &[Batched]| -> Result<ExprId> {

@@ -10,7 +10,7 @@ pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) ->
             batcher.make(op.clone(), &[operands[0].id])
         }
         Op::Binary(_) | Op::Select => {
-            let operands = batcher.aligned(operands)?;
+            let operands = batcher.align_ranks(operands)?;
             batcher.make(op.clone(), &operands)
         }
         Op::Clip => clip(batcher, operands),
@@ -25,7 +25,7 @@ fn clip(batcher: &mut Batcher<'_>, operands: &[Batched]) -> Result<ExprId> {
     if !min.batched && !max.batched {
         return batcher.make(Op::Clip, &[x.id, min.id, max.id]);
     }
-    let aligned = batcher.aligned(operands)?;
+    let aligned = batcher.align_ranks(operands)?;
     let raised = batcher.graph.max(aligned[0], aligned[1])?;
     batcher.graph.min(raised, aligned[2])
 }

@@ -23,13 +23,13 @@ pub(super) fn one_by_one(
     for &operand in operands {
         rows.push(match operand.batched {
             true => {
-                let shape = prepended(count, &batcher.entry_shape(operand));
+                let shape = prepend_size(count, &batcher.entry_shape(operand));
                 batcher.graph.reshape(operand.id, shape)?
             }
             false => operand.id,
         });
     }
-    let results = TensorType::new(entry.dtype, prepended(count, &entry.shape));
+    let results = TensorType::new(entry.dtype, prepend_size(count, &entry.shape));
     let zero = Scalar::zero(entry.dtype);
     let initial = [batcher.counter(0)?, batcher.graph.constant(zero, results.clone())?];
 
@@ -76,7 +76,7 @@ impl Batcher<'_> {
             });
         }
         let result = self.graph.make(op.clone(), &own)?;
-        let row = self.graph.reshape(result, prepended(1, &entry.shape))?;
+        let row = self.graph.reshape(result, prepend_size(1, &entry.shape))?;
         let mut starts = vec![SliceStart::Static(0); entry.rank() + 1];
         starts[0] = SliceStart::Dynamic(index);
         let results = self.graph.put_slice(results, &starts, row)?;
@@ -85,6 +85,6 @@ impl Batcher<'_> {
     }
 }
 
-fn prepended(size: usize, entry: &Shape) -> Shape {
+fn prepend_size(size: usize, entry: &Shape) -> Shape {
     std::iter::once(size).chain(entry.iter().copied()).collect()
 }

@@ -14,8 +14,8 @@ pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) ->
         Op::Slice(attributes) => slice(batcher, attributes, operands),
         Op::PutSlice(starts) => put_slice(batcher, starts, operands),
         Op::Gather(axes) => gather(batcher, axes, operands),
-        Op::IndexedAdd(axes) => indexed(batcher, axes, operands, Op::IndexedAdd),
-        Op::IndexedPut(axes) => indexed(batcher, axes, operands, Op::IndexedPut),
+        Op::IndexedAdd(axes) => batch_scatter(batcher, axes, operands, Op::IndexedAdd),
+        Op::IndexedPut(axes) => batch_scatter(batcher, axes, operands, Op::IndexedPut),
         Op::Sort(sort) => {
             let axis = batcher.shift(sort.axis);
             batcher.make(Op::Sort(SortAttributes { axis, ..*sort }), &[operands[0].id])
@@ -68,9 +68,9 @@ fn slice(b: &mut Batcher<'_>, slice: &SliceAttributes, operands: &[Batched]) -> 
         }
     }
     if x.batched {
-        shared.starts = b.prefixed(Start::Static(0), &shared.starts);
+        shared.starts = b.prepend_batch(Start::Static(0), &shared.starts);
         shared.lengths = b.sizes.iter().chain(&shared.lengths).copied().collect();
-        shared.strides = b.prefixed(1, &shared.strides);
+        shared.strides = b.prepend_batch(1, &shared.strides);
     }
     let x = Batched { id: b.make(Op::Slice(Box::new(shared)), &ids)?, ..x };
     let axes: Vec<usize> = (0..begins.len()).filter(|&axis| begins[axis].differs()).collect();
@@ -82,7 +82,7 @@ fn slice(b: &mut Batcher<'_>, slice: &SliceAttributes, operands: &[Batched]) -> 
     let grid: Vec<usize> = axes.iter().map(taken).collect();
     let mut columns = Operands::new();
     for (position, &axis) in axes.iter().enumerate() {
-        let start = b.clamped(begins[axis], sizes[axis] - slice.lengths[axis], grid.len())?;
+        let start = b.clamp_start(begins[axis], sizes[axis] - slice.lengths[axis], grid.len())?;
         columns.push(b.range(start, &grid, position, slice.strides[axis])?);
     }
     let indices = b.coordinates(columns, &grid, x.batched)?;
@@ -105,7 +105,7 @@ fn put_slice(b: &mut Batcher<'_>, starts: &[Start], operands: &[Batched]) -> Res
     let (sizes, taken) = (b.entry_shape(*x), b.entry_shape(*update));
     let (x, update) = (b.lift(*x)?, b.lift(*update)?);
     if !dynamic.iter().any(|start| start.batched) {
-        let starts = b.prefixed(Start::Static(0), starts);
+        let starts = b.prepend_batch(Start::Static(0), starts);
         let ids: Operands =
             [x, update].into_iter().chain(dynamic.iter().map(|start| start.id)).collect();
         return b.make(Op::PutSlice(starts), &ids);
@@ -116,12 +116,12 @@ fn put_slice(b: &mut Batcher<'_>, starts: &[Start], operands: &[Batched]) -> Res
     let grid: Vec<usize> = axes.iter().map(|&axis| taken[axis]).collect();
     let mut columns = Operands::new();
     for (position, &axis) in axes.iter().enumerate() {
-        let start = b.clamped(begins[axis], sizes[axis] - taken[axis], grid.len())?;
+        let start = b.clamp_start(begins[axis], sizes[axis] - taken[axis], grid.len())?;
         columns.push(b.range(start, &grid, position, 1)?);
     }
     let indices = b.coordinates(columns, &grid, true)?;
     let order: Vec<usize> = axes.iter().chain(&rest).copied().collect();
-    let update = b.unnamed(update)?;
+    let update = b.strip_names(update)?;
     let update = b.permute_entry(update, &order)?;
     let axes = b.with_batch_axes(&axes);
     b.make(Op::IndexedPut(axes), &[x, indices, update])
@@ -147,7 +147,7 @@ fn gather(b: &mut Batcher<'_>, axes: &Axes, operands: &[Batched]) -> Result<Expr
 }
 
 /// Batches a scatter: shared indices apply to whole batches, other indices need their entry number.
-fn indexed(
+fn batch_scatter(
     b: &mut Batcher<'_>,
     axes: &Axes,
     operands: &[Batched],
@@ -165,7 +165,7 @@ fn indexed(
     let leading = b.graph.shape(indices.id).rank() - 1;
     let order: Axes =
         (depth..depth + leading).chain(0..depth).chain(depth + leading..rank).collect();
-    let updates = b.unnamed(updates)?;
+    let updates = b.strip_names(updates)?;
     let updates = b.make(Op::Transpose(order), &[updates])?;
     let axes = b.shift_all(axes);
     b.make(op(axes), &[x, indices.id, updates])
@@ -214,7 +214,7 @@ impl Batcher<'_> {
     }
 
     /// Returns a start clamped to `[0, limit]` that broadcasts with a grid of rank `rank`.
-    fn clamped(&mut self, begin: Begin, limit: usize, rank: usize) -> Result<ExprId> {
+    fn clamp_start(&mut self, begin: Begin, limit: usize, rank: usize) -> Result<ExprId> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let start = match begin {
             Begin::Static(start) => {
@@ -265,7 +265,7 @@ impl Batcher<'_> {
 
     /// Prepends a coordinate for each batch axis to indices.
     fn with_entry_numbers(&mut self, indices: ExprId) -> Result<ExprId> {
-        let indices = self.unnamed(indices)?;
+        let indices = self.strip_names(indices)?;
         let indices = self.wide(indices)?;
         let entry: Shape = self.graph.shape(indices)[self.depth()..].into();
         let (_, leading) = entry.split_last().expect("indices have a last axis");

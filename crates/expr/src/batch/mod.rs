@@ -200,12 +200,12 @@ impl Batcher<'_> {
                 return parts
                     .into_iter()
                     .zip(ty.parts())
-                    .map(|(p, ty)| self.named(p, ty))
+                    .map(|(p, ty)| self.restore_names(p, ty))
                     .collect();
             }
         }?;
         let parts = self.graph.parts(id)?.into_iter().map(Batched::each);
-        parts.zip(ty.parts()).map(|(part, ty)| self.named(part, ty)).collect()
+        parts.zip(ty.parts()).map(|(part, ty)| self.restore_names(part, ty)).collect()
     }
 
     /// Copies a node; a node with effects is ordered after the effects so far.
@@ -214,7 +214,7 @@ impl Batcher<'_> {
     }
 
     /// Restores the axis names of the entry. A rule may change nothing but names.
-    fn named(&mut self, part: Batched, ty: &TensorType) -> Result<Batched> {
+    fn restore_names(&mut self, part: Batched, ty: &TensorType) -> Result<Batched> {
         let expected = if part.batched { batched_type(ty, self.sizes) } else { ty.clone() };
         let found = self.graph.tensor_type(part.id);
         assert!(

@@ -47,14 +47,14 @@ pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) ->
 }
 
 fn prefixed_names(batcher: &Batcher<'_>, names: Option<&Names>) -> Option<Names> {
-    names.map(|names| Names::new(batcher.prefixed(None, names)))
+    names.map(|names| Names::new(batcher.prepend_batch(None, names)))
 }
 
 /// Batches a pad with one padding value per op. Padding values that differ between entries are
 /// selected by a mask that is false at the elements of the tensor.
 fn pad(batcher: &mut Batcher<'_>, config: &[Padding], operands: &[Batched]) -> Result<ExprId> {
     let [x, value] = *operands else { unreachable!("pad has two operands") };
-    let around = batcher.prefixed(Padding { low: 0, high: 0, interior: 0 }, config);
+    let around = batcher.prepend_batch(Padding { low: 0, high: 0, interior: 0 }, config);
     if !value.batched {
         return batcher.make(Op::Pad(around), &[x.id, value.id]);
     }

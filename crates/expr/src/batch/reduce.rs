@@ -13,7 +13,7 @@ pub(super) fn batch(
     let x = operands[0];
     match op {
         Op::Reduce(reduction, attributes) => {
-            let reduce = shifted(batcher, attributes, x);
+            let reduce = shift_axes(batcher, attributes, x);
             batcher.make(Op::Reduce(*reduction, Box::new(reduce)), &[x.id])
         }
         Op::ArgReduce(extremum, attributes) => {
@@ -36,7 +36,7 @@ pub(super) fn batch(
             if operands[1..].iter().any(|operand| operand.batched) {
                 return entries::one_by_one(batcher, op, operands, ty);
             }
-            let reduce = shifted(batcher, &attributes.reduce, x);
+            let reduce = shift_axes(batcher, &attributes.reduce, x);
             let function = attributes.function.clone();
             let ids: Vec<ExprId> = operands.iter().map(|operand| operand.id).collect();
             batcher.make(Op::ReduceFun(Box::new(ReduceFun { reduce, function })), &ids)
@@ -45,7 +45,7 @@ pub(super) fn batch(
     }
 }
 
-fn shifted(batcher: &Batcher<'_>, attributes: &Reduce, x: Batched) -> Reduce {
+fn shift_axes(batcher: &Batcher<'_>, attributes: &Reduce, x: Batched) -> Reduce {
     let axes = match &attributes.axes {
         Some(axes) => batcher.shift_all(axes),
         None => (0..batcher.entry_shape(x).rank()).map(|axis| batcher.shift(axis)).collect(),

@@ -14,7 +14,7 @@ pub(super) fn batch(
 ) -> Result<ExprId> {
     match op {
         Op::Window(reduction, window) => {
-            let window = widened(batcher, window);
+            let window = extend_window(batcher, window);
             batcher.make(Op::Window(*reduction, Box::new(window)), &[operands[0].id])
         }
         Op::WindowFun(attributes) => {
@@ -22,7 +22,7 @@ pub(super) fn batch(
             if operands[1..].iter().any(|operand| operand.batched) {
                 return entries::one_by_one(batcher, op, operands, ty);
             }
-            let window = widened(batcher, &attributes.window);
+            let window = extend_window(batcher, &attributes.window);
             let function = attributes.function.clone();
             let ids: Vec<ExprId> = operands.iter().map(|operand| operand.id).collect();
             batcher.make(Op::WindowFun(Box::new(WindowFun { window, function })), &ids)
@@ -32,12 +32,12 @@ pub(super) fn batch(
     }
 }
 
-fn widened(batcher: &Batcher<'_>, window: &WindowAttributes) -> WindowAttributes {
+fn extend_window(batcher: &Batcher<'_>, window: &WindowAttributes) -> WindowAttributes {
     WindowAttributes {
-        dimensions: batcher.prefixed(1, &window.dimensions),
-        strides: batcher.prefixed(1, &window.strides),
-        padding: batcher.prefixed((0, 0), &window.padding),
-        dilations: batcher.prefixed(1, &window.dilations),
+        dimensions: batcher.prepend_batch(1, &window.dimensions),
+        strides: batcher.prepend_batch(1, &window.strides),
+        padding: batcher.prepend_batch((0, 0), &window.padding),
+        dilations: batcher.prepend_batch(1, &window.dilations),
     }
 }
 
@@ -50,7 +50,7 @@ fn scatter(
     operands: &[Batched],
 ) -> Result<ExprId> {
     let [x, source, initial] = *operands else { unreachable!("a scatter has three operands") };
-    let op = Op::WindowScatter(extremum, Box::new(widened(batcher, window)));
+    let op = Op::WindowScatter(extremum, Box::new(extend_window(batcher, window)));
     let (x_id, source) = (batcher.lift(x)?, batcher.lift(source)?);
     if !initial.batched {
         return batcher.make(op, &[x_id, source, initial.id]);

@@ -93,7 +93,7 @@ impl Graph {
         let excess = self.log1p(ratio)?;
         let sum = self.add(larger, excess)?;
         // Each of two equal operands has half of the derivative.
-        let (half_x, half_y) = (self.scaled(x, 0.5)?, self.scaled(y, 0.5)?);
+        let (half_x, half_y) = (self.scale_by(x, 0.5)?, self.scale_by(y, 0.5)?);
         let mean = self.add(half_x, half_y)?;
         self.select(same, mean, sum)
     }

@@ -105,7 +105,7 @@ impl Graph {
             }
         }
         let last = self.multiply_terms(terms, &result, order)?;
-        let last = self.reduced(last, &result)?;
+        let last = self.sum_labels_except(last, &result)?;
         let axes: Vec<i64> = result.iter().map(|label| axis_of(&last, *label)).collect();
         let placed = self.transpose(last.id, Some(&axes))?;
         self.as_type(placed, dtype)
@@ -304,8 +304,8 @@ impl Graph {
     /// Multiplies two terms and sums along labels that are not needed.
     fn product_of(&mut self, left: Term, right: Term, kept: &[Label]) -> Result<Term> {
         let needed = |other: &Term| -> Vec<Label> { [kept, &other.labels].concat() };
-        let left = self.reduced(left.clone(), &needed(&right))?;
-        let right = self.reduced(right, &needed(&left))?;
+        let left = self.sum_labels_except(left.clone(), &needed(&right))?;
+        let right = self.sum_labels_except(right, &needed(&left))?;
         let both = |label: &&Label| right.labels.contains(label);
         let (shared, left_free): (Vec<Label>, Vec<Label>) =
             left.labels.iter().partition(|label| both(label));
@@ -338,7 +338,7 @@ impl Graph {
     }
 
     /// Sums a term along the labels that are not needed.
-    fn reduced(&mut self, term: Term, kept: &[Label]) -> Result<Term> {
+    fn sum_labels_except(&mut self, term: Term, kept: &[Label]) -> Result<Term> {
         let (labels, summed): (Vec<Label>, Vec<Label>) =
             term.labels.iter().partition(|label| kept.contains(label));
         if summed.is_empty() {

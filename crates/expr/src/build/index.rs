@@ -227,12 +227,12 @@ impl Graph {
     pub fn take(&mut self, x: ExprId, indices: ExprId, axis: i64) -> Result<ExprId> {
         let at = self.axis("take", x, axis)?;
         self.composite("take", &[("axis", &at)], [x, indices], |graph, [x, indices]| {
-            graph.gathered(x, indices, at)
+            graph.gather_along(x, indices, at)
         })
     }
 
     /// The body of [`Graph::take`].
-    pub(super) fn gathered(&mut self, x: ExprId, indices: ExprId, at: usize) -> Result<ExprId> {
+    pub(super) fn gather_along(&mut self, x: ExprId, indices: ExprId, at: usize) -> Result<ExprId> {
         let names = self.taken_names(x, indices, at)?;
         let count = self.shape(indices).rank();
         let columns = self.new_axis(indices, -1, None)?;

@@ -109,7 +109,7 @@ impl Graph {
             };
             let places = self.positions(&places, [places.len()], counting_dtype(&[size]))?;
             let names = self.tensor_type(padded).names.clone();
-            padded = self.gathered(padded, places, axis)?;
+            padded = self.gather_along(padded, places, axis)?;
             padded = self.rename(padded, names)?;
         }
         Ok(padded)

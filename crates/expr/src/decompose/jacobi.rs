@@ -61,7 +61,7 @@ pub(super) fn eigh(graph: &mut Graph, a: ExprId) -> Result<[ExprId; 2]> {
     let order = graph.argsort(w, 1, false, true, DType::S32)?;
     let w = graph.take_along_axis(w, order, 1)?;
     let v = reorder(graph, v, order)?;
-    Ok([scaled(graph, w, scale)?, v])
+    Ok([scale_rows(graph, w, scale)?, v])
 }
 
 /// Returns `u`, the singular values and `v^H` of `[batch][rows][columns]`.
@@ -85,11 +85,11 @@ pub(super) fn svd(graph: &mut Graph, a: ExprId, full: bool) -> Result<[ExprId; 3
     let r = shrink(graph, r, columns, columns)?;
     let s = graph.take_diagonal(r, 0)?;
     let s = graph.real(s)?;
-    Ok([u, scaled(graph, s, scale)?, graph.adjoint(v)?])
+    Ok([u, scale_rows(graph, s, scale)?, graph.adjoint(v)?])
 }
 
 /// Multiplies the values of `[batch][n]` by the scale of each matrix.
-fn scaled(graph: &mut Graph, values: ExprId, scale: ExprId) -> Result<ExprId> {
+fn scale_rows(graph: &mut Graph, values: ExprId, scale: ExprId) -> Result<ExprId> {
     let scale = graph.squeeze(scale, Some(&[1]))?;
     graph.multiply(values, scale)
 }
@@ -142,8 +142,8 @@ impl Rotation {
         let half = graph.shape(a)[1] / 2;
         let squares = graph.take_diagonal(a, 0)?;
         let squares = graph.real(squares)?;
-        let (p, q) = graph.split(squares, signed(half), 1)?;
-        let products = graph.take_diagonal(a, signed(half))?;
+        let (p, q) = graph.split(squares, to_i64(half), 1)?;
+        let products = graph.take_diagonal(a, to_i64(half))?;
         let spread = |graph: &mut Graph, x| graph.new_axis(x, 1, None);
         let (p, q, products) = (spread(graph, p)?, spread(graph, q)?, spread(graph, products)?);
         Self::new(graph, p, q, products)
@@ -218,11 +218,11 @@ impl Rotation {
 }
 
 fn halves(graph: &mut Graph, x: ExprId) -> Result<(ExprId, ExprId)> {
-    let half = signed(graph.shape(x)[2] / 2);
+    let half = to_i64(graph.shape(x)[2] / 2);
     graph.split(x, half, 2)
 }
 
-fn signed(size: usize) -> i64 {
+fn to_i64(size: usize) -> i64 {
     i64::try_from(size).expect("a size of a tensor fits")
 }
 
@@ -241,7 +241,7 @@ fn advance(graph: &mut Graph, x: ExprId, axis: usize) -> Result<ExprId> {
     let places = HostTensor::from_slice(&places, [2 * half])
         .map_err(|error| graph.invalid("factorize", "operand", error.to_string()))?;
     let places = graph.tensor(places)?;
-    graph.take(x, places, signed(axis))
+    graph.take(x, places, to_i64(axis))
 }
 
 /// Returns the Hermitian matrix with this lower triangle.
@@ -260,7 +260,7 @@ fn hermitian(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
 /// Appends rows and columns of zeros.
 fn grow(graph: &mut Graph, a: ExprId, rows: usize, columns: usize) -> Result<ExprId> {
     let shape = graph.shape(a).clone();
-    let by = |more: usize| Padding { low: 0, high: signed(more), interior: 0 };
+    let by = |more: usize| Padding { low: 0, high: to_i64(more), interior: 0 };
     let padding = [by(0), by(rows - shape[1]), by(columns - shape[2])];
     let zero = number(graph, 0.0, a)?;
     graph.pad(a, zero, &padding)

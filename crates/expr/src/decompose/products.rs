@@ -51,7 +51,7 @@ fn make(graph: &mut Graph, product: Product) -> Result<ExprId> {
     let Some(direct) = product.direct(graph) else {
         unreachable!("the caller has checked that the product can read the operands")
     };
-    let made = direct.made(graph)?;
+    let made = direct.build(graph)?;
     let made = match direct.order {
         Some(order) => graph.make(Op::Transpose(order), &[made])?,
         None => made,
@@ -86,7 +86,7 @@ impl Product {
         }
     }
 
-    fn made(&self, graph: &mut Graph) -> Result<ExprId> {
+    fn build(&self, graph: &mut Graph) -> Result<ExprId> {
         let batch: Axes = (0..self.batch).collect();
         let dot = Dot {
             left_contract: self.left.contract.clone(),
@@ -99,23 +99,25 @@ impl Product {
 
     /// Returns the type of the result. Creating the product again is cheap, because it is interned.
     fn ty(&self, graph: &mut Graph) -> Result<TensorType> {
-        let made = self.made(graph)?;
+        let made = self.build(graph)?;
         Ok(graph.tensor_type(made).clone())
     }
 
     /// Returns the equivalent product of the operands' sources, or `None` if there is none.
     fn direct(&self, graph: &Graph) -> Option<Self> {
-        let turned = self.turned(graph);
+        let turned = self.skip_transpose(graph);
         let before = turned.as_ref().unwrap_or(self);
         let single = before.single(graph);
-        let last = single.as_ref().and_then(|single| single.turned(graph));
+        let last = single.as_ref().and_then(|single| single.skip_transpose(graph));
         last.or(single).or(turned)
     }
 
     /// Returns the product without transposed operands.
-    fn turned(&self, graph: &Graph) -> Option<Self> {
-        let (left, right) =
-            (self.left.turned(graph, self.batch), self.right.turned(graph, self.batch));
+    fn skip_transpose(&self, graph: &Graph) -> Option<Self> {
+        let (left, right) = (
+            self.left.skip_transpose(graph, self.batch),
+            self.right.skip_transpose(graph, self.batch),
+        );
         if left.is_none() && right.is_none() {
             return None;
         }
@@ -156,7 +158,7 @@ impl Product {
 
 impl Side {
     /// Returns the source of a transposed operand, if its batch and free axes have the same order.
-    fn turned(&self, graph: &Graph, batch: usize) -> Option<Self> {
+    fn skip_transpose(&self, graph: &Graph, batch: usize) -> Option<Self> {
         let Op::Transpose(order) = graph.op(self.id) else { return None };
         let free = (batch..order.len()).filter(|axis| !self.contract.contains(axis));
         let keeps_batch = order[..batch].iter().copied().eq(0..batch);

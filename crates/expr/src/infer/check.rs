@@ -163,7 +163,7 @@ pub(super) fn index_dtype(dtype: DType) -> Result<(), ErrorKind> {
 }
 
 /// Checks that a dtype is ordered.
-pub(super) fn ordered(argument: &'static str, dtype: DType) -> Result<(), ErrorKind> {
+pub(super) fn check_ordered(argument: &'static str, dtype: DType) -> Result<(), ErrorKind> {
     if !dtype.is_complex() {
         return Ok(());
     }

@@ -16,8 +16,8 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
         Op::Slice(attributes) => slice(attributes, types),
         Op::PutSlice(starts) => put_slice(starts, types),
         Op::Gather(axes) => gather(axes, types),
-        Op::IndexedAdd(axes) => indexed(axes, types, promote),
-        Op::IndexedPut(axes) => indexed(axes, types, promote_keep_pred),
+        Op::IndexedAdd(axes) => infer_scatter(axes, types, promote),
+        Op::IndexedPut(axes) => infer_scatter(axes, types, promote_keep_pred),
         Op::Sort(attributes) => {
             let [x] = operands(types)?;
             check_sort(attributes, x)?;
@@ -136,7 +136,7 @@ fn gather(axes: &[usize], types: &[&TensorType]) -> Inferred {
 
 /// Infers the type of a scatter: `updates` has the leading axes of `indices`, followed by the axes
 /// of `x` that are not indexed, which may be shorter.
-fn indexed(
+fn infer_scatter(
     axes: &[usize],
     types: &[&TensorType],
     promote: impl Fn(DType, DType) -> DType,
@@ -166,5 +166,5 @@ fn indexed(
 
 fn check_sort(sort: &SortAttributes, x: &TensorType) -> Result<(), ErrorKind> {
     check::axis_in_range(sort.axis, x)?;
-    check::ordered("operand", x.dtype)
+    check::check_ordered("operand", x.dtype)
 }

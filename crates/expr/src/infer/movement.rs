@@ -34,11 +34,11 @@ fn reshape(attributes: &Reshape, types: &[&TensorType]) -> Inferred {
             format!("must have the {} elements of {x}; got {size} in {shape:?}", x.shape.size());
         return Err(ErrorKind::invalid("shape", why));
     }
-    shaped(x, shape.clone(), attributes.names.as_ref())
+    with_shape(x, shape.clone(), attributes.names.as_ref())
 }
 
 /// Returns a type with the operand's dtype and the axis names of an attribute.
-fn shaped(x: &TensorType, shape: Shape, names: Option<&Names>) -> Inferred {
+fn with_shape(x: &TensorType, shape: Shape, names: Option<&Names>) -> Inferred {
     let mut result = TensorType::new(x.dtype, shape);
     result.names = check::attribute_names(names, &result)?;
     tensor(result)
@@ -86,7 +86,7 @@ fn broadcast(attributes: &Broadcast, types: &[&TensorType]) -> Inferred {
             return Err(ErrorKind::invalid("shape", why));
         }
     }
-    shaped(x, shape.clone(), names.as_ref())
+    with_shape(x, shape.clone(), names.as_ref())
 }
 
 fn pad(config: &[Padding], types: &[&TensorType]) -> Inferred {

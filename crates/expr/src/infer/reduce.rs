@@ -17,7 +17,7 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
         Op::Reduce(reduction, attributes) => {
             let [x] = operands(types)?;
             let dtype = reduced_dtype(*reduction, x.dtype)?;
-            reduced(x, attributes, dtype)
+            reduced_type(x, attributes, dtype)
         }
         Op::ArgReduce(_, attributes) => arg_reduce(attributes, types),
         Op::ReduceFun(attributes) => reduce_fun(attributes, types),
@@ -29,11 +29,11 @@ fn reduced_dtype(reduction: ReduceOp, dtype: DType) -> Result<DType, ErrorKind> 
     match reduction {
         ReduceOp::Sum | ReduceOp::Product => Ok(dtype.to_aggregate()),
         ReduceOp::All | ReduceOp::Any => Ok(DType::Pred),
-        ReduceOp::Max | ReduceOp::Min => check::ordered("operand", dtype).map(|()| dtype),
+        ReduceOp::Max | ReduceOp::Min => check::check_ordered("operand", dtype).map(|()| dtype),
     }
 }
 
-fn reduced(x: &TensorType, attributes: &Reduce, dtype: DType) -> Inferred {
+fn reduced_type(x: &TensorType, attributes: &Reduce, dtype: DType) -> Inferred {
     if let Some(axes) = &attributes.axes {
         check::increasing_axes("axes", axes, x)?;
     }
@@ -59,7 +59,7 @@ fn without(
 
 fn arg_reduce(attributes: &ArgReduce, types: &[&TensorType]) -> Inferred {
     let [x] = operands(types)?;
-    check::ordered("operand", x.dtype)?;
+    check::check_ordered("operand", x.dtype)?;
     check::index_dtype(attributes.dtype)?;
     let searched = match attributes.axis {
         Some(axis) => {
@@ -87,5 +87,5 @@ fn reduce_fun(attributes: &ReduceFun, types: &[&TensorType]) -> Inferred {
     check::scalar("initial", initial)?;
     check::same_dtype("initial", initial.dtype, x)?;
     check::fold_function(&attributes.function, x.dtype, captures)?;
-    reduced(x, &attributes.reduce, x.dtype)
+    reduced_type(x, &attributes.reduce, x.dtype)
 }

@@ -26,7 +26,7 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
 fn window_dtype(reduction: WindowOp, dtype: DType) -> Result<DType, ErrorKind> {
     match reduction {
         WindowOp::Sum | WindowOp::Product => Ok(promote(dtype, dtype)),
-        WindowOp::Max | WindowOp::Min => check::ordered("operand", dtype).map(|()| dtype),
+        WindowOp::Max | WindowOp::Min => check::check_ordered("operand", dtype).map(|()| dtype),
     }
 }
 
@@ -80,7 +80,7 @@ fn window_fun(attributes: &WindowFun, types: &[&TensorType]) -> Inferred {
 
 fn window_scatter(window: &WindowAttributes, types: &[&TensorType]) -> Inferred {
     let [x, source, initial] = operands(types)?;
-    check::ordered("operand", x.dtype)?;
+    check::check_ordered("operand", x.dtype)?;
     check::scalar("initial", initial)?;
     let expected = windows(x, window)?;
     if source.shape != expected {

@@ -157,13 +157,13 @@ impl<'g> Verifier<'g> {
         for id in graph.ids() {
             let node = graph.node(id);
             if self.order(graph, &node) {
-                self.interned(&indexed, &node);
-                self.typed(graph, &node);
+                self.check_interned(&indexed, &node);
+                self.check_type(graph, &node);
             }
         }
         // Only a node that is otherwise valid can be built again.
         if self.violations.len() == before {
-            self.simplified(graph);
+            self.check_simplified(graph);
         }
     }
 
@@ -179,7 +179,7 @@ impl<'g> Verifier<'g> {
         wrong.is_none()
     }
 
-    fn interned(&mut self, graph: &Graph, node: &Node<'_>) {
+    fn check_interned(&mut self, graph: &Graph, node: &Node<'_>) {
         match graph.find(node.op, node.operands) {
             // Nodes with effects are not interned.
             None if node.op.has_effects() => {}
@@ -196,7 +196,7 @@ impl<'g> Verifier<'g> {
         }
     }
 
-    fn typed(&mut self, graph: &Graph, node: &Node<'_>) {
+    fn check_type(&mut self, graph: &Graph, node: &Node<'_>) {
         let operands: Vec<&Type> = node.operands.iter().map(|&id| graph.ty(id)).collect();
         let facts = match infer(node.op, &operands) {
             Ok(ty) if ty == *node.ty => return,
@@ -206,7 +206,7 @@ impl<'g> Verifier<'g> {
         self.report(Some(node.id), Invariant::Typed, facts);
     }
 
-    fn simplified(&mut self, graph: &Graph) {
+    fn check_simplified(&mut self, graph: &Graph) {
         let mut copy = graph.clone();
         for id in graph.ids().filter(|&id| !graph.op(id).has_effects()) {
             let node = graph.node(id);

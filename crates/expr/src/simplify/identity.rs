@@ -12,7 +12,7 @@ pub(super) fn unchanged(graph: &Graph, x: ExprId, ty: TypeId) -> Simplified {
 }
 
 /// c = c rounded to its dtype
-pub(super) fn rounded(constant: &Constant) -> Simplified {
+pub(super) fn round_constant(constant: &Constant) -> Simplified {
     let value = constant.value.cast(constant.ty.dtype);
     if value == constant.value {
         return Simplified::Keep;

@@ -43,7 +43,7 @@ pub(crate) fn simplify(graph: &Graph, op: &Op, operands: &[ExprId], ty: TypeId) 
         (Op::Binary(_) | Op::Clip, _) if has_mixed_signs(graph, op, operands) => {
             Simplified::MixedSigns
         }
-        (Op::Constant(constant), _) => identity::rounded(constant),
+        (Op::Constant(constant), _) => identity::round_constant(constant),
         (Op::Unary(op), &[x]) => identity::unary(graph, *op, x, ty),
         (Op::Binary(op), &[x, y]) => arithmetic::binary(graph, *op, x, y, ty),
         (Op::AsType(dtype), &[x]) => identity::as_type(graph, *dtype, x, ty),

@@ -69,7 +69,7 @@ pub fn lines(graph: &Graph, roots: &[ExprId], options: &GraphPrintOptions) -> Ve
     for &root in roots {
         numbers.extend(walk.print(root));
     }
-    aligned(walk).chain(numbers).collect()
+    align_types(walk).chain(numbers).collect()
 }
 
 /// Returns the lines of several expressions, which share variables, and the variable of each
@@ -94,7 +94,7 @@ pub fn lines_and_names(
 ) -> (Vec<String>, Vec<String>) {
     let mut walk = Walk::new(graph, options);
     let names = roots.iter().map(|&root| walk.name(root)).collect();
-    (aligned(walk).collect(), names)
+    (align_types(walk).collect(), names)
 }
 
 /// The rightmost column of aligned types. A longer line is followed by its type: otherwise one line with thousands of
@@ -102,11 +102,11 @@ pub fn lines_and_names(
 const RIGHTMOST: usize = 120;
 
 /// Returns the lines of a walk with aligned types.
-fn aligned(walk: Walk<'_>) -> impl Iterator<Item = String> {
+fn align_types(walk: Walk<'_>) -> impl Iterator<Item = String> {
     let rows: Vec<Row> = walk.finish();
     let longest = rows.iter().map(|row| row.text.chars().count()).max().unwrap_or(0);
     let width = longest.min(RIGHTMOST);
-    rows.into_iter().map(move |row| row.aligned(width))
+    rows.into_iter().map(move |row| row.align_types(width))
 }
 
 /// A line before alignment.
@@ -117,7 +117,7 @@ struct Row {
 }
 
 impl Row {
-    fn aligned(self, width: usize) -> String {
+    fn align_types(self, width: usize) -> String {
         let Self { text, ty } = self;
         if ty.is_empty() { text } else { format!("{text:width$}   {ty}") }
     }

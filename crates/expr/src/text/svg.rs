@@ -184,7 +184,7 @@ fn put_label(svg: &mut String, label: &str, path: &[Point]) {
             "<text x=\"{x:.1}\" y=\"{y:.1}\" text-anchor=\"middle\" dominant-baseline=\"central\" \
          font-size=\"11\" fill=\"#4a5568\" stroke=\"#ffffff\" stroke-width=\"3\" \
          paint-order=\"stroke\">{}</text>",
-            escape(&shortened(label))
+            escape(&shorten(label))
         ),
     );
 }
@@ -215,7 +215,7 @@ fn put_box(svg: &mut String, node: &SvgNode, size: Size, center: Point) {
             format_args!(
                 "<tspan x=\"{:.1}\" y=\"{y:.1}\" dominant-baseline=\"central\"{weight}>{}</tspan>",
                 center.x,
-                escape(&shortened(line))
+                escape(&shorten(line))
             ),
         );
         y += LINE_HEIGHT;
@@ -230,7 +230,7 @@ fn tooltip(node: &SvgNode) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join("\n"))
 }
 
-fn shortened(line: &str) -> Cow<'_, str> {
+fn shorten(line: &str) -> Cow<'_, str> {
     if line.chars().count() <= LONGEST_LINE {
         return line.into();
     }

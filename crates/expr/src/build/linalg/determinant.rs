@@ -251,11 +251,11 @@ impl Graph {
         let dtype = self.dtype(a);
         let wide = if dtype.is_complex() { DType::C128 } else { DType::F64 };
         let a = self.as_type(a, wide)?;
-        let determinant = self.expanded(a, side)?;
+        let determinant = self.expand_minors(a, side)?;
         self.as_type(determinant, dtype)
     }
 
-    fn expanded(&mut self, a: ExprId, side: usize) -> Result<ExprId> {
+    fn expand_minors(&mut self, a: ExprId, side: usize) -> Result<ExprId> {
         let rank = self.shape(a).rank();
         let at = |graph: &mut Graph, row: usize, column: usize| {
             let lengths: Vec<usize> =

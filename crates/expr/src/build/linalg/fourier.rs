@@ -66,14 +66,14 @@ impl Graph {
             return Err(self.invalid(op, "length", "must be at least 1"));
         }
         self.composite(op, &[("length", &length), ("axis", &at)], [x], |graph, [x]| {
-            graph.mirrored(x, length, at)
+            graph.complete_spectrum(x, length, at)
         })
     }
 
     /// The body of [`Graph::irfft`]: completes the spectrum and transforms it.
-    fn mirrored(&mut self, x: ExprId, length: usize, at: usize) -> Result<ExprId> {
+    fn complete_spectrum(&mut self, x: ExprId, length: usize, at: usize) -> Result<ExprId> {
         let axis = i64::try_from(at).expect("an axis is small");
-        let given = self.resized(x, at, length / 2 + 1)?;
+        let given = self.resize_axis(x, at, length / 2 + 1)?;
         // Bin `length - i` is the conjugate of bin `i`; bin 0 and the middle bin have no other
         // half.
         let mirrored = (length - 1) / 2;
@@ -90,7 +90,7 @@ impl Graph {
     }
 
     /// Cuts one axis of `x` at its end, or pads it with zeros.
-    fn resized(&mut self, x: ExprId, axis: usize, size: usize) -> Result<ExprId> {
+    fn resize_axis(&mut self, x: ExprId, axis: usize, size: usize) -> Result<ExprId> {
         let shape = self.shape(x);
         if shape[axis] == size {
             return Ok(x);

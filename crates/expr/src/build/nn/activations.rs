@@ -20,7 +20,7 @@ macro_rules! activations {
                 /// # Errors
                 /// Returns an error for complex numbers.
                 pub fn $name(&mut self, x: ExprId $(, $option: $ty)*) -> Result<ExprId> {
-                    let ($x, dtype) = self.floating(stringify!($name), x)?;
+                    let ($x, dtype) = self.to_computed_float(stringify!($name), x)?;
                     let $graph = self;
                     let result = $body?;
                     $graph.as_type(result, dtype)
@@ -32,13 +32,13 @@ macro_rules! activations {
 
 activations! {
     /// Returns `x` where it is positive, and 0 elsewhere.
-    fn relu(x) |graph| graph.limited(x, Some(0.0), None);
+    fn relu(x) |graph| graph.clamp_strictly(x, Some(0.0), None);
 
     /// Clamps `x` to the range from 0 to 6.
-    fn relu6(x) |graph| graph.limited(x, Some(0.0), Some(6.0));
+    fn relu6(x) |graph| graph.clamp_strictly(x, Some(0.0), Some(6.0));
 
     /// Clamps `x` to the range from -1 to 1.
-    fn hard_tanh(x) |graph| graph.limited(x, Some(-1.0), Some(1.0));
+    fn hard_tanh(x) |graph| graph.clamp_strictly(x, Some(-1.0), Some(1.0));
 
     /// Returns a piecewise linear sigmoid: `relu6(x + 3) / 6`.
     fn hard_sigmoid(x) |graph| graph.hard_gate(x);
@@ -61,9 +61,9 @@ activations! {
         let share = match approximate {
             true => graph.nearly_normal(x)?,
             false => {
-                let distance = graph.scaled(x, -std::f64::consts::FRAC_1_SQRT_2)?;
+                let distance = graph.scale_by(x, -std::f64::consts::FRAC_1_SQRT_2)?;
                 let tail = graph.erfc(distance)?;
-                graph.scaled(tail, 0.5)?
+                graph.scale_by(tail, 0.5)?
             }
         };
         graph.multiply(x, share)
@@ -101,7 +101,7 @@ activations! {
     /// Returns `x / (1 + |x|)`.
     fn soft_sign(x) |graph| {
         let size = graph.abs(x)?;
-        let divisor = graph.shifted(size, 1.0)?;
+        let divisor = graph.shift_by(size, 1.0)?;
         graph.divide(x, divisor)
     };
 
@@ -109,7 +109,7 @@ activations! {
     fn leaky_relu(x, slope: f64) |graph| {
         let zero = graph.beside(x, 0.0)?;
         let positive = graph.greater_equal(x, zero)?;
-        let below = graph.scaled(x, slope)?;
+        let below = graph.scale_by(x, slope)?;
         graph.select(positive, x, below)
     };
 
@@ -125,15 +125,15 @@ activations! {
         let side = graph.beside(x, b.sqrt())?;
         let length = graph.hypot(x, side)?;
         let sum = graph.add(x, length)?;
-        graph.scaled(sum, 0.5)
+        graph.scale_by(sum, 0.5)
     };
 
     /// Returns 0 below -1, `x` above 1, and a parabola between them.
     fn sparse_plus(x) |graph| {
-        let inner = graph.limited(x, Some(-1.0), Some(1.0))?;
-        let inner = graph.shifted(inner, 1.0)?;
+        let inner = graph.clamp_strictly(x, Some(-1.0), Some(1.0))?;
+        let inner = graph.shift_by(inner, 1.0)?;
         let square = graph.multiply(inner, inner)?;
-        let parabola = graph.scaled(square, 0.25)?;
+        let parabola = graph.scale_by(square, 0.25)?;
         let one = graph.beside(x, 1.0)?;
         let above = graph.greater_equal(x, one)?;
         graph.select(above, x, parabola)
@@ -141,9 +141,9 @@ activations! {
 
     /// Returns `(x + 1) / 2` clamped to the range from 0 to 1, the derivative of `sparse_plus`.
     fn sparse_sigmoid(x) |graph| {
-        let inner = graph.limited(x, Some(-1.0), Some(1.0))?;
-        let raised = graph.shifted(inner, 1.0)?;
-        graph.scaled(raised, 0.5)
+        let inner = graph.clamp_strictly(x, Some(-1.0), Some(1.0))?;
+        let raised = graph.shift_by(inner, 1.0)?;
+        graph.scale_by(raised, 0.5)
     };
 
     /// Returns `log(1 - exp(-x))` for positive `x`, accurate near 0 and for large `x`.
@@ -172,7 +172,7 @@ activations! {
 
     /// Returns `log(softmax(x))` without overflow or loss of precision.
     fn log_softmax(x, axis: i64) |graph| {
-        let lowered = graph.lowered(x, axis)?;
+        let lowered = graph.subtract_max(x, axis)?;
         let terms = graph.exp(lowered)?;
         let sum = graph.sum(terms, Some(&[axis]), true)?;
         let log = graph.log(sum)?;
@@ -196,7 +196,7 @@ activations! {
 
 impl Graph {
     /// Clamps `x`; the derivative is zero outside of the limits and at the limits. NaN remains.
-    fn limited(&mut self, x: ExprId, low: Option<f64>, high: Option<f64>) -> Result<ExprId> {
+    fn clamp_strictly(&mut self, x: ExprId, low: Option<f64>, high: Option<f64>) -> Result<ExprId> {
         let mut limited = x;
         if let Some(low) = low {
             let low = self.beside(x, low)?;
@@ -212,23 +212,23 @@ impl Graph {
     }
 
     fn hard_gate(&mut self, x: ExprId) -> Result<ExprId> {
-        let raised = self.shifted(x, 3.0)?;
-        let limited = self.limited(raised, Some(0.0), Some(6.0))?;
-        self.scaled(limited, 1.0 / 6.0)
+        let raised = self.shift_by(x, 3.0)?;
+        let limited = self.clamp_strictly(raised, Some(0.0), Some(6.0))?;
+        self.scale_by(limited, 1.0 / 6.0)
     }
 
     /// Approximates the normal distribution by a hyperbolic tangent.
     fn nearly_normal(&mut self, x: ExprId) -> Result<ExprId> {
         // The cube of a large value would overflow.
-        let x = self.limited(x, Some(-SATURATED), Some(SATURATED))?;
+        let x = self.clamp_strictly(x, Some(-SATURATED), Some(SATURATED))?;
         let square = self.multiply(x, x)?;
-        let bend = self.scaled(square, 0.044_715)?;
-        let bend = self.shifted(bend, 1.0)?;
+        let bend = self.scale_by(square, 0.044_715)?;
+        let bend = self.shift_by(bend, 1.0)?;
         let argument = self.multiply(x, bend)?;
-        let argument = self.scaled(argument, (2.0 / std::f64::consts::PI).sqrt())?;
+        let argument = self.scale_by(argument, (2.0 / std::f64::consts::PI).sqrt())?;
         let side = self.tanh(argument)?;
-        let raised = self.shifted(side, 1.0)?;
-        self.scaled(raised, 0.5)
+        let raised = self.shift_by(side, 1.0)?;
+        self.scale_by(raised, 0.5)
     }
 
     /// Returns `scale x` where `x` is positive, and `scale alpha (exp(inner x) - 1)` elsewhere.
@@ -236,22 +236,22 @@ impl Graph {
         let zero = self.beside(x, 0.0)?;
         let positive = self.greater(x, zero)?;
         let below = self.select(positive, zero, x)?;
-        let argument = self.scaled(below, inner)?;
+        let argument = self.scale_by(below, inner)?;
         let curve = self.expm1(argument)?;
-        let curve = self.scaled(curve, alpha)?;
+        let curve = self.scale_by(curve, alpha)?;
         let value = self.select(positive, x, curve)?;
-        self.scaled(value, scale)
+        self.scale_by(value, scale)
     }
 
     /// Subtracts the largest element along an axis, through which no gradient flows.
-    fn lowered(&mut self, x: ExprId, axis: i64) -> Result<ExprId> {
+    fn subtract_max(&mut self, x: ExprId, axis: i64) -> Result<ExprId> {
         let largest = self.reduce_max(x, Some(&[axis]), true)?;
         let largest = self.stop_grad(largest)?;
         self.subtract(x, largest)
     }
 
     fn exponentials(&mut self, x: ExprId, axis: i64) -> Result<ExprId> {
-        let lowered = self.lowered(x, axis)?;
+        let lowered = self.subtract_max(x, axis)?;
         self.exp(lowered)
     }
 
@@ -320,7 +320,7 @@ impl Graph {
         if rate >= 1.0 {
             return self.multiply(x, zero);
         }
-        let scaled = self.scaled(x, 1.0 / (1.0 - rate))?;
+        let scaled = self.scale_by(x, 1.0 / (1.0 - rate))?;
         self.select(kept, scaled, zero)
     }
 }

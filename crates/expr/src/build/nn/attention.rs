@@ -34,8 +34,9 @@ impl Graph {
         let op = "dot_product_attention";
         let (shape, heads) = self.attention_shape(op, [query, key, value])?;
         let names = self.tensor_type(query).names.clone();
-        let (query, dtype) = self.floating(op, query)?;
-        let ((key, _), (value, _)) = (self.floating(op, key)?, self.floating(op, value)?);
+        let (query, dtype) = self.to_computed_float(op, query)?;
+        let ((key, _), (value, _)) =
+            (self.to_computed_float(op, key)?, self.to_computed_float(op, value)?);
         let rank = shape.rank();
         let (batch, [queries, all, size]) =
             (&shape[..rank - 3], [shape[rank - 3], shape[rank - 2], shape[rank - 1]]);
@@ -45,16 +46,16 @@ impl Graph {
         let query = self.rename(query, None)?;
         let query = self.reshape(query, grouped)?;
         let scale = options.scale.unwrap_or_else(|| one_over_root(size));
-        let query = self.scaled(query, scale)?;
+        let query = self.scale_by(query, scale)?;
         let products = self.einsum("...tkgh,...skh->...kgts", &[query, key], None)?;
         let spread: Shape = batch.iter().copied().chain([all, queries, keys]).collect();
         let mut logits = self.reshape(products, spread.clone())?;
         if let Some(bias) = options.bias {
-            let bias = self.fitting(op, "bias", bias, &spread)?;
+            let bias = self.check_broadcast(op, "bias", bias, &spread)?;
             let bias = self.as_type(bias, self.dtype(logits))?;
             logits = self.add(logits, bias)?;
         }
-        logits = self.masked(op, logits, options, &spread)?;
+        logits = self.mask_logits(op, logits, options, &spread)?;
         let weights = self.softmax(logits, -1)?;
         let groups: Shape =
             batch.iter().copied().chain([heads, all / heads, queries, keys]).collect();
@@ -103,7 +104,7 @@ impl Graph {
     }
 
     /// Checks that a tensor broadcasts to a shape.
-    fn fitting(
+    fn check_broadcast(
         &mut self,
         op: &'static str,
         argument: &'static str,
@@ -122,7 +123,7 @@ impl Graph {
 
     /// Replaces masked logits by a large negative finite value, so that the softmax of a fully
     /// masked row is not NaN.
-    fn masked(
+    fn mask_logits(
         &mut self,
         op: &'static str,
         logits: ExprId,
@@ -131,7 +132,7 @@ impl Graph {
     ) -> Result<ExprId> {
         let mut seen = match options.mask {
             Some(mask) => {
-                let mask = self.fitting(op, "mask", mask, shape)?;
+                let mask = self.check_broadcast(op, "mask", mask, shape)?;
                 let zero = self.zero_like(mask)?;
                 Some(self.not_equal(mask, zero)?)
             }

@@ -13,7 +13,7 @@ impl Graph {
     ) -> Result<(ExprId, ExprId, nxla_tensor::DType)> {
         let dtype = nxla_tensor::promote(self.dtype(x), self.dtype(y));
         let (x, y) = (self.as_type(x, dtype)?, self.as_type(y, dtype)?);
-        let ((x, dtype), (y, _)) = (self.floating(op, x)?, self.floating(op, y)?);
+        let ((x, dtype), (y, _)) = (self.to_computed_float(op, x)?, self.to_computed_float(op, y)?);
         Ok((x, y, dtype))
     }
 
@@ -70,7 +70,7 @@ impl Graph {
             let (argument, found, expected) = ("labels", self.dtype(labels), "an integer dtype");
             return Err(self.error(op, ErrorKind::DType { argument, found, expected }));
         }
-        let (wide, dtype) = self.floating(op, logits)?;
+        let (wide, dtype) = self.to_computed_float(op, logits)?;
         let logs = self.log_softmax(wide, axis)?;
         let axis = i64::try_from(at).expect("an axis is small");
         let indices = self.new_axis(labels, axis, None)?;
@@ -114,9 +114,9 @@ impl Graph {
         let limit = self.beside(size, delta)?;
         let near = self.min(size, limit)?;
         let square = self.multiply(near, near)?;
-        let curve = self.scaled(square, 0.5)?;
+        let curve = self.scale_by(square, 0.5)?;
         let rest = self.subtract(size, near)?;
-        let line = self.scaled(rest, delta)?;
+        let line = self.scale_by(rest, delta)?;
         let loss = self.add(curve, line)?;
         self.as_type(loss, dtype)
     }

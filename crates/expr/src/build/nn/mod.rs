@@ -20,7 +20,7 @@ use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
     /// Converts a float operand to the dtype for computations, and returns the dtype of the result.
-    fn floating(&mut self, op: &'static str, x: ExprId) -> Result<(ExprId, DType)> {
+    fn to_computed_float(&mut self, op: &'static str, x: ExprId) -> Result<(ExprId, DType)> {
         let dtype = self.dtype(x).to_floating();
         if !dtype.is_float() {
             let (argument, expected) = ("operand", "a real dtype");
@@ -35,13 +35,13 @@ impl Graph {
     }
 
     /// Returns `x * number`.
-    pub(super) fn scaled(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
+    pub(super) fn scale_by(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
         let number = self.beside(x, number)?;
         self.multiply(x, number)
     }
 
     /// Returns `x + number`.
-    fn shifted(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
+    fn shift_by(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
         let number = self.beside(x, number)?;
         self.add(x, number)
     }

@@ -28,7 +28,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for windows that do not fit the axes or complex numbers.
     pub fn max_pool(&mut self, x: ExprId, pool: &Pool) -> Result<ExprId> {
-        let (dimensions, options) = self.pooled("max_pool", x, pool)?;
+        let (dimensions, options) = self.pool_windows("max_pool", x, pool)?;
         self.window_max(x, &dimensions, &options).map_err(super::super::of_op("max_pool"))
     }
 
@@ -38,8 +38,8 @@ impl Graph {
     /// Returns the errors of [`Graph::max_pool`].
     pub fn avg_pool(&mut self, x: ExprId, pool: &Pool) -> Result<ExprId> {
         let op = "avg_pool";
-        let (dimensions, options) = self.pooled(op, x, pool)?;
-        let (x, dtype) = self.floating(op, x)?;
+        let (dimensions, options) = self.pool_windows(op, x, pool)?;
+        let (x, dtype) = self.to_computed_float(op, x)?;
         let sums = self.window_sum(x, &dimensions, &options).map_err(super::super::of_op(op))?;
         let all: usize = dimensions.iter().product();
         let means = if pool.count_padding || pool.padding == WindowPadding::Valid {
@@ -60,7 +60,7 @@ impl Graph {
     }
 
     /// Creates windows over all axes.
-    fn pooled(
+    fn pool_windows(
         &self,
         op: &'static str,
         x: ExprId,

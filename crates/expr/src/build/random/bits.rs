@@ -19,7 +19,7 @@ impl Graph {
         }
         let kind = BlockKind::Threefry { count, wide: false };
         let bits = self.known_block(kind, &[key], |graph, inputs| {
-            let (first, second) = graph.counted(inputs[0], count)?;
+            let (first, second) = graph.encrypt_counters(inputs[0], count)?;
             let bits = graph.concatenate(&[first, second], 0)?;
             let bits = graph.slice_along_axis(bits, 0, count, 0, 1)?;
             Ok::<_, crate::Error>(vec![bits])
@@ -34,14 +34,14 @@ impl Graph {
         }
         let kind = BlockKind::Threefry { count, wide: true };
         let bits = self.known_block(kind, &[key], |graph, inputs| {
-            let (first, second) = graph.counted(inputs[0], 2 * count)?;
-            Ok::<_, crate::Error>(vec![graph.joined(second, first)?])
+            let (first, second) = graph.encrypt_counters(inputs[0], 2 * count)?;
+            Ok::<_, crate::Error>(vec![graph.join_words(second, first)?])
         })?;
         Ok(bits[0])
     }
 
     /// Returns both words for half as many counters, with a zero for a missing counter.
-    fn counted(&mut self, key: ExprId, count: usize) -> Result<(ExprId, ExprId)> {
+    fn encrypt_counters(&mut self, key: ExprId, count: usize) -> Result<(ExprId, ExprId)> {
         let half = count.div_ceil(2);
         let first = self.iota([half], Some(0), DType::U32)?;
         let start = self.word(half as u64)?;
@@ -71,7 +71,7 @@ impl Graph {
         for group in 0..5 {
             for distance in ROTATIONS[group % 2] {
                 x = self.add(x, y)?;
-                let turned = self.rotated(y, distance)?;
+                let turned = self.rotate_bits(y, distance)?;
                 y = self.bitwise_xor(turned, x)?;
             }
             let number = self.word(group as u64 + 1)?;
@@ -80,21 +80,21 @@ impl Graph {
             y = self.add(y, added)?;
         }
         // A single value that depends on both words lets the evaluator fuse all of this.
-        let both = self.joined(x, y)?;
+        let both = self.join_words(x, y)?;
         let distance = self.scalar_constant(Scalar::UInt(32), DType::U64)?;
         let high = self.right_shift(both, distance)?;
         Ok((self.as_type(both, DType::U32)?, self.as_type(high, DType::U32)?))
     }
 
     /// Combines two words to a 64-bit value.
-    fn joined(&mut self, low: ExprId, high: ExprId) -> Result<ExprId> {
+    fn join_words(&mut self, low: ExprId, high: ExprId) -> Result<ExprId> {
         let (low, high) = (self.as_type(low, DType::U64)?, self.as_type(high, DType::U64)?);
         let distance = self.scalar_constant(Scalar::UInt(32), DType::U64)?;
         let high = self.left_shift(high, distance)?;
         self.bitwise_or(low, high)
     }
 
-    fn rotated(&mut self, x: ExprId, distance: u64) -> Result<ExprId> {
+    fn rotate_bits(&mut self, x: ExprId, distance: u64) -> Result<ExprId> {
         let (left, right) = (self.word(distance)?, self.word(32 - distance)?);
         let (left, right) = (self.left_shift(x, left)?, self.right_shift(x, right)?);
         self.bitwise_or(left, right)

@@ -73,7 +73,7 @@ impl Graph {
         let u = self.unit(key, wide, &draw.shape)?;
         let p = self.spread_to(p, wide, &draw.shape)?;
         let x = self.less(u, p)?;
-        self.drawn(op, x, draw)
+        self.finish_draw(op, x, draw)
     }
 
     /// Draws floats of the exponential distribution with the mean `scale`.
@@ -97,7 +97,7 @@ impl Graph {
         let scale = self.spread_to(scale, wide, &draw.shape)?;
         let x = self.multiply(x, scale)?;
         let x = self.as_type(x, dtype)?;
-        self.drawn(op, x, draw)
+        self.finish_draw(op, x, draw)
     }
 
     /// Draws floats of the Laplace distribution around `mean`.
@@ -130,7 +130,7 @@ impl Graph {
         let x = self.multiply(x, scale)?;
         let x = self.add(x, mean)?;
         let x = self.as_type(x, dtype)?;
-        self.drawn(op, x, draw)
+        self.finish_draw(op, x, draw)
     }
 
     /// Draws floats of the gamma distribution with shape `a` and scale 1. The result is NaN for
@@ -146,7 +146,7 @@ impl Graph {
         let logarithm = self.log_gamma_samples(key, a, wide, &draw.shape)?;
         let x = self.exp(logarithm)?;
         let x = self.as_type(x, dtype)?;
-        self.drawn(op, x, draw)
+        self.finish_draw(op, x, draw)
     }
 
     /// Draws floats of the beta distribution. The result is NaN for a negative parameter.
@@ -171,7 +171,7 @@ impl Graph {
         let difference = self.subtract(x, y)?;
         let share = self.sigmoid(difference)?;
         let share = self.as_type(share, dtype)?;
-        self.drawn(op, share, draw)
+        self.finish_draw(op, share, draw)
     }
 
     /// Draws vectors of the Dirichlet distribution, whose elements add up to 1. The last axis of
@@ -199,7 +199,7 @@ impl Graph {
         let whole = self.sum(parts, Some(&[-1]), true)?;
         let x = self.divide(parts, whole)?;
         let x = self.as_type(x, dtype)?;
-        self.drawn(op, x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
+        self.finish_draw(op, x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
     }
 
     /// Draws logarithms of gamma samples by G. Marsaglia and W. W. Tsang, "A simple method for
@@ -337,7 +337,7 @@ impl Graph {
         let none = self.near(rate, -1.0)?;
         let x = self.select(proper, x, none)?;
         let x = self.as_type(x, dtype)?;
-        self.drawn(op, x, draw)
+        self.finish_draw(op, x, draw)
     }
 
     /// Returns the number of terms of the distribution whose sum reaches a uniform value.
@@ -547,6 +547,6 @@ impl Graph {
         let total = self.add(noise, logits)?;
         let axis = i64::try_from(added + at).expect("an axis is small");
         let x = self.argmax(total, Some(axis), false, false, dtype)?;
-        self.drawn(op, x, draw)
+        self.finish_draw(op, x, draw)
     }
 }

@@ -78,7 +78,7 @@ impl Graph {
         let x = self.real_or_complex(dtype, &draw.shape, |graph, dtype, shape| {
             graph.uniform_in(key, low, high, dtype, shape)
         })?;
-        self.drawn(op, x, draw)
+        self.finish_draw(op, x, draw)
     }
 
     /// Draws floats of the normal distribution; for complex numbers, both parts are drawn.
@@ -113,7 +113,7 @@ impl Graph {
             graph.add(x, mean)
         })?;
         let x = self.as_type(x, dtype)?;
-        self.drawn(op, x, draw)
+        self.finish_draw(op, x, draw)
     }
 
     /// Draws floats of the standard Gumbel distribution, `-log(-log(u))` for uniform `u`; `f32` by
@@ -137,7 +137,7 @@ impl Graph {
         let x = self.log(x)?;
         let x = self.negate(x)?;
         let x = self.as_type(x, dtype)?;
-        self.drawn(op, x, draw)
+        self.finish_draw(op, x, draw)
     }
 
     /// Draws integers with the uniform distribution on `[low, high)`; both bounds broadcast to the
@@ -185,7 +185,7 @@ impl Graph {
         };
         let offset = self.as_type(offset, dtype)?;
         let x = self.add(low, offset)?;
-        self.drawn(op, x, draw)
+        self.finish_draw(op, x, draw)
     }
 
     /// Draws vectors of the normal distribution with this mean and covariance, in a batch of shape
@@ -242,7 +242,7 @@ impl Graph {
         let x = self.dot_general(z, &[1], &[], root, &[1], &[])?;
         let x = self.add(mean, x)?;
         let x = self.as_type(x, dtype)?;
-        self.drawn(op, x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
+        self.finish_draw(op, x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
     }
 
     /// Shuffles the entries of `x` along an axis and returns the next key. All entries share one
@@ -261,16 +261,16 @@ impl Graph {
         self.check_key(op, key)?;
         let at = self.axis(op, x, axis)?;
         if independent {
-            return self.shuffled(key, x, axis);
+            return self.sort_randomly(key, x, axis);
         }
         let count = self.shape(x)[at];
         let order = self.iota([count], Some(0), DType::S32)?;
-        let (order, key) = self.shuffled(key, order, 0)?;
+        let (order, key) = self.sort_randomly(key, order, 0)?;
         Ok((self.take(x, order, axis)?, key))
     }
 
     /// Sorts by random keys repeatedly, until ties are unlikely to have preserved an order.
-    fn shuffled(&mut self, key: ExprId, x: ExprId, axis: i64) -> Result<(ExprId, ExprId)> {
+    fn sort_randomly(&mut self, key: ExprId, x: ExprId, axis: i64) -> Result<(ExprId, ExprId)> {
         let (mut x, mut key) = (x, key);
         let shape = self.shape(x).clone();
         let rounds = (3.0 * (shape.size() as f64).ln() / f64::from(u32::MAX).ln()).ceil();
@@ -531,7 +531,12 @@ impl Graph {
     }
 
     /// Finishes a draw: sets the shape and the names, and stops gradients.
-    pub(super) fn drawn(&mut self, op: &'static str, x: ExprId, draw: &Draw) -> Result<ExprId> {
+    pub(super) fn finish_draw(
+        &mut self,
+        op: &'static str,
+        x: ExprId,
+        draw: &Draw,
+    ) -> Result<ExprId> {
         let x = self.rename(x, None)?;
         if self.shape(x).size() != draw.shape.size() {
             let why = format!(

@@ -50,7 +50,7 @@ impl Graph {
         let (is_empty, nan) = (self.greater(low, high)?, self.near(x, f64::NAN)?);
         let x = self.select(is_empty, nan, x)?;
         let x = self.as_type(x, dtype)?;
-        self.drawn(op, x, draw)
+        self.finish_draw(op, x, draw)
     }
 
     /// Draws samples between bounds that are not in the same tail, by the inverse distribution

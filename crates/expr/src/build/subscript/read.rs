@@ -62,7 +62,7 @@ impl Graph {
         self.with_new_axes(taken, slots)
     }
 
-    /// Slices the ranges, and also scalar indices if there are no index tensors.
+    /// Slices the ranges, and also scalar indices without index tensors.
     fn slice_ranges(&mut self, x: ExprId, items: &[Subscript], singles: bool) -> Result<ExprId> {
         let shape = self.shape(x).clone();
         let (mut starts, mut lengths, mut strides) = (Vec::new(), Vec::new(), Vec::new());

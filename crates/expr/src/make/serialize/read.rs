@@ -80,7 +80,7 @@ impl Reader<'_> {
     }
 
     /// Reads the notes with the indices of their nodes.
-    fn noted(&mut self) -> Result<Vec<(usize, Notes)>> {
+    fn read_notes(&mut self) -> Result<Vec<(usize, Notes)>> {
         if self.format < 6 {
             return Ok(Vec::new());
         }
@@ -171,7 +171,7 @@ impl<'a> Rebuild<'a> {
         self.graph = Graph::with_options(GraphOptions { reassociate_floats });
         self.inputs = reader.take("the inputs")?;
         self.inputs.iter().try_for_each(|ty| check_type(reader, "an input", ty))?;
-        self.noted = reader.noted()?;
+        self.noted = reader.read_notes()?;
         let count: usize = reader.take("the number of nodes")?;
         if count < self.inputs.len() {
             let why = format!("{count} nodes cannot hold {} inputs", self.inputs.len());

@@ -284,7 +284,7 @@ fn a_long_chain_is_written_and_read() {
 // --- rejected bytes ---
 
 /// Sets the checksum in the header.
-fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
     let sum = checksum(&[&bytes[HEADER..]]);
     bytes[6..HEADER].copy_from_slice(sum.as_bytes());
     bytes
@@ -313,7 +313,7 @@ fn other_bytes_are_refused() {
     more.push(0);
     assert!(matches!(from_bytes(&more), Err(SerializeError::Checksum)));
     assert!(matches!(
-        from_bytes(&sealed(more)),
+        from_bytes(&seal(more)),
         Err(SerializeError::Malformed { what: "the end", .. })
     ));
 }
@@ -331,7 +331,7 @@ fn every_flipped_bit_is_noticed() {
 /// Reads a program with a single input `f32[2][3]` and arbitrary nodes: ops with distances to
 /// operands.
 fn hostile(nodes: &[(Op, &[usize])], outputs: &[usize]) -> Result<Program, SerializeError> {
-    written(|writer| {
+    read_nodes(|writer| {
         writer.put(&nodes.len());
         for (op, operands) in nodes {
             writer.op(op);
@@ -343,7 +343,7 @@ fn hostile(nodes: &[(Op, &[usize])], outputs: &[usize]) -> Result<Program, Seria
 }
 
 /// Reads a program with a single input and arbitrary bytes after it.
-fn written(nodes: impl FnOnce(&mut Writer)) -> Result<Program, SerializeError> {
+fn read_nodes(nodes: impl FnOnce(&mut Writer)) -> Result<Program, SerializeError> {
     let mut writer = Writer::default();
     writer.put(&(Vec::<String>::new(), 1_usize, false, vec![ty()], 0_usize));
     nodes(&mut writer);
@@ -351,11 +351,11 @@ fn written(nodes: impl FnOnce(&mut Writer)) -> Result<Program, SerializeError> {
     bytes.extend_from_slice(&FORMAT.to_le_bytes());
     bytes.extend_from_slice(&[0; 32]);
     bytes.extend_from_slice(&writer.bytes);
-    from_bytes(&sealed(bytes))
+    from_bytes(&seal(bytes))
 }
 
 /// A program with one node that has these notes.
-fn noted(notes: Notes) -> crate::Result<Program> {
+fn program_with_notes(notes: Notes) -> crate::Result<Program> {
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty());
     let noted = graph.metadata(&[x], Metadata { notes, ..Metadata::default() })?;
@@ -363,7 +363,7 @@ fn noted(notes: Notes) -> crate::Result<Program> {
 }
 
 /// Returns a list nested `depth` times.
-fn nested(depth: usize) -> Note {
+fn nested_list(depth: usize) -> Note {
     (0..depth).fold(Note::Null, |inner, _| Note::List(vec![inner]))
 }
 
@@ -372,8 +372,8 @@ fn notes_travel_and_tell_programs_apart() {
     let inner = Notes::from([("z", Note::Float(f64::NAN)), ("a", Note::Int(i64::MIN))]);
     let values = [true.into(), Note::Null, "text".into(), Note::Float(-0.0), inner.clone().into()];
     let mut all = Notes::from([("list", Note::from(values)), ("", Note::Map(inner))]);
-    all.insert("deep", nested(MAX_NOTE_DEPTH));
-    let program = noted(all).unwrap();
+    all.insert("deep", nested_list(MAX_NOTE_DEPTH));
+    let program = program_with_notes(all).unwrap();
     let back = from_bytes(&to_bytes(&program)).unwrap();
     assert_eq!(back, program);
     assert_eq!(back.digest(), program.digest());
@@ -393,7 +393,7 @@ fn notes_travel_and_tell_programs_apart() {
         [("a", -0.0)].into(),
     ];
     let digests: std::collections::BTreeSet<_> =
-        notes.iter().map(|notes| noted(notes.clone()).unwrap().digest()).collect();
+        notes.iter().map(|notes| program_with_notes(notes.clone()).unwrap().digest()).collect();
     assert_eq!(digests.len(), notes.len());
 
     let mut graph = Graph::new();
@@ -408,7 +408,7 @@ fn notes_travel_and_tell_programs_apart() {
 
 #[test]
 fn notes_nest_within_bounds() {
-    let error = noted([("deep", nested(MAX_NOTE_DEPTH + 1))].into()).unwrap_err();
+    let error = program_with_notes([("deep", nested_list(MAX_NOTE_DEPTH + 1))].into()).unwrap_err();
     assert!(error.to_string().contains("at most 32 deep; got 33"), "{error}");
     // Bytes with deeper notes are rejected before the notes are built.
     let lists = 100_000_usize;
@@ -421,13 +421,13 @@ fn notes_nest_within_bounds() {
     bytes.extend_from_slice(&FORMAT.to_le_bytes());
     bytes.extend_from_slice(&[0; 32]);
     bytes.extend_from_slice(&writer.bytes);
-    let error = from_bytes(&sealed(bytes)).unwrap_err().to_string();
+    let error = from_bytes(&seal(bytes)).unwrap_err().to_string();
     assert!(error.contains("it nests too deep"), "{error}");
 }
 
 #[test]
 fn notes_of_other_nodes_are_refused() {
-    let program = noted([("a", 1)].into()).unwrap();
+    let program = program_with_notes([("a", 1)].into()).unwrap();
     let bytes = to_bytes(&program);
     // The index of the node follows the number of nodes with notes.
     let mut writer = Writer::default();
@@ -436,7 +436,7 @@ fn notes_of_other_nodes_are_refused() {
     for place in [0, 2, 100] {
         let mut other = bytes.clone();
         other[at + 1] = place;
-        let error = from_bytes(&sealed(other)).unwrap_err().to_string();
+        let error = from_bytes(&seal(other)).unwrap_err().to_string();
         assert!(error.contains(&format!("node {place} must not have notes")), "{error}");
     }
 }
@@ -516,7 +516,7 @@ fn damaged_bytes_with_a_right_checksum_never_panic() {
     for (bytes, count) in [(to_bytes(&rich()), 20_000), (to_bytes(&wide().unwrap()), 40_000)] {
         let mut random = Random(1);
         for _ in 0..count {
-            let Ok(program) = from_bytes(&sealed(damage(&bytes, &mut random))) else { continue };
+            let Ok(program) = from_bytes(&seal(damage(&bytes, &mut random))) else { continue };
             accepted += 1;
             assert_eq!(verify_program(&program), Ok(()));
             assert_eq!(from_bytes(&to_bytes(&program)).unwrap().digest(), program.digest());
@@ -557,7 +557,7 @@ fn regions_that_are_only_counted_cost_no_memory() {
     let op = Op::Cond(Arc::new(Cond { clauses, otherwise: region }));
     let mut conditional = Writer::default();
     conditional.op(&op);
-    let found = written(|writer| {
+    let found = read_nodes(|writer| {
         writer.put(&1_usize);
         // The number of the op, then the number of its clauses.
         writer.bytes.push(conditional.bytes[0]);

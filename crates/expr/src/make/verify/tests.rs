@@ -25,7 +25,7 @@ fn tensor() -> Type {
     Type::Tensor(ty())
 }
 
-fn found(result: Result<(), Vec<Violation>>) -> Vec<(Option<ExprId>, Invariant)> {
+fn violations(result: Result<(), Vec<Violation>>) -> Vec<(Option<ExprId>, Invariant)> {
     let violations = result.expect_err("the graph was corrupted");
     violations.into_iter().map(|violation| (violation.node, violation.invariant)).collect()
 }
@@ -42,7 +42,7 @@ fn a_sound_graph_passes() {
 fn twins_are_found() {
     let (mut graph, ids) = graph();
     let twin = graph.push_twin(ids[3]);
-    assert_eq!(found(verify(&graph)), [(Some(twin), Invariant::Unique)]);
+    assert_eq!(violations(verify(&graph)), [(Some(twin), Invariant::Unique)]);
 }
 
 #[test]
@@ -50,7 +50,7 @@ fn operands_from_later_are_found() {
     let (mut graph, ids) = graph();
     for later in [ids[2], ids[4], ExprId::from_index(77)] {
         graph.overwrite(ids[2], Op::Unary(UnaryOp::Exp), &[later], tensor());
-        assert_eq!(found(verify(&graph)), [(Some(ids[2]), Invariant::Order)]);
+        assert_eq!(violations(verify(&graph)), [(Some(ids[2]), Invariant::Order)]);
     }
 }
 
@@ -70,7 +70,7 @@ fn wrong_types_are_found() {
 fn changed_nodes_are_found() {
     let (mut graph, ids) = graph();
     graph.overwrite(ids[3], Op::Unary(UnaryOp::Cos), &[ids[2]], tensor());
-    assert_eq!(found(verify(&graph)), [(Some(ids[3]), Invariant::Unchanged)]);
+    assert_eq!(violations(verify(&graph)), [(Some(ids[3]), Invariant::Unchanged)]);
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn foreign_parameters_are_found() {
     let (inputs, parameters) = (vec![ty(), ty()], ids[..2].to_vec());
     let program = Program::from_parts(graph, inputs, parameters, vec![ids[4]], vec![]);
     let expected = [(Some(foreign), Invariant::Closed), (Some(beyond), Invariant::Closed)];
-    assert_eq!(found(verify_program(&program)), expected);
+    assert_eq!(violations(verify_program(&program)), expected);
 }
 
 #[test]
@@ -102,13 +102,13 @@ fn inputs_without_parameters_are_found() {
     let other = TensorType::scalar(DType::F32);
     let program =
         Program::from_parts(graph.clone(), vec![ty(), other], ids[..2].to_vec(), vec![], vec![]);
-    assert_eq!(found(verify_program(&program)), [(Some(ids[1]), Invariant::Closed)]);
+    assert_eq!(violations(verify_program(&program)), [(Some(ids[1]), Invariant::Closed)]);
     let lost = ExprId::from_index(99);
     let program =
         Program::from_parts(graph, vec![ty(), ty()], ids[..1].to_vec(), vec![lost], vec![]);
     let expected =
         [(None, Invariant::Closed), (Some(ids[1]), Invariant::Closed), (None, Invariant::Closed)];
-    assert_eq!(found(verify_program(&program)), expected);
+    assert_eq!(violations(verify_program(&program)), expected);
 }
 
 #[test]
@@ -122,10 +122,10 @@ fn unordered_and_unlisted_hooks_are_found() {
         Program::from_parts(graph, vec![ty()], vec![x], vec![x], effects.to_vec())
     };
     assert_eq!(verify_program(&program(&[first, second])), Ok(()));
-    let swapped = found(verify_program(&program(&[second, first])));
+    let swapped = violations(verify_program(&program(&[second, first])));
     assert_eq!(swapped, [(Some(first), Invariant::Hooks)]);
-    assert_eq!(found(verify_program(&program(&[second]))), [(Some(first), Invariant::Hooks)]);
-    let no_hook = found(verify_program(&program(&[x, first, second])));
+    assert_eq!(violations(verify_program(&program(&[second]))), [(Some(first), Invariant::Hooks)]);
+    let no_hook = violations(verify_program(&program(&[x, first, second])));
     assert_eq!(no_hook, [(Some(x), Invariant::Hooks)]);
 }
 

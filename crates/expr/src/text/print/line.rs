@@ -8,7 +8,7 @@ use crate::graph::{
 };
 
 /// Returns the printed operands of an op in order of appearance, in which the walk visits them.
-pub(super) fn shown(op: &Op, operands: &[ExprId]) -> Operands {
+pub(super) fn printed_operands(op: &Op, operands: &[ExprId]) -> Operands {
     let first = |count: usize| Operands::from_slice(&operands[..count.min(operands.len())]);
     match op {
         Op::While(op) => first(op.state),
@@ -308,17 +308,17 @@ fn optional(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "nil".into(), |value| value.to_string())
 }
 
-fn joined<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
+fn join<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     let items: Vec<String> = items.into_iter().map(|item| item.to_string()).collect();
     items.join(", ")
 }
 
 fn list<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
-    format!("[{}]", joined(items))
+    format!("[{}]", join(items))
 }
 
 fn braces<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
-    format!("{{{}}}", joined(items))
+    format!("{{{}}}", join(items))
 }
 
 fn pairs(items: &[(i64, i64)]) -> String {

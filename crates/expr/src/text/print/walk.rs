@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::line::{arguments, letters, number, shown, together, type_text};
+use super::line::{arguments, letters, number, printed_operands, together, type_text};
 use super::{Blocks, GraphPrintOptions, Row};
 use crate::graph::{Block, Cond, ExprId, Graph, Node, Op, Program, Type};
 
@@ -132,7 +132,7 @@ impl<'g> Walk<'g> {
                 }
                 Task::Group(place) => {
                     let node = self.node(place);
-                    let texts = self.texts(place.0, &shown(node.op, node.operands));
+                    let texts = self.texts(place.0, &printed_operands(node.op, node.operands));
                     self.names.insert(place, Name::Text(together(&texts).into()));
                 }
                 Task::Results(place, body) => {
@@ -181,7 +181,7 @@ impl<'g> Walk<'g> {
             Op::Cond(_) => self.enter(place),
             op => {
                 self.tasks.push(Task::Line(place));
-                self.visit_all(place.0, &shown(op, node.operands));
+                self.visit_all(place.0, &printed_operands(op, node.operands));
             }
         }
     }
@@ -199,14 +199,16 @@ impl<'g> Walk<'g> {
             Op::Parameter(parameter) if frame != OUTERMOST => {
                 self.frames[frame as usize].arguments[parameter.index as usize]
             }
-            Op::Metadata(op) if op.inspect.is_none() => match shown(node.op, node.operands)[..] {
-                [operand] => (frame, operand),
-                ref operands => {
-                    self.tasks.push(Task::Group(place));
-                    self.visit_all(frame, operands);
-                    return true;
+            Op::Metadata(op) if op.inspect.is_none() => {
+                match printed_operands(node.op, node.operands)[..] {
+                    [operand] => (frame, operand),
+                    ref operands => {
+                        self.tasks.push(Task::Group(place));
+                        self.visit_all(frame, operands);
+                        return true;
+                    }
                 }
-            },
+            }
             Op::Elem(index) => match self.part((frame, node.operands[0]), *index) {
                 Some(part) => part,
                 None => return false,
@@ -308,7 +310,7 @@ impl<'g> Walk<'g> {
 
     fn line(&mut self, place: Place) {
         let node = self.node(place);
-        let shown = shown(node.op, node.operands);
+        let shown = printed_operands(node.op, node.operands);
         // Operands that are not printed, such as captures, have no names.
         let key = (!is_unique(node.op) && shown.len() == node.operands.len())
             .then(|| Key::Node(node.op, self.names(place.0, node.operands)));
