@@ -210,7 +210,7 @@ impl<'p> Cutter<'p> {
             (Decision::After, _) => (false, true),
             (Decision::Both, _) => (true, true),
         };
-        let hoisted = if before { self.hoisted(node) } else { Vec::new() };
+        let hoisted = if before { self.hoisted_operands(node) } else { Vec::new() };
         let cut_before = !hoisted.is_empty();
         if cut_before {
             self.boundary(hoisted);
@@ -223,7 +223,7 @@ impl<'p> Cutter<'p> {
     }
 
     /// Returns the operands that no earlier stage provides, each once.
-    fn hoisted(&self, node: Node<'_>) -> Vec<Value> {
+    fn hoisted_operands(&self, node: Node<'_>) -> Vec<Value> {
         let mut distinct = FxHashSet::default();
         let values = node.operands.iter().map(|&operand| Value::of(self.graph, operand));
         values.filter(|&value| !self.is_provided(value) && distinct.insert(value)).collect()

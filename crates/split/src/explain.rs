@@ -30,7 +30,7 @@ fn op_count(program: &Program) -> usize {
 }
 
 /// Formats the first entries of a list and the number of further entries.
-fn listed(entries: impl ExactSizeIterator<Item = String>) -> String {
+fn format_list(entries: impl ExactSizeIterator<Item = String>) -> String {
     let more = entries.len().saturating_sub(LISTED);
     let mut text = entries.take(LISTED).collect::<Vec<_>>().join(", ");
     if more > 0 {
@@ -83,7 +83,7 @@ impl StageGraph {
             rows.push(self.row(stage, (earlier != stage.id).then_some(earlier)));
         }
         let mut text = String::new();
-        for line in aligned(&rows) {
+        for line in align_columns(&rows) {
             text.push_str(&line);
             text.push('\n');
         }
@@ -128,9 +128,9 @@ impl StageGraph {
             },
             op_count(program).to_string(),
             count_text(cost_of(program).flops),
-            listed(stage.arguments.iter().map(ValueSource::to_string)),
+            format_list(stage.arguments.iter().map(ValueSource::to_string)),
             bytes_text(taken),
-            listed(outputs.map(|&id| program.graph().tensor_type(id).to_string())),
+            format_list(outputs.map(|&id| program.graph().tensor_type(id).to_string())),
             bytes_text(given),
             bytes_text(peak_bytes(program)),
             earlier.map_or_else(String::new, |stage| stage.to_string()),
@@ -144,9 +144,9 @@ impl StageGraph {
         let bytes = inner.map(|edge| edge.bytes).sum();
         format!(
             "{} on {}, {}, {} between stages",
-            counted(self.stages().len(), "stage"),
-            counted(self.levels().len(), "level"),
-            counted(ops, "operation"),
+            pluralize(self.stages().len(), "stage"),
+            pluralize(self.levels().len(), "level"),
+            pluralize(ops, "operation"),
             bytes_text(bytes),
         )
     }
@@ -202,7 +202,7 @@ fn box_of(stage: Option<StageId>) -> usize {
 }
 
 fn input_box(inputs: &[TensorType]) -> SvgNode {
-    let types = listed(inputs.iter().map(TensorType::to_string));
+    let types = format_list(inputs.iter().map(TensorType::to_string));
     SvgNode { fill: "#e8eef7".into(), ..SvgNode::new(["inputs".to_owned(), types]) }
 }
 
@@ -215,16 +215,17 @@ fn stage_box(stage: &Stage) -> SvgNode {
     }
     let mut ops: Vec<(&str, usize)> = counts.into_iter().collect();
     ops.sort_by_key(|&(_, count)| Reverse(count));
-    let ops = listed(ops.into_iter().map(|(name, count)| match count {
+    let ops = format_list(ops.into_iter().map(|(name, count)| match count {
         1 => name.to_owned(),
         count => format!("{name} × {count}"),
     }));
-    let given = listed(program.outputs().iter().map(|&id| graph.tensor_type(id).to_string()));
+    let given = format_list(program.outputs().iter().map(|&id| graph.tensor_type(id).to_string()));
     let title = match &stage.name {
         Some(name) => format!("{} ({name})", stage.id),
         None => stage.id.to_string(),
     };
-    let tooltip = format!("{}, digest {}", counted(op_count(program), "operation"), stage.digest());
+    let tooltip =
+        format!("{}, digest {}", pluralize(op_count(program), "operation"), stage.digest());
     SvgNode {
         tooltip: Some(tooltip),
         emphasis: !program.effects().is_empty(),
@@ -232,13 +233,13 @@ fn stage_box(stage: &Stage) -> SvgNode {
     }
 }
 
-fn counted(count: usize, noun: &str) -> String {
+fn pluralize(count: usize, noun: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {noun}{plural}")
 }
 
 /// Aligns the columns of a table: numbers to the right, lists to the left.
-fn aligned<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
+fn align_columns<const N: usize>(rows: &[[String; N]]) -> Vec<String> {
     const LEFT: [&str; 4] = ["inputs", "outputs", "same", "after"];
     let width =
         |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);

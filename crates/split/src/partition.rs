@@ -80,7 +80,7 @@ impl<'p> Sequence<'p> {
 
     /// Returns for each position the bytes that cross a cut there: of values that are computed
     /// before it and used at or after it.
-    pub(crate) fn crossing(&self) -> Vec<u64> {
+    pub(crate) fn crossing_bytes(&self) -> Vec<u64> {
         let mut changes = vec![(0_u64, 0_u64); self.len() + 2];
         for (position, &id) in self.nodes.iter().enumerate() {
             let bytes = result_bytes(self.graph(), id);

@@ -265,7 +265,7 @@ fn verify(
             return fail("takes the same value twice".into());
         }
         for (&source, expected) in stage.arguments.iter().zip(stage.program.inputs()) {
-            match given(inputs, &stages[..index], source) {
+            match source_type(inputs, &stages[..index], source) {
                 Some(ty) if ty == expected => {}
                 Some(ty) => return fail(format!("input {source}: expected {expected}; got {ty}")),
                 None => return fail(format!("takes {source}, which no earlier stage returns")),
@@ -273,7 +273,7 @@ fn verify(
         }
     }
     for (output, &source) in outputs.iter().enumerate() {
-        if given(inputs, stages, source).is_none() {
+        if source_type(inputs, stages, source).is_none() {
             return Err(SplitError::Output {
                 output,
                 why: format!("{source}, which no stage returns"),
@@ -284,7 +284,7 @@ fn verify(
 }
 
 /// Returns the type of a source, if the source exists.
-fn given<'a>(
+fn source_type<'a>(
     inputs: &'a [TensorType],
     stages: &'a [Stage],
     source: ValueSource,

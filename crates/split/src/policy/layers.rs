@@ -26,8 +26,12 @@ const TRIED: usize = 64;
 /// Returns the part of each node, such that each repetition is a separate part. Repetitions with
 /// fewer than `shortest` nodes are combined.
 pub(super) fn parts(sequence: &Sequence<'_>, shortest: usize) -> Vec<u32> {
-    let text =
-        Text { sequence, letters: letters(sequence), crossing: sequence.crossing(), shortest };
+    let text = Text {
+        sequence,
+        letters: letters(sequence),
+        crossing: sequence.crossing_bytes(),
+        shortest,
+    };
     let mut starts = Vec::new();
     let mut moved = Vec::new();
     let mut stretches: Vec<Range<usize>> = std::iter::once(0..sequence.len()).collect();
@@ -43,7 +47,7 @@ pub(super) fn parts(sequence: &Sequence<'_>, shortest: usize) -> Vec<u32> {
         stretches.push(stretch.start..first);
         stretches.push(found.start + found.length * found.count..stretch.end);
     }
-    numbered(sequence.len(), starts, &moved)
+    number_parts(sequence.len(), starts, &moved)
 }
 
 /// Returns for each node the code of its function.
@@ -192,7 +196,7 @@ fn longest_run(text: &[u64], distance: usize) -> Option<(usize, usize)> {
 }
 
 /// Numbers the parts that start at these positions; moved nodes belong to the preceding part.
-fn numbered(count: usize, mut starts: Vec<usize>, moved: &[usize]) -> Vec<u32> {
+fn number_parts(count: usize, mut starts: Vec<usize>, moved: &[usize]) -> Vec<u32> {
     starts.sort_unstable();
     starts.dedup();
     let mut parts = Vec::with_capacity(count);

@@ -86,7 +86,7 @@ impl Policy {
                 sequence.cut_at(ranges::at_most(&sequence, positive(self, *count)?))
             }
             Policy::Balanced(count) => {
-                sequence.cut_at(ranges::balanced(&sequence, positive(self, *count)?))
+                sequence.cut_at(ranges::balance(&sequence, positive(self, *count)?))
             }
             Policy::Memory(bytes) => sequence.cut_at(ranges::within(&sequence, *bytes)?),
             Policy::Marks(notes) => marks::split(program, notes),
@@ -122,7 +122,7 @@ impl fmt::Display for Policy {
         match self {
             Policy::EveryOps(count) => write!(f, "every_ops({count})"),
             Policy::AtMostOps(count) => write!(f, "at_most_ops({count})"),
-            Policy::Balanced(count) => write!(f, "balanced({count})"),
+            Policy::Balanced(count) => write!(f, "balance({count})"),
             Policy::Memory(bytes) => write!(f, "memory({bytes})"),
             Policy::Marks(notes) => {
                 let notes: Vec<String> = notes.iter().map(|note| format!("{note:?}")).collect();

@@ -24,7 +24,7 @@ pub(super) fn every(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
 /// Returns the starts of stages with at most `count` and at least half as many operations. Each
 /// stage ends where the fewest bytes cross.
 pub(super) fn at_most(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
-    let crossing = sequence.crossing();
+    let crossing = sequence.crossing_bytes();
     let ops: Vec<usize> =
         (0..sequence.len()).filter(|&position| sequence.counts(position)).collect();
     let mut starts = Vec::new();
@@ -43,8 +43,8 @@ pub(super) fn at_most(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
 }
 
 /// Returns the starts of `count` stages with similar estimated times.
-pub(super) fn balanced(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
-    let crossing = sequence.crossing();
+pub(super) fn balance(sequence: &Sequence<'_>, count: usize) -> Vec<usize> {
+    let crossing = sequence.crossing_bytes();
     // The time until each position, and the total time.
     let mut until = vec![0.0];
     for seconds in sequence.seconds() {
