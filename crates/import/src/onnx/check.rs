@@ -28,7 +28,7 @@ pub(super) fn unsupported_parts(model: &Model) -> Vec<Unsupported> {
         each_node(nodes, &mut |node| {
             let is_function = function_of(model, node).is_some();
             if let (false, Err(why)) = (is_function, ops::find(node.domain(), &node.operator)) {
-                let (op, place) = (node.qualified(), named(&node.label()));
+                let (op, place) = (node.qualified_name(), named(&node.label()));
                 list.push(Unsupported { op, place, why });
             }
         });

@@ -36,7 +36,7 @@ pub(super) enum Fault {
 impl Fault {
     /// Adds the node.
     pub(super) fn at(self, node: &Node) -> ImportError {
-        let op = node.qualified();
+        let op = node.qualified_name();
         match self {
             Fault::Invalid(why) => at_name(&node.label(), format!("{op}: {why}")),
             Fault::Unsupported(why) => {

@@ -164,7 +164,7 @@ impl<'m, 'e> Importer<'m, 'e> {
         }
         for (name, output) in node.outputs.iter().zip(outputs) {
             if !name.is_empty() {
-                let folded = self.folded(output).map_err(at)?;
+                let folded = self.fold_constant(output).map_err(at)?;
                 self.bind(name, Ok(folded));
             }
         }
@@ -178,7 +178,7 @@ impl<'m, 'e> Importer<'m, 'e> {
     }
 
     /// Replaces a small known value by a literal, so that the arithmetic of shapes leaves no nodes.
-    fn folded(&mut self, id: ExprId) -> Built<ExprId> {
+    fn fold_constant(&mut self, id: ExprId) -> Built<ExprId> {
         let is_literal = matches!(self.graph.op(id), Op::Constant(_) | Op::Tensor(_));
         let is_small = self.graph.shape(id).checked_size().is_some_and(|size| size <= SMALL);
         if is_literal
@@ -194,7 +194,7 @@ impl<'m, 'e> Importer<'m, 'e> {
     }
 
     /// Returns the value of a node that does not depend on inputs.
-    pub(super) fn known(&mut self, id: ExprId) -> Built<Option<nxla_tensor::HostTensor>> {
+    pub(super) fn constant_value(&mut self, id: ExprId) -> Built<Option<nxla_tensor::HostTensor>> {
         Ok(self.constants.value(&self.graph, id)?)
     }
 

@@ -76,7 +76,7 @@ impl<'m> Call<'_, 'm, '_> {
 
     /// Returns the value of an input that must not depend on the inputs of the model.
     pub(super) fn constant(&mut self, id: ExprId, argument: &str) -> Built<HostTensor> {
-        self.importer.known(id)?.ok_or_else(|| {
+        self.importer.constant_value(id)?.ok_or_else(|| {
             let why = "must depend only on shapes and constants, since it determines the shape of \
                        a result; got a value that is computed from the data";
             Fault::Unsupported(format!("{argument}: {why}"))
@@ -116,7 +116,7 @@ impl<'m> Call<'_, 'm, '_> {
     }
 
     /// Returns integers of an input, or of the attribute that older versions of an operator have.
-    pub(super) fn listed(&mut self, index: usize, name: &str) -> Built<Option<Vec<i64>>> {
+    pub(super) fn int_list(&mut self, index: usize, name: &str) -> Built<Option<Vec<i64>>> {
         match self.optional(index) {
             Some(id) => Ok(Some(self.integers(id, name)?)),
             None => self.ints(name),

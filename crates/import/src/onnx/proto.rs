@@ -80,7 +80,7 @@ impl Node {
     }
 
     /// Returns the operator with its domain.
-    pub(super) fn qualified(&self) -> String {
+    pub(super) fn qualified_name(&self) -> String {
         match self.domain() {
             "" => self.operator.clone(),
             domain => format!("{domain}.{}", self.operator),

@@ -172,11 +172,16 @@ impl<'a> Parts<'a> {
             }
             return HostTensor::from_bytes(dtype, shape, raw.bytes).map_err(text);
         }
-        self.typed(dtype, shape, count)
+        self.read_typed_fields(dtype, shape, count)
     }
 
     /// Reads `float_data`, `int32_data` and the other typed fields.
-    fn typed(&self, dtype: DType, shape: Shape, count: usize) -> Result<HostTensor, String> {
+    fn read_typed_fields(
+        &self,
+        dtype: DType,
+        shape: Shape,
+        count: usize,
+    ) -> Result<HostTensor, String> {
         let text = |error: TensorError| error.to_string();
         #[expect(clippy::cast_possible_truncation, reason = "the field holds values of the dtype")]
         let halves = || self.ints.iter().map(|&bits| bits as u16);

@@ -20,7 +20,7 @@ pub(super) fn read(
     let attribute = match lexer.next()? {
         Token::Number(text) => number(lexer, text, depth)?,
         Token::String(text) => {
-            typed(lexer, depth)?;
+            read_type_suffix(lexer, depth)?;
             Attribute::String(unescape(text))
         }
         Token::Symbol(name) => {
@@ -94,7 +94,7 @@ fn pairs(
 }
 
 /// Reads `: type` if it follows.
-fn typed(lexer: &mut Lexer<'_>, depth: usize) -> Result<Option<Type>> {
+fn read_type_suffix(lexer: &mut Lexer<'_>, depth: usize) -> Result<Option<Type>> {
     if lexer.eat(b':')? { types::read(lexer, depth + 1).map(Some) } else { Ok(None) }
 }
 

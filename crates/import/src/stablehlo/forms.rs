@@ -55,7 +55,7 @@ impl Parser<'_> {
         };
         operation.result_types = outputs;
         let region = match applied {
-            Some(name) => self.applied(&name, &operation),
+            Some(name) => self.reduction_region(&name, &operation),
             None => self.reducer(depth)?,
         };
         operation.regions.push(region);
@@ -63,7 +63,7 @@ impl Parser<'_> {
     }
 
     /// Creates the region of a reduction that applies one operation.
-    fn applied(&mut self, name: &str, reduce: &Operation) -> Region {
+    fn reduction_region(&mut self, name: &str, reduce: &Operation) -> Region {
         let parameters = vec![self.fresh(), self.fresh()];
         let mut apply = Operation::new(name, reduce.position);
         apply.operands = parameters.clone();

@@ -49,15 +49,15 @@ fn gemm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         b = graph.transpose(b, None)?;
     }
     let mut result = graph.dot(a, b)?;
-    result = scaled(call, result, alpha)?;
+    result = scale_by(call, result, alpha)?;
     if let Some(c) = call.optional(2) {
-        let c = scaled(call, c, beta)?;
+        let c = scale_by(call, c, beta)?;
         result = call.graph().add(result, c)?;
     }
     Ok(vec![result])
 }
 
-fn scaled(call: &mut Call<'_, '_, '_>, x: ExprId, factor: f64) -> Built<ExprId> {
+fn scale_by(call: &mut Call<'_, '_, '_>, x: ExprId, factor: f64) -> Built<ExprId> {
     if factor == 1.0 {
         return Ok(x);
     }
@@ -77,7 +77,7 @@ fn fused_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     }
     let alpha = call.float("alpha", 1.0)?;
     let product = call.graph().matmul(a, b)?;
-    Ok(vec![scaled(call, product, alpha)?])
+    Ok(vec![scale_by(call, product, alpha)?])
 }
 
 /// Reshapes a scale or a zero point so that it broadcasts. A vector has an element for each index of
@@ -98,7 +98,7 @@ pub(super) fn along_axis(
 }
 
 /// Subtracts the zero point of integers, in 32 bits; see [`along_axis`].
-pub(super) fn shifted(
+pub(super) fn subtract_zero_point(
     call: &mut Call<'_, '_, '_>,
     x: ExprId,
     zero_point: Option<ExprId>,
@@ -115,8 +115,8 @@ pub(super) fn shifted(
 fn matmul_integer(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [a, b] = call.inputs()?;
     let (a_zero, b_zero) = (call.optional(2), call.optional(3));
-    let a = shifted(call, a, a_zero, 2)?;
-    let b = shifted(call, b, b_zero, 1)?;
+    let a = subtract_zero_point(call, a, a_zero, 2)?;
+    let b = subtract_zero_point(call, b, b_zero, 1)?;
     Ok(vec![call.graph().matmul(a, b)?])
 }
 
@@ -124,8 +124,8 @@ fn conv_integer(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, kernel] = call.inputs()?;
     let (x_zero, kernel_zero) = (call.optional(2), call.optional(3));
     let rank = call.rank(kernel);
-    let x = shifted(call, x, x_zero, 1)?;
-    let kernel = shifted(call, kernel, kernel_zero, rank)?;
+    let x = subtract_zero_point(call, x, x_zero, 1)?;
+    let kernel = subtract_zero_point(call, kernel, kernel_zero, rank)?;
     // Convolutions compute in floats; 64 bits hold every sum of products of 8-bit integers exactly.
     let graph = call.graph();
     let (x, kernel) = (graph.as_type(x, DType::F64)?, graph.as_type(kernel, DType::F64)?);
@@ -142,7 +142,7 @@ fn groups(call: &Call<'_, '_, '_>) -> Built<usize> {
 }
 
 /// Adds a bias along the channels.
-fn biased(call: &mut Call<'_, '_, '_>, x: ExprId, bias: Option<ExprId>) -> Built<ExprId> {
+fn add_bias(call: &mut Call<'_, '_, '_>, x: ExprId, bias: Option<ExprId>) -> Built<ExprId> {
     let Some(bias) = bias else { return Ok(x) };
     let mut shape = vec![1; call.rank(x)];
     shape[1] = call.shape(bias).size();
@@ -168,7 +168,7 @@ pub(super) fn conv(
         ..ConvOptions::default()
     };
     let result = call.graph().conv(x, kernel, &options)?;
-    Ok(vec![biased(call, result, bias)?])
+    Ok(vec![add_bias(call, result, bias)?])
 }
 
 /// Convolves each channel of a sequence with its own kernel, which reads no later elements. The state
@@ -197,7 +197,7 @@ fn causal_conv(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let present = SliceStart::at((length + 1).saturating_sub(width));
     let present = graph.slice_along_axis(sequence, present, width - 1, 2, 1)?;
     let result = graph.conv(sequence, kernel, &options)?;
-    let result = biased(call, result, bias)?;
+    let result = add_bias(call, result, bias)?;
     Ok(match call.text("activation", "none")?.as_str() {
         "none" | "" => vec![result, present],
         "silu" | "swish" => vec![call.graph().silu(result)?, present],
@@ -247,7 +247,7 @@ fn conv_transpose(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     let result = graph.conv(x, kernel, &options)?;
     let bias = call.optional(2);
-    Ok(vec![biased(call, result, bias)?])
+    Ok(vec![add_bias(call, result, bias)?])
 }
 
 /// Returns the padding of the convolution that computes a transposed convolution.

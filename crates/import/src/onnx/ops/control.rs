@@ -20,11 +20,11 @@ fn scalar_of(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<ExprId> {
 
 /// Returns whether a known value is true.
 fn known_truth(call: &mut Call<'_, '_, '_>, condition: ExprId) -> Built<Option<bool>> {
-    let value = call.importer.known(condition)?;
+    let value = call.importer.constant_value(condition)?;
     Ok(value.map(|value| (0..value.size()).any(|index| !value.get(index).is_zero())))
 }
 
-fn traced(
+fn call_body(
     call: &mut Call<'_, '_, '_>,
     body: &'static str,
     inputs: &[ExprId],
@@ -37,7 +37,7 @@ fn traced(
 fn branch(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let condition = call.input(0)?;
     if let Some(truth) = known_truth(call, condition)? {
-        return traced(call, if truth { "then_branch" } else { "else_branch" }, &[]);
+        return call_body(call, if truth { "then_branch" } else { "else_branch" }, &[]);
     }
     let condition = scalar_of(call, condition)?;
     let mark = call.graph().mark();
@@ -45,7 +45,7 @@ fn branch(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mut bodies = Vec::with_capacity(2);
     for body in ["then_branch", "else_branch"] {
         let start = call.graph().mark();
-        let outputs = traced(call, body, &[])?;
+        let outputs = call_body(call, body, &[])?;
         bodies.push(call.graph().traced(start, outputs));
     }
     let otherwise = bodies.pop().ok_or("else_branch: must not be missing")?;
@@ -70,7 +70,7 @@ pub(super) struct Step {
 
 /// Runs a body a known number of times, and stacks results along a new first axis. With `reverse`,
 /// a stacked result is filled from its end.
-pub(super) fn counted<'c, 'm, 'e>(
+pub(super) fn run_counted_loop<'c, 'm, 'e>(
     call: &mut Call<'c, 'm, 'e>,
     count: usize,
     initial: &[ExprId],
@@ -121,7 +121,7 @@ fn repeat(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             let found = call.ty(limit);
             return Err(Fault::Invalid(format!("M: must be one number; got {found}")));
         }
-        Some(limit) => call.importer.known(limit)?.and_then(|value| value.get(0).as_i64()),
+        Some(limit) => call.importer.constant_value(limit)?.and_then(|value| value.get(0).as_i64()),
         None => Some(i64::MAX),
     };
     let truth = match call.optional(1) {
@@ -136,11 +136,11 @@ fn repeat(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     if truth == Some(false) || count == Some(0) {
         return without_iteration(call, body, initial, stacked);
     }
-    let rolled = rolled(call, known, &initial, stacked);
+    let rolled = convert_loop(call, known, &initial, stacked);
     match (rolled, known) {
         (Ok(results), _) => Ok(results),
         // A body that computes shapes from its iteration is traced once for each iteration.
-        (Err(fault), Some(count)) => unrolled(call, count, initial, stacked).map_err(|_| fault),
+        (Err(fault), Some(count)) => unroll(call, count, initial, stacked).map_err(|_| fault),
         (Err(fault), None) => Err(fault),
     }
 }
@@ -164,18 +164,18 @@ fn without_iteration(
     Ok(results)
 }
 
-fn rolled(
+fn convert_loop(
     call: &mut Call<'_, '_, '_>,
     count: Option<usize>,
     initial: &[ExprId],
     stacked: usize,
 ) -> Built<Vec<ExprId>> {
     if let Some(count) = count {
-        let counted = counted(call, count, initial, &[], &mut |call, iteration, state| {
+        let counted = run_counted_loop(call, count, initial, &[], &mut |call, iteration, state| {
             let go = call.graph().scalar_constant(Scalar::from(true), DType::Pred)?;
             let mut inputs = vec![iteration, go];
             inputs.extend_from_slice(state);
-            let mut outputs = traced(call, "body", &inputs)?;
+            let mut outputs = call_body(call, "body", &inputs)?;
             if outputs.len() <= state.len() {
                 return Err("body: must return a condition and the state".into());
             }
@@ -227,7 +227,7 @@ fn conditional(call: &mut Call<'_, '_, '_>, initial: &[ExprId]) -> Built<Vec<Exp
     let condition = graph.traced(mark, vec![goes_on]);
     let start = graph.mark();
     let parameters = scope.parameters.clone();
-    let outputs = traced(call, "body", &parameters)?;
+    let outputs = call_body(call, "body", &parameters)?;
     if outputs.len() != initial.len() + 1 {
         return Err("body: must return a condition and the state".into());
     }
@@ -241,7 +241,7 @@ fn conditional(call: &mut Call<'_, '_, '_>, initial: &[ExprId]) -> Built<Vec<Exp
     Ok(results[2..].to_vec())
 }
 
-fn unrolled(
+fn unroll(
     call: &mut Call<'_, '_, '_>,
     count: usize,
     mut state: Vec<ExprId>,
@@ -253,7 +253,7 @@ fn unrolled(
         let iteration = index(call.graph(), iteration)?;
         let mut inputs = vec![iteration, go];
         inputs.extend_from_slice(&state);
-        let mut outputs = traced(call, "body", &inputs)?;
+        let mut outputs = call_body(call, "body", &inputs)?;
         if outputs.len() != 1 + state.len() + stacked {
             return Err("body: must return a condition and the state".into());
         }
@@ -314,14 +314,14 @@ fn scan(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     }
     let count = count.unwrap_or(0);
     let (mut state, stacked) =
-        counted(call, count, &initial, &reversed, &mut |call, iteration, state| {
+        run_counted_loop(call, count, &initial, &reversed, &mut |call, iteration, state| {
             let mut inputs = state.to_vec();
             for &x in &moved {
                 let graph = call.graph();
                 let one = graph.slice_along_axis(x, SliceStart::Dynamic(iteration), 1, 0, 1)?;
                 inputs.push(graph.squeeze(one, Some(&[0]))?);
             }
-            let mut outputs = traced(call, "body", &inputs)?;
+            let mut outputs = call_body(call, "body", &inputs)?;
             if outputs.len() < state.len() {
                 return Err("body: must return the state".into());
             }

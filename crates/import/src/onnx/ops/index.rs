@@ -111,12 +111,13 @@ fn gather_nd(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn slice(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let shape = call.shape(x);
-    let (Some(starts), Some(ends)) = (call.listed(1, "starts")?, call.listed(2, "ends")?) else {
+    let (Some(starts), Some(ends)) = (call.int_list(1, "starts")?, call.int_list(2, "ends")?)
+    else {
         return Err(Fault::Invalid("starts, ends: must not be missing".into()));
     };
-    let axes = call.listed(3, "axes")?;
+    let axes = call.int_list(3, "axes")?;
     let axes = axes.unwrap_or_else(|| (0..).take(starts.len()).collect());
-    let steps = call.listed(4, "steps")?.unwrap_or_else(|| vec![1; starts.len()]);
+    let steps = call.int_list(4, "steps")?.unwrap_or_else(|| vec![1; starts.len()]);
     if ends.len() != starts.len() || axes.len() != starts.len() || steps.len() != starts.len() {
         return Err(Fault::Invalid("starts, ends, axes, steps: must have equal sizes".into()));
     }

@@ -32,7 +32,7 @@ pub(super) const OPERATORS: &[Operator] = &[
 
 fn reshape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
-    let Some(sizes) = call.listed(1, "shape")? else {
+    let Some(sizes) = call.int_list(1, "shape")? else {
         return Err(Fault::Invalid("shape: must not be missing".into()));
     };
     let (own, keeps_zero) = (call.shape(x), call.flag("allowzero")?);
@@ -61,13 +61,13 @@ fn transpose(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 fn squeeze(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
-    let axes = call.listed(1, "axes")?;
+    let axes = call.int_list(1, "axes")?;
     Ok(vec![call.graph().squeeze(x, axes.as_deref())?])
 }
 
 fn unsqueeze(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
-    let axes = call.listed(1, "axes")?.unwrap_or_default();
+    let axes = call.int_list(1, "axes")?.unwrap_or_default();
     Ok(vec![call.graph().new_axes(x, &axes)?])
 }
 
@@ -108,7 +108,7 @@ fn split(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let axis = call.axis(call.int("axis", 0)?, call.rank(x))?;
     let size = call.shape(x)[axis];
-    let parts = match call.listed(1, "split")? {
+    let parts = match call.int_list(1, "split")? {
         Some(parts) => to_sizes(&parts, "split")?,
         None => {
             let outputs = i64::try_from(call.node.outputs.len()).unwrap_or(i64::MAX);

@@ -13,7 +13,7 @@ pub(super) const OPERATORS: &[Operator] =
 
 /// Returns the widths before and after each axis.
 fn widths(call: &mut Call<'_, '_, '_>, rank: usize) -> Built<Vec<(i64, i64)>> {
-    let Some(pads) = call.listed(1, "pads")? else {
+    let Some(pads) = call.int_list(1, "pads")? else {
         return Err(Fault::Invalid("pads: must not be missing".into()));
     };
     let axes: Vec<usize> = match call.optional(3) {

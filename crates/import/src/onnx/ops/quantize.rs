@@ -3,7 +3,7 @@
 use nxla_expr::ExprId;
 use nxla_tensor::{DType, Shape};
 
-use super::contract::{along_axis, conv, shifted};
+use super::contract::{along_axis, conv, subtract_zero_point};
 use super::elementwise::convert;
 use super::window::spatial_sizes;
 use super::{Operator, operator};
@@ -21,7 +21,7 @@ pub(super) const OPERATORS: &[Operator] = &[
 
 /// Returns a scale or zero point in the shape of `x`: it is one number, one for each index of an
 /// axis, or one for each block of an axis.
-fn aligned(call: &mut Call<'_, '_, '_>, x: ExprId, parameter: ExprId) -> Built<ExprId> {
+fn broadcast_parameter(call: &mut Call<'_, '_, '_>, x: ExprId, parameter: ExprId) -> Built<ExprId> {
     let (shape, own) = (call.shape(x), call.shape(parameter));
     if own.size() == 1 && own.rank() <= 1 {
         return Ok(call.graph().reshape(parameter, Shape::scalar())?);
@@ -45,7 +45,7 @@ fn aligned(call: &mut Call<'_, '_, '_>, x: ExprId, parameter: ExprId) -> Built<E
 }
 
 /// Rounds to a dtype, limited to its range.
-fn rounded(
+fn round_to_dtype(
     call: &mut Call<'_, '_, '_>,
     x: ExprId,
     zero_point: Option<ExprId>,
@@ -75,24 +75,24 @@ fn quantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         Some(zero) => call.dtype(zero),
         None => call.data_type("output_dtype")?.unwrap_or(DType::U8),
     };
-    let scale = aligned(call, x, scale)?;
+    let scale = broadcast_parameter(call, x, scale)?;
     let zero = match call.optional(2) {
-        Some(zero) => Some(aligned(call, x, zero)?),
+        Some(zero) => Some(broadcast_parameter(call, x, zero)?),
         None => None,
     };
     let graph = call.graph();
     let wide = graph.as_type(x, DType::F32)?;
     let scale = graph.as_type(scale, DType::F32)?;
     let divided = graph.divide(wide, scale)?;
-    Ok(vec![rounded(call, divided, zero, dtype)?])
+    Ok(vec![round_to_dtype(call, divided, zero, dtype)?])
 }
 
 fn dequantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, scale] = call.inputs()?;
     let dtype = call.data_type("output_dtype")?.unwrap_or_else(|| call.dtype(scale));
-    let scale = aligned(call, x, scale)?;
+    let scale = broadcast_parameter(call, x, scale)?;
     let zero = match call.optional(2) {
-        Some(zero) => Some(aligned(call, x, zero)?),
+        Some(zero) => Some(broadcast_parameter(call, x, zero)?),
         None => None,
     };
     let graph = call.graph();
@@ -120,22 +120,22 @@ fn dynamic_quantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let scale = graph.select(is_zero, one, scale)?;
     let start = graph.divide(low, scale)?;
     let start = graph.negate(start)?;
-    let zero_point = rounded(call, start, None, DType::U8)?;
+    let zero_point = round_to_dtype(call, start, None, DType::U8)?;
     let graph = call.graph();
     let divided = graph.divide(x, scale)?;
-    let result = rounded(call, divided, Some(zero_point), DType::U8)?;
+    let result = round_to_dtype(call, divided, Some(zero_point), DType::U8)?;
     Ok(vec![result, scale, zero_point])
 }
 
 /// Multiplies integers exactly, then quantizes the product.
 fn quantized_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero] = call.inputs()?;
-    let a = shifted(call, a, Some(a_zero), 2)?;
-    let b = shifted(call, b, Some(b_zero), 1)?;
+    let a = subtract_zero_point(call, a, Some(a_zero), 2)?;
+    let b = subtract_zero_point(call, b, Some(b_zero), 1)?;
     let product = call.graph().matmul(a, b)?;
     // Vectors have an element for each row of `a` and of the result, and for each column of `b`.
     let scales = [(a_scale, 2), (b_scale, 1), (y_scale, 2)];
-    Ok(vec![requantized(call, product, scales, (y_zero, 2))?])
+    Ok(vec![requantize(call, product, scales, (y_zero, 2))?])
 }
 
 /// Convolves integers exactly, then quantizes the sums. The scale of the kernel may have an entry for
@@ -143,8 +143,8 @@ fn quantized_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn quantized_conv(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, x_scale, x_zero, kernel, kernel_scale, kernel_zero, y_scale, y_zero] = call.inputs()?;
     let rank = 2 + spatial_sizes(call, kernel)?.len();
-    let x = shifted(call, x, Some(x_zero), 1)?;
-    let kernel = shifted(call, kernel, Some(kernel_zero), rank)?;
+    let x = subtract_zero_point(call, x, Some(x_zero), 1)?;
+    let kernel = subtract_zero_point(call, kernel, Some(kernel_zero), rank)?;
     let graph = call.graph();
     let (x, kernel) = (graph.as_type(x, DType::F64)?, graph.as_type(kernel, DType::F64)?);
     let bias = match call.optional(8) {
@@ -154,12 +154,12 @@ fn quantized_conv(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let sums = conv(call, x, kernel, bias)?[0];
     let channels = rank - 1;
     let scales = [(x_scale, 1), (kernel_scale, channels), (y_scale, channels)];
-    Ok(vec![requantized(call, sums, scales, (y_zero, channels))?])
+    Ok(vec![requantize(call, sums, scales, (y_zero, channels))?])
 }
 
 /// Quantizes a product of integers with the scales of its factors and of the result, and the zero
 /// point of the result, each with the axis of its vectors; see [`along_axis`].
-fn requantized(
+fn requantize(
     call: &mut Call<'_, '_, '_>,
     product: ExprId,
     mut scales: [(ExprId, usize); 3],
@@ -177,5 +177,5 @@ fn requantized(
     let scale = graph.multiply(a, b)?;
     let scale = graph.divide(scale, y)?;
     let scaled = graph.multiply(product, scale)?;
-    rounded(call, scaled, Some(zero), dtype)
+    round_to_dtype(call, scaled, Some(zero), dtype)
 }

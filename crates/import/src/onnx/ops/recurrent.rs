@@ -5,7 +5,7 @@ use nxla_expr::build::SliceStart;
 use nxla_tensor::{DType, Scalar};
 
 use super::activation::{hard_sigmoid, relu};
-use super::control::{Step, counted};
+use super::control::{Step, run_counted_loop};
 use super::movement::reversed_places;
 use super::{Operator, operator};
 use crate::onnx::error::{Built, Fault};
@@ -185,14 +185,14 @@ fn layer(call: &mut Call<'_, '_, '_>, kind: Cell) -> Built<Vec<ExprId>> {
         let is_reverse = number == 1 || direction == "reverse";
         let mut source = x;
         if is_reverse {
-            source = reversed(call, x, lengths)?;
+            source = reverse_sequences(call, x, lengths)?;
         }
         let operands =
             direction_of(call, kind, number, source, [weights, recurrent], batch, hidden)?;
         let chosen = &options.activations[number * each..(number + 1) * each];
         let (outputs, state) =
             run(call, kind, &operands, (chosen, &options), lengths, time, hidden)?;
-        let outputs = if is_reverse { reversed(call, outputs, lengths)? } else { outputs };
+        let outputs = if is_reverse { reverse_sequences(call, outputs, lengths)? } else { outputs };
         all.push(call.graph().new_axis(outputs, 1, None)?);
         last.push(call.graph().new_axis(state[0], 0, None)?);
         cells.push(call.graph().new_axis(state[1], 0, None)?);
@@ -211,7 +211,11 @@ fn layer(call: &mut Call<'_, '_, '_>, kind: Cell) -> Built<Vec<ExprId>> {
 }
 
 /// Reverses sequences `[time, batch, features]`, each up to its length.
-fn reversed(call: &mut Call<'_, '_, '_>, x: ExprId, lengths: Option<ExprId>) -> Built<ExprId> {
+fn reverse_sequences(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    lengths: Option<ExprId>,
+) -> Built<ExprId> {
     let Some(lengths) = lengths else { return Ok(call.graph().reverse(x, Some(&[0]))?) };
     let shape = call.shape(x);
     let places = reversed_places(call, lengths, &shape, 1, 0)?;
@@ -268,34 +272,35 @@ fn run<'c, 'm, 'e>(
     size: usize,
 ) -> Built<(ExprId, Vec<ExprId>)> {
     let initial = [at.hidden, at.cell];
-    let (state, stacked) = counted(call, time, &initial, &[], &mut |call, iteration, state| {
-        let graph = call.graph();
-        let now = graph.slice_along_axis(at.inputs, SliceStart::Dynamic(iteration), 1, 0, 1)?;
-        let now = graph.squeeze(now, Some(&[0]))?;
-        let [hidden, cell] = [state[0], state[1]];
-        let [mut new, mut new_cell] = match kind {
-            Cell::Lstm => lstm(call, at, by, now, [hidden, cell], size)?,
-            Cell::Gru => [gru(call, at, by, now, hidden, size)?, cell],
-            Cell::Rnn => {
-                let sum = recurrent_sum(call, at, now, hidden)?;
-                let sum = clipped(call, by.1, sum)?;
-                [activate(call, &by.0[0], sum)?, cell]
-            }
-        };
-        let mut shown = new;
-        if let Some(lengths) = lengths {
-            // A sequence that has ended keeps its state, and its outputs are zero.
-            let zero = call.scalar(0.0, new)?;
+    let (state, stacked) =
+        run_counted_loop(call, time, &initial, &[], &mut |call, iteration, state| {
             let graph = call.graph();
-            let lengths = graph.as_type(lengths, DType::S64)?;
-            let goes_on = graph.less(iteration, lengths)?;
-            let goes_on = graph.new_axis(goes_on, -1, None)?;
-            shown = graph.select(goes_on, new, zero)?;
-            new = graph.select(goes_on, new, hidden)?;
-            new_cell = graph.select(goes_on, new_cell, cell)?;
-        }
-        Ok(Step { state: vec![new, new_cell], stacked: vec![shown] })
-    })?;
+            let now = graph.slice_along_axis(at.inputs, SliceStart::Dynamic(iteration), 1, 0, 1)?;
+            let now = graph.squeeze(now, Some(&[0]))?;
+            let [hidden, cell] = [state[0], state[1]];
+            let [mut new, mut new_cell] = match kind {
+                Cell::Lstm => lstm(call, at, by, now, [hidden, cell], size)?,
+                Cell::Gru => [gru(call, at, by, now, hidden, size)?, cell],
+                Cell::Rnn => {
+                    let sum = recurrent_sum(call, at, now, hidden)?;
+                    let sum = clip_gate(call, by.1, sum)?;
+                    [activate(call, &by.0[0], sum)?, cell]
+                }
+            };
+            let mut shown = new;
+            if let Some(lengths) = lengths {
+                // A sequence that has ended keeps its state, and its outputs are zero.
+                let zero = call.scalar(0.0, new)?;
+                let graph = call.graph();
+                let lengths = graph.as_type(lengths, DType::S64)?;
+                let goes_on = graph.less(iteration, lengths)?;
+                let goes_on = graph.new_axis(goes_on, -1, None)?;
+                shown = graph.select(goes_on, new, zero)?;
+                new = graph.select(goes_on, new, hidden)?;
+                new_cell = graph.select(goes_on, new_cell, cell)?;
+            }
+            Ok(Step { state: vec![new, new_cell], stacked: vec![shown] })
+        })?;
     Ok((stacked[0], state))
 }
 
@@ -315,7 +320,7 @@ fn recurrent_sum(
     Ok(sum)
 }
 
-fn clipped(call: &mut Call<'_, '_, '_>, options: &Options, x: ExprId) -> Built<ExprId> {
+fn clip_gate(call: &mut Call<'_, '_, '_>, options: &Options, x: ExprId) -> Built<ExprId> {
     let Some(limit) = options.clip else { return Ok(x) };
     let (low, high) = (call.scalar(-limit, x)?, call.scalar(limit, x)?);
     Ok(call.graph().clip(x, low, high)?)
@@ -339,7 +344,7 @@ fn lstm(
             let seen = call.graph().multiply(factor, cell)?;
             x = call.graph().add(x, seen)?;
         }
-        clipped(call, options, x)
+        clip_gate(call, options, x)
     };
     let input = gate(call, 0, Some(cell))?;
     let input = activate(call, &activations[0], input)?;
@@ -377,7 +382,7 @@ fn gru(
     let mut gates = [sum; 2];
     for (index, gate) in gates.iter_mut().enumerate() {
         let x = part(call, sum, index, size)?;
-        let x = clipped(call, options, x)?;
+        let x = clip_gate(call, options, x)?;
         *gate = activate(call, &activations[0], x)?;
     }
     let [update, reset] = gates;
@@ -401,7 +406,7 @@ fn gru(
         product = graph.multiply(reset, product)?;
     }
     let candidate = graph.add(own, product)?;
-    let candidate = clipped(call, options, candidate)?;
+    let candidate = clip_gate(call, options, candidate)?;
     let candidate = activate(call, &activations[1], candidate)?;
     let graph = call.graph();
     let one = graph.scalar_constant(Scalar::Float(1.0), graph.dtype(update))?;

@@ -44,7 +44,7 @@ pub(super) const OPERATORS: &[Operator] = &[
 fn reduce(call: &mut Call<'_, '_, '_>, kind: Kind) -> Built<Vec<ExprId>> {
     let mut x = call.input(0)?;
     let keeps = call.int("keepdims", 1)? != 0;
-    let axes = match call.listed(1, "axes")? {
+    let axes = match call.int_list(1, "axes")? {
         Some(axes) if axes.is_empty() => None,
         axes => axes,
     };

@@ -105,7 +105,7 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let region =
             region.as_ref().map_or((0.0, 1.0), |all| (all[index], all[axes.len() + index]));
         let axis = Axis { size, result: to_size(wanted)?, scale, region };
-        result = resampled(call, result, at, &axis, &resampling)?;
+        result = resample_axis(call, result, at, &axis, &resampling)?;
     }
     Ok(vec![result])
 }
@@ -185,13 +185,13 @@ fn asymmetric(call: &mut Call<'_, '_, '_>, shrinks_up: bool) -> Built<Vec<ExprId
         }
         let result_size = to_size(scaled_size(scale, shape[at]))?;
         let axis = Axis { size: shape[at], result: result_size, scale, region: (0.0, 1.0) };
-        result = resampled(call, result, at, &axis, &resampling)?;
+        result = resample_axis(call, result, at, &axis, &resampling)?;
     }
     Ok(vec![result])
 }
 
 /// Resizes one axis.
-fn resampled(
+fn resample_axis(
     call: &mut Call<'_, '_, '_>,
     x: ExprId,
     at: usize,

@@ -129,8 +129,8 @@ impl Sampling {
         }
         let moved = match self.padding {
             Outside::Zeros => return Ok(place),
-            Outside::Border => clamped(graph, place, 0.0, float(size) - 1.0)?,
-            Outside::Reflection => reflected(graph, place, low, high)?,
+            Outside::Border => clamp_to(graph, place, 0.0, float(size) - 1.0)?,
+            Outside::Reflection => reflect(graph, place, low, high)?,
         };
         let dtype = graph.dtype(place);
         let low = graph.scalar_constant(Scalar::Float(low), dtype)?;
@@ -189,13 +189,13 @@ impl Sampling {
         let mut inner = index;
         match self.padding {
             Outside::Border => {}
-            Outside::Reflection => inner = reflected(graph, index, low, high)?,
+            Outside::Reflection => inner = reflect(graph, index, low, high)?,
             Outside::Zeros => {
-                let inside = clamped(graph, index, 0.0, last)?;
+                let inside = clamp_to(graph, index, 0.0, last)?;
                 is_inside = Some(graph.equal(inside, index)?);
             }
         }
-        let inner = clamped(graph, inner, 0.0, last)?;
+        let inner = clamp_to(graph, inner, 0.0, last)?;
         Ok(Neighbor { index: graph.as_type(inner, DType::S64)?, weight, is_inside })
     }
 }
@@ -209,7 +209,7 @@ struct Neighbor {
     is_inside: Option<ExprId>,
 }
 
-fn clamped(graph: &mut Graph, x: ExprId, low: f64, high: f64) -> Built<ExprId> {
+fn clamp_to(graph: &mut Graph, x: ExprId, low: f64, high: f64) -> Built<ExprId> {
     let dtype = graph.dtype(x);
     let low = graph.scalar_constant(Scalar::Float(low), dtype)?;
     let high = graph.scalar_constant(Scalar::Float(high), dtype)?;
@@ -217,7 +217,7 @@ fn clamped(graph: &mut Graph, x: ExprId, low: f64, high: f64) -> Built<ExprId> {
 }
 
 /// Reflects positions at two ends until they are between them.
-fn reflected(graph: &mut Graph, x: ExprId, low: f64, high: f64) -> Built<ExprId> {
+fn reflect(graph: &mut Graph, x: ExprId, low: f64, high: f64) -> Built<ExprId> {
     let span = high - low;
     if span <= 0.0 {
         return line(graph, x, 0.0, low);

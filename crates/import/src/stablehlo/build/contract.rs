@@ -3,7 +3,7 @@
 use nxla_expr::{Conv, ExprId, Op};
 use nxla_tensor::DType;
 
-use super::operand::{axes, fixed, numbers, sizes_of};
+use super::operand::{as_array, axes, numbers, sizes_of};
 use super::{Builder, Fail, malformed, unsupported};
 use crate::stablehlo::syntax::{Attribute, Operation};
 
@@ -17,7 +17,7 @@ impl Builder<'_> {
         if !matches!(name, "dot" | "dot_general" | "convolution") {
             return Ok(None);
         }
-        let [x, y] = fixed(x)?;
+        let [x, y] = as_array(x)?;
         let dtype = operation.result(0)?.dtype;
         let result = match name {
             "dot" => {

@@ -1,7 +1,7 @@
 //! Calls, conditionals, loops, tuples and annotations.
 
 use super::factor::text;
-use super::operand::fixed;
+use super::operand::as_array;
 use super::{Builder, Built, Fail, Slot, Values, malformed, nodes_of, unsupported};
 use crate::stablehlo::syntax::{Attribute, Operation, Region};
 use nxla_expr::{ExprId, Mark, Op, Traced};
@@ -118,7 +118,7 @@ impl Builder<'_> {
         let Some(operands) = nodes_of(slots) else {
             return malformed("the index must be a tensor");
         };
-        let [index] = fixed(&operands)?;
+        let [index] = as_array(&operands)?;
         let Some((last, first)) = operation.regions.split_last() else {
             return malformed("needs at least one branch");
         };

@@ -4,7 +4,7 @@ use nxla_expr::{BinaryOp, ExprId, Lowering, Op, UnaryOp};
 use nxla_tensor::Scalar;
 
 use super::bits::{opposite, signed_of};
-use super::operand::{fixed, sizes_of};
+use super::operand::{as_array, sizes_of};
 use super::{Builder, Fail, malformed, unsupported};
 use crate::stablehlo::syntax::Operation;
 
@@ -73,55 +73,55 @@ impl Builder<'_> {
             self.check_broadcast(operation, x)?;
         }
         if let Some(op) = unary_op(name) {
-            let [x] = fixed(x)?;
+            let [x] = as_array(x)?;
             let is_not = op == UnaryOp::BitwiseNot && self.graph.dtype(x).is_pred();
             let op = if is_not { UnaryOp::LogicalNot } else { op };
             return Ok(Some(self.graph.unary(op, x)?));
         }
         if let Some(op) = binary_op(name) {
-            let [x, y] = fixed(x)?;
+            let [x, y] = as_array(x)?;
             return self.binary(op, x, y).map(Some);
         }
         let result = match name {
             "shift_right_arithmetic" | "shift_right_logical" => {
-                let [x, y] = fixed(x)?;
+                let [x, y] = as_array(x)?;
                 self.shift_right(x, y, name == "shift_right_arithmetic")?
             }
             "compare" | "chlo.broadcast_compare" => {
-                let [x, y] = fixed(x)?;
+                let [x, y] = as_array(x)?;
                 self.compare(operation, x, y)?
             }
             "select" | "chlo.broadcast_select" => {
-                let [predicate, yes, no] = fixed(x)?;
+                let [predicate, yes, no] = as_array(x)?;
                 self.select(predicate, yes, no)?
             }
             "clamp" => {
-                let [min, x, max] = fixed(x)?;
+                let [min, x, max] = as_array(x)?;
                 self.clamp(x, min, max)?
             }
             "convert" => {
-                let [x] = fixed(x)?;
+                let [x] = as_array(x)?;
                 self.convert(x, operation.result(0)?.dtype)?
             }
             "bitcast_convert" => {
-                let [x] = fixed(x)?;
+                let [x] = as_array(x)?;
                 self.bitcast(x, operation.result(0)?.dtype)?
             }
-            "is_finite" => self.graph.is_finite(fixed::<_, 1>(x)?[0])?,
+            "is_finite" => self.graph.is_finite(as_array::<_, 1>(x)?[0])?,
             "reduce_precision" => {
-                let [x] = fixed(x)?;
+                let [x] = as_array(x)?;
                 self.reduce_precision(operation, x)?
             }
-            "sign" => self.sign(fixed::<_, 1>(x)?[0])?,
-            "chlo.square" => self.graph.square(fixed::<_, 1>(x)?[0])?,
-            "chlo.lgamma" => self.graph.log_gamma(fixed::<_, 1>(x)?[0])?,
-            "chlo.digamma" => self.graph.digamma(fixed::<_, 1>(x)?[0])?,
+            "sign" => self.sign(as_array::<_, 1>(x)?[0])?,
+            "chlo.square" => self.graph.square(as_array::<_, 1>(x)?[0])?,
+            "chlo.lgamma" => self.graph.log_gamma(as_array::<_, 1>(x)?[0])?,
+            "chlo.digamma" => self.graph.digamma(as_array::<_, 1>(x)?[0])?,
             "chlo.next_after" | "chlo.broadcast_next_after" => {
-                let [x, y] = fixed(x)?;
+                let [x, y] = as_array(x)?;
                 self.graph.next_after(x, y)?
             }
             "chlo.is_pos_inf" | "chlo.is_neg_inf" => {
-                let [x] = fixed(x)?;
+                let [x] = as_array(x)?;
                 let dtype = self.graph.dtype(x);
                 let sign = if name == "chlo.is_pos_inf" { 1.0 } else { -1.0 };
                 let infinity = self.number(sign * f64::INFINITY, dtype)?;

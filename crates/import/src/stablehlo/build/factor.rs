@@ -3,7 +3,7 @@
 use nxla_expr::{ExprId, Factorization, Op, Padding, TensorType, Transform, TriangularSolve};
 use nxla_tensor::{DType, Scalar};
 
-use super::operand::{fixed, numbers};
+use super::operand::{as_array, numbers};
 use super::{Builder, Fail, Slot, malformed, unsupported};
 use crate::stablehlo::syntax::{Attribute, Operation};
 
@@ -22,24 +22,24 @@ impl Builder<'_> {
         let is = |key: &str, expected: u8| letter(key) == Some(i64::from(expected));
         Ok(Some(match routine {
             "potrf" => {
-                let [a] = fixed(x)?;
+                let [a] = as_array(x)?;
                 let factor = self.cholesky_of(a, !is("uplo", b'U'))?;
                 let info = self.failure(factor, operation, 1)?;
                 vec![factor, info]
             }
             "getrf" => {
-                let [a] = fixed(x)?;
+                let [a] = as_array(x)?;
                 self.getrf(operation, a)?
             }
             "syevd" | "heevd" => {
-                let [a] = fixed(x)?;
+                let [a] = as_array(x)?;
                 let a = if is("uplo", b'U') { self.graph.adjoint(a)? } else { a };
                 let (values, vectors) = self.graph.eigh(a)?;
                 let info = self.failure(vectors, operation, 2)?;
                 vec![vectors, values, info]
             }
             "gesdd" => {
-                let [a] = fixed(x)?;
+                let [a] = as_array(x)?;
                 let (u, s, v) = self.graph.svd(a, is("mode", b'A'))?;
                 if is("mode", b'N') {
                     return unsupported("singular values without vectors are not supported");
@@ -48,7 +48,7 @@ impl Builder<'_> {
                 vec![a, s, u, v, info]
             }
             "trsm" => {
-                let [a, b] = fixed(x)?;
+                let [a, b] = as_array(x)?;
                 let options = TriangularSolve {
                     lower: is("uplo", b'L'),
                     left_side: is("side", b'L'),
@@ -106,7 +106,7 @@ impl Builder<'_> {
         let mark = self.graph.mark();
         let types = [TensorType::scalar(DType::S32), ty.clone(), ty];
         let scope = self.graph.open_scope("getrf", &types);
-        let [step, rows, pivots] = fixed(&scope.parameters)?;
+        let [step, rows, pivots] = as_array(&scope.parameters)?;
         let limit = self.graph.scalar_constant(Scalar::Int(count), DType::S32)?;
         let more = self.graph.less(step, limit)?;
         let more = self.graph.traced(mark, vec![more]);

@@ -136,7 +136,7 @@ impl Builder<'_> {
     }
 
     /// Limits starts so that windows of these sizes lie inside of the operand.
-    fn clamped(&mut self, start: ExprId, size: usize, window: usize) -> Result<ExprId, Fail> {
+    fn clamp_start(&mut self, start: ExprId, size: usize, window: usize) -> Result<ExprId, Fail> {
         let dtype = self.graph.dtype(start);
         let last = Scalar::Int(i64::try_from(size - window).unwrap_or(i64::MAX));
         let zero = self.graph.scalar_constant(Scalar::zero(dtype), dtype)?;
@@ -187,7 +187,7 @@ impl Builder<'_> {
             // The gather clamps the start of a single element.
             let is_wide = windows[axis] > 1;
             clamped.push(if is_wide {
-                self.clamped(start, shape[axis], windows[axis])?
+                self.clamp_start(start, shape[axis], windows[axis])?
             } else {
                 start
             });

@@ -3,7 +3,7 @@
 use nxla_expr::build::SliceStart;
 use nxla_expr::{ExprId, Op};
 
-use super::operand::{fixed, numbers, sizes_of};
+use super::operand::{as_array, numbers, sizes_of};
 use super::{Builder, Fail, malformed, unsupported};
 use crate::stablehlo::syntax::{Attribute, Operation};
 
@@ -16,7 +16,7 @@ impl Builder<'_> {
     ) -> Result<Option<ExprId>, Fail> {
         Ok(Some(match name {
             "slice" => {
-                let [x] = fixed(x)?;
+                let [x] = as_array(x)?;
                 self.slice(operation, x)?
             }
             "dynamic_slice" => {
@@ -37,11 +37,11 @@ impl Builder<'_> {
                 self.graph.put_slice(*x, &starts, *update)?
             }
             "gather" => {
-                let [x, indices] = fixed(x)?;
+                let [x, indices] = as_array(x)?;
                 self.gather(operation, x, indices)?
             }
             "torch_index_select" => {
-                let [x, indices] = fixed(x)?;
+                let [x, indices] = as_array(x)?;
                 if operation.integer(&["batch_dims"])? != 0 {
                     return unsupported("batch axes are not supported");
                 }

@@ -3,7 +3,7 @@
 use nxla_expr::{ExprId, Transform, TriangularSolve};
 use nxla_tensor::{DType, Scalar};
 
-use super::operand::{axes, fixed};
+use super::operand::{as_array, axes};
 use super::{Builder, Fail, malformed, unsupported};
 use crate::stablehlo::syntax::Operation;
 
@@ -16,12 +16,12 @@ impl Builder<'_> {
     ) -> Result<Option<Vec<ExprId>>, Fail> {
         Ok(Some(match name {
             "cholesky" => {
-                let [a] = fixed(x)?;
+                let [a] = as_array(x)?;
                 let lower = operation.flag(&["lower"]);
                 vec![self.cholesky_of(a, lower)?]
             }
             "triangular_solve" => {
-                let [a, b] = fixed(x)?;
+                let [a, b] = as_array(x)?;
                 let options = TriangularSolve {
                     lower: operation.flag(&["lower"]),
                     left_side: operation.flag(&["left_side"]),
@@ -35,28 +35,28 @@ impl Builder<'_> {
                 vec![self.triangular(a, b, options, unit)?]
             }
             "fft" => {
-                let [x] = fixed(x)?;
+                let [x] = as_array(x)?;
                 vec![self.fourier(operation, x)?]
             }
             "chlo.top_k" => {
-                let [x] = fixed(x)?;
+                let [x] = as_array(x)?;
                 let (values, indices) = self.graph.top_k(x, operation.size(&["k"])?)?;
                 vec![values, indices]
             }
             "batch_norm_inference" => {
-                let [x, scale, offset, mean, variance] = fixed(x)?;
-                vec![self.normalized(operation, x, [scale, offset, mean, variance])?]
+                let [x, scale, offset, mean, variance] = as_array(x)?;
+                vec![self.normalize(operation, x, [scale, offset, mean, variance])?]
             }
             "batch_norm_training" => {
-                let [x, scale, offset] = fixed(x)?;
+                let [x, scale, offset] = as_array(x)?;
                 let along = self.other_axes(operation, x)?;
                 let mean = self.graph.mean(x, Some(&along), false)?;
                 let variance = self.graph.variance(x, Some(&along), false, 0.0)?;
-                let result = self.normalized(operation, x, [scale, offset, mean, variance])?;
+                let result = self.normalize(operation, x, [scale, offset, mean, variance])?;
                 vec![result, mean, variance]
             }
             "batch_norm_grad" => {
-                let operands = fixed(x)?;
+                let operands = as_array(x)?;
                 self.batch_norm_grad(operation, operands)?
             }
             _ => return Ok(None),
@@ -163,7 +163,7 @@ impl Builder<'_> {
         self.per_feature(operation, x, inverse)
     }
 
-    fn normalized(
+    fn normalize(
         &mut self,
         operation: &Operation,
         x: ExprId,

@@ -314,7 +314,7 @@ impl<'a> Builder<'a> {
             Ok(None)
         } else {
             self.dispatch(operation, &slots, values)
-                .and_then(|built| self.checked(operation, built))
+                .and_then(|built| self.check_results(operation, built))
         };
         let built = match built {
             Ok(built) => built,
@@ -354,7 +354,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Compares the results of an operation with their types in the file.
-    fn checked(&self, operation: &Operation, built: Option<Vec<Slot>>) -> Built {
+    fn check_results(&self, operation: &Operation, built: Option<Vec<Slot>>) -> Built {
         let Some(slots) = built else { return Ok(None) };
         let types = &operation.result_types;
         if slots.len() != types.len() {
@@ -436,13 +436,13 @@ impl<'a> Builder<'a> {
         tensors: &[ExprId],
     ) -> Result<Option<Vec<ExprId>>, Fail> {
         match self.trace_elements(region, values, tensors)? {
-            Some(traced) => self.applied(&traced, tensors).map(Some),
+            Some(traced) => self.apply_elementwise(&traced, tensors).map(Some),
             None => Ok(None),
         }
     }
 
     /// Applies a traced region over scalars to tensors of one shape.
-    pub(super) fn applied(
+    pub(super) fn apply_elementwise(
         &mut self,
         (parameters, outputs): &TracedElements,
         tensors: &[ExprId],
@@ -452,7 +452,7 @@ impl<'a> Builder<'a> {
             None => return malformed("needs at least one operand"),
         };
         let mut results = Vec::new();
-        for result in self.substituted(outputs, parameters, tensors)? {
+        for result in self.substitute(outputs, parameters, tensors)? {
             let scalar_result = self.graph.shape(result) != &shape;
             results.push(if scalar_result {
                 self.graph.broadcast(result, shape.clone(), None)?
@@ -487,7 +487,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Returns nodes with tensors in the place of scalar parameters.
-    pub(super) fn substituted(
+    pub(super) fn substitute(
         &mut self,
         roots: &[ExprId],
         parameters: &[ExprId],

@@ -2,7 +2,7 @@
 
 use nxla_expr::{ExprId, Op, Padding};
 
-use super::operand::{axes, fixed, sizes_of};
+use super::operand::{as_array, axes, sizes_of};
 use super::{Builder, Fail, malformed};
 use crate::stablehlo::syntax::Operation;
 
@@ -15,37 +15,37 @@ impl Builder<'_> {
     ) -> Result<Option<ExprId>, Fail> {
         Ok(Some(match name {
             "broadcast_in_dim" => {
-                let [x] = fixed(x)?;
+                let [x] = as_array(x)?;
                 let dims = operation.sizes(&["broadcast_dimensions", "dims"])?;
                 self.broadcast_in_dim(operation, x, &dims)?
             }
             "broadcast" => {
-                let [x] = fixed(x)?;
+                let [x] = as_array(x)?;
                 self.graph.broadcast(x, operation.result(0)?.shape.clone(), None)?
             }
             "reshape" => {
-                let [x] = fixed(x)?;
+                let [x] = as_array(x)?;
                 self.graph.reshape(x, operation.result(0)?.shape.clone())?
             }
             "transpose" => {
-                let [x] = fixed(x)?;
+                let [x] = as_array(x)?;
                 let permutation = operation.integers(&["permutation", "dims"])?;
                 self.graph.transpose(x, Some(&permutation))?
             }
             "reverse" => {
-                let [x] = fixed(x)?;
+                let [x] = as_array(x)?;
                 let dimensions = operation.integers(&["dimensions", "dims"])?;
                 self.graph.reverse(x, Some(&dimensions))?
             }
             "concatenate" => {
                 let axis = operation.integer(&["dimension", "dim"])?;
-                match self.stacked(x, axis) {
+                match self.unstack_operands(x, axis) {
                     Some(rows) => self.graph.stack(&rows, axis, None)?,
                     None => self.graph.concatenate(x, axis)?,
                 }
             }
             "pad" => {
-                let [x, value] = fixed(x)?;
+                let [x, value] = as_array(x)?;
                 let low = operation.integers(&["edge_padding_low", "low"])?;
                 let high = operation.integers(&["edge_padding_high", "high"])?;
                 let interior = operation.sizes(&["interior_padding", "interior"])?;
@@ -87,7 +87,7 @@ impl Builder<'_> {
     }
 
     /// Returns the tensors whose reshapes add an axis of size 1 for a concatenation along this axis.
-    fn stacked(&self, x: &[ExprId], axis: i64) -> Option<Vec<ExprId>> {
+    fn unstack_operands(&self, x: &[ExprId], axis: i64) -> Option<Vec<ExprId>> {
         let axis = usize::try_from(axis).ok()?;
         let row = |&id: &ExprId| {
             let Op::Reshape(_) = self.graph.op(id) else { return None };

@@ -153,7 +153,7 @@ impl Operation {
 }
 
 /// Returns the operands as an array. Another number of operands is an error.
-pub(super) fn fixed<T: Copy, const N: usize>(operands: &[T]) -> Result<[T; N], Fail> {
+pub(super) fn as_array<T: Copy, const N: usize>(operands: &[T]) -> Result<[T; N], Fail> {
     let count = operands.len();
     let array = operands.try_into();
     array.map_err(|_| Fail::Malformed(format!("needs {N} operands; got {count}")))

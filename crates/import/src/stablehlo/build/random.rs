@@ -5,7 +5,7 @@ use nxla_expr::build::unsigned_dtype;
 use nxla_expr::{ExprId, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 
-use super::operand::fixed;
+use super::operand::as_array;
 use super::{Builder, Fail, malformed, unsupported};
 use crate::stablehlo::syntax::Operation;
 
@@ -25,7 +25,7 @@ impl Builder<'_> {
         if name != "rng_bit_generator" {
             return Ok(None);
         }
-        let [state] = fixed(x)?;
+        let [state] = as_array(x)?;
         let ty = operation.result(1)?.clone();
         if !ty.dtype.is_integer() || ty.dtype.bits() < 8 {
             return unsupported(format!("random bits of {} are not supported", ty.dtype));
@@ -44,11 +44,11 @@ impl Builder<'_> {
         let unsigned = unsigned_dtype(ty.dtype.bits());
         let bits = self.graph.as_type(bits, unsigned)?;
         let bits = if ty.dtype == unsigned { bits } else { self.graph.bitcast(bits, ty.dtype)? };
-        Ok(Some(vec![self.advanced(state, used)?, bits]))
+        Ok(Some(vec![self.advance_counter(state, used)?, bits]))
     }
 
     /// Adds the number of used counters to the words of the state after the key.
-    fn advanced(&mut self, state: ExprId, used: usize) -> Result<ExprId, Fail> {
+    fn advance_counter(&mut self, state: ExprId, used: usize) -> Result<ExprId, Fail> {
         let used = self.word(used as u64)?;
         let key = self.entry(state, 0)?;
         let low = self.entry(state, 1)?;
@@ -56,13 +56,13 @@ impl Builder<'_> {
         let mut entries = vec![key, next];
         if self.graph.shape(state)[0] == 3 {
             let high = self.entry(state, 2)?;
-            entries.push(self.carried(low, next, high)?);
+            entries.push(self.add_carry(low, next, high)?);
         }
         Ok(self.graph.stack(&entries, 0, None)?)
     }
 
     /// Returns the high words of sums whose low words were `before` and became `after`.
-    fn carried(&mut self, before: ExprId, after: ExprId, high: ExprId) -> Result<ExprId, Fail> {
+    fn add_carry(&mut self, before: ExprId, after: ExprId, high: ExprId) -> Result<ExprId, Fail> {
         let is_less = self.graph.less(after, before)?;
         let carry = self.graph.as_type(is_less, DType::U64)?;
         Ok(self.graph.add(high, carry)?)
@@ -74,12 +74,12 @@ impl Builder<'_> {
         let longest = || (0..shape.rank()).rev().max_by_key(|&axis| shape[axis]);
         let even = (0..shape.rank()).find(|&axis| shape[axis].is_multiple_of(2));
         let Some(axis) = even.or_else(longest) else {
-            let (words, used) = self.encrypted(state, &Shape::from(vec![]))?;
+            let (words, used) = self.encrypt_counters(state, &Shape::from(vec![]))?;
             return Ok((self.entry(words, 0)?, used));
         };
         let mut half = shape.to_vec();
         half[axis] = half[axis].div_ceil(2);
-        let (words, used) = self.encrypted(state, &Shape::from(half.clone()))?;
+        let (words, used) = self.encrypt_counters(state, &Shape::from(half.clone()))?;
         let along = i64::try_from(axis).unwrap_or(i64::MAX);
         let words = self.graph.move_axes(words, &[-1], &[along + 1])?;
         half[axis] *= 2;
@@ -89,15 +89,15 @@ impl Builder<'_> {
 
     /// Returns 64 bits for each counter.
     fn threefry_wide(&mut self, state: ExprId, shape: &Shape) -> Result<(ExprId, usize), Fail> {
-        let (words, used) = self.encrypted(state, shape)?;
+        let (words, used) = self.encrypt_counters(state, shape)?;
         let low = self.graph.slice_along_axis(words, 0, 1, -1, 1)?;
         let high = self.graph.slice_along_axis(words, 1, 1, -1, 1)?;
-        let bits = self.joined(low, high)?;
+        let bits = self.join_words(low, high)?;
         Ok((self.graph.reshape(bits, shape.clone())?, used))
     }
 
     /// Encrypts as many counters as a shape has elements, and returns both words in a new last axis.
-    fn encrypted(&mut self, state: ExprId, shape: &Shape) -> Result<(ExprId, usize), Fail> {
+    fn encrypt_counters(&mut self, state: ExprId, shape: &Shape) -> Result<(ExprId, usize), Fail> {
         let key = self.entry(state, 0)?;
         let (low, high) = self.halves(key)?;
         let key = self.graph.stack(&[low, high], 0, None)?;
@@ -106,7 +106,7 @@ impl Builder<'_> {
         // The low word of a counter is the first word of the cipher; the method of graphs begins with
         // the high word.
         let (low, high) = self.halves(counters)?;
-        let exchanged = self.joined(high, low)?;
+        let exchanged = self.join_words(high, low)?;
         Ok((self.graph.random_fold_in(key, exchanged)?, shape.size()))
     }
 
@@ -124,12 +124,12 @@ impl Builder<'_> {
         let low = self.counters(state, used)?;
         // A state of two words has the key in the high half of the counter too.
         let high = if self.graph.shape(state)[0] == 3 { self.entry(state, 2)? } else { key };
-        let high = self.carried(start, low, high)?;
+        let high = self.add_carry(start, low, high)?;
         let ((x0, x1), (x2, x3)) = (self.halves(low)?, self.halves(high)?);
         let (k0, k1) = self.halves(key)?;
         let [x0, x1, x2, x3] = self.philox_rounds([x0, x1, x2, x3], [k0, k1])?;
         let words = if wide {
-            [self.joined(x0, x1)?, self.joined(x2, x3)?].to_vec()
+            [self.join_words(x0, x1)?, self.join_words(x2, x3)?].to_vec()
         } else {
             vec![x0, x1, x2, x3]
         };
@@ -194,7 +194,7 @@ impl Builder<'_> {
     }
 
     /// Returns 64-bit words with these halves.
-    fn joined(&mut self, low: ExprId, high: ExprId) -> Result<ExprId, Fail> {
+    fn join_words(&mut self, low: ExprId, high: ExprId) -> Result<ExprId, Fail> {
         let distance = self.word(32)?;
         let high = self.graph.as_type(high, DType::U64)?;
         let high = self.graph.left_shift(high, distance)?;

@@ -4,7 +4,7 @@ use nxla_expr::{BinaryOp, ExprId, Op, ReduceOp};
 use nxla_tensor::{DType, Scalar};
 
 use super::gather::distinct;
-use super::operand::{axes, fixed};
+use super::operand::{as_array, axes};
 use super::{Builder, Fail, Slot, Values, elementwise, malformed, nodes_of};
 use crate::stablehlo::syntax::{Operation, Region};
 
@@ -154,7 +154,7 @@ impl Builder<'_> {
         let arguments = [Slot::Node(fold.accumulator()), Slot::Node(fold.element())];
         let outputs = self.region(region, values, &arguments)?;
         let Some(outputs) = nodes_of(&outputs) else { return Ok(None) };
-        let [result] = fixed(&outputs)?;
+        let [result] = as_array(&outputs)?;
         let (function, operands) = self.graph.close_fold(&fold, result)?;
         Ok(Some(vec![self.graph.reduce_with(function, &operands, Some(&along), false)?]))
     }
@@ -180,7 +180,7 @@ impl Builder<'_> {
         let Some((parameters, outputs)) = self.trace_elements(region, values, &elements)? else {
             return Ok(None);
         };
-        let parameters: [ExprId; 4] = fixed(&parameters)?;
+        let parameters: [ExprId; 4] = as_array(&parameters)?;
         for (op, combine) in [(BinaryOp::Greater, BinaryOp::Max), (BinaryOp::Less, BinaryOp::Min)] {
             let Some(tie_high) = self.arg_ties(op, parameters, &outputs)? else { continue };
             let start = self.graph.op(initial[1]);
@@ -305,7 +305,7 @@ impl Builder<'_> {
                     pairs.push(self.graph.slice_along_axis(tensor, start, range, 0, 2)?);
                 }
             }
-            let mut combined = self.applied(&traced, &pairs)?;
+            let mut combined = self.apply_elementwise(&traced, &pairs)?;
             if length % 2 == 1 {
                 for (result, &tensor) in combined.iter_mut().zip(&current) {
                     let last = nxla_expr::build::SliceStart::at(length - 1);
@@ -326,7 +326,7 @@ impl Builder<'_> {
         for &tensor in &current {
             operands.push(self.graph.reshape(tensor, rest.clone())?);
         }
-        self.applied(&traced, &operands).map(Some)
+        self.apply_elementwise(&traced, &operands).map(Some)
     }
 
     /// Returns a scalar constant.

@@ -4,7 +4,7 @@ use nxla_expr::{BinaryOp, ExprId, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 
 use super::gather::{Dimensions, Starts};
-use super::operand::{axes, fixed};
+use super::operand::{as_array, axes};
 use super::reduce::Combine;
 use super::{Builder, Fail, Values, malformed, unsupported};
 use crate::stablehlo::syntax::{Operation, Region};
@@ -19,8 +19,8 @@ impl Builder<'_> {
         if x.len() != 3 {
             return unsupported("a scatter of several operands is not supported");
         }
-        let [x, indices, updates] = fixed(x)?;
-        let [x, updates] = fixed(&self.accumulators(operation, &[x, updates])?)?;
+        let [x, indices, updates] = as_array(x)?;
+        let [x, updates] = as_array(&self.accumulators(operation, &[x, updates])?)?;
         let region = operation.region(0)?;
         let dims = Dimensions::of_scatter(operation)?;
         let rank = self.graph.shape(x).rank();
@@ -186,7 +186,7 @@ impl Builder<'_> {
         let mark = self.graph.mark();
         let types = [counter, self.graph.tensor_type(x).clone()];
         let scope = self.graph.open_scope("scatter", &types);
-        let [step, current] = fixed(&scope.parameters)?;
+        let [step, current] = as_array(&scope.parameters)?;
         let limit = Scalar::Int(i64::try_from(count).unwrap_or(i64::MAX));
         let limit = self.graph.scalar_constant(limit, DType::S64)?;
         let more = self.graph.less(step, limit)?;
@@ -197,7 +197,7 @@ impl Builder<'_> {
         let Some(new) = self.apply_to_elements(region, values, &[old, update])? else {
             return Ok(None);
         };
-        let [new] = fixed(&new)?;
+        let [new] = as_array(&new)?;
         let next = self.graph.indexed_put(current, at, new, Some(&axes(kept)))?;
         let one = self.graph.scalar_constant(Scalar::Int(1), DType::S64)?;
         let following = self.graph.add(step, one)?;

@@ -141,7 +141,7 @@ impl Builder<'_> {
         let lefts: Vec<ExprId> = parameters.iter().copied().step_by(2).collect();
         let rights: Vec<ExprId> = parameters.iter().copied().skip(1).step_by(2).collect();
         for key in [key, exchanged] {
-            let mirrored = self.substituted(&[key.left], &lefts, &rights)?;
+            let mirrored = self.substitute(&[key.left], &lefts, &rights)?;
             if mirrored[..] == [key.right] && key.left != key.right {
                 return Ok(key);
             }
@@ -191,7 +191,7 @@ impl Builder<'_> {
                 }
             }
         }
-        let tensor = self.substituted(&[key.left], &lefts, x)?[0];
+        let tensor = self.substitute(&[key.left], &lefts, x)?[0];
         let shape = self.graph.shape(x[0]).clone();
         if *self.graph.shape(tensor) != shape {
             return unsupported("the comparator must depend on its elements");

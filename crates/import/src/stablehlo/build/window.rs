@@ -3,7 +3,7 @@
 use nxla_expr::build::{SliceStart, WindowOptions, WindowPadding};
 use nxla_expr::{BinaryOp, ExprId, Op, Padding};
 
-use super::operand::{axes, fixed};
+use super::operand::{as_array, axes};
 use super::reduce::Combine;
 use super::{Builder, Fail, Slot, Values, malformed, nodes_of, unsupported};
 use crate::stablehlo::syntax::{Operation, Region};
@@ -84,7 +84,7 @@ impl Builder<'_> {
         if x.len() != 2 {
             return self.reduce_windows(operation, x, values);
         }
-        let [mut x, initial] = fixed(x)?;
+        let [mut x, initial] = as_array(x)?;
         let geometry = self.geometry(operation, x)?;
         let region = operation.region(0)?;
         let dtype = self.graph.dtype(x);
@@ -184,7 +184,7 @@ impl Builder<'_> {
                 let part = self.graph.slice(tensor, &starts, &lengths, Some(&geometry.strides))?;
                 current.push(part);
             }
-            current = self.applied(&traced, &current)?;
+            current = self.apply_elementwise(&traced, &current)?;
         }
         Ok(Some(current))
     }
@@ -200,7 +200,7 @@ impl Builder<'_> {
         let arguments = [Slot::Node(fold.accumulator()), Slot::Node(fold.element())];
         let outputs = self.region(region, values, &arguments)?;
         let Some(outputs) = nodes_of(&outputs) else { return Ok(None) };
-        let [result] = fixed(&outputs)?;
+        let [result] = as_array(&outputs)?;
         let (function, operands) = self.graph.close_fold(&fold, result)?;
         let options = geometry.options();
         let reduced =
@@ -215,7 +215,7 @@ impl Builder<'_> {
         x: &[ExprId],
         values: &mut Values,
     ) -> Result<Option<Vec<ExprId>>, Fail> {
-        let [x, source, initial] = fixed(x)?;
+        let [x, source, initial] = as_array(x)?;
         let mut geometry = self.geometry(operation, x)?;
         if Combine::of_region(operation.region(1)?) != Some(Combine::Op(BinaryOp::Add)) {
             return unsupported("the scatter function must be an addition");
@@ -225,7 +225,7 @@ impl Builder<'_> {
         else {
             return Ok(None);
         };
-        let [selects] = fixed(&outputs)?;
+        let [selects] = as_array(&outputs)?;
         let selected = match self.graph.op(selects) {
             Op::Binary(op) if self.graph.operands(selects) == parameters => Some(*op),
             _ => None,

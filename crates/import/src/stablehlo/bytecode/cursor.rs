@@ -95,7 +95,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads a signed integer, whose lowest bit is the sign.
-    pub(super) fn signed(&mut self) -> Result<i64> {
+    pub(super) fn signed_integer(&mut self) -> Result<i64> {
         let value = self.varint()?;
         Ok((value >> 1).cast_signed() ^ -(value & 1).cast_signed())
     }
@@ -107,7 +107,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads an index and a flag in its lowest bit.
-    pub(super) fn flagged(&mut self) -> Result<(usize, bool)> {
+    pub(super) fn index_and_flag(&mut self) -> Result<(usize, bool)> {
         let value = self.varint()?;
         Ok((usize::try_from(value >> 1).unwrap_or(usize::MAX), value & 1 == 1))
     }
@@ -132,7 +132,7 @@ impl<'a> Cursor<'a> {
 
     /// Reads signed integers with their number.
     pub(super) fn signed_list(&mut self) -> Result<Vec<i64>> {
-        (0..self.count()?).map(|_| self.signed()).collect()
+        (0..self.count()?).map(|_| self.signed_integer()).collect()
     }
 
     /// Reads bytes with their number.
@@ -142,7 +142,7 @@ impl<'a> Cursor<'a> {
     }
 
     /// Reads bytes up to a zero.
-    pub(super) fn terminated(&mut self) -> Result<&'a [u8]> {
+    pub(super) fn c_string(&mut self) -> Result<&'a [u8]> {
         let Some(end) = self.bytes.iter().position(|&byte| byte == 0) else {
             return Err(self.error("a string must end with a zero"));
         };
@@ -192,7 +192,7 @@ mod tests {
             assert!(Cursor::new(&bytes[..bytes.len() - 1], 0).varint().is_err());
         }
         for (byte, expected) in [(0x01, 0), (0x03, -1), (0x05, 1), (0x07, -2), (0xff, -64)] {
-            assert_eq!(Cursor::new(&[byte], 0).signed().unwrap(), expected);
+            assert_eq!(Cursor::new(&[byte], 0).signed_integer().unwrap(), expected);
         }
     }
 }

@@ -104,7 +104,7 @@ impl<'a> Entries<'a> {
                 return Err(offsets.error("a group has more entries than the table"));
             }
             for _ in 0..length {
-                let (size, is_custom) = offsets.flagged()?;
+                let (size, is_custom) = offsets.index_and_flag()?;
                 let content = content.part(size)?;
                 entries.push(Entry { dialect, content, is_custom, known: None });
             }
@@ -361,7 +361,7 @@ fn textual<'a>(
     read: impl FnOnce(&mut Lexer<'a>) -> Result<Attribute>,
 ) -> Result<Attribute> {
     let start = content;
-    let text = std::str::from_utf8(content.terminated()?);
+    let text = std::str::from_utf8(content.c_string()?);
     let text = text.map_err(|_| start.error("a string is not valid UTF-8"))?;
     read(&mut Lexer::new(text)).map_err(|error| match error {
         ImportError { kind: ImportErrorKind::Malformed { why, .. }, .. } => start.error(why),
@@ -437,7 +437,7 @@ pub(super) fn integer(dtype: DType, bits: u64) -> i128 {
 pub(super) fn wide_integer(cursor: &mut Cursor<'_>, bits: u32) -> Result<u64> {
     match bits {
         0..=8 => Ok(u64::from(cursor.byte()?)),
-        9..=64 => Ok(cursor.signed()?.cast_unsigned()),
+        9..=64 => Ok(cursor.signed_integer()?.cast_unsigned()),
         _ => Err(cursor.error(format!("integers of {bits} bits are not supported"))),
     }
 }

@@ -48,7 +48,7 @@ pub(super) fn read(bytes: &[u8], origin: usize) -> Result<Syntax> {
         return Err(at.error(why));
     }
     // The name of the writer.
-    cursor.terminated()?;
+    cursor.c_string()?;
     let mut sections = [None; section::COUNT];
     while !cursor.is_empty() {
         let at = cursor;
@@ -92,7 +92,7 @@ fn dialects<'a>(
     for _ in 0..cursor.count()? {
         let start = cursor;
         let (name, is_versioned) = if version >= version::DIALECT_VERSIONS {
-            cursor.flagged()?
+            cursor.index_and_flag()?
         } else {
             (cursor.index()?, false)
         };
@@ -112,7 +112,7 @@ fn dialects<'a>(
         for _ in 0..cursor.count()? {
             let start = cursor;
             let (name, is_registered) = if version >= version::PROPERTIES {
-                cursor.flagged()?
+                cursor.index_and_flag()?
             } else {
                 (cursor.index()?, true)
             };

@@ -78,7 +78,7 @@ impl<'a> Reader<'a> {
     ) -> Result<Region> {
         let mut region = Region::default();
         let start = *cursor;
-        let (count, has_parameters) = cursor.flagged()?;
+        let (count, has_parameters) = cursor.index_and_flag()?;
         start.check_count(count)?;
         if has_parameters {
             for _ in 0..cursor.count()? {
@@ -99,7 +99,7 @@ impl<'a> Reader<'a> {
     fn parameter(&mut self, cursor: &mut Cursor<'a>) -> Result<Option<String>> {
         let start = *cursor;
         let (ty, has_location) = if self.version >= version::OPTIONAL_LOCATIONS {
-            cursor.flagged()?
+            cursor.index_and_flag()?
         } else {
             (cursor.index()?, true)
         };
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         }
         let regions = *cursor;
         let (count, is_isolated) =
-            if parts & part::REGIONS != 0 { cursor.flagged()? } else { (0, false) };
+            if parts & part::REGIONS != 0 { cursor.index_and_flag()? } else { (0, false) };
         regions.check_count(count)?;
         operation.first_result = self.define(results, next, &start)?;
         if count > 0 {
@@ -201,7 +201,7 @@ impl<'a> Reader<'a> {
         }
         if full == "builtin.module" {
             let at = properties;
-            let (symbol, is_present) = properties.flagged()?;
+            let (symbol, is_present) = properties.index_and_flag()?;
             if is_present {
                 let symbol = self.entries.attribute_at(symbol, &at, 0)?;
                 operation.attributes.push(("sym_name".into(), symbol));
@@ -316,7 +316,7 @@ fn skip_use_orders(cursor: &mut Cursor<'_>, values: usize) -> Result<()> {
             cursor.index()?;
         }
         let start = *cursor;
-        let (indices, _) = cursor.flagged()?;
+        let (indices, _) = cursor.index_and_flag()?;
         start.check_count(indices)?;
         for _ in 0..indices {
             cursor.index()?;

@@ -53,7 +53,7 @@ pub(super) fn attribute(
         }
         10 => {
             cursor.signed_list()?;
-            cursor.signed()?;
+            cursor.signed_integer()?;
             cursor.signed_list()?;
             Attribute::Unit
         }
@@ -76,7 +76,7 @@ pub(super) fn attribute(
             // The tolerances of a result, which is computed as exactly as without them.
             float(cursor, DType::F64)?;
             float(cursor, DType::F64)?;
-            cursor.signed()?;
+            cursor.signed_integer()?;
             entries.attribute(cursor, depth)?
         }
         21..=25 => skip_mesh(cursor)?,
