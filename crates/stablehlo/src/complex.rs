@@ -4,7 +4,8 @@
 //! and the limits at infinity: they take the wrong side of branch cuts, and return NaN for
 //! `exp(-∞ + i∞)`. Annex G of the C standard defines the results. All these functions have
 //! `f(z̄) = f(z)‾`, and most are odd or even. They are therefore computed in the first quadrant; the
-//! signs are restored afterwards, and then the limits at infinity are applied.
+//! table [`LIMITS`] replaces results at zeros, infinities and NaN, and the signs are restored
+//! afterwards.
 
 use nxla_expr::UnaryOp;
 use nxla_tensor::{DType, Scalar, Shape};
@@ -23,54 +24,178 @@ enum Symmetry {
     Neither,
 }
 
-/// Returns the symmetry of an op; `None` for ops that XLA computes correctly or that take no
-/// complex numbers.
-fn symmetry(op: UnaryOp) -> Option<Symmetry> {
+/// The computation of a function of `a + ib`.
+#[derive(Clone, Copy)]
+enum Formula {
+    /// The operation of StableHLO.
+    Native,
+    Exp,
+    Sinh,
+    Cosh,
+    Atanh,
+    /// `sin z = -i sinh iz`.
+    Sin,
+    /// `cos z = cosh iz`.
+    Cos,
+    /// `atan z = -i atanh iz`.
+    Atan,
+}
+
+/// Returns the symmetry and the formula of an op; `None` for ops that XLA computes correctly or that
+/// take no complex numbers.
+fn method(op: UnaryOp) -> Option<(Symmetry, Formula)> {
     match op {
-        UnaryOp::Sin
-        | UnaryOp::Tan
-        | UnaryOp::Sinh
-        | UnaryOp::Tanh
-        | UnaryOp::Asin
-        | UnaryOp::Asinh
-        | UnaryOp::Atan
-        | UnaryOp::Atanh => Some(Symmetry::Odd),
-        UnaryOp::Cos | UnaryOp::Cosh => Some(Symmetry::Even),
-        UnaryOp::Exp
-        | UnaryOp::Expm1
+        UnaryOp::Sin => Some((Symmetry::Odd, Formula::Sin)),
+        UnaryOp::Sinh => Some((Symmetry::Odd, Formula::Sinh)),
+        UnaryOp::Atan => Some((Symmetry::Odd, Formula::Atan)),
+        UnaryOp::Atanh => Some((Symmetry::Odd, Formula::Atanh)),
+        UnaryOp::Tan | UnaryOp::Tanh | UnaryOp::Asin | UnaryOp::Asinh => {
+            Some((Symmetry::Odd, Formula::Native))
+        }
+        UnaryOp::Cos => Some((Symmetry::Even, Formula::Cos)),
+        UnaryOp::Cosh => Some((Symmetry::Even, Formula::Cosh)),
+        UnaryOp::Exp => Some((Symmetry::Neither, Formula::Exp)),
+        UnaryOp::Expm1
         | UnaryOp::Log
         | UnaryOp::Log1p
         | UnaryOp::Sqrt
         | UnaryOp::Acos
-        | UnaryOp::Acosh => Some(Symmetry::Neither),
-        _ => None,
+        | UnaryOp::Acosh => Some((Symmetry::Neither, Formula::Native)),
+        UnaryOp::Sigmoid
+        | UnaryOp::Rsqrt
+        | UnaryOp::Cbrt
+        | UnaryOp::Erf
+        | UnaryOp::Erfc
+        | UnaryOp::ErfInv
+        | UnaryOp::Negate
+        | UnaryOp::Sign
+        | UnaryOp::Abs
+        | UnaryOp::Floor
+        | UnaryOp::Ceil
+        | UnaryOp::Round
+        | UnaryOp::RoundEven
+        | UnaryOp::IsNan
+        | UnaryOp::IsInfinity
+        | UnaryOp::LogicalNot
+        | UnaryOp::BitwiseNot
+        | UnaryOp::PopulationCount
+        | UnaryOp::CountLeadingZeros
+        | UnaryOp::Real
+        | UnaryOp::Imag
+        | UnaryOp::Conjugate => None,
     }
 }
+
+/// A test of one part of the operand.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Test {
+    Always,
+    IsZero,
+    IsInfinity,
+    IsNegInfinity,
+    IsNotFinite,
+    IsNan,
+}
+
+/// A value for one part of the result.
+#[derive(Clone, Copy)]
+enum Part {
+    /// The part that the formula computes.
+    Computed,
+    /// The real part of the operand.
+    Re,
+    /// The imaginary part of the operand.
+    Im,
+    Number(f64),
+}
+
+/// A function, the tests of the real and imaginary part of the operand, and the parts of the result
+/// where both tests pass.
+type Limit = (UnaryOp, [Test; 2], Part, Part);
+
+/// The results at zeros, infinities and NaN that differ from the formulas, for operands in the
+/// first quadrant, or in the upper half-plane without a [`Symmetry`]. Of several rows that apply to an
+/// operand, the last one determines a part.
+const LIMITS: &[Limit] = {
+    use Part::{Computed, Im, Number, Re};
+    use Test::{Always, IsInfinity, IsNan, IsNegInfinity, IsNotFinite, IsZero};
+    use UnaryOp::{
+        Acos, Acosh, Asin, Asinh, Atan, Atanh, Cos, Cosh, Exp, Expm1, Log, Log1p, Sin, Sinh, Sqrt,
+        Tan, Tanh,
+    };
+    const INFINITY: Part = Number(f64::INFINITY);
+    const NAN: Part = Number(f64::NAN);
+    const RIGHT_ANGLE: Part = Number(std::f64::consts::FRAC_PI_2);
+    &[
+        (Exp, [Always, IsZero], Computed, Im),
+        (Exp, [IsInfinity, IsNotFinite], Re, Computed),
+        (Exp, [IsNegInfinity, IsNotFinite], Number(0.0), Number(0.0)),
+        (Expm1, [IsZero, IsZero], Re, Computed),
+        (Expm1, [IsInfinity, IsNotFinite], Re, Computed),
+        (Expm1, [IsNegInfinity, IsNotFinite], Number(-1.0), Number(0.0)),
+        (Sinh, [Always, IsZero], Computed, Im),
+        (Sinh, [IsZero, IsNotFinite], Re, Computed),
+        (Sinh, [IsInfinity, IsNotFinite], Re, Computed),
+        (Sin, [IsZero, Always], Re, Computed),
+        (Sin, [IsNotFinite, IsZero], Computed, Im),
+        (Sin, [IsNotFinite, IsInfinity], Computed, Im),
+        (Cosh, [IsZero, IsNotFinite], Computed, Number(0.0)),
+        (Cosh, [IsNotFinite, IsZero], Computed, Number(0.0)),
+        (Cosh, [IsInfinity, IsNotFinite], Re, Computed),
+        (Cos, [IsZero, IsNotFinite], Computed, Number(-0.0)),
+        (Cos, [IsNotFinite, IsZero], Computed, Number(-0.0)),
+        (Cos, [IsNotFinite, IsInfinity], Im, Computed),
+        (Tanh, [IsZero, IsNotFinite], Re, NAN),
+        (Tan, [IsNotFinite, IsZero], NAN, Im),
+        (Asin, [IsZero, IsNan], Re, Computed),
+        (Acos, [IsZero, IsNan], RIGHT_ANGLE, Computed),
+        (Acosh, [IsZero, IsNan], Computed, RIGHT_ANGLE),
+        (Asinh, [Always, IsZero], Computed, Im),
+        (Atanh, [IsZero, IsNan], Re, Computed),
+        (Atanh, [IsNan, Always], Computed, Re),
+        (Atanh, [Always, IsNan], Computed, Im),
+        (Atanh, [Always, IsInfinity], Number(0.0), RIGHT_ANGLE),
+        (Atan, [IsNan, IsZero], Computed, Im),
+        (Atan, [Always, IsNan], Im, Computed),
+        (Atan, [IsNan, Always], Re, Computed),
+        (Atan, [IsInfinity, Always], RIGHT_ANGLE, Number(0.0)),
+        (Log, [IsInfinity, Always], INFINITY, Computed),
+        (Log, [IsNegInfinity, Always], INFINITY, Computed),
+        (Log, [Always, IsInfinity], INFINITY, Computed),
+        (Log1p, [IsInfinity, Always], INFINITY, Computed),
+        (Log1p, [IsNegInfinity, Always], INFINITY, Computed),
+        (Log1p, [Always, IsInfinity], INFINITY, Computed),
+        (Sqrt, [Always, IsInfinity], INFINITY, INFINITY),
+        (Sqrt, [IsInfinity, Always], INFINITY, Computed),
+        (Sqrt, [IsNegInfinity, Always], Computed, INFINITY),
+    ]
+};
 
 /// Real and imaginary part.
 type Parts = (Value, Value);
 
 /// Lowers an op on complex numbers if it is one of the ops above; `name` is its name in StableHLO.
 pub(crate) fn unary(cx: &mut Cx<'_>, op: UnaryOp, name: &str, z: Value) -> Option<Value> {
-    let symmetry = symmetry(op)?;
+    let (symmetry, formula) = method(op)?;
     let mut complex = Complex::new(cx, z);
     let (re, im) = complex.parts(z);
     let (re_is_negative, im_is_negative) = (complex.sign_bit(re), complex.sign_bit(im));
     let a = match symmetry {
-        Symmetry::Odd | Symmetry::Even => complex.cx.uniform("stablehlo.abs", &[re]),
+        Symmetry::Odd | Symmetry::Even => complex.abs(re),
         Symmetry::Neither => re,
     };
-    let b = complex.cx.uniform("stablehlo.abs", &[im]);
-    let (u, v) = complex.first_quadrant(op, name, (a, b));
+    let b = complex.abs(im);
+    let (u, v) = complex.compute(formula, name, (a, b));
+    let (u, v) = complex.apply_limits(op, (a, b), (u, v));
     let (u, v) = match symmetry {
         Symmetry::Odd => {
-            (complex.negated_if(re_is_negative, u), complex.negated_if(im_is_negative, v))
+            (complex.negate_if(re_is_negative, u), complex.negate_if(im_is_negative, v))
         }
         Symmetry::Even => {
             let either = complex.cx.uniform("stablehlo.xor", &[re_is_negative, im_is_negative]);
-            (u, complex.negated_if(either, v))
+            (u, complex.negate_if(either, v))
         }
-        Symmetry::Neither => (u, complex.negated_if(im_is_negative, v)),
+        Symmetry::Neither => (u, complex.negate_if(im_is_negative, v)),
     };
     Some(complex.cx.operation("stablehlo.complex", &[u, v], z.ty))
 }
@@ -119,9 +244,13 @@ impl<'a, 'g> Complex<'a, 'g> {
         self.cx.compare("LT", bits, zero)
     }
 
-    fn negated_if(&mut self, condition: Value, x: Value) -> Value {
+    fn negate_if(&mut self, condition: Value, x: Value) -> Value {
         let negated = self.cx.uniform("stablehlo.negate", &[x]);
         self.cx.select(condition, negated, x)
+    }
+
+    fn abs(&mut self, x: Value) -> Value {
+        self.cx.uniform("stablehlo.abs", &[x])
     }
 
     fn is(&mut self, x: Value, value: f64) -> Value {
@@ -129,16 +258,8 @@ impl<'a, 'g> Complex<'a, 'g> {
         self.cx.compare("EQ", x, value)
     }
 
-    /// Tests for an infinity or NaN.
-    fn is_not_finite(&mut self, x: Value) -> Value {
-        let ty = self.cx.ty(DType::Pred, &self.shape);
-        let finite = self.cx.operation("stablehlo.is_finite", &[x], ty);
-        self.cx.uniform("stablehlo.not", &[finite])
-    }
-
     fn is_any_infinite(&mut self, (re, im): Parts) -> Value {
-        let (re, im) =
-            (self.cx.uniform("stablehlo.abs", &[re]), self.cx.uniform("stablehlo.abs", &[im]));
+        let (re, im) = (self.abs(re), self.abs(im));
         let (re, im) = (self.is(re, f64::INFINITY), self.is(im, f64::INFINITY));
         self.cx.uniform("stablehlo.or", &[re, im])
     }
@@ -147,176 +268,113 @@ impl<'a, 'g> Complex<'a, 'g> {
         self.cx.uniform("stablehlo.multiply", &[x, y])
     }
 
-    fn and(&mut self, x: Value, y: Value) -> Value {
-        self.cx.uniform("stablehlo.and", &[x, y])
-    }
-
-    /// The parts of the function of `a + ib`, where `b`, and most often `a`, is not negative.
-    fn first_quadrant(&mut self, op: UnaryOp, name: &str, (a, b): Parts) -> Parts {
-        match op {
-            // sin z = -i sinh iz, and cos z = cosh iz.
-            UnaryOp::Sin => {
-                let (v, u) = self.sinh((b, a));
-                (u, v)
-            }
-            UnaryOp::Cos => {
+    /// Computes the parts of a function of `a + ib`; `name` is its operation of StableHLO.
+    fn compute(&mut self, formula: Formula, name: &str, (a, b): Parts) -> Parts {
+        let swap = |(re, im): Parts| (im, re);
+        match formula {
+            Formula::Native => self.call(name, (a, b)),
+            Formula::Exp => self.exp((a, b)),
+            Formula::Sinh => self.sinh((a, b)),
+            Formula::Cosh => self.cosh((a, b)),
+            Formula::Atanh => self.atanh((a, b)),
+            Formula::Sin => swap(self.sinh((b, a))),
+            Formula::Cos => {
                 let (u, v) = self.cosh((b, a));
                 (u, self.cx.uniform("stablehlo.negate", &[v]))
             }
-            UnaryOp::Sinh => self.sinh((a, b)),
-            UnaryOp::Cosh => self.cosh((a, b)),
-            UnaryOp::Exp => self.exp((a, b)),
-            // atan z = -i atanh iz.
-            UnaryOp::Atan => {
-                let (v, u) = self.atanh((b, a));
-                (u, v)
-            }
-            UnaryOp::Atanh => self.atanh((a, b)),
-            _ => {
-                let (u, v) = self.applied(name, (a, b));
-                self.limits(op, (a, b), (u, v))
-            }
+            Formula::Atan => swap(self.atanh((b, a))),
         }
     }
 
-    /// The parts of the result of an operation.
-    fn applied(&mut self, name: &str, (a, b): Parts) -> Parts {
+    /// Writes an operation on a complex number; returns the parts of its result.
+    fn call(&mut self, name: &str, (a, b): Parts) -> Parts {
         let ty = self.cx.ty(self.part.to_complex(), &self.shape);
         let z = self.cx.operation("stablehlo.complex", &[a, b], ty);
         let w = self.cx.uniform(name, &[z]);
         self.parts(w)
     }
 
-    fn is_nan(&mut self, x: Value) -> Value {
-        self.cx.compare("NE", x, x)
-    }
-
     /// Computes `atanh`, which maps the first quadrant to itself.
-    fn atanh(&mut self, (x, y): Parts) -> Parts {
-        let (u, v) = self.applied("chlo.atanh", (x, y));
-        let (u, v) =
-            (self.cx.uniform("stablehlo.abs", &[u]), self.cx.uniform("stablehlo.abs", &[v]));
-        let (x_is_nan, y_is_nan) = (self.is_nan(x), self.is_nan(y));
-        let is_imaginary = self.is(x, 0.0);
-        let flat = self.and(is_imaginary, y_is_nan);
-        let u = self.cx.select(flat, x, u);
-        let v = self.cx.select(x_is_nan, x, v);
-        let v = self.cx.select(y_is_nan, y, v);
-        // If the imaginary part is infinite, the angle is pi/2 for every real part.
-        let (up, zero) = (self.is(y, f64::INFINITY), self.number(0.0));
-        let right = self.number(std::f64::consts::FRAC_PI_2);
-        (self.cx.select(up, zero, u), self.cx.select(up, right, v))
+    fn atanh(&mut self, z: Parts) -> Parts {
+        let (u, v) = self.call("chlo.atanh", z);
+        (self.abs(u), self.abs(v))
     }
 
-    /// `cos y` and `sin y`, where `sin 0` keeps its sign.
+    /// Computes `cos y` and `sin y`, where `sin 0` keeps its sign.
     fn angle(&mut self, y: Value) -> Parts {
         (self.cx.uniform("stablehlo.cosine", &[y]), self.cx.uniform("stablehlo.sine", &[y]))
     }
 
-    /// `e^x cos y + i e^x sin y`.
+    /// Computes `e^x cos y + i e^x sin y`.
     fn exp(&mut self, (x, y): Parts) -> Parts {
         let length = self.cx.uniform("stablehlo.exponential", &[x]);
         let (cos, sin) = self.angle(y);
-        let (u, v) = (self.multiply(length, cos), self.multiply(length, sin));
-        let (zero, is_real) = (self.number(0.0), self.is(y, 0.0));
-        let v = self.cx.select(is_real, y, v);
-        let wild = self.is_not_finite(y);
-        let (vanishes, grows) = (self.is(x, f64::NEG_INFINITY), self.is(x, f64::INFINITY));
-        let (vanishes, grows) = (self.and(vanishes, wild), self.and(grows, wild));
-        let u = self.cx.select(grows, x, u);
-        (self.cx.select(vanishes, zero, u), self.cx.select(vanishes, zero, v))
+        (self.multiply(length, cos), self.multiply(length, sin))
     }
 
-    /// `sinh x cos y + i cosh x sin y`.
+    /// Computes `sinh x cos y + i cosh x sin y`.
     fn sinh(&mut self, (x, y): Parts) -> Parts {
         let (sinh, cosh) = (self.cx.uniform("chlo.sinh", &[x]), self.cx.uniform("chlo.cosh", &[x]));
         let (cos, sin) = self.angle(y);
-        let (u, v) = (self.multiply(sinh, cos), self.multiply(cosh, sin));
-        let (is_imaginary, is_real) = (self.is(x, 0.0), self.is(y, 0.0));
-        // If the real part is zero, the product is a signed zero, unless the angle is not finite.
-        let wild = self.is_not_finite(y);
-        let lost = self.and(is_imaginary, wild);
-        let u = self.grown(x, y, u);
-        (self.cx.select(lost, x, u), self.cx.select(is_real, y, v))
+        (self.multiply(sinh, cos), self.multiply(cosh, sin))
     }
 
-    /// `cosh x cos y + i sinh x sin y`.
+    /// Computes `cosh x cos y + i sinh x sin y`.
     fn cosh(&mut self, (x, y): Parts) -> Parts {
         let (sinh, cosh) = (self.cx.uniform("chlo.sinh", &[x]), self.cx.uniform("chlo.cosh", &[x]));
         let (cos, sin) = self.angle(y);
-        let (u, v) = (self.multiply(cosh, cos), self.multiply(sinh, sin));
-        let (zero, is_imaginary, is_real) = (self.number(0.0), self.is(x, 0.0), self.is(y, 0.0));
-        let either = self.cx.uniform("stablehlo.or", &[is_imaginary, is_real]);
-        // If a part is zero, the product is a signed zero, unless the other factor is not finite.
-        let unsigned = self.is_not_finite(v);
-        let lost = self.and(either, unsigned);
-        (self.grown(x, y, u), self.cx.select(lost, zero, v))
+        (self.multiply(cosh, cos), self.multiply(sinh, sin))
     }
 
-    /// The real part of a hyperbolic function: infinite with `x`, for every angle.
-    fn grown(&mut self, x: Value, y: Value, u: Value) -> Value {
-        let (wild, grows) = (self.is_not_finite(y), self.is(x, f64::INFINITY));
-        let unknown = self.and(grows, wild);
-        self.cx.select(unknown, x, u)
-    }
-
-    /// Limits at infinity that hold although the other part is NaN.
-    fn limits(&mut self, op: UnaryOp, (a, b): Parts, (u, v): Parts) -> Parts {
-        match op {
-            UnaryOp::Log | UnaryOp::Log1p => {
-                let (infinite, infinity) =
-                    (self.is_any_infinite((a, b)), self.number(f64::INFINITY));
-                (self.cx.select(infinite, infinity, u), v)
-            }
-            UnaryOp::Sqrt => {
-                let tall = self.is(b, f64::INFINITY);
-                let (u, v) = (self.cx.select(tall, b, u), self.cx.select(tall, b, v));
-                let (left, right) = (self.is(a, f64::NEG_INFINITY), self.is(a, f64::INFINITY));
-                let infinity = self.number(f64::INFINITY);
-                (self.cx.select(right, infinity, u), self.cx.select(left, infinity, v))
-            }
-            // If the real part is zero, the real part of the result is known, even if the other
-            // part is NaN.
-            UnaryOp::Asin | UnaryOp::Acos => {
-                let axis = match op {
-                    UnaryOp::Acos => self.number(std::f64::consts::FRAC_PI_2),
-                    _ => a,
-                };
-                let (is_imaginary, beside) = (self.is(a, 0.0), self.is_nan(b));
-                let known = self.and(is_imaginary, beside);
-                (self.cx.select(known, axis, u), v)
-            }
-            // A zero part stays zero even if the angle is not finite.
-            UnaryOp::Tanh | UnaryOp::Tan => {
-                let (size, angle) = if op == UnaryOp::Tanh { (a, b) } else { (b, a) };
-                let (is_zero, wild) = (self.is(size, 0.0), self.is_not_finite(angle));
-                let known = self.and(is_zero, wild);
-                let nan = self.number(f64::NAN);
-                let known_parts = if op == UnaryOp::Tanh { (size, nan) } else { (nan, size) };
-                (self.cx.select(known, known_parts.0, u), self.cx.select(known, known_parts.1, v))
-            }
-            // On the imaginary axis, the angle is pi/2 for every magnitude.
-            UnaryOp::Acosh => {
-                let (is_imaginary, beside) = (self.is(a, 0.0), self.is_nan(b));
-                let known = self.and(is_imaginary, beside);
-                let right = self.number(std::f64::consts::FRAC_PI_2);
-                (u, self.cx.select(known, right, v))
-            }
-            UnaryOp::Expm1 => {
-                let (is_imaginary, is_real) = (self.is(a, 0.0), self.is(b, 0.0));
-                let known = self.and(is_imaginary, is_real);
-                let u = self.cx.select(known, a, u);
-                let u = self.grown(a, b, u);
-                let (vanishes, wild) = (self.is(a, f64::NEG_INFINITY), self.is_not_finite(b));
-                let gone = self.and(vanishes, wild);
-                let (minus_one, zero) = (self.number(-1.0), self.number(0.0));
-                (self.cx.select(gone, minus_one, u), self.cx.select(gone, zero, v))
-            }
-            UnaryOp::Asinh => {
-                let is_real = self.is(b, 0.0);
-                (u, self.cx.select(is_real, b, v))
-            }
-            _ => (u, v),
+    /// Replaces the parts `(u, v)` of a result by the rows of [`LIMITS`] for an op.
+    fn apply_limits(&mut self, op: UnaryOp, operand: Parts, (mut u, mut v): Parts) -> Parts {
+        for &(_, tests, re, im) in LIMITS.iter().filter(|(of, ..)| *of == op) {
+            let condition = self.test_parts(tests, operand);
+            u = self.select_part(condition, re, operand, u);
+            v = self.select_part(condition, im, operand, v);
         }
+        (u, v)
+    }
+
+    fn test_parts(&mut self, tests: [Test; 2], (a, b): Parts) -> Value {
+        let (a, b) = (self.test(tests[0], a), self.test(tests[1], b));
+        match (a, b) {
+            (Some(a), Some(b)) => self.cx.uniform("stablehlo.and", &[a, b]),
+            (Some(only), None) | (None, Some(only)) => only,
+            (None, None) => unreachable!("a limit tests at least one part"),
+        }
+    }
+
+    /// Writes a test of a part; returns `None` for a test that always passes.
+    fn test(&mut self, test: Test, x: Value) -> Option<Value> {
+        match test {
+            Test::Always => None,
+            Test::IsZero => Some(self.is(x, 0.0)),
+            Test::IsInfinity => Some(self.is(x, f64::INFINITY)),
+            Test::IsNegInfinity => Some(self.is(x, f64::NEG_INFINITY)),
+            Test::IsNotFinite => {
+                let ty = self.cx.ty(DType::Pred, &self.shape);
+                let is_finite = self.cx.operation("stablehlo.is_finite", &[x], ty);
+                Some(self.cx.uniform("stablehlo.not", &[is_finite]))
+            }
+            Test::IsNan => Some(self.cx.compare("NE", x, x)),
+        }
+    }
+
+    /// Selects between a part of a limit and the computed part.
+    fn select_part(
+        &mut self,
+        condition: Value,
+        part: Part,
+        (a, b): Parts,
+        computed: Value,
+    ) -> Value {
+        let value = match part {
+            Part::Computed => return computed,
+            Part::Re => a,
+            Part::Im => b,
+            Part::Number(number) => self.number(number),
+        };
+        self.cx.select(condition, value, computed)
     }
 }
