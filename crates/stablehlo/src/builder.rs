@@ -121,7 +121,7 @@ impl Cx<'_> {
     }
 
     /// The type of a value with another dtype.
-    pub(crate) fn retyped(&mut self, value: Value, dtype: DType) -> Ty {
+    pub(crate) fn ty_with_dtype(&mut self, value: Value, dtype: DType) -> Ty {
         let shape = self.shape(value.ty).clone();
         self.ty(dtype, &shape)
     }
@@ -177,7 +177,7 @@ impl Cx<'_> {
     /// The type is optional in StableHLO, but plugins fold unsigned constants as signed ones without
     /// it.
     pub(crate) fn compare(&mut self, direction: &str, x: Value, y: Value) -> Value {
-        let ty = self.retyped(x, DType::Pred);
+        let ty = self.ty_with_dtype(x, DType::Pred);
         let kind = match self.dtype(x.ty).kind() {
             Kind::Pred | Kind::Unsigned => "UNSIGNED",
             Kind::Signed => "SIGNED",

@@ -18,7 +18,7 @@ impl Cx<'_> {
         if from == dtype {
             return value;
         }
-        let ty = self.retyped(value, dtype);
+        let ty = self.ty_with_dtype(value, dtype);
         self.once(value, ty, |cx| {
             if dtype.is_pred() && from.is_complex() {
                 cx.nonzero(value)
@@ -27,7 +27,7 @@ impl Cx<'_> {
             } else if dtype.is_pred() && matches!(from, DType::F16 | DType::BF16) {
                 cx.has_bits(value)
             } else if dtype == DType::F8E4M3FN {
-                let value = cx.saturated(value);
+                let value = cx.clamp_to_f8(value);
                 cx.operation("stablehlo.convert", &[value], ty)
             } else if dtype.is_integer() && from.is_complex() {
                 let real = cx.convert(value, from.to_real());
@@ -52,7 +52,7 @@ impl Cx<'_> {
     /// version of API 0.106) does not find code for comparisons of both kinds of such floats in one
     /// kernel.
     fn has_bits(&mut self, value: Value) -> Value {
-        let ty = self.retyped(value, DType::U16);
+        let ty = self.ty_with_dtype(value, DType::U16);
         let bits = self.operation("stablehlo.bitcast_convert", &[value], ty);
         let shape = self.shape(ty).clone();
         let magnitude = self.splat(Scalar::UInt(0x7fff), DType::U16, &shape);
@@ -61,13 +61,13 @@ impl Cx<'_> {
         self.compare("NE", bits, zero)
     }
 
-    /// A source whose elements take whole bytes, see [`widen::stored`].
+    /// A source whose elements take whole bytes, see [`widen::storage`].
     ///
-    /// Without the barriers here and in [`Cx::packed`], XLA moves the conversions to where they
+    /// Without the barriers here and in [`Cx::pack`], XLA moves the conversions to where they
     /// save most memory, and the operation onto packed elements after all.
-    pub(crate) fn unpacked(&mut self, source: Source) -> Source {
+    pub(crate) fn unpack(&mut self, source: Source) -> Source {
         let dtype = self.dtype(source.ty());
-        let stored = widen::stored(dtype);
+        let stored = widen::storage(dtype);
         match source {
             Source::Value(value) if stored != dtype => {
                 let value = self.convert(value, stored);
@@ -81,18 +81,21 @@ impl Cx<'_> {
         }
     }
 
-    /// The inverse of [`Cx::unpacked`] for a result of this dtype.
-    pub(crate) fn packed(&mut self, value: Value, dtype: DType) -> Value {
+    /// The inverse of [`Cx::unpack`] for a result of this dtype.
+    pub(crate) fn pack(&mut self, value: Value, dtype: DType) -> Value {
         let from = self.dtype(value.ty);
-        let value =
-            if from != dtype && from == widen::stored(dtype) { self.barrier(value) } else { value };
+        let value = if from != dtype && from == widen::storage(dtype) {
+            self.barrier(value)
+        } else {
+            value
+        };
         self.convert(value, dtype)
     }
 
-    /// [`Cx::packed`] for a source.
-    pub(crate) fn packed_source(&mut self, source: Source, dtype: DType) -> Source {
+    /// [`Cx::pack`] for a source.
+    pub(crate) fn pack_source(&mut self, source: Source, dtype: DType) -> Source {
         match source {
-            Source::Value(value) => self.packed(value, dtype).into(),
+            Source::Value(value) => self.pack(value, dtype).into(),
             Source::Splat(number, ty) => {
                 let shape = self.shape(ty).clone();
                 Source::Splat(number, self.ty(dtype, &shape))
@@ -116,7 +119,7 @@ impl Cx<'_> {
     }
 
     /// Returns a value clamped to the range of `f8_e4m3fn`, because XLA converts larger values to NaN.
-    fn saturated(&mut self, value: Value) -> Value {
+    fn clamp_to_f8(&mut self, value: Value) -> Value {
         let from = self.dtype(value.ty);
         if from.is_pred() || from.bits() < 8 {
             return value;

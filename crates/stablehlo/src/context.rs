@@ -1,4 +1,4 @@
-//! The state of a lowering: the present block, the present node, hooks, and functions still to be
+//! The state of a lowering: the current block, the current node, hooks, and functions still to be
 //! written.
 
 use std::collections::VecDeque;
@@ -21,7 +21,7 @@ use crate::writer::{Open, Value, Values, Writer};
 pub(crate) struct Cx<'a> {
     pub(crate) writer: Writer,
     pub(crate) options: &'a LowerOptions<'a>,
-    /// Constants and conversions of the present block.
+    /// Constants and conversions of the current block.
     pub(crate) memo: Memo,
     /// Constants and conversions of the enclosing blocks. Regions do not use them: some regions may
     /// not, and a loop would carry them as state.
@@ -30,8 +30,8 @@ pub(crate) struct Cx<'a> {
     current: Option<(&'a Graph, ExprId)>,
     /// The line and the scope of the last location, and its text.
     location: Option<((Line, Option<Arc<str>>), Box<str>)>,
-    /// The end of the chain of hooks; none where no hook is active.
-    pub(crate) order: Option<Value>,
+    /// The current hook token; `None` if no hook is active.
+    pub(crate) hook_token: Option<Value>,
     host_calls: Vec<HostCall>,
     pub(crate) active_hooks: ActiveHooks<'a>,
     /// The functions of the bodies of blocks.
@@ -67,7 +67,7 @@ impl<'a> Cx<'a> {
             outer_memos: Vec::new(),
             current: None,
             location: None,
-            order: None,
+            hook_token: None,
             host_calls: Vec::new(),
             active_hooks: ActiveHooks::new(options.active_hooks),
             functions: FxHashMap::default(),
@@ -102,7 +102,7 @@ impl<'a> Cx<'a> {
 
     // --- nodes and their lines ---
 
-    /// Operations from now on belong to this node.
+    /// Assigns the operations that follow to a node.
     pub(crate) fn enter(&mut self, graph: &'a Graph, id: ExprId) {
         self.current = Some((graph, id));
         if self.options.locations {
@@ -154,9 +154,9 @@ impl<'a> Cx<'a> {
     }
 
     /// Begins the body of a function, which shares no values with the functions before.
-    pub(crate) fn forget(&mut self) {
+    pub(crate) fn begin_function_body(&mut self) {
         self.memo = Memo::default();
-        self.order = None;
+        self.hook_token = None;
     }
 
     // --- hooks ---

@@ -1,8 +1,9 @@
 //! Parameters, literals, tuples, regions and hooks.
 //!
-//! A region with active hooks receives the order value and returns it with its results. The condition
-//! of a loop can return only its predicate. A condition with hooks is therefore evaluated before the
-//! loop and at the end of its body, and the predicate is part of the state.
+//! Hooks run in order because each takes the hook token of the one before and returns a new one. A
+//! region with active hooks receives the token and returns it with its results. The condition of a
+//! loop can return only its predicate. A condition with hooks is therefore evaluated before the loop
+//! and at the end of its body, and the predicate is part of the state.
 
 use std::sync::Arc;
 
@@ -59,7 +60,7 @@ fn one(source: Source) -> Sources {
     Sources::from_slice(&[source])
 }
 
-/// Many sources of values.
+/// Wraps values as sources.
 fn sources(values: &[Value]) -> Sources {
     values.iter().map(|&value| value.into()).collect()
 }
@@ -68,7 +69,7 @@ fn sources(values: &[Value]) -> Sources {
 
 fn tensor(cx: &mut Cx<'_>, tensor: &HostTensor) -> Source {
     let ty = cx.ty(tensor.dtype(), tensor.shape());
-    if let Some(number) = repeated(tensor) {
+    if let Some(number) = splat_number(tensor) {
         return Source::Splat(number, ty);
     }
     let stored = cx.ty(stored_as(tensor.dtype()), tensor.shape());
@@ -78,7 +79,7 @@ fn tensor(cx: &mut Cx<'_>, tensor: &HostTensor) -> Source {
 
 /// Returns the number that all elements equal bitwise; `None` for NaN, whose bits a number does not
 /// determine.
-fn repeated(tensor: &HostTensor) -> Option<Scalar> {
+fn splat_number(tensor: &HostTensor) -> Option<Scalar> {
     if tensor.size() == 0 {
         return Some(Scalar::UInt(0));
     }
@@ -92,8 +93,8 @@ fn repeated(tensor: &HostTensor) -> Option<Scalar> {
 
 // --- hooks ---
 
-/// Shows values to the host, and returns the results of a runtime call. The new order value
-/// depends on the old one, so calls stay in order.
+/// Passes values to the host, and returns the results of a runtime call. The new hook token depends
+/// on the old one, so calls stay in order.
 fn host_call(
     cx: &mut Cx<'_>,
     hook: &HookOp,
@@ -101,65 +102,65 @@ fn host_call(
     arguments: Vec<TensorType>,
 ) -> Result<Sources> {
     let id = cx.add_host_call(hook, arguments)?;
-    let order = order(cx);
+    let token = hook_token(cx);
     let shown = shown.iter().map(|&x| cx.value(x));
-    let operands: Values = std::iter::once(order).chain(shown).collect();
-    let given = hook.results.as_deref().unwrap_or_default();
-    let given = given.iter().map(|ty| cx.tensor_ty(ty));
-    let types: Vec<Ty> = std::iter::once(order.ty).chain(given).collect();
+    let operands: Values = std::iter::once(token).chain(shown).collect();
+    let results = hook.results.as_deref().unwrap_or_default();
+    let results = results.iter().map(|ty| cx.tensor_ty(ty));
+    let types: Vec<Ty> = std::iter::once(token.ty).chain(results).collect();
     let config = format_args!("id = {id} : i64");
     let results = cx.call_host(&operands, "has_side_effect = true, ", config, &types);
-    cx.order = Some(results[0]);
+    cx.hook_token = Some(results[0]);
     Ok(sources(&results[1..]))
 }
 
-/// The end of the chain of hooks.
-fn order(cx: &Cx<'_>) -> Value {
-    cx.order.expect("a block with hooks has an order value")
+/// The current hook token.
+fn hook_token(cx: &Cx<'_>) -> Value {
+    cx.hook_token.expect("a block with hooks has a hook token")
 }
 
-/// The values that a region returns: its results, and the order value if it has hooks.
-fn with_order(cx: &mut Cx<'_>, results: &[Source], has_hooks: bool) -> Values {
+/// Returns the values that a region returns: its results, and the hook token if it has hooks.
+fn add_hook_token(cx: &mut Cx<'_>, results: &[Source], has_hooks: bool) -> Values {
     let mut values: Values = results.iter().map(|&result| cx.value(result)).collect();
     if has_hooks {
-        values.push(order(cx));
+        values.push(hook_token(cx));
     }
     values
 }
 
-/// The results of an operation. An order value among them becomes the present one.
-fn without_order(cx: &mut Cx<'_>, mut results: Values, has_hooks: bool) -> Sources {
+/// Returns the results of an operation. A hook token among them becomes the current one.
+fn take_hook_token(cx: &mut Cx<'_>, mut results: Values, has_hooks: bool) -> Sources {
     if has_hooks {
-        cx.order = results.pop();
+        cx.hook_token = results.pop();
     }
     sources(&results)
 }
 
 // --- regions ---
 
-/// Writes a program as a part of the present block; inputs and results are as they pass borders.
+/// Writes a program into the current block. Inputs and results are unpacked, as at region boundaries.
 fn inline<'a>(cx: &mut Cx<'a>, program: &'a Program, inputs: &[Source]) -> Result<Sources> {
     let inputs: Vec<Option<Source>> = (inputs.iter().zip(program.inputs()))
-        .map(|(&input, ty)| Some(cx.packed_source(input, ty.dtype)))
+        .map(|(&input, ty)| Some(cx.pack_source(input, ty.dtype)))
         .collect();
     let results = region::lower(cx, program, &inputs)?;
-    Ok(unpacked(cx, &results))
+    Ok(unpack_all(cx, &results))
 }
 
-/// Values as they pass the border of a region, where XLA loses packed elements.
-fn unpacked(cx: &mut Cx<'_>, sources: &[Source]) -> Sources {
-    sources.iter().map(|&source| cx.unpacked(source)).collect()
+/// Unpacks values for a region boundary, where XLA loses packed elements.
+fn unpack_all(cx: &mut Cx<'_>, sources: &[Source]) -> Sources {
+    sources.iter().map(|&source| cx.unpack(source)).collect()
 }
 
-/// Results that have passed a border, as the graph knows them.
-fn packed(cx: &mut Cx<'_>, sources: &[Source], node: &Node<'_>) -> Sources {
+/// Converts the results of a region to the dtypes of the graph.
+fn pack_results(cx: &mut Cx<'_>, sources: &[Source], node: &Node<'_>) -> Sources {
     (sources.iter().zip(node.ty.parts()))
-        .map(|(&source, ty)| cx.packed_source(source, ty.dtype))
+        .map(|(&source, ty)| cx.pack_source(source, ty.dtype))
         .collect()
 }
 
-/// The answer of a predicate, as a scalar `pred`.
-fn answer<'a>(cx: &mut Cx<'a>, program: &'a Program, inputs: &[Source]) -> Result<Value> {
+/// Writes the program of a predicate; returns its result as a scalar `pred`.
+fn lower_predicate<'a>(cx: &mut Cx<'a>, program: &'a Program, inputs: &[Source]) -> Result<Value> {
     let results = inline(cx, program, inputs)?;
     Ok(cx.truth(results[0]))
 }
@@ -172,42 +173,42 @@ fn cond<'a>(
     node: &Node<'a>,
 ) -> Result<Sources> {
     let has_hooks = cx.active_hooks.are_called_by(node.op);
-    let captures = unpacked(cx, captures);
+    let captures = unpack_all(cx, captures);
     let mut types: SmallVec<[Ty; 4]> =
-        (node.ty.parts().iter()).map(|ty| cx.ty(widen::stored(ty.dtype), &ty.shape)).collect();
+        (node.ty.parts().iter()).map(|ty| cx.ty(widen::storage(ty.dtype), &ty.shape)).collect();
     if has_hooks {
-        types.push(order(cx).ty);
+        types.push(hook_token(cx).ty);
     }
     let mut opened = Vec::with_capacity(op.clauses.len());
     for (predicate, body) in &op.clauses {
-        let predicate = answer(cx, predicate, &captures)?;
+        let predicate = lower_predicate(cx, predicate, &captures)?;
         let mut open = cx.writer.open("stablehlo.if", &[predicate], &types);
-        let before = cx.order;
+        let before = cx.hook_token;
         cx.begin_region(&mut open, &[]);
         let results = inline(cx, body, &captures)?;
-        let results = with_order(cx, &results, has_hooks);
+        let results = add_hook_token(cx, &results, has_hooks);
         cx.end_region(&results);
-        cx.order = before;
+        cx.hook_token = before;
         cx.begin_region(&mut open, &[]);
         opened.push(open);
     }
     let mut results = inline(cx, &op.otherwise, &captures)?;
     for open in opened.into_iter().rev() {
-        let values = with_order(cx, &results, has_hooks);
+        let values = add_hook_token(cx, &results, has_hooks);
         cx.end_region(&values);
         let values = cx.writer.close(open, format_args!(""));
-        results = without_order(cx, values, has_hooks);
+        results = take_hook_token(cx, values, has_hooks);
     }
-    Ok(packed(cx, &results, node))
+    Ok(pack_results(cx, &results, node))
 }
 
-/// Converts a loop state. XLA crashes for counters of some integer dtypes, so these counters get
-/// another dtype, and are converted before each use.
-fn carried(cx: &mut Cx<'_>, state: Value) -> Value {
+/// Converts a loop state that may be a counter. XLA crashes for counters of some integer dtypes, so
+/// these counters have another dtype in the loop, and are converted before each use.
+fn as_loop_counter(cx: &mut Cx<'_>, state: Value) -> Value {
     let dtype = cx.dtype(state.ty);
-    let is_counted_in = matches!(dtype, DType::S32 | DType::S64);
-    let may_count = dtype.is_integer() && cx.shape(state.ty).rank() == 0;
-    if may_count && !is_counted_in { cx.convert(state, DType::S64) } else { state }
+    let is_supported = matches!(dtype, DType::S32 | DType::S64);
+    let may_be_counter = dtype.is_integer() && cx.shape(state.ty).rank() == 0;
+    if may_be_counter && !is_supported { cx.convert(state, DType::S64) } else { state }
 }
 
 fn while_loop<'a>(
@@ -216,54 +217,54 @@ fn while_loop<'a>(
     operands: &[Source],
     node: &Node<'a>,
 ) -> Result<Sources> {
-    let operands = unpacked(cx, operands);
+    let operands = unpack_all(cx, operands);
     let (initial, captures) = operands.split_at(op.state);
-    let asks_hooks = cx.active_hooks.are_in(&op.condition);
-    let has_hooks = asks_hooks || cx.active_hooks.are_in(&op.body);
+    let condition_has_hooks = cx.active_hooks.are_in(&op.condition);
+    let has_hooks = condition_has_hooks || cx.active_hooks.are_in(&op.body);
     let with_captures =
         |state: &[Source]| -> Sources { state.iter().chain(captures).copied().collect() };
-    // The loop carries the user's state, then the result of the condition, then the order value.
+    // The state of the loop is the user's state, the result of the condition, and the hook token.
     let mut start: Values = initial.iter().map(|&x| cx.value(x)).collect();
-    start.iter_mut().for_each(|state| *state = carried(cx, *state));
-    if asks_hooks {
-        start.push(answer(cx, &op.condition, &with_captures(initial))?);
+    start.iter_mut().for_each(|state| *state = as_loop_counter(cx, *state));
+    if condition_has_hooks {
+        start.push(lower_predicate(cx, &op.condition, &with_captures(initial))?);
     }
     if has_hooks {
-        start.push(order(cx));
+        start.push(hook_token(cx));
     }
     let types: SmallVec<[Ty; 4]> = start.iter().map(|value| value.ty).collect();
     let mut open = cx.writer.open("stablehlo.while", &start, &types);
 
     let state = cx.begin_region(&mut open, &types);
-    let goes_on = match asks_hooks {
+    let predicate = match condition_has_hooks {
         true => state[op.state],
-        false => answer(cx, &op.condition, &with_captures(&sources(&state[..op.state])))?,
+        false => lower_predicate(cx, &op.condition, &with_captures(&sources(&state[..op.state])))?,
     };
-    cx.end_region(&[goes_on]);
+    cx.end_region(&[predicate]);
 
     let state = cx.begin_region(&mut open, &types);
     if has_hooks {
-        cx.order = state.last().copied();
+        cx.hook_token = state.last().copied();
     }
     let inside = sources(&state[..op.state]);
     let mut results = inline(cx, &op.body, &with_captures(&inside))?;
-    if asks_hooks {
-        let goes_on = answer(cx, &op.condition, &with_captures(&results))?;
-        results.push(goes_on.into());
+    if condition_has_hooks {
+        let predicate = lower_predicate(cx, &op.condition, &with_captures(&results))?;
+        results.push(predicate.into());
     }
-    let mut results = with_order(cx, &results, has_hooks);
-    results.iter_mut().take(op.state).for_each(|state| *state = carried(cx, *state));
+    let mut results = add_hook_token(cx, &results, has_hooks);
+    results.iter_mut().take(op.state).for_each(|state| *state = as_loop_counter(cx, *state));
     cx.end_region(&results);
     let results = cx.writer.close(open, format_args!(""));
-    let results = without_order(cx, results, has_hooks);
-    Ok(packed(cx, &results, node))
+    let results = take_hook_token(cx, results, has_hooks);
+    Ok(pack_results(cx, &results, node))
 }
 
-/// A call of a function that is written once for equal bodies; a body with hooks is written in
-/// place, where it finds the order value.
+/// Calls a function that is written once for equal bodies. A body with hooks is inlined, because it
+/// needs the current hook token.
 fn block<'a>(cx: &mut Cx<'a>, op: &'a Block, operands: &[Source]) -> Result<Sources> {
     if let BlockKind::Scatter { op: combine } = op.kind {
-        let result = index::combined(cx, combine, operands, &op.body.inputs()[0]);
+        let result = index::combine_updates(cx, combine, operands, &op.body.inputs()[0]);
         return Ok(one(result.into()));
     }
     let body: &'a Program = &op.body;
@@ -276,25 +277,26 @@ fn block<'a>(cx: &mut Cx<'a>, op: &'a Block, operands: &[Source]) -> Result<Sour
     let types: SmallVec<[Ty; 4]> = body.output_types().map(|ty| cx.tensor_ty(ty)).collect();
     if matches!(op.kind, BlockKind::Checkpoint { again: true, .. })
         && let Some(&last) = operands.last()
-        && let Some(holds) = always(cx, last)
+        && let Some(condition) = opaque_true(cx, last)
     {
-        return Ok(apart(cx, (&function, body), &operands, &types, holds));
+        return Ok(call_without_cse(cx, (&function, body), &operands, &types, condition));
     }
     let results = cx.writer.call(&function, &operands, &types, "");
     Ok(sources(&results))
 }
 
-/// Writes a call in a branch that is always taken, which XLA does not know. Otherwise XLA would reuse
-/// equal values from before and keep them in memory. Barriers do not prevent this, because XLA's CPU
-/// compiler removes barriers before it merges equal values.
-fn apart(
+/// Writes a call in a branch whose condition XLA cannot simplify to true. Otherwise XLA would merge the
+/// results with equal values from before (common subexpression elimination) and keep these in memory.
+/// Barriers do not prevent this, because XLA's CPU compiler removes barriers before it merges equal
+/// values.
+fn call_without_cse(
     cx: &mut Cx<'_>,
     (function, body): (&str, &Program),
     operands: &[Value],
     types: &[Ty],
-    holds: Value,
+    condition: Value,
 ) -> Sources {
-    let mut open = cx.writer.open("stablehlo.if", &[holds], types);
+    let mut open = cx.writer.open("stablehlo.if", &[condition], types);
     cx.begin_region(&mut open, &[]);
     let results = cx.writer.call(function, operands, types, "");
     cx.end_region(&results);
@@ -306,10 +308,10 @@ fn apart(
     sources(&results)
 }
 
-/// Returns a condition that always holds but depends on a value: the first element is equal to
-/// itself, or it is not. Returns `None` for integers, where XLA would simplify the condition, and
-/// for tensors without elements.
-pub(crate) fn always(cx: &mut Cx<'_>, value: Value) -> Option<Value> {
+/// Returns a condition that is true, but depends on a value: the first element is equal to itself, or
+/// it is not. Returns `None` for integers, where XLA would simplify the condition, and for tensors
+/// without elements.
+pub(crate) fn opaque_true(cx: &mut Cx<'_>, value: Value) -> Option<Value> {
     let dtype = cx.dtype(value.ty);
     let shape = cx.shape(value.ty).clone();
     if shape.size() == 0 || !(dtype.is_float() || dtype.is_complex()) {
@@ -319,8 +321,8 @@ pub(crate) fn always(cx: &mut Cx<'_>, value: Value) -> Option<Value> {
     let first = cx.slice(value, &Range { starts: &zeros, lengths: &ones, strides: &ones });
     let first = cx.reshape(first, &Shape::from([]));
     let first = cx.convert(first, DType::F32);
-    let (is_one, is_other) = (cx.compare("LE", first, first), cx.compare("NE", first, first));
-    Some(cx.uniform("stablehlo.or", &[is_one, is_other]))
+    let (is_number, is_nan) = (cx.compare("LE", first, first), cx.compare("NE", first, first));
+    Some(cx.uniform("stablehlo.or", &[is_number, is_nan]))
 }
 
 #[cfg(test)]
@@ -330,13 +332,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn repeated_numbers() {
+    fn finds_splat_numbers() {
         let full = |value| HostTensor::full(Scalar::Float(value), DType::F32, [2, 2]).unwrap();
-        assert_eq!(repeated(&full(1.5)), Some(Scalar::Float(1.5)));
-        assert_eq!(repeated(&full(-0.0)), Some(Scalar::Float(-0.0)));
-        assert_eq!(repeated(&full(f64::NAN)), None);
-        assert_eq!(repeated(&HostTensor::from_slice(&[0.0_f32, -0.0], [2]).unwrap()), None);
+        assert_eq!(splat_number(&full(1.5)), Some(Scalar::Float(1.5)));
+        assert_eq!(splat_number(&full(-0.0)), Some(Scalar::Float(-0.0)));
+        assert_eq!(splat_number(&full(f64::NAN)), None);
+        assert_eq!(splat_number(&HostTensor::from_slice(&[0.0_f32, -0.0], [2]).unwrap()), None);
         let empty = HostTensor::zeros(DType::C64, [0]).unwrap();
-        assert_eq!(repeated(&empty), Some(Scalar::UInt(0)));
+        assert_eq!(splat_number(&empty), Some(Scalar::UInt(0)));
     }
 }

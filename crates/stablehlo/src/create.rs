@@ -16,7 +16,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op) -> Value {
 }
 
 fn iota(cx: &mut Cx<'_>, Iota { axis, ty }: &Iota) -> Value {
-    let counting = widen::counting(ty.dtype, ty.shape.size());
+    let counting = widen::counter(ty.dtype, ty.shape.size());
     let counted = match axis {
         Some(axis) => cx.iota(*axis, counting, &ty.shape),
         None => cx.iota(0, counting, &Shape::from([ty.shape.size()])),

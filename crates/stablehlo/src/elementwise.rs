@@ -53,7 +53,7 @@ fn bitcast(cx: &mut Cx<'_>, x: Source, dtype: DType) -> Value {
     }
     let whole = if dtype.is_pred() { DType::U8 } else { dtype };
     if cx.dtype(value.ty) != whole {
-        let ty = cx.retyped(value, whole);
+        let ty = cx.ty_with_dtype(value, whole);
         value = cx.operation("stablehlo.bitcast_convert", &[value], ty);
     }
     if dtype.is_pred() { cx.convert(value, dtype) } else { value }
@@ -108,7 +108,7 @@ fn binary(cx: &mut Cx<'_>, op: BinaryOp, x: Source, y: Source, ty: &TensorType) 
         }
         Lowering::Compare(direction) => cx.compare(direction, x, y),
         Lowering::Composed(Composed::Complex) => {
-            let ty = cx.retyped(x, ty.dtype);
+            let ty = cx.ty_with_dtype(x, ty.dtype);
             cx.operation("stablehlo.complex", &[x, y], ty)
         }
         Lowering::Composed(composed @ (Composed::Quotient | Composed::Remainder))
@@ -155,13 +155,13 @@ fn compose(cx: &mut Cx<'_>, op: Composed, operands: &[Source], ty: &TensorType) 
             cx.uniform("stablehlo.minimum", &[x, one])
         }
         Composed::Sign => sign(cx, operands[0], ty.dtype),
-        Composed::Floor => rounded(cx, "stablehlo.floor", operands[0], ty),
-        Composed::Ceil => rounded(cx, "stablehlo.ceil", operands[0], ty),
-        Composed::Round => rounded(cx, "stablehlo.round_nearest_afz", operands[0], ty),
+        Composed::Floor => round_floats(cx, "stablehlo.floor", operands[0], ty),
+        Composed::Ceil => round_floats(cx, "stablehlo.ceil", operands[0], ty),
+        Composed::Round => round_floats(cx, "stablehlo.round_nearest_afz", operands[0], ty),
         Composed::RoundEven if ty.dtype.is_complex() => {
             parts(cx, operands[0], ty.dtype, "stablehlo.round_nearest_even")
         }
-        Composed::RoundEven => rounded(cx, "stablehlo.round_nearest_even", operands[0], ty),
+        Composed::RoundEven => round_floats(cx, "stablehlo.round_nearest_even", operands[0], ty),
         Composed::Abs => abs(cx, operands[0], ty.dtype),
         Composed::IsNan => each_part(cx, operands[0], |cx, x| cx.compare("NE", x, x)),
         Composed::IsInfinity => each_part(cx, operands[0], is_infinity),
@@ -219,7 +219,7 @@ fn divide(cx: &mut Cx<'_>, op: Composed, x: Value, y: Value) -> Value {
 }
 
 /// Integers are round already.
-fn rounded(cx: &mut Cx<'_>, name: &str, x: Source, ty: &TensorType) -> Value {
+fn round_floats(cx: &mut Cx<'_>, name: &str, x: Source, ty: &TensorType) -> Value {
     let x = cx.cast(x, ty.dtype);
     if ty.dtype.is_float() { cx.uniform(name, &[x]) } else { x }
 }
@@ -239,14 +239,14 @@ fn part(cx: &mut Cx<'_>, name: &str, x: Source, ty: &TensorType) -> Value {
         return cx.cast(x, ty.dtype);
     }
     let x = cx.value(x);
-    let ty = cx.retyped(x, ty.dtype);
+    let ty = cx.ty_with_dtype(x, ty.dtype);
     cx.operation(name, &[x], ty)
 }
 
 /// An operation on each part of complex numbers.
 fn parts(cx: &mut Cx<'_>, x: Source, dtype: DType, name: &str) -> Value {
     let x = cx.cast(x, dtype);
-    let part_ty = cx.retyped(x, dtype.to_real());
+    let part_ty = cx.ty_with_dtype(x, dtype.to_real());
     let of_part = |cx: &mut Cx<'_>, part: &str| {
         let part = cx.operation(part, &[x], part_ty);
         cx.uniform(name, &[part])
@@ -268,7 +268,7 @@ fn each_part(cx: &mut Cx<'_>, x: Source, predicate: impl Fn(&mut Cx<'_>, Value) 
         return cx.splat(Scalar::UInt(0), DType::Pred, &shape);
     }
     let x = cx.value(x);
-    let part = cx.retyped(x, dtype.to_real());
+    let part = cx.ty_with_dtype(x, dtype.to_real());
     let real = cx.operation("stablehlo.real", &[x], part);
     let imag = cx.operation("stablehlo.imag", &[x], part);
     let (real, imag) = (predicate(cx, real), predicate(cx, imag));

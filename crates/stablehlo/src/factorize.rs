@@ -122,7 +122,7 @@ fn with_positive_diagonal(cx: &mut Cx<'_>, q: Value, r: Value) -> Result<Values>
     let dtype = cx.dtype(r.ty);
     let on_diagonal = where_axes(cx, "EQ", r);
     let diagonal = cx.reduce_by("stablehlo.add", Scalar::UInt(0), on_diagonal, &[2])?;
-    let part = cx.retyped(diagonal, dtype.to_real());
+    let part = cx.ty_with_dtype(diagonal, dtype.to_real());
     let size = cx.operation("stablehlo.abs", &[diagonal], part);
     let shape = cx.shape(size.ty).clone();
     let nothing = cx.splat(Scalar::UInt(0), dtype.to_real(), &shape);

@@ -4,8 +4,8 @@
 //! because a fold may be computed in pieces; users may pass any initial value. Second, regions cannot
 //! use outer values, and user functions can.
 //!
-//! A full reduction therefore takes the initial value as one more element, in front, and carries
-//! along whether an accumulator holds anything yet. Outer scalars are carried along as further
+//! A full reduction therefore prepends the initial value as one more element, and a boolean accumulator
+//! says whether the other accumulator holds an element yet. Outer scalars are further
 //! accumulators that never change. A function that is more than scalar arithmetic (it has a loop,
 //! or looks something up in a table) becomes a loop over the elements.
 
@@ -28,7 +28,7 @@ pub(crate) struct Function<'a> {
 }
 
 impl<'a> Function<'a> {
-    /// Writes one step on values in their stored dtype ([`widen::stored`]).
+    /// Writes one step on values in their stored dtype ([`widen::storage`]).
     fn apply(
         &self,
         cx: &mut Cx<'a>,
@@ -39,10 +39,10 @@ impl<'a> Function<'a> {
         let operands = [element.into(), accumulator.into()];
         let inputs: Vec<Option<Source>> = (operands.iter().chain(captures))
             .zip(self.program.inputs())
-            .map(|(&operand, ty)| Some(cx.packed_source(operand, ty.dtype)))
+            .map(|(&operand, ty)| Some(cx.pack_source(operand, ty.dtype)))
             .collect();
         let outputs = region::lower(cx, self.program, &inputs)?;
-        let result = cx.unpacked(outputs[0]);
+        let result = cx.unpack(outputs[0]);
         Ok(cx.value(result))
     }
 
@@ -68,8 +68,8 @@ impl<'a> Function<'a> {
         })
     }
 
-    /// Returns the captures that the accumulator contains; constants are written before each use.
-    fn carried(&self) -> Values {
+    /// Returns the captures that are accumulators; constants are written before each use instead.
+    fn value_captures(&self) -> Values {
         self.captures
             .iter()
             .filter_map(|&capture| match capture {
@@ -79,13 +79,13 @@ impl<'a> Function<'a> {
             .collect()
     }
 
-    /// The captures inside a region that carries them as these values.
-    fn inside(&self, carried: &[Value]) -> Sources {
-        let mut carried = carried.iter();
+    /// Returns the captures in a region whose arguments hold their values.
+    fn captures_in_region(&self, arguments: &[Value]) -> Sources {
+        let mut arguments = arguments.iter();
         self.captures
             .iter()
             .map(|&capture| match capture {
-                Source::Value(_) => (*carried.next().expect("one for each")).into(),
+                Source::Value(_) => (*arguments.next().expect("one for each")).into(),
                 Source::Splat(..) => capture,
             })
             .collect()
@@ -107,24 +107,24 @@ pub(crate) fn rows<'a>(
     let elements = cx.concatenate(&[first, elements], 0);
     let shape = cx.shape(elements.ty).clone();
 
-    let carried = function.carried();
-    let holds = cx.splat(Scalar::UInt(1), DType::Pred, &shape);
-    let holds_nothing = cx.splat(Scalar::UInt(0), DType::Pred, &Shape::scalar());
-    let mut values = Values::from_slice(&[holds, elements]);
-    let mut start = Values::from_slice(&[holds_nothing, initial]);
-    for &capture in &carried {
+    let captures = function.value_captures();
+    let is_filled = cx.splat(Scalar::UInt(1), DType::Pred, &shape);
+    let is_empty = cx.splat(Scalar::UInt(0), DType::Pred, &Shape::scalar());
+    let mut values = Values::from_slice(&[is_filled, elements]);
+    let mut start = Values::from_slice(&[is_empty, initial]);
+    for &capture in &captures {
         values.push(cx.broadcast(capture, &[], &shape));
         start.push(capture);
     }
     let results = cx.reduce(&values, &start, &[0], |cx, left, right| {
-        let captures = function.inside(&left[2..]);
+        let captures = function.captures_in_region(&left[2..]);
         let folded = function.apply(cx, right[1], left[1], &captures)?;
         let both = cx.uniform("stablehlo.and", &[left[0], right[0]]);
         let either = cx.uniform("stablehlo.or", &[left[0], right[0]]);
         let only = cx.select(left[0], left[1], right[1]);
         let accumulator = cx.select(both, folded, only);
-        let kept = left[2..].iter().copied();
-        Ok([either, accumulator].into_iter().chain(kept).collect())
+        let captures = left[2..].iter().copied();
+        Ok([either, accumulator].into_iter().chain(captures).collect())
     })?;
     Ok(results[1])
 }
@@ -139,15 +139,15 @@ pub(crate) fn windows<'a>(
     attributes: std::fmt::Arguments<'_>,
 ) -> Result<Value> {
     let full = cx.shape(x.ty).clone();
-    let carried = function.carried();
+    let captures = function.value_captures();
     let mut values = Values::from_slice(&[x]);
     let mut start = Values::from_slice(&[initial]);
-    for &capture in &carried {
+    for &capture in &captures {
         values.push(cx.broadcast(capture, &[], &full));
         start.push(capture);
     }
     let body = |cx: &mut Cx<'a>, left: &[Value], right: &[Value]| {
-        let captures = function.inside(&left[1..]);
+        let captures = function.captures_in_region(&left[1..]);
         let folded = function.apply(cx, right[0], left[0], &captures)?;
         Ok(std::iter::once(folded).chain(left[1..].iter().copied()).collect())
     };
@@ -210,7 +210,7 @@ fn element_at(cx: &mut Cx<'_>, x: Value, at: &[Value]) -> Value {
 ///
 /// One strided slice for each position in a window, so this is for functions that a fold cannot
 /// hold.
-pub(crate) fn unrolled(
+pub(crate) fn unroll_windows(
     cx: &mut Cx<'_>,
     x: Value,
     window: &nxla_expr::WindowAttributes,
@@ -218,7 +218,7 @@ pub(crate) fn unrolled(
 ) -> Value {
     let lengths = spans(window, windows);
     let row: Shape = std::iter::once(1).chain(windows.iter().copied()).collect();
-    let rows: Values = places(window)
+    let rows: Values = window_offsets(window)
         .map(|starts| {
             let range = Range { starts: &starts, lengths: &lengths, strides: &window.strides };
             let slice = cx.slice(x, &range);
@@ -229,7 +229,9 @@ pub(crate) fn unrolled(
 }
 
 /// Returns the offset of each element of the first window, in row-major order.
-fn places(window: &nxla_expr::WindowAttributes) -> impl Iterator<Item = SmallVec<[usize; 8]>> {
+fn window_offsets(
+    window: &nxla_expr::WindowAttributes,
+) -> impl Iterator<Item = SmallVec<[usize; 8]>> {
     let size: usize = window.dimensions.iter().product();
     let strides = Shape::from(&window.dimensions[..]).strides();
     (0..size).map(move |position| {

@@ -21,13 +21,13 @@ pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorTy
         Op::IndexedPut(axes) => scatter(cx, axes, operands, ty, Update::Put),
         Op::Sort(attributes) => {
             let x = cx.value(operands[0]);
-            let ordered = cx.convert(x, widen::ordered(ty.dtype));
+            let ordered = cx.convert(x, widen::comparison(ty.dtype));
             let sorted = sort(cx, *attributes, &[ordered]);
             cx.convert(sorted[0], ty.dtype)
         }
         Op::Argsort(attributes, dtype) => {
             let x = cx.value(operands[0]);
-            let ordered = widen::ordered(cx.dtype(x.ty));
+            let ordered = widen::comparison(cx.dtype(x.ty));
             let ordered = cx.convert(x, ordered);
             let index = widen::index(ty.shape[attributes.axis]);
             let positions = cx.iota(attributes.axis, index, &ty.shape);
@@ -170,8 +170,8 @@ enum Update {
     Combine(Combine),
 }
 
-/// Elements of a vector combined with all updates of their places.
-pub(crate) fn combined(
+/// Combines elements of a vector with all updates at their indices.
+pub(crate) fn combine_updates(
     cx: &mut Cx<'_>,
     op: Combine,
     operands: &[Source],

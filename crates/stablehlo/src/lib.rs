@@ -12,7 +12,7 @@
 //!   needs, so a region never captures one from outside.
 //! * **Some dtypes are computed in wider ones** and converted back; the table is in one place, the
 //!   module `widen`.
-//! * **Hooks form a chain.** Each takes an order value and returns the next one, through loops and
+//! * **Hooks form a chain.** Each takes a hook token and returns the next one, through loops and
 //!   branches too, so that XLA can neither reorder them nor run two at once.
 //! * **The module has the semantics of StableHLO.** By default XLA departs from them, so the caller
 //!   must set XLA's options.

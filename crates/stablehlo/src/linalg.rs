@@ -137,7 +137,7 @@ fn triangular_solve(
 }
 
 pub(crate) fn conjugate(cx: &mut Cx<'_>, x: Value) -> Value {
-    let part = cx.retyped(x, cx.dtype(x.ty).to_real());
+    let part = cx.ty_with_dtype(x, cx.dtype(x.ty).to_real());
     let real = cx.operation("stablehlo.real", &[x], part);
     let imag = cx.operation("stablehlo.imag", &[x], part);
     let imag = cx.uniform("stablehlo.negate", &[imag]);
@@ -189,6 +189,6 @@ fn real_part(cx: &mut Cx<'_>, x: Value) -> Value {
     if !dtype.is_complex() {
         return x;
     }
-    let part = cx.retyped(x, dtype.to_real());
+    let part = cx.ty_with_dtype(x, dtype.to_real());
     cx.operation("stablehlo.real", &[x], part)
 }

@@ -107,7 +107,7 @@ fn write_bits(f: &mut fmt::Formatter<'_>, value: f64, dtype: DType) -> fmt::Resu
 /// The dtype in which the bytes of a literal are written. MLIR packs `i1` and may pack other
 /// small integers, so they are written as whole bytes and converted.
 pub(crate) const fn stored_as(dtype: DType) -> DType {
-    if dtype.is_pred() { DType::U8 } else { widen::stored(dtype) }
+    if dtype.is_pred() { DType::U8 } else { widen::storage(dtype) }
 }
 
 /// `dense<"0x0000803F…">`: the bytes of a tensor in memory order.

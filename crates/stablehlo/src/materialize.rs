@@ -14,7 +14,7 @@ use nxla_tensor::{DType, Scalar};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::context::Cx;
-use crate::control::always;
+use crate::control::opaque_true;
 use crate::types::Ty;
 use crate::writer::Value;
 
@@ -28,7 +28,7 @@ struct Origin {
 }
 
 /// Returns for each node of a program whether it must be computed once.
-pub(crate) fn materialized(graph: &Graph, uses: &[u32], outputs: &[ExprId]) -> Vec<bool> {
+pub(crate) fn find_materialized(graph: &Graph, uses: &[u32], outputs: &[ExprId]) -> Vec<bool> {
     let mut origins: Vec<Origin> = Vec::with_capacity(graph.len());
     let mut compared = vec![false; graph.len()];
     for id in graph.ids() {
@@ -181,9 +181,9 @@ impl Cx<'_> {
     /// Returns a value that is computed once. XLA's compiler for CPUs drops barriers before it
     /// decides what to recompute, but the result of a call is stored.
     ///
-    /// The function returns its argument, or zeros where a condition does not hold that always
-    /// holds. If XLA knew that it always holds, argument and result would share their memory, and
-    /// code that uses both could overwrite one while it reads the other.
+    /// The function selects between its argument and zeros by a condition that is always true. If XLA
+    /// could simplify the condition, argument and result would share their memory, and code that uses
+    /// both could overwrite one while it reads the other.
     pub(crate) fn materialize(&mut self, value: Value) -> Value {
         if !self.options.materialize_by_calls {
             return self.barrier(value);
@@ -196,13 +196,14 @@ impl Cx<'_> {
     pub(crate) fn write_materializers(&mut self) {
         for (number, ty) in std::mem::take(&mut self.materializers.types).into_iter().enumerate() {
             let name = name(number);
-            let given =
+            let argument =
                 self.writer.begin_function("private", &name, &[ty], &[ty], |_| None, &[])[0];
-            self.forget();
+            self.begin_function_body();
             let (dtype, shape) = (self.dtype(ty), self.shape(ty).clone());
-            let holds = always(self, given).expect("only floats with elements are materialized");
+            let condition =
+                opaque_true(self, argument).expect("only floats with elements are materialized");
             let zeros = self.splat(Scalar::UInt(0), dtype, &shape);
-            let stored = self.select(holds, given, zeros);
+            let stored = self.select(condition, argument, zeros);
             self.writer.end_function(&[stored]);
         }
     }

@@ -142,7 +142,7 @@ fn main<'a>(
     let parameters =
         cx.writer.begin_function("public", "main", &parameters, &results, attribute, &behind);
     if cx.active_hooks.are_in(program) {
-        cx.order = Some(cx.splat(Scalar::UInt(0), DType::U32, &Shape::scalar()));
+        cx.hook_token = Some(cx.splat(Scalar::UInt(0), DType::U32, &Shape::scalar()));
     }
     let mut inputs: Vec<Option<Source>> = vec![None; program.inputs().len()];
     for (&input, &parameter) in used_inputs.iter().zip(&parameters) {
@@ -159,7 +159,7 @@ fn function<'a>(cx: &mut Cx<'a>, function: &Function<'a>) -> Result<()> {
     let results: Vec<_> = program.output_types().map(|ty| cx.tensor_ty(ty)).collect();
     let parameters =
         cx.writer.begin_function("private", name, &parameters, &results, |_| None, &[]);
-    cx.forget();
+    cx.begin_function_body();
     let inputs: Vec<Option<Source>> = parameters.iter().map(|&value| Some(value.into())).collect();
     body(cx, program, &inputs)
 }

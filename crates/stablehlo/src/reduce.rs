@@ -44,8 +44,8 @@ fn uniform(
         ReduceOp::Product => ("stablehlo.multiply", Scalar::UInt(1), widen::accumulator(ty.dtype)),
         ReduceOp::All => ("stablehlo.and", Scalar::UInt(1), DType::Pred),
         ReduceOp::Any => ("stablehlo.or", Scalar::UInt(0), DType::Pred),
-        ReduceOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), widen::stored(ty.dtype)),
-        ReduceOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), widen::stored(ty.dtype)),
+        ReduceOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), widen::storage(ty.dtype)),
+        ReduceOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), widen::storage(ty.dtype)),
     };
     let x = cx.cast(x, compute);
     let axes = reduced_axes(attributes, cx.shape(x.ty).rank());
@@ -64,7 +64,7 @@ fn arg_reduce(
     ty: &TensorType,
 ) -> Result<Value> {
     let mut x = cx.value(x);
-    let compute = widen::ordered(cx.dtype(x.ty));
+    let compute = widen::comparison(cx.dtype(x.ty));
     x = cx.convert(x, compute);
     let axis = attributes.axis.unwrap_or(0);
     if attributes.axis.is_none() {

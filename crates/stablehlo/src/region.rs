@@ -60,7 +60,7 @@ pub(crate) struct Frame<'p> {
 impl<'p> Frame<'p> {
     fn new(program: &'p Program, inputs: &'p [Option<Source>], uses: Vec<u32>) -> Self {
         let graph = program.graph();
-        let materialized = materialize::materialized(graph, &uses, program.outputs());
+        let materialized = materialize::find_materialized(graph, &uses, program.outputs());
         let (first, parts) = (vec![0; graph.len()], Vec::with_capacity(graph.len()));
         Self { graph, inputs, uses, materialized, first, parts }
     }
@@ -185,8 +185,8 @@ fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, id: ExprId, node: &Node<'a>) -> 
     } else {
         // These ops move elements without computing, which XLA does not always support for packed
         // elements.
-        let operands = operands.iter().map(|&operand| cx.unpacked(operand)).collect();
-        (operands, ty.with_dtype(widen::stored(ty.dtype)))
+        let operands = operands.iter().map(|&operand| cx.unpack(operand)).collect();
+        (operands, ty.with_dtype(widen::storage(ty.dtype)))
     };
     let value = match family {
         Family::Create => create::lower(cx, node.op),
@@ -199,6 +199,6 @@ fn node<'a>(cx: &mut Cx<'a>, frame: &Frame<'_>, id: ExprId, node: &Node<'a>) -> 
         Family::Linalg => linalg::lower(cx, node.op, &operands, ty)?,
         Family::Control => unreachable!("handled above"),
     };
-    let value = cx.packed(value, ty.dtype);
+    let value = cx.pack(value, ty.dtype);
     Ok(Sources::from_slice(&[value.into()]))
 }

@@ -11,24 +11,63 @@ use nxla_tensor::DType;
 
 /// The dtype for a unary op with a result of this dtype.
 pub(crate) fn unary(op: UnaryOp, dtype: DType) -> DType {
-    match (op, dtype) {
+    match op {
         // XLA cannot expand `chlo.erfc` for 8-bit floats.
-        (UnaryOp::Erfc, DType::F8E5M2) => DType::F32,
+        UnaryOp::Erfc if dtype == DType::F8E5M2 => DType::F32,
         // XLA composes these from several operations, each rounded to 11 bits.
-        (
-            UnaryOp::Expm1
-            | UnaryOp::Log1p
-            | UnaryOp::Sigmoid
-            | UnaryOp::Asinh
-            | UnaryOp::Acosh
-            | UnaryOp::Atanh
-            | UnaryOp::Cbrt,
-            DType::F16,
-        ) => DType::F32,
+        UnaryOp::Expm1
+        | UnaryOp::Log1p
+        | UnaryOp::Sigmoid
+        | UnaryOp::Asinh
+        | UnaryOp::Acosh
+        | UnaryOp::Atanh
+        | UnaryOp::Cbrt
+            if dtype == DType::F16 =>
+        {
+            DType::F32
+        }
         // XLA counts the bits of the sign-extended byte.
-        (UnaryOp::PopulationCount, DType::S4) => DType::U4,
-        (UnaryOp::PopulationCount, DType::S2) => DType::U2,
-        (_, dtype) => arithmetic(dtype),
+        UnaryOp::PopulationCount if dtype == DType::S4 => DType::U4,
+        UnaryOp::PopulationCount if dtype == DType::S2 => DType::U2,
+        UnaryOp::Exp
+        | UnaryOp::Expm1
+        | UnaryOp::Log
+        | UnaryOp::Log1p
+        | UnaryOp::Sigmoid
+        | UnaryOp::Sin
+        | UnaryOp::Cos
+        | UnaryOp::Tan
+        | UnaryOp::Asin
+        | UnaryOp::Acos
+        | UnaryOp::Atan
+        | UnaryOp::Sinh
+        | UnaryOp::Cosh
+        | UnaryOp::Tanh
+        | UnaryOp::Asinh
+        | UnaryOp::Acosh
+        | UnaryOp::Atanh
+        | UnaryOp::Sqrt
+        | UnaryOp::Rsqrt
+        | UnaryOp::Cbrt
+        | UnaryOp::Erf
+        | UnaryOp::Erfc
+        | UnaryOp::ErfInv
+        | UnaryOp::Negate
+        | UnaryOp::Sign
+        | UnaryOp::Abs
+        | UnaryOp::Floor
+        | UnaryOp::Ceil
+        | UnaryOp::Round
+        | UnaryOp::RoundEven
+        | UnaryOp::IsNan
+        | UnaryOp::IsInfinity
+        | UnaryOp::LogicalNot
+        | UnaryOp::BitwiseNot
+        | UnaryOp::PopulationCount
+        | UnaryOp::CountLeadingZeros
+        | UnaryOp::Real
+        | UnaryOp::Imag
+        | UnaryOp::Conjugate => arithmetic(dtype),
     }
 }
 
@@ -38,8 +77,8 @@ pub(crate) fn arithmetic(dtype: DType) -> DType {
 }
 
 /// The dtype in which elements are moved, indexed and multiplied in sums: XLA packs sub-byte
-/// integers, and dies of the odd offsets that some of these operations come upon.
-pub(crate) const fn stored(dtype: DType) -> DType {
+/// integers, and crashes on unaligned offsets, which some of these operations produce.
+pub(crate) const fn storage(dtype: DType) -> DType {
     match dtype {
         DType::U2 | DType::U4 => DType::U8,
         DType::S2 | DType::S4 => DType::S8,
@@ -68,7 +107,7 @@ pub(crate) const fn accumulator(dtype: DType) -> DType {
     match dtype {
         DType::F8E5M2 | DType::F8E4M3FN | DType::BF16 | DType::F16 => DType::F32,
         // Integers wrap, for every width of the sum.
-        dtype => stored(dtype),
+        dtype => storage(dtype),
     }
 }
 
@@ -79,16 +118,16 @@ pub(crate) const fn linalg(dtype: DType) -> DType {
 
 /// The dtype in which elements are compared: it keeps their order, has at least one byte, and is
 /// not an 8-bit float.
-pub(crate) const fn ordered(dtype: DType) -> DType {
+pub(crate) const fn comparison(dtype: DType) -> DType {
     match dtype {
         DType::Pred => DType::U8,
         DType::F8E5M2 | DType::F8E4M3FN => DType::F32,
-        dtype => stored(dtype),
+        dtype => storage(dtype),
     }
 }
 
 /// The dtype in which elements are counted before they are converted.
-pub(crate) fn counting(dtype: DType, count: usize) -> DType {
+pub(crate) fn counter(dtype: DType, count: usize) -> DType {
     match dtype {
         DType::S32 | DType::S64 | DType::U32 | DType::U64 | DType::F32 | DType::F64 => dtype,
         DType::Pred

@@ -38,8 +38,8 @@ fn uniform(
     let (name, neutral, compute) = match op {
         WindowOp::Sum => ("stablehlo.add", Scalar::UInt(0), widen::accumulator(ty.dtype)),
         WindowOp::Product => ("stablehlo.multiply", Scalar::UInt(1), widen::accumulator(ty.dtype)),
-        WindowOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), widen::stored(ty.dtype)),
-        WindowOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), widen::stored(ty.dtype)),
+        WindowOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), widen::storage(ty.dtype)),
+        WindowOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), widen::storage(ty.dtype)),
     };
     let x = cx.cast(x, compute);
     let result = if ty.rank() == 0 {
@@ -105,7 +105,7 @@ fn window_fun<'a>(
             ),
         );
     }
-    let elements = fold::unrolled(cx, x, window, &ty.shape);
+    let elements = fold::unroll_windows(cx, x, window, &ty.shape);
     let height = cx.shape(elements.ty)[0];
     let elements = cx.reshape(elements, &Shape::from([height, ty.shape.size()]));
     let result = fold::rows(cx, elements, initial, &function)?;
@@ -127,7 +127,7 @@ fn scatter(
         ScatterOp::Max => "GT",
         ScatterOp::Min => "LT",
     };
-    let x = cx.cast(operands[0], widen::ordered(cx.dtype(operands[0].ty())));
+    let x = cx.cast(operands[0], widen::comparison(cx.dtype(operands[0].ty())));
     let compute = widen::accumulator(ty.dtype);
     let source = cx.cast(operands[1], compute);
     let initial = cx.cast(operands[2], compute);

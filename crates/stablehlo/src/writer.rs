@@ -37,7 +37,7 @@ pub(crate) struct Writer {
     text: String,
     depth: usize,
     names: u32,
-    /// ` loc("file.py":3:1)` for the operations of the present node.
+    /// ` loc("file.py":3:1)` for the operations of the current node.
     location: Option<Box<str>>,
 }
 

@@ -104,7 +104,7 @@ fn many_clauses_need_no_stack() {
 }
 
 #[test]
-fn packed_elements_cross_no_border() {
+fn packed_elements_cross_no_region_boundary() {
     let text = body(&[scalar(DType::S32), scalar(DType::S4)], |g, p| {
         let mark = g.mark();
         let asked = g.traced(mark, vec![p[0]]);
@@ -232,7 +232,7 @@ fn a_condition_with_hooks_is_evaluated_in_the_body() {
     });
     let module = with_hooks(&program);
     // One call before the loop and one in its body; the loop carries the count, the sum, the result
-    // of the condition and the order value.
+    // of the condition and the hook token.
     assert_eq!(module.host_calls.len(), 2);
     assert!(module.text.contains("%5:4 = \"stablehlo.while\""), "{}", module.text);
     assert!(module.text.contains("stablehlo.return %8 : tensor<i1>"), "{}", module.text);
