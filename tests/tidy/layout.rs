@@ -20,7 +20,7 @@ pub(crate) const FAMILIES: [&str; 9] = [
 ];
 
 /// The folders that hold one file, or one folder, per family.
-pub(crate) const LAYERS: [&str; 8] = [
+pub(crate) const LAYERS: [&str; 9] = [
     "crates/expr/src/infer",
     "crates/expr/src/build",
     "crates/expr/src/batch",
@@ -28,6 +28,7 @@ pub(crate) const LAYERS: [&str; 8] = [
     "crates/reference/src",
     "crates/grad/src/rules",
     "crates/stablehlo/src",
+    "crates/nxla/src/ops",
     "crates/python/src/ops",
 ];
 

@@ -156,11 +156,13 @@ impl Groups {
         if !self.is_needed(id) {
             return Role::Nothing;
         }
+        let is_inlined = matches!(graph.op(id), Op::Constant(_)) && !self.outside.contains(id);
+        if is_inlined || self.is_read_in_place(graph, id) {
+            return Role::Nothing;
+        }
         match graph.op(id) {
             Op::Metadata(_) | Op::Elem(_) => Role::Alias,
             Op::Hook(_) if self.silent.contains(id) => Role::Alias,
-            Op::Constant(_) if !self.outside.contains(id) => Role::Nothing,
-            _ if self.is_read_in_place(graph, id) => Role::Nothing,
             _ => match self.group_of[id.index()] {
                 NO_GROUP => Role::Step,
                 group if self.members[group as usize][0] == id => Role::Group(group),
@@ -206,7 +208,8 @@ impl Groups {
                         && graph.shape(id).size() > 1
                         && (is_run || matches!(self.users[id.index()], Users::Group(_)))
                 }
-                _ => false,
+                Op::Transpose(_) | Op::Pad(_) | Op::Concatenate(_) | Op::Stack(_) => false,
+                nxla_expr::outside!(movement) => false,
             }
     }
 

@@ -126,7 +126,10 @@ pub(crate) fn index_map(graph: &Graph, id: ExprId) -> IndexMap {
         Op::Broadcast(attributes) => broadcast_map(x, attributes),
         Op::Reverse(axes) => reverse_map(x, axes),
         Op::Slice(attributes) => known_slice(x, attributes),
-        op => unreachable!("{} is not an index map", op.name()),
+        op @ (Op::Transpose(_) | Op::Pad(_) | Op::Concatenate(_) | Op::Stack(_)) => {
+            unreachable!("{} is not read by an index map", op.name())
+        }
+        op @ nxla_expr::outside!(movement) => unreachable!("{} is of another family", op.name()),
     }
 }
 
