@@ -6,33 +6,6 @@ use std::fmt::Write;
 use nxla_tensor::{DType, Shape};
 use rustc_hash::FxHashMap;
 
-/// The name of an element type in MLIR.
-pub(crate) const fn element(dtype: DType) -> &'static str {
-    match dtype {
-        DType::Pred => "i1",
-        DType::U2 => "ui2",
-        DType::U4 => "ui4",
-        DType::U8 => "ui8",
-        DType::U16 => "ui16",
-        DType::U32 => "ui32",
-        DType::U64 => "ui64",
-        DType::S2 => "i2",
-        DType::S4 => "i4",
-        DType::S8 => "i8",
-        DType::S16 => "i16",
-        DType::S32 => "i32",
-        DType::S64 => "i64",
-        DType::F8E5M2 => "f8E5M2",
-        DType::F8E4M3FN => "f8E4M3FN",
-        DType::BF16 => "bf16",
-        DType::F16 => "f16",
-        DType::F32 => "f32",
-        DType::F64 => "f64",
-        DType::C64 => "complex<f32>",
-        DType::C128 => "complex<f64>",
-    }
-}
-
 /// A tensor type of one module; equal types have equal ids.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Ty(u32);
@@ -81,7 +54,7 @@ fn text(dtype: DType, shape: &Shape) -> String {
     for dim in shape {
         write!(text, "{dim}x").expect("writing to a string cannot fail");
     }
-    text.push_str(element(dtype));
+    text.push_str(dtype.mlir_name());
     text.push('>');
     text
 }

@@ -182,6 +182,48 @@ impl DType {
         }
     }
 
+    /// Returns the name of the dtype as an element type of MLIR.
+    #[must_use]
+    pub const fn mlir_name(self) -> &'static str {
+        match self {
+            DType::Pred => "i1",
+            DType::U2 => "ui2",
+            DType::U4 => "ui4",
+            DType::U8 => "ui8",
+            DType::U16 => "ui16",
+            DType::U32 => "ui32",
+            DType::U64 => "ui64",
+            DType::S2 => "i2",
+            DType::S4 => "i4",
+            DType::S8 => "i8",
+            DType::S16 => "i16",
+            DType::S32 => "i32",
+            DType::S64 => "i64",
+            DType::F8E5M2 => "f8E5M2",
+            DType::F8E4M3FN => "f8E4M3FN",
+            DType::BF16 => "bf16",
+            DType::F16 => "f16",
+            DType::F32 => "f32",
+            DType::F64 => "f64",
+            DType::C64 => "complex<f32>",
+            DType::C128 => "complex<f64>",
+        }
+    }
+
+    /// Returns the dtype of an element type of MLIR; `None` for other types.
+    ///
+    /// ```
+    /// use nxla_tensor::DType;
+    ///
+    /// assert_eq!(DType::from_mlir_name("complex<f32>"), Some(DType::C64));
+    /// assert_eq!(DType::C64.mlir_name(), "complex<f32>");
+    /// assert_eq!(DType::from_mlir_name("tf32"), None);
+    /// ```
+    #[must_use]
+    pub fn from_mlir_name(name: &str) -> Option<DType> {
+        DType::ALL.into_iter().find(|dtype| dtype.mlir_name() == name)
+    }
+
     /// Returns the logical width in bits, which is 8 for `pred`.
     #[must_use]
     pub const fn bits(self) -> u32 {

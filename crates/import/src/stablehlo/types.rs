@@ -8,32 +8,9 @@ use super::syntax::Type;
 use super::{MAX_DEPTH, malformed_line};
 use crate::Result;
 
-/// Returns the dtype of an element type.
-pub(super) fn dtype(name: &str) -> Option<DType> {
-    Some(match name {
-        "i1" => DType::Pred,
-        "i2" => DType::S2,
-        "i4" => DType::S4,
-        "i8" => DType::S8,
-        "i16" => DType::S16,
-        "i32" => DType::S32,
-        "i64" | "index" => DType::S64,
-        "ui2" => DType::U2,
-        "ui4" => DType::U4,
-        "ui8" => DType::U8,
-        "ui16" => DType::U16,
-        "ui32" => DType::U32,
-        "ui64" => DType::U64,
-        "f8E5M2" => DType::F8E5M2,
-        "f8E4M3FN" => DType::F8E4M3FN,
-        "bf16" => DType::BF16,
-        "f16" => DType::F16,
-        "f32" => DType::F32,
-        "f64" => DType::F64,
-        "complex<f32>" => DType::C64,
-        "complex<f64>" => DType::C128,
-        _ => return None,
-    })
+/// Returns the dtype of an element type. Indices are read as 64-bit integers.
+fn dtype(name: &str) -> Option<DType> {
+    if name == "index" { Some(DType::S64) } else { DType::from_mlir_name(name) }
 }
 
 /// Reads a type.
