@@ -17,7 +17,7 @@ mod text;
 mod types;
 
 pub use export::{ExportSignature, ExportTree};
-use nxla_expr::Program;
+use nxla_expr::{Program, TensorType};
 use nxla_tensor::HostTensor;
 
 use crate::{ImportError, ImportErrorKind, Result};
@@ -80,6 +80,24 @@ pub struct ReadOptions {
     /// The platform, if JAX exported the function for several platforms. Without a choice, it is
     /// `cpu`, or the first platform.
     pub platform: Option<String>,
+}
+
+/// Returns the types of the inputs of the function `@main` of a module in textual form. The operations
+/// of the module may be of any dialect, because they are not read.
+///
+/// ```
+/// use nxla_import::stablehlo::input_types;
+///
+/// let text = "func.func @main(%x: tensor<3xf32>) -> tensor<3xf32> { any.operation }";
+/// assert_eq!(input_types(text)?[0].to_string(), "f32[3]");
+/// # Ok::<(), nxla_import::ImportError>(())
+/// ```
+///
+/// # Errors
+/// Returns an error with a line if the module has no function `@main`, and if an input of the function
+/// is not a tensor with a static shape.
+pub fn input_types(text: &str) -> Result<Vec<TensorType>> {
+    text::main_inputs(text)
 }
 
 impl Module {

@@ -516,3 +516,39 @@ fn platforms_have_names_in_exports() {
     let error = printed(Some("tpu")).unwrap_err().to_string();
     assert_eq!(error, "StableHLO: platform: must be one of cpu, cuda; got \"tpu\"");
 }
+
+#[test]
+fn input_types_ignore_operations_and_attributes() {
+    let types = |parameters: &str| {
+        let text = format!(
+            "module {{ func.func private @f() {{ any.op }} // @main(
+             func.func public @main({parameters}) -> () {{ any.op }} }}"
+        );
+        input_types(&text).map(|types| types.iter().map(ToString::to_string).collect::<Vec<_>>())
+    };
+    for (parameters, expected) in [
+        ("", &[][..]),
+        ("%arg0: tensor<f32>", &["f32"]),
+        (
+            "%a: tensor<2x0x3xbf16> {a = \")\"}, %b: tensor<4xcomplex<f64>>",
+            &["bf16[2][0][3]", "c128[4]"],
+        ),
+        (
+            "%a: tensor<2xi1> loc(\"x, (y\"), %b: tensor<1xui8> {s = #sdy.sharding<@m, [{}, {}]>}",
+            &["pred[2]", "u8[1]"],
+        ),
+    ] {
+        assert_eq!(types(parameters).unwrap(), expected, "{parameters}");
+    }
+    for (parameters, why) in [
+        ("%a: tensor<?xf32>", "line 2: @main: input 0 must be a tensor with a static shape"),
+        ("%a: tensor<2xfoo>", "got tensor<2xfoo>"),
+        ("%a: !stablehlo.token", "got !stablehlo.token"),
+        ("%a", "expected `:`"),
+    ] {
+        let error = types(parameters).unwrap_err().to_string();
+        assert!(error.contains(why), "{error}");
+    }
+    let error = input_types("module {\n}").unwrap_err().to_string();
+    assert_eq!(error, "StableHLO: line 2: the module must have a function @main");
+}

@@ -29,6 +29,32 @@ pub(super) fn read(text: &str) -> Result<Syntax> {
     Ok(syntax)
 }
 
+/// The requirement for inputs of [`main_inputs`].
+const REQUIREMENT: &str = "must be a tensor with a static shape and a known element type";
+
+/// Reads the types of the inputs of `@main` without the operations of the module.
+pub(super) fn main_inputs(text: &str) -> Result<Vec<TensorType>> {
+    let mut parser = Parser {
+        lexer: Lexer::new(text),
+        resources: BTreeMap::new(),
+        names: BTreeMap::new(),
+        values: 0,
+    };
+    parser.seek_main()?;
+    let line = parser.lexer.line();
+    let types = parser.function_inputs()?.types.into_iter().enumerate();
+    let tensors = types.map(|(index, ty)| match ty {
+        Type::Tensor(ty) => Ok(ty),
+        Type::Tuple(_) | Type::Function(..) => {
+            Err(malformed_line(line, format!("@main: input {index} {REQUIREMENT}")))
+        }
+        Type::Other(found) => {
+            Err(malformed_line(line, format!("@main: input {index} {REQUIREMENT}; got {found}")))
+        }
+    });
+    tensors.collect()
+}
+
 /// Reads the entries `name: "0x…"` of the section with resources.
 fn resources(data: &str) -> Result<Resources<'_>> {
     let mut lexer = Lexer::new(data);
@@ -58,6 +84,31 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
+    /// Skips everything up to the inputs of `@main`.
+    fn seek_main(&mut self) -> Result<()> {
+        loop {
+            match self.lexer.next()? {
+                Token::Word("func.func" | "func") => {}
+                Token::End => {
+                    let why = "the module must have a function @main";
+                    return Err(malformed_line(self.lexer.line(), why));
+                }
+                _ => continue,
+            }
+            self.skip_visibility()?;
+            if self.lexer.next()? == Token::Symbol("main") {
+                return Ok(());
+            }
+        }
+    }
+
+    fn skip_visibility(&mut self) -> Result<()> {
+        while matches!(self.lexer.peek()?, Token::Word("public" | "private" | "nested")) {
+            self.lexer.next()?;
+        }
+        Ok(())
+    }
+
     /// Reads the file: aliases, one module, or functions without a module.
     fn top(&mut self, syntax: &mut Syntax) -> Result<()> {
         loop {
@@ -163,9 +214,7 @@ impl<'a> Parser<'a> {
         self.lexer.next()?;
         self.names.clear();
         self.values = 0;
-        while matches!(self.lexer.peek()?, Token::Word("public" | "private" | "nested")) {
-            self.lexer.next()?;
-        }
+        self.skip_visibility()?;
         let line = self.lexer.line();
         let Token::Symbol(name) = self.lexer.next()? else {
             return Err(self.lexer.unexpected("the name of a function"));

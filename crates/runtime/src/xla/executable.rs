@@ -63,9 +63,13 @@ impl What {
         }
     }
 
-    /// A StableHLO module that the user supplied. It uses all of its inputs and has `outputs`
-    /// outputs.
-    pub(super) fn text(inputs: &[TensorType], outputs: usize, has_long_loops: bool) -> Self {
+    /// Describes an imported module, which uses all of its inputs and has `outputs` outputs.
+    #[cfg(feature = "import")]
+    pub(super) fn imported_module(
+        inputs: &[TensorType],
+        outputs: usize,
+        has_long_loops: bool,
+    ) -> Self {
         let inputs = inputs.to_vec();
         let (label, used_inputs) = ("imported".to_owned(), (0..inputs.len()).collect());
         let names = vec![None; outputs];

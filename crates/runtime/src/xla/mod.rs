@@ -20,6 +20,7 @@ mod disk;
 mod executable;
 mod foreign;
 mod hooks;
+#[cfg(feature = "import")]
 mod import;
 mod kernels;
 mod processor;
@@ -58,6 +59,7 @@ pub use foreign::{
     copy_foreign, cuda_device, cuda_number, is_aligned_for, known_cuda_device, lend, view_foreign,
     wait_for_default_stream,
 };
+#[cfg(feature = "import")]
 pub use import::Imported;
 pub(crate) use nxla_stablehlo::LowerError;
 pub(crate) use registry::{known_clients, ordinal, original};

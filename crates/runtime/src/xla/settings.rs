@@ -42,22 +42,6 @@ fn cpu_flags() -> [(&'static str, NamedValue); 2] {
 /// The prefix of XLA's flags, which are passed to the plugin unchanged and checked by the plugin.
 const FLAG: &str = "xla_";
 
-/// The setting that leaves out the pass of XLA which ends the process over a loop whose counter is
-/// neither `s32` nor `s64`. Programs that are lowered here have no such loop; texts from elsewhere
-/// may. On a CPU they only lose XLA's notes about numbers of iterations.
-const WITHOUT_FATAL_PASS: (&str, &str) =
-    ("xla_disable_hlo_passes", "while-loop-trip-count-annotator");
-
-/// The settings for an imported module on a device; the caller's settings of XLA's passes are kept.
-pub(super) fn of_foreign_text(settings: &Settings, target: &Target) -> Settings {
-    let mut settings = settings.clone();
-    if target.is_cpu() {
-        let (name, pass) = WITHOUT_FATAL_PASS;
-        settings.entry(name.into()).or_insert_with(|| Setting::Text(pass.into()));
-    }
-    settings
-}
-
 /// Rejects unknown settings.
 pub(super) fn check(settings: &Settings) -> Result<()> {
     match settings.keys().any(|name| name.starts_with(FLAG)) {
