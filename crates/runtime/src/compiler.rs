@@ -15,7 +15,7 @@ use crate::auto::{Auto, Explanation};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::evaluator::Evaluator;
-use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Options, Settings};
+use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Options, Setting, Settings};
 use crate::tensor::RawTensor;
 use crate::xla;
 
@@ -518,6 +518,25 @@ pub fn compiler_named(name: &str) -> Result<Arc<dyn Compiler>> {
             false => format!("compiler: name: must be one of {names}; got {name:?}"),
         })
     })
+}
+
+/// Reads a setting that must be an integer of at least `least`.
+pub(crate) fn integer_setting(
+    compiler: &str,
+    settings: &Settings,
+    name: &str,
+    least: i64,
+) -> Result<Option<usize>> {
+    match settings.get(name) {
+        None => Ok(None),
+        Some(Setting::Int(value)) if *value >= least => {
+            Ok(Some(usize::try_from(*value).unwrap_or(usize::MAX)))
+        }
+        Some(other) => Err(Error::Options(format!(
+            "option {name:?} of the compiler {compiler:?}: must be an integer of at least {least}; \
+             got {other}"
+        ))),
+    }
 }
 
 /// Rejects unknown settings of a compiler.

@@ -9,10 +9,10 @@ use nxla_expr::{BlockKind, Op, Program};
 use nxla_split::{Estimate, estimate_of};
 
 use super::thresholds;
-use crate::compiler::Purpose;
+use crate::compiler::{Purpose, integer_setting};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Setting, Settings};
+use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Settings};
 
 /// The settings of `auto` that are not settings of XLA.
 pub(super) const OWN_SETTINGS: [&str; 2] = [COMPILE_ABOVE, COMPILE_AFTER];
@@ -67,8 +67,9 @@ impl Limits {
     /// # Errors
     /// Returns `Error::Options` if a setting is not a number of at least 0.
     pub(super) fn of(settings: &Settings) -> Result<Self> {
-        let above = number(settings, COMPILE_ABOVE)?.map(seconds);
-        Ok(Self { above, after: number(settings, COMPILE_AFTER)? })
+        let limit = |name| integer_setting("auto", settings, name, 0);
+        let above = limit(COMPILE_ABOVE)?.map(seconds);
+        Ok(Self { above, after: limit(COMPILE_AFTER)?.map(|calls| calls as u64) })
     }
 }
 
@@ -80,19 +81,8 @@ pub(crate) fn xla_settings(settings: &Settings) -> Settings {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "an estimate is compared with the limit")]
-fn seconds(microseconds: u64) -> f64 {
+fn seconds(microseconds: usize) -> f64 {
     microseconds as f64 * 1e-6
-}
-
-fn number(settings: &Settings, name: &str) -> Result<Option<u64>> {
-    match settings.get(name) {
-        None => Ok(None),
-        Some(&Setting::Int(value)) if value >= 0 => Ok(Some(value.unsigned_abs())),
-        Some(other) => Err(Error::Options(format!(
-            "option {name:?} of the compiler \"auto\": must be an integer of at least 0; got \
-             {other}"
-        ))),
-    }
 }
 
 /// Estimates the time of a program on the evaluator.
@@ -245,6 +235,7 @@ mod tests {
     use nxla_tensor::DType;
 
     use super::*;
+    use crate::options::Setting;
 
     fn sine(elements: usize) -> Program {
         let ty = TensorType::new(DType::F32, [elements]);

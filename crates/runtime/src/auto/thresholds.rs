@@ -16,7 +16,7 @@ pub(crate) const EVALUATOR: Speed = Speed { flops: 1e10, bytes: 3e10, overhead: 
 /// Default of `compile_above` in microseconds: the evaluator runs programs up to this estimate.
 /// Loops of small steps with this estimate take it up to 0.1 ms, and the first call on XLA 50 ms.
 /// `benches/python/loops.py`.
-pub(crate) const COMPILE_ABOVE: u64 = 500;
+pub(crate) const COMPILE_ABOVE: usize = 500;
 
 /// Default of `compile_after`: the number of calls that run on the evaluator. XLA compiles during
 /// the last one, so that a function that is called once is never compiled.

@@ -8,7 +8,8 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use nxla_pjrt::{self as pjrt, Client, NamedValue, Plugin, discover};
 
 use super::registry::{ordinal, original, substitute};
-use super::settings::integer;
+use super::{NAME, settings};
+use crate::compiler::integer_setting;
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
@@ -161,8 +162,8 @@ pub fn client_options(plugin: &Path) -> Vec<(&'static str, NamedValue)> {
 /// # Errors
 /// Returns an error for a missing or invalid plugin or a device that does not exist.
 pub fn target(settings: &Settings) -> Result<Target> {
-    let count = integer(settings, "cpu_device_count", 1)?;
-    let device = integer(settings, "device", 0)?.unwrap_or(0);
+    let count = integer_setting(NAME, settings, "cpu_device_count", 1)?;
+    let device = integer_setting(NAME, settings, "device", 0)?.unwrap_or(0);
     let preallocate = preallocates(settings)?;
     let key = Key { plugin: plugin_path(settings)?, devices: count, preallocate, number: 0 };
     if preallocate && !key.is_for_gpus() {
@@ -190,8 +191,8 @@ pub(crate) fn meet_default_client() -> Result<()> {
 
 /// Checks the settings that select the device of programs, without loading a plugin.
 pub(super) fn check_place(settings: &Settings) -> Result<()> {
-    integer(settings, "cpu_device_count", 1)?;
-    integer(settings, "device", 0)?;
+    integer_setting(NAME, settings, "cpu_device_count", 1)?;
+    integer_setting(NAME, settings, "device", 0)?;
     preallocates(settings)?;
     explicit_path(settings).map(drop)
 }
@@ -199,16 +200,7 @@ pub(super) fn check_place(settings: &Settings) -> Result<()> {
 /// Returns `true` if settings reserve the memory of a GPU in advance. By default it is allocated on
 /// demand, so that other processes get a share.
 fn preallocates(settings: &Settings) -> Result<bool> {
-    match settings.get("preallocate") {
-        None => Ok(false),
-        Some(Setting::Bool(wanted)) => Ok(*wanted),
-        Some(other) => {
-            let why = format!(
-                "option \"preallocate\" of the compiler \"xla\": must be a bool; got {other}"
-            );
-            Err(Error::Options(why))
-        }
-    }
+    Ok(settings::boolean(settings, "preallocate")?.unwrap_or(false))
 }
 
 /// The path of the plugin that settings name, or the name of its platform.

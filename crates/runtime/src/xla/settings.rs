@@ -137,15 +137,7 @@ pub(super) fn kernels(settings: &Settings, target: &Target) -> Result<Option<Ker
 
 /// The setting of kernels, if it is set.
 fn wants_kernels(settings: &Settings) -> Result<Option<bool>> {
-    match settings.get("kernels") {
-        None => Ok(None),
-        Some(Setting::Bool(wanted)) => Ok(Some(*wanted)),
-        Some(other) => {
-            let why =
-                format!("option \"kernels\" of the compiler \"xla\": must be a bool; got {other}");
-            Err(Error::Options(why))
-        }
-    }
+    boolean(settings, "kernels")
 }
 
 pub(super) fn precision(settings: &Settings) -> Result<Precision> {
@@ -161,14 +153,13 @@ pub(super) fn precision(settings: &Settings) -> Result<Precision> {
     }
 }
 
-/// A setting that must be a whole number of at least `least`.
-pub(super) fn integer(settings: &Settings, name: &str, least: i64) -> Result<Option<usize>> {
+/// Reads a setting that must be a boolean.
+pub(super) fn boolean(settings: &Settings, name: &str) -> Result<Option<bool>> {
     match settings.get(name) {
         None => Ok(None),
-        Some(Setting::Int(value)) if *value >= least => Ok(usize::try_from(*value).ok()),
+        Some(Setting::Bool(value)) => Ok(Some(*value)),
         Some(other) => Err(Error::Options(format!(
-            "option {name:?} of the compiler {NAME:?}: must be an integer of at least {least}; \
-             got {other}"
+            "option {name:?} of the compiler {NAME:?}: must be a bool; got {other}"
         ))),
     }
 }

@@ -21,9 +21,9 @@ use nxla_pjrt::{CompileOptions, LoadedExecutable};
 pub use folder::{DiskEntry, check_disk_cache, clear_disk_cache, disk_entries};
 
 use super::client::Target;
-use super::settings::integer;
 use super::{NAME, processor};
 use crate::auto::thresholds::DISK_CACHE_BYTES;
+use crate::compiler::integer_setting;
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
 use crate::profile::{self, Work};
@@ -101,7 +101,7 @@ impl DiskCache {
             }
             None => std::env::var_os(CACHE_VARIABLE).map(PathBuf::from),
         };
-        let limit = match integer(settings, "cache_bytes", 0)? {
+        let limit = match integer_setting(NAME, settings, "cache_bytes", 0)? {
             Some(bytes) => bytes as u64,
             None => limit_of_environment()?,
         };
