@@ -10,9 +10,9 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 #![allow(dead_code, unreachable_pub, reason = "files of other crates, of which models call a part")]
 
-mod stand_ins;
+mod stubs;
 
-use stand_ins::{background, device, error, sync, tensor};
+use stubs::{background, device, error, sync, tensor};
 
 #[path = "../../crates/runtime/src/xla/calls.rs"]
 mod calls;

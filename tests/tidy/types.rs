@@ -9,13 +9,13 @@ use crate::source::Tree;
 /// The names that each crate has by convention, with the traits that only seal other traits.
 const SHARED: [&str; 3] = ["Error", "Result", "Sealed"];
 
-/// Returns a complaint for each name of public types in several files of crates. The stand-in for a
+/// Returns a complaint for each name of public types in several files of crates. The stub for a
 /// feature that is disabled, in a file `no_….rs`, has the names that it replaces.
 pub(crate) fn repeated_types(tree: &Tree) -> Vec<String> {
     let mut files: BTreeMap<String, Vec<&str>> = BTreeMap::new();
     let is_source = |path: &str| path.starts_with("crates/") && path.contains("/src/");
-    let is_stand_in = |stem: &str| stem.starts_with("no_");
-    for file in tree.rust().filter(|file| is_source(&file.path) && !is_stand_in(file.stem())) {
+    let is_stub = |stem: &str| stem.starts_with("no_");
+    for file in tree.rust().filter(|file| is_source(&file.path) && !is_stub(file.stem())) {
         let mut types = PublicTypes::default();
         types.visit_file(&file.parse());
         for name in types.0 {

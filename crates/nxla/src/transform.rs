@@ -138,10 +138,10 @@ where
         let trace = trace_of(&wrt.items);
         let mut given = None;
         let found = trace.attempt(|| {
-            values_and_gradients(&trace, &wrt.items, |stand_ins| {
-                let stand_ins = stand_ins.into_iter().map(Expr::from);
-                let mut stand_ins = Leaves::new(stand_ins, wrt.structure.clone());
-                let (value, rest) = function(A::rebuild(&mut stand_ins)).split();
+            values_and_gradients(&trace, &wrt.items, |tracers| {
+                let tracers = tracers.into_iter().map(Expr::from);
+                let mut tracers = Leaves::new(tracers, wrt.structure.clone());
+                let (value, rest) = function(A::rebuild(&mut tracers)).split();
                 let passed_on = leaves_of(&rest);
                 let mut results = inner(std::slice::from_ref(&value));
                 results.extend(inner(&passed_on.items));

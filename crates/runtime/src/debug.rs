@@ -124,7 +124,7 @@ fn between(dtype: DType, left: &[u8], right: &[u8]) -> u64 {
         u64::from_le_bytes(word)
     };
     let sign = 1_u64 << (8 * left.len() - 1);
-    let place = |bytes: &[u8]| -> i128 {
+    let ordinal = |bytes: &[u8]| -> i128 {
         let bits = bits(bytes);
         let magnitude = i128::from(bits & (sign - 1));
         match (dtype.is_float() || dtype.is_complex(), bits & sign != 0) {
@@ -136,7 +136,7 @@ fn between(dtype: DType, left: &[u8], right: &[u8]) -> u64 {
             (false, _) => i128::from(bits),
         }
     };
-    u64::try_from((place(left) - place(right)).unsigned_abs()).unwrap_or(u64::MAX)
+    u64::try_from((ordinal(left) - ordinal(right)).unsigned_abs()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -27,17 +27,17 @@ use crate::xla::{self, ordinal, original};
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[derive(Clone)]
-pub struct Device(Place);
+pub struct Device(DeviceKind);
 
 #[derive(Clone)]
-enum Place {
+enum DeviceKind {
     Host,
     Client { client: pjrt::Client, index: usize },
 }
 
 impl Device {
     /// The memory of the host.
-    pub const HOST: Device = Device(Place::Host);
+    pub const HOST: Device = Device(DeviceKind::Host);
 
     /// Returns a device of a client. A substitute client has the devices of the original client.
     ///
@@ -51,13 +51,13 @@ impl Device {
                 client.platform_name()
             )));
         }
-        Ok(Device(Place::Client { client: original(client), index }))
+        Ok(Device(DeviceKind::Client { client: original(client), index }))
     }
 
     /// The device of a buffer.
     pub(crate) fn of_buffer(buffer: &pjrt::Buffer) -> Self {
         let (client, index) = (original(buffer.client()), buffer.device().index());
-        Device(Place::Client { client, index })
+        Device(DeviceKind::Client { client, index })
     }
 
     /// Returns `true` for the host.
@@ -68,7 +68,7 @@ impl Device {
     /// assert!(Device::HOST.is_host());
     /// ```
     pub fn is_host(&self) -> bool {
-        matches!(self.0, Place::Host)
+        matches!(self.0, DeviceKind::Host)
     }
 
     /// The kind of hardware: `host`, `cpu`, `cuda`.
@@ -80,8 +80,8 @@ impl Device {
     /// ```
     pub fn platform(&self) -> &str {
         match &self.0 {
-            Place::Host => "host",
-            Place::Client { client, .. } => client.platform_name(),
+            DeviceKind::Host => "host",
+            DeviceKind::Client { client, .. } => client.platform_name(),
         }
     }
 
@@ -94,8 +94,8 @@ impl Device {
     /// ```
     pub fn index(&self) -> usize {
         match self.0 {
-            Place::Host => 0,
-            Place::Client { index, .. } => index,
+            DeviceKind::Host => 0,
+            DeviceKind::Client { index, .. } => index,
         }
     }
 
@@ -108,8 +108,8 @@ impl Device {
     /// ```
     pub fn client_name(&self) -> String {
         match &self.0 {
-            Place::Host => "host".into(),
-            Place::Client { client, .. } => match ordinal(client) {
+            DeviceKind::Host => "host".into(),
+            DeviceKind::Client { client, .. } => match ordinal(client) {
                 0 => client.platform_name().into(),
                 number => format!("{}.{number}", client.platform_name()),
             },
@@ -154,24 +154,26 @@ impl Device {
     /// Returns errors of the plugin.
     pub fn memory(&self) -> Result<Option<pjrt::DeviceMemory>> {
         match &self.0 {
-            Place::Host => Ok(None),
-            Place::Client { client, index } => Ok(client.memory_of(&client.devices()[*index])?),
+            DeviceKind::Host => Ok(None),
+            DeviceKind::Client { client, index } => {
+                Ok(client.memory_of(&client.devices()[*index])?)
+            }
         }
     }
 
     /// The client; `None` for the host.
     pub fn client(&self) -> Option<&pjrt::Client> {
         match &self.0 {
-            Place::Host => None,
-            Place::Client { client, .. } => Some(client),
+            DeviceKind::Host => None,
+            DeviceKind::Client { client, .. } => Some(client),
         }
     }
 
     /// The plugin's description of the device; `None` for the host.
     pub fn description(&self) -> Option<&pjrt::PjrtDevice> {
         match &self.0 {
-            Place::Host => None,
-            Place::Client { client, index } => Some(&client.devices()[*index]),
+            DeviceKind::Host => None,
+            DeviceKind::Client { client, index } => Some(&client.devices()[*index]),
         }
     }
 
@@ -179,8 +181,8 @@ impl Device {
     #[inline]
     pub(crate) fn holds(&self, buffer: &pjrt::Buffer) -> bool {
         match &self.0 {
-            Place::Host => false,
-            Place::Client { client, index } => {
+            DeviceKind::Host => false,
+            DeviceKind::Client { client, index } => {
                 buffer.device().index() == *index
                     && (buffer.client() == client || original(buffer.client()) == *client)
             }
@@ -191,12 +193,12 @@ impl Device {
 impl PartialEq for Device {
     fn eq(&self, other: &Device) -> bool {
         match (&self.0, &other.0) {
-            (Place::Host, Place::Host) => true,
+            (DeviceKind::Host, DeviceKind::Host) => true,
             (
-                Place::Client { client, index },
-                Place::Client { client: other_client, index: other_index },
+                DeviceKind::Client { client, index },
+                DeviceKind::Client { client: other_client, index: other_index },
             ) => client == other_client && index == other_index,
-            (Place::Host | Place::Client { .. }, _) => false,
+            (DeviceKind::Host | DeviceKind::Client { .. }, _) => false,
         }
     }
 }
@@ -206,8 +208,8 @@ impl Eq for Device {}
 impl Hash for Device {
     fn hash<H: Hasher>(&self, state: &mut H) {
         match &self.0 {
-            Place::Host => state.write_u8(0),
-            Place::Client { client, index } => {
+            DeviceKind::Host => state.write_u8(0),
+            DeviceKind::Client { client, index } => {
                 client.hash(state);
                 state.write_usize(*index);
             }
@@ -219,8 +221,8 @@ impl fmt::Display for Device {
     /// The name.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
-            Place::Host => f.write_str("host"),
-            Place::Client { index, .. } => write!(f, "{}:{index}", self.client_name()),
+            DeviceKind::Host => f.write_str("host"),
+            DeviceKind::Client { index, .. } => write!(f, "{}:{index}", self.client_name()),
         }
     }
 }
@@ -259,16 +261,16 @@ pub fn known_devices() -> Vec<Device> {
     let clients = xla::known_clients();
     let of_clients = clients.iter().flat_map(|client| {
         (0..client.devices().len())
-            .map(|index| Device(Place::Client { client: client.clone(), index }))
+            .map(|index| Device(DeviceKind::Client { client: client.clone(), index }))
     });
     std::iter::once(Device::HOST).chain(of_clients).collect()
 }
 
-/// The device of operands that are on a device; `None` if all are on the host.
+/// Returns the device of operands; `None` if all operands are on the host.
 ///
 /// # Errors
 /// Returns an error for operands on two devices.
-pub fn place_of<'a>(
+pub(crate) fn common_device<'a>(
     function: &str,
     operands: impl IntoIterator<Item = &'a RawTensor>,
 ) -> Result<Option<Device>> {
@@ -295,7 +297,7 @@ fn two_devices(function: &str, first: &Device, second: &Device) -> Error {
     Error::Arguments { function: function.into(), why }
 }
 
-/// Returns the common device of operands on `left` and operands on `right`; see [`place_of`].
+/// Returns the common device of operands on `left` and operands on `right`; see [`common_device`].
 ///
 /// # Errors
 /// Returns an error for operands on two devices.
@@ -317,19 +319,19 @@ fn is_beside(left: &pjrt::Buffer, right: &pjrt::Buffer) -> bool {
         && (left.client() == right.client() || original(left.client()) == original(right.client()))
 }
 
-/// Returns `true` if operands are on the device that [`place_of`] has returned for earlier operands.
+/// Returns `true` if operands are on the device that [`common_device`] has returned for earlier operands.
 #[inline]
-pub(crate) fn is_placed<'a>(
-    place: Option<&Device>,
+pub(crate) fn are_on_device<'a>(
+    device: Option<&Device>,
     operands: impl IntoIterator<Item = &'a RawTensor>,
 ) -> bool {
     let mut any = false;
     for operand in operands {
         let Some(buffer) = operand.buffer() else { continue };
-        if !place.is_some_and(|place| place.holds(buffer)) {
+        if !device.is_some_and(|device| device.holds(buffer)) {
             return false;
         }
         any = true;
     }
-    any == place.is_some()
+    any == device.is_some()
 }

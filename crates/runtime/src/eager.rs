@@ -217,7 +217,7 @@ impl Workshop {
         let result = work(&mut workshop);
         if workshop.is_in_order() {
             // The replaced value belongs to a nested operation.
-            let _ = WORKSHOP.try_with(|place| place.set(Some(workshop)));
+            let _ = WORKSHOP.try_with(|cell| cell.set(Some(workshop)));
         }
         result
     }

@@ -193,7 +193,7 @@ pub enum ErrorClass {
 
 impl Error {
     /// Describes a result of a branch or a loop's body that does not fit ([`Misfit`]) in the user's
-    /// terms: the function called and the position of the result. `place` returns the number of the
+    /// terms: the function called and the position of the result. `find` returns the number of the
     /// branch as the user counts and the path of the result in its container; the first of
     /// `roots` that the path begins with is replaced by its name. Other errors stay as they are.
     ///
@@ -203,11 +203,11 @@ impl Error {
         self,
         function: &str,
         roots: &[(&str, &str)],
-        place: impl FnOnce(Region, usize) -> (Region, Option<String>),
+        find: impl FnOnce(Region, usize) -> (Region, Option<String>),
     ) -> Self {
         let Error::Expr(error) = self else { return self };
         Error::Expr(error.locate(function, |region, result| {
-            let (region, path) = place(region, result);
+            let (region, path) = find(region, result);
             let named = |path: String| {
                 let root = |(start, name): &(&str, &str)| {
                     path.strip_prefix(start).map(|rest| format!("{name}{rest}"))

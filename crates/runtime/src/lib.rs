@@ -75,7 +75,7 @@ pub use data::Nested;
 pub use derivative::Mode;
 #[doc(hidden)]
 pub use derivative::{Called, Differentiable, LinearMap, Linearized, differentiable};
-pub use device::{Device, devices, known_devices, place_of};
+pub use device::{Device, devices, known_devices};
 #[doc(hidden)]
 pub use donation::{Donations, unusable_donations};
 #[doc(hidden)]

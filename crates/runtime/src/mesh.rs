@@ -52,8 +52,8 @@ impl Mesh {
     /// missing plugin.
     pub fn of<N: Into<String>>(axes: impl IntoIterator<Item = (N, usize)>) -> Result<Self> {
         let axes: Vec<_> = axes.into_iter().map(|(name, size)| (name.into(), size)).collect();
-        let places = places(&axes)?;
-        Self::new(axes, &xla::mesh_devices(places, &Settings::new())?)
+        let size = size_of_axes(&axes)?;
+        Self::new(axes, &xla::mesh_devices(size, &Settings::new())?)
     }
 
     /// A mesh of these devices, which are of one client.
@@ -70,10 +70,10 @@ impl Mesh {
     /// Returns an error for invalid or repeated names, a number of devices that differs from the
     /// product of the axis sizes, or repeated devices, or devices of two clients.
     pub fn new(axes: Vec<(String, usize)>, devices: &[Device]) -> Result<Self> {
-        let places = places(&axes)?;
-        if places != devices.len() {
+        let size = size_of_axes(&axes)?;
+        if size != devices.len() {
             return wrong(format!(
-                "devices: must be {places}, the product of the axis sizes; got {}",
+                "devices: must be {size}, the product of the axis sizes; got {}",
                 devices.len()
             ));
         }
@@ -132,8 +132,8 @@ impl Mesh {
         self.0.devices.iter().map(|&index| Device::of(&self.0.client, index)).collect()
     }
 
-    /// The client of the devices, and their numbers there.
-    pub(crate) fn placed(&self) -> (&pjrt::Client, &[usize]) {
+    /// Returns the client of the devices, and the index of each device in the client.
+    pub(crate) fn client_and_devices(&self) -> (&pjrt::Client, &[usize]) {
         (&self.0.client, &self.0.devices)
     }
 
@@ -173,37 +173,37 @@ impl Mesh {
         self.0.axes.iter().find(|(name, _)| name == axis).map(|(_, size)| *size)
     }
 
-    /// The number of each device along each axis, in the order of the devices.
-    fn places(&self) -> impl Iterator<Item = BTreeMap<&str, usize>> {
+    /// Returns the index of each device along each mesh axis, in the order of the devices.
+    fn coordinates(&self) -> impl Iterator<Item = BTreeMap<&str, usize>> {
         (0..self.size()).map(|mut number| {
-            let mut place = BTreeMap::new();
+            let mut coordinates = BTreeMap::new();
             for (name, size) in self.0.axes.iter().rev() {
-                place.insert(name.as_str(), number % size);
+                coordinates.insert(name.as_str(), number % size);
                 number /= size;
             }
-            place
+            coordinates
         })
     }
 }
 
 /// Checks the axes of a mesh and returns the number of its devices.
-fn places(axes: &[(String, usize)]) -> Result<usize> {
-    for (place, (name, size)) in axes.iter().enumerate() {
+fn size_of_axes(axes: &[(String, usize)]) -> Result<usize> {
+    for (index, (name, size)) in axes.iter().enumerate() {
         let is_letter = |c: char| c.is_ascii_alphanumeric() || c == '_';
         if name.is_empty() || !name.chars().all(is_letter) {
             return wrong(format!(
                 "axes: names must consist of letters, digits and _; got {name:?}"
             ));
         }
-        if axes[..place].iter().any(|(other, _)| other == name) {
+        if axes[..index].iter().any(|(other, _)| other == name) {
             return wrong(format!("axes: names must be distinct; got {name:?} twice"));
         }
         if *size == 0 {
             return wrong(format!("axes: size of {name:?} must be at least 1; got 0"));
         }
     }
-    let places = axes.iter().try_fold(1usize, |places, (_, size)| places.checked_mul(*size));
-    places.map_or_else(|| wrong("axes: product of the sizes must fit 64 bits".into()), Ok)
+    let product = axes.iter().try_fold(1usize, |product, (_, size)| product.checked_mul(*size));
+    product.map_or_else(|| wrong("axes: product of the sizes must fit 64 bits".into()), Ok)
 }
 
 fn wrong<T>(why: String) -> Result<T> {
@@ -344,15 +344,16 @@ impl Sharding {
     /// Returns the errors of [`Sharding::part`].
     pub fn starts(&self, shape: &Shape) -> Result<Vec<Vec<usize>>> {
         let part = self.part(shape)?;
-        let start = |place: &BTreeMap<&str, usize>, axis: usize| {
+        let start = |coordinates: &BTreeMap<&str, usize>, axis: usize| {
             let along = self.layout.get(axis).map_or(&[][..], Vec::as_slice);
             let number = along.iter().fold(0, |number, name| {
-                number * self.mesh.size_of(name).unwrap_or(1) + place[name.as_str()]
+                number * self.mesh.size_of(name).unwrap_or(1) + coordinates[name.as_str()]
             });
             number * part[axis]
         };
-        let of_device = |place| (0..shape.rank()).map(|axis| start(&place, axis)).collect();
-        Ok(self.mesh.places().map(of_device).collect())
+        let of_device =
+            |coordinates| (0..shape.rank()).map(|axis| start(&coordinates, axis)).collect();
+        Ok(self.mesh.coordinates().map(of_device).collect())
     }
 
     /// Sends each device only its part of a tensor.
@@ -375,7 +376,7 @@ impl Sharding {
             let there = match known.get(&start) {
                 Some(part) => part.clone(),
                 None => {
-                    let taken = RawTensor::Host(taken(&whole, &part, &start)?);
+                    let taken = RawTensor::Host(copy_part(&whole, &part, &start)?);
                     known.entry(start).or_insert(taken).clone()
                 }
             };
@@ -447,20 +448,20 @@ impl fmt::Debug for Sharding {
     }
 }
 
-/// A part of a tensor.
-fn taken(whole: &HostTensor, part: &Shape, start: &[usize]) -> Result<HostTensor> {
+/// Copies a part of a tensor.
+fn copy_part(whole: &HostTensor, part: &Shape, start: &[usize]) -> Result<HostTensor> {
     let dtype = whole.dtype();
-    let taken: Result<HostTensor> = HostTensor::from_writer(dtype, part.clone(), |bytes| {
+    let copy: Result<HostTensor> = HostTensor::from_writer(dtype, part.clone(), |bytes| {
         for (here, there) in runs(dtype, whole.shape(), part, start) {
             bytes[here].copy_from_slice(&whole.bytes()[there]);
         }
         Ok(())
     });
-    Ok(taken?.with_names(whole.names().cloned())?)
+    Ok(copy?.with_names(whole.names().cloned())?)
 }
 
-/// The runs of neighboring elements of a part: where the bytes of each are in the part, and where
-/// in the whole tensor.
+/// Returns the runs of contiguous elements of a part: the byte range of each in the part and in the
+/// whole tensor.
 fn runs<'a>(
     dtype: DType,
     whole: &'a Shape,
@@ -479,7 +480,8 @@ fn runs<'a>(
             index[axis] += number % part[axis];
             number /= part[axis];
         }
-        let place = index.iter().zip(whole.iter()).fold(0, |at, (index, size)| at * size + index);
-        (bytes(run * length), bytes(place))
+        let first =
+            index.iter().zip(whole.iter()).fold(0, |first, (index, size)| first * size + index);
+        (bytes(run * length), bytes(first))
     })
 }

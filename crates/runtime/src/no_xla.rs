@@ -87,7 +87,7 @@ impl Divided {
         _: &[Sharding],
         _: Option<&[Sharding]>,
     ) -> Result<Self> {
-        match mesh.placed().0.0 {}
+        match mesh.client_and_devices().0.0 {}
     }
 
     /// Never called, because no such program exists.

@@ -15,12 +15,13 @@ use nxla_tensor::HostTensor;
 use rustc_hash::FxHasher;
 
 use crate::compiler::{Compiler, CompilerChoice, compiler_named};
-use crate::device::{Device, place_of};
+use crate::device::{Device, common_device};
 use crate::error::{Error, Result};
 use crate::tensor::RawTensor;
 
 /// Settings that select the device of programs instead of a [`Device`].
-pub(crate) const PLACING: [&str; 4] = ["plugin", "device", "cpu_device_count", "preallocate"];
+pub(crate) const DEVICE_SETTINGS: [&str; 4] =
+    ["plugin", "device", "cpu_device_count", "preallocate"];
 
 /// The setting of `auto` for the number of calls that run on the evaluator; see [`crate::Auto`].
 pub(crate) const COMPILE_AFTER: &str = "compile_after";
@@ -252,8 +253,8 @@ impl Options {
         }
         // A device replaces settings that select a device, and vice versa.
         if self.device.is_some() {
-            merged.settings.retain(|name, _| !PLACING.contains(&&**name));
-        } else if PLACING.iter().any(|name| self.settings.contains_key(*name)) {
+            merged.settings.retain(|name, _| !DEVICE_SETTINGS.contains(&&**name));
+        } else if DEVICE_SETTINGS.iter().any(|name| self.settings.contains_key(*name)) {
             merged.device = None;
         }
         merged.settings.extend(self.settings.clone());
@@ -284,7 +285,8 @@ impl Options {
                 "compiler: must be \"xla\" for a program over several devices; got {name:?}"
             ));
         }
-        let placing = PLACING.iter().find(|name| self.settings.contains_key(**name)).copied();
+        let device_setting =
+            DEVICE_SETTINGS.iter().find(|name| self.settings.contains_key(**name)).copied();
         let given = [
             (self.settings.contains_key(COMPILE_AFTER), COMPILE_AFTER),
             (self.settings.contains_key(COMPILE_ABOVE), COMPILE_ABOVE),
@@ -293,7 +295,7 @@ impl Options {
             (self.stages.is_some(), "stages"),
         ];
         let given = given.into_iter().find_map(|(given, name)| given.then_some(name));
-        if let Some(name) = placing.or(given) {
+        if let Some(name) = device_setting.or(given) {
             return refused(format!(
                 "option {name:?}: not supported for a program over several devices"
             ));
@@ -303,7 +305,8 @@ impl Options {
         if defaults.compiler.as_ref().is_some_and(compiles) {
             settings.extend(defaults.settings);
             let evaluated = [COMPILE_AFTER, COMPILE_ABOVE];
-            let of_one_device = |name: &str| PLACING.contains(&name) || evaluated.contains(&name);
+            let of_one_device =
+                |name: &str| DEVICE_SETTINGS.contains(&name) || evaluated.contains(&name);
             settings.retain(|name, _| !of_one_device(name));
         }
         settings.extend(self.settings.clone());
@@ -315,23 +318,24 @@ impl Options {
     ///
     /// # Errors
     /// Returns an error for operands on two devices.
-    pub fn place_of<'a>(
+    pub(crate) fn common_device<'a>(
         &self,
         function: &str,
         operands: impl IntoIterator<Item = &'a RawTensor>,
     ) -> Result<Option<Device>> {
         match self.names_engine() {
             true => Ok(None),
-            false => place_of(function, operands),
+            false => common_device(function, operands),
         }
     }
 
-    /// Returns the compiler and the device of a program with operands on `place`; see [`place_of`].
+    /// Returns the compiler and the device of a program with operands on `operand_device`; see [`common_device`].
     ///
     /// # Errors
     /// Returns an error for an unknown compiler or a device that the compiler does not run on.
-    pub fn engine(&self, place: Option<&Device>) -> Result<Engine> {
-        let device = if self.names_engine() { self.device.clone() } else { place.cloned() };
+    pub fn engine(&self, operand_device: Option<&Device>) -> Result<Engine> {
+        let device =
+            if self.names_engine() { self.device.clone() } else { operand_device.cloned() };
         let compiler = match (&self.compiler, &device) {
             (Some(choice), _) => choice.resolve()?,
             (None, Some(device)) if !device.is_host() => compiler_named("xla")?,

@@ -130,9 +130,9 @@ pub fn run_program(
     inputs: &[&RawTensor],
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<RawTensor>> {
-    let place = options.place_of(function, inputs.iter().copied())?;
+    let device = options.common_device(function, inputs.iter().copied())?;
     let none = (&[][..], &[][..]);
-    run_on(program, options, &options.engine(place.as_ref())?, inputs, none, interrupt)
+    run_on(program, options, &options.engine(device.as_ref())?, inputs, none, interrupt)
 }
 
 /// Runs a program once on an engine. The executable reuses the memory of donated inputs, except
@@ -311,11 +311,11 @@ impl ExecutableHandle {
     }
 
     fn get(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Arc<dyn Executable>> {
-        let (job, place) = match &self.held {
+        let (job, current_lock) = match &self.held {
             Held::Shared { job, current } => (job, current),
             Held::Own { executable, .. } => return Ok(executable.clone()),
         };
-        let current = read(place);
+        let current = read(current_lock);
         let known = current.as_ref().and_then(|current| {
             current.executable.upgrade().inspect(|_| executables().touch(&current.used))
         });
@@ -325,7 +325,7 @@ impl ExecutableHandle {
         }
         let found = job.clone().find(interrupt)?;
         let _no_fork = no_fork();
-        *place.write().unwrap_or_else(PoisonError::into_inner) = Some(Current::of(&found));
+        *current_lock.write().unwrap_or_else(PoisonError::into_inner) = Some(Current::of(&found));
         Ok(found.value)
     }
 
@@ -413,6 +413,6 @@ impl ExecutableHandle {
     }
 }
 
-fn read<T>(place: &RwLock<T>) -> RwLockReadGuard<'_, T> {
-    place.read().unwrap_or_else(PoisonError::into_inner)
+fn read<T>(lock: &RwLock<T>) -> RwLockReadGuard<'_, T> {
+    lock.read().unwrap_or_else(PoisonError::into_inner)
 }

@@ -430,11 +430,11 @@ pub(crate) fn paths_of_types<C: Container>(
     at: &str,
 ) -> Result<Vec<String>> {
     let trace = crate::Trace::new();
-    let stand_ins = types.items.iter();
-    let stand_ins = stand_ins.map(|ty| Ok(Expr::from(trace.parameter(ty.clone())?)));
-    let stand_ins: Vec<Expr> = stand_ins.collect::<Result<_>>()?;
+    let tracers = types.items.iter();
+    let tracers = tracers.map(|ty| Ok(Expr::from(trace.parameter(ty.clone())?)));
+    let tracers: Vec<Expr> = tracers.collect::<Result<_>>()?;
     let mut paths = Vec::new();
-    C::rebuild(&mut Leaves::new(stand_ins, types.structure.clone())).paths(at, &mut paths);
+    C::rebuild(&mut Leaves::new(tracers, types.structure.clone())).paths(at, &mut paths);
     Ok(paths)
 }
 

@@ -26,10 +26,10 @@ fn call<A: Container, R: Container>(
     let values = leaves_of(&argument);
     let trace = trace_of(&values.items);
     let called = trace.attempt(|| {
-        differentiable(&trace, &values.items, mode, |stand_ins| {
-            let stand_ins = stand_ins.into_iter().map(Expr::from);
-            let mut stand_ins = Leaves::new(stand_ins, values.structure.clone());
-            let results = leaves_of(&function(A::rebuild(&mut stand_ins)));
+        differentiable(&trace, &values.items, mode, |tracers| {
+            let tracers = tracers.into_iter().map(Expr::from);
+            let mut tracers = Leaves::new(tracers, values.structure.clone());
+            let results = leaves_of(&function(A::rebuild(&mut tracers)));
             let (results, more) = (inner(&results.items), results.structure);
             Ok(runtime::Called { results, passed_on: Vec::new(), more })
         })
@@ -87,10 +87,7 @@ type Changes = (Vec<runtime::RawExpr>, Vec<runtime::RawExpr>);
 
 /// Returns the results, or results of the right structure if the trace has an error.
 fn or_results(called: &Called, found: Option<Changes>) -> Changes {
-    found.unwrap_or_else(|| {
-        let stand_in = || called.function.placeholders();
-        (stand_in(), stand_in())
-    })
+    found.unwrap_or_else(|| (called.function.placeholders(), called.function.placeholders()))
 }
 
 /// The derivative of a function at one point, for repeated application. Values that do not depend

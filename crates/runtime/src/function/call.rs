@@ -1,6 +1,6 @@
 //! Calls: the signature that selects a program, and the tensors that it runs on.
 //!
-//! A signature is a flat list of words (dtype and shape of each leaf, kinds and sizes of their
+//! A signature is a flat list of tokens (dtype and shape of each leaf, kinds and sizes of their
 //! containers) and the static values. Building it is the whole cost of a repeated call, so it
 //! allocates little.
 
@@ -38,7 +38,7 @@ impl Static for Infallible {
 /// The part of a call that selects the program.
 #[derive(Debug)]
 pub struct Signature<S> {
-    words: SmallVec<[u64; 24]>,
+    tokens: SmallVec<[u64; 24]>,
     statics: SmallVec<[S; 2]>,
 }
 
@@ -48,7 +48,7 @@ impl<S: Static> Signature<S> {
     /// # Errors
     /// Returns the error of a failed comparison of static values.
     pub fn matches(&self, other: &Signature<S>) -> Result<bool> {
-        if self.words != other.words || self.statics.len() != other.statics.len() {
+        if self.tokens != other.tokens || self.statics.len() != other.statics.len() {
             return Ok(false);
         }
         for (left, right) in self.statics.iter().zip(&other.statics) {
@@ -61,13 +61,13 @@ impl<S: Static> Signature<S> {
 
     pub(super) fn hash(&self) -> u64 {
         let mut hasher = FxHasher::default();
-        self.words.hash(&mut hasher);
+        self.tokens.hash(&mut hasher);
         hasher.finish()
     }
 
-    /// Adds a word that the caller defines.
-    pub(super) fn word(&mut self, word: u64) {
-        self.words.push(word);
+    /// Adds a token that the caller defines.
+    pub(super) fn push_token(&mut self, token: u64) {
+        self.tokens.push(token);
     }
 
     /// The static values.
@@ -94,7 +94,7 @@ pub struct Call<S> {
 impl<S> Default for Call<S> {
     fn default() -> Self {
         Self {
-            signature: Signature { words: SmallVec::new(), statics: SmallVec::new() },
+            signature: Signature { tokens: SmallVec::new(), statics: SmallVec::new() },
             inputs: Inputs::new(),
             templates: Vec::new(),
             deferred: Vec::new(),
@@ -104,48 +104,48 @@ impl<S> Default for Call<S> {
     }
 }
 
-/// First words of the entries, above any dimension or length that follows.
+/// The kind of an entry: the high bits of its first token, above any dimension or length that follows.
 #[derive(Clone, Copy)]
 enum Tag {
     Leaf = 1,
     Static,
     Vectors,
-    /// Kinds of containers, which shells number from 0 on, come after this.
+    /// The first kind of containers; front ends number the kinds from 0.
     Container,
 }
 
 impl<S> Call<S> {
-    fn tag(&mut self, tag: u64, rest: usize) {
-        self.signature.words.push(tag << 56 | rest as u64);
+    fn push_tag(&mut self, tag: u64, rest: usize) {
+        self.signature.tokens.push(tag << 56 | rest as u64);
     }
 
     /// Begins a container with `children` children. The front end numbers the kinds of containers.
     pub fn container(&mut self, kind: u8, children: usize) {
         self.structured = true;
-        self.tag(Tag::Container as u64 + u64::from(kind), children);
+        self.push_tag(Tag::Container as u64 + u64::from(kind), children);
     }
 
     /// Adds a value that is part of the signature, with its hash.
     pub fn push_static(&mut self, value: S, hash: u64) {
         self.structured = true;
-        self.tag(Tag::Static as u64, 0);
-        self.signature.words.push(hash);
+        self.push_tag(Tag::Static as u64, 0);
+        self.signature.tokens.push(hash);
         self.signature.statics.push(value);
     }
 
     /// Adds a tensor.
     pub fn tensor(&mut self, tensor: RawTensor) {
-        self.vectorized(tensor.vectors());
+        self.push_vectors(tensor.vectors());
         let data = tensor.data();
-        self.leaf(data.dtype(), data.shape(), data.names());
+        self.push_leaf(data.dtype(), data.shape(), data.names());
         self.inputs.push(if tensor.vectors().is_empty() { tensor } else { data.clone() });
     }
 
     /// Adds a template of a tensor; with vectorized axes, `entry` is the type of one entry.
     pub fn template(&mut self, entry: &TensorType, vectors: &Vectors) {
-        self.vectorized(vectors);
+        self.push_vectors(vectors);
         let ty = vectors.full_type(entry);
-        self.leaf(ty.dtype, &ty.shape, ty.names.as_ref());
+        self.push_leaf(ty.dtype, &ty.shape, ty.names.as_ref());
         self.templates.push((self.inputs.len(), ty.clone()));
         // A placeholder that is never read keeps the positions of later leaves.
         self.inputs.push(RawTensor::scalar(Scalar::zero(ty.dtype), ty.dtype));
@@ -160,33 +160,33 @@ impl<S> Call<S> {
         position
     }
 
-    fn leaf(&mut self, dtype: DType, dims: &[usize], names: Option<&Names>) {
+    fn push_leaf(&mut self, dtype: DType, dims: &[usize], names: Option<&Names>) {
         let named = usize::from(names.is_some());
-        self.tag(Tag::Leaf as u64, (dtype as usize) << 32 | dims.len() << 1 | named);
-        self.signature.words.extend(dims.iter().map(|&dim| dim as u64));
+        self.push_tag(Tag::Leaf as u64, (dtype as usize) << 32 | dims.len() << 1 | named);
+        self.signature.tokens.extend(dims.iter().map(|&dim| dim as u64));
         for name in names.into_iter().flat_map(|names| names.iter()) {
-            self.name(name.as_deref().unwrap_or(""));
+            self.push_name(name.as_deref().unwrap_or(""));
         }
     }
 
-    fn name(&mut self, name: &str) {
-        self.signature.words.push(name.len() as u64);
+    fn push_name(&mut self, name: &str) {
+        self.signature.tokens.push(name.len() as u64);
         for chunk in name.as_bytes().chunks(8) {
-            let mut word = [0; 8];
-            word[..chunk.len()].copy_from_slice(chunk);
-            self.signature.words.push(u64::from_le_bytes(word));
+            let mut token = [0; 8];
+            token[..chunk.len()].copy_from_slice(chunk);
+            self.signature.tokens.push(u64::from_le_bytes(token));
         }
     }
 
     /// Adds the vectorized axes of the next leaf, whose data has them in front.
-    fn vectorized(&mut self, vectors: &Vectors) {
+    fn push_vectors(&mut self, vectors: &Vectors) {
         if vectors.is_empty() {
             return;
         }
         self.structured = true;
-        self.tag(Tag::Vectors as u64, vectors.len());
+        self.push_tag(Tag::Vectors as u64, vectors.len());
         for axis in vectors.iter() {
-            self.name(&axis.name);
+            self.push_name(&axis.name);
         }
         self.vectors.push((self.inputs.len(), vectors.clone()));
     }

@@ -11,7 +11,7 @@ use super::call::Call;
 use crate::analysis::Analysis;
 use crate::auto::{Explanation, slow_seconds};
 use crate::compiler::{Purpose, RunContext};
-use crate::device::{Device, is_placed, place_of};
+use crate::device::{Device, are_on_device, common_device};
 use crate::donation::{Donated, Donations};
 use crate::error::Result;
 use crate::expr::RawExpr;
@@ -75,8 +75,8 @@ impl Tracing {
             parameters.push(RawExpr::with_vectors(trace.clone(), id, vectors));
         }
         // The devices of captured tensors are not known yet.
-        let place = place_of("jit", call.inputs()).unwrap_or_default();
-        let entered = trace.enter(options.engine(place.as_ref())?.compiler.name());
+        let device = common_device("jit", call.inputs()).unwrap_or_default();
+        let entered = trace.enter(options.engine(device.as_ref())?.compiler.name());
         let (name, entered) = (name.map(Arc::from), Some(entered));
         Ok((Self { trace, name, entered, ended: false, _span: span }, parameters))
     }
@@ -181,8 +181,8 @@ pub struct Entry<R> {
     traced: TracedFunction<R>,
     executable: Arc<ExecutableHandle>,
     purpose: Purpose,
-    /// The device of the arguments it was compiled for, unless the options name one.
-    place: Place,
+    /// The device for which the entry was compiled.
+    device: DeviceChoice,
     donated: Donated,
     /// The entry that was compiled for another device, because arguments of a run were there.
     elsewhere: Mutex<Option<Elsewhere>>,
@@ -200,11 +200,11 @@ impl<R> fmt::Debug for Entry<R> {
 /// The latest executable for another device.
 type Elsewhere = (Option<Device>, Arc<ExecutableHandle>);
 
-/// The origin of the choice of an engine.
-enum Place {
-    /// The options said where to run.
+/// The reason for the device of an entry.
+enum DeviceChoice {
+    /// The options name the compiler or the device.
     Named,
-    /// The arguments lived here; `None` is the host.
+    /// The arguments of the first call are on this device; `None` is the host.
     OfArguments(Option<Device>),
 }
 
@@ -223,18 +223,18 @@ impl<R> Entry<R> {
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Self> {
-        let place = match options.names_engine() {
-            true => Place::Named,
-            false => Place::OfArguments(place_of(&name, arguments)?),
+        let device = match options.names_engine() {
+            true => DeviceChoice::Named,
+            false => DeviceChoice::OfArguments(common_device(&name, arguments)?),
         };
-        let home = options.place_of(&name, arguments.iter().chain(&traced.captured))?;
+        let home = options.common_device(&name, arguments.iter().chain(&traced.captured))?;
         let engine = options.engine(home.as_ref())?;
         let program = &traced.program;
         let donated = Donated::new(program, donations);
         let marks = donated.marks();
         let executable = compile_to(purpose, program, options, &engine, marks, interrupt)?;
         let elsewhere = Mutex::default();
-        Ok(Entry { name, traced, executable, purpose, place, donated, elsewhere })
+        Ok(Entry { name, traced, executable, purpose, device, donated, elsewhere })
     }
 
     /// The compiled program.
@@ -290,9 +290,9 @@ impl<R> Entry<R> {
     /// Returns the estimated seconds of a call if the options name no compiler, and the evaluator
     /// takes so long that the compiler `auto` would choose XLA from the first call.
     pub fn slow_by_default(&self) -> Option<f64> {
-        match self.place {
-            Place::OfArguments(None) => slow_seconds(self.program()),
-            Place::OfArguments(Some(_)) | Place::Named => None,
+        match self.device {
+            DeviceChoice::OfArguments(None) => slow_seconds(self.program()),
+            DeviceChoice::OfArguments(Some(_)) | DeviceChoice::Named => None,
         }
     }
 
@@ -307,18 +307,18 @@ impl<R> Entry<R> {
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Explanation> {
-        let place = place_of("explain", arguments.iter().map(|tensor| tensor.data()))?;
-        let reason = match (&self.place, place) {
-            (Place::Named, _) => "the options name the compiler or the device".to_owned(),
-            (Place::OfArguments(_), None) => {
+        let device = common_device("explain", arguments.iter().map(|tensor| tensor.data()))?;
+        let reason = match (&self.device, device) {
+            (DeviceChoice::Named, _) => "the options name the compiler or the device".to_owned(),
+            (DeviceChoice::OfArguments(_), None) => {
                 "no compiler is named, and the arguments are on the host".to_owned()
             }
-            (Place::OfArguments(_), Some(device)) => {
+            (DeviceChoice::OfArguments(_), Some(device)) => {
                 format!("no compiler is named, and the arguments are on {device}")
             }
         };
         let inputs = self.inputs(arguments);
-        let executable = match self.is_placed_for(arguments) {
+        let executable = match self.runs_on_device_of(arguments) {
             true => self.executable.clone(),
             false => self.for_place_of(&inputs, options, interrupt)?,
         };
@@ -341,13 +341,15 @@ impl<R> Entry<R> {
         let types = self.argument_types();
         types.len() == tensors.len()
             && tensors.iter().zip(types).all(|(tensor, ty)| tensor.is_of(ty))
-            && self.is_placed_for(tensors)
+            && self.runs_on_device_of(tensors)
     }
 
-    pub(super) fn is_placed_for(&self, tensors: &[&RawTensor]) -> bool {
-        match &self.place {
-            Place::Named => true,
-            Place::OfArguments(place) => is_placed(place.as_ref(), tensors.iter().copied()),
+    pub(super) fn runs_on_device_of(&self, tensors: &[&RawTensor]) -> bool {
+        match &self.device {
+            DeviceChoice::Named => true,
+            DeviceChoice::OfArguments(device) => {
+                are_on_device(device.as_ref(), tensors.iter().copied())
+            }
         }
     }
 
@@ -390,7 +392,7 @@ impl<R> Entry<R> {
         let context =
             RunContext { hooks: Some(&options.hooks), interrupt, ..RunContext::default() };
         let inputs = self.inputs(arguments);
-        let executable = match self.is_placed_for(arguments) {
+        let executable = match self.runs_on_device_of(arguments) {
             true => self.executable.clone(),
             false => self.for_place_of(&inputs, options, interrupt)?,
         };
@@ -418,19 +420,19 @@ impl<R> Entry<R> {
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Arc<ExecutableHandle>> {
-        let place = place_of("call", inputs.iter().copied())?;
+        let device = common_device("call", inputs.iter().copied())?;
         let lock = || self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, executable)) = &*lock()
-            && *known == place
+            && *known == device
         {
             return Ok(executable.clone());
         }
-        let engine = options.engine(place.as_ref())?;
+        let engine = options.engine(device.as_ref())?;
         let program = &self.traced.program;
         let (purpose, donated) = (self.purpose, self.donated.marks());
         let executable = compile_to(purpose, program, options, &engine, donated, interrupt)?;
         let _no_fork = no_fork();
-        *lock() = Some((place, executable.clone()));
+        *lock() = Some((device, executable.clone()));
         Ok(executable)
     }
 }

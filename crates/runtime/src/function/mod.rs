@@ -234,9 +234,9 @@ impl<S: Static, R> JitFunction<S, R> {
         options: &Options,
     ) -> Result<Option<Arc<Entry<R>>>> {
         let fingerprint = self.fingerprint(options);
-        call.signature.word(fingerprint);
-        call.signature.word(purpose as u64);
-        let (_, entry) = self.known(call)?;
+        call.signature.push_token(fingerprint);
+        call.signature.push_token(purpose as u64);
+        let (_, entry) = self.find_entry(call)?;
         if let Some(entry) = &entry {
             let mut entries = self.lock();
             entries.count(entry);
@@ -247,15 +247,15 @@ impl<S: Static, R> JitFunction<S, R> {
         Ok(entry)
     }
 
-    /// The number of entries that a call was compared with, and its entry.
-    fn known(&self, call: &Call<S>) -> Result<(usize, Option<Arc<Entry<R>>>)> {
+    /// Returns the number of entries with the hash of a call, and the entry of the call.
+    fn find_entry(&self, call: &Call<S>) -> Result<(usize, Option<Arc<Entry<R>>>)> {
         // Comparing static values may run the user's code, which must not happen under the lock.
         let candidates = self.lock().by_hash.get(&call.signature.hash()).cloned();
         let candidates = candidates.unwrap_or_default();
         let inputs: SmallVec<[&RawTensor; 8]> = call.inputs().iter().collect();
         for candidate in &candidates {
             let (signature, entry) = &**candidate;
-            if entry.is_placed_for(&inputs) && signature.matches(&call.signature)? {
+            if entry.runs_on_device_of(&inputs) && signature.matches(&call.signature)? {
                 return Ok((candidates.len(), Some(entry.clone())));
             }
         }
@@ -307,7 +307,7 @@ impl<S: Static, R> JitFunction<S, R> {
             self.lock().misses += 1;
         }
         loop {
-            let (compared, known) = self.known(&call)?;
+            let (compared, known) = self.find_entry(&call)?;
             if let Some(known) = known {
                 return Ok((known, call.inputs));
             }

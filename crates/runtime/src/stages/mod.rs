@@ -149,8 +149,8 @@ impl StageRunner {
         executor: Option<&dyn StageExecutor>,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<RawTensor>> {
-        let place = self.options.place_of("stages", &inputs)?;
-        let engine = self.options.engine(place.as_ref())?;
+        let device = self.options.common_device("stages", &inputs)?;
+        let engine = self.options.engine(device.as_ref())?;
         let listening = self.calls_functions();
         let is_local = |stage: StageId| executor.is_none() || listening[stage.index()];
         let steps = self.graph.stages().len();
@@ -178,7 +178,7 @@ impl StageRunner {
         repeat: usize,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<Duration>> {
-        let engine = self.options.engine(self.options.place_of("stages", inputs)?.as_ref())?;
+        let engine = self.options.engine(self.options.common_device("stages", inputs)?.as_ref())?;
         let mut best = vec![Duration::MAX; self.graph.stages().len()];
         let mut schedule = StageScheduler::new(&self.graph, inputs.to_vec()).map_err(misfit)?;
         while let Some(task) = schedule.next_ready() {
@@ -239,11 +239,11 @@ type RunHere<'a> =
 fn run_all(
     graph: &StageGraph,
     inputs: Vec<RawTensor>,
-    place: &Where<'_>,
+    target: &Where<'_>,
     run_here: &RunHere<'_>,
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<RawTensor>> {
-    let threads = threads::useful(graph, place.is_local, place.executor.is_some());
+    let threads = threads::useful(graph, target.is_local, target.executor.is_some());
     let stop = Stop::new(interrupt);
     let stops = || if threads == 0 { stop.ask() } else { stop.is_set() };
     let run = |stage: StageId, values: Vec<RawTensor>| {
@@ -254,8 +254,8 @@ fn run_all(
         run_here(stage, values, &stops).map_err(|error| failed(graph.stage(stage), error))
     };
     with_threads(threads, &run, |threads| {
-        let start = |stage: &Stage, values: Vec<RawTensor>, done: Done| match place.executor {
-            Some(executor) if !(place.is_local)(stage.id) => executor.submit(stage, values, done),
+        let start = |stage: &Stage, values: Vec<RawTensor>, done: Done| match target.executor {
+            Some(executor) if !(target.is_local)(stage.id) => executor.submit(stage, values, done),
             Some(_) | None => threads.start(stage.id, values, done),
         };
         drive(graph, inputs, start, check, &stop)

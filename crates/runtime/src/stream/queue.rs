@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
 use crate::background::{ASK_EVERY, Interrupt, interrupted};
-use crate::device::{Device, join_devices, place_of};
+use crate::device::{Device, common_device, join_devices};
 use crate::error::{Error, Result};
 use crate::sync::{Condvar, Mutex, MutexGuard};
 use crate::tensor::RawTensor;
@@ -179,8 +179,8 @@ impl Inner {
             told.push((deferred, outcome));
             return None;
         }
-        let place = number.checked_sub(self.next).and_then(|place| usize::try_from(place).ok());
-        match place.and_then(|place| self.results.get_mut(place)) {
+        let index = number.checked_sub(self.next).and_then(|index| usize::try_from(index).ok());
+        match index.and_then(|index| self.results.get_mut(index)) {
             Some(result) => result.replace(outcome),
             None => Some(outcome),
         }
@@ -272,8 +272,8 @@ impl RawStream {
     /// Returns an error for a full buffer at the end of the time limit, a stream that has ended, or
     /// a chunk on another device than the state, unless the options select a device.
     pub fn send(&self, chunk: Parts, capacity: Capacity, wait: &Wait<'_>) -> Result<()> {
-        let place = match self.follows_operands {
-            true => place_of("stream", &chunk)?,
+        let device = match self.follows_operands {
+            true => common_device("stream", &chunk)?,
             false => None,
         };
         let Some(mut inner) = self.wait_until(wait, |inner| inner.answers_sender(capacity))? else {
@@ -286,7 +286,7 @@ impl RawStream {
         if inner.closed {
             return Err(StreamError::Done.into());
         }
-        inner.home = join_devices("stream", inner.home.as_ref(), place)?;
+        inner.home = join_devices("stream", inner.home.as_ref(), device)?;
         let number = inner.next + inner.results.len() as u64;
         inner.chunks.push_back((number, chunk));
         inner.results.push_back(None);
@@ -472,8 +472,8 @@ impl RawStream {
         let mut told = Told::new();
         if let Err(error) = &ended {
             let why = StreamError::Failed(error.clone());
-            let places = inner.results.iter_mut().filter(|result| result.is_none());
-            places.for_each(|result| *result = Some(Err(why.clone())));
+            let pending = inner.results.iter_mut().filter(|result| result.is_none());
+            pending.for_each(|result| *result = Some(Err(why.clone())));
             let deferred = std::mem::take(&mut inner.deferred).into_values();
             told.extend(deferred.map(|deferred| (deferred, Err(why.clone()))));
         }

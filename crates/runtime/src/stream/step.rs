@@ -80,8 +80,8 @@ impl<R: Send + Sync + 'static> Step<R> {
         let results = self.check(&state)?;
         let follows_operands = !self.options.names_engine();
         let constants = self.constants.iter().chain(self.entry.captured_tensors());
-        let place = self.options.place_of("stream", state.iter().chain(constants))?;
-        let stream = Arc::new(RawStream::new(place, follows_operands));
+        let device = self.options.common_device("stream", state.iter().chain(constants))?;
+        let stream = Arc::new(RawStream::new(device, follows_operands));
         let mut running = RUNNING.lock();
         running.retain(|stream| stream.strong_count() > 0);
         running.push(Arc::downgrade(&stream));

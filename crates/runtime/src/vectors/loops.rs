@@ -72,7 +72,7 @@ impl OpenLoop {
         self.close(graph, condition, next, replay)
     }
 
-    /// Ends a loop with the next state and the rows of its body. The rows are written at index `place`
+    /// Ends a loop with the next state and the rows of its body. The rows are written at `index`
     /// of `count`. Returns the last state and all rows.
     ///
     /// # Errors
@@ -82,13 +82,13 @@ impl OpenLoop {
         graph: &mut Graph,
         condition: Traced,
         next: Vec<Vectorized>,
-        (rows, place, count): (&[Vectorized], ExprId, usize),
+        (rows, index, count): (&[Vectorized], ExprId, usize),
         replay: Replay,
     ) -> Result<(Vec<Vectorized>, Vec<Vectorized>)> {
         let carried = self.initial.len();
         let mut next = self.conform(graph, next)?;
         for rows in rows {
-            next.push(self.collected(graph, rows, place, count)?);
+            next.push(self.collected(graph, rows, index, count)?);
         }
         let mut state = self.close(graph, condition, next, replay)?;
         let rows = state.split_off(carried);
@@ -101,7 +101,7 @@ impl OpenLoop {
         &mut self,
         graph: &mut Graph,
         (rows, vectors): &Vectorized,
-        place: ExprId,
+        index: ExprId,
         count: usize,
     ) -> Result<ExprId> {
         let axis = vectors.len();
@@ -112,7 +112,7 @@ impl OpenLoop {
         self.initial.push((zeros, vectors.clone()));
         let so_far = graph.grow_scope(&mut self.scope, ty);
         let axis = i64::try_from(axis).expect("few axes");
-        Ok(graph.put_slice_along_axis(so_far, place, *rows, axis)?)
+        Ok(graph.put_slice_along_axis(so_far, index, *rows, axis)?)
     }
 
     /// The next state with the vectorized axes of the state.

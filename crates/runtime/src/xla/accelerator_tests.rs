@@ -1,6 +1,6 @@
 //! Tests on a CPU of what programs for accelerators contain.
 //!
-//! Factorizations are calls of a library for the device. A host function takes its place, and computes
+//! Factorizations are calls of a library for the device. A host function replaces it, and computes
 //! what `nxla_pjrt` documents for each routine by the kernels of the evaluator.
 
 use std::sync::{Arc, Once};
@@ -107,7 +107,7 @@ fn library(call: &mut HostCallFrame<'_>) -> Result<(), String> {
         let info: Vec<i32> = (0..count).map(info).collect();
         parts.push(HostTensor::from_slice(&info, [count]).unwrap());
     }
-    call.results.iter_mut().zip(&parts).try_for_each(|(place, part)| place.write(part))
+    call.results.iter_mut().zip(&parts).try_for_each(|(result, part)| result.write(part))
 }
 
 /// Runs a program on a CPU, whose factorizations call [`library`].
@@ -324,10 +324,10 @@ fn the_last_write_to_a_place_stays() {
     let ty = TensorType::new(DType::S32, [4, 3, 2]);
     let mut graph = Graph::new();
     let given = graph.parameter(0, ty.clone());
-    let places = graph.tensor(indices).unwrap();
+    let indices = graph.tensor(indices).unwrap();
     let updates = graph.iota([2, 3, 2], None, DType::S32).unwrap();
     let axes = Box::from([0, 1]);
-    let written = graph.make(Op::IndexedPut(axes), &[given, places, updates]).unwrap();
+    let written = graph.make(Op::IndexedPut(axes), &[given, indices, updates]).unwrap();
     let program = Program::new(&graph, vec![ty], &[written]).unwrap();
     let expected = evaluate(&program, vec![x.clone()]).unwrap();
     assert_eq!(run(&target, &program, &x)[0].bytes(), expected[0].bytes());

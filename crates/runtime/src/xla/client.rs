@@ -190,7 +190,7 @@ pub(crate) fn meet_default_client() -> Result<()> {
 }
 
 /// Checks the settings that select the device of programs, without loading a plugin.
-pub(super) fn check_place(settings: &Settings) -> Result<()> {
+pub(super) fn check_device_settings(settings: &Settings) -> Result<()> {
     integer_setting(NAME, settings, "cpu_device_count", 1)?;
     integer_setting(NAME, settings, "device", 0)?;
     preallocates(settings)?;

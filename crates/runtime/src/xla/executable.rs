@@ -25,10 +25,11 @@ use crate::profile::{self, Span, Work};
 use crate::tensor::{DeviceTensor, RawTensor};
 
 pub(super) struct XlaExecutable {
-    home: Arc<Placed>,
-    /// The same on other clients, by how far they stand from the first, for runs that cannot be on
-    /// that: a thread of it waits for them, or an interrupted program runs on there.
-    beside: Mutex<BTreeMap<usize, Arc<Placed>>>,
+    home: Arc<ClientExecutable>,
+    /// The executables of substitute clients, by the number of the substitution, see [`Target::beside`].
+    /// A run uses a substitute if a thread of the first client waits for the run, or if an interrupted
+    /// program occupies the first client.
+    beside: Mutex<BTreeMap<usize, Arc<ClientExecutable>>>,
     what: What,
     byte_size: usize,
 }
@@ -87,12 +88,12 @@ impl What {
 }
 
 /// An executable on a client.
-struct Placed {
+struct ClientExecutable {
     target: Target,
     executable: pjrt::LoadedExecutable,
 }
 
-impl Placed {
+impl ClientExecutable {
     /// Loads the same executable on another client.
     fn beside(&self, number: usize) -> Result<Self> {
         let target = self.target.beside(number)?;
@@ -122,7 +123,7 @@ const BYTES_PER_CODE_BYTE: usize = 12;
 impl XlaExecutable {
     pub(super) fn new(target: Target, executable: pjrt::LoadedExecutable, what: What) -> Self {
         let byte_size = LEAST_BYTES + BYTES_PER_CODE_BYTE * executable.code_bytes();
-        let (home, beside) = (Arc::new(Placed { target, executable }), Mutex::default());
+        let (home, beside) = (Arc::new(ClientExecutable { target, executable }), Mutex::default());
         Self { home, beside, what, byte_size }
     }
 
@@ -150,23 +151,23 @@ impl XlaExecutable {
     ///
     /// # Errors
     /// Returns an error for a plugin that cannot create a second client or load executables for it.
-    fn place(&self) -> Result<Arc<Placed>> {
+    fn executable_for_thread(&self) -> Result<Arc<ClientExecutable>> {
         let distance = self.home.target.distance(depth());
         if distance == 0 {
             return Ok(self.home.clone());
         }
         let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(placed) = beside.get(&distance) {
-            return Ok(placed.clone());
+        if let Some(executable) = beside.get(&distance) {
+            return Ok(executable.clone());
         }
-        let placed = Arc::new(self.home.beside(distance).map_err(|error| {
+        let executable = Arc::new(self.home.beside(distance).map_err(|error| {
             Error::Usage(format!(
                 "the device has no memory for a second program while it runs another one (a \
                  runtime call that runs this program, or an interrupted program): {error}"
             ))
         })?);
-        beside.insert(distance, placed.clone());
-        Ok(placed)
+        beside.insert(distance, executable.clone());
+        Ok(executable)
     }
 
     /// Names the operation in an error about memory.
@@ -179,7 +180,7 @@ impl XlaExecutable {
 
     fn execute(
         &self,
-        place: &Placed,
+        current: &ClientExecutable,
         buffers: &[&Buffer],
         context: &RunContext<'_>,
     ) -> Result<Vec<Buffer>> {
@@ -188,9 +189,9 @@ impl XlaExecutable {
         if plain {
             let kept = self.what.positions(context.kept);
             let options = ExecuteOptions { non_donatable: &kept, ..ExecuteOptions::default() };
-            return Ok(place.executable.execute(buffers, &options)?);
+            return Ok(current.executable.execute(buffers, &options)?);
         }
-        self.execute_elsewhere(place, buffers, context)
+        self.execute_elsewhere(current, buffers, context)
     }
 
     /// Executes on another thread. XLA may run the whole program on the thread that starts it, but the
@@ -199,7 +200,7 @@ impl XlaExecutable {
     /// The method waits until a program with hooks has ended, so that it can return an error of a hook.
     fn execute_elsewhere(
         &self,
-        place: &Placed,
+        current: &ClientExecutable,
         buffers: &[&Buffer],
         context: &RunContext<'_>,
     ) -> Result<Vec<Buffer>> {
@@ -207,7 +208,7 @@ impl XlaExecutable {
         let run = Arc::new(Run::new());
         let calls = &self.what.host_calls;
         let table = (!calls.is_empty()).then(|| Arc::new(host_table(calls, &run)));
-        let executable = place.executable.clone();
+        let executable = current.executable.clone();
         let buffers: Vec<Buffer> = buffers.iter().map(|&buffer| buffer.clone()).collect();
         let report = run.clone();
         let kept = self.what.positions(context.kept);
@@ -229,7 +230,7 @@ impl XlaExecutable {
         })?;
         let outcome = run.serve(calls, context);
         if matches!(outcome, Err(Error::Eval(EvalError::Interrupted))) {
-            run.leave_behind(&place.target.client);
+            run.leave_behind(&current.target.client);
         }
         outcome
     }
@@ -243,24 +244,24 @@ fn is_soon_over(program: &Program) -> bool {
 impl Executable for XlaExecutable {
     fn run(&self, inputs: &[&RawTensor], context: &RunContext<'_>) -> Result<Vec<RawTensor>> {
         self.check(inputs)?;
-        let place = self.place()?;
+        let current = self.executable_for_thread()?;
         let name = || format!("run {} on xla", self.what.label).into();
         let span = profile::span_with(Work::Run, name);
         let used_inputs = &self.what.used_inputs;
         let mut uploaded: SmallVec<[Buffer; 8]> = SmallVec::new();
         for &input in used_inputs {
-            if place.resident(inputs[input]).is_none() {
-                uploaded.push(place.upload(inputs[input])?);
+            if current.resident(inputs[input]).is_none() {
+                uploaded.push(current.upload(inputs[input])?);
             }
         }
         let mut fresh = uploaded.iter();
         let mut buffers: SmallVec<[&Buffer; 16]> = SmallVec::with_capacity(used_inputs.len());
         for &input in used_inputs {
-            let buffer = place.resident(inputs[input]).or_else(|| fresh.next());
+            let buffer = current.resident(inputs[input]).or_else(|| fresh.next());
             buffers.push(buffer.expect("missing buffers have been uploaded"));
         }
         let results =
-            self.execute(&place, &buffers, context).map_err(|error| self.explain(error))?;
+            self.execute(&current, &buffers, context).map_err(|error| self.explain(error))?;
         if profile::is_profiled() {
             show_on_device(&span, &results)?;
         }

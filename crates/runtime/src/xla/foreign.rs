@@ -52,7 +52,7 @@ pub fn cuda_device(number: i32, plugin: Option<&str>) -> Result<Device> {
 /// # Errors
 /// Returns errors of the driver.
 pub fn wait_for_default_stream(device: &Device) -> Result<()> {
-    let (client, device) = place(device)?;
+    let (client, device) = client_of(device)?;
     Ok(client.wait_for_default_stream(device)?)
 }
 
@@ -72,7 +72,7 @@ pub fn view_foreign<M: ForeignMemory>(
     shape: &Shape,
     device: &Device,
 ) -> Result<RawTensor> {
-    let (client, device) = place(device)?;
+    let (client, device) = client_of(device)?;
     let view = client.view(memory, dtype, shape.clone(), device)?;
     Ok(RawTensor::Device(DeviceTensor::new(view)))
 }
@@ -88,7 +88,7 @@ pub fn copy_foreign<M: ForeignMemory>(
     shape: &Shape,
     device: &Device,
 ) -> Result<RawTensor> {
-    let (client, description) = place(device)?;
+    let (client, description) = client_of(device)?;
     let _span = profile::span(Work::Transfer, "copy on device")
         .detail("bytes", || memory.byte_size().to_string());
     match client.copy_foreign(&memory, dtype, shape.clone(), description) {
@@ -119,7 +119,8 @@ pub fn lend(tensor: &RawTensor) -> Result<Option<ExternalReference>> {
     }
 }
 
-fn place(device: &Device) -> Result<(&Client, &PjrtDevice)> {
+/// Returns the client of a device, and the description of the device.
+fn client_of(device: &Device) -> Result<(&Client, &PjrtDevice)> {
     match (device.client(), device.description()) {
         (Some(client), Some(description)) => Ok((client, description)),
         _ => Err(Error::Options(format!("device: must be a device of a client; got {device}"))),

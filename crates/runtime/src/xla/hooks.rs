@@ -32,7 +32,7 @@ pub(super) struct Run(Calls<Call, Vec<Buffer>, pjrt::Error, LeftBehind>);
 /// A call of a host function.
 struct Call {
     /// The index of the host call in the program.
-    place: usize,
+    index: usize,
     values: Vec<HostTensor>,
     /// The reply that the thread of XLA waits for, if it waits.
     reply: Option<Arc<Reply<Vec<HostTensor>>>>,
@@ -126,7 +126,7 @@ impl Run {
             if failure.is_some() {
                 continue;
             }
-            let host = &calls[call.place];
+            let host = &calls[call.index];
             if let Err(error) = self.answer(call, host, context) {
                 self.0.stop();
                 failure = Some(error);
@@ -162,31 +162,33 @@ fn listener_of<'a>(call: &'a HostCall, context: &RunContext<'a>) -> Option<Liste
 /// queue.
 pub(super) fn host_table(calls: &[HostCall], run: &Arc<Run>) -> HostCallTable {
     let table = HostCallTable::new();
-    for (place, call) in calls.iter().enumerate() {
+    for (index, call) in calls.iter().enumerate() {
         let run = run.clone();
-        table
-            .insert(call.id, Arc::new(move |call: &mut HostCallFrame<'_>| take(place, call, &run)));
+        table.insert(
+            call.id,
+            Arc::new(move |call: &mut HostCallFrame<'_>| receive_call(index, call, &run)),
+        );
     }
     table
 }
 
-/// The number of arguments before the values of a hook: the order value.
+/// The number of arguments before the values of a hook: the hook token.
 const LEADING_ARGUMENTS: usize = 1;
 
-fn take(place: usize, call: &mut HostCallFrame<'_>, run: &Run) -> Result<(), String> {
-    let order = call.args.first().map(HostView::to_tensor);
-    if let (Some(order), Some(result)) = (order, call.results.first_mut()) {
-        result.write(&order)?;
+fn receive_call(index: usize, call: &mut HostCallFrame<'_>, run: &Run) -> Result<(), String> {
+    let token = call.args.first().map(HostView::to_tensor);
+    if let (Some(token), Some(result)) = (token, call.results.first_mut()) {
+        result.write(&token)?;
     }
     let values: Vec<HostTensor> =
         call.args.iter().skip(LEADING_ARGUMENTS).map(HostView::to_tensor).collect();
     let bytes = values.iter().map(|value| value.bytes().len()).sum();
-    let given = call.results.get_mut(1..).unwrap_or_default();
-    let reply = (!given.is_empty()).then(|| Arc::new(Reply::new()));
-    run.0.push(Call { place, values, reply: reply.clone() }, bytes)?;
+    let buffers = call.results.get_mut(1..).unwrap_or_default();
+    let reply = (!buffers.is_empty()).then(|| Arc::new(Reply::new()));
+    run.0.push(Call { index, values, reply: reply.clone() }, bytes)?;
     if let Some(reply) = reply {
         let results = reply.take().ok_or("a host function has failed")?;
-        for (result, tensor) in given.iter_mut().zip(results) {
+        for (result, tensor) in buffers.iter_mut().zip(results) {
             result.write(&tensor)?;
         }
     }
@@ -249,7 +251,7 @@ mod tests {
     use super::*;
 
     fn call() -> Call {
-        Call { place: 0, values: Vec::new(), reply: None }
+        Call { index: 0, values: Vec::new(), reply: None }
     }
 
     #[test]

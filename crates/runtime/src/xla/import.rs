@@ -55,7 +55,7 @@ impl Imported {
     pub fn compile(
         &self,
         options: &Options,
-        place: Option<&Device>,
+        operand_device: Option<&Device>,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Arc<dyn Executable>> {
         if let Some(choice) = &options.compiler
@@ -68,7 +68,8 @@ impl Imported {
             let why = "hooks, stages: not supported for a StableHLO module";
             return Err(Error::Options(why.into()));
         }
-        let device = options.device.as_ref().or(place).filter(|device| !device.is_host()).cloned();
+        let device =
+            options.device.as_ref().or(operand_device).filter(|device| !device.is_host()).cloned();
         let key = CacheKey {
             digest: self.digest,
             compiler: CompilerKey(compiler_named(NAME)?),
@@ -115,8 +116,8 @@ impl Imported {
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<RawTensor>> {
-        let place = options.place_of("import_stablehlo", inputs.iter().copied())?;
-        let executable = self.compile(options, place.as_ref(), interrupt)?;
+        let operand_device = options.common_device("import_stablehlo", inputs.iter().copied())?;
+        let executable = self.compile(options, operand_device.as_ref(), interrupt)?;
         executable.run(inputs, &RunContext { interrupt, ..RunContext::default() })
     }
 }

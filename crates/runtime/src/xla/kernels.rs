@@ -100,8 +100,8 @@ fn run(call: &mut HostCallFrame<'_>) -> Result<(), String> {
     let plan = plan(text)?;
     let inputs = call.args.iter().map(HostView::to_tensor).collect();
     let results = plan.run(inputs, &Hooks::new()).map_err(|error| error.to_string())?;
-    let places = call.results.iter_mut();
-    places.zip(&results).try_for_each(|(place, result)| place.write(result))
+    let buffers = call.results.iter_mut();
+    buffers.zip(&results).try_for_each(|(buffer, result)| buffer.write(result))
 }
 
 fn plan(text: &str) -> Result<Arc<Plan>, String> {

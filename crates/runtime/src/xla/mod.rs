@@ -39,7 +39,7 @@ use nxla_tensor::TensorError;
 use crate::compiler::{CompileRequest, Compiler, Executable};
 use crate::device::Device;
 use crate::error::{Error, ErrorClass, Result};
-use crate::options::{PLACING, Setting, Settings};
+use crate::options::{DEVICE_SETTINGS, Setting, Settings};
 use crate::profile::{self, Work};
 
 use self::disk::DiskCache;
@@ -237,7 +237,7 @@ fn target_of(settings: &Settings, device: Option<&Device>) -> Result<Target> {
     let Some((client, index)) = device.and_then(|it| Some((it.client()?, it.index()))) else {
         return target(settings);
     };
-    match PLACING.iter().find(|name| settings.contains_key(**name)) {
+    match DEVICE_SETTINGS.iter().find(|name| settings.contains_key(**name)) {
         None => Ok(Target::of(client, index)),
         Some(name) => Err(Error::Options(format!(
             "option {name:?} of the compiler \"xla\": must not be set together with device"

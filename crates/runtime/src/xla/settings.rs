@@ -3,7 +3,7 @@
 use nxla_pjrt::{self as pjrt, CompileOptions, NamedValue};
 use nxla_stablehlo::Precision;
 
-use super::client::{Target, check_place};
+use super::client::{Target, check_device_settings};
 use super::{NAME, kernels};
 use crate::compiler::check_settings;
 use crate::error::{Error, Result};
@@ -59,7 +59,7 @@ pub(super) fn check_all(settings: &Settings) -> Result<()> {
     check(settings)?;
     precision(settings)?;
     wants_kernels(settings)?;
-    check_place(settings)
+    check_device_settings(settings)
 }
 
 /// A program without an operation, which the plugin compiles to check flags.

@@ -88,8 +88,8 @@ impl Divided {
         let outputs = outputs.map(layouts);
         let partition =
             Partition { axes: mesh.axes(), inputs: &inputs, outputs: outputs.as_deref() };
-        let (client, places) = mesh.placed();
-        let home = Target::of(client, places[0]);
+        let (client, devices) = mesh.client_and_devices();
+        let home = Target::of(client, devices[0]);
         let module = lower(
             program,
             &LowerOptions {
@@ -101,10 +101,9 @@ impl Divided {
                 ..LowerOptions::default()
             },
         )?;
-        let devices = client.devices();
         let compile_options = CompileOptions {
-            num_partitions: places.len(),
-            device_ids: places.iter().map(|&index| devices[index].id()).collect(),
+            num_partitions: devices.len(),
+            device_ids: devices.iter().map(|&index| client.devices()[index].id()).collect(),
             shardy: true,
             overrides: settings::flags(&options.settings, &home),
         };
@@ -143,16 +142,16 @@ impl Divided {
     /// types.
     pub fn run(&self, parts: &[Vec<RawTensor>]) -> Result<Vec<Vec<RawTensor>>> {
         let _span = profile::span(Work::Run, "run on a mesh");
-        let (client, places) = self.mesh.placed();
-        if parts.len() != places.len() {
-            let (found, expected) = (parts.len(), places.len());
+        let (client, devices) = self.mesh.client_and_devices();
+        if parts.len() != devices.len() {
+            let (found, expected) = (parts.len(), devices.len());
             return Err(wrong(format!(
                 "parts: must be {expected}, one for each device of the mesh; got {found}"
             )));
         }
         let mut lists: Vec<Vec<Buffer>> = Vec::with_capacity(parts.len());
-        for (list, &device) in parts.iter().zip(places) {
-            lists.push(self.placed(list, client, device)?);
+        for (list, &device) in parts.iter().zip(devices) {
+            lists.push(self.upload_inputs(list, client, device)?);
         }
         let lists: Vec<Vec<&Buffer>> = lists.iter().map(|list| list.iter().collect()).collect();
         let arguments: Vec<&[&Buffer]> = lists.iter().map(Vec::as_slice).collect();
@@ -166,8 +165,8 @@ impl Divided {
         results.into_iter().map(wrap).collect()
     }
 
-    /// The buffers of a device: the inputs it needs from its list, copied to it.
-    fn placed(
+    /// Copies the inputs that the program needs from a list to a device.
+    fn upload_inputs(
         &self,
         list: &[RawTensor],
         client: &pjrt::Client,
@@ -179,7 +178,7 @@ impl Divided {
                 "parts: must be {expected} for each device, one for each input; got {found}"
             )));
         }
-        let place = |&input: &usize| {
+        let upload = |&input: &usize| {
             let (part, expected) = (list[input].data(), &self.parts[input]);
             if part.dtype() != expected.dtype || *part.shape() != expected.shape {
                 let found = part.ty();
@@ -194,7 +193,7 @@ impl Divided {
                 _ => part.copy_in(client, device),
             }
         };
-        self.used_inputs.iter().map(place).collect()
+        self.used_inputs.iter().map(upload).collect()
     }
 }
 

@@ -100,11 +100,11 @@ mod tests {
         let mut renamed = bytes.clone();
         renamed[12..44].copy_from_slice(&[8; 32]);
         assert!(decode(&secret, &Key([8; 32]), renamed).unwrap_err().contains("secret"));
-        for place in 0..bytes.len() {
+        for index in 0..bytes.len() {
             let mut damaged = bytes.clone();
-            damaged[place] ^= 1;
-            assert!(decode(&secret, &key, damaged).is_err(), "byte {place}");
-            assert!(decode(&secret, &key, bytes[..place].to_vec()).is_err(), "cut at {place}");
+            damaged[index] ^= 1;
+            assert!(decode(&secret, &key, damaged).is_err(), "byte {index}");
+            assert!(decode(&secret, &key, bytes[..index].to_vec()).is_err(), "cut at {index}");
         }
         let longer = [&bytes[..], b"more"].concat();
         assert!(decode(&secret, &key, longer).unwrap_err().contains("damaged"));

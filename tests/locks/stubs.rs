@@ -60,7 +60,7 @@ pub(crate) mod device {
     #[derive(Clone)]
     pub(crate) struct Device;
 
-    pub(crate) fn place_of(_: &str, _: &[u32]) -> Result<Option<Device>> {
+    pub(crate) fn common_device(_: &str, _: &[u32]) -> Result<Option<Device>> {
         Ok(None)
     }
 
