@@ -43,8 +43,8 @@ fn calls_come_in_order_and_the_end_after_them() {
             move || {
                 // The queue holds one call, so the program waits for the receiver.
                 (1..=3).for_each(|call| run.push(call, 4).unwrap());
-                run.started(Ok(9));
-                run.ended(Ok(()));
+                run.record_start(Ok(9));
+                run.record_end(Ok(()));
             }
         });
         assert_eq!(serve(&run), [1, 2, 3]);
@@ -60,13 +60,13 @@ fn the_start_and_the_end_are_told_by_different_threads() {
         let run = run();
         let caller = thread::spawn({
             let run = run.clone();
-            move || run.started(Ok(9))
+            move || run.record_start(Ok(9))
         });
         let plugin = thread::spawn({
             let run = run.clone();
             move || {
                 run.push(1, 4).unwrap();
-                run.ended(Err("it fails".into()));
+                run.record_end(Err("it fails".into()));
             }
         });
         assert_eq!(serve(&run), [1]);
@@ -86,8 +86,8 @@ fn a_program_that_nobody_serves_any_more_goes_on() {
                 let pushed: Vec<bool> = (1..=3).map(|call| run.push(call, 4).is_ok()).collect();
                 // After one rejected call, all later calls are rejected.
                 assert!(pushed.is_sorted_by(|before, after| before >= after));
-                run.started(Ok(9));
-                run.ended(Ok(()));
+                run.record_start(Ok(9));
+                run.record_end(Ok(()));
             }
         });
         assert_eq!(run.next(None).unwrap(), Some(1));
@@ -110,8 +110,8 @@ fn nobody_waits_for_room_while_a_hook_runs_a_program() {
         run.begin_nested();
         program.join().unwrap();
         run.end_nested();
-        run.started(Ok(9));
-        run.ended(Ok(()));
+        run.record_start(Ok(9));
+        run.record_end(Ok(()));
         assert_eq!(serve(&run), [2, 3]);
     });
 }
@@ -124,10 +124,10 @@ fn what_is_kept_for_a_program_is_let_go_when_it_is_over() {
             let program = thread::spawn({
                 let run = run.clone();
                 move || match fails {
-                    true => run.started(Err("there is no such device".into())),
+                    true => run.record_start(Err("there is no such device".into())),
                     false => {
-                        run.started(Ok(9));
-                        run.ended(Ok(()));
+                        run.record_start(Ok(9));
+                        run.record_end(Ok(()));
                     }
                 }
             });
@@ -163,8 +163,8 @@ fn who_asks_is_answered_whatever_becomes_of_the_call() {
                         run.push(Asking(reply.clone()), 4).ok().and_then(|()| reply.take())
                     })
                     .collect();
-                run.started(Ok(9));
-                run.ended(Ok(()));
+                run.record_start(Ok(9));
+                run.record_end(Ok(()));
                 answers
             }
         });

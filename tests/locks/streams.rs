@@ -34,7 +34,7 @@ fn work(stream: &RawStream) {
 }
 
 /// A stream with its thread, as another of the model.
-fn started() -> (Arc<RawStream>, thread::JoinHandle<()>) {
+fn start_stream() -> (Arc<RawStream>, thread::JoinHandle<()>) {
     let stream = Arc::new(RawStream::new(None, false));
     let own = stream.clone();
     (stream, thread::spawn(move || work(&own)))
@@ -48,7 +48,7 @@ fn results(stream: &RawStream) -> Vec<Result<Vec<u32>, StreamError>> {
 #[test]
 fn a_sender_and_a_receiver_wait_for_each_other() {
     model(2, || {
-        let (stream, thread) = started();
+        let (stream, thread) = start_stream();
         let sender = thread::spawn({
             let stream = stream.clone();
             move || {
@@ -69,7 +69,7 @@ fn a_sender_and_a_receiver_wait_for_each_other() {
 #[test]
 fn two_receivers_get_each_result_once() {
     model(2, || {
-        let (stream, thread) = started();
+        let (stream, thread) = start_stream();
         let other = thread::spawn({
             let stream = stream.clone();
             move || results(&stream)
@@ -91,7 +91,7 @@ fn two_receivers_get_each_result_once() {
 #[test]
 fn a_step_that_fails_is_told_to_all_who_wait() {
     model(2, || {
-        let (stream, thread) = started();
+        let (stream, thread) = start_stream();
         let sender = thread::spawn({
             let stream = stream.clone();
             move || {
@@ -113,7 +113,7 @@ fn a_step_that_fails_is_told_to_all_who_wait() {
 fn cancelling_wakes_whoever_waits() {
     for abandons in [false, true] {
         model(2, move || {
-            let (stream, thread) = started();
+            let (stream, thread) = start_stream();
             let other = thread::spawn({
                 let stream = stream.clone();
                 move || {
@@ -142,7 +142,7 @@ fn cancelling_wakes_whoever_waits() {
 #[test]
 fn what_is_received_in_advance_is_told_once() {
     model(2, || {
-        let (stream, thread) = started();
+        let (stream, thread) = start_stream();
         let told = Arc::new(AtomicUsize::new(0));
         send(&stream, 1).unwrap();
         let ending = thread::spawn({
@@ -163,7 +163,7 @@ fn what_is_received_in_advance_is_told_once() {
 #[test]
 fn a_task_that_polls_is_woken_when_it_is_worth_it() {
     model(2, || {
-        let (stream, thread) = started();
+        let (stream, thread) = start_stream();
         let task = Task::new();
         let waker = Waker::from(task.clone());
         let sender = thread::spawn({

@@ -28,7 +28,7 @@ pub(crate) mod background {
     pub(crate) type Interrupt<'a> = dyn Fn() -> bool + 'a;
     pub(crate) const ASK_EVERY: Duration = Duration::from_millis(50);
 
-    pub(crate) fn interrupted() -> Error {
+    pub(crate) fn interruption() -> Error {
         Error::Interrupted
     }
 }

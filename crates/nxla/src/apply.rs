@@ -96,13 +96,14 @@ impl Results for Vec<ExprId> {
     }
 }
 
-/// Calls `made` with `build` as a [`Build`], and also returns the results of `build`.
-fn kept<R: Results, T>(
+/// Calls `use_build` with `build` as a [`Build`], and also returns the results of `build`.
+fn build_with_results<R: Results, T>(
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
-    made: impl FnOnce(&mut Build<'_>) -> T,
+    use_build: impl FnOnce(&mut Build<'_>) -> T,
 ) -> (T, Option<R>) {
     let mut results = None;
-    let made = made(&mut called_once(|graph, ids| Ok(results.insert(build(graph, ids)?).ids())));
+    let made =
+        use_build(&mut called_once(|graph, ids| Ok(results.insert(build(graph, ids)?).ids())));
     (made, results)
 }
 
@@ -113,12 +114,13 @@ pub(crate) fn in_trace<O: Operand, R: Results>(
     operands: &[O],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> R::Of<Expr> {
-    let (traced, results) = kept(build, |build| traced(trace, location, operands, build));
-    placed(trace, operands.len(), traced, results)
+    let (traced, results) =
+        build_with_results(build, |build| build_ids(trace, location, operands, build));
+    wrap_results(trace, operands.len(), traced, results)
 }
 
 /// Returns the built nodes and their vectorized axes, or `None` after an error.
-fn traced<O: Operand>(
+fn build_ids<O: Operand>(
     trace: &Trace,
     location: &'static Location<'static>,
     operands: &[O],
@@ -135,14 +137,14 @@ fn traced<O: Operand>(
 }
 
 /// Returns nodes as expressions, or failed expressions after an error.
-fn placed<R: Results>(
+fn wrap_results<R: Results>(
     trace: &Trace,
     operands: usize,
     traced: Option<(Ids, Vectors)>,
     results: Option<R>,
 ) -> R::Of<Expr> {
     let (Some((ids, vectors)), Some(results)) = (traced, results) else {
-        return R::repeat(operands, || Expr::failed(trace));
+        return R::repeat(operands, || Expr::new_failed(trace));
     };
     let expr = |id| Expr::with_vectors(trace.clone(), id, vectors.clone());
     results.rebuild(ids.into_iter().map(expr))
@@ -154,7 +156,7 @@ pub(crate) fn at_once<O: Operand, R: Results>(
     operands: &[O],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> Result<R::Of<Tensor>> {
-    let (tensors, results) = kept(build, |build| run(function, operands, build));
+    let (tensors, results) = build_with_results(build, |build| run(function, operands, build));
     let tensors = tensors?.into_iter().map(Tensor::from);
     Ok(results.expect("it has been built").rebuild(tensors))
 }

@@ -8,7 +8,7 @@ use nxla_expr::{Program, TensorType};
 use nxla_runtime::{self as runtime, Options};
 
 use crate::containers::{Arguments, Container, Leaves, Tree, paths_of_types};
-use crate::jit::{Asked, Entry, asked};
+use crate::jit::{Asked, Entry, as_interrupt};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
@@ -80,7 +80,8 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
         }
         let inputs: Vec<&runtime::RawTensor> =
             leaves.items.iter().map(|tensor| &**tensor).collect();
-        let results = self.entry.run(&inputs, &self.options, asked(self.interrupt.as_deref()))?;
+        let results =
+            self.entry.run(&inputs, &self.options, as_interrupt(self.interrupt.as_deref()))?;
         let results = results.into_iter().map(Tensor::from);
         Ok(Tree::rebuild(&mut Leaves::new(results, self.entry.results().clone())))
     }

@@ -125,7 +125,7 @@ impl Expr {
     }
 
     /// Creates an expression that represents an error of the trace.
-    pub(crate) fn failed(trace: &Trace) -> Self {
+    pub(crate) fn new_failed(trace: &Trace) -> Self {
         Self(runtime::RawExpr::new_failed(trace.clone()))
     }
 
@@ -250,7 +250,7 @@ impl fmt::Debug for Expr {
 
 /// Applies an op to operands. At least one operand must be an expression.
 #[track_caller]
-fn traced(op: BinaryOp, left: View<'_>, right: View<'_>) -> Expr {
+fn trace_op(op: BinaryOp, left: View<'_>, right: View<'_>) -> Expr {
     let operands = [left, right];
     let trace = Expr::traced_among(&operands).expect("one of the two is traced");
     apply::in_trace(trace, Location::caller(), &operands, |graph, ids| {
@@ -259,7 +259,7 @@ fn traced(op: BinaryOp, left: View<'_>, right: View<'_>) -> Expr {
 }
 
 /// Applies an op eagerly to tensors and scalars.
-fn computed(op: BinaryOp, left: View<'_>, right: View<'_>) -> Result<Tensor> {
+fn compute_op(op: BinaryOp, left: View<'_>, right: View<'_>) -> Result<Tensor> {
     apply::op_at_once(&Op::Binary(op), &[left, right])
 }
 
@@ -320,15 +320,15 @@ concrete!(Tensor &Tensor bool u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize f32
 macro_rules! operators {
     ($numbers:tt $others:tt; $($trait:ident $method:ident $op:ident;)*) => {
         $(
-            operators!(@generic $trait $method $op (Operand) traced Expr; Expr &Expr);
-            operators!(@generic $trait $method $op (Concrete) computed Result<Tensor>;
+            operators!(@generic $trait $method $op (Operand) trace_op Expr; Expr &Expr);
+            operators!(@generic $trait $method $op (Concrete) compute_op Result<Tensor>;
                 Tensor &Tensor);
-            operators!(@pairs $trait $method $op traced Expr;
+            operators!(@pairs $trait $method $op trace_op Expr;
                 (Tensor, Expr) (Tensor, &Expr) (&Tensor, Expr) (&Tensor, &Expr));
-            operators!(@numbers $trait $method $op traced Expr, Expr; $numbers);
-            operators!(@numbers $trait $method $op computed Tensor, Result<Tensor>; $numbers);
-            operators!(@others $trait $method $op traced Expr, Expr; $others);
-            operators!(@others $trait $method $op computed Tensor, Result<Tensor>; $others);
+            operators!(@numbers $trait $method $op trace_op Expr, Expr; $numbers);
+            operators!(@numbers $trait $method $op compute_op Tensor, Result<Tensor>; $numbers);
+            operators!(@others $trait $method $op trace_op Expr, Expr; $others);
+            operators!(@others $trait $method $op compute_op Tensor, Result<Tensor>; $others);
         )*
     };
     (@generic $trait:ident $method:ident $op:ident ($bound:ident) $how:ident $output:ty;

@@ -307,20 +307,23 @@ impl Initializer {
         let draw = Draw { dtype: Some(dtype), ..draw.clone() };
         match self.rule {
             Rule::Constant(value) => {
-                let value = bound(graph, value, &draw)?;
+                let value = distribution_parameter(graph, value, &draw)?;
                 let x = graph.as_type(value, dtype)?;
                 graph.broadcast_and_name(x, draw.shape, None, draw.names)
             }
             Rule::Uniform { low, high } => uniform_in(graph, key, [low, high], &draw),
             Rule::Normal { deviation } => {
-                let mean = bound(graph, 0.0, &draw)?;
-                let deviation = bound(graph, deviation, &draw)?;
+                let mean = distribution_parameter(graph, 0.0, &draw)?;
+                let deviation = distribution_parameter(graph, deviation, &draw)?;
                 graph.random_normal(key, mean, deviation, &draw)
             }
             Rule::TruncatedNormal { deviation, low, high } => {
-                let [low, high] = [bound(graph, low, &draw)?, bound(graph, high, &draw)?];
+                let [low, high] = [
+                    distribution_parameter(graph, low, &draw)?,
+                    distribution_parameter(graph, high, &draw)?,
+                ];
                 let x = graph.random_truncated_normal(key, low, high, &draw)?;
-                let deviation = bound(graph, deviation, &draw)?;
+                let deviation = distribution_parameter(graph, deviation, &draw)?;
                 graph.multiply(x, deviation)
             }
             Rule::Scaled { scale, fan, spread } => {
@@ -403,7 +406,7 @@ impl Initializer {
         let mut order: Vec<i64> = (0..rank as i64 - 1).collect();
         order.insert(column_axis, rank as i64 - 1);
         let matrix = graph.transpose(matrix, Some(&order))?;
-        let scale = bound(graph, scale, draw)?;
+        let scale = distribution_parameter(graph, scale, draw)?;
         let matrix = graph.multiply(matrix, scale)?;
         graph.rename(matrix, draw.names.clone())
     }
@@ -416,12 +419,13 @@ fn uniform_in(
     [low, high]: [f64; 2],
     draw: &Draw,
 ) -> Result<ExprId> {
-    let [low, high] = [bound(graph, low, draw)?, bound(graph, high, draw)?];
+    let [low, high] =
+        [distribution_parameter(graph, low, draw)?, distribution_parameter(graph, high, draw)?];
     graph.random_uniform(key, low, high, draw)
 }
 
 /// Returns a parameter of a distribution, in the dtype of the drawn numbers if it is a float.
-pub(crate) fn bound(graph: &mut Graph, value: f64, draw: &Draw) -> Result<ExprId> {
+pub(crate) fn distribution_parameter(graph: &mut Graph, value: f64, draw: &Draw) -> Result<ExprId> {
     let drawn = draw.dtype.filter(|dtype| dtype.is_float() || dtype.is_complex());
     graph.number_beside(Number::Float(value), drawn)
 }

@@ -427,7 +427,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let mut leaves = Leaves::default();
         types.append(&mut leaves);
         let options = self.core.options_in_force();
-        let traced = self.traced(&template_of(&leaves), leaves.structure, &options)?;
+        let traced = self.trace_call(&template_of(&leaves), leaves.structure, &options)?;
         let program = Arc::unwrap_or_clone(traced.program);
         Ok((program, traced.captured.into_iter().map(Tensor::from).collect()))
     }
@@ -482,7 +482,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let structure = leaves.structure.clone();
         let (entry, inputs) = self.entry(call_of(leaves), Purpose::Jit, &structure, &options)?;
         let inputs: SmallVec<[&runtime::RawTensor; 8]> = inputs.iter().collect();
-        entry.explain(&inputs, &options, asked(self.interrupt.as_deref()))
+        entry.explain(&inputs, &options, as_interrupt(self.interrupt.as_deref()))
     }
 
     /// Traces the function for arguments of these types, and splits it into stages by a policy: by
@@ -544,13 +544,13 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         types.append(&mut leaves);
         let options = self.core.options_in_force();
         options.check(&Options::default())?;
-        let traced = self.traced(&template_of(&leaves), leaves.structure.clone(), &options)?;
+        let traced = self.trace_call(&template_of(&leaves), leaves.structure.clone(), &options)?;
         let core = runtime::StageRunner::new(cut(&traced.program)?, &options);
         Ok(Stages::new(core, leaves, traced, self.interrupt.clone()))
     }
 
     /// Traces the function for a call.
-    pub(crate) fn traced(
+    pub(crate) fn trace_call(
         &self,
         call: &runtime::Call<Fixed>,
         structure: Structure,
@@ -602,7 +602,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             return Err(Error::Usage(why.into()));
         }
         let options = self.core.options_in_force();
-        let interrupt = asked(self.interrupt.as_deref());
+        let interrupt = as_interrupt(self.interrupt.as_deref());
         let (entry, inputs) = match self.recent(&leaves, &options) {
             Some(entry) => {
                 let items = leaves.items.into_iter();
@@ -641,9 +641,9 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             return Ok((entry, call.into_inputs()));
         }
         options.check(&Options::default())?;
-        let traced = self.traced(&call, structure.clone(), options)?;
+        let traced = self.trace_call(&call, structure.clone(), options)?;
         let donated = self.donated_inputs(&call, structure, &traced.program)?;
-        let interrupt = asked(self.interrupt.as_deref());
+        let interrupt = as_interrupt(self.interrupt.as_deref());
         self.core.compile(call, traced, purpose, donated, options, interrupt)
     }
 
@@ -664,7 +664,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
 }
 
 /// Converts a cancellation callback to the type of the runtime.
-pub(crate) fn asked(asked: Option<&Asked>) -> Option<&Interrupt<'static>> {
+pub(crate) fn as_interrupt(asked: Option<&Asked>) -> Option<&Interrupt<'static>> {
     asked.map(|asked| asked as &Interrupt<'static>)
 }
 

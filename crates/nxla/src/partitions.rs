@@ -7,7 +7,7 @@ use nxla_runtime::{self as runtime, CallMode, Error, ListsRequest, Options, Purp
 use smallvec::SmallVec;
 
 use crate::containers::{Arguments, Container, Function, Leaves, Tree};
-use crate::jit::{Jit, asked, call_of, call_of_types};
+use crate::jit::{Jit, as_interrupt, call_of, call_of_types};
 use crate::tensor::Tensor;
 
 /// The results of a call in their container.
@@ -76,7 +76,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let results = RefCell::new(None);
         let trace = || {
             let call = call_of_types(vars, [], structure);
-            let traced = self.traced(&call, structure.clone(), options)?;
+            let traced = self.trace_call(&call, structure.clone(), options)?;
             *results.borrow_mut() = Some(traced.results);
             Ok((traced.program, traced.captured))
         };
@@ -112,7 +112,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         options: &Options,
     ) -> Result<Vec<Results<F, Types>>> {
         let partitions = options.partitions()?;
-        let interrupt = asked(self.interrupt.as_deref());
+        let interrupt = as_interrupt(self.interrupt.as_deref());
         let run = |(number, leaves): (usize, Leaves<Tensor>)| {
             let options = &partitions[number % partitions.len()];
             let structure = leaves.structure.clone();

@@ -13,7 +13,7 @@ use nxla_runtime::{self as runtime, StageExecutor};
 use nxla_split::{Cluster, Speed, StageGraph, Timeline};
 
 use crate::containers::{Arguments, Container, Leaves, Structure, Tree};
-use crate::jit::{Asked, asked};
+use crate::jit::{Asked, as_interrupt};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
@@ -215,7 +215,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
         repeat: usize,
     ) -> Result<Vec<Duration>> {
         let inputs = self.inputs(arguments)?;
-        self.inner.core.measure(&inputs, repeat, asked(self.inner.interrupt.as_deref()))
+        self.inner.core.measure(&inputs, repeat, as_interrupt(self.inner.interrupt.as_deref()))
     }
 
     /// Runs the stages for each element of an iterator, several elements at the same time, and
@@ -257,7 +257,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
                 let Some(element) = elements.next() else { break };
                 running.push_back(stages.inputs(element).map(|inputs| stages.start(inputs)));
             }
-            let results = running.pop_front()?.and_then(joined);
+            let results = running.pop_front()?.and_then(join_run);
             if results.is_err() {
                 has_failed = true;
                 running.clear();
@@ -270,7 +270,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     fn start(&self, inputs: Vec<runtime::RawTensor>) -> Run {
         let inner = self.inner.clone();
         thread::spawn(move || {
-            inner.core.run_leaves(inputs, None, asked(inner.interrupt.as_deref()))
+            inner.core.run_leaves(inputs, None, as_interrupt(inner.interrupt.as_deref()))
         })
     }
 
@@ -296,7 +296,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
         executor: Option<&dyn StageExecutor>,
     ) -> Result<Results::Tensors> {
         let inputs = self.inputs(arguments)?;
-        let interrupt = asked(self.inner.interrupt.as_deref());
+        let interrupt = as_interrupt(self.inner.interrupt.as_deref());
         Ok(self.rebuild(self.inner.core.run_leaves(inputs, executor, interrupt)?))
     }
 
@@ -323,6 +323,6 @@ type Run = JoinHandle<Result<Vec<runtime::RawTensor>>>;
 ///
 /// # Panics
 /// Panics with the same payload if the run panicked.
-fn joined(run: Run) -> Result<Vec<runtime::RawTensor>> {
+fn join_run(run: Run) -> Result<Vec<runtime::RawTensor>> {
     run.join().unwrap_or_else(|payload| panic::resume_unwind(payload))
 }

@@ -398,8 +398,8 @@ impl Checker<'_> {
                 let cotangents: Vec<Tensor> =
                     shown.iter().map(|x| random.like(x)).collect::<Result<_>>()?;
                 let back = |values| vjp(function, values).1(constants(&cotangents));
-                let found = paired(&self.call(&back, values)?, &directions)?;
-                self.compare(&path, &[found], &[paired(&cotangents, &shown)?])?;
+                let found = inner_product(&self.call(&back, values)?, &directions)?;
+                self.compare(&path, &[found], &[inner_product(&cotangents, &shown)?])?;
                 self.further(&back, values, order, random, &path)?;
             }
         }
@@ -479,7 +479,7 @@ fn numbers(x: &Tensor) -> Result<Vec<f64>> {
 
 /// Returns the change that cotangents predict for tangents: the real part of the sum of their
 /// products.
-fn paired(cotangents: &[Tensor], changes: &[Tensor]) -> Result<f64> {
+fn inner_product(cotangents: &[Tensor], changes: &[Tensor]) -> Result<f64> {
     let mut total = 0.0;
     for (cotangent, change) in cotangents.iter().zip(changes) {
         total += (cotangent * change)?.sum()?.real()?.as_type(DType::F64)?.item::<f64>()?;

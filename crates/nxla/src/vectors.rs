@@ -13,11 +13,11 @@ use crate::tensor::Tensor;
 
 pub use nxla_runtime::vectors::{EntryAxes, NewVector, VectorAxis, VectorTensor, Vectors};
 
-fn listed<T: Into<NewVector>>(axes: impl IntoIterator<Item = T>) -> Vec<NewVector> {
+fn to_new_vectors<T: Into<NewVector>>(axes: impl IntoIterator<Item = T>) -> Vec<NewVector> {
     axes.into_iter().map(Into::into).collect()
 }
 
-fn wrapped(exprs: Vec<runtime::RawExpr>) -> Vec<Expr> {
+fn to_exprs(exprs: Vec<runtime::RawExpr>) -> Vec<Expr> {
     exprs.into_iter().map(Expr::from).collect()
 }
 
@@ -43,7 +43,9 @@ impl Expr {
     #[must_use]
     #[track_caller]
     pub fn vectorize<T: Into<NewVector>>(&self, axes: impl IntoIterator<Item = T>) -> Expr {
-        self.or_fail(Location::caller(), || runtime::RawExpr::vectorize(self, &listed(axes)))
+        self.or_fail(Location::caller(), || {
+            runtime::RawExpr::vectorize(self, &to_new_vectors(axes))
+        })
     }
 
     /// Converts vectorized axes to ordinary leading axes; with `keep_names`, their names become
@@ -84,7 +86,7 @@ impl Expr {
         target: &EntryAxes,
     ) -> Expr {
         self.or_fail(Location::caller(), || {
-            runtime::RawExpr::revectorize(self, &listed(axes), target)
+            runtime::RawExpr::revectorize(self, &to_new_vectors(axes), target)
         })
     }
 
@@ -105,7 +107,7 @@ impl Expr {
     /// Returns an error for values of several traces, and for axes of equal names and different
     /// sizes.
     pub fn reshape_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
-        runtime::RawExpr::reshape_vectors(&inner(exprs), align_ranks).map(wrapped)
+        runtime::RawExpr::reshape_vectors(&inner(exprs), align_ranks).map(to_exprs)
     }
 
     /// Does the same as [`Expr::reshape_vectors`], and then broadcasts to the full size of each
@@ -123,7 +125,7 @@ impl Expr {
     /// # Errors
     /// Returns the errors of [`Expr::reshape_vectors`].
     pub fn broadcast_vectors(exprs: &[Expr], align_ranks: bool) -> Result<Vec<Expr>> {
-        runtime::RawExpr::broadcast_vectors(&inner(exprs), align_ranks).map(wrapped)
+        runtime::RawExpr::broadcast_vectors(&inner(exprs), align_ranks).map(to_exprs)
     }
 
     /// Returns the built value; the trace records the first error.
@@ -134,7 +136,7 @@ impl Expr {
     ) -> Expr {
         let trace = self.trace();
         let built = trace.attempt(|| trace.enter_rust(location).and_then(|()| build()));
-        built.map_or_else(|| Expr::failed(trace), Expr::from)
+        built.map_or_else(|| Expr::new_failed(trace), Expr::from)
     }
 }
 
@@ -160,7 +162,7 @@ impl Tensor {
         &self,
         axes: impl IntoIterator<Item = T>,
     ) -> Result<Tensor> {
-        runtime::RawTensor::vectorize(self, &listed(axes)).map(Tensor::from)
+        runtime::RawTensor::vectorize(self, &to_new_vectors(axes)).map(Tensor::from)
     }
 
     /// Converts vectorized axes to ordinary axes, as [`Expr::devectorize`] does.
@@ -200,7 +202,7 @@ impl Tensor {
         axes: impl IntoIterator<Item = T>,
         target: &EntryAxes,
     ) -> Result<Tensor> {
-        runtime::RawTensor::revectorize(self, &listed(axes), target).map(Tensor::from)
+        runtime::RawTensor::revectorize(self, &to_new_vectors(axes), target).map(Tensor::from)
     }
 
     /// Returns the tensors with the same vectorized axes, as [`Expr::reshape_vectors`] does.
@@ -274,7 +276,7 @@ where
             trace.enter_rust(location)?;
             let (values, axes) = (inner(&leaves.items), vec![Some(in_axis); leaves.items.len()]);
             map_entries(&values, &axes, out_axis, |entries| {
-                let mut entries = Leaves::new(wrapped(entries), leaves.structure.clone());
+                let mut entries = Leaves::new(to_exprs(entries), leaves.structure.clone());
                 let result = function(A::rebuild(&mut entries));
                 let results = leaves_of(&result);
                 given = Some(result);
@@ -283,7 +285,7 @@ where
         });
         match (found, given) {
             (Some((results, structure)), _) => {
-                R::rebuild(&mut Leaves::new(wrapped(results), structure))
+                R::rebuild(&mut Leaves::new(to_exprs(results), structure))
             }
             // The trace has an error, so the results are dropped.
             (None, Some(result)) => result,

@@ -59,14 +59,14 @@ impl Buffer {
         dtype: DType,
         shape: Shape,
     ) -> Buffer {
-        Self::of(Storage::sent(raw), client, device, dtype, shape, None)
+        Self::of(Storage::from_raw(raw), client, device, dtype, shape, None)
     }
 
     /// Takes ownership of a plugin's view of the memory of another library.
     ///
     /// # Safety
     /// As for [`new`](Buffer::new); the view refers to the memory of the lender.
-    pub(crate) unsafe fn viewing(
+    pub(crate) unsafe fn new_view(
         raw: NonNull<PJRT_Buffer>,
         client: Client,
         device: usize,
@@ -74,13 +74,13 @@ impl Buffer {
         shape: Shape,
         lender: Lender,
     ) -> Buffer {
-        Self::of(Storage::sent(raw), client, device, dtype, shape, Some(lender))
+        Self::of(Storage::from_raw(raw), client, device, dtype, shape, Some(lender))
     }
 
     /// A buffer of host memory that has not been sent to the plugin.
-    pub(crate) fn deferred(tensor: HostTensor, client: Client, device: usize) -> Buffer {
+    pub(crate) fn new_deferred(tensor: HostTensor, client: Client, device: usize) -> Buffer {
         let (dtype, shape) = (tensor.dtype(), tensor.shape().clone());
-        Self::of(Storage::deferred(tensor), client, device, dtype, shape, None)
+        Self::of(Storage::new_deferred(tensor), client, device, dtype, shape, None)
     }
 
     fn of(
@@ -217,7 +217,7 @@ impl Buffer {
         let index = client.index_of(device)?;
         if index == self.inner.device {
             if let Some(tensor) = self.deferred_tensor()? {
-                return Ok(Buffer::deferred(tensor, client.clone(), index));
+                return Ok(Buffer::new_deferred(tensor, client.clone(), index));
             }
             // PJRT only copies between devices, not to the host.
             return client.put(&self.to_host()?, device);

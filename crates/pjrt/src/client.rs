@@ -453,5 +453,5 @@ pub(crate) fn non_null<T>(
 ) -> Result<NonNull<T>, Error> {
     // A plugin that returns success and a null pointer is broken; an error is better than a later
     // crash.
-    NonNull::new(raw).ok_or_else(|| plugin.unsupported(function))
+    NonNull::new(raw).ok_or_else(|| plugin.unsupported_error(function))
 }

@@ -172,7 +172,7 @@ impl ExecutionContext {
         const FUNCTION: &str = "PJRT_FFI_UserData_Add";
         let plugin = client.plugin();
         let host_calls = plugin.host_calls()?;
-        let add = host_calls.add_user_data.ok_or_else(|| plugin.unsupported(FUNCTION))?;
+        let add = host_calls.add_user_data.ok_or_else(|| plugin.unsupported_error(FUNCTION))?;
         let mut create = PJRT_ExecuteContext_Create_Args::new();
         // SAFETY: the struct has only outputs. This function owns the context.
         unsafe { plugin.call(&mut create)? };

@@ -139,7 +139,7 @@ impl Client {
             }
             let function = PJRT_Client_CreateViewOfDeviceBuffer_Args::FUNCTION;
             let raw = non_null(args.buffer, function, &self.plugin())?;
-            Ok(Buffer::viewing(raw, self.clone(), index, dtype, shape, lender))
+            Ok(Buffer::new_view(raw, self.clone(), index, dtype, shape, lender))
         }
     }
 
@@ -175,7 +175,7 @@ impl Client {
             let why = format!("platform: must be cuda; got {}", self.platform_name());
             return Err(Error::ForeignMemory { why });
         }
-        let copy = self.uninitialized(dtype, shape, index)?;
+        let copy = self.new_uninitialized(dtype, shape, index)?;
         let hold = Hold::of(&copy)?;
         let context = Primary::enter(memory.hardware_id()).map_err(driver_error)?;
         // SAFETY: both ranges are in the memory of the device and have `length` bytes. No program
@@ -237,7 +237,12 @@ impl Client {
     }
 
     /// Allocates a buffer, whose contents are undefined.
-    fn uninitialized(&self, dtype: DType, shape: Shape, device: usize) -> Result<Buffer, Error> {
+    fn new_uninitialized(
+        &self,
+        dtype: DType,
+        shape: Shape,
+        device: usize,
+    ) -> Result<Buffer, Error> {
         let dims = dims_of(&shape);
         let mut args = PJRT_Client_CreateUninitializedBuffer_Args::new();
         args.client = self.as_ptr();

@@ -162,8 +162,8 @@ impl Plugin {
     }
 
     /// The error for a function of the table or of an extension that is not there.
-    pub(crate) fn unsupported(self, function: &'static str) -> Error {
-        self.inner.table.unsupported(function)
+    pub(crate) fn unsupported_error(self, function: &'static str) -> Error {
+        self.inner.table.unsupported_error(function)
     }
 
     /// Takes ownership of an error that a callback was given.
@@ -188,7 +188,7 @@ impl Table {
     #[inline]
     unsafe fn call<A: Args>(&self, args: &mut A) -> Result<(), Error> {
         let Some(function) = A::slot(&self.api) else {
-            return Err(self.unsupported(A::FUNCTION));
+            return Err(self.unsupported_error(A::FUNCTION));
         };
         forked::check_not_forked()?;
         stop_at_exit();
@@ -241,7 +241,7 @@ impl Table {
     }
 
     #[cold]
-    fn unsupported(&self, function: &'static str) -> Error {
+    fn unsupported_error(&self, function: &'static str) -> Error {
         let version = &self.api.pjrt_api_version;
         let version = format!("{}.{}", version.major_version, version.minor_version);
         Error::Unsupported { function, path: self.path.clone(), version }
@@ -274,7 +274,7 @@ impl Table {
                 link = (*link).next;
             }
         }
-        Err(self.unsupported("FFI extension"))
+        Err(self.unsupported_error("FFI extension"))
     }
 }
 

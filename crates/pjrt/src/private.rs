@@ -107,7 +107,11 @@ impl PrivateFolder {
         let file = options.open(&path).map_err(|error| describe_open_error(&path, error))?;
         let data = file.metadata()?;
         if !data.is_file() {
-            return Err(denied(&path, "must be a regular file", "got another kind of file"));
+            return Err(permission_error(
+                &path,
+                "must be a regular file",
+                "got another kind of file",
+            ));
         }
         check_owner(&path, &data)?;
         check_mode(&path, &data, Place::Leaf)?;
@@ -164,7 +168,7 @@ fn check_path(path: &Path) -> io::Result<()> {
         if data.is_symlink() {
             links += 1;
             if links > MAX_LINKS {
-                return Err(denied(path, "must contain at most 40 links", "got more"));
+                return Err(permission_error(path, "must contain at most 40 links", "got more"));
             }
             pending.extend(components_reversed(&fs::read_link(&next)?));
             continue;
@@ -193,7 +197,11 @@ fn check_owner(path: &Path, data: &Metadata) -> io::Result<()> {
     if owner == user || owner == 0 {
         return Ok(());
     }
-    Err(denied(path, &format!("owner must be user {user} or root"), &format!("got user {owner}")))
+    Err(permission_error(
+        path,
+        &format!("owner must be user {user} or root"),
+        &format!("got user {owner}"),
+    ))
 }
 
 #[cfg(unix)]
@@ -208,7 +216,7 @@ fn check_mode(path: &Path, data: &Metadata, place: Place) -> io::Result<()> {
         return Ok(());
     }
     let got = format!("got mode {:04o} (chmod go-w removes the access)", mode & 0o7777);
-    Err(denied(path, "must not be writable by the group or by others", &got))
+    Err(permission_error(path, "must not be writable by the group or by others", &got))
 }
 
 #[cfg(not(unix))]
@@ -224,13 +232,13 @@ fn check_mode(_: &Path, _: &Metadata, _: Place) -> io::Result<()> {
 fn describe_open_error(path: &Path, error: io::Error) -> io::Error {
     #[cfg(unix)]
     if error.raw_os_error() == Some(libc::ELOOP) {
-        return denied(path, "must be a regular file", "got a symbolic link");
+        return permission_error(path, "must be a regular file", "got a symbolic link");
     }
     let _ = path;
     error
 }
 
-fn denied(path: &Path, requirement: &str, got: &str) -> io::Error {
+fn permission_error(path: &Path, requirement: &str, got: &str) -> io::Error {
     let text = format!("{}: {requirement}; {got}", path.display());
     io::Error::new(ErrorKind::PermissionDenied, text)
 }

@@ -20,12 +20,12 @@ pub(crate) struct Storage {
 
 impl Storage {
     /// Creates the storage of a tensor that the plugin has.
-    pub(crate) fn sent(raw: NonNull<PJRT_Buffer>) -> Self {
+    pub(crate) fn from_raw(raw: NonNull<PJRT_Buffer>) -> Self {
         Self { sent: OnceLock::from(raw), deferred: Mutex::new(None) }
     }
 
     /// Creates the storage of a tensor in host memory that the plugin does not know yet.
-    pub(crate) fn deferred(tensor: HostTensor) -> Self {
+    pub(crate) fn new_deferred(tensor: HostTensor) -> Self {
         Self { sent: OnceLock::new(), deferred: Mutex::new(Some(tensor)) }
     }
 

@@ -76,7 +76,7 @@ impl Client {
             return self.buffer_from_host(tensor, device);
         }
         let device = self.index_of(device)?;
-        Ok(Buffer::deferred(tensor.clone().with_names(None)?, self.clone(), device))
+        Ok(Buffer::new_deferred(tensor.clone().with_names(None)?, self.clone(), device))
     }
 
     /// Returns true if devices store elements of a dtype as the host does: in row-major order,

@@ -100,7 +100,7 @@ impl Captured {
                     continue;
                 }
             };
-            common = promoted(common, graph.dtype(id));
+            common = promote_common(common, graph.dtype(id));
             nodes.push(id);
         }
         if has_numbers {
@@ -202,13 +202,13 @@ pub(crate) fn number_scalar(number: Number, next_to: Option<DType>) -> Result<(S
 /// combined; `None` if all operands are scalars.
 pub fn common_dtype<O: Operand>(operands: &[O]) -> Option<DType> {
     operands.iter().fold(None, |common, operand| match operand.view() {
-        View::Expr(expr) => promoted(common, expr.dtype()),
-        View::Tensor(tensor) => promoted(common, tensor.dtype()),
+        View::Expr(expr) => promote_common(common, expr.dtype()),
+        View::Tensor(tensor) => promote_common(common, tensor.dtype()),
         View::Number(_) => common,
     })
 }
 
-fn promoted(common: Option<DType>, dtype: DType) -> Option<DType> {
+fn promote_common(common: Option<DType>, dtype: DType) -> Option<DType> {
     Some(common.map_or(dtype, |common| promote_keep_pred(common, dtype)))
 }
 

@@ -31,8 +31,8 @@ pub(crate) fn start(name: &str, work: impl FnOnce() + Send + 'static) -> Result<
     thread.spawn(work).map(drop).map_err(refused)
 }
 
-/// The error of a caller that was interrupted.
-pub(crate) fn interrupted() -> Error {
+/// Returns the error of a caller that was interrupted.
+pub(crate) fn interruption() -> Error {
     Error::Eval(EvalError::Interrupted)
 }
 
@@ -45,7 +45,7 @@ pub(crate) fn wait<T>(given: &Receiver<T>, interrupt: &Interrupt<'_>) -> Result<
         match given.recv_timeout(ASK_EVERY) {
             Ok(value) => return Ok(Some(value)),
             Err(RecvTimeoutError::Disconnected) => return Ok(None),
-            Err(RecvTimeoutError::Timeout) if interrupt() => return Err(interrupted()),
+            Err(RecvTimeoutError::Timeout) if interrupt() => return Err(interruption()),
             Err(RecvTimeoutError::Timeout) => {}
         }
     }

@@ -131,7 +131,7 @@ impl Differentiable {
                     for _ in 0..sizes.rank() {
                         id = range(graph, id, 0, 0, 1)?;
                         let shape: Shape = graph.shape(id)[1..].into();
-                        let plain = unnamed(graph, id)?;
+                        let plain = strip_names(graph, id)?;
                         id = graph.reshape(plain, shape)?;
                     }
                     id = graph.rename(id, ty.names.clone())?;
@@ -145,7 +145,7 @@ impl Differentiable {
             Ok::<_, Error>((shared, lifted))
         })?;
         let changes = changes.into_iter().zip(&self.outputs);
-        let changes = changes.map(|(id, own)| self.expr(id, &joined(further, own))).collect();
+        let changes = changes.map(|(id, own)| self.expr(id, &join_axes(further, own))).collect();
         Ok((self.exprs(values), changes))
     }
 
@@ -296,7 +296,7 @@ impl Differentiable {
             // The axis of directions moves behind the axes of the result.
             let rank = graph.shape(change).rank();
             let order: Axes = (1..rank).chain([0]).collect();
-            let change = unnamed(graph, change)?;
+            let change = strip_names(graph, change)?;
             let change = graph.make(Op::Transpose(order), &[change])?;
             let mut row = Vec::with_capacity(values.len());
             let mut start = 0;
@@ -319,7 +319,7 @@ impl Differentiable {
                 true => {
                     let first = range(graph, output.id, 0, 0, 1)?;
                     let shape: Shape = graph.shape(first)[1..].into();
-                    let first = unnamed(graph, first)?;
+                    let first = strip_names(graph, first)?;
                     graph.reshape(first, shape)?
                 }
             });
@@ -344,7 +344,7 @@ impl Differentiable {
         let mut rows = vec![Vec::with_capacity(values.len()); results.len()];
         for (&cotangent, value) in found.iter().zip(values) {
             let cotangent = graph.lift(cotangent, &[total])?;
-            let cotangent = unnamed(graph, cotangent)?;
+            let cotangent = strip_names(graph, cotangent)?;
             // The axis of directions moves behind the vectorized axes.
             let (depth, rank) = (self.vectors.len(), graph.shape(cotangent).rank());
             let order: Axes = (1..=depth).chain([0]).chain(depth + 1..rank).collect();
@@ -388,7 +388,7 @@ impl Differentiable {
         let mut operands = self.operands.clone();
         for argument in &arguments[self.operands.len()..] {
             let ty = graph.tensor_type(argument.id).clone();
-            let alone = unnamed(graph, argument.id)?;
+            let alone = strip_names(graph, argument.id)?;
             let shape: Shape = ty.shape[1..].into();
             let alone = graph.reshape(alone, shape)?;
             let names = ty.names.map(|names| Names::new(names[1..].iter().cloned()));
@@ -470,7 +470,7 @@ impl LinearMap {
             let found = graph.batch(from.graph(), from.outputs(), &operands, &sizes)?;
             found.into_iter().map(|result| graph.lift(result, &sizes)).collect()
         })?;
-        let vectors = self.results.iter().map(|slot| joined(&further, &slot.vectors));
+        let vectors = self.results.iter().map(|slot| join_axes(&further, &slot.vectors));
         let exprs = found.into_iter().zip(vectors);
         Ok(exprs.map(|(id, vectors)| RawExpr::with_vectors(trace.clone(), id, vectors)).collect())
     }
@@ -510,7 +510,7 @@ fn further(function: &str, slots: &[Slot], given: &[impl AsRef<RawExpr>]) -> Res
 }
 
 /// Returns axes followed by other axes.
-fn joined(further: &Vectors, own: &Vectors) -> Vectors {
+fn join_axes(further: &Vectors, own: &Vectors) -> Vectors {
     Vectors::new(further.iter().chain(own.iter()).cloned())
 }
 
@@ -540,9 +540,9 @@ fn fit(
                 let expected = TensorType::new(dtype, slot.entry.shape.clone());
                 return Err(mistake(format!("{argument} {at}: expected {expected}; got {found}")));
             }
-            let id = unnamed(graph, id)?;
+            let id = strip_names(graph, id)?;
             let id = graph.as_type(id, dtype)?;
-            let to = joined(further, &slot.vectors);
+            let to = join_axes(further, &slot.vectors);
             if let Some(axis) = own.iter().find(|axis| to.position(&axis.name).is_none()) {
                 return Err(mistake(format!(
                     "{argument} {at}: must not have the vectorized axis {:?}, which its value does not have",
@@ -558,7 +558,7 @@ fn fit(
     })
 }
 
-fn unnamed(graph: &mut Graph, id: ExprId) -> Result<ExprId> {
+fn strip_names(graph: &mut Graph, id: ExprId) -> Result<ExprId> {
     Ok(graph.rename(id, None)?)
 }
 

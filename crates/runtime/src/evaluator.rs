@@ -63,8 +63,9 @@ fn failure(error: EvalError) -> Error {
     }
 }
 
-/// A result outside borrowed memory: a result inside would keep programs from reusing that memory.
-fn detached(result: HostTensor, borrowed: &[Range<*const u8>]) -> Result<HostTensor> {
+/// Returns a result outside of borrowed memory: a result inside would prevent programs from reusing the
+/// memory.
+fn copy_if_borrowed(result: HostTensor, borrowed: &[Range<*const u8>]) -> Result<HostTensor> {
     let part = result.bytes().as_ptr_range();
     if !borrowed.iter().any(|whole| whole.start < part.end && part.start < whole.end) {
         return Ok(result);
@@ -115,7 +116,7 @@ impl Executable for Plan {
         let results = self.run_with(data, &hooks, context.interrupt).map_err(failure)?;
         let mut tensors = Vec::with_capacity(results.len());
         for result in results {
-            tensors.push(RawTensor::Host(detached(result, &borrowed)?));
+            tensors.push(RawTensor::Host(copy_if_borrowed(result, &borrowed)?));
         }
         Ok(tensors)
     }

@@ -76,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    fn refused(bytes: usize, code: i32) -> pjrt::Error {
+    fn allocation_error(bytes: usize, code: i32) -> pjrt::Error {
         pjrt::Error::Plugin {
             function: "PJRT_LoadedExecutable_Execute",
             code: pjrt::ErrorCode(code),
@@ -96,18 +96,21 @@ mod tests {
         let values = LargestValues::of(&program);
         let named = |error| values.explain(error).to_string();
         assert!(
-            named(refused(3200, 8))
+            named(allocation_error(3200, 8))
                 .starts_with("as_type: cannot allocate 3200 bytes for f64[100][4]: ")
         );
         // The parameter has 16 bytes, too, but the program does not allocate it.
-        assert!(named(refused(16, 8)).starts_with("sum: cannot allocate 16 bytes for f32[4]: "));
+        assert!(
+            named(allocation_error(16, 8))
+                .starts_with("sum: cannot allocate 16 bytes for f32[4]: ")
+        );
         // A plugin may allocate several values at once.
         assert!(
-            named(refused(4800, 8))
+            named(allocation_error(4800, 8))
                 .starts_with("as_type: cannot allocate 3200 bytes for f64[100][4]: ")
         );
-        let other = values.explain(refused(3200, 3));
+        let other = values.explain(allocation_error(3200, 3));
         assert!(matches!(other, Error::Pjrt(_)));
-        assert_eq!(values.explain(refused(3200, 8)).class(), ErrorClass::Memory);
+        assert_eq!(values.explain(allocation_error(3200, 8)).class(), ErrorClass::Memory);
     }
 }

@@ -207,7 +207,7 @@ impl Options {
     }
 
     /// Returns options with only the names of called hooks; each run passes the functions.
-    pub(crate) fn listening<'a>(hooks: impl IntoIterator<Item = &'a Arc<str>>) -> Self {
+    pub(crate) fn with_hook_names<'a>(hooks: impl IntoIterator<Item = &'a Arc<str>>) -> Self {
         let listen = |_: &[HostTensor]| Ok(());
         let hooks = hooks.into_iter().map(|name| (name.clone(), Arc::new(listen) as _));
         Self { hooks: hooks.collect(), ..Self::new() }

@@ -64,7 +64,7 @@ impl Work {
     /// Creates the span for subscribers. Work that a function does once has the level `DEBUG`, and
     /// work of every call has the level `TRACE`.
     #[inline]
-    fn subscribed(self) -> tracing::Span {
+    fn new_span(self) -> tracing::Span {
         match self {
             Self::Trace => debug_span!(target: "nxla", "trace", what = Empty),
             Self::Compile => {
@@ -97,7 +97,7 @@ enum Track {
     Device(String),
 }
 
-fn recorded() -> SharedGuard<'static, Option<Recorded>> {
+fn lock_recorded() -> SharedGuard<'static, Option<Recorded>> {
     RECORDED.lock()
 }
 
@@ -109,7 +109,7 @@ pub fn is_profiled() -> bool {
 
 /// Starts recording, and returns `true` if no recording was active.
 pub fn start_profile() -> bool {
-    let mut recorded = recorded();
+    let mut recorded = lock_recorded();
     if recorded.is_some() {
         return false;
     }
@@ -122,7 +122,7 @@ pub fn start_profile() -> bool {
 /// Ends recording and returns the events as JSON; `None` without [`start_profile`].
 pub fn finish_profile() -> Option<String> {
     let recorded = {
-        let mut recorded = recorded();
+        let mut recorded = lock_recorded();
         ON.store(false, Ordering::Relaxed);
         recorded.take()?
     };
@@ -158,7 +158,7 @@ pub fn span(work: Work, name: &'static str) -> Span {
 /// Begins an event of this thread; `name` is called only if the event is recorded.
 #[inline]
 pub fn span_with(work: Work, name: impl FnOnce() -> Cow<'static, str>) -> Span {
-    let subscribed = work.subscribed();
+    let subscribed = work.new_span();
     if !is_profiled() && subscribed.is_disabled() {
         return Span(None);
     }
@@ -222,7 +222,7 @@ fn record(
     details: Vec<(&'static str, String)>,
     track: Track,
 ) {
-    let mut recorded = recorded();
+    let mut recorded = lock_recorded();
     // The event may have started before the recording.
     let Some(recorded) = recorded.as_mut().filter(|recorded| recorded.begun <= begun) else {
         return;

@@ -101,7 +101,7 @@ pub(crate) fn compile_to(
     if let Some(own) = own {
         return Ok(Arc::new(ExecutableHandle::own(own?, engine)));
     }
-    let handle = ExecutableHandle::deferred(program, options, engine, donated);
+    let handle = ExecutableHandle::new_lazy(program, options, engine, donated);
     handle.load(interrupt)?;
     Ok(Arc::new(handle))
 }
@@ -245,7 +245,7 @@ impl Job {
     /// Options under which stages of the program are compiled, each as a separate program.
     fn options_of_stages(&self) -> Options {
         let (settings, progress) = (self.key.settings.clone(), self.progress.clone());
-        Options { settings, progress, ..Options::listening(&self.listeners) }
+        Options { settings, progress, ..Options::with_hook_names(&self.listeners) }
     }
 }
 
@@ -284,9 +284,9 @@ impl Current {
 }
 
 impl ExecutableHandle {
-    /// Makes a handle of a program that is compiled when it runs first, or by
+    /// Creates a handle of a program that is compiled in its first run or by
     /// [`ExecutableHandle::load`].
-    pub(crate) fn deferred(
+    pub(crate) fn new_lazy(
         program: &Arc<Program>,
         options: &Options,
         engine: &Engine,
@@ -329,8 +329,8 @@ impl ExecutableHandle {
         Ok(found.value)
     }
 
-    /// The executable, if it is in memory.
-    fn loaded(&self) -> Option<Arc<dyn Executable>> {
+    /// Returns the executable, if it is in memory.
+    fn executable_in_memory(&self) -> Option<Arc<dyn Executable>> {
         match &self.held {
             Held::Shared { current, .. } => read(current).as_ref()?.executable.upgrade(),
             Held::Own { executable, .. } => Some(executable.clone()),
@@ -357,7 +357,7 @@ impl ExecutableHandle {
 
     /// The memory that the executable itself takes, in bytes; 0 if it is not in memory.
     pub fn byte_size(&self) -> usize {
-        self.loaded().map_or(0, |executable| executable.byte_size())
+        self.executable_in_memory().map_or(0, |executable| executable.byte_size())
     }
 
     /// The compiler's figures for cost and memory.
@@ -370,7 +370,7 @@ impl ExecutableHandle {
 
     /// Returns `true` if the executable is in memory. Otherwise the next run compiles it.
     pub fn is_loaded(&self) -> bool {
-        self.loaded().is_some_and(|executable| executable.is_loaded())
+        self.executable_in_memory().is_some_and(|executable| executable.is_loaded())
     }
 
     /// Explains which backend runs the next call; `reason` is why this compiler was chosen.
@@ -384,13 +384,13 @@ impl ExecutableHandle {
             backend: self.compiler().name().to_owned(),
             reason,
             estimated: estimate(program).seconds(),
-            measured: self.measured().into_iter().collect(),
+            measured: self.measured_seconds().into_iter().collect(),
         }
     }
 
-    /// The name of the compiler, and the least seconds of the first runs; `None` before one has
-    /// ended.
-    pub(crate) fn measured(&self) -> Option<(String, f64)> {
+    /// Returns the name of the compiler, and the least seconds of the first runs; `None` before the end
+    /// of the first run.
+    pub(crate) fn measured_seconds(&self) -> Option<(String, f64)> {
         Some((self.compiler().name().to_owned(), self.timing.least()?))
     }
 

@@ -56,7 +56,7 @@ struct Building {
 impl Building {
     /// The graph; a finished trace has no graph.
     fn graph(&mut self) -> Result<&mut Graph> {
-        if self.finished { Err(finished()) } else { Ok(&mut self.graph) }
+        if self.finished { Err(finished_trace_error()) } else { Ok(&mut self.graph) }
     }
 
     fn parameter(&mut self, ty: TensorType) -> Result<ExprId> {
@@ -415,7 +415,7 @@ impl Trace {
     ) -> Result<Vectorized> {
         match value.1.is_empty() {
             true => Ok(value),
-            false => self.lanes().filled(graph, value, is_data),
+            false => self.lanes().make_safe(graph, value, is_data),
         }
     }
 
@@ -463,7 +463,7 @@ impl Trace {
     }
 }
 
-fn finished() -> Error {
+fn finished_trace_error() -> Error {
     let why = "a value of a finished trace is used; return it from the traced function instead";
     Error::Expr(ErrorKind::Trace(why.into()).of("trace"))
 }

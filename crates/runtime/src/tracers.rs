@@ -74,7 +74,7 @@ impl Tracers {
         mut function: impl FnMut(Vec<RawExpr>) -> Result<(Vec<RawExpr>, T)>,
     ) -> Result<(Self, Vec<RawExpr>, T)> {
         loop {
-            let (results, more) = function(self.vectorized(&self.scope.parameters))?;
+            let (results, more) = function(self.add_vectors(&self.scope.parameters))?;
             match entries.then(|| self.per_entry(&results)).transpose()?.flatten() {
                 Some(again) => self = again,
                 None => return Ok((self, results, more)),
@@ -82,7 +82,7 @@ impl Tracers {
         }
     }
 
-    fn vectorized(&self, ids: &[ExprId]) -> Vec<RawExpr> {
+    fn add_vectors(&self, ids: &[ExprId]) -> Vec<RawExpr> {
         let vectorized =
             |&id: &ExprId| RawExpr::with_vectors(self.trace.clone(), id, self.vectors.clone());
         ids.iter().map(vectorized).collect()
@@ -96,7 +96,7 @@ impl Tracers {
             return Ok(None);
         }
         self.trace.edit(|graph| graph.drop_effects(self.mark))?;
-        let values = self.vectorized(&self.values);
+        let values = self.add_vectors(&self.values);
         Self::over(self.function, &self.trace, &values, vectors).map(Some)
     }
 }

@@ -464,7 +464,7 @@ fn difference<L, T: Tree<L>>(left: &T, right: &T) -> String {
 }
 
 /// Adds the path of a leaf in a container to an error; see [`Error::locate`].
-pub(crate) fn located<L>(
+pub(crate) fn locate_error<L>(
     error: Error,
     function: &str,
     roots: &[(&str, &str)],

@@ -11,7 +11,7 @@ use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata, Notes, TensorTyp
 
 use super::methods;
 use crate::Trace;
-use crate::containers::{Container, Leaves, Structure, leaves_of, located, trace_of};
+use crate::containers::{Container, Leaves, Structure, leaves_of, locate_error, trace_of};
 use crate::expr::Expr;
 use crate::{Error, Result};
 use crate::{Operand, Value};
@@ -186,7 +186,7 @@ impl<C: Container> When<C> {
                 return Err(ErrorKind::invalid("branch", why).of("cond").into());
             }
             self.check_shapes(&leaves)?;
-            let (ids, vectors) = vectorized(&trace, &leaves)?.into_iter().unzip();
+            let (ids, vectors) = vectorized_nodes(&trace, &leaves)?.into_iter().unzip();
             let start = start.expect("nothing has failed");
             let traced = trace.edit(|graph| graph.traced(start, ids))?;
             Ok((traced, vectors))
@@ -246,7 +246,7 @@ impl<C: Container> When<C> {
                 graph.enter_rust(location);
                 conditional(graph, mark, clauses, branch)
             });
-            values.map_err(|error| located(error, "cond", &[("", "result")], &result))
+            values.map_err(|error| locate_error(error, "cond", &[("", "result")], &result))
         });
         let Some(values) = values else { return result };
         C::rebuild(&mut Leaves::new(exprs(&trace, values), structure))
@@ -254,7 +254,7 @@ impl<C: Container> When<C> {
 }
 
 /// Returns leaves as nodes of a trace.
-pub(super) fn vectorized(trace: &Trace, leaves: &Leaves<Expr>) -> Result<Vec<Vectorized>> {
+pub(super) fn vectorized_nodes(trace: &Trace, leaves: &Leaves<Expr>) -> Result<Vec<Vectorized>> {
     let value = |leaf: &Expr| {
         let leaf = trace.safe(leaf)?;
         Ok((leaf.id()?, leaf.vectors().clone()))
@@ -285,7 +285,7 @@ fn in_place_of(trace: &Trace, ids: Vec<ExprId>, leaves: Leaves<Expr>) -> Leaves<
 }
 
 /// Replaces the leaves of a container by nodes that `build` creates from them, one for each.
-pub(super) fn replaced<C: Container>(
+pub(super) fn replace_leaves<C: Container>(
     value: C,
     location: &'static Location<'static>,
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
@@ -337,12 +337,16 @@ methods! {
 /// ```
 #[track_caller]
 pub fn annotate<C: Container>(value: C, note: &str) -> C {
-    noted(value, note, Location::caller())
+    annotate_at(value, note, Location::caller())
 }
 
 /// Implements [`annotate`] for a line of the user's program.
-pub(crate) fn noted<C: Container>(value: C, note: &str, location: &'static Location<'static>) -> C {
-    replaced(value, location, |graph, ids| {
+pub(crate) fn annotate_at<C: Container>(
+    value: C,
+    note: &str,
+    location: &'static Location<'static>,
+) -> C {
+    replace_leaves(value, location, |graph, ids| {
         let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
         let node = graph.metadata(ids, metadata)?;
         Ok(graph.parts(node)?)
@@ -374,7 +378,7 @@ pub(crate) fn noted<C: Container>(value: C, note: &str, location: &'static Locat
 #[track_caller]
 pub fn metadata<C: Container>(value: C, notes: impl Into<Notes>) -> C {
     let notes = notes.into();
-    replaced(value, Location::caller(), |graph, ids| {
+    replace_leaves(value, Location::caller(), |graph, ids| {
         let node = graph.metadata(ids, Metadata { notes, ..Metadata::default() })?;
         Ok(graph.parts(node)?)
     })
@@ -486,7 +490,7 @@ pub fn custom_grad<C: Container, I: Container>(
         let open = trace.edit(|graph| graph.open_custom_grad(&outputs_ids))?;
         let cotangents = open.changes().to_vec();
         let answer = rule(C::rebuild(&mut in_place_of(&trace, cotangents, outputs.clone())));
-        let answer = vectorized(&trace, &leaves_of(&answer))?;
+        let answer = vectorized_nodes(&trace, &leaves_of(&answer))?;
         trace.build(|graph| {
             graph.enter_rust(location);
             let mut cotangents = Vec::with_capacity(answer.len());
@@ -528,7 +532,7 @@ pub fn custom_jvp<C: Container, I: Container>(
         let open = trace.edit(|graph| graph.open_custom_jvp(&input_ids))?;
         let tangents = open.changes().to_vec();
         let answer = rule(I::rebuild(&mut in_place_of(&trace, tangents, inputs.clone())));
-        let answer = vectorized(&trace, &leaves_of(&answer))?;
+        let answer = vectorized_nodes(&trace, &leaves_of(&answer))?;
         trace.build(|graph| {
             graph.enter_rust(location);
             let mut tangents = Vec::with_capacity(answer.len());

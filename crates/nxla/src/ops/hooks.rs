@@ -8,7 +8,7 @@ use std::sync::Arc;
 use nxla_expr::{Compute, HostError, HostFn, TensorType};
 use nxla_tensor::HostTensor;
 
-use super::control::{exprs, replaced};
+use super::control::{exprs, replace_leaves};
 use crate::Error;
 use crate::containers::{Arguments, Container, Leaves, Structure, Tree, leaves_of, trace_of};
 use crate::expr::Expr;
@@ -164,7 +164,7 @@ where
 
 #[track_caller]
 fn with_hook<C: Container>(value: C, name: Option<&str>, function: Option<Arc<dyn HostFn>>) -> C {
-    replaced(value, Location::caller(), |graph, ids| Ok(graph.hook(ids, name, function)?))
+    replace_leaves(value, Location::caller(), |graph, ids| Ok(graph.hook(ids, name, function)?))
 }
 
 /// Prints values with a label to the standard output whenever they are computed, and returns the
@@ -231,7 +231,7 @@ where
             return Err(Error::Vectors { function: "runtime_call".into(), why });
         }
         let ids = trace.ids(&leaves.items)?;
-        let call = computing::<C, R, E>(function, leaves.structure.clone(), structure.clone());
+        let call = host_function::<C, R, E>(function, leaves.structure.clone(), structure.clone());
         trace.build(|graph| {
             graph.enter_rust(location);
             Ok::<_, Error>(graph.runtime_call(&ids, types.items.to_vec(), call)?)
@@ -239,13 +239,13 @@ where
     });
     let results: Vec<Expr> = match ids {
         Some(ids) => exprs(&trace, ids.into_iter().map(|id| (id, Vectors::NONE))).collect(),
-        None => vec![Expr::failed(&trace); count],
+        None => vec![Expr::new_failed(&trace); count],
     };
     R::rebuild(&mut Leaves::new(results, structure))
 }
 
 /// Returns a function of containers as a function of leaves.
-fn computing<C, R, E>(
+fn host_function<C, R, E>(
     function: impl Fn(C::Tensors) -> Result<R::Tensors, E> + Send + Sync + 'static,
     structure: Structure,
     expected: Structure,

@@ -5,10 +5,10 @@ use std::panic::Location;
 use nxla_expr::{Difference, ErrorKind, Misfit, Region, Replay, TensorType, Traced};
 use nxla_tensor::Shape;
 
-use super::control::{exprs, vectorized};
+use super::control::{exprs, vectorized_nodes};
 use crate::Operand;
 use crate::Trace;
-use crate::containers::{Container, Leaves, Structure, leaves_of, located, trace_of};
+use crate::containers::{Container, Leaves, Structure, leaves_of, locate_error, trace_of};
 use crate::expr::Expr;
 use crate::vectors::Vectors;
 use crate::{Error, Result};
@@ -82,8 +82,8 @@ fn repeat<S: Container>(
     let trace = trace_of(&start.items);
     let mut repeat =
         Loop { trace: &trace, structure: &start.structure, location, condition, replay };
-    let mut traced = || repeat.traced(&start, &mut body);
-    let located = |error| located(error, function, roots, &initial);
+    let mut traced = || repeat.trace_body(&start, &mut body);
+    let located = |error| locate_error(error, function, roots, &initial);
     match trace.attempt(|| traced().map_err(located)) {
         None => initial,
         Some(values) => S::rebuild(&mut Leaves::new(exprs(&trace, values), start.structure)),
@@ -136,7 +136,7 @@ impl<F> Loop<'_, F> {
             );
             return Err(ErrorKind::invalid("body", why).of("while").into());
         }
-        vectorized(self.trace, &next)
+        vectorized_nodes(self.trace, &next)
     }
 
     /// Opens the loop and traces its condition, which has these vectorized axes.
@@ -151,7 +151,7 @@ impl<F> Loop<'_, F> {
         Ok((open, condition, axes))
     }
 
-    fn traced<S: Container>(
+    fn trace_body<S: Container>(
         &mut self,
         start: &Leaves<Expr>,
         body: &mut impl FnMut(S) -> S,
@@ -160,7 +160,7 @@ impl<F> Loop<'_, F> {
         F: FnMut(S) -> Expr,
     {
         let trace = self.trace;
-        let mut initial = vectorized(trace, start)?;
+        let mut initial = vectorized_nodes(trace, start)?;
         loop {
             if let Some(state) = self.traced_from(&mut initial, body)? {
                 return Ok(state);
@@ -267,12 +267,12 @@ pub fn fori_with<S: Container>(
     body: impl FnMut(Expr, S) -> S,
 ) -> S {
     let roots = [(".1", "state"), (".0", "index")];
-    counted(("fori", replay), &roots, lower, upper, initial, body)
+    build_fori(("fori", replay), &roots, lower, upper, initial, body)
 }
 
 /// Builds a [`fori`] for a function; see [`repeat`].
 #[track_caller]
-fn counted<S: Container>(
+fn build_fori<S: Container>(
     function: (&'static str, Replay),
     roots: &[(&str, &str)],
     lower: impl Operand,
@@ -396,7 +396,7 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
         check_carry(&before, &next);
         (next, y)
     };
-    match trace.attempt(|| scan.traced(&initial, step)) {
+    match trace.attempt(|| scan.trace_body(&initial, step)) {
         Some(results) => results,
         None => body(initial, element(&Expr::of(0))),
     }
@@ -413,13 +413,13 @@ struct Scan<'a> {
 impl Scan<'_> {
     /// Returns the results of a scan that starts with the carry `initial`. The step is traced once,
     /// and again if it adds vectorized axes or names to parts of the carry.
-    fn traced<C: Container, Y: Container>(
+    fn trace_body<C: Container, Y: Container>(
         &self,
         initial: &C,
         mut step: impl FnMut(Expr, C) -> (C, Y),
     ) -> Result<(C, Y)> {
         let start = leaves_of(&(Expr::of(0), C::rebuild(&mut leaves_of(initial))));
-        let mut state = vectorized(self.trace, &start)?;
+        let mut state = vectorized_nodes(self.trace, &start)?;
         loop {
             if let Some(results) = self.trial(&mut state, &start.structure, &mut step)? {
                 return Ok(results);
@@ -448,12 +448,12 @@ impl Scan<'_> {
         if let Some(error) = trace.failure() {
             return Err(error);
         }
-        let (place, next) = (trace.id(&index)?, vectorized(trace, &next)?);
+        let (place, next) = (trace.id(&index)?, vectorized_nodes(trace, &next)?);
         if let Some(wide) = trace.build(|graph| open.widen(graph, &next))? {
             *start = wide;
             return Ok(None);
         }
-        let rows = vectorized(trace, &y)?;
+        let rows = vectorized_nodes(trace, &y)?;
         let (carry, rows) = trace.build(|graph| {
             graph.enter_rust(location);
             open.collect(graph, condition, next, (&rows, place, self.steps), replay)
@@ -492,7 +492,7 @@ fn check_carry<C: Container>(before: &Leaves<Expr>, carry: &C) {
     let mut pairs = before.items.iter().zip(&after.items).enumerate();
     if let Some(error) = pairs.find_map(|(result, (old, new))| misfit(result, &new.ty(), &old.ty()))
     {
-        fail(before, located(error, "scan", &[("", "carry")], carry));
+        fail(before, locate_error(error, "scan", &[("", "carry")], carry));
     }
 }
 

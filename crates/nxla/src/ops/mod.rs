@@ -31,7 +31,7 @@ mod window;
 
 pub use axes::{Axis, Over};
 pub use batches::Leftover;
-pub(crate) use control::noted;
+pub(crate) use control::annotate_at;
 pub use control::{
     When, annotate, block, checkpoint, cond, custom_grad, custom_jvp, if_, metadata, when,
 };

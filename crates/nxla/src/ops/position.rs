@@ -91,7 +91,7 @@ impl Position {
     }
 
     /// Returns the elements at an index, or at the indices in the second node.
-    fn taken(&self, graph: &mut Graph, ids: &[ExprId], axis: &Axis) -> Result<ExprId> {
+    fn take(&self, graph: &mut Graph, ids: &[ExprId], axis: &Axis) -> Result<ExprId> {
         let &[x, indices] = ids else { return self.element("take", graph, ids, axis) };
         let axis = axis.of(graph, "take", x)?;
         Ok(graph.take(x, indices, axis)?)
@@ -517,6 +517,6 @@ positioned! {
     fn take(self, indices: impl Operand, axis: impl Into<Axis>) {
         let indices = Position::of(indices);
         let axis = axis.into();
-        indices.after([self.to_value()]) => |graph, ids| indices.taken(graph, ids, &axis)
+        indices.after([self.to_value()]) => |graph, ids| indices.take(graph, ids, &axis)
     }
 }

@@ -20,7 +20,7 @@ use nxla_tensor::Number;
 
 use super::axes::Axis;
 use super::{makers, methods};
-use crate::initializers::{Initializer, bound};
+use crate::initializers::{Initializer, distribution_parameter};
 
 /// Draws with one half of a key, and returns the other half too. An error names the function that
 /// the user called.
@@ -113,7 +113,7 @@ methods! {
             return Err(ErrorKind::invalid("range", why).of("random_uniform").into());
         }
         draw_with(graph, "random_uniform", key, |graph, key| {
-            let [low, high] = [bound(graph, range.start, &draw)?, bound(graph, range.end, &draw)?];
+            let [low, high] = [distribution_parameter(graph, range.start, &draw)?, distribution_parameter(graph, range.end, &draw)?];
             graph.random_uniform(key, low, high, &draw)
         })
     };
@@ -129,7 +129,7 @@ methods! {
     /// ```
     fn random_normal(key; mean: f64, deviation: f64, draw: Draw) two |graph| {
         draw_with(graph, "random_normal", key, |graph, key| {
-            let [mean, deviation] = [bound(graph, mean, &draw)?, bound(graph, deviation, &draw)?];
+            let [mean, deviation] = [distribution_parameter(graph, mean, &draw)?, distribution_parameter(graph, deviation, &draw)?];
             graph.random_normal(key, mean, deviation, &draw)
         })
     };

@@ -435,7 +435,7 @@ impl Expr {
         });
         match made {
             Some((id, vectors)) => Expr::with_vectors(trace.clone(), id, vectors),
-            None => Expr::failed(trace),
+            None => Expr::new_failed(trace),
         }
     }
 }

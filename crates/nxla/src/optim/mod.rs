@@ -252,7 +252,7 @@ impl Optimizer {
         state: &State<C, Expr>,
     ) -> Result<(C, State<C, Expr>)> {
         let steps = &state.steps + 1;
-        let gradients = self.clipped(&gradients.map(wide));
+        let gradients = self.clip_gradients(&gradients.map(wide));
         let (changes, moments) = self.rule.apply(&gradients, &state.moments, &steps)?;
         let changes = match self.decay {
             0.0 => changes,
@@ -267,12 +267,12 @@ impl Optimizer {
 
     /// The gradients, scaled down if their norm is too large. Finite gradients keep their direction even if the norm
     /// is too large for their dtype: the norm is the product of the largest element and a norm relative to it.
-    fn clipped<C: Container>(&self, gradients: &C) -> C {
-        let Some(max_norm) = self.max_norm else { return copied(gradients) };
+    fn clip_gradients<C: Container>(&self, gradients: &C) -> C {
+        let Some(max_norm) = self.max_norm else { return clone_container(gradients) };
         let leaves = Tree::<Expr>::leaves(gradients);
         let occupied = || leaves.iter().filter(|x| x.shape().size() > 0).map(|x| x.abs());
         let Some(largest) = occupied().map(|x| x.reduce_max()).reduce(|x, y| x.max(y)) else {
-            return copied(gradients);
+            return clone_container(gradients);
         };
         // The norm does not depend on the scale, and so neither does its derivative.
         let largest = largest.stop_grad();
@@ -297,7 +297,7 @@ fn wide(x: &Expr) -> Expr {
     x.as_type(x.dtype().at_least_f32())
 }
 
-fn copied<C: Container>(container: &C) -> C {
+fn clone_container<C: Container>(container: &C) -> C {
     let mut leaves = Leaves::default();
     Tree::<Expr>::flatten(container, &mut leaves);
     C::rebuild(&mut leaves)
@@ -322,11 +322,12 @@ impl Rule {
     ) -> Result<(C, Vec<C>)> {
         let mean = |decay: f64| move |m: &Expr, g: &Expr| m * decay + g * (1.0 - decay);
         match (self, moments) {
-            (Rule::Descent, []) => Ok((copied(gradients), Vec::new())),
+            (Rule::Descent, []) => Ok((clone_container(gradients), Vec::new())),
             (Rule::Momentum { decay, nesterov }, [sum]) => {
                 let add = |sum: &Expr, g: &Expr| g + sum * decay;
                 let sum = sum.zip(gradients, add)?;
-                let changes = if nesterov { sum.zip(gradients, add)? } else { copied(&sum) };
+                let changes =
+                    if nesterov { sum.zip(gradients, add)? } else { clone_container(&sum) };
                 Ok((changes, vec![sum]))
             }
             (Rule::Lion { b1, b2 }, [old]) => {

@@ -34,27 +34,28 @@ use nxla_runtime::{Result, Vectors};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 use super::varying::{
-    Value, built, chunks, element_axis, following, leading, merged, number, placed, vary, wrong,
+    Value, annotate_layout, axis_to_devices, build_value, chunks, devices_to_axis, element_axis,
+    merge_axes, number, vary, wrong,
 };
 use crate::expr::Expr;
 
 pub use super::varying::axis_size;
 
 /// Reduces the values of all devices along an axis.
-fn reduced(
+fn reduce_devices(
     x: &Expr,
     axis: &str,
     location: &'static Location<'static>,
     reduce: impl FnOnce(&mut Graph, ExprId, &[i64]) -> nxla_expr::Result<ExprId>,
 ) -> Expr {
-    built(x, location, |graph, x| {
-        let x = leading(graph, x, axis)?;
+    build_value(x, location, |graph, x| {
+        let x = devices_to_axis(graph, x, axis)?;
         let dtype = graph.dtype(x.id);
         let mut id = reduce(graph, x.id, &[number(x.entry())])?;
         if dtype != DType::Pred {
             id = graph.as_type(id, dtype)?;
         }
-        placed(graph, Value { id, ..x })
+        annotate_layout(graph, Value { id, ..x })
     })
 }
 
@@ -81,7 +82,7 @@ fn reduced(
 #[must_use]
 #[track_caller]
 pub fn psum(x: &Expr, axis: &str) -> Expr {
-    reduced(x, axis, Location::caller(), |graph, x, over| graph.sum(x, Some(over), false))
+    reduce_devices(x, axis, Location::caller(), |graph, x, over| graph.sum(x, Some(over), false))
 }
 
 /// Returns the mean over all devices along a mesh axis; a float for integers.
@@ -129,7 +130,9 @@ pub fn pmean(x: &Expr, axis: &str) -> Expr {
 #[must_use]
 #[track_caller]
 pub fn pmax(x: &Expr, axis: &str) -> Expr {
-    reduced(x, axis, Location::caller(), |graph, x, over| graph.reduce_max(x, Some(over), false))
+    reduce_devices(x, axis, Location::caller(), |graph, x, over| {
+        graph.reduce_max(x, Some(over), false)
+    })
 }
 
 /// Returns the element-wise minimum over all devices along an axis.
@@ -151,7 +154,9 @@ pub fn pmax(x: &Expr, axis: &str) -> Expr {
 #[must_use]
 #[track_caller]
 pub fn pmin(x: &Expr, axis: &str) -> Expr {
-    reduced(x, axis, Location::caller(), |graph, x, over| graph.reduce_min(x, Some(over), false))
+    reduce_devices(x, axis, Location::caller(), |graph, x, over| {
+        graph.reduce_min(x, Some(over), false)
+    })
 }
 
 /// Marks a value as varying along an axis. The initial state of a loop must be marked if the state
@@ -178,7 +183,7 @@ pub fn pmin(x: &Expr, axis: &str) -> Expr {
 #[must_use]
 #[track_caller]
 pub fn pvary(x: &Expr, axis: &str) -> Expr {
-    built(x, Location::caller(), |graph, x| vary(graph, x, axis))
+    build_value(x, Location::caller(), |graph, x| vary(graph, x, axis))
 }
 
 /// Returns the index of the device along an axis, as `s32`.
@@ -201,9 +206,9 @@ pub fn pvary(x: &Expr, axis: &str) -> Expr {
 #[track_caller]
 pub fn axis_index(axis: &str) -> Expr {
     let location = Location::caller();
-    built(&Expr::of(0), location, |graph, _| {
+    build_value(&Expr::of(0), location, |graph, _| {
         let id = graph.iota([axis_size(axis)?], None, DType::S32)?;
-        following(graph, Value { id, vectors: Vectors::NONE }, axis)
+        axis_to_devices(graph, Value { id, vectors: Vectors::NONE }, axis)
     })
 }
 
@@ -227,15 +232,15 @@ pub fn axis_index(axis: &str) -> Expr {
 #[must_use]
 #[track_caller]
 pub fn all_gather(x: &Expr, axis: &str, at: i64, tiled: bool) -> Expr {
-    built(x, Location::caller(), |graph, x| {
-        let x = leading(graph, x, axis)?;
+    build_value(x, Location::caller(), |graph, x| {
+        let x = devices_to_axis(graph, x, axis)?;
         let rank = graph.shape(x.id).rank() - x.entry();
         let to = element_axis("all_gather", at, rank - usize::from(tiled))?;
         let (first, last) = (number(x.entry()), number(x.entry() + to));
         let id = graph.move_axes(x.id, &[first], &[last])?;
         let x = Value { id, ..x };
-        let x = if tiled { merged(graph, x, to)? } else { x };
-        placed(graph, x)
+        let x = if tiled { merge_axes(graph, x, to)? } else { x };
+        annotate_layout(graph, x)
     })
 }
 
@@ -262,11 +267,11 @@ pub fn all_gather(x: &Expr, axis: &str, at: i64, tiled: bool) -> Expr {
 #[track_caller]
 pub fn psum_scatter(x: &Expr, axis: &str, at: i64) -> Expr {
     let location = Location::caller();
-    built(&psum(x, axis), location, |graph, x| {
+    build_value(&psum(x, axis), location, |graph, x| {
         let rank = graph.shape(x.id).rank() - x.entry();
         let at = element_axis("psum_scatter", at, rank)?;
         let parts = chunks(graph, "psum_scatter", x, at, axis_size(axis)?)?;
-        following(graph, parts, axis)
+        axis_to_devices(graph, parts, axis)
     })
 }
 
@@ -293,8 +298,8 @@ pub fn psum_scatter(x: &Expr, axis: &str, at: i64) -> Expr {
 #[must_use]
 #[track_caller]
 pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
-    built(x, Location::caller(), |graph, x| {
-        let x = leading(graph, x, axis)?;
+    build_value(x, Location::caller(), |graph, x| {
+        let x = devices_to_axis(graph, x, axis)?;
         let (size, rank) = (axis_size(axis)?, graph.shape(x.id).rank() - x.entry() - 1);
         let split = element_axis("all_to_all", split, rank)?;
         let to = element_axis("all_to_all", concat, rank)?;
@@ -302,8 +307,8 @@ pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
         let x = chunks(graph, "all_to_all", x, split + 1, size)?;
         let (first, last) = (number(x.entry() + 1), number(x.entry() + 1 + to));
         let id = graph.move_axes(x.id, &[first], &[last])?;
-        let x = merged(graph, Value { id, ..x }, to + 1)?;
-        following(graph, x, axis)
+        let x = merge_axes(graph, Value { id, ..x }, to + 1)?;
+        axis_to_devices(graph, x, axis)
     })
 }
 
@@ -330,10 +335,10 @@ pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
 #[must_use]
 #[track_caller]
 pub fn ppermute(x: &Expr, axis: &str, pairs: &[(usize, usize)]) -> Expr {
-    built(x, Location::caller(), |graph, x| {
+    build_value(x, Location::caller(), |graph, x| {
         let size = axis_size(axis)?;
         check_pairs(pairs, size)?;
-        let x = leading(graph, x, axis)?;
+        let x = devices_to_axis(graph, x, axis)?;
         let ty = graph.tensor_type(x.id);
         let (rank, zero) = (ty.shape.rank(), TensorType::new(ty.dtype, ty.shape.clone()));
         let mut result = graph.constant(Scalar::zero(zero.dtype), zero)?;
@@ -353,7 +358,7 @@ pub fn ppermute(x: &Expr, axis: &str, pairs: &[(usize, usize)]) -> Expr {
             }
             result = sent;
         }
-        following(graph, Value { id: result, ..x }, axis)
+        axis_to_devices(graph, Value { id: result, ..x }, axis)
     })
 }
 

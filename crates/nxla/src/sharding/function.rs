@@ -93,7 +93,7 @@ impl<F, Inputs> OverMesh<F, Inputs> {
         &self.mesh
     }
 
-    fn known(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Known>>> {
+    fn lock_known(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Known>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -133,7 +133,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
-        let known = self.compiled(&leaves)?;
+        let known = self.find_or_compile(&leaves)?;
         let mut lists = vec![Vec::with_capacity(leaves.items.len()); self.mesh.size()];
         for leaf in leaves.items {
             let divided = leaf.over(&self.mesh)?;
@@ -166,12 +166,12 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
-        Ok(self.compiled(&leaves)?.program.text().to_owned())
+        Ok(self.find_or_compile(&leaves)?.program.text().to_owned())
     }
 
     /// Returns the compiled program for these arguments. Two threads may compile the same program;
     /// the first one is used.
-    fn compiled(&self, given: &Leaves<Given>) -> Result<Arc<Known>> {
+    fn find_or_compile(&self, given: &Leaves<Given>) -> Result<Arc<Known>> {
         let options = self.options()?;
         let is_like = |known: &&Arc<Known>| {
             let mut like = known.types.items.iter().zip(&known.inputs).zip(&given.items);
@@ -180,13 +180,13 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
                 && known.inputs.len() == given.items.len()
                 && like.all(|((ty, sharding), leaf)| leaf.is_like(ty, sharding))
         };
-        if let Some(known) = self.known().iter().find(is_like) {
+        if let Some(known) = self.lock_known().iter().find(is_like) {
             return Ok(known.clone());
         }
         let types = Leaves::new(given.items.iter().map(Given::ty), given.structure.clone());
         let inputs = given.items.iter().map(|leaf| leaf.sharding(&self.mesh)).collect();
-        let made = Arc::new(self.made(types, inputs, &options)?);
-        let mut all = self.known();
+        let made = Arc::new(self.compile_for(types, inputs, &options)?);
+        let mut all = self.lock_known();
         if let Some(known) = all.iter().find(is_like) {
             return Ok(known.clone());
         }
@@ -194,13 +194,13 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
         Ok(made)
     }
 
-    fn made(
+    fn compile_for(
         &self,
         types: Leaves<TensorType>,
         inputs: Vec<Sharding>,
         options: &Options,
     ) -> Result<Known> {
-        let traced = self.jit.traced(&template_of(&types), types.structure.clone(), options)?;
+        let traced = self.jit.trace_call(&template_of(&types), types.structure.clone(), options)?;
         if !traced.captured.is_empty() {
             let why = "the function must not capture a large tensor or a tensor on a device; pass it as \
                        an argument";

@@ -6,7 +6,10 @@ use nxla_expr::Graph;
 use nxla_runtime::{Error, Mesh, Result, Sharding, Vectors};
 
 use super::layouts::{Layouts, bare};
-use super::varying::{Entered, Value, axis_size, built, leading, names_of, number, placed, wrong};
+use super::varying::{
+    Entered, Value, annotate_layout, axis_size, build_value, devices_to_axis, names_of, number,
+    wrong,
+};
 use crate::containers::{Container, Leaves, leaves_of};
 use crate::expr::Expr;
 
@@ -56,24 +59,24 @@ where
     let (mesh, location) = (mesh.clone(), Location::caller());
     move |argument| {
         let _entered = Entered::into(&mesh);
-        let parts = changed(argument, |x, path| {
-            built(&x, location, |graph, value| {
+        let parts = map_leaves(argument, |x, path| {
+            build_value(&x, location, |graph, value| {
                 let sharding = inputs.sharding_of(path, graph.tensor_type(value.id))?;
-                part(graph, value, &checked(&sharding, &mesh)?)
+                part(graph, value, &check_mesh(&sharding, &mesh)?)
             })
         });
-        changed(function(parts), |x, path| {
-            built(&x, location, |graph, value| {
+        map_leaves(function(parts), |x, path| {
+            build_value(&x, location, |graph, value| {
                 let sharding = outputs
                     .sharding_of(path, &value.vectors.entry_type(graph.tensor_type(value.id)))?;
-                together(graph, value, &checked(&sharding, &mesh)?)
+                together(graph, value, &check_mesh(&sharding, &mesh)?)
             })
         })
     }
 }
 
 /// Replaces the leaves of a container; `change` receives each leaf and its path.
-fn changed<C: Container>(container: C, change: impl Fn(Expr, &str) -> Expr) -> C {
+fn map_leaves<C: Container>(container: C, change: impl Fn(Expr, &str) -> Expr) -> C {
     let mut paths = Vec::new();
     container.paths("", &mut paths);
     let leaves = leaves_of(&container);
@@ -82,7 +85,7 @@ fn changed<C: Container>(container: C, change: impl Fn(Expr, &str) -> Expr) -> C
     C::rebuild(&mut Leaves::new(items, leaves.structure))
 }
 
-fn checked(sharding: &Sharding, mesh: &Mesh) -> Result<Sharding> {
+fn check_mesh(sharding: &Sharding, mesh: &Mesh) -> Result<Sharding> {
     match sharding.mesh() == mesh {
         true => Ok(sharding.clone()),
         false => {
@@ -119,7 +122,7 @@ fn part(graph: &mut Graph, x: Value, sharding: &Sharding) -> Result<Value> {
     let id = graph.reshape_named(x.id, shape, Some(named.into_iter().collect()))?;
     front.extend(behind);
     let id = graph.transpose(id, Some(&front))?;
-    placed(graph, Value { id, vectors })
+    annotate_layout(graph, Value { id, vectors })
 }
 
 /// Assembles a whole tensor from the parts of the devices.
@@ -141,7 +144,7 @@ fn together(graph: &mut Graph, mut x: Value, sharding: &Sharding) -> Result<Valu
         );
     }
     for name in named.iter().rev() {
-        x = leading(graph, x, name)?;
+        x = devices_to_axis(graph, x, name)?;
     }
     if !x.vectors.is_empty() {
         let why = "shard_map: results must not have vectorized axes";

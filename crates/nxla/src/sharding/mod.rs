@@ -40,7 +40,7 @@ pub use tensor::{Given, ShardedTensor, shard};
 
 use crate::containers::{Container, leaves_of, trace_of};
 use crate::expr::Expr;
-use crate::ops::noted;
+use crate::ops::annotate_at;
 
 /// Requests a sharding for values inside a function over a mesh. It has no effect on results, and
 /// no effect elsewhere.
@@ -68,7 +68,7 @@ pub fn with_sharding_constraint<C: Container>(value: C, sharding: &Sharding) -> 
             sharding.part(&shape)
         });
         match fits {
-            Some(_) => noted(leaf.clone(), &sharding.note(shape.rank()), location),
+            Some(_) => annotate_at(leaf.clone(), &sharding.note(shape.rank()), location),
             None => leaf.clone(),
         }
     })

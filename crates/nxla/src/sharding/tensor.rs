@@ -41,7 +41,7 @@ impl ShardedTensor {
     }
 
     /// Divides a tensor: each device receives only its part.
-    fn divided(whole: &Tensor, sharding: &Sharding) -> Result<ShardedTensor> {
+    fn divide(whole: &Tensor, sharding: &Sharding) -> Result<ShardedTensor> {
         let parts = sharding.divide(whole)?;
         Ok(ShardedTensor { ty: whole.ty(), sharding: sharding.clone(), parts })
     }
@@ -185,7 +185,7 @@ impl Given {
     /// Returns the tensor sharded over the mesh.
     pub(super) fn over(self, mesh: &runtime::Mesh) -> Result<ShardedTensor> {
         match self {
-            Given::Whole(tensor) => ShardedTensor::divided(&tensor, &mesh.replicated()),
+            Given::Whole(tensor) => ShardedTensor::divide(&tensor, &mesh.replicated()),
             Given::Sharded(tensor) => Ok(tensor),
         }
     }
@@ -237,7 +237,7 @@ pub fn shard<C: Container, Kind>(
     let mut divided = Vec::with_capacity(paths.len());
     for (path, whole) in paths.iter().zip(&leaves.items) {
         let sharding = layouts.sharding_of(bare(path), &whole.ty())?;
-        divided.push(ShardedTensor::divided(whole, &sharding)?);
+        divided.push(ShardedTensor::divide(whole, &sharding)?);
     }
     Ok(Tree::rebuild(&mut Leaves::new(divided, leaves.structure)))
 }

@@ -92,7 +92,7 @@ impl Value {
 }
 
 /// Builds a value; the trace records the first error.
-pub(super) fn built(
+pub(super) fn build_value(
     x: &Expr,
     location: &'static Location<'static>,
     build: impl FnOnce(&mut Graph, Value) -> Result<Value>,
@@ -112,7 +112,7 @@ pub(super) fn built(
 }
 
 /// Tells the partitioner that each device has its own entries completely.
-pub(super) fn placed(graph: &mut Graph, x: Value) -> Result<Value> {
+pub(super) fn annotate_layout(graph: &mut Graph, x: Value) -> Result<Value> {
     let along = |axis: &VectorAxis| match axis_size(&axis.name) {
         Ok(_) => vec![axis.name.to_string()],
         Err(_) => Vec::new(),
@@ -140,11 +140,11 @@ pub(super) fn vary(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
     names.insert(at, None);
     let id = graph.broadcast(x.id, shape, Some(&kept))?;
     let id = graph.rename(id, Some(names.into_iter().collect()))?;
-    placed(graph, Value { id, vectors: x.vectors.with(axis, size) })
+    annotate_layout(graph, Value { id, vectors: x.vectors.with(axis, size) })
 }
 
 /// Moves the values of all devices along an axis to the first axis of the elements.
-pub(super) fn leading(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
+pub(super) fn devices_to_axis(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
     let x = vary(graph, x, axis)?;
     let Some(at) = x.vectors.position(axis) else { return Ok(x) };
     let id = graph.move_axes(x.id, &[number(at)], &[number(x.entry() - 1)])?;
@@ -152,12 +152,12 @@ pub(super) fn leading(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> 
 }
 
 /// Returns to each device along an axis its entry of the first axis of the elements.
-pub(super) fn following(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
+pub(super) fn axis_to_devices(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
     let (at, mut names) = (x.entry(), names_of(graph, x.id));
     names[at] = None;
     let id = graph.rename(x.id, Some(names.into_iter().collect()))?;
     let size = graph.shape(id)[at];
-    placed(graph, Value { id, vectors: x.vectors.with(axis, size) })
+    annotate_layout(graph, Value { id, vectors: x.vectors.with(axis, size) })
 }
 
 pub(super) fn names_of(graph: &Graph, id: ExprId) -> Vec<Option<AxisName>> {
@@ -205,7 +205,7 @@ pub(super) fn chunks(
 }
 
 /// Merges an axis of the elements with the next axis, whose name remains.
-pub(super) fn merged(graph: &mut Graph, x: Value, axis: usize) -> Result<Value> {
+pub(super) fn merge_axes(graph: &mut Graph, x: Value, axis: usize) -> Result<Value> {
     let at = x.entry() + axis;
     let mut shape: Vec<usize> = graph.shape(x.id).to_vec();
     let mut names = names_of(graph, x.id);

@@ -49,7 +49,7 @@ fn rebuilt<C: Container>(items: Vec<runtime::RawExpr>, structure: &Structure) ->
     C::rebuild(&mut Leaves::new(items.into_iter().map(Expr::from), structure.clone()))
 }
 
-fn copied<C: Container>(container: &C) -> C {
+fn clone_container<C: Container>(container: &C) -> C {
     C::rebuild(&mut leaves_of(container))
 }
 
@@ -73,7 +73,7 @@ where
     move |argument, tangent| {
         let called = match call(&function, argument, Mode::Forward) {
             Ok(called) => called,
-            Err((_, result)) => return (copied(&result), result),
+            Err((_, result)) => return (clone_container(&result), result),
         };
         let tangents = leaves_of(&tangent);
         let found = called.trace.attempt(|| called.function.jvp(&tangents.items));
@@ -105,7 +105,7 @@ impl Map {
 }
 
 /// Returns the result of a function, and its derivative as a linear map.
-fn mapped<A: Container, R: Container>(
+fn linearize_call<A: Container, R: Container>(
     function: &impl Fn(A) -> R,
     argument: A,
     mode: Mode,
@@ -144,13 +144,13 @@ pub fn vjp<A: Container, R: Container>(
     function: impl Fn(A) -> R,
     argument: A,
 ) -> (R, impl Fn(R) -> A) {
-    let fallback = copied(&argument);
-    let (result, map) = mapped(&function, argument, Mode::Reverse);
+    let fallback = clone_container(&argument);
+    let (result, map) = linearize_call(&function, argument, Mode::Reverse);
     let pull = move |cotangents: R| {
         let found = map.as_ref().and_then(|(map, structure)| {
             Some(rebuilt(map.apply(&leaves_of(&cotangents).items)?, structure))
         });
-        found.unwrap_or_else(|| copied(&fallback))
+        found.unwrap_or_else(|| clone_container(&fallback))
     };
     (result, pull)
 }
@@ -174,13 +174,13 @@ pub fn linearize<A: Container, R: Container>(
     function: impl Fn(A) -> R,
     argument: A,
 ) -> (R, impl Fn(A) -> R) {
-    let (result, map) = mapped(&function, argument, Mode::Forward);
-    let fallback = copied(&result);
+    let (result, map) = linearize_call(&function, argument, Mode::Forward);
+    let fallback = clone_container(&result);
     let push = move |tangents: A| {
         let found = map.as_ref().and_then(|(map, structure)| {
             Some(rebuilt(map.apply(&leaves_of(&tangents).items)?, structure))
         });
-        found.unwrap_or_else(|| copied(&fallback))
+        found.unwrap_or_else(|| clone_container(&fallback))
     };
     (result, push)
 }

@@ -121,7 +121,7 @@ impl Call<'_> {
         // SAFETY: `copied` checks that the result has the shape of the argument. Each call has the
         // address of one matrix, and the workspace that the library asks for.
         unsafe {
-            let x = self.copied(factor)?;
+            let x = self.copy_argument(factor)?;
             let info = self.info(info)?;
             let n = x.rows as i64;
             if x.count > 1 {
@@ -152,7 +152,7 @@ impl Call<'_> {
         let f = &self.solver.library.functions;
         // SAFETY: as for `cholesky`. The exchanges are one number for each row of each matrix.
         unsafe {
-            let x = self.copied(packed)?;
+            let x = self.copy_argument(packed)?;
             let (n, apart) = (x.rows as i64, x.apart());
             let exchanges = Scratch::new(self.frame, x.count * x.rows * size_of::<i64>())?;
             let exchanged =
@@ -186,7 +186,7 @@ impl Call<'_> {
         // SAFETY: as for `cholesky`. The first columns of `x` are copied to `r` before they are
         // overwritten; the scales of reflectors are one number for each of them.
         unsafe {
-            let x = self.copied(q)?;
+            let x = self.copy_argument(q)?;
             let r = Matrices::of(r)?;
             if r.count != x.count || r.rows != x.rows || r.columns > x.columns {
                 return Err("the triangle of qr does not have the rows of the matrix".to_owned());
@@ -237,7 +237,7 @@ impl Call<'_> {
         let (f, jobs) = (&library.functions, WITH_VECTORS);
         // SAFETY: as for `cholesky`. `vector` checks that there is a value for each row.
         unsafe {
-            let x = self.copied(vectors)?;
+            let x = self.copy_argument(vectors)?;
             let info = self.info(info)?;
             let (n, w) = (x.rows as i64, self.vector(values, x.rows)?);
             if let Some((sizes, run)) = library.syev_batched.filter(|_| x.count > 1) {
@@ -313,7 +313,7 @@ impl Call<'_> {
     }
 
     /// Copies the argument to a result, which routines overwrite.
-    unsafe fn copied(&self, result: &RawBuffer) -> Result<Matrices, String> {
+    unsafe fn copy_argument(&self, result: &RawBuffer) -> Result<Matrices, String> {
         let to = Matrices::of(result)?;
         if (to.count, to.columns, to.bytes) != (self.a.count, self.a.columns, self.a.bytes) {
             return Err(format!("the factors have shape {}, the matrices another", result.shape));

@@ -57,7 +57,7 @@ impl AutoExecutable {
             Choice::Evaluator | Choice::Tiers(_) => {
                 let options = backend_options(options, Settings::new());
                 let engine = Engine { compiler: compiler_named("evaluator")?, device: None };
-                let handle = ExecutableHandle::deferred(program, &options, &engine, &[]);
+                let handle = ExecutableHandle::new_lazy(program, &options, &engine, &[]);
                 handle.load(interrupt)?;
                 Some(handle)
             }
@@ -72,7 +72,7 @@ impl AutoExecutable {
                 }
                 let options = backend_options(options, settings);
                 let engine = Engine { compiler: compiler_named("xla")?, device: device.cloned() };
-                Some(Arc::new(ExecutableHandle::deferred(program, &options, &engine, donated)))
+                Some(Arc::new(ExecutableHandle::new_lazy(program, &options, &engine, donated)))
             }
         };
         if decision.choice == Choice::Xla {
@@ -142,7 +142,7 @@ impl AutoExecutable {
 /// call.
 fn backend_options(options: &Options, settings: Settings) -> Options {
     let (stages, progress) = (options.stages.clone(), options.progress.clone());
-    Options { settings, stages, progress, ..Options::listening(options.hooks.keys()) }
+    Options { settings, stages, progress, ..Options::with_hook_names(options.hooks.keys()) }
 }
 
 /// Returns the device that results of `auto` live on; `None` if no plugin is installed.
@@ -195,7 +195,7 @@ impl Executable for AutoExecutable {
         let mut explanation = self.next().explain(self.decision.explain(call), &self.program);
         let others = [self.evaluator.as_ref(), self.xla.as_deref()];
         for handle in others.into_iter().flatten() {
-            explanation.measured.extend(handle.measured());
+            explanation.measured.extend(handle.measured_seconds());
         }
         Some(explanation)
     }

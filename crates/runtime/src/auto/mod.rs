@@ -58,7 +58,7 @@ impl Compiler for Auto {
     }
 
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
-        let listening = Options::listening(request.listeners);
+        let listening = Options::with_hook_names(request.listeners);
         let options = Options { settings: request.settings.clone(), ..listening };
         let CompileRequest { program, device, donated, .. } = *request;
         let purpose = Purpose::Compile;

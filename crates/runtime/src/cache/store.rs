@@ -10,7 +10,7 @@ use std::sync::PoisonError;
 
 use rustc_hash::FxHashMap;
 
-use crate::background::{ASK_EVERY, Interrupt, interrupted};
+use crate::background::{ASK_EVERY, Interrupt, interruption};
 use crate::error::Result;
 use crate::sync::{Arc, AtomicU64, Condvar, Mutex, MutexGuard, Ordering, Shared, SharedGuard};
 
@@ -68,7 +68,7 @@ impl<V: Clone> Slot<V> {
             drop(waited.unwrap_or_else(PoisonError::into_inner));
             // `interrupt` may run the user's signal handlers, so the lock must not be held.
             if interrupt() {
-                return Err(interrupted());
+                return Err(interruption());
             }
             state = self.lock();
         }
@@ -162,7 +162,7 @@ impl<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> Drop for Du
         if self.settled {
             return;
         }
-        let mut held = self.store.held();
+        let mut held = self.store.lock_held();
         if held.own(&self.key, &self.slot).is_some() {
             held.remove(&self.key);
         }
@@ -199,7 +199,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         }
     }
 
-    fn held(&self) -> SharedGuard<'_, Held<K, V>> {
+    fn lock_held(&self) -> SharedGuard<'_, Held<K, V>> {
         self.held.lock()
     }
 
@@ -234,7 +234,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     }
 
     fn slot(&self, key: &K, now: u64) -> (Arc<Slot<V>>, Used) {
-        let mut held = self.held();
+        let mut held = self.lock_held();
         let entry = held.entries.entry(key.clone()).or_insert_with(|| Entry {
             slot: Arc::new(Slot::new()),
             bytes: 0,
@@ -253,7 +253,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     /// limit. Values that were used since the new one was claimed stay: it may consist of them, and
     /// a large value and its parts would evict each other at each use.
     fn account(&self, key: &K, slot: &Arc<Slot<V>>, bytes: usize, since: u64) {
-        let mut held = self.held();
+        let mut held = self.lock_held();
         // The entry may have been removed while the value was made.
         let Some(entry) = held.own(key, slot) else { return };
         // A value of no size must be evictable too.
@@ -293,7 +293,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     /// Sets the limit in bytes and evicts values beyond it. The newest value stays until the next one.
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
-        let mut held = self.held();
+        let mut held = self.lock_held();
         let dropped = self.evict(&mut held, u64::MAX);
         drop(held);
         drop(dropped);
@@ -302,7 +302,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     /// Removes all slots without a value. After a fork, the threads that would fill them do not
     /// exist.
     pub(crate) fn forget_makers(&self) {
-        let mut held = self.held();
+        let mut held = self.lock_held();
         let is_ready = |entry: &Entry<V>| {
             let state = entry.slot.state.try_lock();
             state.is_ok_and(|state| matches!(*state, State::Ready(_)))
@@ -316,12 +316,12 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
 
     /// Forgets every value.
     pub(crate) fn clear(&self) {
-        let dropped = std::mem::replace(&mut *self.held(), Held::new());
+        let dropped = std::mem::replace(&mut *self.lock_held(), Held::new());
         drop(dropped);
     }
 
     pub(crate) fn report(&self) -> CacheReport {
-        let held = self.held();
+        let held = self.lock_held();
         CacheReport {
             entries: held.entries.len(),
             bytes: held.bytes,

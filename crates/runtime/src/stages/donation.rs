@@ -45,12 +45,12 @@ impl StageDonations {
     }
 
     /// Returns for each argument whether the executable of the stage may reuse its memory.
-    pub(super) fn donated(&self, stage: StageId) -> &[bool] {
+    pub(super) fn donation_marks(&self, stage: StageId) -> &[bool] {
         &self.stages[stage.index()].donated
     }
 
     /// Returns the donated arguments whose memory a run must not reuse.
-    pub(super) fn kept(&self, stage: StageId) -> &[usize] {
+    pub(super) fn kept_arguments(&self, stage: StageId) -> &[usize] {
         &self.stages[stage.index()].kept
     }
 }
@@ -114,14 +114,17 @@ mod tests {
         let [first, second, third] = [0, 1, 2].map(|stage| graph.stages()[stage].id);
         let donations = StageDonations::of(&graph, &[false, false]);
         for stage in [first, second, third] {
-            assert_eq!(donations.donated(stage), [false, true]);
+            assert_eq!(donations.donation_marks(stage), [false, true]);
         }
-        assert_eq!(donations.kept(first), [1]);
-        assert!(donations.kept(second).is_empty() && donations.kept(third).is_empty());
+        assert_eq!(donations.kept_arguments(first), [1]);
+        assert!(
+            donations.kept_arguments(second).is_empty()
+                && donations.kept_arguments(third).is_empty()
+        );
         // A donated input is donated to its stage too, unless several stages use it.
         let donations = StageDonations::of(&graph, &[true, true]);
-        assert_eq!(donations.donated(first), [false, true]);
-        assert!(donations.kept(first).is_empty());
+        assert_eq!(donations.donation_marks(first), [false, true]);
+        assert!(donations.kept_arguments(first).is_empty());
         Ok(())
     }
 }

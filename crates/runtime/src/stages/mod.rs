@@ -24,7 +24,7 @@ use rustc_hash::FxHashSet;
 use self::donation::StageDonations;
 use self::drive::{Stop, drive};
 use self::threads::with_threads;
-use crate::background::interrupted;
+use crate::background::interruption;
 use crate::error::{Error, Result};
 use crate::options::{Options, Progress, default_options};
 use crate::profile::{self, Work};
@@ -120,7 +120,7 @@ impl StageRunner {
         let stages = Self::new(graph, options);
         let engine = stages.options.engine(None)?;
         for stage in stages.graph.stages() {
-            let donated = stages.donations.donated(stage.id);
+            let donated = stages.donations.donation_marks(stage.id);
             compile_for(&stage.program, &stages.options, &engine, donated, None)?;
         }
         Ok(stages)
@@ -160,7 +160,8 @@ impl StageRunner {
             let (program, options) = (&self.graph.stage(stage).program, &self.options);
             let _span = profile::span_with(Work::Stage, || stage.to_string().into());
             let values: Vec<&RawTensor> = values.iter().collect();
-            let donation = (self.donations.donated(stage), self.donations.kept(stage));
+            let donation =
+                (self.donations.donation_marks(stage), self.donations.kept_arguments(stage));
             let results = run_on(program, options, &engine, &values, donation, Some(interrupt));
             step.iter().for_each(|step| step());
             results
@@ -249,9 +250,9 @@ fn run_all(
     let run = |stage: StageId, values: Vec<RawTensor>| {
         // Another stage may have failed while this one waited for a thread.
         if stops() {
-            return Err(interrupted());
+            return Err(interruption());
         }
-        run_here(stage, values, &stops).map_err(|error| failed(graph.stage(stage), error))
+        run_here(stage, values, &stops).map_err(|error| stage_error(graph.stage(stage), error))
     };
     with_threads(threads, &run, |threads| {
         let start = |stage: &Stage, values: Vec<RawTensor>, done: Done| match target.executor {
@@ -266,7 +267,7 @@ fn run_all(
 const LINES: usize = 3;
 
 /// Returns the error of a stage with its number and the user's line.
-fn failed(stage: &Stage, error: Error) -> Error {
+fn stage_error(stage: &Stage, error: Error) -> Error {
     if matches!(error, Error::Eval(EvalError::Interrupted)) {
         return error;
     }

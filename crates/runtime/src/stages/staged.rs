@@ -46,7 +46,8 @@ impl StagedExecutable {
         let step = options.progress.as_ref().map(begin);
         let compile = |stage: usize| {
             let Stage { id, program, .. } = &graph.stages()[stage];
-            let compiled = compile_for(program, options, engine, donations.donated(*id), None);
+            let compiled =
+                compile_for(program, options, engine, donations.donation_marks(*id), None);
             step.iter().for_each(|step| step());
             compiled
         };
@@ -89,7 +90,7 @@ impl Executable for StagedExecutable {
         let hooks = context.hooks;
         let run = |stage: StageId, values: Vec<RawTensor>, interrupt: &Interrupt<'_>| {
             let _span = profile::span_with(Work::Stage, || stage.to_string().into());
-            let (kept, interrupt) = (self.donations.kept(stage), Some(interrupt));
+            let (kept, interrupt) = (self.donations.kept_arguments(stage), Some(interrupt));
             let context = RunContext { hooks, interrupt, own_hooks: &[], kept };
             self.executables[stage.index()].run(&values.iter().collect::<Vec<_>>(), &context)
         };

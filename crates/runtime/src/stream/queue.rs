@@ -9,7 +9,7 @@ use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::background::{ASK_EVERY, Interrupt, interrupted};
+use crate::background::{ASK_EVERY, Interrupt, interruption};
 use crate::device::{Device, common_device, join_devices};
 use crate::error::{Error, Result};
 use crate::sync::{Condvar, Mutex, MutexGuard};
@@ -249,7 +249,7 @@ impl RawStream {
                 // `interrupt` may run the user's signal handlers, so the lock must not be held.
                 drop(inner);
                 if interrupt() {
-                    return Err(interrupted());
+                    return Err(interruption());
                 }
                 inner = self.lock();
             }

@@ -44,7 +44,7 @@ impl<R> fmt::Debug for Step<R> {
 /// The streams whose threads run, to end them with the process.
 static RUNNING: Shared<Vec<Weak<RawStream>>> = Shared::new(Vec::new());
 
-fn running() -> Vec<Arc<RawStream>> {
+fn running_streams() -> Vec<Arc<RawStream>> {
     let mut running = RUNNING.lock();
     running.retain(|stream| stream.strong_count() > 0);
     let streams = running.iter().filter_map(Weak::upgrade).collect();
@@ -54,7 +54,7 @@ fn running() -> Vec<Arc<RawStream>> {
 
 /// Abandons every stream of the process.
 pub fn abandon_streams() {
-    running().iter().for_each(|stream| stream.abandon());
+    running_streams().iter().for_each(|stream| stream.abandon());
 }
 
 /// Ends every stream in a forked process, which does not have the threads of streams.
@@ -66,7 +66,7 @@ pub(crate) fn orphan_streams() {
 /// Waits up to a time limit for the end of all cancelled streams, and returns whether all have ended.
 pub fn wait_until_streams_end(time: Duration) -> bool {
     let wait = Wait { until: Instant::now().checked_add(time), interrupt: None };
-    running().iter().all(|stream| stream.wait_for_end(&wait))
+    running_streams().iter().all(|stream| stream.wait_for_end(&wait))
 }
 
 impl<R: Send + Sync + 'static> Step<R> {

@@ -188,9 +188,9 @@ fn choice(
         let takes = graph.logical_and(undecided, holds)?;
         let fails = graph.logical_not(holds)?;
         undecided = graph.logical_and(undecided, fails)?;
-        chosen.push((takes, taken(graph, mark, takes, branch)?));
+        chosen.push((takes, run_branch_if_any(graph, mark, takes, branch)?));
     }
-    let mut results = taken(graph, mark, undecided, otherwise)?;
+    let mut results = run_branch_if_any(graph, mark, undecided, otherwise)?;
     for (takes, values) in chosen.into_iter().rev() {
         if values.len() != results.len() {
             let why = format!(
@@ -208,8 +208,13 @@ fn choice(
     Ok(results)
 }
 
-/// The results of a branch if some entry of a mask takes it, zeros otherwise.
-fn taken(graph: &mut Graph, mark: Mark, mask: ExprId, branch: Branch) -> Result<Vec<Vectorized>> {
+/// Computes the results of a branch if the mask of an entry is true, and zeros otherwise.
+fn run_branch_if_any(
+    graph: &mut Graph,
+    mark: Mark,
+    mask: ExprId,
+    branch: Branch,
+) -> Result<Vec<Vectorized>> {
     let any = graph.any(mask, None, false)?;
     let start = graph.mark();
     let (branch, vectors) = branch;

@@ -21,7 +21,7 @@ impl RawExpr {
     /// # Errors
     /// Returns an error for fewer axes than names, other sizes, or names that exist already.
     pub fn vectorize(&self, axes: &[NewVector]) -> Result<RawExpr> {
-        self.trace().safe(self)?.moved(|own, ty| Move::vectorize(own, ty, axes))
+        self.trace().safe(self)?.apply_move(|own, ty| Move::vectorize(own, ty, axes))
     }
 
     /// Vectorized axes become ordinary ones again, in front of the others; with `keep_names`
@@ -30,7 +30,7 @@ impl RawExpr {
     /// # Errors
     /// Returns an error for a value of a finished trace.
     pub fn devectorize(&self, keep_names: bool) -> Result<RawExpr> {
-        self.moved(|own, ty| Ok(Move::devectorize(own, ty, keep_names)))
+        self.apply_move(|own, ty| Ok(Move::devectorize(own, ty, keep_names)))
     }
 
     /// Reshapes all elements, in row-major order, to other vectorized axes and another shape. One
@@ -40,7 +40,7 @@ impl RawExpr {
     /// Returns an error for sizes whose product differs from the number of elements or several
     /// unknown sizes.
     pub fn revectorize(&self, axes: &[NewVector], target: &EntryAxes) -> Result<RawExpr> {
-        self.moved(|own, ty| Move::revectorize(own, ty, axes, target))
+        self.apply_move(|own, ty| Move::revectorize(own, ty, axes, target))
     }
 
     /// The values with the same vectorized axes, in the order of their first use. Axes that a
@@ -50,7 +50,7 @@ impl RawExpr {
     /// # Errors
     /// Returns an error for values of several traces or axes of equal names and different sizes.
     pub fn reshape_vectors(exprs: &[RawExpr], align_ranks: bool) -> Result<Vec<RawExpr>> {
-        Self::aligned(exprs, "reshape_vectors", align_ranks, false)
+        Self::align_handles(exprs, "reshape_vectors", align_ranks, false)
     }
 
     /// [`RawExpr::reshape_vectors`], and then repeated to the full size of each axis.
@@ -58,7 +58,7 @@ impl RawExpr {
     /// # Errors
     /// Returns the errors of [`RawExpr::reshape_vectors`].
     pub fn broadcast_vectors(exprs: &[RawExpr], align_ranks: bool) -> Result<Vec<RawExpr>> {
-        Self::aligned(exprs, "broadcast_vectors", align_ranks, true)
+        Self::align_handles(exprs, "broadcast_vectors", align_ranks, true)
     }
 
     /// Makes a vectorized axis the first axis of the entries. A value without this axis is repeated
@@ -73,7 +73,10 @@ impl RawExpr {
         Ok(RawExpr::with_vectors(self.trace().clone(), id, vectors))
     }
 
-    fn moved(&self, plan: impl FnOnce(&Vectors, &TensorType) -> Result<Move>) -> Result<RawExpr> {
+    fn apply_move(
+        &self,
+        plan: impl FnOnce(&Vectors, &TensorType) -> Result<Move>,
+    ) -> Result<RawExpr> {
         let node = self.id()?;
         let (id, vectors) = self.trace().build(|graph| {
             let entry = self.vectors().entry_type(graph.tensor_type(node));
@@ -83,7 +86,7 @@ impl RawExpr {
         Ok(RawExpr::with_vectors(self.trace().clone(), id, vectors))
     }
 
-    fn aligned(
+    fn align_handles(
         exprs: &[RawExpr],
         function: &str,
         align_ranks: bool,
@@ -110,7 +113,7 @@ impl RawTensor {
     /// # Errors
     /// Returns an error for fewer axes than names, other sizes, or names that exist already.
     pub fn vectorize(&self, axes: &[NewVector]) -> Result<RawTensor> {
-        self.moved(Move::vectorize(self.vectors(), &self.ty(), axes)?)
+        self.apply_move(Move::vectorize(self.vectors(), &self.ty(), axes)?)
     }
 
     /// Vectorized axes become ordinary ones again, as for [`RawExpr::devectorize`].
@@ -118,7 +121,7 @@ impl RawTensor {
     /// # Errors
     /// Never returns an error; the signature matches the other functions of tensors.
     pub fn devectorize(&self, keep_names: bool) -> Result<RawTensor> {
-        self.moved(Move::devectorize(self.vectors(), &self.ty(), keep_names))
+        self.apply_move(Move::devectorize(self.vectors(), &self.ty(), keep_names))
     }
 
     /// All elements under other vectorized axes and another shape, as for [`RawExpr::revectorize`].
@@ -127,7 +130,7 @@ impl RawTensor {
     /// Returns an error for sizes whose product differs from the number of elements or several
     /// unknown sizes.
     pub fn revectorize(&self, axes: &[NewVector], target: &EntryAxes) -> Result<RawTensor> {
-        self.moved(Move::revectorize(self.vectors(), &self.ty(), axes, target)?)
+        self.apply_move(Move::revectorize(self.vectors(), &self.ty(), axes, target)?)
     }
 
     /// The tensors with the same vectorized axes, as for [`RawExpr::reshape_vectors`].
@@ -135,7 +138,7 @@ impl RawTensor {
     /// # Errors
     /// Returns an error for vectorized axes of equal names and different sizes.
     pub fn reshape_vectors(tensors: &[RawTensor], align_ranks: bool) -> Result<Vec<RawTensor>> {
-        Self::aligned(tensors, "reshape_vectors", align_ranks, false)
+        Self::align_handles(tensors, "reshape_vectors", align_ranks, false)
     }
 
     /// The tensors repeated to the same vectorized axes, as for [`RawExpr::broadcast_vectors`].
@@ -143,10 +146,10 @@ impl RawTensor {
     /// # Errors
     /// Returns an error for vectorized axes of equal names and different sizes.
     pub fn broadcast_vectors(tensors: &[RawTensor], align_ranks: bool) -> Result<Vec<RawTensor>> {
-        Self::aligned(tensors, "broadcast_vectors", align_ranks, true)
+        Self::align_handles(tensors, "broadcast_vectors", align_ranks, true)
     }
 
-    fn moved(&self, plan: Move) -> Result<RawTensor> {
+    fn apply_move(&self, plan: Move) -> Result<RawTensor> {
         let full = plan.full();
         let data = match self.data() {
             data if *data.shape() == full.shape => data.clone().with_names(full.names)?,
@@ -163,7 +166,7 @@ impl RawTensor {
         Ok(data.with_vectors(plan.vectors))
     }
 
-    fn aligned(
+    fn align_handles(
         tensors: &[RawTensor],
         function: &str,
         align_ranks: bool,

@@ -34,9 +34,14 @@ impl Lanes {
         id.index() < self.start
     }
 
-    /// A value from outside as the region uses it. It has the vectorized axes of the mask if it has
-    /// any of them: which of its entries are safe may depend on all of these axes.
-    pub(super) fn filled(&mut self, graph: &mut Graph, value: &Vectorized) -> Result<Vectorized> {
+    /// Replaces entries of an outer value that the mask excludes from the region. The result has all
+    /// vectorized axes of the mask if the value has one of them, because all these axes may decide about
+    /// an entry.
+    pub(super) fn make_safe(
+        &mut self,
+        graph: &mut Graph,
+        value: &Vectorized,
+    ) -> Result<Vectorized> {
         if let Some(known) = self.known.get(value) {
             return Ok(known.clone());
         }
@@ -70,7 +75,7 @@ impl LaneStack {
     }
 
     /// Returns a value for use in the innermost region. Data always comes from outside the region.
-    pub(crate) fn filled(
+    pub(crate) fn make_safe(
         &mut self,
         graph: &mut Graph,
         value: Vectorized,
@@ -80,6 +85,6 @@ impl LaneStack {
             true => 0,
             false => self.0.partition_point(|lanes| !lanes.is_outside(value.0)),
         };
-        self.0[first..].iter_mut().try_fold(value, |value, lanes| lanes.filled(graph, &value))
+        self.0[first..].iter_mut().try_fold(value, |value, lanes| lanes.make_safe(graph, &value))
     }
 }

@@ -88,7 +88,7 @@ impl OpenLoop {
         let carried = self.initial.len();
         let mut next = self.conform(graph, next)?;
         for rows in rows {
-            next.push(self.collected(graph, rows, index, count)?);
+            next.push(self.write_rows(graph, rows, index, count)?);
         }
         let mut state = self.close(graph, condition, next, replay)?;
         let rows = state.split_off(carried);
@@ -97,7 +97,7 @@ impl OpenLoop {
 
     /// Returns an additional loop state, which starts with zeros, after the rows of one iteration are
     /// written.
-    fn collected(
+    fn write_rows(
         &mut self,
         graph: &mut Graph,
         (rows, vectors): &Vectorized,
@@ -194,7 +194,7 @@ impl Repetition {
         let mut lanes = Lanes::new((start_mask, vectors.clone()), graph);
         let mut safe = Vec::with_capacity(initial.len());
         for value in &initial {
-            let (id, found) = lanes.filled(graph, value)?;
+            let (id, found) = lanes.make_safe(graph, value)?;
             safe.push(spread(graph, id, &found, &value.1)?);
         }
         let mut types = vec![graph.tensor_type(start_mask).clone()];

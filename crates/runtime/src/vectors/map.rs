@@ -70,7 +70,7 @@ impl Mapping {
                 );
                 return Err(mistake("vmap", why));
             }
-            entries.push(moved(value, from, 0)?.vectorize(&[name.as_str().into()])?);
+            entries.push(move_entry_axis(value, from, 0)?.vectorize(&[name.as_str().into()])?);
         }
         let Some(size) = size else {
             return Err(mistake("vmap", "no argument is mapped"));
@@ -83,7 +83,7 @@ impl Mapping {
     fn collect(&self, result: &RawExpr, axis: i64) -> Result<RawExpr> {
         let result = result.devectorize_axis(&self.name, self.size)?;
         let to = position(&result, axis)?;
-        moved(&result, 0, to)
+        move_entry_axis(&result, 0, to)
     }
 }
 
@@ -93,7 +93,7 @@ fn position(value: &RawExpr, axis: i64) -> Result<usize> {
 }
 
 /// Returns the value with an axis of its entries at another position.
-fn moved(value: &RawExpr, from: usize, to: usize) -> Result<RawExpr> {
+fn move_entry_axis(value: &RawExpr, from: usize, to: usize) -> Result<RawExpr> {
     let (trace, vectors) = (value.trace(), value.vectors().clone());
     let node = value.id()?;
     let id = trace.build(|graph: &mut Graph| -> Result<ExprId> {

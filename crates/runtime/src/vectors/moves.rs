@@ -198,7 +198,7 @@ pub(crate) fn together(
     for (id, own) in operands {
         let (id, vectors) = match repeat {
             true => (spread(graph, *id, own, &union)?, union.clone()),
-            false => padded(graph, *id, own, &union)?,
+            false => pad_axes(graph, *id, own, &union)?,
         };
         let mut entry = vectors.entry_type(graph.tensor_type(id));
         let missing = rank.map_or(0, |rank| rank - entry.rank());
@@ -218,7 +218,7 @@ pub(crate) fn together(
 }
 
 /// Returns the node with all axes of `union` in order; new axes have size 1.
-fn padded(
+fn pad_axes(
     graph: &mut Graph,
     x: ExprId,
     own: &Vectors,

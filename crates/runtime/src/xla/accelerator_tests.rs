@@ -49,7 +49,7 @@ fn within(graph: &mut Graph, x: ExprId, rows: usize, columns: usize) -> nxla_exp
 }
 
 /// Adds garbage to the triangle that a routine leaves undefined.
-fn spoiled(graph: &mut Graph, upper: ExprId) -> nxla_expr::Result<ExprId> {
+fn add_garbage(graph: &mut Graph, upper: ExprId) -> nxla_expr::Result<ExprId> {
     let garbage = graph.constant(Scalar::Float(77.0), graph.tensor_type(upper).clone())?;
     let garbage = graph.tril(garbage, -1)?;
     let upper = graph.triu(upper, 0)?;
@@ -70,7 +70,7 @@ fn library(call: &mut HostCallFrame<'_>) -> Result<(), String> {
             let m = graph.adjoint(m)?;
             let l = graph.cholesky(m)?;
             let r = graph.adjoint(l)?;
-            Ok(vec![spoiled(graph, r)?])
+            Ok(vec![add_garbage(graph, r)?])
         }),
         "lu" => by_columns(a, &|graph, m| {
             let node = graph.make(Op::Factorize(Factorization::Lu), &[m])?;
@@ -83,7 +83,7 @@ fn library(call: &mut HostCallFrame<'_>) -> Result<(), String> {
             // LAPACK's diagonal may be negative.
             let (q, r) = (graph.negate(q)?, graph.negate(r)?);
             let r = within(graph, r, rows, r_columns)?;
-            Ok(vec![within(graph, q, rows, columns)?, spoiled(graph, r)?])
+            Ok(vec![within(graph, q, rows, columns)?, add_garbage(graph, r)?])
         }),
         "eigh" => by_columns(a, &|graph, m| {
             let m = graph.adjoint(m)?;

@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::sync::PoisonError;
 use std::time::Duration;
 
-use crate::background::{ASK_EVERY, Interrupt, interrupted};
+use crate::background::{ASK_EVERY, Interrupt, interruption};
 use crate::error::Result;
 use crate::sync::{Condvar, Mutex, MutexGuard};
 
@@ -69,8 +69,8 @@ impl<C, T, E, L> Calls<C, T, E, L> {
 
     // --- the side of the program ---
 
-    /// The program was started, or was not.
-    pub(super) fn started(&self, results: Result<T, E>) {
+    /// Records the result of the start of the program.
+    pub(super) fn record_start(&self, results: Result<T, E>) {
         let mut state = self.lock();
         if results.is_err() {
             state.over = Some(Ok(()));
@@ -80,8 +80,8 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         self.arrived.notify_all();
     }
 
-    /// The program has ended.
-    pub(super) fn ended(&self, outcome: Result<(), E>) {
+    /// Records the end of the program.
+    pub(super) fn record_end(&self, outcome: Result<(), E>) {
         let mut state = self.lock();
         state.over = Some(outcome);
         state.left_behind = None;
@@ -147,7 +147,7 @@ impl<C, T, E, L> Calls<C, T, E, L> {
                 // `interrupt` may run the user's signal handlers, so the lock must not be held.
                 drop(state);
                 if interrupt() {
-                    return Err(interrupted());
+                    return Err(interruption());
                 }
                 state = self.lock();
             }
@@ -191,9 +191,9 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         self.lock().nested -= 1;
     }
 
-    /// The number of waiting calls.
+    /// Returns the number of calls that wait for an answer.
     #[cfg(test)]
-    pub(super) fn waiting(&self) -> usize {
+    pub(super) fn pending_calls(&self) -> usize {
         self.lock().calls.len()
     }
 }

@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 
 use super::analysis::analysis;
 use super::client::Target;
-use super::hooks::{Run, depth, host_table, nested};
+use super::hooks::{Run, depth, enter_nested, host_table};
 use crate::analysis::Analysis;
 use crate::auto::thresholds::WATCHED_ABOVE;
 use crate::auto::{estimate, has_loops};
@@ -204,7 +204,7 @@ impl XlaExecutable {
         buffers: &[&Buffer],
         context: &RunContext<'_>,
     ) -> Result<Vec<Buffer>> {
-        let _nested = nested();
+        let _nested = enter_nested();
         let run = Arc::new(Run::new());
         let calls = &self.what.host_calls;
         let table = (!calls.is_empty()).then(|| Arc::new(host_table(calls, &run)));
@@ -217,14 +217,14 @@ impl XlaExecutable {
             let options = ExecuteOptions { non_donatable: &kept, ..ExecuteOptions::default() };
             let Some(table) = &table else {
                 let results = executable.execute(&buffers, &options);
-                report.ended(Ok(()));
-                return report.started(results);
+                report.record_end(Ok(()));
+                return report.record_start(results);
             };
             let options = ExecuteOptions { host_calls: Some(table), ..options };
             let started = executable.execute_with_event(&buffers, &options);
-            report.started(started.and_then(|(results, done)| {
+            report.record_start(started.and_then(|(results, done)| {
                 let report = report.clone();
-                done.on_ready(move |outcome| report.ended(outcome))?;
+                done.on_ready(move |outcome| report.record_end(outcome))?;
                 Ok(results)
             }));
         })?;

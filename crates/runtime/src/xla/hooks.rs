@@ -68,14 +68,14 @@ impl Run {
         Self(Calls::new(PENDING_CALLS))
     }
 
-    /// The program was started, or was not.
-    pub(super) fn started(&self, results: Result<Vec<Buffer>, pjrt::Error>) {
-        self.0.started(results);
+    /// Records the result of the start of the program.
+    pub(super) fn record_start(&self, results: Result<Vec<Buffer>, pjrt::Error>) {
+        self.0.record_start(results);
     }
 
-    /// The program has ended.
-    pub(super) fn ended(&self, outcome: Result<(), pjrt::Error>) {
-        self.0.ended(outcome);
+    /// Records the end of the program.
+    pub(super) fn record_end(&self, outcome: Result<(), pjrt::Error>) {
+        self.0.record_end(outcome);
     }
 
     /// Leaves the client behind unless the program is over.
@@ -97,12 +97,12 @@ impl Run {
         let listener = listener_of(host, context);
         let Some(reply) = &call.reply else {
             let Some(listener) = listener else { return Ok(()) };
-            return serving(self, false, || listener.call(&call.values)).map_err(fail);
+            return run_as_hook(self, false, || listener.call(&call.values)).map_err(fail);
         };
         let results = match listener {
             Some(listener) => {
                 let compute = || listener.compute(&call.values, &host.results);
-                serving(self, true, compute).map_err(fail)
+                run_as_hook(self, true, compute).map_err(fail)
             }
             None => Err(fail(nxla_eval::Fault::NoFunction.to_string().into())),
         };
@@ -208,7 +208,7 @@ pub(super) fn depth() -> usize {
 }
 
 /// Calls a function as a hook of a run, or as a runtime call, which is awaited.
-fn serving<T>(run: &Arc<Run>, awaited: bool, call: impl FnOnce() -> T) -> T {
+fn run_as_hook<T>(run: &Arc<Run>, awaited: bool, call: impl FnOnce() -> T) -> T {
     struct Leave;
     impl Drop for Leave {
         fn drop(&mut self) {
@@ -224,7 +224,7 @@ fn serving<T>(run: &Arc<Run>, awaited: bool, call: impl FnOnce() -> T) -> T {
 pub(super) struct Nested(Vec<Arc<Run>>);
 
 /// Returns a guard to hold while a program runs inside of a hook; `None` outside of hooks.
-pub(super) fn nested() -> Option<Nested> {
+pub(super) fn enter_nested() -> Option<Nested> {
     let outer: Vec<Arc<Run>> =
         SERVING.with_borrow(|stack| stack.iter().map(|(run, _)| run.clone()).collect());
     if outer.is_empty() {
@@ -265,11 +265,11 @@ mod tests {
             move || (0..3).try_for_each(|_| run.0.push(call(), 0))
         });
         std::thread::sleep(Duration::from_millis(20));
-        assert_eq!(run.0.waiting(), PENDING_CALLS.calls);
+        assert_eq!(run.0.pending_calls(), PENDING_CALLS.calls);
         run.0.next(None).unwrap().unwrap();
-        let nested = serving(&run, false, nested);
+        let nested = run_as_hook(&run, false, enter_nested);
         ahead.join().unwrap().unwrap();
-        assert_eq!(run.0.waiting(), PENDING_CALLS.calls + 2);
+        assert_eq!(run.0.pending_calls(), PENDING_CALLS.calls + 2);
         drop(nested);
         run.0.stop();
         assert!(run.0.push(call(), 0).is_err());

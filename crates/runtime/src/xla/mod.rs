@@ -113,7 +113,7 @@ impl Compiler for Xla {
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>> {
         settings::check(request.settings)?;
         let target = target_of(request.settings, request.device)?;
-        Ok(Arc::new(compiled(request, target)?))
+        Ok(Arc::new(compile_for_target(request, target)?))
     }
 
     fn check_device(&self, device: &Device) -> Result<()> {
@@ -156,15 +156,15 @@ impl Compiler for Xla {
     }
 }
 
-/// A program as XLA compiles it for a device.
-fn compiled(request: &CompileRequest<'_>, target: Target) -> Result<XlaExecutable> {
-    let module = lowered(request, &target)?;
+/// Compiles a program for a device.
+fn compile_for_target(request: &CompileRequest<'_>, target: Target) -> Result<XlaExecutable> {
+    let module = lower_for_target(request, &target)?;
     let executable = compile_text(&target, &module.text, request.settings)?;
     Ok(XlaExecutable::new(target, executable, What::program(module, request)))
 }
 
 /// Lowers a program for a device.
-fn lowered(request: &CompileRequest<'_>, target: &Target) -> Result<LoweredModule> {
+fn lower_for_target(request: &CompileRequest<'_>, target: &Target) -> Result<LoweredModule> {
     let _span = profile::span(Work::Compile, "lower to StableHLO");
     let kernels = settings::kernels(request.settings, target)?;
     let is_library_call =

@@ -6,7 +6,7 @@ use nxla_expr::{Graph, HookOp, Program};
 use nxla_stablehlo::{LowerOptions, LoweredModule, lower};
 use nxla_tensor::HostTensor;
 
-use super::{NAME, lowered, settings, target_of};
+use super::{NAME, lower_for_target, settings, target_of};
 use crate::auto::xla_settings;
 use crate::compiler::CompileRequest;
 use crate::error::{Error, Result};
@@ -43,7 +43,7 @@ pub fn stablehlo_text(
     };
     settings::check(request.settings)?;
     if !portable {
-        return lowered(&request, &target_of(request.settings, request.device)?);
+        return lower_for_target(&request, &target_of(request.settings, request.device)?);
     }
     let active = |hook: &HookOp| request.listens(hook);
     let options = LowerOptions {
