@@ -18,14 +18,11 @@ impl BytecodeBuilder {
     /// The results of an op, if the op has instructions for its operands.
     pub(super) fn op(&mut self, op: &Op, site: &Site<'_>) -> Option<Vec<Value>> {
         let is_small = site.types.iter().all(|ty| self.is_small(ty));
+        if !is_small {
+            return self.large_op(op, site).map(|result| vec![result]);
+        }
         let result = match op {
             Op::PutSlice(starts) => self.put(starts, site),
-            // In a branch, the constant may not be needed; outside of loops, a call creates it when it is needed.
-            Op::Constant(constant) if !is_small && self.branches == 0 && self.in_loop() => {
-                let origin = self.origin(site.schedule, site.step);
-                Some(self.hoist_constant(constant.value, &site.types[0], origin))
-            }
-            _ if !is_small => None,
             Op::Constant(constant) => {
                 let ty = &constant.ty;
                 let tensor = HostTensor::full(constant.value, ty.dtype, ty.shape.clone());
@@ -62,13 +59,30 @@ impl BytecodeBuilder {
                 Some(result)
             }
             Op::Dot(dot) => self.product(dot, site),
-            op => {
-                debug_assert!(!has_instructions(op), "{} is missing here", op.name());
-                None
-            }
+            nxla_expr::family_ops!(elementwise)
+            | nxla_expr::family_ops!(window)
+            | nxla_expr::family_ops!(linalg) => None,
+            Op::ArgReduce(..) | Op::ReduceFun(_) | Op::Conv(_) => None,
+            Op::Gather(_) | Op::IndexedAdd(_) | Op::IndexedPut(_) => None,
+            Op::Sort(_) | Op::Argsort(..) => None,
+            Op::Parameter(_) | Op::Metadata(_) | Op::Elem(_) | Op::Cond(_) => None,
+            Op::While(_) | Op::Hook(_) | Op::Block(_) => None,
         };
         debug_assert!(result.is_none() || has_instructions(op), "{} has instructions", op.name());
         result.map(|value| vec![value])
+    }
+
+    /// The result of an op on large tensors, if the op has instructions for them.
+    fn large_op(&mut self, op: &Op, site: &Site<'_>) -> Option<Value> {
+        match op {
+            Op::PutSlice(starts) => self.put(starts, site),
+            // In a branch, the constant may not be needed; outside of loops, a call creates it when it is needed.
+            Op::Constant(constant) if self.branches == 0 && self.in_loop() => {
+                let origin = self.origin(site.schedule, site.step);
+                Some(self.hoist_constant(constant.value, &site.types[0], origin))
+            }
+            _ => None,
+        }
     }
 
     /// A literal, which the prologue copies to the arena.
