@@ -18,7 +18,7 @@ pub enum Error {
         searched.join(", ")
     )]
     NoPlugin {
-        /// Every place that was looked at, in order.
+        /// Every path that was searched, in order.
         searched: Vec<String>,
     },
     /// The file to load does not exist.

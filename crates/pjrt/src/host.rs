@@ -190,8 +190,8 @@ fn pack(dtype: DType, bytes: &[u8], packed: &mut [u8]) {
     let bits = dtype.bits();
     let mask = u8::MAX >> (8 - bits);
     for (to, group) in packed.iter_mut().zip(bytes.chunks(per_byte)) {
-        let place = |(index, byte): (u32, &u8)| (byte & mask) << (bits * index);
-        *to = (0..).zip(group).map(place).fold(0, |all, element| all | element);
+        let shift = |(index, byte): (u32, &u8)| (byte & mask) << (bits * index);
+        *to = (0..).zip(group).map(shift).fold(0, |all, element| all | element);
     }
 }
 

@@ -171,7 +171,7 @@ mod tests {
     }
 
     #[test]
-    fn every_field_has_its_place() {
+    fn every_field_is_encoded() {
         let options = CompileOptions {
             num_partitions: 2,
             device_ids: vec![3, 300],

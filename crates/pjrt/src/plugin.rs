@@ -16,7 +16,7 @@ use crate::sys::*;
 use crate::value::{self, NamedValue};
 use crate::{forked, probe};
 
-/// The oldest API this crate can drive: 0.57 moved the functions of the table to the places where
+/// The oldest API this crate can drive: 0.57 moved the functions of the table to the offsets where
 /// they have been since.
 pub(crate) const MIN_MINOR: i32 = 57;
 

@@ -114,7 +114,7 @@ impl PrivateFolder {
             ));
         }
         check_owner(&path, &data)?;
-        check_mode(&path, &data, Place::Leaf)?;
+        check_mode(&path, &data, PathPart::Leaf)?;
         Ok(file)
     }
 }
@@ -143,7 +143,7 @@ pub fn read_bounded(file: &File, limit: u64) -> io::Result<Vec<u8>> {
 
 /// The role of a path: the folder or file itself, or a folder that leads to it.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum PathPart {
     Ancestor,
     Leaf,
 }
@@ -173,7 +173,7 @@ fn check_path(path: &Path) -> io::Result<()> {
             pending.extend(components_reversed(&fs::read_link(&next)?));
             continue;
         }
-        check_mode(&next, &data, Place::Ancestor)?;
+        check_mode(&next, &data, PathPart::Ancestor)?;
         current = next;
     }
     let data = fs::symlink_metadata(&current)?;
@@ -181,7 +181,7 @@ fn check_path(path: &Path) -> io::Result<()> {
         let text = format!("{}: must be a folder; got a file", current.display());
         return Err(io::Error::new(ErrorKind::NotADirectory, text));
     }
-    check_mode(&current, &data, Place::Leaf)
+    check_mode(&current, &data, PathPart::Leaf)
 }
 
 fn components_reversed(path: &Path) -> Vec<PathBuf> {
@@ -205,13 +205,13 @@ fn check_owner(path: &Path, data: &Metadata) -> io::Result<()> {
 }
 
 #[cfg(unix)]
-fn check_mode(path: &Path, data: &Metadata, place: Place) -> io::Result<()> {
+fn check_mode(path: &Path, data: &Metadata, part: PathPart) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     const GROUP_OR_OTHERS_WRITE: u32 = 0o022;
     const STICKY: u32 = 0o1000;
     let mode = data.mode();
     // In a sticky folder such as `/tmp`, only its owner can rename or remove the files of others.
-    let is_sticky = place == Place::Ancestor && data.is_dir() && mode & STICKY != 0;
+    let is_sticky = part == PathPart::Ancestor && data.is_dir() && mode & STICKY != 0;
     if mode & GROUP_OR_OTHERS_WRITE == 0 || is_sticky {
         return Ok(());
     }
@@ -225,7 +225,7 @@ fn check_owner(_: &Path, _: &Metadata) -> io::Result<()> {
 }
 
 #[cfg(not(unix))]
-fn check_mode(_: &Path, _: &Metadata, _: Place) -> io::Result<()> {
+fn check_mode(_: &Path, _: &Metadata, _: PathPart) -> io::Result<()> {
     Ok(())
 }
 

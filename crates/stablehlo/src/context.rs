@@ -124,10 +124,10 @@ impl<'a> Cx<'a> {
             Some((last, text)) if last.0 == line && last.1 == scope => text.clone(),
             _ => {
                 let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
-                let place = format!("\"{}\":{}:1", escaped(&line.file), line.line);
+                let file_line = format!("\"{}\":{}:1", escaped(&line.file), line.line);
                 let text: Box<str> = match &scope {
-                    Some(scope) => format!(" loc(\"{}\"({place}))", escaped(scope)).into(),
-                    None => format!(" loc({place})").into(),
+                    Some(scope) => format!(" loc(\"{}\"({file_line}))", escaped(scope)).into(),
+                    None => format!(" loc({file_line})").into(),
                 };
                 self.location = Some(((line, scope), text.clone()));
                 text

@@ -153,7 +153,7 @@ fn eigh(cx: &mut Cx<'_>, a: Value) -> Values {
 }
 
 /// The library wants at least as many rows as columns. A wide matrix by rows is its tall transpose
-/// by columns, whose factors are the transposed factors in exchanged places.
+/// by columns, whose factors are the transposed factors in exchanged order.
 fn svd(cx: &mut Cx<'_>, a: Value, full: bool) -> Values {
     let [batch, rows, columns] = sizes(cx, a);
     let is_wide = columns > rows;

@@ -205,7 +205,7 @@ fn scatter(
     cx.convert(result, ty.dtype)
 }
 
-/// Moves all indices outside of `shape` except the last that names each place, so that the order of
+/// Moves all indices outside of `shape` except the last that names each element, so that the order of
 /// the writes does not matter: `stablehlo.scatter` ignores indices outside.
 fn last_writes(cx: &mut Cx<'_>, axes: &[usize], shape: &Shape, indices: Value) -> Value {
     let given = cx.shape(indices.ty).clone();
@@ -214,10 +214,10 @@ fn last_writes(cx: &mut Cx<'_>, axes: &[usize], shape: &Shape, indices: Value) -
     let flat = Shape::from([writes.size()]);
     let numbers = cx.iota(0, DType::S32, &flat);
     let numbers = cx.reshape(numbers, &writes);
-    // The largest number that is written to each place is the number of its last write.
-    let places: Shape = axes.iter().map(|&axis| shape[axis]).collect();
-    let all: SmallVec<[usize; 8]> = (0..places.rank()).collect();
-    let none = cx.splat(Scalar::Int(-1), DType::S32, &places);
+    // The largest number that is written to each element is the number of its last write.
+    let written: Shape = axes.iter().map(|&axis| shape[axis]).collect();
+    let all: SmallVec<[usize; 8]> = (0..written.rank()).collect();
+    let none = cx.splat(Scalar::Int(-1), DType::S32, &written);
     let last = scatter_values(cx, &all, none, indices, numbers, Update::Combine(Combine::Max));
     let last = gather_values(cx, &all, last, indices, &writes);
     let is_last = cx.compare("EQ", last, numbers);

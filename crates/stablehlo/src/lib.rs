@@ -10,8 +10,7 @@
 //!   same value is converted once.
 //! * **Constants are written where they are used**, already in the dtype and shape that the use
 //!   needs, so a region never captures one from outside.
-//! * **Some dtypes are computed in wider ones** and converted back; the table is in one place, the
-//!   module `widen`.
+//! * **Some dtypes are computed in wider ones** and converted back; the module `widen` lists them.
 //! * **Hooks form a chain.** Each takes a hook token and returns the next one, through loops and
 //!   branches too, so that XLA can neither reorder them nor run two at once.
 //! * **The module has the semantics of StableHLO.** By default XLA departs from them, so the caller

@@ -34,7 +34,7 @@ pub struct LowerOptions<'a> {
     /// is not inlined. XLA's compiler for CPUs ignores the barrier that is written otherwise.
     pub materialize_by_calls: bool,
     /// True if the plugin applies the updates of a scatter in order, so that the last of several
-    /// writes to one place stays. XLA's compiler for CPUs does.
+    /// writes to one element stays. XLA's compiler for CPUs does.
     pub scatters_in_order: bool,
     /// True if operations carry the user's line, for XLA's errors, dumps and profiles.
     pub locations: bool,

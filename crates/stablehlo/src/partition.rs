@@ -10,8 +10,9 @@ use crate::writer::Value;
 /// Returns the attributes of a module for a mesh, and the mesh operation at the start of the
 /// module.
 pub(crate) fn header(partition: &Partition<'_>) -> (String, String) {
-    let places: usize = partition.axes.iter().map(|(_, size)| size).product();
-    let attributes = format!("mhlo.num_partitions = {places} : i32, mhlo.num_replicas = 1 : i32");
+    let partitions: usize = partition.axes.iter().map(|(_, size)| size).product();
+    let attributes =
+        format!("mhlo.num_partitions = {partitions} : i32, mhlo.num_replicas = 1 : i32");
     let axes: Vec<String> =
         partition.axes.iter().map(|(name, size)| format!("\"{name}\"={size}")).collect();
     (attributes, format!("sdy.mesh @mesh = <[{}]>", axes.join(", ")))

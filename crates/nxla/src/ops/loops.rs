@@ -448,7 +448,7 @@ impl Scan<'_> {
         if let Some(error) = trace.failure() {
             return Err(error);
         }
-        let (place, next) = (trace.id(&index)?, vectorized_nodes(trace, &next)?);
+        let (iteration, next) = (trace.id(&index)?, vectorized_nodes(trace, &next)?);
         if let Some(wide) = trace.build(|graph| open.widen(graph, &next))? {
             *start = wide;
             return Ok(None);
@@ -456,7 +456,7 @@ impl Scan<'_> {
         let rows = vectorized_nodes(trace, &y)?;
         let (carry, rows) = trace.build(|graph| {
             graph.enter_rust(location);
-            open.collect(graph, condition, next, (&rows, place, self.steps), replay)
+            open.collect(graph, condition, next, (&rows, iteration, self.steps), replay)
         })?;
         let carry: Vec<Expr> = exprs(trace, carry).skip(1).collect();
         let carry = C::rebuild(&mut Leaves::new(carry, structure.clone()));

@@ -133,7 +133,7 @@ pub(super) fn vary(graph: &mut Graph, x: Value, axis: &str) -> Result<Value> {
     }
     let at = x.entry();
     let mut shape: Vec<usize> = graph.shape(x.id).to_vec();
-    let kept = (0..=shape.len()).filter(|&place| place != at).map(number);
+    let kept = (0..=shape.len()).filter(|&axis| axis != at).map(number);
     let kept: Vec<i64> = kept.collect();
     shape.insert(at, size);
     let mut names = names_of(graph, x.id);

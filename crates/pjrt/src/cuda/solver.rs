@@ -282,8 +282,8 @@ impl Solver {
         let idle = || IDLE.lock().unwrap_or_else(PoisonError::into_inner);
         let known = {
             let mut idle = idle();
-            let place = idle.iter().position(|solver| solver.stream == stream.raw());
-            place.map(|place| idle.swap_remove(place))
+            let index = idle.iter().position(|solver| solver.stream == stream.raw());
+            index.map(|index| idle.swap_remove(index))
         };
         let raw = match known {
             Some(raw) => raw,
