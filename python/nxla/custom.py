@@ -274,6 +274,7 @@ def custom_jvp(
 
     Raises
     ------
+    ArgumentError
         If an argument with this position or name does not exist, if an argument is keyword-only, or
         if the rule returns another number of tangents than results, or one that does not broadcast
         to the shape of its result.
@@ -322,6 +323,7 @@ def custom_vjp(
 
     Raises
     ------
+    ArgumentError
         If an argument with this position or name does not exist, if an argument is keyword-only, or
         if the backward rule returns another number of cotangents than arguments, or one that does
         not broadcast to the shape of its argument.

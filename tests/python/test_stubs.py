@@ -3,6 +3,7 @@
 import doctest
 import importlib
 import inspect
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 import nxla as nx
 from nxla import _core
+from test_public_api import namespaces, public_names
 
 ROOT = Path(__file__).parents[2]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -66,6 +68,16 @@ def test_a_compiled_function_says_what_help_shows(name):
         section = documented.split("\nParameters\n")[1].split("\n\n")[0]
         named = {word for line in section.split("\n") for word in line.split(" : ")[0].split(", ")}
         assert set(inspect.signature(function).parameters) <= {word.strip("* ") for word in named}
+
+
+def test_sections_on_errors_name_the_errors():
+    documented = {
+        f"{namespace.__name__}.{name}": inspect.getdoc(getattr(namespace, name)) or ""
+        for namespace in namespaces()
+        for name in public_names(namespace)
+    }
+    unnamed = re.compile(r"^Raises\n-+\n\s", re.MULTILINE)
+    assert [name for name, text in documented.items() if unnamed.search(text)] == []
 
 
 def test_modules_export_what_they_import():
