@@ -8,7 +8,7 @@ import pytest
 
 import nxla as nx
 from nxla.ahead import Lowered
-from where import on_cpu
+from where import PLATFORM, on_cpu
 
 
 def f(x, y):
@@ -81,7 +81,8 @@ def test_what_was_lowered_compiles(compiler):
     else:
         assert memory["arguments"] >= X.nbytes
         cost = compiled.cost_analysis()
-        assert cost is None or cost["flops"] > 0
+        # CPU plugins estimate no costs.
+        assert cost is None if PLATFORM == "cpu" else cost["flops"] > 0
 
 
 def test_static_arguments_and_names_are_fixed():

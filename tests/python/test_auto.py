@@ -325,7 +325,7 @@ def test_names_and_vectorized_axes_stay(side):
     for _ in range(3):
         assert f(nx.tensor(rows, names=("a", "b"))).names == ["a", "b"]
         sums = g(nx.vectorize(nx.tensor(rows), "row"))
-        assert sums.vectorized_axes == {"row": 10} or "row" in str(sums.vectorized_axes)
+        assert sums.vectorized_axes == (("row", 10),)
     with pytest.raises(nx.NxlaError, match="test_auto"):
         nx.jit(lambda x: x + np.ones(3, np.float32), compiler="auto", **given)(x)
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
-from where import PLATFORM
+from where import PLATFORM, on_cpu
 
 ON_TWO = {"compiler": "xla", "cpu_device_count": 2}
 
@@ -35,8 +35,17 @@ def test_a_device_tells_client_platform_and_index(device):
     assert device.client.split(".")[0] == device.platform
     assert repr(device) == f"Device('{device.name}')"
     assert str(device) == device.name
-    stats = device.memory_stats()
-    assert stats is None or stats["in_use"] >= 0
+
+
+@on_cpu
+def test_cpu_plugins_do_not_count_memory(device):
+    assert device.memory_stats() is None
+
+
+@pytest.mark.skipif(PLATFORM == "cpu", reason="CPU plugins do not count memory")
+def test_memory_in_use_includes_every_tensor(device):
+    x = nx.ones((256, 256)).to_device(device)
+    assert device.memory_stats()["in_use"] >= x.nbytes
 
 
 def test_no_two_devices_share_a_name(others):
