@@ -33,7 +33,7 @@ HEADER = """\
 HERE = "    # Methods of `nxla._methods`."
 #: The marked section that lists the exports of a module.
 EXPORTS = re.compile(
-    r"# The names that are imported above\..*?(?=\n# fmt: on|\n\nTYPE_CHECKING|\Z)", re.DOTALL
+    r"# The names that are imported above\..*?(?=\n# fmt: on|\n\n_hints|\Z)", re.DOTALL
 )
 
 

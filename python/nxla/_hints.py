@@ -141,3 +141,18 @@ def install(module: dict[str, Any]) -> None:
                 is_called = method in ("__init__", "__call__") or is_method
                 if is_called and isinstance(function, FunctionType):
                     setattr(value, method, with_hints(function))
+
+
+def install_missing_names(module: dict[str, Any]) -> None:
+    """Make the errors for missing names of a module suggest the names to use.
+
+    The module does not declare `__getattr__` itself, because type checkers accept every name of a
+    module that does.
+    """
+
+    def missing_name(name: str) -> Any:
+        from nxla._elsewhere import missing_name_error
+
+        raise missing_name_error(name, module["__name__"])
+
+    module["__getattr__"] = missing_name

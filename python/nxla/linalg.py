@@ -13,6 +13,7 @@ Names, arguments and semantics follow the Python Array API standard if it has th
 True
 """
 
+from nxla import _hints
 from nxla._core import (
     adjoint,
     cholesky,
@@ -93,14 +94,4 @@ __all__ = [
     "vector_norm",
 ]
 
-TYPE_CHECKING = False
-if not TYPE_CHECKING:  # Type checkers would accept every name of a module with `__getattr__`.
-
-    def __getattr__(name: str) -> object:
-        """Raise an error with the equivalent of a name of another library."""
-        from nxla._elsewhere import missing_name_error
-
-        raise missing_name_error(name, __name__)
-
-
-del TYPE_CHECKING
+_hints.install_missing_names(globals())

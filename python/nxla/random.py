@@ -702,13 +702,5 @@ def choice(
     return Sample(samples_taken, following)
 
 
-if not TYPE_CHECKING:  # With `__getattr__`, a type checker would accept every name.
-
-    def __getattr__(name: str) -> object:
-        """Raise an error that names the corresponding function."""
-        from nxla._elsewhere import missing_name_error
-
-        raise missing_name_error(name, __name__)
-
-
 _hints.install(globals())
+_hints.install_missing_names(globals())

@@ -23,6 +23,7 @@ paper. `nxla.nn.initializers` contains initializers for parameters.
 (8, 3)
 """
 
+from nxla import _hints
 from nxla._core import (
     avg_pool,
     batch_norm,
@@ -127,14 +128,4 @@ __all__ = [
     "tanh",
 ]
 
-TYPE_CHECKING = False
-if not TYPE_CHECKING:  # Type checkers would accept every name of a module with `__getattr__`.
-
-    def __getattr__(name: str) -> object:
-        """Raise an error with the equivalent of a name of another library."""
-        from nxla._elsewhere import missing_name_error
-
-        raise missing_name_error(name, __name__)
-
-
-del TYPE_CHECKING
+_hints.install_missing_names(globals())

@@ -27,6 +27,7 @@ Numbers such as the learning rate are constants of the program. A schedule is a 
 number of previous steps, which is part of the state, to the rate.
 """
 
+from nxla import _hints
 from nxla.optim.layerwise import (
     adafactor,
     clip_by_block_rms,
@@ -115,11 +116,4 @@ __all__ = [
     "warmup_cosine_decay_schedule",
 ]
 
-TYPE_CHECKING = False
-if not TYPE_CHECKING:  # With `__getattr__`, a type checker would accept every name.
-
-    def __getattr__(name: str) -> object:
-        """Raise the error for a name that the module does not have."""
-        from nxla._elsewhere import missing_name_error
-
-        raise missing_name_error(name, __name__)
+_hints.install_missing_names(globals())

@@ -11,6 +11,7 @@ operands. All functions have derivatives of any order.
 True
 """
 
+from nxla import _hints
 from nxla._core import digamma, erf, erfc, logsumexp
 from nxla._core import erf_inv as erfinv
 from nxla._core import lgamma as gammaln
@@ -53,14 +54,4 @@ __all__ = [
     "zeta",
 ]
 
-TYPE_CHECKING = False
-if not TYPE_CHECKING:  # Type checkers would accept every name of a module with `__getattr__`.
-
-    def __getattr__(name: str) -> object:
-        """Raise an error with the equivalent of a name of another library."""
-        from nxla._elsewhere import missing_name_error
-
-        raise missing_name_error(name, __name__)
-
-
-del TYPE_CHECKING
+_hints.install_missing_names(globals())
