@@ -6,7 +6,7 @@ from nxla import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from nxla._core import Tensor
+    from nxla._core import Lazy, Template, Tensor
     from nxla._types import TensorLike
 
 
@@ -22,6 +22,16 @@ def as_tensor(value: TensorLike) -> Tensor:
         traced: Tensor = value  # type: ignore[assignment]
         return traced
     return _core.tensor(value)
+
+
+def template_of(value: TensorLike | Template | Lazy) -> Template:
+    """Return the type of a value, or a template as it is."""
+    if isinstance(value, _core.Template):
+        return value
+    if isinstance(value, _core.Lazy):
+        return value.template
+    x = as_tensor(value)
+    return _core.Template(x.shape, x.dtype, x.names, list(x.vectorized_axes))
 
 
 def as_tensors(function: str, *operands: TensorLike, compared: bool = False) -> list[Tensor]:

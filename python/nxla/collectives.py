@@ -28,6 +28,7 @@ import threading
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of
+from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import zeros
 from nxla.ops.movement import moveaxis
@@ -138,15 +139,10 @@ def _leading(function: str, x: Any, name: str) -> Tensor:
     return _named(whole, rest, [None, *x.names])
 
 
-def _tensor(x: Any) -> Tensor:
-    found: Tensor = x if hasattr(x, "vectorized_axes") else _core.tensor(x)
-    return found
-
-
 def _vary(value: Any, name: str) -> Tensor:
     """Return a value that varies along an axis; a value that did not vary is repeated."""
     size = axis_size(name)
-    x = _tensor(value)
+    x = as_tensor(value)
     vectors = list(x.vectorized_axes)
     if name in dict(vectors):
         return x
@@ -687,7 +683,7 @@ def _specs(prefix: Any, container: Any, mesh: Mesh, what: str) -> list[Sharding]
 
 def _part(value: Any, spec: Sharding) -> Tensor:
     """Return the part of each device of a whole tensor; it varies along the dividing axes."""
-    x = _tensor(value)
+    x = as_tensor(value)
     shape: list[int] = []
     names: list[str | None] = []
     places: dict[str, int] = {}
@@ -708,7 +704,7 @@ def _part(value: Any, spec: Sharding) -> Tensor:
 
 def _together(x: Any, spec: Sharding) -> Tensor:
     """Return the whole tensor from the parts of the devices."""
-    x = _tensor(x)
+    x = as_tensor(x)
     layout = spec._padded(x.ndim)
     named = list(itertools.chain.from_iterable(layout))
     for name, _ in x.vectorized_axes:

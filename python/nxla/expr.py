@@ -27,6 +27,7 @@ import builtins
 
 from nxla import _core, _hints, tree
 from nxla._core import Context
+from nxla._values import template_of
 from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
@@ -161,7 +162,7 @@ def parameter(
             raise ArgumentError(
                 "parameter: dtype, names: must not be given with a value, which has both"
             )
-        template = _template_of(shape)
+        template = template_of(shape)
     elif dtype is None:
         raise ArgumentError(
             "parameter: dtype: must be given with a shape; to take the type of a value, pass a "
@@ -171,16 +172,6 @@ def parameter(
         sizes: Any = shape
         template = _core.Template(sizes, dtype, names)
     return _core.expr_parameter(template, pos, context)
-
-
-def _template_of(value: Any) -> Template:
-    """Return the template of a tensor, a traced value or a lazy tensor."""
-    if isinstance(value, _core.Template):
-        return value
-    if isinstance(value, _core.Lazy):
-        return value.template
-    names = value.names if any(name is not None for name in value.names) else None
-    return _core.Template(value.shape, value.dtype, names, list(value.vectorized_axes))
 
 
 def constant(value: complex, dtype: DTypeLike | None = None, *, shape: Shape = ()) -> Tensor:

@@ -25,7 +25,7 @@ import functools
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of
-from nxla._values import as_tensor
+from nxla._values import as_tensor, template_of
 from nxla.compiler import callback
 from nxla.errors import ArgumentError, ExecutionError
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeVar
 
-    from nxla._core import Expression, Template
+    from nxla._core import Expression
     from nxla.streams import Stream
 
     R = TypeVar("R")
@@ -153,7 +153,7 @@ def call_lists(
     options: dict[str, Any],
 ) -> list[Any]:
     """Run a function on lists of arguments by the callbacks of a compiler."""
-    variables = tree.map(_template, lists[0])
+    variables = tree.map(template_of, lists[0])
     own = _options(compiler, options)
     trace = _tracer(function, compiler)
     args_list = [
@@ -172,7 +172,7 @@ def compile_by_callback(
     function: Callable[..., Any], templates: Sequence[Any], compiler: Any, options: dict[str, Any]
 ) -> Any:
     """Return the function that the callback ``__compile__`` returns for templates."""
-    variables = tree.map(_template, tuple(templates))
+    variables = tree.map(template_of, tuple(templates))
     trace, own = _tracer(function, compiler), _options(compiler, options)
     run = _callback(compiler, "__compile__")(function, variables, trace, own)
     name = name_of(function)
@@ -226,8 +226,8 @@ def stream_by_callback(
         return None
     values = tree.leaves((template, initial, *constants))
     flat = [functools.partial(as_tensor, leaf) for leaf in tree.leaves((initial, *constants))]
-    structures = (tree.map(_template, template), tree.map(_template, initial))
-    variables = [_template(leaf) for leaf in values]
+    structures = (tree.map(template_of, template), tree.map(template_of, initial))
+    variables = [template_of(leaf) for leaf in values]
     arguments = tree.flatten((template, initial, *constants))[1]
 
     def trace(variables: Sequence[Any]) -> Expression:
@@ -270,29 +270,18 @@ def _options(compiler: Any, options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in merged.items() if name not in _OF_JIT}
 
 
-def _template(leaf: Any) -> Template:
-    """Return the template of a tensor, a number, an array or a template."""
-    if isinstance(leaf, _core.Template):
-        return leaf
-    if isinstance(leaf, _core.Lazy):
-        return leaf.template
-    x = leaf if isinstance(leaf, _core.Tensor | _core.Expr) else as_tensor(leaf)
-    names = x.names if any(name is not None for name in x.names) else None
-    return _core.Template(x.shape, x.dtype, names, list(x.vectorized_axes))
-
-
 def _check_same(name: str, lists: Sequence[tuple[Any, ...]]) -> None:
     """Raise unless all lists of arguments have the containers and the types of the first."""
     if len(lists) < 2:
         return
     leaves, structure = tree.flatten(lists[0])
-    expected = [_template(leaf) for leaf in leaves]
+    expected = [template_of(leaf) for leaf in leaves]
     for number, args in enumerate(lists[1:], start=1):
         found, other = tree.flatten(args)
         if other != structure:
             raise ArgumentError(f"{name}: arguments {number}: must be {structure}; got {other}")
         for position, (leaf, template) in enumerate(zip(found, expected, strict=True)):
-            own = _template(leaf)
+            own = template_of(leaf)
             if (own.shape, own.dtype) != (template.shape, template.dtype):
                 path = structure.leaf_path(position)
                 raise ArgumentError(

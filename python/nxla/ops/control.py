@@ -7,7 +7,7 @@ concrete, they run as Python code.
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor
+from nxla._values import as_tensor, template_of
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -206,10 +206,6 @@ def _zero_like(leaf: Any) -> Tensor:
     return _core.align_vectors([zero, leaf], False, True)[0] if leaf.vectorized_axes else zero
 
 
-def _tensor(value: TensorLike) -> Tensor:
-    return as_tensor(value)
-
-
 def hook(
     value: Any,
     name: str | Callable[[Any], object] | None = None,
@@ -310,7 +306,7 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
     30.0
     """
     wanted, structure = tree.flatten(template)
-    types = [_template_of(leaf) for leaf in wanted]
+    types = [template_of(leaf) for leaf in wanted]
     leaves, arguments = tree.flatten(args)
 
     def on_lists(values: list[Tensor]) -> list[Tensor]:
@@ -324,22 +320,15 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
 
     if _core.is_tracing():
         return structure.unflatten(
-            _core.runtime_call(on_lists, [_tensor(leaf) for leaf in leaves], types)
+            _core.runtime_call(on_lists, [as_tensor(leaf) for leaf in leaves], types)
         )
-    return structure.unflatten(on_lists([_tensor(leaf) for leaf in leaves]))
-
-
-def _template_of(leaf: Any) -> Template:
-    if isinstance(leaf, _core.Template):
-        return leaf
-    leaf = _tensor(leaf)
-    return _core.Template(leaf.shape, leaf.dtype, leaf.names)
+    return structure.unflatten(on_lists([as_tensor(leaf) for leaf in leaves]))
 
 
 def _fitting(leaf: Any, ty: Template) -> Tensor:
     """Check one result of a runtime call; a scalar takes the expected dtype."""
     is_number = isinstance(leaf, int | float | complex)
-    result = _core.tensor(leaf, ty.dtype) if is_number else _tensor(leaf)
+    result = _core.tensor(leaf, ty.dtype) if is_number else as_tensor(leaf)
     if result.dtype != ty.dtype or result.shape != ty.shape:
         got = _type_of(result)
         raise ArgumentError(

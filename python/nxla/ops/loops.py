@@ -13,7 +13,7 @@ from typing import SupportsIndex
 from nxla import _core, _hints, tree
 from nxla._values import as_tensor, as_tensors, user_line
 from nxla.errors import ArgumentError, DTypeError, ShapeError
-from nxla.ops.control import _holds, _tensor, _tensors, _traced, _type_of
+from nxla.ops.control import _holds, _tensors, _traced, _type_of
 from nxla.ops.movement import moveaxis
 
 TYPE_CHECKING = False
@@ -550,8 +550,8 @@ class _Steps:
         rows = [_core.full(x.shape[1:], 0, x.dtype) for x in self.leaves]
         init = self.type_carry(init, lambda: self.call(init, rows, first=True))
         _, y = _core.without_effects(lambda: self.call(init, rows, first=False))
-        none = tree.map(lambda y: _core.full((0, *y.shape), 0, y.dtype), tree.map(_tensor, y))
-        return tree.map(_tensor, init), none
+        none = tree.map(lambda y: _core.full((0, *y.shape), 0, y.dtype), tree.map(as_tensor, y))
+        return tree.map(as_tensor, init), none
 
     def type_carry(self, init: C, first_step: Callable[[], tuple[C, Any]]) -> C:
         """Return the initial carry with the types that it has after a step.
@@ -581,7 +581,7 @@ class _Steps:
     def rows(self, ys: list[Any]) -> Any:
         """Return the results of consecutive steps as rows, in the order of the elements."""
         ordered = ys[::-1] if self.reverse else ys
-        return tree.map(lambda *parts: _core.stack([_tensor(y) for y in parts]), *ordered)
+        return tree.map(lambda *parts: _core.stack([as_tensor(y) for y in parts]), *ordered)
 
     def loop(self, start: C, copies: int, keeps: _Keeps) -> tuple[C, Any]:
         """Return the results of a program loop with several steps in each iteration."""
