@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     LeafPath: TypeAlias = tuple[Any, ...]
 
 __all__ = [
-    "Attribute", "Chosen", "byte_view", "check_distinct", "format_path", "leaf_paths", "name_of",
-    "names_of", "path_of", "raw_bytes",
+    "Attribute", "Chosen", "byte_view", "format_path", "leaf_paths", "name_of", "names_of",
+    "path_of", "raw_bytes", "split_aux",
 ]  # fmt: skip
 
 
@@ -208,7 +208,11 @@ class Chosen:
         names = [argnums] if isinstance(argnums, (int, str)) else list(argnums)
         parts = [_part(derivative, function, name, places) for name in names]
         self._places, structure = tree.flatten(parts[0] if single else tuple(parts))
-        check_distinct(derivative, names, self._places)
+        # The derivative of a tensor with two tracers would belong to one of them.
+        if len(set(self._places)) < len(self._places):
+            raise ArgumentError(
+                f"{derivative}: argnums: must not select a tensor twice; got {tuple(names)}"
+            )
         self.structure = structure
         self.leaves = [self._all[place] for place in self._places]
 
@@ -223,17 +227,6 @@ class Chosen:
             return function(*args, **kwargs)
 
         return called
-
-
-def check_distinct(derivative: str, argnums: Sequence[Argument], places: Sequence[int]) -> None:
-    """Check that the parts that `argnums` selects do not overlap.
-
-    A tensor that is replaced by two tracers would pass its whole derivative to one of them.
-    """
-    if len(set(places)) < len(places):
-        raise ArgumentError(
-            f"{derivative}: argnums: must not select a tensor twice; got {tuple(argnums)}"
-        )
 
 
 def _part(derivative: str, function: Callable[..., Any], which: Argument, places: Any) -> Any:
@@ -266,6 +259,13 @@ def _part(derivative: str, function: Callable[..., Any], which: Argument, places
                 f"{derivative}: argnums: must be a part of the arguments of {name}; got {which}"
             ) from None
     return part
+
+
+def split_aux(derivative: str, function: str, result: Any) -> tuple[Any, Any]:
+    """Return the two entries of the result of a function with auxiliary results."""
+    if not isinstance(result, tuple) or len(result) != 2:
+        raise ArgumentError(f"{derivative}: has_aux: {function} must return (result, aux)")
+    return result
 
 
 def _steps(derivative: str, path: str) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._arguments import Chosen, name_of
+from nxla._arguments import Chosen, name_of, split_aux
 from nxla.errors import ArgumentError
 from nxla.ops.create import ones_like
 from nxla.transform import _derived, _recipe, make_function
@@ -377,9 +377,7 @@ def _trace(
         nonlocal shown, structure, aux_structure
         result, aux = function(stand_ins), None
         if has_aux:
-            if not isinstance(result, tuple) or len(result) != 2:
-                raise ArgumentError(f"{derivative}: has_aux: {name} must return (result, aux)")
-            result, aux = result
+            result, aux = split_aux(derivative, name, result)
         shown, structure = tree.flatten(result)
         if not shown:
             raise ArgumentError(f"{derivative}: function: {name} must return a tensor")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._arguments import Chosen, check_distinct, name_of
+from nxla._arguments import Chosen, name_of, split_aux
 from nxla.errors import ArgumentError
 from nxla.transform import _derived, _recipe
 
@@ -255,31 +255,6 @@ def value_and_grad(
     return _derived(both, recipe)
 
 
-def _chosen_by_position(
-    function: Callable[..., Any],
-    argnums: Sequence[int],
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-) -> tuple[list[Any], Any, Callable[[list[Any]], Any]]:
-    """Return the leaves of positional arguments, their structure, and the call with new leaves."""
-    for position in argnums:
-        if not -len(args) <= position < len(args):
-            raise ArgumentError(
-                f"grad: argnums: must be below {len(args)}, the number of positional arguments of "
-                f"{name_of(function)}; got {position}"
-            )
-    check_distinct("grad", argnums, [position % len(args) for position in argnums])
-    leaves, structure = tree.flatten([args[position] for position in argnums])
-
-    def called(stand_ins: list[Any]) -> Any:
-        changed = list(args)
-        for position, stand_in in zip(argnums, structure.unflatten(stand_ins), strict=True):
-            changed[position] = stand_in
-        return function(*changed, **kwargs)
-
-    return leaves, structure, called
-
-
 def _differentiate(
     function: Callable[..., Any],
     argnums: Argument | Sequence[Argument],
@@ -289,34 +264,25 @@ def _differentiate(
     kwargs: dict[str, Any],
 ) -> tuple[Any, Any]:
     """Call a function with tracers for some arguments; return its result and the gradients."""
-    single = isinstance(argnums, (int, str))
-    names = [argnums] if isinstance(argnums, (int, str)) else list(argnums)
     name = name_of(function)
-    positions = [which for which in names if isinstance(which, int)]
-    if len(positions) == len(names):
-        leaves, structure, called = _chosen_by_position(function, positions, args, kwargs)
-    else:
-        chosen = Chosen("grad", function, names, args, kwargs)
-        leaves, structure, called = chosen.leaves, chosen.structure, chosen.call(function)
-    if not leaves:
+    chosen = Chosen("grad", function, argnums, args, kwargs)
+    called = chosen.call(function)
+    if not chosen.leaves:
         raise ArgumentError(f"grad: argnums: arguments of {name} must contain a tensor")
-    output_structure = structure
+    output_structure = chosen.structure
 
     def call(stand_ins: list[Any]) -> tuple[Any, list[Any]]:
         nonlocal output_structure
         result = value = called(stand_ins)
         if has_aux:
-            if not isinstance(result, tuple) or len(result) != 2:
-                raise ArgumentError(f"grad: has_aux: {name} must return (value, aux)")
-            value = result[0]
+            value, _ = split_aux("grad", name, result)
         if transform is not None:
             value = transform(result)
         outputs, output_structure = tree.flatten(result)
         return value, outputs
 
-    results, gradients = _core.values_and_grads(leaves, call)
-    found = structure.unflatten(gradients)
-    return output_structure.unflatten(results), found[0] if single else tuple(found)
+    results, gradients = _core.values_and_grads(chosen.leaves, call)
+    return output_structure.unflatten(results), chosen.structure.unflatten(gradients)
 
 
 def safe_where(
