@@ -137,11 +137,11 @@ impl Expected {
 
     /// The arguments of a traced call; `is_static` contains whether each is static.
     pub(crate) fn traced<'py>(
-        arguments: impl Iterator<Item = (Bound<'py, PyAny>, Name, bool)>,
+        arguments: impl Iterator<Item = PyResult<(Bound<'py, PyAny>, Name, bool)>>,
     ) -> PyResult<Self> {
-        let slots = arguments.map(|(value, name, is_static)| match is_static {
-            true => Ok(Slot::fixed(value.unbind(), name)),
-            false => Slot::of(&value, name),
+        let slots = arguments.map(|argument| match argument? {
+            (value, name, true) => Ok(Slot::fixed(value.unbind(), name)),
+            (value, name, false) => Slot::of(&value, name),
         });
         Ok(Self::of_slots(slots.collect::<PyResult<_>>()?, false))
     }

@@ -14,11 +14,11 @@ use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyBool, PyDict, PyInt, PyList, PyString, PyTuple, PyType};
-use rustc_hash::FxHashSet;
+use pyo3::types::{PyDict, PyString, PyTuple, PyType};
 use smallvec::SmallVec;
 
 use crate::apply::capture;
+use crate::call::{Argument, Call, Key, Statics};
 use crate::callable::{self, Owned};
 use crate::compiled::PyCompiled;
 use crate::compilers::with_own_jit;
@@ -32,7 +32,7 @@ use crate::hooks::give_to;
 use crate::interrupt::interruptible;
 use crate::options::options_from;
 use crate::program::PyExpression;
-use crate::signature::{Arguments, StaticValue, is_leaf};
+use crate::signature::{Arguments, StaticValue, is_leaf, is_sequence};
 use crate::source::{self, current_line};
 use crate::tensor::PyTensor;
 use crate::tracebacks;
@@ -50,8 +50,6 @@ pub(crate) struct State {
     callable: Py<PyAny>,
     core: nxla_runtime::JitFunction<StaticValue, Tree>,
     statics: Statics,
-    /// True for a function of this package, whose axes, shapes and flags are static.
-    is_of_package: bool,
     donated: Vec<Donated>,
     /// True if results must be finite.
     debug_nans: bool,
@@ -79,13 +77,6 @@ impl Deref for PyFunction {
     }
 }
 
-/// The static arguments, which are part of the signature instead of inputs.
-#[derive(Default)]
-struct Statics {
-    positions: FxHashSet<usize>,
-    names: FxHashSet<String>,
-}
-
 /// A donated argument, or a donated part of an argument: results may reuse its memory.
 struct Donated {
     /// The position of the argument, unless it is keyword-only.
@@ -97,6 +88,14 @@ struct Donated {
 }
 
 impl Donated {
+    /// Returns whether the part belongs to an argument.
+    fn is_in(&self, argument: &Key<'_>) -> bool {
+        match argument {
+            Key::Position(position) => self.position == Some(*position),
+            Key::Name(name) => *name == *self.name,
+        }
+    }
+
     /// Returns whether the part contains the leaf at a path.
     fn covers(&self, leaf: &str) -> bool {
         let rest = leaf.strip_prefix(&*self.path);
@@ -168,13 +167,6 @@ pub(crate) fn wrap_results(
     tree.rebuild(py, &mut tensors)
 }
 
-/// The arguments of a call, without a copy of them.
-#[derive(Clone, Copy)]
-struct Call<'a, 'py> {
-    args: &'a Bound<'py, PyTuple>,
-    kwargs: Option<&'a Bound<'py, PyDict>>,
-}
-
 #[pymethods]
 impl PyFunction {
     #[new]
@@ -193,23 +185,17 @@ impl PyFunction {
     ) -> PyResult<Self> {
         ending::prepare();
         let (options, conflict) = options_from(options)?;
-        let statics = Statics {
-            positions: static_positions.into_iter().collect(),
-            names: static_names.into_iter().collect(),
-        };
+        let statics = Statics::new(&callable, static_positions, static_names)?;
         let part = |(position, name, path)| Donated { position, name, path };
         let donated = donated.into_iter().map(part).collect();
         let owned = Owned::default();
         give_to(&owned, options.hooks.values());
         let conflict = conflict.unwrap_or_else(|| Conflict::without_loss(&options));
         let core = nxla_runtime::JitFunction::new(name, options, conflict);
-        let is_of_package = is_of_package(&callable)?;
-        let callable = callable.unbind();
         let state = State {
-            callable,
+            callable: callable.unbind(),
             core,
             statics,
-            is_of_package,
             donated,
             debug_nans,
             traces_anew,
@@ -257,7 +243,7 @@ impl PyFunction {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         let py = slf.py();
-        Self::called(slf, args, kwargs).map_err(|error| tracebacks::filtered(py, error))
+        Self::call_inner(slf, args, kwargs).map_err(|error| tracebacks::filtered(py, error))
     }
 
     fn __get__<'py>(
@@ -309,7 +295,7 @@ impl PyFunction {
         let arguments = self.describe(call, Arguments::of_types().for_one_call())?;
         let _traced = callable::Traced::begin(false);
         let traced = self.trace(py, call, &arguments)?;
-        Ok(PyExpression::new(traced, Some(Arc::new(self.taken(py, call)?))))
+        Ok(PyExpression::new(traced, Some(Arc::new(self.expected_arguments(py, call)?))))
     }
 
     /// Traces the function for these arguments or templates, and returns a ``Lowered`` object, which can
@@ -396,7 +382,7 @@ impl PyFunction {
 
 impl PyFunction {
     /// Calls the function; errors have full tracebacks.
-    fn called<'py>(
+    fn call_inner<'py>(
         slf: &Bound<'py, Self>,
         args: &Bound<'py, PyTuple>,
         kwargs: Option<&Bound<'py, PyDict>>,
@@ -408,7 +394,7 @@ impl PyFunction {
         }
         let options = this.core.options_in_force();
         let mut tensors = Inputs::new();
-        if !this.traces_anew && plain_tensors(call, &mut tensors) {
+        if !this.traces_anew && call.plain_tensors(&mut tensors) {
             let inputs: Borrowings<'_> = tensors.iter().collect();
             if let Some(entry) = this.core.recent(&inputs, &options) {
                 return this.run(py, &entry, &inputs, &options);
@@ -437,26 +423,6 @@ impl PyFunction {
         run_entry(py, self.core.name(), entry, inputs, options, self.debug_nans)
     }
 
-    fn is_static(&self, position: usize) -> bool {
-        self.statics.positions.contains(&position)
-    }
-
-    /// Returns whether a keyword argument is static: it was declared static, or it is a setting of a
-    /// function of this package, such as the axis in ``nx.jit(nx.sum)(x, axis=1)``.
-    fn is_static_keyword(
-        &self,
-        name: &Bound<'_, PyAny>,
-        value: &Bound<'_, PyAny>,
-    ) -> PyResult<bool> {
-        if self.is_of_package && is_setting(value) {
-            return Ok(true);
-        }
-        if self.statics.names.is_empty() {
-            return Ok(false);
-        }
-        Ok(self.statics.names.contains(&*name.cast::<PyString>()?.to_cow()?))
-    }
-
     /// Returns the signature and the tensors of a call.
     fn sign(&self, call: Call<'_, '_>, data: Data) -> PyResult<Arguments> {
         ending::prepare();
@@ -470,38 +436,31 @@ impl PyFunction {
 
     /// Adds the arguments of a call.
     fn describe(&self, call: Call<'_, '_>, mut arguments: Arguments) -> PyResult<Arguments> {
-        let path = |position: usize| move || format!("{}: argument {position}", self.core.name());
-        for (position, arg) in call.args.iter().enumerate() {
-            if self.is_static(position) {
-                arguments.fixed(&arg, &path(position)())?;
-            } else {
-                arguments.argument(&arg, &path(position))?;
+        for argument in call.arguments(&self.statics) {
+            let Argument { key, value, is_static } = argument?;
+            if let Key::Name(name) = &key {
+                arguments.keyword(name)?;
             }
-        }
-        for (name, arg) in call.kwargs.into_iter().flatten() {
-            arguments.keyword(&name)?;
-            let path = || format!("{}: argument {name}", self.core.name());
-            if self.is_static_keyword(&name, &arg)? {
-                arguments.fixed(&arg, &path())?;
-            } else {
-                arguments.argument(&arg, &path)?;
+            let path = || format!("{}: {key}", self.core.name());
+            match is_static {
+                true => arguments.fixed(&value, &path())?,
+                false => arguments.argument(&value, &path)?,
             }
         }
         Ok(arguments)
     }
 
     /// Returns the requirements for further calls of the program that was traced for this call.
-    fn taken(&self, py: Python<'_>, call: Call<'_, '_>) -> PyResult<Expected> {
+    fn expected_arguments(&self, py: Python<'_>, call: Call<'_, '_>) -> PyResult<Expected> {
         let names = names_of(self.callable.bind(py), call.args.len())?;
-        let mut arguments = Vec::new();
-        for (position, (arg, name)) in call.args.iter().zip(names).enumerate() {
-            arguments.push((arg, name, self.is_static(position)));
-        }
-        for (name, arg) in call.kwargs.into_iter().flatten() {
-            let is_static = self.is_static_keyword(&name, &arg)?;
-            arguments.push((arg, (name.extract()?, true), is_static));
-        }
-        Expected::traced(arguments.into_iter())
+        Expected::traced(call.arguments(&self.statics).map(|argument| {
+            let Argument { key, value, is_static } = argument?;
+            let name = match key {
+                Key::Position(position) => names[position].clone(),
+                Key::Name(name) => (name.extract()?, true),
+            };
+            Ok((value, name, is_static))
+        }))
     }
 
     /// Returns the entry of a call, which is compiled if necessary, and the tensors of the call.
@@ -612,38 +571,26 @@ impl PyFunction {
     fn marks(&self, call: Call<'_, '_>) -> PyResult<Donations> {
         let mut leaves = Donations::default();
         let mut found = vec![false; self.donated.len()];
-        let mut argument = |value: &Bound<'_, PyAny>, label: &str, own: &[usize]| {
-            flatten(value, "", &mut |item, path| {
+        for argument in call.arguments(&self.statics) {
+            let Argument { key, value, is_static } = argument?;
+            if is_static {
+                continue;
+            }
+            let own = (0..self.donated.len()).filter(|&which| self.donated[which].is_in(&key));
+            let own: Vec<usize> = own.collect();
+            flatten(&value, "", &mut |item, path| {
                 let leaf = is_leaf(item)?;
                 if leaf {
-                    let covering = own.iter().filter(|&&which| self.donated[which].covers(path));
-                    let before = leaves.marks.len();
-                    covering.for_each(|&which| {
+                    let mut is_donated = false;
+                    for &which in own.iter().filter(|&&which| self.donated[which].covers(path)) {
                         found[which] = true;
-                        leaves.marks.resize(before + 1, true);
-                    });
-                    leaves.marks.resize(before + 1, false);
-                    leaves.names.push(format!("{label}{path}"));
+                        is_donated = true;
+                    }
+                    leaves.marks.push(is_donated);
+                    leaves.names.push(format!("{key}{path}"));
                 }
                 Ok(leaf)
-            })
-            .map(drop)
-        };
-        let of = |wanted: &dyn Fn(&Donated) -> bool| -> Vec<usize> {
-            (0..self.donated.len()).filter(|&which| wanted(&self.donated[which])).collect()
-        };
-        for (position, arg) in call.args.iter().enumerate() {
-            if !self.is_static(position) {
-                let own = of(&|donated| donated.position == Some(position));
-                argument(&arg, &format!("argument {position}"), &own)?;
-            }
-        }
-        for (name, arg) in call.kwargs.into_iter().flatten() {
-            if !self.is_static_keyword(&name, &arg)? {
-                let given = name.cast::<PyString>()?.to_cow()?;
-                let own = of(&|donated| donated.name == *given);
-                argument(&arg, &format!("argument {given}"), &own)?;
-            }
+            })?;
         }
         for (donated, found) in self.donated.iter().zip(found) {
             if !found && !donated.path.is_empty() {
@@ -661,72 +608,34 @@ impl PyFunction {
         let (mut tracing, parameters) =
             Tracing::begin_named(self.core.name(), &arguments.call, &options).or_raise()?;
         let mut parameters = parameters.into_iter().map(|expr| PyExpr::wrap(py, expr));
-        let (args, kwargs) = self.replaced(py, call, &mut parameters)?;
+        let (args, kwargs) = self.with_tracers(py, call, &mut parameters)?;
         let result = self.callable.bind(py).call(args, Some(&kwargs))?;
         tracing.leave();
         let (outputs, tree) = outputs(tracing.trace(), &result, self.core.name())?;
         py.detach(|| tracing.finish(&outputs, tree)).or_raise()
     }
 
-    /// Returns the arguments of a call with other leaves.
-    fn replaced<'py>(
+    /// Returns the arguments of a call with tracers instead of the leaves.
+    fn with_tracers<'py>(
         &self,
         py: Python<'py>,
         call: Call<'_, 'py>,
-        leaves: &mut dyn Iterator<Item = PyResult<Py<PyAny>>>,
+        tracers: &mut dyn Iterator<Item = PyResult<Py<PyAny>>>,
     ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
-        let mut replace = |arg: &Bound<'_, PyAny>| -> PyResult<Py<PyAny>> {
-            let tree = flatten(arg, "", &mut |item, _| is_leaf(item))?;
-            tree.rebuild(py, leaves)
-        };
-        let mut args = Vec::with_capacity(call.args.len());
-        for (position, arg) in call.args.iter().enumerate() {
-            args.push(match self.is_static(position) {
-                true => arg.unbind(),
-                false => replace(&arg)?,
-            });
-        }
-        let kwargs = PyDict::new(py);
-        for (name, arg) in call.kwargs.into_iter().flatten() {
-            match self.is_static_keyword(&name, &arg)? {
-                true => kwargs.set_item(name, arg)?,
-                false => kwargs.set_item(name, replace(&arg)?)?,
+        let (mut args, kwargs) = (Vec::with_capacity(call.args.len()), PyDict::new(py));
+        for argument in call.arguments(&self.statics) {
+            let Argument { key, value, is_static } = argument?;
+            let value = match is_static {
+                true => value.unbind(),
+                false => flatten(&value, "", &mut |item, _| is_leaf(item))?.rebuild(py, tracers)?,
+            };
+            match key {
+                Key::Position(_) => args.push(value),
+                Key::Name(name) => kwargs.set_item(name, value)?,
             }
         }
         Ok((PyTuple::new(py, args)?, kwargs))
     }
-}
-
-/// Returns whether a function belongs to this package.
-fn is_of_package(function: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let module = function.getattr_opt("__module__")?;
-    let module = module.as_ref().and_then(|module| module.cast::<PyString>().ok());
-    let Some(module) = module else { return Ok(false) };
-    let module = module.to_cow()?;
-    Ok(module == "nxla" || module.starts_with("nxla."))
-}
-
-/// Returns whether a value has the type of an axis, a shape or a flag: an int, a bool, a string,
-/// None, or a tuple or list of these.
-fn is_setting(value: &Bound<'_, PyAny>) -> bool {
-    let is_one = |value: &Bound<'_, PyAny>| {
-        value.is_none()
-            || value.is_exact_instance_of::<PyBool>()
-            || value.is_exact_instance_of::<PyInt>()
-            || value.is_instance_of::<PyString>()
-    };
-    is_one(value)
-        || value.cast::<PyTuple>().is_ok_and(|items| items.iter().all(|item| is_one(&item)))
-        || value.cast::<PyList>().is_ok_and(|items| items.iter().all(|item| is_one(&item)))
-}
-
-/// Adds the arguments of a call and returns `true` if all are tensors that are passed by position.
-fn plain_tensors(call: Call<'_, '_>, tensors: &mut Inputs) -> bool {
-    call.kwargs.is_none_or(|kwargs| kwargs.is_empty())
-        && call.args.iter_borrowed().all(|arg| {
-            let tensor = arg.cast::<PyTensor>();
-            tensor.map(|tensor| tensors.push(tensor.get().tensor())).is_ok()
-        })
 }
 
 /// Returns the leaves of a result as values of the trace, and its structure.
@@ -754,6 +663,7 @@ pub(crate) fn outputs(
 
 /// Returns a leaf of a result as a value of the trace.
 pub(crate) fn output(trace: &Trace, item: &Bound<'_, PyAny>) -> PyResult<Option<RawExpr>> {
+    // Lists and tuples are containers, not nested data.
     if is_sequence(item) {
         return Ok(None);
     }
@@ -767,11 +677,6 @@ pub(crate) fn output(trace: &Trace, item: &Bound<'_, PyAny>) -> PyResult<Option<
         }
         None => None,
     })
-}
-
-/// Returns whether a value is a leaf of a result; lists and tuples are containers, not nested data.
-fn is_sequence(item: &Bound<'_, PyAny>) -> bool {
-    item.is_instance_of::<PyList>() || item.is_instance_of::<PyTuple>()
 }
 
 /// A class with types in brackets, for annotations that are evaluated.

@@ -9,6 +9,7 @@ mod apply;
 mod arrays;
 mod attributes;
 mod build;
+mod call;
 mod callable;
 mod compiled;
 mod compilers;

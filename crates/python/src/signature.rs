@@ -53,7 +53,8 @@ fn has_own_key(value: &Bound<'_, PyAny>) -> bool {
         || float_bits(value).is_some()
 }
 
-fn is_sequence(value: &Bound<'_, PyAny>) -> bool {
+/// Returns whether a value is a list or a tuple.
+pub(crate) fn is_sequence(value: &Bound<'_, PyAny>) -> bool {
     value.is_instance_of::<PyList>() || value.is_instance_of::<PyTuple>()
 }
 
