@@ -16,7 +16,7 @@ use crate::function::Borrowings;
 use crate::graph::leaves;
 use crate::interrupt::{interruptible, read_interruptible};
 use crate::options::options_from;
-use crate::program::{PyExpression, described};
+use crate::program::{PyExpression, type_to_python};
 use crate::tensor::PyTensor;
 
 /// Return an expression as a StableHLO module, and the inputs that the module uses.
@@ -68,7 +68,7 @@ impl PyModuleText {
     /// Shape and dtype of each input.
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        self.0.inputs().iter().map(|ty| described(py, ty)).collect()
+        self.0.inputs().iter().map(|ty| type_to_python(py, ty)).collect()
     }
 
     /// Runs the module on one tensor for each input and returns one tensor for each output.

@@ -57,7 +57,7 @@ pub(crate) fn apply_op(py: Python<'_>, operands: &[Value], op: &Op) -> PyResult<
     let mut results = match trace_of(operands).or_raise()?.or_else(Trace::current) {
         Some(trace) => {
             let mut build = |graph: &mut Graph, ids: &[ExprId]| one(graph.make(op.clone(), ids));
-            traced(py, &trace, operands, &mut build)
+            build_in_trace(py, &trace, operands, &mut build)
         }
         None => run(py, &EagerOp::of(op, operands, source::here).or_raise()?),
     }?;
@@ -71,7 +71,7 @@ pub(crate) fn apply_all(
     build: &mut Build<'_>,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     match trace_of(operands).or_raise()?.or_else(Trace::current) {
-        Some(trace) => traced(py, &trace, operands, build),
+        Some(trace) => build_in_trace(py, &trace, operands, build),
         None => at_once(py, operands, build),
     }
 }
@@ -90,7 +90,7 @@ pub(crate) fn capture(py: Python<'_>, trace: &Trace, tensor: &RawTensor) -> PyRe
     py.detach(|| trace.capture(tensor)).or_raise()
 }
 
-fn traced(
+fn build_in_trace(
     py: Python<'_>,
     trace: &Trace,
     operands: &[Value],

@@ -63,7 +63,7 @@ pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// The NumPy array to which an object converts, if it has no other protocol.
-fn made<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+fn to_numpy_array<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = value.py();
     if !value.hasattr(intern!(py, "__array__"))? {
         return Ok(None);
@@ -109,7 +109,7 @@ pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Opt
                 && read_only
                 && lent.length() >= COPY_BELOW
                 && is_immutable(value)?;
-            return received(py, lent, frozen, sharing).map(RawTensor::from).map(Some);
+            return import_host_memory(py, lent, frozen, sharing).map(RawTensor::from).map(Some);
         }
         Some(Buffer::Gathered(_)) if sharing == Sharing::Promised => return Err(must_copy()),
         Some(Buffer::Gathered(tensor)) => return Ok(Some(tensor.into())),
@@ -123,12 +123,14 @@ pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Opt
         let frozen = sharing == Sharing::ByValue
             && (exporter.copied || exporter.read_only && is_immutable(value)?);
         return match capsule {
-            Capsule::Host(lent) => received(py, lent, frozen, sharing).map(RawTensor::from),
-            Capsule::Cuda(memory) => exchange::received(py, memory, frozen, sharing),
+            Capsule::Host(lent) => {
+                import_host_memory(py, lent, frozen, sharing).map(RawTensor::from)
+            }
+            Capsule::Cuda(memory) => exchange::import_device_memory(py, memory, frozen, sharing),
         }
         .map(Some);
     }
-    match made(value)? {
+    match to_numpy_array(value)? {
         Some(array) => import(&array, sharing),
         None => Err(unreadable(value)),
     }
@@ -157,8 +159,8 @@ pub(crate) fn from_raw(
     let lent = lent.seen_as(dtype, shape);
     let frozen = promised || lent.length() >= COPY_BELOW && is_constant(value)?;
     match frozen && lent.is_aligned() {
-        true => lent.shared(),
-        false => lent.copied(value.py()),
+        true => lent.into_shared(),
+        false => lent.copy(value.py()),
     }
 }
 
@@ -197,7 +199,7 @@ pub(crate) fn array_type(value: &Bound<'_, PyAny>) -> PyResult<Option<(DType, Sh
     if let Some(stated) = stated_type(value)? {
         return Ok(Some((stated.dtype, stated.shape)));
     }
-    match made(value)? {
+    match to_numpy_array(value)? {
         Some(array) => array_type(&array),
         None => Err(unreadable(value)),
     }
@@ -230,15 +232,20 @@ pub(crate) fn must_copy() -> PyErr {
 ///
 /// Every byte except 0 of a boolean array is true, as in NumPy. Tensors only contain 0 and 1, so
 /// such an array is copied unless the user promises that it can be shared.
-fn received(py: Python<'_>, lent: Lent, frozen: bool, sharing: Sharing) -> PyResult<HostTensor> {
+fn import_host_memory(
+    py: Python<'_>,
+    lent: Lent,
+    frozen: bool,
+    sharing: Sharing,
+) -> PyResult<HostTensor> {
     match sharing {
         Sharing::ByValue | Sharing::Never if lent.dtype().is_pred() => {
-            Ok(lent.with_dtype(DType::U8).copied(py)?.cast(DType::Pred))
+            Ok(lent.with_dtype(DType::U8).copy(py)?.cast(DType::Pred))
         }
         Sharing::Promised if !lent.is_aligned() => Err(must_copy()),
-        Sharing::Promised => lent.shared(),
-        Sharing::ByValue if frozen && lent.is_aligned() => lent.shared(),
-        Sharing::ByValue | Sharing::Never => lent.copied(py),
+        Sharing::Promised => lent.into_shared(),
+        Sharing::ByValue if frozen && lent.is_aligned() => lent.into_shared(),
+        Sharing::ByValue | Sharing::Never => lent.copy(py),
     }
 }
 
@@ -343,7 +350,9 @@ fn extension(value: &Bound<'_, PyAny>, dtype: DType, sharing: Sharing) -> PyResu
     let dims: Vec<usize> = value.getattr("shape")?.extract()?;
     let plain = contiguous.call_method1("view", (format!("u{}", dtype.size()),))?;
     match dlpack::buffer_of(&plain.call_method1("reshape", (dims,))?)? {
-        Some(Buffer::Lent(lent, _)) => received(py, lent.with_dtype(dtype), false, sharing),
+        Some(Buffer::Lent(lent, _)) => {
+            import_host_memory(py, lent.with_dtype(dtype), false, sharing)
+        }
         Some(Buffer::Gathered(_)) | None => Err(unreadable(value)),
     }
 }

@@ -60,8 +60,8 @@ fn build_expression(
     tracing.leave();
     let (outputs, tree) = outputs(tracing.trace(), &result, "build")?;
     let traced: Traced = py.detach(|| tracing.finish(&outputs, tree)).or_raise()?;
-    let taken = like.map(|like| like.get().taken.clone());
-    Ok(PyExpression::new(traced, taken))
+    let expected = like.map(|like| like.get().expected.clone());
+    Ok(PyExpression::new(traced, expected))
 }
 
 /// The current trace, in which ``function`` builds.

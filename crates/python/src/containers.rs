@@ -98,7 +98,7 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
         return Ok(Kind::List(list.clone()));
     }
     if let Ok(dict) = value.cast_exact::<PyDict>() {
-        return Ok(Kind::Dict(ordered(dict)?));
+        return Ok(Kind::Dict(sort_by_key(dict)?));
     }
     ending::prepare();
     let class = value.get_type();
@@ -111,7 +111,7 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
     }
     if let Ok(dict) = value.cast::<PyDict>() {
         // A subclass of dict that is not registered.
-        return Ok(Kind::Dict(ordered(dict)?));
+        return Ok(Kind::Dict(sort_by_key(dict)?));
     }
     match class.getattr_opt(intern!(py, "__dataclass_fields__"))? {
         Some(fields) => Ok(Kind::Dataclass(dataclass_fields(value, &fields)?)),
@@ -121,7 +121,7 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
 
 /// Items by sorted keys if all keys are strings, so that two dicts with the same keys have the same
 /// structure; otherwise in their own order.
-fn ordered<'py>(
+fn sort_by_key<'py>(
     dict: &Bound<'py, PyDict>,
 ) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
     let mut items: Vec<_> = dict.iter().collect();
@@ -253,11 +253,11 @@ impl Tree {
         for child in self.children() {
             values.push(child.rebuild(py, leaves)?);
         }
-        self.holding(py, values)
+        self.with_children(py, values)
     }
 
     /// A container with the same structure and other leaves.
-    fn holding(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    fn with_children(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         match self {
             Tree::Leaf => unreachable!("it holds nothing"),
             Tree::Static(value) => Ok(value.clone_ref(py)),

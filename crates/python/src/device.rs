@@ -120,7 +120,7 @@ pub(crate) fn device_from(value: &Bound<'_, PyAny>) -> PyResult<Device> {
 }
 
 /// The device of new data, which traced values do not have.
-fn wanted(device: &Bound<'_, PyAny>) -> PyResult<Device> {
+fn requested_device(device: &Bound<'_, PyAny>) -> PyResult<Device> {
     if Trace::is_entered() {
         return Err(trace_error(
             "device: must not be passed in a trace, because a traced value is on the device of \
@@ -147,7 +147,7 @@ fn on_device<'py>(
     function: &Bound<'py, PyAny>,
     args: &Bound<'py, PyTuple>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let _options = run_on(&wanted(device)?);
+    let _options = run_on(&requested_device(device)?);
     function.call1(args)
 }
 
@@ -157,7 +157,7 @@ fn on_device<'py>(
 fn place(x: &Bound<'_, PyTensor>, device: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
     let stays = || Ok(x.clone().into_any().unbind());
     let home = match device {
-        Some(device) => Some(wanted(device)?),
+        Some(device) => Some(requested_device(device)?),
         None if Trace::is_entered() || !has_default_options() => return stays(),
         None => default_options().home().or_raise()?,
     };
@@ -183,7 +183,7 @@ pub(crate) fn to_device(
         }
         None | Some(true) => {}
     }
-    moved(py, data, device, |data| data.copy_to(device))
+    wrap_copy(py, data, device, |data| data.copy_to(device))
 }
 
 /// Moves a tensor and frees the original.
@@ -192,12 +192,12 @@ pub(crate) fn transfer(x: &Bound<'_, PyTensor>, device: &Device) -> PyResult<Py<
     if data.device() == *device {
         return Ok(x.clone().into_any().unbind());
     }
-    moved(x.py(), data, device, |data| data.clone().transfer_to(device))
+    wrap_copy(x.py(), data, device, |data| data.clone().transfer_to(device))
 }
 
 /// Copies data without blocking other threads. A copy through the host waits for the data, and the
 /// wait can be interrupted.
-fn moved(
+fn wrap_copy(
     py: Python<'_>,
     data: &RawTensor,
     to: &Device,

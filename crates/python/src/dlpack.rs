@@ -85,7 +85,7 @@ impl Lent {
     }
 
     /// A tensor with a copy of the present contents.
-    pub(crate) fn copied(&self, py: Python<'_>) -> PyResult<HostTensor> {
+    pub(crate) fn copy(&self, py: Python<'_>) -> PyResult<HostTensor> {
         HostTensor::from_writer(
             self.dtype,
             self.shape.clone(),
@@ -127,7 +127,7 @@ impl Lent {
 
     /// A tensor that shares the memory. The caller guarantees that the memory is not written to any
     /// more: it is immutable, or the user has promised it.
-    pub(crate) fn shared(self) -> PyResult<HostTensor> {
+    pub(crate) fn into_shared(self) -> PyResult<HostTensor> {
         let (dtype, shape) = (self.dtype, self.shape.clone());
         HostTensor::from_frozen(dtype, shape, Frozen::promised_by(Kept(self))).or_raise()
     }

@@ -117,7 +117,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
     Python::attach(|py| {
         let error = match error {
             Error::Stream(error) => return stream_exception(py, error),
-            Error::Stage { stage, error } => return noted(py, exception(*error), &stage),
+            Error::Stage { stage, error } => return with_stage_note(py, exception(*error), &stage),
             Error::User(inner) => match inner.downcast::<PyErr>() {
                 Ok(raised) => return *raised,
                 Err(inner) => Error::User(inner),
@@ -141,7 +141,7 @@ pub(crate) fn exception(error: Error) -> PyErr {
 }
 
 /// The exception of a stage, with a note that names the stage.
-fn noted(py: Python<'_>, raised: PyErr, stage: &str) -> PyErr {
+fn with_stage_note(py: Python<'_>, raised: PyErr, stage: &str) -> PyErr {
     let note = format!("while running {stage}");
     match raised.value(py).call_method1("add_note", (note,)) {
         Ok(_) => raised,
@@ -156,7 +156,7 @@ fn stream_exception(py: Python<'_>, error: StreamError) -> PyErr {
             "stream: the buffer is full; receive results, or send fewer chunks at a time",
         ),
         StreamError::NotYet => PyTimeoutError::new_err(error.to_string()),
-        StreamError::Cancelled => cancelled(py).unwrap_or_else(|failed| failed),
+        StreamError::Cancelled => cancellation_error(py).unwrap_or_else(|failed| failed),
         StreamError::Failed(error) => match raised_by(&error) {
             Some(raised) => again(py, raised),
             None => class_exception(py, error.class(), error.to_string()),
@@ -194,7 +194,7 @@ pub(crate) fn is_of_nxla(py: Python<'_>, error: &PyErr) -> PyResult<bool> {
     Ok(error.is_instance(py, classes(py)?.base.bind(py)))
 }
 
-fn cancelled(py: Python<'_>) -> PyResult<PyErr> {
+fn cancellation_error(py: Python<'_>) -> PyResult<PyErr> {
     let class = py.import("concurrent.futures")?.getattr("CancelledError")?;
     Ok(PyErr::from_value(class.call1((StreamError::Cancelled.to_string(),))?))
 }

@@ -99,7 +99,7 @@ fn export_device(
 ///
 /// The rules of host memory apply: memory is shared if it is frozen, or if the user promises not to
 /// write to it. Other memory is copied on its device before the function returns.
-pub(crate) fn received(
+pub(crate) fn import_device_memory(
     py: Python<'_>,
     memory: CudaMemory,
     frozen: bool,

@@ -35,10 +35,10 @@ type Name = (String, bool);
 
 /// The pickled form of an argument: its name, whether it can be passed by name, and the container
 /// with templates for its tensors.
-type KeptSlot = (String, bool, Py<PyAny>);
+type PickledSlot = (String, bool, Py<PyAny>);
 
 /// The pickled form of all arguments.
-pub(crate) type Kept = (Vec<KeptSlot>, bool);
+pub(crate) type Pickled = (Vec<PickledSlot>, bool);
 
 impl Slot {
     /// Describes an argument or a template.
@@ -54,7 +54,7 @@ impl Slot {
     }
 
     /// A value that must be passed unchanged.
-    fn fixed(value: Py<PyAny>, (name, by_name): Name) -> Self {
+    fn of_static(value: Py<PyAny>, (name, by_name): Name) -> Self {
         Self { name, by_name, tree: Tree::Static(value), leaves: Vec::new() }
     }
 
@@ -64,7 +64,7 @@ impl Slot {
         Self { name, by_name: false, tree: Tree::Leaf, leaves: vec![leaf] }
     }
 
-    fn typed(&self) -> Typed<'_> {
+    fn as_typed(&self) -> Typed<'_> {
         Typed { tree: &self.tree, leaves: &self.leaves }
     }
 
@@ -76,7 +76,7 @@ impl Slot {
         self.tree.rebuild(py, &mut std::iter::empty()).map(Some)
     }
 
-    fn kept(&self, py: Python<'_>) -> PyResult<KeptSlot> {
+    fn to_pickled(&self, py: Python<'_>) -> PyResult<PickledSlot> {
         let mut templates = self.leaves.iter().map(|LeafType { ty, vectors }| {
             let template = PyTemplate { ty: ty.clone(), vectors: vectors.clone() };
             Ok(Py::new(py, template)?.into_any())
@@ -84,7 +84,7 @@ impl Slot {
         Ok((self.name.clone(), self.by_name, self.tree.rebuild(py, &mut templates)?))
     }
 
-    fn from_kept(py: Python<'_>, (name, by_name, value): KeptSlot) -> PyResult<Self> {
+    fn from_pickled(py: Python<'_>, (name, by_name, value): PickledSlot) -> PyResult<Self> {
         let mut leaves = Vec::new();
         let tree = flatten(value.bind(py), &name, &mut |item, _| {
             let Ok(template) = item.cast::<PyTemplate>() else { return Ok(false) };
@@ -107,7 +107,11 @@ pub(crate) fn names_of(function: &Bound<'_, PyAny>, count: usize) -> PyResult<Ve
 }
 
 /// Describes positional arguments to the runtime.
-fn signed(mut arguments: Arguments, name: &str, args: &Bound<'_, PyTuple>) -> PyResult<Arguments> {
+fn describe_positional(
+    mut arguments: Arguments,
+    name: &str,
+    args: &Bound<'_, PyTuple>,
+) -> PyResult<Arguments> {
     for (position, arg) in args.iter().enumerate() {
         arguments.argument(&arg, &|| format!("{name}: argument {position}"))?;
     }
@@ -118,29 +122,29 @@ impl Expected {
     /// The type of an argument or a template, with its name in errors.
     pub(crate) fn like(function: &str, name: &str, arg: &Bound<'_, PyAny>) -> PyResult<Self> {
         let args = PyTuple::new(arg.py(), [arg])?;
-        let signed = signed(Arguments::of_types(), function, &args)?;
-        let expected = Self::signed(signed, &args, vec![(name.to_owned(), false)])?;
+        let arguments = describe_positional(Arguments::of_types(), function, &args)?;
+        let expected = Self::from_arguments(arguments, &args, vec![(name.to_owned(), false)])?;
         Ok(Self { wording: "expected", ..expected })
     }
 
     /// The types of the described arguments.
-    pub(crate) fn signed(
-        signed: Arguments,
+    pub(crate) fn from_arguments(
+        arguments: Arguments,
         args: &Bound<'_, PyTuple>,
         names: Vec<Name>,
     ) -> PyResult<Self> {
         let slots = args.iter().zip(names).map(|(arg, name)| Slot::of(&arg, name));
         let slots = slots.collect::<PyResult<_>>()?;
-        let signature = Some(signed.call.into_signature());
+        let signature = Some(arguments.call.into_signature());
         Ok(Self { signature, slots, wording: "it was compiled for", by_data: false })
     }
 
     /// The arguments of a traced call; `is_static` contains whether each is static.
-    pub(crate) fn traced<'py>(
+    pub(crate) fn from_trace<'py>(
         arguments: impl Iterator<Item = PyResult<(Bound<'py, PyAny>, Name, bool)>>,
     ) -> PyResult<Self> {
         let slots = arguments.map(|argument| match argument? {
-            (value, name, true) => Ok(Slot::fixed(value.unbind(), name)),
+            (value, name, true) => Ok(Slot::of_static(value.unbind(), name)),
             (value, name, false) => Slot::of(&value, name),
         });
         Ok(Self::of_slots(slots.collect::<PyResult<_>>()?, false))
@@ -159,15 +163,15 @@ impl Expected {
     }
 
     /// Returns the pickled form.
-    pub(crate) fn kept(&self, py: Python<'_>) -> PyResult<Kept> {
-        let slots = self.slots.iter().map(|slot| slot.kept(py));
+    pub(crate) fn to_pickled(&self, py: Python<'_>) -> PyResult<Pickled> {
+        let slots = self.slots.iter().map(|slot| slot.to_pickled(py));
         Ok((slots.collect::<PyResult<_>>()?, self.by_data))
     }
 
     /// Rebuilds the requirements from the pickled form.
-    pub(crate) fn from_kept(py: Python<'_>, kept: Kept) -> PyResult<Self> {
-        let (kept, by_data) = kept;
-        let slots = kept.into_iter().map(|slot| Slot::from_kept(py, slot));
+    pub(crate) fn from_pickled(py: Python<'_>, pickled: Pickled) -> PyResult<Self> {
+        let (slots, by_data) = pickled;
+        let slots = slots.into_iter().map(|slot| Slot::from_pickled(py, slot));
         Ok(Self::of_slots(slots.collect::<PyResult<_>>()?, by_data))
     }
 
@@ -237,7 +241,7 @@ impl Expected {
         args: &Bound<'_, PyTuple>,
         program: Option<&Program>,
     ) -> PyResult<Inputs> {
-        let arguments = signed(Arguments::default(), name, args)?;
+        let arguments = describe_positional(Arguments::default(), name, args)?;
         arguments.call.refuse_templates(name).or_raise()?;
         let fits = match &self.signature {
             Some(signature) => signature.matches(arguments.call.signature()).or_raise()?,
@@ -276,7 +280,7 @@ impl Expected {
         });
         let inputs: Vec<_> = inputs.map(|(_, value)| value).collect();
         let inputs = PyTuple::new(py, inputs)?;
-        let arguments = signed(Arguments::default(), name, &inputs)?;
+        let arguments = describe_positional(Arguments::default(), name, &inputs)?;
         arguments.call.refuse_templates(name).or_raise()?;
         self.compare(py, name, &PyTuple::new(py, &values)?)?;
         arguments.into_inputs(py, program)
@@ -315,10 +319,10 @@ impl Expected {
         let mut differences = Differences::new(&fits);
         for (arg, slot) in args.iter().zip(&self.slots) {
             let found = match &slot.tree {
-                Tree::Static(_) => Slot::fixed(arg.unbind(), (slot.name.clone(), false)),
+                Tree::Static(_) => Slot::of_static(arg.unbind(), (slot.name.clone(), false)),
                 _ => Slot::of(&arg, (slot.name.clone(), false))?,
             };
-            differences.compare(py, &slot.name, found.typed(), slot.typed())?;
+            differences.compare(py, &slot.name, found.as_typed(), slot.as_typed())?;
         }
         match differences.text(self.wording) {
             None => Ok(()),

@@ -274,7 +274,7 @@ operator_methods!(PyExpr {
     /// entry.
     #[getter]
     fn vectorized_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        crate::ops::vectors::described(py, self.0.vectors())
+        crate::ops::vectors::vectors_to_python(py, self.0.vectors())
     }
 
     /// The tensor with reversed axes.

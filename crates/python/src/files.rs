@@ -46,7 +46,7 @@ fn all_on_host(
     named.map(|(name, x)| Ok((name, on_host(py, function, &x)?))).collect()
 }
 
-fn wrapped(
+fn to_tensors(
     py: Python<'_>,
     tensors: Vec<(String, HostTensor)>,
 ) -> PyResult<Vec<(String, Py<PyAny>)>> {
@@ -69,7 +69,7 @@ fn tensors_from_npz(
     data: &[u8],
 ) -> PyResult<Vec<(String, Py<PyAny>)>> {
     let read = py.detach(|| read_npz(Cursor::new(data)));
-    wrapped(py, read.map_err(|error| exception_of(function, error))?)
+    to_tensors(py, read.map_err(|error| exception_of(function, error))?)
 }
 
 /// Returns the tensors in bytes of the format safetensors with their names, and names and dtypes of
@@ -83,7 +83,7 @@ fn tensors_from_safetensors(
     let read = py.detach(|| read_safetensors(data));
     let SafeTensors { tensors, unsupported, .. } =
         read.map_err(|error| exception_of(function, error))?;
-    Ok((wrapped(py, tensors)?, unsupported))
+    Ok((to_tensors(py, tensors)?, unsupported))
 }
 
 /// Returns the bytes of a ``.npy`` file.

@@ -243,7 +243,8 @@ impl PyFunction {
         kwargs: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         let py = slf.py();
-        Self::call_inner(slf, args, kwargs).map_err(|error| tracebacks::filtered(py, error))
+        Self::call_inner(slf, args, kwargs)
+            .map_err(|error| tracebacks::without_package_frames(py, error))
     }
 
     fn __get__<'py>(
@@ -333,7 +334,7 @@ impl PyFunction {
         let call = Call { args, kwargs: None };
         let (entry, _) = this.entry(py, call, &options, Data::Absent, Purpose::Compile)?;
         let names = names_of(this.callable.bind(py), args.len())?;
-        let expected = Expected::signed(this.sign(call, Data::Absent)?, args, names)?;
+        let expected = Expected::from_arguments(this.sign(call, Data::Absent)?, args, names)?;
         let (name, options) = (this.core.name().to_owned(), options.into_owned());
         let function = Some(slf.clone().unbind());
         Ok(PyCompiled { function, name, entry, options, expected, check: this.debug_nans })
@@ -443,7 +444,7 @@ impl PyFunction {
             }
             let path = || format!("{}: {key}", self.core.name());
             match is_static {
-                true => arguments.fixed(&value, &path())?,
+                true => arguments.static_argument(&value, &path())?,
                 false => arguments.argument(&value, &path)?,
             }
         }
@@ -453,7 +454,7 @@ impl PyFunction {
     /// Returns the requirements for further calls of the program that was traced for this call.
     fn expected_arguments(&self, py: Python<'_>, call: Call<'_, '_>) -> PyResult<Expected> {
         let names = names_of(self.callable.bind(py), call.args.len())?;
-        Expected::traced(call.arguments(&self.statics).map(|argument| {
+        Expected::from_trace(call.arguments(&self.statics).map(|argument| {
             let Argument { key, value, is_static } = argument?;
             let name = match key {
                 Key::Position(position) => names[position].clone(),

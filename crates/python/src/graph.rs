@@ -10,14 +10,14 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::errors::{OrRaise, argument_error, exception, user_error};
-use crate::expected::{Expected, Kept};
+use crate::expected::{Expected, Pickled};
 use crate::function::Borrowings;
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
 use crate::notes::refuse_host_notes;
 use crate::options::{options_from, to_dict};
 use crate::policy::{PyTimeline, policy_from, simulate};
-use crate::program::{Parts, PyExpression, ROOT, Results, from_kept};
+use crate::program::{Parts, PyExpression, ROOT, Results, from_pickled};
 use crate::signature::Arguments;
 use crate::tensor::{PyTensor, bytes_object};
 
@@ -159,7 +159,7 @@ struct PyStageGraph {
     graph: StageGraph,
     results: Arc<Results>,
     captured: Vec<RawTensor>,
-    taken: Arc<Expected>,
+    expected: Arc<Expected>,
 }
 
 #[pymethods]
@@ -250,7 +250,7 @@ impl PyStageGraph {
         args: &Bound<'_, PyTuple>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let (args, options) = self.taken.bind("run", args, options)?;
+        let (args, options) = self.expected.bind("run", args, options)?;
         let inputs = self.inputs(&args)?;
         let stages = StageRunner::new(self.graph.clone(), &options_from(options.as_ref())?.0);
         let results =
@@ -264,7 +264,7 @@ impl PyStageGraph {
         args: &Bound<'py, PyTuple>,
         options: &Bound<'py, PyDict>,
     ) -> PyResult<(Bound<'py, PyTuple>, Bound<'py, PyDict>)> {
-        let (args, rest) = self.taken.bind("run", args, Some(options))?;
+        let (args, rest) = self.expected.bind("run", args, Some(options))?;
         Ok((args, rest.unwrap_or_else(|| PyDict::new(options.py()))))
     }
 
@@ -275,7 +275,7 @@ impl PyStageGraph {
 
     /// The tensors of arguments; the tensors of ``_captured`` follow as further inputs.
     fn _leaves(&self, py: Python<'_>, args: &Bound<'_, PyTuple>) -> PyResult<Vec<Py<PyAny>>> {
-        let leaves = self.taken.leaves(py, "run", args, None)?;
+        let leaves = self.expected.leaves(py, "run", args, None)?;
         leaves.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
     }
 
@@ -319,7 +319,7 @@ impl PyStageGraph {
         repeat: usize,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<f64>> {
-        let (args, options) = self.taken.bind("measure", args, options)?;
+        let (args, options) = self.expected.bind("measure", args, options)?;
         let inputs = self.inputs(&args)?;
         let stages = StageRunner::new(self.graph.clone(), &options_from(options.as_ref())?.0);
         let seconds =
@@ -351,7 +351,12 @@ impl PyStageGraph {
             refuse_host_notes("pickle", &stage.program)?;
         }
         let bytes = bytes_object(py, &self.graph.to_bytes())?;
-        Ok((bytes, self.results.kept(py)?, self.taken.kept(py)?, self._captured(py)?))
+        Ok((
+            bytes,
+            self.results.to_pickled(py)?,
+            self.expected.to_pickled(py)?,
+            self._captured(py)?,
+        ))
     }
 
     /// Rebuilds a graph of stages from the state of a pickle.
@@ -360,14 +365,14 @@ impl PyStageGraph {
         py: Python<'_>,
         bytes: &[u8],
         results: &Bound<'_, PyAny>,
-        taken: Kept,
+        expected: Pickled,
         captured: Vec<PyRef<'_, PyTensor>>,
     ) -> PyResult<Self> {
         let graph = StageGraph::from_bytes(bytes).or_raise()?;
         let sizes = (graph.inputs().len(), graph.outputs().len());
-        let (results, taken, captured) =
-            from_kept(py, (results, taken, captured), sizes, "the stages")?;
-        Ok(Self { graph, results, captured, taken })
+        let (results, expected, captured) =
+            from_pickled(py, (results, expected, captured), sizes, "the stages")?;
+        Ok(Self { graph, results, captured, expected })
     }
 
     /// A drawing of the stages as SVG.
@@ -387,13 +392,18 @@ impl PyStageGraph {
 impl PyStageGraph {
     /// The stages of an expression.
     fn of(graph: StageGraph, expression: &PyExpression) -> Self {
-        let PyExpression { results, captured, taken, .. } = expression;
-        Self { graph, results: results.clone(), captured: captured.clone(), taken: taken.clone() }
+        let PyExpression { results, captured, expected, .. } = expression;
+        Self {
+            graph,
+            results: results.clone(),
+            captured: captured.clone(),
+            expected: expected.clone(),
+        }
     }
 
     /// The tensors of all inputs.
     fn inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Vec<RawTensor>> {
-        let mut inputs = self.taken.leaves(args.py(), "run", args, None)?.into_vec();
+        let mut inputs = self.expected.leaves(args.py(), "run", args, None)?.into_vec();
         inputs.extend(self.captured.iter().cloned());
         Ok(inputs)
     }

@@ -31,16 +31,16 @@ pub(crate) trait Arrange: Send + Sync {
 impl PyHook {
     /// A listener for a name, which is called with the values of a hook.
     pub(crate) fn of(function: &Bound<'_, PyAny>) -> PyResult<Arc<dyn HostFn>> {
-        checked(function)?;
+        check_callable(function)?;
         Ok(Arc::new(PyHook { function: Some(Callable::new(function)), arrange: None }))
     }
 
     /// A hook that passes its values in a container, with an optional function.
-    pub(crate) fn arranged(
+    pub(crate) fn in_container(
         function: Option<&Bound<'_, PyAny>>,
         arrange: Box<dyn Arrange>,
     ) -> PyResult<Arc<dyn HostFn>> {
-        function.map(checked).transpose()?;
+        function.map(check_callable).transpose()?;
         let function = function.map(Callable::new);
         Ok(Arc::new(PyHook { function, arrange: Some(arrange) }))
     }
@@ -75,7 +75,7 @@ fn gone() -> PyErr {
     exception(nxla_runtime::Error::Usage(why.into()))
 }
 
-fn checked(function: &Bound<'_, PyAny>) -> PyResult<()> {
+fn check_callable(function: &Bound<'_, PyAny>) -> PyResult<()> {
     if function.is_callable() {
         return Ok(());
     }

@@ -20,14 +20,14 @@ type Imported<'py> = (PyExpression, Vec<Option<String>>, Vec<Py<PyAny>>, Option<
 
 /// Describes containers as the first line of a module of ``nx.export`` does: a number for a leaf, and
 /// ``{kind: content}`` for a container.
-fn described<'py>(
+fn structure_to_python<'py>(
     py: Python<'py>,
     tree: &ExportTree,
     leaf: &mut usize,
 ) -> PyResult<Bound<'py, PyAny>> {
     let container = PyDict::new(py);
     let mut list = |items: &[ExportTree]| {
-        let items = items.iter().map(|item| described(py, item, leaf));
+        let items = items.iter().map(|item| structure_to_python(py, item, leaf));
         PyList::new(py, items.collect::<PyResult<Vec<_>>>()?)
     };
     match tree {
@@ -41,7 +41,7 @@ fn described<'py>(
         ExportTree::Dict(items) => {
             let inside = PyDict::new(py);
             for (key, item) in items {
-                inside.set_item(key, described(py, item, leaf)?)?;
+                inside.set_item(key, structure_to_python(py, item, leaf)?)?;
             }
             container.set_item("dict", inside)?;
         }
@@ -68,8 +68,8 @@ fn read_stablehlo<'py>(
     let values = values.collect::<PyResult<Vec<_>>>()?;
     let signature = match module.signature() {
         Some(signature) => Some((
-            described(py, &signature.inputs, &mut 0)?,
-            described(py, &signature.outputs, &mut 0)?,
+            structure_to_python(py, &signature.inputs, &mut 0)?,
+            structure_to_python(py, &signature.outputs, &mut 0)?,
             signature.kept.clone(),
         )),
         None => None,

@@ -27,7 +27,7 @@ pub(crate) fn interruptible<T: Send>(
     let signals = Signals::default();
     let outcome = py.detach(|| {
         ending::gate();
-        let outcome = work(&|| signals.pending());
+        let outcome = work(&|| signals.check_signals());
         ending::gate();
         outcome
     });
@@ -84,7 +84,7 @@ impl Default for Signals {
 const MAX_STRIDE: u32 = 32;
 
 impl Signals {
-    fn pending(&self) -> bool {
+    fn check_signals(&self) -> bool {
         let stride = self.stride.load(Ordering::Relaxed);
         let call = self.calls.fetch_add(1, Ordering::Relaxed);
         // No time has passed before the first check.

@@ -89,7 +89,7 @@ impl PyLazy {
         dtype: Option<&Bound<'py, PyAny>>,
         copy: Option<bool>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let tensor = PyTensor::wrap(slf.py(), produced(slf.as_any())?)?;
+        let tensor = PyTensor::wrap(slf.py(), produce(slf.as_any())?)?;
         tensor.bind(slf.py()).call_method1("__array__", (dtype, copy))
     }
 
@@ -109,7 +109,7 @@ pub(crate) fn type_of(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> {
 }
 
 /// The data of a lazy value.
-pub(crate) fn produced(value: &Bound<'_, PyAny>) -> PyResult<RawTensor> {
+pub(crate) fn produce(value: &Bound<'_, PyAny>) -> PyResult<RawTensor> {
     let tensor = match value.cast::<PyLazy>() {
         Ok(lazy) => made_by(lazy)?,
         Err(_) => match arrays::import(value, Sharing::ByValue)? {
@@ -174,7 +174,7 @@ impl Lazies {
             let value = value.bind(py);
             inputs[*position] = match &is_used {
                 Some(is_used) if !is_used[*position] => unread(value)?,
-                _ => produced(value)?.data().clone(),
+                _ => produce(value)?.data().clone(),
             };
         }
         Ok(())

@@ -17,9 +17,9 @@ use crate::value::{FromPython, Value};
 pub(crate) struct PyOnnxModel(Model);
 
 /// Name, dtype if declared, and the size or name of each axis if the rank is declared.
-type Described = (String, Option<PyDType>, Option<Vec<Option<String>>>);
+type PythonValue = (String, Option<PyDType>, Option<Vec<Option<String>>>);
 
-fn described(values: &[ValueInfo]) -> Vec<Described> {
+fn values_to_python(values: &[ValueInfo]) -> Vec<PythonValue> {
     let dim = |dim: &Dim| match dim {
         Dim::Size(size) => Some(size.to_string()),
         Dim::Named(name) => Some(name.clone()),
@@ -54,14 +54,14 @@ impl PyOnnxModel {
 
     /// Name, dtype and shape of each input.
     #[getter]
-    fn inputs(&self) -> Vec<Described> {
-        described(self.0.inputs())
+    fn inputs(&self) -> Vec<PythonValue> {
+        values_to_python(self.0.inputs())
     }
 
     /// Name, dtype and shape of each output.
     #[getter]
-    fn outputs(&self) -> Vec<Described> {
-        described(self.0.outputs())
+    fn outputs(&self) -> Vec<PythonValue> {
+        values_to_python(self.0.outputs())
     }
 
     /// Name and value of each weight.

@@ -48,53 +48,53 @@ impl Role {
 }
 
 /// An operand before the dtypes of its numbers are known.
-enum Given {
+enum Operand {
     Value(Value),
     /// A list of Python scalars.
     List(Nested, DType),
 }
 
-impl Given {
-    fn try_of(operand: &Bound<'_, PyAny>, role: Role) -> PyResult<Option<Given>> {
+impl Operand {
+    fn try_of(operand: &Bound<'_, PyAny>, role: Role) -> PyResult<Option<Operand>> {
         if role == Role::Compared && operand.is_instance_of::<PyInt>() {
-            return Ok(Some(Given::Value(Value::Number(any_integer(operand)?))));
+            return Ok(Some(Operand::Value(Value::Number(any_integer(operand)?))));
         }
         if !is_list(operand) {
-            return Ok(Value::try_of(operand)?.map(Given::Value));
+            return Ok(Value::try_of(operand)?.map(Operand::Value));
         }
         let list = Nested::of(operand)?;
         let dtype = list.dtype()?;
         if list.has_arrays() {
-            return Ok(Some(Given::Value(list.tensor(dtype)?)));
+            return Ok(Some(Operand::Value(list.tensor(dtype)?)));
         }
-        Ok(Some(Given::List(list, dtype)))
+        Ok(Some(Operand::List(list, dtype)))
     }
 
     /// Returns whether the operand consists of Python scalars.
     fn is_literal(&self) -> bool {
-        matches!(self, Given::List(..) | Given::Value(Value::Number(_)))
+        matches!(self, Operand::List(..) | Operand::Value(Value::Number(_)))
     }
 
     /// The Python scalars.
     fn numbers(&self) -> &[Number] {
         match self {
-            Given::Value(Value::Number(number)) => std::slice::from_ref(number),
-            Given::Value(_) => &[],
-            Given::List(list, _) => list.numbers(),
+            Operand::Value(Value::Number(number)) => std::slice::from_ref(number),
+            Operand::Value(_) => &[],
+            Operand::List(list, _) => list.numbers(),
         }
     }
 
     fn dtype(&self) -> Option<DType> {
         match self {
-            Given::Value(value) => value.dtype(),
-            Given::List(_, dtype) => Some(*dtype),
+            Operand::Value(value) => value.dtype(),
+            Operand::List(_, dtype) => Some(*dtype),
         }
     }
 }
 
 /// The operands of a call, in the order of its arguments.
 #[derive(Default)]
-pub(crate) struct Operands(SmallVec<[(Given, Role); 3]>);
+pub(crate) struct Operands(SmallVec<[(Operand, Role); 3]>);
 
 impl Operands {
     /// Adds an operand of `function`, which is its public name.
@@ -104,11 +104,11 @@ impl Operands {
         function: &str,
         role: Role,
     ) -> PyResult<()> {
-        match Given::try_of(operand, role)? {
+        match Operand::try_of(operand, role)? {
             Some(given) => self.0.push((given, role)),
             None => {
                 let value = Value::of(operand, function)?;
-                self.0.push((Given::Value(value), role));
+                self.0.push((Operand::Value(value), role));
             }
         }
         Ok(())
@@ -116,7 +116,7 @@ impl Operands {
 
     /// Adds an operand, or returns `false` for an object that is not one.
     pub(crate) fn try_push(&mut self, operand: &Bound<'_, PyAny>, role: Role) -> PyResult<bool> {
-        let Some(given) = Given::try_of(operand, role)? else { return Ok(false) };
+        let Some(given) = Operand::try_of(operand, role)? else { return Ok(false) };
         self.0.push((given, role));
         Ok(true)
     }
@@ -134,15 +134,17 @@ impl Operands {
         }
         // Literals have no dtypes to promote: they share the dtype that represents all of them.
         let common = if is_u64 { Some(DType::U64) } else { common };
-        let value = |(given, role): (Given, Role)| match given {
-            Given::List(list, own) if role == Role::Position => list.tensor(own),
-            Given::List(list, own) if role == Role::Precise => list.tensor(unrounded(own, F64)),
-            Given::List(list, _) if is_u64 => list.tensor(DType::U64),
-            Given::List(list, own) => list.tensor(unrounded(own, common)),
-            Given::Value(Value::Number(number)) => {
+        let value = |(given, role): (Operand, Role)| match given {
+            Operand::List(list, own) if role == Role::Position => list.tensor(own),
+            Operand::List(list, own) if role == Role::Precise => {
+                list.tensor(exact_list_dtype(own, F64))
+            }
+            Operand::List(list, _) if is_u64 => list.tensor(DType::U64),
+            Operand::List(list, own) => list.tensor(exact_list_dtype(own, common)),
+            Operand::Value(Value::Number(number)) => {
                 number_value(number, role, common, has_others || is_u64)
             }
-            Given::Value(value) => Ok(value),
+            Operand::Value(value) => Ok(value),
         };
         self.0.into_iter().map(value).collect()
     }
@@ -174,7 +176,7 @@ fn number_value(
         Role::Compared => Ok(nxla_runtime::comparison_scalar(number, common)),
         Role::Free => Ok(Value::Number(number)),
         Role::Element | Role::LowerLimit | Role::UpperLimit => {
-            match next_to(limited(number, role, common), common)? {
+            match next_to(clamp_limit(number, role, common), common)? {
                 Value::Number(number) if is_typed => {
                     number_tensor(number, common).map(Value::Tensor).or_raise()
                 }
@@ -185,7 +187,7 @@ fn number_value(
 }
 
 /// A limit outside the range of the limited integers, clamped to the range.
-fn limited(number: Number, role: Role, common: Option<DType>) -> Number {
+fn clamp_limit(number: Number, role: Role, common: Option<DType>) -> Number {
     let Some(dtype) = common.filter(|dtype| dtype.is_integer()) else { return number };
     match (number, dtype.min_value().as_i128(), dtype.max_value().as_i128()) {
         (Number::Int(value), Some(least), _) if role == Role::LowerLimit => {
@@ -200,7 +202,7 @@ fn limited(number: Number, role: Role, common: Option<DType>) -> Number {
 
 /// The dtype for a list of Python floats of dtype `own`, which loses no digits that the promoted
 /// dtype would keep. The list still promotes as `own`.
-fn unrounded(own: DType, common: Option<DType>) -> DType {
+fn exact_list_dtype(own: DType, common: Option<DType>) -> DType {
     match common {
         Some(DType::F64) if own.is_float() => DType::F64,
         Some(DType::C128) if own.is_float() => DType::F64,

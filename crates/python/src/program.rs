@@ -16,7 +16,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::containers::{Tree, flatten};
 use crate::dtype::PyDType;
 use crate::errors::{OrRaise, argument_error, format_error, trace_error};
-use crate::expected::{Expected, Kept};
+use crate::expected::{Expected, Pickled};
 use crate::function::{Borrowings, Traced, wrap_results};
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
@@ -33,7 +33,7 @@ pub(crate) struct PyExpression {
     pub(crate) program: Arc<Program>,
     pub(crate) results: Arc<Results>,
     pub(crate) captured: Vec<nxla_runtime::RawTensor>,
-    pub(crate) taken: Arc<Expected>,
+    pub(crate) expected: Arc<Expected>,
     /// The scope of the parameters: `root`, or the op that holds the program as a region.
     pub(crate) context: &'static str,
 }
@@ -63,7 +63,7 @@ impl Results {
     }
 
     /// The state of a pickle: the container with a template for each result.
-    pub(crate) fn kept(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+    pub(crate) fn to_pickled(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let mut templates = (0..).map(|position| {
             let ty = TensorType::scalar(DType::F32);
             Ok(Py::new(py, PyTemplate { ty, vectors: self.vectors.get(position) })?.into_any())
@@ -72,9 +72,9 @@ impl Results {
     }
 
     /// Rebuilds the containers from the state of a pickle.
-    pub(crate) fn from_kept(kept: &Bound<'_, PyAny>) -> PyResult<Self> {
+    pub(crate) fn from_pickled(pickled: &Bound<'_, PyAny>) -> PyResult<Self> {
         let mut vectors = Vec::new();
-        let tree = flatten(kept, "result", &mut |item, _| {
+        let tree = flatten(pickled, "result", &mut |item, _| {
             let template = item.cast::<PyTemplate>();
             vectors.extend(template.iter().map(|template| template.get().vectors.clone()));
             Ok(template.is_ok())
@@ -89,13 +89,13 @@ impl Results {
 }
 
 impl PyExpression {
-    /// A finished trace. Without `taken`, each input is a separate argument.
-    pub(crate) fn new(traced: Traced, taken: Option<Arc<Expected>>) -> Self {
+    /// A finished trace. Without `expected`, each input is a separate argument.
+    pub(crate) fn new(traced: Traced, expected: Option<Arc<Expected>>) -> Self {
         let Traced { program, results: tree, vectors, captured, .. } = traced;
         let each = || Arc::new(Expected::of_program(&program, captured.len()));
-        let taken = taken.unwrap_or_else(each);
+        let expected = expected.unwrap_or_else(each);
         let results = Arc::new(Results { tree, vectors });
-        Self { program, results, captured, taken, context: ROOT }
+        Self { program, results, captured, expected, context: ROOT }
     }
 
     /// A region of an op.
@@ -112,32 +112,35 @@ impl PyExpression {
         let leaves = program.outputs().iter().map(|_| Tree::Leaf).collect();
         let (tree, vectors) = (Tree::Tuple(leaves), ResultVectors::default());
         let results = Arc::new(Results { tree, vectors });
-        let taken = Arc::new(Expected::of_program(&program, 0));
-        Self { program, results, captured: Vec::new(), taken, context: ROOT }
+        let expected = Arc::new(Expected::of_program(&program, 0));
+        Self { program, results, captured: Vec::new(), expected, context: ROOT }
     }
 }
 
 /// The state of a pickled expression.
-pub(crate) type Parts<'py> = (Bound<'py, PyBytes>, Py<PyAny>, Kept, Vec<Py<PyAny>>);
+pub(crate) type Parts<'py> = (Bound<'py, PyBytes>, Py<PyAny>, Pickled, Vec<Py<PyAny>>);
 
 /// The containers and large tensors of a pickle, if their numbers match the inputs and outputs.
-pub(crate) fn from_kept(
+pub(crate) fn from_pickled(
     py: Python<'_>,
-    (results, taken, captured): (&Bound<'_, PyAny>, Kept, Vec<PyRef<'_, PyTensor>>),
+    (results, expected, captured): (&Bound<'_, PyAny>, Pickled, Vec<PyRef<'_, PyTensor>>),
     (inputs, outputs): (usize, usize),
     of: &str,
 ) -> PyResult<(Arc<Results>, Arc<Expected>, Vec<RawTensor>)> {
-    let results = Arc::new(Results::from_kept(results)?);
-    let taken = Arc::new(Expected::from_kept(py, taken)?);
+    let results = Arc::new(Results::from_pickled(results)?);
+    let expected = Arc::new(Expected::from_pickled(py, expected)?);
     let captured: Vec<RawTensor> = captured.iter().map(|tensor| tensor.tensor()).collect();
-    if taken.leaf_count() + captured.len() != inputs || results.tree.leaf_count() != outputs {
+    if expected.leaf_count() + captured.len() != inputs || results.tree.leaf_count() != outputs {
         return Err(format_error("pickle", format!("containers must match {of}")));
     }
-    Ok((results, taken, captured))
+    Ok((results, expected, captured))
 }
 
 /// Dtype and shape of an input or an output, for Python.
-pub(crate) fn described<'py>(py: Python<'py>, ty: &TensorType) -> PyResult<Bound<'py, PyTuple>> {
+pub(crate) fn type_to_python<'py>(
+    py: Python<'py>,
+    ty: &TensorType,
+) -> PyResult<Bound<'py, PyTuple>> {
     let shape = PyTuple::new(py, ty.shape.iter())?;
     PyTuple::new(py, [shape.into_any(), Bound::new(py, PyDType(ty.dtype))?.into_any()])
 }
@@ -175,13 +178,13 @@ impl PyExpression {
     /// Shape and dtype of each input.
     #[getter]
     fn inputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        self.program.inputs().iter().map(|ty| described(py, ty)).collect()
+        self.program.inputs().iter().map(|ty| type_to_python(py, ty)).collect()
     }
 
     /// Shape and dtype of each output.
     #[getter]
     fn outputs<'py>(&self, py: Python<'py>) -> PyResult<Vec<Bound<'py, PyTuple>>> {
-        self.program.output_types().map(|ty| described(py, ty)).collect()
+        self.program.output_types().map(|ty| type_to_python(py, ty)).collect()
     }
 
     /// The structural digest as hexadecimal digits: equal for equal programs in every process.
@@ -252,7 +255,7 @@ impl PyExpression {
     #[pyo3(signature = (limit=None, *, blocks="name"))]
     fn lines(&self, py: Python<'_>, limit: Option<usize>, blocks: &str) -> PyResult<Vec<String>> {
         let options = GraphPrintOptions { limit, blocks: shown_as("lines", blocks)? };
-        Ok(py.detach(|| lines(self.program.graph(), &self.shown(), &options)))
+        Ok(py.detach(|| lines(self.program.graph(), &self.roots(), &options)))
     }
 
     /// The printed form with at most ``limit`` nodes.
@@ -271,7 +274,7 @@ impl PyExpression {
 
     /// A drawing as SVG.
     fn to_svg(&self, py: Python<'_>) -> String {
-        py.detach(|| svg::to_svg(self.program.graph(), &self.shown()))
+        py.detach(|| svg::to_svg(self.program.graph(), &self.roots()))
     }
 
     fn _repr_svg_(&self, py: Python<'_>) -> String {
@@ -280,7 +283,7 @@ impl PyExpression {
 
     /// A drawing as a Mermaid flowchart.
     fn to_mermaid(&self, py: Python<'_>) -> String {
-        py.detach(|| mermaid::to_mermaid(self.program.graph(), &self.shown()))
+        py.detach(|| mermaid::to_mermaid(self.program.graph(), &self.roots()))
     }
 
     /// Runs the expression; arguments as for the traced function, or one tensor for each input.
@@ -293,8 +296,8 @@ impl PyExpression {
         args: &Bound<'_, PyTuple>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        let (args, options) = self.taken.bind("run", args, options)?;
-        let mut inputs = self.taken.leaves(py, "run", &args, Some(&self.program))?;
+        let (args, options) = self.expected.bind("run", args, options)?;
+        let mut inputs = self.expected.leaves(py, "run", &args, Some(&self.program))?;
         inputs.extend(self.captured.iter().cloned());
         let options = options_from(options.as_ref())?.0.over(&default_options());
         let inputs: Borrowings<'_> = inputs.iter().collect();
@@ -317,8 +320,8 @@ impl PyExpression {
             })
             .collect();
         let expression = Self::of_program(Arc::new(program));
-        let (captured, taken) = (self.captured.clone(), self.taken.clone());
-        Ok((Self { captured, taken, ..expression }, facts))
+        let (captured, expected) = (self.captured.clone(), self.expected.clone());
+        Ok((Self { captured, expected, ..expression }, facts))
     }
 
     /// The number of nodes of each operation.
@@ -360,7 +363,12 @@ impl PyExpression {
     /// arguments, and large tensors.
     fn _parts<'py>(&self, py: Python<'py>) -> PyResult<Parts<'py>> {
         let captured = self.captured(py)?;
-        Ok((self.to_bytes(py)?, self.results.kept(py)?, self.taken.kept(py)?, captured))
+        Ok((
+            self.to_bytes(py)?,
+            self.results.to_pickled(py)?,
+            self.expected.to_pickled(py)?,
+            captured,
+        ))
     }
 
     /// Rebuilds an expression from the state of a pickle.
@@ -369,14 +377,14 @@ impl PyExpression {
         py: Python<'_>,
         bytes: &[u8],
         results: &Bound<'_, PyAny>,
-        taken: Kept,
+        expected: Pickled,
         captured: Vec<PyRef<'_, PyTensor>>,
     ) -> PyResult<Self> {
         let program = Self::from_bytes(py, bytes)?.program;
         let sizes = (program.inputs().len(), program.outputs().len());
-        let (results, taken, captured) =
-            from_kept(py, (results, taken, captured), sizes, "the expression")?;
-        Ok(Self { program, results, captured, taken, context: ROOT })
+        let (results, expected, captured) =
+            from_pickled(py, (results, expected, captured), sizes, "the expression")?;
+        Ok(Self { program, results, captured, expected, context: ROOT })
     }
 
     /// Returns whether the expression calls hooks.
@@ -403,7 +411,7 @@ const REPR_LIMIT: usize = 200;
 
 impl PyExpression {
     /// The last lines of a listing or drawing: the outputs, and the nodes with effects.
-    fn shown(&self) -> Vec<ExprId> {
+    fn roots(&self) -> Vec<ExprId> {
         self.program.outputs().iter().chain(self.program.effects()).copied().collect()
     }
 

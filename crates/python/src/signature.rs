@@ -73,11 +73,11 @@ fn float_bits(value: &Bound<'_, PyAny>) -> Option<(u64, u64)> {
 
 /// The key of a container or a float: nested tuples with the class of every value, because 1, 1.0
 /// and True are equal. Lists, dicts and sets may change later.
-fn frozen<'py>(value: &Bound<'py, PyAny>, depth: usize, path: &str) -> PyResult<Bound<'py, PyAny>> {
+fn freeze<'py>(value: &Bound<'py, PyAny>, depth: usize, path: &str) -> PyResult<Bound<'py, PyAny>> {
     check_depth(depth, || path.to_owned())?;
     let (py, class) = (value.py(), value.get_type().into_any());
     let items = |items: Vec<Bound<'py, PyAny>>| -> PyResult<Vec<Bound<'py, PyAny>>> {
-        items.iter().map(|item| frozen(item, depth + 1, path)).collect()
+        items.iter().map(|item| freeze(item, depth + 1, path)).collect()
     };
     let inside = if let Ok(dict) = value.cast::<PyDict>() {
         let all = dict.keys().iter().chain(dict.values().iter()).collect();
@@ -154,11 +154,11 @@ impl Arguments {
     }
 
     /// Adds a static argument. Unlike other static values, it may be a mutable container.
-    pub(crate) fn fixed(&mut self, value: &Bound<'_, PyAny>, path: &str) -> PyResult<()> {
+    pub(crate) fn static_argument(&mut self, value: &Bound<'_, PyAny>, path: &str) -> PyResult<()> {
         if !has_own_key(value) && value.hash().is_ok() {
             return self.constant(value, path);
         }
-        let frozen = frozen(value, 0, path)?;
+        let frozen = freeze(value, 0, path)?;
         let hash = frozen.hash().map_err(|_| {
             let kind = value.get_type().to_string();
             let why = format!(
@@ -174,7 +174,7 @@ impl Arguments {
     fn key(&mut self, key: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
         match key.is_instance_of::<PyString>() {
             true => self.constant(key, &path()),
-            false => self.fixed(key, &path()),
+            false => self.static_argument(key, &path()),
         }
     }
 
@@ -254,7 +254,7 @@ impl Arguments {
             Kind::Registered(items, aux, _) => {
                 self.call.container(kind::REGISTERED, items.len());
                 self.class(value);
-                self.fixed(aux.as_any(), &path())?;
+                self.static_argument(aux.as_any(), &path())?;
                 self.items(items.into_iter(), path)
             }
         }
@@ -297,7 +297,7 @@ impl Arguments {
                 refuse_changing(value, path)?;
                 // Only a named static argument may be a set or another value without a hash.
                 match value.hash() {
-                    Ok(_) => self.fixed(value, &path()),
+                    Ok(_) => self.static_argument(value, &path()),
                     Err(_) => self.constant(value, &path()),
                 }
             }

@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 use crate::dtype::{DTypeArg, PyDType};
 use crate::errors::argument_error;
 use crate::ops::args::{NamesArg, ShapeArg};
-use crate::ops::vectors::{described, vectors_of};
+use crate::ops::vectors::{vectors_of, vectors_to_python};
 use crate::program::axis_names;
 
 /// Describes an input by dtype and shape, without data.
@@ -75,7 +75,7 @@ impl PyTemplate {
     /// The vectorized axes as pairs of a name and a size, which `shape` omits.
     #[getter]
     fn vectorized_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        described(py, &self.vectors)
+        vectors_to_python(py, &self.vectors)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {

@@ -150,7 +150,7 @@ operator_methods!(PyTensor {
     /// entry.
     #[getter]
     fn vectorized_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        crate::ops::vectors::described(py, self.tensor().vectors())
+        crate::ops::vectors::vectors_to_python(py, self.tensor().vectors())
     }
 
     /// The tensor with reversed axes.
@@ -653,7 +653,7 @@ impl Nested {
 }
 
 /// A tensor of nested lists of numbers.
-pub(crate) fn nested(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Value> {
+pub(crate) fn from_nested_list(value: &Bound<'_, PyAny>, dtype: Option<DType>) -> PyResult<Value> {
     let read = Nested::of(value)?;
     let dtype = match dtype {
         Some(dtype) => {
@@ -700,7 +700,7 @@ fn tensor(
 ) -> PyResult<Py<PyAny>> {
     let py = value.py();
     if value.is_instance_of::<PyLazy>() {
-        return tensor(PyTensor::wrap(py, lazy::produced(value)?)?.bind(py), dtype, copy);
+        return tensor(PyTensor::wrap(py, lazy::produce(value)?)?.bind(py), dtype, copy);
     }
     let (dtype, sharing) = (dtype.map(|dtype| dtype.0), Sharing::of(copy));
     if let Some(number) = number_of(value)? {
@@ -709,7 +709,9 @@ fn tensor(
     }
     if is_list(value) {
         arrays::refuse(sharing)?;
-        let Value::Tensor(tensor) = nested(value, dtype)? else { unreachable!("lists are data") };
+        let Value::Tensor(tensor) = from_nested_list(value, dtype)? else {
+            unreachable!("lists are data")
+        };
         return PyTensor::wrap(py, tensor);
     }
     let mut vectors = Vectors::NONE;

@@ -19,7 +19,7 @@ static IS_FULL: LazyLock<bool> =
 
 /// Removes the frames of the package from the traceback of an exception. An exception that is not
 /// of the package keeps all frames if the package itself raises it, since it may be a bug.
-pub(crate) fn filtered(py: Python<'_>, error: PyErr) -> PyErr {
+pub(crate) fn without_package_frames(py: Python<'_>, error: PyErr) -> PyErr {
     if !*IS_FULL && let Err(failed) = filter(py, &error) {
         return failed;
     }
@@ -30,7 +30,7 @@ pub(crate) fn filtered(py: Python<'_>, error: PyErr) -> PyErr {
 #[pyfunction]
 fn filter_traceback(error: &Bound<'_, PyBaseException>) -> PyResult<()> {
     let py = error.py();
-    let raised = filtered(py, PyErr::from_value(error.clone().into_any()));
+    let raised = without_package_frames(py, PyErr::from_value(error.clone().into_any()));
     // In Python 3.11 `PyErr` stores the traceback itself and does not set it on the exception.
     error.setattr(intern!(py, "__traceback__"), raised.traceback(py))
 }

@@ -10,7 +10,7 @@ use crate::ending;
 use crate::errors::argument_error;
 use crate::expr::PyExpr;
 use crate::lazy::{self, PyLazy};
-use crate::tensor::{PyTensor, nested};
+use crate::tensor::{PyTensor, from_nested_list};
 
 pub(crate) use nxla_runtime::Value;
 
@@ -76,7 +76,7 @@ impl FromPython for Value {
         }
         ending::prepare();
         if value.is_instance_of::<PyLazy>() {
-            return lazy::produced(value).map(|tensor| Some(Value::Tensor(tensor)));
+            return lazy::produce(value).map(|tensor| Some(Value::Tensor(tensor)));
         }
         if let Some(number) = number_of(value)? {
             return Ok(Some(Value::Number(number)));
@@ -85,7 +85,7 @@ impl FromPython for Value {
             return Ok(Some(Value::Tensor(tensor)));
         }
         if is_list(value) {
-            return Ok(Some(nested(value, None)?));
+            return Ok(Some(from_nested_list(value, None)?));
         }
         Ok(None)
     }

@@ -40,13 +40,13 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AxisOfResult {
 }
 
 impl Argument for AxisOfResult {
-    type Given = Axis;
+    type Value = Axis;
 
     fn annotation() -> Cow<'static, str> {
         Axis::annotation()
     }
 
-    fn given(self, _site: &mut Site<'_>) -> Result<Axis> {
+    fn into_value(self, _site: &mut Site<'_>) -> Result<Axis> {
         Ok(self.0)
     }
 }

@@ -38,9 +38,9 @@ pub(super) fn in_trace(
     let mut values: Vec<Vectorized> = Vec::new();
     for operand in operands {
         values.push(match Value::of(operand, function)? {
-            Value::Expr(expr) => vectorized(&trace.safe(&expr).or_raise()?)?,
+            Value::Expr(expr) => id_and_vectors(&trace.safe(&expr).or_raise()?)?,
             Value::Tensor(tensor) => {
-                let value = vectorized(&capture(py, &trace, &tensor)?)?;
+                let value = id_and_vectors(&capture(py, &trace, &tensor)?)?;
                 trace.build(|graph| trace.in_lanes(graph, value, true)).or_raise()?
             }
             Value::Number(number) => {
@@ -56,7 +56,7 @@ pub(super) fn in_trace(
     Ok((trace, values))
 }
 
-fn vectorized(expr: &RawExpr) -> PyResult<Vectorized> {
+fn id_and_vectors(expr: &RawExpr) -> PyResult<Vectorized> {
     Ok((expr.id().or_raise()?, expr.vectors().clone()))
 }
 
@@ -73,7 +73,7 @@ pub(crate) fn leaves_of(
     let mut values = Vec::new();
     let tree = flatten(result, "result", &mut |item, path| match output(trace, item)? {
         Some(expr) => {
-            values.push(vectorized(&trace.safe(&expr).or_raise()?)?);
+            values.push(id_and_vectors(&trace.safe(&expr).or_raise()?)?);
             Ok(true)
         }
         None if item.is_none() => Ok(false),
@@ -262,7 +262,7 @@ fn hook(
     let tree = Py::new(py, PyTree(tree))?;
     let vectors = values.iter().map(|(_, vectors)| vectors.clone()).collect();
     let arrange = Box::new(InContainer { tree: tree.clone_ref(py), vectors });
-    let own = PyHook::arranged(function, arrange)?;
+    let own = PyHook::in_container(function, arrange)?;
     let shown = trace.build(|graph| graph.hook(&ids(&values), name, Some(own))).or_raise()?;
     let values = in_place_of(shown, values);
     tree.get().0.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
@@ -303,7 +303,7 @@ fn stop_grad(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
 #[pyfunction]
 fn annotate(py: Python<'_>, value: &Bound<'_, PyAny>, note: &str) -> PyResult<Py<PyAny>> {
     let metadata = Metadata { inspect: Some(note.into()), ..Metadata::default() };
-    annotated(py, "annotate", value, metadata)
+    add_metadata(py, "annotate", value, metadata)
 }
 
 /// A container of values with notes: ``inspect`` is printed, and ``stop_grad`` removes the
@@ -320,10 +320,10 @@ fn expr_metadata(
     let notes = notes.map(notes_of).transpose()?.unwrap_or_default();
     let inspect = inspect.map(Into::into);
     let metadata = Metadata { inspect, stop_grad, notes, ..Metadata::default() };
-    annotated(py, "metadata", value, metadata)
+    add_metadata(py, "metadata", value, metadata)
 }
 
-fn annotated(
+fn add_metadata(
     py: Python<'_>,
     function: &'static str,
     value: &Bound<'_, PyAny>,

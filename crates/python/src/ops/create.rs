@@ -14,7 +14,7 @@ use crate::numbers;
 use crate::value::{FromPython, Value, is_list, number_of};
 
 /// The type of a tensor to be made.
-fn described(shape: ShapeArg, dtype: Option<DTypeArg>, names: Option<NamesArg>) -> TensorType {
+fn tensor_type(shape: ShapeArg, dtype: Option<DTypeArg>, names: Option<NamesArg>) -> TensorType {
     TensorType {
         dtype: dtype.map_or(DType::S32, |dtype| dtype.0),
         shape: shape.0,
@@ -32,7 +32,7 @@ fn iota(
     dtype: Option<DTypeArg>,
     names: Option<NamesArg>,
 ) -> PyResult<Py<PyAny>> {
-    let ty = described(shape, dtype, names);
+    let ty = tensor_type(shape, dtype, names);
     let axis = axis.map(|axis| axis.of_type(&ty)).transpose();
     let axis = axis.map_err(|why| argument_error("iota", why))?;
     apply(py, &[], |graph, _| one(graph.iota_of(ty, axis)))
@@ -47,7 +47,7 @@ fn eye(
     dtype: Option<DTypeArg>,
     names: Option<NamesArg>,
 ) -> PyResult<Py<PyAny>> {
-    let ty = described(shape, dtype, names);
+    let ty = tensor_type(shape, dtype, names);
     apply(py, &[], |graph, _| one(graph.eye_of(ty)))
 }
 
@@ -66,7 +66,7 @@ fn full(
     let Some(number) = number_of(value)? else {
         // A tensor or a traced scalar is broadcast.
         let operand = match (&dtype, is_list(value)) {
-            (Some(dtype), true) => crate::tensor::nested(value, Some(dtype.0))?,
+            (Some(dtype), true) => crate::tensor::from_nested_list(value, Some(dtype.0))?,
             _ => Value::of(value, "full")?,
         };
         return apply(py, &[operand], |graph, ids| {

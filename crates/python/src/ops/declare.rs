@@ -31,18 +31,18 @@ pub(crate) struct Site<'a> {
     /// The nodes of all operands.
     pub(crate) ids: &'a [ExprId],
     /// The number of operands that earlier arguments used.
-    taken: usize,
+    next_operand: usize,
 }
 
 impl<'a> Site<'a> {
     pub(crate) fn new(function: &'static str, graph: &'a Graph, ids: &'a [ExprId]) -> Self {
-        Self { function, argument: "", graph, ids, taken: 0 }
+        Self { function, argument: "", graph, ids, next_operand: 0 }
     }
 
     /// The node of the next operand.
     pub(crate) fn next(&mut self) -> ExprId {
-        self.taken += 1;
-        self.ids[self.taken - 1]
+        self.next_operand += 1;
+        self.ids[self.next_operand - 1]
     }
 
     /// An error for the argument, after its name.
@@ -60,7 +60,7 @@ impl<'a> Site<'a> {
 /// An argument of a declared function.
 pub(crate) trait Argument: Sized {
     /// The type of the builder's argument.
-    type Given;
+    type Value;
 
     /// The annotation in stubs.
     fn annotation() -> Cow<'static, str>;
@@ -71,11 +71,11 @@ pub(crate) trait Argument: Sized {
     }
 
     /// The value for the builder.
-    fn given(self, site: &mut Site<'_>) -> Result<Self::Given>;
+    fn into_value(self, site: &mut Site<'_>) -> Result<Self::Value>;
 }
 
 impl Argument for &Bound<'_, PyAny> {
-    type Given = ExprId;
+    type Value = ExprId;
 
     fn annotation() -> Cow<'static, str> {
         "TensorLike".into()
@@ -85,7 +85,7 @@ impl Argument for &Bound<'_, PyAny> {
         operands.push(self, function, Role::Element)
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<ExprId> {
+    fn into_value(self, site: &mut Site<'_>) -> Result<ExprId> {
         Ok(site.next())
     }
 }
@@ -106,7 +106,7 @@ macro_rules! operands_of_role {
             }
 
             impl Argument for $name<'_> {
-                type Given = ExprId;
+                type Value = ExprId;
 
                 fn annotation() -> Cow<'static, str> {
                     <&Bound<'_, PyAny>>::annotation()
@@ -120,7 +120,7 @@ macro_rules! operands_of_role {
                     operands.push(&self.0, function, Role::$role)
                 }
 
-                fn given(self, site: &mut Site<'_>) -> Result<ExprId> {
+                fn into_value(self, site: &mut Site<'_>) -> Result<ExprId> {
                     Ok(site.next())
                 }
             }
@@ -142,7 +142,7 @@ operands_of_role! {
 }
 
 impl Argument for Bound<'_, PyAny> {
-    type Given = ExprId;
+    type Value = ExprId;
 
     fn annotation() -> Cow<'static, str> {
         <&Self as Argument>::annotation()
@@ -152,13 +152,13 @@ impl Argument for Bound<'_, PyAny> {
         Argument::operands(&self, function, operands)
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<ExprId> {
+    fn into_value(self, site: &mut Site<'_>) -> Result<ExprId> {
         Ok(site.next())
     }
 }
 
 impl<T: Argument> Argument for Option<T> {
-    type Given = Option<T::Given>;
+    type Value = Option<T::Value>;
 
     fn annotation() -> Cow<'static, str> {
         format!("{} | None", T::annotation()).into()
@@ -168,13 +168,13 @@ impl<T: Argument> Argument for Option<T> {
         self.as_ref().map_or(Ok(()), |argument| argument.operands(function, operands))
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<Self::Given> {
-        self.map(|argument| argument.given(site)).transpose()
+    fn into_value(self, site: &mut Site<'_>) -> Result<Self::Value> {
+        self.map(|argument| argument.into_value(site)).transpose()
     }
 }
 
 impl<T: Argument> Argument for Vec<T> {
-    type Given = Vec<T::Given>;
+    type Value = Vec<T::Value>;
 
     fn annotation() -> Cow<'static, str> {
         format!("Sequence[{}]", T::annotation()).into()
@@ -184,8 +184,8 @@ impl<T: Argument> Argument for Vec<T> {
         self.iter().try_for_each(|argument| argument.operands(function, operands))
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<Self::Given> {
-        self.into_iter().map(|argument| argument.given(site)).collect()
+    fn into_value(self, site: &mut Site<'_>) -> Result<Self::Value> {
+        self.into_iter().map(|argument| argument.into_value(site)).collect()
     }
 }
 
@@ -194,13 +194,13 @@ macro_rules! plain_arguments {
     ($($ty:ty as $annotation:literal: $given:ty = |$value:pat_param| $unwrapped:expr;)*) => {
         $(
             impl Argument for $ty {
-                type Given = $given;
+                type Value = $given;
 
                 fn annotation() -> Cow<'static, str> {
                     $annotation.into()
                 }
 
-                fn given(self, _site: &mut Site<'_>) -> Result<$given> {
+                fn into_value(self, _site: &mut Site<'_>) -> Result<$given> {
                     let $value = self;
                     Ok($unwrapped)
                 }
@@ -222,13 +222,13 @@ plain_arguments! {
 }
 
 impl Argument for Axis {
-    type Given = i64;
+    type Value = i64;
 
     fn annotation() -> Cow<'static, str> {
         "Axis".into()
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<i64> {
+    fn into_value(self, site: &mut Site<'_>) -> Result<i64> {
         match (self, site.ids) {
             (Axis::Number(axis), _) => Ok(axis),
             (axis, [first, ..]) => axis.of(site.graph, site.function, *first),
@@ -239,13 +239,13 @@ impl Argument for Axis {
 
 /// Axes of the operand at position `OF`.
 impl<const OF: usize> Argument for AxisList<OF> {
-    type Given = Vec<i64>;
+    type Value = Vec<i64>;
 
     fn annotation() -> Cow<'static, str> {
         "Axes".into()
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<Vec<i64>> {
+    fn into_value(self, site: &mut Site<'_>) -> Result<Vec<i64>> {
         self.of(site.graph, site.function, site.ids[OF])
     }
 }
@@ -268,13 +268,13 @@ impl From<i64> for Count {
 }
 
 impl Argument for Count {
-    type Given = usize;
+    type Value = usize;
 
     fn annotation() -> Cow<'static, str> {
         "int".into()
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<usize> {
+    fn into_value(self, site: &mut Site<'_>) -> Result<usize> {
         site.count(self.0)
     }
 }
@@ -327,14 +327,14 @@ impl<'a, 'py, T> FromPyObject<'a, 'py> for Choice<T> {
 }
 
 impl<T: Choices> Argument for Choice<T> {
-    type Given = T;
+    type Value = T;
 
     fn annotation() -> Cow<'static, str> {
         let names: Vec<String> = T::ALL.iter().map(|(name, _)| format!("{name:?}")).collect();
         format!("Literal[{}]", names.join(", ")).into()
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<T> {
+    fn into_value(self, site: &mut Site<'_>) -> Result<T> {
         if let Some((_, choice)) = T::ALL.iter().find(|(name, _)| *name == self.0) {
             return Ok(*choice);
         }
@@ -356,7 +356,7 @@ pub(crate) trait Results: Sized {
     fn ids(self) -> Ids;
 
     /// The Python value of the nodes.
-    fn wrapped(results: SmallVec<[Py<PyAny>; 2]>) -> Self::Python;
+    fn into_python(results: SmallVec<[Py<PyAny>; 2]>) -> Self::Python;
 }
 
 impl Results for ExprId {
@@ -368,7 +368,7 @@ impl Results for ExprId {
         Ids::from_slice(&[self])
     }
 
-    fn wrapped(mut results: SmallVec<[Py<PyAny>; 2]>) -> Py<PyAny> {
+    fn into_python(mut results: SmallVec<[Py<PyAny>; 2]>) -> Py<PyAny> {
         results.pop().expect("the builder returns one result")
     }
 }
@@ -382,7 +382,7 @@ impl Results for (ExprId, ExprId) {
         Ids::from_slice(&[self.0, self.1])
     }
 
-    fn wrapped(mut results: SmallVec<[Py<PyAny>; 2]>) -> Self::Python {
+    fn into_python(mut results: SmallVec<[Py<PyAny>; 2]>) -> Self::Python {
         let second = results.pop().expect("the builder returns two results");
         (results.pop().expect("the builder returns two results"), second)
     }
@@ -410,7 +410,7 @@ impl Results for Vec<ExprId> {
         Ids::from_vec(self)
     }
 
-    fn wrapped(results: SmallVec<[Py<PyAny>; 2]>) -> Self::Python {
+    fn into_python(results: SmallVec<[Py<PyAny>; 2]>) -> Self::Python {
         ResultTuple(results.into_vec())
     }
 }
@@ -422,7 +422,7 @@ pub(crate) fn run<R: Results>(
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> PyResult<R::Python> {
     let mut build = called_once(|graph, ids| Ok(build(graph, ids)?.ids()));
-    apply_all(py, operands, &mut build).map(R::wrapped)
+    apply_all(py, operands, &mut build).map(R::into_python)
 }
 
 /// The `TypeError` for a keyword that is not an argument of a function, with the equivalent of an
@@ -586,7 +586,7 @@ macro_rules! function {
                 let mut site = Site::new(NAME, $graph, ids);
                 $(
                     site.argument = stringify!($parameter);
-                    let $parameter = Argument::given($parameter, &mut site)?;
+                    let $parameter = Argument::into_value($parameter, &mut site)?;
                 )*
                 Ok($body?)
             })

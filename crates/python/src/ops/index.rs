@@ -31,7 +31,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Start<'py> {
 }
 
 impl Argument for Start<'_> {
-    type Given = SliceStart;
+    type Value = SliceStart;
 
     fn annotation() -> Cow<'static, str> {
         <&Bound<'_, PyAny>>::annotation()
@@ -44,7 +44,7 @@ impl Argument for Start<'_> {
         }
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<SliceStart> {
+    fn into_value(self, site: &mut Site<'_>) -> Result<SliceStart> {
         Ok(match self {
             Start::Fixed(index) => SliceStart::from(index),
             Start::Dynamic(_) => SliceStart::from(site.next()),

@@ -154,7 +154,7 @@ fn update_operands(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<(Vec<Value>, Plan)> {
     let operand = Value::of(x, "index")?;
-    let written = written(value, dtype_of(&operand))?;
+    let written = value_to_write(value, dtype_of(&operand))?;
     let plan = plan_of(py, &operand, key, "write by it with nx.where")?;
     let mut operands = plan.operands.clone();
     operands.extend([operand, written]);
@@ -163,7 +163,7 @@ fn update_operands(
 
 /// A value that is written to elements of a dtype. Python scalars and lists of them are rounded
 /// once, to that dtype.
-fn written(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
+fn value_to_write(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
     if is_list(value) {
         let list = Nested::of(value)?;
         fit_elements(list.numbers(), dtype)?;
@@ -269,7 +269,7 @@ fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) 
                 axis += 1;
             }
             Entry::Mask(mask) => {
-                masked(py, &mut plan, &mask, axis, shape)?;
+                index_by_mask(py, &mut plan, &mask, axis, shape)?;
                 axis += mask.shape().rank();
             }
         }
@@ -392,7 +392,7 @@ fn range(slice: &Bound<'_, PySlice>, size: usize) -> PyResult<Subscript> {
 }
 
 /// A mask is converted to the indices of its true elements, one tensor for each axis.
-fn masked(
+fn index_by_mask(
     py: Python<'_>,
     plan: &mut Plan,
     mask: &RawTensor,

@@ -12,7 +12,7 @@ use pyo3::prelude::*;
 use super::add_functions;
 use super::args::AxisList;
 use super::declare::{Argument, Choice, Choices, DiagonalOffset, Signature, Site, functions};
-use super::reduce::{converted, kept};
+use super::reduce::{convert, sum_dtype};
 use crate::apply::{apply, apply_parts, many, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, user_error};
@@ -34,13 +34,13 @@ impl From<&'static str> for Order {
 }
 
 impl Argument for Order {
-    type Given = Norm;
+    type Value = Norm;
 
     fn annotation() -> Cow<'static, str> {
         "float | Literal[\"fro\", \"nuc\"]".into()
     }
 
-    fn given(self, _site: &mut Site<'_>) -> Result<Norm> {
+    fn into_value(self, _site: &mut Site<'_>) -> Result<Norm> {
         match self {
             Order::Number(f64::INFINITY) => Ok(Norm::Max),
             Order::Number(f64::NEG_INFINITY) => Ok(Norm::Min),
@@ -73,7 +73,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Tolerance<'py> {
 }
 
 impl Argument for Tolerance<'_> {
-    type Given = Relative;
+    type Value = Relative;
 
     fn annotation() -> Cow<'static, str> {
         <&Bound<'_, PyAny>>::annotation()
@@ -86,7 +86,7 @@ impl Argument for Tolerance<'_> {
         }
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<Relative> {
+    fn into_value(self, site: &mut Site<'_>) -> Result<Relative> {
         Ok(match self {
             Tolerance::Number(number) => Relative::Number(number),
             Tolerance::Each(_) => Relative::Each(site.next()),
@@ -378,10 +378,10 @@ functions! {
     /// >>> nx.linalg.trace([[1, 2], [3, 4]]).item()
     /// 5
     fn trace(x, /, offset: DiagonalOffset = 0, *, dtype: Option<DTypeArg> = None) |graph| {
-        let dtype = dtype.or(kept(graph, x));
-        let x = converted(graph, x, dtype)?;
+        let dtype = dtype.or(sum_dtype(graph, x));
+        let x = convert(graph, x, dtype)?;
         let sum = graph.trace(x, offset)?;
-        converted(graph, sum, dtype)
+        convert(graph, sum, dtype)
     };
 
     /// Return a diagonal of each matrix.

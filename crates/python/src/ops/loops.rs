@@ -41,7 +41,7 @@ fn while_loop(
     let repeat = Loop { trace: &trace, tree: &tree, condition, body, function, roots, replay };
     let mut start = initial;
     loop {
-        if let Some(results) = repeat.traced(py, &mut start)? {
+        if let Some(results) = repeat.trace_loop(py, &mut start)? {
             return Ok(results);
         }
     }
@@ -71,7 +71,7 @@ fn scan_loop(
     let repeat = Loop { trace: &trace, tree: &tree, condition, body, function, roots, replay };
     let mut start = initial;
     loop {
-        if let Some(results) = repeat.collecting(py, &mut start, count)? {
+        if let Some(results) = repeat.trace_collecting_loop(py, &mut start, count)? {
             return Ok(results);
         }
     }
@@ -112,7 +112,7 @@ fn replay_method(function: &str, name: &str) -> PyResult<ReplayMethod> {
 
 impl Loop<'_, '_> {
     /// An error that names the part of the user's state.
-    fn located(&self, py: Python<'_>, error: Error) -> Error {
+    fn locate_error(&self, py: Python<'_>, error: Error) -> Error {
         let named = self.roots.iter().map(|(start, name)| (start.as_str(), name.as_str()));
         let roots: Vec<(&str, &str)> = named.chain([("", "state")]).collect();
         error.locate(self.function, &roots, |region, result| {
@@ -140,7 +140,11 @@ impl Loop<'_, '_> {
 
     /// Traces the loop and returns its final state. Returns None if the body adds vectorized axes
     /// or names to the state; the initial state then has them.
-    fn traced(&self, py: Python<'_>, initial: &mut Vec<Vectorized>) -> PyResult<Option<Py<PyAny>>> {
+    fn trace_loop(
+        &self,
+        py: Python<'_>,
+        initial: &mut Vec<Vectorized>,
+    ) -> PyResult<Option<Py<PyAny>>> {
         let trace = self.trace;
         let (open, condition, axes) = self.open(py, initial)?;
         if !axes.is_empty() {
@@ -153,13 +157,13 @@ impl Loop<'_, '_> {
         }
         source::mark(py, trace)?;
         let results = trace.build(|graph| open.finish(graph, condition, next, self.replay));
-        self.state(py, &results.map_err(|error| self.located(py, error)).or_raise()?).map(Some)
+        self.state(py, &results.map_err(|error| self.locate_error(py, error)).or_raise()?).map(Some)
     }
 
     /// A loop whose body returns rows, which are collected: the final state, and all rows. None if
     /// the initial state has gained vectorized axes or names, so that the loop must be traced
     /// again.
-    fn collecting(
+    fn trace_collecting_loop(
         &self,
         py: Python<'_>,
         initial: &mut Vec<Vectorized>,
@@ -180,7 +184,7 @@ impl Loop<'_, '_> {
         source::mark(py, trace)?;
         let rows = (&rows[..], place[0].0, count);
         let results = trace.build(|graph| open.collect(graph, condition, next, rows, self.replay));
-        let (state, rows) = results.map_err(|error| self.located(py, error)).or_raise()?;
+        let (state, rows) = results.map_err(|error| self.locate_error(py, error)).or_raise()?;
         let mut rows = wrap_all(py, trace, rows).into_iter();
         Ok(Some((self.state(py, &state)?, rows_tree.rebuild(py, &mut rows)?)))
     }
@@ -233,7 +237,7 @@ impl Loop<'_, '_> {
             return Ok(None);
         }
         let state = trace.build(|graph| repetition.chosen(graph, &next));
-        let state = state.map_err(|error| self.located(py, error)).or_raise()?;
+        let state = state.map_err(|error| self.locate_error(py, error)).or_raise()?;
         let holds = self.single(self.condition(py, &state)?)?;
         source::mark(py, trace)?;
         let results = trace

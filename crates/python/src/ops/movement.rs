@@ -36,19 +36,19 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Sizes {
 }
 
 impl Argument for Sizes {
-    type Given = Vec<Option<usize>>;
+    type Value = Vec<Option<usize>>;
 
     fn annotation() -> Cow<'static, str> {
         "Shape".into()
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<Self::Given> {
-        resolved(site.function, self.0)
+    fn into_value(self, site: &mut Site<'_>) -> Result<Self::Value> {
+        resolve_sizes(site.function, self.0)
     }
 }
 
 /// Converts sizes; -1 becomes `None`, a size that is inferred.
-pub(super) fn resolved(function: &str, sizes: Vec<i64>) -> Result<Vec<Option<usize>>> {
+pub(super) fn resolve_sizes(function: &str, sizes: Vec<i64>) -> Result<Vec<Option<usize>>> {
     let size = |size: i64| match size {
         -1 => Ok(None),
         size => usize::try_from(size).map(Some).map_err(|_| {
@@ -80,13 +80,13 @@ impl<'a, 'py> FromPyObject<'a, 'py> for NewAxes {
 }
 
 impl Argument for NewAxes {
-    type Given = Vec<i64>;
+    type Value = Vec<i64>;
 
     fn annotation() -> Cow<'static, str> {
         "int | Sequence[int]".into()
     }
 
-    fn given(self, _site: &mut Site<'_>) -> Result<Vec<i64>> {
+    fn into_value(self, _site: &mut Site<'_>) -> Result<Vec<i64>> {
         Ok(self.0)
     }
 }
@@ -113,14 +113,14 @@ impl<'a, 'py, T: FromPyObject<'a, 'py, Error = PyErr>> FromPyObject<'a, 'py> for
 }
 
 impl<T: Argument> Argument for AxisOfList<T> {
-    type Given = T::Given;
+    type Value = T::Value;
 
     fn annotation() -> Cow<'static, str> {
         T::annotation()
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<Self::Given> {
-        self.0.given(site)
+    fn into_value(self, site: &mut Site<'_>) -> Result<Self::Value> {
+        self.0.into_value(site)
     }
 }
 
@@ -142,14 +142,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AxisOrNone {
 }
 
 impl Argument for AxisOrNone {
-    type Given = Option<i64>;
+    type Value = Option<i64>;
 
     fn annotation() -> Cow<'static, str> {
         Option::<Axis>::annotation()
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<Option<i64>> {
-        self.0.given(site)
+    fn into_value(self, site: &mut Site<'_>) -> Result<Option<i64>> {
+        self.0.into_value(site)
     }
 }
 
@@ -169,13 +169,13 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PaddingOfAxis {
 }
 
 impl Argument for PaddingOfAxis {
-    type Given = Padding;
+    type Value = Padding;
 
     fn annotation() -> Cow<'static, str> {
         "tuple[int, int] | tuple[int, int, int]".into()
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<Padding> {
+    fn into_value(self, site: &mut Site<'_>) -> Result<Padding> {
         let [low, high, interior] = self.0;
         let interior = count(site.function, "the interior", interior).map_err(user_error)?;
         Ok(Padding { low, high, interior })
@@ -264,7 +264,7 @@ functions! {
     fn reshape(
         x, /, shape: Sizes, *sizes: i64, names: Option<NamesArg> = None, copy: Option<bool> = None
     ) |graph| {
-        let shape = [shape, resolved("reshape", sizes)?].concat();
+        let shape = [shape, resolve_sizes("reshape", sizes)?].concat();
         // Tensors are immutable, so `copy` has no observable effect.
         let _ = copy;
         let reshaped = graph.reshape_auto(x, &shape)?;

@@ -26,7 +26,7 @@ impl Choices for TieHigh {
 }
 
 /// `x` in a dtype, if one is given.
-pub(super) fn converted(graph: &mut Graph, x: ExprId, dtype: Option<DType>) -> Result<ExprId> {
+pub(super) fn convert(graph: &mut Graph, x: ExprId, dtype: Option<DType>) -> Result<ExprId> {
     Ok(match dtype {
         Some(dtype) => graph.as_type(x, dtype)?,
         None => x,
@@ -35,7 +35,7 @@ pub(super) fn converted(graph: &mut Graph, x: ExprId, dtype: Option<DType>) -> R
 
 /// The dtype of sums and products if it differs from Nx: of `u64`, which is `s64` there with the
 /// same bits, and of booleans, which count as integers of the default dtype.
-pub(super) fn kept(graph: &Graph, x: ExprId) -> Option<DType> {
+pub(super) fn sum_dtype(graph: &Graph, x: ExprId) -> Option<DType> {
     match graph.dtype(x) {
         DType::U64 => Some(DType::U64),
         DType::Pred if !numbers::are_of_nx() => Some(DType::S32),
@@ -85,10 +85,10 @@ functions! {
         x, /, axis: Option<AxisList> = None, dtype: Option<DTypeArg> = None, *,
         keepdims: bool = false
     ) |graph| {
-        let dtype = dtype.or(kept(graph, x));
-        let x = converted(graph, x, dtype)?;
+        let dtype = dtype.or(sum_dtype(graph, x));
+        let x = convert(graph, x, dtype)?;
         let result = graph.sum(x, axis.as_deref(), keepdims)?;
-        converted(graph, result, dtype)
+        convert(graph, result, dtype)
     };
 
     /// Multiply the elements. Parameters and errors are the same as for `sum`.
@@ -102,10 +102,10 @@ functions! {
         x, /, axis: Option<AxisList> = None, dtype: Option<DTypeArg> = None, *,
         keepdims: bool = false
     ) |graph| {
-        let dtype = dtype.or(kept(graph, x));
-        let x = converted(graph, x, dtype)?;
+        let dtype = dtype.or(sum_dtype(graph, x));
+        let x = convert(graph, x, dtype)?;
         let result = graph.product(x, axis.as_deref(), keepdims)?;
-        converted(graph, result, dtype)
+        convert(graph, result, dtype)
     };
 
     /// Return the maximum, or NaN if an element is NaN.
@@ -209,9 +209,9 @@ functions! {
         x, /, axis: Option<AxisList> = None, dtype: Option<DTypeArg> = None, *,
         keepdims: bool = false
     ) |graph| {
-        let x = converted(graph, x, dtype)?;
+        let x = convert(graph, x, dtype)?;
         let result = graph.mean(x, axis.as_deref(), keepdims)?;
-        converted(graph, result, dtype)
+        convert(graph, result, dtype)
     };
 
     /// Return the mean, with a weight for each element.
@@ -456,15 +456,16 @@ fn fold(
         trace.edit(|graph| graph.drop_effects(start)).or_raise()?;
         return Ok(None);
     };
-    let result = folded(function, trace, &fold, result, values, |graph, function, operands| {
-        let axes = axes_of(&axes, graph, "reduce", operands[0])?;
-        Ok(graph.reduce_with(function, operands, axes.as_deref(), keep_axes)?)
-    });
+    let result =
+        fold_by_function(function, trace, &fold, result, values, |graph, function, operands| {
+            let axes = axes_of(&axes, graph, "reduce", operands[0])?;
+            Ok(graph.reduce_with(function, operands, axes.as_deref(), keep_axes)?)
+        });
     result.map(Some)
 }
 
 /// A fold of values by a function of Python, of each entry if they are vectorized.
-pub(super) fn folded(
+pub(super) fn fold_by_function(
     user: &Bound<'_, PyAny>,
     trace: Trace,
     fold: &Fold,

@@ -10,7 +10,7 @@ use super::add_functions;
 use super::args::{Axis, AxisList, count};
 use super::declare::{Choice, Choices, Precise, functions};
 use super::reduce::correction_or_ddof;
-use super::window::summed;
+use super::window::cumulative_dtype;
 use crate::apply::{apply, one};
 use crate::errors::argument_error;
 use crate::operands::{Role, pair};
@@ -368,7 +368,7 @@ fn nan_cumulative(
     axis: Option<i64>,
 ) -> Result<ExprId> {
     let x = if axis.is_none() { graph.flatten(x, None)? } else { x };
-    let x = summed(graph, x).map_or(Ok(x), |dtype| graph.as_type(x, dtype))?;
+    let x = cumulative_dtype(graph, x).map_or(Ok(x), |dtype| graph.as_type(x, dtype))?;
     Ok(graph.nan_cumulative(op, x, axis.unwrap_or(0))?)
 }
 

@@ -8,7 +8,7 @@ use pyo3::types::PyTuple;
 
 use super::add_functions;
 use super::args::{NamesArg, sizes};
-use super::movement::resolved;
+use super::movement::resolve_sizes;
 use crate::apply::{capture, number_tensor};
 use crate::derivative::{Values, leaves, wrap};
 use crate::errors::{OrRaise, trace_error, user_error};
@@ -18,7 +18,10 @@ use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value};
 
 /// Vectorized axes as Python shows them: pairs of a name and a size.
-pub(crate) fn described<'py>(py: Python<'py>, vectors: &Vectors) -> PyResult<Bound<'py, PyTuple>> {
+pub(crate) fn vectors_to_python<'py>(
+    py: Python<'py>,
+    vectors: &Vectors,
+) -> PyResult<Bound<'py, PyTuple>> {
     let pairs = vectors.iter().map(|axis| (&*axis.name, axis.size).into_pyobject(py));
     PyTuple::new(py, pairs.collect::<Result<Vec<_>, _>>()?)
 }
@@ -90,7 +93,7 @@ fn revectorize(
     names: Option<NamesArg>,
 ) -> PyResult<Py<PyAny>> {
     let shape = match shape {
-        Some(shape) => Some(resolved("revectorize", sizes(shape)?).or_raise()?),
+        Some(shape) => Some(resolve_sizes("revectorize", sizes(shape)?).or_raise()?),
         None => None,
     };
     let names =

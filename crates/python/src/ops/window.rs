@@ -89,13 +89,13 @@ impl EachAxis {
 }
 
 impl Argument for PerAxis {
-    type Given = EachAxis;
+    type Value = EachAxis;
 
     fn annotation() -> Cow<'static, str> {
         "PerAxis".into()
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<EachAxis> {
+    fn into_value(self, site: &mut Site<'_>) -> Result<EachAxis> {
         Ok(match self {
             PerAxis::All(one) => EachAxis::All(site.count(one)?),
             PerAxis::Each(numbers) => {
@@ -118,15 +118,15 @@ impl<'a, 'py, const BESIDE: usize> FromPyObject<'a, 'py> for Window<BESIDE> {
 }
 
 impl<const BESIDE: usize> Argument for Window<BESIDE> {
-    type Given = Vec<usize>;
+    type Value = Vec<usize>;
 
     fn annotation() -> Cow<'static, str> {
         PerAxis::annotation()
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<Vec<usize>> {
+    fn into_value(self, site: &mut Site<'_>) -> Result<Vec<usize>> {
         let axes = site.graph.shape(site.ids[0]).rank();
-        Ok(self.0.given(site)?.of(axes.saturating_sub(BESIDE)))
+        Ok(self.0.into_value(site)?.of(axes.saturating_sub(BESIDE)))
     }
 }
 
@@ -187,7 +187,7 @@ fn with_initial(
 }
 
 /// The dtype of cumulative sums and products, the same as for sums and products.
-pub(super) fn summed(graph: &Graph, x: ExprId) -> Option<DType> {
+pub(super) fn cumulative_dtype(graph: &Graph, x: ExprId) -> Option<DType> {
     let dtype = graph.dtype(x);
     (dtype != DType::U64).then(|| dtype.to_aggregate())
 }
@@ -369,7 +369,7 @@ functions! {
         x, /, axis: Option<Axis> = None, *, dtype: Option<DTypeArg> = None,
         include_initial: bool = false, reverse: bool = false
     ) |graph| {
-        let dtype = dtype.or(summed(graph, x));
+        let dtype = dtype.or(cumulative_dtype(graph, x));
         let (x, axis) = operand(graph, "cumulative_sum", x, axis, dtype)?;
         let result = graph.cumulative(Cumulative::Sum, x, axis, reverse)?;
         with_initial(graph, result, 0, axis, include_initial, reverse)
@@ -389,7 +389,7 @@ functions! {
         x, /, axis: Option<Axis> = None, *, dtype: Option<DTypeArg> = None,
         include_initial: bool = false, reverse: bool = false
     ) |graph| {
-        let dtype = dtype.or(summed(graph, x));
+        let dtype = dtype.or(cumulative_dtype(graph, x));
         let (x, axis) = operand(graph, "cumulative_prod", x, axis, dtype)?;
         let result = graph.cumulative(Cumulative::Product, x, axis, reverse)?;
         with_initial(graph, result, 1, axis, include_initial, reverse)
@@ -442,11 +442,11 @@ fn window_reduce(
         let ids = [values[0].0];
         let mut site = Site::new("window_reduce", graph, &ids);
         site.argument = "dimensions";
-        let dimensions = dimensions.given(&mut site)?;
+        let dimensions = dimensions.into_value(&mut site)?;
         site.argument = "strides";
-        let strides = strides.given(&mut site)?;
+        let strides = strides.into_value(&mut site)?;
         site.argument = "dilations";
-        let options = window(&dimensions, strides, padding.0, dilations.given(&mut site)?);
+        let options = window(&dimensions, strides, padding.0, dilations.into_value(&mut site)?);
         Ok::<_, Error>((dimensions, options))
     });
     let (dimensions, options) = given.or_raise()?;
@@ -456,9 +456,16 @@ fn window_reduce(
         let why = "function: must not use vectorized values; use nx.vmap of slices instead";
         argument_error("window_reduce", why)
     })?;
-    super::reduce::folded(function, trace, &fold, result, values, |graph, function, operands| {
-        Ok(graph.window_reduce_with(function, operands, &dimensions, &options)?)
-    })
+    super::reduce::fold_by_function(
+        function,
+        trace,
+        &fold,
+        result,
+        values,
+        |graph, function, operands| {
+            Ok(graph.window_reduce_with(function, operands, &dimensions, &options)?)
+        },
+    )
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

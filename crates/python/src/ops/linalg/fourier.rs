@@ -47,13 +47,13 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Points {
 }
 
 impl Argument for Points {
-    type Given = usize;
+    type Value = usize;
 
     fn annotation() -> Cow<'static, str> {
         "int".into()
     }
 
-    fn given(self, _site: &mut Site<'_>) -> Result<usize> {
+    fn into_value(self, _site: &mut Site<'_>) -> Result<usize> {
         usize::try_from(self.0).ok().filter(|&points| points > 0).ok_or_else(|| {
             user_error(argument_error("fft", format!("n: must be at least 1; got {}", self.0)))
         })
@@ -79,14 +79,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AxisPair {
 }
 
 impl Argument for AxisPair {
-    type Given = Vec<i64>;
+    type Value = Vec<i64>;
 
     fn annotation() -> Cow<'static, str> {
         "tuple[Axis, Axis]".into()
     }
 
-    fn given(self, site: &mut Site<'_>) -> Result<Vec<i64>> {
-        Ok(vec![self.0.given(site)?, self.1.given(site)?])
+    fn into_value(self, site: &mut Site<'_>) -> Result<Vec<i64>> {
+        Ok(vec![self.0.into_value(site)?, self.1.into_value(site)?])
     }
 }
 
@@ -103,7 +103,7 @@ enum Side {
 
 /// A scaled transform of this many points. The unscaled inverse transform already divides by their
 /// number.
-fn scaled(
+fn scale_transform(
     graph: &mut Graph,
     transformed: ExprId,
     points: usize,
@@ -145,7 +145,7 @@ fn along(
         Side::Operand => n.unwrap_or_else(|| size(graph, x, axis)),
         Side::Result | Side::Inverse => size(graph, transformed, axis),
     };
-    scaled(graph, transformed, points, side, scale)
+    scale_transform(graph, transformed, points, side, scale)
 }
 
 type TransformOfAxes =
@@ -171,7 +171,7 @@ fn along_all(
         (Side::Operand, Some(s)) => s.iter().product(),
         _ => axes.iter().map(|&axis| size(graph, counted, axis)).product(),
     };
-    scaled(graph, transformed, points, side, scale)
+    scale_transform(graph, transformed, points, side, scale)
 }
 
 functions! {
