@@ -1,11 +1,13 @@
 """Fixtures and options of all tests."""
 
+import itertools
 import os
 import subprocess
 import sys
 
 import pytest
 
+from recordings import RECORDS, Recording
 from where import PLATFORM
 
 # Programs for optional libraries; the tests that run the programs check for the libraries.
@@ -102,3 +104,22 @@ def pytest_collection_modifyitems(items):
 def compiler(request):
     """Each compiler; XLA without a plugin fails the test with the name of the missing plugin."""
     return request.param
+
+
+@pytest.fixture(scope="module")
+def recording(request):
+    """The recorded values of a test file."""
+    found = Recording(request.path.stem)
+    yield found
+    if RECORDS:
+        found.save()
+
+
+@pytest.fixture
+def recorded(request, recording):
+    """A function that returns the next recorded value of a test, see `recordings`."""
+    name = request.node.name
+    if (compiler := compiler_of(request.node)) is not None:
+        name = name.replace(f"{compiler}-", "").replace(f"[{compiler}]", "")
+    number = itertools.count()
+    return lambda compute, *args: recording.value(f"{name} {next(number)}", compute, args)
