@@ -1698,6 +1698,11 @@ def get_global_default_options() -> dict[str, Any]:
 def replace_global_default_options(options: Mapping[str, Any]) -> dict[str, Any]:
     """Sets the options of the process, and returns the old options."""
 
+def merge_options(options: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Adds changes to options by the rules of [`Options::over`]. An option in `changes` replaces the old
+    one, so None removes an option.
+    """
+
 def has_own_options() -> bool:
     """Returns whether this thread has its own options instead of the options of the process."""
 

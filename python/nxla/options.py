@@ -68,7 +68,8 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
         The new options, which replace the current ones; the current options by default.
     **changes
         Single options, which are added: ``compiler``, ``device`` (a `Device` or its name),
-        ``client``, ``hooks``, settings of the compiler.
+        ``client``, ``hooks``, ``stages``, ``progress``, settings of the compiler. A new compiler
+        drops the device and the settings of the previous one. None removes an option.
 
     Returns
     -------
@@ -98,7 +99,7 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
         # The thread used the options of the process.
         return Options(_core.replace_default_options(None), own=own)
     current = _core.get_default_options() if options is None else options
-    before = _core.replace_default_options(_merge(current, changes))
+    before = _core.replace_default_options(_core.merge_options(dict(current), changes))
     return Options(before, own=own)
 
 
@@ -118,29 +119,8 @@ def global_default_options(options: Mapping[str, Any] | None = None, /, **change
     if options is None and not changes:
         return _GlobalOptions(_core.get_global_default_options())
     current = _core.get_global_default_options() if options is None else options
-    merged = _merge(current, changes)
+    merged = _core.merge_options(dict(current), changes)
     return _GlobalOptions(_core.replace_global_default_options(merged))
-
-
-def _merge(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    """Add changes to options; settings are dropped if the compiler changes."""
-    compiler = changes.get("compiler")
-    if compiler is not None and compiler != options.get("compiler"):
-        options = {name: value for name, value in options.items() if name == "hooks"}
-    # A device replaces the settings that select a device, and vice versa.
-    dropped: tuple[str, ...]
-    if not isinstance(changes.get("device"), int | None):
-        dropped = PLACING
-    elif any(name in changes for name in PLACING) and not isinstance(options.get("device"), int):
-        dropped = ("device",)
-    else:
-        dropped = ()
-    options = {name: value for name, value in options.items() if name not in dropped}
-    return {**options, **changes}
-
-
-#: Settings that select the device of programs.
-PLACING = ("plugin", "cpu_device_count", "preallocate", "device")
 
 
 def compilers() -> list[str]:

@@ -377,9 +377,22 @@ def _one_mesh(*prefixes: Any) -> Mesh:
     return meshes[0]
 
 
+#: Options that select one device or require the evaluator.
+_OF_ONE_DEVICE = (
+    "plugin",
+    "cpu_device_count",
+    "preallocate",
+    "device",
+    "stages",
+    "hooks",
+    "compile_after",
+    "compile_above",
+)
+
+
 def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
     """Return the XLA options of a call, and reject options without meaning for a mesh."""
-    from nxla.options import PLACING, default_options
+    from nxla.options import default_options
 
     given = {name: value for name, value in options.items() if value is not None}
     if given.get("compiler", "xla") not in ("auto", "xla"):
@@ -387,13 +400,12 @@ def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
             f"{what}: compiler: must be 'xla' for a program over several devices; got "
             f"{given['compiler']!r}"
         )
-    placing = (*PLACING, "stages", "hooks", "compile_after", "compile_above")
-    for name in (*placing, "on_conflict"):
+    for name in (*_OF_ONE_DEVICE, "on_conflict"):
         if name in given:
             raise OptionError(f"{what}: {name}: not supported for a program over a mesh")
     defaults = default_options()
     if defaults.get("compiler") in ("auto", "xla"):
-        kept = {name: value for name, value in defaults.items() if name not in placing}
+        kept = {name: value for name, value in defaults.items() if name not in _OF_ONE_DEVICE}
         given = {**kept, **given}
     return {**given, "compiler": "xla"}
 

@@ -78,6 +78,27 @@ def test_settings_belong_to_the_compiler_in_force():
         assert nx.jit(lambda x: x + 2)(1).item() == 3
 
 
+def test_changes_of_default_options_follow_the_rules_of_calls():
+    listen = [print]
+    before = {"compiler": "xla", "precision": "high", "stages": "layers", "progress": True}
+    with nx.default_options({**before, "hooks": {"x": listen.append}}):
+        # A new compiler drops only the settings of the old one.
+        with nx.default_options(compiler="evaluator"):
+            options = nx.default_options()
+            assert set(options) == {"compiler", "stages", "progress", "hooks"}
+            assert options["compiler"] == "evaluator"
+        with nx.default_options(compiler="xla", stages=None, progress=False, hooks={}):
+            assert nx.default_options() == {"compiler": "xla", "precision": "high"}
+        with nx.default_options(compiler=None):
+            assert set(nx.default_options()) == {"precision", "stages", "progress", "hooks"}
+        with nx.default_options(device="host"):
+            assert nx.default_options()["device"] == "host"
+            with nx.default_options(cpu_device_count=1):
+                assert "device" not in nx.default_options()
+            with nx.default_options(device=None):
+                assert "device" not in nx.default_options()
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True

@@ -264,6 +264,27 @@ fn replace_global_default_options<'py>(
     to_dict(py, &set_global_default_options(new))
 }
 
+/// Adds changes to options by the rules of [`Options::over`]. An option in `changes` replaces the old
+/// one, so None removes an option.
+#[pyfunction]
+fn merge_options<'py>(
+    py: Python<'py>,
+    options: &Bound<'py, PyDict>,
+    changes: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyDict>> {
+    let below = options.copy()?;
+    for (name, value) in changes {
+        // The old compiler decides whether the other options stay.
+        let is_compared = name.eq("compiler")? && !value.is_none();
+        if !is_compared && below.contains(&name)? {
+            below.del_item(&name)?;
+        }
+    }
+    let (below, _) = unchecked_options(Some(&below))?;
+    let (changes, _) = unchecked_options(Some(changes))?;
+    to_dict(py, &changes.over(&below))
+}
+
 /// Reads options that replace the current ones completely.
 fn by_themselves(options: &Bound<'_, PyDict>) -> PyResult<Options> {
     let (new, _) = unchecked_options(Some(options))?;
@@ -343,6 +364,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replace_default_options, module)?)?;
     module.add_function(wrap_pyfunction!(get_global_default_options, module)?)?;
     module.add_function(wrap_pyfunction!(replace_global_default_options, module)?)?;
+    module.add_function(wrap_pyfunction!(merge_options, module)?)?;
     module.add_function(wrap_pyfunction!(compilers, module)?)?;
     module.add_function(wrap_pyfunction!(wait_until_idle, module)?)?;
     module.add_function(wrap_pyfunction!(before_fork, module)?)?;
