@@ -120,7 +120,7 @@ fn padding_writes_to_places() {
 #[test]
 fn an_op_in_a_loop_reads_a_value_and_its_reshape() {
     let x = HostTensor::from_slice(&[1_i32, 2, 3, 4], [4]).unwrap();
-    let indices = HostTensor::from_slice(&[3_i32, 2, 1, 0], [2, 2]).unwrap();
+    let indices = HostTensor::from_slice(&[3_i32, 2, 1, 0], [2, 2, 1]).unwrap();
     let reversed = evaluated(&[x], |g, x| {
         let types = [TensorType::scalar(DType::S32), TensorType::new(DType::S32, [4])];
         let zero = g.scalar_constant(Scalar::Int(0), DType::S32)?;
