@@ -185,7 +185,7 @@ impl Op {
 ///
 /// let mut graph = Graph::new();
 /// let x = graph.parameter(0, TensorType::new(DType::F32, [2]));
-/// let hook = graph.hook(&[x], Some("seen"), None)?[0];
+/// graph.hook(&[x], Some("seen"), None)?;
 /// let node = graph.effects()[0];
 /// assert!(ActiveHooks::new(&|hook| hook.name.is_some()).are_called_by(graph.op(node)));
 /// assert!(!ActiveHooks::new(&|_| false).are_called_by(graph.op(node)));
