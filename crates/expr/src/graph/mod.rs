@@ -14,6 +14,7 @@ mod family;
 mod hook;
 mod ids;
 mod layout;
+mod monoid;
 mod nested;
 mod notes;
 mod op;

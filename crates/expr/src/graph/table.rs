@@ -6,8 +6,6 @@
 //! row is therefore known everywhere. The semantics and the derivative of an op are arms of
 //! exhaustive matches in `nxla-eval` and `nxla-grad`.
 
-use super::{Cumulative, ReduceOp, WindowOp};
-
 /// The dtypes that a unary op accepts, and the dtype of its result.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum UnaryClass {
@@ -660,14 +658,6 @@ macro_rules! define_binary {
 }
 for_each_binary!(define_binary);
 
-/// Associative and commutative ops, with the reductions that combine elements by them.
-const MONOIDS: [(BinaryOp, ReduceOp, WindowOp, Cumulative); 4] = [
-    (BinaryOp::Add, ReduceOp::Sum, WindowOp::Sum, Cumulative::Sum),
-    (BinaryOp::Multiply, ReduceOp::Product, WindowOp::Product, Cumulative::Product),
-    (BinaryOp::Max, ReduceOp::Max, WindowOp::Max, Cumulative::Max),
-    (BinaryOp::Min, ReduceOp::Min, WindowOp::Min, Cumulative::Min),
-];
-
 impl BinaryOp {
     /// Returns the op that is equal to this one with exchanged operands: `>` for `<`, and a
     /// commutative op itself.
@@ -699,20 +689,5 @@ impl BinaryOp {
             | BinaryOp::RightShift
             | BinaryOp::Complex => None,
         }
-    }
-
-    /// Returns the reduction that combines elements by this op.
-    pub fn reduction(self) -> Option<ReduceOp> {
-        MONOIDS.iter().find(|row| row.0 == self).map(|row| row.1)
-    }
-
-    /// Returns the window reduction that combines elements by this op.
-    pub fn window_reduction(self) -> Option<WindowOp> {
-        MONOIDS.iter().find(|row| row.0 == self).map(|row| row.2)
-    }
-
-    /// Returns the cumulative reduction that combines elements by this op.
-    pub fn cumulative(self) -> Option<Cumulative> {
-        MONOIDS.iter().find(|row| row.0 == self).map(|row| row.3)
     }
 }
