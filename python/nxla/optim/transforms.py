@@ -30,7 +30,8 @@ class GradientTransformation(NamedTuple):
         A function from the parameters to the initial state.
     update : callable
         A function from gradients, state and parameters (optional for some transformations) to
-        updates, in the structure of the gradients, and the next state.
+        updates, in the structure of the gradients, and the next state. It may take further
+        arguments by name, as `lbfgs` does.
 
     Examples
     --------
@@ -624,6 +625,20 @@ def clip_by_global_norm(max_norm: float) -> GradientTransformation:
     return _stateless(update)
 
 
+def _call_update(
+    transform: GradientTransformation, grads: Any, state: Any, params: Any, further: dict[str, Any]
+) -> tuple[Any, Any]:
+    """Call ``update`` with the further arguments that are in its signature."""
+    if not further:
+        return transform.update(grads, state, params)
+    from inspect import Parameter, signature
+
+    known = signature(transform.update).parameters
+    takes_all = any(parameter.kind is Parameter.VAR_KEYWORD for parameter in known.values())
+    passed = {name: value for name, value in further.items() if takes_all or name in known}
+    return transform.update(grads, state, params, **passed)
+
+
 def chain(*transforms: GradientTransformation) -> GradientTransformation:
     """Return a transformation that applies several transformations one after another.
 
@@ -638,7 +653,7 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
     -0.1
     """
 
-    def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+    def update(grads: Any, state: Any, params: Any = None, **further: Any) -> tuple[Any, Any]:
         if len(state) != len(transforms):
             raise ArgumentError(
                 f"chain: state: must have one entry for each of {len(transforms)} "
@@ -647,7 +662,7 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
         states = []
         updates = tree.map(_wide, grads)
         for transform, own in zip(transforms, state, strict=True):
-            updates, following = transform.update(updates, own, params)
+            updates, following = _call_update(transform, updates, own, params, further)
             states.append(following)
         return _map_wide(lambda _, update: update, grads, updates), tuple(states)
 

@@ -12,6 +12,7 @@ from nxla.ops.control import _cond_unchecked
 from nxla.ops.create import zeros_like
 from nxla.optim.transforms import (
     GradientTransformation,
+    _call_update,
     _check_shapes,
     _chosen,
     _map_wide,
@@ -84,15 +85,25 @@ def _applied_to(
     def init(params: Any) -> Any:
         return inner.init(part(params, choose(params)))
 
-    def update(grads: Any, state: Any, params: Any = None) -> tuple[Any, Any]:
+    def update(grads: Any, state: Any, params: Any = None, **further: Any) -> tuple[Any, Any]:
         leaves, structure = tree.flatten(grads)
         marks = choose(grads)
         # `tree.map` rejects parameters whose leaves are in another order.
-        own = None if params is None else part(tree.map(lambda _, p: p, grads, params), marks)
-        updates, state = inner.update(part(grads, marks), state, own)
-        changed = iter(updates)
-        found = [next(changed) if mark else leaf for leaf, mark in zip(leaves, marks, strict=True)]
-        return structure.unflatten(found), state
+        ordered = None if params is None else tree.map(lambda _, p: p, grads, params)
+        own = None if params is None else part(ordered, marks)
+
+        def whole(changed: Any, others: list[Any]) -> Any:
+            new = iter(changed)
+            pairs = zip(others, marks, strict=True)
+            return structure.unflatten([next(new) if mark else leaf for leaf, mark in pairs])
+
+        function = further.get("value_fn")
+        if function is not None and params is not None:
+            # A line search changes the chosen parameters only.
+            others = tree.leaves(ordered)
+            further = {**further, "value_fn": lambda changed: function(whole(changed, others))}
+        updates, state = _call_update(inner, part(grads, marks), state, own, further)
+        return whole(updates, leaves), state
 
     return GradientTransformation(init, update)
 
@@ -211,9 +222,12 @@ class MultiSteps:
         return MultiStepsState(zero, zero, self._opt.init(params), _zeros(params))
 
     def update(
-        self, grads: Any, state: MultiStepsState, params: Any = None
+        self, grads: Any, state: MultiStepsState, params: Any = None, **further: Any
     ) -> tuple[Any, MultiStepsState]:
-        """Return the updates, which are zero unless the step is the last one, and the state."""
+        """Return the updates, which are zero unless the step is the last one, and the state.
+
+        The optimizer receives further arguments, such as ``value``, of the last step.
+        """
         if callable(self._every):
             every = _core.astype(as_tensor(self._every(state.gradient_step)), "s32")
         else:
@@ -236,7 +250,7 @@ class MultiSteps:
             return tree.map(lambda u, g: _core.astype(u, as_tensor(g).dtype), updates, grads)
 
         def last() -> tuple[Any, Any, Any]:
-            wide, inner = self._opt.update(totals, state.inner, params)
+            wide, inner = _call_update(self._opt, totals, state.inner, params, further)
             return typed(wide), inner, tree.map(zeros_like, totals)
 
         def other() -> tuple[Any, Any, Any]:
