@@ -157,7 +157,8 @@ def scale_by_factored_rms(
     decay_rate : float
         The exponent: the means of step ``t`` decay by ``1 - t**-decay_rate``.
     decay_offset : int
-        The number of the first step.
+        The number of steps of an earlier training, which the exponent does not count. In the first
+        ``decay_offset + 1`` steps, means have no decay: they are the squares of the step.
     min_dim_size_to_factor : int
         A tensor is factored if two axes have at least this size.
     eps : float
@@ -193,7 +194,7 @@ def scale_by_factored_rms(
             raise ShapeError(
                 "update: grads: must have the shapes of the parameters that created the state"
             )
-        step = _core.astype(state.count - decay_offset, "f32") + 1.0
+        step = _core.maximum(_core.astype(state.count - decay_offset, "f32") + 1.0, 1.0)
         decay = 1.0 - _core.pow(step, -decay_rate)
         following: list[tuple[Tensor, ...]] = []
         own = iter(state.means)
@@ -322,13 +323,16 @@ def adafactor(
 def _orthogonal(x: Tensor, coefficients: tuple[float, float, float], steps: int) -> Tensor:
     """Return a matrix with about the same singular vectors, and singular values near 1."""
     a, b, c = coefficients
+    names = x.names
+    # The product of a matrix and its transpose would have one name twice.
+    x = _core.rename(x, [None] * x.ndim)
     is_tall = x.shape[-2] > x.shape[-1]
     x = _core.swapaxes(x, -1, -2) if is_tall else x
     x = x / (global_norm(x) + 1e-8)
     for _ in range(steps):
         square = x @ _core.swapaxes(x, -1, -2)
         x = a * x + (b * square + c * (square @ square)) @ x
-    return _core.swapaxes(x, -1, -2) if is_tall else x
+    return _core.rename(_core.swapaxes(x, -1, -2) if is_tall else x, names)
 
 
 def scale_by_muon(
