@@ -13,13 +13,14 @@ from nxla.ops.create import full_like
 from nxla.optim.optimizers import adamw
 from nxla.optim.transforms import (
     GradientTransformation,
+    _cast,
     _check_shapes,
     _chosen,
     _map_wide,
     _momentum,
     _require_params,
     _running,
-    _state_dtype,
+    _square_dtype,
     _stateless,
     _wide,
     _zeros,
@@ -177,7 +178,7 @@ def scale_by_factored_rms(
         return _factored_axes(shape, min_dim_size_to_factor) if factored else None
 
     def start(x: Any) -> tuple[Tensor, ...]:
-        zeros, axes = full_like(as_tensor(x), 0.0, dtype=_state_dtype(x)), axes_of(x)
+        zeros, axes = full_like(as_tensor(x), 0.0, dtype=_square_dtype(x)), axes_of(x)
         if axes is None:
             return (zeros,)
         return _core.sum(zeros, axes[1]), _core.sum(zeros, axes[0])
@@ -201,7 +202,7 @@ def scale_by_factored_rms(
 
         def mixed(old: Tensor, new: Tensor) -> Tensor:
             share = _core.astype(decay, old.dtype)
-            return old * share + new * (1.0 - share)
+            return _cast(old * share + new * (1.0 - share), old.dtype)
 
         def scaled(g: Tensor) -> Tensor:
             squares, axes = _core.square(_core.abs(g)) + eps, axes_of(g)

@@ -14,8 +14,10 @@ from nxla.ops.loops import while_loop
 from nxla.optim.transforms import (
     GradientTransformation,
     _check_shapes,
+    _map_state,
     _map_wide,
     _require_params,
+    _square_dtype,
     _wide,
     _zeros,
     global_norm,
@@ -89,7 +91,8 @@ def scale_by_lbfgs(
         _require_params("scale_by_lbfgs", params)
         _check_shapes("update: grads", grads, "its parameter", params)
         _check_shapes("update: grads", grads, "its state", state.grads)
-        wide, now = tree.map(_wide, grads), tree.map(_wide, params)
+        wide = _map_state(lambda _, g: _wide(g), state.grads, grads)
+        now = _map_state(lambda _, p: _wide(p), state.params, params)
         state = _remember(state, now, wide, memory_size)
         direction = _direction(state, wide, memory_size, scale=scale_init_precond)
         updates = _map_wide(lambda _, d: d, grads, direction)
@@ -99,7 +102,7 @@ def scale_by_lbfgs(
 
 
 def _weight_dtype(params: Any) -> str:
-    return "f64" if any(x.dtype.bits == 64 for x in map(as_tensor, tree.leaves(params))) else "f32"
+    return "f64" if any(_square_dtype(x).bits == 64 for x in tree.leaves(params)) else "f32"
 
 
 def _repeated(x: Tensor, count: int) -> Tensor:

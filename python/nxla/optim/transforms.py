@@ -88,41 +88,67 @@ class ScaleByScheduleState(NamedTuple):
 
 
 def _zeros(params: Any) -> Any:
-    """Return zeros of the shapes of parameters, in the dtype of a state."""
-    return _filled(params, 0.0)
+    """Return zeros with the shapes and the devices of parameters, in the dtype of a state."""
+    return tree.map(lambda x: full_like(x, 0.0, dtype=_state_dtype(x)), params)
 
 
-def _filled(params: Any, value: float) -> Any:
-    """Return a constant state with the shapes and the devices of parameters."""
-    return tree.map(lambda x: full_like(x, value, dtype=_state_dtype(x)), params)
+def _filled_squares(params: Any, value: float) -> Any:
+    """Return a constant state of squares with the shapes and the devices of parameters."""
+    return tree.map(lambda x: full_like(x, value, dtype=_square_dtype(x)), params)
 
 
-def _is_narrow(dtype: DType) -> bool:
-    """Return whether a dtype is a float of fewer than 32 bits."""
-    return dtype.kind == "float" and dtype.bits < 32
+def _is_inexact(dtype: DType) -> bool:
+    """Return whether a dtype is a float or a complex dtype."""
+    return dtype.kind in ("float", "complex")
 
 
 def _state_dtype(x: Any) -> DType:
-    """Return the dtype of a state: float32 for narrower floats, else the dtype of the parameter."""
+    """Return the dtype of a parameter, or float32 for narrow floats and integers."""
     dtype = as_tensor(x).dtype
-    return _core.f32 if _is_narrow(dtype) else dtype
+    return dtype if _is_inexact(dtype) and dtype.bits >= 32 else _core.f32
+
+
+def _square_dtype(x: Any) -> DType:
+    """Return the dtype of a state of squares, which are real."""
+    dtype = _state_dtype(x)
+    if dtype.kind != "complex":
+        return dtype
+    return _core.f64 if dtype.bits == 128 else _core.f32
 
 
 def _wide(x: Any) -> Tensor:
     """Return a gradient in a dtype in which squares and epsilons do not overflow or underflow."""
     x = as_tensor(x)
-    return _core.astype(x, _core.f32) if _is_narrow(x.dtype) else x
+    return _cast(x, _state_dtype(x))
+
+
+def _cast(x: Tensor, dtype: DType) -> Tensor:
+    """Return a tensor in a dtype; a tensor of the dtype costs no operation."""
+    return x if x.dtype == dtype else _core.astype(x, dtype)
 
 
 def _map_wide(function: Callable[..., Tensor], grads: Any, *others: Any) -> Any:
-    """Compute updates from gradients in `float32` or wider, and return the original dtypes."""
+    """Compute updates from gradients in `float32` or wider, and return the original dtypes.
+
+    Hyperparameters that are NumPy scalars, and wider states, do not change the dtypes either.
+    Updates of integers are `float32`: rounded to integers, small updates would be 0.
+    """
 
     def updated(g: Any, *rest: Any) -> Tensor:
         g = as_tensor(g)
         update = function(_wide(g), *map(_wide, rest))
-        return _core.astype(update, g.dtype) if _is_narrow(g.dtype) else update
+        return _cast(update, g.dtype if _is_inexact(g.dtype) else _core.f32)
 
     return tree.map(updated, grads, *others)
+
+
+def _map_state(function: Callable[..., Any], old: Any, *others: Any) -> Any:
+    """Compute the next state, in the dtypes of the old one, so that a loop can carry the state."""
+
+    def following(m: Tensor, *rest: Any) -> Tensor:
+        return _cast(function(m, *rest), m.dtype)
+
+    return tree.map(following, old, *others)
 
 
 def _stateless(update: Callable[..., Any]) -> GradientTransformation:
@@ -134,7 +160,7 @@ def _stateless(update: Callable[..., Any]) -> GradientTransformation:
 
 def _running(decay: float, old: Any, new: Any) -> Any:
     """Update running means with new values."""
-    return tree.map(lambda m, x: m * decay + _wide(x) * (1.0 - decay), old, new)
+    return _map_state(lambda m, x: m * decay + _wide(x) * (1.0 - decay), old, new)
 
 
 def _squares(grads: Any) -> Any:
@@ -351,9 +377,10 @@ def trace(decay: float, nesterov: bool = False) -> GradientTransformation:
     def update(grads: Any, state: TraceState, params: Any = None) -> tuple[Any, TraceState]:
         del params
         _check_shapes("update: grads", grads, "its state", state.trace)
-        forward = lambda g, t: _wide(g) + t * decay  # noqa: E731
-        sums = tree.map(forward, grads, state.trace)
-        updates = _map_wide(forward if nesterov else lambda g, t: t, grads, sums)  # noqa: ARG005
+        forward = lambda t, g: _wide(g) + t * decay  # noqa: E731
+        sums = _map_state(forward, state.trace, grads)
+        ahead = _map_state(forward, sums, grads) if nesterov else sums
+        updates = _map_wide(lambda _, t: t, grads, ahead)
         return updates, TraceState(sums)
 
     return GradientTransformation(lambda params: TraceState(_zeros(params)), update)
@@ -378,7 +405,8 @@ def scale_by_adam(
     """
 
     def init(params: Any) -> ScaleByAdamState:
-        return ScaleByAdamState(_core.tensor(0, "s32"), _zeros(params), _zeros(params))
+        squares = _filled_squares(params, 0.0)
+        return ScaleByAdamState(_core.tensor(0, "s32"), _zeros(params), squares)
 
     def update(
         grads: Any, state: ScaleByAdamState, params: Any = None
@@ -438,14 +466,14 @@ def scale_by_rss(
     """
 
     def init(params: Any) -> ScaleByRssState:
-        return ScaleByRssState(_filled(params, initial_accumulator_value))
+        return ScaleByRssState(_filled_squares(params, initial_accumulator_value))
 
     def update(
         grads: Any, state: ScaleByRssState, params: Any = None
     ) -> tuple[Any, ScaleByRssState]:
         del params
         _check_shapes("update: grads", grads, "its state", state.sum_of_squares)
-        sums = tree.map(_core.add, state.sum_of_squares, _squares(grads))
+        sums = _map_state(_core.add, state.sum_of_squares, _squares(grads))
 
         def scaled(g: Tensor, s: Tensor) -> Tensor:
             positive = s > 0
@@ -476,7 +504,8 @@ def scale_by_rms(
     """
 
     def init(params: Any) -> ScaleByRmsState:
-        return ScaleByRmsState(_filled(params, initial_scale), _zeros(params) if centered else ())
+        squares = _filled_squares(params, initial_scale)
+        return ScaleByRmsState(squares, _zeros(params) if centered else ())
 
     def update(
         grads: Any, state: ScaleByRmsState, params: Any = None
@@ -485,7 +514,12 @@ def scale_by_rms(
         _check_shapes("update: grads", grads, "its state", state.nu)
         nu = _running(decay, state.nu, _squares(grads))
         mu: Any = _running(decay, state.mu, grads) if centered else ()
-        spread = tree.map(lambda v, m: v - _core.square(m), nu, mu) if centered else nu
+
+        def variance(v: Tensor, m: Tensor) -> Tensor:
+            # Of constant gradients, the difference may round to a negative number.
+            return _core.maximum(v - _core.square(_core.abs(m)), 0.0)
+
+        spread = tree.map(variance, nu, mu) if centered else nu
 
         def scaled(g: Tensor, v: Tensor) -> Tensor:
             if eps_in_sqrt:
@@ -549,7 +583,7 @@ def clip(max_delta: float) -> GradientTransformation:
     [-1.0, 0.5]
     """
     return _stateless(
-        lambda grads, _: tree.map(lambda g: _core.clip(g, -max_delta, max_delta), grads)
+        lambda grads, _: _map_wide(lambda g: _core.clip(g, -max_delta, max_delta), grads)
     )
 
 
@@ -643,7 +677,8 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
     """Return a transformation that applies several transformations one after another.
 
     Its state is a tuple of their states. Gradients in floats of fewer than 32 bits are passed on in
-    ``float32``; the updates have the dtypes of the gradients.
+    ``float32``; the updates have the dtypes of the gradients. Further arguments of ``update`` are
+    passed by name to the transformations that take them.
 
     Examples
     --------

@@ -18,6 +18,7 @@ from nxla.optim.transforms import (
     _map_wide,
     _running,
     _unbiased,
+    _wide,
     _zeros,
 )
 
@@ -171,7 +172,8 @@ def incremental_update(new: Any, old: Any, step_size: float) -> Any:
 
     def mixed(new: Tensor, old: Tensor) -> Tensor:
         old = as_tensor(old)
-        return _core.astype(old + (new - old) * step_size, old.dtype)
+        wide = _wide(old)
+        return _core.astype(wide + (_wide(new) - wide) * step_size, old.dtype)
 
     _check_shapes("incremental_update: new", new, "its running mean", old)
     return tree.map(mixed, new, old)
