@@ -292,6 +292,24 @@ def test_ctc_loss(compiler):
     np.testing.assert_allclose(found, expected, rtol=1e-9)
 
 
+def test_ctc_loss_with_padding_anywhere(compiler):
+    logits = RNG.normal(size=(3, 3))
+    sequences = [(), (1,), (1, 2), (1, 1), (2, 1)]
+    for pads in itertools.product((0, 1), repeat=3):
+        steps = logits[[step for step in range(3) if not pads[step]]]
+        expected = [loss_by_enumeration(steps, labels) for labels in sequences]
+        labels = np.array([[*labels, 0, 0][:2] for labels in sequences])
+        label_pads = np.array([[k >= len(labels) for k in range(2)] for labels in sequences])
+        with nx.default_options(compiler=compiler):
+            found = nn.ctc_loss(
+                nx.tensor(np.stack([logits] * len(sequences))),
+                np.array([pads] * len(sequences), "f4"),
+                nx.tensor(labels),
+                label_pads.astype("f4"),
+            ).numpy()
+        np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
+
+
 def test_gradient_of_ctc_loss(compiler):
     with nx.default_options(compiler=compiler):
         slopes = nx.grad(lambda x: nx.sum(ctc(x)[:4]))(nx.tensor(LOGITS)).numpy()

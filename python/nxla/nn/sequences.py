@@ -109,24 +109,22 @@ def _ctc(x: Tensor, x_pads: Tensor, y: Tensor, y_pads: Tensor, blank_id: TensorL
         same = _core.equal(states[:, 2:], states[:, :-2])
         skips = skips & _core.pad(~same, False, [(0, 0, 0), (2, 0, 0)])
     count = _core.sum(_core.astype(_core.equal(y_pads, 0), "s32"), 1)
-    start = _core.where(_core.less(_core.iota((1, size), 1), 2), 0.0, _NEVER)
+    # The first step without padding stays in the first blank or moves to the first label.
+    start = _core.where(_core.equal(_core.iota((1, size), 1), 0), 0.0, _NEVER)
     index = _core.broadcast_to(states, (batch, size))
 
     def emitted(log_p: Tensor) -> Tensor:
         return _core.take_along_axis(log_p, index, -1)
 
     def step(alpha: Tensor, inputs: Any) -> tuple[Tensor, None]:
-        log_p, pads, is_first = inputs
+        log_p, pads = inputs
         one = _shifted(alpha, 1)
         two = _core.where(skips, _shifted(alpha, 2), _NEVER)
         moved = _core.logsumexp(_core.stack([alpha, one, two], 0), 0)
-        moved = _core.where(is_first, alpha, moved)
         following = _core.maximum(moved + emitted(log_p), _NEVER)
         return _core.where(_core.expand_dims(_core.equal(pads, 0), 1), following, alpha), None
 
-    time = x.shape[1]
-    first = _core.equal(_core.iota((time,), 0), 0)
-    inputs = (_core.swapaxes(log_p, 0, 1), _core.swapaxes(x_pads, 0, 1), first)
+    inputs = (_core.swapaxes(log_p, 0, 1), _core.swapaxes(x_pads, 0, 1))
     alpha = _core.broadcast_to(_core.astype(start, log_p.dtype), (batch, size))
     alpha, _ = scan(step, alpha, inputs)
     ends = _core.expand_dims(2 * count, 1)
