@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import nxla as nx
 from nxla import _core, _hints
+from nxla._arguments import to_index
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -363,15 +364,16 @@ def round(x: Tensor, /, decimals: int = 0, out: None = None) -> Tensor:
     [1200, 1200]
     """
     _no_out("round", out)
-    if not isinstance(decimals, int):
+    digits = to_index(decimals)
+    if digits is None:
         raise ArgumentError(f"round: decimals: must be an int; got {decimals!r}")
     whole = x.dtype.kind in ("signed", "unsigned", "pred")
-    if decimals == 0 or (whole and decimals > 0):
+    if digits == 0 or (whole and digits > 0):
         return _core.round(x)
     if whole:
-        return _core.astype(round(_core.astype(x, "f64"), decimals), x.dtype)
-    scale = 10.0 ** abs(decimals)
-    return _core.round(x * scale) / scale if decimals > 0 else _core.round(x / scale) * scale
+        return _core.astype(round(_core.astype(x, "f64"), digits), x.dtype)
+    scale = 10.0 ** abs(digits)
+    return _core.round(x * scale) / scale if digits > 0 else _core.round(x / scale) * scale
 
 
 def std(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nxla import _hints
+from nxla._arguments import to_index
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -62,8 +63,10 @@ for _operator in _OPERATORS:
 
 
 def is_shape(value: Any) -> TypeGuard[tuple[int, ...]]:
-    """Return whether a positional argument is a shape: a tuple of plain integers."""
-    return isinstance(value, tuple) and all(type(size) is int for size in value)
+    """Return whether a positional argument is a shape: a tuple of integers."""
+    return isinstance(value, tuple) and all(
+        to_index(size) is not None and not isinstance(size, bool) for size in value
+    )
 
 
 def refuse_shape(op: str, argument: str, value: Any) -> None:

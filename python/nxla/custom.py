@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of, names_of
+from nxla._arguments import index_list, name_of, names_of
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -95,10 +95,8 @@ class _Custom:
     ) -> None:
         self._function = function
         self._derivative = derivative
-        if isinstance(nondiff_argnums, (int, str)):
-            nondiff_argnums = [nondiff_argnums]
         #: Positions and names of the arguments that are not differentiated.
-        self._constant: list[int | str] = list(nondiff_argnums)
+        self._constant: list[int | str] = index_list(nondiff_argnums)
         #: The number of running rules of each thread. Inside a rule, a call runs the function
         #: without the rule.
         self._rules_run = threading.local()

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from nxla import _hints, tree
+from nxla._arguments import to_index
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
 
@@ -282,7 +283,7 @@ def batches(
     >>> [y.tolist() for x, y in nx.data.batches(examples, 2)]
     [[[0, 0], [1, 1]], [[2, 2]]]
     """
-    if not isinstance(batch_size, int) or batch_size < 1:
+    if (to_index(batch_size) or 0) < 1:
         raise ArgumentError(f"batches: batch_size: must be a positive integer; got {batch_size!r}")
     if prefetch < 0:
         raise ArgumentError(f"batches: prefetch: must not be negative; got {prefetch}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
+from nxla._arguments import to_index
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -97,7 +98,8 @@ def set_print_options(
     if device is not None and not isinstance(device, bool):
         raise ArgumentError(f"set_print_options: device: must be True or False; got {device!r}")
     for name, value in given.items():
-        if value is not None and (not isinstance(value, int) or value < _LEAST[name]):
+        count = _LEAST[name] if value is None else to_index(value)
+        if count is None or count < _LEAST[name]:
             raise ArgumentError(
                 f"set_print_options: {name}: must be an int of at least {_LEAST[name]}; got "
                 f"{value!r}"

@@ -19,7 +19,7 @@ import functools
 import itertools
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of
+from nxla._arguments import name_of, to_index
 from nxla._core import Device
 from nxla.errors import ArgumentError, OptionError, TraceError
 
@@ -81,8 +81,10 @@ class Mesh:
         #: Sizes by name.
         self.axes: dict[str, int] = {**(axes or {}), **named}
         for name, size in self.axes.items():
-            if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            count = None if isinstance(size, bool) else to_index(size)
+            if count is None or count < 1:
                 raise OptionError(f"Mesh: {name}: size must be at least 1; got {size!r}")
+            self.axes[name] = count
         #: The number of devices.
         self.size = 1
         for size in self.axes.values():

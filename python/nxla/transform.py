@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of, names_of
+from nxla._arguments import index_list, name_of, names_of
 from nxla._observer import Observer
 from nxla.compiler import callback, overrides, own_jit
 from nxla.errors import ArgumentError, OptionError
@@ -354,7 +354,7 @@ def make_function(
 
 def _positions(function: Callable[..., Any], argnums: int | Iterable[int], option: str) -> set[int]:
     """Return positions counted from the start, for an option that names arguments of a function."""
-    given = [argnums] if isinstance(argnums, int) else list(argnums)
+    given = index_list(argnums)
     if not given:
         return set()
     from inspect import Parameter, signature

@@ -22,6 +22,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
+from nxla._arguments import to_index
 from nxla._values import as_tensor, user_line
 from nxla.errors import ArgumentError
 from nxla.ops.movement import moveaxis
@@ -54,8 +55,8 @@ def _axes(axes: VectorAxis | Iterable[VectorAxis], function: str) -> list[tuple[
         name, size = axis
         if size is None or size == "auto" or size == -1:
             found.append((name, None))
-        elif isinstance(size, int) and size >= 0:
-            found.append((name, size))
+        elif (count := to_index(size)) is not None and count >= 0:
+            found.append((name, count))
         else:
             raise ArgumentError(
                 f"{function}: axes: size of {name!r} must be an int, or None to infer it; got "
@@ -322,7 +323,7 @@ def _unmapped(
 
 
 def _is_axis(spec: Any) -> bool:
-    return isinstance(spec, int) and not isinstance(spec, bool)
+    return to_index(spec) is not None and not isinstance(spec, bool)
 
 
 def _part(arg: Any, spec: Any) -> tuple[list[Any], tree.TreeDef | None, list[int | None]]:

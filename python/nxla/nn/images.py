@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 
 from nxla import _core, _hints
+from nxla._arguments import index_list, to_index
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
 
@@ -23,7 +24,8 @@ __all__ = ["conv_transpose", "interpolate", "resize"]
 
 
 def _per_axis(op: str, name: str, value: PerAxis, count: int) -> list[int]:
-    values = [value] * count if isinstance(value, int) else list(value)
+    index = to_index(value)
+    values = index_list(value) if index is None else [index] * count
     if len(values) != count:
         raise ArgumentError(f"{op}: {name}: must have {count} entries; got {len(values)}")
     return values

@@ -5,6 +5,7 @@ from __future__ import annotations
 import string
 
 from nxla import _core, _hints
+from nxla._arguments import index_list, to_index
 from nxla._values import as_tensors
 from nxla.errors import ArgumentError
 
@@ -45,16 +46,17 @@ def tensordot(
     >>> nx.tensordot([[1, 2], [3, 4]], [[1, 0], [0, 1]]).item()
     5
     """
-    if not isinstance(axes, int):
+    count = to_index(axes)
+    if count is None:
         if not isinstance(axes, tuple | list) or len(axes) != 2:
             raise ArgumentError(
                 f"tensordot: axes: must be an int, or the axes of each operand; got {axes!r}"
             )
-        left, right = ([side] if isinstance(side, int) else list(side) for side in axes)
+        left, right = map(index_list, axes)
         return _core.dot(x1, x2, x1_contract=left, x2_contract=right)
-    if axes < 0:
-        raise ArgumentError(f"tensordot: axes: must not be negative; got {axes}")
-    last, first = list(range(-axes, 0)), list(range(axes))
+    if count < 0:
+        raise ArgumentError(f"tensordot: axes: must not be negative; got {count}")
+    last, first = list(range(-count, 0)), list(range(count))
     return _core.dot(x1, x2, x1_contract=last, x2_contract=first)
 
 
@@ -153,11 +155,12 @@ def _written_out(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 def _letters(labels: Any) -> str:
     letters = ""
     for label in labels:
+        number = to_index(label)
         if label is Ellipsis:
             letters += "..."
-        elif isinstance(label, int) and 0 <= label < len(string.ascii_letters):
+        elif number is not None and 0 <= number < len(string.ascii_letters):
             # The letters have the order of the numbers.
-            letters += (string.ascii_uppercase + string.ascii_lowercase)[label]
+            letters += (string.ascii_uppercase + string.ascii_lowercase)[number]
         else:
             raise ArgumentError(f"einsum: labels: must be ints from 0 to 51; got {label!r}")
     return letters

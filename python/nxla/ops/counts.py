@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints
+from nxla._arguments import index_list
 from nxla._sample import Sample, refuse_shape
 from nxla._values import as_tensors
 from nxla.errors import DTypeError, ShapeError
@@ -153,7 +154,7 @@ def _shape_of(name: str, shape: Shape | None, *shapes: tuple[int, ...]) -> tuple
     own = _together(name, list(shapes))
     if shape is None:
         return own
-    wanted = (shape,) if isinstance(shape, int) else tuple(shape)
+    wanted = tuple(index_list(shape))
     if _together(name, [own, wanted]) != wanted:
         raise ShapeError(f"{name}: shape: parameters {own} must broadcast to {wanted}")
     return wanted

@@ -11,6 +11,7 @@ import operator
 from typing import SupportsIndex
 
 from nxla import _core, _hints, tree
+from nxla._arguments import to_index
 from nxla._values import as_tensor, as_tensors, user_line
 from nxla.errors import ArgumentError, DTypeError, ShapeError
 from nxla.ops.control import _holds, _tensors, _traced, _type_of
@@ -212,10 +213,11 @@ def fori(
     """
     keeps = _replay("fori", gradient, gradient_bytes)
     if unroll is not False:
-        if not isinstance(lower, int) or not isinstance(upper, int):
+        first, end = to_index(lower), to_index(upper)
+        if first is None or end is None:
             raise ArgumentError("fori: unroll: requires ints for lower and upper")
         return for_each(
-            range(lower, upper),
+            range(first, end),
             body,
             init,
             unroll=unroll,
@@ -371,9 +373,10 @@ def _copies(function: str, unroll: bool | int, count: int) -> int:
         return count
     if unroll is False:
         return 1
-    if not isinstance(unroll, int) or unroll < 1:
+    steps = to_index(unroll)
+    if steps is None or steps < 1:
         raise ArgumentError(f"{function}: unroll: must be a bool or at least 1; got {unroll!r}")
-    return min(unroll, count)
+    return min(steps, count)
 
 
 def map(

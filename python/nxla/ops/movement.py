@@ -6,6 +6,7 @@ import operator
 from itertools import pairwise
 
 from nxla import _core, _hints
+from nxla._arguments import index_list
 from nxla._values import as_tensor, user_line
 from nxla.errors import ArgumentError, ShapeError, TraceError
 from nxla.ops.metadata import axis_index, axis_size
@@ -68,7 +69,7 @@ def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -
     (3, 4, 2)
     """
     x = as_tensor(x)
-    given = [source] if isinstance(source, int | str) else list(source)
+    given = index_list(source)
     sources = _positions("source", [axis_index(x, axis) for axis in given], x.ndim)
     destinations = _positions("destination", destination, x.ndim)
     if len(sources) != len(destinations):
@@ -83,7 +84,7 @@ def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -
 
 
 def _positions(argument: str, axes: int | Sequence[int], rank: int) -> list[int]:
-    given = [axes] if isinstance(axes, int) else list(axes)
+    given = index_list(axes)
     positions = [axis + rank if axis < 0 else axis for axis in given]
     if any(not 0 <= axis < rank for axis in positions) or len(set(positions)) < len(positions):
         raise ArgumentError(
@@ -312,7 +313,7 @@ def roll(
         if several is not None:
             raise ArgumentError("roll: axis: must have one axis for each shift")
         return _core.reshape(roll(_core.flatten(x), shift, axis=0), x.shape)
-    axes = [axis] if isinstance(axis, int | str) else list(axis)
+    axes = index_list(axis)
     shifts = [shift] * len(axes) if several is None else several
     if len(shifts) != len(axes):
         raise ArgumentError(

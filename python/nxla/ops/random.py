@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
+from nxla._arguments import to_index
 from nxla._sample import Sample, refuse_shape
 from nxla._values import as_tensor
 from nxla.errors import ShapeError
@@ -727,8 +728,9 @@ def permutation(
     >>> x.tolist()
     [2, 7, 9, 6, 0, 8, 1, 3, 4, 5]
     """
-    if isinstance(x, int):
-        x = _core.iota((x,), None, "s32")
+    count = to_index(x)
+    if count is not None:
+        x = _core.iota((count,), None, "s32")
     shuffled, following = _core.random_shuffle("permutation", key, x, axis, independent)
     return Sample(shuffled, following)
 

@@ -10,6 +10,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from nxla import _core, _hints
+from nxla._arguments import index_list
 from nxla._values import as_tensor, as_tensors
 from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
 from nxla.ops.reduce import _position
@@ -356,7 +357,7 @@ def _to_partition(
     x = as_tensor(x)
     axis = _position(op, x, axis)
     size = x.shape[axis]
-    for position in [kth] if isinstance(kth, int) else kth:
+    for position in index_list(kth):
         if not -size <= position < size:
             raise ArgumentError(f"{op}: kth: must be one of {size} positions; got {position}")
     return x, axis

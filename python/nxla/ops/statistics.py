@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
+from nxla._arguments import to_index
 from nxla._values import as_tensor, as_tensors
 from nxla.errors import ArgumentError, TraceError
 
@@ -128,8 +129,9 @@ def histogram(
     >>> counts.tolist(), edges.tolist()
     ([2, 1, 1], [1.0, 2.0, 3.0, 4.0])
     """
-    if isinstance(bins, int):
-        edges = _core.bin_edges(x, bins, range)
+    count = to_index(bins)
+    if count is not None:
+        edges = _core.bin_edges(x, count, range)
     else:
         x, edges = as_tensors("histogram", x, bins, compared=True)
     return _core.histogram_of(x, edges, weights, density), edges

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
+from nxla._arguments import index_list
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 from nxla.ops.create import iota, tensor
+from nxla.ops.metadata import axis_size
 from nxla.ops.movement import roll
 from nxla.options import default_options
 
@@ -105,7 +107,7 @@ def fftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
     """
     x = as_tensor(x)
     axes = _all_axes(x, axes)
-    return roll(x, [_size(x, axis) // 2 for axis in axes], axis=axes)
+    return roll(x, [axis_size(x, axis) // 2 for axis in axes], axis=axes)
 
 
 def ifftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
@@ -119,17 +121,13 @@ def ifftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
     """
     x = as_tensor(x)
     axes = _all_axes(x, axes)
-    return roll(x, [-(_size(x, axis) // 2) for axis in axes], axis=axes)
+    return roll(x, [-(axis_size(x, axis) // 2) for axis in axes], axis=axes)
 
 
 def _all_axes(x: Tensor, axes: Axes | None) -> list[Axis]:
     if axes is None:
         return list(range(len(x.shape)))
-    return [axes] if isinstance(axes, int | str) else list(axes)
-
-
-def _size(x: Tensor, axis: Axis) -> int:
-    return x.shape[x.names.index(axis) if isinstance(axis, str) else axis]
+    return index_list(axes)
 
 
 _hints.install(globals())
