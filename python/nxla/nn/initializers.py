@@ -163,6 +163,11 @@ def _axes(shape: Sequence[int], in_axis: int | None, out_axis: int | None) -> tu
         raise ArgumentError(
             f"initializers: shape: inputs and outputs need at least two axes; got {tuple(shape)}"
         )
+    for name, axis in (("in_axis", in_axis), ("out_axis", out_axis)):
+        if axis is not None and not -len(shape) <= axis < len(shape):
+            raise ArgumentError(
+                f"initializers: {name}: must be an axis of shape {tuple(shape)}; got {axis}"
+            )
     inputs, outputs = (0, 1) if len(shape) == 2 else (1, 0)
     return inputs if in_axis is None else in_axis, outputs if out_axis is None else out_axis
 
@@ -188,7 +193,7 @@ def variance_scaling(
     Parameters
     ----------
     scale : float
-        A positive factor.
+        A factor of at least 0.
     mode : {"fan_in", "fan_out", "fan_avg"}
         The fan: the inputs of an output, the outputs of an input, or the mean of both numbers.
     distribution : {"truncated_normal", "normal", "uniform"}
@@ -205,7 +210,8 @@ def variance_scaling(
     Raises
     ------
     ArgumentError
-        If the mode or the distribution is unknown, or a shape has fewer than two axes.
+        If the scale is negative, the mode or the distribution is unknown, or a shape has fewer than
+        two axes or not the axes of inputs and outputs.
 
     Examples
     --------
@@ -215,6 +221,8 @@ def variance_scaling(
     >>> nx.max(nx.abs(kernel)).item() < (3 / (8 * 3 * 3)) ** 0.5
     True
     """
+    if not scale >= 0.0:
+        raise ArgumentError(f"initializers: scale: must not be negative; got {scale}")
     if mode not in ("fan_in", "fan_out", "fan_avg"):
         raise ArgumentError(
             f'initializers: mode: must be "fan_in", "fan_out" or "fan_avg"; got {mode!r}'
@@ -365,7 +373,7 @@ def orthogonal(scale: float = 1.0, axis: int | None = None) -> Initializer:
     Raises
     ------
     ArgumentError
-        If a shape has fewer than two axes.
+        If a shape has fewer than two axes, or not the axis.
 
     Examples
     --------
@@ -377,6 +385,8 @@ def orthogonal(scale: float = 1.0, axis: int | None = None) -> Initializer:
 
     def init(key: TensorLike, shape: Sequence[int], dtype: DTypeLike = "f32") -> Tensor:
         _, column_axis = _axes(shape, None, axis)
+        if 0 in shape:
+            return _core.full(shape, 0, dtype)
         columns = shape[column_axis]
         rows = math.prod(shape) // columns if columns else 0
         tall = (max(rows, columns), min(rows, columns))
