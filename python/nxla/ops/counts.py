@@ -53,6 +53,24 @@ def _by_waiting(key: Tensor, n: Tensor, p: Tensor) -> Tensor:
     return count
 
 
+def _log_factorial_ratio(x: Tensor, y: Tensor) -> Tensor:
+    """Return ``log(y! / x!)`` by Stirling's series.
+
+    The difference of two logarithms of factorials of large numbers would be rounded to integers.
+    """
+    x, y = x + 1.0, y + 1.0
+    distance = y - x
+    main = (x - 0.5) * _core.log1p(distance / x) + distance * (_core.log(y) - 1.0)
+    return main + _stirling_series(y) - _stirling_series(x)
+
+
+def _stirling_series(z: Tensor) -> Tensor:
+    """Return the part of ``lgamma(z)`` that vanishes for large numbers."""
+    inverse = 1.0 / z
+    square = inverse * inverse
+    return inverse * (1.0 / 12.0 - square * (1.0 / 360.0 - square * (1.0 / 1260.0)))
+
+
 def _by_rejection(key: Tensor, n: Tensor, p: Tensor) -> Tensor:
     """Draw counts by transformed rejection, for means of at least 10.
 
@@ -69,9 +87,9 @@ def _by_rejection(key: Tensor, n: Tensor, p: Tensor) -> Tensor:
     odds = _core.log(p) - _core.log(q)
 
     def log_mass(k: Tensor) -> Tensor:
-        return k * odds - _core.lgamma(k + 1.0) - _core.lgamma(n - k + 1.0)
-
-    at_mode = log_mass(mode)
+        """Return the logarithm of the probability relative to the mode."""
+        ratios = _log_factorial_ratio(mode, k) + _log_factorial_ratio(n - mode, n - k)
+        return (k - mode) * odds - ratios
 
     def is_open(state: Any) -> Tensor:
         return _core.any(~state[1])
@@ -86,7 +104,7 @@ def _by_rejection(key: Tensor, n: Tensor, p: Tensor) -> Tensor:
         safe = _core.where(inside, k, mode)
         height = _core.log(v * alpha / (a / (edge * edge) + b))
         fast = (edge >= 0.07) & (v <= squeeze)
-        accepted = inside & (fast | (height <= log_mass(safe) - at_mode))
+        accepted = inside & (fast | (height <= log_mass(safe)))
         return _core.where(done | ~accepted, found, k), done | accepted, step + 1
 
     start = (n * 0.0, _core.equal(n, -1.0), _core.tensor(0, "s32"))
@@ -356,7 +374,7 @@ def student_t(
     key : tensor_like
         A key.
     df : tensor_like
-        The degrees of freedom, positive real numbers.
+        The degrees of freedom, positive real numbers; infinity draws from the normal distribution.
     shape : int or sequence of int, optional
         The shape of the result, to which the parameter broadcasts; its shape by default.
     dtype : dtype_like, optional
@@ -399,7 +417,9 @@ def student_t(
         normal = _core.random_normal(keys[0], 0.0, 1.0, wanted, wide, None, False)[0]
         half = freedom * 0.5
         gamma = _core.random_from("gamma", keys[1], (half,), wanted, wide, None, False)[0]
-        return _core.astype(normal * _core.sqrt(half / gamma), kind)
+        # With infinite freedom, both operands of the division are infinite.
+        ratio = _core.where(_core.equal(half, math.inf), 1.0, half / gamma)
+        return _core.astype(normal * _core.sqrt(ratio), kind)
 
     return _draws("student_t", (wanted, kind), key, draw, freedom)
 
