@@ -3229,7 +3229,8 @@ def conv(
     strides : int or sequence of int, optional
         The stride along each spatial axis; 1 by default.
     padding : {"valid", "same"} or sequence of (int, int)
-        Zeros around the spatial axes.
+        Zeros around the spatial axes: none, ``dilation * (window - 1)`` for any strides, or pairs
+        for each axis.
     input_dilation, kernel_dilation : int or sequence of int, optional
         The dilation: the distance of elements, with zeros in between; 1 by default.
     feature_groups, batch_groups : int
@@ -6974,7 +6975,8 @@ def softmax_cross_entropy_with_integer_labels(
     Returns
     -------
     Tensor
-        A loss for each example, without the axis.
+        A loss for each example, without the axis. The loss of a label that is not the index of
+        a class is NaN, without a gradient.
 
     Raises
     ------

@@ -456,7 +456,8 @@ methods! {
     fn softmax_cross_entropy(logits, labels; axis: i64) one |graph|
         graph.softmax_cross_entropy(logits, labels, axis);
 
-    /// Returns `-log_softmax(logits)` at integer labels along an axis.
+    /// Returns `-log_softmax(logits)` at integer labels along an axis. The loss of a label that is
+    /// not the index of a class is NaN, without a gradient.
     ///
     /// ```
     /// use nxla::Tensor;

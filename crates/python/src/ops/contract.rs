@@ -193,7 +193,8 @@ functions! {
     /// strides : int or sequence of int, optional
     ///     The stride along each spatial axis; 1 by default.
     /// padding : {"valid", "same"} or sequence of (int, int)
-    ///     Zeros around the spatial axes.
+    ///     Zeros around the spatial axes: none, ``dilation * (window - 1)`` for any strides, or pairs
+    ///     for each axis.
     /// input_dilation, kernel_dilation : int or sequence of int, optional
     ///     The dilation: the distance of elements, with zeros in between; 1 by default.
     /// feature_groups, batch_groups : int

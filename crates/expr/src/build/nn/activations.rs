@@ -317,10 +317,9 @@ impl Graph {
         let stays = self.scalar_constant(Scalar::Float(1.0 - rate), DType::F32)?;
         let draw = super::super::Draw::new(self.shape(x).clone());
         let kept = self.random_bernoulli(key, stays, &draw)?;
-        if rate >= 1.0 {
-            return self.multiply(x, zero);
-        }
-        let scaled = self.scale_by(x, 1.0 / (1.0 - rate))?;
+        // At the rate 1 no element stays, and the factor would be infinite.
+        let factor = if rate < 1.0 { 1.0 / (1.0 - rate) } else { 1.0 };
+        let scaled = self.scale_by(x, factor)?;
         self.select(kept, scaled, zero)
     }
 }

@@ -1,5 +1,7 @@
 //! Loss functions.
 
+use nxla_tensor::{DType, Number};
+
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
@@ -47,7 +49,7 @@ impl Graph {
     }
 
     /// Returns `-log_softmax(logits)` at the integers `labels` along an axis that `labels` does not
-    /// have.
+    /// have. The loss of a label that is not the index of a class is NaN, without a gradient.
     ///
     /// # Errors
     /// Returns an error for an axis out of range, labels that are not integers or have another
@@ -77,7 +79,22 @@ impl Graph {
         let chosen = self.take_along_axis(logs, indices, axis)?;
         let chosen = self.squeeze(chosen, Some(&[axis]))?;
         let loss = self.negate(chosen)?;
+        let is_class = self.is_index(labels, self.shape(logits)[at])?;
+        let nan = self.near(loss, f64::NAN)?;
+        let loss = self.select(is_class, loss, nan)?;
         self.as_type(loss, dtype)
+    }
+
+    /// Returns whether integers are at least 0 and below `count`.
+    fn is_index(&mut self, x: ExprId, count: usize) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        // Narrow dtypes may not contain the count.
+        let is_short = dtype.bits() < 32 || dtype == DType::S32;
+        let x = self.as_type(x, if is_short { DType::S32 } else { DType::S64 })?;
+        let zero = self.zero_like(x)?;
+        let last = self.weak_number(Number::Int(count as i128 - 1), x)?;
+        let (starts, ends) = (self.greater_equal(x, zero)?, self.less_equal(x, last)?);
+        self.logical_and(starts, ends)
     }
 
     /// Returns `-labels log(p) - (1 - labels) log(1 - p)`, where `p` is the sigmoid of the logits.
@@ -110,6 +127,11 @@ impl Graph {
         }
         let (x, target, dtype) = self.both_floating(op, x, target)?;
         let error = self.subtract(x, target)?;
+        if delta.is_infinite() {
+            let square = self.multiply(error, error)?;
+            let loss = self.scale_by(square, 0.5)?;
+            return self.as_type(loss, dtype);
+        }
         let size = self.abs(error)?;
         let limit = self.beside(size, delta)?;
         let near = self.min(size, limit)?;

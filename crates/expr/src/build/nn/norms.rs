@@ -154,6 +154,8 @@ impl Graph {
             }
             // No gradient flows through statistics.
             let new = self.stop_grad(new)?;
+            // Integers would round each change to 0.
+            let old = self.as_type(old, self.dtype(old).to_floating())?;
             let stays = self.scale_by(old, options.momentum)?;
             let comes = self.scale_by(new, 1.0 - options.momentum)?;
             let sum = self.add(stays, comes)?;

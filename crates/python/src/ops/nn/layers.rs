@@ -225,7 +225,8 @@ functions! {
     /// Returns
     /// -------
     /// Tensor
-    ///     A loss for each example, without the axis.
+    ///     A loss for each example, without the axis. The loss of a label that is not the index of
+    ///     a class is NaN, without a gradient.
     ///
     /// Raises
     /// ------
