@@ -19,6 +19,7 @@ parameters of their distribution.
 from __future__ import annotations
 
 from nxla import _core, _hints
+from nxla._arguments import to_index
 from nxla._sample import Sample, is_shape
 from nxla.errors import ArgumentError
 from nxla.ops.counts import (
@@ -141,6 +142,9 @@ def key(seed: TensorLike, /, *, device: DeviceLike | None = None) -> Tensor:
     >>> nx.random.key(12).tolist()
     [0, 12]
     """
+    number = to_index(seed)
+    if number is not None and not -(2**63) <= number < 2**64:
+        seed = number % 2**64
     return made_on(device, _core.random_key, seed)
 
 
@@ -234,7 +238,7 @@ def uniform(
         The shape of the result; by default ().
     dtype : dtype_like, optional
         A float dtype; by default the dtype of the bounds. A complex dtype draws the real and the
-        imaginary part.
+        imaginary part, each between the same parts of complex bounds.
     names : sequence of str or None, optional
         Names of the axes.
 
@@ -248,7 +252,9 @@ def uniform(
     ShapeError
         If `key` is not a key, or a bound does not broadcast to `shape`.
     DTypeError
-        If the dtype is not a float or complex dtype.
+        If the dtype is not a float or complex dtype, or is a float dtype of complex bounds.
+    ArgumentError
+        If the bounds are numbers, and `high` is below `low`.
 
     Examples
     --------
@@ -399,7 +405,8 @@ def randint(
     key : tensor_like
         A key: ``uint32`` of shape (2,).
     low, high : tensor_like
-        The bounds, which broadcast to `shape`.
+        The bounds, which broadcast to `shape`. Where tensors have no integers between them, the
+        result is `low`.
     minval, maxval : tensor_like
         The bounds by the names that they have in JAX.
     shape, names
@@ -415,7 +422,7 @@ def randint(
     Raises
     ------
     ArgumentError
-        If a bound is missing.
+        If a bound is missing, or the bounds are numbers without integers between them.
     ShapeError
         If `key` is not a key, or a bound does not broadcast to `shape`.
     DTypeError
@@ -675,7 +682,8 @@ def choice(
     axis : int or str, optional
         The axis of the samples; by default the tensor is flattened.
     replace : bool
-        If True, an entry can be taken several times.
+        If True, an entry can be taken several times. Otherwise, entries with the probability 0
+        follow when no other entries are left.
 
     Returns
     -------
@@ -687,8 +695,8 @@ def choice(
     ShapeError
         If `key` is not a key, or `p` does not have one number for each entry.
     ArgumentError
-        If the tensor has fewer entries than `samples` and `replace` is False, or if `samples` is
-        negative.
+        If the tensor has no entries, or fewer than `samples` and `replace` is False, or if
+        `samples` is negative.
 
     Examples
     --------

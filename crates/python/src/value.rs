@@ -91,7 +91,7 @@ impl FromPython for Value {
     }
 }
 
-fn is_numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(crate) fn is_numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     value.hasattr(intern!(value.py(), "__array_interface__"))
 }
 

@@ -13,7 +13,7 @@ use crate::apply::{Ids, apply, apply_parts, many, number_tensor, one};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
 use crate::operands::{Operands, Role};
-use crate::value::{FromPython, Value, number_of};
+use crate::value::{FromPython, Value, is_numpy_scalar, number_of};
 
 type Parts = Vec<Py<PyAny>>;
 
@@ -126,13 +126,47 @@ type Check = fn(&Bound<'_, PyAny>, &Bound<'_, PyAny>, Option<DType>) -> PyResult
 /// Accepts any two parameters.
 const ANY: Check = |_, _, _| Ok(());
 
-/// Rejects plain bounds with an empty range, or outside of the dtype, to which they are converted
+/// Rejects scalar bounds with an empty range, or outside of the dtype, to which they are converted
 /// before the draw. Other bounds are not read here.
-const BETWEEN: Check = |low, high, dtype| match (number_of(low)?, number_of(high)?) {
-    (Some(Number::Int(low)), Some(Number::Int(high))) => check_integer_range(low, high, dtype)
+const BETWEEN: Check = |low, high, dtype| match (integer_of(low)?, integer_of(high)?) {
+    (Some(low), Some(high)) => check_integer_range(low, high, dtype)
         .map_err(|(argument, why)| argument_error("randint", format!("{argument}: {why}"))),
     _ => Ok(()),
 };
+
+/// Rejects plain bounds in descending order.
+const ORDERED: Check = |low, high, _| match (float_of(low)?, float_of(high)?) {
+    (Some(low), Some(high)) if low > high => {
+        let why = format!("high: must be at least low = {low}; got {high}");
+        Err(argument_error("uniform", why))
+    }
+    _ => Ok(()),
+};
+
+/// Returns the value of a NumPy scalar, `None` for arrays and for values of another type.
+fn scalar_of<'py, T: FromPyObjectOwned<'py>>(value: &Bound<'py, PyAny>) -> PyResult<Option<T>> {
+    let is_scalar = is_numpy_scalar(value)? && value.getattr("ndim")?.eq(0)?;
+    Ok(if is_scalar { value.extract().ok() } else { None })
+}
+
+/// Returns an integer of Python or NumPy, `None` for other values.
+fn integer_of(value: &Bound<'_, PyAny>) -> PyResult<Option<i128>> {
+    match number_of(value)? {
+        Some(Number::Int(number)) => Ok(Some(number)),
+        Some(_) => Ok(None),
+        None => scalar_of(value),
+    }
+}
+
+/// Returns a real number of Python or NumPy, `None` for other values.
+fn float_of(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
+    match number_of(value)? {
+        Some(Number::Float(number)) => Ok(Some(number)),
+        Some(Number::Int(number)) => Ok(Some(number as f64)),
+        Some(_) => Ok(None),
+        None => scalar_of(value),
+    }
+}
 
 macro_rules! distributions {
     ($($(#[$doc:meta])* $function:ident as $name:literal ($first:ident, $second:ident) $check:expr;)*) => {
@@ -165,7 +199,7 @@ macro_rules! distributions {
 
 distributions! {
     /// Uniform floats between two bounds.
-    random_uniform as "uniform" (low, high) ANY;
+    random_uniform as "uniform" (low, high) ORDERED;
     /// Normal floats.
     random_normal as "normal" (mean, deviation) ANY;
     /// Uniform integers between two bounds.

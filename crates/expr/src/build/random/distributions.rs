@@ -9,6 +9,22 @@ use nxla_tensor::{DType, Scalar, Shape};
 use super::Draw;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
+/// The factors of gamma samples.
+struct GammaParts {
+    /// The parameter of the distribution.
+    a: ExprId,
+    /// The scale of the accepted candidates, about the mean.
+    scale: ExprId,
+    /// The accepted candidates.
+    accepted: ExprId,
+    /// The logarithm of the third factor, for parameters below 1.
+    power: ExprId,
+    /// True for parameters of at least 1, which have two factors.
+    is_large: ExprId,
+    /// True for positive and finite parameters.
+    proper: ExprId,
+}
+
 /// The rate from which Poisson samples are drawn by rejection.
 const LARGE_RATE: f64 = 10.0;
 
@@ -143,8 +159,13 @@ impl Graph {
         self.check_key(op, key)?;
         self.check_spread(op, [("a", a), ("a", a)], &draw.shape)?;
         let [dtype, wide] = self.float_draw(op, a, a, draw)?;
-        let logarithm = self.log_gamma_samples(key, a, wide, &draw.shape)?;
-        let x = self.exp(logarithm)?;
+        let parts = self.gamma_parts(key, a, wide, &draw.shape)?;
+        let logarithm = self.combine_logarithms(&parts)?;
+        let small = self.exp(logarithm)?;
+        // The logarithm of a large number has a coarser relative error than the number.
+        let large = self.multiply(parts.scale, parts.accepted)?;
+        let is_large = self.logical_and(parts.proper, parts.is_large)?;
+        let x = self.select(is_large, large, small)?;
         let x = self.as_type(x, dtype)?;
         self.finish_draw(op, x, draw)
     }
@@ -202,9 +223,7 @@ impl Graph {
         self.finish_draw(op, x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
     }
 
-    /// Draws logarithms of gamma samples by G. Marsaglia and W. W. Tsang, "A simple method for
-    /// generating gamma variables" (2000). For shapes below 1, samples for `a + 1` are multiplied
-    /// by a power of a uniform value, in logarithms to avoid underflow.
+    /// Draws logarithms of gamma samples.
     fn log_gamma_samples(
         &mut self,
         key: ExprId,
@@ -212,12 +231,26 @@ impl Graph {
         dtype: DType,
         shape: &Shape,
     ) -> Result<ExprId> {
+        let parts = self.gamma_parts(key, a, dtype, shape)?;
+        self.combine_logarithms(&parts)
+    }
+
+    /// Draws the factors of gamma samples by G. Marsaglia and W. W. Tsang, "A simple method for
+    /// generating gamma variables" (2000). For shapes below 1, samples for `a + 1` are multiplied
+    /// by a power of a uniform value.
+    fn gamma_parts(
+        &mut self,
+        key: ExprId,
+        a: ExprId,
+        dtype: DType,
+        shape: &Shape,
+    ) -> Result<GammaParts> {
         let a = self.spread_to(a, dtype, shape)?;
         let [own, boost] = self.keys(key)?;
         let one = self.near(a, 1.0)?;
-        let is_small = self.less(a, one)?;
+        let is_large = self.greater_equal(a, one)?;
         let raised = self.add(a, one)?;
-        let raised = self.select(is_small, raised, a)?;
+        let raised = self.select(is_large, a, raised)?;
         let third = self.near(a, 1.0 / 3.0)?;
         let d = self.subtract(raised, third)?;
         let nine = self.near(d, 9.0)?;
@@ -229,24 +262,30 @@ impl Graph {
         let positive = self.greater(a, zero)?;
         let proper = self.logical_and(finite, positive)?;
         let done = self.logical_not(proper)?;
-        let start = self.broadcast(zero, shape.clone(), None)?;
+        let start = self.broadcast(one, shape.clone(), None)?;
         let state = [own, done, start];
         let accepted =
             self.until_all(state, |graph, key| graph.gamma_candidate(key, c, d, dtype, shape))?;
-        let scale = self.log(d)?;
-        let logarithm = self.add(scale, accepted)?;
         let u = self.unit(boost, dtype, shape)?;
         let u = self.negate(u)?;
         let u = self.log1p(u)?;
-        let taken = self.divide(u, a)?;
-        let smaller = self.add(logarithm, taken)?;
-        let logarithm = self.select(is_small, smaller, logarithm)?;
-        // `log(a)` is minus infinity for 0, infinity for infinity, and NaN otherwise.
-        let limit = self.log(a)?;
-        self.select(proper, logarithm, limit)
+        let power = self.divide(u, a)?;
+        Ok(GammaParts { a, scale: d, accepted, power, is_large, proper })
     }
 
-    /// Returns the logarithm of a candidate divided by `d`, and whether it is accepted.
+    /// Returns logarithms of gamma samples, which underflow less than the samples.
+    fn combine_logarithms(&mut self, parts: &GammaParts) -> Result<ExprId> {
+        let scale = self.log(parts.scale)?;
+        let accepted = self.log(parts.accepted)?;
+        let logarithm = self.add(scale, accepted)?;
+        let smaller = self.add(logarithm, parts.power)?;
+        let logarithm = self.select(parts.is_large, logarithm, smaller)?;
+        // `log(a)` is minus infinity for 0, infinity for infinity, and NaN otherwise.
+        let limit = self.log(parts.a)?;
+        self.select(parts.proper, logarithm, limit)
+    }
+
+    /// Returns a candidate divided by `d`, and whether it is accepted.
     fn gamma_candidate(
         &mut self,
         key: ExprId,
@@ -258,26 +297,32 @@ impl Graph {
         let [first, second] = self.keys(key)?;
         let x = self.standard_normal(first, dtype, shape)?;
         let one = self.near(x, 1.0)?;
-        let root = self.multiply(c, x)?;
-        let root = self.add(root, one)?;
         let zero = self.near(x, 0.0)?;
-        let positive = self.greater(root, zero)?;
-        let root = self.select(positive, root, one)?;
-        let square = self.multiply(root, root)?;
-        let v = self.multiply(square, root)?;
-        let log_v = self.log(v)?;
+        // The sample is `v = (1 + t)^3`. Large parameters make `t` small, so that `log(v) - (v - 1)` is computed from
+        // `t` and not from the rounded `v`.
+        let t = self.multiply(c, x)?;
+        let minus_one = self.near(x, -1.0)?;
+        let positive = self.greater(t, minus_one)?;
+        let t = self.select(positive, t, zero)?;
+        let three = self.near(x, 3.0)?;
+        let log_v = self.log1p(t)?;
+        let log_v = self.multiply(three, log_v)?;
+        let rise = self.add(three, t)?;
+        let rise = self.multiply(rise, t)?;
+        let rise = self.add(rise, three)?;
+        let rise = self.multiply(rise, t)?;
+        let v = self.add(rise, one)?;
         let half = self.near(x, 0.5)?;
         let x = self.multiply(x, x)?;
         let bound = self.multiply(half, x)?;
-        let excess = self.subtract(one, v)?;
-        let excess = self.add(excess, log_v)?;
+        let excess = self.subtract(log_v, rise)?;
         let excess = self.multiply(d, excess)?;
         let bound = self.add(bound, excess)?;
         let u = self.unit(second, dtype, shape)?;
         let u = self.negate(u)?;
         let log_u = self.log1p(u)?;
         let below = self.less(log_u, bound)?;
-        Ok((log_v, self.logical_and(positive, below)?))
+        Ok((v, self.logical_and(positive, below)?))
     }
 
     /// Draws candidates until every element has accepted one. The state is a key, the finished
@@ -447,7 +492,7 @@ impl Graph {
         let refused = self.logical_and(edge, above)?;
         let not_refused = self.logical_not(refused)?;
         let possible = self.logical_and(possible, not_refused)?;
-        // log(v / alpha / (a / us² + b)) <= k log(rate) - rate - log(k!)
+        // log(v / alpha / (a / us² + b)) <= log(probability of k)
         let square = self.multiply(us, us)?;
         let density = self.divide(a, square)?;
         let density = self.add(density, b)?;
@@ -455,31 +500,24 @@ impl Graph {
         let height = self.divide(height, density)?;
         let height = self.log(height)?;
         let count = self.max(k, zero)?;
-        let log_rate = self.log(rate)?;
-        let allowed = self.multiply(count, log_rate)?;
-        let allowed = self.subtract(allowed, rate)?;
-        let factorial = self.log_factorial(count)?;
-        let allowed = self.subtract(allowed, factorial)?;
+        let allowed = self.log_poisson_mass(count, rate)?;
         let exact = self.less_equal(height, allowed)?;
         let exact = self.logical_and(possible, exact)?;
         Ok((k, self.logical_or(quick, exact)?))
     }
 
-    /// Computes `log(k!)` by Stirling's series, shifted by 8 for small `k`.
-    fn log_factorial(&mut self, k: ExprId) -> Result<ExprId> {
+    /// Returns `k log(rate) - rate - log(k!)` by Stirling's series for `log(Γ(z))`, `z = k + 1`.
+    ///
+    /// The large terms are combined: `-k log(z / rate) + z - rate`. Computed one by one, they would
+    /// round to multiples of more than 1 for large rates.
+    fn log_poisson_mass(&mut self, k: ExprId, rate: ExprId) -> Result<ExprId> {
         let one = self.near(k, 1.0)?;
         let z = self.add(k, one)?;
-        let eight = self.near(z, 8.0)?;
-        let is_small = self.less(z, eight)?;
-        let mut product = z;
-        for step in 1..8 {
-            let step = self.near(z, f64::from(step))?;
-            let factor = self.add(z, step)?;
-            product = self.multiply(product, factor)?;
-        }
-        let product = self.select(is_small, product, one)?;
-        let further = self.add(z, eight)?;
-        let z = self.select(is_small, further, z)?;
+        let distance = self.subtract(z, rate)?;
+        let ratio = self.divide(distance, rate)?;
+        let ratio = self.log1p(ratio)?;
+        let product = self.multiply(k, ratio)?;
+        let main = self.subtract(distance, product)?;
         let inverse = self.reciprocal(z)?;
         let square = self.multiply(inverse, inverse)?;
         let mut series = self.near(z, 1.0 / 1260.0)?;
@@ -489,16 +527,13 @@ impl Graph {
             series = self.add(series, coefficient)?;
         }
         let series = self.multiply(series, inverse)?;
-        let half = self.near(z, 0.5)?;
-        let power = self.subtract(z, half)?;
         let logarithm = self.log(z)?;
-        let main = self.multiply(power, logarithm)?;
-        let main = self.subtract(main, z)?;
+        let half = self.near(z, 0.5)?;
+        let root = self.multiply(half, logarithm)?;
         let constant = self.near(z, 0.5 * std::f64::consts::TAU.ln())?;
-        let main = self.add(main, constant)?;
-        let value = self.add(main, series)?;
-        let taken = self.log(product)?;
-        self.subtract(value, taken)
+        let rest = self.add(root, constant)?;
+        let rest = self.add(rest, series)?;
+        self.subtract(main, rest)
     }
 
     /// Draws indices along an axis of `logits` with probabilities proportional to `exp(logits)`:

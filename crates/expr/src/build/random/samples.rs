@@ -59,7 +59,7 @@ pub enum Covariance {
 
 impl Graph {
     /// Draws floats with the uniform distribution on `[low, high)`; for complex numbers, both parts
-    /// are drawn. `low` and `high` broadcast to the shape.
+    /// are drawn, between the parts of complex bounds. `low` and `high` broadcast to the shape.
     ///
     /// # Errors
     /// Returns an error for a `key` that is not a `u32[2]`, a dtype that is neither float nor
@@ -75,13 +75,16 @@ impl Graph {
         self.check_key(op, key)?;
         self.check_spread(op, [("low", low), ("high", high)], &draw.shape)?;
         let dtype = self.float_of(op, low, high, draw)?;
-        let x = self.real_or_complex(dtype, &draw.shape, |graph, dtype, shape| {
-            graph.uniform_in(key, low, high, dtype, shape)
-        })?;
+        let bounds = [low, high];
+        let x =
+            self.real_or_complex(dtype, &draw.shape, bounds, |graph, dtype, shape, bounds| {
+                graph.uniform_in(key, bounds[0], bounds[1], dtype, shape)
+            })?;
         self.finish_draw(op, x, draw)
     }
 
-    /// Draws floats of the normal distribution; for complex numbers, both parts are drawn.
+    /// Draws floats of the normal distribution; for complex numbers, both parts are drawn, with the
+    /// parts of complex parameters.
     ///
     /// # Errors
     /// Returns the errors of [`Graph::random_uniform`].
@@ -97,21 +100,22 @@ impl Graph {
         let parameters = [("mean", mean), ("standard_deviation", deviation)];
         self.check_spread(op, parameters, &draw.shape)?;
         let dtype = self.float_of(op, mean, deviation, draw)?;
-        let wide = dtype.at_least_f32();
-        let x = self.real_or_complex(wide, &draw.shape, |graph, dtype, shape| {
-            // The value after -1, because the inverse of the error function is infinite at -1.
-            let low = -(1.0 - limits(dtype).epsilon / 2.0);
-            let low = graph.scalar_constant(Scalar::Float(low), dtype)?;
-            let high = graph.scalar_constant(Scalar::Float(1.0), dtype)?;
-            let x = graph.uniform_in(key, low, high, dtype, shape)?;
-            let x = graph.erf_inv(x)?;
-            let root = graph.scalar_constant(Scalar::Float(std::f64::consts::SQRT_2), dtype)?;
-            let x = graph.multiply(root, x)?;
-            let deviation = graph.as_type(deviation, dtype)?;
-            let mean = graph.as_type(mean, dtype)?;
-            let x = graph.multiply(deviation, x)?;
-            graph.add(x, mean)
-        })?;
+        let (wide, parameters) = (dtype.at_least_f32(), [mean, deviation]);
+        let x =
+            self.real_or_complex(wide, &draw.shape, parameters, |graph, dtype, shape, own| {
+                // The value after -1, because the inverse of the error function is infinite at -1.
+                let low = -(1.0 - limits(dtype).epsilon / 2.0);
+                let low = graph.scalar_constant(Scalar::Float(low), dtype)?;
+                let high = graph.scalar_constant(Scalar::Float(1.0), dtype)?;
+                let x = graph.uniform_in(key, low, high, dtype, shape)?;
+                let x = graph.erf_inv(x)?;
+                let root = graph.scalar_constant(Scalar::Float(std::f64::consts::SQRT_2), dtype)?;
+                let x = graph.multiply(root, x)?;
+                let mean = graph.as_type(own[0], dtype)?;
+                let deviation = graph.as_type(own[1], dtype)?;
+                let x = graph.multiply(deviation, x)?;
+                graph.add(x, mean)
+            })?;
         let x = self.as_type(x, dtype)?;
         self.finish_draw(op, x, draw)
     }
@@ -145,7 +149,8 @@ impl Graph {
     ///
     /// # Errors
     /// Returns an error for a `key` that is not a `u32[2]`; for a dtype that is not an integer; for
-    /// bounds that do not broadcast to the shape, or that nothing is between.
+    /// bounds that do not broadcast to the shape, or constant bounds without integers between them.
+    /// The result is `low` where computed bounds have no integers between them.
     pub fn random_integers(
         &mut self,
         key: ExprId,
@@ -160,7 +165,7 @@ impl Graph {
         if !dtype.is_integer() || dtype.bits() < 8 {
             return Err(self.not_a(op, dtype, "an integer dtype of at least 8 bits"));
         }
-        self.check_integer_bounds(op, low, high, dtype)?;
+        let is_empty = self.check_integer_bounds(op, low, high, dtype)?;
         let unsigned = unsigned_dtype(dtype.bits());
         let doubled: Shape = std::iter::once(2).chain(draw.shape.iter().copied()).collect();
         let bits = self.bits_of(key, unsigned, &doubled)?;
@@ -185,6 +190,10 @@ impl Graph {
         };
         let offset = self.as_type(offset, dtype)?;
         let x = self.add(low, offset)?;
+        let x = match is_empty {
+            Some(is_empty) => self.select(is_empty, low, x)?,
+            None => x,
+        };
         self.finish_draw(op, x, draw)
     }
 
@@ -226,6 +235,9 @@ impl Graph {
             Covariance::Cholesky => self.cholesky(covariance)?,
             Covariance::Eigh => {
                 let (values, vectors) = self.eigh(covariance)?;
+                // The eigenvalues 0 of a singular matrix round to small negative numbers.
+                let zero = self.near(values, 0.0)?;
+                let values = self.max(values, zero)?;
                 let roots = self.sqrt(values)?;
                 self.multiply(vectors, roots)?
             }
@@ -284,12 +296,13 @@ impl Graph {
     }
 
     /// Draws samples of `x` and returns the next key. `probabilities` holds a probability for each
-    /// entry along the axis; by default all entries are equally likely.
+    /// entry along the axis; by default all entries are equally likely. Without replacement,
+    /// entries with the probability 0 follow when no other entries are left.
     ///
     /// # Errors
-    /// Returns an error for a `key` that is not a `u32[2]`; for a scalar `x`; for an axis out of
-    /// range; for no samples, or more than there are where none can be taken twice; for
-    /// probabilities of another number.
+    /// Returns an error for a `key` that is not a `u32[2]`; for an `x` that is a scalar or has no
+    /// entries; for an axis out of range; for no samples, or more than there are where none can be
+    /// taken twice; for probabilities of another number.
     pub fn random_choice(
         &mut self,
         key: ExprId,
@@ -308,6 +321,9 @@ impl Graph {
             None => (self.flatten(x, None)?, 0),
         };
         let count = self.shape(x)[self.axis(op, x, axis)?];
+        if count == 0 {
+            return Err(self.invalid(op, "x", "must have at least one entry"));
+        }
         if samples == 0 {
             return Err(self.invalid(op, "samples", "must be at least 1"));
         }
@@ -402,19 +418,22 @@ impl Graph {
         Ok(())
     }
 
-    /// Rejects constant bounds without integers between them, or outside of the dtype.
+    /// Rejects constant bounds without integers between them, or outside of the dtype. For other
+    /// bounds, returns whether no integers are between them.
     fn check_integer_bounds(
-        &self,
+        &mut self,
         op: &'static str,
         low: ExprId,
         high: ExprId,
         dtype: DType,
-    ) -> Result<()> {
+    ) -> Result<Option<ExprId>> {
         let (Some(least), Some(limit)) = (self.known_integer(low), self.known_integer(high)) else {
-            return Ok(());
+            // In the dtype of the result, the bound above its largest integer would wrap.
+            return self.less_equal(high, low).map(Some);
         };
         check_integer_range(least, limit, Some(dtype))
-            .map_err(|(argument, why)| self.invalid(op, argument, why))
+            .map_err(|(argument, why)| self.invalid(op, argument, why))?;
+        Ok(None)
     }
 
     /// Returns `(2^bits upper + lower) mod span`, for spans up to `2^32` in 64 bits.
@@ -515,19 +534,33 @@ impl Graph {
         &mut self,
         dtype: DType,
         shape: &Shape,
-        draw: impl FnOnce(&mut Graph, DType, &Shape) -> Result<ExprId>,
+        parameters: [ExprId; 2],
+        draw: impl FnOnce(&mut Graph, DType, &Shape, [ExprId; 2]) -> Result<ExprId>,
     ) -> Result<ExprId> {
         if !dtype.is_complex() {
-            return draw(self, dtype, shape);
+            return draw(self, dtype, shape, parameters);
         }
         let pairs: Shape = shape.iter().copied().chain([2]).collect();
-        let pairs = draw(self, dtype.to_real(), &pairs)?;
+        let [first, second] = parameters;
+        let parameters = [self.paired(first)?, self.paired(second)?];
+        let pairs = draw(self, dtype.to_real(), &pairs, parameters)?;
         let (real, imaginary) = self.split(pairs, 1, -1)?;
         let (real, imaginary) =
             (self.squeeze(real, Some(&[-1]))?, self.squeeze(imaginary, Some(&[-1]))?);
         let i = self.scalar_constant(Scalar::Complex(0.0, 1.0), dtype)?;
         let imaginary = self.multiply(i, imaginary)?;
         self.add(real, imaginary)
+    }
+
+    /// Returns a parameter with a last axis for the parts of complex numbers, which share a real
+    /// parameter.
+    fn paired(&mut self, x: ExprId) -> Result<ExprId> {
+        let x = self.rename(x, None)?;
+        if !self.dtype(x).is_complex() {
+            return self.new_axis(x, -1, None);
+        }
+        let parts = [self.real(x)?, self.imag(x)?];
+        self.stack(&parts, -1, None)
     }
 
     /// Finishes a draw: sets the shape and the names, and stops gradients.
@@ -554,7 +587,13 @@ impl Graph {
     pub(super) fn float_of(&self, op: &str, x: ExprId, y: ExprId, draw: &Draw) -> Result<DType> {
         match draw.dtype {
             None => Ok(promote(self.dtype(x), self.dtype(y)).to_floating()),
-            Some(dtype) if dtype.is_float() || dtype.is_complex() => Ok(dtype),
+            Some(dtype) if dtype.is_float() => match promote(self.dtype(x), self.dtype(y)) {
+                complex if complex.is_complex() => {
+                    Err(self.not_a(op, dtype, "a complex dtype, as the parameters have"))
+                }
+                _ => Ok(dtype),
+            },
+            Some(dtype) if dtype.is_complex() => Ok(dtype),
             Some(dtype) => Err(self.not_a(op, dtype, "a float or complex dtype")),
         }
     }
