@@ -16,7 +16,7 @@ makers! {
     /// assert_eq!(Tensor::iota([2, 2], Some(0), DType::S32)?.to_vec::<i32>()?, [0, 0, 1, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn iota(shape: impl Into<Shape>, axis: Option<i64>, dtype: DType)
+    fn iota(shape into Shape, axis: Option<i64>, dtype: DType)
         |graph| graph.iota(shape, axis, dtype);
 
     /// Returns ones where the last two indices are equal, and zeros elsewhere.
@@ -28,7 +28,7 @@ makers! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[doc(alias = "identity")]
-    fn eye(shape: impl Into<Shape>, dtype: DType) |graph| graph.eye(shape, dtype);
+    fn eye(shape into Shape, dtype: DType) |graph| graph.eye(shape, dtype);
 
     /// Returns a `pred` mask that is true on and below the diagonal `offset` columns right of the
     /// main diagonal.
@@ -73,8 +73,8 @@ makers! {
     /// assert_eq!(Tensor::full([2], 7, DType::U8)?.to_vec::<u8>()?, [7, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn full(shape: impl Into<Shape>, number: impl Into<Number>, dtype: DType)
-        |graph| full(graph, number.into(), TensorType::new(dtype, shape));
+    fn full(shape into Shape, number into Number, dtype: DType)
+        |graph| full(graph, number, TensorType::new(dtype, shape));
 
     /// Returns zeros.
     ///
@@ -84,7 +84,7 @@ makers! {
     /// assert_eq!(Tensor::zeros([2], DType::F32)?.to_vec::<f32>()?, [0.0, 0.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn zeros(shape: impl Into<Shape>, dtype: DType)
+    fn zeros(shape into Shape, dtype: DType)
         |graph| graph.constant(Scalar::zero(dtype), TensorType::new(dtype, shape));
 
     /// Returns ones.
@@ -95,7 +95,7 @@ makers! {
     /// assert_eq!(Tensor::ones([2], DType::F32)?.to_vec::<f32>()?, [1.0, 1.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn ones(shape: impl Into<Shape>, dtype: DType)
+    fn ones(shape into Shape, dtype: DType)
         |graph| graph.constant(Scalar::one(dtype), TensorType::new(dtype, shape));
 }
 
@@ -144,9 +144,9 @@ methods! {
     /// assert_eq!(Tensor::from([7u8, 8]).full_like(3)?.to_vec::<u8>()?, [3, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn full_like(x; number: impl Into<Number>) one |graph| {
+    fn full_like(x; number into Number) one |graph| {
         let ty = graph.tensor_type(x).clone();
-        full(graph, number.into(), ty)
+        full(graph, number, ty)
     };
 
     /// Returns `steps` evenly spaced values from each element to the corresponding element of

@@ -300,8 +300,8 @@ methods! {
     /// assert_eq!(taken.to_vec::<i32>()?, [2, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn take_along_axis(x, indices as position; axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "take_along_axis", x)?;
+    fn take_along_axis(x, indices as position; axis into Axis) one |graph| {
+        let axis = axis.of(graph, "take_along_axis", x)?;
         graph.take_along_axis(x, indices, axis)
     };
 
@@ -315,8 +315,8 @@ methods! {
     /// assert_eq!(x.gather(Tensor::from([[1, 0], [0, 1]]), ())?.to_vec::<i32>()?, [3, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn gather(x, indices as position; over: impl Into<Over>) one |graph| {
-        let axes = over.into().of(graph, "gather", x)?;
+    fn gather(x, indices as position; over into Over) one |graph| {
+        let axes = over.of(graph, "gather", x)?;
         graph.gather(x, indices, axes.as_deref())
     };
 
@@ -330,8 +330,8 @@ methods! {
     /// assert_eq!(counts.to_vec::<i32>()?, [5, 0, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn indexed_add(x, indices as position, updates as element; over: impl Into<Over>) one |graph| {
-        let axes = over.into().of(graph, "indexed_add", x)?;
+    fn indexed_add(x, indices as position, updates as element; over into Over) one |graph| {
+        let axes = over.of(graph, "indexed_add", x)?;
         graph.indexed_add(x, indices, updates, axes.as_deref())
     };
 
@@ -346,8 +346,8 @@ methods! {
     /// assert_eq!(put.to_vec::<i32>()?, [8, 2, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn indexed_put(x, indices as position, updates as element; over: impl Into<Over>) one |graph| {
-        let axes = over.into().of(graph, "indexed_put", x)?;
+    fn indexed_put(x, indices as position, updates as element; over into Over) one |graph| {
+        let axes = over.of(graph, "indexed_put", x)?;
         graph.indexed_put(x, indices, updates, axes.as_deref())
     };
 
@@ -360,8 +360,8 @@ methods! {
     /// assert_eq!(Tensor::from([1, 4, 9]).diff(2, 0)?.to_vec::<i32>()?, [2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn diff(x; order: usize, axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "diff", x)?;
+    fn diff(x; order: usize, axis into Axis) one |graph| {
+        let axis = axis.of(graph, "diff", x)?;
         graph.diff(x, order, axis)
     };
 
@@ -373,8 +373,7 @@ methods! {
     /// assert_eq!(Tensor::from([2, 3, 1]).sort(0)?.to_vec::<i32>()?, [1, 2, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn sort(x; sort: impl Into<Sort>) one |graph| {
-        let sort = sort.into();
+    fn sort(x; sort into Sort) one |graph| {
         let axis = sort.axis.of(graph, "sort", x)?;
         graph.sort(x, axis, sort.descending, sort.stable)
     };
@@ -387,8 +386,7 @@ methods! {
     /// assert_eq!(Tensor::from([2, 3, 1]).argsort(0)?.to_vec::<i32>()?, [2, 0, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn argsort(x; sort: impl Into<Sort>) one |graph| {
-        let sort = sort.into();
+    fn argsort(x; sort into Sort) one |graph| {
         let axis = sort.axis.of(graph, "argsort", x)?;
         graph.argsort(x, axis, sort.descending, sort.stable, sort.dtype)
     };

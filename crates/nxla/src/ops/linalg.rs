@@ -131,8 +131,7 @@ methods! {
     /// assert_eq!(x.norm(Norm::Max, 0)?.item::<f64>()?, 4.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn norm(x; norm: Norm, over: impl Into<Over>) one |graph| {
-        let over = over.into();
+    fn norm(x; norm: Norm, over into Over) one |graph| {
         let axes = over.of(graph, "norm", x)?;
         graph.norm(x, norm, axes.as_deref(), over.keeps())
     };
@@ -149,8 +148,8 @@ methods! {
     /// assert_eq!(spectrum.real()?.to_vec::<f32>()?, [1.0; 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn fft(x; length: Option<usize>, axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "fft", x)?;
+    fn fft(x; length: Option<usize>, axis into Axis) one |graph| {
+        let axis = axis.of(graph, "fft", x)?;
         graph.fft(x, length, axis)
     };
 
@@ -163,8 +162,8 @@ methods! {
     /// assert_eq!(x.ifft(None, 0)?.real()?.to_vec::<f32>()?, [1.0, 2.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn ifft(x; length: Option<usize>, axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "ifft", x)?;
+    fn ifft(x; length: Option<usize>, axis into Axis) one |graph| {
+        let axis = axis.of(graph, "ifft", x)?;
         graph.ifft(x, length, axis)
     };
 
@@ -177,8 +176,8 @@ methods! {
     /// assert_eq!(spectrum.real()?.to_vec::<f32>()?, [4.0, 0.0, 0.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn rfft(x; length: Option<usize>, axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "rfft", x)?;
+    fn rfft(x; length: Option<usize>, axis into Axis) one |graph| {
+        let axis = axis.of(graph, "rfft", x)?;
         graph.rfft(x, length, axis)
     };
 
@@ -191,8 +190,8 @@ methods! {
     /// assert_eq!(spectrum.irfft(Some(4), 0)?.to_vec::<f32>()?, [1.0; 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn irfft(x; length: Option<usize>, axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "irfft", x)?;
+    fn irfft(x; length: Option<usize>, axis into Axis) one |graph| {
+        let axis = axis.of(graph, "irfft", x)?;
         graph.irfft(x, length, axis)
     };
 
@@ -206,8 +205,8 @@ methods! {
     /// assert_eq!(ones.to_vec::<f32>()?, [1.0, 1.0, 1.0, 1.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn fftn(x; lengths: Option<&[usize]>, over: impl Into<Over>) one |graph| {
-        let axes = over.into().of(graph, "fftn", x)?;
+    fn fftn(x; lengths: Option<&[usize]>, over into Over) one |graph| {
+        let axes = over.of(graph, "fftn", x)?;
         graph.fftn(x, lengths, axes.as_deref())
     };
 
@@ -220,8 +219,8 @@ methods! {
     /// assert_eq!(spectrum.ifftn(None, ())?.real()?.to_vec::<f32>()?, [1.0; 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn ifftn(x; lengths: Option<&[usize]>, over: impl Into<Over>) one |graph| {
-        let axes = over.into().of(graph, "ifftn", x)?;
+    fn ifftn(x; lengths: Option<&[usize]>, over into Over) one |graph| {
+        let axes = over.of(graph, "ifftn", x)?;
         graph.ifftn(x, lengths, axes.as_deref())
     };
 
@@ -235,8 +234,8 @@ methods! {
     /// assert_eq!(spectrum.shape()[..], [2, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn rfftn(x; lengths: Option<&[usize]>, over: impl Into<Over>) one |graph| {
-        let axes = over.into().of(graph, "rfftn", x)?;
+    fn rfftn(x; lengths: Option<&[usize]>, over into Over) one |graph| {
+        let axes = over.of(graph, "rfftn", x)?;
         graph.rfftn(x, lengths, axes.as_deref())
     };
 
@@ -249,8 +248,8 @@ methods! {
     /// assert_eq!(spectrum.irfftn(None, ())?.to_vec::<f32>()?, [1.0; 8]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn irfftn(x; lengths: Option<&[usize]>, over: impl Into<Over>) one |graph| {
-        let axes = over.into().of(graph, "irfftn", x)?;
+    fn irfftn(x; lengths: Option<&[usize]>, over into Over) one |graph| {
+        let axes = over.of(graph, "irfftn", x)?;
         graph.irfftn(x, lengths, axes.as_deref())
     };
 

@@ -85,11 +85,17 @@ macro_rules! operand {
 /// operands are promoted, and a scalar for `y as position` its default dtype. With `as element`, it
 /// takes the dtype of `x`; with `as parameter(draw)`, the dtype of the draw; with `as precise`,
 /// `f64`; and with the class of a comparison, a dtype in which the comparison is exact.
+///
+/// The option `axis into Axis` has the type `impl Into<Axis>`, and `pairs each (i64, i64)` the type
+/// `impl IntoIterator<Item = (i64, i64)>`. The macro converts them before it calls the builder: a
+/// builder runs under the lock of the trace, and a conversion by the caller's code may read an
+/// expression of the same trace.
 macro_rules! methods {
     ($(
         $(#[$meta:meta])*
         fn $name:ident($x:ident $(, $operand:ident $(as $kind:ident $(($with:ident))?)?)*
-            $(; $($arg:ident: $ty:ty),+)?) $count:ident |$graph:ident| $body:expr;
+            $(; $($arg:ident $(into $to:ident)? $(each $item:ty)? $(: $ty:ty)?),+)?)
+            $count:ident |$graph:ident| $body:expr;
     )*) => {
         impl crate::Expr {
             $(
@@ -99,8 +105,14 @@ macro_rules! methods {
                 pub fn $name(
                     &self
                     $(, $operand: impl crate::Operand)*
-                    $($(, $arg: $ty)+)?
+                    $($(,
+                        $arg: $(impl Into<$to>)? $(impl IntoIterator<Item = $item>)? $($ty)?
+                    )+)?
                 ) -> $crate::ops::results!($count crate::Expr) {
+                    $($(
+                        $(let $arg: $to = $arg.into();)?
+                        $(let $arg: Vec<$item> = $arg.into_iter().collect();)?
+                    )+)?
                     $(let $operand = $crate::ops::operand!(self, $operand $($kind $($with)?)?);)*
                     let operands =
                         [crate::Operand::view(self) $(, crate::Operand::view(&$operand))*];
@@ -123,8 +135,14 @@ macro_rules! methods {
                 pub fn $name(
                     &self
                     $(, $operand: impl crate::Operand)*
-                    $($(, $arg: $ty)+)?
+                    $($(,
+                        $arg: $(impl Into<$to>)? $(impl IntoIterator<Item = $item>)? $($ty)?
+                    )+)?
                 ) -> crate::Result<$crate::ops::results!($count crate::Tensor)> {
+                    $($(
+                        $(let $arg: $to = $arg.into();)?
+                        $(let $arg: Vec<$item> = $arg.into_iter().collect();)?
+                    )+)?
                     $(let $operand = $crate::ops::operand!(self, $operand $($kind $($with)?)?);)*
                     let operands =
                         [crate::Operand::view(self) $(, crate::Operand::view(&$operand))*];
@@ -142,7 +160,7 @@ macro_rules! methods {
 macro_rules! makers {
     ($(
         $(#[$meta:meta])*
-        fn $name:ident($($arg:ident: $ty:ty),*) |$graph:ident| $body:expr;
+        fn $name:ident($($arg:ident $(into $to:ident)? $(: $ty:ty)?),*) |$graph:ident| $body:expr;
     )*) => {
         impl crate::Expr {
             $(
@@ -151,7 +169,8 @@ macro_rules! makers {
                 /// Builds in the current trace of this thread.
                 #[must_use]
                 #[track_caller]
-                pub fn $name($($arg: $ty),*) -> crate::Expr {
+                pub fn $name($($arg: $(impl Into<$to>)? $($ty)?),*) -> crate::Expr {
+                    $($(let $arg: $to = $arg.into();)?)*
                     let trace = crate::Expr::current_trace();
                     let location = std::panic::Location::caller();
                     let none: [crate::View<'_>; 0] = [];
@@ -166,7 +185,8 @@ macro_rules! makers {
                 ///
                 /// # Errors
                 /// Returns an error for invalid arguments, and the errors of the computation.
-                pub fn $name($($arg: $ty),*) -> crate::Result<crate::Tensor> {
+                pub fn $name($($arg: $(impl Into<$to>)? $($ty)?),*) -> crate::Result<crate::Tensor> {
+                    $($(let $arg: $to = $arg.into();)?)*
                     let none: [crate::View<'_>; 0] = [];
                     crate::apply::at_once(stringify!($name), &none, |$graph, _| Ok($body?))
                 }
@@ -179,7 +199,7 @@ macro_rules! makers {
 macro_rules! joiners {
     ($(
         $(#[$meta:meta])*
-        fn $name:ident($parts:ident $(; $($arg:ident: $ty:ty),+)?)
+        fn $name:ident($parts:ident $(; $($arg:ident $(into $to:ident)? $(: $ty:ty)?),+)?)
             $count:ident |$graph:ident| $body:expr;
     )*) => {
         impl crate::Expr {
@@ -189,8 +209,9 @@ macro_rules! joiners {
                 #[track_caller]
                 pub fn $name<T: crate::Operand>(
                     $parts: &[T]
-                    $($(, $arg: $ty)+)?
+                    $($(, $arg: $(impl Into<$to>)? $($ty)?)+)?
                 ) -> $crate::ops::results!($count crate::Expr) {
+                    $($($(let $arg: $to = $arg.into();)?)+)?
                     let operands: Vec<_> = $parts.iter().map(crate::Operand::view).collect();
                     let location = std::panic::Location::caller();
                     let trace = crate::Expr::trace_of(&operands);
@@ -208,8 +229,9 @@ macro_rules! joiners {
                 /// computation.
                 pub fn $name<T: crate::Operand>(
                     $parts: &[T]
-                    $($(, $arg: $ty)+)?
+                    $($(, $arg: $(impl Into<$to>)? $($ty)?)+)?
                 ) -> crate::Result<$crate::ops::results!($count crate::Tensor)> {
+                    $($($(let $arg: $to = $arg.into();)?)+)?
                     let operands: Vec<_> = $parts.iter().map(crate::Operand::view).collect();
                     let function = stringify!($name);
                     crate::apply::at_once(function, &operands, |$graph, $parts| Ok($body?))

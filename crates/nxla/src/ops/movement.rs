@@ -18,7 +18,7 @@ methods! {
     /// assert_eq!(x.reshape([2, 2])?.shape()[..], [2, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn reshape(x; shape: impl Into<Shape>) one |graph| graph.reshape(x, shape);
+    fn reshape(x; shape into Shape) one |graph| graph.reshape(x, shape);
 
     /// Does the same as [`reshape`](Self::reshape), with one size that may be `None` and follows
     /// from the others.
@@ -53,8 +53,8 @@ methods! {
     /// assert_eq!(x.flatten([0, 1])?.shape()[..], [6, 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn flatten(x; over: impl Into<Over>) one |graph| {
-        let axes = over.into().of(graph, "flatten", x)?;
+    fn flatten(x; over into Over) one |graph| {
+        let axes = over.of(graph, "flatten", x)?;
         graph.flatten(x, axes.as_deref())
     };
 
@@ -68,8 +68,8 @@ methods! {
     /// assert_eq!(x.squeeze(0)?.shape()[..], [3, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn squeeze(x; over: impl Into<Over>) one |graph| {
-        let axes = over.into().of(graph, "squeeze", x)?;
+    fn squeeze(x; over into Over) one |graph| {
+        let axes = over.of(graph, "squeeze", x)?;
         graph.squeeze(x, axes.as_deref())
     };
 
@@ -106,9 +106,9 @@ methods! {
     /// assert_eq!(x.swap_axes(0, -1)?.shape()[..], [5, 3, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn swap_axes(x; first: impl Into<Axis>, second: impl Into<Axis>) one |graph| {
-        let first = first.into().of(graph, "swap_axes", x)?;
-        let second = second.into().of(graph, "swap_axes", x)?;
+    fn swap_axes(x; first into Axis, second into Axis) one |graph| {
+        let first = first.of(graph, "swap_axes", x)?;
+        let second = second.of(graph, "swap_axes", x)?;
         graph.swap_axes(x, first, second)
     };
 
@@ -133,8 +133,8 @@ methods! {
     /// assert_eq!(x.transpose([0, 2, 1])?.shape()[..], [2, 5, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn transpose(x; order: impl Into<Over>) one |graph| {
-        let axes = order.into().of(graph, "transpose", x)?;
+    fn transpose(x; order into Over) one |graph| {
+        let axes = order.of(graph, "transpose", x)?;
         graph.transpose(x, axes.as_deref())
     };
 
@@ -157,8 +157,8 @@ methods! {
     /// assert_eq!(Tensor::from([1, 2, 3]).reverse(())?.to_vec::<i32>()?, [3, 2, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn reverse(x; over: impl Into<Over>) one |graph| {
-        let axes = over.into().of(graph, "reverse", x)?;
+    fn reverse(x; over into Over) one |graph| {
+        let axes = over.of(graph, "reverse", x)?;
         graph.reverse(x, axes.as_deref())
     };
 
@@ -170,7 +170,7 @@ methods! {
     /// assert_eq!(Tensor::from([1, 2]).broadcast_to([2, 2])?.to_vec::<i32>()?, [1, 2, 1, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn broadcast_to(x; shape: impl Into<Shape>) one |graph| graph.broadcast(x, shape, None);
+    fn broadcast_to(x; shape into Shape) one |graph| graph.broadcast(x, shape, None);
 
     /// Broadcasts to a shape in which the axes of the operand have these positions.
     ///
@@ -181,7 +181,7 @@ methods! {
     /// assert_eq!(x.broadcast_along([2, 2], &[0])?.to_vec::<i32>()?, [1, 1, 2, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn broadcast_along(x; shape: impl Into<Shape>, axes: &[i64]) one |graph|
+    fn broadcast_along(x; shape into Shape, axes: &[i64]) one |graph|
         graph.broadcast(x, shape, Some(axes));
 
     /// Pads with a value: the numbers of elements before and after each axis. Negative numbers
@@ -194,9 +194,9 @@ methods! {
     /// assert_eq!(x.pad(0, [(1, -1)])?.to_vec::<i32>()?, [0, 1, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn pad(x, value; around: impl IntoIterator<Item = (i64, i64)>) one |graph| {
-        let padding = |(low, high)| Padding { low, high, interior: 0 };
-        graph.pad(x, value, &around.into_iter().map(padding).collect::<Vec<_>>())
+    fn pad(x, value; around each (i64, i64)) one |graph| {
+        let padding = |&(low, high): &(i64, i64)| Padding { low, high, interior: 0 };
+        graph.pad(x, value, &around.iter().map(padding).collect::<Vec<_>>())
     };
 
     /// Pads with a value around and between the elements.
@@ -233,8 +233,8 @@ methods! {
     /// assert_eq!((head.to_vec::<i32>()?, tail.to_vec::<i32>()?), (vec![1], vec![2, 3]));
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn split(x; index: i64, axis: impl Into<Axis>) two |graph| {
-        let axis = axis.into().of(graph, "split", x)?;
+    fn split(x; index: i64, axis into Axis) two |graph| {
+        let axis = axis.of(graph, "split", x)?;
         graph.split(x, index, axis)
     };
 
@@ -257,8 +257,8 @@ methods! {
     /// assert_eq!(x.repeat(&[2, 1], 0)?.to_vec::<i32>()?, [1, 1, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn repeat(x; counts: &[usize], axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "repeat", x)?;
+    fn repeat(x; counts: &[usize], axis into Axis) one |graph| {
+        let axis = axis.of(graph, "repeat", x)?;
         graph.repeat(x, counts, axis)
     };
 
@@ -270,8 +270,8 @@ methods! {
     /// assert_eq!(Tensor::from([1, 2, 3]).roll(1, 0)?.to_vec::<i32>()?, [3, 1, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn roll(x; shift: i64, axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "roll", x)?;
+    fn roll(x; shift: i64, axis into Axis) one |graph| {
+        let axis = axis.of(graph, "roll", x)?;
         graph.roll(x, shift, axis)
     };
 }
@@ -286,8 +286,8 @@ methods! {
     /// assert_eq!(rows[1].to_vec::<i32>()?, [3, 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn unstack(x; axis: impl Into<Axis>) many |graph| {
-        let axis = axis.into().of(graph, "unstack", x)?;
+    fn unstack(x; axis into Axis) many |graph| {
+        let axis = axis.of(graph, "unstack", x)?;
         graph.unstack(x, axis)
     };
 }
@@ -305,9 +305,9 @@ joiners! {
     /// ```
     #[doc(alias = "concat")]
     #[doc(alias = "cat")]
-    fn concatenate(parts; axis: impl Into<Axis>) one |graph| {
+    fn concatenate(parts; axis into Axis) one |graph| {
         let axis = match parts.first() {
-            Some(&first) => axis.into().of(graph, "concatenate", first)?,
+            Some(&first) => axis.of(graph, "concatenate", first)?,
             None => 0,
         };
         graph.concatenate(parts, axis)

@@ -230,8 +230,8 @@ methods! {
     /// assert_eq!(x.softmax(-1)?.to_vec::<f32>()?, [0.5, 0.5]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn softmax(x; axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "softmax", x)?;
+    fn softmax(x; axis into Axis) one |graph| {
+        let axis = axis.of(graph, "softmax", x)?;
         graph.softmax(x, axis)
     };
 
@@ -244,8 +244,8 @@ methods! {
     /// assert!((y + 2f32.ln()).abs() < 1e-6);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn log_softmax(x; axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "log_softmax", x)?;
+    fn log_softmax(x; axis into Axis) one |graph| {
+        let axis = axis.of(graph, "log_softmax", x)?;
         graph.log_softmax(x, axis)
     };
 
@@ -258,8 +258,8 @@ methods! {
     /// assert_eq!(x.glu(0)?.to_vec::<f32>()?, [1.0, 2.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn glu(x; axis: impl Into<Axis>) one |graph| {
-        let axis = axis.into().of(graph, "glu", x)?;
+    fn glu(x; axis into Axis) one |graph| {
+        let axis = axis.of(graph, "glu", x)?;
         graph.glu(x, axis)
     };
 
@@ -310,8 +310,8 @@ methods! {
     /// assert_eq!(x.layer_norm(-1, 0.0)?.to_vec::<f32>()?, [-1.0, 1.0, -1.0, 1.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn layer_norm(x; over: impl Into<Over>, epsilon: f64) one |graph| {
-        let axes = over.into().of(graph, "layer_norm", x)?;
+    fn layer_norm(x; over into Over, epsilon: f64) one |graph| {
+        let axes = over.of(graph, "layer_norm", x)?;
         let all: Vec<i64> = (0..).take(graph.shape(x).rank()).collect();
         graph.layer_norm(x, [None, None], &axes.unwrap_or(all), epsilon)
     };
@@ -326,8 +326,8 @@ methods! {
     /// assert_eq!(x.to_vec::<f32>()?, [-1.0, 3.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn affine_layer_norm(x, scale, bias; over: impl Into<Over>, epsilon: f64) one |graph| {
-        let axes = over.into().of(graph, "layer_norm", x)?;
+    fn affine_layer_norm(x, scale, bias; over into Over, epsilon: f64) one |graph| {
+        let axes = over.of(graph, "layer_norm", x)?;
         let all: Vec<i64> = (0..).take(graph.shape(x).rank()).collect();
         graph.layer_norm(x, [Some(scale), Some(bias)], &axes.unwrap_or(all), epsilon)
     };
@@ -341,8 +341,8 @@ methods! {
     /// assert_eq!(x.to_vec::<f32>()?, [1.0, -3.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn rms_norm(x, scale; over: impl Into<Over>, epsilon: f64) one |graph| {
-        let axes = over.into().of(graph, "rms_norm", x)?;
+    fn rms_norm(x, scale; over into Over, epsilon: f64) one |graph| {
+        let axes = over.of(graph, "rms_norm", x)?;
         let all: Vec<i64> = (0..).take(graph.shape(x).rank()).collect();
         graph.rms_norm(x, Some(scale), &axes.unwrap_or(all), epsilon)
     };

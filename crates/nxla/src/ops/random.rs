@@ -308,8 +308,8 @@ methods! {
     /// assert_eq!(x.to_vec::<i32>()?, [1, 1, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_categorical(key, logits; axis: impl Into<Axis>, draw: Draw) two |graph| {
-        let axis = axis.into().of(graph, "random_categorical", logits)?;
+    fn random_categorical(key, logits; axis into Axis, draw: Draw) two |graph| {
+        let axis = axis.of(graph, "random_categorical", logits)?;
         draw_with(graph, "random_categorical", key, |graph, key| {
             graph.random_categorical(key, logits, axis, &draw)
         })
@@ -345,8 +345,8 @@ methods! {
     /// assert_eq!(x.sort(0)?.to_vec::<i32>()?, [1, 2, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_shuffle(key, x; axis: impl Into<Axis>, independent: bool) two |graph| {
-        let axis = axis.into().of(graph, "random_shuffle", x)?;
+    fn random_shuffle(key, x; axis into Axis, independent: bool) two |graph| {
+        let axis = axis.of(graph, "random_shuffle", x)?;
         in_function("random_shuffle", graph.random_shuffle(key, x, axis, independent))
     };
 

@@ -36,8 +36,7 @@ macro_rules! reductions {
                     "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
                     stringify!($over), "(0)?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
-                fn $over(x; over: impl Into<Over>) one |graph| {
-                    let over = over.into();
+                fn $over(x; over into Over) one |graph| {
                     let axes = over.of(graph, stringify!($all), x)?;
                     graph.$all(x, axes.as_deref(), over.keeps())
                 };
@@ -72,8 +71,7 @@ methods! {
     /// assert_eq!(Tensor::from(vec![0, 7, 7]).count_nonzero(())?.item::<f64>()?, 2.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn count_nonzero(x; over: impl Into<Over>) one |graph| {
-        let over = over.into();
+    fn count_nonzero(x; over into Over) one |graph| {
         let axes = over.of(graph, "count_nonzero", x)?;
         let zero = graph.zero_like(x)?;
         let counted = graph.not_equal(x, zero)?;
@@ -91,8 +89,7 @@ methods! {
     /// assert_eq!(x.weighted_mean(weights, ())?.item::<f32>()?, 2.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn weighted_mean(x, weights; over: impl Into<Over>) one |graph| {
-        let over = over.into();
+    fn weighted_mean(x, weights; over into Over) one |graph| {
         let axes = over.of(graph, "weighted_mean", x)?;
         graph.weighted_mean(x, weights, axes.as_deref(), over.keeps())
     };
@@ -109,8 +106,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[doc(alias = "var")]
-    fn variance(x; over: impl Into<Over>, ddof: u32) one |graph| {
-        let over = over.into();
+    fn variance(x; over into Over, ddof: u32) one |graph| {
         let axes = over.of(graph, "variance", x)?;
         graph.variance(x, axes.as_deref(), over.keeps(), f64::from(ddof))
     };
@@ -125,8 +121,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[doc(alias = "std")]
-    fn standard_deviation(x; over: impl Into<Over>, ddof: u32) one |graph| {
-        let over = over.into();
+    fn standard_deviation(x; over into Over, ddof: u32) one |graph| {
         let axes = over.of(graph, "standard_deviation", x)?;
         graph.standard_deviation(x, axes.as_deref(), over.keeps(), f64::from(ddof))
     };
@@ -162,8 +157,7 @@ methods! {
     /// assert!((x - 1000.0 - 2f32.ln()).abs() < 1e-3);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn logsumexp(x; over: impl Into<Over>) one |graph| {
-        let over = over.into();
+    fn logsumexp(x; over into Over) one |graph| {
         let axes = over.of(graph, "logsumexp", x)?;
         graph.logsumexp(x, axes.as_deref(), over.keeps(), None)
     };
@@ -177,8 +171,7 @@ methods! {
     /// assert_eq!(x.item::<f32>()?, 0.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn scaled_logsumexp(x, scale; over: impl Into<Over>) one |graph| {
-        let over = over.into();
+    fn scaled_logsumexp(x, scale; over into Over) one |graph| {
         let axes = over.of(graph, "logsumexp", x)?;
         graph.logsumexp(x, axes.as_deref(), over.keeps(), Some(scale))
     };
@@ -194,8 +187,7 @@ methods! {
     /// assert_eq!(x.median(())?.item::<f32>()?, 4.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn median(x; over: impl Into<Over>) one |graph| {
-        let over = over.into();
+    fn median(x; over into Over) one |graph| {
         let axes = over.of(graph, "median", x)?;
         graph.median(x, axes.as_deref(), over.keeps())
     };
@@ -209,8 +201,7 @@ methods! {
     /// assert_eq!(Tensor::from([3, 1, 3, 2]).mode(())?.item::<i32>()?, 3);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn mode(x; over: impl Into<Arg>) one |graph| {
-        let over = over.into();
+    fn mode(x; over into Arg) one |graph| {
         let axis = over.resolve(graph, "mode", x)?;
         graph.mode(x, axis, over.keep)
     };
@@ -226,8 +217,7 @@ methods! {
     /// assert_eq!(x.argmax(Arg::all().last())?.item::<f64>()?, 2.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn argmax(x; over: impl Into<Arg>) one |graph| {
-        let over = over.into();
+    fn argmax(x; over into Arg) one |graph| {
         let axis = over.resolve(graph, "argmax", x)?;
         graph.argmax(x, axis, over.keep, over.last, over.dtype)
     };
@@ -242,8 +232,7 @@ methods! {
     /// assert_eq!(x.argmin(1)?.to_vec::<i32>()?, [1, 0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn argmin(x; over: impl Into<Arg>) one |graph| {
-        let over = over.into();
+    fn argmin(x; over into Arg) one |graph| {
         let axis = over.resolve(graph, "argmin", x)?;
         graph.argmin(x, axis, over.keep, over.last, over.dtype)
     };

@@ -13,8 +13,7 @@ macro_rules! known {
         methods! {
             $(
                 $(#[$doc])*
-                fn $name(x; over: impl Into<Over>) one |graph| {
-                    let over = over.into();
+                fn $name(x; over into Over) one |graph| {
                     let axes = over.of(graph, stringify!($name), x)?;
                     graph.nan_reduction(ReduceOp::$op, x, axes.as_deref(), over.keeps())
                 };
@@ -72,8 +71,7 @@ methods! {
     /// assert_eq!(Tensor::from([1.0f32, f32::NAN, 3.0]).nan_mean(())?.item::<f32>()?, 2.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn nan_mean(x; over: impl Into<Over>) one |graph| {
-        let over = over.into();
+    fn nan_mean(x; over into Over) one |graph| {
         let axes = over.of(graph, "nan_mean", x)?;
         graph.nan_mean(x, axes.as_deref(), over.keeps())
     };
@@ -88,8 +86,7 @@ methods! {
     /// assert_eq!(x.nan_variance((), 0.0)?.item::<f32>()?, 1.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn nan_variance(x; over: impl Into<Over>, correction: f64) one |graph| {
-        let over = over.into();
+    fn nan_variance(x; over into Over, correction: f64) one |graph| {
         let axes = over.of(graph, "nan_variance", x)?;
         graph.nan_variance(x, axes.as_deref(), over.keeps(), correction)
     };
@@ -102,8 +99,7 @@ methods! {
     /// assert_eq!(Tensor::from([1.0f32, f32::NAN, 3.0]).nan_argmax(())?.item::<i32>()?, 2);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn nan_argmax(x; over: impl Into<Arg>) one |graph| {
-        let over = over.into();
+    fn nan_argmax(x; over into Arg) one |graph| {
         let axis = over.resolve(graph, "nan_argmax", x)?;
         graph.nan_arg(x, axis, over.keeps(), true)
     };
@@ -116,8 +112,7 @@ methods! {
     /// assert_eq!(Tensor::from([f32::NAN, 1.0, 3.0]).nan_argmin(())?.item::<i32>()?, 1);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn nan_argmin(x; over: impl Into<Arg>) one |graph| {
-        let over = over.into();
+    fn nan_argmin(x; over into Arg) one |graph| {
         let axis = over.resolve(graph, "nan_argmin", x)?;
         graph.nan_arg(x, axis, over.keeps(), false)
     };
@@ -132,8 +127,7 @@ methods! {
     /// assert_eq!(x.quantile(0.5, (), Quantile::default())?.item::<f64>()?, 2.5);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn quantile(x, q as precise; over: impl Into<Over>, options: Quantile) one |graph| {
-        let over = over.into();
+    fn quantile(x, q as precise; over into Over, options: Quantile) one |graph| {
         let axes = over.of(graph, "quantile", x)?;
         let options = Quantile { keep_axes: options.keep_axes || over.keeps(), ..options };
         graph.quantile(x, q, axes.as_deref(), options)

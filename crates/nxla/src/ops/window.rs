@@ -272,8 +272,8 @@ macro_rules! cumulative {
                     "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
                     stringify!($name), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
-                fn $name(x; axis: impl Into<Axis>) one |graph| {
-                    let axis = axis.into().of(graph, stringify!($name), x)?;
+                fn $name(x; axis into Axis) one |graph| {
+                    let axis = axis.of(graph, stringify!($name), x)?;
                     graph.cumulative(Cumulative::$op, x, axis, false)
                 };
 
@@ -284,8 +284,8 @@ macro_rules! cumulative {
                     "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
                     stringify!($reverse), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
-                fn $reverse(x; axis: impl Into<Axis>) one |graph| {
-                    let axis = axis.into().of(graph, stringify!($name), x)?;
+                fn $reverse(x; axis into Axis) one |graph| {
+                    let axis = axis.of(graph, stringify!($name), x)?;
                     graph.cumulative(Cumulative::$op, x, axis, true)
                 };
             )*

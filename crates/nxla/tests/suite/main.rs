@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a panic is how a test fails")]
 
 mod aliases;
+mod arguments;
 #[cfg(feature = "ndarray")]
 mod arrays;
 mod auto;
