@@ -141,6 +141,10 @@ impl<'a> Struct<'a> {
             true => quote!(#member: leaves.next_fixed()),
             false => quote!(#member: ::nxla::Tree::<__Leaf>::rebuild(leaves)),
         });
+        let skips = self.fields.iter().any(|field| field.skipped);
+        let of_fields = self
+            .held()
+            .map(|Field { ty, .. }| quote!(|| <#ty as ::nxla::Tree<__Leaf>>::has_static_values()));
         let paths = self.held().map(|Field { member, .. }| {
             let at = match member {
                 Member::Named(name) => format!("{{}}.{name}"),
@@ -158,6 +162,10 @@ impl<'a> Struct<'a> {
 
                 fn rebuild(leaves: &mut ::nxla::Leaves<__Leaf>) -> Self {
                     #name { #(#rebuild),* }
+                }
+
+                fn has_static_values() -> bool {
+                    #skips #(#of_fields)*
                 }
 
                 fn paths(&self, at: &str, paths: &mut ::std::vec::Vec<::std::string::String>) {

@@ -168,7 +168,8 @@ impl<F, Inputs> Jit<F, Inputs> {
 
     /// Attaches a host function to the hooks with a name. The function gets the values in the container
     /// that its argument declares; a list takes all remaining values. A hook that shows another number
-    /// of values is an error of the call.
+    /// of values is an error of the call, and so is a container with two lists, map keys or static
+    /// values, which a number of values does not determine.
     ///
     /// ```
     /// use std::sync::Arc;

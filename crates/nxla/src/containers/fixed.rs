@@ -53,8 +53,13 @@ trait Kept: Any + Send + Sync {
 }
 
 impl<T: Fixable> Kept for T {
+    /// A value that differs from itself, such as NaN, has the same text as its copies.
+    #[expect(clippy::eq_op, reason = "NaN differs from itself")]
     fn same(&self, other: &dyn Any) -> bool {
-        other.downcast_ref::<T>().is_some_and(|other| self == other)
+        let is_same = |other: &T| {
+            self == other || (self != self && other != other && self.text() == other.text())
+        };
+        other.downcast_ref().is_some_and(is_same)
     }
 
     fn text(&self) -> String {

@@ -195,16 +195,18 @@ impl<L> Leaves<L> {
 }
 
 impl<L: Clone> Leaves<L> {
-    /// Returns a container whose structure its type determines; a list in the container takes all remaining
-    /// values. Returns `None` if the type needs another number of values.
+    /// Returns a container whose structure its type and the number of values determine; a list in the
+    /// container takes all remaining values. Returns `None` if the type needs another number of
+    /// values, has two lists or has static values.
     pub(crate) fn container_of<C: Tree<L>>(values: impl IntoIterator<Item = L>) -> Option<C> {
         let mut leaves = Self::new(values, Structure::default());
         leaves.without_structure = true;
-        if leaves.items.is_empty() {
+        if leaves.items.is_empty() || C::has_static_values() {
             return None;
         }
         let container = C::rebuild(&mut leaves);
-        (leaves.taken.0 == leaves.items.len()).then_some(container)
+        let (items, lengths, _) = leaves.taken;
+        (items == leaves.items.len() && lengths <= 1).then_some(container)
     }
 
     /// Returns the next leaf.
@@ -289,6 +291,21 @@ pub trait Tree<L>: Sized {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn rebuild(leaves: &mut Leaves<L>) -> Self;
+
+    /// Returns whether [`rebuild`](Tree::rebuild) reads static values, which leaves alone do not
+    /// determine: [`Jit::hook`](crate::Jit::hook) rejects such containers. An implementation that
+    /// calls [`Leaves::next_fixed`] returns `true`.
+    ///
+    /// ```
+    /// use std::collections::BTreeMap;
+    /// use nxla::{Tensor, Tree};
+    ///
+    /// assert!(<BTreeMap<String, Tensor> as Tree<Tensor>>::has_static_values());
+    /// assert!(!<Vec<Tensor> as Tree<Tensor>>::has_static_values());
+    /// ```
+    fn has_static_values() -> bool {
+        false
+    }
 
     /// Appends the path of each leaf, as in error messages: the name `at` of the container,
     /// followed by `.weights`, `[0]` or `.1`.

@@ -69,6 +69,10 @@ impl<L, T: Tree<L>> Tree<L> for Vec<T> {
         (0..leaves.length()).map(|_| T::rebuild(leaves)).collect()
     }
 
+    fn has_static_values() -> bool {
+        T::has_static_values()
+    }
+
     fn paths(&self, at: &str, paths: &mut Vec<String>) {
         paths_of_items(self.iter().enumerate(), at, paths);
     }
@@ -87,6 +91,10 @@ impl<L, T: Tree<L>, const N: usize> Tree<L> for [T; N] {
 
     fn rebuild(leaves: &mut Leaves<L>) -> Self {
         std::array::from_fn(|_| T::rebuild(leaves))
+    }
+
+    fn has_static_values() -> bool {
+        T::has_static_values()
     }
 
     fn paths(&self, at: &str, paths: &mut Vec<String>) {
@@ -111,6 +119,10 @@ impl<L, T: Tree<L>> Tree<L> for Option<T> {
         (leaves.length() == 1).then(|| T::rebuild(leaves))
     }
 
+    fn has_static_values() -> bool {
+        T::has_static_values()
+    }
+
     fn paths(&self, at: &str, paths: &mut Vec<String>) {
         self.iter().for_each(|item| item.paths(at, paths));
     }
@@ -129,6 +141,10 @@ impl<L, T: Tree<L>> Tree<L> for Box<T> {
 
     fn rebuild(leaves: &mut Leaves<L>) -> Self {
         Box::new(T::rebuild(leaves))
+    }
+
+    fn has_static_values() -> bool {
+        T::has_static_values()
     }
 
     fn paths(&self, at: &str, paths: &mut Vec<String>) {
@@ -157,6 +173,10 @@ impl<L, K: Fixable + Ord, T: Tree<L>> Tree<L> for BTreeMap<K, T> {
         (0..length).map(|_| (leaves.next_fixed(), T::rebuild(leaves))).collect()
     }
 
+    fn has_static_values() -> bool {
+        true
+    }
+
     fn paths(&self, at: &str, paths: &mut Vec<String>) {
         paths_of_items(self, at, paths);
     }
@@ -178,6 +198,10 @@ macro_rules! tuples {
 
                 fn rebuild(leaves: &mut Leaves<Leaf>) -> Self {
                     ($($name::rebuild(leaves),)+)
+                }
+
+                fn has_static_values() -> bool {
+                    $($name::has_static_values())||+
                 }
 
                 fn paths(&self, at: &str, paths: &mut Vec<String>) {

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{compilers, numbers};
 use nxla::{
-    Container, DType, Expr, Tensor, TensorType, Tree, cond, grad, jit, scan, value_and_grad,
+    Container, DType, Expr, Tensor, TensorType, Tree, cond, grad, jit, named_hook, scan,
+    value_and_grad,
 };
 
 #[derive(Container, Clone, Debug)]
@@ -235,4 +236,56 @@ fn jacobians_of_containers_are_containers_of_containers() {
     assert!(missing.call((&x, Tensor::from([1.0f32, 2.0, 3.0]))).is_err());
     let nothing = jit(nxla::jacfwd(|(): ()| ())).call(());
     assert!(nothing.is_ok());
+}
+
+#[test]
+fn hooks_accept_containers_that_their_values_determine() {
+    #[derive(nxla::Container)]
+    struct Named<T> {
+        value: T,
+        #[container(skip)]
+        name: u8,
+    }
+    let seen = Arc::new(AtomicUsize::new(0));
+    let count = seen.clone();
+    let f = || jit(|x: Expr| named_hook([x.clone(), x], "both")[0].clone());
+    let refused = |result: nxla::Result<Tensor>| {
+        let error = result.unwrap_err().to_string();
+        assert!(error.contains("container: must hold the 2 values"), "{error}");
+    };
+    refused(f().hook("both", |_: BTreeMap<String, Tensor>| ()).call(1));
+    refused(f().hook("both", |_: [Named<Tensor>; 2]| ()).call(1));
+    refused(
+        f().hook("both", |list: Vec<Box<Named<Tensor>>>| {
+            assert_eq!(usize::from(list[0].name), list[0].value.shape().rank());
+        })
+        .call(1),
+    );
+    refused(f().hook("both", |_: Vec<Vec<Tensor>>| ()).call(1));
+    refused(f().hook("both", |_: (Vec<Tensor>, Vec<Tensor>)| ()).call(1));
+    let add = move |list: Vec<Tensor>| {
+        count.fetch_add(list.len(), Ordering::Relaxed);
+    };
+    f().hook("both", add).call(1).unwrap();
+    assert_eq!(seen.load(Ordering::Relaxed), 2);
+}
+
+#[test]
+fn a_static_nan_is_traced_once() {
+    #[derive(nxla::Container)]
+    struct Scaled<T> {
+        value: T,
+        #[container(skip)]
+        scale: f32,
+    }
+    let traces = Arc::new(AtomicUsize::new(0));
+    let count = traces.clone();
+    let f = jit(move |x: Scaled<Expr>| {
+        count.fetch_add(1, Ordering::Relaxed);
+        x.value * x.scale
+    });
+    for scale in [f32::NAN, f32::NAN, 1.0, f32::NAN] {
+        f.call(Scaled { value: Tensor::from(1.0f32), scale }).unwrap();
+    }
+    assert_eq!(traces.load(Ordering::Relaxed), 2);
 }
