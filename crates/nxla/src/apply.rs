@@ -146,7 +146,7 @@ fn wrap_results<R: Results>(
     let (Some((ids, vectors)), Some(results)) = (traced, results) else {
         return R::repeat(operands, || Expr::new_failed(trace));
     };
-    let expr = |id| Expr::with_vectors(trace.clone(), id, vectors.clone());
+    let expr = |id| Expr::of_node(trace.clone(), id, vectors.clone());
     results.rebuild(ids.into_iter().map(expr))
 }
 

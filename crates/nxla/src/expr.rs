@@ -91,7 +91,8 @@ impl Operand for Expr {
 }
 
 impl Expr {
-    /// Creates an expression for the node `id` of a trace.
+    /// Creates an expression for the node `id` of a trace. The trace records an error if it has no
+    /// such node, or if the node is a tuple.
     ///
     /// ```
     /// use nxla::{Expr, jit};
@@ -103,11 +104,13 @@ impl Expr {
     /// assert_eq!(f.call(0.0f32)?.item::<f32>()?, 1.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
+    #[must_use]
     pub fn new(trace: Trace, id: ExprId) -> Self {
-        Self(runtime::RawExpr::new(trace, id))
+        Self::with_vectors(trace, id, Vectors::NONE)
     }
 
-    /// Creates an expression for the node `id` of a trace whose leading axes are vectorized.
+    /// Creates an expression for the node `id` of a trace whose leading axes are vectorized. The trace
+    /// records an error if it has no such node, or if the node is a tuple or has other leading axes.
     ///
     /// ```
     /// use nxla::{Expr, Tensor, VectorAxis, Vectors, jit};
@@ -120,7 +123,33 @@ impl Expr {
     /// assert_eq!(sums.call(Tensor::from([[1, 2], [3, 4]]))?.to_vec::<i32>()?, [3, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
+    #[must_use]
     pub fn with_vectors(trace: Trace, id: ExprId, vectors: Vectors) -> Self {
+        // Operations reject the expressions of a finished trace, which has no graph.
+        let invalid = trace.read(|graph| {
+            if id.index() >= graph.len() {
+                return Some(format!(
+                    "id: must be one of the {} nodes of the trace; got {id}",
+                    graph.len()
+                ));
+            }
+            let Some(ty) = graph.ty(id).as_tensor() else {
+                return Some(format!("id: must be a tensor; got the tuple {id}"));
+            };
+            let begins = ty.shape.starts_with(&vectors.sizes());
+            (!begins).then(|| format!("vectors: must be the leading axes of {ty}; got {vectors}"))
+        });
+        match invalid.flatten() {
+            Some(why) => {
+                trace.fail(Error::Arguments { function: "Expr::new".into(), why });
+                Self::failed(&trace)
+            }
+            None => Self::of_node(trace, id, vectors),
+        }
+    }
+
+    /// Creates an expression for a node that the trace is known to have.
+    pub(crate) fn of_node(trace: Trace, id: ExprId, vectors: Vectors) -> Self {
         Self(runtime::RawExpr::with_vectors(trace, id, vectors))
     }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use nxla_runtime::{self as runtime, Device, Operand, Result, Vectors, View};
-use nxla_tensor::{DType, Element, Scalar, Shape, TensorError};
+use nxla_tensor::{DType, Element, Names, Scalar, Shape, TensorError};
 
 use crate::Error;
 use crate::numbers::{IntoNames, Item};
@@ -86,9 +86,11 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the number of names differs from the number of axes.
+    /// Returns an error if the number of names differs from the number of axes, and for equal names.
     pub fn with_names(self, names: impl IntoNames) -> Result<Self, TensorError> {
-        self.0.with_names(names.into_names()).map(Self)
+        let names = names.into_names();
+        names.as_ref().map_or(Ok(()), Names::check_unique)?;
+        self.0.with_names(names).map(Self)
     }
 
     /// Returns the only element as a Rust scalar.
@@ -122,16 +124,23 @@ impl Tensor {
     /// use nxla::{Tensor, VectorAxis, Vectors};
     ///
     /// let rows = Vectors::new([VectorAxis { name: "row".into(), size: 2 }]);
-    /// let x = Tensor::from([[1, 2], [3, 4]]).with_vectors(rows);
+    /// let x = Tensor::from([[1, 2], [3, 4]]).with_vectors(rows)?;
     /// assert_eq!(x.sum()?.devectorize(false)?.to_vec::<i32>()?, [3, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     ///
-    /// # Panics
-    /// Panics if the sizes differ.
-    #[must_use]
-    pub fn with_vectors(self, vectors: Vectors) -> Self {
-        Self(self.0.with_vectors(vectors))
+    /// # Errors
+    /// Returns an error if the sizes differ, and for a tensor that has vectorized axes.
+    pub fn with_vectors(self, vectors: Vectors) -> Result<Self> {
+        let ty = self.ty();
+        if !self.vectors().is_empty() || !ty.shape.starts_with(&vectors.sizes()) {
+            let why = format!(
+                "vectors: must be the leading axes of {}{ty}; got {vectors}",
+                self.vectors()
+            );
+            return Err(Error::Vectors { function: "with_vectors".into(), why });
+        }
+        Ok(Self(self.0.with_vectors(vectors)))
     }
 
     /// Copies the tensor to a device; see [`nxla_runtime::RawTensor::copy_to`].

@@ -25,6 +25,8 @@ fn products() {
     agree!((batch, y) => batch.matmul(y), [2, 1, 2, 2], [2; 8]);
     let none = Tensor::zeros([2, 0], DType::F32).unwrap();
     agree!((none) => none.dot(Tensor::zeros([0, 2], DType::F32).unwrap()), [2, 2], [0; 4]);
+    let error = x.tensordot(&x, 1 << 62).unwrap_err().to_string();
+    assert!(error.starts_with("tensordot: count: must be at most 2, the smaller rank"), "{error}");
     let error = x.dot(&x).unwrap_err().to_string();
     assert!(error.starts_with("dot: axis 1 of left and axis 0 of right: must have"), "{error}");
 }

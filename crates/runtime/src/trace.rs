@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_expr::{ErrorKind, ExprId, Graph, Line, Program, Source, TensorType};
+use nxla_tensor::{NamesError, TensorError};
 
 use crate::auto::thresholds::LITERAL_LIMIT_BYTES;
 use crate::error::{Error, Result};
@@ -68,6 +69,11 @@ impl Building {
         if let Some(known) = known.filter(|known| **known != ty) {
             let why = format!("pos: input {position} is {known} already; got {ty}");
             return Err(Error::Arguments { function: "parameter".into(), why });
+        }
+        // The caller may have set the names of the type without a check.
+        if let Some(names) = ty.names.as_ref().filter(|names| names.len() != ty.rank()) {
+            let error = NamesError::Length { names: names.clone(), rank: ty.rank() };
+            return Err(TensorError::from(error).into());
         }
         let id = self.graph()?.parameter(position, ty.clone());
         self.inputs.resize(self.inputs.len().max(position + 1), None);
@@ -228,7 +234,8 @@ impl Trace {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// Builds in the graph.
+    /// Builds in the graph. The trace is locked meanwhile, so `build` must not call methods of its
+    /// expressions.
     ///
     /// # Errors
     /// If the trace has finished, and what `build` raises.
@@ -276,7 +283,7 @@ impl Trace {
     /// The next input of the program.
     ///
     /// # Errors
-    /// If the trace has finished.
+    /// If the trace has finished, or the type has another number of names than axes.
     pub fn parameter(&self, ty: TensorType) -> Result<RawExpr> {
         let id = self.lock().parameter(ty)?;
         Ok(RawExpr::new(self.clone(), id))
@@ -285,7 +292,8 @@ impl Trace {
     /// The input at a position of the program. The same position has the same type each time.
     ///
     /// # Errors
-    /// If the trace has finished, or the input has another type.
+    /// If the trace has finished, the input has another type, or the type has another number of names
+    /// than axes.
     pub fn parameter_at(&self, position: usize, ty: TensorType) -> Result<RawExpr> {
         let id = self.lock().parameter_at(position, ty)?;
         Ok(RawExpr::new(self.clone(), id))

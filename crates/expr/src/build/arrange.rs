@@ -127,12 +127,14 @@ impl Graph {
                 format!("must have {size} entries, the size of the axis; got {}", counts.len());
             return Err(self.invalid("repeat", "counts", why));
         }
-        let places: Vec<i64> = (0..size)
-            .zip(counts)
-            .flat_map(|(place, &count)| std::iter::repeat_n(place, count))
-            .map(|place| i64::try_from(place).expect("an axis has below 2^63 elements"))
-            .collect();
-        let length = places.len();
+        let length = counts.iter().try_fold(0, |sum: usize, &count| sum.checked_add(count));
+        let mut places: Vec<i64> = Vec::new();
+        let Some(length) = length.filter(|&length| places.try_reserve_exact(length).is_ok()) else {
+            return Err(self.invalid("repeat", "counts", "must have a sum that fits into memory"));
+        };
+        for (place, &count) in (0..).zip(counts) {
+            places.extend(std::iter::repeat_n(place, count));
+        }
         let places = HostTensor::from_vec(places, [length]).expect("the shape matches the length");
         let places = self.tensor(places)?;
         let places = self.as_type(places, DType::S32)?;

@@ -1,6 +1,6 @@
 //! Histograms, segment reductions, searches in sorted vectors and interpolation.
 
-use nxla_tensor::{DType, Number, Scalar, Shape, promote, promote_keep_pred};
+use nxla_tensor::{DType, MAX_AXIS, Number, Scalar, Shape, promote, promote_keep_pred};
 
 use super::index::counting_dtype;
 use super::{SliceStart, of_op};
@@ -363,8 +363,9 @@ impl Graph {
         range: Option<(f64, f64)>,
     ) -> Result<ExprId> {
         let op = "histogram";
-        if bins == 0 {
-            return Err(self.invalid(op, "bins", "must be at least 1"));
+        if bins == 0 || bins >= MAX_AXIS {
+            let why = format!("must be at least 1 and less than {MAX_AXIS}; got {bins}");
+            return Err(self.invalid(op, "bins", why));
         }
         let dtype = self.dtype(x).to_floating();
         let number =

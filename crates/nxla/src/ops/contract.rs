@@ -1,5 +1,7 @@
 //! Contractions and convolutions.
 
+use nxla_expr::ErrorKind;
+
 use super::{Convolution, joiners, methods};
 
 methods! {
@@ -52,7 +54,12 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn tensordot(x, other; count: usize) one |graph| {
-        let count = i64::try_from(count).unwrap_or(i64::MAX);
+        let shared = graph.shape(x).rank().min(graph.shape(other).rank());
+        if count > shared {
+            let why = format!("must be at most {shared}, the smaller rank; got {count}");
+            return Err(graph.error("tensordot", ErrorKind::invalid("count", why)).into());
+        }
+        let count = count as i64;
         let (left, right): (Vec<i64>, Vec<i64>) = ((-count..0).collect(), (0..count).collect());
         graph.dot_general(x, &left, &[], other, &right, &[])
     };

@@ -9,11 +9,11 @@ use nxla_expr::{Compute, HostError, HostFn, TensorType};
 use nxla_tensor::HostTensor;
 
 use super::control::{exprs, replace_leaves};
-use crate::Error;
 use crate::containers::{Arguments, Container, Leaves, Structure, Tree, leaves_of, trace_of};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 use crate::vectors::Vectors;
+use crate::{Error, Result};
 
 mod sealed {
     use nxla_expr::HostError;
@@ -104,6 +104,7 @@ where
     Arc::new(move |values: &[HostTensor]| {
         let values = values.iter().cloned().map(Tensor::from).zip(&vectors);
         let values = values.map(|(data, vectors)| data.with_vectors(vectors.clone()));
+        let values: Vec<Tensor> = values.collect::<Result<_>>()?;
         let mut leaves = Leaves::new(values, structure.clone());
         function(Tree::rebuild(&mut leaves)).into_result()
     })

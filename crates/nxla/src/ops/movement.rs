@@ -1,7 +1,7 @@
 //! Functions that move elements without computing.
 
-use nxla_expr::Padding;
 use nxla_expr::build::OuterPadding;
+use nxla_expr::{ErrorKind, Padding};
 use nxla_tensor::{AxisName, Shape};
 
 use super::axes::{Axis, Over};
@@ -41,7 +41,14 @@ methods! {
     /// assert_eq!(x.sum_over("column")?.to_vec::<i32>()?, [3, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn rename(x; names: impl IntoNames) one |graph| graph.rename(x, names.into_names());
+    fn rename(x; names: impl IntoNames) one |graph| {
+        let names = names.into_names();
+        if let Some(names) = names.as_ref().filter(|names| names.check_unique().is_err()) {
+            let why = format!("must be distinct; got {names:?}");
+            return Err(graph.error("rename", ErrorKind::invalid("names", why)).into());
+        }
+        graph.rename(x, names)
+    };
 
     /// Merges adjacent axes into one.
     ///

@@ -106,7 +106,7 @@ pub(super) fn build_value(
         })
     });
     match found {
-        Some(value) => Expr::with_vectors(trace, value.id, value.vectors),
+        Some(value) => Expr::of_node(trace, value.id, value.vectors),
         None => x.clone(),
     }
 }

@@ -4,8 +4,10 @@
 use std::sync::mpsc;
 use std::time::Duration;
 
+use nxla::graph::ExprId;
 use nxla::prelude::*;
-use nxla::{Arg, Axis, Number, Over, Shape, Sort};
+use nxla::split::Policy;
+use nxla::{Arg, Axis, Names, Number, Over, Shape, Sort, VectorAxis, Vectors};
 
 /// Returns the result of `run`, which must end within a minute.
 fn ends<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
@@ -85,4 +87,63 @@ fn no_method_converts_an_argument_under_the_lock_of_the_trace() {
         }
     }
     assert!(rows > 150, "{rows} rows");
+}
+
+/// Asserts that the result is an error with this start.
+#[track_caller]
+fn refused<T>(result: nxla::Result<T>, start: &str) {
+    let error = result.err().expect(start).to_string();
+    assert!(error.starts_with(start), "{error}");
+}
+
+#[test]
+fn sizes_beyond_memory_are_errors() {
+    let x = &Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
+    let most = usize::MAX;
+    refused(x.repeat(&[most, most], 0), "repeat: counts: must have a sum that fits into memory");
+    refused(x.repeat(&[1 << 60, 0], 0), "repeat: counts: must have a sum that fits into memory");
+    refused(x.bin_edges(most, None), "histogram: bins: must be at least 1 and less than");
+    let key = Tensor::random_key(0).unwrap();
+    refused(key.random_split(most), "random_split: parts: must be at least 1 and at most");
+    assert_eq!(x.repeat(&[2, 0], 0).unwrap().to_vec::<f32>().unwrap(), [1.0, 2.0, 1.0, 2.0]);
+}
+
+#[test]
+fn names_are_distinct_and_one_for_each_axis() {
+    let x = &Tensor::from([[1, 2]]);
+    assert!(x.clone().with_names(["a", "a"]).is_err());
+    refused(x.rename(["a", "a"]), "rename: names: must be distinct; got [a, a]");
+    assert!(x.rename([None, None]).is_ok());
+    let ty =
+        TensorType { names: Some(Names::from(["a", "b"])), ..TensorType::new(DType::F32, [2]) };
+    let f = jit(|x: Expr| x.sin());
+    let expected = "names [a, b] do not fit a tensor of rank 1";
+    refused(f.compile(&ty), expected);
+    refused(f.stages(&ty, &Policy::EveryOps(1)), expected);
+    refused(f.trace(&ty), expected);
+}
+
+#[test]
+fn expressions_have_nodes_of_their_trace() {
+    let rows = |size| Vectors::new([VectorAxis { name: "row".into(), size }]);
+    type Case = (&'static str, fn(&Expr, Vectors) -> Expr);
+    let cases: &[Case] = &[
+        ("Expr::new: id: must be one of the 1 nodes of the trace; got %7", |x, _| {
+            Expr::new(x.trace().clone(), ExprId::from_index(7)) + 1
+        }),
+        (
+            "Expr::new: vectors: must be the leading axes of s32[2]; got vectorized[row: 3]",
+            |x, rows| Expr::with_vectors(x.trace().clone(), x.id().unwrap(), rows).sum(),
+        ),
+    ];
+    for &(expected, function) in cases {
+        let f = jit(move |x: Expr| function(&x, rows(3)));
+        refused(f.call(Tensor::from([1, 2])), expected);
+    }
+    let x = Tensor::from([1, 2]);
+    let expected =
+        "with_vectors: vectors: must be the leading axes of s32[2]; got vectorized[row: 3]";
+    refused(x.clone().with_vectors(rows(3)), expected);
+    let entries = x.with_vectors(rows(2)).unwrap();
+    assert!(entries.with_vectors(rows(2)).is_err());
 }

@@ -17,7 +17,7 @@ mod truncated;
 
 pub use samples::{Choice, Covariance, Draw, check_integer_range, unsigned_dtype};
 
-use nxla_tensor::{DType, Scalar};
+use nxla_tensor::{DType, MAX_AXIS, Scalar};
 
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
@@ -63,8 +63,9 @@ impl Graph {
     /// Returns an error for a `key` that is not a `u32[2]` or no parts.
     pub fn random_split(&mut self, key: ExprId, parts: usize) -> Result<ExprId> {
         self.check_key("split", key)?;
-        if parts == 0 {
-            return Err(self.invalid("split", "parts", "must be at least 1"));
+        if parts == 0 || parts > MAX_AXIS / 2 {
+            let why = format!("must be at least 1 and at most {}; got {parts}", MAX_AXIS / 2);
+            return Err(self.invalid("split", "parts", why));
         }
         let bits = self.random_bits(key, parts * 2)?;
         self.reshape(bits, [parts, 2])
