@@ -364,7 +364,12 @@ impl Initializer {
             normalize_axis(axis, rank)
                 .map_err(|_| invalid(format!("must have the axis {axis}; got {:?}", draw.shape)))
         };
-        Ok([resolve(axes[0])?, resolve(axes[1])?])
+        let [inputs, outputs] = [resolve(axes[0])?, resolve(axes[1])?];
+        if inputs == outputs {
+            let why = format!("must be two distinct axes of {:?}; got {inputs} twice", draw.shape);
+            return Err(ErrorKind::invalid("axes", why).of("initialize"));
+        }
+        Ok([inputs, outputs])
     }
 
     /// Returns the number of inputs of an output, and of outputs of an input.

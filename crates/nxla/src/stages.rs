@@ -120,10 +120,18 @@ impl<Inputs, Results> Stages<Inputs, Results> {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the cluster has no workers.
+    /// Returns an error if the cluster has no workers, if its bandwidth is not positive, or if its
+    /// latency is negative or NaN.
     pub fn simulate(&self, cluster: &Cluster, speed: &Speed) -> Result<Timeline> {
         if cluster.workers == 0 {
             let why = "cluster: must have a worker; got 0".into();
+            return Err(Error::Arguments { function: "simulate".into(), why });
+        }
+        let Cluster { bandwidth, latency, .. } = *cluster;
+        if !(bandwidth > 0.0 && latency >= 0.0) {
+            let why = format!(
+                "cluster: bandwidth must be positive and latency must not be negative; got                  {bandwidth} and {latency}"
+            );
             return Err(Error::Arguments { function: "simulate".into(), why });
         }
         let graph = self.graph();

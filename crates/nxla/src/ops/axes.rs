@@ -150,15 +150,32 @@ impl Over {
         Self { keep: true, ..self }
     }
 
-    /// Returns whether the axes remain.
-    pub(super) fn keeps(&self) -> bool {
-        self.keep
+    /// Returns the indices of the axes in `x`, or `None` for all, for a function that does not
+    /// reduce axes.
+    ///
+    /// # Errors
+    /// Returns an error for [`Over::keep`], and for a name that no axis of `x` has.
+    pub(super) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Option<Vec<i64>>> {
+        if self.keep {
+            let why =
+                "must not keep axes, because the function does not reduce them; remove `keep`";
+            return Err(graph.error(op, ErrorKind::invalid("axes", why)).into());
+        }
+        Ok(self.of_reduction(graph, op, x)?.0)
     }
 
-    /// Returns the indices of the axes in `x`, or `None` for all.
-    pub(super) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Option<Vec<i64>>> {
+    /// Returns the indices of the axes in `x`, or `None` for all, and whether the axes remain.
+    ///
+    /// # Errors
+    /// Returns an error for a name that no axis of `x` has.
+    pub(super) fn of_reduction(
+        &self,
+        graph: &Graph,
+        op: &str,
+        x: ExprId,
+    ) -> Result<(Option<Vec<i64>>, bool)> {
         let positions = |axes: &Vec<Axis>| axes.iter().map(|axis| axis.of(graph, op, x)).collect();
-        self.axes.as_ref().map(positions).transpose()
+        Ok((self.axes.as_ref().map(positions).transpose()?, self.keep))
     }
 }
 

@@ -275,7 +275,7 @@ pub(super) fn exprs(
     trace: &Trace,
     values: impl IntoIterator<Item = Vectorized>,
 ) -> impl Iterator<Item = Expr> {
-    values.into_iter().map(|(id, vectors)| Expr::with_vectors(trace.clone(), id, vectors))
+    values.into_iter().map(|(id, vectors)| Expr::of_node(trace.clone(), id, vectors))
 }
 
 /// Returns nodes that replace leaves, with their vectorized axes.
@@ -494,8 +494,13 @@ pub fn custom_grad<C: Container, I: Container>(
         trace.build(|graph| {
             graph.enter_rust(location);
             let mut cotangents = Vec::with_capacity(answer.len());
-            for ((id, own), input) in answer.into_iter().zip(&inputs.items) {
-                cotangents.push(reduce_to_vectors(graph, id, &own, input.vectors())?);
+            let mut expected = inputs.items.iter().map(|input| input.vectors());
+            for (id, own) in answer {
+                // The graph checks the number of cotangents.
+                cotangents.push(match expected.next() {
+                    Some(vectors) => reduce_to_vectors(graph, id, &own, vectors)?,
+                    None => id,
+                });
             }
             Ok::<_, Error>(graph.close_custom_grad(open, &outputs_ids, &input_ids, cotangents)?)
         })
@@ -536,8 +541,13 @@ pub fn custom_jvp<C: Container, I: Container>(
         trace.build(|graph| {
             graph.enter_rust(location);
             let mut tangents = Vec::with_capacity(answer.len());
-            for ((id, own), output) in answer.into_iter().zip(&outputs.items) {
-                tangents.push(spread(graph, id, &own, output.vectors())?);
+            let mut expected = outputs.items.iter().map(|output| output.vectors());
+            for (id, own) in answer {
+                // The graph checks the number of tangents.
+                tangents.push(match expected.next() {
+                    Some(vectors) => spread(graph, id, &own, vectors)?,
+                    None => id,
+                });
             }
             Ok::<_, Error>(graph.close_custom_jvp(open, &output_ids, &input_ids, tangents)?)
         })

@@ -6,7 +6,7 @@
 use std::panic::Location;
 
 use nxla_expr::build::SliceStart;
-use nxla_expr::{ExprId, Graph};
+use nxla_expr::{ErrorKind, ExprId, Graph};
 use nxla_tensor::{DType, Number};
 
 use super::axes::{Axis, Over};
@@ -211,7 +211,7 @@ pub struct Sort {
     axis: Axis,
     descending: bool,
     stable: bool,
-    dtype: DType,
+    dtype: Option<DType>,
 }
 
 impl Sort {
@@ -225,7 +225,7 @@ impl Sort {
     /// ```
     #[must_use]
     pub fn axis(axis: impl Into<Axis>) -> Self {
-        Self { axis: axis.into(), descending: false, stable: true, dtype: DType::S32 }
+        Self { axis: axis.into(), descending: false, stable: true, dtype: None }
     }
 
     /// Sorts in decreasing order.
@@ -267,7 +267,7 @@ impl Sort {
     /// ```
     #[must_use]
     pub fn dtype(self, dtype: DType) -> Self {
-        Self { dtype, ..self }
+        Self { dtype: Some(dtype), ..self }
     }
 }
 
@@ -375,6 +375,10 @@ methods! {
     /// ```
     fn sort(x; sort into Sort) one |graph| {
         let axis = sort.axis.of(graph, "sort", x)?;
+        if sort.dtype.is_some() {
+            let why = "must have no dtype, which is for the indices of `argsort`; remove `dtype`";
+            return Err(graph.error("sort", ErrorKind::invalid("sort", why)).into());
+        }
         graph.sort(x, axis, sort.descending, sort.stable)
     };
 
@@ -388,7 +392,7 @@ methods! {
     /// ```
     fn argsort(x; sort into Sort) one |graph| {
         let axis = sort.axis.of(graph, "argsort", x)?;
-        graph.argsort(x, axis, sort.descending, sort.stable, sort.dtype)
+        graph.argsort(x, axis, sort.descending, sort.stable, sort.dtype.unwrap_or(DType::S32))
     };
 
     /// Returns the `k` largest elements along the last axis in decreasing order, and their indices.

@@ -132,8 +132,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn norm(x; norm: Norm, over into Over) one |graph| {
-        let axes = over.of(graph, "norm", x)?;
-        graph.norm(x, norm, axes.as_deref(), over.keeps())
+        let (axes, keep) = over.of_reduction(graph, "norm", x)?;
+        graph.norm(x, norm, axes.as_deref(), keep)
     };
 
     /// Returns the discrete Fourier transform of `length` points along an axis, which is cut or

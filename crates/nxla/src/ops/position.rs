@@ -131,12 +131,16 @@ struct Along<'a> {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[derive(Clone, Debug)]
-pub struct Index(Kind);
+pub struct Index {
+    kind: Kind,
+    /// The distance between selected elements, which must be 1 except for a range.
+    step: usize,
+}
 
 #[derive(Clone, Debug)]
 enum Kind {
     One(Position),
-    Range { start: Option<i128>, end: Option<i128>, step: usize },
+    Range { start: Option<i128>, end: Option<i128> },
     New,
 }
 
@@ -168,7 +172,8 @@ impl Index {
         Index::range(Some(start.into()), Some(end.into()))
     }
 
-    /// Takes every `step`-th element of the range.
+    /// Takes every `step`-th element of the range. The step of an element index or a new axis is an
+    /// error of the selection, except for 1.
     ///
     /// ```
     /// use nxla::{Index, Tensor};
@@ -179,21 +184,18 @@ impl Index {
     /// ```
     #[must_use]
     pub fn step(self, step: usize) -> Self {
-        match self.0 {
-            Kind::Range { start, end, .. } => Self(Kind::Range { start, end, step }),
-            kind @ (Kind::One(_) | Kind::New) => Self(kind),
-        }
+        Self { step, ..self }
     }
 
     fn operand(&self) -> Option<Value> {
-        match &self.0 {
+        match &self.kind {
             Kind::One(position) => position.operand(),
             Kind::Range { .. } | Kind::New => None,
         }
     }
 
     fn range(start: Option<i128>, end: Option<i128>) -> Self {
-        Self(Kind::Range { start, end, step: 1 })
+        Self { kind: Kind::Range { start, end }, step: 1 }
     }
 
     /// Returns the end of a range whose last element is `last`, where -1 is the last element of the
@@ -211,7 +213,7 @@ impl From<RangeFull> for Index {
 
 impl From<NewAxis> for Index {
     fn from(_: NewAxis) -> Self {
-        Index(Kind::New)
+        Index { kind: Kind::New, step: 1 }
     }
 }
 
@@ -302,7 +304,7 @@ macro_rules! indices {
         $(
             impl From<$ty> for Index {
                 fn from(position: $ty) -> Self {
-                    Index(Kind::One(Position::of(position)))
+                    Index { kind: Kind::One(Position::of(position)), step: 1 }
                 }
             }
         )*
@@ -334,7 +336,7 @@ fn bounds(start: Option<i128>, end: Option<i128>, size: usize) -> Option<(usize,
 fn pick(graph: &mut Graph, ids: &[ExprId], indices: &[Index]) -> Result<ExprId> {
     let (x, mut computed) = (ids[0], ids[1..].iter().copied());
     let shape = graph.shape(x).clone();
-    let axes = indices.iter().filter(|index| !matches!(index.0, Kind::New)).count();
+    let axes = indices.iter().filter(|index| !matches!(index.kind, Kind::New)).count();
     let wrong = |graph: &Graph, why: String| {
         Err(graph.error("at", ErrorKind::invalid("index", why)).into())
     };
@@ -350,7 +352,11 @@ fn pick(graph: &mut Graph, ids: &[ExprId], indices: &[Index]) -> Result<ExprId> 
     let (mut dropped, mut new) = (Vec::new(), Vec::new());
     let (mut axis, mut kept) = (0, 0);
     for index in indices {
-        match &index.0 {
+        if !matches!(index.kind, Kind::Range { .. }) && index.step != 1 {
+            let why = format!("must be a range to have a step; got a step of {}", index.step);
+            return wrong(graph, why);
+        }
+        match &index.kind {
             Kind::New => new.push(kept as i64),
             Kind::One(position) => {
                 let operand = position.operand().and_then(|_| computed.next());
@@ -358,7 +364,7 @@ fn pick(graph: &mut Graph, ids: &[ExprId], indices: &[Index]) -> Result<ExprId> 
                 lengths[axis] = 1;
                 dropped.push(axis as i64);
             }
-            Kind::Range { start, end, step } => {
+            Kind::Range { start, end } => {
                 let size = shape[axis];
                 let Some((from, to)) = bounds(*start, *end, size) else {
                     let text =
@@ -368,12 +374,12 @@ fn pick(graph: &mut Graph, ids: &[ExprId], indices: &[Index]) -> Result<ExprId> 
                     return wrong(graph, why);
                 };
                 starts[axis] = SliceStart::at(from);
-                (lengths[axis], strides[axis]) = (to - from, *step);
+                (lengths[axis], strides[axis]) = (to - from, index.step);
             }
         }
-        let is_axis = !matches!(index.0, Kind::New);
+        let is_axis = !matches!(index.kind, Kind::New);
         axis += usize::from(is_axis);
-        kept += usize::from(!matches!(index.0, Kind::One(_)));
+        kept += usize::from(!matches!(index.kind, Kind::One(_)));
     }
     let part = graph.slice(x, &starts, &lengths, Some(&strides))?;
     let mut part = graph.squeeze(part, Some(&dropped))?;

@@ -4,7 +4,7 @@ use std::panic::Location;
 use std::sync::Arc;
 
 use nxla_expr::build::Fold;
-use nxla_expr::{ExprId, Graph, Program};
+use nxla_expr::{ErrorKind, ExprId, Graph, Program};
 use nxla_tensor::DType;
 
 use super::axes::{Axis, Over};
@@ -15,7 +15,7 @@ use crate::tensor::Tensor;
 use crate::{Error, Result};
 use crate::{Operand, Value};
 use nxla_runtime::vectors::fold_per_entry;
-use nxla_runtime::{number_tensor, resolve, vectorized_operands};
+use nxla_runtime::{Vectors, number_tensor, resolve, vectorized_operands};
 
 /// Generates a reduction of all axes and a reduction of some axes.
 macro_rules! reductions {
@@ -37,8 +37,8 @@ macro_rules! reductions {
                     stringify!($over), "(0)?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
                 fn $over(x; over into Over) one |graph| {
-                    let axes = over.of(graph, stringify!($all), x)?;
-                    graph.$all(x, axes.as_deref(), over.keeps())
+                    let (axes, keep) = over.of_reduction(graph, stringify!($all), x)?;
+                    graph.$all(x, axes.as_deref(), keep)
                 };
             )*
         }
@@ -72,11 +72,11 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn count_nonzero(x; over into Over) one |graph| {
-        let axes = over.of(graph, "count_nonzero", x)?;
+        let (axes, keep) = over.of_reduction(graph, "count_nonzero", x)?;
         let zero = graph.zero_like(x)?;
         let counted = graph.not_equal(x, zero)?;
         let counted = graph.as_type(counted, DType::S32)?;
-        graph.sum(counted, axes.as_deref(), over.keeps())
+        graph.sum(counted, axes.as_deref(), keep)
     };
 
     /// Returns the weighted mean over these axes. The weights have the shape of the operand, or one
@@ -90,8 +90,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn weighted_mean(x, weights; over into Over) one |graph| {
-        let axes = over.of(graph, "weighted_mean", x)?;
-        graph.weighted_mean(x, weights, axes.as_deref(), over.keeps())
+        let (axes, keep) = over.of_reduction(graph, "weighted_mean", x)?;
+        graph.weighted_mean(x, weights, axes.as_deref(), keep)
     };
 
     /// Returns the variance over these axes: the sum of squared distances from the mean, divided by
@@ -107,8 +107,8 @@ methods! {
     /// ```
     #[doc(alias = "var")]
     fn variance(x; over into Over, ddof: u32) one |graph| {
-        let axes = over.of(graph, "variance", x)?;
-        graph.variance(x, axes.as_deref(), over.keeps(), f64::from(ddof))
+        let (axes, keep) = over.of_reduction(graph, "variance", x)?;
+        graph.variance(x, axes.as_deref(), keep, f64::from(ddof))
     };
 
     /// Returns the square root of the [`variance`](Self::variance).
@@ -122,8 +122,8 @@ methods! {
     /// ```
     #[doc(alias = "std")]
     fn standard_deviation(x; over into Over, ddof: u32) one |graph| {
-        let axes = over.of(graph, "standard_deviation", x)?;
-        graph.standard_deviation(x, axes.as_deref(), over.keeps(), f64::from(ddof))
+        let (axes, keep) = over.of_reduction(graph, "standard_deviation", x)?;
+        graph.standard_deviation(x, axes.as_deref(), keep, f64::from(ddof))
     };
 
     /// Returns the covariance of the columns of the last axis; rows are observations.
@@ -158,8 +158,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn logsumexp(x; over into Over) one |graph| {
-        let axes = over.of(graph, "logsumexp", x)?;
-        graph.logsumexp(x, axes.as_deref(), over.keeps(), None)
+        let (axes, keep) = over.of_reduction(graph, "logsumexp", x)?;
+        graph.logsumexp(x, axes.as_deref(), keep, None)
     };
 
     /// Returns `log(sum(scale * exp(x)))` over these axes, without overflow.
@@ -172,8 +172,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn scaled_logsumexp(x, scale; over into Over) one |graph| {
-        let axes = over.of(graph, "logsumexp", x)?;
-        graph.logsumexp(x, axes.as_deref(), over.keeps(), Some(scale))
+        let (axes, keep) = over.of_reduction(graph, "logsumexp", x)?;
+        graph.logsumexp(x, axes.as_deref(), keep, Some(scale))
     };
 
     /// Returns the median over axes, or over all axes for `()`: the middle element, or the mean of the
@@ -188,8 +188,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn median(x; over into Over) one |graph| {
-        let axes = over.of(graph, "median", x)?;
-        graph.median(x, axes.as_deref(), over.keeps())
+        let (axes, keep) = over.of_reduction(graph, "median", x)?;
+        graph.median(x, axes.as_deref(), keep)
     };
 
     /// Returns the most frequent element, the smallest of several, over one axis or all axes for
@@ -202,8 +202,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn mode(x; over into Arg) one |graph| {
-        let axis = over.resolve(graph, "mode", x)?;
-        graph.mode(x, axis, over.keep)
+        let (axis, keep) = over.of_reduction(graph, "mode", x)?;
+        graph.mode(x, axis, keep)
     };
 
     /// Returns the index of the largest element along an axis, or in row-major order for `()`.
@@ -218,8 +218,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn argmax(x; over into Arg) one |graph| {
-        let axis = over.resolve(graph, "argmax", x)?;
-        graph.argmax(x, axis, over.keep, over.last, over.dtype)
+        let axis = over.of(graph, "argmax", x)?;
+        graph.argmax(x, axis, over.keep, over.last, over.dtype.unwrap_or(DType::S32))
     };
 
     /// Returns the index of the smallest element along an axis, or in row-major order for `()`.
@@ -233,8 +233,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn argmin(x; over into Arg) one |graph| {
-        let axis = over.resolve(graph, "argmin", x)?;
-        graph.argmin(x, axis, over.keep, over.last, over.dtype)
+        let axis = over.of(graph, "argmin", x)?;
+        graph.argmin(x, axis, over.keep, over.last, over.dtype.unwrap_or(DType::S32))
     };
 }
 
@@ -253,7 +253,7 @@ pub struct Arg {
     axis: Option<Axis>,
     keep: bool,
     last: bool,
-    dtype: DType,
+    dtype: Option<DType>,
 }
 
 impl Arg {
@@ -267,7 +267,7 @@ impl Arg {
     /// ```
     #[must_use]
     pub fn all() -> Self {
-        Self { axis: None, keep: false, last: false, dtype: DType::S32 }
+        Self { axis: None, keep: false, last: false, dtype: None }
     }
 
     /// Reduces one axis.
@@ -322,16 +322,34 @@ impl Arg {
     /// ```
     #[must_use]
     pub fn dtype(self, dtype: DType) -> Self {
-        Self { dtype, ..self }
+        Self { dtype: Some(dtype), ..self }
     }
 
-    /// Returns whether the reduced axis remains.
-    pub(super) fn keeps(&self) -> bool {
-        self.keep
-    }
-
-    pub(super) fn resolve(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Option<i64>> {
+    /// Returns the axis in `x`, or `None` for all.
+    ///
+    /// # Errors
+    /// Returns an error for a name that no axis of `x` has.
+    fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Option<i64>> {
         self.axis.as_ref().map(|axis| axis.of(graph, op, x)).transpose()
+    }
+
+    /// Returns the axis in `x`, or `None` for all, and whether it remains, for a function without
+    /// the other options.
+    ///
+    /// # Errors
+    /// Returns an error for [`Arg::last`] and [`Arg::dtype`], and for a name that no axis of `x` has.
+    pub(super) fn of_reduction(
+        &self,
+        graph: &Graph,
+        op: &str,
+        x: ExprId,
+    ) -> Result<(Option<i64>, bool)> {
+        if self.last || self.dtype.is_some() {
+            let option = if self.last { "last" } else { "dtype" };
+            let why = format!("must be an axis, with or without `keep`; remove `{option}`");
+            return Err(graph.error(op, ErrorKind::invalid("over", why)).into());
+        }
+        Ok((self.of(graph, op, x)?, self.keep))
     }
 }
 
@@ -381,8 +399,8 @@ impl Expr {
     ) -> Expr {
         let (location, over) = (Location::caller(), over.into());
         self.fold(location, initial, Graph::open_fold, function, |graph, function, operands| {
-            let axes = over.of(graph, "reduce", operands[0])?;
-            Ok(graph.reduce_with(function, operands, axes.as_deref(), over.keeps())?)
+            let (axes, keep) = over.of_reduction(graph, "reduce", operands[0])?;
+            Ok(graph.reduce_with(function, operands, axes.as_deref(), keep)?)
         })
     }
 
@@ -396,7 +414,7 @@ impl Expr {
         build: impl FnOnce(&mut Graph, Arc<Program>, &[ExprId]) -> Result<ExprId>,
     ) -> Expr {
         let trace = self.trace();
-        let value = |id| Expr::new(trace.clone(), id);
+        let value = |id| Expr::of_node(trace.clone(), id, Vectors::NONE);
         let made = trace.attempt(|| {
             let operands = [self.to_value(), initial.to_value()];
             let ids = resolve(trace, &operands)?;
@@ -423,7 +441,7 @@ impl Expr {
             })
         });
         match made {
-            Some((id, vectors)) => Expr::with_vectors(trace.clone(), id, vectors),
+            Some((id, vectors)) => Expr::of_node(trace.clone(), id, vectors),
             None => Expr::new_failed(trace),
         }
     }

@@ -14,8 +14,8 @@ macro_rules! known {
             $(
                 $(#[$doc])*
                 fn $name(x; over into Over) one |graph| {
-                    let axes = over.of(graph, stringify!($name), x)?;
-                    graph.nan_reduction(ReduceOp::$op, x, axes.as_deref(), over.keeps())
+                    let (axes, keep) = over.of_reduction(graph, stringify!($name), x)?;
+                    graph.nan_reduction(ReduceOp::$op, x, axes.as_deref(), keep)
                 };
             )*
         }
@@ -72,8 +72,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn nan_mean(x; over into Over) one |graph| {
-        let axes = over.of(graph, "nan_mean", x)?;
-        graph.nan_mean(x, axes.as_deref(), over.keeps())
+        let (axes, keep) = over.of_reduction(graph, "nan_mean", x)?;
+        graph.nan_mean(x, axes.as_deref(), keep)
     };
 
     /// Returns the variance of the elements that are not NaN, over these axes, divided by their
@@ -87,8 +87,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn nan_variance(x; over into Over, correction: f64) one |graph| {
-        let axes = over.of(graph, "nan_variance", x)?;
-        graph.nan_variance(x, axes.as_deref(), over.keeps(), correction)
+        let (axes, keep) = over.of_reduction(graph, "nan_variance", x)?;
+        graph.nan_variance(x, axes.as_deref(), keep, correction)
     };
 
     /// Returns the index of the largest element that is not NaN; -1 if all are NaN.
@@ -100,8 +100,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn nan_argmax(x; over into Arg) one |graph| {
-        let axis = over.resolve(graph, "nan_argmax", x)?;
-        graph.nan_arg(x, axis, over.keeps(), true)
+        let (axis, keep) = over.of_reduction(graph, "nan_argmax", x)?;
+        graph.nan_arg(x, axis, keep, true)
     };
 
     /// Returns the index of the smallest element that is not NaN; -1 if all are NaN.
@@ -113,8 +113,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn nan_argmin(x; over into Arg) one |graph| {
-        let axis = over.resolve(graph, "nan_argmin", x)?;
-        graph.nan_arg(x, axis, over.keeps(), false)
+        let (axis, keep) = over.of_reduction(graph, "nan_argmin", x)?;
+        graph.nan_arg(x, axis, keep, false)
     };
 
     /// Returns the quantiles `q`, fractions from 0 to 1, over these axes. The axis of `q`, if it
@@ -128,8 +128,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn quantile(x, q as precise; over into Over, options: Quantile) one |graph| {
-        let axes = over.of(graph, "quantile", x)?;
-        let options = Quantile { keep_axes: options.keep_axes || over.keeps(), ..options };
+        let (axes, keep) = over.of_reduction(graph, "quantile", x)?;
+        let options = Quantile { keep_axes: options.keep_axes || keep, ..options };
         graph.quantile(x, q, axes.as_deref(), options)
     };
 

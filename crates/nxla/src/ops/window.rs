@@ -285,7 +285,7 @@ macro_rules! cumulative {
                     stringify!($reverse), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
                 fn $reverse(x; axis into Axis) one |graph| {
-                    let axis = axis.of(graph, stringify!($name), x)?;
+                    let axis = axis.of(graph, stringify!($reverse), x)?;
                     graph.cumulative(Cumulative::$op, x, axis, true)
                 };
             )*

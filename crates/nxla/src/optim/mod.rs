@@ -73,6 +73,8 @@ pub struct Optimizer {
     /// The weight decay: the fraction of the parameters that is added to a step.
     decay: f64,
     max_norm: Option<f64>,
+    /// The first option that the rule does not have, and its requirement.
+    invalid: Option<(&'static str, &'static str)>,
 }
 
 /// The rule that computes a step from gradients.
@@ -97,7 +99,7 @@ enum Rule {
 /// # Ok::<(), nxla::Error>(())
 /// ```
 pub fn sgd(rate: impl Into<Schedule>) -> Optimizer {
-    Optimizer { rule: Rule::Descent, rate: rate.into(), decay: 0.0, max_norm: None }
+    Optimizer { rule: Rule::Descent, rate: rate.into(), decay: 0.0, max_norm: None, invalid: None }
 }
 
 /// Creates Adam: running means of gradients, divided by the roots of running means of their
@@ -139,7 +141,7 @@ pub fn lion(rate: impl Into<Schedule>) -> Optimizer {
 impl Optimizer {
     /// Adds momentum to [`sgd`]: a step follows a sum of gradients that decays by this factor in
     /// each step. B. T. Polyak, "Some methods of speeding up the convergence of iteration methods"
-    /// (1964).
+    /// (1964). For another optimizer, [`init`](Self::init) and [`step`](Self::step) return an error.
     ///
     /// ```
     /// use nxla::optim;
@@ -148,7 +150,7 @@ impl Optimizer {
     /// ```
     #[must_use]
     pub fn momentum(self, decay: f64) -> Self {
-        Self { rule: Rule::Momentum { decay, nesterov: false }, ..self }
+        self.with_momentum("momentum", Rule::Momentum { decay, nesterov: false })
     }
 
     /// Adds Nesterov momentum, which looks one step ahead: I. Sutskever et al., "On the importance
@@ -162,10 +164,35 @@ impl Optimizer {
     /// ```
     #[must_use]
     pub fn nesterov(self, decay: f64) -> Self {
-        Self { rule: Rule::Momentum { decay, nesterov: true }, ..self }
+        self.with_momentum("nesterov", Rule::Momentum { decay, nesterov: true })
     }
 
-    /// Sets the decay factors of the running means of [`adam`] and [`lion`].
+    fn with_momentum(self, option: &'static str, rule: Rule) -> Self {
+        match self.rule {
+            Rule::Descent | Rule::Momentum { .. } => Self { rule, ..self },
+            Rule::Adam { .. } | Rule::Lion { .. } => {
+                self.with_invalid(option, "must be an `sgd`; the other optimizers have `betas`")
+            }
+        }
+    }
+
+    fn with_invalid(self, option: &'static str, why: &'static str) -> Self {
+        Self { invalid: self.invalid.or(Some((option, why))), ..self }
+    }
+
+    /// Returns an error if an option of another rule was set.
+    fn check_options(&self) -> Result<()> {
+        match self.invalid {
+            None => Ok(()),
+            Some((option, why)) => {
+                let why = format!("optimizer: {why}");
+                Err(crate::Error::Arguments { function: option.into(), why })
+            }
+        }
+    }
+
+    /// Sets the decay factors of the running means of [`adam`] and [`lion`]. For [`sgd`],
+    /// [`init`](Self::init) and [`step`](Self::step) return an error.
     ///
     /// ```
     /// use nxla::optim;
@@ -177,7 +204,10 @@ impl Optimizer {
         let rule = match self.rule {
             Rule::Adam { epsilon, .. } => Rule::Adam { b1, b2, epsilon },
             Rule::Lion { .. } => Rule::Lion { b1, b2 },
-            rule @ (Rule::Descent | Rule::Momentum { .. }) => rule,
+            Rule::Descent | Rule::Momentum { .. } => {
+                return self
+                    .with_invalid("betas", "must be an `adam`, `adamw` or `lion`; got an `sgd`");
+            }
         };
         Self { rule, ..self }
     }
@@ -219,8 +249,10 @@ impl Optimizer {
     /// ```
     ///
     /// # Errors
-    /// Returns the error of creating zeros.
+    /// Returns an error for an option that the optimizer does not have, and the error of creating
+    /// zeros.
     pub fn init<C: Tree<Tensor>>(&self, parameters: &C) -> Result<State<C, Tensor>> {
+        self.check_options()?;
         let zeros = || parameters.try_map(|x| x.zeros_like()?.as_type(x.dtype().at_least_f32()));
         let moments = (0..self.rule.moments()).map(|_| zeros()).collect::<Result<_>>()?;
         Ok(State { moments, steps: Tensor::from(0) })
@@ -243,7 +275,8 @@ impl Optimizer {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if gradients or state are of another container than the parameters.
+    /// Returns an error for an option that the optimizer does not have, and if gradients or state are
+    /// of another container than the parameters.
     #[track_caller]
     pub fn step<C: Container>(
         &self,
@@ -251,6 +284,7 @@ impl Optimizer {
         gradients: &C,
         state: &State<C, Expr>,
     ) -> Result<(C, State<C, Expr>)> {
+        self.check_options()?;
         let steps = &state.steps + 1;
         let gradients = self.clip_gradients(&gradients.map(wide));
         let (changes, moments) = self.rule.apply(&gradients, &state.moments, &steps)?;

@@ -5,9 +5,14 @@ use std::sync::mpsc;
 use std::time::Duration;
 
 use nxla::graph::ExprId;
+use nxla::initializers::{glorot_uniform, orthogonal};
+use nxla::optim;
 use nxla::prelude::*;
-use nxla::split::Policy;
-use nxla::{Arg, Axis, Names, Number, Over, Shape, Sort, VectorAxis, Vectors};
+use nxla::split::{Cluster, Policy, Speed};
+use nxla::{
+    Arg, Axis, Draw, Index, Names, NewAxis, Number, Over, Shape, Sort, VectorAxis, Vectors,
+    custom_grad, custom_jvp,
+};
 
 /// Returns the result of `run`, which must end within a minute.
 fn ends<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
@@ -94,6 +99,99 @@ fn no_method_converts_an_argument_under_the_lock_of_the_trace() {
 fn refused<T>(result: nxla::Result<T>, start: &str) {
     let error = result.err().expect(start).to_string();
     assert!(error.starts_with(start), "{error}");
+}
+
+#[test]
+fn only_reductions_keep_axes() {
+    let x = &Tensor::from([[1.0f32, 2.0]]);
+    let (rows, all) = (|| Over::axis(0).keep(), || Over::all().keep());
+    let (at, update) = (Tensor::from([[0]]), Tensor::from([[1.0f32, 1.0]]));
+    let results = [
+        ("flatten", x.flatten(all())),
+        ("squeeze", x.squeeze(rows())),
+        ("transpose", x.transpose(all())),
+        ("reverse", x.reverse(rows())),
+        ("gather", x.gather(&at, rows())),
+        ("indexed_add", x.indexed_add(&at, &update, rows())),
+        ("indexed_put", x.indexed_put(&at, &update, rows())),
+        ("fftn", x.fftn(None, all())),
+        ("ifftn", x.ifftn(None, all())),
+        ("rfftn", x.rfftn(None, all())),
+        ("irfftn", x.irfftn(None, all())),
+        ("layer_norm", x.layer_norm(rows(), 0.0)),
+        ("rms_norm", x.rms_norm(1.0, rows(), 0.0)),
+    ];
+    for (name, result) in results {
+        refused(result, &format!("{name}: axes: must not keep axes"));
+    }
+    assert_eq!(x.median(rows()).unwrap().shape()[..], [1, 2]);
+}
+
+#[test]
+fn options_of_searches_are_used_or_refused() {
+    let x = &Tensor::from([[9, 1], [9, 2]]);
+    refused(x.nan_argmax(Arg::all().last()), "nan_argmax: over: must be an axis");
+    refused(x.nan_argmin(Arg::axis(0).dtype(DType::U8)), "nan_argmin: over: must be an axis");
+    refused(x.mode(Arg::all().last()), "mode: over: must be an axis");
+    refused(x.mode(Arg::all().dtype(DType::S32)), "mode: over: must be an axis");
+    refused(x.sort(Sort::axis(0).dtype(DType::U8)), "sort: sort: must have no dtype");
+    assert_eq!(x.mode(Arg::axis(0).keep()).unwrap().shape()[..], [1, 2]);
+    assert_eq!(x.nan_argmax(Arg::axis(0).keep()).unwrap().shape()[..], [1, 2]);
+    assert_eq!(x.argmax(Arg::all().last().dtype(DType::U8)).unwrap().to_vec::<u8>().unwrap(), [2]);
+}
+
+#[test]
+fn only_ranges_have_steps() {
+    let x = &Tensor::from([1, 2, 3]);
+    refused(x.at(Index::from(1).step(2)), "at: index: must be a range to have a step");
+    refused(x.at(Index::from(NewAxis).step(2)), "at: index: must be a range to have a step");
+    assert_eq!(x.at(Index::from(..).step(2)).unwrap().to_vec::<i32>().unwrap(), [1, 3]);
+}
+
+#[test]
+fn optimizers_refuse_options_of_others() {
+    let x = Tensor::from(1.0f32);
+    refused(optim::adam(0.1).momentum(0.9).init(&x), "momentum: optimizer: must be an `sgd`");
+    refused(optim::lion(0.1).nesterov(0.9).init(&x), "nesterov: optimizer: must be an `sgd`");
+    let wrong = optim::sgd(0.1).betas(0.9, 0.99).weight_decay(0.1);
+    refused(wrong.init(&x), "betas: optimizer: must be an `adam`");
+    let state = optim::sgd(0.1).init(&x).unwrap();
+    let step = jit(move |x: Expr, state: optim::State<Expr, Expr>| wrong.step(&x, &x, &state));
+    refused(step.call((&x, &state)), "betas: optimizer: must be an `adam`");
+    assert!(optim::sgd(0.1).momentum(0.9).nesterov(0.8).init(&x).is_ok());
+}
+
+#[test]
+fn rules_return_one_value_for_each_input_or_result() {
+    let gradient = |x: Expr| {
+        let rule = |change: Expr| vec![change.clone(), change];
+        custom_grad(x.clone(), &vec![x], rule)
+    };
+    refused(jit(gradient).call(1.0f32), "custom_grad: rule: must return 1 cotangents");
+    let tangent = |x: Expr| {
+        let rule = |change: Expr| vec![change.clone(), change];
+        custom_jvp(vec![x.clone()], &x, rule)
+    };
+    refused(jit(tangent).call(1.0f32), "custom_jvp: rule: must return 1 tangents");
+}
+
+#[test]
+fn initializers_have_two_axes() {
+    let key = Tensor::random_key(0).unwrap();
+    let expected = "initialize: axes: must be two distinct axes of [3, 4]; got ";
+    refused(key.initialize(glorot_uniform().axes(0, 0), Draw::new([3, 4])), expected);
+    refused(key.initialize(orthogonal(1.0).axes(1, -1), Draw::new([3, 4])), expected);
+}
+
+#[test]
+fn simulated_clusters_have_positive_speeds() {
+    let f = jit(|x: Expr| x.sin().cos());
+    let stages = f.stages(&TensorType::scalar(DType::F32), &Policy::EveryOps(1)).unwrap();
+    let expected = "simulate: cluster: bandwidth must be positive and latency must not be negative";
+    for (bandwidth, latency) in [(0.0, 0.0), (f64::NAN, 0.0), (1.0, f64::NAN), (1.0, -1.0)] {
+        let cluster = Cluster { workers: 2, bandwidth, latency };
+        refused(stages.simulate(&cluster, &Speed::default()), expected);
+    }
 }
 
 #[test]
