@@ -1,7 +1,11 @@
 //! Traced values.
 
 use std::fmt;
-use std::ops::{Add, BitAnd, BitOr, BitXor, Deref, Div, Mul, Neg, Not, Rem, Shl, Shr, Sub};
+use std::iter::Sum;
+use std::ops::{
+    Add, AddAssign, BitAnd, BitOr, BitXor, Deref, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem,
+    Shl, Shr, Sub, SubAssign,
+};
 use std::panic::Location;
 
 use nxla_expr::{BinaryOp, ExprId, Op};
@@ -15,10 +19,15 @@ use crate::tensor::Tensor;
 /// Operators and methods build further nodes and never panic. The trace records an error (such as
 /// shapes that do not broadcast) with its source line, and [`Jit::call`] returns it.
 ///
-/// A scalar takes the dtype of the expression with which it is combined, if possible. On the right
-/// of an operator, it may have any type; on the left, it must be `f64` or `i32`, the types of
-/// literals. For a `rate` of another type, write `x * rate`, or `Expr::of(1u8) << x` for operators
-/// that do not commute.
+/// A scalar takes the dtype of the expression with which it is combined, if possible. The value of an
+/// integer counts, not its Rust type: next to integers, the result has the first dtype that holds
+/// the integer, so `x + 300` is `u16` for `u8`, and `x * -1` is `s16`. A float next to integers makes
+/// the result `f32`, also for an `f64`. Without another operand, `bool` becomes `pred`, floats become
+/// `f32`, and integers the first of `s32`, `s64` and `u64` that holds them.
+///
+/// On the right of an operator, a scalar may have any type; on the left, it must be `f64` or `i32`,
+/// the types of literals. For a `rate` of another type, write `x * rate`, or `Expr::of(1u8) << x` for
+/// operators that do not commute.
 ///
 /// ```
 /// use nxla::{Expr, jit};
@@ -39,7 +48,7 @@ impl From<runtime::RawExpr> for Expr {
     }
 }
 
-/// Converts numbers to a constant of the current trace of this thread.
+/// Converts numbers to a constant of the current trace of this thread, as [`Expr::of`] does.
 ///
 /// ```
 /// use nxla::{Expr, Tensor, jit};
@@ -68,6 +77,21 @@ impl<T: Nested> From<Vec<T>> for Expr {
         Expr::of(Tensor::from(items))
     }
 }
+
+macro_rules! constants {
+    ($($ty:ty)*) => {
+        $(
+            impl From<$ty> for Expr {
+                #[track_caller]
+                fn from(value: $ty) -> Self {
+                    Expr::of(value)
+                }
+            }
+        )*
+    };
+}
+
+constants!(Tensor &Tensor bool u8 u16 u32 u64 usize i8 i16 i32 i64 i128 isize f32 f64);
 
 impl Deref for Expr {
     type Target = runtime::RawExpr;
@@ -142,7 +166,7 @@ impl Expr {
         match invalid.flatten() {
             Some(why) => {
                 trace.fail(Error::Arguments { function: "Expr::new".into(), why });
-                Self::failed(&trace)
+                Self::new_failed(&trace)
             }
             None => Self::of_node(trace, id, vectors),
         }
@@ -160,7 +184,7 @@ impl Expr {
 
     /// Converts a tensor or a scalar to an expression of the current trace of this thread. A small
     /// tensor becomes a constant of the program, a large tensor an additional input. `Expr::from`
-    /// converts arrays and lists of numbers.
+    /// also converts arrays and lists of numbers.
     ///
     /// ```
     /// use nxla::{Expr, jit};
@@ -436,6 +460,53 @@ operators! {
     BitXor bitxor BitwiseXor;
     Shl shl LeftShift;
     Shr shr RightShift;
+}
+
+macro_rules! assignments {
+    ($($trait:ident $method:ident $op:ident;)*) => {
+        $(
+            impl<T: Operand> $trait<T> for Expr {
+                #[track_caller]
+                fn $method(&mut self, other: T) {
+                    *self = trace_op(BinaryOp::$op, self.view(), other.view());
+                }
+            }
+        )*
+    };
+}
+
+assignments! {
+    AddAssign add_assign Add;
+    SubAssign sub_assign Subtract;
+    MulAssign mul_assign Multiply;
+    DivAssign div_assign Divide;
+}
+
+/// Adds expressions in order; the sum of no expressions is the scalar 0.
+///
+/// ```
+/// use nxla::{Expr, jit};
+///
+/// let total = jit(|xs: Vec<Expr>| {
+///     let mut total: Expr = xs.iter().map(|x| x * x).sum();
+///     total += 1;
+///     total
+/// });
+/// assert_eq!(total.call(vec![3, 4])?.item::<i32>()?, 26);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+impl Sum for Expr {
+    #[track_caller]
+    fn sum<I: Iterator<Item = Expr>>(exprs: I) -> Expr {
+        exprs.reduce(|sum, x| sum + x).unwrap_or_else(|| Expr::of(0))
+    }
+}
+
+impl<'a> Sum<&'a Expr> for Expr {
+    #[track_caller]
+    fn sum<I: Iterator<Item = &'a Expr>>(exprs: I) -> Expr {
+        exprs.cloned().sum()
+    }
 }
 
 macro_rules! unary_operators {

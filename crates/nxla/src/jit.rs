@@ -424,13 +424,12 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     pub fn trace(
         &self,
         types: impl Arguments<F::Arguments, TensorType>,
-    ) -> Result<(Program, Vec<Tensor>)> {
+    ) -> Result<(Arc<Program>, Vec<Tensor>)> {
         let mut leaves = Leaves::default();
         types.append(&mut leaves);
         let options = self.core.options_in_force();
         let traced = self.trace_call(&template_of(&leaves), leaves.structure, &options)?;
-        let program = Arc::unwrap_or_clone(traced.program);
-        Ok((program, traced.captured.into_iter().map(Tensor::from).collect()))
+        Ok((traced.program, traced.captured.into_iter().map(Tensor::from).collect()))
     }
 
     /// Compiles the function for arguments of these types only (or of the types of these tensors).

@@ -6,6 +6,8 @@
 //! derive `serde` next to [`Container`](macro@crate::Container):
 //!
 //! ```
+//! use std::sync::Arc;
+//!
 //! use nxla::{Container, Program, Tensor, TensorType, DType, Expr, jit};
 //! use serde::{Deserialize, Serialize};
 //!
@@ -19,7 +21,7 @@
 //! struct Saved {
 //!     line: Line<Tensor>,
 //!     #[serde(with = "nxla::wire")]
-//!     program: Program,
+//!     program: Arc<Program>,
 //! }
 //!
 //! let line = Line { slope: Tensor::from(2.0f32), offset: Tensor::from([1.0f32, 2.0]) };
@@ -66,11 +68,13 @@ impl<'de> Deserialize<'de> for Tensor {
 /// Serializes a program as the list of bytes that [`to_bytes`] returns.
 ///
 /// ```
+/// use std::sync::Arc;
+///
 /// use nxla::{DType, Expr, Program, TensorType, jit};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize)]
-/// struct Saved(#[serde(with = "nxla::wire")] Program);
+/// struct Saved(#[serde(with = "nxla::wire")] Arc<Program>);
 ///
 /// let (program, _) = jit(|x: Expr| x + 1).trace(&TensorType::scalar(DType::F32))?;
 /// let text = serde_json::to_string(&Saved(program))?;
@@ -90,11 +94,13 @@ pub fn serialize<P: Borrow<Program>, S: Serializer>(
 /// Deserializes a [`Program`], or an `Arc` of one, from the bytes of [`to_bytes`].
 ///
 /// ```
+/// use std::sync::Arc;
+///
 /// use nxla::{DType, Expr, Program, TensorType, jit};
 /// use serde::{Deserialize, Serialize};
 ///
 /// #[derive(Serialize, Deserialize)]
-/// struct Saved(#[serde(with = "nxla::wire")] Program);
+/// struct Saved(#[serde(with = "nxla::wire")] Arc<Program>);
 ///
 /// let (program, _) = jit(|x: Expr| x + 1).trace(&TensorType::scalar(DType::F32))?;
 /// let text = serde_json::to_string(&Saved(program))?;

@@ -25,7 +25,7 @@ fn what_is_dropped_is_compiled_again() {
         let options = Options::new().compiler(*compiler);
         let function = jit(|x: Expr| x.sin() + 1);
         let (program, _) = function.trace(TensorType::scalar(DType::F32)).unwrap();
-        let executable = compile_program(&Arc::new(program), &options, &[]).unwrap();
+        let executable = compile_program(&program, &options, &[]).unwrap();
         assert!(executable.is_loaded() && executable.byte_size() > 0, "{compiler}");
         let function = function.compiler(compiler);
         assert_eq!(numbers(&function.call(0.0f32).unwrap()), [1.0]);

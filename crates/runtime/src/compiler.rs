@@ -416,6 +416,25 @@ impl From<Arc<dyn Compiler>> for CompilerChoice {
     }
 }
 
+impl<C: Compiler> From<Arc<C>> for CompilerChoice {
+    fn from(compiler: Arc<C>) -> Self {
+        CompilerChoice::Instance(compiler)
+    }
+}
+
+/// ```
+/// use nxla::{Evaluator, Expr, jit};
+///
+/// let double = jit(|x: Expr| x * 2).compiler(Evaluator);
+/// assert_eq!(double.call(4)?.item::<i32>()?, 8);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+impl<C: Compiler> From<C> for CompilerChoice {
+    fn from(compiler: C) -> Self {
+        CompilerChoice::Instance(Arc::new(compiler))
+    }
+}
+
 type Registry = RwLock<BTreeMap<String, Arc<dyn Compiler>>>;
 
 /// Counts registrations, so that a cached lookup by name can be validated.

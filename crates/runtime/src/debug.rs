@@ -16,12 +16,10 @@ pub use nxla_eval::{first_nan, first_not_finite};
 /// from finite operands, inside of loops and branches too. Hooks are not called.
 ///
 /// ```
-/// use std::sync::Arc;
 /// use nxla::{DType, Expr, Tensor, TensorType, debug, jit};
 ///
 /// let f = jit(|[x]: [Expr; 1]| (x - 1.0).log() * 2.0);
 /// let (program, _) = f.trace([TensorType::scalar(DType::F32)])?;
-/// let program = Arc::new(program);
 /// assert!(debug::check_finite(&program, &[&Tensor::from(2.0f32)]).is_ok());
 /// let error = debug::check_finite(&program, &[&Tensor::from(1.0f32)]).unwrap_err();
 /// assert!(error.to_string().starts_with("log: produced -inf"));

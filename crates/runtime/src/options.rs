@@ -69,6 +69,25 @@ impl From<i64> for Setting {
     }
 }
 
+impl From<i32> for Setting {
+    fn from(value: i32) -> Self {
+        Setting::Int(value.into())
+    }
+}
+
+/// Settings are `i64`: a larger number becomes the largest one, which compilers reject.
+impl From<usize> for Setting {
+    fn from(value: usize) -> Self {
+        Setting::Int(i64::try_from(value).unwrap_or(i64::MAX))
+    }
+}
+
+impl From<String> for Setting {
+    fn from(value: String) -> Self {
+        Setting::Text(value)
+    }
+}
+
 impl From<&str> for Setting {
     fn from(value: &str) -> Self {
         Setting::Text(value.into())

@@ -27,12 +27,10 @@ use crate::tensor::RawTensor;
 /// for each input.
 ///
 /// ```
-/// use std::sync::Arc;
-///
 /// use nxla::{DType, Expr, Options, RunContext, Tensor, TensorType, compile_program, jit};
 ///
 /// let (program, _) = jit(|x: Expr| x * 2).trace(TensorType::scalar(DType::S32))?;
-/// let executable = compile_program(&Arc::new(program), &Options::new(), &[])?;
+/// let executable = compile_program(&program, &Options::new(), &[])?;
 /// let results = executable.run(&[&Tensor::from(4)], &RunContext::default())?;
 /// assert_eq!(results[0].to_vec::<i32>()?, [8]);
 /// # Ok::<(), nxla::Error>(())
@@ -109,13 +107,10 @@ pub(crate) fn compile_to(
 /// Runs a program once on the device of its inputs, or on the device in the options.
 ///
 /// ```
-/// use std::sync::Arc;
-///
 /// use nxla::runtime::run_program;
 /// use nxla::{DType, Expr, Options, Tensor, TensorType, jit};
 ///
 /// let (program, _) = jit(|x: Expr| x * 2).trace(TensorType::scalar(DType::S32))?;
-/// let program = Arc::new(program);
 /// let results = run_program("double", &program, &Options::new(), &[&Tensor::from(4)], None)?;
 /// assert_eq!(results[0].to_vec::<i32>()?, [8]);
 /// # Ok::<(), nxla::Error>(())

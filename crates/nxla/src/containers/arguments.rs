@@ -70,6 +70,12 @@ leaf_arguments! {
     i16 as Tensor => Tensor::from;
     i32 as Tensor => Tensor::from;
     i64 as Tensor => Tensor::from;
+    usize as Tensor => |number| Tensor::from(number as u64);
+    isize as Tensor => |number| Tensor::from(number as i64);
+    &f32 as Tensor => |number: &f32| Tensor::from(*number);
+    &f64 as Tensor => |number: &f64| Tensor::from(*number);
+    &i32 as Tensor => |number: &i32| Tensor::from(*number);
+    &i64 as Tensor => |number: &i64| Tensor::from(*number);
     Tensor as Given => Given::Whole;
     &Tensor as Given => |tensor: &Tensor| Given::Whole(tensor.clone());
     bool as Given => |number: bool| Given::Whole(number.into());

@@ -37,6 +37,13 @@ impl From<i32> for Axis {
     }
 }
 
+/// An index above the range of `i64` remains out of range.
+impl From<usize> for Axis {
+    fn from(number: usize) -> Self {
+        Axis::Number(i64::try_from(number).unwrap_or(i64::MAX))
+    }
+}
+
 impl From<&str> for Axis {
     fn from(name: &str) -> Self {
         Axis::Name(name.to_owned())
@@ -193,6 +200,12 @@ impl From<i64> for Over {
 
 impl From<i32> for Over {
     fn from(axis: i32) -> Self {
+        Over::axis(axis)
+    }
+}
+
+impl From<usize> for Over {
+    fn from(axis: usize) -> Self {
         Over::axis(axis)
     }
 }

@@ -283,8 +283,20 @@ impl From<i32> for Sort {
     }
 }
 
+impl From<usize> for Sort {
+    fn from(axis: usize) -> Self {
+        Sort::axis(axis)
+    }
+}
+
 impl From<&str> for Sort {
     fn from(axis: &str) -> Self {
+        Sort::axis(axis)
+    }
+}
+
+impl From<Axis> for Sort {
+    fn from(axis: Axis) -> Self {
         Sort::axis(axis)
     }
 }

@@ -371,8 +371,20 @@ impl From<i32> for Arg {
     }
 }
 
+impl From<usize> for Arg {
+    fn from(axis: usize) -> Self {
+        Arg::axis(axis)
+    }
+}
+
 impl From<&str> for Arg {
     fn from(axis: &str) -> Self {
+        Arg::axis(axis)
+    }
+}
+
+impl From<Axis> for Arg {
+    fn from(axis: Axis) -> Self {
         Arg::axis(axis)
     }
 }

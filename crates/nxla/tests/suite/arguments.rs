@@ -10,8 +10,8 @@ use nxla::optim;
 use nxla::prelude::*;
 use nxla::split::{Cluster, Policy, Speed};
 use nxla::{
-    Arg, Axis, Draw, Index, Names, NewAxis, Number, Over, Shape, Sort, VectorAxis, Vectors,
-    custom_grad, custom_jvp,
+    Arg, Axis, Compiler, Draw, Evaluator, Index, Names, NewAxis, Number, Over, Setting, Shape,
+    Sort, VectorAxis, Vectors, custom_grad, custom_jvp,
 };
 
 /// Returns the result of `run`, which must end within a minute.
@@ -244,4 +244,35 @@ fn expressions_have_nodes_of_their_trace() {
     refused(x.clone().with_vectors(rows(3)), expected);
     let entries = x.with_vectors(rows(2)).unwrap();
     assert!(entries.with_vectors(rows(2)).is_err());
+}
+
+#[test]
+fn axes_are_also_counted_by_usize() {
+    let x = &Tensor::from([[1, 9], [3, 2]]);
+    let last = x.shape().rank() - 1;
+    assert_eq!(x.sum_over(last).unwrap().to_vec::<i32>().unwrap(), [10, 5]);
+    assert_eq!(x.sum_over([0usize, last]).unwrap().item::<i32>().unwrap(), 15);
+    assert_eq!(x.argmax(last).unwrap().to_vec::<i32>().unwrap(), [1, 0]);
+    assert_eq!(x.argmax(Axis::from(last)).unwrap().to_vec::<i32>().unwrap(), [1, 0]);
+    assert_eq!(x.sort(last).unwrap().to_vec::<i32>().unwrap(), [1, 9, 2, 3]);
+    assert!(x.sum_over(usize::MAX).is_err());
+    refused(x.cumulative_sum_reverse("zz"), "cumulative_sum_reverse: axis: must be an axis of");
+}
+
+#[test]
+fn settings_and_compilers_convert() {
+    let path = String::from("cuda");
+    assert_eq!(Setting::from(path), Setting::from("cuda"));
+    assert_eq!(Setting::from(4usize), Setting::Int(4));
+    let double = |x: Expr| x * 2;
+    let shared: std::sync::Arc<dyn Compiler> = std::sync::Arc::new(Evaluator);
+    for f in [
+        jit(double).compiler(Evaluator),
+        jit(double).compiler(std::sync::Arc::new(Evaluator)),
+        jit(double).compiler(shared),
+    ] {
+        assert_eq!(f.call(4usize).unwrap().item::<i32>().unwrap(), 8);
+    }
+    assert_eq!(jit(double).call(&1.5f32).unwrap().item::<f32>().unwrap(), 3.0);
+    assert_eq!(jit(double).call(-2isize).unwrap().dtype(), DType::S64);
 }

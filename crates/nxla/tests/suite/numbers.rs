@@ -177,3 +177,35 @@ fn integers_are_compared_exactly_whatever_their_dtypes() {
     let jitted = jit(|x: Expr| x.equal(u64::MAX)).call(&small).unwrap();
     assert_eq!(truth(&jitted), [false, false]);
 }
+
+#[test]
+fn scalars_and_tensors_are_constants_of_a_trace() {
+    let tensor = Tensor::from([1.0f32, 2.0]);
+    let f = jit(move |x: Expr| {
+        let mut y = Expr::from(2.0) * Expr::from(&tensor) + Expr::from(tensor.clone());
+        y += &x;
+        y -= 1;
+        y *= Expr::from(1u8);
+        y /= 2.0f32;
+        y
+    });
+    assert_eq!(numbers(&f.call(3.0f32).unwrap()), [2.5, 4.0]);
+    let sums = jit(|x: Vec<Expr>| {
+        [x.iter().sum::<Expr>(), x.into_iter().sum(), std::iter::empty::<Expr>().sum()]
+    });
+    let [borrowed, owned, none] = sums.call(vec![3, 4]).unwrap();
+    assert_eq!([borrowed, owned, none].map(|x| x.item::<i32>().unwrap()), [7, 7, 0]);
+}
+
+#[test]
+fn a_filled_tensor_holds_its_integer() {
+    for (value, dtype) in [(300, DType::U8), (-1, DType::U64), (128, DType::S8)] {
+        let expected = format!("full: value: must fit {dtype}; got {value}");
+        let error = Tensor::full([2], value, dtype).unwrap_err().to_string();
+        assert!(error.starts_with(&expected), "{error}");
+    }
+    assert!(Tensor::from([1u8]).full_like(256).is_err());
+    assert_eq!(numbers(&Tensor::full([1], u64::MAX, DType::U64).unwrap()), [u64::MAX as f64]);
+    assert_eq!(numbers(&Tensor::full([1], 5, DType::Pred).unwrap()), [1.0]);
+    assert_eq!(numbers(&Tensor::full([1], 2.5, DType::S8).unwrap()), [2.0]);
+}
