@@ -341,9 +341,7 @@ def _spread(prefix: Any, container: Any, mesh: Mesh | None, what: str) -> list[S
     if isinstance(prefix, dict) and isinstance(container, dict):
         if set(prefix) != set(container):
             raise ArgumentError(f"{what}: keys must be {sorted(container)}; got {sorted(prefix)}")
-        # The leaves of a dict are in the order of its keys.
-        keys = sorted(prefix) if all(isinstance(key, str) for key in prefix) else list(container)
-        pairs = [(prefix[key], container[key]) for key in keys]
+        pairs = [(prefix[key], container[key]) for key in tree.ordered_keys(container)]
     elif isinstance(prefix, tuple | list) and isinstance(container, tuple | list):
         if len(prefix) != len(container):
             raise ArgumentError(

@@ -11,6 +11,7 @@ An expression is a graph: `scope_ids` lists its nodes, `apply_args` visits the o
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
+from copy import copy
 
 from nxla import _core, _hints
 from nxla._core import Expression, Node, TreeDef, register_container
@@ -104,6 +105,18 @@ def leaves(tree: Any, /) -> list[Any]:
     [1, 2.5]
     """
     return _core.tree_flatten(tree)[0]
+
+
+def ordered_keys(entries: dict[Any, Any]) -> list[Any]:
+    """Return the keys of a dict in the order in which `flatten` returns its entries.
+
+    Only `flatten` knows this order: it depends on the class of the dict and on its keys.
+    """
+    numbered = copy(entries)
+    for position, key in enumerate(entries):
+        numbered[key] = position
+    keys = list(entries)
+    return [keys[position] for position in leaves(numbered)]
 
 
 def map(function: Callable[..., Any], tree: Any, /, *rest: Any) -> Any:

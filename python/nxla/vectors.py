@@ -339,9 +339,7 @@ def _leaf_axes(argument: str, spec: Any, value: Any) -> list[int | None]:
     if spec is None or _is_axis(spec):
         return [spec] * len(tree.leaves(value))
     if isinstance(spec, dict) and isinstance(value, dict) and spec.keys() == value.keys():
-        # Leaves are in the order of the value's keys, as `flatten` returns them.
-        order = tree.leaves({key: position for position, key in enumerate(value)})
-        keys = [list(value)[position] for position in order]
+        keys = tree.ordered_keys(value)
         return [axis for key in keys for axis in _leaf_axes(argument, spec[key], value[key])]
     both = isinstance(spec, list | tuple) and isinstance(value, list | tuple)
     if both and len(spec) == len(value):
