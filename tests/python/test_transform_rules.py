@@ -68,6 +68,126 @@ def test_shardings_of_a_dict_belong_to_its_keys(kind, spec_kind, keys):
     assert (parts[first].tolist(), parts[second].tolist()) == (x.tolist(), y.tolist())
 
 
+STEPS = {
+    "longer": (lambda c, x: (c + x, c), 0.0, (3,)),
+    "pair": (lambda c, x: ((c[0] + x, c[1]), (c[1], c[0])), (0.0, 1), (3,)),
+    "float": (lambda c, x: (c + 1.5, c), 0, ()),
+    "constant": (lambda c, x: (c + x, 1), 0.0, (3,)),
+    "bool": (lambda c, x: (nx.logical_or(c, x > 0), c), False, (2,)),
+    "complex": (lambda c, x: (c + x * 1j, {"y": c}), 0, ()),
+}
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_the_types_of_a_scan_do_not_depend_on_the_number_of_steps(name):
+    step, init, shape = STEPS[name]
+
+    def types(count, unroll, reverse):
+        xs = nx.ones((count, *shape))
+        carry, ys = nx.scan(step, init, xs, unroll=unroll, reverse=reverse)
+        return (
+            [(x.dtype, x.shape) for x in nx.tree.leaves(carry)],
+            [(y.dtype, y.shape[1:]) for y in nx.tree.leaves(ys)],
+            {y.shape[0] for y in nx.tree.leaves(ys)} - {count},
+        )
+
+    found = [
+        run(types)(count, unroll, reverse)
+        for run in (lambda f: f, traced)
+        for count in (0, 1, 2, 3)
+        for unroll in (False, True, 2)
+        for reverse in (False, True)
+    ]
+    assert all(each == found[0] for each in found), found
+    assert not found[0][2]
+
+
+def traced(function):
+    """Return a function that returns what another one returns inside a trace."""
+
+    def run(*args):
+        seen = []
+        nx.jit(lambda: (seen.append(function(*args)), 0.0)[1])()
+        return seen[0]
+
+    return run
+
+
+def test_one_step_of_a_scan_calls_hooks_once():
+    for count in (1, 2, 3):
+        calls = []
+
+        def step(carry, x):
+            return nx.hook(carry + x, calls.append), carry  # noqa: B023
+
+        xs = nx.ones((count, 2))
+        nx.scan(step, 0.0, xs)
+        assert len(calls) == count
+        nx.jit(lambda: nx.scan(step, 0.0, xs)[1])()  # noqa: B023
+        assert len(calls) == 2 * count
+
+
+ELEMENTS = {"range": range, "tensor": lambda count: nx.ones((count, 2))}
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("elements", ELEMENTS)
+@pytest.mark.parametrize("run", [lambda f: f, traced], ids=["eager", "traced"])
+def test_the_types_of_a_loop_do_not_depend_on_the_number_of_elements(run, elements, count):
+    def loop(init, unroll):
+        return nx.for_each(ELEMENTS[elements](count), lambda _, s: s + 0.5, init, unroll=unroll)
+
+    for init in (0, nx.tensor(0)):
+        with pytest.raises(nx.errors.DTypeError, match="must keep the type"):
+            run(loop)(init, False)
+    for unroll in (True, 2, 3):
+        assert run(loop)(0, unroll).dtype == nx.float32
+
+
+@pytest.mark.parametrize("count", [0, 1, 2])
+@pytest.mark.parametrize("elements", ELEMENTS)
+@pytest.mark.parametrize("unroll", [False, True, 2])
+def test_a_loop_calls_hooks_once_for_each_element(elements, count, unroll):
+    calls = []
+
+    def loop():
+        body = lambda _, s: nx.hook(s + 1, calls.append)  # noqa: E731
+        return nx.for_each(ELEMENTS[elements](count), body, 0, unroll=unroll)
+
+    loop()
+    assert len(calls) == count
+    nx.jit(loop)()
+    assert len(calls) == 2 * count
+
+
+NAMES = [["a"], ["b"], [None]]
+
+
+@pytest.mark.parametrize("loop", ["fori", "for_each", "while_loop", "scan", "cond"])
+@pytest.mark.parametrize(("before", "after"), list(itertools.product(NAMES, NAMES)))
+def test_names_have_the_same_rules_outside_of_traces(loop, before, after):
+    x, y = nx.ones(2, names=before), nx.zeros(2, names=after)
+    run = {
+        "fori": lambda: nx.fori(0, 2, lambda _, s: y + 0, x),
+        "for_each": lambda: nx.for_each(nx.ones(2), lambda _, s: y + 0, x),
+        "while_loop": lambda: nx.while_loop(lambda s: nx.all(s > 0), lambda s: y + 0, x),
+        "scan": lambda: nx.scan(lambda c, _: (y + 0, 0), x, length=1)[0],
+        "cond": lambda: nx.cond(x.sum() > 0, lambda: x + 0, lambda: y + 0),
+    }[loop]
+
+    def outcome(function):
+        try:
+            return function().names
+        except nx.errors.ShapeError:
+            return "error"
+
+    expected = outcome(nx.jit(run))
+    assert outcome(run) == expected
+    assert (expected == "error") == (before != after and before != [None] and (
+        loop != "cond" or after != [None]
+    ))  # fmt: skip
+
+
 def test_counted_dicts_are_dicts():
     axes = Counter(b=0, a=1)
     x = nx.tensor([[1.0, 2.0], [3.0, 4.0]])

@@ -109,8 +109,11 @@ def _select(
     result = _tensors(branches[selected]())
     branches[selected] = lambda: result
     types = [_core.Template((), _core.pred)] * len(predicates)
-    expected = _core.Function(_program(branches), "cond").debug_expr(*types).outputs
-    if [(x.shape, x.dtype) for x in tree.leaves(result)] == expected:
+    expected = _core.Function(_program(branches), "cond").debug_expr(*types).output_nodes
+    leaves = tree.leaves(result)
+    if [(x.shape, x.dtype, x.names) for x in leaves] == [
+        (node.shape, node.dtype, node.names) for node in expected
+    ]:
         return result
     return _run(predicates, branches)
 
@@ -338,7 +341,7 @@ def _fitting(leaf: Any, ty: Template) -> Tensor:
 
 
 def _type_of(value: Tensor) -> Template:
-    return _core.Template(value.shape, value.dtype)
+    return _core.Template(value.shape, value.dtype, value.names)
 
 
 def print_value(value: Any, /, *, label: str | None = None) -> Any:

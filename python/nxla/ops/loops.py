@@ -23,13 +23,16 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias, TypeVar
 
     from nxla._core import Tensor
-    from nxla._types import TensorLike
+    from nxla._types import Names, TensorLike
 
     S = TypeVar("S")
     C = TypeVar("C")
 
     #: The replay method of a loop, and the memory limit of the method ``"auto"`` in bytes.
     _Keeps: TypeAlias = tuple[str, int]
+
+    #: The structure of a state, and the dtype, shape, vectorized axes and names of each leaf.
+    _Types: TypeAlias = tuple[tree.TreeDef, list[tuple[Any, ...]]]
 
 _GIB = 1 << 30
 
@@ -153,16 +156,28 @@ def _repeat(
                     _core.Function(check, function).debug_expr()
                 return state
             following = _tensors(body_fn(state))
-            if _types(following) == types:
-                state, is_checked = following, True
+            if _keeps_types(types, _types(following)):
+                state, types, is_checked = following, _types(following), True
                 continue
         last: S = _traced(functools.partial(looped, state, function, roots, *keeps))
         return last
 
 
-def _types(state: Any) -> tuple[Any, list[tuple[Any, ...]]]:
+def _types(state: Any) -> _Types:
     leaves, structure = tree.flatten(state)
-    return structure, [(x.dtype, x.shape, x.vectorized_axes) for x in leaves]
+    return structure, [(x.dtype, x.shape, x.vectorized_axes, x.names) for x in leaves]
+
+
+def _keeps_types(before: _Types, after: _Types) -> bool:
+    """Return whether a state keeps its types; an axis without a name can receive one."""
+    return before[0] == after[0] and all(
+        old[:-1] == new[:-1] and _keeps_names(old[-1], new[-1])
+        for old, new in zip(before[1], after[1], strict=True)
+    )
+
+
+def _keeps_names(before: Names, after: Names) -> bool:
+    return all(old in (None, new) for old, new in zip(before, after, strict=True))
 
 
 def fori(
@@ -306,7 +321,9 @@ def for_each(
     keeps = _replay("for_each", gradient, gradient_bytes)
     count, element = _elements(generator)
     copies = _copies("for_each", unroll, count)
-    if count == 0 or (copies == count and unroll is not False):
+    if copies == count and unroll is not False:
+        if count == 0 and _has_numbers(init):
+            return _typed_by_body(body, element, init)
         for index in range(count):
             init = body(element(index), init)
         state: S = tree.map(as_tensor, init)
@@ -324,6 +341,16 @@ def for_each(
     for index in range(trips * copies, count):
         state = body(element(index), state)
     return state
+
+
+def _typed_by_body(body: Callable[[Any, S], S], element: Callable[[Any], Any], init: S) -> S:
+    """Return the initial state with the types that Python scalars have after an iteration."""
+    if not _core.is_tracing():
+        traced: S = _traced(functools.partial(_typed_by_body, body, element, init))
+        return traced
+    following = _core.without_effects(lambda: body(element(0), init))
+    typed: S = tree.map(lambda x, later: as_tensor(_number_like(x, later)), init, following)
+    return typed
 
 
 def _elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
@@ -351,6 +378,10 @@ def _elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
             "for_each: generator: tensors must have first axes of equal sizes; got shapes "
             + ", ".join(str(shape) for shape in shapes)
         )
+    if shapes[0][0] == 0:
+        # The body is traced with these elements, although it never runs.
+        zeros = [_core.full(x.shape[1:], 0, x.dtype) for x in leaves]
+        return 0, lambda _: structure.unflatten(zeros)
     return shapes[0][0], lambda index: structure.unflatten([_row(x, index) for x in leaves])
 
 
@@ -369,7 +400,7 @@ def _row(x: Any, place: Any) -> Any:
 
 def _copies(function: str, unroll: bool | int, count: int) -> int:
     """Return the number of steps in each iteration; the total number if the loop is unrolled."""
-    if unroll is True or count == 0:
+    if unroll is True:
         return count
     if unroll is False:
         return 1
@@ -561,7 +592,7 @@ class _Steps:
 
         Only scalars have no fixed type; the first step is tried for them.
         """
-        if not any(type(leaf) in _KINDS for leaf in tree.leaves(init)):
+        if not _has_numbers(init):
             return tree.map(as_tensor, init)  # type: ignore[no-any-return]
         carry, _ = _core.without_effects(first_step)
         return _typed_like(init, carry)
@@ -569,7 +600,9 @@ class _Steps:
     def written_out(self, init: C) -> tuple[C, Any]:
         """Run the steps in a Python loop."""
         carry, y = self.step(init, 0, first=True)
-        _typed_like(init, carry)
+        typed = _typed_like(init, carry)
+        if self.count == 1 and _has_numbers(y):
+            y = tree.map(_number_like, y, self.trace_y(typed))
         ys = [y]
         for index in range(1, self.count):
             carry, y = self.step(carry, index)
@@ -580,6 +613,13 @@ class _Steps:
             _check_step("y", ys[0], y)
             ys.append(y)
         return tree.map(as_tensor, carry), self.rows(ys)
+
+    def trace_y(self, carry: C) -> Any:
+        """Return zeros with the types of ``y`` of a step with this carry."""
+        if not _core.is_tracing():
+            return _traced(functools.partial(self.trace_y, carry))
+        _, y = _core.without_effects(lambda: self.step(carry, 0, first=True))
+        return tree.map(lambda y: _core.full(y.shape, 0, y.dtype), tree.map(_tensor, y))
 
     def rows(self, ys: list[Any]) -> Any:
         """Return the results of consecutive steps as rows, in the order of the elements."""
@@ -626,6 +666,11 @@ _KINDS: dict[type, tuple[str, ...]] = {
 }
 
 
+def _has_numbers(value: Any) -> bool:
+    """Return whether a container contains a Python scalar, which has no fixed type."""
+    return any(type(leaf) in _KINDS for leaf in tree.leaves(value))
+
+
 def _typed_like(init: C, carry: C) -> C:
     """Return the initial carry with the types that scalars have after a step."""
     leaves, structure = tree.flatten(init)
@@ -665,9 +710,11 @@ def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> N
         if first and type(pair[0]) in _KINDS:
             continue
         was, now = (as_tensor(value) for value in pair)
-        if was.shape == now.shape and was.dtype == now.dtype:
+        is_same = was.shape == now.shape and was.dtype == now.dtype
+        # The names of rows are merged, but the names of a carry are part of its type.
+        if is_same and (name != "carry" or _keeps_names(was.names, now.names)):
             continue
-        kind = DTypeError if was.shape == now.shape else ShapeError
+        kind = DTypeError if was.dtype != now.dtype and was.shape == now.shape else ShapeError
         raise kind(
             f"scan: {name}{structure.leaf_path(leaf)}: must keep its type {_type_of(was)}; got "
             f"{_type_of(now)} after a step{user_line()}"
