@@ -436,7 +436,8 @@ def _linear(
         found[:] = [linear, traced.structure, structure]
         return traced.answer(outputs, known)
 
-    result, known, *aux = _jitted(forward, recipe)(positional.dynamic_arguments(primals))
+    computed = _jitted(forward, recipe)
+    result, known, *aux = computed(positional.dynamic_arguments(primals))
     linear: LinearMap
     linear, result_structure, structure = found
 
@@ -452,6 +453,9 @@ def _linear(
                 f"{derivative}: {kind}: must have the structure {expected}; got {own}"
             )
         return applied(known, leaves)  # type: ignore[no-any-return]
+
+    # The linear map runs hooks of the first program, which deletes them with itself.
+    mapped.computed = computed  # type: ignore[attr-defined]
 
     @_hints.with_hints
     def pull(cotangents: Any, /) -> tuple[Any, ...]:

@@ -188,6 +188,41 @@ def test_names_have_the_same_rules_outside_of_traces(loop, before, after):
     ))  # fmt: skip
 
 
+def doubled_by_rule(x):
+    return nx.custom_grad(x * 2, x, lambda g: nx.hook(g * 3, lambda _: None))
+
+
+def doubled_by_call(x):
+    template = nx.template(())
+    rule = lambda g: nx.runtime_call(lambda g: g * 3, template, g)  # noqa: E731
+    return nx.custom_grad(x * 2, x, rule)
+
+
+def hooked_forward(x):
+    return nx.hook(x * 3, lambda _: None)
+
+
+@pytest.mark.parametrize("function", [doubled_by_rule, doubled_by_call, hooked_forward])
+def test_linear_maps_keep_the_hooks_of_their_derivative(function):
+    _, pull = nx.vjp(function, 1.0)
+    assert [x.item() for x in pull(1.0)] == [3.0]
+    assert [x.item() for x in pull(2.0)] == [6.0]
+    assert nx.jit(lambda g: pull(g)[0])(1.0).item() == 3.0
+
+
+def test_linearized_maps_keep_their_hooks():
+    calls = []
+
+    @nx.custom_jvp
+    def tripled(x):
+        return x * 3
+
+    tripled.defjvp(lambda _, tangents: nx.hook(tangents[0] * 3, calls.append))
+    _, push = nx.linearize(tripled, 1.0)
+    assert [push(1.0).item(), push(2.0).item()] == [3.0, 6.0]
+    assert len(calls) == 2
+
+
 def test_counted_dicts_are_dicts():
     axes = Counter(b=0, a=1)
     x = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
