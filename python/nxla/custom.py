@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import threading
+from types import MethodType
 
 from nxla import _core, _hints, tree
 from nxla._arguments import index_list, name_of, names_of
@@ -11,6 +13,7 @@ from nxla.errors import ArgumentError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
+    from inspect import Signature
     from typing import Any
 
     from nxla._core import Tensor
@@ -87,6 +90,8 @@ def custom_grad(value: Any, inputs: Any, rule: Callable[[Any], Any], /) -> Any:
 class _Custom:
     """A function with arguments that are not differentiated."""
 
+    __call__: Callable[..., Any]
+
     def __init__(
         self,
         function: Callable[..., Any],
@@ -104,14 +109,27 @@ class _Custom:
         self.__doc__ = getattr(function, "__doc__", None)
         self.__wrapped__ = function
 
-    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Return all arguments of a call by position, as rules receive them."""
-        if not kwargs and not any(isinstance(which, str) for which in self._constant):
-            return args
+    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
+        """Return the function as a method, whose first argument is the instance."""
+        return self if instance is None else MethodType(self, instance)
+
+    @functools.cached_property
+    def _signature(self) -> Signature | None:
         from inspect import signature
 
         try:
-            bound = signature(self._function).bind(*args, **kwargs)
+            return signature(self._function)
+        except (TypeError, ValueError):  # Some C functions have no signature.
+            return None
+
+    def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Return all arguments of a call by position, as rules receive them."""
+        if self._signature is None and not kwargs:
+            return args
+        try:
+            if self._signature is None:
+                raise TypeError("a function without a signature must not have keyword arguments")
+            bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
             raise ArgumentError(f"{self._derivative}: {self.__name__}: {error}") from None
         bound.apply_defaults()

@@ -223,6 +223,59 @@ def test_linearized_maps_keep_their_hooks():
     assert len(calls) == 2
 
 
+CALLS = {
+    "default": lambda f: lambda x: f(x),
+    "position": lambda f: lambda x: f(x, 2),
+    "keyword": lambda f: lambda x: f(x, n=2),
+    "all keywords": lambda f: lambda x: f(n=2, x=x),
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("constant", [(), 1, "n", (1,), ("n",)])
+def test_custom_rules_receive_defaults(call, constant):
+    def power(x, n=2):
+        return x**n
+
+    forward = nx.custom_jvp(power, nondiff_argnums=constant)
+    backward = nx.custom_vjp(power, nondiff_argnums=constant)
+    if constant == ():
+        forward.defjvp(lambda primals, tangents: 5 * primals[1] * tangents[0])
+        backward.defvjp(lambda x, n: (x**n, n), lambda n, g: (5 * n * g, nx.zeros_like(n)))
+    else:
+        forward.defjvp(lambda n, primals, tangents: 5 * n * tangents[0])
+        backward.defvjp(lambda x, n: (x**n, n), lambda n, kept, g: (5 * kept * g,))
+    for function in (forward, backward):
+        called = CALLS[call](function)
+        assert called(3.0) == 9.0
+        assert nx.grad(called)(3.0).item() == 10.0
+
+
+class Scaled:
+    def __init__(self, factor):
+        self.factor = factor
+
+    def plain(self, x):
+        return x * self.factor
+
+    forward = nx.custom_jvp(plain, nondiff_argnums=0)
+    forward.defjvp(lambda self, primals, tangents: 10 * self.factor * tangents[0])
+    backward = nx.custom_vjp(plain, nondiff_argnums="self")
+    backward.defvjp(
+        lambda self, x: (x * self.factor, None), lambda self, _, g: (10 * self.factor * g,)
+    )
+
+
+@pytest.mark.parametrize("name", ["forward", "backward"])
+def test_methods_can_have_custom_rules(name):
+    for factor in (2.0, 3.0):
+        method = getattr(Scaled(factor), name)
+        assert method(3.0) == 3.0 * factor
+        assert nx.grad(method)(3.0).item() == 10 * factor
+        assert nx.jit(method)(3.0).item() == 3.0 * factor
+    assert getattr(Scaled, name)(Scaled(2.0), 3.0) == 6.0
+
+
 def test_counted_dicts_are_dicts():
     axes = Counter(b=0, a=1)
     x = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
