@@ -15,7 +15,7 @@ import re
 from collections import Counter
 
 from nxla import _core, tree
-from nxla._arguments import name_of, path_of
+from nxla._arguments import format_path, leaf_paths, name_of, names_of, path_of
 from nxla.errors import ArgumentError, FormatError, TraceError
 
 TYPE_CHECKING = False
@@ -143,13 +143,16 @@ def export(lowered: Lowered, name: str) -> str:
     expression = lowered.expression
     types = [_type(*each) for each in expression.inputs]
     own = len(types) - len(expression.captured)
-    leaves = [path for path, _ in _leaves(lowered._args, lowered._kwargs, lowered._function)]
+    arguments = _arguments(lowered._function, lowered._args)
+    leaves = [label + path for label, value in arguments for path, _ in _leaves(value)]
+    names = names_of(lowered._function, len(lowered._args))
     results = [_Result(number) for number in range(len(expression.outputs))]
     header = {
         "name": name,
         "inputs": [
             {"path": path, "type": kind} for path, kind in zip(leaves, types[:own], strict=True)
         ],
+        "parameters": [name if is_keyword else None for name, is_keyword in names],
         "used": used,
         "outputs": [_type(*each) for each in expression.outputs],
         "results": _described(expression.arrange(results)),
@@ -168,20 +171,21 @@ def _type(shape: tuple[int, ...], dtype: Any) -> str:
     return f"{dtype}" + "".join(f"[{size}]" for size in shape)
 
 
-def _leaves(
-    args: tuple[Any, ...], kwargs: dict[str, Any], function: Function[..., Any] | None = None
-) -> list[tuple[str, Any]]:
-    """Return path and value of each leaf of a call, except of static arguments."""
-    recipe = getattr(function, "_recipe", None)
-    positions = recipe.positions if recipe is not None else ()
-    names = recipe.names if recipe is not None else ()
-    named = [(f"argument {at}", arg) for at, arg in enumerate(args) if at not in positions]
-    named += [(f"argument {name}", arg) for name, arg in kwargs.items() if name not in names]
-    found = []
-    for label, value in named:
-        leaves, structure = tree.flatten(value)
-        found += [(label + structure.leaf_path(at), leaf) for at, leaf in enumerate(leaves)]
-    return found
+def _arguments(function: Function[..., Any], args: tuple[Any, ...]) -> list[tuple[str, Any]]:
+    """Return label and value of each positional argument, except of static arguments."""
+    static = function._recipe.positions  # type: ignore[attr-defined]
+    return [(f"argument {at}", value) for at, value in enumerate(args) if at not in static]
+
+
+def _leaves(value: Any) -> list[tuple[str, Any]]:
+    """Return path and value of each leaf of a container."""
+    return list(zip(map(format_path, leaf_paths(value)), tree.leaves(value), strict=True))
+
+
+def _split_path(path: str) -> tuple[str, str]:
+    """Split the path of an input into the label of its argument and the path inside of it."""
+    end = min((at for at in map(path.find, "[.") if at >= 0), default=len(path))
+    return path[:end], path[end:]
 
 
 def _described(value: Any) -> Any:
@@ -254,28 +258,63 @@ class ImportedFunction:
         Raises
         ------
         ArgumentError
-            If the types of the tensors do not match the module.
+            If an argument is missing or unknown, or if the containers of the arguments or the
+            types of the tensors do not match the module.
         """
         if _core.is_tracing():
             raise TraceError(
                 f"{self.__name__}: must not be called in a trace, because it is imported "
                 "StableHLO; call it outside jitted functions, or with nx.runtime_call"
             )
-        tensors = [(path, _core.tensor(leaf)) for path, leaf in _leaves(args, kwargs)]
-        expected = self.inputs
-        found = [_type(tensor.shape, tensor.dtype) for _, tensor in tensors]
-        if len(found) != len(expected):
-            raise ArgumentError(
-                f"{self.__name__}: arguments: must be {len(expected)} tensors; got {len(found)}"
-            )
-        for (path, wanted), kind in zip(expected, found, strict=True):
+        tensors = [_core.tensor(leaf) for leaf in self._bound(args, kwargs)]
+        for (path, wanted), tensor in zip(self.inputs, tensors, strict=True):
+            kind = _type(tensor.shape, tensor.dtype)
             if kind != wanted:
                 raise ArgumentError(f"{self.__name__}: {path}: must be {wanted}; got {kind}")
         used = self._header["used"] if self._header is not None else range(len(tensors))
-        results = self._module.run(*(tensors[at][1] for at in used), **self._options)
+        results = self._module.run(*(tensors[at] for at in used), **self._options)
         if self._header is not None:
             return restore_containers(self._header["results"], results)
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
+        """Return the leaves of a call in the order of `inputs`."""
+        values = dict(enumerate(args))
+        parameters = self._header.get("parameters", []) if self._header is not None else []
+        for name, value in kwargs.items():
+            if name not in parameters:
+                raise ArgumentError(
+                    f"{self.__name__}: arguments: must not contain the keyword {name!r}; pass "
+                    "arguments by position"
+                )
+            position = parameters.index(name)
+            if position in values:
+                raise ArgumentError(f"{self.__name__}: {name}: must not be passed twice")
+            values[position] = value
+        # Arguments without tensors, which are part of the program, can be omitted.
+        found = [part for at in sorted(values) if (part := dict(_leaves(values[at])))]
+        expected = self.inputs
+        count = sum(map(len, found))
+        if count != len(expected):
+            raise ArgumentError(
+                f"{self.__name__}: arguments: must be {len(expected)} tensors; got {count}"
+            )
+        if self._header is None:
+            return [leaf for part in found for leaf in part.values()]
+        wanted: dict[str, list[str]] = {}
+        for path, _ in expected:
+            label, inner = _split_path(path)
+            wanted.setdefault(label, []).append(inner)
+        leaves = []
+        for (label, paths), part in zip(wanted.items(), found, strict=False):
+            if part.keys() != set(paths):
+                shown = ", ".join(path or "a tensor" for path in paths)
+                got = ", ".join(path or "a tensor" for path in part)
+                raise ArgumentError(
+                    f"{self.__name__}: {label}: must contain the parts {shown}; got {got}"
+                )
+            leaves += [part[path] for path in paths]
+        return leaves
 
     def __repr__(self) -> str:
         return f"<StableHLO function {self.__name__}({', '.join(kind for _, kind in self.inputs)})>"

@@ -1,7 +1,9 @@
 """Programs that are lowered, compiled, exported or imported before they run."""
 
 import dataclasses
+import itertools
 import json
+from collections import OrderedDict, defaultdict
 
 import numpy as np
 import pytest
@@ -235,3 +237,51 @@ def test_flags_of_xla_reach_it():
 def test_settings_are_in_the_help():
     for name in ("cache_dir", "xla_...", "kernels", "precision", "cpu_device_count", "plugin"):
         assert name in nx.jit.__doc__
+
+
+def test_imported_functions_bind_arguments_by_name_and_path():
+    def model(a, b, /, c, *, scale=1.0):
+        return a - b["x"] * 10 + b["y"][0] * 100 + c * 1000 * scale
+
+    one = nx.template(())
+    text = nx.export(model, [one, {"x": one, "y": (one,)}, one])
+    imported = nx.import_stablehlo(text)
+    b = {"x": 2.0, "y": (3.0,)}
+    expected = 1.0 - 20.0 + 300.0 + 4000.0
+    for entries in (b, dict(reversed(b.items())), OrderedDict(b), {"x": 2.0, "y": [3.0]}):
+        for parts in (entries, OrderedDict(reversed(entries.items())), defaultdict(None, entries)):
+            assert imported(1.0, parts, 4.0).item() == expected
+            assert imported(1.0, parts, c=4.0).item() == expected
+    for wrong in (
+        [2.0, 3.0], (2.0, (3.0,)), {"x": 2.0, "z": (3.0,)}, {"x": 2.0, "y": 3.0},
+        {"x": 2.0, "y": {"0": 3.0}}, {"x": (2.0, 3.0)},
+    ):  # fmt: skip
+        with pytest.raises(nx.ArgumentError, match="model: argument 1: must contain the parts"):
+            imported(1.0, wrong, 4.0)
+    for kwargs in ({"d": 4.0}, {"a": 4.0}, {"scale": 4.0}):
+        with pytest.raises(nx.ArgumentError, match="must not contain the keyword"):
+            imported(1.0, b, **kwargs)
+    with pytest.raises(nx.ArgumentError, match="c: must not be passed twice"):
+        imported(1.0, b, 4.0, c=4.0)
+
+    subtract = nx.import_stablehlo(nx.export(lambda a, b: a - b, [one, one]))
+    for kwargs in itertools.permutations({"a": 2.0, "b": 1.0}.items()):
+        assert subtract(**dict(kwargs)).item() == 1.0
+    assert subtract(2.0, b=1.0).item() == 1.0
+    for names in ("xy", "ac", "bc"):
+        with pytest.raises(nx.ArgumentError, match="keyword"):
+            subtract(**dict.fromkeys(names, 1.0))
+
+
+def test_imported_functions_omit_static_arguments():
+    power = nx.jit(lambda x, n, y: x**n - y, static_argnums=1)
+    imported = nx.import_stablehlo(nx.export(power, [nx.template(()), 3, nx.template(())]))
+    assert imported(2.0, 1.0).item() == imported(2.0, y=1.0).item() == imported(y=1.0, x=2.0) == 7.0
+
+
+def test_a_module_of_another_tool_has_no_keywords():
+    text = nx.export(lambda a, b: a - b, [nx.template(()), nx.template(())])
+    imported = nx.import_stablehlo(text.partition("\n")[2])
+    assert imported(2.0, 1.0).item() == 1.0
+    with pytest.raises(nx.ArgumentError, match="must not contain the keyword 'a'"):
+        imported(a=2.0, b=1.0)
