@@ -259,7 +259,7 @@ class Chosen:
 
 def _part(derivative: str, function: Callable[..., Any], which: Argument, places: Any) -> Any:
     """Return an argument of the call ``(args, kwargs)``, or a part of it."""
-    from inspect import signature
+    from inspect import Parameter, signature
 
     args, kwargs = places
     name = name_of(function)
@@ -275,10 +275,18 @@ def _part(derivative: str, function: Callable[..., Any], which: Argument, places
     if root in kwargs:
         part = kwargs[root]
     else:
-        parameters = list(signature(function).parameters)
-        if root not in parameters or parameters.index(root) >= len(args):
+        parameters = signature(function).parameters
+        names = list(parameters)
+        position = names.index(root) if root in names else len(args)
+        kind = parameters[root].kind if root in names else None
+        if kind is Parameter.VAR_POSITIONAL:
+            part = tuple(args[position:])
+        elif kind is Parameter.VAR_KEYWORD:
+            part = {key: value for key, value in kwargs.items() if key not in names}
+        elif position < len(args):
+            part = args[position]
+        else:
             raise ArgumentError(f"{derivative}: argnums: {root!r} must be passed to {name}")
-        part = args[parameters.index(root)]
     for step in steps[1:]:
         try:
             part = getattr(part, step.name) if isinstance(step, Attribute) else part[step]

@@ -345,10 +345,16 @@ def _leaf_axes(argument: str, spec: Any, value: Any) -> list[int | None]:
     if both and len(spec) == len(value):
         pairs = zip(spec, value, strict=True)
         return [axis for one, part in pairs for axis in _leaf_axes(argument, one, part)]
-    leaves = tree.leaves(spec)
+    parts, axes = _core.take_apart(value), _core.take_apart(spec)
     own = type(spec) is type(value) and not isinstance(value, dict | list | tuple)
-    if own and len(leaves) == len(tree.leaves(value)):
-        return leaves
+    if own and parts is not None and axes is not None and len(parts[3]) == len(axes[3]):
+        # A part without tensors, such as a string, has no axis.
+        return [
+            axis
+            for one, part in zip(axes[3], parts[3], strict=True)
+            if tree.leaves(part)
+            for axis in _leaf_axes(argument, one, part)
+        ]
     raise ArgumentError(
         f"vmap: {argument}: must be an int, None or a container with the structure of the "
         f"value; got {spec!r} for a {type(value).__name__}"

@@ -1,5 +1,6 @@
 """Rules that hold for every container, number of steps, signature and mode of execution."""
 
+import dataclasses
 import itertools
 from collections import Counter, OrderedDict, defaultdict
 
@@ -135,13 +136,14 @@ ELEMENTS = {"range": range, "tensor": lambda count: nx.ones((count, 2))}
 @pytest.mark.parametrize("run", [lambda f: f, traced], ids=["eager", "traced"])
 def test_the_types_of_a_loop_do_not_depend_on_the_number_of_elements(run, elements, count):
     def loop(init, unroll):
-        return nx.for_each(ELEMENTS[elements](count), lambda _, s: s + 0.5, init, unroll=unroll)
+        body = lambda _, s: s + 0.5  # noqa: E731
+        return nx.for_each(ELEMENTS[elements](count), body, init, unroll=unroll).dtype
 
     for init in (0, nx.tensor(0)):
         with pytest.raises(nx.errors.DTypeError, match="must keep the type"):
             run(loop)(init, False)
     for unroll in (True, 2, 3):
-        assert run(loop)(0, unroll).dtype == nx.float32
+        assert run(loop)(0, unroll) == nx.float32
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
@@ -280,3 +282,55 @@ def test_counted_dicts_are_dicts():
     axes = Counter(b=0, a=1)
     x = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
     assert nx.vmap(lambda d: d["b"], in_axes=(axes,))({"a": x, "b": x}).tolist() == x.tolist()
+
+
+@dataclasses.dataclass
+class Layer:
+    weight: object
+    bias: object
+    activation: str = "relu"
+
+
+@pytest.mark.parametrize("axes", [Layer(0, None), Layer((0, None), 1), Layer(None, 1), Layer(1, 0)])
+def test_axes_of_a_dataclass_can_be_none(axes):
+    x = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
+    layer = Layer((x, x * 10), x * 100)
+
+    def total(layer):
+        return nx.sum(layer.weight[0]) + nx.sum(layer.weight[1]) + nx.sum(layer.bias)
+
+    pair = axes.weight if isinstance(axes.weight, tuple) else (axes.weight, axes.weight)
+    spec = ((*pair, axes.bias),)
+    expected = nx.vmap(lambda p: total(Layer(p[:2], p[2])), in_axes=spec)(
+        (*layer.weight, layer.bias)
+    )
+    assert nx.vmap(total, in_axes=(axes,))(layer).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("derivative", [nx.grad, nx.jacfwd, nx.jacrev])
+def test_variable_arguments_are_differentiated_together(derivative):
+    def product(*args, **kwargs):
+        return args[0] * args[1] * kwargs["x"] * kwargs["y"]
+
+    args, kwargs = (2.0, 3.0), {"x": 5.0, "y": 7.0}
+    by_args = derivative(product, "args")(*args, **kwargs)
+    assert [x.item() for x in by_args] == [105.0, 70.0]
+    assert derivative(product, "args[1]")(*args, **kwargs).item() == 70.0
+    by_kwargs = derivative(product, "kwargs")(*args, **kwargs)
+    assert {name: x.item() for name, x in by_kwargs.items()} == {"x": 42.0, "y": 30.0}
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_switch_returns_tensors(count):
+    for run in (lambda f: f, nx.jit):
+        result = run(lambda: nx.switch(0, [lambda: {"a": 3, "b": None}] * count))()
+        assert result["b"] is None
+        assert result["a"].shape == ()
+        assert result["a"].dtype == nx.int32
+
+
+@pytest.mark.parametrize("elements", [range(3), range(0), range(5, -4, -3)])
+def test_a_scan_over_a_range(elements):
+    carry, ys = nx.scan(lambda c, x: (c + x, x), 0, elements)
+    assert carry.item() == sum(elements)
+    assert ys.tolist() == list(elements)

@@ -15,6 +15,7 @@ from nxla._arguments import to_index
 from nxla._values import as_tensor, as_tensors, user_line
 from nxla.errors import ArgumentError, DTypeError, ShapeError
 from nxla.ops.control import _holds, _tensors, _traced, _type_of
+from nxla.ops.create import arange
 from nxla.ops.movement import moveaxis
 
 TYPE_CHECKING = False
@@ -500,7 +501,7 @@ def scan(
         and dtypes of the old carry.
     init : tensor or container
         The initial carry.
-    xs : tensor or container, optional
+    xs : range, tensor or container, optional
         The elements: tensors whose first axes have the same size.
     length : int, optional
         The number of steps; required if `xs` is omitted.
@@ -547,6 +548,8 @@ class _Steps:
         length: int | None = None,
         reverse: bool = False,
     ) -> None:
+        if isinstance(xs, range):
+            xs = arange(xs.start, xs.stop, xs.step)
         leaves, self.structure = tree.flatten(xs)
         self.leaves = [as_tensor(x) for x in leaves]
         self.function = function

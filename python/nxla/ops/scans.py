@@ -58,7 +58,7 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], /, *operan
     if index.ndim:
         raise ShapeError(f"switch: index: must be a scalar; got shape {index.shape}")
     if len(branches) == 1:
-        return branches[0](*operands)
+        return tree.map(as_tensor, branches[0](*operands))
     clauses: list[tuple[TensorLike, Callable[[], Any]]] = [
         (_core.less_equal(index, number), _Call(branch, operands))
         for number, branch in enumerate(branches[:-1])
