@@ -271,6 +271,10 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
     programs on the calling thread. XLA programs then run on another client of the plugin, because
     all threads of the waiting client may be in use.
 
+    A derivative may repeat the calls of branches, loops, `nxla.checkpoint` and `nxla.vjp`, because
+    it computes their values again. There, the function must return equal results for equal
+    arguments.
+
     A derivative that flows through the call is an error: apply `nxla.stop_grad` to the arguments,
     or define the derivative of a function around the call with `nxla.custom_jvp` or
     `nxla.custom_vjp`.
