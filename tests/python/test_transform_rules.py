@@ -334,3 +334,27 @@ def test_a_scan_over_a_range(elements):
     carry, ys = nx.scan(lambda c, x: (c + x, x), 0, elements)
     assert carry.item() == sum(elements)
     assert ys.tolist() == list(elements)
+
+
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+@pytest.mark.parametrize("name", [None, "seen"])
+def test_hooks_receive_names_from_every_compiler(compiler, name):
+    x = nx.ones((2, 3), names=["r", "c"])
+    shown = []
+    see = lambda v: shown.append([leaf.names for leaf in nx.tree.leaves(v)])  # noqa: E731
+    hook = (lambda v: nx.hook(v, see)) if name is None else (lambda v: nx.hook(v, name))
+    template = nx.template((2,), names=["r"])
+    sums = lambda v: (see(v), nx.sum(v, axis="c"))[1]  # noqa: E731
+    programs = [
+        (lambda x: hook(x), [["r", "c"]]),
+        (lambda x: hook({"a": x, "b": nx.sum(x, axis="r")}), [["r", "c"], ["c"]]),
+        (lambda x: nx.fori(0, 1, lambda _, s: hook(s * 2), x), [["r", "c"]]),
+        (lambda x: nx.cond(nx.sum(x) > 0, lambda: hook(x), lambda: x), [["r", "c"]]),
+        (lambda x: nx.runtime_call(sums, template, x), [["r", "c"]]),
+        (lambda x: hook(nx.ones((2, 2))), [[None, None]]),
+    ]
+    hooks = {"seen": see}
+    for program, expected in programs:
+        shown.clear()
+        nx.tree.leaves(nx.jit(program, compiler=compiler, hooks=hooks)(x))[0].tolist()
+        assert shown == [expected]

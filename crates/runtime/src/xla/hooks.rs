@@ -18,7 +18,7 @@ use std::sync::Arc;
 use nxla_expr::Listener;
 use nxla_pjrt::{self as pjrt, Buffer, Client, HostCallFrame, HostCallTable, HostView};
 use nxla_stablehlo::HostCall;
-use nxla_tensor::HostTensor;
+use nxla_tensor::{HostTensor, Names};
 
 use super::calls::{Calls, Reply};
 use super::client;
@@ -164,9 +164,11 @@ pub(super) fn host_table(calls: &[HostCall], run: &Arc<Run>) -> HostCallTable {
     let table = HostCallTable::new();
     for (index, call) in calls.iter().enumerate() {
         let run = run.clone();
+        // XLA knows no names.
+        let names: Vec<_> = call.arguments.iter().map(|ty| ty.names.clone()).collect();
         table.insert(
             call.id,
-            Arc::new(move |call: &mut HostCallFrame<'_>| receive_call(index, call, &run)),
+            Arc::new(move |frame: &mut HostCallFrame<'_>| receive_call(index, frame, &names, &run)),
         );
     }
     table
@@ -175,13 +177,22 @@ pub(super) fn host_table(calls: &[HostCall], run: &Arc<Run>) -> HostCallTable {
 /// The number of arguments before the values of a hook: the hook token.
 const LEADING_ARGUMENTS: usize = 1;
 
-fn receive_call(index: usize, call: &mut HostCallFrame<'_>, run: &Run) -> Result<(), String> {
+/// Puts a call into the queue of its run; `names` are the axis names of its values.
+fn receive_call(
+    index: usize,
+    call: &mut HostCallFrame<'_>,
+    names: &[Option<Names>],
+    run: &Run,
+) -> Result<(), String> {
     let token = call.args.first().map(HostView::to_tensor);
     if let (Some(token), Some(result)) = (token, call.results.first_mut()) {
         result.write(&token)?;
     }
-    let values: Vec<HostTensor> =
-        call.args.iter().skip(LEADING_ARGUMENTS).map(HostView::to_tensor).collect();
+    let values = call.args.iter().skip(LEADING_ARGUMENTS).zip(names);
+    let values: Vec<HostTensor> = values
+        .map(|(value, names)| value.to_tensor().with_names(names.clone()))
+        .collect::<Result<_, _>>()
+        .map_err(|error| error.to_string())?;
     let bytes = values.iter().map(|value| value.bytes().len()).sum();
     let buffers = call.results.get_mut(1..).unwrap_or_default();
     let reply = (!buffers.is_empty()).then(|| Arc::new(Reply::new()));
