@@ -4,6 +4,7 @@ import dataclasses
 import itertools
 from collections import Counter, OrderedDict, defaultdict
 
+import numpy as np
 import pytest
 
 import nxla as nx
@@ -358,3 +359,23 @@ def test_hooks_receive_names_from_every_compiler(compiler, name):
         shown.clear()
         nx.tree.leaves(nx.jit(program, compiler=compiler, hooks=hooks)(x))[0].tolist()
         assert shown == [expected]
+
+
+CLASSES = [np.float64, np.ndarray, np.float32, np.bool_, nx.Tensor, int, dict]
+
+
+@pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
+def test_classes_are_static_arguments(cls):
+    seen = []
+    kept = nx.jit(lambda x, d, *, e: (seen.append((d, e)), x * 2)[1])
+    assert kept(1.0, cls, e=cls).item() == 2.0
+    assert seen == [(cls, cls)]
+    assert nx.tree.leaves([cls, {"a": cls}]) == []
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int8, np.bool_])
+def test_numpy_dtypes_are_arguments_of_jitted_functions(dtype):
+    x = nx.ones(2)
+    expected = x.astype(dtype).dtype
+    assert nx.jit(lambda x, d: x.astype(d))(x, dtype).dtype == expected
+    assert nx.jit(nx.zeros_like)(x, dtype=dtype).dtype == expected

@@ -51,6 +51,9 @@ pub(crate) const COPY_BELOW: usize = 4096;
 /// a NumPy array as the columns and frames of pandas do.
 pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = value.py();
+    if value.is_instance_of::<PyType>() {
+        return Ok(false); // A class has the attributes of its arrays.
+    }
     if value.hasattr(intern!(py, "__dlpack__"))?
         || value.hasattr(intern!(py, "__array_interface__"))?
     {
@@ -59,7 +62,7 @@ pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     if dlpack::has_buffer(value) {
         return Ok(!value.is_instance_of::<PyBytes>());
     }
-    Ok(!value.is_instance_of::<PyType>() && value.hasattr(intern!(py, "__array__"))?)
+    value.hasattr(intern!(py, "__array__"))
 }
 
 /// The NumPy array to which an object converts, if it has no other protocol.
