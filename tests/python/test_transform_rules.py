@@ -1,6 +1,7 @@
 """Rules that hold for every container, number of steps, signature and mode of execution."""
 
 import dataclasses
+import functools
 import itertools
 from collections import Counter, OrderedDict, defaultdict
 
@@ -379,3 +380,62 @@ def test_numpy_dtypes_are_arguments_of_jitted_functions(dtype):
     expected = x.astype(dtype).dtype
     assert nx.jit(lambda x, d: x.astype(d))(x, dtype).dtype == expected
     assert nx.jit(nx.zeros_like)(x, dtype=dtype).dtype == expected
+
+
+class Mutable:
+    def __init__(self, w):
+        self.w = w
+
+    def go(self, x):
+        return x * self.w
+
+    def scaled(self, x, factor):
+        return x * self.w * factor
+
+    @classmethod
+    def made(cls, x):
+        return x * 2
+
+    @staticmethod
+    def doubled(x):
+        return x * 2
+
+
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    w: float
+
+    def go(self, x):
+        return x * self.w
+
+
+def use(other, x):
+    return x * other.w
+
+
+def test_functions_bound_to_changing_objects_are_rejected():
+    changing = Mutable(2.0)
+    apply = nx.jit(lambda f, x: f(x))
+    rejected = {
+        "__self__": changing.go,
+        "func.__self__": functools.partial(changing.scaled, factor=2.0),
+        r"args\[0\]": functools.partial(use, changing),
+        r"keywords\['factor'\]": functools.partial(Mutable(1.0).scaled, factor=changing),
+        r"args\[0\].__self__": functools.partial(lambda f, x: f(x), changing.go),
+    }
+    rejected[r"keywords\['factor'\]"] = functools.partial(
+        lambda x, factor: x * factor.w, factor=changing
+    )
+    for path, function in rejected.items():
+        with pytest.raises(nx.ArgumentError, match=f"{path}: .*compared by identity"):
+            apply(function, 1.0)
+        named = nx.jit(lambda f, x: f(x), static_argnums=0)
+        assert named(function, 1.0).item() in (2.0, 4.0)
+    accepted = [
+        changing.made, changing.doubled, Frozen(2.0).go, functools.partial(use, Frozen(2.0)),
+        functools.partial(nx.multiply, 2.0), functools.partial(nx.multiply, nx.tensor(2.0)),
+        functools.partial(nx.multiply, np.float32(2.0)), lambda x: x * 2,
+        functools.partial(functools.partial(nx.multiply), 2.0),
+    ]  # fmt: skip
+    for function in accepted:
+        assert apply(function, 1.0).item() == 2.0

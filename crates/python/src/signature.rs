@@ -320,18 +320,22 @@ impl Arguments {
 /// has attributes. Functions and classes are accepted.
 fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
     let (py, class) = (value.py(), value.get_type());
+    if value.is_callable() {
+        for (name, part) in bound_parts(value)? {
+            refuse_changing(&part, &|| format!("{}.{name}", path()))?;
+        }
+    }
     let hash = intern!(py, "__hash__");
     let by_identity = class.getattr(hash)?.is(&py.get_type::<PyAny>().getattr(hash)?);
     let has_attributes = || -> PyResult<bool> {
         Ok(value.hasattr(intern!(py, "__dict__"))? || class.hasattr(intern!(py, "__slots__"))?)
     };
     let is_code = || -> PyResult<bool> {
-        let partial = py.import(intern!(py, "functools"))?.getattr(intern!(py, "partial"))?;
         Ok(value.is_instance_of::<PyType>()
             || value.is_instance_of::<PyModule>()
             || value.hasattr(intern!(py, "__code__"))?
             || value.hasattr(intern!(py, "__wrapped__"))?
-            || value.is_instance(&partial)?)
+            || is_partial(value)?)
     };
     if !by_identity || !has_attributes()? || is_code()? {
         return Ok(());
@@ -343,6 +347,32 @@ fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyRes
         class.name()?
     );
     Err(argument_error(&path(), why))
+}
+
+/// The objects that a bound method or a `functools.partial` passes to its function, with the path of
+/// each. The signature compares them by identity, like the method or the partial itself.
+fn bound_parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+    let py = value.py();
+    if is_partial(value)? {
+        let args = value.getattr(intern!(py, "args"))?.cast_into::<PyTuple>()?;
+        let keywords = value.getattr(intern!(py, "keywords"))?.cast_into::<PyDict>()?;
+        let mut parts = vec![("func".to_owned(), value.getattr(intern!(py, "func"))?)];
+        parts.extend(args.iter().enumerate().map(|(at, part)| (format!("args[{at}]"), part)));
+        for (name, part) in keywords {
+            parts.push((format!("keywords[{}]", name.repr()?), part));
+        }
+        return Ok(parts);
+    }
+    let is_method = value.hasattr(intern!(py, "__func__"))?;
+    Ok(match value.getattr_opt(intern!(py, "__self__"))? {
+        Some(bound) if is_method => vec![("__self__".to_owned(), bound)],
+        _ => Vec::new(),
+    })
+}
+
+fn is_partial(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = value.py();
+    value.is_instance(&py.import(intern!(py, "functools"))?.getattr(intern!(py, "partial"))?)
 }
 
 /// A number or an array as a tensor; `None` for any other value.
