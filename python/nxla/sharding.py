@@ -400,7 +400,8 @@ def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
             f"{what}: compiler: must be 'xla' for a program over several devices; got "
             f"{given['compiler']!r}"
         )
-    for name in (*_OF_ONE_DEVICE, "on_conflict"):
+    limits = ("max_compiles", "on_max_compiles", "on_unusable_donation")
+    for name in (*_OF_ONE_DEVICE, *limits, "on_conflict"):
         if name in given:
             raise OptionError(f"{what}: {name}: not supported for a program over a mesh")
     defaults = default_options()
@@ -425,7 +426,9 @@ class ShardedFunction:
 
         self.mesh = mesh or _one_mesh(in_shardings, out_shardings)
         self._in, self._out = in_shardings, out_shardings
-        self._options = _engine_options(options, "jit")
+        engine_options = dict(options)
+        self._checks_nans = bool(engine_options.pop("debug_nans", False))
+        self._options = _engine_options(engine_options, "jit")
         self._function = make_function(function)
         self._known: list[tuple[Any, _core.Divided, Any, list[Sharding]]] = []
         functools.update_wrapper(self, function)
@@ -489,13 +492,21 @@ class ShardedFunction:
         program, expression, outputs = self._compiled(shardings, key)
         divided = [_divided(leaf, each) for leaf, each in zip(leaves, shardings, strict=True)]
         lists = [[each.shards[at] for each in divided] for at in range(self.mesh.size)]
-        results = program.run(lists)
+        results = self._run(program, lists)
         shapes = [tuple(shape) for shape, _ in expression.outputs]
         whole = [
             ShardedTensor(shape, each, [parts[number] for parts in results])
             for number, (shape, each) in enumerate(zip(shapes, outputs, strict=True))
         ]
         return expression.arrange(whole)
+
+    def _run(self, program: _core.Divided, lists: list[list[Tensor]]) -> list[list[Tensor]]:
+        if not self._checks_nans:
+            return program.run(lists)
+        from nxla.debug import debug_nans
+
+        with debug_nans():
+            return program.run(lists)
 
     def as_text(self, *args: Any) -> str:
         """Return the StableHLO module for these arguments, with its shardings."""

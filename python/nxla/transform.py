@@ -336,10 +336,14 @@ def make_function(
     set_options = {key: value for key, value in new.options.items() if value is not None}
     own: Any = {key: set_options.get(key, default) for key, default in _OWN_OPTIONS.items()}
     observer = Observer(name, **own)
+    engine_options = new.engine_options
+    if own["debug_nans"] and engine_options.get("on_conflict") is None:
+        # A trace that the function joins would drop the checks, like the options of a compiler.
+        engine_options["on_conflict"] = "raise"
     made = _core.Function(
         recipe.function,
         name,
-        new.engine_options,
+        engine_options,
         positions,
         names,
         donated,

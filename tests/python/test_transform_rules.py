@@ -439,3 +439,60 @@ def test_functions_bound_to_changing_objects_are_rejected():
     ]  # fmt: skip
     for function in accepted:
         assert apply(function, 1.0).item() == 2.0
+
+
+def nan_runs(x):
+    f = lambda x: {"a": nx.log(x), "b": x}  # noqa: E731
+    expression = nx.debug_expr(f)(x)
+    stages = nx.graph.split(nx.debug_expr(lambda x: nx.log(nx.abs(x) * -1.0))(x), "auto")
+    one = nx.graph.split(expression, lambda node: "none")
+    imported = nx.import_stablehlo(nx.export(f, [nx.template(x.shape)]))
+    mesh = nx.Mesh(data=2)
+    rows = mesh.sharding("data")
+    return {
+        "Expression.run": lambda: expression.run(x),
+        "Stage.run": lambda: one[0].run(x),
+        "StageGraph.run": lambda: one.run(x),
+        "graph.run": lambda: nx.graph.run(stages, x),
+        "ImportedFunction": lambda: imported(x),
+        "in_shardings": lambda: nx.jit(f, in_shardings=(rows,))(x),
+        "shard_map": lambda: nx.shard_map(nx.log, mesh, rows, rows)(x),
+        "jit": lambda: nx.jit(f)(x),
+    }
+
+
+RUNS = ["Expression.run", "Stage.run", "StageGraph.run", "graph.run", "ImportedFunction",
+        "in_shardings", "shard_map", "jit"]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_every_run_checks_for_nan(name):
+    bad, good = nx.tensor([-1.0, 2.0]), nx.tensor([1.0, 2.0])
+    nan_runs(bad)[name]()
+    run = nan_runs(bad)[name]
+    with nx.debug_nans(), pytest.raises(nx.ExecutionError, match=r"NaN|nan|not finite"):
+        run()
+    if name != "graph.run":
+        run = nan_runs(good)[name]
+        with nx.debug_nans():
+            run()
+
+
+def test_functions_over_a_mesh_check_for_nan():
+    rows = nx.Mesh(data=2).sharding("data")
+    checked = nx.jit(nx.log, in_shardings=(rows,), debug_nans=True)
+    assert checked(nx.ones(2)).tolist() == [0.0, 0.0]
+    with pytest.raises(nx.ExecutionError, match=r"NaN|nan"):
+        checked(-nx.ones(2))
+    for option in ("max_compiles", "on_max_compiles", "on_unusable_donation"):
+        with pytest.raises(nx.OptionError, match=f"{option}: not supported for a program over"):
+            nx.jit(nx.log, in_shardings=(rows,), **{option: 1})
+
+
+def test_a_trace_does_not_drop_checks():
+    inner = nx.jit(nx.log, debug_nans=True)
+    with pytest.raises(nx.ExecutionError, match="on_conflict"):
+        nx.jit(lambda x: inner(x))(-1.0)
+    joined = nx.jit(nx.log, debug_nans=True, on_conflict="reuse")
+    assert nx.isnan(nx.jit(lambda x: joined(x))(-1.0)).item()
+    assert nx.isnan(nx.jit(lambda x: nx.jit(nx.log, debug_nans=False)(x))(-1.0)).item()

@@ -11,6 +11,7 @@ use nxla_runtime::{Options, default_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::debug;
 use crate::errors::OrRaise;
 use crate::function::Borrowings;
 use crate::graph::leaves;
@@ -84,6 +85,7 @@ impl PyModuleText {
         let inputs: Borrowings<'_> = inputs.iter().collect();
         let results =
             interruptible(py, |interrupt| self.0.run(&inputs, &options, Some(interrupt)))?;
+        debug::check_tensors(py, "import_stablehlo", &results)?;
         results.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
     }
 

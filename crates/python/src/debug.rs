@@ -58,6 +58,46 @@ pub(crate) fn check_results(
     Ok(())
 }
 
+/// Checks the results of a program if the thread checks results; see [`check_results`].
+pub(crate) fn check_program(
+    py: Python<'_>,
+    name: &str,
+    program: &Arc<Program>,
+    inputs: &[&RawTensor],
+    results: &[RawTensor],
+) -> PyResult<()> {
+    if !is_on() {
+        return Ok(());
+    }
+    let inputs: Vec<&RawTensor> = inputs.iter().map(|input| input.data()).collect();
+    let data: Vec<RawTensor> = results.iter().map(|result| result.data().clone()).collect();
+    check_results(py, name, program, &inputs, &data)
+}
+
+/// Raises if the thread checks results and a result contains NaN. The operation is unknown: the
+/// results come from several programs, or from a program that another tool wrote.
+pub(crate) fn check_tensors<'a>(
+    py: Python<'_>,
+    name: &str,
+    results: impl IntoIterator<Item = &'a RawTensor>,
+) -> PyResult<()> {
+    if !is_on() {
+        return Ok(());
+    }
+    for (number, result) in results.into_iter().enumerate() {
+        if !result.dtype().is_float() && !result.dtype().is_complex() {
+            continue;
+        }
+        let Some((index, value)) = first_nan(&read_interruptible(py, result.data())?) else {
+            continue;
+        };
+        let why =
+            format!("result leaf {number} has {value} at {index:?}; the operation is unknown");
+        return Err(crate::errors::exception(nxla_runtime::Error::Usage(format!("{name}: {why}"))));
+    }
+    Ok(())
+}
+
 /// Sets whether the thread checks results; returns the previous setting.
 #[pyfunction]
 fn set_debug_nans(check: bool) -> bool {

@@ -9,6 +9,7 @@ use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
+use crate::debug;
 use crate::errors::{OrRaise, argument_error, exception, user_error};
 use crate::expected::{Expected, Pickled};
 use crate::function::Borrowings;
@@ -129,6 +130,7 @@ impl PyStage {
         let results = interruptible(py, |interrupt| {
             run_program("stage", program, &options, &inputs, Some(interrupt))
         })?;
+        debug::check_program(py, "stage", program, &inputs, &results)?;
         results.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
     }
 
@@ -255,6 +257,7 @@ impl PyStageGraph {
         let stages = StageRunner::new(self.graph.clone(), &options_from(options.as_ref())?.0);
         let results =
             interruptible(py, |interrupt| stages.run_leaves(inputs, None, Some(interrupt)))?;
+        debug::check_tensors(py, "run", &results)?;
         self.results.wrap(py, results)
     }
 

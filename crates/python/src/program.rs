@@ -14,6 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
 
 use crate::containers::{Tree, flatten};
+use crate::debug;
 use crate::dtype::PyDType;
 use crate::errors::{OrRaise, argument_error, format_error, trace_error};
 use crate::expected::{Expected, Pickled};
@@ -304,6 +305,7 @@ impl PyExpression {
         let results = interruptible(py, |interrupt| {
             run_program("run", &self.program, &options, &inputs, Some(interrupt))
         })?;
+        debug::check_program(py, "run", &self.program, &inputs, &results)?;
         self.results.wrap(py, results)
     }
 

@@ -5,6 +5,7 @@ use nxla_runtime::{Device, Divided, Mesh, Sharding};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::debug;
 use crate::device::PyDevice;
 use crate::errors::OrRaise;
 use crate::options::{announce_plugin, options_from};
@@ -144,6 +145,9 @@ impl PyDivided {
         let parts: Vec<Vec<_>> =
             parts.iter().map(|list| list.iter().map(|part| part.tensor()).collect()).collect();
         let results = py.detach(|| self.0.run(&parts)).or_raise()?;
+        for list in &results {
+            debug::check_tensors(py, "jit", list)?;
+        }
         let wrap = |list: Vec<_>| list.into_iter().map(|part| PyTensor::wrap(py, part)).collect();
         results.into_iter().map(wrap).collect()
     }
