@@ -496,3 +496,52 @@ def test_a_trace_does_not_drop_checks():
     joined = nx.jit(nx.log, debug_nans=True, on_conflict="reuse")
     assert nx.isnan(nx.jit(lambda x: joined(x))(-1.0)).item()
     assert nx.isnan(nx.jit(lambda x: nx.jit(nx.log, debug_nans=False)(x))(-1.0)).item()
+
+
+class BoomError(Exception):
+    pass
+
+
+def failing(calls):
+    def boom(*args):
+        for arg in nx.tree.leaves(args):
+            nx.hook(arg, calls.append)
+        raise BoomError
+
+    return boom
+
+
+CAUGHT = {
+    "fori": lambda boom, x: nx.fori(0, 2, boom, x),
+    "while_loop": lambda boom, x: nx.while_loop(lambda s: s < 9, boom, x),
+    "condition": lambda boom, x: nx.while_loop(boom, lambda s: s, x),
+    "scan": lambda boom, x: nx.scan(boom, x, length=3),
+    "map": lambda boom, x: nx.map(boom, nx.stack([x, x, x])),
+    "true branch": lambda boom, x: nx.cond(x > 0, boom, nx.sin, x),
+    "false branch": lambda boom, x: nx.cond(x > 0, lambda x: nx.hook(x, print), boom, x),
+    "checkpoint": lambda boom, x: nx.checkpoint(boom)(x),
+    "reduce": lambda boom, x: nx.reduce(nx.stack([x, x]), 0.0, boom),
+    "grad": lambda boom, x: nx.grad(boom)(x),
+    "jvp": lambda boom, x: nx.jvp(boom, (x,), (1.0,)),
+    "vjp": lambda boom, x: nx.vjp(boom, x),
+    "jacfwd": lambda boom, x: nx.jacfwd(boom)(x),
+    "vmap": lambda boom, x: nx.vmap(lambda i: nx.fori(0, 2, boom, i))(nx.stack([x, x])),
+    "nested": lambda boom, x: nx.fori(0, 2, lambda i, s: nx.cond(s > 0, boom, nx.sin, s), x),
+    "wrong type": lambda boom, x: nx.fori(0, 2, lambda i, s: nx.hook(nx.stack([s]), print), x),
+    "no tensor": lambda boom, x: nx.cond(x > 0, lambda: (nx.hook(x, print), "no")[1], lambda: x),
+}
+
+
+@pytest.mark.parametrize("name", CAUGHT)
+def test_a_caught_error_leaves_no_hooks(name):
+    calls = []
+
+    def guarded(x):
+        try:
+            CAUGHT[name](failing(calls), x)
+        except (BoomError, nx.errors.NxlaError):
+            return nx.hook(x * 2, calls.append)
+        return x
+
+    assert nx.jit(guarded)(3.0).item() == 6.0
+    assert [x.item() for x in calls] == [6.0]

@@ -74,7 +74,14 @@ impl Tracers {
         mut function: impl FnMut(Vec<RawExpr>) -> Result<(Vec<RawExpr>, T)>,
     ) -> Result<(Self, Vec<RawExpr>, T)> {
         loop {
-            let (results, more) = function(self.add_vectors(&self.scope.parameters))?;
+            let (results, more) = match function(self.add_vectors(&self.scope.parameters)) {
+                Ok(answer) => answer,
+                Err(error) => {
+                    // The caller may catch the error, and then the trace continues.
+                    self.trace.edit(|graph| graph.drop_effects(self.mark))?;
+                    return Err(error);
+                }
+            };
             match entries.then(|| self.per_entry(&results)).transpose()?.flatten() {
                 Some(again) => self = again,
                 None => return Ok((self, results, more)),

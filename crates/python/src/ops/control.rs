@@ -171,6 +171,20 @@ pub(super) fn call_region<'py>(
     result
 }
 
+/// Traces regions. If this fails, the hooks of the regions leave the trace: the caller may catch the
+/// error, and hooks of a region that does not exist would be part of the program.
+pub(super) fn drop_effects_on_error<T>(
+    trace: &Trace,
+    build: impl FnOnce() -> PyResult<T>,
+) -> PyResult<T> {
+    let start = trace.edit(|graph| graph.mark()).or_raise()?;
+    let outcome = build();
+    if outcome.is_err() {
+        trace.edit(|graph| graph.drop_effects(start)).or_raise()?;
+    }
+    outcome
+}
+
 /// The structure that all branches return; the index of a branch is for errors.
 fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResult<&'a Tree> {
     let (first, expected) = &branches[0];
@@ -195,10 +209,12 @@ fn trace_branch(
     body: &Bound<'_, PyAny>,
 ) -> PyResult<(Branch, Tree)> {
     let start = trace.edit(|graph| graph.mark()).or_raise()?;
-    let entered = trace.enter_lanes(lanes);
-    let result = call_region("cond", body, ())?;
-    drop(entered);
-    let (values, tree) = leaves_of(trace, "cond", &result)?;
+    let (values, tree) = drop_effects_on_error(trace, || {
+        let entered = trace.enter_lanes(lanes);
+        let result = call_region("cond", body, ())?;
+        drop(entered);
+        leaves_of(trace, "cond", &result)
+    })?;
     let (ids, vectors) = values.into_iter().unzip();
     let traced = trace.edit(|graph| graph.traced(start, ids)).or_raise()?;
     Ok(((traced, vectors), tree))
@@ -369,11 +385,13 @@ fn checkpoint(
     let open = trace.edit(|graph| graph.open_block(&ids(&values))).or_raise()?;
     let parameters = in_place_of(open.parameters().to_vec(), values);
     let arguments = tree.rebuild(py, &mut wrap_all(py, &trace, parameters).into_iter())?;
-    let answer = call_region("checkpoint", function, (arguments,))?;
-    let (results, tree) = leaves_of(&trace, "checkpoint", &answer)?;
-    source::mark(py, &trace)?;
-    let parts =
-        trace.build(|graph| graph.close_checkpoint(open, keep, ids(&results))).or_raise()?;
+    let (parts, results, tree) = drop_effects_on_error(&trace, || {
+        let answer = call_region("checkpoint", function, (arguments,))?;
+        let (results, tree) = leaves_of(&trace, "checkpoint", &answer)?;
+        source::mark(py, &trace)?;
+        let close = |graph: &mut Graph| graph.close_checkpoint(open, keep, ids(&results));
+        Ok((trace.build(close).or_raise()?, results, tree))
+    })?;
     let results = in_place_of(parts, results);
     tree.rebuild(py, &mut wrap_all(py, &trace, results).into_iter())
 }

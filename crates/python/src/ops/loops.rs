@@ -9,7 +9,7 @@ use nxla_runtime::{Error, Trace, Vectors};
 use pyo3::prelude::*;
 
 use super::add_functions;
-use super::control::{call_region, in_trace, leaves_of, wrap_all};
+use super::control::{call_region, drop_effects_on_error, in_trace, leaves_of, wrap_all};
 use crate::containers::{PyTree, Tree};
 use crate::errors::{OrRaise, argument_error};
 use crate::source;
@@ -40,11 +40,13 @@ fn while_loop(
     let roots = &roots[..];
     let repeat = Loop { trace: &trace, tree: &tree, condition, body, function, roots, replay };
     let mut start = initial;
-    loop {
-        if let Some(results) = repeat.trace_loop(py, &mut start)? {
-            return Ok(results);
+    drop_effects_on_error(&trace, || {
+        loop {
+            if let Some(results) = repeat.trace_loop(py, &mut start)? {
+                return Ok(results);
+            }
         }
-    }
+    })
 }
 
 /// A counting loop that collects the rows of each iteration: the final state, and all rows.
@@ -70,11 +72,13 @@ fn scan_loop(
     let roots = &roots[..];
     let repeat = Loop { trace: &trace, tree: &tree, condition, body, function, roots, replay };
     let mut start = initial;
-    loop {
-        if let Some(results) = repeat.trace_collecting_loop(py, &mut start, count)? {
-            return Ok(results);
+    drop_effects_on_error(&trace, || {
+        loop {
+            if let Some(results) = repeat.trace_collecting_loop(py, &mut start, count)? {
+                return Ok(results);
+            }
         }
-    }
+    })
 }
 
 /// Calls a function for the types of its results; its hooks are not part of any program.
@@ -83,9 +87,9 @@ fn without_effects<'py>(function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyA
     let py = function.py();
     let (trace, _) = in_trace(py, "scan", &[])?;
     let start = trace.edit(|graph| graph.mark()).or_raise()?;
-    let answer = function.call0()?;
+    let answer = function.call0();
     trace.edit(|graph| graph.drop_effects(start)).or_raise()?;
-    Ok(answer)
+    answer
 }
 
 /// The functions of a loop, and the structure of its state.

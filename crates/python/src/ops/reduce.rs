@@ -452,7 +452,8 @@ fn fold(
     let (trace, values) = super::control::in_trace(py, "reduce", &[x, initial])?;
     let start = trace.edit(|graph| graph.mark()).or_raise()?;
     let fold = trace.build(|graph| graph.open_fold(values[0].0, values[1].0)).or_raise()?;
-    let Some(result) = call_fold(&trace, function, fold.element(), fold.accumulator())? else {
+    let call = || call_fold(&trace, function, fold.element(), fold.accumulator());
+    let Some(result) = super::control::drop_effects_on_error(&trace, call)? else {
         trace.edit(|graph| graph.drop_effects(start)).or_raise()?;
         return Ok(None);
     };

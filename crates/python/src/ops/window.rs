@@ -451,7 +451,8 @@ fn window_reduce(
     });
     let (dimensions, options) = given.or_raise()?;
     let fold = trace.build(|graph| graph.open_window_fold(values[0].0, values[1].0)).or_raise()?;
-    let result = super::reduce::call_fold(&trace, function, fold.element(), fold.accumulator())?;
+    let call = || super::reduce::call_fold(&trace, function, fold.element(), fold.accumulator());
+    let result = super::control::drop_effects_on_error(&trace, call)?;
     let result = result.ok_or_else(|| {
         let why = "function: must not use vectorized values; use nx.vmap of slices instead";
         argument_error("window_reduce", why)
