@@ -545,3 +545,40 @@ def test_a_caught_error_leaves_no_hooks(name):
 
     assert nx.jit(guarded)(3.0).item() == 6.0
     assert [x.item() for x in calls] == [6.0]
+
+
+@pytest.mark.parametrize("depth", [1, 2, 3])
+@pytest.mark.parametrize("adds_axes", [False, True])
+def test_nested_maps_call_the_hooks_of_a_loop_as_often_as_one_map(depth, adds_axes):
+    calls = {"condition": 0, "body": 0}
+
+    def count(where, x):
+        return nx.hook(x, lambda _: calls.update({where: calls[where] + 1}))
+
+    def loop(a):
+        start = 1.0 if adds_axes else a * 0 + 1.0
+        return nx.while_loop(
+            lambda x: count("condition", x) < 4.0, lambda x: count("body", x * (a + 1.0)), start
+        )
+
+    rows = nx.tensor([1.0, 3.0])
+    mapped = loop
+    for _ in range(depth):
+        mapped = nx.vmap(mapped)
+    mapped(nx.broadcast_to(rows, (2,) * depth))
+    assert calls == {"condition": 3, "body": 2}
+
+
+def test_axes_of_several_maps_are_added_one_after_another():
+    calls = []
+    x, y = nx.tensor([1.0, 3.0]), nx.tensor([1.0, 3.0])
+
+    def loop(a, b):
+        condition = lambda s: nx.hook(s[0] * a, calls.append) < 4.0  # noqa: E731
+        return nx.while_loop(condition, lambda s: (s[0] + s[1], s[1] * 0 + b), (1.0, 1.0))[0]
+
+    one = nx.vmap(loop)(nx.repeat(x, 2), nx.tile(y, (2,)))
+    expected = len(calls)
+    nested = nx.vmap(nx.vmap(loop, in_axes=(None, 0)), in_axes=(0, None))(x, y)
+    assert nested.reshape((4,)).tolist() == one.tolist()
+    assert len(calls) == 2 * expected

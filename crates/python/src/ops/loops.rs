@@ -230,6 +230,7 @@ impl Loop<'_, '_> {
         let trace = self.trace;
         let widen = |graph: &mut _| Repetition::widen_by_condition(graph, initial, vectors);
         let start = trace.build(widen).or_raise()?;
+        let before = trace.edit(|graph| graph.mark()).or_raise()?;
         let holds = self.single(self.condition(py, &start)?)?;
         let repetition = trace.build(|graph| Repetition::begin(graph, start, &holds)).or_raise()?;
         let start = trace.edit(|graph| graph.mark()).or_raise()?;
@@ -237,6 +238,8 @@ impl Loop<'_, '_> {
         let next = self.body(py, repetition.inputs())?;
         drop(entered);
         if let Some(wide) = trace.build(|graph| repetition.widen(graph, &next)).or_raise()? {
+            // The condition is traced again, outside of the loop that `widen` has dropped.
+            trace.edit(|graph| graph.drop_effects(before)).or_raise()?;
             *initial = wide;
             return Ok(None);
         }
