@@ -3,6 +3,7 @@
 use nxla_runtime::graph::build::{Subscript, Update};
 use nxla_runtime::graph::{Combine, ExprId, UnaryOp};
 use nxla_runtime::{DType, RawTensor, Scalar, Shape, Trace};
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 
@@ -314,8 +315,12 @@ fn entry<'py>(item: &Bound<'py, PyAny>, by_mask: &str) -> PyResult<Entry<'py>> {
             DType::Pred,
         )));
     }
-    if item.is_instance_of::<PyInt>() {
-        return item.extract().map(Entry::Index);
+    if is_integer(item)? {
+        let index = item.extract().map_err(|_| {
+            let why = format!("index: must fit 64 bits; got {item}");
+            pyo3::exceptions::PyIndexError::new_err(why)
+        });
+        return index.map(Entry::Index);
     }
     if let Ok(slice) = item.cast::<PySlice>() {
         return Ok(Entry::Slice(slice.clone()));
@@ -352,6 +357,17 @@ fn entry<'py>(item: &Bound<'py, PyAny>, by_mask: &str) -> PyResult<Entry<'py>> {
             Err(argument_error("index", why))
         }
     }
+}
+
+/// Returns whether an index is an integer of Python or a scalar of NumPy, whose range is checked.
+/// Tensors and arrays have a length; they are operands, and their values are not read here.
+fn is_integer(item: &Bound<'_, PyAny>) -> PyResult<bool> {
+    if item.is_instance_of::<PyInt>() {
+        return Ok(true);
+    }
+    let kind = item.get_type();
+    Ok(kind.hasattr(intern!(item.py(), "__index__"))?
+        && !kind.hasattr(intern!(item.py(), "__len__"))?)
 }
 
 /// Indices without elements as integers.
