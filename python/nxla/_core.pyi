@@ -3500,7 +3500,7 @@ def cumulative_sum(
         The axis; may be left out if there is only one.
     dtype : dtype_like, optional
         The dtype to add in, and of the result. By default narrow integers become ``int32`` or
-        ``uint32``, and everything else keeps its dtype.
+        ``uint32``, booleans become ``int32``, and everything else keeps its dtype.
     include_initial : bool
         If True, the result starts with the empty sum, zero, and the axis is longer by one.
     reverse : bool
@@ -5856,7 +5856,8 @@ def nansum(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False
     Parameters
     ----------
     x : tensor_like
-        Numbers of any dtype; narrow integers are added up in 32 bits.
+        Numbers of any dtype; narrow integers are added up in 32 bits, and booleans count as
+        ``int32``.
     axis : int or str, or a sequence, optional
         The axes; all by default.
     keepdims : bool

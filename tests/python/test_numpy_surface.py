@@ -32,3 +32,39 @@ def test_an_index_of_any_size_is_an_index_error():
     for index in (2**70, -(2**70)):
         with pytest.raises(IndexError, match="64 bits"):
             nx.tensor([1, 2, 3])[index]
+
+
+# Dtypes of sums, products and extremes.
+
+#: Reductions, and the dtypes of their results for booleans and for `u64`.
+OF_DTYPES = {
+    "sum": ("s32", "u64"),
+    "prod": ("s32", "u64"),
+    "nansum": ("s32", "u64"),
+    "nanprod": ("s32", "u64"),
+    "cumulative_sum": ("s32", "u64"),
+    "cumulative_prod": ("s32", "u64"),
+    "nancumsum": ("s32", "u64"),
+    "nancumprod": ("s32", "u64"),
+    "trace": ("s32", "u64"),
+    "max": ("pred", "u64"),
+    "min": ("pred", "u64"),
+    "cumulative_max": ("pred", "u64"),
+    "cumulative_min": ("pred", "u64"),
+}
+
+
+@pytest.mark.parametrize("name", OF_DTYPES)
+def test_sums_and_extremes_of_booleans_and_of_large_integers(name):
+    function = nx.linalg.trace if name == "trace" else getattr(nx, name)
+    shape = (1, 1) if name == "trace" else (1,)
+    of_booleans, of_u64 = OF_DTYPES[name]
+    found = function(nx.full(shape, True))
+    assert (found.dtype.name, found.reshape(-1).tolist()) == (nx.DType(of_booleans).name, [True])
+    found = function(nx.full(shape, 2**63, dtype="u64"))
+    assert (found.dtype.name, found.reshape(-1).tolist()) == (nx.DType(of_u64).name, [2**63])
+
+
+def test_positions_by_a_cumulative_sum_of_a_mask_are_signed():
+    for count in (nx.cumulative_sum, nx.nancumsum, lambda x: x.cumsum(), np.cumsum):
+        assert (count(nx.tensor(~MASK)) - 1).tolist() == [-1, 0, 0, 0]

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use super::add_functions;
 use super::args::{Axis, AxisList, count};
 use super::declare::{Choice, Choices, Precise, functions};
-use super::reduce::correction_or_ddof;
+use super::reduce::{convert, correction_or_ddof, sum_dtype};
 use super::window::cumulative_dtype;
 use crate::apply::{apply, one};
 use crate::errors::argument_error;
@@ -43,6 +43,20 @@ fn quantile(
         false => q,
     };
     Ok(graph.quantile(x, q, axes.as_deref(), options)?)
+}
+
+/// The sum or product of the elements that are not NaN, in the dtype of `sum`.
+fn total_of_numbers(
+    graph: &mut Graph,
+    op: ReduceOp,
+    x: ExprId,
+    axes: Option<Vec<i64>>,
+    keep_axes: bool,
+) -> Result<ExprId> {
+    let dtype = sum_dtype(graph, x);
+    let x = convert(graph, x, dtype)?;
+    let total = graph.nan_reduction(op, x, axes.as_deref(), keep_axes)?;
+    convert(graph, total, dtype)
 }
 
 functions! {
@@ -160,7 +174,8 @@ functions! {
     /// Parameters
     /// ----------
     /// x : tensor_like
-    ///     Numbers of any dtype; narrow integers are added up in 32 bits.
+    ///     Numbers of any dtype; narrow integers are added up in 32 bits, and booleans count as
+    ///     ``int32``.
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// keepdims : bool
@@ -171,8 +186,9 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.nansum([1.0, float("nan"), 3.0]).item()
     /// 4.0
-    fn nansum(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
-        graph.nan_reduction(ReduceOp::Sum, x, axis.as_deref(), keepdims);
+    fn nansum(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph| {
+        total_of_numbers(graph, ReduceOp::Sum, x, axis, keepdims)
+    };
 
     /// Multiply the elements that are not NaN. Parameters are the same as for `nansum`.
     ///
@@ -181,8 +197,9 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.nanprod([2.0, float("nan"), 3.0]).item()
     /// 6.0
-    fn nanprod(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
-        graph.nan_reduction(ReduceOp::Product, x, axis.as_deref(), keepdims);
+    fn nanprod(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph| {
+        total_of_numbers(graph, ReduceOp::Product, x, axis, keepdims)
+    };
 
     /// Return the maximum of the elements that are not NaN, or NaN if all are.
     ///
@@ -368,7 +385,7 @@ fn nan_cumulative(
     axis: Option<i64>,
 ) -> Result<ExprId> {
     let x = if axis.is_none() { graph.flatten(x, None)? } else { x };
-    let x = cumulative_dtype(graph, x).map_or(Ok(x), |dtype| graph.as_type(x, dtype))?;
+    let x = graph.as_type(x, cumulative_dtype(graph, x))?;
     Ok(graph.nan_cumulative(op, x, axis.unwrap_or(0))?)
 }
 

@@ -12,8 +12,10 @@ use pyo3::types::PyString;
 
 use super::args::{Axis, rows};
 use super::declare::{Argument, Site, functions, plain_arguments};
+use super::reduce::{convert, sum_dtype};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, user_error};
+use crate::numbers;
 
 /// `"valid"`, `"same"`, or `(low, high)` for each axis.
 pub(super) struct PaddingArg(pub(super) WindowPadding);
@@ -187,9 +189,22 @@ fn with_initial(
 }
 
 /// The dtype of cumulative sums and products, the same as for sums and products.
-pub(super) fn cumulative_dtype(graph: &Graph, x: ExprId) -> Option<DType> {
-    let dtype = graph.dtype(x);
-    (dtype != DType::U64).then(|| dtype.to_aggregate())
+pub(super) fn cumulative_dtype(graph: &Graph, x: ExprId) -> DType {
+    sum_dtype(graph, x).unwrap_or_else(|| graph.dtype(x).to_aggregate())
+}
+
+/// The cumulative maximum or minimum, which is a boolean for booleans, except by the rules of Nx.
+fn cumulative_extreme(
+    graph: &mut Graph,
+    op: Cumulative,
+    x: ExprId,
+    axis: Option<i64>,
+    reverse: bool,
+) -> Result<ExprId> {
+    let (x, axis) = operand(graph, op.name(), x, axis, None)?;
+    let is_boolean = graph.dtype(x).is_pred() && !numbers::are_of_nx();
+    let result = graph.cumulative(op, x, axis, reverse)?;
+    convert(graph, result, is_boolean.then_some(DType::Pred))
 }
 
 functions! {
@@ -348,7 +363,7 @@ functions! {
     ///     The axis; may be left out if there is only one.
     /// dtype : dtype_like, optional
     ///     The dtype to add in, and of the result. By default narrow integers become ``int32`` or
-    ///     ``uint32``, and everything else keeps its dtype.
+    ///     ``uint32``, booleans become ``int32``, and everything else keeps its dtype.
     /// include_initial : bool
     ///     If True, the result starts with the empty sum, zero, and the axis is longer by one.
     /// reverse : bool
@@ -369,8 +384,8 @@ functions! {
         x, /, axis: Option<Axis> = None, *, dtype: Option<DTypeArg> = None,
         include_initial: bool = false, reverse: bool = false
     ) |graph| {
-        let dtype = dtype.or(cumulative_dtype(graph, x));
-        let (x, axis) = operand(graph, "cumulative_sum", x, axis, dtype)?;
+        let dtype = dtype.unwrap_or_else(|| cumulative_dtype(graph, x));
+        let (x, axis) = operand(graph, "cumulative_sum", x, axis, Some(dtype))?;
         let result = graph.cumulative(Cumulative::Sum, x, axis, reverse)?;
         with_initial(graph, result, 0, axis, include_initial, reverse)
     };
@@ -389,8 +404,8 @@ functions! {
         x, /, axis: Option<Axis> = None, *, dtype: Option<DTypeArg> = None,
         include_initial: bool = false, reverse: bool = false
     ) |graph| {
-        let dtype = dtype.or(cumulative_dtype(graph, x));
-        let (x, axis) = operand(graph, "cumulative_prod", x, axis, dtype)?;
+        let dtype = dtype.unwrap_or_else(|| cumulative_dtype(graph, x));
+        let (x, axis) = operand(graph, "cumulative_prod", x, axis, Some(dtype))?;
         let result = graph.cumulative(Cumulative::Product, x, axis, reverse)?;
         with_initial(graph, result, 1, axis, include_initial, reverse)
     };
@@ -405,8 +420,7 @@ functions! {
     /// >>> nx.cumulative_max([1, 3, 2]).tolist()
     /// [1, 3, 3]
     fn cumulative_max(x, /, axis: Option<Axis> = None, *, reverse: bool = false) |graph| {
-        let (x, axis) = operand(graph, "cumulative_max", x, axis, None)?;
-        graph.cumulative(Cumulative::Max, x, axis, reverse)
+        cumulative_extreme(graph, Cumulative::Max, x, axis, reverse)
     };
 
     /// Return the minimum of all elements up to and including each one.
@@ -419,8 +433,7 @@ functions! {
     /// >>> nx.cumulative_min([3, 1, 2]).tolist()
     /// [3, 1, 1]
     fn cumulative_min(x, /, axis: Option<Axis> = None, *, reverse: bool = false) |graph| {
-        let (x, axis) = operand(graph, "cumulative_min", x, axis, None)?;
-        graph.cumulative(Cumulative::Min, x, axis, reverse)
+        cumulative_extreme(graph, Cumulative::Min, x, axis, reverse)
     };
 }
 
