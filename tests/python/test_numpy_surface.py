@@ -68,3 +68,35 @@ def test_sums_and_extremes_of_booleans_and_of_large_integers(name):
 def test_positions_by_a_cumulative_sum_of_a_mask_are_signed():
     for count in (nx.cumulative_sum, nx.nancumsum, lambda x: x.cumsum(), np.cumsum):
         assert (count(nx.tensor(~MASK)) - 1).tolist() == [-1, 0, 0, 0]
+
+
+# Python scalars and lists beside tensors.
+
+X64 = nx.tensor([1.0, 2.0], "f64")
+
+#: Calls with a list (or NumPy's array of its exact elements) next to a tensor of `f64`.
+WITH_A_LIST = {
+    "dot": lambda x: nx.dot(x, X64),
+    "einsum": lambda x: nx.einsum("i,i", x, X64),
+    "gradient": lambda x: nx.gradient(x, X64),
+    "inner": lambda x: nx.linalg.vecdot(x, X64),
+    "matmul": lambda x: nx.matmul(x, X64),
+    "operator @": lambda x: X64 @ x,
+    "operator @ from the right": lambda x: X64.__rmatmul__(x),
+    "outer": lambda x: nx.linalg.outer(x, X64),
+    "reduce": lambda x: nx.reduce(x, X64[0] * 0, nx.add),
+    "reduce in a trace": lambda x: nx.jit(lambda y: nx.reduce(x, y[0] * 0, nx.add))(X64),
+    "tensordot": lambda x: nx.tensordot(x, X64, axes=1),
+    "trapezoid": lambda x: nx.trapezoid(x, X64),
+    "vdot": lambda x: nx.vdot(x, X64),
+    "vdot from the right": lambda x: nx.vdot(X64, x),
+    "window_reduce": lambda x: nx.window_reduce(x, X64[0] * 0, nx.add, 2),
+}
+
+
+@pytest.mark.parametrize("name", WITH_A_LIST)
+def test_a_list_is_rounded_once_to_the_dtype_of_the_other_operand(name):
+    call, numbers = WITH_A_LIST[name], [0.1, 0.3]
+    expected, found = call(np.array(numbers)), call(numbers)
+    assert found.dtype == expected.dtype == nx.float64
+    assert found.tolist() == expected.tolist()

@@ -13,10 +13,16 @@ if TYPE_CHECKING:
     from nxla._types import Axes, Axis, TensorLike
 
 
-def _floats(x: TensorLike) -> Tensor:
+def _floats(x: Tensor) -> Tensor:
     """Return an operand whose integers are `float32`."""
-    x = as_tensor(x)
     return x if x.dtype.kind in ("float", "complex") else _core.astype(x, _core.f32)
+
+
+def _samples(function: str, x: TensorLike, *others: TensorLike) -> Tensor:
+    """Return samples as floats; a list takes the precision of the other operands."""
+    if not isinstance(x, _core.Tensor | _core.Expr):
+        x = as_tensors(function, x, *others)[0]
+    return _floats(as_tensor(x))
 
 
 def _along(values: Tensor, ndim: int, axis: int) -> Tensor:
@@ -70,7 +76,7 @@ def gradient(
     >>> nx.gradient([0.0, 1.0, 9.0], nx.tensor([0.0, 1.0, 3.0]), edge_order=2).tolist()
     [0.0, 2.0, 6.0]
     """
-    f = _floats(f)
+    f = _samples("gradient", f, *varargs)
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order: must be 1 or 2; got {edge_order!r}")
     given = [axis] if isinstance(axis, int | str) else range(f.ndim) if axis is None else axis
@@ -153,7 +159,7 @@ def trapezoid(
     >>> nx.trapezoid([1.0, 2.0, 3.0]).item(), nx.trapezoid([1.0, 2.0, 3.0], [4.0, 6.0, 8.0]).item()
     (4.0, 8.0)
     """
-    y = _floats(y)
+    y = _samples("trapezoid", y, dx if x is None else x)
     axis = _position("trapezoid", y, axis)
     size = y.shape[axis]
     if x is None:

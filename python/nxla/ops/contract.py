@@ -86,6 +86,7 @@ def vdot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     >>> nx.vdot([[1, 2], [3, 4]], [1, 10, 100, 1000]).item()
     4321
     """
+    x1, x2 = as_tensors("vdot", x1, x2)
     return _core.vecdot(_core.flatten(x1), _core.flatten(x2))
 
 

@@ -152,11 +152,14 @@ def _traced(
     With a `key` the compiled function is stored, and later calls with equal keys and Python scalars
     run it. All other values that the function uses must follow from the key and its arguments.
     """
-    if _core.is_tracing():
-        return function(*operands)
     # Keep Python scalars, which adopt the dtype of the other operands.
     is_plain = [isinstance(operand, bool | int | float | complex) for operand in operands]
-    tensors = [_core.tensor(x) for x, plain in zip(operands, is_plain, strict=True) if not plain]
+    with_dtype = [x for x, plain in zip(operands, is_plain, strict=True) if not plain]
+    tensors = as_tensors(name, *with_dtype)
+    if _core.is_tracing():
+        rest = iter(tensors)
+        pairs = zip(operands, is_plain, strict=True)
+        return function(*(x if plain else next(rest) for x, plain in pairs))
     # The stored function must not keep tensors alive.
     scalars = [x if plain else None for x, plain in zip(operands, is_plain, strict=True)]
 

@@ -10,16 +10,18 @@ use super::args::{Axis, AxisList};
 use super::declare::{Argument, Count, Site, functions};
 use super::window::{EachAxis, PaddingArg, PerAxis};
 use crate::apply::{apply, one};
+use crate::operands::{Operands, Role};
 use crate::value::{FromPython, Value};
 
 /// The operator `@`.
 pub(crate) fn matmul_operator(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-    match (Value::try_of(x)?, Value::try_of(y)?) {
-        (Some(left), Some(right)) => {
-            apply(x.py(), &[left, right], |graph, ids| one(graph.matmul(ids[0], ids[1])))
+    let mut operands = Operands::default();
+    for operand in [x, y] {
+        if !operands.try_push(operand, Role::Element)? {
+            return Ok(x.py().NotImplemented());
         }
-        _ => Ok(x.py().NotImplemented()),
     }
+    apply(x.py(), &operands.values()?, |graph, ids| one(graph.matmul(ids[0], ids[1])))
 }
 
 /// An axis of the result, which may have axes that the first operand lacks.
