@@ -100,3 +100,27 @@ def test_a_list_is_rounded_once_to_the_dtype_of_the_other_operand(name):
     expected, found = call(np.array(numbers)), call(numbers)
     assert found.dtype == expected.dtype == nx.float64
     assert found.tolist() == expected.tolist()
+
+
+#: Folds of a vector, and their first result.
+FOLDS = {
+    "reduce": lambda x, initial, f: nx.reduce(x, initial, f),
+    "reduce in a trace": lambda x, initial, f: nx.jit(lambda y: nx.reduce(y, initial, f))(x),
+    "window_reduce": lambda x, initial, f: nx.window_reduce(x, initial, f, x.size)[0],
+    "window_reduce in a trace": lambda x, initial, f: nx.jit(
+        lambda y: nx.window_reduce(y, initial, f, y.size)
+    )(x)[0],
+}
+
+
+@pytest.mark.parametrize("name", FOLDS)
+def test_the_initial_number_of_a_fold_follows_the_rule_of_scalars(name):
+    fold = FOLDS[name]
+    count = fold(nx.full(300, True), 0, lambda element, total: element + total)
+    assert (count.dtype, count.item()) == (nx.int32, 300)
+    found = fold(nx.full(300, True), False, nx.logical_or)
+    assert (found.dtype.kind, found.item()) == ("pred", True)
+    total = fold(nx.tensor([1, 2], "u8"), 3, nx.add)
+    assert (total.dtype, total.item()) == (nx.uint8, 6)
+    with pytest.raises(OverflowError, match="300 is out of bounds for u8"):
+        fold(nx.tensor([1], "u8"), 300, nx.add)

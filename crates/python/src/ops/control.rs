@@ -20,12 +20,13 @@ use crate::expr::PyExpr;
 use crate::function::output;
 use crate::hooks::{Arrange, PyCompute, PyHook};
 use crate::notes::notes_of;
+use crate::numbers::next_to;
 use crate::source;
 use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value};
 
-/// The current trace, and operands as its nodes; scalars adapt to the first operand.
+/// The current trace, and operands as its nodes; scalars take the dtype of the first operand.
 pub(super) fn in_trace(
     py: Python<'_>,
     function: &str,
@@ -45,11 +46,18 @@ pub(super) fn in_trace(
             }
             Value::Number(number) => {
                 let first = values.first().map(|(first, _)| *first);
-                let id = trace.build(|graph| match first {
-                    Some(first) => graph.weak_number(number, first),
-                    None => graph.number(number),
-                });
-                (id.or_raise()?, Vectors::NONE)
+                let dtype = first.map(|first| trace.edit(|graph| graph.dtype(first)));
+                let dtype = dtype.transpose().or_raise()?;
+                let id = match next_to(number, dtype)? {
+                    Value::Number(number) => {
+                        trace.build(|graph| graph.number_beside(number, dtype)).or_raise()?
+                    }
+                    // The scalar does not take the dtype of the first operand.
+                    Value::Tensor(_) | Value::Expr(_) => {
+                        trace.build(|graph| graph.number(number)).or_raise()?
+                    }
+                };
+                (id, Vectors::NONE)
             }
         });
     }

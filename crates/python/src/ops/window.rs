@@ -450,7 +450,16 @@ fn window_reduce(
     dilations: Option<PerAxis>,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
-    let (trace, values) = super::control::in_trace(py, "window_reduce", &[x, initial])?;
+    let (trace, mut values) = super::control::in_trace(py, "window_reduce", &[x, initial])?;
+    if !numbers::are_of_nx() {
+        // A boolean has no room for the numbers that a fold of booleans counts.
+        let x = trace.build(|graph| {
+            let (own, initial) = (graph.dtype(values[0].0), graph.dtype(values[1].0));
+            let dtype = if own.is_pred() { initial } else { own };
+            graph.as_type(values[0].0, dtype)
+        });
+        values[0].0 = x.or_raise()?;
+    }
     let given = trace.build(|graph| {
         let ids = [values[0].0];
         let mut site = Site::new("window_reduce", graph, &ids);
