@@ -15,7 +15,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any, Literal
 
-    from nxla._core import Tensor
+    from nxla._core import DType, Tensor
     from nxla._types import Axes, Axis, DTypeLike, TensorLike
 
 #: NumPy's names of sorting algorithms. nxla has one algorithm, which is stable.
@@ -295,7 +295,10 @@ def mean(
     x = _in(x, dtype)
     if where is None:
         return _in(_core.mean(x, axis, keepdims=keepdims), dtype)
-    return _in(_mean_of(x, axis, where, keepdims=keepdims), dtype)
+    x, own = _widened(x)
+    return _core.astype(
+        _mean_of(x, axis, where, keepdims=keepdims), own if dtype is None else dtype
+    )
 
 
 def min(
@@ -404,7 +407,9 @@ def std(
     x = _in(x, dtype)
     if where is None:
         return _core.std(x, axis, correction=correction, keepdims=keepdims)
-    return _core.sqrt(_variance_of(x, axis, where, correction, keepdims=keepdims))
+    x, dtype = _widened(x)
+    variance = _variance_of(x, axis, where, correction, keepdims=keepdims)
+    return _core.astype(_core.sqrt(variance), dtype)
 
 
 def sum(
@@ -461,7 +466,18 @@ def var(
     x = _in(x, dtype)
     if where is None:
         return _core.var(x, axis, correction=correction, keepdims=keepdims)
-    return _variance_of(x, axis, where, correction, keepdims=keepdims)
+    x, dtype = _widened(x)
+    return _core.astype(_variance_of(x, axis, where, correction, keepdims=keepdims), dtype)
+
+
+def _widened(x: Tensor) -> tuple[Tensor, DType]:
+    """Return floats that can add up many elements, and the dtype of their mean.
+
+    Narrow floats become `float32`: sums and squares of their elements may overflow.
+    """
+    x = _core.multiply(x, 1.0)
+    is_narrow = x.dtype.kind == "float" and x.dtype.itemsize < 4
+    return _core.astype(x, _core.f32) if is_narrow else x, x.dtype
 
 
 def _mean_of(
@@ -473,11 +489,10 @@ def _mean_of(
     keepdims: bool,
 ) -> Tensor:
     """Return the sum of the elements that `where` selects, divided by their corrected number."""
-    # Convert integers to floats, for the division and the count.
-    x = _core.multiply(x, 1.0)
     total = _core.sum(_core.where(where, x, 0), axis, keepdims=keepdims)
-    ones = _core.full(x.shape, 1, _core.real(x).dtype)
+    ones = _core.full(x.shape, 1, _core.s32)
     count = _core.sum(_core.where(where, ones, 0), axis, keepdims=keepdims)
+    count = _core.astype(count, _core.real(x).dtype)
     return _core.divide(total, _core.maximum(_core.subtract(count, correction), 0))
 
 

@@ -70,6 +70,16 @@ def test_positions_by_a_cumulative_sum_of_a_mask_are_signed():
         assert (count(nx.tensor(~MASK)) - 1).tolist() == [-1, 0, 0, 0]
 
 
+@pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
+@pytest.mark.parametrize("name", ["mean", "var", "std"])
+def test_where_changes_neither_the_range_nor_the_dtype_of_moments(name, dtype):
+    x = nx.astype(nx.tensor(np.tile([100.0, 300.0], 3000)), dtype)
+    expected, found = getattr(x, name)(), getattr(x, name)(where=True)
+    assert found.dtype == expected.dtype
+    assert found.item() == pytest.approx(expected.item(), rel=1e-2)
+    assert math.isfinite(found.item())
+
+
 # Python scalars and lists beside tensors.
 
 X64 = nx.tensor([1.0, 2.0], "f64")
