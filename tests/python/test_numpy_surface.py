@@ -134,3 +134,15 @@ def test_the_initial_number_of_a_fold_follows_the_rule_of_scalars(name):
     assert (total.dtype, total.item()) == (nx.uint8, 6)
     with pytest.raises(OverflowError, match="300 is out of bounds for u8"):
         fold(nx.tensor([1], "u8"), 300, nx.add)
+
+
+UNSIGNED = ["u8", "u16", "u32", "u64"]
+SIGNED = ["s8", "s16", "s32", "s64"]
+
+
+@pytest.mark.parametrize("dtype", UNSIGNED + SIGNED)
+def test_a_range_counts_down_in_any_integer_dtype(dtype):
+    for start, stop, step in ((5, 0, -1), (5, -1, -2), (100, 0, -30), (3, 3, -1), (7, 0, -7)):
+        found = nx.arange(start, stop, step, dtype=dtype)
+        assert found.dtype == nx.DType(dtype)
+        assert found.tolist() == list(range(start, stop, step))

@@ -461,6 +461,9 @@ def _counted(start: float, step: float, count: int, dtype: DTypeLike) -> Tensor:
     if counted.dtype in (_core.f16, _core.bf16, _core.f8_e5m2, _core.f8_e4m3fn):
         # Such dtypes cannot represent all indices, or the digits of repeated steps.
         counted = _core.iota((count,), None, _core.f32)
+    if step < 0 and counted.dtype.kind == "unsigned" and hasattr(step, "__index__"):
+        # The dtype has no negative steps.
+        return _core.astype(_core.subtract(start, _core.multiply(counted, -step)), dtype)
     if step != 1:
         counted = _core.multiply(counted, step)
     if start != 0:
