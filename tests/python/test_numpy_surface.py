@@ -146,3 +146,20 @@ def test_a_range_counts_down_in_any_integer_dtype(dtype):
         found = nx.arange(start, stop, step, dtype=dtype)
         assert found.dtype == nx.DType(dtype)
         assert found.tolist() == list(range(start, stop, step))
+
+
+# Values of single functions.
+
+
+@pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
+def test_nan_to_num_keeps_its_replacements(dtype):
+    values = [math.nan, math.inf, -math.inf, 1.0]
+    replacements = [0.0, math.nan, math.inf, -math.inf, 5.0]
+    numpy_dtype = {"f16": np.float16, "f32": np.float32, "f64": np.float64}[dtype]
+    for nan in replacements:
+        for posinf in replacements:
+            for neginf in replacements:
+                options = {"nan": nan, "posinf": posinf, "neginf": neginf}
+                expected = np.nan_to_num(np.array(values, numpy_dtype), **options)
+                found = nx.nan_to_num(nx.tensor(values, dtype), **options)
+                np.testing.assert_array_equal(np.asarray(found), expected, str(options))

@@ -218,10 +218,11 @@ def nan_to_num(
         limits.max if posinf is None else posinf,
         limits.min if neginf is None else neginf,
     )
-    x = _core.where(_core.isnan(x), nan, x)
+    # A replacement may be infinite or NaN itself, so all conditions test the operand.
+    found = _core.where(_core.isnan(x), nan, x)
     infinite = _core.isinf(x)
-    x = _core.where(infinite & (x > 0), above, x)
-    return _core.where(infinite & (x < 0), below, x)
+    found = _core.where(infinite & (x > 0), above, found)
+    return _core.where(infinite & (x < 0), below, found)
 
 
 _hints.install(globals())
