@@ -3582,7 +3582,8 @@ def diff(
     axis : int or str
         The axis; it gets shorter by `n`.
     prepend, append : tensor_like, optional
-        Values to prepend and append; their shape is the shape of `x` except along `axis`.
+        Values to prepend and append: numbers, or tensors with the shape of `x` except along
+        `axis`.
 
     Raises
     ------

@@ -163,3 +163,15 @@ def test_nan_to_num_keeps_its_replacements(dtype):
                 expected = np.nan_to_num(np.array(values, numpy_dtype), **options)
                 found = nx.nan_to_num(nx.tensor(values, dtype), **options)
                 np.testing.assert_array_equal(np.asarray(found), expected, str(options))
+
+
+def test_differences_with_numbers_at_both_ends():
+    for values in ([1, 2, 4], [[1, 2, 4], [3, 5, 9]]):
+        x = np.array(values, np.int32)
+        for axis in range(x.ndim):
+            for options in ({"prepend": 0}, {"append": 7}, {"prepend": 0, "append": 7}):
+                found = nx.diff(x, axis=axis, **options)
+                assert found.tolist() == np.diff(x, axis=axis, **options).tolist()
+    assert nx.diff(nx.zeros((0,), dtype="s32"), prepend=0).shape == (0,)
+    named = nx.zeros((2, 3), names=["row", "column"])
+    assert nx.diff(named, axis="column", prepend=0).shape == (2, 3)

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use nxla_runtime::Result;
-use nxla_runtime::graph::ExprId;
 use nxla_runtime::graph::build::SliceStart;
+use nxla_runtime::graph::{ExprId, Graph};
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
@@ -50,6 +50,19 @@ impl Argument for Start<'_> {
             Start::Dynamic(_) => SliceStart::from(site.next()),
         })
     }
+}
+
+/// Broadcasts a scalar to one entry of an axis of `x`.
+fn entry_along(graph: &mut Graph, part: ExprId, x: ExprId, axis: i64) -> Result<ExprId> {
+    let mut shape = graph.shape(x).clone();
+    let from_end = i64::try_from(shape.rank()).expect("ranks are small");
+    let axis = usize::try_from(if axis < 0 { axis + from_end } else { axis });
+    let size = axis.ok().and_then(|axis| shape.as_mut_slice().get_mut(axis));
+    match size {
+        Some(size) if graph.shape(part).rank() == 0 => *size = 1,
+        _ => return Ok(part),
+    }
+    Ok(graph.broadcast(part, shape, None)?)
 }
 
 functions! {
@@ -328,7 +341,8 @@ functions! {
     /// axis : int or str
     ///     The axis; it gets shorter by `n`.
     /// prepend, append : tensor_like, optional
-    ///     Values to prepend and append; their shape is the shape of `x` except along `axis`.
+    ///     Values to prepend and append: numbers, or tensors with the shape of `x` except along
+    ///     `axis`.
     ///
     /// Raises
     /// ------
@@ -344,7 +358,9 @@ functions! {
         x, /, n: Count = 1, axis: Axis = -1, *, prepend: Option<&Bound<'_, PyAny>> = None,
         append: Option<&Bound<'_, PyAny>> = None
     ) |graph| {
-        let parts: Vec<ExprId> = [prepend, Some(x), append].into_iter().flatten().collect();
+        let parts = [prepend, Some(x), append].into_iter().flatten();
+        let parts: Vec<ExprId> =
+            parts.map(|part| entry_along(graph, part, x, axis)).collect::<Result<_>>()?;
         let x = if parts.len() > 1 { graph.concatenate(&parts, axis)? } else { x };
         graph.diff(x, n, axis)
     };
