@@ -148,6 +148,18 @@ def test_a_range_counts_down_in_any_integer_dtype(dtype):
         assert found.tolist() == list(range(start, stop, step))
 
 
+@pytest.mark.parametrize("signed", SIGNED)
+def test_floor_division_of_large_unsigned_numbers_is_computed_in_the_promoted_dtype(signed):
+    divisors = nx.tensor([12879973358101162425, 2**64 - 1, 3, 2**63], "u64")
+    for value in (100, -100, 7):
+        x = nx.tensor([value] * 4, signed)
+        wide = nx.astype(x, "s64"), nx.astype(divisors, "s64")
+        for function in (nx.floor_divide, nx.remainder):
+            assert function(x, divisors).dtype == nx.int64
+            assert function(x, divisors).tolist() == function(*wide).tolist()
+            assert function(divisors, x).tolist() == function(*wide[::-1]).tolist()
+
+
 # Values of single functions.
 
 

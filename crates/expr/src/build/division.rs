@@ -18,6 +18,8 @@ impl Graph {
         if !promoted.is_integer() {
             return self.floor_divide_floats(x, y);
         }
+        // Elements of `u64` that wrap around to `s64` are negative.
+        let (x, y) = (self.as_type(x, promoted)?, self.as_type(y, promoted)?);
         let quotient = self.quotient(x, y)?;
         if promoted.is_unsigned() {
             return Ok(quotient);
@@ -56,6 +58,7 @@ impl Graph {
     pub fn floor_remainder(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let remainder = self.remainder(x, y).map_err(of_op("floor_remainder"))?;
         let dtype = self.dtype(remainder);
+        let (x, y) = (self.as_type(x, dtype)?, self.as_type(y, dtype)?);
         if dtype.is_unsigned() {
             return Ok(remainder);
         }
