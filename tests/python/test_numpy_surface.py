@@ -187,3 +187,16 @@ def test_differences_with_numbers_at_both_ends():
     assert nx.diff(nx.zeros((0,), dtype="s32"), prepend=0).shape == (0,)
     named = nx.zeros((2, 3), names=["row", "column"])
     assert nx.diff(named, axis="column", prepend=0).shape == (2, 3)
+
+
+def test_diagonals_of_matrices_without_elements():
+    for shape in ((0, 0), (0, 3), (3, 0)):
+        empty = nx.zeros(shape)
+        assert nx.take_diagonal(empty).shape == (0,)
+        assert nx.put_diagonal(empty, nx.zeros(0)).shape == shape
+        with pytest.raises(nx.ArgumentError, match="inside a matrix"):
+            nx.put_diagonal(empty, nx.zeros(1))
+    empty = nx.zeros((0, 0))
+    assert nx.einsum("ii", empty).item() == 0
+    assert nx.einsum("ii->i", empty).shape == (0,)
+    assert nx.einsum("bii->b", nx.zeros((2, 0, 0))).tolist() == [0, 0]

@@ -1,6 +1,6 @@
 //! Diagonals of matrices, as gathers and scatters at constant coordinates.
 
-use nxla_tensor::{DType, Scalar, Shape, promote};
+use nxla_tensor::{DType, Scalar, Shape, promote, promote_keep_pred};
 
 use super::index::counting_dtype;
 use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result, TensorType};
@@ -14,6 +14,9 @@ impl Graph {
     pub fn take_diagonal(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
         let op = "take_diagonal";
         let (rank, [rows, columns]) = self.matrix(op, x)?;
+        if offset == 0 && (rows == 0 || columns == 0) {
+            return self.diagonal_or_none(x, offset);
+        }
         let indices = self.diagonal(op, rows, columns, offset)?;
         let axes: Axes = [rank - 2, rank - 1].into();
         let taken = self.make(Op::Gather(axes), &[x, indices])?;
@@ -80,8 +83,12 @@ impl Graph {
         if self.shape(diagonal).rank() != 1 {
             return Err(self.not_a_vector(op, "diagonal", diagonal));
         }
+        let found = self.shape(diagonal)[0];
+        if offset == 0 && (rows == 0 || columns == 0) && found == 0 {
+            return self.as_type(x, promote_keep_pred(self.dtype(x), self.dtype(diagonal)));
+        }
         let indices = self.diagonal(op, rows, columns, offset)?;
-        let (length, found) = (self.shape(indices)[0], self.shape(diagonal)[0]);
+        let length = self.shape(indices)[0];
         if length != found {
             let (found, expected) = (format!("[{found}]"), format!("[{length}]"));
             return Err(self.error(op, ErrorKind::Shape { argument: "diagonal", found, expected }));

@@ -229,7 +229,7 @@ impl Graph {
             let label = term.labels[first];
             let pair = [position(first), position(second)];
             let moved = self.move_axes(term.id, &pair, &[-2, -1])?;
-            term.id = self.take_diagonal(moved, 0)?;
+            term.id = self.diagonal_or_none(moved, 0)?;
             term.labels.remove(second);
             term.labels.remove(first);
             term.labels.push(label);
