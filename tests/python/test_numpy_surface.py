@@ -200,3 +200,18 @@ def test_diagonals_of_matrices_without_elements():
     assert nx.einsum("ii", empty).item() == 0
     assert nx.einsum("ii->i", empty).shape == (0,)
     assert nx.einsum("bii->b", nx.zeros((2, 0, 0))).tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "dtype", ["pred", "u8", "s8", "u16", "s16", "u32", "s32", "u64", "f16", "f32"]
+)
+def test_counts_by_weights_do_not_wrap_around(dtype):
+    x = nx.tensor([0] * 300)
+    expected = nx.sum(nx.ones(300, dtype=dtype))
+    counts = nx.bincount(x, weights=nx.ones(300, dtype=dtype))
+    assert (counts.dtype, counts.tolist()) == (expected.dtype, [300])
+
+
+def test_counts_of_booleans():
+    assert nx.bincount(MASK).tolist() == np.bincount(MASK.astype(int)).tolist()
+    assert nx.bincount(MASK, weights=[1, 2, 3, 4]).tolist() == [2, 8]

@@ -30,7 +30,7 @@ def bincount(
     Parameters
     ----------
     x : tensor_like
-        A vector of non-negative integers.
+        A vector of non-negative integers, or of booleans, which count as 0 and 1.
     weights : tensor_like, optional
         The weight of each entry of `x`; 1 by default.
     minlength : int
@@ -42,12 +42,13 @@ def bincount(
     Returns
     -------
     Tensor
-        ``int32``, or of the dtype of the weights; entry ``i`` is the count of ``i``.
+        ``int32``, or of the dtype of a sum of the weights; entry ``i`` is the count of ``i``.
 
     Raises
     ------
     ArgumentError
-        If `x` is not traced, contains a negative integer, and `length` is omitted.
+        If `x` is not traced, contains a negative integer, and `length` is omitted; if `length` or
+        `minlength` is negative.
     TraceError
         If `x` is traced and `length` is omitted.
     ShapeError, DTypeError
@@ -62,6 +63,9 @@ def bincount(
     [1, 2]
     """
     x = as_tensor(x)
+    for argument, size in (("minlength", minlength), ("length", length)):
+        if size is not None and size < 0:
+            raise ArgumentError(f"bincount: {argument}: must not be negative; got {size}")
     if length is None:
         length = _count_of("bincount", x, "length")
     return _core.count_numbers(x, weights, max(length, minlength))
@@ -111,7 +115,7 @@ def histogram(
     Returns
     -------
     counts : Tensor
-        ``int32``, or the dtype of the weights; with `density` a float.
+        ``int32``, or the dtype of a sum of the weights; with `density` a float.
     edges : Tensor
         The edges, one more than the number of bins.
 

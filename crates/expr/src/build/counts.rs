@@ -328,25 +328,39 @@ impl Graph {
         self.select(occurs, taken, none)
     }
 
-    /// Counts the occurrences of each number below `count` among integers, as `s32`, or sums their
-    /// weights. Other numbers are ignored.
+    /// Counts the occurrences of each number below `count` among integers or booleans, as `s32`, or
+    /// sums their weights. Other numbers are ignored. Weights of narrow integers widen to 32 bits.
     ///
     /// # Errors
     /// Returns an error for a tensor that is not a vector of integers or weights of another shape.
     pub fn bincount(&mut self, x: ExprId, weights: Option<ExprId>, count: usize) -> Result<ExprId> {
         let op = "bincount";
+        let ty = self.tensor_type(x).clone();
+        if ty.rank() != 1 {
+            let (found, expected) = (ty.to_string(), "a vector".to_owned());
+            return Err(self.error(op, ErrorKind::Shape { argument: "x", found, expected }));
+        }
+        if !ty.dtype.is_integer() && !ty.dtype.is_pred() {
+            let (argument, expected) = ("x", "an integer dtype");
+            return Err(self.error(op, ErrorKind::DType { argument, found: ty.dtype, expected }));
+        }
         let weights = match weights {
-            Some(weights) => weights,
+            Some(weights) if self.shape(weights) != &ty.shape => {
+                let found = self.tensor_type(weights).to_string();
+                let (argument, expected) = ("weights", format!("the shape of {ty}"));
+                return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
+            }
+            Some(weights) => match self.dtype(weights) {
+                // `segment` counts booleans, and `to_aggregate` would halve the range of `u64`.
+                DType::Pred | DType::U64 => weights,
+                dtype => self.as_type(weights, dtype.to_aggregate())?,
+            },
             None => {
                 let one = self.scalar_constant(Scalar::Int(1), DType::S32)?;
-                let shape = self.shape(x).clone();
-                self.broadcast(one, shape, None)?
+                self.broadcast(one, ty.shape, None)?
             }
         };
-        if self.shape(x).rank() != 1 {
-            let (found, expected) = (self.tensor_type(x).to_string(), "a vector".to_owned());
-            return Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }));
-        }
+        let x = if ty.dtype.is_pred() { self.as_type(x, DType::S32)? } else { x };
         self.segment(Segment::Sum, weights, x, count).map_err(of_op(op))
     }
 
