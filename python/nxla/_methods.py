@@ -72,11 +72,19 @@ class Place:
                 f"at: x: must have a float dtype for division; got {self._x.dtype}; convert it, "
                 'as in nx.astype(x, "f32"), or use x.at[key].apply(lambda part: part // value)'
             )
-        return self._x / self._product(value)
+        return self._where_selected(self._x / self._product(value))
 
     def power(self, value: TensorLike, /) -> Tensor:
         """Return the tensor with the selected elements raised to a power."""
-        return _core.pow(self._x, self._product(value))
+        return self._where_selected(_core.pow(self._x, self._product(value)))
+
+    def _where_selected(self, changed: Tensor) -> Tensor:
+        """Return the tensor with the selected elements of another tensor.
+
+        Division and powers by one change complex infinities.
+        """
+        selected = Place(nx.zeros_like(self._x, dtype="pred"), self._key).set(True)
+        return _core.where(selected, changed, self._x)
 
     def _product(self, value: TensorLike) -> Tensor:
         """Return ones, with the product of the values at each element of the key."""

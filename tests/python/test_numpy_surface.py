@@ -177,6 +177,19 @@ def test_nan_to_num_keeps_its_replacements(dtype):
                 np.testing.assert_array_equal(np.asarray(found), expected, str(options))
 
 
+@pytest.mark.parametrize("name", ["divide", "power", "multiply", "add", "subtract", "set"])
+@pytest.mark.parametrize("dtype", ["f32", "c64"])
+def test_updates_leave_the_other_elements_unchanged(name, dtype):
+    others = [math.inf, -math.inf, math.nan, -0.0, 0.1]
+    if dtype == "c64":
+        others = [complex(x, y) for x in others for y in (*others, 1.0)]
+    x = nx.tensor([2.0, *others], dtype)
+    changed = getattr(x.at[0], name)(2)
+    expected = {"divide": 1, "power": 4, "multiply": 4, "add": 4, "subtract": 0, "set": 2}[name]
+    assert changed[0].item() == pytest.approx(expected)
+    assert np.asarray(changed[1:]).tobytes() == np.asarray(x[1:]).tobytes()
+
+
 def test_differences_with_numbers_at_both_ends():
     for values in ([1, 2, 4], [[1, 2, 4], [3, 5, 9]]):
         x = np.array(values, np.int32)
