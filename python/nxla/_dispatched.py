@@ -9,10 +9,12 @@ from __future__ import annotations
 import nxla as nx
 from nxla import _core, _hints
 from nxla._arguments import to_index
+from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from typing import Any, Literal
 
     from nxla._core import DType, Tensor
@@ -42,6 +44,12 @@ def _no_where(function: str, where: Any) -> None:
         raise ArgumentError(
             f"{function}: initial: is required with where=, which may exclude all elements"
         )
+
+
+def _combined(extreme: Callable[..., Tensor], found: Tensor, initial: TensorLike) -> Tensor:
+    """Return the extreme of a result and `initial`: a boolean, and not an integer, for booleans."""
+    is_boolean = found.dtype.kind == as_tensor(initial).dtype.kind == "pred"
+    return _in(extreme(found, initial), "pred" if is_boolean else None)
 
 
 def _in(x: Tensor, dtype: DTypeLike | None) -> Tensor:
@@ -264,7 +272,7 @@ def max(
         _no_where("max", where)
         return _core.max(x, axis, keepdims=keepdims)
     found = _core.max(_kept(x, where, initial), axis, keepdims=keepdims)
-    return _core.maximum(found, initial)
+    return _combined(_core.maximum, found, initial)
 
 
 def mean(
@@ -325,7 +333,7 @@ def min(
         _no_where("min", where)
         return _core.min(x, axis, keepdims=keepdims)
     found = _core.min(_kept(x, where, initial), axis, keepdims=keepdims)
-    return _core.minimum(found, initial)
+    return _combined(_core.minimum, found, initial)
 
 
 def prod(

@@ -155,9 +155,7 @@ def swapaxes(x: Tensor, axis1: int, axis2: int, /) -> Tensor:
     >>> nx.zeros((2, 3, 4)).swapaxes(0, -1).shape
     (4, 3, 2)
     """
-    order = list(range(x.ndim))
-    order[axis1], order[axis2] = order[axis2], order[axis1]
-    return _core.permute_dims(x, order)
+    return _core.swapaxes(x, axis1, axis2)
 
 
 def copy(x: Tensor, /) -> Tensor:

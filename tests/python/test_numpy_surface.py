@@ -80,6 +80,17 @@ def test_where_changes_neither_the_range_nor_the_dtype_of_moments(name, dtype):
     assert math.isfinite(found.item())
 
 
+def test_extremes_of_booleans_with_an_initial_value_are_booleans():
+    x = nx.tensor(MASK)
+    for call in (np.max, np.min):
+        for initial in (False, True):
+            for options in ({}, {"where": x}):
+                found = call(x, initial=initial, **options)
+                numpy_options = dict.fromkeys(options, MASK)
+                assert found.dtype.kind == "pred"
+                assert found.item() == call(MASK, initial=initial, **numpy_options)
+
+
 # Python scalars and lists beside tensors.
 
 X64 = nx.tensor([1.0, 2.0], "f64")
@@ -228,3 +239,42 @@ def test_counts_by_weights_do_not_wrap_around(dtype):
 def test_counts_of_booleans():
     assert nx.bincount(MASK).tolist() == np.bincount(MASK.astype(int)).tolist()
     assert nx.bincount(MASK, weights=[1, 2, 3, 4]).tolist() == [2, 8]
+
+
+# Errors.
+
+ERRORS = {
+    "allclose": (lambda: nx.allclose(nx.ones(2), nx.ones(3)), nx.ShapeError, "^all_close: "),
+    "bincount of floats": (lambda: nx.bincount([0.5]), nx.DTypeError, "^bincount: x: "),
+    "bincount of a matrix": (lambda: nx.bincount([[1]]), nx.ShapeError, "^bincount: x: "),
+    "bincount of weights": (
+        lambda: nx.bincount([1, 2], weights=[1]), nx.ShapeError, "^bincount: weights: ",
+    ),
+    "bincount length": (lambda: nx.bincount([1], length=-1), nx.ArgumentError, "bincount: length"),
+    "bincount minlength": (
+        lambda: nx.bincount([1], minlength=-1), nx.ArgumentError, "bincount: minlength",
+    ),
+    "histogram range": (
+        lambda: nx.histogram([1.0], range=[0, 1, 2]), nx.ArgumentError, "histogram: range",
+    ),
+    "isclose": (lambda: nx.isclose(nx.ones(2), nx.ones(3)), nx.ShapeError, "^isclose: "),
+    "pad by a number": (lambda: nx.pad(nx.ones(2), 0, 1), nx.ArgumentError, "^pad: config: "),
+    "pad by one": (lambda: nx.pad(nx.ones(2), 0, [(1,)]), nx.ArgumentError, "^pad: config: "),
+    "pad by four": (
+        lambda: nx.pad(nx.ones(2), 0, [(1, 2, 3, 4)]), nx.ArgumentError, "^pad: config: ",
+    ),
+    "swapaxes": (lambda: nx.ones((2, 3)).swapaxes(0, 5), nx.ShapeError, "^swapaxes: "),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_name_the_function_and_the_argument(name):
+    call, error, message = ERRORS[name]
+    with pytest.raises(error, match=message):
+        call()
+
+
+def test_arguments_in_the_forms_of_numpy():
+    assert nx.broadcast_shapes(3, (3,), (2, 1)) == np.broadcast_shapes(3, (3,), (2, 1))
+    counts = nx.histogram(COLUMNS, bins=3, range=[0, 3])[0]
+    assert counts.tolist() == np.histogram(COLUMNS, bins=3, range=[0, 3])[0].tolist()

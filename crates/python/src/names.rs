@@ -17,6 +17,7 @@ const NAMES: &[(&str, &str)] = &[
     ("floor_remainder", "remainder"),
     ("invert", "inv"),
     ("io_call", "hook"),
+    ("is_close", "isclose"),
     ("log_gamma", "lgamma"),
     ("new_axis", "expand_dims"),
     ("product", "prod"),

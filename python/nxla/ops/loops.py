@@ -622,7 +622,7 @@ class _Steps:
         if not _core.is_tracing():
             return _traced(functools.partial(self.trace_y, carry))
         _, y = _core.without_effects(lambda: self.step(carry, 0, first=True))
-        return tree.map(lambda y: _core.full(y.shape, 0, y.dtype), tree.map(_tensor, y))
+        return tree.map(lambda y: _core.full(y.shape, 0, y.dtype), tree.map(as_tensor, y))
 
     def rows(self, ys: list[Any]) -> Any:
         """Return the results of consecutive steps as rows, in the order of the elements."""

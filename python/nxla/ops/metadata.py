@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
+from nxla._arguments import index_list
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
 
@@ -61,8 +62,13 @@ def axis_size(x: TensorLike, axis: Axis, /) -> int:
     return x.shape[axis_index(x, axis)]
 
 
-def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
+def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """Return the shape that tensors of these shapes broadcast to.
+
+    Parameters
+    ----------
+    *shapes : int or sequence of int
+        The shapes; an integer is the size of a vector.
 
     Raises
     ------
@@ -76,7 +82,8 @@ def broadcast_shapes(*shapes: Sequence[int]) -> tuple[int, ...]:
     (2, 3)
     """
     common: list[int] = []
-    for shape in shapes:
+    for given in shapes:
+        shape = index_list(given)
         longer = max(len(shape), len(common))
         left, right = ([1] * (longer - len(sizes)) + list(sizes) for sizes in (common, shape))
         common = [b if a == 1 else a for a, b in zip(left, right, strict=True)]

@@ -9,6 +9,7 @@ from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from typing import Any, Literal
 
     from nxla._core import Tensor
@@ -91,7 +92,7 @@ def histogram(
     x: TensorLike,
     /,
     bins: int | TensorLike = 10,
-    range: tuple[float, float] | None = None,
+    range: Sequence[float] | None = None,
     weights: TensorLike | None = None,
     density: bool = False,
 ) -> tuple[Tensor, Tensor]:
@@ -135,7 +136,10 @@ def histogram(
     """
     count = to_index(bins)
     if count is not None:
-        edges = _core.bin_edges(x, count, range)
+        if range is not None and len(range) != 2:
+            raise ArgumentError(f"histogram: range: must be a pair of numbers; got {range!r}")
+        limits = None if range is None else (range[0], range[1])
+        edges = _core.bin_edges(x, count, limits)
     else:
         x, edges = as_tensors("histogram", x, bins, compared=True)
     return _core.histogram_of(x, edges, weights, density), edges

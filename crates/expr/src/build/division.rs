@@ -126,7 +126,8 @@ impl Graph {
         let attributes: [(&str, &dyn fmt::Display); 3] =
             [("equal_nan", &equal_nan), ("rtol", &tolerances[0]), ("atol", &tolerances[1])];
         self.composite("all_close", &attributes, [x, y], |graph, [x, y]| {
-            let close = graph.is_close(x, y, relative, absolute, equal_nan)?;
+            let close = graph.is_close(x, y, relative, absolute, equal_nan);
+            let close = close.map_err(of_op("all_close"))?;
             graph.all(close, None, false)
         })
     }
@@ -169,7 +170,7 @@ impl Graph {
         let scaled = self.multiply(magnitude, relative)?;
         let absolute = self.weak_number(absolute.into(), scaled)?;
         let bound = self.add(scaled, absolute)?;
-        let difference = self.subtract(x, y)?;
+        let difference = self.subtract(x, y).map_err(of_op("is_close"))?;
         let distance = self.abs(difference)?;
         let near = self.less_equal(distance, bound)?;
         // An infinite bound would make all values close to infinity.

@@ -153,32 +153,40 @@ impl Argument for AxisOrNone {
     }
 }
 
-/// The padding of an axis: before, after, and optionally between the elements.
-struct PaddingOfAxis([i64; 3]);
+/// The padding of each axis: before, after, and optionally between the elements.
+struct PaddingOfAxes(Vec<[i64; 3]>);
 
-impl<'a, 'py> FromPyObject<'a, 'py> for PaddingOfAxis {
+impl<'a, 'py> FromPyObject<'a, 'py> for PaddingOfAxes {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if value.len().is_ok_and(|length| length == 2) {
-            let [low, high] = value.extract()?;
-            return Ok(PaddingOfAxis([low, high, 0]));
-        }
-        value.extract().map(PaddingOfAxis)
+        let of_axis = |tuple: Bound<'py, PyAny>| {
+            if tuple.len()? == 2 {
+                return tuple.extract().map(|[low, high]: [i64; 2]| [low, high, 0]);
+            }
+            tuple.extract()
+        };
+        let axes = value.try_iter().and_then(|axes| axes.map(|axis| of_axis(axis?)).collect());
+        axes.map(PaddingOfAxes).map_err(|_| {
+            let why = "config: must have one tuple of 2 or 3 integers for each axis";
+            argument_error("pad", format!("{why}; got {}", value.to_owned()))
+        })
     }
 }
 
-impl Argument for PaddingOfAxis {
-    type Value = Padding;
+impl Argument for PaddingOfAxes {
+    type Value = Vec<Padding>;
 
     fn annotation() -> Cow<'static, str> {
-        "tuple[int, int] | tuple[int, int, int]".into()
+        "Sequence[tuple[int, int] | tuple[int, int, int]]".into()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<Padding> {
-        let [low, high, interior] = self.0;
-        let interior = count(site.function, "the interior", interior).map_err(user_error)?;
-        Ok(Padding { low, high, interior })
+    fn into_value(self, site: &mut Site<'_>) -> Result<Vec<Padding>> {
+        let axes = self.0.into_iter().map(|[low, high, interior]| {
+            let interior = count(site.function, "the interior", interior).map_err(user_error)?;
+            Ok(Padding { low, high, interior })
+        });
+        axes.collect()
     }
 }
 
@@ -534,7 +542,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.pad([1, 2], 0, [(1, 2)]).tolist(), nx.pad([1, 2, 3], 0, [(-1, 0, 1)]).tolist()
     /// ([0, 1, 2, 0, 0], [0, 2, 0, 3])
-    fn pad(x, value, config: Option<Vec<PaddingOfAxis>> = None, /) |graph| {
+    fn pad(x, value, config: Option<PaddingOfAxes> = None, /) |graph| {
         let Some(config) = config else {
             let why = "config: must follow the fill value, as in nx.pad(x, 0, [(1, 1)])";
             return Err(user_error(argument_error("pad", why)));
