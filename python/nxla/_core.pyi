@@ -3241,13 +3241,13 @@ def conv(
     Returns
     -------
     Tensor
-        A tensor with the axes batch, output channels, and spatial axes. Integers become
-        ``float32``.
+        A tensor with the axes batch, output channels, and spatial axes; a spatial axis has size
+        0 if the kernel does not fit. Integers become ``float32``.
 
     Raises
     ------
     ShapeError
-        If there are fewer than three axes, if channels do not match, or if nothing is left.
+        If there are fewer than three axes, or if channels do not match.
 
     Examples
     --------
@@ -7837,12 +7837,12 @@ def window_sum(
     Returns
     -------
     Tensor
-        One element for each window.
+        One element for each window, and no elements if no window fits.
 
     Raises
     ------
     ShapeError
-        If there is not one size for each axis, or no window fits.
+        If there is not one size for each axis.
 
     Examples
     --------

@@ -99,7 +99,7 @@ def associative_scan(
 
     Returns
     -------
-        A container like `xs`; entry ``i`` is the combination of the entries up to ``i``.
+    tensor or container
         Like `xs`; entry ``i`` is the combination of the entries up to ``i``.
 
     Raises

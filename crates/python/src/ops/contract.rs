@@ -207,13 +207,13 @@ functions! {
     /// Returns
     /// -------
     /// Tensor
-    ///     A tensor with the axes batch, output channels, and spatial axes. Integers become
-    ///     ``float32``.
+    ///     A tensor with the axes batch, output channels, and spatial axes; a spatial axis has size
+    ///     0 if the kernel does not fit. Integers become ``float32``.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there are fewer than three axes, if channels do not match, or if nothing is left.
+    ///     If there are fewer than three axes, or if channels do not match.
     ///
     /// Examples
     /// --------

@@ -50,7 +50,6 @@ impl Plan {
 
     /// Makes operands of single indices of an eager operation, so that another index does not
     /// compile another program.
-    /// then, and is not compiled again.
     fn free_indices(&mut self) {
         for position in 0..self.items.len() {
             let Item::Known(Subscript::At(index)) = self.items[position] else { continue };

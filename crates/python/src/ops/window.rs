@@ -227,12 +227,12 @@ functions! {
     /// Returns
     /// -------
     /// Tensor
-    ///     One element for each window.
+    ///     One element for each window, and no elements if no window fits.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is not one size for each axis, or no window fits.
+    ///     If there is not one size for each axis.
     ///
     /// Examples
     /// --------
