@@ -11,6 +11,3 @@ pub(super) const MAX_INLINED: usize = 1 << 14;
 /// Columns from which rows are computed one by one, so that operands that are repeated need no copy. Rows of four times
 /// as many columns are reduced block by block. Measured by the layer norms of `benches/python/kernels.py`.
 pub(super) const WIDE_ROW: usize = 512;
-
-/// The cost of a reduction per element, in sixteenths of a nanosecond. Measured by the softmax cases of `benches/python/kernels.py`.
-pub(super) const REDUCTION_COST: usize = 2;
