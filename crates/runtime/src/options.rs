@@ -348,7 +348,7 @@ impl Options {
         }
     }
 
-    /// Returns the compiler and the device of a program with operands on `operand_device`; see [`common_device`].
+    /// Returns the compiler and the device of a program with operands on `operand_device`.
     ///
     /// # Errors
     /// Returns an error for an unknown compiler or a device that the compiler does not run on.

@@ -459,7 +459,7 @@ pub(crate) type Signature =
 ///
 /// `fn name(x, /, *, axis: Option<AxisList> = None) |graph| body;` follows Python's signatures: an
 /// argument without a type is an operand, and an argument with a default is optional. The body
-/// receives the nodes of the operands, and the other arguments as [`Argument::given`] converts them.
+/// receives the nodes of the operands, and the other arguments as [`Argument::into_value`] converts them.
 /// Each function accepts any keyword, to reject unknown ones with a hint ([`reject_keywords`]). The
 /// body returns one node, unless an arrow declares another type. A name in quotes is the Python name of
 /// a function whose name is reserved in Rust or used in the file.

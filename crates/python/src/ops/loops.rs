@@ -220,7 +220,7 @@ impl Loop<'_, '_> {
         Ok(next)
     }
 
-    /// Traces a loop whose entries run different numbers of iterations, see [`Self::traced`].
+    /// Traces a loop whose entries run different numbers of iterations, see [`Self::trace_loop`].
     fn per_entry(
         &self,
         py: Python<'_>,

@@ -20,7 +20,7 @@ macro_rules! activations {
                 /// # Errors
                 /// Returns an error for complex numbers.
                 pub fn $name(&mut self, x: ExprId $(, $option: $ty)*) -> Result<ExprId> {
-                    let ($x, dtype) = self.to_computed_float(stringify!($name), x)?;
+                    let ($x, dtype) = self.widen_to_float(stringify!($name), x)?;
                     let $graph = self;
                     let result = $body?;
                     $graph.as_type(result, dtype)

@@ -34,9 +34,9 @@ impl Graph {
         let op = "dot_product_attention";
         let (shape, heads) = self.attention_shape(op, [query, key, value])?;
         let names = self.tensor_type(query).names.clone();
-        let (query, dtype) = self.to_computed_float(op, query)?;
+        let (query, dtype) = self.widen_to_float(op, query)?;
         let ((key, _), (value, _)) =
-            (self.to_computed_float(op, key)?, self.to_computed_float(op, value)?);
+            (self.widen_to_float(op, key)?, self.widen_to_float(op, value)?);
         let rank = shape.rank();
         let (batch, [queries, all, size]) =
             (&shape[..rank - 3], [shape[rank - 3], shape[rank - 2], shape[rank - 1]]);

@@ -15,7 +15,7 @@ impl Graph {
     ) -> Result<(ExprId, ExprId, nxla_tensor::DType)> {
         let dtype = nxla_tensor::promote(self.dtype(x), self.dtype(y));
         let (x, y) = (self.as_type(x, dtype)?, self.as_type(y, dtype)?);
-        let ((x, dtype), (y, _)) = (self.to_computed_float(op, x)?, self.to_computed_float(op, y)?);
+        let ((x, dtype), (y, _)) = (self.widen_to_float(op, x)?, self.widen_to_float(op, y)?);
         Ok((x, y, dtype))
     }
 
@@ -72,7 +72,7 @@ impl Graph {
             let (argument, found, expected) = ("labels", self.dtype(labels), "an integer dtype");
             return Err(self.error(op, ErrorKind::DType { argument, found, expected }));
         }
-        let (wide, dtype) = self.to_computed_float(op, logits)?;
+        let (wide, dtype) = self.widen_to_float(op, logits)?;
         let logs = self.log_softmax(wide, axis)?;
         let axis = i64::try_from(at).expect("an axis is small");
         let indices = self.new_axis(labels, axis, None)?;

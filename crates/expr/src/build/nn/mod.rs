@@ -20,7 +20,7 @@ use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
     /// Converts a float operand to the dtype for computations, and returns the dtype of the result.
-    fn to_computed_float(&mut self, op: &'static str, x: ExprId) -> Result<(ExprId, DType)> {
+    fn widen_to_float(&mut self, op: &'static str, x: ExprId) -> Result<(ExprId, DType)> {
         let dtype = self.dtype(x).to_floating();
         if !dtype.is_float() {
             let (argument, expected) = ("operand", "a real dtype");

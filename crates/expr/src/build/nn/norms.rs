@@ -30,7 +30,7 @@ impl Graph {
         epsilon: f64,
     ) -> Result<ExprId> {
         let op = "layer_norm";
-        let (x, dtype) = self.to_computed_float(op, x)?;
+        let (x, dtype) = self.widen_to_float(op, x)?;
         let positions = self.axes(op, x, axes)?;
         let mean = self.mean(x, Some(axes), true)?;
         let distance = self.subtract(x, mean)?;
@@ -51,7 +51,7 @@ impl Graph {
         epsilon: f64,
     ) -> Result<ExprId> {
         let op = "rms_norm";
-        let (x, dtype) = self.to_computed_float(op, x)?;
+        let (x, dtype) = self.widen_to_float(op, x)?;
         let positions = self.axes(op, x, axes)?;
         let y = self.over_root_mean_square(x, axes, epsilon)?;
         let y = self.with_scale_and_bias(op, y, [scale, None], &positions)?;
@@ -73,7 +73,7 @@ impl Graph {
         epsilon: f64,
     ) -> Result<ExprId> {
         let op = "group_norm";
-        let (x, dtype) = self.to_computed_float(op, x)?;
+        let (x, dtype) = self.widen_to_float(op, x)?;
         let at = self.axis(op, x, axis)?;
         let shape = self.shape(x).clone();
         if at == 0 {
@@ -113,7 +113,7 @@ impl Graph {
         epsilon: f64,
     ) -> Result<ExprId> {
         let op = "batch_norm";
-        let (x, dtype) = self.to_computed_float(op, x)?;
+        let (x, dtype) = self.widen_to_float(op, x)?;
         let at = self.axis(op, x, axis)?;
         let mean = self.along_axes(op, "mean", x, mean, &[at])?;
         let variance = self.along_axes(op, "variance", x, variance, &[at])?;
@@ -141,7 +141,7 @@ impl Graph {
             .filter(|&axis| axis != at)
             .map(|axis| i64::try_from(axis).expect("an axis is small"))
             .collect();
-        let (wide, _) = self.to_computed_float(op, x)?;
+        let (wide, _) = self.widen_to_float(op, x)?;
         let unnamed = self.rename(wide, None)?;
         let mean = self.mean(unnamed, Some(&axes), false)?;
         let variance = self.variance(unnamed, Some(&axes), false, 0.0)?;

@@ -39,7 +39,7 @@ impl Graph {
     pub fn avg_pool(&mut self, x: ExprId, pool: &Pool) -> Result<ExprId> {
         let op = "avg_pool";
         let (dimensions, options) = self.pool_windows(op, x, pool)?;
-        let (x, dtype) = self.to_computed_float(op, x)?;
+        let (x, dtype) = self.widen_to_float(op, x)?;
         let sums = self.window_sum(x, &dimensions, &options).map_err(super::super::of_op(op))?;
         let all: usize = dimensions.iter().product();
         let means = if pool.count_padding || pool.padding == WindowPadding::Valid {
