@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import os
 from collections import OrderedDict, defaultdict
 from functools import partial
@@ -10,6 +9,7 @@ from types import FunctionType, MethodType
 from typing import NamedTuple
 
 from nxla import _core, tree
+from nxla._values import index_list, to_index
 from nxla.errors import ArgumentError, FormatError
 
 TYPE_CHECKING = False
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     LeafPath: TypeAlias = tuple[Any, ...]
 
 __all__ = [
-    "Attribute", "Chosen", "byte_view", "format_path", "index_list", "leaf_paths", "name_of",
-    "names_of", "path_of", "raw_bytes", "split_aux", "to_index",
+    "Attribute", "Chosen", "byte_view", "format_path", "leaf_paths", "name_of",
+    "names_of", "path_of", "raw_bytes", "split_aux",
 ]  # fmt: skip
 
 
@@ -35,33 +35,6 @@ _VARARGS = 0x04
 def name_of(function: Callable[..., Any]) -> str:
     """Return the name of a function for error messages."""
     return getattr(function, "__name__", None) or type(function).__name__
-
-
-def to_index(value: Any) -> int | None:
-    """Return an integer of Python or NumPy as an int, and None for any other value.
-
-    Tensors are not integers here: reading them would wait for a device, and traced values have no
-    values.
-    """
-    if type(value) is int:
-        return value
-    if isinstance(value, _core.Tensor | _core.Expr):
-        return None
-    try:
-        return operator.index(value)
-    except TypeError:
-        return None
-
-
-def index_list(value: Any) -> list[Any]:
-    """Return an integer or a name as a list with one entry, and a sequence of them as a list."""
-    index = to_index(value)
-    if index is not None:
-        return [index]
-    if isinstance(value, str):
-        return [value]
-    indices = [(to_index(entry), entry) for entry in value]
-    return [entry if index is None else index for index, entry in indices]
 
 
 def path_of(function: str, file: str | os.PathLike[str]) -> str:

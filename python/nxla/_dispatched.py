@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import nxla as nx
 from nxla import _core, _hints
-from nxla._arguments import to_index
-from nxla._values import as_tensor
+from nxla._values import as_tensor, to_index
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nxla import _hints
-from nxla._arguments import to_index
+from nxla._values import to_index
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False

@@ -1,11 +1,15 @@
-"""Operands as tensors."""
+"""Operands as tensors, and integers as ints."""
 
 from __future__ import annotations
+
+import operator
 
 from nxla import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from typing import Any
+
     from nxla._core import Lazy, Template, Tensor
     from nxla._types import TensorLike
 
@@ -48,3 +52,30 @@ def user_line() -> str:
     """Return the user's source line that is running, in the form that ends error messages."""
     line = _core.user_line()
     return "" if line is None else f" ({line})"
+
+
+def to_index(value: Any) -> int | None:
+    """Return an integer of Python or NumPy as an int, and None for any other value.
+
+    Tensors are not integers here: reading them would wait for a device, and traced values have no
+    values.
+    """
+    if type(value) is int:
+        return value
+    if isinstance(value, _core.Tensor | _core.Expr):
+        return None
+    try:
+        return operator.index(value)
+    except TypeError:
+        return None
+
+
+def index_list(value: Any) -> list[Any]:
+    """Return an integer or a name as a list with one entry, and a sequence of them as a list."""
+    index = to_index(value)
+    if index is not None:
+        return [index]
+    if isinstance(value, str):
+        return [value]
+    indices = [(to_index(entry), entry) for entry in value]
+    return [entry if index is None else index for index, entry in indices]

@@ -7,7 +7,8 @@ import threading
 from types import MethodType
 
 from nxla import _core, _hints, tree
-from nxla._arguments import index_list, name_of, names_of
+from nxla._arguments import name_of, names_of
+from nxla._values import index_list
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False

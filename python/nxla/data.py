@@ -17,8 +17,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from nxla import _hints, tree
-from nxla._arguments import to_index
-from nxla._values import as_tensor
+from nxla._values import as_tensor, to_index
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._arguments import to_index
+from nxla._values import to_index
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False

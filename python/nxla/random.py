@@ -19,8 +19,8 @@ parameters of their distribution.
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._arguments import to_index
 from nxla._sample import Sample, is_shape
+from nxla._values import to_index
 from nxla.errors import ArgumentError
 from nxla.ops.counts import (
     binomial,

@@ -19,8 +19,9 @@ import functools
 import itertools
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of, to_index
+from nxla._arguments import name_of
 from nxla._core import Device
+from nxla._values import to_index
 from nxla.errors import ArgumentError, OptionError, TraceError
 
 TYPE_CHECKING = False

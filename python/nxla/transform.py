@@ -5,8 +5,9 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
-from nxla._arguments import index_list, name_of, names_of
+from nxla._arguments import name_of, names_of
 from nxla._observer import Observer
+from nxla._values import index_list
 from nxla.compiler import callback, overrides, own_jit
 from nxla.errors import ArgumentError, OptionError
 

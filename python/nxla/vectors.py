@@ -22,8 +22,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
-from nxla._arguments import to_index
-from nxla._values import as_tensor, user_line
+from nxla._values import as_tensor, to_index, user_line
 from nxla.errors import ArgumentError
 from nxla.ops.movement import moveaxis
 

@@ -6,8 +6,7 @@ import math
 from collections.abc import Sequence
 
 from nxla import _core, _hints
-from nxla._arguments import index_list, to_index
-from nxla._values import as_tensor
+from nxla._values import as_tensor, index_list, to_index
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False

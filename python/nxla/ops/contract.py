@@ -5,8 +5,7 @@ from __future__ import annotations
 import string
 
 from nxla import _core, _hints
-from nxla._arguments import index_list, to_index
-from nxla._values import as_tensors
+from nxla._values import as_tensors, index_list, to_index
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False

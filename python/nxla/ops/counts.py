@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints
-from nxla._arguments import index_list
 from nxla._sample import Sample, refuse_shape
-from nxla._values import as_tensors
+from nxla._values import as_tensors, index_list
 from nxla.errors import DTypeError, ShapeError
 from nxla.ops.loops import scan, while_loop
 from nxla.ops.movement import moveaxis

@@ -11,8 +11,7 @@ import operator
 from typing import SupportsIndex
 
 from nxla import _core, _hints, tree
-from nxla._arguments import to_index
-from nxla._values import as_tensor, as_tensors, user_line
+from nxla._values import as_tensor, as_tensors, to_index, user_line
 from nxla.errors import ArgumentError, DTypeError, ShapeError
 from nxla.ops.control import _holds, _tensors, _traced, _type_of
 from nxla.ops.create import arange

@@ -6,8 +6,7 @@ import operator
 from itertools import pairwise
 
 from nxla import _core, _hints
-from nxla._arguments import index_list
-from nxla._values import as_tensor, user_line
+from nxla._values import as_tensor, index_list, user_line
 from nxla.errors import ArgumentError, ShapeError, TraceError
 from nxla.ops.metadata import axis_index, axis_size
 

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._arguments import to_index
 from nxla._sample import Sample, refuse_shape
-from nxla._values import as_tensor
+from nxla._values import as_tensor, to_index
 from nxla.errors import ShapeError
 
 TYPE_CHECKING = False

@@ -10,8 +10,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from nxla import _core, _hints
-from nxla._arguments import index_list
-from nxla._values import as_tensor, as_tensors
+from nxla._values import as_tensor, as_tensors, index_list
 from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
 from nxla.ops.reduce import _position
 

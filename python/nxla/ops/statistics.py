@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._arguments import to_index
-from nxla._values import as_tensor, as_tensors
+from nxla._values import as_tensor, as_tensors, to_index
 from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._arguments import index_list
-from nxla._values import as_tensor
+from nxla._values import as_tensor, index_list
 from nxla.errors import ArgumentError
 from nxla.ops.create import iota, tensor
 from nxla.ops.metadata import axis_size
