@@ -156,8 +156,9 @@ def _repeat(
                     _core.Function(check, function).debug_expr()
                 return state
             following = _tensors(body_fn(state))
-            if _keeps_types(types, _types(following)):
-                state, types, is_checked = following, _types(following), True
+            following_types = _types(following)
+            if _keeps_types(types, following_types):
+                state, types, is_checked = following, following_types, True
                 continue
         last: S = _traced(functools.partial(looped, state, function, roots, *keeps))
         return last

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use nxla_runtime::Result;
 use nxla_runtime::graph::build::SliceStart;
 use nxla_runtime::graph::{ExprId, Graph};
+use nxla_runtime::host::normalize_axis;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
@@ -55,11 +56,8 @@ impl Argument for Start<'_> {
 /// Broadcasts a scalar to one entry of an axis of `x`.
 fn entry_along(graph: &mut Graph, part: ExprId, x: ExprId, axis: i64) -> Result<ExprId> {
     let mut shape = graph.shape(x).clone();
-    let from_end = i64::try_from(shape.rank()).expect("ranks are small");
-    let axis = usize::try_from(if axis < 0 { axis + from_end } else { axis });
-    let size = axis.ok().and_then(|axis| shape.as_mut_slice().get_mut(axis));
-    match size {
-        Some(size) if graph.shape(part).rank() == 0 => *size = 1,
+    match normalize_axis(axis, shape.rank()) {
+        Ok(axis) if graph.shape(part).rank() == 0 => shape.as_mut_slice()[axis] = 1,
         _ => return Ok(part),
     }
     Ok(graph.broadcast(part, shape, None)?)
