@@ -70,6 +70,12 @@ def to_index(value: Any) -> int | None:
         return None
 
 
+def plain_number(value: Any) -> Any:
+    """Return an integer of NumPy as an int, because its arithmetic wraps; others as they are."""
+    index = to_index(value)
+    return value if index is None else index
+
+
 def index_list(value: Any) -> list[Any]:
     """Return an integer or a name as a list with one entry, and a sequence of them as a list."""
     index = to_index(value)

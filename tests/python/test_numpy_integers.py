@@ -128,3 +128,44 @@ def test_integers_of_numpy_are_ints(name, integer):
     found = CALLS[name](lambda n: integer(n) if n >= 0 else np.int64(n))
     assert found.dtype == expected.dtype
     np.testing.assert_array_equal(np.asarray(found), np.asarray(expected))
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint64])
+@pytest.mark.parametrize("position", range(3))
+def test_ranges_are_counted_without_wrapping(dtype, position):
+    extremes = np.iinfo(dtype)
+    low, high = int(extremes.min), int(extremes.max)
+    third = (high - low) // 3
+    for bounds in [(low, high, third), (high, low, -third), (high - 9, high, 2), (0, high, third)]:
+        if not low <= bounds[position] <= high:
+            continue
+        given = list(bounds)
+        given[position] = dtype(bounds[position])
+        wide = "u64" if dtype is np.uint64 else "s64"
+        assert nx.arange(*given, dtype=wide).tolist() == list(range(*bounds)), given
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint32])
+def test_frequencies_are_counted_without_wrapping(dtype):
+    n = int(np.iinfo(np.uint8).max) if dtype is np.uint8 else 127
+    for frequencies in (nx.fft.fftfreq, nx.fft.rfftfreq):
+        assert frequencies(dtype(n)).tolist() == frequencies(n).tolist()
+        assert frequencies(n, dtype(2)).tolist() == frequencies(n, 2).tolist()
+
+
+@pytest.mark.parametrize(
+    ("bounds", "dtype"),
+    [
+        ((0, 1e8, 2.5), "s64"),
+        ((0.5, 2**24 + 10, 1), "s32"),
+        ((0, 2**25, 0.75), "u32"),
+        ((-100, 127, 200), "s8"),
+        ((200, 0, -70), "u8"),
+        ((-30000, 30000, 40000), "s16"),
+    ],
+)
+def test_ranges_of_integers_are_exact(bounds, dtype):
+    start, stop, step = bounds
+    count = -int((start - stop) // step)
+    for index in (*range(min(count, 5)), count - 1):
+        assert nx.arange(*bounds, dtype=dtype)[index].item() == int(start + index * step)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor
+from nxla._values import as_tensor, plain_number
 from nxla.errors import ArgumentError, ShapeError
 from nxla.placement import made_on
 from nxla.vectors import spread
@@ -444,6 +444,8 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
+    # Arithmetic on integers of NumPy would wrap.
+    start, stop, step = (plain_number(number) for number in (start, stop, step))
     if step == 0:
         raise ArgumentError("arange: step: must not be zero")
     # -(-a // b) rounds up exactly for integers of any size. A float step such as 1 / 3 is
@@ -458,10 +460,14 @@ def arange(
 
 def _counted(start: float, step: float, count: int, dtype: DTypeLike) -> Tensor:
     counted = _core.iota((count,), None, dtype)
-    if counted.dtype in (_core.f16, _core.bf16, _core.f8_e5m2, _core.f8_e4m3fn):
+    is_float = counted.dtype.kind == "float"
+    whole = hasattr(start, "__index__") and hasattr(step, "__index__")
+    if not (whole or is_float or counted.dtype.kind == "complex"):
+        counted = _core.iota((count,), None, _core.f64)
+    elif counted.dtype.bits < 32 and (is_float or step != 1):
         # Such dtypes cannot represent all indices, or the digits of repeated steps.
-        counted = _core.iota((count,), None, _core.f32)
-    if step < 0 and counted.dtype.kind == "unsigned" and hasattr(step, "__index__"):
+        counted = _core.iota((count,), None, _core.f32 if is_float else _core.s64)
+    if step < 0 and counted.dtype.kind == "unsigned":
         # The dtype has no negative steps.
         return _core.astype(_core.subtract(start, _core.multiply(counted, -step)), dtype)
     if step != 1:

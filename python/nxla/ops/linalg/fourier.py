@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._values import as_tensor, index_list
+from nxla._values import as_tensor, index_list, plain_number
 from nxla.errors import ArgumentError
 from nxla.ops.create import iota, tensor
 from nxla.ops.metadata import axis_size
@@ -47,6 +47,7 @@ def fftfreq(
     >>> nx.fft.fftfreq(4, d=0.25).tolist()
     [0.0, 1.0, -2.0, -1.0]
     """
+    n, d = plain_number(n), plain_number(d)
     if n < 0:
         raise ArgumentError(f"fftfreq: n: must be at least 1; got {n}")
     with default_options(compiler="evaluator"):
@@ -71,6 +72,7 @@ def rfftfreq(
     >>> nx.fft.rfftfreq(4, d=0.25).tolist()
     [0.0, 1.0, 2.0]
     """
+    n, d = plain_number(n), plain_number(d)
     if n < 1:
         raise ArgumentError(f"rfftfreq: n: must be at least 1; got {n}")
     with default_options(compiler="evaluator"):
