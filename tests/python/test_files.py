@@ -350,6 +350,23 @@ def test_containers_that_cannot_be_read_back_are_not_written(tmp_path):
     assert nx.deserialize(nx.serialize(values)) == values
 
 
+@pytest.mark.parametrize("kind", ["npz", "safetensors"])
+def test_members_that_are_no_tensors_are_not_dropped(tmp_path, kind):
+    file = tmp_path / f"x.{kind}"
+    for container in [{"w": nx.ones(2), "name": "adam"}, {"x": "s"}, ["s", nx.ones(1)]]:
+        with pytest.raises(nx.ArgumentError, match=r"must contain only tensors in this format"):
+            nx.save(file, container)
+        assert not file.exists()
+    nx.save(file, {"w": nx.ones(2), "bias": None})
+    assert list(nx.load(file)) == ["w"]
+
+
+def test_a_container_is_not_one_tensor(tmp_path):
+    for container in [[nx.ones(3)], (nx.tensor([3.0]),), [np.ones(3)], {"x": 1.0}, []]:
+        with pytest.raises(nx.ArgumentError, match=r"container: must be one tensor"):
+            nx.save(tmp_path / "x.npy", container)
+
+
 def test_names_must_be_unicode(tmp_path):
     for tree in ({"\ud800": nx.tensor(1)}, {"\ud800": [nx.tensor(1)]}):
         for save in (nx.to_safetensors, lambda tree: nx.save(tmp_path / "x.npz", tree)):

@@ -68,7 +68,8 @@ def save(file: PathLike, container: Any, /) -> None:
     elif kind == ".npz":
         data = _core.tensors_to_npz("save", list(_by_name("save", container).items()))
     else:
-        if tree.flatten(container)[0] != [container]:
+        leaves = tree.leaves(container)
+        if len(leaves) != 1 or leaves[0] is not container:
             raise ArgumentError(
                 "save: container: must be one tensor for a .npy file; use .npz for a container"
             )
@@ -161,6 +162,7 @@ def _named_leaves(function: str, container: Any) -> dict[str, Any]:
         isinstance(key, str) and isinstance(x, _core.Tensor) for key, x in container.items()
     ):
         return dict(container)
+    _reject_text(function, container)
     named: dict[str, Any] = {}
     for path, leaf in zip(leaf_paths(container), tree.leaves(container), strict=True):
         steps = [step.name if isinstance(step, Attribute) else str(step) for step in path]
@@ -171,6 +173,19 @@ def _named_leaves(function: str, container: Any) -> dict[str, Any]:
             )
         named[name] = leaf
     return named
+
+
+def _reject_text(function: str, container: Any) -> None:
+    """Raise an error if a container has a member that is neither a tensor nor None."""
+    parts = _core.take_apart(container)
+    if parts is not None:
+        for child in parts[3]:
+            _reject_text(function, child)
+    elif container is not None and not tree.leaves(container):
+        raise ArgumentError(
+            f"{function}: container: must contain only tensors in this format; got {container!r}; "
+            "use .nxla for other members"
+        )
 
 
 def to_safetensors(container: Any, /, metadata: Mapping[str, str] | None = None) -> bytes:
