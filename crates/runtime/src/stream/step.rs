@@ -123,13 +123,12 @@ impl<R: Send + Sync + 'static> Step<R> {
             match self.run_caught(stream, &chunk, &state) {
                 Ok(mut given) => {
                     // Wait for the previous step, so that a device computes at most one step ahead.
-                    // The outputs of a step become ready together, and only the stream can free its
-                    // state.
-                    if let Err(error) = before.iter().try_for_each(RawTensor::wait) {
+                    if let Err(error) = wait_for_step(&before) {
                         return stream.end(Err(Arc::new(error)));
                     }
                     state = given.split_off(results);
-                    before.clone_from(if state.is_empty() { &given } else { &state });
+                    before.clone_from(&state);
+                    before.extend(given.first().cloned());
                     stream.give(number, given);
                 }
                 Err(error) => return stream.end(Err(Arc::new(error))),
@@ -164,6 +163,18 @@ impl<R: Send + Sync + 'static> Step<R> {
         }
         Ok(results)
     }
+}
+
+/// Waits for a step, whose outputs become ready together. The next step takes the state if it is donated, and a
+/// reader can release a result.
+fn wait_for_step(outputs: &[RawTensor]) -> Result<()> {
+    for output in outputs {
+        match output.wait() {
+            Err(_) if output.is_released()? => {}
+            waited => return waited,
+        }
+    }
+    Ok(())
 }
 
 /// The message of a panic.
