@@ -21,6 +21,12 @@ impl Footprint {
         self.peak = self.peak.max(self.held);
     }
 
+    /// Counts an argument, which is held from the start of the stage.
+    fn add_argument(&mut self, bytes: u64) {
+        self.held = self.held.saturating_add(bytes);
+        self.peak = self.peak.saturating_add(bytes);
+    }
+
     pub(crate) fn free(&mut self, bytes: u64) {
         self.held -= bytes;
     }
@@ -102,7 +108,7 @@ impl<'s> Growing<'s> {
                 dying.extend(from.filter(|&from| sequence.last_use[from] == position));
             } else if std::mem::replace(&mut self.taken[operand.index()], self.stage) != self.stage
             {
-                self.footprint.allocate(result_bytes(graph, operand));
+                self.footprint.add_argument(result_bytes(graph, operand));
             }
         }
         self.footprint.allocate(result_bytes(graph, id));
