@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla_expr::{Op, Program};
+use nxla_expr::{Op, Program, SHARDING_NOTE};
 
 use crate::Decision;
 use crate::error::SplitError;
@@ -30,10 +30,12 @@ pub(super) fn split(program: &Program, notes: &[String]) -> Result<StageGraph, S
     Ok(stages)
 }
 
-/// Returns the annotation that a user added to a node; stopping gradients is not an annotation.
+/// Returns the annotation that a user added to a node; stopping gradients and sharding constraints are not annotations.
 fn note(op: &Op) -> Option<&str> {
     match op {
-        Op::Metadata(metadata) if !metadata.stop_grad => metadata.inspect.as_deref(),
+        Op::Metadata(metadata) if !metadata.stop_grad => {
+            metadata.inspect.as_deref().filter(|note| !note.starts_with(SHARDING_NOTE))
+        }
         _ => None,
     }
 }

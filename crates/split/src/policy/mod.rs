@@ -122,7 +122,7 @@ impl fmt::Display for Policy {
         match self {
             Policy::EveryOps(count) => write!(f, "every_ops({count})"),
             Policy::AtMostOps(count) => write!(f, "at_most_ops({count})"),
-            Policy::Balanced(count) => write!(f, "balance({count})"),
+            Policy::Balanced(count) => write!(f, "balanced({count})"),
             Policy::Memory(bytes) => write!(f, "memory({bytes})"),
             Policy::Marks(notes) => {
                 let notes: Vec<String> = notes.iter().map(|note| format!("{note:?}")).collect();
