@@ -236,7 +236,7 @@ impl Table {
             if let Some(destroy_error) = self.api.PJRT_Error_Destroy {
                 destroy_error(&mut destroy);
             }
-            Error::Plugin { function, code: ErrorCode(code.code), message }
+            Error::Plugin { function, code: ErrorCode(code.code).adjust_to(&message), message }
         }
     }
 
