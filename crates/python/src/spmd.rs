@@ -1,13 +1,16 @@
 //! Programs over several devices.
 
+use std::sync::Arc;
+
 use nxla_runtime::graph::{Layout, sharding_note};
-use nxla_runtime::{Device, Divided, Mesh, Sharding};
+use nxla_runtime::{Device, Divided, Mesh, Sharding, run_watched};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
 use crate::debug;
 use crate::device::PyDevice;
 use crate::errors::OrRaise;
+use crate::interrupt::{interruptible, wait_interruptible};
 use crate::options::{announce_plugin, options_from};
 use crate::program::PyExpression;
 use crate::tensor::PyTensor;
@@ -69,6 +72,7 @@ impl PyMesh {
         layout: Layout,
     ) -> PyResult<Vec<Py<PyAny>>> {
         let (sharding, tensor) = (self.sharding(layout)?, tensor.tensor());
+        wait_interruptible(py, &tensor)?;
         let parts = py.detach(|| sharding.divide(&tensor)).or_raise()?;
         parts.into_iter().map(|part| PyTensor::wrap(py, part)).collect()
     }
@@ -83,6 +87,7 @@ impl PyMesh {
     ) -> PyResult<Py<PyAny>> {
         let sharding = self.sharding(layout)?;
         let parts: Vec<_> = parts.iter().map(|part| part.tensor()).collect();
+        parts.iter().try_for_each(|part| wait_interruptible(py, part))?;
         let whole = py.detach(|| sharding.gather(&parts, &shape.into())).or_raise()?;
         PyTensor::wrap(py, whole.into())
     }
@@ -107,7 +112,7 @@ fn note(layout: Layout, rank: usize) -> String {
 
 /// A compiled expression that is divided over a mesh.
 #[pyclass(name = "Divided", module = "nxla._core", frozen)]
-struct PyDivided(Divided);
+struct PyDivided(Arc<Divided>);
 
 #[pymethods]
 impl PyDivided {
@@ -124,10 +129,12 @@ impl PyDivided {
         let inputs = mesh.shardings(inputs)?;
         let outputs = outputs.map(|outputs| mesh.shardings(outputs)).transpose()?;
         let (options, _) = options_from(options)?;
-        let compile = || {
-            Divided::compile(&expression.program, &options, &mesh.0, &inputs, outputs.as_deref())
-        };
-        py.detach(compile).or_raise().map(Self)
+        let (program, mesh) = (expression.program.clone(), mesh.0.clone());
+        let compile =
+            move || Divided::compile(&program, &options, &mesh, &inputs, outputs.as_deref());
+        let divided =
+            interruptible(py, |interrupt| run_watched("nxla compile", compile, interrupt))?;
+        Ok(Self(Arc::new(divided)))
     }
 
     /// The StableHLO module before the division.
@@ -144,7 +151,10 @@ impl PyDivided {
     ) -> PyResult<Vec<Vec<Py<PyAny>>>> {
         let parts: Vec<Vec<_>> =
             parts.iter().map(|list| list.iter().map(|part| part.tensor()).collect()).collect();
-        let results = py.detach(|| self.0.run(&parts)).or_raise()?;
+        let divided = self.0.clone();
+        // XLA runs small programs, loops among them, on the thread that starts them.
+        let run = move || divided.run(&parts);
+        let results = interruptible(py, |interrupt| run_watched("nxla run", run, interrupt))?;
         for list in &results {
             debug::check_tensors(py, "jit", list)?;
         }

@@ -6,7 +6,7 @@
 //! result is dropped or, for executables, kept in the cache.
 
 use std::io;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::thread;
 use std::time::Duration;
 
@@ -49,4 +49,22 @@ pub(crate) fn wait<T>(given: &Receiver<T>, interrupt: &Interrupt<'_>) -> Result<
             Err(RecvTimeoutError::Timeout) => {}
         }
     }
+}
+
+/// Does work on another thread, and waits for its result.
+///
+/// # Errors
+/// Returns the error of the work, and an error if the caller was interrupted or the system cannot start a thread.
+pub fn run_watched<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> Result<T> + Send + 'static,
+    interrupt: &Interrupt<'_>,
+) -> Result<T> {
+    let (give, given) = mpsc::channel();
+    start(name, move || {
+        // Sending fails if the caller has stopped waiting.
+        let _ = give.send(work());
+    })?;
+    let panicked = || Error::Internal(format!("{name}: the thread panicked"));
+    wait(&given, interrupt)?.unwrap_or_else(|| Err(panicked()))
 }

@@ -66,6 +66,7 @@ pub use apply::{
 };
 pub use auto::thresholds::LITERAL_LIMIT_BYTES;
 pub use auto::{Auto, Explanation};
+pub use background::run_watched;
 pub use cache::{CacheKey, CacheReport, CompilerKey, ExecutableCache, executables};
 pub use compiler::{
     CompileRequest, Compiler, CompilerChoice, Executable, ListsRequest, Purpose, RunContext,

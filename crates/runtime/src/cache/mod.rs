@@ -12,7 +12,7 @@ mod store;
 
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, OnceLock, mpsc};
+use std::sync::{Arc, OnceLock};
 
 use nxla_expr::Digest;
 use nxla_split::Policy;
@@ -26,7 +26,7 @@ use crate::auto::thresholds::CACHE_BYTES;
 use crate::background::{self, Interrupt};
 use crate::compiler::{Compiler, Executable};
 use crate::device::Device;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::options::Settings;
 
 /// The key of an executable.
@@ -132,13 +132,7 @@ impl ExecutableCache {
             Ok(duty.finish(executable, bytes))
         };
         let Some(interrupt) = interrupt else { return make() };
-        let (give, given) = mpsc::channel();
-        background::start("nxla compile", move || {
-            // Sending fails if the caller has stopped waiting.
-            let _ = give.send(make());
-        })?;
-        let panicked = || Error::Internal("the compiler panicked".into());
-        background::wait(&given, interrupt)?.unwrap_or_else(|| Err(panicked()))
+        background::run_watched("nxla compile", make, interrupt)
     }
 
     /// Notes that an executable is used now.
