@@ -144,27 +144,7 @@ pub(crate) fn stored_size(dtype: DType, size: usize) -> usize {
 
 /// The number of elements that share a byte in a running program.
 const fn elements_per_byte(dtype: DType) -> usize {
-    match dtype {
-        DType::U2 | DType::S2 => 4,
-        DType::U4 | DType::S4 => 2,
-        DType::Pred
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::S8
-        | DType::S16
-        | DType::S32
-        | DType::S64
-        | DType::F8E5M2
-        | DType::F8E4M3FN
-        | DType::BF16
-        | DType::F16
-        | DType::F32
-        | DType::F64
-        | DType::C64
-        | DType::C128 => 1,
-    }
+    if dtype.bits() < 8 { 8 / dtype.bits() as usize } else { 1 }
 }
 
 /// Spreads elements that share bytes, the first in the lowest bits, to one byte each.

@@ -78,21 +78,7 @@ fn write_bits(f: &mut fmt::Formatter<'_>, value: f64, dtype: DType) -> fmt::Resu
         DType::F16 => (0x7C00, 0x0200, 16),
         DType::F32 => (0x7F80_0000, 0x0040_0000, 32),
         DType::F64 => (0x7FF0_0000_0000_0000, 0x0008_0000_0000_0000, 64),
-        DType::Pred
-        | DType::U2
-        | DType::U4
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::S2
-        | DType::S4
-        | DType::S8
-        | DType::S16
-        | DType::S32
-        | DType::S64
-        | DType::C64
-        | DType::C128 => unreachable!("{dtype} is not a real float"),
+        dtype => unreachable!("{dtype} is not a real float"),
     };
     let pattern = if value.is_nan() {
         infinity | nan

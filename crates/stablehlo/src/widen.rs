@@ -82,33 +82,14 @@ pub(crate) const fn storage(dtype: DType) -> DType {
     match dtype {
         DType::U2 | DType::U4 => DType::U8,
         DType::S2 | DType::S4 => DType::S8,
-        DType::Pred
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::S8
-        | DType::S16
-        | DType::S32
-        | DType::S64
-        | DType::F8E5M2
-        | DType::F8E4M3FN
-        | DType::BF16
-        | DType::F16
-        | DType::F32
-        | DType::F64
-        | DType::C64
-        | DType::C128 => dtype,
+        other => other,
     }
 }
 
 /// The dtype in which sums and products are accumulated.
 pub(crate) const fn accumulator(dtype: DType) -> DType {
-    match dtype {
-        DType::F8E5M2 | DType::F8E4M3FN | DType::BF16 | DType::F16 => DType::F32,
-        // Integers wrap, for every width of the sum.
-        dtype => storage(dtype),
-    }
+    // Integers wrap, for every width of the sum.
+    storage(dtype.at_least_f32())
 }
 
 /// The dtype of matrix factorizations, which need the range and precision of `f32` at least.
@@ -130,21 +111,7 @@ pub(crate) const fn comparison(dtype: DType) -> DType {
 pub(crate) fn counter(dtype: DType, count: usize) -> DType {
     match dtype {
         DType::S32 | DType::S64 | DType::U32 | DType::U64 | DType::F32 | DType::F64 => dtype,
-        DType::Pred
-        | DType::U2
-        | DType::U4
-        | DType::U8
-        | DType::U16
-        | DType::S2
-        | DType::S4
-        | DType::S8
-        | DType::S16
-        | DType::F8E5M2
-        | DType::F8E4M3FN
-        | DType::BF16
-        | DType::F16
-        | DType::C64
-        | DType::C128 => index(count),
+        _ => index(count),
     }
 }
 

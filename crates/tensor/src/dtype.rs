@@ -337,28 +337,7 @@ impl DType {
     /// and `c64` for other types.
     #[must_use]
     pub const fn to_complex(self) -> DType {
-        match self {
-            DType::F64 | DType::C128 => DType::C128,
-            DType::Pred
-            | DType::U2
-            | DType::U4
-            | DType::U8
-            | DType::U16
-            | DType::U32
-            | DType::U64
-            | DType::S2
-            | DType::S4
-            | DType::S8
-            | DType::S16
-            | DType::S32
-            | DType::S64
-            | DType::F8E5M2
-            | DType::F8E4M3FN
-            | DType::BF16
-            | DType::F16
-            | DType::F32
-            | DType::C64 => DType::C64,
-        }
+        if matches!(self, DType::F64 | DType::C128) { DType::C128 } else { DType::C64 }
     }
 
     /// Returns the type in which sums and products are accumulated.
@@ -388,24 +367,7 @@ impl DType {
     pub const fn to_counting(self) -> DType {
         match self {
             DType::F8E5M2 | DType::F8E4M3FN | DType::F16 => DType::F32,
-            DType::Pred
-            | DType::U2
-            | DType::U4
-            | DType::U8
-            | DType::U16
-            | DType::U32
-            | DType::U64
-            | DType::S2
-            | DType::S4
-            | DType::S8
-            | DType::S16
-            | DType::S32
-            | DType::S64
-            | DType::BF16
-            | DType::F32
-            | DType::F64
-            | DType::C64
-            | DType::C128 => self,
+            other => other,
         }
     }
 
@@ -413,26 +375,7 @@ impl DType {
     /// for floats of fewer than 32 bits; other types are unchanged.
     #[must_use]
     pub const fn at_least_f32(self) -> DType {
-        match self {
-            DType::F8E5M2 | DType::F8E4M3FN | DType::BF16 | DType::F16 => DType::F32,
-            DType::Pred
-            | DType::U2
-            | DType::U4
-            | DType::U8
-            | DType::U16
-            | DType::U32
-            | DType::U64
-            | DType::S2
-            | DType::S4
-            | DType::S8
-            | DType::S16
-            | DType::S32
-            | DType::S64
-            | DType::F32
-            | DType::F64
-            | DType::C64
-            | DType::C128 => self,
-        }
+        if self.is_float() && self.bits() < 32 { DType::F32 } else { self }
     }
 
     /// Returns the identity of `max`: the smallest integer, minus infinity for floats with
@@ -440,22 +383,12 @@ impl DType {
     /// value for their parts.
     #[must_use]
     pub const fn min_value(self) -> Scalar {
-        match self {
-            DType::Pred
-            | DType::U2
-            | DType::U4
-            | DType::U8
-            | DType::U16
-            | DType::U32
-            | DType::U64 => Scalar::UInt(0),
-            DType::S2 | DType::S4 | DType::S8 | DType::S16 | DType::S32 | DType::S64 => {
-                Scalar::Int(i64::MIN >> (64 - self.bits()))
-            }
-            DType::F8E4M3FN => Scalar::Float(-448.0),
-            DType::F8E5M2 | DType::BF16 | DType::F16 | DType::F32 | DType::F64 => {
-                Scalar::Float(f64::NEG_INFINITY)
-            }
-            DType::C64 | DType::C128 => Scalar::Complex(f64::NEG_INFINITY, f64::NEG_INFINITY),
+        match self.kind() {
+            Kind::Pred | Kind::Unsigned => Scalar::UInt(0),
+            Kind::Signed => Scalar::Int(i64::MIN >> (64 - self.bits())),
+            Kind::Float if matches!(self, DType::F8E4M3FN) => Scalar::Float(-448.0),
+            Kind::Float => Scalar::Float(f64::NEG_INFINITY),
+            Kind::Complex => Scalar::Complex(f64::NEG_INFINITY, f64::NEG_INFINITY),
         }
     }
 
@@ -464,19 +397,13 @@ impl DType {
     /// parts.
     #[must_use]
     pub const fn max_value(self) -> Scalar {
-        match self {
-            DType::Pred => Scalar::UInt(1),
-            DType::U2 | DType::U4 | DType::U8 | DType::U16 | DType::U32 | DType::U64 => {
-                Scalar::UInt(u64::MAX >> (64 - self.bits()))
-            }
-            DType::S2 | DType::S4 | DType::S8 | DType::S16 | DType::S32 | DType::S64 => {
-                Scalar::Int(i64::MAX >> (64 - self.bits()))
-            }
-            DType::F8E4M3FN => Scalar::Float(448.0),
-            DType::F8E5M2 | DType::BF16 | DType::F16 | DType::F32 | DType::F64 => {
-                Scalar::Float(f64::INFINITY)
-            }
-            DType::C64 | DType::C128 => Scalar::Complex(f64::INFINITY, f64::INFINITY),
+        match self.kind() {
+            Kind::Pred => Scalar::UInt(1),
+            Kind::Unsigned => Scalar::UInt(u64::MAX >> (64 - self.bits())),
+            Kind::Signed => Scalar::Int(i64::MAX >> (64 - self.bits())),
+            Kind::Float if matches!(self, DType::F8E4M3FN) => Scalar::Float(448.0),
+            Kind::Float => Scalar::Float(f64::INFINITY),
+            Kind::Complex => Scalar::Complex(f64::INFINITY, f64::INFINITY),
         }
     }
 }

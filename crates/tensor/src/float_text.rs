@@ -134,22 +134,7 @@ pub(crate) fn shortest_as(value: f64, dtype: DType) -> String {
     let scientific = match dtype {
         DType::F32 => format!("{:e}", value as f32),
         DType::F8E5M2 | DType::F8E4M3FN | DType::BF16 | DType::F16 => narrow_digits(value, dtype),
-        DType::F64
-        | DType::Pred
-        | DType::U2
-        | DType::U4
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::S2
-        | DType::S4
-        | DType::S8
-        | DType::S16
-        | DType::S32
-        | DType::S64
-        | DType::C64
-        | DType::C128 => return shortest_f64(value),
+        _ => return shortest_f64(value),
     };
     let decimal = Decimal::from_scientific(&scientific);
     let count = decimal.digits.len() as i32;

@@ -226,22 +226,7 @@ pub(crate) fn round_float(value: f64, dtype: DType) -> f64 {
         DType::BF16 => BF16.round(value),
         DType::F16 => F16.round(value),
         DType::F32 => f64::from(value as f32),
-        DType::F64
-        | DType::Pred
-        | DType::U2
-        | DType::U4
-        | DType::U8
-        | DType::U16
-        | DType::U32
-        | DType::U64
-        | DType::S2
-        | DType::S4
-        | DType::S8
-        | DType::S16
-        | DType::S32
-        | DType::S64
-        | DType::C64
-        | DType::C128 => value,
+        _ => value,
     }
 }
 

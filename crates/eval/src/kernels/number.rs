@@ -5,8 +5,6 @@
 
 use nxla_tensor::{Complex, DType, Element};
 
-use super::ordered::widened_float;
-
 /// Elements that can be multiplied and added.
 pub(crate) trait Number: Element {
     /// The accumulator.
@@ -108,7 +106,7 @@ pub(crate) fn narrow(z: Complex<f64>) -> Complex<f32> {
 /// The dtype that computes sums and products of a dtype. Narrow integers are computed in 32 bits, which wrap to the same
 /// result, so that the kernels have few types.
 pub(crate) fn compute_dtype(dtype: DType) -> DType {
-    widened_float(dtype.to_aggregate())
+    dtype.to_aggregate().at_least_f32()
 }
 
 /// Binds a type to the numbers of a dtype that [`compute_dtype`] returns.
@@ -150,21 +148,7 @@ macro_rules! match_wide {
                 type $t = nxla_tensor::Complex<f64>;
                 $body
             }
-            dtype @ (DType::Pred
-            | DType::U2
-            | DType::U4
-            | DType::U8
-            | DType::U16
-            | DType::S2
-            | DType::S4
-            | DType::S8
-            | DType::S16
-            | DType::F8E5M2
-            | DType::F8E4M3FN
-            | DType::BF16
-            | DType::F16
-            | DType::F32
-            | DType::C64) => unreachable!("{dtype} is widened before it is added up"),
+            dtype => unreachable!("{dtype} is widened before it is added up"),
         }
     }};
 }

@@ -2,7 +2,7 @@
 
 use nxla_tensor::{DType, Scalar};
 
-/// Binds a type to the elements of an ordered dtype that [`widened_float`] returns.
+/// Binds a type to the elements of an ordered dtype that [`DType::at_least_f32`] returns.
 macro_rules! match_ordered {
     ($dtype:expr, $t:ident => $body:expr) => {{
         macro_rules! with {
@@ -22,24 +22,14 @@ macro_rules! match_ordered {
             DType::S64 => with!(i64),
             DType::F32 => with!(f32),
             DType::F64 => with!(f64),
-            dtype @ (DType::F8E5M2
-            | DType::F8E4M3FN
-            | DType::BF16
-            | DType::F16
-            | DType::C64
-            | DType::C128) => unreachable!("{dtype} is widened or refused before it is compared"),
+            dtype => unreachable!("{dtype} is widened or refused before it is compared"),
         }
     }};
 }
 pub(crate) use match_ordered;
 
-/// Floats narrower than `f32` are computed in `f32`.
-pub(crate) fn widened_float(dtype: DType) -> DType {
-    if dtype.is_float() && dtype.bits() < 32 { DType::F32 } else { dtype }
-}
-
-/// Binds a type to the elements of an ordered dtype that [`widened_float`] returns, and a name to the function which returns
-/// true if the first of two elements is larger, or smaller if `$is_max` is false; it returns false if one of them is NaN.
+/// Binds a type to the elements of an ordered dtype that [`DType::at_least_f32`] returns, and a name to the function which
+/// returns true if the first of two elements is larger, or smaller if `$is_max` is false; it returns false if one of them is NaN.
 ///
 /// Integers of one size share a type and a function, so that a kernel is compiled for 8 instead of 20 orders.
 macro_rules! match_order {
@@ -78,12 +68,7 @@ macro_rules! match_order {
             DType::F32 => floats!(f32, <),
             DType::F64 if is_max => floats!(f64, >),
             DType::F64 => floats!(f64, <),
-            dtype @ (DType::F8E5M2
-            | DType::F8E4M3FN
-            | DType::BF16
-            | DType::F16
-            | DType::C64
-            | DType::C128) => unreachable!("{dtype} is widened or refused before it is compared"),
+            dtype => unreachable!("{dtype} is widened or refused before it is compared"),
         }
     }};
 }

@@ -154,7 +154,8 @@ impl Graph {
         dtype: DType,
     ) -> Result<ExprId> {
         self.linspace_dtype(dtype)?;
-        let (dtype, narrow) = (places_in(dtype), dtype);
+        // A narrow float represents neither all counts nor the accumulated steps.
+        let (dtype, narrow) = (dtype.at_least_f32(), dtype);
         let mut end = |number: Number| -> Result<(Scalar, ExprId)> {
             let scalar = number.to_scalar();
             let scalar = scalar.map_err(|e| self.invalid("linspace", "start", e.to_string()))?;
@@ -203,7 +204,7 @@ impl Graph {
         let count = ((stop - start) / step).ceil().max(0.0) as usize;
         // Fractions are summed before they are truncated.
         let whole = start.fract() == 0.0 && step.fract() == 0.0;
-        let counted = if dtype.is_integer() && !whole { DType::F64 } else { places_in(dtype) };
+        let counted = if dtype.is_integer() && !whole { DType::F64 } else { dtype.at_least_f32() };
         let mut numbers = self.iota([count], None, counted)?;
         for (op, number, neutral) in [(BinaryOp::Multiply, step, 1.0), (BinaryOp::Add, start, 0.0)]
         {
@@ -245,7 +246,8 @@ impl Graph {
             let kind = ErrorKind::Shape { argument: "stop", found, expected };
             return Err(self.error("linspace", kind));
         }
-        let (dtype, narrow) = (places_in(dtype), dtype);
+        // A narrow float represents neither all counts nor the accumulated steps.
+        let (dtype, narrow) = (dtype.at_least_f32(), dtype);
         let (start, stop) = (self.as_type(start, dtype)?, self.as_type(stop, dtype)?);
         let gaps = if endpoint { steps.saturating_sub(1) } else { steps }.max(1);
         let gaps =
@@ -303,10 +305,4 @@ impl Graph {
         let axes = (added..shape.rank()).collect();
         self.make(Op::Broadcast(Box::new(Broadcast { shape, axes, names })), &[x])
     }
-}
-
-/// Returns the dtype in which evenly spaced values are counted and multiplied. A narrow float could
-/// neither represent all counts nor the accumulated steps.
-fn places_in(dtype: DType) -> DType {
-    if dtype.is_float() && dtype.bits() < 32 { DType::F32 } else { dtype }
 }

@@ -10,7 +10,7 @@ use nxla_tensor::{DType, HostTensor};
 use super::radix::{self, Key};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
-use crate::kernels::ordered::{Ordered, match_ordered, widened_float};
+use crate::kernels::ordered::{Ordered, match_ordered};
 use crate::kernels::reduce::Plane;
 
 /// An element that has an unsigned key of the same order.
@@ -105,7 +105,7 @@ pub(super) fn sort(
     x: &HostTensor,
 ) -> Result<HostTensor, Fault> {
     let (dtype, shape) = (x.dtype(), x.shape());
-    let x = convert(cx, x, widened_float(dtype))?;
+    let x = convert(cx, x, dtype.at_least_f32())?;
     let plane = Plane::along(shape, attributes.axis);
     let sorted = match_ordered!(x.dtype(), T => {
         let elements = context::slice::<T>(&x);
@@ -125,7 +125,7 @@ pub(super) fn argsort(
     to: DType,
 ) -> Result<HostTensor, Fault> {
     let shape = x.shape();
-    let x = convert(cx, x, widened_float(x.dtype()))?;
+    let x = convert(cx, x, x.dtype().at_least_f32())?;
     let plane = Plane::along(shape, attributes.axis);
     let positions = match_ordered!(x.dtype(), T => {
         let elements = context::slice::<T>(&x);

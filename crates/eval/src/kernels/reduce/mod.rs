@@ -15,7 +15,7 @@ use nxla_tensor::{DType, Element, HostTensor, Scalar};
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::convert;
 use crate::kernels::number::{Number, compute_dtype, match_number};
-use crate::kernels::ordered::{match_order, pick_better, widened_float};
+use crate::kernels::ordered::{match_order, pick_better};
 use kernel::{Elements, Reducer, is_in_pieces, neutral, reduce};
 pub(crate) use kernel::{Make, ROUND, SHORT_RUN_LANES, hide_lanes, merge_lanes, piece};
 pub(crate) use plane::{Plane, reduced_first};
@@ -185,7 +185,7 @@ fn operand_dtype(op: ReduceOp, dtype: DType) -> DType {
         ReduceOp::Sum if is_counted(dtype) => dtype,
         ReduceOp::Sum | ReduceOp::Product => compute_dtype(dtype),
         ReduceOp::All | ReduceOp::Any => DType::Pred,
-        ReduceOp::Max | ReduceOp::Min => widened_float(dtype),
+        ReduceOp::Max | ReduceOp::Min => dtype.at_least_f32(),
     }
 }
 
