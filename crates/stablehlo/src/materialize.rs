@@ -9,6 +9,7 @@
 
 use nxla_expr::{
     BinaryOp, BlockKind, Cumulative, ExprId, Graph, Op, ReduceOp, TensorType, UnaryOp, WindowOp,
+    family_ops,
 };
 use nxla_tensor::{DType, Scalar};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -120,9 +121,8 @@ fn comes_from(graph: &Graph, id: ExprId) -> Option<(ExprId, bool)> {
             Op::Block(_) if comes_from(graph, operands[0]).is_some() => Some((operands[0], false)),
             _ => None,
         },
-        Op::Iota(_)
-        | Op::Eye(_)
-        | Op::Unary(_)
+        family_ops!(@ create contract linalg) => None,
+        Op::Unary(_)
         | Op::Binary(_)
         | Op::Select
         | Op::Clip
@@ -135,16 +135,10 @@ fn comes_from(graph: &Graph, id: ExprId) -> Option<(ExprId, bool)> {
         | Op::Window(..)
         | Op::WindowFun(_)
         | Op::WindowScatter(..)
-        | Op::Dot(_)
-        | Op::Conv(_)
         | Op::PutSlice(_)
         | Op::IndexedAdd(_)
         | Op::IndexedPut(_)
         | Op::Argsort(..)
-        | Op::Fft(_)
-        | Op::TriangularSolve(_)
-        | Op::Cholesky
-        | Op::Factorize(_)
         | Op::Parameter(_)
         | Op::Constant(_)
         | Op::Tensor(_)

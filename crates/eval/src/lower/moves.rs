@@ -59,9 +59,7 @@ impl BytecodeBuilder {
                 Some(result)
             }
             Op::Dot(dot) => self.product(dot, site),
-            nxla_expr::family_ops!(elementwise)
-            | nxla_expr::family_ops!(window)
-            | nxla_expr::family_ops!(linalg) => None,
+            nxla_expr::family_ops!(@ elementwise window linalg) => None,
             Op::ArgReduce(..) | Op::ReduceFun(_) | Op::Conv(_) => None,
             Op::Gather(_) | Op::IndexedAdd(_) | Op::IndexedPut(_) => None,
             Op::Sort(_) | Op::Argsort(..) => None,

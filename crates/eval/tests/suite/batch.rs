@@ -587,43 +587,7 @@ fn kind(op: &Op) -> Option<&'static str> {
         }
         Op::Unary(_) => "unary",
         Op::Binary(_) => "binary",
-        Op::Select
-        | Op::Clip
-        | Op::AsType(_)
-        | Op::Bitcast(_)
-        | Op::Reshape(_)
-        | Op::Squeeze(_)
-        | Op::Transpose(_)
-        | Op::Reverse(_)
-        | Op::Broadcast(_)
-        | Op::Pad(_)
-        | Op::Concatenate(_)
-        | Op::Stack(_)
-        | Op::Reduce(..)
-        | Op::ArgReduce(..)
-        | Op::ReduceFun(_)
-        | Op::Window(..)
-        | Op::WindowFun(_)
-        | Op::WindowScatter(..)
-        | Op::Dot(_)
-        | Op::Conv(_)
-        | Op::Slice(_)
-        | Op::PutSlice(_)
-        | Op::Gather(_)
-        | Op::IndexedAdd(_)
-        | Op::IndexedPut(_)
-        | Op::Sort(_)
-        | Op::Argsort(..)
-        | Op::Fft(_)
-        | Op::TriangularSolve(_)
-        | Op::Cholesky
-        | Op::Factorize(_)
-        | Op::Metadata(_)
-        | Op::Elem(_)
-        | Op::Cond(_)
-        | Op::While(_)
-        | Op::Hook(_)
-        | Op::Block(_) => op.name(),
+        op => op.name(),
     })
 }
 

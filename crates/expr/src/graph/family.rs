@@ -5,7 +5,10 @@
 //! same family. [`outside!`](crate::outside) lists the other ops instead, so a new op does not
 //! compile until each layer handles it.
 
-/// The ops of a family, as a pattern.
+/// The ops of a family, or of several families after `@`, as a pattern.
+///
+/// A match that names a whole family accepts the family's later ops too. Use it only where an arm
+/// is correct for every op of the family, and list the ops where each op is owed a rule.
 #[macro_export]
 macro_rules! family_ops {
     (create) => {
@@ -64,19 +67,21 @@ macro_rules! family_ops {
             | $crate::Op::Hook(_)
             | $crate::Op::Block(_)
     };
+    (@ $($family:ident)+) => {
+        $($crate::family_ops!($family))|+
+    };
 }
 
 /// The ops of all other families, as a pattern for the last arm of a family's rules.
 #[macro_export]
 macro_rules! outside {
-    (create) => { $crate::outside!(@ elementwise movement reduce window contract index linalg control) };
-    (elementwise) => { $crate::outside!(@ create movement reduce window contract index linalg control) };
-    (movement) => { $crate::outside!(@ create elementwise reduce window contract index linalg control) };
-    (reduce) => { $crate::outside!(@ create elementwise movement window contract index linalg control) };
-    (window) => { $crate::outside!(@ create elementwise movement reduce contract index linalg control) };
-    (contract) => { $crate::outside!(@ create elementwise movement reduce window index linalg control) };
-    (index) => { $crate::outside!(@ create elementwise movement reduce window contract linalg control) };
-    (linalg) => { $crate::outside!(@ create elementwise movement reduce window contract index control) };
-    (control) => { $crate::outside!(@ create elementwise movement reduce window contract index linalg) };
-    (@ $($family:ident)+) => { $($crate::family_ops!($family))|+ };
+    (create) => { $crate::family_ops!(@ elementwise movement reduce window contract index linalg control) };
+    (elementwise) => { $crate::family_ops!(@ create movement reduce window contract index linalg control) };
+    (movement) => { $crate::family_ops!(@ create elementwise reduce window contract index linalg control) };
+    (reduce) => { $crate::family_ops!(@ create elementwise movement window contract index linalg control) };
+    (window) => { $crate::family_ops!(@ create elementwise movement reduce contract index linalg control) };
+    (contract) => { $crate::family_ops!(@ create elementwise movement reduce window index linalg control) };
+    (index) => { $crate::family_ops!(@ create elementwise movement reduce window contract linalg control) };
+    (linalg) => { $crate::family_ops!(@ create elementwise movement reduce window contract index control) };
+    (control) => { $crate::family_ops!(@ create elementwise movement reduce window contract index linalg) };
 }

@@ -13,7 +13,7 @@ mod movement;
 mod reduce;
 pub(crate) mod window;
 
-use nxla_expr::{ExprId, Graph, Op};
+use nxla_expr::{ExprId, Graph, Op, family_ops};
 use nxla_tensor::DType;
 use smallvec::smallvec;
 
@@ -33,14 +33,7 @@ pub(crate) fn carries(graph: &Graph, op: &Op, operands: &[ExprId], position: usi
         Op::Select => elementwise::select_carries(position),
         Op::AsType(dtype) => elementwise::as_type_carries(*dtype),
         Op::Bitcast(_) | Op::Clip => true,
-        Op::Reshape(_)
-        | Op::Squeeze(_)
-        | Op::Transpose(_)
-        | Op::Reverse(_)
-        | Op::Broadcast(_)
-        | Op::Pad(_)
-        | Op::Concatenate(_)
-        | Op::Stack(_) => true,
+        family_ops!(movement) => true,
         Op::Reduce(op, _) => reduce::carries(*op),
         Op::ArgReduce(..) => false,
         Op::ReduceFun(_) => true,
@@ -53,15 +46,7 @@ pub(crate) fn carries(graph: &Graph, op: &Op, operands: &[ExprId], position: usi
         Op::Sort(_) => true,
         Op::Argsort(..) => false,
         Op::Fft(_) | Op::TriangularSolve(_) | Op::Cholesky | Op::Factorize(_) => true,
-        Op::Parameter(_)
-        | Op::Constant(_)
-        | Op::Tensor(_)
-        | Op::Metadata(_)
-        | Op::Elem(_)
-        | Op::Cond(_)
-        | Op::While(_)
-        | Op::Hook(_)
-        | Op::Block(_) => {
+        family_ops!(control) => {
             unreachable!("needed tangents of {} are computed for each tuple element", op.name())
         }
     }
@@ -152,15 +137,7 @@ pub(crate) fn tangents(step: &mut JvpStep<'_>, op: &Op) -> Result<Tangents> {
         Op::TriangularSolve(attributes) => linalg::triangular_solve_tangent(step, *attributes)?,
         Op::Cholesky => linalg::cholesky_tangent(step)?,
         Op::Factorize(factorization) => return linalg::factorize_tangents(step, *factorization),
-        Op::Parameter(_)
-        | Op::Constant(_)
-        | Op::Tensor(_)
-        | Op::Metadata(_)
-        | Op::Elem(_)
-        | Op::Cond(_)
-        | Op::While(_)
-        | Op::Hook(_)
-        | Op::Block(_) => unreachable!("{} has a separate rule", op.name()),
+        family_ops!(control) => unreachable!("{} has a separate rule", op.name()),
     };
     Ok(smallvec![tangent])
 }

@@ -46,12 +46,7 @@ pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
             | BlockKind::Named { .. }
             | BlockKind::Factorize(_) => false,
         },
-        family_ops!(create)
-        | family_ops!(elementwise)
-        | family_ops!(movement)
-        | family_ops!(reduce)
-        | family_ops!(window)
-        | family_ops!(contract) => false,
+        family_ops!(@ create elementwise movement reduce window contract) => false,
         Op::Slice(_) | Op::PutSlice(_) | Op::Gather(_) => false,
         Op::IndexedAdd(_) | Op::IndexedPut(_) => false,
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Metadata(_) => false,

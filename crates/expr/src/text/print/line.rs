@@ -2,6 +2,7 @@
 
 use nxla_tensor::Scalar;
 
+use crate::family_ops;
 use crate::graph::{
     ArgReduce, Block, Conv, Dot, ExprId, Factorization, Op, Operands, Reduce, SliceAttributes,
     SortAttributes, Start, Transform, Type, WindowAttributes,
@@ -24,38 +25,17 @@ pub(super) fn printed_operands(op: &Op, operands: &[ExprId]) -> Operands {
             }
             shown
         }
-        Op::Iota(_)
-        | Op::Eye(_)
-        | Op::Unary(_)
-        | Op::Binary(_)
-        | Op::Select
-        | Op::Clip
-        | Op::AsType(_)
-        | Op::Bitcast(_)
-        | Op::Reshape(_)
-        | Op::Squeeze(_)
-        | Op::Transpose(_)
-        | Op::Reverse(_)
-        | Op::Broadcast(_)
-        | Op::Pad(_)
-        | Op::Concatenate(_)
-        | Op::Stack(_)
+        family_ops!(@ create elementwise movement contract linalg)
         | Op::Reduce(..)
         | Op::ArgReduce(..)
         | Op::Window(..)
         | Op::WindowScatter(..)
-        | Op::Dot(_)
-        | Op::Conv(_)
         | Op::Slice(_)
         | Op::Gather(_)
         | Op::IndexedAdd(_)
         | Op::IndexedPut(_)
         | Op::Sort(_)
         | Op::Argsort(..)
-        | Op::Fft(_)
-        | Op::TriangularSolve(_)
-        | Op::Cholesky
-        | Op::Factorize(_)
         | Op::Parameter(_)
         | Op::Constant(_)
         | Op::Tensor(_)
