@@ -55,18 +55,23 @@ fn uniform(
             &[x],
             &[initial],
             &ty.shape,
-            format_args!(
-                "window_dimensions = {}, window_strides = {}, window_dilations = {}, padding = {}",
-                I64s(&window.dimensions),
-                I64s(&window.strides),
-                I64s(&window.dilations),
-                Pairs(&window.padding)
-            ),
+            format_args!("{}", attributes_text(window, &window.padding)),
             body,
         )?;
         results[0]
     };
     Ok(cx.convert(result, ty.dtype))
+}
+
+/// The attributes of a `reduce_window` with this padding.
+fn attributes_text(window: &WindowAttributes, padding: &[(i64, i64)]) -> String {
+    format!(
+        "window_dimensions = {}, window_strides = {}, window_dilations = {}, padding = {}",
+        I64s(&window.dimensions),
+        I64s(&window.strides),
+        I64s(&window.dilations),
+        Pairs(padding)
+    )
 }
 
 /// The padding is written out, because the padding of a window reduction counts as absent where
@@ -97,11 +102,8 @@ fn window_fun<'a>(
             &function,
             &ty.shape,
             format_args!(
-                "window_dimensions = {}, window_strides = {}, window_dilations = {}, padding = {}",
-                I64s(&window.dimensions),
-                I64s(&window.strides),
-                I64s(&window.dilations),
-                Pairs(&SmallVec::<[_; 8]>::from_elem((0, 0), ty.rank()))
+                "{}",
+                attributes_text(window, &SmallVec::<[_; 8]>::from_elem((0, 0), ty.rank()))
             ),
         );
     }
@@ -181,13 +183,7 @@ fn extremum_positions(
         &[x, positions],
         &[filling, nowhere],
         &counts,
-        format_args!(
-            "window_dimensions = {}, window_strides = {}, window_dilations = {}, padding = {}",
-            I64s(&window.dimensions),
-            I64s(&window.strides),
-            I64s(&window.dilations),
-            Pairs(&window.padding)
-        ),
+        format_args!("{}", attributes_text(window, &window.padding)),
         body,
     )?;
     Ok(cx.reshape(results[1], &Shape::from([counts.size(), 1])))
