@@ -161,17 +161,9 @@ fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// A temporary directory, removed at the end.
-    struct Scratch(PathBuf);
+    use crate::scratch::Scratch;
 
     impl Scratch {
-        fn new(name: &str) -> Scratch {
-            let dir = std::env::temp_dir().join(format!("nxla-{name}-{}", std::process::id()));
-            std::fs::create_dir_all(&dir).unwrap();
-            Scratch(dir)
-        }
-
         /// Creates a file that looks like an installed plugin of the default package below
         /// `prefix`.
         fn install(&self, prefix: &str) -> PathBuf {
@@ -184,12 +176,6 @@ mod tests {
             std::fs::create_dir_all(path.parent().unwrap()).unwrap();
             std::fs::write(&path, "").unwrap();
             path
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            let _ = std::fs::remove_dir_all(&self.0);
         }
     }
 

@@ -64,6 +64,8 @@ mod plugin;
 mod private;
 mod probe;
 mod release;
+#[cfg(test)]
+mod scratch;
 mod serialized;
 mod storage;
 

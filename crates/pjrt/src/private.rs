@@ -249,30 +249,15 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
-
-    /// A temporary folder that is removed at the end of the test.
-    struct Scratch(PathBuf);
+    use crate::scratch::Scratch;
 
     impl Scratch {
-        fn new(name: &str) -> Self {
-            let name = format!("nxla-private-{name}-{}", std::process::id());
-            let path = std::env::temp_dir().join(name);
-            fs::DirBuilder::new().create(&path).unwrap();
-            Self(path)
-        }
-
         fn set_mode(&self, name: &str, mode: u32) {
             fs::set_permissions(self.0.join(name), fs::Permissions::from_mode(mode)).unwrap();
         }
 
         fn refusal(&self) -> String {
             PrivateFolder::open(&self.0).unwrap_err().to_string()
-        }
-    }
-
-    impl Drop for Scratch {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir_all(&self.0);
         }
     }
 
