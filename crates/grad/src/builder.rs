@@ -122,15 +122,6 @@ pub(crate) fn transpose(graph: &mut Graph, x: ExprId, permutation: Axes) -> Resu
     graph.make(Op::Transpose(permutation), &[x])
 }
 
-/// Returns the inverse permutation.
-pub(crate) fn inverse_permutation(permutation: &[usize]) -> Axes {
-    let mut inverse = vec![0; permutation.len()];
-    for (position, &axis) in permutation.iter().enumerate() {
-        inverse[axis] = position;
-    }
-    inverse.into()
-}
-
 /// Sums over axes and removes them; narrow floats are summed in a wider dtype.
 pub(crate) fn sum(graph: &mut Graph, x: ExprId, axes: Axes) -> Result<ExprId> {
     if axes.is_empty() {

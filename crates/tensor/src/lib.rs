@@ -57,7 +57,8 @@ pub use print::{PrintOptions, element_text, tensor_text};
 pub use promote::{Number, NumberError, promote, promote_keep_pred, weak_dtype};
 pub use scalar::Scalar;
 pub use shape::{
-    MAX_AXIS, MAX_RANK, Shape, ShapeError, broadcast_shapes, normalize_axes, normalize_axis,
+    MAX_AXIS, MAX_RANK, Shape, ShapeError, broadcast_shapes, inverse_permutation, normalize_axes,
+    normalize_axis,
 };
 pub use storage::{Frozen, host_memory};
 

@@ -317,6 +317,20 @@ pub fn broadcast_shapes(left: &[usize], right: &[usize]) -> Result<Shape, ShapeE
         .ok_or_else(|| ShapeError::Broadcast { left: left.into(), right: right.into() })
 }
 
+/// Returns the inverse of a permutation of `0..permutation.len()`.
+///
+/// ```
+/// assert_eq!(*nxla_tensor::inverse_permutation(&[2, 0, 1]), [1, 2, 0]);
+/// ```
+#[must_use]
+pub fn inverse_permutation(permutation: &[usize]) -> Box<[usize]> {
+    let mut inverse = vec![0; permutation.len()];
+    for (position, &axis) in permutation.iter().enumerate() {
+        inverse[axis] = position;
+    }
+    inverse.into()
+}
+
 /// Resolves an axis that may count from the end (`-1` is the last) to `0..rank`.
 ///
 /// # Errors

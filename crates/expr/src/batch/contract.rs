@@ -2,7 +2,7 @@
 //! operands have them, and free axes otherwise. Convolutions have no batch axes for kernels, so
 //! entries become groups.
 
-use nxla_tensor::Shape;
+use nxla_tensor::{Shape, inverse_permutation};
 
 use super::batcher::{Batched, Batcher};
 use crate::graph::{Axes, Conv, Dot, ExprId, Op, Result};
@@ -105,11 +105,7 @@ fn conv(b: &mut Batcher<'_>, conv: &Conv, input: Batched, kernel: Batched) -> Re
     sizes.splice(axis..axis + 3, [own]);
     let unfolded = b.batch_shape(&sizes);
     let unfolded = b.graph.reshape(moved, unfolded)?;
-    let mut order = vec![0; rank];
-    for (canonical, &axis) in conv.output_permutation.iter().enumerate() {
-        order[axis] = canonical;
-    }
-    b.permute_entry(unfolded, &order)
+    b.permute_entry(unfolded, &inverse_permutation(&conv.output_permutation))
 }
 
 /// Returns the operand in canonical layout without names; a batch becomes one leading axis.

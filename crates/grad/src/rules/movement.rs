@@ -4,11 +4,9 @@
 mod forward;
 
 use nxla_expr::{Axes, Broadcast, Padding};
-use nxla_tensor::{DType, Scalar};
+use nxla_tensor::{DType, Scalar, inverse_permutation};
 
-use crate::builder::{
-    self, dilated_size, inverse_permutation, pad_zeros, select_or_zero, sum, sum_all, to_i64,
-};
+use crate::builder::{self, dilated_size, pad_zeros, select_or_zero, sum, sum_all, to_i64};
 use crate::error::Result;
 use crate::reverse::{ReversePass, Visit};
 

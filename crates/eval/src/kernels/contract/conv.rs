@@ -6,7 +6,7 @@
 //! position, a convolution is a [product of matrices](mod@super::matmul).
 
 use nxla_expr::Conv;
-use nxla_tensor::{HostTensor, Shape};
+use nxla_tensor::{HostTensor, Shape, inverse_permutation};
 
 use super::matmul::{Factor, Sizes, matmul};
 use super::{depthwise, direct, phases};
@@ -43,11 +43,7 @@ pub(super) fn conv(
     })?;
     // Axis `i` of the canonical layout is axis `output_permutation[i]` of the result; the
     // transposition needs the inverse permutation.
-    let mut inverse = vec![0; shape.rank()];
-    for (canonical, &axis) in attributes.output_permutation.iter().enumerate() {
-        inverse[axis] = canonical;
-    }
-    permute(cx, &result, &inverse)
+    permute(cx, &result, &inverse_permutation(&attributes.output_permutation))
 }
 
 /// The sizes of a convolution in canonical layout, whose input has no [gaps](phases).
