@@ -50,6 +50,23 @@ impl From<&str> for Axis {
     }
 }
 
+/// Implements the conversions of an axis to a type with the constructor `axis`.
+macro_rules! from_axis {
+    ($type:ident) => {
+        from_axis!($type: i64 i32 usize &str Axis);
+    };
+    ($type:ident: $($axis:ty)+) => {
+        $(
+            impl From<$axis> for $type {
+                fn from(axis: $axis) -> Self {
+                    $type::axis(axis)
+                }
+            }
+        )+
+    };
+}
+pub(super) use from_axis;
+
 impl Axis {
     /// Returns the index of the axis in `x`, which may be negative.
     ///
@@ -192,35 +209,7 @@ impl From<()> for Over {
     }
 }
 
-impl From<i64> for Over {
-    fn from(axis: i64) -> Self {
-        Over::axis(axis)
-    }
-}
-
-impl From<i32> for Over {
-    fn from(axis: i32) -> Self {
-        Over::axis(axis)
-    }
-}
-
-impl From<usize> for Over {
-    fn from(axis: usize) -> Self {
-        Over::axis(axis)
-    }
-}
-
-impl From<&str> for Over {
-    fn from(axis: &str) -> Self {
-        Over::axis(axis)
-    }
-}
-
-impl From<Axis> for Over {
-    fn from(axis: Axis) -> Self {
-        Over::axis(axis)
-    }
-}
+from_axis!(Over);
 
 impl<A: Into<Axis>, const N: usize> From<[A; N]> for Over {
     fn from(axes: [A; N]) -> Self {

@@ -9,7 +9,7 @@ use nxla_expr::build::SliceStart;
 use nxla_expr::{ErrorKind, ExprId, Graph};
 use nxla_tensor::{DType, Number};
 
-use super::axes::{Axis, Over};
+use super::axes::{Axis, Over, from_axis};
 use super::methods;
 use crate::Result;
 use crate::apply::{at_once, in_trace};
@@ -271,35 +271,7 @@ impl Sort {
     }
 }
 
-impl From<i64> for Sort {
-    fn from(axis: i64) -> Self {
-        Sort::axis(axis)
-    }
-}
-
-impl From<i32> for Sort {
-    fn from(axis: i32) -> Self {
-        Sort::axis(axis)
-    }
-}
-
-impl From<usize> for Sort {
-    fn from(axis: usize) -> Self {
-        Sort::axis(axis)
-    }
-}
-
-impl From<&str> for Sort {
-    fn from(axis: &str) -> Self {
-        Sort::axis(axis)
-    }
-}
-
-impl From<Axis> for Sort {
-    fn from(axis: Axis) -> Self {
-        Sort::axis(axis)
-    }
-}
+from_axis!(Sort);
 
 methods! {
     /// Returns the elements at indices along an axis, one index for each element of the result.

@@ -7,7 +7,7 @@ use nxla_expr::build::Fold;
 use nxla_expr::{ErrorKind, ExprId, Graph, Program};
 use nxla_tensor::DType;
 
-use super::axes::{Axis, Over};
+use super::axes::{Axis, Over, from_axis};
 use super::methods;
 use crate::expr::Expr;
 use crate::jit::jit;
@@ -359,35 +359,7 @@ impl From<()> for Arg {
     }
 }
 
-impl From<i64> for Arg {
-    fn from(axis: i64) -> Self {
-        Arg::axis(axis)
-    }
-}
-
-impl From<i32> for Arg {
-    fn from(axis: i32) -> Self {
-        Arg::axis(axis)
-    }
-}
-
-impl From<usize> for Arg {
-    fn from(axis: usize) -> Self {
-        Arg::axis(axis)
-    }
-}
-
-impl From<&str> for Arg {
-    fn from(axis: &str) -> Self {
-        Arg::axis(axis)
-    }
-}
-
-impl From<Axis> for Arg {
-    fn from(axis: Axis) -> Self {
-        Arg::axis(axis)
-    }
-}
+from_axis!(Arg);
 
 impl Expr {
     /// Folds elements over these axes with a user-defined function, starting from `initial`:
