@@ -91,32 +91,36 @@ pub(crate) fn comparison(op: CompareOp) -> BinaryOp {
 /// Generates the operator methods that traced values and tensors share.
 macro_rules! operator_methods {
     ($class:ident { $($extra:tt)* }) => {
+        $crate::expr::operator_methods! {
+            @ $class { $($extra)* }
+            __add__ __radd__ Add;
+            __sub__ __rsub__ Subtract;
+            __mul__ __rmul__ Multiply;
+            __truediv__ __rtruediv__ Divide;
+            __and__ __rand__ BitwiseAnd;
+            __or__ __ror__ BitwiseOr;
+            __xor__ __rxor__ BitwiseXor;
+            __lshift__ __rlshift__ LeftShift;
+            __rshift__ __rrshift__ RightShift;
+        }
+    };
+    (@ $class:ident { $($extra:tt)* } $($method:ident $reflected:ident $op:ident;)*) => {
         #[pymethods]
         impl $class {
-            fn __add__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::Add)
-            }
-            fn __radd__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::Add)
-            }
-            fn __sub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::Subtract)
-            }
-            fn __rsub__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::Subtract)
-            }
-            fn __mul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::Multiply)
-            }
-            fn __rmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::Multiply)
-            }
-            fn __truediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::Divide)
-            }
-            fn __rtruediv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::Divide)
-            }
+            $(
+                fn $method(
+                    slf: &Bound<'_, Self>,
+                    other: &Bound<'_, PyAny>,
+                ) -> PyResult<Py<PyAny>> {
+                    $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::$op)
+                }
+                fn $reflected(
+                    slf: &Bound<'_, Self>,
+                    other: &Bound<'_, PyAny>,
+                ) -> PyResult<Py<PyAny>> {
+                    $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::$op)
+                }
+            )*
             fn __floordiv__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
                 $crate::ops::elementwise::floor_divide_operator(slf, other)
             }
@@ -150,36 +154,6 @@ macro_rules! operator_methods {
             }
             fn __rmatmul__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
                 $crate::ops::contract::matmul_operator(other, slf)
-            }
-            fn __and__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::BitwiseAnd)
-            }
-            fn __rand__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::BitwiseAnd)
-            }
-            fn __or__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::BitwiseOr)
-            }
-            fn __ror__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::BitwiseOr)
-            }
-            fn __xor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::BitwiseXor)
-            }
-            fn __rxor__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::BitwiseXor)
-            }
-            fn __lshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::LeftShift)
-            }
-            fn __rlshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::LeftShift)
-            }
-            fn __rshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(slf, other, nxla_runtime::graph::BinaryOp::RightShift)
-            }
-            fn __rrshift__(slf: &Bound<'_, Self>, other: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
-                $crate::expr::binary(other, slf, nxla_runtime::graph::BinaryOp::RightShift)
             }
             fn __richcmp__(
                 slf: &Bound<'_, Self>,
