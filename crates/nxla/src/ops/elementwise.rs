@@ -17,18 +17,30 @@ use crate::apply::{at_once, in_trace};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 
+/// The end of a method's docs: the dtypes of operands and result, and an example.
+macro_rules! docs {
+    (unary $class:ident $method:ident) => {
+        docs!("Operand: ", unary_class!(takes $class), unary_class!(gives $class), $method "()")
+    };
+    (binary $class:ident $method:ident) => {
+        docs!("Operands: ", binary_class!(takes $class), binary_class!(gives $class), $method "(2)")
+    };
+    ($label:literal, $takes:expr, $gives:expr, $method:ident $arguments:literal) => {
+        concat!(
+            $label, $takes, " Result: ", $gives,
+            "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
+            $arguments, "?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
+        )
+    };
+}
+
 macro_rules! unary_methods {
     ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $domain:tt $public:literal [$($example:literal)*];)*) => {
         methods! {
             $(
                 $(#[$doc])*
                 ///
-                #[doc = concat!(
-                    "Operand: ", unary_class!(takes $class),
-                    " Result: ", unary_class!(gives $class),
-                    "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
-                    "()?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
-                )]
+                #[doc = docs!(unary $class $method)]
                 fn $method(x) one |graph| graph.make(Op::Unary(UnaryOp::$variant), &[x]);
             )*
         }
@@ -43,12 +55,7 @@ macro_rules! binary_methods {
                 $(#[$doc])*
                 ///
                 /// A scalar takes the dtype of the tensor with which it is combined.
-                #[doc = concat!(
-                    "Operands: ", binary_class!(takes $class),
-                    " Result: ", binary_class!(gives $class),
-                    "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
-                    "(2)?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
-                )]
+                #[doc = docs!(binary $class $method)]
                 fn $method(x, other as $class) one |graph|
                     graph.make(Op::Binary(BinaryOp::$variant), &[x, other]);
             )*
@@ -63,12 +70,7 @@ macro_rules! composed_unary_methods {
             $(
                 $(#[$doc])*
                 ///
-                #[doc = concat!(
-                    "Operand: ", unary_class!(takes $class),
-                    " Result: ", unary_class!(gives $class),
-                    "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
-                    "()?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
-                )]
+                #[doc = docs!(unary $class $method)]
                 fn $method(x) one |graph| graph.$method(x);
             )*
         }
@@ -83,12 +85,7 @@ macro_rules! composed_binary_methods {
                 $(#[$doc])*
                 ///
                 /// A scalar takes the dtype of the tensor with which it is combined.
-                #[doc = concat!(
-                    "Operands: ", binary_class!(takes $class),
-                    " Result: ", binary_class!(gives $class),
-                    "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
-                    "(2)?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
-                )]
+                #[doc = docs!(binary $class $method)]
                 fn $method(x, other) one |graph| graph.$method(x, other);
             )*
         }
