@@ -282,32 +282,34 @@ impl Tree {
 
     /// Returns whether two containers have the same structure, including static values.
     pub(crate) fn same_structure(&self, py: Python<'_>, other: &Tree) -> PyResult<bool> {
-        let all = |left: &[Tree], right: &[Tree]| -> PyResult<bool> {
-            if left.len() != right.len() {
+        if !self.same_level(py, other)? {
+            return Ok(false);
+        }
+        for (left, right) in self.children().iter().zip(other.children()) {
+            if !left.same_structure(py, right)? {
                 return Ok(false);
             }
-            for (left, right) in left.iter().zip(right) {
-                if !left.same_structure(py, right)? {
-                    return Ok(false);
-                }
-            }
-            Ok(true)
-        };
+        }
+        Ok(true)
+    }
+
+    /// Returns whether two containers have the same kind, keys and number of children.
+    pub(crate) fn same_level(&self, py: Python<'_>, other: &Tree) -> PyResult<bool> {
+        if self.children().len() != other.children().len() {
+            return Ok(false);
+        }
         Ok(match (self, other) {
-            (Tree::Leaf, Tree::Leaf) => true,
+            (Tree::Leaf, Tree::Leaf)
+            | (Tree::Tuple(_), Tree::Tuple(_))
+            | (Tree::List(_), Tree::List(_)) => true,
             (Tree::Static(left), Tree::Static(right)) => left.bind(py).eq(right)?,
-            (Tree::Tuple(left), Tree::Tuple(right)) | (Tree::List(left), Tree::List(right)) => {
-                all(left, right)?
+            (Tree::Dict(left, _), Tree::Dict(right, _)) => {
+                PyList::new(py, left)?.eq(PyList::new(py, right)?)?
             }
-            (Tree::Dict(keys, left), Tree::Dict(other_keys, right)) => {
-                PyList::new(py, keys)?.eq(PyList::new(py, other_keys)?)? && all(left, right)?
-            }
-            (Tree::Named(class, left), Tree::Named(other_class, right))
-            | (Tree::Dataclass(class, _, left), Tree::Dataclass(other_class, _, right)) => {
-                class.is(other_class) && all(left, right)?
-            }
-            (Tree::Registered(rule, aux, left), Tree::Registered(other_rule, other_aux, right)) => {
-                rule.is(other_rule) && aux.bind(py).eq(other_aux)? && all(left, right)?
+            (Tree::Named(left, _), Tree::Named(right, _))
+            | (Tree::Dataclass(left, ..), Tree::Dataclass(right, ..)) => left.is(right),
+            (Tree::Registered(left, aux, _), Tree::Registered(right, other_aux, _)) => {
+                left.is(right) && aux.bind(py).eq(other_aux)?
             }
             _ => false,
         })

@@ -8,7 +8,6 @@ use std::fmt;
 
 use nxla_runtime::{TensorType, Vectors};
 use pyo3::prelude::*;
-use pyo3::types::PyList;
 
 use crate::containers::{PyTree, Tree};
 
@@ -107,7 +106,7 @@ impl<'a> Differences<'a> {
             }
             return Ok(());
         }
-        if !same_level(py, found, expected)? {
+        if !found.same_level(py, expected)? {
             let (left, right) = (found.leaf_count(), expected.leaf_count());
             cursors.0.by_ref().take(left).for_each(drop);
             cursors.1.by_ref().take(right).for_each(drop);
@@ -125,26 +124,4 @@ impl<'a> Differences<'a> {
     fn add(&mut self, path: &str, found: String, expected: String) {
         self.found.push(Difference { path: path.to_owned(), expected, found });
     }
-}
-
-/// Returns whether two containers have the same kind and keys, ignoring their children.
-fn same_level(py: Python<'_>, left: &Tree, right: &Tree) -> PyResult<bool> {
-    if left.children().len() != right.children().len() {
-        return Ok(false);
-    }
-    Ok(match (left, right) {
-        (Tree::Leaf, Tree::Leaf)
-        | (Tree::Tuple(_), Tree::Tuple(_))
-        | (Tree::List(_), Tree::List(_)) => true,
-        (Tree::Static(left), Tree::Static(right)) => left.bind(py).eq(right)?,
-        (Tree::Dict(left, _), Tree::Dict(right, _)) => {
-            PyList::new(py, left)?.eq(PyList::new(py, right)?)?
-        }
-        (Tree::Named(left, _), Tree::Named(right, _))
-        | (Tree::Dataclass(left, ..), Tree::Dataclass(right, ..)) => left.is(right),
-        (Tree::Registered(left, aux, _), Tree::Registered(right, other_aux, _)) => {
-            left.is(right) && aux.bind(py).eq(other_aux)?
-        }
-        _ => false,
-    })
 }
