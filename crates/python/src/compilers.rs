@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use nxla_runtime::{
     CompileRequest, Compiler, CompilerChoice, Device, Error, Evaluator, Executable, Options,
-    Program, RawTensor, Result, RunContext, Setting, Settings, default_options, register_compiler,
+    Program, RawTensor, Result, RunContext, Settings, default_options, register_compiler,
     with_default_options,
 };
 use pyo3::prelude::*;
@@ -15,7 +15,7 @@ use crate::device::{PyDevice, device_from};
 use crate::ending;
 use crate::errors::{OrRaise, argument_error, exception, user_error};
 use crate::function::PyFunction;
-use crate::options::{options_from, to_dict, unchecked_options};
+use crate::options::{add_settings, options_from, to_dict, unchecked_options};
 use crate::program::PyExpression;
 use crate::tensor::PyTensor;
 
@@ -212,13 +212,7 @@ impl PyExecutable {
 
 fn settings_dict<'py>(py: Python<'py>, settings: &Settings) -> PyResult<Bound<'py, PyDict>> {
     let dict = PyDict::new(py);
-    for (name, setting) in settings {
-        match setting {
-            Setting::Bool(value) => dict.set_item(name, value)?,
-            Setting::Int(value) => dict.set_item(name, value)?,
-            Setting::Text(value) => dict.set_item(name, value)?,
-        }
-    }
+    add_settings(&dict, settings)?;
     Ok(dict)
 }
 

@@ -4,9 +4,9 @@ use std::time::{Duration, Instant};
 
 use nxla_runtime::pjrt::wait_until_all_idle_for;
 use nxla_runtime::{
-    CompilerChoice, Conflict, Options, Progress, Setting, abandon_streams, compiler_names,
-    default_options, global_default_options, set_default_options, set_global_default_options,
-    wait_until_streams_end,
+    CompilerChoice, Conflict, Options, Progress, Setting, Settings, abandon_streams,
+    compiler_names, default_options, global_default_options, set_default_options,
+    set_global_default_options, wait_until_streams_end,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyDict, PyInt, PyString};
@@ -207,13 +207,7 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound
     if options.progress.is_some() {
         dict.set_item("progress", true)?;
     }
-    for (name, setting) in &options.settings {
-        match setting {
-            Setting::Bool(value) => dict.set_item(name, value)?,
-            Setting::Int(value) => dict.set_item(name, value)?,
-            Setting::Text(value) => dict.set_item(name, value)?,
-        }
-    }
+    add_settings(&dict, &options.settings)?;
     if !options.hooks.is_empty() {
         let hooks = PyDict::new(py);
         for (name, hook) in &options.hooks {
@@ -222,6 +216,18 @@ pub(crate) fn to_dict<'py>(py: Python<'py>, options: &Options) -> PyResult<Bound
         dict.set_item("hooks", hooks)?;
     }
     Ok(dict)
+}
+
+/// Adds settings to a dict by their names.
+pub(crate) fn add_settings(dict: &Bound<'_, PyDict>, settings: &Settings) -> PyResult<()> {
+    for (name, setting) in settings {
+        match setting {
+            Setting::Bool(value) => dict.set_item(name, value)?,
+            Setting::Int(value) => dict.set_item(name, value)?,
+            Setting::Text(value) => dict.set_item(name, value)?,
+        }
+    }
+    Ok(())
 }
 
 /// Returns the current options of this thread.
