@@ -95,7 +95,7 @@ fn chains_are_as_their_ops_one_by_one() {
     let cases = u32::try_from(400 * setting("NXLA_PARITY_ROUNDS", 1)).unwrap();
     let config = Config { cases, failure_persistence: None, ..Config::default() };
     let found = TestRunner::new(config).run(&strategy(), |case| {
-        let found = differences(&[(&case, EXACT.beside(Other::Reference))], Other::Reference);
+        let found = differences(&[(&case, EXACT.for_backend(Other::Reference))], Other::Reference);
         prop_assert_eq!(found, Ok(vec![None]));
         Ok(())
     });

@@ -91,7 +91,7 @@ fn unary_ops() {
     for &op in UnaryOp::ALL {
         for dtype in DType::ALL.into_iter().filter(|&dtype| accepts(&Op::Unary(op), &[dtype])) {
             let x = all(dtype, 16).unwrap_or_else(|| special(dtype));
-            let tolerance = tolerance::of(&Op::Unary(op), dtype).beside(Other::Reference);
+            let tolerance = tolerance::of(&Op::Unary(op), dtype).for_backend(Other::Reference);
             let what = difference(vec![x], tolerance, move |graph, x| graph.make(Op::Unary(op), x));
             found.extend(what.map(|what| format!("{} of {dtype}: {what}", op.name())));
         }
@@ -109,7 +109,7 @@ fn binary_ops() {
         let takes = |&dtype: &DType| accepts(&Op::Binary(op), &[dtype, dtype]) && !is_cut(dtype);
         for dtype in DType::ALL.into_iter().filter(takes) {
             let x = all(dtype, 8).unwrap_or_else(|| special(dtype));
-            let tolerance = tolerance::of(&Op::Binary(op), dtype).beside(Other::Reference);
+            let tolerance = tolerance::of(&Op::Binary(op), dtype).for_backend(Other::Reference);
             let inputs = vec![along(&x, false), along(&x, true)];
             let what = difference(inputs, tolerance, move |graph, x| graph.make(Op::Binary(op), x));
             found.extend(what.map(|what| format!("{} of {dtype}: {what}", op.name())));
@@ -145,7 +145,7 @@ fn fused_logarithms() {
     for dtype in DType::ALL {
         let x = all(dtype, 16).unwrap_or_else(|| special(dtype));
         let tolerance = tolerance::of(&Op::Unary(UnaryOp::Log), dtype.to_floating());
-        let tolerance = tolerance.beside(Other::Reference);
+        let tolerance = tolerance.for_backend(Other::Reference);
         let what = difference(vec![x.clone()], tolerance, |graph, x| graph.log10(x[0]));
         found.extend(what.map(|what| format!("log10 of {dtype}: {what}")));
         let what = difference(vec![x], tolerance, |graph, x| graph.log2(x[0]));
@@ -194,7 +194,7 @@ fn expect_same_rules(
         let types = inputs.iter().map(|x| TensorType::new(x.dtype(), x.shape().clone()));
         let x: Vec<ExprId> = types.enumerate().map(|(at, ty)| graph.parameter(at, ty)).collect();
         if build(&mut graph, &x).is_ok() {
-            let what = difference(inputs, EQUAL.beside(Other::Reference), build);
+            let what = difference(inputs, EQUAL.for_backend(Other::Reference), build);
             found.extend(what.map(|what| format!("{name} of {dtype}: {what}")));
         }
     }

@@ -137,7 +137,7 @@ fn draw<'t>(table: &'t [Entry], runner: &mut TestRunner, other: Other) -> Vec<Dr
     });
     uses.map(|(entry, dtype)| {
         let tree = strategy(&entry.op, dtype).new_tree(runner).unwrap();
-        let tolerance = tolerance::of(&entry.op, dtype).beside(other);
+        let tolerance = tolerance::of(&entry.op, dtype).for_backend(other);
         Drawn { entry, dtype, tree, tolerance, other }
     })
     .collect()

@@ -169,7 +169,7 @@ fn largest_log(dtype: DType) -> f64 {
 impl Tolerance {
     /// Returns the tolerance for the other backend. The reference does not approximate like XLA and does
     /// not flush subnormal numbers.
-    pub(crate) fn beside(self, other: Other) -> Tolerance {
+    pub(crate) fn for_backend(self, other: Other) -> Tolerance {
         match other {
             Other::Reference => {
                 // Sums, factors and complex functions have similar errors on both backends.

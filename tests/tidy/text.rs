@@ -89,7 +89,7 @@ fn mentioned_paths(file: &File, line: &str) -> Vec<String> {
     let spans = code_spans(line).into_iter().filter(is_path);
     let mut paths: Vec<String> = spans.map(file_of).collect();
     if file.is("md") {
-        paths.extend(links(line).into_iter().map(|link| beside(file, link)));
+        paths.extend(links(line).into_iter().map(|link| resolve_link(file, link)));
     }
     paths
 }
@@ -115,7 +115,7 @@ fn path_in_project(address: &str) -> Option<&str> {
 }
 
 /// Resolves a link relative to the file that contains it.
-fn beside(file: &File, link: &str) -> String {
+fn resolve_link(file: &File, link: &str) -> String {
     if let Some(path) = path_in_project(link) {
         return path.to_owned();
     }

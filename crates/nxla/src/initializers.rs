@@ -432,5 +432,5 @@ fn uniform_in(
 /// Returns a parameter of a distribution, in the dtype of the drawn numbers if it is a float.
 pub(crate) fn distribution_parameter(graph: &mut Graph, value: f64, draw: &Draw) -> Result<ExprId> {
     let drawn = draw.dtype.filter(|dtype| dtype.is_float() || dtype.is_complex());
-    graph.number_beside(Number::Float(value), drawn)
+    graph.weak_constant(Number::Float(value), drawn)
 }

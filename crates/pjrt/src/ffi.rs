@@ -239,8 +239,8 @@ unsafe extern "C" fn handle_on_cuda(frame: *mut XLA_FFI_CallFrame) -> *mut XLA_F
             let views = args.into_iter().zip(&given);
             let room = results.iter().zip(&mut made);
             let mut call = HostCallFrame {
-                args: views.map(|(raw, bytes)| raw.seen_in(bytes)).collect(),
-                results: room.map(|(raw, bytes)| raw.made_in(bytes)).collect(),
+                args: views.map(|(raw, bytes)| raw.with_bytes(bytes)).collect(),
+                results: room.map(|(raw, bytes)| raw.with_bytes_mut(bytes)).collect(),
                 attributes: attributes(&frame.attrs),
             };
             find_function(frame, &call)?.call(&mut call)?;
@@ -389,12 +389,12 @@ impl RawBuffer {
     }
 
     /// A view of a copy of its elements.
-    fn seen_in(self, bytes: &[u8]) -> HostView<'_> {
+    fn with_bytes(self, bytes: &[u8]) -> HostView<'_> {
         HostView { dtype: self.dtype, shape: self.shape, bytes }
     }
 
     /// A view of other memory for its elements.
-    fn made_in<'a>(&self, bytes: &'a mut [u8]) -> HostViewMut<'a> {
+    fn with_bytes_mut<'a>(&self, bytes: &'a mut [u8]) -> HostViewMut<'a> {
         HostViewMut { dtype: self.dtype, shape: self.shape.clone(), bytes }
     }
 

@@ -159,7 +159,7 @@ pub(crate) fn from_raw(
     let Some(Buffer::Lent(lent, _)) = dlpack::buffer_of(value)? else {
         return Err(unreadable(value));
     };
-    let lent = lent.seen_as(dtype, shape);
+    let lent = lent.reinterpret(dtype, shape);
     let frozen = promised || lent.length() >= COPY_BELOW && is_constant(value)?;
     match frozen && lent.is_aligned() {
         true => lent.into_shared(),

@@ -80,7 +80,7 @@ impl Lent {
 
     /// The same bytes as elements of a dtype in a shape, without a check of their number; creating
     /// a tensor checks it.
-    pub(crate) fn seen_as(self, dtype: DType, shape: Shape) -> Self {
+    pub(crate) fn reinterpret(self, dtype: DType, shape: Shape) -> Self {
         Self { dtype, shape, ..self }
     }
 

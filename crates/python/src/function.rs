@@ -129,7 +129,7 @@ pub(crate) fn run_entry(
     check: bool,
 ) -> PyResult<Py<PyAny>> {
     // A later use of a donated argument raises an error that names this caller.
-    let caller = entry.takes_over().then(|| match current_line(py) {
+    let caller = entry.donates().then(|| match current_line(py) {
         Some(line) => format!("{name}, called at {line}"),
         None => name.to_owned(),
     });

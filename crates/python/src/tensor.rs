@@ -610,12 +610,12 @@ fn common_dtype(numbers: &[Number], arrays: Option<DType>) -> PyResult<DType> {
     }
     let is_float = |number: &Number| matches!(number, Number::Float(_) | Number::Complex(..));
     // Combined with a float, an integer of any size counts as a float.
-    let beside = arrays.or_else(|| numbers.iter().any(is_float).then_some(DType::F32));
+    let other = arrays.or_else(|| numbers.iter().any(is_float).then_some(DType::F32));
     let mut common = arrays;
     for &number in numbers {
         let (_, dtype) = match (number, arrays) {
-            (_, Some(_)) | (Number::Int(_), None) => number.beside(beside).map_err(refused)?,
-            (_, None) => number.beside(None).map_err(refused)?,
+            (_, Some(_)) | (Number::Int(_), None) => number.weak_scalar(other).map_err(refused)?,
+            (_, None) => number.weak_scalar(None).map_err(refused)?,
         };
         common = Some(common.map_or(dtype, |common| promote_keep_pred(common, dtype)));
     }

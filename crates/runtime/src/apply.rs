@@ -106,7 +106,7 @@ impl Captured {
         if has_numbers {
             for (operand, id) in operands.iter().zip(&mut nodes) {
                 let View::Number(number) = operand.view() else { continue };
-                *id = graph.number_beside(number, common)?;
+                *id = graph.weak_constant(number, common)?;
             }
         }
         Ok(nodes)
@@ -179,7 +179,7 @@ pub fn either([left, right]: [Value; 2]) -> Result<[Value; 2]> {
     Ok([typed(left, next_to_left)?, typed(right, next_to_right)?])
 }
 
-/// Converts a number to a tensor, for combination with a dtype or alone; see [`Number::beside`].
+/// Converts a number to a tensor, for combination with a dtype or alone; see [`Number::weak_scalar`].
 ///
 /// # Errors
 /// Returns an error if the number fits no dtype.
@@ -195,7 +195,7 @@ pub fn number_tensor(number: Number, next_to: Option<DType>) -> Result<RawTensor
 pub(crate) fn number_scalar(number: Number, next_to: Option<DType>) -> Result<(Scalar, DType)> {
     let refused =
         |error: NumberError| Error::Arguments { function: "number".into(), why: error.to_string() };
-    number.beside(next_to).map_err(refused)
+    number.weak_scalar(next_to).map_err(refused)
 }
 
 /// Returns the promoted dtype of all operands that are not scalars, with which the scalars are
@@ -217,16 +217,16 @@ fn promote_common(common: Option<DType>, dtype: DType) -> Option<DType> {
 ///
 /// # Errors
 /// Returns an error for a number that fits no dtype.
-pub fn beside(operand: &impl Operand, dtype: DType) -> Result<Value> {
+pub fn try_element(operand: &impl Operand, dtype: DType) -> Result<Value> {
     match operand.to_value() {
         Value::Number(number) => number_tensor(number, Some(dtype)).map(Value::Tensor),
         value @ (Value::Expr(_) | Value::Tensor(_)) => Ok(value),
     }
 }
 
-/// Like [`beside`], but an error for a number that fits no dtype is reported when the value is used.
+/// Like [`try_element`], but an error for a number that fits no dtype is reported when the value is used.
 pub fn element(operand: &impl Operand, dtype: DType) -> Value {
-    beside(operand, dtype).unwrap_or_else(|_| operand.to_value())
+    try_element(operand, dtype).unwrap_or_else(|_| operand.to_value())
 }
 
 /// Converts a parameter of a distribution. A float scalar takes the dtype of the samples if that is a

@@ -60,8 +60,8 @@ pub mod xla;
 pub use analysis::Analysis;
 #[doc(hidden)]
 pub use apply::{
-    Build, Captured, Ids, beside, build_entries, called_once, common_dtype, compared_with,
-    comparison_scalar, either, element, number_tensor, parameter, resolve, trace_of,
+    Build, Captured, Ids, build_entries, called_once, common_dtype, compared_with,
+    comparison_scalar, either, element, number_tensor, parameter, resolve, trace_of, try_element,
     vectorized_operands,
 };
 pub use auto::thresholds::LITERAL_LIMIT_BYTES;

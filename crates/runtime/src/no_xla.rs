@@ -57,12 +57,12 @@ pub(crate) fn original(client: &pjrt::Client) -> pjrt::Client {
 }
 
 /// Never called, because no client exists.
-pub(crate) fn leave_behind(client: &pjrt::Client) {
+pub(crate) fn add_abandoned_program(client: &pjrt::Client) {
     match client.0 {}
 }
 
 /// Never called, because no client exists.
-pub(crate) fn come_back(client: &pjrt::Client) {
+pub(crate) fn remove_abandoned_program(client: &pjrt::Client) {
     match client.0 {}
 }
 

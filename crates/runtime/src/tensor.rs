@@ -518,8 +518,8 @@ impl RawTensor {
             })?;
             if let Err(interrupted) = background::wait(&is_done, interrupt) {
                 let client = buffer.client().clone();
-                xla::leave_behind(&client);
-                buffer.on_ready(move |_| xla::come_back(&client))?;
+                xla::add_abandoned_program(&client);
+                buffer.on_ready(move |_| xla::remove_abandoned_program(&client))?;
                 return Err(interrupted);
             }
         }

@@ -106,13 +106,13 @@ impl Number {
     ///
     /// # Errors
     /// Returns [`NumberError`] if no permitted dtype holds the integer.
-    pub fn beside(self, other: Option<DType>) -> Result<(Scalar, DType), NumberError> {
+    pub fn weak_scalar(self, other: Option<DType>) -> Result<(Scalar, DType), NumberError> {
         let Some(other) = other else { return Ok((self.to_scalar()?, self.default_dtype()?)) };
         match (self, self.to_scalar()) {
             (Number::Int(value), Err(_)) if other.is_float() || other.is_complex() => {
                 #[expect(clippy::cast_precision_loss, reason = "it becomes a float")]
                 let float = Number::Float(value as f64);
-                float.beside(Some(other))
+                float.weak_scalar(Some(other))
             }
             (_, scalar) => Ok((scalar?, weak_dtype(self, other)?)),
         }
@@ -124,7 +124,7 @@ impl Number {
     /// default dtype, or is compared as an infinity if no integer dtype holds it.
     #[must_use]
     pub fn for_comparison(self, other: Option<DType>) -> (Scalar, DType) {
-        let typed = self.beside(other).or_else(|_| self.beside(None));
+        let typed = self.weak_scalar(other).or_else(|_| self.weak_scalar(None));
         typed.unwrap_or_else(|_| {
             let is_negative = matches!(self, Number::Int(value) if value < 0);
             (Scalar::Float(if is_negative { f64::NEG_INFINITY } else { f64::INFINITY }), DType::F64)

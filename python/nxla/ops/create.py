@@ -362,11 +362,11 @@ def full_like(
     """
     x = as_tensor(x)
     dtype = x.dtype if dtype is None else dtype
-    filled = made_on(_beside(x, device), _core.full, x.shape, fill_value, dtype, x.names)
+    filled = made_on(_device_like(x, device), _core.full, x.shape, fill_value, dtype, x.names)
     return _core.align_vectors([filled, x], False, True)[0] if x.vectorized_axes else filled
 
 
-def _beside(x: Tensor, device: DeviceLike | None) -> DeviceLike | None:
+def _device_like(x: Tensor, device: DeviceLike | None) -> DeviceLike | None:
     """Return the device of a new tensor like another one, by default its device."""
     if device is not None or not isinstance(x, _core.Tensor) or _core.is_tracing():
         return device

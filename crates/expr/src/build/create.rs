@@ -23,7 +23,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for an integer that no dtype holds.
     pub fn number(&mut self, number: Number) -> Result<ExprId> {
-        self.number_beside(number, None)
+        self.weak_constant(number, None)
     }
 
     /// Creates a constant for a scalar that is combined with `other`, whose dtype it takes if
@@ -32,17 +32,17 @@ impl Graph {
     /// # Errors
     /// Returns an error for an integer that no dtype holds.
     pub fn weak_number(&mut self, number: Number, other: ExprId) -> Result<ExprId> {
-        self.number_beside(number, Some(self.dtype(other)))
+        self.weak_constant(number, Some(self.dtype(other)))
     }
 
     /// Creates a constant for a scalar that is combined with a dtype, if any; see
-    /// [`Number::beside`].
+    /// [`Number::weak_scalar`].
     ///
     /// # Errors
     /// Returns an error for an integer that no dtype holds.
-    pub fn number_beside(&mut self, number: Number, other: Option<DType>) -> Result<ExprId> {
+    pub fn weak_constant(&mut self, number: Number, other: Option<DType>) -> Result<ExprId> {
         let (value, dtype) = number
-            .beside(other)
+            .weak_scalar(other)
             .map_err(|error| self.invalid("constant", "value", error.to_string()))?;
         self.scalar_constant(value, dtype)
     }

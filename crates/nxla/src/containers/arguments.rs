@@ -6,7 +6,7 @@ use nxla_expr::TensorType;
 
 use super::{Fixable, Leaves};
 use crate::expr::Expr;
-use crate::sharding::{Given, ShardedTensor};
+use crate::sharding::{ShardedArgument, ShardedTensor};
 use crate::tensor::Tensor;
 
 /// A value that callers may pass for a container `C`: the same container with leaves `L`, or a
@@ -76,15 +76,15 @@ leaf_arguments! {
     &f64 as Tensor => |number: &f64| Tensor::from(*number);
     &i32 as Tensor => |number: &i32| Tensor::from(*number);
     &i64 as Tensor => |number: &i64| Tensor::from(*number);
-    Tensor as Given => Given::Whole;
-    &Tensor as Given => |tensor: &Tensor| Given::Whole(tensor.clone());
-    bool as Given => |number: bool| Given::Whole(number.into());
-    f32 as Given => |number: f32| Given::Whole(number.into());
-    f64 as Given => |number: f64| Given::Whole(number.into());
-    i32 as Given => |number: i32| Given::Whole(number.into());
-    i64 as Given => |number: i64| Given::Whole(number.into());
-    ShardedTensor as Given => Given::Sharded;
-    &ShardedTensor as Given => |tensor: &ShardedTensor| Given::Sharded(tensor.clone());
+    Tensor as ShardedArgument => ShardedArgument::Whole;
+    &Tensor as ShardedArgument => |tensor: &Tensor| ShardedArgument::Whole(tensor.clone());
+    bool as ShardedArgument => |number: bool| ShardedArgument::Whole(number.into());
+    f32 as ShardedArgument => |number: f32| ShardedArgument::Whole(number.into());
+    f64 as ShardedArgument => |number: f64| ShardedArgument::Whole(number.into());
+    i32 as ShardedArgument => |number: i32| ShardedArgument::Whole(number.into());
+    i64 as ShardedArgument => |number: i64| ShardedArgument::Whole(number.into());
+    ShardedTensor as ShardedArgument => ShardedArgument::Sharded;
+    &ShardedTensor as ShardedArgument => |tensor: &ShardedTensor| ShardedArgument::Sharded(tensor.clone());
     TensorType as TensorType => |ty| ty;
     &TensorType as TensorType => TensorType::clone;
     &Tensor as TensorType => |tensor: &Tensor| tensor.ty();

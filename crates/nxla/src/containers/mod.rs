@@ -21,7 +21,7 @@ pub(crate) use fixed::Fixed;
 pub use functions::{Function, Outputs};
 
 use crate::expr::Expr;
-use crate::sharding::{Given, ShardedTensor};
+use crate::sharding::{ShardedArgument, ShardedTensor};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
@@ -427,7 +427,7 @@ pub trait Container: Tree<Expr> {
     type Tensors: Tree<Tensor> + Arguments<Self, Tensor>;
 
     /// The same container of sharded tensors.
-    type Sharded: Tree<ShardedTensor> + Arguments<Self, Given>;
+    type Sharded: Tree<ShardedTensor> + Arguments<Self, ShardedArgument>;
 
     /// The same container with containers as leaves, such as the Jacobian of a function with
     /// several arguments and results.

@@ -452,14 +452,14 @@ impl Tensor {
         over: impl Into<Over>,
         function: impl Fn(Expr, Expr) -> Expr,
     ) -> Result<Tensor> {
-        let (initial, over) = (beside(self, initial)?, over.into());
+        let (initial, over) = (operand_to_tensor(self, initial)?, over.into());
         let fold = |[x, initial]: [Expr; 2]| x.reduce(initial, over.clone(), &function);
         jit(fold).call([self, &initial])
     }
 }
 
 /// Converts an operand to a tensor; a scalar takes the dtype that it has with `x`.
-pub(super) fn beside(x: &Tensor, operand: impl Operand) -> Result<Tensor> {
+pub(super) fn operand_to_tensor(x: &Tensor, operand: impl Operand) -> Result<Tensor> {
     match operand.to_value() {
         Value::Tensor(tensor) => Ok(tensor.into()),
         Value::Number(number) => Ok(number_tensor(number, Some(x.dtype()))?.into()),

@@ -7,7 +7,7 @@ use nxla_expr::{ExprId, Graph};
 
 use super::axes::Axis;
 use super::methods;
-use super::reduce::beside;
+use super::reduce::operand_to_tensor;
 use crate::Operand;
 use crate::Result;
 use crate::expr::Expr;
@@ -253,7 +253,7 @@ impl Tensor {
         window: &Window,
         function: impl Fn(Expr, Expr) -> Expr,
     ) -> Result<Tensor> {
-        let initial = beside(self, initial)?;
+        let initial = operand_to_tensor(self, initial)?;
         jit(|[x, initial]: [Expr; 2]| x.window_reduce(initial, window, &function))
             .call([self, &initial])
     }

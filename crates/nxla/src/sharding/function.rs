@@ -7,7 +7,7 @@ use nxla_expr::TensorType;
 use nxla_runtime::{Divided, Error, Mesh, Options, Result, Settings, Sharding};
 
 use super::layouts::{Layouts, bare};
-use super::tensor::{Given, ShardedTensor};
+use super::tensor::{ShardedArgument, ShardedTensor};
 use crate::containers::{Arguments, Container, Function, Leaves, Structure, Tree, paths_of_types};
 use crate::jit::{Jit, template_of};
 
@@ -129,7 +129,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     /// arguments here, and for hooks with listeners.
     pub fn call<A>(&self, arguments: A) -> Result<<F::Results as Container>::Sharded>
     where
-        A: Arguments<F::Arguments, Given>,
+        A: Arguments<F::Arguments, ShardedArgument>,
     {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
@@ -162,7 +162,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     /// Returns the errors of [`OverMesh::call`], except errors while the program runs.
     pub fn text<A>(&self, arguments: A) -> Result<String>
     where
-        A: Arguments<F::Arguments, Given>,
+        A: Arguments<F::Arguments, ShardedArgument>,
     {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
@@ -171,7 +171,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
 
     /// Returns the compiled program for these arguments. Two threads may compile the same program;
     /// the first one is used.
-    fn find_or_compile(&self, given: &Leaves<Given>) -> Result<Arc<Known>> {
+    fn find_or_compile(&self, given: &Leaves<ShardedArgument>) -> Result<Arc<Known>> {
         let options = self.options()?;
         let is_like = |known: &&Arc<Known>| {
             let mut like = known.types.items.iter().zip(&known.inputs).zip(&given.items);
@@ -183,7 +183,8 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
         if let Some(known) = self.lock_known().iter().find(is_like) {
             return Ok(known.clone());
         }
-        let types = Leaves::new(given.items.iter().map(Given::ty), given.structure.clone());
+        let types =
+            Leaves::new(given.items.iter().map(ShardedArgument::ty), given.structure.clone());
         let inputs = given.items.iter().map(|leaf| leaf.sharding(&self.mesh)).collect();
         let made = Arc::new(self.compile_for(types, inputs, &options)?);
         let mut all = self.lock_known();

@@ -69,7 +69,7 @@ where
             build_value(&x, location, |graph, value| {
                 let sharding = outputs
                     .sharding_of(path, &value.vectors.entry_type(graph.tensor_type(value.id)))?;
-                together(graph, value, &check_mesh(&sharding, &mesh)?)
+                assemble_parts(graph, value, &check_mesh(&sharding, &mesh)?)
             })
         })
     }
@@ -126,7 +126,7 @@ fn part(graph: &mut Graph, x: Value, sharding: &Sharding) -> Result<Value> {
 }
 
 /// Assembles a whole tensor from the parts of the devices.
-fn together(graph: &mut Graph, mut x: Value, sharding: &Sharding) -> Result<Value> {
+fn assemble_parts(graph: &mut Graph, mut x: Value, sharding: &Sharding) -> Result<Value> {
     let named: Vec<&String> = sharding.layout().iter().flatten().collect();
     let mesh = sharding.mesh().axes();
     let strays = x.vectors.iter().find(|axis| {

@@ -36,7 +36,7 @@ pub use nxla_runtime::{Along, Mesh, Sharding};
 pub use function::OverMesh;
 pub use layouts::{ByPath, Layouts, Same};
 pub use map::shard_map;
-pub use tensor::{Given, ShardedTensor, shard};
+pub use tensor::{ShardedArgument, ShardedTensor, shard};
 
 use crate::containers::{Container, leaves_of, trace_of};
 use crate::expr::Expr;

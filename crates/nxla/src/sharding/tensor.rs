@@ -151,50 +151,50 @@ impl fmt::Debug for ShardedTensor {
 /// tensor is copied to every device.
 ///
 /// ```
-/// use nxla::sharding::Given;
+/// use nxla::sharding::ShardedArgument;
 /// use nxla::{Arguments, Expr, Leaves, Tensor};
 ///
-/// let mut leaves: Leaves<Given> = Leaves::default();
-/// Arguments::<Expr, Given>::append(Tensor::from([1, 2]), &mut leaves);
-/// assert!(matches!(leaves.leaf(), Given::Whole(_)));
+/// let mut leaves: Leaves<ShardedArgument> = Leaves::default();
+/// Arguments::<Expr, ShardedArgument>::append(Tensor::from([1, 2]), &mut leaves);
+/// assert!(matches!(leaves.leaf(), ShardedArgument::Whole(_)));
 /// ```
 #[derive(Clone, Debug)]
-pub enum Given {
+pub enum ShardedArgument {
     /// A whole tensor.
     Whole(Tensor),
     /// A sharded tensor.
     Sharded(ShardedTensor),
 }
 
-impl Given {
+impl ShardedArgument {
     pub(super) fn ty(&self) -> TensorType {
         match self {
-            Given::Whole(tensor) => tensor.ty(),
-            Given::Sharded(tensor) => tensor.ty.clone(),
+            ShardedArgument::Whole(tensor) => tensor.ty(),
+            ShardedArgument::Sharded(tensor) => tensor.ty.clone(),
         }
     }
 
     /// Returns whether the tensor has this type and has, or will have, this sharding.
     pub(super) fn is_like(&self, ty: &TensorType, sharding: &Sharding) -> bool {
         match self {
-            Given::Whole(tensor) => tensor.ty() == *ty && sharding.is_replicated(),
-            Given::Sharded(tensor) => tensor.ty == *ty && tensor.sharding == *sharding,
+            ShardedArgument::Whole(tensor) => tensor.ty() == *ty && sharding.is_replicated(),
+            ShardedArgument::Sharded(tensor) => tensor.ty == *ty && tensor.sharding == *sharding,
         }
     }
 
     /// Returns the tensor sharded over the mesh.
     pub(super) fn over(self, mesh: &runtime::Mesh) -> Result<ShardedTensor> {
         match self {
-            Given::Whole(tensor) => ShardedTensor::divide(&tensor, &mesh.replicated()),
-            Given::Sharded(tensor) => Ok(tensor),
+            ShardedArgument::Whole(tensor) => ShardedTensor::divide(&tensor, &mesh.replicated()),
+            ShardedArgument::Sharded(tensor) => Ok(tensor),
         }
     }
 
     /// Returns the current or future sharding.
     pub(super) fn sharding(&self, mesh: &runtime::Mesh) -> Sharding {
         match self {
-            Given::Whole(_) => mesh.replicated(),
-            Given::Sharded(tensor) => tensor.sharding.clone(),
+            ShardedArgument::Whole(_) => mesh.replicated(),
+            ShardedArgument::Sharded(tensor) => tensor.sharding.clone(),
         }
     }
 }

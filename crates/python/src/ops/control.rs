@@ -50,7 +50,7 @@ pub(super) fn in_trace(
                 let dtype = dtype.transpose().or_raise()?;
                 let id = match next_to(number, dtype)? {
                     Value::Number(number) => {
-                        trace.build(|graph| graph.number_beside(number, dtype)).or_raise()?
+                        trace.build(|graph| graph.weak_constant(number, dtype)).or_raise()?
                     }
                     // The scalar does not take the dtype of the first operand.
                     Value::Tensor(_) | Value::Expr(_) => {

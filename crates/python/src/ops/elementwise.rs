@@ -421,7 +421,7 @@ fn select(
     let operands = pair([x1, x2], "where", Role::Element)?;
     let common = nxla_runtime::common_dtype(&operands);
     let [x1, x2] = [&operands[0], &operands[1]].map(|operand| match common {
-        Some(common) => nxla_runtime::beside(operand, common),
+        Some(common) => nxla_runtime::try_element(operand, common),
         None => Ok(nxla_runtime::position(operand)),
     });
     let (x1, x2) = (x1.or_raise()?, x2.or_raise()?);

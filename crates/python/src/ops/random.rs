@@ -62,7 +62,7 @@ fn key_and_parameters(
     let values = operands.values()?;
     let common = nxla_runtime::common_dtype(&values);
     let typed = |value| match common {
-        Some(common) => nxla_runtime::beside(&value, common).or_raise(),
+        Some(common) => nxla_runtime::try_element(&value, common).or_raise(),
         None => Ok(nxla_runtime::parameter(&value, drawn)),
     };
     let key = std::iter::once(Value::of(key, name));

@@ -326,7 +326,7 @@ impl<R> Entry<R> {
     }
 
     /// Returns `true` if a run may reuse the memory of arguments.
-    pub fn takes_over(&self) -> bool {
+    pub fn donates(&self) -> bool {
         !self.donated.is_empty()
     }
 

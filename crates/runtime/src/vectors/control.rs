@@ -9,7 +9,7 @@ use nxla_tensor::{DType, Scalar, broadcast_shapes};
 use super::Vectors;
 use super::entry::spread;
 use super::lanes::Lanes;
-use super::moves::together;
+use super::moves::align_vectors;
 use crate::error::Result;
 
 /// A node and its vectorized axes.
@@ -40,7 +40,7 @@ pub(super) fn choose(
     on_true: Vectorized,
     on_false: Vectorized,
 ) -> Result<Vectorized> {
-    let aligned = together(graph, function, &[mask.clone(), on_true, on_false], true, true)?;
+    let aligned = align_vectors(graph, function, &[mask.clone(), on_true, on_false], true, true)?;
     let id = graph.select(aligned[0].0, aligned[1].0, aligned[2].0)?;
     Ok((id, aligned[0].1.clone()))
 }
@@ -126,7 +126,7 @@ fn unify(graph: &mut Graph, branches: &mut [Branch]) -> Result<Vec<Vectors>> {
     let mut vectors = Vec::with_capacity(count);
     for leaf in 0..count {
         let leaves: Vec<Vectorized> = results.iter().map(|branch| branch[leaf].clone()).collect();
-        let aligned = together(graph, "cond", &leaves, true, true)?;
+        let aligned = align_vectors(graph, "cond", &leaves, true, true)?;
         vectors.push(aligned[0].1.clone());
         results.iter_mut().zip(aligned).for_each(|(branch, aligned)| branch[leaf] = aligned);
     }

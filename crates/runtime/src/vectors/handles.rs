@@ -3,7 +3,7 @@
 use nxla_expr::{ExprId, Graph, Source, TensorType};
 
 use super::Vectors;
-use super::moves::{EntryAxes, Move, NewVector, separate, together};
+use super::moves::{EntryAxes, Move, NewVector, align_vectors, separate};
 use crate::apply::{Ids, called_once};
 use crate::eager::EagerOp;
 use crate::error::{Error, Result};
@@ -100,7 +100,7 @@ impl RawExpr {
             operands.push((expr.id()?, expr.vectors().clone()));
         }
         let results =
-            trace.build(|graph| together(graph, function, &operands, align_ranks, repeat))?;
+            trace.build(|graph| align_vectors(graph, function, &operands, align_ranks, repeat))?;
         let expr = |(id, vectors)| RawExpr::with_vectors(trace.clone(), id, vectors);
         Ok(results.into_iter().map(expr).collect())
     }
@@ -175,7 +175,7 @@ impl RawTensor {
         compute(tensors, |graph, ids| {
             let vectors = tensors.iter().map(|tensor| tensor.vectors().clone());
             let operands: Vec<Vectorized> = ids.iter().copied().zip(vectors).collect();
-            together(graph, function, &operands, align_ranks, repeat)
+            align_vectors(graph, function, &operands, align_ranks, repeat)
         })
     }
 }

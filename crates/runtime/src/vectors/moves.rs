@@ -182,7 +182,7 @@ impl Move {
 /// size 1 if an operand lacks the axis, or repeated to full size with `repeat`. With `align_ranks`,
 /// entries get axes of size 1 in front until all have the same rank. Operands without any
 /// vectorized axis are unchanged.
-pub(crate) fn together(
+pub(crate) fn align_vectors(
     graph: &mut Graph,
     function: &str,
     operands: &[(ExprId, Vectors)],

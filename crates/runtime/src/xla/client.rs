@@ -22,7 +22,7 @@ pub struct Target {
     pub client: Client,
     /// The index of the device in the client.
     pub device: usize,
-    /// The number of substitutions since the original client; see [`Target::beside`].
+    /// The number of substitutions since the original client; see [`Target::on_client`].
     number: usize,
 }
 
@@ -70,14 +70,15 @@ impl Target {
         }
     }
 
-    /// The same device of another client, which shares no threads with this one; 0 is this one.
+    /// Returns the same device of the client at this distance, which shares no threads with this
+    /// client; the distance 0 is this client.
     ///
     /// # Errors
     /// Returns an error for a plugin that cannot create another client.
-    pub(super) fn beside(&self, number: usize) -> Result<Target> {
-        let client = client(self.key(number))?;
+    pub(super) fn on_client(&self, distance: usize) -> Result<Target> {
+        let client = client(self.key(distance))?;
         substitute(&client, &original(&self.client));
-        Ok(Target { client, number: self.number + number, ..self.clone() })
+        Ok(Target { client, number: self.number + distance, ..self.clone() })
     }
 
     /// Returns `true` if the device is the host's processor.
@@ -99,15 +100,16 @@ fn left_behind() -> SharedGuard<'static, HashMap<Client, usize>> {
     LEFT_BEHIND.lock()
 }
 
-/// Leaves a client behind until [`come_back`].
-pub(crate) fn leave_behind(client: &Client) {
+/// Counts a program of an interrupted caller, which occupies the client until
+/// [`remove_abandoned_program`].
+pub(crate) fn add_abandoned_program(client: &Client) {
     let mut all = left_behind();
     *all.entry(client.clone()).or_default() += 1;
     ANY_LEFT_BEHIND.store(all.len(), Ordering::Release);
 }
 
-/// The program is over for which a client was left behind.
-pub(crate) fn come_back(client: &Client) {
+/// Records that a program of [`add_abandoned_program`] is over.
+pub(crate) fn remove_abandoned_program(client: &Client) {
     let mut all = left_behind();
     if let Some(programs) = all.get_mut(client) {
         *programs -= 1;
@@ -127,7 +129,7 @@ struct Key {
     devices: Option<usize>,
     /// True if the client reserves the memory of a GPU at its creation.
     preallocate: bool,
-    /// 0, except for programs that run while another program waits for them; see [`Target::beside`].
+    /// 0, except for programs that run while another program waits for them; see [`Target::on_client`].
     number: usize,
 }
 

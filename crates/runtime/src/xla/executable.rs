@@ -26,10 +26,10 @@ use crate::tensor::{DeviceTensor, RawTensor};
 
 pub(super) struct XlaExecutable {
     home: Arc<ClientExecutable>,
-    /// The executables of substitute clients, by the number of the substitution, see [`Target::beside`].
+    /// The executables of substitute clients, by the number of the substitution, see [`Target::on_client`].
     /// A run uses a substitute if a thread of the first client waits for the run, or if an interrupted
     /// program occupies the first client.
-    beside: Mutex<BTreeMap<usize, Arc<ClientExecutable>>>,
+    substitutes: Mutex<BTreeMap<usize, Arc<ClientExecutable>>>,
     what: What,
     byte_size: usize,
 }
@@ -58,7 +58,7 @@ impl What {
             inputs: program.inputs().to_vec(),
             used_inputs: module.used_inputs,
             host_calls: module.host_calls,
-            has_long_loops: has_loops(program, |_| true) && !is_soon_over(program),
+            has_long_loops: has_loops(program, |_| true) && !is_short(program),
             names: program.output_types().map(|ty| ty.names.clone()).collect(),
             values: Some(Arc::new(LargestValues::of(program))),
         }
@@ -95,8 +95,8 @@ struct ClientExecutable {
 
 impl ClientExecutable {
     /// Loads the same executable on another client.
-    fn beside(&self, number: usize) -> Result<Self> {
-        let target = self.target.beside(number)?;
+    fn load_on_client(&self, distance: usize) -> Result<Self> {
+        let target = self.target.on_client(distance)?;
         let executable = target.client.deserialize(&self.executable.serialize()?)?;
         Ok(Self { target, executable })
     }
@@ -123,8 +123,9 @@ const BYTES_PER_CODE_BYTE: usize = 12;
 impl XlaExecutable {
     pub(super) fn new(target: Target, executable: pjrt::LoadedExecutable, what: What) -> Self {
         let byte_size = LEAST_BYTES + BYTES_PER_CODE_BYTE * executable.code_bytes();
-        let (home, beside) = (Arc::new(ClientExecutable { target, executable }), Mutex::default());
-        Self { home, beside, what, byte_size }
+        let (home, substitutes) =
+            (Arc::new(ClientExecutable { target, executable }), Mutex::default());
+        Self { home, substitutes, what, byte_size }
     }
 
     /// Checks that the inputs have the types of the program.
@@ -156,17 +157,17 @@ impl XlaExecutable {
         if distance == 0 {
             return Ok(self.home.clone());
         }
-        let mut beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(executable) = beside.get(&distance) {
+        let mut substitutes = self.substitutes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(executable) = substitutes.get(&distance) {
             return Ok(executable.clone());
         }
-        let executable = Arc::new(self.home.beside(distance).map_err(|error| {
+        let executable = Arc::new(self.home.load_on_client(distance).map_err(|error| {
             Error::Usage(format!(
                 "the device has no memory for a second program while it runs another one (a \
                  runtime call that runs this program, or an interrupted program): {error}"
             ))
         })?);
-        beside.insert(distance, executable.clone());
+        substitutes.insert(distance, executable.clone());
         Ok(executable)
     }
 
@@ -237,7 +238,7 @@ impl XlaExecutable {
 }
 
 /// Returns `true` if a program is too short for a thread, whose start takes some 30 microseconds.
-fn is_soon_over(program: &Program) -> bool {
+fn is_short(program: &Program) -> bool {
     estimate(program).seconds().is_some_and(|seconds| seconds <= WATCHED_ABOVE)
 }
 
@@ -282,8 +283,8 @@ impl Executable for XlaExecutable {
     }
 
     fn byte_size(&self) -> usize {
-        let beside = self.beside.lock().unwrap_or_else(PoisonError::into_inner);
-        self.byte_size * (1 + beside.len())
+        let substitutes = self.substitutes.lock().unwrap_or_else(PoisonError::into_inner);
+        self.byte_size * (1 + substitutes.len())
     }
 
     fn analysis(&self) -> Result<Analysis> {

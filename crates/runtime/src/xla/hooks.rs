@@ -52,14 +52,14 @@ struct LeftBehind(Client);
 
 impl LeftBehind {
     fn new(client: &Client) -> Self {
-        client::leave_behind(client);
+        client::add_abandoned_program(client);
         Self(client.clone())
     }
 }
 
 impl Drop for LeftBehind {
     fn drop(&mut self) {
-        client::come_back(&self.0);
+        client::remove_abandoned_program(&self.0);
     }
 }
 

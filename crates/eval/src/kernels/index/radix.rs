@@ -315,7 +315,7 @@ fn sort_bucket<K: Key>(pieces: &[&[K]], out: &mut [K], low: u32, work: &mut Work
         (from, to) = (to, from);
     }
     if digits.bottom > low {
-        mend(out, digits);
+        sort_equal_digits(out, digits);
     }
 }
 
@@ -339,7 +339,7 @@ fn count_digits<K: Key>(pieces: &[&[K]], digits: Digits<K>, counts: &mut Vec<[u3
 }
 
 /// Sorts neighboring keys that share all digits.
-fn mend<K: Key>(keys: &mut [K], digits: Digits<K>) {
+fn sort_equal_digits<K: Key>(keys: &mut [K], digits: Digits<K>) {
     let mut at = 1;
     while at < keys.len() {
         if keys[at - 1] <= keys[at] {

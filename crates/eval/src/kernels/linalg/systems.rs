@@ -55,7 +55,7 @@ fn solutions<T: Field>(
     let right = context::slice::<T>(b);
     context::build(b.dtype(), b.shape(), |x: &mut [T]| {
         cx.rows(x, side * width, side * side * width, |first, x| {
-            let mut turned = Vec::new();
+            let mut permuted = Vec::new();
             for (index, x) in x.chunks_exact_mut(side * width).enumerate() {
                 let at = first + index;
                 let system = System {
@@ -65,8 +65,8 @@ fn solutions<T: Field>(
                 };
                 let b = &right[at * side * width..][..side * width];
                 if transposed {
-                    context::fill(&mut turned, T::default(), side * width);
-                    system.solve_turned(b, &mut turned, x);
+                    context::fill(&mut permuted, T::default(), side * width);
+                    system.solve_transposed(b, &mut permuted, x);
                 } else {
                     system.solve(b, x);
                 }
@@ -105,7 +105,7 @@ impl<T: Field> System<'_, T> {
     }
 
     /// Solves the transposed system. `y` holds the solution before its rows are permuted.
-    fn solve_turned(self, b: &[T], y: &mut [T], x: &mut [T]) {
+    fn solve_transposed(self, b: &[T], y: &mut [T], x: &mut [T]) {
         let Self { factors, order, width } = self;
         let side = order.len();
         let column = |row: usize| factors[row..].iter().step_by(side);

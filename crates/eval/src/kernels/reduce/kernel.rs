@@ -89,14 +89,14 @@ pub(super) fn neutral(op: ReduceOp, dtype: DType) -> Scalar {
 #[derive(Clone, Copy)]
 pub(crate) enum Elements<'a> {
     /// Stored elements: the middle part of a plane.
-    There(&'a [u8], Plane),
-    /// Elements that are computed during the reduction, and their number, see [`Make`].
-    Made(usize, &'a Make<'a>),
+    Stored(&'a [u8], Plane),
+    /// Elements that are computed during the reduction, and their number, see [`Producer`].
+    Computed(usize, &'a Producer<'a>),
 }
 
 /// Passes a range of elements to a function, block by block. All blocks but the last have a multiple of [`ROUND`]
 /// elements.
-pub(crate) type Make<'a> = dyn Fn(Range<usize>, &mut dyn FnMut(&[u8])) + Sync + 'a;
+pub(crate) type Producer<'a> = dyn Fn(Range<usize>, &mut dyn FnMut(&[u8])) + Sync + 'a;
 
 /// Elements per piece of a reduction of `len` elements to `inner` results.
 pub(crate) fn piece(len: usize, inner: usize) -> usize {
@@ -118,16 +118,16 @@ pub(super) fn reduce<T: Element, A: Sum, R: Element>(
     out: &mut [R],
 ) {
     match x {
-        Elements::There(x, plane) => in_plane(cx, cast_slice(x), plane, reducer, finish, out),
-        Elements::Made(len, make) => fill_made(cx, len, make, reducer, &finish, out),
+        Elements::Stored(x, plane) => in_plane(cx, cast_slice(x), plane, reducer, finish, out),
+        Elements::Computed(len, produce) => fill_computed(cx, len, produce, reducer, &finish, out),
     }
 }
 
 /// Reduces rows that have one element for each result, piece by piece.
-fn fill_made<T: Element, A: Sum, R>(
+fn fill_computed<T: Element, A: Sum, R>(
     cx: Cx<'_>,
     len: usize,
-    make: &Make<'_>,
+    produce: &Producer<'_>,
     reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
     finish: &impl Fn(A) -> R,
     out: &mut [R],
@@ -138,12 +138,12 @@ fn fill_made<T: Element, A: Sum, R>(
         let range = index * piece..len.min((index + 1) * piece);
         if inner == 1 {
             let mut partial = Partial::new(reducer.start);
-            make(range, &mut |block| partial.add(cast_slice(block), &reducer.step));
+            produce(range, &mut |block| partial.add(cast_slice(block), &reducer.step));
             return vec![partial.finish(&reducer.merge)];
         }
         let mut sums = context::filled(reducer.start, inner);
         let mut column = 0;
-        make(range, &mut |block| {
+        produce(range, &mut |block| {
             column = add_elements(&mut sums, column, cast_slice(block), &reducer.step);
         });
         sums
@@ -199,7 +199,7 @@ fn in_plane<T: Element, A: Sum, R: Element>(
         // results.
         for (x, out) in x.chunks_exact(block).zip(out.chunks_exact_mut(inner)) {
             let read = |range: Range<usize>, add: &mut dyn FnMut(&[u8])| add(cast_slice(&x[range]));
-            fill_made(cx, block, &read, reducer, &finish, out);
+            fill_computed(cx, block, &read, reducer, &finish, out);
         }
     } else if inner == 1 {
         cx.rows(out, 1, count, |first, out| {
@@ -424,15 +424,15 @@ pub(super) fn add_chunks<T: Element, A: Copy>(
     chunks: &[[T; RUN_LANES]],
     step: &impl Fn(A, T) -> A,
 ) -> [[A; RUN_LANES]; GROUPS] {
-    let (turns, rest) = chunks.as_chunks::<GROUPS>();
+    let (iterations, rest) = chunks.as_chunks::<GROUPS>();
     // Separate local variables stay in registers, unlike elements of the array.
     let [mut a, mut b, mut c, mut d] = groups;
-    for [x, y, z, w] in turns {
+    for [x, y, z, w] in iterations {
         a = add_lanes(a, x, step);
         b = add_lanes(b, y, step);
         c = add_lanes(c, z, step);
         d = add_lanes(d, w, step);
-        keep_turns_apart();
+        separate_iterations();
     }
     for x in rest {
         a = add_lanes(a, x, step);
@@ -443,7 +443,7 @@ pub(super) fn add_chunks<T: Element, A: Copy>(
 /// Separates the iterations of a loop over groups of lanes. Otherwise the compiler may reorder
 /// operations and combine one lane of several iterations in a vector, which gathers elements.
 #[inline(always)]
-fn keep_turns_apart() {
+fn separate_iterations() {
     black_box(());
 }
 

@@ -17,7 +17,7 @@ use crate::kernels::elementwise::convert;
 use crate::kernels::number::{Number, compute_dtype, match_number};
 use crate::kernels::ordered::{match_order, pick_better};
 use kernel::{Elements, Reducer, is_in_pieces, neutral, reduce};
-pub(crate) use kernel::{Make, ROUND, SHORT_RUN_LANES, hide_lanes, merge_lanes, piece};
+pub(crate) use kernel::{Producer, ROUND, SHORT_RUN_LANES, hide_lanes, merge_lanes, piece};
 pub(crate) use plane::{Plane, reduced_first};
 pub(crate) use zip::{ZippedRows, fill_by_zipped_row, has_zip_kernel};
 
@@ -80,7 +80,7 @@ impl InMemory {
 
     /// Reduces the bytes of a tensor.
     pub(crate) fn fill(&self, cx: Cx<'_>, x: &[u8], out: &mut [u8]) {
-        fill(cx, self.op, self.neutral, self.dtype, Elements::There(x, self.plane), out);
+        fill(cx, self.op, self.neutral, self.dtype, Elements::Stored(x, self.plane), out);
     }
 }
 
@@ -130,19 +130,19 @@ pub(crate) fn fill_by_row(
     out: &mut [u8],
 ) {
     let plane = Plane { times: 1, outer: out.len() / dtype.size(), count, inner: 1 };
-    fill(cx, op, neutral(op, dtype), dtype, Elements::There(x, plane), out);
+    fill(cx, op, neutral(op, dtype), dtype, Elements::Stored(x, plane), out);
 }
 
-/// Reduces `len` elements of a dtype while `make` computes them.
+/// Reduces `len` elements of a dtype while `produce` computes them.
 pub(crate) fn fill_total(
     cx: Cx<'_>,
     op: ReduceOp,
     dtype: DType,
     len: usize,
-    make: &Make<'_>,
+    produce: &Producer<'_>,
     out: &mut [u8],
 ) {
-    fill(cx, op, neutral(op, dtype), dtype, Elements::Made(len, make), out);
+    fill(cx, op, neutral(op, dtype), dtype, Elements::Computed(len, produce), out);
 }
 
 /// Reduces elements of a dtype that [`operand_dtype`] returns.

@@ -140,7 +140,7 @@ impl Graph {
         let solutions = self.known_block(kind, &[factors, order, b], |graph, inputs| {
             let &[factors, order, b] = inputs else { unreachable!("three went in") };
             let x = if transposed {
-                graph.solve_turned(factors, order, b)?
+                graph.solve_transposed(factors, order, b)?
             } else {
                 let x = graph.solve_in_order(factors, order, b)?;
                 graph.or_nan(x, factors)?
@@ -158,7 +158,7 @@ impl Graph {
         self.triangular_solve(factors, x, upper)
     }
 
-    fn solve_turned(&mut self, factors: ExprId, order: ExprId, b: ExprId) -> Result<ExprId> {
+    fn solve_transposed(&mut self, factors: ExprId, order: ExprId, b: ExprId) -> Result<ExprId> {
         let (lower, upper) = triangles(Transform::Transpose);
         let x = self.triangular_solve(factors, b, upper)?;
         let ones = self.with_ones(factors)?;

@@ -80,7 +80,7 @@ activations! {
 
     /// Returns `log(1 + exp(x))` without overflow.
     fn softplus(x) |graph| {
-        let zero = graph.beside(x, 0.0)?;
+        let zero = graph.constant_like(x, 0.0)?;
         let positive = graph.greater(x, zero)?;
         let opposite = graph.negate(x)?;
         // A selection has the full derivative at 0; a maximum would have none or share it.
@@ -107,7 +107,7 @@ activations! {
 
     /// Returns `x` where it is positive, and `slope x` elsewhere.
     fn leaky_relu(x, slope: f64) |graph| {
-        let zero = graph.beside(x, 0.0)?;
+        let zero = graph.constant_like(x, 0.0)?;
         let positive = graph.greater_equal(x, zero)?;
         let below = graph.scale_by(x, slope)?;
         graph.select(positive, x, below)
@@ -122,7 +122,7 @@ activations! {
 
     /// Returns `(x + √(x² + b)) / 2`.
     fn squareplus(x, b: f64) |graph| {
-        let side = graph.beside(x, b.sqrt())?;
+        let side = graph.constant_like(x, b.sqrt())?;
         let length = graph.hypot(x, side)?;
         let sum = graph.add(x, length)?;
         graph.scale_by(sum, 0.5)
@@ -134,7 +134,7 @@ activations! {
         let inner = graph.shift_by(inner, 1.0)?;
         let square = graph.multiply(inner, inner)?;
         let parabola = graph.scale_by(square, 0.25)?;
-        let one = graph.beside(x, 1.0)?;
+        let one = graph.constant_like(x, 1.0)?;
         let above = graph.greater_equal(x, one)?;
         graph.select(above, x, parabola)
     };
@@ -148,7 +148,7 @@ activations! {
 
     /// Returns `log(1 - exp(-x))` for positive `x`, accurate near 0 and for large `x`.
     fn log1mexp(x) |graph| {
-        let limit = graph.beside(x, std::f64::consts::LN_2)?;
+        let limit = graph.constant_like(x, std::f64::consts::LN_2)?;
         let near = graph.less(x, limit)?;
         let opposite = graph.negate(x)?;
         let limit = graph.negate(limit)?;
@@ -199,12 +199,12 @@ impl Graph {
     fn clamp_strictly(&mut self, x: ExprId, low: Option<f64>, high: Option<f64>) -> Result<ExprId> {
         let mut limited = x;
         if let Some(low) = low {
-            let low = self.beside(x, low)?;
+            let low = self.constant_like(x, low)?;
             let below = self.less_equal(x, low)?;
             limited = self.select(below, low, limited)?;
         }
         if let Some(high) = high {
-            let high = self.beside(x, high)?;
+            let high = self.constant_like(x, high)?;
             let above = self.greater_equal(x, high)?;
             limited = self.select(above, high, limited)?;
         }
@@ -233,7 +233,7 @@ impl Graph {
 
     /// Returns `scale x` where `x` is positive, and `scale alpha (exp(inner x) - 1)` elsewhere.
     fn exponential_below(&mut self, x: ExprId, [alpha, inner, scale]: [f64; 3]) -> Result<ExprId> {
-        let zero = self.beside(x, 0.0)?;
+        let zero = self.constant_like(x, 0.0)?;
         let positive = self.greater(x, zero)?;
         let below = self.select(positive, zero, x)?;
         let argument = self.scale_by(below, inner)?;

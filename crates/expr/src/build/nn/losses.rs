@@ -107,7 +107,7 @@ impl Graph {
         let yes = self.log_sigmoid(logits)?;
         let opposite = self.negate(logits)?;
         let no = self.log_sigmoid(opposite)?;
-        let one = self.beside(labels, 1.0)?;
+        let one = self.constant_like(labels, 1.0)?;
         let others = self.subtract(one, labels)?;
         let (yes, no) = (self.product_or_zero(labels, yes)?, self.product_or_zero(others, no)?);
         let sum = self.add(yes, no)?;
@@ -133,7 +133,7 @@ impl Graph {
             return self.as_type(loss, dtype);
         }
         let size = self.abs(error)?;
-        let limit = self.beside(size, delta)?;
+        let limit = self.constant_like(size, delta)?;
         let near = self.min(size, limit)?;
         let square = self.multiply(near, near)?;
         let curve = self.scale_by(square, 0.5)?;
@@ -210,7 +210,7 @@ impl Graph {
         let parts = self.divide(x, unit)?;
         let squares = self.multiply(parts, parts)?;
         let sum = self.sum(squares, Some(&[axis]), true)?;
-        let floor = self.beside(sum, epsilon)?;
+        let floor = self.constant_like(sum, epsilon)?;
         let floor = self.divide(floor, unit)?;
         let floor = self.multiply(floor, floor)?;
         let tiny = self.less(sum, floor)?;

@@ -30,19 +30,19 @@ impl Graph {
     }
 
     /// Creates a scalar constant in the dtype of `x`.
-    fn beside(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
+    fn constant_like(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
         self.weak_number(Number::Float(number), x)
     }
 
     /// Returns `x * number`.
     pub(super) fn scale_by(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
-        let number = self.beside(x, number)?;
+        let number = self.constant_like(x, number)?;
         self.multiply(x, number)
     }
 
     /// Returns `x + number`.
     fn shift_by(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
-        let number = self.beside(x, number)?;
+        let number = self.constant_like(x, number)?;
         self.add(x, number)
     }
 }

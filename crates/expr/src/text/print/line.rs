@@ -105,13 +105,15 @@ pub(super) fn arguments(op: &Op, operands: &[String]) -> String {
         }
         Op::Metadata(op) => {
             let inspect = op.inspect.as_deref().unwrap_or_default();
-            args.push(together(operands)).push(format!(":{inspect}"))
+            args.push(single_or_braces(operands)).push(format!(":{inspect}"))
         }
         Op::Elem(index) => args.all(operands).push(index),
-        Op::While(_) => args.push(together(operands)),
-        Op::Hook(hook) if hook.results.is_some() => args.push(together(operands)).push("&fun/1"),
+        Op::While(_) => args.push(single_or_braces(operands)),
+        Op::Hook(hook) if hook.results.is_some() => {
+            args.push(single_or_braces(operands)).push("&fun/1")
+        }
         Op::Hook(hook) => {
-            let values = together(operands);
+            let values = single_or_braces(operands);
             match &hook.name {
                 Some(name) => args.push(format!("{}: {values}", key(name))),
                 None => args.push(values).push("&fun/1"),
@@ -158,7 +160,7 @@ pub(super) fn number(value: Scalar) -> String {
 }
 
 /// Returns a single value, or several values in braces.
-pub(super) fn together(values: &[String]) -> String {
+pub(super) fn single_or_braces(values: &[String]) -> String {
     match values {
         [value] => value.clone(),
         values => braces(values),

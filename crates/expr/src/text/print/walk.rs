@@ -11,7 +11,7 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::line::{arguments, letters, number, printed_operands, together, type_text};
+use super::line::{arguments, letters, number, printed_operands, single_or_braces, type_text};
 use super::{Blocks, GraphPrintOptions, Row};
 use crate::graph::{Block, Cond, ExprId, Graph, Node, Op, Program, Type};
 
@@ -133,11 +133,11 @@ impl<'g> Walk<'g> {
                 Task::Group(place) => {
                     let node = self.node(place);
                     let texts = self.texts(place.0, &printed_operands(node.op, node.operands));
-                    self.names.insert(place, Name::Text(together(&texts).into()));
+                    self.names.insert(place, Name::Text(single_or_braces(&texts).into()));
                 }
                 Task::Results(place, body) => {
                     let texts = self.texts(body, self.block(place).body.outputs());
-                    self.names.insert(place, Name::Text(together(&texts).into()));
+                    self.names.insert(place, Name::Text(single_or_braces(&texts).into()));
                 }
                 Task::Line(place) => self.line(place),
                 Task::Compare(place) => self.compare(place),
@@ -380,7 +380,7 @@ impl<'g> Walk<'g> {
         let mut frame = first;
         let mut result = |walk: &Self, program: &Program| {
             names.extend(walk.names(frame, program.outputs()));
-            let text = together(&walk.texts(frame, program.outputs()));
+            let text = single_or_braces(&walk.texts(frame, program.outputs()));
             frame += 1;
             text
         };
