@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import nxla as nx
 from nxla import _core, _hints
-from nxla._values import as_tensor, to_index
+from nxla._values import as_tensor, call_as, to_index
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -217,9 +217,8 @@ def cumprod(
     """
     _no_out("cumprod", out)
     x = nx.flatten(x) if axis is None else x
-    return _core.cumulative_prod(
-        x, axis, dtype=dtype, include_initial=include_initial, reverse=reverse
-    )
+    options = {"dtype": dtype, "include_initial": include_initial, "reverse": reverse}
+    return call_as("cumprod", _core.cumulative_prod, x, axis, **options)
 
 
 def cumsum(
@@ -242,9 +241,8 @@ def cumsum(
     """
     _no_out("cumsum", out)
     x = nx.flatten(x) if axis is None else x
-    return _core.cumulative_sum(
-        x, axis, dtype=dtype, include_initial=include_initial, reverse=reverse
-    )
+    options = {"dtype": dtype, "include_initial": include_initial, "reverse": reverse}
+    return call_as("cumsum", _core.cumulative_sum, x, axis, **options)
 
 
 def max(

@@ -8,10 +8,13 @@ from nxla import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
+    from collections.abc import Callable
+    from typing import Any, TypeVar
 
     from nxla._core import Lazy, Template, Tensor
     from nxla._types import TensorLike
+
+    R = TypeVar("R")
 
 
 def as_tensor(value: TensorLike) -> Tensor:
@@ -46,6 +49,17 @@ def as_tensors(function: str, *operands: TensorLike, compared: bool = False) -> 
     """
     tensors: list[Tensor] = _core.as_tensors(function, operands, compared)
     return tensors
+
+
+def call_as(name: str, function: Callable[..., R], *operands: Any, **arguments: Any) -> R:
+    """Call a function of the engine on behalf of another public function, which errors name."""
+    try:
+        return function(*operands, **arguments)
+    except _core.NxlaError as error:
+        own, message = f"{function.__name__}: ", str(error)
+        if not message.startswith(own):
+            raise
+        raise type(error)(f"{name}: {message.removeprefix(own)}") from None
 
 
 def user_line() -> str:

@@ -1,5 +1,8 @@
 """Each mistake raises one clear error, and the process continues."""
 
+import inspect
+import re
+
 import pytest
 
 import nxla as nx
@@ -222,3 +225,133 @@ def test_a_traced_number_of_repetitions_of_a_list():
         assert len(nx.jit(repeated, static_argnums=1)(1.0, 3)) >= 3
     # A list of numbers combined with a traced value becomes a tensor.
     assert nx.jit(lambda n: [1, 2] * n)(3).tolist() == [3, 6]
+
+
+#: The namespaces of functions of tensors.
+NAMESPACES = (nx, nx.fft, nx.linalg, nx.nn, nx.random)
+#: Parameters that are axes of an operand, or axes of a result.
+AXES = {"axes", "axis", "axis1", "axis2", "destination", "source"}
+#: Functions whose axes are not axes of a tensor.
+OTHER_AXES = {
+    "broadcast_vectors": "names of vectorized axes",
+    "from_onnx": "the source is a file",
+    "from_stablehlo": "the source is a file",
+    "import_stablehlo": "the source is a file",
+    "orthogonal": "an axis of a shape that is known later",
+    "revectorize": "names of vectorized axes",
+    "vectorize": "names of vectorized axes",
+    "window_scatter_max": "the source is a tensor",
+    "window_scatter_min": "the source is a tensor",
+}
+MATRIX = nx.tensor([[4.0, 1.0, 1.0], [1.0, 5.0, 1.0], [1.0, 1.0, 6.0]])
+#: Values of required parameters that are not a matrix of floats.
+VALUES = {
+    "axis1": 0,
+    "axis2": 0,
+    "destination": 0,
+    "dimensions": 2,
+    "f": lambda first, *others: first,
+    "function": lambda element, total: element + total,
+    "groups": 3,
+    "indices": nx.tensor([[0, 1, 2]] * 3),
+    "initial": 0.0,
+    "key": nx.random.key(0),
+    "kth": 0,
+    "labels": nx.tensor([0, 1, 2]),
+    "lengths": (1, 1),
+    "num_classes": 3,
+    "q": 0.5,
+    "repeats": 2,
+    "shape": (3, 3),
+    "shift": 1,
+    "source": 0,
+    "starts": (0, 0),
+    "window": 1,
+}
+#: Values of parameters of one function.
+OWN_VALUES = {
+    "gradient": {"f": MATRIX},
+    "one_hot": {"x": nx.tensor([[0, 1, 2]])},
+    "slice_along_axis": {"start": 0, "length": 1},
+    "split": {"sections": 3},
+}
+
+
+def functions_with_axes():
+    """Return each public function with an axis, the name of the function, and of the parameter."""
+    found = {}
+    for module in NAMESPACES:
+        for name in module.__all__:
+            function = getattr(module, name)
+            if isinstance(function, type) or not callable(function) or name in OTHER_AXES:
+                continue
+            for parameter in inspect.signature(function).parameters:
+                if parameter in AXES:
+                    found[f"{module.__name__}.{name}-{parameter}"] = name, function, parameter
+    return found
+
+
+FUNCTIONS_WITH_AXES = functions_with_axes()
+
+
+def call_with(name, function, argument, value):
+    """Call a function with a value of one argument and valid values of the required arguments."""
+    given = {**OWN_VALUES.get(name, {}), argument: value}
+    operands, named = [], {}
+    for parameter in inspect.signature(function).parameters.values():
+        is_optional = parameter.default is not parameter.empty
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
+            continue
+        if is_optional and parameter.name not in given:
+            continue
+        passed = given.get(parameter.name, VALUES.get(parameter.name, MATRIX))
+        if parameter.kind == parameter.POSITIONAL_ONLY:
+            operands.append(passed)
+        else:
+            named[parameter.name] = passed
+    return function(*operands, **named)
+
+
+def test_there_are_many_functions_with_axes():
+    assert len(FUNCTIONS_WITH_AXES) > 90
+
+
+@pytest.mark.parametrize("is_traced", [False, True], ids=["eager", "traced"])
+@pytest.mark.parametrize(
+    ("name", "function", "parameter"), FUNCTIONS_WITH_AXES.values(), ids=FUNCTIONS_WITH_AXES
+)
+def test_an_error_of_an_axis_starts_with_the_called_function(name, function, parameter, is_traced):
+    axis = [9, 0] if parameter == "axes" else 9
+    call = lambda: call_with(name, function, parameter, axis)  # noqa: E731
+    with pytest.raises(nx.NxlaError, match=rf"^{name}: ") as caught:
+        nx.jit(call)() if is_traced else call()
+    assert re.search(r"\b9\b", str(caught.value))
+
+
+def wrong(x):
+    return nx.nn.softmax(x, axis=7)
+
+
+CALLERS = {
+    "associative_scan": lambda x: nx.associative_scan(lambda a, b: wrong(a), x),
+    "checkpoint": lambda x: nx.checkpoint(wrong)(x),
+    "cond": lambda x: nx.cond(x[0] > 0, lambda: wrong(x), lambda: x),
+    "fori": lambda x: nx.fori(0, 3, lambda i, s: wrong(s), x),
+    "grad": lambda x: nx.grad(lambda x: nx.sum(wrong(x)))(x),
+    "hook": lambda x: nx.hook(x, lambda x: wrong(x)),
+    "map": lambda x: nx.map(wrong, x),
+    "reduce": lambda x: nx.reduce(x, 0.0, lambda a, b: wrong(a)),
+    "runtime_call": lambda x: nx.runtime_call(wrong, x, x),
+    "scan": lambda x: nx.scan(lambda c, x: (wrong(c), x), x, x),
+    "vmap": lambda x: nx.vmap(wrong)(x),
+    "while_loop": lambda x: nx.while_loop(lambda s: s[0] < 9, wrong, x),
+    "window_reduce": lambda x: nx.window_reduce(x, 0.0, lambda a, b: wrong(a), 2),
+}
+
+
+@pytest.mark.parametrize("caller", CALLERS)
+def test_an_error_in_a_function_of_the_user_names_the_operation_in_it(caller):
+    with pytest.raises(
+        nx.ShapeError, match=r"^softmax: axis: must be in range .* got 7 \(test_err"
+    ):
+        nx.jit(CALLERS[caller])(nx.ones(3)).block_until_ready()

@@ -244,7 +244,7 @@ def test_counts_of_booleans():
 # Errors.
 
 ERRORS = {
-    "allclose": (lambda: nx.allclose(nx.ones(2), nx.ones(3)), nx.ShapeError, "^all_close: "),
+    "allclose": (lambda: nx.allclose(nx.ones(2), nx.ones(3)), nx.ShapeError, "^allclose: "),
     "bincount of floats": (lambda: nx.bincount([0.5]), nx.DTypeError, "^bincount: x: "),
     "bincount of a matrix": (lambda: nx.bincount([[1]]), nx.ShapeError, "^bincount: x: "),
     "bincount of weights": (

@@ -107,20 +107,23 @@ fn build_with_results<R: Results, T>(
     (made, results)
 }
 
-/// Builds in a trace. The trace records the first error and reports it when the trace ends.
+/// Builds in a trace. The trace records the first error, which names the function, and reports it
+/// when the trace ends.
 pub(crate) fn in_trace<O: Operand, R: Results>(
+    function: &str,
     trace: &Trace,
     location: &'static Location<'static>,
     operands: &[O],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> R::Of<Expr> {
     let (traced, results) =
-        build_with_results(build, |build| build_ids(trace, location, operands, build));
+        build_with_results(build, |build| build_ids(function, trace, location, operands, build));
     wrap_results(trace, operands.len(), traced, results)
 }
 
 /// Returns the built nodes and their vectorized axes, or `None` after an error.
 fn build_ids<O: Operand>(
+    function: &str,
     trace: &Trace,
     location: &'static Location<'static>,
     operands: &[O],
@@ -132,6 +135,7 @@ fn build_ids<O: Operand>(
         graph.enter_rust(location);
         let ids = captured?.nodes(graph, trace, operands)?;
         build_entries(graph, Some(trace), (operands, &ids), build, &mut vectors)
+            .map_err(|error| error.in_function(function))
     });
     ids.map(|ids| (ids, vectors))
 }
@@ -150,7 +154,7 @@ fn wrap_results<R: Results>(
     results.rebuild(ids.into_iter().map(expr))
 }
 
-/// Builds a program of one operation and runs it.
+/// Builds a program of one operation and runs it. An error of the construction names the function.
 pub(crate) fn at_once<O: Operand, R: Results>(
     function: &str,
     operands: &[O],
@@ -167,7 +171,8 @@ fn run<O: Operand>(
     build: &mut Build<'_>,
 ) -> Result<Vec<nxla_runtime::RawTensor>> {
     refuse_traced(function, operands)?;
-    EagerOp::new(operands, Source::default, build)?.run(None)
+    let operation = EagerOp::new(operands, Source::default, build);
+    operation.map_err(|error| error.in_function(function))?.run(None)
 }
 
 /// Runs one op of the table.

@@ -198,7 +198,7 @@ impl Expr {
     pub fn of(value: impl Operand) -> Expr {
         let operands = [value.view()];
         let trace = Self::trace_of(&operands);
-        apply::in_trace(&trace, Location::caller(), &operands, |_, ids| Ok(ids[0]))
+        apply::in_trace("of", &trace, Location::caller(), &operands, |_, ids| Ok(ids[0]))
     }
 
     /// Returns the current trace of this thread. Without one, returns a failed trace, so that using
@@ -306,7 +306,7 @@ impl fmt::Debug for Expr {
 fn trace_op(op: BinaryOp, left: View<'_>, right: View<'_>) -> Expr {
     let operands = [left, right];
     let trace = Expr::traced_among(&operands).expect("one of the two is traced");
-    apply::in_trace(trace, Location::caller(), &operands, |graph, ids| {
+    apply::in_trace(op.name(), trace, Location::caller(), &operands, |graph, ids| {
         Ok(graph.make(Op::Binary(op), ids)?)
     })
 }

@@ -1,8 +1,9 @@
 //! Applying an operation to operands: in their trace, or eagerly.
 //!
-//! Every function of the module is one call of [`apply`] with a builder. If an operand is traced,
-//! or the current thread is tracing, the builder adds nodes to the trace. Otherwise the operation
-//! runs eagerly, see [`EagerOp`].
+//! Every function of the module is one call of [`apply`] with its public name and a builder. If an
+//! operand is traced, or the current thread is tracing, the builder adds nodes to the trace.
+//! Otherwise the operation runs eagerly, see [`EagerOp`]. An error of any operation that the builder
+//! adds names the function.
 
 use nxla_runtime::graph::{ExprId, Graph, Op};
 use nxla_runtime::host::DType;
@@ -17,6 +18,7 @@ use crate::debug;
 use crate::errors::OrRaise;
 use crate::expr::PyExpr;
 use crate::interrupt::interruptible;
+use crate::names::engine_name;
 use crate::source;
 use crate::tensor::PyTensor;
 use crate::value::Value;
@@ -45,10 +47,11 @@ where
 /// Applies `build` to operands and returns its single result.
 pub(crate) fn apply(
     py: Python<'_>,
+    function: &str,
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
 ) -> PyResult<Py<PyAny>> {
-    let mut results = apply_all(py, operands, &mut called_once(build))?;
+    let mut results = apply_all(py, function, operands, &mut called_once(build))?;
     Ok(results.pop().expect("the builder returns one result"))
 }
 
@@ -57,7 +60,8 @@ pub(crate) fn apply_op(py: Python<'_>, operands: &[Value], op: &Op) -> PyResult<
     let mut results = match trace_of(operands).or_raise()?.or_else(Trace::current) {
         Some(trace) => {
             let mut build = |graph: &mut Graph, ids: &[ExprId]| one(graph.make(op.clone(), ids));
-            build_in_trace(py, &trace, operands, &mut build)
+            // The error names the op.
+            build_in_trace(py, &trace, operands, &mut build, std::convert::identity)
         }
         None => run(py, &EagerOp::of(op, operands, source::here).or_raise()?),
     }?;
@@ -67,22 +71,26 @@ pub(crate) fn apply_op(py: Python<'_>, operands: &[Value], op: &Op) -> PyResult<
 /// Applies `build` to operands and returns all its results.
 pub(crate) fn apply_all(
     py: Python<'_>,
+    function: &str,
     operands: &[Value],
     build: &mut Build<'_>,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     match trace_of(operands).or_raise()?.or_else(Trace::current) {
-        Some(trace) => build_in_trace(py, &trace, operands, build),
-        None => at_once(py, operands, build),
+        Some(trace) => build_in_trace(py, &trace, operands, build, |error| {
+            error.in_function(engine_name(function))
+        }),
+        None => at_once(py, function, operands, build),
     }
 }
 
 /// Applies `build` to operands and returns all its results as a list.
 pub(crate) fn apply_parts(
     py: Python<'_>,
+    function: &str,
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Built,
 ) -> PyResult<Vec<Py<PyAny>>> {
-    apply_all(py, operands, &mut called_once(build)).map(SmallVec::into_vec)
+    apply_all(py, function, operands, &mut called_once(build)).map(SmallVec::into_vec)
 }
 
 /// A tensor as a value of the trace. Reading it from a device releases the interpreter lock.
@@ -95,6 +103,7 @@ fn build_in_trace(
     trace: &Trace,
     operands: &[Value],
     build: &mut Build<'_>,
+    name_error: impl Fn(Error) -> Error,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     let place = source::place(py)?;
     let has_data = operands.iter().any(|operand| matches!(operand, Value::Tensor(_)));
@@ -110,6 +119,7 @@ fn build_in_trace(
             source::enter(graph, trace, place.as_ref());
             let nodes = captured.nodes(graph, trace, operands)?;
             build_entries(graph, Some(trace), (operands, &nodes), build, &mut vectors)
+                .map_err(&name_error)
         })
         .or_raise()?;
     let expr = |id| RawExpr::with_vectors(trace.clone(), id, vectors.clone());
@@ -119,16 +129,20 @@ fn build_in_trace(
 /// Applies `build` to data as a separate program, also during a trace.
 pub(crate) fn at_once(
     py: Python<'_>,
+    function: &str,
     operands: &[Value],
     build: &mut Build<'_>,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
-    run(py, &EagerOp::new(operands, source::here, build).or_raise()?)
+    let operation = EagerOp::new(operands, source::here, build)
+        .map_err(|error| error.in_function(engine_name(function)));
+    run(py, &operation.or_raise()?)
 }
 
 /// The data in another dtype, on its device.
 pub(crate) fn in_dtype(py: Python<'_>, data: &RawTensor, dtype: DType) -> PyResult<Py<PyAny>> {
     let operands = [Value::Tensor(data.clone())];
-    let made = at_once(py, &operands, &mut |graph, ids| one(graph.as_type(ids[0], dtype)))?;
+    let made =
+        at_once(py, "astype", &operands, &mut |graph, ids| one(graph.as_type(ids[0], dtype)))?;
     Ok(made.into_iter().next().expect("the builder returns one result"))
 }
 

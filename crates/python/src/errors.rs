@@ -134,6 +134,9 @@ pub(crate) fn exception(error: Error) -> PyErr {
                 error.op = public_name(&error.op).to_owned();
                 Error::Expr(error)
             }
+            Error::Vectors { function, why } => {
+                Error::Vectors { function: public_name(&function).to_owned(), why }
+            }
             error => error,
         };
         class_exception(py, error.class(), error.to_string())

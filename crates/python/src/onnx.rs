@@ -85,7 +85,7 @@ impl PyOnnxModel {
         let operands = weights.iter().chain(&inputs);
         let operands: Vec<Value> =
             operands.map(|value| Value::of(value, "from_onnx")).collect::<PyResult<_>>()?;
-        apply_parts(py, &operands, |graph, ids| {
+        apply_parts(py, "from_onnx", &operands, |graph, ids| {
             let (weights, inputs) = ids.split_at(count);
             many(build_onnx(&self.0, graph, weights, inputs))
         })

@@ -218,6 +218,17 @@ impl Error {
         }))
     }
 
+    /// Names the function that the user called in an error of an operation that the function
+    /// builds. Errors of functions that the user wrote stay as they are.
+    #[must_use]
+    pub fn in_function(self, function: impl Into<String>) -> Self {
+        match self {
+            Error::Expr(error) => Error::Expr(error.in_function(function)),
+            Error::Vectors { why, .. } => Error::Vectors { function: function.into(), why },
+            error => error,
+        }
+    }
+
     /// Adds the user's line to the error of an operation that has none. Threads of the pool do not
     /// know the line.
     #[must_use]

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from nxla import _core, _hints
-from nxla._values import as_tensor, index_list, to_index
+from nxla._values import as_tensor, call_as, index_list, to_index
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -107,7 +107,9 @@ def conv_transpose(
         (far - low, far - high + more)
         for far, (low, high, more) in zip(reach, removed, strict=True)
     ]
-    return _core.conv(
+    return call_as(
+        op,
+        _core.conv,
         x,
         _turned(kernel, feature_groups),
         padding=around,

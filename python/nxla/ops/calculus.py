@@ -5,7 +5,7 @@ from __future__ import annotations
 from nxla import _core, _hints
 from nxla._values import as_tensor, as_tensors
 from nxla.errors import ArgumentError, ShapeError
-from nxla.ops.reduce import _position
+from nxla.ops.metadata import axis_position, axis_positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,8 +79,7 @@ def gradient(
     f = _samples("gradient", f, *varargs)
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient: edge_order: must be 1 or 2; got {edge_order!r}")
-    given = [axis] if isinstance(axis, int | str) else range(f.ndim) if axis is None else axis
-    axes = [_position("gradient", f, one) for one in given]
+    axes = axis_positions("gradient", f, axis)
     if len(varargs) not in (0, 1, len(axes)):
         raise ArgumentError(
             f"gradient: varargs: must be nothing, one spacing or {len(axes)}; got {len(varargs)}"
@@ -160,7 +159,7 @@ def trapezoid(
     (4.0, 8.0)
     """
     y = _samples("trapezoid", y, dx if x is None else x)
-    axis = _position("trapezoid", y, axis)
+    axis = axis_position("trapezoid", y, axis)
     size = y.shape[axis]
     if x is None:
         widths = as_tensors("trapezoid", y, dx)[1]

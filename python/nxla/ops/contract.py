@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 
 from nxla import _core, _hints
-from nxla._values import as_tensors, index_list, to_index
+from nxla._values import as_tensors, call_as, index_list, to_index
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -52,11 +52,11 @@ def tensordot(
                 f"tensordot: axes: must be an int, or the axes of each operand; got {axes!r}"
             )
         left, right = map(index_list, axes)
-        return _core.dot(x1, x2, x1_contract=left, x2_contract=right)
+        return call_as("tensordot", _core.dot, x1, x2, x1_contract=left, x2_contract=right)
     if count < 0:
         raise ArgumentError(f"tensordot: axes: must not be negative; got {count}")
     last, first = list(range(-count, 0)), list(range(count))
-    return _core.dot(x1, x2, x1_contract=last, x2_contract=first)
+    return call_as("tensordot", _core.dot, x1, x2, x1_contract=last, x2_contract=first)
 
 
 def vdot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
@@ -86,7 +86,7 @@ def vdot(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     4321
     """
     x1, x2 = as_tensors("vdot", x1, x2)
-    return _core.vecdot(_core.flatten(x1), _core.flatten(x2))
+    return call_as("vdot", _core.vecdot, _core.flatten(x1), _core.flatten(x2))
 
 
 def einsum(

@@ -15,6 +15,7 @@ from nxla._values import as_tensor, as_tensors, to_index, user_line
 from nxla.errors import ArgumentError, DTypeError, ShapeError
 from nxla.ops.control import _holds, _tensors, _traced, _type_of
 from nxla.ops.create import arange
+from nxla.ops.metadata import axis_position
 from nxla.ops.movement import moveaxis
 
 TYPE_CHECKING = False
@@ -455,7 +456,12 @@ def map(
     if axis is None:
         return _over_numbers(f, (xs, *more))
     if axis != 0:
-        xs, *more = tree.map(lambda x: moveaxis(x, axis, 0), (xs, *more))
+
+        def to_front(leaf: TensorLike) -> Tensor:
+            x = as_tensor(leaf)
+            return moveaxis(x, axis_position("map", x, axis), 0)
+
+        xs, *more = tree.map(to_front, (xs, *more))
     if not tree.leaves((xs, *more)):
         raise ArgumentError("map: xs: must contain a tensor")
     steps = _Steps("map", lambda _, x: ((), f(*x)), (xs, *more))

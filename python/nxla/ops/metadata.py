@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+
 from nxla import _core, _hints, tree
 from nxla._values import as_tensor, index_list
 from nxla.errors import ArgumentError, ShapeError
@@ -11,7 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
-    from nxla._types import Axis, TensorLike
+    from nxla._core import Tensor
+    from nxla._types import Axes, Axis, TensorLike
 
 
 def axis_index(x: TensorLike, axis: Axis, /) -> int:
@@ -37,15 +40,7 @@ def axis_index(x: TensorLike, axis: Axis, /) -> int:
     >>> nx.axis_index(nx.zeros((2, 3), names=["row", None]), -1)
     1
     """
-    x = as_tensor(x)
-    if isinstance(axis, str):
-        if axis in x.names:
-            return x.names.index(axis)
-    elif not hasattr(axis, "__index__"):
-        raise ArgumentError(f"axis: must be an int or a name; got {type(axis).__name__}")
-    elif -x.ndim <= axis < x.ndim:
-        return axis % x.ndim
-    raise ShapeError(f"axis: must be an axis of shape {x.shape} with names {x.names}; got {axis!r}")
+    return axis_position("axis_index", as_tensor(x), axis)
 
 
 def axis_size(x: TensorLike, axis: Axis, /) -> int:
@@ -58,7 +53,36 @@ def axis_size(x: TensorLike, axis: Axis, /) -> int:
     2
     """
     x = as_tensor(x)
-    return x.shape[axis_index(x, axis)]
+    return x.shape[axis_position("axis_size", x, axis)]
+
+
+def axis_position(function: str, x: Tensor, axis: Axis, argument: str = "axis") -> int:
+    """Return the position of an axis; errors name the function and its argument."""
+    if isinstance(axis, str):
+        if axis in x.names:
+            return x.names.index(axis)
+    elif not hasattr(axis, "__index__"):
+        raise ArgumentError(
+            f"{function}: {argument}: must be an int or a name; got {type(axis).__name__}"
+        )
+    elif -x.ndim <= axis < x.ndim:
+        return operator.index(axis) % x.ndim
+    raise ShapeError(
+        f"{function}: {argument}: must be an axis of shape {x.shape} with names {x.names}; "
+        f"got {axis!r}"
+    )
+
+
+def axis_positions(function: str, x: Tensor, axis: Axes | None) -> list[int]:
+    """Return the positions of distinct axes, by default all axes; errors name the function."""
+    if axis is None:
+        return list(range(x.ndim))
+    is_single = isinstance(axis, str) or not hasattr(axis, "__iter__")
+    given: Any = [axis] if is_single else axis
+    positions = [axis_position(function, x, each) for each in given]
+    if len(set(positions)) < len(positions):
+        raise ShapeError(f"{function}: axes: must be distinct; got {axis!r}")
+    return positions
 
 
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:

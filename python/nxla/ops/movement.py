@@ -8,7 +8,7 @@ from itertools import pairwise
 from nxla import _core, _hints
 from nxla._values import as_tensor, index_list, user_line
 from nxla.errors import ArgumentError, ShapeError, TraceError
-from nxla.ops.metadata import axis_index, axis_size
+from nxla.ops.metadata import axis_position
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -68,8 +68,8 @@ def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -
     (3, 4, 2)
     """
     x = as_tensor(x)
-    given = index_list(source)
-    sources = _positions("source", [axis_index(x, axis) for axis in given], x.ndim)
+    found = [axis_position("moveaxis", x, axis, "source") for axis in index_list(source)]
+    sources = _positions("source", found, x.ndim)
     destinations = _positions("destination", destination, x.ndim)
     if len(sources) != len(destinations):
         raise ArgumentError(
@@ -101,7 +101,8 @@ def unstack(x: TensorLike, /, axis: Axis = 0) -> tuple[Tensor, ...]:
     >>> [row.tolist() for row in nx.unstack([[1, 2], [3, 4]])]
     [[1, 2], [3, 4]]
     """
-    return tuple(moveaxis(x, axis, 0))
+    x = as_tensor(x)
+    return tuple(moveaxis(x, axis_position("unstack", x, axis), 0))
 
 
 def split(
@@ -172,7 +173,8 @@ def split(
             "split: exactly one of positions, at, sections and size is required; "
             f"got {len(given)} of them"
         )
-    length = axis_size(x, axis)
+    axis = axis_position("split", x, axis)
+    length = x.shape[axis]
     if sections is not None:
         count = _positive("sections", sections)
         if length % count:
@@ -249,7 +251,8 @@ def repeat(x: TensorLike, repeats: TensorLike, /, axis: Axis | None = None) -> T
     x = as_tensor(x)
     if axis is None:
         x, axis = _core.flatten(x), 0
-    size = axis_size(x, axis)
+    place = axis_position("repeat", x, axis)
+    size = x.shape[place]
     if isinstance(repeats, _core.Expr):
         raise TraceError(
             "repeat: repeats: must not be traced, because it determines the shape of the "
@@ -263,7 +266,6 @@ def repeat(x: TensorLike, repeats: TensorLike, /, axis: Axis | None = None) -> T
             f"repeat: repeats: must have one entry for each of {size} elements; got {repeats}"
         )
     if len(counts) == 1:
-        place = axis_index(x, axis)
         before, after = x.shape[:place], x.shape[place + 1 :]
         apart = _core.reshape(_core.rename(x, [None] * x.ndim), (*before, size, 1, *after))
         copies = _core.broadcast_to(apart, (*before, size, counts[0], *after))
@@ -319,7 +321,7 @@ def roll(
             f"roll: shift: must be {len(axes)}, one for each axis; got {len(shifts)}"
         )
     for one_axis, one_shift in zip(axes, shifts, strict=True):
-        x = _rolled(x, one_shift, axis_index(x, one_axis))
+        x = _rolled(x, one_shift, axis_position("roll", x, one_axis))
     return x
 
 

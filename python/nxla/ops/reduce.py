@@ -7,8 +7,8 @@ import math
 
 from nxla import _core, _hints
 from nxla._values import as_tensors
-from nxla.errors import ArgumentError, ShapeError
-from nxla.ops.metadata import axis_index
+from nxla.errors import ShapeError
+from nxla.ops.metadata import axis_positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from typing import Any, TypeVar
 
     from nxla._core import Tensor
-    from nxla._types import Axes, Axis, DTypeLike, TensorLike
+    from nxla._types import Axes, DTypeLike, TensorLike
 
     R = TypeVar("R")
 
@@ -90,7 +90,7 @@ def _fold_in_a_loop(
     if initial.ndim:
         raise ShapeError(f"reduce: initial: must be a scalar; got shape {initial.shape}")
     dtype = _core.result_type(x, initial)
-    axes = _positions("reduce", x, axis)
+    axes = axis_positions("reduce", x, axis)
     kept = [position for position in range(x.ndim) if position not in axes]
     sizes = [x.shape[position] for position in kept]
     count = math.prod(x.shape[position] for position in axes)
@@ -116,26 +116,6 @@ def _fold_in_a_loop(
 
 #: Counter for unique axis names of nested folds.
 _NUMBERS = itertools.count()
-
-
-def _position(op: str, x: Tensor, axis: Axis) -> int:
-    """Return the position of an axis; errors name the function."""
-    try:
-        return axis_index(x, axis)
-    except (ArgumentError, ShapeError) as error:
-        raise type(error)(f"{op}: {error}") from None
-
-
-def _positions(op: str, x: Tensor, axis: Axes | None) -> list[int]:
-    """Return the positions of distinct axes, by default all axes; errors name the function."""
-    if axis is None:
-        return list(range(x.ndim))
-    is_single = isinstance(axis, str) or not hasattr(axis, "__iter__")
-    given: Any = [axis] if is_single else axis
-    positions = [_position(op, x, each) for each in given]
-    if len(set(positions)) < len(positions):
-        raise ShapeError(f"{op}: axes: must be distinct; got {axis!r}")
-    return positions
 
 
 #: Compiled functions, by the key of `_traced` and the Python scalars among the operands.

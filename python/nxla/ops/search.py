@@ -12,7 +12,7 @@ from typing import NamedTuple
 from nxla import _core, _hints
 from nxla._values import as_tensor, as_tensors, index_list
 from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
-from nxla.ops.reduce import _position
+from nxla.ops.metadata import axis_position
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -354,7 +354,7 @@ def _to_partition(
 ) -> tuple[Tensor, int]:
     """Return the tensor to partition and the position of the axis if the positions exist."""
     x = as_tensor(x)
-    axis = _position(op, x, axis)
+    axis = axis_position(op, x, axis)
     size = x.shape[axis]
     for position in index_list(kth):
         if not -size <= position < size:

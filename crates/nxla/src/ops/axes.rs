@@ -71,13 +71,13 @@ impl Axis {
     /// Returns the index of the axis in `x`, which may be negative.
     ///
     /// # Errors
-    /// Returns an error if no axis of `x` has the name.
-    pub(crate) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<i64> {
+    /// Returns an error if no axis of `x` has the name; the caller names the function in it.
+    pub(crate) fn of(&self, graph: &Graph, x: ExprId) -> Result<i64> {
         match self {
             Axis::Number(number) => Ok(*number),
             Axis::Name(_) => match self.position(graph.tensor_type(x)) {
                 Ok(axis) => Ok(i64::try_from(axis).expect("an axis is small")),
-                Err(kind) => Err(Error::Expr(graph.error(op, kind))),
+                Err(kind) => Err(Error::Expr(graph.error("axis", kind))),
             },
         }
     }
@@ -179,13 +179,13 @@ impl Over {
     ///
     /// # Errors
     /// Returns an error for [`Over::keep`], and for a name that no axis of `x` has.
-    pub(super) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Option<Vec<i64>>> {
+    pub(super) fn of(&self, graph: &Graph, x: ExprId) -> Result<Option<Vec<i64>>> {
         if self.keep {
             let why =
                 "must not keep axes, because the function does not reduce them; remove `keep`";
-            return Err(graph.error(op, ErrorKind::invalid("axes", why)).into());
+            return Err(graph.error("axis", ErrorKind::invalid("axes", why)).into());
         }
-        Ok(self.of_reduction(graph, op, x)?.0)
+        Ok(self.of_reduction(graph, x)?.0)
     }
 
     /// Returns the indices of the axes in `x`, or `None` for all, and whether the axes remain.
@@ -195,10 +195,9 @@ impl Over {
     pub(super) fn of_reduction(
         &self,
         graph: &Graph,
-        op: &str,
         x: ExprId,
     ) -> Result<(Option<Vec<i64>>, bool)> {
-        let positions = |axes: &Vec<Axis>| axes.iter().map(|axis| axis.of(graph, op, x)).collect();
+        let positions = |axes: &Vec<Axis>| axes.iter().map(|axis| axis.of(graph, x)).collect();
         Ok((self.axes.as_ref().map(positions).transpose()?, self.keep))
     }
 }

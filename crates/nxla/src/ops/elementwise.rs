@@ -166,7 +166,8 @@ impl Expr {
         let location = Location::caller();
         let either = self.trace().attempt(|| either([on_true.to_value(), on_false.to_value()]));
         let [on_true, on_false] = either.unwrap_or_else(|| [self.to_value(), self.to_value()]);
-        in_trace(self.trace(), location, &[self.to_value(), on_true, on_false], select)
+        let operands = [self.to_value(), on_true, on_false];
+        in_trace("select", self.trace(), location, &operands, select)
     }
 }
 

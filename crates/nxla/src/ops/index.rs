@@ -135,7 +135,8 @@ impl Expr {
     #[track_caller]
     pub fn slice(&self, slice: &Slice) -> Expr {
         let operands = slice.starts.after([self.to_value()]);
-        in_trace(self.trace(), Location::caller(), &operands, |graph, ids| slice.build(graph, ids))
+        let location = Location::caller();
+        in_trace("slice", self.trace(), location, &operands, |graph, ids| slice.build(graph, ids))
     }
 
     /// Writes `update` over a part of the tensor from `starts`, clamped so that it fits. The starts
@@ -154,7 +155,10 @@ impl Expr {
         let starts = Starts::of(starts);
         let operands =
             starts.after([self.to_value(), nxla_runtime::element(&update, self.dtype())]);
-        in_trace(self.trace(), Location::caller(), &operands, |graph, ids| starts.put(graph, ids))
+        let location = Location::caller();
+        in_trace("put_slice", self.trace(), location, &operands, |graph, ids| {
+            starts.put(graph, ids)
+        })
     }
 }
 
@@ -285,7 +289,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn take_along_axis(x, indices as position; axis into Axis) one |graph| {
-        let axis = axis.of(graph, "take_along_axis", x)?;
+        let axis = axis.of(graph, x)?;
         graph.take_along_axis(x, indices, axis)
     };
 
@@ -300,7 +304,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn gather(x, indices as position; over into Over) one |graph| {
-        let axes = over.of(graph, "gather", x)?;
+        let axes = over.of(graph, x)?;
         graph.gather(x, indices, axes.as_deref())
     };
 
@@ -315,7 +319,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn indexed_add(x, indices as position, updates as element; over into Over) one |graph| {
-        let axes = over.of(graph, "indexed_add", x)?;
+        let axes = over.of(graph, x)?;
         graph.indexed_add(x, indices, updates, axes.as_deref())
     };
 
@@ -331,7 +335,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn indexed_put(x, indices as position, updates as element; over into Over) one |graph| {
-        let axes = over.of(graph, "indexed_put", x)?;
+        let axes = over.of(graph, x)?;
         graph.indexed_put(x, indices, updates, axes.as_deref())
     };
 
@@ -345,7 +349,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn diff(x; order: usize, axis into Axis) one |graph| {
-        let axis = axis.of(graph, "diff", x)?;
+        let axis = axis.of(graph, x)?;
         graph.diff(x, order, axis)
     };
 
@@ -358,7 +362,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn sort(x; sort into Sort) one |graph| {
-        let axis = sort.axis.of(graph, "sort", x)?;
+        let axis = sort.axis.of(graph, x)?;
         if sort.dtype.is_some() {
             let why = "must have no dtype, which is for the indices of `argsort`; remove `dtype`";
             return Err(graph.error("sort", ErrorKind::invalid("sort", why)).into());
@@ -375,7 +379,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn argsort(x; sort into Sort) one |graph| {
-        let axis = sort.axis.of(graph, "argsort", x)?;
+        let axis = sort.axis.of(graph, x)?;
         graph.argsort(x, axis, sort.descending, sort.stable, sort.dtype.unwrap_or(DType::S32))
     };
 

@@ -132,7 +132,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn norm(x; norm: Norm, over into Over) one |graph| {
-        let (axes, keep) = over.of_reduction(graph, "norm", x)?;
+        let (axes, keep) = over.of_reduction(graph, x)?;
         graph.norm(x, norm, axes.as_deref(), keep)
     };
 
@@ -149,7 +149,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn fft(x; length: Option<usize>, axis into Axis) one |graph| {
-        let axis = axis.of(graph, "fft", x)?;
+        let axis = axis.of(graph, x)?;
         graph.fft(x, length, axis)
     };
 
@@ -163,7 +163,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn ifft(x; length: Option<usize>, axis into Axis) one |graph| {
-        let axis = axis.of(graph, "ifft", x)?;
+        let axis = axis.of(graph, x)?;
         graph.ifft(x, length, axis)
     };
 
@@ -177,7 +177,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn rfft(x; length: Option<usize>, axis into Axis) one |graph| {
-        let axis = axis.of(graph, "rfft", x)?;
+        let axis = axis.of(graph, x)?;
         graph.rfft(x, length, axis)
     };
 
@@ -191,7 +191,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn irfft(x; length: Option<usize>, axis into Axis) one |graph| {
-        let axis = axis.of(graph, "irfft", x)?;
+        let axis = axis.of(graph, x)?;
         graph.irfft(x, length, axis)
     };
 
@@ -206,7 +206,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn fftn(x; lengths: Option<&[usize]>, over into Over) one |graph| {
-        let axes = over.of(graph, "fftn", x)?;
+        let axes = over.of(graph, x)?;
         graph.fftn(x, lengths, axes.as_deref())
     };
 
@@ -220,7 +220,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn ifftn(x; lengths: Option<&[usize]>, over into Over) one |graph| {
-        let axes = over.of(graph, "ifftn", x)?;
+        let axes = over.of(graph, x)?;
         graph.ifftn(x, lengths, axes.as_deref())
     };
 
@@ -235,7 +235,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn rfftn(x; lengths: Option<&[usize]>, over into Over) one |graph| {
-        let axes = over.of(graph, "rfftn", x)?;
+        let axes = over.of(graph, x)?;
         graph.rfftn(x, lengths, axes.as_deref())
     };
 
@@ -249,7 +249,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn irfftn(x; lengths: Option<&[usize]>, over into Over) one |graph| {
-        let axes = over.of(graph, "irfftn", x)?;
+        let axes = over.of(graph, x)?;
         graph.irfftn(x, lengths, axes.as_deref())
     };
 

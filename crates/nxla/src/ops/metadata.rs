@@ -23,7 +23,7 @@ macro_rules! metadata {
                 /// Returns an error if the axis does not exist.
                 pub fn axis_index(&self, axis: impl Into<Axis>) -> Result<usize> {
                     let position = axis.into().position(&self.ty());
-                    position.map_err(|kind| Error::Expr(kind.of("axis")))
+                    position.map_err(|kind| Error::Expr(kind.of("axis_index")))
                 }
 
                 /// Returns the size of an axis.
@@ -40,7 +40,8 @@ macro_rules! metadata {
                 /// Returns an error if the axis does not exist.
                 /// An axis that there is not.
                 pub fn axis_size(&self, axis: impl Into<Axis>) -> Result<usize> {
-                    Ok(self.shape()[self.axis_index(axis)?])
+                    let axis = self.axis_index(axis);
+                    Ok(self.shape()[axis.map_err(|error| error.in_function("axis_size"))?])
                 }
             }
         )*

@@ -117,7 +117,9 @@ macro_rules! methods {
                     let operands =
                         [crate::Operand::view(self) $(, crate::Operand::view(&$operand))*];
                     let location = std::panic::Location::caller();
-                    crate::apply::in_trace(self.trace(), location, &operands, |$graph, ids| {
+                    let function = stringify!($name);
+                    let trace = self.trace();
+                    crate::apply::in_trace(function, trace, location, &operands, |$graph, ids| {
                         let &[$x $(, $operand)*] = ids else { unreachable!("as many as operands") };
                         Ok($body?)
                     })
@@ -174,7 +176,8 @@ macro_rules! makers {
                     let trace = crate::Expr::current_trace();
                     let location = std::panic::Location::caller();
                     let none: [crate::View<'_>; 0] = [];
-                    crate::apply::in_trace(&trace, location, &none, |$graph, _| Ok($body?))
+                    let function = stringify!($name);
+                    crate::apply::in_trace(function, &trace, location, &none, |$graph, _| Ok($body?))
                 }
             )*
         }
@@ -215,7 +218,10 @@ macro_rules! joiners {
                     let operands: Vec<_> = $parts.iter().map(crate::Operand::view).collect();
                     let location = std::panic::Location::caller();
                     let trace = crate::Expr::trace_of(&operands);
-                    crate::apply::in_trace(&trace, location, &operands, |$graph, $parts| Ok($body?))
+                    let function = stringify!($name);
+                    crate::apply::in_trace(function, &trace, location, &operands, |$graph, $parts| {
+                        Ok($body?)
+                    })
                 }
             )*
         }

@@ -61,7 +61,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn flatten(x; over into Over) one |graph| {
-        let axes = over.of(graph, "flatten", x)?;
+        let axes = over.of(graph, x)?;
         graph.flatten(x, axes.as_deref())
     };
 
@@ -76,7 +76,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn squeeze(x; over into Over) one |graph| {
-        let axes = over.of(graph, "squeeze", x)?;
+        let axes = over.of(graph, x)?;
         graph.squeeze(x, axes.as_deref())
     };
 
@@ -114,8 +114,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn swap_axes(x; first into Axis, second into Axis) one |graph| {
-        let first = first.of(graph, "swap_axes", x)?;
-        let second = second.of(graph, "swap_axes", x)?;
+        let first = first.of(graph, x)?;
+        let second = second.of(graph, x)?;
         graph.swap_axes(x, first, second)
     };
 
@@ -141,7 +141,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn transpose(x; order into Over) one |graph| {
-        let axes = order.of(graph, "transpose", x)?;
+        let axes = order.of(graph, x)?;
         graph.transpose(x, axes.as_deref())
     };
 
@@ -165,7 +165,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn reverse(x; over into Over) one |graph| {
-        let axes = over.of(graph, "reverse", x)?;
+        let axes = over.of(graph, x)?;
         graph.reverse(x, axes.as_deref())
     };
 
@@ -241,7 +241,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn split(x; index: i64, axis into Axis) two |graph| {
-        let axis = axis.of(graph, "split", x)?;
+        let axis = axis.of(graph, x)?;
         graph.split(x, index, axis)
     };
 
@@ -265,7 +265,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn repeat(x; counts: &[usize], axis into Axis) one |graph| {
-        let axis = axis.of(graph, "repeat", x)?;
+        let axis = axis.of(graph, x)?;
         graph.repeat(x, counts, axis)
     };
 
@@ -278,7 +278,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn roll(x; shift: i64, axis into Axis) one |graph| {
-        let axis = axis.of(graph, "roll", x)?;
+        let axis = axis.of(graph, x)?;
         graph.roll(x, shift, axis)
     };
 }
@@ -294,7 +294,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn unstack(x; axis into Axis) many |graph| {
-        let axis = axis.of(graph, "unstack", x)?;
+        let axis = axis.of(graph, x)?;
         graph.unstack(x, axis)
     };
 }
@@ -314,7 +314,7 @@ joiners! {
     #[doc(alias = "cat")]
     fn concatenate(parts; axis into Axis) one |graph| {
         let axis = match parts.first() {
-            Some(&first) => axis.of(graph, "concatenate", first)?,
+            Some(&first) => axis.of(graph, first)?,
             None => 0,
         };
         graph.concatenate(parts, axis)

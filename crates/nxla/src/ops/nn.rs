@@ -231,7 +231,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn softmax(x; axis into Axis) one |graph| {
-        let axis = axis.of(graph, "softmax", x)?;
+        let axis = axis.of(graph, x)?;
         graph.softmax(x, axis)
     };
 
@@ -245,7 +245,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn log_softmax(x; axis into Axis) one |graph| {
-        let axis = axis.of(graph, "log_softmax", x)?;
+        let axis = axis.of(graph, x)?;
         graph.log_softmax(x, axis)
     };
 
@@ -259,7 +259,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn glu(x; axis into Axis) one |graph| {
-        let axis = axis.of(graph, "glu", x)?;
+        let axis = axis.of(graph, x)?;
         graph.glu(x, axis)
     };
 
@@ -298,7 +298,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn dropout(key, x; rate: f64) two |graph| {
-        draw_with(graph, "dropout", key, |graph, key| graph.dropout(key, x, rate))
+        draw_with(graph, key, |graph, key| graph.dropout(key, x, rate))
     };
 
     /// Normalizes elements along these axes to mean 0 and variance 1.
@@ -311,7 +311,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn layer_norm(x; over into Over, epsilon: f64) one |graph| {
-        let axes = over.of(graph, "layer_norm", x)?;
+        let axes = over.of(graph, x)?;
         let all: Vec<i64> = (0..).take(graph.shape(x).rank()).collect();
         graph.layer_norm(x, [None, None], &axes.unwrap_or(all), epsilon)
     };
@@ -327,7 +327,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn affine_layer_norm(x, scale, bias; over into Over, epsilon: f64) one |graph| {
-        let axes = over.of(graph, "layer_norm", x)?;
+        let axes = over.of(graph, x)?;
         let all: Vec<i64> = (0..).take(graph.shape(x).rank()).collect();
         graph.layer_norm(x, [Some(scale), Some(bias)], &axes.unwrap_or(all), epsilon)
     };
@@ -342,7 +342,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn rms_norm(x, scale; over into Over, epsilon: f64) one |graph| {
-        let axes = over.of(graph, "rms_norm", x)?;
+        let axes = over.of(graph, x)?;
         let all: Vec<i64> = (0..).take(graph.shape(x).rank()).collect();
         graph.rms_norm(x, Some(scale), &axes.unwrap_or(all), epsilon)
     };

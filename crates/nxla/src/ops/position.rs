@@ -49,7 +49,7 @@ impl Position {
     fn start(
         &self,
         graph: &Graph,
-        (op, x, axis): (&str, ExprId, usize),
+        (x, axis): (ExprId, usize),
         length: usize,
         computed: Option<ExprId>,
     ) -> Result<SliceStart> {
@@ -65,51 +65,45 @@ impl Position {
                     _ => format!("{length} elements from {at}"),
                 };
                 let why = format!("must be inside axis {axis} of size {size}; got {found}");
-                Err(graph.error(op, ErrorKind::invalid("index", why)).into())
+                Err(graph.error("index", ErrorKind::invalid("index", why)).into())
             }
         }
     }
 
     /// Returns `length` elements along an axis of the first node.
-    fn part(
-        &self,
-        op: &str,
-        graph: &mut Graph,
-        ids: &[ExprId],
-        along: Along<'_>,
-    ) -> Result<ExprId> {
-        let axis = position_of(graph, op, ids[0], along.axis)?;
-        let start = self.start(graph, (op, ids[0], axis), along.length, ids.get(1).copied())?;
+    fn part(&self, graph: &mut Graph, ids: &[ExprId], along: Along<'_>) -> Result<ExprId> {
+        let axis = position_of(graph, ids[0], along.axis)?;
+        let start = self.start(graph, (ids[0], axis), along.length, ids.get(1).copied())?;
         Ok(graph.slice_along_axis(ids[0], start, along.length, axis as i64, 1)?)
     }
 
     /// Returns one element along an axis of the first node, without the axis.
-    fn element(&self, op: &str, graph: &mut Graph, ids: &[ExprId], axis: &Axis) -> Result<ExprId> {
-        let axis = axis.of(graph, op, ids[0])?;
-        let part = self.part(op, graph, ids, Along { axis: &Axis::Number(axis), length: 1 })?;
+    fn element(&self, graph: &mut Graph, ids: &[ExprId], axis: &Axis) -> Result<ExprId> {
+        let axis = axis.of(graph, ids[0])?;
+        let part = self.part(graph, ids, Along { axis: &Axis::Number(axis), length: 1 })?;
         Ok(graph.squeeze(part, Some(&[axis]))?)
     }
 
     /// Returns the elements at an index, or at the indices in the second node.
     fn take(&self, graph: &mut Graph, ids: &[ExprId], axis: &Axis) -> Result<ExprId> {
-        let &[x, indices] = ids else { return self.element("take", graph, ids, axis) };
-        let axis = axis.of(graph, "take", x)?;
+        let &[x, indices] = ids else { return self.element(graph, ids, axis) };
+        let axis = axis.of(graph, x)?;
         Ok(graph.take(x, indices, axis)?)
     }
 
     /// Writes the second node over elements of the first node, from an index on.
     fn put(&self, graph: &mut Graph, ids: &[ExprId], axis: &Axis) -> Result<ExprId> {
-        let (op, x, update) = ("put_slice", ids[0], ids[1]);
-        let axis = position_of(graph, op, x, axis)?;
+        let (x, update) = (ids[0], ids[1]);
+        let axis = position_of(graph, x, axis)?;
         let length = graph.shape(update).get(axis).copied().unwrap_or_default();
-        let start = self.start(graph, (op, x, axis), length, ids.get(2).copied())?;
+        let start = self.start(graph, (x, axis), length, ids.get(2).copied())?;
         Ok(graph.put_slice_along_axis(x, start, update, axis as i64)?)
     }
 }
 
 /// Returns the nonnegative index of an axis.
-fn position_of(graph: &Graph, op: &str, x: ExprId, axis: &Axis) -> Result<usize> {
-    Ok(axis.position(graph.tensor_type(x)).map_err(|kind| graph.error(op, kind))?)
+fn position_of(graph: &Graph, x: ExprId, axis: &Axis) -> Result<usize> {
+    Ok(axis.position(graph.tensor_type(x)).map_err(|kind| graph.error("axis", kind))?)
 }
 
 /// A number of elements along an axis.
@@ -360,7 +354,7 @@ fn pick(graph: &mut Graph, ids: &[ExprId], indices: &[Index]) -> Result<ExprId> 
             Kind::New => new.push(kept as i64),
             Kind::One(position) => {
                 let operand = position.operand().and_then(|_| computed.next());
-                starts[axis] = position.start(graph, ("at", x, axis), 1, operand)?;
+                starts[axis] = position.start(graph, (x, axis), 1, operand)?;
                 lengths[axis] = 1;
                 dropped.push(axis as i64);
             }
@@ -406,7 +400,8 @@ macro_rules! positioned {
                 pub fn $name(&$self $(, $arg: $ty)*) -> Expr {
                     $(let $let = $value;)*
                     let location = Location::caller();
-                    in_trace($self.trace(), location, &$operands, |$graph, $ids| $body)
+                    let function = stringify!($name);
+                    in_trace(function, $self.trace(), location, &$operands, |$graph, $ids| $body)
                 }
             )*
         }
@@ -462,7 +457,7 @@ positioned! {
     fn at_axis(self, index: impl Operand, axis: impl Into<Axis>) {
         let index = Position::of(index);
         let axis = axis.into();
-        index.after([self.to_value()]) => |graph, ids| index.element("at_axis", graph, ids, &axis)
+        index.after([self.to_value()]) => |graph, ids| index.element(graph, ids, &axis)
     }
 
     /// Returns `length` elements along an axis from `start`. A negative constant counts from the
@@ -481,7 +476,7 @@ positioned! {
         let start = Position::of(start);
         let axis = axis.into();
         start.after([self.to_value()]) => |graph, ids|
-            start.part("slice_along_axis", graph, ids, Along { axis: &axis, length })
+            start.part(graph, ids, Along { axis: &axis, length })
     }
 
     /// Writes `update` over as many elements along an axis, from `start` as in

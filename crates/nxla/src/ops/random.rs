@@ -22,21 +22,14 @@ use super::axes::Axis;
 use super::{makers, methods};
 use crate::initializers::{Initializer, distribution_parameter};
 
-/// Draws with one half of a key, and returns the other half too. An error names the function that
-/// the user called.
+/// Draws with one half of a key, and returns the other half too.
 pub(super) fn draw_with(
     graph: &mut Graph,
-    function: &str,
     key: ExprId,
     build: impl FnOnce(&mut Graph, ExprId) -> nxla_expr::Result<ExprId>,
 ) -> nxla_expr::Result<(ExprId, ExprId)> {
-    let halves = graph.random_next(key);
-    in_function(function, halves.and_then(|(next, key)| Ok((build(graph, key)?, next))))
-}
-
-/// Names the function that the user called in an error.
-fn in_function<T>(function: &str, result: nxla_expr::Result<T>) -> nxla_expr::Result<T> {
-    result.map_err(|error| error.in_function(function))
+    let (next, key) = graph.random_next(key)?;
+    Ok((build(graph, key)?, next))
 }
 
 makers! {
@@ -65,7 +58,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_split(key; parts: usize) one |graph| {
-        in_function("random_split", graph.random_split(key, parts))
+        graph.random_split(key, parts)
     };
 
     /// Returns a key for each of the integers `data`; equal integers have equal keys.
@@ -79,7 +72,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_fold_in(key, data) one |graph| {
-        in_function("random_fold_in", graph.random_fold_in(key, data))
+        graph.random_fold_in(key, data)
     };
 
     /// Draws the first values of parameters with this key, `f32` by default; see
@@ -94,7 +87,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn initialize(key; initializer: Initializer, draw: Draw) one |graph| {
-        in_function("initialize", initializer.build(graph, key, &draw))
+        initializer.build(graph, key, &draw)
     };
 
     /// Draws floats with the uniform distribution on a range, and returns the next key. An empty
@@ -112,7 +105,7 @@ methods! {
             let why = format!("must have a start below its end; got {}..{}", range.start, range.end);
             return Err(ErrorKind::invalid("range", why).of("random_uniform").into());
         }
-        draw_with(graph, "random_uniform", key, |graph, key| {
+        draw_with(graph, key, |graph, key| {
             let [low, high] = [distribution_parameter(graph, range.start, &draw)?, distribution_parameter(graph, range.end, &draw)?];
             graph.random_uniform(key, low, high, &draw)
         })
@@ -128,7 +121,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_normal(key; mean: f64, deviation: f64, draw: Draw) two |graph| {
-        draw_with(graph, "random_normal", key, |graph, key| {
+        draw_with(graph, key, |graph, key| {
             let [mean, deviation] = [distribution_parameter(graph, mean, &draw)?, distribution_parameter(graph, deviation, &draw)?];
             graph.random_normal(key, mean, deviation, &draw)
         })
@@ -145,7 +138,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_integers(key; range: Range<i64>, draw: Draw) two |graph| {
-        draw_with(graph, "random_integers", key, |graph, key| {
+        draw_with(graph, key, |graph, key| {
             let low = graph.number(Number::Int(range.start.into()))?;
             let high = graph.number(Number::Int(range.end.into()))?;
             graph.random_integers(key, low, high, &draw)
@@ -162,7 +155,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_gumbel(key; draw: Draw) two |graph| {
-        draw_with(graph, "random_gumbel", key, |graph, key| {
+        draw_with(graph, key, |graph, key| {
             graph.random_gumbel(key, &draw)
         })
     };
@@ -177,7 +170,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_bernoulli(key, p as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, "random_bernoulli", key, |graph, key| {
+        draw_with(graph, key, |graph, key| {
             graph.random_bernoulli(key, p, &draw)
         })
     };
@@ -192,7 +185,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_exponential(key, scale as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, "random_exponential", key, |graph, key| {
+        draw_with(graph, key, |graph, key| {
             graph.random_exponential(key, scale, &draw)
         })
     };
@@ -208,7 +201,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_laplace(key, mean as parameter(draw), scale as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, "random_laplace", key, |graph, key| {
+        draw_with(graph, key, |graph, key| {
             graph.random_laplace(key, mean, scale, &draw)
         })
     };
@@ -230,7 +223,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_truncated_normal(key, low as parameter(draw), high as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, "random_truncated_normal", key, |graph, key| {
+        draw_with(graph, key, |graph, key| {
             graph.random_truncated_normal(key, low, high, &draw)
         })
     };
@@ -245,7 +238,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_gamma(key, a as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, "random_gamma", key, |graph, key| {
+        draw_with(graph, key, |graph, key| {
             graph.random_gamma(key, a, &draw)
         })
     };
@@ -260,7 +253,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_beta(key, a as parameter(draw), b as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, "random_beta", key, |graph, key| {
+        draw_with(graph, key, |graph, key| {
             graph.random_beta(key, a, b, &draw)
         })
     };
@@ -275,7 +268,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_poisson(key, rate as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, "random_poisson", key, |graph, key| {
+        draw_with(graph, key, |graph, key| {
             graph.random_poisson(key, rate, &draw)
         })
     };
@@ -292,7 +285,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_dirichlet(key, alpha as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, "random_dirichlet", key, |graph, key| {
+        draw_with(graph, key, |graph, key| {
             graph.random_dirichlet(key, alpha, &draw)
         })
     };
@@ -309,8 +302,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_categorical(key, logits; axis into Axis, draw: Draw) two |graph| {
-        let axis = axis.of(graph, "random_categorical", logits)?;
-        draw_with(graph, "random_categorical", key, |graph, key| {
+        let axis = axis.of(graph, logits)?;
+        draw_with(graph, key, |graph, key| {
             graph.random_categorical(key, logits, axis, &draw)
         })
     };
@@ -330,7 +323,7 @@ methods! {
     /// ```
     fn random_multivariate_normal(key, mean, covariance; method: Covariance, draw: Draw)
         two |graph| {
-            draw_with(graph, "random_multivariate_normal", key, |graph, key| {
+            draw_with(graph, key, |graph, key| {
                 graph.random_multivariate_normal(key, mean, covariance, method, &draw)
             })
         };
@@ -346,8 +339,8 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_shuffle(key, x; axis into Axis, independent: bool) two |graph| {
-        let axis = axis.of(graph, "random_shuffle", x)?;
-        in_function("random_shuffle", graph.random_shuffle(key, x, axis, independent))
+        let axis = axis.of(graph, x)?;
+        graph.random_shuffle(key, x, axis, independent)
     };
 
     /// Draws samples of `x` with equal probabilities, and returns the next key.
@@ -362,7 +355,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_choice(key, x; choice: Choice) two |graph| {
-        in_function("random_choice", graph.random_choice(key, x, None, choice))
+        graph.random_choice(key, x, None, choice)
     };
 
     /// Draws samples of `x` with these probabilities, and returns the next key.
@@ -377,6 +370,6 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn random_weighted_choice(key, x, probabilities; choice: Choice) two |graph| {
-        in_function("random_weighted_choice", graph.random_choice(key, x, Some(probabilities), choice))
+        graph.random_choice(key, x, Some(probabilities), choice)
     };
 }

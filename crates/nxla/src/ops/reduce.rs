@@ -37,7 +37,7 @@ macro_rules! reductions {
                     stringify!($over), "(0)?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
                 fn $over(x; over into Over) one |graph| {
-                    let (axes, keep) = over.of_reduction(graph, stringify!($all), x)?;
+                    let (axes, keep) = over.of_reduction(graph, x)?;
                     graph.$all(x, axes.as_deref(), keep)
                 };
             )*
@@ -72,7 +72,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn count_nonzero(x; over into Over) one |graph| {
-        let (axes, keep) = over.of_reduction(graph, "count_nonzero", x)?;
+        let (axes, keep) = over.of_reduction(graph, x)?;
         let zero = graph.zero_like(x)?;
         let counted = graph.not_equal(x, zero)?;
         let counted = graph.as_type(counted, DType::S32)?;
@@ -90,7 +90,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn weighted_mean(x, weights; over into Over) one |graph| {
-        let (axes, keep) = over.of_reduction(graph, "weighted_mean", x)?;
+        let (axes, keep) = over.of_reduction(graph, x)?;
         graph.weighted_mean(x, weights, axes.as_deref(), keep)
     };
 
@@ -107,7 +107,7 @@ methods! {
     /// ```
     #[doc(alias = "var")]
     fn variance(x; over into Over, ddof: u32) one |graph| {
-        let (axes, keep) = over.of_reduction(graph, "variance", x)?;
+        let (axes, keep) = over.of_reduction(graph, x)?;
         graph.variance(x, axes.as_deref(), keep, f64::from(ddof))
     };
 
@@ -122,7 +122,7 @@ methods! {
     /// ```
     #[doc(alias = "std")]
     fn standard_deviation(x; over into Over, ddof: u32) one |graph| {
-        let (axes, keep) = over.of_reduction(graph, "standard_deviation", x)?;
+        let (axes, keep) = over.of_reduction(graph, x)?;
         graph.standard_deviation(x, axes.as_deref(), keep, f64::from(ddof))
     };
 
@@ -158,7 +158,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn logsumexp(x; over into Over) one |graph| {
-        let (axes, keep) = over.of_reduction(graph, "logsumexp", x)?;
+        let (axes, keep) = over.of_reduction(graph, x)?;
         graph.logsumexp(x, axes.as_deref(), keep, None)
     };
 
@@ -172,7 +172,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn scaled_logsumexp(x, scale; over into Over) one |graph| {
-        let (axes, keep) = over.of_reduction(graph, "logsumexp", x)?;
+        let (axes, keep) = over.of_reduction(graph, x)?;
         graph.logsumexp(x, axes.as_deref(), keep, Some(scale))
     };
 
@@ -188,7 +188,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn median(x; over into Over) one |graph| {
-        let (axes, keep) = over.of_reduction(graph, "median", x)?;
+        let (axes, keep) = over.of_reduction(graph, x)?;
         graph.median(x, axes.as_deref(), keep)
     };
 
@@ -202,7 +202,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn mode(x; over into Arg) one |graph| {
-        let (axis, keep) = over.of_reduction(graph, "mode", x)?;
+        let (axis, keep) = over.of_reduction(graph, x)?;
         graph.mode(x, axis, keep)
     };
 
@@ -218,7 +218,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn argmax(x; over into Arg) one |graph| {
-        let axis = over.of(graph, "argmax", x)?;
+        let axis = over.of(graph, x)?;
         graph.argmax(x, axis, over.keep, over.last, over.dtype.unwrap_or(DType::S32))
     };
 
@@ -233,7 +233,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn argmin(x; over into Arg) one |graph| {
-        let axis = over.of(graph, "argmin", x)?;
+        let axis = over.of(graph, x)?;
         graph.argmin(x, axis, over.keep, over.last, over.dtype.unwrap_or(DType::S32))
     };
 }
@@ -329,8 +329,8 @@ impl Arg {
     ///
     /// # Errors
     /// Returns an error for a name that no axis of `x` has.
-    fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Option<i64>> {
-        self.axis.as_ref().map(|axis| axis.of(graph, op, x)).transpose()
+    fn of(&self, graph: &Graph, x: ExprId) -> Result<Option<i64>> {
+        self.axis.as_ref().map(|axis| axis.of(graph, x)).transpose()
     }
 
     /// Returns the axis in `x`, or `None` for all, and whether it remains, for a function without
@@ -338,18 +338,13 @@ impl Arg {
     ///
     /// # Errors
     /// Returns an error for [`Arg::last`] and [`Arg::dtype`], and for a name that no axis of `x` has.
-    pub(super) fn of_reduction(
-        &self,
-        graph: &Graph,
-        op: &str,
-        x: ExprId,
-    ) -> Result<(Option<i64>, bool)> {
+    pub(super) fn of_reduction(&self, graph: &Graph, x: ExprId) -> Result<(Option<i64>, bool)> {
         if self.last || self.dtype.is_some() {
             let option = if self.last { "last" } else { "dtype" };
             let why = format!("must be an axis, with or without `keep`; remove `{option}`");
-            return Err(graph.error(op, ErrorKind::invalid("over", why)).into());
+            return Err(graph.error("axis", ErrorKind::invalid("over", why)).into());
         }
-        Ok((self.of(graph, op, x)?, self.keep))
+        Ok((self.of(graph, x)?, self.keep))
     }
 }
 
@@ -382,15 +377,23 @@ impl Expr {
         function: impl FnOnce(Expr, Expr) -> Expr,
     ) -> Expr {
         let (location, over) = (Location::caller(), over.into());
-        self.fold(location, initial, Graph::open_fold, function, |graph, function, operands| {
-            let (axes, keep) = over.of_reduction(graph, "reduce", operands[0])?;
-            Ok(graph.reduce_with(function, operands, axes.as_deref(), keep)?)
-        })
+        self.fold(
+            "reduce",
+            location,
+            initial,
+            Graph::open_fold,
+            function,
+            |graph, function, operands| {
+                let (axes, keep) = over.of_reduction(graph, operands[0])?;
+                Ok(graph.reduce_with(function, operands, axes.as_deref(), keep)?)
+            },
+        )
     }
 
     /// Traces the function of a fold, and builds the fold for each entry of vectorized operands.
     pub(super) fn fold(
         &self,
+        name: &str,
         location: &'static Location<'static>,
         initial: impl Operand,
         open: impl FnOnce(&mut Graph, ExprId, ExprId) -> nxla_expr::Result<Fold>,
@@ -404,7 +407,8 @@ impl Expr {
             let ids = resolve(trace, &operands)?;
             let values =
                 trace.build(|graph| vectorized_operands(graph, Some(trace), (&operands, &ids)))?;
-            let fold = trace.build(|graph| open(graph, values[0].0, values[1].0))?;
+            let fold = trace.build(|graph| open(graph, values[0].0, values[1].0));
+            let fold = fold.map_err(|error| error.in_function(name))?;
             let result = function(value(fold.element()), value(fold.accumulator()));
             // An error of an operator in the function takes precedence.
             if let Some(error) = trace.failure() {
@@ -422,6 +426,7 @@ impl Expr {
                 graph.enter_rust(location);
                 let vectors = values.into_iter().map(|(_, vectors)| vectors);
                 fold_per_entry(graph, &fold, result, vectors, build)
+                    .map_err(|error| error.in_function(name))
             })
         });
         match made {

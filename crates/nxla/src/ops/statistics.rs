@@ -14,7 +14,7 @@ macro_rules! known {
             $(
                 $(#[$doc])*
                 fn $name(x; over into Over) one |graph| {
-                    let (axes, keep) = over.of_reduction(graph, stringify!($name), x)?;
+                    let (axes, keep) = over.of_reduction(graph, x)?;
                     graph.nan_reduction(ReduceOp::$op, x, axes.as_deref(), keep)
                 };
             )*
@@ -72,7 +72,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn nan_mean(x; over into Over) one |graph| {
-        let (axes, keep) = over.of_reduction(graph, "nan_mean", x)?;
+        let (axes, keep) = over.of_reduction(graph, x)?;
         graph.nan_mean(x, axes.as_deref(), keep)
     };
 
@@ -87,7 +87,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn nan_variance(x; over into Over, correction: f64) one |graph| {
-        let (axes, keep) = over.of_reduction(graph, "nan_variance", x)?;
+        let (axes, keep) = over.of_reduction(graph, x)?;
         graph.nan_variance(x, axes.as_deref(), keep, correction)
     };
 
@@ -100,7 +100,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn nan_argmax(x; over into Arg) one |graph| {
-        let (axis, keep) = over.of_reduction(graph, "nan_argmax", x)?;
+        let (axis, keep) = over.of_reduction(graph, x)?;
         graph.nan_arg(x, axis, keep, true)
     };
 
@@ -113,7 +113,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn nan_argmin(x; over into Arg) one |graph| {
-        let (axis, keep) = over.of_reduction(graph, "nan_argmin", x)?;
+        let (axis, keep) = over.of_reduction(graph, x)?;
         graph.nan_arg(x, axis, keep, false)
     };
 
@@ -128,7 +128,7 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     fn quantile(x, q as precise; over into Over, options: Quantile) one |graph| {
-        let (axes, keep) = over.of_reduction(graph, "quantile", x)?;
+        let (axes, keep) = over.of_reduction(graph, x)?;
         let options = Quantile { keep_axes: options.keep_axes || keep, ..options };
         graph.quantile(x, q, axes.as_deref(), options)
     };

@@ -228,7 +228,7 @@ impl Expr {
             let (dimensions, options) = (&window.dimensions, &window.options);
             Ok(graph.window_reduce_with(function, operands, dimensions, options)?)
         };
-        self.fold(location, initial, Graph::open_window_fold, function, build)
+        self.fold("window_reduce", location, initial, Graph::open_window_fold, function, build)
     }
 }
 
@@ -273,7 +273,7 @@ macro_rules! cumulative {
                     stringify!($name), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
                 fn $name(x; axis into Axis) one |graph| {
-                    let axis = axis.of(graph, stringify!($name), x)?;
+                    let axis = axis.of(graph, x)?;
                     graph.cumulative(Cumulative::$op, x, axis, false)
                 };
 
@@ -285,7 +285,7 @@ macro_rules! cumulative {
                     stringify!($reverse), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
                 fn $reverse(x; axis into Axis) one |graph| {
-                    let axis = axis.of(graph, stringify!($reverse), x)?;
+                    let axis = axis.of(graph, x)?;
                     graph.cumulative(Cumulative::$op, x, axis, true)
                 };
             )*

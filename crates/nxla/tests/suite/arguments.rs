@@ -200,7 +200,7 @@ fn sizes_beyond_memory_are_errors() {
     let most = usize::MAX;
     refused(x.repeat(&[most, most], 0), "repeat: counts: must have a sum that fits into memory");
     refused(x.repeat(&[1 << 60, 0], 0), "repeat: counts: must have a sum that fits into memory");
-    refused(x.bin_edges(most, None), "histogram: bins: must be at least 1 and less than");
+    refused(x.bin_edges(most, None), "bin_edges: bins: must be at least 1 and less than");
     let key = Tensor::random_key(0).unwrap();
     refused(key.random_split(most), "random_split: parts: must be at least 1 and at most");
     assert_eq!(x.repeat(&[2, 0], 0).unwrap().to_vec::<f32>().unwrap(), [1.0, 2.0, 1.0, 2.0]);

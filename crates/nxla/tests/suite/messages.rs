@@ -5,7 +5,8 @@ use std::cell::RefCell;
 use crate::common::{compilers, numbers};
 use nxla::prelude::*;
 use nxla::{
-    Choice, Covariance, Device, Draw, Error, ErrorClass, Options, cond, if_, runtime_call, when,
+    Choice, Covariance, Device, Draw, Error, ErrorClass, Norm, Options, Quantile, cond, if_,
+    runtime_call, when,
 };
 
 #[test]
@@ -198,4 +199,62 @@ fn the_text_of_a_scalar_is_one_line() {
     assert_eq!(Tensor::from(1.5f64).to_string(), "#nxla.Tensor<f64 1.5>");
     assert_eq!(Tensor::from(true).to_string(), "#nxla.Tensor<pred true>");
     assert_eq!(Tensor::from([7]).to_string(), "#nxla.Tensor<\n  s32[1]\n  [7]\n>");
+}
+
+/// Calls methods of `Tensor` and of `Expr` with an axis that the operand lacks, and checks that the
+/// error starts with the name of the method.
+macro_rules! reject_axis {
+    ($x:ident: $($method:ident($($argument:expr),*);)*) => {
+        $(
+            let eager = $x.$method($($argument),*).err().expect(stringify!($method)).to_string();
+            let f = jit(|x: Expr| {
+                let _ = x.$method($($argument),*);
+                x
+            });
+            let traced = f.call(&$x).err().expect(stringify!($method)).to_string();
+            for error in [eager, traced] {
+                assert!(error.starts_with(concat!(stringify!($method), ": ")), "{error}");
+            }
+        )*
+    };
+}
+
+#[test]
+fn an_error_of_an_axis_starts_with_the_called_method() {
+    let x = Tensor::from([[4.0f32, 1.0, 1.0], [1.0, 5.0, 1.0], [1.0, 1.0, 6.0]]);
+    let row = Tensor::from([1.0f32, 2.0, 3.0]);
+    let index = Tensor::from([[0, 1, 2]; 3]);
+    reject_axis! { x:
+        sum_over(9); product_over(9); reduce_max_over(9); reduce_min_over(9); mean_over(9);
+        all_over(9); any_over(9); count_nonzero(9); weighted_mean(&x, 9); variance(9, 0);
+        standard_deviation(9, 0); logsumexp(9); scaled_logsumexp(&x, 9); median(9); mode(9);
+        argmax(9); argmin(9); nan_sum(9); nan_mean(9); nan_variance(9, 0.0); nan_argmax(9);
+        nan_argmin(9); quantile(0.5, 9, Quantile::default()); cumulative_sum(9);
+        cumulative_sum_reverse(9); norm(Norm::Euclid, 9); fft(None, 9); ifft(None, 9);
+        irfft(None, 9); rfft(None, 9); fftn(None, 9); ifftn(None, 9); rfftn(None, 9);
+        irfftn(None, 9); cross(&x, 9); flatten(9); squeeze(9); new_axis(9); swap_axes(0, 9);
+        transpose([0, 9]); reverse(9); split(1, 9); repeat(&[2], 9); roll(1, 9); unstack(9);
+        take(0, 9); take(&index, 9); take_along_axis(&index, 9); gather(&index, 9);
+        indexed_add(&index, &x, 9); indexed_put(&index, &x, 9); diff(1, 9); sort(9); argsort(9);
+        at_axis(0, 9); slice_along_axis(0, 1, 9); put_slice_along_axis(0, &x, 9); vecdot(&x, 9);
+        softmax(9); log_softmax(9); glu(9); one_hot(3, 9, DType::F32); layer_norm(9, 1e-5);
+        affine_layer_norm(&row, &row, 9, 1e-5); rms_norm(&row, 9, 1e-5);
+        group_norm(&row, &row, 3, 9, 1e-5); batch_norm(&row, &row, &row, &row, 9, 1e-5);
+        softmax_cross_entropy(&x, 9); integer_cross_entropy(&index, 9); kl_divergence(&x, 9);
+        cosine_similarity(&x, 9, 1e-8);
+    }
+    let key = Tensor::random_key(0).unwrap();
+    reject_axis! { key:
+        random_shuffle(&x, 9, false); random_categorical(&x, 9, Draw::new([3]));
+        random_choice(&x, Choice { samples: 1, axis: Some(9), replace: true });
+    }
+}
+
+#[test]
+fn an_error_of_a_function_inside_a_fold_keeps_the_name_of_its_operation() {
+    let x = Tensor::from([1.0f32, 2.0]);
+    let error = x.reduce(0.0f32, (), |x, sum| (x + sum).softmax(7)).unwrap_err().to_string();
+    assert!(error.starts_with("softmax: axis: "), "{error}");
+    let error = x.reduce(0.0f32, 7, |x, sum| x + sum).unwrap_err().to_string();
+    assert!(error.starts_with("reduce: axis: "), "{error}");
 }

@@ -12,7 +12,6 @@ use pyo3::types::{PyInt, PyString};
 use crate::ending;
 use crate::errors::argument_error;
 use crate::expr::PyExpr;
-use crate::names::engine_name;
 
 /// One axis.
 #[derive(Clone, Debug)]
@@ -52,13 +51,16 @@ impl From<i64> for Axis {
 }
 
 impl Axis {
-    /// The position of the axis in `x`.
-    pub(crate) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<i64> {
+    /// Returns the position of the axis in `x`.
+    ///
+    /// # Errors
+    /// Returns an error if `x` has no axis of this name; the caller names the function in it.
+    pub(crate) fn of(&self, graph: &Graph, x: ExprId) -> Result<i64> {
         match self {
             Axis::Number(number) => Ok(*number),
             Axis::Name(_) => self.of_type(graph.tensor_type(x)).map_err(|why| {
                 let kind = ErrorKind::invalid("axis", why);
-                Error::Expr(graph.error(engine_name(op), kind))
+                Error::Expr(graph.error("axis", kind))
             }),
         }
     }
@@ -106,8 +108,8 @@ impl<const OF: usize> From<i64> for AxisList<OF> {
 
 impl<const OF: usize> AxisList<OF> {
     /// The positions of the axes in `x`.
-    pub(crate) fn of(&self, graph: &Graph, op: &str, x: ExprId) -> Result<Vec<i64>> {
-        self.0.iter().map(|axis| axis.of(graph, op, x)).collect()
+    pub(crate) fn of(&self, graph: &Graph, x: ExprId) -> Result<Vec<i64>> {
+        self.0.iter().map(|axis| axis.of(graph, x)).collect()
     }
 }
 
@@ -115,10 +117,9 @@ impl<const OF: usize> AxisList<OF> {
 pub(crate) fn axes_of(
     axes: &Option<AxisList>,
     graph: &Graph,
-    op: &str,
     x: ExprId,
 ) -> Result<Option<Vec<i64>>> {
-    axes.as_ref().map(|axes| axes.of(graph, op, x)).transpose()
+    axes.as_ref().map(|axes| axes.of(graph, x)).transpose()
 }
 
 /// A shape: a sequence of sizes, or one size.

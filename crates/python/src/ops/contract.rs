@@ -21,7 +21,7 @@ pub(crate) fn matmul_operator(x: &Bound<'_, PyAny>, y: &Bound<'_, PyAny>) -> PyR
             return Ok(x.py().NotImplemented());
         }
     }
-    apply(x.py(), &operands.values()?, |graph, ids| one(graph.matmul(ids[0], ids[1])))
+    apply(x.py(), "matmul", &operands.values()?, |graph, ids| one(graph.matmul(ids[0], ids[1])))
 }
 
 /// An axis of the result, which may have axes that the first operand lacks.
@@ -160,7 +160,7 @@ functions! {
             // The product has the axis names of both operands.
             Axis::Name(_) => {
                 let products = graph.multiply(x1, x2)?;
-                axis.of(graph, "vecdot", products)?
+                axis.of(graph, products)?
             }
         };
         graph.vecdot(x1, x2, axis)
@@ -255,7 +255,9 @@ fn sum_of_products(
 ) -> PyResult<Py<PyAny>> {
     let operands: Vec<Value> =
         operands.iter().map(|operand| Value::of(operand, "einsum")).collect::<PyResult<_>>()?;
-    apply(py, &operands, |graph, ids| one(graph.einsum(subscripts, ids, order.as_deref())))
+    apply(py, "einsum", &operands, |graph, ids| {
+        one(graph.einsum(subscripts, ids, order.as_deref()))
+    })
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -319,7 +319,7 @@ fn runtime_call(
 #[pyfunction]
 fn stop_grad(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let operand = Value::of(x, "stop_grad")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.stop_grad(ids[0])))
+    apply(x.py(), "stop_grad", &[operand], |graph, ids| one(graph.stop_grad(ids[0])))
 }
 
 /// A container of values with a note that is printed and that split callbacks can read. The values

@@ -35,7 +35,7 @@ fn iota(
     let ty = tensor_type(shape, dtype, names);
     let axis = axis.map(|axis| axis.of_type(&ty)).transpose();
     let axis = axis.map_err(|why| argument_error("iota", why))?;
-    apply(py, &[], |graph, _| one(graph.iota_of(ty, axis)))
+    apply(py, "iota", &[], |graph, _| one(graph.iota_of(ty, axis)))
 }
 
 /// Ones on the diagonal of the last two axes.
@@ -48,7 +48,7 @@ fn eye(
     names: Option<NamesArg>,
 ) -> PyResult<Py<PyAny>> {
     let ty = tensor_type(shape, dtype, names);
-    apply(py, &[], |graph, _| one(graph.eye_of(ty)))
+    apply(py, "eye", &[], |graph, _| one(graph.eye_of(ty)))
 }
 
 /// Returns a tensor filled with one number.
@@ -69,7 +69,7 @@ fn full(
             (Some(dtype), true) => crate::tensor::from_nested_list(value, Some(dtype.0))?,
             _ => Value::of(value, "full")?,
         };
-        return apply(py, &[operand], |graph, ids| {
+        return apply(py, "full", &[operand], |graph, ids| {
             let x = match dtype {
                 Some(dtype) => graph.as_type(ids[0], dtype.0)?,
                 None => ids[0],
@@ -89,7 +89,7 @@ fn full(
     let value: Scalar = value.unwrap_or_else(|| number.cast(dtype));
     let names = names.and_then(|names| names.names());
     let ty = TensorType { dtype, shape: shape.0, names };
-    apply(py, &[], |graph, _| one(graph.constant(value, ty)))
+    apply(py, "full", &[], |graph, _| one(graph.constant(value, ty)))
 }
 
 /// A mask that is true where the column index is at most the row index plus `k`.
@@ -97,7 +97,7 @@ fn full(
 #[pyo3(signature = (rows, columns, k=DiagonalOffset(0)), text_signature = "(rows, columns, k=0)")]
 fn tri(py: Python<'_>, rows: i64, columns: i64, k: DiagonalOffset) -> PyResult<Py<PyAny>> {
     let (rows, columns) = (count("tri", "n_rows", rows)?, count("tri", "n_cols", columns)?);
-    apply(py, &[], |graph, _| one(graph.tri(rows, columns, k.0)))
+    apply(py, "tri", &[], |graph, _| one(graph.tri(rows, columns, k.0)))
 }
 
 /// The dtype of a range: the dtype of its typed bound, or a float dtype if the bounds are not
@@ -136,12 +136,12 @@ fn linspace(
         None => common_dtype(&ends)?,
     };
     if let [Value::Number(from), Value::Number(to)] = ends {
-        return apply(py, &[], |graph, _| {
+        return apply(py, function, &[], |graph, _| {
             let spread = graph.linspace(from, to, num, endpoint, dtype)?;
             one(graph.rename(spread, name.map(|name| Names::new([Some(name)]))))
         });
     }
-    apply(py, &ends, |graph, ids| {
+    apply(py, function, &ends, |graph, ids| {
         one(graph.linspace_between(ids[0], ids[1], num, endpoint, dtype, name))
     })
 }

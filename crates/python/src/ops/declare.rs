@@ -231,7 +231,7 @@ impl Argument for Axis {
     fn into_value(self, site: &mut Site<'_>) -> Result<i64> {
         match (self, site.ids) {
             (Axis::Number(axis), _) => Ok(axis),
-            (axis, [first, ..]) => axis.of(site.graph, site.function, *first),
+            (axis, [first, ..]) => axis.of(site.graph, *first),
             (Axis::Name(_), []) => Err(site.refuse("must be an int without operands; got a name")),
         }
     }
@@ -246,7 +246,7 @@ impl<const OF: usize> Argument for AxisList<OF> {
     }
 
     fn into_value(self, site: &mut Site<'_>) -> Result<Vec<i64>> {
-        self.of(site.graph, site.function, site.ids[OF])
+        self.of(site.graph, site.ids[OF])
     }
 }
 
@@ -415,14 +415,15 @@ impl Results for Vec<ExprId> {
     }
 }
 
-/// Applies a builder to operands.
+/// Applies a builder to operands. An error names the function.
 pub(crate) fn run<R: Results>(
     py: Python<'_>,
+    function: &str,
     operands: &[Value],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
 ) -> PyResult<R::Python> {
     let mut build = called_once(|graph, ids| Ok(build(graph, ids)?.ids()));
-    apply_all(py, operands, &mut build).map(R::into_python)
+    apply_all(py, function, operands, &mut build).map(R::into_python)
 }
 
 /// The `TypeError` for a keyword that is not an argument of a function, with the equivalent of an
@@ -582,7 +583,7 @@ macro_rules! function {
             let mut operands = Operands::default();
             $(Argument::operands(&$parameter, NAME, &mut operands)?;)*
             let operands = operands.values()?;
-            run::<$crate::ops::declare::result!($($result)?)>(py, &operands, |$graph, ids| {
+            run::<$crate::ops::declare::result!($($result)?)>(py, NAME, &operands, |$graph, ids| {
                 let mut site = Site::new(NAME, $graph, ids);
                 $(
                     site.argument = stringify!($parameter);

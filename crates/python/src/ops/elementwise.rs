@@ -190,7 +190,7 @@ macro_rules! composed_of_one {
         $(function_of_one! {
             [$(#[$doc])*] $method $class $public [$($example)*]
             |py: Python<'_>, operands: &[Value]| {
-                apply(py, operands, |graph, ids| one(graph.$method(ids[0])))
+                apply(py, $public, operands, |graph, ids| one(graph.$method(ids[0])))
             }
         })*
         table!(register_composed_of_one COMPOSED_OF_ONE: $($method $public)*);
@@ -203,7 +203,9 @@ macro_rules! composed_of_two {
         $(function_of_two! {
             [$(#[$doc])*] $method $class $public [$($example)*]
             |py: Python<'_>, operands: &[Value]| {
-                apply(py, operands, |graph, ids| one(graph.$method(ids[0], ids[1])))
+                apply(py, $public, operands, |graph, ids| {
+                    one(graph.$method(ids[0], ids[1]))
+                })
             }
         })*
         table!(register_composed_of_two COMPOSED_OF_TWO: $($method $public)*);
@@ -222,7 +224,7 @@ pub(crate) fn floor_divide_operator(
     x: &Bound<'_, PyAny>,
     y: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    operator(x, y, floor_divide_of)
+    operator(x, y, "floor_divide", floor_divide_of)
 }
 
 /// Python's `%`: the remainder of `//`, with the sign of the divisor.
@@ -230,19 +232,20 @@ pub(crate) fn remainder_operator(
     x: &Bound<'_, PyAny>,
     y: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    operator(x, y, floor_remainder_of)
+    operator(x, y, "remainder", floor_remainder_of)
 }
 
 /// An operator returns `NotImplemented` for unknown operands.
 fn operator(
     x: &Bound<'_, PyAny>,
     y: &Bound<'_, PyAny>,
+    function: &str,
     build: fn(&mut Graph, &[ExprId]) -> Built,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
     let mut operands = Operands::default();
     match operands.try_push(x, Role::Element)? && operands.try_push(y, Role::Element)? {
-        true => apply(py, &operands.values()?, build),
+        true => apply(py, function, &operands.values()?, build),
         false => Ok(py.NotImplemented()),
     }
 }
@@ -426,7 +429,12 @@ fn select(
     });
     let (x1, x2) = (x1.or_raise()?, x2.or_raise()?);
     let operands = [Value::of(condition, "where")?, x1, x2];
-    apply(condition.py(), &operands, |graph, ids| one(graph.select(ids[0], ids[1], ids[2])))
+    apply(
+        condition.py(),
+        "where",
+        &operands,
+        |graph, ids| one(graph.select(ids[0], ids[1], ids[2])),
+    )
 }
 
 /// Return the promoted dtype of operands; scalars adapt to the other operands.

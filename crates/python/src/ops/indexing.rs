@@ -92,7 +92,7 @@ pub(crate) fn get_item(x: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult
     let plan = plan_of(x.py(), &operand, key, "select by it with nx.where")?;
     let mut operands = plan.operands.clone();
     operands.push(operand);
-    apply(x.py(), &operands, |graph, ids| {
+    apply(x.py(), "index", &operands, |graph, ids| {
         let found = graph.subscript(ids[ids.len() - 1], &plan.subscript(ids))?;
         if plan.keeps_nothing {
             return one(graph.slice_along_axis(found, 0, 0, 0, 1));
@@ -124,7 +124,7 @@ pub(crate) fn set_tensor_item(
         )));
     }
     let (operands, plan) = update_operands(py, x.as_any(), key, value)?;
-    let written = at_once(py, &operands, &mut |graph, ids| {
+    let written = at_once(py, "index", &operands, &mut |graph, ids| {
         let (x, value) = (ids[ids.len() - 2], ids[ids.len() - 1]);
         if plan.keeps_nothing {
             return one::<nxla_runtime::Error>(Ok(x));
@@ -201,7 +201,7 @@ fn subscript_update(
         _ => return Err(argument_error("at", format!("update: unknown kind {how:?}"))),
     };
     let (operands, plan) = update_operands(py, x, key, value)?;
-    apply(py, &operands, |graph, ids| {
+    apply(py, "index", &operands, |graph, ids| {
         let (x, value) = (ids[ids.len() - 2], ids[ids.len() - 1]);
         if plan.keeps_nothing {
             return one::<nxla_runtime::Error>(Ok(x));

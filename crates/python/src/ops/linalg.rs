@@ -482,14 +482,16 @@ type Parts = Vec<Py<PyAny>>;
 #[pyfunction]
 fn lu_parts(a: &Bound<'_, PyAny>) -> PyResult<Parts> {
     let operand = Value::of(a, "lu")?;
-    apply_parts(a.py(), &[operand], |graph, ids| many(graph.lu(ids[0]).map(|(p, l, u)| [p, l, u])))
+    apply_parts(a.py(), "lu", &[operand], |graph, ids| {
+        many(graph.lu(ids[0]).map(|(p, l, u)| [p, l, u]))
+    })
 }
 
 /// `q` and `r` of matrices.
 #[pyfunction]
 fn qr_parts(a: &Bound<'_, PyAny>, complete: bool) -> PyResult<Parts> {
     let operand = Value::of(a, "qr")?;
-    apply_parts(a.py(), &[operand], |graph, ids| {
+    apply_parts(a.py(), "qr", &[operand], |graph, ids| {
         many(graph.qr(ids[0], complete).map(|(q, r)| [q, r]))
     })
 }
@@ -498,14 +500,16 @@ fn qr_parts(a: &Bound<'_, PyAny>, complete: bool) -> PyResult<Parts> {
 #[pyfunction]
 fn eigh_parts(a: &Bound<'_, PyAny>) -> PyResult<Parts> {
     let operand = Value::of(a, "eigh")?;
-    apply_parts(a.py(), &[operand], |graph, ids| many(graph.eigh(ids[0]).map(|(w, v)| [w, v])))
+    apply_parts(a.py(), "eigh", &[operand], |graph, ids| {
+        many(graph.eigh(ids[0]).map(|(w, v)| [w, v]))
+    })
 }
 
 /// Singular vectors and values of matrices.
 #[pyfunction]
 fn svd_parts(a: &Bound<'_, PyAny>, full: bool) -> PyResult<Parts> {
     let operand = Value::of(a, "svd")?;
-    apply_parts(a.py(), &[operand], |graph, ids| {
+    apply_parts(a.py(), "svd", &[operand], |graph, ids| {
         many(graph.svd(ids[0], full).map(|(u, s, vh)| [u, s, vh]))
     })
 }
@@ -514,7 +518,7 @@ fn svd_parts(a: &Bound<'_, PyAny>, full: bool) -> PyResult<Parts> {
 #[pyfunction]
 fn slogdet_parts(a: &Bound<'_, PyAny>) -> PyResult<Parts> {
     let operand = Value::of(a, "slogdet")?;
-    apply_parts(a.py(), &[operand], |graph, ids| {
+    apply_parts(a.py(), "slogdet", &[operand], |graph, ids| {
         many(graph.slogdet(ids[0]).map(|(sign, logarithm)| [sign, logarithm]))
     })
 }
@@ -523,7 +527,7 @@ fn slogdet_parts(a: &Bound<'_, PyAny>) -> PyResult<Parts> {
 #[pyfunction]
 fn solve_batch(a: &Bound<'_, PyAny>, b: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let operands = [Value::of(a, "solve")?, Value::of(b, "solve")?];
-    apply(a.py(), &operands, |graph, ids| one(graph.solve(ids[0], ids[1])))
+    apply(a.py(), "solve", &operands, |graph, ids| one(graph.solve(ids[0], ids[1])))
 }
 
 /// The types of the functions of this family.

@@ -21,7 +21,7 @@ use crate::value::{FromPython, Value};
 /// The axes in reverse order.
 pub(crate) fn reversed_axes(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let operand = Value::of(x, "permute_dims")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.transpose(ids[0], None)))
+    apply(x.py(), "permute_dims", &[operand], |graph, ids| one(graph.transpose(ids[0], None)))
 }
 
 /// A shape with at most one size of -1, which is inferred.
@@ -569,7 +569,7 @@ fn pad_with_own(
         .map(|[low, high]| Ok((count(name, "a width", low)?, count(name, "a width", high)?)))
         .collect::<PyResult<_>>()?;
     let operand = Value::of(x, name)?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.pad_outer(ids[0], rule, &widths)))
+    apply(x.py(), name, &[operand], |graph, ids| one(graph.pad_outer(ids[0], rule, &widths)))
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use nxla_runtime::graph::build::{Choice, Covariance, Draw, check_integer_range};
-use nxla_runtime::graph::{ErrorKind, ExprId, Graph};
-use nxla_runtime::{DType, Number};
+use nxla_runtime::graph::{ExprId, Graph};
+use nxla_runtime::{DType, Error, Number};
 use pyo3::prelude::*;
 
 use super::add_functions;
@@ -21,14 +21,14 @@ type Parts = Vec<Py<PyAny>>;
 #[pyfunction]
 fn random_key(seed: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let operand = Value::of(seed, "key")?;
-    apply(seed.py(), &[operand], |graph, ids| one(graph.random_key(ids[0])))
+    apply(seed.py(), "key", &[operand], |graph, ids| one(graph.random_key(ids[0])))
 }
 
 /// Several keys from one.
 #[pyfunction]
 fn random_split(key: &Bound<'_, PyAny>, parts: usize) -> PyResult<Py<PyAny>> {
     let operand = Value::of(key, "split")?;
-    apply(key.py(), &[operand], |graph, ids| one(graph.random_split(ids[0], parts)))
+    apply(key.py(), "split", &[operand], |graph, ids| one(graph.random_split(ids[0], parts)))
 }
 
 /// A key for each integer.
@@ -37,7 +37,7 @@ fn random_fold_in(key: &Bound<'_, PyAny>, data: &Bound<'_, PyAny>) -> PyResult<P
     // An integer must not adapt to the dtype of the key, because it may be negative.
     let data = alone(Value::of(data, "fold_in")?)?;
     let operands = [Value::of(key, "fold_in")?, data];
-    apply(key.py(), &operands, |graph, ids| one(graph.random_fold_in(ids[0], ids[1])))
+    apply(key.py(), "fold_in", &operands, |graph, ids| one(graph.random_fold_in(ids[0], ids[1])))
 }
 
 /// A scalar as a tensor with its default dtype.
@@ -89,29 +89,23 @@ impl Drawing {
     }
 
     /// Draws with a key, the first operand.
-    pub(super) fn run(
+    pub(super) fn run<E>(
         &self,
         py: Python<'_>,
         operands: &[Value],
-        build: impl FnOnce(&mut Graph, ExprId, &[ExprId]) -> nxla_runtime::graph::Result<ExprId>,
-    ) -> PyResult<Parts> {
-        let run = |graph: &mut Graph, ids: &[ExprId]| {
+        build: impl FnOnce(&mut Graph, ExprId, &[ExprId]) -> Result<ExprId, E>,
+    ) -> PyResult<Parts>
+    where
+        Error: From<E>,
+    {
+        apply_parts(py, &self.function, operands, |graph, ids| {
             if !self.advance {
                 return Ok(Ids::from_slice(&[build(graph, ids[0], &ids[1..])?]));
             }
             let (next, key) = graph.random_next(ids[0])?;
             Ok(Ids::from_slice(&[build(graph, key, &ids[1..])?, next]))
-        };
-        apply_parts(py, operands, |graph, ids| Ok(in_function(&self.function, run(graph, ids))?))
+        })
     }
-}
-
-/// Names the function that the user called in an error.
-fn in_function<T>(
-    function: &str,
-    result: nxla_runtime::graph::Result<T>,
-) -> nxla_runtime::graph::Result<T> {
-    result.map_err(|error| error.in_function(function))
 }
 
 /// Draws with the arguments that all distributions share.
@@ -261,10 +255,9 @@ fn random_shuffle(
     independent: bool,
 ) -> PyResult<Parts> {
     let operands = [Value::of(key, function)?, Value::of(x, function)?];
-    apply_parts(key.py(), &operands, |graph, ids| {
-        let axis = axis.of(graph, function, ids[1])?;
-        let shuffled = graph.random_shuffle(ids[0], ids[1], axis, independent);
-        many(in_function(function, shuffled).map(<[ExprId; 2]>::from))
+    apply_parts(key.py(), function, &operands, |graph, ids| {
+        let axis = axis.of(graph, ids[1])?;
+        many(graph.random_shuffle(ids[0], ids[1], axis, independent).map(<[ExprId; 2]>::from))
     })
 }
 
@@ -282,8 +275,8 @@ fn random_choice(
     if let Some(p) = p {
         operands.push(Value::of(p, "choice")?);
     }
-    apply_parts(key.py(), &operands, |graph, ids| {
-        let axis = axis.as_ref().map(|axis| axis.of(graph, "choice", ids[1])).transpose()?;
+    apply_parts(key.py(), "choice", &operands, |graph, ids| {
+        let axis = axis.as_ref().map(|axis| axis.of(graph, ids[1])).transpose()?;
         let choice = Choice { samples, axis, replace };
         let p = ids.get(2).copied();
         many(graph.random_choice(ids[0], ids[1], p, choice).map(<[ExprId; 2]>::from))
@@ -351,12 +344,8 @@ fn random_categorical(
     let operands = [Value::of(key, name)?, logits];
     let attributes = draw_of(shape, dtype, names);
     drawing.run(key.py(), &operands, |graph, key, ids| {
-        let Axis::Number(axis) = axis else {
-            let axis = axis.of_type(graph.tensor_type(ids[0]));
-            let axis = axis.map_err(|why| graph.error(name, ErrorKind::invalid("axis", why)))?;
-            return graph.random_categorical(key, ids[0], axis, &attributes);
-        };
-        graph.random_categorical(key, ids[0], axis, &attributes)
+        let axis = axis.of(graph, ids[0])?;
+        Ok::<_, Error>(graph.random_categorical(key, ids[0], axis, &attributes)?)
     })
 }
 

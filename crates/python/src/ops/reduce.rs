@@ -451,22 +451,32 @@ fn fold(
     let py = x.py();
     let (trace, values) = super::control::in_trace(py, "reduce", &[x, initial])?;
     let start = trace.edit(|graph| graph.mark()).or_raise()?;
-    let fold = trace.build(|graph| graph.open_fold(values[0].0, values[1].0)).or_raise()?;
+    let fold = trace.build(|graph| graph.open_fold(values[0].0, values[1].0));
+    let fold = fold.map_err(|error| error.in_function("reduce")).or_raise()?;
     let call = || call_fold(&trace, function, fold.element(), fold.accumulator());
     let Some(result) = super::control::drop_effects_on_error(&trace, call)? else {
         trace.edit(|graph| graph.drop_effects(start)).or_raise()?;
         return Ok(None);
     };
-    let result =
-        fold_by_function(function, trace, &fold, result, values, |graph, function, operands| {
-            let axes = axes_of(&axes, graph, "reduce", operands[0])?;
+    let result = fold_by_function(
+        "reduce",
+        function,
+        trace,
+        &fold,
+        result,
+        values,
+        |graph, function, operands| {
+            let axes = axes_of(&axes, graph, operands[0])?;
             Ok(graph.reduce_with(function, operands, axes.as_deref(), keep_axes)?)
-        });
+        },
+    );
     result.map(Some)
 }
 
-/// A fold of values by a function of Python, of each entry if they are vectorized.
+/// A fold of values by a function of Python, of each entry if they are vectorized. An error names
+/// the function `called` by the user.
 pub(super) fn fold_by_function(
+    called: &str,
     user: &Bound<'_, PyAny>,
     trace: Trace,
     fold: &Fold,
@@ -485,7 +495,7 @@ pub(super) fn fold_by_function(
     };
     let vectors = values.into_iter().map(|(_, vectors)| vectors);
     let built = trace.build(|graph| vectors::fold_per_entry(graph, fold, result, vectors, build));
-    let (id, vectors) = built.or_raise()?;
+    let (id, vectors) = built.map_err(|error| error.in_function(called)).or_raise()?;
     PyExpr::wrap(py, RawExpr::with_vectors(trace, id, vectors))
 }
 

@@ -406,7 +406,7 @@ fn segment(
     };
     let segments = count(name, "num_segments", segments)?;
     let operands = [Value::of(x, name)?, Value::of(numbers, name)?];
-    apply(x.py(), &operands, |graph, ids| one(graph.segment(kind, ids[0], ids[1], segments)))
+    apply(x.py(), name, &operands, |graph, ids| one(graph.segment(kind, ids[0], ids[1], segments)))
 }
 
 /// The indices at which elements can be inserted into a sorted vector.
@@ -419,7 +419,9 @@ fn searchsorted(
 ) -> PyResult<Py<PyAny>> {
     let side = if right { Side::Right } else { Side::Left };
     let operands = pair([sorted, x], "searchsorted", Role::Compared)?;
-    apply(x.py(), &operands, |graph, ids| one(graph.searchsorted(ids[0], ids[1], side)))
+    apply(x.py(), "searchsorted", &operands, |graph, ids| {
+        one(graph.searchsorted(ids[0], ids[1], side))
+    })
 }
 
 /// The number of occurrences of each integer.
@@ -435,7 +437,9 @@ fn bincount(
     if let Some(weights) = weights {
         operands.push(Value::of(weights, "bincount")?);
     }
-    apply(x.py(), &operands, |graph, ids| one(graph.bincount(ids[0], ids.get(1).copied(), length)))
+    apply(x.py(), "bincount", &operands, |graph, ids| {
+        one(graph.bincount(ids[0], ids.get(1).copied(), length))
+    })
 }
 
 /// The edges of a histogram's bins.
@@ -443,7 +447,7 @@ fn bincount(
 fn bin_edges(x: &Bound<'_, PyAny>, bins: i64, range: Option<(f64, f64)>) -> PyResult<Py<PyAny>> {
     let bins = count("histogram", "bins", bins)?;
     let operand = Value::of(x, "histogram")?;
-    apply(x.py(), &[operand], |graph, ids| one(graph.bin_edges(ids[0], bins, range)))
+    apply(x.py(), "histogram", &[operand], |graph, ids| one(graph.bin_edges(ids[0], bins, range)))
 }
 
 /// The counts of a histogram.
@@ -459,7 +463,7 @@ fn histogram(
     if let Some(weights) = weights {
         operands.push(Value::of(weights, "histogram")?);
     }
-    apply(x.py(), &operands, |graph, ids| -> std::result::Result<_, Error> {
+    apply(x.py(), "histogram", &operands, |graph, ids| -> std::result::Result<_, Error> {
         one(graph.histogram(ids[0], ids[1], ids.get(2).copied(), density))
     })
 }

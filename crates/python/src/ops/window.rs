@@ -472,7 +472,8 @@ fn window_reduce(
         Ok::<_, Error>((dimensions, options))
     });
     let (dimensions, options) = given.or_raise()?;
-    let fold = trace.build(|graph| graph.open_window_fold(values[0].0, values[1].0)).or_raise()?;
+    let fold = trace.build(|graph| graph.open_window_fold(values[0].0, values[1].0));
+    let fold = fold.map_err(|error| error.in_function("window_reduce")).or_raise()?;
     let call = || super::reduce::call_fold(&trace, function, fold.element(), fold.accumulator());
     let result = super::control::drop_effects_on_error(&trace, call)?;
     let result = result.ok_or_else(|| {
@@ -480,6 +481,7 @@ fn window_reduce(
         argument_error("window_reduce", why)
     })?;
     super::reduce::fold_by_function(
+        "window_reduce",
         function,
         trace,
         &fold,

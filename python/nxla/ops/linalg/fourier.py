@@ -6,7 +6,7 @@ from nxla import _core, _hints
 from nxla._values import as_tensor, index_list, plain_number
 from nxla.errors import ArgumentError
 from nxla.ops.create import iota, tensor
-from nxla.ops.metadata import axis_size
+from nxla.ops.metadata import axis_position
 from nxla.ops.movement import roll
 from nxla.options import default_options
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from nxla._core import Tensor
-    from nxla._types import Axes, Axis, DeviceLike, DTypeLike, TensorLike
+    from nxla._types import Axes, DeviceLike, DTypeLike, TensorLike
 
     Norm = Literal["backward", "ortho", "forward"]
 
@@ -107,8 +107,8 @@ def fftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
     [-2, -1, 0, 1, 2]
     """
     x = as_tensor(x)
-    axes = _all_axes(x, axes)
-    return roll(x, [axis_size(x, axis) // 2 for axis in axes], axis=axes)
+    positions = _all_axes("fftshift", x, axes)
+    return roll(x, [x.shape[axis] // 2 for axis in positions], axis=positions)
 
 
 def ifftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
@@ -121,14 +121,14 @@ def ifftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
     [0, 1, 2, -2, -1]
     """
     x = as_tensor(x)
-    axes = _all_axes(x, axes)
-    return roll(x, [-(axis_size(x, axis) // 2) for axis in axes], axis=axes)
+    positions = _all_axes("ifftshift", x, axes)
+    return roll(x, [-(x.shape[axis] // 2) for axis in positions], axis=positions)
 
 
-def _all_axes(x: Tensor, axes: Axes | None) -> list[Axis]:
+def _all_axes(function: str, x: Tensor, axes: Axes | None) -> list[int]:
     if axes is None:
-        return list(range(len(x.shape)))
-    return index_list(axes)
+        return list(range(x.ndim))
+    return [axis_position(function, x, axis, "axes") for axis in index_list(axes)]
 
 
 _hints.install(globals())

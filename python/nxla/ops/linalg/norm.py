@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints
-from nxla._values import as_tensor
-from nxla.ops.reduce import _positions
+from nxla._values import as_tensor, call_as
+from nxla.ops.metadata import axis_positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -43,13 +43,13 @@ def vector_norm(
     """
     x = as_tensor(x)
     rank = len(x.shape)
-    axes = tuple(sorted(_positions("vector_norm", x, axis)))
+    axes = tuple(sorted(axis_positions("vector_norm", x, axis)))
     kept = [at for at in range(rank) if at not in axes]
     rows = _core.permute_dims(x, [*kept, *axes]) if axes != tuple(range(rank))[-len(axes) :] else x
     # A size of -1 is ambiguous next to an empty axis.
     size = math.prod(x.shape[at] for at in axes)
     rows = _core.reshape(rows, [*(x.shape[at] for at in kept), size])
-    result = _core.norm(rows, ord=ord, axis=-1)
+    result = call_as("vector_norm", _core.norm, rows, ord=ord, axis=-1)
     if not keepdims:
         return result
     return _core.reshape(result, [1 if at in axes else x.shape[at] for at in range(rank)])

@@ -422,8 +422,8 @@ fn batch_norm_parts(
         operands.push(Value::of(given, NAME)?);
     }
     let (has_scale, has_bias) = (scale.is_some(), bias.is_some());
-    apply_parts(x.py(), &operands, |graph, ids| {
-        let axis = axis.of(graph, NAME, ids[0])?;
+    apply_parts(x.py(), NAME, &operands, |graph, ids| {
+        let axis = axis.of(graph, ids[0])?;
         let mut rest = ids[3..].iter().copied();
         let affine = [has_scale, has_bias].map(|given| if given { rest.next() } else { None });
         let options = RunningNorm { axis, epsilon, momentum };
