@@ -3,7 +3,6 @@
 use nxla_tensor::{AxisName, Names, Shape, broadcast_shapes};
 
 use super::WindowPadding;
-use super::of_op;
 use super::options::options;
 use crate::graph::{Axes, Conv, Dot, ErrorKind, ExprId, Graph, Op, Result};
 
@@ -119,7 +118,7 @@ impl Graph {
     pub fn vecdot(&mut self, x: ExprId, y: ExprId, axis: i64) -> Result<ExprId> {
         let op = "vecdot";
         let left = if self.dtype(x).is_complex() { self.conjugate(x)? } else { x };
-        let products = self.multiply(left, y).map_err(of_op(op))?;
+        let products = self.multiply(left, y)?;
         let at = self.axis(op, products, axis)?;
         let from_end = self.shape(products).rank() - at;
         let size = |id: ExprId| {

@@ -2,8 +2,8 @@
 
 use nxla_tensor::{DType, MAX_AXIS, Number, Scalar, Shape, promote, promote_keep_pred};
 
+use super::SliceStart;
 use super::index::counting_dtype;
-use super::{SliceStart, of_op};
 use crate::graph::{BlockKind, Combine, ErrorKind, ExprId, Graph, Order, Result};
 
 /// The reduction of the entries of a segment, see [`Graph::segment`].
@@ -47,7 +47,7 @@ impl Graph {
     /// Returns an error for a `sorted` that is not a vector or complex numbers.
     pub fn searchsorted(&mut self, sorted: ExprId, x: ExprId, side: Side) -> Result<ExprId> {
         let order = Order { equal: side == Side::Right, nan_last: self.dtype(x).is_float() };
-        self.count_in_order("searchsorted", sorted, x, order)
+        self.count_in_order(sorted, x, order)
     }
 
     /// Returns for each element of `x` the number of smaller elements of an increasing vector, or
@@ -58,24 +58,18 @@ impl Graph {
     /// Returns an error for a `sorted` that is not a vector or complex numbers.
     pub(super) fn count_before(
         &mut self,
-        op: &'static str,
         sorted: ExprId,
         x: ExprId,
         equal: bool,
     ) -> Result<ExprId> {
-        self.count_in_order(op, sorted, x, Order { equal, nan_last: false })
+        self.count_in_order(sorted, x, Order { equal, nan_last: false })
     }
 
-    fn count_in_order(
-        &mut self,
-        op: &'static str,
-        sorted: ExprId,
-        x: ExprId,
-        order: Order,
-    ) -> Result<ExprId> {
+    fn count_in_order(&mut self, sorted: ExprId, x: ExprId, order: Order) -> Result<ExprId> {
         let &[count] = self.shape(sorted).as_slice() else {
             let (found, expected) = (self.tensor_type(sorted).to_string(), "a vector".to_owned());
-            return Err(self.error(op, ErrorKind::Shape { argument: "sorted", found, expected }));
+            return Err(self
+                .error("searchsorted", ErrorKind::Shape { argument: "sorted", found, expected }));
         };
         let (sorted, x) = self.comparable(sorted, x)?;
         let ty = self.tensor_type(x);
@@ -83,7 +77,7 @@ impl Graph {
             && ty.dtype == self.dtype(sorted)
             && !ty.dtype.is_complex()
             && ty.names.is_none();
-        if is_known { self.search(sorted, x, order) } else { self.bisect(op, sorted, x, order) }
+        if is_known { self.search(sorted, x, order) } else { self.bisect(sorted, x, order) }
     }
 
     /// Converts two operands to the dtype in which they are compared. `u64` and a signed dtype have
@@ -104,19 +98,13 @@ impl Graph {
         let kind = BlockKind::Search(order);
         let results = self.known_block(kind, &[sorted, x], |graph, parameters| {
             let &[sorted, x] = parameters else { unreachable!("there are two operands") };
-            Ok::<_, crate::Error>(vec![graph.bisect("search", sorted, x, order)?])
+            Ok::<_, crate::Error>(vec![graph.bisect(sorted, x, order)?])
         })?;
         Ok(results[0])
     }
 
     /// The body of the block: bisection as a composition.
-    fn bisect(
-        &mut self,
-        op: &'static str,
-        sorted: ExprId,
-        x: ExprId,
-        order: Order,
-    ) -> Result<ExprId> {
+    fn bisect(&mut self, sorted: ExprId, x: ExprId, order: Order) -> Result<ExprId> {
         let count = self.shape(sorted)[0];
         let dtype = counting_dtype(&[count]);
         let number = |graph: &mut Graph, value: usize| {
@@ -134,10 +122,9 @@ impl Graph {
             let last = self.add(before, offset)?;
             let element = self.take(sorted, last, 0)?;
             let precedes = match order.equal {
-                true => self.less_equal(element, x),
-                false => self.less(element, x),
+                true => self.less_equal(element, x)?,
+                false => self.less(element, x)?,
             };
-            let precedes = precedes.map_err(of_op(op))?;
             let step = number(self, half)?;
             let further = self.add(before, step)?;
             before = self.select(precedes, further, before)?;
@@ -179,30 +166,24 @@ impl Graph {
         numbers: ExprId,
         count: usize,
     ) -> Result<ExprId> {
-        let op = match kind {
-            Segment::Sum => "segment_sum",
-            Segment::Product => "segment_prod",
-            Segment::Max => "segment_max",
-            Segment::Min => "segment_min",
-        };
-        self.check_numbers(op, x, numbers)?;
+        self.check_numbers(x, numbers)?;
         let (x, numbers) = (self.rename(x, None)?, self.rename(numbers, None)?);
         // A large count may not fit in a narrow dtype; out-of-range numbers are ignored.
         let numbers = self.signed_indices(numbers)?;
         match kind {
             Segment::Sum => self.segment_sum(x, numbers, count),
             Segment::Product => self.segment_product(x, numbers, count),
-            Segment::Max => self.segment_extreme(op, x, numbers, count, true),
-            Segment::Min => self.segment_extreme(op, x, numbers, count, false),
+            Segment::Max => self.segment_extreme(x, numbers, count, true),
+            Segment::Min => self.segment_extreme(x, numbers, count, false),
         }
     }
 
-    fn check_numbers(&self, op: &'static str, x: ExprId, numbers: ExprId) -> Result<()> {
+    fn check_numbers(&self, x: ExprId, numbers: ExprId) -> Result<()> {
         let (found, entries) = (self.tensor_type(numbers), self.shape(x).first().copied());
         if !found.dtype.is_integer() {
             let (argument, expected) = ("segment_ids", "an integer dtype");
             let kind = ErrorKind::DType { argument, found: found.dtype, expected };
-            return Err(self.error(op, kind));
+            return Err(self.error("segment", kind));
         }
         if entries.is_some_and(|entries| found.shape[..] == [entries]) {
             return Ok(());
@@ -210,7 +191,8 @@ impl Graph {
         let expected =
             format!("a vector with one number for each entry of {}", self.tensor_type(x));
         let argument = "segment_ids";
-        Err(self.error(op, ErrorKind::Shape { argument, found: found.to_string(), expected }))
+        Err(self
+            .error("segment", ErrorKind::Shape { argument, found: found.to_string(), expected }))
     }
 
     /// Reshapes `mask`, which has the first axis of `x`, to the rank of `x`.
@@ -243,12 +225,11 @@ impl Graph {
         let numbers = self.take(numbers, order, 0)?;
         let product = self.combined_runs(numbers, entries, Combine::Multiply)?;
         let one = self.one_like(product)?;
-        self.last_of_segments("segment_prod", product, numbers, count, one)
+        self.last_of_segments(product, numbers, count, one)
     }
 
     fn segment_extreme(
         &mut self,
-        op: &'static str,
         x: ExprId,
         numbers: ExprId,
         count: usize,
@@ -258,7 +239,9 @@ impl Graph {
         let none = if largest { dtype.min_value() } else { dtype.max_value() };
         if dtype.is_complex() {
             let (argument, expected) = ("operand", "a real dtype");
-            return Err(self.error(op, ErrorKind::DType { argument, found: dtype, expected }));
+            return Err(
+                self.error("segment", ErrorKind::DType { argument, found: dtype, expected })
+            );
         }
         let none = self.scalar_constant(none, dtype)?;
         let mut shape = self.shape(x).clone();
@@ -303,7 +286,6 @@ impl Graph {
     /// Returns the last entry of each segment, for entries in the order of their numbers.
     fn last_of_segments(
         &mut self,
-        op: &'static str,
         x: ExprId,
         numbers: ExprId,
         count: usize,
@@ -316,8 +298,8 @@ impl Graph {
             return self.broadcast(none, shape, None);
         }
         let segments = self.iota([count], Some(0), DType::S64)?;
-        let end = self.count_before(op, numbers, segments, true)?;
-        let start = self.count_before(op, numbers, segments, false)?;
+        let end = self.count_before(numbers, segments, true)?;
+        let start = self.count_before(numbers, segments, false)?;
         let occurs = self.less(start, end)?;
         let one = self.one_like(end)?;
         let last = self.subtract(end, one)?;
@@ -361,7 +343,7 @@ impl Graph {
             }
         };
         let x = if ty.dtype.is_pred() { self.as_type(x, DType::S32)? } else { x };
-        self.segment(Segment::Sum, weights, x, count).map_err(of_op(op))
+        self.segment(Segment::Sum, weights, x, count)
     }
 
     /// Returns the edges of the bins of a histogram: `bins + 1` evenly spaced values over a range,
@@ -442,7 +424,7 @@ impl Graph {
         let (x, edges) = (self.flatten(x, None)?, self.rename(edges, None)?);
         let x = self.rename(x, None)?;
         let weights = weights.map(|weights| self.flatten(weights, None)).transpose()?;
-        let before = self.count_before(op, edges, x, true)?;
+        let before = self.count_before(edges, x, true)?;
         let one = self.one_like(before)?;
         let bin = self.subtract(before, one)?;
         let last = self.slice_along_axis(edges, SliceStart::at(bins), 1, 0, 1)?;
@@ -450,7 +432,7 @@ impl Graph {
         let last_bin = i64::try_from(bins - 1).expect("a size fits in 64 bits");
         let last_bin = self.weak_number(Number::Int(last_bin.into()), bin)?;
         let bin = self.select(at_end, last_bin, bin)?;
-        let counts = self.bincount(bin, weights, bins).map_err(of_op(op))?;
+        let counts = self.bincount(bin, weights, bins)?;
         if !density {
             return Ok(counts);
         }
@@ -495,12 +477,12 @@ impl Graph {
         }
         let (first_x, first_y) = (self.element(xs, 0)?, self.element(ys, 0)?);
         let (last_x, last_y) = (self.element(xs, count - 1)?, self.element(ys, count - 1)?);
-        let inner = if count == 1 { first_y } else { self.between_points(op, x, xs, ys, count)? };
+        let inner = if count == 1 { first_y } else { self.between_points(x, xs, ys, count)? };
         let (left, right) = match beyond.period {
             Some(_) => (None, None),
             None => (beyond.left, beyond.right),
         };
-        let before = self.less(x, first_x).map_err(of_op(op))?;
+        let before = self.less(x, first_x)?;
         let value = self.select(before, left.unwrap_or(first_y), inner)?;
         let after = self.greater(x, last_x)?;
         self.select(after, right.unwrap_or(last_y), value)
@@ -508,13 +490,12 @@ impl Graph {
 
     fn between_points(
         &mut self,
-        op: &'static str,
         x: ExprId,
         xs: ExprId,
         ys: ExprId,
         count: usize,
     ) -> Result<ExprId> {
-        let after = self.count_before(op, xs, x, true)?;
+        let after = self.count_before(xs, x, true)?;
         let one = self.one_like(after)?;
         let limit = i64::try_from(count - 1).expect("a size fits in 64 bits");
         let limit = self.weak_number(Number::Int(limit.into()), after)?;

@@ -117,7 +117,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for fewer than two axes.
     pub fn tril(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
-        let mask = self.triangle("tril", x, offset)?;
+        let mask = self.triangle(x, offset)?;
         let zero = self.zero_like(x)?;
         self.select(mask, x, zero)
     }
@@ -127,15 +127,17 @@ impl Graph {
     /// # Errors
     /// Returns an error for fewer than two axes.
     pub fn triu(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
-        let mask = self.triangle("triu", x, offset.saturating_sub(1))?;
+        let mask = self.triangle(x, offset.saturating_sub(1))?;
         let zero = self.zero_like(x)?;
         self.select(mask, zero, x)
     }
 
-    fn triangle(&mut self, op: &str, x: ExprId, offset: i64) -> Result<ExprId> {
+    fn triangle(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
         let [.., rows, columns] = self.shape(x)[..] else {
             let (found, expected) = (self.tensor_type(x).to_string(), "at least two axes".into());
-            return Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }));
+            return Err(
+                self.error("triangle", ErrorKind::Shape { argument: "operand", found, expected })
+            );
         };
         self.tri(rows, columns, offset)
     }

@@ -12,12 +12,11 @@ impl Graph {
     /// # Errors
     /// Returns an error for fewer than two axes or an offset outside of the matrix.
     pub fn take_diagonal(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
-        let op = "take_diagonal";
-        let (rank, [rows, columns]) = self.matrix(op, x)?;
+        let (rank, [rows, columns]) = self.matrix(x)?;
         if offset == 0 && (rows == 0 || columns == 0) {
             return self.diagonal_or_none(x, offset);
         }
-        let indices = self.diagonal(op, rows, columns, offset)?;
+        let indices = self.diagonal(rows, columns, offset)?;
         let axes: Axes = [rank - 2, rank - 1].into();
         let taken = self.make(Op::Gather(axes), &[x, indices])?;
         // Gathering moves the axis of the indices to the front.
@@ -30,7 +29,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for fewer than two axes.
     pub fn diagonal_or_none(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
-        let (rank, [rows, columns]) = self.matrix("diagonal", x)?;
+        let (rank, [rows, columns]) = self.matrix(x)?;
         let (high, low) = (i64::try_from(columns), i64::try_from(rows));
         let inside =
             offset < high.unwrap_or(i64::MAX) && offset.saturating_neg() < low.unwrap_or(i64::MAX);
@@ -51,7 +50,7 @@ impl Graph {
     pub fn make_diagonal(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
         let op = "make_diagonal";
         let &[length] = self.shape(x).as_slice() else {
-            return Err(self.not_a_vector(op, "operand", x));
+            return Err(self.not_a_vector("operand", x));
         };
         let distance = usize::try_from(offset.unsigned_abs()).ok();
         let Some(side) = distance.and_then(|distance| length.checked_add(distance)) else {
@@ -65,7 +64,7 @@ impl Graph {
         if length == 0 {
             return self.as_type(zeros, promote(dtype, self.dtype(x)));
         }
-        let indices = self.diagonal(op, side, side, offset)?;
+        let indices = self.diagonal(side, side, offset)?;
         self.indexed_put(zeros, indices, x, Some(&[0, 1]))
     }
 
@@ -81,13 +80,13 @@ impl Graph {
             return Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }));
         };
         if self.shape(diagonal).rank() != 1 {
-            return Err(self.not_a_vector(op, "diagonal", diagonal));
+            return Err(self.not_a_vector("diagonal", diagonal));
         }
         let found = self.shape(diagonal)[0];
         if offset == 0 && (rows == 0 || columns == 0) && found == 0 {
             return self.as_type(x, promote_keep_pred(self.dtype(x), self.dtype(diagonal)));
         }
-        let indices = self.diagonal(op, rows, columns, offset)?;
+        let indices = self.diagonal(rows, columns, offset)?;
         let length = self.shape(indices)[0];
         if length != found {
             let (found, expected) = (format!("[{found}]"), format!("[{length}]"));
@@ -96,30 +95,30 @@ impl Graph {
         self.indexed_put(x, indices, diagonal, Some(&[0, 1]))
     }
 
-    fn not_a_vector(&self, op: &str, argument: &'static str, x: ExprId) -> crate::Error {
+    fn not_a_vector(&self, argument: &'static str, x: ExprId) -> crate::Error {
         let (found, expected) = (self.tensor_type(x).to_string(), "a vector".into());
-        self.error(op, ErrorKind::Shape { argument, found, expected })
+        self.error("diagonal", ErrorKind::Shape { argument, found, expected })
     }
 
     /// Returns the rank and the sizes of the last two axes.
-    pub(super) fn matrix(&self, op: &str, x: ExprId) -> Result<(usize, [usize; 2])> {
+    pub(super) fn matrix(&self, x: ExprId) -> Result<(usize, [usize; 2])> {
         let shape = self.shape(x);
         if let [.., rows, columns] = shape[..] {
             return Ok((shape.rank(), [rows, columns]));
         }
         let (found, expected) = (self.tensor_type(x).to_string(), "at least two axes".into());
-        Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }))
+        Err(self.error("diagonal", ErrorKind::Shape { argument: "operand", found, expected }))
     }
 
     /// Returns the coordinates of a diagonal, one row each.
-    fn diagonal(&mut self, op: &str, rows: usize, columns: usize, offset: i64) -> Result<ExprId> {
+    fn diagonal(&mut self, rows: usize, columns: usize, offset: i64) -> Result<ExprId> {
         let distance = usize::try_from(offset.unsigned_abs()).unwrap_or(usize::MAX);
         let (first_row, first_column) = if offset < 0 { (distance, 0) } else { (0, distance) };
         let left = rows.checked_sub(first_row).zip(columns.checked_sub(first_column));
         let Some(length) = left.map(|(rows, columns)| rows.min(columns)).filter(|&left| left > 0)
         else {
             let why = format!("must be inside a matrix of {rows} by {columns}; got {offset}");
-            return Err(self.invalid(op, "offset", why));
+            return Err(self.invalid("diagonal", "offset", why));
         };
         let coordinates: Vec<i64> = (0..length)
             .flat_map(|step| [first_row + step, first_column + step])

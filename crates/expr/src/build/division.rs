@@ -4,7 +4,6 @@ use std::fmt;
 
 use nxla_tensor::{DType, Scalar, promote};
 
-use super::of_op;
 use crate::graph::{ExprId, Graph, Op, Result};
 
 impl Graph {
@@ -56,7 +55,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for shapes that do not broadcast or complex dtypes.
     pub fn floor_remainder(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
-        let remainder = self.remainder(x, y).map_err(of_op("floor_remainder"))?;
+        let remainder = self.remainder(x, y)?;
         let dtype = self.dtype(remainder);
         let (x, y) = (self.as_type(x, dtype)?, self.as_type(y, dtype)?);
         if dtype.is_unsigned() {
@@ -126,8 +125,7 @@ impl Graph {
         let attributes: [(&str, &dyn fmt::Display); 3] =
             [("equal_nan", &equal_nan), ("rtol", &tolerances[0]), ("atol", &tolerances[1])];
         self.composite("all_close", &attributes, [x, y], |graph, [x, y]| {
-            let close = graph.is_close(x, y, relative, absolute, equal_nan);
-            let close = close.map_err(of_op("all_close"))?;
+            let close = graph.is_close(x, y, relative, absolute, equal_nan)?;
             graph.all(close, None, false)
         })
     }
@@ -170,7 +168,7 @@ impl Graph {
         let scaled = self.multiply(magnitude, relative)?;
         let absolute = self.weak_number(absolute.into(), scaled)?;
         let bound = self.add(scaled, absolute)?;
-        let difference = self.subtract(x, y).map_err(of_op("is_close"))?;
+        let difference = self.subtract(x, y)?;
         let distance = self.abs(difference)?;
         let near = self.less_equal(distance, bound)?;
         // An infinite bound would make all values close to infinity.

@@ -5,7 +5,6 @@
 
 use nxla_tensor::{DType, Names, Scalar};
 
-use super::of_op;
 use super::reduce::index_dtype;
 use crate::graph::{
     Axes, BlockKind, ErrorKind, ExprId, Graph, Op, Result, SliceAttributes, SortAttributes, Start,
@@ -101,7 +100,7 @@ impl Graph {
         let mut starts = vec![SliceStart::Static(0); lengths.len()];
         let mut strides = vec![1; lengths.len()];
         (starts[axis], lengths[axis], strides[axis]) = (start.into(), length, stride);
-        self.slice(x, &starts, &lengths, Some(&strides)).map_err(of_op("slice_along_axis"))
+        self.slice(x, &starts, &lengths, Some(&strides))
     }
 
     /// Writes `update` over the elements of `x` from `starts` on. Dtypes are promoted, names are
@@ -146,26 +145,25 @@ impl Graph {
     /// Returns an error for axes that are not increasing or not as many as coordinates or indices
     /// that are not integers.
     pub fn gather(&mut self, x: ExprId, indices: ExprId, axes: Option<&[i64]>) -> Result<ExprId> {
-        let axes = self.indexed_axes("gather", x, indices, axes)?;
+        let axes = self.indexed_axes(x, indices, axes)?;
         self.make(Op::Gather(axes), &[x, indices])
     }
 
     /// Returns the axes of `x` to which the coordinates in the last axis of `indices` refer.
     pub(super) fn indexed_axes(
         &self,
-        op: &str,
         x: ExprId,
         indices: ExprId,
         axes: Option<&[i64]>,
     ) -> Result<Axes> {
         if let Some(axes) = axes {
-            return Ok(self.axes(op, x, axes)?.into());
+            return Ok(self.axes("gather", x, axes)?.into());
         }
         let rank = self.shape(x).rank();
         match self.shape(indices).last() {
             Some(&coordinates) if coordinates <= rank => Ok((0..coordinates).collect()),
             _ => Err(self.error(
-                op,
+                "gather",
                 ErrorKind::Shape {
                     argument: "indices",
                     found: self.tensor_type(indices).to_string(),
@@ -188,7 +186,7 @@ impl Graph {
         updates: ExprId,
         axes: Option<&[i64]>,
     ) -> Result<ExprId> {
-        let axes = self.indexed_axes("indexed_add", x, indices, axes)?;
+        let axes = self.indexed_axes(x, indices, axes)?;
         let (indices, updates) = self.as_batch(indices, updates)?;
         self.make(Op::IndexedAdd(axes), &[x, indices, updates])
     }
@@ -205,7 +203,7 @@ impl Graph {
         updates: ExprId,
         axes: Option<&[i64]>,
     ) -> Result<ExprId> {
-        let axes = self.indexed_axes("indexed_put", x, indices, axes)?;
+        let axes = self.indexed_axes(x, indices, axes)?;
         let (indices, updates) = self.as_batch(indices, updates)?;
         self.make(Op::IndexedPut(axes), &[x, indices, updates])
     }
@@ -236,7 +234,7 @@ impl Graph {
         let names = self.taken_names(x, indices, at)?;
         let count = self.shape(indices).rank();
         let columns = self.new_axis(indices, -1, None)?;
-        let taken = self.make(Op::Gather([at].into()), &[x, columns]).map_err(of_op("take"))?;
+        let taken = self.make(Op::Gather([at].into()), &[x, columns])?;
         // Gathering moves the axes of the indices to the front; the result restores their position.
         let others = count..self.shape(taken).rank();
         let order: Axes = others.clone().take(at).chain(0..count).chain(others.skip(at)).collect();
@@ -284,8 +282,8 @@ impl Graph {
         }
         self.composite(op, &[("axis", &axis)], [x, indices], |graph, [x, indices]| {
             let names = graph.tensor_type(x).names.clone();
-            let coordinates = graph.coordinates_along(indices, axis).map_err(of_op(op))?;
-            let taken = graph.gather(x, coordinates, None).map_err(of_op(op))?;
+            let coordinates = graph.coordinates_along(indices, axis)?;
+            let taken = graph.gather(x, coordinates, None)?;
             graph.rename(taken, names)
         })
     }
@@ -388,7 +386,7 @@ impl Graph {
         }
         let results = self.known_block(BlockKind::TopK { k }, &[x], |graph, parameters| {
             let x = parameters[0];
-            let order = graph.argsort(x, -1, true, false, DType::S32).map_err(of_op("top_k"))?;
+            let order = graph.argsort(x, -1, true, false, DType::S32)?;
             let indices = graph.slice_along_axis(order, 0, k, -1, 1)?;
             Ok::<_, crate::Error>(vec![graph.take_along_axis(x, indices, -1)?, indices])
         })?;

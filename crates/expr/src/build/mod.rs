@@ -1,8 +1,10 @@
 //! Builders: a method of [`Graph`] for each function that users call.
 //!
 //! Builders resolve negative axes and defaults, compose functions that have no op, and call
-//! [`Graph::make`](crate::Graph::make). There is one file per family; the other files contain
-//! compositions:
+//! [`Graph::make`](crate::Graph::make). An error of a composition may name an op or a step of it; the
+//! layer that knows the function that the user called replaces the name
+//! ([`Error::in_function`](crate::Error::in_function)). There is one file per family; the other files
+//! contain compositions:
 //!
 //! * `arrange`: moving and repeating axes and elements (`meshgrid`, `roll`, `repeat`).
 //! * `composed`: element-wise functions without an op (`square`, `hypot`, `next_after`).
@@ -90,9 +92,4 @@ impl Graph {
     ) -> Error {
         self.error(op, ErrorKind::invalid(argument, why))
     }
-}
-
-/// Replaces the op of an error of a step by the name of the function that the user called.
-fn of_op(op: &'static str) -> impl Fn(Error) -> Error {
-    move |error| Error { op: op.into(), ..error }
 }

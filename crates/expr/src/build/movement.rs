@@ -96,7 +96,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for a position outside of the result.
     pub fn new_axis(&mut self, x: ExprId, axis: i64, name: Option<AxisName>) -> Result<ExprId> {
-        let axis = self.new_position("new_axis", x, axis)?;
+        let axis = self.new_position(x, axis)?;
         let ty = self.tensor_type(x);
         let mut shape = ty.shape.clone();
         shape.insert(axis, 1);
@@ -131,7 +131,7 @@ impl Graph {
     }
 
     /// Returns the position of a new axis in a result with one more axis than `x`.
-    fn new_position(&self, op: &str, x: ExprId, axis: i64) -> Result<usize> {
+    fn new_position(&self, x: ExprId, axis: i64) -> Result<usize> {
         let rank = self.shape(x).rank();
         nxla_tensor::normalize_axis(axis, rank + 1).map_err(|_| {
             let why = format!(
@@ -139,7 +139,7 @@ impl Graph {
                 rank + 1,
                 self.tensor_type(x)
             );
-            self.invalid(op, "axis", why)
+            self.invalid("new_axis", "axis", why)
         })
     }
 
@@ -218,7 +218,7 @@ impl Graph {
     /// Returns an error without tensors, or for ranks or sizes of other axes that differ or for
     /// scalars.
     pub fn concatenate(&mut self, parts: &[ExprId], axis: i64) -> Result<ExprId> {
-        let Some(&first) = parts.first() else { return Err(self.no_parts("concatenate")) };
+        let Some(&first) = parts.first() else { return Err(self.no_parts()) };
         let axis = self.axis("concatenate", first, axis)?;
         self.make(Op::Concatenate(axis), parts)
     }
@@ -230,13 +230,13 @@ impl Graph {
     /// Returns an error without tensors, or for shapes that differ or for a position outside of the
     /// result.
     pub fn stack(&mut self, parts: &[ExprId], axis: i64, name: Option<AxisName>) -> Result<ExprId> {
-        let Some(&first) = parts.first() else { return Err(self.no_parts("stack")) };
-        let axis = self.new_position("stack", first, axis)?;
+        let Some(&first) = parts.first() else { return Err(self.no_parts()) };
+        let axis = self.new_position(first, axis)?;
         self.make(Op::Stack(Box::new(Stack { axis, name })), parts)
     }
 
-    fn no_parts(&self, op: &str) -> crate::Error {
-        self.error(op, ErrorKind::Arity { expected: "one or more".into(), found: 0 })
+    fn no_parts(&self) -> crate::Error {
+        self.error("concatenate", ErrorKind::Arity { expected: "one or more".into(), found: 0 })
     }
 
     /// Splits `x` before an index of an axis; a negative index counts from the end. Either part may

@@ -2,8 +2,8 @@
 
 use nxla_tensor::{DType, Number, Scalar};
 
+use super::Cumulative;
 use super::window::neutral;
-use super::{Cumulative, of_op};
 use crate::graph::{ExprId, Graph, ReduceOp, Result};
 
 impl Graph {
@@ -150,15 +150,13 @@ impl Graph {
         keep_axis: bool,
         largest: bool,
     ) -> Result<ExprId> {
-        let op = if largest { "nanargmax" } else { "nanargmin" };
         let dtype = self.dtype(x);
         let neutral = if largest { dtype.min_value() } else { dtype.max_value() };
         let known = self.replace_nan(x, neutral)?;
         let index = match largest {
-            true => self.argmax(known, axis, keep_axis, false, DType::S32),
-            false => self.argmin(known, axis, keep_axis, false, DType::S32),
+            true => self.argmax(known, axis, keep_axis, false, DType::S32)?,
+            false => self.argmin(known, axis, keep_axis, false, DType::S32)?,
         };
-        let index = index.map_err(of_op(op))?;
         if dtype.is_integer() {
             return Ok(index);
         }

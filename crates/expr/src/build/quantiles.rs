@@ -57,7 +57,7 @@ impl Graph {
                 (self.tensor_type(q).to_string(), "a scalar or a vector".into());
             return Err(self.error(op, ErrorKind::Shape { argument: "q", found, expected }));
         }
-        let (last, rest, kept) = self.axes_last(op, x, axes)?;
+        let (last, rest, kept) = self.axes_last(x, axes)?;
         if self.shape(last).last() == Some(&0) {
             let why = format!("must have at least one element; got {}", self.tensor_type(x));
             return Err(self.invalid(op, "operand", why));
@@ -91,13 +91,12 @@ impl Graph {
     /// axes, and this shape with ones for the moved axes.
     pub(super) fn axes_last(
         &mut self,
-        op: &'static str,
         x: ExprId,
         axes: Option<&[i64]>,
     ) -> Result<(ExprId, Vec<usize>, Vec<usize>)> {
         let shape = self.shape(x).clone();
         let axes: Vec<usize> = match axes {
-            Some(axes) => self.axis_set(op, x, axes)?.to_vec(),
+            Some(axes) => self.axis_set("quantile", x, axes)?.to_vec(),
             None => (0..shape.rank()).collect(),
         };
         let others: Vec<usize> = (0..shape.rank()).filter(|axis| !axes.contains(axis)).collect();

@@ -2,7 +2,7 @@
 
 use nxla_tensor::{DType, Number, Scalar, Shape, promote};
 
-use super::{Cumulative, SliceStart, of_op};
+use super::{Cumulative, SliceStart};
 use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result};
 
 impl Graph {
@@ -12,7 +12,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for an axis out of range or repeated.
     pub fn mean(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
-        let count = self.reduced_size("mean", x, axes)?;
+        let count = self.reduced_size(x, axes)?;
         let dtype = self.dtype(x);
         let terms = self.as_type(x, dtype_of_sum(dtype, count))?;
         let sum = self.sum(terms, axes, keep_axes)?;
@@ -98,7 +98,7 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
-        let count = self.reduced_size("variance", x, axes)?;
+        let count = self.reduced_size(x, axes)?;
         let dtype = self.dtype(x);
         let x = if dtype.is_float() { self.as_type(x, dtype_of_sum(dtype, count))? } else { x };
         let all = self.all_axes(x);
@@ -168,7 +168,7 @@ impl Graph {
             }
             None => x,
         };
-        let max = self.reduce_max(counted, Some(reduced), true).map_err(of_op("logsumexp"))?;
+        let max = self.reduce_max(counted, Some(reduced), true)?;
         let max = self.stop_grad(max)?;
         // An infinite maximum must not cause `inf - inf`.
         let infinite = self.is_infinity(max)?;
@@ -218,7 +218,7 @@ impl Graph {
         if ddof < 0 {
             return Err(self.invalid(op, "ddof", format!("must not be negative; got {ddof}")));
         }
-        let (rank, [rows, _]) = self.matrix(op, x)?;
+        let (rank, [rows, _]) = self.matrix(x)?;
         let dtype = mean.map_or(self.dtype(x), |mean| promote(self.dtype(x), self.dtype(mean)));
         let x = self.rename(x, None)?;
         // The dtype of two integers may not represent their difference or its square.
@@ -236,7 +236,7 @@ impl Graph {
             ));
         }
         let mean = self.new_axis(mean, -2, None)?;
-        let centerd = self.subtract(x, mean).map_err(of_op(op))?;
+        let centerd = self.subtract(x, mean)?;
         let other =
             if self.dtype(centerd).is_complex() { self.conjugate(centerd)? } else { centerd };
         let batch: Vec<i64> = (0..).take(rank - 2).collect();
@@ -256,7 +256,7 @@ impl Graph {
         let axis = match axes {
             Some(&[axis]) => axis,
             Some(axes) => {
-                let (last, rest, kept) = self.axes_last("median", x, Some(axes))?;
+                let (last, rest, kept) = self.axes_last(x, Some(axes))?;
                 let median = self.median(last, Some(&[-1]), false)?;
                 return self.reshape(median, if keep_axes { kept } else { rest });
             }
@@ -272,7 +272,7 @@ impl Graph {
             let why = format!("must have at least one element; got {}", self.tensor_type(x));
             return Err(self.invalid("median", "operand", why));
         }
-        let sorted = self.sort(x, axis, false, false).map_err(of_op("median"))?;
+        let sorted = self.sort(x, axis, false, false)?;
         let median = match size % 2 {
             1 => self.element_along(sorted, size / 2, axis, keep_axes)?,
             _ => {
@@ -311,7 +311,7 @@ impl Graph {
             let why = format!("must have at least one element; got {}", self.tensor_type(x));
             return Err(self.invalid(op, "operand", why));
         }
-        let sorted = self.sort(x, axis, false, false).map_err(of_op(op))?;
+        let sorted = self.sort(x, axis, false, false)?;
         let runs = self.run_numbers(sorted, axis)?;
         let shape = self.shape(runs).clone();
         let indices = self.coordinates_along(runs, at)?;
@@ -355,9 +355,9 @@ impl Graph {
     }
 
     /// Returns the number of elements that are reduced to one element.
-    fn reduced_size(&self, op: &str, x: ExprId, axes: Option<&[i64]>) -> Result<i128> {
+    fn reduced_size(&self, x: ExprId, axes: Option<&[i64]>) -> Result<i128> {
         let axes: Axes = match axes {
-            Some(axes) => self.axis_set(op, x, axes)?,
+            Some(axes) => self.axis_set("sum", x, axes)?,
             None => (0..self.shape(x).rank()).collect(),
         };
         let size: Shape = axes.iter().map(|&axis| self.shape(x)[axis]).collect();

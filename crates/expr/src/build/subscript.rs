@@ -173,12 +173,11 @@ impl Graph {
     /// Returns the errors of [`Graph::gather`].
     pub fn coordinates_from_end(
         &mut self,
-        op: &str,
         x: ExprId,
         indices: ExprId,
         axes: Option<&[i64]>,
     ) -> Result<ExprId> {
-        let axes = self.indexed_axes(op, x, indices, axes)?;
+        let axes = self.indexed_axes(x, indices, axes)?;
         let sizes: Vec<usize> = axes.iter().map(|&axis| self.shape(x)[axis]).collect();
         self.tuples_from_end(indices, &sizes)
     }

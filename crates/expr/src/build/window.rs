@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use nxla_tensor::{DType, Scalar, promote, promote_keep_pred};
 
-use super::of_op;
 use super::options::options;
 use super::reduce::Fold;
 use crate::graph::{
@@ -171,7 +170,7 @@ impl Graph {
     ) -> Result<ExprId> {
         let dtype = self.dtype(x);
         let x = self.as_type(x, dtype.to_floating().to_counting())?;
-        let sum = self.window_sum(x, dimensions, options).map_err(of_op("window_mean"))?;
+        let sum = self.window_sum(x, dimensions, options)?;
         let size = nxla_tensor::Shape::from(dimensions).size();
         let mean = self.divide_by(sum, i128::try_from(size).expect("a size fits in 128 bits"))?;
         self.as_type(mean, dtype.to_floating())

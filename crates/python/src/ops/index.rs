@@ -216,7 +216,7 @@ functions! {
     /// >>> nx.gather([[1, 2], [3, 4]], [[1, 1], [0, 1]]).tolist()
     /// [4, 2]
     fn gather(x, indices: Positions<'_>, /, *, axes: Option<AxisList> = None) |graph| {
-        let indices = graph.coordinates_from_end("gather", x, indices, axes.as_deref())?;
+        let indices = graph.coordinates_from_end(x, indices, axes.as_deref())?;
         graph.gather(x, indices, axes.as_deref())
     };
 
@@ -244,7 +244,7 @@ functions! {
     /// >>> nx.indexed_add([0, 0, 0], [[1], [1], [2]], [5, 6, 7]).tolist()
     /// [0, 11, 7]
     fn indexed_add(x, indices: Positions<'_>, updates, /, *, axes: Option<AxisList> = None) |graph| {
-        let indices = graph.coordinates_from_end("indexed_add", x, indices, axes.as_deref())?;
+        let indices = graph.coordinates_from_end(x, indices, axes.as_deref())?;
         graph.indexed_add(x, indices, updates, axes.as_deref())
     };
 
@@ -258,7 +258,7 @@ functions! {
     /// >>> nx.indexed_put([0, 0, 0], [[1], [2]], [5, 7]).tolist()
     /// [0, 5, 7]
     fn indexed_put(x, indices: Positions<'_>, updates, /, *, axes: Option<AxisList> = None) |graph| {
-        let indices = graph.coordinates_from_end("indexed_put", x, indices, axes.as_deref())?;
+        let indices = graph.coordinates_from_end(x, indices, axes.as_deref())?;
         graph.indexed_put(x, indices, updates, axes.as_deref())
     };
 

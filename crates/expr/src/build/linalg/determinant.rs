@@ -22,7 +22,7 @@ impl Graph {
     /// Returns an error for matrices that are not square.
     pub fn determinant(&mut self, a: ExprId) -> Result<ExprId> {
         let ty = self.tensor_type(a).clone();
-        let side = self.square_side("determinant", &ty)?;
+        let side = self.square_side(&ty)?;
         let dtype = ty.dtype.to_floating();
         if side == 0 {
             return self.of_no_rows(Scalar::one(dtype), dtype, &ty);
@@ -310,7 +310,7 @@ impl Graph {
     pub fn slogdet(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
         let ty = self.tensor_type(a).clone();
         let dtype = ty.dtype.to_floating();
-        if self.square_side("slogdet", &ty)? == 0 {
+        if self.square_side(&ty)? == 0 {
             let sign = self.of_no_rows(Scalar::one(dtype), dtype, &ty)?;
             let real = dtype.to_real();
             return Ok((sign, self.of_no_rows(Scalar::zero(real), real, &ty)?));

@@ -20,7 +20,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for matrices that are not square.
     pub fn lu(&mut self, a: ExprId) -> Result<(ExprId, ExprId, ExprId)> {
-        if let Some(parts) = self.factors_of_nothing("lu", a, Factorization::Lu)? {
+        if let Some(parts) = self.factors_of_nothing(a, Factorization::Lu)? {
             let nothing = self.as_type(parts[0], self.dtype(a))?;
             return Ok((nothing, parts[0], parts[0]));
         }
@@ -52,7 +52,7 @@ impl Graph {
     /// Returns an error for an operand without matrices.
     pub fn qr(&mut self, a: ExprId, complete: bool) -> Result<(ExprId, ExprId)> {
         let factorization = Factorization::Qr { complete };
-        if let Some(parts) = self.factors_of_nothing("qr", a, factorization)? {
+        if let Some(parts) = self.factors_of_nothing(a, factorization)? {
             return Ok((parts[0], parts[1]));
         }
         let node = self.make(Op::Factorize(factorization), &[a])?;
@@ -65,7 +65,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for matrices that are not square.
     pub fn eigh(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
-        if let Some(parts) = self.factors_of_nothing("eigh", a, Factorization::Eigh)? {
+        if let Some(parts) = self.factors_of_nothing(a, Factorization::Eigh)? {
             return Ok((parts[0], parts[1]));
         }
         let node = self.make(Op::Factorize(Factorization::Eigh), &[a])?;
@@ -80,7 +80,7 @@ impl Graph {
     /// Returns an error for an operand without matrices.
     pub fn svd(&mut self, a: ExprId, full: bool) -> Result<(ExprId, ExprId, ExprId)> {
         let factorization = Factorization::Svd { full };
-        if let Some(parts) = self.factors_of_nothing("svd", a, factorization)? {
+        if let Some(parts) = self.factors_of_nothing(a, factorization)? {
             return Ok((parts[0], parts[1], parts[2]));
         }
         let node = self.make(Op::Factorize(factorization), &[a])?;
@@ -91,7 +91,6 @@ impl Graph {
     /// them. The square factors are identities, the other factors are empty.
     fn factors_of_nothing(
         &mut self,
-        op: &'static str,
         a: ExprId,
         factorization: Factorization,
     ) -> Result<Option<Vec<ExprId>>> {
@@ -101,7 +100,7 @@ impl Graph {
             return Ok(None);
         }
         let types = factorization.types(self.tensor_type(a));
-        let types = types.map_err(|kind| self.error(op, kind))?;
+        let types = types.map_err(|kind| self.error("factorize", kind))?;
         let part = |ty: TensorType| match *ty.shape {
             [.., side, other] if side == other && side > 0 => {
                 let eye = self.eye([side, side], ty.dtype)?;

@@ -1,6 +1,6 @@
 //! Fourier transforms.
 
-use super::super::{SliceStart, of_op};
+use super::super::SliceStart;
 use crate::graph::{ErrorKind, ExprId, Fft, Graph, Op, Padding, Result};
 
 impl Graph {
@@ -10,7 +10,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for an axis out of range or a length of 0.
     pub fn fft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
-        self.fourier("fft", x, length, axis, false)
+        self.fourier(x, length, axis, false)
     }
 
     /// Returns the inverse of [`Graph::fft`], divided by `length`.
@@ -18,18 +18,17 @@ impl Graph {
     /// # Errors
     /// Returns the errors of [`Graph::fft`].
     pub fn ifft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
-        self.fourier("ifft", x, length, axis, true)
+        self.fourier(x, length, axis, true)
     }
 
     fn fourier(
         &mut self,
-        op: &str,
         x: ExprId,
         length: Option<usize>,
         axis: i64,
         inverse: bool,
     ) -> Result<ExprId> {
-        let axis = self.axis(op, x, axis)?;
+        let axis = self.axis("fft", x, axis)?;
         let length = length.unwrap_or(self.shape(x)[axis]);
         self.make(Op::Fft(Fft { inverse, length, axis }), &[x])
     }
@@ -48,7 +47,7 @@ impl Graph {
         let at = self.axis("rfft", x, axis)?;
         let length = length.unwrap_or(self.shape(x)[at]);
         self.composite("rfft", &[("length", &length), ("axis", &at)], [x], |graph, [x]| {
-            let bins = graph.fft(x, Some(length), axis).map_err(of_op("rfft"))?;
+            let bins = graph.fft(x, Some(length), axis)?;
             graph.slice_along_axis(bins, 0, length / 2 + 1, axis, 1)
         })
     }
@@ -149,14 +148,14 @@ impl Graph {
         axes: Option<&[i64]>,
         inverse: bool,
     ) -> Result<ExprId> {
-        let plan = self.transformed_axes(op, x, lengths, axes)?;
+        let plan = self.transformed_axes(x, lengths, axes)?;
         let at: Vec<i64> = plan.iter().map(|&(axis, _)| axis).collect();
         let at = self.axes(op, x, &at)?;
         let sizes: Vec<usize> =
             plan.iter().zip(&at).map(|(&(_, n), &at)| n.unwrap_or(self.shape(x)[at])).collect();
         let (sizes, at) = (format!("{sizes:?}"), format!("{at:?}"));
         self.composite(op, &[("lengths", &sizes), ("axes", &at)], [x], |graph, [x]| {
-            graph.along_each(op, x, &plan, inverse)
+            graph.along_each(x, &plan, inverse)
         })
     }
 
@@ -171,12 +170,12 @@ impl Graph {
         axes: Option<&[i64]>,
     ) -> Result<ExprId> {
         let op = "rfftn";
-        let plan = self.transformed_axes(op, x, lengths, axes)?;
+        let plan = self.transformed_axes(x, lengths, axes)?;
         let Some((&(axis, length), others)) = plan.split_last() else {
             return Err(self.invalid(op, "axes", "must be at least one"));
         };
-        let half = self.rfft(x, length, axis).map_err(of_op(op))?;
-        self.along_each(op, half, others, false)
+        let half = self.rfft(x, length, axis)?;
+        self.along_each(half, others, false)
     }
 
     /// Returns the inverse of [`Graph::rfftn`]; the last length has the default of
@@ -191,18 +190,17 @@ impl Graph {
         axes: Option<&[i64]>,
     ) -> Result<ExprId> {
         let op = "irfftn";
-        let plan = self.transformed_axes(op, x, lengths, axes)?;
+        let plan = self.transformed_axes(x, lengths, axes)?;
         let Some((&(axis, length), others)) = plan.split_last() else {
             return Err(self.invalid(op, "axes", "must be at least one"));
         };
-        let half = self.along_each(op, x, others, true)?;
-        self.irfft(half, length, axis).map_err(of_op(op))
+        let half = self.along_each(x, others, true)?;
+        self.irfft(half, length, axis)
     }
 
     /// Returns the transformed axes with the number of points along each.
     fn transformed_axes(
         &self,
-        op: &str,
         x: ExprId,
         lengths: Option<&[usize]>,
         axes: Option<&[i64]>,
@@ -214,7 +212,7 @@ impl Graph {
             (None, Some(lengths)) => (-signed(lengths.len())..0).collect(),
             (None, None) => (0..signed(rank)).collect(),
         };
-        self.axes(op, x, &axes)?;
+        self.axes("fft", x, &axes)?;
         match lengths {
             None => Ok(axes.into_iter().map(|axis| (axis, None)).collect()),
             Some(lengths) if lengths.len() == axes.len() => {
@@ -226,7 +224,7 @@ impl Graph {
                     axes.len(),
                     lengths.len()
                 );
-                Err(self.invalid(op, "lengths", why))
+                Err(self.invalid("fft", "lengths", why))
             }
         }
     }
@@ -234,14 +232,13 @@ impl Graph {
     /// Transforms several axes, the last one first. Without axes, only the dtype changes.
     fn along_each(
         &mut self,
-        op: &'static str,
         x: ExprId,
         plan: &[(i64, Option<usize>)],
         inverse: bool,
     ) -> Result<ExprId> {
         let mut x = self.as_type(x, self.dtype(x).to_complex())?;
         for &(axis, length) in plan.iter().rev() {
-            x = self.fourier(op, x, length, axis, inverse).map_err(of_op(op))?;
+            x = self.fourier(x, length, axis, inverse)?;
         }
         Ok(x)
     }

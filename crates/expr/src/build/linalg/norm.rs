@@ -3,7 +3,6 @@
 use nxla_tensor::{Number, Scalar};
 
 use super::super::composed::bits_of;
-use super::super::of_op;
 use crate::graph::{Axes, ExprId, Graph, Op, Result};
 
 /// The norm that [`Graph::norm`] computes.
@@ -174,7 +173,7 @@ impl Graph {
         let order: Axes =
             (0..rank).filter(|axis| !moved.contains(axis)).chain(moved.iter().copied()).collect();
         let matrices = self.make(Op::Transpose(order), &[x])?;
-        let s = self.singular_values(matrices).map_err(of_op("norm"))?;
+        let s = self.singular_values(matrices)?;
         let reduced = match kind {
             Spectral::Largest => self.reduce_max(s, Some(&[-1]), false)?,
             Spectral::Smallest => self.reduce_min(s, Some(&[-1]), false)?,

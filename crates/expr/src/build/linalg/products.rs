@@ -2,7 +2,7 @@
 
 use nxla_tensor::{DType, promote};
 
-use super::super::{SliceStart, of_op};
+use super::super::SliceStart;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
@@ -20,16 +20,15 @@ impl Graph {
     /// # Errors
     /// Returns an error for matrices that are not square.
     pub fn matrix_power(&mut self, a: ExprId, power: i64) -> Result<ExprId> {
-        let op = "matrix_power";
         let ty = self.tensor_type(a).clone();
-        let side = self.square_side(op, &ty)?;
+        let side = self.square_side(&ty)?;
         let mut base = self.rename(a, None)?;
         if power == 0 {
             let eye = self.eye([side, side], ty.dtype)?;
             return self.broadcast(eye, ty.shape, None);
         }
         if power < 0 {
-            base = self.invert(base).map_err(of_op(op))?;
+            base = self.invert(base)?;
         }
         let (mut rest, mut result) = (power.unsigned_abs(), None);
         loop {
@@ -53,7 +52,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for fewer than two axes.
     pub fn trace(&mut self, x: ExprId, offset: i64) -> Result<ExprId> {
-        let diagonal = self.diagonal_or_none(x, offset).map_err(of_op("trace"))?;
+        let diagonal = self.diagonal_or_none(x, offset)?;
         self.sum(diagonal, Some(&[-1]), false)
     }
 
@@ -88,7 +87,7 @@ impl Graph {
         for index in 0..3 {
             let (next, last) = ((index + 1) % 3, (index + 2) % 3);
             let (a, b) = (part(self, x, next)?, part(self, y, last)?);
-            let down = self.multiply(a, b).map_err(of_op(op))?;
+            let down = self.multiply(a, b)?;
             let (c, d) = (part(self, x, last)?, part(self, y, next)?);
             let up = self.multiply(c, d)?;
             parts.push(self.subtract(down, up)?);

@@ -5,7 +5,6 @@
 
 use nxla_tensor::{DType, Number, Scalar, promote};
 
-use super::super::of_op;
 use crate::graph::{
     Axes, BlockKind, ErrorKind, ExprId, Graph, Op, Result, TensorType, Transform, TriangularSolve,
 };
@@ -66,12 +65,8 @@ impl Graph {
     /// # Ok::<(), nxla_expr::Error>(())
     /// ```
     pub fn solve(&mut self, a: ExprId, b: ExprId) -> Result<ExprId> {
-        self.solve_as("solve", a, b)
-    }
-
-    fn solve_as(&mut self, op: &'static str, a: ExprId, b: ExprId) -> Result<ExprId> {
         let (a_ty, b_ty) = (self.tensor_type(a).clone(), self.tensor_type(b).clone());
-        let side = self.square_side(op, &a_ty)?;
+        let side = self.square_side(&a_ty)?;
         let batch = a_ty.rank() - 2;
         let is_vector = b_ty.rank() == batch + 1;
         let fits = (is_vector || b_ty.rank() == batch + 2)
@@ -80,7 +75,7 @@ impl Graph {
         if !fits {
             let expected = format!("vectors or matrices that fit a x = b for {a_ty}");
             let found = b_ty.to_string();
-            return Err(self.error(op, ErrorKind::Shape { argument: "b", found, expected }));
+            return Err(self.error("solve", ErrorKind::Shape { argument: "b", found, expected }));
         }
         let dtype = promote(a_ty.dtype, b_ty.dtype).to_floating();
         if b_ty.shape.size() == 0 {
@@ -89,20 +84,20 @@ impl Graph {
         let (a, b) = (self.plain_as(a, dtype)?, self.plain_as(b, dtype)?);
         if is_vector {
             let b = self.new_axis(b, -1, None)?;
-            let x = self.solve_matrices(a, b).map_err(of_op(op))?;
+            let x = self.solve_matrices(a, b)?;
             return self.squeeze(x, Some(&[-1]));
         }
-        self.solve_matrices(a, b).map_err(of_op(op))
+        self.solve_matrices(a, b)
     }
 
     /// Returns the size of the square matrices in the last two axes.
-    pub(super) fn square_side(&self, op: &str, ty: &TensorType) -> Result<usize> {
+    pub(super) fn square_side(&self, ty: &TensorType) -> Result<usize> {
         match ty.shape.as_slice() {
             [.., rows, columns] if rows == columns => Ok(*rows),
             _ => {
                 let expected = "square matrices in the last two axes".into();
                 let found = ty.to_string();
-                Err(self.error(op, ErrorKind::Shape { argument: "a", found, expected }))
+                Err(self.error("solve", ErrorKind::Shape { argument: "a", found, expected }))
             }
         }
     }
@@ -212,10 +207,10 @@ impl Graph {
     /// Returns an error for matrices that are not square.
     pub fn invert(&mut self, a: ExprId) -> Result<ExprId> {
         let ty = self.tensor_type(a).clone();
-        let side = self.square_side("invert", &ty)?;
+        let side = self.square_side(&ty)?;
         let eye = self.eye([side, side], ty.dtype.to_floating())?;
         let eye = self.broadcast(eye, ty.shape, None)?;
-        self.solve_as("invert", a, eye)
+        self.solve(a, eye)
     }
 
     /// Returns the number of singular values of each matrix above `relative` times the largest one,
@@ -224,7 +219,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for an operand without matrices.
     pub fn matrix_rank(&mut self, a: ExprId, relative: Option<Tolerance>) -> Result<ExprId> {
-        let s = self.singular_values(a).map_err(of_op("matrix_rank"))?;
+        let s = self.singular_values(a)?;
         let is_large = self.is_large(a, s, relative)?;
         let count = self.as_type(is_large, DType::S32)?;
         self.sum(count, Some(&[-1]), false)
@@ -261,9 +256,8 @@ impl Graph {
     /// # Errors
     /// Returns an error for an operand without matrices.
     pub fn pinv(&mut self, a: ExprId, relative: Option<Tolerance>) -> Result<ExprId> {
-        let op = "pinv";
         let a = self.plain_as(a, self.dtype(a).to_floating())?;
-        let (u, s, vh) = self.svd(a, false).map_err(of_op(op))?;
+        let (u, s, vh) = self.svd(a, false)?;
         let is_large = self.is_large(a, s, relative)?;
         let (zero, one) = (self.zero_like(s)?, self.one_like(s)?);
         let safe = self.select(is_large, s, one)?;
@@ -335,7 +329,7 @@ impl Graph {
         }
         let dtype = promote(a_ty.dtype, b_ty.dtype).to_floating();
         let (a, b) = (self.plain_as(a, dtype)?, self.plain_as(b, dtype)?);
-        let inverse = self.pinv(a, relative).map_err(of_op(op))?;
+        let inverse = self.pinv(a, relative)?;
         if b_ty.rank() + 1 == a_ty.rank() {
             let b = self.new_axis(b, -1, None)?;
             let x = self.matrix_product(inverse, b)?;

@@ -20,7 +20,7 @@ macro_rules! activations {
                 /// # Errors
                 /// Returns an error for complex numbers.
                 pub fn $name(&mut self, x: ExprId $(, $option: $ty)*) -> Result<ExprId> {
-                    let ($x, dtype) = self.widen_to_float(stringify!($name), x)?;
+                    let ($x, dtype) = self.widen_to_float(x)?;
                     let $graph = self;
                     let result = $body?;
                     $graph.as_type(result, dtype)
@@ -297,7 +297,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for a table without axes or numbers that are not integers.
     pub fn embedding(&mut self, table: ExprId, x: ExprId) -> Result<ExprId> {
-        self.take(table, x, 0).map_err(super::super::of_op("embedding"))
+        self.take(table, x, 0)
     }
 
     /// Sets elements of `x` to zero with the probability `rate`, and divides the others by `1 -

@@ -31,12 +31,10 @@ impl Graph {
         [query, key, value]: [ExprId; 3],
         options: Attention,
     ) -> Result<ExprId> {
-        let op = "dot_product_attention";
-        let (shape, heads) = self.attention_shape(op, [query, key, value])?;
+        let (shape, heads) = self.attention_shape([query, key, value])?;
         let names = self.tensor_type(query).names.clone();
-        let (query, dtype) = self.widen_to_float(op, query)?;
-        let ((key, _), (value, _)) =
-            (self.widen_to_float(op, key)?, self.widen_to_float(op, value)?);
+        let (query, dtype) = self.widen_to_float(query)?;
+        let ((key, _), (value, _)) = (self.widen_to_float(key)?, self.widen_to_float(value)?);
         let rank = shape.rank();
         let (batch, [queries, all, size]) =
             (&shape[..rank - 3], [shape[rank - 3], shape[rank - 2], shape[rank - 1]]);
@@ -51,11 +49,11 @@ impl Graph {
         let spread: Shape = batch.iter().copied().chain([all, queries, keys]).collect();
         let mut logits = self.reshape(products, spread.clone())?;
         if let Some(bias) = options.bias {
-            let bias = self.check_broadcast(op, "bias", bias, &spread)?;
+            let bias = self.check_broadcast("bias", bias, &spread)?;
             let bias = self.as_type(bias, self.dtype(logits))?;
             logits = self.add(logits, bias)?;
         }
-        logits = self.mask_logits(op, logits, options, &spread)?;
+        logits = self.mask_logits(logits, options, &spread)?;
         let weights = self.softmax(logits, -1)?;
         let groups: Shape =
             batch.iter().copied().chain([heads, all / heads, queries, keys]).collect();
@@ -68,16 +66,12 @@ impl Graph {
     }
 
     /// Returns the shape of the queries and the number of key heads.
-    fn attention_shape(
-        &self,
-        op: &'static str,
-        [query, key, value]: [ExprId; 3],
-    ) -> Result<(Shape, usize)> {
+    fn attention_shape(&self, [query, key, value]: [ExprId; 3]) -> Result<(Shape, usize)> {
         let shape = self.shape(query).clone();
         let rank = shape.rank();
         let wrong = |argument: &'static str, id: ExprId, expected: String| {
             let found = self.tensor_type(id).to_string();
-            self.error(op, ErrorKind::Shape { argument, found, expected })
+            self.error("dot_product_attention", ErrorKind::Shape { argument, found, expected })
         };
         if rank < 3 {
             return Err(wrong("query", query, "axes for queries, heads and features".into()));
@@ -106,7 +100,6 @@ impl Graph {
     /// Checks that a tensor broadcasts to a shape.
     fn check_broadcast(
         &mut self,
-        op: &'static str,
         argument: &'static str,
         x: ExprId,
         shape: &Shape,
@@ -118,21 +111,15 @@ impl Graph {
         }
         let found = self.tensor_type(x).to_string();
         let expected = format!("a shape that broadcasts to {:?}", &shape[..]);
-        Err(self.error(op, ErrorKind::Shape { argument, found, expected }))
+        Err(self.error("dot_product_attention", ErrorKind::Shape { argument, found, expected }))
     }
 
     /// Replaces masked logits by a large negative finite value, so that the softmax of a fully
     /// masked row is not NaN.
-    fn mask_logits(
-        &mut self,
-        op: &'static str,
-        logits: ExprId,
-        options: Attention,
-        shape: &Shape,
-    ) -> Result<ExprId> {
+    fn mask_logits(&mut self, logits: ExprId, options: Attention, shape: &Shape) -> Result<ExprId> {
         let mut seen = match options.mask {
             Some(mask) => {
-                let mask = self.check_broadcast(op, "mask", mask, shape)?;
+                let mask = self.check_broadcast("mask", mask, shape)?;
                 let zero = self.zero_like(mask)?;
                 Some(self.not_equal(mask, zero)?)
             }

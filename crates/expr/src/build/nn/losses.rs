@@ -9,13 +9,12 @@ impl Graph {
     /// result.
     fn both_floating(
         &mut self,
-        op: &'static str,
         x: ExprId,
         y: ExprId,
     ) -> Result<(ExprId, ExprId, nxla_tensor::DType)> {
         let dtype = nxla_tensor::promote(self.dtype(x), self.dtype(y));
         let (x, y) = (self.as_type(x, dtype)?, self.as_type(y, dtype)?);
-        let ((x, dtype), (y, _)) = (self.widen_to_float(op, x)?, self.widen_to_float(op, y)?);
+        let ((x, dtype), (y, _)) = (self.widen_to_float(x)?, self.widen_to_float(y)?);
         Ok((x, y, dtype))
     }
 
@@ -29,8 +28,7 @@ impl Graph {
         labels: ExprId,
         axis: i64,
     ) -> Result<ExprId> {
-        let op = "softmax_cross_entropy";
-        let (logits, labels, dtype) = self.both_floating(op, logits, labels)?;
+        let (logits, labels, dtype) = self.both_floating(logits, labels)?;
         let logs = self.log_softmax(logits, axis)?;
         let terms = self.product_or_zero(labels, logs)?;
         let sum = self.sum(terms, Some(&[axis]), false)?;
@@ -72,7 +70,7 @@ impl Graph {
             let (argument, found, expected) = ("labels", self.dtype(labels), "an integer dtype");
             return Err(self.error(op, ErrorKind::DType { argument, found, expected }));
         }
-        let (wide, dtype) = self.widen_to_float(op, logits)?;
+        let (wide, dtype) = self.widen_to_float(logits)?;
         let logs = self.log_softmax(wide, axis)?;
         let axis = i64::try_from(at).expect("an axis is small");
         let indices = self.new_axis(labels, axis, None)?;
@@ -102,8 +100,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for shapes that do not broadcast or complex numbers.
     pub fn sigmoid_cross_entropy(&mut self, logits: ExprId, labels: ExprId) -> Result<ExprId> {
-        let op = "sigmoid_binary_cross_entropy";
-        let (logits, labels, dtype) = self.both_floating(op, logits, labels)?;
+        let (logits, labels, dtype) = self.both_floating(logits, labels)?;
         let yes = self.log_sigmoid(logits)?;
         let opposite = self.negate(logits)?;
         let no = self.log_sigmoid(opposite)?;
@@ -125,7 +122,7 @@ impl Graph {
         if delta.is_nan() || delta < 0.0 {
             return Err(self.invalid(op, "delta", format!("must not be negative; got {delta}")));
         }
-        let (x, target, dtype) = self.both_floating(op, x, target)?;
+        let (x, target, dtype) = self.both_floating(x, target)?;
         let error = self.subtract(x, target)?;
         if delta.is_infinite() {
             let square = self.multiply(error, error)?;
@@ -148,7 +145,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for shapes that do not broadcast or complex numbers.
     pub fn squared_error(&mut self, x: ExprId, target: ExprId) -> Result<ExprId> {
-        let (x, target, dtype) = self.both_floating("squared_error", x, target)?;
+        let (x, target, dtype) = self.both_floating(x, target)?;
         let error = self.subtract(x, target)?;
         let loss = self.multiply(error, error)?;
         self.as_type(loss, dtype)
@@ -165,8 +162,7 @@ impl Graph {
         targets: ExprId,
         axis: i64,
     ) -> Result<ExprId> {
-        let op = "kl_divergence";
-        let (logs, targets, dtype) = self.both_floating(op, log_predictions, targets)?;
+        let (logs, targets, dtype) = self.both_floating(log_predictions, targets)?;
         let zero = self.zero_like(targets)?;
         let nothing = self.equal(targets, zero)?;
         let one = self.one_like(targets)?;
@@ -190,8 +186,7 @@ impl Graph {
         axis: i64,
         epsilon: f64,
     ) -> Result<ExprId> {
-        let op = "cosine_similarity";
-        let (x, y, dtype) = self.both_floating(op, x, y)?;
+        let (x, y, dtype) = self.both_floating(x, y)?;
         let (x, y) = (self.unit_vectors(x, axis, epsilon)?, self.unit_vectors(y, axis, epsilon)?);
         let products = self.multiply(x, y)?;
         let sum = self.sum(products, Some(&[axis]), false)?;

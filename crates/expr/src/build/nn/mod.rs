@@ -20,11 +20,13 @@ use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
     /// Converts a float operand to the dtype for computations, and returns the dtype of the result.
-    fn widen_to_float(&mut self, op: &'static str, x: ExprId) -> Result<(ExprId, DType)> {
+    fn widen_to_float(&mut self, x: ExprId) -> Result<(ExprId, DType)> {
         let dtype = self.dtype(x).to_floating();
         if !dtype.is_float() {
             let (argument, expected) = ("operand", "a real dtype");
-            return Err(self.error(op, ErrorKind::DType { argument, found: dtype, expected }));
+            return Err(
+                self.error("as_type", ErrorKind::DType { argument, found: dtype, expected })
+            );
         }
         Ok((self.as_type(x, dtype.at_least_f32())?, dtype))
     }

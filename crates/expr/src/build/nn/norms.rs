@@ -30,12 +30,12 @@ impl Graph {
         epsilon: f64,
     ) -> Result<ExprId> {
         let op = "layer_norm";
-        let (x, dtype) = self.widen_to_float(op, x)?;
+        let (x, dtype) = self.widen_to_float(x)?;
         let positions = self.axes(op, x, axes)?;
         let mean = self.mean(x, Some(axes), true)?;
         let distance = self.subtract(x, mean)?;
         let y = self.over_root_mean_square(distance, axes, epsilon)?;
-        let y = self.with_scale_and_bias(op, y, [scale, bias], &positions)?;
+        let y = self.with_scale_and_bias(y, [scale, bias], &positions)?;
         self.as_type(y, dtype)
     }
 
@@ -51,10 +51,10 @@ impl Graph {
         epsilon: f64,
     ) -> Result<ExprId> {
         let op = "rms_norm";
-        let (x, dtype) = self.widen_to_float(op, x)?;
+        let (x, dtype) = self.widen_to_float(x)?;
         let positions = self.axes(op, x, axes)?;
         let y = self.over_root_mean_square(x, axes, epsilon)?;
-        let y = self.with_scale_and_bias(op, y, [scale, None], &positions)?;
+        let y = self.with_scale_and_bias(y, [scale, None], &positions)?;
         self.as_type(y, dtype)
     }
 
@@ -73,7 +73,7 @@ impl Graph {
         epsilon: f64,
     ) -> Result<ExprId> {
         let op = "group_norm";
-        let (x, dtype) = self.widen_to_float(op, x)?;
+        let (x, dtype) = self.widen_to_float(x)?;
         let at = self.axis(op, x, axis)?;
         let shape = self.shape(x).clone();
         if at == 0 {
@@ -95,7 +95,7 @@ impl Graph {
             .collect();
         let y = self.layer_norm(grouped, [None, None], &axes, epsilon)?;
         let y = self.reshape_named(y, shape, names)?;
-        let y = self.with_scale_and_bias(op, y, [scale, bias], &[at])?;
+        let y = self.with_scale_and_bias(y, [scale, bias], &[at])?;
         self.as_type(y, dtype)
     }
 
@@ -113,13 +113,13 @@ impl Graph {
         epsilon: f64,
     ) -> Result<ExprId> {
         let op = "batch_norm";
-        let (x, dtype) = self.widen_to_float(op, x)?;
+        let (x, dtype) = self.widen_to_float(x)?;
         let at = self.axis(op, x, axis)?;
-        let mean = self.along_axes(op, "mean", x, mean, &[at])?;
-        let variance = self.along_axes(op, "variance", x, variance, &[at])?;
+        let mean = self.along_axes("mean", x, mean, &[at])?;
+        let variance = self.along_axes("variance", x, variance, &[at])?;
         let distance = self.subtract(x, mean)?;
         let y = self.over_root(distance, variance, epsilon)?;
-        let y = self.with_scale_and_bias(op, y, [scale, bias], &[at])?;
+        let y = self.with_scale_and_bias(y, [scale, bias], &[at])?;
         self.as_type(y, dtype)
     }
 
@@ -141,7 +141,7 @@ impl Graph {
             .filter(|&axis| axis != at)
             .map(|axis| i64::try_from(axis).expect("an axis is small"))
             .collect();
-        let (wide, _) = self.widen_to_float(op, x)?;
+        let (wide, _) = self.widen_to_float(x)?;
         let unnamed = self.rename(wide, None)?;
         let mean = self.mean(unnamed, Some(&axes), false)?;
         let variance = self.variance(unnamed, Some(&axes), false, 0.0)?;
@@ -150,7 +150,7 @@ impl Graph {
         for (index, (old, new)) in running.into_iter().zip([mean, variance]).enumerate() {
             if self.shape(old) != self.shape(new) {
                 let argument = if index == 0 { "mean" } else { "variance" };
-                return Err(self.wrong_sizes(op, argument, old, self.shape(new)));
+                return Err(self.wrong_sizes(argument, old, self.shape(new)));
             }
             // No gradient flows through statistics.
             let new = self.stop_grad(new)?;
@@ -183,18 +183,17 @@ impl Graph {
 
     fn with_scale_and_bias(
         &mut self,
-        op: &'static str,
         x: ExprId,
         [scale, bias]: [Option<ExprId>; 2],
         axes: &[usize],
     ) -> Result<ExprId> {
         let mut y = x;
         if let Some(scale) = scale {
-            let scale = self.along_axes(op, "scale", x, scale, axes)?;
+            let scale = self.along_axes("scale", x, scale, axes)?;
             y = self.multiply(y, scale)?;
         }
         if let Some(bias) = bias {
-            let bias = self.along_axes(op, "bias", x, bias, axes)?;
+            let bias = self.along_axes("bias", x, bias, axes)?;
             y = self.add(y, bias)?;
         }
         Ok(y)
@@ -203,7 +202,6 @@ impl Graph {
     /// Reshapes values for some axes of `x` to the rank of `x`.
     fn along_axes(
         &mut self,
-        op: &'static str,
         argument: &'static str,
         x: ExprId,
         numbers: ExprId,
@@ -214,7 +212,7 @@ impl Graph {
         sorted.sort_unstable();
         let expected: Shape = sorted.iter().map(|&axis| shape[axis]).collect();
         if *self.shape(numbers) != expected {
-            return Err(self.wrong_sizes(op, argument, numbers, &expected));
+            return Err(self.wrong_sizes(argument, numbers, &expected));
         }
         let aligned: Shape = (0..shape.rank())
             .map(|axis| if sorted.contains(&axis) { shape[axis] } else { 1 })
@@ -225,15 +223,9 @@ impl Graph {
         self.reshape(numbers, aligned)
     }
 
-    fn wrong_sizes(
-        &self,
-        op: &'static str,
-        argument: &'static str,
-        found: ExprId,
-        expected: &Shape,
-    ) -> crate::Error {
+    fn wrong_sizes(&self, argument: &'static str, found: ExprId, expected: &Shape) -> crate::Error {
         let (found, expected) =
             (self.tensor_type(found).to_string(), format!("{:?}", &expected[..]));
-        self.error(op, ErrorKind::Shape { argument, found, expected })
+        self.error("norm", ErrorKind::Shape { argument, found, expected })
     }
 }

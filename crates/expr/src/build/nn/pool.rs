@@ -28,8 +28,8 @@ impl Graph {
     /// # Errors
     /// Returns an error for windows that do not fit the axes or complex numbers.
     pub fn max_pool(&mut self, x: ExprId, pool: &Pool) -> Result<ExprId> {
-        let (dimensions, options) = self.pool_windows("max_pool", x, pool)?;
-        self.window_max(x, &dimensions, &options).map_err(super::super::of_op("max_pool"))
+        let (dimensions, options) = self.pool_windows(x, pool)?;
+        self.window_max(x, &dimensions, &options)
     }
 
     /// Returns the mean of each window over its elements, or also over the padding.
@@ -37,10 +37,9 @@ impl Graph {
     /// # Errors
     /// Returns the errors of [`Graph::max_pool`].
     pub fn avg_pool(&mut self, x: ExprId, pool: &Pool) -> Result<ExprId> {
-        let op = "avg_pool";
-        let (dimensions, options) = self.pool_windows(op, x, pool)?;
-        let (x, dtype) = self.widen_to_float(op, x)?;
-        let sums = self.window_sum(x, &dimensions, &options).map_err(super::super::of_op(op))?;
+        let (dimensions, options) = self.pool_windows(x, pool)?;
+        let (x, dtype) = self.widen_to_float(x)?;
+        let sums = self.window_sum(x, &dimensions, &options)?;
         let all: usize = dimensions.iter().product();
         let means = if pool.count_padding || pool.padding == WindowPadding::Valid {
             self.divide_by(sums, i128::try_from(all).expect("a size fits in 128 bits"))?
@@ -60,17 +59,14 @@ impl Graph {
     }
 
     /// Creates windows over all axes.
-    fn pool_windows(
-        &self,
-        op: &'static str,
-        x: ExprId,
-        pool: &Pool,
-    ) -> Result<(Vec<usize>, WindowOptions)> {
+    fn pool_windows(&self, x: ExprId, pool: &Pool) -> Result<(Vec<usize>, WindowOptions)> {
         let spatial = pool.window.len();
         if self.shape(x).rank() != spatial + 2 {
             let found = self.tensor_type(x).to_string();
             let expected = format!("axes for examples and channels, and {spatial} for the windows");
-            return Err(self.error(op, ErrorKind::Shape { argument: "operand", found, expected }));
+            return Err(
+                self.error("pool", ErrorKind::Shape { argument: "operand", found, expected })
+            );
         }
         let around = |values: &[usize]| -> Vec<usize> {
             let mut all = if pool.channels_last { vec![1] } else { vec![1, 1] };
@@ -84,12 +80,12 @@ impl Graph {
                 "must have {spatial} entries, one for each spatial axis; got {}",
                 strides.len()
             );
-            return Err(self.invalid(op, "strides", why));
+            return Err(self.invalid("pool", "strides", why));
         }
         let dilations = pool.dilations.clone().unwrap_or_else(|| vec![1; spatial]);
         if dilations.len() != spatial {
             let why = format!("has {} entries for {spatial} spatial axes", dilations.len());
-            return Err(self.invalid(op, "dilations", why));
+            return Err(self.invalid("pool", "dilations", why));
         }
         let first = if pool.channels_last { 1 } else { 2 };
         let reach = |axis: usize| {
@@ -109,7 +105,7 @@ impl Graph {
                 "must have {spatial} pairs, one for each spatial axis; got {}",
                 pairs.len()
             );
-            return Err(self.invalid(op, "padding", why));
+            return Err(self.invalid("pool", "padding", why));
         }
         let mut padding = vec![(0, 0); first];
         padding.extend(pairs);

@@ -30,16 +30,10 @@ const LARGE_RATE: f64 = 10.0;
 
 impl Graph {
     /// Returns the float dtype of a draw and the dtype for computations.
-    pub(super) fn float_draw(
-        &self,
-        op: &'static str,
-        x: ExprId,
-        y: ExprId,
-        draw: &Draw,
-    ) -> Result<[DType; 2]> {
-        let dtype = self.float_of(op, x, y, draw)?;
+    pub(super) fn float_draw(&self, x: ExprId, y: ExprId, draw: &Draw) -> Result<[DType; 2]> {
+        let dtype = self.float_of(x, y, draw)?;
         if !dtype.is_float() {
-            return Err(self.not_a(op, dtype, "a float dtype"));
+            return Err(self.not_a(dtype, "a float dtype"));
         }
         Ok([dtype, dtype.at_least_f32()])
     }
@@ -81,15 +75,14 @@ impl Graph {
     /// Returns an error for a `key` that is not a `u32[2]`, a `p` that does not broadcast to the
     /// shape, or complex numbers.
     pub fn random_bernoulli(&mut self, key: ExprId, p: ExprId, draw: &Draw) -> Result<ExprId> {
-        let op = "bernoulli";
-        self.check_key(op, key)?;
-        self.check_spread(op, [("p", p), ("p", p)], &draw.shape)?;
+        self.check_key(key)?;
+        self.check_spread([("p", p), ("p", p)], &draw.shape)?;
         let untyped = Draw { dtype: None, ..draw.clone() };
-        let [_, wide] = self.float_draw(op, p, p, &untyped)?;
+        let [_, wide] = self.float_draw(p, p, &untyped)?;
         let u = self.unit(key, wide, &draw.shape)?;
         let p = self.spread_to(p, wide, &draw.shape)?;
         let x = self.less(u, p)?;
-        self.finish_draw(op, x, draw)
+        self.finish_draw(x, draw)
     }
 
     /// Draws floats of the exponential distribution with the mean `scale`.
@@ -102,10 +95,9 @@ impl Graph {
         scale: ExprId,
         draw: &Draw,
     ) -> Result<ExprId> {
-        let op = "exponential";
-        self.check_key(op, key)?;
-        self.check_spread(op, [("scale", scale), ("scale", scale)], &draw.shape)?;
-        let [dtype, wide] = self.float_draw(op, scale, scale, draw)?;
+        self.check_key(key)?;
+        self.check_spread([("scale", scale), ("scale", scale)], &draw.shape)?;
+        let [dtype, wide] = self.float_draw(scale, scale, draw)?;
         let u = self.unit(key, wide, &draw.shape)?;
         let u = self.negate(u)?;
         let x = self.log1p(u)?;
@@ -113,7 +105,7 @@ impl Graph {
         let scale = self.spread_to(scale, wide, &draw.shape)?;
         let x = self.multiply(x, scale)?;
         let x = self.as_type(x, dtype)?;
-        self.finish_draw(op, x, draw)
+        self.finish_draw(x, draw)
     }
 
     /// Draws floats of the Laplace distribution around `mean`.
@@ -127,10 +119,9 @@ impl Graph {
         scale: ExprId,
         draw: &Draw,
     ) -> Result<ExprId> {
-        let op = "laplace";
-        self.check_key(op, key)?;
-        self.check_spread(op, [("mean", mean), ("scale", scale)], &draw.shape)?;
-        let [dtype, wide] = self.float_draw(op, mean, scale, draw)?;
+        self.check_key(key)?;
+        self.check_spread([("mean", mean), ("scale", scale)], &draw.shape)?;
+        let [dtype, wide] = self.float_draw(mean, scale, draw)?;
         // The sign uses separate bits, so all other bits determine the distance.
         let [side, distance] = self.keys(key)?;
         let side = self.unit(side, wide, &draw.shape)?;
@@ -146,7 +137,7 @@ impl Graph {
         let x = self.multiply(x, scale)?;
         let x = self.add(x, mean)?;
         let x = self.as_type(x, dtype)?;
-        self.finish_draw(op, x, draw)
+        self.finish_draw(x, draw)
     }
 
     /// Draws floats of the gamma distribution with shape `a` and scale 1. The result is NaN for
@@ -155,10 +146,9 @@ impl Graph {
     /// # Errors
     /// Returns the errors of [`Graph::random_uniform`], and an error for complex numbers.
     pub fn random_gamma(&mut self, key: ExprId, a: ExprId, draw: &Draw) -> Result<ExprId> {
-        let op = "gamma";
-        self.check_key(op, key)?;
-        self.check_spread(op, [("a", a), ("a", a)], &draw.shape)?;
-        let [dtype, wide] = self.float_draw(op, a, a, draw)?;
+        self.check_key(key)?;
+        self.check_spread([("a", a), ("a", a)], &draw.shape)?;
+        let [dtype, wide] = self.float_draw(a, a, draw)?;
         let parts = self.gamma_parts(key, a, wide, &draw.shape)?;
         let logarithm = self.combine_logarithms(&parts)?;
         let small = self.exp(logarithm)?;
@@ -167,7 +157,7 @@ impl Graph {
         let is_large = self.logical_and(parts.proper, parts.is_large)?;
         let x = self.select(is_large, large, small)?;
         let x = self.as_type(x, dtype)?;
-        self.finish_draw(op, x, draw)
+        self.finish_draw(x, draw)
     }
 
     /// Draws floats of the beta distribution. The result is NaN for a negative parameter.
@@ -181,10 +171,9 @@ impl Graph {
         b: ExprId,
         draw: &Draw,
     ) -> Result<ExprId> {
-        let op = "beta";
-        self.check_key(op, key)?;
-        self.check_spread(op, [("a", a), ("b", b)], &draw.shape)?;
-        let [dtype, wide] = self.float_draw(op, a, b, draw)?;
+        self.check_key(key)?;
+        self.check_spread([("a", a), ("b", b)], &draw.shape)?;
+        let [dtype, wide] = self.float_draw(a, b, draw)?;
         let [first, second] = self.keys(key)?;
         let x = self.log_gamma_samples(first, a, wide, &draw.shape)?;
         let y = self.log_gamma_samples(second, b, wide, &draw.shape)?;
@@ -192,7 +181,7 @@ impl Graph {
         let difference = self.subtract(x, y)?;
         let share = self.sigmoid(difference)?;
         let share = self.as_type(share, dtype)?;
-        self.finish_draw(op, share, draw)
+        self.finish_draw(share, draw)
     }
 
     /// Draws vectors of the Dirichlet distribution, whose elements add up to 1. The last axis of
@@ -204,15 +193,15 @@ impl Graph {
     /// shares or complex numbers.
     pub fn random_dirichlet(&mut self, key: ExprId, alpha: ExprId, draw: &Draw) -> Result<ExprId> {
         let op = "dirichlet";
-        self.check_key(op, key)?;
+        self.check_key(key)?;
         let Some(&shares) = self.shape(alpha).last().filter(|&&shares| shares > 0) else {
             let found = self.tensor_type(alpha).to_string();
             let (argument, expected) = ("alpha", "a last axis of at least one share".to_owned());
             return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
         };
         let shape: Shape = draw.shape.iter().copied().chain([shares]).collect();
-        self.check_spread(op, [("alpha", alpha), ("alpha", alpha)], &shape)?;
-        let [dtype, wide] = self.float_draw(op, alpha, alpha, draw)?;
+        self.check_spread([("alpha", alpha), ("alpha", alpha)], &shape)?;
+        let [dtype, wide] = self.float_draw(alpha, alpha, draw)?;
         let logarithms = self.log_gamma_samples(key, alpha, wide, &shape)?;
         let largest = self.reduce_max(logarithms, Some(&[-1]), true)?;
         let lower = self.subtract(logarithms, largest)?;
@@ -220,7 +209,7 @@ impl Graph {
         let whole = self.sum(parts, Some(&[-1]), true)?;
         let x = self.divide(parts, whole)?;
         let x = self.as_type(x, dtype)?;
-        self.finish_draw(op, x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
+        self.finish_draw(x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
     }
 
     /// Draws logarithms of gamma samples.
@@ -360,15 +349,14 @@ impl Graph {
     /// Returns the errors of [`Graph::random_uniform`], and an error for a dtype that is not an
     /// integer, or complex rates.
     pub fn random_poisson(&mut self, key: ExprId, rate: ExprId, draw: &Draw) -> Result<ExprId> {
-        let op = "poisson";
-        self.check_key(op, key)?;
-        self.check_spread(op, [("rate", rate), ("rate", rate)], &draw.shape)?;
+        self.check_key(key)?;
+        self.check_spread([("rate", rate), ("rate", rate)], &draw.shape)?;
         let dtype = draw.dtype.unwrap_or(DType::S32);
         if !dtype.is_integer() || dtype.is_pred() {
-            return Err(self.not_a(op, dtype, "an integer dtype"));
+            return Err(self.not_a(dtype, "an integer dtype"));
         }
         if self.dtype(rate).is_complex() {
-            return Err(self.not_a(op, self.dtype(rate), "a real dtype"));
+            return Err(self.not_a(self.dtype(rate), "a real dtype"));
         }
         let rate = self.spread_to(rate, DType::F64, &draw.shape)?;
         let limit = self.near(rate, LARGE_RATE)?;
@@ -382,7 +370,7 @@ impl Graph {
         let none = self.near(rate, -1.0)?;
         let x = self.select(proper, x, none)?;
         let x = self.as_type(x, dtype)?;
-        self.finish_draw(op, x, draw)
+        self.finish_draw(x, draw)
     }
 
     /// Returns the number of terms of the distribution whose sum reaches a uniform value.
@@ -552,7 +540,7 @@ impl Graph {
         draw: &Draw,
     ) -> Result<ExprId> {
         let op = "categorical";
-        self.check_key(op, key)?;
+        self.check_key(key)?;
         let at = self.axis(op, logits, axis)?;
         let own = self.shape(logits).clone();
         let mut batch = own.clone();
@@ -568,12 +556,12 @@ impl Graph {
         }
         let dtype = draw.dtype.unwrap_or(DType::S32);
         if !dtype.is_integer() || dtype.is_pred() {
-            return Err(self.not_a(op, dtype, "an integer dtype"));
+            return Err(self.not_a(dtype, "an integer dtype"));
         }
         // Narrow floats have too few distinct values for the noise and for its sum with logits.
         let float = self.dtype(logits).to_floating().at_least_f32();
         if !float.is_float() {
-            return Err(self.not_a(op, float, "a real dtype"));
+            return Err(self.not_a(float, "a real dtype"));
         }
         let shape: Shape = draw.shape[..added].iter().chain(own.iter()).copied().collect();
         let noise = Draw { shape, dtype: Some(float), names: None };
@@ -582,6 +570,6 @@ impl Graph {
         let total = self.add(noise, logits)?;
         let axis = i64::try_from(added + at).expect("an axis is small");
         let x = self.argmax(total, Some(axis), false, false, dtype)?;
-        self.finish_draw(op, x, draw)
+        self.finish_draw(x, draw)
     }
 }

@@ -62,7 +62,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for a `key` that is not a `u32[2]` or no parts.
     pub fn random_split(&mut self, key: ExprId, parts: usize) -> Result<ExprId> {
-        self.check_key("split", key)?;
+        self.check_key(key)?;
         if parts == 0 || parts > MAX_AXIS / 2 {
             let why = format!("must be at least 1 and at most {}; got {parts}", MAX_AXIS / 2);
             return Err(self.invalid("split", "parts", why));
@@ -86,7 +86,7 @@ impl Graph {
     /// # Errors
     /// Returns an error for a `key` that is not a `u32[2]` or data that are not integers.
     pub fn random_fold_in(&mut self, key: ExprId, data: ExprId) -> Result<ExprId> {
-        self.check_key("fold_in", key)?;
+        self.check_key(key)?;
         let found = self.dtype(data);
         if !found.is_integer() {
             let (argument, expected) = ("data", "an integer dtype");
@@ -112,12 +112,12 @@ impl Graph {
         self.squeeze(row, Some(&[0]))
     }
 
-    fn check_key(&self, op: &str, key: ExprId) -> Result<()> {
+    fn check_key(&self, key: ExprId) -> Result<()> {
         let ty = self.tensor_type(key);
         if ty.dtype == DType::U32 && ty.shape[..] == [2] {
             return Ok(());
         }
         let (found, expected) = (ty.to_string(), "a key, which is u32[2]".to_owned());
-        Err(self.error(op, ErrorKind::Shape { argument: "key", found, expected }))
+        Err(self.error("random", ErrorKind::Shape { argument: "key", found, expected }))
     }
 }

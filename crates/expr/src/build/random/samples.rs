@@ -4,7 +4,7 @@ use nxla_tensor::{
     DType, FloatLimits, HostTensor, Names, Number, Scalar, Shape, broadcast_shapes, promote,
 };
 
-use super::super::{Cumulative, Side, SliceStart, of_op};
+use super::super::{Cumulative, Side, SliceStart};
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 /// The shape, dtype and names of a draw.
@@ -71,16 +71,15 @@ impl Graph {
         high: ExprId,
         draw: &Draw,
     ) -> Result<ExprId> {
-        let op = "uniform";
-        self.check_key(op, key)?;
-        self.check_spread(op, [("low", low), ("high", high)], &draw.shape)?;
-        let dtype = self.float_of(op, low, high, draw)?;
+        self.check_key(key)?;
+        self.check_spread([("low", low), ("high", high)], &draw.shape)?;
+        let dtype = self.float_of(low, high, draw)?;
         let bounds = [low, high];
         let x =
             self.real_or_complex(dtype, &draw.shape, bounds, |graph, dtype, shape, bounds| {
                 graph.uniform_in(key, bounds[0], bounds[1], dtype, shape)
             })?;
-        self.finish_draw(op, x, draw)
+        self.finish_draw(x, draw)
     }
 
     /// Draws floats of the normal distribution; for complex numbers, both parts are drawn, with the
@@ -95,11 +94,10 @@ impl Graph {
         deviation: ExprId,
         draw: &Draw,
     ) -> Result<ExprId> {
-        let op = "normal";
-        self.check_key(op, key)?;
+        self.check_key(key)?;
         let parameters = [("mean", mean), ("standard_deviation", deviation)];
-        self.check_spread(op, parameters, &draw.shape)?;
-        let dtype = self.float_of(op, mean, deviation, draw)?;
+        self.check_spread(parameters, &draw.shape)?;
+        let dtype = self.float_of(mean, deviation, draw)?;
         let (wide, parameters) = (dtype.at_least_f32(), [mean, deviation]);
         let x =
             self.real_or_complex(wide, &draw.shape, parameters, |graph, dtype, shape, own| {
@@ -117,7 +115,7 @@ impl Graph {
                 graph.add(x, mean)
             })?;
         let x = self.as_type(x, dtype)?;
-        self.finish_draw(op, x, draw)
+        self.finish_draw(x, draw)
     }
 
     /// Draws floats of the standard Gumbel distribution, `-log(-log(u))` for uniform `u`; `f32` by
@@ -126,11 +124,10 @@ impl Graph {
     /// # Errors
     /// Returns an error for a `key` that is not a `u32[2]` or a dtype that is not a float.
     pub fn random_gumbel(&mut self, key: ExprId, draw: &Draw) -> Result<ExprId> {
-        let op = "gumbel";
-        self.check_key(op, key)?;
+        self.check_key(key)?;
         let dtype = draw.dtype.unwrap_or(DType::F32);
         if !dtype.is_float() {
-            return Err(self.not_a(op, dtype, "a float dtype"));
+            return Err(self.not_a(dtype, "a float dtype"));
         }
         let wide = dtype.at_least_f32();
         let low = self.scalar_constant(Scalar::Float(limits(wide).smallest_normal), wide)?;
@@ -141,7 +138,7 @@ impl Graph {
         let x = self.log(x)?;
         let x = self.negate(x)?;
         let x = self.as_type(x, dtype)?;
-        self.finish_draw(op, x, draw)
+        self.finish_draw(x, draw)
     }
 
     /// Draws integers with the uniform distribution on `[low, high)`; both bounds broadcast to the
@@ -158,14 +155,13 @@ impl Graph {
         high: ExprId,
         draw: &Draw,
     ) -> Result<ExprId> {
-        let op = "randint";
-        self.check_key(op, key)?;
-        self.check_spread(op, [("low", low), ("high", high)], &draw.shape)?;
+        self.check_key(key)?;
+        self.check_spread([("low", low), ("high", high)], &draw.shape)?;
         let dtype = draw.dtype.unwrap_or(promote(self.dtype(low), self.dtype(high)));
         if !dtype.is_integer() || dtype.bits() < 8 {
-            return Err(self.not_a(op, dtype, "an integer dtype of at least 8 bits"));
+            return Err(self.not_a(dtype, "an integer dtype of at least 8 bits"));
         }
-        let is_empty = self.check_integer_bounds(op, low, high, dtype)?;
+        let is_empty = self.check_integer_bounds(low, high, dtype)?;
         let unsigned = unsigned_dtype(dtype.bits());
         let doubled: Shape = std::iter::once(2).chain(draw.shape.iter().copied()).collect();
         let bits = self.bits_of(key, unsigned, &doubled)?;
@@ -194,7 +190,7 @@ impl Graph {
             Some(is_empty) => self.select(is_empty, low, x)?,
             None => x,
         };
-        self.finish_draw(op, x, draw)
+        self.finish_draw(x, draw)
     }
 
     /// Draws vectors of the normal distribution with this mean and covariance, in a batch of shape
@@ -213,7 +209,7 @@ impl Graph {
         draw: &Draw,
     ) -> Result<ExprId> {
         let op = "multivariate_normal";
-        self.check_key(op, key)?;
+        self.check_key(key)?;
         let &[size] = self.shape(mean).as_slice() else {
             let (found, expected) = (self.tensor_type(mean).to_string(), "a vector".to_owned());
             return Err(self.error(op, ErrorKind::Shape { argument: "mean", found, expected }));
@@ -224,9 +220,9 @@ impl Graph {
             let argument = "covariance";
             return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
         }
-        let dtype = self.float_of(op, mean, covariance, draw)?;
+        let dtype = self.float_of(mean, covariance, draw)?;
         if dtype.is_complex() {
-            return Err(self.not_a(op, dtype, "a float dtype"));
+            return Err(self.not_a(dtype, "a float dtype"));
         }
         let (mean, covariance) = (self.rename(mean, None)?, self.rename(covariance, None)?);
         let wide = dtype.at_least_f32();
@@ -254,7 +250,7 @@ impl Graph {
         let x = self.dot_general(z, &[1], &[], root, &[1], &[])?;
         let x = self.add(mean, x)?;
         let x = self.as_type(x, dtype)?;
-        self.finish_draw(op, x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
+        self.finish_draw(x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
     }
 
     /// Shuffles the entries of `x` along an axis and returns the next key. All entries share one
@@ -270,7 +266,7 @@ impl Graph {
         independent: bool,
     ) -> Result<(ExprId, ExprId)> {
         let op = "shuffle";
-        self.check_key(op, key)?;
+        self.check_key(key)?;
         let at = self.axis(op, x, axis)?;
         if independent {
             return self.sort_randomly(key, x, axis);
@@ -311,7 +307,7 @@ impl Graph {
         choice: Choice,
     ) -> Result<(ExprId, ExprId)> {
         let op = "choice";
-        self.check_key(op, key)?;
+        self.check_key(key)?;
         let Choice { samples, axis, replace } = choice;
         if self.shape(x).rank() == 0 {
             return Err(self.invalid(op, "x", "must have at least one axis"));
@@ -351,7 +347,7 @@ impl Graph {
         }
         let p = self.rename(p, None)?;
         let (next, own) = self.random_next(key)?;
-        let indices = self.weighted_indices(own, p, samples, replace).map_err(of_op(op))?;
+        let indices = self.weighted_indices(own, p, samples, replace)?;
         Ok((self.take(x, indices, axis)?, next))
     }
 
@@ -399,7 +395,6 @@ impl Graph {
     /// Rejects parameters that would enlarge the shape of the draw.
     pub(super) fn check_spread(
         &self,
-        op: &str,
         parameters: [(&'static str, ExprId); 2],
         shape: &Shape,
     ) -> Result<()> {
@@ -412,7 +407,7 @@ impl Graph {
                 );
                 let found = format!("{:?}", &own[..]);
                 let kind = ErrorKind::Shape { argument, found, expected };
-                return Err(self.error(op, kind));
+                return Err(self.error("random", kind));
             }
         }
         Ok(())
@@ -422,7 +417,6 @@ impl Graph {
     /// bounds, returns whether no integers are between them.
     fn check_integer_bounds(
         &mut self,
-        op: &'static str,
         low: ExprId,
         high: ExprId,
         dtype: DType,
@@ -432,7 +426,7 @@ impl Graph {
             return self.less_equal(high, low).map(Some);
         };
         check_integer_range(least, limit, Some(dtype))
-            .map_err(|(argument, why)| self.invalid(op, argument, why))?;
+            .map_err(|(argument, why)| self.invalid("random", argument, why))?;
         Ok(None)
     }
 
@@ -564,12 +558,7 @@ impl Graph {
     }
 
     /// Finishes a draw: sets the shape and the names, and stops gradients.
-    pub(super) fn finish_draw(
-        &mut self,
-        op: &'static str,
-        x: ExprId,
-        draw: &Draw,
-    ) -> Result<ExprId> {
+    pub(super) fn finish_draw(&mut self, x: ExprId, draw: &Draw) -> Result<ExprId> {
         let x = self.rename(x, None)?;
         if self.shape(x).size() != draw.shape.size() {
             let why = format!(
@@ -577,29 +566,29 @@ impl Graph {
                 self.shape(x),
                 draw.shape
             );
-            return Err(self.invalid(op, "shape", why));
+            return Err(self.invalid("random", "shape", why));
         }
-        let x = self.reshape_named(x, draw.shape.clone(), draw.names.clone()).map_err(of_op(op))?;
+        let x = self.reshape_named(x, draw.shape.clone(), draw.names.clone())?;
         self.stop_grad(x)
     }
 
     /// Returns the float or complex dtype of a draw.
-    pub(super) fn float_of(&self, op: &str, x: ExprId, y: ExprId, draw: &Draw) -> Result<DType> {
+    pub(super) fn float_of(&self, x: ExprId, y: ExprId, draw: &Draw) -> Result<DType> {
         match draw.dtype {
             None => Ok(promote(self.dtype(x), self.dtype(y)).to_floating()),
             Some(dtype) if dtype.is_float() => match promote(self.dtype(x), self.dtype(y)) {
                 complex if complex.is_complex() => {
-                    Err(self.not_a(op, dtype, "a complex dtype, as the parameters have"))
+                    Err(self.not_a(dtype, "a complex dtype, as the parameters have"))
                 }
                 _ => Ok(dtype),
             },
             Some(dtype) if dtype.is_complex() => Ok(dtype),
-            Some(dtype) => Err(self.not_a(op, dtype, "a float or complex dtype")),
+            Some(dtype) => Err(self.not_a(dtype, "a float or complex dtype")),
         }
     }
 
-    pub(super) fn not_a(&self, op: &str, found: DType, expected: &'static str) -> crate::Error {
-        self.error(op, ErrorKind::DType { argument: "dtype", found, expected })
+    pub(super) fn not_a(&self, found: DType, expected: &'static str) -> crate::Error {
+        self.error("random", ErrorKind::DType { argument: "dtype", found, expected })
     }
 }
 

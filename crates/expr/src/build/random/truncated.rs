@@ -26,10 +26,9 @@ impl Graph {
         high: ExprId,
         draw: &Draw,
     ) -> Result<ExprId> {
-        let op = "truncated_normal";
-        self.check_key(op, key)?;
-        self.check_spread(op, [("low", low), ("high", high)], &draw.shape)?;
-        let [dtype, _] = self.float_draw(op, low, high, draw)?;
+        self.check_key(key)?;
+        self.check_spread([("low", low), ("high", high)], &draw.shape)?;
+        let [dtype, _] = self.float_draw(low, high, draw)?;
         let low = self.spread_to(low, DType::F64, &draw.shape)?;
         let high = self.spread_to(high, DType::F64, &draw.shape)?;
         let [own, tail_key] = self.keys(key)?;
@@ -50,7 +49,7 @@ impl Graph {
         let (is_empty, nan) = (self.greater(low, high)?, self.near(x, f64::NAN)?);
         let x = self.select(is_empty, nan, x)?;
         let x = self.as_type(x, dtype)?;
-        self.finish_draw(op, x, draw)
+        self.finish_draw(x, draw)
     }
 
     /// Draws samples between bounds that are not in the same tail, by the inverse distribution

@@ -3,8 +3,8 @@
 use nxla_tensor::{DType, Scalar, Shape, broadcast_shapes};
 
 use super::{OP, Subscript};
+use crate::build::SliceStart;
 use crate::build::index::counting_dtype;
-use crate::build::{SliceStart, of_op};
 use crate::graph::{Axes, ExprId, Graph, Op, Result};
 
 /// The origin of an axis of the result.
@@ -151,7 +151,7 @@ impl Graph {
     ) -> Result<ExprId> {
         let shape = self.index_shape(indices)?;
         let coordinates = self.coordinates(indices, &shape)?;
-        let taken = self.make(Op::Gather(axes.into()), &[x, coordinates]).map_err(of_op(OP))?;
+        let taken = self.make(Op::Gather(axes.into()), &[x, coordinates])?;
         let count = shape.rank();
         let others = count..self.shape(taken).rank();
         let order: Axes = others.clone().take(at).chain(0..count).chain(others.skip(at)).collect();

@@ -4,8 +4,8 @@ use nxla_tensor::{Scalar, Shape, broadcast_shapes};
 
 use super::read::{Slot, slots};
 use super::{OP, Subscript, Update};
+use crate::build::SliceStart;
 use crate::build::index::counting_dtype;
-use crate::build::{SliceStart, of_op};
 use crate::graph::{BinaryOp, ErrorKind, ExprId, Graph, Op, Result, TensorType};
 
 impl Graph {
@@ -101,7 +101,7 @@ impl Graph {
             }
         };
         let coordinates = self.coordinates(&near, &common)?;
-        let updated = self.make(op, &[plain, coordinates, value]).map_err(of_op(OP))?;
+        let updated = self.make(op, &[plain, coordinates, value])?;
         let updated = self.as_type(updated, self.dtype(x))?;
         self.rename(updated, names)
     }
