@@ -40,7 +40,10 @@ def matches(expected: Failure, raised: BaseException) -> bool:
     # comes from a function of nxla, and not from a function of these tests.
     text = str(raised)
     compiled = any(note.startswith("while processing") for note in getattr(raised, "__notes__", ()))
-    return "unexpected keyword" in text or "missing" in text or compiled or _inside_nxla(raised)
+    # An argument of a wrong type is an error like "window_sum: padding: must be of type …; got 1".
+    named = ": must be " in text and "; got " in text
+    rejected = "unexpected keyword" in text or "missing" in text
+    return rejected or compiled or named or _inside_nxla(raised)
 
 
 def _inside_nxla(raised: BaseException) -> bool:

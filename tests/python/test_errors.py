@@ -355,3 +355,26 @@ def test_an_error_in_a_function_of_the_user_names_the_operation_in_it(caller):
         nx.ShapeError, match=r"^softmax: axis: must be in range .* got 7 \(test_err"
     ):
         nx.jit(CALLERS[caller])(nx.ones(3)).block_until_ready()
+
+
+#: Each declared function with the name of an argument that is not an operand. `sizes` is the list
+#: of further arguments of `reshape`.
+DECLARED = [
+    (name, argument)
+    for name, arguments in sorted(_core._signatures().items())
+    for argument, annotation in arguments.items()
+    if argument not in ("*", "return", "sizes") and "TensorLike" not in annotation
+]
+
+
+def test_there_are_many_declared_arguments():
+    assert len(DECLARED) > 250
+
+
+@pytest.mark.parametrize(("name", "argument"), DECLARED)
+def test_an_error_of_a_type_names_the_function_the_argument_and_the_type(name, argument):
+    with pytest.raises((nx.NxlaError, TypeError)) as caught:
+        call_with(name, getattr(_core, name), argument, object())
+    text = str(caught.value)
+    assert text.startswith(f"{name}: {argument}: must "), text
+    assert re.search(r"; got .*\bobject\b", text), text

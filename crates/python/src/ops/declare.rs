@@ -11,13 +11,13 @@ use nxla_runtime::host::Names;
 use nxla_runtime::{DType, Error, Result, Shape, called_once};
 use pyo3::exceptions::{PyOverflowError, PyTypeError};
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::{PyDict, PyInt, PyTuple};
 use smallvec::SmallVec;
 
 use super::args::{Axis, AxisList, NamesArg, ShapeArg};
 use crate::apply::{Ids, apply_all};
 use crate::dtype::DTypeArg;
-use crate::errors::{argument_error, user_error};
+use crate::errors::{argument_error, is_of_nxla, user_error};
 use crate::operands::{Operands, Role};
 use crate::value::Value;
 
@@ -344,6 +344,75 @@ impl<T: Choices> Argument for Choice<T> {
     }
 }
 
+/// An argument, or the error of its conversion, to which the function adds its name.
+pub(crate) struct Given<T>(Result<T, Failed>);
+
+/// A failed conversion.
+struct Failed {
+    error: PyErr,
+    /// The type of the argument in Python, and the value if it is an int.
+    got: String,
+}
+
+impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let failed = |error| {
+            let got = match value.is_exact_instance_of::<PyInt>() {
+                true => value.to_string(),
+                false => format!("a {}", value.get_type().name()?),
+            };
+            Ok::<_, PyErr>(Failed { error, got })
+        };
+        Ok(Given(match value.extract() {
+            Ok(value) => Ok(value),
+            Err(error) => Err(failed(error.into())?),
+        }))
+    }
+}
+
+impl<T: Argument> Given<T> {
+    /// A default.
+    pub(crate) fn of(value: T) -> Self {
+        Given(Ok(value))
+    }
+
+    /// Returns the argument.
+    ///
+    /// # Errors
+    /// Returns the error of the conversion, with the names of the function and the argument.
+    pub(crate) fn value(self, py: Python<'_>, function: &str, argument: &str) -> PyResult<T> {
+        self.0.map_err(|failed| failed.into_error(py, function, argument, &T::annotation()))
+    }
+}
+
+impl Failed {
+    /// Returns an error of the same class that names the function, the argument, the requirement and
+    /// the value. An error of the caller's code is unchanged.
+    fn into_error(self, py: Python<'_>, function: &str, argument: &str, kind: &str) -> PyErr {
+        let Failed { error, got } = self;
+        let text = error.value(py).to_string();
+        let text = if text.starts_with("must ") && text.contains("; got ") {
+            text
+        } else if is_of_nxla(py, &error).unwrap_or(false) {
+            match text.split_once(": must ") {
+                Some((_, requirement)) => format!("must {requirement}"),
+                None => text.trim_start_matches(&format!("{argument}: ")).to_owned(),
+            }
+        } else if error.is_instance_of::<PyTypeError>(py) {
+            format!("must be of type {kind}; got {got}")
+        } else if error.is_instance_of::<PyOverflowError>(py) {
+            format!("must fit in 64 bits; got {got}")
+        } else {
+            return error;
+        };
+        let named = PyErr::from_type(error.get_type(py), format!("{function}: {argument}: {text}"));
+        named.set_cause(py, Some(error));
+        named
+    }
+}
+
 /// A result of a builder, and its conversion to Python.
 pub(crate) trait Results: Sized {
     /// The Python type.
@@ -473,7 +542,7 @@ macro_rules! functions {
         $(
             $crate::ops::declare::function! {
                 [[$(#[$doc])*] $name [$($public)?] [$($result)?] $graph $body]
-                [$($argument)* ,] [] [] [] ""
+                [$($argument)* ,] [] [] [] [] ""
             }
         )*
 
@@ -498,68 +567,73 @@ macro_rules! functions {
 /// Reads the arguments of one function, one after the other, and then writes it.
 ///
 /// In brackets: what is known of the function, the arguments still to be read, and what has been
-/// made of the others: PyO3's signature, parameters in Rust, and the text of the signature.
+/// made of the others: PyO3's signature, parameters in Rust, the names of the parameters that are
+/// [`Given`], and the text of the signature.
 macro_rules! function {
-    ($about:tt [/ , $($rest:tt)*] [$($sig:tt)*] $parameters:tt [$($text:tt)*] $comma:literal) => {
+    ($about:tt [/ , $($rest:tt)*] [$($sig:tt)*] $parameters:tt $given:tt [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
-            $about [$($rest)*] [$($sig)* /,] $parameters [$($text)* $comma, "/",] ", "
+            $about [$($rest)*] [$($sig)* /,] $parameters $given [$($text)* $comma, "/",] ", "
         }
     };
-    ($about:tt [* , $($rest:tt)*] [$($sig:tt)*] $parameters:tt [$($text:tt)*] $comma:literal) => {
+    ($about:tt [* , $($rest:tt)*] [$($sig:tt)*] $parameters:tt $given:tt [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
-            $about [$($rest)*] [$($sig)* *,] $parameters [$($text)* $comma, "*",] ", "
+            $about [$($rest)*] [$($sig)* *,] $parameters $given [$($text)* $comma, "*",] ", "
         }
     };
-    ($about:tt [* $name:ident : $item:ty , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
-        $crate::ops::declare::function! {
-            $about [$($rest)*] [$($sig)* *$name,] [$($parameters)* $name: Vec<$item>,]
-            [$($text)* $comma, "*", stringify!($name),] ", "
-        }
-    };
-    ($about:tt [* $name:ident , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+    ($about:tt [* $name:ident : $item:ty , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($given:tt)*] [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
             $about [$($rest)*] [$($sig)* *$name,]
-            [$($parameters)* $name: Vec<pyo3::Bound<'_, pyo3::PyAny>>,]
+            [$($parameters)* $name: $crate::ops::declare::Given<Vec<$item>>,] [$($given)* $name]
             [$($text)* $comma, "*", stringify!($name),] ", "
         }
     };
-    ($about:tt [$name:ident , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+    ($about:tt [* $name:ident , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] $given:tt [$($text:tt)*] $comma:literal) => {
+        $crate::ops::declare::function! {
+            $about [$($rest)*] [$($sig)* *$name,]
+            [$($parameters)* $name: Vec<pyo3::Bound<'_, pyo3::PyAny>>,] $given
+            [$($text)* $comma, "*", stringify!($name),] ", "
+        }
+    };
+    ($about:tt [$name:ident , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] $given:tt [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
             $about [$($rest)*] [$($sig)* $name,]
-            [$($parameters)* $name: &pyo3::Bound<'_, pyo3::PyAny>,]
+            [$($parameters)* $name: &pyo3::Bound<'_, pyo3::PyAny>,] $given
             [$($text)* $comma, stringify!($name),] ", "
         }
     };
-    ($about:tt [$name:ident: $ty:ty , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+    ($about:tt [$name:ident: $ty:ty , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($given:tt)*] [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
-            $about [$($rest)*] [$($sig)* $name,] [$($parameters)* $name: $ty,]
+            $about [$($rest)*] [$($sig)* $name,]
+            [$($parameters)* $name: $crate::ops::declare::Given<$ty>,] [$($given)* $name]
             [$($text)* $comma, stringify!($name),] ", "
         }
     };
-    ($about:tt [$name:ident: $ty:ty = None , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+    ($about:tt [$name:ident: $ty:ty = None , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($given:tt)*] [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
-            $about [$($rest)*] [$($sig)* $name = None,] [$($parameters)* $name: $ty,]
+            $about [$($rest)*] [$($sig)* $name = $crate::ops::declare::Given::of(None),]
+            [$($parameters)* $name: $crate::ops::declare::Given<$ty>,] [$($given)* $name]
             [$($text)* $comma, stringify!($name), "=None",] ", "
         }
     };
-    ($about:tt [$name:ident: $ty:ty = - $default:tt , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+    ($about:tt [$name:ident: $ty:ty = - $default:tt , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($given:tt)*] [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
-            $about [$($rest)*] [$($sig)* $name = (-$default).into(),]
-            [$($parameters)* $name: $ty,]
+            $about [$($rest)*] [$($sig)* $name = $crate::ops::declare::Given::of((-$default).into()),]
+            [$($parameters)* $name: $crate::ops::declare::Given<$ty>,] [$($given)* $name]
             [$($text)* $comma, stringify!($name), "=-", stringify!($default),] ", "
         }
     };
-    ($about:tt [$name:ident: $ty:ty = $default:tt , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($text:tt)*] $comma:literal) => {
+    ($about:tt [$name:ident: $ty:ty = $default:tt , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($given:tt)*] [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
-            $about [$($rest)*] [$($sig)* $name = ($default).into(),]
-            [$($parameters)* $name: $ty,]
+            $about [$($rest)*] [$($sig)* $name = $crate::ops::declare::Given::of(($default).into()),]
+            [$($parameters)* $name: $crate::ops::declare::Given<$ty>,] [$($given)* $name]
             [$($text)* $comma, stringify!($name), "=", $crate::ops::declare::default!($default),]
             ", "
         }
     };
     (
         [[$($doc:tt)*] $name:ident [$($public:literal)?] [$($result:ty)?] $graph:ident $body:expr]
-        [$(,)?] [$($sig:tt)*] [$($parameter:ident: $ty:ty,)*] [$($text:tt)*] $comma:literal
+        [$(,)?] [$($sig:tt)*] [$($parameter:ident: $ty:ty,)*] [$($given:ident)*] [$($text:tt)*]
+        $comma:literal
     ) => {
         #[doc = concat!(
             $crate::ops::declare::public!($name $($public)?), "(", $($text)* ")\n--\n"
@@ -580,6 +654,7 @@ macro_rules! function {
             use $crate::ops::declare::{Argument, Site, run};
             const NAME: &str = $crate::ops::declare::public!($name $($public)?);
             $crate::ops::declare::reject_keywords(py, NAME, unexpected)?;
+            $(let $given = $given.value(py, NAME, stringify!($given))?;)*
             let mut operands = Operands::default();
             $(Argument::operands(&$parameter, NAME, &mut operands)?;)*
             let operands = operands.values()?;

@@ -353,8 +353,8 @@ functions! {
     /// >>> nx.diff([1, 4, 9]).tolist(), nx.diff([1, 4, 9], n=2).tolist()
     /// ([3, 5], [2])
     fn diff(
-        x, /, n: Count = 1, axis: Axis = -1, *, prepend: Option<&Bound<'_, PyAny>> = None,
-        append: Option<&Bound<'_, PyAny>> = None
+        x, /, n: Count = 1, axis: Axis = -1, *, prepend: Option<Bound<'_, PyAny>> = None,
+        append: Option<Bound<'_, PyAny>> = None
     ) |graph| {
         let parts = [prepend, Some(x), append].into_iter().flatten();
         let parts: Vec<ExprId> =

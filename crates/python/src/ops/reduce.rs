@@ -317,7 +317,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.covariance([[1.0, 2.0], [3.0, 6.0]]).tolist()
     /// [[1.0, 2.0], [2.0, 4.0]]
-    fn covariance(x, /, mean: Option<&Bound<'_, PyAny>> = None, *, correction: i64 = 0) |graph|
+    fn covariance(x, /, mean: Option<Bound<'_, PyAny>> = None, *, correction: i64 = 0) |graph|
         graph.covariance(x, mean, correction);
 
     /// Return the median: the middle element, or the mean of two of them for an even number.
@@ -432,7 +432,7 @@ functions! {
     /// 1000.6931762695312
     fn logsumexp(
         x, /, axis: Option<AxisList> = None, *, keepdims: bool = false,
-        scale: Option<&Bound<'_, PyAny>> = None
+        scale: Option<Bound<'_, PyAny>> = None
     ) |graph| graph.logsumexp(x, axis.as_deref(), keepdims, scale);
 }
 

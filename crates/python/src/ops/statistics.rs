@@ -372,8 +372,8 @@ functions! {
     /// >>> nx.interp([0.5, 2.5, 9.0], [0.0, 1.0, 3.0], [0.0, 10.0, 30.0]).tolist()
     /// [5.0, 25.0, 30.0]
     fn interp(
-        x, xp, fp, /, left: Option<&Bound<'_, PyAny>> = None,
-        right: Option<&Bound<'_, PyAny>> = None, period: Option<f64> = None
+        x, xp, fp, /, left: Option<Bound<'_, PyAny>> = None,
+        right: Option<Bound<'_, PyAny>> = None, period: Option<f64> = None
     ) |graph| graph.interpolate(x, xp, fp, &Beyond { left, right, period });
 }
 

@@ -63,12 +63,11 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PerAxis {
             return Ok(PerAxis::All(one));
         }
         value.extract().map(PerAxis::Each).map_err(|cause| {
-            match cause.is_instance_of::<PyTypeError>(value.py()) {
-                true => PyTypeError::new_err(format!(
-                    "must be an int or a sequence of ints; got {}",
-                    value.get_type()
+            match (cause.is_instance_of::<PyTypeError>(value.py()), value.get_type().name()) {
+                (true, Ok(kind)) => PyTypeError::new_err(format!(
+                    "must be an int or a sequence of ints; got a {kind}"
                 )),
-                false => cause,
+                _ => cause,
             }
         })
     }

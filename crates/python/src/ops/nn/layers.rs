@@ -42,7 +42,7 @@ functions! {
     /// >>> nx.nn.layer_norm([1.0, 3.0], bias=[10.0, 20.0], epsilon=0.0).tolist()
     /// [9.0, 21.0]
     fn layer_norm(
-        x, /, scale: Option<&Bound<'_, PyAny>> = None, bias: Option<&Bound<'_, PyAny>> = None, *,
+        x, /, scale: Option<Bound<'_, PyAny>> = None, bias: Option<Bound<'_, PyAny>> = None, *,
         axis: AxisList = -1, epsilon: f64 = 1e-05
     ) |graph| graph.layer_norm(x, [scale, bias], &axis, epsilon);
 
@@ -58,7 +58,7 @@ functions! {
     /// >>> nx.nn.rms_norm([1.0, -1.0], [2.0, 3.0], epsilon=0.0).tolist()
     /// [2.0, -3.0]
     fn rms_norm(
-        x, /, scale: Option<&Bound<'_, PyAny>> = None, *, axis: AxisList = -1,
+        x, /, scale: Option<Bound<'_, PyAny>> = None, *, axis: AxisList = -1,
         epsilon: f64 = 1e-06
     ) |graph| graph.rms_norm(x, scale, &axis, epsilon);
 
@@ -93,8 +93,8 @@ functions! {
     /// >>> nx.nn.group_norm([[1.0, 3.0, 5.0, 5.0]], 2, epsilon=1e-12).tolist()
     /// [[-1.0, 1.0, 0.0, 0.0]]
     fn group_norm(
-        x, /, groups: Count, scale: Option<&Bound<'_, PyAny>> = None,
-        bias: Option<&Bound<'_, PyAny>> = None, *, axis: Axis = -1, epsilon: f64 = 1e-05
+        x, /, groups: Count, scale: Option<Bound<'_, PyAny>> = None,
+        bias: Option<Bound<'_, PyAny>> = None, *, axis: Axis = -1, epsilon: f64 = 1e-05
     ) |graph| graph.group_norm(x, groups, [scale, bias], axis, epsilon);
 
     /// Normalize channels by a known mean and variance, then scale and shift them.
@@ -126,8 +126,8 @@ functions! {
     /// >>> nx.nn.batch_norm([[1.0, 2.0]], [1.0, 0.0], [1.0, 4.0], epsilon=0.0).tolist()
     /// [[0.0, 1.0]]
     fn batch_norm(
-        x, mean, variance, /, scale: Option<&Bound<'_, PyAny>> = None,
-        bias: Option<&Bound<'_, PyAny>> = None, *, axis: Axis = -1, epsilon: f64 = 1e-05
+        x, mean, variance, /, scale: Option<Bound<'_, PyAny>> = None,
+        bias: Option<Bound<'_, PyAny>> = None, *, axis: Axis = -1, epsilon: f64 = 1e-05
     ) |graph| graph.batch_norm(x, [mean, variance], [scale, bias], axis, epsilon);
 
     /// Return means of values, weighted by the similarity of queries and keys.
@@ -173,8 +173,8 @@ functions! {
     /// >>> nx.nn.dot_product_attention(nx.zeros((3, 1, 2)), x, x, is_causal=True).tolist()
     /// [[[0.0, 1.0]], [[1.0, 2.0]], [[2.0, 3.0]]]
     fn dot_product_attention(
-        query, key, value, /, bias: Option<&Bound<'_, PyAny>> = None,
-        mask: Option<&Bound<'_, PyAny>> = None, *, scale: Option<f64> = None,
+        query, key, value, /, bias: Option<Bound<'_, PyAny>> = None,
+        mask: Option<Bound<'_, PyAny>> = None, *, scale: Option<f64> = None,
         is_causal: bool = false
     ) |graph| {
         let options = Attention { bias, mask, scale, causal: is_causal };
