@@ -211,6 +211,22 @@ def test_assigning_to_elements_says_what_to_use():
             lambda: nx.jit(lambda x: nx.add([x], 1))(1.0),
             "got a traced value; use nx.stack for tensors",
         ),
+        (
+            lambda: nx.nn.embedding(nx.ones((2, 2)), [0.5]),
+            r"^embedding: x: expected an integer dtype; got f32",
+        ),
+        (
+            lambda: nx.linalg.det(nx.ones((2, 3))),
+            r"^det: operand: expected square matrices in the last two axes; got f32\[2\]\[3\]",
+        ),
+        (
+            lambda: nx.pad_outer([1, 2], 0, [(1, 1), (1, 1)]),
+            r"^pad_outer: padding: expected 1 entries for s32\[2\]; got 2",
+        ),
+        (
+            lambda: nx.random.beta_split(nx.random.key(0), nx.ones(2), nx.ones(3)),
+            r"^beta_split: parameters: must broadcast; got shapes \(2,\) and \(3,\)",
+        ),
     ],
 )
 def test_arguments_are_told_as_they_were_written(call, text):

@@ -97,7 +97,7 @@ impl Graph {
             _ => {
                 let expected = "square matrices in the last two axes".into();
                 let found = ty.to_string();
-                Err(self.error("solve", ErrorKind::Shape { argument: "a", found, expected }))
+                Err(self.error("solve", ErrorKind::Shape { argument: "operand", found, expected }))
             }
         }
     }

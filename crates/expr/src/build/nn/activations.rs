@@ -297,6 +297,11 @@ impl Graph {
     /// # Errors
     /// Returns an error for a table without axes or numbers that are not integers.
     pub fn embedding(&mut self, table: ExprId, x: ExprId) -> Result<ExprId> {
+        let found = self.dtype(x);
+        if !found.is_integer() {
+            let (argument, expected) = ("x", "an integer dtype");
+            return Err(self.error("embedding", ErrorKind::DType { argument, found, expected }));
+        }
         self.take(table, x, 0)
     }
 
