@@ -6,7 +6,7 @@ import math
 
 from nxla import _core, _hints
 from nxla._sample import Sample, refuse_shape
-from nxla._values import as_tensors, index_list
+from nxla._values import as_tensors, call_as, index_list
 from nxla.errors import DTypeError, ShapeError
 from nxla.ops.loops import scan, while_loop
 from nxla.ops.movement import moveaxis
@@ -266,7 +266,7 @@ def binomial_split(
     >>> nx.random.binomial_split(nx.random.key(0), 10, 1.0, shape=2).tolist()
     [10, 10]
     """
-    return binomial(_checked_key("binomial_split", key), n, p, shape, dtype).value
+    return call_as("binomial_split", binomial, key, n, p, shape, dtype).value
 
 
 def multinomial(
@@ -356,7 +356,7 @@ def multinomial_split(
     >>> nx.random.multinomial_split(nx.random.key(0), 5, [0.0, 1.0]).tolist()
     [0, 5]
     """
-    return multinomial(_checked_key("multinomial_split", key), n, p, shape, dtype).value
+    return call_as("multinomial_split", multinomial, key, n, p, shape, dtype).value
 
 
 def student_t(
@@ -438,7 +438,7 @@ def student_t_split(
     >>> nx.random.student_t_split(nx.random.key(0), 5.0, shape=3).shape
     (3,)
     """
-    return student_t(_checked_key("student_t_split", key), df, shape, dtype).value
+    return call_as("student_t_split", student_t, key, df, shape, dtype).value
 
 
 _hints.install(globals())

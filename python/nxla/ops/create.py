@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor, plain_number
+from nxla._values import as_tensor, call_as, plain_number
 from nxla.errors import ArgumentError, ShapeError
 from nxla.placement import made_on
 from nxla.vectors import spread
@@ -362,7 +362,8 @@ def full_like(
     """
     x = as_tensor(x)
     dtype = x.dtype if dtype is None else dtype
-    filled = made_on(_device_like(x, device), _core.full, x.shape, fill_value, dtype, x.names)
+    arguments = (x.shape, fill_value, dtype, x.names)
+    filled = made_on(_device_like(x, device), call_as, "full_like", _core.full, *arguments)
     return _core.align_vectors([filled, x], False, True)[0] if x.vectorized_axes else filled
 
 

@@ -6,7 +6,7 @@ import operator
 from itertools import pairwise
 
 from nxla import _core, _hints
-from nxla._values import as_tensor, index_list, user_line
+from nxla._values import as_tensor, call_as, index_list, user_line
 from nxla.errors import ArgumentError, ShapeError, TraceError
 from nxla.ops.metadata import axis_position
 
@@ -446,7 +446,7 @@ def pad_outer(
         return _core.pad_with_own(x, rule, widths)
     if any(len(width) != 2 for width in widths):
         raise ArgumentError(f"pad_outer: widths: must be pairs; got {list(widths)}")
-    return _core.pad(x, rule, widths)
+    return call_as("pad_outer", _core.pad, x, rule, widths)
 
 
 _hints.install(globals())

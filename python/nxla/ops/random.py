@@ -26,7 +26,8 @@ def _draw(
 ) -> list[Tensor]:
     """Draw from a distribution; the default shape is the broadcast shape of its parameters."""
     if shape is None:
-        shape = _together(name, [as_tensor(x).shape for x in parameters])
+        function = name if advance else f"{name}_split"
+        shape = _together(function, [as_tensor(x).shape for x in parameters])
     return _core.random_from(name, key, parameters, shape, dtype, names, advance)
 
 

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from nxla import _core, _hints
-from nxla._values import as_tensor, as_tensors, index_list
+from nxla._values import as_tensor, as_tensors, call_as, index_list
 from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
 from nxla.ops.metadata import axis_position
 
@@ -345,7 +345,8 @@ def digitize(x: TensorLike, bins: TensorLike, /, right: bool = False) -> Tensor:
     # is NaN.
     rises = (size == 1) | (edges[0] <= edges[-1])
     ordered = _core.where(rises, edges, _core.flip(edges))
-    place = searchsorted(ordered, x, side="left" if right else "right")
+    side = "left" if right else "right"
+    place = call_as("digitize", searchsorted, ordered, x, side=side)
     return _core.where(rises, place, size - place)
 
 
@@ -392,7 +393,7 @@ def partition(x: TensorLike, kth: int | Sequence[int], /, axis: Axis = -1) -> Te
     >>> nx.partition([3, 1, 2, 0], 1)[1].item()
     1
     """
-    return _core.sort(*_to_partition("partition", x, kth, axis))
+    return call_as("partition", _core.sort, *_to_partition("partition", x, kth, axis))
 
 
 def argpartition(x: TensorLike, kth: int | Sequence[int], /, axis: Axis = -1) -> Tensor:
@@ -406,7 +407,7 @@ def argpartition(x: TensorLike, kth: int | Sequence[int], /, axis: Axis = -1) ->
     >>> nx.argpartition([3, 1, 2, 0], 1)[1].item()
     1
     """
-    return _core.argsort(*_to_partition("argpartition", x, kth, axis))
+    return call_as("argpartition", _core.argsort, *_to_partition("argpartition", x, kth, axis))
 
 
 _hints.install(globals())

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nxla import _core, _hints
-from nxla._values import as_tensor
+from nxla._values import as_tensor, call_as
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -280,7 +280,7 @@ def eigvals(x: TensorLike, /) -> Tensor:
     >>> nx.sort(nx.imag(nx.linalg.eigvals([[0.0, -1.0], [1.0, 0.0]]))).tolist()
     [-1.0, 1.0]
     """
-    return eig(x).eigenvalues
+    return call_as("eigvals", eig, x).eigenvalues
 
 
 _hints.install(globals())
