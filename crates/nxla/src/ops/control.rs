@@ -7,7 +7,7 @@ use std::fmt;
 use std::panic::Location;
 
 use nxla_expr::build::OpenBlock;
-use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata, Notes, TensorType};
+use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata, Notes, RuleFor, TensorType};
 
 use super::methods;
 use crate::Trace;
@@ -16,9 +16,8 @@ use crate::expr::Expr;
 use crate::{Error, Result};
 use crate::{Operand, Value};
 use nxla_runtime::resolve;
-use nxla_runtime::vectors::control::{Branch, Clauses, Vectorized, conditional};
+use nxla_runtime::vectors::control::{Branch, Clauses, CustomRule, Vectorized, conditional};
 use nxla_runtime::vectors::lanes::Lanes;
-use nxla_runtime::vectors::{reduce_to_vectors, spread};
 use nxla_tensor::broadcast_shapes;
 
 /// Returns the results of `on_true` if the predicate, a scalar, is nonzero, and the results of
@@ -480,33 +479,7 @@ pub fn custom_grad<C: Container, I: Container>(
     inputs: &I,
     rule: impl FnOnce(C) -> I,
 ) -> C {
-    let location = Location::caller();
-    let (mut outputs, mut inputs) = (leaves_of(&value), leaves_of(inputs));
-    let trace = trace_of(&outputs.items);
-    let ids = trace.attempt(|| {
-        make_safe(&trace, &mut outputs)?;
-        make_safe(&trace, &mut inputs)?;
-        let (outputs_ids, input_ids) = (trace.ids(&outputs.items)?, trace.ids(&inputs.items)?);
-        let open = trace.edit(|graph| graph.open_custom_grad(&outputs_ids))?;
-        let cotangents = open.changes().to_vec();
-        let answer = rule(C::rebuild(&mut in_place_of(&trace, cotangents, outputs.clone())));
-        let answer = vectorized_nodes(&trace, &leaves_of(&answer))?;
-        trace.build(|graph| {
-            graph.enter_rust(location);
-            let mut cotangents = Vec::with_capacity(answer.len());
-            let mut expected = inputs.items.iter().map(|input| input.vectors());
-            for (id, own) in answer {
-                // The graph checks the number of cotangents.
-                cotangents.push(match expected.next() {
-                    Some(vectors) => reduce_to_vectors(graph, id, &own, vectors)?,
-                    None => id,
-                });
-            }
-            Ok::<_, Error>(graph.close_custom_grad(open, &outputs_ids, &input_ids, cotangents)?)
-        })
-    });
-    let Some(ids) = ids else { return value };
-    C::rebuild(&mut in_place_of(&trace, ids, outputs))
+    custom_rule(RuleFor::Cotangents, value, inputs, rule)
 }
 
 /// Returns `value` with a custom derivative in the other mode than [`custom_grad`]: `rule` receives
@@ -527,31 +500,36 @@ pub fn custom_jvp<C: Container, I: Container>(
     inputs: &I,
     rule: impl FnOnce(I) -> C,
 ) -> C {
+    custom_rule(RuleFor::Tangents, value, inputs, rule)
+}
+
+/// Implements [`custom_grad`] and [`custom_jvp`]: `rule` maps the cotangents of the outputs to the
+/// cotangents of the inputs, or the tangents of the inputs to the tangents of the outputs.
+#[track_caller]
+fn custom_rule<C: Container, I: Container, D: Container, R: Container>(
+    kind: RuleFor,
+    value: C,
+    inputs: &I,
+    rule: impl FnOnce(D) -> R,
+) -> C {
     let location = Location::caller();
-    let (mut outputs, mut inputs) = (leaves_of(&value), leaves_of(inputs));
+    let (outputs, inputs) = (leaves_of(&value), leaves_of(inputs));
     let trace = trace_of(&outputs.items);
-    let ids = trace.attempt(|| {
-        make_safe(&trace, &mut outputs)?;
-        make_safe(&trace, &mut inputs)?;
-        let (output_ids, input_ids) = (trace.ids(&outputs.items)?, trace.ids(&inputs.items)?);
-        let open = trace.edit(|graph| graph.open_custom_jvp(&input_ids))?;
-        let tangents = open.changes().to_vec();
-        let answer = rule(I::rebuild(&mut in_place_of(&trace, tangents, inputs.clone())));
-        let answer = vectorized_nodes(&trace, &leaves_of(&answer))?;
+    let values = trace.attempt(|| {
+        let nodes = (vectorized_nodes(&trace, &outputs)?, vectorized_nodes(&trace, &inputs)?);
+        let open = trace.build(|graph| CustomRule::open(graph, kind, nodes.0, nodes.1))?;
+        let structure = match kind {
+            RuleFor::Cotangents => outputs.structure.clone(),
+            RuleFor::Tangents => inputs.structure,
+        };
+        let changes = exprs(&trace, open.changes());
+        let results = rule(D::rebuild(&mut Leaves::new(changes, structure)));
+        let results = vectorized_nodes(&trace, &leaves_of(&results))?;
         trace.build(|graph| {
             graph.enter_rust(location);
-            let mut tangents = Vec::with_capacity(answer.len());
-            let mut expected = outputs.items.iter().map(|output| output.vectors());
-            for (id, own) in answer {
-                // The graph checks the number of tangents.
-                tangents.push(match expected.next() {
-                    Some(vectors) => spread(graph, id, &own, vectors)?,
-                    None => id,
-                });
-            }
-            Ok::<_, Error>(graph.close_custom_jvp(open, &output_ids, &input_ids, tangents)?)
+            open.close(graph, &results)
         })
     });
-    let Some(ids) = ids else { return value };
-    C::rebuild(&mut in_place_of(&trace, ids, outputs))
+    let Some(values) = values else { return value };
+    C::rebuild(&mut Leaves::new(exprs(&trace, values), outputs.structure))
 }

@@ -2,8 +2,8 @@
 
 use nxla::vectors::EntryAxes;
 use nxla::{
-    DType, Expr, Tensor, Window, cond, custom_grad, fori, grad, jit, value_and_grad, vmap,
-    while_loop,
+    DType, Expr, Tensor, Window, cond, custom_grad, custom_jvp, fori, grad, jit, value_and_grad,
+    vmap, while_loop,
 };
 
 fn rows() -> Tensor {
@@ -84,6 +84,24 @@ fn gradients_of_entries() {
     assert_eq!(numbers(&slope), [1.0, 1.0, 2.0, 2.0]);
     let own = |x: Expr| custom_grad(x.pow(2), &x, |cotangent| cotangent * 7);
     assert_eq!(numbers(&jit(grad(own)).call(rows()).unwrap()), [7.0; 6]);
+}
+
+#[test]
+fn custom_rules_of_an_output_that_entries_share() {
+    // The output has no entries, but each entry has its own input and its own weight.
+    let grads = |x: Expr, rule: fn(Expr) -> Expr| {
+        let weights = Expr::of(vector("v", &[2.0, 5.0]));
+        grad(move |x: Expr| rule(x) * &weights)(x)
+    };
+    let by_cotangents = jit(move |x: Expr| {
+        grads(x, |x| custom_grad(Expr::of(1.0f32), &x, |cotangent| cotangent * &x))
+    });
+    let by_tangents =
+        jit(move |x: Expr| grads(x, |x| custom_jvp(Expr::of(1.0f32), &x, |tangent| tangent * &x)));
+    let x = vector("v", &[3.0, 7.0]);
+    for f in [by_cotangents.call(&x), by_tangents.call(&x)] {
+        assert_eq!(numbers(&f.unwrap()), [6.0, 35.0]);
+    }
 }
 
 #[test]

@@ -4,11 +4,10 @@
 
 use std::cell::Cell;
 
-use nxla_runtime::graph::{ExprId, Graph, Keep, MAX_NESTING, Mark, Metadata, Region};
-use nxla_runtime::vectors::control::{Branch, Clauses, Vectorized, conditional};
+use nxla_runtime::graph::{ExprId, Graph, Keep, MAX_NESTING, Mark, Metadata, Region, RuleFor};
+use nxla_runtime::vectors::control::{Branch, Clauses, CustomRule, Vectorized, conditional};
 use nxla_runtime::vectors::lanes::Lanes;
-use nxla_runtime::vectors::{reduce_to_vectors, spread};
-use nxla_runtime::{Error, RawExpr, Trace, Vectors};
+use nxla_runtime::{RawExpr, Trace, Vectors};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
@@ -105,20 +104,6 @@ pub(super) fn wrap_all(
 /// Replaced nodes, with the vectorized axes of the originals.
 pub(super) fn in_place_of(nodes: Vec<ExprId>, values: Vec<Vectorized>) -> Vec<Vectorized> {
     nodes.into_iter().zip(values).map(|(id, (_, vectors))| (id, vectors)).collect()
-}
-
-/// Nodes that have all these axes.
-fn all_with(nodes: Vec<ExprId>, vectors: &Vectors) -> Vec<Vectorized> {
-    nodes.into_iter().map(|id| (id, vectors.clone())).collect()
-}
-
-/// The nodes of values with all these axes.
-fn spread_all(
-    graph: &mut Graph,
-    values: &[Vectorized],
-    to: &Vectors,
-) -> Result<Vec<ExprId>, Error> {
-    values.iter().map(|(id, own)| spread(graph, *id, own, to)).collect()
 }
 
 /// The first branch whose predicate is true: `clauses` are pairs of a traced predicate and a
@@ -413,32 +398,7 @@ fn custom_grad(
     inputs: &Bound<'_, PyAny>,
     rule: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let (trace, _) = in_trace(py, "custom_grad", &[])?;
-    let (outputs, tree) = leaves_of(&trace, "custom_grad", value)?;
-    let (inputs, _) = leaves_of(&trace, "custom_grad", inputs)?;
-    // A cotangent of an output that all entries share would be a sum over the entries.
-    let all = outputs.iter().chain(&inputs).map(|(_, vectors)| vectors);
-    let common = Vectors::union("custom_grad", all).or_raise()?;
-    let nodes = trace.build(|graph| spread_all(graph, &outputs, &common)).or_raise()?;
-    let gradient = trace.edit(|graph| graph.open_custom_grad(&nodes)).or_raise()?;
-    let cotangents = all_with(gradient.changes().to_vec(), &common);
-    let cotangents = wrap_all(py, &trace, cotangents);
-    let cotangents = cotangents.into_iter().collect::<PyResult<Vec<_>>>()?;
-    let (answer, _) = leaves_of(&trace, "custom_grad", &rule.call1((cotangents,))?)?;
-    let parts = trace
-        .build(|graph| {
-            let mut cotangents = Vec::with_capacity(answer.len());
-            for (position, (id, own)) in answer.iter().enumerate() {
-                cotangents.push(match inputs.get(position) {
-                    Some((_, vectors)) => reduce_to_vectors(graph, *id, own, vectors)?,
-                    None => *id,
-                });
-            }
-            Ok::<_, Error>(graph.close_custom_grad(gradient, &nodes, &ids(&inputs), cotangents)?)
-        })
-        .or_raise()?;
-    let values = all_with(parts, &common);
-    tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
+    custom_rule(py, RuleFor::Cotangents, value, inputs, rule)
 }
 
 /// `value` with a custom derivative: `rule` maps the list of tangents of the inputs' leaves to the
@@ -450,26 +410,25 @@ fn custom_jvp(
     inputs: &Bound<'_, PyAny>,
     rule: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let (trace, _) = in_trace(py, "custom_jvp", &[])?;
-    let (outputs, tree) = leaves_of(&trace, "custom_jvp", value)?;
-    let (inputs, _) = leaves_of(&trace, "custom_jvp", inputs)?;
-    let nodes = ids(&inputs);
-    let open = trace.edit(|graph| graph.open_custom_jvp(&nodes)).or_raise()?;
-    let tangents = in_place_of(open.changes().to_vec(), inputs.clone());
-    let tangents = wrap_all(py, &trace, tangents);
-    let tangents = tangents.into_iter().collect::<PyResult<Vec<_>>>()?;
-    let (answer, _) = leaves_of(&trace, "custom_jvp", &rule.call1((tangents,))?)?;
-    // Tangents may differ between entries that share an output.
-    let all = outputs.iter().chain(&answer).map(|(_, vectors)| vectors);
-    let common = Vectors::union("custom_jvp", all).or_raise()?;
-    let parts = trace
-        .build(|graph| {
-            let values = spread_all(graph, &outputs, &common)?;
-            let tangents = spread_all(graph, &answer, &common)?;
-            Ok::<_, Error>(graph.close_custom_jvp(open, &values, &nodes, tangents)?)
-        })
-        .or_raise()?;
-    let values = all_with(parts, &common);
+    custom_rule(py, RuleFor::Tangents, value, inputs, rule)
+}
+
+fn custom_rule(
+    py: Python<'_>,
+    kind: RuleFor,
+    value: &Bound<'_, PyAny>,
+    inputs: &Bound<'_, PyAny>,
+    rule: &Bound<'_, PyAny>,
+) -> PyResult<Py<PyAny>> {
+    let function = CustomRule::function(kind);
+    let (trace, _) = in_trace(py, function, &[])?;
+    let (outputs, tree) = leaves_of(&trace, function, value)?;
+    let (inputs, _) = leaves_of(&trace, function, inputs)?;
+    let open = trace.build(|graph| CustomRule::open(graph, kind, outputs, inputs)).or_raise()?;
+    let changes = wrap_all(py, &trace, open.changes());
+    let changes = changes.into_iter().collect::<PyResult<Vec<_>>>()?;
+    let (results, _) = leaves_of(&trace, function, &rule.call1((changes,))?)?;
+    let values = trace.build(|graph| open.close(graph, &results)).or_raise()?;
     tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 

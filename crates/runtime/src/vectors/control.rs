@@ -1,13 +1,16 @@
-//! Conditionals that entries take differently.
+//! Conditionals that entries take differently, and custom rules of entries.
 //!
 //! A region decides once for all entries. Where a predicate is vectorized, a conditional computes
 //! each branch that some entry takes and selects between their results.
 
-use nxla_expr::{Difference, ErrorKind, ExprId, Graph, Mark, Misfit, Region, TensorType, Traced};
+use nxla_expr::build::OpenRule;
+use nxla_expr::{
+    Difference, ErrorKind, ExprId, Graph, Mark, Misfit, Region, RuleFor, TensorType, Traced,
+};
 use nxla_tensor::{DType, Scalar, broadcast_shapes};
 
 use super::Vectors;
-use super::entry::spread;
+use super::entry::{reduce_to_vectors, spread};
 use super::lanes::Lanes;
 use super::moves::align_vectors;
 use crate::error::Result;
@@ -227,4 +230,103 @@ fn run_branch_if_any(
     let predicate = graph.traced(graph.mark(), vec![any]);
     let ids = graph.cond(mark, vec![(predicate, branch)], zeros)?;
     Ok(ids.into_iter().zip(vectors).collect())
+}
+
+/// A custom rule that is being traced for outputs and inputs with vectorized axes.
+///
+/// The rule is called with [`CustomRule::changes`]: the cotangents of the outputs, or the tangents
+/// of the inputs.
+#[derive(Debug)]
+pub struct CustomRule {
+    rule: RuleFor,
+    open: OpenRule,
+    outputs: Vec<Vectorized>,
+    inputs: Vec<Vectorized>,
+}
+
+impl CustomRule {
+    /// Opens a rule for outputs and inputs.
+    ///
+    /// # Errors
+    /// Returns an error for vectorized axes of equal names and different sizes.
+    pub fn open(
+        graph: &mut Graph,
+        rule: RuleFor,
+        mut outputs: Vec<Vectorized>,
+        inputs: Vec<Vectorized>,
+    ) -> Result<Self> {
+        let open = match rule {
+            RuleFor::Cotangents => {
+                // The cotangent of an output that all entries share would be a sum over the entries.
+                let common = union_of(rule, outputs.iter().chain(&inputs))?;
+                outputs = spread_all(graph, &outputs, &common)?;
+                graph.open_custom_grad(&ids(&outputs))
+            }
+            RuleFor::Tangents => graph.open_custom_jvp(&ids(&inputs)),
+        };
+        Ok(Self { rule, open, outputs, inputs })
+    }
+
+    /// Returns the name of the function that registers a rule.
+    pub fn function(rule: RuleFor) -> &'static str {
+        match rule {
+            RuleFor::Cotangents => "custom_grad",
+            RuleFor::Tangents => "custom_jvp",
+        }
+    }
+
+    /// Returns the arguments of the rule.
+    pub fn changes(&self) -> Vec<Vectorized> {
+        let values = match self.rule {
+            RuleFor::Cotangents => &self.outputs,
+            RuleFor::Tangents => &self.inputs,
+        };
+        let vectors = values.iter().map(|(_, vectors)| vectors.clone());
+        self.open.changes().iter().copied().zip(vectors).collect()
+    }
+
+    /// Ends the tracing of a rule that returned these cotangents or tangents. Returns the outputs.
+    ///
+    /// # Errors
+    /// Returns an error for a result of the rule that does not fit its input or output.
+    pub fn close(self, graph: &mut Graph, results: &[Vectorized]) -> Result<Vec<Vectorized>> {
+        let Self { rule, open, mut outputs, inputs } = self;
+        let parts = match rule {
+            RuleFor::Cotangents => {
+                let mut cotangents = Vec::with_capacity(results.len());
+                for (position, (id, own)) in results.iter().enumerate() {
+                    // The graph checks the number of cotangents.
+                    cotangents.push(match inputs.get(position) {
+                        Some((_, vectors)) => reduce_to_vectors(graph, *id, own, vectors)?,
+                        None => *id,
+                    });
+                }
+                graph.close_custom_grad(open, &ids(&outputs), &ids(&inputs), cotangents)?
+            }
+            RuleFor::Tangents => {
+                // Entries that share an output may have different tangents.
+                let common = union_of(rule, outputs.iter().chain(results))?;
+                outputs = spread_all(graph, &outputs, &common)?;
+                let tangents = ids(&spread_all(graph, results, &common)?);
+                graph.close_custom_jvp(open, &ids(&outputs), &ids(&inputs), tangents)?
+            }
+        };
+        let vectors = outputs.into_iter().map(|(_, vectors)| vectors);
+        Ok(parts.into_iter().zip(vectors).collect())
+    }
+}
+
+/// Returns the nodes of values.
+fn ids(values: &[Vectorized]) -> Vec<ExprId> {
+    values.iter().map(|(id, _)| *id).collect()
+}
+
+/// Returns the vectorized axes of all values of a rule.
+fn union_of<'a>(rule: RuleFor, values: impl Iterator<Item = &'a Vectorized>) -> Result<Vectors> {
+    Vectors::union(CustomRule::function(rule), values.map(|(_, vectors)| vectors))
+}
+
+/// Returns values with all these axes.
+fn spread_all(graph: &mut Graph, values: &[Vectorized], to: &Vectors) -> Result<Vec<Vectorized>> {
+    values.iter().map(|(id, own)| Ok((spread(graph, *id, own, to)?, to.clone()))).collect()
 }
