@@ -1,8 +1,9 @@
 //! Loops inside a trace: `while_loop`, and functions that are based on it.
 
+use std::marker::PhantomData;
 use std::panic::Location;
 
-use nxla_expr::{Difference, ErrorKind, Misfit, Region, Replay, TensorType, Traced};
+use nxla_expr::{Difference, ErrorKind, Misfit, Region, Replay, TensorType};
 use nxla_tensor::Shape;
 
 use super::control::{exprs, vectorized_nodes};
@@ -10,10 +11,9 @@ use crate::Operand;
 use crate::Trace;
 use crate::containers::{Container, Leaves, Structure, leaves_of, locate_error, trace_of};
 use crate::expr::Expr;
-use crate::vectors::Vectors;
 use crate::{Error, Result};
 use nxla_runtime::vectors::control::Vectorized;
-use nxla_runtime::vectors::loops::{OpenLoop, Repetition};
+use nxla_runtime::vectors::loops::{Iteration, LoopFunctions, LoopResults, Rows, trace_loop};
 
 /// Repeats `state = body(state)` while `condition(state)` is nonzero, and returns the first state
 /// for which it is zero.
@@ -80,55 +80,72 @@ fn repeat<S: Container>(
     let location = Location::caller();
     let start = leaves_of(&initial);
     let trace = trace_of(&start.items);
-    let mut repeat =
-        Loop { trace: &trace, structure: &start.structure, location, condition, replay };
-    let mut traced = || repeat.trace_body(&start, &mut body);
+    let functions =
+        Loop::new(&trace, &start.structure, location, condition, |state| Ok((body(state), None)));
     let located = |error| locate_error(error, function, roots, &initial);
-    match trace.attempt(|| traced().map_err(located)) {
+    match trace.attempt(|| functions.trace(replay, &start).map_err(located)) {
         None => initial,
-        Some(values) => S::rebuild(&mut Leaves::new(exprs(&trace, values), start.structure)),
+        Some((values, _)) => S::rebuild(&mut Leaves::new(exprs(&trace, values), start.structure)),
     }
 }
 
-/// A loop that is being traced.
-struct Loop<'a, F> {
+/// The functions of a loop on states of the type `S`.
+struct Loop<'a, S, F, B> {
     trace: &'a Trace,
     structure: &'a Structure,
     location: &'static Location<'static>,
     condition: F,
-    replay: Replay,
+    body: B,
+    state: PhantomData<fn(S) -> S>,
 }
 
-impl<F> Loop<'_, F> {
-    fn state<S: Container>(&self, values: &[Vectorized]) -> S {
+impl<'a, S, F, B> Loop<'a, S, F, B>
+where
+    S: Container,
+    F: FnMut(S) -> Expr,
+    B: FnMut(S) -> Result<(S, Option<Rows>)>,
+{
+    fn new(
+        trace: &'a Trace,
+        structure: &'a Structure,
+        location: &'static Location<'static>,
+        condition: F,
+        body: B,
+    ) -> Self {
+        Self { trace, structure, location, condition, body, state: PhantomData }
+    }
+
+    /// Returns the last state and the rows of the loop.
+    fn trace(mut self, replay: Replay, start: &Leaves<Expr>) -> Result<LoopResults> {
+        let initial = vectorized_nodes(self.trace, start)?;
+        trace_loop(self.trace, replay, initial, &mut self)
+    }
+
+    fn state(&self, values: &[Vectorized]) -> S {
         let exprs = exprs(self.trace, values.iter().cloned());
         S::rebuild(&mut Leaves::new(exprs, self.structure.clone()))
     }
+}
 
-    /// Evaluates the condition for a state.
-    fn holds<S: Container>(&mut self, state: &[Vectorized]) -> Result<Vectorized>
-    where
-        F: FnMut(S) -> Expr,
-    {
+impl<S, F, B> LoopFunctions for Loop<'_, S, F, B>
+where
+    S: Container,
+    F: FnMut(S) -> Expr,
+    B: FnMut(S) -> Result<(S, Option<Rows>)>,
+{
+    type Error = Error;
+
+    fn condition(&mut self, state: &[Vectorized]) -> Result<Vectorized> {
         let state = self.state(state);
-        let holds = (self.condition)(state);
-        // An error of an operator in the region takes precedence.
-        if let Some(error) = self.trace.failure() {
-            return Err(error);
-        }
-        Ok((self.trace.id(&holds)?, holds.vectors().clone()))
+        let holds = leaves_of(&(self.condition)(state));
+        Ok(nodes(self.trace, &holds)?.remove(0))
     }
 
-    /// Evaluates the body for a state.
-    fn next<S: Container>(
-        &self,
-        body: &mut impl FnMut(S) -> S,
-        state: &[Vectorized],
-    ) -> Result<Vec<Vectorized>> {
-        let next = leaves_of(&body(self.state(state)));
-        if let Some(error) = self.trace.failure() {
-            return Err(error);
-        }
+    fn body(&mut self, state: &[Vectorized]) -> Result<Iteration> {
+        let state = self.state(state);
+        let (next, rows) = (self.body)(state)?;
+        let next = leaves_of(&next);
+        let state = nodes(self.trace, &next)?;
         if next.structure != *self.structure {
             let why = format!(
                 "must return lists of the lengths {:?} in the initial state; got {:?}",
@@ -136,95 +153,24 @@ impl<F> Loop<'_, F> {
             );
             return Err(ErrorKind::invalid("body", why).of("while").into());
         }
-        vectorized_nodes(self.trace, &next)
+        Ok(Iteration { state, rows })
     }
 
-    /// Opens the loop and traces its condition, which has these vectorized axes.
-    fn open<S: Container>(&mut self, initial: &[Vectorized]) -> Result<(OpenLoop, Traced, Vectors)>
-    where
-        F: FnMut(S) -> Expr,
-    {
-        let open = self.trace.edit(|graph| OpenLoop::begin(graph, initial.to_vec()))?;
-        let holds = [self.holds(&open.state())?];
-        let condition = self.trace.edit(|graph| open.condition(graph, &holds))?;
-        let [(_, axes)] = holds;
-        Ok((open, condition, axes))
+    fn convert_error(&self, error: Error) -> Error {
+        error
     }
 
-    fn trace_body<S: Container>(
-        &mut self,
-        start: &Leaves<Expr>,
-        body: &mut impl FnMut(S) -> S,
-    ) -> Result<Vec<Vectorized>>
-    where
-        F: FnMut(S) -> Expr,
-    {
-        let trace = self.trace;
-        let mut initial = vectorized_nodes(trace, start)?;
-        loop {
-            if let Some(state) = self.traced_from(&mut initial, body)? {
-                return Ok(state);
-            }
-        }
+    fn mark_line(&self) -> Result<()> {
+        self.trace.enter_rust(self.location)
     }
+}
 
-    /// Traces the loop and returns its last state. Returns None if the body adds vectorized axes or
-    /// names to the initial state, which has them from then on.
-    fn traced_from<S: Container>(
-        &mut self,
-        initial: &mut Vec<Vectorized>,
-        body: &mut impl FnMut(S) -> S,
-    ) -> Result<Option<Vec<Vectorized>>>
-    where
-        F: FnMut(S) -> Expr,
-    {
-        let trace = self.trace;
-        let (open, condition, axes) = self.open(initial)?;
-        if !axes.is_empty() {
-            return self.per_entry(initial, &axes, body);
-        }
-        let next = self.next(body, &open.state())?;
-        if let Some(wide) = trace.build(|graph| open.widen(graph, &next))? {
-            *initial = wide;
-            return Ok(None);
-        }
-        let state = trace.build(|graph| {
-            graph.enter_rust(self.location);
-            open.finish(graph, condition, next, self.replay)
-        })?;
-        Ok(Some(state))
-    }
-
-    /// Traces a loop for entries with different trip counts, see [`Self::traced_from`].
-    fn per_entry<S: Container>(
-        &mut self,
-        initial: &mut Vec<Vectorized>,
-        axes: &Vectors,
-        body: &mut impl FnMut(S) -> S,
-    ) -> Result<Option<Vec<Vectorized>>>
-    where
-        F: FnMut(S) -> Expr,
-    {
-        let (trace, location) = (self.trace, self.location);
-        let widen = |graph: &mut _| Repetition::widen_by_condition(graph, initial, axes);
-        let start = trace.build(widen)?;
-        let holds = self.holds(&start)?;
-        let repetition = trace.build(|graph| Repetition::begin(graph, start, &holds))?;
-        let from = trace.edit(|graph| graph.mark())?;
-        let entered = trace.enter_lanes(Some(repetition.lanes()));
-        let next = self.next(body, repetition.inputs())?;
-        drop(entered);
-        if let Some(wide) = trace.build(|graph| repetition.widen(graph, &next))? {
-            *initial = wide;
-            return Ok(None);
-        }
-        let state = trace.build(|graph| repetition.chosen(graph, &next))?;
-        let holds = self.holds(&state)?;
-        let state = trace.build(|graph| {
-            graph.enter_rust(location);
-            repetition.finish(graph, from, &state, &holds, self.replay)
-        })?;
-        Ok(Some(state))
+/// Returns the results of a function of a loop as nodes. An error of an operator in the function
+/// takes precedence.
+fn nodes(trace: &Trace, leaves: &Leaves<Expr>) -> Result<Vec<Vectorized>> {
+    match trace.failure() {
+        Some(error) => Err(error),
+        None => vectorized_nodes(trace, leaves),
     }
 }
 
@@ -390,78 +336,26 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
         }
         return (C::rebuild(&mut before.clone()), no_rows(&y));
     }
-    let scan = Scan { trace: &trace, steps, replay, location: Location::caller() };
-    let step = |index: Expr, carry: C| {
+    let location = Location::caller();
+    let start = leaves_of(&(Expr::of(0), C::rebuild(&mut before.clone())));
+    let end = i64::try_from(steps).expect("below 2^63 elements");
+    let mut rows_structure = Structure::default();
+    let step = |(index, carry): (Expr, C)| {
         let (next, y) = body(carry, element(&index));
         check_carry(&before, &next);
-        (next, y)
-    };
-    match trace.attempt(|| scan.trace_body(&initial, step)) {
-        Some(results) => results,
-        None => body(initial, element(&Expr::of(0))),
-    }
-}
-
-/// A scan that is being traced.
-struct Scan<'a> {
-    trace: &'a Trace,
-    steps: usize,
-    replay: Replay,
-    location: &'static Location<'static>,
-}
-
-impl Scan<'_> {
-    /// Returns the results of a scan that starts with the carry `initial`. The step is traced once,
-    /// and again if it adds vectorized axes or names to parts of the carry.
-    fn trace_body<C: Container, Y: Container>(
-        &self,
-        initial: &C,
-        mut step: impl FnMut(Expr, C) -> (C, Y),
-    ) -> Result<(C, Y)> {
-        let start = leaves_of(&(Expr::of(0), C::rebuild(&mut leaves_of(initial))));
-        let mut state = vectorized_nodes(self.trace, &start)?;
-        loop {
-            if let Some(results) = self.trial(&mut state, &start.structure, &mut step)? {
-                return Ok(results);
-            }
-        }
-    }
-
-    /// Returns the results of the loop for this counter and carry, or `None` if the step added
-    /// vectorized axes or names to them.
-    fn trial<C: Container, Y: Container>(
-        &self,
-        start: &mut Vec<Vectorized>,
-        structure: &Structure,
-        step: impl FnOnce(Expr, C) -> (C, Y),
-    ) -> Result<Option<(C, Y)>> {
-        let (trace, count) = (self.trace, i64::try_from(self.steps).expect("below 2^63 elements"));
-        let condition = |(index, _): (Expr, C)| index.less(count);
-        let (location, replay) = (self.location, self.replay);
-        let mut repeat = Loop { trace, structure, location, condition, replay };
-        let (open, condition, _) = repeat.open(start)?;
-        let (index, carry): (Expr, C) = repeat.state(&open.state());
-        let (next, y) = step(index.clone(), carry);
         let mut y = leaves_of(&y);
         y.items.iter_mut().for_each(|y| *y = y.new_axis(0));
-        let next = leaves_of(&(&index + 1, next));
-        if let Some(error) = trace.failure() {
-            return Err(error);
-        }
-        let (iteration, next) = (trace.id(&index)?, vectorized_nodes(trace, &next)?);
-        if let Some(wide) = trace.build(|graph| open.widen(graph, &next))? {
-            *start = wide;
-            return Ok(None);
-        }
-        let rows = vectorized_nodes(trace, &y)?;
-        let (carry, rows) = trace.build(|graph| {
-            graph.enter_rust(location);
-            open.collect(graph, condition, next, (&rows, iteration, self.steps), replay)
-        })?;
-        let carry: Vec<Expr> = exprs(trace, carry).skip(1).collect();
-        let carry = C::rebuild(&mut Leaves::new(carry, structure.clone()));
-        Ok(Some((carry, Y::rebuild(&mut Leaves::new(exprs(trace, rows), y.structure)))))
-    }
+        let rows = Rows { values: nodes(&trace, &y)?, index: trace.id(&index)?, count: steps };
+        rows_structure = y.structure;
+        Ok(((&index + 1, next), Some(rows)))
+    };
+    let condition = |(index, _): (Expr, C)| index.less(end);
+    let functions = Loop::new(&trace, &start.structure, location, condition, step);
+    let Some((state, rows)) = trace.attempt(|| functions.trace(replay, &start)) else {
+        return body(initial, element(&Expr::of(0)));
+    };
+    let carry = C::rebuild(&mut Leaves::new(exprs(&trace, state).skip(1), before.structure));
+    (carry, Y::rebuild(&mut Leaves::new(exprs(&trace, rows), rows_structure)))
 }
 
 /// Applies a function to each element of the first axis, and stacks the results along a new first

@@ -1,9 +1,12 @@
 //! Vectorized axes in Rust: eager and traced functions, control flow, and gradients.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use nxla::vectors::EntryAxes;
 use nxla::{
-    DType, Expr, Tensor, Window, cond, custom_grad, custom_jvp, fori, grad, jit, value_and_grad,
-    vmap, while_loop,
+    DType, Expr, Tensor, Window, cond, custom_grad, custom_jvp, fori, grad, hook, jit,
+    value_and_grad, vmap, while_loop,
 };
 
 fn rows() -> Tensor {
@@ -72,6 +75,29 @@ fn branches_and_loops_of_entries() {
     let power = jit(|x: Expr, n: Expr| fori(0, n, Expr::of(1.0f32), |_, y| y * &x));
     let n = Tensor::from(vec![0, 1, 3]).vectorize(["v"]).unwrap();
     assert_eq!(numbers(&power.call((2.0f32, &n)).unwrap()), [1.0, 2.0, 8.0]);
+}
+
+#[test]
+fn hooks_of_a_condition_run_once_for_each_iteration() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = calls.clone();
+    // The body adds an axis to the state, so the loop and its vectorized condition are traced again.
+    let f = jit(move |[x, y]: [Expr; 2]| {
+        let counted = counted.clone();
+        let condition = move |x: Expr| {
+            let counted = counted.clone();
+            let count = move |_: Tensor| {
+                counted.fetch_add(1, Ordering::Relaxed);
+            };
+            hook(x, count).less(10)
+        };
+        while_loop(x, condition, |x| x + &y)
+    });
+    let last = f.call([&vector("v", &[1.0, 5.0]), &vector("w", &[4.0, 6.0])]).unwrap();
+    assert_eq!(last.vectors().to_string(), "vectorized[v: 2][w: 2]");
+    assert_eq!(numbers(&last), [13.0, 13.0, 13.0, 11.0]);
+    // Three iterations, and the initial state.
+    assert_eq!(calls.load(Ordering::Relaxed), 4);
 }
 
 #[test]

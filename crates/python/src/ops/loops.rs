@@ -2,16 +2,16 @@
 //!
 //! Outside a trace the Python package runs loops as Python code, because all values are concrete.
 
-use nxla_runtime::graph::{Replay, ReplayMethod, Traced};
+use nxla_runtime::graph::{Replay, ReplayMethod};
 use nxla_runtime::vectors::control::Vectorized;
-use nxla_runtime::vectors::loops::{OpenLoop, Repetition};
-use nxla_runtime::{Error, Trace, Vectors};
+use nxla_runtime::vectors::loops::{Iteration, LoopFunctions, Rows, trace_loop};
+use nxla_runtime::{Error, Trace};
 use pyo3::prelude::*;
 
 use super::add_functions;
 use super::control::{call_region, drop_effects_on_error, in_trace, leaves_of, wrap_all};
 use crate::containers::{PyTree, Tree};
-use crate::errors::{OrRaise, argument_error};
+use crate::errors::{OrRaise, argument_error, exception};
 use crate::source;
 
 /// Repeats `body(state)` while `condition(state)` is true.
@@ -38,14 +38,11 @@ fn while_loop(
     let (trace, _) = in_trace(py, function, &[])?;
     let (initial, tree) = leaves_of(&trace, function, initial)?;
     let roots = &roots[..];
-    let repeat = Loop { trace: &trace, tree: &tree, condition, body, function, roots, replay };
-    let mut start = initial;
-    drop_effects_on_error(&trace, || {
-        loop {
-            if let Some(results) = repeat.trace_loop(py, &mut start)? {
-                return Ok(results);
-            }
-        }
+    let (trace, tree, rows) = (&trace, &tree, None);
+    let mut functions = Loop { trace, tree, condition, body, function, roots, rows };
+    drop_effects_on_error(trace, || {
+        let (state, _) = trace_loop(trace, replay, initial, &mut functions)?;
+        functions.state(&state)
     })
 }
 
@@ -70,14 +67,14 @@ fn scan_loop(
     let (trace, _) = in_trace(py, function, &[])?;
     let (initial, tree) = leaves_of(&trace, function, initial)?;
     let roots = &roots[..];
-    let repeat = Loop { trace: &trace, tree: &tree, condition, body, function, roots, replay };
-    let mut start = initial;
-    drop_effects_on_error(&trace, || {
-        loop {
-            if let Some(results) = repeat.trace_collecting_loop(py, &mut start, count)? {
-                return Ok(results);
-            }
-        }
+    let (trace, tree, rows) = (&trace, &tree, Some((count, None)));
+    let mut functions = Loop { trace, tree, condition, body, function, roots, rows };
+    drop_effects_on_error(trace, || {
+        let (state, rows) = trace_loop(trace, replay, initial, &mut functions)?;
+        let state = functions.state(&state)?;
+        let (_, rows_tree) = functions.rows.expect("the loop collects rows");
+        let rows_tree = rows_tree.expect("the body was traced");
+        Ok((state, rows_tree.rebuild(py, &mut wrap_all(py, trace, rows).into_iter())?))
     })
 }
 
@@ -102,7 +99,8 @@ struct Loop<'a, 'py> {
     function: &'a str,
     /// The names of parts of the state, by the first step of their paths.
     roots: &'a [(String, String)],
-    replay: Replay,
+    /// For a loop that collects rows: their number, and the structure of the rows of an iteration.
+    rows: Option<(usize, Option<Tree>)>,
 }
 
 /// The replay method.
@@ -115,98 +113,14 @@ fn replay_method(function: &str, name: &str) -> PyResult<ReplayMethod> {
 }
 
 impl Loop<'_, '_> {
-    /// An error that names the part of the user's state.
-    fn locate_error(&self, py: Python<'_>, error: Error) -> Error {
-        let named = self.roots.iter().map(|(start, name)| (start.as_str(), name.as_str()));
-        let roots: Vec<(&str, &str)> = named.chain([("", "state")]).collect();
-        error.locate(self.function, &roots, |region, result| {
-            (region, self.tree.leaf_path(py, result).ok().flatten())
-        })
-    }
-
-    fn state(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Py<PyAny>> {
+    fn state(&self, state: &[Vectorized]) -> PyResult<Py<PyAny>> {
+        let py = self.condition.py();
         self.tree.rebuild(py, &mut wrap_all(py, self.trace, state.to_vec()).into_iter())
     }
 
-    /// Opens the loop and traces its condition, which has these vectorized axes.
-    fn open(
-        &self,
-        py: Python<'_>,
-        initial: &[Vectorized],
-    ) -> PyResult<(OpenLoop, Traced, Vectors)> {
-        let begin = |graph: &mut _| OpenLoop::begin(graph, initial.to_vec());
-        let open = self.trace.edit(begin).or_raise()?;
-        let holds = self.condition(py, &open.state())?;
-        let condition = self.trace.edit(|graph| open.condition(graph, &holds)).or_raise()?;
-        let axes = holds.into_iter().next().map(|(_, axes)| axes).unwrap_or_default();
-        Ok((open, condition, axes))
-    }
-
-    /// Traces the loop and returns its final state. Returns None if the body adds vectorized axes
-    /// or names to the state; the initial state then has them.
-    fn trace_loop(
-        &self,
-        py: Python<'_>,
-        initial: &mut Vec<Vectorized>,
-    ) -> PyResult<Option<Py<PyAny>>> {
-        let trace = self.trace;
-        let (open, condition, axes) = self.open(py, initial)?;
-        if !axes.is_empty() {
-            return self.per_entry(py, initial, &axes);
-        }
-        let next = self.body(py, &open.state())?;
-        if let Some(wide) = trace.build(|graph| open.widen(graph, &next)).or_raise()? {
-            *initial = wide;
-            return Ok(None);
-        }
-        source::mark(py, trace)?;
-        let results = trace.build(|graph| open.finish(graph, condition, next, self.replay));
-        self.state(py, &results.map_err(|error| self.locate_error(py, error)).or_raise()?).map(Some)
-    }
-
-    /// A loop whose body returns rows, which are collected: the final state, and all rows. None if
-    /// the initial state has gained vectorized axes or names, so that the loop must be traced
-    /// again.
-    fn trace_collecting_loop(
-        &self,
-        py: Python<'_>,
-        initial: &mut Vec<Vectorized>,
-        count: usize,
-    ) -> PyResult<Option<(Py<PyAny>, Py<PyAny>)>> {
-        let trace = self.trace;
-        let (open, condition, _) = self.open(py, initial)?;
-        let answer = call_region(self.function, self.body, (self.state(py, &open.state())?,))?;
-        let (next, place, rows): (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>) =
-            answer.extract()?;
-        let next = self.leaves(py, &next)?;
-        let (rows, rows_tree) = leaves_of(trace, self.function, &rows)?;
-        let (place, _) = leaves_of(trace, self.function, &place)?;
-        if let Some(wide) = trace.build(|graph| open.widen(graph, &next)).or_raise()? {
-            *initial = wide;
-            return Ok(None);
-        }
-        source::mark(py, trace)?;
-        let rows = (&rows[..], place[0].0, count);
-        let results = trace.build(|graph| open.collect(graph, condition, next, rows, self.replay));
-        let (state, rows) = results.map_err(|error| self.locate_error(py, error)).or_raise()?;
-        let mut rows = wrap_all(py, trace, rows).into_iter();
-        Ok(Some((self.state(py, &state)?, rows_tree.rebuild(py, &mut rows)?)))
-    }
-
-    fn condition(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Vec<Vectorized>> {
-        let state = self.state(py, state)?;
-        let holds = call_region(self.function, self.condition, (state,))?;
-        Ok(leaves_of(self.trace, self.function, &holds)?.0)
-    }
-
-    fn body(&self, py: Python<'_>, state: &[Vectorized]) -> PyResult<Vec<Vectorized>> {
-        let state = self.state(py, state)?;
-        let next = call_region(self.function, self.body, (state,))?;
-        self.leaves(py, &next)
-    }
-
     /// The leaves of a next state.
-    fn leaves(&self, py: Python<'_>, next: &Bound<'_, PyAny>) -> PyResult<Vec<Vectorized>> {
+    fn leaves(&self, next: &Bound<'_, PyAny>) -> PyResult<Vec<Vectorized>> {
+        let py = self.condition.py();
         let (next, tree) = leaves_of(self.trace, self.function, next)?;
         if !tree.same_structure(py, self.tree)? {
             let (found, expected) = (PyTree::text(&tree, py)?, PyTree::text(self.tree, py)?);
@@ -219,44 +133,46 @@ impl Loop<'_, '_> {
         }
         Ok(next)
     }
+}
 
-    /// Traces a loop whose entries run different numbers of iterations, see [`Self::trace_loop`].
-    fn per_entry(
-        &self,
-        py: Python<'_>,
-        initial: &mut Vec<Vectorized>,
-        vectors: &Vectors,
-    ) -> PyResult<Option<Py<PyAny>>> {
-        let trace = self.trace;
-        let widen = |graph: &mut _| Repetition::widen_by_condition(graph, initial, vectors);
-        let start = trace.build(widen).or_raise()?;
-        let before = trace.edit(|graph| graph.mark()).or_raise()?;
-        let holds = self.single(self.condition(py, &start)?)?;
-        let repetition = trace.build(|graph| Repetition::begin(graph, start, &holds)).or_raise()?;
-        let start = trace.edit(|graph| graph.mark()).or_raise()?;
-        let entered = trace.enter_lanes(Some(repetition.lanes()));
-        let next = self.body(py, repetition.inputs())?;
-        drop(entered);
-        if let Some(wide) = trace.build(|graph| repetition.widen(graph, &next)).or_raise()? {
-            // The condition is traced again, outside of the loop that `widen` has dropped.
-            trace.edit(|graph| graph.drop_effects(before)).or_raise()?;
-            *initial = wide;
-            return Ok(None);
-        }
-        let state = trace.build(|graph| repetition.chosen(graph, &next));
-        let state = state.map_err(|error| self.locate_error(py, error)).or_raise()?;
-        let holds = self.single(self.condition(py, &state)?)?;
-        source::mark(py, trace)?;
-        let results = trace
-            .build(|graph| repetition.finish(graph, start, &state, &holds, self.replay))
-            .or_raise()?;
-        self.state(py, &results).map(Some)
-    }
+impl LoopFunctions for Loop<'_, '_> {
+    type Error = PyErr;
 
-    fn single(&self, holds: Vec<Vectorized>) -> PyResult<Vectorized> {
+    fn condition(&mut self, state: &[Vectorized]) -> PyResult<Vectorized> {
+        let state = self.state(state)?;
+        let holds = call_region(self.function, self.condition, (state,))?;
+        let (holds, _) = leaves_of(self.trace, self.function, &holds)?;
         <[Vectorized; 1]>::try_from(holds)
             .map(|[holds]| holds)
             .map_err(|_| argument_error(self.function, "condition: must return one scalar"))
+    }
+
+    fn body(&mut self, state: &[Vectorized]) -> PyResult<Iteration> {
+        let state = self.state(state)?;
+        let results = call_region(self.function, self.body, (state,))?;
+        let Some((count, _)) = self.rows else {
+            return Ok(Iteration { state: self.leaves(&results)?, rows: None });
+        };
+        let (next, index, rows): (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>) =
+            results.extract()?;
+        let state = self.leaves(&next)?;
+        let (values, tree) = leaves_of(self.trace, self.function, &rows)?;
+        let (index, _) = leaves_of(self.trace, self.function, &index)?;
+        self.rows = Some((count, Some(tree)));
+        Ok(Iteration { state, rows: Some(Rows { values, index: index[0].0, count }) })
+    }
+
+    /// Returns an exception that names the part of the user's state.
+    fn convert_error(&self, error: Error) -> PyErr {
+        let named = self.roots.iter().map(|(start, name)| (start.as_str(), name.as_str()));
+        let roots: Vec<(&str, &str)> = named.chain([("", "state")]).collect();
+        exception(error.locate(self.function, &roots, |region, result| {
+            (region, self.tree.leaf_path(self.condition.py(), result).ok().flatten())
+        }))
+    }
+
+    fn mark_line(&self) -> PyResult<()> {
+        source::mark(self.condition.py(), self.trace)
     }
 }
 

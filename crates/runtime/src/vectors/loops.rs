@@ -1,9 +1,11 @@
 //! Construction of loops.
 //!
 //! A region decides once for all entries. With a vectorized condition a loop continues while any
-//! entry does, and keeps the state of entries that have finished ([`Repetition`]); otherwise it is
-//! an ordinary loop ([`OpenLoop`]). Users' functions are called between the steps of the
+//! entry does, and keeps the state of entries that have finished (`Repetition`); otherwise it is
+//! an ordinary loop (`OpenLoop`). [`trace_loop`] calls users' functions between the steps of the
 //! construction.
+
+use std::ops::ControlFlow;
 
 use nxla_expr::{
     Difference, ErrorKind, ExprId, Graph, Mark, Misfit, Region, Replay, Scope, TensorType, Traced,
@@ -15,13 +17,154 @@ use super::entry::spread;
 use super::lanes::Lanes;
 use super::{Vectors, mistake};
 use crate::error::{Error, Result};
+use crate::trace::Trace;
+
+/// The functions of a loop, which [`trace_loop`] calls.
+pub trait LoopFunctions {
+    /// The error of a function.
+    type Error;
+
+    /// Traces the condition for a state.
+    ///
+    /// # Errors
+    /// Returns the error of the condition.
+    fn condition(&mut self, state: &[Vectorized]) -> Result<Vectorized, Self::Error>;
+
+    /// Traces an iteration for a state.
+    ///
+    /// # Errors
+    /// Returns the error of the body.
+    fn body(&mut self, state: &[Vectorized]) -> Result<Iteration, Self::Error>;
+
+    /// Converts an error of the construction of the loop.
+    fn convert_error(&self, error: Error) -> Self::Error;
+
+    /// Sets the source line of the nodes that the loop creates.
+    ///
+    /// # Errors
+    /// Returns an error if the trace has finished.
+    fn mark_line(&self) -> Result<(), Self::Error>;
+}
+
+/// The results of a traced iteration.
+#[derive(Debug)]
+pub struct Iteration {
+    /// The next state.
+    pub state: Vec<Vectorized>,
+    /// The rows that the loop collects, if it collects rows.
+    pub rows: Option<Rows>,
+}
+
+/// The rows of one iteration, which a loop writes at an index of `count` rows.
+#[derive(Debug)]
+pub struct Rows {
+    /// The rows.
+    pub values: Vec<Vectorized>,
+    /// The index of the rows among all rows.
+    pub index: ExprId,
+    /// The number of all rows.
+    pub count: usize,
+}
+
+/// The last state of a loop, and the rows that it has collected.
+pub type LoopResults = (Vec<Vectorized>, Vec<Vectorized>);
+
+/// Returns the last state and the rows of a loop. The functions are traced again if the condition is
+/// vectorized, or if the body adds vectorized axes or names to the initial state.
+///
+/// # Errors
+/// Returns the errors of the functions, and an error for a next state of other types or a condition
+/// that is not a scalar.
+pub fn trace_loop<L: LoopFunctions>(
+    trace: &Trace,
+    replay: Replay,
+    mut initial: Vec<Vectorized>,
+    functions: &mut L,
+) -> Result<LoopResults, L::Error> {
+    loop {
+        match trace_once(trace, replay, initial, functions)? {
+            ControlFlow::Break(results) => return Ok(results),
+            ControlFlow::Continue(wide) => initial = wide,
+        }
+    }
+}
+
+/// Returns the results of a loop, or the initial state with the vectorized axes and the names that
+/// the body adds.
+type Attempt = ControlFlow<LoopResults, Vec<Vectorized>>;
+
+/// Traces a loop once.
+fn trace_once<L: LoopFunctions>(
+    trace: &Trace,
+    replay: Replay,
+    initial: Vec<Vectorized>,
+    functions: &mut L,
+) -> Result<Attempt, L::Error> {
+    let begin = |graph: &mut Graph| Ok(OpenLoop::begin(graph, initial.clone()));
+    let open = build(trace, functions, begin)?;
+    let holds = functions.condition(&open.state())?;
+    let condition = build(trace, functions, |graph| Ok(open.condition(graph, &holds)))?;
+    if !holds.1.is_empty() {
+        return trace_per_entry(trace, replay, &initial, &holds.1, functions);
+    }
+    let next = functions.body(&open.state())?;
+    if let Some(wide) = build(trace, functions, |graph| open.widen(graph, &next.state))? {
+        return Ok(ControlFlow::Continue(wide));
+    }
+    functions.mark_line()?;
+    let finish = |graph: &mut Graph| open.finish(graph, condition, next, replay);
+    Ok(ControlFlow::Break(build(trace, functions, finish)?))
+}
+
+/// Traces a loop whose entries run different numbers of iterations; see [`trace_once`]. The condition
+/// has the axes `vectors`.
+fn trace_per_entry<L: LoopFunctions>(
+    trace: &Trace,
+    replay: Replay,
+    initial: &[Vectorized],
+    vectors: &Vectors,
+    functions: &mut L,
+) -> Result<Attempt, L::Error> {
+    let before = build(trace, functions, |graph| Ok(graph.mark()))?;
+    let widen = |graph: &mut Graph| Repetition::widen_by_condition(graph, initial, vectors);
+    let start = build(trace, functions, widen)?;
+    let holds = functions.condition(&start)?;
+    let begin = |graph: &mut Graph| Repetition::begin(graph, start, &holds);
+    let repetition = build(trace, functions, begin)?;
+    let start = build(trace, functions, |graph| Ok(graph.mark()))?;
+    let entered = trace.enter_lanes(Some(repetition.lanes()));
+    let next = functions.body(repetition.inputs())?;
+    drop(entered);
+    if next.rows.is_some() {
+        let why = "condition: must be equal for all entries in a loop that collects rows";
+        return Err(functions.convert_error(mistake("while", why)));
+    }
+    let widen = |graph: &mut Graph| repetition.widen(graph, before, &next.state);
+    if let Some(wide) = build(trace, functions, widen)? {
+        return Ok(ControlFlow::Continue(wide));
+    }
+    let state = build(trace, functions, |graph| repetition.chosen(graph, &next.state))?;
+    let holds = functions.condition(&state)?;
+    functions.mark_line()?;
+    let finish = |graph: &mut Graph| repetition.finish(graph, start, &state, &holds, replay);
+    Ok(ControlFlow::Break((build(trace, functions, finish)?, Vec::new())))
+}
+
+/// Builds a step of the construction of a loop.
+fn build<L: LoopFunctions, T>(
+    trace: &Trace,
+    functions: &L,
+    step: impl FnOnce(&mut Graph) -> Result<T>,
+) -> Result<T, L::Error> {
+    trace.build(step).map_err(|error| functions.convert_error(error))
+}
 
 /// A loop whose condition decides once for all entries.
 ///
 /// Its condition and then its body are traced on [`OpenLoop::state`]. The state for
 /// collected rows is added once the body is known, so that the body is traced once.
 #[derive(Debug)]
-pub struct OpenLoop {
+struct OpenLoop {
     initial: Vec<Vectorized>,
     mark: Mark,
     scope: Scope,
@@ -29,7 +172,7 @@ pub struct OpenLoop {
 
 impl OpenLoop {
     /// Opens a loop over a state.
-    pub fn begin(graph: &mut Graph, initial: Vec<Vectorized>) -> Self {
+    fn begin(graph: &mut Graph, initial: Vec<Vectorized>) -> Self {
         let types: Vec<TensorType> =
             initial.iter().map(|&(id, _)| graph.tensor_type(id).clone()).collect();
         let (mark, scope) = (graph.mark(), graph.open_scope("while", &types));
@@ -37,14 +180,14 @@ impl OpenLoop {
     }
 
     /// The state before a trip.
-    pub fn state(&self) -> Vec<Vectorized> {
+    fn state(&self) -> Vec<Vectorized> {
         let parameters = self.scope.parameters.iter().copied();
         parameters.zip(self.initial.iter().map(|(_, own)| own.clone())).collect()
     }
 
     /// Ends the tracing of the condition.
-    pub fn condition(&self, graph: &mut Graph, holds: &[Vectorized]) -> Traced {
-        graph.traced(self.mark, holds.iter().map(|&(id, _)| id).collect())
+    fn condition(&self, graph: &mut Graph, holds: &Vectorized) -> Traced {
+        graph.traced(self.mark, vec![holds.0])
     }
 
     /// Returns the initial state with the vectorized axes and the names that the body adds, see
@@ -52,43 +195,29 @@ impl OpenLoop {
     ///
     /// # Errors
     /// Returns an error if axes of one name have different sizes.
-    pub fn widen(&self, graph: &mut Graph, next: &[Vectorized]) -> Result<Option<Vec<Vectorized>>> {
+    fn widen(&self, graph: &mut Graph, next: &[Vectorized]) -> Result<Option<Vec<Vectorized>>> {
         widen_state(graph, self.mark, &self.initial, next)
     }
 
-    /// Ends the loop with the next state of its body.
+    /// Ends the loop with the results of its body. Returns the last state and all rows.
     ///
     /// # Errors
     /// Returns an error for a next state of other types, or with additional vectorized axes or a
     /// condition that is not a scalar.
-    pub fn finish(
-        self,
-        graph: &mut Graph,
-        condition: Traced,
-        next: Vec<Vectorized>,
-        replay: Replay,
-    ) -> Result<Vec<Vectorized>> {
-        let next = self.conform(graph, next)?;
-        self.close(graph, condition, next, replay)
-    }
-
-    /// Ends a loop with the next state and the rows of its body. The rows are written at `index`
-    /// of `count`. Returns the last state and all rows.
-    ///
-    /// # Errors
-    /// Returns the errors of [`OpenLoop::finish`].
-    pub fn collect(
+    fn finish(
         mut self,
         graph: &mut Graph,
         condition: Traced,
-        next: Vec<Vectorized>,
-        (rows, index, count): (&[Vectorized], ExprId, usize),
+        next: Iteration,
         replay: Replay,
-    ) -> Result<(Vec<Vectorized>, Vec<Vectorized>)> {
+    ) -> Result<LoopResults> {
         let carried = self.initial.len();
-        let mut next = self.conform(graph, next)?;
-        for rows in rows {
-            next.push(self.write_rows(graph, rows, index, count)?);
+        let Iteration { state, rows } = next;
+        let mut next = self.conform(graph, state)?;
+        if let Some(Rows { values, index, count }) = rows {
+            for value in &values {
+                next.push(self.write_rows(graph, value, index, count)?);
+            }
         }
         let mut state = self.close(graph, condition, next, replay)?;
         let rows = state.split_off(carried);
@@ -147,7 +276,7 @@ impl OpenLoop {
 /// last iteration of each entry. A finished entry is recomputed from the state before its last
 /// iteration, at which the body is defined, so that it does not add NaN to a derivative.
 #[derive(Debug)]
-pub struct Repetition {
+struct Repetition {
     vectors: Vectors,
     initial: Vec<Vectorized>,
     /// For each part of the state, values that are safe in the first iteration of each entry.
@@ -166,7 +295,7 @@ impl Repetition {
     ///
     /// # Errors
     /// Returns an error if axes of one name have different sizes.
-    pub fn widen_by_condition(
+    fn widen_by_condition(
         graph: &mut Graph,
         initial: &[Vectorized],
         condition: &Vectors,
@@ -184,11 +313,7 @@ impl Repetition {
     ///
     /// # Errors
     /// Returns an error for a condition that is not a scalar.
-    pub fn begin(
-        graph: &mut Graph,
-        initial: Vec<Vectorized>,
-        condition: &Vectorized,
-    ) -> Result<Self> {
+    fn begin(graph: &mut Graph, initial: Vec<Vectorized>, condition: &Vectorized) -> Result<Self> {
         let vectors = condition.1.clone();
         let start_mask = truth(graph, "while", condition, &vectors)?;
         let mut lanes = Lanes::new((start_mask, vectors.clone()), graph);
@@ -216,21 +341,26 @@ impl Repetition {
     }
 
     /// The state to trace the body on.
-    pub fn inputs(&self) -> &[Vectorized] {
+    fn inputs(&self) -> &[Vectorized] {
         &self.inputs
     }
 
     /// Returns the initial state with the vectorized axes and the names that the body adds, see
-    /// `widen_state`.
+    /// `widen_state`. The condition for the initial state was traced after `start`, before the loop.
     ///
     /// # Errors
     /// Returns an error if axes of one name have different sizes.
-    pub fn widen(&self, graph: &mut Graph, next: &[Vectorized]) -> Result<Option<Vec<Vectorized>>> {
-        widen_state(graph, self.mark, &self.initial, next)
+    fn widen(
+        &self,
+        graph: &mut Graph,
+        start: Mark,
+        next: &[Vectorized],
+    ) -> Result<Option<Vec<Vectorized>>> {
+        widen_state(graph, start, &self.initial, next)
     }
 
     /// The entries that begin, for which the body is traced.
-    pub fn lanes(&self) -> Lanes {
+    fn lanes(&self) -> Lanes {
         self.lanes.clone()
     }
 
@@ -249,7 +379,7 @@ impl Repetition {
     ///
     /// # Errors
     /// Returns an error for results that do not have the number and types of the state.
-    pub fn chosen(&self, graph: &mut Graph, body: &[Vectorized]) -> Result<Vec<Vectorized>> {
+    fn chosen(&self, graph: &mut Graph, body: &[Vectorized]) -> Result<Vec<Vectorized>> {
         let old = self.state();
         check_state(graph, &old, body)?;
         let mask = (self.mask(), self.vectors.clone());
@@ -268,7 +398,7 @@ impl Repetition {
     ///
     /// # Errors
     /// Returns an error for a condition that is not a scalar, or has additional vectorized axes.
-    pub fn finish(
+    fn finish(
         self,
         graph: &mut Graph,
         start: Mark,
