@@ -284,124 +284,100 @@ fn complex_sign(graph: &mut Graph, mode: Mode, d: ExprId, z: ExprId, y: ExprId) 
 /// Returns whether a binary op has a derivative rule or is an error. The derivative of a quotient
 /// is zero almost everywhere, but the op is an error, since users usually meant `divide`.
 pub(super) fn binary_carries(op: BinaryOp) -> bool {
-    match op {
-        BinaryOp::Add
-        | BinaryOp::Subtract
-        | BinaryOp::Multiply
-        | BinaryOp::Pow
-        | BinaryOp::Divide
-        | BinaryOp::Atan2
-        | BinaryOp::Remainder
-        | BinaryOp::Quotient
-        | BinaryOp::Max
-        | BinaryOp::Min
-        | BinaryOp::Complex => true,
-        BinaryOp::BitwiseAnd
-        | BinaryOp::BitwiseOr
-        | BinaryOp::BitwiseXor
-        | BinaryOp::LeftShift
-        | BinaryOp::RightShift
-        | BinaryOp::Equal
-        | BinaryOp::NotEqual
-        | BinaryOp::Greater
-        | BinaryOp::Less
-        | BinaryOp::GreaterEqual
-        | BinaryOp::LessEqual
-        | BinaryOp::LogicalAnd
-        | BinaryOp::LogicalOr
-        | BinaryOp::LogicalXor => false,
-    }
+    op == BinaryOp::Quotient || binary_rule(op, 0).is_some()
 }
 
 /// Adds the contributions to both operands of a binary op.
 pub(super) fn binary(pass: &mut ReversePass<'_>, visit: &Visit, op: BinaryOp) -> Result<()> {
-    let dy = pass.dy(visit)?;
-    match op {
-        BinaryOp::Add => {
-            pass.add_unbroadcast(visit, 0, dy)?;
-            pass.add_unbroadcast(visit, 1, dy)
+    check_quotient(pass.graph, visit.id, op)?;
+    let (dy, y) = (pass.dy(visit)?, pass.result(visit)?);
+    let operands = [pass.operand(visit, 0)?, pass.operand(visit, 1)?];
+    for position in 0..2 {
+        if !pass.needs_cotangent(visit, position) {
+            continue;
         }
-        BinaryOp::Subtract => {
-            pass.add_unbroadcast(visit, 0, dy)?;
-            give(pass, visit, 1, |graph| graph.negate(dy))
-        }
-        BinaryOp::Multiply => {
-            let (a, b) = (pass.operand(visit, 0)?, pass.operand(visit, 1)?);
-            give(pass, visit, 0, |graph| graph.multiply(dy, b))?;
-            give(pass, visit, 1, |graph| graph.multiply(dy, a))
-        }
-        BinaryOp::Divide => divide(pass, visit, dy),
-        BinaryOp::Pow => pow(pass, visit, dy),
-        BinaryOp::Atan2 => atan2(pass, visit, dy),
-        BinaryOp::Remainder => remainder(pass, visit, dy),
-        BinaryOp::Quotient => Err(GradError::no_rule(
-            pass.graph,
-            visit.id,
-            "integer division has no derivative; divide instead, or mark it with stop_grad",
-        )),
-        BinaryOp::Max => extremum(pass, visit, dy, BinaryOp::Greater),
-        BinaryOp::Min => extremum(pass, visit, dy, BinaryOp::Less),
-        // Re(dy (da + i db)) = Re(dy) da - Im(dy) db.
-        BinaryOp::Complex => {
-            give(pass, visit, 0, |graph| graph.real(dy))?;
-            give(pass, visit, 1, |graph| {
-                let part = graph.imag(dy)?;
-                graph.negate(part)
-            })
-        }
-        BinaryOp::BitwiseAnd
-        | BinaryOp::BitwiseOr
-        | BinaryOp::BitwiseXor
-        | BinaryOp::LeftShift
-        | BinaryOp::RightShift
-        | BinaryOp::Equal
-        | BinaryOp::NotEqual
-        | BinaryOp::Greater
-        | BinaryOp::Less
-        | BinaryOp::GreaterEqual
-        | BinaryOp::LessEqual
-        | BinaryOp::LogicalAnd
-        | BinaryOp::LogicalOr
-        | BinaryOp::LogicalXor => Ok(()),
+        let part = binary_part(pass.graph, op, Mode::Reverse, (position, dy), (operands, y))?;
+        part.map_or(Ok(()), |part| pass.add_unbroadcast(visit, position, part))?;
+    }
+    Ok(())
+}
+
+/// Returns an error for integer division.
+fn check_quotient(graph: &Graph, node: ExprId, op: BinaryOp) -> Result<()> {
+    let why = "integer division has no derivative; divide instead, or mark it with stop_grad";
+    match op == BinaryOp::Quotient {
+        true => Err(GradError::no_rule(graph, node, why)),
+        false => Ok(()),
     }
 }
 
-/// Builds a contribution with the shape of the result if the operand needs a cotangent.
-fn give(
-    pass: &mut ReversePass<'_>,
-    visit: &Visit,
-    position: usize,
-    part: impl FnOnce(&mut Graph) -> Build,
-) -> Result<()> {
-    if !pass.needs_cotangent(visit, position) {
-        return Ok(());
+/// Maps the tangent or cotangent `d` of the operand at a position through a binary op.
+fn binary_part(
+    graph: &mut Graph,
+    op: BinaryOp,
+    mode: Mode,
+    (position, d): (usize, ExprId),
+    (operands, y): ([ExprId; 2], ExprId),
+) -> Result<Option<ExprId>> {
+    // Where `a` is 0, the formula for the derivative of `a^0` would return NaN.
+    if op == BinaryOp::Pow && position == 0 && real_constant(graph, operands[1]) == Some(0.0) {
+        return Ok(None);
     }
-    let part = part(pass.graph)?;
-    pass.add_unbroadcast(visit, position, part)
+    let rule = binary_rule(op, position);
+    Ok(rule.map(|rule| rule(graph, mode, d, operands, y)).transpose()?)
 }
 
-/// `d(a/b) = da/b - y db/b`.
-fn divide(pass: &mut ReversePass<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
-    let (b, y) = (pass.operand(visit, 1)?, pass.result(visit)?);
-    let slope = pass.graph.divide(dy, b)?;
-    give(pass, visit, 0, |_| Ok(slope))?;
-    give(pass, visit, 1, |graph| {
-        let part = graph.multiply(slope, y)?;
-        graph.negate(part)
+/// A function of the tangent or cotangent, the operands and the result. The result has the shape of
+/// the result of the op.
+type BinaryRule = fn(&mut Graph, Mode, ExprId, [ExprId; 2], ExprId) -> Build;
+
+/// Returns the rule of a binary op for the operand at a position, or `None` if the derivative is
+/// zero. A rule multiplies by the derivative in both modes; `complex` has different formulas.
+fn binary_rule(op: BinaryOp, position: usize) -> Option<BinaryRule> {
+    Some(match (op, position) {
+        (BinaryOp::Add, _) | (BinaryOp::Subtract | BinaryOp::Remainder, 0) => |_, _, d, _, _| Ok(d),
+        (BinaryOp::Subtract, _) => |g, _, d, _, _| g.negate(d),
+        (BinaryOp::Multiply, 0) => |g, _, d, [_, b], _| g.multiply(d, b),
+        (BinaryOp::Multiply, _) => |g, _, d, [a, _], _| g.multiply(d, a),
+        (BinaryOp::Divide, 0) => |g, _, d, [_, b], _| g.divide(d, b),
+        (BinaryOp::Divide, _) => |g, _, d, [_, b], y| {
+            let slope = g.divide(d, b)?;
+            let part = g.multiply(slope, y)?;
+            g.negate(part)
+        },
+        (BinaryOp::Pow, 0) => |g, _, d, [a, b], _| pow_base(g, d, a, b),
+        (BinaryOp::Pow, _) => |g, _, d, [a, _], y| pow_exponent(g, d, a, y),
+        (BinaryOp::Atan2, 0) => |g, _, d, [a, b], _| atan2_slope(g, d, (a, b), b),
+        (BinaryOp::Atan2, _) => |g, _, d, [a, b], _| {
+            let part = atan2_slope(g, d, (a, b), a)?;
+            g.negate(part)
+        },
+        (BinaryOp::Remainder, _) => |g, _, d, [a, b], y| remainder_divisor(g, d, (a, b), y),
+        (BinaryOp::Max, 0) => |g, _, d, [a, b], _| extremum(g, d, BinaryOp::Greater, (a, b)),
+        (BinaryOp::Max, _) => |g, _, d, [a, b], _| extremum(g, d, BinaryOp::Greater, (b, a)),
+        (BinaryOp::Min, 0) => |g, _, d, [a, b], _| extremum(g, d, BinaryOp::Less, (a, b)),
+        (BinaryOp::Min, _) => |g, _, d, [a, b], _| extremum(g, d, BinaryOp::Less, (b, a)),
+        (BinaryOp::Complex, 0) => |g, mode, d, _, _| complex_real(g, mode, d),
+        (BinaryOp::Complex, _) => |g, mode, d, _, _| complex_imaginary(g, mode, d),
+        (
+            BinaryOp::Quotient
+            | BinaryOp::BitwiseAnd
+            | BinaryOp::BitwiseOr
+            | BinaryOp::BitwiseXor
+            | BinaryOp::LeftShift
+            | BinaryOp::RightShift
+            | BinaryOp::Equal
+            | BinaryOp::NotEqual
+            | BinaryOp::Greater
+            | BinaryOp::Less
+            | BinaryOp::GreaterEqual
+            | BinaryOp::LessEqual
+            | BinaryOp::LogicalAnd
+            | BinaryOp::LogicalOr
+            | BinaryOp::LogicalXor,
+            _,
+        ) => return None,
     })
-}
-
-/// `d(a^b) = b a^(b-1) da + log(a) y db`.
-fn pow(pass: &mut ReversePass<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
-    let (a, b) = (pass.operand(visit, 0)?, pass.operand(visit, 1)?);
-    let exponent = real_constant(pass.graph, b);
-    match exponent {
-        Some(0.0) => {}
-        Some(exponent) => give(pass, visit, 0, |graph| pow_constant(graph, dy, a, exponent))?,
-        None => give(pass, visit, 0, |graph| pow_base(graph, dy, a, b))?,
-    }
-    let y = pass.result(visit)?;
-    give(pass, visit, 1, |graph| pow_exponent(graph, dy, a, y))
 }
 
 /// `log(a) y`. For `a = 0` the logarithm is replaced by `log(1)`: the limit of `log(a) a^b` for `b
@@ -425,6 +401,7 @@ fn real_constant(graph: &Graph, id: ExprId) -> Option<f64> {
     }
 }
 
+/// `n a^(n-1)` for a constant exponent `n`.
 fn pow_constant(graph: &mut Graph, dy: ExprId, a: ExprId, exponent: f64) -> Build {
     let a = to_float(graph, a)?;
     let power = if exponent == 2.0 {
@@ -439,6 +416,9 @@ fn pow_constant(graph: &mut Graph, dy: ExprId, a: ExprId, exponent: f64) -> Buil
 
 /// `b a^(b-1)`. Where both are 0 the exponent 1 is used, because `0 * 0^-1` would be NaN.
 fn pow_base(graph: &mut Graph, dy: ExprId, a: ExprId, b: ExprId) -> Build {
+    if let Some(exponent) = real_constant(graph, b) {
+        return pow_constant(graph, dy, a, exponent);
+    }
     let (a, b) = (to_float(graph, a)?, to_float(graph, b)?);
     let (zero, one) = (graph.zero_like(b)?, graph.one_like(b)?);
     let is_zero = graph.equal(b, zero)?;
@@ -451,31 +431,16 @@ fn pow_base(graph: &mut Graph, dy: ExprId, a: ExprId, b: ExprId) -> Build {
     graph.multiply(dy, slope)
 }
 
-/// `d atan2(a, b) = (b da - a db) / (a^2 + b^2)`.
-fn atan2(pass: &mut ReversePass<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
-    let (a, b) = (pass.operand(visit, 0)?, pass.operand(visit, 1)?);
-    let graph = &mut *pass.graph;
-    let (a, b) = (to_float(graph, a)?, to_float(graph, b)?);
+/// `d x / (a^2 + b^2)`, where `x` is an operand: `d atan2(a, b) = (b da - a db) / (a^2 + b^2)`.
+fn atan2_slope(graph: &mut Graph, d: ExprId, (a, b): (ExprId, ExprId), x: ExprId) -> Build {
+    let (a, b, x) = (to_float(graph, a)?, to_float(graph, b)?, to_float(graph, x)?);
     let (a2, b2) = (graph.multiply(a, a)?, graph.multiply(b, b)?);
     let norm = graph.add(a2, b2)?;
-    let slope = graph.divide(dy, norm)?;
-    give(pass, visit, 0, |graph| graph.multiply(slope, b))?;
-    give(pass, visit, 1, |graph| {
-        let part = graph.multiply(slope, a)?;
-        graph.negate(part)
-    })
+    let slope = graph.divide(d, norm)?;
+    graph.multiply(slope, x)
 }
 
-/// `y = a - b trunc(a/b)`, so `da` is unchanged and `db` is multiplied by `-trunc(a/b) = (y -
-/// a)/b`.
-fn remainder(pass: &mut ReversePass<'_>, visit: &Visit, dy: ExprId) -> Result<()> {
-    let (a, b) = (pass.operand(visit, 0)?, pass.operand(visit, 1)?);
-    let y = pass.result(visit)?;
-    pass.add_unbroadcast(visit, 0, dy)?;
-    give(pass, visit, 1, |graph| remainder_divisor(graph, dy, (a, b), y))
-}
-
-/// `(y - a)/b`. The exact quotient is an integer, so rounding removes the error of the division.
+/// `y = a - b trunc(a/b)`, so `db` is multiplied by `-trunc(a/b) = (y - a)/b`. The exact quotient is an integer, so rounding removes the error of the division.
 fn remainder_divisor(graph: &mut Graph, d: ExprId, (a, b): (ExprId, ExprId), y: ExprId) -> Build {
     let (a, y) = (to_float(graph, a)?, to_float(graph, y)?);
     let multiple = graph.subtract(y, a)?;
@@ -485,19 +450,36 @@ fn remainder_divisor(graph: &mut Graph, d: ExprId, (a, b): (ExprId, ExprId), y: 
 }
 
 /// The selected operand receives the whole cotangent; in a tie each operand receives one half.
-fn extremum(pass: &mut ReversePass<'_>, visit: &Visit, dy: ExprId, wins: BinaryOp) -> Result<()> {
-    let operands = [pass.operand(visit, 0)?, pass.operand(visit, 1)?];
-    for (position, (own, other)) in
-        [(operands[0], operands[1]), (operands[1], operands[0])].into_iter().enumerate()
-    {
-        give(pass, visit, position, |graph| {
-            let (won, tied) = (graph.binary(wins, own, other)?, graph.equal(own, other)?);
-            let half = scale(graph, dy, 0.5)?;
-            let shared = select_or_zero(graph, tied, half)?;
-            graph.select(won, dy, shared)
-        })?;
+fn extremum(graph: &mut Graph, d: ExprId, wins: BinaryOp, (own, other): (ExprId, ExprId)) -> Build {
+    let (won, tied) = (graph.binary(wins, own, other)?, graph.equal(own, other)?);
+    let half = scale(graph, d, 0.5)?;
+    let shared = select_or_zero(graph, tied, half)?;
+    graph.select(won, d, shared)
+}
+
+/// The cotangent of `a` in `a + ib`: `Re(dy (da + i db)) = Re(dy) da - Im(dy) db`.
+fn complex_real(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
+    match mode {
+        Mode::Forward => {
+            let zero = scalar(graph, 0.0, graph.dtype(d))?;
+            graph.complex(d, zero)
+        }
+        Mode::Reverse => graph.real(d),
     }
-    Ok(())
+}
+
+/// The cotangent of `b` in `a + ib`; see [`complex_real`].
+fn complex_imaginary(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
+    match mode {
+        Mode::Forward => {
+            let zero = scalar(graph, 0.0, graph.dtype(d))?;
+            graph.complex(zero, d)
+        }
+        Mode::Reverse => {
+            let part = graph.imag(d)?;
+            graph.negate(part)
+        }
+    }
 }
 
 /// Both branches carry derivatives, but the predicate does not.
@@ -515,29 +497,49 @@ pub(super) fn select(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
     })
 }
 
-/// `min(max(x, low), high)`: the cotangent goes to the operand that is the result. Where `x` equals
-/// a bound, it goes to `x`.
+/// Builds a contribution with the shape of the result if the operand needs a cotangent.
+fn give(
+    pass: &mut ReversePass<'_>,
+    visit: &Visit,
+    position: usize,
+    part: impl FnOnce(&mut Graph) -> Build,
+) -> Result<()> {
+    if !pass.needs_cotangent(visit, position) {
+        return Ok(());
+    }
+    let part = part(pass.graph)?;
+    pass.add_unbroadcast(visit, position, part)
+}
+
+/// Adds the contributions to the operands of `clip`.
 pub(super) fn clip(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
     let dy = pass.dy(visit)?;
-    let x = pass.operand(visit, 0)?;
-    let (low, high) = (pass.operand(visit, 1)?, pass.operand(visit, 2)?);
-    give(pass, visit, 0, |graph| {
-        let above = graph.greater_equal(x, low)?;
-        let below = graph.less_equal(x, high)?;
-        let inside = graph.logical_and(above, below)?;
-        select_or_zero(graph, inside, dy)
-    })?;
-    give(pass, visit, 1, |graph| {
-        let under = graph.less(x, low)?;
-        let ordered = graph.less_equal(low, high)?;
-        let taken = graph.logical_and(under, ordered)?;
-        select_or_zero(graph, taken, dy)
-    })?;
-    give(pass, visit, 2, |graph| {
-        let raised = graph.max(x, low)?;
-        let taken = graph.greater(raised, high)?;
-        select_or_zero(graph, taken, dy)
+    let operands = [pass.operand(visit, 0)?, pass.operand(visit, 1)?, pass.operand(visit, 2)?];
+    (0..3).try_for_each(|position| {
+        give(pass, visit, position, |graph| clip_part(graph, position, dy, operands))
     })
+}
+
+/// `min(max(x, low), high)`: the tangent or cotangent `d` of the operand at a position, where the
+/// operand is the result, and zero elsewhere. Where `x` equals a bound, the result is `x`.
+fn clip_part(graph: &mut Graph, position: usize, d: ExprId, [x, low, high]: [ExprId; 3]) -> Build {
+    let is_result = match position {
+        0 => {
+            let above = graph.greater_equal(x, low)?;
+            let below = graph.less_equal(x, high)?;
+            graph.logical_and(above, below)?
+        }
+        1 => {
+            let under = graph.less(x, low)?;
+            let ordered = graph.less_equal(low, high)?;
+            graph.logical_and(under, ordered)?
+        }
+        _ => {
+            let raised = graph.max(x, low)?;
+            graph.greater(raised, high)?
+        }
+    };
+    select_or_zero(graph, is_result, d)
 }
 
 /// A conversion between numeric dtypes is the identity for derivatives, even through integers. A

@@ -3,9 +3,9 @@
 
 use nxla_expr::{BinaryOp, ExprId, Graph, UnaryOp};
 
-use super::{Build, Mode, pow_base, pow_constant, pow_exponent, real_constant, remainder_divisor};
-use crate::builder::{scalar, scale, select_or_zero, to_float};
-use crate::error::{GradError, Result};
+use super::{Build, Mode};
+use crate::builder::scalar;
+use crate::error::Result;
 use crate::forward::JvpStep;
 
 /// Returns the tangent of a unary op by the rule that reverse mode uses too.
@@ -18,58 +18,33 @@ pub(in crate::rules) fn unary_tangent(
     super::unary_part(step.graph, op, Mode::Forward, dx, (x, y))
 }
 
-/// Returns the tangent of a binary op.
+/// Returns the tangent of a binary op by the rules that reverse mode uses too.
 pub(in crate::rules) fn binary_tangent(
     step: &mut JvpStep<'_>,
     op: BinaryOp,
 ) -> Result<Option<ExprId>> {
-    let (da, db) = (step.dx(0), step.dx(1));
-    let (a, b) = (step.x(0)?, step.x(1)?);
-    match op {
-        BinaryOp::Add => add_optional(step.graph, da, db),
-        BinaryOp::Subtract => {
-            let db = db.map(|db| step.graph.negate(db)).transpose()?;
-            add_optional(step.graph, da, db)
+    super::check_quotient(step.graph, step.node, op)?;
+    let operands = [step.x(0)?, step.x(1)?];
+    let y = step.y()?;
+    sum_parts(step, 2, |graph, position, d| {
+        super::binary_part(graph, op, Mode::Forward, (position, d), (operands, y))
+    })
+}
+
+/// Returns the sum of the parts of a tangent, one for each operand that has a tangent.
+fn sum_parts(
+    step: &mut JvpStep<'_>,
+    count: usize,
+    part: impl Fn(&mut Graph, usize, ExprId) -> Result<Option<ExprId>>,
+) -> Result<Option<ExprId>> {
+    let mut total = None;
+    for position in 0..count {
+        if let Some(d) = step.dx(position) {
+            let part = part(step.graph, position, d)?;
+            total = add_optional(step.graph, total, part)?;
         }
-        BinaryOp::Multiply => {
-            let left = da.map(|da| step.graph.multiply(da, b)).transpose()?;
-            let right = db.map(|db| step.graph.multiply(a, db)).transpose()?;
-            add_optional(step.graph, left, right)
-        }
-        BinaryOp::Divide => divide(step, da, db, b),
-        BinaryOp::Pow => pow(step, da, db, (a, b)),
-        BinaryOp::Atan2 => atan2(step.graph, da, db, (a, b)),
-        BinaryOp::Remainder => {
-            let y = step.y()?;
-            let right = db.map(|db| remainder_divisor(step.graph, db, (a, b), y)).transpose()?;
-            add_optional(step.graph, da, right)
-        }
-        BinaryOp::Quotient => Err(GradError::no_rule(
-            step.graph,
-            step.node,
-            "integer division has no derivative; divide instead, or mark it with stop_grad",
-        )),
-        BinaryOp::Max => extremum(step.graph, da, db, (a, b), BinaryOp::Greater),
-        BinaryOp::Min => extremum(step.graph, da, db, (a, b), BinaryOp::Less),
-        BinaryOp::Complex => {
-            let (da, db) = (or_zero(step.graph, da, db)?, or_zero(step.graph, db, da)?);
-            Ok(Some(step.graph.complex(da, db)?))
-        }
-        BinaryOp::BitwiseAnd
-        | BinaryOp::BitwiseOr
-        | BinaryOp::BitwiseXor
-        | BinaryOp::LeftShift
-        | BinaryOp::RightShift
-        | BinaryOp::Equal
-        | BinaryOp::NotEqual
-        | BinaryOp::Greater
-        | BinaryOp::Less
-        | BinaryOp::GreaterEqual
-        | BinaryOp::LessEqual
-        | BinaryOp::LogicalAnd
-        | BinaryOp::LogicalOr
-        | BinaryOp::LogicalXor => Ok(None),
     }
+    Ok(total)
 }
 
 /// Adds two tangents that may be missing.
@@ -89,84 +64,6 @@ fn or_zero(graph: &mut Graph, own: Option<ExprId>, other: Option<ExprId>) -> Bui
     }
 }
 
-/// `d(a/b) = (da - y db) / b`.
-fn divide(
-    step: &mut JvpStep<'_>,
-    da: Option<ExprId>,
-    db: Option<ExprId>,
-    b: ExprId,
-) -> Result<Option<ExprId>> {
-    let y = step.y()?;
-    let graph = &mut *step.graph;
-    let part = match db {
-        None => da,
-        Some(db) => {
-            let drawn = graph.multiply(y, db)?;
-            Some(match da {
-                Some(da) => graph.subtract(da, drawn)?,
-                None => graph.negate(drawn)?,
-            })
-        }
-    };
-    Ok(part.map(|part| graph.divide(part, b)).transpose()?)
-}
-
-/// `d(a^b) = b a^(b-1) da + log(a) y db`.
-fn pow(
-    step: &mut JvpStep<'_>,
-    da: Option<ExprId>,
-    db: Option<ExprId>,
-    (a, b): (ExprId, ExprId),
-) -> Result<Option<ExprId>> {
-    let y = step.y()?;
-    let graph = &mut *step.graph;
-    let left = match (da, real_constant(graph, b)) {
-        (None, _) | (_, Some(0.0)) => None,
-        (Some(da), Some(exponent)) => Some(pow_constant(graph, da, a, exponent)?),
-        (Some(da), None) => Some(pow_base(graph, da, a, b)?),
-    };
-    let right = db.map(|db| pow_exponent(graph, db, a, y)).transpose()?;
-    add_optional(graph, left, right)
-}
-
-/// `d atan2(a, b) = (b da - a db) / (a^2 + b^2)`.
-fn atan2(
-    graph: &mut Graph,
-    da: Option<ExprId>,
-    db: Option<ExprId>,
-    (a, b): (ExprId, ExprId),
-) -> Result<Option<ExprId>> {
-    let (a, b) = (to_float(graph, a)?, to_float(graph, b)?);
-    let (a2, b2) = (graph.multiply(a, a)?, graph.multiply(b, b)?);
-    let norm = graph.add(a2, b2)?;
-    let left = da.map(|da| graph.multiply(b, da)).transpose()?;
-    let right = match db {
-        Some(db) => {
-            let product = graph.multiply(a, db)?;
-            Some(graph.negate(product)?)
-        }
-        None => None,
-    };
-    let part = add_optional(graph, left, right)?;
-    Ok(part.map(|part| graph.divide(part, norm)).transpose()?)
-}
-
-/// The tangent of the selected operand; in a tie the mean of both tangents.
-fn extremum(
-    graph: &mut Graph,
-    da: Option<ExprId>,
-    db: Option<ExprId>,
-    (a, b): (ExprId, ExprId),
-    wins: BinaryOp,
-) -> Result<Option<ExprId>> {
-    let (da, db) = (or_zero(graph, da, db)?, or_zero(graph, db, da)?);
-    let (won, tied) = (graph.binary(wins, a, b)?, graph.equal(a, b)?);
-    let sum = graph.add(da, db)?;
-    let half = scale(graph, sum, 0.5)?;
-    let rest = graph.select(tied, half, db)?;
-    Ok(Some(graph.select(won, da, rest)?))
-}
-
 /// Selects the tangent of the selected branch.
 pub(in crate::rules) fn select_tangent(step: &mut JvpStep<'_>) -> Result<Option<ExprId>> {
     let predicate = step.x(0)?;
@@ -175,33 +72,12 @@ pub(in crate::rules) fn select_tangent(step: &mut JvpStep<'_>) -> Result<Option<
     Ok(Some(step.graph.select(predicate, da, db)?))
 }
 
-/// `min(max(x, low), high)`: the tangent of the operand that is the result. Where `x` equals a
-/// bound, it is the tangent of `x`.
+/// Returns the tangent of `clip` by the rule that reverse mode uses too.
 pub(in crate::rules) fn clip_tangent(step: &mut JvpStep<'_>) -> Result<Option<ExprId>> {
-    let (x, low, high) = (step.x(0)?, step.x(1)?, step.x(2)?);
-    let (dx, dlow, dhigh) = (step.dx(0), step.dx(1), step.dx(2));
-    let graph = &mut *step.graph;
-    let mut total = None;
-    if let Some(dx) = dx {
-        let above = graph.greater_equal(x, low)?;
-        let below = graph.less_equal(x, high)?;
-        let inside = graph.logical_and(above, below)?;
-        total = Some(select_or_zero(graph, inside, dx)?);
-    }
-    if let Some(dlow) = dlow {
-        let under = graph.less(x, low)?;
-        let ordered = graph.less_equal(low, high)?;
-        let taken = graph.logical_and(under, ordered)?;
-        let part = select_or_zero(graph, taken, dlow)?;
-        total = add_optional(graph, total, Some(part))?;
-    }
-    if let Some(dhigh) = dhigh {
-        let raised = graph.max(x, low)?;
-        let taken = graph.greater(raised, high)?;
-        let part = select_or_zero(graph, taken, dhigh)?;
-        total = add_optional(graph, total, Some(part))?;
-    }
-    Ok(total)
+    let operands = [step.x(0)?, step.x(1)?, step.x(2)?];
+    sum_parts(step, 3, |graph, position, d| {
+        Ok(Some(super::clip_part(graph, position, d, operands)?))
+    })
 }
 
 /// `as_type` and `bitcast`: the tangent is passed on and cast to the dtype of the result.
