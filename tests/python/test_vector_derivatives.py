@@ -31,3 +31,44 @@ def test_tangents_differ_between_entries_that_share_an_output(compiler):
     np.testing.assert_allclose(values, [np.sin(0.5)] * 3, rtol=1e-6)
     slopes = nx.vmap(nx.grad(function), in_axes=(None, 0))
     assert nx.jit(slopes, compiler=compiler)(0.5, factors).tolist() == [1.0, 2.0, 3.0]
+
+
+@pytest.mark.parametrize("inside", ["plain", "batched", "scan", "checkpoint", "cond"])
+def test_rules_use_values_of_each_entry_that_are_no_inputs(inside, compiler):
+    factors = nx.tensor([1.0, 2.0, 3.0])
+    weights = nx.tensor([1.0, 10.0, 100.0])
+    own = nx.custom_vjp(lambda w, s: w * 1.0, nondiff_argnums=(1,))
+    own.defvjp(lambda w, s: (w * 1.0, None), lambda s, _, cotangent: (cotangent * s,))
+
+    def call(w, s):
+        if inside == "scan":
+            return nx.scan(lambda x, _: (own(x, s), None), w, length=1)[0]
+        if inside == "checkpoint":
+            return nx.checkpoint(lambda x: own(x, s))(w)
+        if inside == "cond":
+            return nx.cond(w > 0, lambda: own(w, s), lambda: w)
+        return own(w, s)
+
+    def entries(w):
+        # A compiled function is a graph in the graph, whose ops are batched.
+        of_entry = nx.jit(call) if inside == "batched" else call
+        return nx.vmap(of_entry, in_axes=(None, 0))(w, factors)
+
+    slope = nx.jit(nx.grad(lambda w: nx.sum(entries(w) * weights)), compiler=compiler)
+    assert slope(0.5).item() == 321.0
+    each = nx.jit(nx.vmap(lambda s: nx.grad(lambda w: call(w, s))(0.5)), compiler=compiler)
+    assert each(factors).tolist() == [1.0, 2.0, 3.0]
+    tangents = nx.jit(lambda w: nx.jvp(entries, (w,), (1.0,))[1], compiler=compiler)
+    assert tangents(0.5).tolist() == [1.0, 2.0, 3.0]
+
+
+def test_custom_rules_broadcast_an_axis_of_size_1(compiler):
+    x, y = nx.vectorize([5.0], "a"), nx.vectorize([1.0, 2.0], "a")
+
+    def product(x, y):
+        return nx.custom_grad(x * y, x, lambda cotangent: cotangent * y)
+
+    values = nx.jit(product, compiler=compiler)(x, y)
+    assert nx.devectorize(values).tolist() == [5.0, 10.0]
+    slope = nx.jit(nx.grad(product), compiler=compiler)(x, y)
+    assert nx.devectorize(slope).tolist() == [1.0, 2.0]

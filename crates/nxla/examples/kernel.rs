@@ -23,7 +23,7 @@ fn kernel(x: Tensor) -> nxla::Result<Tensor> {
 fn lambert(x: Expr) -> Expr {
     let w: Expr = runtime_call(x.clone(), TensorType::new(DType::F64, x.shape()), kernel);
     let slope = 1.0 / (w.exp() + &x);
-    custom_jvp(w, &x, |change| slope * change)
+    custom_jvp(w, &x, |change| &slope * change)
 }
 
 /// Returns the difference between the slope of W and the reciprocal slope of its inverse.

@@ -102,34 +102,22 @@ fn ids(operands: &[Batched]) -> Operands {
     operands.iter().map(|operand| operand.id).collect()
 }
 
+/// Batches an annotation. If an input or a capture of a custom rule differs between entries, the derivative of a shared
+/// output differs too, so the output is not shared any more.
 fn annotation(b: &mut Batcher<'_>, metadata: &Metadata, operands: &[Batched]) -> Result<Parts> {
     let Some(custom) = &metadata.custom_grad else {
         let node = b.make(Op::Metadata(Box::new(metadata.clone())), &ids(operands))?;
         return b.parts(node, marks(operands));
     };
-    if custom.rule == RuleFor::Tangents {
-        return tangents(b, metadata, custom, operands);
-    }
-    let program = cotangents(b, custom, operands)?;
-    let custom_grad = Some(CustomGrad { program: Arc::new(program), ..custom.clone() });
-    let metadata = Metadata { custom_grad, ..metadata.clone() };
-    let node = b.make(Op::Metadata(Box::new(metadata)), &ids(operands))?;
-    b.parts(node, marks(operands).into_iter().take(custom.outputs))
-}
-
-/// Batches a custom rule for tangents. If an input or a capture of the rule differs between
-/// entries, the tangent of a shared result differs too, so the result is not shared any more.
-fn tangents(
-    b: &mut Batcher<'_>,
-    metadata: &Metadata,
-    custom: &CustomGrad,
-    operands: &[Batched],
-) -> Result<Parts> {
     let (outputs, rest) = operands.split_at(custom.outputs);
     let differs = rest.iter().any(|operand| operand.batched);
     let marks: Vec<bool> = outputs.iter().map(|output| output.batched || differs).collect();
-    let (program, _) =
-        custom.program.add_batch_axes_as(&self::marks(rest), b.sizes, Some(&marks))?;
+    let program = match custom.rule {
+        RuleFor::Tangents => {
+            custom.program.add_batch_axes_as(&self::marks(rest), b.sizes, Some(&marks))?.0
+        }
+        RuleFor::Cotangents => cotangents(b, custom, &marks, rest)?,
+    };
     let mut all = Operands::new();
     for (&output, &batched) in outputs.iter().zip(&marks) {
         all.push(if batched { b.lift(output)? } else { output.id });
@@ -142,11 +130,15 @@ fn tangents(
 }
 
 /// Batches a custom rule for cotangents. The cotangents of an input that entries share add up.
-fn cotangents(b: &Batcher<'_>, custom: &CustomGrad, operands: &[Batched]) -> Result<Program> {
-    let (outputs, rest) = operands.split_at(custom.outputs);
+fn cotangents(
+    b: &Batcher<'_>,
+    custom: &CustomGrad,
+    outputs: &[bool],
+    rest: &[Batched],
+) -> Result<Program> {
     let (inputs, captures) = rest.split_at(custom.inputs);
-    let arguments: Vec<bool> =
-        outputs.iter().chain(captures).map(|operand| operand.batched).collect();
+    let captures = captures.iter().map(|operand| operand.batched);
+    let arguments: Vec<bool> = outputs.iter().copied().chain(captures).collect();
     let (program, found) =
         custom.program.add_batch_axes_as(&arguments, b.sizes, Some(&marks(inputs)))?;
     let mut graph = crate::Graph::with_options(program.graph().options());

@@ -23,6 +23,11 @@ pub struct OpenRule {
 }
 
 impl OpenRule {
+    /// Returns the mark where the rule starts.
+    pub fn mark(&self) -> Mark {
+        self.mark
+    }
+
     /// Returns the parameters for the cotangents of the outputs, or for the tangents of the inputs.
     pub fn changes(&self) -> &[ExprId] {
         &self.scope.parameters

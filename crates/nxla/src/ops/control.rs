@@ -4,6 +4,7 @@
 //! Outside a trace, values are known, so Rust's `if` and `while` suffice.
 
 use std::fmt;
+use std::ops::ControlFlow;
 use std::panic::Location;
 
 use nxla_expr::build::OpenBlock;
@@ -459,7 +460,8 @@ fn composite<I: Container, C: Container>(
 }
 
 /// Returns `value` with a custom derivative: `rule` receives the cotangents of `value`, in the same
-/// container, and returns the cotangents of `inputs`.
+/// container, and returns the cotangents of `inputs`. It is called again if it uses a value with vectorized axes that
+/// `value` and `inputs` lack.
 ///
 /// ```
 /// use nxla::{Expr, custom_grad, grad, jit};
@@ -474,11 +476,7 @@ fn composite<I: Container, C: Container>(
 /// ```
 #[track_caller]
 #[doc(alias = "custom_vjp")]
-pub fn custom_grad<C: Container, I: Container>(
-    value: C,
-    inputs: &I,
-    rule: impl FnOnce(C) -> I,
-) -> C {
+pub fn custom_grad<C: Container, I: Container>(value: C, inputs: &I, rule: impl Fn(C) -> I) -> C {
     custom_rule(RuleFor::Cotangents, value, inputs, rule)
 }
 
@@ -495,11 +493,7 @@ pub fn custom_grad<C: Container, I: Container>(
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[track_caller]
-pub fn custom_jvp<C: Container, I: Container>(
-    value: C,
-    inputs: &I,
-    rule: impl FnOnce(I) -> C,
-) -> C {
+pub fn custom_jvp<C: Container, I: Container>(value: C, inputs: &I, rule: impl Fn(I) -> C) -> C {
     custom_rule(RuleFor::Tangents, value, inputs, rule)
 }
 
@@ -510,25 +504,35 @@ fn custom_rule<C: Container, I: Container, D: Container, R: Container>(
     kind: RuleFor,
     value: C,
     inputs: &I,
-    rule: impl FnOnce(D) -> R,
+    rule: impl Fn(D) -> R,
 ) -> C {
     let location = Location::caller();
     let (outputs, inputs) = (leaves_of(&value), leaves_of(inputs));
     let trace = trace_of(&outputs.items);
     let values = trace.attempt(|| {
-        let nodes = (vectorized_nodes(&trace, &outputs)?, vectorized_nodes(&trace, &inputs)?);
-        let open = trace.build(|graph| CustomRule::open(graph, kind, nodes.0, nodes.1))?;
+        let mut output_nodes = vectorized_nodes(&trace, &outputs)?;
+        let input_nodes = vectorized_nodes(&trace, &inputs)?;
         let structure = match kind {
             RuleFor::Cotangents => outputs.structure.clone(),
             RuleFor::Tangents => inputs.structure,
         };
-        let changes = exprs(&trace, open.changes());
-        let results = rule(D::rebuild(&mut Leaves::new(changes, structure)));
-        let results = vectorized_nodes(&trace, &leaves_of(&results))?;
-        trace.build(|graph| {
-            graph.enter_rust(location);
-            open.close(graph, &results)
-        })
+        loop {
+            let open = |graph: &mut Graph| {
+                CustomRule::open(graph, kind, output_nodes, input_nodes.clone())
+            };
+            let open = trace.build(open)?;
+            let changes = exprs(&trace, open.changes());
+            let results = rule(D::rebuild(&mut Leaves::new(changes, structure.clone())));
+            let results = vectorized_nodes(&trace, &leaves_of(&results))?;
+            let close = |graph: &mut Graph| {
+                graph.enter_rust(location);
+                open.close(graph, &results)
+            };
+            match trace.build(close)? {
+                ControlFlow::Break(values) => return Ok(values),
+                ControlFlow::Continue(wide) => output_nodes = wide,
+            }
+        }
     });
     let Some(values) = values else { return value };
     C::rebuild(&mut Leaves::new(exprs(&trace, values), outputs.structure))

@@ -131,6 +131,26 @@ fn custom_rules_of_an_output_that_entries_share() {
 }
 
 #[test]
+fn custom_rules_that_capture_a_value_of_each_entry() {
+    // Neither the output nor the input has entries, but the rule uses the weight of each entry.
+    let slope = jit(|x: Expr| {
+        let weights = Expr::of(vector("v", &[2.0, 5.0]));
+        let own = move |x: Expr| custom_grad(&x * 1.0, &x, |cotangent| cotangent * &weights);
+        grad(move |x: Expr| own(x) * &Expr::of(vector("v", &[1.0, 10.0])))(x)
+    });
+    assert_eq!(numbers(&slope.call(1.0f32).unwrap()), [2.0, 50.0]);
+    // An axis of size 1 is broadcast.
+    let one = jit(|x: Expr, y: Expr| {
+        grad(move |x: Expr| {
+            let y = &y;
+            custom_grad(&x * y, &x, |cotangent| cotangent * y)
+        })(x)
+    });
+    let slope = one.call((vector("v", &[5.0]), vector("v", &[1.0, 2.0]))).unwrap();
+    assert_eq!(numbers(&slope), [1.0, 2.0]);
+}
+
+#[test]
 fn maps_nest() {
     let outer =
         jit(|x: Expr, y: Expr| vmap(|x: Expr| vmap(|y: Expr| &x * &y, 0, 0)(y.clone()), 0, 0)(x));

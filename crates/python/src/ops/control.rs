@@ -3,6 +3,7 @@
 //! Outside a trace the Python package runs them as plain Python: it knows the values.
 
 use std::cell::Cell;
+use std::ops::ControlFlow;
 
 use nxla_runtime::graph::{ExprId, Graph, Keep, MAX_NESTING, Mark, Metadata, Region, RuleFor};
 use nxla_runtime::vectors::control::{Branch, Clauses, CustomRule, Vectorized, conditional};
@@ -422,13 +423,19 @@ fn custom_rule(
 ) -> PyResult<Py<PyAny>> {
     let function = CustomRule::function(kind);
     let (trace, _) = in_trace(py, function, &[])?;
-    let (outputs, tree) = leaves_of(&trace, function, value)?;
+    let (mut outputs, tree) = leaves_of(&trace, function, value)?;
     let (inputs, _) = leaves_of(&trace, function, inputs)?;
-    let open = trace.build(|graph| CustomRule::open(graph, kind, outputs, inputs)).or_raise()?;
-    let changes = wrap_all(py, &trace, open.changes());
-    let changes = changes.into_iter().collect::<PyResult<Vec<_>>>()?;
-    let (results, _) = leaves_of(&trace, function, &rule.call1((changes,))?)?;
-    let values = trace.build(|graph| open.close(graph, &results)).or_raise()?;
+    let values = loop {
+        let open = |graph: &mut Graph| CustomRule::open(graph, kind, outputs, inputs.clone());
+        let open = trace.build(open).or_raise()?;
+        let changes = wrap_all(py, &trace, open.changes());
+        let changes = changes.into_iter().collect::<PyResult<Vec<_>>>()?;
+        let (results, _) = leaves_of(&trace, function, &rule.call1((changes,))?)?;
+        match trace.build(|graph| open.close(graph, &results)).or_raise()? {
+            ControlFlow::Break(values) => break values,
+            ControlFlow::Continue(wide) => outputs = wide,
+        }
+    };
     tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
 }
 

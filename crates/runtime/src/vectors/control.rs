@@ -3,6 +3,8 @@
 //! A region decides once for all entries. Where a predicate is vectorized, a conditional computes
 //! each branch that some entry takes and selects between their results.
 
+use std::ops::ControlFlow;
+
 use nxla_expr::build::OpenRule;
 use nxla_expr::{
     Difference, ErrorKind, ExprId, Graph, Mark, Misfit, Region, RuleFor, TensorType, Traced,
@@ -285,14 +287,25 @@ impl CustomRule {
         self.open.changes().iter().copied().zip(vectors).collect()
     }
 
-    /// Ends the tracing of a rule that returned these cotangents or tangents. Returns the outputs.
+    /// Ends the tracing of a rule that returned these cotangents or tangents. Returns the outputs. If a captured value adds
+    /// vectorized axes to the cotangents, the cotangents of the outputs differ along them; the rule must then be opened and
+    /// traced again for the outputs in `Continue`.
     ///
     /// # Errors
     /// Returns an error for a result of the rule that does not fit its input or output.
-    pub fn close(self, graph: &mut Graph, results: &[Vectorized]) -> Result<Vec<Vectorized>> {
+    pub fn close(
+        self,
+        graph: &mut Graph,
+        results: &[Vectorized],
+    ) -> Result<ControlFlow<Vec<Vectorized>, Vec<Vectorized>>> {
         let Self { rule, open, mut outputs, inputs } = self;
         let parts = match rule {
             RuleFor::Cotangents => {
+                let common = union_of(rule, outputs.iter().chain(results))?;
+                if outputs.iter().any(|(_, own)| *own != common) {
+                    graph.drop_effects(open.mark());
+                    return Ok(ControlFlow::Continue(spread_all(graph, &outputs, &common)?));
+                }
                 let mut cotangents = Vec::with_capacity(results.len());
                 for (position, (id, own)) in results.iter().enumerate() {
                     // The graph checks the number of cotangents.
@@ -312,7 +325,7 @@ impl CustomRule {
             }
         };
         let vectors = outputs.into_iter().map(|(_, vectors)| vectors);
-        Ok(parts.into_iter().zip(vectors).collect())
+        Ok(ControlFlow::Break(parts.into_iter().zip(vectors).collect()))
     }
 }
 

@@ -90,7 +90,10 @@ pub fn reduce_to_vectors(
     own: &Vectors,
     to: &Vectors,
 ) -> Result<ExprId> {
-    let is_kept = |axis: &VectorAxis| to.position(&axis.name).is_some();
+    // An axis of size 1 in `to` is broadcast to the size in `own`, so entries along it are added, too.
+    let is_kept = |axis: &VectorAxis| {
+        to.iter().any(|other| other.name == axis.name && (axis.size == 1 || other.size != 1))
+    };
     if own.iter().all(is_kept) {
         return spread(graph, x, own, to);
     }
