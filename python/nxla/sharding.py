@@ -21,6 +21,7 @@ import itertools
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of
 from nxla._core import Device
+from nxla._mesh_programs import engine_options, input_type, template_of, trace_over_mesh
 from nxla._values import to_index
 from nxla.errors import ArgumentError, OptionError, TraceError
 
@@ -224,6 +225,11 @@ class ShardedTensor:
         return self.shards[0].dtype
 
     @property
+    def names(self) -> list[str | None]:
+        """The names of the axes; None for an axis without a name."""
+        return self.shards[0].names
+
+    @property
     def ndim(self) -> int:
         """The number of axes."""
         return len(self.shape)
@@ -273,7 +279,10 @@ class ShardedTensor:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        kind = f"{self.dtype}" + "".join(f"[{size}]" for size in self.shape)
+        axes = zip(self.names, self.shape, strict=True)
+        kind = f"{self.dtype}" + "".join(
+            f"[{size}]" if name is None else f"[{name}: {size}]" for name, size in axes
+        )
         lines = [f"{kind}, {self.sharding} over {self.sharding.mesh}"]
         indices = self.sharding.indices(self.shape)
         for device, index in zip(self.sharding.mesh.devices, indices, strict=True):
@@ -378,40 +387,6 @@ def _one_mesh(*prefixes: Any) -> Mesh:
     return meshes[0]
 
 
-#: Options that select one device or require the evaluator.
-_OF_ONE_DEVICE = (
-    "plugin",
-    "cpu_device_count",
-    "preallocate",
-    "device",
-    "stages",
-    "hooks",
-    "compile_after",
-    "compile_above",
-)
-
-
-def _engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
-    """Return the XLA options of a call, and reject options without meaning for a mesh."""
-    from nxla.options import default_options
-
-    given = {name: value for name, value in options.items() if value is not None}
-    if given.get("compiler", "xla") not in ("auto", "xla"):
-        raise OptionError(
-            f"{what}: compiler: must be 'xla' for a program over several devices; got "
-            f"{given['compiler']!r}"
-        )
-    limits = ("max_compiles", "on_max_compiles", "on_unusable_donation")
-    for name in (*_OF_ONE_DEVICE, *limits, "on_conflict"):
-        if name in given:
-            raise OptionError(f"{what}: {name}: not supported for a program over a mesh")
-    defaults = default_options()
-    if defaults.get("compiler") in ("auto", "xla"):
-        kept = {name: value for name, value in defaults.items() if name not in _OF_ONE_DEVICE}
-        given = {**kept, **given}
-    return {**given, "compiler": "xla"}
-
-
 class ShardedFunction:
     """A function over all devices of a mesh; returned by ``nx.jit(f, in_shardings=…)``."""
 
@@ -423,14 +398,14 @@ class ShardedFunction:
         options: dict[str, Any],
         mesh: Mesh | None = None,
     ) -> None:
-        from nxla.transform import make_function
+        from nxla.transform import _recipe
 
         self.mesh = mesh or _one_mesh(in_shardings, out_shardings)
         self._in, self._out = in_shardings, out_shardings
-        engine_options = dict(options)
-        self._checks_nans = bool(engine_options.pop("debug_nans", False))
-        self._options = _engine_options(engine_options, "jit")
-        self._function = make_function(function)
+        given = dict(options)
+        self._checks_nans = bool(given.pop("debug_nans", False))
+        self._options = engine_options(given, "jit")
+        self._function = _recipe(function).function
         self._known: list[tuple[Any, _core.Divided, Any, list[Sharding]]] = []
         functools.update_wrapper(self, function)
 
@@ -449,7 +424,7 @@ class ShardedFunction:
         leaves = [
             leaf if isinstance(leaf, ShardedTensor) else _core.tensor(leaf) for leaf in leaves
         ]
-        types = [(tuple(leaf.shape), str(leaf.dtype)) for leaf in leaves]
+        types = [input_type(leaf, "jit") for leaf in leaves]
         return leaves, shardings, (structure, types)
 
     def _compiled(
@@ -459,13 +434,8 @@ class ShardedFunction:
             if known == key:
                 return program, results, outputs
         structure, types = key
-        templates = [_core.Template(shape, dtype, None, []) for shape, dtype in types]
-        expression = self._function.debug_expr(*structure.unflatten(templates))
-        if expression.captured:
-            raise ArgumentError(
-                f"{name_of(self._function)}: must not capture a large tensor or a tensor on a "
-                "device; pass it as an argument with a sharding"
-            )
+        templates = structure.unflatten([template_of(kind) for kind in types])
+        expression = trace_over_mesh(self._function, templates, "jit")
         numbers = expression.arrange(list(range(len(expression.outputs))))
         outputs = _spread_results(self._out, numbers, self.mesh)
         program = _core.Divided(
@@ -614,7 +584,7 @@ def shard_jit(
     if not isinstance(input_shardings, tuple | list):
         kind = type(input_shardings).__name__
         raise ArgumentError(f"shard_jit: input_shardings: must be a list of dicts; got a {kind}")
-    engine = _engine_options(options, "shard_jit")
+    engine = engine_options(options, "shard_jit")
     known: list[tuple[Any, _core.Divided, Any]] = []
 
     @_hints.with_hints
@@ -631,7 +601,8 @@ def shard_jit(
         if any(each != structure for _, each in flat):
             raise ArgumentError("shard_jit: arguments: must have the same structure on all devices")
         lists = [[_core.tensor(leaf) for leaf in leaves] for leaves, _ in flat]
-        key = (structure, [(tuple(x.shape), str(x.dtype), tuple(x.names)) for x in lists[0]])
+        types = [[input_type(x, "shard_jit") for x in parts] for parts in lists]
+        key = (structure, types[0])
         made = next((entry for entry in known if entry[0] == key), None)
         if made is None:
             made = (key, *_whole(function, mesh, input_shardings, key, engine))
@@ -650,7 +621,7 @@ def _whole(
     engine: dict[str, Any],
 ) -> tuple[_core.Divided, Any]:
     """Compile a function for the types of the parts."""
-    from nxla.transform import make_function
+    from nxla.transform import _recipe
 
     structure, types = key
     if len(input_shardings) != len(types):
@@ -668,14 +639,10 @@ def _whole(
         for axis, along in enumerate(layout):
             for name in along:
                 whole[axis] *= mesh.axes[name]
-        templates.append(_core.Template(whole, dtype, names if any(names) else None, []))
+        templates.append(template_of((tuple(whole), dtype, names)))
         layouts.append(sharding.layout)
-    expression = make_function(function).debug_expr(*structure.unflatten(templates))
-    if expression.captured:
-        raise ArgumentError(
-            "shard_jit: function: must not capture a large tensor or a tensor on a device; "
-            "pass it as an argument"
-        )
+    args = structure.unflatten(templates)
+    expression = trace_over_mesh(_recipe(function).function, args, "shard_jit")
     return _core.Divided(expression, mesh._mesh, layouts, None, engine), expression
 
 

@@ -92,6 +92,49 @@ def test_layouts_are_printed(mesh):
     assert f"{mesh.devices[2]}: [2:4, 0:2]" in text
 
 
+def runs_over(mesh, function, replicated):
+    """Return functions of a whole tensor that run a function over the devices of a mesh."""
+    rows = mesh.sharding() if replicated else mesh.sharding("data")
+    names = [[]] if replicated else [["data"]]
+    divide = nx.shard_jit(function, mesh, input_shardings=[{0: each} for each in names])
+    return {
+        "jit": nx.jit(function, in_shardings=rows, out_shardings=rows),
+        "jit of shard_map": nx.jit(nx.shard_map(function, mesh, rows, rows), in_shardings=rows),
+        "shard_map": nx.shard_map(function, mesh, rows, rows),
+        "shard_jit": lambda x: divide([[part] for part in nx.shard(x, rows).shards])[0],
+    }
+
+
+def test_axis_names_are_kept(mesh):
+    rows = mesh.sharding("data")
+    x = nx.tensor(numbers(4, 6), names=["row", "column"])
+    divided = nx.shard(x, rows)
+    assert (divided.names, divided.gather().names) == (["row", "column"], ["row", "column"])
+    assert "f32[row: 4][column: 6]" in repr(divided)
+    for name, run in runs_over(mesh, lambda x: nx.sum(x, axis="column"), False).items():
+        found = run(x)
+        assert found.names == ["row"], name
+        np.testing.assert_allclose(np.asarray(found), np.asarray(x).sum(1)[: found.shape[0]], 1e-5)
+        with pytest.raises(nx.ArgumentError, match='no axis "column"'):
+            run(nx.rename(x, ["row", None]))
+    found = nx.jit(lambda x: nx.sum(x, axis="row"), in_shardings=rows)(divided)
+    assert (found.names, found.gather().names) == (["column"], ["column"])
+
+
+def test_vectorized_axes_are_rejected(mesh):
+    x = nx.vectorize(nx.ones((4, 4)), "batch")
+    with pytest.raises(nx.ShapeError, match="must not have vectorized axes"):
+        nx.shard(x, mesh.sharding())
+    for name, run in runs_over(mesh, lambda x: nx.vectorize(x, "batch"), True).items():
+        with pytest.raises(nx.ArgumentError, match="results: must not have vectorized axes"):
+            run(nx.ones((4, 4)))
+        if name != "shard_jit":
+            with pytest.raises(nx.ArgumentError, match="arguments: must not have vectorized axes"):
+                run(x)
+    with pytest.raises(nx.ArgumentError, match="arguments: must not have vectorized axes"):
+        nx.shard_jit_apply(nx.sum, mesh, [[x]] * 4, input_shardings=[{}])
+
+
 @pytest.mark.parametrize("kind", ["data", "tensor", "both"])
 def test_training_is_that_of_one_device(mesh, kind):
     everywhere, rows = mesh.sharding(), mesh.sharding("data")
