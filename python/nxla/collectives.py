@@ -624,21 +624,15 @@ def shard_map(
     (9.0, [6.0, 6.0, 6.0])
     """
     from nxla.options import default_options
-    from nxla.sharding import ShardedFunction, Sharding
+    from nxla.sharding import ShardedFunction, spread_over_arguments, spread_shardings
     from nxla.transform import jit
 
-    if isinstance(in_specs, list):
-        in_specs = tuple(in_specs)
-    single = in_specs is None or isinstance(in_specs, Sharding)
-
     def parts_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
-        if not single and len(in_specs) != len(args):
-            raise ArgumentError(
-                f"shard_map: in_specs: must be {len(args)}, one for each argument of "
-                f"{name_of(function)}; got {len(in_specs)}"
-            )
         leaves, structure = tree.flatten(args)
-        specs = _specs(in_specs, args, mesh, "in_specs")
+        specs = spread_over_arguments(
+            in_specs, args, mesh, "shard_map: in_specs", name_of(function)
+        )
+        _check_mesh(specs, mesh, "in_specs")
         parts = [_part(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)]
         found: tuple[Any, ...] = structure.unflatten(parts)
         return found
@@ -648,7 +642,8 @@ def shard_map(
         with _Entered(mesh.axes):
             results = function(*parts_of(args))
             leaves, structure = tree.flatten(results)
-            specs = _specs(out_specs, results, mesh, "out_specs")
+            specs = spread_shardings(out_specs, results, mesh, "shard_map: out_specs")
+            _check_mesh(specs, mesh, "out_specs")
             return structure.unflatten(
                 [_together(leaf, spec) for leaf, spec in zip(leaves, specs, strict=True)]
             )
@@ -668,17 +663,13 @@ def shard_map(
     return mapped
 
 
-def _specs(prefix: Any, container: Any, mesh: Mesh, what: str) -> list[Sharding]:
-    """Return a sharding for each tensor of a container, from a prefix of its structure."""
-    from nxla.sharding import _spread
-
-    found = _spread(prefix, container, mesh, f"shard_map: {what}")
-    for each in found:
+def _check_mesh(specs: list[Sharding], mesh: Mesh, what: str) -> None:
+    """Raise an error for a sharding of another mesh."""
+    for each in specs:
         if each.mesh != mesh:
             raise ArgumentError(
                 f"shard_map: {what}: shardings must use the mesh of shard_map; got {each.mesh}"
             )
-    return found
 
 
 def _part(value: Any, spec: Sharding) -> Tensor:

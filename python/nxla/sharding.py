@@ -22,6 +22,7 @@ from nxla import _core, _hints, tree
 from nxla._arguments import name_of
 from nxla._core import Device
 from nxla._mesh_programs import engine_options, input_type, template_of, trace_over_mesh
+from nxla._prefixes import expand_prefix, prefix_values
 from nxla._values import to_index
 from nxla.errors import ArgumentError, OptionError, TraceError
 
@@ -299,8 +300,8 @@ def shard(container: Any, sharding: Any, /) -> Any:
     container : container
         Tensors, numbers and arrays. Each device receives only its part.
     sharding : Sharding or container
-        One sharding for all tensors, or a container of shardings with a prefix of the structure.
-        None replicates the tensors.
+        One sharding for all tensors, or a container of shardings with the structure of `container`
+        or a prefix of it. None replicates the tensors.
 
     Returns
     -------
@@ -321,7 +322,7 @@ def shard(container: Any, sharding: Any, /) -> Any:
     ([[0, 1], [2, 3]], [0, 1, 2, 3])
     """
     leaves, structure = tree.flatten(container)
-    shardings = _spread(sharding, container, None, "shard")
+    shardings = spread_shardings(sharding, container, None, "shard: sharding")
     return structure.unflatten(
         [_divided(leaf, each) for leaf, each in zip(leaves, shardings, strict=True)]
     )
@@ -338,48 +339,45 @@ def _divided(value: Any, sharding: Sharding) -> ShardedTensor:
     return ShardedTensor(tuple(whole.shape), sharding, parts)
 
 
-def _spread(prefix: Any, container: Any, mesh: Mesh | None, what: str) -> list[Sharding]:
-    """Return a sharding for each leaf of a container, from a prefix of its structure."""
-    if isinstance(prefix, Sharding) or prefix is None:
-        mesh = prefix.mesh if prefix is not None else mesh
-        if mesh is None:
-            raise ArgumentError(
-                f"{what}: must contain a sharding, because None does not name a mesh"
-            )
-        return [prefix or Sharding(mesh, ())] * len(tree.leaves(container))
-    pairs: list[tuple[Any, Any]]
-    if isinstance(prefix, dict) and isinstance(container, dict):
-        if set(prefix) != set(container):
-            raise ArgumentError(f"{what}: keys must be {sorted(container)}; got {sorted(prefix)}")
-        pairs = [(prefix[key], container[key]) for key in tree.ordered_keys(container)]
-    elif isinstance(prefix, tuple | list) and isinstance(container, tuple | list):
-        if len(prefix) != len(container):
-            raise ArgumentError(
-                f"{what}: must be {len(container)}, one for each value; got {len(prefix)}"
-            )
-        pairs = list(zip(prefix, container, strict=True))
-    else:
-        raise ArgumentError(
-            f"{what}: must be a sharding, or a container of shardings like "
-            f"{type(container).__name__}; got a {type(prefix).__name__}"
-        )
+def _is_sharding(part: Any) -> bool:
+    return part is None or isinstance(part, Sharding)
+
+
+def _meshes(*prefixes: Any) -> list[Mesh]:
+    found = [each for prefix in prefixes for each in prefix_values(prefix, _is_sharding)]
+    return [each.mesh for each in found if each is not None]
+
+
+def spread_shardings(prefix: Any, container: Any, mesh: Mesh | None, what: str) -> list[Sharding]:
+    """Return the sharding of each leaf of a container, from a prefix of its structure."""
+    found = expand_prefix(prefix, container, _is_sharding, what, "a sharding, None")
     mesh = mesh or next(iter(_meshes(prefix)), None)
-    return [each for part, value in pairs for each in _spread(part, value, mesh, what)]
+    if mesh is None:
+        raise ArgumentError(f"{what}: must contain a sharding, because None does not name a mesh")
+    replicated = Sharding(mesh, ())
+    return [replicated if each is None else each for each in found]
 
 
-def _meshes(prefix: Any) -> Iterator[Mesh]:
-    if isinstance(prefix, Sharding):
-        yield prefix.mesh
-    elif isinstance(prefix, dict):
-        for value in prefix.values():
-            yield from _meshes(value)
-    elif isinstance(prefix, tuple | list):
-        for value in prefix:
-            yield from _meshes(value)
+def spread_over_arguments(
+    prefix: Any, args: tuple[Any, ...], mesh: Mesh, what: str, function: str
+) -> list[Sharding]:
+    """Return the sharding of each leaf of the arguments: one for all, or one for each argument."""
+    if not _is_sharding(prefix):
+        if not isinstance(prefix, tuple | list):
+            raise ArgumentError(
+                f"{what}: must be a sharding, None or a tuple with an entry for each argument of "
+                f"{function}; got a {type(prefix).__name__}"
+            )
+        if len(prefix) != len(args):
+            raise ArgumentError(
+                f"{what}: must be {len(args)}, one for each argument of {function}; got "
+                f"{len(prefix)}"
+            )
+    return spread_shardings(prefix, args, mesh, what)
 
 
 def _one_mesh(*prefixes: Any) -> Mesh:
-    meshes = [mesh for prefix in prefixes for mesh in _meshes(prefix)]
+    meshes = _meshes(*prefixes)
     if not meshes:
         raise ArgumentError("jit: in_shardings, out_shardings: must contain a sharding")
     if any(mesh != meshes[0] for mesh in meshes):
@@ -412,15 +410,8 @@ class ShardedFunction:
     def _signature(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Sharding], Any]:
         """Return leaves and shardings of a call, and its cache key."""
         leaves, structure = tree.flatten(args)
-        if isinstance(self._in, Sharding) or self._in is None:
-            shardings = _spread(self._in, args, self.mesh, "in_shardings")
-        elif len(self._in) != len(args):
-            raise ArgumentError(
-                f"{name_of(self._function)}: in_shardings: must be {len(args)}, one for each "
-                f"argument; got {len(self._in)}"
-            )
-        else:
-            shardings = _spread(tuple(self._in), args, self.mesh, "in_shardings")
+        name = name_of(self._function)
+        shardings = spread_over_arguments(self._in, args, self.mesh, "jit: in_shardings", name)
         leaves = [
             leaf if isinstance(leaf, ShardedTensor) else _core.tensor(leaf) for leaf in leaves
         ]
@@ -490,7 +481,7 @@ class ShardedFunction:
 
 def _spread_results(prefix: Any, results: Any, mesh: Mesh) -> list[Sharding]:
     """Return a sharding for each output, in order; `results` contains output indices."""
-    found = _spread(prefix, results, mesh, "out_shardings")
+    found = spread_shardings(prefix, results, mesh, "jit: out_shardings")
     ordered = sorted(zip(tree.leaves(results), found, strict=True), key=lambda pair: pair[0])
     return [each for _, each in ordered]
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
+from nxla._prefixes import expand_prefix
 from nxla._values import as_tensor, to_index, user_line
 from nxla.errors import ArgumentError
 from nxla.ops.movement import moveaxis
@@ -335,28 +336,12 @@ def _part(arg: Any, spec: Any) -> tuple[list[Any], tree.TreeDef | None, list[int
 
 def _leaf_axes(argument: str, spec: Any, value: Any) -> list[int | None]:
     """Return the axis of each leaf; an axis (or None) applies to all leaves below it."""
-    if spec is None or _is_axis(spec):
-        return [spec] * len(tree.leaves(value))
-    if isinstance(spec, dict) and isinstance(value, dict) and spec.keys() == value.keys():
-        keys = tree.ordered_keys(value)
-        return [axis for key in keys for axis in _leaf_axes(argument, spec[key], value[key])]
-    both = isinstance(spec, list | tuple) and isinstance(value, list | tuple)
-    if both and len(spec) == len(value):
-        pairs = zip(spec, value, strict=True)
-        return [axis for one, part in pairs for axis in _leaf_axes(argument, one, part)]
-    parts, axes = _core.take_apart(value), _core.take_apart(spec)
-    own = type(spec) is type(value) and not isinstance(value, dict | list | tuple)
-    if own and parts is not None and axes is not None and len(parts[3]) == len(axes[3]):
-        # A part without tensors, such as a string, has no axis.
-        return [
-            axis
-            for one, part in zip(axes[3], parts[3], strict=True)
-            if tree.leaves(part)
-            for axis in _leaf_axes(argument, one, part)
-        ]
-    raise ArgumentError(
-        f"vmap: {argument}: must be an int, None or a container with the structure of the "
-        f"value; got {spec!r} for a {type(value).__name__}"
+    return expand_prefix(
+        spec,
+        value,
+        lambda part: part is None or _is_axis(part),
+        f"vmap: {argument}",
+        "an int, None",
     )
 
 

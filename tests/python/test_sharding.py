@@ -1,6 +1,8 @@
 """Functions over several devices return the results of one device, and shardings place data."""
 
+import dataclasses
 import pickle
+from collections import OrderedDict, namedtuple
 
 import numpy as np
 import pytest
@@ -9,6 +11,37 @@ import nxla as nx
 from where import on_cpu
 
 pytestmark = on_cpu
+
+
+Point = namedtuple("Point", ["left", "right"])
+
+
+@dataclasses.dataclass
+class Pair:
+    left: object
+    right: object
+
+
+class Registered:
+    def __init__(self, left, right):
+        self.left, self.right = left, right
+
+
+nx.register_container(
+    Registered, lambda pair: ((pair.left, pair.right), None), lambda _, parts: Registered(*parts)
+)
+
+#: Containers of two parts.
+CONTAINERS = {
+    "tuple": lambda left, right: (left, right),
+    "list": lambda left, right: [left, right],
+    "dict": lambda left, right: {"left": left, "right": right},
+    "OrderedDict": lambda left, right: OrderedDict(right=right, left=left),
+    "named tuple": Point,
+    "dataclass": Pair,
+    "registered": Registered,
+    "nested": lambda left, right: Registered({"pair": Pair(left, [right])}, right),
+}
 
 
 @pytest.fixture(scope="module")
@@ -119,6 +152,55 @@ def test_axis_names_are_kept(mesh):
             run(nx.rename(x, ["row", None]))
     found = nx.jit(lambda x: nx.sum(x, axis="row"), in_shardings=rows)(divided)
     assert (found.names, found.gather().names) == (["column"], ["column"])
+
+
+@pytest.mark.parametrize("kind", CONTAINERS)
+def test_shardings_are_in_any_container(mesh, kind):
+    make, rows = CONTAINERS[kind], mesh.sharding("data")
+    values, shardings = make(nx.ones(4), nx.ones(4)), make(rows, None)
+
+    def double(pair):
+        return nx.tree.map(lambda x: x * 2, pair)
+
+    options = {"in_shardings": (shardings,), "out_shardings": shardings}
+    runs = {
+        "shard": lambda x: nx.shard(x, shardings),
+        "jit": nx.jit(double, **options),
+        "shard_map": nx.shard_map(double, mesh, (shardings,), shardings),
+        "evaluator": nx.shard_map(double, mesh, (shardings,), shardings, compiler="evaluator"),
+        "vmap": nx.vmap(double, in_axes=(make(0, None),), out_axes=make(0, None)),
+    }
+    structure = nx.tree.flatten(values)[1]
+    sizes = [(2, 4)[part] for part in nx.tree.leaves(make(0, 1))]
+    for name, run in runs.items():
+        leaves, found = nx.tree.flatten(run(values))
+        assert found == structure, name
+        assert all(leaf.tolist() == [1.0 + (name != "shard")] * 4 for leaf in leaves), name
+        if name not in ("evaluator", "vmap"):
+            assert [leaf.shards[0].size for leaf in leaves] == sizes, name
+
+
+def test_containers_of_shardings_have_the_structure_of_the_values(mesh):
+    rows = mesh.sharding("data")
+    x = nx.ones(4)
+    for shardings, value in [
+        ({"a": rows}, {"b": x}),
+        ([rows], [x, x]),
+        (Pair(rows, rows), Point(x, x)),
+        (Point(rows, rows), Pair(x, x)),
+        ("data", x),
+    ]:
+        for run in (
+            lambda value, shardings=shardings: nx.shard((value, x), (shardings, rows)),
+            nx.jit(lambda v, x: v, in_shardings=(shardings, rows)),
+            nx.jit(lambda v, x: (v, x), in_shardings=rows, out_shardings=(shardings, rows)),
+            lambda *args, s=shardings: nx.shard_map(lambda *v: v, mesh, (s, rows), rows)(*args),
+        ):
+            with pytest.raises(nx.ArgumentError, match="structure of the value; got"):
+                run(value, x)
+    for wrong in (Pair(rows, rows), {"x": rows}, 3):
+        with pytest.raises(nx.ArgumentError, match="must be a sharding, None or a tuple with"):
+            nx.shard_map(lambda x: x, mesh, wrong, rows)(x)
 
 
 def test_vectorized_axes_are_rejected(mesh):
@@ -257,7 +339,7 @@ def test_misuse_is_told(mesh):
         nx.jit(lambda x: x, in_shardings=rows)(np.ones(3))
     with pytest.raises(nx.ShapeError, match="at least 1 axes"):
         nx.jit(lambda x: x, in_shardings=rows)(1.0)
-    with pytest.raises(nx.ArgumentError, match="must be 2, one for each argument; got 1"):
+    with pytest.raises(nx.ArgumentError, match=r"must be 2, one for each argument of .*; got 1"):
         nx.jit(lambda x, y: x, in_shardings=(rows,))(np.ones(2), 1.0)
     with pytest.raises(nx.OptionError, match=r'must be axes of the mesh .*; got "rows"'):
         mesh.sharding("rows")
