@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import operator
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of
@@ -209,7 +210,8 @@ class ShardedTensor:
     """A tensor that is divided over a mesh; returned by `nxla.shard` and by functions over a mesh.
 
     Functions over the mesh use the parts on their devices. All other code reads the parts and
-    assembles them like an array.
+    assembles them like an array. Conversions to Python numbers and comparisons also gather the
+    whole tensor, and return the results of a `Tensor`.
     """
 
     def __init__(self, shape: tuple[int, ...], sharding: Sharding, shards: list[Tensor]) -> None:
@@ -271,8 +273,44 @@ class ShardedTensor:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
         return self.gather().__array__(dtype, copy)
 
+    def __bool__(self) -> bool:
+        return bool(self.gather())
+
+    def __int__(self) -> int:
+        return int(self.gather())
+
+    def __index__(self) -> int:
+        return operator.index(self.gather())
+
     def __float__(self) -> float:
-        return float(self.item())
+        return float(self.gather())
+
+    def __complex__(self) -> complex:
+        return complex(self.gather())
+
+    def __format__(self, spec: str) -> str:
+        return format(self.gather(), spec) if spec else str(self)
+
+    def __eq__(self, other: object) -> Tensor:  # type: ignore[override]
+        return _compare(operator.eq, self, other)
+
+    def __ne__(self, other: object) -> Tensor:  # type: ignore[override]
+        return _compare(operator.ne, self, other)
+
+    def __lt__(self, other: object) -> Tensor:
+        return _compare(operator.lt, self, other)
+
+    def __le__(self, other: object) -> Tensor:
+        return _compare(operator.le, self, other)
+
+    def __gt__(self, other: object) -> Tensor:
+        return _compare(operator.gt, self, other)
+
+    def __ge__(self, other: object) -> Tensor:
+        return _compare(operator.ge, self, other)
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def __len__(self) -> int:
         if not self.shape:
@@ -290,6 +328,14 @@ class ShardedTensor:
             where = ", ".join(f"{each.start}:{each.stop}" for each in index)
             lines.append(f"{device}: [{where}]")
         return "#nxla.ShardedTensor<\n  " + "\n  ".join(lines) + "\n>"
+
+
+def _compare(compare: Callable[..., Any], x: ShardedTensor, other: object) -> Tensor:
+    """Compare the whole tensors element by element, as `Tensor` does."""
+    result: Tensor = compare(
+        x.gather(), other.gather() if isinstance(other, ShardedTensor) else other
+    )
+    return result
 
 
 def shard(container: Any, sharding: Any, /) -> Any:

@@ -1,6 +1,7 @@
 """Functions over several devices return the results of one device, and shardings place data."""
 
 import dataclasses
+import operator
 import pickle
 from collections import OrderedDict, namedtuple
 
@@ -103,6 +104,51 @@ def test_tensors_are_divided_and_put_together(mesh):
     assert divided["a"][1].sharding.is_replicated
     assert divided["a"][1].item() == 1.0
     assert nx.sum(divided["a"][0]).item() == pytest.approx(x.sum(), rel=1e-5)
+
+
+#: Functions of Python that read values.
+READERS = {
+    "bool": bool,
+    "int": int,
+    "index": operator.index,
+    "float": float,
+    "complex": complex,
+    "item": lambda x: x.item(),
+    "format": lambda x: f"{x:.2f}",
+    "len": len,
+    "tolist": lambda x: x.tolist(),
+    **{
+        f"{name} {other}": lambda x, name=name, other=other: getattr(operator, name)(x, other)
+        for name in ("eq", "ne", "lt", "le", "gt", "ge")
+        for other in (0, 1.0, None, "text")
+    },
+}
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_values_are_read_as_values_of_the_whole_tensor(mesh, name):
+    def outcome(x):
+        try:
+            found = READERS[name](x)
+        except (TypeError, nx.NxlaError) as error:
+            return type(error)
+        return (type(found), found.tolist() if isinstance(found, nx.Tensor) else found)
+
+    for values in (0.0, 1.5, 2, True, [0.0], [1], [0.0, 1.0, 2.0, 3.0], np.zeros((2, 0))):
+        x = nx.tensor(values)
+        along = ("data",) if x.ndim and x.shape[0] % 2 == 0 else ()
+        assert outcome(nx.shard(x, mesh.sharding(*along))) == outcome(x), values
+
+
+def test_divided_tensors_are_compared_by_element(mesh):
+    rows, everywhere = mesh.sharding("data"), mesh.sharding()
+    x, y = nx.tensor([1.0, 2.0]), nx.tensor([1.0, 3.0])
+    for left in (x, nx.shard(x, rows), nx.shard(x, everywhere)):
+        for right in (nx.shard(y, rows), nx.shard(y, everywhere)):
+            assert (left == right).tolist() == [True, False]
+            assert (left < right).tolist() == [False, True]
+    divided = nx.shard(x, rows)
+    assert {divided: "value"}[divided] == "value"
 
 
 def test_each_device_is_sent_its_part_alone(mesh):
