@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import NamedTuple
 
 from nxla import _core, tree
 from nxla._arguments import name_of
@@ -11,17 +12,18 @@ from nxla.errors import ArgumentError, OptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any
 
-    from nxla._core import Expression, Template, Tensor
-    from nxla.sharding import ShardedTensor
+    from nxla._core import DeviceMesh, Expression, Template, Tensor
+    from nxla.sharding import Layout, ShardedTensor
 
 #: Options that select one device or require the evaluator.
 _OF_ONE_DEVICE = (
     "plugin",
     "cpu_device_count",
     "preallocate",
+    "client",
     "device",
     "stages",
     "hooks",
@@ -29,24 +31,73 @@ _OF_ONE_DEVICE = (
     "compile_above",
 )
 
+#: Options of a call that a program over a mesh does not have.
+_OF_CALLS = ("max_compiles", "on_max_compiles", "on_unusable_donation", "on_conflict")
 
-def engine_options(options: dict[str, Any], what: str) -> dict[str, Any]:
+
+class MeshOptions(NamedTuple):
+    """The options of programs over a mesh."""
+
+    #: The function that has the options, for error messages.
+    what: str
+    #: True if the results of every run are checked for NaN.
+    checks_nans: bool
+    #: The options of XLA.
+    engine: dict[str, Any]
+
+
+def reject_marked_arguments(what: str, *marks: Any) -> None:
+    """Raise an error if static or donated arguments are marked."""
+    if any(marks):
+        raise ArgumentError(
+            f"{what}: static_argnums, donate_argnums: not supported for a function over a mesh; "
+            "bind static arguments with functools.partial"
+        )
+
+
+def mesh_function(
+    function: Callable[..., Any], options: dict[str, Any], what: str
+) -> tuple[Callable[..., Any], MeshOptions]:
+    """Return the function to trace, and the options of a call with those of a jitted function.
+
+    Raises
+    ------
+    OptionError
+        If a program over a mesh does not have an option.
+    """
+    from nxla.transform import _recipe
+
+    recipe = _recipe(function)
+    reject_marked_arguments(what, recipe.positions, recipe.names, recipe.donated)
+    # Derivatives such as nx.grad(f) can join traces; a function over a mesh never does.
+    inherited = {name: recipe.options[name] for name in recipe.options if name != "on_conflict"}
+    given = {name: value for name, value in {**inherited, **options}.items() if value is not None}
+    checks_nans = given.pop("debug_nans", False)
+    if not isinstance(checks_nans, bool):
+        raise ArgumentError(f"{what}: debug_nans: must be one of False, True; got {checks_nans!r}")
+    return recipe.function, MeshOptions(what, checks_nans, _engine_options(given, what))
+
+
+def _engine_options(given: dict[str, Any], what: str) -> dict[str, Any]:
     """Return the XLA options of a call, and reject options without meaning for a mesh."""
     from nxla.options import default_options
 
-    given = {name: value for name, value in options.items() if value is not None}
     if given.get("compiler", "xla") not in ("auto", "xla"):
         raise OptionError(
             f"{what}: compiler: must be 'xla' for a program over several devices; got "
             f"{given['compiler']!r}"
         )
-    limits = ("max_compiles", "on_max_compiles", "on_unusable_donation")
-    for name in (*_OF_ONE_DEVICE, *limits, "on_conflict"):
+    for name in (*_OF_ONE_DEVICE, *_OF_CALLS):
         if name in given:
             raise OptionError(f"{what}: {name}: not supported for a program over a mesh")
+    if given.get("kernels", False) is not False:
+        raise OptionError(
+            f"{what}: kernels: must be False for a program over a mesh; got {given['kernels']!r}"
+        )
     defaults = default_options()
     if defaults.get("compiler") in ("auto", "xla"):
-        kept = {name: value for name, value in defaults.items() if name not in _OF_ONE_DEVICE}
+        dropped = (*_OF_ONE_DEVICE, "kernels")
+        kept = {name: value for name, value in defaults.items() if name not in dropped}
         given = {**kept, **given}
     return {**given, "compiler": "xla"}
 
@@ -97,3 +148,66 @@ def trace_over_mesh(function: Callable[..., Any], args: tuple[Any, ...], what: s
             "device; pass it as an argument with a sharding"
         )
     return expression
+
+
+def _hook_names(expression: Expression, what: str) -> set[str]:
+    """Return the names of the hooks in an expression, and reject other calls of the host."""
+    names = set()
+    for node in expression.nodes:
+        for region in node.regions:
+            names |= _hook_names(region, what)
+        if node.op not in ("io_call", "runtime_call"):
+            continue
+        name = node.attributes["name"] if node.op == "io_call" else None
+        if name is None:
+            line = f" ({node.line})" if node.line else ""
+            raise ArgumentError(
+                f"{what}: function: must not contain nx.hook with a function, nx.print_value or "
+                "nx.runtime_call, because a program over a mesh cannot call the host; return the "
+                f"value{line}"
+            )
+        names.add(name)
+    return names
+
+
+class MeshProgram:
+    """A compiled program over a mesh, for one signature."""
+
+    def __init__(
+        self,
+        expression: Expression,
+        mesh: DeviceMesh,
+        inputs: Sequence[Layout],
+        outputs: Sequence[Layout] | None,
+        options: MeshOptions,
+    ) -> None:
+        #: The traced function.
+        self.expression = expression
+        self._options = options
+        self._hooks = _hook_names(expression, options.what)
+        self._divided = _core.Divided(expression, mesh, inputs, outputs, options.engine)
+
+    @property
+    def text(self) -> str:
+        """The StableHLO module before the division."""
+        return self._divided.text
+
+    def run(self, lists: list[list[Tensor]]) -> list[list[Tensor]]:
+        """Run on a list of parts for each device, and return a list of results for each device.
+
+        Raises
+        ------
+        OptionError
+            If the default options have a function for a hook of the program.
+        """
+        for name in sorted(self._hooks & _core.get_default_options().get("hooks", {}).keys()):
+            raise OptionError(
+                f"{self._options.what}: hooks: not supported for a program over a mesh; the "
+                f"default options have a function for the hook {name!r}"
+            )
+        if not self._options.checks_nans:
+            return self._divided.run(lists)
+        from nxla.debug import debug_nans
+
+        with debug_nans():
+            return self._divided.run(lists)

@@ -649,7 +649,8 @@ def shard_map(
             )
 
     simulated = options.get("compiler") == "evaluator"
-    on_host = jit(whole, **(options if simulated else {"compiler": "evaluator"}))
+    checks = {"debug_nans": options.get("debug_nans")}
+    on_host = jit(whole, **(options if simulated else {"compiler": "evaluator", **checks}))
     on_mesh = ShardedFunction(whole, in_specs, out_specs, {} if simulated else options, mesh)
 
     @_hints.with_hints

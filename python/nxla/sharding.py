@@ -22,7 +22,13 @@ import operator
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of
 from nxla._core import Device
-from nxla._mesh_programs import engine_options, input_type, template_of, trace_over_mesh
+from nxla._mesh_programs import (
+    MeshProgram,
+    input_type,
+    mesh_function,
+    template_of,
+    trace_over_mesh,
+)
 from nxla._prefixes import expand_prefix, prefix_values
 from nxla._values import to_index
 from nxla.errors import ArgumentError, OptionError, TraceError
@@ -33,6 +39,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from nxla._core import DType, Tensor
+    from nxla._mesh_programs import MeshOptions
     from nxla._types import DeviceLike
 
 __all__ = [
@@ -442,15 +449,10 @@ class ShardedFunction:
         options: dict[str, Any],
         mesh: Mesh | None = None,
     ) -> None:
-        from nxla.transform import _recipe
-
         self.mesh = mesh or _one_mesh(in_shardings, out_shardings)
         self._in, self._out = in_shardings, out_shardings
-        given = dict(options)
-        self._checks_nans = bool(given.pop("debug_nans", False))
-        self._options = engine_options(given, "jit")
-        self._function = _recipe(function).function
-        self._known: list[tuple[Any, _core.Divided, Any, list[Sharding]]] = []
+        self._function, self._options = mesh_function(function, options, "jit")
+        self._known: list[tuple[Any, MeshProgram, list[Sharding]]] = []
         functools.update_wrapper(self, function)
 
     def _signature(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Sharding], Any]:
@@ -464,26 +466,24 @@ class ShardedFunction:
         types = [input_type(leaf, "jit") for leaf in leaves]
         return leaves, shardings, (structure, types)
 
-    def _compiled(
-        self, shardings: list[Sharding], key: Any
-    ) -> tuple[_core.Divided, Any, list[Sharding]]:
-        for known, program, results, outputs in self._known:
+    def _compiled(self, shardings: list[Sharding], key: Any) -> tuple[MeshProgram, list[Sharding]]:
+        for known, program, outputs in self._known:
             if known == key:
-                return program, results, outputs
+                return program, outputs
         structure, types = key
         templates = structure.unflatten([template_of(kind) for kind in types])
         expression = trace_over_mesh(self._function, templates, "jit")
         numbers = expression.arrange(list(range(len(expression.outputs))))
         outputs = _spread_results(self._out, numbers, self.mesh)
-        program = _core.Divided(
+        program = MeshProgram(
             expression,
             self.mesh._mesh,
             [each.layout for each in shardings],
             [each.layout for each in outputs],
             self._options,
         )
-        self._known.append((key, program, expression, outputs))
-        return program, expression, outputs
+        self._known.append((key, program, outputs))
+        return program, outputs
 
     def __call__(self, *args: Any) -> Any:
         """Run on tensors, arrays, `ShardedTensor` objects, and containers of these.
@@ -497,24 +497,16 @@ class ShardedFunction:
                 "nx.with_sharding_constraint inside"
             )
         leaves, shardings, key = self._signature(args)
-        program, expression, outputs = self._compiled(shardings, key)
+        program, outputs = self._compiled(shardings, key)
         divided = [_divided(leaf, each) for leaf, each in zip(leaves, shardings, strict=True)]
         lists = [[each.shards[at] for each in divided] for at in range(self.mesh.size)]
-        results = self._run(program, lists)
-        shapes = [tuple(shape) for shape, _ in expression.outputs]
+        results = program.run(lists)
+        shapes = [tuple(shape) for shape, _ in program.expression.outputs]
         whole = [
             ShardedTensor(shape, each, [parts[number] for parts in results])
             for number, (shape, each) in enumerate(zip(shapes, outputs, strict=True))
         ]
-        return expression.arrange(whole)
-
-    def _run(self, program: _core.Divided, lists: list[list[Tensor]]) -> list[list[Tensor]]:
-        if not self._checks_nans:
-            return program.run(lists)
-        from nxla.debug import debug_nans
-
-        with debug_nans():
-            return program.run(lists)
+        return program.expression.arrange(whole)
 
     def as_text(self, *args: Any) -> str:
         """Return the StableHLO module for these arguments, with its shardings."""
@@ -621,8 +613,8 @@ def shard_jit(
     if not isinstance(input_shardings, tuple | list):
         kind = type(input_shardings).__name__
         raise ArgumentError(f"shard_jit: input_shardings: must be a list of dicts; got a {kind}")
-    engine = engine_options(options, "shard_jit")
-    known: list[tuple[Any, _core.Divided, Any]] = []
+    traced, mesh_options = mesh_function(function, options, "shard_jit")
+    known: list[tuple[Any, MeshProgram]] = []
 
     @_hints.with_hints
     def run(args_list: Sequence[Sequence[Any]]) -> list[Any]:
@@ -642,10 +634,10 @@ def shard_jit(
         key = (structure, types[0])
         made = next((entry for entry in known if entry[0] == key), None)
         if made is None:
-            made = (key, *_whole(function, mesh, input_shardings, key, engine))
+            made = (key, _whole(traced, mesh, input_shardings, key, mesh_options))
             known.append(made)
-        _, program, expression = made
-        return [expression.arrange(parts) for parts in program.run(lists)]
+        program = made[1]
+        return [program.expression.arrange(parts) for parts in program.run(lists)]
 
     return run
 
@@ -655,11 +647,9 @@ def _whole(
     mesh: Mesh,
     input_shardings: Sequence[Mapping[int | str, Sequence[int | str]]],
     key: Any,
-    engine: dict[str, Any],
-) -> tuple[_core.Divided, Any]:
+    options: MeshOptions,
+) -> MeshProgram:
     """Compile a function for the types of the parts."""
-    from nxla.transform import _recipe
-
     structure, types = key
     if len(input_shardings) != len(types):
         raise ArgumentError(
@@ -678,9 +668,8 @@ def _whole(
                 whole[axis] *= mesh.axes[name]
         templates.append(template_of((tuple(whole), dtype, names)))
         layouts.append(sharding.layout)
-    args = structure.unflatten(templates)
-    expression = trace_over_mesh(_recipe(function).function, args, "shard_jit")
-    return _core.Divided(expression, mesh._mesh, layouts, None, engine), expression
+    expression = trace_over_mesh(function, structure.unflatten(templates), "shard_jit")
+    return MeshProgram(expression, mesh._mesh, layouts, None, options)
 
 
 def _by_axis(

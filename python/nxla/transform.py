@@ -208,16 +208,12 @@ def jit(
             donate_argnames=donate_argnames,
             **options,
         )
+    marks = (static_argnums, static_argnames, donate_argnums, donate_argnames)
     if "in_shardings" in options or "out_shardings" in options:
-        return _over_a_mesh(
-            function, options, static_argnums, static_argnames, donate_argnums, donate_argnames
-        )
+        return _over_a_mesh(function, options, *marks)
     custom = own_jit(options.get("compiler"))
     if custom is not None:
-        if any(
-            given != ()
-            for given in (static_argnums, static_argnames, donate_argnums, donate_argnames)
-        ):
+        if any(given != () for given in marks):
             name = getattr(options["compiler"], "name", options["compiler"])
             raise ArgumentError(
                 f"jit: compiler: {name!r} has its own way to jit and does not support static or "
@@ -246,13 +242,10 @@ def _over_a_mesh(
     function: Callable[..., Any], options: dict[str, Any], *marks: Any
 ) -> ShardedFunction:
     """Return a function that runs over the devices of a mesh."""
+    from nxla._mesh_programs import reject_marked_arguments
     from nxla.sharding import ShardedFunction
 
-    if any(each != () for each in marks):
-        raise ArgumentError(
-            "jit: static_argnums, donate_argnums: not supported for a function over a mesh; "
-            "bind static arguments with functools.partial"
-        )
+    reject_marked_arguments("jit", *(given != () for given in marks))
     inputs, outputs = options.pop("in_shardings", None), options.pop("out_shardings", None)
     return ShardedFunction(function, inputs, outputs, options)
 

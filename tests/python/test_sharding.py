@@ -379,6 +379,102 @@ def test_wrong_mappings_are_refused(mesh, shardings, error, match):
         nx.shard_jit_apply(nx.sum, mesh, [[np.ones((2, 2))]] * 4, input_shardings=shardings)
 
 
+#: Options that a function over a mesh does not have.
+UNSUPPORTED = {
+    "plugin": "cpu",
+    "cpu_device_count": 4,
+    "preallocate": True,
+    "client": "cpu",
+    "device": 0,
+    "stages": "auto",
+    "hooks": {"seen": print},
+    "kernels": True,
+    "compile_after": 1,
+    "compile_above": 1,
+    "max_compiles": 1,
+    "on_max_compiles": "raise",
+    "on_unusable_donation": "warn",
+}
+
+
+@pytest.mark.parametrize("option", UNSUPPORTED)
+def test_unsupported_options_are_rejected(mesh, option):
+    value = {option: UNSUPPORTED[option]}
+    rows = mesh.sharding("data")
+
+    def reject(function, **options):
+        for make in (
+            lambda: nx.jit(function, in_shardings=rows, **options),
+            lambda: nx.shard_jit(function, mesh, input_shardings=[{0: [0]}], **options),
+        ):
+            with pytest.raises(nx.OptionError, match=f"{option}: (not supported|must be False)"):
+                make()
+
+    reject(nx.sin, **value)
+    with pytest.raises(nx.OptionError, match=f"{option}: (not supported|must be False)"):
+        nx.shard_map(nx.sin, mesh, rows, rows, **value)
+    if option not in ("plugin", "cpu_device_count", "preallocate"):
+        compiler = "auto" if option.startswith("compile_") else "xla"
+        jitted = nx.jit(nx.sin, compiler=compiler, **value)
+        reject(jitted)
+        reject(nx.vmap(jitted))
+
+
+def test_options_of_the_jitted_function_are_kept(mesh):
+    rows = mesh.sharding("data")
+    jitted = nx.jit(nx.log, debug_nans=True)
+    for checked in (
+        nx.jit(nx.log, in_shardings=rows, debug_nans=True),
+        nx.jit(jitted, in_shardings=rows),
+        nx.jit(nx.vmap(jitted), in_shardings=rows),
+        nx.shard_map(nx.log, mesh, rows, rows, debug_nans=True),
+    ):
+        for compiler in ("evaluator", "xla"):
+            defaults = nx.default_options(compiler=compiler)
+            with defaults, pytest.raises(nx.ExecutionError, match=r"NaN|nan"):
+                checked(-nx.ones(2))
+    checked = nx.shard_jit(nx.log, mesh, input_shardings=[{}], debug_nans=True)
+    with pytest.raises(nx.ExecutionError, match="NaN"):
+        checked([[-nx.ones(2)]] * 4)
+    unchecked = nx.jit(nx.jit(nx.log, debug_nans=True), in_shardings=rows, debug_nans=False)
+    assert nx.isnan(unchecked(-nx.ones(2))).tolist() == [True, True]
+    precise = nx.jit(nx.jit(nx.dot, precision="highest", compiler="xla"), in_shardings=rows)
+    assert "HIGHEST" in precise.as_text(nx.ones((2, 2)), nx.ones((2, 2)))
+    with nx.default_options(compiler="xla", kernels=True, device=0):
+        assert nx.jit(nx.sin, in_shardings=rows)(nx.zeros(2)).tolist() == [0.0, 0.0]
+    for wrong in ("yes", 1):
+        with pytest.raises(nx.ArgumentError, match="debug_nans: must be one of False, True"):
+            nx.jit(nx.sin, in_shardings=rows, debug_nans=wrong)
+    for marks in ({"static_argnums": 1}, {"donate_argnums": 0}, {"static_argnames": "y"}):
+        with pytest.raises(nx.ArgumentError, match="static_argnums, donate_argnums: not supported"):
+            nx.jit(nx.jit(lambda x, y: x, **marks), in_shardings=rows)
+
+
+def test_calls_of_the_host_are_rejected(mesh):
+    rows = mesh.sharding("data")
+    calls = {
+        "hook": lambda x: nx.hook(x, print),
+        "print_value": nx.print_value,
+        "runtime_call": lambda x: nx.runtime_call(lambda x: x, nx.template(x.shape), x),
+    }
+    for call in calls.values():
+        for function in (call, lambda x, call=call: nx.fori(0, 2, lambda i, y: call(y), x)):
+            with pytest.raises(nx.ArgumentError, match=r"must not contain nx\.hook.*test_sharding"):
+                nx.jit(function, in_shardings=rows)(nx.ones(2))
+            with pytest.raises(nx.ArgumentError, match="shard_jit: function: must not contain"):
+                nx.shard_jit_apply(function, mesh, [[nx.ones(2)]] * 4, input_shardings=[{}])
+    named = nx.jit(
+        lambda x: nx.fori(0, 2, lambda i, y: nx.hook(y, "seen") + i, x), in_shardings=rows
+    )
+    for _ in range(2):
+        assert named(nx.zeros(2)).tolist() == [1.0, 1.0]
+        with nx.default_options(hooks={"other": print}):
+            assert named(nx.zeros(2)).tolist() == [1.0, 1.0]
+        defaults = nx.default_options(hooks={"seen": print})
+        with defaults, pytest.raises(nx.OptionError, match=r"hooks: not supported .* 'seen'"):
+            named(nx.zeros(2))
+
+
 def test_misuse_is_told(mesh):
     rows = mesh.sharding("data")
     with pytest.raises(nx.ShapeError, match=r"axis 0 of .* must be divisible into 2"):
@@ -409,8 +505,6 @@ def test_misuse_is_told(mesh):
     large = nx.iota(10_000, dtype="f32")
     with pytest.raises(nx.ArgumentError, match="pass it as an argument"):
         nx.jit(lambda x: x + large, in_shardings=rows)(1.0 + np.zeros(10_000))
-    with pytest.raises(nx.DeviceError, match="hook"):
-        nx.jit(lambda x: nx.hook(x, print), in_shardings=rows)(np.ones(2))
     with pytest.raises(nx.ArgumentError, match="must be 4 lists, one for each device"):
         nx.shard_jit_apply(nx.sum, mesh, [[1.0]], input_shardings=[{}])
     with pytest.raises(nx.ArgumentError, match="same structure"):
