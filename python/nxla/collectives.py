@@ -166,17 +166,23 @@ def _each(x: Any, function: Callable[[Any], Any]) -> Any:
 
 
 def _reduced(
-    function: str, x: Any, axis_name: str | Sequence[str], reduce: Callable[..., Any]
+    function: str, x: Any, axis_name: str | Sequence[str], reduce: Callable[..., Tensor]
 ) -> Any:
-    def one(leaf: Any) -> Any:
-        for name in _names(axis_name):
-            leading = _leading(function, leaf, name)
-            result = reduce(leading, axis=0)
-            is_truth = leading.dtype == _core.DType("pred")
-            leaf = result if is_truth else _core.astype(result, leading.dtype)
-        return constrain(leaf)
+    names = _names(axis_name)
+
+    def one(leaf: Any) -> Tensor:
+        leading = as_tensor(leaf)
+        for name in names:
+            leading = _leading(function, leading, name)
+        return constrain(reduce(leading, axis=tuple(range(len(names)))))
 
     return _each(x, one)
+
+
+def _total(leading: Tensor, axis: int | tuple[int, ...]) -> Tensor:
+    """Return the sum along axes in the dtype of the tensor; booleans are counted."""
+    total = _core.sum(leading, axis=axis)
+    return total if leading.dtype == _core.DType("pred") else _core.astype(total, leading.dtype)
 
 
 def psum(x: Any, axis_name: str | Sequence[str], /) -> Any:
@@ -210,13 +216,14 @@ def psum(x: Any, axis_name: str | Sequence[str], /) -> Any:
     >>> f(nx.tensor([1, 2, 3, 4])).tolist()
     [4, 6]
     """
-    return _reduced("psum", x, axis_name, _core.sum)
+    return _reduced("psum", x, axis_name, _total)
 
 
 def pmean(x: Any, axis_name: str | Sequence[str], /) -> Any:
     """Return the mean over all devices along one or several mesh axes.
 
-    Parameters and errors are the same as for `psum`; the mean of integers is a float.
+    Parameters and errors are the same as for `psum`. The mean has the dtype of `nxla.mean`: it is
+    computed in at least ``float32``, and the mean of integers and booleans is a ``float32``.
 
     Examples
     --------
@@ -228,8 +235,7 @@ def pmean(x: Any, axis_name: str | Sequence[str], /) -> Any:
     >>> f(nx.tensor([1.0, 2.0, 3.0, 4.0])).tolist()
     [2.0, 3.0]
     """
-    size = axis_size(axis_name)
-    return _each(psum(x, axis_name), lambda leaf: leaf / size)
+    return _reduced("pmean", x, axis_name, _core.mean)
 
 
 def pmax(x: Any, axis_name: str | Sequence[str], /) -> Any:
@@ -392,6 +398,11 @@ def psum_scatter(
         If True, the axis keeps a part of its elements. If False, it must have one element for each
         device and is removed.
 
+    Returns
+    -------
+    Tensor or container
+        The parts, which vary along the axis, with the dtype of `psum`.
+
     Raises
     ------
     ArgumentError
@@ -413,7 +424,7 @@ def psum_scatter(
 
     def one(leaf: Any) -> Any:
         leading = _leading("psum_scatter", leaf, axis_name)
-        total = _core.astype(_core.sum(leading, axis=0), leading.dtype)
+        total = _total(leading, axis=0)
         size = axis_size(axis_name)
         at = _position("psum_scatter", scatter_dimension, total.ndim)
         return _following(_chunks("psum_scatter", total, at, size, tiled), axis_name, size)

@@ -232,6 +232,58 @@ def test_they_are_part_of_traces_and_of_programs(mesh):
         assert isinstance(whole(X), nx.Tensor)
 
 
+#: Two values of each dtype whose sum is not in the dtype, or is rounded.
+LARGE = {
+    "pred": [True, True],
+    "u8": [200, 250],
+    "s8": [100, 120],
+    "u16": [60_000, 65_000],
+    "s16": [30_000, 32_000],
+    "s32": [2**31 - 2, 2**31 - 1],
+    "u32": [2**32 - 2, 2**32 - 1],
+    "f16": [60_000, 65_000],
+    "bf16": [3e38, 3.2e38],
+    "f32": [1.5, 2.5],
+    "f64": [1e300, 1e300 / 3],
+    "c64": [1 + 2j, 3],
+}
+
+
+@pytest.mark.parametrize("dtype", LARGE)
+def test_reductions_are_those_of_the_stacked_values(mesh, dtype):
+    rows, blocks = mesh.sharding("data"), mesh.sharding(("data", "model"))
+    pair = nx.astype(nx.tensor(LARGE[dtype]), dtype)
+    x = nx.concat([pair, pair[::-1]])
+    of_values = {"psum": nx.sum, "pmean": nx.mean, "pmax": nx.max, "pmin": nx.min}
+    if dtype == "c64":
+        del of_values["pmax"], of_values["pmin"]
+    for name, reduce in of_values.items():
+        for axes, along, count in (("data", rows, 2), (("data", "model"), blocks, 4)):
+            expected = reduce(x.reshape(count, -1), axis=0)
+            if name == "psum" and dtype != "pred":
+                expected = nx.astype(expected, dtype)
+            for compiler in ("evaluator", "xla"):
+                found = nx.shard_map(
+                    lambda x, name=name, axes=axes: getattr(collectives, name)(x, axes),
+                    mesh, along, None, compiler=compiler,
+                )(x)  # fmt: skip
+                assert found.dtype == expected.dtype, (name, axes)
+                assert found.tolist() == expected.tolist(), (name, axes)
+
+
+@pytest.mark.parametrize("dtype", LARGE)
+def test_parts_of_sums_are_the_sums(mesh, dtype):
+    rows = mesh.sharding("data")
+    x = nx.astype(nx.tensor([1, 0, 1, 1, 1, 0, 0, 1]), dtype)
+    expected = nx.shard_map(lambda x: collectives.psum(x, "data"), mesh, rows, None)(x)
+    for compiler in ("evaluator", "xla"):
+        found = nx.shard_map(
+            lambda x: collectives.psum_scatter(x, "data", tiled=True),
+            mesh, rows, rows, compiler=compiler,
+        )(x)  # fmt: skip
+        assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())
+
+
 def test_dtypes_stay(mesh):
     rows = mesh.sharding("data")
     for dtype in ("u8", "s16", "bf16", "f64", "c64"):
