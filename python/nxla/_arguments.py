@@ -10,11 +10,11 @@ from typing import NamedTuple
 
 from nxla import _core, tree
 from nxla._values import index_list, to_index
-from nxla.errors import ArgumentError, FormatError
+from nxla.errors import ArgumentError, FormatError, OptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from typing import Any, TypeAlias
 
     #: An argument by position or by name, or a part of one by its path.
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Attribute", "Chosen", "byte_view", "format_path", "leaf_paths", "name_of",
-    "names_of", "path_of", "raw_bytes", "split_aux",
+    "names_of", "path_of", "raw_bytes", "reject_named_arguments", "reject_shardings", "split_aux",
 ]  # fmt: skip
 
 
@@ -35,6 +35,24 @@ _VARARGS = 0x04
 def name_of(function: Callable[..., Any]) -> str:
     """Return the name of a function for error messages."""
     return getattr(function, "__name__", None) or type(function).__name__
+
+
+def reject_named_arguments(named: dict[str, Any], function: str) -> None:
+    """Raise an error for arguments that are passed by name."""
+    for name in named:
+        raise ArgumentError(
+            f"{function}: {name}: must be passed by position, because shardings are assigned to "
+            "arguments by position"
+        )
+
+
+def reject_shardings(options: Mapping[str, Any]) -> None:
+    """Raise an error for the options of `nxla.jit` that make a function run over a mesh."""
+    for option in ("in_shardings", "out_shardings"):
+        if option in options:
+            raise OptionError(
+                f"{option}: must be an option of nx.jit; other functions compile for one device"
+            )
 
 
 def path_of(function: str, file: str | os.PathLike[str]) -> str:

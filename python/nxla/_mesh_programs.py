@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import threading
 from typing import NamedTuple
 
 from nxla import _core, tree
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from nxla._core import DeviceMesh, Expression, Template, Tensor
-    from nxla.sharding import Layout, ShardedTensor
+    from nxla.sharding import Layout, Mesh, ShardedTensor
 
 #: Options that select one device or require the evaluator.
 _OF_ONE_DEVICE = (
@@ -126,7 +127,27 @@ def _listed(x: Any) -> str:
     return ", ".join(f"{name}: {size}" for name, size in x.vectorized_axes)
 
 
-def trace_over_mesh(function: Callable[..., Any], args: tuple[Any, ...], what: str) -> Expression:
+class _Trace(threading.local):
+    """The mesh of the function that is traced on the current thread."""
+
+    mesh: Mesh | None = None
+
+
+_trace = _Trace()
+
+
+def check_mesh_of_trace(mesh: Mesh, what: str) -> None:
+    """Raise an error if the traced function runs over another mesh."""
+    if _trace.mesh is not None and _trace.mesh != mesh:
+        raise ArgumentError(
+            f"{what}: must have the axes and devices of the mesh over which the traced function "
+            f"runs, {_trace.mesh}; got {mesh}{user_line()}"
+        )
+
+
+def trace_over_mesh(
+    function: Callable[..., Any], args: tuple[Any, ...], mesh: Mesh, what: str
+) -> Expression:
     """Trace a function for templates, and reject what a program over a mesh cannot contain."""
     from nxla.transform import make_function
 
@@ -141,7 +162,11 @@ def trace_over_mesh(function: Callable[..., Any], args: tuple[Any, ...], what: s
                 )
         return results
 
-    expression = make_function(checked).debug_expr(*args)
+    outer, _trace.mesh = _trace.mesh, mesh
+    try:
+        expression = make_function(checked).debug_expr(*args)
+    finally:
+        _trace.mesh = outer
     if expression.captured:
         raise ArgumentError(
             f"{what}: {name_of(function)}: must not capture a large tensor or a tensor on a "

@@ -27,7 +27,8 @@ import math
 import threading
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of
+from nxla._arguments import name_of, reject_named_arguments
+from nxla._mesh_programs import check_mesh_of_trace
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import zeros
@@ -662,12 +663,15 @@ def shard_map(
     simulated = options.get("compiler") == "evaluator"
     checks = {"debug_nans": options.get("debug_nans")}
     on_host = jit(whole, **(options if simulated else {"compiler": "evaluator", **checks}))
-    on_mesh = ShardedFunction(whole, in_specs, out_specs, {} if simulated else options, mesh)
+    names = ("shard_map", "in_specs", "out_specs")
+    on_mesh = ShardedFunction(whole, in_specs, out_specs, {} if simulated else options, mesh, names)
 
     @_hints.with_hints
     @functools.wraps(function)
-    def mapped(*args: Any) -> Any:
+    def mapped(*args: Any, **named: Any) -> Any:
+        reject_named_arguments(named, name_of(function))
         if _core.is_tracing():
+            check_mesh_of_trace(mesh, "shard_map: mesh")
             return whole(*args)
         compiler = options.get("compiler") or default_options().get("compiler")
         return (on_host if compiler == "evaluator" else on_mesh)(*args)

@@ -20,10 +20,11 @@ import itertools
 import operator
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of
+from nxla._arguments import name_of, reject_named_arguments
 from nxla._core import Device
 from nxla._mesh_programs import (
     MeshProgram,
+    check_mesh_of_trace,
     input_type,
     mesh_function,
     template_of,
@@ -448,10 +449,13 @@ class ShardedFunction:
         out_shardings: Any,
         options: dict[str, Any],
         mesh: Mesh | None = None,
+        names: tuple[str, str, str] = ("jit", "in_shardings", "out_shardings"),
     ) -> None:
         self.mesh = mesh or _one_mesh(in_shardings, out_shardings)
         self._in, self._out = in_shardings, out_shardings
-        self._function, self._options = mesh_function(function, options, "jit")
+        #: The public function and its arguments with the shardings, for error messages.
+        self._what, self._labels = names[0], [f"{names[0]}: {each}" for each in names[1:]]
+        self._function, self._options = mesh_function(function, options, self._what)
         self._known: list[tuple[Any, MeshProgram, list[Sharding]]] = []
         functools.update_wrapper(self, function)
 
@@ -459,11 +463,11 @@ class ShardedFunction:
         """Return leaves and shardings of a call, and its cache key."""
         leaves, structure = tree.flatten(args)
         name = name_of(self._function)
-        shardings = spread_over_arguments(self._in, args, self.mesh, "jit: in_shardings", name)
+        shardings = spread_over_arguments(self._in, args, self.mesh, self._labels[0], name)
         leaves = [
             leaf if isinstance(leaf, ShardedTensor) else _core.tensor(leaf) for leaf in leaves
         ]
-        types = [input_type(leaf, "jit") for leaf in leaves]
+        types = [input_type(leaf, self._what) for leaf in leaves]
         return leaves, shardings, (structure, types)
 
     def _compiled(self, shardings: list[Sharding], key: Any) -> tuple[MeshProgram, list[Sharding]]:
@@ -472,9 +476,9 @@ class ShardedFunction:
                 return program, outputs
         structure, types = key
         templates = structure.unflatten([template_of(kind) for kind in types])
-        expression = trace_over_mesh(self._function, templates, "jit")
+        expression = trace_over_mesh(self._function, templates, self.mesh, self._what)
         numbers = expression.arrange(list(range(len(expression.outputs))))
-        outputs = _spread_results(self._out, numbers, self.mesh)
+        outputs = _spread_results(self._out, numbers, self.mesh, self._labels[1])
         program = MeshProgram(
             expression,
             self.mesh._mesh,
@@ -485,11 +489,13 @@ class ShardedFunction:
         self._known.append((key, program, outputs))
         return program, outputs
 
-    def __call__(self, *args: Any) -> Any:
+    def __call__(self, *args: Any, **named: Any) -> Any:
         """Run on tensors, arrays, `ShardedTensor` objects, and containers of these.
 
         Arguments without the sharding of ``in_shardings`` are sent to the devices part by part.
+        They are passed by position.
         """
+        reject_named_arguments(named, name_of(self._function))
         if _core.is_tracing():
             raise TraceError(
                 f"{name_of(self._function)}: must not be called in a trace, because it runs over "
@@ -508,8 +514,9 @@ class ShardedFunction:
         ]
         return program.expression.arrange(whole)
 
-    def as_text(self, *args: Any) -> str:
+    def as_text(self, *args: Any, **named: Any) -> str:
         """Return the StableHLO module for these arguments, with its shardings."""
+        reject_named_arguments(named, name_of(self._function))
         _, shardings, key = self._signature(args)
         return self._compiled(shardings, key)[0].text
 
@@ -517,9 +524,9 @@ class ShardedFunction:
         return f"<nxla function {name_of(self._function)} over {self.mesh}>"
 
 
-def _spread_results(prefix: Any, results: Any, mesh: Mesh) -> list[Sharding]:
+def _spread_results(prefix: Any, results: Any, mesh: Mesh, what: str) -> list[Sharding]:
     """Return a sharding for each output, in order; `results` contains output indices."""
-    found = spread_shardings(prefix, results, mesh, "jit: out_shardings")
+    found = spread_shardings(prefix, results, mesh, what)
     ordered = sorted(zip(tree.leaves(results), found, strict=True), key=lambda pair: pair[0])
     return [each for _, each in ordered]
 
@@ -540,6 +547,8 @@ def with_sharding_constraint(value: Any, sharding: Sharding, /) -> Any:
     ------
     ShapeError
         If an axis cannot be divided into equal parts.
+    ArgumentError
+        If the function runs over another mesh.
 
     Examples
     --------
@@ -554,6 +563,7 @@ def with_sharding_constraint(value: Any, sharding: Sharding, /) -> Any:
         for leaf in tree.leaves(value):
             sharding.part(leaf.shape if hasattr(leaf, "shape") else ())
         return value
+    check_mesh_of_trace(sharding.mesh, "with_sharding_constraint: sharding")
 
     def marked(x: Any) -> Any:
         shape = tuple(getattr(x, "shape", ()))
@@ -668,7 +678,7 @@ def _whole(
                 whole[axis] *= mesh.axes[name]
         templates.append(template_of((tuple(whole), dtype, names)))
         layouts.append(sharding.layout)
-    expression = trace_over_mesh(function, structure.unflatten(templates), "shard_jit")
+    expression = trace_over_mesh(function, structure.unflatten(templates), mesh, "shard_jit")
     return MeshProgram(expression, mesh._mesh, layouts, None, options)
 
 

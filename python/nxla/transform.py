@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of, names_of
+from nxla._arguments import name_of, names_of, reject_shardings
 from nxla._observer import Observer
 from nxla._values import index_list
 from nxla.compiler import callback, overrides, own_jit
@@ -320,6 +320,7 @@ def make_function(
     A function that is not `jitted` is traced in every call; equal programs are compiled once.
     """
     recipe = _recipe(function)
+    reject_shardings(options or {})
     positions, names = _statics(recipe.function, static_argnums, static_argnames)
     positions = sorted({*positions, *recipe.positions})
     names = sorted({*names, *recipe.names})
@@ -477,6 +478,7 @@ def defn(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     c = log1p b                              f32[3]
     d = sum c, axes: nil, keep_axes: false   f32
     """
+    reject_shardings(options)
     options = {"on_conflict": "reuse", **options}
     return jit(**options) if function is None else jit(function, **options)
 

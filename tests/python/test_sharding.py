@@ -450,6 +450,63 @@ def test_options_of_the_jitted_function_are_kept(mesh):
             nx.jit(nx.jit(lambda x, y: x, **marks), in_shardings=rows)
 
 
+def test_constraints_must_use_the_mesh_of_the_function(mesh):
+    rows = mesh.sharding("data")
+    x = nx.ones(4)
+    others = [nx.Mesh(x=4), nx.Mesh(data=4), nx.Mesh(data=2, model=2, devices=mesh.devices[::-1])]
+    for along in (other.sharding(next(iter(other.axes))) for other in others):
+        for name, function in {
+            "with_sharding_constraint": lambda x, s=along: nx.with_sharding_constraint(x * 2, s),
+            "shard_map": nx.shard_map(lambda x: x * 2, along.mesh, along, along),
+        }.items():
+            assert nx.jit(function)(x).tolist() == [2.0] * 4
+            for run in runs_over(mesh, function, False).values():
+                with pytest.raises(nx.ArgumentError, match=f"{name}: .* must have the axes and"):
+                    run(x)
+    # The rule ends with the trace, also if it fails.
+    assert nx.jit(nx.shard_map(lambda x: x, along.mesh, along, along))(x).tolist() == [1.0] * 4
+    constrained = nx.jit(lambda x: nx.with_sharding_constraint(x, rows), in_shardings=rows)
+    assert constrained(x).tolist() == [1.0] * 4
+
+
+def test_errors_name_the_function_that_was_called(mesh):
+    rows = mesh.sharding("data")
+    x = nx.ones(4)
+
+    def twice(value):
+        return value * 2
+
+    mapped = nx.shard_map(twice, mesh, rows, rows)
+    for run in (mapped, nx.jit(mapped), nx.jit(twice, in_shardings=rows)):
+        with pytest.raises(nx.ArgumentError, match="twice: value: must be passed by position"):
+            run(value=x)
+    with pytest.raises(nx.ArgumentError, match="shard_map: in_specs: must be 1, one for each"):
+        nx.shard_map(twice, mesh, (rows, rows), rows)(x)
+    with pytest.raises(nx.ArgumentError, match="jit: in_shardings: must be 1, one for each"):
+        nx.jit(twice, in_shardings=(rows, rows))(x)
+    with pytest.raises(nx.ArgumentError, match="shard_map: out_specs: must be a sharding, None or"):
+        nx.shard_map(twice, mesh, rows, {"a": rows})(x)
+    with pytest.raises(nx.ArgumentError, match="jit: out_shardings: must be a sharding, None or"):
+        nx.jit(twice, in_shardings=rows, out_shardings={"a": rows})(x)
+    with pytest.raises(nx.ArgumentError, match="shard_map: arguments: must not have vectorized"):
+        mapped(nx.vectorize(nx.ones((2, 4)), "batch"))
+
+
+@pytest.mark.parametrize("option", ["in_shardings", "out_shardings"])
+def test_only_jit_has_shardings(mesh, option):
+    shardings = {option: mesh.sharding()}
+    x = nx.ones(2)
+    for make in (
+        lambda: nx.defn(nx.sin, **shardings),
+        lambda: nx.compile(nx.sin, [x], **shardings),
+        lambda: nx.export(nx.sin, [x], **shardings),
+        lambda: nx.debug_expr(nx.sin, **shardings),
+        lambda: nx.stream(lambda x, total: (x, total), x, x, **shardings),
+    ):
+        with pytest.raises(nx.OptionError, match=rf"{option}: must be an option of nx\.jit"):
+            make()
+
+
 def test_calls_of_the_host_are_rejected(mesh):
     rows = mesh.sharding("data")
     calls = {
