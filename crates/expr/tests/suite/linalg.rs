@@ -36,7 +36,7 @@ fn real_fourier_transforms() {
     );
     assert_eq!(
         outcome(&["f32[2]"], |g, x| g.rfft(x[0], Some(0), 0)),
-        "rfft: length: must be at least 1"
+        "fft: length: must be at least 1"
     );
     for (length, points) in [(None, 4), (Some(5), 5), (Some(1), 1), (Some(2), 2), (Some(9), 9)] {
         let text = outcome(&["c64[3][x: 2]"], |g, x| g.irfft(x[0], length, 0));

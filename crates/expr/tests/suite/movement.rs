@@ -203,7 +203,7 @@ fn stack_adds_an_axis() {
         "stack: operands: must have equal shapes; got f32[2] as operand 0 and f32[1] as operand 1"
     );
     assert!(stack(&["f32[2]"], -3, None).contains("must be from -2 to 1"));
-    assert_eq!(stack(&[], 0, None), "stack: operands: expected one or more; got 0");
+    assert_eq!(stack(&[], 0, None), "concatenate: operands: expected one or more; got 0");
 }
 
 #[test]

@@ -97,7 +97,7 @@ fn lists_are_checked() {
     );
     assert_eq!(
         outcome(&["f32[2]"], |g, x| g.window_mean(x[0], &[2, 2], &WindowOptions::default())),
-        "window_mean: dimensions: expected 1 entries for f32[2]; got 2"
+        "window_sum: dimensions: expected 1 entries for f32[2]; got 2"
     );
 }
 
