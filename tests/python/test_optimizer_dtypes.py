@@ -202,6 +202,15 @@ def test_complex_gradients_are_scaled_by_real_squares(name, dtype):
             assert (turned.real < 0).all()
 
 
+@pytest.mark.parametrize("optimizer", [optim.lbfgs(0.1), optim.scale_by_lbfgs()])
+def test_complex_numbers_are_refused_by_lbfgs(optimizer):
+    real, pair = nx.ones(2), nx.ones(2, "c64")
+    with pytest.raises(nx.DTypeError, match="params: must be real; got c64"):
+        optimizer.init({"w": pair})
+    with pytest.raises(nx.DTypeError, match="grads: must be real; got c64"):
+        optimizer.update({"w": pair}, optimizer.init({"w": real}), {"w": real})
+
+
 def test_centered_variance_of_complex_gradients():
     optimizer = optim.scale_by_rms(decay=0.5, eps=0.0, centered=True)
     grads = nx.tensor([3 + 4j])

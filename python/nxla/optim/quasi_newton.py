@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
 from nxla._values import as_tensor
-from nxla.errors import ArgumentError
+from nxla.errors import ArgumentError, DTypeError
 from nxla.gradients import value_and_grad
 from nxla.ops.create import zeros
 from nxla.ops.loops import while_loop
@@ -17,7 +17,7 @@ from nxla.optim.transforms import (
     _map_state,
     _map_wide,
     _require_params,
-    _square_dtype,
+    _state_dtype,
     _wide,
     _zeros,
     global_norm,
@@ -67,6 +67,11 @@ def scale_by_lbfgs(
     scale_init_precond : bool
         If True, the estimate starts from the curvature of the last step.
 
+    Raises
+    ------
+    DTypeError
+        If a parameter or a gradient is complex.
+
     Examples
     --------
     >>> import nxla as nx
@@ -82,6 +87,7 @@ def scale_by_lbfgs(
         raise ArgumentError(f"scale_by_lbfgs: memory_size: must be positive; got {memory_size}")
 
     def init(params: Any) -> LbfgsState:
+        _require_real("params", params)
         start = _zeros(params)
         memory = tree.map(lambda x: _repeated(x, memory_size), start)
         weights = zeros(memory_size, _weight_dtype(params))
@@ -89,6 +95,7 @@ def scale_by_lbfgs(
 
     def update(grads: Any, state: LbfgsState, params: Any = None) -> tuple[Any, LbfgsState]:
         _require_params("scale_by_lbfgs", params)
+        _require_real("grads", grads)
         _check_shapes("update: grads", grads, "its parameter", params)
         _check_shapes("update: grads", grads, "its state", state.grads)
         wide = _map_state(lambda _, g: _wide(g), state.grads, grads)
@@ -101,8 +108,18 @@ def scale_by_lbfgs(
     return GradientTransformation(init, update)
 
 
+def _require_real(argument: str, container: Any) -> None:
+    """Refuse complex tensors: the curvature along a complex change is not a real number."""
+    for x in map(as_tensor, tree.leaves(container)):
+        if x.dtype.kind == "complex":
+            raise DTypeError(
+                f"scale_by_lbfgs: {argument}: must be real; got {x.dtype} (pass real and imaginary "
+                "parts as separate parameters)"
+            )
+
+
 def _weight_dtype(params: Any) -> str:
-    return "f64" if any(_square_dtype(x).bits == 64 for x in tree.leaves(params)) else "f32"
+    return "f64" if any(_state_dtype(x).bits == 64 for x in tree.leaves(params)) else "f32"
 
 
 def _repeated(x: Tensor, count: int) -> Tensor:
@@ -203,6 +220,11 @@ def lbfgs(
         As for `scale_by_lbfgs`.
     max_linesearch_steps : int
         The number of evaluations of a line search.
+
+    Raises
+    ------
+    DTypeError
+        If a parameter or a gradient is complex.
 
     Notes
     -----
