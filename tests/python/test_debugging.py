@@ -1,5 +1,7 @@
 """The origin of NaN, and differences between compilers."""
 
+import concurrent.futures
+
 import pytest
 
 import nxla as nx
@@ -68,6 +70,16 @@ def test_arguments_are_not_blamed_on_operations():
     # This infinity comes from an infinite argument.
     assert f(nx.inf).item() == nx.inf
     assert nx.jit(lambda x: x == nx.inf, debug_nans=True)(nx.inf).item()
+
+
+def test_stages_are_checked_on_every_executor():
+    expression = nx.debug_expr(lambda x: nx.cos(nx.log(nx.sin(x))))(1.0)
+    stages = nx.graph.split(expression, lambda node: "after" if node.op == "sin" else "none")
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for executor in (None, pool):
+            assert nx.isnan(nx.graph.run(stages, -1.0, executor=executor)).item()
+            with nx.debug_nans(), pytest.raises(nx.ExecutionError, match="result leaf 0 has NaN"):
+                nx.graph.run(stages, -1.0, executor=executor)
 
 
 def test_compilers_are_compared_value_by_value(capsys):

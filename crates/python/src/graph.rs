@@ -257,8 +257,7 @@ impl PyStageGraph {
         let stages = StageRunner::new(self.graph.clone(), &options_from(options.as_ref())?.0);
         let results =
             interruptible(py, |interrupt| stages.run_leaves(inputs, None, Some(interrupt)))?;
-        debug::check_tensors(py, "run", &results)?;
-        self.results.wrap(py, results)
+        self.wrap(py, results)
     }
 
     /// The arguments by position, and the keywords that are options.
@@ -289,8 +288,7 @@ impl PyStageGraph {
 
     /// The results of a run, from the tensors of all outputs.
     fn _wrap(&self, py: Python<'_>, results: Vec<PyRef<'_, PyTensor>>) -> PyResult<Py<PyAny>> {
-        let results = results.iter().map(|tensor| tensor.tensor()).collect();
-        self.results.wrap(py, results)
+        self.wrap(py, results.iter().map(|tensor| tensor.tensor()).collect())
     }
 
     /// The options of a run, and for each stage whether it calls host functions under them; such a
@@ -402,6 +400,12 @@ impl PyStageGraph {
             captured: captured.clone(),
             expected: expected.clone(),
         }
+    }
+
+    /// The results of a run in their container, checked if the thread checks results.
+    fn wrap(&self, py: Python<'_>, results: Vec<RawTensor>) -> PyResult<Py<PyAny>> {
+        debug::check_tensors(py, "run", &results)?;
+        self.results.wrap(py, results)
     }
 
     /// The tensors of all inputs.
