@@ -22,6 +22,16 @@ def test_eval_shape_runs_nothing():
     assert calls == []
 
 
+def test_eval_shape_keeps_vectorized_axes():
+    rows = nx.vectorize(nx.ones((2, 3, 4)), ["row", "column"])
+    sums, total = nx.eval_shape(lambda x: (nx.sum(x), 1.0), rows)
+    assert (sums.shape, sums.vectorized_axes) == ((), (("row", 2), ("column", 3)))
+    assert total.vectorized_axes == ()
+    assert nx.eval_shape(lambda x: x, nx.template(4, vectorized_axes=[("row", 2)])) == nx.template(
+        4, vectorized_axes=[("row", 2)]
+    )
+
+
 def test_eval_shape_reports_errors_of_the_call():
     with pytest.raises(nx.ShapeError, match=r"matmul|dot"):
         nx.eval_shape(lambda x, y: x @ y, nx.template((2, 3)), nx.template((2, 3)))

@@ -49,16 +49,23 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Placeholders for the results, with their vectorized axes.
+    /// Tensors, templates or other placeholders in place of the results. Tensors and templates
+    /// receive the vectorized axes of the results.
     pub(crate) fn arrange(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let arranged = values.into_iter().enumerate().map(|(position, value)| {
-            match (value.bind(py).cast::<PyTensor>(), self.vectors.get(position)) {
-                (Ok(tensor), vectors) if !vectors.is_empty() => {
-                    let data = tensor.get().read().data().clone();
-                    PyTensor::wrap(py, data.with_vectors(vectors))
-                }
-                _ => Ok(value),
+            let vectors = self.vectors.get(position);
+            if vectors.is_empty() {
+                return Ok(value);
             }
+            if let Ok(tensor) = value.bind(py).cast::<PyTensor>() {
+                let data = tensor.get().read().data().clone();
+                return PyTensor::wrap(py, data.with_vectors(vectors));
+            }
+            if let Ok(template) = value.bind(py).cast::<PyTemplate>() {
+                let ty = vectors.entry_type(&template.get().ty);
+                return Ok(Py::new(py, PyTemplate { ty, vectors })?.into_any());
+            }
+            Ok(value)
         });
         self.tree.rebuild(py, &mut arranged.collect::<Vec<_>>().into_iter())
     }
