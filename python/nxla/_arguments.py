@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import operator
 import os
-from collections import OrderedDict, defaultdict
 from functools import partial
 from types import FunctionType, MethodType
 from typing import NamedTuple
@@ -109,8 +109,8 @@ class Attribute(NamedTuple):
 def leaf_paths(container: Any) -> list[LeafPath]:
     """Return the path of each leaf, in the order of `tree.flatten`.
 
-    The steps through an `OrderedDict` or a `defaultdict` are its keys, which
-    `TreeDef.leaf_path` replaces by indices.
+    The steps through a registered class of dicts, such as `OrderedDict`, are its keys, and the
+    steps through other registered classes are indices.
     """
     tree.flatten(container)  # Rejects a container that contains itself.
     paths: list[LeafPath] = []
@@ -125,19 +125,23 @@ def _collect_paths(value: Any, path: LeafPath, paths: list[LeafPath]) -> None:
         paths.extend(path for _ in tree.leaves(value))
         return
     kind, _, extra, children = parts
-    for step, child in zip(_child_steps(value, kind, extra, len(children)), children, strict=True):
+    for step, child in zip(_child_steps(value, kind, extra, children), children, strict=True):
         _collect_paths(child, (*path, step), paths)
 
 
-def _child_steps(value: Any, kind: str, extra: Any, count: int) -> Iterable[Any]:
+def _child_steps(value: Any, kind: str, extra: Any, children: Sequence[Any]) -> Iterable[Any]:
     """Return the steps from a container to its children."""
     if kind == "named":
         return map(Attribute, value._fields)
     if kind == "dataclass":
         return map(Attribute, extra)
-    if type(value) in (OrderedDict, defaultdict):
+    if kind == "dict":
+        return list(extra)
+    count = len(children)
+    is_dict = isinstance(value, dict) and len(value) == count
+    if is_dict and all(map(operator.is_, value.values(), children)):
         return list(value)
-    return list(extra) if kind == "dict" else range(count)
+    return range(count)
 
 
 def format_path(path: LeafPath) -> str:

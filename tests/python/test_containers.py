@@ -4,11 +4,13 @@ import dataclasses
 import sys
 import types
 from collections import OrderedDict, defaultdict, namedtuple
+from functools import partial
 
 import numpy as np
 import pytest
 
 import nxla as nx
+from nxla._arguments import format_path, leaf_paths
 
 Point = namedtuple("Point", ["x", "y"])
 
@@ -53,6 +55,32 @@ def test_a_defaultdict_keeps_its_factory_and_its_order():
     assert found.default_factory is list
     assert list(found) == ["z", 3]
     assert found["new"] == []
+
+
+class Ordered(OrderedDict):
+    """A class of users that is registered as the class of the library is."""
+
+
+nx.tree.register_container(
+    Ordered,
+    lambda entries: (list(entries.values()), tuple(entries)),
+    lambda keys, children: Ordered(zip(keys, children, strict=True)),
+)
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict, partial(defaultdict, list), Ordered])
+def test_paths_through_registered_dicts_are_keys(kind):
+    given = kind({"b": nx.ones(2), "a": [nx.zeros(2), 1.0]})
+    if isinstance(given, OrderedDict):
+        given.move_to_end("b")
+    paths = {"['b']", "['a'][0]", "['a'][1]"}
+    leaves, structure = nx.tree.flatten(given)
+    assert {structure.leaf_path(leaf) for leaf in range(len(leaves))} == paths
+    position = next(leaf for leaf in range(3) if structure.leaf_path(leaf) == "['b']")
+    assert leaves[position] is given["b"]
+    assert {format_path(path) for path in leaf_paths(given)} == paths
+    with pytest.raises(nx.ArgumentError, match=r"\['a'\]\[0\]"):
+        nx.jit(lambda _: 0.0)(kind({"b": 1.0, "a": [types.SimpleNamespace(x=1)]}))
 
 
 def test_gradients_come_in_the_container_of_the_argument():

@@ -1,5 +1,8 @@
 """The contract of donation, which is the same for every compiler."""
 
+from collections import OrderedDict, defaultdict
+from functools import partial
+
 import numpy as np
 import pytest
 
@@ -102,6 +105,18 @@ def test_the_names_of_both_arguments_are_those_of_the_call(compiler, x):
     with pytest.raises(nx.ArgumentError, match=r"argument 0.* as argument 1"):
         unused(x, x)
     assert not x.is_released()
+
+
+@pytest.mark.parametrize("kind", [dict, OrderedDict, partial(defaultdict, list)])
+def test_parts_of_registered_dicts_are_donated_by_key(compiler, kind, device):
+    step = nx.jit(
+        lambda state: [x + 1 for x in state.values()],
+        compiler=compiler,
+        donate_argnames="state['kept']",
+    )
+    other, kept = (nx.tensor(ONE_TO_SIX, device=device) for _ in range(2))
+    step(kind({"other": other, "kept": kept}))
+    assert (other.is_released(), kept.is_released()) == (False, True)
 
 
 def test_a_rejected_call_leaves_its_arguments(compiler, x, device):

@@ -30,8 +30,9 @@ pub(crate) enum Tree {
     Named(Py<PyType>, Vec<Tree>),
     /// A dataclass, with the names of its fields.
     Dataclass(Py<PyType>, Vec<Py<PyString>>, Vec<Tree>),
-    /// A registered class, with the auxiliary data of its unflatten function.
-    Registered(Py<PyAny>, Py<PyAny>, Vec<Tree>),
+    /// A registered class: its unflatten function and the auxiliary data of the function, and the
+    /// steps of the paths to the children.
+    Registered(Py<PyAny>, Py<PyAny>, Box<[String]>, Vec<Tree>),
 }
 
 /// The kind of a value.
@@ -117,6 +118,29 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
         Some(fields) => Ok(Kind::Dataclass(dataclass_fields(value, &fields)?)),
         None => Ok(Kind::Other),
     }
+}
+
+/// The steps of the paths to the children of a registered class: the keys of a dict whose values are
+/// the children, and the indices of other classes.
+pub(crate) fn registered_steps(
+    value: &Bound<'_, PyAny>,
+    children: &[Bound<'_, PyAny>],
+) -> PyResult<Vec<String>> {
+    let indices = || (0..children.len()).map(|index| format!("[{index}]")).collect();
+    let Ok(dict) = value.cast::<PyDict>() else { return Ok(indices()) };
+    if dict.len() != children.len() {
+        return Ok(indices());
+    }
+    let mut steps = Vec::with_capacity(children.len());
+    // A subclass can have another order than the dict inside it.
+    for (key, child) in value.try_iter()?.zip(children) {
+        let key = key?;
+        if !dict.get_item(&key)?.is_some_and(|item| item.is(child)) {
+            return Ok(indices());
+        }
+        steps.push(format!("[{}]", key.repr()?));
+    }
+    Ok(steps)
 }
 
 /// Items by sorted keys if all keys are strings, so that two dicts with the same keys have the same
@@ -232,8 +256,10 @@ fn taken_apart<'py>(value: &Bound<'py, PyAny>, path: &str) -> PyResult<Option<(T
             (Tree::Dataclass(class(), names, children), values)
         }
         Kind::Registered(items, aux, unflatten) => {
-            let holder = Tree::Registered(unflatten.unbind(), aux.unbind(), children);
-            (holder, numbered(&mut items.into_iter()))
+            let steps = registered_steps(value, &items)?;
+            let paths = steps.iter().map(|step| format!("{path}{step}"));
+            let values = items.into_iter().zip(paths).collect();
+            (Tree::Registered(unflatten.unbind(), aux.unbind(), steps.into(), children), values)
         }
     };
     Ok(Some((holder, items)))
@@ -274,7 +300,7 @@ impl Tree {
                 dict.into_py_any(py)
             }
             Tree::Dataclass(class, names, _) => rebuild_dataclass(class.bind(py), names, values),
-            Tree::Registered(unflatten, aux, _) => {
+            Tree::Registered(unflatten, aux, ..) => {
                 unflatten.call1(py, (aux, PyTuple::new(py, values)?))
             }
         }
@@ -308,7 +334,7 @@ impl Tree {
             }
             (Tree::Named(left, _), Tree::Named(right, _))
             | (Tree::Dataclass(left, ..), Tree::Dataclass(right, ..)) => left.is(right),
-            (Tree::Registered(left, aux, _), Tree::Registered(right, other_aux, _)) => {
+            (Tree::Registered(left, aux, ..), Tree::Registered(right, other_aux, ..)) => {
                 left.is(right) && aux.bind(py).eq(other_aux)?
             }
             _ => false,
@@ -324,7 +350,7 @@ impl Tree {
             | Tree::Dict(_, children)
             | Tree::Named(_, children)
             | Tree::Dataclass(_, _, children)
-            | Tree::Registered(_, _, children) => children,
+            | Tree::Registered(.., children) => children,
         }
     }
 
@@ -336,7 +362,7 @@ impl Tree {
             | Tree::Dict(_, children)
             | Tree::Named(_, children)
             | Tree::Dataclass(_, _, children)
-            | Tree::Registered(_, _, children) => children,
+            | Tree::Registered(.., children) => children,
         }
     }
 
@@ -349,11 +375,10 @@ impl Tree {
                 let names: Vec<String> = class.getattr(py, intern!(py, "_fields"))?.extract(py)?;
                 format!("{path}.{}", names[index])
             }
-            Tree::Leaf
-            | Tree::Static(_)
-            | Tree::Tuple(_)
-            | Tree::List(_)
-            | Tree::Registered(..) => format!("{path}[{index}]"),
+            Tree::Registered(_, _, steps, _) => format!("{path}{}", steps[index]),
+            Tree::Leaf | Tree::Static(_) | Tree::Tuple(_) | Tree::List(_) => {
+                format!("{path}[{index}]")
+            }
         })
     }
 

@@ -61,7 +61,8 @@ fn put_together(
                 let why = format!("class: must be registered as a container; got {class}");
                 return Err(argument_error("put_together", why));
             };
-            Tree::Registered(unflatten.unbind(), extra.clone().unbind(), leaves)
+            let extra = extra.clone().unbind();
+            Tree::Registered(unflatten.unbind(), extra, Box::default(), leaves)
         }
         other => {
             return Err(argument_error("put_together", format!("kind: unknown container {other}")));

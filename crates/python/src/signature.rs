@@ -14,7 +14,7 @@ use pyo3::types::{
 
 use crate::apply::number_tensor;
 use crate::arrays::{self, Sharing};
-use crate::containers::{Kind, check_depth, kind_of};
+use crate::containers::{Kind, check_depth, kind_of, registered_steps};
 use crate::difference::LeafType;
 use crate::errors::{OrRaise, argument_error, trace_error, user_error};
 use crate::expr::PyExpr;
@@ -255,9 +255,26 @@ impl Arguments {
                 self.call.container(kind::REGISTERED, items.len());
                 self.class(value);
                 self.static_argument(aux.as_any(), &path())?;
-                self.items(items.into_iter(), path)
+                self.registered_items(value, &items, path)
             }
         }
+    }
+
+    /// Adds the children of a registered container. A separate function, so that a level of other containers uses little of
+    /// the stack.
+    fn registered_items<'py>(
+        &mut self,
+        value: &Bound<'py, PyAny>,
+        items: &[Bound<'py, PyAny>],
+        path: &dyn Fn() -> String,
+    ) -> PyResult<()> {
+        for (index, item) in items.iter().enumerate() {
+            self.argument(item, &|| {
+                let steps = registered_steps(value, items).unwrap_or_default();
+                format!("{}{}", path(), steps.get(index).map_or("", |step| step))
+            })?;
+        }
+        Ok(())
     }
 
     /// Adds a value that is not a container.
