@@ -395,3 +395,19 @@ def test_a_nan_among_the_updates_stays(name, compiler):
             result = getattr(nx.zeros(2).at[[0, 0, 1]], name)(updates)
             at = 1 if updates[2] != updates[2] else 0
             assert np.isnan(result.numpy()).tolist() == [at == 0, at == 1]
+
+
+@pytest.mark.parametrize("error", [ValueError, TypeError, ZeroDivisionError, OverflowError])
+def test_errors_of_users_indices_are_not_replaced(error):
+    class Index:
+        def __index__(self):
+            raise error("of the user")
+
+    kind, text = (IndexError, "must fit 64 bits") if error is OverflowError else (error, "user")
+    for x in (nx.arange(3), nx.ones((2, 3))):
+        with pytest.raises(kind, match=text):
+            x[Index()]
+        with pytest.raises(kind, match=text):
+            nx.jit(lambda x: x[Index()])(x)
+    with pytest.raises(IndexError, match="must fit 64 bits"):
+        nx.arange(3)[1 << 64]

@@ -3,6 +3,7 @@
 use nxla_runtime::graph::build::{Subscript, Update};
 use nxla_runtime::graph::{Combine, ExprId, UnaryOp};
 use nxla_runtime::{DType, RawTensor, Scalar, Shape, Trace};
+use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
@@ -230,7 +231,7 @@ fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) 
             "index: must have at most {} entries, one for each axis; got {given}",
             shape.len()
         );
-        return Err(pyo3::exceptions::PyIndexError::new_err(why));
+        return Err(PyIndexError::new_err(why));
     }
     let is_truth =
         |entry: &Entry<'_>| matches!(entry, Entry::Mask(mask) if mask.shape().rank() == 0);
@@ -315,9 +316,12 @@ fn entry<'py>(item: &Bound<'py, PyAny>, by_mask: &str) -> PyResult<Entry<'py>> {
         )));
     }
     if is_integer(item)? {
-        let index = item.extract().map_err(|_| {
-            let why = format!("index: must fit 64 bits; got {item}");
-            pyo3::exceptions::PyIndexError::new_err(why)
+        let index = item.extract().map_err(|error: PyErr| {
+            // Other errors come from the method `__index__` of the object.
+            if !error.is_instance_of::<PyOverflowError>(item.py()) {
+                return error;
+            }
+            PyIndexError::new_err(format!("index: must fit 64 bits; got {item}"))
         });
         return index.map(Entry::Index);
     }
@@ -386,7 +390,7 @@ fn single(index: i64, axis: usize, size: usize) -> PyResult<Item> {
         Ok(resolved) if resolved < size => Ok(Item::Known(Subscript::At(resolved))),
         _ => {
             let why = format!("index {index} is out of range for axis {axis} of size {size}");
-            Err(pyo3::exceptions::PyIndexError::new_err(why))
+            Err(PyIndexError::new_err(why))
         }
     }
 }
@@ -425,7 +429,7 @@ fn index_by_mask(
             shape[axis + wrong],
             sizes[wrong]
         );
-        return Err(pyo3::exceptions::PyIndexError::new_err(why));
+        return Err(PyIndexError::new_err(why));
     }
     if sizes.rank() == 0 {
         // A boolean scalar is a mask of a new axis of size 1, which it keeps or drops.
