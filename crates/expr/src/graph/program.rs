@@ -9,6 +9,7 @@ use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
 
+use rustc_hash::FxHashSet;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::encode::{Digest, digest_of};
@@ -119,14 +120,23 @@ impl Program {
         &self.graph
     }
 
-    /// Iterates over the program and the programs of all nested regions.
+    /// Iterates over the program and the programs of all nested regions, each once, however many
+    /// nodes share it.
     pub fn programs(&self) -> impl Iterator<Item = &Program> {
+        self.programs_inside(|_| true)
+    }
+
+    /// Does the same as [`Program::programs`], without the regions of ops for which `enters`
+    /// returns `false`.
+    pub fn programs_inside(&self, enters: impl Fn(&Op) -> bool) -> impl Iterator<Item = &Program> {
         let mut pending = vec![self];
+        let mut visited = FxHashSet::default();
         std::iter::from_fn(move || {
             let program = pending.pop()?;
             let graph = program.graph();
-            let regions = graph.ids().flat_map(|id| graph.op(id).regions());
-            pending.extend(regions.map(|region| &**region));
+            let ops = graph.ids().map(|id| graph.op(id)).filter(|op| enters(op));
+            let regions = ops.flat_map(Op::regions).map(|region| &**region);
+            pending.extend(regions.filter(|&region| visited.insert(std::ptr::from_ref(region))));
             Some(program)
         })
     }

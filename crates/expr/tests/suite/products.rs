@@ -110,3 +110,34 @@ fn names_stay() {
     });
     assert!(clash.is_none());
 }
+
+/// Builds `depth` nested conditionals around a product; each one is in both branches of the next one.
+fn nested(graph: &mut Graph, x: ExprId, y: ExprId, depth: usize) -> Result<ExprId> {
+    if depth == 0 {
+        let turned = graph.transpose(x, None)?;
+        return graph.dot(turned, y);
+    }
+    let mark = graph.mark();
+    let predicate = graph.slice_along_axis(y, 0_i64, 1, 0, 1)?;
+    let predicate = graph.squeeze(predicate, None)?;
+    let predicate = graph.traced(mark, vec![predicate]);
+    let inner = nested(graph, x, y, depth - 1)?;
+    let sine = graph.sin(inner)?;
+    let on_true = graph.traced(mark, vec![sine]);
+    let cosine = graph.cos(inner)?;
+    let on_false = graph.traced(mark, vec![cosine]);
+    Ok(graph.cond(mark, vec![(predicate, on_true)], on_false)?[0])
+}
+
+#[test]
+fn shared_regions_are_visited_once() {
+    // Without sharing, 2^40 regions would be visited.
+    let (ops, program) = direct([ty(&[5, 5]), ty(&[5])], |g, x, y| nested(g, x, y, 40)).unwrap();
+    assert_eq!(ops, "cond");
+    assert!(program.programs().count() <= 1 + 3 * 40);
+    let products = program.programs().flat_map(|program| {
+        let graph = program.graph();
+        graph.ids().filter(|&id| matches!(graph.op(id), Op::Dot(_) | Op::Transpose(_)))
+    });
+    assert_eq!(products.count(), 2);
+}

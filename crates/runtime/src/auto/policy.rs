@@ -167,18 +167,11 @@ fn is_cpu(device: &Device) -> bool {
 /// Returns `true` if a program or one of its regions has loops. Bodies of blocks are visited if
 /// `enters` returns `true`.
 pub(crate) fn has_loops(program: &Program, enters: fn(&BlockKind) -> bool) -> bool {
-    let mut pending = vec![program];
-    while let Some(program) = pending.pop() {
+    let enters = |op: &Op| !matches!(op, Op::Block(block) if !enters(&block.kind));
+    program.programs_inside(enters).any(|program| {
         let graph = program.graph();
-        for id in graph.ids() {
-            match graph.op(id) {
-                Op::While(_) => return true,
-                Op::Block(block) if !enters(&block.kind) => {}
-                op => pending.extend(op.regions().into_iter().map(|region| &**region)),
-            }
-        }
-    }
-    false
+        graph.ids().any(|id| matches!(graph.op(id), Op::While(_)))
+    })
 }
 
 impl Decision {
@@ -231,7 +224,7 @@ impl fmt::Display for Reason {
 
 #[cfg(test)]
 mod tests {
-    use nxla_expr::{Graph, TensorType};
+    use nxla_expr::{ExprId, Graph, TensorType};
     use nxla_tensor::DType;
 
     use super::*;
@@ -266,6 +259,30 @@ mod tests {
         let seconds: Vec<f64> =
             [10, 1 << 20, 1 << 26].map(|size| estimate(&sine(size)).seconds().unwrap()).to_vec();
         assert!(seconds[0] < 1e-6 && seconds[0] < seconds[1] && seconds[1] < seconds[2]);
+    }
+
+    /// Builds `depth` nested conditionals; each one is in both branches of the next one.
+    fn nest_conditionals(graph: &mut Graph, x: ExprId, depth: usize) -> ExprId {
+        let mark = graph.mark();
+        let predicate = graph.traced(mark, vec![x]);
+        let inner = if depth == 1 { x } else { nest_conditionals(graph, x, depth - 1) };
+        let sine = graph.sin(inner).unwrap();
+        let on_true = graph.traced(mark, vec![sine]);
+        let cosine = graph.cos(inner).unwrap();
+        let on_false = graph.traced(mark, vec![cosine]);
+        graph.cond(mark, vec![(predicate, on_true)], on_false).unwrap()[0]
+    }
+
+    #[test]
+    fn shared_regions_are_searched_once() {
+        // Without sharing, 2^40 regions would be visited.
+        let ty = TensorType::scalar(DType::F32);
+        let mut graph = Graph::new();
+        let x = graph.parameter(0, ty.clone());
+        let y = nest_conditionals(&mut graph, x, 40);
+        let program = Program::new(&graph, vec![ty], &[y]).unwrap();
+        assert!(!has_loops(&program, |_| true));
+        assert!(decide(&program, limits(None, None), None, Purpose::Jit).is_ok());
     }
 
     #[test]
