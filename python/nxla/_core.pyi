@@ -1885,11 +1885,13 @@ def while_loop(
     roots: Sequence[tuple[str, str]] = ...,
     gradient: str = "auto",
     gradient_bytes: int = ...,
+    max_trips: int | None = None,
 ) -> _S:
     """Repeats `body(state)` while `condition(state)` is true.
 
     Errors name `function`, the public function. `roots` contains the names of parts of its state,
-    by the first step of their paths.
+    by the first step of their paths. The caller's condition ends the loop after `max_trips`
+    iterations.
     """
 
 def scan_loop(

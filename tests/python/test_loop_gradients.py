@@ -146,6 +146,17 @@ def test_a_bound_ends_the_loop():
         nx.jit(lambda x: nx.while_loop(lambda y: y < 1.0, lambda y: y, x, gradient="some"))(2.0)
 
 
+@pytest.mark.parametrize("method", METHODS)
+def test_bounded_loops_of_entries_store_values(method, compiler):
+    def run(x):
+        return nx.while_loop(lambda y: y < 1e9, lambda y: y * 2.0, x, max_trips=5, gradient=method)
+
+    xs = nx.tensor([1.0, 1e8, 1e10])
+    for rows in (nx.vmap(run), nx.vmap(lambda x: nx.vmap(run)(x[None])[0])):
+        gradient = nx.jit(nx.grad(lambda x, rows=rows: nx.sum(rows(x))), compiler=compiler)
+        assert gradient(xs).tolist() == [32.0, 16.0, 1.0]
+
+
 def test_bytes_decide_where_nothing_else_does():
     def whiles(**keeps):
         expression = nx.debug_expr(nx.grad(lambda w: scanned(w, H, **keeps)))(W)

@@ -109,7 +109,7 @@ def while_loop(
         return _core.add(state[0], 1), body_fn(state[1])
 
     start = (_core.tensor(0, _core.s64), init)
-    return _repeat(goes_on, step, start, "while_loop", [("[1]", "state")], keeps)[1]
+    return _repeat(goes_on, step, start, "while_loop", [("[1]", "state")], keeps, most)[1]
 
 
 def _replay(function: str, gradient: str, gradient_bytes: int) -> _Keeps:
@@ -137,10 +137,11 @@ def _repeat(
     function: str,
     roots: list[tuple[str, str]],
     keeps: _Keeps,
+    max_trips: int | None = None,
 ) -> S:
     """Run a loop; errors name the public function and the paths of parts of the state."""
     if _core.is_tracing():
-        return _core.while_loop(cond_fn, body_fn, init, function, roots, *keeps)
+        return _core.while_loop(cond_fn, body_fn, init, function, roots, *keeps, max_trips)
     state: S = _tensors(init)
     types = _types(state)
     looped = functools.partial(_core.while_loop, cond_fn, body_fn)

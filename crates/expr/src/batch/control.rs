@@ -10,7 +10,7 @@ use nxla_tensor::{DType, Scalar};
 use super::batcher::{Batched, Batcher, Parts, batched_type};
 use crate::graph::{
     Block, BlockKind, Cond, CustomGrad, ErrorKind, ExprId, Metadata, Op, Operands, Program, Result,
-    RuleFor, TensorType, Type, While,
+    RuleFor, TensorType, Type, While, counter,
 };
 
 pub(super) fn batch(
@@ -274,6 +274,9 @@ fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<P
 /// A finished entry is recomputed from the state before its last iteration, for which the body is
 /// defined; this state is part of the state too. An entry without iterations uses the values of an
 /// entry with iterations.
+///
+/// If the loop is bounded, a counter that all entries share bounds the new loop: a derivative can
+/// then store values of each iteration.
 fn batch_masked_loop(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts> {
     let (state, captures) = operands.split_at(op.state);
     let initial: Vec<Batched> = b.lift_all(state)?.into_iter().map(Batched::each).collect();
@@ -287,17 +290,28 @@ fn batch_masked_loop(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> R
     let (used_state, used_captures) = used.split_at(op.state);
     let safe = b.fill_lanes(mask, &initial, used_state)?;
     let safe_captures = b.fill_lanes(mask, captures, used_captures)?;
-    let operands: Operands = [mask].into_iter().chain(ids(&initial)).chain(ids(&safe)).collect();
+    let counter = counter(b.graph, op, &ids(operands));
+    let bound = counter.and_then(|counter| i64::try_from(counter.trips).ok());
+    let mut count = |number| b.graph.scalar_constant(Scalar::Int(number), DType::S64);
+    let (zero, one, end) = (count(0)?, count(1)?, bound.map(count).transpose()?);
+    let mut operands: Operands =
+        [mask].into_iter().chain(ids(&initial)).chain(ids(&safe)).collect();
+    operands.extend(end.map(|_| zero));
     let types: Vec<TensorType> =
         operands.iter().map(|&id| b.graph.tensor_type(id).clone()).collect();
 
     let mark = b.graph.mark();
     let scope = b.graph.open_scope("while", &types);
     let (&mask, states) = scope.parameters.split_first().expect("the mask is a parameter");
-    let (old, safe) = states.split_at(op.state);
+    let (old, rest) = states.split_at(op.state);
+    let (safe, count) = rest.split_at(op.state);
     let start = b.graph.mark();
-    let any = b.graph.any(mask, None, false)?;
-    let condition = b.graph.traced(start, vec![any]);
+    let mut continues = b.graph.any(mask, None, false)?;
+    if let (&[count], Some(end)) = (count, end) {
+        let is_below = b.graph.less(count, end)?;
+        continues = b.graph.logical_and(is_below, continues)?;
+    }
+    let condition = b.graph.traced(start, vec![continues]);
     let start = b.graph.mark();
     let inputs = b.safe_state(mask, old, safe)?;
     let arguments: Vec<Batched> =
@@ -312,6 +326,9 @@ fn batch_masked_loop(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> R
     let mut results = vec![b.graph.logical_and(mask, holds)?];
     results.extend(ids(&next));
     results.extend(inputs);
+    for &count in count {
+        results.push(b.graph.add(count, one)?);
+    }
     let body = b.graph.traced(start, results);
     let results = b.graph.while_loop_with(mark, &scope, &operands, (condition, body), op.replay)?;
     Ok(results.into_iter().skip(1).take(op.state).map(Batched::each).collect())

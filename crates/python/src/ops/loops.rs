@@ -17,11 +17,12 @@ use crate::source;
 /// Repeats `body(state)` while `condition(state)` is true.
 ///
 /// Errors name `function`, the public function. `roots` contains the names of parts of its state,
-/// by the first step of their paths.
+/// by the first step of their paths. The caller's condition ends the loop after `max_trips`
+/// iterations.
 #[pyfunction]
 #[pyo3(signature = (
     condition, body, initial, function="while_loop", roots=vec![], gradient="auto",
-    gradient_bytes=Replay::BYTES
+    gradient_bytes=Replay::BYTES, max_trips=None
 ))]
 #[expect(clippy::too_many_arguments, reason = "only the package calls it")]
 fn while_loop(
@@ -33,13 +34,14 @@ fn while_loop(
     roots: Vec<(String, String)>,
     gradient: &str,
     gradient_bytes: u64,
+    max_trips: Option<i64>,
 ) -> PyResult<Py<PyAny>> {
     let replay = Replay { method: replay_method(function, gradient)?, bytes: gradient_bytes };
     let (trace, _) = in_trace(py, function, &[])?;
     let (initial, tree) = leaves_of(&trace, function, initial)?;
     let roots = &roots[..];
     let (trace, tree, rows) = (&trace, &tree, None);
-    let mut functions = Loop { trace, tree, condition, body, function, roots, rows };
+    let mut functions = Loop { trace, tree, condition, body, function, roots, rows, max_trips };
     drop_effects_on_error(trace, || {
         let (state, _) = trace_loop(trace, replay, initial, &mut functions)?;
         functions.state(&state)
@@ -67,8 +69,8 @@ fn scan_loop(
     let (trace, _) = in_trace(py, function, &[])?;
     let (initial, tree) = leaves_of(&trace, function, initial)?;
     let roots = &roots[..];
-    let (trace, tree, rows) = (&trace, &tree, Some((count, None)));
-    let mut functions = Loop { trace, tree, condition, body, function, roots, rows };
+    let (trace, tree, rows, max_trips) = (&trace, &tree, Some((count, None)), None);
+    let mut functions = Loop { trace, tree, condition, body, function, roots, rows, max_trips };
     drop_effects_on_error(trace, || {
         let (state, rows) = trace_loop(trace, replay, initial, &mut functions)?;
         let state = functions.state(&state)?;
@@ -101,6 +103,8 @@ struct Loop<'a, 'py> {
     roots: &'a [(String, String)],
     /// For a loop that collects rows: their number, and the structure of the rows of an iteration.
     rows: Option<(usize, Option<Tree>)>,
+    /// The number of iterations after which the condition ends the loop, if it is known.
+    max_trips: Option<i64>,
 }
 
 /// The replay method.
@@ -163,6 +167,10 @@ impl LoopFunctions for Loop<'_, '_> {
     }
 
     /// Returns an exception that names the part of the user's state.
+    fn max_trips(&self) -> Option<i64> {
+        self.max_trips
+    }
+
     fn convert_error(&self, error: Error) -> PyErr {
         let named = self.roots.iter().map(|(start, name)| (start.as_str(), name.as_str()));
         let roots: Vec<(&str, &str)> = named.chain([("", "state")]).collect();

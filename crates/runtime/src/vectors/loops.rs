@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 use nxla_expr::{
     Difference, ErrorKind, ExprId, Graph, Mark, Misfit, Region, Replay, Scope, TensorType, Traced,
 };
-use nxla_tensor::Scalar;
+use nxla_tensor::{DType, Scalar};
 
 use super::control::{Vectorized, choose, truth};
 use super::entry::spread;
@@ -35,6 +35,11 @@ pub trait LoopFunctions {
     /// # Errors
     /// Returns the error of the body.
     fn body(&mut self, state: &[Vectorized]) -> Result<Iteration, Self::Error>;
+
+    /// Returns a number of iterations that no entry exceeds, if it is known.
+    fn max_trips(&self) -> Option<i64> {
+        None
+    }
 
     /// Converts an error of the construction of the loop.
     fn convert_error(&self, error: Error) -> Self::Error;
@@ -146,6 +151,7 @@ fn trace_per_entry<L: LoopFunctions>(
     let state = build(trace, functions, |graph| repetition.chosen(graph, &next.state))?;
     let holds = functions.condition(&state)?;
     functions.mark_line()?;
+    let replay = (replay, functions.max_trips());
     let finish = |graph: &mut Graph| repetition.finish(graph, start, &state, &holds, replay);
     Ok(ControlFlow::Break((build(trace, functions, finish)?, Vec::new())))
 }
@@ -394,17 +400,18 @@ impl Repetition {
     }
 
     /// Ends the loop, whose body began at `start`, with the state after a trip and the
-    /// condition of that state.
+    /// condition of that state. `max_trips` is a number of iterations that no entry exceeds; a
+    /// counter that all entries share makes it known to the derivative.
     ///
     /// # Errors
     /// Returns an error for a condition that is not a scalar, or has additional vectorized axes.
     fn finish(
-        self,
+        mut self,
         graph: &mut Graph,
         start: Mark,
         state: &[Vectorized],
         condition: &Vectorized,
-        replay: Replay,
+        (replay, max_trips): (Replay, Option<i64>),
     ) -> Result<Vec<Vectorized>> {
         if Vectors::union("while", [&self.vectors, &condition.1])? != self.vectors {
             let why = format!(
@@ -417,14 +424,27 @@ impl Repetition {
         let holds = truth(graph, "while", condition, &self.vectors)?;
         let mask = graph.logical_and(self.mask(), holds)?;
         let states = state.iter().chain(&self.inputs).map(|(id, _)| *id);
-        let results = std::iter::once(mask).chain(states).collect();
-        let body = graph.traced(start, results);
-        let start = graph.mark();
-        let any = graph.any(self.mask(), None, false)?;
-        let goes_on: Traced = graph.traced(start, vec![any]);
+        let mut results: Vec<ExprId> = std::iter::once(mask).chain(states).collect();
         let mut initial = vec![self.start_mask];
         initial.extend(self.initial.iter().map(|(id, _)| *id));
         initial.extend(&self.safe);
+        let mut bounded = None;
+        if let Some(max_trips) = max_trips {
+            let mut count = |number| graph.scalar_constant(Scalar::Int(number), DType::S64);
+            let (zero, one, end) = (count(0)?, count(1)?, count(max_trips)?);
+            initial.push(zero);
+            let count = graph.grow_scope(&mut self.scope, TensorType::scalar(DType::S64));
+            results.push(graph.add(count, one)?);
+            bounded = Some((count, end));
+        }
+        let body = graph.traced(start, results);
+        let start = graph.mark();
+        let mut goes_on = graph.any(self.mask(), None, false)?;
+        if let Some((count, end)) = bounded {
+            let is_below = graph.less(count, end)?;
+            goes_on = graph.logical_and(is_below, goes_on)?;
+        }
+        let goes_on: Traced = graph.traced(start, vec![goes_on]);
         let ids =
             graph.while_loop_with(self.mark, &self.scope, &initial, (goes_on, body), replay)?;
         let vectors = self.initial.into_iter().map(|(_, own)| own);
