@@ -747,6 +747,7 @@ def while_loop(
     roots: Sequence[tuple[str, str]] = ...,
     gradient: str = "auto",
     gradient_bytes: int = ...,
+    max_trips: int | None = None,
 ) -> _S: ...
 def scan_loop(
     condition: Callable[[_S], TensorLike],
