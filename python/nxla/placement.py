@@ -96,7 +96,8 @@ def device_put(
     >>> nx.device_put({"w": [1.0, 2.0]}, "host")["w"][0].device
     Device('host')
     """
-    where = _place(device, client) if client or device is not None else Device(_default_device())
+    is_named = device is not None or client is not None
+    where = _place(device, client) if is_named else _default_device()
     return _moved("device_put", lambda x: x.to_device(where, copy=copy), container)
 
 
@@ -217,18 +218,18 @@ def backend_deallocate(container: Any, /) -> bool:
 def _place(device: DeviceLike | None, client: str | None) -> Device:
     """Return a device, or the first device of a client; the host without either."""
     if client is None:
-        return device if isinstance(device, Device) else Device(device or "host")
+        return Device("host" if device is None else device)
     if device is not None:
         raise ArgumentError("device, client: must not both be given; a device belongs to a client")
     return Device("host" if client == "host" else f"{client}:0")
 
 
-def _default_device() -> DeviceLike:
+def _default_device() -> Device:
+    """Return the device of the default options, or else the first device after the host."""
     options = _core.get_default_options()
-    if options.get("device") is not None:
-        named: DeviceLike = options["device"]
-        return named
-    return "host" if options.get("compiler") == "evaluator" else devices()[:2][-1]
+    if options.get("compiler") is None and options.get("device") is None:
+        return devices()[:2][-1]
+    return _core.to_backend({})
 
 
 def made_on(device: DeviceLike | None, function: Callable[..., Tensor], *args: Any) -> Tensor:

@@ -176,6 +176,46 @@ def test_device_put_finds_a_device_by_itself(device):
         assert nx.device_put(np.ones(2)).device == nx.Device("host")
 
 
+OPTIONS = [
+    {"compiler": "evaluator"},
+    {"compiler": "xla"},
+    {"compiler": "xla", "device": 0},
+    {"compiler": "auto"},
+    {**ON_TWO, "device": 1},
+    {"device": "host"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.usefixtures("others")
+def test_data_moves_to_the_device_of_functions_with_the_options(options):
+    with nx.default_options(**options):
+        moved, made = nx.device_put([1.0])[0], nx.ones(2)
+        assert moved.device == made.device == nx.jit(nx.sin)(1.0).device == nx.to_backend()
+
+
+MOVES = {
+    "device_put": nx.device_put,
+    "backend_copy": nx.backend_copy,
+    "backend_transfer": nx.backend_transfer,
+    "to_device": lambda x, device: x.to_device(device),
+    "ones": lambda x, device: nx.ones(x.shape, device=device),
+}
+
+
+@pytest.mark.parametrize("value", [0, 1, False, "", [], ()], ids=repr)
+@pytest.mark.parametrize("move", MOVES)
+def test_a_device_is_an_object_or_a_name(move, value):
+    with pytest.raises((nx.ArgumentError, nx.OptionError), match=r"device: .*must be.*; got"):
+        MOVES[move](nx.ones(2), value)
+
+
+@pytest.mark.parametrize("move", ["device_put", "backend_copy", "backend_transfer"])
+def test_an_empty_name_of_a_client_is_refused(move):
+    with pytest.raises(nx.OptionError, match='got ":0"'):
+        MOVES[move](nx.ones(2), client="")
+
+
 def test_the_default_device_is_one_of_the_thread(device):
     with nx.default_options(device=device):
         assert nx.default_options()["device"] == device
