@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     LeafPath: TypeAlias = tuple[Any, ...]
 
 __all__ = [
-    "Attribute", "Chosen", "byte_view", "format_path", "leaf_paths", "name_of",
+    "Attribute", "Chosen", "byte_view", "container_parts", "format_path", "leaf_paths", "name_of",
     "names_of", "path_of", "raw_bytes", "reject_named_arguments", "reject_shardings", "split_aux",
 ]  # fmt: skip
 
@@ -112,21 +112,37 @@ def leaf_paths(container: Any) -> list[LeafPath]:
     The steps through a registered class of dicts, such as `OrderedDict`, are its keys, and the
     steps through other registered classes are indices.
     """
+    return [part.path for part in container_parts(container) if part.is_leaf]
+
+
+class Part(NamedTuple):
+    """A leaf of a container, a value without leaves, or the data of a registered container."""
+
+    path: LeafPath
+    value: Any
+    is_leaf: bool
+
+
+def container_parts(container: Any) -> list[Part]:
+    """Return the leaves of a container in the order of `tree.flatten`, and its other values."""
     tree.flatten(container)  # Rejects a container that contains itself.
-    paths: list[LeafPath] = []
-    _collect_paths(container, (), paths)
-    return paths
+    found: list[Part] = []
+    _collect_parts(container, (), found)
+    return found
 
 
-def _collect_paths(value: Any, path: LeafPath, paths: list[LeafPath]) -> None:
-    """Append the paths of the leaves of a value whose own path is `path`."""
+def _collect_parts(value: Any, path: LeafPath, found: list[Part]) -> None:
+    """Append the parts of a value whose own path is `path`."""
     parts = _core.take_apart(value)
     if parts is None:
-        paths.extend(path for _ in tree.leaves(value))
+        found.append(Part(path, value, bool(tree.leaves(value))))
         return
     kind, _, extra, children = parts
     for step, child in zip(_child_steps(value, kind, extra, children), children, strict=True):
-        _collect_paths(child, (*path, step), paths)
+        _collect_parts(child, (*path, step), found)
+    # The data of a dict are its keys, which are steps of the paths.
+    if kind == "registered" and not isinstance(value, dict):
+        found.append(Part(path, extra, is_leaf=False))
 
 
 def _child_steps(value: Any, kind: str, extra: Any, children: Sequence[Any]) -> Iterable[Any]:

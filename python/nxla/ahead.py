@@ -13,9 +13,10 @@ import json
 import os
 import re
 from collections import Counter
+from typing import NamedTuple
 
 from nxla import _core, tree
-from nxla._arguments import format_path, leaf_paths, name_of, names_of, path_of
+from nxla._arguments import container_parts, format_path, name_of, path_of
 from nxla.errors import ArgumentError, FormatError, TraceError
 
 TYPE_CHECKING = False
@@ -143,16 +144,24 @@ def export(lowered: Lowered, name: str) -> str:
     expression = lowered.expression
     types = [_type(*each) for each in expression.inputs]
     own = len(types) - len(expression.captured)
-    arguments = _arguments(lowered._function, lowered._args)
-    leaves = [label + path for label, value in arguments for path, _ in _leaves(value)]
-    names = names_of(lowered._function, len(lowered._args))
+    _, _, (expected, _), _ = expression._parts()
+    inputs: list[str] = []
+    fixed: list[str | dict[str, str]] = []
+    for position, (_, _, value) in enumerate(expected):
+        if any(isinstance(leaf, _core.Template) for leaf in tree.leaves(value)):
+            argument = _split_argument(value)
+            inputs += [_label(position) + path for path in argument.tensors]
+            fixed.append(argument.fixed)
+        else:
+            fixed.append(_describe_fixed(value))
     results = [_Result(number) for number in range(len(expression.outputs))]
     header = {
         "name": name,
         "inputs": [
-            {"path": path, "type": kind} for path, kind in zip(leaves, types[:own], strict=True)
+            {"path": path, "type": kind} for path, kind in zip(inputs, types[:own], strict=True)
         ],
-        "parameters": [name if is_keyword else None for name, is_keyword in names],
+        "parameters": [name if is_keyword else None for name, is_keyword, _ in expected],
+        "fixed": fixed,
         "used": used,
         "outputs": [_type(*each) for each in expression.outputs],
         "results": _described(expression.arrange(results)),
@@ -171,15 +180,42 @@ def _type(shape: tuple[int, ...], dtype: Any) -> str:
     return f"{dtype}" + "".join(f"[{size}]" for size in shape)
 
 
-def _arguments(function: Function[..., Any], args: tuple[Any, ...]) -> list[tuple[str, Any]]:
-    """Return label and value of each positional argument, except of static arguments."""
-    static = function._recipe.positions  # type: ignore[attr-defined]
-    return [(f"argument {at}", value) for at, value in enumerate(args) if at not in static]
+class _Argument(NamedTuple):
+    """The parts of an argument by their paths."""
+
+    tensors: dict[str, Any]
+    #: Descriptions of the values that are not inputs of the program.
+    fixed: dict[str, str]
 
 
-def _leaves(value: Any) -> list[tuple[str, Any]]:
-    """Return path and value of each leaf of a container."""
-    return list(zip(map(format_path, leaf_paths(value)), tree.leaves(value), strict=True))
+def _split_argument(value: Any) -> _Argument:
+    """Split an argument into its tensors and its fixed values."""
+    argument = _Argument({}, {})
+    for path, part, is_leaf in container_parts(value):
+        if is_leaf:
+            argument.tensors[format_path(path)] = part
+        else:
+            argument.fixed[format_path(path)] = _describe_fixed(part)
+    return argument
+
+
+def _describe_fixed(value: Any) -> str:
+    """Return a string that is equal for equal values, also in another process."""
+    if isinstance(value, set | frozenset):
+        return f"{type(value).__name__}({', '.join(sorted(map(_describe_fixed, value)))})"
+    if type(value) is dict:
+        items = sorted(f"{key!r}: {_describe_fixed(item)}" for key, item in value.items())
+        return f"{{{', '.join(items)}}}"
+    if type(value) is list:
+        return f"[{', '.join(map(_describe_fixed, value))}]"
+    if type(value) is tuple:
+        return f"({', '.join(map(_describe_fixed, value))})"
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
+
+
+def _label(position: int) -> str:
+    """Return the name of an argument in the paths of inputs."""
+    return f"argument {position}"
 
 
 def _split_path(path: str) -> tuple[str, str]:
@@ -279,8 +315,54 @@ class ImportedFunction:
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Return the leaves of a call in the order of `inputs`."""
-        values = dict(enumerate(args))
-        parameters = self._header.get("parameters", []) if self._header is not None else []
+        fixed = self._header["fixed"] if self._header is not None else [{}] * len(args)
+        found: dict[str, _Argument] = {}
+        for position, value in sorted(self._by_position(fixed, args, kwargs).items()):
+            label = _label(position)
+            if isinstance(fixed[position], str):
+                self._check_fixed(label, {"": fixed[position]}, {"": _describe_fixed(value)})
+            else:
+                found[label] = _split_argument(value)
+        count = sum(len(argument.tensors) for argument in found.values())
+        if count != len(self.inputs):
+            raise ArgumentError(
+                f"{self.__name__}: arguments: must be {len(self.inputs)} tensors; got {count}"
+            )
+        if self._header is None:
+            return [leaf for argument in found.values() for leaf in argument.tensors.values()]
+        wanted: dict[str, list[str]] = {}
+        for path, _ in self.inputs:
+            label, inner = _split_path(path)
+            wanted.setdefault(label, []).append(inner)
+        for label, argument in found.items():
+            if argument.tensors.keys() != set(wanted[label]):
+                shown = ", ".join(path or "a tensor" for path in wanted[label])
+                got = ", ".join(path or "a tensor" for path in argument.tensors)
+                raise ArgumentError(
+                    f"{self.__name__}: {label}: must contain the parts {shown}; got {got}"
+                )
+        for position, recorded in enumerate(fixed):
+            if isinstance(recorded, dict):
+                label = _label(position)
+                self._check_fixed(label, recorded, found[label].fixed)
+        return [found[label].tensors[path] for label in wanted for path in wanted[label]]
+
+    def _by_position(
+        self, fixed: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> dict[int, Any]:
+        """Return the arguments of a call by their positions.
+
+        A call contains all arguments, or only those with tensors.
+        """
+        parameters = self._header["parameters"] if self._header is not None else []
+        traced = [position for position, each in enumerate(fixed) if isinstance(each, dict)]
+        is_partial = len(args) + len(kwargs) <= len(traced)
+        positions = traced if is_partial else list(range(len(fixed)))
+        if len(args) > len(positions):
+            raise ArgumentError(
+                f"{self.__name__}: arguments: must be at most {len(positions)}; got {len(args)}"
+            )
+        values = dict(zip(positions, args, strict=False))
         for name, value in kwargs.items():
             if name not in parameters:
                 raise ArgumentError(
@@ -291,30 +373,14 @@ class ImportedFunction:
             if position in values:
                 raise ArgumentError(f"{self.__name__}: {name}: must not be passed twice")
             values[position] = value
-        # Arguments without tensors, which are part of the program, can be omitted.
-        found = [part for at in sorted(values) if (part := dict(_leaves(values[at])))]
-        expected = self.inputs
-        count = sum(map(len, found))
-        if count != len(expected):
-            raise ArgumentError(
-                f"{self.__name__}: arguments: must be {len(expected)} tensors; got {count}"
-            )
-        if self._header is None:
-            return [leaf for part in found for leaf in part.values()]
-        wanted: dict[str, list[str]] = {}
-        for path, _ in expected:
-            label, inner = _split_path(path)
-            wanted.setdefault(label, []).append(inner)
-        leaves = []
-        for (label, paths), part in zip(wanted.items(), found, strict=False):
-            if part.keys() != set(paths):
-                shown = ", ".join(path or "a tensor" for path in paths)
-                got = ", ".join(path or "a tensor" for path in part)
-                raise ArgumentError(
-                    f"{self.__name__}: {label}: must contain the parts {shown}; got {got}"
-                )
-            leaves += [part[path] for path in paths]
-        return leaves
+        return values
+
+    def _check_fixed(self, label: str, expected: dict[str, str], found: dict[str, str]) -> None:
+        """Raise an error unless an argument has the values that the exported program contains."""
+        for path in {**expected, **found}:
+            if found.get(path) != expected.get(path):
+                wanted, got = (each.get(path, "no value") for each in (expected, found))
+                raise ArgumentError(f"{self.__name__}: {label}{path}: must be {wanted}; got {got}")
 
     def __repr__(self) -> str:
         return f"<StableHLO function {self.__name__}({', '.join(kind for _, kind in self.inputs)})>"
@@ -329,8 +395,12 @@ def _header(text: str, source: str) -> dict[str, Any] | None:
         raise FormatError(f"{source}: first line: must have version 1")
     try:
         header = json.loads(first.removeprefix(_HEADER))
-        for key in ("name", "inputs", "used", "outputs", "results"):
+        for key in ("name", "parameters", "outputs", "results"):
             header[key]
+        labels = {_split_path(each["path"])[0] for each in header["inputs"]}
+        traced = (at for at, each in enumerate(header["fixed"]) if isinstance(each, dict))
+        if labels != set(map(_label, traced)):
+            raise ValueError("inputs")
         [(each["path"], each["type"]) for each in header["inputs"]]
         [header["inputs"][at] for at in header["used"]]
         probe: Any = list(range(len(header["outputs"])))

@@ -749,8 +749,9 @@ def import_stablehlo(source: str | os.PathLike[str], /, **options: Any) -> Impor
     ----------
     source : path or str
         A file, or the module as a string. A module that `export` wrote accepts and returns the
-        original containers. Any other module accepts one tensor for each parameter of its function
-        ``@main``, and returns one tensor or a tuple.
+        original containers. Calls may omit all arguments without tensors. Other values of fixed
+        arguments than those of the export are an error. Any other module accepts one tensor for
+        each parameter of its function ``@main``, and returns one tensor or a tuple.
     **options
         ``device``, and settings of the compiler ``"xla"``, as for `jit`.
 

@@ -277,6 +277,77 @@ def test_imported_functions_omit_static_arguments():
     power = nx.jit(lambda x, n, y: x**n - y, static_argnums=1)
     imported = nx.import_stablehlo(nx.export(power, [nx.template(()), 3, nx.template(())]))
     assert imported(2.0, 1.0).item() == imported(2.0, y=1.0).item() == imported(y=1.0, x=2.0) == 7.0
+    assert imported(2.0, 3, 1.0).item() == imported(2.0, y=1.0, n=3).item() == 7.0
+    with pytest.raises(nx.ArgumentError, match="arguments: must be at most 3; got 4"):
+        imported(2.0, 3, 1.0, 4.0)
+
+
+class Layer:
+    """A container whose kind is not a tensor."""
+
+    def __init__(self, weight, kind):
+        self.weight, self.kind = weight, kind
+
+
+nx.tree.register_container(
+    Layer, lambda layer: ((layer.weight,), layer.kind), lambda kind, parts: Layer(*parts, kind)
+)
+
+#: Pairs of a fixed argument and a different one, in calls of a function of it and of a tensor.
+FIXED = {
+    "str": ("exp", "log"),
+    "none": (None, "log"),
+    "function": (nx.exp, nx.log),
+    "class": (np.float32, np.float64),
+    "dtype": (nx.float32, nx.float64),
+    "list": (["exp", "b"], ["exp", "c"]),
+    "tuple": (("exp",), ("exp", None)),
+    "set": ({"exp", "b", "c"}, {"exp", "b"}),
+    "dict": ({"mode": "exp", "to": None}, {"mode": "log", "to": None}),
+    "static int": (3, 2),
+    "static float": (3.0, 3),
+    "static bool": (True, 1),
+}
+
+
+@pytest.mark.parametrize("case", FIXED)
+def test_imported_functions_refuse_other_fixed_arguments(case):
+    expected, other = FIXED[case]
+    static = 1 if case.startswith("static") else ()
+    exported = nx.jit(lambda x, fixed, y: x - y, static_argnums=static)
+    one = nx.template(())
+    imported = nx.import_stablehlo(nx.export(exported, [one, expected, one]))
+    equal = dict(reversed(expected.items())) if isinstance(expected, dict) else expected
+    for value in (expected, equal):
+        assert imported(3.0, value, 1.0).item() == 2.0
+        assert imported(3.0, y=1.0, fixed=value).item() == 2.0
+    assert imported(3.0, 1.0).item() == imported(3.0, y=1.0).item() == 2.0
+    for args, kwargs in (
+        ((3.0, other, 1.0), {}),
+        ((3.0, other), {"y": 1.0}),
+        ((3.0,), {"y": 1.0, "fixed": other}),
+    ):
+        with pytest.raises(nx.ArgumentError, match=r"argument 1: must be .*; got "):
+            imported(*args, **kwargs)
+
+
+def test_imported_functions_refuse_containers_with_other_fixed_values():
+    def model(layer, b):
+        return layer["l"].weight * b[0]
+
+    def layer(kind, **more):
+        return {"l": Layer(nx.ones(2), kind), "m": "exp", **more}
+
+    imported = nx.import_stablehlo(nx.export(model, [layer("relu"), (nx.template(()), None)]))
+    assert imported(layer("relu"), (2.0, None)).tolist() == [2.0, 2.0]
+    for wrong, why in (
+        ((layer("tanh"), (2.0, None)), r"argument 0\['l'\]: must be 'relu'; got 'tanh'"),
+        ((layer("relu", m="log"), (2.0, None)), r"argument 0\['m'\]: must be 'exp'; got 'log'"),
+        ((layer("relu", n=None), (2.0, None)), r"argument 0\['n'\]: must be no value; got None"),
+        ((layer("relu"), (2.0, "b")), r"argument 1\[1\]: must be None; got 'b'"),
+    ):
+        with pytest.raises(nx.ArgumentError, match=why):
+            imported(*wrong)
 
 
 def test_a_module_of_another_tool_has_no_keywords():
