@@ -9,6 +9,7 @@ comment that describes arguments and results as JSON.
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import re
@@ -52,8 +53,8 @@ class Lowered:
         expression: Expression,
     ) -> None:
         self._function = function
-        self._args = args
-        self._kwargs = kwargs
+        # The caller may change the containers before the program is compiled.
+        self._args, self._kwargs = tree.map(lambda leaf: leaf, (args, kwargs))
         #: The program as an expression of nxla.
         self.expression = expression
 
@@ -124,9 +125,21 @@ class Lowered:
         ArgumentError
             If a keyword argument contains a tensor.
         """
-        from nxla.transform import compile_for
+        from nxla.transform import compile_for, make_function
 
-        return compile_for(self._function, list(self._args), self._kwargs, {})
+        recipe = self._function._recipe  # type: ignore[attr-defined]
+
+        @functools.wraps(recipe.function)
+        def inline(*args: Any, **kwargs: Any) -> Any:
+            # A second trace of the function could differ from the program.
+            traced = [arg for at, arg in enumerate(args) if at not in recipe.positions]
+            traced += [kwargs[name] for name in self._kwargs if name not in recipe.names]
+            return _core.expr_call(self.expression, tree.leaves(traced))
+
+        function = make_function(
+            inline, recipe.positions, recipe.names, recipe.donated, recipe.options
+        )
+        return compile_for(function, list(self._args), self._kwargs, {})
 
 
 def lower(function: Function[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Lowered:

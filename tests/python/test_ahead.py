@@ -98,6 +98,45 @@ def test_static_arguments_and_names_are_fixed():
     assert power.lower(nx.template(2), 3).compile()(nx.tensor([1.0, 2.0])).tolist() == [1.0, 8.0]
 
 
+def test_the_lowered_program_is_compiled_after_changes_of_the_function(compiler):
+    seen, factor, parts = [], 2.0, [nx.template(2), nx.template(2)]
+
+    def scale(x, n, parts, *, shift, names):
+        return {"y": nx.hook(x**n * factor + sum(parts) + shift, "h"), names[0]: len(parts)}
+
+    options = {"static_argnums": 1, "compiler": compiler, "hooks": {"h": seen.append}}
+    lowered = nx.jit(scale, **options).lower(nx.template(2), 3, parts, names=["a"], shift=1.0)
+    factor = 5.0
+    parts.append(nx.template(2))
+    compiled = lowered.compile()
+    x = nx.tensor([1.0, 2.0])
+    found, expected = compiled(x, [x, x]), [2 + 2 + 1, 16 + 4 + 1]
+    assert (found["y"].tolist(), found["a"]) == (expected, 2)
+    assert [value.tolist() for value in seen] == [expected]
+    assert lowered.expression.run(x, 3, [x, x], names=["a"], shift=1.0)["y"].tolist() == expected
+
+
+@pytest.mark.filterwarnings("ignore::nxla.CaptureWarning")
+def test_a_compiled_program_has_the_digest_and_the_axes_of_the_lowered_one(compiler):
+    large = nx.arange(5000.0)
+
+    def model(x, y):
+        return nx.vectorize(x, "v") + large[3], nx.sum(y, axis="b")
+
+    templates = [
+        nx.template((2, 3), names=["a", "c"]),
+        nx.template((2, 3), names=[None, "b"], vectorized_axes=[("q", 2)]),
+    ]
+    lowered = nx.jit(model, compiler=compiler).lower(*templates)
+    compiled = lowered.compile()
+    assert compiled.digest == lowered.digest
+    left, right = compiled(nx.ones((2, 3)), nx.vectorize(nx.ones((2, 2, 3)), "q"))
+    assert (left.vectorized_axes, left.names, left.tolist()) == (
+        (("v", 2),), ["c"], [[4.0] * 3] * 2,
+    )  # fmt: skip
+    assert (right.vectorized_axes, right.tolist()) == ((("q", 2),), [[3.0] * 2] * 2)
+
+
 def test_donation_is_part_of_what_was_lowered(device):
     donating = nx.jit(lambda s, x: s + x, donate_argnums=0, compiler="xla")
     lowered = donating.lower(nx.template(3), nx.template(3))
