@@ -18,14 +18,16 @@ from typing import NamedTuple
 
 from nxla import _core, tree
 from nxla._arguments import container_parts, format_path, name_of, path_of
+from nxla._values import template_of
 from nxla.errors import ArgumentError, FormatError, TraceError
+from nxla.vectors import devectorize, vectorize
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from nxla._core import Compiled, Expression, Function, Tensor
+    from nxla._core import Compiled, Expression, Function, Template, Tensor
 
 __all__ = ["ImportedFunction", "Lowered"]
 
@@ -155,29 +157,35 @@ def export(lowered: Lowered, name: str) -> str:
     """Return the content of a file."""
     text, used = lowered._stablehlo(portable=True, embed=True)
     expression = lowered.expression
-    types = [_type(*each) for each in expression.inputs]
-    own = len(types) - len(expression.captured)
-    _, _, (expected, _), _ = expression._parts()
-    inputs: list[str] = []
+    _, results, (expected, _), _ = expression._parts()
+    inputs: list[dict[str, Any]] = []
     fixed: list[str | dict[str, str]] = []
     for position, (_, _, value) in enumerate(expected):
         if any(isinstance(leaf, _core.Template) for leaf in tree.leaves(value)):
             argument = _split_argument(value)
-            inputs += [_label(position) + path for path in argument.tensors]
+            inputs += [
+                {
+                    "path": _label(position) + path,
+                    "type": str(leaf),
+                    "axes": _Axes(leaf.names, list(leaf.vectorized_axes)),
+                }
+                for path, leaf in argument.tensors.items()
+            ]
             fixed.append(argument.fixed)
         else:
             fixed.append(_describe_fixed(value))
-    results = [_Result(number) for number in range(len(expression.outputs))]
+    placeholders = [_Result(number) for number in range(len(expression.outputs))]
     header = {
         "name": name,
-        "inputs": [
-            {"path": path, "type": kind} for path, kind in zip(inputs, types[:own], strict=True)
-        ],
+        "inputs": inputs,
         "parameters": [name if is_keyword else None for name, is_keyword, _ in expected],
         "fixed": fixed,
         "used": used,
-        "outputs": [_type(*each) for each in expression.outputs],
-        "results": _described(expression.arrange(results)),
+        "outputs": [
+            _Axes.of_result(leaf, node.names)
+            for leaf, node in zip(tree.leaves(results), expression.output_nodes, strict=True)
+        ],
+        "results": _described(expression.arrange(placeholders)),
     }
     return f"{_HEADER}{json.dumps(header)}\n{text}"
 
@@ -189,8 +197,34 @@ class _Result:
         self.number = number
 
 
-def _type(shape: tuple[int, ...], dtype: Any) -> str:
-    return f"{dtype}" + "".join(f"[{size}]" for size in shape)
+class _Axes(NamedTuple):
+    """The names of the axes of a tensor, and its vectorized axes."""
+
+    names: Sequence[str | None] | None
+    vectorized: list[tuple[str, int]]
+
+    @staticmethod
+    def of_result(template: Template, names: Sequence[str | None]) -> _Axes:
+        """Return the axes of a result; `names` contains an entry for each vectorized axis too."""
+        vectorized = list(template.vectorized_axes)
+        return _Axes(names[len(vectorized) :], vectorized)
+
+    @staticmethod
+    def from_json(described: Any) -> _Axes:
+        """Return the axes that the header of a file describes."""
+        names, vectorized = described
+        return _Axes(names, [(name, size) for name, size in vectorized])
+
+    def type_of(self, shape: Sequence[int], dtype: Any) -> str:
+        """Return the type of a tensor, whose shape includes the vectorized axes."""
+        entry = shape[len(self.vectorized) :]
+        return str(_core.Template(entry, dtype, self.names, self.vectorized))
+
+    def restore(self, result: Tensor) -> Tensor:
+        """Return a result of the module with its axes."""
+        if self.names is not None and any(name is not None for name in self.names):
+            result = _core.rename(result, [*(None for _ in self.vectorized), *self.names])
+        return vectorize(result, self.vectorized) if self.vectorized else result
 
 
 class _Argument(NamedTuple):
@@ -274,15 +308,24 @@ class ImportedFunction:
         self._module = _core.Module(text)
         self._options = options
         self._header = _header(text, source)
-        types = [_type(*each) for each in self._module.inputs]
+        types = [str(_core.Template(*each)) for each in self._module.inputs]
+        self._inputs = [(_label(at), kind) for at, kind in enumerate(types)]
+        self._axes = [_Axes(None, []) for _ in types]
         if self._header is not None:
-            told = [self._header["inputs"][at]["type"] for at in self._header["used"]]
+            self._inputs = [(each["path"], each["type"]) for each in self._header["inputs"]]
+            self._axes = [_Axes.from_json(each["axes"]) for each in self._header["inputs"]]
+            used = self._header["used"]
+            told = [self._inputs[at][1] for at in used]
+            if len(used) == len(types):
+                types = [
+                    self._axes[at].type_of(*each)
+                    for at, each in zip(used, self._module.inputs, strict=True)
+                ]
             if told != types:
                 raise FormatError(
                     f"{source}: first line: arguments must match the module, ({', '.join(types)}); "
                     f"got ({', '.join(told)})"
                 )
-        self._types = types
         self.__name__ = self._header["name"] if self._header is not None else "main"
 
     @property
@@ -293,9 +336,7 @@ class ImportedFunction:
     @property
     def inputs(self) -> list[tuple[str, str]]:
         """Path and type of each tensor among the arguments, in order."""
-        if self._header is None:
-            return [(f"argument {at}", kind) for at, kind in enumerate(self._types)]
-        return [(each["path"], each["type"]) for each in self._header["inputs"]]
+        return list(self._inputs)
 
     def compile(self) -> None:
         """Compile before the first call."""
@@ -316,15 +357,32 @@ class ImportedFunction:
                 "StableHLO; call it outside jitted functions, or with nx.runtime_call"
             )
         tensors = [_core.tensor(leaf) for leaf in self._bound(args, kwargs)]
-        for (path, wanted), tensor in zip(self.inputs, tensors, strict=True):
-            kind = _type(tensor.shape, tensor.dtype)
-            if kind != wanted:
-                raise ArgumentError(f"{self.__name__}: {path}: must be {wanted}; got {kind}")
+        for input_, axes, tensor in zip(self._inputs, self._axes, tensors, strict=True):
+            self._check_type(*input_, axes, tensor)
         used = self._header["used"] if self._header is not None else range(len(tensors))
-        results = self._module.run(*(tensors[at] for at in used), **self._options)
+        entries = [devectorize(tensors[at], keep_names=False) for at in used]
+        results = self._module.run(*entries, **self._options)
         if self._header is not None:
-            return restore_containers(self._header["results"], results)
+            axes_of_results = map(_Axes.from_json, self._header["outputs"])
+            restored = [
+                axes.restore(result) for axes, result in zip(axes_of_results, results, strict=True)
+            ]
+            return restore_containers(self._header["results"], restored)
         return results[0] if len(results) == 1 else tuple(results)
+
+    def _check_type(self, path: str, wanted: str, axes: _Axes, tensor: Tensor) -> None:
+        """Raise an error if a tensor does not have the type of an input.
+
+        An axis without a name, in the tensor or in the type, may have any name in the other one.
+        """
+        found = template_of(tensor)
+        names = axes.names or [None] * found.ndim
+        if len(names) == found.ndim and all(
+            None in pair or pair[0] == pair[1] for pair in zip(names, found.names, strict=True)
+        ):
+            found = _core.Template(found.shape, found.dtype, names, list(found.vectorized_axes))
+        if str(found) != wanted:
+            raise ArgumentError(f"{self.__name__}: {path}: must be {wanted}; got {found}")
 
     def _bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         """Return the leaves of a call in the order of `inputs`."""
@@ -414,7 +472,8 @@ def _header(text: str, source: str) -> dict[str, Any] | None:
         traced = (at for at, each in enumerate(header["fixed"]) if isinstance(each, dict))
         if labels != set(map(_label, traced)):
             raise ValueError("inputs")
-        [(each["path"], each["type"]) for each in header["inputs"]]
+        [(each["type"], _Axes.from_json(each["axes"])) for each in header["inputs"]]
+        [_Axes.from_json(each) for each in header["outputs"]]
         [header["inputs"][at] for at in header["used"]]
         probe: Any = list(range(len(header["outputs"])))
         restore_containers(header["results"], probe)

@@ -216,7 +216,16 @@ def test_imported_functions_are_not_traced():
         nx.jit(twice)(nx.ones(2))
 
 
-@pytest.mark.parametrize("hide", [lambda header: header.pop("used"), lambda h: h.update(used=[7])])
+@pytest.mark.parametrize(
+    "hide",
+    [
+        lambda header: header.pop("used"),
+        lambda header: header.update(used=[7]),
+        lambda header: header.update(fixed=["None"]),
+        lambda header: header.update(inputs=[{"path": "argument 0", "type": "f32[2]"}]),
+        lambda header: header.update(outputs=["f32[2]"]),
+    ],
+)
 def test_a_damaged_signature_is_refused(hide):
     first, _, rest = nx.export(lambda x: 2 * x, [nx.template(2)]).partition("\n")
     header = json.loads(first.removeprefix("// nxla.export 1 "))
@@ -387,6 +396,52 @@ def test_imported_functions_refuse_containers_with_other_fixed_values():
     ):
         with pytest.raises(nx.ArgumentError, match=why):
             imported(*wrong)
+
+
+#: Functions of axes with names and vectorized axes, and their arguments.
+AXES = {
+    "vectorized result": (lambda x: nx.vectorize(x, "v"), [nx.ones((2, 3))]),
+    "vectorized argument": (lambda x: nx.sum(x), [nx.vectorize(nx.ones((2, 3)), "v")]),
+    "aligned arguments": (
+        lambda x, y: {"y": x + y, "x": [x, nx.devectorize(x)]},
+        [nx.vectorize(nx.ones((2, 3)), "v"), nx.vectorize(nx.ones((4, 5, 3)), ["q", "r"])],
+    ),
+    "names": (lambda x: nx.sum(x, axis="a"), [nx.ones((2, 3, 4), names=["a", None, "b"])]),
+    "both": (
+        lambda x: (nx.sum(x, axis="b"), nx.vectorize(x, "c")),
+        [nx.vectorize(nx.ones((2, 3, 4, 5), names=["v", "a", "b", None]), "v")],
+    ),
+    "unused argument": (lambda x, y: y, [nx.vectorize(nx.ones(2), "v"), nx.ones(3)]),
+}
+
+
+@pytest.mark.parametrize("case", AXES)
+def test_imported_functions_keep_vectorized_axes_and_names(case):
+    function, args = AXES[case]
+    imported = nx.import_stablehlo(nx.export(function, args))
+    assert [kind for _, kind in imported.inputs] == [
+        str(nx.template(x.shape, x.dtype, names=x.names, vectorized_axes=x.vectorized_axes))
+        for x in args
+    ]
+    found, expected = imported(*args), function(*args)
+    for left, right in zip(nx.tree.leaves(found), nx.tree.leaves(expected), strict=True):
+        assert (left.vectorized_axes, left.names) == (right.vectorized_axes, right.names)
+        assert (left.shape, left.tolist()) == (right.shape, right.tolist())
+    plain = [nx.devectorize(x, keep_names=False) for x in args]
+    other = [nx.vectorize(x[None], "other") for x in plain]
+    for wrong in [other] if plain[0].shape == args[0].shape else [plain, other]:
+        with pytest.raises(nx.ArgumentError, match=r"argument 0: must be .*; got "):
+            imported(*wrong)
+
+
+def test_imported_functions_refuse_other_names_of_axes():
+    x = nx.ones((2, 2), names=["a", "b"])
+    imported = nx.import_stablehlo(nx.export(lambda x: nx.sum(x, axis="a"), [x]))
+    assert imported(np.ones((2, 2), np.float32)).names == ["b"]
+    with pytest.raises(
+        nx.ArgumentError, match=r"must be f32\[a: 2\]\[b: 2\]; got f32\[b: 2\]\[a: 2\]"
+    ):
+        imported(x.T)
 
 
 def test_a_module_of_another_tool_has_no_keywords():
