@@ -16,7 +16,7 @@ import queue
 import threading
 from collections.abc import Iterable, Iterator
 
-from nxla import _hints, tree
+from nxla import _core, _hints, tree
 from nxla._values import as_tensor, to_index
 from nxla.errors import ArgumentError, ShapeError
 
@@ -111,8 +111,6 @@ class _Arrays:
             yield indices[start : start + size]
 
     def batch(self, chosen: Any) -> Any:
-        from nxla import _core
-
         if isinstance(chosen, range):
             taken = [leaf[chosen.start : chosen.stop] for leaf in self._leaves]
         else:
@@ -154,8 +152,6 @@ class _Stream:
 
 def _stacked(examples: list[Any]) -> Any:
     """Stack the arrays of examples, which have the same containers."""
-    from nxla import _core
-
     return tree.map(lambda *parts: _core.stack([as_tensor(x) for x in parts]), *examples)
 
 
@@ -168,7 +164,7 @@ class _Prefetched:
         self._queue: queue.Queue[Any] = queue.Queue(count)
         self._stopped = threading.Event()
         self._thread = threading.Thread(
-            target=_fill, args=(items, self._queue, self._stopped), daemon=True
+            target=_fill, args=(items, self._queue, self._stopped, _Settings()), daemon=True
         )
         self._thread.start()
 
@@ -195,7 +191,26 @@ class _Prefetched:
         self.close()
 
 
-def _fill(items: Iterator[Any], results: queue.Queue[Any], stopped: threading.Event) -> None:
+class _Settings:
+    """The settings of the thread that creates the object."""
+
+    def __init__(self) -> None:
+        self._options = _core.get_default_options() if _core.has_own_options() else None
+        self._debug_nans = _core.set_debug_nans(False)
+        _core.set_debug_nans(self._debug_nans)
+
+    def apply(self) -> None:
+        """Set the settings in the current thread."""
+        _core.replace_default_options(self._options)
+        _core.set_debug_nans(self._debug_nans)
+
+
+def _fill(
+    items: Iterator[Any],
+    results: queue.Queue[Any],
+    stopped: threading.Event,
+    settings: _Settings,
+) -> None:
     """Put items into a queue until the reader stops.
 
     This is not a method, because a thread that runs a method would keep the iterator alive, and
@@ -212,6 +227,7 @@ def _fill(items: Iterator[Any], results: queue.Queue[Any], stopped: threading.Ev
         return False
 
     try:
+        settings.apply()
         for item in items:
             if not put((item, None)):
                 return
@@ -252,7 +268,8 @@ def batches(
     drop_last : bool
         If True, a last batch with fewer examples is omitted.
     prefetch : int
-        The number of batches that a thread prepares in advance; 0 for none.
+        The number of batches that a thread prepares in advance; 0 for none. The thread has the
+        default options and `nxla.debug_nans` of the thread that starts the loop.
     device : Device or str, optional
         The device to which batches are copied, in the thread.
     collate : callable, optional

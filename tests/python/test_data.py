@@ -161,3 +161,17 @@ def test_datasets_receive_python_integers():
     assert len(list(nx.data.batches(Dataset(), 2, shuffle=True))) == 3
     assert sorted(seen) == [0, 1, 2, 3, 4]
     assert {type(index) for index in seen} == {int}
+
+
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_batches_are_made_with_the_settings_of_the_loop(prefetch, device):
+    pairs = [(1.0, 2.0), (3.0, 0.0)]
+    loader = nx.data.batches(pairs, 1, prefetch=prefetch, collate=lambda pair: nx.log(pair[0][1]))
+    arrays = nx.data.batches(pairs, 1, prefetch=prefetch)
+    with nx.default_options(device=device):
+        assert [part.device for batch in arrays for part in batch] == [device] * 4
+    with nx.global_default_options(compiler="evaluator"):
+        assert [part.device.name for batch in arrays for part in batch] == ["host"] * 4
+    with nx.debug_nans(), pytest.raises(nx.ExecutionError, match="log: produced -inf"):
+        list(loader)
+    assert len(list(loader)) == 2
