@@ -157,7 +157,7 @@ def export(lowered: Lowered, name: str) -> str:
     """Return the content of a file."""
     text, used = lowered._stablehlo(portable=True, embed=True)
     expression = lowered.expression
-    _, results, (expected, _), _ = expression._parts()
+    _, _, (expected, _), _ = expression._parts()
     inputs: list[dict[str, Any]] = []
     fixed: list[str | dict[str, str]] = []
     for position, (_, _, value) in enumerate(expected):
@@ -182,8 +182,8 @@ def export(lowered: Lowered, name: str) -> str:
         "fixed": fixed,
         "used": used,
         "outputs": [
-            _Axes.of_result(leaf, node.names)
-            for leaf, node in zip(tree.leaves(results), expression.output_nodes, strict=True)
+            _Axes(result.names, list(result.vectorized_axes))
+            for result in result_templates(expression)
         ],
         "results": _described(expression.arrange(placeholders)),
     }
@@ -197,17 +197,25 @@ class _Result:
         self.number = number
 
 
+def result_templates(expression: Expression) -> list[Template]:
+    """Return the types of the results of an expression."""
+    _, results, _, _ = expression._parts()
+    templates: list[Template] = []
+    for (shape, dtype), node, result in zip(
+        expression.outputs, expression.output_nodes, tree.leaves(results), strict=True
+    ):
+        # The shape and the names of a node include vectorized axes.
+        vectorized = list(result.vectorized_axes)
+        count = len(vectorized)
+        templates.append(_core.Template(shape[count:], dtype, node.names[count:], vectorized))
+    return templates
+
+
 class _Axes(NamedTuple):
     """The names of the axes of a tensor, and its vectorized axes."""
 
     names: Sequence[str | None] | None
     vectorized: list[tuple[str, int]]
-
-    @staticmethod
-    def of_result(template: Template, names: Sequence[str | None]) -> _Axes:
-        """Return the axes of a result; `names` contains an entry for each vectorized axis too."""
-        vectorized = list(template.vectorized_axes)
-        return _Axes(names[len(vectorized) :], vectorized)
 
     @staticmethod
     def from_json(described: Any) -> _Axes:

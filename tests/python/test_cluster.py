@@ -709,6 +709,46 @@ def test_schedules_do_everything_once_and_hold_what_they_say(schedule, layers, p
     assert orders[-1] == [("backward", part) for part in range(parts)]
 
 
+def descend(parameters, gradients, state):
+    return parameters - 0.1 * gradients, state
+
+
+@pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
+def test_pipelined_steps_keep_names(schedule):
+    def first(w, x):
+        return nx.sum(x, axis="feature") * nx.sum(w, axis="in")
+
+    def middle(w, x):
+        return nx.rename(nx.sum(x, axis="batch") * w, ["again"])
+
+    def last(w, x):
+        return nx.sum(x, axis="again") * w
+
+    def loss(y, targets):
+        return y - nx.sum(targets, axis="batch")
+
+    parameters = [nx.ones(2, names=["in"]), nx.ones(3, names=["out"]), nx.tensor(2.0)]
+    step = nx.graph.pipeline_step([first, middle, last], loss, descend, parts=2, schedule=schedule)
+    x = nx.reshape(nx.arange(8.0), (4, 2), names=["batch", "feature"])
+    targets = nx.ones(4, names=["batch"])
+    value, updated, _ = step(parameters, [()] * 3, x, targets)
+    # Each part is a batch of two rows.
+    assert value.item() == (12.0 * sum(range(8)) - 4.0) / 2
+    assert [parameter.names for parameter in updated] == [["in"], ["out"], []]
+    with pytest.raises(nx.ArgumentError, match="must not have vectorized axes"):
+        step(parameters, [()] * 3, nx.vectorize(x[None], "v"), targets)
+
+
+def test_the_compiler_of_a_pipelined_step_drops_settings_of_the_default(device):
+    options = ({"compiler": "xla", "device": 0}, {"compiler": "xla", "device": device})
+    step = nx.graph.pipeline_step(
+        [lambda w, x: w * x], lambda y, t: nx.sum(y * t), descend, parts=2, compiler="evaluator"
+    )
+    for defaults in options:
+        with nx.default_options(defaults):
+            assert step([2.0], [()], np.ones(2), np.ones(2))[0].device.name == "host"
+
+
 def test_wrong_steps_are_refused():
     functions, parameters, states, texts, nexts = small_gpt()
     with pytest.raises(nx.ArgumentError, match='schedule: must be "gpipe" or "1f1b"'):

@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 from nxla import _core, tree
 from nxla._cluster.plan import Plan, Task
+from nxla._values import template_of
+from nxla.ahead import result_templates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,7 +15,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from nxla._cluster.plan import Source
-    from nxla._core import StageGraph, Tensor, TreeDef
+    from nxla._core import StageGraph, Template, Tensor, TreeDef
 
 __all__ = ["Builder", "Value"]
 
@@ -23,6 +25,8 @@ class Value(NamedTuple):
 
     structure: TreeDef
     sources: list[Source]
+    #: One source can have several types, which differ in names and vectorized axes.
+    types: list[Template]
 
 
 class _Program(NamedTuple):
@@ -31,6 +35,8 @@ class _Program(NamedTuple):
     graph: StageGraph
     #: For each result, its structure and the indices of its outputs.
     results: list[tuple[TreeDef, list[int]]]
+    #: The types of the outputs.
+    types: list[Template]
     #: The indices of the captured tensors.
     captured: list[Source]
 
@@ -39,10 +45,7 @@ class Builder:
     """A plan under construction. Its inputs are arguments and captured tensors."""
 
     def __init__(self, inputs: Sequence[Tensor]) -> None:
-        self.types: dict[Source, Any] = {
-            (None, number): _core.Template(tensor.shape, tensor.dtype)
-            for number, tensor in enumerate(inputs)
-        }
+        self._types = [template_of(tensor) for tensor in inputs]
         self.captured: list[Tensor] = []
         self._given = len(inputs)
         self._unused = iter(range(len(inputs)))
@@ -52,13 +55,18 @@ class Builder:
 
     def value(self, structure: TreeDef) -> Value:
         """Return the next inputs as a container."""
-        return Value(structure, [(None, next(self._unused)) for _ in range(structure.num_leaves)])
+        numbers = [next(self._unused) for _ in range(structure.num_leaves)]
+        types = [self._types[number] for number in numbers]
+        return Value(structure, [(None, number) for number in numbers], types)
 
     def items_of(self, value: Value) -> list[Value]:
         """Return the items of a container."""
         numbered = value.structure.unflatten(list(range(len(value.sources))))
         flat = [tree.flatten(item) for item in numbered]
-        return [Value(structure, [value.sources[n] for n in found]) for found, structure in flat]
+        return [
+            Value(structure, [value.sources[n] for n in found], [value.types[n] for n in found])
+            for found, structure in flat
+        ]
 
     def task(
         self,
@@ -82,21 +90,22 @@ class Builder:
             taken = tuple(sources[index] for _, index in stage.arguments)
             after = (self._last[lane],) if lane in self._last else ()
             self._tasks.append(Task(stage, taken, label, stage.expr.outputs, after, lane))
-            for position, kind in enumerate(stage.expr.outputs):
-                self.types[number, position] = _core.Template(*kind)
             self._last[lane] = number
         outputs = [
             sources[index] if stage is None else (number, index)
             for stage, index in program.graph.outputs
         ]
-        return [Value(tree_, [outputs[n] for n in found]) for tree_, found in program.results]
+        return [
+            Value(structure, [outputs[n] for n in found], [program.types[n] for n in found])
+            for structure, found in program.results
+        ]
 
     def _trace(
         self, function: Callable[..., tuple[Any, ...]], arguments: Sequence[Value]
     ) -> _Program:
         from nxla.transform import debug_expr
 
-        templates = [a.structure.unflatten([self.types[s] for s in a.sources]) for a in arguments]
+        templates = [argument.structure.unflatten(argument.types) for argument in arguments]
         expression = debug_expr(function)(*templates)
         graph, _ = _core.split(expression, lambda _: "none")
         results = [
@@ -109,7 +118,7 @@ class Builder:
         for tensor in expression.captured:
             captured.append((None, self._given + len(self.captured)))
             self.captured.append(tensor)
-        return _Program(graph, results, captured)
+        return _Program(graph, results, result_templates(expression), captured)
 
     def plan(self, outputs: Sequence[Value]) -> Plan:
         """Return the plan that computes these results."""

@@ -11,6 +11,7 @@ from nxla import _core, _hints, tree
 from nxla._cluster import bar_of, place_of
 from nxla._cluster.build import Builder
 from nxla._cluster.driver import Caller
+from nxla._values import template_of
 from nxla.derivatives import vjp
 
 TYPE_CHECKING = False
@@ -185,14 +186,19 @@ class PipelineStep:
         leaves = [leaf for found, _ in (*own, *batches) for leaf in found]
         tensors = [_core.tensor(leaf) for leaf in leaves]
         structures = tuple(structure for _, structure in (*own, *batches))
-        key = (structures, tuple((t.shape, str(t.dtype)) for t in tensors))
+        if any(tensor.vectorized_axes for tensor in tensors):
+            raise _core.ArgumentError(
+                "pipeline_step: parameters, states, batch: must not have vectorized axes; "
+                "use nx.devectorize"
+            )
+        key = (structures, tuple(map(template_of, tensors)))
         traced = self._known.get(key)
         if traced is None:
             traced = self._known[key] = _Traced(self, structures, tensors)
         return self._run(traced, tensors)
 
     def _run(self, traced: _Traced, tensors: list[Tensor]) -> tuple[Tensor, list[Any], list[Any]]:
-        options = {**_core.get_default_options(), **self.options}
+        options = _core.merge_options(_core.get_default_options(), self.options)
         bar = bar_of(options, "running stages", len(traced.plan.tasks), self.executor)
         place = place_of(self.executor, options, threads=len(self.layers))
         try:
