@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Attribute", "Chosen", "byte_view", "container_parts", "format_path", "leaf_paths", "name_of",
-    "names_of", "path_of", "raw_bytes", "reject_named_arguments", "reject_shardings", "split_aux",
+    "names_of", "path_of", "path_steps", "raw_bytes", "reject_named_arguments", "reject_shardings",
+    "split_aux",
 ]  # fmt: skip
 
 
@@ -281,7 +282,7 @@ def _part(derivative: str, function: Callable[..., Any], which: Argument, places
                 f"arguments of {name}; got {which}"
             )
         return args[which]
-    steps = _steps(derivative, which)
+    steps = path_steps(f"{derivative}: argnums", which)
     root = steps[0]
     if root in kwargs:
         part = kwargs[root]
@@ -315,8 +316,11 @@ def split_aux(derivative: str, function: str, result: Any) -> tuple[Any, Any]:
     return result
 
 
-def _steps(derivative: str, path: str) -> list[Any]:
-    """Return the name of an argument, and the steps from it to a part."""
+def path_steps(option: str, path: str) -> list[Any]:
+    """Return the name of an argument, and the steps from it to a part.
+
+    Errors start with `option`, a function and its argument.
+    """
     import ast
 
     steps: list[Any] = []
@@ -332,7 +336,6 @@ def _steps(derivative: str, path: str) -> list[Any]:
             node = node.value
     except (SyntaxError, ValueError):
         raise ArgumentError(
-            f"{derivative}: argnums: must be positions, names or paths, as in 0, 'x' or "
-            f"\"params['w']\"; got {path!r}"
+            f"{option}: must be a name or a path, as in 'x' or \"params['w']\"; got {path!r}"
         ) from None
     return [node.id, *reversed(steps)]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of, names_of, reject_shardings
+from nxla._arguments import format_path, name_of, names_of, path_steps, reject_shardings
 from nxla._observer import Observer
-from nxla._values import index_list
+from nxla._values import index_list, to_index
 from nxla.compiler import callback, overrides, own_jit
 from nxla.errors import ArgumentError, OptionError
 
@@ -47,20 +47,20 @@ if TYPE_CHECKING:
         function: Callable[P, R],
         /,
         *,
-        static_argnums: int | Iterable[int] = (),
-        static_argnames: str | Iterable[str] = (),
-        donate_argnums: int | Iterable[int] = (),
-        donate_argnames: str | Iterable[str] = (),
+        static_argnums: int | Iterable[int] | None = (),
+        static_argnames: str | Iterable[str] | None = (),
+        donate_argnums: int | Iterable[int] | None = (),
+        donate_argnames: str | Iterable[str] | None = (),
         **options: Any,
     ) -> Function[P, R]: ...
 
     @overload
     def jit(
         *,
-        static_argnums: int | Iterable[int] = (),
-        static_argnames: str | Iterable[str] = (),
-        donate_argnums: int | Iterable[int] = (),
-        donate_argnames: str | Iterable[str] = (),
+        static_argnums: int | Iterable[int] | None = (),
+        static_argnames: str | Iterable[str] | None = (),
+        donate_argnums: int | Iterable[int] | None = (),
+        donate_argnames: str | Iterable[str] | None = (),
         **options: Any,
     ) -> Callable[[Callable[P, R]], Function[P, R]]: ...
 
@@ -69,10 +69,10 @@ def jit(
     function: Callable[..., Any] | None = None,
     /,
     *,
-    static_argnums: int | Iterable[int] = (),
-    static_argnames: str | Iterable[str] = (),
-    donate_argnums: int | Iterable[int] = (),
-    donate_argnames: str | Iterable[str] = (),
+    static_argnums: int | Iterable[int] | None = (),
+    static_argnames: str | Iterable[str] | None = (),
+    donate_argnums: int | Iterable[int] | None = (),
+    donate_argnames: str | Iterable[str] | None = (),
     **options: Any,
 ) -> Any:
     """Return a compiled version of a function.
@@ -208,12 +208,16 @@ def jit(
             donate_argnames=donate_argnames,
             **options,
         )
-    marks = (static_argnums, static_argnames, donate_argnums, donate_argnames)
+    static_argnums = _marks("static_argnums", static_argnums)
+    static_argnames = _marks("static_argnames", static_argnames)
+    donate_argnums = _marks("donate_argnums", donate_argnums)
+    donate_argnames = _marks("donate_argnames", donate_argnames)
+    has_marks = any((static_argnums, static_argnames, donate_argnums, donate_argnames))
     if "in_shardings" in options or "out_shardings" in options:
-        return _over_a_mesh(function, options, *marks)
+        return _over_a_mesh(function, options, has_marks)
     custom = own_jit(options.get("compiler"))
     if custom is not None:
-        if any(given != () for given in marks):
+        if has_marks:
             name = getattr(options["compiler"], "name", options["compiler"])
             raise ArgumentError(
                 f"jit: compiler: {name!r} has its own way to jit and does not support static or "
@@ -239,13 +243,13 @@ def _with_similar_argument(message: str) -> str:
 
 
 def _over_a_mesh(
-    function: Callable[..., Any], options: dict[str, Any], *marks: Any
+    function: Callable[..., Any], options: dict[str, Any], has_marks: bool
 ) -> ShardedFunction:
     """Return a function that runs over the devices of a mesh."""
     from nxla._mesh_programs import reject_marked_arguments
     from nxla.sharding import ShardedFunction
 
-    reject_marked_arguments("jit", *(given != () for given in marks))
+    reject_marked_arguments("jit", has_marks)
     inputs, outputs = options.pop("in_shardings", None), options.pop("out_shardings", None)
     return ShardedFunction(function, inputs, outputs, options)
 
@@ -309,8 +313,8 @@ Donated = tuple[int | None, str, str]
 
 def make_function(
     function: Callable[..., Any],
-    static_argnums: int | Iterable[int] = (),
-    static_argnames: str | Iterable[str] = (),
+    static_argnums: int | Iterable[int] | None = (),
+    static_argnames: str | Iterable[str] | None = (),
     donated: Iterable[Donated] = (),
     options: dict[str, Any] | None = None,
     jitted: bool = True,
@@ -351,9 +355,24 @@ def make_function(
     return made
 
 
-def _positions(function: Callable[..., Any], argnums: int | Iterable[int], option: str) -> set[int]:
+def _marks(option: str, marked: Any) -> list[Any]:
+    """Return the positions or names of arguments that an option contains; none for None."""
+    is_position = option.endswith("argnums")
+    try:
+        marks = [] if marked is None else index_list(marked)
+    except TypeError:
+        marks = [marked]
+    if all(to_index(mark) is not None if is_position else isinstance(mark, str) for mark in marks):
+        return marks
+    kind = "a position or several" if is_position else "a name or several"
+    raise ArgumentError(f"jit: {option}: must be {kind}; got {marked!r}")
+
+
+def _positions(
+    function: Callable[..., Any], argnums: int | Iterable[int] | None, option: str
+) -> set[int]:
     """Return positions counted from the start, for an option that names arguments of a function."""
-    given = index_list(argnums)
+    given = _marks(option, argnums)
     if not given:
         return set()
     from inspect import Parameter, signature
@@ -361,27 +380,25 @@ def _positions(function: Callable[..., Any], argnums: int | Iterable[int], optio
     parameters = signature(function).parameters.values()
     count = len(parameters)
     open_end = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
-    positions = {position + count if position < 0 else position for position in given}
-    for position in positions:
-        if position < 0 or (position >= count and not open_end):
+    for position in given:
+        if position < -count or (position >= count and not open_end):
             raise ArgumentError(
                 f"jit: {option}: must be below {count}, the number of arguments of "
-                f"{name_of(function)}; got {position}"
+                f"{name_of(function)}, and at least -{count}; got {position}"
             )
-    return positions
+    return {position + count if position < 0 else position for position in given}
 
 
 def _donated(
     function: Callable[..., Any],
-    argnums: int | Iterable[int],
-    argnames: str | Iterable[str],
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
 ) -> list[Donated]:
     """Return position, name and path of each donated argument or part."""
     positions = sorted(_positions(function, argnums, "donate_argnums"))
-    paths = [argnames] if isinstance(argnames, str) else list(argnames)
+    paths = _marks("donate_argnames", argnames)
     if not positions and not paths:
         return []
-    import re
     from inspect import Parameter, signature
 
     parameters = list(signature(function).parameters.values())
@@ -393,25 +410,26 @@ def _donated(
     by_position = {position: name for name, position in by_name.items() if position is not None}
     donated: list[Donated] = [(each, by_position.get(each, ""), "") for each in positions]
     for path in paths:
-        parts = re.fullmatch(r"(\w+)((?:[.\[].*)?)", path)
-        name = parts[1] if parts else path
-        if parts is None or (name not in by_name and not any_name):
+        name, *steps = path_steps("jit: donate_argnames", path)
+        if name not in by_name and not any_name:
             raise ArgumentError(
                 f"jit: donate_argnames: must start with an argument of {name_of(function)} "
                 f"({', '.join(by_name)}); got {name!r}"
             )
-        donated.append((by_name.get(name), name, parts[2]))
+        if any((to_index(step) or 0) < 0 for step in steps):
+            raise ArgumentError(f"jit: donate_argnames: indices must not be negative; got {path!r}")
+        donated.append((by_name.get(name), name, format_path(tuple(steps))))
     return donated
 
 
 def _statics(
     function: Callable[..., Any],
-    argnums: int | Iterable[int],
-    argnames: str | Iterable[str],
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
 ) -> tuple[list[int], list[str]]:
     """Return positions and names of static arguments, each argument under both."""
     positions = _positions(function, argnums, "static_argnums")
-    names = {argnames} if isinstance(argnames, str) else set(argnames)
+    names = set(_marks("static_argnames", argnames))
     if not positions and not names:
         return [], []
     from inspect import Parameter, signature
@@ -656,8 +674,8 @@ def debug_expr(
     function: Callable[..., Any],
     /,
     *,
-    static_argnums: int | Iterable[int] = (),
-    static_argnames: str | Iterable[str] = (),
+    static_argnums: int | Iterable[int] | None = (),
+    static_argnames: str | Iterable[str] | None = (),
     **options: Any,
 ) -> Callable[..., Expression]:
     """Return a function that returns the expression of a call instead of running it.

@@ -3,6 +3,7 @@
 import pickle
 import sys
 import threading
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -395,10 +396,51 @@ def test_arguments_are_donated_by_name_and_by_path(device):
 
 
 def test_names_that_no_argument_has_are_refused(device):
-    for path in ("states", "state.mean", "", "x y"):
-        expected = "must be a tensor" if path == "state.mean" else "must start with an argument"
-        with pytest.raises(nx.ArgumentError, match=expected):
+    refused = {
+        "states": "must start with an argument",
+        "state.mean": "must be a tensor",
+        "state[-1]": "indices must not be negative",
+        "": "must be a name or a path",
+        "x y": "must be a name or a path",
+        "state()": "must be a name or a path",
+    }
+    for path, expected in refused.items():
+        with pytest.raises(nx.ArgumentError, match=f"donate_argnames: .*{expected}"):
             nx.jit(lambda state: state, donate_argnames=path)(nx.ones(2, device=device))
+
+
+@pytest.mark.parametrize(
+    "path", ["p['w'][1].mean", 'p["w"][1].mean', "p [ 'w' ][0x1] . mean", "p['\\x77'][1].mean"]
+)
+def test_paths_of_donated_parts_may_be_spelled_in_several_ways(device, path):
+    class Moments(NamedTuple):
+        mean: object
+        other: object
+
+    first, second, third = on(device, [1.0], [2.0], [3.0])
+    donating = nx.jit(lambda p: p["w"][1].mean + p["w"][0] + p["w"][1].other, donate_argnames=path)
+    assert donating({"w": [first, Moments(second, third)]}).tolist() == [6.0]
+    assert [x.is_released() for x in (first, second, third)] == [False, True, False]
+
+
+MARKS = ["static_argnums", "static_argnames", "donate_argnums", "donate_argnames"]
+
+
+@pytest.mark.parametrize("option", MARKS)
+def test_marks_of_arguments_are_positions_or_names(option):
+    is_position = option.endswith("argnums")
+    for none in (None, (), [], iter(())):
+        assert nx.jit(lambda x, y: x - y, **{option: none})(3.0, 1.0).item() == 2.0
+        if option.startswith("static"):
+            assert nx.debug_expr(lambda x: x, **{option: none})(1.0).op_counts() == {"parameter": 1}
+    for wrong in ("x", ["x"], 1.5, [0, None]) if is_position else (0, ["x", 0], 1.5, [None]):
+        with pytest.raises(nx.ArgumentError, match=f"jit: {option}: must be a .* or several; got "):
+            nx.jit(lambda x: x, **{option: wrong})
+    if is_position:
+        for wrong in (-3, 2, [0, 5]):
+            number = wrong if isinstance(wrong, int) else 5
+            with pytest.raises(nx.ArgumentError, match=f"must be below 2, .*; got {number}$"):
+                nx.jit(lambda x, y: x, **{option: wrong})
 
 
 def test_the_use_of_a_donated_tensor_names_the_call(device):
