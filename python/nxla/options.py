@@ -171,7 +171,8 @@ def partitions_options(**options: Any) -> list[dict[str, Any]]:
     Parameters
     ----------
     **options
-        As for `nxla.jit`: a compiler and its settings.
+        As for `nxla.jit`: a compiler and its settings. A device by name, or a client, is the only
+        partition.
 
     Returns
     -------
@@ -189,7 +190,12 @@ def partitions_options(**options: Any) -> list[dict[str, Any]]:
     >>> [nx.jit(nx.sin, **each)(0.0).item() for each in nx.partitions_options()]
     [0.0]
     """
-    return _core.partitions_options(options)
+    partitions = _core.partitions_options(options)
+    named = {name: value for name, value in options.items() if value is not None}
+    device = _core.merge_options(_core.get_default_options(), named).get("device")
+    if isinstance(device, _core.Device):
+        return [{**partitions[0], "device": device}]
+    return partitions
 
 
 # `NXLA_COMPILER` sets the initial options of the process.

@@ -59,7 +59,8 @@ def jit_partitions(
     **options
         As for `jit`. A compiler with the callback ``__jit__`` or ``__compile__`` gets all lists in
         one call. For every other compiler, list ``k`` runs with the options of partition ``k``
-        among `partitions_options`, which begin anew when there are more lists than partitions.
+        among `partitions_options`, which begin anew when there are more lists than partitions. With
+        a device by name, all lists run on the device.
 
     Returns
     -------
@@ -79,7 +80,7 @@ def jit_partitions(
     [3.0, 7.0]
     """
     from nxla.options import partitions_options
-    from nxla.transform import jit
+    from nxla.transform import MARKS, OWN_OPTIONS, jit
 
     lists = [tuple(args) for args in args_list]
     _check_same(name_of(function), lists)
@@ -88,9 +89,8 @@ def jit_partitions(
     compiler = in_force(options)
     if has_callbacks(compiler):
         return call_lists(function, lists, compiler, options)
-    settings = {name: value for name, value in options.items() if name not in ("hooks", *_OF_JIT)}
-    if "compiler" in options:
-        settings["compiler"] = options["compiler"]
+    others = ("hooks", "on_conflict", *MARKS, *OWN_OPTIONS)
+    settings = {name: value for name, value in options.items() if name not in others}
     parts = partitions_options(**settings)
     return [
         jit(function, **{**options, **parts[number % len(parts)]})(*args)

@@ -236,9 +236,8 @@ def _with_similar_argument(message: str) -> str:
     """Return the message for an unknown option of `jit`, with the most similar argument."""
     from difflib import get_close_matches
 
-    arguments = ["static_argnums", "static_argnames", "donate_argnums", "donate_argnames"]
     _, found, rest = message.partition(' has no option "')
-    similar = get_close_matches(rest.partition('"')[0], arguments, n=1) if found else []
+    similar = get_close_matches(rest.partition('"')[0], MARKS, n=1) if found else []
     return f"{message}; did you mean {similar[0]}=?" if similar else message
 
 
@@ -254,8 +253,11 @@ def _over_a_mesh(
     return ShardedFunction(function, inputs, outputs, options)
 
 
+#: Options that mark arguments.
+MARKS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")
+
 #: Options that `Function` handles itself, with their defaults.
-_OWN_OPTIONS = {
+OWN_OPTIONS = {
     "debug_nans": False,
     "max_compiles": None,
     "on_max_compiles": "warn",
@@ -286,7 +288,7 @@ class _Recipe:
     @property
     def engine_options(self) -> dict[str, Any]:
         """The options of the compiler."""
-        return {key: self.options[key] for key in self.options if key not in _OWN_OPTIONS}
+        return {key: self.options[key] for key in self.options if key not in OWN_OPTIONS}
 
 
 def _recipe(function: Callable[..., Any]) -> _Recipe:
@@ -333,7 +335,7 @@ def make_function(
     new = _Recipe(recipe.function, positions, names, donated, all_options, jitted)
     name = name_of(recipe.function)
     set_options = {key: value for key, value in new.options.items() if value is not None}
-    own: Any = {key: set_options.get(key, default) for key, default in _OWN_OPTIONS.items()}
+    own: Any = {key: set_options.get(key, default) for key, default in OWN_OPTIONS.items()}
     observer = Observer(name, **own)
     engine_options = new.engine_options
     if own["debug_nans"] and engine_options.get("on_conflict") is None:

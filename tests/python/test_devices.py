@@ -195,6 +195,38 @@ def test_data_moves_to_the_device_of_functions_with_the_options(options):
         assert moved.device == made.device == nx.jit(nx.sin)(1.0).device == nx.to_backend()
 
 
+def test_a_named_device_is_the_only_partition(others):
+    device = others[1]
+    lists = [[nx.ones(2)], [nx.zeros(2)]]
+    for options in ({"device": device}, {"device": device.name, "compiler": "xla"}):
+        (partition,) = nx.partitions_options(**options)
+        assert nx.jit(nx.sin, **partition)(1.0).device == device
+        found = nx.jit_partitions(nx.cos, lists, **options)
+        assert [result.device for result in found] == [device] * 2
+    with nx.default_options(device=device):
+        assert [x.device for x in nx.jit_partitions(nx.cos, lists)] == [device] * 2
+        host = nx.jit_partitions(nx.cos, lists, compiler="evaluator", device=None)
+        assert [x.device.name for x in host] == ["host"] * 2
+    assert len(nx.partitions_options(**ON_TWO)) == 2
+
+
+JIT_OPTIONS = {
+    "static_argnums": 1, "static_argnames": "power", "donate_argnums": 0, "donate_argnames": "x",
+    "hooks": {}, "stages": "marks", "progress": False, "on_conflict": "force", "debug_nans": True,
+    "max_compiles": 3, "on_max_compiles": "log", "on_unusable_donation": "ignore",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("option", JIT_OPTIONS)
+def test_calls_on_partitions_accept_the_options_of_jit(option, others):
+    def raised(x, power):
+        return x**power
+
+    options = {**ON_TWO, option: JIT_OPTIONS[option]}
+    found = nx.jit_partitions(raised, [[nx.ones(2), 2], [nx.ones(2), 2]], **options)
+    assert [result.device for result in found] == others
+
+
 MOVES = {
     "device_put": nx.device_put,
     "backend_copy": nx.backend_copy,
