@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 
 from nxla import _core, _hints, plugins
+from nxla.errors import OptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -79,8 +80,9 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
     Raises
     ------
     OptionError
-        If the compiler does not exist, or does not have the setting. A compiler written in Python
-        checks its settings when it compiles.
+        If the compiler does not exist, or does not have the setting, or if the option belongs to a
+        single function, as ``on_conflict`` does. A compiler written in Python checks its settings
+        when it compiles.
 
     Examples
     --------
@@ -99,8 +101,19 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
         # The thread used the options of the process.
         return Options(_core.replace_default_options(None), own=own)
     current = _core.get_default_options() if options is None else options
-    before = _core.replace_default_options(_core.merge_options(dict(current), changes))
+    before = _core.replace_default_options(_merged(current, changes))
     return Options(before, own=own)
+
+
+def _merged(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+    """Return default options with changes."""
+    for name, value in (*options.items(), *changes.items()):
+        if name == "on_conflict" and value is not None:
+            raise OptionError(
+                "default_options: on_conflict: must be an option of a single function; got "
+                f"{value!r}; pass it to nx.jit"
+            )
+    return _core.merge_options(dict(options), changes)
 
 
 def global_default_options(options: Mapping[str, Any] | None = None, /, **changes: Any) -> Options:
@@ -119,8 +132,7 @@ def global_default_options(options: Mapping[str, Any] | None = None, /, **change
     if options is None and not changes:
         return _GlobalOptions(_core.get_global_default_options())
     current = _core.get_global_default_options() if options is None else options
-    merged = _core.merge_options(dict(current), changes)
-    return _GlobalOptions(_core.replace_global_default_options(merged))
+    return _GlobalOptions(_core.replace_global_default_options(_merged(current, changes)))
 
 
 def compilers() -> list[str]:

@@ -226,6 +226,26 @@ def test_streams_speak_of_the_stream(compiler):
     assert half.done().dtype == nx.float64
 
 
+@pytest.mark.parametrize("set_defaults", [nx.default_options, nx.global_default_options])
+@pytest.mark.parametrize("compiler", [None, "evaluator", "xla"])
+def test_options_of_a_single_function_are_not_defaults(set_defaults, compiler):
+    of_functions = {
+        "static_argnums": 1, "static_argnames": "x", "donate_argnums": 0, "donate_argnames": "x",
+        "debug_nans": True, "max_compiles": 1, "on_max_compiles": "log", "on_conflict": "force",
+        "on_unusable_donation": "warn",
+    }  # fmt: skip
+    before = set_defaults()
+    for name, value in of_functions.items():
+        options = {name: value} if compiler is None else {name: value, "compiler": compiler}
+        with pytest.raises(nx.OptionError, match=name):
+            set_defaults(options)
+        with pytest.raises(nx.OptionError, match=name):
+            set_defaults(**options)
+        assert set_defaults() == before
+    with set_defaults(on_conflict=None):
+        assert set_defaults() == before
+
+
 def test_the_page_of_options_has_all_that_help_and_the_sources_name():
     root = Path(__file__).parents[2]
     page = (root / "docs/reference/options.md").read_text(encoding="utf-8")
