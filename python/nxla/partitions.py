@@ -25,6 +25,7 @@ import functools
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of
+from nxla._marks import MARKS
 from nxla._values import as_tensor, template_of
 from nxla.compiler import callback
 from nxla.errors import ArgumentError, ExecutionError
@@ -80,7 +81,7 @@ def jit_partitions(
     [3.0, 7.0]
     """
     from nxla.options import partitions_options
-    from nxla.transform import MARKS, OWN_OPTIONS, jit
+    from nxla.transform import OWN_OPTIONS, jit
 
     lists = [tuple(args) for args in args_list]
     _check_same(name_of(function), lists)

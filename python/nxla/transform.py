@@ -5,9 +5,9 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
-from nxla._arguments import format_path, name_of, names_of, path_steps, reject_shardings
+from nxla._arguments import name_of, names_of, reject_shardings
+from nxla._marks import MARKS, donated_arguments, marked_arguments, static_arguments
 from nxla._observer import Observer
-from nxla._values import index_list, to_index
 from nxla.compiler import callback, overrides, own_jit
 from nxla.errors import ArgumentError, OptionError
 
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from typing import Any, ParamSpec, TypeVar, overload
 
     from nxla._core import Compiled, Expression, Function, Template
+    from nxla._marks import Donated
     from nxla._types import DTypeLike, Names, Shape
     from nxla.ahead import ImportedFunction
     from nxla.sharding import ShardedFunction
@@ -208,10 +209,10 @@ def jit(
             donate_argnames=donate_argnames,
             **options,
         )
-    static_argnums = _marks("static_argnums", static_argnums)
-    static_argnames = _marks("static_argnames", static_argnames)
-    donate_argnums = _marks("donate_argnums", donate_argnums)
-    donate_argnames = _marks("donate_argnames", donate_argnames)
+    static_argnums = marked_arguments("static_argnums", static_argnums)
+    static_argnames = marked_arguments("static_argnames", static_argnames)
+    donate_argnums = marked_arguments("donate_argnums", donate_argnums)
+    donate_argnames = marked_arguments("donate_argnames", donate_argnames)
     has_marks = any((static_argnums, static_argnames, donate_argnums, donate_argnames))
     if "in_shardings" in options or "out_shardings" in options:
         return _over_a_mesh(function, options, has_marks)
@@ -224,7 +225,7 @@ def jit(
                 "donated arguments"
             )
         return custom(function, options)
-    donated = _donated(_recipe(function).function, donate_argnums, donate_argnames)
+    donated = donated_arguments(_recipe(function).function, donate_argnums, donate_argnames)
     try:
         return make_function(function, static_argnums, static_argnames, donated, options)
     except OptionError as error:
@@ -252,9 +253,6 @@ def _over_a_mesh(
     inputs, outputs = options.pop("in_shardings", None), options.pop("out_shardings", None)
     return ShardedFunction(function, inputs, outputs, options)
 
-
-#: Options that mark arguments.
-MARKS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")
 
 #: Options that `Function` handles itself, with their defaults.
 OWN_OPTIONS = {
@@ -308,11 +306,6 @@ def _recipe(function: Callable[..., Any]) -> _Recipe:
     return _Recipe(function, [], [], [], {}, jitted=False)
 
 
-#: A donated argument: its position if it can be passed by position, its name, and the path of the
-#: donated part, which is empty for the whole argument.
-Donated = tuple[int | None, str, str]
-
-
 def make_function(
     function: Callable[..., Any],
     static_argnums: int | Iterable[int] | None = (),
@@ -327,7 +320,7 @@ def make_function(
     """
     recipe = _recipe(function)
     reject_shardings(options or {})
-    positions, names = _statics(recipe.function, static_argnums, static_argnames)
+    positions, names = static_arguments(recipe.function, static_argnums, static_argnames)
     positions = sorted({*positions, *recipe.positions})
     names = sorted({*names, *recipe.names})
     donated = [*recipe.donated, *(each for each in donated if each not in recipe.donated)]
@@ -355,102 +348,6 @@ def make_function(
     functools.update_wrapper(made, recipe.function)
     made._recipe = new  # type: ignore[attr-defined]
     return made
-
-
-def _marks(option: str, marked: Any) -> list[Any]:
-    """Return the positions or names of arguments that an option contains; none for None."""
-    is_position = option.endswith("argnums")
-    try:
-        marks = [] if marked is None else index_list(marked)
-    except TypeError:
-        marks = [marked]
-    if all(to_index(mark) is not None if is_position else isinstance(mark, str) for mark in marks):
-        return marks
-    kind = "a position or several" if is_position else "a name or several"
-    raise ArgumentError(f"jit: {option}: must be {kind}; got {marked!r}")
-
-
-def _positions(
-    function: Callable[..., Any], argnums: int | Iterable[int] | None, option: str
-) -> set[int]:
-    """Return positions counted from the start, for an option that names arguments of a function."""
-    given = _marks(option, argnums)
-    if not given:
-        return set()
-    from inspect import Parameter, signature
-
-    parameters = signature(function).parameters.values()
-    count = len(parameters)
-    open_end = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
-    for position in given:
-        if position < -count or (position >= count and not open_end):
-            raise ArgumentError(
-                f"jit: {option}: must be below {count}, the number of arguments of "
-                f"{name_of(function)}, and at least -{count}; got {position}"
-            )
-    return {position + count if position < 0 else position for position in given}
-
-
-def _donated(
-    function: Callable[..., Any],
-    argnums: int | Iterable[int] | None,
-    argnames: str | Iterable[str] | None,
-) -> list[Donated]:
-    """Return position, name and path of each donated argument or part."""
-    positions = sorted(_positions(function, argnums, "donate_argnums"))
-    paths = _marks("donate_argnames", argnames)
-    if not positions and not paths:
-        return []
-    from inspect import Parameter, signature
-
-    parameters = list(signature(function).parameters.values())
-    any_name = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
-    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    by_name: dict[str, int | None] = {
-        p.name: position if p.kind in positional else None for position, p in enumerate(parameters)
-    }
-    by_position = {position: name for name, position in by_name.items() if position is not None}
-    donated: list[Donated] = [(each, by_position.get(each, ""), "") for each in positions]
-    for path in paths:
-        name, *steps = path_steps("jit: donate_argnames", path)
-        if name not in by_name and not any_name:
-            raise ArgumentError(
-                f"jit: donate_argnames: must start with an argument of {name_of(function)} "
-                f"({', '.join(by_name)}); got {name!r}"
-            )
-        if any((to_index(step) or 0) < 0 for step in steps):
-            raise ArgumentError(f"jit: donate_argnames: indices must not be negative; got {path!r}")
-        donated.append((by_name.get(name), name, format_path(tuple(steps))))
-    return donated
-
-
-def _statics(
-    function: Callable[..., Any],
-    argnums: int | Iterable[int] | None,
-    argnames: str | Iterable[str] | None,
-) -> tuple[list[int], list[str]]:
-    """Return positions and names of static arguments, each argument under both."""
-    positions = _positions(function, argnums, "static_argnums")
-    names = set(_marks("static_argnames", argnames))
-    if not positions and not names:
-        return [], []
-    from inspect import Parameter, signature
-
-    parameters = list(signature(function).parameters.values())
-    any_name = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
-    known = [p.name for p in parameters]
-    for name in names:
-        if name not in known and not any_name:
-            raise ArgumentError(
-                f"jit: static_argnames: must be arguments of {name_of(function)} "
-                f"({', '.join(known)}); got {name!r}"
-            )
-    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
-    for position, parameter in enumerate(parameters):
-        if parameter.kind in positional and (position in positions or parameter.name in names):
-            positions.add(position)
-            names.add(parameter.name)
-    return sorted(positions), sorted(names)
 
 
 def jit_apply(function: Callable[..., R], /, *args: Any, **options: Any) -> R:

@@ -1,0 +1,117 @@
+"""Options that mark arguments as static or donated."""
+
+from __future__ import annotations
+
+from nxla._arguments import format_path, name_of, path_steps
+from nxla._values import index_list, to_index
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+__all__ = ["MARKS", "Donated", "donated_arguments", "marked_arguments", "static_arguments"]
+
+#: Options that mark arguments.
+MARKS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")
+
+#: A donated argument: its position if it can be passed by position, its name, and the path of the
+#: donated part, which is empty for the whole argument.
+Donated = tuple[int | None, str, str]
+
+
+def marked_arguments(option: str, marked: Any) -> list[Any]:
+    """Return the positions or names of arguments that an option contains; none for None."""
+    is_position = option.endswith("argnums")
+    try:
+        marks = [] if marked is None else index_list(marked)
+    except TypeError:
+        marks = [marked]
+    if all(to_index(mark) is not None if is_position else isinstance(mark, str) for mark in marks):
+        return marks
+    kind = "a position or several" if is_position else "a name or several"
+    raise ArgumentError(f"jit: {option}: must be {kind}; got {marked!r}")
+
+
+def _positions(
+    function: Callable[..., Any], argnums: int | Iterable[int] | None, option: str
+) -> set[int]:
+    """Return positions counted from the start, for an option that names arguments of a function."""
+    given = marked_arguments(option, argnums)
+    if not given:
+        return set()
+    from inspect import Parameter, signature
+
+    parameters = signature(function).parameters.values()
+    count = len(parameters)
+    open_end = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
+    for position in given:
+        if position < -count or (position >= count and not open_end):
+            raise ArgumentError(
+                f"jit: {option}: must be below {count}, the number of arguments of "
+                f"{name_of(function)}, and at least -{count}; got {position}"
+            )
+    return {position + count if position < 0 else position for position in given}
+
+
+def donated_arguments(
+    function: Callable[..., Any],
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> list[Donated]:
+    """Return position, name and path of each donated argument or part."""
+    positions = sorted(_positions(function, argnums, "donate_argnums"))
+    paths = marked_arguments("donate_argnames", argnames)
+    if not positions and not paths:
+        return []
+    from inspect import Parameter, signature
+
+    parameters = list(signature(function).parameters.values())
+    any_name = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    by_name: dict[str, int | None] = {
+        p.name: position if p.kind in positional else None for position, p in enumerate(parameters)
+    }
+    by_position = {position: name for name, position in by_name.items() if position is not None}
+    donated: list[Donated] = [(each, by_position.get(each, ""), "") for each in positions]
+    for path in paths:
+        name, *steps = path_steps("jit: donate_argnames", path)
+        if name not in by_name and not any_name:
+            raise ArgumentError(
+                f"jit: donate_argnames: must start with an argument of {name_of(function)} "
+                f"({', '.join(by_name)}); got {name!r}"
+            )
+        if any((to_index(step) or 0) < 0 for step in steps):
+            raise ArgumentError(f"jit: donate_argnames: indices must not be negative; got {path!r}")
+        donated.append((by_name.get(name), name, format_path(tuple(steps))))
+    return donated
+
+
+def static_arguments(
+    function: Callable[..., Any],
+    argnums: int | Iterable[int] | None,
+    argnames: str | Iterable[str] | None,
+) -> tuple[list[int], list[str]]:
+    """Return positions and names of static arguments, each argument under both."""
+    positions = _positions(function, argnums, "static_argnums")
+    names = set(marked_arguments("static_argnames", argnames))
+    if not positions and not names:
+        return [], []
+    from inspect import Parameter, signature
+
+    parameters = list(signature(function).parameters.values())
+    any_name = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+    known = [p.name for p in parameters]
+    for name in names:
+        if name not in known and not any_name:
+            raise ArgumentError(
+                f"jit: static_argnames: must be arguments of {name_of(function)} "
+                f"({', '.join(known)}); got {name!r}"
+            )
+    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    for position, parameter in enumerate(parameters):
+        if parameter.kind in positional and (position in positions or parameter.name in names):
+            positions.add(position)
+            names.add(parameter.name)
+    return sorted(positions), sorted(names)
