@@ -440,7 +440,8 @@ fn atan2_slope(graph: &mut Graph, d: ExprId, (a, b): (ExprId, ExprId), x: ExprId
     graph.multiply(slope, x)
 }
 
-/// `y = a - b trunc(a/b)`, so `db` is multiplied by `-trunc(a/b) = (y - a)/b`. The exact quotient is an integer, so rounding removes the error of the division.
+/// `y = a - b trunc(a/b)`, so `db` is multiplied by `-trunc(a/b) = (y - a)/b`. The exact quotient is
+/// an integer, so rounding removes the error of the division.
 fn remainder_divisor(graph: &mut Graph, d: ExprId, (a, b): (ExprId, ExprId), y: ExprId) -> Build {
     let (a, y) = (to_float(graph, a)?, to_float(graph, y)?);
     let multiple = graph.subtract(y, a)?;
