@@ -356,3 +356,117 @@ fn reduced_precision_of_16_bit_floats_has_fewer_exponents_or_digits() {
     let expected = [power(-14), power(-16), 0.0, f64::INFINITY];
     assert_same(&reduced(DType::F16, 5, 2, &x), &expected, "e5m2 of f16");
 }
+
+type Complex = [f64; 2];
+
+fn times([a, b]: Complex, [c, d]: Complex) -> Complex {
+    [a * c - b * d, a * d + b * c]
+}
+
+fn product(x: [[Complex; 2]; 2], y: [[Complex; 2]; 2]) -> [[Complex; 2]; 2] {
+    let entry = |row: usize, column: usize| {
+        let [p, q] = [0, 1].map(|at| times(x[row][at], y[at][column]));
+        [p[0] + q[0], p[1] + q[1]]
+    };
+    [0, 1].map(|row| [0, 1].map(|column| entry(row, column)))
+}
+
+/// A form of a triangular system, with the letters of LAPACK.
+#[derive(Clone, Copy, Debug)]
+struct System {
+    left: bool,
+    lower: bool,
+    unit: bool,
+    transform: char,
+}
+
+impl System {
+    /// Returns the operation and the call of LAPACK that solve the system of `%a` and `%b`.
+    fn operations(self, ty: &str) -> [String; 2] {
+        let Self { left, lower, unit, transform } = self;
+        let word = match transform {
+            'N' => "NO_TRANSPOSE",
+            'T' => "TRANSPOSE",
+            _ => "ADJOINT",
+        };
+        let letter = |flag: bool, [yes, no]: [char; 2]| u32::from(if flag { yes } else { no });
+        let [side, uplo, diag] =
+            [letter(left, ['L', 'R']), letter(lower, ['L', 'U']), letter(unit, ['U', 'N'])];
+        let types = format!("({ty}, {ty}) -> {ty}");
+        [
+            format!(
+                "%x = \"stablehlo.triangular_solve\"(%a, %b) <{{left_side = {left}, lower = {lower}, \
+                 transpose_a = #stablehlo<transpose {word}>, unit_diagonal = {unit}}}> : {types}"
+            ),
+            format!(
+                "%x = stablehlo.custom_call @lapack_ztrsm_ffi(%a, %b) {{mhlo.backend_config = \
+                 {{diag = {diag} : ui8, side = {side} : ui8, trans_x = {} : ui8, uplo = {uplo} : \
+                 ui8}}}} : {types}",
+                u32::from(transform)
+            ),
+        ]
+    }
+
+    /// Returns the matrix that the system multiplies by.
+    fn matrix(self, a: [[Complex; 2]; 2]) -> [[Complex; 2]; 2] {
+        let triangle = |row: usize, column: usize| match row == column {
+            true if self.unit => [1.0, 0.0],
+            false if (row > column) != self.lower => [0.0, 0.0],
+            _ => a[row][column],
+        };
+        let entry = |row: usize, column: usize| match self.transform {
+            'N' => triangle(row, column),
+            'T' => triangle(column, row),
+            _ => {
+                let [re, im] = triangle(column, row);
+                [re, -im]
+            }
+        };
+        [0, 1].map(|row| [0, 1].map(|column| entry(row, column)))
+    }
+}
+
+#[test]
+fn triangular_systems_of_all_forms_are_solved() {
+    let real = [[2.0, -1.0, 0.5, 1.5], [1.0, 3.0, -2.0, 0.25]];
+    let imag = [[1.0, 0.5, -1.5, -0.5], [0.75, -1.0, 2.0, 1.25]];
+    let flags = [false, true];
+    let forms = flags.into_iter().flat_map(|left| flags.map(|lower| (left, lower)));
+    let forms = forms.flat_map(|(left, lower)| flags.map(|unit| (left, lower, unit)));
+    for (left, lower, unit) in forms {
+        for (transform, is_complex) in
+            ['N', 'T', 'C'].into_iter().flat_map(|t| [(t, false), (t, true)])
+        {
+            let system = System { left, lower, unit, transform };
+            let ty = if is_complex { "tensor<2x2xcomplex<f64>>" } else { "tensor<2x2xf64>" };
+            let f64s = "tensor<2x2xf64>";
+            for operation in system.operations(ty) {
+                let body = match is_complex {
+                    true => format!(
+                        "%a = stablehlo.complex %0, %1 : {ty}\n%b = stablehlo.complex %2, %3 : {ty}\n\
+                         {operation}\n%re = stablehlo.real %x : ({ty}) -> {f64s}\n\
+                         %im = stablehlo.imag %x : ({ty}) -> {f64s}\nreturn %re, %im : {f64s}, {f64s}"
+                    ),
+                    false => format!(
+                        "%a = stablehlo.add %0, %1 : {ty}\n%b = stablehlo.add %2, %3 : {ty}\n\
+                         {operation}\n%zero = stablehlo.subtract %x, %x : {ty}\n\
+                         return %x, %zero : {f64s}, {f64s}"
+                    ),
+                };
+                let parameters = [0, 1, 2, 3].map(|at| format!("%{at}: {f64s}")).join(", ");
+                let text = main_of(&parameters, &format!("({f64s}, {f64s})"), &body);
+                let part = |values: &[f64; 4]| if is_complex { *values } else { [0.0; 4] };
+                let parts = [real[0], part(&imag[0]), real[1], part(&imag[1])];
+                let inputs = [0, 1, 2, 3].map(|at| (&parts[at][..], &[2, 2][..], DType::F64));
+                let found = results_of(&text, &inputs);
+                let matrix = |re: &[f64], im: &[f64]| {
+                    [0, 1].map(|row| [0, 1].map(|at| [re[2 * row + at], im[2 * row + at]]))
+                };
+                let [a, b] = [0, 2].map(|at| matrix(&parts[at], &parts[at + 1]));
+                let (a, x) = (system.matrix(a), matrix(&found[0], &found[1]));
+                let y = if left { product(a, x) } else { product(x, a) };
+                assert_close(&y.concat().concat(), &b.concat().concat(), 1e-12);
+            }
+        }
+    }
+}

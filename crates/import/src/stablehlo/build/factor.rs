@@ -49,16 +49,15 @@ impl Builder<'_> {
             }
             "trsm" => {
                 let [a, b] = as_array(x)?;
-                let options = TriangularSolve {
-                    lower: is("uplo", b'L'),
-                    left_side: is("side", b'L'),
-                    transform: match letter("trans_x").and_then(|code| u8::try_from(code).ok()) {
-                        Some(b'T') => Transform::Transpose,
-                        Some(b'C') => Transform::Conjugate,
-                        _ => Transform::None,
-                    },
+                let is_adjoint = is("trans_x", b'C');
+                let transform = if is_adjoint || is("trans_x", b'T') {
+                    Transform::Transpose
+                } else {
+                    Transform::None
                 };
-                vec![self.triangular(a, b, options, is("diag", b'U'))?]
+                let (lower, left_side) = (is("uplo", b'L'), is("side", b'L'));
+                let options = TriangularSolve { lower, left_side, transform };
+                vec![self.triangular(a, b, options, is_adjoint, is("diag", b'U'))?]
             }
             _ => return Ok(None),
         }))

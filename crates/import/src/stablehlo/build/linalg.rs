@@ -22,17 +22,18 @@ impl Builder<'_> {
             }
             "triangular_solve" => {
                 let [a, b] = as_array(x)?;
+                let (transform, is_adjoint) = match operation.word(&["transpose_a"]) {
+                    Some("TRANSPOSE") => (Transform::Transpose, false),
+                    Some("ADJOINT") => (Transform::Transpose, true),
+                    _ => (Transform::None, false),
+                };
                 let options = TriangularSolve {
                     lower: operation.flag(&["lower"]),
                     left_side: operation.flag(&["left_side"]),
-                    transform: match operation.word(&["transpose_a"]) {
-                        Some("TRANSPOSE") => Transform::Transpose,
-                        Some("ADJOINT") => Transform::Conjugate,
-                        _ => Transform::None,
-                    },
+                    transform,
                 };
                 let unit = operation.flag(&["unit_diagonal"]);
-                vec![self.triangular(a, b, options, unit)?]
+                vec![self.triangular(a, b, options, is_adjoint, unit)?]
             }
             "fft" => {
                 let [x] = as_array(x)?;
@@ -73,14 +74,18 @@ impl Builder<'_> {
         Ok(self.graph.adjoint(factor)?)
     }
 
-    /// Solves a triangular system; with `unit`, the diagonal counts as ones.
+    /// Solves a triangular system. With `conjugates`, the matrix is conjugated in addition to the
+    /// transform of `options`. With `unit`, the diagonal counts as ones.
     pub(super) fn triangular(
         &mut self,
         a: ExprId,
         b: ExprId,
         options: TriangularSolve,
+        conjugates: bool,
         unit: bool,
     ) -> Result<ExprId, Fail> {
+        let is_complex = self.graph.dtype(a).is_complex();
+        let a = if conjugates && is_complex { self.graph.conjugate(a)? } else { a };
         let a = if unit {
             let dtype = self.graph.dtype(a);
             let Some(&side) = self.graph.shape(a).last() else {
