@@ -12,6 +12,12 @@ fn numbers(x: &HostTensor) -> Vec<f64> {
     (0..x.size()).map(|at| x.get(at).as_f64()).collect()
 }
 
+fn assert_close(found: &[f64], expected: &[f64], of: &str) {
+    let is_close = |(x, y): (&f64, &f64)| (x - y).abs() < 1e-6;
+    let is_equal = found.len() == expected.len() && found.iter().zip(expected).all(is_close);
+    assert!(is_equal, "{of}: {found:?}, expected {expected:?}");
+}
+
 /// The entry of an ignored label is infinite, so only the second row has a loss.
 #[test]
 fn ignored_labels_do_not_contribute_infinite_entries() {
@@ -177,5 +183,58 @@ fn integers_saturate_in_8_bit_floats() {
         let found = numbers(&node.results(std::slice::from_ref(&x), &[])[0]);
         let is_same = |(x, y): (&f64, f64)| *x == y || x.is_nan() && y.is_nan();
         assert!(found.iter().zip(expected).all(is_same), "{dtype} {saturates}: {found:?}");
+    }
+}
+
+/// The coefficients of frames `[a, b, 0, 0]` are `a + b`, `a - i b` and `a - b`.
+#[test]
+fn short_time_transforms_have_the_dtype_of_their_signal() {
+    let x: Vec<f32> = (1_u8..=8).map(f32::from).collect();
+    let node = Node { op: "STFT", attributes: &[], outputs: 1, version: 17 };
+    let expected = [3.0, 0.0, 1.0, -2.0, -1.0, 0.0, 11.0, 0.0, 5.0, -6.0, -1.0, 0.0];
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        let x = tensor(&x, &[1, 8]).cast(dtype);
+        for shape in [&[1, 8][..], &[1, 8, 1]] {
+            let x = x.reshape(shape.to_vec()).unwrap();
+            let window = tensor(&[1_f32, 1.0, 0.0, 0.0], &[4]).cast(dtype);
+            let constants = [tensor(&[4_i64], &[]), window, tensor(&[4_i64], &[])];
+            let found = node.results(std::slice::from_ref(&x), &constants).remove(0);
+            assert_eq!((found.dtype(), &found.shape()[..]), (dtype, &[1, 2, 3, 2][..]));
+            assert_close(&numbers(&found), &expected, &format!("{dtype} {shape:?}"));
+        }
+    }
+}
+
+#[test]
+fn windows_have_the_length_of_frames() {
+    let node = Node { op: "STFT", attributes: &[], outputs: 1, version: 17 };
+    let x = tensor(&[1_f32; 8], &[1, 8]);
+    for size in [1, 3, 5] {
+        let window = tensor(&vec![1_f32; size], &[size]);
+        let constants = [tensor(&[4_i64], &[]), window, tensor(&[4_i64], &[])];
+        let error = node.try_results(std::slice::from_ref(&x), &constants).unwrap_err();
+        let expected = format!("window: must have frame_length = 4 elements; got f32[{size}]");
+        assert!(error.ends_with(&expected), "{error}");
+    }
+}
+
+#[test]
+fn fourier_transforms_have_the_dtype_of_their_input() {
+    for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
+        let real = tensor(&[1_f32, 2.0, 3.0, 4.0], &[1, 4, 1]).cast(dtype);
+        let half = tensor(&[10_f32, 0.0, -2.0, 2.0, -2.0, 0.0], &[1, 3, 2]).cast(dtype);
+        let full = [10.0, 0.0, -2.0, 2.0, -2.0, 0.0, -2.0, -2.0];
+        for (inverse, one_sided, x, expected) in [
+            (0, 0, &real, &full[..]),
+            (0, 1, &real, &full[..6]),
+            (1, 1, &half, &[1.0, 2.0, 3.0, 4.0]),
+        ] {
+            let attributes =
+                [("inverse", Attribute::Int(inverse)), ("onesided", Attribute::Int(one_sided))];
+            let node = Node { op: "DFT", attributes: &attributes, outputs: 1, version: 17 };
+            let found = node.results(std::slice::from_ref(x), &[]).remove(0);
+            assert_eq!(found.dtype(), dtype);
+            assert_close(&numbers(&found), expected, &dtype.to_string());
+        }
     }
 }

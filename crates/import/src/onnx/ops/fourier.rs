@@ -2,7 +2,7 @@
 
 use nxla_expr::build::SliceStart;
 use nxla_expr::{ExprId, Padding};
-use nxla_tensor::{HostTensor, Scalar};
+use nxla_tensor::{DType, HostTensor, Scalar};
 
 use super::{Operator, operator};
 use crate::onnx::error::{Built, Fault};
@@ -31,12 +31,14 @@ fn dft(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     let (inverse, one_sided) = (call.flag("inverse")?, call.flag("onesided")?);
     let along = i64::try_from(axis).unwrap_or(0);
+    let dtype = call.dtype(x);
     let mut value = complex(call, x)?;
     let size = call.shape(value)[axis];
     let graph = call.graph();
     if inverse && one_sided {
         let length = length.unwrap_or(2 * size.saturating_sub(1));
         let real = graph.irfft(value, Some(length), along)?;
+        let real = graph.as_type(real, dtype)?;
         return Ok(vec![graph.new_axis(real, -1, None)?]);
     }
     value = match inverse {
@@ -47,20 +49,27 @@ fn dft(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let kept = graph.shape(value)[axis] / 2 + 1;
         value = graph.slice_along_axis(value, SliceStart::at(0), kept, along, 1)?;
     }
-    Ok(vec![pairs(call, value)?])
+    Ok(vec![pairs(call, value, dtype)?])
 }
 
-/// Returns the parts of complex numbers in a new last axis.
-fn pairs(call: &mut Call<'_, '_, '_>, value: ExprId) -> Built<ExprId> {
+/// Returns the parts of complex numbers in a new last axis. Complex numbers have parts of at least 32
+/// bits, and a result has the dtype of the signal.
+fn pairs(call: &mut Call<'_, '_, '_>, value: ExprId, dtype: DType) -> Built<ExprId> {
     let graph = call.graph();
     let parts = [graph.real(value)?, graph.imag(value)?];
-    Ok(graph.stack(&parts, -1, None)?)
+    let pairs = graph.stack(&parts, -1, None)?;
+    Ok(graph.as_type(pairs, dtype)?)
 }
 
-/// Transforms frames of a signal `[batch, length, parts]`, multiplied by a window.
+/// Transforms frames of a signal `[batch, length, parts]`, or of a real signal `[batch, length]`,
+/// multiplied by a window.
 fn short_time(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [signal, step] = call.inputs()?;
-    let window = call.optional(2);
+    let (window, dtype) = (call.optional(2), call.dtype(signal));
+    let signal = match call.rank(signal) {
+        2 => call.graph().new_axis(signal, -1, None)?,
+        _ => signal,
+    };
     let signal = complex(call, signal)?;
     let Some(&size) = call.shape(signal).get(1) else {
         let found = call.ty(signal);
@@ -79,6 +88,10 @@ fn short_time(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let why = format!("must be from 1 to {size}; got {step} and {length}");
         return Err(Fault::Invalid(format!("frame_step, frame_length: {why}")));
     }
+    if let Some(window) = window.filter(|&window| call.shape(window)[..] != [length]) {
+        let why = format!("must have frame_length = {length} elements; got {}", call.ty(window));
+        return Err(Fault::Invalid(format!("window: {why}")));
+    }
     let count = (size - length) / step + 1;
     let mut places = Vec::new();
     for frame in 0..count {
@@ -94,7 +107,7 @@ fn short_time(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     if call.int("onesided", 1)? != 0 {
         value = call.graph().slice_along_axis(value, SliceStart::at(0), length / 2 + 1, -1, 1)?;
     }
-    Ok(vec![pairs(call, value)?])
+    Ok(vec![pairs(call, value, dtype)?])
 }
 
 /// Returns complex numbers from pairs, or from single real parts.

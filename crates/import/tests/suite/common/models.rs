@@ -5,13 +5,14 @@ use nxla_import::onnx::{Model, NoExternal};
 use nxla_tensor::{DType, HostTensor};
 
 /// The data types of ONNX, by dtype.
-const DATA_TYPES: [(DType, u64); 8] = [
+const DATA_TYPES: [(DType, u64); 9] = [
     (DType::F32, 1),
     (DType::U8, 2),
     (DType::S32, 6),
     (DType::S64, 7),
     (DType::F16, 10),
     (DType::F64, 11),
+    (DType::BF16, 16),
     (DType::F8E4M3FN, 17),
     (DType::F8E5M2, 19),
 ];
@@ -62,7 +63,8 @@ impl Attribute<'_> {
     }
 }
 
-/// An operator with its attributes, and the version of the operator set.
+/// An operator with its attributes, and the version of the operator set. The name of an operator of
+/// another domain starts with the domain and a colon.
 pub(crate) struct Node<'a> {
     pub(crate) op: &'a str,
     pub(crate) attributes: &'a [(&'a str, Attribute<'a>)],
@@ -73,7 +75,9 @@ pub(crate) struct Node<'a> {
 impl Node<'_> {
     /// Returns the model of the operator: the constants are its last inputs.
     fn model(&self, inputs: &[HostTensor], constants: &[HostTensor]) -> Vec<u8> {
-        let (mut node, mut graph) = (bytes(4, self.op.as_bytes()), Vec::new());
+        let (domain, op) = self.op.split_once(':').unwrap_or(("", self.op));
+        let mut node = [bytes(4, op.as_bytes()), bytes(7, domain.as_bytes())].concat();
+        let mut graph = Vec::new();
         for (at, input) in inputs.iter().enumerate() {
             let name = format!("x{at}");
             node.extend(bytes(1, name.as_bytes()));
@@ -102,7 +106,8 @@ impl Node<'_> {
             node.extend(bytes(5, &attribute.message(name)));
         }
         graph.extend(bytes(1, &node));
-        [integer(1, 10), bytes(8, &integer(2, self.version)), bytes(7, &graph)].concat()
+        let domain = [bytes(1, domain.as_bytes()), integer(2, self.version)].concat();
+        [integer(1, 10), bytes(8, &domain), bytes(7, &graph)].concat()
     }
 
     /// Returns the results of the operator.
@@ -111,8 +116,16 @@ impl Node<'_> {
         inputs: &[HostTensor],
         constants: &[HostTensor],
     ) -> Vec<HostTensor> {
+        self.try_results(inputs, constants).unwrap_or_else(|error| panic!("{}: {error}", self.op))
+    }
+
+    /// Returns the results of the operator, or an error.
+    pub(crate) fn try_results(
+        &self,
+        inputs: &[HostTensor],
+        constants: &[HostTensor],
+    ) -> Result<Vec<HostTensor>, String> {
         run(&self.model(inputs, constants), inputs)
-            .unwrap_or_else(|error| panic!("{}: {error}", self.op))
     }
 }
 
