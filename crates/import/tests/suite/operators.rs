@@ -238,3 +238,89 @@ fn fourier_transforms_have_the_dtype_of_their_input() {
         }
     }
 }
+
+/// The result of `Resize` for scales of the last axes.
+fn rescaled(
+    attributes: &[(&str, Attribute<'_>)],
+    version: u64,
+    x: &HostTensor,
+    scales: &[f32],
+) -> HostTensor {
+    let node = Node { op: "Resize", attributes, outputs: 1, version };
+    let none = tensor::<f32>(&[], &[0]);
+    node.results(std::slice::from_ref(x), &[none, tensor(scales, &[scales.len()])]).remove(0)
+}
+
+/// An integer is rounded after both axes are interpolated, and saturates.
+#[test]
+fn resized_integers_are_rounded_once() {
+    let rows =
+        [[0.0, 0.0, 0.0, 1.0], [0.0, 0.0, 1.0, 1.0], [0.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 2.0]];
+    let x = tensor(&[0_u8, 1, 1, 2], &[2, 2]);
+    for dtype in [DType::U8, DType::S32, DType::S64] {
+        let found =
+            rescaled(&[("mode", Attribute::Text("linear"))], 13, &x.cast(dtype), &[2.0, 2.0]);
+        assert_eq!((found.dtype(), numbers(&found)), (dtype, rows.concat()));
+    }
+    let x = tensor(&[0_u8, 255, 0, 255, 255, 0, 255, 0, 10, 200, 30, 90], &[3, 4]);
+    let cubic = [("mode", Attribute::Text("cubic"))];
+    let exact = numbers(&rescaled(&cubic, 13, &x.cast(DType::F32), &[1.5, 1.5]));
+    assert!(exact.iter().any(|&x| x < 0.0) && exact.iter().any(|&x| x > 255.0));
+    let expected: Vec<f64> = exact.iter().map(|x| x.trunc().clamp(0.0, 255.0)).collect();
+    assert_eq!(numbers(&rescaled(&cubic, 13, &x, &[1.5, 1.5])), expected);
+}
+
+/// 1.5 / 0.6 - 0.5 is 2 in 32 bits.
+#[test]
+fn coordinates_of_resizes_follow_the_formulas_in_32_bits() {
+    for (coordinates, rounding, version, size, scale, expected) in [
+        ("half_pixel", "floor", 11, 4, 0.6, &[0.0, 2.0][..]),
+        ("half_pixel_symmetric", "floor", 19, 5, 0.6, &[0.0, 1.0, 3.0]),
+        ("pytorch_half_pixel", "floor", 11, 4, 0.6, &[0.0, 2.0]),
+        ("pytorch_half_pixel", "round_prefer_floor", 11, 4, 0.4, &[0.0]),
+        ("tf_half_pixel_for_nn", "floor", 11, 4, 2.0, &[0.0, 0.0, 1.0, 1.0, 2.0, 2.0, 3.0, 3.0]),
+        ("tf_half_pixel_for_nn", "floor", 12, 4, 0.5, &[1.0, 3.0]),
+    ] {
+        let attributes = [
+            ("coordinate_transformation_mode", Attribute::Text(coordinates)),
+            ("nearest_mode", Attribute::Text(rounding)),
+        ];
+        let x = tensor(&[0_f32, 1.0, 2.0, 3.0, 4.0][..size], &[size]);
+        let found = numbers(&rescaled(&attributes, version, &x, &[scale]));
+        assert_eq!(found, expected, "{coordinates}");
+    }
+}
+
+/// The result of `Resize` for sizes.
+fn to_sizes(attributes: &[(&str, Attribute<'_>)], x: &HostTensor, sizes: &[i64]) -> HostTensor {
+    let node = Node { op: "Resize", attributes, outputs: 1, version: 13 };
+    let none = tensor::<f32>(&[], &[0]);
+    let sizes = tensor(sizes, &[sizes.len()]);
+    node.results(std::slice::from_ref(x), &[none.clone(), none, sizes]).remove(0)
+}
+
+#[test]
+fn aligned_corners_are_exact() {
+    let attributes = [
+        ("coordinate_transformation_mode", Attribute::Text("align_corners")),
+        ("nearest_mode", Attribute::Text("floor")),
+    ];
+    for size in 2_u8..20 {
+        let x: Vec<f32> = (0..size).map(f32::from).collect();
+        let x = tensor(&x, &[x.len()]);
+        for result in [2, 3, 5, 7, 11, 49] {
+            let found = numbers(&to_sizes(&attributes, &x, &[result]));
+            assert_eq!(found.last(), Some(&f64::from(size - 1)), "{size} to {result}");
+        }
+    }
+}
+
+#[test]
+fn empty_batches_are_resized() {
+    for mode in ["nearest", "linear", "cubic"] {
+        let attributes = [("mode", Attribute::Text(mode))];
+        let x = tensor::<f32>(&[], &[0, 2]);
+        assert_eq!(to_sizes(&attributes, &x, &[0, 4]).shape()[..], [0, 4], "{mode}");
+        assert_eq!(rescaled(&attributes, 13, &x, &[1.0, 2.0]).shape()[..], [0, 4], "{mode}");
+    }
+}

@@ -15,11 +15,22 @@ pub(super) const OPERATORS: &[Operator] =
 const WEIGHTS: usize = 1 << 26;
 
 /// The interpolation between elements.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Method {
-    Nearest { rounding: String },
+    Nearest(Rounding),
     Linear,
     Cubic { a: f64 },
+}
+
+/// The rounding of coordinates to the nearest element.
+#[derive(Clone, Copy, Debug)]
+enum Rounding {
+    Floor,
+    Ceil,
+    PreferFloor,
+    PreferCeil,
+    /// The next element along an axis that becomes shorter, otherwise the element below.
+    CeilIfShorter,
 }
 
 /// The parameters that all axes share.
@@ -36,20 +47,29 @@ struct Axis {
     size: usize,
     result: usize,
     scale: f64,
+    /// The length of the result before its rounding to a size.
+    length: f64,
     region: (f64, f64),
 }
 
 fn method(call: &Call<'_, '_, '_>) -> Built<Method> {
     match call.text("mode", "nearest")?.as_str() {
-        "nearest" => {
-            let rounding = call.text("nearest_mode", "round_prefer_floor")?;
-            Ok(Method::Nearest { rounding })
-        }
+        "nearest" => Ok(Method::Nearest(rounding(call)?)),
         "linear" | "bilinear" => Ok(Method::Linear),
         "cubic" => Ok(Method::Cubic { a: call.float("cubic_coeff_a", -0.75)? }),
         other => {
             Err(Fault::Invalid(format!("mode: must be nearest, linear or cubic; got {other:?}")))
         }
+    }
+}
+
+fn rounding(call: &Call<'_, '_, '_>) -> Built<Rounding> {
+    match call.text("nearest_mode", "round_prefer_floor")?.as_str() {
+        "floor" => Ok(Rounding::Floor),
+        "ceil" => Ok(Rounding::Ceil),
+        "round_prefer_floor" => Ok(Rounding::PreferFloor),
+        "round_prefer_ceil" => Ok(Rounding::PreferCeil),
+        other => Err(Fault::Invalid(format!("nearest_mode: is unknown; got {other:?}"))),
     }
 }
 
@@ -92,22 +112,23 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     }
     let policy = call.text("keep_aspect_ratio_policy", "stretch")?;
     let common = common_scale(&policy, given, &axes, &shape)?;
-    let mut result = x;
+    let mut resized = Vec::with_capacity(axes.len());
     for (index, &at) in axes.iter().enumerate() {
         let size = shape[at];
-        let (scale, wanted) = if sizes.is_none() {
-            (given[index], scaled_size(given[index], size))
+        let target = given[index];
+        let (scale, length, wanted) = if sizes.is_none() {
+            let length = scaled_length(target, size);
+            (target, length, length.floor())
         } else if let Some(scale) = common {
-            (scale, (scale * of(size) + 0.5).floor())
+            (scale, scaled_length(scale, size), (scale * of(size) + 0.5).floor())
         } else {
-            (given[index] / of(size.max(1)), given[index])
+            (target / of(size.max(1)), target, target)
         };
         let region =
             region.as_ref().map_or((0.0, 1.0), |all| (all[index], all[axes.len() + index]));
-        let axis = Axis { size, result: to_size(wanted)?, scale, region };
-        result = resample_axis(call, result, at, &axis, &resampling)?;
+        resized.push((at, Axis { size, result: to_size(wanted)?, scale, length, region }));
     }
-    Ok(vec![result])
+    Ok(vec![resample(call, x, &resized, &resampling)?])
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a size of an image")]
@@ -115,16 +136,16 @@ fn of(size: usize) -> f64 {
     size as f64
 }
 
-/// Rounds to 32 bits, in which ONNX computes sizes and coordinates. A scale of 0.7 is slightly less in
-/// 32 bits, so more bits would resize 10 elements to 6.
+/// Rounds to 32 bits, in which ONNX computes sizes. A scale of 0.7 is slightly less in 32 bits, so more
+/// bits would resize 10 elements to 6.
 #[expect(clippy::cast_possible_truncation, reason = "rounds to 32 bits")]
 fn in_f32(x: f64) -> f64 {
     f64::from(x as f32)
 }
 
-/// Returns the size of an axis that is multiplied by a scale.
-fn scaled_size(scale: f64, size: usize) -> f64 {
-    in_f32(scale * of(size)).floor()
+/// Returns the length of an axis that is multiplied by a scale.
+fn scaled_length(scale: f64, size: usize) -> f64 {
+    in_f32(scale * of(size))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was checked")]
@@ -171,75 +192,102 @@ fn asymmetric(call: &mut Call<'_, '_, '_>, shrinks_up: bool) -> Built<Vec<ExprId
     if scales.len() != shape.rank() {
         return Err(Fault::Invalid(format!("scales: must have {} entries", shape.rank())));
     }
-    let mut resampling = Resampling {
-        method: method(call)?,
+    let method = match method(call)? {
+        Method::Nearest(_) if shrinks_up => Method::Nearest(Rounding::CeilIfShorter),
+        Method::Nearest(_) => Method::Nearest(Rounding::Floor),
+        method @ (Method::Linear | Method::Cubic { .. }) => method,
+    };
+    let resampling = Resampling {
+        method,
         coordinates: "asymmetric".into(),
         antialias: false,
         excludes_outside: false,
         extrapolation: 0.0,
     };
-    let mut result = x;
+    let mut resized = Vec::with_capacity(scales.len());
     for (at, &scale) in scales.iter().enumerate() {
-        if let Method::Nearest { rounding } = &mut resampling.method {
-            *rounding = if shrinks_up && scale < 1.0 { "ceil" } else { "floor" }.into();
-        }
-        let result_size = to_size(scaled_size(scale, shape[at]))?;
-        let axis = Axis { size: shape[at], result: result_size, scale, region: (0.0, 1.0) };
-        result = resample_axis(call, result, at, &axis, &resampling)?;
+        let (size, length) = (shape[at], scaled_length(scale, shape[at]));
+        let result = to_size(length.floor())?;
+        resized.push((at, Axis { size, result, scale, length, region: (0.0, 1.0) }));
     }
-    Ok(vec![result])
+    Ok(vec![resample(call, x, &resized, &resampling)?])
 }
 
-/// Resizes one axis.
-fn resample_axis(
+/// Resizes axes one after another. An integer is rounded once, after the interpolation of all axes.
+fn resample(
     call: &mut Call<'_, '_, '_>,
     x: ExprId,
-    at: usize,
-    axis: &Axis,
+    axes: &[(usize, Axis)],
     resampling: &Resampling,
 ) -> Built<ExprId> {
-    if axis.result == axis.size
-        && axis.scale == 1.0
-        && resampling.coordinates != "tf_crop_and_resize"
-    {
-        return Ok(x);
-    }
-    if axis.size == 0 || axis.scale <= 0.0 || axis.size.saturating_mul(axis.result) > WEIGHTS {
-        let (size, result) = (axis.size, axis.result);
-        return Err(Fault::Invalid(format!(
-            "scales: cannot resize an axis from {size} to {result}"
-        )));
-    }
-    let along = i64::try_from(at).unwrap_or(0);
+    let crops = resampling.coordinates == "tf_crop_and_resize";
+    let changes = |axis: &Axis| {
+        let is_same = axis.size == axis.result && axis.scale == 1.0 && !crops;
+        !(is_same || axis.size == 0 && axis.result == 0)
+    };
     let dtype = call.dtype(x);
-    if let Method::Nearest { rounding } = &resampling.method {
-        let is_inside = resampling.coordinates != "tf_crop_and_resize";
-        if is_inside {
-            let mut sources = Vec::with_capacity(axis.result);
-            for index in 0..axis.result {
-                let place = in_f32(original(axis, &resampling.coordinates, of(index))?);
-                sources.push(nearest(place, rounding)?.clamp(0, axis.size as i64 - 1));
-            }
-            let sources = call.literal(&sources)?;
-            return Ok(call.graph().take(x, sources, along)?);
+    let mut result = x;
+    for (at, axis) in axes.iter().filter(|(_, axis)| changes(axis)) {
+        let (size, length) = (axis.size, axis.result);
+        if size == 0 || axis.scale <= 0.0 || size.saturating_mul(length) > WEIGHTS {
+            let why = format!("cannot resize an axis from {size} to {length}");
+            return Err(Fault::Invalid(format!("scales: {why}")));
         }
+        let along = i64::try_from(*at).unwrap_or(0);
+        result = match resampling.method {
+            // A crop extrapolates outside of the axis, so its elements are not all copies.
+            Method::Nearest(rounding) if !crops => {
+                take_nearest(call, result, along, axis, rounding, &resampling.coordinates)?
+            }
+            Method::Nearest(_) | Method::Linear | Method::Cubic { .. } => {
+                interpolate_axis(call, result, along, axis, resampling, interpolation_dtype(dtype))?
+            }
+        };
     }
+    Ok(call.graph().as_type(result, dtype)?)
+}
+
+/// Copies the nearest element of an axis to each element of the result.
+fn take_nearest(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    along: i64,
+    axis: &Axis,
+    rounding: Rounding,
+    coordinates: &str,
+) -> Built<ExprId> {
+    let last = i64::try_from(axis.size).unwrap_or(i64::MAX) - 1;
+    let mut sources = Vec::with_capacity(axis.result);
+    for index in 0..axis.result {
+        let place = original(axis, coordinates, index)?;
+        sources.push(nearest(place, rounding, axis.scale).clamp(0, last));
+    }
+    let sources = call.literal(&sources)?;
+    Ok(call.graph().take(x, sources, along)?)
+}
+
+/// Multiplies an axis by its matrix of weights. The result has the dtype of the interpolation.
+fn interpolate_axis(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    along: i64,
+    axis: &Axis,
+    resampling: &Resampling,
+    dtype: DType,
+) -> Built<ExprId> {
     let (weights, outside) = weights(axis, resampling)?;
-    let wide = interpolation_dtype(dtype);
-    let matrix = HostTensor::from_vec(weights, [axis.result, axis.size])?.cast(wide);
-    let rest = HostTensor::from_vec(outside, [axis.result])?.cast(wide);
+    let matrix = HostTensor::from_vec(weights, [axis.result, axis.size])?.cast(dtype);
+    let rest = HostTensor::from_vec(outside, [axis.result])?.cast(dtype);
     let is_plain = rest.splat_value().is_some_and(nxla_tensor::Scalar::is_zero);
     let graph = call.graph();
     let matrix = graph.tensor(matrix)?;
-    let moved = graph.as_type(x, wide)?;
-    let product = graph.dot_general(moved, &[along], &[], matrix, &[1], &[])?;
-    let mut result = product;
+    let x = graph.as_type(x, dtype)?;
+    let mut result = graph.dot_general(x, &[along], &[], matrix, &[1], &[])?;
     if !is_plain {
         let rest = graph.tensor(rest)?;
         result = graph.add(result, rest)?;
     }
-    let result = graph.move_axes(result, &[-1], &[along])?;
-    Ok(graph.as_type(result, dtype)?)
+    Ok(graph.move_axes(result, &[-1], &[along])?)
 }
 
 /// Returns the dtype in which elements are interpolated, which represents all of them.
@@ -251,26 +299,35 @@ pub(super) fn interpolation_dtype(dtype: DType) -> DType {
     }
 }
 
-/// Returns the coordinate in the original axis of an index in the result.
-fn original(axis: &Axis, coordinates: &str, index: f64) -> Built<f64> {
-    let (size, scale) = (of(axis.size), axis.scale);
-    let result = scale * size;
-    Ok(match coordinates {
+/// Returns the coordinate in the original axis of an index in the result. Each step rounds to 32 bits,
+/// as in ONNX Runtime: 1.5 / 0.6 - 0.5 is 2 in 32 bits, but slightly less if only the result is rounded.
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
+    reason = "rounds to 32 bits"
+)]
+fn original(axis: &Axis, coordinates: &str, index: usize) -> Built<f64> {
+    let (size, scale, index) = (axis.size as f32, axis.scale as f32, index as f32);
+    let (start, end) = (axis.region.0 as f32, axis.region.1 as f32);
+    let length = axis.length as f32;
+    Ok(f64::from(match coordinates {
         "half_pixel" => (index + 0.5) / scale - 0.5,
         "half_pixel_symmetric" => {
-            let adjustment = of(axis.result) / result;
-            size / 2.0 * (1.0 - adjustment) + (index + 0.5) / scale - 0.5
+            // ONNX Runtime adds these terms in 64 bits.
+            let offset = size / 2.0 * (1.0 - axis.result as f32 / length);
+            let place = (f64::from(index) + 0.5) / f64::from(scale) - 0.5;
+            (f64::from(offset) + place) as f32
         }
-        "pytorch_half_pixel" if result == 1.0 => -0.5,
+        "tf_half_pixel_for_nn" => (index + 0.5) / scale,
+        "pytorch_half_pixel" if axis.result == 1 => 0.0,
         "pytorch_half_pixel" => (index + 0.5) / scale - 0.5,
-        "align_corners" if result == 1.0 => 0.0,
-        "align_corners" => index * (size - 1.0) / (result - 1.0),
+        "align_corners" if axis.result == 1 => 0.0,
+        "align_corners" => index * (size - 1.0) / (length - 1.0),
         "asymmetric" => index / scale,
         "tf_crop_and_resize" => {
-            let (start, end) = axis.region;
-            let inside = match result == 1.0 {
+            let inside = match axis.result == 1 {
                 true => (end - start) * (size - 1.0) / 2.0,
-                false => index * (end - start) * (size - 1.0) / (result - 1.0),
+                false => index * (end - start) * (size - 1.0) / (length - 1.0),
             };
             inside + start * (size - 1.0)
         }
@@ -278,21 +335,21 @@ fn original(axis: &Axis, coordinates: &str, index: f64) -> Built<f64> {
             let why = format!("coordinate_transformation_mode: is unknown; got {other:?}");
             return Err(Fault::Invalid(why));
         }
-    })
+    }))
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "clamped to an axis later")]
-fn nearest(place: f64, rounding: &str) -> Built<i64> {
+fn nearest(place: f64, rounding: Rounding, scale: f64) -> i64 {
     let low = place.ceil() - 1.0;
     let ratio = place - low;
     let up = match rounding {
-        "floor" => ratio == 1.0,
-        "ceil" => true,
-        "round_prefer_floor" => ratio > 0.5,
-        "round_prefer_ceil" => ratio >= 0.5,
-        other => return Err(Fault::Invalid(format!("nearest_mode: is unknown; got {other:?}"))),
+        Rounding::Floor => ratio == 1.0,
+        Rounding::Ceil => true,
+        Rounding::PreferFloor => ratio > 0.5,
+        Rounding::PreferCeil => ratio >= 0.5,
+        Rounding::CeilIfShorter => ratio == 1.0 || scale < 1.0,
     };
-    Ok((low + f64::from(u8::from(up))) as i64)
+    (low + f64::from(u8::from(up))) as i64
 }
 
 /// Returns the matrix from an axis to its result, and the constants added to the result.
@@ -302,7 +359,7 @@ fn weights(axis: &Axis, resampling: &Resampling) -> Built<(Vec<f64>, Vec<f64>)> 
     let mut outside = vec![0.0; axis.result];
     let last = of(axis.size) - 1.0;
     for index in 0..axis.result {
-        let place = original(axis, &resampling.coordinates, of(index))?;
+        let place = original(axis, &resampling.coordinates, index)?;
         let is_cropped = resampling.coordinates == "tf_crop_and_resize";
         if is_cropped && !(0.0..=last).contains(&place) {
             outside[index] = resampling.extrapolation;
@@ -333,13 +390,13 @@ fn factors(ratio: f64, place: f64, scale: f64, resampling: &Resampling) -> Built
     let narrow = if resampling.antialias { scale.min(1.0) } else { 1.0 };
     let kernel = |x: f64| match resampling.method {
         Method::Cubic { a } => cubic(x.abs(), a),
-        Method::Nearest { .. } | Method::Linear => (1.0 - x.abs()).max(0.0),
+        Method::Nearest(_) | Method::Linear => (1.0 - x.abs()).max(0.0),
     };
-    let support = match &resampling.method {
-        Method::Nearest { rounding } => {
+    let support = match resampling.method {
+        Method::Nearest(rounding) => {
             let low = place.ceil() - 1.0;
             #[expect(clippy::cast_precision_loss, reason = "an index of an axis")]
-            return Ok((nearest(place, rounding)? as f64 - low, vec![1.0]));
+            return Ok((nearest(place, rounding, scale) as f64 - low, vec![1.0]));
         }
         Method::Linear => 1.0,
         Method::Cubic { .. } => 2.0,
