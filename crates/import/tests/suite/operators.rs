@@ -324,3 +324,20 @@ fn empty_batches_are_resized() {
         assert_eq!(rescaled(&attributes, 13, &x, &[1.0, 2.0]).shape()[..], [0, 4], "{mode}");
     }
 }
+
+/// A step of a decoder has sequences of one element.
+#[test]
+fn one_position_rotates_every_sequence() {
+    let node =
+        Node { op: "com.microsoft:RotaryEmbedding", attributes: &[], outputs: 1, version: 1 };
+    let (cos, sin) = (tensor(&[1_f32, 0.0, -1.0], &[3, 1]), tensor(&[0_f32, 1.0, 0.0], &[3, 1]));
+    for length in [1, 2] {
+        let x = tensor(&[1_f32, 2.0].repeat(2 * length), &[2, 1, length, 2]);
+        let expected = [-2.0, 1.0, -1.0, -2.0];
+        for shape in [&[][..], &[1]] {
+            let inputs = [x.clone(), tensor(&[1_i64], shape), cos.clone(), sin.clone()];
+            let found = numbers(&node.results(&inputs, &[])[0]);
+            assert_eq!(found, expected[..2 * length].repeat(2), "{length}");
+        }
+    }
+}

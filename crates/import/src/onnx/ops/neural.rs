@@ -487,7 +487,7 @@ fn angles(
     let graph = call.graph();
     let taken = match positions {
         // One number is the position of the first element of every sequence.
-        Some(start) if graph.shape(start).size() == 1 && length != 1 => {
+        Some(start) if graph.shape(start).rank() < 2 && graph.shape(start).size() == 1 => {
             let start = graph.as_type(start, DType::S64)?;
             let start = graph.reshape(start, Shape::scalar())?;
             let step = graph.iota([length], None, DType::S64)?;
