@@ -325,6 +325,45 @@ fn empty_batches_are_resized() {
     }
 }
 
+/// The weight of an element at a distance, in cubic convolution.
+fn cubic(distance: f64) -> f64 {
+    let (a, x) = (-0.75, distance.abs());
+    match x {
+        x if x <= 1.0 => ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0,
+        x if x < 2.0 => ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a,
+        _ => 0.0,
+    }
+}
+
+/// A sample beyond the border interpolates between elements of the padded image.
+#[test]
+fn cubic_samples_interpolate_the_padded_image() {
+    let image = [1.0, -2.0, 4.0, 8.0];
+    let x = tensor(&image, &[1, 1, 1, 4]).cast(DType::F32);
+    let padded = |padding: &str, index: i32| match padding {
+        "zeros" if !(0..4).contains(&index) => 0.0,
+        "reflection" => image[usize::try_from(3 - (index.rem_euclid(6) - 3).abs()).unwrap()],
+        _ => image[usize::try_from(index.clamp(0, 3)).unwrap()],
+    };
+    for padding in ["zeros", "border", "reflection"] {
+        let attributes = [
+            ("mode", Attribute::Text("cubic")),
+            ("padding_mode", Attribute::Text(padding)),
+            ("align_corners", Attribute::Int(1)),
+        ];
+        let node = Node { op: "GridSample", attributes: &attributes, outputs: 1, version: 20 };
+        for coordinate in [-2.5, -1.25, -1.0, -0.75, 0.5, 1.0, 1.125, 1.5, 3.0] {
+            let grid = tensor(&[coordinate, 0.0_f32], &[1, 1, 1, 2]);
+            let found = numbers(&node.results(&[x.clone(), grid], &[])[0])[0];
+            let place = (f64::from(coordinate) + 1.0) * 1.5;
+            let indices = -8..14;
+            let term = |index| cubic(place - f64::from(index)) * padded(padding, index);
+            let expected: f64 = indices.map(term).sum();
+            assert!((found - expected).abs() < 1e-5, "{padding} {coordinate}: {found} {expected}");
+        }
+    }
+}
+
 /// A step of a decoder has sequences of one element.
 #[test]
 fn one_position_rotates_every_sequence() {

@@ -127,6 +127,11 @@ impl Sampling {
         if self.mode == Mode::Nearest {
             place = graph.round_half_even(place)?;
         }
+        if self.mode == Mode::Cubic {
+            // The padding applies to each of the 4 neighbors, so the weights must belong to the
+            // position beyond the border.
+            return Ok(place);
+        }
         let moved = match self.padding {
             Outside::Zeros => return Ok(place),
             Outside::Border => clamp_to(graph, place, 0.0, float(size) - 1.0)?,
