@@ -239,6 +239,38 @@ fn fourier_transforms_have_the_dtype_of_their_input() {
     }
 }
 
+#[test]
+fn reductions_have_the_dtype_of_their_input() {
+    let ops = ["L1", "L2", "LogSum", "LogSumExp", "Max", "Mean", "Min", "Prod", "Sum", "SumSquare"];
+    for (op, is_noop) in ops.into_iter().flat_map(|op| [(op, 0), (op, 1)]) {
+        let attributes = [("noop_with_empty_axes", Attribute::Int(is_noop))];
+        let op = &format!("Reduce{op}");
+        let node = Node { op, attributes: &attributes, outputs: 1, version: 18 };
+        for dtype in [DType::S32, DType::S64, DType::F16, DType::BF16, DType::F32, DType::F64] {
+            let x = tensor(&[1_f32, 3.0], &[2]).cast(dtype);
+            let found = node.results(&[x], &[]).remove(0);
+            assert_eq!(found.dtype(), dtype, "{op} {is_noop}");
+            if op == "ReduceLogSum" && dtype.is_integer() {
+                let expected: &[f64] = if is_noop == 1 { &[0.0, 1.0] } else { &[1.0] };
+                assert_eq!(numbers(&found), expected);
+            }
+        }
+    }
+}
+
+#[test]
+fn old_masks_of_dropout_have_the_dtype_of_their_input() {
+    for (version, mask) in [(7, None), (9, None), (10, Some(DType::Pred)), (13, Some(DType::Pred))]
+    {
+        let node = Node { op: "Dropout", attributes: &[], outputs: 2, version };
+        for dtype in [DType::F16, DType::F32, DType::F64] {
+            let found = node.results(&[tensor(&[1_f32, 2.0], &[2]).cast(dtype)], &[]);
+            assert_eq!(found[1].dtype(), mask.unwrap_or(dtype), "{version}");
+            assert_eq!(numbers(&found[1]), [1.0, 1.0]);
+        }
+    }
+}
+
 /// The result of `Resize` for scales of the last axes.
 fn rescaled(
     attributes: &[(&str, Attribute<'_>)],

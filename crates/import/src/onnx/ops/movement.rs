@@ -201,8 +201,9 @@ fn dropout(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         }
     }
     let shape = call.shape(x);
-    let yes =
-        call.graph().scalar_constant(nxla_tensor::Scalar::from(true), nxla_tensor::DType::Pred)?;
+    // Until version 9, the mask has the dtype of the input.
+    let dtype = if call.version < 10 { call.dtype(x) } else { nxla_tensor::DType::Pred };
+    let yes = call.graph().scalar_constant(nxla_tensor::Scalar::one(dtype), dtype)?;
     let mask = call.broadcast(yes, &shape)?;
     Ok(vec![x, mask])
 }

@@ -49,20 +49,21 @@ fn reduce(call: &mut Call<'_, '_, '_>, kind: Kind) -> Built<Vec<ExprId>> {
         axes => axes,
     };
     let dtype = call.dtype(x);
-    if axes.is_none() && call.flag("noop_with_empty_axes")? {
-        // The element-wise part of the function still applies.
-        let graph = call.graph();
-        return Ok(vec![match kind {
-            Kind::L1 | Kind::L2 => graph.abs(x)?,
-            Kind::LogSum => graph.log(x)?,
-            Kind::SumSquare => graph.multiply(x, x)?,
-            Kind::LogSumExp | Kind::Max | Kind::Mean | Kind::Min | Kind::Product | Kind::Sum => x,
-        }]);
-    }
+    let is_noop = axes.is_none() && call.flag("noop_with_empty_axes")?;
     let axes = axes.as_deref();
     let graph = call.graph();
     if matches!(kind, Kind::L2 | Kind::LogSum | Kind::LogSumExp) && dtype.is_integer() {
         x = graph.as_type(x, DType::F64)?;
+    }
+    if is_noop {
+        // The element-wise part of the function still applies.
+        let result = match kind {
+            Kind::L1 | Kind::L2 => graph.abs(x)?,
+            Kind::LogSum => graph.log(x)?,
+            Kind::SumSquare => graph.multiply(x, x)?,
+            Kind::LogSumExp | Kind::Max | Kind::Mean | Kind::Min | Kind::Product | Kind::Sum => x,
+        };
+        return Ok(vec![graph.as_type(result, dtype)?]);
     }
     let result = match kind {
         Kind::L1 => {
