@@ -271,6 +271,26 @@ fn old_masks_of_dropout_have_the_dtype_of_their_input() {
     }
 }
 
+#[test]
+fn old_softmaxes_merge_the_axes_after_theirs() {
+    let attributes = [("axis", Attribute::Int(1))];
+    let x = tensor(&[0_f32, 0.0, 9.0, 9.0, 8.0, 0.0, 8.0, 1.0], &[2, 2, 2]);
+    let node = Node { op: "Hardmax", attributes: &attributes, outputs: 1, version: 11 };
+    let largest = numbers(&node.results(std::slice::from_ref(&x), &[])[0]);
+    assert_eq!(largest, [0.0, 0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 0.0]);
+    for op in ["Softmax", "LogSoftmax"] {
+        let found = numbers(&Node { op, ..node }.results(std::slice::from_ref(&x), &[])[0]);
+        let number = |x: f64| if op == "Softmax" { x } else { x.exp() };
+        for row in found.chunks(4) {
+            let sum: f64 = row.iter().map(|&x| number(x)).sum();
+            assert!((sum - 1.0).abs() < 1e-5, "{op}: {sum}");
+        }
+    }
+    let node = Node { version: 13, ..node };
+    let largest = numbers(&node.results(&[x], &[])[0]);
+    assert_eq!(largest, [0.0, 0.0, 1.0, 1.0, 1.0, 0.0, 0.0, 1.0]);
+}
+
 /// The result of `Resize` for scales of the last axes.
 fn rescaled(
     attributes: &[(&str, Attribute<'_>)],

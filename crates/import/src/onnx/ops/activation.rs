@@ -1,6 +1,6 @@
 //! Activation functions.
 
-use nxla_expr::ExprId;
+use nxla_expr::{ExprId, Graph};
 use nxla_tensor::Shape;
 
 use super::{Operator, operator};
@@ -48,8 +48,10 @@ pub(super) const OPERATORS: &[Operator] = &[
         let (alpha, beta) = (call.float("alpha", 0.2)?, call.float("beta", 0.5)?);
         Ok(vec![hard_sigmoid(call, x, alpha, beta)?])
     }),
-    operator("Hardmax", hardmax),
-    operator("LogSoftmax", |call| softmax(call, true)),
+    operator("Hardmax", |call| map_along_axis(call, hardmax)),
+    operator("LogSoftmax", |call| {
+        map_along_axis(call, |graph, x, axis| Ok(graph.log_softmax(x, axis)?))
+    }),
     operator("PRelu", prelu),
     operator("Relu", |call| {
         let x = call.input(0)?;
@@ -57,7 +59,7 @@ pub(super) const OPERATORS: &[Operator] = &[
     }),
     operator("Selu", selu),
     operator("Shrink", shrink),
-    operator("Softmax", |call| softmax(call, false)),
+    operator("Softmax", |call| map_along_axis(call, |graph, x, axis| Ok(graph.softmax(x, axis)?))),
     operator("SwiGLU", |call| {
         let [gate, value] = call.inputs()?;
         let gate = swish(call, gate, 1.0)?;
@@ -152,8 +154,12 @@ fn shrink(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![graph.select(above, less, inner)?])
 }
 
-/// Until version 12, the axes from `axis` on count as one.
-fn softmax(call: &mut Call<'_, '_, '_>, log: bool) -> Built<Vec<ExprId>> {
+/// Applies a function of a tensor and an axis to the axis of the node. Until version 12, the axes from
+/// this axis on count as one.
+fn map_along_axis(
+    call: &mut Call<'_, '_, '_>,
+    function: impl Fn(&mut Graph, ExprId, i64) -> Built<ExprId>,
+) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let shape = call.shape(x);
     let merges = call.version < 13;
@@ -165,27 +171,15 @@ fn softmax(call: &mut Call<'_, '_, '_>, log: bool) -> Built<Vec<ExprId>> {
         let (rows, columns) = (Shape::from(&shape[..axis]), Shape::from(&shape[axis..]));
         y = graph.reshape(y, [rows.size(), columns.size()])?;
     }
-    let along = if merges { -1 } else { at };
-    y = if log { graph.log_softmax(y, along)? } else { graph.softmax(y, along)? };
+    let y = function(graph, y, if merges { -1 } else { at })?;
     Ok(vec![graph.reshape(y, shape)?])
 }
 
 /// Marks the first largest element along an axis by a one.
-fn hardmax(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
-    let x = call.input(0)?;
-    let shape = call.shape(x);
-    let merges = call.version < 13;
-    let axis = call.axis(call.int("axis", if merges { 1 } else { -1 })?, shape.rank())?;
-    if merges && axis + 1 != shape.rank() {
-        return Err(Fault::Unsupported(
-            "axis: must be the last axis before operator set 13".into(),
-        ));
-    }
-    let at = i64::try_from(axis).unwrap_or(0);
-    let (dtype, index) = (call.dtype(x), nxla_tensor::DType::S64);
-    let graph = call.graph();
-    let largest = graph.argmax(x, Some(at), true, false, index)?;
-    let places = graph.iota(shape, Some(at), index)?;
+fn hardmax(graph: &mut Graph, x: ExprId, axis: i64) -> Built<ExprId> {
+    let (ty, index) = (graph.tensor_type(x).clone(), nxla_tensor::DType::S64);
+    let largest = graph.argmax(x, Some(axis), true, false, index)?;
+    let places = graph.iota(ty.shape, Some(axis), index)?;
     let is_largest = graph.equal(places, largest)?;
-    Ok(vec![graph.as_type(is_largest, dtype)?])
+    Ok(graph.as_type(is_largest, ty.dtype)?)
 }
