@@ -470,3 +470,37 @@ fn triangular_systems_of_all_forms_are_solved() {
         }
     }
 }
+
+/// The calls of `jnp.linalg.svd(a, compute_uv=False)`, whose other results are unused.
+#[test]
+fn singular_values_need_no_vectors() {
+    let text = main_of(
+        "%a: tensor<2x2xf64>",
+        "tensor<2xf64>",
+        "%0:5 = stablehlo.custom_call @lapack_dgesdd_ffi(%a) {mhlo.backend_config = \
+         {mode = 78 : ui8}} : (tensor<2x2xf64>) -> (tensor<2x2xf64>, tensor<2xf64>, \
+         tensor<2x2xf64>, tensor<2x2xf64>, tensor<i32>)\nreturn %0#1 : tensor<2xf64>",
+    );
+    let found = results_of(&text, &[(&[0.0, -3.0, 2.0, 0.0], &[2, 2], DType::F64)]);
+    assert_close(&found[0], &[3.0, 2.0], 1e-12);
+}
+
+/// An entry is true if any pair of elements is true, for any number of pairs.
+#[test]
+fn products_of_booleans_are_disjunctions() {
+    for count in [1, 2, 256, 65_536] {
+        let text = main_of(
+            &format!("%x: tensor<2x{count}xi1>, %y: tensor<{count}xi1>"),
+            "tensor<2xi1>",
+            &format!(
+                "%0 = stablehlo.dot_general %x, %y, contracting_dims = [1] x [0] : \
+                 (tensor<2x{count}xi1>, tensor<{count}xi1>) -> tensor<2xi1>\nreturn %0 : tensor<2xi1>"
+            ),
+        );
+        let x = [vec![0.0; count], vec![1.0; count]].concat();
+        let y = vec![1.0; count];
+        let inputs: [(&[f64], &[usize], DType); 2] =
+            [(&x, &[2, count], DType::Pred), (&y, &[count], DType::Pred)];
+        assert_eq!(results_of(&text, &inputs), [[0.0, 1.0]], "{count}");
+    }
+}

@@ -39,16 +39,16 @@ impl Builder<'_> {
         Ok(Some(self.graph.as_type(result, dtype)?))
     }
 
-    /// Converts operands to the dtype in which the result accumulates.
+    /// Converts operands to the dtype in which the result accumulates. For booleans, the sum of products
+    /// counts the pairs that are true, and a count above zero is true. An integer count could wrap to
+    /// zero, so booleans become floats.
     fn operands_as(
         &mut self,
         x: ExprId,
         y: ExprId,
         dtype: DType,
     ) -> Result<(ExprId, ExprId), Fail> {
-        if self.graph.dtype(x).is_pred() && dtype.is_pred() {
-            return unsupported("a product of booleans is not supported");
-        }
+        let dtype = if dtype.is_pred() { DType::F32 } else { dtype };
         if self.graph.dtype(x).bits() > dtype.bits() {
             return Ok((x, y));
         }

@@ -41,10 +41,14 @@ impl Builder<'_> {
             "gesdd" => {
                 let [a] = as_array(x)?;
                 let (u, s, v) = self.graph.svd(a, is("mode", b'A'))?;
-                if is("mode", b'N') {
-                    return unsupported("singular values without vectors are not supported");
-                }
                 let info = self.failure(s, operation, 4)?;
+                if is("mode", b'N') {
+                    // LAPACK computes no vectors and leaves these results undefined.
+                    let [u, v] = [operation.result(2)?.clone(), operation.result(3)?.clone()];
+                    let u = self.graph.constant(Scalar::zero(u.dtype), u)?;
+                    let v = self.graph.constant(Scalar::zero(v.dtype), v)?;
+                    return Ok(Some(vec![a, s, u, v, info]));
+                }
                 vec![a, s, u, v, info]
             }
             "trsm" => {
