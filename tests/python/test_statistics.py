@@ -181,6 +181,34 @@ def test_derivatives_of_what_is_not_nan(compiler):
         assert rise.tolist() == [0.0, 0.5, 0.5]
 
 
+@pytest.mark.parametrize("dtype", ["f16", "f64"])
+@pytest.mark.parametrize("name", ["quantile", "nanquantile", "percentile", "nanpercentile"])
+def test_derivatives_of_quantiles_of_equal_elements(name, dtype, compiler):
+    """Both neighbors of a position have their share of the derivative, also if they are equal."""
+    scale = 100 if name.endswith("percentile") else 1
+    shares = [0.0, 0.3, 0.5, 0.8, 1.0]
+
+    def function(x):
+        return getattr(nx, name)(x, [share * scale for share in shares])
+
+    for x in ([1.1, 1.1], [1.1, 1.1, 1.1], [0.3, 2.0, 0.3, 2.0, 0.3], [0.0, -0.0]):
+        order = np.argsort(x, kind="stable")
+        expected = np.zeros((len(shares), len(x)))
+        for row, q in zip(expected, shares, strict=True):
+            place = q * (len(x) - 1)
+            row[order[int(np.floor(place))]] += 1 - place % 1
+            row[order[int(np.ceil(place))]] += place % 1
+        tensor = nx.tensor(x, dtype)
+        values, slopes = nx.jit(lambda x: (function(x), nx.jacrev(function)(x)), compiler=compiler)(
+            tensor
+        )
+        np.testing.assert_allclose(nx.astype(slopes, "f64"), expected, atol=1e-3)
+        if len(set(x)) == 1:
+            assert values.tolist() == [tensor[0].item()] * len(shares)
+    slope = nx.jit(nx.grad(nx.nanmedian), compiler=compiler)(nx.tensor([1.0, np.nan, 1.0], dtype))
+    assert slope.tolist() == [0.5, 0.0, 0.5]
+
+
 @pytest.mark.parametrize("engine", ENGINES)
 def test_histograms(engine):
     @quick(engine)

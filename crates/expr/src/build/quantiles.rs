@@ -181,10 +181,19 @@ impl Graph {
                 let (low_part, high_part) =
                     (self.multiply(low, rest)?, self.multiply(high, share)?);
                 let blend = self.add(low_part, high_part)?;
-                // The factor of an infinite element may be zero.
                 let (whole, same) = (self.equal(place, floor)?, self.equal(low, high)?);
-                let exact = self.logical_or(whole, same)?;
-                let value = self.select(exact, low, blend)?;
+                // Rounding would change the blend of equal elements. Their difference is zero and divides
+                // the derivative between them; subtracting the difference keeps the sign of -0.
+                let equal = self.select(same, high, low)?;
+                let step = self.subtract(low, equal)?;
+                let step = self.multiply(step, share)?;
+                let tie = self.subtract(low, step)?;
+                let value = self.select(same, tie, blend)?;
+                // The factor of an infinite element may be zero.
+                let infinite = self.is_infinity(low)?;
+                let infinite = self.logical_and(same, infinite)?;
+                let exact = self.logical_or(whole, infinite)?;
+                let value = self.select(exact, low, value)?;
                 self.as_type(value, dtype)
             }
         }
