@@ -20,6 +20,7 @@ const HOST: &str = "only a host function computes the result";
 const IDENTITY: &str = "the op leaves the value unchanged, except for its dtype";
 const LOGICAL: &str = "the bits of pred are combined by the logical ops";
 const LOOP: &str = "the function is applied to halves of the rows, or in a loop";
+const MARKED: &str = "a boolean tells the elements of a window from the initial value";
 const PARTS: &str = "the real functions of both parts are exact at their limits";
 const POSITIONS: &str = "the positions of the extrema are reduced, and the updates are scattered";
 const POWER: &str =
@@ -95,7 +96,7 @@ const COMPOSED: &[(&str, &str, &str)] = &[
     ("while", "pred, u2 u4 u8 u16 u32 u64 s2 s4 s8 s16, f8_e4m3fn", COUNTED),
     ("window_max", "pred, s2 s4", WHOLE),
     ("window_min", "pred, u2 u4 s2 s4", WHOLE),
-    ("window_reduce", "pred, u2 u4 s2 s4, f8_e4m3fn", WHOLE),
+    ("window_reduce", "all", MARKED),
     ("window_scatter_max", "real", POSITIONS),
     ("window_scatter_min", "real", POSITIONS),
 ];

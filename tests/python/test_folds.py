@@ -112,3 +112,50 @@ def test_windows_send_to_their_last_extremum_on_both_engines(dtype, shape, size,
                 nx.jit(scatter, compiler=compiler)(x, source) for compiler in ("xla", "evaluator")
             )
             assert nx.to_binary(found) == nx.to_binary(expected)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_windows_apply_the_function_to_padding(name, compiler):
+    """The initial value is an element of each window that reaches into the padding."""
+    function, start = FUNCTIONS[name]
+
+    def windows(ones):
+        own = [nx.window_reduce(x, start, function, (2,) * x.ndim, padding="same") for x in ones]
+        padded = [nx.pad(x, start, [(0, 1)] * x.ndim) for x in ones]
+        return own, [nx.window_reduce(x, start, function, (2,) * x.ndim) for x in padded]
+
+    ones = [nx.ones((2,) * rank, dtype="f64") for rank in (1, 2, 3)]
+    own, padded = nx.jit(windows, compiler=compiler)(ones)
+    for rank, x, y in zip((1, 2, 3), own, padded, strict=True):
+        expected = np.ones((2,) * rank)
+        padding = np.pad(expected, [(0, 1)] * rank, constant_values=start)
+        for at in np.ndindex(expected.shape):
+            total = nx.tensor(start, dtype="f64")
+            for element in padding[tuple(slice(place, place + 2) for place in at)].ravel():
+                total = function(nx.tensor(element), total)
+            expected[at] = total.item()
+        np.testing.assert_allclose(x, expected, rtol=1e-12)
+        np.testing.assert_allclose(y, expected, rtol=1e-12)
+
+
+WINDOW_FUNCTIONS = ["window_sum", "window_product", "window_max", "window_min", "window_mean"]
+
+
+PADDING = [(0, -1), (-1, 0), (-1, -1), (2, -1), (-1, 2), (-5, 6), (6, -5)]
+
+
+@pytest.mark.parametrize("padding", PADDING)
+def test_windows_with_negative_padding(padding, compiler):
+    def run(x):
+        functions = [getattr(nx, name) for name in WINDOW_FUNCTIONS]
+        return [f(x, size, padding=[padding] * x.ndim) for f in functions for size in (1, 2)]
+
+    for shape in ((3,), (3, 4)):
+        x = nx.reshape(nx.arange(np.prod(shape), dtype="f64") + 1, shape)
+        found = nx.jit(run, compiler=compiler)(x)
+        neutral = {"window_product": 1.0, "window_max": -np.inf, "window_min": np.inf}
+        cases = [(name, size) for name in WINDOW_FUNCTIONS for size in (1, 2)]
+        for (name, size), result in zip(cases, found, strict=True):
+            padded = nx.pad(x, neutral.get(name, 0.0), [padding] * x.ndim)
+            wanted = getattr(nx, name)(padded, size)
+            np.testing.assert_allclose(result, wanted, rtol=1e-12, err_msg=f"{name} {size}")

@@ -130,6 +130,10 @@ pub(crate) fn rows<'a>(
 }
 
 /// Folds each window of `x` with scalar arithmetic. The windows must not reach into padding.
+///
+/// A boolean operand marks the elements. XLA merges a preceding `pad` with the initial value into the
+/// fold, and then does not apply the function to the padding. It cannot do so here, because the boolean of
+/// padding differs from the boolean of the initial value.
 pub(crate) fn windows<'a>(
     cx: &mut Cx<'a>,
     x: Value,
@@ -140,19 +144,24 @@ pub(crate) fn windows<'a>(
 ) -> Result<Value> {
     let full = cx.shape(x.ty).clone();
     let captures = function.value_captures();
-    let mut values = Values::from_slice(&[x]);
-    let mut start = Values::from_slice(&[initial]);
+    let is_element = cx.splat(Scalar::UInt(1), DType::Pred, &full);
+    let is_initial = cx.splat(Scalar::UInt(0), DType::Pred, &Shape::scalar());
+    let mut values = Values::from_slice(&[is_element, x]);
+    let mut start = Values::from_slice(&[is_initial, initial]);
     for &capture in &captures {
         values.push(cx.broadcast(capture, &[], &full));
         start.push(capture);
     }
     let body = |cx: &mut Cx<'a>, left: &[Value], right: &[Value]| {
-        let captures = function.captures_in_region(&left[1..]);
-        let folded = function.apply(cx, right[0], left[0], &captures)?;
-        Ok(std::iter::once(folded).chain(left[1..].iter().copied()).collect())
+        let captures = function.captures_in_region(&left[2..]);
+        let folded = function.apply(cx, right[1], left[1], &captures)?;
+        let either = cx.uniform("stablehlo.or", &[left[0], right[0]]);
+        let accumulator = cx.select(right[0], folded, left[1]);
+        let captures = left[2..].iter().copied();
+        Ok([either, accumulator].into_iter().chain(captures).collect())
     };
     let results = cx.fold("stablehlo.reduce_window", &values, &start, shape, attributes, body)?;
-    Ok(results[0])
+    Ok(results[1])
 }
 
 /// Does the same as [`rows`] by a loop over single elements, and accepts any function.

@@ -4,7 +4,7 @@ use nxla_expr::{Op, ScatterOp, TensorType, WindowAttributes, WindowFun, WindowOp
 use nxla_tensor::{Scalar, Shape};
 use smallvec::SmallVec;
 
-use crate::builder::Pad;
+use crate::builder::{Pad, Range};
 use crate::context::Cx;
 use crate::error::Result;
 use crate::fold;
@@ -42,6 +42,7 @@ fn uniform(
         WindowOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), widen::storage(ty.dtype)),
     };
     let x = cx.cast(x, compute);
+    let (x, padding) = trim(cx, x, &window.padding);
     let result = if ty.rank() == 0 {
         // The one window of a scalar holds the scalar.
         x
@@ -55,7 +56,7 @@ fn uniform(
             &[x],
             &[initial],
             &ty.shape,
-            format_args!("{}", attributes_text(window, &window.padding)),
+            format_args!("{}", attributes_text(window, &padding)),
             body,
         )?;
         results[0]
@@ -72,6 +73,29 @@ fn attributes_text(window: &WindowAttributes, padding: &[(i64, i64)]) -> String 
         I64s(&window.dilations),
         Pairs(padding)
     )
+}
+
+/// Removes the elements of negative padding, and returns the other padding. XLA's simplifier ends
+/// the process at negative padding of windows of size 1.
+fn trim(cx: &mut Cx<'_>, x: Value, padding: &[(i64, i64)]) -> (Value, SmallVec<[(i64, i64); 8]>) {
+    let removed = |amount: i64| usize::try_from(-amount).unwrap_or(0);
+    let mut lengths = cx.shape(x.ty).clone();
+    let (mut starts, strides) = (lengths.clone(), Shape::from(vec![1; padding.len()]));
+    let axes = starts.as_mut_slice().iter_mut().zip(lengths.as_mut_slice());
+    let padding = (axes.zip(padding))
+        .map(|((start, length), &(low, high))| {
+            *start = removed(low).min(*length);
+            *length -= *start;
+            let end = removed(high).min(*length);
+            *length -= end;
+            // Padding that removes more than all elements also removes padding of the other end.
+            match (low + *start as i64, high + end as i64) {
+                (low @ 0.., high @ 0..) => (low, high),
+                (low, high) => (0, low + high),
+            }
+        })
+        .collect();
+    (cx.slice(x, &Range { starts: &starts, lengths: &lengths, strides: &strides }), padding)
 }
 
 /// The padding is written out, because the padding of a window reduction counts as absent where
