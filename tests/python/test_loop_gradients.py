@@ -131,6 +131,36 @@ def test_any_number_of_trips(trips, compiler):
     assert slope.item() == pytest.approx(dy, rel=1e-9)
 
 
+#: Loops without iterations.
+UNENTERED = {
+    "empty range": lambda x, **keeps: nx.fori(0, 0, lambda i, c: c * c * x, x, **keeps),
+    "range that ends before its start": lambda x, **keeps: nx.fori(
+        5, 3, lambda i, c: c * c * x, x, **keeps
+    ),
+    "no elements": lambda x, **keeps: nx.for_each(range(0), lambda i, c: c * c * x, x, **keeps),
+    "no rows": lambda x, **keeps: nx.for_each(
+        nx.zeros((0, 2), dtype="f64"), lambda row, c: c * row * x, x, **keeps
+    ),
+    "no iterations allowed": lambda x, **keeps: nx.while_loop(
+        lambda c: nx.any(c < 10.0), lambda c: c * c * x, x, max_trips=0, **keeps
+    ),
+}
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("name", UNENTERED)
+def test_loops_without_iterations_pass_their_cotangents(name, method, compiler):
+    x = f64([2.0, 3.0])
+
+    def total(x):
+        return nx.sum(UNENTERED[name](x, gradient=method) * x)
+
+    close(nx.jit(nx.value_and_grad(total), compiler=compiler)(x), (f64(13.0), x * 2.0))
+    twice = nx.grad(lambda x: nx.sum(nx.grad(total)(x)))
+    close(nx.jit(twice, compiler=compiler)(x), f64([2.0, 2.0]))
+    close(nx.jvp(total, (x,), (x,))[1], f64(26.0))
+
+
 def test_a_bound_ends_the_loop():
     def run(x):
         return nx.while_loop(lambda y: y < 1e9, lambda y: y * 2.0, x, max_trips=5)

@@ -13,7 +13,7 @@ pub struct Counter {
     pub first: i64,
     /// The increment of each iteration.
     pub step: i64,
-    /// The trip count, at least one.
+    /// The trip count.
     pub trips: usize,
     /// True if the count is exact. Otherwise another condition may end the loop earlier.
     pub is_exact: bool,
@@ -98,7 +98,7 @@ impl Around<'_> {
         let dtype = body.inputs()[state].dtype;
         let trips = usize::try_from(trips).ok()?;
         let counter = Counter { state, first, step, trips, is_exact: true };
-        (counter.trips > 0 && holds(dtype, last)).then_some(counter)
+        holds(dtype, last).then_some(counter)
     }
 
     /// Returns the increment of a state, if it is constant.

@@ -194,6 +194,9 @@ impl<'a> LoopDerivative<'a> {
     ) -> Result<LoopGradients> {
         let Replay { method, bytes } = self.op.replay;
         let counter = counter(graph, self.op, self.operands);
+        if counter.is_some_and(|counter| counter.trips == 0) {
+            return self.pass_through(graph, parts);
+        }
         let is_open = matches!(method, ReplayMethod::Auto);
         if let Some(counter) = counter {
             let fits = |stored: &Stored<'_>| !is_open || stored.bytes() <= Some(bytes);
@@ -226,6 +229,17 @@ impl<'a> LoopDerivative<'a> {
             }
         };
         slots.emit(graph, parts, known)
+    }
+
+    /// Returns the cotangents of a loop without iterations: its results are its initial states.
+    fn pass_through(&self, graph: &mut Graph, parts: &[Option<ExprId>]) -> Result<LoopGradients> {
+        let mut cotangents = Vec::new();
+        for (state, ty) in &self.carried {
+            if let Some(part) = parts[*state] {
+                cotangents.push((*state, builder::cast(graph, part, ty.dtype)?));
+            }
+        }
+        Ok(LoopGradients { results: None, cotangents })
     }
 
     /// Returns the replay method of the new loops, for differentiating them again. The trip count
