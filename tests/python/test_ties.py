@@ -235,6 +235,25 @@ def test_equals_share_the_gradient_of_an_extremum(compiler):
             np.testing.assert_array_equal(gradient, wins + 0.5 * (x == y))
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_first_elements_of_a_cumulative_extremum_have_whole_gradients(compiler, dtype):
+    is_float = dtype[0] == "f"
+    limits = nx.finfo(dtype) if is_float else nx.iinfo(dtype)
+    ends = {"max": limits.min, "min": limits.max}
+    if is_float:
+        ends = {"max": -np.inf, "min": np.inf}
+    for name, end in ends.items():
+        function = getattr(nx, f"cumulative_{name}")
+        middle = (3, 1) if name == "max" else (1, 3)
+        for reverse in (False, True):
+            x = nx.tensor([end, end, *middle], dtype=dtype)
+            x = nx.flip(x) if reverse else x
+            total = nx.grad(lambda x, f=function, r=reverse: nx.sum(f(x, reverse=r)))
+            found = run(compiler, total, x)
+            expected = [1.5, 0.5, 2, 0]
+            np.testing.assert_array_equal(found, expected[::-1] if reverse else expected)
+
+
 def test_equals_of_a_segment_share_its_gradient(compiler):
     ids = np.int32([0, 1, 0, 1, 0, 1, 1, 7, -1])
     weights = np.float32([3, 5])

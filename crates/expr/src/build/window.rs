@@ -292,19 +292,65 @@ impl Graph {
     /// The body of [`Graph::cumulative`]: combines each element with the element at distance 1, 2,
     /// 4…
     fn scan(&mut self, op: Cumulative, x: ExprId, axis: usize, reverse: bool) -> Result<ExprId> {
-        let ty = self.tensor_type(x);
-        let (size, rank, dtype) = (ty.shape[axis], ty.rank(), ty.dtype);
-        let filler = self.scalar_constant(neutral(op, dtype), dtype)?;
+        let size = self.shape(x)[axis];
         let (mut result, mut distance) = (x, 1);
         while distance < size {
-            let shift = i64::try_from(distance).expect("an axis has fewer than 2^63 elements");
-            let (low, high) = if reverse { (-shift, shift) } else { (shift, -shift) };
-            let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
-            padding[axis] = Padding { low, high, interior: 0 };
-            let shifted = self.pad(result, filler, &padding)?;
-            result = self.binary(combining_op(op), shifted, result)?;
+            result = match op {
+                Cumulative::Sum | Cumulative::Product => {
+                    self.combine_shifted(op, result, axis, distance, reverse)?
+                }
+                Cumulative::Max | Cumulative::Min => {
+                    self.combine_overlap(op, result, axis, distance, reverse)?
+                }
+            };
             distance *= 2;
         }
         Ok(result)
+    }
+
+    /// Combines each element with the element at a distance, or with the neutral element.
+    fn combine_shifted(
+        &mut self,
+        op: Cumulative,
+        x: ExprId,
+        axis: usize,
+        distance: usize,
+        reverse: bool,
+    ) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        let filler = self.scalar_constant(neutral(op, dtype), dtype)?;
+        let shift = i64::try_from(distance).expect("an axis has fewer than 2^63 elements");
+        let (low, high) = if reverse { (-shift, shift) } else { (shift, -shift) };
+        let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; self.shape(x).rank()];
+        padding[axis] = Padding { low, high, interior: 0 };
+        let shifted = self.pad(x, filler, &padding)?;
+        self.binary(combining_op(op), shifted, x)
+    }
+
+    /// Combines each element with the element at a distance, if there is one. An extremum of an
+    /// element and an equal neutral element would lose half of the derivative.
+    fn combine_overlap(
+        &mut self,
+        op: Cumulative,
+        x: ExprId,
+        axis: usize,
+        distance: usize,
+        reverse: bool,
+    ) -> Result<ExprId> {
+        let rest = self.shape(x)[axis] - distance;
+        let along = i64::try_from(axis).expect("an axis is small");
+        let part = |graph: &mut Graph, start: usize, length: usize| {
+            let start = i64::try_from(start).expect("an axis has fewer than 2^63 elements");
+            graph.slice_along_axis(x, start, length, along, 1)
+        };
+        let (first, last) = (part(self, 0, rest)?, part(self, distance, rest)?);
+        if reverse {
+            let combined = self.binary(combining_op(op), last, first)?;
+            let end = part(self, rest, distance)?;
+            return self.concatenate(&[combined, end], along);
+        }
+        let combined = self.binary(combining_op(op), first, last)?;
+        let start = part(self, 0, distance)?;
+        self.concatenate(&[start, combined], along)
     }
 }
