@@ -164,3 +164,14 @@ def test_a_logarithm_of_equal_infinite_sums_has_equal_derivatives(compiler):
     slopes = nx.jit(nx.grad(nx.logaddexp, argnums=(0, 1)), compiler=compiler)
     for x in (INF, -INF, 3.0):
         assert [slope.item() for slope in slopes(x, x)] == [0.5, 0.5]
+
+
+@pytest.mark.parametrize("dtype", ["f8_e5m2", "f8_e4m3fn", "bf16", "f16"])
+def test_sums_of_exponentials_of_narrow_floats_are_rounded_once(dtype, compiler):
+    generator = np.random.default_rng(0)
+    x, y = (nx.tensor(generator.uniform(-8, 8, 500), dtype=dtype) for _ in "xy")
+    found = nx.jit(nx.logaddexp, compiler=compiler)(x, y)
+    assert found.dtype == x.dtype
+    exact = np.logaddexp(nx.astype(x, "f64"), nx.astype(y, "f64"))
+    wanted = nx.astype(nx.tensor(exact), dtype)
+    np.testing.assert_array_equal(nx.astype(found, "f64"), nx.astype(wanted, "f64"))

@@ -82,6 +82,9 @@ impl Graph {
     /// Returns an error for complex dtypes or shapes that do not broadcast.
     pub fn log_add_exp(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let [x, y] = self.as_floats(x, y)?;
+        let dtype = self.dtype(x);
+        let wide = dtype.at_least_f32();
+        let (x, y) = (self.as_type(x, wide)?, self.as_type(y, wide)?);
         let [larger, smaller] = self.larger_and_smaller(x, y)?;
         let difference = self.subtract(smaller, larger)?;
         // Equal infinities have no difference.
@@ -95,7 +98,8 @@ impl Graph {
         // Each of two equal operands has half of the derivative.
         let (half_x, half_y) = (self.scale_by(x, 0.5)?, self.scale_by(y, 0.5)?);
         let mean = self.add(half_x, half_y)?;
-        self.select(same, mean, sum)
+        let value = self.select(same, mean, sum)?;
+        self.as_type(value, dtype)
     }
 
     /// The larger and the smaller one of two numbers. Where they are equal each operand is one of the results:
