@@ -61,6 +61,25 @@ def test_parts_are_those_of_annex_g(name, compiler):
     assert [wrong[place] for place in np.flatnonzero(~good)] == []
 
 
+@pytest.mark.parametrize("dtype", ["c64", "c128"])
+@pytest.mark.parametrize("name", ["cos", "cosh", "exp", "expm1", "sin", "sinh", "tan", "tanh"])
+def test_overflow_on_the_axes_leaves_the_other_part_zero(name, dtype, compiler):
+    """A real argument has a real result, and an imaginary argument a real or imaginary one."""
+    sizes = (-1e5, -800.0, -2.0, 2.0, 800.0, 1e5)
+    zeros = (-0.0, 0.0)
+    z = [complex(x, y) for x in sizes for y in zeros]
+    if name not in ("exp", "expm1"):
+        z += [complex(y, x) for x in sizes for y in zeros]
+    found = nx.jit(getattr(nx, name), compiler=compiler)(nx.astype(nx.tensor(z), dtype))
+    with np.errstate(all="ignore"):
+        wanted = FUNCTIONS[name](np.array(z, dtype="c16"))
+    found = nx.astype(found, "c128").numpy()
+    for ours, theirs in ((found.real, wanted.real), (found.imag, wanted.imag)):
+        np.testing.assert_array_equal(np.isnan(ours), np.isnan(theirs), err_msg=str(z))
+        np.testing.assert_array_equal(ours == 0, theirs == 0)
+        np.testing.assert_array_equal(np.signbit(ours), np.signbit(theirs))
+
+
 def test_both_sides_of_branch_cuts(compiler):
     z = np.array([complex(-4.0, 0.0), complex(-4.0, -0.0)], dtype=np.complex64)
     f = nx.jit(lambda z: (nx.sqrt(z), nx.log(z), nx.acos(z), nx.acosh(z)), compiler=compiler)
