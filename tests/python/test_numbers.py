@@ -126,6 +126,10 @@ def test_gamma_functions_at_poles_and_infinities(compiler):
     np.testing.assert_array_equal(np.asarray(value), [math.inf] * 6 + [math.nan])
     expected = [-math.inf, math.inf, math.nan, math.nan, math.inf, math.nan, math.nan]
     np.testing.assert_array_equal(np.asarray(slope), expected)
+    large = nx.tensor([-(2.0**53), -1e30, -1e38, -1.7e308], dtype="f64")
+    for dtype in ("bf16", "f32", "f64"):
+        found = nx.jit(nx.lgamma, compiler=compiler)(nx.astype(large, dtype))
+        assert found.tolist() == [math.inf] * 4, dtype
     assert nx.lgamma(5).dtype == nx.float32
     with pytest.raises(nx.DTypeError, match="lgamma"):
         nx.lgamma(1j)

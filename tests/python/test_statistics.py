@@ -167,6 +167,11 @@ def test_what_is_left_without_nan(compiler):
         assert nx.nansum(values).item() == 4 + 0j
         assert nx.nanmean(values).item() == 2 + 0j
         assert nx.nanvar(values).item() == pytest.approx(2.0)
+        empty = nx.zeros((2, 0), "bool")
+        for name in ("sum", "prod", "max", "min"):
+            found = getattr(nx, f"nan{name}")(empty, axis=1)
+            wanted = getattr(nx, name)(empty, axis=1)
+            assert (found.dtype, found.tolist()) == (wanted.dtype, wanted.tolist()), name
 
 
 def test_derivatives_of_what_is_not_nan(compiler):

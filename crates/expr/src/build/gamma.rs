@@ -80,8 +80,11 @@ impl Graph {
         let reflected = self.subtract(log_pi, log_sine)?;
         let reflected = self.subtract(reflected, plain)?;
         let value = self.select(parts.is_reflected, reflected, plain)?;
-        // Infinities of either sign have an infinite value.
-        let infinite = self.is_infinity(parts.x)?;
+        // Infinities of either sign have an infinite value. So have poles, where the reflection of a
+        // large number is a difference of infinities.
+        let (is_infinite, zero) = (self.is_infinity(parts.x)?, self.zero_like(distance)?);
+        let is_pole = self.equal(distance, zero)?;
+        let infinite = self.logical_or(is_infinite, is_pole)?;
         let infinity = self.scalar_constant(Scalar::Float(f64::INFINITY), self.dtype(value))?;
         let value = self.select(infinite, infinity, value)?;
         let value = self.as_type(value, parts.dtype)?;

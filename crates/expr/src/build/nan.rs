@@ -31,6 +31,9 @@ impl Graph {
         keep_axes: bool,
     ) -> Result<ExprId> {
         let dtype = self.dtype(x);
+        if dtype.is_integer() || dtype == DType::Pred {
+            return self.reduction(op, x, axes, keep_axes);
+        }
         let neutral = match op {
             ReduceOp::Sum | ReduceOp::Any => Scalar::zero(dtype),
             ReduceOp::Product | ReduceOp::All => Scalar::one(dtype),
@@ -39,7 +42,7 @@ impl Graph {
         };
         let known = self.replace_nan(x, neutral)?;
         let result = self.reduction(op, known, axes, keep_axes)?;
-        if dtype.is_integer() || !matches!(op, ReduceOp::Max | ReduceOp::Min) {
+        if !matches!(op, ReduceOp::Max | ReduceOp::Min) {
             return Ok(result);
         }
         let is_nan = self.is_nan(x)?;
