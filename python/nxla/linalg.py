@@ -2,7 +2,7 @@
 
 Names, arguments and semantics follow the Python Array API standard if it has the function;
 `adjoint`, `least_squares`, `lu`, `norm` and `triangular_solve` follow Nx. Integers are converted to
-``float32``; half floats are computed in ``float64`` and rounded. All functions have derivatives.
+``float32``; half floats are computed in ``float32`` and rounded. All functions have derivatives.
 
 >>> import nxla as nx
 >>> a = nx.tensor([[2.0, 1.0], [1.0, 3.0]])

@@ -379,7 +379,8 @@ functions! {
     /// keepdims : bool
     ///     If True, keep the axis with size 1.
     /// tie_break : {"low", "high"}
-    ///     The selected index among equal elements: the first or the last.
+    ///     The selected index among equal elements: the first or the last. Among several NaN, the same
+    ///     rule selects.
     /// dtype : dtype_like
     ///     The dtype of the index.
     ///
