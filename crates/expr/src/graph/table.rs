@@ -57,7 +57,7 @@ pub enum BinaryClass {
     Parts,
 }
 
-/// Docstring fragments for a class of unary ops: the parameters (`takes`), the result (`gives`) and
+/// Docstring fragments for a class of unary ops: the parameters (`takes`), the result (`returns`) and
 /// the section on errors (`raises`).
 #[macro_export]
 macro_rules! unary_class {
@@ -82,34 +82,34 @@ macro_rules! unary_class {
     (takes $any:ident) => {
         "Numbers of any dtype."
     };
-    (gives Float) => {
+    (returns Float) => {
         "Floats or complex numbers of the shape of `x`."
     };
-    (gives RealFloat) => {
+    (returns RealFloat) => {
         "Floats of the shape of `x`."
     };
-    (gives Part) => {
+    (returns Part) => {
         "Floats of the shape of `x`."
     };
-    (gives Magnitude) => {
+    (returns Magnitude) => {
         "Numbers of the shape of `x`; floats of half the width for complex numbers."
     };
-    (gives RealPredicate) => {
+    (returns RealPredicate) => {
         "Booleans of the shape of `x`."
     };
-    (gives Predicate) => {
+    (returns Predicate) => {
         "Booleans of the shape of `x`."
     };
-    (gives Complex) => {
+    (returns Complex) => {
         "Complex numbers of the shape of `x`."
     };
-    (gives Bits) => {
+    (returns Bits) => {
         "Integers of the shape and dtype of `x`."
     };
-    (gives Int) => {
+    (returns Int) => {
         "Integers of the shape and dtype of `x`."
     };
-    (gives $any:ident) => {
+    (returns $any:ident) => {
         "Numbers of the shape and dtype of `x`."
     };
     (raises RealFloat) => {
@@ -146,17 +146,17 @@ macro_rules! binary_class {
     };
     (takes Parts) => { "Real numbers; their shapes broadcast." };
     (takes $any:ident) => { "Operands; their shapes broadcast and their dtypes promote." };
-    (gives Float) => { "Floats or complex numbers of the common shape; integers count as ``float32``." };
-    (gives RealFloat) => {
+    (returns Float) => { "Floats or complex numbers of the common shape; integers count as ``float32``." };
+    (returns RealFloat) => {
         "Floats of the common shape."
     };
-    (gives Int) => { "Integers of the common shape and dtype." };
-    (gives Bits) => { "Integers of the common shape and dtype; booleans if both are booleans." };
-    (gives Equality) => { "Booleans of the common shape." };
-    (gives Logical) => { "Booleans of the common shape." };
-    (gives Order) => { "Booleans of the common shape." };
-    (gives Parts) => { "``complex128`` if a part is ``float64``, else ``complex64``." };
-    (gives $any:ident) => { "Numbers of the common shape and dtype." };
+    (returns Int) => { "Integers of the common shape and dtype." };
+    (returns Bits) => { "Integers of the common shape and dtype; booleans if both are booleans." };
+    (returns Equality) => { "Booleans of the common shape." };
+    (returns Logical) => { "Booleans of the common shape." };
+    (returns Order) => { "Booleans of the common shape." };
+    (returns Parts) => { "``complex128`` if a part is ``float64``, else ``complex64``." };
+    (returns $any:ident) => { "Numbers of the common shape and dtype." };
     (raises Int) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is not an integer." };
     (raises Bits) => { "\n\nRaises\n------\nShapeError\n    If the shapes do not broadcast.\nDTypeError\n    If an operand is not an integer." };
     (raises RealFloat) => {

@@ -20,14 +20,14 @@ use crate::tensor::Tensor;
 /// The end of a method's docs: the dtypes of operands and result, and an example.
 macro_rules! docs {
     (unary $class:ident $method:ident) => {
-        docs!("Operand: ", unary_class!(takes $class), unary_class!(gives $class), $method "()")
+        docs!("Operand: ", unary_class!(takes $class), unary_class!(returns $class), $method "()")
     };
     (binary $class:ident $method:ident) => {
-        docs!("Operands: ", binary_class!(takes $class), binary_class!(gives $class), $method "(2)")
+        docs!("Operands: ", binary_class!(takes $class), binary_class!(returns $class), $method "(2)")
     };
-    ($label:literal, $takes:expr, $gives:expr, $method:ident $arguments:literal) => {
+    ($label:literal, $takes:expr, $returns:expr, $method:ident $arguments:literal) => {
         concat!(
-            $label, $takes, " Result: ", $gives,
+            $label, $takes, " Result: ", $returns,
             "\n\n```\nlet x = nxla::Tensor::from([1, 2]);\nassert_eq!(x.", stringify!($method),
             $arguments, "?.shape()[..], [2]);\n# Ok::<(), nxla::Error>(())\n```"
         )

@@ -36,10 +36,10 @@ pub(crate) fn same(x: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
 
 /// The part of the docstring after the summary of a row of the table.
 macro_rules! sections {
-    ($operands:expr, $takes:expr, $gives:expr, $raises:expr, $($example:literal)*) => {
+    ($operands:expr, $takes:expr, $returns:expr, $raises:expr, $($example:literal)*) => {
         concat!(
             "\nParameters\n----------\n", $operands, " : tensor_like\n    ", $takes,
-            "\n\nReturns\n-------\nTensor\n    ", $gives, $raises,
+            "\n\nReturns\n-------\nTensor\n    ", $returns, $raises,
             "\n\nExamples\n--------\n>>> import nxla as nx", $("\n", $example),*
         )
     };
@@ -75,7 +75,7 @@ macro_rules! function_of_one {
         #[doc = concat!($public, "(x, /)\n--\n")]
         $($doc)*
         #[doc = sections!(
-            "x", unary_class!(takes $class), unary_class!(gives $class),
+            "x", unary_class!(takes $class), unary_class!(returns $class),
             unary_class!(raises $class), $($example)*
         )]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a docstring of Python has no links")]
@@ -119,7 +119,7 @@ macro_rules! function_of_two {
         $($doc)*
         #[doc = sections!(
             binary_class!(operands $class), binary_class!(takes $class),
-            binary_class!(gives $class), binary_class!(raises $class), $($example)*
+            binary_class!(returns $class), binary_class!(raises $class), $($example)*
         )]
         #[allow(rustdoc::broken_intra_doc_links, reason = "a docstring of Python has no links")]
         #[pyfunction]
