@@ -3,18 +3,21 @@
 //! A [`Kernel`] is a plain function pointer, chosen once when a plan is made, so that running a
 //! block costs one indirect call however many dtypes and ops there are. Its loops compute a constant
 //! number of elements at a time, which the compiler turns into straight vector code: [`WIDE_LANES`] with
-//! the [widest vectors](with_wide_vectors), then [`NARROW_LANES`] with the [usual ones](vectorize()). The last
-//! iteration computes some elements in excess.
+//! the [widest vectors](with_wide_vectors), then [`NARROW_LANES`] with the [usual ones](with_vectors). The last
+//! iteration computes some elements in excess. A processor without either computes one element at a time, so that the
+//! loops for it are small.
+
+use std::hint::black_box;
 
 use bytemuck::Pod;
 
-use super::{vectorize, with_wide_vectors};
+use super::{with_vectors, with_wide_vectors};
 
 /// Elements per iteration with the widest vectors. Measured by the family `element-wise` of
 /// `benches/python/kernels.py`. A repeated value is stored this many times.
 pub(crate) const WIDE_LANES: usize = 64;
 
-/// Elements per iteration at the end of a block, and on processors without wide vectors.
+/// Elements per iteration at the end of a block, and on processors without the widest vectors.
 pub(crate) const NARROW_LANES: usize = 16;
 
 /// An operand of a kernel.
@@ -54,6 +57,12 @@ impl<'a, T: Pod> Lanes<'a, T> {
         rest.first_chunk().expect("an operand is as long as the result or repeats")
     }
 
+    /// The operand at a position, which is unknown to the optimizer, so that it compiles code for one element.
+    #[inline(always)]
+    fn element(self, position: usize) -> T {
+        self.data[black_box(position * self.step)]
+    }
+
     /// The operands of the last iteration, which computes `len` elements after `done`: these elements, then zeros.
     #[inline(always)]
     fn last(self, done: usize, len: usize) -> [T; NARROW_LANES] {
@@ -64,9 +73,10 @@ impl<'a, T: Pod> Lanes<'a, T> {
 }
 
 /// Computes the bytes `$bytes` chunk by chunk. `$chunk` receives the elements of the result and of
-/// the operands of one iteration. The last iteration may have more elements than the block.
+/// the operands of one iteration. The last iteration may have more elements than the block. `$f` is the function of one
+/// element.
 macro_rules! in_loops {
-    ($bytes:expr, |$out:ident: $r:ty, $($x:ident),+| $chunk:expr) => {{
+    ($bytes:expr, $f:ident, |$out:ident: $r:ty, $($x:ident),+| $chunk:expr) => {{
         let all = bytemuck::cast_slice_mut::<u8, $r>($bytes);
         let (long, _) = all.as_chunks_mut::<WIDE_LANES>();
         let is_wide = !long.is_empty()
@@ -84,7 +94,7 @@ macro_rules! in_loops {
             return;
         }
         let (short, rest) = all[done..].as_chunks_mut::<NARROW_LANES>();
-        vectorize(
+        let has_vectors = with_vectors(
             #[inline(always)]
             || {
                 let shorts = short.len();
@@ -106,6 +116,11 @@ macro_rules! in_loops {
                 rest.copy_from_slice(&padded[..rest.len()]);
             },
         );
+        if !has_vectors {
+            for (position, out) in all.iter_mut().enumerate() {
+                *out = $f($($x.element(position)),+);
+            }
+        }
     }};
 }
 
@@ -132,7 +147,7 @@ macro_rules! maps {
             f: impl Fn($($t),+) -> R,
         ) {
             $(let $x = srcs[$at].lanes::<$t>();)+
-            in_loops!(out, |out: R, $($x),+| $chunk(out, $($x,)+ &f));
+            in_loops!(out, f, |out: R, $($x),+| $chunk(out, $($x,)+ &f));
         }
 
         #[inline(always)]
@@ -144,7 +159,7 @@ macro_rules! maps {
             any: impl Fn($($t),+) -> R,
         ) {
             $(let $x = srcs[$at].lanes::<$t>();)+
-            in_loops!(out, |out: R, $($x),+| {
+            in_loops!(out, any, |out: R, $($x),+| {
                 let mut all = true;
                 for i in 0..out.len() {
                     all &= near($($x[i]),+);

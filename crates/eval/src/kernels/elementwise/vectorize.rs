@@ -61,6 +61,25 @@ pub(crate) fn vectorize_wide(work: impl FnOnce(bool)) {
     work(false);
 }
 
+/// Runs `work` with vectors, or returns false if the code for a processor without AVX2 would be a smaller loop of the
+/// caller.
+#[inline(always)]
+pub(crate) fn with_vectors(work: impl FnOnce()) -> bool {
+    #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+    {
+        let simd = pulp::x86::V3::try_new();
+        if let Some(simd) = simd {
+            simd.vectorize(work);
+        }
+        simd.is_some()
+    }
+    #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+    {
+        vectorize(work);
+        true
+    }
+}
+
 /// Runs `work` with the widest vectors of the processor, or returns false if the processor has none.
 #[inline(always)]
 pub(crate) fn with_wide_vectors(work: impl FnOnce()) -> bool {
