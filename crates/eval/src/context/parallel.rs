@@ -73,12 +73,10 @@ impl ExecContext<'_> {
         fill: impl Fn(usize, &mut [T]) + Sync,
     ) {
         let count = out.len().checked_div(row).unwrap_or(0);
-        if count > 1 && self.pays(count.saturating_mul(cost)) {
-            let rows = (self.limit(TASK_COST) / MOVE_COST / cost.max(1)).max(1);
-            self.fill_parts(out, rows * row, &|index, out| fill(index * rows, out));
-        } else if count > 0 {
-            fill(0, out);
-        }
+        let is_split = count > 1 && self.pays(count.saturating_mul(cost));
+        let rows = (self.limit(TASK_COST) / MOVE_COST / cost.max(1)).max(1);
+        let size = if is_split { rows * row } else { out.len() };
+        self.fill_parts(out, size, &|index, out| fill(index * rows, out));
     }
 
     /// Fills `out` in parts of `piece` elements; the last part may be shorter. An element costs as much as
@@ -90,19 +88,24 @@ impl ExecContext<'_> {
         cost: usize,
         fill: impl Fn(usize, &mut [T]) + Sync,
     ) {
-        if out.len() > piece && self.pays(out.len().saturating_mul(cost)) {
-            self.fill_parts(out, piece, &|index, out| fill(index * piece, out));
-        } else if !out.is_empty() {
-            fill(0, out);
-        }
+        let is_split = out.len() > piece && self.pays(out.len().saturating_mul(cost));
+        let size = if is_split { piece } else { out.len() };
+        self.fill_parts(out, size, &|index, out| fill(index * piece, out));
     }
 
+    /// Fills `out` in parts of `size` elements, of which the last may be shorter; one part is filled on this thread.
     fn fill_parts<T: Send>(
         &self,
         out: &mut [T],
         size: usize,
         fill: &(dyn Fn(usize, &mut [T]) + Sync),
     ) {
+        if out.len() <= size {
+            if !out.is_empty() {
+                fill(0, out);
+            }
+            return;
+        }
         self.share(out.chunks_mut(size).enumerate(), || (), &|(), (index, out)| {
             if !self.is_cancelled() {
                 fill(index, out);

@@ -131,9 +131,15 @@ impl Pool {
                 task(&mut state, item);
             }
         };
-        let (front, back) = (|| work(&|| items().next()), || work(&|| items().next_back()));
+        self.run_with_others(others, &|| work(&|| items().next()), &|| {
+            work(&|| items().next_back())
+        });
+    }
+
+    /// Runs `front` on this thread, and `back` on up to `others` threads that begin before `front` ends.
+    fn run_with_others(&self, others: usize, front: &(dyn Fn() + Sync), back: &(dyn Fn() + Sync)) {
         if self.threads.current_thread_index().is_some() {
-            return join_all(others, &front, &back);
+            return join_all(others, front, back);
         }
         let (begun, ended) = (AtomicUsize::new(0), AtomicUsize::new(0));
         self.threads.in_place_scope(|scope| {

@@ -2,8 +2,17 @@
 
 use nxla_tensor::{DType, Scalar};
 
-/// Binds a type to the elements of an ordered dtype that [`DType::at_least_f32`] returns.
-macro_rules! match_ordered {
+/// The dtype in which elements are sorted and searched: narrow ones are widened to 32 bits.
+pub(crate) fn sorted_dtype(dtype: DType) -> DType {
+    match dtype.at_least_f32() {
+        narrow if narrow.bits() >= 32 => narrow,
+        narrow if narrow.is_signed() => DType::S32,
+        _ => DType::U32,
+    }
+}
+
+/// Binds a type to the elements of a dtype that [`sorted_dtype`] returns.
+macro_rules! match_sorted {
     ($dtype:expr, $t:ident => $body:expr) => {{
         macro_rules! with {
             ($found:ident) => {{
@@ -12,21 +21,17 @@ macro_rules! match_ordered {
             }};
         }
         match $dtype {
-            DType::Pred | DType::U2 | DType::U4 | DType::U8 => with!(u8),
-            DType::U16 => with!(u16),
             DType::U32 => with!(u32),
             DType::U64 => with!(u64),
-            DType::S2 | DType::S4 | DType::S8 => with!(i8),
-            DType::S16 => with!(i16),
             DType::S32 => with!(i32),
             DType::S64 => with!(i64),
             DType::F32 => with!(f32),
             DType::F64 => with!(f64),
-            dtype => unreachable!("{dtype} is widened or refused before it is compared"),
+            dtype => unreachable!("{dtype} is widened or refused before it is sorted"),
         }
     }};
 }
-pub(crate) use match_ordered;
+pub(crate) use match_sorted;
 
 /// Binds a type to the elements of an ordered dtype that [`DType::at_least_f32`] returns, and a name to the function which
 /// returns true if the first of two elements is larger, or smaller if `$is_max` is false; it returns false if one of them is NaN.
@@ -113,8 +118,6 @@ macro_rules! ordered {
     };
 }
 ordered! {
-    u8: |_| false;
-    u16: |_| false;
     u32: |_| false;
     u64: |_| false;
     i8: |_| false;

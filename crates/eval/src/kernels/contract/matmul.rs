@@ -196,10 +196,11 @@ fn in_order<'a, T: Number>(
     }
     let (rows, columns) = if factor.inner_first { (outer, inner) } else { (inner, outer) };
     let mut elements = context::filled(T::default(), rows * columns);
-    Strided::new(0, [(rows, 1), (columns, rows as isize)]).read_all(
+    Strided::new(0, [(rows, 1), (columns, rows as isize)]).read_all_bytes(
         cx,
-        factor.elements,
-        &mut elements,
+        size_of::<T>(),
+        bytemuck::cast_slice(factor.elements),
+        bytemuck::cast_slice_mut(&mut elements),
     );
     elements.into()
 }

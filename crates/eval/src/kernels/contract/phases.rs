@@ -62,7 +62,8 @@ pub(super) fn run<T: InVectors + Kernels>(
             rule(out_shape, &out_steps, &phases, |phase| (phase.first, phase.step, phase.count));
         context::fill(&mut taps, T::default(), kernel_rule.len());
         context::fill(&mut part, T::default(), out_rule.len());
-        kernel_rule.read(kernel, 0, &mut taps);
+        let (from, to) = (bytemuck::cast_slice(kernel), bytemuck::cast_slice_mut(&mut taps));
+        kernel_rule.read_bytes(size_of::<T>(), from, 0, to);
         let size = |shape: &[usize], of: fn(&Phase) -> usize| -> Vec<usize> {
             shape[..2].iter().copied().chain(phases.iter().map(of)).collect()
         };
@@ -71,7 +72,8 @@ pub(super) fn run<T: InVectors + Kernels>(
         let dense = without_gaps(conv, &phases);
         Geometry::new(&dense, input_shape, &kernel_shape, &out_shape)
             .run(cx, input, &taps, &mut part);
-        out_rule.write(&part, out);
+        let (from, to) = (bytemuck::cast_slice(&part), bytemuck::cast_slice_mut(out));
+        out_rule.write_bytes(size_of::<T>(), from, to);
     }
 }
 

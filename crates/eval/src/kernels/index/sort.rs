@@ -10,7 +10,7 @@ use nxla_tensor::{DType, HostTensor};
 use super::radix::{self, Key};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
-use crate::kernels::ordered::{Ordered, match_ordered};
+use crate::kernels::ordered::{Ordered, match_sorted, sorted_dtype};
 use crate::kernels::reduce::Plane;
 
 /// An element that has an unsigned key of the same order.
@@ -86,12 +86,8 @@ float_keys!(key_f32, f32_of_key, f32, u32);
 float_keys!(key_f64, f64_of_key, f64, u64);
 
 keyed! {
-    u8, u32, u64: u32::from, |key| key as u8, |x| x, None;
-    u16, u32, u64: u32::from, |key| key as u16, |x| x, None;
     u32, u32, u64: |x| x, |key| key, |x| x, None;
     u64, u64, u128: |x| x, |key| key, |x| x, None;
-    i8, u32, u64: |x| i32::from(x) as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i8, |x| x, None;
-    i16, u32, u64: |x| i32::from(x) as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i16, |x| x, None;
     i32, u32, u64: |x| x as u32 ^ 1 << 31, |key| (key ^ 1 << 31) as i32, |x| x, None;
     i64, u64, u128: |x| x as u64 ^ 1 << 63, |key| (key ^ 1 << 63) as i64, |x| x, None;
     // Adding zero converts -0 to 0, so that both have the same key.
@@ -105,9 +101,9 @@ pub(super) fn sort(
     x: &HostTensor,
 ) -> Result<HostTensor, Fault> {
     let (dtype, shape) = (x.dtype(), x.shape());
-    let x = convert(cx, x, dtype.at_least_f32())?;
+    let x = convert(cx, x, sorted_dtype(dtype))?;
     let plane = Plane::along(shape, attributes.axis);
-    let sorted = match_ordered!(x.dtype(), T => {
+    let sorted = match_sorted!(x.dtype(), T => {
         let elements = context::slice::<T>(&x);
         context::build(x.dtype(), shape, |out: &mut [T]| {
             each_run(cx, plane, out, |first, out: &mut [T], inner| {
@@ -125,9 +121,9 @@ pub(super) fn argsort(
     to: DType,
 ) -> Result<HostTensor, Fault> {
     let shape = x.shape();
-    let x = convert(cx, x, x.dtype().at_least_f32())?;
+    let x = convert(cx, x, sorted_dtype(x.dtype()))?;
     let plane = Plane::along(shape, attributes.axis);
-    let positions = match_ordered!(x.dtype(), T => {
+    let positions = match_sorted!(x.dtype(), T => {
         let elements = context::slice::<T>(&x);
         context::build(DType::S64, shape, |out: &mut [i64]| {
             each_run(cx, plane, out, |first, out: &mut [i64], inner| {
@@ -144,9 +140,8 @@ fn sort_run<T: Keyed>(cx: Cx<'_>, x: &[T], inner: usize, descending: bool, out: 
     let key = |x: T| if descending { !x.key() } else { x.key() };
     let element = |key: T::Key| T::of_key(if descending { !key } else { key });
     let read = |first: usize, keys: &mut [T::Key]| read_run(x, inner, first, keys, |_, x| key(x));
-    if inner == 1 && size_of::<T>() == size_of::<T::Key>() {
-        // Keys as wide as the elements are stored in the memory of the result while they are
-        // sorted.
+    if inner == 1 {
+        // Keys are stored in the memory of the result while they are sorted.
         let keys = bytemuck::cast_slice_mut::<T, T::Key>(out);
         radix::sort(cx, keys, 0, &read, &|keys| {
             keys.iter_mut().for_each(|key| *key = bytemuck::cast(element(*key)));
