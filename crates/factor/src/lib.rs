@@ -1,7 +1,7 @@
 //! Matrix factorizations and products by [faer].
 //!
 //! faer is generic, so every crate that calls it compiles it, which takes long. This crate compiles
-//! faer once for `f32`, `f64` and their complex numbers, and it rarely changes.
+//! faer once for each type of elements, and it rarely changes.
 //!
 //! Matrices are slices in row-major order. Each function writes its factors to `out`, one after the
 //! other; `out` must have exactly their size. Elements must be finite. If an iteration does not
@@ -30,7 +30,7 @@ use num_complex::Complex;
 pub use product::{Matrix, Multiply};
 pub use triangular::{Substitute, Triangle};
 
-/// Element types with factorizations: `f32`, `f64` and their complex numbers.
+/// Element types with factorizations: `f32`, `f64` and `Complex<f64>`.
 pub trait FactorElement: Sized {
     /// Writes the factors of a square matrix in one matrix (`l` without its unit diagonal, and
     /// `u`), then the order of the rows of `a` in `l u`. A column without a pivot leaves a zero on
@@ -91,7 +91,7 @@ macro_rules! numbers {
     };
 }
 
-numbers!(f32, f64, Complex<f32>, Complex<f64>);
+numbers!(f32, f64, Complex<f64>);
 
 /// Returns the matrix, divided by a power of two if squares or sums of squares could overflow or
 /// underflow, and this power. The division is exact.
@@ -135,72 +135,70 @@ trait Field: ComplexField + Copy {
     fn phase(self) -> Self;
 }
 
-macro_rules! fields {
+macro_rules! real_fields {
     ($($real:ident: $moderate:expr;)*) => {
-        $(
-            impl Field for $real {
-                const MODERATE: i32 = $moderate;
-                fn times(self, factor: f64) -> Self {
-                    (f64::from(self) * factor) as $real
-                }
-                fn largest_part(self) -> f64 {
-                    f64::from(self.abs())
-                }
-                fn conjugate(self) -> Self {
-                    self
-                }
-                fn from_real(x: f64) -> Self {
-                    x as $real
-                }
-                fn size(self) -> f64 {
-                    f64::from(self.abs())
-                }
-                fn over(self, divisor: Self) -> Self {
-                    self / divisor
-                }
-                fn square(self) -> f64 {
-                    f64::from(self) * f64::from(self)
-                }
-                fn phase(self) -> Self {
-                    if self < 0.0 { -1.0 } else { 1.0 }
-                }
+        $(impl Field for $real {
+            const MODERATE: i32 = $moderate;
+            fn times(self, factor: f64) -> Self {
+                (f64::from(self) * factor) as $real
             }
-
-            impl Field for Complex<$real> {
-                const MODERATE: i32 = $moderate;
-                fn times(self, factor: f64) -> Self {
-                    Complex::new(self.re.times(factor), self.im.times(factor))
-                }
-                fn largest_part(self) -> f64 {
-                    self.re.largest_part().max(self.im.largest_part())
-                }
-                fn conjugate(self) -> Self {
-                    self.conj()
-                }
-                fn from_real(x: f64) -> Self {
-                    Complex::new($real::from_real(x), 0.0)
-                }
-                fn size(self) -> f64 {
-                    self.re.size() + self.im.size()
-                }
-                fn over(self, divisor: Self) -> Self {
-                    let size = divisor.l1_norm();
-                    (self / size) / (divisor / size)
-                }
-                fn square(self) -> f64 {
-                    self.re.square() + self.im.square()
-                }
-                fn phase(self) -> Self {
-                    let size = self.norm();
-                    if size == 0.0 { Complex::new(1.0, 0.0) } else { self / size }
-                }
+            fn largest_part(self) -> f64 {
+                f64::from(self.abs())
             }
-        )*
+            fn conjugate(self) -> Self {
+                self
+            }
+            fn from_real(x: f64) -> Self {
+                x as $real
+            }
+            fn size(self) -> f64 {
+                f64::from(self.abs())
+            }
+            fn over(self, divisor: Self) -> Self {
+                self / divisor
+            }
+            fn square(self) -> f64 {
+                f64::from(self) * f64::from(self)
+            }
+            fn phase(self) -> Self {
+                if self < 0.0 { -1.0 } else { 1.0 }
+            }
+        })*
     };
 }
-fields! {
+real_fields! {
     f32: 40;
     f64: 300;
+}
+
+impl Field for Complex<f64> {
+    const MODERATE: i32 = f64::MODERATE;
+    fn times(self, factor: f64) -> Self {
+        self * factor
+    }
+    fn largest_part(self) -> f64 {
+        self.re.abs().max(self.im.abs())
+    }
+    fn conjugate(self) -> Self {
+        self.conj()
+    }
+    fn from_real(x: f64) -> Self {
+        Complex::new(x, 0.0)
+    }
+    fn size(self) -> f64 {
+        self.l1_norm()
+    }
+    fn over(self, divisor: Self) -> Self {
+        let size = divisor.l1_norm();
+        (self / size) / (divisor / size)
+    }
+    fn square(self) -> f64 {
+        self.norm_sqr()
+    }
+    fn phase(self) -> Self {
+        let size = self.norm();
+        if size == 0.0 { Complex::new(1.0, 0.0) } else { self / size }
+    }
 }
 
 /// The side of a square whose rows and columns fit in the first-level cache.

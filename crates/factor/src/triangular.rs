@@ -76,7 +76,7 @@ macro_rules! substitutes {
         })*
     };
 }
-substitutes!(f32 f64 Complex<f32> Complex<f64>);
+substitutes!(f32 f64 Complex<f64>);
 
 /// Splits a matrix into parts of `width` columns; the last part may have fewer.
 fn columns_of<T>(mut x: MatMut<'_, T>, width: usize) -> Vec<MatMut<'_, T>> {

@@ -109,6 +109,15 @@ pub(crate) fn compute_dtype(dtype: DType) -> DType {
     dtype.to_aggregate().at_least_f32()
 }
 
+/// The dtype that accumulates sums and products of a dtype.
+pub(crate) fn accumulator_dtype(dtype: DType) -> DType {
+    match dtype {
+        dtype if dtype.is_complex() => DType::C128,
+        dtype if dtype.is_float() => DType::F64,
+        _ => compute_dtype(dtype),
+    }
+}
+
 /// Binds a type to the numbers of a dtype that [`compute_dtype`] returns.
 macro_rules! match_number {
     ($dtype:expr, $t:ident => $body:expr) => {
@@ -127,7 +136,7 @@ macro_rules! match_number {
 }
 pub(crate) use match_number;
 
-/// Binds a type to the numbers of a dtype that accumulates sums and products.
+/// Binds a type to the numbers of a dtype that [`accumulator_dtype`] returns.
 macro_rules! match_wide {
     ($dtype:expr, $t:ident => $body:expr) => {{
         use nxla_tensor::DType;

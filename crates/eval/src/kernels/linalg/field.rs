@@ -7,7 +7,7 @@ use nxla_tensor::{Complex, DType, Element};
 
 use crate::kernels::matrix::Kernels;
 
-/// Numbers of a field with conjugation and an absolute value: `f32`, `f64` and their complex numbers.
+/// Numbers of a field with conjugation and an absolute value: `f32`, `f64` and `c128`.
 pub(super) trait Field:
     Element + Kernels + Sub<Output = Self> + Mul<Output = Self> + Div<Output = Self> + Sum<Self>
 {
@@ -37,50 +37,52 @@ pub(super) trait Field:
     }
 }
 
-macro_rules! fields {
+macro_rules! real_fields {
     ($($real:ident)*) => {
-        $(
-            impl Field for $real {
-                const NAN: Self = $real::NAN;
-                fn conjugate(self) -> Self {
-                    self
-                }
-                fn real(self) -> f64 {
-                    f64::from(self)
-                }
-                fn from_real(x: f64) -> Self {
-                    x as $real
-                }
-                fn over(self, divisor: Self) -> Self {
-                    self / divisor
-                }
+        $(impl Field for $real {
+            const NAN: Self = $real::NAN;
+            fn conjugate(self) -> Self {
+                self
             }
-
-            impl Field for Complex<$real> {
-                const NAN: Self = Complex::new($real::NAN, $real::NAN);
-                fn conjugate(self) -> Self {
-                    self.conj()
-                }
-                fn real(self) -> f64 {
-                    f64::from(self.re)
-                }
-                fn from_real(x: f64) -> Self {
-                    Complex::new(x as $real, 0.0)
-                }
-                fn over(self, divisor: Self) -> Self {
-                    let size = divisor.l1_norm();
-                    (self / size) / (divisor / size)
-                }
+            fn real(self) -> f64 {
+                f64::from(self)
             }
-        )*
+            fn from_real(x: f64) -> Self {
+                x as $real
+            }
+            fn over(self, divisor: Self) -> Self {
+                self / divisor
+            }
+        })*
     };
 }
-fields!(f32 f64);
+real_fields!(f32 f64);
 
-/// The dtype in which matrices of a float dtype are computed: the same dtype, or `f32` for narrower
-/// floats.
+impl Field for Complex<f64> {
+    const NAN: Self = Complex::new(f64::NAN, f64::NAN);
+    fn conjugate(self) -> Self {
+        self.conj()
+    }
+    fn real(self) -> f64 {
+        self.re
+    }
+    fn from_real(x: f64) -> Self {
+        Complex::new(x, 0.0)
+    }
+    fn over(self, divisor: Self) -> Self {
+        let size = divisor.l1_norm();
+        (self / size) / (divisor / size)
+    }
+}
+
+/// The dtype in which matrices of a floating dtype are computed. Matrices of `c64` are rare, and code for one more type
+/// takes long to compile.
 pub(super) fn matrix_dtype(dtype: DType) -> DType {
-    if dtype.is_complex() || dtype == DType::F64 { dtype } else { DType::F32 }
+    match dtype {
+        DType::F64 => DType::F64,
+        dtype if dtype.is_complex() => DType::C128,
+        _ => DType::F32,
+    }
 }
 
 /// Binds a type to the number type of a dtype that [`matrix_dtype`] returns.
@@ -94,10 +96,6 @@ macro_rules! match_field {
             }
             DType::F64 => {
                 type $t = f64;
-                $result
-            }
-            DType::C64 => {
-                type $t = Complex<f32>;
                 $result
             }
             DType::C128 => {

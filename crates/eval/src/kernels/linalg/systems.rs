@@ -6,8 +6,9 @@
 use nxla_expr::Program;
 use nxla_tensor::{DType, HostTensor};
 
-use super::field::{Field, match_field};
+use super::field::{Field, match_field, matrix_dtype};
 use crate::context::{self, Cx, Fault};
+use crate::kernels::elementwise::convert;
 
 /// The number of rows up to which processing row by row is faster than processing blocks.
 pub(super) const MOST_ROWS: usize = 32;
@@ -38,7 +39,10 @@ pub(crate) fn solve(
     b: &HostTensor,
     transposed: bool,
 ) -> Result<HostTensor, Fault> {
-    match_field!(b.dtype(), T => solutions::<T>(cx, factors, order, b, transposed))
+    let dtype = matrix_dtype(b.dtype());
+    let (factors, wide) = (&convert(cx, factors, dtype)?, &convert(cx, b, dtype)?);
+    let x = match_field!(dtype, T => solutions::<T>(cx, factors, order, wide, transposed))?;
+    convert(cx, &x, b.dtype())
 }
 
 fn solutions<T: Field>(

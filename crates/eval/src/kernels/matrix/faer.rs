@@ -18,7 +18,11 @@ macro_rules! kernels {
         })*
     };
 }
-kernels!(f32 f64 Complex<f32> Complex<f64>);
+kernels!(f32 f64 Complex<f64>);
+
+impl Kernels for Complex<f32> {
+    const PRODUCT: Option<Product<Self>> = Some(multiply);
+}
 
 fn multiply<T: Multiply>(
     sizes: Sizes,

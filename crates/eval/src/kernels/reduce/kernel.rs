@@ -76,12 +76,18 @@ impl<A, T, F: Fn(A, T) -> A + Copy + Sync> Step<A, T> for F {}
 pub(super) trait Sum: bytemuck::Pod + Send + Sync {}
 impl<A: bytemuck::Pod + Send + Sync> Sum for A {}
 
+/// Returns true if a reduction finds the largest element, and not the smallest one. True is larger than false.
+pub(super) fn finds_largest(op: ReduceOp) -> bool {
+    matches!(op, ReduceOp::Max | ReduceOp::Any)
+}
+
 /// The result of an extremum of an empty set, in the dtype of the operand, which may be narrower
 /// than the compute dtype. Other reductions do not use it.
 pub(super) fn neutral(op: ReduceOp, dtype: DType) -> Scalar {
     match op {
-        ReduceOp::Max | ReduceOp::Min => worst(dtype, op == ReduceOp::Max),
-        ReduceOp::Sum | ReduceOp::Product | ReduceOp::All | ReduceOp::Any => Scalar::UInt(0),
+        ReduceOp::Max | ReduceOp::Min => worst(dtype, finds_largest(op)),
+        ReduceOp::Any | ReduceOp::All => worst(DType::Pred, finds_largest(op)),
+        ReduceOp::Sum | ReduceOp::Product => Scalar::UInt(0),
     }
 }
 

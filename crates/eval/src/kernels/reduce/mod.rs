@@ -14,9 +14,9 @@ use nxla_tensor::{DType, Element, HostTensor, Scalar};
 
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::convert;
-use crate::kernels::number::{Number, compute_dtype, match_number};
+use crate::kernels::number::{Number, accumulator_dtype, compute_dtype, match_number, match_wide};
 use crate::kernels::ordered::{match_order, pick_better};
-use kernel::{Elements, Reducer, is_in_pieces, neutral, reduce};
+use kernel::{Elements, Reducer, finds_largest, is_in_pieces, neutral, reduce};
 pub(crate) use kernel::{Producer, ROUND, SHORT_RUN_LANES, hide_lanes, merge_lanes, piece};
 pub(crate) use plane::{Plane, reduced_first};
 pub(crate) use zip::{ZippedRows, fill_by_zipped_row, has_zip_kernel};
@@ -158,24 +158,17 @@ fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>
             let sums = Reducer { start: T::EMPTY_SUM, step, merge: T::add };
             reduce(cx, x, sums, T::narrow, cast_slice_mut(out));
         }),
-        ReduceOp::Product => match_number!(dtype, T => {
-            let step = |product, x: T| T::multiply(product, x.widen());
-            let products = Reducer { start: T::EMPTY_PRODUCT, step, merge: T::multiply };
-            reduce(cx, x, products, T::narrow, cast_slice_mut(out));
+        ReduceOp::Product => match_wide!(dtype, T => {
+            let products = Reducer { start: T::EMPTY_PRODUCT, step: T::multiply, merge: T::multiply };
+            reduce(cx, x, products, |product: T| product, cast_slice_mut(out));
         }),
-        ReduceOp::All => {
-            let all = Reducer { start: 1, step: |all: u8, x: u8| all & x, merge: |a, b| a & b };
-            reduce(cx, x, all, |all| all, out);
+        ReduceOp::Max | ReduceOp::Min | ReduceOp::Any | ReduceOp::All => {
+            match_order!(dtype, finds_largest(op), T, is_better => {
+                let (start, pick) = (T::from_scalar(neutral), pick_better(is_better));
+                let reducer = Reducer { start, step: pick, merge: pick };
+                reduce::<T, T, T>(cx, x, reducer, |a| a, cast_slice_mut(out));
+            });
         }
-        ReduceOp::Any => {
-            let any = Reducer { start: 0, step: |any: u8, x: u8| any | x, merge: |a, b| a | b };
-            reduce(cx, x, any, |any| any, out);
-        }
-        ReduceOp::Max | ReduceOp::Min => match_order!(dtype, op == ReduceOp::Max, T, is_better => {
-            let (start, pick) = (T::from_scalar(neutral), pick_better(is_better));
-            let reducer = Reducer { start, step: pick, merge: pick };
-            reduce::<T, T, T>(cx, x, reducer, |a| a, cast_slice_mut(out));
-        }),
     }
 }
 
@@ -183,7 +176,9 @@ fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>
 fn operand_dtype(op: ReduceOp, dtype: DType) -> DType {
     match op {
         ReduceOp::Sum if is_counted(dtype) => dtype,
-        ReduceOp::Sum | ReduceOp::Product => compute_dtype(dtype),
+        ReduceOp::Sum => compute_dtype(dtype),
+        // Products are rare, so they have kernels for wide numbers only.
+        ReduceOp::Product => accumulator_dtype(dtype),
         ReduceOp::All | ReduceOp::Any => DType::Pred,
         ReduceOp::Max | ReduceOp::Min => dtype.at_least_f32(),
     }

@@ -7,11 +7,10 @@ use nxla_expr::{ScatterOp, TensorType, WindowAttributes};
 use nxla_tensor::{DType, Element, HostTensor};
 use smallvec::{SmallVec, smallvec};
 
-use super::uniform::wide;
 use super::{WindowAxis, axes};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
-use crate::kernels::number::{Number, match_number};
+use crate::kernels::number::{Number, accumulator_dtype, match_number};
 use crate::kernels::ordered::match_order;
 use crate::kernels::strided::Strided;
 
@@ -34,7 +33,8 @@ pub(super) fn scatter(
     // If windows do not overlap, each position receives at most one value, so a wide accumulator is
     // not needed.
     let is_apart = axes.iter().all(|axis| axis.stride > (axis.taps - 1) * axis.dilation);
-    let sums = if is_apart && ty.dtype == DType::F32 { ty.dtype } else { wide(ty.dtype) };
+    let sums =
+        if is_apart && ty.dtype == DType::F32 { ty.dtype } else { accumulator_dtype(ty.dtype) };
     let source = convert(cx, &convert(cx, source, ty.dtype)?, sums)?;
     let initial = initial.get(0).cast(initial.dtype()).cast(ty.dtype);
     let mut result = context::fresh(sums, &ty.shape)?;

@@ -5,13 +5,13 @@
 //! axes.
 
 use nxla_expr::{TensorType, WindowAttributes, WindowOp};
-use nxla_tensor::{DType, Element, HostTensor};
+use nxla_tensor::{Element, HostTensor};
 
 use super::lines::slide_rows;
 use super::{WindowAxis, axes};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
-use crate::kernels::number::{Number, compute_dtype, match_wide};
+use crate::kernels::number::{Number, accumulator_dtype, match_wide};
 use crate::kernels::ordered::{match_order, pick_better, worst};
 
 pub(super) fn windows(
@@ -40,17 +40,6 @@ pub(super) fn windows(
     convert(cx, &result, ty.dtype)
 }
 
-/// The dtype in which sums and products of windows are stored between axes.
-pub(super) fn wide(dtype: DType) -> DType {
-    if dtype.is_complex() {
-        DType::C128
-    } else if dtype.is_float() {
-        DType::F64
-    } else {
-        compute_dtype(dtype)
-    }
-}
-
 fn accumulate_windows(
     cx: Cx<'_>,
     op: WindowOp,
@@ -58,7 +47,7 @@ fn accumulate_windows(
     x: &HostTensor,
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
-    let x = convert(cx, x, wide(ty.dtype))?;
+    let x = convert(cx, x, accumulator_dtype(ty.dtype))?;
     match_wide!(x.dtype(), T => {
         let elements = context::slice::<T>(&x);
         context::build(x.dtype(), &ty.shape, |out: &mut [T]| match op == WindowOp::Sum {
