@@ -102,7 +102,9 @@ impl Writer {
 
     fn unary(&mut self, op: UnaryOp, x: TypedLoc, result: DType) -> TypedLoc {
         let compute = match op.class() {
-            UnaryClass::Float | UnaryClass::RealFloat | UnaryClass::Complex => Compute::of(result),
+            UnaryClass::Float | UnaryClass::RealFloat => Compute::of_function(result),
+            UnaryClass::Same if op == UnaryOp::Sign => Compute::of_function(result),
+            UnaryClass::Complex => Compute::of(result),
             UnaryClass::Part if !x.dtype.is_complex() => Compute::of(result),
             UnaryClass::Part
             | UnaryClass::Same
@@ -169,7 +171,10 @@ impl Writer {
             BinaryClass::Logical => DType::Pred,
             BinaryClass::Parts => result.to_real(),
         };
-        let compute = Compute::of(operand);
+        let compute = match op {
+            BinaryOp::Divide | BinaryOp::Pow | BinaryOp::Atan2 => Compute::of_function(operand),
+            _ => Compute::of(operand),
+        };
         let [x, y] = [x, y].map(|value| {
             let value = self.convert(value, operand);
             self.convert(value, compute.dtype())

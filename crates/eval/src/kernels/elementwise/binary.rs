@@ -11,7 +11,7 @@ use super::division::divided;
 use super::dtype::Compute;
 use super::lanes::{Kernel, kernel, map2_near};
 use super::math::{Real, complex};
-use crate::kernels::number::{Number, narrow};
+use crate::kernels::number::{Number, narrow, wide};
 
 /// The kernel of an op on two operands of a compute dtype. The result has the same dtype, except
 /// for comparisons, which return `pred`, and for `complex`. Logical ops expect operands of `pred`.
@@ -201,42 +201,36 @@ macro_rules! real_kernels {
 real_kernels!(real_f32, f32);
 real_kernels!(real_f64, f64);
 
+/// Kernels of complex numbers: the functions `$op`, and ops that compute with parts.
 macro_rules! complex_kernels {
-    ($name:ident, $t:ident, $narrow:expr) => {
-        complex_kernels!(
-            $name, $t, $narrow; Remainder Complex Quotient Max Min BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift
-                Greater Less GreaterEqual LessEqual LogicalAnd LogicalOr LogicalXor
-        );
-    };
-    ($name:ident, $t:ident, $narrow:expr; $($real_op:ident)*) => {
+    ($name:ident, $t:ident, $multiply:expr; $($op:ident $function:ident),*; $($other:ident)*) => {
         fn $name(op: BinaryOp) -> Kernel {
             type C = Complex<$t>;
-            // Products of `f32` parts are exact in `f64`, so that the result is rounded once.
-            macro_rules! through {
-                ($f:expr) => {
-                    kernel!(|z: C, w: C| -> C {
-                        let z = Complex::<f64>::new(f64::from(z.re), f64::from(z.im));
-                        let w = Complex::<f64>::new(f64::from(w.re), f64::from(w.im));
-                        $narrow($f(z, w))
-                    })
-                };
-            }
             match op {
+                $(BinaryOp::$op => kernel!(|z: C, w: C| -> C { complex::$function(z, w) }),)*
                 BinaryOp::Add => kernel!(|z: C, w: C| -> C { z + w }),
                 BinaryOp::Subtract => kernel!(|z: C, w: C| -> C { z - w }),
-                BinaryOp::Multiply => through!(|z: Complex<f64>, w| z * w),
-                BinaryOp::Divide => through!(complex::divide),
-                BinaryOp::Pow => through!(complex::pow),
-                BinaryOp::Atan2 => through!(complex::atan2),
+                BinaryOp::Multiply => kernel!(|z: C, w: C| -> C { $multiply(z, w) }),
                 BinaryOp::Equal => kernel!(|z: C, w: C| -> u8 { u8::from(z == w) }),
                 BinaryOp::NotEqual => kernel!(|z: C, w: C| -> u8 { u8::from(z != w) }),
-                $(BinaryOp::$real_op)|* => unreachable!("{} is not on complex numbers", op.name()),
+                $(BinaryOp::$other)|* => unreachable!("{} is not on {}", op.name(), stringify!($name)),
             }
         }
     };
 }
-complex_kernels!(complex_c64, f32, narrow);
-complex_kernels!(complex_c128, f64, |z| z);
+complex_kernels!(
+    // Products of `f32` parts are exact in `f64`, so that the result is rounded once.
+    complex_c64, f32, |z: C, w: C| narrow(wide(z) * wide(w));
+    ;
+    Divide Pow Atan2 Remainder Complex Quotient Max Min BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift Greater Less
+        GreaterEqual LessEqual LogicalAnd LogicalOr LogicalXor
+);
+complex_kernels!(
+    complex_c128, f64, |z: C, w: C| z * w;
+    Divide divide, Pow pow, Atan2 atan2;
+    Remainder Complex Quotient Max Min BitwiseAnd BitwiseOr BitwiseXor LeftShift RightShift Greater Less GreaterEqual
+        LessEqual LogicalAnd LogicalOr LogicalXor
+);
 
 /// The kernel for the third or fourth power of a float; `f32` is rounded once.
 pub(crate) fn known_power_kernel(exponent: f64, dtype: Compute) -> Option<Kernel> {

@@ -2,7 +2,7 @@
 //!
 //! There are fewer of them than dtypes: sub-byte integers compute in a whole byte and wrap
 //! afterwards, `pred` counts as `u8`, and the floats narrower than `f32` compute in `f32` and are
-//! rounded once per op.
+//! rounded once per op, and functions of `c64` compute in `c128`.
 
 use nxla_tensor::DType;
 
@@ -39,6 +39,15 @@ impl Compute {
             DType::F64 => Compute::F64,
             DType::C64 => Compute::C64,
             DType::C128 => Compute::C128,
+        }
+    }
+
+    /// The compute dtype of a function of the values of a dtype: a function takes longer than the conversion of its
+    /// operands, so `c64` needs no functions of its own.
+    pub(crate) fn of_function(dtype: DType) -> Self {
+        match Self::of(dtype) {
+            Compute::C64 => Compute::C128,
+            compute => compute,
         }
     }
 

@@ -7,7 +7,6 @@ use super::binary::copy_kernel;
 use super::dtype::Compute;
 use super::lanes::{Kernel, kernel, map1_near};
 use super::math::{Real, complex};
-use crate::kernels::number::{narrow, wide};
 
 /// The kernel of an op on operands of a compute dtype. Its result has that dtype too, except for
 /// predicates (`pred`) and the real-valued ops on complex numbers (their parts' dtype).
@@ -144,12 +143,13 @@ pub(crate) fn sign_kernel(op: UnaryOp, size: usize) -> Kernel {
     }
 }
 
+/// Kernels of complex numbers: the functions `$op`, and ops that compute with parts.
 macro_rules! complex_kernels {
-    ($name:ident, $t:ident, $widen:expr, $narrow:expr; $($op:ident $function:ident,)*; $($real_op:ident)*) => {
+    ($name:ident, $t:ident; $($op:ident $function:ident,)*; $($other:ident)*) => {
         fn $name(op: UnaryOp) -> Kernel {
             match op {
                 $(UnaryOp::$op => {
-                    kernel!(|z: Complex<$t>| -> Complex<$t> { $narrow(complex::$function($widen(z))) })
+                    kernel!(|z: Complex<$t>| -> Complex<$t> { complex::$function(z) })
                 })*
                 UnaryOp::Negate => kernel!(|z: Complex<$t>| -> Complex<$t> { -z }),
                 UnaryOp::Conjugate => kernel!(|z: Complex<$t>| -> Complex<$t> { z.conj() }),
@@ -168,21 +168,21 @@ macro_rules! complex_kernels {
                 UnaryOp::LogicalNot => {
                     kernel!(|z: Complex<$t>| -> u8 { u8::from(z.re == 0.0 && z.im == 0.0) })
                 }
-                $(UnaryOp::$real_op)|* => {
-                    unreachable!("{} is not on complex numbers", op.name())
-                }
+                $(UnaryOp::$other)|* => unreachable!("{} is not on {}", op.name(), stringify!($name)),
             }
         }
     };
-    ($name:ident, $t:ident, $widen:expr, $narrow:expr) => {
-        complex_kernels!(
-            $name, $t, $widen, $narrow;
-            Exp exp, Expm1 expm1, Log log, Log1p log1p, Sigmoid sigmoid, Sin sin, Cos cos, Tan tan,
-            Asin asin, Acos acos, Atan atan, Sinh sinh, Cosh cosh, Tanh tanh, Asinh asinh, Acosh acosh,
-            Atanh atanh, Sqrt sqrt, Rsqrt rsqrt, Cbrt cbrt, Sign sign,;
-            Erf Erfc ErfInv Floor Ceil Round BitwiseNot PopulationCount CountLeadingZeros
-        );
-    };
 }
-complex_kernels!(complex_c64, f32, wide, narrow);
-complex_kernels!(complex_c128, f64, |z| z, |z| z);
+complex_kernels!(
+    complex_c64, f32;
+    ;
+    Exp Expm1 Log Log1p Sigmoid Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Sqrt Rsqrt Cbrt Sign
+        Erf Erfc ErfInv Floor Ceil Round BitwiseNot PopulationCount CountLeadingZeros
+);
+complex_kernels!(
+    complex_c128, f64;
+    Exp exp, Expm1 expm1, Log log, Log1p log1p, Sigmoid sigmoid, Sin sin, Cos cos, Tan tan, Asin asin, Acos acos,
+    Atan atan, Sinh sinh, Cosh cosh, Tanh tanh, Asinh asinh, Acosh acosh, Atanh atanh, Sqrt sqrt, Rsqrt rsqrt,
+    Cbrt cbrt, Sign sign,;
+    Erf Erfc ErfInv Floor Ceil Round BitwiseNot PopulationCount CountLeadingZeros
+);
