@@ -9,7 +9,7 @@ use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::index::{scatter_to_vector, search, top_k, top_k_pays};
 use crate::kernels::linalg::{is_small, solve};
 use crate::kernels::number::{Number, compute_dtype, match_number};
-use crate::kernels::ordered::{match_order, pick_better, worst};
+use crate::kernels::ordered::{comparison_dtype, match_order, pick_better, worst};
 
 /// Returns true if [`evaluate`] computes a block.
 pub(crate) fn is_native(block: &Block) -> bool {
@@ -68,9 +68,12 @@ fn cumulative(cx: Cx<'_>, op: Cumulative, pass: AxisPass<'_>) -> Result<HostTens
         Cumulative::Max | Cumulative::Min => {
             let is_max = op == Cumulative::Max;
             let start = worst(dtype, is_max);
-            match_order!(dtype, is_max, T, is_better => {
+            let x = convert(cx, pass.x, comparison_dtype(dtype))?;
+            let pass = AxisPass { x: &x, ..pass };
+            let folds = match_order!(x.dtype(), is_max, T, is_better => {
                 pass.fold::<T, T>(cx, T::from_scalar(start), pick_better(is_better), |a| a)
-            })
+            })?;
+            convert(cx, &folds, dtype)
         }
     }
 }

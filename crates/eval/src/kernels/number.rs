@@ -114,7 +114,8 @@ pub(crate) fn accumulator_dtype(dtype: DType) -> DType {
     match dtype {
         dtype if dtype.is_complex() => DType::C128,
         dtype if dtype.is_float() => DType::F64,
-        _ => compute_dtype(dtype),
+        dtype if dtype.is_signed() => DType::S64,
+        _ => DType::U64,
     }
 }
 
@@ -124,6 +125,10 @@ macro_rules! match_number {
         match $dtype {
             nxla_tensor::DType::F32 => {
                 type $t = f32;
+                $body
+            }
+            nxla_tensor::DType::U32 | nxla_tensor::DType::S32 => {
+                type $t = u32;
                 $body
             }
             nxla_tensor::DType::C64 => {
@@ -141,10 +146,6 @@ macro_rules! match_wide {
     ($dtype:expr, $t:ident => $body:expr) => {{
         use nxla_tensor::DType;
         match $dtype {
-            DType::U32 | DType::S32 => {
-                type $t = u32;
-                $body
-            }
             DType::U64 | DType::S64 => {
                 type $t = u64;
                 $body

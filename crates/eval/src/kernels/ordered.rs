@@ -2,8 +2,9 @@
 
 use nxla_tensor::{DType, Scalar};
 
-/// The dtype in which elements are sorted and searched: narrow ones are widened to 32 bits.
-pub(crate) fn sorted_dtype(dtype: DType) -> DType {
+/// The dtype in which elements are compared, sorted and searched: narrow ones are widened to 32 bits, so that the kernels
+/// have few types.
+pub(crate) fn comparison_dtype(dtype: DType) -> DType {
     match dtype.at_least_f32() {
         narrow if narrow.bits() >= 32 => narrow,
         narrow if narrow.is_signed() => DType::S32,
@@ -11,7 +12,7 @@ pub(crate) fn sorted_dtype(dtype: DType) -> DType {
     }
 }
 
-/// Binds a type to the elements of a dtype that [`sorted_dtype`] returns.
+/// Binds a type to the elements of a dtype that [`comparison_dtype`] returns.
 macro_rules! match_sorted {
     ($dtype:expr, $t:ident => $body:expr) => {{
         macro_rules! with {
@@ -33,18 +34,22 @@ macro_rules! match_sorted {
 }
 pub(crate) use match_sorted;
 
-/// Binds a type to the elements of an ordered dtype that [`DType::at_least_f32`] returns, and a name to the function which
-/// returns true if the first of two elements is larger, or smaller if `$is_max` is false; it returns false if one of them is NaN.
+/// Binds a type to the elements of a dtype that [`comparison_dtype`] returns, and a name to the function which returns true
+/// if the first of two elements is larger, or smaller if `$is_max` is false; it returns false if one of them is NaN.
 ///
-/// Integers of one size share a type and a function, so that a kernel is compiled for 8 instead of 20 orders.
+/// Integers of one size share a type and a function, so that a kernel is compiled for 6 orders. `$narrow` lists types with
+/// dtypes of less than 32 bits that have kernels as well.
 macro_rules! match_order {
-    ($dtype:expr, $is_max:expr, $t:ident, $is_better:ident => $body:expr) => {{
+    ($dtype:expr, $is_max:expr, $t:ident, $is_better:ident => $body:expr) => {
+        match_order!($dtype, $is_max, $t, $is_better => $body;)
+    };
+    ($dtype:expr, $is_max:expr, $t:ident, $is_better:ident => $body:expr; $($narrow:pat => $found:ident,)*) => {{
         use nxla_tensor::DType;
         let (dtype, is_max): (DType, bool) = ($dtype, $is_max);
         macro_rules! integers {
-            ($found:ident) => {{
-                type $t = $found;
-                let mask = $crate::kernels::ordered::order_mask(dtype, is_max) as $found;
+            ($integer:ident) => {{
+                type $t = $integer;
+                let mask = $crate::kernels::ordered::order_mask(dtype, is_max) as $integer;
                 let $is_better = std::convert::identity(
                     #[inline(always)]
                     move |a: $t, b: $t| a ^ mask > b ^ mask,
@@ -53,8 +58,8 @@ macro_rules! match_order {
             }};
         }
         macro_rules! floats {
-            ($found:ident, $better:tt) => {{
-                type $t = $found;
+            ($float:ident, $better:tt) => {{
+                type $t = $float;
                 let $is_better = std::convert::identity(
                     #[inline(always)]
                     |a: $t, b: $t| a $better b,
@@ -63,10 +68,7 @@ macro_rules! match_order {
             }};
         }
         match dtype {
-            DType::Pred | DType::U2 | DType::U4 | DType::U8 | DType::S2 | DType::S4 | DType::S8 => {
-                integers!(i8)
-            }
-            DType::U16 | DType::S16 => integers!(i16),
+            $($narrow => integers!($found),)*
             DType::U32 | DType::S32 => integers!(i32),
             DType::U64 | DType::S64 => integers!(i64),
             DType::F32 if is_max => floats!(f32, >),

@@ -9,7 +9,7 @@ use super::sort::Keyed;
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::TASK_ELEMENTS;
-use crate::kernels::ordered::{match_sorted, sorted_dtype};
+use crate::kernels::ordered::{comparison_dtype, match_sorted};
 
 // The constants are measured by the family `index` of `benches/python/kernels.py`.
 
@@ -30,7 +30,7 @@ pub(crate) fn top_k(cx: Cx<'_>, x: &HostTensor, k: usize) -> Result<[HostTensor;
     let (dtype, rank) = (x.dtype(), x.rank());
     let size = x.shape()[rank - 1];
     let shape: Shape = x.shape()[..rank - 1].iter().copied().chain([k]).collect();
-    let x = convert(cx, x, sorted_dtype(dtype))?;
+    let x = convert(cx, x, comparison_dtype(dtype))?;
     match_sorted!(x.dtype(), T => {
         let elements = context::slice::<T>(&x);
         let positions = context::build(DType::S32, &shape, |out: &mut [i32]| {

@@ -9,7 +9,7 @@ use super::gather::{IndexedWindows, coordinates, lists};
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::{convert, owned};
 use crate::kernels::number::{Number, compute_dtype, match_number};
-use crate::kernels::ordered::{Ordered, match_order};
+use crate::kernels::ordered::{Ordered, comparison_dtype, match_order};
 use crate::kernels::strided::match_size;
 
 /// `[x, indices, updates]` of a scatter, both tensors in the dtype of the result.
@@ -118,7 +118,7 @@ pub(crate) fn scatter_to_vector(
 ) -> Result<HostTensor, Fault> {
     let compute = match op {
         Combine::Multiply => compute_dtype(ty.dtype),
-        Combine::Max | Combine::Min => ty.dtype.at_least_f32(),
+        Combine::Max | Combine::Min => comparison_dtype(ty.dtype),
     };
     let scatter = Scatter::new(cx, &[0], args, ty, compute)?;
     let result = match op {

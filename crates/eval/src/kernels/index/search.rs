@@ -8,7 +8,7 @@ use nxla_tensor::{DType, Element, HostTensor};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::BLOCK_ELEMENTS;
-use crate::kernels::ordered::{match_sorted, sorted_dtype};
+use crate::kernels::ordered::{comparison_dtype, match_sorted};
 
 /// Searches that advance in one pass, because each step waits for the memory that the previous step read. Measured by
 /// the family `index` of `benches/python/kernels.py`.
@@ -23,7 +23,7 @@ pub(crate) fn search(
     x: &HostTensor,
     order: Order,
 ) -> Result<HostTensor, Fault> {
-    let dtype = sorted_dtype(x.dtype());
+    let dtype = comparison_dtype(x.dtype());
     let (sorted, x) = (&convert(cx, sorted, dtype)?, &convert(cx, x, dtype)?);
     match_sorted!(x.dtype(), T => match order.equal {
         true => counts::<T>(cx, sorted, x, order, |element, x| element <= x),

@@ -10,7 +10,7 @@ use nxla_tensor::{DType, HostTensor};
 use super::radix::{self, Key};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
-use crate::kernels::ordered::{Ordered, match_sorted, sorted_dtype};
+use crate::kernels::ordered::{Ordered, comparison_dtype, match_sorted};
 use crate::kernels::reduce::Plane;
 
 /// An element that has an unsigned key of the same order.
@@ -101,7 +101,7 @@ pub(super) fn sort(
     x: &HostTensor,
 ) -> Result<HostTensor, Fault> {
     let (dtype, shape) = (x.dtype(), x.shape());
-    let x = convert(cx, x, sorted_dtype(dtype))?;
+    let x = convert(cx, x, comparison_dtype(dtype))?;
     let plane = Plane::along(shape, attributes.axis);
     let sorted = match_sorted!(x.dtype(), T => {
         let elements = context::slice::<T>(&x);
@@ -121,7 +121,7 @@ pub(super) fn argsort(
     to: DType,
 ) -> Result<HostTensor, Fault> {
     let shape = x.shape();
-    let x = convert(cx, x, sorted_dtype(x.dtype()))?;
+    let x = convert(cx, x, comparison_dtype(x.dtype()))?;
     let plane = Plane::along(shape, attributes.axis);
     let positions = match_sorted!(x.dtype(), T => {
         let elements = context::slice::<T>(&x);

@@ -8,7 +8,7 @@ use super::kernel::{GROUPS, SHORT_RUN, add_chunks, merge_lanes};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::{BLOCK_ELEMENTS, PART_ELEMENTS};
-use crate::kernels::ordered::{Ordered, match_order, worst};
+use crate::kernels::ordered::{Ordered, comparison_dtype, match_order, worst};
 
 /// Finds the index of the extremum. NaN wins against every number; among equal elements, and among
 /// several NaN, the attribute `tie_high` decides.
@@ -19,7 +19,7 @@ pub(super) fn arg_reduce(
     x: &HostTensor,
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
-    let x = convert(cx, x, x.dtype().at_least_f32())?;
+    let x = convert(cx, x, comparison_dtype(x.dtype()))?;
     let plane = match attributes.axis {
         Some(axis) => Plane::along(x.shape(), axis),
         None => Plane { times: 1, outer: 1, count: x.size(), inner: 1 },

@@ -167,7 +167,10 @@ fn fill(cx: Cx<'_>, op: ReduceOp, neutral: Scalar, dtype: DType, x: Elements<'_>
                 let (start, pick) = (T::from_scalar(neutral), pick_better(is_better));
                 let reducer = Reducer { start, step: pick, merge: pick };
                 reduce::<T, T, T>(cx, x, reducer, |a| a, cast_slice_mut(out));
-            });
+            };
+                DType::Pred | DType::U2 | DType::U4 | DType::U8 | DType::S2 | DType::S4 | DType::S8 => i8,
+                DType::U16 | DType::S16 => i16,
+            );
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{WindowAxis, axes};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
 use crate::kernels::number::{Number, accumulator_dtype, match_number};
-use crate::kernels::ordered::match_order;
+use crate::kernels::ordered::{comparison_dtype, match_order};
 use crate::kernels::strided::Strided;
 
 /// Of several equal extrema, the last one receives the source. A comparison with NaN fails, and the
@@ -26,7 +26,7 @@ pub(super) fn scatter(
     ty: &TensorType,
 ) -> Result<HostTensor, Fault> {
     let axes = axes(window, x.shape(), source.shape());
-    let x = convert(cx, x, x.dtype().at_least_f32())?;
+    let x = convert(cx, x, comparison_dtype(x.dtype()))?;
     let positions = match_order!(x.dtype(), op == ScatterOp::Max, T, is_better => {
         extrema(cx, &axes, context::slice::<T>(&x), source, x.shape(), is_better)
     });

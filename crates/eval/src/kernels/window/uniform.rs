@@ -12,7 +12,7 @@ use super::{WindowAxis, axes};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
 use crate::kernels::number::{Number, accumulator_dtype, match_wide};
-use crate::kernels::ordered::{match_order, pick_better, worst};
+use crate::kernels::ordered::{comparison_dtype, match_order, pick_better, worst};
 
 pub(super) fn windows(
     cx: Cx<'_>,
@@ -25,7 +25,7 @@ pub(super) fn windows(
     let result = match op {
         WindowOp::Sum | WindowOp::Product => accumulate_windows(cx, op, &axes, x, ty)?,
         WindowOp::Max | WindowOp::Min => {
-            let dtype = x.dtype().at_least_f32();
+            let dtype = comparison_dtype(x.dtype());
             let x = convert(cx, x, dtype)?;
             let is_max = op == WindowOp::Max;
             let start = worst(ty.dtype, is_max);
