@@ -3,6 +3,3 @@
 /// Cost of a step below which the step stays on its thread: 30 microseconds. Waking a thread for a part takes 5 to 10
 /// microseconds. A task has a quarter of this cost.
 pub(super) const MIN_COST: usize = 1 << 19;
-
-/// Factor by which the limits are smaller while the other threads poll for tasks.
-pub(super) const POLLING: usize = 8;

@@ -1,7 +1,8 @@
 //! The thresholds of kernels, measured by `benches/python/kernels.py`.
 
-/// Elements of a block that stays in the first-level cache between two passes.
-pub(super) const BLOCK_ELEMENTS: usize = 1 << 12;
+/// Elements of a block that stays in the first-level cache between two passes. Fusing two passes over fewer elements saves
+/// no access to memory.
+pub(crate) const BLOCK_ELEMENTS: usize = 1 << 12;
 
 /// Bytes of the inputs and registers of a block of element-wise code, which stay in the first-level cache. More than
 /// eight share a larger cache, because small blocks cost more to start than they save.
@@ -21,6 +22,3 @@ pub(super) const SMALL_PRODUCT: usize = 1 << 14;
 
 /// Multiplications between two checks for cancellation: a quarter of a second.
 pub(super) const CHECKED_PRODUCT: u64 = 1 << 33;
-
-/// The side from which a blocked factorization or solution is faster than processing row by row.
-pub(super) const BLOCKED_SIDE: usize = 48;

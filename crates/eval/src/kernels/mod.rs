@@ -19,3 +19,5 @@ pub(crate) mod reduce;
 pub(crate) mod strided;
 pub(crate) mod vectors;
 pub(crate) mod window;
+
+pub(crate) use limits::BLOCK_ELEMENTS;

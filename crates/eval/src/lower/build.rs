@@ -6,7 +6,7 @@ use nxla_expr::{Program, TensorType};
 use rustc_hash::FxHashMap;
 
 use super::arena::{Arena, Slots};
-use super::limits::{ARENA_BYTES, MAX_INLINED};
+use super::limits::{ARENA_BYTES, MAX_INLINED, REDUCED_SMALL_BYTES};
 use crate::execute::code::{
     Bytecode, Bytes, Elements, Handle, Inst, Origin, Source, Span, padded_bytes,
 };
@@ -71,8 +71,6 @@ pub(super) type Outlined = FxHashMap<(*const Schedule, usize), Arc<Bytecode>>;
 pub(super) struct BytecodeBuilder {
     /// Bytes of the largest value in the arena, outside of loops and inside.
     limits: [usize; 2],
-    /// Instructions that may be inlined.
-    budget: usize,
     /// The instructions of the current loops, outermost first, after the prologue and the program.
     pub(super) blocks: Vec<Vec<Inst>>,
     pub(super) arena: Arena,
@@ -95,7 +93,7 @@ pub(super) struct BytecodeBuilder {
 
 /// Lowers a program. If `uses_arena`, small values outside of loops live in the arena as well.
 pub(super) fn lower_program(schedule: &Schedule, uses_arena: bool) -> Bytecode {
-    lower_within_cache(schedule, uses_arena, MAX_INLINED, &mut Outlined::default(), |builder| {
+    lower_within_cache(schedule, uses_arena, &mut Outlined::default(), |builder| {
         let inputs = schedule.inputs.iter().zip(schedule.program.inputs());
         let inputs: Vec<Value> = inputs
             .map(|(value, ty)| match value {
@@ -116,7 +114,7 @@ pub(super) fn lower_step(
     operands: &[TensorType],
     outlined: &mut Outlined,
 ) -> Bytecode {
-    lower_within_cache(schedule, false, MAX_INLINED / 16, outlined, |builder| {
+    lower_within_cache(schedule, false, outlined, |builder| {
         let operands: Vec<Value> = operands.iter().map(|ty| builder.operand(ty)).collect();
         let slots = operands.iter().map(input_slot).collect();
         (slots, builder.lone_step(schedule, step, &operands))
@@ -137,29 +135,26 @@ pub(super) fn unread(ty: TensorType, level: usize) -> Value {
 fn lower_within_cache(
     schedule: &Schedule,
     uses_arena: bool,
-    budget: usize,
     outlined: &mut Outlined,
     lower: impl Fn(&mut BytecodeBuilder) -> (Vec<Option<u32>>, Vec<Value>),
 ) -> Bytecode {
     let mut code = |small: usize| {
         let small = if schedule.checks { 0 } else { small };
         let limits = [if uses_arena { small } else { 0 }, small];
-        let mut builder =
-            BytecodeBuilder::new(limits, budget, schedule.checks, std::mem::take(outlined));
+        let mut builder = BytecodeBuilder::new(limits, schedule.checks, std::mem::take(outlined));
         let (inputs, results) = lower(&mut builder);
         *outlined = std::mem::take(&mut builder.outlined);
         builder.finish(inputs, results)
     };
     Some(code(SMALL_BYTES))
         .filter(|code| code.arena <= ARENA_BYTES)
-        .unwrap_or_else(|| code(SMALL_BYTES / 16))
+        .unwrap_or_else(|| code(REDUCED_SMALL_BYTES))
 }
 
 impl BytecodeBuilder {
-    fn new(limits: [usize; 2], budget: usize, checks: bool, outlined: Outlined) -> Self {
+    fn new(limits: [usize; 2], checks: bool, outlined: Outlined) -> Self {
         Self {
             limits,
-            budget,
             blocks: vec![Vec::new(), Vec::new()],
             arena: Arena::default(),
             slots: Slots::default(),
@@ -240,7 +235,7 @@ impl BytecodeBuilder {
 
     /// Returns true if steps with regions are no longer inlined.
     pub(super) fn is_full(&self) -> bool {
-        self.written >= self.budget
+        self.written >= MAX_INLINED
     }
 
     /// The node of a step, for errors.

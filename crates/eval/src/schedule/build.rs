@@ -13,7 +13,7 @@ use super::body::{TypedLoc, Writer};
 use super::cost::{body_cost, op_cost};
 use super::dead::LoopReads;
 use super::groups::{Groups, Role};
-use super::limits::{MAX_NODES, MIN_STEPS, SMALL_BYTES};
+use super::limits::{MAX_BODY_RESULTS, MAX_NODES, MIN_STEPS, SMALL_BYTES};
 use super::{Loop, Schedule, Scheduler, Step, ValueId, Work, count_uses, index_map, is_at_most};
 use crate::kernels::block::is_native;
 use crate::kernels::elementwise::{Access, Code, Input};
@@ -229,7 +229,7 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
         self.groups.fuses()
             && self.graph.shape(first) == shape
             && shape.size() > 1
-            && self.open.groups.len() < MAX_NODES / 8
+            && self.open.groups.len() < MAX_BODY_RESULTS
             && self.open.nodes + nodes <= MAX_NODES
             && self.groups.members(group).all(|id| {
                 let operands = self.graph.operands(id).iter();
@@ -284,7 +284,7 @@ fn arena_pays(graph: &Graph, schedule: &Schedule) -> bool {
         Work::Regions(_) => matches!(graph.op(step.id), Op::Cond(_)),
     };
     let called = steps.iter().filter(|step| !is_inlined(step)).count();
-    steps.len() >= MIN_STEPS && 4 * called <= steps.len() && steps.iter().all(is_small)
+    steps.len() >= MIN_STEPS * called.max(1) && steps.iter().all(is_small)
 }
 
 /// Returns true if lowering has instructions for an op without regions on small tensors. Other ops become calls.

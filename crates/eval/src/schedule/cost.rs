@@ -5,7 +5,10 @@
 
 use nxla_expr::{ExprId, Family, Graph, Op, While, counter};
 
-use super::limits::{LONG, UNKNOWN_TRIPS};
+use super::limits::{LONG, POOL_COST};
+
+/// The assumed iterations of a loop whose trip count is unknown. Measured by `benches/python/loops.py`.
+const UNKNOWN_TRIPS: f64 = 64.0;
 
 /// Returns true if the op of a node runs so long that a caller may cancel it. Ops that run regions or functions never
 /// do: the steps of their regions are checked.
@@ -22,7 +25,7 @@ pub(crate) fn is_long_body(cost: usize) -> bool {
 
 /// Returns true if a run of this cost, in operations, is worth moving to the thread pool.
 pub(crate) fn is_large(cost: f64) -> bool {
-    cost >= LONG / 32.0
+    cost >= POOL_COST
 }
 
 /// The cost of the op of a node, given the cost of its regions, in operations.

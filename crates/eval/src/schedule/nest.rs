@@ -14,10 +14,12 @@ use nxla_expr::{Graph, Op, Program, Reduce, ReduceOp, TensorType};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use super::limits::{CHEAP_COST, MANY_ROWS, MAX_COLUMNS, MAX_MOVED, MAX_NODES, MIN_FUSED};
+use super::limits::{
+    CHEAP_COST, MANY_ROWS, MAX_COLUMNS, MAX_MOVED, MAX_NODES, ONE_THREAD_ELEMENTS,
+};
 use super::{Schedule, Step, ValueId, Work, count_uses};
 use crate::kernels::elementwise::{Access, Broadcast};
-use crate::kernels::reduce;
+use crate::kernels::{BLOCK_ELEMENTS, reduce};
 
 /// A loop nest over a domain.
 #[derive(Clone)]
@@ -47,11 +49,12 @@ pub(crate) enum Width {
     Total(usize),
 }
 
-/// Fuses the steps of a schedule. Next to the arena, fusion pays only for many elements.
+/// Fuses the steps of a schedule. If the schedule uses the arena, only domains of more than [`BLOCK_ELEMENTS`] elements
+/// are fused.
 pub(super) fn fuse(schedule: &mut Schedule) {
     let steps = std::mem::take(&mut schedule.steps);
     let uses = count_uses(&steps, &schedule.outputs, schedule.values);
-    let min_elements = if schedule.uses_arena { MIN_FUSED } else { 1 };
+    let min_elements = if schedule.uses_arena { BLOCK_ELEMENTS } else { 1 };
     let program = &schedule.program;
     let fused = Vec::with_capacity(steps.len());
     let mut fuser = Fuser { program, uses, min_elements, fused, open: OpenNest::default() };
@@ -198,12 +201,12 @@ impl<'a> Fuser<'a> {
     /// 2. the rows that a reduction introduces are no longer than such a tile, and have several columns; and
     /// 3. all threads get rows, or one thread computes them as fast.
     fn pays(&self, step: &Step, (_, domain): (Width, Option<(usize, usize)>)) -> bool {
-        let fits = self.open.parts.len() < MAX_NODES / 2;
+        let fits = self.open.parts.len() < MAX_NODES;
         let (true, Some((rows, columns))) = (matches!(step.work, Work::Op), domain) else {
             return fits;
         };
         let has_rows = rows > 0 && columns > 1 && columns <= MAX_COLUMNS;
-        fits && has_rows && (rows >= MANY_ROWS || rows * columns <= 4 * MIN_FUSED)
+        fits && has_rows && (rows >= MANY_ROWS || rows * columns <= ONE_THREAD_ELEMENTS)
     }
 
     /// The number of results of a reduction of the whole domain, if it may join the body that comes
@@ -216,7 +219,7 @@ impl<'a> Fuser<'a> {
         let results = reduce::total_results(op, attributes, x, ty)?;
         let len = code.shape.size();
         let is_split = reduce::piece(len, results) < len || code.cost <= CHEAP_COST;
-        (len >= MIN_FUSED && is_split).then_some(results)
+        (len >= BLOCK_ELEMENTS && is_split).then_some(results)
     }
 
     /// The last step so far, if a total can join it.

@@ -13,6 +13,9 @@ use crate::kernels::ordered::{comparison_dtype, match_sorted};
 
 // The constants are measured by the family `index` of `benches/python/kernels.py`.
 
+/// The part of a row, as a divisor, up to which searching for its largest elements takes less time than sorting the row.
+const MAX_SHARE: usize = 8;
+
 /// Elements of a row that one task searches.
 const SEARCH_PART: usize = 4 * TASK_ELEMENTS;
 
@@ -21,7 +24,7 @@ const SKIP_BLOCK: usize = 64;
 
 /// Returns true if searching for the largest elements is less work than sorting.
 pub(crate) fn pays(k: usize, size: usize) -> bool {
-    k <= size / 8
+    k <= size / MAX_SHARE
 }
 
 /// The `k` largest elements of the last axis, largest first, and their positions as `s32`. Among
