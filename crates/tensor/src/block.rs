@@ -8,7 +8,7 @@ use crate::physical::fits_in_memory;
 pub(crate) const ALIGNMENT: usize = 64;
 
 /// Bytes that start at a multiple of [`ALIGNMENT`]. The default is an empty block.
-pub(crate) struct Block {
+pub(crate) struct MemoryBlock {
     memory: Memory,
     len: usize,
 }
@@ -23,35 +23,35 @@ enum Memory {
     Pages(memmap2::MmapMut),
 }
 
-impl Default for Block {
-    fn default() -> Block {
-        Block { memory: Memory::Heap { bytes: Vec::new(), start: 0 }, len: 0 }
+impl Default for MemoryBlock {
+    fn default() -> MemoryBlock {
+        MemoryBlock { memory: Memory::Heap { bytes: Vec::new(), start: 0 }, len: 0 }
     }
 }
 
-impl Block {
+impl MemoryBlock {
     /// Creates a zeroed block, or returns `None` if there is not enough memory.
-    pub(crate) fn zeroed(len: usize) -> Option<Block> {
+    pub(crate) fn zeroed(len: usize) -> Option<MemoryBlock> {
         if !fits_in_memory(len) {
             return None;
         }
         #[cfg(target_os = "linux")]
         if let Some(pages) = huge::pages(len) {
-            return Some(Block { memory: Memory::Pages(pages), len });
+            return Some(MemoryBlock { memory: Memory::Pages(pages), len });
         }
         let bytes: Vec<u8> = try_zeroed_vec(len.checked_add(ALIGNMENT - 1)?).ok()?;
         let start = bytes.as_ptr().align_offset(ALIGNMENT);
-        Some(Block { memory: Memory::Heap { bytes, start }, len })
+        Some(MemoryBlock { memory: Memory::Heap { bytes, start }, len })
     }
 
     /// Copies a small number of bytes without zeroing the block first.
-    pub(crate) fn copy_of(bytes: &[u8]) -> Block {
+    pub(crate) fn copy_of(bytes: &[u8]) -> MemoryBlock {
         let len = bytes.len();
         let mut copy: Vec<u8> = Vec::with_capacity(len + (ALIGNMENT - 1));
         let start = copy.as_ptr().align_offset(ALIGNMENT);
         copy.resize(start, 0);
         copy.extend_from_slice(bytes);
-        Block { memory: Memory::Heap { bytes: copy, start }, len }
+        MemoryBlock { memory: Memory::Heap { bytes: copy, start }, len }
     }
 
     pub(crate) fn len(&self) -> usize {
@@ -112,13 +112,13 @@ mod tests {
     #[test]
     fn blocks_of_all_sizes_are_aligned_and_zeroed() {
         for len in [0, 1, 4 << 10, (8 << 20) - 1, 8 << 20, (8 << 20) + 1] {
-            let block = Block::zeroed(len).unwrap();
+            let block = MemoryBlock::zeroed(len).unwrap();
             assert_eq!(block.len(), len);
             assert_eq!(block.bytes().len(), len);
             assert_eq!(block.bytes().as_ptr().align_offset(ALIGNMENT), 0);
             assert!(block.bytes().iter().all(|&byte| byte == 0));
         }
-        let copy = Block::copy_of(&[1, 2, 3]);
+        let copy = MemoryBlock::copy_of(&[1, 2, 3]);
         assert_eq!(copy.bytes(), [1, 2, 3]);
         assert_eq!(copy.bytes().as_ptr().align_offset(ALIGNMENT), 0);
     }
@@ -127,7 +127,7 @@ mod tests {
     #[cfg_attr(miri, ignore = "Miri knows no huge pages")]
     #[test]
     fn large_blocks_are_in_pages_of_their_own() {
-        let memory = |len| Block::zeroed(len).unwrap().memory;
+        let memory = |len| MemoryBlock::zeroed(len).unwrap().memory;
         assert!(matches!(memory(huge::LEAST), Memory::Pages(_)));
         assert!(matches!(memory(huge::LEAST - 1), Memory::Heap { .. }));
     }

@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
-use crate::block::Block;
+use crate::block::MemoryBlock;
 
 /// The shortest block in the pool.
 pub(crate) const LEAST: usize = 1 << LEAST_BITS;
@@ -48,29 +48,29 @@ pub fn release_held_memory() -> usize {
 
 /// Returns a block of at least `len` bytes with old contents or zeros, or `None` if there is not
 /// enough memory.
-pub(crate) fn take(len: usize) -> Option<Block> {
+pub(crate) fn take(len: usize) -> Option<MemoryBlock> {
     POOL.take(len).or_else(|| fresh(len))
 }
 
 /// Returns a block of at least `len` bytes that starts with `len` zeros, or `None` if there is not
 /// enough memory.
-pub(crate) fn take_zeroed(len: usize) -> Option<Block> {
+pub(crate) fn take_zeroed(len: usize) -> Option<MemoryBlock> {
     let Some(mut block) = POOL.take(len) else { return fresh(len) };
     block.bytes_mut()[..len].fill(0);
     Some(block)
 }
 
 /// Returns an unused block to the pool.
-pub(crate) fn give(block: Block) {
+pub(crate) fn give(block: MemoryBlock) {
     POOL.give(block);
 }
 
 /// Allocates zeros; if this fails, frees the pool and tries again.
-fn fresh(len: usize) -> Option<Block> {
+fn fresh(len: usize) -> Option<MemoryBlock> {
     let capacity = class_of(len).map_or(len, size_of_class);
-    Block::zeroed(capacity).or_else(|| {
+    MemoryBlock::zeroed(capacity).or_else(|| {
         release_held_memory();
-        Block::zeroed(capacity)
+        MemoryBlock::zeroed(capacity)
     })
 }
 
@@ -92,7 +92,7 @@ fn size_of_class(class: usize) -> usize {
 }
 
 struct Pool {
-    classes: [Mutex<VecDeque<Block>>; CLASSES],
+    classes: [Mutex<VecDeque<MemoryBlock>>; CLASSES],
     /// The number of bytes in all classes and in blocks that are being added or removed.
     held: AtomicUsize,
     /// The class that frees a block next.
@@ -109,7 +109,7 @@ impl Pool {
     }
 
     /// Locks a class, unless another thread holds the lock.
-    fn try_class(&self, class: usize) -> Option<MutexGuard<'_, VecDeque<Block>>> {
+    fn try_class(&self, class: usize) -> Option<MutexGuard<'_, VecDeque<MemoryBlock>>> {
         match self.classes[class].try_lock() {
             Ok(blocks) => Some(blocks),
             // A panic in a push or pop leaves a valid list.
@@ -119,13 +119,13 @@ impl Pool {
     }
 
     /// Takes the most recently returned block of the class, which may still be in a cache.
-    fn take(&self, len: usize) -> Option<Block> {
+    fn take(&self, len: usize) -> Option<MemoryBlock> {
         let block = self.try_class(class_of(len)?)?.pop_back()?;
         self.held.fetch_sub(block.len(), Ordering::Relaxed);
         Some(block)
     }
 
-    fn give(&self, block: Block) {
+    fn give(&self, block: MemoryBlock) {
         let len = block.len();
         // Blocks that were not allocated for a class do not have its size.
         let Some(class) = class_of(len).filter(|&class| size_of_class(class) == len) else {
@@ -165,7 +165,7 @@ impl Pool {
         let mut freed = 0;
         for class in &self.classes {
             let blocks = std::mem::take(&mut *class.lock().unwrap_or_else(PoisonError::into_inner));
-            freed += blocks.iter().map(Block::len).sum::<usize>();
+            freed += blocks.iter().map(MemoryBlock::len).sum::<usize>();
         }
         self.held.fetch_sub(freed, Ordering::Relaxed);
         freed
@@ -177,7 +177,7 @@ mod tests {
     use super::*;
 
     /// Returns a block with a mark.
-    fn marked(len: usize, mark: u8) -> Block {
+    fn marked(len: usize, mark: u8) -> MemoryBlock {
         let mut block = fresh(len).unwrap();
         block.bytes_mut()[0] = mark;
         block
@@ -213,9 +213,9 @@ mod tests {
     #[test]
     fn short_odd_and_huge_blocks_are_freed() {
         let pool = Pool::new();
-        pool.give(Block::default());
-        pool.give(Block::copy_of(&[1; LEAST - 1]));
-        pool.give(Block::zeroed(LEAST + 1).unwrap());
+        pool.give(MemoryBlock::default());
+        pool.give(MemoryBlock::copy_of(&[1; LEAST - 1]));
+        pool.give(MemoryBlock::zeroed(LEAST + 1).unwrap());
         pool.give(fresh(MOST + 1).unwrap());
         assert_eq!(pool.held.load(Ordering::Relaxed), 0);
     }

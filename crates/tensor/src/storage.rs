@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use crate::block::Block;
+use crate::block::MemoryBlock;
 use crate::live::{Live, LiveMemory};
 use crate::pool;
 
@@ -68,7 +68,7 @@ pub fn host_memory() -> LiveMemory {
 
 /// The start of a block, which returns to the pool when it is dropped.
 pub(crate) struct OwnedBytes {
-    block: Block,
+    block: MemoryBlock,
     len: usize,
 }
 
@@ -101,7 +101,7 @@ pub(crate) enum Storage {
 }
 
 impl Storage {
-    fn owned(block: Block, len: usize) -> Storage {
+    fn owned(block: MemoryBlock, len: usize) -> Storage {
         LIVE.add(len);
         Storage::Owned(Arc::new(OwnedBytes { block, len }))
     }
@@ -126,7 +126,7 @@ impl Storage {
     pub(crate) fn copy_of(bytes: &[u8]) -> Option<Storage> {
         let len = bytes.len();
         if len < pool::LEAST {
-            return Some(Storage::owned(Block::copy_of(bytes), len));
+            return Some(Storage::owned(MemoryBlock::copy_of(bytes), len));
         }
         let mut block = pool::take(len)?;
         block.bytes_mut()[..len].copy_from_slice(bytes);
