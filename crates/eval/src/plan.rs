@@ -17,7 +17,7 @@ use crate::schedule::{Schedule, is_large, schedule, schedule_checked};
 /// A plan can run any number of times, also on several threads at once.
 pub struct Plan {
     program: Arc<Program>,
-    code: Bytecode,
+    bytecode: Bytecode,
     steps: usize,
     /// True if a run may move to the thread pool.
     uses_pool: bool,
@@ -46,7 +46,7 @@ impl Plan {
         let program = schedule.program.clone();
         // A host function may wait for other runs, which need the pool.
         let uses_pool = is_large(schedule.cost) && program.effects().is_empty();
-        Self { program, code: lower(schedule), steps: schedule.steps.len(), uses_pool }
+        Self { program, bytecode: lower(schedule), steps: schedule.steps.len(), uses_pool }
     }
 
     /// The program of the plan.
@@ -111,7 +111,7 @@ impl Plan {
             found.expect("inputs are read in order").1
         };
         let cx = ExecContext::new(hooks, interrupt);
-        let run = |cx: &ExecContext<'_>| self.code.run(cx, input);
+        let run = |cx: &ExecContext<'_>| self.bytecode.run(cx, input);
         let results = if self.uses_pool { run_on_pool(&cx, run)? } else { run(&cx)? };
         let types = self.program.output_types();
         Ok(results.into_iter().zip(types).map(|(result, ty)| with_names(result, ty)).collect())

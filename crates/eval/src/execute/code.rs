@@ -15,7 +15,7 @@ use nxla_tensor::{DType, HostTensor, Scalar};
 use super::nest::TiledNest;
 use crate::context::Arg;
 use crate::kernels::contract::Product;
-use crate::kernels::elementwise::{Code, Kernel, NARROW_LANES};
+use crate::kernels::elementwise::{BodyCode, Kernel, NARROW_LANES};
 use crate::kernels::reduce::InMemory;
 use crate::kernels::strided::Strided;
 
@@ -103,7 +103,7 @@ pub(crate) enum Elements {
     /// Repeats the first element behind the elements of a span, see [`padded_bytes`].
     Pad { of: Span, size: u8 },
     /// Copies bytes of a boxed value, from `first` on.
-    Load { slot: usize, first: u32, to: Span },
+    Unbox { slot: usize, first: u32, to: Span },
     /// Copies a literal.
     Literal { from: HostTensor, to: Span },
     /// Reads elements of `size` bytes by an access rule.
@@ -121,7 +121,7 @@ pub(crate) enum Elements {
 /// Instructions on boxed values.
 pub(crate) enum Handle {
     /// Boxes a value of the arena.
-    Store {
+    Box {
         from: Span,
         ty: Box<TensorType>,
         to: usize,
@@ -200,26 +200,26 @@ pub(crate) struct Call {
     pub(crate) origin: Origin,
     pub(crate) work: CallWork,
     /// Values of the arena that are boxed before the step.
-    pub(crate) loads: Box<[(Span, TensorType, usize)]>,
+    pub(crate) boxed_args: Box<[(Span, TensorType, usize)]>,
     pub(crate) args: Box<[Arg]>,
     /// The slot of each result, or `None` if no step reads it.
     pub(crate) targets: Box<[Option<u32>]>,
     /// Results that are copied to the arena after the step.
-    pub(crate) stores: Box<[(usize, Span)]>,
+    pub(crate) unboxed_results: Box<[(usize, Span)]>,
     /// True if the step may run so long that the caller cancels it.
     pub(crate) is_long: bool,
 }
 
 /// The computation of a call.
 pub(crate) enum CallWork {
-    Body(Box<Code>),
+    Body(Box<BodyCode>),
     Nest(Box<TiledNest>),
     /// The op of the node.
     Op,
     /// A fold with the function of a user.
     Fold(Arc<Bytecode>),
     /// Control flow whose instructions are in separate code.
-    Code(Arc<Bytecode>),
+    Outlined(Arc<Bytecode>),
 }
 
 /// The bytes of `elements` elements of `size` bytes, rounded up to whole vectors of a kernel, which

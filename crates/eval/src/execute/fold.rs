@@ -45,7 +45,7 @@ fn is_pointwise(function: &Bytecode) -> bool {
                 let program = &function.programs[call.origin.program as usize];
                 is_literal(program.graph().op(call.origin.id))
             }
-            CallWork::Nest(_) | CallWork::Fold(_) | CallWork::Code(_) => false,
+            CallWork::Nest(_) | CallWork::Fold(_) | CallWork::Outlined(_) => false,
         },
         Inst::Kernel { .. }
         | Inst::Copy { .. }

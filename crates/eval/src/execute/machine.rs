@@ -18,7 +18,7 @@ use crate::kernels::finite;
 
 /// The state of a run.
 struct Machine<'a> {
-    code: &'a Bytecode,
+    bytecode: &'a Bytecode,
     arena: &'a mut [u8],
     slots: &'a mut [Option<HostTensor>],
     cx: Cx<'a>,
@@ -58,7 +58,7 @@ impl Bytecode {
             // would hide such a read.
             arena.fill(u8::MAX);
         }
-        let mut machine = Machine { code: self, arena, slots: &mut slots, cx, lanes };
+        let mut machine = Machine { bytecode: self, arena, slots: &mut slots, cx, lanes };
         machine.run()?;
         machine.results()
     }
@@ -66,7 +66,7 @@ impl Bytecode {
 
 impl Machine<'_> {
     fn run(&mut self) -> Result<(), EvalError> {
-        let insts = &*self.code.insts;
+        let insts = &*self.bytecode.insts;
         let mut at = 0;
         while let Some(inst) = insts.get(at) {
             at += 1;
@@ -94,7 +94,7 @@ impl Machine<'_> {
     /// Runs an instruction on boxed values.
     fn handle(&mut self, handle: &Handle) -> Result<(), EvalError> {
         match handle {
-            Handle::Store { from, ty, to } => self.slots[*to] = Some(self.box_value(*from, ty)),
+            Handle::Box { from, ty, to } => self.slots[*to] = Some(self.box_value(*from, ty)),
             Handle::Full { value, ty, to, origin } => {
                 let tensor = HostTensor::full(*value, ty.dtype, ty.shape.clone());
                 let tensor = tensor.map_err(|error| self.error(Fault::from(error), *origin))?;
@@ -127,7 +127,7 @@ impl Machine<'_> {
                 let (elements, rest) = bytes.split_at_mut(of.len as usize);
                 repeat(&elements[..size], rest);
             }
-            Elements::Load { slot, first, to } => {
+            Elements::Unbox { slot, first, to } => {
                 let out = &mut self.arena[to.range()];
                 let source = &tensor(self.slots, *slot).bytes()[*first as usize..];
                 out.copy_from_slice(&source[..out.len()]);
@@ -214,11 +214,11 @@ impl Machine<'_> {
 
     /// Runs a step on boxed values.
     fn call(&mut self, call: &Call) -> Result<(), EvalError> {
-        for (from, ty, slot) in &call.loads {
+        for (from, ty, slot) in &call.boxed_args {
             self.slots[*slot] = Some(self.box_value(*from, ty));
         }
         self.cx.check()?;
-        let checks = self.code.checks && self.has_finite_operands(call);
+        let checks = self.bytecode.checks && self.has_finite_operands(call);
         let mut results = self.compute(call)?;
         if checks {
             finite::check(&results).map_err(|fault| self.error(fault, call.origin))?;
@@ -231,7 +231,7 @@ impl Machine<'_> {
                 self.slots[*slot as usize] = Some(result);
             }
         }
-        for &(slot, to) in &call.stores {
+        for &(slot, to) in &call.unboxed_results {
             let tensor = self.slots[slot].take().expect("the step has computed it");
             self.arena[to.range()].copy_from_slice(tensor.bytes());
         }
@@ -240,7 +240,7 @@ impl Machine<'_> {
 
     /// The results of a step. A step that may run long runs on a new thread if the caller may cancel it.
     fn compute(&mut self, call: &Call) -> Result<Results, EvalError> {
-        let graph = self.code.programs[call.origin.program as usize].graph();
+        let graph = self.bytecode.programs[call.origin.program as usize].graph();
         let node = NodeRef { graph, id: call.origin.id };
         let lanes = self.lanes;
         let mut operands = Args::new(self.slots, &call.args);
@@ -250,7 +250,7 @@ impl Machine<'_> {
                 CallWork::Nest(nest) => nest.run(cx, &mut operands)?,
                 CallWork::Op => dispatch::evaluate(cx, node, &mut operands)?,
                 CallWork::Fold(function) => fold::evaluate(cx, node, function, &operands)?,
-                CallWork::Code(code) => code.run(cx, |index| operands.take(index))?,
+                CallWork::Outlined(code) => code.run(cx, |index| operands.take(index))?,
             })
         };
         let done = match self.cx.cancel {
@@ -264,7 +264,7 @@ impl Machine<'_> {
 
     /// Returns true if a step must return finite results. Literals are values of the user.
     fn has_finite_operands(&self, call: &Call) -> bool {
-        let graph = self.code.programs[call.origin.program as usize].graph();
+        let graph = self.bytecode.programs[call.origin.program as usize].graph();
         let literal = dispatch::is_literal(graph.op(call.origin.id));
         let is_finite = |slot| finite::first_not_finite(tensor(self.slots, slot)).is_none();
         !literal && call.args.iter().all(|arg| is_finite(arg.slot()))
@@ -272,12 +272,12 @@ impl Machine<'_> {
 
     /// The error of an instruction.
     fn error(&self, fault: Fault, origin: Origin) -> EvalError {
-        let graph = self.code.programs[origin.program as usize].graph();
+        let graph = self.bytecode.programs[origin.program as usize].graph();
         Stop::from(fault).at(graph, origin.id)
     }
 
     fn results(&mut self) -> Result<Results, EvalError> {
-        let results = self.code.results.iter();
+        let results = self.bytecode.results.iter();
         let result = |(ty, bytes): &(_, Bytes)| match *bytes {
             Bytes::Arena(span) => self.box_value(span, ty),
             Bytes::Slot(slot) => self.slots[slot].take().expect("each result has a slot"),

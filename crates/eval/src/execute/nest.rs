@@ -9,7 +9,7 @@ use smallvec::SmallVec;
 
 use super::limits::TILE_ELEMENTS;
 use crate::context::{self, Args, Cx, Fault, Results, ScratchGuard};
-use crate::kernels::elementwise::{Access, Broadcast, Code, Feed, Feeds, Outs, Zip, split_off};
+use crate::kernels::elementwise::{Access, BodyCode, Broadcast, Feed, Feeds, Outs, Zip, split_off};
 use crate::kernels::reduce::{self, ZippedRows};
 use crate::kernels::strided::Strided;
 
@@ -19,15 +19,15 @@ pub(crate) struct TiledNest {
     pub(crate) columns: usize,
     /// The cost per element, in sixteenths of a nanosecond.
     pub(crate) cost: usize,
-    pub(crate) stages: Box<[Stage]>,
+    pub(crate) parts: Box<[LoweredPart]>,
     /// Bytes per row of each tile that is not a result.
     pub(crate) locals: Box<[usize]>,
     pub(crate) outputs: Box<[Output]>,
 }
 
-/// A part of the nest, or two parts that run together.
-pub(crate) struct Stage {
-    pub(crate) work: StageWork,
+/// A lowered part of a nest, or two parts that run together.
+pub(crate) struct LoweredPart {
+    pub(crate) work: LoweredWork,
     /// Elements per row of a body.
     pub(crate) width: usize,
     pub(crate) operands: SmallVec<[(TileOperand, Broadcast); 3]>,
@@ -37,9 +37,9 @@ pub(crate) struct Stage {
     pub(crate) by_row: bool,
 }
 
-/// The computation of a stage.
-pub(crate) enum StageWork {
-    Body(Box<Code>),
+/// The computation of a part.
+pub(crate) enum LoweredWork {
+    Body(Box<BodyCode>),
     /// Reduces each row.
     Reduce(ReduceOp, DType),
     /// Reduces a result of a body while the body computes it.
@@ -54,7 +54,7 @@ pub(crate) enum StageWork {
 
 /// A body and the reduction of one of its results.
 pub(crate) struct FusedReduction {
-    pub(crate) code: Code,
+    pub(crate) code: BodyCode,
     /// The number of the result that is reduced.
     pub(crate) reduced: usize,
     /// True if that result is stored as well.
@@ -62,7 +62,7 @@ pub(crate) struct FusedReduction {
     pub(crate) op: ReduceOp,
 }
 
-/// A tensor that a stage reads.
+/// A tensor that a part reads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum TileOperand {
     /// An input of the nest.
@@ -80,7 +80,7 @@ pub(crate) struct Output {
     pub(crate) shape: Shape,
     /// Bytes per row.
     pub(crate) row: usize,
-    /// The inputs whose memory the result may reuse, because no stage reads them after the result
+    /// The inputs whose memory the result may reuse, because no part reads them after the result
     /// is written.
     pub(crate) over: SmallVec<[u16; 2]>,
 }
@@ -116,7 +116,7 @@ impl TiledNest {
 }
 
 impl NestRun<'_> {
-    /// Computes all rows, on several threads if that pays. A single row is split by its stages.
+    /// Computes all rows, on several threads if that pays. The kernels of the parts split a single row.
     fn fill(&self, results: &mut [HostTensor]) {
         let TiledNest { rows, columns, cost, .. } = *self.nest;
         let mut outs: Outs<'_> = results.iter_mut().map(context::bytes_mut).collect();
@@ -155,52 +155,52 @@ impl NestRun<'_> {
             for (local, row) in locals.iter_mut().zip(&self.nest.locals) {
                 tiles.push(local.bytes(rows * row));
             }
-            for stage in &self.nest.stages {
-                self.stage(stage, first + begin, rows, &mut tiles);
+            for part in &self.nest.parts {
+                self.run_part(part, first + begin, rows, &mut tiles);
             }
         }
     }
 
-    /// Runs a stage for the tile of `rows` rows that begins at the row `first`.
-    fn stage(&self, stage: &Stage, first: usize, rows: usize, tiles: &mut [&mut [u8]]) {
+    /// Runs a part for the tile of `rows` rows that begins at the row `first`.
+    fn run_part(&self, part: &LoweredPart, first: usize, rows: usize, tiles: &mut [&mut [u8]]) {
         // Move the results out of the list, so that the other tiles can be borrowed.
         let take = |&tile: &u16| match tile {
             NO_TILE => &mut [][..],
             tile => std::mem::take(&mut tiles[usize::from(tile)]),
         };
-        let mut outs: Outs<'_> = stage.results.iter().map(take).collect();
+        let mut outs: Outs<'_> = part.results.iter().map(take).collect();
         let tile = Tile { run: self, first, tiles };
-        match &stage.work {
-            StageWork::Body(code) if stage.by_row => {
+        match &part.work {
+            LoweredWork::Body(code) if part.by_row => {
                 for row in 0..rows {
-                    let feeds = tile.feeds(stage, code, row..row + 1);
+                    let feeds = tile.feeds(part, code, row..row + 1);
                     code.run_range(self.cx, &feeds, 0, &mut row_of(&mut outs, row, rows));
                 }
             }
-            StageWork::Body(code) => {
-                code.run_range(self.cx, &tile.feeds(stage, code, 0..rows), 0, &mut outs);
+            LoweredWork::Body(code) => {
+                code.run_range(self.cx, &tile.feeds(part, code, 0..rows), 0, &mut outs);
             }
-            StageWork::Reduce(op, dtype) => {
+            LoweredWork::Reduce(op, dtype) => {
                 let columns = self.nest.columns;
-                let x = tile.bytes(stage.operands[0].0, columns * dtype.size(), 0..rows);
+                let x = tile.bytes(part.operands[0].0, columns * dtype.size(), 0..rows);
                 reduce::fill_by_row(self.cx, *op, *dtype, x, columns, outs[0]);
             }
-            StageWork::Zip { zip, dtype, rules } => {
+            LoweredWork::Zip { zip, dtype, rules } => {
                 let operand = |index: usize| {
                     let rule = rules[index].as_deref();
-                    tile.zipped_rows(stage.operands[index], rule, dtype.size(), rows)
+                    tile.zipped_rows(part.operands[index], rule, dtype.size(), rows)
                 };
                 let operands = [operand(0), operand(1)];
-                reduce::fill_by_zipped_row(*zip, *dtype, operands, stage.width, outs[0]);
+                reduce::fill_by_zipped_row(*zip, *dtype, operands, part.width, outs[0]);
             }
-            StageWork::FusedReduction(fold) => {
+            LoweredWork::FusedReduction(fold) => {
                 for row in 0..rows {
-                    let feeds = tile.feeds(stage, &fold.code, row..row + 1);
-                    fold.run(self.cx, &feeds, stage.width, row_of(&mut outs, row, rows));
+                    let feeds = tile.feeds(part, &fold.code, row..row + 1);
+                    fold.run(self.cx, &feeds, part.width, row_of(&mut outs, row, rows));
                 }
             }
         }
-        for (&result, out) in stage.results.iter().zip(outs) {
+        for (&result, out) in part.results.iter().zip(outs) {
             if result != NO_TILE {
                 tiles[usize::from(result)] = out;
             }
@@ -295,7 +295,7 @@ impl FusedReduction {
     }
 }
 
-/// The tensors that stages read while they work on a tile.
+/// The tensors that parts read while they work on a tile.
 struct Tile<'a, 'r, 't> {
     run: &'a NestRun<'r>,
     /// The first row of the tile.
@@ -305,33 +305,38 @@ struct Tile<'a, 'r, 't> {
 
 impl Tile<'_, '_, '_> {
     /// The inputs of a body for some rows of the tile.
-    fn feeds<'s>(&'s self, stage: &'s Stage, code: &'s Code, rows: Range<usize>) -> Feeds<'s> {
-        (0..code.inputs.len()).map(|input| self.feed(stage, code, input, rows.clone())).collect()
+    fn feeds<'s>(
+        &'s self,
+        part: &'s LoweredPart,
+        code: &'s BodyCode,
+        rows: Range<usize>,
+    ) -> Feeds<'s> {
+        (0..code.inputs.len()).map(|input| self.feed(part, code, input, rows.clone())).collect()
     }
 
     fn feed<'s>(
         &'s self,
-        stage: &Stage,
-        code: &'s Code,
+        part: &LoweredPart,
+        code: &'s BodyCode,
         index: usize,
         rows: Range<usize>,
     ) -> Feed<'s> {
-        let ((operand, broadcast), input) = (stage.operands[index], &code.inputs[index]);
+        let ((operand, broadcast), input) = (part.operands[index], &code.inputs[index]);
         let size = input.dtype.size();
         match (broadcast, &input.access) {
             (Broadcast::None, _) => {
                 let tile = self.run.tile(operand);
                 let is_result = |&result: &u16| tile == Some(usize::from(result));
-                match stage.results.iter().position(is_result) {
+                match part.results.iter().position(is_result) {
                     Some(result) => code.feed_below(index, result),
-                    None => Feed::Whole(self.bytes(operand, stage.width * size, rows)),
+                    None => Feed::Whole(self.bytes(operand, part.width * size, rows)),
                 }
             }
-            (Broadcast::PerRow, _) if stage.by_row => Feed::Single(self.bytes(operand, size, rows)),
-            (Broadcast::PerColumn, _) if stage.by_row => Feed::Whole(self.all(operand)),
+            (Broadcast::PerRow, _) if part.by_row => Feed::Single(self.bytes(operand, size, rows)),
+            (Broadcast::PerColumn, _) if part.by_row => Feed::Whole(self.all(operand)),
             (_, Access::Strided(rule)) => {
                 let first = self.first_of(operand) + rows.start;
-                Feed::Strided(self.all(operand), rule, first * stage.width)
+                Feed::Strided(self.all(operand), rule, first * part.width)
             }
             (_, Access::Single | Access::Same) => Feed::Single(self.all(operand)),
         }

@@ -5,7 +5,7 @@ use super::region::Site;
 use crate::context::may_split;
 use crate::execute::code::{Elements, Inst, Source, Span, padded_bytes};
 use crate::kernels::elementwise::{
-    Access, Code, Instruction, Loc, NARROW_LANES, Target, WIDE_LANES,
+    Access, BodyCode, Instruction, Loc, NARROW_LANES, Target, WIDE_LANES,
 };
 use crate::kernels::strided::Strided;
 
@@ -68,7 +68,7 @@ impl Operands {
 
 impl BytecodeBuilder {
     /// Lowers a body whose elements are one block on one thread.
-    pub(super) fn body(&mut self, code: &Code, site: &Site<'_>) -> Option<Vec<Value>> {
+    pub(super) fn body(&mut self, code: &BodyCode, site: &Site<'_>) -> Option<Vec<Value>> {
         if !site.types.iter().all(|ty| self.is_small(ty)) {
             return None;
         }
@@ -87,7 +87,7 @@ impl BytecodeBuilder {
         is_small.then(|| self.kernels(code, site, len))
     }
 
-    fn kernels(&mut self, code: &Code, site: &Site<'_>, len: usize) -> Vec<Value> {
+    fn kernels(&mut self, code: &BodyCode, site: &Site<'_>, len: usize) -> Vec<Value> {
         let inputs = code.inputs.iter().zip(site.operands);
         let inputs = inputs.map(|(input, value)| self.input(&input.access, value, len)).collect();
         let constants =
@@ -148,7 +148,7 @@ impl BytecodeBuilder {
     }
 
     /// Computes the instructions on constants and single elements.
-    fn compute_once(&mut self, code: &Code, known: &mut Operands) {
+    fn compute_once(&mut self, code: &BodyCode, known: &mut Operands) {
         let lanes = if known.len <= NARROW_LANES { NARROW_LANES } else { WIDE_LANES };
         for instruction in &code.once {
             let (operands, level) = known.read_all(instruction);
@@ -176,7 +176,7 @@ impl BytecodeBuilder {
         }
         let to = self.scratch_value(len, value);
         match (first, value.location) {
-            (Some(first), Location::Slot { slot, .. }) => self.load(slot, first, to, value),
+            (Some(first), Location::Slot { slot, .. }) => self.unbox(slot, first, to, value),
             _ => {
                 self.read(rule, value, to, level);
                 self.pad(to, size, level);

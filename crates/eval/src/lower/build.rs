@@ -24,7 +24,7 @@ const BASE: usize = 1;
 pub(super) struct Value {
     pub(super) ty: TensorType,
     pub(super) location: Location,
-    /// The number of blocks around the instruction that computes the value. A value of a lower level than the
+    /// The number of loops around the instruction that computes the value. A value of a lower level than the
     /// current loop is the same in all of its iterations.
     pub(super) level: usize,
 }
@@ -71,8 +71,8 @@ pub(super) type Outlined = FxHashMap<(*const Schedule, usize), Arc<Bytecode>>;
 pub(super) struct BytecodeBuilder {
     /// Bytes of the largest value in the arena, outside of loops and inside.
     limits: [usize; 2],
-    /// The instructions of the current loops, outermost first, after the prologue and the program.
-    pub(super) blocks: Vec<Vec<Inst>>,
+    /// The instructions of each level: the prologue, the program, and the current loops, outermost first.
+    pub(super) levels: Vec<Vec<Inst>>,
     pub(super) arena: Arena,
     pub(super) slots: Slots,
     programs: Vec<Arc<Program>>,
@@ -155,7 +155,7 @@ impl BytecodeBuilder {
     fn new(limits: [usize; 2], checks: bool, outlined: Outlined) -> Self {
         Self {
             limits,
-            blocks: vec![Vec::new(), Vec::new()],
+            levels: vec![Vec::new(), Vec::new()],
             arena: Arena::default(),
             slots: Slots::default(),
             programs: Vec::new(),
@@ -189,11 +189,11 @@ impl BytecodeBuilder {
         }
     }
 
-    /// Appends the innermost block to the block around it.
-    pub(super) fn end_block(&mut self) {
-        let block = self.blocks.pop().expect("a block has begun");
+    /// Appends the instructions of the innermost loop to the level around it.
+    pub(super) fn end_loop(&mut self) {
+        let insts = self.levels.pop().expect("a loop has begun");
         let depth = self.depth();
-        self.blocks[depth].extend(block);
+        self.levels[depth].extend(insts);
         if depth == BASE {
             for slot in std::mem::take(&mut self.hoisted) {
                 self.push(Handle::Drop(slot));
@@ -203,8 +203,8 @@ impl BytecodeBuilder {
     }
 
     fn finish(mut self, inputs: Vec<Option<u32>>, results: Vec<Value>) -> Bytecode {
-        let program = self.blocks.pop().expect("the block of the program");
-        let mut insts = self.blocks.pop().expect("the prologue");
+        let program = self.levels.pop().expect("the program");
+        let mut insts = self.levels.pop().expect("the prologue");
         insts.extend(program);
         Bytecode {
             insts: insts.into(),
@@ -217,9 +217,9 @@ impl BytecodeBuilder {
         }
     }
 
-    /// The level of the current block.
+    /// The current level.
     pub(super) fn depth(&self) -> usize {
-        self.blocks.len() - 1
+        self.levels.len() - 1
     }
 
     /// Appends an instruction.
@@ -227,10 +227,10 @@ impl BytecodeBuilder {
         self.push_at(self.depth(), inst);
     }
 
-    /// Appends an instruction to the block of a level.
+    /// Appends an instruction to a level.
     pub(super) fn push_at(&mut self, level: usize, inst: impl Into<Inst>) {
         self.written += 1;
-        self.blocks[level].push(inst.into());
+        self.levels[level].push(inst.into());
     }
 
     /// Returns true if steps with regions are no longer inlined.
@@ -279,8 +279,8 @@ impl BytecodeBuilder {
     }
 
     /// Copies bytes of a boxed value to the arena.
-    pub(super) fn load(&mut self, slot: usize, first: u32, to: Span, value: &Value) {
-        self.push_at(value.level, Elements::Load { slot, first, to });
+    pub(super) fn unbox(&mut self, slot: usize, first: u32, to: Span, value: &Value) {
+        self.push_at(value.level, Elements::Unbox { slot, first, to });
         self.pad(to, value.ty.dtype.size(), value.level);
     }
 
@@ -289,7 +289,7 @@ impl BytecodeBuilder {
         let (size, level) = (value.ty.dtype.size(), self.depth());
         match value.location {
             Location::Slot { slot, .. } => {
-                self.load(slot, 0, to, &Value { level, ..value.clone() })
+                self.unbox(slot, 0, to, &Value { level, ..value.clone() })
             }
             Location::Arena(from) => {
                 self.push(Inst::Copy { from: from.with_padding(size), to: to.with_padding(size) });
@@ -325,7 +325,7 @@ impl BytecodeBuilder {
             Location::Arena(span) => span,
             Location::Slot { slot, .. } => {
                 let to = self.scratch_value(value.ty.shape.size(), value);
-                self.load(slot, 0, to, value);
+                self.unbox(slot, 0, to, value);
                 to
             }
         }

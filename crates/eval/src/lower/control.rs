@@ -23,7 +23,7 @@ impl BytecodeBuilder {
         }
         let captures: Vec<Value> =
             operands[of.state..].iter().map(|value| self.capture(value)).collect();
-        self.blocks.push(Vec::new());
+        self.levels.push(Vec::new());
         let inputs = |state: &[Value], borrows: bool| -> Vec<Value> {
             let state =
                 state.iter().map(|value| if borrows { value.to_borrowed() } else { value.clone() });
@@ -37,12 +37,12 @@ impl BytecodeBuilder {
         let leave = self.jump_unless(&continues[0]);
         let results = self.region(&of.body, &inputs(&state, false));
         self.next_state(&state, results);
-        let block = self.blocks.last_mut().expect("the block of the loop");
-        let begin = block.len();
-        block.push(Inst::Jump(-distance(begin)));
-        let end = block.len();
-        block[leave].set_distance(distance(end - leave));
-        self.end_block();
+        let insts = self.levels.last_mut().expect("the loop");
+        let begin = insts.len();
+        insts.push(Inst::Jump(-distance(begin)));
+        let end = insts.len();
+        insts[leave].set_distance(distance(end - leave));
+        self.end_loop();
         for (capture, operand) in captures.iter().zip(&operands[of.state..]) {
             if capture.location != operand.to_borrowed().location {
                 self.release(capture);
@@ -63,7 +63,7 @@ impl BytecodeBuilder {
         }
         let to = self.slots.take();
         self.push(match value.location {
-            Location::Arena(from) => Handle::Store { from, ty: Box::new(value.ty.clone()), to },
+            Location::Arena(from) => Handle::Box { from, ty: Box::new(value.ty.clone()), to },
             Location::Slot { slot: from, owned: true } if is_last => Handle::Move { from, to },
             Location::Slot { slot: from, .. } => Handle::Share { from, to },
         });
@@ -122,7 +122,7 @@ impl BytecodeBuilder {
         self.push(match (result.location, target) {
             (_, Location::Arena(to)) => return self.copy(result, to),
             (Location::Arena(from), Location::Slot { slot: to, .. }) => {
-                Handle::Store { from, ty: Box::new(result.ty.clone()), to }
+                Handle::Box { from, ty: Box::new(result.ty.clone()), to }
             }
             (Location::Slot { slot: from, .. }, Location::Slot { slot: to, .. }) => {
                 Handle::Move { from, to }
@@ -194,14 +194,14 @@ impl BytecodeBuilder {
         position
     }
 
-    /// The position of the next instruction in its block.
+    /// The position of the next instruction in its level.
     fn here(&self) -> usize {
-        self.blocks[self.depth()].len()
+        self.levels[self.depth()].len()
     }
 
     fn patch(&mut self, jump: usize, target: usize) {
         let depth = self.depth();
-        self.blocks[depth][jump].set_distance(distance(target - jump));
+        self.levels[depth][jump].set_distance(distance(target - jump));
     }
 }
 

@@ -10,11 +10,11 @@ use smallvec::SmallVec;
 
 use super::limits::WIDE_ROW;
 use crate::execute::nest::{
-    FusedReduction, NO_TILE, Output, Stage, StageWork, TileOperand, TiledNest,
+    FusedReduction, LoweredPart, LoweredWork, NO_TILE, Output, TileOperand, TiledNest,
 };
-use crate::kernels::elementwise::{Access, Broadcast, Code, Zip};
+use crate::kernels::elementwise::{Access, BodyCode, Broadcast, Zip};
 use crate::kernels::reduce;
-use crate::schedule::{Nest, Part, Step, ValueId, Width, Work};
+use crate::schedule::{Nest, NestPart, Step, ValueId, Width, Work};
 
 /// The cost of a reduction per element, in sixteenths of a nanosecond. Measured by the softmax cases of
 /// `benches/python/kernels.py`.
@@ -40,11 +40,11 @@ pub(super) fn lower_nest(graph: &Graph, step: &Step, nest: &Nest) -> TiledNest {
         outputs: FxHashMap::default(),
         cost: 0,
     };
-    let mut stages = Vec::with_capacity(nest.parts.len());
+    let mut lowered = Vec::with_capacity(nest.parts.len());
     let mut parts = nest.parts.iter().enumerate().peekable();
     while let Some((at, part)) = parts.next() {
         let reduction = parts.next_if(|(_, next)| lowering.fuses(at, part, next));
-        stages.push(lowering.stage(at, part, reduction.map(|(_, reduction)| reduction)));
+        lowered.push(lowering.lower_part(at, part, reduction.map(|(_, reduction)| reduction)));
     }
     let outputs = step.results.iter().zip(&nest.types).map(|(value, ty)| {
         let (row, over) = lowering.outputs.remove(value).expect("a part computes each result");
@@ -55,7 +55,7 @@ pub(super) fn lower_nest(graph: &Graph, step: &Step, nest: &Nest) -> TiledNest {
         rows: nest.rows,
         columns: nest.columns,
         cost: lowering.cost.max(1),
-        stages: stages.into(),
+        parts: lowered.into(),
         locals: lowering.locals.into(),
         outputs,
     }
@@ -122,7 +122,7 @@ type ZipKernel = (Zip, [usize; 2]);
 
 impl Lowering<'_> {
     /// Returns true if the next part reduces a result of a body while the body computes it.
-    fn fuses(&self, at: usize, part: &Part, next: &Part) -> bool {
+    fn fuses(&self, at: usize, part: &NestPart, next: &NestPart) -> bool {
         let Work::Body(code) = &part.step.work else { return false };
         if let Width::Total(_) = next.width {
             return true;
@@ -142,7 +142,7 @@ impl Lowering<'_> {
 
     /// The function and the inputs of a body that its reduction computes without the body: the function has a kernel, the
     /// kernel can read the rows of both inputs, and no other part reads the values of the function.
-    fn zip_kernel(&self, at: usize, code: &Code, reduction: &Part) -> Option<ZipKernel> {
+    fn zip_kernel(&self, at: usize, code: &BodyCode, reduction: &NestPart) -> Option<ZipKernel> {
         let (zip, inputs) = code.zip?;
         let inputs = inputs.map(usize::from);
         let columns = self.nest.columns;
@@ -162,7 +162,7 @@ impl Lowering<'_> {
         (fits && has_kernel && is_row && is_temporary).then_some((zip, inputs))
     }
 
-    fn reduce_op(&self, part: &Part) -> ReduceOp {
+    fn reduce_op(&self, part: &NestPart) -> ReduceOp {
         match self.graph.op(part.step.id) {
             Op::Reduce(op, _) => *op,
             op => unreachable!("{} is not a reduction", op.name()),
@@ -170,14 +170,19 @@ impl Lowering<'_> {
     }
 
     /// Lowers a part, together with the reduction of its result if both are fused.
-    fn stage(&mut self, at: usize, part: &Part, reduction: Option<&Part>) -> Stage {
-        let stage = match (&part.step.work, reduction) {
-            (Work::Body(code), None) => self.body_stage(at, part, code),
+    fn lower_part(
+        &mut self,
+        at: usize,
+        part: &NestPart,
+        reduction: Option<&NestPart>,
+    ) -> LoweredPart {
+        let lowered = match (&part.step.work, reduction) {
+            (Work::Body(code), None) => self.lower_body(at, part, code),
             (Work::Body(code), Some(reduction)) => match self.zip_kernel(at, code, reduction) {
-                Some(kernel) => self.zip_stage(at, part, code, kernel, reduction),
-                None => self.fused_stage(at, part, code, reduction),
+                Some(kernel) => self.lower_map_reduce(at, part, code, kernel, reduction),
+                None => self.lower_fused_reduction(at, part, code, reduction),
             },
-            (Work::Op, None) => self.reduction_stage(at, part),
+            (Work::Op, None) => self.lower_reduction(at, part),
             (Work::Op | Work::Nest(_) | Work::Loop(_) | Work::Regions(_), _) => {
                 unreachable!("a part is a body or a reduction")
             }
@@ -186,10 +191,10 @@ impl Lowering<'_> {
         if let Some(reduction) = reduction {
             self.free_dead(at + 1, &reduction.step);
         }
-        stage
+        lowered
     }
 
-    fn body_stage(&mut self, at: usize, part: &Part, code: &Code) -> Stage {
+    fn lower_body(&mut self, at: usize, part: &NestPart, code: &BodyCode) -> LoweredPart {
         let (width, cost) = match part.width {
             Width::Row => (1, code.cost / self.nest.columns),
             Width::Domain => (self.nest.columns, code.cost),
@@ -203,30 +208,30 @@ impl Lowering<'_> {
         };
         // With a single row, these operands are a scalar and a vector, which are used without a copy.
         let by_row = width >= WIDE_ROW && operands.iter().any(is_repeated);
-        let work = StageWork::Body(Box::new(code.clone()));
-        Stage { work, width, operands, results, by_row }
+        let work = LoweredWork::Body(Box::new(code.clone()));
+        LoweredPart { work, width, operands, results, by_row }
     }
 
-    fn reduction_stage(&mut self, at: usize, part: &Part) -> Stage {
+    fn lower_reduction(&mut self, at: usize, part: &NestPart) -> LoweredPart {
         self.cost += REDUCTION_COST;
         let dtype = self.graph.dtype(part.step.id);
         let layout = RowLayout { dtype, per_row: self.nest.columns };
         let operand = self.operand(at, part.step.args[0], Some(layout));
         let operands = SmallVec::from_elem((operand, Broadcast::None), 1);
         let results = SmallVec::from_elem(self.reduction_result(at, part), 1);
-        let work = StageWork::Reduce(self.reduce_op(part), dtype);
-        Stage { work, width: 1, operands, results, by_row: false }
+        let work = LoweredWork::Reduce(self.reduce_op(part), dtype);
+        LoweredPart { work, width: 1, operands, results, by_row: false }
     }
 
     /// Lowers a reduction of a body whose values are not stored.
-    fn zip_stage(
+    fn lower_map_reduce(
         &mut self,
         at: usize,
-        part: &Part,
-        code: &Code,
+        part: &NestPart,
+        code: &BodyCode,
         (zip, inputs): ZipKernel,
-        reduction: &Part,
-    ) -> Stage {
+        reduction: &NestPart,
+    ) -> LoweredPart {
         let width = self.nest.columns;
         self.cost += code.cost + REDUCTION_COST;
         let operands = self.body_operands(at, part, code, width);
@@ -236,12 +241,18 @@ impl Lowering<'_> {
             Access::Strided(rule) => Some(rule.clone()),
             Access::Same | Access::Single => None,
         });
-        let work = StageWork::Zip { zip, dtype: code.results[0], rules };
-        Stage { work, width, operands, results, by_row: false }
+        let work = LoweredWork::Zip { zip, dtype: code.results[0], rules };
+        LoweredPart { work, width, operands, results, by_row: false }
     }
 
     /// Lowers a body and the reduction of one of its results.
-    fn fused_stage(&mut self, at: usize, part: &Part, code: &Code, reduction: &Part) -> Stage {
+    fn lower_fused_reduction(
+        &mut self,
+        at: usize,
+        part: &NestPart,
+        code: &BodyCode,
+        reduction: &NestPart,
+    ) -> LoweredPart {
         let (width, value) = (self.nest.columns, reduction.step.args[0]);
         let reduced = part.step.results.iter().position(|&result| result == value);
         let reduced = reduced.expect("the reduction reads a result of the body");
@@ -253,16 +264,16 @@ impl Lowering<'_> {
         results.push(self.reduction_result(at + 1, reduction));
         let op = self.reduce_op(reduction);
         let fused = FusedReduction { code: code.clone(), reduced, is_stored, op };
-        let work = StageWork::FusedReduction(Box::new(fused));
-        Stage { work, width, operands, results, by_row: true }
+        let work = LoweredWork::FusedReduction(Box::new(fused));
+        LoweredPart { work, width, operands, results, by_row: true }
     }
 
     /// The operands of a body that computes `width` elements per row.
     fn body_operands(
         &mut self,
         at: usize,
-        part: &Part,
-        code: &Code,
+        part: &NestPart,
+        code: &BodyCode,
         width: usize,
     ) -> SmallVec<[(TileOperand, Broadcast); 3]> {
         let domain = (self.nest.rows, self.nest.columns);
@@ -281,8 +292,8 @@ impl Lowering<'_> {
     fn body_results(
         &mut self,
         at: usize,
-        part: &Part,
-        code: &Code,
+        part: &NestPart,
+        code: &BodyCode,
         width: usize,
         is_tile: impl Fn(usize) -> bool,
     ) -> SmallVec<[u16; 2]> {
@@ -300,7 +311,7 @@ impl Lowering<'_> {
     }
 
     /// The tile of the result of a reduction.
-    fn reduction_result(&mut self, at: usize, part: &Part) -> u16 {
+    fn reduction_result(&mut self, at: usize, part: &NestPart) -> u16 {
         let per_row = match part.width {
             Width::Total(count) => count,
             Width::Row | Width::Domain => 1,

@@ -42,7 +42,7 @@ impl Site<'_> {
 }
 
 /// A value of the arena that is boxed for a call: its span, its type, and its slot.
-type Load = (Span, TensorType, usize);
+type BoxedArg = (Span, TensorType, usize);
 
 /// A result of a call.
 struct CallResult {
@@ -53,7 +53,7 @@ struct CallResult {
 
 impl CallResult {
     /// The slot and the span of a result that is copied to the arena.
-    fn store(&self) -> Option<(usize, Span)> {
+    fn unboxed(&self) -> Option<(usize, Span)> {
         match self.value.location {
             Location::Arena(to) => self.slot.map(|slot| (slot, to)),
             Location::Slot { .. } => None,
@@ -102,7 +102,7 @@ impl<'a> Region<'a> {
 impl BytecodeBuilder {
     /// Returns true if the current step is in a loop.
     pub(super) fn in_loop(&self) -> bool {
-        self.blocks.len() > 2
+        self.levels.len() > 2
     }
 
     /// Lowers all steps of a region, and returns its outputs. The region may move an input that owns its slot.
@@ -214,11 +214,11 @@ impl BytecodeBuilder {
     fn call(&mut self, site: &Site<'_>, is_read: &[bool]) -> Vec<Value> {
         let origin = self.origin(site.schedule, site.step);
         let (work, is_long) = self.call_work(site);
-        let (args, loads) = self.box_operands(site);
+        let (args, boxed_args) = self.box_operands(site);
         let results = self.bind_results(site.types, is_read);
         let targets = results.iter().map(|result| result.slot.map(slot_number)).collect();
-        let stores = results.iter().filter_map(CallResult::store).collect();
-        let call = Call { origin, work, loads, args, targets, stores, is_long };
+        let unboxed_results = results.iter().filter_map(CallResult::unboxed).collect();
+        let call = Call { origin, work, boxed_args, args, targets, unboxed_results, is_long };
         self.push(Inst::Call(Box::new(call)));
         for CallResult { value, .. } in &results {
             if let Location::Arena(to) = value.location {
@@ -230,19 +230,19 @@ impl BytecodeBuilder {
 
     /// The operands of a call, and the values of the arena that are boxed for the call. Ends the life of operands that
     /// die with the step.
-    fn box_operands(&mut self, site: &Site<'_>) -> (Box<[Arg]>, Box<[Load]>) {
-        let mut loads: Vec<Load> = Vec::new();
+    fn box_operands(&mut self, site: &Site<'_>) -> (Box<[Arg]>, Box<[BoxedArg]>) {
+        let mut boxed_args: Vec<BoxedArg> = Vec::new();
         // The slot of each boxed value, and the last operand that reads it. A reshaped value shares the span of its
         // operand, so a span alone does not identify a tensor.
         let mut boxes: FxHashMap<(Span, &TensorType), (usize, usize)> = FxHashMap::default();
         for (index, value) in site.operands.iter().enumerate() {
             let Location::Arena(span) = value.location else { continue };
-            let load = || {
+            let box_arg = || {
                 let slot = self.slots.take();
-                loads.push((span, value.ty.clone(), slot));
+                boxed_args.push((span, value.ty.clone(), slot));
                 (slot, index)
             };
-            boxes.entry((span, &value.ty)).or_insert_with(load).1 = index;
+            boxes.entry((span, &value.ty)).or_insert_with(box_arg).1 = index;
         }
         let operands = site.operands.iter().zip(site.lasts).enumerate();
         let args = operands.map(|(index, (value, &is_last))| match value.location {
@@ -254,11 +254,11 @@ impl BytecodeBuilder {
         });
         let args = args.collect();
         // The call drops dead operands before it stores its results, which may take their slots.
-        loads.iter().for_each(|&(_, _, slot)| self.slots.release(slot));
+        boxed_args.iter().for_each(|&(_, _, slot)| self.slots.release(slot));
         for (value, _) in site.operands.iter().zip(site.lasts).filter(|(_, is_last)| **is_last) {
             self.release_moved(value);
         }
-        (args, loads.into())
+        (args, boxed_args.into())
     }
 
     /// Locations for the results of a call.
@@ -280,7 +280,7 @@ impl BytecodeBuilder {
             results.push(CallResult { value, slot: Some(slot) });
         }
         // The call leaves these slots empty.
-        for (slot, _) in results.iter().filter_map(CallResult::store) {
+        for (slot, _) in results.iter().filter_map(CallResult::unboxed) {
             self.slots.release(slot);
         }
         results
@@ -297,12 +297,12 @@ impl BytecodeBuilder {
                 (CallWork::Nest(Box::new(nest)), is_long)
             }
             Work::Op => (CallWork::Op, is_long(graph, site.step.id)),
-            Work::Loop(_) => (CallWork::Code(self.outline(site)), false),
+            Work::Loop(_) => (CallWork::Outlined(self.outline(site)), false),
             Work::Regions(regions) => match graph.op(site.step.id) {
                 Op::ReduceFun(_) | Op::WindowFun(_) => {
                     (CallWork::Fold(self.function(&regions[0])), false)
                 }
-                _ => (CallWork::Code(self.outline(site)), false),
+                _ => (CallWork::Outlined(self.outline(site)), false),
             },
         }
     }

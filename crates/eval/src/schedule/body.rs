@@ -10,9 +10,9 @@ use smallvec::SmallVec;
 
 use super::combine::{Kind, combine};
 use crate::kernels::elementwise::{
-    Access, Code, Compute, Constant, Input, Instruction, Kernel, Loc, Target, Zip, binary_kernel,
-    clip_kernel, convert_kernel, copy_kernel, known_divisor_kernel, known_power_kernel,
-    select_kernel, sign_kernel, unary_kernel,
+    Access, BodyCode, Compute, Constant, Input, Instruction, Kernel, Loc, Target, Zip,
+    binary_kernel, clip_kernel, convert_kernel, copy_kernel, known_divisor_kernel,
+    known_power_kernel, select_kernel, sign_kernel, unary_kernel,
 };
 
 /// A value during code generation: its location and dtype.
@@ -34,7 +34,7 @@ pub(crate) struct Writer {
     /// Conversions that the code contains already.
     converted: FxHashMap<(TypedLoc, DType), TypedLoc>,
     widest: usize,
-    /// See [`Code::cost`].
+    /// See [`BodyCode::cost`].
     cost: usize,
 }
 
@@ -236,7 +236,7 @@ impl Writer {
         inverse.map_or((op, x, y), |inverse| (BinaryOp::Multiply, x, inverse))
     }
 
-    /// Adds the cost of a function beyond the cost of moving its operands, see [`Code::cost`].
+    /// Adds the cost of a function beyond the cost of moving its operands, see [`BodyCode::cost`].
     fn add_cost(&mut self, operations: u64, compute: Compute) {
         self.cost += (operations as usize - 1) * compute.dtype().size() / 4;
     }
@@ -320,7 +320,7 @@ impl Writer {
     }
 
     /// Finishes the code with these results of one shape.
-    pub(crate) fn finish(mut self, roots: &[TypedLoc], shape: &nxla_tensor::Shape) -> Code {
+    pub(crate) fn finish(mut self, roots: &[TypedLoc], shape: &nxla_tensor::Shape) -> BodyCode {
         let mut roots = SmallVec::<[TypedLoc; 2]>::from(roots);
         self.combine_pairs(&mut roots);
         let zip = if roots.len() == 1 { self.zip() } else { None };
@@ -329,7 +329,7 @@ impl Writer {
         }
         let registers = assign_registers(&mut self.instructions);
         let constants = self.constants.iter().map(|&(value, dtype)| constant(value, dtype));
-        Code {
+        BodyCode {
             inputs: self.inputs.into(),
             constants: constants.collect(),
             once: self.once.into(),
@@ -357,7 +357,7 @@ impl Writer {
         }
     }
 
-    /// See [`Code::zip`].
+    /// See [`BodyCode::zip`].
     fn zip(&self) -> Option<(Zip, [u16; 2])> {
         use BinaryOp::{Multiply, Subtract};
         let is_float = |of: Compute| matches!(of, Compute::F32 | Compute::F64);

@@ -16,7 +16,7 @@ use super::groups::{Groups, Role};
 use super::limits::{MAX_BODY_RESULTS, MAX_NODES, MIN_STEPS, SMALL_BYTES};
 use super::{Loop, Schedule, Scheduler, Step, ValueId, Work, count_uses, index_map, is_at_most};
 use crate::kernels::block::is_native;
-use crate::kernels::elementwise::{Access, Code, Input};
+use crate::kernels::elementwise::{Access, BodyCode, Input};
 use crate::kernels::movement::IndexMap;
 use crate::kernels::strided::Strided;
 
@@ -80,7 +80,7 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
     pub(super) fn build(mut self) -> Schedule {
         for id in self.graph.ids() {
             match self.groups.role(self.graph, id) {
-                Role::Nothing => {}
+                Role::NoStep => {}
                 Role::Alias => self.alias(id),
                 Role::Group(group) => self.group(id, group),
                 Role::Step => self.step(id),
@@ -117,7 +117,7 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
                 let index = u32::try_from(*index).expect("a tuple has fewer than 2^32 parts");
                 self.first_part[operands[0].index()] + index
             }
-            op => match self.groups.passed_on(self.graph, id) {
+            op => match self.groups.alias_operands(self.graph, id) {
                 // The operand may be the result of a fused group; the alias then refers to the same
                 // result.
                 Some(&[x]) => self.first_part[x.index()],
@@ -239,7 +239,7 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
 
     /// Returns true if an operand of a group is the element of an open result, or computed before the open step.
     fn is_same_or_closed(&self, operand: ExprId, shape: &Shape) -> bool {
-        let operand = self.groups.behind(self.graph, operand);
+        let operand = self.groups.resolve_alias(self.graph, operand);
         let is_root = self.open.groups.iter().any(|&(_, root, _)| root == operand);
         if is_root && self.graph.shape(operand) == shape {
             return true;
@@ -325,7 +325,7 @@ struct GroupWriter<'b, 'a, 'p> {
 }
 
 impl GroupWriter<'_, '_, '_> {
-    fn write(&mut self) -> (Code, Vec<ExprId>) {
+    fn write(&mut self) -> (BodyCode, Vec<ExprId>) {
         let graph = self.builder.graph;
         let shape = graph.shape(self.groups[0].1);
         let mut operands = Vec::new();
@@ -348,7 +348,7 @@ impl GroupWriter<'_, '_, '_> {
     /// The value of an operand, which is an input unless the groups compute it.
     fn operand(&mut self, id: ExprId, shape: &Shape) -> TypedLoc {
         let graph = self.builder.graph;
-        let id = self.builder.groups.behind(graph, id);
+        let id = self.builder.groups.resolve_alias(graph, id);
         if let Some(&value) = self.known.get(&id) {
             return value;
         }

@@ -38,7 +38,7 @@ pub(super) struct Groups {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
     /// The node gets no step: its value is not needed, or element-wise code contains it.
-    Nothing,
+    NoStep,
     /// The results are the values of operands.
     Alias,
     /// The node is the root of this group.
@@ -95,8 +95,8 @@ impl Groups {
             }
             return;
         }
-        match self.passed_on(graph, id) {
-            Some(&[x]) => self.pass_on(id, x),
+        match self.alias_operands(graph, id) {
+            Some(&[x]) => self.propagate_users(id, x),
             Some(shown) => shown.iter().for_each(|&x| self.use_outside(x)),
             None => operands.iter().for_each(|&operand| self.use_outside(operand)),
         }
@@ -136,7 +136,7 @@ impl Groups {
     }
 
     /// Counts the users of an alias as users of its operand.
-    fn pass_on(&mut self, alias: ExprId, to: ExprId) {
+    fn propagate_users(&mut self, alias: ExprId, to: ExprId) {
         if self.outside.contains(alias) {
             return self.use_outside(to);
         }
@@ -154,11 +154,11 @@ impl Groups {
     /// The role of a node.
     pub(super) fn role(&self, graph: &Graph, id: ExprId) -> Role {
         if !self.is_needed(id) {
-            return Role::Nothing;
+            return Role::NoStep;
         }
         let is_inlined = matches!(graph.op(id), Op::Constant(_)) && !self.outside.contains(id);
         if is_inlined || self.is_read_in_place(graph, id) {
-            return Role::Nothing;
+            return Role::NoStep;
         }
         match graph.op(id) {
             Op::Metadata(_) | Op::Elem(_) => Role::Alias,
@@ -166,7 +166,7 @@ impl Groups {
             _ => match self.group_of[id.index()] {
                 NO_GROUP => Role::Step,
                 group if self.members[group as usize][0] == id => Role::Group(group),
-                _ => Role::Nothing,
+                _ => Role::NoStep,
             },
         }
     }
@@ -177,7 +177,7 @@ impl Groups {
     }
 
     /// The operands that a node returns unchanged; `None` if the node computes.
-    pub(super) fn passed_on<'g>(&self, graph: &'g Graph, id: ExprId) -> Option<&'g [ExprId]> {
+    pub(super) fn alias_operands<'g>(&self, graph: &'g Graph, id: ExprId) -> Option<&'g [ExprId]> {
         let operands = graph.operands(id);
         match graph.op(id) {
             Op::Metadata(metadata) => Some(shown_operands(metadata, operands)),
@@ -187,8 +187,8 @@ impl Groups {
     }
 
     /// Follows aliases of single tensors to the node that computes the value.
-    pub(super) fn behind(&self, graph: &Graph, mut id: ExprId) -> ExprId {
-        while let Some(&[x]) = self.passed_on(graph, id) {
+    pub(super) fn resolve_alias(&self, graph: &Graph, mut id: ExprId) -> ExprId {
+        while let Some(&[x]) = self.alias_operands(graph, id) {
             id = x;
         }
         id

@@ -1,11 +1,11 @@
 //! The thresholds of scheduling, with costs in two units.
 //!
-//! Element-wise code has a cost per element in sixteenths of a nanosecond ([`Code::cost`]), which is the unit of
+//! Element-wise code has a cost per element in sixteenths of a nanosecond ([`BodyCode::cost`]), which is the unit of
 //! [`CHEAP_COST`]. Steps and schedules have a cost in operations, which take some quarter of a nanosecond
 //! ([`Schedule::cost`](super::Schedule::cost)); this is the unit of [`LONG`]. The function `body_cost` converts costs of
 //! code to operations.
 //!
-//! [`Code::cost`]: crate::kernels::elementwise::Code::cost
+//! [`BodyCode::cost`]: crate::kernels::elementwise::BodyCode::cost
 
 /// Nodes of a body, so that the registers of long chains stay few, and parts of a nest, so that its tiles fit into a
 /// second-level cache. Measured by the chains of `benches/python/kernels.py`.

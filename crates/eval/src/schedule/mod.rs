@@ -21,7 +21,7 @@ use nxla_expr::{
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-use crate::kernels::elementwise::Code;
+use crate::kernels::elementwise::BodyCode;
 use crate::kernels::index::known_slice;
 use crate::kernels::matrix::Kernels;
 use crate::kernels::movement::{IndexMap, broadcast_map, reverse_map};
@@ -30,7 +30,7 @@ use crate::kernels::strided::Strided;
 pub(crate) use build::has_instructions;
 pub(crate) use cost::{is_large, is_long, is_long_body};
 pub(crate) use limits::SMALL_BYTES;
-pub(crate) use nest::{Nest, Part, Width};
+pub(crate) use nest::{Nest, NestPart, Width};
 
 /// The number of a value: an input of the program, or a result of a step.
 pub(crate) type ValueId = u32;
@@ -66,7 +66,7 @@ pub(crate) struct Step {
 #[derive(Clone)]
 pub(crate) enum Work {
     /// Element-wise code.
-    Body(Box<Code>),
+    Body(Box<BodyCode>),
     /// A loop nest of several bodies and reductions.
     Nest(Box<Nest>),
     /// The op of the node.

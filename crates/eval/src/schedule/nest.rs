@@ -26,14 +26,14 @@ use crate::kernels::{BLOCK_ELEMENTS, reduce};
 pub(crate) struct Nest {
     pub(crate) rows: usize,
     pub(crate) columns: usize,
-    pub(crate) parts: Vec<Part>,
+    pub(crate) parts: Vec<NestPart>,
     /// The types of the results, which are the values that other steps read.
     pub(crate) types: Vec<TensorType>,
 }
 
 /// One step of a nest.
 #[derive(Clone)]
-pub(crate) struct Part {
+pub(crate) struct NestPart {
     pub(crate) step: Step,
     pub(crate) width: Width,
 }
@@ -66,7 +66,7 @@ pub(super) fn fuse(schedule: &mut Schedule) {
 /// The open nest.
 #[derive(Default)]
 struct OpenNest {
-    parts: Vec<Part>,
+    parts: Vec<NestPart>,
     /// The number of elements of the domain.
     elements: usize,
     /// The rows and columns, known from the first reduction on.
@@ -99,14 +99,12 @@ impl<'a> Fuser<'a> {
     }
 
     fn visit(&mut self, step: Step) {
-        if let Some((width, domain)) = self.legal(&step).filter(|found| self.pays(&step, *found)) {
-            return self.join(step, width, domain);
-        }
-        if let Some(results) = self.total(&step) {
+        let Err(step) = self.try_join(step) else { return };
+        if let Some(results) = self.fusible_total_results(&step) {
             return self.fuse_total(step, results);
         }
         let reads = step.args.iter().any(|value| self.open.widths.contains_key(value));
-        let begins = self.begins(&step);
+        let begins = self.can_begin_nest(&step);
         let op = self.graph().op(step.id);
         let is_full = self.open.moved == MAX_MOVED;
         if reads || op.has_effects() || is_full || (begins && self.open.domain.is_none()) {
@@ -117,14 +115,25 @@ impl<'a> Fuser<'a> {
             return self.fused.push(step);
         }
         self.open.elements = self.elements(&step);
-        match self.legal(&step).filter(|found| self.pays(&step, *found)) {
-            Some((width, domain)) => self.join(step, width, domain),
-            None => self.fused.push(step),
+        if let Err(step) = self.try_join(step) {
+            self.fused.push(step);
         }
     }
 
+    /// Adds a step to the open nest, or returns the step if it may not join or if joining does not pay.
+    fn try_join(&mut self, step: Step) -> Result<(), Step> {
+        let Some((width, domain)) = self.join_width(&step) else { return Err(step) };
+        if !self.is_profitable_join(&step, domain) {
+            return Err(step);
+        }
+        self.open.domain = domain;
+        self.open.widths.extend(step.results.iter().map(|&value| (value, width)));
+        self.open.parts.push(NestPart { step, width });
+        Ok(())
+    }
+
     /// Returns true if a step may be the first of a nest.
-    fn begins(&self, step: &Step) -> bool {
+    fn can_begin_nest(&self, step: &Step) -> bool {
         match &step.work {
             Work::Body(_) => self.elements(step) > self.min_elements,
             Work::Op => {
@@ -163,7 +172,7 @@ impl<'a> Fuser<'a> {
     /// Values from outside are complete before the nest begins, so a step may read them anywhere. It follows that a
     /// row needs no other row, and tiles of rows can run in any order. Returns the width of the results, and the
     /// domain if the step determines it.
-    fn legal(&self, step: &Step) -> Option<(Width, Option<(usize, usize)>)> {
+    fn join_width(&self, step: &Step) -> Option<(Width, Option<(usize, usize)>)> {
         let OpenNest { elements, domain, widths, .. } = &self.open;
         if let Work::Body(code) = &step.work {
             let size = code.shape.size();
@@ -200,7 +209,7 @@ impl<'a> Fuser<'a> {
     /// 1. the nest has few parts, so that their tiles fit into a second-level cache;
     /// 2. the rows that a reduction introduces are no longer than such a tile, and have several columns; and
     /// 3. all threads get rows, or one thread computes them as fast.
-    fn pays(&self, step: &Step, (_, domain): (Width, Option<(usize, usize)>)) -> bool {
+    fn is_profitable_join(&self, step: &Step, domain: Option<(usize, usize)>) -> bool {
         let fits = self.open.parts.len() < MAX_NODES;
         let (true, Some((rows, columns))) = (matches!(step.work, Work::Op), domain) else {
             return fits;
@@ -212,7 +221,7 @@ impl<'a> Fuser<'a> {
     /// The number of results of a reduction of the whole domain, if it may join the body that comes
     /// before it, and joining pays: the body computes its operand, the elements are reduced in the
     /// order of memory, and a long body still runs on several threads.
-    fn total(&self, step: &Step) -> Option<usize> {
+    fn fusible_total_results(&self, step: &Step) -> Option<usize> {
         let Reduction { op, attributes, x, ty } = self.reduction(step)?;
         let Work::Body(code) = &self.last_step()?.work else { return None };
         self.last_step()?.results.iter().find(|&&value| value == step.args[0])?;
@@ -230,12 +239,6 @@ impl<'a> Fuser<'a> {
         }
     }
 
-    fn join(&mut self, step: Step, width: Width, domain: Option<(usize, usize)>) {
-        self.open.domain = domain;
-        self.open.widths.extend(step.results.iter().map(|&value| (value, width)));
-        self.open.parts.push(Part { step, width });
-    }
-
     /// Fuses a reduction of a whole domain with the body before it.
     fn fuse_total(&mut self, step: Step, results: usize) {
         let body = match self.open.parts.pop() {
@@ -245,8 +248,8 @@ impl<'a> Fuser<'a> {
         self.close();
         let columns = self.elements(&body);
         let parts = vec![
-            Part { step: body, width: Width::Domain },
-            Part { step, width: Width::Total(results) },
+            NestPart { step: body, width: Width::Domain },
+            NestPart { step, width: Width::Total(results) },
         ];
         self.push_nest(parts, (1, columns));
     }
@@ -260,7 +263,7 @@ impl<'a> Fuser<'a> {
         }
     }
 
-    fn push_nest(&mut self, parts: Vec<Part>, (rows, columns): (usize, usize)) {
+    fn push_nest(&mut self, parts: Vec<NestPart>, (rows, columns): (usize, usize)) {
         let (results, types) = self.results(&parts).into_iter().unzip();
         let args: SmallVec<[ValueId; 4]> = self.inputs(&parts);
         let id = parts.last().expect("a nest has parts").step.id;
@@ -269,7 +272,7 @@ impl<'a> Fuser<'a> {
     }
 
     /// The values of a nest that other steps read, in order, with their types.
-    fn results(&self, parts: &[Part]) -> Vec<(ValueId, TensorType)> {
+    fn results(&self, parts: &[NestPart]) -> Vec<(ValueId, TensorType)> {
         let mut inside: FxHashMap<ValueId, u32> = FxHashMap::default();
         for &value in parts.iter().flat_map(|part| &part.step.args) {
             *inside.entry(value).or_default() += 1;
@@ -287,7 +290,7 @@ impl<'a> Fuser<'a> {
     }
 
     /// The distinct values that a nest reads, in order of their first use.
-    fn inputs(&self, parts: &[Part]) -> SmallVec<[ValueId; 4]> {
+    fn inputs(&self, parts: &[NestPart]) -> SmallVec<[ValueId; 4]> {
         let mut inputs = SmallVec::new();
         let computed = |value: &ValueId| parts.iter().any(|part| part.step.results.contains(value));
         for value in parts.iter().flat_map(|part| &part.step.args) {

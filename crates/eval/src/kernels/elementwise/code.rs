@@ -110,7 +110,7 @@ pub(crate) enum Zip {
 
 /// The compiled form of a group.
 #[derive(Clone)]
-pub(crate) struct Code {
+pub(crate) struct BodyCode {
     pub(crate) inputs: SmallVec<[Input; 3]>,
     pub(crate) constants: Box<[Constant]>,
     /// The instructions that read only constants and single elements. They run once; each writes the value of its
@@ -130,7 +130,7 @@ pub(crate) struct Code {
     pub(crate) shape: Shape,
 }
 
-impl Code {
+impl BodyCode {
     /// The cost of all elements, in sixteenths of a nanosecond.
     pub(crate) fn total_cost(&self) -> usize {
         self.shape.size().saturating_mul(self.cost)

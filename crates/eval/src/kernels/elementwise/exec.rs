@@ -10,7 +10,7 @@ use bytemuck::Pod;
 use nxla_tensor::{DType, Shape};
 use smallvec::SmallVec;
 
-use super::code::{Access, Code, Instruction, Loc, Target};
+use super::code::{Access, BodyCode, Instruction, Loc, Target};
 use super::lanes::{Src, WIDE_LANES};
 use crate::context::{self, Args, Cx, Fault, LINE, Results};
 use crate::kernels::limits::BLOCK_BYTES;
@@ -49,7 +49,7 @@ type Reused = SmallVec<[Option<usize>; 2]>;
 /// The same elements of each result.
 pub(crate) type Outs<'a> = SmallVec<[&'a mut [u8]; 2]>;
 
-impl Code {
+impl BodyCode {
     /// Computes the group. A result reuses the memory of an operand of its type that dies here.
     ///
     /// A group of scalars can also run on vectors of `lanes` elements. An operand with one element is then repeated.
@@ -378,7 +378,7 @@ struct Layout {
 }
 
 impl Layout {
-    fn new(code: &Code, feeds: &[Feed<'_>], block: usize) -> Self {
+    fn new(code: &BodyCode, feeds: &[Feed<'_>], block: usize) -> Self {
         let splat_bytes = (WIDE_LANES.min(block) * MAX_SIZE).next_multiple_of(LINE);
         let register_bytes = (block * usize::from(code.widest)).next_multiple_of(LINE);
         let mut end = code.constants.len() * splat_bytes;

@@ -15,7 +15,9 @@ mod vectorize;
 pub(crate) use binary::{
     binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel,
 };
-pub(crate) use code::{Access, Broadcast, Code, Constant, Input, Instruction, Loc, Target, Zip};
+pub(crate) use code::{
+    Access, BodyCode, Broadcast, Constant, Input, Instruction, Loc, Target, Zip,
+};
 pub(crate) use convert::{convert, convert_kernel, count_from, owned};
 pub(crate) use division::known_divisor_kernel;
 pub(crate) use dtype::Compute;
