@@ -137,7 +137,7 @@ pub(crate) fn jvp_program(
     wanted: &[bool],
 ) -> Result<Vec<Dual>> {
     let from = program.graph();
-    let demand = NeededTangents::new(program, wanted);
+    let needed_tangents = NeededTangents::new(program, wanted);
     let source = graph.current_source();
     let mut lines = Lines::new();
     let mut made: Vec<Duals> = Vec::with_capacity(from.len());
@@ -150,10 +150,11 @@ pub(crate) fn jvp_program(
             op => {
                 let operands: Duals = operands.iter().map(|id| made[id.index()][0]).collect();
                 let count = from.ty(id).parts().len();
-                let asked = || {
-                    if demand.contains(id) { demand.parts(id, count) } else { Default::default() }
+                let needed = || match needed_tangents.contains(id) {
+                    true => needed_tangents.parts(id, count),
+                    false => Vec::new(),
                 };
-                node(graph, op, &operands, asked)?
+                node(graph, op, &operands, needed)?
             }
         };
         made.push(duals);
@@ -162,32 +163,32 @@ pub(crate) fn jvp_program(
     Ok(program.outputs().iter().map(|id| made[id.index()][0]).collect())
 }
 
-/// Creates one node and its tangents. `asked` returns the results whose tangents are needed, or an
+/// Creates one node and its tangents. `needed` returns the results whose tangents are needed, or an
 /// empty list if none is needed.
 fn node(
     graph: &mut Graph,
     op: &Op,
     operands: &[Dual],
-    asked: impl FnOnce() -> Vec<bool>,
+    needed: impl FnOnce() -> Vec<bool>,
 ) -> Result<Duals> {
     let changes = operands.iter().any(|operand| operand.tangent.is_some());
-    let asked = if changes { asked() } else { Vec::new() };
-    if !asked.contains(&true) {
+    let needed = if changes { needed() } else { Vec::new() };
+    if !needed.contains(&true) {
         return make_without_tangents(graph, op, operands);
     }
     // Another node may need the tangent of an operand that carries none to this node.
     let ids = values(operands);
-    let needed = needed_operands(graph, op, &ids, &asked);
+    let is_needed = needed_operands(graph, op, &ids, &needed);
     let carried = operands
         .iter()
-        .zip(needed)
-        .map(|(dual, needed)| Dual { tangent: dual.tangent.filter(|_| needed), ..*dual });
+        .zip(is_needed)
+        .map(|(dual, is_needed)| Dual { tangent: dual.tangent.filter(|_| is_needed), ..*dual });
     let operands: Duals = carried.collect();
     if operands.iter().all(|operand| operand.tangent.is_none()) {
         return make_without_tangents(graph, op, &operands);
     }
     if op.family() == Family::Control {
-        return rules::control::jvp(graph, op, &operands, &asked);
+        return rules::control::jvp(graph, op, &operands, &needed);
     }
     let node = graph.make(op.clone(), &ids)?;
     let mut step = JvpStep { graph, operands: &operands, node };

@@ -22,19 +22,19 @@ impl NeededTangents {
     /// Marks the nodes that contribute to the tangents of the marked outputs.
     pub(crate) fn new(program: &Program, wanted: &[bool]) -> Self {
         let graph = program.graph();
-        let mut demand =
+        let mut needed =
             NeededTangents { nodes: IdSet::with_len(graph.len()), parts: HashMap::new() };
         for (&output, &wanted) in program.outputs().iter().zip(wanted) {
             if wanted {
-                demand.nodes.insert(output);
+                needed.nodes.insert(output);
             }
         }
         for id in graph.ids().rev() {
-            if demand.nodes.contains(id) {
-                demand.mark_operands(program, id);
+            if needed.nodes.contains(id) {
+                needed.mark_operands(program, id);
             }
         }
-        demand
+        needed
     }
 
     /// Returns whether the tangent of a node, or of an element of a tuple, is needed.
@@ -61,9 +61,9 @@ impl NeededTangents {
             return;
         }
         let parts = self.parts(id, graph.ty(id).parts().len());
-        let asked = needed_operands(graph, op, operands, &parts);
-        for (&operand, asked) in operands.iter().zip(asked) {
-            if asked {
+        let needed = needed_operands(graph, op, operands, &parts);
+        for (&operand, needed) in operands.iter().zip(needed) {
+            if needed {
                 self.nodes.insert(operand);
             }
         }
@@ -85,22 +85,22 @@ pub(crate) fn needed_operands(
 
 /// Returns for each input of a program whether the marked outputs need its tangent.
 pub(crate) fn needed_inputs(program: &Program, wanted: &[bool]) -> Vec<bool> {
-    let demand = NeededTangents::new(program, wanted);
-    program.parameters().iter().map(|&parameter| demand.contains(parameter)).collect()
+    let needed = NeededTangents::new(program, wanted);
+    program.parameters().iter().map(|&parameter| needed.contains(parameter)).collect()
 }
 
 /// Marks the states of a loop whose tangents are needed after any number of iterations. Returns for
 /// each input of the body whether the marked states need its tangent.
 pub(crate) fn needed_loop_inputs(body: &Program, states: &mut [bool]) -> Vec<bool> {
     loop {
-        let asked = needed_inputs(body, states);
+        let needed = needed_inputs(body, states);
         let mut grew = false;
-        for (state, &asked) in states.iter_mut().zip(&asked) {
-            grew |= asked && !*state;
-            *state |= asked;
+        for (state, &needed) in states.iter_mut().zip(&needed) {
+            grew |= needed && !*state;
+            *state |= needed;
         }
         if !grew {
-            return asked;
+            return needed;
         }
     }
 }

@@ -297,14 +297,14 @@ pub(crate) fn extract(
 pub fn is_elementwise(program: &Program, sides: DiffCounts) -> bool {
     let graph = program.graph();
     let wanted: Vec<bool> = (0..program.outputs().len()).map(|at| at < sides.outputs).collect();
-    let demand = NeededTangents::new(program, &wanted);
+    let needed = NeededTangents::new(program, &wanted);
     // For each node, the only input on which the node depends, element by element.
     let mut follows: Vec<Option<usize>> = vec![None; graph.len()];
     let mut mixed = vec![false; graph.len()];
     for (input, &parameter) in program.parameters()[..sides.inputs].iter().enumerate() {
         follows[parameter.index()] = Some(input);
     }
-    for id in graph.ids().filter(|&id| demand.contains(id)) {
+    for id in graph.ids().filter(|&id| needed.contains(id)) {
         let operands = graph.operands(id);
         if operands.iter().any(|operand| mixed[operand.index()]) {
             mixed[id.index()] = true;

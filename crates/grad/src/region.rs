@@ -60,7 +60,9 @@ pub(crate) fn splice(
                     operands.iter().map(|&operand| value(from, &copies, operand)).collect();
                 match op {
                     Op::Hook(hook) => copy_hook(into, hook, &operands)?,
-                    op if hooks == Hooks::Drop => Copied::Node(into.make(quiet(op)?, &operands)?),
+                    op if hooks == Hooks::Drop => {
+                        Copied::Node(into.make(strip_op_effects(op)?, &operands)?)
+                    }
                     op => Copied::Node(into.make(op.clone(), &operands)?),
                 }
             }
@@ -135,18 +137,18 @@ impl Lines {
 
 /// Removes the hooks from the regions of an op. Hooks in a custom rule remain, since they run only
 /// in the derivative.
-fn quiet(op: &Op) -> Result<Op> {
+fn strip_op_effects(op: &Op) -> Result<Op> {
     if !op.has_effects() {
         return Ok(op.clone());
     }
     let mut error = None;
-    let quiet = op.map_regions(|program| {
+    let copy = op.map_regions(|program| {
         strip_effects(program).unwrap_or_else(|why| {
             error = Some(why);
             program.clone()
         })
     });
-    error.map_or(Ok(quiet), Err)
+    error.map_or(Ok(copy), Err)
 }
 
 /// Returns a program without its hooks and without the hooks of its regions, for computing its

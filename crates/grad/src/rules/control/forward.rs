@@ -40,19 +40,19 @@ pub(crate) fn needed_operands(
         },
         Op::Cond(cond) => {
             let bodies = cond.clauses.iter().map(|(_, body)| body);
-            let mut asked = needed_inputs(&cond.otherwise, results);
+            let mut needed = needed_inputs(&cond.otherwise, results);
             for body in bodies {
-                for (asked, more) in asked.iter_mut().zip(needed_inputs(body, results)) {
-                    *asked |= more;
+                for (needed, more) in needed.iter_mut().zip(needed_inputs(body, results)) {
+                    *needed |= more;
                 }
             }
-            asked
+            needed
         }
         Op::While(op) => {
             let mut states = results.to_vec();
-            let mut asked = needed_loop_inputs(&op.body, &mut states);
-            asked[..op.state].copy_from_slice(&states);
-            asked
+            let mut needed = needed_loop_inputs(&op.body, &mut states);
+            needed[..op.state].copy_from_slice(&states);
+            needed
         }
         Op::Hook(hook) => match &hook.results {
             Some(types) => {
@@ -70,16 +70,16 @@ pub(crate) fn needed_operands(
 
 /// Creates a control node with the tangents of the results that need them. Only operands whose
 /// tangents are needed have one.
-pub(crate) fn jvp(graph: &mut Graph, op: &Op, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
+pub(crate) fn jvp(graph: &mut Graph, op: &Op, operands: &[Dual], needed: &[bool]) -> Result<Duals> {
     match op {
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => {
             make_without_tangents(graph, op, operands)
         }
         Op::Metadata(metadata) => jvp_metadata(graph, op, metadata, operands),
-        Op::Cond(cond) => jvp_cond(graph, cond, operands, asked),
-        Op::While(op) => jvp_loop(graph, op, operands, asked),
-        Op::Hook(hook) => jvp_hook(graph, op, hook, operands, asked),
-        Op::Block(block) => jvp_block(graph, op, block, operands, asked),
+        Op::Cond(cond) => jvp_cond(graph, cond, operands, needed),
+        Op::While(op) => jvp_loop(graph, op, operands, needed),
+        Op::Hook(hook) => jvp_hook(graph, op, hook, operands, needed),
+        Op::Block(block) => jvp_block(graph, op, block, operands, needed),
         Op::Elem(_) => unreachable!("the forward pass selects tuple elements itself"),
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }
@@ -139,16 +139,16 @@ fn jvp_hook(
     op: &Op,
     hook: &HookOp,
     operands: &[Dual],
-    asked: &[bool],
+    needed: &[bool],
 ) -> Result<Duals> {
     let Some(types) = &hook.results else { return pass_through(graph, op, operands) };
-    let needed = types.iter().zip(asked).any(|(ty, &asked)| asked && is_continuous(ty.dtype));
+    let is_needed = types.iter().zip(needed).any(|(ty, &needed)| needed && is_continuous(ty.dtype));
     let varies = operands.iter().any(|operand| {
         let is_changed = operand.tangent.is_some_and(|tangent| !is_zero(graph, tangent));
         is_changed && is_continuous(graph.dtype(operand.value))
     });
     let node = graph.make(op.clone(), &values(operands))?;
-    match needed && varies {
+    match is_needed && varies {
         true => Err(GradError::no_rule(graph, node, super::NO_DERIVATIVE)),
         false => with_tangents(graph, node, Tangents::new()),
     }
@@ -161,16 +161,16 @@ fn jvp_block(
     op: &Op,
     block: &Block,
     operands: &[Dual],
-    asked: &[bool],
+    needed: &[bool],
 ) -> Result<Duals> {
     if !block.body.effects().is_empty() {
-        return Ok(jvp_program(graph, &block.body, operands, asked)?.into_iter().collect());
+        return Ok(jvp_program(graph, &block.body, operands, needed)?.into_iter().collect());
     }
     if let BlockKind::Checkpoint { .. } = block.kind {
-        return jvp_checkpoint(graph, op, block, operands, asked);
+        return jvp_checkpoint(graph, op, block, operands, needed);
     }
     let node = graph.make(op.clone(), &values(operands))?;
-    let inside = jvp_program(graph, &block.body, operands, asked)?;
+    let inside = jvp_program(graph, &block.body, operands, needed)?;
     with_tangents(graph, node, inside.into_iter().map(|dual| dual.tangent).collect())
 }
 
@@ -181,13 +181,13 @@ fn jvp_checkpoint(
     op: &Op,
     block: &Block,
     operands: &[Dual],
-    asked: &[bool],
+    needed: &[bool],
 ) -> Result<Duals> {
     let tangents = tangent_types(graph, operands);
     let inputs = Inputs::new(block.body.inputs(), 0, &tangents);
     let mut inside = Graph::with_options(graph.options());
     let parameters = inputs.parameters(&mut inside);
-    let found = jvp_program(&mut inside, &block.body, &parameters, asked)?;
+    let found = jvp_program(&mut inside, &block.body, &parameters, needed)?;
     let changes: Vec<bool> = found.iter().map(|dual| dual.tangent.is_some()).collect();
     if !changes.contains(&true) {
         return make_without_tangents(graph, op, operands);
@@ -288,10 +288,10 @@ fn with_type(graph: &mut Graph, tangent: Option<ExprId>, ty: &TensorType) -> Res
 
 /// Creates a loop that carries the tangents of the states that change and need tangents. The
 /// initial tangent is zero for a state that changes only in a later iteration.
-fn jvp_loop(graph: &mut Graph, op: &While, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
+fn jvp_loop(graph: &mut Graph, op: &While, operands: &[Dual], needed: &[bool]) -> Result<Duals> {
     let mut changing: Vec<bool> = operands.iter().map(|dual| dual.tangent.is_some()).collect();
     mark_active_states(&op.body, op.state, &mut changing);
-    let mut states = asked.to_vec();
+    let mut states = needed.to_vec();
     let mut wanted = needed_loop_inputs(&op.body, &mut states);
     wanted[..op.state].copy_from_slice(&states);
     let tangents: Vec<Option<TensorType>> = (0..operands.len())
@@ -335,7 +335,7 @@ fn results(graph: &mut Graph, node: ExprId, marked: &[bool]) -> Result<Duals> {
 
 /// Creates a conditional whose branches also compute tangents. A branch returns zeros for a tangent
 /// that only another branch has.
-fn jvp_cond(graph: &mut Graph, cond: &Cond, operands: &[Dual], asked: &[bool]) -> Result<Duals> {
+fn jvp_cond(graph: &mut Graph, cond: &Cond, operands: &[Dual], needed: &[bool]) -> Result<Duals> {
     let op = Op::Cond(Arc::new(cond.clone()));
     let tangents = tangent_types(graph, operands);
     let inputs = Inputs::new(cond.otherwise.inputs(), 0, &tangents);
@@ -344,10 +344,10 @@ fn jvp_cond(graph: &mut Graph, cond: &Cond, operands: &[Dual], asked: &[bool]) -
     for body in bodies {
         let mut inside = Graph::with_options(graph.options());
         let parameters = inputs.parameters(&mut inside);
-        let found = jvp_program(&mut inside, body, &parameters, asked)?;
+        let found = jvp_program(&mut inside, body, &parameters, needed)?;
         branches.push((inside, found));
     }
-    let changes: Vec<bool> = (0..asked.len())
+    let changes: Vec<bool> = (0..needed.len())
         .map(|at| branches.iter().any(|(_, found)| found[at].tangent.is_some()))
         .collect();
     if !changes.contains(&true) {

@@ -43,10 +43,10 @@ const COUNT: DType = DType::S64;
 pub(crate) fn rule(pass: &mut ReversePass<'_>, visit: &Visit, op: &While) -> Result<()> {
     let parts = pass.parts(visit)?;
     let wanted = operands_to_differentiate(pass, visit);
-    let Some(plan) = LoopDerivative::new(pass.graph, op, visit, &parts, &wanted)? else {
+    let Some(derivative) = LoopDerivative::new(pass.graph, op, visit, &parts, &wanted)? else {
         return Ok(());
     };
-    let found = plan.differentiate(pass.graph, visit, &parts)?;
+    let found = derivative.differentiate(pass.graph, visit, &parts)?;
     if let Some(results) = found.results {
         let own = pass.graph.parts(visit.id)?;
         pass.replace(own.into_iter().zip(results).collect());
@@ -200,16 +200,16 @@ impl<'a> LoopDerivative<'a> {
         let is_open = matches!(method, ReplayMethod::Auto);
         if let Some(counter) = counter {
             let fits = |stored: &Stored<'_>| !is_open || stored.bytes() <= Some(bytes);
-            let ways: &[bool] = match method {
+            let variants: &[bool] = match method {
                 ReplayMethod::Auto => &[true, false],
                 ReplayMethod::Store => &[true],
                 ReplayMethod::Recompute => &[false],
                 ReplayMethod::Sqrt | ReplayMethod::Log => &[],
             };
-            for &all in ways {
+            for &all in variants {
                 let stored = Stored::new(self, counter, all)?;
                 if fits(&stored) {
-                    return stored.emit(graph, parts);
+                    return stored.build_loops(graph, parts);
                 }
             }
         }
@@ -228,7 +228,7 @@ impl<'a> LoopDerivative<'a> {
                 Slots::with_count(self, known.unwrap_or(room).min(room))
             }
         };
-        slots.emit(graph, parts, known)
+        slots.build_loops(graph, parts, known)
     }
 
     /// Returns the cotangents of a loop without iterations: its results are its initial states.
@@ -275,8 +275,8 @@ impl<'a> LoopDerivative<'a> {
         trip: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
     ) -> Result<Vec<(usize, ExprId)>> {
         let summed: Vec<usize> = (0..self.captures.len()).collect();
-        let way = BackwardStates { before, summed: &summed, behind: Vec::new(), collected };
-        let results = self.build_backward_with(graph, parts, way, trip)?;
+        let states = BackwardStates { before, summed: &summed, behind: Vec::new(), collected };
+        let results = self.build_backward_with(graph, parts, states, trip)?;
         Ok(self.positions().zip(results).collect())
     }
 
@@ -286,10 +286,10 @@ impl<'a> LoopDerivative<'a> {
         &self,
         graph: &mut Graph,
         parts: &[Option<ExprId>],
-        way: BackwardStates<'_>,
+        states: BackwardStates<'_>,
         trip: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
     ) -> Result<Vec<ExprId>> {
-        let BackwardStates { before: mut initial, summed, behind, collected } = way;
+        let BackwardStates { before: mut initial, summed, behind, collected } = states;
         let first = initial.len();
         for (state, ty) in &self.carried {
             initial.push(match parts[*state] {

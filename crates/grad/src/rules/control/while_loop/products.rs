@@ -104,7 +104,7 @@ impl Products {
 
     /// Computes the contributions over all iterations, by position, from the rows of the residuals,
     /// where they have rows, and from the stored rows.
-    pub(super) fn emit(
+    pub(super) fn build_products(
         &self,
         graph: &mut Graph,
         known: &[Option<ExprId>],

@@ -38,7 +38,7 @@ const SEGMENT_ENDS: usize = 16;
 
 /// The derivative of a loop that stores the states before some iterations.
 pub(super) struct Slots<'a> {
-    plan: &'a LoopDerivative<'a>,
+    derivative: &'a LoopDerivative<'a>,
     /// The number of slots that the forward loop fills.
     forward: usize,
     /// The total number of slots.
@@ -93,35 +93,36 @@ impl SlotStack {
 
 impl<'a> Slots<'a> {
     /// Stores `forward` states of a loop with any trip count.
-    pub(super) fn with_count(plan: &'a LoopDerivative<'a>, forward: usize) -> Self {
-        Self { plan, forward, count: forward + SEGMENT_ENDS, stride: None }
+    pub(super) fn with_count(derivative: &'a LoopDerivative<'a>, forward: usize) -> Self {
+        Self { derivative, forward, count: forward + SEGMENT_ENDS, stride: None }
     }
 
     /// Stores √n states of a loop whose trip count is, or is at most, n.
-    pub(super) fn with_sqrt(plan: &'a LoopDerivative<'a>, trips: usize) -> Self {
+    pub(super) fn with_sqrt(derivative: &'a LoopDerivative<'a>, trips: usize) -> Self {
         let stride = trips.isqrt().max(1);
         let forward = trips.div_ceil(stride);
-        Self { plan, forward, count: forward + stride, stride: Some(stride) }
+        Self { derivative, forward, count: forward + stride, stride: Some(stride) }
     }
 
     /// Builds both loops. The forward loop replaces the original loop unless the original has
     /// hooks.
-    pub(super) fn emit(
+    pub(super) fn build_loops(
         &self,
         graph: &mut Graph,
         parts: &[Option<ExprId>],
         trips: Option<usize>,
     ) -> Result<LoopGradients> {
-        let (results, trips, stack) = match (trips, self.plan.kept.is_empty()) {
+        let (results, trips, stack) = match (trips, self.derivative.kept.is_empty()) {
             (Some(trips), true) => (None, integer(graph, builder::to_i64(trips))?, Vec::new()),
             _ => self.build_forward(graph)?,
         };
         let last = add(graph, trips, -1)?;
         let initial: Vec<ExprId> = [last].into_iter().chain(stack).collect();
         let stack = 1..initial.len();
-        let cotangents = self.plan.build_backward(graph, parts, initial, &[], |graph, state| {
-            self.reverse_iteration(graph, state, stack.clone())
-        })?;
+        let cotangents =
+            self.derivative.build_backward(graph, parts, initial, &[], |graph, state| {
+                self.reverse_iteration(graph, state, stack.clone())
+            })?;
         Ok(LoopGradients { results, cotangents })
     }
 
@@ -131,8 +132,8 @@ impl<'a> Slots<'a> {
         &self,
         graph: &mut Graph,
     ) -> Result<(Option<Vec<ExprId>>, ExprId, Vec<ExprId>)> {
-        let LoopDerivative { op, operands, kept, .. } = self.plan;
-        let has_no_effects = self.plan.has_no_effects();
+        let LoopDerivative { op, operands, kept, .. } = self.derivative;
+        let has_no_effects = self.derivative.has_no_effects();
         let states: Vec<usize> = match has_no_effects {
             true => (0..op.state).collect(),
             false => {
@@ -150,16 +151,16 @@ impl<'a> Slots<'a> {
         }
         let mut results = build_loop(
             graph,
-            self.plan.nested_replay(),
+            self.derivative.nested_replay(),
             &initial,
             |graph, values| {
-                let arguments = self.plan.arguments(&states, values, &[]);
+                let arguments = self.derivative.arguments(&states, values, &[]);
                 Ok(splice(&op.condition, graph, &arguments, &[0], Hooks::Drop)?[0])
             },
             |graph, values| {
                 let (own, rest) = values.split_at(states.len());
                 let (iteration, stride, slots) = (rest[0], rest[1], &rest[2..]);
-                let arguments = self.plan.arguments(&states, own, &[]);
+                let arguments = self.derivative.arguments(&states, own, &[]);
                 let mut next = splice(&op.body, graph, &arguments, &states, Hooks::Drop)?;
                 next.push(add(graph, iteration, 1)?);
                 if slots.is_empty() {
@@ -187,9 +188,9 @@ impl<'a> Slots<'a> {
     fn empty_stack(&self, graph: &mut Graph) -> Result<SlotStack> {
         let size = self.count + 1;
         let iterations = graph.constant(Scalar::Int(EMPTY), TensorType::new(COUNT, [size]))?;
-        let mut rows = Vec::with_capacity(self.plan.kept.len());
-        for &state in &self.plan.kept {
-            let ty = &self.plan.op.body.inputs()[state];
+        let mut rows = Vec::with_capacity(self.derivative.kept.len());
+        for &state in &self.derivative.kept {
+            let ty = &self.derivative.op.body.inputs()[state];
             let shape = std::iter::once(size).chain(ty.shape.iter().copied());
             let ty = TensorType::new(ty.dtype, shape.collect::<Shape>());
             rows.push(graph.constant(Scalar::zero(ty.dtype), ty)?);
@@ -243,10 +244,10 @@ impl<'a> Slots<'a> {
         state: &[ExprId],
         stack: std::ops::Range<usize>,
     ) -> Result<Vec<ExprId>> {
-        let plan = self.plan;
+        let derivative = self.derivative;
         let iteration = state[0];
         let (slots, cotangents) = (&state[stack.clone()], &state[stack.end..]);
-        let (cotangents, sums) = cotangents.split_at(plan.carried.len());
+        let (cotangents, sums) = cotangents.split_at(derivative.carried.len());
         let (slots, values) = match slots {
             [] => (Vec::new(), Vec::new()),
             slots => {
@@ -255,10 +256,10 @@ impl<'a> Slots<'a> {
                 (stack.into_values(), values)
             }
         };
-        let arguments = plan.arguments(&plan.kept, &values, cotangents);
-        let outputs: Vec<usize> = (0..plan.backward.outputs().len()).collect();
-        let found = splice(&plan.backward, graph, &arguments, &outputs, Hooks::Keep)?;
-        let (cotangents, parts) = found.split_at(plan.carried.len());
+        let arguments = derivative.arguments(&derivative.kept, &values, cotangents);
+        let outputs: Vec<usize> = (0..derivative.backward.outputs().len()).collect();
+        let found = splice(&derivative.backward, graph, &arguments, &outputs, Hooks::Keep)?;
+        let (cotangents, parts) = found.split_at(derivative.carried.len());
         let mut next = vec![add(graph, iteration, -1)?];
         next.extend(slots);
         next.extend(cotangents);
@@ -281,12 +282,12 @@ impl<'a> Slots<'a> {
         let start = graph.reduce_max(iterations, None, false)?;
         let mut initial = vec![start, stack.iterations];
         initial.extend(&stack.rows);
-        for (&state, &rows) in self.plan.kept.iter().zip(&stack.rows) {
-            initial.push(read_row(graph, rows, last, &self.plan.op.body.inputs()[state])?);
+        for (&state, &rows) in self.derivative.kept.iter().zip(&stack.rows) {
+            initial.push(read_row(graph, rows, last, &self.derivative.op.body.inputs()[state])?);
         }
         let mut results = build_loop(
             graph,
-            self.plan.nested_replay(),
+            self.derivative.nested_replay(),
             &initial,
             |graph, values| Ok(graph.less(values[0], target)?),
             |graph, values| self.run_segment(graph, target, values),
@@ -309,7 +310,7 @@ impl<'a> Slots<'a> {
         target: ExprId,
         values: &[ExprId],
     ) -> Result<Vec<ExprId>> {
-        let kept = &self.plan.kept;
+        let kept = &self.derivative.kept;
         let start = values[0];
         let (slots, states) = values[1..].split_at(1 + kept.len());
         let stack = SlotStack::from_values(slots);
@@ -333,13 +334,19 @@ impl<'a> Slots<'a> {
         let initial: Vec<ExprId> = [start].iter().chain(states).copied().collect();
         let results = build_loop(
             graph,
-            self.plan.nested_replay(),
+            self.derivative.nested_replay(),
             &initial,
             |graph, values| Ok(graph.less(values[0], end)?),
             |graph, values| {
                 let mut next = vec![add(graph, values[0], 1)?];
-                let arguments = self.plan.arguments(kept, &values[1..], &[]);
-                next.extend(splice(&self.plan.op.body, graph, &arguments, kept, Hooks::Drop)?);
+                let arguments = self.derivative.arguments(kept, &values[1..], &[]);
+                next.extend(splice(
+                    &self.derivative.op.body,
+                    graph,
+                    &arguments,
+                    kept,
+                    Hooks::Drop,
+                )?);
                 Ok(next)
             },
         )?;

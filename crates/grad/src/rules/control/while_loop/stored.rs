@@ -39,7 +39,7 @@ enum Residual {
 
 /// The derivative of a loop that stores values of each iteration.
 pub(super) struct Stored<'a> {
-    plan: &'a LoopDerivative<'a>,
+    derivative: &'a LoopDerivative<'a>,
     counter: Counter,
     split: PartialEval,
     sources: Vec<Residual>,
@@ -51,21 +51,26 @@ pub(super) struct Stored<'a> {
 impl<'a> Stored<'a> {
     /// Stores all residuals of an iteration, or only the states before it if `all` is false. A
     /// derivative with hooks stores states, so that its hooks run in the backward loop.
-    pub(super) fn new(plan: &'a LoopDerivative<'a>, counter: Counter, all: bool) -> Result<Self> {
-        let first = plan.op.body.inputs().len();
-        let splits = all && plan.backward.effects().is_empty();
+    pub(super) fn new(
+        derivative: &'a LoopDerivative<'a>,
+        counter: Counter,
+        all: bool,
+    ) -> Result<Self> {
+        let first = derivative.op.body.inputs().len();
+        let splits = all && derivative.backward.effects().is_empty();
         let split = match splits {
             true => {
-                let outputs: Vec<usize> = (0..plan.backward.outputs().len()).collect();
-                partial_eval_with(&plan.backward, first, &outputs, is_instruction)?
+                let outputs: Vec<usize> = (0..derivative.backward.outputs().len()).collect();
+                partial_eval_with(&derivative.backward, first, &outputs, is_instruction)?
             }
-            false => recompute_all(&plan.backward, first)?,
+            false => recompute_all(&derivative.backward, first)?,
         };
-        let sources = classify_residuals(&split.known, plan.op.state, counter.state);
+        let sources = classify_residuals(&split.known, derivative.op.state, counter.state);
         let types: Vec<TensorType> = split.known.output_types().cloned().collect();
-        let mut stored = Self { plan, counter, split, sources, types, products: None };
+        let mut stored = Self { derivative, counter, split, sources, types, products: None };
         if splits && counter.trips > 1 {
-            let room = plan.op.replay.bytes.saturating_sub(stored.bytes().unwrap_or(u64::MAX));
+            let room =
+                derivative.op.replay.bytes.saturating_sub(stored.bytes().unwrap_or(u64::MAX));
             let room = usize::try_from(room).unwrap_or(usize::MAX) / counter.trips;
             stored.products = stored.find_products(room)?;
         }
@@ -81,8 +86,8 @@ impl<'a> Stored<'a> {
             Residual::Hoisted => Availability::Same,
         });
         let known: Vec<Availability> = known.collect();
-        let (rest, carried) = (&self.split.unknown, self.plan.carried.len());
-        let sums = self.plan.captures.iter().map(|(_, ty)| &ty.shape);
+        let (rest, carried) = (&self.split.unknown, self.derivative.carried.len());
+        let sums = self.derivative.captures.iter().map(|(_, ty)| &ty.shape);
         let contributions = rest.output_types().skip(carried).map(|ty| &ty.shape);
         match sums.eq(contributions) {
             true => Products::new(rest, carried, &known, room),
@@ -99,7 +104,7 @@ impl<'a> Stored<'a> {
     }
 
     /// Builds both loops.
-    pub(super) fn emit(
+    pub(super) fn build_loops(
         &self,
         graph: &mut Graph,
         parts: &[Option<ExprId>],
@@ -110,7 +115,10 @@ impl<'a> Stored<'a> {
             false => trips,
         };
         let cotangents = self.backward(graph, parts, trips, &rows)?;
-        Ok(LoopGradients { results: self.plan.has_no_effects().then_some(results), cotangents })
+        Ok(LoopGradients {
+            results: self.derivative.has_no_effects().then_some(results),
+            cotangents,
+        })
     }
 
     /// Returns the residuals with a strategy, by position.
@@ -121,7 +129,7 @@ impl<'a> Stored<'a> {
     /// Builds the forward loop, which computes the results and fills the rows. Returns the results,
     /// the trip count and the rows.
     fn forward(&self, graph: &mut Graph) -> Result<(Vec<ExprId>, ExprId, Vec<ExprId>)> {
-        let LoopDerivative { op, operands, .. } = self.plan;
+        let LoopDerivative { op, operands, .. } = self.derivative;
         let stored = self.positions(Residual::Stored);
         let mut initial: Vec<ExprId> = operands[..op.state].to_vec();
         initial.push(integer(graph, 0)?);
@@ -134,16 +142,16 @@ impl<'a> Stored<'a> {
         let all: Vec<usize> = (0..op.state).collect();
         let mut results = build_loop(
             graph,
-            self.plan.nested_replay(),
+            self.derivative.nested_replay(),
             &initial,
             |graph, values| {
-                let arguments = self.plan.arguments(&all, &values[..op.state], &[]);
+                let arguments = self.derivative.arguments(&all, &values[..op.state], &[]);
                 Ok(splice(&op.condition, graph, &arguments, &[0], Hooks::Drop)?[0])
             },
             |graph, values| {
                 let (states, rest) = values.split_at(op.state);
                 let (trip, rows) = (rest[0], &rest[1..]);
-                let arguments = self.plan.arguments(&all, states, &[]);
+                let arguments = self.derivative.arguments(&all, states, &[]);
                 let mut next = splice(&op.body, graph, &arguments, &all, Hooks::Drop)?;
                 let kept = splice(&self.split.known, graph, &arguments, &stored, Hooks::Drop)?;
                 next.push(add(graph, trip, 1)?);
@@ -169,9 +177,9 @@ impl<'a> Stored<'a> {
     ) -> Result<Vec<(usize, ExprId)>> {
         let outside = self.hoist(graph)?;
         let last = add(graph, trips, -1)?;
-        let collected = find_write_only(self.plan, graph, self.counter);
+        let collected = find_write_only(self.derivative, graph, self.counter);
         let Some(products) = &self.products else {
-            return self.plan.build_backward(
+            return self.derivative.build_backward(
                 graph,
                 parts,
                 vec![last],
@@ -184,22 +192,23 @@ impl<'a> Stored<'a> {
             behind.push(zero_rows(graph, self.counter.trips, ty)?);
         }
         let (before, summed) = (vec![last], &products.summed[..]);
-        let way = BackwardStates { before, summed, behind, collected: &collected };
-        let mut results = self.plan.build_backward_with(graph, parts, way, |graph, state| {
-            self.reverse_iteration(graph, state, &outside, rows)
-        })?;
-        let carried = self.plan.carried.len();
+        let states = BackwardStates { before, summed, behind, collected: &collected };
+        let mut results =
+            self.derivative.build_backward_with(graph, parts, states, |graph, state| {
+                self.reverse_iteration(graph, state, &outside, rows)
+            })?;
+        let carried = self.derivative.carried.len();
         let kept = results.split_off(carried + products.summed.len());
         let sums = results.split_off(carried);
-        let states = self.plan.carried.iter().map(|(state, _)| *state);
+        let states = self.derivative.carried.iter().map(|(state, _)| *state);
         let mut found: Vec<(usize, ExprId)> = states.zip(results).collect();
-        let captures = &self.plan.captures;
+        let captures = &self.derivative.captures;
         found.extend(products.summed.iter().map(|&at| captures[at].0).zip(sums));
         let mut rows = rows.iter().copied();
         let known: Vec<Option<ExprId>> = (self.sources.iter())
             .map(|source| if *source == Residual::Stored { rows.next() } else { None })
             .collect();
-        for (at, product) in products.emit(graph, &known, &kept)? {
+        for (at, product) in products.build_products(graph, &known, &kept)? {
             let (position, ty) = &captures[at];
             found.push((*position, builder::cast(graph, product, ty.dtype)?));
         }
@@ -208,7 +217,7 @@ impl<'a> Stored<'a> {
 
     /// Computes the residuals that no state affects.
     fn hoist(&self, graph: &mut Graph) -> Result<Vec<ExprId>> {
-        let arguments = self.plan.arguments(&[], &[], &[]);
+        let arguments = self.derivative.arguments(&[], &[], &[]);
         let wanted = self.positions(Residual::Hoisted);
         splice(&self.split.known, graph, &arguments, &wanted, Hooks::Drop)
     }
@@ -222,7 +231,7 @@ impl<'a> Stored<'a> {
         rows: &[ExprId],
     ) -> Result<Vec<ExprId>> {
         let (trip, values) = (state[0], &state[1..]);
-        let (cotangents, sums) = values.split_at(self.plan.carried.len());
+        let (cotangents, sums) = values.split_at(self.derivative.carried.len());
         let again = self.recompute(graph, trip)?;
         let (mut outside, mut again) = (outside.iter(), again.into_iter());
         let mut rows = rows.iter();
@@ -244,7 +253,7 @@ impl<'a> Stored<'a> {
         let kept = self.products.as_ref().map_or(0, |products| products.kept.len());
         let kept = found.split_off(found.len() - kept);
         let (sums, stacks) = sums.split_at(sums.len() - kept.len());
-        let (cotangents, parts) = found.split_at(self.plan.carried.len());
+        let (cotangents, parts) = found.split_at(self.derivative.carried.len());
         let mut next = vec![add(graph, trip, -1)?];
         next.extend(cotangents);
         for (&sum, &part) in sums.iter().zip(parts) {
@@ -264,11 +273,11 @@ impl<'a> Stored<'a> {
         }
         let Counter { state, first, step, .. } = self.counter;
         let step = graph.scalar_constant(Scalar::Int(step), COUNT)?;
-        let way = graph.multiply(trip, step)?;
-        let place = add(graph, way, first)?;
-        let dtype = self.plan.op.body.inputs()[state].dtype;
-        let place = graph.as_type(place, dtype)?;
-        let arguments = self.plan.arguments(&[state], &[place], &[]);
+        let offset = graph.multiply(trip, step)?;
+        let count = add(graph, offset, first)?;
+        let dtype = self.derivative.op.body.inputs()[state].dtype;
+        let count = graph.as_type(count, dtype)?;
+        let arguments = self.derivative.arguments(&[state], &[count], &[]);
         splice(&self.split.known, graph, &arguments, &wanted, Hooks::Drop)
     }
 }

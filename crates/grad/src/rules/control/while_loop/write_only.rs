@@ -21,16 +21,22 @@ pub(super) struct Rows {
 /// Returns for each carried state the rows that the loop writes, or `None` if the state is not
 /// write-only.
 pub(super) fn find_write_only(
-    plan: &LoopDerivative<'_>,
+    derivative: &LoopDerivative<'_>,
     graph: &Graph,
     counter: Counter,
 ) -> Vec<Option<Rows>> {
-    let states = plan.carried.iter().map(|&(state, _)| rows(plan, graph, counter, state));
+    let states =
+        derivative.carried.iter().map(|&(state, _)| rows(derivative, graph, counter, state));
     states.collect()
 }
 
-fn rows(plan: &LoopDerivative<'_>, graph: &Graph, counter: Counter, state: usize) -> Option<Rows> {
-    let body = &plan.op.body;
+fn rows(
+    derivative: &LoopDerivative<'_>,
+    graph: &Graph,
+    counter: Counter,
+    state: usize,
+) -> Option<Rows> {
+    let body = &derivative.op.body;
     let inside = body.graph();
     let output = body.outputs()[state];
     let Op::PutSlice(starts) = inside.op(output) else { return None };
@@ -44,10 +50,10 @@ fn rows(plan: &LoopDerivative<'_>, graph: &Graph, counter: Counter, state: usize
     if !is_row || collected != own || !counter.is_exact || uses(body, own) != 1 {
         return None;
     }
-    let place = Place::of(plan, graph, at, counter.state)?;
+    let index = AffineIndex::of(derivative, graph, at, counter.state)?;
     let last_trip = i64::try_from(counter.trips).ok()?.checked_sub(1)?;
     let last = counter.first.checked_add(counter.step.checked_mul(last_trip)?)?;
-    let (one, other) = (place.at(counter.first)?, place.at(last)?);
+    let (one, other) = (index.at(counter.first)?, index.at(last)?);
     let (first, last) = (one.min(other), one.max(other));
     // The rows must be contiguous, and out-of-range indices would be clamped to other rows.
     let is_dense = last - first == last_trip;
@@ -63,28 +69,28 @@ fn uses(program: &Program, id: ExprId) -> usize {
 }
 
 /// A row index as a function of the counter: plus or minus the counter, plus a constant.
-struct Place {
+struct AffineIndex {
     is_negative: bool,
     more: i64,
 }
 
-impl Place {
+impl AffineIndex {
     fn of(
-        plan: &LoopDerivative<'_>,
+        derivative: &LoopDerivative<'_>,
         graph: &Graph,
         mut id: ExprId,
         counter: usize,
     ) -> Option<Self> {
-        let body = &plan.op.body;
+        let body = &derivative.op.body;
         let inside = body.graph();
         let number = |id: ExprId| {
             let Op::Parameter(parameter) = inside.op(id) else { return integer(inside, id) };
             // The value of a state changes in each iteration.
             let input = parameter.index as usize;
-            (input >= plan.op.state).then(|| integer(graph, plan.operands[input]))?
+            (input >= derivative.op.state).then(|| integer(graph, derivative.operands[input]))?
         };
         let own = body.parameters()[counter];
-        let mut place = Self { is_negative: false, more: 0 };
+        let mut index = Self { is_negative: false, more: 0 };
         while id != own {
             // A narrower integer dtype could wrap around within the loop.
             let dtype = inside.dtype(id);
@@ -106,12 +112,12 @@ impl Place {
                 None if subtracts => (operands[0], false, number(operands[1])?.checked_neg()?),
                 None => (operands[0], false, number(operands[1])?),
             };
-            let more = if place.is_negative { more.checked_neg()? } else { more };
-            place.more = place.more.checked_add(more)?;
-            place.is_negative ^= is_taken;
+            let more = if index.is_negative { more.checked_neg()? } else { more };
+            index.more = index.more.checked_add(more)?;
+            index.is_negative ^= is_taken;
             id = next;
         }
-        Some(place)
+        Some(index)
     }
 
     fn at(&self, counter: i64) -> Option<i64> {
