@@ -8,9 +8,10 @@
 //!
 //! * `arrange`: moving and repeating axes and elements (`meshgrid`, `roll`, `repeat`).
 //! * `composed`: element-wise functions without an op (`square`, `hypot`, `next_after`).
-//! * `counts`: histograms, segment reductions, searches in sorted vectors and interpolation.
 //! * `diagonal`, `division`, `einsum`, `gamma`: diagonals, division and rounding, Einstein sums and
 //!   the gamma function.
+//! * `histogram`, `interpolate`, `search`, `segments`: histograms, interpolation, searches in sorted
+//!   vectors, and reductions of segments.
 //! * `nan`, `quantiles`, `statistics`: reductions that ignore NaN, quantiles and moments.
 //! * `nn`, `random`: functions of neural networks, and random numbers.
 //! * `options`: the macro that declares structs of optional arguments.
@@ -21,14 +22,15 @@ mod arrange;
 mod composed;
 mod contract;
 mod control;
-mod counts;
 mod create;
 mod diagonal;
 mod division;
 mod einsum;
 mod elementwise;
 mod gamma;
+mod histogram;
 mod index;
+mod interpolate;
 mod linalg;
 mod movement;
 mod nan;
@@ -39,6 +41,8 @@ mod quantiles;
 mod random;
 mod reduce;
 mod scatter;
+mod search;
+mod segments;
 mod statistics;
 mod subscript;
 mod window;
@@ -46,14 +50,16 @@ mod window;
 pub use crate::graph::{Combine, Cumulative};
 pub use contract::ConvOptions;
 pub use control::{OpenBlock, OpenRule};
-pub use counts::{Beyond, Segment, Side};
 pub use index::SliceStart;
+pub use interpolate::Beyond;
 pub use linalg::{Norm, Tolerance};
 pub use nn::{Attention, Pool, RunningNorm};
 pub use outer::OuterPadding;
 pub use quantiles::{Between, Quantile};
 pub use random::{Choice, Covariance, Draw, check_integer_range, unsigned_dtype};
 pub use reduce::Fold;
+pub use search::Side;
+pub use segments::Segment;
 pub use subscript::{Subscript, Update};
 pub use window::{WindowOptions, WindowPadding};
 

@@ -1,0 +1,143 @@
+//! Piecewise linear interpolation.
+
+use nxla_tensor::{DType, Number, Shape, promote};
+
+use super::SliceStart;
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
+
+/// The values of an interpolated function beyond its points, see [`Graph::interpolate`].
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Beyond {
+    /// The value before the first point; by default the value at the first point.
+    pub left: Option<ExprId>,
+    /// The value after the last point; by default the value at the last point.
+    pub right: Option<ExprId>,
+    /// The period of a periodic function, which has values everywhere.
+    pub period: Option<f64>,
+}
+
+impl Graph {
+    /// Returns the values at `x` of the piecewise linear function through the points `(xs, ys)`
+    /// with increasing `xs`.
+    ///
+    /// # Errors
+    /// Returns an error for points that are not two vectors of one length, or none; for a period of
+    /// 0; for complex `x`.
+    pub fn interpolate(
+        &mut self,
+        x: ExprId,
+        xs: ExprId,
+        ys: ExprId,
+        beyond: &Beyond,
+    ) -> Result<ExprId> {
+        let op = "interp";
+        let count = match (self.shape(xs).as_slice(), self.shape(ys).as_slice()) {
+            (&[count], &[other]) if count == other && count > 0 => count,
+            _ => {
+                let found = self.tensor_type(ys).to_string();
+                let expected = format!("a vector as long as {}, not empty", self.tensor_type(xs));
+                return Err(self.error(op, ErrorKind::Shape { argument: "fp", found, expected }));
+            }
+        };
+        let dtype = promote(self.dtype(x), self.dtype(xs)).to_floating();
+        let (mut x, mut xs) = (self.as_type(x, dtype)?, self.as_type(xs, dtype)?);
+        xs = self.rename(xs, None)?;
+        let float = self.dtype(ys).to_floating();
+        let mut ys = self.as_type(ys, float)?;
+        ys = self.rename(ys, None)?;
+        let mut count = count;
+        if let Some(period) = beyond.period {
+            (x, xs, ys) = self.one_period(x, xs, ys, period)?;
+            count += 2;
+        }
+        let (first_x, first_y) = (self.element(xs, 0)?, self.element(ys, 0)?);
+        let (last_x, last_y) = (self.element(xs, count - 1)?, self.element(ys, count - 1)?);
+        let inner = if count == 1 { first_y } else { self.between_points(x, xs, ys, count)? };
+        let (left, right) = match beyond.period {
+            Some(_) => (None, None),
+            None => (beyond.left, beyond.right),
+        };
+        let before = self.less(x, first_x)?;
+        let value = self.select(before, left.unwrap_or(first_y), inner)?;
+        let after = self.greater(x, last_x)?;
+        self.select(after, right.unwrap_or(last_y), value)
+    }
+
+    fn between_points(
+        &mut self,
+        x: ExprId,
+        xs: ExprId,
+        ys: ExprId,
+        count: usize,
+    ) -> Result<ExprId> {
+        let after = self.count_before(xs, x, true)?;
+        let one = self.one_like(after)?;
+        let limit = i64::try_from(count - 1).expect("a size fits in 64 bits");
+        let limit = self.weak_number(Number::Int(limit.into()), after)?;
+        let after = self.clip(after, one, limit)?;
+        let before = self.subtract(after, one)?;
+        let (x0, x1) = (self.take(xs, before, 0)?, self.take(xs, after, 0)?);
+        let (y0, y1) = (self.take(ys, before, 0)?, self.take(ys, after, 0)?);
+        let (width, zero) = (self.subtract(x1, x0)?, self.zero_like(x1)?);
+        let step = self.equal(width, zero)?;
+        let one = self.one_like(width)?;
+        let width = self.select(step, one, width)?;
+        let distance = self.subtract(x, x0)?;
+        let part = self.divide(distance, width)?;
+        let part = self.select(step, zero, part)?;
+        self.between_values(part, y0, y1)
+    }
+
+    /// Returns `y0 + part (y1 - y0)`, computed from the nearer value, so that the result at a point is
+    /// the value of the point. The difference of infinite or huge values has no meaning.
+    fn between_values(&mut self, part: ExprId, y0: ExprId, y1: ExprId) -> Result<ExprId> {
+        let (zero, one) = (self.zero_like(part)?, self.one_like(part)?);
+        let (half, rest) = (self.near(part, 0.5)?, self.subtract(one, part)?);
+        let difference = self.subtract(y1, y0)?;
+        let is_regular = self.is_finite(difference)?;
+        let none = self.zero_like(difference)?;
+        let rise = self.select(is_regular, difference, none)?;
+        let (climbed, left) = (self.multiply(part, rise)?, self.multiply(rest, rise)?);
+        let (from_left, from_right) = (self.add(y0, climbed)?, self.subtract(y1, left)?);
+        let is_left = self.less(part, half)?;
+        let between = self.select(is_left, from_left, from_right)?;
+        let (share, other) = (self.multiply(rest, y0)?, self.multiply(part, y1)?);
+        let irregular = self.add(share, other)?;
+        let (at_left, at_right) = (self.equal(part, zero)?, self.equal(part, one)?);
+        let irregular = self.select(at_right, y1, irregular)?;
+        let irregular = self.select(at_left, y0, irregular)?;
+        self.select(is_regular, between, irregular)
+    }
+
+    /// Returns positions within one period, and the points in order with a neighbor on each side.
+    fn one_period(
+        &mut self,
+        x: ExprId,
+        xs: ExprId,
+        ys: ExprId,
+        period: f64,
+    ) -> Result<(ExprId, ExprId, ExprId)> {
+        if period == 0.0 || !period.is_finite() {
+            let why = format!("must be a finite number other than 0; got {period}");
+            return Err(self.invalid("interp", "period", why));
+        }
+        let period = self.weak_number(Number::Float(period.abs()), xs)?;
+        let (x, xs) = (self.floor_remainder(x, period)?, self.floor_remainder(xs, period)?);
+        let order = self.argsort(xs, 0, false, true, DType::S32)?;
+        let (xs, ys) = (self.take(xs, order, 0)?, self.take(ys, order, 0)?);
+        let count = self.shape(xs)[0];
+        let part =
+            |graph: &mut Graph, of, at| graph.slice_along_axis(of, SliceStart::at(at), 1, 0, 1);
+        let (first, last) = (part(self, xs, 0)?, part(self, xs, count - 1)?);
+        let (before, after) = (self.subtract(last, period)?, self.add(first, period)?);
+        let xs = self.concatenate(&[before, xs, after], 0)?;
+        let (first, last) = (part(self, ys, 0)?, part(self, ys, count - 1)?);
+        let ys = self.concatenate(&[last, ys, first], 0)?;
+        Ok((x, xs, ys))
+    }
+
+    fn element(&mut self, vector: ExprId, at: usize) -> Result<ExprId> {
+        let element = self.slice_along_axis(vector, SliceStart::at(at), 1, 0, 1)?;
+        self.reshape(element, Shape::scalar())
+    }
+}
