@@ -8,7 +8,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::hook::{HookOp, HostFn};
-use super::nested::Inside;
+use super::nested::Contents;
 use super::op::Op;
 use super::program::Program;
 
@@ -74,10 +74,12 @@ impl Detacher<'_> {
         let mut changed = Vec::new();
         for &id in program.effects() {
             let op = program.graph().op(id);
-            let new = match op.inside() {
-                Inside::Nothing | Inside::Keeps(_) => None,
-                Inside::Hook(hook) => self.hook(hook).map(|hook| Op::Hook(Box::new(hook))),
-                Inside::Runs(_) => {
+            let new = match op.contents() {
+                Contents::None | Contents::Stored(_) => None,
+                Contents::HostFunction(hook) => {
+                    self.hook(hook).map(|hook| Op::Hook(Box::new(hook)))
+                }
+                Contents::Executed(_) => {
                     let mut differs = false;
                     let new = op.map_regions(|region| {
                         let detached = self.program(region);

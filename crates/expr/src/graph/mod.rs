@@ -36,7 +36,7 @@ pub use factorization::Factorization;
 pub use hook::{Compute, HookOp, HostError, HostFn, Listener};
 pub use ids::{ExprId, IdMap, IdSet, Operands};
 pub use layout::{Layout, SHARDING_NOTE, layout_text, sharding_note};
-pub use nested::{ActiveHooks, Inside, MAX_NESTING, Regions};
+pub use nested::{ActiveHooks, Contents, MAX_NESTING, Regions};
 pub use notes::{HostNote, HostValue, MAX_NOTE_DEPTH, Note, Notes};
 pub use op::*;
 pub use program::Program;

@@ -4,7 +4,7 @@
 //! verification) uses these methods, so a new op with a region is added here once.
 //!
 //! A hook, and an op with a hook in a region that runs, has *effects*. This property is derived
-//! from [`Op::inside`]. A node with effects is never merged with another node. It is a root of its
+//! from [`Op::contents`]. A node with effects is never merged with another node. It is a root of its
 //! program, so it runs even if its results are unused. Nodes with effects run in the order of their
 //! ids.
 //!
@@ -30,35 +30,35 @@ pub type Regions<'a> = SmallVec<[&'a Arc<Program>; 3]>;
 
 /// The program or function that an op contains.
 #[derive(Debug)]
-pub enum Inside<'a> {
+pub enum Contents<'a> {
     /// Neither programs nor functions.
-    Nothing,
+    None,
     /// A host function, which is called.
-    Hook(&'a HookOp),
+    HostFunction(&'a HookOp),
     /// Programs that run when the node runs.
-    Runs(Regions<'a>),
+    Executed(Regions<'a>),
     /// A program that is stored and does not run with the node.
-    Keeps(&'a Arc<Program>),
+    Stored(&'a Arc<Program>),
 }
 
 impl Op {
     /// Returns the program or function that the op contains. The effects of a node follow from the
     /// result, so a new op that contains a program or a function is added only here.
     #[inline]
-    pub fn inside(&self) -> Inside<'_> {
+    pub fn contents(&self) -> Contents<'_> {
         match self {
-            Op::Hook(hook) => Inside::Hook(hook),
-            Op::ReduceFun(op) => Inside::Runs(Regions::from_slice(&[&op.function])),
-            Op::WindowFun(op) => Inside::Runs(Regions::from_slice(&[&op.function])),
+            Op::Hook(hook) => Contents::HostFunction(hook),
+            Op::ReduceFun(op) => Contents::Executed(Regions::from_slice(&[&op.function])),
+            Op::WindowFun(op) => Contents::Executed(Regions::from_slice(&[&op.function])),
             Op::Cond(op) => {
                 let clauses = op.clauses.iter().flat_map(|(predicate, body)| [predicate, body]);
-                Inside::Runs(clauses.chain([&op.otherwise]).collect())
+                Contents::Executed(clauses.chain([&op.otherwise]).collect())
             }
-            Op::While(op) => Inside::Runs(Regions::from_slice(&[&op.condition, &op.body])),
-            Op::Block(op) => Inside::Runs(Regions::from_slice(&[&op.body])),
+            Op::While(op) => Contents::Executed(Regions::from_slice(&[&op.condition, &op.body])),
+            Op::Block(op) => Contents::Executed(Regions::from_slice(&[&op.body])),
             Op::Metadata(op) => match &op.custom_grad {
-                Some(custom) => Inside::Keeps(&custom.program),
-                None => Inside::Nothing,
+                Some(custom) => Contents::Stored(&custom.program),
+                None => Contents::None,
             },
             Op::Iota(_)
             | Op::Eye(_)
@@ -96,7 +96,7 @@ impl Op {
             | Op::Parameter(_)
             | Op::Constant(_)
             | Op::Tensor(_)
-            | Op::Elem(_) => Inside::Nothing,
+            | Op::Elem(_) => Contents::None,
         }
     }
 
@@ -104,10 +104,10 @@ impl Op {
     /// branch; for `while` the condition, then the body.
     #[inline]
     pub fn regions(&self) -> Regions<'_> {
-        match self.inside() {
-            Inside::Nothing | Inside::Hook(_) => Regions::new(),
-            Inside::Runs(regions) => regions,
-            Inside::Keeps(region) => Regions::from_slice(&[region]),
+        match self.contents() {
+            Contents::None | Contents::HostFunction(_) => Regions::new(),
+            Contents::Executed(regions) => regions,
+            Contents::Stored(region) => Regions::from_slice(&[region]),
         }
     }
 
@@ -116,10 +116,12 @@ impl Op {
     /// at any depth.
     #[inline]
     pub fn has_effects(&self) -> bool {
-        match self.inside() {
-            Inside::Nothing | Inside::Keeps(_) => false,
-            Inside::Hook(_) => true,
-            Inside::Runs(regions) => regions.iter().any(|region| !region.effects().is_empty()),
+        match self.contents() {
+            Contents::None | Contents::Stored(_) => false,
+            Contents::HostFunction(_) => true,
+            Contents::Executed(regions) => {
+                regions.iter().any(|region| !region.effects().is_empty())
+            }
         }
     }
 
@@ -212,10 +214,10 @@ impl<'a> ActiveHooks<'a> {
 
     /// Returns whether an op is an active hook or runs a region with one.
     pub fn are_called_by(&mut self, op: &Op) -> bool {
-        match op.inside() {
-            Inside::Nothing | Inside::Keeps(_) => false,
-            Inside::Hook(hook) => hook.results.is_some() || (self.is_active)(hook),
-            Inside::Runs(regions) => regions.into_iter().any(|region| self.are_in(region)),
+        match op.contents() {
+            Contents::None | Contents::Stored(_) => false,
+            Contents::HostFunction(hook) => hook.results.is_some() || (self.is_active)(hook),
+            Contents::Executed(regions) => regions.into_iter().any(|region| self.are_in(region)),
         }
     }
 
