@@ -2,7 +2,7 @@
 
 mod lines;
 mod scatter;
-mod uniform;
+mod sliding;
 
 use nxla_expr::{Op, TensorType, WindowAttributes};
 use nxla_tensor::HostTensor;
@@ -16,7 +16,7 @@ pub(crate) fn evaluate(
     args: &Args<'_>,
 ) -> Result<HostTensor, Fault> {
     match op {
-        Op::Window(op, window) => uniform::windows(cx, *op, window, args.get(0), ty),
+        Op::Window(op, window) => sliding::windows(cx, *op, window, args.get(0), ty),
         Op::WindowFun(_) => unreachable!("the executor folds with functions"),
         Op::WindowScatter(op, window) => {
             scatter::scatter(cx, *op, window, args.get(0), args.get(1), args.get(2), ty)
