@@ -29,13 +29,13 @@ pub fn operations(graph: &Graph, id: ExprId) -> u64 {
     let total = |parts: &[TensorType]| parts.iter().map(size).fold(0, u64::saturating_add);
     let results = total(parts);
     let operand = |position: usize| graph.operands(id).get(position).copied();
-    let taken = operand(0).map_or(0, |x| total(graph.ty(x).parts()));
+    let operand_elements = operand(0).map_or(0, |x| total(graph.ty(x).parts()));
     let shape = |position: usize| operand(position).and_then(|x| graph.ty(x).as_tensor());
     match graph.op(id) {
         Op::Unary(op) => results.saturating_mul(op.operations()),
         Op::Binary(op) => results.saturating_mul(op.operations()),
         Op::Select | Op::Clip => results,
-        Op::Reduce(..) | Op::ArgReduce(..) | Op::ReduceFun(_) => taken,
+        Op::Reduce(..) | Op::ArgReduce(..) | Op::ReduceFun(_) => operand_elements,
         Op::Window(_, window) | Op::WindowScatter(_, window) => {
             results.saturating_mul(product(&window.dimensions))
         }
@@ -53,18 +53,20 @@ pub fn operations(graph: &Graph, id: ExprId) -> u64 {
             let channels = shape(1).map_or(1, |k| k.shape[conv.kernel_permutation[0]] as u64);
             results.saturating_mul(kernel / channels.max(1)).saturating_mul(2)
         }
-        Op::Sort(_) | Op::Argsort(..) => taken.saturating_mul(u64::from(taken.max(2).ilog2())),
+        Op::Sort(_) | Op::Argsort(..) => {
+            operand_elements.saturating_mul(u64::from(operand_elements.max(2).ilog2()))
+        }
         Op::Fft(fft) => {
             let stages = u64::from(fft.length.max(2).ilog2());
             results.saturating_mul(5).saturating_mul(stages)
         }
         Op::TriangularSolve(_) => results.saturating_mul(matrix_side(shape(0))),
-        Op::Cholesky => taken.saturating_mul(matrix_side(shape(0))) / 3,
+        Op::Cholesky => operand_elements.saturating_mul(matrix_side(shape(0))) / 3,
         Op::Factorize(factorization) => factorization_flops(*factorization, shape(0)),
         Op::IndexedAdd(_) => shape(2).map_or(0, size),
         Op::Block(block) => {
             let operands = [shape(0), shape(1)];
-            block_flops(&block.kind, operands, (taken, results))
+            block_flops(&block.kind, operands, (operand_elements, results))
         }
         Op::Iota(_)
         | Op::Eye(_)
@@ -98,15 +100,15 @@ pub fn operations(graph: &Graph, id: ExprId) -> u64 {
 fn block_flops(
     kind: &BlockKind,
     [first, second]: [Option<&TensorType>; 2],
-    (taken, results): (u64, u64),
+    (operand_elements, results): (u64, u64),
 ) -> u64 {
     /// Twenty rounds of an addition, a rotation and an exclusive or, for two words.
     const THREEFRY: u64 = 40;
     match kind {
         BlockKind::Cumulative { .. } => results,
-        BlockKind::TopK { k } => taken.saturating_mul(u64::from(k.max(&2).ilog2())),
+        BlockKind::TopK { k } => operand_elements.saturating_mul(u64::from(k.max(&2).ilog2())),
         BlockKind::Threefry { wide, .. } => results.saturating_mul(THREEFRY << u32::from(*wide)),
-        BlockKind::Search(_) => results.saturating_mul(u64::from(taken.max(2).ilog2())),
+        BlockKind::Search(_) => results.saturating_mul(u64::from(operand_elements.max(2).ilog2())),
         BlockKind::Scatter { .. } => second.map_or(0, size),
         BlockKind::Factorize(factorization) => factorization_flops(*factorization, first),
         BlockKind::Solve { .. } => results.saturating_mul(matrix_side(first)).saturating_mul(2),

@@ -58,9 +58,9 @@ impl Graph {
             Simplified::Fitted(id) => self.fit(id, ty),
             Simplified::MixedSigns => self.make_mixed_signs(&op, operands),
             Simplified::Node(op, operands) => self.make(op, &operands),
-            Simplified::Nested { op, mut operands, place, inner } => {
+            Simplified::Nested { op, mut operands, operand_index, inner } => {
                 let (inner, own) = inner;
-                operands[place] = self.make(inner, &own)?;
+                operands[operand_index] = self.make(inner, &own)?;
                 self.make(op, &operands)
             }
         }
@@ -74,10 +74,10 @@ impl Graph {
             Simplified::Keep | Simplified::Fitted(_) | Simplified::MixedSigns => true,
             Simplified::Is(id) => self.type_id(*id) == ty,
             Simplified::Node(op, operands) => self.infers(op, &self.types(operands), ty),
-            Simplified::Nested { op, operands, place, inner } => {
+            Simplified::Nested { op, operands, operand_index, inner } => {
                 infer(&inner.0, &self.types(&inner.1)).is_ok_and(|inner| {
                     let mut types = self.types(operands);
-                    types[*place] = &inner;
+                    types[*operand_index] = &inner;
                     self.infers(op, &types, ty)
                 })
             }

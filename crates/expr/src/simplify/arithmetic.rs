@@ -31,10 +31,20 @@ fn node(op: BinaryOp, x: ExprId, y: ExprId) -> Simplified {
     Simplified::Node(Op::Binary(op), smallvec![x, y])
 }
 
-/// Returns `op` applied to `other` and to `inner` at position `place`.
-fn around(op: BinaryOp, place: usize, inner: (ExprId, ExprId), other: ExprId) -> Simplified {
+/// Returns `op` applied to `other` and to `inner` at position `operand_index`.
+fn around(
+    op: BinaryOp,
+    operand_index: usize,
+    inner: (ExprId, ExprId),
+    other: ExprId,
+) -> Simplified {
     let (op, inner) = (Op::Binary(op), smallvec![inner.0, inner.1]);
-    Simplified::Nested { op: op.clone(), operands: smallvec![other; 2], place, inner: (op, inner) }
+    Simplified::Nested {
+        op: op.clone(),
+        operands: smallvec![other; 2],
+        operand_index,
+        inner: (op, inner),
+    }
 }
 
 /// c1 op c2 = the constant c1 op c2

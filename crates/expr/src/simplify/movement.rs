@@ -86,7 +86,7 @@ pub(super) fn slice(
     }
     let operand = smallvec![operands[0]];
     let inner = (Op::Slice(Box::new(merged)), operands);
-    Simplified::Nested { op: Op::Squeeze(squeezed), operands: operand, place: 0, inner }
+    Simplified::Nested { op: Op::Squeeze(squeezed), operands: operand, operand_index: 0, inner }
 }
 
 /// Merges `inner`, a squeeze of the axes `squeezed`, and `outer` into one slice with its dynamic

@@ -14,8 +14,8 @@ pub(crate) enum Simplified {
     MixedSigns,
     /// A different node, which is simplified in turn.
     Node(Op, Operands),
-    /// A different node whose operand at `place` is created first.
-    Nested { op: Op, operands: Operands, place: usize, inner: (Op, Operands) },
+    /// A different node whose operand at `operand_index` is created first.
+    Nested { op: Op, operands: Operands, operand_index: usize, inner: (Op, Operands) },
 }
 
 /// Returns the constant of a node.

@@ -18,7 +18,7 @@ pub(super) fn reduce(
     if let Some(counted) = count(graph, op, x) {
         let inner = (Op::Reduce(op, Box::new(attributes.clone())), smallvec![counted]);
         let op = Op::AsType(DType::S32);
-        return Simplified::Nested { op, operands: smallvec![x], place: 0, inner };
+        return Simplified::Nested { op, operands: smallvec![x], operand_index: 0, inner };
     }
     let other = Reduce { keep_axes: !attributes.keep_axes, ..attributes.clone() };
     match (graph.find(&Op::Reduce(op, Box::new(other)), &[x]), graph.type_at(ty)) {

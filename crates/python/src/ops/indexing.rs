@@ -8,7 +8,7 @@ use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 
-use super::places;
+use super::true_indices;
 use crate::apply::{apply, at_once, one};
 use crate::errors::{argument_error, trace_error};
 use crate::expr::PyExpr;
@@ -434,10 +434,10 @@ fn index_by_mask(
     if sizes.rank() == 0 {
         // A boolean scalar is a mask of a new axis of size 1, which it keeps or drops.
         plan.items.push(Item::Known(Subscript::New));
-        plan.keeps_nothing = !places::holds(py, mask)?;
+        plan.keeps_nothing = !true_indices::is_true(py, mask)?;
         return Ok(());
     }
-    for indices in places::indices(py, mask)? {
+    for indices in true_indices::indices(py, mask)? {
         let position = plan.operand(Value::Tensor(indices));
         plan.items.push(Item::Take(position));
     }

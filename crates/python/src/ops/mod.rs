@@ -12,10 +12,10 @@ mod linalg;
 mod loops;
 pub(crate) mod movement;
 mod nn;
-mod places;
 mod random;
 mod reduce;
 mod statistics;
+mod true_indices;
 pub(crate) mod vectors;
 mod window;
 
@@ -42,7 +42,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     contract::register(module)?;
     index::register(module)?;
     indexing::register(module)?;
-    places::register(module)?;
+    true_indices::register(module)?;
     linalg::register(module)?;
     random::register(module)?;
     nn::register(module)?;

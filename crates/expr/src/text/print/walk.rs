@@ -16,7 +16,7 @@ use super::{Blocks, GraphPrintOptions, Row};
 use crate::graph::{Block, Cond, ExprId, Graph, Node, Op, Program, Type};
 
 /// A node in a frame.
-type Place = (u32, ExprId);
+type FrameNode = (u32, ExprId);
 
 /// The frame of the root's graph.
 const OUTERMOST: u32 = 0;
@@ -53,35 +53,35 @@ enum Key<'g> {
 struct Frame<'g> {
     graph: &'g Graph,
     /// The values of the parameters; unused in the outermost frame.
-    arguments: Rc<[Place]>,
+    arguments: Rc<[FrameNode]>,
 }
 
 /// The remaining work, as a stack.
 enum Task {
-    Visit(Place),
+    Visit(FrameNode),
     /// A node with the name of another node, which is visited first.
-    Alias(Place, Place),
+    Alias(FrameNode, FrameNode),
     /// A node whose name is the group of its operands, which are visited first.
-    Group(Place),
+    Group(FrameNode),
     /// A block whose name is the results of its body, which is this frame and is visited first.
-    Results(Place, u32),
+    Results(FrameNode, u32),
     /// A line, after all printed operands are visited.
-    Line(Place),
+    Line(FrameNode),
     /// A `cond` that was entered before with other operands, after its operands are visited.
-    Compare(Place),
+    Compare(FrameNode),
     /// A `cond`, after its clauses are visited in consecutive frames from this one.
-    Cond(Place, u32),
+    Cond(FrameNode, u32),
 }
 
 pub(super) struct Walk<'g> {
     frames: Vec<Frame<'g>>,
-    names: FxHashMap<Place, Name>,
+    names: FxHashMap<FrameNode, Name>,
     lines: FxHashMap<Key<'g>, Name>,
     /// The `cond` ops whose branches have been entered.
     conds: FxHashSet<&'g Cond>,
     /// True if each block is printed as its body.
     opens_blocks: bool,
-    bodies: FxHashMap<Place, u32>,
+    bodies: FxHashMap<FrameNode, u32>,
     tasks: Vec<Task>,
     variables: u32,
     /// The number of further lines; negative after the ellipsis was written.
@@ -125,23 +125,23 @@ impl<'g> Walk<'g> {
         self.tasks.push(Task::Visit(root));
         while let Some(task) = self.tasks.pop() {
             match task {
-                Task::Visit(place) => self.visit(place),
-                Task::Alias(place, other) => {
+                Task::Visit(frame_node) => self.visit(frame_node),
+                Task::Alias(frame_node, other) => {
                     let name = self.names[&other].clone();
-                    self.names.insert(place, name);
+                    self.names.insert(frame_node, name);
                 }
-                Task::Group(place) => {
-                    let node = self.node(place);
-                    let texts = self.texts(place.0, &printed_operands(node.op, node.operands));
-                    self.names.insert(place, Name::Text(single_or_braces(&texts).into()));
+                Task::Group(frame_node) => {
+                    let node = self.node(frame_node);
+                    let texts = self.texts(frame_node.0, &printed_operands(node.op, node.operands));
+                    self.names.insert(frame_node, Name::Text(single_or_braces(&texts).into()));
                 }
-                Task::Results(place, body) => {
-                    let texts = self.texts(body, self.block(place).body.outputs());
-                    self.names.insert(place, Name::Text(single_or_braces(&texts).into()));
+                Task::Results(frame_node, body) => {
+                    let texts = self.texts(body, self.block(frame_node).body.outputs());
+                    self.names.insert(frame_node, Name::Text(single_or_braces(&texts).into()));
                 }
-                Task::Line(place) => self.line(place),
-                Task::Compare(place) => self.compare(place),
-                Task::Cond(place, first) => self.cond_line(place, first),
+                Task::Line(frame_node) => self.line(frame_node),
+                Task::Compare(frame_node) => self.compare(frame_node),
+                Task::Cond(frame_node, first) => self.cond_line(frame_node, first),
             }
         }
         self.names[&root].clone()
@@ -154,46 +154,46 @@ impl<'g> Walk<'g> {
         rows
     }
 
-    fn node(&self, (frame, id): Place) -> Node<'g> {
+    fn node(&self, (frame, id): FrameNode) -> Node<'g> {
         self.frames[frame as usize].graph.node(id)
     }
 
-    fn visit(&mut self, place: Place) {
-        if self.names.contains_key(&place) || self.is_named_without_line(place) {
+    fn visit(&mut self, frame_node: FrameNode) {
+        if self.names.contains_key(&frame_node) || self.is_named_without_line(frame_node) {
             return;
         }
         if !self.take_room() {
             let name = self.fresh();
-            self.names.insert(place, name);
+            self.names.insert(frame_node, name);
             return;
         }
-        let node = self.node(place);
+        let node = self.node(frame_node);
         match node.op {
             Op::Parameter(parameter) => {
                 let index = parameter.index;
-                self.input(place, |letter| format!("parameter {letter}:{index}"));
+                self.input(frame_node, |letter| format!("parameter {letter}:{index}"));
             }
-            Op::Tensor(_) => self.input(place, |letter| format!("tensor {letter}")),
-            Op::Cond(cond) if place.0 != OUTERMOST && self.conds.contains(&**cond) => {
-                self.tasks.push(Task::Compare(place));
-                self.visit_all(place.0, node.operands);
+            Op::Tensor(_) => self.input(frame_node, |letter| format!("tensor {letter}")),
+            Op::Cond(cond) if frame_node.0 != OUTERMOST && self.conds.contains(&**cond) => {
+                self.tasks.push(Task::Compare(frame_node));
+                self.visit_all(frame_node.0, node.operands);
             }
-            Op::Cond(_) => self.enter(place),
+            Op::Cond(_) => self.enter(frame_node),
             op => {
-                self.tasks.push(Task::Line(place));
-                self.visit_all(place.0, &printed_operands(op, node.operands));
+                self.tasks.push(Task::Line(frame_node));
+                self.visit_all(frame_node.0, &printed_operands(op, node.operands));
             }
         }
     }
 
     /// Handles nodes without a line: constants, parameters of branches, and metadata that is not
     /// printed.
-    fn is_named_without_line(&mut self, place: Place) -> bool {
-        let (frame, _) = place;
-        let node = self.node(place);
+    fn is_named_without_line(&mut self, frame_node: FrameNode) -> bool {
+        let (frame, _) = frame_node;
+        let node = self.node(frame_node);
         let alias = match node.op {
             Op::Constant(constant) => {
-                self.names.insert(place, Name::Text(number(constant.literal()).into()));
+                self.names.insert(frame_node, Name::Text(number(constant.literal()).into()));
                 return true;
             }
             Op::Parameter(parameter) if frame != OUTERMOST => {
@@ -203,7 +203,7 @@ impl<'g> Walk<'g> {
                 match printed_operands(node.op, node.operands)[..] {
                     [operand] => (frame, operand),
                     ref operands => {
-                        self.tasks.push(Task::Group(place));
+                        self.tasks.push(Task::Group(frame_node));
                         self.visit_all(frame, operands);
                         return true;
                     }
@@ -214,12 +214,12 @@ impl<'g> Walk<'g> {
                 None => return false,
             },
             Op::Block(block) if self.opens_blocks => {
-                let (body, program) = (self.body(place), &block.body);
+                let (body, program) = (self.body(frame_node), &block.body);
                 if let &[output] = program.outputs() {
                     self.visit_all(body, program.effects());
                     (body, output)
                 } else {
-                    self.tasks.push(Task::Results(place, body));
+                    self.tasks.push(Task::Results(frame_node, body));
                     self.visit_all(body, program.effects());
                     self.visit_all(body, program.outputs());
                     return true;
@@ -227,14 +227,14 @@ impl<'g> Walk<'g> {
             }
             _ => return false,
         };
-        self.tasks.push(Task::Alias(place, alias));
+        self.tasks.push(Task::Alias(frame_node, alias));
         self.tasks.push(Task::Visit(alias));
         true
     }
 
     /// Returns the node for an element of a tuple without a line: of metadata that is not printed,
     /// or of a block that is printed as its body.
-    fn part(&mut self, tuple: Place, index: usize) -> Option<Place> {
+    fn part(&mut self, tuple: FrameNode, index: usize) -> Option<FrameNode> {
         let node = self.node(tuple);
         match node.op {
             Op::Metadata(op) if op.inspect.is_none() => Some((tuple.0, *node.operands.get(index)?)),
@@ -246,21 +246,23 @@ impl<'g> Walk<'g> {
         }
     }
 
-    fn block(&self, place: Place) -> &'g Block {
-        let Op::Block(block) = self.node(place).op else { unreachable!("only blocks are opened") };
+    fn block(&self, frame_node: FrameNode) -> &'g Block {
+        let Op::Block(block) = self.node(frame_node).op else {
+            unreachable!("only blocks are opened")
+        };
         block
     }
 
     /// Returns the frame of a block's body, whose parameters are the operands.
-    fn body(&mut self, place: Place) -> u32 {
-        if let Some(&body) = self.bodies.get(&place) {
+    fn body(&mut self, frame_node: FrameNode) -> u32 {
+        if let Some(&body) = self.bodies.get(&frame_node) {
             return body;
         }
-        let operands = self.node(place).operands;
+        let operands = self.node(frame_node).operands;
         let body = u32::try_from(self.frames.len()).expect("fewer than 2^32 bodies and branches");
-        let arguments = operands.iter().map(|&id| (place.0, id)).collect();
-        self.frames.push(Frame { graph: self.block(place).body.graph(), arguments });
-        self.bodies.insert(place, body);
+        let arguments = operands.iter().map(|&id| (frame_node.0, id)).collect();
+        self.frames.push(Frame { graph: self.block(frame_node).body.graph(), arguments });
+        self.bodies.insert(frame_node, body);
         body
     }
 
@@ -293,8 +295,8 @@ impl<'g> Walk<'g> {
         ids.iter().map(|&id| self.names[&(frame, id)].text()).collect()
     }
 
-    fn input(&mut self, place: Place, text: impl FnOnce(&str) -> String) {
-        let node = self.node(place);
+    fn input(&mut self, frame_node: FrameNode, text: impl FnOnce(&str) -> String) {
+        let node = self.node(frame_node);
         let key = Key::Node(node.op, Names::new());
         let name = match self.lines.get(&key) {
             Some(name) => name.clone(),
@@ -305,34 +307,34 @@ impl<'g> Walk<'g> {
                 name
             }
         };
-        self.names.insert(place, name);
+        self.names.insert(frame_node, name);
     }
 
-    fn line(&mut self, place: Place) {
-        let node = self.node(place);
+    fn line(&mut self, frame_node: FrameNode) {
+        let node = self.node(frame_node);
         let shown = printed_operands(node.op, node.operands);
         // Operands that are not printed, such as captures, have no names.
         let key = (!is_unique(node.op) && shown.len() == node.operands.len())
-            .then(|| Key::Node(node.op, self.names(place.0, node.operands)));
+            .then(|| Key::Node(node.op, self.names(frame_node.0, node.operands)));
         if let Some(name) = key.as_ref().and_then(|key| self.lines.get(key)) {
             let name = name.clone();
-            self.names.insert(place, name);
+            self.names.insert(frame_node, name);
             return;
         }
-        let arguments = arguments(node.op, &self.texts(place.0, &shown));
-        let name = self.row(place, &arguments);
+        let arguments = arguments(node.op, &self.texts(frame_node.0, &shown));
+        let name = self.row(frame_node, &arguments);
         if let Some(key) = key {
             self.lines.insert(key, name);
         }
     }
 
     /// Assigns a variable to a node and writes its line.
-    fn row(&mut self, place: Place, arguments: &str) -> Name {
-        let node = self.node(place);
+    fn row(&mut self, frame_node: FrameNode, arguments: &str) -> Name {
+        let node = self.node(frame_node);
         let name = self.fresh();
         let text = format!("{} = {} {arguments}", name.text(), node.op.name());
         self.rows.push(Row { text, ty: type_text(node.ty) });
-        self.names.insert(place, name.clone());
+        self.names.insert(frame_node, name.clone());
         name
     }
 
@@ -340,14 +342,14 @@ impl<'g> Walk<'g> {
 
     /// Visits the branches of a `cond`. Its operands are visited when the branches refer to them,
     /// which determines the order of the variables.
-    fn enter(&mut self, place: Place) {
-        let (frame, _) = place;
-        let node = self.node(place);
+    fn enter(&mut self, frame_node: FrameNode) {
+        let (frame, _) = frame_node;
+        let node = self.node(frame_node);
         let Op::Cond(cond) = node.op else { unreachable!("only a cond has branches to enter") };
         self.conds.insert(cond);
-        let arguments: Rc<[Place]> = node.operands.iter().map(|&id| (frame, id)).collect();
+        let arguments: Rc<[FrameNode]> = node.operands.iter().map(|&id| (frame, id)).collect();
         let first = u32::try_from(self.frames.len()).expect("fewer than 2^32 branches");
-        self.tasks.push(Task::Cond(place, first));
+        self.tasks.push(Task::Cond(frame_node, first));
         let start = self.tasks.len();
         for program in programs(cond) {
             let inner = u32::try_from(self.frames.len()).expect("fewer than 2^32 branches");
@@ -361,19 +363,19 @@ impl<'g> Walk<'g> {
 
     /// Looks for the line of an equal `cond`, after its operands have names. Otherwise branches
     /// with equal conditionals would be walked once for each path.
-    fn compare(&mut self, place: Place) {
-        let node = self.node(place);
-        let key = Key::Node(node.op, self.names(place.0, node.operands));
+    fn compare(&mut self, frame_node: FrameNode) {
+        let node = self.node(frame_node);
+        let key = Key::Node(node.op, self.names(frame_node.0, node.operands));
         match self.lines.get(&key).cloned() {
             Some(name) => {
-                self.names.insert(place, name);
+                self.names.insert(frame_node, name);
             }
-            None => self.enter(place),
+            None => self.enter(frame_node),
         }
     }
 
-    fn cond_line(&mut self, place: Place, first: u32) {
-        let node = self.node(place);
+    fn cond_line(&mut self, frame_node: FrameNode, first: u32) {
+        let node = self.node(frame_node);
         let Op::Cond(cond) = node.op else { unreachable!("only a cond has clauses") };
         let mut clauses: Vec<String> = Vec::with_capacity(cond.clauses.len() + 1);
         let mut names = Names::new();
@@ -394,15 +396,18 @@ impl<'g> Walk<'g> {
         let name = match key.as_ref().and_then(|key| self.lines.get(key)) {
             Some(name) => {
                 let name = name.clone();
-                self.names.insert(place, name.clone());
+                self.names.insert(frame_node, name.clone());
                 name
             }
-            None => self.row(place, &clauses.join(", ")),
+            None => self.row(frame_node, &clauses.join(", ")),
         };
         if let Some(key) = key {
             self.lines.insert(key, name.clone());
-            let operands: Option<Names> =
-                node.operands.iter().map(|&id| self.names.get(&(place.0, id)).cloned()).collect();
+            let operands: Option<Names> = node
+                .operands
+                .iter()
+                .map(|&id| self.names.get(&(frame_node.0, id)).cloned())
+                .collect();
             // An operand that no branch uses has no name; such a node is never compared.
             if let Some(operands) = operands {
                 self.lines.insert(Key::Node(node.op, operands), name);

@@ -120,9 +120,9 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             let length = scaled_length(target, size);
             (target, length, length.floor())
         } else if let Some(scale) = common {
-            (scale, scaled_length(scale, size), (scale * of(size) + 0.5).floor())
+            (scale, scaled_length(scale, size), (scale * to_f64(size) + 0.5).floor())
         } else {
-            (target / of(size.max(1)), target, target)
+            (target / to_f64(size.max(1)), target, target)
         };
         let region =
             region.as_ref().map_or((0.0, 1.0), |all| (all[index], all[axes.len() + index]));
@@ -132,7 +132,7 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a size of an image")]
-fn of(size: usize) -> f64 {
+fn to_f64(size: usize) -> f64 {
     size as f64
 }
 
@@ -145,7 +145,7 @@ fn in_f32(x: f64) -> f64 {
 
 /// Returns the length of an axis that is multiplied by a scale.
 fn scaled_length(scale: f64, size: usize) -> f64 {
-    in_f32(scale * of(size))
+    in_f32(scale * to_f64(size))
 }
 
 #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was checked")]
@@ -163,7 +163,7 @@ fn common_scale(
     axes: &[usize],
     shape: &[usize],
 ) -> Built<Option<f64>> {
-    let scales = sizes.iter().zip(axes).map(|(size, &at)| size / of(shape[at].max(1)));
+    let scales = sizes.iter().zip(axes).map(|(size, &at)| size / to_f64(shape[at].max(1)));
     match policy {
         "stretch" => Ok(None),
         "not_larger" => Ok(scales.reduce(f64::min)),
@@ -259,8 +259,8 @@ fn take_nearest(
     let last = i64::try_from(axis.size).unwrap_or(i64::MAX) - 1;
     let mut sources = Vec::with_capacity(axis.result);
     for index in 0..axis.result {
-        let place = original(axis, coordinates, index)?;
-        sources.push(nearest(place, rounding, axis.scale).clamp(0, last));
+        let coordinate = original(axis, coordinates, index)?;
+        sources.push(nearest(coordinate, rounding, axis.scale).clamp(0, last));
     }
     let sources = call.literal(&sources)?;
     Ok(call.graph().take(x, sources, along)?)
@@ -315,8 +315,8 @@ fn original(axis: &Axis, coordinates: &str, index: usize) -> Built<f64> {
         "half_pixel_symmetric" => {
             // ONNX Runtime adds these terms in 64 bits.
             let offset = size / 2.0 * (1.0 - axis.result as f32 / length);
-            let place = (f64::from(index) + 0.5) / f64::from(scale) - 0.5;
-            (f64::from(offset) + place) as f32
+            let coordinate = (f64::from(index) + 0.5) / f64::from(scale) - 0.5;
+            (f64::from(offset) + coordinate) as f32
         }
         "tf_half_pixel_for_nn" => (index + 0.5) / scale,
         "pytorch_half_pixel" if axis.result == 1 => 0.0,
@@ -339,9 +339,9 @@ fn original(axis: &Axis, coordinates: &str, index: usize) -> Built<f64> {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "clamped to an axis later")]
-fn nearest(place: f64, rounding: Rounding, scale: f64) -> i64 {
-    let low = place.ceil() - 1.0;
-    let ratio = place - low;
+fn nearest(coordinate: f64, rounding: Rounding, scale: f64) -> i64 {
+    let low = coordinate.ceil() - 1.0;
+    let ratio = coordinate - low;
     let up = match rounding {
         Rounding::Floor => ratio == 1.0,
         Rounding::Ceil => true,
@@ -357,17 +357,17 @@ fn nearest(place: f64, rounding: Rounding, scale: f64) -> i64 {
 fn weights(axis: &Axis, resampling: &Resampling) -> Built<(Vec<f64>, Vec<f64>)> {
     let mut matrix = vec![0.0; axis.result * axis.size];
     let mut outside = vec![0.0; axis.result];
-    let last = of(axis.size) - 1.0;
+    let last = to_f64(axis.size) - 1.0;
     for index in 0..axis.result {
-        let place = original(axis, &resampling.coordinates, index)?;
+        let coordinate = original(axis, &resampling.coordinates, index)?;
         let is_cropped = resampling.coordinates == "tf_crop_and_resize";
-        if is_cropped && !(0.0..=last).contains(&place) {
+        if is_cropped && !(0.0..=last).contains(&coordinate) {
             outside[index] = resampling.extrapolation;
             continue;
         }
-        let low = place.ceil() - 1.0;
-        let (first, mut factors) = factors(place - low, place, axis.scale, resampling)?;
-        let at = |offset: usize| low + first + of(offset);
+        let low = coordinate.ceil() - 1.0;
+        let (first, mut factors) = factors(coordinate - low, coordinate, axis.scale, resampling)?;
+        let at = |offset: usize| low + first + to_f64(offset);
         if resampling.excludes_outside {
             for (offset, factor) in factors.iter_mut().enumerate() {
                 if !(0.0..=last).contains(&at(offset)) {
@@ -386,7 +386,12 @@ fn weights(axis: &Axis, resampling: &Resampling) -> Built<(Vec<f64>, Vec<f64>)> 
 }
 
 /// Returns the offset of the first neighbor from the element below, and the factor of each neighbor.
-fn factors(ratio: f64, place: f64, scale: f64, resampling: &Resampling) -> Built<(f64, Vec<f64>)> {
+fn factors(
+    ratio: f64,
+    coordinate: f64,
+    scale: f64,
+    resampling: &Resampling,
+) -> Built<(f64, Vec<f64>)> {
     let narrow = if resampling.antialias { scale.min(1.0) } else { 1.0 };
     let kernel = |x: f64| match resampling.method {
         Method::Cubic { a } => cubic(x.abs(), a),
@@ -394,9 +399,9 @@ fn factors(ratio: f64, place: f64, scale: f64, resampling: &Resampling) -> Built
     };
     let support = match resampling.method {
         Method::Nearest(rounding) => {
-            let low = place.ceil() - 1.0;
+            let low = coordinate.ceil() - 1.0;
             #[expect(clippy::cast_precision_loss, reason = "an index of an axis")]
-            return Ok((nearest(place, rounding, scale) as f64 - low, vec![1.0]));
+            return Ok((nearest(coordinate, rounding, scale) as f64 - low, vec![1.0]));
         }
         Method::Linear => 1.0,
         Method::Cubic { .. } => 2.0,
@@ -404,7 +409,7 @@ fn factors(ratio: f64, place: f64, scale: f64, resampling: &Resampling) -> Built
     let first = (-support / narrow).floor() + 1.0;
     let count = to_size(2.0 - 2.0 * first)?;
     let mut factors: Vec<f64> =
-        (0..count).map(|offset| kernel((first + of(offset) - ratio) * narrow)).collect();
+        (0..count).map(|offset| kernel((first + to_f64(offset) - ratio) * narrow)).collect();
     let sum: f64 = factors.iter().sum();
     if resampling.antialias {
         factors.iter_mut().for_each(|factor| *factor /= sum);

@@ -18,7 +18,7 @@ fn true_indices(py: Python<'_>, x: &Bound<'_, PyTensor>) -> PyResult<Vec<Py<PyAn
 }
 
 /// Returns whether a boolean scalar is true.
-pub(super) fn holds(py: Python<'_>, truth: &RawTensor) -> PyResult<bool> {
+pub(super) fn is_true(py: Python<'_>, truth: &RawTensor) -> PyResult<bool> {
     Ok(!on_host(py, truth)?.get(0).is_zero())
 }
 
@@ -58,7 +58,7 @@ fn of_type<I: Element>(
     let mut at = vec![0; outer.len()];
     let mut done = 0;
     for row in held.chunks_exact(width.max(1)) {
-        let found = places(row, index, &mut columns[done..]);
+        let found = write_true_indices(row, index, &mut columns[done..]);
         done += found;
         for (indices, &at) in others.iter_mut().zip(&at) {
             indices.extend(repeat_n(index(at), found));
@@ -72,7 +72,7 @@ fn of_type<I: Element>(
 /// Writes the indices of true elements of a row, as far as there is room, and returns their number.
 /// Every index is written, and the next one overwrites the index of a false element, because an
 /// unpredictable branch takes longer.
-fn places<I>(row: &[u8], index: impl Fn(usize) -> I, out: &mut [I]) -> usize {
+fn write_true_indices<I>(row: &[u8], index: impl Fn(usize) -> I, out: &mut [I]) -> usize {
     let mut found = 0;
     for (at, &truth) in row.iter().enumerate() {
         let Some(out) = out.get_mut(found) else { break };
