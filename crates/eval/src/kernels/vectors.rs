@@ -9,7 +9,7 @@ use nxla_tensor::Complex;
 use super::number::Number;
 
 /// Operations on vectors with the instructions of a processor.
-pub(crate) trait Vectors<T>: Copy {
+pub(crate) trait SimdVectors<T>: Copy {
     type Vector: Pod;
     /// Elements of a vector.
     const LANES: usize;
@@ -32,7 +32,7 @@ pub(crate) trait Vectors<T>: Copy {
 /// Work that is compiled for each instruction set. It must be inlined to be compiled with its vectors.
 pub(crate) trait VectorWork<T> {
     type Output;
-    fn run<V: Vectors<T>>(self, vectors: V) -> Self::Output;
+    fn run<V: SimdVectors<T>>(self, vectors: V) -> Self::Output;
 }
 
 /// Numbers that are computed in vectors.
@@ -47,7 +47,7 @@ struct Arrays;
 
 macro_rules! arrays {
     ($($t:ty: $lanes:literal;)*) => {
-        $(impl Vectors<$t> for Arrays {
+        $(impl SimdVectors<$t> for Arrays {
             type Vector = [$t; $lanes];
             const LANES: usize = $lanes;
             const REGISTERS: usize = 0;
@@ -130,7 +130,7 @@ mod floats {
     use nxla_tensor::Complex;
     use pulp::{Arch, Simd, WithSimd};
 
-    use super::{Arrays, InVectors, VectorWork, Vectors};
+    use super::{Arrays, InVectors, SimdVectors, VectorWork};
 
     #[derive(Clone, Copy)]
     struct Floats<S>(S);
@@ -143,7 +143,7 @@ mod floats {
                 $multiply_add:ident, $sum:ident, $part:ty, $mask:ident, $select:ident, $splat_part:ident;
         )*) => {
             $(
-                impl<S: Simd> Vectors<$t> for Floats<S> {
+                impl<S: Simd> SimdVectors<$t> for Floats<S> {
                     type Vector = S::$vector;
                     const LANES: usize = size_of::<S::$vector>() / size_of::<$t>();
                     const REGISTERS: usize = $registers;
@@ -160,8 +160,8 @@ mod floats {
 
                     #[inline(always)]
                     fn load_some(self, from: &[$t]) -> S::$vector {
-                        match from.get(..<Self as Vectors<$t>>::LANES) {
-                            Some(all) => Vectors::<$t>::load(self, all),
+                        match from.get(..<Self as SimdVectors<$t>>::LANES) {
+                            Some(all) => SimdVectors::<$t>::load(self, all),
                             None => self.0.$load(from),
                         }
                     }
@@ -176,7 +176,7 @@ mod floats {
 
                     #[inline(always)]
                     fn store(self, vector: S::$vector, to: &mut [$t]) {
-                        match to.get_mut(..<Self as Vectors<$t>>::LANES) {
+                        match to.get_mut(..<Self as SimdVectors<$t>>::LANES) {
                             Some(all) => cast_slice_mut::<$t, u8>(all).copy_from_slice(bytes_of(&vector)),
                             None => self.0.$store(to, vector),
                         }

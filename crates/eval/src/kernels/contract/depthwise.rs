@@ -7,7 +7,7 @@
 use super::conv::Geometry;
 use super::padded::{Layout, Runs, SLACK};
 use crate::context::Cx;
-use crate::kernels::vectors::{InVectors, VectorWork, Vectors};
+use crate::kernels::vectors::{InVectors, SimdVectors, VectorWork};
 
 /// Rows, or positions of a row, whose sums are in registers in one pass. Measured by `benches/python/products.py`.
 const SUMS_PER_PASS: usize = 4;
@@ -46,7 +46,7 @@ impl<T: InVectors> VectorWork<T> for Rows<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Vectors<T>>(self, vectors: V) {
+    fn run<V: SimdVectors<T>>(self, vectors: V) {
         let Rows { geometry, layout, runs, input, kernel, mut first, copies, mut out } = self;
         let (count, inner) = (geometry.last().count, geometry.inner());
         let height = geometry.out_size / count;
@@ -99,7 +99,7 @@ struct Part<'a, T> {
 impl<T: InVectors> Part<'_, T> {
     /// Writes the sums of runs.
     #[inline(always)]
-    fn add_runs<V: Vectors<T>>(self, vectors: V) {
+    fn add_runs<V: SimdVectors<T>>(self, vectors: V) {
         let (width, plane) = (self.geometry.last().count, self.layout.plane());
         let span = self.runs.iter().max().map_or(0, |run| run + V::LANES);
         let out = self.out.chunks_mut(SUMS_PER_PASS * width);
@@ -131,7 +131,7 @@ impl<T: InVectors> Part<'_, T> {
 
     /// Writes the sums of products of runs and rows of a long kernel.
     #[inline(always)]
-    fn multiply_runs<V: Vectors<T>>(self, vectors: V) {
+    fn multiply_runs<V: SimdVectors<T>>(self, vectors: V) {
         let (taps, plane) = (self.geometry.last().taps, self.layout.plane());
         let span = self.rows.last().map_or(0, |row| row + taps.next_multiple_of(V::LANES));
         let out = self.out.chunks_mut(SUMS_PER_PASS);

@@ -7,10 +7,10 @@ use std::ops::Range;
 
 use super::conv::Geometry;
 use super::padded::{Layout, Runs};
-use super::tile::Block;
+use super::tile::TileWork;
 use crate::context::Cx;
 use crate::kernels::limits::CACHE_BYTES;
-use crate::kernels::vectors::{InVectors, VectorWork, Vectors};
+use crate::kernels::vectors::{InVectors, SimdVectors, VectorWork};
 
 /// Columns whose sums stay in the second-level cache.
 const MOST_COLUMNS: usize = 1024;
@@ -46,7 +46,7 @@ impl<T> VectorWork<T> for Lanes {
     type Output = usize;
 
     #[inline(always)]
-    fn run<V: Vectors<T>>(self, _: V) -> usize {
+    fn run<V: SimdVectors<T>>(self, _: V) -> usize {
         V::LANES
     }
 }
@@ -112,7 +112,7 @@ impl<T: InVectors> Direct<'_, T> {
         let first = task.group * self.geometry.group_outputs + task.outputs.start;
         // As many weights of each output channel as stay in the cache.
         let steps = inner.min(CACHE_BYTES / (self.block * size_of::<T>()));
-        T::with_vectors(Block {
+        T::with_vectors(TileWork {
             geometry: self.geometry,
             layout: self.layout,
             input: self.input,

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 use super::conv::Geometry;
 use crate::context::{self, Cx};
-use crate::kernels::vectors::{InVectors, VectorWork, Vectors};
+use crate::kernels::vectors::{InVectors, SimdVectors, VectorWork};
 
 /// The number of elements after the end of a run that can be read.
 pub(super) const SLACK: usize = 32;
@@ -118,7 +118,7 @@ impl Layout {
 
     /// Copies rows of a plane to their offsets. Elements after them are arbitrary.
     #[inline(always)]
-    pub(super) fn copy_rows<T: InVectors, V: Vectors<T>>(
+    pub(super) fn copy_rows<T: InVectors, V: SimdVectors<T>>(
         &self,
         vectors: V,
         input: &[T],
@@ -192,7 +192,7 @@ impl<T: InVectors> VectorWork<T> for CopyPlanes<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Vectors<T>>(self, vectors: V) {
+    fn run<V: SimdVectors<T>>(self, vectors: V) {
         let Self { layout, input, size, out } = self;
         for (index, out) in out.chunks_exact_mut(layout.plane()).enumerate() {
             layout.copy_rows(vectors, &input[index * size..], 0..layout.sources.len(), out);

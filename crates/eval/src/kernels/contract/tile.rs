@@ -11,7 +11,7 @@ use super::conv::Geometry;
 use super::direct::Task;
 use super::padded::{Layout, SLACK};
 use crate::kernels::reduce::hide_lanes;
-use crate::kernels::vectors::{InVectors, VectorWork, Vectors};
+use crate::kernels::vectors::{InVectors, SimdVectors, VectorWork};
 
 /// The side of the blocks of weights that are transposed together.
 const SIDE: usize = 8;
@@ -20,13 +20,13 @@ const SIDE: usize = 8;
 const MOST_POSITIONS: usize = 16;
 const _: () = assert!(MOST_POSITIONS <= SLACK);
 
-/// Defines the rows and positions of tiles, and a function that computes a part of a [`Block`] with one of them. The first
+/// Defines the rows and positions of tiles, and a function that computes a part of a [`TileWork`] with one of them. The first
 /// tiles are for one vector of output channels. A tile of several rows has whole rows.
 macro_rules! tiles {
     ($fill:ident: $(($rows:literal, $positions:literal))*; $(($narrow_rows:literal, $narrow_positions:literal))*) => {
-        impl<T: InVectors> Block<'_, T> {
+        impl<T: InVectors> TileWork<'_, T> {
             #[inline(always)]
-            fn $fill<V: Vectors<T>>(&mut self, vectors: V, part: Range<usize>) {
+            fn $fill<V: SimdVectors<T>>(&mut self, vectors: V, part: Range<usize>) {
                 let width = self.geometry.last().count;
                 if self.has_one_vector::<V>() {
                     match smallest(width, &[$(($rows, $positions),)*]) {
@@ -58,7 +58,7 @@ fn smallest(width: usize, tiles: &[(usize, usize)]) -> (usize, usize) {
 }
 
 /// The computation of a task.
-pub(super) struct Block<'a, T> {
+pub(super) struct TileWork<'a, T> {
     pub(super) geometry: &'a Geometry,
     pub(super) layout: &'a Layout,
     /// The copied planes of the input.
@@ -70,11 +70,11 @@ pub(super) struct Block<'a, T> {
     pub(super) task: Task<'a, T>,
 }
 
-impl<T: InVectors> VectorWork<T> for Block<'_, T> {
+impl<T: InVectors> VectorWork<T> for TileWork<'_, T> {
     type Output = ();
 
     #[inline(always)]
-    fn run<V: Vectors<T>>(mut self, vectors: V) {
+    fn run<V: SimdVectors<T>>(mut self, vectors: V) {
         let inner = self.geometry.inner();
         let lanes = if self.has_one_vector::<V>() { V::LANES } else { 2 * V::LANES };
         let steps = self.weights.len() / lanes;
@@ -90,10 +90,10 @@ impl<T: InVectors> VectorWork<T> for Block<'_, T> {
     }
 }
 
-impl<T: InVectors> Block<'_, T> {
+impl<T: InVectors> TileWork<'_, T> {
     /// Returns true if the output channels are in one vector.
     #[inline(always)]
-    fn has_one_vector<V: Vectors<T>>(&self) -> bool {
+    fn has_one_vector<V: SimdVectors<T>>(&self) -> bool {
         self.task.outputs.len() <= V::LANES
     }
 
@@ -129,7 +129,7 @@ impl<T: InVectors> Block<'_, T> {
 
     /// Computes a part of each sum with tiles of `R` rows, `P` positions, and `N` vectors of output channels.
     #[inline(always)]
-    fn fill<V: Vectors<T>, const R: usize, const P: usize, const N: usize>(
+    fn fill<V: SimdVectors<T>, const R: usize, const P: usize, const N: usize>(
         &mut self,
         vectors: V,
         part: Range<usize>,
@@ -161,7 +161,7 @@ impl<T: InVectors> Block<'_, T> {
 
     /// The sums of a tile over a part of the products, whose weights have been copied.
     #[inline(always)]
-    fn sums<V: Vectors<T>, const R: usize, const P: usize, const N: usize>(
+    fn sums<V: SimdVectors<T>, const R: usize, const P: usize, const N: usize>(
         &self,
         vectors: V,
         part: Range<usize>,
