@@ -9,8 +9,10 @@ use smallvec::SmallVec;
 
 use super::limits::TILE_ELEMENTS;
 use crate::context::{self, Args, Cx, Fault, Results, ScratchGuard};
-use crate::kernels::elementwise::{Access, BodyCode, Broadcast, Feed, Feeds, Outs, Zip, split_off};
-use crate::kernels::reduce::{self, ZippedRows};
+use crate::kernels::elementwise::{
+    Access, BodyCode, Broadcast, Feed, Feeds, Outs, PairFunction, split_off,
+};
+use crate::kernels::reduce::{self, RowOperand};
 use crate::kernels::strided::Strided;
 
 /// A loop nest over tiles of rows.
@@ -45,8 +47,8 @@ pub(crate) enum LoweredWork {
     /// Reduces a result of a body while the body computes it.
     FusedReduction(Box<FusedReduction>),
     /// Reduces a function of two operands without storing it. An operand has an access rule if it is strided.
-    Zip {
-        zip: Zip,
+    MapReduce {
+        function: PairFunction,
         dtype: DType,
         rules: [Option<Box<Strided>>; 2],
     },
@@ -185,13 +187,13 @@ impl NestRun<'_> {
                 let x = tile.bytes(part.operands[0].0, columns * dtype.size(), 0..rows);
                 reduce::fill_by_row(self.cx, *op, *dtype, x, columns, outs[0]);
             }
-            LoweredWork::Zip { zip, dtype, rules } => {
+            LoweredWork::MapReduce { function, dtype, rules } => {
                 let operand = |index: usize| {
                     let rule = rules[index].as_deref();
-                    tile.zipped_rows(part.operands[index], rule, dtype.size(), rows)
+                    tile.row_operand(part.operands[index], rule, dtype.size(), rows)
                 };
                 let operands = [operand(0), operand(1)];
-                reduce::fill_by_zipped_row(*zip, *dtype, operands, part.width, outs[0]);
+                reduce::map_reduce_rows(*function, *dtype, operands, part.width, outs[0]);
             }
             LoweredWork::FusedReduction(fold) => {
                 for row in 0..rows {
@@ -343,13 +345,13 @@ impl Tile<'_, '_, '_> {
     }
 
     /// The rows of one of two operands that are reduced together.
-    fn zipped_rows(
+    fn row_operand(
         &self,
         (operand, broadcast): (TileOperand, Broadcast),
         rule: Option<&Strided>,
         size: usize,
         rows: usize,
-    ) -> ZippedRows<'_> {
+    ) -> RowOperand<'_> {
         let columns = self.run.nest.columns;
         let (bytes, starts) = match (broadcast, rule) {
             (Broadcast::None, _) => {
@@ -366,7 +368,7 @@ impl Tile<'_, '_, '_> {
             }
         };
         let is_single = matches!(broadcast, Broadcast::PerRow | Broadcast::Scalar);
-        ZippedRows { bytes, starts, is_single }
+        RowOperand { bytes, starts, is_single }
     }
 
     /// The row of a tensor at which the tile begins.

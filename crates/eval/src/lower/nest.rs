@@ -12,7 +12,7 @@ use super::limits::WIDE_ROW;
 use crate::execute::nest::{
     FusedReduction, LoweredPart, LoweredWork, NO_TILE, Output, TileOperand, TiledNest,
 };
-use crate::kernels::elementwise::{Access, BodyCode, Broadcast, Zip};
+use crate::kernels::elementwise::{Access, BodyCode, Broadcast, PairFunction};
 use crate::kernels::reduce;
 use crate::schedule::{Nest, NestPart, Step, ValueId, Width, Work};
 
@@ -118,7 +118,7 @@ enum Producer {
 }
 
 /// A function of two inputs of a body, for which a reduction has a kernel.
-type ZipKernel = (Zip, [usize; 2]);
+type MapReduceKernel = (PairFunction, [usize; 2]);
 
 impl Lowering<'_> {
     /// Returns true if the next part reduces a result of a body while the body computes it.
@@ -132,7 +132,8 @@ impl Lowering<'_> {
             && matches!(self.graph.op(next.step.id), Op::Reduce(..))
             && next.step.args[0] == value
             && self.is_temporary(at + 1, value)
-            && (self.nest.columns >= 4 * WIDE_ROW || self.zip_kernel(at, code, next).is_some())
+            && (self.nest.columns >= 4 * WIDE_ROW
+                || self.map_reduce_kernel(at, code, next).is_some())
     }
 
     /// Returns true if no part after this one and no other step reads a value.
@@ -142,8 +143,13 @@ impl Lowering<'_> {
 
     /// The function and the inputs of a body that its reduction computes without the body: the function has a kernel, the
     /// kernel can read the rows of both inputs, and no other part reads the values of the function.
-    fn zip_kernel(&self, at: usize, code: &BodyCode, reduction: &NestPart) -> Option<ZipKernel> {
-        let (zip, inputs) = code.zip?;
+    fn map_reduce_kernel(
+        &self,
+        at: usize,
+        code: &BodyCode,
+        reduction: &NestPart,
+    ) -> Option<MapReduceKernel> {
+        let (function, inputs) = code.pair_function?;
         let inputs = inputs.map(usize::from);
         let columns = self.nest.columns;
         let broadcasts = inputs.map(|input| {
@@ -156,10 +162,10 @@ impl Lowering<'_> {
         let fits = broadcasts.into_iter().all(is_readable)
             && !broadcasts.iter().all(|&(broadcast, _)| is_repeated(broadcast));
         let has_kernel =
-            reduce::has_zip_kernel(self.reduce_op(reduction), code.results[0], columns);
+            reduce::has_map_reduce_kernel(self.reduce_op(reduction), code.results[0], columns);
         let is_row = reduction.width == Width::Row;
         let is_temporary = self.is_temporary(at + 1, reduction.step.args[0]);
-        (fits && has_kernel && is_row && is_temporary).then_some((zip, inputs))
+        (fits && has_kernel && is_row && is_temporary).then_some((function, inputs))
     }
 
     fn reduce_op(&self, part: &NestPart) -> ReduceOp {
@@ -178,10 +184,12 @@ impl Lowering<'_> {
     ) -> LoweredPart {
         let lowered = match (&part.step.work, reduction) {
             (Work::Body(code), None) => self.lower_body(at, part, code),
-            (Work::Body(code), Some(reduction)) => match self.zip_kernel(at, code, reduction) {
-                Some(kernel) => self.lower_map_reduce(at, part, code, kernel, reduction),
-                None => self.lower_fused_reduction(at, part, code, reduction),
-            },
+            (Work::Body(code), Some(reduction)) => {
+                match self.map_reduce_kernel(at, code, reduction) {
+                    Some(kernel) => self.lower_map_reduce(at, part, code, kernel, reduction),
+                    None => self.lower_fused_reduction(at, part, code, reduction),
+                }
+            }
             (Work::Op, None) => self.lower_reduction(at, part),
             (Work::Op | Work::Nest(_) | Work::Loop(_) | Work::Regions(_), _) => {
                 unreachable!("a part is a body or a reduction")
@@ -229,7 +237,7 @@ impl Lowering<'_> {
         at: usize,
         part: &NestPart,
         code: &BodyCode,
-        (zip, inputs): ZipKernel,
+        (function, inputs): MapReduceKernel,
         reduction: &NestPart,
     ) -> LoweredPart {
         let width = self.nest.columns;
@@ -241,7 +249,7 @@ impl Lowering<'_> {
             Access::Strided(rule) => Some(rule.clone()),
             Access::Same | Access::Single => None,
         });
-        let work = LoweredWork::Zip { zip, dtype: code.results[0], rules };
+        let work = LoweredWork::MapReduce { function, dtype: code.results[0], rules };
         LoweredPart { work, width, operands, results, by_row: false }
     }
 

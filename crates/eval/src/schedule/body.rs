@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::combine::{Kind, combine};
 use crate::kernels::elementwise::{
-    Access, BodyCode, Compute, Constant, Input, Instruction, Kernel, Loc, Target, Zip,
+    Access, BodyCode, Compute, Constant, Input, Instruction, Kernel, Loc, PairFunction, Target,
     binary_kernel, clip_kernel, convert_kernel, copy_kernel, known_divisor_kernel,
     known_power_kernel, select_kernel, sign_kernel, unary_kernel,
 };
@@ -323,7 +323,7 @@ impl Writer {
     pub(crate) fn finish(mut self, roots: &[TypedLoc], shape: &nxla_tensor::Shape) -> BodyCode {
         let mut roots = SmallVec::<[TypedLoc; 2]>::from(roots);
         self.combine_pairs(&mut roots);
-        let zip = if roots.len() == 1 { self.zip() } else { None };
+        let pair_function = if roots.len() == 1 { self.pair_function() } else { None };
         for (result, &root) in roots.iter().enumerate() {
             self.write_result(root, index(result));
         }
@@ -337,7 +337,7 @@ impl Writer {
             registers,
             widest: u8::try_from(self.widest).expect("at most 16"),
             cost: self.cost,
-            zip,
+            pair_function,
             results: roots.iter().map(|root| root.dtype).collect(),
             shape: shape.clone(),
         }
@@ -357,17 +357,17 @@ impl Writer {
         }
     }
 
-    /// See [`BodyCode::zip`].
-    fn zip(&self) -> Option<(Zip, [u16; 2])> {
+    /// See [`BodyCode::pair_function`].
+    fn pair_function(&self) -> Option<(PairFunction, [u16; 2])> {
         use BinaryOp::{Multiply, Subtract};
         let is_float = |of: Compute| matches!(of, Compute::F32 | Compute::F64);
-        let zip = match self.kinds[..] {
-            [Kind::Binary(Multiply, of)] if is_float(of) => Zip::Product,
-            [Kind::Square(Subtract, of)] if is_float(of) => Zip::SquaredDifference,
+        let function = match self.kinds[..] {
+            [Kind::Binary(Multiply, of)] if is_float(of) => PairFunction::Product,
+            [Kind::Square(Subtract, of)] if is_float(of) => PairFunction::SquaredDifference,
             _ => return None,
         };
         match self.instructions[0].operands {
-            [Loc::Input(x), Loc::Input(y), _] => Some((zip, [x, y])),
+            [Loc::Input(x), Loc::Input(y), _] => Some((function, [x, y])),
             _ => None,
         }
     }

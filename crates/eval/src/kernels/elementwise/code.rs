@@ -103,7 +103,7 @@ pub(crate) struct Constant {
 
 /// A function of two elements that a reduction can compute while it reads them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Zip {
+pub(crate) enum PairFunction {
     Product,
     SquaredDifference,
 }
@@ -124,7 +124,7 @@ pub(crate) struct BodyCode {
     /// The cost per element, in sixteenths of a nanosecond: the time of a vector instruction for four bytes.
     pub(crate) cost: usize,
     /// The function of two inputs of the result's dtype, if the code computes only this function.
-    pub(crate) zip: Option<(Zip, [u16; 2])>,
+    pub(crate) pair_function: Option<(PairFunction, [u16; 2])>,
     /// The dtypes of the results; there is at least one.
     pub(crate) results: SmallVec<[DType; 2]>,
     pub(crate) shape: Shape,

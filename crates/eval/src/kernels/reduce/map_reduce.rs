@@ -8,11 +8,11 @@ use nxla_expr::ReduceOp;
 use nxla_tensor::DType;
 
 use super::kernel::{ReducedRun, Reducer, SHORT_RUN, SHORT_RUN_LANES, short_runs};
-use crate::kernels::elementwise::Zip;
+use crate::kernels::elementwise::PairFunction;
 use crate::kernels::number::Number;
 
 /// An operand of some rows.
-pub(crate) struct ZippedRows<'a> {
+pub(crate) struct RowOperand<'a> {
     pub(crate) bytes: &'a [u8],
     /// The offset of each row. The elements of a row are contiguous.
     pub(crate) starts: Vec<usize>,
@@ -20,8 +20,8 @@ pub(crate) struct ZippedRows<'a> {
     pub(crate) is_single: bool,
 }
 
-/// Returns true if [`fill_by_zipped_row`] computes a reduction of rows of this many columns.
-pub(crate) fn has_zip_kernel(op: ReduceOp, dtype: DType, columns: usize) -> bool {
+/// Returns true if [`map_reduce_rows`] computes a reduction of rows of this many columns.
+pub(crate) fn has_map_reduce_kernel(op: ReduceOp, dtype: DType, columns: usize) -> bool {
     op == ReduceOp::Sum
         && matches!(dtype, DType::F32 | DType::F64)
         && (SHORT_RUN_LANES..SHORT_RUN).contains(&columns)
@@ -29,37 +29,39 @@ pub(crate) fn has_zip_kernel(op: ReduceOp, dtype: DType, columns: usize) -> bool
 
 /// Sums a function of pairs of rows of `count` elements, to one result for each pair. At most one
 /// operand has single elements.
-pub(crate) fn fill_by_zipped_row(
-    zip: Zip,
+pub(crate) fn map_reduce_rows(
+    function: PairFunction,
     dtype: DType,
-    [left, right]: [ZippedRows<'_>; 2],
+    [left, right]: [RowOperand<'_>; 2],
     count: usize,
     out: &mut [u8],
 ) {
     // The functions are symmetric, so the operands can be exchanged.
     let rows = if left.is_single { [right, left] } else { [left, right] };
     match dtype {
-        DType::F32 => fill_rows::<f32>(zip, rows, count, cast_slice_mut(out)),
-        DType::F64 => fill_rows::<f64>(zip, rows, count, cast_slice_mut(out)),
+        DType::F32 => fill_rows::<f32>(function, rows, count, cast_slice_mut(out)),
+        DType::F64 => fill_rows::<f64>(function, rows, count, cast_slice_mut(out)),
         dtype => unreachable!("sums of {dtype} have no kernel"),
     }
 }
 
 fn fill_rows<T: Number + std::ops::Sub<Output = T>>(
-    zip: Zip,
-    rows: [ZippedRows<'_>; 2],
+    function: PairFunction,
+    rows: [RowOperand<'_>; 2],
     count: usize,
     out: &mut [T],
 ) {
-    match zip {
-        Zip::Product => sum_rows(|x: T, y| x.times(y), rows, count, out),
-        Zip::SquaredDifference => sum_rows(|x: T, y| (x - y).times(x - y), rows, count, out),
+    match function {
+        PairFunction::Product => sum_rows(|x: T, y| x.times(y), rows, count, out),
+        PairFunction::SquaredDifference => {
+            sum_rows(|x: T, y| (x - y).times(x - y), rows, count, out)
+        }
     }
 }
 
 fn sum_rows<T: Number>(
     pair: impl Fn(T, T) -> T + Copy,
-    [left, right]: [ZippedRows<'_>; 2],
+    [left, right]: [RowOperand<'_>; 2],
     count: usize,
     out: &mut [T],
 ) {

@@ -5,8 +5,8 @@
 
 mod arg;
 mod kernel;
+mod map_reduce;
 mod plane;
-mod zip;
 
 use bytemuck::cast_slice_mut;
 use nxla_expr::{Op, Reduce, ReduceOp, TensorType};
@@ -18,8 +18,8 @@ use crate::kernels::number::{Number, accumulator_dtype, compute_dtype, match_num
 use crate::kernels::ordered::{match_order, pick_better};
 use kernel::{Elements, Reducer, finds_largest, is_in_pieces, neutral, reduce};
 pub(crate) use kernel::{Producer, ROUND, SHORT_RUN_LANES, hide_lanes, merge_lanes, piece};
+pub(crate) use map_reduce::{RowOperand, has_map_reduce_kernel, map_reduce_rows};
 pub(crate) use plane::{Plane, reduced_first};
-pub(crate) use zip::{ZippedRows, fill_by_zipped_row, has_zip_kernel};
 
 pub(crate) fn evaluate(
     cx: Cx<'_>,
