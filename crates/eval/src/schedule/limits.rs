@@ -38,7 +38,8 @@ pub(super) const CHEAP_COST: usize = 4;
 pub(crate) const SMALL_BYTES: usize = 1 << 14;
 
 /// Steps that cost as much as starting the arena, and as copying the operands and results of one call out of the arena
-/// and back. A program on small tensors uses the arena if it has more steps. Measured by `benches/python/loops.py`.
+/// and back. A program on small tensors uses the arena if it has at least as many steps for each call. Measured by
+/// `benches/python/loops.py`.
 pub(super) const MIN_STEPS: usize = 4;
 
 /// Cost in operations from which a step runs on a new thread if the caller may cancel it: some ten milliseconds.
