@@ -12,15 +12,14 @@ const TARGET: usize = 10;
 
 /// The most functions of a folder whose names are bare participles; other folders have none. The numbers
 /// may only be lowered.
-const PARTICIPLES: [(&str, usize); 10] = [
+const PARTICIPLES: [(&str, usize); 9] = [
     ("crates/derive", 1),
-    ("crates/eval", 54),
-    ("crates/expr", 61),
+    ("crates/eval", 10),
+    ("crates/expr", 5),
     ("crates/factor", 3),
-    ("crates/import", 40),
-    ("crates/python", 82),
+    ("crates/import", 5),
+    ("crates/python", 6),
     ("crates/reference", 13),
-    ("crates/split", 8),
     ("crates/tensor", 9),
     ("python", 1),
 ];
