@@ -21,7 +21,7 @@ UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 # Each target: the figure, the compared value (the figure itself, or its ratio to another library),
 # and the limit.
-AIMS = (
+TARGETS = (
     ("import", "itself", 0.1),
     ("import to first result", "itself", 0.2),
     ("trace, per operation", "itself", 1e-6),
@@ -64,7 +64,7 @@ def best_figures() -> dict[str, dict[str, float]]:
 
 
 def rust_figures() -> dict[str, float]:
-    """Return the time of tracing in Rust from the last ``cargo bench``, or None."""
+    """Return the tracing time of the last ``cargo bench``; empty if there is none."""
     target = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     nodes = 10_000
     estimates = target / "criterion" / "trace_graph" / str(nodes) / "new" / "estimates.json"
@@ -74,10 +74,10 @@ def rust_figures() -> dict[str, float]:
     return {"trace from Rust, per operation": median * 1e-9 / nodes}
 
 
-def print_aims(best: dict[str, dict[str, float]]) -> None:
+def print_targets(best: dict[str, dict[str, float]]) -> None:
     """Print each target and whether it is met."""
-    print(f"\n{'aim':<62}{'at most':>12}{'measured':>12}")
-    for name, what, most in AIMS:
+    print(f"\n{'target':<62}{'at most':>12}{'measured':>12}")
+    for name, what, most in TARGETS:
         ours, other = best["nxla"].get(name), what.removeprefix("of ").lower()
         theirs = best[other].get(name) if other in best else None
         if ours is None or (other in best and theirs is None):
@@ -117,7 +117,7 @@ def main() -> None:
         cells = [text(name, ours), text(name, jax), text(name, numpy)]
         cells += [ratio(ours, jax), ratio(ours, numpy)]
         print(f"{name:<52}" + "".join(f"{cell:>14}" for cell in cells))
-    print_aims(best)
+    print_targets(best)
     print("\nTimes: less is better. Ratios: how many times as fast nxla is; above 1 it is faster.")
 
 

@@ -29,7 +29,7 @@ LIBRARIES = ("xla", "evaluator", "jax")
 SECONDS = 1.0
 
 #: The maximum time of each derivative, relative to the forward pass.
-AIMS = {"gradient": 3.0, "jvp": 2.0}
+TARGETS = {"gradient": 3.0, "jvp": 2.0}
 
 METHODS = ("store", "recompute", "sqrt", "log", "auto")
 
@@ -255,7 +255,7 @@ def table_of_models(words):
                     f"{model:<24}{derivative:<10}{name:<11}{own['nodes']:>7}{nodes:>6.2f}"
                     f"{own['trace'] * 1e3:>10.2f}{own['step'] * 1e3:>9.2f}{share:>6.2f}"
                 )
-                if name != "jax" and share > AIMS.get(derivative, share):
+                if name != "jax" and share > TARGETS.get(derivative, share):
                     missed.append(f"{model}, {derivative} on {name}: {share:.2f} times forward")
             ratio = found["jax"][derivative]["step"] / found["xla"][derivative]["step"]
             if ratio < 1.0:
@@ -264,7 +264,7 @@ def table_of_models(words):
             if traces < 100.0:
                 missed.append(f"{model}, {derivative}: tracing {traces:.0f} times as fast as JAX")
     for line in missed:
-        print(f"aim missed: {line}")
+        print(f"target missed: {line}")
 
 
 def table_of_scans():

@@ -34,7 +34,7 @@ from libraries import Library, library
 
 LIBRARIES = ("evaluator", "xla", "numpy", "jax")
 #: The allowed time of a backend, relative to the faster of NumPy and JAX.
-AIMS = {"evaluator": 1.5, "xla": 1.2}
+TARGETS = {"evaluator": 1.5, "xla": 1.2}
 DTYPES = {"f32": "float32", "f64": "float64", "s32": "int32", "s64": "int64"}
 TOLERANCES = {"float32": 2e-3, "float64": 1e-8, "int32": 1e-6, "int64": 1e-6}
 TURNS = 2
@@ -220,9 +220,9 @@ def text(seconds: float | None) -> str:
 
 def shares(best: dict[str, float | None]) -> dict[str, float]:
     """Return the time of each backend of nxla relative to the fastest other library."""
-    others = [best[name] for name in LIBRARIES if name not in AIMS]
+    others = [best[name] for name in LIBRARIES if name not in TARGETS]
     least = min(time for time in others if time)
-    return {name: ours / least for name in AIMS if (ours := best[name])}
+    return {name: ours / least for name in TARGETS if (ours := best[name])}
 
 
 def row(name: str, best: dict[str, float | None]) -> str:
@@ -230,7 +230,7 @@ def row(name: str, best: dict[str, float | None]) -> str:
     cells = [text(best[name]) for name in LIBRARIES]
     cells.append(text(min(time for time in (best["numpy"], best["jax"]) if time)))
     found = shares(best)
-    cells += [f"{found[engine]:.2f}" if engine in found else "—" for engine in AIMS]
+    cells += [f"{found[engine]:.2f}" if engine in found else "—" for engine in TARGETS]
     return f"{name:<42}" + "".join(f"{cell:>12}" for cell in cells)
 
 
@@ -241,12 +241,12 @@ def print_means(found: Figures, families: dict[str, str]) -> None:
     for family in [*dict.fromkeys(families.values()), "all"]:
         members = [ratios[name] for name in found if family in ("all", families[name])]
         cells = ""
-        for engine in AIMS:
+        for engine in TARGETS:
             logarithms = [math.log(one[engine]) for one in members if engine in one]
             mean = math.exp(sum(logarithms) / len(logarithms)) if logarithms else math.nan
             cells += f"{mean:>12.2f}"
         print(f"{family:<90}{len(members):>12}{cells}")
-    for engine, most in AIMS.items():
+    for engine, most in TARGETS.items():
         over = {name: one[engine] for name, one in ratios.items() if one.get(engine, 0.0) > most}
         print(f"\n{engine}: {len(over)} of {len(ratios)} lines over {most} of the best")
         for name in sorted(over, key=lambda name: -over[name]):

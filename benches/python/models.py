@@ -63,7 +63,7 @@ ON_HOST = ("evaluator", "numpy")
 
 # Each target: the figure, the library, the compared library, and the maximum of the ratio for a
 # model and in the geometric mean.
-AIMS = (
+TARGETS = (
     ("step", "evaluator", "best", 1.25, 1.0),
     ("step", "xla", "jax", 1.25, 0.95),
     ("first", "xla", "jax", 0.6, 0.6),
@@ -71,7 +71,7 @@ AIMS = (
     ("first", "auto", "jax", 0.4, 0.4),
     ("first", "evaluator", "jax", 0.05, 0.05),
 )
-AIMS_ON_GPU = (("step", "xla", "jax", 1.05, 0.95), ("step", "auto", "jax", 1.05, 0.95))
+TARGETS_ON_GPU = (("step", "xla", "jax", 1.05, 0.95), ("step", "auto", "jax", 1.05, 0.95))
 #: The tolerance on a GPU, where products round their factors to eleven bits.
 TOLERANCE_ON_GPU = 1e-2
 
@@ -269,10 +269,10 @@ def print_figures(model: str, names: list[str], best: Found) -> None:
         print(row, flush=True)
 
 
-def print_aims(found: dict[str, Found]) -> None:
+def print_targets(found: dict[str, Found]) -> None:
     """Print the worst model and the geometric mean for each target."""
     print(f"\n{'':<34}{'worst':>8}{'at most':>9}{'mean':>8}{'at most':>9}")
-    for figure, name, other, most, mean in AIMS_ON_GPU if is_on_gpu() else AIMS:
+    for figure, name, other, most, mean in TARGETS_ON_GPU if is_on_gpu() else TARGETS:
         label = f"{figure}, {name} / {other}"
         ratios = {model: ratio(best, name, other, figure) for model, best in found.items()}
         shares = {model: share for model, share in ratios.items() if share is not None}
@@ -344,7 +344,7 @@ def main() -> None:
         for model in models:
             print_figures(model, names, found[model])
     if found:
-        print_aims(found)
+        print_targets(found)
     if options.failures:
         raise SystemExit("\n".join(options.failures))
 

@@ -272,7 +272,7 @@ def ratio(rate: float | None, whole: float | None) -> str:
     return "—" if rate is None or whole is None else f"{rate / whole:.2f}"
 
 
-def print_aims(best: dict[str, dict[str, float]]) -> None:
+def print_targets(best: dict[str, dict[str, float]]) -> None:
     """Print the worst case and the geometric mean of the evaluator for each kind of case."""
     print(f"\n{'evaluator / best':<24}{'worst':>8}{'at least':>10}{'mean':>8}{'at least':>10}")
     kinds: dict[str, dict[str, float]] = {}
@@ -306,7 +306,7 @@ def main() -> None:
         print(f"\n{title}, peak of the processor: {shown}", flush=True)
         best = best_rates(threads, names, wanted)
         print_rates(names, best, limits)
-        print_aims(best)
+        print_targets(best)
 
 
 if __name__ == "__main__":

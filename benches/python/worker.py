@@ -101,8 +101,6 @@ def measure_nxla():
     increment = nx.jit(lambda x: x + 1, **COMPILED)
     on_device = increment(x)
     figures["jitted x + 1"] = per_call(lambda: increment(on_device))
-    small = nx.jit(lambda x: x + 1, compiler="xla")
-    figures["jitted x + 1, not compiled"] = per_call(lambda: small(on_device))
     many = nx.jit(lambda *args: tuple(arg + 1 for arg in args), **COMPILED)
     arguments = many(*[x] * 50)
     figures["jitted, 50 arguments to 50 results"] = per_call(lambda: many(*arguments), 50)
