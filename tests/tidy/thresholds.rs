@@ -8,7 +8,7 @@ use syn::{Expr, Ident, ItemConst, Type};
 use crate::source::{File, Tree};
 
 /// The file of the thresholds.
-const LIST: &str = "crates/runtime/src/auto/thresholds.rs";
+const LIST: &str = "crates/runtime/src/thresholds.rs";
 
 /// The most thresholds that the file may hold.
 pub(crate) const MOST: usize = 12;
@@ -42,7 +42,7 @@ const OTHER_NUMBERS: [(&str, &[&str]); 29] = [
     ("crates/runtime/src/profile.rs", &["MOST_EVENTS"]),
     ("crates/runtime/src/stages/mod.rs", &["LINES"]),
     ("crates/runtime/src/stages/staged.rs", &["NODE_BYTES"]),
-    ("crates/runtime/src/xla/accelerator_tests.rs", &["LIBRARY"]),
+    ("crates/runtime/src/xla/tests.rs", &["LIBRARY"]),
     ("crates/runtime/src/xla/calls.rs", &["PATIENCE"]),
     ("crates/runtime/src/xla/disk/entry.rs", &["HEADER", "VERSION"]),
     ("crates/runtime/src/xla/disk/folder.rs", &["STALE"]),

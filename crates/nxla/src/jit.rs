@@ -565,7 +565,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         tracing.leave();
         // An earlier error of an operator is the cause of a later failure, including a panic: after
         // the error, shapes differ from the shapes that the function expects.
-        let failure = || tracing.trace().failure();
+        let failure = || tracing.trace().take_failure();
         match invoked {
             Ok(Ok(results)) => {
                 let leaves = leaves_of(&results);

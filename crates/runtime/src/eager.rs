@@ -15,7 +15,6 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 use crate::apply::{Build, Ids, build_entries, common_dtype, number_scalar, number_tensor};
-use crate::auto::thresholds::EAGER_NODES;
 use crate::compiler::{Purpose, registry_generation};
 use crate::donation::Donations;
 use crate::error::Result;
@@ -23,6 +22,7 @@ use crate::function::{Entry, ResultVectors, TracedFunction};
 use crate::operand::{Operand, View};
 use crate::options::{Options, default_options, graph_options, has_default_options};
 use crate::tensor::RawTensor;
+use crate::thresholds::EAGER_NODES;
 use crate::vectors::Vectors;
 
 /// Data that an operation is applied to; most have few operands.

@@ -51,6 +51,7 @@ mod stages;
 mod stream;
 mod sync;
 mod tensor;
+mod thresholds;
 mod trace;
 mod tracers;
 pub mod vectors;
@@ -64,7 +65,6 @@ pub use apply::{
     comparison_scalar, either, element, number_tensor, parameter, resolve, trace_of, try_element,
     vectorized_operands,
 };
-pub use auto::thresholds::LITERAL_LIMIT_BYTES;
 pub use auto::{Auto, Explanation};
 pub use background::run_watched;
 pub use cache::{CacheKey, CacheReport, CompilerKey, ExecutableCache, executables};
@@ -121,6 +121,7 @@ pub use stream::{
     wait_until_streams_end,
 };
 pub use tensor::{DeviceTensor, RawTensor};
+pub use thresholds::LITERAL_LIMIT_BYTES;
 #[doc(hidden)]
 pub use trace::Entered;
 pub use trace::{Trace, current_compiler, is_tracing};

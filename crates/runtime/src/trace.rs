@@ -13,11 +13,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use nxla_expr::{ErrorKind, ExprId, Graph, Line, Program, Source, TensorType};
 use nxla_tensor::{NamesError, TensorError};
 
-use crate::auto::thresholds::LITERAL_LIMIT_BYTES;
 use crate::error::{Error, Result};
 use crate::expr::RawExpr;
 use crate::options::graph_options;
 use crate::tensor::RawTensor;
+use crate::thresholds::LITERAL_LIMIT_BYTES;
 use crate::vectors::control::Vectorized;
 use crate::vectors::lanes::{LaneStack, Lanes};
 
@@ -446,8 +446,8 @@ impl Trace {
         self.lock().fail(error);
     }
 
-    /// Returns the first error of an operator, or `None` if all have succeeded.
-    pub fn failure(&self) -> Option<Error> {
+    /// Removes and returns the first error of an operator.
+    pub fn take_failure(&self) -> Option<Error> {
         self.lock().failure.take()
     }
 

@@ -168,7 +168,7 @@ where
 /// Returns the results of a function of a loop as nodes. An error of an operator in the function
 /// takes precedence.
 fn nodes(trace: &Trace, leaves: &Leaves<Expr>) -> Result<Vec<Vectorized>> {
-    match trace.failure() {
+    match trace.take_failure() {
         Some(error) => Err(error),
         None => vectorized_nodes(trace, leaves),
     }

@@ -411,7 +411,7 @@ impl Expr {
             let fold = fold.map_err(|error| error.in_function(name))?;
             let result = function(value(fold.element()), value(fold.accumulator()));
             // An error of an operator in the function takes precedence.
-            if let Some(error) = trace.failure() {
+            if let Some(error) = trace.take_failure() {
                 return Err(error);
             }
             if !result.vectors().is_empty() {

@@ -1,13 +1,11 @@
 //! `auto`: a compiler that chooses between the evaluator and XLA.
 //!
-//! This module has all of the policy: [`policy`] decides, [`thresholds`] lists the limits and their
-//! measurements, and [`AutoExecutable`] runs each call on the chosen backend. The cost model of
-//! stages ([`nxla_split::estimate_of`]) estimates programs.
+//! This module has all of the policy: [`policy`] decides by the limits in [`crate::thresholds`], and
+//! [`AutoExecutable`] runs each call on the chosen backend. The cost model of stages ([`nxla_split::estimate_of`]) estimates programs.
 
 mod executable;
 mod explain;
 mod policy;
-pub(crate) mod thresholds;
 
 use std::any::Any;
 use std::sync::Arc;

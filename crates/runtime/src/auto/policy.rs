@@ -8,11 +8,11 @@ use std::fmt;
 use nxla_expr::{BlockKind, Op, Program};
 use nxla_split::{Estimate, estimate_of};
 
-use super::thresholds;
 use crate::compiler::{Purpose, integer_setting};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Settings};
+use crate::thresholds;
 
 /// The settings of `auto` that are not settings of XLA.
 pub(super) const OWN_SETTINGS: [&str; 2] = [COMPILE_ABOVE, COMPILE_AFTER];
@@ -41,7 +41,7 @@ pub(super) enum Reason {
         seconds: f64,
     },
     /// The program does not consist of loops of small steps.
-    Work,
+    NoSmallStepLoops,
     UnknownLoops,
     OwnMemory(Device),
     AheadOfTime,
@@ -113,7 +113,7 @@ pub(super) fn decide(
         )));
     }
     let estimate = estimate(program);
-    if shares_memory && let Some(reason) = suits_evaluator(program, estimate, limits, purpose) {
+    if shares_memory && let Some(reason) = evaluator_reason(program, estimate, limits, purpose) {
         return decided(Choice::Evaluator, reason);
     }
     match (purpose, limits.after, estimate.seconds()) {
@@ -122,7 +122,7 @@ pub(super) fn decide(
         (_, Some(after), _) => decided(Choice::Tiers(after), Reason::Tiers),
         (_, None, _) if !shares_memory => decided(Choice::Xla, Reason::OwnMemory(device.clone())),
         (_, None, None) => decided(Choice::Xla, Reason::UnknownLoops),
-        (_, None, Some(seconds)) if seconds > thresholds::EVALUATED_FIRST => {
+        (_, None, Some(seconds)) if seconds > thresholds::XLA_FROM_FIRST_CALL_SECONDS => {
             decided(Choice::Xla, Reason::Large { seconds })
         }
         (_, None, Some(_)) => decided(Choice::Tiers(thresholds::COMPILE_AFTER), Reason::Tiers),
@@ -130,7 +130,7 @@ pub(super) fn decide(
 }
 
 /// Returns why the evaluator runs all calls of a program for a CPU, or `None` if XLA may run some.
-fn suits_evaluator(
+fn evaluator_reason(
     program: &Program,
     estimate: Estimate,
     limits: Limits,
@@ -142,7 +142,7 @@ fn suits_evaluator(
         return Some(Reason::Small { seconds, limit });
     }
     let is_free = limits == Limits::default() && purpose != Purpose::Compile;
-    (is_free && !repeats_small_steps(program, estimate)).then_some(Reason::Work)
+    (is_free && !repeats_small_steps(program, estimate)).then_some(Reason::NoSmallStepLoops)
 }
 
 /// Returns `true` if a program has loops and the overhead of nodes is most of its estimated time. XLA
@@ -155,7 +155,8 @@ fn repeats_small_steps(program: &Program, estimate: Estimate) -> bool {
 /// loops have known lengths.
 pub(crate) fn slow_seconds(program: &Program) -> Option<f64> {
     let estimate = estimate(program);
-    let slow = estimate.seconds().filter(|&seconds| seconds > thresholds::EVALUATED_FIRST);
+    let slow =
+        estimate.seconds().filter(|&seconds| seconds > thresholds::XLA_FROM_FIRST_CALL_SECONDS);
     slow.filter(|_| repeats_small_steps(program, estimate))
 }
 
@@ -204,10 +205,10 @@ impl fmt::Display for Reason {
             Reason::Large { seconds } => write!(
                 f,
                 "the estimate is above {}: {}",
-                time(thresholds::EVALUATED_FIRST),
+                time(thresholds::XLA_FROM_FIRST_CALL_SECONDS),
                 time(*seconds)
             ),
-            Reason::Work => {
+            Reason::NoSmallStepLoops => {
                 f.write_str("loops of small steps do not take most of the estimated time")
             }
             Reason::UnknownLoops => {

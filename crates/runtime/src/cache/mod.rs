@@ -22,12 +22,12 @@ use store::{Claim, Store};
 pub use store::CacheReport;
 pub(crate) use store::Used;
 
-use crate::auto::thresholds::CACHE_BYTES;
 use crate::background::{self, Interrupt};
 use crate::compiler::{Compiler, Executable};
 use crate::device::Device;
 use crate::error::Result;
 use crate::options::Settings;
+use crate::thresholds::CACHE_BYTES;
 
 /// The key of an executable.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

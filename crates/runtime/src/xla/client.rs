@@ -40,7 +40,7 @@ impl Target {
     /// The device.
     ///
     /// # Errors
-    /// Never returns an error for a target of this module.
+    /// Returns the error of [`Device::of`], which accepts the devices of all targets.
     pub fn device(&self) -> Result<Device> {
         Device::of(&self.client, self.device)
     }

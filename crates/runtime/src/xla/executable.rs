@@ -14,7 +14,6 @@ use super::analysis::analysis;
 use super::client::Target;
 use super::hooks::{Run, depth, enter_nested, host_table};
 use crate::analysis::Analysis;
-use crate::auto::thresholds::WATCHED_ABOVE;
 use crate::auto::{estimate, has_loops};
 use crate::background;
 use crate::compiler::{CompileRequest, Executable, RunContext};
@@ -23,6 +22,7 @@ use crate::error::{Error, Result};
 use crate::memory::LargestValues;
 use crate::profile::{self, Span, Work};
 use crate::tensor::{DeviceTensor, RawTensor};
+use crate::thresholds::WATCHED_SECONDS;
 
 pub(super) struct XlaExecutable {
     home: Arc<ClientExecutable>,
@@ -239,7 +239,7 @@ impl XlaExecutable {
 
 /// Returns `true` if a program is too short for a thread, whose start takes some 30 microseconds.
 fn is_short(program: &Program) -> bool {
-    estimate(program).seconds().is_some_and(|seconds| seconds <= WATCHED_ABOVE)
+    estimate(program).seconds().is_some_and(|seconds| seconds <= WATCHED_SECONDS)
 }
 
 impl Executable for XlaExecutable {

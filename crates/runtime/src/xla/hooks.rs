@@ -22,9 +22,9 @@ use nxla_tensor::{HostTensor, Names};
 
 use super::calls::{Calls, Reply};
 use super::client;
-use crate::auto::thresholds::PENDING_CALLS;
 use crate::compiler::RunContext;
 use crate::error::{Error, Result};
+use crate::thresholds::PENDING_CALLS;
 
 /// A program that runs elsewhere, and its calls to the host.
 pub(super) struct Run(Calls<Call, Vec<Buffer>, pjrt::Error, LeftBehind>);

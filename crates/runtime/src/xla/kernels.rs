@@ -13,7 +13,7 @@ use nxla_stablehlo::{KERNEL_ID, kernel_program};
 use nxla_tensor::DType;
 use rustc_hash::FxHashMap;
 
-use crate::auto::thresholds::{LEAST_SORTED, TRANSFORMED};
+use crate::thresholds::{FFT_ELEMENTS, MIN_SORT_ELEMENTS};
 
 /// Returns `true` if a node of a program for a CPU is a custom call.
 pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
@@ -24,20 +24,20 @@ pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
     };
     match graph.op(id) {
         Op::Factorize(_) | Op::Cholesky | Op::TriangularSolve(_) => true,
-        Op::Sort(_) | Op::Argsort(..) => has(LEAST_SORTED),
+        Op::Sort(_) | Op::Argsort(..) => has(MIN_SORT_ELEMENTS),
         Op::Fft(fft) => {
             let dtypes = [DType::F32, DType::F64, DType::C64, DType::C128];
             cfg!(feature = "fft")
                 && fft.length.is_power_of_two()
                 && dtypes.contains(&graph.dtype(operand()))
-                && TRANSFORMED.contains(&graph.shape(operand()).size())
+                && FFT_ELEMENTS.contains(&graph.shape(operand()).size())
         }
         Op::Block(block) => match block.kind {
             BlockKind::Solve { .. } => block.body.effects().is_empty(),
             // The kernel does not support bodies with captured values or hooks.
             BlockKind::Cumulative { .. } | BlockKind::TopK { .. } => {
                 let is_plain = block.body.inputs().len() == 1 && block.body.effects().is_empty();
-                is_plain && has(LEAST_SORTED)
+                is_plain && has(MIN_SORT_ELEMENTS)
             }
             BlockKind::Threefry { .. }
             | BlockKind::Search(_)

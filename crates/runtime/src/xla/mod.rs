@@ -246,4 +246,4 @@ fn target_of(settings: &Settings, device: Option<&Device>) -> Result<Target> {
 }
 
 #[cfg(test)]
-mod accelerator_tests;
+mod tests;

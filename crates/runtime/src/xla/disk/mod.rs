@@ -22,12 +22,12 @@ pub use folder::{DiskEntry, check_disk_cache, clear_disk_cache, disk_entries};
 
 use super::client::Target;
 use super::{NAME, processor};
-use crate::auto::thresholds::DISK_CACHE_BYTES;
 use crate::compiler::integer_setting;
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
 use crate::profile::{self, Work};
 use crate::sync::Shared;
+use crate::thresholds::DISK_CACHE_BYTES;
 
 /// The environment variable that names the folder.
 pub const CACHE_VARIABLE: &str = "NXLA_CACHE_DIR";

@@ -25,23 +25,23 @@ pub(crate) const COMPILE_AFTER: u64 = 2;
 
 /// Seconds of estimated work above which XLA runs every call of a program with loops of small steps:
 /// the compilation takes less. `benches/python/loops.py`.
-pub(crate) const EVALUATED_FIRST: f64 = 0.25;
+pub(crate) const XLA_FROM_FIRST_CALL_SECONDS: f64 = 0.25;
 
 /// Seconds of estimated work above which a compiled program with loops runs on a separate thread,
 /// so that its caller can be interrupted. Compiled loops take up to ten times the estimate; callers
 /// check for interrupts every 50 ms.
 #[cfg(feature = "xla")]
-pub(crate) const WATCHED_ABOVE: f64 = 0.005;
+pub(crate) const WATCHED_SECONDS: f64 = 0.005;
 
 /// Elements from which on sorts and cumulative reductions are custom calls.
 /// `benches/python/kernels.py`, lines `sort` and `cumulative_sum`.
 #[cfg(feature = "xla")]
-pub(crate) const LEAST_SORTED: usize = 1 << 7;
+pub(crate) const MIN_SORT_ELEMENTS: usize = 1 << 7;
 
 /// Elements between which Fourier transforms are custom calls: below, the call costs more than it
 /// saves; above, copying the result does. `benches/python/kernels.py`, lines `fft`.
 #[cfg(feature = "xla")]
-pub(crate) const TRANSFORMED: std::ops::RangeInclusive<usize> = 1 << 9..=1 << 16;
+pub(crate) const FFT_ELEMENTS: std::ops::RangeInclusive<usize> = 1 << 9..=1 << 16;
 
 /// Bytes above which a tensor that a function mentions becomes an input of its program instead of a
 /// literal: beyond a few kilobytes, writing a literal costs more than passing an argument.
