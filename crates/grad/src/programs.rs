@@ -83,7 +83,7 @@ pub struct PartialEval {
 /// many times without recomputing the function.
 ///
 /// # Errors
-/// Cannot fail in practice.
+/// Returns the error of [`Graph::make`], which accepts every node of a well-typed program.
 pub fn partial_eval(program: &Program, first: usize, outputs: &[usize]) -> Result<PartialEval> {
     partial_eval_with(program, first, outputs, |_| false)
 }
@@ -93,7 +93,7 @@ pub fn partial_eval(program: &Program, first: usize, outputs: &[usize]) -> Resul
 /// product over all iterations of a loop needs their rows.
 ///
 /// # Errors
-/// Cannot fail in practice.
+/// Returns the error of [`Graph::make`], which accepts every node of a well-typed program.
 pub(crate) fn partial_eval_with(
     program: &Program,
     first: usize,
@@ -158,7 +158,7 @@ pub(crate) fn partial_eval_with(
 /// program uses.
 ///
 /// # Errors
-/// Cannot fail in practice.
+/// Returns the error of [`Graph::make`], which accepts every node of a well-typed program.
 pub(crate) fn recompute_all(program: &Program, first: usize) -> Result<PartialEval> {
     let used = program.used_inputs();
     let (own, last) = program.parameters().split_at(first);

@@ -155,7 +155,7 @@ fn strip_op_effects(op: &Op) -> Result<Op> {
 /// values a second time. Runtime calls remain, because other nodes use their results.
 ///
 /// # Errors
-/// Cannot fail in practice.
+/// Returns the error of [`Graph::make`], which accepts every node of a well-typed program.
 pub fn strip_effects(program: &Arc<Program>) -> Result<Arc<Program>> {
     let all: Vec<bool> = vec![true; program.inputs().len()];
     narrow(program, program.inputs(), &all, Hooks::Drop)

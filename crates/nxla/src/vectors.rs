@@ -176,7 +176,7 @@ impl Tensor {
     /// ```
     ///
     /// # Errors
-    /// Cannot fail in practice.
+    /// Returns an error if the tensor cannot be read or a device fails to reshape it.
     pub fn devectorize(&self, keep_names: bool) -> Result<Tensor> {
         runtime::RawTensor::devectorize(self, keep_names).map(Tensor::from)
     }

@@ -32,7 +32,8 @@
 //! * All foreign memory is described in one module, and the size of a plugin's table is checked
 //!   before a field is used that older plugins lack.
 //!
-//! Unsafe code is confined to this crate (and to one file of the Python bindings).
+//! Unsafe code is confined to this crate and to `dlpack.rs` and `ending.rs` of `nxla-python`; see
+//! `docs/unsafe.md`.
 
 #![deny(clippy::undocumented_unsafe_blocks)]
 #![cfg_attr(test, allow(clippy::unwrap_used, reason = "a panic is how a test fails"))]

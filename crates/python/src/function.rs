@@ -319,7 +319,7 @@ impl PyFunction {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<bool>> {
-        Ok(self.marks(Call { args, kwargs })?.marks)
+        Ok(self.leaf_donations(Call { args, kwargs })?.marks)
     }
 
     /// Compiles for the types of these arguments only; tensors may be templates.
@@ -552,7 +552,7 @@ impl PyFunction {
         if self.donated.is_empty() {
             return Ok(Donations::default());
         }
-        let Donations { mut marks, names } = self.marks(call)?;
+        let Donations { mut marks, names } = self.leaf_donations(call)?;
         marks.resize(program.inputs().len(), false);
         let unusable = unusable_donations(program, &marks);
         if let Some(observer) = &self.observer
@@ -568,9 +568,9 @@ impl PyFunction {
         Ok(Donations { marks, names })
     }
 
-    /// Returns the leaves of a call in order.
-    fn marks(&self, call: Call<'_, '_>) -> PyResult<Donations> {
-        let mut leaves = Donations::default();
+    /// Returns for each leaf of a call whether it is donated, and its name.
+    fn leaf_donations(&self, call: Call<'_, '_>) -> PyResult<Donations> {
+        let mut donations = Donations::default();
         let mut found = vec![false; self.donated.len()];
         for argument in call.arguments(&self.statics) {
             let Argument { key, value, is_static } = argument?;
@@ -587,8 +587,8 @@ impl PyFunction {
                         found[which] = true;
                         is_donated = true;
                     }
-                    leaves.marks.push(is_donated);
-                    leaves.names.push(format!("{key}{path}"));
+                    donations.marks.push(is_donated);
+                    donations.names.push(format!("{key}{path}"));
                 }
                 Ok(leaf)
             })?;
@@ -600,7 +600,7 @@ impl PyFunction {
                 return Err(argument_error(self.core.name(), why));
             }
         }
-        Ok(leaves)
+        Ok(donations)
     }
 
     /// Calls the function with traced values instead of the tensors.

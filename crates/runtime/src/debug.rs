@@ -39,7 +39,7 @@ pub fn check_finite(program: &Arc<Program>, inputs: &[&RawTensor]) -> Result<()>
 /// constants are left out, and so are values inside of loops and branches.
 ///
 /// # Errors
-/// Never returns an error; the signature matches the functions that build programs.
+/// Returns the error of [`Program::new`], which accepts the values of every program.
 pub fn every_value(program: &Program) -> Result<(Program, Vec<ExprId>)> {
     let graph = program.graph();
     let nodes: Vec<ExprId> = graph

@@ -127,7 +127,7 @@ impl Mesh {
     /// ```
     ///
     /// # Errors
-    /// Never returns an error for a valid mesh.
+    /// Returns the error of [`Device::of`], which accepts the devices of every mesh.
     pub fn devices(&self) -> Result<Vec<Device>> {
         self.0.devices.iter().map(|&index| Device::of(&self.0.client, index)).collect()
     }

@@ -82,7 +82,7 @@ impl Graph {
     /// Returns the value with batch axes, broadcast if it is shared.
     ///
     /// # Errors
-    /// Cannot fail in practice.
+    /// Returns an error if the value would have 2^64 or more elements with batch axes.
     pub fn lift(&mut self, x: Batched, sizes: &[usize]) -> Result<ExprId> {
         Batcher { graph: self, sizes }.lift(x)
     }

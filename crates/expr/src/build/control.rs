@@ -61,7 +61,7 @@ impl Graph {
     /// Returns the results of a node: the elements of a tuple, or the node itself.
     ///
     /// # Errors
-    /// Cannot fail in practice.
+    /// Returns the error of [`Graph::make`], which accepts every element of a tuple.
     pub fn parts(&mut self, id: ExprId) -> Result<Vec<ExprId>> {
         if self.ty(id).as_tensor().is_some() {
             return Ok(vec![id]);

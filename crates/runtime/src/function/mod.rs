@@ -91,7 +91,7 @@ pub struct JitFunction<S, R> {
 
 impl<S, R> fmt::Debug for JitFunction<S, R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Function")
+        f.debug_struct("JitFunction")
             .field("name", &self.name)
             .field("options", &self.options)
             .finish_non_exhaustive()

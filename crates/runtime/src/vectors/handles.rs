@@ -119,7 +119,7 @@ impl RawTensor {
     /// Vectorized axes become ordinary ones again, as for [`RawExpr::devectorize`].
     ///
     /// # Errors
-    /// Never returns an error; the signature matches the other functions of tensors.
+    /// Returns an error if the tensor cannot be read or a device fails to reshape it.
     pub fn devectorize(&self, keep_names: bool) -> Result<RawTensor> {
         self.apply_move(Move::devectorize(self.vectors(), &self.ty(), keep_names))
     }

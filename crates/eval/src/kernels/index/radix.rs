@@ -223,7 +223,7 @@ fn counts_to_offsets(counts: &mut [u32]) {
     }
 }
 
-/// The smallest key without its lower bits, and the largest key.
+/// Returns the smallest and the largest key.
 fn extent<K: Key>(keys: &[K]) -> (K, K) {
     keys.iter().fold((keys[0], keys[0]), |(least, most), &key| (least.min(key), most.max(key)))
 }
