@@ -44,7 +44,7 @@ def _cache(action: str, folder: str | None) -> int:
 
     folder = folder or os.environ.get("NXLA_CACHE_DIR")
     if not folder:
-        sys.stderr.write("no folder: give one with --dir, or set NXLA_CACHE_DIR\n")
+        sys.stderr.write("no folder: pass one with --dir, or set NXLA_CACHE_DIR\n")
         return 2
     try:
         if action == "clear":

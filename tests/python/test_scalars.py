@@ -488,7 +488,7 @@ def test_result_type_is_the_dtype_of_a_sum():
     ],
 )
 def test_literals_without_a_common_integer_dtype_are_refused(make):
-    with pytest.raises(OverflowError, match=r"share no integer dtype; got -.*; give a float dtype"):
+    with pytest.raises(OverflowError, match=r"share no integer dtype; got -.*; pass a float dtype"):
         make()
 
 

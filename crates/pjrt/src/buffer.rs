@@ -368,7 +368,7 @@ impl Inner {
         self.shape.size().saturating_mul(self.dtype.size())
     }
 
-    /// Counts the memory as free; whether it was not before.
+    /// Counts the memory as free. Returns `true` on the first call.
     fn forget_size(&self) -> bool {
         let first = !self.freed.swap(true, Ordering::AcqRel);
         if first {

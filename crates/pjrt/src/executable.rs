@@ -1,4 +1,4 @@
-//! Compiled programs: compilation, serialization and what can be asked about them.
+//! Compiled programs: compilation, serialization and properties.
 //!
 //! All facts that an execution needs are read once, here, so that an execution makes no other call
 //! of the plugin.

@@ -18,8 +18,8 @@ use crate::count::Count;
 #[cfg(target_os = "linux")]
 use crate::forked;
 
-/// The time for which the end of a process waits for running programs. Where the process can end without the
-/// destructors of the plugin, the wait spares the plugin an abrupt end and nothing depends on it.
+/// The time for which the end of a process waits for running programs. On Linux the wait only lets the
+/// plugin finish; nothing depends on it.
 const EXIT_PATIENCE: Duration = match cfg!(target_os = "linux") {
     true => Duration::from_millis(300),
     false => Duration::from_secs(30),
@@ -67,7 +67,8 @@ pub(crate) struct LongCall(());
 impl LongCall {
     pub(crate) fn begin() -> LongCall {
         stop_at_exit();
-        // The call itself looks again, so that either it sees that the process is ending, or the end sees the call.
+        // The call is counted before the plugin function checks for the end of the process again. So either
+        // the call sees the end, or the end sees the call.
         LONG_CALLS.fetch_add(1, Ordering::SeqCst);
         wait_at_exit_once();
         wait_first_at_exit_of_this_thread();
@@ -162,8 +163,8 @@ pub(crate) fn close_elsewhere(close: impl FnOnce() + Send + 'static) {
 
 /// Has [`at_exit`] called when the process ends, before the functions that were registered so far.
 ///
-/// Those include the destructors of the static objects that exist. Plugins make more while they
-/// run, so this is repeated, ever more rarely.
+/// Those functions include the destructors of the static objects that exist. Plugins create more static
+/// objects while they run, so [`InFlight::begin`] repeats the registration after 1, 2, 4, 8... runs.
 fn wait_at_exit() {
     // If the registration fails, the process ends without waiting.
     #[cfg(target_os = "linux")]

@@ -125,7 +125,7 @@ pub(crate) fn need_u64(numbers: impl Iterator<Item = Number>) -> PyResult<bool> 
     }
     Err(PyOverflowError::new_err(format!(
         "tensor: value: negative integers and integers above 2**63 - 1 share no integer dtype; got \
-         {least} and {most}; give a float dtype, as in nx.tensor(values, dtype=\"f64\")"
+         {least} and {most}; pass a float dtype, as in nx.tensor(values, dtype=\"f64\")"
     )))
 }
 

@@ -1,6 +1,7 @@
 //! Eager operations: ops applied to data outside a trace.
 //!
-//! An eager operation is a small program whose operands are inputs, also numbers except exponents.
+//! An eager operation is a program whose operands, including numbers, are inputs; only exponents are
+//! constants.
 //! It is compiled once for its types. Each thread builds its operations in one graph, its workshop.
 //! A graph stores equal nodes once, so a repeated operation has the same nodes, and these are the
 //! key of its executable: a repetition builds no program and no digest.
@@ -97,7 +98,7 @@ impl EagerOp {
     }
 
     /// Runs the operation on the device of the data, or on the device of the default options.
-    /// `interrupt` is asked as by [`compile_for`](crate::compile_for).
+    /// `interrupt` is polled as by [`compile_for`](crate::compile_for).
     ///
     /// # Errors
     /// Returns errors of the compilation or the run and an error if `interrupt`

@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 use crate::cache::executables;
 use crate::stream::orphan_streams;
 
-/// Held for reading by all who are at something shared, and for writing by who forks.
+/// Threads hold the read lock while they use shared state; the forking thread holds the write lock.
 static FORKING: RwLock<()> = RwLock::new(());
 
 thread_local! {
-    static FORKS: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
+    static FORK_GUARD: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
 }
 
 /// The longest wait of a fork for other threads. Sections take microseconds; a thread that forks
@@ -39,18 +39,18 @@ pub fn before_fork() {
             Err(TryLockError::WouldBlock) => std::thread::yield_now(),
         }
     };
-    FORKS.set(Some(writing));
+    FORK_GUARD.set(Some(writing));
 }
 
 /// Resumes work in the parent process. The thread that has forked must call this function.
 pub fn after_fork() {
-    FORKS.take();
+    FORK_GUARD.take();
 }
 
-/// Call this on the only thread of the child. The next users create values that other threads were
-/// creating, and streams have ended.
+/// Resumes work in the child process, on its only thread: cache slots whose creating thread does not
+/// exist are reset, and all streams end.
 pub fn after_fork_in_child() {
-    FORKS.take();
+    FORK_GUARD.take();
     executables().forget_makers();
     orphan_streams();
 }

@@ -48,7 +48,7 @@ pub fn compile_program(
 
 /// Compiles a program for an engine, or finds the executable of an equal one.
 ///
-/// `interrupt` is asked some twenty times a second while a slow compiler is waited for. The
+/// `interrupt` is polled some twenty times a second while the caller waits for a slow compiler. The
 /// compiler continues when the wait ends, and the next caller finds the executable.
 ///
 /// # Errors

@@ -575,12 +575,12 @@ impl RawTensor {
         })
     }
 
-    /// A host tensor as one that a device has computed: where that computes in host memory, it is
-    /// there.
+    /// Returns a host tensor as a tensor of `device`, without a copy if the device computes in host
+    /// memory. Other tensors are copied as by [`RawTensor::copy_to`].
     ///
     /// # Errors
     /// Returns the errors of [`RawTensor::copy_to`].
-    pub(crate) fn given_to(&self, device: &Device) -> Result<RawTensor> {
+    pub(crate) fn adopt_on(&self, device: &Device) -> Result<RawTensor> {
         match (self, device.client()) {
             (RawTensor::Host(tensor), Some(client)) => {
                 let buffer = client.adopt(tensor, &client.devices()[device.index()])?;

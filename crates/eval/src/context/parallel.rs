@@ -97,7 +97,8 @@ impl ExecContext<'_> {
         self.fill_parts(out, size, &|index, out| fill(index * piece, out));
     }
 
-    /// Fills `out` in parts of `size` elements, of which the last may be shorter; one part is filled on this thread.
+    /// Fills `out` in parts of `size` elements; the last part may be shorter. One part is filled on this
+    /// thread.
     fn fill_parts<T: Send>(
         &self,
         out: &mut [T],

@@ -19,7 +19,7 @@ impl Graph {
     /// before or after equal elements. NaN is largest. The result is `s32` (or `s64`).
     ///
     /// # Errors
-    /// Returns an error for a `sorted` that is not a vector or complex numbers.
+    /// Returns an error if `sorted` is not a vector, or if a dtype is complex.
     pub fn searchsorted(&mut self, sorted: ExprId, x: ExprId, side: Side) -> Result<ExprId> {
         let order = Order { equal: side == Side::Right, nan_last: self.dtype(x).is_float() };
         self.count_in_order(sorted, x, order)
@@ -30,7 +30,7 @@ impl Graph {
     /// bisection. NaN precedes nothing.
     ///
     /// # Errors
-    /// Returns an error for a `sorted` that is not a vector or complex numbers.
+    /// Returns an error if `sorted` is not a vector, or if a dtype is complex.
     pub(super) fn count_before(
         &mut self,
         sorted: ExprId,

@@ -25,8 +25,8 @@ impl Graph {
     /// Sums and extrema use scatters. Products sort the entries by number.
     ///
     /// # Errors
-    /// Returns an error for numbers that are not a vector of integers with one for each entry or
-    /// complex numbers but for sums and products.
+    /// Returns an error if `numbers` is not a vector of integers with one entry per row of `x`, or if `x`
+    /// is complex and `kind` is an extremum.
     pub fn segment(
         &mut self,
         kind: Segment,

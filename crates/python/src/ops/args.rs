@@ -205,7 +205,7 @@ impl NamesArg {
     }
 }
 
-/// A number that counts something. Python's ints may be negative, and then say so clearly.
+/// Converts a count; a negative int is an error.
 pub(crate) fn count(function: &str, argument: &str, value: i64) -> PyResult<usize> {
     usize::try_from(value).map_err(|_| {
         argument_error(function, format!("{argument}: must not be negative; got {value}"))

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 use smallvec::SmallVec;
 
-use super::args::{Axis, AxisList, NamesArg, ShapeArg};
+use super::args::{Axis, AxisList, NamesArg, ShapeArg, count};
 use crate::apply::{Ids, apply_all};
 use crate::dtype::DTypeArg;
 use crate::errors::{argument_error, is_of_nxla, user_error};
@@ -47,13 +47,12 @@ impl<'a> Site<'a> {
 
     /// An error for the argument, after its name.
     pub(crate) fn refuse(&self, why: impl std::fmt::Display) -> Error {
-        user_error(argument_error(self.function, format!("{} {why}", self.argument)))
+        user_error(argument_error(self.function, format!("{}: {why}", self.argument)))
     }
 
-    /// A number that counts something. Python's ints may be negative, and then say so clearly.
+    /// Converts a count; a negative int is an error.
     pub(crate) fn count(&self, value: i64) -> Result<usize> {
-        usize::try_from(value)
-            .map_err(|_| self.refuse(format!("must not be negative; got {value}")))
+        count(self.function, self.argument, value).map_err(user_error)
     }
 }
 

@@ -183,7 +183,7 @@ impl Argument for PaddingOfAxes {
 
     fn into_value(self, site: &mut Site<'_>) -> Result<Vec<Padding>> {
         let axes = self.0.into_iter().map(|[low, high, interior]| {
-            let interior = count(site.function, "the interior", interior).map_err(user_error)?;
+            let interior = count(site.function, "config: interior", interior).map_err(user_error)?;
             Ok(Padding { low, high, interior })
         });
         axes.collect()
@@ -566,7 +566,7 @@ fn pad_with_own(
     };
     let widths: Vec<(usize, usize)> = rows::<2>(widths)?
         .into_iter()
-        .map(|[low, high]| Ok((count(name, "a width", low)?, count(name, "a width", high)?)))
+        .map(|[low, high]| Ok((count(name, "widths", low)?, count(name, "widths", high)?)))
         .collect::<PyResult<_>>()?;
     let operand = Value::of(x, name)?;
     apply(x.py(), name, &[operand], |graph, ids| one(graph.pad_outer(ids[0], rule, &widths)))

@@ -123,7 +123,7 @@ impl AutoExecutable {
         // size bound.
         let mut on_device = Vec::with_capacity(results.len());
         for result in &results {
-            on_device.push(result.given_to(&self.home)?);
+            on_device.push(result.adopt_on(&self.home)?);
         }
         Ok(on_device)
     }

@@ -84,7 +84,7 @@ impl Timing {
     /// Ends a run, when its first result is ready.
     ///
     /// # Errors
-    /// Returns the error of a device that cannot be asked.
+    /// Returns the error of a device whose buffers cannot be polled.
     pub(crate) fn end(&self, begun: Instant, results: &[RawTensor]) -> Result<()> {
         match results.iter().find_map(RawTensor::buffer) {
             Some(buffer) if !buffer.is_ready()? => {

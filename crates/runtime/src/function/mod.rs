@@ -137,7 +137,7 @@ impl<S, R> Entries<S, R> {
 }
 
 impl<S: Static, R> JitFunction<S, R> {
-    /// A function of this name in texts, under these options.
+    /// Creates a function; `name` appears in messages and printed programs.
     pub fn new(name: impl Into<String>, options: Options, conflict: Conflict) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let own_fingerprint = options.fingerprint();
@@ -151,7 +151,7 @@ impl<S: Static, R> JitFunction<S, R> {
         self.number
     }
 
-    /// The name in texts.
+    /// Returns the name in messages.
     pub fn name(&self) -> &str {
         &self.name
     }

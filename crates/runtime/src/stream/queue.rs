@@ -71,7 +71,7 @@ impl Default for Capacity {
 pub struct Wait<'a> {
     /// The end of the wait; `None` waits without a limit.
     pub until: Option<Instant>,
-    /// Asked some twenty times a second; `true` ends the wait.
+    /// Polled some twenty times a second; `true` ends the wait.
     pub interrupt: Option<&'a Interrupt<'a>>,
 }
 
@@ -112,13 +112,14 @@ impl fmt::Debug for RawStream {
 struct Inner {
     /// Chunks whose step has not begun, with their numbers.
     chunks: VecDeque<(u64, Parts)>,
-    /// The results that have not been received, in the order of the chunks; `None` is to come.
+    /// The results that have not been received, in the order of the chunks; `None` for a result that
+    /// is not computed yet.
     results: VecDeque<Option<Outcome>>,
     /// The number of the chunk whose result is received next.
     next: u64,
     /// Receivers of results that are not computed yet, by number of the result.
     deferred: BTreeMap<u64, Deferred>,
-    /// The device of the state, once a chunk has said so.
+    /// The device of the state, set by the first chunk on a device.
     home: Option<Device>,
     /// True if no more chunks will be sent.
     closed: bool,
@@ -224,7 +225,7 @@ impl RawStream {
         self.inner.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until something holds; `None` if that took too long.
+    /// Waits until `holds` returns `true`; returns `None` after the time limit.
     fn wait_until(
         &self,
         wait: &Wait<'_>,
@@ -414,8 +415,8 @@ impl RawStream {
         self.tell(inner, told);
     }
 
-    /// Ends the stream as [`RawStream::cancel`] does, drops its results, and breaks off the step under
-    /// way if it can be. What a stream has ended with stays.
+    /// Cancels the stream, drops its results, and interrupts the current step if possible. A stream
+    /// that has already ended keeps its state or error.
     pub fn abandon(&self) {
         self.cancel();
         let mut inner = self.lock();
