@@ -20,7 +20,7 @@ pub fn scalar() -> TensorType {
 /// Each link is `x * 1.5 + tanh(x)`: two ops that share an operand, and a third that joins them.
 ///
 /// # Errors
-/// None: the chain is well typed.
+/// Returns the error of [`Graph::make`], which accepts every chain.
 pub fn chain(nodes: usize) -> Result<(Graph, ExprId, ExprId)> {
     let mut graph = Graph::new();
     let input = graph.parameter(0, scalar());
@@ -31,7 +31,7 @@ pub fn chain(nodes: usize) -> Result<(Graph, ExprId, ExprId)> {
 /// Adds a chain of `nodes` nodes to `x`.
 ///
 /// # Errors
-/// None: the chain is well typed.
+/// Returns the error of [`Graph::make`], which accepts every chain.
 pub fn extend(graph: &mut Graph, mut x: ExprId, nodes: usize) -> Result<ExprId> {
     for _ in 0..nodes / 3 {
         let factor = graph.weak_number(Number::Float(1.5), x)?;
@@ -48,7 +48,7 @@ pub fn extend(graph: &mut Graph, mut x: ExprId, nodes: usize) -> Result<ExprId> 
 /// The chain as a program of one input and one output.
 ///
 /// # Errors
-/// None: the chain is closed.
+/// Returns the error of [`Program::new`], which accepts every chain.
 pub fn chain_program(nodes: usize) -> Result<Program> {
     let (graph, _, output) = chain(nodes)?;
     Program::new(&graph, vec![scalar()], &[output])

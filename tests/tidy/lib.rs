@@ -135,6 +135,16 @@ fn links_of_the_front_page_are_absolute() {
 }
 
 #[test]
+fn comments_fit_next_to_code() {
+    expect_none(&text::wide_comments(&Tree::load()));
+}
+
+#[test]
+fn sections_about_errors_are_sentences() {
+    expect_none(&text::error_fragments(&Tree::load()));
+}
+
+#[test]
 fn sentences_are_plain() {
     let tree = Tree::load();
     report_densities(&tree);

@@ -1,9 +1,9 @@
 //! Checks the dependencies between the top-level modules of the crates `expr` and `eval` against the tables of
 //! `ARCHITECTURE.md`, and finds the largest import cycle.
 //!
-//! Within a crate the compiler accepts any dependency, and the methods of an `impl Graph` in one folder are visible in all
-//! folders. The rule therefore reads paths (in `use`, in code and in macros), which it follows through re-exports
-//! to the defining file, and calls of methods of the graph.
+//! Within a crate the compiler accepts any dependency, and the methods of an `impl Graph` in one
+//! folder are visible in all folders. The rule therefore reads paths (in `use`, in code and in
+//! macros), which it follows through re-exports to the defining file, and calls of methods of the graph.
 
 use std::collections::{BTreeMap, BTreeSet};
 

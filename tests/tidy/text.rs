@@ -1,5 +1,6 @@
-//! Rules for references in comments and docs: no references outside the project, no paths of missing files, and
-//! absolute links on the front page, which registries show without the other files.
+//! Rules for comments and docs: no references outside the project, no paths of missing files, absolute
+//! links on the front page, which registries show without the other files, lines of comments that fit
+//! next to code, and sections about errors that are sentences.
 
 use crate::dependencies::code_spans;
 use crate::source::{File, Tree};
@@ -45,6 +46,42 @@ fn foreign_reference(line: &str) -> Option<String> {
         let (_, rest) = lower.split_once(tracker)?;
         rest.starts_with(|digit: char| digit.is_ascii_digit()).then(|| tracker.to_owned())
     })
+}
+
+/// The most columns of a comment.
+const COMMENT_COLUMNS: usize = 120;
+
+/// Comments of Rust files that are wider than [`COMMENT_COLUMNS`]. A row of a table cannot be wrapped.
+pub(crate) fn wide_comments(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in tree.rust() {
+        for (index, line) in file.text.lines().enumerate() {
+            let is_row = line.trim_start().starts_with("//! |");
+            if line.trim_start().starts_with("//") && !is_row {
+                let (columns, line) = (line.chars().count(), index + 1);
+                if columns > COMMENT_COLUMNS {
+                    let why = format!("a comment has {COMMENT_COLUMNS} columns at most");
+                    complaints.push(format!("{}:{line}: {columns} columns; {why}", file.path));
+                }
+            }
+        }
+    }
+    complaints
+}
+
+/// Sections about errors that do not begin with a sentence: a function returns its errors.
+pub(crate) fn error_fragments(tree: &Tree) -> Vec<String> {
+    let mut complaints = Vec::new();
+    for file in tree.rust() {
+        let lines = file.text.lines().map(str::trim_start);
+        for (index, pair) in lines.clone().zip(lines.skip(1)).enumerate() {
+            if pair.0 == "/// # Errors" && !pair.1.starts_with("/// Returns ") {
+                let line = index + 2;
+                complaints.push(format!("{}:{line}: must begin with \"Returns\"", file.path));
+            }
+        }
+    }
+    complaints
 }
 
 /// Paths between backticks, and relative links of Markdown, that lead nowhere.
@@ -162,6 +199,22 @@ mod tests {
         let file = File { path: "docs/a.md".into(), text: String::new() };
         let line = format!("[ops]({blob}#name), ![a graph]({RAW}docs/graph.svg), [b](b.md)");
         assert_eq!(mentioned_paths(&file, &line), ["docs/ops.md", "docs/graph.svg", "docs/b.md"]);
+    }
+
+    #[test]
+    fn finds_wide_comments_and_fragments() {
+        let wide = format!(
+            "/// {}\n//! | {} |\n/// # Errors\n/// If so.\n",
+            "a".repeat(117),
+            "b".repeat(117)
+        );
+        let full = format!("/// {}\n/// # Errors\n/// Returns an error.\n", "a".repeat(116));
+        let tree = |text| Tree { root: "".into(), files: vec![File { path: "a.rs".into(), text }] };
+        let found = ["a.rs:1: 121 columns; a comment has 120 columns at most"];
+        assert_eq!(wide_comments(&tree(wide.clone())), found);
+        assert_eq!(error_fragments(&tree(wide)), ["a.rs:4: must begin with \"Returns\""]);
+        assert_eq!(wide_comments(&tree(full.clone())), [""; 0]);
+        assert_eq!(error_fragments(&tree(full)), [""; 0]);
     }
 
     #[test]

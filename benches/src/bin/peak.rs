@@ -1,8 +1,8 @@
 //! Peak rate of the processor: fused multiply-adds in registers, in GFLOP/s, on as many threads as the first argument
 //! says, or on one.
 //!
-//! Each thread advances independent chains `x = x * a + b` with the widest vectors of the processor. All threads start a
-//! round at the same time, and the best round counts.
+//! Each thread advances independent chains `x = x * a + b` with the widest vectors of the
+//! processor. All threads start a round at the same time, and the best round counts.
 #![forbid(unsafe_code)]
 
 use std::error::Error;
@@ -16,8 +16,8 @@ use pulp::{Arch, Simd, WithSimd};
 /// Chains of a thread. The product of latency and throughput is 8 on current processors; 12 chains and two factors fit
 /// into the 16 registers of AVX2.
 const CHAINS: usize = 12;
-/// Links of each chain in a round of about 2 milliseconds. The scheduler interrupts longer rounds, and the barrier takes
-/// a larger part of shorter rounds.
+/// Links of each chain in a round of about 2 milliseconds. The scheduler interrupts longer rounds,
+/// and the barrier takes a larger part of shorter rounds.
 const LINKS: usize = 1_000_000;
 const ROUNDS: usize = 200;
 

@@ -30,7 +30,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// ```
     ///
     /// # Errors
-    /// As for [`Jit::call`], and lists of different types.
+    /// Returns the errors of [`Jit::call`], and an error for lists of different types.
     pub fn call_each<A>(
         &self,
         args_list: impl IntoIterator<Item = A>,

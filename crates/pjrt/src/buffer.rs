@@ -102,7 +102,8 @@ impl Buffer {
     /// The plugin's object. A deferred tensor is sent to the plugin.
     ///
     /// # Errors
-    /// [`Error::Released`] for a deferred tensor that has been freed, or the error of the plugin.
+    /// Returns [`Error::Released`] for a deferred tensor that has been freed, or the error of the
+    /// plugin.
     #[inline]
     pub(crate) fn raw(&self) -> Result<*mut PJRT_Buffer, Error> {
         let send = |tensor: &HostTensor| self.client().send(tensor, self.inner.device);
@@ -118,8 +119,8 @@ impl Buffer {
     /// The tensor, if it has not been sent to the plugin.
     ///
     /// # Errors
-    /// [`Error::Donated`] if it was donated, [`Error::Released`] if it was deferred and has been
-    /// freed.
+    /// Returns [`Error::Donated`] if the buffer was donated, and [`Error::Released`] if it was
+    /// deferred and has been freed.
     pub(crate) fn deferred_tensor(&self) -> Result<Option<HostTensor>, Error> {
         if self.inner.storage.raw().is_some() {
             return Ok(None);
@@ -158,7 +159,7 @@ impl Buffer {
     /// Returns true if the data is available or its operation has failed. Never blocks.
     ///
     /// # Errors
-    /// [`Error::Released`] if the data has been freed, or the plugin's error about the query.
+    /// Returns [`Error::Released`] if the data has been freed, or the plugin's error.
     pub fn is_ready(&self) -> Result<bool, Error> {
         if self.is_deleted()? {
             return Err(self.deleted_error());
@@ -169,8 +170,8 @@ impl Buffer {
     /// Blocks until the data is available.
     ///
     /// # Errors
-    /// The error of the operation that was to produce the data, or that the buffer was deleted or
-    /// donated.
+    /// Returns the error of the operation that computes the data, or an error if the buffer was
+    /// deleted or donated.
     pub fn wait(&self) -> Result<(), Error> {
         self.ready_event()?.map_or(Ok(()), |event| event.wait())
     }
@@ -179,7 +180,8 @@ impl Buffer {
     /// [`Event::on_ready`].
     ///
     /// # Errors
-    /// The registration failed; the callback is dropped without being called.
+    /// Returns the plugin's error if the registration fails; the callback is then dropped without
+    /// being called.
     pub fn on_ready(
         &self,
         callback: impl FnOnce(Result<(), Error>) + Send + 'static,
@@ -298,7 +300,7 @@ impl Buffer {
     /// [`Error::Donated`] with the name. Memory that the program did not reuse is freed.
     ///
     /// # Errors
-    /// The error of the plugin.
+    /// Returns the error of the plugin.
     pub fn give_away(&self, to: &str) -> Result<(), Error> {
         self.delete()?;
         self.mark_given(to);
@@ -323,7 +325,7 @@ impl Buffer {
     /// Returns true if the buffer was deleted, or donated to a program.
     ///
     /// # Errors
-    /// The error of the plugin.
+    /// Returns the error of the plugin.
     pub fn is_deleted(&self) -> Result<bool, Error> {
         if self.inner.taken_by.get().is_some() {
             return Ok(true);

@@ -61,8 +61,9 @@ impl Client {
     /// unless `options` contains the number.
     ///
     /// # Errors
-    /// [`Error::Option`], [`Error::KnownFault`], [`Error::NoDevices`], or what the plugin reports,
-    /// such as missing drivers. Whether an option it does not know is an error is up to the plugin.
+    /// Returns [`Error::Option`], [`Error::KnownFault`], [`Error::NoDevices`], or the plugin's
+    /// error, for example about missing drivers. The plugin decides whether an unknown option is an
+    /// error.
     ///
     /// ```
     /// # fn main() -> Result<(), nxla_pjrt::Error> {

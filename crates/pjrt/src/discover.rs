@@ -39,8 +39,8 @@ const LIBRARIES: [&str; 3] = ["so", "dylib", "dll"];
 /// replaced by another when it is wrong.
 ///
 /// # Errors
-/// [`Error::PluginMissing`] for a given path without a file, or [`Error::NoPlugin`] with
-/// everything that was looked at.
+/// Returns [`Error::PluginMissing`] if the given path has no file, or [`Error::NoPlugin`] with all
+/// searched locations.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), nxla_pjrt::Error> {

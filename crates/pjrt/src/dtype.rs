@@ -61,7 +61,7 @@ pub(crate) const fn to_xla(dtype: DType) -> i32 {
 /// The dtype of a `PJRT_Buffer_Type`.
 ///
 /// # Errors
-/// [`Error::UnknownType`] for the types that have no [`DType`].
+/// Returns [`Error::UnknownType`] for a type without a [`DType`].
 pub(crate) fn from_pjrt(code: i32) -> Result<DType, Error> {
     find(code, to_pjrt)
 }
@@ -69,7 +69,7 @@ pub(crate) fn from_pjrt(code: i32) -> Result<DType, Error> {
 /// The dtype of an `XLA_FFI_DataType`.
 ///
 /// # Errors
-/// [`Error::UnknownType`] for the types that have no [`DType`].
+/// Returns [`Error::UnknownType`] for a type without a [`DType`].
 pub(crate) fn from_xla(code: i32) -> Result<DType, Error> {
     find(code, to_xla)
 }

@@ -248,8 +248,8 @@ impl ErrorCode {
     pub const UNIMPLEMENTED: ErrorCode = ErrorCode(12);
     const INTERNAL: ErrorCode = ErrorCode(13);
 
-    /// Returns the code for a message. XLA reports that memory is full as an internal error if it learns this from an argument that
-    /// it computes at the same time.
+    /// Returns the code for a message. XLA reports that memory is full as an internal error if it
+    /// learns this from an argument that it computes at the same time.
     pub(crate) fn adjust_to(self, message: &str) -> ErrorCode {
         let is_full = self == Self::INTERNAL && message.contains("Out of memory allocating");
         if is_full { Self::RESOURCE_EXHAUSTED } else { self }

@@ -100,7 +100,8 @@ impl Event {
     /// A panic of the callback is caught and ignored, because it has no caller in Rust.
     ///
     /// # Errors
-    /// The registration failed; the callback is dropped without being called.
+    /// Returns the plugin's error if the registration fails; the callback is then dropped without
+    /// being called.
     pub fn on_ready(
         &self,
         callback: impl FnOnce(Result<(), Error>) + Send + 'static,

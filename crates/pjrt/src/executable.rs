@@ -66,7 +66,7 @@ impl Client {
     /// Compiles a StableHLO module in MLIR's syntax, whose entry is `@main`.
     ///
     /// # Errors
-    /// [`Error::Compile`] with the compiler's message, [`Error::Option`], or
+    /// Returns [`Error::Compile`] with the compiler's message, [`Error::Option`], or
     /// [`Error::MapsExhausted`].
     ///
     /// ```
@@ -115,8 +115,8 @@ impl Client {
     /// Loads bytes that [`LoadedExecutable::serialize`] wrote.
     ///
     /// # Errors
-    /// [`Error::SerializedElsewhere`] for bytes of another compiler, [`Error::SerializedDamaged`],
-    /// [`Error::MapsExhausted`], or an error of the plugin.
+    /// Returns [`Error::SerializedElsewhere`] for bytes of another compiler,
+    /// [`Error::SerializedDamaged`], [`Error::MapsExhausted`], or an error of the plugin.
     pub fn deserialize(&self, bytes: &[u8]) -> Result<LoadedExecutable, Error> {
         let (facts, payload) = serialized::unwrap(self.fingerprint(), bytes)?;
         maps::check()?;
@@ -204,7 +204,7 @@ impl LoadedExecutable {
     /// present processor.
     ///
     /// # Errors
-    /// The error of the plugin; not all plugins serialize all programs.
+    /// Returns the error of the plugin. Some plugins cannot serialize some programs.
     pub fn serialize(&self) -> Result<Vec<u8>, Error> {
         let mut args = PJRT_Executable_Serialize_Args::new();
         args.executable = self.inner.program.raw.as_ptr();
@@ -226,7 +226,7 @@ impl LoadedExecutable {
     /// XLA's estimates, such as `flops` and `bytes accessed`.
     ///
     /// # Errors
-    /// The error of the plugin; not all plugins estimate.
+    /// Returns the error of the plugin. Some plugins have no estimates.
     pub fn cost_analysis(&self) -> Result<Vec<(String, NamedValue)>, Error> {
         let mut args = PJRT_Executable_GetCostAnalysis_Args::new();
         args.executable = self.inner.program.raw.as_ptr();
@@ -240,7 +240,7 @@ impl LoadedExecutable {
     /// The memory the program needs on one device.
     ///
     /// # Errors
-    /// The error of the plugin.
+    /// Returns the error of the plugin.
     pub fn memory_stats(&self) -> Result<MemoryStats, Error> {
         let mut args = PJRT_Executable_GetCompiledMemoryStats_Args::new();
         args.executable = self.inner.program.raw.as_ptr();

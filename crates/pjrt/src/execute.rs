@@ -30,9 +30,9 @@ impl LoadedExecutable {
     /// tensor.
     ///
     /// # Errors
-    /// [`Error::ArgumentCount`], [`Error::ForeignObject`], [`Error::DeviceCount`] for a program of
-    /// several devices, or what the plugin reports, such as a deleted argument or one of the wrong
-    /// size. Errors of the running program show when its results are read.
+    /// Returns [`Error::ArgumentCount`], [`Error::ForeignObject`], [`Error::DeviceCount`] for a
+    /// program of several devices, or the plugin's error, for example about a deleted argument or a
+    /// wrong size. Reading a result returns the errors of the running program.
     #[inline]
     pub fn execute(
         &self,
@@ -51,7 +51,7 @@ impl LoadedExecutable {
     /// that are run for their effects and may have no results to wait for.
     ///
     /// # Errors
-    /// As for [`execute`](LoadedExecutable::execute).
+    /// Returns the errors of [`execute`](LoadedExecutable::execute).
     pub fn execute_with_event(
         &self,
         args: &[&Buffer],
@@ -99,8 +99,8 @@ impl LoadedExecutable {
     /// devices, and as many lists of results.
     ///
     /// # Errors
-    /// As for [`execute`](LoadedExecutable::execute); [`Error::DeviceCount`] if the number of lists is
-    /// not the number of devices.
+    /// Returns the errors of [`execute`](LoadedExecutable::execute), and [`Error::DeviceCount`] if
+    /// the number of lists is not the number of devices.
     pub fn execute_on_all(
         &self,
         args: &[&[&Buffer]],

@@ -22,7 +22,7 @@ impl Hold {
     /// Waits for the data of a buffer and holds its memory.
     ///
     /// # Errors
-    /// As for [`Buffer::wait`].
+    /// Returns the errors of [`Buffer::wait`].
     pub(crate) fn of(buffer: &Buffer) -> Result<Hold, Error> {
         buffer.check_taken()?;
         let raw = buffer.raw()?;
@@ -111,7 +111,7 @@ impl Buffer {
     /// is not in row-major order with at least one byte for each element.
     ///
     /// # Errors
-    /// As for [`wait`](Buffer::wait).
+    /// Returns the errors of [`wait`](Buffer::wait).
     pub fn lend(&self) -> Result<Option<ExternalReference>, Error> {
         if !self.is_stored_as_on_host() {
             return Ok(None);

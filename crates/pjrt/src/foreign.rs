@@ -148,8 +148,8 @@ impl Client {
     /// stream. The memory may have any alignment, and may be overwritten afterwards.
     ///
     /// # Errors
-    /// As for [`view`](Client::view), except the alignment; [`Error::Driver`] if the driver of the
-    /// device fails.
+    /// Returns the errors of [`view`](Client::view) except for the alignment, and [`Error::Driver`]
+    /// if the driver of the device fails.
     pub fn copy_foreign(
         &self,
         memory: &impl ForeignMemory,

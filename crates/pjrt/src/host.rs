@@ -36,7 +36,7 @@ pub trait HostHandler: Send + Sync {
     /// Reads the arguments and fills all results.
     ///
     /// # Errors
-    /// The error of the function.
+    /// Returns the error of the function.
     fn call(&self, call: &mut HostCallFrame<'_>) -> Result<(), String>;
 }
 
@@ -118,7 +118,7 @@ impl HostViewMut<'_> {
     /// Copies a tensor to the result.
     ///
     /// # Errors
-    /// The tensor has another type or shape.
+    /// Returns an error if the tensor has another type or shape.
     pub fn write(&mut self, tensor: &HostTensor) -> Result<(), String> {
         if tensor.dtype() != self.dtype || tensor.shape() != &self.shape {
             return Err(format!(

@@ -19,7 +19,7 @@ impl Buffer {
     /// program that would overwrite it works on a copy.
     ///
     /// # Errors
-    /// As for [`wait`](Buffer::wait).
+    /// Returns the errors of [`wait`](Buffer::wait).
     pub(crate) fn map(&self) -> Result<Option<MappedBuffer>, Error> {
         if !self.client().computes_on_host() || !self.is_stored_as_on_host() {
             return Ok(None);
@@ -41,7 +41,7 @@ impl Buffer {
     /// While the result lives, the memory does not change; see `Buffer::map`.
     ///
     /// # Errors
-    /// As for [`wait`](Buffer::wait).
+    /// Returns the errors of [`wait`](Buffer::wait).
     pub fn share(&self) -> Result<HostTensor, Error> {
         if let Some(tensor) = self.deferred_tensor()? {
             return Ok(tensor);

@@ -24,7 +24,7 @@ impl Client {
     /// do not.
     ///
     /// # Errors
-    /// [`Error::ForeignObject`] for a device of another client, else what the plugin reports.
+    /// Returns [`Error::ForeignObject`] for a device of another client, or the plugin's error.
     pub fn memory_of(&self, device: &PjrtDevice) -> Result<Option<DeviceMemory>, Error> {
         self.index_of(device)?;
         let mut args = PJRT_Device_MemoryStats_Args::new();

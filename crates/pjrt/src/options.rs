@@ -47,8 +47,8 @@ impl CompileOptions {
     /// The serialized `CompileOptionsProto`.
     ///
     /// # Errors
-    /// [`Error::Option`] for a count of 0, on which XLA ends the process. Everything else it
-    /// checks itself.
+    /// Returns [`Error::Option`] for a count of 0, on which XLA ends the process. XLA checks the
+    /// other options.
     pub(crate) fn to_proto(&self) -> Result<Vec<u8>, Error> {
         if self.num_partitions == 0 {
             let (name, reason) = ("num_partitions", "must be an integer of at least 1");

@@ -60,8 +60,9 @@ impl Plugin {
     /// call sets it to `3` (fatal errors only).
     ///
     /// # Errors
-    /// [`Error::PluginMissing`], [`Error::NotALibrary`], [`Error::Deadly`], [`Error::NotAPlugin`],
-    /// [`Error::IncompatibleVersion`], or what the plugin's initialization reports.
+    /// Returns [`Error::PluginMissing`], [`Error::NotALibrary`], [`Error::Deadly`],
+    /// [`Error::NotAPlugin`], [`Error::IncompatibleVersion`], or the error of the plugin's
+    /// initialization.
     pub fn load(path: impl AsRef<Path>) -> Result<Plugin, Error> {
         let given = path.as_ref();
         let missing = |_| Error::PluginMissing { path: given.to_owned() };
@@ -223,8 +224,8 @@ impl Table {
         let mut destroy = PJRT_Error_Destroy_Args::new();
         destroy.error = error;
         // SAFETY: `error` is alive until the last call. The message is
-        // valid until the error is destroyed, and is copied before that. `PJRT_Error_GetCode` fails only for a null error, so the error that it
-        // returns is not read.
+        // valid until the error is destroyed, and is copied before that. `PJRT_Error_GetCode` fails
+        // only for a null error, so the error that it returns is not read.
         unsafe {
             if let Some(get_code) = self.api.PJRT_Error_GetCode {
                 get_code(&mut code);

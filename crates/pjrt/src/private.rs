@@ -65,7 +65,8 @@ impl PrivateFolder {
     /// Opens a file for appending, and creates it for its owner alone if it does not exist.
     ///
     /// # Errors
-    /// As [`Self::open_file`], and the error of the system if the file cannot be created.
+    /// Returns the errors of [`Self::open_file`], and the error of the system if the file cannot be
+    /// created.
     pub fn append_to(&self, name: &str) -> io::Result<File> {
         let mut options = OpenOptions::new();
         options.append(true).create(true);

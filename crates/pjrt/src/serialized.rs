@@ -38,7 +38,7 @@ pub(crate) fn wrap(fingerprint: &str, facts: Facts, payload: &[u8]) -> Vec<u8> {
 /// Checks and removes the envelope.
 ///
 /// # Errors
-/// [`Error::SerializedDamaged`] or [`Error::SerializedElsewhere`].
+/// Returns [`Error::SerializedDamaged`] or [`Error::SerializedElsewhere`].
 pub(crate) fn unwrap<'a>(fingerprint: &str, bytes: &'a [u8]) -> Result<(Facts, &'a [u8]), Error> {
     let damaged = |reason| Error::SerializedDamaged { reason };
     let short = || damaged("it ends early");

@@ -59,8 +59,8 @@ impl Storage {
     /// The plugin's object, which `send` makes of a deferred tensor.
     ///
     /// # Errors
-    /// [`Error::Released`] if the data has been freed, or an error of `send`, after which the
-    /// tensor stays deferred.
+    /// Returns [`Error::Released`] if the data has been freed, or an error of `send`, after which
+    /// the tensor stays deferred.
     #[inline]
     pub(crate) fn raw_or_send(
         &self,

@@ -55,7 +55,7 @@ impl Client {
     /// are counted as [`Traffic`](crate::Traffic).
     ///
     /// # Errors
-    /// As for [`adopt`](Client::adopt).
+    /// Returns the errors of [`adopt`](Client::adopt).
     pub fn put(&self, tensor: &HostTensor, device: &PjrtDevice) -> Result<Buffer, Error> {
         let buffer = self.adopt(tensor, device)?;
         if self.computes_on_host() {
@@ -69,8 +69,8 @@ impl Client {
     /// is as [`buffer_from_host`](Client::buffer_from_host).
     ///
     /// # Errors
-    /// As for [`buffer_from_host`](Client::buffer_from_host); the first program that uses the
-    /// buffer returns errors of the plugin.
+    /// Returns the errors of [`buffer_from_host`](Client::buffer_from_host); the first program that
+    /// uses the buffer returns errors of the plugin.
     pub fn adopt(&self, tensor: &HostTensor, device: &PjrtDevice) -> Result<Buffer, Error> {
         if !self.computes_on_host() {
             return self.buffer_from_host(tensor, device);
@@ -178,7 +178,7 @@ impl Buffer {
     /// Waits for the data and copies it to the host.
     ///
     /// # Errors
-    /// As for [`wait`](Buffer::wait).
+    /// Returns the errors of [`wait`](Buffer::wait).
     pub fn to_host(&self) -> Result<HostTensor, Error> {
         if let Some(tensor) = self.deferred_tensor()? {
             count_read(tensor.byte_size());
@@ -229,7 +229,7 @@ impl Buffer {
     /// dimension. Parts of ranges beyond the elements are ignored.
     ///
     /// # Errors
-    /// As for [`wait`](Buffer::wait).
+    /// Returns the errors of [`wait`](Buffer::wait).
     pub fn read(&self, ranges: &[Range<usize>]) -> Result<HostTensor, Error> {
         let (size, width) = (self.shape().size(), self.dtype().size());
         let within = |range: &Range<usize>| range.start.min(size)..range.end.min(size);

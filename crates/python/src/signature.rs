@@ -260,8 +260,8 @@ impl Arguments {
         }
     }
 
-    /// Adds the children of a registered container. A separate function, so that a level of other containers uses little of
-    /// the stack.
+    /// Adds the children of a registered container. A separate function, so that a level of other
+    /// containers uses little of the stack.
     fn registered_items<'py>(
         &mut self,
         value: &Bound<'py, PyAny>,

@@ -27,8 +27,8 @@ pub use nxla_eval::{first_nan, first_not_finite};
 /// ```
 ///
 /// # Errors
-/// [`Fault::NotFinite`](nxla_eval::Fault::NotFinite), with the operation and its line; another
-/// failure of the run.
+/// Returns [`Fault::NotFinite`](nxla_eval::Fault::NotFinite) with the operation and its line, or
+/// another error of the run.
 pub fn check_finite(program: &Arc<Program>, inputs: &[&RawTensor]) -> Result<()> {
     let inputs = inputs.iter().map(|input| input.to_host()).collect::<Result<_>>()?;
     Plan::checked(program.clone()).run(inputs, &Hooks::new())?;

@@ -79,7 +79,7 @@ impl Divided {
     /// Never called, because no mesh exists.
     ///
     /// # Errors
-    /// Never returns, because the function cannot be called.
+    /// Returns no errors, because the function cannot be called.
     pub fn compile(
         _: &Program,
         _: &Options,
@@ -98,7 +98,7 @@ impl Divided {
     /// Never called, because no such program exists.
     ///
     /// # Errors
-    /// Never returns, because the function cannot be called.
+    /// Returns no errors, because the function cannot be called.
     pub fn run(&self, _: &[Vec<RawTensor>]) -> Result<Vec<Vec<RawTensor>>> {
         match self.0 {}
     }

@@ -83,7 +83,7 @@ impl DeviceTensor {
     /// read from the device.
     ///
     /// # Errors
-    /// As for [`RawTensor::to_host`].
+    /// Returns the errors of [`RawTensor::to_host`].
     pub(crate) fn read(&self, ranges: &[Range<usize>]) -> Result<HostTensor> {
         let _span = transfer("read from device", &self.buffer);
         self.buffer.read(ranges).map_err(|error| self.explain(error))

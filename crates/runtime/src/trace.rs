@@ -238,7 +238,7 @@ impl Trace {
     /// expressions.
     ///
     /// # Errors
-    /// If the trace has finished, and what `build` raises.
+    /// Returns an error if the trace has finished, and the error of `build`.
     pub fn build<T, E>(&self, build: impl FnOnce(&mut Graph) -> Result<T, E>) -> Result<T>
     where
         Error: From<E>,
@@ -249,7 +249,7 @@ impl Trace {
     /// Edits the graph with a function that cannot fail.
     ///
     /// # Errors
-    /// If the trace has finished.
+    /// Returns an error if the trace has finished.
     pub fn edit<T>(&self, edit: impl FnOnce(&mut Graph) -> T) -> Result<T> {
         Ok(edit(self.lock().graph()?))
     }
@@ -283,7 +283,8 @@ impl Trace {
     /// The next input of the program.
     ///
     /// # Errors
-    /// If the trace has finished, or the type has another number of names than axes.
+    /// Returns an error if the trace has finished, or if the type has another number of names than
+    /// axes.
     pub fn parameter(&self, ty: TensorType) -> Result<RawExpr> {
         let id = self.lock().parameter(ty)?;
         Ok(RawExpr::new(self.clone(), id))
@@ -292,8 +293,8 @@ impl Trace {
     /// The input at a position of the program. The same position has the same type each time.
     ///
     /// # Errors
-    /// If the trace has finished, the input has another type, or the type has another number of names
-    /// than axes.
+    /// Returns an error if the trace has finished, if the input has another type, or if the type
+    /// has another number of names than axes.
     pub fn parameter_at(&self, position: usize, ty: TensorType) -> Result<RawExpr> {
         let id = self.lock().parameter_at(position, ty)?;
         Ok(RawExpr::new(self.clone(), id))
@@ -306,7 +307,7 @@ impl Trace {
     /// the host, and selects the device of the program.
     ///
     /// # Errors
-    /// If the trace has finished.
+    /// Returns an error if the trace has finished.
     pub fn capture(&self, tensor: &RawTensor) -> Result<RawExpr> {
         let (tensor, vectors) = (tensor.data(), tensor.vectors().clone());
         let id = match tensor {

@@ -80,7 +80,7 @@ pub enum Decision {
 /// Cuts a program as `decide` requests.
 ///
 /// # Errors
-/// Cannot fail for programs that satisfy the invariants of their graph.
+/// Returns an error for a program that violates the invariants of its graph.
 ///
 /// # Examples
 /// ```
@@ -119,7 +119,7 @@ pub fn split(
 /// returned, starting with `init`; the last value is returned too.
 ///
 /// # Errors
-/// Cannot fail for programs that satisfy the invariants of their graph.
+/// Returns an error for a program that violates the invariants of its graph.
 pub fn split_with<A>(
     program: &Program,
     init: A,

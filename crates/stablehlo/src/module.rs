@@ -83,8 +83,8 @@ impl fmt::Debug for HostCall {
 /// Writes a program as StableHLO.
 ///
 /// # Errors
-/// * [`LowerError::Donated`] for a list of another length than the inputs;
-/// * [`LowerError::HostCalls`] for an active hook where the plugin cannot call the host.
+/// Returns [`LowerError::Donated`] for a list of another length than the inputs, and
+/// [`LowerError::HostCalls`] for an active hook if the plugin cannot call the host.
 pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<LoweredModule> {
     let built = "the decomposition of a valid program is valid";
     let is_call = |graph: &Graph, id| options.library_call.is_some_and(|calls| calls(graph, id));

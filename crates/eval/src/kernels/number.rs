@@ -103,8 +103,8 @@ pub(crate) fn narrow(z: Complex<f64>) -> Complex<f32> {
     Complex::new(z.re as f32, z.im as f32)
 }
 
-/// The dtype that computes sums and products of a dtype. Narrow integers are computed in 32 bits, which wrap to the same
-/// result, so that the kernels have few types.
+/// The dtype that computes sums and products of a dtype. Narrow integers are computed in 32 bits,
+/// which wrap to the same result, so that the kernels have few types.
 pub(crate) fn compute_dtype(dtype: DType) -> DType {
     dtype.to_aggregate().at_least_f32()
 }

@@ -34,8 +34,8 @@ macro_rules! match_sorted {
 }
 pub(crate) use match_sorted;
 
-/// Binds a type to the elements of a dtype that [`comparison_dtype`] returns, and a name to the function which returns true
-/// if the first of two elements is larger, or smaller if `$is_max` is false; it returns false if one of them is NaN.
+/// Binds a type to the elements of a dtype that [`comparison_dtype`] returns, and a name to the function which returns
+/// true if the first of two elements is larger, or smaller if `$is_max` is false; it returns false if one of them is NaN.
 ///
 /// Integers of one size share a type and a function, so that a kernel is compiled for 6 orders. `$narrow` lists types with
 /// dtypes of less than 32 bits that have kernels as well.

@@ -221,8 +221,8 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
         self.open.nodes += nodes;
     }
 
-    /// Returns true if a group joins the open groups: it has their shape, and reads of their results only the element that
-    /// it computes.
+    /// Returns true if a group joins the open groups: it has their shape, and reads of their
+    /// results only the element that it computes.
     fn joins(&self, root: ExprId, group: u32, nodes: usize) -> bool {
         let Some(&(_, first, _)) = self.open.groups.first() else { return true };
         let shape = self.graph.shape(root);

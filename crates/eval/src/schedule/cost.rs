@@ -1,7 +1,8 @@
 //! The cost model: rough estimates that decide which steps can be cancelled, and which runs use the pool.
 //!
-//! The unit is the smallest kind of operation, such as one product and one sum, which takes some quarter of a nanosecond. The operations of ops are columns of
-//! the op table and of its structured counterpart, see [`nxla_expr::operations`].
+//! The unit is the smallest kind of operation, such as one product and one sum, which takes some
+//! quarter of a nanosecond. The operations of ops are columns of the op table and of its structured
+//! counterpart, see [`nxla_expr::operations`].
 
 use nxla_expr::{ExprId, Family, Graph, Op, While, counter};
 

@@ -13,7 +13,7 @@ impl Graph {
     /// Returns `x * x`.
     ///
     /// # Errors
-    /// Cannot fail for valid operands.
+    /// Returns an error for invalid operands.
     pub fn square(&mut self, x: ExprId) -> Result<ExprId> {
         self.multiply(x, x)
     }
@@ -21,7 +21,7 @@ impl Graph {
     /// Returns `1 / x`; integers become floats.
     ///
     /// # Errors
-    /// Cannot fail for valid operands.
+    /// Returns an error for invalid operands.
     pub fn reciprocal(&mut self, x: ExprId) -> Result<ExprId> {
         let one = self.near(x, 1.0)?;
         self.divide(one, x)
@@ -30,7 +30,7 @@ impl Graph {
     /// Returns where elements are neither infinite nor NaN.
     ///
     /// # Errors
-    /// Cannot fail for valid operands.
+    /// Returns an error for invalid operands.
     pub fn is_finite(&mut self, x: ExprId) -> Result<ExprId> {
         let (nan, infinite) = (self.is_nan(x)?, self.is_infinity(x)?);
         let either = self.logical_or(nan, infinite)?;

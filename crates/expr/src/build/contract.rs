@@ -194,7 +194,7 @@ impl Graph {
     /// flattened. The result is a matrix of `x.size` rows and `y.size` columns.
     ///
     /// # Errors
-    /// Cannot fail for valid operands.
+    /// Returns an error for invalid operands.
     pub fn outer(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let (rows, columns) = (self.shape(x).size(), self.shape(y).size());
         let (row_name, column_name) = (self.vector_name(x), self.vector_name(y));

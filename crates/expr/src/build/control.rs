@@ -206,8 +206,8 @@ impl Graph {
         results: Vec<ExprId>,
     ) -> Result<Vec<ExprId>> {
         let traced = self.traced(open.mark, results);
-        // Without hoisting, the rule captures the outputs themselves instead of nodes that it computes from them, so that
-        // a derivative can replace them by the results of this node.
+        // Without hoisting, the rule captures the outputs themselves instead of nodes that it
+        // computes from them, so that a derivative can replace them by the results of this node.
         let closed = self.close(open.mark, Some(&open.scope), &[traced], false)?;
         let program = closed.programs[0].clone();
         let custom = CustomGrad { rule, outputs: outputs.len(), inputs: inputs.len(), program };

@@ -77,7 +77,7 @@ impl Graph {
     /// Converts `x` to a dtype by the rules of [`Scalar::cast`](nxla_tensor::Scalar::cast).
     ///
     /// # Errors
-    /// Cannot fail for valid operands.
+    /// Returns an error for invalid operands.
     pub fn as_type(&mut self, x: ExprId, dtype: DType) -> Result<ExprId> {
         self.make(Op::AsType(dtype), &[x])
     }
@@ -124,7 +124,7 @@ impl Graph {
     /// Returns the angle of a complex number in radians, in `(-pi, pi]`.
     ///
     /// # Errors
-    /// Cannot fail for valid operands.
+    /// Returns an error for invalid operands.
     pub fn phase(&mut self, x: ExprId) -> Result<ExprId> {
         self.composite("phase", &[], [x], |graph, [x]| {
             let (im, re) = (graph.imag(x)?, graph.real(x)?);

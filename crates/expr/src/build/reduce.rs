@@ -207,7 +207,7 @@ impl Graph {
     /// closure. [`Graph::close_fold`] ends the tracing.
     ///
     /// # Errors
-    /// Cannot fail for valid operands.
+    /// Returns an error for invalid operands.
     pub fn open_fold(&mut self, x: ExprId, initial: ExprId) -> Result<Fold> {
         self.open_fold_of("reduce", x, initial)
     }

@@ -67,7 +67,7 @@ impl Graph {
     /// Converts negative `indices` into an axis of size `size`, which count from its end.
     ///
     /// # Errors
-    /// Cannot fail for valid operands.
+    /// Returns an error for invalid operands.
     pub fn from_end(&mut self, indices: ExprId, size: usize) -> Result<ExprId> {
         if !self.may_be_negative(indices) {
             return Ok(indices);

@@ -25,7 +25,7 @@ pub use products::direct_products;
 /// none in the program and its regions.
 ///
 /// # Errors
-/// Cannot fail for programs that were built by [`Graph::make`].
+/// Returns the error of [`Graph::make`], which accepts every node of a well-typed program.
 ///
 /// ```
 /// use nxla_expr::{Factorization, Graph, Op, Program, TensorType, decompose};

@@ -11,7 +11,7 @@ use crate::graph::{Axes, Dot, ExprId, Graph, Op, Program, Result, TensorType};
 /// `None` if there are no such products in the program and its regions.
 ///
 /// # Errors
-/// Cannot fail for programs that were built by [`Graph::make`].
+/// Returns the error of [`Graph::make`], which accepts every node of a well-typed program.
 ///
 /// ```
 /// use nxla_expr::{Graph, Op, Program, TensorType, direct_products};

@@ -258,8 +258,8 @@ impl Optimizer {
         Ok(State { moments, steps: Tensor::from(0) })
     }
 
-    /// Returns the parameters and the state after a step. Steps of floats of fewer than 32 bits are computed in `f32` and
-    /// rounded once.
+    /// Returns the parameters and the state after a step. Steps of floats of fewer than 32 bits are
+    /// computed in `f32` and rounded once.
     ///
     /// ```
     /// use nxla::prelude::*;

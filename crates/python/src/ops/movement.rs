@@ -183,7 +183,8 @@ impl Argument for PaddingOfAxes {
 
     fn into_value(self, site: &mut Site<'_>) -> Result<Vec<Padding>> {
         let axes = self.0.into_iter().map(|[low, high, interior]| {
-            let interior = count(site.function, "config: interior", interior).map_err(user_error)?;
+            let interior =
+                count(site.function, "config: interior", interior).map_err(user_error)?;
             Ok(Padding { low, high, interior })
         });
         axes.collect()

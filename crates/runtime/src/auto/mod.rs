@@ -1,7 +1,8 @@
 //! `auto`: a compiler that chooses between the evaluator and XLA.
 //!
 //! This module has all of the policy: [`policy`] decides by the limits in [`crate::thresholds`], and
-//! [`AutoExecutable`] runs each call on the chosen backend. The cost model of stages ([`nxla_split::estimate_of`]) estimates programs.
+//! [`AutoExecutable`] runs each call on the chosen backend. The cost model of stages
+//! ([`nxla_split::estimate_of`]) estimates programs.
 
 mod executable;
 mod explain;

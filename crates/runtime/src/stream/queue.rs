@@ -388,7 +388,8 @@ impl RawStream {
     /// Waits for the last chunk and returns the state after it, also with results not received.
     ///
     /// # Errors
-    /// The error of a step; a stream that was cancelled; one that has not ended in time.
+    /// Returns the error of a step, or an error if the stream was cancelled or has not ended in
+    /// time.
     pub fn state(&self, wait: &Wait<'_>) -> Result<Parts> {
         let over = |inner: &Inner| inner.ended.is_some() || inner.cancelled;
         let Some(inner) = self.wait_until(wait, over)? else {

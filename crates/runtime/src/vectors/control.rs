@@ -287,9 +287,9 @@ impl CustomRule {
         self.open.changes().iter().copied().zip(vectors).collect()
     }
 
-    /// Ends the tracing of a rule that returned these cotangents or tangents. Returns the outputs. If a captured value adds
-    /// vectorized axes to the cotangents, the cotangents of the outputs differ along them; the rule must then be opened and
-    /// traced again for the outputs in `Continue`.
+    /// Ends the tracing of a rule that returned these cotangents or tangents. Returns the outputs.
+    /// If a captured value adds vectorized axes to the cotangents, the cotangents of the outputs
+    /// differ along them; the rule must then be opened and traced again for the outputs in `Continue`.
     ///
     /// # Errors
     /// Returns an error for a result of the rule that does not fit its input or output.

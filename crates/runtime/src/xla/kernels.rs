@@ -56,8 +56,9 @@ pub(super) fn is_custom_call(graph: &Graph, id: ExprId) -> bool {
 
 /// Returns `true` if a factorization of a program for a CUDA device is a call of cuSOLVER.
 ///
-/// A call factorizes one matrix after another, except for Cholesky factors and eigenvalues. Composed ops take a number of
-/// steps that grows with the sides of the matrices and computes all matrices in each step.
+/// A call factorizes one matrix after another, except for Cholesky factors and eigenvalues.
+/// Composed ops take a number of steps that grows with the sides of the matrices and computes all
+/// matrices in each step.
 pub(super) fn is_library_call(graph: &Graph, id: ExprId) -> bool {
     let factorization = match graph.op(id) {
         Op::Cholesky => return true,

@@ -116,8 +116,8 @@ impl Geometry {
         }
     }
 
-    /// The sizes of the convolution as a product of matrices, if it is one: of the kernel and each image if there is one
-    /// tap, or of all images and the kernel if there is one position.
+    /// The sizes of the convolution as a product of matrices, if it is one: of the kernel and each
+    /// image if there is one tap, or of all images and the kernel if there is one position.
     fn product(&self) -> Option<Sizes> {
         let (batch, outputs, inner) = (self.batch, self.group_outputs, self.inner());
         let is_all = |axis: &WindowAxis| {

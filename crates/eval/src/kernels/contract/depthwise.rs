@@ -1,8 +1,8 @@
 //! Convolutions with one output channel in each group, as in depthwise convolutions.
 //!
 //! A row of the result is a sum of runs of the input, one for each tap. With a long kernel, as in the derivative of
-//! another convolution, a result is a sum of products of runs and rows of the kernel. Vectors hold neighbors in a run, and
-//! some sums stay in registers.
+//! another convolution, a result is a sum of products of runs and rows of the kernel. Vectors hold
+//! neighbors in a run, and some sums stay in registers.
 
 use super::conv::Geometry;
 use super::padded::{Layout, Runs, SLACK};

@@ -62,8 +62,8 @@ struct Direct<'a, T> {
     block: usize,
 }
 
-/// A block of output channels for neighboring columns, and the parts of the result: for each image, a part of the row of
-/// each channel.
+/// A block of output channels for neighboring columns, and the parts of the result: for each image,
+/// a part of the row of each channel.
 pub(super) struct Task<'a, T> {
     pub(super) group: usize,
     pub(super) outputs: Range<usize>,

@@ -1,7 +1,8 @@
 //! Copies of a convolution's input with its padding.
 //!
-//! A run is what one tap of the kernel reads for a row of the result, or what a row of the kernel reads for one position.
-//! Neighbors in a run are `step` elements apart, so that a copied row has a section for each remainder of positions by
+//! A run is what one tap of the kernel reads for a row of the result, or what a row of the kernel
+//! reads for one position. Neighbors in a run are `step` elements apart, so that a copied row has a
+//! section for each remainder of positions by
 //! `step`. A run is then contiguous, and all its elements exist.
 
 use std::ops::Range;

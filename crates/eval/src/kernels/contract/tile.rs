@@ -1,7 +1,8 @@
 //! Tiles of convolutions, whose sums stay in registers.
 //!
-//! A vector holds the sums of neighboring output channels for one position, and a tile has one or two vectors for each of
-//! some positions. For each tap, the weights are read once, and each element of the input is multiplied with all of them.
+//! A vector holds the sums of neighboring output channels for one position, and a tile has one or
+//! two vectors for each of some positions. For each tap, the weights are read once, and each
+//! element of the input is multiplied with all of them.
 
 use std::ops::Range;
 
@@ -20,8 +21,8 @@ const SIDE: usize = 8;
 const MOST_POSITIONS: usize = 16;
 const _: () = assert!(MOST_POSITIONS <= SLACK);
 
-/// Defines the rows and positions of tiles, and a function that computes a part of a [`TileWork`] with one of them. The first
-/// tiles are for one vector of output channels. A tile of several rows has whole rows.
+/// Defines the rows and positions of tiles, and a function that computes a part of a [`TileWork`] with one of them. The
+/// first tiles are for one vector of output channels. A tile of several rows has whole rows.
 macro_rules! tiles {
     ($fill:ident: $(($rows:literal, $positions:literal))*; $(($narrow_rows:literal, $narrow_positions:literal))*) => {
         impl<T: InVectors> TileWork<'_, T> {

@@ -1,10 +1,10 @@
 //! Vector code for the instruction set of the processor.
 //!
 //! With the feature `simd`, code is compiled for the baseline of the target and, through [`pulp`], for AVX2; the set is
-//! selected at run time. Functions of elements and random bits, which compute more than they move, are also compiled for
-//! AVX-512, with which they take half of the time for large tensors. All sets return the same bits, because Rust never
-//! fuses or reorders operations on floats. Code that needs a fused product and sum requests it explicitly, and a
-//! processor without the instruction calls a function.
+//! selected at run time. Functions of elements and random bits, which compute more than they move,
+//! are also compiled for AVX-512, with which they take half of the time for large tensors. All sets
+//! return the same bits, because Rust never fuses or reorders operations on floats. Code that needs
+//! a fused product and sum requests it explicitly, and a processor without the instruction calls a function.
 //!
 //! Only inlined code is compiled for the instruction set. Such code has loops over indices instead of functions of
 //! `core` that call closures, such as [`std::array::from_fn`] and the `map` of arrays: these are separate functions
@@ -51,8 +51,8 @@ pub(crate) fn vectorize_fused(work: impl FnOnce(bool)) {
     vectorize_wide(work);
 }
 
-/// Runs `work` with the widest vectors of the processor, and passes it whether there are any. It is for work that computes
-/// much with each element: each instruction set adds to the size of the program.
+/// Runs `work` with the widest vectors of the processor, and passes it whether there are any. It is
+/// for work that computes much with each element: each instruction set adds to the size of the program.
 #[inline(always)]
 pub(crate) fn vectorize_wide(work: impl FnOnce(bool)) {
     #[cfg(feature = "simd")]

@@ -19,7 +19,7 @@ use crate::context::{ExecContext, Hooks};
 /// ```
 ///
 /// # Errors
-/// More elements than there is memory for.
+/// Returns an error if there is no memory for the elements.
 ///
 /// # Panics
 /// If the last two axes do not contain square matrices.

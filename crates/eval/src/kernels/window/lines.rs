@@ -12,7 +12,8 @@ use crate::context::Cx;
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::BLOCK_ELEMENTS;
 
-/// Elements of a result that are computed at once, measured by the family `window` of `benches/python/kernels.py`. The last group of a row overlaps the group before, so that no row
+/// Elements of a result that are computed at once, measured by the family `window` of
+/// `benches/python/kernels.py`. The last group of a row overlaps the group before, so that no row
 /// ends with single elements.
 const CHUNK: usize = 16;
 
@@ -161,8 +162,8 @@ fn fold_chunk<T: Copy>(
     }
 }
 
-/// Combines partial results with two more elements. A separate function, because references that are arguments are known
-/// not to overlap.
+/// Combines partial results with two more elements. A separate function, because references that
+/// are arguments are known not to overlap.
 #[inline(always)]
 fn two<T: Copy>(
     out: &mut [T; CHUNK],

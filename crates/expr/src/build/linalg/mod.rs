@@ -16,7 +16,7 @@ impl Graph {
     /// Returns the conjugate transpose of the last two axes. A vector is only conjugated.
     ///
     /// # Errors
-    /// Cannot fail for valid operands.
+    /// Returns an error for invalid operands.
     pub fn adjoint(&mut self, x: ExprId) -> Result<ExprId> {
         let rank = self.shape(x).rank();
         let x = if self.dtype(x).is_complex() { self.conjugate(x)? } else { x };
