@@ -45,7 +45,6 @@
 mod active;
 mod builder;
 mod error;
-mod fold;
 mod forward;
 mod needed;
 mod programs;

@@ -1,4 +1,4 @@
-//! The derivative rules of all ops, with one file per family.
+//! The derivative rules of all ops, with one file per family, and one for folds of two families.
 //!
 //! The matches are exhaustive. A new op compiles only after its author states which operands carry
 //! derivatives and defines its rules for reverse mode and for forward mode.
@@ -7,20 +7,22 @@ mod contract;
 pub(crate) mod control;
 mod create;
 mod elementwise;
+mod fold;
 mod index;
 mod linalg;
 mod movement;
 mod reduce;
-pub(crate) mod window;
+mod window;
 
 use nxla_expr::{ExprId, Graph, Op, family_ops};
 use nxla_tensor::DType;
 use smallvec::smallvec;
 
 use crate::error::Result;
-use crate::fold::Fold;
 use crate::forward::{JvpStep, Tangents};
 use crate::reverse::{ReversePass, Visit};
+
+use self::fold::Fold;
 
 /// Returns whether the result of an op is differentiable with respect to the operand at `position`.
 /// An op without a rule returns true, so that the reverse pass reports an error instead of a silent

@@ -12,14 +12,14 @@ use nxla_expr::{
 };
 use nxla_tensor::Shape;
 
+use super::control::differentiate_program;
+use super::control::while_loop::{add, build_loop, integer, read_row};
+use super::window::Offsets;
 use crate::builder::{self, reduced_axes, reshape, transpose};
 use crate::error::Result;
 use crate::forward::{Dual, JvpStep, jvp_program};
 use crate::region::strip_effects;
 use crate::reverse::{ReversePass, Visit};
-use crate::rules::control::differentiate_program;
-use crate::rules::control::while_loop::{add, build_loop, integer, read_row};
-use crate::rules::window::Offsets;
 
 /// The elements that a fold combines: those along axes or those in windows.
 pub(crate) enum Fold<'a> {
