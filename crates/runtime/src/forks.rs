@@ -13,9 +13,6 @@ use std::sync::{
 };
 use std::time::{Duration, Instant};
 
-use crate::cache::executables;
-use crate::stream::orphan_streams;
-
 /// Threads hold the read lock while they use shared state; the forking thread holds the write lock.
 static FORKING: RwLock<()> = RwLock::new(());
 
@@ -45,14 +42,6 @@ pub fn before_fork() {
 /// Resumes work in the parent process. The thread that has forked must call this function.
 pub fn after_fork() {
     FORK_GUARD.take();
-}
-
-/// Resumes work in the child process, on its only thread: cache slots whose creating thread does not
-/// exist are reset, and all streams end.
-pub fn after_fork_in_child() {
-    FORK_GUARD.take();
-    executables().forget_makers();
-    orphan_streams();
 }
 
 /// A guard that delays forks, for locks that calls take often and sometimes without the interpreter
@@ -109,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_forks_waits_for_who_is_at_something_shared() {
+    fn a_fork_waits_for_users_of_shared_data() {
         let shared = Arc::new(Shared::new(0));
         let forked = Arc::new(AtomicBool::new(false));
         let (mut first, second) = (shared.lock(), Arc::new(Shared::new(0)));
@@ -135,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_is_at_something_shared_during_a_fork() {
+    fn shared_data_is_unused_during_a_fork() {
         let shared = Arc::new(Shared::new(0));
         before_fork();
         let waiting = std::thread::spawn({
