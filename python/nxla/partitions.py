@@ -28,7 +28,7 @@ from nxla._arguments import name_of
 from nxla._marks import MARKS
 from nxla._values import as_tensor, template_of
 from nxla.compiler import callback
-from nxla.errors import ArgumentError, ExecutionError
+from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -128,14 +128,8 @@ class Called:
         """Run the function on one partition."""
         if _core.is_tracing():
             conflict = self.options.get("on_conflict", "raise")
-            if conflict == "reuse":
+            if _core.inlines_call(name_of(self.callable), conflict):
                 return self.callable(*args, **kwargs)
-            if conflict == "raise":
-                raise ExecutionError(
-                    f"{name_of(self.callable)}: must not be called in a trace, because it has its "
-                    'own options; pass on_conflict="reuse" to nx.jit to inline it without the '
-                    'options, or "force" to run it separately'
-                )
         function = self.callable
         if kwargs:
             from inspect import signature

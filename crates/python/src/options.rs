@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use nxla_runtime::pjrt::wait_until_all_idle_for;
 use nxla_runtime::{
-    CompilerChoice, Conflict, Options, Progress, Setting, Settings, abandon_streams,
+    CallMode, CompilerChoice, Conflict, Options, Progress, Setting, Settings, abandon_streams,
     compiler_names, default_options, global_default_options, set_default_options,
     set_global_default_options, wait_until_streams_end,
 };
@@ -144,6 +144,13 @@ fn conflict_from(value: &Bound<'_, PyAny>) -> PyResult<Conflict> {
             value.repr()?
         )))),
     }
+}
+
+/// Returns whether a call of the function `name` in a trace is inlined instead of run separately.
+#[pyfunction]
+fn inlines_call(name: &str, on_conflict: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let mode = conflict_from(on_conflict)?.call_mode(name).or_raise()?;
+    Ok(mode == CallMode::Inline)
 }
 
 fn not_a_switch(value: &Bound<'_, PyAny>) -> PyErr {
@@ -371,6 +378,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(get_global_default_options, module)?)?;
     module.add_function(wrap_pyfunction!(replace_global_default_options, module)?)?;
     module.add_function(wrap_pyfunction!(merge_options, module)?)?;
+    module.add_function(wrap_pyfunction!(inlines_call, module)?)?;
     module.add_function(wrap_pyfunction!(compilers, module)?)?;
     module.add_function(wrap_pyfunction!(wait_until_idle, module)?)?;
     module.add_function(wrap_pyfunction!(before_fork, module)?)?;

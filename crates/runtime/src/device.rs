@@ -85,6 +85,11 @@ impl Device {
         }
     }
 
+    /// Returns `true` if the device is the host's processor, with or without a plugin.
+    pub(crate) fn is_cpu(&self) -> bool {
+        is_cpu_platform(self.platform())
+    }
+
     /// The number among the devices of its client; 0 for the host.
     ///
     /// ```
@@ -287,6 +292,11 @@ pub(crate) fn common_device<'a>(
         }
     }
     Ok(found.map(Device::of_buffer))
+}
+
+/// Returns `true` if a platform computes on the host's processor.
+pub(crate) fn is_cpu_platform(name: &str) -> bool {
+    name.eq_ignore_ascii_case("cpu") || name.eq_ignore_ascii_case("host")
 }
 
 fn two_devices(function: &str, first: &Device, second: &Device) -> Error {

@@ -23,7 +23,7 @@ use crate::vectors::lanes::{LaneStack, Lanes};
 
 /// A function being traced. Clones are the same trace.
 #[derive(Clone)]
-pub struct Trace(Arc<State>);
+pub struct Trace(Arc<SharedTrace>);
 
 impl fmt::Debug for Trace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -31,18 +31,19 @@ impl fmt::Debug for Trace {
     }
 }
 
-struct State {
+/// The fields of a trace, which all its clones share.
+struct SharedTrace {
     number: u64,
-    /// The state of the trace, under one lock, so that an operator locks once.
-    building: Mutex<Building>,
-    /// The current regions that only some entries of vectorized axes enter. `building` must be locked
+    /// One lock for the whole state, so that an operator locks once.
+    state: Mutex<TraceState>,
+    /// The current regions that only some entries of vectorized axes enter. `state` must be locked
     /// before `lanes`.
     lanes: Mutex<LaneStack>,
 }
 
-/// The state of a trace.
+/// The graph of a trace, and what the trace has recorded with it.
 #[derive(Default)]
-struct Building {
+struct TraceState {
     graph: Graph,
     /// The types of the inputs. A position may be skipped until the trace finishes.
     inputs: Vec<Option<TensorType>>,
@@ -54,7 +55,7 @@ struct Building {
     failure: Option<Error>,
 }
 
-impl Building {
+impl TraceState {
     /// The graph; a finished trace has no graph.
     fn graph(&mut self) -> Result<&mut Graph> {
         if self.finished { Err(finished_trace_error()) } else { Ok(&mut self.graph) }
@@ -182,17 +183,17 @@ impl Trace {
     pub fn new() -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(1);
         let graph = Graph::with_options(graph_options());
-        let building = Building { graph, ..Building::default() };
-        Self(Arc::new(State {
+        let state = TraceState { graph, ..TraceState::default() };
+        Self(Arc::new(SharedTrace {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
-            building: Mutex::new(building),
+            state: Mutex::new(state),
             lanes: Mutex::default(),
         }))
     }
 
-    fn lock(&self) -> MutexGuard<'_, Building> {
-        // A panic during building leaves the graph valid, because a node is added in a single step.
-        self.0.building.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, TraceState> {
+        // A panic during an operator leaves the graph valid, because a node is added in a single step.
+        self.0.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The innermost trace entered on this thread.
@@ -257,14 +258,14 @@ impl Trace {
     /// Builds for an operator: the first error is kept for [`Trace::finish`], and after it
     /// everything is `None`.
     pub fn operate<T>(&self, build: impl FnOnce(&mut Graph) -> Result<T>) -> Option<T> {
-        let mut building = self.lock();
-        if building.failure.is_some() {
+        let mut state = self.lock();
+        if state.failure.is_some() {
             return None;
         }
-        match building.graph().and_then(build) {
+        match state.graph().and_then(build) {
             Ok(built) => Some(built),
             Err(error) => {
-                building.fail(error);
+                state.fail(error);
                 None
             }
         }
@@ -324,17 +325,17 @@ impl Trace {
     }
 
     fn capture_input(&self, tensor: &RawTensor) -> Result<ExprId> {
-        let mut building = self.lock();
+        let mut state = self.lock();
         // Axis names are part of the type, so the same data with other names is another input.
-        let known = building.captured.iter().find(|captured| {
+        let known = state.captured.iter().find(|captured| {
             captured.tensor.is(tensor) && captured.tensor.names() == tensor.names()
         });
         if let Some(captured) = known {
             return Ok(captured.id);
         }
-        let id = building.parameter(tensor.ty())?;
-        let source = building.graph.source(id).clone();
-        building.captured.push(Captured { tensor: tensor.clone(), id, source });
+        let id = state.parameter(tensor.ty())?;
+        let source = state.graph.source(id).clone();
+        state.captured.push(Captured { tensor: tensor.clone(), id, source });
         Ok(id)
     }
 
@@ -355,26 +356,26 @@ impl Trace {
     /// Returns the first error of an operator, or an error for a result that belongs to another trace
     /// or to a region.
     pub fn finish(&self, outputs: &[impl AsRef<RawExpr>]) -> Result<Program> {
-        let mut building = self.lock();
-        if let Some(error) = building.failure.take() {
-            building.finished = true;
+        let mut state = self.lock();
+        if let Some(error) = state.failure.take() {
+            state.finished = true;
             return Err(error);
         }
-        drop(building);
+        drop(state);
         let outputs = self.ids(outputs)?;
-        let mut building = self.lock();
-        let graph = std::mem::take(building.graph()?);
-        building.finished = true;
-        let inputs = building.input_types()?;
-        drop(building);
+        let mut state = self.lock();
+        let graph = std::mem::take(state.graph()?);
+        state.finished = true;
+        let inputs = state.input_types()?;
+        drop(state);
         Ok(Program::new(&graph, inputs, &outputs)?)
     }
 
     /// Ends the trace without a result.
     pub fn abandon(&self) {
-        let mut building = self.lock();
-        building.finished = true;
-        building.graph = Graph::new();
+        let mut state = self.lock();
+        state.finished = true;
+        state.graph = Graph::new();
     }
 
     /// The ids of expressions, which must be of this trace.

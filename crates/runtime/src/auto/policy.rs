@@ -105,7 +105,7 @@ pub(super) fn decide(
     if device.is_host() {
         return decided(Choice::Evaluator, Reason::Host);
     }
-    let shares_memory = is_cpu(device);
+    let shares_memory = device.is_cpu();
     if !shares_memory && limits.above.is_some_and(|limit| limit > 0.0) {
         return Err(Error::Options(format!(
             "option {COMPILE_ABOVE:?} of the compiler \"auto\": must not be set for {device}, \
@@ -158,11 +158,6 @@ pub(crate) fn slow_seconds(program: &Program) -> Option<f64> {
     let slow =
         estimate.seconds().filter(|&seconds| seconds > thresholds::XLA_FROM_FIRST_CALL_SECONDS);
     slow.filter(|_| repeats_small_steps(program, estimate))
-}
-
-fn is_cpu(device: &Device) -> bool {
-    let platform = device.platform();
-    platform.eq_ignore_ascii_case("cpu") || platform.eq_ignore_ascii_case("host")
 }
 
 /// Returns `true` if a program or one of its regions has loops. Bodies of blocks are visited if

@@ -49,6 +49,22 @@ impl Conflict {
             Conflict::Raise
         }
     }
+
+    /// Returns the continuation of a call in a trace of the function `name`.
+    ///
+    /// # Errors
+    /// Returns an error if the function does not allow such calls.
+    pub fn call_mode(self, name: &str) -> Result<CallMode> {
+        match self {
+            Conflict::Force => Ok(CallMode::Run),
+            Conflict::Reuse => Ok(CallMode::Inline),
+            Conflict::Raise => Err(Error::Usage(format!(
+                "{name}: must not be called in a trace, because it has its own options; pass \
+                 on_conflict=\"reuse\" to nx.jit to inline it without the options, or \"force\" \
+                 to run it separately"
+            ))),
+        }
+    }
 }
 
 /// The continuation of a call.
@@ -183,16 +199,7 @@ impl<S: Static, R> JitFunction<S, R> {
         if !Trace::is_entered() {
             return Ok(CallMode::Run);
         }
-        match self.conflict {
-            Conflict::Force => Ok(CallMode::Run),
-            Conflict::Reuse => Ok(CallMode::Inline),
-            Conflict::Raise => Err(Error::Usage(format!(
-                "{}: must not be called in a trace, because it has its own options; pass \
-                 on_conflict=\"reuse\" to nx.jit to inline it without the options, or \"force\" \
-                 to run it separately",
-                self.name
-            ))),
-        }
+        self.conflict.call_mode(&self.name)
     }
 
     fn lock(&self) -> MutexGuard<'_, Entries<S, R>> {

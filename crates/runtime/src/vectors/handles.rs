@@ -3,6 +3,7 @@
 use nxla_expr::{ExprId, Graph, Source, TensorType};
 
 use super::Vectors;
+use super::control::Vectorized;
 use super::moves::{EntryAxes, Move, NewVector, align_vectors, separate};
 use crate::apply::{Ids, called_once};
 use crate::eager::EagerOp;
@@ -10,9 +11,6 @@ use crate::error::{Error, Result};
 use crate::expr::RawExpr;
 use crate::operand::Value;
 use crate::tensor::RawTensor;
-
-/// A node and its vectorized axes.
-type Vectorized = (ExprId, Vectors);
 
 impl RawExpr {
     /// The first axes, one for each name, become vectorized: functions leave them alone and work

@@ -10,7 +10,7 @@ use nxla_pjrt::{self as pjrt, Client, NamedValue, Plugin, discover};
 use super::registry::{ordinal, original, substitute};
 use super::{NAME, settings};
 use crate::compiler::integer_setting;
-use crate::device::Device;
+use crate::device::{Device, is_cpu_platform};
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
 use crate::sync::{Shared, SharedGuard};
@@ -83,8 +83,7 @@ impl Target {
 
     /// Returns `true` if the device is the host's processor.
     pub fn is_cpu(&self) -> bool {
-        let platform = self.client.platform_name();
-        platform.eq_ignore_ascii_case("cpu") || platform.eq_ignore_ascii_case("host")
+        is_cpu_platform(self.client.platform_name())
     }
 }
 

@@ -19,7 +19,7 @@ use crate::context::{ExecContext, Hooks};
 /// ```
 ///
 /// # Errors
-/// Returns an error if there is no memory for the elements.
+/// Returns an error if the elements do not fit in memory.
 ///
 /// # Panics
 /// If the last two axes do not contain square matrices.
