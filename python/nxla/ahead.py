@@ -471,7 +471,7 @@ def _header(text: str, source: str) -> dict[str, Any] | None:
     if not first.startswith("// nxla.export "):
         return None
     if not first.startswith(_HEADER):
-        raise FormatError(f"{source}: first line: must have version 1")
+        raise FormatError(f"{source}: first line: must have version 1; got {first[:40]!r}")
     try:
         header = json.loads(first.removeprefix(_HEADER))
         for key in ("name", "parameters", "outputs", "results"):

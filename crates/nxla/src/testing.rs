@@ -213,9 +213,12 @@ impl CheckGrads {
         F: Function<Types>,
     {
         if self.order == 0 || self.modes.is_empty() {
-            return Err(wrong(
-                "order, modes: order must be at least 1, and modes must not be empty",
-            ));
+            return Err(wrong(&format!(
+                "order, modes: order must be at least 1, and modes must not be empty; got order {} \
+                 and {} modes",
+                self.order,
+                self.modes.len()
+            )));
         }
         let mut given = Leaves::default();
         arguments.append(&mut given);

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use nxla_runtime::debug::{Distance, check_finite, distance, first_nan, first_not_finite};
-use nxla_runtime::{Program, RawTensor};
+use nxla_runtime::{HostTensor, Program, RawTensor};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -116,7 +116,9 @@ fn compare_values(
     let shape = left.shape().clone();
     let found = py.detach(|| distance(&left, &right));
     let Some(Distance { ulps, mut position, absolute, differing }) = found else {
-        return Err(argument_error("compare_values", "tensors: must have equal types"));
+        let ty = |tensor: &HostTensor| format!("{}{}", tensor.dtype(), tensor.shape());
+        let why = format!("tensors: must have equal types; got {} and {}", ty(&left), ty(&right));
+        return Err(argument_error("compare_values", why));
     };
     let mut index = vec![0; shape.rank()];
     for (at, &size) in index.iter_mut().zip(&shape).rev() {

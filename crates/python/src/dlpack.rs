@@ -272,7 +272,9 @@ impl HeldBuffer {
     /// Copies the elements in row-major order.
     fn gather(&self, py: Python<'_>, out: &mut [u8]) -> PyResult<()> {
         if out.len() != self.length() {
-            return Err(argument_error("buffer", "length must match the shape"));
+            let (expected, found) = (self.length(), out.len());
+            let why = format!("length must be {expected} bytes, as the shape; got {found}");
+            return Err(argument_error("buffer", why));
         }
         // SAFETY: `out` has room for `len` bytes, which is what the call writes.
         let code = unsafe {

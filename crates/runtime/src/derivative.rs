@@ -248,7 +248,9 @@ impl Differentiable {
             slots.iter().map(|slot| slot.entry.shape.clone()).collect()
         };
         if shapes(&values) != shapes(&results) {
-            let why = "results: must have the shapes of the values".into();
+            let (values, results) = (shapes(&values), shapes(&results));
+            let why =
+                format!("results: must have the shapes of the values, {values:?}; got {results:?}");
             return Err(Error::Arguments { function: "diagonal".into(), why });
         }
         if nxla_grad::is_elementwise(&self.program, self.sides) {

@@ -203,7 +203,13 @@ fn size_of_axes(axes: &[(String, usize)]) -> Result<usize> {
         }
     }
     let product = axes.iter().try_fold(1usize, |product, (_, size)| product.checked_mul(*size));
-    product.map_or_else(|| wrong("axes: product of the sizes must fit 64 bits".into()), Ok)
+    product.map_or_else(
+        || {
+            let sizes: Vec<usize> = axes.iter().map(|(_, size)| *size).collect();
+            wrong(format!("axes: product of the sizes must fit in 64 bits; got {sizes:?}"))
+        },
+        Ok,
+    )
 }
 
 fn wrong<T>(why: String) -> Result<T> {
@@ -395,8 +401,13 @@ impl Sharding {
         let (part, starts) = (self.part(shape)?, self.starts(shape)?);
         if parts.len() != starts.len() || parts.iter().any(|each| *each.shape() != part) {
             let expected = starts.len();
-            let why =
-                format!("parts: must be {expected} of shape {part} for a tensor of shape {shape}");
+            let found: Vec<String> = parts.iter().map(|each| each.shape().to_string()).collect();
+            let why = format!(
+                "parts: must be {expected} of shape {part} for a tensor of shape {shape}; got {} of \
+                 shapes [{}]",
+                found.len(),
+                found.join(", ")
+            );
             return Err(Error::Layout(why));
         }
         let mut distinct: BTreeMap<&[usize], HostTensor> = BTreeMap::new();

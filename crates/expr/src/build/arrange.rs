@@ -130,7 +130,9 @@ impl Graph {
         let length = counts.iter().try_fold(0, |sum: usize, &count| sum.checked_add(count));
         let mut places: Vec<i64> = Vec::new();
         let Some(length) = length.filter(|&length| places.try_reserve_exact(length).is_ok()) else {
-            return Err(self.invalid("repeat", "counts", "must have a sum that fits into memory"));
+            let sum: u128 = counts.iter().map(|&count| count as u128).sum();
+            let why = format!("must have a sum that fits in memory; got {sum}");
+            return Err(self.invalid("repeat", "counts", why));
         };
         for (place, &count) in (0..).zip(counts) {
             places.extend(std::iter::repeat_n(place, count));

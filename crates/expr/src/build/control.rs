@@ -241,7 +241,7 @@ impl Graph {
             return Err(self.invalid("io_call", "value", "must contain a tensor"));
         }
         if name.is_none() && default.as_ref().is_none_or(|own| own.is_silent()) {
-            return Err(self.invalid("io_call", "function", "must be a name or a function"));
+            return Err(self.invalid("io_call", "name, function", "one of them must be passed"));
         }
         let name = name.map(Into::into);
         let hook = HookOp { name, default, slot: None, results: None };
@@ -441,7 +441,10 @@ impl Graph {
                 let expected = "a scalar (reduce it with all or any)".into();
                 Err(self.error("cond", ErrorKind::Shape { argument: "predicate", found, expected }))
             }
-            _ => Err(self.invalid("cond", "predicate", "must be one scalar")),
+            _ => {
+                let why = format!("must be one scalar; got {} values", traced.outputs.len());
+                Err(self.invalid("cond", "predicate", why))
+            }
         }
     }
 

@@ -252,8 +252,9 @@ impl Graph {
         let (dtype, narrow) = (dtype.at_least_f32(), dtype);
         let (start, stop) = (self.as_type(start, dtype)?, self.as_type(stop, dtype)?);
         let gaps = if endpoint { steps.saturating_sub(1) } else { steps }.max(1);
-        let gaps =
-            i64::try_from(gaps).map_err(|_| self.invalid("linspace", "num", "must fit 64 bits"))?;
+        let gaps = i64::try_from(gaps).map_err(|_| {
+            self.invalid("linspace", "num", format!("must fit in 64 bits; got {gaps}"))
+        })?;
         let gaps = self.scalar_constant(Scalar::Int(gaps), DType::S64)?;
         let width = self.subtract(stop, start)?;
         let step = self.divide(width, gaps)?;

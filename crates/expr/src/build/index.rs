@@ -375,7 +375,11 @@ impl Graph {
     /// Returns an error for a scalar, `k` of 0 or more than there are elements, or complex numbers.
     pub fn top_k(&mut self, x: ExprId, k: usize) -> Result<(ExprId, ExprId)> {
         let Some(&size) = self.shape(x).last() else {
-            return Err(self.invalid("top_k", "operand", "must have at least one axis"));
+            return Err(self.invalid(
+                "top_k",
+                "operand",
+                "must have at least one axis; got a scalar",
+            ));
         };
         if k == 0 || k > size {
             let why = format!(

@@ -247,12 +247,12 @@ impl Graph {
     pub fn split(&mut self, x: ExprId, index: i64, axis: i64) -> Result<(ExprId, ExprId)> {
         let at = self.axis("split", x, axis)?;
         let size = self.shape(x)[at];
-        let index = match usize::try_from(index) {
+        let split = match usize::try_from(index) {
             Ok(index) => Some(index),
             Err(_) => size.checked_sub(usize::try_from(index.unsigned_abs()).unwrap_or(usize::MAX)),
         };
-        let Some(index) = index.filter(|&index| index <= size) else {
-            let why = format!("must be inside axis {at} of {}", self.tensor_type(x));
+        let Some(index) = split.filter(|&split| split <= size) else {
+            let why = format!("must be inside axis {at} of {}; got {index}", self.tensor_type(x));
             return Err(self.invalid("split", "index", why));
         };
         let low = self.slice_along_axis(x, 0, index, axis, 1)?;

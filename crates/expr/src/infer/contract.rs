@@ -171,7 +171,7 @@ fn check_groups(attributes: &Conv, input: &[usize], kernel: &[usize]) -> Result<
     let Conv { feature_groups, batch_groups, .. } = *attributes;
     let invalid = |argument, why: String| Err(ErrorKind::invalid(argument, why));
     if feature_groups == 0 || batch_groups == 0 {
-        return invalid("groups", "must be at least 1".into());
+        return invalid("groups", "must be at least 1; got 0".into());
     }
     if feature_groups > 1 && batch_groups > 1 {
         let why = format!(

@@ -27,7 +27,7 @@ fn fft(attributes: &Fft, types: &[&TensorType]) -> Inferred {
     let [x] = operands(types)?;
     check::axis_in_range(attributes.axis, x)?;
     if attributes.length == 0 {
-        return Err(ErrorKind::invalid("length", "must be at least 1"));
+        return Err(ErrorKind::invalid("length", "must be at least 1; got 0"));
     }
     let mut result = x.with_dtype(x.dtype.to_complex());
     result.shape.as_mut_slice()[attributes.axis] = attributes.length;

@@ -127,9 +127,12 @@ fn concatenate(axis: usize, types: &[&TensorType]) -> Inferred {
         }
         result.dtype = promote_keep_pred(result.dtype, other.dtype);
         result.names = merge_names(&result, other)?;
-        let joined = result.shape[axis].checked_add(other.shape[axis]);
-        result.shape.as_mut_slice()[axis] = joined.ok_or_else(|| {
-            ErrorKind::invalid("operands", "must have fewer than 2^64 elements along the axis")
+        let (left, right) = (result.shape[axis], other.shape[axis]);
+        result.shape.as_mut_slice()[axis] = left.checked_add(right).ok_or_else(|| {
+            let why = format!(
+                "must have fewer than 2^64 elements along axis {axis}; got {left} and {right}"
+            );
+            ErrorKind::invalid("operands", why)
         })?;
     }
     tensor(result)

@@ -107,8 +107,11 @@ impl Graph {
 
     /// Infers the type of a new node.
     fn checked_type(&mut self, op: &Op, operands: &[ExprId]) -> Result<TypeId> {
-        if op.nesting_depth() > MAX_NESTING {
-            let why = format!("branches and loops must be nested at most {MAX_NESTING} deep");
+        let depth = op.nesting_depth();
+        if depth > MAX_NESTING {
+            let why = format!(
+                "branches and loops must be nested at most {MAX_NESTING} deep; got {depth}"
+            );
             return Err(self.error(op.name(), ErrorKind::invalid("body", why)));
         }
         self.type_of(op, operands).map_err(|kind| self.error(op.name(), kind))

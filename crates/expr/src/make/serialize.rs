@@ -108,7 +108,7 @@ pub enum SerializeError {
     #[error("the hooks of a program are not listed in order")]
     Hooks,
     /// A region that is not an earlier program, or is nested too deep.
-    #[error("{node} has region {region}, {why}")]
+    #[error("{node}: region {region} {why}")]
     Region {
         /// The node.
         node: ExprId,

@@ -208,7 +208,7 @@ fn conv_groups() {
     );
     assert_eq!(
         conv("f32[1][1][3]", "f32[1][1][2]", &batches(0)),
-        "conv: groups: must be at least 1"
+        "conv: groups: must be at least 1; got 0"
     );
     let both = ConvOptions { feature_groups: 2, batch_groups: 2, ..ConvOptions::default() };
     assert_eq!(

@@ -242,7 +242,7 @@ fn top_k_gives_values_and_indices() {
         "top_k: k: must be from 1 to 5, the size of the last axis of f32[5]; got 6"
     );
     assert!(top("f32[5]", 0, false).starts_with("top_k: k: must be from 1 to 5"));
-    assert_eq!(top("f32", 1, false), "top_k: operand: must have at least one axis");
+    assert_eq!(top("f32", 1, false), "top_k: operand: must have at least one axis; got a scalar");
     assert_eq!(top("c64[2]", 1, false), "argsort: operand: expected a real dtype; got c64");
 }
 

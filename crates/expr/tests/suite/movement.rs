@@ -227,8 +227,8 @@ fn compositions_of_movements() {
     assert_eq!((part(2, false), part(2, true)), ("f32[2][x: 2]".into(), "f32[4][x: 2]".into()));
     assert_eq!(part(-2, true), "f32[2][x: 2]");
     assert_eq!((part(0, false), part(6, true)), ("f32[0][x: 2]".into(), "f32[0][x: 2]".into()));
-    assert_eq!(part(7, true), "split: index: must be inside axis 0 of f32[6][x: 2]");
-    assert_eq!(part(-7, true), "split: index: must be inside axis 0 of f32[6][x: 2]");
+    assert_eq!(part(7, true), "split: index: must be inside axis 0 of f32[6][x: 2]; got 7");
+    assert_eq!(part(-7, true), "split: index: must be inside axis 0 of f32[6][x: 2]; got -7");
 }
 
 #[test]

@@ -105,8 +105,9 @@ fn list(lexer: &mut Lexer<'_>, ty: &TensorType) -> Result<Vec<u8>> {
         }
         while lexer.eat(b']')? {
             let axis = counts.len() - 1;
-            if counts.pop() != Some(ty.shape[axis]) {
-                let why = format!("the list must have {} entries", ty.shape[axis]);
+            let (expected, found) = (ty.shape[axis], counts.pop().unwrap_or_default());
+            if found != expected {
+                let why = format!("the list must have {expected} entries; got {found}");
                 return Err(malformed_line(lexer.line(), why));
             }
             match counts.last_mut() {

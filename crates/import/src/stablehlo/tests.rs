@@ -88,7 +88,7 @@ fn damaged_text_is_an_error_with_a_line() {
                 "tensor<2xf32>",
                 "%0 = stablehlo.constant dense<[1.0]> : tensor<2xf32>\nreturn %0 : tensor<2xf32>",
             ),
-            "StableHLO: line 2: the list must have 2 entries",
+            "StableHLO: line 2: the list must have 2 entries; got 1",
         ),
         (
             main_of(

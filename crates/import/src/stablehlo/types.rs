@@ -90,8 +90,8 @@ fn tensor(lexer: &mut Lexer<'_>) -> Result<Type> {
             Some(byte) if byte.is_ascii_digit() => {
                 let digits = lexer.take_while(|byte| byte.is_ascii_digit());
                 let size = digits.parse::<i64>().ok().and_then(|size| usize::try_from(size).ok());
-                let why = "the size of an axis must fit in 63 bits";
-                sizes.push(size.ok_or_else(|| malformed_line(lexer.line(), why))?);
+                let why = || format!("the size of an axis must fit in 63 bits; got {digits}");
+                sizes.push(size.ok_or_else(|| malformed_line(lexer.line(), why()))?);
             }
             _ => break,
         }

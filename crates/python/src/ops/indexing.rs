@@ -238,8 +238,10 @@ fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) 
     if read.len() > 1 && read.iter().any(is_truth) {
         return Err(argument_error("index", "a boolean scalar must be the only index"));
     }
-    if read.iter().filter(|entry| matches!(entry, Entry::Ellipsis)).count() > 1 {
-        return Err(argument_error("index", "must contain at most one ellipsis (...)"));
+    let ellipses = read.iter().filter(|entry| matches!(entry, Entry::Ellipsis)).count();
+    if ellipses > 1 {
+        let why = format!("must contain at most one ellipsis (...); got {ellipses}");
+        return Err(argument_error("index", why));
     }
     let mut plan = Plan::default();
     let mut axis = 0;
@@ -321,7 +323,7 @@ fn entry<'py>(item: &Bound<'py, PyAny>, by_mask: &str) -> PyResult<Entry<'py>> {
             if !error.is_instance_of::<PyOverflowError>(item.py()) {
                 return error;
             }
-            PyIndexError::new_err(format!("index: must fit 64 bits; got {item}"))
+            PyIndexError::new_err(format!("index: must fit in 64 bits; got {item}"))
         });
         return index.map(Entry::Index);
     }
@@ -424,9 +426,9 @@ fn index_by_mask(
     }
     if let Some(wrong) = (0..sizes.rank()).find(|&at| shape[axis + at] != sizes[at]) {
         let why = format!(
-            "mask: must have the sizes of the tensor; axis {} has {} elements, the mask has {}",
-            axis + wrong,
+            "mask: must have size {} along axis {wrong}, as the tensor along axis {}; got size {}",
             shape[axis + wrong],
+            axis + wrong,
             sizes[wrong]
         );
         return Err(PyIndexError::new_err(why));

@@ -146,9 +146,10 @@ impl LoopFunctions for Loop<'_, '_> {
         let state = self.state(state)?;
         let holds = call_region(self.function, self.condition, (state,))?;
         let (holds, _) = leaves_of(self.trace, self.function, &holds)?;
-        <[Vectorized; 1]>::try_from(holds)
-            .map(|[holds]| holds)
-            .map_err(|_| argument_error(self.function, "condition: must return one scalar"))
+        <[Vectorized; 1]>::try_from(holds).map(|[holds]| holds).map_err(|values| {
+            let why = format!("condition: must return one scalar; got {} values", values.len());
+            argument_error(self.function, why)
+        })
     }
 
     fn body(&mut self, state: &[Vectorized]) -> PyResult<Iteration> {

@@ -60,9 +60,10 @@ pub fn stablehlo_text(
 /// # Errors
 /// Returns an error for more literals than inputs.
 pub fn with_literals(program: &Program, literals: &[HostTensor]) -> Result<Arc<Program>> {
-    let count = program.inputs().len().checked_sub(literals.len());
-    let count =
-        count.ok_or_else(|| Error::Usage("literals: must be at most one for each input".into()))?;
+    let (inputs, found) = (program.inputs().len(), literals.len());
+    let count = inputs.checked_sub(found).ok_or_else(|| {
+        Error::Usage(format!("literals: must be at most {inputs}, one for each input; got {found}"))
+    })?;
     let mut graph = Graph::new();
     let inputs = program.inputs()[..count].to_vec();
     let mut arguments = Vec::with_capacity(program.inputs().len());

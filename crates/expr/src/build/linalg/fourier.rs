@@ -62,7 +62,7 @@ impl Graph {
         let at = self.axis(op, x, axis)?;
         let length = length.unwrap_or(2 * self.shape(x)[at].saturating_sub(1));
         if length == 0 {
-            return Err(self.invalid(op, "length", "must be at least 1"));
+            return Err(self.invalid(op, "length", "must be at least 1; got 0"));
         }
         self.composite(op, &[("length", &length), ("axis", &at)], [x], |graph, [x]| {
             graph.complete_spectrum(x, length, at)
@@ -172,7 +172,7 @@ impl Graph {
         let op = "rfftn";
         let plan = self.transformed_axes(x, lengths, axes)?;
         let Some((&(axis, length), others)) = plan.split_last() else {
-            return Err(self.invalid(op, "axes", "must be at least one"));
+            return Err(self.invalid(op, "axes", "must contain at least one axis; got none"));
         };
         let half = self.rfft(x, length, axis)?;
         self.along_each(half, others, false)
@@ -192,7 +192,7 @@ impl Graph {
         let op = "irfftn";
         let plan = self.transformed_axes(x, lengths, axes)?;
         let Some((&(axis, length), others)) = plan.split_last() else {
-            return Err(self.invalid(op, "axes", "must be at least one"));
+            return Err(self.invalid(op, "axes", "must contain at least one axis; got none"));
         };
         let half = self.along_each(x, others, true)?;
         self.irfft(half, length, axis)

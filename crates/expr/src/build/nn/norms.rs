@@ -77,7 +77,8 @@ impl Graph {
         let at = self.axis(op, x, axis)?;
         let shape = self.shape(x).clone();
         if at == 0 {
-            return Err(self.invalid(op, "axis", "must not be the axis of examples, 0"));
+            let why = format!("must not be the axis of examples, 0; got {axis}");
+            return Err(self.invalid(op, "axis", why));
         }
         if groups == 0 || !shape[at].is_multiple_of(groups) {
             let why = format!("must divide {} channels; got {groups}", shape[at]);

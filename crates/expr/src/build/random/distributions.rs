@@ -552,7 +552,9 @@ impl Graph {
             return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
         };
         if categories == 0 {
-            return Err(self.invalid(op, "logits", "must have at least one category"));
+            let found = self.tensor_type(logits);
+            let why = format!("must have at least one category along axis {at}; got {found}");
+            return Err(self.invalid(op, "logits", why));
         }
         let dtype = draw.dtype.unwrap_or(DType::S32);
         if !dtype.is_integer() || dtype.is_pred() {

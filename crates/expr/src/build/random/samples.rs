@@ -310,7 +310,7 @@ impl Graph {
         self.check_key(key)?;
         let Choice { samples, axis, replace } = choice;
         if self.shape(x).rank() == 0 {
-            return Err(self.invalid(op, "x", "must have at least one axis"));
+            return Err(self.invalid(op, "x", "must have at least one axis; got a scalar"));
         }
         let (x, axis) = match axis {
             Some(axis) => (x, axis),
@@ -318,10 +318,11 @@ impl Graph {
         };
         let count = self.shape(x)[self.axis(op, x, axis)?];
         if count == 0 {
-            return Err(self.invalid(op, "x", "must have at least one entry"));
+            let why = format!("must have at least one entry; got {}", self.tensor_type(x));
+            return Err(self.invalid(op, "x", why));
         }
         if samples == 0 {
-            return Err(self.invalid(op, "samples", "must be at least 1"));
+            return Err(self.invalid(op, "samples", "must be at least 1; got 0"));
         }
         if !replace && samples > count {
             let why = format!("must be at most {count} without replacement; got {samples}");

@@ -254,9 +254,9 @@ impl<'a> Rebuild<'a> {
             let program = self
                 .programs
                 .get(region as usize)
-                .ok_or_else(|| wrong("which must be an earlier program"))?;
+                .ok_or_else(|| wrong("must be an earlier program"))?;
             if program.graph().nesting_depth() >= MAX_NESTING {
-                return Err(wrong("which is nested too deeply"));
+                return Err(wrong("is nested too deeply"));
             }
             programs.push(program.clone());
         }

@@ -163,7 +163,10 @@ fn mel_weights(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was checked")]
     let (columns, rows) = (bands as usize, length as usize / 2 + 1);
     if columns.saturating_mul(rows) > MEL_ELEMENTS || rate == 0.0 {
-        let why = format!("must make at most {MEL_ELEMENTS} weights, of a positive rate");
+        let why = format!(
+            "must make at most {MEL_ELEMENTS} weights, of a positive rate; got {columns} times \
+             {rows} weights of the rate {rate}"
+        );
         return Err(Fault::Invalid(format!("num_mel_bins, dft_length, sample_rate: {why}")));
     }
     let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();

@@ -103,12 +103,16 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         extrapolation: call.float("extrapolation_value", 0.0)?,
     };
     let given = sizes.as_ref().or(scales.as_ref());
-    let Some(given) = given.filter(|given| given.len() == axes.len()) else {
-        return Err(Fault::Invalid(format!("scales, sizes: must have {} entries", axes.len())));
+    let found = given.map_or(0, Vec::len);
+    let Some(given) = given.filter(|_| found == axes.len()) else {
+        let why = format!("must have {} entries; got {found}", axes.len());
+        return Err(Fault::Invalid(format!("scales, sizes: {why}")));
     };
     let region = region.filter(|_| resampling.coordinates == "tf_crop_and_resize");
-    if region.as_ref().is_some_and(|region| region.len() != 2 * axes.len()) {
-        return Err(Fault::Invalid(format!("roi: must have {} entries", 2 * axes.len())));
+    let expected = 2 * axes.len();
+    if let Some(region) = region.as_ref().filter(|region| region.len() != expected) {
+        let found = region.len();
+        return Err(Fault::Invalid(format!("roi: must have {expected} entries; got {found}")));
     }
     let policy = call.text("keep_aspect_ratio_policy", "stretch")?;
     let common = common_scale(&policy, given, &axes, &shape)?;
@@ -190,7 +194,8 @@ fn asymmetric(call: &mut Call<'_, '_, '_>, shrinks_up: bool) -> Built<Vec<ExprId
     };
     let shape = call.shape(x);
     if scales.len() != shape.rank() {
-        return Err(Fault::Invalid(format!("scales: must have {} entries", shape.rank())));
+        let (expected, found) = (shape.rank(), scales.len());
+        return Err(Fault::Invalid(format!("scales: must have {expected} entries; got {found}")));
     }
     let method = match method(call)? {
         Method::Nearest(_) if shrinks_up => Method::Nearest(Rounding::CeilIfShorter),
