@@ -1706,6 +1706,9 @@ def merge_options(options: dict[str, Any], changes: dict[str, Any]) -> dict[str,
 def has_own_options() -> bool:
     """Returns whether this thread has its own options instead of the options of the process."""
 
+def inlines_call(name: str, on_conflict: str) -> bool:
+    """Returns whether a call of the function `name` in a trace is inlined instead of run separately."""
+
 def compilers() -> list[str]:
     """Returns the names of all compilers."""
 

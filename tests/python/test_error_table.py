@@ -28,7 +28,9 @@ def test_messages_end_without_a_period() -> None:
 
 
 def test_messages_about_limits_show_the_value() -> None:
-    limit = re.compile(r"must (be|have|contain|fit) (at (least|most) (\d|one)|inside|in (\d|memory))")
+    limit = re.compile(
+        r"must (be|have|contain|fit) (at (least|most) (\d|one)|inside|in (\d|memory))"
+    )
     # The functions stop at the limit, so that they do not know the value.
     known = [
         "must contain at most 40 links",
