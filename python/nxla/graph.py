@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, Literal, Protocol, TypeAlias, TypeVar, overload
 
-    from nxla._cluster.places import traffic
+    from nxla._cluster.executors import traffic
     from nxla._cluster.stream import pipeline
     from nxla._cluster.training import PipelineStep, pipeline_schedule, pipeline_step
 
@@ -60,7 +60,7 @@ _LATER = {
     "pipeline": "nxla._cluster.stream",
     "pipeline_schedule": "nxla._cluster.training",
     "pipeline_step": "nxla._cluster.training",
-    "traffic": "nxla._cluster.places",
+    "traffic": "nxla._cluster.executors",
 }
 
 if not TYPE_CHECKING:

@@ -424,10 +424,10 @@ def test_a_worker_with_another_version_is_named(executor, monkeypatch):
 
 def test_stages_of_a_worker_of_ray_that_dies_run_again(ray_cluster, tmp_path):
     # The first worker that runs the second stage ends its process; the next worker finds the file.
-    from nxla._cluster import ray as place
+    from nxla._cluster import ray as cluster
 
     died = tmp_path / "died"
-    true = place.run_stage
+    true = cluster.run_stage
 
     def deadly(stage, tensors, options, label):
         if label == "stage 1" and not died.exists():
@@ -436,16 +436,16 @@ def test_stages_of_a_worker_of_ray_that_dies_run_again(ray_cluster, tmp_path):
         return true(stage, tensors, options, label)
 
     def work(*args):
-        from nxla._cluster import ray as place
+        from nxla._cluster import ray as cluster
 
-        place.run_stage = deadly
+        cluster.run_stage = deadly
         try:
-            return place.work(*args)
+            return cluster.work(*args)
         finally:
-            place.run_stage = true
+            cluster.run_stage = true
 
     stages, (x, ws) = chain(2)
-    known = place.Ray(ray_cluster, {}).known
+    known = cluster.RayExecutor(ray_cluster, {}).known
     remote, known.work = known.work, ray_cluster.remote(work)
     try:
         found = nx.graph.run(stages, x, ws, executor=ray_cluster)

@@ -1,8 +1,8 @@
 """Execution of stages: in threads, in processes, on a cluster, for one input or a stream of inputs.
 
-`plan` describes the tasks of a run, `driver` tracks its progress, and a `Place` runs stages: any
-executor (`places`), a pool of processes with shared memory (`processes`), Dask (`dask`), or Ray
-(`ray`).
+`plan` describes the tasks of a run, `driver` tracks its progress, and a `StageExecutor` runs
+stages: any executor (`executors`), a pool of processes with shared memory (`processes`), Dask
+(`dask`), or Ray (`ray`).
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import os
 from concurrent.futures import ProcessPoolExecutor
 
 from nxla import _core
-from nxla._cluster.dask import Dask, is_client
-from nxla._cluster.driver import Caller
-from nxla._cluster.places import Place, Submitting, Threads
+from nxla._cluster.dask import DaskExecutor, is_client
+from nxla._cluster.driver import RunLoop
+from nxla._cluster.executors import StageExecutor, SubmitExecutor, ThreadExecutor
 from nxla._cluster.plan import inputs_of, plan_of
-from nxla._cluster.processes import Processes
-from nxla._cluster.ray import Ray, is_ray
+from nxla._cluster.processes import ProcessExecutor
+from nxla._cluster.ray import RayExecutor, is_ray
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -25,25 +25,27 @@ if TYPE_CHECKING:
     from nxla._core import StageGraph
     from nxla._progress import Bar
 
-__all__ = ["bar_of", "place_of", "run"]
+__all__ = ["bar_of", "executor_of", "run"]
 
 
-def place_of(executor: Any, options: dict[str, Any], *, threads: int | None = None) -> Place:
-    """Return the place of an executor; without one, a pool of threads of the process."""
+def executor_of(
+    executor: Any, options: dict[str, Any], *, threads: int | None = None
+) -> StageExecutor:
+    """Return the adapter of a user's executor; without one, a pool of threads of the process."""
     if executor is None:
-        return Threads(threads or os.cpu_count() or 1, options)
+        return ThreadExecutor(threads or os.cpu_count() or 1, options)
     if is_client(executor):
-        return Dask(executor, options)
+        return DaskExecutor(executor, options)
     if is_ray(executor):
-        return Ray(executor, options)
+        return RayExecutor(executor, options)
     if isinstance(executor, ProcessPoolExecutor):
-        return Processes(executor, options)
+        return ProcessExecutor(executor, options)
     if not callable(getattr(executor, "submit", None)):
         raise _core.ArgumentError(
             "stages: executor: must have the method submit of concurrent.futures, or be a "
             f"distributed.Client or the module ray; got a {type(executor).__name__}"
         )
-    return Submitting(executor, options)
+    return SubmitExecutor(executor, options)
 
 
 def run(stages: StageGraph, args: tuple[Any, ...], options: dict[str, Any], executor: Any) -> Any:
@@ -51,12 +53,12 @@ def run(stages: StageGraph, args: tuple[Any, ...], options: dict[str, Any], exec
     in_force, listening = stages._in_force(options)
     bar = bar_of(in_force, "running stages", len(stages), executor)
     inputs = inputs_of(stages, args)
-    place = place_of(executor, in_force)
+    executor = executor_of(executor, in_force)
     try:
-        caller = Caller(plan_of(stages, listening), place)
-        return stages._wrap(caller.results(caller.begin(inputs, bar)))
+        loop = RunLoop(plan_of(stages, listening), executor)
+        return stages._wrap(loop.results(loop.begin(inputs, bar)))
     finally:
-        place.close()
+        executor.close()
         if bar is not None:
             bar.close()
 

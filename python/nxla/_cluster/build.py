@@ -74,9 +74,9 @@ class Builder:
         function: Callable[..., tuple[Any, ...]],
         arguments: Sequence[Value],
         label: str,
-        lane: int,
+        worker_group: int,
     ) -> list[Value]:
-        """Add a call of a function after the earlier tasks of its lane, and return its results.
+        """Add a call of a function after the earlier tasks of its group, and return its results.
 
         Calls with the same key share a traced function; their arguments have the same types.
         """
@@ -88,9 +88,9 @@ class Builder:
         number = len(self._tasks)
         for stage in program.graph.stages:
             taken = tuple(sources[index] for _, index in stage.arguments)
-            after = (self._last[lane],) if lane in self._last else ()
-            self._tasks.append(Task(stage, taken, label, stage.expr.outputs, after, lane))
-            self._last[lane] = number
+            after = (self._last[worker_group],) if worker_group in self._last else ()
+            self._tasks.append(Task(stage, taken, label, stage.expr.outputs, after, worker_group))
+            self._last[worker_group] = number
         outputs = [
             sources[index] if stage is None else (number, index)
             for stage, index in program.graph.outputs

@@ -15,7 +15,7 @@ from concurrent.futures import CancelledError
 from operator import itemgetter
 
 from nxla import _core
-from nxla._cluster.places import TRAFFIC, Kept, Place
+from nxla._cluster.executors import TRAFFIC, RemoteCopies, StageExecutor
 from nxla._cluster.worker import Parcel, run_stage
 
 TYPE_CHECKING = False
@@ -26,14 +26,14 @@ if TYPE_CHECKING:
     from nxla._cluster.plan import Task
     from nxla._core import Stage, Tensor
 
-__all__ = ["Dask", "is_client"]
+__all__ = ["DaskExecutor", "is_client"]
 
 #: Smaller tensors are sent with their task, in bytes.
 SMALL = 1 << 10
 #: The number of attempts to send data to workers.
 ATTEMPTS = 8
 #: The time to wait for a worker, in seconds.
-PATIENCE = 8.0
+WORKER_TIMEOUT = 8.0
 
 
 def is_client(executor: object) -> bool:
@@ -54,11 +54,11 @@ def work(
     stage: Stage,
     options: dict[str, Any],
     label: str,
-    places: tuple[int | None, ...],
+    indices: tuple[int | None, ...],
     *given: Any,
 ) -> Any:
     """Run a stage. Each argument is a parcel, or one of several values of a future."""
-    parcels = [part if at is None else part[at] for at, part in zip(places, given, strict=False)]
+    parcels = [part if at is None else part[at] for at, part in zip(indices, given, strict=False)]
     results = run_stage(stage, [parcel.tensor for parcel in parcels], options, label)
     packed = tuple(Parcel(result.to_host()) for result in results)
     return packed[0] if len(packed) == 1 else packed
@@ -89,7 +89,7 @@ class _Known:
         self.workers: set[str] = set()
         self.programs: dict[str, Any] = {}
         #: Futures of sent tensors.
-        self.tensors = Kept()
+        self.tensors = RemoteCopies()
 
 
 _CLUSTERS: weakref.WeakKeyDictionary[Any, _Known] = weakref.WeakKeyDictionary()
@@ -99,7 +99,7 @@ def _is_gone(future: Any) -> bool:
     return future.status in ("cancelled", "lost", "error")
 
 
-class Dask(Place):
+class DaskExecutor(StageExecutor):
     """The workers of a `distributed.Client`."""
 
     ahead = True
@@ -126,7 +126,7 @@ class Dask(Place):
         threads = self.client.nthreads()
         if not threads:
             try:
-                self.client.wait_for_workers(1, timeout=PATIENCE)
+                self.client.wait_for_workers(1, timeout=WORKER_TIMEOUT)
             except TimeoutError:
                 raise self._alone() from None
             threads = self.client.nthreads()
@@ -151,10 +151,12 @@ class Dask(Place):
 
     def _alone(self) -> BaseException:
         return _core.ExecutionError(
-            f"stages: the cluster has had no worker for {PATIENCE:.0f} seconds"
+            f"stages: the cluster has had no worker for {WORKER_TIMEOUT:.0f} seconds"
         )
 
-    def put(self, tensors: Sequence[Tensor], lanes: Sequence[int | None], of: int) -> list[Any]:
+    def put(
+        self, tensors: Sequence[Tensor], groups: Sequence[int | None], group_count: int
+    ) -> list[Any]:
         """Scatter large tensors once, near other tensors that are used with them."""
         values: list[Any] = [None] * len(tensors)
         waiting: dict[int, list[int]] = {}
@@ -167,7 +169,9 @@ class Dask(Place):
             if future is not None and not _is_gone(future):
                 values[position] = Part(future)
                 continue
-            waiting.setdefault(self._worker(lanes[position] or 0, of), []).append(position)
+            waiting.setdefault(self._worker(groups[position] or 0, group_count), []).append(
+                position
+            )
         for worker, positions in waiting.items():
             futures = self._scatter([Parcel(tensors[p].to_host()) for p in positions], worker)
             for position, future in zip(positions, futures, strict=True):
@@ -192,8 +196,8 @@ class Dask(Place):
                 return futures
         raise AssertionError("the last attempt returns or raises")
 
-    def _worker(self, lane: int, of: int) -> int:
-        return min(lane * len(self.workers) // max(of, 1), len(self.workers) - 1)
+    def _worker(self, group: int, group_count: int) -> int:
+        return min(group * len(self.workers) // max(group_count, 1), len(self.workers) - 1)
 
     def _program(self, stage: Stage) -> Any:
         """Return the future of a program, which is sent to each worker once."""
@@ -214,18 +218,18 @@ class Dask(Place):
         del spread
         after = [value for value in values if isinstance(value, _After)]
         values = values[: len(values) - len(after)]
-        places = tuple(value.at if isinstance(value, Part) else None for value in values)
+        indices = tuple(value.at if isinstance(value, Part) else None for value in values)
         given = [value.future if isinstance(value, Part) else value for value in values]
         where = {}
-        if task.lane is not None:
-            workers = [self.workers[task.lane % len(self.workers)]]
+        if task.worker_group is not None:
+            workers = [self.workers[task.worker_group % len(self.workers)]]
             where = {"workers": workers, "allow_other_workers": True}
         return self.client.submit(
             work,
             self._program(task.stage),
             self.options,
             task.label,
-            places,
+            indices,
             *given,
             *(token.future for token in after),
             key=f"nxla-{task.label.split(' (')[0].replace(' ', '-')}-{uuid.uuid4().hex}",
@@ -298,7 +302,7 @@ class Dask(Place):
             )
         now = time.monotonic()
         self.alone_since = self.alone_since or now
-        if now - self.alone_since > PATIENCE:
+        if now - self.alone_since > WORKER_TIMEOUT:
             raise self._alone()
 
     def is_lost(self, error: BaseException) -> bool:

@@ -19,14 +19,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from nxla._cluster.places import Place
+    from nxla._cluster.executors import StageExecutor
     from nxla._cluster.plan import Plan, Source
     from nxla._core import Tensor
 
-__all__ = ["Caller", "Pass"]
+__all__ = ["Pass", "RunLoop"]
 
 #: The interval between checks of a waiting caller, in seconds.
-PATIENCE = 1.0
+POLL_SECONDS = 1.0
 #: The number of restarts after lost values.
 ATTEMPTS = 5
 
@@ -37,19 +37,25 @@ class Pass:
     def __init__(
         self,
         plan: Plan,
-        place: Place,
+        executor: StageExecutor,
         inputs: Sequence[Tensor],
-        tell: Callable[[Any], None],
+        post: Callable[[Any], None],
         step: Callable[[], None] | None = None,
         number: int = 0,
-        broken: list[int] | None = None,
+        failed_passes: list[int] | None = None,
     ) -> None:
-        self.plan, self.place, self.inputs, self.tell, self.step = plan, place, inputs, tell, step
+        self.plan, self.executor, self.inputs, self.post, self.step = (
+            plan,
+            executor,
+            inputs,
+            post,
+            step,
+        )
         #: The index of the pass, and the passes in which a host function failed.
-        self.number, self.broken = number, [] if broken is None else broken
+        self.number, self.failed_passes = number, [] if failed_passes is None else failed_passes
         #: Results of stages that ran in this process. They survive a restart, so host functions
         #: run once.
-        self.kept: dict[int, list[Tensor]] = {}
+        self.local_results: dict[int, list[Tensor]] = {}
         self.attempts = 0
         self._lock = threading.Lock()
         self._reset()
@@ -78,17 +84,19 @@ class Pass:
         """Start the ready tasks."""
         attempt = self.attempts
         used = [n for n in range(len(self.inputs)) if (None, n) in self.left]
-        lanes = self.plan.lanes(len(self.inputs))
-        tensors, wanted = [self.inputs[n] for n in used], [lanes[n] for n in used]
-        for number, value in zip(used, self.place.put(tensors, wanted, self._lanes()), strict=True):
+        groups = self.plan.input_groups(len(self.inputs))
+        tensors, wanted = [self.inputs[n] for n in used], [groups[n] for n in used]
+        for number, value in zip(
+            used, self.executor.put(tensors, wanted, self._group_count()), strict=True
+        ):
             self.values[None, number] = value
         if self.remaining == 0:
             self._finish(attempt)
         self._drain(attempt)
 
-    def _lanes(self) -> int:
-        lanes = [task.lane for task in self.plan.tasks if task.lane is not None]
-        return max(lanes) + 1 if lanes else len(self.plan.tasks)
+    def _group_count(self) -> int:
+        groups = [task.worker_group for task in self.plan.tasks if task.worker_group is not None]
+        return max(groups) + 1 if groups else len(self.plan.tasks)
 
     def _drain(self, attempt: int) -> None:
         """Start the ready tasks; one thread at a time does so, without recursion."""
@@ -119,16 +127,16 @@ class Pass:
         values += [self.tokens[before] for before in task.after if before in self.tokens]
         if task.local:
             here = partial(self._run_here, number, values, attempt)
-            self.place.when_ready(values, partial(self.tell, here))
+            self.executor.when_ready(values, partial(self.post, here))
             return
-        future = self.place.start(task, values, spread=spread)
-        if self.place.ahead:
+        future = self.executor.start(task, values, spread=spread)
+        if self.executor.ahead:
             # Waiting tasks hold their futures; this process holds futures without a waiting task.
             if not self.plan.followers[number]:
                 self.running[number] = future
             if number in self.plan.paced:
-                self.tokens[number] = self.place.barrier(future)
-            self._complete(number, self.place.results(task, future, spread=spread), attempt)
+                self.tokens[number] = self.executor.barrier(future)
+            self._complete(number, self.executor.results(task, future, spread=spread), attempt)
         else:
             self.running[number] = future
             future.add_done_callback(partial(self._ended, number, values, attempt))
@@ -137,19 +145,23 @@ class Pass:
         """Run a task in the caller's thread."""
         if attempt != self.attempts or self.failure is not None:
             return
-        if any(before < self.number for before in self.broken):
+        if any(before < self.number for before in self.failed_passes):
             # The caller receives the first error; later errors are dropped.
             return
         task = self.plan.tasks[number]
         try:
-            if number not in self.kept:
-                tensors = self.place.fetch(values[: len(task.arguments)])
-                self.kept[number] = run_stage(task.stage, tensors, self.place.here, task.label)
-            lanes = [number if task.lane is None else task.lane] * len(task.results)
-            results = self.place.put(self.kept[number], lanes, self._lanes())
+            if number not in self.local_results:
+                tensors = self.executor.fetch(values[: len(task.arguments)])
+                self.local_results[number] = run_stage(
+                    task.stage, tensors, self.executor.here, task.label
+                )
+            groups = [number if task.worker_group is None else task.worker_group] * len(
+                task.results
+            )
+            results = self.executor.put(self.local_results[number], groups, self._group_count())
         except BaseException as error:
-            if not self.place.is_lost(error):
-                self.broken.append(self.number)
+            if not self.executor.is_lost(error):
+                self.failed_passes.append(self.number)
             self._fail(error, attempt)
             if not isinstance(error, Exception):
                 raise
@@ -161,7 +173,7 @@ class Pass:
         """Receive the results of a task, on the thread that ran it."""
         task = self.plan.tasks[number]
         try:
-            results = self.place.results(task, future, spread=number in self.plan.spread)
+            results = self.executor.results(task, future, spread=number in self.plan.spread)
         except BaseException as error:
             self._fail(error, attempt)
             return
@@ -184,7 +196,7 @@ class Pass:
                     self._now_ready(follower)
             self.remaining -= 1
             last = self.remaining == 0
-            if not self.place.ahead:
+            if not self.executor.ahead:
                 self.running.pop(number, None)
         if self.step is not None:
             self.step()
@@ -195,13 +207,13 @@ class Pass:
         """Wait for results that are futures."""
         values = [self.values[source] for source in self.plan.outputs]
         promised = [*values, *self.running.values()]
-        self.place.when_ready(promised, partial(self._end, attempt))
+        self.executor.when_ready(promised, partial(self._end, attempt))
 
     def _end(self, attempt: int) -> None:
         with self._lock:
             if attempt == self.attempts:
                 self.over = True
-        self.tell(None)
+        self.post(None)
 
     def _fail(self, error: BaseException, attempt: int) -> None:
         with self._lock:
@@ -209,7 +221,7 @@ class Pass:
                 return
             self.failure = error
             self.over = True
-        self.tell(None)
+        self.post(None)
 
     def cancel(self) -> None:
         """Cancel tasks that have not started."""
@@ -218,12 +230,12 @@ class Pass:
             running = list(self.running.values())
             self.running = {}
             self.values = {}
-        self.place.cancel(running)
+        self.executor.cancel(running)
 
     def results(self) -> list[Tensor]:
         """Return the results of a finished pass, or raise its error."""
         if self.failure is None:
-            return self.place.fetch([self.values[source] for source in self.plan.outputs])
+            return self.executor.fetch([self.values[source] for source in self.plan.outputs])
         failure = self.failure
         try:
             raise failure
@@ -242,19 +254,21 @@ class Pass:
         self.begin()
 
 
-class Caller:
+class RunLoop:
     """The thread that waits for passes and runs their host functions."""
 
-    def __init__(self, plan: Plan, place: Place) -> None:
-        self.plan, self.place = plan, place
+    def __init__(self, plan: Plan, executor: StageExecutor) -> None:
+        self.plan, self.executor = plan, executor
         self.inbox: SimpleQueue[Any] = SimpleQueue()
         self._numbers = count()
-        self._broken: list[int] = []
+        self._failed_passes: list[int] = []
 
     def begin(self, inputs: Sequence[Tensor], step: Callable[[], None] | None = None) -> Pass:
         """Start a pass, which calls `step` after each task."""
         number = next(self._numbers)
-        begun = Pass(self.plan, self.place, inputs, self.inbox.put, step, number, self._broken)
+        begun = Pass(
+            self.plan, self.executor, inputs, self.inbox.put, step, number, self._failed_passes
+        )
         try:
             begun.begin()
         except BaseException:
@@ -270,8 +284,8 @@ class Caller:
                     self._wait(begun)
                     return begun.results()
                 except Exception as error:
-                    if not self.place.is_lost(error) or begun.attempts + 1 >= ATTEMPTS:
-                        explained = self.place.translate_error(error)
+                    if not self.executor.is_lost(error) or begun.attempts + 1 >= ATTEMPTS:
+                        explained = self.executor.translate_error(error)
                         if explained is error:
                             raise
                         raise explained from error
@@ -283,9 +297,9 @@ class Caller:
     def _wait(self, begun: Pass) -> None:
         while not begun.over:
             try:
-                step = self.inbox.get(timeout=PATIENCE)
+                step = self.inbox.get(timeout=POLL_SECONDS)
             except Empty:
-                self.place.check()
+                self.executor.check()
                 continue
             if step is not None:
                 step()

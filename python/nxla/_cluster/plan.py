@@ -30,8 +30,8 @@ class Task:
     results: list[tuple[tuple[int, ...], Any]]
     #: Tasks that must run before, although they pass no value.
     after: tuple[int, ...] = ()
-    #: Tasks with the same lane should run on one worker, because they share large values.
-    lane: int | None = None
+    #: Tasks with the same worker group should run on one worker, because they share large values.
+    worker_group: int | None = None
     #: True if it calls host functions, so that it must run in this process.
     local: bool = False
 
@@ -57,7 +57,7 @@ class Plan:
     readers: dict[Source, int] = field(init=False)
     #: Tasks whose results have several readers, which may need only one of them.
     spread: set[int] = field(init=False)
-    #: Tasks of lanes that other tasks must follow in order.
+    #: Tasks of groups that other tasks must follow in order.
     paced: set[int] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -74,16 +74,16 @@ class Plan:
         for source in self.outputs:
             self._read(source, -1, who)
         self.spread = {task for task, readers in who.items() if len(readers) > 1}
-        laned = (task for task in self.tasks if task.lane is not None)
-        self.paced = {before for task in laned for before in task.after}
+        grouped = (task for task in self.tasks if task.worker_group is not None)
+        self.paced = {before for task in grouped for before in task.after}
 
     def _read(self, source: Source, reader: int, who: dict[int, set[int]]) -> None:
         self.readers[source] = self.readers.get(source, 0) + 1
         if source[0] is not None:
             who.setdefault(source[0], set()).add(reader)
 
-    def lanes(self, inputs: int) -> list[int | None]:
-        """Return the lane of the first reader of each input; without lanes, its position.
+    def input_groups(self, inputs: int) -> list[int | None]:
+        """Return the worker group of the first reader of each input; without groups, its position.
 
         Neighbors in a chain, and their inputs, should be on one worker.
         """
@@ -91,7 +91,7 @@ class Plan:
         for number, task in reversed(list(enumerate(self.tasks))):
             for source, index in task.arguments:
                 if source is None:
-                    found[index] = number if task.lane is None else task.lane
+                    found[index] = number if task.worker_group is None else task.worker_group
         return found
 
 

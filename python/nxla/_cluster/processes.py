@@ -16,8 +16,8 @@ from itertools import count
 from multiprocessing.shared_memory import SharedMemory
 
 from nxla import _core
-from nxla._cluster.places import TRAFFIC, Kept, Place
-from nxla._cluster.worker import note, pickle_tensor, run_stage, unpickle_tensor
+from nxla._cluster.executors import TRAFFIC, RemoteCopies, StageExecutor
+from nxla._cluster.worker import add_stage_note, pickle_tensor, run_stage, unpickle_tensor
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     #: A program with its digest, or the digest of a known program.
     Wanted: TypeAlias = tuple[str, bytes | None]
 
-__all__ = ["SHARED_FROM", "Processes"]
+__all__ = ["SHARED_FROM", "ProcessExecutor"]
 
 #: Values of at least this size are in shared memory, in bytes; smaller values are sent with the
 #: call.
@@ -170,7 +170,7 @@ class _Sent:
 
     def __init__(self) -> None:
         self.programs: weakref.WeakKeyDictionary[Any, set[str]] = weakref.WeakKeyDictionary()
-        self.tensors = Kept()
+        self.tensors = RemoteCopies()
         self.lock = threading.Lock()
 
     def block(self, tensor: Tensor, name: str) -> Block:
@@ -193,25 +193,25 @@ class _Call:
     """A submitted task, which is submitted again if the process did not know its program."""
 
     def __init__(
-        self, place: Processes, task: Task, arguments: list[Any], names: list[str]
+        self, executor: ProcessExecutor, task: Task, arguments: list[Any], names: list[str]
     ) -> None:
-        self.place, self.task, self.arguments, self.names = place, task, arguments, names
+        self.executor, self.task, self.arguments, self.names = executor, task, arguments, names
         self.future: Future[Any] = Future()
 
     def submit(self, *, whole: bool) -> None:
         """Submit the task, with or without its program."""
-        stage, options = self.task.stage, self.place.options
+        stage, options = self.task.stage, self.executor.options
         program = stage.to_bytes() if whole else None
         TRAFFIC.add(sent=len(program or b""))
         wanted = (stage.digest, program)
         call = (_core.__version__, wanted, options, self.task.label, self.arguments, self.names)
-        inner = self.place.pool.submit(serve, *call)
-        self.place.inner[self.future] = inner
+        inner = self.executor.pool.submit(serve, *call)
+        self.executor.inner[self.future] = inner
         inner.add_done_callback(self.on_done)
 
     def on_done(self, inner: Future[Any]) -> None:
         """Receive the result of the submission."""
-        self.place.inner.pop(self.future, None)
+        self.executor.inner.pop(self.future, None)
         try:
             found = inner.result()
             if found is None:
@@ -219,13 +219,13 @@ class _Call:
                 return
         except BaseException as error:
             unlink(self.names)
-            _settle(self.future, error=self.place.broken(error, self.task))
+            _settle(self.future, error=self.executor.describe_failure(error, self.task))
             return
         if not _settle(self.future, result=found):
             unlink(self.names)
 
 
-class Processes(Place):
+class ProcessExecutor(StageExecutor):
     """A `concurrent.futures.ProcessPoolExecutor`."""
 
     def __init__(self, pool: ProcessPoolExecutor, options: dict[str, Any]) -> None:
@@ -242,9 +242,11 @@ class Processes(Place):
     def _name(self) -> str:
         return f"{self.prefix}-{next(self.numbers):x}"
 
-    def put(self, tensors: Sequence[Tensor], lanes: Sequence[int | None], of: int) -> list[Any]:
+    def put(
+        self, tensors: Sequence[Tensor], groups: Sequence[int | None], group_count: int
+    ) -> list[Any]:
         """Copy large tensors to shared memory, each once."""
-        del lanes, of
+        del groups, group_count
         hosted = [tensor if tensor.device == "host" else tensor.to_host() for tensor in tensors]
         return [
             tensor if tensor.nbytes < SHARED_FROM else _SENT.block(tensor, self._name())
@@ -262,7 +264,7 @@ class Processes(Place):
         call.submit(whole=not known)
         return call.future
 
-    def broken(self, error: BaseException, task: Task) -> BaseException:
+    def describe_failure(self, error: BaseException, task: Task) -> BaseException:
         """Return an error with a message for the user."""
         if not isinstance(error, BrokenProcessPool):
             return error
@@ -271,7 +273,7 @@ class Processes(Place):
             f"killed or could not import nxla {_core.__version__}"
         )
         broken.__cause__ = error
-        note(broken, task.stage, task.label)
+        add_stage_note(broken, task.stage, task.label)
         return broken
 
     def results(self, task: Task, future: Any, *, spread: bool) -> list[Any]:

@@ -12,7 +12,7 @@ from contextlib import suppress
 from types import ModuleType
 
 from nxla import _core
-from nxla._cluster.places import TRAFFIC, Kept, Place
+from nxla._cluster.executors import TRAFFIC, RemoteCopies, StageExecutor
 from nxla._cluster.worker import Parcel, run_stage
 
 TYPE_CHECKING = False
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from nxla._cluster.plan import Task
     from nxla._core import Stage, Tensor
 
-__all__ = ["Ray", "is_ray"]
+__all__ = ["RayExecutor", "is_ray"]
 
 #: Smaller tensors are sent with their task, in bytes.
 SMALL = 1 << 10
 #: The time to wait for a processor, in seconds.
-PATIENCE = 8.0
+WORKER_TIMEOUT = 8.0
 
 
 def is_ray(executor: object) -> bool:
@@ -69,14 +69,14 @@ class _Known:
         self.work = remote
         self.programs: dict[str, Any] = {}
         #: References to sent tensors.
-        self.tensors = Kept()
+        self.tensors = RemoteCopies()
 
 
 #: Keyed by the job id, which changes with each ``ray.init``.
 _JOBS: dict[str, _Known] = {}
 
 
-class Ray(Place):
+class RayExecutor(StageExecutor):
     """The workers of the Ray cluster to which ``ray.init`` has connected the process."""
 
     ahead = True
@@ -96,9 +96,11 @@ class Ray(Place):
         self.known = _JOBS[job]
         self.width = int(ray.cluster_resources().get("CPU", 0)) or 1
 
-    def put(self, tensors: Sequence[Tensor], lanes: Sequence[int | None], of: int) -> list[Any]:
+    def put(
+        self, tensors: Sequence[Tensor], groups: Sequence[int | None], group_count: int
+    ) -> list[Any]:
         """Put large tensors into Ray's object store, each once."""
-        del lanes, of
+        del groups, group_count
         values: list[Any] = []
         for tensor in tensors:
             reference = self.known.tensors.get(tensor)
@@ -193,9 +195,9 @@ class Ray(Place):
             return
         now = time.monotonic()
         self.alone_since = self.alone_since or now
-        if now - self.alone_since > PATIENCE:
+        if now - self.alone_since > WORKER_TIMEOUT:
             raise _core.ExecutionError(
-                f"stages: the cluster of Ray has had no processor for {PATIENCE:.0f} seconds"
+                f"stages: the cluster of Ray has had no processor for {WORKER_TIMEOUT:.0f} seconds"
             )
 
     def is_lost(self, error: BaseException) -> bool:

@@ -6,8 +6,8 @@ import os
 from collections import deque
 
 from nxla import _core, _hints
-from nxla._cluster import bar_of, place_of
-from nxla._cluster.driver import Caller
+from nxla._cluster import bar_of, executor_of
+from nxla._cluster.driver import RunLoop
 from nxla._cluster.plan import inputs_of, plan_of
 
 TYPE_CHECKING = False
@@ -90,13 +90,13 @@ def _results(
     bar: Bar | None,
 ) -> Iterator[Any]:
     threads = min(len(plan.tasks), os.cpu_count() or 1)
-    place = place_of(executor, options, threads=threads)
-    room = in_flight or min(len(plan.tasks), place.width) + 1
-    caller = Caller(plan, place)
+    stage_executor = executor_of(executor, options, threads=threads)
+    room = in_flight or min(len(plan.tasks), stage_executor.width) + 1
+    loop = RunLoop(plan, stage_executor)
     waiting: deque[Pass] = deque()
 
     def oldest() -> Any:
-        result = stages._wrap(caller.results(waiting.popleft()))
+        result = stages._wrap(loop.results(waiting.popleft()))
         if bar is not None:
             bar()
         return result
@@ -104,7 +104,7 @@ def _results(
     try:
         for batch in batches:
             args = batch if isinstance(batch, tuple) else (batch,)
-            waiting.append(caller.begin(inputs_of(stages, args)))
+            waiting.append(loop.begin(inputs_of(stages, args)))
             if len(waiting) >= room:
                 yield oldest()
         while waiting:
@@ -114,7 +114,7 @@ def _results(
             bar.close()
         for begun in waiting:
             begun.cancel()
-        place.close()
+        stage_executor.close()
 
 
 _hints.install(globals())

@@ -8,9 +8,9 @@ schedule.
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._cluster import bar_of, place_of
+from nxla._cluster import bar_of, executor_of
 from nxla._cluster.build import Builder
-from nxla._cluster.driver import Caller
+from nxla._cluster.driver import RunLoop
 from nxla._values import template_of
 from nxla.derivatives import vjp
 
@@ -200,12 +200,12 @@ class PipelineStep:
     def _run(self, traced: _Traced, tensors: list[Tensor]) -> tuple[Tensor, list[Any], list[Any]]:
         options = _core.merge_options(_core.get_default_options(), self.options)
         bar = bar_of(options, "running stages", len(traced.plan.tasks), self.executor)
-        place = place_of(self.executor, options, threads=len(self.layers))
+        executor = executor_of(self.executor, options, threads=len(self.layers))
         try:
-            caller = Caller(traced.plan, place)
-            found = iter(caller.results(caller.begin([*tensors, *traced.captured], bar)))
+            loop = RunLoop(traced.plan, executor)
+            found = iter(loop.results(loop.begin([*tensors, *traced.captured], bar)))
         finally:
-            place.close()
+            executor.close()
             if bar is not None:
                 bar.close()
         loss = next(found)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
     from nxla._core import Stage, Tensor
 
-__all__ = ["Parcel", "note", "pickle_tensor", "run_stage", "unpickle_tensor"]
+__all__ = ["Parcel", "add_stage_note", "pickle_tensor", "run_stage", "unpickle_tensor"]
 
 #: The number of source lines of a stage in an error.
 LINES = 3
@@ -59,11 +59,11 @@ def run_stage(
     try:
         return stage.run(*tensors, **options)
     except Exception as error:
-        note(error, stage, label)
+        add_stage_note(error, stage, label)
         raise
 
 
-def note(error: BaseException, stage: Stage, label: str) -> None:
+def add_stage_note(error: BaseException, stage: Stage, label: str) -> None:
     """Add a note that names the stage to an error."""
     lines = dict.fromkeys(str(node.line) for node in stage.expr.nodes if node.line is not None)
     shown = list(lines)[:LINES]

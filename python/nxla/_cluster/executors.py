@@ -1,4 +1,4 @@
-"""Places: executors of stages, and the form of their values."""
+"""Executors of stages, and the form of their values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,14 @@ if TYPE_CHECKING:
     from nxla._cluster.plan import Task
     from nxla._core import Tensor
 
-__all__ = ["Kept", "Place", "Submitting", "Threads", "Traffic", "traffic"]
+__all__ = [
+    "RemoteCopies",
+    "StageExecutor",
+    "SubmitExecutor",
+    "ThreadExecutor",
+    "Traffic",
+    "traffic",
+]
 
 
 class Traffic:
@@ -56,7 +63,7 @@ def traffic() -> dict[str, int]:
     return {"sent": TRAFFIC.sent, "received": TRAFFIC.received}
 
 
-class Kept:
+class RemoteCopies:
     """Remote copies of tensors of this process, for the lifetime of the tensors."""
 
     def __init__(self) -> None:
@@ -77,7 +84,7 @@ class Kept:
         self._values.clear()
 
 
-class Place:
+class StageExecutor:
     """An executor of stages, which defines the form of values between stages."""
 
     #: True if stages can start before their arguments are computed; values are futures then.
@@ -90,9 +97,11 @@ class Place:
         self.here = options
         self.options = {name: value for name, value in options.items() if name != "hooks"}
 
-    def put(self, tensors: Sequence[Tensor], lanes: Sequence[int | None], of: int) -> list[Any]:
-        """Send tensors. Tensors with equal lanes are used together."""
-        del lanes, of
+    def put(
+        self, tensors: Sequence[Tensor], groups: Sequence[int | None], group_count: int
+    ) -> list[Any]:
+        """Send tensors. Tensors of one worker group are used together."""
+        del groups, group_count
         return list(tensors)
 
     def start(self, task: Task, values: list[Any], *, spread: bool) -> Any:
@@ -100,7 +109,7 @@ class Place:
         raise NotImplementedError
 
     def results(self, task: Task, future: Any, *, spread: bool) -> list[Any]:
-        """Return the values of a task; places with futures return them immediately."""
+        """Return the values of a task; executors with futures return them immediately."""
         del spread
         found = list(future.result())
         types = [(tensor.shape, tensor.dtype) for tensor in tensors_of(task, found)]
@@ -117,7 +126,7 @@ class Place:
         return found
 
     def barrier(self, future: Any) -> Any:
-        """Return a small value that is available when a task has run, for places with futures."""
+        """Return a small value that is available when a task has run, if values are futures."""
         raise NotImplementedError
 
     def when_ready(self, values: Iterable[Any], call: Callable[[], None]) -> None:
@@ -166,7 +175,7 @@ def _type(shape: tuple[int, ...], dtype: Any) -> str:
     return name + "".join(f"[{size}]" for size in shape)
 
 
-class Submitting(Place):
+class SubmitExecutor(StageExecutor):
     """An executor with the ``submit`` of `concurrent.futures`: tensors are sent with the call."""
 
     def __init__(self, executor: Any, options: dict[str, Any]) -> None:
@@ -180,7 +189,7 @@ class Submitting(Place):
         return self.executor.submit(run_stage, task.stage, values, self.options, task.label)
 
 
-class Threads(Submitting):
+class ThreadExecutor(SubmitExecutor):
     """Threads of the process, for a pipeline without an executor."""
 
     def __init__(self, count: int, options: dict[str, Any]) -> None:
