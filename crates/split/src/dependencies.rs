@@ -52,7 +52,7 @@ impl Lists {
 
 /// The dependencies of a graph of stages.
 #[derive(Clone, Debug)]
-pub(crate) struct Plan {
+pub(crate) struct StageDependencies {
     /// The number of inputs.
     pub(crate) inputs: usize,
     /// The first output slot of each stage, and the number of slots.
@@ -72,7 +72,7 @@ pub(crate) struct Plan {
     pub(crate) ranks: OnceLock<Vec<usize>>,
 }
 
-impl Plan {
+impl StageDependencies {
     pub(crate) fn new(inputs: usize, stages: &[Stage], outputs: &[ValueSource]) -> Self {
         let mut first_slot = vec![inputs];
         for (index, stage) in stages.iter().enumerate() {

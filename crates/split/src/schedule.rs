@@ -21,7 +21,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::sync::Arc;
 
-use crate::plan::Plan;
+use crate::dependencies::StageDependencies;
 use crate::stage::{StageGraph, StageId};
 
 /// A stage that can run, with its arguments.
@@ -75,7 +75,7 @@ enum State {
 /// The progress of a run.
 #[derive(Debug)]
 pub struct StageScheduler<V> {
-    plan: Arc<Plan>,
+    dependencies: Arc<StageDependencies>,
     values: Vec<Option<V>>,
     /// The number of stages and outputs that have yet to take each value.
     uses: Vec<u32>,
@@ -109,21 +109,25 @@ impl<V: Clone> StageScheduler<V> {
     }
 
     fn begin(graph: &StageGraph, inputs: Vec<V>, urgent: bool) -> Result<Self, ScheduleError> {
-        let plan = graph.plan.clone();
-        if inputs.len() != plan.inputs {
-            return Err(ScheduleError::Inputs { expected: plan.inputs, found: inputs.len() });
+        let dependencies = graph.dependencies.clone();
+        if inputs.len() != dependencies.inputs {
+            return Err(ScheduleError::Inputs {
+                expected: dependencies.inputs,
+                found: inputs.len(),
+            });
         }
-        let uses = plan.uses.clone();
+        let uses = dependencies.uses.clone();
         let mut values: Vec<Option<V>> = inputs
             .into_iter()
             .zip(&uses)
             .map(|(value, &uses)| (uses > 0).then_some(value))
             .collect();
         values.resize_with(uses.len(), || None);
-        let waits = plan.waits.clone();
-        let states = vec![State::Waiting; plan.stages()];
+        let waits = dependencies.waits.clone();
+        let states = vec![State::Waiting; dependencies.stages()];
         let ready = BinaryHeap::new();
-        let mut schedule = Self { plan, values, uses, waits, states, ready, urgent, completed: 0 };
+        let mut schedule =
+            Self { dependencies, values, uses, waits, states, ready, urgent, completed: 0 };
         for stage in 0..schedule.waits.len() {
             if schedule.waits[stage] == 0 {
                 schedule.now_ready(stage);
@@ -133,7 +137,7 @@ impl<V: Clone> StageScheduler<V> {
     }
 
     fn now_ready(&mut self, stage: usize) {
-        let rank = match self.plan.ranks.get() {
+        let rank = match self.dependencies.ranks.get() {
             Some(ranks) if self.urgent => ranks[stage],
             _ => stage,
         };
@@ -145,14 +149,15 @@ impl<V: Clone> StageScheduler<V> {
     pub fn next_ready(&mut self) -> Option<Task<V>> {
         let Reverse((_, stage)) = self.ready.pop()?;
         self.states[stage] = State::Running;
-        let plan = self.plan.clone();
-        let arguments = plan.arguments.of(stage).iter().map(|&slot| self.take(slot)).collect();
+        let dependencies = self.dependencies.clone();
+        let arguments =
+            dependencies.arguments.of(stage).iter().map(|&slot| self.take(slot)).collect();
         Some(Task { stage: StageId::from_index(stage), arguments })
     }
 
     /// Returns whether every stage has completed.
     pub fn is_finished(&self) -> bool {
-        self.completed == self.plan.stages()
+        self.completed == self.dependencies.stages()
     }
 
     /// Receives the results of a stage; stages that waited only for them become ready. Results that
@@ -166,7 +171,7 @@ impl<V: Clone> StageScheduler<V> {
         if self.states.get(index) != Some(&State::Running) {
             return Err(ScheduleError::NotRunning(stage));
         }
-        let slots = self.plan.first_slot[index]..self.plan.first_slot[index + 1];
+        let slots = self.dependencies.first_slot[index]..self.dependencies.first_slot[index + 1];
         if outputs.len() != slots.len() {
             let (expected, found) = (slots.len(), outputs.len());
             return Err(ScheduleError::Outputs { stage, expected, found });
@@ -176,8 +181,8 @@ impl<V: Clone> StageScheduler<V> {
         }
         self.states[index] = State::Completed;
         self.completed += 1;
-        let plan = self.plan.clone();
-        for &dependent in plan.dependents.of(index) {
+        let dependencies = self.dependencies.clone();
+        for &dependent in dependencies.dependents.of(index) {
             self.waits[dependent] -= 1;
             if self.waits[dependent] == 0 {
                 self.now_ready(dependent);
@@ -192,11 +197,11 @@ impl<V: Clone> StageScheduler<V> {
     /// Returns [`ScheduleError::Unfinished`] if stages remain.
     pub fn finish(mut self) -> Result<Vec<V>, ScheduleError> {
         if !self.is_finished() {
-            let left = self.plan.stages() - self.completed;
+            let left = self.dependencies.stages() - self.completed;
             return Err(ScheduleError::Unfinished { left });
         }
-        let plan = self.plan.clone();
-        Ok(plan.outputs.iter().map(|&slot| self.take(slot)).collect())
+        let dependencies = self.dependencies.clone();
+        Ok(dependencies.outputs.iter().map(|&slot| self.take(slot)).collect())
     }
 
     /// Returns a copy of a value, or the value itself for the last user.

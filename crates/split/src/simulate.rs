@@ -101,7 +101,7 @@ impl StageGraph {
             graph: self,
             cluster,
             free: vec![0.0; cluster.workers],
-            places: vec![Vec::new(); self.plan.first_slot[self.stages().len()]],
+            places: vec![Vec::new(); self.dependencies.first_slot[self.stages().len()]],
             runs: vec![None; self.stages().len()],
         };
         for stage in self.by_urgency(seconds) {
@@ -116,7 +116,7 @@ impl StageGraph {
     /// remaining work come first. This is the order of [`StageGraph::simulate`] with estimated
     /// times.
     pub fn ranks(&self) -> &[usize] {
-        self.plan.ranks.get_or_init(|| {
+        self.dependencies.ranks.get_or_init(|| {
             let order = self.by_urgency(&self.seconds(&Speed::default()));
             let mut ranks = vec![0; order.len()];
             for (rank, stage) in order.into_iter().enumerate() {
@@ -131,7 +131,7 @@ impl StageGraph {
         let count = self.stages().len();
         let mut left = vec![0.0_f64; count];
         for stage in (0..count).rev() {
-            let after = self.plan.dependents.of(stage).iter();
+            let after = self.dependencies.dependents.of(stage).iter();
             let after = after.map(|&next| left[next]).fold(0.0, f64::max);
             left[stage] = after + seconds[stage];
         }
@@ -156,8 +156,9 @@ struct Simulation<'g> {
 impl Simulation<'_> {
     /// Assigns a stage to the worker on which it ends first.
     fn place(&mut self, stage: usize, seconds: f64) {
-        let plan = &self.graph.plan;
-        let arguments = plan.arguments.of(stage).iter().filter(|&&slot| slot >= plan.inputs);
+        let dependencies = &self.graph.dependencies;
+        let arguments =
+            dependencies.arguments.of(stage).iter().filter(|&&slot| slot >= dependencies.inputs);
         let arguments: Vec<usize> = arguments.copied().collect();
         let idle = (0..self.free.len()).min_by(|&one, &other| {
             self.free[one].total_cmp(&self.free[other]).then(one.cmp(&other))
@@ -189,7 +190,7 @@ impl Simulation<'_> {
         }
         let end = start + seconds;
         self.free[worker] = end;
-        for slot in plan.first_slot[stage]..plan.first_slot[stage + 1] {
+        for slot in dependencies.first_slot[stage]..dependencies.first_slot[stage + 1] {
             self.places[slot].push((worker, end));
         }
         let stage = StageId::from_index(stage);
@@ -218,7 +219,7 @@ impl Simulation<'_> {
 impl StageGraph {
     /// Returns the size of the value in a slot, which is an output of a stage.
     fn slot_bytes(&self, slot: usize) -> u64 {
-        let firsts = &self.plan.first_slot;
+        let firsts = &self.dependencies.first_slot;
         let stage = firsts.partition_point(|&first| first <= slot) - 1;
         let program = &self.stages()[stage].program;
         let output = program.outputs()[slot - firsts[stage]];

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use nxla_expr::{Program, TensorType};
 use rustc_hash::FxHashSet;
 
+use crate::dependencies::StageDependencies;
 use crate::error::SplitError;
-use crate::plan::Plan;
 
 /// The number of a stage. The order of numbers is an order in which stages can run.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -121,7 +121,7 @@ pub struct StageGraph {
     inputs: Vec<TensorType>,
     stages: Vec<Stage>,
     outputs: Vec<ValueSource>,
-    pub(crate) plan: Arc<Plan>,
+    pub(crate) dependencies: Arc<StageDependencies>,
 }
 
 impl StageGraph {
@@ -131,8 +131,8 @@ impl StageGraph {
         stages: Vec<Stage>,
         outputs: Vec<ValueSource>,
     ) -> Self {
-        let plan = Arc::new(Plan::new(inputs.len(), &stages, &outputs));
-        Self { inputs, stages, outputs, plan }
+        let dependencies = Arc::new(StageDependencies::new(inputs.len(), &stages, &outputs));
+        Self { inputs, stages, outputs, dependencies }
     }
 
     /// Assembles stages that were built or received separately.
