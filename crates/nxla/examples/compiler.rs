@@ -81,7 +81,7 @@ pub fn run(_: &str) -> nxla::Result<f32> {
     assert_eq!(error.to_string(), "counting: a program of 3 nodes");
     let options = Options::new().compiler(counting).set("color", 3);
     assert_eq!(
-        options.backend().expect_err("the compiler has another setting").to_string(),
+        options.results_device().expect_err("the compiler has another setting").to_string(),
         "counting: no setting \"color\""
     );
     Ok((compiler.runs.load(Ordering::Relaxed) as f32 - 3.0).abs())

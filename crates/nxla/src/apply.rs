@@ -5,7 +5,7 @@ use std::panic::Location;
 
 use nxla_expr::{ExprId, Graph, Op, Source};
 use nxla_runtime::{
-    Build, Captured, EagerOp, Error, Ids, Operand, Result, Trace, Vectors, View, build_entries,
+    Build, Captured, EagerOp, Error, Ids, Operand, Result, Trace, VectorAxes, View, build_entries,
     called_once,
 };
 
@@ -128,9 +128,9 @@ fn build_ids<O: Operand>(
     location: &'static Location<'static>,
     operands: &[O],
     build: &mut Build<'_>,
-) -> Option<(Ids, Vectors)> {
+) -> Option<(Ids, VectorAxes)> {
     let captured = Captured::of(trace, operands);
-    let mut vectors = Vectors::NONE;
+    let mut vectors = VectorAxes::NONE;
     let ids = trace.operate(|graph| {
         graph.enter_rust(location);
         let ids = captured?.nodes(graph, trace, operands)?;
@@ -144,7 +144,7 @@ fn build_ids<O: Operand>(
 fn wrap_results<R: Results>(
     trace: &Trace,
     operands: usize,
-    traced: Option<(Ids, Vectors)>,
+    traced: Option<(Ids, VectorAxes)>,
     results: Option<R>,
 ) -> R::Of<Expr> {
     let (Some((ids, vectors)), Some(results)) = (traced, results) else {

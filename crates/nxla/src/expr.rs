@@ -9,7 +9,7 @@ use std::ops::{
 use std::panic::Location;
 
 use nxla_expr::{BinaryOp, ExprId, Op};
-use nxla_runtime::{self as runtime, Error, Nested, Operand, Result, Trace, Vectors, View};
+use nxla_runtime::{self as runtime, Error, Nested, Operand, Result, Trace, VectorAxes, View};
 
 use crate::apply;
 use crate::tensor::Tensor;
@@ -130,17 +130,17 @@ impl Expr {
     /// ```
     #[must_use]
     pub fn new(trace: Trace, id: ExprId) -> Self {
-        Self::with_vectors(trace, id, Vectors::NONE)
+        Self::with_vectors(trace, id, VectorAxes::NONE)
     }
 
     /// Creates an expression for the node `id` of a trace whose leading axes are vectorized. The trace
     /// records an error if it has no such node, or if the node is a tuple or has other leading axes.
     ///
     /// ```
-    /// use nxla::{Expr, Tensor, VectorAxis, Vectors, jit};
+    /// use nxla::{Expr, Tensor, VectorAxis, VectorAxes, jit};
     ///
     /// let sums = jit(|x: Expr| -> nxla::Result<Expr> {
-    ///     let rows = Vectors::new([VectorAxis { name: "row".into(), size: 2 }]);
+    ///     let rows = VectorAxes::new([VectorAxis { name: "row".into(), size: 2 }]);
     ///     let rows = Expr::with_vectors(x.trace().clone(), x.id()?, rows);
     ///     Ok(rows.sum().devectorize(false))
     /// });
@@ -148,7 +148,7 @@ impl Expr {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
-    pub fn with_vectors(trace: Trace, id: ExprId, vectors: Vectors) -> Self {
+    pub fn with_vectors(trace: Trace, id: ExprId, vectors: VectorAxes) -> Self {
         // Operations reject the expressions of a finished trace, which has no graph.
         let invalid = trace.read(|graph| {
             if id.index() >= graph.len() {
@@ -173,7 +173,7 @@ impl Expr {
     }
 
     /// Creates an expression for a node that the trace is known to have.
-    pub(crate) fn of_node(trace: Trace, id: ExprId, vectors: Vectors) -> Self {
+    pub(crate) fn of_node(trace: Trace, id: ExprId, vectors: VectorAxes) -> Self {
         Self(runtime::RawExpr::with_vectors(trace, id, vectors))
     }
 

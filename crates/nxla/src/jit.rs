@@ -9,7 +9,7 @@ use nxla_eval::Interrupt;
 use nxla_expr::{Node, Program, TensorType};
 use nxla_runtime::{
     self as runtime, CallMode, CompilerChoice, Conflict, Device, Donations, Error, Explanation,
-    Inputs, Options, Purpose, Result, Setting, Tracing, Vectors,
+    Inputs, Options, Purpose, Result, Setting, Tracing, VectorAxes,
 };
 use nxla_split::{Decision, Policy, SplitError, StageGraph, split};
 use nxla_tensor::HostTensor;
@@ -112,7 +112,7 @@ pub(crate) fn call_of_types(
     structure: &Structure,
 ) -> runtime::Call<Fixed> {
     let mut call = runtime::Call::default();
-    types.iter().for_each(|ty| call.template(ty, &Vectors::NONE));
+    types.iter().for_each(|ty| call.template(ty, &VectorAxes::NONE));
     tensors.into_iter().for_each(|tensor| call.tensor(tensor));
     structure.describe(&mut call);
     call

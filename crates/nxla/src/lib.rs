@@ -192,7 +192,7 @@ pub use transform::{
     Loss, grad, hessian, hessian_diagonal, hvp, jacfwd, jacobian, jacrev, jvp, linearize,
     safe_where, value_and_grad, vjp,
 };
-pub use vectors::{VectorAxis, Vectors, vmap};
+pub use vectors::{VectorAxes, VectorAxis, vmap};
 
 /// The untyped layer below this crate, for authors of compilers and executors.
 pub mod runtime {

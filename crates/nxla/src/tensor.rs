@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Deref;
 
-use nxla_runtime::{self as runtime, Device, Operand, Result, Vectors, View};
+use nxla_runtime::{self as runtime, Device, Operand, Result, VectorAxes, View};
 use nxla_tensor::{DType, Element, Names, Scalar, Shape, TensorError};
 
 use crate::Error;
@@ -121,9 +121,9 @@ impl Tensor {
     /// other names.
     ///
     /// ```
-    /// use nxla::{Tensor, VectorAxis, Vectors};
+    /// use nxla::{Tensor, VectorAxis, VectorAxes};
     ///
-    /// let rows = Vectors::new([VectorAxis { name: "row".into(), size: 2 }]);
+    /// let rows = VectorAxes::new([VectorAxis { name: "row".into(), size: 2 }]);
     /// let x = Tensor::from([[1, 2], [3, 4]]).with_vectors(rows)?;
     /// assert_eq!(x.sum()?.devectorize(false)?.to_vec::<i32>()?, [3, 7]);
     /// # Ok::<(), nxla::Error>(())
@@ -131,7 +131,7 @@ impl Tensor {
     ///
     /// # Errors
     /// Returns an error if the sizes differ, and for a tensor that has vectorized axes.
-    pub fn with_vectors(self, vectors: Vectors) -> Result<Self> {
+    pub fn with_vectors(self, vectors: VectorAxes) -> Result<Self> {
         let ty = self.ty();
         if !self.vectors().is_empty() || !ty.shape.starts_with(&vectors.sizes()) {
             let why = format!(

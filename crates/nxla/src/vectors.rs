@@ -11,7 +11,7 @@ use crate::containers::{Container, Leaves, leaves_of, trace_of};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 
-pub use nxla_runtime::vectors::{EntryAxes, NewVector, VectorAxis, VectorTensor, Vectors};
+pub use nxla_runtime::vectors::{EntryAxes, NewVector, VectorAxes, VectorAxis, VectorTensor};
 
 fn to_new_vectors<T: Into<NewVector>>(axes: impl IntoIterator<Item = T>) -> Vec<NewVector> {
     axes.into_iter().map(Into::into).collect()

@@ -382,8 +382,8 @@ fn options_name_the_device_of_their_results() {
         (second, other.clone()),
     ];
     for (options, expected) in cases {
-        let home = options.backend().unwrap();
-        assert_eq!(home, expected);
-        assert_eq!(Tensor::from(1.0f32).copy_to(&home).unwrap().device(), expected);
+        let device = options.results_device().unwrap();
+        assert_eq!(device, expected);
+        assert_eq!(Tensor::from(1.0f32).copy_to(&device).unwrap().device(), expected);
     }
 }

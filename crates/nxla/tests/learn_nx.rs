@@ -101,7 +101,7 @@ fn run_functions(found: &mut BTreeSet<String>, x: &Tensor, y: &Tensor) -> Result
         jit(value_and_grad(pair)).call(&x)?;
         set_default_options(Some(Options::new().compiler("xla")));
         default_options();
-        Options::new().compiler("evaluator").backend()?;
+        Options::new().compiler("evaluator").results_device()?;
         stream(step, f32s([3]), &x)?;
         jit(|x: Expr| fun(x.clone()) * x.shape()[0] as i64).call(&x)?;
         f32s([2, 3]);
@@ -111,7 +111,7 @@ fn run_functions(found: &mut BTreeSet<String>, x: &Tensor, y: &Tensor) -> Result
         x.vectorize(["batch"])?;
         jit(fun).call_each([&x, &x])?;
         Options::new().partitions()?;
-        Options::new().backend()?;
+        Options::new().results_device()?;
         current_compiler();
         is_tracing();
     }

@@ -8,7 +8,7 @@
 use nxla_runtime::graph::{ExprId, Graph, Op};
 use nxla_runtime::host::DType;
 use nxla_runtime::{
-    Build, Captured, EagerOp, Error, RawExpr, RawTensor, Trace, Vectors, build_entries,
+    Build, Captured, EagerOp, Error, RawExpr, RawTensor, Trace, VectorAxes, build_entries,
     called_once, trace_of,
 };
 use pyo3::prelude::*;
@@ -113,7 +113,7 @@ fn build_in_trace(
         // The tensor may be read from a device.
         captured = py.detach(|| Captured::of(trace, operands)).or_raise()?;
     }
-    let mut vectors = Vectors::NONE;
+    let mut vectors = VectorAxes::NONE;
     let ids = trace
         .build(|graph| {
             source::enter(graph, trace, place.as_ref());

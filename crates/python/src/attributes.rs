@@ -11,7 +11,7 @@ use nxla_runtime::graph::{
     WindowAttributes,
 };
 use nxla_runtime::host::DType;
-use nxla_runtime::{Vectors, default_options};
+use nxla_runtime::{VectorAxes, default_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
@@ -111,7 +111,7 @@ pub(crate) fn of<'py>(py: Python<'py>, op: &Op) -> PyResult<Bound<'py, PyDict>> 
             set.set("function", shower(py, hook)?)?;
             if let Some(types) = &hook.results {
                 let templates = types.iter().map(|ty| {
-                    Bound::new(py, PyTemplate { ty: ty.clone(), vectors: Vectors::NONE })
+                    Bound::new(py, PyTemplate { ty: ty.clone(), vectors: VectorAxes::NONE })
                 });
                 set.set("results", templates.collect::<PyResult<Vec<_>>>()?)?;
             }

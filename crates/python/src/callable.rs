@@ -26,7 +26,7 @@ impl Callable {
     pub(crate) fn new(function: &Bound<'_, PyAny>) -> Self {
         let strong = Arc::new(function.clone().unbind());
         let function = Arc::downgrade(&strong);
-        let kept = Traced::take(strong);
+        let kept = FunctionCollector::take(strong);
         Self { function, kept: Mutex::new(kept) }
     }
 
@@ -85,9 +85,9 @@ thread_local! {
 }
 
 /// A trace of the thread that collects functions.
-pub(crate) struct Traced(());
+pub(crate) struct FunctionCollector(());
 
-impl Traced {
+impl FunctionCollector {
     /// Starts a trace. With `owned`, an owner takes the collected functions.
     pub(crate) fn begin(owned: bool) -> Self {
         TRACES.with_borrow_mut(|traces| traces.push(owned.then(Vec::new)));
@@ -112,7 +112,7 @@ impl Traced {
     }
 }
 
-impl Drop for Traced {
+impl Drop for FunctionCollector {
     fn drop(&mut self) {
         let functions = TRACES.with_borrow_mut(Vec::pop);
         drop(functions);

@@ -137,7 +137,7 @@ impl Compiler for PyCompiler {
         .map_err(user_error)
     }
 
-    fn backend(&self, settings: &Settings) -> Result<Device> {
+    fn results_device(&self, settings: &Settings) -> Result<Device> {
         ending::attach(|py| {
             let answer = self.ask(py, "to_backend", settings)?;
             answer.map_or(Ok(Device::HOST), |device| device_from(&device))

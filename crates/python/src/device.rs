@@ -156,13 +156,13 @@ fn on_device<'py>(
 #[pyo3(signature = (x, device=None))]
 fn place(x: &Bound<'_, PyTensor>, device: Option<&Bound<'_, PyAny>>) -> PyResult<Py<PyAny>> {
     let stays = || Ok(x.clone().into_any().unbind());
-    let home = match device {
+    let selected = match device {
         Some(device) => Some(requested_device(device)?),
         None if Trace::is_entered() || !has_default_options() => return stays(),
-        None => default_options().home().or_raise()?,
+        None => default_options().selected_device().or_raise()?,
     };
-    match home {
-        Some(home) => to_device(x, &home, None),
+    match selected {
+        Some(selected) => to_device(x, &selected, None),
         None => stays(),
     }
 }
@@ -174,11 +174,12 @@ pub(crate) fn to_device(
     copy: Option<bool>,
 ) -> PyResult<Py<PyAny>> {
     let (py, data) = (x.py(), &x.get().tensor());
-    let home = data.device();
+    let current = data.device();
     match copy {
-        None | Some(false) if home == *device => return Ok(x.clone().into_any().unbind()),
+        None | Some(false) if current == *device => return Ok(x.clone().into_any().unbind()),
         Some(false) => {
-            let why = format!("copy: must not be False to copy a tensor from {home} to {device}");
+            let why =
+                format!("copy: must not be False to copy a tensor from {current} to {device}");
             return Err(argument_error("to_device", why));
         }
         None | Some(true) => {}

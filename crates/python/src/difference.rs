@@ -6,7 +6,7 @@
 
 use std::fmt;
 
-use nxla_runtime::{TensorType, Vectors};
+use nxla_runtime::{TensorType, VectorAxes};
 use pyo3::prelude::*;
 
 use crate::containers::{PyTree, Tree};
@@ -17,13 +17,13 @@ const MAX_LISTED: usize = 8;
 /// The type of a leaf: of one entry, with its vectorized axes.
 pub(crate) struct LeafType {
     pub(crate) ty: TensorType,
-    pub(crate) vectors: Vectors,
+    pub(crate) vectors: VectorAxes,
 }
 
 impl LeafType {
     /// A type without vectorized axes.
     pub(crate) fn of(ty: TensorType) -> Self {
-        Self { ty, vectors: Vectors::NONE }
+        Self { ty, vectors: VectorAxes::NONE }
     }
 }
 

@@ -1,6 +1,6 @@
 //! The requirements for the arguments of a call: names, containers, static values and types.
 
-use nxla_runtime::{Inputs, Program, Signature, TensorType, Vectors};
+use nxla_runtime::{Inputs, Program, Signature, TensorType, VectorAxes};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -60,7 +60,7 @@ impl Slot {
 
     /// One tensor.
     fn leaf(ty: &TensorType, name: String) -> Self {
-        let leaf = LeafType { ty: ty.clone(), vectors: Vectors::NONE };
+        let leaf = LeafType { ty: ty.clone(), vectors: VectorAxes::NONE };
         Self { name, by_name: false, tree: Tree::Leaf, leaves: vec![leaf] }
     }
 

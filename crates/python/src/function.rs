@@ -294,7 +294,7 @@ impl PyFunction {
     ) -> PyResult<PyExpression> {
         let call = Call { args, kwargs };
         let arguments = self.describe(call, Arguments::of_types().for_one_call())?;
-        let _traced = callable::Traced::begin(false);
+        let _traced = callable::FunctionCollector::begin(false);
         let traced = self.trace(py, call, &arguments)?;
         Ok(PyExpression::new(traced, Some(Arc::new(self.expected_arguments(py, call)?))))
     }
@@ -481,7 +481,7 @@ impl PyFunction {
             let inputs = arguments.into_inputs(py, Some(entry.program()))?;
             return Ok((entry, inputs));
         }
-        let functions = callable::Traced::begin(true);
+        let functions = callable::FunctionCollector::begin(true);
         let begun = Instant::now();
         let traced = self.trace(py, call, &arguments)?;
         functions.give(&self.owned);
@@ -515,7 +515,7 @@ impl PyFunction {
     ) -> PyResult<(Arc<Entry>, Inputs)> {
         let arguments = self.sign(call, Data::Needed)?;
         arguments.call.refuse_templates(self.core.name()).or_raise()?;
-        let functions = callable::Traced::begin(true);
+        let functions = callable::FunctionCollector::begin(true);
         let traced = self.trace(py, call, &arguments)?;
         functions.give(&self.owned);
         let Arguments { call, lazies, .. } = arguments;

@@ -17,15 +17,15 @@ use crate::tensor::PyTensor;
 static ON: AtomicBool = AtomicBool::new(false);
 
 /// The records of the active trackers.
-static NOTES: Mutex<Vec<Arc<Mutex<Notes>>>> = Mutex::new(Vec::new());
+static TRACKERS: Mutex<Vec<Arc<Mutex<Records>>>> = Mutex::new(Vec::new());
 
 /// A tensor, with the code object and instruction that created it.
-struct Made {
+struct Record {
     tensor: Py<PyWeakrefReference>,
     place: Option<(Py<PyAny>, i64)>,
 }
 
-impl Made {
+impl Record {
     fn clone_ref(&self, py: Python<'_>) -> Self {
         let place = self.place.as_ref().map(|(code, at)| (code.clone_ref(py), *at));
         Self { tensor: self.tensor.clone_ref(py), place }
@@ -33,24 +33,24 @@ impl Made {
 }
 
 #[derive(Default)]
-struct Notes {
-    made: Vec<Made>,
+struct Records {
+    list: Vec<Record>,
     /// The number of records at which dead ones are removed.
-    next_look: usize,
+    next_cleanup: usize,
 }
 
 /// The minimum number of records for which a removal pays off.
-const FEW: usize = 1024;
+const MIN_CLEANUP: usize = 1024;
 
-impl Notes {
+impl Records {
     /// Adds a record. Dead records are removed whenever the number has doubled since the last
     /// removal, so the amortized cost is constant.
-    fn add(&mut self, py: Python<'_>, made: Made) {
-        if self.made.len() >= self.next_look.max(FEW) {
-            self.made.retain(|made| made.tensor.bind(py).upgrade().is_some());
-            self.next_look = 2 * self.made.len();
+    fn add(&mut self, py: Python<'_>, record: Record) {
+        if self.list.len() >= self.next_cleanup.max(MIN_CLEANUP) {
+            self.list.retain(|record| record.tensor.bind(py).upgrade().is_some());
+            self.next_cleanup = 2 * self.list.len();
         }
-        self.made.push(made);
+        self.list.push(record);
     }
 }
 
@@ -66,21 +66,21 @@ pub(crate) fn is_on() -> bool {
 
 /// Tracks a new tensor.
 #[cold]
-pub(crate) fn note(tensor: &Bound<'_, PyTensor>) -> PyResult<()> {
+pub(crate) fn track(tensor: &Bound<'_, PyTensor>) -> PyResult<()> {
     let py = tensor.py();
     let place = place(py)?.map(|(code, instruction)| (code.unbind(), instruction));
-    let made = Made { tensor: PyWeakrefReference::new(tensor)?.unbind(), place };
+    let record = Record { tensor: PyWeakrefReference::new(tensor)?.unbind(), place };
     // Calls into Python may switch threads, so the list must not be locked.
-    let trackers = lock(&NOTES).clone();
-    for notes in trackers {
-        lock(&notes).add(py, made.clone_ref(py));
+    let trackers = lock(&TRACKERS).clone();
+    for records in trackers {
+        lock(&records).add(py, record.clone_ref(py));
     }
     Ok(())
 }
 
 /// Records of the tensors that were created while the tracker was active.
 #[pyclass(name = "TensorTracker", module = "nxla._core", frozen)]
-struct Tracker(Arc<Mutex<Notes>>);
+struct Tracker(Arc<Mutex<Records>>);
 
 /// A live tensor: its source line, type, device, and bytes.
 type Live = (Option<String>, String, String, usize);
@@ -90,25 +90,26 @@ impl Tracker {
     /// Starts tracking in all threads.
     #[new]
     fn new() -> Self {
-        let notes = Arc::default();
-        let mut trackers = lock(&NOTES);
-        trackers.push(Arc::clone(&notes));
+        let records = Arc::default();
+        let mut trackers = lock(&TRACKERS);
+        trackers.push(Arc::clone(&records));
         ON.store(true, Ordering::Relaxed);
-        Self(notes)
+        Self(records)
     }
 
     /// Stops tracking.
     fn stop(&self) {
-        let mut trackers = lock(&NOTES);
-        trackers.retain(|notes| !Arc::ptr_eq(notes, &self.0));
+        let mut trackers = lock(&TRACKERS);
+        trackers.retain(|records| !Arc::ptr_eq(records, &self.0));
         ON.store(!trackers.is_empty(), Ordering::Relaxed);
     }
 
     /// The live tensors with data, in order of creation.
     fn live(&self, py: Python<'_>) -> PyResult<Vec<Live>> {
-        let made: Vec<Made> = lock(&self.0).made.iter().map(|made| made.clone_ref(py)).collect();
+        let list: Vec<Record> =
+            lock(&self.0).list.iter().map(|record| record.clone_ref(py)).collect();
         let mut live = Vec::new();
-        for Made { tensor, place } in made {
+        for Record { tensor, place } in list {
             let Some(tensor) = tensor.bind(py).upgrade_as::<PyTensor>()? else { continue };
             let (tensor, bytes) = (tensor.get().tensor(), tensor.get().nbytes());
             if tensor.is_released().or_raise()? {

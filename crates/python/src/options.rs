@@ -315,7 +315,7 @@ fn compilers() -> Vec<String> {
 #[pyfunction]
 #[pyo3(signature = (options=None))]
 fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<PyDevice> {
-    options_from(options)?.0.backend().or_raise().map(PyDevice)
+    options_from(options)?.0.results_device().or_raise().map(PyDevice)
 }
 
 /// The time limit of the wait for programs and functions at the end of the interpreter.

@@ -7,7 +7,8 @@ use nxla_runtime::graph::print::{Blocks, ExprText, GraphPrintOptions, lines, lin
 use nxla_runtime::graph::{mermaid, svg};
 use nxla_runtime::host::DType;
 use nxla_runtime::{
-    Program, RawExpr, RawTensor, ResultVectors, TensorType, Vectors, default_options, run_program,
+    Program, RawExpr, RawTensor, ResultVectors, TensorType, VectorAxes, default_options,
+    run_program,
 };
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
@@ -162,7 +163,7 @@ pub(crate) fn axis_names(ty: &TensorType) -> Vec<Option<String>> {
 }
 
 /// The header of a printed value with vectorized axes: the axes, and the type of an entry.
-fn vectorized_header(vectors: &Vectors, entry: &TensorType) -> Option<String> {
+fn vectorized_header(vectors: &VectorAxes, entry: &TensorType) -> Option<String> {
     (!vectors.is_empty()).then(|| format!("{vectors}\n  {entry}"))
 }
 

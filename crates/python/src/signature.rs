@@ -4,7 +4,7 @@
 //! runtime. A call with a known signature does no other work in Python objects, so it allocates
 //! little.
 
-use nxla_runtime::{Call, Inputs, Program, RawTensor, Result, Static, TensorType, Vectors};
+use nxla_runtime::{Call, Inputs, Program, RawTensor, Result, Static, TensorType, VectorAxes};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{
@@ -298,7 +298,7 @@ impl Arguments {
         if self.types_only
             && let Some((dtype, shape)) = arrays::array_type(value)?
         {
-            self.call.template(&TensorType { dtype, shape, names: None }, &Vectors::NONE);
+            self.call.template(&TensorType { dtype, shape, names: None }, &VectorAxes::NONE);
             return Ok(());
         }
         match leaf_tensor(value)? {
@@ -420,7 +420,7 @@ pub(crate) fn leaf_type(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> 
         Some((dtype, shape)) => Some(TensorType { dtype, shape, names: None }),
         None => leaf_tensor(value)?.map(|tensor| tensor.ty()),
     };
-    Ok(ty.map(|ty| LeafType { ty, vectors: Vectors::NONE }))
+    Ok(ty.map(|ty| LeafType { ty, vectors: VectorAxes::NONE }))
 }
 
 /// Returns whether a value is a leaf: a tensor, a template, a traced value, a number or an array.

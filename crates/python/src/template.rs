@@ -1,7 +1,7 @@
 //! Templates: types of inputs without data.
 
 use nxla_runtime::host::Names;
-use nxla_runtime::{TensorType, Vectors};
+use nxla_runtime::{TensorType, VectorAxes};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -16,7 +16,7 @@ use crate::program::axis_names;
 pub(crate) struct PyTemplate {
     /// The type of one entry.
     pub(crate) ty: TensorType,
-    pub(crate) vectors: Vectors,
+    pub(crate) vectors: VectorAxes,
 }
 
 #[pymethods]

@@ -6,7 +6,7 @@ use nxla_runtime::host::{
     DType, HostTensor, NumberError, PrintOptions, Scalar, Shape, TensorError, promote_keep_pred,
 };
 use nxla_runtime::vectors::NewVector;
-use nxla_runtime::{DeviceText, Number, RawTensor, Vectors};
+use nxla_runtime::{DeviceText, Number, RawTensor, VectorAxes};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
@@ -41,7 +41,7 @@ impl PyTensor {
     pub(crate) fn wrap(py: Python<'_>, tensor: RawTensor) -> PyResult<Py<PyAny>> {
         let made = Bound::new(py, PyTensor(Mutex::new(tensor)))?;
         if live::is_on() {
-            live::note(&made)?;
+            live::track(&made)?;
         }
         Ok(made.into_any().unbind())
     }
@@ -714,7 +714,7 @@ fn tensor(
         };
         return PyTensor::wrap(py, tensor);
     }
-    let mut vectors = Vectors::NONE;
+    let mut vectors = VectorAxes::NONE;
     let host = if let Ok(tensor) = value.cast::<PyTensor>() {
         let data = &tensor.get().tensor();
         match dtype.filter(|&dtype| dtype != data.dtype()) {

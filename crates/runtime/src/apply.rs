@@ -13,7 +13,7 @@ use crate::operand::{Operand, Value, View, position};
 use crate::tensor::RawTensor;
 use crate::trace::Trace;
 use crate::vectors::control::Vectorized;
-use crate::vectors::{Vectors, per_entry};
+use crate::vectors::{VectorAxes, per_entry};
 
 /// Nodes of operands or results; most operations have few.
 pub type Ids = SmallVec<[ExprId; 4]>;
@@ -133,7 +133,7 @@ pub fn build_entries<O: Operand>(
     trace: Option<&Trace>,
     (operands, ids): (&[O], &[ExprId]),
     build: &mut Build<'_>,
-    vectors: &mut Vectors,
+    vectors: &mut VectorAxes,
 ) -> Result<Ids> {
     if operands.iter().all(|operand| operand.view().vectors().is_empty()) {
         return build(graph, ids);
@@ -159,7 +159,7 @@ pub fn vectorized_operands<O: Operand>(
     if let Some(trace) = trace {
         for (value, operand) in values.iter_mut().zip(operands) {
             let is_data = matches!(operand.view(), View::Tensor(_));
-            *value = trace.in_lanes(graph, value.clone(), is_data)?;
+            *value = trace.mask_entries(graph, value.clone(), is_data)?;
         }
     }
     Ok(values)

@@ -130,7 +130,7 @@ pub trait Compiler: Any + Send + Sync {
     ///
     /// # Errors
     /// Returns [`Error::Options`] for a setting that the compiler does not have.
-    fn backend(&self, settings: &Settings) -> Result<Device> {
+    fn results_device(&self, settings: &Settings) -> Result<Device> {
         self.check_settings(settings)?;
         Ok(Device::HOST)
     }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::expr::RawExpr;
 use crate::trace::Trace;
 use crate::tracers::Tracers;
-use crate::vectors::{self, Vectors};
+use crate::vectors::{self, VectorAxes};
 
 /// The mode of differentiation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -67,9 +67,9 @@ pub struct Differentiable {
     /// The number of values among the operands, and of results among the outputs.
     sides: DiffCounts,
     /// The vectorized axes of the values.
-    vectors: Vectors,
+    vectors: VectorAxes,
     /// The vectorized axes of each output: the results, then the values returned unchanged.
-    outputs: Vec<Vectors>,
+    outputs: Vec<VectorAxes>,
 }
 
 impl Differentiable {
@@ -112,7 +112,7 @@ impl Differentiable {
     fn jvp_for_each(
         &self,
         given: Vec<ExprId>,
-        further: &Vectors,
+        further: &VectorAxes,
     ) -> Result<(Vec<RawExpr>, Vec<RawExpr>)> {
         let (values, changes) = self.trace.build(|graph| {
             let whole = nxla_grad::pushforward(&self.program, self.sides)?;
@@ -412,7 +412,7 @@ impl Differentiable {
         types.zip(&self.outputs).map(|(ty, vectors)| Slot::new(ty, vectors)).collect()
     }
 
-    fn expr(&self, id: ExprId, vectors: &Vectors) -> RawExpr {
+    fn expr(&self, id: ExprId, vectors: &VectorAxes) -> RawExpr {
         RawExpr::with_vectors(self.trace.clone(), id, vectors.clone())
     }
 
@@ -482,12 +482,12 @@ impl LinearMap {
 #[derive(Clone, Debug)]
 struct Slot {
     entry: TensorType,
-    vectors: Vectors,
+    vectors: VectorAxes,
 }
 
 impl Slot {
     /// Returns the slot of a node with a type and vectorized axes.
-    fn new(ty: &TensorType, vectors: &Vectors) -> Self {
+    fn new(ty: &TensorType, vectors: &VectorAxes) -> Self {
         Slot { entry: vectors.entry_type(ty), vectors: vectors.clone() }
     }
 
@@ -504,16 +504,16 @@ fn safe(trace: &Trace, values: &[impl AsRef<RawExpr>]) -> Result<Vec<RawExpr>> {
 
 /// Returns the vectorized axes of tangents or cotangents that no slot has; the derivative is applied
 /// for each entry of these axes.
-fn further(function: &str, slots: &[Slot], given: &[impl AsRef<RawExpr>]) -> Result<Vectors> {
-    let known = Vectors::union(function, slots.iter().map(|slot| &slot.vectors))?;
-    let all = Vectors::union(function, given.iter().map(|expr| expr.as_ref().vectors()))?;
+fn further(function: &str, slots: &[Slot], given: &[impl AsRef<RawExpr>]) -> Result<VectorAxes> {
+    let known = VectorAxes::union(function, slots.iter().map(|slot| &slot.vectors))?;
+    let all = VectorAxes::union(function, given.iter().map(|expr| expr.as_ref().vectors()))?;
     let own = all.iter().filter(|axis| known.position(&axis.name).is_none());
-    Ok(Vectors::new(own.cloned()))
+    Ok(VectorAxes::new(own.cloned()))
 }
 
 /// Returns axes followed by other axes.
-fn join_axes(further: &Vectors, own: &Vectors) -> Vectors {
-    Vectors::new(further.iter().chain(own.iter()).cloned())
+fn join_axes(further: &VectorAxes, own: &VectorAxes) -> VectorAxes {
+    VectorAxes::new(further.iter().chain(own.iter()).cloned())
 }
 
 /// Nodes for a caller's tangents or cotangents: in the dtype of the values they belong to,
@@ -523,7 +523,7 @@ fn fit(
     (function, argument): (&str, &str),
     slots: &[Slot],
     given: &[impl AsRef<RawExpr>],
-    further: &Vectors,
+    further: &VectorAxes,
 ) -> Result<Vec<ExprId>> {
     let mistake = |why: String| Error::Arguments { function: function.into(), why };
     if given.len() != slots.len() {

@@ -24,7 +24,7 @@ use crate::operand::{Operand, View};
 use crate::options::{Options, default_options, graph_options, has_default_options};
 use crate::tensor::RawTensor;
 use crate::thresholds::EAGER_NODES;
-use crate::vectors::Vectors;
+use crate::vectors::VectorAxes;
 
 /// Data that an operation is applied to; most have few operands.
 type Inputs = SmallVec<[RawTensor; 2]>;
@@ -34,7 +34,7 @@ pub struct EagerOp {
     operation: Arc<Operation>,
     inputs: Inputs,
     /// The vectorized axes of the results.
-    vectors: Vectors,
+    vectors: VectorAxes,
     /// The current options; `None` without defaults.
     options: Option<Options>,
 }
@@ -61,7 +61,7 @@ impl EagerOp {
     ) -> Result<Self> {
         let inputs = concrete(operands)?;
         let options = has_default_options().then(default_options);
-        let mut vectors = Vectors::NONE;
+        let mut vectors = VectorAxes::NONE;
         let mut build = |graph: &mut Graph, parameters: &[ExprId]| {
             build_entries(graph, None, (operands, parameters), build, &mut vectors)
         };

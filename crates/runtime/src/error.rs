@@ -255,7 +255,7 @@ impl Error {
     /// ```
     /// use nxla::{ErrorClass, Options};
     ///
-    /// let error = Options::new().compiler("llvm").backend().unwrap_err();
+    /// let error = Options::new().compiler("llvm").results_device().unwrap_err();
     /// assert_eq!(error.class(), ErrorClass::Options);
     /// ```
     pub fn class(&self) -> ErrorClass {

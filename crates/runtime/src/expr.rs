@@ -8,7 +8,7 @@ use nxla_tensor::{DType, Shape};
 
 use crate::error::{Error, Result};
 use crate::trace::Trace;
-use crate::vectors::Vectors;
+use crate::vectors::VectorAxes;
 
 /// A node of the graph of a [`Trace`], and its vectorized axes, without the operations of
 /// `nxla::Expr`.
@@ -17,7 +17,7 @@ pub struct RawExpr {
     trace: Trace,
     /// `None` if the node could not be built: the trace keeps the error.
     node: Option<ExprId>,
-    vectors: Vectors,
+    vectors: VectorAxes,
 }
 
 impl AsRef<RawExpr> for RawExpr {
@@ -29,17 +29,17 @@ impl AsRef<RawExpr> for RawExpr {
 impl RawExpr {
     /// The node `id` of a trace.
     pub fn new(trace: Trace, id: ExprId) -> Self {
-        Self { trace, node: Some(id), vectors: Vectors::NONE }
+        Self { trace, node: Some(id), vectors: VectorAxes::NONE }
     }
 
     /// Creates a value whose node could not be built. The trace stores the error and returns it at its
     /// end.
     pub fn new_failed(trace: Trace) -> Self {
-        Self { trace, node: None, vectors: Vectors::NONE }
+        Self { trace, node: None, vectors: VectorAxes::NONE }
     }
 
     /// The node `id` of a trace, whose first axes are these vectorized ones.
-    pub fn with_vectors(trace: Trace, id: ExprId, vectors: Vectors) -> Self {
+    pub fn with_vectors(trace: Trace, id: ExprId, vectors: VectorAxes) -> Self {
         Self { trace, node: Some(id), vectors }
     }
 
@@ -57,7 +57,7 @@ impl RawExpr {
     /// assert_eq!(f.call(&rows)?.to_vec::<i32>()?, [3, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    pub fn vectors(&self) -> &Vectors {
+    pub fn vectors(&self) -> &VectorAxes {
         &self.vectors
     }
 

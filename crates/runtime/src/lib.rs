@@ -125,7 +125,7 @@ pub use thresholds::LITERAL_LIMIT_BYTES;
 #[doc(hidden)]
 pub use trace::Entered;
 pub use trace::{Trace, current_compiler, is_tracing};
-pub use vectors::{VectorAxis, Vectors};
+pub use vectors::{VectorAxes, VectorAxis};
 #[doc(hidden)]
 pub use xla::Divided;
 

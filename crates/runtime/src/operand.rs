@@ -5,7 +5,7 @@ use nxla_tensor::{DType, Number};
 use crate::apply::number_tensor;
 use crate::expr::RawExpr;
 use crate::tensor::RawTensor;
-use crate::vectors::Vectors;
+use crate::vectors::VectorAxes;
 
 /// An owned operand by kind.
 #[derive(Clone, Debug)]
@@ -43,8 +43,8 @@ pub enum View<'a> {
 impl<'a> View<'a> {
     /// The vectorized axes.
     #[inline]
-    pub fn vectors(self) -> &'a Vectors {
-        static NONE: Vectors = Vectors::NONE;
+    pub fn vectors(self) -> &'a VectorAxes {
+        static NONE: VectorAxes = VectorAxes::NONE;
         match self {
             View::Expr(expr) => expr.vectors(),
             View::Tensor(tensor) => tensor.vectors(),

@@ -371,11 +371,11 @@ impl Options {
     /// # Errors
     /// Returns an error for an unknown compiler or setting or a device that the compiler does not
     /// run on.
-    pub fn home(&self) -> Result<Option<Device>> {
+    pub fn selected_device(&self) -> Result<Option<Device>> {
         if !self.names_engine() {
             return Ok(None);
         }
-        self.device_of_results().map(Some)
+        self.own_results_device().map(Some)
     }
 
     /// Checks the settings against the compiler that these options and the ones below select. If
@@ -410,21 +410,21 @@ impl Options {
     /// ```
     /// use nxla::{Device, Options};
     ///
-    /// assert_eq!(Options::new().compiler("evaluator").backend()?, Device::HOST);
+    /// assert_eq!(Options::new().compiler("evaluator").results_device()?, Device::HOST);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     ///
     /// # Errors
     /// Returns [`Error::Options`] for an unknown compiler, a setting that the compiler does not
     /// have, or a device that does not exist.
-    pub fn backend(&self) -> Result<Device> {
-        self.over(&default_options()).device_of_results()
+    pub fn results_device(&self) -> Result<Device> {
+        self.over(&default_options()).own_results_device()
     }
 
-    /// Does the same as [`Options::backend`], without the default options.
-    fn device_of_results(&self) -> Result<Device> {
+    /// Does the same as [`Options::results_device`], without the default options.
+    fn own_results_device(&self) -> Result<Device> {
         let Engine { compiler, device } = self.engine(None)?;
-        device.map_or_else(|| compiler.backend(&self.settings), Ok)
+        device.map_or_else(|| compiler.results_device(&self.settings), Ok)
     }
 
     /// These options, and the default options of the thread below them, once for each device on

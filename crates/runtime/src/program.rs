@@ -127,7 +127,7 @@ pub fn run_program(
 ) -> Result<Vec<RawTensor>> {
     let device = options.common_device(function, inputs.iter().copied())?;
     let none = (&[][..], &[][..]);
-    run_on(program, options, &options.engine(device.as_ref())?, inputs, none, interrupt)
+    run_on_backend(program, options, &options.engine(device.as_ref())?, inputs, none, interrupt)
 }
 
 /// Runs a program once on an engine. The executable reuses the memory of donated inputs, except
@@ -135,7 +135,7 @@ pub fn run_program(
 ///
 /// # Errors
 /// Returns the errors of [`compile_for`] and of the run.
-pub(crate) fn run_on(
+pub(crate) fn run_on_backend(
     program: &Arc<Program>,
     options: &Options,
     engine: &Engine,

@@ -19,7 +19,7 @@ use crate::memory::LargestValues;
 use crate::options::Options;
 use crate::pjrt;
 use crate::profile::{self, Span, Work};
-use crate::program::run_on;
+use crate::program::run_on_backend;
 use crate::vectors::VectorTensor;
 use crate::xla;
 
@@ -670,7 +670,7 @@ impl DeviceTensor {
         let options = Options::new().compiler("xla").device(device.clone());
         let (engine, tensor) = (options.engine(None)?, RawTensor::Device(self.clone()));
         let donation = (&[][..], &[][..]);
-        let results = run_on(&program, &options, &engine, &[&tensor], donation, None)?;
+        let results = run_on_backend(&program, &options, &engine, &[&tensor], donation, None)?;
         let copy = results.first().and_then(RawTensor::buffer).cloned();
         Ok(copy.expect("a program of XLA returns device tensors"))
     }

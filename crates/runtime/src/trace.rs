@@ -18,8 +18,8 @@ use crate::expr::RawExpr;
 use crate::options::graph_options;
 use crate::tensor::RawTensor;
 use crate::thresholds::LITERAL_LIMIT_BYTES;
+use crate::vectors::active_entries::{ActiveEntries, ActiveEntriesStack};
 use crate::vectors::control::Vectorized;
-use crate::vectors::lanes::{LaneStack, Lanes};
 
 /// A function being traced. Clones are the same trace.
 #[derive(Clone)]
@@ -37,8 +37,8 @@ struct SharedTrace {
     /// One lock for the whole state, so that an operator locks once.
     state: Mutex<TraceState>,
     /// The current regions that only some entries of vectorized axes enter. `state` must be locked
-    /// before `lanes`.
-    lanes: Mutex<LaneStack>,
+    /// before `active`.
+    active: Mutex<ActiveEntriesStack>,
 }
 
 /// The graph of a trace, and what the trace has recorded with it.
@@ -158,15 +158,15 @@ impl Drop for Entered {
     }
 }
 
-/// Leaves the region of some entries when dropped; see [`Trace::enter_lanes`].
+/// Leaves the region of some entries when dropped; see [`Trace::enter_entries`].
 #[derive(Debug)]
 #[must_use = "the region is left when this is dropped"]
-pub struct EnteredLanes(Option<Trace>);
+pub struct EnteredEntries(Option<Trace>);
 
-impl Drop for EnteredLanes {
+impl Drop for EnteredEntries {
     fn drop(&mut self) {
         if let Some(trace) = &self.0 {
-            trace.lanes().pop();
+            trace.active().pop();
         }
     }
 }
@@ -187,7 +187,7 @@ impl Trace {
         Self(Arc::new(SharedTrace {
             number: NEXT.fetch_add(1, Ordering::Relaxed),
             state: Mutex::new(state),
-            lanes: Mutex::default(),
+            active: Mutex::default(),
         }))
     }
 
@@ -397,18 +397,18 @@ impl Trace {
         }
     }
 
-    fn lanes(&self) -> MutexGuard<'_, LaneStack> {
-        self.0.lanes.lock().unwrap_or_else(PoisonError::into_inner)
+    fn active(&self) -> MutexGuard<'_, ActiveEntriesStack> {
+        self.0.active.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Traces operations only for these entries until the result is dropped. `None` keeps the current
     /// entries.
-    pub fn enter_lanes(&self, lanes: Option<Lanes>) -> EnteredLanes {
-        let trace = lanes.map(|lanes| {
-            self.lanes().push(lanes);
+    pub fn enter_entries(&self, active: Option<ActiveEntries>) -> EnteredEntries {
+        let trace = active.map(|active| {
+            self.active().push(active);
             self.clone()
         });
-        EnteredLanes(trace)
+        EnteredEntries(trace)
     }
 
     /// Returns a value for use in the current region: with safe values for entries that do not enter the
@@ -417,7 +417,7 @@ impl Trace {
     ///
     /// # Errors
     /// Returns an error for vectorized axes of equal names and different sizes.
-    pub fn in_lanes(
+    pub fn mask_entries(
         &self,
         graph: &mut Graph,
         value: Vectorized,
@@ -425,11 +425,11 @@ impl Trace {
     ) -> Result<Vectorized> {
         match value.1.is_empty() {
             true => Ok(value),
-            false => self.lanes().make_safe(graph, value, is_data),
+            false => self.active().make_safe(graph, value, is_data),
         }
     }
 
-    /// [`Trace::in_lanes`] of an expression, which must be of this trace.
+    /// [`Trace::mask_entries`] of an expression, which must be of this trace.
     ///
     /// # Errors
     /// Returns an error for an expression of another trace or vectorized axes of equal names and
@@ -439,7 +439,7 @@ impl Trace {
         if value.1.is_empty() {
             return Ok(expr.clone());
         }
-        let (id, vectors) = self.build(|graph| self.in_lanes(graph, value, false))?;
+        let (id, vectors) = self.build(|graph| self.mask_entries(graph, value, false))?;
         Ok(RawExpr::with_vectors(self.clone(), id, vectors))
     }
 

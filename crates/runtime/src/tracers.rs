@@ -8,7 +8,7 @@ use nxla_expr::{ExprId, Mark, Scope, TensorType};
 use crate::error::{Error, Result};
 use crate::expr::RawExpr;
 use crate::trace::Trace;
-use crate::vectors::{self, Vectors};
+use crate::vectors::{self, VectorAxes};
 
 /// Values, and their tracers while a function is traced.
 pub(crate) struct Tracers {
@@ -18,7 +18,7 @@ pub(crate) struct Tracers {
     /// The values, with the vectorized axes of all of them.
     pub(crate) values: Vec<ExprId>,
     /// The vectorized axes of every value.
-    pub(crate) vectors: Vectors,
+    pub(crate) vectors: VectorAxes,
     /// Before the function.
     pub(crate) mark: Mark,
     pub(crate) scope: Scope,
@@ -36,7 +36,7 @@ impl Tracers {
     ) -> Result<Self> {
         let values = values.iter().map(|value| trace.safe(value.as_ref()));
         let values = values.collect::<Result<Vec<RawExpr>>>()?;
-        let vectors = Vectors::union(function, values.iter().map(RawExpr::vectors))?;
+        let vectors = VectorAxes::union(function, values.iter().map(RawExpr::vectors))?;
         Self::over(function, trace, &values, vectors)
     }
 
@@ -45,7 +45,7 @@ impl Tracers {
         function: &'static str,
         trace: &Trace,
         values: &[impl AsRef<RawExpr>],
-        vectors: Vectors,
+        vectors: VectorAxes,
     ) -> Result<Self> {
         let ids = trace.ids(values)?;
         trace.build(|graph| {
@@ -98,7 +98,7 @@ impl Tracers {
     /// The tracers to use instead, with an entry for each of the results.
     fn per_entry(&self, results: &[RawExpr]) -> Result<Option<Self>> {
         let own = results.iter().map(RawExpr::vectors);
-        let vectors = Vectors::union(self.function, std::iter::once(&self.vectors).chain(own))?;
+        let vectors = VectorAxes::union(self.function, std::iter::once(&self.vectors).chain(own))?;
         if vectors == self.vectors {
             return Ok(None);
         }

@@ -69,7 +69,7 @@ impl Batcher<'_> {
 
     /// Returns the used operands with safe values: entries outside `mask` have the values of
     /// another entry.
-    fn fill_lanes(
+    fn fill_entries(
         &mut self,
         mask: ExprId,
         operands: &[Batched],
@@ -77,7 +77,7 @@ impl Batcher<'_> {
     ) -> Result<Vec<Batched>> {
         let mut filled = operands.to_vec();
         for (operand, _) in filled.iter_mut().zip(used).filter(|(x, used)| x.batched && **used) {
-            operand.id = self.graph.fill_lanes(mask, operand.id)?;
+            operand.id = self.graph.fill_entries(mask, operand.id)?;
         }
         Ok(filled)
     }
@@ -231,7 +231,7 @@ fn run_if_any(
 ) -> Result<Vec<ExprId>> {
     let any = b.graph.any(takes, None, false)?;
     let mark = b.graph.mark();
-    let operands = b.fill_lanes(takes, operands, &body.used_inputs())?;
+    let operands = b.fill_entries(takes, operands, &body.used_inputs())?;
     let results = b.inline(body, &operands)?;
     let results = b.lift_all(&results)?.to_vec();
     let branch = b.graph.traced(mark, results);
@@ -288,8 +288,8 @@ fn batch_masked_loop(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> R
     let mask = goes_on(b, &initial)?;
     let used = op.body.used_inputs();
     let (used_state, used_captures) = used.split_at(op.state);
-    let safe = b.fill_lanes(mask, &initial, used_state)?;
-    let safe_captures = b.fill_lanes(mask, captures, used_captures)?;
+    let safe = b.fill_entries(mask, &initial, used_state)?;
+    let safe_captures = b.fill_entries(mask, captures, used_captures)?;
     let counter = counter(b.graph, op, &ids(operands));
     let bound = counter.and_then(|counter| i64::try_from(counter.trips).ok());
     let mut count = |number| b.graph.scalar_constant(Scalar::Int(number), DType::S64);

@@ -17,7 +17,7 @@ impl Graph {
     ///
     /// # Errors
     /// Returns an error if the axes of the mask are not the leading axes of `x`.
-    pub fn fill_lanes(&mut self, mask: ExprId, x: ExprId) -> Result<ExprId> {
+    pub fn fill_entries(&mut self, mask: ExprId, x: ExprId) -> Result<ExprId> {
         let (sizes, ty) = (self.shape(mask).clone(), self.tensor_type(x).clone());
         let count = sizes.size();
         if count <= 1 || ty.shape.size() == 0 {

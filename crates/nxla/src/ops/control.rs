@@ -17,8 +17,8 @@ use crate::expr::Expr;
 use crate::{Error, Result};
 use crate::{Operand, Value};
 use nxla_runtime::resolve;
+use nxla_runtime::vectors::active_entries::ActiveEntries;
 use nxla_runtime::vectors::control::{Branch, Clauses, CustomRule, Vectorized, conditional};
-use nxla_runtime::vectors::lanes::Lanes;
 use nxla_tensor::broadcast_shapes;
 
 /// Returns the results of `on_true` if the predicate, a scalar, is nonzero, and the results of
@@ -152,21 +152,25 @@ impl<C: Container> When<C> {
             Ok(predicate)
         });
         let asked = asked.map(|id| (id, vectors));
-        let lanes = trace.attempt(|| {
+        let active = trace.attempt(|| {
             let Some(asked) = &asked else { return Ok(None) };
             trace.build(|graph| self.entries.next(graph, asked))
         });
-        let branch = self.branch(lanes.flatten(), then);
+        let branch = self.branch(active.flatten(), then);
         self.clauses.extend(asked.zip(branch));
         self
     }
 
     /// Traces a branch for the entries that take it, and checks that it returns the same container
     /// as the previous branches.
-    fn branch(&mut self, lanes: Option<Lanes>, then: impl FnOnce() -> C) -> Option<Branch> {
+    fn branch(
+        &mut self,
+        active: Option<ActiveEntries>,
+        then: impl FnOnce() -> C,
+    ) -> Option<Branch> {
         let trace = self.trace.clone();
         let start = trace.attempt(|| trace.edit(|graph| graph.mark()));
-        let entered = trace.enter_lanes(lanes);
+        let entered = trace.enter_entries(active);
         let result = then();
         drop(entered);
         let leaves = leaves_of(&result);
@@ -236,8 +240,8 @@ impl<C: Container> When<C> {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     pub fn otherwise(mut self, otherwise: impl FnOnce() -> C) -> C {
-        let lanes = self.trace.attempt(|| self.trace.edit(|graph| self.entries.last(graph)));
-        let branch = self.branch(lanes.flatten(), otherwise);
+        let active = self.trace.attempt(|| self.trace.edit(|graph| self.entries.last(graph)));
+        let branch = self.branch(active.flatten(), otherwise);
         let When { trace, location, mark, clauses, last, .. } = self;
         let (result, structure) = last.expect("there is a branch");
         let values = trace.attempt(|| {

@@ -12,7 +12,7 @@ use super::control::{exprs, replace_leaves};
 use crate::containers::{Arguments, Container, Leaves, Structure, Tree, leaves_of, trace_of};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
-use crate::vectors::Vectors;
+use crate::vectors::VectorAxes;
 use crate::{Error, Result};
 
 mod sealed {
@@ -99,7 +99,7 @@ where
     R: HookResult,
 {
     let leaves = leaves_of(value);
-    let vectors: Vec<Vectors> = leaves.items.iter().map(|leaf| leaf.vectors().clone()).collect();
+    let vectors: Vec<VectorAxes> = leaves.items.iter().map(|leaf| leaf.vectors().clone()).collect();
     let structure = leaves.structure;
     Arc::new(move |values: &[HostTensor]| {
         let values = values.iter().cloned().map(Tensor::from).zip(&vectors);
@@ -239,7 +239,7 @@ where
         })
     });
     let results: Vec<Expr> = match ids {
-        Some(ids) => exprs(&trace, ids.into_iter().map(|id| (id, Vectors::NONE))).collect(),
+        Some(ids) => exprs(&trace, ids.into_iter().map(|id| (id, VectorAxes::NONE))).collect(),
         None => vec![Expr::new_failed(&trace); count],
     };
     R::rebuild(&mut Leaves::new(results, structure))

@@ -15,7 +15,7 @@ use crate::tensor::Tensor;
 use crate::{Error, Result};
 use crate::{Operand, Value};
 use nxla_runtime::vectors::fold_per_entry;
-use nxla_runtime::{Vectors, number_tensor, resolve, vectorized_operands};
+use nxla_runtime::{VectorAxes, number_tensor, resolve, vectorized_operands};
 
 /// Generates a reduction of all axes and a reduction of some axes.
 macro_rules! reductions {
@@ -401,7 +401,7 @@ impl Expr {
         build: impl FnOnce(&mut Graph, Arc<Program>, &[ExprId]) -> Result<ExprId>,
     ) -> Expr {
         let trace = self.trace();
-        let value = |id| Expr::of_node(trace.clone(), id, Vectors::NONE);
+        let value = |id| Expr::of_node(trace.clone(), id, VectorAxes::NONE);
         let made = trace.attempt(|| {
             let operands = [self.to_value(), initial.to_value()];
             let ids = resolve(trace, &operands)?;

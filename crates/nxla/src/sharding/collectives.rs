@@ -30,7 +30,7 @@
 use std::panic::Location;
 
 use nxla_expr::{ExprId, Graph, TensorType};
-use nxla_runtime::{Result, Vectors};
+use nxla_runtime::{Result, VectorAxes};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 use super::varying::{
@@ -208,7 +208,7 @@ pub fn axis_index(axis: &str) -> Expr {
     let location = Location::caller();
     build_value(&Expr::of(0), location, |graph, _| {
         let id = graph.iota([axis_size(axis)?], None, DType::S32)?;
-        axis_to_devices(graph, Value { id, vectors: Vectors::NONE }, axis)
+        axis_to_devices(graph, Value { id, vectors: VectorAxes::NONE }, axis)
     })
 }
 

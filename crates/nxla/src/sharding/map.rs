@@ -3,7 +3,7 @@
 use std::panic::Location;
 
 use nxla_expr::Graph;
-use nxla_runtime::{Error, Mesh, Result, Sharding, Vectors};
+use nxla_runtime::{Error, Mesh, Result, Sharding, VectorAxes};
 
 use super::layouts::{Layouts, bare};
 use super::varying::{
@@ -102,7 +102,7 @@ fn part(graph: &mut Graph, x: Value, sharding: &Sharding) -> Result<Value> {
     }
     let sizes = sharding.part(graph.shape(x.id))?;
     let names = names_of(graph, x.id);
-    let (mut shape, mut named, mut vectors) = (Vec::new(), Vec::new(), Vectors::NONE);
+    let (mut shape, mut named, mut vectors) = (Vec::new(), Vec::new(), VectorAxes::NONE);
     let (mut front, mut behind) = (Vec::new(), Vec::new());
     for (axis, name) in names.into_iter().enumerate() {
         for along in sharding.layout().get(axis).into_iter().flatten() {

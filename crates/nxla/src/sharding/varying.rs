@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::panic::Location;
 
 use nxla_expr::{ExprId, Graph, Layout, Metadata, sharding_note};
-use nxla_runtime::{Error, Mesh, Result, VectorAxis, Vectors};
+use nxla_runtime::{Error, Mesh, Result, VectorAxes, VectorAxis};
 use nxla_tensor::{AxisName, normalize_axis};
 
 use crate::expr::Expr;
@@ -81,7 +81,7 @@ pub fn axis_size(axis: &str) -> Result<usize> {
 /// A node and its vectorized axes, which are its leading axes.
 pub(super) struct Value {
     pub(super) id: ExprId,
-    pub(super) vectors: Vectors,
+    pub(super) vectors: VectorAxes,
 }
 
 impl Value {

@@ -11,7 +11,7 @@ use nxla::prelude::*;
 use nxla::split::{Cluster, Policy, Speed};
 use nxla::{
     Arg, Axis, Compiler, Draw, Evaluator, Index, Names, NewAxis, Number, Over, Setting, Shape,
-    Sort, VectorAxis, Vectors, custom_grad, custom_jvp,
+    Sort, VectorAxes, VectorAxis, custom_grad, custom_jvp,
 };
 
 /// Returns the result of `run`, which must end within a minute.
@@ -223,8 +223,8 @@ fn names_are_distinct_and_one_for_each_axis() {
 
 #[test]
 fn expressions_have_nodes_of_their_trace() {
-    let rows = |size| Vectors::new([VectorAxis { name: "row".into(), size }]);
-    type Case = (&'static str, fn(&Expr, Vectors) -> Expr);
+    let rows = |size| VectorAxes::new([VectorAxis { name: "row".into(), size }]);
+    type Case = (&'static str, fn(&Expr, VectorAxes) -> Expr);
     let cases: &[Case] = &[
         ("Expr::new: id: must be one of the 1 nodes of the trace; got %7", |x, _| {
             Expr::new(x.trace().clone(), ExprId::from_index(7)) + 1

@@ -41,10 +41,10 @@ fn settings_are_checked_before_the_function_is_traced() {
 #[test]
 fn a_compiler_tells_its_backend_and_its_partitions() {
     let options = Options::new().compiler("evaluator");
-    assert_eq!(options.backend().unwrap(), Device::HOST);
+    assert_eq!(options.results_device().unwrap(), Device::HOST);
     assert_eq!(options.partitions().unwrap().len(), 1);
     for options in [options.set("speed", 11), Options::new().compiler("unknown")] {
-        assert_eq!(options.backend().unwrap_err().class(), ErrorClass::Options);
+        assert_eq!(options.results_device().unwrap_err().class(), ErrorClass::Options);
     }
 }
 

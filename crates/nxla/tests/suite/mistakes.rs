@@ -130,7 +130,7 @@ impl Compiler for TooFew {
         Ok(())
     }
 
-    fn backend(&self, _: &Settings) -> nxla::Result<Device> {
+    fn results_device(&self, _: &Settings) -> nxla::Result<Device> {
         Err(Error::Usage("nowhere".into()))
     }
 }

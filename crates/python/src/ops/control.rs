@@ -6,9 +6,9 @@ use std::cell::Cell;
 use std::ops::ControlFlow;
 
 use nxla_runtime::graph::{ExprId, Graph, Keep, MAX_NESTING, Mark, Metadata, Region, RuleFor};
+use nxla_runtime::vectors::active_entries::ActiveEntries;
 use nxla_runtime::vectors::control::{Branch, Clauses, CustomRule, Vectorized, conditional};
-use nxla_runtime::vectors::lanes::Lanes;
-use nxla_runtime::{RawExpr, Trace, Vectors};
+use nxla_runtime::{RawExpr, Trace, VectorAxes};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
@@ -42,7 +42,7 @@ pub(super) fn in_trace(
             Value::Expr(expr) => id_and_vectors(&trace.safe(&expr).or_raise()?)?,
             Value::Tensor(tensor) => {
                 let value = id_and_vectors(&capture(py, &trace, &tensor)?)?;
-                trace.build(|graph| trace.in_lanes(graph, value, true)).or_raise()?
+                trace.build(|graph| trace.mask_entries(graph, value, true)).or_raise()?
             }
             Value::Number(number) => {
                 let first = values.first().map(|(first, _)| *first);
@@ -57,7 +57,7 @@ pub(super) fn in_trace(
                         trace.build(|graph| graph.number(number)).or_raise()?
                     }
                 };
-                (id, Vectors::NONE)
+                (id, VectorAxes::NONE)
             }
         });
     }
@@ -127,18 +127,18 @@ fn cond(
             continue;
         }
         if known == Some(true) {
-            let lanes = trace.edit(|graph| entries.last(graph)).or_raise()?;
-            let (branch, tree) = trace_branch(&trace, lanes, body)?;
+            let active = trace.edit(|graph| entries.last(graph)).or_raise()?;
+            let (branch, tree) = trace_branch(&trace, active, body)?;
             branches.push((number, tree));
             return finish_cond(py, &trace, mark, traced, branch, &branches);
         }
-        let lanes = trace.build(|graph| entries.next(graph, &predicate)).or_raise()?;
-        let (branch, tree) = trace_branch(&trace, lanes, body)?;
+        let active = trace.build(|graph| entries.next(graph, &predicate)).or_raise()?;
+        let (branch, tree) = trace_branch(&trace, active, body)?;
         branches.push((number, tree));
         traced.push((predicate, branch));
     }
-    let lanes = trace.edit(|graph| entries.last(graph)).or_raise()?;
-    let (otherwise, tree) = trace_branch(&trace, lanes, otherwise)?;
+    let active = trace.edit(|graph| entries.last(graph)).or_raise()?;
+    let (otherwise, tree) = trace_branch(&trace, active, otherwise)?;
     branches.push((clauses.len(), tree));
     finish_cond(py, &trace, mark, traced, otherwise, &branches)
 }
@@ -199,12 +199,12 @@ fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResul
 /// Traces a branch for the entries that select it.
 fn trace_branch(
     trace: &Trace,
-    lanes: Option<Lanes>,
+    active: Option<ActiveEntries>,
     body: &Bound<'_, PyAny>,
 ) -> PyResult<(Branch, Tree)> {
     let start = trace.edit(|graph| graph.mark()).or_raise()?;
     let (values, tree) = drop_effects_on_error(trace, || {
-        let entered = trace.enter_lanes(lanes);
+        let entered = trace.enter_entries(active);
         let result = call_region("cond", body, ())?;
         drop(entered);
         leaves_of(trace, "cond", &result)
@@ -240,7 +240,7 @@ fn finish_cond(
 struct InContainer {
     tree: Py<PyTree>,
     /// The vectorized axes of each value.
-    vectors: Vec<Vectors>,
+    vectors: Vec<VectorAxes>,
 }
 
 impl Arrange for InContainer {
@@ -297,7 +297,7 @@ fn runtime_call(
     let function = PyCompute::of(function);
     let made = |graph: &mut Graph| graph.runtime_call(&ids(&values), types, function);
     let results = trace.build(made).or_raise()?;
-    let results = results.into_iter().map(|id| (id, Vectors::NONE));
+    let results = results.into_iter().map(|id| (id, VectorAxes::NONE));
     wrap_all(py, &trace, results).into_iter().collect()
 }
 

@@ -24,16 +24,16 @@ enum Item {
     Take(usize),
 }
 
-/// A subscript, read.
+/// A parsed subscript.
 #[derive(Default)]
-struct Plan {
+struct ParsedSubscript {
     items: Vec<Item>,
     operands: Vec<Value>,
     /// True for a mask of one false element.
     keeps_nothing: bool,
 }
 
-impl Plan {
+impl ParsedSubscript {
     /// The subscript, whose operands are these nodes.
     fn subscript(&self, ids: &[ExprId]) -> Vec<Subscript> {
         let items = self.items.iter().map(|item| match *item {
@@ -62,12 +62,17 @@ impl Plan {
 }
 
 /// Reads the subscript of a value.
-fn plan_of(py: Python<'_>, x: &Value, key: &Bound<'_, PyAny>, by_mask: &str) -> PyResult<Plan> {
-    let mut plan = read(py, &shape_of(x), key, by_mask)?;
+fn parse_subscript(
+    py: Python<'_>,
+    x: &Value,
+    key: &Bound<'_, PyAny>,
+    by_mask: &str,
+) -> PyResult<ParsedSubscript> {
+    let mut parsed = read_entries(py, &shape_of(x), key, by_mask)?;
     if matches!(x, Value::Tensor(_)) && !Trace::is_entered() {
-        plan.free_indices();
+        parsed.free_indices();
     }
-    Ok(plan)
+    Ok(parsed)
 }
 
 /// The shape of a tensor or a traced value.
@@ -90,12 +95,12 @@ fn dtype_of(value: &Value) -> DType {
 /// `x[key]`.
 pub(crate) fn get_item(x: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let operand = Value::of(x, "index")?;
-    let plan = plan_of(x.py(), &operand, key, "select by it with nx.where")?;
-    let mut operands = plan.operands.clone();
+    let parsed = parse_subscript(x.py(), &operand, key, "select by it with nx.where")?;
+    let mut operands = parsed.operands.clone();
     operands.push(operand);
     apply(x.py(), "index", &operands, |graph, ids| {
-        let found = graph.subscript(ids[ids.len() - 1], &plan.subscript(ids))?;
-        if plan.keeps_nothing {
+        let found = graph.subscript(ids[ids.len() - 1], &parsed.subscript(ids))?;
+        if parsed.keeps_nothing {
             return one(graph.slice_along_axis(found, 0, 0, 0, 1));
         }
         one::<nxla_runtime::Error>(Ok(found))
@@ -124,13 +129,13 @@ pub(crate) fn set_tensor_item(
             instead(py)
         )));
     }
-    let (operands, plan) = update_operands(py, x.as_any(), key, value)?;
+    let (operands, parsed) = update_operands(py, x.as_any(), key, value)?;
     let written = at_once(py, "index", &operands, &mut |graph, ids| {
         let (x, value) = (ids[ids.len() - 2], ids[ids.len() - 1]);
-        if plan.keeps_nothing {
+        if parsed.keeps_nothing {
             return one::<nxla_runtime::Error>(Ok(x));
         }
-        one(graph.subscript_update(x, &plan.subscript(ids), value, Update::Set))
+        one(graph.subscript_update(x, &parsed.subscript(ids), value, Update::Set))
     })?;
     let written = written.into_iter().next().expect("the builder returns one result");
     x.get().rebind(written.bind(py).cast::<PyTensor>()?.get().tensor());
@@ -153,13 +158,13 @@ fn update_operands(
     x: &Bound<'_, PyAny>,
     key: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
-) -> PyResult<(Vec<Value>, Plan)> {
+) -> PyResult<(Vec<Value>, ParsedSubscript)> {
     let operand = Value::of(x, "index")?;
     let written = value_to_write(value, dtype_of(&operand))?;
-    let plan = plan_of(py, &operand, key, "write by it with nx.where")?;
-    let mut operands = plan.operands.clone();
+    let parsed = parse_subscript(py, &operand, key, "write by it with nx.where")?;
+    let mut operands = parsed.operands.clone();
     operands.extend([operand, written]);
-    Ok((operands, plan))
+    Ok((operands, parsed))
 }
 
 /// A value that is written to elements of a dtype. Python scalars and lists of them are rounded
@@ -201,10 +206,10 @@ fn subscript_update(
         "max" => Update::Combine(Combine::Max),
         _ => return Err(argument_error("at", format!("update: unknown kind {how:?}"))),
     };
-    let (operands, plan) = update_operands(py, x, key, value)?;
+    let (operands, parsed) = update_operands(py, x, key, value)?;
     apply(py, "index", &operands, |graph, ids| {
         let (x, value) = (ids[ids.len() - 2], ids[ids.len() - 1]);
-        if plan.keeps_nothing {
+        if parsed.keeps_nothing {
             return one::<nxla_runtime::Error>(Ok(x));
         }
         let value = match how {
@@ -214,11 +219,16 @@ fn subscript_update(
             }
             _ => value,
         };
-        one(graph.subscript_update(x, &plan.subscript(ids), value, update))
+        one(graph.subscript_update(x, &parsed.subscript(ids), value, update))
     })
 }
 
-fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) -> PyResult<Plan> {
+fn read_entries(
+    py: Python<'_>,
+    shape: &[usize],
+    key: &Bound<'_, PyAny>,
+    by_mask: &str,
+) -> PyResult<ParsedSubscript> {
     let items: Vec<Bound<'_, PyAny>> = match key.cast::<PyTuple>() {
         Ok(items) => items.iter().collect(),
         Err(_) => vec![key.clone()],
@@ -243,42 +253,42 @@ fn read(py: Python<'_>, shape: &[usize], key: &Bound<'_, PyAny>, by_mask: &str) 
         let why = format!("must contain at most one ellipsis (...); got {ellipses}");
         return Err(argument_error("index", why));
     }
-    let mut plan = Plan::default();
+    let mut parsed = ParsedSubscript::default();
     let mut axis = 0;
     let whole = |size: usize| Item::Known(Subscript::whole_axis(size));
     for entry in read {
         match entry {
-            Entry::New => plan.items.push(Item::Known(Subscript::New)),
+            Entry::New => parsed.items.push(Item::Known(Subscript::New)),
             Entry::Ellipsis => {
                 let skipped = shape.len() - given;
                 if skipped == 0 {
-                    plan.items.push(Item::Known(Subscript::Nothing));
+                    parsed.items.push(Item::Known(Subscript::Nothing));
                 }
-                plan.items.extend(shape[axis..axis + skipped].iter().copied().map(whole));
+                parsed.items.extend(shape[axis..axis + skipped].iter().copied().map(whole));
                 axis += skipped;
             }
             Entry::Index(index) => {
-                plan.items.push(single(index, axis, shape[axis])?);
+                parsed.items.push(single(index, axis, shape[axis])?);
                 axis += 1;
             }
             Entry::Slice(slice) => {
-                plan.items.push(Item::Known(range(&slice, shape[axis])?));
+                parsed.items.push(Item::Known(range(&slice, shape[axis])?));
                 axis += 1;
             }
             Entry::Tensor(value) => {
                 let scalar = shape_of(&value).rank() == 0;
-                let at = plan.operand(value);
-                plan.items.push(if scalar { Item::Dynamic(at) } else { Item::Take(at) });
+                let at = parsed.operand(value);
+                parsed.items.push(if scalar { Item::Dynamic(at) } else { Item::Take(at) });
                 axis += 1;
             }
             Entry::Mask(mask) => {
-                index_by_mask(py, &mut plan, &mask, axis, shape)?;
+                index_by_mask(py, &mut parsed, &mask, axis, shape)?;
                 axis += mask.shape().rank();
             }
         }
     }
-    plan.items.extend(shape[axis..].iter().copied().map(whole));
-    Ok(plan)
+    parsed.items.extend(shape[axis..].iter().copied().map(whole));
+    Ok(parsed)
 }
 
 /// An item of a subscript.
@@ -415,7 +425,7 @@ fn range(slice: &Bound<'_, PySlice>, size: usize) -> PyResult<Subscript> {
 /// A mask is converted to the indices of its true elements, one tensor for each axis.
 fn index_by_mask(
     py: Python<'_>,
-    plan: &mut Plan,
+    parsed: &mut ParsedSubscript,
     mask: &RawTensor,
     axis: usize,
     shape: &[usize],
@@ -435,13 +445,13 @@ fn index_by_mask(
     }
     if sizes.rank() == 0 {
         // A boolean scalar is a mask of a new axis of size 1, which it keeps or drops.
-        plan.items.push(Item::Known(Subscript::New));
-        plan.keeps_nothing = !true_indices::is_true(py, mask)?;
+        parsed.items.push(Item::Known(Subscript::New));
+        parsed.keeps_nothing = !true_indices::is_true(py, mask)?;
         return Ok(());
     }
     for indices in true_indices::indices(py, mask)? {
-        let position = plan.operand(Value::Tensor(indices));
-        plan.items.push(Item::Take(position));
+        let position = parsed.operand(Value::Tensor(indices));
+        parsed.items.push(Item::Take(position));
     }
     Ok(())
 }

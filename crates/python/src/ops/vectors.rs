@@ -1,7 +1,7 @@
 //! Vectorized axes: creation, removal and alignment.
 
 use nxla_runtime::host::Names;
-use nxla_runtime::vectors::{self, EntryAxes, NewVector, VectorAxis, Vectors};
+use nxla_runtime::vectors::{self, EntryAxes, NewVector, VectorAxes, VectorAxis};
 use nxla_runtime::{RawExpr, RawTensor, Trace};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -20,15 +20,15 @@ use crate::value::{FromPython, Value};
 /// Vectorized axes as Python shows them: pairs of a name and a size.
 pub(crate) fn vectors_to_python<'py>(
     py: Python<'py>,
-    vectors: &Vectors,
+    vectors: &VectorAxes,
 ) -> PyResult<Bound<'py, PyTuple>> {
     let pairs = vectors.iter().map(|axis| (&*axis.name, axis.size).into_pyobject(py));
     PyTuple::new(py, pairs.collect::<Result<Vec<_>, _>>()?)
 }
 
 /// Vectorized axes of these names and sizes.
-pub(crate) fn vectors_of(axes: Vec<(String, usize)>) -> Vectors {
-    Vectors::new(axes.into_iter().map(|(name, size)| VectorAxis { name: name.into(), size }))
+pub(crate) fn vectors_of(axes: Vec<(String, usize)>) -> VectorAxes {
+    VectorAxes::new(axes.into_iter().map(|(name, size)| VectorAxis { name: name.into(), size }))
 }
 
 /// A handle: a number becomes a tensor.

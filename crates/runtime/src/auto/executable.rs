@@ -24,7 +24,7 @@ pub(crate) struct AutoExecutable {
     program: Arc<Program>,
     decision: Decision,
     /// The device that holds the results.
-    home: Device,
+    results_device: Device,
     /// The evaluator's executable, if it runs any calls.
     evaluator: Option<ExecutableHandle>,
     /// XLA's executable, which is compiled when it is needed.
@@ -49,9 +49,9 @@ impl AutoExecutable {
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Self> {
         let settings = xla_settings(&options.settings);
-        let home = home(&settings, device)?;
+        let results_device = results_device(&settings, device)?;
         let limits = Limits::of(&options.settings)?;
-        let decision = decide(program, limits, home.as_ref(), purpose)?;
+        let decision = decide(program, limits, results_device.as_ref(), purpose)?;
         let evaluator = match decision.choice {
             Choice::Xla => None,
             Choice::Evaluator | Choice::Tiers(_) => {
@@ -62,9 +62,9 @@ impl AutoExecutable {
                 Some(handle)
             }
         };
-        let xla = match (&decision.choice, &home) {
+        let xla = match (&decision.choice, &results_device) {
             (Choice::Evaluator, None) => None,
-            (_, Some(home)) if home.is_host() => None,
+            (_, Some(results_device)) if results_device.is_host() => None,
             _ => {
                 // XLA checks flags when it compiles, which a later call does, or none.
                 if decision.choice != Choice::Xla {
@@ -78,9 +78,9 @@ impl AutoExecutable {
         if decision.choice == Choice::Xla {
             xla.as_ref().expect(CHOSEN).load(interrupt)?;
         }
-        let (home, begun) = (home.unwrap_or(Device::HOST), AtomicU64::new(0));
+        let (results_device, begun) = (results_device.unwrap_or(Device::HOST), AtomicU64::new(0));
         let program = program.clone();
-        Ok(Self { program, decision, home, evaluator, xla, begun })
+        Ok(Self { program, decision, results_device, evaluator, xla, begun })
     }
 
     /// Counts a call of the evaluator; returns its number, counted from 1, or `None` if XLA runs
@@ -116,14 +116,14 @@ impl AutoExecutable {
         context: &RunContext<'_>,
     ) -> Result<Vec<RawTensor>> {
         let results = self.evaluator.as_ref().expect(CHOSEN).run(inputs, context)?;
-        if self.home.is_host() {
+        if self.results_device.is_host() {
             return Ok(results);
         }
         // `collect` into a `Result` does not reserve the vector's memory, because its iterator has no lower
         // size bound.
         let mut on_device = Vec::with_capacity(results.len());
         for result in &results {
-            on_device.push(result.adopt_on(&self.home)?);
+            on_device.push(result.adopt_on(&self.results_device)?);
         }
         Ok(on_device)
     }
@@ -149,7 +149,10 @@ fn backend_options(options: &Options, settings: Settings) -> Options {
 ///
 /// # Errors
 /// Returns an error for invalid settings, and errors of the plugin.
-pub(super) fn home(settings: &Settings, device: Option<&Device>) -> Result<Option<Device>> {
+pub(super) fn results_device(
+    settings: &Settings,
+    device: Option<&Device>,
+) -> Result<Option<Device>> {
     match device {
         Some(device) if device.is_host() => Ok(Some(Device::HOST)),
         device => xla::installed_device(settings, device),

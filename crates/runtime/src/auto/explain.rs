@@ -91,12 +91,12 @@ impl Timing {
                 let least = self.least.clone();
                 Ok(buffer.on_ready(move |outcome| {
                     if outcome.is_ok() {
-                        note(&least, begun.elapsed());
+                        record_minimum(&least, begun.elapsed());
                     }
                 })?)
             }
             Some(_) | None => {
-                note(&self.least, begun.elapsed());
+                record_minimum(&self.least, begun.elapsed());
                 Ok(())
             }
         }
@@ -111,7 +111,7 @@ impl Timing {
     }
 }
 
-fn note(least: &AtomicU64, time: Duration) {
+fn record_minimum(least: &AtomicU64, time: Duration) {
     let time = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX).max(1);
     let _ = least.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |before| {
         (before == 0 || time < before).then_some(time)
@@ -146,9 +146,9 @@ mod tests {
     fn the_least_of_the_first_runs_is_kept() {
         let timing = Timing::default();
         assert_eq!(timing.least(), None);
-        note(&timing.least, Duration::from_micros(5));
-        note(&timing.least, Duration::from_micros(3));
-        note(&timing.least, Duration::from_micros(9));
+        record_minimum(&timing.least, Duration::from_micros(5));
+        record_minimum(&timing.least, Duration::from_micros(3));
+        record_minimum(&timing.least, Duration::from_micros(9));
         assert_eq!(timing.least(), Some(3e-6));
         let measured = (0..20).filter_map(|_| timing.begin()).count();
         assert_eq!(measured, MEASURED_RUNS as usize);

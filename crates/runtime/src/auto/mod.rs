@@ -25,7 +25,7 @@ use crate::device::Device;
 use crate::error::Result;
 use crate::options::{Options, Settings};
 
-use self::executable::home;
+use self::executable::results_device;
 use self::policy::{Limits, OWN_SETTINGS};
 
 /// Chooses between the evaluator and XLA for each program and call; named `"auto"`.
@@ -88,13 +88,13 @@ impl Compiler for Auto {
         let own = settings.iter().filter(|(name, _)| OWN_SETTINGS.contains(&name.as_str()));
         let own: Settings = own.map(|(name, value)| (name.clone(), value.clone())).collect();
         let others = xla_settings(settings);
-        let Some(_) = home(&others, None)? else { return Ok(vec![settings.clone()]) };
+        let Some(_) = results_device(&others, None)? else { return Ok(vec![settings.clone()]) };
         let mut partitions = compiler_named("xla")?.partitions(&others)?;
         partitions.iter_mut().for_each(|settings| settings.extend(own.clone()));
         Ok(partitions)
     }
 
-    fn backend(&self, settings: &Settings) -> Result<Device> {
-        Ok(home(&xla_settings(settings), None)?.unwrap_or(Device::HOST))
+    fn results_device(&self, settings: &Settings) -> Result<Device> {
+        Ok(results_device(&xla_settings(settings), None)?.unwrap_or(Device::HOST))
     }
 }

@@ -14,7 +14,7 @@ use smallvec::SmallVec;
 
 use crate::error::{Error, Result};
 use crate::tensor::RawTensor;
-use crate::vectors::Vectors;
+use crate::vectors::VectorAxes;
 
 /// Tensors of a call, in leaf order.
 pub type Inputs = SmallVec<[RawTensor; 8]>;
@@ -86,7 +86,7 @@ pub struct Call<S> {
     /// The templates whose data follows if the program needs it.
     deferred: Vec<usize>,
     /// The leaves that have vectorized axes.
-    vectors: Vec<(usize, Vectors)>,
+    vectors: Vec<(usize, VectorAxes)>,
     /// Set if the arguments contain more than leaves.
     structured: bool,
 }
@@ -142,7 +142,7 @@ impl<S> Call<S> {
     }
 
     /// Adds a template of a tensor; with vectorized axes, `entry` is the type of one entry.
-    pub fn template(&mut self, entry: &TensorType, vectors: &Vectors) {
+    pub fn template(&mut self, entry: &TensorType, vectors: &VectorAxes) {
         self.push_vectors(vectors);
         let ty = vectors.full_type(entry);
         self.push_leaf(ty.dtype, &ty.shape, ty.names.as_ref());
@@ -153,7 +153,7 @@ impl<S> Call<S> {
 
     /// Adds a tensor of a type whose data is supplied after the program is known, and returns its
     /// position among the inputs.
-    pub fn defer(&mut self, entry: &TensorType, vectors: &Vectors) -> usize {
+    pub fn defer(&mut self, entry: &TensorType, vectors: &VectorAxes) -> usize {
         let position = self.inputs.len();
         self.template(entry, vectors);
         self.deferred.push(position);
@@ -179,7 +179,7 @@ impl<S> Call<S> {
     }
 
     /// Adds the vectorized axes of the next leaf, whose data has them in front.
-    fn push_vectors(&mut self, vectors: &Vectors) {
+    fn push_vectors(&mut self, vectors: &VectorAxes) {
         if vectors.is_empty() {
             return;
         }
@@ -226,8 +226,8 @@ impl<S> Call<S> {
     }
 
     /// The vectorized axes of all leaves.
-    pub fn vectors(&self) -> Vec<Vectors> {
-        let mut vectors = vec![Vectors::NONE; self.inputs.len()];
+    pub fn vectors(&self) -> Vec<VectorAxes> {
+        let mut vectors = vec![VectorAxes::NONE; self.inputs.len()];
         for (position, own) in &self.vectors {
             vectors[*position] = own.clone();
         }

@@ -21,7 +21,7 @@ use crate::profile::{self, Span, Work};
 use crate::program::{ExecutableHandle, check_count, compile_to};
 use crate::tensor::RawTensor;
 use crate::trace::{Entered, Trace};
-use crate::vectors::Vectors;
+use crate::vectors::VectorAxes;
 
 /// A function that is being traced, on the thread that began it.
 pub struct Tracing {
@@ -123,7 +123,7 @@ impl Drop for Tracing {
 
 /// The vectorized axes of results; empty if no result has any.
 #[derive(Clone, Default, Debug)]
-pub struct ResultVectors(Vec<Vectors>);
+pub struct ResultVectors(Vec<VectorAxes>);
 
 impl ResultVectors {
     /// The vectorized axes of traced values.
@@ -137,7 +137,7 @@ impl ResultVectors {
     }
 
     /// The vectorized axes of one result.
-    pub fn get(&self, result: usize) -> Vectors {
+    pub fn get(&self, result: usize) -> VectorAxes {
         self.0.get(result).cloned().unwrap_or_default()
     }
 
@@ -151,9 +151,9 @@ impl ResultVectors {
     }
 }
 
-impl FromIterator<Vectors> for ResultVectors {
-    fn from_iter<I: IntoIterator<Item = Vectors>>(all: I) -> Self {
-        let all: Vec<Vectors> = all.into_iter().collect();
+impl FromIterator<VectorAxes> for ResultVectors {
+    fn from_iter<I: IntoIterator<Item = VectorAxes>>(all: I) -> Self {
+        let all: Vec<VectorAxes> = all.into_iter().collect();
         let any = all.iter().any(|vectors| !vectors.is_empty());
         Self(if any { all } else { Vec::new() })
     }
@@ -227,8 +227,8 @@ impl<R> Entry<R> {
             true => DeviceChoice::Named,
             false => DeviceChoice::OfArguments(common_device(&name, arguments)?),
         };
-        let home = options.common_device(&name, arguments.iter().chain(&traced.captured))?;
-        let engine = options.engine(home.as_ref())?;
+        let common = options.common_device(&name, arguments.iter().chain(&traced.captured))?;
+        let engine = options.engine(common.as_ref())?;
         let program = &traced.program;
         let donated = Donated::new(program, donations);
         let marks = donated.marks();
@@ -259,7 +259,7 @@ impl<R> Entry<R> {
     }
 
     /// The vectorized axes of each result, and the type of an entry.
-    pub fn result_types(&self) -> Vec<(Vectors, TensorType)> {
+    pub fn result_types(&self) -> Vec<(VectorAxes, TensorType)> {
         let types = self.traced.program.output_types().enumerate();
         let described = types.map(|(result, ty)| {
             let vectors = self.traced.vectors.get(result);

@@ -28,7 +28,7 @@ use crate::background::interruption;
 use crate::error::{Error, Result};
 use crate::options::{Options, Progress, default_options};
 use crate::profile::{self, Work};
-use crate::program::{compile_for, run_on};
+use crate::program::{compile_for, run_on_backend};
 use crate::tensor::RawTensor;
 
 pub(crate) use self::staged::StagedExecutable;
@@ -162,7 +162,8 @@ impl StageRunner {
             let values: Vec<&RawTensor> = values.iter().collect();
             let donation =
                 (self.donations.donation_marks(stage), self.donations.kept_arguments(stage));
-            let results = run_on(program, options, &engine, &values, donation, Some(interrupt));
+            let results =
+                run_on_backend(program, options, &engine, &values, donation, Some(interrupt));
             step.iter().for_each(|step| step());
             results
         };
@@ -188,7 +189,8 @@ impl StageRunner {
             let once = || {
                 let begin = Instant::now();
                 let none = (&[][..], &[][..]);
-                let results = run_on(program, &self.options, &engine, &values, none, interrupt)?;
+                let results =
+                    run_on_backend(program, &self.options, &engine, &values, none, interrupt)?;
                 for result in &results {
                     result.wait()?;
                 }

@@ -120,7 +120,7 @@ struct Inner {
     /// Receivers of results that are not computed yet, by number of the result.
     deferred: BTreeMap<u64, Deferred>,
     /// The device of the state, set by the first chunk on a device.
-    home: Option<Device>,
+    device: Option<Device>,
     /// True if no more chunks will be sent.
     closed: bool,
     /// Waiting chunks are dropped, and the stream has no last state.
@@ -205,13 +205,13 @@ impl Inner {
 
 impl RawStream {
     /// A stream without a thread. With `follows_operands`, chunks join the state on its device.
-    pub(super) fn new(home: Option<Device>, follows_operands: bool) -> Self {
+    pub(super) fn new(device: Option<Device>, follows_operands: bool) -> Self {
         let inner = Inner {
             chunks: VecDeque::new(),
             results: VecDeque::new(),
             next: 0,
             deferred: BTreeMap::new(),
-            home,
+            device,
             closed: false,
             cancelled: false,
             abandoned: false,
@@ -287,7 +287,7 @@ impl RawStream {
         if inner.closed {
             return Err(StreamError::Done.into());
         }
-        inner.home = join_devices("stream", inner.home.as_ref(), device)?;
+        inner.device = join_devices("stream", inner.device.as_ref(), device)?;
         let number = inner.next + inner.results.len() as u64;
         inner.chunks.push_back((number, chunk));
         inner.results.push_back(None);

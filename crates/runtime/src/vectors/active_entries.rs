@@ -2,19 +2,19 @@
 //!
 //! A branch with a vectorized predicate is computed for all entries, although only some take it.
 //! While the branch is traced, a value from outside that enters an operation gets safe values for
-//! the other entries; see [`Graph::fill_lanes`].
+//! the other entries; see [`Graph::fill_entries`].
 
 use nxla_expr::{ExprId, Graph};
 use rustc_hash::FxHashMap;
 
-use super::Vectors;
+use super::VectorAxes;
 use super::control::Vectorized;
 use super::entry::spread;
 use crate::error::Result;
 
 /// The entries that take a branch or begin a loop.
 #[derive(Clone, Debug)]
-pub struct Lanes {
+pub struct ActiveEntries {
     /// Holds for the entries.
     mask: Vectorized,
     /// The length of the graph before the region: later values are safe.
@@ -23,7 +23,7 @@ pub struct Lanes {
     known: FxHashMap<Vectorized, Vectorized>,
 }
 
-impl Lanes {
+impl ActiveEntries {
     /// The entries for which a mask holds, in a region that is traced from now on.
     pub fn new(mask: Vectorized, graph: &Graph) -> Self {
         Self { mask, start: graph.len(), known: FxHashMap::default() }
@@ -51,11 +51,11 @@ impl Lanes {
         if !axes.iter().any(|axis| differs(&axis.name)) {
             return Ok(value.clone());
         }
-        let all = Vectors::union("cond", [axes, own])?;
-        let leading = Vectors::new(all[..axes.len()].iter().cloned());
+        let all = VectorAxes::union("cond", [axes, own])?;
+        let leading = VectorAxes::new(all[..axes.len()].iter().cloned());
         let mask = spread(graph, *mask, axes, &leading)?;
         let x = spread(graph, *x, own, &all)?;
-        let filled = (graph.fill_lanes(mask, x)?, all);
+        let filled = (graph.fill_entries(mask, x)?, all);
         self.known.insert(value.clone(), filled.clone());
         Ok(filled)
     }
@@ -63,11 +63,11 @@ impl Lanes {
 
 /// The regions that are being traced inside each other, the innermost last.
 #[derive(Debug, Default)]
-pub(crate) struct LaneStack(Vec<Lanes>);
+pub(crate) struct ActiveEntriesStack(Vec<ActiveEntries>);
 
-impl LaneStack {
-    pub(crate) fn push(&mut self, lanes: Lanes) {
-        self.0.push(lanes);
+impl ActiveEntriesStack {
+    pub(crate) fn push(&mut self, active: ActiveEntries) {
+        self.0.push(active);
     }
 
     pub(crate) fn pop(&mut self) {
@@ -83,8 +83,8 @@ impl LaneStack {
     ) -> Result<Vectorized> {
         let first = match is_data {
             true => 0,
-            false => self.0.partition_point(|lanes| !lanes.is_outside(value.0)),
+            false => self.0.partition_point(|active| !active.is_outside(value.0)),
         };
-        self.0[first..].iter_mut().try_fold(value, |value, lanes| lanes.make_safe(graph, &value))
+        self.0[first..].iter_mut().try_fold(value, |value, active| active.make_safe(graph, &value))
     }
 }

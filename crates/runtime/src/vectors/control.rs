@@ -11,21 +11,21 @@ use nxla_expr::{
 };
 use nxla_tensor::{DType, Scalar, broadcast_shapes};
 
-use super::Vectors;
+use super::VectorAxes;
+use super::active_entries::ActiveEntries;
 use super::entry::{reduce_to_vectors, spread};
-use super::lanes::Lanes;
 use super::moves::align_vectors;
 use crate::error::Result;
 
 /// A node and its vectorized axes.
-pub type Vectorized = (ExprId, Vectors);
+pub type Vectorized = (ExprId, VectorAxes);
 
 /// A predicate as booleans over vectorized axes.
 pub(super) fn truth(
     graph: &mut Graph,
     function: &str,
     (predicate, own): &Vectorized,
-    vectors: &Vectors,
+    vectors: &VectorAxes,
 ) -> Result<ExprId> {
     let entry = own.entry_type(graph.tensor_type(*predicate));
     if entry.rank() != 0 {
@@ -64,9 +64,13 @@ impl Clauses {
     /// # Errors
     /// Returns an error for a vectorized predicate that is not a scalar for each entry or axes of
     /// equal names and different sizes.
-    pub fn next(&mut self, graph: &mut Graph, predicate: &Vectorized) -> Result<Option<Lanes>> {
+    pub fn next(
+        &mut self,
+        graph: &mut Graph,
+        predicate: &Vectorized,
+    ) -> Result<Option<ActiveEntries>> {
         let before = self.undecided.iter().map(|(_, vectors)| vectors);
-        let vectors = Vectors::union("cond", before.chain([&predicate.1]))?;
+        let vectors = VectorAxes::union("cond", before.chain([&predicate.1]))?;
         if vectors.is_empty() {
             return Ok(None);
         }
@@ -80,17 +84,17 @@ impl Clauses {
             None => (holds, fails),
         };
         self.undecided = Some((left, vectors.clone()));
-        Ok(Some(Lanes::new((takes, vectors), graph)))
+        Ok(Some(ActiveEntries::new((takes, vectors), graph)))
     }
 
     /// Returns the entries that enter the last branch.
-    pub fn last(&self, graph: &Graph) -> Option<Lanes> {
-        self.undecided.clone().map(|undecided| Lanes::new(undecided, graph))
+    pub fn last(&self, graph: &Graph) -> Option<ActiveEntries> {
+        self.undecided.clone().map(|undecided| ActiveEntries::new(undecided, graph))
     }
 }
 
 /// A traced branch, with the vectorized axes of its results.
-pub type Branch = (Traced, Vec<Vectors>);
+pub type Branch = (Traced, Vec<VectorAxes>);
 
 fn results_of((branch, vectors): &Branch) -> Vec<Vectorized> {
     branch.outputs().iter().copied().zip(vectors.iter().cloned()).collect()
@@ -124,7 +128,7 @@ pub fn conditional(
 
 /// Adds axes to the results of branches, so that results at one position have the same vectorized
 /// axes and the same rank.
-fn unify(graph: &mut Graph, branches: &mut [Branch]) -> Result<Vec<Vectors>> {
+fn unify(graph: &mut Graph, branches: &mut [Branch]) -> Result<Vec<VectorAxes>> {
     let mut results: Vec<Vec<Vectorized>> = branches.iter().map(results_of).collect();
     check_branches(graph, &results)?;
     let count = results.iter().map(Vec::len).min().unwrap_or(0);
@@ -184,7 +188,7 @@ fn choice(
 ) -> Result<Vec<Vectorized>> {
     let branches = clauses.iter().map(|(_, branch)| branch).chain([&otherwise]);
     check_branches(graph, &branches.map(results_of).collect::<Vec<_>>())?;
-    let vectors = Vectors::union("cond", clauses.iter().map(|((_, own), _)| own))?;
+    let vectors = VectorAxes::union("cond", clauses.iter().map(|((_, own), _)| own))?;
     let all = TensorType::new(DType::Pred, vectors.sizes());
     let mut undecided = graph.constant(Scalar::one(DType::Pred), all)?;
     let mut chosen = Vec::with_capacity(clauses.len());
@@ -335,11 +339,15 @@ fn ids(values: &[Vectorized]) -> Vec<ExprId> {
 }
 
 /// Returns the vectorized axes of all values of a rule.
-fn union_of<'a>(rule: RuleFor, values: impl Iterator<Item = &'a Vectorized>) -> Result<Vectors> {
-    Vectors::union(CustomRule::function(rule), values.map(|(_, vectors)| vectors))
+fn union_of<'a>(rule: RuleFor, values: impl Iterator<Item = &'a Vectorized>) -> Result<VectorAxes> {
+    VectorAxes::union(CustomRule::function(rule), values.map(|(_, vectors)| vectors))
 }
 
 /// Returns values with all these axes.
-fn spread_all(graph: &mut Graph, values: &[Vectorized], to: &Vectors) -> Result<Vec<Vectorized>> {
+fn spread_all(
+    graph: &mut Graph,
+    values: &[Vectorized],
+    to: &VectorAxes,
+) -> Result<Vec<Vectorized>> {
     values.iter().map(|(id, own)| Ok((spread(graph, *id, own, to)?, to.clone()))).collect()
 }

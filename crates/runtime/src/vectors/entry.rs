@@ -7,7 +7,7 @@ use nxla_expr::build::Fold;
 use nxla_expr::{Broadcast, ExprId, Graph, Op, Program};
 use smallvec::SmallVec;
 
-use super::{VectorAxis, Vectors};
+use super::{VectorAxes, VectorAxis};
 use crate::apply::{Build, Ids, called_once};
 use crate::error::{Error, Result};
 
@@ -22,9 +22,9 @@ use crate::error::{Error, Result};
 /// Returns an error for vectorized axes that do not match, and errors of `build`.
 pub fn per_entry(
     graph: &mut Graph,
-    operands: &[(ExprId, Vectors)],
+    operands: &[(ExprId, VectorAxes)],
     build: &mut Build<'_>,
-) -> Result<(Ids, Vectors)> {
+) -> Result<(Ids, VectorAxes)> {
     let mut entry = Graph::with_options(graph.options());
     entry.take_current_source(graph);
     let mut parameters = Ids::new();
@@ -39,7 +39,7 @@ pub fn per_entry(
     }
     let results = build(&mut entry, &parameters)?;
     let function = results.first().map_or("vectorized", |&id| entry.op(id).name());
-    let vectors = Vectors::union(function, operands.iter().map(|(_, own)| own))?;
+    let vectors = VectorAxes::union(function, operands.iter().map(|(_, own)| own))?;
     let mut arguments: SmallVec<[Batched; 4]> = SmallVec::new();
     for (id, own) in operands {
         arguments.push(match own.is_empty() {
@@ -63,16 +63,16 @@ pub fn fold_per_entry(
     graph: &mut Graph,
     fold: &Fold,
     result: ExprId,
-    vectors: impl IntoIterator<Item = Vectors>,
+    vectors: impl IntoIterator<Item = VectorAxes>,
     build: impl FnOnce(&mut Graph, Arc<Program>, &[ExprId]) -> Result<ExprId>,
-) -> Result<(ExprId, Vectors)> {
+) -> Result<(ExprId, VectorAxes)> {
     let (function, operands) = graph.close_fold(fold, result)?;
     // Captured values follow the operands and have no vectorized axes.
-    let vectors = vectors.into_iter().chain(std::iter::repeat(Vectors::NONE));
-    let operands: SmallVec<[(ExprId, Vectors); 4]> = operands.into_iter().zip(vectors).collect();
+    let vectors = vectors.into_iter().chain(std::iter::repeat(VectorAxes::NONE));
+    let operands: SmallVec<[(ExprId, VectorAxes); 4]> = operands.into_iter().zip(vectors).collect();
     if operands.iter().all(|(_, own)| own.is_empty()) {
         let ids: Ids = operands.iter().map(|(id, _)| *id).collect();
-        return Ok((build(graph, function, &ids)?, Vectors::NONE));
+        return Ok((build(graph, function, &ids)?, VectorAxes::NONE));
     }
     let mut build = called_once(|graph, ids| Ok(Ids::from_slice(&[build(graph, function, ids)?])));
     let (ids, vectors) = per_entry(graph, &operands, &mut build)?;
@@ -87,8 +87,8 @@ pub fn fold_per_entry(
 pub fn reduce_to_vectors(
     graph: &mut Graph,
     x: ExprId,
-    own: &Vectors,
-    to: &Vectors,
+    own: &VectorAxes,
+    to: &VectorAxes,
 ) -> Result<ExprId> {
     // An axis of size 1 in `to` is broadcast to the size in `own`, so entries along it are added, too.
     let is_kept = |axis: &VectorAxis| {
@@ -101,7 +101,7 @@ pub fn reduce_to_vectors(
     let dtype = graph.dtype(x);
     let sum = graph.sum(x, Some(&others.collect::<Vec<i64>>()), false)?;
     let sum = graph.as_type(sum, dtype)?;
-    let kept = Vectors::new(own.iter().filter(|axis| is_kept(axis)).cloned());
+    let kept = VectorAxes::new(own.iter().filter(|axis| is_kept(axis)).cloned());
     spread(graph, sum, &kept, to)
 }
 
@@ -110,7 +110,7 @@ pub fn reduce_to_vectors(
 ///
 /// # Errors
 /// Returns an error for vectorized axes of equal names and different sizes.
-pub fn spread(graph: &mut Graph, x: ExprId, own: &Vectors, to: &Vectors) -> Result<ExprId> {
+pub fn spread(graph: &mut Graph, x: ExprId, own: &VectorAxes, to: &VectorAxes) -> Result<ExprId> {
     if own == to {
         return Ok(x);
     }

@@ -2,7 +2,7 @@
 
 use nxla_expr::{ExprId, Graph, Source, TensorType};
 
-use super::Vectors;
+use super::VectorAxes;
 use super::control::Vectorized;
 use super::moves::{EntryAxes, Move, NewVector, align_vectors, separate};
 use crate::apply::{Ids, called_once};
@@ -73,7 +73,7 @@ impl RawExpr {
 
     fn apply_move(
         &self,
-        plan: impl FnOnce(&Vectors, &TensorType) -> Result<Move>,
+        plan: impl FnOnce(&VectorAxes, &TensorType) -> Result<Move>,
     ) -> Result<RawExpr> {
         let node = self.id()?;
         let (id, vectors) = self.trace().build(|graph| {
@@ -156,7 +156,7 @@ impl RawTensor {
             }
             data => {
                 let built = compute(std::slice::from_ref(data), |graph, ids| {
-                    Ok(vec![(plan.build(graph, ids[0])?, Vectors::NONE)])
+                    Ok(vec![(plan.build(graph, ids[0])?, VectorAxes::NONE)])
                 });
                 built?.remove(0)
             }
@@ -189,7 +189,7 @@ fn compute(
         &data,
         Source::default,
         &mut called_once(|graph, ids| {
-            let (ids, own): (Ids, Vec<Vectors>) = build(graph, ids)?.into_iter().unzip();
+            let (ids, own): (Ids, Vec<VectorAxes>) = build(graph, ids)?.into_iter().unzip();
             vectors = own;
             Ok(ids)
         }),

@@ -12,10 +12,10 @@ use nxla_expr::{
 };
 use nxla_tensor::{DType, Scalar};
 
+use super::active_entries::ActiveEntries;
 use super::control::{Vectorized, choose, truth};
 use super::entry::spread;
-use super::lanes::Lanes;
-use super::{Vectors, mistake};
+use super::{VectorAxes, mistake};
 use crate::error::{Error, Result};
 use crate::trace::Trace;
 
@@ -127,7 +127,7 @@ fn trace_per_entry<L: LoopFunctions>(
     trace: &Trace,
     replay: Replay,
     initial: &[Vectorized],
-    vectors: &Vectors,
+    vectors: &VectorAxes,
     functions: &mut L,
 ) -> Result<Attempt, L::Error> {
     let before = build(trace, functions, |graph| Ok(graph.mark()))?;
@@ -137,7 +137,7 @@ fn trace_per_entry<L: LoopFunctions>(
     let begin = |graph: &mut Graph| Repetition::begin(graph, start, &holds);
     let repetition = build(trace, functions, begin)?;
     let start = build(trace, functions, |graph| Ok(graph.mark()))?;
-    let entered = trace.enter_lanes(Some(repetition.lanes()));
+    let entered = trace.enter_entries(Some(repetition.active()));
     let next = functions.body(repetition.inputs())?;
     drop(entered);
     if next.rows.is_some() {
@@ -269,7 +269,7 @@ impl OpenLoop {
         replay: Replay,
     ) -> Result<Vec<Vectorized>> {
         let body = graph.traced(self.mark, next);
-        let (initial, vectors): (Vec<ExprId>, Vec<Vectors>) = self.initial.into_iter().unzip();
+        let (initial, vectors): (Vec<ExprId>, Vec<VectorAxes>) = self.initial.into_iter().unzip();
         let regions = (condition, body);
         let ids = graph.while_loop_with(self.mark, &self.scope, &initial, regions, replay)?;
         Ok(ids.into_iter().zip(vectors).collect())
@@ -283,7 +283,7 @@ impl OpenLoop {
 /// iteration, at which the body is defined, so that it does not add NaN to a derivative.
 #[derive(Debug)]
 struct Repetition {
-    vectors: Vectors,
+    vectors: VectorAxes,
     initial: Vec<Vectorized>,
     /// For each part of the state, values that are safe in the first iteration of each entry.
     safe: Vec<ExprId>,
@@ -292,7 +292,7 @@ struct Repetition {
     start_mask: ExprId,
     /// The operands of an iteration.
     inputs: Vec<Vectorized>,
-    lanes: Lanes,
+    active: ActiveEntries,
 }
 
 impl Repetition {
@@ -304,11 +304,11 @@ impl Repetition {
     fn widen_by_condition(
         graph: &mut Graph,
         initial: &[Vectorized],
-        condition: &Vectors,
+        condition: &VectorAxes,
     ) -> Result<Vec<Vectorized>> {
         let mut wide = Vec::with_capacity(initial.len());
         for (id, own) in initial {
-            let vectors = Vectors::union("while", [condition, own])?;
+            let vectors = VectorAxes::union("while", [condition, own])?;
             wide.push((spread(graph, *id, own, &vectors)?, vectors));
         }
         Ok(wide)
@@ -322,10 +322,10 @@ impl Repetition {
     fn begin(graph: &mut Graph, initial: Vec<Vectorized>, condition: &Vectorized) -> Result<Self> {
         let vectors = condition.1.clone();
         let start_mask = truth(graph, "while", condition, &vectors)?;
-        let mut lanes = Lanes::new((start_mask, vectors.clone()), graph);
+        let mut active = ActiveEntries::new((start_mask, vectors.clone()), graph);
         let mut safe = Vec::with_capacity(initial.len());
         for value in &initial {
-            let (id, found) = lanes.make_safe(graph, value)?;
+            let (id, found) = active.make_safe(graph, value)?;
             safe.push(spread(graph, id, &found, &value.1)?);
         }
         let mut types = vec![graph.tensor_type(start_mask).clone()];
@@ -343,7 +343,7 @@ impl Repetition {
                 choose(graph, "while", &mask, (old, own.clone()), (before, own.clone()))?;
             inputs.push((spread(graph, id, &found, own)?, own.clone()));
         }
-        Ok(Self { vectors, initial, safe, mark, scope, start_mask, inputs, lanes })
+        Ok(Self { vectors, initial, safe, mark, scope, start_mask, inputs, active })
     }
 
     /// The state to trace the body on.
@@ -366,8 +366,8 @@ impl Repetition {
     }
 
     /// The entries that begin, for which the body is traced.
-    fn lanes(&self) -> Lanes {
-        self.lanes.clone()
+    fn active(&self) -> ActiveEntries {
+        self.active.clone()
     }
 
     /// The state before an iteration.
@@ -413,7 +413,7 @@ impl Repetition {
         condition: &Vectorized,
         (replay, max_trips): (Replay, Option<i64>),
     ) -> Result<Vec<Vectorized>> {
-        if Vectors::union("while", [&self.vectors, &condition.1])? != self.vectors {
+        if VectorAxes::union("while", [&self.vectors, &condition.1])? != self.vectors {
             let why = format!(
                 "condition: vectorized axes must stay the same; got {} in the first iteration \
                  and {} later",
@@ -466,7 +466,7 @@ fn widen_state(
 ) -> Result<Option<Vec<Vectorized>>> {
     let mut wide = Vec::with_capacity(initial.len());
     for ((id, own), (next, axes)) in initial.iter().zip(next) {
-        let vectors = Vectors::union("loop", [own, axes])?;
+        let vectors = VectorAxes::union("loop", [own, axes])?;
         let found = axes.entry_type(graph.tensor_type(*next));
         let mut id = spread(graph, *id, own, &vectors)?;
         let entry = vectors.entry_type(graph.tensor_type(id));

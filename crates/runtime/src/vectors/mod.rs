@@ -6,10 +6,10 @@
 //! of vectorized operands is built once for one entry, and [`nxla_expr::batch`] converts it to a
 //! function of all entries, which is added to the trace.
 
+pub mod active_entries;
 pub mod control;
 mod entry;
 mod handles;
-pub mod lanes;
 pub mod loops;
 mod map;
 mod moves;
@@ -44,19 +44,19 @@ pub struct VectorAxis {
 /// Most handles have no vectorized axes, which costs neither memory nor time.
 ///
 /// ```
-/// use nxla::{Tensor, VectorAxis, Vectors};
+/// use nxla::{Tensor, VectorAxis, VectorAxes};
 ///
 /// let rows = Tensor::from([[1, 2], [3, 4]]).vectorize(["row"])?;
-/// assert_eq!(*rows.vectors(), Vectors::new([VectorAxis { name: "row".into(), size: 2 }]));
+/// assert_eq!(*rows.vectors(), VectorAxes::new([VectorAxis { name: "row".into(), size: 2 }]));
 /// assert_eq!(rows.sum()?.devectorize(false)?.to_vec::<i32>()?, [3, 7]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Default)]
-pub struct Vectors(Option<Arc<[VectorAxis]>>);
+pub struct VectorAxes(Option<Arc<[VectorAxis]>>);
 
-impl Vectors {
+impl VectorAxes {
     /// The empty list of axes.
-    pub const NONE: Vectors = Vectors(None);
+    pub const NONE: VectorAxes = VectorAxes(None);
 
     /// These axes.
     pub fn new(axes: impl IntoIterator<Item = VectorAxis>) -> Self {
@@ -100,8 +100,8 @@ impl Vectors {
     /// Returns an error for vectorized axes of equal names and different sizes.
     pub fn union<'a>(
         function: &str,
-        all: impl IntoIterator<Item = &'a Vectors>,
-    ) -> Result<Vectors> {
+        all: impl IntoIterator<Item = &'a VectorAxes>,
+    ) -> Result<VectorAxes> {
         let mut common: SmallVec<[VectorAxis; 4]> = SmallVec::new();
         for axis in all.into_iter().flat_map(|vectors| vectors.iter()) {
             match common.iter_mut().find(|known| known.name == axis.name) {
@@ -118,7 +118,7 @@ impl Vectors {
                 }
             }
         }
-        Ok(Vectors::new(common))
+        Ok(VectorAxes::new(common))
     }
 
     /// The type of one entry of a node that has these axes in front.
@@ -138,7 +138,7 @@ impl Vectors {
     }
 }
 
-impl Deref for Vectors {
+impl Deref for VectorAxes {
     type Target = [VectorAxis];
 
     fn deref(&self) -> &[VectorAxis] {
@@ -146,7 +146,7 @@ impl Deref for Vectors {
     }
 }
 
-impl fmt::Display for Vectors {
+impl fmt::Display for VectorAxes {
     /// Writes the axes as Nx does: `vectorized[x: 2][y: 3]`; an empty string without axes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.is_empty() {
@@ -157,7 +157,7 @@ impl fmt::Display for Vectors {
     }
 }
 
-impl fmt::Debug for Vectors {
+impl fmt::Debug for VectorAxes {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)
     }
@@ -172,21 +172,21 @@ fn mistake(function: &str, why: impl Into<String>) -> Error {
 mod tests {
     use super::*;
 
-    fn axes(axes: &[(&str, usize)]) -> Vectors {
-        Vectors::new(axes.iter().map(|&(name, size)| VectorAxis { name: name.into(), size }))
+    fn axes(axes: &[(&str, usize)]) -> VectorAxes {
+        VectorAxes::new(axes.iter().map(|&(name, size)| VectorAxis { name: name.into(), size }))
     }
 
     #[test]
     fn axes_meet_by_name_in_order_of_appearance() {
         let all = [axes(&[("x", 1)]), axes(&[]), axes(&[("y", 3), ("x", 2)])];
-        let union = Vectors::union("add", &all).unwrap();
+        let union = VectorAxes::union("add", &all).unwrap();
         assert_eq!(union, axes(&[("x", 2), ("y", 3)]));
         assert_eq!(union.to_string(), "vectorized[x: 2][y: 3]");
     }
 
     #[test]
     fn sizes_must_agree() {
-        let error = Vectors::union("add", &[axes(&[("x", 3)]), axes(&[("x", 2)])]).unwrap_err();
+        let error = VectorAxes::union("add", &[axes(&[("x", 3)]), axes(&[("x", 2)])]).unwrap_err();
         assert_eq!(
             error.to_string(),
             "add: the vectorized axis \"x\" has size 3 in one operand and 2 in another; sizes must \
@@ -197,6 +197,6 @@ mod tests {
     #[test]
     fn no_axes_are_no_memory() {
         assert!(axes(&[]).is_empty());
-        assert_eq!(axes(&[]), Vectors::NONE);
+        assert_eq!(axes(&[]), VectorAxes::NONE);
     }
 }

@@ -7,7 +7,7 @@ use nxla_expr::{ExprId, Graph, Op, TensorType};
 use nxla_tensor::{AxisName, Names, Shape};
 
 use super::entry::spread;
-use super::{VectorAxis, Vectors, mistake};
+use super::{VectorAxes, VectorAxis, mistake};
 use crate::error::Result;
 
 /// An axis that is to be vectorized: its name, and the size that it must have, if that is to be
@@ -58,7 +58,7 @@ impl EntryAxes {
 
 /// The change of a handle's axes.
 pub(crate) struct Move {
-    pub(crate) vectors: Vectors,
+    pub(crate) vectors: VectorAxes,
     /// The type of an entry, names included.
     pub(crate) entry: TensorType,
 }
@@ -76,7 +76,11 @@ impl Move {
     }
 
     /// The first axes of an entry become vectorized, after the axes that are.
-    pub(crate) fn vectorize(own: &Vectors, entry: &TensorType, axes: &[NewVector]) -> Result<Move> {
+    pub(crate) fn vectorize(
+        own: &VectorAxes,
+        entry: &TensorType,
+        axes: &[NewVector],
+    ) -> Result<Move> {
         let op = "vectorize";
         if axes.is_empty() {
             return Ok(Move { vectors: own.clone(), entry: entry.clone() });
@@ -110,23 +114,23 @@ impl Move {
             vectors.push(VectorAxis { name, size });
         }
         let entry = TensorType { dtype: entry.dtype, shape: rest.into(), names };
-        Ok(Move { vectors: Vectors::new(vectors), entry })
+        Ok(Move { vectors: VectorAxes::new(vectors), entry })
     }
 
     /// Vectorized axes become the first axes again.
-    pub(crate) fn devectorize(own: &Vectors, entry: &TensorType, keep_names: bool) -> Move {
+    pub(crate) fn devectorize(own: &VectorAxes, entry: &TensorType, keep_names: bool) -> Move {
         let mut full = own.full_type(entry);
         if keep_names && !own.is_empty() {
             let entry = entry.names.clone().unwrap_or_else(|| Names::without_names(entry.rank()));
             let vectors = own.iter().map(|axis| Some(axis.name.clone()));
             full.names = Some(Names::new(vectors.chain(entry.iter().cloned())));
         }
-        Move { vectors: Vectors::NONE, entry: full }
+        Move { vectors: VectorAxes::NONE, entry: full }
     }
 
     /// All elements under other vectorized axes and another shape.
     pub(crate) fn revectorize(
-        own: &Vectors,
+        own: &VectorAxes,
         entry: &TensorType,
         axes: &[NewVector],
         target: &EntryAxes,
@@ -174,7 +178,7 @@ impl Move {
             None => None,
         };
         let entry = TensorType { dtype: entry.dtype, shape: shape.into(), names };
-        Ok(Move { vectors: Vectors::new(vectors), entry })
+        Ok(Move { vectors: VectorAxes::new(vectors), entry })
     }
 }
 
@@ -185,11 +189,11 @@ impl Move {
 pub(crate) fn align_vectors(
     graph: &mut Graph,
     function: &str,
-    operands: &[(ExprId, Vectors)],
+    operands: &[(ExprId, VectorAxes)],
     align_ranks: bool,
     repeat: bool,
-) -> Result<Vec<(ExprId, Vectors)>> {
-    let union = Vectors::union(function, operands.iter().map(|(_, own)| own))?;
+) -> Result<Vec<(ExprId, VectorAxes)>> {
+    let union = VectorAxes::union(function, operands.iter().map(|(_, own)| own))?;
     if union.is_empty() {
         return Ok(operands.to_vec());
     }
@@ -221,10 +225,10 @@ pub(crate) fn align_vectors(
 fn pad_axes(
     graph: &mut Graph,
     x: ExprId,
-    own: &Vectors,
-    union: &Vectors,
-) -> Result<(ExprId, Vectors)> {
-    let vectors = Vectors::new(union.iter().map(|axis| {
+    own: &VectorAxes,
+    union: &VectorAxes,
+) -> Result<(ExprId, VectorAxes)> {
+    let vectors = VectorAxes::new(union.iter().map(|axis| {
         let size = own.position(&axis.name).map_or(1, |position| own[position].size);
         VectorAxis { name: axis.name.clone(), size }
     }));
@@ -241,20 +245,20 @@ fn pad_axes(
 pub(crate) fn separate(
     graph: &mut Graph,
     x: ExprId,
-    own: &Vectors,
+    own: &VectorAxes,
     name: &str,
     size: usize,
-) -> Result<(ExprId, Vectors)> {
+) -> Result<(ExprId, VectorAxes)> {
     let with = match own.position(name) {
         Some(_) => own.clone(),
         None => {
             let axis = VectorAxis { name: name.into(), size };
-            Vectors::new(own.iter().cloned().chain([axis]))
+            VectorAxes::new(own.iter().cloned().chain([axis]))
         }
     };
     let x = spread(graph, x, own, &with)?;
     let (position, rank) = (with.position(name).unwrap_or(0), graph.shape(x).rank());
-    let rest = Vectors::new(with.iter().filter(|axis| &*axis.name != name).cloned());
+    let rest = VectorAxes::new(with.iter().filter(|axis| &*axis.name != name).cloned());
     let others = (0..with.len()).filter(|&axis| axis != position);
     let order = others.chain([position]).chain(with.len()..rank).collect();
     Ok((graph.make(Op::Transpose(order), &[x])?, rest))
@@ -273,7 +277,7 @@ mod tests {
 
     #[test]
     fn vectorizing_takes_leading_axes() {
-        let moved = Move::vectorize(&Vectors::NONE, &matrix(), &["foo".into()]).unwrap();
+        let moved = Move::vectorize(&VectorAxes::NONE, &matrix(), &["foo".into()]).unwrap();
         assert_eq!(moved.vectors.to_string(), "vectorized[foo: 2]");
         assert_eq!(moved.entry.to_string(), "s32[y: 3]");
         assert_eq!(moved.full().to_string(), "s32[2][y: 3]");
@@ -285,11 +289,11 @@ mod tests {
 
     #[test]
     fn vectorizing_says_what_is_wrong() {
-        let error = |own: &Vectors, axes: &[NewVector]| {
+        let error = |own: &VectorAxes, axes: &[NewVector]| {
             Move::vectorize(own, &matrix(), axes).err().unwrap().to_string()
         };
-        let none = Vectors::NONE;
-        let x = Vectors::new([VectorAxis { name: "v".into(), size: 4 }]);
+        let none = VectorAxes::NONE;
+        let x = VectorAxes::new([VectorAxis { name: "v".into(), size: 4 }]);
         assert_eq!(
             error(&none, &["y".into()]),
             "vectorize: axes: names must differ from the other axes of s32[x: 2][y: 3]; got \"y\""
@@ -310,7 +314,7 @@ mod tests {
 
     #[test]
     fn revectorizing_works_out_one_size() {
-        let moved = Move::vectorize(&Vectors::NONE, &matrix(), &["v".into()]).unwrap();
+        let moved = Move::vectorize(&VectorAxes::NONE, &matrix(), &["v".into()]).unwrap();
         let again = |axes: &[NewVector], target: EntryAxes| {
             Move::revectorize(&moved.vectors, &moved.entry, axes, &target)
         };

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use nxla_expr::TensorType;
 use nxla_tensor::{Names, NamesError, TensorError};
 
-use super::Vectors;
+use super::VectorAxes;
 use crate::error::Error;
 use crate::tensor::RawTensor;
 
@@ -14,7 +14,7 @@ use crate::tensor::RawTensor;
 #[derive(Clone)]
 pub struct VectorTensor {
     data: RawTensor,
-    vectors: Vectors,
+    vectors: VectorAxes,
     entry: TensorType,
 }
 
@@ -25,7 +25,7 @@ impl VectorTensor {
     }
 
     /// The vectorized axes.
-    pub fn vectors(&self) -> &Vectors {
+    pub fn vectors(&self) -> &VectorAxes {
         &self.vectors
     }
 
@@ -72,7 +72,7 @@ impl RawTensor {
     ///
     /// # Panics
     /// Panics if the sizes differ.
-    pub fn with_vectors(self, vectors: Vectors) -> RawTensor {
+    pub fn with_vectors(self, vectors: VectorAxes) -> RawTensor {
         if vectors.is_empty() {
             return self;
         }
@@ -84,8 +84,8 @@ impl RawTensor {
 
     /// Returns the vectorized axes, which are not part of the shape and the type.
     #[inline]
-    pub fn vectors(&self) -> &Vectors {
-        static NONE: Vectors = Vectors::NONE;
+    pub fn vectors(&self) -> &VectorAxes {
+        static NONE: VectorAxes = VectorAxes::NONE;
         match self {
             RawTensor::Host(_) | RawTensor::Device(_) => &NONE,
             RawTensor::Vectorized(tensor) => &tensor.vectors,

@@ -25,7 +25,7 @@ use crate::tensor::{DeviceTensor, RawTensor};
 use crate::thresholds::WATCHED_SECONDS;
 
 pub(super) struct XlaExecutable {
-    home: Arc<ClientExecutable>,
+    primary: Arc<ClientExecutable>,
     /// The executables of substitute clients, by the number of the substitution, see [`Target::on_client`].
     /// A run uses a substitute if a thread of the first client waits for the run, or if an interrupted
     /// program occupies the first client.
@@ -123,9 +123,9 @@ const BYTES_PER_CODE_BYTE: usize = 12;
 impl XlaExecutable {
     pub(super) fn new(target: Target, executable: pjrt::LoadedExecutable, what: What) -> Self {
         let byte_size = LEAST_BYTES + BYTES_PER_CODE_BYTE * executable.code_bytes();
-        let (home, substitutes) =
+        let (primary, substitutes) =
             (Arc::new(ClientExecutable { target, executable }), Mutex::default());
-        Self { home, substitutes, what, byte_size }
+        Self { primary, substitutes, what, byte_size }
     }
 
     /// Checks that the inputs have the types of the program.
@@ -153,15 +153,15 @@ impl XlaExecutable {
     /// # Errors
     /// Returns an error for a plugin that cannot create a second client or load executables for it.
     fn executable_for_thread(&self) -> Result<Arc<ClientExecutable>> {
-        let distance = self.home.target.distance(depth());
+        let distance = self.primary.target.distance(depth());
         if distance == 0 {
-            return Ok(self.home.clone());
+            return Ok(self.primary.clone());
         }
         let mut substitutes = self.substitutes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(executable) = substitutes.get(&distance) {
             return Ok(executable.clone());
         }
-        let executable = Arc::new(self.home.load_on_client(distance).map_err(|error| {
+        let executable = Arc::new(self.primary.load_on_client(distance).map_err(|error| {
             Error::Usage(format!(
                 "the device has no memory for a second program while it runs another one (a \
                  runtime call that runs this program, or an interrupted program): {error}"
@@ -288,7 +288,7 @@ impl Executable for XlaExecutable {
     }
 
     fn analysis(&self) -> Result<Analysis> {
-        analysis(&self.home.executable)
+        analysis(&self.primary.executable)
     }
 }
 

@@ -150,7 +150,7 @@ impl Compiler for Xla {
         Ok((0..target.client.devices().len()).map(on).collect())
     }
 
-    fn backend(&self, settings: &Settings) -> Result<Device> {
+    fn results_device(&self, settings: &Settings) -> Result<Device> {
         settings::check(settings)?;
         target(settings)?.device()
     }

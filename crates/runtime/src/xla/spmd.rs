@@ -89,12 +89,12 @@ impl Divided {
         let partition =
             Partition { axes: mesh.axes(), inputs: &inputs, outputs: outputs.as_deref() };
         let (client, devices) = mesh.client_and_devices();
-        let home = Target::of(client, devices[0]);
+        let first = Target::of(client, devices[0]);
         let module = lower(
             program,
             &LowerOptions {
-                materialize_by_calls: home.is_cpu(),
-                scatters_in_order: home.is_cpu(),
+                materialize_by_calls: first.is_cpu(),
+                scatters_in_order: first.is_cpu(),
                 locations: true,
                 precision: settings::precision(&options.settings)?,
                 partition: Some(partition),
@@ -105,9 +105,9 @@ impl Divided {
             num_partitions: devices.len(),
             device_ids: devices.iter().map(|&index| client.devices()[index].id()).collect(),
             shardy: true,
-            overrides: settings::flags(&options.settings, &home),
+            overrides: settings::flags(&options.settings, &first),
         };
-        let executable = compile_with(&home, &module.text, &compile_options, &options.settings)?;
+        let executable = compile_with(&first, &module.text, &compile_options, &options.settings)?;
         if let Some(wanted) = wanted {
             check_parts(&executable, &wanted)?;
         }

@@ -78,7 +78,7 @@ pub fn disk_report() -> DiskReport {
 }
 
 /// Records an error of a folder; the call continues without the folder.
-fn note(path: &Path, why: &str) {
+fn record_failure(path: &Path, why: &str) {
     FAILED.fetch_add(1, Ordering::Relaxed);
     let mut last = LAST_FAILURE.lock();
     *last = Some(format!("{}: {why}", path.display()));
@@ -131,7 +131,7 @@ impl DiskCache {
         let took = begun.elapsed();
         match executable.serialize() {
             Ok(payload) => self.store(&key, &payload, took),
-            Err(error) => note(&self.folder, &format!("not serialized: {error}")),
+            Err(error) => record_failure(&self.folder, &format!("not serialized: {error}")),
         }
         Ok(executable)
     }
@@ -141,14 +141,14 @@ impl DiskCache {
         let payload = match folder::read(&self.folder, key, self.limit) {
             Ok(found) => found?,
             Err(why) => {
-                note(&folder::path_of(&self.folder, key), &why);
+                record_failure(&folder::path_of(&self.folder, key), &why);
                 return None;
             }
         };
         match target.client.deserialize(&payload) {
             Ok(executable) => Some(executable),
             Err(error) => {
-                note(&folder::path_of(&self.folder, key), &error.to_string());
+                record_failure(&folder::path_of(&self.folder, key), &error.to_string());
                 None
             }
         }
@@ -158,7 +158,7 @@ impl DiskCache {
         let _span = profile::span(Work::Compile, "store on disk");
         match folder::write(&self.folder, key, payload, took, self.limit) {
             Ok(()) => drop(STORED.fetch_add(1, Ordering::Relaxed)),
-            Err(why) => note(&self.folder, &why),
+            Err(why) => record_failure(&self.folder, &why),
         }
     }
 }
