@@ -186,7 +186,7 @@ if not TYPE_CHECKING:  # Type checkers would accept every name of a module with 
             return value
         if name.startswith("_"):  # Python looks up a private submodule before it imports it.
             raise AttributeError(f"module 'nxla' has no attribute {name!r}", name=name)
-        from nxla._elsewhere import missing_name_error
+        from nxla._other_libraries import missing_name_error
 
         raise missing_name_error(name)
 

@@ -1753,7 +1753,7 @@ def set_numbers_of_nx(of_nx: bool) -> bool:
 def wait_until_idle() -> None:
     """Ends all streams, and waits until no program runs on a device or calls a function. The threads of
     streams may need the interpreter, and XLA must not run when the process ends. The wait ends after
-    [`EXIT_PATIENCE`], because a program may loop forever, and on Ctrl-C. Afterwards only the calling
+    [`EXIT_TIMEOUT`], because a program may loop forever, and on Ctrl-C. Afterwards only the calling
     thread can run programs.
     """
 

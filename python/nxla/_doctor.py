@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 #: The time limit for all checks of a plugin, in seconds.
-PATIENCE = 300
+PROBE_TIMEOUT = 300
 
 
 def doctor(more: Sequence[str] = (), *, smoke: bool = True) -> int:
@@ -102,10 +102,10 @@ def _plugin(say: _Printer, path: str, role: str, *, smoke: bool) -> bool:
         command.append("--quick")
     try:
         child = subprocess.run(
-            command, capture_output=True, text=True, timeout=PATIENCE, check=False
+            command, capture_output=True, text=True, timeout=PROBE_TIMEOUT, check=False
         )
     except subprocess.TimeoutExpired:
-        say.line(f"  does not work: it takes more than {PATIENCE} seconds")
+        say.line(f"  does not work: it takes more than {PROBE_TIMEOUT} seconds")
         return False
     try:
         report = json.loads(child.stdout)

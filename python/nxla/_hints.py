@@ -151,7 +151,7 @@ def install_missing_names(module: dict[str, Any]) -> None:
     """
 
     def missing_name(name: str) -> Any:
-        from nxla._elsewhere import missing_name_error
+        from nxla._other_libraries import missing_name_error
 
         raise missing_name_error(name, module["__name__"])
 

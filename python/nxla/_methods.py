@@ -9,7 +9,7 @@ from __future__ import annotations
 from types import MethodType
 
 import nxla as nx
-from nxla import _core, _dispatched, _hints
+from nxla import _core, _hints, _numpy_methods
 from nxla._values import user_line
 from nxla.errors import ArgumentError, DTypeError, TraceError
 
@@ -275,40 +275,40 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__divmod__": quotient_and_rest,
     "__rdivmod__": quotient_and_rest_of,
     "__reversed__": from_the_last,
-    "__round__": _dispatched.round,
+    "__round__": _numpy_methods.round,
     "__trunc__": whole_part,
-    "all": _dispatched.all,
-    "any": _dispatched.any,
-    "argmax": _dispatched.argmax,
-    "argmin": _dispatched.argmin,
-    "argsort": _dispatched.argsort,
+    "all": _numpy_methods.all,
+    "any": _numpy_methods.any,
+    "argmax": _numpy_methods.argmax,
+    "argmin": _numpy_methods.argmin,
+    "argsort": _numpy_methods.argsort,
     "astype": nx.astype,
-    "clip": _dispatched.clip,
+    "clip": _numpy_methods.clip,
     "conj": nx.conj,
     "copy": copy,
-    "cumprod": _dispatched.cumprod,
-    "cumsum": _dispatched.cumsum,
+    "cumprod": _numpy_methods.cumprod,
+    "cumsum": _numpy_methods.cumsum,
     "diagonal": _core.diagonal,
     "dot": nx.dot,
     "flatten": nx.flatten,
-    "max": _dispatched.max,
-    "mean": _dispatched.mean,
-    "min": _dispatched.min,
+    "max": _numpy_methods.max,
+    "mean": _numpy_methods.mean,
+    "min": _numpy_methods.min,
     "nonzero": nonzero,
-    "prod": _dispatched.prod,
+    "prod": _numpy_methods.prod,
     "ravel": nx.flatten,
     "repeat": nx.repeat,
     "reshape": reshape,
-    "round": _dispatched.round,
+    "round": _numpy_methods.round,
     "sort": nx.sort,
     "squeeze": nx.squeeze,
-    "std": _dispatched.std,
-    "sum": _dispatched.sum,
+    "std": _numpy_methods.std,
+    "sum": _numpy_methods.sum,
     "swapaxes": swapaxes,
     "take": nx.take,
     "trace": _core.trace,
     "transpose": transpose,
-    "var": _dispatched.var,
+    "var": _numpy_methods.var,
 }
 
 
@@ -344,7 +344,7 @@ class _MissingAttributeError(AttributeError):
     __qualname__ = "AttributeError"
 
     def __str__(self) -> str:
-        from nxla._elsewhere import attribute_hint
+        from nxla._other_libraries import attribute_hint
 
         return f"{self.args[0]}{attribute_hint(self.name or '')}"
 

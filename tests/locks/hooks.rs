@@ -145,7 +145,7 @@ struct Asking(Arc<Reply<u32>>);
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        self.0.give(None);
+        self.0.set_reply(None);
     }
 }
 
@@ -169,7 +169,7 @@ fn who_asks_is_answered_whatever_becomes_of_the_call() {
             }
         });
         let first = run.next(None).unwrap().unwrap();
-        first.0.give(Some(5));
+        first.0.set_reply(Some(5));
         drop(first);
         // The second call is dropped from the queue, or comes too late.
         run.stop();

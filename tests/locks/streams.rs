@@ -28,7 +28,7 @@ fn work(stream: &RawStream) {
             return stream.end(Err(std::sync::Arc::new(Error::Usage("thirteen".into()))));
         }
         sum += chunk[0];
-        stream.give(place, vec![10 * chunk[0]]);
+        stream.record_result(place, vec![10 * chunk[0]]);
     }
     stream.end(Ok(vec![sum]));
 }

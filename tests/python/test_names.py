@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import nxla as nx
-from nxla._elsewhere import ABSENT, MODULES, REASONS, TENSOR
+from nxla._other_libraries import ABSENT, MODULES, REASONS, TENSOR
 
 ROOT = Path(__file__).parents[2]
 ROWS = [

@@ -252,9 +252,9 @@ impl<F, Inputs> Jit<F, Inputs> {
     /// [`Donation`]. A call without such an argument is an error.
     ///
     /// A call first checks its settings and arguments. An accepted call takes the donated tensors on
-    /// devices that the function uses, even if the run fails; a rejected call takes nothing. The same
+    /// devices that the function uses, even if the run fails; a rejected call donates nothing. The same
     /// tensor must not be passed again in another argument: the error names both arguments. Tensors on
-    /// the host are never taken.
+    /// the host are never donated.
     ///
     /// ```
     /// use nxla::{Expr, Tensor, jit};

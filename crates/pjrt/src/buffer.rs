@@ -32,7 +32,7 @@ struct Inner {
     /// Set by the first `delete`, the only one that returns true.
     freed: AtomicBool,
     /// The call that the memory was donated to.
-    taken_by: OnceLock<Box<str>>,
+    donated_to: OnceLock<Box<str>>,
     /// The number of references by code outside of the plugin, which has one reference for all of them: it does not
     /// synchronize its own count.
     holds: Mutex<usize>,
@@ -91,10 +91,11 @@ impl Buffer {
         shape: Shape,
         lender: Option<Lender>,
     ) -> Buffer {
-        let (freed, taken_by) = (AtomicBool::new(false), OnceLock::new());
+        let (freed, donated_to) = (AtomicBool::new(false), OnceLock::new());
         let holds = Mutex::new(0);
         let lender = lender.map(|lender| Mutex::new(Some(lender)));
-        let inner = Inner { storage, client, device, dtype, shape, freed, taken_by, holds, lender };
+        let inner =
+            Inner { storage, client, device, dtype, shape, freed, donated_to, holds, lender };
         inner.client.devices()[device].live().add(inner.byte_size());
         Buffer { inner: Arc::new(inner) }
     }
@@ -125,7 +126,7 @@ impl Buffer {
         if self.inner.storage.raw().is_some() {
             return Ok(None);
         }
-        self.check_taken()?;
+        self.check_not_donated()?;
         match self.inner.storage.tensor() {
             None if self.inner.storage.is_empty() => Err(Error::Released),
             tensor => Ok(tensor),
@@ -301,22 +302,22 @@ impl Buffer {
     ///
     /// # Errors
     /// Returns the error of the plugin.
-    pub fn give_away(&self, to: &str) -> Result<(), Error> {
+    pub fn donate(&self, to: &str) -> Result<(), Error> {
         self.delete()?;
-        self.mark_given(to);
+        self.mark_donated(to);
         Ok(())
     }
 
-    /// Records a donation as [`give_away`](Buffer::give_away) does, and frees nothing: the program that
+    /// Records a donation as [`donate`](Buffer::donate) does, but frees nothing: the program that
     /// reuses the memory frees it, or the last handle does.
-    pub fn mark_given(&self, to: &str) {
-        let _ = self.inner.taken_by.set(to.into());
+    pub fn mark_donated(&self, to: &str) {
+        let _ = self.inner.donated_to.set(to.into());
     }
 
     /// Returns the error of a use after a donation.
     #[inline]
-    pub(crate) fn check_taken(&self) -> Result<(), Error> {
-        match self.inner.taken_by.get() {
+    pub(crate) fn check_not_donated(&self) -> Result<(), Error> {
+        match self.inner.donated_to.get() {
             None => Ok(()),
             Some(to) => Err(Error::Donated { to: to.to_string() }),
         }
@@ -327,7 +328,7 @@ impl Buffer {
     /// # Errors
     /// Returns the error of the plugin.
     pub fn is_deleted(&self) -> Result<bool, Error> {
-        if self.inner.taken_by.get().is_some() {
+        if self.inner.donated_to.get().is_some() {
             return Ok(true);
         }
         let Some(raw) = self.inner.storage.raw() else {
@@ -352,13 +353,13 @@ impl Buffer {
 
     /// The error for a buffer that was deleted, or donated to a program.
     fn deleted_error(&self) -> Error {
-        self.check_taken().err().unwrap_or(Error::Released)
+        self.check_not_donated().err().unwrap_or(Error::Released)
     }
 
     /// # Safety
     /// As for [`Plugin::call`](crate::Plugin).
     pub(crate) unsafe fn call<A: Args>(&self, args: &mut A) -> Result<(), Error> {
-        self.check_taken()?;
+        self.check_not_donated()?;
         // SAFETY: the caller guarantees the requirements of `call`.
         unsafe { self.inner.client.plugin().call(args) }
     }

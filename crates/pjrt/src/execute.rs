@@ -219,7 +219,7 @@ impl Compiled {
             if !arg.client().is(&self.client) {
                 return Err(Error::ForeignObject { what: format!("argument {index}") });
             }
-            arg.check_taken()?;
+            arg.check_not_donated()?;
             pointers.push(arg.raw()?);
         }
         Ok(pointers)

@@ -24,7 +24,7 @@ impl Hold {
     /// # Errors
     /// Returns the errors of [`Buffer::wait`].
     pub(crate) fn of(buffer: &Buffer) -> Result<Hold, Error> {
-        buffer.check_taken()?;
+        buffer.check_not_donated()?;
         let raw = buffer.raw()?;
         // A failed or deleted buffer has an error instead of memory.
         buffer.wait()?;

@@ -20,7 +20,7 @@ use crate::forked;
 
 /// The time for which the end of a process waits for running programs. On Linux the wait only lets the
 /// plugin finish; nothing depends on it.
-const EXIT_PATIENCE: Duration = match cfg!(target_os = "linux") {
+const EXIT_TIMEOUT: Duration = match cfg!(target_os = "linux") {
     true => Duration::from_millis(300),
     false => Duration::from_secs(30),
 };
@@ -258,7 +258,7 @@ extern "C" fn at_exit() {
     }
     ENDS_PROCESS.set(true);
     IS_ENDING.store(true, Ordering::SeqCst);
-    let deadline = Instant::now() + EXIT_PATIENCE;
+    let deadline = Instant::now() + EXIT_TIMEOUT;
     // A callback that is about to return may drop the last handle of a client.
     while FOREIGN.load(Ordering::Acquire) > 0 && Instant::now() < deadline {
         std::thread::sleep(Duration::from_millis(1));

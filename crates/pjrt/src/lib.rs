@@ -62,7 +62,7 @@ mod maps;
 mod memory;
 mod options;
 mod plugin;
-mod private;
+mod private_folder;
 mod probe;
 mod release;
 #[cfg(test)]
@@ -96,6 +96,6 @@ pub use malloc::THRESHOLDS_VARIABLE;
 pub use memory::DeviceMemory;
 pub use options::{CompileOptions, ExecuteOptions};
 pub use plugin::Plugin;
-pub use private::{PrivateFolder, read_bounded};
+pub use private_folder::{PrivateFolder, read_bounded};
 pub use traffic::{Activity, Traffic};
 pub use value::NamedValue;

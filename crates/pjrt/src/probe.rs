@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use crate::error::Error;
-use crate::private::PrivateFolder;
+use crate::private_folder::PrivateFolder;
 
 /// Rejects a file that would end the process.
 ///
@@ -167,7 +167,7 @@ mod child {
     }
 
     /// The time limit for loading a plugin.
-    const PATIENCE: Duration = Duration::from_secs(60);
+    const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 
     const WNOHANG: c_int = 1;
     const SIGKILL: c_int = 9;
@@ -211,7 +211,9 @@ mod child {
             let ended = unsafe { waitpid(child, &raw mut status, WNOHANG) };
             // The lowest bits are the signal.
             match (ended, status & 0x7f) {
-                (0, _) if begun.elapsed() < PATIENCE => thread::sleep(Duration::from_millis(2)),
+                (0, _) if begun.elapsed() < PROBE_TIMEOUT => {
+                    thread::sleep(Duration::from_millis(2))
+                }
                 (0, _) => {
                     kill(child, SIGKILL);
                     // SAFETY: as above. The child ends soon.

@@ -90,14 +90,14 @@ fn memory_is_counted_until_it_is_freed() {
 }
 
 #[test]
-fn what_was_given_away_says_so() {
+fn a_donated_buffer_names_the_call() {
     require_plugin!();
     let x = adopted(&tensor(&[1.0_f32], []));
-    x.give_away("a call").unwrap();
-    let taken = Error::Donated { to: "a call".into() };
-    assert_eq!(x.to_host().unwrap_err(), taken);
-    assert_eq!(x.wait(), Err(taken.clone()));
-    assert_eq!(x.is_ready(), Err(taken));
+    x.donate("a call").unwrap();
+    let donated = Error::Donated { to: "a call".into() };
+    assert_eq!(x.to_host().unwrap_err(), donated);
+    assert_eq!(x.wait(), Err(donated.clone()));
+    assert_eq!(x.is_ready(), Err(donated));
     assert_eq!(x.is_deleted(), Ok(true));
 }
 

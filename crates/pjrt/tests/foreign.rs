@@ -194,7 +194,7 @@ fn lent_memory_is_not_overwritten_by_donation() {
 fn a_donated_buffer_cannot_be_lent() {
     require_plugin!();
     let x = buffer(&[1.0_f32; SIZE], [SIZE]);
-    x.give_away("step").unwrap();
+    x.donate("step").unwrap();
     assert_eq!(x.lend().unwrap_err(), Error::Donated { to: "step".into() });
 }
 

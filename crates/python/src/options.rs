@@ -319,11 +319,11 @@ fn to_backend(options: Option<&Bound<'_, PyDict>>) -> PyResult<PyDevice> {
 }
 
 /// The time limit of the wait for programs and functions at the end of the interpreter.
-const EXIT_PATIENCE: Duration = Duration::from_secs(1);
+const EXIT_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// Ends all streams, and waits until no program runs on a device or calls a function. The threads of
 /// streams may need the interpreter, and XLA must not run when the process ends. The wait ends after
-/// [`EXIT_PATIENCE`], because a program may loop forever, and on Ctrl-C. Afterwards only the calling
+/// [`EXIT_TIMEOUT`], because a program may loop forever, and on Ctrl-C. Afterwards only the calling
 /// thread can run programs.
 #[pyfunction]
 fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
@@ -331,7 +331,7 @@ fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
     let begun = Instant::now();
     ending::begin();
     py.detach(abandon_streams);
-    while begun.elapsed() < EXIT_PATIENCE {
+    while begun.elapsed() < EXIT_TIMEOUT {
         let idle = || {
             wait_until_streams_end(STEP)
                 && wait_until_all_idle_for(STEP)

@@ -16,7 +16,7 @@ pub(crate) fn evaluate(op: &Op, ty: &TensorType) -> Array {
         // y[…, i, j] = 1 if i = j, else 0.
         Op::Eye(_) => Array::from_fn(ty, |index| {
             let [.., row, column] = index else { unreachable!("an eye has two axes") };
-            Number::truth(row == column)
+            Number::from_bool(row == column)
         }),
         op @ nxla_expr::outside!(create) => unreachable!("{} is of another family", op.name()),
     }

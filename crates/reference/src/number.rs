@@ -23,7 +23,7 @@ impl Number {
     pub(crate) const ONE: Number = Number::Int(1);
 
     /// Returns 1 for true and 0 for false.
-    pub(crate) fn truth(holds: bool) -> Number {
+    pub(crate) fn from_bool(holds: bool) -> Number {
         Number::Int(i128::from(holds))
     }
 
@@ -61,7 +61,7 @@ impl Number {
     /// * To `pred`: whether the number is nonzero.
     pub(crate) fn cast(self, dtype: DType) -> Number {
         match dtype.kind() {
-            Kind::Pred => Number::truth(!self.is_zero()),
+            Kind::Pred => Number::from_bool(!self.is_zero()),
             Kind::Unsigned | Kind::Signed => Number::Int(match self {
                 Number::Int(n) => wrapped(n, dtype),
                 Number::Real(x) | Number::Complex(C { re: x, .. }) => truncated(x, dtype),

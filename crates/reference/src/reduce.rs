@@ -52,8 +52,8 @@ fn reduce(op: ReduceOp, attributes: &Reduce, x: &Array, ty: &TensorType) -> Arra
         match op {
             ReduceOp::Sum => elements.fold(Number::ZERO.cast(ty.dtype), Number::add),
             ReduceOp::Product => elements.fold(Number::ONE.cast(ty.dtype), Number::multiply),
-            ReduceOp::All => Number::truth(elements.into_iter().all(|x| !x.is_zero())),
-            ReduceOp::Any => Number::truth(elements.into_iter().any(|x| !x.is_zero())),
+            ReduceOp::All => Number::from_bool(elements.into_iter().all(|x| !x.is_zero())),
+            ReduceOp::Any => Number::from_bool(elements.into_iter().any(|x| !x.is_zero())),
             ReduceOp::Max => elements.fold(Number::of(ty.dtype.min_value()), Number::larger),
             ReduceOp::Min => elements.fold(Number::of(ty.dtype.max_value()), Number::smaller),
         }

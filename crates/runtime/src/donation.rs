@@ -20,7 +20,7 @@ pub struct Donations {
 ///
 /// A call is accepted once its arguments are checked and its program is compiled. An accepted call takes the
 /// donated tensors that the program needs, on every backend, also if the run fails. A rejected call leaves its
-/// arguments alone. Tensors on the host are never taken.
+/// arguments alone. Tensors on the host are never donated.
 pub(crate) struct Donated {
     donations: Donations,
     /// For each input whether an output or an effect depends on it; empty if no input is donated.
@@ -87,7 +87,7 @@ impl Donated {
     ///
     /// # Errors
     /// Returns the error of the plugin.
-    pub(crate) fn take(
+    pub(crate) fn donate_inputs(
         &self,
         caller: &str,
         inputs: &[&RawTensor],
@@ -97,8 +97,8 @@ impl Donated {
         let may_run = matches!(outcome, Err(Error::Eval(EvalError::Interrupted)));
         for (input, tensor) in inputs.iter().enumerate() {
             match tensor.buffer().filter(|_| self.needed[input] && self.marks()[input]) {
-                Some(buffer) if may_run => buffer.mark_given(caller),
-                Some(buffer) => buffer.give_away(caller)?,
+                Some(buffer) if may_run => buffer.mark_donated(caller),
+                Some(buffer) => buffer.donate(caller)?,
                 None => {}
             }
         }

@@ -22,11 +22,11 @@ thread_local! {
 
 /// The longest wait of a fork for other threads. Sections take microseconds; a thread that forks
 /// inside of one would wait for itself.
-const PATIENCE: Duration = Duration::from_secs(2);
+const MAX_FORK_WAIT: Duration = Duration::from_secs(2);
 
 /// Prepares a fork. The thread that forks the process must call this function first.
 pub fn before_fork() {
-    let until = Instant::now() + PATIENCE;
+    let until = Instant::now() + MAX_FORK_WAIT;
     let writing = loop {
         // No writer queues, so a reader can take a second lock.
         match FORKING.try_write() {

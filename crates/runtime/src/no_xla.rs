@@ -145,8 +145,8 @@ pub mod pjrt {
             fn read(&[std::ops::Range<usize>]) -> Result<HostTensor, Error>;
             fn copy_to(&PjrtDevice) -> Result<Buffer, Error>;
             fn delete() -> Result<bool, Error>;
-            fn give_away(&str) -> Result<(), Error>;
-            fn mark_given(&str) -> ();
+            fn donate(&str) -> Result<(), Error>;
+            fn mark_donated(&str) -> ();
             fn is_deleted() -> Result<bool, Error>;
             fn is_ready() -> Result<bool, Error>;
             fn wait() -> Result<(), Error>;

@@ -68,7 +68,7 @@ pub(crate) fn is_copied(graph: &Graph, id: ExprId) -> bool {
 }
 
 /// The owner of a node without an owner.
-const NOBODY: u32 = u32::MAX;
+const NO_OWNER: u32 = u32::MAX;
 
 /// The result of cutting a program.
 pub(crate) struct Cut {
@@ -86,7 +86,7 @@ impl Cut {
     /// Creates `stages` stages without nodes.
     pub(crate) fn empty(program: &Program, stages: usize) -> Self {
         Self {
-            owners: vec![NOBODY; program.graph().len()],
+            owners: vec![NO_OWNER; program.graph().len()],
             declared: vec![Vec::new(); stages],
             effects: program.effects().to_vec(),
             gathers: false,
@@ -94,7 +94,7 @@ impl Cut {
     }
 
     /// Sets the owner of a node.
-    pub(crate) fn give(&mut self, id: ExprId, stage: usize) {
+    pub(crate) fn assign(&mut self, id: ExprId, stage: usize) {
         self.owners[id.index()] = u32::try_from(stage).expect("fewer stages than nodes");
     }
 
@@ -102,13 +102,13 @@ impl Cut {
     /// nodes.
     pub(crate) fn owner(&self, id: ExprId) -> Option<usize> {
         let owner = self.owners[id.index()];
-        (owner != NOBODY).then_some(owner as usize)
+        (owner != NO_OWNER).then_some(owner as usize)
     }
 
     /// Returns the nodes of each stage, operands before users.
     pub(crate) fn nodes_by_stage(&self) -> NodesByStage {
         let mut first = vec![0; self.declared.len() + 1];
-        for &owner in self.owners.iter().filter(|&&owner| owner != NOBODY) {
+        for &owner in self.owners.iter().filter(|&&owner| owner != NO_OWNER) {
             first[owner as usize + 1] += 1;
         }
         for stage in 1..first.len() {
@@ -117,7 +117,7 @@ impl Cut {
         let mut next = first.clone();
         let mut nodes = vec![ExprId::from_index(0); first[self.declared.len()]];
         for (index, &owner) in self.owners.iter().enumerate() {
-            if owner != NOBODY {
+            if owner != NO_OWNER {
                 nodes[next[owner as usize]] = ExprId::from_index(index);
                 next[owner as usize] += 1;
             }
@@ -262,7 +262,7 @@ impl<'p> Cutter<'p> {
             }
             if !matches!(op, Op::Elem(_)) && !is_copied(self.graph, id) {
                 let owner = &mut self.cut.owners[id.index()];
-                if *owner != NOBODY {
+                if *owner != NO_OWNER {
                     continue;
                 }
                 *owner = stage;

@@ -160,7 +160,7 @@ impl<'p> Sequence<'p> {
         let mut cut = Cut::empty(self.program, used.len().max(1));
         for (&id, part) in self.nodes.iter().zip(&parts) {
             let stage = used.binary_search(part).expect("the part of a node is used");
-            cut.give(id, stage);
+            cut.assign(id, stage);
         }
         let graph = self.graph();
         let copied = self.program.outputs().iter().map(|&id| Value::of(graph, id));

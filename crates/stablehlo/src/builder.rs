@@ -79,7 +79,7 @@ impl Cx<'_> {
     }
 
     /// Returns a boolean for each element: true unless it is zero. NaN is true.
-    pub(crate) fn truth(&mut self, source: Source) -> Value {
+    pub(crate) fn cast_to_predicate(&mut self, source: Source) -> Value {
         self.cast(source, DType::Pred)
     }
 

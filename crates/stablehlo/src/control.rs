@@ -162,7 +162,7 @@ fn pack_results(cx: &mut Cx<'_>, sources: &[Source], node: &Node<'_>) -> Sources
 /// Writes the program of a predicate; returns its result as a scalar `pred`.
 fn lower_predicate<'a>(cx: &mut Cx<'a>, program: &'a Program, inputs: &[Source]) -> Result<Value> {
     let results = inline(cx, program, inputs)?;
-    Ok(cx.truth(results[0]))
+    Ok(cx.cast_to_predicate(results[0]))
 }
 
 /// A chain of `if`s: each predicate is evaluated in the other branch of the one before it.

@@ -17,7 +17,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorTy
         (Op::Select, &[predicate, on_true, on_false]) => {
             let on_true = cx.coerce(on_true, ty.dtype, &ty.shape);
             let on_false = cx.coerce(on_false, ty.dtype, &ty.shape);
-            let mut predicate = cx.truth(predicate);
+            let mut predicate = cx.cast_to_predicate(predicate);
             if cx.shape(predicate.ty).rank() != 0 {
                 predicate = cx.broadcast_right(predicate, &ty.shape);
             }
@@ -133,7 +133,7 @@ fn compose(cx: &mut Cx<'_>, op: Composed, operands: &[Source], ty: &TensorType) 
         cx.uniform(name, &operands)
     };
     let logical = |cx: &mut Cx<'_>, name: &str| -> Value {
-        let operands: Vec<Value> = operands.iter().map(|&x| cx.truth(x)).collect();
+        let operands: Vec<Value> = operands.iter().map(|&x| cx.cast_to_predicate(x)).collect();
         cx.uniform(name, &operands)
     };
     match op {

@@ -61,8 +61,8 @@ pub(crate) fn take_zeroed(len: usize) -> Option<MemoryBlock> {
 }
 
 /// Returns an unused block to the pool.
-pub(crate) fn give(block: MemoryBlock) {
-    POOL.give(block);
+pub(crate) fn put_back(block: MemoryBlock) {
+    POOL.put_back(block);
 }
 
 /// Allocates zeros; if this fails, frees the pool and tries again.
@@ -125,7 +125,7 @@ impl Pool {
         Some(block)
     }
 
-    fn give(&self, block: MemoryBlock) {
+    fn put_back(&self, block: MemoryBlock) {
         let len = block.len();
         // Blocks that were not allocated for a class do not have its size.
         let Some(class) = class_of(len).filter(|&class| size_of_class(class) == len) else {
@@ -200,7 +200,7 @@ mod tests {
     #[test]
     fn a_block_is_used_again_by_its_class_only() {
         let pool = Pool::new();
-        pool.give(marked(10_000, 7));
+        pool.put_back(marked(10_000, 7));
         assert_eq!(pool.held.load(Ordering::Relaxed), 10 << 10);
         assert!(pool.take(8 << 10).is_none());
         assert!(pool.take((10 << 10) + 1).is_none());
@@ -213,10 +213,10 @@ mod tests {
     #[test]
     fn short_odd_and_huge_blocks_are_freed() {
         let pool = Pool::new();
-        pool.give(MemoryBlock::default());
-        pool.give(MemoryBlock::copy_of(&[1; LEAST - 1]));
-        pool.give(MemoryBlock::zeroed(LEAST + 1).unwrap());
-        pool.give(fresh(MOST + 1).unwrap());
+        pool.put_back(MemoryBlock::default());
+        pool.put_back(MemoryBlock::copy_of(&[1; LEAST - 1]));
+        pool.put_back(MemoryBlock::zeroed(LEAST + 1).unwrap());
+        pool.put_back(fresh(MOST + 1).unwrap());
         assert_eq!(pool.held.load(Ordering::Relaxed), 0);
     }
 
@@ -224,10 +224,10 @@ mod tests {
     fn a_full_pool_frees_what_was_not_used_for_longest() {
         let pool = Pool::new();
         for mark in 0..2 {
-            pool.give(marked(MOST, mark));
+            pool.put_back(marked(MOST, mark));
         }
         for mark in 2..6 {
-            pool.give(marked(1 << 20, mark));
+            pool.put_back(marked(1 << 20, mark));
         }
         // The first of the largest blocks was freed for the small ones.
         assert!(pool.held.load(Ordering::Relaxed) <= LIMIT);
@@ -240,10 +240,10 @@ mod tests {
     #[test]
     fn who_finds_a_class_in_use_does_without() {
         let pool = Pool::new();
-        pool.give(marked(LEAST, 1));
+        pool.put_back(marked(LEAST, 1));
         let busy = pool.classes[0].lock().unwrap();
         assert!(pool.take(LEAST).is_none());
-        pool.give(marked(LEAST, 2));
+        pool.put_back(marked(LEAST, 2));
         drop(busy);
         assert_eq!(pool.held.load(Ordering::Relaxed), LEAST);
         assert_eq!(pool.take(LEAST).unwrap().bytes()[0], 1);

@@ -87,7 +87,7 @@ impl OwnedBytes {
 impl Drop for OwnedBytes {
     fn drop(&mut self) {
         LIVE.remove(self.len);
-        pool::give(std::mem::take(&mut self.block));
+        pool::put_back(std::mem::take(&mut self.block));
     }
 }
 

@@ -55,7 +55,7 @@ impl Batcher<'_> {
     }
 
     /// Converts a predicate to `pred` with one value for each entry.
-    fn truth(&mut self, predicate: Batched) -> Result<ExprId> {
+    fn predicate_mask(&mut self, predicate: Batched) -> Result<ExprId> {
         let id = self.lift(predicate)?;
         self.graph.as_type(id, DType::Pred)
     }
@@ -201,12 +201,12 @@ fn conditional(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type
 /// Batches a conditional whose entries take different branches: each branch that some entry takes
 /// is computed for all entries, and each entry selects its result.
 fn choice(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type) -> Result<Parts> {
-    let truth = TensorType::new(DType::Pred, b.sizes.to_vec());
-    let mut undecided = b.graph.constant(Scalar::one(DType::Pred), truth)?;
+    let mask_type = TensorType::new(DType::Pred, b.sizes.to_vec());
+    let mut undecided = b.graph.constant(Scalar::one(DType::Pred), mask_type)?;
     let mut chosen: Vec<(ExprId, Vec<ExprId>)> = Vec::new();
     for (predicate, body) in &cond.clauses {
         let holds = b.inline(predicate, operands)?[0];
-        let holds = b.truth(holds)?;
+        let holds = b.predicate_mask(holds)?;
         let takes = b.graph.logical_and(undecided, holds)?;
         let fails = b.graph.logical_not(holds)?;
         undecided = b.graph.logical_and(undecided, fails)?;
@@ -283,7 +283,7 @@ fn batch_masked_loop(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> R
     let goes_on = |b: &mut Batcher<'_>, state: &[Batched]| -> Result<ExprId> {
         let arguments: Vec<Batched> = state.iter().chain(captures).copied().collect();
         let holds = b.inline(&op.condition, &arguments)?[0];
-        b.truth(holds)
+        b.predicate_mask(holds)
     };
     let mask = goes_on(b, &initial)?;
     let used = op.body.used_inputs();

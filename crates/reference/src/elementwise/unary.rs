@@ -77,10 +77,10 @@ pub(super) fn unary(op: UnaryOp, x: Number, dtype: DType) -> Number {
             }
             _ => whole(f64::round_ties_even),
         },
-        UnaryOp::IsNan => Number::truth(x.is_nan()),
-        UnaryOp::IsInfinity => Number::truth(re.is_infinite() || im.is_infinite()),
-        UnaryOp::LogicalNot => Number::truth(x.is_zero()),
-        UnaryOp::BitwiseNot if dtype.is_pred() => Number::truth(x.is_zero()),
+        UnaryOp::IsNan => Number::from_bool(x.is_nan()),
+        UnaryOp::IsInfinity => Number::from_bool(re.is_infinite() || im.is_infinite()),
+        UnaryOp::LogicalNot => Number::from_bool(x.is_zero()),
+        UnaryOp::BitwiseNot if dtype.is_pred() => Number::from_bool(x.is_zero()),
         UnaryOp::BitwiseNot => Number::Int(!x.int()),
         UnaryOp::PopulationCount => Number::Int(bits(x, dtype).count_ones().into()),
         UnaryOp::CountLeadingZeros => {

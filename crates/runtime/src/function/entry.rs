@@ -403,9 +403,9 @@ impl<R> Entry<R> {
                 self.donated.check(&self.name, &inputs)?;
                 executable.load(interrupt)?;
                 let outcome = executable.run(&inputs, &context);
-                let taken = self.donated.take(caller, &inputs, &outcome);
+                let donated = self.donated.donate_inputs(caller, &inputs, &outcome);
                 let results = outcome?;
-                taken?;
+                donated?;
                 results
             }
         };

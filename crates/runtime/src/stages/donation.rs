@@ -13,11 +13,11 @@ use crate::donation::unusable_donations;
 /// to one of them. For example, the caller keeps the argument of the first layer of a model, and
 /// the arguments of the other layers are results of earlier layers.
 pub(super) struct StageDonations {
-    stages: Vec<Given>,
+    stages: Vec<StageDonation>,
 }
 
 #[derive(Default)]
-struct Given {
+struct StageDonation {
     /// For each argument, `true` if the executable may reuse its memory; empty if none is reused.
     donated: Vec<bool>,
     /// The arguments among them that are needed after this stage.
@@ -27,19 +27,20 @@ struct Given {
 impl StageDonations {
     /// Computes the donations from the values between stages and the donated inputs of the graph.
     pub(super) fn of(graph: &StageGraph, donated: &[bool]) -> Self {
-        let given = given_away(graph, donated);
-        let mut taken: FxHashMap<Digest, Vec<bool>> = FxHashMap::default();
-        for (stage, given) in graph.stages().iter().zip(&given) {
-            let all =
-                taken.entry(stage.program.digest()).or_insert_with(|| vec![false; given.len()]);
-            all.iter_mut().zip(given).for_each(|(taken, given)| *taken |= given);
+        let donatable = stage_donations(graph, donated);
+        let mut reused: FxHashMap<Digest, Vec<bool>> = FxHashMap::default();
+        for (stage, donatable) in graph.stages().iter().zip(&donatable) {
+            let all = reused
+                .entry(stage.program.digest())
+                .or_insert_with(|| vec![false; donatable.len()]);
+            all.iter_mut().zip(donatable).for_each(|(reused, donatable)| *reused |= donatable);
         }
-        let stages = graph.stages().iter().zip(given).map(|(stage, given)| {
-            let taken = &taken[&stage.program.digest()];
-            let donated = if taken.contains(&true) { taken.clone() } else { Vec::new() };
+        let stages = graph.stages().iter().zip(donatable).map(|(stage, donatable)| {
+            let reused = &reused[&stage.program.digest()];
+            let donated = if reused.contains(&true) { reused.clone() } else { Vec::new() };
             let kept =
-                (0..donated.len()).filter(|&input| donated[input] && !given[input]).collect();
-            Given { donated, kept }
+                (0..donated.len()).filter(|&input| donated[input] && !donatable[input]).collect();
+            StageDonation { donated, kept }
         });
         Self { stages: stages.collect() }
     }
@@ -58,13 +59,13 @@ impl StageDonations {
 /// Returns for each stage and argument whether the stage may reuse its memory: no other stage needs the
 /// argument, a result of the stage can use the memory, and the argument is a donated input or the
 /// result of another stage.
-fn given_away(graph: &StageGraph, donated: &[bool]) -> Vec<Vec<bool>> {
+fn stage_donations(graph: &StageGraph, donated: &[bool]) -> Vec<Vec<bool>> {
     let mut uses: FxHashMap<ValueSource, usize> = FxHashMap::default();
     let arguments = graph.stages().iter().flat_map(|stage| &stage.arguments);
     for &source in arguments.chain(graph.outputs()) {
         *uses.entry(source).or_default() += 1;
     }
-    let may_go = |source: &ValueSource| match source.stage {
+    let may_donate = |source: &ValueSource| match source.stage {
         None => donated.get(source.index) == Some(&true),
         // A value that a stage returns unchanged may be an input of the whole program.
         Some(stage) => {
@@ -72,13 +73,13 @@ fn given_away(graph: &StageGraph, donated: &[bool]) -> Vec<Vec<bool>> {
             !matches!(program.graph().op(program.outputs()[source.index]), Op::Parameter(_))
         }
     };
-    let is_given = |source: &ValueSource| uses[source] == 1 && may_go(source);
+    let is_donated = |source: &ValueSource| uses[source] == 1 && may_donate(source);
     let stages = graph.stages().iter().map(|stage| {
-        let mut given: Vec<bool> = stage.arguments.iter().map(is_given).collect();
-        for input in unusable_donations(&stage.program, &given) {
-            given[input] = false;
+        let mut donatable: Vec<bool> = stage.arguments.iter().map(is_donated).collect();
+        for input in unusable_donations(&stage.program, &donatable) {
+            donatable[input] = false;
         }
-        given
+        donatable
     });
     stages.collect()
 }

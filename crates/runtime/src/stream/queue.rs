@@ -134,11 +134,11 @@ struct Inner {
 }
 
 /// Deferred receivers to notify after the lock is released.
-type Told = Vec<(Deferred, Outcome)>;
+type Notifications = Vec<(Deferred, Outcome)>;
 
 impl Inner {
     /// Returns the reason why the stream has ended, if it has ended.
-    fn verdict(&self) -> Option<StreamError> {
+    fn end_reason(&self) -> Option<StreamError> {
         match &self.ended {
             _ if self.cancelled => Some(StreamError::Cancelled),
             Some(Err(error)) => Some(StreamError::Failed(error.clone())),
@@ -147,7 +147,7 @@ impl Inner {
     }
 
     /// Returns `true` if the sender need not wait: the buffer has room, or the stream accepts no chunks.
-    fn answers_sender(&self, capacity: Capacity) -> bool {
+    fn is_sender_ready(&self, capacity: Capacity) -> bool {
         self.closed || self.ended.is_some() || !self.is_full(capacity)
     }
 
@@ -160,7 +160,7 @@ impl Inner {
 
     /// Returns `true` if the receiver need not wait: the next result is ready, or no result will follow.
     /// With `until_closed`, further chunks may be sent.
-    fn answers_receiver(&self, until_closed: bool) -> bool {
+    fn is_receiver_ready(&self, until_closed: bool) -> bool {
         match self.results.front() {
             Some(result) => result.is_some(),
             None => !until_closed || self.closed || self.ended.is_some(),
@@ -175,9 +175,14 @@ impl Inner {
     }
 
     /// Records the outcome of a chunk, unless the stream was abandoned.
-    fn settle(&mut self, number: u64, outcome: Outcome, told: &mut Told) -> Option<Outcome> {
+    fn settle(
+        &mut self,
+        number: u64,
+        outcome: Outcome,
+        notifications: &mut Notifications,
+    ) -> Option<Outcome> {
         if let Some(deferred) = self.deferred.remove(&number) {
-            told.push((deferred, outcome));
+            notifications.push((deferred, outcome));
             return None;
         }
         let index = number.checked_sub(self.next).and_then(|index| usize::try_from(index).ok());
@@ -188,12 +193,12 @@ impl Inner {
     }
 
     /// Records that these chunks are dropped.
-    fn drop_chunks(&mut self, chunks: &VecDeque<(u64, Parts)>, why: &StreamError) -> Told {
-        let mut told = Told::new();
+    fn drop_chunks(&mut self, chunks: &VecDeque<(u64, Parts)>, why: &StreamError) -> Notifications {
+        let mut notifications = Notifications::new();
         for (number, _) in chunks {
-            self.settle(*number, Err(why.clone()), &mut told);
+            self.settle(*number, Err(why.clone()), &mut notifications);
         }
-        told
+        notifications
     }
 
     /// Removes the results that have not been received, for the caller to drop.
@@ -259,12 +264,12 @@ impl RawStream {
     }
 
     /// Wakes all waiting threads after a change, and notifies deferred receivers.
-    fn tell(&self, mut inner: MutexGuard<'_, Inner>, told: Told) {
+    fn notify(&self, mut inner: MutexGuard<'_, Inner>, notifications: Notifications) {
         let tasks = std::mem::take(&mut inner.tasks);
         drop(inner);
         self.changed.notify_all();
         tasks.into_iter().for_each(Waker::wake);
-        told.into_iter().for_each(|(deferred, outcome)| deferred(outcome));
+        notifications.into_iter().for_each(|(deferred, outcome)| deferred(outcome));
     }
 
     /// Hands over a chunk; waits for room.
@@ -277,11 +282,12 @@ impl RawStream {
             true => common_device("stream", &chunk)?,
             false => None,
         };
-        let Some(mut inner) = self.wait_until(wait, |inner| inner.answers_sender(capacity))? else {
+        let Some(mut inner) = self.wait_until(wait, |inner| inner.is_sender_ready(capacity))?
+        else {
             let (Capacity::InFlight(most) | Capacity::Waiting(most)) = capacity;
             return Err(StreamError::Full(most).into());
         };
-        if let Some(why) = inner.verdict() {
+        if let Some(why) = inner.end_reason() {
             return Err(why.into());
         }
         if inner.closed {
@@ -291,7 +297,7 @@ impl RawStream {
         let number = inner.next + inner.results.len() as u64;
         inner.chunks.push_back((number, chunk));
         inner.results.push_back(None);
-        self.tell(inner, Told::new());
+        self.notify(inner, Notifications::new());
         Ok(())
     }
 
@@ -301,12 +307,12 @@ impl RawStream {
     /// # Errors
     /// Returns an error if the result is not available in time.
     pub fn receive(&self, until_closed: bool, wait: &Wait<'_>) -> Result<Option<Outcome>> {
-        let settled = |inner: &Inner| inner.answers_receiver(until_closed);
+        let settled = |inner: &Inner| inner.is_receiver_ready(until_closed);
         let Some(mut inner) = self.wait_until(wait, settled)? else {
             return Err(StreamError::NotYet.into());
         };
         let result = inner.take();
-        self.tell(inner, Told::new());
+        self.notify(inner, Notifications::new());
         Ok(result)
     }
 
@@ -314,14 +320,14 @@ impl RawStream {
     /// again.
     pub fn poll(&self, until_closed: bool, task: &mut Context<'_>) -> Poll<Option<Outcome>> {
         let mut inner = self.lock();
-        if !inner.answers_receiver(until_closed) {
+        if !inner.is_receiver_ready(until_closed) {
             if !inner.tasks.iter().any(|other| other.will_wake(task.waker())) {
                 inner.tasks.push(task.waker().clone());
             }
             return Poll::Pending;
         }
         let result = inner.take();
-        self.tell(inner, Told::new());
+        self.notify(inner, Notifications::new());
         Poll::Ready(result)
     }
 
@@ -337,12 +343,12 @@ impl RawStream {
         };
         let number = inner.next;
         inner.next += 1;
-        let mut told = Told::new();
+        let mut notifications = Notifications::new();
         match result {
-            Some(outcome) => told.push((deferred, outcome)),
+            Some(outcome) => notifications.push((deferred, outcome)),
             None => drop(inner.deferred.insert(number, deferred)),
         }
-        self.tell(inner, told);
+        self.notify(inner, notifications);
         Ok(())
     }
 
@@ -355,7 +361,7 @@ impl RawStream {
     pub fn forget_results(&self) {
         let mut inner = self.lock();
         let forgotten = inner.forget_results();
-        self.tell(inner, Told::new());
+        self.notify(inner, Notifications::new());
         drop(forgotten);
     }
 
@@ -363,7 +369,7 @@ impl RawStream {
     pub fn close(&self) {
         let mut inner = self.lock();
         inner.closed = true;
-        self.tell(inner, Told::new());
+        self.notify(inner, Notifications::new());
     }
 
     /// Ends the stream and returns its state. A repeated call returns the same state.
@@ -373,7 +379,7 @@ impl RawStream {
     /// that was cancelled.
     pub fn finish(&self, wait: &Wait<'_>) -> Result<Parts> {
         let inner = self.lock();
-        if let Some(why) = inner.verdict() {
+        if let Some(why) = inner.end_reason() {
             return Err(why.into());
         }
         let left = inner.results.len();
@@ -395,7 +401,7 @@ impl RawStream {
         let Some(inner) = self.wait_until(wait, over)? else {
             return Err(StreamError::NotYet.into());
         };
-        match (inner.verdict(), &inner.ended) {
+        match (inner.end_reason(), &inner.ended) {
             (None, Some(Ok(state))) => Ok(state.clone()),
             (Some(why), _) => Err(why.into()),
             (None, _) => Err(StreamError::NotYet.into()),
@@ -412,8 +418,8 @@ impl RawStream {
         }
         (inner.closed, inner.cancelled) = (true, true);
         let dropped = std::mem::take(&mut inner.chunks);
-        let told = inner.drop_chunks(&dropped, &StreamError::Cancelled);
-        self.tell(inner, told);
+        let notifications = inner.drop_chunks(&dropped, &StreamError::Cancelled);
+        self.notify(inner, notifications);
     }
 
     /// Cancels the stream, drops its results, and interrupts the current step if possible. A stream
@@ -423,7 +429,7 @@ impl RawStream {
         let mut inner = self.lock();
         (inner.closed, inner.abandoned) = (true, true);
         let forgotten = inner.forget_results();
-        self.tell(inner, Told::new());
+        self.notify(inner, Notifications::new());
         drop(forgotten);
     }
 
@@ -455,15 +461,15 @@ impl RawStream {
         let inner = self.wait_until(&Wait::default(), settled);
         let mut inner = inner.ok().flatten()?;
         let chunk = inner.chunks.pop_front()?;
-        self.tell(inner, Told::new());
+        self.notify(inner, Notifications::new());
         Some(chunk)
     }
 
-    /// Notes the result of a chunk.
-    pub(super) fn give(&self, number: u64, result: Parts) {
-        let (mut inner, mut told) = (self.lock(), Told::new());
-        let unwanted = inner.settle(number, Ok(result), &mut told);
-        self.tell(inner, told);
+    /// Records the result of a chunk.
+    pub(super) fn record_result(&self, number: u64, result: Parts) {
+        let (mut inner, mut notifications) = (self.lock(), Notifications::new());
+        let unwanted = inner.settle(number, Ok(result), &mut notifications);
+        self.notify(inner, notifications);
         drop(unwanted);
     }
 
@@ -471,17 +477,17 @@ impl RawStream {
     pub(super) fn end(&self, ended: Result<Parts, Arc<Error>>) {
         let mut inner = self.lock();
         let chunks = std::mem::take(&mut inner.chunks);
-        let mut told = Told::new();
+        let mut notifications = Notifications::new();
         if let Err(error) = &ended {
             let why = StreamError::Failed(error.clone());
             let pending = inner.results.iter_mut().filter(|result| result.is_none());
             pending.for_each(|result| *result = Some(Err(why.clone())));
             let deferred = std::mem::take(&mut inner.deferred).into_values();
-            told.extend(deferred.map(|deferred| (deferred, Err(why.clone()))));
+            notifications.extend(deferred.map(|deferred| (deferred, Err(why.clone()))));
         }
         inner.ended = Some(ended);
         inner.closed = true;
-        self.tell(inner, told);
+        self.notify(inner, notifications);
         drop(chunks);
     }
 }

@@ -121,15 +121,15 @@ impl<R: Send + Sync + 'static> Step<R> {
         let mut before = Parts::new();
         while let Some((number, chunk)) = stream.next_chunk() {
             match self.run_caught(stream, &chunk, &state) {
-                Ok(mut given) => {
+                Ok(mut outputs) => {
                     // Wait for the previous step, so that a device computes at most one step ahead.
                     if let Err(error) = wait_for_step(&before) {
                         return stream.end(Err(Arc::new(error)));
                     }
-                    state = given.split_off(results);
+                    state = outputs.split_off(results);
                     before.clone_from(&state);
-                    before.extend(given.first().cloned());
-                    stream.give(number, given);
+                    before.extend(outputs.first().cloned());
+                    stream.record_result(number, outputs);
                 }
                 Err(error) => return stream.end(Err(Arc::new(error))),
             }

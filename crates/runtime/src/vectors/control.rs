@@ -21,7 +21,7 @@ use crate::error::Result;
 pub type Vectorized = (ExprId, VectorAxes);
 
 /// A predicate as booleans over vectorized axes.
-pub(super) fn truth(
+pub(super) fn predicate_mask(
     graph: &mut Graph,
     function: &str,
     (predicate, own): &Vectorized,
@@ -33,8 +33,8 @@ pub(super) fn truth(
         let kind = ErrorKind::Shape { argument: "predicate", found, expected };
         return Err(graph.error(function, kind).into());
     }
-    let truth = graph.as_type(*predicate, DType::Pred)?;
-    spread(graph, truth, own, vectors)
+    let mask = graph.as_type(*predicate, DType::Pred)?;
+    spread(graph, mask, own, vectors)
 }
 
 /// `on_true` for the entries of a mask; results have the axes of all three.
@@ -74,7 +74,7 @@ impl Clauses {
         if vectors.is_empty() {
             return Ok(None);
         }
-        let holds = truth(graph, "cond", predicate, &vectors)?;
+        let holds = predicate_mask(graph, "cond", predicate, &vectors)?;
         let fails = graph.logical_not(holds)?;
         let (takes, left) = match &self.undecided {
             Some((undecided, own)) => {
@@ -193,7 +193,7 @@ fn choice(
     let mut undecided = graph.constant(Scalar::one(DType::Pred), all)?;
     let mut chosen = Vec::with_capacity(clauses.len());
     for (predicate, branch) in clauses {
-        let holds = truth(graph, "cond", &predicate, &vectors)?;
+        let holds = predicate_mask(graph, "cond", &predicate, &vectors)?;
         let takes = graph.logical_and(undecided, holds)?;
         let fails = graph.logical_not(holds)?;
         undecided = graph.logical_and(undecided, fails)?;

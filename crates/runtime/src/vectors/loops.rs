@@ -13,7 +13,7 @@ use nxla_expr::{
 use nxla_tensor::{DType, Scalar};
 
 use super::active_entries::ActiveEntries;
-use super::control::{Vectorized, choose, truth};
+use super::control::{Vectorized, choose, predicate_mask};
 use super::entry::spread;
 use super::{VectorAxes, mistake};
 use crate::error::{Error, Result};
@@ -321,7 +321,7 @@ impl Repetition {
     /// Returns an error for a condition that is not a scalar.
     fn begin(graph: &mut Graph, initial: Vec<Vectorized>, condition: &Vectorized) -> Result<Self> {
         let vectors = condition.1.clone();
-        let start_mask = truth(graph, "while", condition, &vectors)?;
+        let start_mask = predicate_mask(graph, "while", condition, &vectors)?;
         let mut active = ActiveEntries::new((start_mask, vectors.clone()), graph);
         let mut safe = Vec::with_capacity(initial.len());
         for value in &initial {
@@ -421,7 +421,7 @@ impl Repetition {
             );
             return Err(mistake("while", why));
         }
-        let holds = truth(graph, "while", condition, &self.vectors)?;
+        let holds = predicate_mask(graph, "while", condition, &self.vectors)?;
         let mask = graph.logical_and(self.mask(), holds)?;
         let states = state.iter().chain(&self.inputs).map(|(id, _)| *id);
         let mut results: Vec<ExprId> = std::iter::once(mask).chain(states).collect();

@@ -13,7 +13,7 @@ use crate::sync::{Condvar, Mutex, MutexGuard};
 
 /// The longest wait of a program for room. The limit breaks a deadlock: a hook may wait for another
 /// thread, which waits for the device.
-const PATIENCE: Duration = Duration::from_secs(1);
+const MAX_ROOM_WAIT: Duration = Duration::from_secs(1);
 
 /// The limit of waiting calls.
 #[derive(Clone, Copy)]
@@ -29,9 +29,9 @@ pub(super) struct Calls<C, T, E, L> {
     state: Mutex<State<C, T, E, L>>,
     room: Room,
     /// Something for the caller to do.
-    arrived: Condvar,
+    call_arrived: Condvar,
     /// Room for another call.
-    left: Condvar,
+    room_available: Condvar,
 }
 
 struct State<C, T, E, L> {
@@ -46,7 +46,7 @@ struct State<C, T, E, L> {
     /// The end of the program, after which it makes no calls.
     over: Option<Result<(), E>>,
     /// Values to drop when the program is over.
-    left_behind: Option<L>,
+    kept_values: Option<L>,
 }
 
 impl<C, T, E, L> Calls<C, T, E, L> {
@@ -58,9 +58,14 @@ impl<C, T, E, L> Calls<C, T, E, L> {
             stopped: false,
             results: None,
             over: None,
-            left_behind: None,
+            kept_values: None,
         };
-        Self { state: Mutex::new(state), room, arrived: Condvar::new(), left: Condvar::new() }
+        Self {
+            state: Mutex::new(state),
+            room,
+            call_arrived: Condvar::new(),
+            room_available: Condvar::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State<C, T, E, L>> {
@@ -74,19 +79,19 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         let mut state = self.lock();
         if results.is_err() {
             state.over = Some(Ok(()));
-            state.left_behind = None;
+            state.kept_values = None;
         }
         state.results = Some(results);
-        self.arrived.notify_all();
+        self.call_arrived.notify_all();
     }
 
     /// Records the end of the program.
     pub(super) fn record_end(&self, outcome: Result<(), E>) {
         let mut state = self.lock();
         state.over = Some(outcome);
-        state.left_behind = None;
+        state.kept_values = None;
         drop(state);
-        self.arrived.notify_all();
+        self.call_arrived.notify_all();
     }
 
     /// Queues a call whose values have `bytes` bytes; waits for room.
@@ -101,7 +106,7 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         };
         let mut state = self.lock();
         while is_full(&state) {
-            let waited = self.left.wait_timeout(state, PATIENCE);
+            let waited = self.room_available.wait_timeout(state, MAX_ROOM_WAIT);
             let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             state = guard;
             if timeout.timed_out() {
@@ -115,7 +120,7 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         }
         state.bytes += bytes;
         state.calls.push_back((call, bytes));
-        self.arrived.notify_all();
+        self.call_arrived.notify_all();
         Ok(())
     }
 
@@ -130,17 +135,17 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         loop {
             if let Some((call, bytes)) = state.calls.pop_front() {
                 state.bytes -= bytes;
-                self.left.notify_all();
+                self.room_available.notify_all();
                 return Ok(Some(call));
             }
             if state.results.is_some() && state.over.is_some() {
                 return Ok(None);
             }
             let Some(interrupt) = interrupt else {
-                state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+                state = self.call_arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            let waited = self.arrived.wait_timeout(state, ASK_EVERY);
+            let waited = self.call_arrived.wait_timeout(state, ASK_EVERY);
             let (guard, timeout) = waited.unwrap_or_else(PoisonError::into_inner);
             state = guard;
             if timeout.timed_out() {
@@ -161,7 +166,7 @@ impl<C, T, E, L> Calls<C, T, E, L> {
         let dropped = std::mem::take(&mut state.calls);
         state.bytes = 0;
         drop(state);
-        self.left.notify_all();
+        self.room_available.notify_all();
         drop(dropped);
     }
 
@@ -174,8 +179,8 @@ impl<C, T, E, L> Calls<C, T, E, L> {
     /// Keeps something until the program is over, unless it is.
     pub(super) fn leave_behind(&self, leave: impl FnOnce() -> L) {
         let mut state = self.lock();
-        if state.over.is_none() && state.left_behind.is_none() {
-            state.left_behind = Some(leave());
+        if state.over.is_none() && state.kept_values.is_none() {
+            state.kept_values = Some(leave());
         }
     }
 
@@ -183,7 +188,7 @@ impl<C, T, E, L> Calls<C, T, E, L> {
     /// room.
     pub(super) fn begin_nested(&self) {
         self.lock().nested += 1;
-        self.left.notify_all();
+        self.room_available.notify_all();
     }
 
     /// Notes that such a program is over.
@@ -201,19 +206,19 @@ impl<C, T, E, L> Calls<C, T, E, L> {
 /// The reply to a call, for the thread of the program that waits for it.
 pub(super) struct Reply<T> {
     state: Mutex<Answer<T>>,
-    arrived: Condvar,
+    answer_set: Condvar,
 }
 
 enum Answer<T> {
     Awaited,
-    Given(T),
+    Set(T),
     /// The function has failed, or the run was stopped.
-    Never,
+    Missing,
 }
 
 impl<T> Reply<T> {
     pub(super) fn new() -> Self {
-        Self { state: Mutex::new(Answer::Awaited), arrived: Condvar::new() }
+        Self { state: Mutex::new(Answer::Awaited), answer_set: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, Answer<T>> {
@@ -221,24 +226,24 @@ impl<T> Reply<T> {
     }
 
     /// Sets the answer, or `None` for a missing answer, unless it is set already.
-    pub(super) fn give(&self, answer: Option<T>) {
+    pub(super) fn set_reply(&self, answer: Option<T>) {
         let mut state = self.lock();
         if matches!(*state, Answer::Awaited) {
-            *state = answer.map_or(Answer::Never, Answer::Given);
+            *state = answer.map_or(Answer::Missing, Answer::Set);
         }
-        self.arrived.notify_all();
+        self.answer_set.notify_all();
     }
 
     /// Waits for the answer, which is returned once; `None` for a missing answer.
     pub(super) fn take(&self) -> Option<T> {
         let mut state = self.lock();
         loop {
-            match std::mem::replace(&mut *state, Answer::Never) {
-                Answer::Given(answer) => return Some(answer),
-                Answer::Never => return None,
+            match std::mem::replace(&mut *state, Answer::Missing) {
+                Answer::Set(answer) => return Some(answer),
+                Answer::Missing => return None,
                 Answer::Awaited => *state = Answer::Awaited,
             }
-            state = self.arrived.wait(state).unwrap_or_else(PoisonError::into_inner);
+            state = self.answer_set.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 }

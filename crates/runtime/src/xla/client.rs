@@ -48,7 +48,7 @@ impl Target {
     /// The distance to the client that a program starts on: `waiting` clients have threads that
     /// wait for the program, and clients left behind are skipped.
     pub(super) fn distance(&self, waiting: usize) -> usize {
-        if ANY_LEFT_BEHIND.load(Ordering::Acquire) == 0 {
+        if BUSY_CLIENT_COUNT.load(Ordering::Acquire) == 0 {
             return waiting;
         }
         let is_usable = |distance: &usize| {
@@ -56,7 +56,7 @@ impl Target {
                 0 => Some(self.client.clone()),
                 _ => clients().get(&self.key(*distance)).cloned(),
             };
-            !made.is_some_and(|client| left_behind().contains_key(&client))
+            !made.is_some_and(|client| busy_clients().contains_key(&client))
         };
         (0..).filter(is_usable).nth(waiting).expect("the range of numbers is infinite")
     }
@@ -87,36 +87,36 @@ impl Target {
     }
 }
 
-/// Clients left behind, with the number of their abandoned programs: the callers of these programs
+/// Clients with the number of their abandoned programs: the callers of these programs
 /// were interrupted, PJRT cannot stop them, and they may occupy every thread. Later programs start
 /// on another client.
-static LEFT_BEHIND: LazyLock<Shared<HashMap<Client, usize>>> = LazyLock::new(Shared::default);
+static BUSY_CLIENTS: LazyLock<Shared<HashMap<Client, usize>>> = LazyLock::new(Shared::default);
 
-/// The number of clients left behind. Every run reads it, and it is nearly always zero.
-static ANY_LEFT_BEHIND: AtomicUsize = AtomicUsize::new(0);
+/// The number of clients with abandoned programs. Every run reads it, and it is nearly always zero.
+static BUSY_CLIENT_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-fn left_behind() -> SharedGuard<'static, HashMap<Client, usize>> {
-    LEFT_BEHIND.lock()
+fn busy_clients() -> SharedGuard<'static, HashMap<Client, usize>> {
+    BUSY_CLIENTS.lock()
 }
 
 /// Counts a program of an interrupted caller, which occupies the client until
 /// [`remove_abandoned_program`].
 pub(crate) fn add_abandoned_program(client: &Client) {
-    let mut all = left_behind();
+    let mut all = busy_clients();
     *all.entry(client.clone()).or_default() += 1;
-    ANY_LEFT_BEHIND.store(all.len(), Ordering::Release);
+    BUSY_CLIENT_COUNT.store(all.len(), Ordering::Release);
 }
 
 /// Records that a program of [`add_abandoned_program`] is over.
 pub(crate) fn remove_abandoned_program(client: &Client) {
-    let mut all = left_behind();
+    let mut all = busy_clients();
     if let Some(programs) = all.get_mut(client) {
         *programs -= 1;
         if *programs == 0 {
             all.remove(client);
         }
     }
-    ANY_LEFT_BEHIND.store(all.len(), Ordering::Release);
+    BUSY_CLIENT_COUNT.store(all.len(), Ordering::Release);
 }
 
 /// The key of a client.

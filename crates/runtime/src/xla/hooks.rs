@@ -42,7 +42,7 @@ struct Call {
 impl Drop for Call {
     fn drop(&mut self) {
         if let Some(reply) = &self.reply {
-            reply.give(None);
+            reply.set_reply(None);
         }
     }
 }
@@ -106,7 +106,7 @@ impl Run {
             }
             None => Err(fail(nxla_eval::Fault::NoFunction.to_string().into())),
         };
-        results.map(|results| reply.give(Some(results)))
+        results.map(|results| reply.set_reply(Some(results)))
     }
 
     /// Calls the functions of hooks until the program is over, and returns its results.
