@@ -65,7 +65,7 @@ audit: check-workflows $(STAMPS)/audit ## known vulnerabilities, licenses and so
 coverage: $(STAMPS)/coverage ## lines that the tests of Rust and Python run, in target/coverage/report
 	$(with_plugin) $(BIN)/python tools/measure_coverage.py
 
-bench: $(STAMPS)/release $(STAMPS)/bench ## time the engine, then compare with other libraries
+bench: $(STAMPS)/release $(STAMPS)/bench ## time nxla, then compare with other libraries
 	$(call section,cargo bench)
 	$(with_plugin) cargo bench -p nxla-benches
 	$(call section,comparison)
@@ -116,9 +116,9 @@ fuzz: $(STAMPS)/dev ## try programs, bytes and arguments at random (SECONDS=600 
 clean: ## remove everything that was built
 	rm -rf target $(VENV) dist out python/nxla/_core*.so
 
-# DIR=folder runs the files of another folder; ENGINE=evaluator or ENGINE=xla selects one backend.
-golden: $(STAMPS)/dev ## compare with what a real Nx returned: DIR=folder, ENGINE=evaluator|xla
-	$(with_plugin) PYTHONPATH=tests $(BIN)/python -m golden $(DIR) $(if $(ENGINE),--engine $(ENGINE))
+# DIR=folder runs the files of another folder; BACKEND=evaluator or BACKEND=xla selects one backend.
+golden: $(STAMPS)/dev ## compare with what a real Nx returned: DIR=folder, BACKEND=evaluator|xla
+	$(with_plugin) PYTHONPATH=tests $(BIN)/python -m golden $(DIR) $(if $(BACKEND),--backend $(BACKEND))
 
 promises: $(STAMPS)/dev ## write the page of the promises of Nx and their tests
 	$(BIN)/python tools/promises.py

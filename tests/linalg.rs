@@ -20,13 +20,13 @@ use nxla::{
 };
 
 /// The compilers under test.
-fn engines() -> Vec<(&'static str, Options)> {
-    let mut engines = vec![("evaluator", Options::new().compiler("evaluator"))];
+fn backends() -> Vec<(&'static str, Options)> {
+    let mut backends = vec![("evaluator", Options::new().compiler("evaluator"))];
     if has_plugin() {
         let composed = Options::new().compiler("xla").set("kernels", false);
-        engines.extend([("kernels", Options::new().compiler("xla")), ("composed", composed)]);
+        backends.extend([("kernels", Options::new().compiler("xla")), ("composed", composed)]);
     }
-    engines
+    backends
 }
 
 fn run(program: &Arc<Program>, inputs: &[RawTensor], options: &Options) -> Vec<HostTensor> {
@@ -67,9 +67,9 @@ fn compare(
     let y = HostTensor::from_slice(&turned, Shape::from(shape)).unwrap().cast(real);
     let inputs = [RawTensor::Host(samples(real, shape)), RawTensor::Host(y)];
     let allowed = if matches!(dtype, DType::F64 | DType::C128) { 1e-9 } else { 3e-4 };
-    let engines = engines();
-    let expected = run(&program, &inputs, &engines[0].1);
-    for (engine, options) in &engines[1..] {
+    let backends = backends();
+    let expected = run(&program, &inputs, &backends[0].1);
+    for (backend, options) in &backends[1..] {
         let found = run(&program, &inputs, options);
         for (output, (found, expected)) in found.iter().zip(&expected).enumerate() {
             assert_eq!((found.dtype(), found.shape()), (expected.dtype(), expected.shape()));
@@ -78,7 +78,7 @@ fn compare(
                 let near = |a: f64, c: f64| (a - c).abs() <= allowed * c.abs().max(1.0);
                 assert!(
                     near(a, c) && near(b, d),
-                    "{engine} {dtype}{shape:?}, output {output}, element {index}: {a}, expected {c}"
+                    "{backend} {dtype}{shape:?}, output {output}, element {index}: {a}, expected {c}"
                 );
             }
         }
@@ -120,15 +120,15 @@ fn half_floats_and_integers() {
         let (q, r) = graph.qr(a, false).unwrap();
         let program = Arc::new(Program::new(&graph, vec![ty], &[q, r]).unwrap());
         let a = HostTensor::from_slice(&[3_i32, 0, 4, 5], [2, 2]).unwrap().cast(dtype);
-        for (engine, options) in engines() {
+        for (backend, options) in backends() {
             let [q, r] = &run(&program, &[RawTensor::Host(a.clone())], &options)[..] else {
                 panic!("two parts")
             };
-            assert_eq!(q.dtype(), dtype.to_floating(), "{engine}");
+            assert_eq!(q.dtype(), dtype.to_floating(), "{backend}");
             let r = r.cast(DType::F32).to_vec::<f32>().unwrap();
-            assert_eq!(r[2], 0.0, "{engine}");
+            assert_eq!(r[2], 0.0, "{backend}");
             for (found, expected) in r.iter().zip([5.0, 4.0, 0.0, 3.0]) {
-                assert!((found - expected).abs() < 0.05, "{engine} {dtype}: {r:?}");
+                assert!((found - expected).abs() < 0.05, "{backend} {dtype}: {r:?}");
             }
         }
     }
@@ -173,12 +173,12 @@ fn singular_matrices() {
     ];
     let program = Arc::new(Program::new(&graph, vec![ty], &outputs).unwrap());
     let inputs = [RawTensor::Host(HostTensor::zeros(DType::F32, [4, 4]).unwrap())];
-    for (engine, options) in engines() {
+    for (backend, options) in backends() {
         let results = run(&program, &inputs, &options);
         let numbers: Vec<f64> = results[..4].iter().map(|x| x.get(0).as_f64()).collect();
-        assert_eq!(numbers, [0.0, 0.0, f64::NEG_INFINITY, 0.0], "{engine}");
+        assert_eq!(numbers, [0.0, 0.0, f64::NEG_INFINITY, 0.0], "{backend}");
         let inverse = results[4].to_vec::<f32>().unwrap();
-        assert!(inverse.iter().all(|x| x.is_nan()), "{engine}");
+        assert!(inverse.iter().all(|x| x.is_nan()), "{backend}");
     }
 }
 

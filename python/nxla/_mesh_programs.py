@@ -44,7 +44,7 @@ class MeshOptions(NamedTuple):
     #: True if the results of every run are checked for NaN.
     checks_nans: bool
     #: The options of XLA.
-    engine: dict[str, Any]
+    xla: dict[str, Any]
 
 
 def reject_marked_arguments(what: str, *marks: Any) -> None:
@@ -76,10 +76,10 @@ def mesh_function(
     checks_nans = given.pop("debug_nans", False)
     if not isinstance(checks_nans, bool):
         raise ArgumentError(f"{what}: debug_nans: must be one of False, True; got {checks_nans!r}")
-    return recipe.function, MeshOptions(what, checks_nans, _engine_options(given, what))
+    return recipe.function, MeshOptions(what, checks_nans, _xla_options(given, what))
 
 
-def _engine_options(given: dict[str, Any], what: str) -> dict[str, Any]:
+def _xla_options(given: dict[str, Any], what: str) -> dict[str, Any]:
     """Return the XLA options of a call, and reject options without meaning for a mesh."""
     from nxla.options import default_options
 
@@ -210,7 +210,7 @@ class MeshProgram:
         self.expression = expression
         self._options = options
         self._hooks = _hook_names(expression, options.what)
-        self._divided = _core.Divided(expression, mesh, inputs, outputs, options.engine)
+        self._divided = _core.Divided(expression, mesh, inputs, outputs, options.xla)
 
     @property
     def text(self) -> str:

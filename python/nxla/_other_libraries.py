@@ -469,7 +469,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "hanning",
         "kaiser",
     ),
-    "is a special function that no engine has an op for": (
+    "is a special function that no backend has an op for": (
         "bernoulli",
         "bessel_jn",
         "dawsn",
@@ -540,7 +540,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "trim_zeros",
         "union1d",
     ),
-    "no engine here has this dtype": (
+    "no backend has this dtype": (
         "float4_e2m1fn",
         "float6_e2m3fn",
         "float6_e3m2fn",
@@ -611,7 +611,7 @@ NN: dict[str, str] = {
     "binary_cross_entropy_with_logits": "nx.nn.sigmoid_binary_cross_entropy",
     "cross_entropy": "nx.nn.softmax_cross_entropy_with_integer_labels",
     "functional": "nxla.nn itself: its functions have no classes",
-    "get_scaled_dot_general_config": "nothing: it is about dtypes that no engine here has",
+    "get_scaled_dot_general_config": "nothing: it is about dtypes that no backend has",
     "hard_swish": "nx.nn.hard_silu",
     "hardsigmoid": "nx.nn.hard_sigmoid",
     "hardswish": "nx.nn.hard_silu",
@@ -623,9 +623,9 @@ NN: dict[str, str] = {
     "max_pool2d": "nx.nn.max_pool",
     "mse_loss": "nx.mean of nx.nn.squared_error",
     "normalize": "nx.nn.layer_norm",
-    "scaled_dot_general": "nothing: it is about dtypes that no engine here has",
+    "scaled_dot_general": "nothing: it is about dtypes that no backend has",
     "scaled_dot_product_attention": "nx.nn.dot_product_attention",
-    "scaled_matmul": "nothing: it is about dtypes that no engine here has",
+    "scaled_matmul": "nothing: it is about dtypes that no backend has",
     "softsign": "nx.nn.soft_sign",
     "standardize": "nx.nn.layer_norm",
     "swish": "nx.nn.silu",

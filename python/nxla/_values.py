@@ -52,7 +52,7 @@ def as_tensors(function: str, *operands: TensorLike, compared: bool = False) -> 
 
 
 def call_as(name: str, function: Callable[..., R], *operands: Any, **arguments: Any) -> R:
-    """Call a function of the engine on behalf of another public function, which errors name."""
+    """Call a compiled function on behalf of another public function, which errors name."""
     try:
         return function(*operands, **arguments)
     except _core.NxlaError as error:

@@ -150,7 +150,7 @@ def split(
         return _core.split_by(expression, decide)
     if initial is _MISSING:
         return _core.split(expression, decide)[0]
-    # The engine interprets None as "no state", so the state is wrapped in a tuple.
+    # The runtime interprets None as "no state", so the state is wrapped in a tuple.
     stages, state = _core.split(expression, _Boxed(decide), (initial,))
     assert state is not None
     return stages, state[0]

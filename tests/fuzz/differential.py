@@ -91,18 +91,18 @@ def on_steps(case: Any) -> None:
             def step(*xs: Any, function: Any = operation.ours, more: Any = arguments) -> Any:
                 return function(*xs, **more)
 
-            theirs, engine = compiled(step, "xla", tensors), "XLA"
+            theirs, backend = compiled(step, "xla", tensors), "XLA"
         else:
-            theirs, engine = programs.computed(operation, operands, arguments), "numpy"
+            theirs, backend = programs.computed(operation, operands, arguments), "numpy"
         theirs = np.asarray(theirs)
-        if engine == "numpy" and ours.dtype != theirs.dtype:
+        if backend == "numpy" and ours.dtype != theirs.dtype:
             if KNOWN_DTYPES.get(name) is None:
-                raise Failure(f"{name}: dtype {ours.dtype}, {engine} has {theirs.dtype}")
+                raise Failure(f"{name}: dtype {ours.dtype}, {backend} has {theirs.dtype}")
             theirs = theirs.astype(ours.dtype)
-        differ = None if skipped(name, operands, engine) else apart(ours, theirs)
+        differ = None if skipped(name, operands, backend) else apart(ours, theirs)
         if differ:
             shown = ", ".join(repr(operand.tolist()) for operand in operands)
-            raise Failure(f"{name}({shown}, {arguments}) differs from {engine} {differ}"[:1500])
+            raise Failure(f"{name}({shown}, {arguments}) differs from {backend} {differ}"[:1500])
         values.append(ours)
 
 
@@ -114,14 +114,14 @@ KNOWN_DTYPES = {
 }
 
 
-def skipped(name: str, operands: list[Any], engine: str) -> bool:
+def skipped(name: str, operands: list[Any], backend: str) -> bool:
     """Return whether a step has a known difference, according to both results."""
     floats = [operand for operand in operands if operand.dtype.kind == "f"]
     with np.errstate(all="ignore"):
         tiny = any(
             (np.abs(x)[(x != 0) & np.isfinite(x)] < np.finfo(x.dtype).tiny).any() for x in floats
         )
-    if tiny and engine == "XLA":
+    if tiny and backend == "XLA":
         return True  # XLA treats subnormal numbers as zeros.
     if floats and overflows_in_some_order(name, floats):
         return True
@@ -162,12 +162,12 @@ def whole(case: Any) -> None:
     close = max(CLOSE.get(programs.NAMES[value.dtype], 0.0) for value in values)
     with np.errstate(all="ignore"):
         sane = plain.dtype.kind != "f" or np.all(np.abs(plain) < 1e6)
-    engine = case["mode"] if case["mode"] in ("xla", "auto") else "evaluator"
-    other = compiled(lambda *xs: programs.run(case, xs)[-1], engine, tensors)
+    backend = case["mode"] if case["mode"] in ("xla", "auto") else "evaluator"
+    other = compiled(lambda *xs: programs.run(case, xs)[-1], backend, tensors)
     slack = 8 * spread(case, arrays, plain) if sane else 0.0
     differ = apart(other, plain, close, slack) if sane else None
     if differ:
-        raise Failure(f"{engine} and the evaluator step by step differ {differ}")
+        raise Failure(f"{backend} and the evaluator step by step differ {differ}")
 
 
 def spread(case: Any, arrays: list[Any], plain: Any) -> Any:

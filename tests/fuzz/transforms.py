@@ -52,8 +52,8 @@ def wrap(layer: str, function: Callable[[Any], Any], reference: bool) -> Callabl
     if reference:
         return function
     if layer in ("jit", "xla"):
-        engine = "xla" if layer == "xla" else "evaluator"
-        return nx.jit(function, compiler=engine, on_conflict="reuse")
+        backend = "xla" if layer == "xla" else "evaluator"
+        return nx.jit(function, compiler=backend, on_conflict="reuse")
     if layer == "cond":
         return lambda x: nx.cond(nx.sum(x) > -1e30, function, lambda x: x, x)
     if layer == "loop":

@@ -2,7 +2,7 @@
 
 `nx_ops.jsonl.gz` holds calls of tensor functions, `nx_defn.jsonl.gz` numerical functions written
 in Elixir. `python -m golden` (with this package's parent on the path; `make golden` does it) runs
-every file of the format in a folder, on each engine.
+every file of the format in a folder, on each backend.
 
 `cases` reads files, `values` decodes values, and `compare` compares results. `calls` maps functions
 of Nx to functions of nxla. `skips` contains the allowed differences, with NumPy as the `arbiter`.

@@ -13,7 +13,7 @@ def main() -> int:
     """Run the cases of the command line; return 1 if a case failed."""
     parser = argparse.ArgumentParser(prog="golden", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=cases.HERE)
-    parser.add_argument("--engine", choices=[*ops.RUNNERS], action="append")
+    parser.add_argument("--backend", choices=[*ops.RUNNERS], action="append")
     parser.add_argument("--group", help="run only this group")
     parser.add_argument(
         "--write", type=Path, help="also write each group's failures to this folder"
@@ -26,9 +26,9 @@ def main() -> int:
         raw = [case for case in cases.lines(path) if chosen.group in (None, case.get("group"))]
         calls = [case for case in raw if "call" in case]
         numerical = [case for case in raw if "call" not in case]
-        for engine in chosen.engine or [*ops.RUNNERS]:
-            outcomes += ops.run(calls, engine, call_rules)
-            outcomes += defn_run.run(numerical, engine, defn_rules)
+        for backend in chosen.backend or [*ops.RUNNERS]:
+            outcomes += ops.run(calls, backend, call_rules)
+            outcomes += defn_run.run(numerical, backend, defn_rules)
     if chosen.write:
         report.write(outcomes, chosen.write)
     print(report.failures(outcomes, chosen.failures))

@@ -13,8 +13,8 @@ from golden.defn_case import (
     Recorder,
     Verdict,
     attempt,
+    backend,
     decode_result,
-    engine,
     judge,
     like_nx,
     printed,
@@ -26,7 +26,7 @@ from golden.elixir.interpreter import Module
 
 
 def run(case: Case, name: str) -> Iterator[Verdict]:
-    """Run a case on an engine; give a verdict on each of its aspects.
+    """Run a case on a backend; give a verdict on each of its aspects.
 
     Printed expressions do not depend on the backend, so only the evaluator compares them.
     """
@@ -61,7 +61,7 @@ def _snippet(case: Case, module: Module, recorder: Recorder, name: str) -> Any:
 
     def whole() -> Any:
         given = {f"a{place}": value for place, value in enumerate(case.operands())}
-        with engine(name), like_nx():
+        with backend(name), like_nx():
             return evaluate(case.raw["code"], given, module, {"rec": recorder})
 
     return attempt(whole)

@@ -123,7 +123,7 @@ def materialize(value: Any) -> Any:
 
 
 @contextlib.contextmanager
-def engine(name: str) -> Iterator[None]:
+def backend(name: str) -> Iterator[None]:
     """Run the body of the context on a backend."""
     with nx.default_options(compiler=name):
         yield

@@ -1,4 +1,4 @@
-"""Run all cases of numerical functions on an engine, with an outcome for each aspect."""
+"""Run all cases of numerical functions on a backend, with an outcome for each aspect."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from golden.values import Failure, numbers_of_nx
 
 
 def run(
-    cases: Iterable[dict[str, Any]], engine: str, rules: Sequence[skips.Skip]
+    cases: Iterable[dict[str, Any]], backend: str, rules: Sequence[skips.Skip]
 ) -> Iterator[Outcome]:
     """Run cases one by one.
 
@@ -24,23 +24,23 @@ def run(
         case = defn_case.attempt(lambda raw=raw: defn_case.read(raw))
         if isinstance(case, BaseException):
             why = f"{type(case).__name__}: {case}"
-            yield Outcome(raw["id"], raw["group"], engine, "failed", why, str(raw.get("source")))
+            yield Outcome(raw["id"], raw["group"], backend, "failed", why, str(raw.get("source")))
             continue
         runner = defn_graph.run if case.kind == "graph" else defn.run
         with numbers_of_nx():
-            found = defn_case.attempt(lambda case=case, runner=runner: [*runner(case, engine)])
+            found = defn_case.attempt(lambda case=case, runner=runner: [*runner(case, backend)])
         if isinstance(found, BaseException):
             found = [defn_case.Verdict("result", f"{type(found).__name__}: {found}")]
         for verdict in found:
-            yield _outcome(case, verdict, engine, rules)
+            yield _outcome(case, verdict, backend, rules)
 
 
 def _outcome(
-    case: defn_case.Case, verdict: defn_case.Verdict, engine: str, rules: Sequence[skips.Skip]
+    case: defn_case.Case, verdict: defn_case.Verdict, backend: str, rules: Sequence[skips.Skip]
 ) -> Outcome:
     """Return the outcome of an aspect."""
     label = "" if verdict.aspect == "result" else f" {verdict.aspect}"
-    given = case.id, case.raw["group"] + label, engine
+    given = case.id, case.raw["group"] + label, backend
     source = case.raw.get("code") or case.raw["source"].strip()
     if verdict.why is None:
         accident = isinstance(case.expected, Failure) and case.expected.native
@@ -48,7 +48,7 @@ def _outcome(
         if unknown and verdict.aspect == "result" and case.kind != "graph":
             return Outcome(*given, "skipped", NATIVE, source)
         return Outcome(*given, "passed", "", source)
-    rule = skips.find(rules, case.raw, engine, skips.Deviation(verdict.why), verdict.aspect)
+    rule = skips.find(rules, case.raw, backend, skips.Deviation(verdict.why), verdict.aspect)
     if rule is None:
         return Outcome(*given, "failed", verdict.why, source)
     return Outcome(*given, "skipped", rule.reason, source, rule)

@@ -23,7 +23,7 @@ from golden.values import Data, Failure, decode
 DIFFERENCES = compare.Tolerance(2e-3, 2e-3)
 
 
-def mismatch(case: Case, traced: Any, operands: list[Any], engine: str) -> str | None:
+def mismatch(case: Case, traced: Any, operands: list[Any], backend: str) -> str | None:
     """Return how the gradient of a function differs from the recorded one; None if it does not."""
     wanted = case.raw["grad"]
 
@@ -32,7 +32,7 @@ def mismatch(case: Case, traced: Any, operands: list[Any], engine: str) -> str |
         return nx.sum(result) if wanted["of"] == "sum(f)" else result
 
     expected = decode(wanted["result"])
-    gradient = nx.jit(nx.grad(scalar, argnums=tuple(wanted["wrt"])), compiler=engine)
+    gradient = nx.jit(nx.grad(scalar, argnums=tuple(wanted["wrt"])), compiler=backend)
     with printed():
         found = attempt(lambda: gradient(*operands))
         if isinstance(found, BaseException):

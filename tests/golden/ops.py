@@ -1,4 +1,4 @@
-"""Running the cases of tensor functions on an engine.
+"""Running the cases of tensor functions on a backend.
 
 The evaluator runs each call separately, like a user. XLA compiles each program for tens of
 milliseconds, so many calls are traced into one program; a program that fails is halved until the
@@ -90,14 +90,14 @@ class Case:
         found = CALLS.get((self.raw["module"], self.raw["op"]))
         return found is not None and found.host
 
-    def outcome(self, engine: str, ran: Ran, rules: Sequence[skips.Skip]) -> Outcome:
+    def outcome(self, backend: str, ran: Ran, rules: Sequence[skips.Skip]) -> Outcome:
         """Return the outcome of the case."""
-        given = self.raw["id"], self.raw["group"], engine
+        given = self.raw["id"], self.raw["group"], backend
         if ran.why is None:
             unknown = self.native and not ran.refused
             return Outcome(*given, "skipped", NATIVE) if unknown else Outcome(*given, "passed")
         deviation = skips.Deviation(ran.why, lambda: self._has_numpy(ran))
-        rule = skips.find(rules, self.raw, engine, deviation)
+        rule = skips.find(rules, self.raw, backend, deviation)
         if rule is None:
             return Outcome(*given, "failed", ran.why, self.raw["call"])
         return Outcome(*given, "skipped", rule.reason, self.raw["call"], rule)
@@ -250,7 +250,7 @@ RUNNERS = {"evaluator": run_evaluator, "xla": run_xla}
 
 
 def run(
-    raws: Iterable[dict[str, Any]], engine: str, rules: Sequence[skips.Skip]
+    raws: Iterable[dict[str, Any]], backend: str, rules: Sequence[skips.Skip]
 ) -> Iterator[Outcome]:
     """Read and run cases; one that cannot be read fails, and the others run."""
     readable: list[Case] = []
@@ -259,5 +259,5 @@ def run(
             readable.append(read(raw))
         except (AttributeError, KeyError, TypeError, ValueError) as raised:
             why = f"cannot be read: {type(raised).__name__}: {raised}"
-            yield Outcome(str(raw.get("id")), str(raw.get("group")), engine, "failed", why)
-    yield from RUNNERS[engine](readable, rules)
+            yield Outcome(str(raw.get("id")), str(raw.get("group")), backend, "failed", why)
+    yield from RUNNERS[backend](readable, rules)

@@ -17,7 +17,7 @@ class Outcome:
 
     id: str
     group: str
-    engine: str
+    backend: str
     status: Literal["passed", "failed", "skipped"]
     #: The reason of the failure or skip.
     why: str = ""
@@ -27,36 +27,36 @@ class Outcome:
 
 
 def table(outcomes: Iterable[Outcome]) -> str:
-    """Lay out passed, failed and skipped cases for each group and engine."""
+    """Lay out passed, failed and skipped cases for each group and backend."""
     counts: Counter[tuple[str, str, str]] = Counter()
     for outcome in outcomes:
         for group in (outcome.group, "all"):
-            counts[group, outcome.engine, outcome.status] += 1
+            counts[group, outcome.backend, outcome.status] += 1
     groups = sorted({group for group, _, _ in counts} - {"all"})
-    engines = sorted({engine for _, engine, _ in counts})
-    lines = [f"{'group':<18} {'engine':<10} {'passed':>7} {'failed':>7} {'skipped':>8}"]
+    backends = sorted({backend for _, backend, _ in counts})
+    lines = [f"{'group':<18} {'backend':<10} {'passed':>7} {'failed':>7} {'skipped':>8}"]
     for group in [*groups, "all"]:
-        for engine in engines:
+        for backend in backends:
             passed, failed, skipped = (
-                counts[group, engine, status] for status in ("passed", "failed", "skipped")
+                counts[group, backend, status] for status in ("passed", "failed", "skipped")
             )
             if passed + failed + skipped:
-                lines.append(f"{group:<18} {engine:<10} {passed:>7} {failed:>7} {skipped:>8}")
+                lines.append(f"{group:<18} {backend:<10} {passed:>7} {failed:>7} {skipped:>8}")
     return "\n".join(lines)
 
 
 def skips(outcomes: Iterable[Outcome]) -> str:
     """List the reasons for skipping, with how many cases each has."""
-    reasons = Counter((o.engine, o.why) for o in outcomes if o.status == "skipped")
+    reasons = Counter((o.backend, o.why) for o in outcomes if o.status == "skipped")
     return "\n".join(
-        f"{count:>6} {engine:<10} {why}" for (engine, why), count in reasons.most_common()
+        f"{count:>6} {backend:<10} {why}" for (backend, why), count in reasons.most_common()
     )
 
 
 def failures(outcomes: Iterable[Outcome], limit: int = 200) -> str:
     """List failed cases: where, what, and why."""
     failed = [o for o in outcomes if o.status == "failed"]
-    lines = [f"{o.engine} {o.id}: {o.call[:160]}\n    {o.why[:300]}" for o in failed[:limit]]
+    lines = [f"{o.backend} {o.id}: {o.call[:160]}\n    {o.why[:300]}" for o in failed[:limit]]
     if len(failed) > limit:
         lines.append(f"… and {len(failed) - limit} more")
     return "\n".join(lines)

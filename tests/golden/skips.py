@@ -39,13 +39,13 @@ class Skip:
     #: True if NumPy must return the result of nxla.
     numpy: bool = False
     #: The backends of the rule; all by default.
-    engines: tuple[str, ...] = ()
+    backends: tuple[str, ...] = ()
     #: The ignored aspects of a case (see `defn_case`); all by default.
     aspects: tuple[str, ...] = ()
 
-    def covers(self, case: dict[str, Any], engine: str, aspect: str = "result") -> bool:
-        """Return whether a case, or an aspect of one, may differ on an engine."""
-        if self.engines and engine not in self.engines:
+    def covers(self, case: dict[str, Any], backend: str, aspect: str = "result") -> bool:
+        """Return whether a case, or an aspect of one, may differ on a backend."""
+        if self.backends and backend not in self.backends:
             return False
         if self.aspects and aspect not in self.aspects:
             return False
@@ -93,12 +93,12 @@ def load(*names: str) -> list[Skip]:
 def find(
     rules: Sequence[Skip],
     case: dict[str, Any],
-    engine: str,
+    backend: str,
     deviation: Deviation,
     aspect: str = "result",
 ) -> Skip | None:
     """Return the first rule that covers a case and its difference, or None."""
-    covering = (rule for rule in rules if rule.covers(case, engine, aspect))
+    covering = (rule for rule in rules if rule.covers(case, backend, aspect))
     return next((rule for rule in covering if deviation.allowed(rule)), None)
 
 

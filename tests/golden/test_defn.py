@@ -72,7 +72,7 @@ def test_each_rule_is_needed() -> None:
     """Every rule is needed by a case, because an unused rule could hide later failures."""
     found = [outcome for group in groups() for outcome in outcomes(group)]
     for rule in RULES:
-        if "xla" in rule.engines:
+        if "xla" in rule.backends:
             covered = [raw for group in groups().values() for raw in group]
             covered = [raw for raw in covered if rule.covers(raw, "xla", *rule.aspects[:1])]
             found += defn_run.run(covered, "xla", RULES)

@@ -70,7 +70,7 @@ def test_each_rule_is_needed() -> None:
     """Every rule is needed by a case, because an unused rule could hide later failures."""
     found = [outcome for group in groups() for outcome in outcomes(group)]
     for rule in RULES:
-        if "xla" in rule.engines:
+        if "xla" in rule.backends:
             covered = [c for group in groups().values() for c in group if rule.covers(c.raw, "xla")]
             found += ops.run_xla(covered, RULES)
     assert skips.stale(RULES, (outcome.rule for outcome in found)) == []

@@ -31,7 +31,7 @@ pub(crate) const EXACT: Tolerance =
 /// Extrema: which zero of either sign is the larger one is not defined.
 pub(crate) const EQUAL: Tolerance = Tolerance { exact: false, ..EXACT };
 
-/// Rounded once by each engine, from values that are not quite the same.
+/// Rounded once by each backend, from values that are not quite the same.
 const ROUNDED: Tolerance = Tolerance { ulps: 4.0, ..EQUAL };
 
 /// Added up in another order. Terms are near 1, so that errors are of that size too, and none is
@@ -39,7 +39,7 @@ const ROUNDED: Tolerance = Tolerance { ulps: 4.0, ..EQUAL };
 pub(crate) const SUMMED: Tolerance =
     Tolerance { numbers: Numbers::Tame, ulps: 4.0, floor: 1.0, ..EQUAL };
 
-/// A function of complex numbers. The engines use different formulas; parts are neither large
+/// A function of complex numbers. The backends use different formulas; parts are neither large
 /// (XLA's squares of parts overflow), nor infinite (what a function is there is not agreed upon),
 /// nor zero (formulas differ in what is left of it).
 const COMPLEX: Tolerance = Tolerance { numbers: Numbers::Plane, ulps: 32.0, floor: 1.0, ..EQUAL };

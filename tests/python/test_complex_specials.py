@@ -1,4 +1,4 @@
-"""Functions of complex numbers whose parts are zeros, infinities or NaN, on every engine.
+"""Functions of complex numbers whose parts are zeros, infinities or NaN, on every backend.
 
 Annex G of the C standard defines the results. NumPy follows it, except for unspecified signs.
 """

@@ -5,7 +5,7 @@ import pytest
 
 import nxla as nx
 
-ENGINES = [
+BACKENDS = [
     {"compiler": "evaluator"},
     {"compiler": "xla"},
     {"compiler": "xla", "kernels": False},
@@ -13,7 +13,7 @@ ENGINES = [
 DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 
 
-@pytest.fixture(params=ENGINES, ids=["evaluator", "xla", "xla alone"])
+@pytest.fixture(params=BACKENDS, ids=["evaluator", "xla", "xla alone"])
 def jit(request):
     return lambda function: nx.jit(function, **request.param)
 

@@ -161,11 +161,11 @@ def test_systems_broadcast():
         nx.linalg.solve(b, b)
 
 
-@pytest.mark.parametrize("engine", ["evaluator", "xla"])
+@pytest.mark.parametrize("backend", ["evaluator", "xla"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
-def test_systems_of_all_sizes(dtype, engine):
+def test_systems_of_all_sizes(dtype, backend):
     # Systems with up to 32 unknowns are solved in one step, larger systems in blocks.
-    solve = nx.jit(nx.linalg.solve, compiler=engine)
+    solve = nx.jit(nx.linalg.solve, compiler=backend)
     tolerance = 2e-3 if dtype == "float32" else 1e-9
     for side in (1, 2, 3, 7, 31, 32, 33, 70):
         a, b = matrices(side, side, dtype=dtype), matrices(side, 3, dtype=dtype)
@@ -175,32 +175,32 @@ def test_systems_of_all_sizes(dtype, engine):
     batch, right = matrices(300, 4, 4, dtype=dtype), matrices(300, 4, 2, dtype=dtype)
     batch += 4 * np.eye(4, dtype=dtype)
     close(solve(batch, right), np.linalg.solve(batch, right), tolerance)
-    each = nx.jit(nx.vmap(nx.linalg.solve, in_axes=(None, 0)), compiler=engine)
+    each = nx.jit(nx.vmap(nx.linalg.solve, in_axes=(None, 0)), compiler=backend)
     close(each(batch[0], right), np.linalg.solve(batch[0], right), tolerance)
-    each = nx.jit(nx.vmap(nx.linalg.solve, in_axes=(0, None)), compiler=engine)
+    each = nx.jit(nx.vmap(nx.linalg.solve, in_axes=(0, None)), compiler=backend)
     close(each(batch, right[0]), np.linalg.solve(batch, right[0]), tolerance)
 
 
-@pytest.mark.parametrize("engine", ["evaluator", "xla"])
-def test_systems_without_a_solution_spoil_no_others(engine):
+@pytest.mark.parametrize("backend", ["evaluator", "xla"])
+def test_systems_without_a_solution_spoil_no_others(backend):
     a = matrices(5, 3, 3) + 3 * np.eye(3)
     a[1] = 0.0
     a[3, 0, 0] = np.nan
-    found = np.asarray(nx.jit(nx.linalg.inv, compiler=engine)(a))
+    found = np.asarray(nx.jit(nx.linalg.inv, compiler=backend)(a))
     assert np.isnan(found[1]).all()
     assert np.isnan(found[3]).all()
     close(found[[0, 2, 4]], np.linalg.inv(a[[0, 2, 4]]))
 
 
-@pytest.mark.parametrize("engine", ["evaluator", "xla"])
-def test_derivatives_of_small_systems(engine):
+@pytest.mark.parametrize("backend", ["evaluator", "xla"])
+def test_derivatives_of_small_systems(backend):
     a, b = matrices(4, 4) + 4 * np.eye(4), matrices(4)
 
     def loss(a, b):
         return nx.sum(nx.linalg.solve(a, b) ** 2)
 
     def on(function):
-        return nx.jit(function, compiler=engine)
+        return nx.jit(function, compiler=backend)
 
     gradient = np.asarray(on(nx.grad(loss))(a, b))
     step = 1e-6

@@ -10,7 +10,7 @@ from children import run
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, signals and /proc")
 
-ENGINES = ["evaluator", "xla"]
+BACKENDS = ["evaluator", "xla"]
 
 
 def test_the_evaluator_works_in_a_forked_child():
@@ -120,12 +120,12 @@ def test_streams_stay_with_the_parent():
     assert printed == "3\n1\n"
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("hook", ["time.sleep(0.3)", "sum(range(10**4))"])
-def test_a_process_ends_while_daemons_are_in_hooks(engine, hook):
+def test_a_process_ends_while_daemons_are_in_hooks(backend, hook):
     run(
         f"""
-        function = nx.jit(lambda x: nx.hook(x + 1, lambda _: {hook}), compiler="{engine}")
+        function = nx.jit(lambda x: nx.hook(x + 1, lambda _: {hook}), compiler="{backend}")
         x = nx.ones(3)
         function(x)
         def work():
@@ -140,13 +140,13 @@ def test_a_process_ends_while_daemons_are_in_hooks(engine, hook):
     )
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_a_process_ends_while_a_stream_is_in_a_hook(engine):
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_process_ends_while_a_stream_is_in_a_hook(backend):
     run(
         f"""
         def step(x, total):
             return nx.hook(total, lambda _: time.sleep(0.3)), total + x
-        stream = nx.stream(step, nx.template((), nx.int32), 0, compiler="{engine}")
+        stream = nx.stream(step, nx.template((), nx.int32), 0, compiler="{backend}")
         for i in range(9):
             stream.send(i)
         time.sleep(0.2)
@@ -156,7 +156,7 @@ def test_a_process_ends_while_a_stream_is_in_a_hook(engine):
     )
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(
     "work",
     [
@@ -165,10 +165,10 @@ def test_a_process_ends_while_a_stream_is_in_a_hook(engine):
     ],
     ids=["endless loop", "queue"],
 )
-def test_a_process_ends_while_daemons_compute(engine, work):
+def test_a_process_ends_while_daemons_compute(backend, work):
     run(
         f"""
-        function = nx.jit(lambda: {work}, compiler="{engine}")
+        function = nx.jit(lambda: {work}, compiler="{backend}")
         def go():
             while True:
                 function()

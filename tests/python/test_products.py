@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import nxla as nx
 from where import on_cpu
 
-ENGINES = ["evaluator", "xla"]
+BACKENDS = ["evaluator", "xla"]
 
 
 @st.composite
@@ -41,9 +41,9 @@ def sums(draw):
     return subscripts, arrays
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_einsum(engine):
-    @settings(max_examples=150 if engine == "evaluator" else 20, deadline=None)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_einsum(backend):
+    @settings(max_examples=150 if backend == "evaluator" else 20, deadline=None)
     @given(sums(), st.sampled_from([True, False, "greedy"]))
     def check(sum_of, optimize):
         subscripts, arrays = sum_of
@@ -51,30 +51,30 @@ def test_einsum(engine):
             expected = np.einsum(subscripts, *arrays)
         except ValueError:
             assume(False)
-        with nx.default_options(compiler=engine):
+        with nx.default_options(compiler=backend):
             got = nx.einsum(subscripts, *arrays, optimize=optimize)
         np.testing.assert_allclose(got, expected)
 
     check()
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("rows", "columns"), [(7, 5), (5000, 10), (300, 70), (3, 4000), (70, 300)])
-def test_vectors_on_either_side(rows, columns, engine):
+def test_vectors_on_either_side(rows, columns, backend):
     rng = np.random.default_rng(0)
     for dtype, tolerance in (("f4", 1e-5), ("f8", 1e-12), ("c16", 1e-12), ("i4", 0)):
         a = rng.integers(-4, 5, (rows, columns)).astype(dtype)
         x, y = (rng.integers(-4, 5, size).astype(dtype) for size in (columns, rows))
-        products = nx.jit(lambda a, x, y: (a @ x, x @ a.T, y @ a, a.T @ y), compiler=engine)
+        products = nx.jit(lambda a, x, y: (a @ x, x @ a.T, y @ a, a.T @ y), compiler=backend)
         for found, expected in zip(products(a, x, y), (a @ x, a @ x, y @ a, y @ a), strict=True):
             assert found.dtype == getattr(nx, expected.dtype.name)
             np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kernels", [pytest.param(True, marks=on_cpu), False])
-def test_gradients_of_each_entry_for_one_weight(engine, kernels):
-    options = {"kernels": kernels} if engine == "xla" else {}
+def test_gradients_of_each_entry_for_one_weight(backend, kernels):
+    options = {"kernels": kernels} if backend == "xla" else {}
     rng = np.random.default_rng(0)
     normal = lambda *shape: rng.standard_normal(shape)  # noqa: E731
     losses = [
@@ -93,7 +93,7 @@ def test_gradients_of_each_entry_for_one_weight(engine, kernels):
         ),
     ]
     for loss, w, x in losses:
-        each = nx.jit(nx.vmap(nx.grad(loss), in_axes=(None, 0)), compiler=engine, **options)
+        each = nx.jit(nx.vmap(nx.grad(loss), in_axes=(None, 0)), compiler=backend, **options)
         alone = nx.jit(nx.grad(loss), compiler="evaluator")
         expected = np.stack([np.asarray(alone(w, entry)) for entry in x])
         np.testing.assert_allclose(each(w, x), expected, rtol=1e-9, atol=1e-9)

@@ -5,7 +5,7 @@ import pytest
 
 import nxla as nx
 
-ENGINES = [
+BACKENDS = [
     {"compiler": "evaluator"},
     {"compiler": "xla"},
     {"compiler": "xla", "kernels": False},
@@ -49,7 +49,7 @@ FUNCTIONS = [log_sum_exp, cross_entropy, spread, skewness, of_two_axes, by_colum
 
 
 @pytest.mark.parametrize(
-    "options", ENGINES, ids=lambda options: "-".join(map(str, options.values()))
+    "options", BACKENDS, ids=lambda options: "-".join(map(str, options.values()))
 )
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
@@ -65,7 +65,7 @@ def test_statistics_agree_with_numpy(function, shape, dtype, options):
 
 
 @pytest.mark.parametrize(
-    "options", ENGINES, ids=lambda options: "-".join(map(str, options.values()))
+    "options", BACKENDS, ids=lambda options: "-".join(map(str, options.values()))
 )
 def test_they_are_the_same_in_loops_derivatives_and_maps(options):
     x = np.random.default_rng(4).normal(size=(64, 600)).astype(np.float32)

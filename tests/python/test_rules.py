@@ -259,7 +259,7 @@ def test_rules_of_a_family_on_all_engines(family, dtype, compiler):
     forwards, backwards, change = nx.jit(both, compiler=compiler)(values, changes)
     tolerance = 1e-9 if dtype in (nx.float64, nx.complex128) else 1e-3
     assert forwards.item() == pytest.approx(backwards.item(), rel=tolerance)
-    # The engines agree.
+    # The backends agree.
     if compiler == "xla":
         expected = nx.jit(both, compiler="evaluator")(values, changes)[2]
         for one, other in zip(nx.tree.leaves(change), nx.tree.leaves(expected), strict=True):

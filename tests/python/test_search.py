@@ -155,13 +155,13 @@ def large(dtype, *, with_nan=False):
     return x
 
 
-@pytest.mark.parametrize("engine", ["evaluator", "xla"])
+@pytest.mark.parametrize("backend", ["evaluator", "xla"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
-def test_positions_of_extrema_of_many(dtype, engine):
+def test_positions_of_extrema_of_many(dtype, backend):
     x = large(dtype, with_nan=dtype.startswith("float"))
     for axis in (0, 1, None):
-        largest = nx.jit(lambda x, axis=axis: nx.argmax(x, axis=axis), compiler=engine)(x)
-        least = nx.jit(lambda x, axis=axis: nx.argmin(x, axis=axis), compiler=engine)(x)
+        largest = nx.jit(lambda x, axis=axis: nx.argmax(x, axis=axis), compiler=backend)(x)
+        least = nx.jit(lambda x, axis=axis: nx.argmin(x, axis=axis), compiler=backend)(x)
         np.testing.assert_array_equal(largest, np.argmax(x, axis=axis))
         np.testing.assert_array_equal(least, np.argmin(x, axis=axis))
 
@@ -185,14 +185,14 @@ def test_positions_of_extrema_with_ties(shape, dtype, tie_break):
             np.testing.assert_array_equal(found, expected)
 
 
-@pytest.mark.parametrize("engine", ["evaluator", "xla"])
+@pytest.mark.parametrize("backend", ["evaluator", "xla"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint16"])
 @pytest.mark.parametrize("k", [1, 60, 19_000])
-def test_the_largest_of_many(dtype, k, engine):
+def test_the_largest_of_many(dtype, k, backend):
     x = np.abs(large(dtype))
     if dtype.startswith("float"):
         x[2, 17] = nan
-    values, positions = nx.jit(lambda x: nx.top_k(x, k), compiler=engine)(x)
+    values, positions = nx.jit(lambda x: nx.top_k(x, k), compiler=backend)(x)
     # Equal elements keep their order, and NaN comes before all numbers.
     order = np.argsort(np.where(np.isnan(x), -np.inf, -x.astype("f8")), axis=1, kind="stable")
     np.testing.assert_array_equal(positions, order[:, :k])

@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 import nxla as nx
 
 METHODS = ["linear", "lower", "higher", "midpoint", "nearest"]
-ENGINES = ["evaluator", "xla"]
+BACKENDS = ["evaluator", "xla"]
 
 shapes = hnp.array_shapes(min_dims=1, max_dims=3, min_side=1, max_side=4)
 floats = st.floats(-100, 100, width=32, allow_subnormal=False)
@@ -26,14 +26,14 @@ def axes_of(x):
     return st.one_of(st.none(), st.integers(-x.ndim, x.ndim - 1), subsets)
 
 
-def quick(engine):
+def quick(backend):
     """Use fewer examples for backends that compile."""
-    return settings(max_examples=100 if engine == "evaluator" else 12, deadline=None)
+    return settings(max_examples=100 if backend == "evaluator" else 12, deadline=None)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_quantiles(engine):
-    @quick(engine)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_quantiles(backend):
+    @quick(backend)
     @given(st.data())
     def check(data):
         x = data.draw(hnp.arrays(np.float64, shapes, elements=holes))
@@ -41,7 +41,7 @@ def test_quantiles(engine):
         axis, keep = data.draw(axes_of(x)), data.draw(st.booleans())
         method = data.draw(st.sampled_from(METHODS))
         options = {"axis": axis, "method": method, "keepdims": keep}
-        with nx.default_options(compiler=engine), warnings.catch_warnings():
+        with nx.default_options(compiler=backend), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             for ours, theirs, share in [
                 (nx.quantile, np.quantile, q),
@@ -130,15 +130,15 @@ def test_quantiles_that_cannot_be():
 NAMES = ["nansum", "nanprod", "nanmax", "nanmin", "nanmean", "nanvar", "nanstd", "nanmedian"]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("name", NAMES)
-def test_reductions_without_nan(engine, name):
-    @quick(engine)
+def test_reductions_without_nan(backend, name):
+    @quick(backend)
     @given(st.data())
     def check(data):
         x = data.draw(hnp.arrays(np.float64, shapes, elements=holes))
         axis, keep = data.draw(axes_of(x)), data.draw(st.booleans())
-        with nx.default_options(compiler=engine), warnings.catch_warnings():
+        with nx.default_options(compiler=backend), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             got = getattr(nx, name)(x, axis, keepdims=keep)
             expected = getattr(np, name)(x, axis=axis, keepdims=keep)
@@ -214,9 +214,9 @@ def test_derivatives_of_quantiles_of_equal_elements(name, dtype, compiler):
     assert slope.tolist() == [0.5, 0.0, 0.5]
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_histograms(engine):
-    @quick(engine)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_histograms(backend):
+    @quick(backend)
     @given(st.data())
     def check(data):
         x = data.draw(
@@ -226,7 +226,7 @@ def test_histograms(engine):
         )
         weights = data.draw(hnp.arrays(np.float64, x.shape, elements=st.floats(0, 2)))
         edges = np.unique(data.draw(hnp.arrays(np.float64, 5, elements=st.integers(-5, 5))))
-        with nx.default_options(compiler=engine):
+        with nx.default_options(compiler=backend):
             if len(edges) > 1:
                 for options in ({}, {"weights": weights}):
                     counts, where = nx.histogram(x, edges, **options)
@@ -338,9 +338,9 @@ def test_segments_that_cannot_be():
         nx.segment_sum([1.0], [0], -1)
 
 
-@pytest.mark.parametrize("engine", ENGINES)
-def test_interpolation(engine):
-    @quick(engine)
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_interpolation(backend):
+    @quick(backend)
     @given(st.data())
     def check(data):
         numbers = st.floats(-10, 10, width=16)
@@ -348,7 +348,7 @@ def test_interpolation(engine):
         fp = data.draw(hnp.arrays(np.float64, xp.shape, elements=numbers))
         x = data.draw(hnp.arrays(np.float64, shapes, elements=numbers))
         period = data.draw(st.sampled_from([None, 7.5, -3.0]))
-        with nx.default_options(compiler=engine):
+        with nx.default_options(compiler=backend):
             points = np.sort(xp)
             np.testing.assert_allclose(nx.interp(x, points, fp), np.interp(x, points, fp))
             got = nx.interp(x, points, fp, left=-1.0, right=8.0)

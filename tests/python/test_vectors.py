@@ -1,4 +1,4 @@
-"""Vectorized axes: eager and traced, on both engines, with gradients and control flow."""
+"""Vectorized axes: eager and traced, on both backends, with gradients and control flow."""
 
 import pickle
 

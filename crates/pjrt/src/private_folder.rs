@@ -1,6 +1,6 @@
 //! Folders and files that no other user can change.
 //!
-//! The engine runs machine code that it reads from a folder, so every step of the path to that
+//! The process runs machine code that it reads from a folder, so every step of the path to that
 //! folder and every file in it must belong to the effective user or to root and must not be
 //! writable by anyone else. Files are opened without following links, and owner, mode, kind and
 //! size are checked on the open descriptor, so that a file cannot be exchanged after the check.

@@ -18,7 +18,7 @@ use crate::debug;
 use crate::errors::OrRaise;
 use crate::expr::PyExpr;
 use crate::interrupt::interruptible;
-use crate::names::engine_name;
+use crate::names::op_name;
 use crate::source;
 use crate::tensor::PyTensor;
 use crate::value::Value;
@@ -77,7 +77,7 @@ pub(crate) fn apply_all(
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     match trace_of(operands).or_raise()?.or_else(Trace::current) {
         Some(trace) => build_in_trace(py, &trace, operands, build, |error| {
-            error.in_function(engine_name(function))
+            error.in_function(op_name(function))
         }),
         None => at_once(py, function, operands, build),
     }
@@ -134,7 +134,7 @@ pub(crate) fn at_once(
     build: &mut Build<'_>,
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     let operation = EagerOp::new(operands, source::here, build)
-        .map_err(|error| error.in_function(engine_name(function)));
+        .map_err(|error| error.in_function(op_name(function)));
     run(py, &operation.or_raise()?)
 }
 

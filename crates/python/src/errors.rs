@@ -202,7 +202,7 @@ fn cancellation_error(py: Python<'_>) -> PyResult<PyErr> {
     Ok(PyErr::from_value(class.call1((StreamError::Cancelled.to_string(),))?))
 }
 
-/// Converts errors of the engine to exceptions.
+/// Converts errors of the runtime to exceptions.
 pub(crate) trait OrRaise<T> {
     /// Returns the value, or the exception.
     fn or_raise(self) -> PyResult<T>;
@@ -217,7 +217,7 @@ where
     }
 }
 
-/// Wraps a Python exception in an error of the engine.
+/// Wraps a Python exception in an error of the runtime.
 pub(crate) fn user_error(raised: PyErr) -> Error {
     Error::User(Box::new(raised))
 }

@@ -1,12 +1,12 @@
 //! Names of operations in Python.
 //!
-//! The engine uses the operation names of Nx. The Python package uses the name in the Python Array
+//! The runtime uses the operation names of Nx. The Python package uses the name in the Python Array
 //! API standard if it differs, so error messages must use it too. The table of element-wise ops
 //! contains their names.
 
 use nxla_runtime::graph::{BinaryOp, UnaryOp};
 
-/// Operations by their names in the engine and in Python.
+/// Operations by their names in graphs and in Python.
 const NAMES: &[(&str, &str)] = &[
     ("as_type", "astype"),
     ("broadcast", "broadcast_to"),
@@ -38,12 +38,12 @@ fn names() -> impl Iterator<Item = (&'static str, &'static str)> {
     unary.chain(binary).chain(NAMES.iter().copied())
 }
 
-/// The name of the Python function behind an operation of the engine.
+/// The name of the Python function behind an operation of graphs.
 pub(crate) fn public_name(op: &str) -> &str {
-    names().find(|(engine, _)| *engine == op).map_or(op, |(_, public)| public)
+    names().find(|(name, _)| *name == op).map_or(op, |(_, public)| public)
 }
 
-/// The operation of the engine behind a Python function.
-pub(crate) fn engine_name(function: &str) -> &str {
-    names().find(|(_, public)| *public == function).map_or(function, |(engine, _)| engine)
+/// The operation of graphs behind a Python function.
+pub(crate) fn op_name(function: &str) -> &str {
+    names().find(|(_, public)| *public == function).map_or(function, |(name, _)| name)
 }

@@ -1,4 +1,4 @@
-//! Conversion of notes between Python dicts and the engine.
+//! Conversion of notes between Python dicts and the runtime.
 
 use nxla_runtime::graph::serialize::host_note;
 use nxla_runtime::graph::{HostNote, HostValue, MAX_NOTE_DEPTH, Note, Notes, Program};

@@ -45,8 +45,9 @@ pub(crate) fn role(class: BinaryClass) -> Role {
     }
 }
 
-/// A Python scalar that takes the dtype of the other operands, which must be able to represent it.
-pub(crate) fn next_to(number: Number, common: Option<DType>) -> PyResult<Value> {
+/// Returns a Python scalar as an operand. The common dtype of the other operands must be able to
+/// represent it.
+pub(crate) fn checked_weak_scalar(number: Number, common: Option<DType>) -> PyResult<Value> {
     let value = Value::Number(number);
     let (Number::Int(number), Some(other)) = (number, common) else {
         return Ok(value);

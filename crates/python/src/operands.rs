@@ -10,7 +10,7 @@ use pyo3::types::PyInt;
 use smallvec::SmallVec;
 
 use crate::errors::OrRaise;
-use crate::numbers::{need_u64, next_to};
+use crate::numbers::{checked_weak_scalar, need_u64};
 use crate::tensor::{Nested, PyTensor};
 use crate::value::{FromPython, Value, is_list, number_of};
 
@@ -176,7 +176,7 @@ fn number_value(
         Role::Compared => Ok(nxla_runtime::comparison_scalar(number, common)),
         Role::Free => Ok(Value::Number(number)),
         Role::Element | Role::LowerLimit | Role::UpperLimit => {
-            match next_to(clamp_limit(number, role, common), common)? {
+            match checked_weak_scalar(clamp_limit(number, role, common), common)? {
                 Value::Number(number) if is_typed => {
                     number_tensor(number, common).map(Value::Tensor).or_raise()
                 }

@@ -96,7 +96,7 @@ pub(crate) fn is_numpy_scalar(value: &Bound<'_, PyAny>) -> PyResult<bool> {
 }
 
 /// A plain Python number. NumPy's `float64` and `complex128` inherit from Python's classes but have
-/// a dtype, so they are not plain numbers.
+/// a dtype, so they are not weak scalars.
 pub(crate) fn number_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
     if let Ok(float) = value.cast::<PyFloat>() {
         let own = float.is_exact_instance_of::<PyFloat>() || !is_numpy_scalar(value)?;

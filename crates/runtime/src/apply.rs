@@ -75,8 +75,8 @@ impl Captured {
         Ok(Self(nodes))
     }
 
-    /// Returns the nodes of the operands in the graph of their trace. A scalar takes the common dtype
-    /// of the other operands if its kind allows.
+    /// Returns the nodes of the operands in the graph of their trace. A weak scalar takes the common
+    /// dtype of the other operands if its kind allows.
     ///
     /// # Errors
     /// Returns an error for a value of another trace, or a number that fits no dtype.
@@ -165,41 +165,42 @@ pub fn vectorized_operands<O: Operand>(
     Ok(values)
 }
 
-/// The alternatives of a choice. A plain number becomes a tensor of the dtype that it has next to
-/// the other alternative.
+/// The alternatives of a choice. A weak scalar becomes a tensor of the dtype that it has in
+/// combination with the other alternative.
 ///
 /// # Errors
 /// Returns an error for a number that fits no dtype.
 pub fn either([left, right]: [Value; 2]) -> Result<[Value; 2]> {
-    let (next_to_left, next_to_right) = (right.dtype(), left.dtype());
-    let typed = |value, next_to| match value {
-        Value::Number(number) => number_tensor(number, next_to).map(Value::Tensor),
+    let (right_dtype, left_dtype) = (right.dtype(), left.dtype());
+    let typed = |value, common| match value {
+        Value::Number(number) => number_tensor(number, common).map(Value::Tensor),
         Value::Expr(_) | Value::Tensor(_) => Ok(value),
     };
-    Ok([typed(left, next_to_left)?, typed(right, next_to_right)?])
+    Ok([typed(left, right_dtype)?, typed(right, left_dtype)?])
 }
 
-/// Converts a number to a tensor, for combination with a dtype or alone; see [`Number::weak_scalar`].
+/// Converts a weak scalar to a tensor, for combination with the dtype `common` or alone; see
+/// [`Number::weak_scalar`].
 ///
 /// # Errors
 /// Returns an error if the number fits no dtype.
-pub fn number_tensor(number: Number, next_to: Option<DType>) -> Result<RawTensor> {
-    let (scalar, dtype) = number_scalar(number, next_to)?;
+pub fn number_tensor(number: Number, common: Option<DType>) -> Result<RawTensor> {
+    let (scalar, dtype) = number_scalar(number, common)?;
     Ok(RawTensor::scalar(scalar, dtype))
 }
 
-/// Converts a number to a scalar, as [`number_tensor`] does.
+/// Converts a weak scalar to a scalar of a dtype, as [`number_tensor`] does.
 ///
 /// # Errors
 /// Returns an error if the number fits no dtype.
-pub(crate) fn number_scalar(number: Number, next_to: Option<DType>) -> Result<(Scalar, DType)> {
+pub(crate) fn number_scalar(number: Number, common: Option<DType>) -> Result<(Scalar, DType)> {
     let refused =
         |error: NumberError| Error::Arguments { function: "number".into(), why: error.to_string() };
-    number.weak_scalar(next_to).map_err(refused)
+    number.weak_scalar(common).map_err(refused)
 }
 
-/// Returns the promoted dtype of all operands that are not scalars, with which the scalars are
-/// combined; `None` if all operands are scalars.
+/// Returns the promoted dtype of all operands except weak scalars, with which the weak scalars are
+/// combined; `None` if all operands are weak scalars.
 pub fn common_dtype<O: Operand>(operands: &[O]) -> Option<DType> {
     operands.iter().fold(None, |common, operand| match operand.view() {
         View::Expr(expr) => promote_common(common, expr.dtype()),
@@ -212,7 +213,7 @@ fn promote_common(common: Option<DType>, dtype: DType) -> Option<DType> {
     Some(common.map_or(dtype, |common| promote_keep_pred(common, dtype)))
 }
 
-/// Converts an operand that replaces elements of a dtype or is combined with them. A scalar is
+/// Converts an operand that replaces elements of a dtype or is combined with them. A weak scalar is
 /// converted to the dtype of the elements if it fits; other operands keep their dtype.
 ///
 /// # Errors
@@ -229,8 +230,8 @@ pub fn element(operand: &impl Operand, dtype: DType) -> Value {
     try_element(operand, dtype).unwrap_or_else(|_| operand.to_value())
 }
 
-/// Converts a parameter of a distribution. A float scalar takes the dtype of the samples if that is a
-/// float dtype; other scalars take their default dtype.
+/// Converts a parameter of a distribution. A weak float takes the dtype of the samples if that is a
+/// float dtype; other weak scalars take their default dtype.
 pub fn parameter(operand: &impl Operand, drawn: Option<DType>) -> Value {
     let drawn = drawn.filter(|dtype| dtype.is_float() || dtype.is_complex());
     match (operand.view(), drawn) {
@@ -241,7 +242,7 @@ pub fn parameter(operand: &impl Operand, drawn: Option<DType>) -> Value {
     }
 }
 
-/// A plain number in a comparison with operands that promote to `common`. Comparisons are exact for
+/// A weak scalar in a comparison with operands that promote to `common`. Comparisons are exact for
 /// integers of any size; see [`Number::for_comparison`].
 pub fn comparison_scalar(number: Number, common: Option<DType>) -> Value {
     let (scalar, dtype) = number.for_comparison(common);

@@ -140,10 +140,10 @@ static NO_OPTIONS: LazyLock<Options> = LazyLock::new(Options::new);
 
 /// Returns the operands as tensors. Scalars take the common dtype of the other operands.
 fn concrete<O: Operand>(operands: &[O]) -> Result<Inputs> {
-    let next_to = common_dtype(operands);
+    let common = common_dtype(operands);
     let tensor = |operand: &O| match operand.view() {
         View::Tensor(tensor) => Ok(tensor.clone()),
-        View::Number(number) => number_tensor(number, next_to),
+        View::Number(number) => number_tensor(number, common),
         View::Expr(_) => unreachable!("a traced operand has a trace to build in"),
     };
     operands.iter().map(tensor).collect()

@@ -1,4 +1,4 @@
-//! Operands next to an expression or a tensor: another one, or a number.
+//! Operands of functions on tensors: expressions, tensors and weak scalars.
 
 use nxla_tensor::{DType, Number};
 
@@ -14,12 +14,12 @@ pub enum Value {
     Expr(RawExpr),
     /// Data.
     Tensor(RawTensor),
-    /// A scalar, which takes the dtype of the other operands if its kind allows.
+    /// A weak scalar, which takes the dtype of the other operands if its kind allows.
     Number(Number),
 }
 
 impl Value {
-    /// The dtype; `None` for a plain number.
+    /// The dtype; `None` for a weak scalar.
     pub fn dtype(&self) -> Option<DType> {
         match self {
             Value::Expr(expr) => Some(expr.dtype()),
@@ -36,7 +36,7 @@ pub enum View<'a> {
     Expr(&'a RawExpr),
     /// Data.
     Tensor(&'a RawTensor),
-    /// A plain number.
+    /// A weak scalar.
     Number(Number),
 }
 
@@ -53,7 +53,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// Anything that functions of tensors take: expressions, tensors, plain numbers, and references
+/// Anything that functions of tensors take: expressions, tensors, weak scalars, and references
 /// to them.
 ///
 /// ```
@@ -128,7 +128,7 @@ impl<T: Operand + ?Sized> Operand for &T {
     }
 }
 
-/// An operand that is a position: a plain number becomes an integer, for any dtype of the elements.
+/// An operand that is a position: a weak scalar becomes an integer, for any dtype of the elements.
 pub fn position(operand: &impl Operand) -> Value {
     match operand.to_value() {
         Value::Number(number) => match number_tensor(number, None) {

@@ -46,7 +46,7 @@ pub fn compile_program(
     compile_for(program, options, &options.engine(None)?, donated, None)
 }
 
-/// Compiles a program for an engine, or finds the executable of an equal one.
+/// Compiles a program for a compiler and device, or finds the executable of an equal one.
 ///
 /// `interrupt` is polled some twenty times a second while the caller waits for a slow compiler. The
 /// compiler continues when the wait ends, and the next caller finds the executable.
@@ -130,7 +130,7 @@ pub fn run_program(
     run_on_backend(program, options, &options.engine(device.as_ref())?, inputs, none, interrupt)
 }
 
-/// Runs a program once on an engine. The executable reuses the memory of donated inputs, except
+/// Runs a program once with a compiler and on a device. The executable reuses the memory of donated inputs, except
 /// inputs that are kept.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! Type promotion: result dtypes of operations over several dtypes, and dtypes of host scalars.
+//! Type promotion: result dtypes of operations over several dtypes, and dtypes of weak scalars.
 //!
 //! The rules follow Nx. Notable details:
 //!
@@ -8,9 +8,9 @@
 //! * `f8_e4m3fn` ranks equal to `f8_e5m2`, `f16`, `f32` and `f64`. Between them the left operand
 //!   decides, so [`promote`] is not commutative.
 //! * `pred` is promoted as `u8`.
-//! * A host scalar never widens a float tensor; this includes infinities and NaN.
+//! * A weak scalar never widens a float tensor; this includes infinities and NaN.
 //!
-//! Two differences from Nx are deliberate. `f8_e4m3fn` with a host scalar stays `f8_e4m3fn`, where
+//! Two differences from Nx are deliberate. `f8_e4m3fn` with a weak scalar stays `f8_e4m3fn`, where
 //! Nx returns `f32`. `bf16` and `f16` with an infinity or NaN keep their dtype, where Nx widens to
 //! `f32`.
 

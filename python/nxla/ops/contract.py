@@ -194,7 +194,7 @@ def _path(
         path = opt_einsum.contract_path(subscripts, *shapes, shapes=True, optimize=strategy)[0]
     except (ValueError, KeyError) as cause:
         if optimize is True:
-            # The engine reports invalid subscripts, with the types of the operands.
+            # Type inference reports invalid subscripts, with the types of the operands.
             return None
         raise ArgumentError(f"einsum: {cause}") from cause
     return [list(step) for step in path]

@@ -688,7 +688,7 @@ def _batch(logits: TensorLike, axis: Axis) -> tuple[int, ...]:
     x = as_tensor(logits)
     at = x.names.index(axis) if isinstance(axis, str) and axis in x.names else axis
     if isinstance(at, str) or not -x.ndim <= at < x.ndim:
-        return ()  # The engine reports the invalid axis.
+        return ()  # Type inference reports the invalid axis.
     at %= x.ndim
     return x.shape[:at] + x.shape[at + 1 :]
 

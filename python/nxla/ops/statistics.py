@@ -81,7 +81,7 @@ def _count_of(function: str, numbers: Any, argument: str) -> int:
     if not numbers.size:
         return 0
     if numbers.dtype.kind not in ("signed", "unsigned", "pred"):
-        return 0  # The engine reports the invalid dtype.
+        return 0  # Type inference reports the invalid dtype.
     if int(_core.min(numbers).item()) < 0:
         raise ArgumentError(f"{function}: x: must not be negative without {argument}=")
     return int(_core.max(numbers).item()) + 1

@@ -20,7 +20,7 @@ use crate::expr::PyExpr;
 use crate::function::output;
 use crate::hooks::{Arrange, PyCompute, PyHook};
 use crate::notes::notes_of;
-use crate::numbers::next_to;
+use crate::numbers::checked_weak_scalar;
 use crate::source;
 use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
@@ -48,7 +48,7 @@ pub(super) fn in_trace(
                 let first = values.first().map(|(first, _)| *first);
                 let dtype = first.map(|first| trace.edit(|graph| graph.dtype(first)));
                 let dtype = dtype.transpose().or_raise()?;
-                let id = match next_to(number, dtype)? {
+                let id = match checked_weak_scalar(number, dtype)? {
                     Value::Number(number) => {
                         trace.build(|graph| graph.weak_constant(number, dtype)).or_raise()?
                     }

@@ -471,7 +471,7 @@ fn result_type(
         );
     }
     for number in numbers {
-        let dtype = match crate::numbers::next_to(number, common)? {
+        let dtype = match crate::numbers::checked_weak_scalar(number, common)? {
             Value::Number(number) => number_tensor(number, common).or_raise()?.dtype(),
             Value::Tensor(tensor) => tensor.dtype(),
             Value::Expr(expr) => expr.dtype(),
