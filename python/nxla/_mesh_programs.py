@@ -66,17 +66,17 @@ def mesh_function(
     OptionError
         If a program over a mesh does not have an option.
     """
-    from nxla.transform import _recipe
+    from nxla.transform import _spec_of
 
-    recipe = _recipe(function)
-    reject_marked_arguments(what, recipe.positions, recipe.names, recipe.donated)
+    spec = _spec_of(function)
+    reject_marked_arguments(what, spec.positions, spec.names, spec.donated)
     # Derivatives such as nx.grad(f) can join traces; a function over a mesh never does.
-    inherited = {name: recipe.options[name] for name in recipe.options if name != "on_conflict"}
+    inherited = {name: spec.options[name] for name in spec.options if name != "on_conflict"}
     given = {name: value for name, value in {**inherited, **options}.items() if value is not None}
     checks_nans = given.pop("debug_nans", False)
     if not isinstance(checks_nans, bool):
         raise ArgumentError(f"{what}: debug_nans: must be one of False, True; got {checks_nans!r}")
-    return recipe.function, MeshOptions(what, checks_nans, _xla_options(given, what))
+    return spec.function, MeshOptions(what, checks_nans, _xla_options(given, what))
 
 
 def _xla_options(given: dict[str, Any], what: str) -> dict[str, Any]:

@@ -37,11 +37,11 @@ def _of_function(function: Any) -> str | tuple[Callable[..., Any], tuple[Any, ..
         found = getattr(found, part, None)
     if found is function:
         return str(name)
-    recipe = getattr(function, "_recipe", None)
-    if recipe is None:
+    spec = getattr(function, "_spec", None)
+    if spec is None:
         raise ArgumentError(f"pickle: {name!r}: must be a function that nx.jit returned")
-    marks = (recipe.positions, recipe.names, recipe.donated)
-    return _function, (recipe.function, *marks, recipe.options, recipe.jitted)
+    marks = (spec.positions, spec.names, spec.donated)
+    return _function, (spec.function, *marks, spec.options, spec.jitted)
 
 
 def _function(

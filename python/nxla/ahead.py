@@ -79,7 +79,7 @@ class Lowered:
 
     def _stablehlo(self, *, portable: bool, embed: bool = False) -> tuple[str, list[int]]:
         donated = self._function._donated_leaves(*self._args, **self._kwargs)
-        options = self._function._recipe.engine_options  # type: ignore[attr-defined]
+        options = self._function._spec.compiler_options  # type: ignore[attr-defined]
         return _core.stablehlo(self.expression, donated, portable, embed, options)
 
     def __len__(self) -> int:
@@ -129,18 +129,16 @@ class Lowered:
         """
         from nxla.transform import compile_for, make_function
 
-        recipe = self._function._recipe  # type: ignore[attr-defined]
+        spec = self._function._spec  # type: ignore[attr-defined]
 
-        @functools.wraps(recipe.function)
+        @functools.wraps(spec.function)
         def inline(*args: Any, **kwargs: Any) -> Any:
             # A second trace of the function could differ from the program.
-            traced = [arg for at, arg in enumerate(args) if at not in recipe.positions]
-            traced += [kwargs[name] for name in self._kwargs if name not in recipe.names]
+            traced = [arg for at, arg in enumerate(args) if at not in spec.positions]
+            traced += [kwargs[name] for name in self._kwargs if name not in spec.names]
             return _core.expr_call(self.expression, tree.leaves(traced))
 
-        function = make_function(
-            inline, recipe.positions, recipe.names, recipe.donated, recipe.options
-        )
+        function = make_function(inline, spec.positions, spec.names, spec.donated, spec.options)
         return compile_for(function, list(self._args), self._kwargs, {})
 
 

@@ -235,9 +235,9 @@ def own_jit(compiler: Any) -> Callable[[Callable[..., Any], dict[str, Any]], Any
         overrides(compiler, "compile") is not None or callback(compiler, "__compile__") is None
     ):
         return None
-    from nxla.partitions import Called
+    from nxla.partitions import CallbackFunction
 
-    return lambda function, options: Called(function, compiler, options)
+    return lambda function, options: CallbackFunction(function, compiler, options)
 
 
 def jitted_by_compiler(
@@ -258,8 +258,8 @@ def jitted_by_compiler(
         kept: Callable[..., Any] = known[2]
         return kept
     made: Callable[..., Any] = jit(function.callable, {**settings, "compiler": compiler})
-    recipe = getattr(function, "_recipe", None)
-    if recipe is None or recipe.jitted:
+    spec = getattr(function, "_spec", None)
+    if spec is None or spec.jitted:
         function.__dict__["_by_compiler"] = (compiler, settings, made)
     return made
 

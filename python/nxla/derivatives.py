@@ -6,7 +6,7 @@ from nxla import _core, _hints, tree
 from nxla._arguments import Chosen, name_of, split_aux
 from nxla.errors import ArgumentError
 from nxla.ops.create import ones_like
-from nxla.transform import _derived, _recipe, make_function
+from nxla.transform import _derived, _spec_of, make_function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from nxla._arguments import Argument
     from nxla._core import Differentiable, Function, LinearMap, TreeDef
-    from nxla.transform import _Recipe
+    from nxla.transform import _FunctionSpec
 
 __all__ = [
     "hessian",
@@ -72,8 +72,8 @@ def jvp(
     >>> y.item(), dy.item()
     (8.0, 12.0)
     """
-    recipe = _recipe(function)
-    name = name_of(recipe.function)
+    spec = _spec_of(function)
+    name = name_of(spec.function)
     for argument, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
             raise ArgumentError(
@@ -85,7 +85,7 @@ def jvp(
             f"jvp: tangents: must be {len(primals)}, one for each argument of {name}; got "
             f"{len(tangents)}"
         )
-    positional = _Positional(recipe, primals)
+    positional = _Positional(spec, primals)
 
     def both(values: list[Any], changes: list[Any]) -> tuple[Any, ...]:
         leaves, structure = tree.flatten(values)
@@ -105,7 +105,7 @@ def jvp(
         return traced.answer(outputs, traced.structure.unflatten(tangents))
 
     given = positional.dynamic_arguments(primals), positional.dynamic_arguments(tangents)
-    return _jitted(both, recipe)(*given)  # type: ignore[no-any-return]
+    return _jitted(both, spec)(*given)  # type: ignore[no-any-return]
 
 
 def vjp(function: Callable[..., Any], /, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
@@ -318,12 +318,12 @@ def hessian_diagonal(
     >>> nx.hessian_diagonal(lambda x: nx.sum(x**3))(nx.tensor([1.0, 2.0])).tolist()
     [6.0, 12.0]
     """
-    recipe = _recipe(function)
-    name = name_of(recipe.function)
+    spec = _spec_of(function)
+    name = name_of(spec.function)
 
     def diagonal(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen("hessian_diagonal", recipe.function, argnums, args, kwargs)
-        called = chosen.call(recipe.function)
+        chosen = Chosen("hessian_diagonal", spec.function, argnums, args, kwargs)
+        called = chosen.call(spec.function)
 
         def slopes(leaves: list[Any]) -> list[Any]:
             inner = _trace("hessian_diagonal", name, leaves, called, reverse=True)
@@ -335,7 +335,7 @@ def hessian_diagonal(
         outer = _trace("hessian_diagonal", name, chosen.leaves, slopes, reverse=True)
         return chosen.structure.unflatten(outer.function.diagonal())
 
-    return _derived(diagonal, recipe)
+    return _derived(diagonal, spec)
 
 
 class _Traced:
@@ -391,10 +391,10 @@ def _trace(
 class _Positional:
     """The arguments of a call by position; static arguments are kept."""
 
-    def __init__(self, recipe: _Recipe, arguments: Sequence[Any]) -> None:
-        self._function = recipe.function
+    def __init__(self, spec: _FunctionSpec, arguments: Sequence[Any]) -> None:
+        self._function = spec.function
         self._arguments = list(arguments)
-        self._moves = [at not in recipe.positions for at in range(len(self._arguments))]
+        self._moves = [at not in spec.positions for at in range(len(self._arguments))]
 
     def dynamic_arguments(self, arguments: Sequence[Any]) -> list[Any]:
         """Return the arguments that are not static."""
@@ -407,19 +407,19 @@ class _Positional:
         return self._function(*(next(given) if moves else x for x, moves in pairs))
 
 
-def _jitted(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any]:
+def _jitted(function: Callable[..., Any], spec: _FunctionSpec) -> Function[..., Any]:
     """Compile a function of containers, with the options of another one."""
-    return make_function(function, options={**recipe.options, "on_conflict": "reuse"})
+    return make_function(function, options={**spec.options, "on_conflict": "reuse"})
 
 
 def _linear(
     derivative: str, function: Callable[..., Any], primals: Sequence[Any], has_aux: bool
 ) -> tuple[Any, ...]:
     """Return the result of a function and its derivative as a linear map."""
-    recipe = _recipe(function)
-    name = name_of(recipe.function)
+    spec = _spec_of(function)
+    name = name_of(spec.function)
     reverse = derivative == "vjp"
-    positional = _Positional(recipe, primals)
+    positional = _Positional(spec, primals)
     found: list[Any] = []
 
     def forward(values: list[Any]) -> Any:
@@ -436,7 +436,7 @@ def _linear(
         found[:] = [linear, traced.structure, structure]
         return traced.answer(outputs, known)
 
-    computed = _jitted(forward, recipe)
+    computed = _jitted(forward, spec)
     result, known, *aux = computed(positional.dynamic_arguments(primals))
     linear: LinearMap
     linear, result_structure, structure = found
@@ -444,7 +444,7 @@ def _linear(
     def apply(known: list[Any], leaves: list[Any]) -> list[Any]:
         return linear.apply(known, leaves)
 
-    applied = _jitted(apply, recipe)
+    applied = _jitted(apply, spec)
 
     def mapped(kind: str, given: Any, expected: TreeDef) -> list[Any]:
         leaves, own = tree.flatten(given)
@@ -483,18 +483,18 @@ def _matrix(
     forward: bool | None,
 ) -> Function[..., Any]:
     """Return a function that computes a Jacobian."""
-    recipe = _recipe(function)
-    name = name_of(recipe.function)
+    spec = _spec_of(function)
+    name = name_of(spec.function)
 
     def matrix(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen(derivative, recipe.function, argnums, args, kwargs)
-        called = chosen.call(recipe.function)
+        chosen = Chosen(derivative, spec.function, argnums, args, kwargs)
+        called = chosen.call(spec.function)
         traced = _trace(derivative, name, chosen.leaves, called, has_aux, forward is not True)
         outputs, rows = traced.function.jacobian(forward)
         found = traced.structure.unflatten([chosen.structure.unflatten(row) for row in rows])
         return (found, traced.answer(outputs)[1]) if has_aux else found
 
-    return _derived(matrix, recipe)
+    return _derived(matrix, spec)
 
 
 _hints.install(globals())

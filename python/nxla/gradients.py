@@ -5,7 +5,7 @@ from __future__ import annotations
 from nxla import _core, _hints, tree
 from nxla._arguments import Chosen, name_of, split_aux
 from nxla.errors import ArgumentError
-from nxla.transform import _derived, _recipe
+from nxla.transform import _derived, _spec_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -137,13 +137,13 @@ def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
     if callable(argnums):
         variables, called = function, argnums
         return grad(called, 0, has_aux)(variables)
-    recipe = _recipe(function)
+    spec = _spec_of(function)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        result, gradients = _differentiate(recipe.function, argnums, has_aux, None, args, kwargs)
+        result, gradients = _differentiate(spec.function, argnums, has_aux, None, args, kwargs)
         return (gradients, result[1]) if has_aux else gradients
 
-    return _derived(gradient, recipe)
+    return _derived(gradient, spec)
 
 
 if TYPE_CHECKING:
@@ -247,12 +247,12 @@ def value_and_grad(
         raise ArgumentError(
             "value_and_grad: transform: must be a function of the result, without has_aux"
         )
-    recipe = _recipe(function)
+    spec = _spec_of(function)
 
     def both(*args: Any, **kwargs: Any) -> Any:
-        return _differentiate(recipe.function, argnums, has_aux, transform, args, kwargs)
+        return _differentiate(spec.function, argnums, has_aux, transform, args, kwargs)
 
-    return _derived(both, recipe)
+    return _derived(both, spec)
 
 
 def _differentiate(

@@ -110,7 +110,7 @@ def has_callbacks(compiler: Any) -> bool:
     return any(callback(compiler, name) is not None for name in ("__jit__", "__compile__"))
 
 
-class Called:
+class CallbackFunction:
     """A jitted function that calls the callbacks of a compiler."""
 
     def __init__(
@@ -120,9 +120,9 @@ class Called:
         self.compiler = compiler
         self.options = options
         functools.update_wrapper(self, function)
-        from nxla.transform import _Recipe
+        from nxla.transform import _FunctionSpec
 
-        self._recipe = _Recipe(function, [], [], [], options)
+        self._spec = _FunctionSpec(function, [], [], [], options)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function on one partition."""

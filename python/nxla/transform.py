@@ -225,7 +225,7 @@ def jit(
                 "donated arguments"
             )
         return custom(function, options)
-    donated = donated_arguments(_recipe(function).function, donate_argnums, donate_argnames)
+    donated = donated_arguments(_spec_of(function).function, donate_argnums, donate_argnames)
     try:
         return make_function(function, static_argnums, static_argnames, donated, options)
     except OptionError as error:
@@ -263,7 +263,7 @@ OWN_OPTIONS = {
 }
 
 
-class _Recipe:
+class _FunctionSpec:
     """The construction of a `Function`, from which other functions are derived."""
 
     def __init__(
@@ -284,26 +284,26 @@ class _Recipe:
         self.jitted = jitted
 
     @property
-    def engine_options(self) -> dict[str, Any]:
+    def compiler_options(self) -> dict[str, Any]:
         """The options of the compiler."""
         return {key: self.options[key] for key in self.options if key not in OWN_OPTIONS}
 
 
-def _recipe(function: Callable[..., Any]) -> _Recipe:
-    """Return the recipe of a function.
+def _spec_of(function: Callable[..., Any]) -> _FunctionSpec:
+    """Return the specification of a function.
 
-    The recipe of a jitted function is its own recipe: the original function with its static
+    The specification of a jitted function is its own: the original function with its static
     arguments and options.
     """
     if not callable(function):
         raise ArgumentError(f"jit: function: must be callable; got a {type(function).__name__}")
-    from nxla.partitions import Called
+    from nxla.partitions import CallbackFunction
 
-    if isinstance(function, _core.Function | Called):
-        known = getattr(function, "_recipe", None)
-        if isinstance(known, _Recipe):
+    if isinstance(function, _core.Function | CallbackFunction):
+        known = getattr(function, "_spec", None)
+        if isinstance(known, _FunctionSpec):
             return known
-    return _Recipe(function, [], [], [], {}, jitted=False)
+    return _FunctionSpec(function, [], [], [], {}, jitted=False)
 
 
 def make_function(
@@ -314,30 +314,30 @@ def make_function(
     options: dict[str, Any] | None = None,
     jitted: bool = True,
 ) -> Function[..., Any]:
-    """Return a `Function` with its recipe and the name and docstring of the original function.
+    """Return a `Function` with its specification and the name and docstring of the original function.
 
     A function that is not `jitted` is traced in every call; equal programs are compiled once.
     """
-    recipe = _recipe(function)
+    spec = _spec_of(function)
     reject_shardings(options or {})
-    positions, names = static_arguments(recipe.function, static_argnums, static_argnames)
-    positions = sorted({*positions, *recipe.positions})
-    names = sorted({*names, *recipe.names})
-    donated = [*recipe.donated, *(each for each in donated if each not in recipe.donated)]
-    all_options = {**recipe.options, **(options or {})}
-    new = _Recipe(recipe.function, positions, names, donated, all_options, jitted)
-    name = name_of(recipe.function)
+    positions, names = static_arguments(spec.function, static_argnums, static_argnames)
+    positions = sorted({*positions, *spec.positions})
+    names = sorted({*names, *spec.names})
+    donated = [*spec.donated, *(each for each in donated if each not in spec.donated)]
+    all_options = {**spec.options, **(options or {})}
+    new = _FunctionSpec(spec.function, positions, names, donated, all_options, jitted)
+    name = name_of(spec.function)
     set_options = {key: value for key, value in new.options.items() if value is not None}
     own: Any = {key: set_options.get(key, default) for key, default in OWN_OPTIONS.items()}
     observer = Observer(name, **own)
-    engine_options = new.engine_options
-    if own["debug_nans"] and engine_options.get("on_conflict") is None:
+    compiler_options = new.compiler_options
+    if own["debug_nans"] and compiler_options.get("on_conflict") is None:
         # A trace that the function joins would drop the checks, like the options of a compiler.
-        engine_options["on_conflict"] = "raise"
+        compiler_options["on_conflict"] = "raise"
     made = _core.Function(
-        recipe.function,
+        spec.function,
         name,
-        engine_options,
+        compiler_options,
         positions,
         names,
         donated,
@@ -345,8 +345,8 @@ def make_function(
         observer,
         not jitted,
     )
-    functools.update_wrapper(made, recipe.function)
-    made._recipe = new  # type: ignore[attr-defined]
+    functools.update_wrapper(made, spec.function)
+    made._spec = new  # type: ignore[attr-defined]
     return made
 
 
@@ -435,14 +435,14 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
     >>> nx.compile(nx.sum, [nx.template((2, 2))], axis=1)(nx.ones((2, 2))).tolist()
     [2.0, 2.0]
     """
-    recipe = _recipe(function)
+    spec = _spec_of(function)
     if not isinstance(templates, list | tuple) or hasattr(templates, "_fields"):
         raise ArgumentError(
             "compile: templates: must be a list with an entry for each argument, as in "
             f"nx.compile(function, [template]); got {type(templates).__name__}"
         )
-    positional, listed = _without_options(recipe.function, list(templates))
-    named = {name: options.pop(name) for name in _arguments_among(recipe.function, options)}
+    positional, listed = _without_options(spec.function, list(templates))
+    named = {name: options.pop(name) for name in _arguments_among(spec.function, options)}
     return compile_for(function, positional, {**listed, **named}, options)
 
 
@@ -453,10 +453,10 @@ def compile_for(
     options: dict[str, Any],
 ) -> Compiled[R]:
     """Compile a function for templates and arguments that are given by name."""
-    recipe = _recipe(function)
-    function, options = _with_arguments(recipe.function, named), {**recipe.options, **options}
+    spec = _spec_of(function)
+    function, options = _with_arguments(spec.function, named), {**spec.options, **options}
     inputs = [
-        position not in recipe.positions and bool(tree.leaves(template))
+        position not in spec.positions and bool(tree.leaves(template))
         for position, template in enumerate(templates)
     ]
     if all(inputs):
@@ -489,7 +489,7 @@ def compile_for(
     places = [position for position, is_input in enumerate(inputs) if is_input]
     donated: list[Donated] = [
         (places.index(position), "", path)
-        for position, _, path in recipe.donated
+        for position, _, path in spec.donated
         if position in places
     ]
     return make_function(bound, donated=donated, options=options).compile(*remaining)
@@ -697,16 +697,14 @@ def import_stablehlo(source: str | os.PathLike[str], /, **options: Any) -> Impor
     return read_stablehlo(source, options)
 
 
-def _derived(function: Callable[..., Any], recipe: _Recipe) -> Function[..., Any]:
+def _derived(function: Callable[..., Any], spec: _FunctionSpec) -> Function[..., Any]:
     """Return a function with the arguments and options of another one.
 
     It reuses traces only if the other function is jitted, because captured variables can change.
     """
-    functools.update_wrapper(function, recipe.function)
-    options = {**recipe.options, "on_conflict": "reuse"}
-    return make_function(
-        function, recipe.positions, recipe.names, (), options, jitted=recipe.jitted
-    )
+    functools.update_wrapper(function, spec.function)
+    options = {**spec.options, "on_conflict": "reuse"}
+    return make_function(function, spec.positions, spec.names, (), options, jitted=spec.jitted)
 
 
 _hints.install(globals())

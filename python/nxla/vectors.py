@@ -259,9 +259,9 @@ def vmap(
     """
     from nxla import transform
 
-    recipe = transform._recipe(function)
+    spec = transform._spec_of(function)
 
-    @functools.wraps(recipe.function)
+    @functools.wraps(spec.function)
     def mapped(*args: Any, **kwargs: Any) -> Any:
         specs = [in_axes] * len(args) if in_axes is None or _is_axis(in_axes) else list(in_axes)
         if len(specs) != len(args):
@@ -287,7 +287,7 @@ def vmap(
                 ]
                 changed.append(given[0] if structure is None else structure.unflatten(given))
             named = dict(zip(kwargs, changed[len(args) :], strict=True))
-            result = recipe.function(*changed[: len(args)], **named)
+            result = spec.function(*changed[: len(args)], **named)
             results, output = tree.flatten(result)
             result_axes.extend(_leaf_axes("out_axes", out_axes, result))
             shared.extend(_unmapped(results, result_axes, entries))
@@ -304,7 +304,7 @@ def vmap(
         ]
         return output.unflatten(placed)
 
-    return transform._derived(mapped, recipe)
+    return transform._derived(mapped, spec)
 
 
 def _unmapped(

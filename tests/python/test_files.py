@@ -222,7 +222,7 @@ def test_pickles():
     jitted = nx.jit(plain, static_argnums=1, donate_argnums=0, compiler="evaluator")
     again = pickle.loads(pickle.dumps(jitted))
     assert again(nx.tensor(3.0), 2).item() == 9.0
-    assert vars(again._recipe) == vars(jitted._recipe)
+    assert vars(again._spec) == vars(jitted._spec)
     assert copy.deepcopy(decorated)(1).item() == 2
     template = nx.template((2, 3), "u8", names=["a", None])
     assert pickle.loads(pickle.dumps(template)) == template

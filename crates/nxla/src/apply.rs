@@ -155,7 +155,7 @@ fn wrap_results<R: Results>(
 }
 
 /// Builds a program of one operation and runs it. An error of the construction names the function.
-pub(crate) fn at_once<O: Operand, R: Results>(
+pub(crate) fn run_eagerly<O: Operand, R: Results>(
     function: &str,
     operands: &[O],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<R>,
@@ -176,7 +176,7 @@ fn run<O: Operand>(
 }
 
 /// Runs one op of the table.
-pub(crate) fn op_at_once<O: Operand>(op: &Op, operands: &[O]) -> Result<Tensor> {
+pub(crate) fn run_op_eagerly<O: Operand>(op: &Op, operands: &[O]) -> Result<Tensor> {
     refuse_traced(op.name(), operands)?;
     let mut results = EagerOp::of(op, operands, Source::default)?.run(None)?;
     Ok(results.pop().expect("an op returns one result").into())

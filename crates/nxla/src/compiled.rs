@@ -8,7 +8,7 @@ use nxla_expr::{Program, TensorType};
 use nxla_runtime::{self as runtime, Options};
 
 use crate::containers::{Arguments, Container, Leaves, Tree, paths_of_types};
-use crate::jit::{Asked, Entry, as_interrupt};
+use crate::jit::{Entry, InterruptFn, as_interrupt};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
@@ -29,7 +29,7 @@ pub struct Compiled<Inputs, Results> {
     entry: Arc<Entry>,
     types: Leaves<TensorType>,
     options: Options,
-    interrupt: Option<Arc<Asked>>,
+    interrupt: Option<Arc<InterruptFn>>,
     containers: PhantomData<fn(Inputs) -> Results>,
 }
 
@@ -38,7 +38,7 @@ impl<Inputs, Results> Compiled<Inputs, Results> {
         entry: Arc<Entry>,
         types: Leaves<TensorType>,
         options: Options,
-        interrupt: Option<Arc<Asked>>,
+        interrupt: Option<Arc<InterruptFn>>,
     ) -> Self {
         Self { entry, types, options, interrupt, containers: PhantomData }
     }

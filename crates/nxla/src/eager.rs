@@ -5,7 +5,7 @@ use std::ops::{Add, Div, Mul, Neg, Rem, Sub};
 use nxla_expr::{BinaryOp, Op};
 
 use crate::Result;
-use crate::apply::op_at_once;
+use crate::apply::run_op_eagerly;
 use crate::expr::Concrete;
 use crate::tensor::Tensor;
 
@@ -88,7 +88,7 @@ impl Eager {
 }
 
 fn apply(op: BinaryOp, left: &impl Concrete, right: &impl Concrete) -> Result<Tensor> {
-    op_at_once(&Op::Binary(op), &[left.view(), right.view()])
+    run_op_eagerly(&Op::Binary(op), &[left.view(), right.view()])
 }
 
 macro_rules! operators {

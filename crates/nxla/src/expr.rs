@@ -313,7 +313,7 @@ fn trace_op(op: BinaryOp, left: View<'_>, right: View<'_>) -> Expr {
 
 /// Applies an op eagerly to tensors and scalars.
 fn compute_op(op: BinaryOp, left: View<'_>, right: View<'_>) -> Result<Tensor> {
-    apply::op_at_once(&Op::Binary(op), &[left, right])
+    apply::run_op_eagerly(&Op::Binary(op), &[left, right])
 }
 
 /// An operand that is not traced, so that an operation with a tensor is computed eagerly.

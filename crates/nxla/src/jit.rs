@@ -60,7 +60,7 @@ where
 }
 
 /// A callback that returns whether to cancel.
-pub(crate) type Asked = dyn Fn() -> bool + Send + Sync;
+pub(crate) type InterruptFn = dyn Fn() -> bool + Send + Sync;
 
 /// The runtime's record of a function, with its static values and the structures of its results.
 type Core = runtime::JitFunction<Fixed, Structure>;
@@ -93,7 +93,7 @@ pub struct Jit<F, Inputs> {
     /// The arguments, and parts of arguments, whose memory results may reuse.
     donated: Vec<Donation>,
     unusable: UnusableDonation,
-    pub(crate) interrupt: Option<Arc<Asked>>,
+    pub(crate) interrupt: Option<Arc<InterruptFn>>,
     inputs: PhantomData<fn(Inputs)>,
 }
 
@@ -664,8 +664,8 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
 }
 
 /// Converts a cancellation callback to the type of the runtime.
-pub(crate) fn as_interrupt(asked: Option<&Asked>) -> Option<&Interrupt<'static>> {
-    asked.map(|asked| asked as &Interrupt<'static>)
+pub(crate) fn as_interrupt(function: Option<&InterruptFn>) -> Option<&Interrupt<'static>> {
+    function.map(|function| function as &Interrupt<'static>)
 }
 
 impl<F, Inputs> fmt::Debug for Jit<F, Inputs> {

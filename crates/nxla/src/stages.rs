@@ -13,7 +13,7 @@ use nxla_runtime::{self as runtime, StageExecutor};
 use nxla_split::{Cluster, Speed, StageGraph, Timeline};
 
 use crate::containers::{Arguments, Container, Leaves, Structure, Tree};
-use crate::jit::{Asked, as_interrupt};
+use crate::jit::{InterruptFn, as_interrupt};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 
@@ -46,7 +46,7 @@ struct Inner {
     core: runtime::StageRunner,
     types: Leaves<TensorType>,
     traced: runtime::TracedFunction<Structure>,
-    interrupt: Option<Arc<Asked>>,
+    interrupt: Option<Arc<InterruptFn>>,
 }
 
 impl<Inputs, Results> Clone for Stages<Inputs, Results> {
@@ -67,7 +67,7 @@ impl<Inputs, Results> Stages<Inputs, Results> {
         core: runtime::StageRunner,
         types: Leaves<TensorType>,
         traced: runtime::TracedFunction<Structure>,
-        interrupt: Option<Arc<Asked>>,
+        interrupt: Option<Arc<InterruptFn>>,
     ) -> Self {
         let inner = Arc::new(Inner { core, types, traced, interrupt });
         Self { inner, containers: PhantomData }

@@ -79,7 +79,7 @@ pub(crate) fn apply_all(
         Some(trace) => build_in_trace(py, &trace, operands, build, |error| {
             error.in_function(op_name(function))
         }),
-        None => at_once(py, function, operands, build),
+        None => run_eagerly(py, function, operands, build),
     }
 }
 
@@ -127,7 +127,7 @@ fn build_in_trace(
 }
 
 /// Applies `build` to data as a separate program, also during a trace.
-pub(crate) fn at_once(
+pub(crate) fn run_eagerly(
     py: Python<'_>,
     function: &str,
     operands: &[Value],
@@ -142,7 +142,7 @@ pub(crate) fn at_once(
 pub(crate) fn in_dtype(py: Python<'_>, data: &RawTensor, dtype: DType) -> PyResult<Py<PyAny>> {
     let operands = [Value::Tensor(data.clone())];
     let made =
-        at_once(py, "astype", &operands, &mut |graph, ids| one(graph.as_type(ids[0], dtype)))?;
+        run_eagerly(py, "astype", &operands, &mut |graph, ids| one(graph.as_type(ids[0], dtype)))?;
     Ok(made.into_iter().next().expect("the builder returns one result"))
 }
 

@@ -251,7 +251,7 @@ impl fmt::Debug for Device {
 /// # Errors
 /// Returns an error for an installed plugin that cannot be loaded or finds no device.
 pub fn devices() -> Result<Vec<Device>> {
-    xla::meet_default_client()?;
+    xla::load_default_client()?;
     Ok(known_devices())
 }
 

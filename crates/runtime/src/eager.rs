@@ -1,8 +1,7 @@
 //! Eager operations: ops applied to data outside a trace.
 //!
 //! An eager operation is a program whose operands, including numbers, are inputs; only exponents are
-//! constants.
-//! It is compiled once for its types. Each thread builds its operations in one graph, its workshop.
+//! constants. It is compiled once for its types. Each thread builds its operations in one graph.
 //! A graph stores equal nodes once, so a repeated operation has the same nodes, and these are the
 //! key of its executable: a repetition builds no program and no digest.
 
@@ -59,14 +58,14 @@ impl EagerOp {
         source: fn() -> Source,
         build: &mut Build<'_>,
     ) -> Result<Self> {
-        let inputs = concrete(operands)?;
+        let inputs = to_tensors(operands)?;
         let options = has_default_options().then(default_options);
         let mut vectors = VectorAxes::NONE;
         let mut build = |graph: &mut Graph, parameters: &[ExprId]| {
             build_entries(graph, None, (operands, parameters), build, &mut vectors)
         };
-        let operation = Workshop::enter(source, |workshop| {
-            workshop.operation(&inputs, mark_of(options.as_ref()), &mut build)
+        let operation = EagerGraph::enter(source, |eager| {
+            eager.operation(&inputs, options_fingerprint(options.as_ref()), &mut build)
         })?;
         Ok(Self { operation, inputs, vectors, options })
     }
@@ -131,15 +130,15 @@ impl EagerOp {
 }
 
 /// Returns a fingerprint of the options that affect compilation.
-fn mark_of(options: Option<&Options>) -> u64 {
+fn options_fingerprint(options: Option<&Options>) -> u64 {
     // A new registration can change the compiler with a name.
     options.map_or(0, Options::fingerprint) ^ registry_generation()
 }
 
 static NO_OPTIONS: LazyLock<Options> = LazyLock::new(Options::new);
 
-/// Returns the operands as tensors. Scalars take the common dtype of the other operands.
-fn concrete<O: Operand>(operands: &[O]) -> Result<Inputs> {
+/// Returns the operands as tensors. Weak scalars take the common dtype of the other operands.
+fn to_tensors<O: Operand>(operands: &[O]) -> Result<Inputs> {
     let common = common_dtype(operands);
     let tensor = |operand: &O| match operand.view() {
         View::Tensor(tensor) => Ok(tensor.clone()),
@@ -178,19 +177,19 @@ impl Operation {
 const BYTES_PER_NODE: usize = 64;
 
 thread_local! {
-    /// The builder of the thread; `None` while the thread uses it.
-    static WORKSHOP: Cell<Option<Box<Workshop>>> = const { Cell::new(None) };
+    /// The graph of the thread; `None` while the thread uses it.
+    static EAGER_GRAPH: Cell<Option<Box<EagerGraph>>> = const { Cell::new(None) };
 }
 
 /// The graph in which a thread builds its operations.
-struct Workshop {
+struct EagerGraph {
     graph: Graph,
     known: FxHashMap<Key, Arc<Operation>>,
     /// The weight of the graph, in nodes.
-    held: usize,
+    weight: usize,
 }
 
-/// The key of an operation in its workshop.
+/// The key of an operation in its graph.
 #[derive(PartialEq, Eq, Hash)]
 struct Key {
     /// The nodes of the operands, then the nodes of the results.
@@ -200,33 +199,33 @@ struct Key {
     options: u64,
 }
 
-impl Workshop {
+impl EagerGraph {
     fn new(source: fn() -> Source) -> Self {
         let mut graph = Graph::with_options(graph_options());
         let source = graph.add_source(source());
         graph.set_source(source);
-        Self { graph, known: FxHashMap::default(), held: 0 }
+        Self { graph, known: FxHashMap::default(), weight: 0 }
     }
 
-    /// Calls a function with the workshop of this thread. The first operation of a thread, operations
+    /// Calls a function with the graph of this thread. The first operation of a thread, operations
     /// at the end of the thread, and operations inside the construction of another operation get a
-    /// new workshop.
+    /// new graph.
     fn enter<T>(source: fn() -> Source, work: impl FnOnce(&mut Self) -> T) -> T {
-        let kept = WORKSHOP.try_with(Cell::take).ok().flatten();
-        let kept = kept.filter(|workshop| workshop.graph.options() == graph_options());
-        let mut workshop = kept.unwrap_or_else(|| Box::new(Self::new(source)));
-        let result = work(&mut workshop);
-        if workshop.is_in_order() {
+        let kept = EAGER_GRAPH.try_with(Cell::take).ok().flatten();
+        let kept = kept.filter(|eager| eager.graph.options() == graph_options());
+        let mut eager = kept.unwrap_or_else(|| Box::new(Self::new(source)));
+        let result = work(&mut eager);
+        if eager.is_reusable() {
             // The replaced value belongs to a nested operation.
-            let _ = WORKSHOP.try_with(|cell| cell.set(Some(workshop)));
+            let _ = EAGER_GRAPH.try_with(|cell| cell.set(Some(eager)));
         }
         result
     }
 
-    /// Returns `true` if the next operation can use the workshop: it holds no pending hooks, and
+    /// Returns `true` if the next operation can use the graph: it holds no pending hooks, and
     /// its weight is below the limit.
-    fn is_in_order(&self) -> bool {
-        self.graph.effects().is_empty() && self.held < EAGER_NODES
+    fn is_reusable(&self) -> bool {
+        self.graph.effects().is_empty() && self.weight < EAGER_NODES
     }
 
     fn operation(
@@ -237,7 +236,7 @@ impl Workshop {
     ) -> Result<Arc<Operation>> {
         let before = self.graph.len();
         let (operands, results) = self.build(inputs, build);
-        self.held += (before..self.graph.len()).map(|node| self.weight(node)).sum::<usize>();
+        self.weight += (before..self.graph.len()).map(|node| self.weight_of(node)).sum::<usize>();
         let (mut nodes, results) = (operands, results?);
         nodes.extend_from_slice(&results);
         let key = Key { nodes, operands: inputs.len(), options };
@@ -247,7 +246,7 @@ impl Workshop {
         let types = inputs.iter().map(|input| input.data().ty()).collect();
         let program = Arc::new(Program::new(&self.graph, types, &results)?);
         let operation = Arc::new(Operation { program, entry: OnceLock::new() });
-        if self.is_in_order() {
+        if self.is_reusable() {
             self.known.insert(key, operation.clone());
         }
         Ok(operation)
@@ -263,7 +262,7 @@ impl Workshop {
     }
 
     /// The weight of a node, in nodes.
-    fn weight(&self, node: usize) -> usize {
+    fn weight_of(&self, node: usize) -> usize {
         match self.graph.op(ExprId::from_index(node)) {
             Op::Tensor(literal) => 1 + literal.0.byte_size() / BYTES_PER_NODE,
             op => 1 + op.regions().iter().map(|region| region.graph().len()).sum::<usize>(),

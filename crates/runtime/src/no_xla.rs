@@ -37,7 +37,7 @@ pub(crate) fn class_of(error: &pjrt::Error) -> ErrorClass {
 }
 
 /// Does nothing, because no client exists.
-pub(crate) fn meet_default_client() -> Result<()> {
+pub(crate) fn load_default_client() -> Result<()> {
     Ok(())
 }
 

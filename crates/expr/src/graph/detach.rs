@@ -66,11 +66,11 @@ impl Detacher<'_> {
         if program.effects().is_empty() {
             return program.clone();
         }
-        if let Some((detached, met)) = self.done.get(&Arc::as_ptr(program)) {
-            self.pattern.extend([SEEN_BEFORE, *met]);
+        if let Some((detached, visit_number)) = self.done.get(&Arc::as_ptr(program)) {
+            self.pattern.extend([SEEN_BEFORE, *visit_number]);
             return detached.clone();
         }
-        let met = u32::try_from(self.done.len()).expect("fewer than 2^32 regions");
+        let visit_number = u32::try_from(self.done.len()).expect("fewer than 2^32 regions");
         let mut changed = Vec::new();
         for &id in program.effects() {
             let op = program.graph().op(id);
@@ -95,7 +95,7 @@ impl Detacher<'_> {
             true => program.clone(),
             false => Arc::new(program.with_other_functions(changed)),
         };
-        self.done.insert(Arc::as_ptr(program), (detached.clone(), met));
+        self.done.insert(Arc::as_ptr(program), (detached.clone(), visit_number));
         detached
     }
 

@@ -66,16 +66,16 @@ fn dot_operand(
     let batch: Axes = (0..own.batch).collect();
     let other_free = other.free();
     let dy_contract: Axes = (first..first + other_free.len()).collect();
-    let mut met: Vec<(usize, usize)> =
+    let mut contracted: Vec<(usize, usize)> =
         other.contract.iter().copied().zip(own.contract.iter().copied()).collect();
-    met.sort_unstable();
-    let met: Vec<usize> = met.into_iter().map(|(_, own)| own).collect();
+    contracted.sort_unstable();
+    let contracted: Vec<usize> = contracted.into_iter().map(|(_, own)| own).collect();
     let leads = |first: &[usize], last: &[usize]| -> Axes {
         batch.iter().chain(first).chain(last).copied().collect()
     };
-    let swapped = leads(&met, &own.free());
+    let swapped = leads(&contracted, &own.free());
     let swaps = swapped.is_sorted();
-    let axes = if swaps { swapped } else { leads(&own.free(), &met) };
+    let axes = if swaps { swapped } else { leads(&own.free(), &contracted) };
     let (left, right) = (dy_contract, other_free.into());
     let (left, right) = if swaps { (right, left) } else { (left, right) };
     let product = Dot {

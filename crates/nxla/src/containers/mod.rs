@@ -40,12 +40,19 @@ use crate::{Error, Result};
 pub struct Leaves<L> {
     pub(crate) items: SmallVec<[L; 4]>,
     pub(crate) structure: Structure,
-    /// The numbers of items, lengths and static values that were read.
-    taken: (usize, usize, usize),
+    read: ReadPositions,
     /// The structure that replaces each leaf in a container of containers.
     each: Option<Box<Structure>>,
     /// Set if only the leaves are known: a list takes all remaining leaves.
     without_structure: bool,
+}
+
+/// The numbers of items, lengths of lists and static values that were read.
+#[derive(Clone, Copy, Default, Debug)]
+struct ReadPositions {
+    items: usize,
+    lengths: usize,
+    statics: usize,
 }
 
 /// The lengths of the lists in a container and its static values, in the order of traversal.
@@ -119,7 +126,13 @@ impl<L> Leaves<L> {
     /// Creates leaves for a container of this structure.
     pub(crate) fn new(items: impl IntoIterator<Item = L>, structure: Structure) -> Self {
         let items = items.into_iter().collect();
-        Self { items, structure, taken: (0, 0, 0), each: None, without_structure: false }
+        Self {
+            items,
+            structure,
+            read: ReadPositions::default(),
+            each: None,
+            without_structure: false,
+        }
     }
 
     /// Appends a leaf.
@@ -170,10 +183,10 @@ impl<L> Leaves<L> {
     /// # Panics
     /// Panics if the container is rebuilt in another order than it was flattened.
     pub fn length(&mut self) -> usize {
-        self.taken.1 += 1;
+        self.read.lengths += 1;
         match self.without_structure {
-            true => self.items.len().saturating_sub(self.taken.0),
-            false => self.structure.lengths[self.taken.1 - 1],
+            true => self.items.len().saturating_sub(self.read.items),
+            false => self.structure.lengths[self.read.lengths - 1],
         }
     }
 
@@ -188,8 +201,8 @@ impl<L> Leaves<L> {
     /// # Panics
     /// Panics if the container is rebuilt in another order than it was flattened.
     pub fn next_fixed<T: Fixable>(&mut self) -> T {
-        self.taken.2 += 1;
-        let value = self.structure.fixed[self.taken.2 - 1].get();
+        self.read.statics += 1;
+        let value = self.structure.fixed[self.read.statics - 1].get();
         value.expect("a container is rebuilt in the order in which it was flattened")
     }
 }
@@ -205,7 +218,7 @@ impl<L: Clone> Leaves<L> {
             return None;
         }
         let container = C::rebuild(&mut leaves);
-        let (items, lengths, _) = leaves.taken;
+        let ReadPositions { items, lengths, statics: _ } = leaves.read;
         (items == leaves.items.len() && lengths <= 1).then_some(container)
     }
 
@@ -221,11 +234,11 @@ impl<L: Clone> Leaves<L> {
     /// # Panics
     /// Panics if the container is rebuilt in another order than it was flattened.
     pub fn leaf(&mut self) -> L {
-        self.taken.0 += 1;
+        self.read.items += 1;
         match self.without_structure {
             // If a leaf is missing, repeat the last one; the check of the count reports the error later.
-            true => self.items[(self.taken.0 - 1).min(self.items.len() - 1)].clone(),
-            false => self.items[self.taken.0 - 1].clone(),
+            true => self.items[(self.read.items - 1).min(self.items.len() - 1)].clone(),
+            false => self.items[self.read.items - 1].clone(),
         }
     }
 }

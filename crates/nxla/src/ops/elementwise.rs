@@ -13,7 +13,7 @@ use nxla_tensor::DType;
 use super::methods;
 use crate::Operand;
 use crate::Result;
-use crate::apply::{at_once, in_trace};
+use crate::apply::{in_trace, run_eagerly};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 
@@ -187,6 +187,6 @@ impl Tensor {
     #[doc(alias = "where")]
     pub fn select(&self, on_true: impl Operand, on_false: impl Operand) -> Result<Tensor> {
         let [on_true, on_false] = either([on_true.to_value(), on_false.to_value()])?;
-        at_once("select", &[self.to_value(), on_true, on_false], select)
+        run_eagerly("select", &[self.to_value(), on_true, on_false], select)
     }
 }

@@ -12,7 +12,7 @@ use nxla_tensor::{DType, Number};
 use super::axes::{Axis, Over, from_axis};
 use super::methods;
 use crate::Result;
-use crate::apply::{at_once, in_trace};
+use crate::apply::{in_trace, run_eagerly};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 use crate::{Operand, Value};
@@ -177,7 +177,7 @@ impl Tensor {
     /// Returns an error for invalid arguments, and the errors of the computation.
     pub fn slice(&self, slice: &Slice) -> Result<Tensor> {
         let operands = slice.starts.after([self.to_value()]);
-        at_once("slice", &operands, |graph, ids| slice.build(graph, ids))
+        run_eagerly("slice", &operands, |graph, ids| slice.build(graph, ids))
     }
 
     /// Writes `update` over a part of the tensor from `starts`, clamped so that it fits.
@@ -196,7 +196,7 @@ impl Tensor {
         let starts = Starts::of(starts);
         let operands =
             starts.after([self.to_value(), nxla_runtime::element(&update, self.dtype())]);
-        at_once("put_slice", &operands, |graph, ids| starts.put(graph, ids))
+        run_eagerly("put_slice", &operands, |graph, ids| starts.put(graph, ids))
     }
 }
 

@@ -148,7 +148,7 @@ macro_rules! methods {
                     $(let $operand = $crate::ops::operand!(self, $operand $($kind $($with)?)?);)*
                     let operands =
                         [crate::Operand::view(self) $(, crate::Operand::view(&$operand))*];
-                    crate::apply::at_once(stringify!($name), &operands, |$graph, ids| {
+                    crate::apply::run_eagerly(stringify!($name), &operands, |$graph, ids| {
                         let &[$x $(, $operand)*] = ids else { unreachable!("as many as operands") };
                         Ok($body?)
                     })
@@ -191,7 +191,7 @@ macro_rules! makers {
                 pub fn $name($($arg: $(impl Into<$to>)? $($ty)?),*) -> crate::Result<crate::Tensor> {
                     $($(let $arg: $to = $arg.into();)?)*
                     let none: [crate::View<'_>; 0] = [];
-                    crate::apply::at_once(stringify!($name), &none, |$graph, _| Ok($body?))
+                    crate::apply::run_eagerly(stringify!($name), &none, |$graph, _| Ok($body?))
                 }
             )*
         }
@@ -240,7 +240,7 @@ macro_rules! joiners {
                     $($($(let $arg: $to = $arg.into();)?)+)?
                     let operands: Vec<_> = $parts.iter().map(crate::Operand::view).collect();
                     let function = stringify!($name);
-                    crate::apply::at_once(function, &operands, |$graph, $parts| Ok($body?))
+                    crate::apply::run_eagerly(function, &operands, |$graph, $parts| Ok($body?))
                 }
             )*
         }

@@ -11,7 +11,7 @@ use nxla_expr::{ErrorKind, ExprId, Graph};
 use nxla_tensor::Number;
 
 use super::axes::Axis;
-use crate::apply::{at_once, in_trace};
+use crate::apply::{in_trace, run_eagerly};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 use crate::{Operand, Result, Value};
@@ -415,7 +415,7 @@ macro_rules! positioned {
                 /// computation.
                 pub fn $name(&$self $(, $arg: $ty)*) -> Result<Tensor> {
                     $(let $let = $value;)*
-                    at_once(stringify!($name), &$operands, |$graph, $ids| $body)
+                    run_eagerly(stringify!($name), &$operands, |$graph, $ids| $body)
                 }
             )*
         }

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 
 use super::true_indices;
-use crate::apply::{apply, at_once, one};
+use crate::apply::{apply, one, run_eagerly};
 use crate::errors::{argument_error, trace_error};
 use crate::expr::PyExpr;
 use crate::numbers::{fit_elements, refuse_complex};
@@ -130,7 +130,7 @@ pub(crate) fn set_tensor_item(
         )));
     }
     let (operands, parsed) = update_operands(py, x.as_any(), key, value)?;
-    let written = at_once(py, "index", &operands, &mut |graph, ids| {
+    let written = run_eagerly(py, "index", &operands, &mut |graph, ids| {
         let (x, value) = (ids[ids.len() - 2], ids[ids.len() - 1]);
         if parsed.keeps_nothing {
             return one::<nxla_runtime::Error>(Ok(x));

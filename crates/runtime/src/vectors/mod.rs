@@ -93,7 +93,7 @@ impl VectorAxes {
         self.iter().position(|axis| &*axis.name == name)
     }
 
-    /// The axes that operands with these have in common, in the order in which they are met. Axes
+    /// The axes that operands with these have in common, in the order of their first use. Axes
     /// of one name have one size, or size 1.
     ///
     /// # Errors

@@ -183,7 +183,7 @@ pub fn target(settings: &Settings) -> Result<Target> {
 ///
 /// # Errors
 /// Returns an error for an installed plugin that cannot be loaded or finds no device.
-pub(crate) fn meet_default_client() -> Result<()> {
+pub(crate) fn load_default_client() -> Result<()> {
     match target(&Settings::new()) {
         Ok(_) | Err(Error::Pjrt(pjrt::Error::NoPlugin { .. })) => Ok(()),
         Err(error) => Err(error),

@@ -3,7 +3,7 @@
 use nxla_pjrt::{self as pjrt, Client, ErrorCode, ExternalReference, ForeignMemory, PjrtDevice};
 use nxla_tensor::{DType, Shape};
 
-use super::client::{meet_default_client, target};
+use super::client::{load_default_client, target};
 use crate::device::{Device, known_devices};
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
@@ -30,7 +30,7 @@ pub fn known_cuda_device(number: i32) -> Option<Device> {
 /// Returns an error if no plugin is installed or the plugin does not have the device, and errors of
 /// the plugin.
 pub fn cuda_device(number: i32, plugin: Option<&str>) -> Result<Device> {
-    meet_default_client()?;
+    load_default_client()?;
     if let Some(device) = known_cuda_device(number) {
         return Ok(device);
     }
@@ -134,7 +134,7 @@ mod tests {
     use super::*;
 
     fn cpu() -> Option<Device> {
-        meet_default_client().expect("the plugin works");
+        load_default_client().expect("the plugin works");
         known_devices().into_iter().find(|device| device.platform() == "cpu")
     }
 

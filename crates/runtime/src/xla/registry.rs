@@ -37,7 +37,7 @@ pub(crate) fn ordinal(client: &Client) -> usize {
     same.take_while(|other| *other != client).count()
 }
 
-/// The clients that have been met, in that order.
+/// The clients in the order of their creation.
 pub(crate) fn known_clients() -> Vec<Client> {
     CLIENTS.lock().clone()
 }
