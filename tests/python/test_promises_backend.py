@@ -307,3 +307,20 @@ def test_a_client_is_named_in_place_of_a_device(device, other):
         nx.jit(lambda x: x, client=3)
     with pytest.raises(nx.ArgumentError, match="must not both be given"):
         nx.device_put(1.0, "host", client="host")
+
+
+@pytest.mark.parametrize("number", [99, -1])
+def test_a_client_without_the_device_is_refused(device, number):
+    for client in ("host", device.client):
+        options = {"client": client, "device": number}
+        for make in (
+            lambda options=options: nx.jit(lambda x: x, **options),
+            lambda options=options: nx.compile(lambda x: x, [1.0], **options),
+            lambda options=options: nx.default_options(**options),
+            lambda options=options: nx.to_backend(**options),
+        ):
+            with pytest.raises(nx.OptionError, match=f'must be one of .*; got "{client}:{number}"'):
+                make()
+    assert nx.jit(lambda x: x, client="host", device=0)(1.0).device == "host"
+    with pytest.raises(nx.OptionError, match="device: must be an integer; got true"):
+        nx.jit(lambda x: x, client="host", device=True)

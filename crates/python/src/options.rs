@@ -109,11 +109,15 @@ fn with_client(mut options: Options, client: &Bound<'_, PyAny>) -> PyResult<Opti
         };
     }
     let number = match options.settings.remove("device") {
+        None => 0,
         Some(Setting::Int(number)) => number,
-        _ => 0,
+        Some(other @ (Setting::Bool(_) | Setting::Text(_))) => {
+            let why = format!("device: must be an integer; got {other}");
+            return Err(exception(nxla_runtime::Error::Options(why)));
+        }
     };
-    let device = match name.as_str() {
-        "host" => name,
+    let device = match (name.as_str(), number) {
+        ("host", 0) => name,
         _ => format!("{name}:{number}"),
     };
     let device = device_from(PyString::new(client.py(), &device).as_any())?;
