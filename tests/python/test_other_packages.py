@@ -1,4 +1,4 @@
-"""Tensors as arguments of functions of JAX, Optax and PyTorch."""
+"""Tensors and arrays of JAX, Optax, PyTorch and packages with the protocols of NumPy."""
 
 import numpy as np
 import pytest
@@ -36,6 +36,47 @@ def test_numpy_knows_the_dtype_of_a_tensor():
     pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
     for dtype in (x for x in vars(_core).values() if isinstance(x, _core.DType)):
         assert np.dtype(nx.zeros(2, dtype)) == np.asarray(nx.zeros(2, dtype)).dtype
+
+
+@pytest.mark.parametrize("name", ["int2", "int4", "uint2", "uint4"])
+def test_packed_integers_of_ml_dtypes_keep_their_values(name):
+    ml_dtypes = pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
+    dtype = getattr(ml_dtypes, name)
+    limits = ml_dtypes.iinfo(dtype)
+    array = np.arange(limits.min, limits.max + 1).astype(dtype).reshape(2, -1)
+    for value in (array, array.T, array[:, ::-1], array[0, 0], array[:0]):
+        for made in (nx.tensor(value), nx.asarray(value), nx.jit(lambda x: x)(value)):
+            assert (made.dtype, made.shape) == (getattr(nx, name), value.shape)
+            assert made.tolist() == value.astype("i4").tolist()
+
+
+class _WithInterface:
+    """An object that only has the array interface, as an image of Pillow."""
+
+    dtype = "not a dtype of NumPy"
+
+    def __init__(self, array):
+        self._array = array
+
+    @property
+    def __array_interface__(self):
+        return self._array.__array_interface__
+
+
+@pytest.mark.parametrize("dtype", ["bool", "u1", "i2", ">i4", "f2", ">f8", "c8"])
+def test_objects_with_only_the_array_interface_are_arrays(dtype):
+    array = np.arange(6).astype(dtype).reshape(2, 3)
+    for expected in (array, array.T, array[0, 1]):
+        value = _WithInterface(expected)
+        for made in (nx.tensor(value), nx.asarray(value), nx.jit(lambda x: x)(value)):
+            assert (made.dtype, made.shape) == (nx.tensor(expected).dtype, expected.shape)
+            assert made.tolist() == expected.tolist()
+    with pytest.raises(nx.DTypeError, match="value: dtype must exist in nxla"):
+        nx.tensor(_WithInterface(np.array(["text"])))
+    writable = np.zeros(2000)
+    made = nx.asarray(_WithInterface(writable))
+    writable[0] = 1.0
+    assert made[0].item() == 0.0
 
 
 def test_jax_refuses_a_traced_value_with_advice():

@@ -65,13 +65,16 @@ pub(crate) fn is_array(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     value.hasattr(intern!(py, "__array__"))
 }
 
-/// The NumPy array to which an object converts, if it has no other protocol.
+/// The NumPy array to which an object converts by `__array__` or `__array_interface__`.
 fn to_numpy_array<'py>(value: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let py = value.py();
-    if !value.hasattr(intern!(py, "__array__"))? {
+    let array = if value.hasattr(intern!(py, "__array__"))? {
+        value.call_method0(intern!(py, "__array__"))?
+    } else if value.hasattr(intern!(py, "__array_interface__"))? {
+        py.import(intern!(py, "numpy"))?.call_method1(intern!(py, "asarray"), (value,))?
+    } else {
         return Ok(None);
-    }
-    let array = value.call_method0(intern!(py, "__array__"))?;
+    };
     Ok(array.is_instance(numpy_array(py)?)?.then_some(array))
 }
 
@@ -282,6 +285,11 @@ fn numpy_array(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
     CLASS.import(py, "numpy", "ndarray")
 }
 
+fn numpy_scalar(py: Python<'_>) -> PyResult<&Bound<'_, PyType>> {
+    static CLASS: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+    CLASS.import(py, "numpy", "generic")
+}
+
 /// Returns whether an object is a JAX array, which is immutable.
 fn is_jax(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     let module = value.get_type().module()?;
@@ -297,6 +305,10 @@ fn extension_dtype(value: &Bound<'_, PyAny>) -> PyResult<Option<DType>> {
     let py = value.py();
     let Some(dtype) = value.getattr_opt(intern!(py, "dtype"))? else { return Ok(None) };
     if !value.hasattr(intern!(py, "__array_interface__"))? {
+        return Ok(None);
+    }
+    // Other objects may have a `dtype` that is not a dtype of NumPy.
+    if !value.is_instance(numpy_array(py)?)? && !value.is_instance(numpy_scalar(py)?)? {
         return Ok(None);
     }
     match crate::dtype::dtype_of(&dtype) {
@@ -345,13 +357,19 @@ fn extension(value: &Bound<'_, PyAny>, dtype: DType, sharing: Sharing) -> PyResu
             _ => Err(unreadable(value)),
         };
     }
-    let contiguous = py.import("numpy")?.call_method1("ascontiguousarray", (value,))?;
-    if sharing == Sharing::Promised && !contiguous.is(value) {
-        return Err(must_copy());
-    }
     // NumPy adds an axis to a scalar.
     let dims: Vec<usize> = value.getattr("shape")?.extract()?;
-    let plain = contiguous.call_method1("view", (format!("u{}", dtype.size()),))?;
+    let plain = if matches!(dtype, DType::S2 | DType::S4) {
+        // The bytes of `ml_dtypes` may lack the sign: -1 of `int4` is 0x0f, and 0xff in a tensor.
+        refuse(sharing)?;
+        value.call_method1("astype", ("i1", "C"))?
+    } else {
+        let contiguous = py.import("numpy")?.call_method1("ascontiguousarray", (value,))?;
+        if sharing == Sharing::Promised && !contiguous.is(value) {
+            return Err(must_copy());
+        }
+        contiguous.call_method1("view", (format!("u{}", dtype.size()),))?
+    };
     match dlpack::buffer_of(&plain.call_method1("reshape", (dims,))?)? {
         Some(Buffer::Lent(lent, _)) => {
             import_host_memory(py, lent.with_dtype(dtype), false, sharing)
