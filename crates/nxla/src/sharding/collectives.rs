@@ -50,11 +50,7 @@ fn reduce_devices(
 ) -> Expr {
     build_value(x, location, |graph, x| {
         let x = devices_to_axis(graph, x, axis)?;
-        let dtype = graph.dtype(x.id);
-        let mut id = reduce(graph, x.id, &[number(x.entry())])?;
-        if dtype != DType::Pred {
-            id = graph.as_type(id, dtype)?;
-        }
+        let id = reduce(graph, x.id, &[number(x.entry())])?;
         annotate_layout(graph, Value { id, ..x })
     })
 }
@@ -82,10 +78,16 @@ fn reduce_devices(
 #[must_use]
 #[track_caller]
 pub fn psum(x: &Expr, axis: &str) -> Expr {
-    reduce_devices(x, axis, Location::caller(), |graph, x, over| graph.sum(x, Some(over), false))
+    reduce_devices(x, axis, Location::caller(), |graph, x, over| {
+        let dtype = graph.dtype(x);
+        let total = graph.sum(x, Some(over), false)?;
+        if dtype == DType::Pred { Ok(total) } else { graph.as_type(total, dtype) }
+    })
 }
 
-/// Returns the mean over all devices along a mesh axis; a float for integers.
+/// Returns the mean over all devices along a mesh axis. The mean has the dtype of
+/// [`Expr::mean`](crate::Expr::mean): it is computed in at least `f32`, and the mean of integers and
+/// booleans is an `f32`.
 ///
 /// ```
 /// # use nxla::{Expr, Result, jit, Tensor};
@@ -104,11 +106,7 @@ pub fn psum(x: &Expr, axis: &str) -> Expr {
 #[must_use]
 #[track_caller]
 pub fn pmean(x: &Expr, axis: &str) -> Expr {
-    let total = psum(x, axis);
-    match axis_size(axis) {
-        Ok(size) => total / number(size),
-        Err(_) => total,
-    }
+    reduce_devices(x, axis, Location::caller(), |graph, x, over| graph.mean(x, Some(over), false))
 }
 
 /// Returns the element-wise maximum over all devices along an axis.

@@ -6,7 +6,7 @@ use nxla::sharding::collectives::{
     pvary,
 };
 use nxla::sharding::shard_map;
-use nxla::{ErrorClass, Expr, Mesh, Sharding, Tensor, fori, grad, jit};
+use nxla::{DType, ErrorClass, Expr, Mesh, Sharding, Tensor, fori, grad, jit};
 
 fn mesh() -> Option<Mesh> {
     compilers().contains(&"xla").then(|| Mesh::of([("data", 2), ("model", 2)]).unwrap())
@@ -61,6 +61,30 @@ fn collectives_are_what_they_are_on_whole_tensors() {
     };
     let expected = [14.0, 20.0, 26.0, 32.0, 22.0, 28.0, 34.0, 40.0];
     check(&mesh, in_a_loop, [&rows, &rows], &x, &expected);
+}
+
+#[test]
+fn means_of_narrow_dtypes_do_not_overflow() {
+    let Some(mesh) = mesh() else { return };
+    let (rows, all) = (mesh.sharding(["data"]).unwrap(), mesh.replicated());
+    let x = Tensor::from([0.0f32, 0.0]);
+    let largest = [
+        (DType::U8, 255.0),
+        (DType::S8, 127.0),
+        (DType::U16, 65_535.0),
+        (DType::S16, 32_767.0),
+        (DType::U32, 4_294_967_040.0),
+        (DType::S32, 2_147_483_520.0),
+        (DType::F16, 65_504.0),
+    ];
+    for (dtype, number) in largest {
+        let mean = move |x: Expr| pmean(&(x + number).as_type(dtype), "data").as_type(DType::F32);
+        check(&mesh, mean, [&rows, &all], &x, &[number]);
+        let shared = move |_: Expr| pmean(&Expr::of(number).as_type(dtype), "data");
+        let found = jit(shard_map(shared, &mesh, rows.clone(), all.clone())).call(&x).unwrap();
+        assert_eq!(found.dtype(), if dtype == DType::F16 { dtype } else { DType::F32 });
+        assert_close(&numbers(&found), &[number], "a value that does not vary");
+    }
 }
 
 #[test]
