@@ -452,6 +452,7 @@ class Module:
     def run(self, *args: Any, **options: Any) -> list[Tensor]: ...
     def compile(self, **options: Any) -> None: ...
 
+        function: str,
 @final
 class OnnxModel:
     @staticmethod

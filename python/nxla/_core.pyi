@@ -1321,6 +1321,7 @@ class Module:
 
 @final
 class OnnxModel:
+        function: str,
     """An ONNX model that was read; the base of ``from_onnx``."""
     @staticmethod
     def load(path: str | os.PathLike[str]) -> OnnxModel:

@@ -175,23 +175,14 @@ def trace_over_mesh(
     return expression
 
 
-def _hook_names(expression: Expression, what: str) -> set[str]:
-    """Return the names of the hooks in an expression, and reject other calls of the host."""
+def _hook_names(expression: Expression) -> set[str]:
+    """Return the names of the hooks in an expression."""
     names = set()
     for node in expression.nodes:
         for region in node.regions:
-            names |= _hook_names(region, what)
-        if node.op not in ("io_call", "runtime_call"):
-            continue
-        name = node.attributes["name"] if node.op == "io_call" else None
-        if name is None:
-            line = f" ({node.line})" if node.line else ""
-            raise ArgumentError(
-                f"{what}: function: must not contain nx.hook with a function, nx.print_value or "
-                "nx.runtime_call, because a program over a mesh cannot call the host; return the "
-                f"value{line}"
-            )
-        names.add(name)
+            names |= _hook_names(region)
+        if node.op == "io_call" and node.attributes["name"] is not None:
+            names.add(node.attributes["name"])
     return names
 
 
@@ -209,8 +200,10 @@ class MeshProgram:
         #: The traced function.
         self.expression = expression
         self._options = options
-        self._hooks = _hook_names(expression, options.what)
-        self._divided = _core.Divided(expression, mesh, inputs, outputs, options.xla)
+        self._divided = _core.Divided(
+            options.what, expression, mesh, inputs, outputs, options.xla
+        )
+        self._hooks = _hook_names(expression)
 
     @property
     def text(self) -> str:

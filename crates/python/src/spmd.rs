@@ -117,9 +117,10 @@ struct PyDivided(Arc<Divided>);
 #[pymethods]
 impl PyDivided {
     #[new]
-    #[pyo3(signature = (expression, mesh, inputs, outputs=None, options=None))]
+    #[pyo3(signature = (function, expression, mesh, inputs, outputs=None, options=None))]
     fn new(
         py: Python<'_>,
+        function: String,
         expression: &PyExpression,
         mesh: &PyMesh,
         inputs: Vec<Layout>,
@@ -130,8 +131,9 @@ impl PyDivided {
         let outputs = outputs.map(|outputs| mesh.shardings(outputs)).transpose()?;
         let (options, _) = options_from(options)?;
         let (program, mesh) = (expression.program.clone(), mesh.0.clone());
-        let compile =
-            move || Divided::compile(&program, &options, &mesh, &inputs, outputs.as_deref());
+        let compile = move || {
+            Divided::compile(&function, &program, &options, &mesh, &inputs, outputs.as_deref())
+        };
         let divided =
             interruptible(py, |interrupt| run_watched("nxla compile", compile, interrupt))?;
         Ok(Self(Arc::new(divided)))

@@ -81,6 +81,7 @@ impl Divided {
     /// # Errors
     /// Returns no errors, because the function cannot be called.
     pub fn compile(
+        _: &str,
         _: &Program,
         _: &Options,
         mesh: &Mesh,

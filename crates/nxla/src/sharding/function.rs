@@ -223,7 +223,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
         }
         let wanted: Vec<Sharding> = outputs.iter().map(|(_, sharding)| sharding.clone()).collect();
         let program =
-            Divided::compile(&traced.program, options, &self.mesh, &inputs, Some(&wanted))?;
+            Divided::compile("over", &traced.program, options, &self.mesh, &inputs, Some(&wanted))?;
         let (settings, structure) = (options.settings.clone(), tree.structure);
         Ok(Known { settings, types, inputs, program, outputs, structure })
     }

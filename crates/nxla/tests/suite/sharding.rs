@@ -196,7 +196,7 @@ fn constraints_change_where_and_not_what() {
 #[test]
 fn misuse_is_told() {
     let Some(mesh) = mesh() else { return };
-    use ErrorClass::{Argument, Device as OfDevice, Options, Shape as OfShape};
+    use ErrorClass::{Argument, Options, Shape as OfShape};
     let rows = mesh.sharding(["data"]).unwrap();
     let devices = mesh.devices().unwrap();
     let double = || jit(|x: Expr| x * 2).over(&mesh);
@@ -243,7 +243,7 @@ fn misuse_is_told() {
     let large = Tensor::new(numbers, [10_000]).unwrap();
     refused(jit(move |x: Expr| x + &large).over(&mesh).call(1), Argument, "as an argument");
     let noisy = jit(|x: Expr| nxla::hook(x, |_| Ok::<(), nxla::Error>(()))).over(&mesh);
-    refused(noisy.call(1), OfDevice, "hook");
+    refused(noisy.call(1), Argument, "over: function: must not contain a hook");
     let part = Shape::from([2]);
     refused(rows.gather(&[], &part), OfShape, "parts: must be 4");
 }

@@ -5,7 +5,7 @@
 
 use nxla_expr::{Layout, Program, TensorType};
 use nxla_pjrt::{self as pjrt, Buffer, CompileOptions, ExecuteOptions};
-use nxla_stablehlo::{LowerOptions, Partition, lower};
+use nxla_stablehlo::{LowerError, LowerOptions, Partition, lower};
 use nxla_tensor::{Names, Shape};
 use std::fmt;
 
@@ -66,12 +66,13 @@ impl fmt::Debug for Divided {
 
 impl Divided {
     /// Divides and compiles a program whose inputs are divided so. Without shardings of the
-    /// outputs, XLA chooses them.
+    /// outputs, XLA chooses them. Errors start with the name of the function.
     ///
     /// # Errors
     /// Returns errors of the plugin and an error for shardings that do not fit the types or a hook
-    /// with a listener.
+    /// with a function.
     pub fn compile(
+        function: &str,
         program: &Program,
         options: &Options,
         mesh: &Mesh,
@@ -100,7 +101,8 @@ impl Divided {
                 partition: Some(partition),
                 ..LowerOptions::default()
             },
-        )?;
+        )
+        .map_err(|error| explain_host_call(function, error))?;
         let compile_options = CompileOptions {
             num_partitions: devices.len(),
             device_ids: devices.iter().map(|&index| client.devices()[index].id()).collect(),
@@ -195,6 +197,17 @@ impl Divided {
         };
         self.used_inputs.iter().map(upload).collect()
     }
+}
+
+/// Replaces the error for a hook, which does not depend on the plugin.
+fn explain_host_call(function: &str, error: LowerError) -> Error {
+    let LowerError::HostCalls { hook, line } = error else { return error.into() };
+    let line = line.map(|line| format!(" ({line})")).unwrap_or_default();
+    let why = format!(
+        "function: must not contain a hook with a function, print_value or runtime_call, because a \
+         program over a mesh cannot call the host; got {hook}{line}; return the value instead"
+    );
+    Error::Arguments { function: function.into(), why }
 }
 
 fn wrong(why: String) -> Error {
