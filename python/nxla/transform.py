@@ -319,7 +319,6 @@ def make_function(
     A function that is not `jitted` is traced in every call; equal programs are compiled once.
     """
     spec = _spec_of(function)
-    reject_shardings(options or {})
     positions, names = static_arguments(spec.function, static_argnums, static_argnames)
     positions = sorted({*positions, *spec.positions})
     names = sorted({*names, *spec.names})

@@ -502,6 +502,12 @@ def test_only_jit_has_shardings(mesh, option):
         lambda: nx.export(nx.sin, [x], **shardings),
         lambda: nx.debug_expr(nx.sin, **shardings),
         lambda: nx.stream(lambda x, total: (x, total), x, x, **shardings),
+        lambda: nx.jit_partitions(nx.sin, [[x]], **shardings),
+        lambda: nx.to_backend(**shardings),
+        lambda: nx.default_options(**shardings),
+        lambda: nx.global_default_options(**shardings),
+        lambda: nx.debug_expr(nx.sin)(x).run(x, **shardings),
+        lambda: nx.graph.run(nx.graph.split(nx.debug_expr(nx.sin)(x), "auto"), x, **shardings),
     ):
         with pytest.raises(nx.OptionError, match=rf"{option}: must be an option of nx\.jit"):
             make()

@@ -39,6 +39,11 @@ pub(crate) fn unchecked_options(
     let Some(given) = given else { return Ok((options, conflict)) };
     for (name, value) in given {
         let name: String = name.extract()?;
+        if ["in_shardings", "out_shardings"].contains(&&*name) {
+            return Err(exception(nxla_runtime::Error::Options(format!(
+                "{name}: must be an option of nx.jit; other functions compile for one device"
+            ))));
+        }
         if value.is_none() {
             continue;
         }
