@@ -72,3 +72,43 @@ def test_custom_rules_broadcast_an_axis_of_size_1(compiler):
     assert nx.devectorize(values).tolist() == [5.0, 10.0]
     slope = nx.jit(nx.grad(product), compiler=compiler)(x, y)
     assert nx.devectorize(slope).tolist() == [1.0, 2.0]
+
+
+#: Functions that vectorize their result.
+VECTORIZING = {
+    "elements": lambda x: nx.vectorize(x * x, "v"),
+    "rows": lambda x: nx.vectorize(nx.outer(x, nx.sin(x)), "v"),
+    "two axes": lambda x: nx.vectorize(nx.outer(x, nx.sin(x))[:2], ["v", "w"]),
+    "names": lambda x: nx.sum(
+        nx.vectorize(nx.rename(nx.outer(x, nx.exp(x)), ("a", "b")), "v"), axis="b"
+    ),
+    "a branch": lambda x: nx.cond(x[0] > 0, lambda: nx.vectorize(x * x, "v"), lambda: x[0]),
+}
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("name", VECTORIZING)
+def test_results_that_are_vectorized_have_a_derivative_for_each_entry(name, traced):
+    function = VECTORIZING[name]
+    run = nx.jit if traced else lambda function: function
+    x = nx.tensor([1.0, 2.0, 3.0])
+    expected = run(nx.jacfwd(function))(x)
+
+    def pulled(x):
+        y, pull = nx.vjp(function, x)
+        return pull(nx.ones_like(y))[0]
+
+    def total(x):
+        return nx.sum(function(x))
+
+    found = {
+        "jacrev": run(nx.jacrev(function))(x),
+        "vjp": run(pulled)(x),
+        "grad": run(nx.grad(total))(x),
+        "value_and_grad": run(lambda x: nx.value_and_grad(total)(x)[1])(x),
+    }
+    totals = expected if expected.ndim == 1 else nx.sum(expected, axis=0)
+    for derivative, result in found.items():
+        wanted = expected if derivative == "jacrev" else totals
+        assert result.vectorized_axes == wanted.vectorized_axes
+        np.testing.assert_allclose(nx.devectorize(result), nx.devectorize(wanted), rtol=1e-6)

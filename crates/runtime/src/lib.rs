@@ -125,6 +125,8 @@ pub use thresholds::LITERAL_LIMIT_BYTES;
 #[doc(hidden)]
 pub use trace::Entered;
 pub use trace::{Trace, current_compiler, is_tracing};
+#[doc(hidden)]
+pub use tracers::derivative_depth;
 pub use vectors::{VectorAxes, VectorAxis};
 #[doc(hidden)]
 pub use xla::Divided;

@@ -3,12 +3,52 @@
 //! The function is traced on the tracers, so that only its direct use of the values counts: captured
 //! values are constant, even if they were computed from the same values.
 
+use std::cell::RefCell;
+
 use nxla_expr::{ExprId, Mark, Scope, TensorType};
+use nxla_tensor::AxisName;
 
 use crate::error::{Error, Result};
 use crate::expr::RawExpr;
 use crate::trace::Trace;
 use crate::vectors::{self, VectorAxes};
+
+thread_local! {
+    /// The functions that are differentiated on this thread, the innermost last: the vectorized axes
+    /// that their tracers have because the results have them.
+    static RUNNING: RefCell<Vec<Vec<AxisName>>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Returns the number of derivatives that call functions on this thread, each inside the function
+/// of another one: a value of the innermost function is differentiated at most as many times.
+pub fn derivative_depth() -> usize {
+    RUNNING.with_borrow(Vec::len)
+}
+
+/// Returns whether tracers have a vectorized axis because the result of a function has the axis. A
+/// function that vectorizes its result meets the axis again.
+pub(crate) fn is_entry_axis(name: &str) -> bool {
+    RUNNING.with_borrow(|all| all.iter().flatten().any(|axis| **axis == *name))
+}
+
+/// A function that is differentiated, until this value is dropped.
+struct Running(());
+
+impl Running {
+    /// Begins a call on tracers with the vectorized axes `axes`; the values have `of_values`.
+    fn begin(axes: &VectorAxes, of_values: &VectorAxes) -> Self {
+        let added = axes.iter().filter(|axis| of_values.position(&axis.name).is_none());
+        let added = added.map(|axis| axis.name.clone()).collect();
+        RUNNING.with_borrow_mut(|all| all.push(added));
+        Self(())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        RUNNING.with_borrow_mut(Vec::pop);
+    }
+}
 
 /// Values, and their tracers while a function is traced.
 pub(crate) struct Tracers {
@@ -73,7 +113,9 @@ impl Tracers {
         entries: bool,
         mut function: impl FnMut(Vec<RawExpr>) -> Result<(Vec<RawExpr>, T)>,
     ) -> Result<(Self, Vec<RawExpr>, T)> {
+        let vectors = self.vectors.clone();
         loop {
+            let _running = Running::begin(&self.vectors, &vectors);
             let (results, more) = match function(self.add_vectors(&self.scope.parameters)) {
                 Ok(answer) => answer,
                 Err(error) => {

@@ -4,13 +4,14 @@ use nxla_expr::{ExprId, Graph, Source, TensorType};
 
 use super::VectorAxes;
 use super::control::Vectorized;
-use super::moves::{EntryAxes, Move, NewVector, align_vectors, separate};
+use super::moves::{EntryAxes, Move, NewVector, align_vectors, select_own_entries, separate};
 use crate::apply::{Ids, called_once};
 use crate::eager::EagerOp;
 use crate::error::{Error, Result};
 use crate::expr::RawExpr;
 use crate::operand::Value;
 use crate::tensor::RawTensor;
+use crate::tracers::is_entry_axis;
 
 impl RawExpr {
     /// The first axes, one for each name, become vectorized: functions leave them alone and work
@@ -19,7 +20,17 @@ impl RawExpr {
     /// # Errors
     /// Returns an error for fewer axes than names, other sizes, or names that exist already.
     pub fn vectorize(&self, axes: &[NewVector]) -> Result<RawExpr> {
-        self.trace().safe(self)?.apply_move(|own, ty| Move::vectorize(own, ty, axes))
+        let mut x = self.trace().safe(self)?;
+        for (position, axis) in
+            axes.iter().enumerate().filter(|(_, axis)| is_entry_axis(&axis.name))
+        {
+            let node = x.id()?;
+            let (id, vectors) = x.trace().build(|graph| {
+                select_own_entries(graph, node, x.vectors(), &axis.name, position)
+            })?;
+            x = RawExpr::with_vectors(x.trace().clone(), id, vectors);
+        }
+        x.apply_move(|own, ty| Move::vectorize(own, ty, axes))
     }
 
     /// Vectorized axes become ordinary ones again, in front of the others; with `keep_names`

@@ -264,6 +264,34 @@ pub(crate) fn separate(
     Ok((graph.make(Op::Transpose(order), &[x])?, rest))
 }
 
+/// Returns for each entry along a vectorized axis its own row along an axis of the entries, which
+/// replaces the vectorized axis. Other nodes are unchanged.
+pub(crate) fn select_own_entries(
+    graph: &mut Graph,
+    x: ExprId,
+    own: &VectorAxes,
+    name: &str,
+    position: usize,
+) -> Result<(ExprId, VectorAxes)> {
+    let entry = own.entry_type(graph.tensor_type(x));
+    let size = own.position(name).map(|axis| own[axis].size);
+    let Some(size) = size.filter(|&size| entry.shape.get(position) == Some(&size)) else {
+        return Ok((x, own.clone()));
+    };
+    let (x, vectors) = separate(graph, x, own, name, size)?;
+    let (rank, first) = (graph.shape(x).rank(), vectors.len());
+    let row = first + 1 + position;
+    let others = (0..rank).filter(|axis| ![first, row].contains(axis));
+    let x = graph.make(Op::Transpose(others.chain([first, row]).collect()), &[x])?;
+    let x = graph.take_diagonal(x, 0)?;
+    let before = first + position;
+    let order = (0..before).chain([rank - 2]).chain(before..rank - 2).collect();
+    let x = graph.make(Op::Transpose(order), &[x])?;
+    // The diagonal has no names.
+    let id = Move { vectors: vectors.clone(), entry }.build(graph, x)?;
+    Ok((id, vectors))
+}
+
 #[cfg(test)]
 mod tests {
     use nxla_tensor::DType;
