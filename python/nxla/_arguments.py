@@ -186,6 +186,11 @@ def _names_of_code(function: Callable[..., Any], count: int) -> list[tuple[str, 
     """
     skipped = 0
     while True:
+        # A method has the dict of its function, whose `__wrapped__` accepts the instance too.
+        if isinstance(function, MethodType | _core.BoundFunction):
+            skipped += 1
+            function = function.__func__
+            continue
         state = getattr(function, "__dict__", {})
         if "__signature__" in state:
             return None
@@ -194,9 +199,6 @@ def _names_of_code(function: Callable[..., Any], count: int) -> list[tuple[str, 
         elif isinstance(function, partial) and not function.keywords:
             skipped += len(function.args)
             function = function.func
-        elif isinstance(function, MethodType):
-            skipped += 1
-            function = function.__func__
         else:
             break
     if not isinstance(function, FunctionType):

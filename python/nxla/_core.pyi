@@ -1221,7 +1221,7 @@ class Function(Generic[_P, _R_co]):
     @overload
     def __get__(
         self: Function[Concatenate[_T, _Q], _R_co], instance: _T, owner: type[Any] | None = None, /
-    ) -> Callable[_Q, _R_co]: ...
+    ) -> BoundFunction[_Q, _R_co]: ...
     def warm_up(self, *args: Any, **kwargs: Any) -> None:
         """Traces and compiles for these arguments without a run; tensors may be templates."""
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
@@ -1243,6 +1243,35 @@ class Function(Generic[_P, _R_co]):
         """
     def clear_cache(self) -> None:
         """Deletes the compiled programs of the function."""
+
+@final
+class BoundFunction(Generic[_P, _R_co]):
+    __name__: str
+    __qualname__: str
+    @classmethod
+    def __class_getitem__(cls, types: Any) -> GenericAlias: ...
+    @property
+    def __func__(self) -> Function[..., _R_co]: ...
+    @property
+    def __self__(self) -> Any: ...
+    @property
+    def __wrapped__(self) -> Callable[_P, _R_co]: ...
+    def __getattr__(self, name: str, /) -> Any: ...
+    def __call__(self, *args: _P.args, **kwargs: _P.kwargs) -> _R_co: ...
+    def warm_up(self, *args: Any, **kwargs: Any) -> None:
+        """Traces and compiles for these arguments without a run; tensors may be templates."""
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Traces the function for these arguments or templates, and returns a ``Lowered`` object, which can
+        be inspected, compiled and exported.
+        """
+    def explain(self, *args: _P.args, **kwargs: _P.kwargs) -> Explanation:
+        """Returns the backend of the next call with these arguments, the reason, and the estimated time.
+        The method compiles the function if necessary, and does not run it.
+        """
+    def debug_expr(self, *args: Any, **kwargs: Any) -> Expression:
+        """Traces the function for these arguments and returns the expression."""
+    def compile(self, *args: Any) -> Compiled[_R_co]:
+        """Compiles for the types of these arguments only; tensors may be templates."""
 
 @final
 class Compiled(Generic[_R_co]):

@@ -22,6 +22,7 @@ the first two are:
 from __future__ import annotations
 
 import functools
+from types import MethodType
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of
@@ -123,6 +124,10 @@ class CallbackFunction:
         from nxla.transform import _FunctionSpec
 
         self._spec = _FunctionSpec(function, [], [], [], options)
+
+    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
+        """Return the function as a method, whose first argument is the instance."""
+        return self if instance is None else MethodType(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function on one partition."""

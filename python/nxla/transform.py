@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from types import MethodType
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of, names_of, reject_shardings
@@ -283,6 +284,22 @@ class _FunctionSpec:
         #: True if later calls reuse a trace.
         self.jitted = jitted
 
+    def bind(self, instance: Any) -> _Recipe:
+        """Return the recipe of the function as a method of an instance, its first argument."""
+        first = {name for name, _ in names_of(self.function, 1)[:1]}
+        return _Recipe(
+            MethodType(self.function, instance),
+            [position - 1 for position in self.positions if position > 0],
+            [name for name in self.names if name not in first],
+            [
+                (position if position is None else position - 1, name, path)
+                for position, name, path in self.donated
+                if position != 0
+            ],
+            self.options,
+            self.jitted,
+        )
+
     @property
     def compiler_options(self) -> dict[str, Any]:
         """The options of the compiler."""
@@ -299,6 +316,8 @@ def _spec_of(function: Callable[..., Any]) -> _FunctionSpec:
         raise ArgumentError(f"jit: function: must be callable; got a {type(function).__name__}")
     from nxla.partitions import CallbackFunction
 
+    if isinstance(function, _core.BoundFunction):
+        return _spec_of(function.__func__).bind(function.__self__)
     if isinstance(function, _core.Function | CallbackFunction):
         known = getattr(function, "_spec", None)
         if isinstance(known, _FunctionSpec):

@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import inspect
 import itertools
 from collections import Counter, OrderedDict, defaultdict
 
@@ -582,3 +583,71 @@ def test_axes_of_several_maps_are_added_one_after_another():
     nested = nx.vmap(nx.vmap(loop, in_axes=(None, 0)), in_axes=(0, None))(x, y)
     assert nested.reshape((4,)).tolist() == one.tolist()
     assert len(calls) == 2 * expected
+
+
+class Power:
+    """A value with jitted methods, which receive it as a static argument."""
+
+    def __init__(self, factor):
+        self.factor = factor
+
+    def __hash__(self):
+        return hash(self.factor)
+
+    def __eq__(self, other):
+        return self.factor == other.factor
+
+    def plain(self, x, power=2):
+        """Scale a power."""
+        return self.factor * x**power
+
+    jit = nx.jit(plain, static_argnames="power")
+    defn = nx.defn(plain, static_argnums=2)
+    value_and_grad = nx.value_and_grad(plain, argnums="x")
+    grad = nx.grad(plain, argnums=1)
+    jacobian = nx.jacrev(plain, argnums=1)
+    vmap = nx.vmap(plain, in_axes=(None, 0))
+
+
+#: The methods of a jitted function that take the arguments of a call.
+METHODS_OF_CALLS = ("compile", "debug_expr", "explain", "lower", "warm_up")
+
+
+def test_the_list_of_calls_is_complete():
+    public = {name for name in dir(nx.Function) if not name.startswith("_")}
+    assert public - set(METHODS_OF_CALLS) == {"cache_report", "callable", "clear_cache"}
+
+
+@pytest.mark.parametrize("name", ["jit", "defn", "grad", "value_and_grad", "jacobian", "vmap"])
+def test_every_attribute_of_a_method_passes_the_instance(name):
+    scaled, x = Power(3.0), nx.tensor([2.0] if name == "vmap" else 2.0)
+    method, function = getattr(scaled, name), getattr(Power, name)
+
+    def values(results):
+        return nx.tree.map(lambda leaf: leaf.tolist(), results)
+
+    expected = values(function(scaled, x))
+    assert values(method(x)) == expected
+    assert values(method.compile(x)(x)) == expected
+    assert method.debug_expr(x).digest == function.debug_expr(scaled, x).digest
+    assert method.lower(x).nodes == function.lower(scaled, x).nodes
+    assert values(method.lower(x).compile()(x)) == expected
+    assert method.explain(x).backend == function.explain(scaled, x).backend
+    method.clear_cache()
+    method.warm_up(x)
+    assert method.cache_report()["entries"] == 1
+    assert (method.__self__, method.__func__) == (scaled, function)
+    assert (method.__name__, method.__doc__) == ("plain", "Scale a power.")
+    assert inspect.signature(method) == inspect.signature(scaled.plain)
+    assert method == getattr(scaled, name)
+    assert method != getattr(Power(3.0), name)
+    assert hash(method) == hash(getattr(scaled, name))
+
+
+def test_functions_of_methods_keep_their_options():
+    scaled = Power(3.0)
+    for method in (scaled.jit, scaled.defn):
+        assert method(2.0, 3).item() == method(2.0, power=3).item() == 24.0
+        assert nx.grad(method)(2.0, 3).item() == 36.0
+        assert nx.compile(method, [nx.template(()), 3])(2.0).item() == 24.0
+        assert nx.jit(lambda f, x: f(x))(method, 2.0).item() == 12.0

@@ -30,6 +30,7 @@ use crate::expected::{Expected, names_of};
 use crate::expr::PyExpr;
 use crate::hooks::give_to;
 use crate::interrupt::interruptible;
+use crate::method::PyBoundFunction;
 use crate::options::options_from;
 use crate::program::PyExpression;
 use crate::signature::{Arguments, StaticValue, is_leaf, is_sequence};
@@ -255,7 +256,8 @@ impl PyFunction {
         if instance.is_none() {
             return Ok(slf.clone().into_any());
         }
-        slf.py().import("types")?.getattr("MethodType")?.call1((slf, instance))
+        let method = PyBoundFunction::new(slf.clone().unbind(), instance.clone().unbind());
+        Ok(Bound::new(slf.py(), method)?.into_any())
     }
 
     /// The name, and the backends of the next calls of its compiled programs.

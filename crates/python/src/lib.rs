@@ -35,6 +35,7 @@ mod import;
 mod interrupt;
 mod lazy;
 mod live;
+mod method;
 mod names;
 mod node;
 mod notes;
@@ -72,6 +73,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     template::register(module)?;
     lazy::register(module)?;
     function::register(module)?;
+    method::register(module)?;
     compiled::register(module)?;
     gradient::register(module)?;
     derivative::register(module)?;
