@@ -1757,6 +1757,11 @@ def to_backend(options: Mapping[str, Any] | None = None) -> Device:
 def is_tracing() -> bool:
     """Returns whether the thread is tracing."""
 
+def derivative_depth() -> int:
+    """Returns the number of derivatives that are being traced on the thread, each inside the function of
+    another one.
+    """
+
 def user_line() -> str | None:
     """The current line of the user's code, as ``file.py:3``; None if unknown."""
 

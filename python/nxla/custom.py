@@ -88,6 +88,18 @@ def custom_grad(value: Any, inputs: Any, rule: Callable[[Any], Any], /) -> Any:
     return structure.unflatten(_core.custom_grad(leaves, input_leaves, flat_rule))
 
 
+class _Running(threading.local):
+    """The number of running rules of a thread."""
+
+    rules = 0
+    #: The number of derivatives around the outermost rule.
+    derivatives = 0
+
+
+#: The running rules of all functions.
+_all_running = _Running()
+
+
 class _Custom:
     """A function with arguments that are not differentiated."""
 
@@ -103,9 +115,8 @@ class _Custom:
         self._derivative = derivative
         #: Positions and names of the arguments that are not differentiated.
         self._constant: list[int | str] = index_list(nondiff_argnums)
-        #: The number of running rules of each thread. Inside a rule, a call runs the function
-        #: without the rule.
-        self._rules_run = threading.local()
+        #: The number of running rules of this function on each thread.
+        self._running = _Running()
         self.__name__ = name_of(function)
         self.__doc__ = getattr(function, "__doc__", None)
         self.__wrapped__ = function
@@ -165,16 +176,27 @@ class _Custom:
         return names.index(which)
 
     def _is_plain(self) -> bool:
-        """Return whether a call runs the function itself: outside a trace, or inside its rule."""
-        return not _core.is_tracing() or getattr(self._rules_run, "depth", 0) > 0
+        """Return whether a call runs the function without its rule.
+
+        Rules are traced at the call, so the trace of a rule that calls its function must end. Each
+        rule around a call takes the place of one derivative, and a value that is not
+        differentiated again needs no rule.
+        """
+        if not _core.is_tracing():
+            return True
+        return self._running.rules > 0 and _all_running.rules >= _all_running.derivatives
 
     def _run_rule(self, rule: Callable[..., Any], *args: Any) -> Any:
         """Run a rule, which may call the function."""
-        self._rules_run.depth = getattr(self._rules_run, "depth", 0) + 1
+        if _all_running.rules == 0:
+            _all_running.derivatives = _core.derivative_depth()
+        self._running.rules += 1
+        _all_running.rules += 1
         try:
             return rule(*args)
         finally:
-            self._rules_run.depth -= 1
+            self._running.rules -= 1
+            _all_running.rules -= 1
 
     def _missing(self) -> ArgumentError:
         return ArgumentError(
@@ -287,7 +309,8 @@ def custom_jvp(
         It is called like `function`. Its method ``defjvp`` sets the rule. The rule receives the
         arguments that are not differentiated, a tuple of the other arguments, and a tuple of their
         tangents; it returns the tangent of the result, in its structure. The rule must be linear in
-        the tangents, because gradients transpose it.
+        the tangents, because gradients transpose it. The rule may call the function; higher
+        derivatives of the call use the rule again.
 
     Raises
     ------
@@ -336,7 +359,8 @@ def custom_vjp(
         It is called like `function`. Its method ``defvjp`` sets two rules. The forward rule
         receives all arguments, and returns the result and the residuals. The backward rule receives
         the arguments that are not differentiated, the residuals, and the cotangents of the result;
-        it returns a tuple with one cotangent for each of the other arguments.
+        it returns a tuple with one cotangent for each of the other arguments. Both rules may call
+        the function; higher derivatives of the call use the rules again.
 
     Raises
     ------

@@ -391,6 +391,69 @@ def test_wrong_answers_of_rules_are_named():
         nx.grad(wrong)(x)
 
 
+def _with_shifted_rule(kind):
+    """Return a sine whose derivative is the function itself at another point."""
+    shift = math.pi / 2
+
+    if kind == "jvp":
+        shifted = nx.custom_jvp(lambda x: nx.stop_grad(nx.sin(x)))
+        shifted.defjvp(lambda primals, tangents: tangents[0] * shifted(primals[0] + shift))
+        return shifted
+    shifted = nx.custom_vjp(lambda x: nx.stop_grad(nx.sin(x)))
+    if kind == "backward":
+        shifted.defvjp(lambda x: (shifted(x), x), lambda x, g: (g * shifted(x + shift),))
+    else:
+        shifted.defvjp(lambda x: (shifted(x), shifted(x + shift)), lambda slope, g: (g * slope,))
+    return shifted
+
+
+@pytest.mark.parametrize("kind", ["jvp", "backward", "residual"])
+def test_rules_that_call_their_function_have_all_derivatives(kind):
+    function = _with_shifted_rule(kind)
+    x = f64(0.3)
+    expected = [math.sin(0.3), math.cos(0.3), -math.sin(0.3), -math.cos(0.3), math.sin(0.3)]
+    derivative = function
+    for order, value in enumerate(expected):
+        assert derivative(x).item() == pytest.approx(value), order
+        assert nx.jit(derivative)(x).item() == pytest.approx(value), order
+        derivative = nx.grad(derivative)
+    if kind == "jvp":
+
+        def twice(x):
+            return nx.jvp(lambda x: nx.jvp(function, (x,), (1.0,))[1], (x,), (1.0,))[1]
+
+        assert twice(x).item() == pytest.approx(expected[2])
+        assert nx.hessian(function)(x).item() == pytest.approx(expected[2])
+
+        def looped(x):
+            return nx.fori(0, 2, lambda _, y: function(y), x)
+
+        def plain(x):
+            return nx.sin(nx.sin(x))
+
+        found, wanted = (nx.grad(nx.grad(f))(x).item() for f in (looped, plain))
+        assert found == pytest.approx(wanted)
+    pulled = nx.grad(lambda x: nx.vjp(function, x)[1](1.0)[0])
+    assert pulled(x).item() == pytest.approx(expected[2])
+
+
+def test_rules_that_call_each_other_have_all_derivatives():
+    sine = nx.custom_jvp(lambda x: nx.stop_grad(nx.sin(x)))
+    cosine = nx.custom_jvp(lambda x: nx.stop_grad(nx.cos(x)))
+    sine.defjvp(lambda primals, tangents: tangents[0] * cosine(*primals))
+    cosine.defjvp(lambda primals, tangents: -tangents[0] * sine(*primals))
+    derivative = sine
+    for value in (math.sin(0.3), math.cos(0.3), -math.sin(0.3), -math.cos(0.3), math.sin(0.3)):
+        assert derivative(f64(0.3)).item() == pytest.approx(value)
+        derivative = nx.grad(derivative)
+
+
+def test_a_rule_may_differentiate_its_function():
+    square = nx.custom_jvp(lambda x: x * x)
+    square.defjvp(lambda primals, tangents: 10 * nx.jvp(lambda x: square(x), primals, tangents)[1])
+    assert nx.grad(square)(3.0).item() == 60.0
+
+
 def test_gradients_of_scans_match_differences(compiler):
     rows = nx.reshape(nx.linspace(-0.5, 0.9, 10, dtype=nx.float64), (5, 2))
     weights = f64([[0.3, -0.2], [0.5, 0.7]])

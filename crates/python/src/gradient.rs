@@ -39,7 +39,15 @@ fn is_tracing() -> bool {
     Trace::current().is_some()
 }
 
+/// Returns the number of derivatives that are being traced on the thread, each inside the function of
+/// another one.
+#[pyfunction]
+fn derivative_depth() -> usize {
+    nxla_runtime::derivative_depth()
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(values_and_grads, module)?)?;
-    module.add_function(wrap_pyfunction!(is_tracing, module)?)
+    module.add_function(wrap_pyfunction!(is_tracing, module)?)?;
+    module.add_function(wrap_pyfunction!(derivative_depth, module)?)
 }
