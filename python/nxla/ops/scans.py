@@ -138,7 +138,16 @@ def associative_scan(
             raise ArgumentError(
                 f"associative_scan: f: result must have the structure {structure}; got {kind}"
             )
-        return [_moved(as_tensor(x), axis, 0) for x in found]
+        results = [as_tensor(x) for x in found]
+        # Results of another size would combine without end.
+        for x, row in zip(results, first, strict=True):
+            expected = _moved(row, 0, axis).shape
+            if x.shape != expected:
+                raise ShapeError(
+                    f"associative_scan: f: results must have the shapes of the first argument, "
+                    f"{expected}; got {x.shape}"
+                )
+        return [_moved(x, axis, 0) for x in results]
 
     done = _prefixes(combine, rows)
     done = [_core.flip(x, axis=0) if reverse else x for x in done]
