@@ -452,6 +452,7 @@ class DeviceMesh:
 class Divided:
     def __new__(
         cls,
+        function: str,
         expression: Expression,
         mesh: DeviceMesh,
         inputs: Sequence[Sequence[Sequence[str]]],
@@ -472,7 +473,6 @@ class Module:
     def run(self, *args: Any, **options: Any) -> list[Tensor]: ...
     def compile(self, **options: Any) -> None: ...
 
-        function: str,
 @final
 class OnnxModel:
     @staticmethod
@@ -760,7 +760,9 @@ def put_together(kind: str, container: type | None, extra: Any, children: Sequen
 # Control flow and effects
 
 def cond(
-    clauses: Sequence[tuple[TensorLike, Callable[[], Any]]], otherwise: Callable[[], Any]
+    clauses: Sequence[tuple[TensorLike, Callable[[], Any]]],
+    otherwise: Callable[[], Any],
+    function: str = "cond",
 ) -> Any: ...
 def while_loop(
     condition: Callable[[_S], TensorLike],
@@ -777,6 +779,7 @@ def scan_loop(
     body: Callable[[_S], tuple[_S, Tensor, Any]],
     initial: _S,
     count: int,
+    function: str,
     roots: Sequence[tuple[str, str]],
     gradient: str,
     gradient_bytes: int,

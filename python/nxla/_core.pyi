@@ -1321,6 +1321,7 @@ class Divided:
     """A compiled expression that is divided over a mesh."""
     def __new__(
         cls,
+        function: str,
         expression: Expression,
         mesh: DeviceMesh,
         inputs: Sequence[Sequence[Sequence[str]]],
@@ -1350,7 +1351,6 @@ class Module:
 
 @final
 class OnnxModel:
-        function: str,
     """An ONNX model that was read; the base of ``from_onnx``."""
     @staticmethod
     def load(path: str | os.PathLike[str]) -> OnnxModel:
@@ -1909,10 +1909,12 @@ def put_together(kind: str, container: type | None, extra: Any, children: Sequen
 # Control flow and effects
 
 def cond(
-    clauses: Sequence[tuple[TensorLike, Callable[[], Any]]], otherwise: Callable[[], Any]
+    clauses: Sequence[tuple[TensorLike, Callable[[], Any]]],
+    otherwise: Callable[[], Any],
+    function: str = "cond",
 ) -> Any:
     """The first branch whose predicate is true: `clauses` are pairs of a traced predicate and a
-    function without arguments.
+    function without arguments. Errors name `function`, the public function.
     """
 
 def while_loop(
@@ -1937,6 +1939,7 @@ def scan_loop(
     body: Callable[[_S], tuple[_S, Tensor, Any]],
     initial: _S,
     count: int,
+    function: str,
     roots: Sequence[tuple[str, str]],
     gradient: str,
     gradient_bytes: int,
@@ -1944,7 +1947,8 @@ def scan_loop(
     """A counting loop that collects the rows of each iteration: the final state, and all rows.
 
     `body` maps the state to the next state, the index of the row among `count`, and the rows. It is
-    called once, and a second time if it adds vectorized axes or names to the state.
+    called once, and a second time if it adds vectorized axes or names to the state. Errors name
+    `function`, the public function.
     """
 
 def without_effects(function: Callable[[], _T]) -> _T:

@@ -497,7 +497,7 @@ def while_(initial: S, /, *parts: Any) -> S:
             "while_: arguments: must be initial, condition, body (two functions), or initial, "
             f"context, arg, condition, body; got {len(parts) + 1} arguments"
         )
-    return _core.while_loop(*parts, initial)
+    return _core.while_loop(*parts, initial, "while_")
 
 
 def hook(

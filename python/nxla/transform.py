@@ -284,10 +284,10 @@ class _FunctionSpec:
         #: True if later calls reuse a trace.
         self.jitted = jitted
 
-    def bind(self, instance: Any) -> _Recipe:
+    def bind(self, instance: Any) -> _FunctionSpec:
         """Return the recipe of the function as a method of an instance, its first argument."""
         first = {name for name, _ in names_of(self.function, 1)[:1]}
-        return _Recipe(
+        return _FunctionSpec(
             MethodType(self.function, instance),
             [position - 1 for position in self.positions if position > 0],
             [name for name in self.names if name not in first],

@@ -394,3 +394,86 @@ def test_an_error_of_a_type_names_the_function_the_argument_and_the_type(name, a
     text = str(caught.value)
     assert text.startswith(f"{name}: {argument}: must "), text
     assert re.search(r"; got .*\bobject\b", text), text
+
+
+def _errors_of_functions(x, yes):
+    """Return calls with an error, and the public function that each error names."""
+    index = nx.astype(yes, "s32")
+    one, two, pair = (lambda: nx.ones(1)), (lambda: nx.ones(2)), (lambda: (1, 2))
+
+    def three(*_):
+        return nx.ones(3)
+
+    def step(_, s):
+        return s
+
+    return {
+        "cond": [
+            lambda: nx.cond(x, one, two),
+            lambda: nx.cond("no", one, two),
+            lambda: nx.cond(yes, two, three),
+            lambda: nx.cond(yes, pair, three),
+            lambda: nx.cond(yes, lambda: object(), one),
+        ],
+        "if_": [
+            lambda: nx.if_(x, one, two),
+            lambda: nx.if_(x, one),
+            lambda: nx.if_("no", one),
+            lambda: nx.if_(yes, two, three),
+            lambda: nx.if_(yes, pair, three),
+            lambda: nx.if_(yes, lambda: object(), one),
+        ],
+        "switch": [
+            lambda: nx.switch(x, [one, two]),
+            lambda: nx.switch(index, [two, three]),
+            lambda: nx.switch(index, [pair, three]),
+            lambda: nx.switch(index, [lambda: object(), one]),
+        ],
+        "while_loop": [
+            lambda: nx.while_loop(lambda s: x, lambda s: s, 1.0),
+            lambda: nx.while_loop(lambda s: s < 3, lambda s: (s,), 1.0),
+            lambda: nx.while_loop(lambda s: s < 3, lambda s: three(), 1.0),
+        ],
+        "while_": [
+            lambda: nx.expr.while_(1.0, lambda s: x, lambda s: s),
+            lambda: nx.expr.while_(1.0, lambda s: s < 3, lambda s: (s,)),
+            lambda: nx.expr.while_(1.0, lambda s: s < 3, lambda s: three()),
+        ],
+        "fori": [
+            lambda: nx.fori(0, 3, lambda i, s: (s,), 1.0),
+            lambda: nx.fori(0, 3, three, 1.0),
+            lambda: nx.fori(0, 3, three, 1.0, unroll=2),
+            lambda: nx.fori(0, 3, step, 1.0, unroll=-1),
+            lambda: nx.fori(0.5, 3, step, 1.0),
+        ],
+        "for_each": [
+            lambda: nx.for_each(range(3), three, 1.0),
+            lambda: nx.for_each(range(3), three, 1.0, unroll=2),
+            lambda: nx.for_each(3, step, 1.0),
+        ],
+        "scan": [
+            lambda: nx.scan(lambda c, y: c, 1.0, x),
+            lambda: nx.scan(lambda c, y: ((c,), y), 1.0, x),
+            lambda: nx.scan(lambda c, y: (three(), y), x[0], x),
+            lambda: nx.scan(lambda c, y: (c, object()), 1.0, x),
+        ],
+        "map": [
+            lambda: nx.map(lambda y: object(), x),
+            lambda: nx.map(lambda y: y, x[0]),
+            lambda: nx.map(lambda y: y, x, unroll=-1),
+        ],
+        "associative_scan": [
+            lambda: nx.associative_scan(three, nx.ones(4)),
+            lambda: nx.associative_scan(lambda a, b: (a, b), x),
+        ],
+    }
+
+
+@pytest.mark.parametrize("traced", [False, True])
+@pytest.mark.parametrize("name", _errors_of_functions(nx.ones(3), nx.tensor(True)))
+def test_errors_name_the_control_function_that_was_called(name, traced):
+    x, yes = nx.ones(3), nx.tensor(True)
+    run = nx.jit if traced else lambda function: function
+    for number in range(len(_errors_of_functions(x, yes)[name])):
+        with pytest.raises(nx.NxlaError, match=f"^{name}: "):
+            run(lambda x, yes, at=number: _errors_of_functions(x, yes)[name][at]())(x, yes)

@@ -177,7 +177,8 @@ fn expr_while(
         let condition = graph.traced(context.mark, condition);
         graph.while_loop(context.mark, &scope, &initial, condition, body)
     });
-    let results = results.or_raise()?.into_iter().map(|id| wrap(py, &trace, id));
+    let results = results.map_err(|error| error.in_function("while_")).or_raise()?;
+    let results = results.into_iter().map(|id| wrap(py, &trace, id));
     tree.rebuild(py, &mut results.collect::<Vec<_>>().into_iter())
 }
 

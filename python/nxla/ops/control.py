@@ -7,7 +7,7 @@ concrete, they run as Python code.
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor, template_of
+from nxla._values import as_tensor, as_tensors, template_of
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -87,16 +87,27 @@ def cond(
         raise ArgumentError("cond: otherwise: requires clauses, [(pred, fn), …]")
     else:
         clauses = [_clause(clause) for clause in pred]  # type: ignore[union-attr]
+    return _branch("cond", clauses, otherwise)
+
+
+def _branch(
+    function: str,
+    clauses: list[tuple[TensorLike, Callable[[], Any]]],
+    otherwise: Callable[[], Any],
+) -> Any:
+    """Run the first branch whose predicate is true; errors name the public function."""
     if _core.is_tracing():
-        return _core.cond(clauses, otherwise)
-    if any(as_tensor(predicate).vectorized_axes for predicate, _ in clauses):
+        return _core.cond(clauses, otherwise, function)
+    if any(as_tensors(function, predicate)[0].vectorized_axes for predicate, _ in clauses):
         # Entries select different branches, which needs a program.
-        return _traced(lambda: _core.cond(clauses, otherwise))
-    return _select(clauses, otherwise)
+        return _traced(lambda: _core.cond(clauses, otherwise, function))
+    return _select(function, clauses, otherwise)
 
 
 def _select(
-    clauses: list[tuple[TensorLike, Callable[[], Any]]], otherwise: Callable[[], Any]
+    function: str,
+    clauses: list[tuple[TensorLike, Callable[[], Any]]],
+    otherwise: Callable[[], Any],
 ) -> Any:
     """Run the branch that concrete predicates select, and check it against the other branches.
 
@@ -105,30 +116,36 @@ def _select(
     """
     predicates = [predicate for predicate, _ in clauses]
     branches = [*(branch for _, branch in clauses), otherwise]
-    selected = next((n for n, p in enumerate(predicates) if _holds(p)), len(clauses))
+    holds = (_holds(function, "pred", predicate) for predicate in predicates)
+    selected = next((n for n, each in enumerate(holds) if each), len(clauses))
     result = _tensors(branches[selected]())
     branches[selected] = lambda: result
     types = [_core.Template((), _core.pred)] * len(predicates)
-    expected = _core.Function(_program(branches), "cond").debug_expr(*types).output_nodes
+    program = _core.Function(_program(function, branches), function)
+    expected = program.debug_expr(*types).output_nodes
     leaves = tree.leaves(result)
     if [(x.shape, x.dtype, x.names) for x in leaves] == [
         (node.shape, node.dtype, node.names) for node in expected
     ]:
         return result
-    return _run(predicates, branches)
+    return _run(function, predicates, branches)
 
 
-def _program(branches: Sequence[Callable[[], Any]]) -> Callable[..., Any]:
+def _program(function: str, branches: Sequence[Callable[[], Any]]) -> Callable[..., Any]:
     """Return a function from predicates to the results of a traced conditional."""
     *bodies, last = branches
-    return lambda *predicates: _core.cond(list(zip(predicates, bodies, strict=True)), last)
+    return lambda *predicates: _core.cond(
+        list(zip(predicates, bodies, strict=True)), last, function
+    )
 
 
-def _run(predicates: Sequence[TensorLike], branches: Sequence[Callable[[], Any]]) -> Any:
+def _run(
+    function: str, predicates: Sequence[TensorLike], branches: Sequence[Callable[[], Any]]
+) -> Any:
     """Run a conditional as a program, whose predicates are arguments."""
     from nxla.transform import make_function
 
-    return make_function(_program(branches))(*(as_tensor(p) for p in predicates))
+    return make_function(_program(function, branches))(*(as_tensor(p) for p in predicates))
 
 
 def _clause(clause: Any) -> tuple[TensorLike, Callable[[], Any]]:
@@ -137,14 +154,16 @@ def _clause(clause: Any) -> tuple[TensorLike, Callable[[], Any]]:
     return clause[0], clause[1]
 
 
-def _holds(predicate: TensorLike) -> bool:
+def _holds(function: str, argument: str, predicate: TensorLike) -> bool:
     """Return the boolean of a concrete predicate, by the rules for traced predicates."""
-    tensor = predicate if isinstance(predicate, _core.Tensor) else _core.tensor(predicate)
-    if tensor.ndim:
+    if not isinstance(predicate, _core.Tensor):
+        (predicate,) = as_tensors(function, predicate)
+    if predicate.ndim:
         raise _core.ShapeError(
-            f"cond: pred: must be a scalar; got shape {tensor.shape}; reduce it with all or any"
+            f"{function}: {argument}: must be a scalar; got shape {predicate.shape}; reduce it "
+            "with all or any"
         )
-    return bool(tensor)
+    return bool(predicate)
 
 
 def _traced(function: Callable[[], Any]) -> Any:
@@ -176,7 +195,7 @@ def if_(
     (20, 0)
     """
     if otherwise is not None:
-        return cond(pred, then, otherwise)
+        return _branch("if_", [(pred, then)], otherwise)
     results: list[Any] = []
 
     def remembered() -> Any:
@@ -187,20 +206,22 @@ def if_(
         # Return zeros with the type of the other branch, which is traced first.
         if not results:
             # A constant predicate excluded the other branch; `stop_grad` hides the constant.
-            return _run([_core.stop_grad(as_tensor(pred))], [remembered, zeros])
+            return _run("if_", [_core.stop_grad(as_tensor(pred))], [remembered, zeros])
         return tree.map(_zero_like, results[0])
 
-    return _cond_unchecked(pred, remembered, zeros)
+    return _branch_unchecked("if_", pred, remembered, zeros)
 
 
-def _cond_unchecked(pred: TensorLike, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+def _branch_unchecked(
+    function: str, pred: TensorLike, then: Callable[[], Any], otherwise: Callable[[], Any]
+) -> Any:
     """Run one of two functions, whose results have the same types.
 
     It is `cond`, but outside a trace the other function is not traced to compare the results.
     """
-    if _core.is_tracing() or as_tensor(pred).vectorized_axes:
-        return cond(pred, then, otherwise)
-    return _tensors(then() if _holds(pred) else otherwise())
+    if _core.is_tracing() or as_tensors(function, pred)[0].vectorized_axes:
+        return _branch(function, [(pred, then)], otherwise)
+    return _tensors(then() if _holds(function, "pred", pred) else otherwise())
 
 
 def _zero_like(leaf: Any) -> Tensor:

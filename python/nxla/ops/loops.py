@@ -151,7 +151,7 @@ def _repeat(
         # Two cases need a program. Entries can have different numbers of iterations, and a state
         # that changes its type is an error that names the changed part.
         if not holds.vectorized_axes:
-            if not _holds(holds):
+            if not _holds(function, "condition", holds):
                 if not is_checked:
                     # The trace checks the body of a loop without iterations too.
                     check = functools.partial(looped, state, function, roots, *keeps)
@@ -234,14 +234,7 @@ def fori(
         first, end = to_index(lower), to_index(upper)
         if first is None or end is None:
             raise ArgumentError("fori: unroll: requires ints for lower and upper")
-        return for_each(
-            range(first, end),
-            body,
-            init,
-            unroll=unroll,
-            gradient=gradient,
-            gradient_bytes=gradient_bytes,
-        )
+        return _each("fori", range(first, end), body, init, unroll, keeps)
     roots = [("[1]", "state"), ("[0]", "index")]
     return _counted("fori", roots, lower, upper, body, init, keeps)
 
@@ -322,8 +315,20 @@ def for_each(
     6.0
     """
     keeps = _replay("for_each", gradient, gradient_bytes)
+    return _each("for_each", generator, body, init, unroll, keeps)
+
+
+def _each(
+    function: str,
+    generator: Any,
+    body: Callable[[Any, S], S],
+    init: S,
+    unroll: bool | int,
+    keeps: _Keeps,
+) -> S:
+    """Run a body for each element, with the error messages of a function that calls it."""
     count, element = _elements(generator)
-    copies = _copies("for_each", unroll, count)
+    copies = _copies(function, unroll, count)
     if copies == count and unroll is not False:
         if count == 0 and _has_numbers(init):
             return _typed_by_body(body, element, init)
@@ -340,7 +345,7 @@ def for_each(
 
     trips = count // copies
     roots = [("[1]", "state"), ("[0]", "index")]
-    state = _counted("for_each", roots, _first_index(count), trips, steps, init, keeps)
+    state = _counted(function, roots, _first_index(count), trips, steps, init, keeps)
     for index in range(trips * copies, count):
         state = body(element(index), state)
     return state
@@ -465,7 +470,7 @@ def map(
         xs, *more = tree.map(to_front, (xs, *more))
     if not tree.leaves((xs, *more)):
         raise ArgumentError("map: xs: must contain a tensor")
-    steps = _Steps("map", lambda _, x: ((), f(*x)), (xs, *more))
+    steps = _Steps("map", lambda _, x: ((), f(*x)), (xs, *more), part="result")
     return steps.run((), unroll)[1]
 
 
@@ -554,12 +559,15 @@ class _Steps:
         xs: Any,
         length: int | None = None,
         reverse: bool = False,
+        part: str = "y",
     ) -> None:
         if isinstance(xs, range):
             xs = arange(xs.start, xs.stop, xs.step)
         leaves, self.structure = tree.flatten(xs)
         self.leaves = [as_tensor(x) for x in leaves]
         self.function = function
+        #: The name of the stacked value in errors.
+        self.part = part
         self.f = f
         self.count = _count_steps(function, self.leaves, length)
         self.reverse = reverse
@@ -584,7 +592,7 @@ class _Steps:
         answer = self.f(carry, self.structure.unflatten(rows))
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError("scan: f: must return (carry, y)")
-        _check_step("carry", carry, answer[0], first=first)
+        _check_step(self.function, "carry", carry, answer[0], first=first)
         return answer
 
     def none(self, init: C) -> tuple[C, Any]:
@@ -618,9 +626,9 @@ class _Steps:
             carry, y = self.step(carry, index)
             if index == 1:
                 # A scalar that the first step returns unchanged adopts the type of the later carry.
-                _check_step("y", ys[0], y, first=True)
+                _check_step(self.function, self.part, ys[0], y, first=True)
                 ys[0] = tree.map(_number_like, ys[0], y)
-            _check_step("y", ys[0], y)
+            _check_step(self.function, self.part, ys[0], y)
             ys.append(y)
         return tree.map(as_tensor, carry), self.rows(ys)
 
@@ -651,17 +659,19 @@ class _Steps:
             for ahead in range(copies):
                 carry, y = self.step(carry, _core.add(at, ahead) if ahead else at)
                 ys.append(y)
-                _check_step("y", ys[0], y)
+                _check_step(self.function, self.part, ys[0], y)
             models.append(ys[0])
             place = _core.subtract(self.count - copies, at) if self.reverse else at
             return (_core.add(trip, 1), carry), place, self.rows(ys)
 
         roots = [("[1]", "carry"), ("[0]", "index")]
         initial = (_first_index(self.count), start)
-        (_, carry), rows = _core.scan_loop(goes_on, body, initial, self.count, roots, *keeps)
+        (_, carry), rows = _core.scan_loop(
+            goes_on, body, initial, self.count, self.function, roots, *keeps
+        )
         for index in range(self.count - rest, self.count):
             carry, y = self.step(carry, index)
-            _check_step("y", models[-1], y)
+            _check_step(self.function, self.part, models[-1], y)
             place = self.count - 1 - index if self.reverse else index
             rows = tree.map(functools.partial(_write, place), rows, y)
         return carry, rows
@@ -705,7 +715,7 @@ def _number_like(x: TensorLike, later: TensorLike) -> TensorLike:
     return x
 
 
-def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> None:
+def _check_step(function: str, part: str, before: Any, after: Any, *, first: bool = False) -> None:
     """Check that a step of a scan returns the structure and types of the previous step.
 
     In the first step a scalar may become a tensor of any type.
@@ -714,7 +724,7 @@ def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> N
     new, found = tree.flatten(after)
     if found != structure:
         raise ArgumentError(
-            f"scan: {name}: must keep its structure {structure}; got {found}{user_line()}"
+            f"{function}: {part}: must keep its structure {structure}; got {found}{user_line()}"
         )
     for leaf, pair in enumerate(zip(old, new, strict=True)):
         if first and type(pair[0]) in _KINDS:
@@ -722,12 +732,12 @@ def _check_step(name: str, before: Any, after: Any, *, first: bool = False) -> N
         was, now = (as_tensor(value) for value in pair)
         is_same = was.shape == now.shape and was.dtype == now.dtype
         # The names of rows are merged, but the names of a carry are part of its type.
-        if is_same and (name != "carry" or _keeps_names(was.names, now.names)):
+        if is_same and (part != "carry" or _keeps_names(was.names, now.names)):
             continue
         kind = DTypeError if was.dtype != now.dtype and was.shape == now.shape else ShapeError
         raise kind(
-            f"scan: {name}{structure.leaf_path(leaf)}: must keep its type {_type_of(was)}; got "
-            f"{_type_of(now)} after a step{user_line()}"
+            f"{function}: {part}{structure.leaf_path(leaf)}: must keep its type {_type_of(was)}; "
+            f"got {_type_of(now)} after a step{user_line()}"
         )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from nxla import _core, _hints, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
-from nxla.ops.control import cond
+from nxla.ops.control import _branch
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -63,7 +63,7 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], /, *operan
         (_core.less_equal(index, number), _Call(branch, operands))
         for number, branch in enumerate(branches[:-1])
     ]
-    return cond(clauses, otherwise=_Call(branches[-1], operands))
+    return _branch("switch", clauses, _Call(branches[-1], operands))
 
 
 class _Call:

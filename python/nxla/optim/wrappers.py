@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from nxla import _core, _hints, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
-from nxla.ops.control import _cond_unchecked
+from nxla.ops.control import _branch_unchecked
 from nxla.ops.create import zeros_like
 from nxla.optim.transforms import (
     GradientTransformation,
@@ -259,7 +259,7 @@ class MultiSteps:
             return tree.map(lambda g: zeros_like(as_tensor(g)), grads), state.inner, totals
 
         # The branches have equal types, so an eager step need not trace the other branch.
-        updates, inner, totals = _cond_unchecked(is_last, last, other)
+        updates, inner, totals = _branch_unchecked("update", is_last, last, other)
         done = _core.astype(is_last, "s32")
         following = MultiStepsState(count * (1 - done), state.gradient_step + done, inner, totals)
         return updates, following

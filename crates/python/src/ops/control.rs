@@ -108,16 +108,18 @@ pub(super) fn in_place_of(nodes: Vec<ExprId>, values: Vec<Vectorized>) -> Vec<Ve
 }
 
 /// The first branch whose predicate is true: `clauses` are pairs of a traced predicate and a
-/// function without arguments.
+/// function without arguments. Errors name `function`, the public function.
 #[pyfunction]
+#[pyo3(signature = (clauses, otherwise, function="cond"))]
 fn cond(
     py: Python<'_>,
     clauses: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
     otherwise: &Bound<'_, PyAny>,
+    function: &str,
 ) -> PyResult<Py<PyAny>> {
     let predicates: Vec<&Bound<'_, PyAny>> =
         clauses.iter().map(|(predicate, _)| predicate).collect();
-    let (trace, predicates) = in_trace(py, "cond", &predicates)?;
+    let (trace, predicates) = in_trace(py, function, &predicates)?;
     let mark = trace.edit(|graph| graph.mark()).or_raise()?;
     let (mut traced, mut branches, mut entries) = (Vec::new(), Vec::new(), Clauses::default());
     for (number, ((_, body), predicate)) in clauses.iter().zip(predicates).enumerate() {
@@ -128,19 +130,20 @@ fn cond(
         }
         if known == Some(true) {
             let active = trace.edit(|graph| entries.last(graph)).or_raise()?;
-            let (branch, tree) = trace_branch(&trace, active, body)?;
+            let (branch, tree) = trace_branch(&trace, function, active, body)?;
             branches.push((number, tree));
-            return finish_cond(py, &trace, mark, traced, branch, &branches);
+            return finish_cond(py, function, &trace, mark, traced, branch, &branches);
         }
-        let active = trace.build(|graph| entries.next(graph, &predicate)).or_raise()?;
-        let (branch, tree) = trace_branch(&trace, active, body)?;
+        let active = trace.build(|graph| entries.next(graph, &predicate));
+        let active = active.map_err(|error| error.in_function(function)).or_raise()?;
+        let (branch, tree) = trace_branch(&trace, function, active, body)?;
         branches.push((number, tree));
         traced.push((predicate, branch));
     }
     let active = trace.edit(|graph| entries.last(graph)).or_raise()?;
-    let (otherwise, tree) = trace_branch(&trace, active, otherwise)?;
+    let (otherwise, tree) = trace_branch(&trace, function, active, otherwise)?;
     branches.push((clauses.len(), tree));
-    finish_cond(py, &trace, mark, traced, otherwise, &branches)
+    finish_cond(py, function, &trace, mark, traced, otherwise, &branches)
 }
 
 /// Calls the function of a branch or a loop, which can contain further ones.
@@ -180,7 +183,11 @@ pub(super) fn drop_effects_on_error<T>(
 }
 
 /// The structure that all branches return; the index of a branch is for errors.
-fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResult<&'a Tree> {
+fn same_structures<'a>(
+    py: Python<'_>,
+    function: &str,
+    branches: &'a [(usize, Tree)],
+) -> PyResult<&'a Tree> {
     let (first, expected) = &branches[0];
     for (number, tree) in branches {
         if !tree.same_structure(py, expected)? {
@@ -190,7 +197,7 @@ fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResul
             let why = format!(
                 "branch {number}: must return {expected}, like branch {first}; got {found}{line}"
             );
-            return Err(argument_error("cond", why));
+            return Err(argument_error(function, why));
         }
     }
     Ok(&branches.last().expect("there is a last branch").1)
@@ -199,15 +206,16 @@ fn same_structures<'a>(py: Python<'_>, branches: &'a [(usize, Tree)]) -> PyResul
 /// Traces a branch for the entries that select it.
 fn trace_branch(
     trace: &Trace,
+    function: &str,
     active: Option<ActiveEntries>,
     body: &Bound<'_, PyAny>,
 ) -> PyResult<(Branch, Tree)> {
     let start = trace.edit(|graph| graph.mark()).or_raise()?;
     let (values, tree) = drop_effects_on_error(trace, || {
         let entered = trace.enter_entries(active);
-        let result = call_region("cond", body, ())?;
+        let result = call_region(function, body, ())?;
         drop(entered);
-        leaves_of(trace, "cond", &result)
+        leaves_of(trace, function, &result)
     })?;
     let (ids, vectors) = values.into_iter().unzip();
     let traced = trace.edit(|graph| graph.traced(start, ids)).or_raise()?;
@@ -216,13 +224,14 @@ fn trace_branch(
 
 fn finish_cond(
     py: Python<'_>,
+    function: &str,
     trace: &Trace,
     mark: Mark,
     clauses: Vec<(Vectorized, Branch)>,
     otherwise: Branch,
     branches: &[(usize, Tree)],
 ) -> PyResult<Py<PyAny>> {
-    let last = same_structures(py, branches)?;
+    let last = same_structures(py, function, branches)?;
     source::mark(py, trace)?;
     let values = trace.build(|graph| conditional(graph, mark, clauses, otherwise));
     // Excluded branches are not passed on, but the user's numbering includes them.
@@ -231,8 +240,9 @@ fn finish_cond(
         Region::Body => Region::Body,
     };
     let place = |region, result| (number(region), last.leaf_path(py, result).ok().flatten());
-    let values =
-        values.map_err(|error| error.locate("cond", &[("", "result")], place)).or_raise()?;
+    let values = values
+        .map_err(|error| error.in_function(function).locate(function, &[("", "result")], place))
+        .or_raise()?;
     last.rebuild(py, &mut wrap_all(py, trace, values).into_iter())
 }
 

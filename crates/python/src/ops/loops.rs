@@ -51,7 +51,8 @@ fn while_loop(
 /// A counting loop that collects the rows of each iteration: the final state, and all rows.
 ///
 /// `body` maps the state to the next state, the index of the row among `count`, and the rows. It is
-/// called once, and a second time if it adds vectorized axes or names to the state.
+/// called once, and a second time if it adds vectorized axes or names to the state. Errors name
+/// `function`, the public function.
 #[pyfunction]
 #[expect(clippy::too_many_arguments, reason = "only the package calls it")]
 fn scan_loop(
@@ -60,11 +61,11 @@ fn scan_loop(
     body: &Bound<'_, PyAny>,
     initial: &Bound<'_, PyAny>,
     count: usize,
+    function: &str,
     roots: Vec<(String, String)>,
     gradient: &str,
     gradient_bytes: u64,
 ) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
-    let function = "scan";
     let replay = Replay { method: replay_method(function, gradient)?, bytes: gradient_bytes };
     let (trace, _) = in_trace(py, function, &[])?;
     let (initial, tree) = leaves_of(&trace, function, initial)?;
@@ -167,17 +168,21 @@ impl LoopFunctions for Loop<'_, '_> {
         Ok(Iteration { state, rows: Some(Rows { values, index: index[0].0, count }) })
     }
 
-    /// Returns an exception that names the part of the user's state.
     fn max_trips(&self) -> Option<i64> {
         self.max_trips
     }
 
+    /// Returns an exception that names the public function and the part of the user's state.
     fn convert_error(&self, error: Error) -> PyErr {
         let named = self.roots.iter().map(|(start, name)| (start.as_str(), name.as_str()));
         let roots: Vec<(&str, &str)> = named.chain([("", "state")]).collect();
-        exception(error.locate(self.function, &roots, |region, result| {
-            (region, self.tree.leaf_path(self.condition.py(), result).ok().flatten())
-        }))
+        exception(error.in_function(self.function).locate(
+            self.function,
+            &roots,
+            |region, result| {
+                (region, self.tree.leaf_path(self.condition.py(), result).ok().flatten())
+            },
+        ))
     }
 
     fn mark_line(&self) -> PyResult<()> {
