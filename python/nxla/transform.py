@@ -333,7 +333,7 @@ def make_function(
     options: dict[str, Any] | None = None,
     jitted: bool = True,
 ) -> Function[..., Any]:
-    """Return a `Function` with its specification and the name and docstring of the original function.
+    """Return a `Function` with its specification and the original name and docstring.
 
     A function that is not `jitted` is traced in every call; equal programs are compiled once.
     """
