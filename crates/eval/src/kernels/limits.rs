@@ -1,7 +1,7 @@
 //! The thresholds of kernels, measured by `benches/python/kernels.py`.
 
-/// Elements of a block that stays in the first-level cache between two passes. Fusing two passes over fewer elements saves
-/// no access to memory.
+/// Elements of a block that stays in the first-level cache between two passes. Fusing two passes over fewer elements
+/// saves no access to memory.
 pub(crate) const BLOCK_ELEMENTS: usize = 1 << 12;
 
 /// Bytes of the inputs and registers of a block of element-wise code, which stay in the first-level cache. More than

@@ -2,8 +2,8 @@
 
 use nxla_tensor::{DType, Scalar};
 
-/// The dtype in which elements are compared, sorted and searched: narrow ones are widened to 32 bits, so that the kernels
-/// have few types.
+/// The dtype in which elements are compared, sorted and searched: narrow ones are widened to 32 bits, so that the
+/// kernels have few types.
 pub(crate) fn comparison_dtype(dtype: DType) -> DType {
     match dtype.at_least_f32() {
         narrow if narrow.bits() >= 32 => narrow,
@@ -35,10 +35,11 @@ macro_rules! match_sorted {
 pub(crate) use match_sorted;
 
 /// Binds a type to the elements of a dtype that [`comparison_dtype`] returns, and a name to the function which returns
-/// true if the first of two elements is larger, or smaller if `$is_max` is false; it returns false if one of them is NaN.
+/// true if the first of two elements is larger, or smaller if `$is_max` is false; it returns false if one of them is
+/// NaN.
 ///
-/// Integers of one size share a type and a function, so that a kernel is compiled for 6 orders. `$narrow` lists types with
-/// dtypes of less than 32 bits that have kernels as well.
+/// Integers of one size share a type and a function, so that a kernel is compiled for 6 orders. `$narrow` lists types
+/// with dtypes of less than 32 bits that have kernels as well.
 macro_rules! match_order {
     ($dtype:expr, $is_max:expr, $t:ident, $is_better:ident => $body:expr) => {
         match_order!($dtype, $is_max, $t, $is_better => $body;)

@@ -141,8 +141,8 @@ impl Lowering<'_> {
         self.last_read[&value] == last && !self.results.contains(&value)
     }
 
-    /// The function and the inputs of a body that its reduction computes without the body: the function has a kernel, the
-    /// kernel can read the rows of both inputs, and no other part reads the values of the function.
+    /// The function and the inputs of a body that its reduction computes without the body: the function has a kernel,
+    /// the kernel can read the rows of both inputs, and no other part reads the values of the function.
     fn map_reduce_kernel(
         &self,
         at: usize,

@@ -52,8 +52,8 @@ struct CallResult {
 }
 
 impl CallResult {
-    /// The slot and the span of a result that is copied to the arena.
-    fn unboxed(&self) -> Option<(usize, Span)> {
+    /// The slot and the span of a result that is unboxed: copied to the arena.
+    fn unbox(&self) -> Option<(usize, Span)> {
         match self.value.location {
             Location::Arena(to) => self.slot.map(|slot| (slot, to)),
             Location::Slot { .. } => None,
@@ -217,7 +217,7 @@ impl BytecodeBuilder {
         let (args, boxed_args) = self.box_operands(site);
         let results = self.bind_results(site.types, is_read);
         let targets = results.iter().map(|result| result.slot.map(slot_number)).collect();
-        let unboxed_results = results.iter().filter_map(CallResult::unboxed).collect();
+        let unboxed_results = results.iter().filter_map(CallResult::unbox).collect();
         let call = Call { origin, work, boxed_args, args, targets, unboxed_results, is_long };
         self.push(Inst::Call(Box::new(call)));
         for CallResult { value, .. } in &results {
@@ -280,7 +280,7 @@ impl BytecodeBuilder {
             results.push(CallResult { value, slot: Some(slot) });
         }
         // The call leaves these slots empty.
-        for (slot, _) in results.iter().filter_map(CallResult::unboxed) {
+        for (slot, _) in results.iter().filter_map(CallResult::unbox) {
             self.slots.release(slot);
         }
         results

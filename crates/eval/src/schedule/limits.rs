@@ -30,8 +30,8 @@ pub(super) const MANY_ROWS: usize = 16;
 /// softmax cases of `benches/python/kernels.py`.
 pub(super) const ONE_THREAD_ELEMENTS: usize = 1 << 14;
 
-/// Cost per element (in sixteenths of a nanosecond) of a body that runs on one thread together with the reduction of its
-/// result. Measured by the loss cases of `benches/python/models.py`.
+/// Cost per element (in sixteenths of a nanosecond) of a body that runs on one thread together with the reduction of
+/// its result. Measured by the loss cases of `benches/python/models.py`.
 pub(super) const CHEAP_COST: usize = 4;
 
 /// Bytes of the largest tensor in the arena: a block of element-wise code. Measured by `benches/python/loops.py`.

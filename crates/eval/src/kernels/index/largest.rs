@@ -13,7 +13,8 @@ use crate::kernels::ordered::{comparison_dtype, match_sorted};
 
 // The constants are measured by the family `index` of `benches/python/kernels.py`.
 
-/// The part of a row, as a divisor, up to which searching for its largest elements takes less time than sorting the row.
+/// The part of a row, as a divisor, up to which searching for its largest elements takes less time than sorting the
+/// row.
 const MAX_SHARE: usize = 8;
 
 /// Elements of a row that one task searches.
