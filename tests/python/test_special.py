@@ -137,12 +137,18 @@ EXACT = {
         ((12, 1e-12), 2.0876756987848823e-153), ((10, 1e-20), 2.7557319223985875e-207),
         ((10, 1e-10), 2.755731922148069e-107), ((30, 1e-8), 3.769987592332157e-273),
         ((1000, 499.5), 1.997517217889237e-86), ((10, 4.9), 0.028344838692214037),
-        ((1e-20, 0.1), 1.0),
+        ((1e-20, 0.1), 1.0), ((1e4, 1e4), 0.5013298083399552),
+        ((1e4, 7000), 9.711672437705851e-249), ((1e4, 9000), 2.073299202433928e-25),
+        ((1e6, 1e6), 0.5001329807608725), ((1e6, 995000), 2.749580359270071e-07),
+        ((1e8, 1e8 + 2e4), 0.9772444692251449), ((1e4, 13500), 1.0), ((1e300, 1e299), 0.0),
     ],
     "gammaincc": [
         ((1e-20, 0.1), 1.8229239584193904e-20), ((1e-5, 1), 2.1938617914074714e-6),
         ((0.1, 1e-10), 0.8948862993897778), ((0.19, 1.1), 0.0424298337615162),
         ((1e-20, 1e-30), 6.850033712491984e-19), ((1e-150, 0.5), 5.597735947761608e-151),
+        ((1e4, 1e4), 0.4986701916600448), ((1e4, 11000), 1.6928531496469328e-22),
+        ((1e4, 13500), 2.3086561643555273e-219), ((1e6, 1e6), 0.4998670192391274),
+        ((1e8, 1e8 + 2e4), 0.022755530774855204), ((1e4, 7000), 1.0), ((1e300, 1e301), 0.0),
     ],
     "i0": [((711,), 9.087162727263793e306)],
     "i1": [((711,), 9.080770067322847e306), ((-711,), -9.080770067322847e306)],
@@ -238,6 +244,42 @@ def test_derivatives_in_the_parameter_of_the_gamma_distribution(a, ratio):
     found = nx.grad(special.gammainc)(*point).item()
     assert found == pytest.approx(slope, rel=1e-7, abs=1e-11)
     assert nx.grad(special.gammaincc)(*point).item() == pytest.approx(-slope, rel=1e-7, abs=1e-11)
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+def test_gamma_functions_of_large_parameters(compiler, name, dtype):
+    """The number of steps is bounded, so large parameters return at once."""
+    a = np.repeat([1e4, 1e6, 1e12, 1e16, 2.0**70, 1e30 if dtype == "f32" else 1e300], 5)
+    # Round the parameters first: SciPy has large errors at more than 4.5 deviations.
+    a = nx.tensor(a, dtype=dtype)
+    wide = np.asarray(a, "f8")
+    x = wide + np.tile([-4.0, -1.0, 0.0, 0.5, 3.0], 6) * np.sqrt(wide)
+    x = nx.tensor(x, dtype=dtype)
+    with nx.default_options(compiler=compiler):
+        found = getattr(special, name)(a, x)
+    assert found.dtype == dtype
+    expected = of_scipy(name, *(np.asarray(v, "f8") for v in (a, x)))
+    np.testing.assert_allclose(
+        np.asarray(found, "f8"), expected, rtol=1e-13 if dtype == "f64" else 1e-7, atol=1e-300
+    )
+
+
+@pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
+@pytest.mark.parametrize("dtype", ["f64", "f32"])
+@pytest.mark.parametrize("a", [1e4, 1e12, 1e16, 1e20])
+def test_derivatives_of_gamma_functions_of_large_parameters(name, dtype, a):
+    weights = {-2: 1 / 12, -1: -2 / 3, 1: 2 / 3, 2: -1 / 12}
+    step = math.sqrt(a) * 1e-2
+    parameter = nx.tensor(a, dtype=dtype)
+    for deviation in (-2.0, 0.0, 1.5):
+        x = nx.tensor(parameter.item() + deviation * math.sqrt(a), dtype=dtype)
+        point, at = (parameter, x), np.array([parameter.item(), x.item()])
+        for argument, found in enumerate(nx.grad(getattr(special, name), argnums=(0, 1))(*point)):
+            change = step * np.eye(2)[argument]
+            slope = sum(w * of_scipy(name, *(at + k * change)) for k, w in weights.items()) / step
+            assert found.dtype == dtype
+            assert found.item() == pytest.approx(slope, rel=1e-7 if dtype == "f64" else 1e-6)
 
 
 def test_whole_parameters_have_the_derivatives_of_their_neighbors():

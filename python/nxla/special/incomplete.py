@@ -2,7 +2,8 @@
 
 Series and continued fractions run until all elements have converged. Their prefactors use
 Stirling's series, so that large parameters do not cancel. Small parameters have a separate series
-of the complement. Everything is computed in `float64` and rounded once.
+of the complement. Large parameters of the gamma functions have an expansion with a fixed number of
+terms. Everything is computed in `float64` and rounded once.
 """
 
 from __future__ import annotations
@@ -35,6 +36,31 @@ _STIRLING = 10.0
 #: The parameters below which ``1 - value`` would cancel, so the complement has its own series.
 _SMALL_GAMMA = 0.2
 _SMALL_BETA = 5e-3
+#: The parameter from which Temme's expansion has full precision. The number of steps of the series
+#: and the fraction grows with the square root of the parameter; it is below 1000 here.
+_LARGE_GAMMA = 1e4
+#: The values of ``(x - a) / a`` beyond which one of the functions of large `a` underflows.
+_LARGE_RANGE = (-0.4, 0.5)
+#: The power series of the first functions ``c_k(eta)`` of the expansion, by DLMF 8.12.9 to 8.12.11.
+_TEMME = (
+    (
+        -0.3333333333333333, 0.08333333333333333, -0.014814814814814815, 0.0011574074074074073,
+        0.0003527336860670194, -0.0001787551440329218, 3.919263178522438e-05,
+        -2.185448510679992e-06, -1.85406221071516e-06, 8.296711340953087e-07,
+        -1.7665952736826078e-07, 6.707853543401498e-09, 1.0261809784240309e-08,
+        -4.382036018453353e-09, 9.14769958223679e-10, -2.5514193994946248e-11,
+    ),
+    (
+        -0.001851851851851852, -0.003472222222222222, 0.0026455026455026454,
+        -0.0009902263374485596, 0.00020576131687242798, -4.018775720164609e-07,
+        -1.8098550334489977e-05, 7.64916091608111e-06, -1.6120900894563446e-06,
+        4.647127802807434e-09,
+    ),
+    (
+        0.004133597883597883, -0.0026813271604938273, 0.0007716049382716049,
+        2.0093878600823047e-06, -0.0001073666322636516, 5.2923448829120125e-05,
+    ),
+)  # fmt: skip
 #: ``1 - gamma`` with Euler's constant, and ``(-1)**k (zeta(k) - 1) / k`` of `k` from 2 on.
 _LGAMMA1P = (
     0.42278433509846713, 0.3224670334241132, -0.0673523010531981, 0.020580808427784546,
@@ -58,10 +84,7 @@ def _lgamma1p(x: Tensor) -> Tensor:
 
     The series is 5.7.3 in NIST's Digital Library of Mathematical Functions (DLMF).
     """
-    total = x * 0.0
-    for coefficient in reversed(_LGAMMA1P):
-        total = total * x + coefficient
-    return total * x - _core.log1p(x)
+    return _polynomial(_LGAMMA1P, x) * x - _core.log1p(x)
 
 
 def _large_digamma(x: Tensor) -> Tensor:
@@ -73,17 +96,28 @@ def _large_digamma(x: Tensor) -> Tensor:
     return _core.log(x) - 0.5 / x - total
 
 
+def _polynomial(coefficients: tuple[float, ...], x: Tensor) -> Tensor:
+    """Return the sum of ``coefficients[n] * x**n``."""
+    total = x * 0.0
+    for coefficient in reversed(coefficients):
+        total = total * x + coefficient
+    return total
+
+
+def _curvature(change: Tensor) -> Tensor:
+    """Return ``2 (x - log(1 + x)) / x**2`` of `x` from -0.4 to 0.5."""
+    # log((1 + r) / (1 - r)) = 2 (r + r**3 / 3 + r**5 / 5 + …) with r = x / (2 + x), where 2 r - x
+    # = -r x.
+    ratio = change / (change + 2.0)
+    series = _polynomial(tuple(1.0 / odd for odd in range(3, 33, 2)), ratio * ratio)
+    return (2.0 - 4.0 * ratio * series / (change + 2.0)) / (change + 2.0)
+
+
 def _log_minus_change(x: Tensor, a: Tensor) -> Tensor:
     """Return ``log(x / a) - (x - a) / a`` of positive numbers."""
     change = (x - a) / a
     near = _core.clip(change, -0.1, 0.1)
-    # log((1 + r) / (1 - r)) = 2 (r + r**3 / 3 + r**5 / 5 + …) with r = x / (2 + x), where 2 r - x
-    # = -r x.
-    ratio = near / (near + 2.0)
-    square, total = ratio * ratio, ratio * 0.0
-    for odd in range(19, 1, -2):
-        total = (total + 1.0 / odd) * square
-    series = ratio * (2.0 * total - near)
+    series = -0.5 * near * near * _curvature(near)
     # The change of a small `x` rounds to -1. A quotient that underflows would have an infinite
     # logarithm.
     is_low = change < -0.5
@@ -100,6 +134,21 @@ def _log_gamma_term(a: Tensor, x: Tensor) -> Tensor:
     phase = large * _log_minus_change(x, large)
     beyond = phase - 0.5 * _core.log(large * (2.0 * math.pi)) - _stirling(large)
     return _core.where(is_small, small * _core.log(x) - x - _core.lgamma(small + 1.0), beyond)
+
+
+def _large_gamma_parts(a: Tensor, x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the lower and the upper function of large `a`, by Temme's expansion (DLMF 8.12.3).
+
+    The variable ``eta`` is the signed root of ``2 (m - log(1 + m))`` with ``m = (x - a) / a``.
+    """
+    change = _core.clip((x - a) / a, *_LARGE_RANGE)
+    eta, root = change * _core.sqrt(_curvature(change)), _core.sqrt(0.5 * a)
+    rest = eta * 0.0
+    for coefficients in reversed(_TEMME):
+        rest = rest / a + _polynomial(coefficients, eta)
+    scaled = eta * root
+    rest = rest * _core.exp(-scaled * scaled) / (root * math.sqrt(4.0 * math.pi))
+    return 0.5 * _core.erfc(-scaled) - rest, 0.5 * _core.erfc(scaled) + rest
 
 
 def _is_still(change: Tensor, tolerance: float) -> Tensor:
@@ -214,7 +263,9 @@ class _Gamma:
         self.is_low = x < a + 1.0
         # Both forms compute all elements, so each receives valid arguments for elements of the
         # other form.
-        self.valid = (a >= 0.0) & (x > 0.0) & _core.isfinite(a) & _core.isfinite(x)
+        inside = (a >= 0.0) & (x > 0.0) & _core.isfinite(a) & _core.isfinite(x)
+        self.is_large = inside & (a >= _LARGE_GAMMA)
+        self.valid = inside & ~self.is_large
         self.safe_a = safe = _core.where(self.valid, a, 1.0)
         self.low_x = _core.where(self.valid & self.is_low, x, safe * 0.5)
         self.high_x = _core.where(self.valid & ~self.is_low, x, safe + 2.0)
@@ -255,6 +306,9 @@ class _Gamma:
         q = _core.where(self.is_low, 1.0 - lower, upper)
         small_p, small_q = self._small_parts(a, sums[0])
         p, q = _core.where(self.is_small, small_p, p), _core.where(self.is_small, small_q, q)
+        large_a, large_x = (_core.where(self.is_large, y, _LARGE_GAMMA) for y in (a, self.x))
+        large_p, large_q = _large_gamma_parts(large_a, large_x)
+        p, q = _core.where(self.is_large, large_p, p), _core.where(self.is_large, large_q, q)
         return _gamma_edges(self.a, self.x, p, 1.0), _gamma_edges(self.a, self.x, q, 0.0)
 
     def _small_parts(self, a: Tensor, series: Tensor) -> tuple[Tensor, Tensor]:
