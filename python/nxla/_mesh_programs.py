@@ -200,9 +200,7 @@ class MeshProgram:
         #: The traced function.
         self.expression = expression
         self._options = options
-        self._divided = _core.Divided(
-            options.what, expression, mesh, inputs, outputs, options.xla
-        )
+        self._divided = _core.Divided(options.what, expression, mesh, inputs, outputs, options.xla)
         self._hooks = _hook_names(expression)
 
     @property

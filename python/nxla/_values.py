@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import operator
+from numbers import Number
 
-from nxla import _core
+from nxla import _core, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,30 @@ def as_tensor(value: TensorLike) -> Tensor:
         traced: Tensor = value  # type: ignore[assignment]
         return traced
     return _core.tensor(value)
+
+
+def new_tensor(value: TensorLike) -> Tensor:
+    """Return a new tensor with the data of a value, and a traced value as it is.
+
+    An assignment to an element of a tensor changes the object of the caller; traced values cannot
+    be changed.
+    """
+    return as_tensor(value) if isinstance(value, _core.Expr) else _core.tensor(value)
+
+
+def new_tensors(value: Any) -> Any:
+    """Return a container whose leaves are new tensors or traced values."""
+    return tree.map(new_tensor, value)
+
+
+def arrays_to_tensors(value: Any) -> Any:
+    """Return a container with new tensors for arrays and tensors; other leaves stay.
+
+    Functions that run as Python code must not receive arrays: an array can be changed in place, and
+    arithmetic of arrays has other dtypes.
+    """
+    kept = (Number, _core.Lazy, _core.Template)
+    return tree.map(lambda leaf: leaf if isinstance(leaf, kept) else new_tensor(leaf), value)
 
 
 def template_of(value: TensorLike | Template | Lazy) -> Template:

@@ -8,7 +8,7 @@ from types import MethodType
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of, names_of
-from nxla._values import index_list
+from nxla._values import arrays_to_tensors, index_list, new_tensors
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -72,7 +72,7 @@ def custom_grad(value: Any, inputs: Any, rule: Callable[[Any], Any], /) -> Any:
     1.0
     """
     if not _core.is_tracing():
-        return value
+        return new_tensors(value)
     leaves, structure = tree.flatten(value)
     input_leaves, input_structure = tree.flatten(inputs)
 
@@ -134,6 +134,20 @@ class _Custom:
         except (TypeError, ValueError):  # Some C functions have no signature.
             return None
 
+    def _arguments(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """Return all arguments of a call, the constant ones and the differentiated ones.
+
+        Arrays among the differentiated arguments become tensors.
+        """
+        every = list(self._positional(args, kwargs))
+        constant = sorted({self._position(which, every) for which in self._constant})
+        moving = [at for at in range(len(every)) if at not in constant]
+        for at in moving:
+            every[at] = arrays_to_tensors(every[at])
+        return every, [every[at] for at in constant], [every[at] for at in moving]
+
     def _positional(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         """Return all arguments of a call by position, as rules receive them."""
         if self._signature is None and not kwargs:
@@ -153,13 +167,7 @@ class _Custom:
             )
         return bound.args
 
-    def _split(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Any]]:
-        """Return the constant arguments and the differentiated arguments."""
-        constant = sorted({self._position(which, args) for which in self._constant})
-        moving = [x for at, x in enumerate(args) if at not in constant]
-        return [args[position] for position in constant], moving
-
-    def _position(self, which: int | str, args: tuple[Any, ...]) -> int:
+    def _position(self, which: int | str, args: list[Any]) -> int:
         if isinstance(which, int):
             if not 0 <= which < len(args):
                 raise ArgumentError(
@@ -218,12 +226,11 @@ class _CustomJvp(_Custom):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._rule is None:
             raise self._missing()
-        args = self._positional(args, kwargs)
-        value = self._function(*args)
+        every, constant, moving = self._arguments(args, kwargs)
+        value = self._function(*every)
         if self._is_plain():
-            return value
+            return new_tensors(value)
         rule = self._rule
-        constant, moving = self._split(args)
         leaves, structure = tree.flatten(value)
         input_leaves, input_structure = tree.flatten(moving)
 
@@ -253,12 +260,11 @@ class _CustomVjp(_Custom):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._rules is None:
             raise self._missing()
-        args = self._positional(args, kwargs)
+        every, constant, moving = self._arguments(args, kwargs)
         if self._is_plain():
-            return self._function(*args)
+            return new_tensors(self._function(*every))
         forward, backward = self._rules
-        constant, moving = self._split(args)
-        answer = self._run_rule(forward, *args)
+        answer = self._run_rule(forward, *every)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError(
                 f"custom_vjp: forward rule: {self.__name__} must return (result, residuals)"

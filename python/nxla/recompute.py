@@ -6,6 +6,7 @@ import functools
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of
+from nxla._values import arrays_to_tensors, new_tensors
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -81,9 +82,10 @@ def checkpoint(
     @_hints.with_hints
     @functools.wraps(function)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        every, around = tree.flatten(arrays_to_tensors((args, kwargs)))
         if not _core.is_tracing():
-            return function(*args, **kwargs)
-        every, around = tree.flatten((args, kwargs))
+            own_args, own_kwargs = around.unflatten(every)
+            return new_tensors(function(*own_args, **own_kwargs))  # type: ignore[no-any-return]
         places = [at for at, x in enumerate(every) if isinstance(x, (_core.Tensor, _core.Expr))]
         structure: Any = None
 

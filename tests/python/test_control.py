@@ -707,6 +707,56 @@ def test_eager_loops_check_what_traced_ones_check(count):
         assert outcome(lambda: loop(nx.ones(2))) == outcome(lambda: nx.jit(loop)(nx.ones(2)))  # noqa: B023
 
 
+def test_numbers_of_branches_are_tensors():
+    for run in (lambda f, p: f(p), lambda f, p: nx.jit(f)(p)):
+        reciprocal = lambda p: nx.cond(p, lambda a: 0.0, lambda a: 1 / a, 0.0)  # noqa: E731
+        assert run(reciprocal, True).item() == 0.0
+        narrow = lambda p: nx.cond(p, lambda a: a.astype("f16"), nx.zeros_like, 1.0)  # noqa: E731
+        assert run(narrow, True).item() == 1.0
+        halves = lambda i: nx.switch(i, [lambda a: a / 2, lambda a: a / 4], np.ones(2, "i4"))  # noqa: E731
+        assert (run(halves, 0).dtype, run(halves, 1).tolist()) == (nx.float32, [0.25, 0.25])
+
+
+def test_numbers_in_scans_are_tensors_after_the_first_step(compiler):
+    xs = nx.tensor([1.0, 2.0, 3.0])
+    for run in (lambda f: f(), lambda f: nx.jit(f, compiler=compiler)()):
+        for unroll in (False, True):
+            scan = lambda f, init: run(lambda: nx.scan(f, init, xs, unroll=unroll))  # noqa: B023, E731
+            assert scan(lambda c, x: (c.astype("f32") + x, x), 0.0)[0].item() == 6.0
+            last, before = scan(lambda c, x: (c + 1, c), 2**31 - 2)
+            assert (last.dtype, last.item()) == (nx.int32, 1 - 2**31)
+            assert before.tolist() == [2**31 - 2, 2**31 - 1, -(2**31)]
+            _, inverse = scan(lambda c, x: (c + 1.0, 1 / c), 0.0)
+            assert inverse.tolist() == [np.inf, 1.0, 0.5]
+            _, halves = scan(lambda c, x: (c, c / 2), np.ones(2, "i4"))
+            assert (halves.dtype, halves.tolist()) == (nx.float32, [[0.5, 0.5]] * 3)
+
+
+def test_loops_reject_values_that_are_not_tensors():
+    message = "must be a tensor; got a str"
+    calls = [
+        lambda: nx.while_loop(lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1]), (0, "a")),
+        lambda: nx.fori(0, 2, lambda i, s: s, (0, "a")),
+        lambda: nx.scan(lambda c, x: ((c[0] + 1, c[1]), x), (0, "a"), nx.arange(3)),
+        lambda: nx.scan(lambda c, x: (c, (x, "a")), 0, nx.arange(3)),
+        lambda: nx.map(lambda x: (x, "a"), nx.arange(3)),
+    ]
+    for call in calls:
+        for run in (call, nx.jit(call)):
+            with pytest.raises(nx.ArgumentError, match=message):
+                run()
+
+
+def test_eager_loops_with_untraceable_bodies_name_the_changed_state():
+    numbers = np.array([1, 2, 3], "i8")
+    with pytest.raises(nx.DTypeError, match=r"fori: state: must keep the type s32; got s64"):
+        nx.fori(0, 3, lambda i, s: s + numbers[i], 0)
+    with pytest.raises(nx.DTypeError, match=r"while_loop: state\['n'\]: must keep the type s32"):
+        nx.while_loop(
+            lambda s: s["n"].item() < 3, lambda s: {"n": s["n"] + numbers[s["n"]]}, {"n": 0}
+        )
+
+
 @pytest.mark.parametrize("pred", [False, True])
 def test_if_with_a_constant_predicate_in_a_trace(compiler, pred):
     seen = []

@@ -3,6 +3,7 @@
 Each entry point receives a writable array that is overwritten as soon as the call returns.
 """
 
+import operator
 import subprocess
 import sys
 import threading
@@ -291,3 +292,93 @@ grown = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before
 assert grown < 64 << 10, grown
 """
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+# --- functions that run as Python code outside of traces ---
+
+#: Functions that call a function of one tensor, by names. Some of them call it traced.
+CALLERS = {
+    "cond": lambda f, x: nx.cond(True, f, lambda x: x, x),
+    "cond, not selected": lambda f, x: nx.cond(False, f, lambda x: x, x),
+    "switch": lambda f, x: nx.switch(1, [f, f, lambda x: x], x),
+    "switch, not selected": lambda f, x: nx.switch(2, [f, f, lambda x: x], x),
+    "switch of one branch": lambda f, x: nx.switch(0, [f], x),
+    "while_loop": lambda f, x: nx.while_loop(
+        lambda s: s[0] < 2, lambda s: (s[0] + 1, f(s[1])), (0, x)
+    )[1],
+    "while_loop without iterations": lambda f, x: nx.while_loop(lambda s: False, f, x),
+    "fori": lambda f, x: nx.fori(0, 2, lambda i, s: f(s), x),
+    "fori without iterations": lambda f, x: nx.fori(0, 0, lambda i, s: f(s), x),
+    "for_each": lambda f, x: nx.for_each(range(3), lambda i, s: f(s), x, unroll=2),
+    "for_each, unrolled": lambda f, x: nx.for_each(range(2), lambda i, s: f(s), x, unroll=True),
+    "scan": lambda f, x: nx.scan(lambda c, v: (f(c), v), x, nx.arange(3.0)),
+    "scan, both": lambda f, x: nx.scan(lambda c, v: (f(c), c), x, nx.arange(3.0)),
+    "scan of one step": lambda f, x: nx.scan(lambda c, v: (f(c), c), x, nx.arange(1.0)),
+    "map": lambda f, x: nx.map(f, nx.stack([x, x])),
+    "associative_scan": lambda f, x: nx.associative_scan(lambda p, q: f(p), x),
+    "checkpoint": lambda f, x: nx.checkpoint(f)(x),
+    "custom_jvp": lambda f, x: with_jvp(f)(x),
+    "custom_vjp": lambda f, x: with_vjp(f)(x),
+    "custom_grad": lambda f, x: nx.custom_grad(x, x, lambda g: g),
+    "runtime_call": lambda f, x: nx.runtime_call(f, nx.template((2,)), x),
+    "hook": lambda f, x: nx.hook(x, f),
+    "annotate": lambda f, x: nx.annotate(x, "note"),
+}  # fmt: skip
+
+
+def with_jvp(f):
+    function = nx.custom_jvp(f)
+    function.defjvp(lambda primals, tangents: tangents[0])
+    return function
+
+
+def with_vjp(f):
+    function = nx.custom_vjp(f)
+    function.defvjp(lambda x: (f(x), None), lambda residuals, cotangent: (cotangent,))
+    return function
+
+
+def assign(x):
+    if not nx.is_tracing():
+        x[0] = 9.0
+    return x
+
+
+@pytest.mark.parametrize("name", CALLERS)
+@pytest.mark.parametrize(
+    "function", [lambda x: operator.iadd(x, 1.0), assign, lambda x: x], ids=["add", "assign", "x"]
+)
+def test_functions_of_eager_calls_do_not_change_arguments(name, function):
+    for x in (np.ones(2, np.float32), nx.ones(2)):
+        result = CALLERS[name](function, x)
+        assert x.tolist() == [1.0, 1.0]
+        # Nor does an assignment to the result.
+        for leaf in nx.tree.leaves(result):
+            leaf[0] = 7.0
+        assert x.tolist() == [1.0, 1.0]
+    if function is not assign:
+        x = np.ones(2, np.float32)
+        eager, traced = CALLERS[name](function, x), nx.jit(lambda: CALLERS[name](function, x))()
+        assert [y.tolist() for y in nx.tree.leaves(eager)] == [
+            y.tolist() for y in nx.tree.leaves(traced)
+        ]
+
+
+@pytest.mark.parametrize("name", CALLERS)
+def test_arrays_in_eager_calls_have_the_dtypes_of_traced_calls(name):
+    def half(x):
+        assert isinstance(x, nx.Tensor | nx.Expr)
+        return nx.astype(x / 2, "f32")
+
+    x = np.ones(2, np.float32)
+    eager, traced = CALLERS[name](half, x), nx.jit(lambda: CALLERS[name](half, x))()
+    assert [y.dtype for y in nx.tree.leaves(eager)] == [y.dtype for y in nx.tree.leaves(traced)]
+
+
+def test_results_of_steps_are_separate_tensors():
+    def step(carry, value):
+        carry[0] = value
+        return carry, carry
+
+    carry, rows = nx.scan(step, nx.zeros(2), nx.arange(3.0))
+    assert (carry.tolist(), rows[:, 0].tolist()) == ([2.0, 0.0], [0.0, 1.0, 2.0])

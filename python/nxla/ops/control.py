@@ -7,7 +7,7 @@ concrete, they run as Python code.
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor, as_tensors, template_of
+from nxla._values import as_tensor, as_tensors, new_tensor, new_tensors, template_of
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -45,7 +45,7 @@ def cond(
     true_fn, false_fn : callable
         Functions of the operands.
     *operands
-        Tensors, or containers of them.
+        Tensors, or containers of them. Branches receive numbers and arrays as tensors.
     otherwise : callable
         The branch for the case that no predicate is true. It has no arguments, like the other
         functions of clauses.
@@ -81,6 +81,7 @@ def cond(
                 "cond: arguments: must be (pred, true_fn, false_fn, *operands), or clauses and "
                 "otherwise="
             )
+        operands = new_tensors(operands)
         clauses = [(pred, lambda: true_fn(*operands))]
         otherwise = lambda: false_fn(*operands)  # noqa: E731
     elif true_fn is not None:
@@ -118,7 +119,7 @@ def _select(
     branches = [*(branch for _, branch in clauses), otherwise]
     holds = (_holds(function, "pred", predicate) for predicate in predicates)
     selected = next((n for n, each in enumerate(holds) if each), len(clauses))
-    result = _tensors(branches[selected]())
+    result = new_tensors(branches[selected]())
     branches[selected] = lambda: result
     types = [_core.Template((), _core.pred)] * len(predicates)
     program = _core.Function(_program(function, branches), function)
@@ -173,13 +174,6 @@ def _traced(function: Callable[[], Any]) -> Any:
     return make_function(function)()
 
 
-def _tensors(value: Any) -> Any:
-    """Convert the scalars and arrays in a result to tensors, as a trace does."""
-    return tree.map(
-        lambda leaf: leaf if isinstance(leaf, _core.Tensor) else _core.tensor(leaf), value
-    )
-
-
 def if_(
     pred: TensorLike, then: Callable[[], Any], otherwise: Callable[[], Any] | None = None, /
 ) -> Any:
@@ -221,7 +215,7 @@ def _branch_unchecked(
     """
     if _core.is_tracing() or as_tensors(function, pred)[0].vectorized_axes:
         return _branch(function, [(pred, then)], otherwise)
-    return _tensors(then() if _holds(function, "pred", pred) else otherwise())
+    return new_tensors(then() if _holds(function, "pred", pred) else otherwise())
 
 
 def _zero_like(leaf: Any) -> Tensor:
@@ -276,11 +270,11 @@ def hook(
         raise ArgumentError("hook: name, function: at least one is required")
     if _core.is_tracing():
         return _core.hook(value, name, function)
-    value = _tensors(value)
+    value = new_tensors(value)
     if name is not None:
         function = _core.get_default_options().get("hooks", {}).get(name, function)
     if function is not None:
-        function(value)
+        function(new_tensors(value))
     return value
 
 
@@ -350,13 +344,13 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
         return structure.unflatten(
             _core.runtime_call(on_lists, [as_tensor(leaf) for leaf in leaves], types)
         )
-    return structure.unflatten(on_lists([as_tensor(leaf) for leaf in leaves]))
+    return structure.unflatten(on_lists([new_tensor(leaf) for leaf in leaves]))
 
 
 def _fitting(leaf: Any, ty: Template) -> Tensor:
     """Check one result of a runtime call; a scalar takes the expected dtype."""
     is_number = isinstance(leaf, int | float | complex)
-    result = _core.tensor(leaf, ty.dtype) if is_number else as_tensor(leaf)
+    result = _core.tensor(leaf, ty.dtype) if is_number else new_tensor(leaf)
     if result.dtype != ty.dtype or result.shape != ty.shape:
         got = _type_of(result)
         raise ArgumentError(
@@ -436,7 +430,7 @@ def annotate(value: Any, note: str, /) -> Any:
     >>> len(stages)
     2
     """
-    return _core.annotate(value, note) if _core.is_tracing() else value
+    return _core.annotate(value, note) if _core.is_tracing() else new_tensors(value)
 
 
 _hints.install(globals())

@@ -11,9 +11,10 @@ import operator
 from typing import SupportsIndex
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor, as_tensors, to_index, user_line
+from nxla._loop_types import check_leaves, check_step_types, keeps_names, keeps_types, state_types
+from nxla._values import as_tensor, as_tensors, new_tensor, new_tensors, to_index, user_line
 from nxla.errors import ArgumentError, DTypeError, ShapeError
-from nxla.ops.control import _holds, _tensors, _traced, _type_of
+from nxla.ops.control import _holds, _traced, _type_of
 from nxla.ops.create import arange
 from nxla.ops.metadata import axis_position
 from nxla.ops.movement import moveaxis
@@ -24,16 +25,13 @@ if TYPE_CHECKING:
     from typing import Any, TypeAlias, TypeVar
 
     from nxla._core import Tensor
-    from nxla._types import Names, TensorLike
+    from nxla._types import TensorLike
 
     S = TypeVar("S")
     C = TypeVar("C")
 
     #: The replay method of a loop, and the memory limit of the method ``"auto"`` in bytes.
     _Keeps: TypeAlias = tuple[str, int]
-
-    #: The structure of a state, and the dtype, shape, vectorized axes and names of each leaf.
-    _Types: TypeAlias = tuple[tree.TreeDef, list[tuple[Any, ...]]]
 
 _GIB = 1 << 30
 
@@ -142,14 +140,15 @@ def _repeat(
     """Run a loop; errors name the public function and the paths of parts of the state."""
     if _core.is_tracing():
         return _core.while_loop(cond_fn, body_fn, init, function, roots, *keeps, max_trips)
-    state: S = _tensors(init)
-    types = _types(state)
+    state: S = new_tensors(init)
+    types = state_types(state)
+    check_leaves(function, types[0])
     looped = functools.partial(_core.while_loop, cond_fn, body_fn)
     is_checked = False
     while True:
         holds = as_tensor(cond_fn(state))
-        # Two cases need a program. Entries can have different numbers of iterations, and a state
-        # that changes its type is an error that names the changed part.
+        # Two cases need a program: entries can have different numbers of iterations, and a state
+        # can receive vectorized axes.
         if not holds.vectorized_axes:
             if not _holds(function, "condition", holds):
                 if not is_checked:
@@ -157,30 +156,14 @@ def _repeat(
                     check = functools.partial(looped, state, function, roots, *keeps)
                     _core.Function(check, function).debug_expr()
                 return state
-            following = _tensors(body_fn(state))
-            following_types = _types(following)
-            if _keeps_types(types, following_types):
+            following = new_tensors(body_fn(state))
+            following_types = state_types(following)
+            if keeps_types(types, following_types):
                 state, types, is_checked = following, following_types, True
                 continue
+            check_step_types(function, roots, holds, state, following)
         last: S = _traced(functools.partial(looped, state, function, roots, *keeps))
         return last
-
-
-def _types(state: Any) -> _Types:
-    leaves, structure = tree.flatten(state)
-    return structure, [(x.dtype, x.shape, x.vectorized_axes, x.names) for x in leaves]
-
-
-def _keeps_types(before: _Types, after: _Types) -> bool:
-    """Return whether a state keeps its types; an axis without a name can receive one."""
-    return before[0] == after[0] and all(
-        old[:-1] == new[:-1] and _keeps_names(old[-1], new[-1])
-        for old, new in zip(before[1], after[1], strict=True)
-    )
-
-
-def _keeps_names(before: Names, after: Names) -> bool:
-    return all(old in (None, new) for old, new in zip(before, after, strict=True))
 
 
 def fori(
@@ -332,9 +315,10 @@ def _each(
     if copies == count and unroll is not False:
         if count == 0 and _has_numbers(init):
             return _typed_by_body(body, element, init)
+        init = _fix_types(init)
         for index in range(count):
             init = body(element(index), init)
-        state: S = tree.map(as_tensor, init)
+        state: S = new_tensors(init)
         return state
 
     def steps(trip: Tensor, state: S) -> S:
@@ -347,7 +331,7 @@ def _each(
     roots = [("[1]", "state"), ("[0]", "index")]
     state = _counted(function, roots, _first_index(count), trips, steps, init, keeps)
     for index in range(trips * copies, count):
-        state = body(element(index), state)
+        state = new_tensors(body(element(index), state))
     return state
 
 
@@ -575,6 +559,8 @@ class _Steps:
     def run(self, init: C, unroll: bool | int, keeps: _Keeps = ("auto", _GIB)) -> tuple[C, Any]:
         """Return the final carry and the stacked results."""
         copies = _copies(self.function, unroll, self.count)
+        init = _fix_types(init)
+        check_leaves(self.function, tree.flatten((0, init))[1])
         if not self.count:
             return self.none(init)
         if copies == self.count or not _core.is_tracing():
@@ -589,10 +575,17 @@ class _Steps:
 
     def call(self, carry: C, rows: list[Tensor], *, first: bool) -> tuple[C, Any]:
         """Return the results of `f`, whose structure and types are checked."""
-        answer = self.f(carry, self.structure.unflatten(rows))
+        try:
+            answer = self.f(carry, self.structure.unflatten(rows))
+        except (ArithmeticError, AttributeError, TypeError):
+            # In a first step, `f` may need a method of tensors, or divide by the number zero.
+            if not _has_numbers(carry):
+                raise
+            answer = self.f(new_tensors(carry), self.structure.unflatten(rows))
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError("scan: f: must return (carry, y)")
         _check_step(self.function, "carry", carry, answer[0], first=first)
+        check_leaves(self.function, tree.flatten(answer[1])[1])
         return answer
 
     def none(self, init: C) -> tuple[C, Any]:
@@ -621,16 +614,18 @@ class _Steps:
         typed = _typed_like(init, carry)
         if self.count == 1 and _has_numbers(y):
             y = tree.map(_number_like, y, self.trace_y(typed))
-        ys = [y]
+        # The next step may change the tensors of the carry, which may be results as well.
+        ys = [_fix_types(y)]
         for index in range(1, self.count):
-            carry, y = self.step(carry, index)
+            carry, y = self.step(new_tensors(carry), index)
+            y = _fix_types(y)
             if index == 1:
                 # A scalar that the first step returns unchanged adopts the type of the later carry.
                 _check_step(self.function, self.part, ys[0], y, first=True)
                 ys[0] = tree.map(_number_like, ys[0], y)
             _check_step(self.function, self.part, ys[0], y)
             ys.append(y)
-        return tree.map(as_tensor, carry), self.rows(ys)
+        return new_tensors(carry), self.rows(ys)
 
     def trace_y(self, carry: C) -> Any:
         """Return zeros with the types of ``y`` of a step with this carry."""
@@ -691,6 +686,12 @@ def _has_numbers(value: Any) -> bool:
     return any(type(leaf) in _KINDS for leaf in tree.leaves(value))
 
 
+def _fix_types(value: S) -> S:
+    """Return a container with new tensors; Python scalars stay, because their dtypes are open."""
+    fixed: S = tree.map(lambda leaf: leaf if type(leaf) in _KINDS else new_tensor(leaf), value)
+    return fixed
+
+
 def _typed_like(init: C, carry: C) -> C:
     """Return the initial carry with the types that scalars have after a step."""
     leaves, structure = tree.flatten(init)
@@ -732,7 +733,7 @@ def _check_step(function: str, part: str, before: Any, after: Any, *, first: boo
         was, now = (as_tensor(value) for value in pair)
         is_same = was.shape == now.shape and was.dtype == now.dtype
         # The names of rows are merged, but the names of a carry are part of its type.
-        if is_same and (part != "carry" or _keeps_names(was.names, now.names)):
+        if is_same and (part != "carry" or keeps_names(was.names, now.names)):
             continue
         kind = DTypeError if was.dtype != now.dtype and was.shape == now.shape else ShapeError
         raise kind(

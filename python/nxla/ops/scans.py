@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor
+from nxla._values import as_tensor, new_tensor, new_tensors
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.control import _branch
 
@@ -26,7 +26,7 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], /, *operan
     branches : sequence of callable
         Functions of the operands.
     *operands
-        Tensors, or containers of them.
+        Tensors, or containers of them. Branches receive numbers and arrays as tensors.
 
     Returns
     -------
@@ -52,13 +52,14 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], /, *operan
     branches = list(branches)
     if not branches:
         raise ArgumentError("switch: branches: must not be empty")
+    operands = new_tensors(operands)
     index = as_tensor(index)
     if index.dtype.kind not in ("signed", "unsigned", "pred"):
         raise _core.DTypeError(f"switch: index: must be an integer; got {index.dtype}")
     if index.ndim:
         raise ShapeError(f"switch: index: must be a scalar; got shape {index.shape}")
     if len(branches) == 1:
-        return tree.map(as_tensor, branches[0](*operands))
+        return new_tensors(branches[0](*operands))
     clauses: list[tuple[TensorLike, Callable[[], Any]]] = [
         (_core.less_equal(index, number), _Call(branch, operands))
         for number, branch in enumerate(branches[:-1])
@@ -119,7 +120,7 @@ def associative_scan(
     [[2.0, 4.0, 8.0], [1.0, 3.0, 7.0]]
     """
     leaves, structure = tree.flatten(xs)
-    leaves = [as_tensor(x) for x in leaves]
+    leaves = [new_tensor(x) for x in leaves]
     sizes = {_size(x, axis) for x in leaves}
     if len(sizes) != 1:
         shapes = ", ".join(str(x.shape) for x in leaves) or "none"
