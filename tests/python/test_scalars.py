@@ -603,3 +603,106 @@ def test_masked_arrays_are_refused(mask):
         ):
             take(masked)
     assert nx.tensor(masked.filled(0.0)).shape == (2,)
+
+
+# --- scalars that branches, rules and functions return ---
+
+#: For each dtype: an element, and scalars that must take the dtype.
+RETURNED = {
+    "f64": (0.3, [0.1, 1, True]),
+    "c128": (0.3, [0.1 + 0.3j, 0.1, 1]),
+    "u64": (2**63 + 5, [0, 2**63 + 3, True]),
+    "s64": (2**53 + 1, [-(2**53) - 3, 7]),
+    **{dtype: (0.5, [0.0, 1]) for dtype in ("bf16", "f16", "f8_e4m3fn", "f32")},
+    **{dtype: (3, [0, 100, True]) for dtype in ("u8", "u16", "s8", "s32")},
+    "pred": (True, [False]),
+}
+#: Conditionals of a predicate, a tensor and a scalar. A true predicate selects the tensor.
+CHOICES = {
+    "where": lambda p, x, s: nx.where(p, x, s),
+    "if_": lambda p, x, s: nx.if_(p, lambda: x, lambda: s),
+    "cond": lambda p, x, s: nx.cond(p, lambda x: x, lambda _: s, x),
+    "clauses": lambda p, x, s: nx.cond([(p, lambda: x)], otherwise=lambda: s),
+    "middle": lambda p, x, s: nx.cond(
+        [(p, lambda: x), (nx.logical_not(p), lambda: s)], otherwise=lambda: s
+    ),
+    "container": lambda p, x, s: nx.cond(p, lambda: {"a": [x]}, lambda: {"a": [s]})["a"][0],
+    "first": lambda p, x, s: nx.if_(nx.logical_not(p), lambda: s, lambda: x),
+    "switch": lambda p, x, s: nx.switch(nx.astype(p, "s32"), [lambda: s, lambda: x]),
+    "vectorized": lambda p, x, s: nx.devectorize(
+        nx.cond(nx.vectorize(nx.reshape(p, (1,)), "v"), lambda: x, lambda: s)
+    )[0],
+}
+
+
+@pytest.mark.parametrize("how", ["eager", "evaluator", "xla"])
+@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("dtype", RETURNED)
+def test_scalars_that_branches_return_are_rounded_once(dtype, name, how):
+    value, scalars = RETURNED[dtype]
+    x = nx.tensor(value, dtype)
+    for scalar in scalars:
+        for holds in (True, False):
+            operands = (nx.tensor(holds), x)
+            expected = nx.where(operands[0], x, scalar)
+
+            def choose(p, x, s=scalar):
+                return CHOICES[name](p, x, s)
+
+            function = choose if how == "eager" else nx.jit(choose, compiler=how)
+            result = function(*operands)
+            assert (result.dtype, result.item()) == (expected.dtype, expected.item()), scalar
+
+
+@pytest.mark.parametrize("name", [name for name in CHOICES if name != "where"])
+def test_scalars_of_all_branches_share_a_dtype(name):
+    choose = CHOICES[name]
+    for x, s in ((2**63 + 5, 0), (1, 0.5), (True, 3)):
+        for holds in (True, False):
+            expected = nx.where(holds, x, s)
+            result = nx.jit(lambda p, x=x, s=s: choose(p, x, s))(nx.tensor(holds))
+            assert (result.dtype, result.item()) == (expected.dtype, expected.item())
+    with pytest.raises(OverflowError, match="out of bounds for u8"):
+        nx.jit(lambda p, x: choose(p, x, 300))(nx.tensor(True), nx.tensor(1, "u8"))
+
+
+def with_vjp(x, s):
+    """Return the gradient of a function whose backward rule returns a scalar."""
+
+    @nx.custom_vjp
+    def f(x):
+        return x
+
+    f.defvjp(lambda x: (x, None), lambda _, g: (s,))
+    return nx.grad(f)(x)
+
+
+def with_jvp(x, s):
+    """Return the derivative of a function whose rule returns a scalar."""
+
+    @nx.custom_jvp
+    def f(x):
+        return x
+
+    f.defjvp(lambda values, tangents: s)
+    return nx.jvp(f, (x,), (nx.ones_like(x),))[1]
+
+
+#: Functions of a tensor and a scalar that return the scalar in the dtype of the tensor.
+RULES = {
+    "custom_grad": lambda x, s: nx.grad(lambda x: nx.custom_grad(x, x, lambda g: s))(x),
+    "custom_vjp": with_vjp,
+    "custom_jvp": with_jvp,
+    "reduce": lambda x, s: nx.reduce(nx.reshape(x, (1,)), x, lambda a, b: s),
+    "window_reduce": lambda x, s: nx.window_reduce(nx.reshape(x, (1,)), x, lambda a, b: s, 1)[0],
+    "while_loop": lambda x, s: nx.while_loop(lambda y: y > 0.3, lambda y: s, x),
+    "fori": lambda x, s: nx.fori(0, 3, lambda i, y: s, x),
+}
+
+
+@pytest.mark.parametrize("name", RULES)
+@pytest.mark.parametrize("dtype", ["f64", "f32", "bf16", "f16"])
+def test_scalars_that_rules_and_bodies_return_are_rounded_once(compiler, dtype, name):
+    x = nx.tensor(0.5, dtype)
+    result = nx.jit(lambda x: RULES[name](x, 0.1), compiler=compiler)(x)
+    assert (result.dtype, result.item()) == (x.dtype, nx.tensor(0.1, dtype).item())

@@ -224,6 +224,12 @@ pub(crate) fn pair(
     both.values()
 }
 
+/// Values whose elements are combined, with scalars in the dtypes of a call with these operands.
+pub(crate) fn elements(values: impl IntoIterator<Item = Value>) -> PyResult<Values> {
+    Operands(values.into_iter().map(|value| (Operand::Value(value), Role::Element)).collect())
+        .values()
+}
+
 /// The operands as tensors, with scalars in the dtypes of the call.
 #[pyfunction]
 #[pyo3(signature = (function, operands, compared=false))]

@@ -54,7 +54,7 @@ def cond(
     -------
     tensor or container
         The result of the branch. All branches return the same structure; dtypes promote and shapes
-        broadcast.
+        broadcast. A Python scalar takes the dtype of the other branches, as in `where`.
 
     Raises
     ------
@@ -119,8 +119,10 @@ def _select(
     branches = [*(branch for _, branch in clauses), otherwise]
     holds = (_holds(function, "pred", predicate) for predicate in predicates)
     selected = next((n for n, each in enumerate(holds) if each), len(clauses))
-    result = new_tensors(branches[selected]())
-    branches[selected] = lambda: result
+    value = branches[selected]()
+    # The branch returns scalars, whose dtypes depend on the other branches.
+    branches[selected] = lambda: value
+    result = new_tensors(value)
     types = [_core.Template((), _core.pred)] * len(predicates)
     program = _core.Function(_program(function, branches), function)
     expected = program.debug_expr(*types).output_nodes

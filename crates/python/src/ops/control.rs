@@ -5,10 +5,12 @@
 use std::cell::Cell;
 use std::ops::ControlFlow;
 
-use nxla_runtime::graph::{ExprId, Graph, Keep, MAX_NESTING, Mark, Metadata, Region, RuleFor};
+use nxla_runtime::graph::{
+    ExprId, Graph, Keep, MAX_NESTING, Mark, Metadata, Region, RuleFor, Traced,
+};
 use nxla_runtime::vectors::active_entries::ActiveEntries;
 use nxla_runtime::vectors::control::{Branch, Clauses, CustomRule, Vectorized, conditional};
-use nxla_runtime::{RawExpr, Trace, VectorAxes};
+use nxla_runtime::{DType, RawExpr, Trace, VectorAxes, common_dtype};
 use pyo3::call::PyCallArgs;
 use pyo3::prelude::*;
 
@@ -21,10 +23,11 @@ use crate::function::output;
 use crate::hooks::{Arrange, PyCompute, PyHook};
 use crate::notes::notes_of;
 use crate::numbers::checked_weak_scalar;
+use crate::operands::elements;
 use crate::source;
 use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
-use crate::value::{FromPython, Value};
+use crate::value::{FromPython, Value, number_of};
 
 /// The current trace, and operands as its nodes; scalars take the dtype of the first operand.
 pub(super) fn in_trace(
@@ -68,32 +71,83 @@ fn id_and_vectors(expr: &RawExpr) -> PyResult<Vectorized> {
     Ok((expr.id().or_raise()?, expr.vectors().clone()))
 }
 
-pub(super) fn ids(values: &[Vectorized]) -> Vec<ExprId> {
+pub(crate) fn ids(values: &[Vectorized]) -> Vec<ExprId> {
     values.iter().map(|(id, _)| *id).collect()
 }
 
-/// A result of a user's function as nodes of the trace, and its structure.
-pub(crate) fn leaves_of(
+/// A result of a user's function as values of the trace and Python scalars, and its structure. The
+/// dtypes of the scalars depend on the values with which the caller combines them.
+fn values_of(
     trace: &Trace,
     function: &str,
     result: &Bound<'_, PyAny>,
-) -> PyResult<(Vec<Vectorized>, Tree)> {
+) -> PyResult<(Vec<Value>, Tree)> {
     let mut values = Vec::new();
-    let tree = flatten(result, "result", &mut |item, path| match output(trace, item)? {
-        Some(expr) => {
-            values.push(id_and_vectors(&trace.safe(&expr).or_raise()?)?);
-            Ok(true)
+    let tree = flatten(result, "result", &mut |item, path| {
+        if let Some(number) = number_of(item)? {
+            values.push(Value::Number(number));
+            return Ok(true);
         }
-        None if item.is_none() => Ok(false),
-        None => {
-            let kind = item.get_type().name()?;
-            Err(argument_error(function, format!("{path}: must be a tensor; got a {kind}")))
+        match output(trace, item)? {
+            Some(expr) => {
+                values.push(Value::Expr(trace.safe(&expr).or_raise()?));
+                Ok(true)
+            }
+            None if item.is_none() => Ok(false),
+            None => {
+                let kind = item.get_type().name()?;
+                Err(argument_error(function, format!("{path}: must be a tensor; got a {kind}")))
+            }
         }
     })?;
     Ok((values, tree))
 }
 
-pub(super) fn wrap_all(
+/// A value as a node of the trace. A Python scalar takes the dtype `common` if its kind allows.
+fn node_of(
+    py: Python<'_>,
+    trace: &Trace,
+    value: &Value,
+    common: Option<DType>,
+) -> PyResult<Vectorized> {
+    match value {
+        Value::Expr(expr) => id_and_vectors(expr),
+        Value::Tensor(tensor) => id_and_vectors(&capture(py, trace, tensor)?),
+        Value::Number(number) => {
+            source::mark(py, trace)?;
+            let id = trace.build(|graph| graph.weak_constant(*number, common)).or_raise()?;
+            Ok((id, VectorAxes::NONE))
+        }
+    }
+}
+
+/// A result of a user's function as nodes of the trace, and its structure. Python scalars have their
+/// default dtypes.
+pub(crate) fn leaves_of(
+    trace: &Trace,
+    function: &str,
+    result: &Bound<'_, PyAny>,
+) -> PyResult<(Vec<Vectorized>, Tree)> {
+    leaves_like(trace, function, result, &[])
+}
+
+/// Does the same as [`leaves_of`], but a Python scalar takes the dtype of the node at its position in
+/// `like` if its kind allows.
+pub(super) fn leaves_like(
+    trace: &Trace,
+    function: &str,
+    result: &Bound<'_, PyAny>,
+    like: &[Vectorized],
+) -> PyResult<(Vec<Vectorized>, Tree)> {
+    let (values, tree) = values_of(trace, function, result)?;
+    let node = |(position, value)| {
+        let like = like.get(position).map(|(id, _)| trace.edit(|graph| graph.dtype(*id)));
+        node_of(result.py(), trace, value, like.transpose().or_raise()?)
+    };
+    Ok((values.iter().enumerate().map(node).collect::<PyResult<_>>()?, tree))
+}
+
+pub(crate) fn wrap_all(
     py: Python<'_>,
     trace: &Trace,
     values: impl IntoIterator<Item = Vectorized>,
@@ -103,7 +157,7 @@ pub(super) fn wrap_all(
 }
 
 /// Replaced nodes, with the vectorized axes of the originals.
-pub(super) fn in_place_of(nodes: Vec<ExprId>, values: Vec<Vectorized>) -> Vec<Vectorized> {
+pub(crate) fn in_place_of(nodes: Vec<ExprId>, values: Vec<Vectorized>) -> Vec<Vectorized> {
     nodes.into_iter().zip(values).map(|(id, (_, vectors))| (id, vectors)).collect()
 }
 
@@ -121,7 +175,8 @@ fn cond(
         clauses.iter().map(|(predicate, _)| predicate).collect();
     let (trace, predicates) = in_trace(py, function, &predicates)?;
     let mark = trace.edit(|graph| graph.mark()).or_raise()?;
-    let (mut traced, mut branches, mut entries) = (Vec::new(), Vec::new(), Clauses::default());
+    let (mut traced_predicates, mut traced) = (Vec::new(), Vec::new());
+    let (mut trees, mut entries) = (Vec::new(), Clauses::default());
     for (number, ((_, body), predicate)) in clauses.iter().zip(predicates).enumerate() {
         // A branch that is never selected is not traced.
         let known = trace.edit(|graph| graph.known_truth(predicate.0)).or_raise()?;
@@ -131,19 +186,22 @@ fn cond(
         if known == Some(true) {
             let active = trace.edit(|graph| entries.last(graph)).or_raise()?;
             let (branch, tree) = trace_branch(&trace, function, active, body)?;
-            branches.push((number, tree));
-            return finish_cond(py, function, &trace, mark, traced, branch, &branches);
+            traced.push(branch);
+            trees.push((number, tree));
+            return finish_cond(py, function, &trace, mark, traced_predicates, traced, &trees);
         }
         let active = trace.build(|graph| entries.next(graph, &predicate));
         let active = active.map_err(|error| error.in_function(function)).or_raise()?;
         let (branch, tree) = trace_branch(&trace, function, active, body)?;
-        branches.push((number, tree));
-        traced.push((predicate, branch));
+        traced_predicates.push(predicate);
+        traced.push(branch);
+        trees.push((number, tree));
     }
     let active = trace.edit(|graph| entries.last(graph)).or_raise()?;
     let (otherwise, tree) = trace_branch(&trace, function, active, otherwise)?;
-    branches.push((clauses.len(), tree));
-    finish_cond(py, function, &trace, mark, traced, otherwise, &branches)
+    traced.push(otherwise);
+    trees.push((clauses.len(), tree));
+    finish_cond(py, function, &trace, mark, traced_predicates, traced, &trees)
 }
 
 /// Calls the function of a branch or a loop, which can contain further ones.
@@ -170,7 +228,7 @@ pub(super) fn call_region<'py>(
 
 /// Traces regions. If this fails, the hooks of the regions leave the trace: the caller may catch the
 /// error, and hooks of a region that does not exist would be part of the program.
-pub(super) fn drop_effects_on_error<T>(
+pub(crate) fn drop_effects_on_error<T>(
     trace: &Trace,
     build: impl FnOnce() -> PyResult<T>,
 ) -> PyResult<T> {
@@ -203,40 +261,70 @@ fn same_structures<'a>(
     Ok(&branches.last().expect("there is a last branch").1)
 }
 
+/// A traced branch without its results, and the results.
+type OpenBranch = (Traced, Vec<Value>);
+
 /// Traces a branch for the entries that select it.
 fn trace_branch(
     trace: &Trace,
     function: &str,
     active: Option<ActiveEntries>,
     body: &Bound<'_, PyAny>,
-) -> PyResult<(Branch, Tree)> {
+) -> PyResult<(OpenBranch, Tree)> {
     let start = trace.edit(|graph| graph.mark()).or_raise()?;
     let (values, tree) = drop_effects_on_error(trace, || {
         let entered = trace.enter_entries(active);
         let result = call_region(function, body, ())?;
         drop(entered);
-        leaves_of(trace, function, &result)
+        values_of(trace, function, &result)
     })?;
-    let (ids, vectors) = values.into_iter().unzip();
-    let traced = trace.edit(|graph| graph.traced(start, ids)).or_raise()?;
-    Ok(((traced, vectors), tree))
+    let traced = trace.edit(|graph| graph.traced(start, Vec::new())).or_raise()?;
+    Ok(((traced, values), tree))
 }
 
+/// Adds the results to branches that return the same structure. The results at one position are
+/// combined like the operands of one call, which decides the dtypes of Python scalars.
+fn close_branches(
+    py: Python<'_>,
+    trace: &Trace,
+    branches: Vec<OpenBranch>,
+) -> PyResult<Vec<Branch>> {
+    let count = branches.first().map_or(0, |(_, values)| values.len());
+    let mut results = vec![Vec::with_capacity(count); branches.len()];
+    for position in 0..count {
+        let column = branches.iter().map(|(_, values)| values[position].clone());
+        let column = elements(column)?;
+        let common = common_dtype(&column);
+        for (results, value) in results.iter_mut().zip(&column) {
+            results.push(node_of(py, trace, value, common)?);
+        }
+    }
+    let close = |((traced, _), results): (OpenBranch, Vec<Vectorized>)| {
+        let (ids, vectors) = results.into_iter().unzip();
+        (traced.with_outputs(ids), vectors)
+    };
+    Ok(branches.into_iter().zip(results).map(close).collect())
+}
+
+/// Ends a conditional. The last of the branches has no predicate.
 fn finish_cond(
     py: Python<'_>,
     function: &str,
     trace: &Trace,
     mark: Mark,
-    clauses: Vec<(Vectorized, Branch)>,
-    otherwise: Branch,
-    branches: &[(usize, Tree)],
+    predicates: Vec<Vectorized>,
+    branches: Vec<OpenBranch>,
+    trees: &[(usize, Tree)],
 ) -> PyResult<Py<PyAny>> {
-    let last = same_structures(py, function, branches)?;
+    let last = same_structures(py, function, trees)?;
     source::mark(py, trace)?;
+    let mut branches = close_branches(py, trace, branches)?;
+    let otherwise = branches.pop().expect("there is a last branch");
+    let clauses = predicates.into_iter().zip(branches).collect();
     let values = trace.build(|graph| conditional(graph, mark, clauses, otherwise));
     // Excluded branches are not passed on, but the user's numbering includes them.
     let number = |region| match region {
-        Region::Branch(branch) => Region::Branch(branches[branch].0),
+        Region::Branch(branch) => Region::Branch(trees[branch].0),
         Region::Body => Region::Body,
     };
     let place = |region, result| (number(region), last.leaf_path(py, result).ok().flatten());
@@ -440,7 +528,11 @@ fn custom_rule(
         let open = trace.build(open).or_raise()?;
         let changes = wrap_all(py, &trace, open.changes());
         let changes = changes.into_iter().collect::<PyResult<Vec<_>>>()?;
-        let (results, _) = leaves_of(&trace, function, &rule.call1((changes,))?)?;
+        let like = match kind {
+            RuleFor::Cotangents => &inputs,
+            RuleFor::Tangents => open.outputs(),
+        };
+        let (results, _) = leaves_like(&trace, function, &rule.call1((changes,))?, like)?;
         match trace.build(|graph| open.close(graph, &results)).or_raise()? {
             ControlFlow::Break(values) => break values,
             ControlFlow::Continue(wide) => outputs = wide,

@@ -9,7 +9,9 @@ use nxla_runtime::{Error, Trace};
 use pyo3::prelude::*;
 
 use super::add_functions;
-use super::control::{call_region, drop_effects_on_error, in_trace, leaves_of, wrap_all};
+use super::control::{
+    call_region, drop_effects_on_error, in_trace, leaves_like, leaves_of, wrap_all,
+};
 use crate::containers::{PyTree, Tree};
 use crate::errors::{OrRaise, argument_error, exception};
 use crate::source;
@@ -123,10 +125,10 @@ impl Loop<'_, '_> {
         self.tree.rebuild(py, &mut wrap_all(py, self.trace, state.to_vec()).into_iter())
     }
 
-    /// The leaves of a next state.
-    fn leaves(&self, next: &Bound<'_, PyAny>) -> PyResult<Vec<Vectorized>> {
+    /// The leaves of a next state. Python scalars take the dtypes of the state.
+    fn leaves(&self, next: &Bound<'_, PyAny>, state: &[Vectorized]) -> PyResult<Vec<Vectorized>> {
         let py = self.condition.py();
-        let (next, tree) = leaves_of(self.trace, self.function, next)?;
+        let (next, tree) = leaves_like(self.trace, self.function, next, state)?;
         if !tree.same_structure(py, self.tree)? {
             let (found, expected) = (PyTree::text(&tree, py)?, PyTree::text(self.tree, py)?);
             let line = source::current_line(py).map(|line| format!(" ({line})"));
@@ -154,14 +156,13 @@ impl LoopFunctions for Loop<'_, '_> {
     }
 
     fn body(&mut self, state: &[Vectorized]) -> PyResult<Iteration> {
-        let state = self.state(state)?;
-        let results = call_region(self.function, self.body, (state,))?;
+        let results = call_region(self.function, self.body, (self.state(state)?,))?;
         let Some((count, _)) = self.rows else {
-            return Ok(Iteration { state: self.leaves(&results)?, rows: None });
+            return Ok(Iteration { state: self.leaves(&results, state)?, rows: None });
         };
         let (next, index, rows): (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>) =
             results.extract()?;
-        let state = self.leaves(&next)?;
+        let state = self.leaves(&next, state)?;
         let (values, tree) = leaves_of(self.trace, self.function, &rows)?;
         let (index, _) = leaves_of(self.trace, self.function, &index)?;
         self.rows = Some((count, Some(tree)));

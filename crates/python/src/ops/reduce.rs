@@ -15,6 +15,7 @@ use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
 use crate::expr::PyExpr;
 use crate::numbers;
+use crate::value::number_of;
 
 /// True if the last of equal elements is selected, rather than the first.
 #[derive(Clone, Copy)]
@@ -500,7 +501,8 @@ pub(super) fn fold_by_function(
     PyExpr::wrap(py, RawExpr::with_vectors(trace, id, vectors))
 }
 
-/// Calls the function of a fold on its two parameters. Returns None for a vectorized result.
+/// Calls the function of a fold on its two parameters. Returns None for a vectorized result. A Python
+/// scalar takes the dtype of the accumulator.
 pub(super) fn call_fold(
     trace: &Trace,
     function: &Bound<'_, PyAny>,
@@ -508,9 +510,11 @@ pub(super) fn call_fold(
     accumulator: ExprId,
 ) -> PyResult<Option<ExprId>> {
     let py = function.py();
-    let element = PyExpr::wrap(py, RawExpr::new(trace.clone(), element))?;
-    let accumulator = PyExpr::wrap(py, RawExpr::new(trace.clone(), accumulator))?;
-    let result = function.call1((element, accumulator))?;
+    let parameter = |id| PyExpr::wrap(py, RawExpr::new(trace.clone(), id));
+    let result = function.call1((parameter(element)?, parameter(accumulator)?))?;
+    if let Some(number) = number_of(&result)? {
+        return trace.build(|graph| graph.weak_number(number, accumulator)).or_raise().map(Some);
+    }
     match crate::function::output(trace, &result)? {
         Some(expr) if !expr.vectors().is_empty() => Ok(None),
         Some(expr) => trace.id(&expr).or_raise().map(Some),

@@ -281,6 +281,11 @@ impl CustomRule {
         }
     }
 
+    /// Returns the outputs. The tangents of a rule have their dtypes.
+    pub fn outputs(&self) -> &[Vectorized] {
+        &self.outputs
+    }
+
     /// Returns the arguments of the rule.
     pub fn changes(&self) -> Vec<Vectorized> {
         let values = match self.rule {
