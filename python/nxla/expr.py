@@ -403,7 +403,8 @@ def call(expression: Expression, /, *args: TensorLike) -> Any:
     expression : Expression
         The result of `build` or `debug_expr`.
     *args : tensor_like
-        One operand for each input, with its dtype and shape.
+        One operand for each input, with its dtype and shape. If no input has vectorized axes, the
+        expression is applied to each entry of vectorized operands.
 
     Returns
     -------

@@ -222,8 +222,8 @@ def put_args(node: Node, args: Sequence[TensorLike | Sequence[TensorLike]], /) -
     node : Node
         A node of any expression.
     args : sequence of tensor_like
-        One value for each operand of the node. For an ``elem`` node, the operand is the tuple of
-        results that `put_args` returned.
+        One value for each operand of the node; the operation is applied to each entry of vectorized
+        values. For an ``elem`` node, the operand is the tuple of results that `put_args` returned.
 
     Returns
     -------
@@ -299,7 +299,8 @@ def rewrite(expression: Expression, replace: Callable[[Node, list[Any]], Any], /
     Returns
     -------
     Expression
-        An expression with the same inputs, and results in the same container.
+        An expression with the same inputs, and results in the same container with the same
+        vectorized axes.
 
     Examples
     --------

@@ -299,6 +299,74 @@ def test_blocks_are_named_and_have_a_default(compiler):
     assert nx.grad(lambda x: f(x, 2.0)[0])(1.0).item() == 1.0
 
 
+MATRIX = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+#: A tensor that becomes an input, and its sum.
+LARGE = nx.iota(100_000, dtype="f32") / 1e5
+WHOLE = nx.sum(LARGE).item()
+SUM = nx.debug_expr(nx.sum)(nx.ones(3))
+CAPTURING = nx.debug_expr(lambda x: nx.sum(x) + nx.sum(LARGE))(nx.ones(3))
+#: Functions that build nodes from operands, for an operand of one axis.
+NODES = {
+    "block": lambda x: nx.expr.block("b", nx.sum, x),
+    "block of elements": lambda x: nx.sum(nx.expr.block("b", lambda z: z * 1.0, x)),
+    "call": lambda x: nx.expr.call(SUM, x),
+    "call of a capture": lambda x: nx.expr.call(CAPTURING, x) - WHOLE,
+    "fun": lambda x: nx.expr.fun(nx.sum, nx.template((3,)))(x),
+    "put_args": lambda x: nx.tree.put_args(SUM.output_nodes[0], [x]),
+}
+
+
+@pytest.mark.filterwarnings("ignore::nxla.CaptureWarning")
+@pytest.mark.parametrize("name", NODES)
+def test_nodes_are_built_for_each_entry_of_vectorized_operands(compiler, name):
+    function = nx.jit(NODES[name], compiler=compiler)
+    mapped = nx.jit(nx.vmap(NODES[name]), compiler=compiler)(nx.tensor(MATRIX))
+    np.testing.assert_allclose(mapped.tolist(), [6.0, 15.0], rtol=1e-3)
+    result = function(nx.vectorize(nx.tensor(MATRIX), "v"))
+    assert (result.vectorized_axes, result.shape) == ((("v", 2),), ())
+    np.testing.assert_allclose(nx.devectorize(result).tolist(), [6.0, 15.0], rtol=1e-3)
+
+
+def test_a_block_outside_a_trace_keeps_vectorized_axes():
+    result = nx.expr.block("b", nx.sum, nx.vectorize(nx.tensor(MATRIX), "v"))
+    assert (result.vectorized_axes, nx.devectorize(result).tolist()) == ((("v", 2),), [6.0, 15.0])
+    two = nx.expr.block("b", lambda x, y: x + y, nx.vectorize(nx.ones(2), "v"), nx.ones(3))
+    assert (two.vectorized_axes, two.shape) == ((("v", 2),), (3,))
+
+
+def test_a_call_refuses_operands_that_only_have_the_elements_of_an_input():
+    expression = nx.debug_expr(nx.sum)(nx.ones((2, 3)))
+    with pytest.raises(nx.ArgumentError, match=r"value 0: must be f32\[2\]\[3\]; got .*f32\[3\]"):
+        nx.vmap(lambda x: nx.expr.call(expression, x))(nx.tensor(MATRIX))
+    vectorized = nx.vectorize(nx.tensor(MATRIX), "v")
+    template = nx.template((3,), vectorized_axes=[("v", 2)])
+    for expression in (
+        nx.debug_expr(nx.sum)(vectorized),
+        nx.expr.build(lambda: nx.sum(nx.expr.parameter(template))),
+    ):
+        result = nx.jit(lambda x, e=expression: nx.expr.call(e, x))(vectorized)
+        assert result.vectorized_axes == (("v", 2),)
+        assert nx.devectorize(result).tolist() == [6.0, 15.0]
+        other = nx.vectorize(nx.tensor(MATRIX), "w")
+        with pytest.raises(nx.ArgumentError, match="value 0: must be vectorized"):
+            nx.jit(lambda x, e=expression: nx.expr.call(e, x))(other)
+
+
+@pytest.mark.parametrize("function", [nx.sum, nx.sin, lambda x: (x, nx.max(x), 2.0)])
+def test_a_rewritten_expression_keeps_vectorized_axes(function):
+    x = nx.vectorize(nx.tensor(MATRIX), "v")
+    expression = nx.debug_expr(function)(x)
+    for rewritten in (
+        nx.tree.rewrite(expression, lambda node, args: None),
+        nx.tree.rewrite(expression, lambda node, args: nx.negative(nx.negative(*args)) * 1.0
+                        if node.op == "sin" else None),
+    ):  # fmt: skip
+        before = nx.tree.leaves(expression.run(x))
+        after = nx.tree.leaves(rewritten.run(x))
+        assert [y.vectorized_axes for y in before] == [y.vectorized_axes for y in after]
+        assert [y.shape for y in before] == [y.shape for y in after]
+
+
 def test_built_expressions_split_differentiate_and_travel():
     def f():
         x = nx.expr.parameter((2,), "f32")

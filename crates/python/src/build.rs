@@ -4,24 +4,31 @@
 //! of other expressions or whole expressions to the trace.
 
 use std::cell::RefCell;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_runtime::graph::{ExprId, Graph, Mark, Op, Scope};
 use nxla_runtime::host::{Scalar, Shape};
-use nxla_runtime::{Call, Error, RawExpr, TensorType, Trace, Tracing, default_options};
+use nxla_runtime::vectors::control::Vectorized;
+use nxla_runtime::vectors::per_entry;
+use nxla_runtime::{
+    Build, Call, Error, RawExpr, TensorType, Trace, Tracing, VectorAxes, called_once,
+    default_options,
+};
 use pyo3::IntoPyObjectExt;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::apply::capture;
+use crate::apply::{Ids, capture};
 use crate::containers::{PyTree, Tree};
+use crate::difference::LeafType;
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, trace_error};
+use crate::expected::Expected;
 use crate::expr::PyExpr;
 use crate::function::{Traced, outputs};
 use crate::node::PyNode;
 use crate::ops::args::ShapeArg;
-use crate::ops::control::leaves_of;
+use crate::ops::control::{drop_effects_on_error, ids, in_place_of, leaves_of, wrap_all};
 use crate::program::PyExpression;
 use crate::signature::StaticValue;
 use crate::source;
@@ -29,8 +36,9 @@ use crate::template::PyTemplate;
 use crate::value::{FromPython, Value, number_of};
 
 thread_local! {
-    /// The ids of the traces of `build` on the thread, the innermost last.
-    static BY_HAND: RefCell<Vec<u64>> = const { RefCell::new(Vec::new()) };
+    /// The ids of the traces of `build` on the thread, the innermost last, and the vectorized axes of
+    /// the inputs of each.
+    static BY_HAND: RefCell<Vec<(u64, Vec<VectorAxes>)>> = const { RefCell::new(Vec::new()) };
 }
 
 struct Building(());
@@ -52,16 +60,21 @@ fn build_expression(
 ) -> PyResult<PyExpression> {
     let (mut tracing, _) =
         Tracing::begin(&Call::<StaticValue>::default(), &default_options()).or_raise()?;
-    let result = {
-        BY_HAND.with_borrow_mut(|traces| traces.push(tracing.trace().number()));
+    let (result, vectors) = {
+        BY_HAND.with_borrow_mut(|traces| traces.push((tracing.trace().number(), Vec::new())));
         let _building = Building(());
-        function.call0()?
+        let result = function.call0()?;
+        let inputs = BY_HAND.with_borrow(|traces| traces.last().map(|(_, inputs)| inputs.clone()));
+        (result, inputs.unwrap_or_default())
     };
     tracing.leave();
     let (outputs, tree) = outputs(tracing.trace(), &result, "build")?;
     let traced: Traced = py.detach(|| tracing.finish(&outputs, tree)).or_raise()?;
-    let expected = like.map(|like| like.get().expected.clone());
-    Ok(PyExpression::new(traced, expected))
+    let expected = match like {
+        Some(like) => like.get().expected.clone(),
+        None => Arc::new(Expected::of_inputs(&traced.program, traced.captured.len(), &vectors)),
+    };
+    Ok(PyExpression::new(traced, Some(expected)))
 }
 
 /// The current trace, in which ``function`` builds.
@@ -202,8 +215,10 @@ fn expr_parameter(
         }
         return wrap(py, &trace, context.parameter(position, ty.clone())?);
     }
-    let by_hand = BY_HAND.with_borrow(|traces| traces.last() == Some(&trace.number()));
-    if !by_hand {
+    let number = trace.number();
+    let is_by_hand =
+        BY_HAND.with_borrow(|traces| traces.last().is_some_and(|(last, _)| *last == number));
+    if !is_by_hand {
         return Err(trace_error(
             "parameter: must be called in nx.expr.build; the inputs of other traced functions \
              are their arguments",
@@ -222,6 +237,16 @@ fn expr_parameter(
         None => trace.parameter(full),
     };
     let id = made.and_then(|expr| expr.id()).or_raise()?;
+    let index = trace.edit(|graph| match graph.op(id) {
+        Op::Parameter(parameter) => parameter.index as usize,
+        other => unreachable!("an input is a parameter, not {}", other.name()),
+    });
+    let index = index.or_raise()?;
+    BY_HAND.with_borrow_mut(|traces| {
+        let (_, inputs) = traces.last_mut().expect("the trace is built by hand");
+        inputs.resize(inputs.len().max(index + 1), VectorAxes::NONE);
+        inputs[index] = vectors.clone();
+    });
     PyExpr::wrap(py, RawExpr::with_vectors(trace, id, vectors.clone()))
 }
 
@@ -290,19 +315,24 @@ fn expr_block(
     function: &Bound<'_, PyAny>,
 ) -> PyResult<Vec<Py<PyAny>>> {
     let trace = current(py, "block")?;
-    let ids = operands(py, &trace, &values, "block")?;
-    let open = trace.edit(|graph| graph.open_block(&ids)).or_raise()?;
+    let operands = operands(py, &trace, &values, "block")?;
+    let open = trace.edit(|graph| graph.open_block(&ids(&operands))).or_raise()?;
+    let parameters = in_place_of(open.parameters().to_vec(), operands);
     let parameters: Vec<Py<PyAny>> =
-        open.parameters().iter().map(|&id| wrap(py, &trace, id)).collect::<PyResult<_>>()?;
-    let answer = function.call1((parameters,))?;
-    let answer: Vec<Bound<'_, PyAny>> = answer.try_iter()?.collect::<PyResult<_>>()?;
-    let results = operands(py, &trace, &answer, "block")?;
+        wrap_all(py, &trace, parameters).into_iter().collect::<PyResult<_>>()?;
     let attributes = attributes.into_iter().map(|(name, value)| (name.into(), value)).collect();
-    let ids = trace.build(|graph| graph.close_block(open, name, attributes, results)).or_raise()?;
-    ids.into_iter().map(|id| wrap(py, &trace, id)).collect()
+    let results = drop_effects_on_error(&trace, || {
+        let answer = function.call1((parameters,))?;
+        let answer: Vec<Bound<'_, PyAny>> = answer.try_iter()?.collect::<PyResult<_>>()?;
+        let results = self::operands(py, &trace, &answer, "block")?;
+        let close = |graph: &mut Graph| graph.close_block(open, name, attributes, ids(&results));
+        Ok(in_place_of(trace.build(close).or_raise()?, results))
+    })?;
+    wrap_all(py, &trace, results).into_iter().collect()
 }
 
-/// Adds a whole expression to the current trace, with values for its inputs.
+/// Adds a whole expression to the current trace, with values for its inputs. If no input has
+/// vectorized axes, the expression is applied to each entry of vectorized values.
 #[pyfunction]
 fn expr_call(
     py: Python<'_>,
@@ -311,36 +341,40 @@ fn expr_call(
 ) -> PyResult<Py<PyAny>> {
     let trace = current(py, "call")?;
     let expression = expression.get();
-    let mut ids = operands(py, &trace, &values, "call")?;
-    for tensor in &expression.captured {
-        ids.push(capture(py, &trace, tensor)?.id().or_raise()?);
-    }
-    let inputs = expression.program.inputs();
-    if ids.len() != inputs.len() {
-        let own = inputs.len() - expression.captured.len();
-        let why = format!(
-            "values: must be {own}, one for each input of the expression; got {}",
-            values.len()
-        );
+    let mut operands = operands(py, &trace, &values, "call")?;
+    let expected: Vec<&LeafType> = expression.expected.leaf_types().collect();
+    if operands.len() != expected.len() {
+        let (own, found) = (expected.len(), operands.len());
+        let why =
+            format!("values: must be {own}, one for each input of the expression; got {found}");
         return Err(argument_error("call", why));
     }
-    let ids = trace
-        .build(|graph| {
-            for (position, (&id, expected)) in ids.iter().zip(inputs).enumerate() {
-                let found = graph.tensor_type(id);
-                if (found.dtype, &found.shape) != (expected.dtype, &expected.shape) {
-                    let why = format!("value {position}: must be {expected}; got {found}");
-                    return Err(Error::Arguments { function: "call".into(), why });
-                }
-            }
-            Ok(expression.program.inline(graph, &ids)?)
-        })
-        .or_raise()?;
-    let exprs = ids.into_iter().enumerate().map(|(position, id)| {
-        let vectors = expression.results.vectors.get(position);
-        PyExpr::wrap(py, RawExpr::with_vectors(trace.clone(), id, vectors))
+    let is_batch = expected.iter().all(|expected| expected.vectors.is_empty());
+    for (position, ((id, vectors), expected)) in operands.iter().zip(expected).enumerate() {
+        let ty = trace.edit(|graph| vectors.entry_type(graph.tensor_type(*id))).or_raise()?;
+        let fits = (ty.dtype, &ty.shape) == (expected.ty.dtype, &expected.ty.shape);
+        if !fits || !is_batch && *vectors != expected.vectors {
+            let found = LeafType { ty, vectors: vectors.clone() };
+            let why = format!("value {position}: must be {expected}; got {found}");
+            return Err(argument_error("call", why));
+        }
+    }
+    for tensor in &expression.captured {
+        operands.push((capture(py, &trace, tensor)?.id().or_raise()?, VectorAxes::NONE));
+    }
+    let inline = |graph: &mut Graph, ids: &[ExprId]| -> Result<Ids, Error> {
+        Ok(expression.program.inline(graph, ids)?.into_iter().collect())
+    };
+    let results = trace.build(|graph| match is_batch {
+        true => build_each(graph, &operands, &mut called_once(inline)),
+        false => Ok((inline(graph, &ids(&operands))?, VectorAxes::NONE)),
     });
-    expression.results.tree.rebuild(py, &mut exprs.collect::<Vec<_>>().into_iter())
+    let (ids, batch) = results.or_raise()?;
+    let results = ids.into_iter().enumerate().map(|(position, id)| {
+        let own = expression.results.vectors.get(position);
+        (id, VectorAxes::new(batch.iter().chain(own.iter()).cloned()))
+    });
+    expression.results.tree.rebuild(py, &mut wrap_all(py, &trace, results).into_iter())
 }
 
 /// Creates the operation of a node with other operands in the current trace. The result is a tuple
@@ -365,16 +399,16 @@ fn put_args(
             Err(argument_error("put_args", "node: must have operands; got an input"))
         }
         Op::Elem(index) => values[0].get_item(index).map(Bound::unbind),
-        _ => {
-            let ids = operands(py, &trace, &values, "put_args")?;
-            let ids = trace
-                .build(|into| {
-                    let made = into.make(graph.op(node.id).clone(), &ids)?;
-                    into.parts(made)
-                })
-                .or_raise()?;
-            let parts =
-                ids.into_iter().map(|id| wrap(py, &trace, id)).collect::<PyResult<Vec<_>>>()?;
+        op => {
+            let operands = operands(py, &trace, &values, "put_args")?;
+            let mut make = called_once(|graph: &mut Graph, ids: &[ExprId]| {
+                let made = graph.make(op.clone(), ids)?;
+                Ok(graph.parts(made)?.into_iter().collect())
+            });
+            let made = trace.build(|graph| build_each(graph, &operands, &mut make));
+            let (ids, vectors) = made.or_raise()?;
+            let parts = wrap_all(py, &trace, ids.into_iter().map(|id| (id, vectors.clone())));
+            let parts = parts.into_iter().collect::<PyResult<Vec<_>>>()?;
             match (graph.ty(node.id).as_tensor(), &parts[..]) {
                 (Some(_), [only]) => Ok(only.clone_ref(py)),
                 _ => PyTuple::new(py, parts)?.into_py_any(py),
@@ -383,23 +417,45 @@ fn put_args(
     }
 }
 
-/// Values as nodes of the trace.
+/// Calls `build` on operands, or on each entry of vectorized operands; returns the results with their
+/// vectorized axes.
+fn build_each(
+    graph: &mut Graph,
+    operands: &[Vectorized],
+    build: &mut Build<'_>,
+) -> Result<(Ids, VectorAxes), Error> {
+    match operands.iter().all(|(_, vectors)| vectors.is_empty()) {
+        true => Ok((build(graph, &ids(operands))?, VectorAxes::NONE)),
+        false => per_entry(graph, operands, build),
+    }
+}
+
+/// Values as nodes of the trace, with their vectorized axes.
 fn operands(
     py: Python<'_>,
     trace: &Trace,
     values: &[Bound<'_, PyAny>],
     function: &str,
-) -> PyResult<Vec<ExprId>> {
-    let mut ids: Vec<ExprId> = Vec::with_capacity(values.len());
+) -> PyResult<Vec<Vectorized>> {
+    let mut operands: Vec<Vectorized> = Vec::with_capacity(values.len());
     for value in values {
-        ids.push(match Value::of(value, function)? {
-            // Nodes have no vectorized axes, so vectorized axes become ordinary leading axes.
-            Value::Expr(expr) => trace.id(&expr).or_raise()?,
-            Value::Tensor(tensor) => capture(py, trace, &tensor)?.id().or_raise()?,
-            Value::Number(number) => trace.build(|graph| graph.number(number)).or_raise()?,
+        operands.push(match Value::of(value, function)? {
+            Value::Expr(expr) => {
+                let expr = trace.safe(&expr).or_raise()?;
+                (expr.id().or_raise()?, expr.vectors().clone())
+            }
+            Value::Tensor(tensor) => {
+                let expr = capture(py, trace, &tensor)?;
+                let value = (expr.id().or_raise()?, expr.vectors().clone());
+                trace.build(|graph| trace.mask_entries(graph, value, true)).or_raise()?
+            }
+            Value::Number(number) => {
+                let id = trace.build(|graph| graph.number(number)).or_raise()?;
+                (id, VectorAxes::NONE)
+            }
         });
     }
-    Ok(ids)
+    Ok(operands)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -25,6 +25,11 @@ impl LeafType {
     pub(crate) fn of(ty: TensorType) -> Self {
         Self { ty, vectors: VectorAxes::NONE }
     }
+
+    /// The type of the data, in which vectorized axes are ordinary leading axes.
+    pub(crate) fn full_type(&self) -> TensorType {
+        self.vectors.full_type(&self.ty)
+    }
 }
 
 impl fmt::Display for LeafType {

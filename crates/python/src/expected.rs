@@ -1,6 +1,6 @@
 //! The requirements for the arguments of a call: names, containers, static values and types.
 
-use nxla_runtime::{Inputs, Program, Signature, TensorType, VectorAxes};
+use nxla_runtime::{Inputs, Program, Signature, VectorAxes};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
@@ -59,9 +59,8 @@ impl Slot {
     }
 
     /// One tensor.
-    fn leaf(ty: &TensorType, name: String) -> Self {
-        let leaf = LeafType { ty: ty.clone(), vectors: VectorAxes::NONE };
-        Self { name, by_name: false, tree: Tree::Leaf, leaves: vec![leaf] }
+    fn leaf(ty: LeafType, name: String) -> Self {
+        Self { name, by_name: false, tree: Tree::Leaf, leaves: vec![ty] }
     }
 
     fn as_typed(&self) -> Typed<'_> {
@@ -122,9 +121,18 @@ impl Expected {
     /// The type of an argument or a template, with its name in errors.
     pub(crate) fn like(function: &str, name: &str, arg: &Bound<'_, PyAny>) -> PyResult<Self> {
         let args = PyTuple::new(arg.py(), [arg])?;
-        let arguments = describe_positional(Arguments::of_types(), function, &args)?;
-        let expected = Self::from_arguments(arguments, &args, vec![(name.to_owned(), false)])?;
+        let expected = Self::of_templates(function, &args, vec![(name.to_owned(), false)])?;
         Ok(Self { wording: "expected", ..expected })
+    }
+
+    /// The types of templates, one for each argument.
+    pub(crate) fn of_templates(
+        function: &str,
+        templates: &Bound<'_, PyTuple>,
+        names: Vec<Name>,
+    ) -> PyResult<Self> {
+        let arguments = describe_positional(Arguments::of_types(), function, templates)?;
+        Self::from_arguments(arguments, templates, names)
     }
 
     /// The types of the described arguments.
@@ -156,10 +164,19 @@ impl Expected {
 
     /// Expects one tensor for each input of a program except the last `left_out` inputs.
     pub(crate) fn of_program(program: &Program, left_out: usize) -> Self {
+        Self::of_inputs(program, left_out, &[])
+    }
+
+    /// Does the same as [`Expected::of_program`], for inputs with these vectorized axes.
+    pub(crate) fn of_inputs(program: &Program, left_out: usize, vectors: &[VectorAxes]) -> Self {
         let inputs = program.inputs();
         let own = inputs[..inputs.len() - left_out].iter().enumerate();
-        let slots = own.map(|(input, ty)| Slot::leaf(ty, format!("argument {input}"))).collect();
-        Self::of_slots(slots, true)
+        let slots = own.map(|(input, ty)| {
+            let vectors = vectors.get(input).cloned().unwrap_or_default();
+            let leaf = LeafType { ty: vectors.entry_type(ty), vectors };
+            Slot::leaf(leaf, format!("argument {input}"))
+        });
+        Self::of_slots(slots.collect(), true)
     }
 
     /// Returns the pickled form.
@@ -185,9 +202,14 @@ impl Expected {
         self.slots.iter().map(|slot| slot.leaves.len()).sum()
     }
 
+    /// The types of all tensors.
+    pub(crate) fn leaf_types(&self) -> impl Iterator<Item = &LeafType> {
+        self.slots.iter().flat_map(|slot| &slot.leaves)
+    }
+
     /// The types of all tensors, as strings.
     pub(crate) fn types(&self) -> Vec<String> {
-        self.slots.iter().flat_map(|slot| &slot.leaves).map(ToString::to_string).collect()
+        self.leaf_types().map(ToString::to_string).collect()
     }
 
     /// The positional arguments, and the keywords that are not arguments.
@@ -302,7 +324,12 @@ impl Expected {
 
     /// Describes the differences between arguments and templates. An axis name that one side omits
     /// is not a difference.
-    fn compare(&self, py: Python<'_>, name: &str, args: &Bound<'_, PyTuple>) -> PyResult<()> {
+    pub(crate) fn compare(
+        &self,
+        py: Python<'_>,
+        name: &str,
+        args: &Bound<'_, PyTuple>,
+    ) -> PyResult<()> {
         let (expected, found) = (self.slots.len(), args.len());
         if found != expected {
             let plural = if expected == 1 { "" } else { "s" };
@@ -313,7 +340,7 @@ impl Expected {
             return Err(argument_error(name, why));
         }
         let fits = |found: &LeafType, expected: &LeafType| match self.by_data {
-            true => expected.ty.accepts(&found.vectors.full_type(&found.ty)),
+            true => expected.full_type().accepts(&found.full_type()),
             false => found.vectors == expected.vectors && expected.ty.accepts(&found.ty),
         };
         let mut differences = Differences::new(&fits);

@@ -19,6 +19,7 @@ use crate::debug;
 use crate::dtype::PyDType;
 use crate::errors::{OrRaise, argument_error, format_error, trace_error};
 use crate::expected::{Expected, Pickled};
+use crate::expr::PyExpr;
 use crate::function::{Borrowings, Traced, wrap_results};
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
@@ -50,8 +51,8 @@ pub(crate) struct Results {
 }
 
 impl Results {
-    /// Tensors, templates or other placeholders in place of the results. Tensors and templates
-    /// receive the vectorized axes of the results.
+    /// Tensors, traced values, templates or other placeholders in place of the results. All except
+    /// other placeholders receive the vectorized axes of the results.
     pub(crate) fn arrange(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
         let arranged = values.into_iter().enumerate().map(|(position, value)| {
             let vectors = self.vectors.get(position);
@@ -65,6 +66,9 @@ impl Results {
             if let Ok(template) = value.bind(py).cast::<PyTemplate>() {
                 let ty = vectors.entry_type(&template.get().ty);
                 return Ok(Py::new(py, PyTemplate { ty, vectors })?.into_any());
+            }
+            if let Ok(expr) = value.bind(py).cast::<PyExpr>() {
+                return vectorize(py, position, &expr.get().0, vectors);
             }
             Ok(value)
         });
@@ -95,6 +99,26 @@ impl Results {
     pub(crate) fn wrap(&self, py: Python<'_>, results: Vec<RawTensor>) -> PyResult<Py<PyAny>> {
         wrap_results(py, &self.tree, self.vectors.put(results))
     }
+}
+
+/// A traced value in place of a result with vectorized axes, which are its leading axes unless they
+/// are vectorized already.
+fn vectorize(
+    py: Python<'_>,
+    position: usize,
+    value: &RawExpr,
+    vectors: Vectors,
+) -> PyResult<Py<PyAny>> {
+    if !value.vectors().is_empty() {
+        return PyExpr::wrap(py, value.clone());
+    }
+    let ty = value.ty();
+    if !ty.shape.starts_with(&vectors.sizes()) {
+        let why = format!("result {position}: must have the leading axes of {vectors}; got {ty}");
+        return Err(argument_error("arrange", why));
+    }
+    let id = value.id().or_raise()?;
+    PyExpr::wrap(py, RawExpr::with_vectors(value.trace().clone(), id, vectors))
 }
 
 impl PyExpression {
