@@ -154,14 +154,15 @@ def backend_transfer(
     Returns
     -------
     container
-        The same structure. A tensor that is already on the device is returned unchanged.
+        The same structure. A tensor that is already on the device is returned unchanged. Tensors
+        that share memory share it on the device too.
 
     Raises
     ------
     OptionError
         If the device does not exist.
     DeviceError
-        If a copy fails. The original is freed in this case too.
+        If a copy fails. The originals are freed in this case too.
     TraceError
         If the container has a traced value.
 
@@ -175,21 +176,24 @@ def backend_transfer(
     True
     """
     where = _place(device, client)
-    return _moved("backend_transfer", lambda x: x.transfer_to(where), container)
+    leaves, structure = tree.flatten(container)
+    tensors = [_concrete("backend_transfer", leaf) for leaf in leaves]
+    return structure.unflatten(_core.transfer_all(tensors, where))
 
 
 def _moved(function: str, move: Callable[[Tensor], Tensor], container: Any) -> Any:
     """Return a container with the results of a function of concrete tensors."""
+    return tree.map(lambda leaf: move(_concrete(function, leaf)), container)
 
-    def moved(leaf: Any) -> Tensor:
-        if isinstance(leaf, _core.Expr):
-            raise TraceError(
-                f"{function}: container: must not be traced, because a traced value is on the "
-                f"device of its program; move the arguments or the results instead{user_line()}"
-            )
-        return move(as_tensor(leaf))
 
-    return tree.map(moved, container)
+def _concrete(function: str, leaf: Any) -> Tensor:
+    """Return a leaf of a container as a tensor with data."""
+    if isinstance(leaf, _core.Expr):
+        raise TraceError(
+            f"{function}: container: must not be traced, because a traced value is on the "
+            f"device of its program; move the arguments or the results instead{user_line()}"
+        )
+    return as_tensor(leaf)
 
 
 def backend_deallocate(container: Any, /) -> bool:

@@ -129,6 +129,27 @@ def test_a_transfer_frees_the_source_even_if_the_copy_fails(device):
     assert x.is_released()
 
 
+def test_tensors_that_share_memory_are_transferred_together(device, other):
+    for where in ("host", other, device):
+        x = nx.tensor([[1.0, 2.0]], device=device)
+        container = {
+            "w": x,
+            "tied": [x, x],
+            "named": nx.rename(x, ("a", "b")),
+            "entries": nx.vectorize(x, "v"),
+            "own": nx.tensor([3.0], device=device),
+            "host": nx.tensor([4.0], device="host"),
+        }
+        moved = nx.backend_transfer(container, where)
+        assert {leaf.device for leaf in nx.tree.leaves(moved)} == {nx.Device(str(where))}
+        assert moved["w"].tolist() == moved["tied"][1].tolist() == [[1.0, 2.0]]
+        assert (moved["named"].names, moved["named"].tolist()) == (["a", "b"], [[1.0, 2.0]])
+        assert moved["entries"].vectorized_axes == (("v", 1),)
+        assert nx.devectorize(moved["entries"]).tolist() == [[1.0, 2.0]]
+        assert (moved["own"].tolist(), moved["host"].tolist()) == ([3.0], [4.0])
+        assert x.is_released() == (where != device)
+
+
 def test_deallocation_tells_whether_there_was_anything_to_free(device):
     x = nx.tensor([1.0, 2.0], device=device)
     assert (x.deallocate(), x.deallocate()) == (True, False)

@@ -1,6 +1,6 @@
 //! Copies, transfers and deallocation of whole containers of tensors.
 
-use nxla_runtime::Device;
+use nxla_runtime::{Device, RawTensor};
 
 use crate::containers::{Leaves, Tree, leaves_of};
 use crate::tensor::Tensor;
@@ -27,7 +27,7 @@ pub fn backend_copy<C: Tree<Tensor>>(container: &C, device: &Device) -> Result<C
 }
 
 /// Moves the tensors of a container to a device and frees them where they were. A tensor that is
-/// on the device already stays as it is.
+/// on the device already stays as it is. Tensors that share memory share it on the device too.
 ///
 /// ```
 /// use nxla::{Device, Tensor, backend_transfer};
@@ -42,9 +42,8 @@ pub fn backend_copy<C: Tree<Tensor>>(container: &C, device: &Device) -> Result<C
 pub fn backend_transfer<C: Tree<Tensor>>(container: C, device: &Device) -> Result<C> {
     let leaves = leaves_of(&container);
     drop(container);
-    let moved: Vec<Result<Tensor>> =
-        leaves.items.into_iter().map(|tensor| tensor.transfer_to(device)).collect();
-    let moved = moved.into_iter().collect::<Result<Vec<Tensor>>>()?;
+    let tensors: Vec<RawTensor> = leaves.items.iter().map(|tensor| (**tensor).clone()).collect();
+    let moved = RawTensor::transfer_all(&tensors, device)?.into_iter().map(Tensor::from);
     Ok(C::rebuild(&mut Leaves::new(moved, leaves.structure)))
 }
 

@@ -10,8 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use common::has_plugin;
 use nxla::pjrt::Traffic;
 use nxla::{
-    DType, Device, Expr, Leftover, Options, Slice, Tensor, TensorType, devices, jit, run_on,
-    with_default_options,
+    DType, Device, Expr, Leftover, Options, Slice, Tensor, TensorType, backend_transfer, devices,
+    jit, run_on, with_default_options,
 };
 use proptest::prelude::*;
 
@@ -120,6 +120,16 @@ fn a_transfer_does_nothing_when_the_data_is_there_and_frees_the_source_else() {
     assert!(stayed.is(&x) && !x.is_released().unwrap());
     let moved = x.clone().transfer_to(&other).unwrap();
     assert_eq!((moved.device(), elements(&moved)), (other, vec![1.0, 2.0]));
+    assert!(x.is_released().unwrap());
+}
+
+#[test]
+fn tensors_that_share_memory_are_transferred_once() {
+    let Some((device, other, _guard)) = two_devices() else { return };
+    let x = vector(&device);
+    let moved = backend_transfer(vec![x.clone(), x.clone()], &other).unwrap();
+    assert!(moved[0].is(&moved[1]));
+    assert_eq!((moved[0].device(), elements(&moved[1])), (other, vec![1.0, 2.0]));
     assert!(x.is_released().unwrap());
 }
 

@@ -189,30 +189,59 @@ pub(crate) fn to_device(
 
 /// Moves a tensor and frees the original.
 pub(crate) fn transfer(x: &Bound<'_, PyTensor>, device: &Device) -> PyResult<Py<PyAny>> {
-    let data = &x.get().tensor();
-    if data.device() == *device {
-        return Ok(x.clone().into_any().unbind());
-    }
-    wrap_copy(x.py(), data, device, |data| data.clone().transfer_to(device))
+    let mut moved = transfer_to_device(x.py(), std::slice::from_ref(x), device)?;
+    Ok(moved.remove(0))
 }
 
-/// Copies data without blocking other threads. A copy through the host waits for the data, and the
-/// wait can be interrupted.
+/// Moves tensors to a device and frees the originals. Each buffer is moved once.
+#[pyfunction]
+fn transfer_all(
+    py: Python<'_>,
+    tensors: Vec<Bound<'_, PyTensor>>,
+    device: &Bound<'_, PyAny>,
+) -> PyResult<Vec<Py<PyAny>>> {
+    transfer_to_device(py, &tensors, &requested_device(device)?)
+}
+
+fn transfer_to_device(
+    py: Python<'_>,
+    tensors: &[Bound<'_, PyTensor>],
+    device: &Device,
+) -> PyResult<Vec<Py<PyAny>>> {
+    let data: Vec<RawTensor> = tensors.iter().map(|x| x.get().tensor()).collect();
+    data.iter().try_for_each(|data| wait_for_copy(py, data, device))?;
+    let moved = py.detach(|| RawTensor::transfer_all(&data, device)).or_raise()?;
+    let pairs = tensors.iter().zip(moved);
+    let wrap = |(x, moved): (&Bound<'_, PyTensor>, RawTensor)| match x.get().tensor().is(&moved) {
+        true => Ok(x.clone().into_any().unbind()),
+        false => PyTensor::wrap(py, moved),
+    };
+    pairs.map(wrap).collect()
+}
+
+/// Copies data without blocking other threads.
 fn wrap_copy(
     py: Python<'_>,
     data: &RawTensor,
     to: &Device,
     copy: impl FnOnce(&RawTensor) -> nxla_runtime::Result<RawTensor> + Send,
 ) -> PyResult<Py<PyAny>> {
-    if data.device().client() != to.client() && !data.is_released().or_raise()? {
-        wait_interruptible(py, data)?;
-    }
+    wait_for_copy(py, data, to)?;
     PyTensor::wrap(py, py.detach(|| copy(data)).or_raise()?)
+}
+
+/// Waits for data whose copy goes through the host; the wait can be interrupted.
+fn wait_for_copy(py: Python<'_>, data: &RawTensor, to: &Device) -> PyResult<()> {
+    match data.device().client() != to.client() && !data.is_released().or_raise()? {
+        true => wait_interruptible(py, data),
+        false => Ok(()),
+    }
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyDevice>()?;
     module.add_function(wrap_pyfunction!(devices, module)?)?;
     module.add_function(wrap_pyfunction!(on_device, module)?)?;
-    module.add_function(wrap_pyfunction!(place, module)?)
+    module.add_function(wrap_pyfunction!(place, module)?)?;
+    module.add_function(wrap_pyfunction!(transfer_all, module)?)
 }

@@ -627,14 +627,55 @@ impl RawTensor {
     /// # Errors
     /// Returns the errors of [`RawTensor::copy_to`].
     pub fn transfer_to(self, device: &Device) -> Result<RawTensor> {
-        if self.device() == *device {
-            return Ok(self);
+        let moved = Self::transfer_all(&[self], device)?;
+        Ok(moved.into_iter().next().expect("one tensor was moved"))
+    }
+
+    /// Moves tensors to a device. Tensors on other devices are copied, each buffer once, and then
+    /// freed even if a copy failed.
+    ///
+    /// ```
+    /// use nxla::Device;
+    /// use nxla::runtime::RawTensor;
+    ///
+    /// let x = RawTensor::from([1, 2]);
+    /// let moved = RawTensor::transfer_all(&[x.clone(), x], &Device::HOST)?;
+    /// assert_eq!(moved[1].to_vec::<i32>()?, [1, 2]);
+    /// # Ok::<(), nxla::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`RawTensor::copy_to`].
+    pub fn transfer_all(tensors: &[RawTensor], device: &Device) -> Result<Vec<RawTensor>> {
+        let mut moved: Vec<RawTensor> = Vec::with_capacity(tensors.len());
+        let mut failure = None;
+        for tensor in tensors {
+            let earlier = tensors.iter().zip(&moved).find(|(x, _)| x.data().is(tensor.data()));
+            let result = match earlier {
+                Some((_, copy)) => copy.like(tensor),
+                None if tensor.device() == *device => Ok(tensor.clone()),
+                None => tensor.copy_to(device),
+            };
+            match result {
+                Ok(result) => moved.push(result),
+                Err(error) => {
+                    failure = Some(error);
+                    break;
+                }
+            }
         }
-        let copied = self.copy_to(device);
-        let freed = self.deallocate();
-        let copied = copied?;
-        freed?;
-        Ok(copied)
+        for tensor in tensors.iter().filter(|tensor| tensor.device() != *device) {
+            if let Err(error) = tensor.deallocate() {
+                failure.get_or_insert(error);
+            }
+        }
+        failure.map_or(Ok(moved), Err)
+    }
+
+    /// The same data with the axis names and the vectorized axes of another tensor of its full shape.
+    fn like(&self, other: &RawTensor) -> Result<RawTensor> {
+        let data = self.data().clone().with_names(other.data().names().cloned())?;
+        Ok(data.with_vectors(other.vectors().clone()))
     }
 
     /// Frees the device memory of all clones. Returns `true` if it freed any: host memory is freed
