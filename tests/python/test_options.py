@@ -55,6 +55,18 @@ def test_memory_of_gpus_is_of_plugins_for_gpus():
         nx.jit(lambda x: x, compiler="xla", preallocate=True)(1.0)
 
 
+def test_partitions_have_options_that_jit_accepts():
+    with nx.default_options(compiler="evaluator"):
+        for options in ({}, {"device": 0}, {"compiler": "xla", "device": 0}):
+            try:
+                parts = nx.partitions_options(**options)
+            except nx.OptionError:
+                with pytest.raises(nx.OptionError):
+                    nx.jit(nx.sin, **options)(0.0)
+                continue
+            assert [nx.jit(nx.sin, **part)(0.0).item() for part in parts] == [0.0] * len(parts)
+
+
 def test_settings_belong_to_the_compiler_in_force():
     with nx.default_options(compiler="evaluator"):
         with pytest.raises(nx.OptionError, match="it has no options"):

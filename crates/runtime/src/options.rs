@@ -441,7 +441,9 @@ impl Options {
     /// Returns an error for an unknown compiler, and for settings that it does not have.
     pub fn partitions(&self) -> Result<Vec<Options>> {
         let options = self.over(&default_options());
-        let partitions = options.engine(None)?.compiler.partitions(&options.settings)?;
+        let compiler = options.engine(None)?.compiler;
+        compiler.check_settings(&options.settings)?;
+        let partitions = compiler.partitions(&options.settings)?;
         let settled = |settings| Options { settings, ..options.clone() };
         Ok(partitions.into_iter().map(settled).collect())
     }
