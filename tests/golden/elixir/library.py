@@ -47,7 +47,7 @@ def call(module: str, name: str, args: Sequence[Any]) -> Any:
         return standard.call(module, name, args)
     found = CALLS.get((module, name))
     if found is None:
-        raise Unsupported(f"no function of ours stands for {module}.{name}")
+        raise Unsupported(f"the interpreter of the tests does not map {module}.{name}")
     positional, options = _split(name, list(args))
     return found(positional, options)
 
