@@ -2048,8 +2048,29 @@ def expr_block(
 ) -> list[Tensor]:
     """A named composite: ``function`` maps a list of values to a list of values."""
 
+def transfer_all(tensors: Sequence[Tensor], device: DeviceLike) -> list[Tensor]:
+    """Moves tensors to a device and frees the originals. Each buffer is moved once."""
+
+def is_setting_of(function: Callable[..., Any], value: object) -> bool:
+    """Returns whether a keyword argument of a function is static without being declared: the function
+    belongs to this package, and the value is an axis, a shape or a flag.
+    """
+
+def compiled_arguments(
+    name: str,
+    function: Callable[..., Any],
+    templates: tuple[Any, ...],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+) -> tuple[Any, ...]:
+    """The positional arguments of a call of ``function``, which a callback has compiled for these
+    templates. Raises the errors of a compiled function.
+    """
+
 def expr_call(expression: Expression, values: Sequence[TensorLike]) -> Any:
-    """Adds a whole expression to the current trace, with values for its inputs."""
+    """Adds a whole expression to the current trace, with values for its inputs. If no input has
+    vectorized axes, the expression is applied to each entry of vectorized values.
+    """
 
 def put_args(node: Node, values: Sequence[TensorLike | Sequence[TensorLike]]) -> Any:
     """Creates the operation of a node with other operands in the current trace. The result is a tuple

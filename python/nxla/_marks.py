@@ -11,7 +11,14 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from typing import Any
 
-__all__ = ["MARKS", "Donated", "donated_arguments", "marked_arguments", "static_arguments"]
+__all__ = [
+    "MARKS",
+    "Donated",
+    "donated_arguments",
+    "marked_arguments",
+    "reject_marks",
+    "static_arguments",
+]
 
 #: Options that mark arguments.
 MARKS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")
@@ -32,6 +39,13 @@ def marked_arguments(option: str, marked: Any) -> list[Any]:
         return marks
     kind = "a position or several" if is_position else "a name or several"
     raise ArgumentError(f"jit: {option}: must be {kind}; got {marked!r}")
+
+
+def reject_marks(what: str, options: dict[str, Any], instead: str) -> None:
+    """Raise an error if options mark arguments, which a function does not support."""
+    for option in MARKS:
+        if option in options and marked_arguments(option, options.pop(option)):
+            raise ArgumentError(f"{what}: {option}: not supported; {instead}")
 
 
 def _positions(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
+from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -225,19 +226,41 @@ def compile_expression(
     return expression_by_callback(compiler, expression, options)
 
 
-def own_jit(compiler: Any) -> Callable[[Callable[..., Any], dict[str, Any]], Any] | None:
-    """Return the method `jit` or the callbacks of a compiler, if it overrides them."""
+def has_own_jit(compiler: Any) -> bool:
+    """Return whether a compiler overrides the method `jit`, or has callbacks instead."""
+    if overrides(compiler, "jit") is not None or callback(compiler, "__jit__") is not None:
+        return True
+    return overrides(compiler, "compile") is None and callback(compiler, "__compile__") is not None
+
+
+def own_jit(
+    function: Callable[..., Any],
+    compiler: Any,
+    options: dict[str, Any],
+    static: tuple[list[int], list[str]],
+    donates: bool,
+) -> Callable[..., Any]:
+    """Return a function that the method `jit` or the callbacks of a compiler jit.
+
+    Parameters
+    ----------
+    static : (list of int, list of str)
+        The positions and the names of static arguments.
+    donates : bool
+        True if the function has donated arguments.
+    """
     custom = overrides(compiler, "jit")
+    if donates or (custom is not None and any(static)):
+        kinds = "donated" if custom is None else "static or donated"
+        name = getattr(compiler, "name", compiler)
+        raise ArgumentError(
+            f"jit: compiler: {name!r} has its own way to jit and does not support {kinds} arguments"
+        )
     if custom is not None:
-        return custom.jit
-    calls_back = callback(compiler, "__jit__") is not None
-    if not calls_back and (
-        overrides(compiler, "compile") is not None or callback(compiler, "__compile__") is None
-    ):
-        return None
+        return custom.jit(function, options)
     from nxla.partitions import CallbackFunction
 
-    return lambda function, options: CallbackFunction(function, compiler, options)
+    return CallbackFunction(function, compiler, options, static)
 
 
 def jitted_by_compiler(
@@ -248,8 +271,7 @@ def jitted_by_compiler(
     A function with a named compiler was jitted when it was created. Compilers in the default
     options are only known when the function is called.
     """
-    jit = own_jit(compiler)
-    if jit is None:
+    if not has_own_jit(compiler):
         return None
     # Only the last set of settings is stored, because its hooks may change at every call.
     known: tuple[Any, dict[str, Any], Callable[..., Any]] | None
@@ -257,8 +279,11 @@ def jitted_by_compiler(
     if known is not None and known[0] is compiler and known[1] == settings:
         kept: Callable[..., Any] = known[2]
         return kept
-    made: Callable[..., Any] = jit(function.callable, {**settings, "compiler": compiler})
     spec = getattr(function, "_spec", None)
+    static = ([], []) if spec is None else (spec.positions, spec.names)
+    donates = spec is not None and bool(spec.donated)
+    options = {**settings, "compiler": compiler}
+    made = own_jit(function.callable, compiler, options, static, donates)
     if spec is None or spec.jitted:
         function.__dict__["_by_compiler"] = (compiler, settings, made)
     return made

@@ -26,7 +26,7 @@ from types import MethodType
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of
-from nxla._marks import MARKS
+from nxla._marks import MARKS, reject_marks
 from nxla._values import as_tensor, template_of
 from nxla.compiler import callback
 from nxla.errors import ArgumentError
@@ -57,7 +57,8 @@ def jit_partitions(
     function : callable
         Takes and returns tensors and containers of them.
     args_list : sequence of sequence
-        The arguments of each partition. All have the same containers, dtypes and shapes.
+        The arguments of each partition. All have the same containers, dtypes, shapes and names of
+        axes.
     **options
         As for `jit`. A compiler with the callback ``__jit__`` or ``__compile__`` gets all lists in
         one call. For every other compiler, list ``k`` runs with the options of partition ``k``
@@ -72,7 +73,7 @@ def jit_partitions(
     Raises
     ------
     ArgumentError
-        If the lists differ in their containers, dtypes or shapes.
+        If the lists differ in their containers, dtypes, shapes or names of axes.
 
     Examples
     --------
@@ -90,6 +91,7 @@ def jit_partitions(
         return []
     compiler = in_force(options)
     if has_callbacks(compiler):
+        reject_marks("jit_partitions", options, "fix arguments with functools.partial")
         return call_lists(function, lists, compiler, options)
     others = ("hooks", "on_conflict", *MARKS, *OWN_OPTIONS)
     settings = {name: value for name, value in options.items() if name not in others}
@@ -115,15 +117,22 @@ class CallbackFunction:
     """A jitted function that calls the callbacks of a compiler."""
 
     def __init__(
-        self, function: Callable[..., Any], compiler: Any, options: dict[str, Any]
+        self,
+        function: Callable[..., Any],
+        compiler: Any,
+        options: dict[str, Any],
+        static: tuple[list[int], list[str]] = ([], []),
     ) -> None:
         self.callable = function
         self.compiler = compiler
         self.options = options
+        self._positions, self._names = static
+        #: The functions with fixed static arguments, which are the keys of a cache of the compiler.
+        self._fixed: dict[Any, Callable[..., Any]] = {}
         functools.update_wrapper(self, function)
         from nxla.transform import _FunctionSpec
 
-        self._spec = _FunctionSpec(function, [], [], [], options)
+        self._spec = _FunctionSpec(function, *static, [], options)
 
     def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
         """Return the function as a method, whose first argument is the instance."""
@@ -135,15 +144,53 @@ class CallbackFunction:
             conflict = self.options.get("on_conflict", "raise")
             if _core.inlines_call(name_of(self.callable), conflict):
                 return self.callable(*args, **kwargs)
+        function, args = self._without_static(args, kwargs)
+        return call_lists(function, [args], self.compiler, self.options)[0]
+
+    def _without_static(
+        self, args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+        """Return the function with fixed static arguments, and the other arguments."""
         function = self.callable
-        if kwargs:
+        named = {
+            name: value
+            for name, value in kwargs.items()
+            if name in self._names or _core.is_setting_of(function, value)
+        }
+        if len(named) < len(kwargs):
             from inspect import signature
 
-            bound = signature(function).bind(*args, **kwargs)
-            args = bound.args
-            if bound.kwargs:
-                function = functools.partial(function, **bound.kwargs)
-        return call_lists(function, [args], self.compiler, self.options)[0]
+            others = {name: value for name, value in kwargs.items() if name not in named}
+            bound = signature(function).bind_partial(*args, **others)
+            args, named = bound.args, {**named, **bound.kwargs}
+        placed = {at: args[at] for at in self._positions if at < len(args)}
+        if not placed and not named:
+            return function, args
+        rest = tuple(x for at, x in enumerate(args) if at not in placed)
+        return self._with_fixed(placed, named), rest
+
+    def _with_fixed(self, placed: dict[int, Any], named: dict[str, Any]) -> Callable[..., Any]:
+        """Return the function with arguments fixed by position and by name."""
+        fixed = [*placed.items(), *sorted(named.items())]
+        key = tuple((name, type(value), value) for name, value in fixed)
+        is_value = not any(isinstance(value, _core.Tensor) for _, value in fixed)
+        try:
+            known = self._fixed.get(key) if is_value else None
+        except TypeError:  # A value is not hashable.
+            known, is_value = None, False
+        if known is not None:
+            return known
+
+        def call(*args: Any) -> Any:
+            given = iter(args)
+            count = len(args) + len(placed)
+            own = [placed[at] if at in placed else next(given) for at in range(count)]
+            return self.callable(*own, **named)
+
+        functools.update_wrapper(call, self.callable)
+        if is_value:
+            self._fixed[key] = call
+        return call
 
 
 def call_lists(
@@ -177,8 +224,8 @@ def compile_by_callback(
     run = _callback(compiler, "__compile__")(function, variables, trace, own)
     name = name_of(function)
 
-    def call(*args: Any) -> Any:
-        _check_same(name, [variables, args])
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args = _core.compiled_arguments(name, function, variables, args, kwargs)
         args_list = [[functools.partial(as_tensor, leaf) for leaf in tree.leaves(args)]]
         with _within(own):
             return _checked(compiler, run(args_list), 1)[0]
@@ -282,7 +329,11 @@ def _check_same(name: str, lists: Sequence[tuple[Any, ...]]) -> None:
             raise ArgumentError(f"{name}: arguments {number}: must be {structure}; got {other}")
         for position, (leaf, template) in enumerate(zip(found, expected, strict=True)):
             own = template_of(leaf)
-            if (own.shape, own.dtype) != (template.shape, template.dtype):
+            if (own.shape, own.dtype, own.names) != (
+                template.shape,
+                template.dtype,
+                template.names,
+            ):
                 path = structure.leaf_path(position)
                 raise ArgumentError(
                     f"{name}: arguments {number}: {path or 'argument'} must be {template}; "

@@ -22,6 +22,7 @@ import operator
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of, reject_named_arguments
 from nxla._core import Device
+from nxla._marks import reject_marks
 from nxla._mesh_programs import (
     MeshProgram,
     check_mesh_of_trace,
@@ -596,7 +597,7 @@ def shard_jit(
         (negative positions count from the end) or name. Its value is a list of mesh axes, by
         position or name. Axes without a key are not divided.
     **options
-        Settings of the compiler ``"xla"``, as for `jit`.
+        Settings of the compiler ``"xla"``, as for `jit`, without static and donated arguments.
 
     Returns
     -------
@@ -623,6 +624,7 @@ def shard_jit(
     if not isinstance(input_shardings, tuple | list):
         kind = type(input_shardings).__name__
         raise ArgumentError(f"shard_jit: input_shardings: must be a list of dicts; got a {kind}")
+    reject_marks("shard_jit", options, "bind static arguments with functools.partial")
     traced, mesh_options = mesh_function(function, options, "shard_jit")
     known: list[tuple[Any, MeshProgram]] = []
 

@@ -11,6 +11,7 @@ import contextlib
 from typing import Generic, TypeVar
 
 from nxla import _core, _hints, tree
+from nxla._marks import MARKS
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
 
@@ -47,13 +48,15 @@ class Stream(Generic[R]):
         constants: tuple[Any, ...] = (),
         bound: int | None = None,
     ) -> None:
-        from nxla.transform import compile
+        from nxla.transform import compile_step, static_positions
 
         if bound is not None and bound < 1:
             raise ArgumentError(f"stream: bound: must be at least 1; got {bound}")
         initial = _settled(function, template, initial, constants, options)
-        step = compile(function, [template, initial, *constants], **options)
-        self._core = _core.Stream(step, template, initial, constants, bound)
+        step = compile_step(function, [template, initial, *constants], options)
+        static = static_positions(function)
+        inputs = tuple(x for at, x in enumerate(constants, start=2) if at not in static)
+        self._core = _core.Stream(step, template, initial, inputs, bound)
         self._bound = bound
         self._batch = _Batch(template)
 
@@ -349,7 +352,11 @@ def stream(
     """
     from nxla.compiler import overrides
     from nxla.partitions import stream_by_callback
+    from nxla.transform import jit
 
+    marks: dict[str, Any] = {name: options.pop(name) for name in MARKS if name in options}
+    if marks:
+        function = jit(function, **marks)
     called = stream_by_callback(function, template, initial, constants, options)
     if called is not None:
         return called

@@ -9,7 +9,7 @@ from nxla import _core, _hints, tree
 from nxla._arguments import name_of, names_of, reject_shardings
 from nxla._marks import MARKS, donated_arguments, marked_arguments, static_arguments
 from nxla._observer import Observer
-from nxla.compiler import callback, overrides, own_jit
+from nxla.compiler import callback, has_own_jit, overrides, own_jit
 from nxla.errors import ArgumentError, OptionError
 
 TYPE_CHECKING = False
@@ -217,16 +217,11 @@ def jit(
     has_marks = any((static_argnums, static_argnames, donate_argnums, donate_argnames))
     if "in_shardings" in options or "out_shardings" in options:
         return _over_a_mesh(function, options, has_marks)
-    custom = own_jit(options.get("compiler"))
-    if custom is not None:
-        if has_marks:
-            name = getattr(options["compiler"], "name", options["compiler"])
-            raise ArgumentError(
-                f"jit: compiler: {name!r} has its own way to jit and does not support static or "
-                "donated arguments"
-            )
-        return custom(function, options)
     donated = donated_arguments(_spec_of(function).function, donate_argnums, donate_argnames)
+    compiler = options.get("compiler")
+    if has_own_jit(compiler):
+        static = static_arguments(_spec_of(function).function, static_argnums, static_argnames)
+        return own_jit(function, compiler, options, static, bool(donated))
     try:
         return make_function(function, static_argnums, static_argnames, donated, options)
     except OptionError as error:
@@ -285,7 +280,7 @@ class _FunctionSpec:
         self.jitted = jitted
 
     def bind(self, instance: Any) -> _FunctionSpec:
-        """Return the recipe of the function as a method of an instance, its first argument."""
+        """Return the function as a method of an instance, its first argument."""
         first = {name for name, _ in names_of(self.function, 1)[:1]}
         return _FunctionSpec(
             MethodType(self.function, instance),
@@ -461,6 +456,9 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
         )
     positional, listed = _without_options(spec.function, list(templates))
     named = {name: options.pop(name) for name in _arguments_among(spec.function, options)}
+    marks: dict[str, Any] = {name: options.pop(name) for name in MARKS if name in options}
+    if marks:
+        function = jit(function, **marks)
     return compile_for(function, positional, {**listed, **named}, options)
 
 
@@ -471,8 +469,56 @@ def compile_for(
     options: dict[str, Any],
 ) -> Compiled[R]:
     """Compile a function for templates and arguments that are given by name."""
+    from nxla.partitions import compile_by_callback, in_force
+
+    options = {**_spec_of(function).options, **options}
+    bound, remaining, donated = _with_fixed(function, templates, named)
+    compiler = in_force(options)
+    if callback(compiler, "__compile__") is not None:
+        if donated:
+            name = getattr(compiler, "name", compiler)
+            raise ArgumentError(
+                f"compile: compiler: {name!r} has callbacks and does not support donated arguments"
+            )
+        called: Compiled[R] = compile_by_callback(bound, remaining, compiler, options)
+        return called
+    return _compile(bound, remaining, donated, options)
+
+
+def compile_step(
+    function: Callable[..., Any], templates: list[Any], options: dict[str, Any]
+) -> Compiled[Any]:
+    """Compile the step of a stream, which is an executable also for a compiler with callbacks."""
+    options = {**_spec_of(function).options, **options}
+    return _compile(*_with_fixed(function, templates, {}), options)
+
+
+def _compile(
+    function: Callable[..., R],
+    templates: list[Any],
+    donated: list[Donated],
+    options: dict[str, Any],
+) -> Compiled[R]:
+    """Compile a function whose arguments are all inputs."""
+    custom = overrides(options.get("compiler"), "jit")
+    if custom is not None and overrides(custom, "compile") is None:
+        raise ArgumentError(
+            f"compile: compiler: {custom.name!r} overrides jit and cannot compile for templates"
+        )
+    return make_function(function, donated=donated, options=options).compile(*templates)
+
+
+def static_positions(function: Callable[..., Any]) -> list[int]:
+    """Return the positions of the static arguments of a function."""
+    return _spec_of(function).positions
+
+
+def _with_fixed(
+    function: Callable[..., R], templates: list[Any], named: dict[str, Any]
+) -> tuple[Callable[..., R], list[Any], list[Donated]]:
+    """Return a function of the inputs among templates, and their templates and donations."""
     spec = _spec_of(function)
-    function, options = _with_arguments(spec.function, named), {**spec.options, **options}
+    function = _with_arguments(spec.function, named)
     inputs = [
         position not in spec.positions and bool(tree.leaves(template))
         for position, template in enumerate(templates)
@@ -492,17 +538,6 @@ def compile_for(
         bound._argument_names = left  # type: ignore[attr-defined]
 
     remaining = [t for is_input, t in zip(inputs, templates, strict=True) if is_input]
-    from nxla.partitions import compile_by_callback, in_force
-
-    compiler = in_force(options)
-    if callback(compiler, "__compile__") is not None:
-        called: Compiled[R] = compile_by_callback(bound, remaining, compiler, options)
-        return called
-    custom = overrides(options.get("compiler"), "jit")
-    if custom is not None and overrides(custom, "compile") is None:
-        raise ArgumentError(
-            f"compile: compiler: {custom.name!r} overrides jit and cannot compile for templates"
-        )
     # Renumber the remaining inputs.
     places = [position for position, is_input in enumerate(inputs) if is_input]
     donated: list[Donated] = [
@@ -510,7 +545,7 @@ def compile_for(
         for position, _, path in spec.donated
         if position in places
     ]
-    return make_function(bound, donated=donated, options=options).compile(*remaining)
+    return bound, remaining, donated
 
 
 def _without_options(

@@ -182,3 +182,147 @@ def test_the_stream_of_a_compiler_gets_constants_and_bound():
     stream.send(2.0)
     assert stream.recv().item() == 6.0
     assert stream.done().item() == 2.0
+
+
+# --- marked arguments, and compilers with callbacks ---
+
+
+class Callback:
+    """A compiler that has only the callback ``__compile__``."""
+
+    name = "callback"
+
+    def __init__(self):
+        self.keys = []
+
+    def __compile__(self, key, vars, fun, options):
+        self.keys.append(key)
+        expression = fun(vars)
+        return lambda lists: [expression.run(*(arg() for arg in args)) for args in lists]
+
+
+class CallbackOfCalls(Callback):
+    """The same compiler with the callback ``__jit__`` too."""
+
+    name = "callback_of_calls"
+
+    def __jit__(self, key, vars, fun, args_list, options):
+        return self.__compile__(key, vars, fun, options)(args_list)
+
+
+KINDS = [Callback, CallbackOfCalls]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_stream_runs_on_a_compiler_with_callbacks(kind):
+    step = lambda chunk, state, *constants: (chunk + state, state + sum((1.0, *constants)))  # noqa: E731
+    for options in ({"compiler": kind()}, {"compiler": kind(), "bound": 3}):
+        stream = nx.stream(step, nx.template(()), 0.0, 2.0, **options)
+        assert [y.item() for y in stream.over([1.0, 2.0])] == [1.0, 5.0]
+        assert stream.done().item() == 6.0
+    with nx.default_options(compiler=kind()):
+        assert [y.item() for y in nx.stream(step, nx.template(()), 0.0).over([1.0, 2.0])] == [1, 3]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("is_default", [False, True])
+@pytest.mark.parametrize("marks", [{"static_argnames": "n"}, {"static_argnums": 1}])
+def test_callbacks_get_functions_with_fixed_static_arguments(kind, is_default, marks):
+    compiler = kind()
+
+    def repeat(x, n, y=0.0):
+        assert isinstance(n, int)
+        return nx.tile(x, n) + y
+
+    x = nx.tensor([1.0])
+    options = {} if is_default else {"compiler": compiler}
+    function = nx.jit(repeat, **marks, **options)
+    with nx.default_options(**({"compiler": compiler} if is_default else {})):
+        for n in (2, 3, 2):
+            assert function(x, n).tolist() == [1.0] * n
+            assert function(x, n=n).tolist() == [1.0] * n
+            assert function(x, n, 2.0).tolist() == [3.0] * n
+            assert function(y=nx.tensor(2.0), n=n, x=x).tolist() == [3.0] * n
+    # Equal static arguments are one key, so that a compiler can find its program.
+    assert len(set(compiler.keys)) < len(compiler.keys)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_settings_of_functions_of_the_package_are_static(kind):
+    x = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
+    assert nx.jit(nx.sum, compiler=kind())(x, axis=0).tolist() == [4.0, 6.0]
+    with nx.default_options(compiler=kind()):
+        assert nx.jit(nx.sum)(x, axis=0).tolist() == [4.0, 6.0]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_callbacks_refuse_donated_arguments(kind):
+    compiler, f = kind(), lambda x: x + 1
+    refused = pytest.raises(nx.ArgumentError, match="does not support donated")
+    with refused:
+        nx.jit(f, donate_argnums=0, compiler=compiler)
+    with refused:
+        nx.compile(f, [nx.template(())], donate_argnums=0, compiler=compiler)
+    with nx.default_options(compiler=compiler), refused:
+        nx.jit(f, donate_argnums=0)(1.0)
+    with pytest.raises(nx.ArgumentError, match="jit_partitions: donate_argnums: not supported"):
+        nx.jit_partitions(f, [[1.0]], compiler=compiler, donate_argnums=0)
+
+
+def test_functions_compiled_by_callbacks_bind_arguments_as_others_do():
+    def f(a, b):
+        return a - b
+
+    templates = [nx.template((2,)), nx.template(())]
+    own, other = nx.compile(f, templates, compiler=Callback()), nx.compile(f, templates)
+    a, b = nx.tensor([3.0, 4.0]), nx.tensor(1.0)
+    for call in (lambda g: g(a, b), lambda g: g(b=b, a=a), lambda g: g(a, b=b)):
+        assert call(own).tolist() == call(other).tolist() == [2.0, 3.0]
+    wrong = (
+        lambda g: g(a),
+        lambda g: g(b, b),
+        lambda g: g(a, b, c=1),
+        lambda g: g(a, (b,)),
+        lambda g: nx.jit(lambda x: g(a, b))(1.0),
+    )
+    for call in wrong:
+        errors = []
+        for function in (own, other):
+            with pytest.raises(nx.errors.NxlaError) as error:
+                call(function)
+            errors.append((type(error.value), str(error.value)))
+        assert errors[0] == errors[1]
+
+
+def test_marks_of_arguments_work_wherever_options_are_those_of_jit():
+    def f(x, n):
+        return nx.tile(x, n)
+
+    template, x = nx.template((1,)), nx.tensor([1.0])
+    for marks in ({"static_argnames": "n"}, {"static_argnums": 1}):
+        assert nx.compile(f, [template, 2], **marks)(x).tolist() == [1.0, 1.0]
+        assert nx.jit_apply(f, x, 2, **marks).tolist() == [1.0, 1.0]
+        assert nx.jit_partitions(f, [[x, 2]], **marks)[0].tolist() == [1.0, 1.0]
+    for marks in ({"static_argnames": "n"}, {"static_argnums": 2}):
+        step = lambda chunk, state, n: (nx.tile(chunk, n), state)  # noqa: E731
+        stream = nx.stream(step, template, 0.0, 3, **marks)
+        assert [y.tolist() for y in stream.over([x])] == [[1.0] * 3]
+    mesh = nx.Mesh(x=2)
+    with pytest.raises(nx.ArgumentError, match="shard_jit: donate_argnums: not supported"):
+        nx.shard_jit(lambda x: x, mesh, input_shardings=[{0: [0]}], donate_argnums=0)
+
+
+@pytest.mark.parametrize("marks", [{"donate_argnums": 0}, {"donate_argnames": "x"}])
+def test_compiled_functions_take_donated_arguments(marks):
+    f = nx.compile(lambda x: x + 1, [nx.template((3,))], compiler="xla", **marks)
+    x = nx.jit(lambda: nx.ones(3), compiler="xla")()
+    assert f(x).tolist() == [2.0] * 3
+    assert x.is_released()
+
+
+@pytest.mark.parametrize("marks", [{"donate_argnums": 1}, {"donate_argnames": "state"}])
+def test_streams_take_donated_states(marks):
+    step = lambda chunk, state: (chunk + 1, state + chunk)  # noqa: E731
+    stream = nx.stream(step, nx.template((3,)), nx.zeros(3), compiler="xla", **marks)
+    assert [y.tolist() for y in stream.over([nx.ones(3)] * 2)] == [[2.0] * 3] * 2
+    assert stream.done().tolist() == [2.0] * 3

@@ -70,9 +70,10 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
     /// ```
     ///
     /// # Errors
-    /// Returns an error for arguments of other types or on another device, and the errors of the
-    /// run.
+    /// Returns an error in a trace, for arguments of other types or on another device, and the errors
+    /// of the run.
     pub fn call(&self, arguments: impl Arguments<Inputs, Tensor>) -> Result<Results::Tensors> {
+        runtime::refuse_trace(self.program().name().unwrap_or("call"))?;
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
         if let Some(why) = self.difference(&leaves)? {

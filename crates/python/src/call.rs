@@ -104,6 +104,17 @@ impl<'a, 'py> Call<'a, 'py> {
     }
 }
 
+/// Returns whether a keyword argument of a function is static without being declared: the function
+/// belongs to this package, and the value is an axis, a shape or a flag.
+#[pyfunction]
+fn is_setting_of(function: &Bound<'_, PyAny>, value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(is_setting(value) && is_of_package(function)?)
+}
+
+pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add_function(wrap_pyfunction!(is_setting_of, module)?)
+}
+
 /// Returns whether a function belongs to this package.
 fn is_of_package(function: &Bound<'_, PyAny>) -> PyResult<bool> {
     let module = function.getattr_opt("__module__")?;

@@ -3,14 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use nxla_runtime::{Inputs, Options, Trace};
+use nxla_runtime::{Inputs, Options, refuse_trace};
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple, PyType};
 
-use crate::errors::{OrRaise, argument_error, exception};
-use crate::expected::Expected;
+use crate::errors::{OrRaise, argument_error};
+use crate::expected::{Expected, names_of};
 use crate::function::{Borrowings, Entry, PyFunction, generic_alias, run_entry};
 
 /// A function that is compiled for fixed argument types; returned by ``nx.compile``.
@@ -51,13 +51,7 @@ impl PyCompiled {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
-        if Trace::current().is_some() {
-            return Err(exception(nxla_runtime::Error::Usage(format!(
-                "{}: must not be called in a trace, because it is compiled; call the original \
-                 function",
-                self.name
-            ))));
-        }
+        refuse_trace(&self.name).or_raise()?;
         let inputs = self.inputs(py, args, kwargs)?;
         let inputs: Borrowings<'_> = inputs.iter().collect();
         run_entry(py, &self.name, &self.entry, &inputs, &self.options, self.check)
@@ -117,15 +111,46 @@ impl PyCompiled {
         args: &Bound<'_, PyTuple>,
         kwargs: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Inputs> {
-        let (args, rest) = self.expected.bind(&self.name, args, kwargs)?;
-        if let Some((keyword, _)) = rest.iter().flatten().next() {
-            let why = format!("got an unexpected keyword argument {}", keyword.repr()?);
-            return Err(argument_error(&self.name, why));
-        }
+        let args = bind_all(&self.expected, &self.name, args, kwargs)?;
         self.expected.inputs(py, &self.name, &args, Some(self.entry.program()))
     }
 }
 
+/// The positional arguments of a call whose keywords are all arguments.
+fn bind_all<'py>(
+    expected: &Expected,
+    name: &str,
+    args: &Bound<'py, PyTuple>,
+    kwargs: Option<&Bound<'py, PyDict>>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    let (args, rest) = expected.bind(name, args, kwargs)?;
+    if let Some((keyword, _)) = rest.iter().flatten().next() {
+        let why = format!("got an unexpected keyword argument {}", keyword.repr()?);
+        return Err(argument_error(name, why));
+    }
+    Ok(args)
+}
+
+/// The positional arguments of a call of ``function``, which a callback has compiled for these
+/// templates. Raises the errors of a compiled function.
+#[pyfunction]
+fn compiled_arguments<'py>(
+    py: Python<'py>,
+    name: &str,
+    function: &Bound<'py, PyAny>,
+    templates: &Bound<'py, PyTuple>,
+    args: &Bound<'py, PyTuple>,
+    kwargs: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyTuple>> {
+    refuse_trace(name).or_raise()?;
+    let names = names_of(function, templates.len())?;
+    let expected = Expected::of_templates(name, templates, names)?;
+    let args = bind_all(&expected, name, args, Some(kwargs))?;
+    expected.compare(py, name, &args)?;
+    Ok(args)
+}
+
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
-    module.add_class::<PyCompiled>()
+    module.add_class::<PyCompiled>()?;
+    module.add_function(wrap_pyfunction!(compiled_arguments, module)?)
 }

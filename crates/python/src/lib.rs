@@ -74,6 +74,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     lazy::register(module)?;
     function::register(module)?;
     method::register(module)?;
+    call::register(module)?;
     compiled::register(module)?;
     gradient::register(module)?;
     derivative::register(module)?;

@@ -47,3 +47,12 @@ fn names_that_one_side_leaves_open_make_no_difference() {
     assert_eq!(numbers(&compiled.call(&x).unwrap()), [2.0, 4.0]);
     assert!(compiled.call(x.with_names(Some(named("y"))).unwrap()).is_err());
 }
+
+#[test]
+fn a_call_in_a_trace_is_refused() {
+    let compiled = jit(|x: Expr| x * 2).compile(pair()).unwrap();
+    let x = Tensor::from(vec![1.0f32, 2.0]);
+    let outer = jit(move |y: Expr| compiled.call(&x).map(|x| y + Expr::of(&x)));
+    let error = outer.call(1.0f32).unwrap_err().to_string();
+    assert!(error.contains("must not be called in a trace"), "{error}");
+}

@@ -76,6 +76,19 @@ pub enum CallMode {
     Inline,
 }
 
+/// Checks that a function that is compiled for fixed types is not called in a trace.
+///
+/// # Errors
+/// Returns an error that names the function in a trace.
+pub fn refuse_trace(name: &str) -> Result<()> {
+    if !Trace::is_entered() {
+        return Ok(());
+    }
+    Err(Error::Usage(format!(
+        "{name}: must not be called in a trace, because it is compiled; call the original function"
+    )))
+}
+
 /// Statistics of a function: its compilations and the calls that found an executable.
 #[derive(Clone, Debug, Default)]
 pub struct FunctionReport {
