@@ -214,8 +214,8 @@ def uniform(
     key: TensorLike,
     low: TensorLike | None = None,
     high: TensorLike | DTypeLike | None = None,
-    minval: TensorLike = 0.0,
-    maxval: TensorLike = 1.0,
+    minval: TensorLike | None = None,
+    maxval: TensorLike | None = None,
     *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
@@ -232,7 +232,7 @@ def uniform(
         A key: ``uint32`` of shape (2,).
     low, high : tensor_like, optional
         The bounds, which broadcast to `shape`; by default 0 and 1.
-    minval, maxval : tensor_like
+    minval, maxval : tensor_like, optional
         The bounds by the names that they have in JAX.
     shape : int or sequence of int, optional
         The shape of the result; by default ().
@@ -254,7 +254,7 @@ def uniform(
     DTypeError
         If the dtype is not a float or complex dtype, or is a float dtype of complex bounds.
     ArgumentError
-        If the bounds are numbers, and `high` is below `low`.
+        If the bounds are numbers, and `high` is below `low`, or an argument is passed twice.
 
     Examples
     --------
@@ -263,7 +263,7 @@ def uniform(
     >>> x.item()
     0.9728643894195557
     """
-    arguments = _uniform_arguments(low, high, minval, maxval, shape, dtype)
+    arguments = _uniform_arguments("uniform", low, high, minval, maxval, shape, dtype)
     drawn, following = _core.random_uniform(key, *arguments, names, True)
     return Sample(drawn, following)
 
@@ -272,8 +272,8 @@ def uniform_split(
     key: TensorLike,
     low: TensorLike | None = None,
     high: TensorLike | DTypeLike | None = None,
-    minval: TensorLike = 0.0,
-    maxval: TensorLike = 1.0,
+    minval: TensorLike | None = None,
+    maxval: TensorLike | None = None,
     *,
     shape: Shape | None = None,
     dtype: DTypeLike | None = None,
@@ -287,18 +287,40 @@ def uniform_split(
     >>> nx.random.uniform_split(nx.random.key(12)).item()
     0.3037703037261963
     """
-    arguments = _uniform_arguments(low, high, minval, maxval, shape, dtype)
+    arguments = _uniform_arguments("uniform_split", low, high, minval, maxval, shape, dtype)
     return _core.random_uniform(key, *arguments, names, False)[0]
 
 
+def _merge(op: str, argument: str, value: Any, other: Any, default: Any = None) -> Any:
+    """Return an argument that a call may contain in one of two places."""
+    if value is not None and other is not None:
+        shape = f"; a shape is passed as shape={other}" if is_shape(other) else ""
+        raise ArgumentError(
+            f"{op}: {argument}: must be passed once; got {value!r} and {other!r}{shape}"
+        )
+    value = other if value is None else value
+    return default if value is None else value
+
+
+def _refuse_two_shapes(op: str, first: Any, second: Any, shape: Any) -> None:
+    """Raise `ArgumentError` for a shape in the order of JAX and the argument `shape`."""
+    if shape is not None and second is None and is_shape(first):
+        raise ArgumentError(
+            f"{op}: shape: must be passed once; got {first} and {shape}; write parameters as a "
+            "list or a tensor"
+        )
+
+
 def _uniform_arguments(
-    low: Any, high: Any, minval: Any, maxval: Any, shape: Any, dtype: Any
+    op: str, low: Any, high: Any, minval: Any, maxval: Any, shape: Any, dtype: Any
 ) -> tuple[Any, Any, Any, Any]:
     """Return the bounds, the shape and the dtype of either order of arguments."""
+    _refuse_two_shapes(op, low, high, shape)
     if shape is None and is_shape(low):
-        return minval, maxval, low, dtype if high is None else high
-    low = minval if low is None else low
-    high = maxval if high is None else high
+        shape, dtype = low, _merge(op, "dtype", high, dtype)
+        low, high = None, None
+    low = _merge(op, "low (minval)", low, minval, 0.0)
+    high = _merge(op, "high (maxval)", high, maxval, 1.0)
     return low, high, () if shape is None else shape, dtype
 
 
@@ -337,6 +359,8 @@ def normal(
         If `key` is not a key, or a parameter does not broadcast to `shape`.
     DTypeError
         If the dtype is not a float or complex dtype.
+    ArgumentError
+        If the shape or the dtype is passed twice.
 
     Examples
     --------
@@ -347,7 +371,7 @@ def normal(
     >>> nx.random.normal(key, (64, 32)).value.shape
     (64, 32)
     """
-    arguments = _normal_arguments(mean, standard_deviation, shape, dtype)
+    arguments = _normal_arguments("normal", mean, standard_deviation, shape, dtype)
     drawn, following = _core.random_normal(key, *arguments, names, True)
     return Sample(drawn, following)
 
@@ -370,16 +394,17 @@ def normal_split(
     >>> nx.random.normal_split(nx.random.key(0), (2, 3)).shape
     (2, 3)
     """
-    arguments = _normal_arguments(mean, standard_deviation, shape, dtype)
+    arguments = _normal_arguments("normal_split", mean, standard_deviation, shape, dtype)
     return _core.random_normal(key, *arguments, names, False)[0]
 
 
 def _normal_arguments(
-    mean: Any, standard_deviation: Any, shape: Any, dtype: Any
+    op: str, mean: Any, standard_deviation: Any, shape: Any, dtype: Any
 ) -> tuple[Any, Any, Any, Any]:
     """Return the parameters, the shape and the dtype of either order of arguments."""
+    _refuse_two_shapes(op, mean, standard_deviation, shape)
     if shape is None and is_shape(mean):
-        return 0.0, 1.0, mean, dtype if standard_deviation is None else standard_deviation
+        return 0.0, 1.0, mean, _merge(op, "dtype", standard_deviation, dtype)
     standard_deviation = 1.0 if standard_deviation is None else standard_deviation
     return mean, standard_deviation, () if shape is None else shape, dtype
 
@@ -422,7 +447,8 @@ def randint(
     Raises
     ------
     ArgumentError
-        If a bound is missing, or the bounds are numbers without integers between them.
+        If a bound is missing, an argument is passed twice, or the bounds are numbers without
+        integers between them.
     ShapeError
         If `key` is not a key, or a bound does not broadcast to `shape`.
     DTypeError
@@ -467,10 +493,11 @@ def _randint_arguments(
     op: str, low: Any, high: Any, minval: Any, maxval: Any, shape: Any
 ) -> tuple[Any, Any, Any]:
     """Return the bounds and the shape of either order of arguments."""
+    _refuse_two_shapes(op, low, high, shape)
     if shape is None and is_shape(low):
         shape, low, high = low, high, None
-    low = minval if low is None else low
-    high = maxval if high is None else high
+    low = _merge(op, "low (minval)", low, minval)
+    high = _merge(op, "high (maxval)", high, maxval)
     if low is None or high is None:
         missing = "low (minval)" if low is None else "high (maxval)"
         raise ArgumentError(f"{op}: {missing}: a bound is required; got None")

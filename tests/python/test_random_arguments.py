@@ -82,6 +82,43 @@ def test_a_tuple_that_may_be_a_shape_or_parameters_is_refused(name):
         assert nx.tree.flatten(draw(KEY, [0.5, 0.25]))[0][0].shape == (2,)
 
 
+#: Calls that pass an argument in two places, with the argument.
+TWICE = {
+    "randint": {
+        "high": [
+            lambda draw: draw(KEY, 0, 5, (2,)),
+            lambda draw: draw(KEY, 0, 100, maxval=5),
+        ],
+        "low": [
+            lambda draw: draw(KEY, 0, high=100, minval=99),
+            lambda draw: draw(KEY, (2,), 0, minval=99, maxval=100),
+        ],
+        "shape": [lambda draw: draw(KEY, (2,), maxval=5, shape=(3,))],
+    },
+    "uniform": {
+        "low": [lambda draw: draw(KEY, 0.0, 1.0, (2,))],
+        "high": [lambda draw: draw(KEY, 0.0, 1.0, maxval=1000.0, shape=(2,))],
+        "dtype": [lambda draw: draw(KEY, (2,), "f16", dtype="f64")],
+        "shape": [lambda draw: draw(KEY, (2,), shape=(3,))],
+    },
+    "normal": {
+        "dtype": [lambda draw: draw(KEY, (2,), "f16", dtype="f64")],
+        "shape": [lambda draw: draw(KEY, (2,), shape=(3,))],
+    },
+}
+
+
+@pytest.mark.parametrize("name", TWICE)
+def test_an_argument_in_two_places_is_refused(name):
+    for draw in (getattr(nx.random, name), getattr(nx.random, f"{name}_split")):
+        for argument, calls in TWICE[name].items():
+            for call in calls:
+                with pytest.raises(nx.ArgumentError, match=rf": {argument}.*: must be passed once"):
+                    call(draw)
+    with pytest.raises(nx.ArgumentError, match=r"shape=\(2,\)"):
+        nx.random.randint(KEY, 0, 5, (2,))
+
+
 def test_a_missing_bound_is_named():
     with pytest.raises(nx.ArgumentError, match=r"high \(maxval\)"):
         nx.random.randint(KEY, (5,), 9)
