@@ -57,16 +57,38 @@ def _positions(
         return set()
     from inspect import Parameter, signature
 
-    parameters = signature(function).parameters.values()
-    count = len(parameters)
-    open_end = any(p.kind is Parameter.VAR_POSITIONAL for p in parameters)
+    kinds = [parameter.kind for parameter in signature(function).parameters.values()]
+    count = sum(kind in _positional() for kind in kinds)
+    is_open = Parameter.VAR_POSITIONAL in kinds
     for position in given:
-        if position < -count or (position >= count and not open_end):
+        if is_open and position < 0:
             raise ArgumentError(
-                f"jit: {option}: must be below {count}, the number of arguments of "
-                f"{name_of(function)}, and at least -{count}; got {position}"
+                f"jit: {option}: must not be negative, because {name_of(function)} takes any "
+                f"number of arguments by position; got {position}"
+            )
+        if not is_open and not -count <= position < count:
+            raise ArgumentError(
+                f"jit: {option}: must be below {count}, the number of arguments that "
+                f"{name_of(function)} takes by position, and at least -{count}; got {position}"
             )
     return {position + count if position < 0 else position for position in given}
+
+
+def _positional() -> tuple[Any, Any]:
+    """Return the kinds of parameters that have a position."""
+    from inspect import Parameter
+
+    return Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD
+
+
+def _named_parameters(function: Callable[..., Any]) -> tuple[list[Any], bool]:
+    """Return the parameters that stand for one argument, and whether all names are accepted."""
+    from inspect import Parameter, signature
+
+    parameters = signature(function).parameters.values()
+    several = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
+    named = [parameter for parameter in parameters if parameter.kind not in several]
+    return named, any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
 
 
 def donated_arguments(
@@ -79,11 +101,8 @@ def donated_arguments(
     paths = marked_arguments("donate_argnames", argnames)
     if not positions and not paths:
         return []
-    from inspect import Parameter, signature
-
-    parameters = list(signature(function).parameters.values())
-    any_name = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
-    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    parameters, any_name = _named_parameters(function)
+    positional = _positional()
     by_name: dict[str, int | None] = {
         p.name: position if p.kind in positional else None for position, p in enumerate(parameters)
     }
@@ -112,10 +131,7 @@ def static_arguments(
     names = set(marked_arguments("static_argnames", argnames))
     if not positions and not names:
         return [], []
-    from inspect import Parameter, signature
-
-    parameters = list(signature(function).parameters.values())
-    any_name = any(p.kind is Parameter.VAR_KEYWORD for p in parameters)
+    parameters, any_name = _named_parameters(function)
     known = [p.name for p in parameters]
     for name in names:
         if name not in known and not any_name:
@@ -123,7 +139,7 @@ def static_arguments(
                 f"jit: static_argnames: must be arguments of {name_of(function)} "
                 f"({', '.join(known)}); got {name!r}"
             )
-    positional = (Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD)
+    positional = _positional()
     for position, parameter in enumerate(parameters):
         if parameter.kind in positional and (position in positions or parameter.name in names):
             positions.add(position)

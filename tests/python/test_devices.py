@@ -401,6 +401,36 @@ def test_donated_arguments_count_from_either_end(device):
     assert nx.jit(lambda *xs: xs[0], donate_argnums=3)(1.0).item() == 1.0
 
 
+#: Functions with two arguments by position, and further arguments that have no position.
+WITHOUT_POSITIONS = [
+    lambda x, n, **options: x * n,
+    lambda x, n, *, flag=True: x * n,
+    lambda x, n, *, flag=True, **options: x * n,
+]
+
+
+@pytest.mark.parametrize("option", ["static_argnums", "donate_argnums"])
+def test_only_arguments_with_a_position_count(option):
+    for function in WITHOUT_POSITIONS:
+        for position in (-1, 1):
+            jitted = nx.jit(function, **{option: position})
+            for n in (2, 3):
+                assert jitted(1.0, n).item() == n
+            assert jitted.cache_report()["misses"] == 1 + (option == "static_argnums")
+        for position in (2, -3):
+            with pytest.raises(nx.ArgumentError, match=f"{option}: must be below 2"):
+                nx.jit(function, **{option: position})
+    for function in (lambda *xs: xs[0], lambda x, *xs: x):
+        with pytest.raises(nx.ArgumentError, match=f"{option}: must not be negative"):
+            nx.jit(function, **{option: -1})
+
+
+@pytest.mark.parametrize("option", ["static_argnames", "donate_argnames"])
+def test_a_name_of_several_arguments_is_refused(option):
+    with pytest.raises(nx.ArgumentError, match=f"{option}: must .*got 'xs'"):
+        nx.jit(lambda x, *xs: x, **{option: "xs"})
+
+
 def on(device, *values):
     return [nx.tensor(value, device=device) for value in values]
 
