@@ -45,7 +45,7 @@ def run(end=10.0, steps=200, rounds=20):
     slope, guess = nx.jit(nx.value_and_grad(loss)), p * 1.05
     for _ in range(rounds):
         value, g = slope(guess)
-        guess = guess - 0.002 * g
+        guess = guess - 0.0001 * g
     return {"t": t, "last": last, "guess": guess, "loss": value, "quick": count < steps}
 
 

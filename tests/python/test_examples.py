@@ -79,6 +79,19 @@ def test_programs_run_on_both_engines(name):
         np.testing.assert_allclose(value, compiled[entry], rtol=2e-3, atol=2e-3)
 
 
+# The training of gpt takes half a minute, and the page of the gallery runs it anyway.
+@pytest.mark.parametrize("name", sorted(SIZES.keys() - {"gpt"}))
+def test_programs_at_their_own_sizes_have_finite_results(name):
+    for value in flat(load(ROOT / "examples" / f"{name}.py").run()).values():
+        assert np.isfinite(value).all()
+
+
+def test_the_fit_of_the_rates_converges():
+    ode = load(ROOT / "examples" / "ode.py")
+    first, last = (ode.run(rounds=rounds)["loss"].item() for rounds in (1, 20))
+    assert last < 0.1 * first
+
+
 @pytest.mark.parametrize("name", sorted(SIZES))
 def test_programs_and_their_twins(name):
     jax = pytest.importorskip("jax", reason="jax is not installed, so the twins cannot run")
@@ -185,3 +198,4 @@ def test_pages_of_the_gallery_run(page, tmp_path):
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
     assert ran.returncode == 0, ran.stderr
+    assert not re.search(r"\bnan\b", ran.stdout, flags=re.IGNORECASE), ran.stdout

@@ -46,5 +46,5 @@ def run(end=10.0, steps=200, rounds=20):
     slope, guess = jax.jit(jax.value_and_grad(loss)), p * 1.05
     for _ in range(rounds):
         value, g = slope(guess)
-        guess = guess - 0.002 * g
+        guess = guess - 0.0001 * g
     return {"t": t, "last": last, "guess": guess, "loss": value, "quick": count < steps}
