@@ -237,9 +237,9 @@ def whole_part(x: Tensor, /) -> int:
 
 
 def jax_array(x: Tensor, /) -> Any:
-    """Return a JAX array with the same values, for the functions of `jax.numpy`.
+    """Return a JAX array with the same values, for `jax.numpy.asarray`.
 
-    Transformations of JAX, such as `jax.jit`, accept no foreign class: convert arguments with
+    Most functions and all transformations of JAX accept no foreign class: convert arguments with
     ``jax.tree.map(jax.numpy.asarray, arguments)``.
     """
     import jax.numpy as jnp
