@@ -82,7 +82,7 @@ class Observer:
         )
         if self._unusable == "raise":
             raise ArgumentError(message)
-        warnings.warn(message, UserWarning, stacklevel=3)
+        warnings.warn(message, UserWarning, stacklevel=2)
 
     def compiled(
         self,
@@ -169,7 +169,7 @@ class Observer:
 
             logging.getLogger("nxla").warning(message)
         else:
-            warnings.warn(message, RecompileWarning, stacklevel=4)
+            warnings.warn(message, RecompileWarning, stacklevel=3)
 
 
 def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, str]:

@@ -194,6 +194,30 @@ def test_options_of_functions_are_checked(option, values):
     assert nx.jit(lambda x: x, **{option: None})(1.0).item() == 1.0
 
 
+def call_captured():
+    large = nx.tensor(np.arange(1 << 16, dtype=np.float32))
+    nx.jit(lambda x: nx.sum(large * x))(1.0)
+
+
+def call_recompiled():
+    f = nx.jit(lambda x: x * 2, max_compiles=1)
+    [f(x) for x in (1.0, nx.ones(2))]
+
+
+def call_donated():
+    f = nx.jit(nx.sum, donate_argnums=0, on_unusable_donation="warn")
+    f(nx.ones(3))
+
+
+@pytest.mark.parametrize("call", [call_captured, call_recompiled, call_donated])
+def test_warnings_show_the_line_of_the_call(call):
+    with pytest.warns(UserWarning, match="hidden|compiled|donated") as caught:
+        call()
+    first = call.__code__.co_firstlineno
+    assert [warning.filename for warning in caught] == [__file__]
+    assert caught[0].lineno == first + 2
+
+
 def test_large_captured_tensors_become_inputs_with_a_warning(compiler):
     table = np.arange(1 << 16, dtype=np.float32)
     large = nx.tensor(table)
