@@ -348,12 +348,19 @@ class _MissingAttributeError(AttributeError):
 
         return f"{self.args[0]}{attribute_hint(self.name or '')}"
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Pickles find classes by their names, which is the name of the base class here.
+        return AttributeError, (str(self),)
+
 
 class _NoDataError(TraceError, AttributeError):
     """The error for an attribute of tensors that traced values do not have."""
 
     __module__ = "nxla"
     __qualname__ = "TraceError"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return TraceError, self.args
 
 
 def missing_attribute(x: Tensor | _core.Expr, name: str) -> Any:

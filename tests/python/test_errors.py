@@ -1,6 +1,7 @@
 """Each mistake raises one clear error, and the process continues."""
 
 import inspect
+import pickle
 import re
 
 import pytest
@@ -371,6 +372,19 @@ def test_an_error_in_a_function_of_the_user_names_the_operation_in_it(caller):
         nx.ShapeError, match=r"^softmax: axis: must be in range .* got 7 \(test_err"
     ):
         nx.jit(CALLERS[caller])(nx.ones(3)).block_until_ready()
+
+
+def test_errors_of_missing_attributes_are_pickled():
+    missing = {
+        AttributeError: lambda: nx.ones(2).tolists,
+        nx.TraceError: lambda: nx.jit(lambda x: x.numpy)(1.0),
+    }
+    for kind, access in missing.items():
+        with pytest.raises(kind) as caught:
+            access()
+        again = pickle.loads(pickle.dumps(caught.value))
+        assert type(again) is kind
+        assert str(again) == str(caught.value)
 
 
 #: Each declared function with the name of an argument that is not an operand. `sizes` is the list
