@@ -24,7 +24,7 @@ PROBE_TIMEOUT = 300
 
 
 def doctor(more: Sequence[str] = (), *, smoke: bool = True) -> int:
-    """Print the report; return 0 if the evaluator and the selected plugin work."""
+    """Print the report; return 0 if the evaluator and the default and requested plugins work."""
     say = _Printer()
     say.head("versions")
     for name, value in _versions.versions().items():
@@ -35,7 +35,8 @@ def doctor(more: Sequence[str] = (), *, smoke: bool = True) -> int:
     options = _core.get_default_options()
     described = ", ".join(f"{name}={value!r}" for name, value in options.items())
     say.line(f"default options: {described or 'none'}")
-    good = _cache(say)
+    good = _defaults(say)
+    good = _cache(say) and good
     say.head("evaluator")
     if smoke:
         good = _show_smoke(say, smoke_tests({"compiler": "evaluator"})) and good
@@ -51,7 +52,7 @@ def doctor(more: Sequence[str] = (), *, smoke: bool = True) -> int:
     for path in paths:
         role = "used by default" if path == chosen else "found"
         works = _plugin(say, path, role, smoke=smoke)
-        good = good and (works or path != chosen)
+        good = good and (works or path not in (chosen, *more))
     _gpu(say, paths)
     say.line("")
     say.line("all is well" if good else "something is wrong, see above")
@@ -65,6 +66,18 @@ class _Printer:
 
     def head(self, text: str) -> None:
         sys.stdout.write(f"\n{text}\n")
+
+
+def _defaults(say: _Printer) -> bool:
+    """Print whether a function runs with the default options; return whether it does."""
+    import nxla as nx
+
+    try:
+        nx.jit(_square)(nx.tensor([1.0, 2.0])).block_until_ready()
+    except Exception as error:  # Every error is reported.
+        say.line(f"functions do not run with the default options: {error}")
+        return False
+    return True
 
 
 def _cache(say: _Printer) -> bool:
@@ -222,11 +235,19 @@ def smoke_tests(options: dict[str, Any]) -> list[Outcome]:
     def run(name: str, function: Callable[..., Any], args: list[Any], expected: Any) -> Outcome:
         begun = time.perf_counter()
         try:
-            found = nx.jit(function, **options)(*args).tolist()
+            found = nx.jit(function)(*args).tolist()
             why = "" if found == expected else f"expected {expected}, got {found}"
         except Exception as error:  # Every error is reported.
             why = str(error).split("\n", 1)[0]
         return name, (time.perf_counter() - begun) * 1e3, why
+
+    with nx.default_options(options):
+        return _outcomes(run)
+
+
+def _outcomes(run: Callable[[str, Callable[..., Any], list[Any], Any], Outcome]) -> list[Outcome]:
+    """Return the results of all smoke tests, which the function runs."""
+    import nxla as nx
 
     outcomes = []
     dtypes = [value for value in vars(_core).values() if isinstance(value, _core.DType)]

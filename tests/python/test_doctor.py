@@ -66,14 +66,24 @@ def test_the_variable_may_name_a_platform():
     assert "abacus (used by default)" in missing.stdout
 
 
-def test_broken_plugins_are_told_and_others_still_work(libraries):
+def test_every_plugin_that_is_requested_must_work(libraries):
     text, other = libraries
     done = doctor("--quick", "--plugin", text, "--plugin", other)
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "something is wrong" in done.stdout
     assert f"{text} (found)" in done.stdout
     assert "it is not a shared library" in done.stdout
     assert "GetPjrtApi" in done.stdout
     assert done.stdout.count("does not work") >= 2
+
+
+def test_default_options_that_do_not_work_are_a_failure():
+    done = doctor(NXLA_COMPILER="bogus")
+    assert done.returncode == 1, done.stdout + done.stderr
+    assert "functions do not run with the default options: compiler: name: must be" in done.stdout
+    # The tests of the evaluator do not depend on the defaults.
+    assert "32 of 32 tests" in done.stdout
+    assert "something is wrong" in done.stdout
 
 
 def test_a_broken_plugin_that_would_be_used_is_a_failure(libraries):
