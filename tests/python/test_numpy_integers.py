@@ -169,3 +169,12 @@ def test_ranges_of_integers_are_exact(bounds, dtype):
     count = -int((start - stop) // step)
     for index in (*range(min(count, 5)), count - 1):
         assert nx.arange(*bounds, dtype=dtype)[index].item() == int(start + index * step)
+
+
+@pytest.mark.parametrize("bounds", [(2**31 - 2, 2**31 + 2), (1 - 2**31, -(2**31) - 3, -1)])
+def test_ranges_beyond_the_default_dtype_are_refused(bounds):
+    with pytest.raises(OverflowError, match=r"arange: dtype: must hold .*nx\.int64"):
+        nx.arange(*bounds)
+    assert nx.arange(*bounds, dtype="s64").tolist() == list(range(*bounds))
+    fitting = range(*bounds)[:2]
+    assert nx.arange(fitting.start, fitting.stop, fitting.step).tolist() == list(fitting)

@@ -436,6 +436,8 @@ def arange(
     ------
     ArgumentError
         If the step is zero.
+    OverflowError
+        If an integer does not fit the default dtype.
 
     Examples
     --------
@@ -456,6 +458,13 @@ def arange(
     count = max(int(steps), 0)
     if dtype is None:
         dtype = _core.s32 if whole else _core.f32
+        ends = (start, start + (count - 1) * step) if whole and count > 0 else ()
+        for number in ends:
+            if not -(2**31) <= number < 2**31:
+                raise OverflowError(
+                    f"arange: dtype: must hold {number}; got int32, the default; pass "
+                    "dtype=nx.int64"
+                )
     return made_on(device, _counted, start, step, count, dtype)
 
 
