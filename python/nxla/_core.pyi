@@ -2372,7 +2372,7 @@ def slogdet_parts(a: TensorLike) -> list[Tensor]:
 def solve_batch(a: TensorLike, b: TensorLike) -> Tensor:
     """Solves systems of linear equations."""
 
-def svd_parts(a: TensorLike, full: bool) -> list[Tensor]:
+def svd_parts(a: TensorLike, full_matrices: bool) -> list[Tensor]:
     """Singular vectors and values of matrices."""
 
 def tensor(value: Any, dtype: DTypeLike | None = None, copy: bool | None = None) -> Tensor:

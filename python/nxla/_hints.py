@@ -94,9 +94,32 @@ def _is_refused(function: Callable[..., Any], error: Exception) -> bool:
     return isinstance(error, TypeError) and str(error).startswith(f"{function.__qualname__}() ")
 
 
+def _name_argument(function: Callable[..., Any], error: Exception) -> None:
+    """Name the function and the argument in the error of a compiled function for a wrong type.
+
+    PyO3 adds the name of the argument as a note, and does not name the function. Errors from other
+    modules, such as a function of the user or of another package, stay as they are.
+    """
+    notes, entry = getattr(error, "__notes__", None), error.__traceback__
+    if type(error) is not TypeError or not notes or entry is None:
+        return
+    while entry.tb_next is not None:
+        entry = entry.tb_next
+    import re
+
+    wrong = re.fullmatch(r"'(\w+)' object is not an instance of '(\w+)'", str(error))
+    argument = re.fullmatch(r"while processing '(\w+)'", notes[0])
+    if wrong and argument and entry.tb_frame.f_globals is function.__globals__:
+        del notes[0]
+        error.args = (
+            f"{function.__name__}: {argument[1]}: must be a {wrong[2]}; got a {wrong[1]}",
+        )
+
+
 def _prepare(function: Callable[..., Any], error: Exception) -> None:
     """Prepare the error of a call for the caller: add the hint, and remove frames."""
     if not _is_refused(function, error):
+        _name_argument(function, error)
         _core.filter_traceback(error)
         return
     error.__traceback__ = None

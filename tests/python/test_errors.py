@@ -491,3 +491,39 @@ def test_errors_name_the_control_function_that_was_called(name, traced):
     for number in range(len(_errors_of_functions(x, yes)[name])):
         with pytest.raises(nx.NxlaError, match=f"^{name}: "):
             run(lambda x, yes, at=number: _errors_of_functions(x, yes)[name][at]())(x, yes)
+
+
+#: Calls of functions in Python with an argument that is not a boolean, with the function and the
+#: argument.
+NOT_BOOLEANS = {
+    ("tensor", "copy"): lambda: nx.tensor([1], copy=3),
+    ("histogram", "density"): lambda: nx.histogram(nx.ones(3), density=3),
+    ("svd", "full_matrices"): lambda: nx.linalg.svd(nx.eye(2), full_matrices="yes"),
+    ("choice", "replace"): lambda: nx.random.choice(nx.random.key(0), [1, 2], replace="no"),
+    ("devectorize", "keep_names"): lambda: nx.devectorize(nx.ones(2), keep_names=3),
+}
+
+
+@pytest.mark.parametrize(("function", "argument"), NOT_BOOLEANS)
+def test_an_error_of_a_boolean_names_the_function_and_the_argument(function, argument):
+    with pytest.raises(TypeError, match=rf"^{function}: {argument}: must be a bool; got a \w+$"):
+        NOT_BOOLEANS[function, argument]()
+
+
+def test_errors_of_other_packages_are_not_renamed():
+    def fail(x):
+        error = TypeError("'int' object is not an instance of 'bool'")
+        error.add_note("while processing 'flag'")
+        raise error
+
+    with pytest.raises(TypeError, match=r"^'int' object is not an instance of 'bool'") as caught:
+        nx.tree.map(fail, [1.0])
+    assert caught.value.__notes__ == ["while processing 'flag'"]
+
+
+def test_names_of_hooks_are_strings_and_functions_are_callable():
+    for arguments in ((3,), ("name", 3), (None, "function")):
+        with pytest.raises(nx.ArgumentError, match=r"hook: (name|function): must be"):
+            nx.hook(nx.ones(2), *arguments)
+        with pytest.raises(nx.ArgumentError, match=r"hook: (name|function): must be"):
+            nx.jit(lambda x, a=arguments: nx.hook(x, *a))(1.0)

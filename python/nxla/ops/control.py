@@ -270,6 +270,12 @@ def hook(
         name, function = None, name
     if name is None and function is None:
         raise ArgumentError("hook: name, function: at least one is required")
+    if not isinstance(name, str | None):
+        raise ArgumentError(
+            f"hook: name: must be a string or a function; got a {type(name).__name__}"
+        )
+    if function is not None and not callable(function):
+        raise ArgumentError(f"hook: function: must be a function; got a {type(function).__name__}")
     if _core.is_tracing():
         return _core.hook(value, name, function)
     value = new_tensors(value)

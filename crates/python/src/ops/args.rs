@@ -31,6 +31,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axis {
         }
         match value.extract::<i64>() {
             Ok(number) => Ok(Axis::Number(number)),
+            Err(_) if value.is_instance_of::<PyInt>() => {
+                let bits = value.call_method0("bit_length")?;
+                Err(argument_error("axis", format!("must fit 64 bits; got an int of {bits} bits")))
+            }
             Err(_) => {
                 let got = match value.is_instance_of::<PyExpr>() {
                     true => {

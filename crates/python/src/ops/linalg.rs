@@ -507,10 +507,10 @@ fn eigh_parts(a: &Bound<'_, PyAny>) -> PyResult<Parts> {
 
 /// Singular vectors and values of matrices.
 #[pyfunction]
-fn svd_parts(a: &Bound<'_, PyAny>, full: bool) -> PyResult<Parts> {
+fn svd_parts(a: &Bound<'_, PyAny>, full_matrices: bool) -> PyResult<Parts> {
     let operand = Value::of(a, "svd")?;
     apply_parts(a.py(), "svd", &[operand], |graph, ids| {
-        many(graph.svd(ids[0], full).map(|(u, s, vh)| [u, s, vh]))
+        many(graph.svd(ids[0], full_matrices).map(|(u, s, vh)| [u, s, vh]))
     })
 }
 
