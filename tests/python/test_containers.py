@@ -3,6 +3,7 @@
 import dataclasses
 import sys
 import types
+import typing
 from collections import OrderedDict, defaultdict, namedtuple
 from functools import partial
 
@@ -150,3 +151,93 @@ def test_what_is_no_container_is_refused():
     local = namedtuple("Local", ["x"])
     with pytest.raises(nx.ArgumentError, match="must be importable by its name"):
         nx.serialize(local(1))
+
+
+@dataclasses.dataclass
+class Scaled:
+    a: object
+    scale: typing.ClassVar[int] = 3
+    seed: dataclasses.InitVar[int]
+    start: dataclasses.InitVar[int] = 7
+    _: dataclasses.KW_ONLY
+    b: object = dataclasses.field(default=0.0, init=False)
+
+    def __post_init__(self, seed, start):
+        self.b = float(seed + start)
+
+
+def test_only_fields_of_a_dataclass_are_its_children():
+    given = Scaled(1.0, 2)
+    assert nx.tree.leaves(given) == [1.0, 9.0]
+    for double in (lambda x: nx.tree.map(lambda leaf: leaf * 2, x), nx.jit(lambda x: x)):
+        found = double(given)
+        assert type(found) is Scaled
+        assert found.scale == Scaled.scale == 3
+        assert set(vars(found)) == {"a", "b"}
+    gradient = nx.grad(lambda x: x.a * x.b * x.scale)(given)
+    assert (gradient.a.item(), gradient.b.item(), gradient.scale) == (27.0, 3.0, 3)
+    step = nx.optim.sgd(0.1)
+    updates, _ = step.update(gradient, step.init(given), given)
+    assert set(vars(updates)) == {"a", "b"}
+    same(nx.deserialize(nx.serialize(given)), given)
+
+
+DERIVED = {
+    base: dataclasses.dataclass(
+        type(f"Derived{base.__name__}", (base,), {"__annotations__": {"x": float}})
+    )
+    for base in (dict, list, tuple)
+}
+
+
+@pytest.mark.parametrize("base", DERIVED)
+def test_a_dataclass_with_items_must_be_registered(base):
+    given = base.__new__(DERIVED[base])
+    given.x = 1.0
+    for call in (nx.tree.leaves, nx.jit(lambda x: 0.0), nx.serialize):
+        with pytest.raises(
+            nx.ArgumentError, match=rf"Derived{base.__name__}: .*register_container"
+        ):
+            call(given)
+
+
+class Rows(list):
+    pass
+
+
+class Record(namedtuple("Base", ["x"])):
+    pass
+
+
+class Table(dict):
+    pass
+
+
+for kind in (Rows, Record, Table):
+    nx.register_container(
+        kind,
+        lambda value: ((value.extra,), type(value)),
+        lambda cls, children: make(cls, *children),
+    )
+
+
+def make(kind, extra):
+    made = kind(0.0) if kind is Record else kind()
+    made.extra = extra
+    return made
+
+
+@pytest.mark.parametrize("kind", [Rows, Record, Table])
+def test_registered_functions_take_precedence(kind):
+    found = nx.jit(lambda value: nx.tree.map(lambda x: x * 2, value))(make(kind, 3.0))
+    assert type(found) is kind
+    assert found.extra.item() == 6.0
+
+
+@pytest.mark.parametrize(
+    "kind", [tuple, list, dict, str, bool, int, float, complex, nx.Tensor, nx.Template, nx.Lazy]
+)
+def test_built_in_classes_cannot_be_registered(kind):
+    with pytest.raises(nx.ArgumentError, match=f"register_container: cls: .*{kind.__name__}"):
+        nx.register_container(kind, lambda value: ((), None), lambda aux, children: None)
+    assert nx.tree.leaves({"a": [1.0, (2,)]}) == [1.0, 2]

@@ -1,18 +1,22 @@
 //! Containers of arguments and results: flattening and rebuilding.
 //!
 //! Tuples, lists, dicts, named tuples, dataclasses and classes registered with
-//! ``register_container`` contain tensors. Every other value (strings, functions, None) is static:
+//! ``register_container`` contain tensors. The registered functions of a class come first. Every other value (strings, functions, None) is static:
 //! it is part of the structure and compared by value.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyDict, PyList, PyString, PyTuple, PyType};
+use pyo3::types::{PyBool, PyComplex, PyDict, PyFloat, PyInt, PyList, PyString, PyTuple, PyType};
 
 use crate::ending;
 use crate::errors::argument_error;
+use crate::expr::PyExpr;
+use crate::lazy::PyLazy;
 use crate::ops::declare::reject_keywords;
+use crate::template::PyTemplate;
+use crate::tensor::PyTensor;
 
 /// The structure of a container.
 pub(crate) enum Tree {
@@ -87,15 +91,10 @@ pub(crate) fn unflatten_of<'py>(class: &Bound<'py, PyType>) -> PyResult<Option<B
 /// Inspects the class of a value.
 pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
     let py = value.py();
-    if let Ok(tuple) = value.cast::<PyTuple>() {
-        if !tuple.get_type().is(py.get_type::<PyTuple>())
-            && value.hasattr(intern!(py, "_fields"))?
-        {
-            return Ok(Kind::Named(tuple.clone()));
-        }
+    if let Ok(tuple) = value.cast_exact::<PyTuple>() {
         return Ok(Kind::Tuple(tuple.clone()));
     }
-    if let Ok(list) = value.cast::<PyList>() {
+    if let Ok(list) = value.cast_exact::<PyList>() {
         return Ok(Kind::List(list.clone()));
     }
     if let Ok(dict) = value.cast_exact::<PyDict>() {
@@ -110,13 +109,31 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
         let children = children.try_iter()?.collect::<PyResult<_>>()?;
         return Ok(Kind::Registered(children, aux, unflatten));
     }
-    if let Ok(dict) = value.cast::<PyDict>() {
-        // A subclass of dict that is not registered.
-        return Ok(Kind::Dict(sort_by_key(dict)?));
-    }
-    match class.getattr_opt(intern!(py, "__dataclass_fields__"))? {
-        Some(fields) => Ok(Kind::Dataclass(dataclass_fields(value, &fields)?)),
-        None => Ok(Kind::Other),
+    let fields = class.getattr_opt(intern!(py, "__dataclass_fields__"))?;
+    // Subclasses of Python's containers that are not registered.
+    let kind = if let Ok(tuple) = value.cast::<PyTuple>() {
+        match class.hasattr(intern!(py, "_fields"))? {
+            true => Kind::Named(tuple.clone()),
+            false => Kind::Tuple(tuple.clone()),
+        }
+    } else if let Ok(list) = value.cast::<PyList>() {
+        Kind::List(list.clone())
+    } else if let Ok(dict) = value.cast::<PyDict>() {
+        Kind::Dict(sort_by_key(dict)?)
+    } else {
+        return match fields {
+            Some(fields) => Ok(Kind::Dataclass(dataclass_fields(value, &fields)?)),
+            None => Ok(Kind::Other),
+        };
+    };
+    match fields {
+        // Items and fields together have no order of their own.
+        Some(_) => Err(argument_error(
+            &class.name()?.to_cow()?,
+            "a dataclass that derives from dict, list or tuple must be registered with \
+             nx.register_container, because it has items and fields",
+        )),
+        None => Ok(kind),
     }
 }
 
@@ -161,20 +178,25 @@ fn sort_by_key<'py>(
     Ok(items)
 }
 
+/// The marker of the entries of `__dataclass_fields__` that `dataclasses.fields` returns. The other
+/// entries are class variables and arguments of the constructor only.
+static FIELD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+
 fn dataclass_fields<'py>(
     value: &Bound<'py, PyAny>,
     fields: &Bound<'py, PyAny>,
 ) -> PyResult<Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)>> {
-    let fields = fields.cast::<PyDict>()?;
-    fields
-        .keys()
-        .iter()
-        .map(|name| {
+    let py = value.py();
+    let marker = FIELD.import(py, "dataclasses", "_FIELD")?;
+    let mut found = Vec::new();
+    for (name, field) in fields.cast::<PyDict>()? {
+        if field.getattr(intern!(py, "_field_type"))?.is(marker) {
             let name = name.cast_into::<PyString>()?;
-            let field = value.getattr(&name)?;
-            Ok((name, field))
-        })
-        .collect()
+            let value = value.getattr(&name)?;
+            found.push((name, value));
+        }
+    }
+    Ok(found)
 }
 
 /// Returns the structure of a value; `leaf` collects leaves and returns whether a value is a leaf.
@@ -470,7 +492,35 @@ fn register_container(
     if !flatten.is_callable() || !unflatten.is_callable() {
         return Err(argument_error("register_container", "flatten, unflatten: must be functions"));
     }
+    if is_built_in(cls) {
+        let why = format!(
+            "cls: must be a class of containers that nxla does not know; got {}",
+            cls.name()?
+        );
+        return Err(argument_error("register_container", why));
+    }
     registry(cls.py()).set_item(cls, (flatten, unflatten))
+}
+
+/// Returns whether a class has a meaning in arguments that no other may replace: a container or a
+/// leaf.
+fn is_built_in(class: &Bound<'_, PyType>) -> bool {
+    let py = class.py();
+    let classes = [
+        py.get_type::<PyTuple>(),
+        py.get_type::<PyList>(),
+        py.get_type::<PyDict>(),
+        py.get_type::<PyString>(),
+        py.get_type::<PyBool>(),
+        py.get_type::<PyInt>(),
+        py.get_type::<PyFloat>(),
+        py.get_type::<PyComplex>(),
+        py.get_type::<PyTensor>(),
+        py.get_type::<PyExpr>(),
+        py.get_type::<PyTemplate>(),
+        py.get_type::<PyLazy>(),
+    ];
+    classes.iter().any(|own| own.is(class))
 }
 
 /// The structure of a Python value, from which the value can be rebuilt.
