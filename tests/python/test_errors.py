@@ -58,6 +58,17 @@ def test_a_value_of_a_finished_trace():
     still_works()
 
 
+def test_exceptions_with_traced_values_can_be_printed():
+    def fail(x):
+        raise ValueError("bad", x)
+
+    for function, kind in ((fail, ValueError), (lambda x: {0: "a"}[x], KeyError)):
+        with pytest.raises(kind) as caught:
+            nx.jit(function)(1)
+        for shown in (str(caught.value), repr(caught.value)):
+            assert "of a finished trace" in shown
+
+
 def test_a_value_of_another_trace():
     def outer(x):
         inner = nx.jit(lambda y: y + x, on_conflict="force")

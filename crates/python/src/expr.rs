@@ -322,7 +322,7 @@ operator_methods!(PyExpr {
         self.in_graph(|graph, id| graph.line(id).map(|line| line.to_string()))
     }
 
-    fn __repr__(&self) -> PyResult<String> {
+    fn __repr__(&self) -> String {
         crate::program::text_of(&self.0)
     }
 

@@ -17,7 +17,7 @@ use pyo3::types::{PyBytes, PyDict, PyTuple};
 use crate::containers::{Tree, flatten};
 use crate::debug;
 use crate::dtype::PyDType;
-use crate::errors::{OrRaise, argument_error, format_error, trace_error};
+use crate::errors::{OrRaise, argument_error, format_error};
 use crate::expected::{Expected, Pickled};
 use crate::expr::PyExpr;
 use crate::function::{Borrowings, Traced, wrap_results};
@@ -107,7 +107,7 @@ fn vectorize(
     py: Python<'_>,
     position: usize,
     value: &RawExpr,
-    vectors: Vectors,
+    vectors: VectorAxes,
 ) -> PyResult<Py<PyAny>> {
     if !value.vectors().is_empty() {
         return PyExpr::wrap(py, value.clone());
@@ -192,18 +192,14 @@ fn vectorized_header(vectors: &VectorAxes, entry: &TensorType) -> Option<String>
 }
 
 /// The printed form of a traced value.
-pub(crate) fn text_of(expr: &RawExpr) -> PyResult<String> {
+pub(crate) fn text_of(expr: &RawExpr) -> String {
     let header = vectorized_header(expr.vectors(), &expr.ty());
     let text = expr.read(|graph, id| {
         let text = ExprText::new(graph, id);
         header.as_deref().map_or(text, |header| text.with_header(header)).to_string()
     });
-    text.ok_or_else(|| {
-        trace_error(
-            "x: must belong to the current trace; got a value of a \
-                                    finished trace, which cannot be printed",
-        )
-    })
+    // Exceptions of the function and debuggers print values of finished traces.
+    text.unwrap_or_else(|| expr.to_string())
 }
 
 #[pymethods]
