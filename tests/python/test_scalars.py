@@ -6,6 +6,7 @@ must be rounded once, to the dtype of the other operand, in eager, jitted and vm
 
 import ast
 import bisect
+import math
 import operator
 from pathlib import Path
 
@@ -519,10 +520,77 @@ def test_the_way_out_of_a_literal_without_a_dtype():
         nx.stack([nx.tensor(2**63, dtype="u64"), -1])
 
 
+#: Functions of a tensor and an integer, which is an operand, an element or a limit.
+WITH_INTEGER = {
+    "multiply": lambda x, n: x * n,
+    "divide": lambda x, n: n / x,
+    "maximum": nx.maximum,
+    "where": lambda x, n: nx.where([True, False], x, n),
+    "stack": lambda x, n: nx.stack([x[0], n]),
+    "set": lambda x, n: x.at[0].set(n),
+    "clip": lambda x, n: nx.clip(x, n, None) if n < 0 else nx.clip(x, 0, n),
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        (name, dtype)
+        for name in WITH_INTEGER
+        for dtype in ("f32", "f64", "c128")
+        if dtype != "c128" or name not in ("maximum", "clip")
+    ],
+)
+@pytest.mark.parametrize("number", [2**100, 2**127, math.factorial(34), -(10**38), 10**300])
+def test_an_integer_of_any_size_is_a_float_next_to_floats(name, dtype, number):
+    call, x = WITH_INTEGER[name], nx.tensor([1.0, 2.0], dtype=dtype)
+    expected = call(x, float(number))
+    for found in (call(x, number), nx.jit(call, static_argnums=1)(x, number)):
+        assert found.dtype == expected.dtype
+        assert found.tolist() == expected.tolist()
+
+
+def test_tensors_of_integers_of_any_size():
+    number = 10**40
+    for found in (nx.tensor(number, "f64"), nx.full(1, number, "f64"), nx.tensor([number], "f64"),
+                  nx.tensor(number, "c128")):  # fmt: skip
+        assert found.item() == 1e40
+    assert nx.tensor([1.5, 10**30]).tolist() == nx.tensor([1.5, 1e30]).tolist()
+    assert nx.tensor([1.5, 2**63, np.int8(3)]).tolist() == [1.5, 2.0**63, 3.0]
+    assert nx.tensor([1.5, np.float16(3)]).dtype == nx.float16
+    for dtype in ("s32", "u64", "pred"):
+        with pytest.raises((OverflowError, nx.ArgumentError), match=r"1e40"):
+            nx.tensor([1], dtype=dtype) * number
+    for dtype in ("s32", "u64"):
+        with pytest.raises(OverflowError, match=r"1e40 is out of bounds"):
+            nx.tensor(number, dtype)
+    for make in (nx.tensor, lambda n: nx.tensor([1, n]), lambda n: nx.full(2, n), nx.jit(nx.sin)):
+        with pytest.raises(nx.ArgumentError, match="1e40 fits neither s64 nor u64"):
+            make(number)
+
+
+@pytest.mark.parametrize("digits", [400, 5000])
+def test_integers_beyond_all_floats_are_refused_with_their_size(digits):
+    number = 10**digits
+    calls = [nx.tensor, lambda n: nx.tensor([1.0]) * n, lambda n: nx.tensor([1]) * n,
+             lambda n: nx.tensor(n, "f64"), lambda n: nx.tensor([1.0, n])]  # fmt: skip
+    for call in calls:
+        with pytest.raises(OverflowError, match=f"got an integer of {number.bit_length()} bits"):
+            call(number)
+
+
 def test_limits_beyond_a_dtype_limit_nothing():
     x = nx.tensor([0, 7, 255], dtype="u8")
     assert nx.clip(x, -1, 300).tolist() == np.clip(np.array([0, 7, 255], "u1"), -1, 300).tolist()
-    assert nx.clip(x, -(2**70), 2**70).dtype == nx.uint8
+    for limit in (2**70, 10**40, 10**400):
+        for values in (x, nx.astype(x, "f64")):
+            found = nx.clip(values, -limit, limit)
+            assert (found.dtype, found.tolist()) == (values.dtype, values.tolist())
+            jitted = nx.jit(lambda y, n=limit: nx.clip(y, -n, n))
+            assert jitted(values).tolist() == values.tolist()
+        for limits in ((limit, None), (None, -limit)):
+            with pytest.raises(OverflowError, match="out of bounds for u8"):
+                nx.clip(x, *limits)
     for limits in ((300, None), (None, -1)):
         with pytest.raises(OverflowError, match="out of bounds for u8"):
             nx.clip(x, *limits)

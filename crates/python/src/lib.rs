@@ -37,6 +37,7 @@ mod lazy;
 mod live;
 mod method;
 mod names;
+mod nested;
 mod node;
 mod notes;
 mod numbers;

@@ -49,19 +49,20 @@ pub(crate) fn role(class: BinaryClass) -> Role {
 /// represent it.
 pub(crate) fn checked_weak_scalar(number: Number, common: Option<DType>) -> PyResult<Value> {
     let value = Value::Number(number);
-    let (Number::Int(number), Some(other)) = (number, common) else {
+    let (Number::Int(_) | Number::LargeInt(_), Some(other)) = (number, common) else {
         return Ok(value);
     };
     if are_of_nx() || !(other.is_integer() || other.is_pred()) {
         return Ok(value);
     }
     if other.is_pred() {
-        return Ok(Value::Tensor(number_tensor(Number::Int(number), None).or_raise()?));
+        return Ok(Value::Tensor(number_tensor(number, None).or_raise()?));
     }
     let (least, most) = (other.min_value().as_i128(), other.max_value().as_i128());
     match (least, most) {
-        (Some(least), Some(most)) if number < least || number > most => {
-            let instead = Number::Int(number).default_dtype().map(|dtype| {
+        (Some(least), Some(most)) if !matches!(number, Number::Int(value) if (least..=most).contains(&value)) =>
+        {
+            let instead = number.default_dtype().map(|dtype| {
                 format!(
                     "; choose a dtype, as in nx.tensor({number}, \"{dtype}\"), for a wider result"
                 )
@@ -115,7 +116,7 @@ pub(crate) fn need_u64(numbers: impl Iterator<Item = Number>) -> PyResult<bool> 
         match number {
             Number::Int(value) => (least, most) = (value.min(least), value.max(most)),
             Number::Bool(_) => {}
-            Number::Float(_) | Number::Complex(..) => return Ok(false),
+            Number::LargeInt(_) | Number::Float(_) | Number::Complex(..) => return Ok(false),
         }
     }
     if are_of_nx() || most <= i64::MAX.into() {
@@ -158,6 +159,7 @@ fn in_bounds(number: Number, dtype: DType, hint: &str) -> PyResult<()> {
     #[expect(clippy::cast_precision_loss, reason = "bounds are powers of two, one more or less")]
     let (fits, shown) = match number {
         Number::Int(value) => ((least..=most).contains(&value), value.to_string()),
+        Number::LargeInt(_) => (false, number.to_string()),
         Number::Float(value) => {
             let whole = value.trunc();
             let fits = whole >= least as f64 && whole < (most + 1) as f64;

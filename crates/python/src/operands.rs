@@ -10,9 +10,10 @@ use pyo3::types::PyInt;
 use smallvec::SmallVec;
 
 use crate::errors::OrRaise;
+use crate::nested::Nested;
 use crate::numbers::{checked_weak_scalar, need_u64};
-use crate::tensor::{Nested, PyTensor};
-use crate::value::{FromPython, Value, is_list, number_of};
+use crate::tensor::PyTensor;
+use crate::value::{FromPython, Value, any_integer, is_list};
 
 /// The operands of a call as tensors, traced values and numbers.
 pub(crate) type Values = SmallVec<[Value; 3]>;
@@ -45,6 +46,11 @@ impl Role {
     fn is_apart(self) -> bool {
         matches!(self, Role::Position | Role::Precise)
     }
+
+    /// Returns whether integers beyond the range of floats count as infinities.
+    fn takes_any_integer(self) -> bool {
+        matches!(self, Role::Compared | Role::LowerLimit | Role::UpperLimit)
+    }
 }
 
 /// An operand before the dtypes of its numbers are known.
@@ -56,7 +62,7 @@ enum Operand {
 
 impl Operand {
     fn try_of(operand: &Bound<'_, PyAny>, role: Role) -> PyResult<Option<Operand>> {
-        if role == Role::Compared && operand.is_instance_of::<PyInt>() {
+        if role.takes_any_integer() && operand.is_exact_instance_of::<PyInt>() {
             return Ok(Some(Operand::Value(Value::Number(any_integer(operand)?))));
         }
         if !is_list(operand) {
@@ -150,18 +156,6 @@ impl Operands {
     }
 }
 
-/// A Python integer of any size; one beyond 128 bits counts as the nearest float.
-fn any_integer(value: &Bound<'_, PyAny>) -> PyResult<Number> {
-    if value.extract::<i128>().is_ok() {
-        return Ok(number_of(value)?.expect("every Python int converts to a number"));
-    }
-    let float = value.extract::<f64>().or_else(|_| {
-        let is_negative = value.lt(0)?;
-        Ok::<_, PyErr>(if is_negative { f64::NEG_INFINITY } else { f64::INFINITY })
-    })?;
-    Ok(Number::Float(float))
-}
-
 /// A Python scalar among operands that promote to `common`. With `is_typed` it takes a dtype here,
 /// because the promotion of all operands would choose another one.
 fn number_value(
@@ -195,6 +189,12 @@ fn clamp_limit(number: Number, role: Role, common: Option<DType>) -> Number {
         }
         (Number::Int(value), _, Some(most)) if role == Role::UpperLimit => {
             Number::Int(value.min(most))
+        }
+        (Number::LargeInt(value), Some(least), _) if role == Role::LowerLimit && value < 0.0 => {
+            Number::Int(least)
+        }
+        (Number::LargeInt(value), _, Some(most)) if role == Role::UpperLimit && value > 0.0 => {
+            Number::Int(most)
         }
         _ => number,
     }

@@ -1,6 +1,7 @@
 //! Conversion of operands: expressions, tensors, numbers, and array-like objects.
 
 use nxla_runtime::host::Number;
+use pyo3::exceptions::PyOverflowError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::{PyBool, PyComplex, PyFloat, PyInt, PyList, PyRange, PyTuple};
@@ -10,7 +11,8 @@ use crate::ending;
 use crate::errors::argument_error;
 use crate::expr::PyExpr;
 use crate::lazy::{self, PyLazy};
-use crate::tensor::{PyTensor, from_nested_list};
+use crate::nested::from_nested_list;
+use crate::tensor::PyTensor;
 
 pub(crate) use nxla_runtime::Value;
 
@@ -106,14 +108,14 @@ pub(crate) fn number_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
         return Ok(Some(Number::Bool(truth.is_true())));
     }
     if value.is_instance_of::<PyInt>() {
-        return match value.extract::<i64>() {
-            Ok(small) => Ok(Some(Number::Int(small.into()))),
-            Err(_) => match value.extract::<i128>() {
-                Ok(large) => Ok(Some(Number::Int(large))),
-                Err(_) => {
-                    Err(argument_error("number", format!("value must fit a dtype; got {value}")))
-                }
-            },
+        return match any_integer(value)? {
+            Number::LargeInt(nearest) if nearest.is_infinite() => {
+                let bits = value.call_method0(intern!(value.py(), "bit_length"))?;
+                // Python limits the digits of integers that are printed.
+                let why = format!("number: value must fit a dtype; got an integer of {bits} bits");
+                Err(PyOverflowError::new_err(why))
+            }
+            number => Ok(Some(number)),
         };
     }
     if let Ok(complex) = value.cast::<PyComplex>() {
@@ -123,4 +125,19 @@ pub(crate) fn number_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Number>> {
         return Ok(Some(Number::Complex(complex.real(), complex.imag())));
     }
     Ok(None)
+}
+
+/// A Python integer of any size. An integer beyond the range of floats is an infinity.
+pub(crate) fn any_integer(value: &Bound<'_, PyAny>) -> PyResult<Number> {
+    if let Ok(small) = value.extract::<i64>() {
+        return Ok(Number::Int(small.into()));
+    }
+    if let Ok(large) = value.extract::<i128>() {
+        return Ok(Number::Int(large));
+    }
+    let nearest = value.extract::<f64>().or_else(|_| {
+        let is_negative = value.lt(0)?;
+        Ok::<_, PyErr>(if is_negative { f64::NEG_INFINITY } else { f64::INFINITY })
+    })?;
+    Ok(Number::LargeInt(nearest))
 }

@@ -14,6 +14,8 @@
 //! Nx returns `f32`. `bf16` and `f16` with an infinity or NaN keep their dtype, where Nx widens to
 //! `f32`.
 
+use std::fmt;
+
 use crate::dtype::{DType, Kind};
 use crate::scalar::Scalar;
 
@@ -24,6 +26,8 @@ pub enum Number {
     Bool(bool),
     /// An integer; integers outside of `i64` and `u64` have no dtype.
     Int(i128),
+    /// An integer outside of `i128`, as the nearest float or an infinity. It has no dtype.
+    LargeInt(f64),
     /// A real number.
     Float(f64),
     /// A complex number.
@@ -60,20 +64,32 @@ from_numbers! {
     f64 => Float as f64;
 }
 
+impl fmt::Display for Number {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Number::Bool(value) => write!(f, "{value}"),
+            Number::Int(value) => write!(f, "{value}"),
+            Number::LargeInt(value) => write!(f, "{value:e}"),
+            Number::Float(value) => write!(f, "{value:?}"),
+            Number::Complex(re, im) => write!(f, "{re:?}{im:+?}i"),
+        }
+    }
+}
+
 /// A host integer that no dtype can represent.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum NumberError {
     /// The integer is outside of both `s64` and `u64`.
     #[error("integer {value} fits neither s64 nor u64")]
     OutOfRange {
         /// The integer.
-        value: i128,
+        value: Number,
     },
     /// The integer fits a dtype, but none to which the other operand can be promoted.
     #[error("integer {value} combined with a {other} tensor fits no {kind} dtype")]
     OutOfRangeNextTo {
         /// The integer.
-        value: i128,
+        value: Number,
         /// The dtype of the tensor.
         other: DType,
         /// `signed` or `unsigned`.
@@ -95,7 +111,8 @@ impl Number {
             Number::Int(value) => [DType::S32, DType::S64, DType::U64]
                 .into_iter()
                 .find(|dtype| holds(*dtype, value))
-                .ok_or(NumberError::OutOfRange { value }),
+                .ok_or(NumberError::OutOfRange { value: self }),
+            Number::LargeInt(_) => Err(NumberError::OutOfRange { value: self }),
         }
     }
 
@@ -108,13 +125,11 @@ impl Number {
     /// Returns [`NumberError`] if no permitted dtype holds the integer.
     pub fn weak_scalar(self, other: Option<DType>) -> Result<(Scalar, DType), NumberError> {
         let Some(other) = other else { return Ok((self.to_scalar()?, self.default_dtype()?)) };
-        match (self, self.to_scalar()) {
-            (Number::Int(value), Err(_)) if other.is_float() || other.is_complex() => {
-                #[expect(clippy::cast_precision_loss, reason = "it becomes a float")]
-                let float = Number::Float(value as f64);
-                float.weak_scalar(Some(other))
+        match self.to_scalar() {
+            Err(_) if other.is_float() || other.is_complex() => {
+                Number::Float(self.as_f64()).weak_scalar(Some(other))
             }
-            (_, scalar) => Ok((scalar?, weak_dtype(self, other)?)),
+            scalar => Ok((scalar?, weak_dtype(self, other)?)),
         }
     }
 
@@ -125,23 +140,24 @@ impl Number {
     #[must_use]
     pub fn for_comparison(self, other: Option<DType>) -> (Scalar, DType) {
         let typed = self.weak_scalar(other).or_else(|_| self.weak_scalar(None));
-        typed.unwrap_or_else(|_| {
-            let is_negative = matches!(self, Number::Int(value) if value < 0);
-            (Scalar::Float(if is_negative { f64::NEG_INFINITY } else { f64::INFINITY }), DType::F64)
-        })
+        typed.unwrap_or_else(|_| (Scalar::Float(f64::INFINITY.copysign(self.as_f64())), DType::F64))
     }
 
     /// Converts the number to `dtype`; see [`Scalar::cast`]. Integers outside of `s64` and `u64`
     /// convert as floats.
     #[must_use]
     pub fn cast(self, dtype: DType) -> Scalar {
-        let scalar = match (self, self.to_scalar()) {
-            (_, Ok(scalar)) => scalar,
-            #[expect(clippy::cast_precision_loss, reason = "it counts as a float")]
-            (Number::Int(value), Err(_)) => Scalar::Float(value as f64),
-            (_, Err(_)) => unreachable!("only integers are out of range"),
-        };
-        scalar.cast(dtype)
+        self.to_scalar().unwrap_or_else(|_| Scalar::Float(self.as_f64())).cast(dtype)
+    }
+
+    /// Returns the real part as the nearest `f64`.
+    #[expect(clippy::cast_precision_loss, reason = "the result is the nearest float")]
+    fn as_f64(self) -> f64 {
+        match self {
+            Number::Bool(value) => f64::from(value),
+            Number::Int(value) => value as f64,
+            Number::LargeInt(value) | Number::Float(value) | Number::Complex(value, _) => value,
+        }
     }
 
     /// Converts the number to a scalar of full precision.
@@ -156,7 +172,8 @@ impl Number {
             Number::Int(value) => i64::try_from(value)
                 .map(Scalar::Int)
                 .or_else(|_| u64::try_from(value).map(Scalar::UInt))
-                .map_err(|_| NumberError::OutOfRange { value }),
+                .map_err(|_| NumberError::OutOfRange { value: self }),
+            Number::LargeInt(_) => Err(NumberError::OutOfRange { value: self }),
         }
     }
 }
@@ -215,8 +232,10 @@ pub fn promote_keep_pred(a: DType, b: DType) -> DType {
 pub fn weak_dtype(number: Number, other: DType) -> Result<DType, NumberError> {
     match number {
         Number::Bool(_) if other.is_pred() => Ok(DType::Pred),
-        Number::Bool(value) => weak_int(i128::from(value), other),
-        Number::Int(value) => weak_int(value, other),
+        Number::Bool(value) => weak_int(Number::Int(value.into()), value.into(), other),
+        Number::Int(value) => weak_int(number, value, other),
+        #[expect(clippy::cast_possible_truncation, reason = "no dtype holds the nearest i128")]
+        Number::LargeInt(value) => weak_int(number, value as i128, other),
         Number::Float(_) => Ok(match other.kind() {
             Kind::Pred | Kind::Unsigned | Kind::Signed => DType::F32,
             Kind::Float | Kind::Complex => other.to_real(),
@@ -228,20 +247,21 @@ pub fn weak_dtype(number: Number, other: DType) -> Result<DType, NumberError> {
 const UNSIGNED: [DType; 6] = [DType::U2, DType::U4, DType::U8, DType::U16, DType::U32, DType::U64];
 const SIGNED: [DType; 6] = [DType::S2, DType::S4, DType::S8, DType::S16, DType::S32, DType::S64];
 
-fn weak_int(value: i128, other: DType) -> Result<DType, NumberError> {
+/// The dtype of an integer `number`, whose value is `value` or beyond it.
+fn weak_int(number: Number, value: i128, other: DType) -> Result<DType, NumberError> {
     let other = pred_as_u8(other);
     let (candidates, min_bits) = match other.kind() {
         Kind::Pred | Kind::Unsigned if value >= 0 => (UNSIGNED, other.bits()),
         Kind::Pred | Kind::Unsigned => (SIGNED, (2 * other.bits()).min(64)),
         Kind::Signed => (SIGNED, other.bits()),
-        Kind::Float | Kind::Complex => return Number::Int(value).default_dtype(),
+        Kind::Float | Kind::Complex => return number.default_dtype(),
     };
     candidates
         .into_iter()
         .find(|dtype| dtype.bits() >= min_bits && holds(*dtype, value))
         .ok_or_else(|| {
             let kind = if candidates[0].is_signed() { "signed" } else { "unsigned" };
-            NumberError::OutOfRangeNextTo { value, other, kind }
+            NumberError::OutOfRangeNextTo { value: number, other, kind }
         })
 }
 
@@ -429,5 +449,25 @@ mod tests {
             error.to_string(),
             "integer 9223372036854775808 combined with a s8 tensor fits no signed dtype"
         );
+    }
+
+    #[test]
+    fn integers_beyond_128_bits_are_floats_next_to_floats() {
+        for value in [1e40, -1e40] {
+            let number = Number::LargeInt(value);
+            for other in DType::ALL {
+                let weak = number.weak_scalar(Some(other));
+                if other.is_float() || other.is_complex() {
+                    assert_eq!(weak, Number::Float(value).weak_scalar(Some(other)), "{other}");
+                } else {
+                    assert!(weak.unwrap_err().to_string().starts_with("integer "), "{other}");
+                }
+                assert_eq!(number.cast(other), Number::Float(value).cast(other), "{other}");
+            }
+            let infinity = Scalar::Float(f64::INFINITY.copysign(value));
+            assert_eq!(number.for_comparison(Some(DType::S32)), (infinity, DType::F64));
+            let error = number.default_dtype().unwrap_err();
+            assert_eq!(error.to_string(), format!("integer {value:e} fits neither s64 nor u64"));
+        }
     }
 }

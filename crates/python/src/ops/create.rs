@@ -66,7 +66,7 @@ fn full(
     let Some(number) = number_of(value)? else {
         // A tensor or a traced scalar is broadcast.
         let operand = match (&dtype, is_list(value)) {
-            (Some(dtype), true) => crate::tensor::from_nested_list(value, Some(dtype.0))?,
+            (Some(dtype), true) => crate::nested::from_nested_list(value, Some(dtype.0))?,
             _ => Value::of(value, "full")?,
         };
         return apply(py, "full", &[operand], |graph, ids| {

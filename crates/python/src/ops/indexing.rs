@@ -12,9 +12,10 @@ use super::true_indices;
 use crate::apply::{apply, one, run_eagerly};
 use crate::errors::{argument_error, trace_error};
 use crate::expr::PyExpr;
+use crate::nested::Nested;
 use crate::numbers::{fit_elements, refuse_complex};
 use crate::source::current_line;
-use crate::tensor::{Nested, PyTensor};
+use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value, is_list};
 
 /// An entry of a subscript, before its operand is a node.

@@ -157,6 +157,7 @@ fn float_of(value: &Bound<'_, PyAny>) -> PyResult<Option<f64>> {
     match number_of(value)? {
         Some(Number::Float(number)) => Ok(Some(number)),
         Some(Number::Int(number)) => Ok(Some(number as f64)),
+        Some(Number::LargeInt(number)) => Ok(Some(number)),
         Some(_) => Ok(None),
         None => scalar_of(value),
     }
