@@ -1,5 +1,8 @@
 """Subscripts with the semantics of NumPy: reads, assignments, and updates."""
 
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 from hypothesis import example, given, reject, settings
@@ -209,6 +212,22 @@ def test_a_handle_gets_other_data_and_others_keep_theirs():
     assert other.tolist() == view.tolist() == (+other).tolist() == [1, 2, 3]
     assert nx.asarray(x) is x
     assert nx.asarray(x, copy=True) is not x
+
+
+@pytest.mark.parametrize("rounds", [30])
+def test_threads_that_assign_to_different_elements_lose_nothing(rounds):
+    count = 8
+    for _ in range(rounds):
+        x, barrier = nx.zeros(2 * count), threading.Barrier(count)
+
+        def assign(index, x=x, barrier=barrier):
+            barrier.wait()
+            x[index] = index + 1
+            x[count + index] = index + 1
+
+        with ThreadPoolExecutor(count) as threads:
+            list(threads.map(assign, range(count)))
+        assert x.tolist() == [float(index + 1) for index in range(count)] * 2
 
 
 def test_assigning_keeps_the_dtype_and_the_names():

@@ -1,5 +1,6 @@
 //! The tensor class: data on the host or on a device.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nxla_runtime::host::{DType, HostTensor, PrintOptions, Scalar, TensorError};
@@ -34,11 +35,16 @@ use crate::value::{Value, describe, is_list, number_of};
 /// never changes: assigning to elements replaces the data of the variable, and other variables keep
 /// the old data.
 #[pyclass(name = "Tensor", module = "nxla", frozen, weakref)]
-pub(crate) struct PyTensor(Mutex<RawTensor>);
+pub(crate) struct PyTensor {
+    data: Mutex<RawTensor>,
+    /// The number of assignments to elements. It changes only while `data` is locked.
+    assignments: AtomicU64,
+}
 
 impl PyTensor {
     pub(crate) fn wrap(py: Python<'_>, tensor: RawTensor) -> PyResult<Py<PyAny>> {
-        let made = Bound::new(py, PyTensor(Mutex::new(tensor)))?;
+        let made =
+            Bound::new(py, PyTensor { data: Mutex::new(tensor), assignments: AtomicU64::new(0) })?;
         if live::is_on() {
             live::track(&made)?;
         }
@@ -53,13 +59,30 @@ impl PyTensor {
     /// The tensor, for inspecting its type. Code that waits for data or calls Python must use
     /// [`PyTensor::tensor`], or others could not assign meanwhile.
     pub(crate) fn read(&self) -> MutexGuard<'_, RawTensor> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.data.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Replaces the data.
-    pub(crate) fn rebind(&self, tensor: RawTensor) {
-        // Drop the old data after the lock is released, since dropping may take long.
-        let _former = std::mem::replace(&mut *self.read(), tensor);
+    /// Replaces the data by `update` of the data, which may wait and call Python. If another thread
+    /// replaces the data meanwhile, the update is computed again, so that no assignment is lost.
+    pub(crate) fn replace(
+        &self,
+        mut update: impl FnMut(RawTensor) -> PyResult<RawTensor>,
+    ) -> PyResult<()> {
+        loop {
+            let (data, seen) = {
+                let data = self.read();
+                (data.clone(), self.assignments.load(Ordering::Relaxed))
+            };
+            let updated = update(data)?;
+            let mut data = self.read();
+            if self.assignments.load(Ordering::Relaxed) == seen {
+                self.assignments.store(seen + 1, Ordering::Relaxed);
+                // Drop the old data after the lock is released, since dropping may take long.
+                let _former = std::mem::replace(&mut *data, updated);
+                drop(data);
+                return Ok(());
+            }
+        }
     }
 
     /// The data of all entries on the host; waits without blocking other Python threads.

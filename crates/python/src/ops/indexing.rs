@@ -130,17 +130,21 @@ pub(crate) fn set_tensor_item(
             instead(py)
         )));
     }
-    let (operands, parsed) = update_operands(py, x.as_any(), key, value)?;
-    let written = run_eagerly(py, "index", &operands, &mut |graph, ids| {
-        let (x, value) = (ids[ids.len() - 2], ids[ids.len() - 1]);
-        if parsed.keeps_nothing {
-            return one::<nxla_runtime::Error>(Ok(x));
-        }
-        one(graph.subscript_update(x, &parsed.subscript(ids), value, Update::Set))
-    })?;
-    let written = written.into_iter().next().expect("the builder returns one result");
-    x.get().rebind(written.bind(py).cast::<PyTensor>()?.get().tensor());
-    Ok(())
+    // Assignments change neither the dtype nor the shape, which determine the operands.
+    let (mut operands, parsed) = update_operands(py, x.as_any(), key, value)?;
+    let position = operands.len() - 2;
+    x.get().replace(|data| {
+        operands[position] = Value::Tensor(data);
+        let written = run_eagerly(py, "index", &operands, &mut |graph, ids| {
+            let (x, value) = (ids[position], ids[position + 1]);
+            if parsed.keeps_nothing {
+                return one::<nxla_runtime::Error>(Ok(x));
+            }
+            one(graph.subscript_update(x, &parsed.subscript(ids), value, Update::Set))
+        })?;
+        let written = written.into_iter().next().expect("the builder returns one result");
+        Ok(written.bind(py).cast::<PyTensor>()?.get().tensor())
+    })
 }
 
 /// The error for `x[key] = value` of a traced value.
