@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import nxla as nx
 from nxla import _core, _hints
-from nxla._values import as_tensor, call_as, to_index
+from nxla._values import as_tensor, call_as, float_dtype, to_index, widen
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, Literal
 
-    from nxla._core import DType, Tensor
+    from nxla._core import Tensor
     from nxla._types import Axes, Axis, DTypeLike, TensorLike
 
 #: NumPy's names of sorting algorithms. nxla has one algorithm, which is stable.
@@ -300,10 +300,8 @@ def mean(
     x = _in(x, dtype)
     if where is None:
         return _in(_core.mean(x, axis, keepdims=keepdims), dtype)
-    x, own = _widened(x)
-    return _core.astype(
-        _mean_of(x, axis, where, keepdims=keepdims), own if dtype is None else dtype
-    )
+    mean = _mean_of(widen(x), axis, where, keepdims=keepdims)
+    return _core.astype(mean, float_dtype(x) if dtype is None else dtype)
 
 
 def min(
@@ -412,9 +410,8 @@ def std(
     x = _in(x, dtype)
     if where is None:
         return _core.std(x, axis, correction=correction, keepdims=keepdims)
-    x, dtype = _widened(x)
-    variance = _variance_of(x, axis, where, correction, keepdims=keepdims)
-    return _core.astype(_core.sqrt(variance), dtype)
+    variance = _variance_of(widen(x), axis, where, correction, keepdims=keepdims)
+    return _core.astype(_core.sqrt(variance), float_dtype(x))
 
 
 def sum(
@@ -471,18 +468,8 @@ def var(
     x = _in(x, dtype)
     if where is None:
         return _core.var(x, axis, correction=correction, keepdims=keepdims)
-    x, dtype = _widened(x)
-    return _core.astype(_variance_of(x, axis, where, correction, keepdims=keepdims), dtype)
-
-
-def _widened(x: Tensor) -> tuple[Tensor, DType]:
-    """Return floats that can add up many elements, and the dtype of their mean.
-
-    Narrow floats become `float32`: sums and squares of their elements may overflow.
-    """
-    x = _core.multiply(x, 1.0)
-    is_narrow = x.dtype.kind == "float" and x.dtype.itemsize < 4
-    return _core.astype(x, _core.f32) if is_narrow else x, x.dtype
+    variance = _variance_of(widen(x), axis, where, correction, keepdims=keepdims)
+    return _core.astype(variance, float_dtype(x))
 
 
 def _mean_of(

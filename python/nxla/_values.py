@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any, TypeVar
 
-    from nxla._core import Lazy, Template, Tensor
+    from nxla._core import DType, Lazy, Template, Tensor
     from nxla._types import TensorLike
 
     R = TypeVar("R")
@@ -74,6 +74,22 @@ def as_tensors(function: str, *operands: TensorLike, compared: bool = False) -> 
     """
     tensors: list[Tensor] = _core.as_tensors(function, operands, compared)
     return tensors
+
+
+def float_dtype(x: Tensor) -> DType:
+    """Return the dtype of float results; integers count as `float32`."""
+    return x.dtype if x.dtype.kind in ("float", "complex") else _core.f32
+
+
+def widen(x: Tensor) -> Tensor:
+    """Return an operand in a dtype for sums of elements and for products of differences.
+
+    Such results may exceed the range of narrow floats, and `float32` rounds close integers to one
+    number.
+    """
+    if x.dtype.kind in ("signed", "unsigned"):
+        return _core.astype(x, _core.f64)
+    return _core.astype(x, _core.result_type(x.dtype, _core.f32))
 
 
 def call_as(name: str, function: Callable[..., R], *operands: Any, **arguments: Any) -> R:

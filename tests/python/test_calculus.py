@@ -56,6 +56,17 @@ def test_trapezoid(compiler):
     assert nx.trapezoid(nx.ones((2, 1))).tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("dtype", [nx.float16, nx.float8_e5m2, nx.float8_e4m3fn])
+def test_intermediate_results_of_narrow_floats_do_not_overflow(compiler, dtype):
+    largest = 0.75 * nx.finfo(dtype).max
+    with nx.default_options(compiler=compiler):
+        total = nx.trapezoid(nx.full(10, largest, dtype), dx=0.01)
+        slopes = nx.gradient(nx.tensor([-largest, 0.0, largest], dtype))
+    assert total.dtype == slopes.dtype == dtype
+    np.testing.assert_allclose(nx.astype(total, "f64"), 0.0675 * nx.finfo(dtype).max, rtol=0.1)
+    np.testing.assert_allclose(nx.astype(slopes, "f64"), [largest] * 3, rtol=0.1)
+
+
 @pytest.mark.parametrize(
     "bins",
     [

@@ -173,3 +173,63 @@ def test_float_functions_of_extreme_integers(jit, name, dtype):
     # Differences of large numbers have rounding errors relative to the numbers.
     slack = 1e-6 * float(np.abs(wanted).max())
     np.testing.assert_allclose(jit(function)(x), wanted, rtol=1e-5, atol=slack)
+
+
+def covariance(x):
+    return nx.covariance(nx.reshape(x, (-1, 1)))[0, 0]
+
+
+#: Functions that subtract elements or multiply differences, and the same functions of NumPy.
+DIFFERENCES = {
+    "var": (nx.var, np.var),
+    "std": (nx.std, np.std),
+    "nanmean": (nx.nanmean, np.mean),
+    "nanvar": (nx.nanvar, np.var),
+    "nanstd": (nx.nanstd, np.std),
+    "masked var": (lambda x: np.var(x, where=x >= 0), np.var),
+    "masked std": (lambda x: np.std(x, where=x >= 0), np.std),
+    "masked mean": (lambda x: np.mean(x, where=x >= 0), np.mean),
+    "weighted_mean": (lambda x: nx.weighted_mean(x, x), lambda x: np.average(x, weights=x)),
+    "covariance": (covariance, lambda x: np.cov(x, bias=True)),
+    "gradient": (nx.gradient, np.gradient),
+    "gradient downward": (lambda x: nx.gradient(x[::-1]), lambda x: np.gradient(x[::-1])),
+    "gradient over places": (lambda x: nx.gradient(nx.arange(100), x), lambda x: np.ones(100)),
+    "trapezoid": (lambda x: nx.trapezoid(nx.ones(100), x), lambda x: x[-1] - x[0]),
+    "interp": (lambda x: nx.interp(x, x, nx.arange(100.0)), lambda x: np.arange(100)),
+    "bins": (lambda x: nx.astype(nx.histogram(x, 4)[0], "f32"), lambda x: np.full(4, 25)),
+    "density": (
+        lambda x: nx.histogram(x, 4, density=True)[0],
+        lambda x: np.histogram(x, 4, density=True)[0],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "uint64"])
+def test_differences_of_close_integers_are_exact(jit, dtype, name):
+    function, expected = DIFFERENCES[name]
+    first = min(np.iinfo(dtype).max - 99, 2**45)
+    x = np.arange(100, dtype=dtype) + np.asarray(first, dtype)
+    found = jit(function)(x)
+    assert found.dtype == nx.float32
+    np.testing.assert_allclose(found, expected(x.astype(np.float64)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd", "masked var", "covariance"])
+def test_statistics_of_times_do_not_overflow(jit, name):
+    function, expected = DIFFERENCES[name]
+    x = np.random.default_rng(0).integers(15 * 10**17, 18 * 10**17, 20_000)
+    np.testing.assert_allclose(jit(function)(x), expected(x.astype(np.float64)), rtol=1e-6)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_the_gradient_of_the_largest_steps(jit, dtype):
+    ends = np.iinfo(dtype)
+    x = np.array([ends.min, ends.max, ends.min], dtype)
+    step = float(ends.max) - float(ends.min)
+    np.testing.assert_allclose(jit(nx.gradient)(x), [step, 0.0, -step], rtol=1e-6)
+
+
+def test_edges_of_integers_are_float32(jit):
+    edges = jit(lambda x: nx.histogram(x, 2)[1])(np.array([0, 4]))
+    assert (edges.dtype, edges.tolist()) == (nx.float32, [0.0, 2.0, 4.0])

@@ -249,6 +249,10 @@ def test_bins(compiler):
         assert counts.dtype == nx.int32
         density, _ = nx.histogram([0.0, 1.0, 4.0], bins=[0.0, 1.0, 5.0], density=True)
         np.testing.assert_allclose(density, [1 / 3, 1 / 6], rtol=1e-6)
+        x = np.array([0.3, 1.2, 2.2, 2.5, 2.7, 0.1, 0.2])
+        density, _ = nx.histogram(x, 5, (-2, 3), density=True)
+        expected, _ = np.histogram(x, 5, (-2, 3), density=True)
+        np.testing.assert_allclose(density, expected, rtol=1e-14)
         assert nx.histogram([7.0], bins=1)[1].tolist() == [6.5, 7.5]
         assert nx.histogram([1.0, np.nan], bins=[0.0, 2.0])[0].tolist() == [1]
         assert nx.histogram(nx.zeros(0), bins=2)[0].tolist() == [0, 0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._values import as_tensor, as_tensors
+from nxla._values import as_tensor, as_tensors, float_dtype, widen
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.metadata import axis_position, axis_positions
 
@@ -13,16 +13,25 @@ if TYPE_CHECKING:
     from nxla._types import Axes, Axis, TensorLike
 
 
-def _floats(x: Tensor) -> Tensor:
-    """Return an operand whose integers are `float32`."""
-    return x if x.dtype.kind in ("float", "complex") else _core.astype(x, _core.f32)
-
-
 def _samples(function: str, x: TensorLike, *others: TensorLike) -> Tensor:
-    """Return samples as floats; a list takes the precision of the other operands."""
+    """Return samples; a list takes the precision of the other operands."""
     if not isinstance(x, _core.Tensor | _core.Expr):
         x = as_tensors(function, x, *others)[0]
-    return _floats(as_tensor(x))
+    return as_tensor(x)
+
+
+def _steps(x: Tensor, axis: int = -1) -> Tensor:
+    """Return the differences of neighbors in the dtype of the computation."""
+    if x.dtype.kind not in ("signed", "unsigned"):
+        return _core.diff(widen(x), axis=axis)
+    size = x.shape[axis_position("diff", x, axis)]
+    length = max(size - 1, 0)
+    low = _core.slice_along_axis(x, 0, length, axis)
+    high = _core.slice_along_axis(x, size - length, length, axis)
+    # Every distance of two integers fits in the unsigned dtype, to which differences wrap around.
+    distance = _core.subtract(_core.maximum(low, high), _core.minimum(low, high))
+    distance = widen(_core.astype(distance, f"u{x.dtype.bits}"))
+    return _core.where(_core.less(high, low), _core.negative(distance), distance)
 
 
 def _along(values: Tensor, ndim: int, axis: int) -> Tensor:
@@ -100,17 +109,18 @@ def _gradient(f: Tensor, spacing: TensorLike, axis: int, edge_order: int) -> Ten
             f"gradient: f: must have at least {edge_order + 1} elements along axis {axis}; "
             f"got shape {f.shape}"
         )
-    _, places = as_tensors("gradient", f, spacing)
+    dtype = widen(f).dtype
+    places = as_tensors("gradient", widen(f), spacing)[1]
     if places.ndim == 0:
         widths = _core.broadcast_to(places, [size - 1])
     elif places.shape == (size,):
-        widths = _core.diff(places)
+        widths = _steps(places)
     else:
         raise ShapeError(
             f"gradient: spacing: must be a number or {size} coordinates; got shape {places.shape}"
         )
-    steps = _core.diff(f, axis=axis)
-    widths = _along(_core.astype(widths, f.dtype), f.ndim, axis)
+    steps = _steps(f, axis)
+    widths = _along(_core.astype(widths, dtype), f.ndim, axis)
 
     def part(x: Tensor, start: int, length: int) -> Tensor:
         return _core.slice_along_axis(x, start, length, axis)
@@ -118,7 +128,7 @@ def _gradient(f: Tensor, spacing: TensorLike, axis: int, edge_order: int) -> Ten
     slopes = steps / widths
     first, last = part(slopes, 0, 1), part(slopes, size - 2, 1)
     if size == 2:
-        return _core.concat([first, last], axis)
+        return _core.astype(_core.concat([first, last], axis), float_dtype(f))
     left, right = part(widths, 0, size - 2), part(widths, 1, size - 2)
     before, after = part(slopes, 0, size - 2), part(slopes, 1, size - 2)
     # The slope of the parabola through three points: each slope is weighted by the width of the
@@ -128,7 +138,7 @@ def _gradient(f: Tensor, spacing: TensorLike, axis: int, edge_order: int) -> Ten
         bend = (after - before) / (left + right)
         first = first - part(bend, 0, 1) * part(widths, 0, 1)
         last = last + part(bend, size - 3, 1) * part(widths, size - 2, 1)
-    return _core.concat([first, inside, last], axis)
+    return _core.astype(_core.concat([first, inside, last], axis), float_dtype(f))
 
 
 def trapezoid(
@@ -158,21 +168,21 @@ def trapezoid(
     >>> nx.trapezoid([1.0, 2.0, 3.0]).item(), nx.trapezoid([1.0, 2.0, 3.0], [4.0, 6.0, 8.0]).item()
     (4.0, 8.0)
     """
-    y = _samples("trapezoid", y, dx if x is None else x)
+    spacing = dx if x is None else x
+    y = _samples("trapezoid", y, spacing)
     axis = axis_position("trapezoid", y, axis)
     size = y.shape[axis]
-    if x is None:
-        widths = as_tensors("trapezoid", y, dx)[1]
-    else:
-        places = as_tensors("trapezoid", y, x)[1]
-        if places.ndim == 1:
-            widths = _along(_core.diff(places), y.ndim, axis)
-        else:
-            widths = _core.diff(places, axis=axis - y.ndim)
+    dtype = _core.result_type(float_dtype(y), as_tensors("trapezoid", y, spacing)[1].dtype)
+    y = widen(y)
+    widths = as_tensors("trapezoid", y, spacing)[1]
+    if x is not None and widths.ndim == 1:
+        widths = _along(_steps(widths), y.ndim, axis)
+    elif x is not None:
+        widths = _steps(widths, axis - y.ndim)
     length = max(size - 1, 0)
     first = _core.slice_along_axis(y, 0, length, axis)
     second = _core.slice_along_axis(y, size - length, length, axis)
-    return _core.sum((first + second) * widths, axis) * 0.5
+    return _core.astype(_core.sum((first + second) * widths, axis) * 0.5, dtype)
 
 
 def nan_to_num(

@@ -134,14 +134,22 @@ def histogram(
     ([2, 1, 1], [1.0, 2.0, 3.0, 4.0])
     """
     count = to_index(bins)
-    if count is not None:
-        if range is not None and len(range) != 2:
-            raise ArgumentError(f"histogram: range: must be a pair of numbers; got {range!r}")
-        limits = None if range is None else (range[0], range[1])
-        edges = _core.bin_edges(x, count, limits)
-    else:
+    if count is None:
         x, edges = as_tensors("histogram", x, bins, compared=True)
-    return _core.histogram_of(x, edges, weights, density), edges
+        return _core.histogram_of(x, edges, weights, density), edges
+    if range is not None and len(range) != 2:
+        raise ArgumentError(f"histogram: range: must be a pair of numbers; got {range!r}")
+    limits = None if range is None else (range[0], range[1])
+    x = as_tensor(x)
+    edges = _core.bin_edges(x, count, limits)
+    counts = _core.histogram_of(x, edges, weights, density)
+    if x.dtype.kind in ("signed", "unsigned"):
+        # The edges of integers are `float64`: `float32` rounds close integers to one number.
+        edges = _core.astype(edges, _core.f32)
+        if density:
+            own = () if weights is None else (weights,)
+            counts = _core.astype(counts, _core.result_type(_core.f32, *own))
+    return counts, edges
 
 
 def _segments(

@@ -1,6 +1,6 @@
 //! Counts of integers and of the elements in bins.
 
-use nxla_tensor::{DType, MAX_AXIS, Number, Scalar};
+use nxla_tensor::{DType, MAX_AXIS, Number, Scalar, promote};
 
 use super::SliceStart;
 use super::segments::Segment;
@@ -44,7 +44,8 @@ impl Graph {
     }
 
     /// Returns the edges of the bins of a histogram: `bins + 1` evenly spaced values over a range,
-    /// by default the range of the elements. An empty range is widened to a length of 1.
+    /// by default the range of the elements. An empty range is widened to a length of 1. The edges
+    /// of integers are `f64`.
     ///
     /// # Errors
     /// Returns an error without bins, or for a range that ends before it begins or for no elements
@@ -60,7 +61,11 @@ impl Graph {
             let why = format!("must be at least 1 and less than {MAX_AXIS}; got {bins}");
             return Err(self.invalid(op, "bins", why));
         }
-        let dtype = self.dtype(x).to_floating();
+        let dtype = match self.dtype(x) {
+            // `f32` would round close integers to the same number.
+            dtype if dtype.is_integer() => DType::F64,
+            dtype => dtype.to_floating(),
+        };
         let number =
             |graph: &mut Graph, value: f64| graph.scalar_constant(Scalar::Float(value), dtype);
         let (low, high) = match range {
@@ -134,8 +139,11 @@ impl Graph {
             return Ok(counts);
         }
         let widths = self.diff(edges, 1, 0)?;
+        let dtype = promote(self.dtype(counts).to_floating(), self.dtype(widths));
+        let counts = self.as_type(counts, dtype.at_least_f32())?;
         let total = self.sum(counts, None, false)?;
         let share = self.divide(counts, total)?;
-        self.divide(share, widths)
+        let density = self.divide(share, widths)?;
+        self.as_type(density, dtype)
     }
 }

@@ -39,10 +39,15 @@ impl Graph {
                 return Err(self.error(op, ErrorKind::Shape { argument: "fp", found, expected }));
             }
         };
-        let dtype = promote(self.dtype(x), self.dtype(xs)).to_floating();
+        let has_integers = [x, xs].into_iter().any(|x| self.dtype(x).is_integer());
+        let places = promote(self.dtype(x), self.dtype(xs)).to_floating();
+        let float = self.dtype(ys).to_floating();
+        let result = promote(places, float);
+        // `f32` would round close integers to the same number.
+        let least = if has_integers { DType::F64 } else { float.to_real() };
+        let dtype = promote(places, least);
         let (mut x, mut xs) = (self.as_type(x, dtype)?, self.as_type(xs, dtype)?);
         xs = self.rename(xs, None)?;
-        let float = self.dtype(ys).to_floating();
         let mut ys = self.as_type(ys, float)?;
         ys = self.rename(ys, None)?;
         let mut count = count;
@@ -53,6 +58,7 @@ impl Graph {
         let (first_x, first_y) = (self.element(xs, 0)?, self.element(ys, 0)?);
         let (last_x, last_y) = (self.element(xs, count - 1)?, self.element(ys, count - 1)?);
         let inner = if count == 1 { first_y } else { self.between_points(x, xs, ys, count)? };
+        let inner = self.as_type(inner, result)?;
         let (left, right) = match beyond.period {
             Some(_) => (None, None),
             None => (beyond.left, beyond.right),

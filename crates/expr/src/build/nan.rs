@@ -3,6 +3,7 @@
 use nxla_tensor::{DType, Number, Scalar};
 
 use super::Cumulative;
+use super::statistics::dtype_of_distances;
 use super::window::neutral;
 use crate::graph::{ExprId, Graph, ReduceOp, Result};
 
@@ -75,8 +76,9 @@ impl Graph {
     /// Returns an error for an axis out of range or repeated.
     pub fn nan_mean(&mut self, x: ExprId, axes: Option<&[i64]>, keep_axes: bool) -> Result<ExprId> {
         let dtype = self.dtype(x).to_floating();
+        let x = self.as_type(x, dtype_of_distances(self.dtype(x)))?;
         let count = self.count_non_nan(x, axes, keep_axes)?;
-        let wide = nxla_tensor::promote(dtype, self.dtype(count));
+        let wide = nxla_tensor::promote(self.dtype(x), self.dtype(count));
         let known = self.replace_nan(x, Scalar::zero(self.dtype(x)))?;
         let known = self.as_type(known, wide)?;
         let sum = self.sum(known, axes, keep_axes)?;
@@ -97,8 +99,9 @@ impl Graph {
         correction: f64,
     ) -> Result<ExprId> {
         let dtype = self.dtype(x).to_floating();
+        let x = self.as_type(x, dtype_of_distances(self.dtype(x)))?;
         let count = self.count_non_nan(x, axes, keep_axes)?;
-        let wide = nxla_tensor::promote(dtype, self.dtype(count));
+        let wide = nxla_tensor::promote(self.dtype(x), self.dtype(count));
         let x = self.as_type(x, wide)?;
         let all = self.all_axes(x);
         let mean = self.nan_mean(x, Some(axes.unwrap_or(&all)), true)?;
@@ -135,7 +138,7 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
-        let wide = self.as_type(x, self.dtype(x).at_least_f32())?;
+        let wide = self.as_type(x, dtype_of_distances(self.dtype(x)).at_least_f32())?;
         let variance = self.nan_variance(wide, axes, keep_axes, correction)?;
         let deviation = self.sqrt(variance)?;
         self.as_type(deviation, self.dtype(x).to_floating().to_real())

@@ -34,10 +34,8 @@ impl Graph {
     ) -> Result<ExprId> {
         let weights = self.aligned_weights(x, weights, axes)?;
         let dtype = promote(self.dtype(x), self.dtype(weights));
-        // The dtype of the integers may not represent their products.
-        let wide = dtype.to_floating();
+        let wide = dtype_of_distances(dtype);
         let (x, weights) = (self.as_type(x, wide)?, self.as_type(weights, wide)?);
-        let (x, weights) = (self.countable(x, wide)?, self.countable(weights, wide)?);
         let weighted = self.multiply(x, weights)?;
         let total = self.sum(weighted, axes, keep_axes)?;
         let weight = self.sum(weights, axes, keep_axes)?;
@@ -87,7 +85,7 @@ impl Graph {
 
     /// Returns the sum of squared distances from the mean, divided by the number of elements minus
     /// `correction`. The result is real, also for complex numbers. Narrow floats are summed in 32
-    /// bits.
+    /// bits and integers in 64 bits.
     ///
     /// # Errors
     /// Returns an error for an axis out of range or repeated.
@@ -100,7 +98,7 @@ impl Graph {
     ) -> Result<ExprId> {
         let count = self.reduced_size(x, axes)?;
         let dtype = self.dtype(x);
-        let x = if dtype.is_float() { self.as_type(x, dtype_of_sum(dtype, count))? } else { x };
+        let x = self.as_type(x, dtype_of_distances(dtype))?;
         let all = self.all_axes(x);
         let mean = self.mean(x, Some(axes.unwrap_or(&all)), true)?;
         let distance = self.subtract(x, mean)?;
@@ -136,7 +134,7 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
-        let wide = self.as_type(x, self.dtype(x).at_least_f32())?;
+        let wide = self.as_type(x, dtype_of_distances(self.dtype(x)).at_least_f32())?;
         let variance = self.variance(wide, axes, keep_axes, correction)?;
         let deviation = self.sqrt(variance)?;
         self.as_type(deviation, self.dtype(x).to_floating().to_real())
@@ -221,9 +219,7 @@ impl Graph {
         let (rank, [rows, _]) = self.matrix(x)?;
         let dtype = mean.map_or(self.dtype(x), |mean| promote(self.dtype(x), self.dtype(mean)));
         let x = self.rename(x, None)?;
-        // The dtype of two integers may not represent their difference or its square.
-        let x = if mean.is_some() { self.as_type(x, dtype.to_floating())? } else { x };
-        let x = self.countable(x, dtype)?;
+        let x = self.as_type(x, dtype_of_distances(dtype))?;
         let mean = match mean {
             Some(mean) => self.rename(mean, None)?,
             None => self.mean(x, Some(&[-2]), false)?,
@@ -392,6 +388,13 @@ fn dtype_of_sum(dtype: DType, count: i128) -> DType {
         _ if dtype.is_signed() => DType::S64,
         _ => DType::U64,
     }
+}
+
+/// Returns a dtype in which elements can be subtracted from their mean, and in which the squares of the
+/// distances can be summed. `f32` has fewer bits than integers, and would round close integers to
+/// the same number.
+pub(super) fn dtype_of_distances(dtype: DType) -> DType {
+    if dtype.is_integer() { DType::F64 } else { dtype.to_floating().to_counting() }
 }
 
 /// Returns a number as an integer if it is one, which prints without a point and equals the count of

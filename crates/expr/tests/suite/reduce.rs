@@ -275,7 +275,7 @@ fn covariances() {
     assert_eq!(given("s32[2]"), "f32[2][2]");
     assert_eq!(
         given("s32[3]"),
-        "subtract: operands: expected shapes that broadcast; got f32[3][2] and s32[1][3]"
+        "subtract: operands: expected shapes that broadcast; got f64[3][2] and s32[1][3]"
     );
     assert_eq!(
         given("s32"),
