@@ -148,7 +148,7 @@ def _vary(value: Any, name: str) -> Tensor:
     if name in dict(vectors):
         return x
     whole = _core.rename(_core.devectorize(x, False), [None] * (len(vectors) + x.ndim))
-    return constrain(_named(spread(whole, [(name, size)]), vectors, x.names))
+    return constrain(_named(spread("shard_map", whole, [(name, size)]), vectors, x.names))
 
 
 def _named(x: Tensor, vectors: list[tuple[str, int]], names: Sequence[str | None]) -> Tensor:

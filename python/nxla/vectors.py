@@ -201,10 +201,14 @@ def broadcast_vectors(
     return _core.align_vectors(list(values), align_ranks, True)
 
 
-def spread(x: Tensor, axes: Sequence[tuple[str, int]]) -> Tensor:
-    """Broadcast a tensor without vectorized axes over the given axes."""
+def spread(function: str, x: Tensor, axes: Sequence[tuple[str, int]]) -> Tensor:
+    """Broadcast a tensor without vectorized axes over the given axes of a `function`."""
     if not axes:
         return x
+    if any(len(axis) != 2 for axis in axes):
+        raise ArgumentError(
+            f"{function}: vectorized_axes: must be pairs (name, size); got {list(axes)}"
+        )
     sizes = [size for _, size in axes]
     repeated = _core.rename(
         _core.broadcast_to(x, [*sizes, *x.shape]), [*[None] * len(sizes), *x.names]

@@ -257,6 +257,73 @@ ERRORS = {
     "histogram range": (
         lambda: nx.histogram([1.0], range=[0, 1, 2]), nx.ArgumentError, "histogram: range",
     ),
+    "conv": (
+        lambda: nx.conv(nx.ones((1, 1, 4)), nx.ones((1, 1, 2)), padding=[(1,)]),
+        nx.ArgumentError, r"^conv: padding: must be pairs \(low, high\); got \[\(1,\)\]$",
+    ),
+    "conv_transpose": (
+        lambda: nx.nn.conv_transpose(nx.ones((1, 1, 4)), nx.ones((1, 1, 2)), padding=[(1,)]),
+        nx.ArgumentError, "^conv_transpose: padding: must be pairs",
+    ),
+    "max_pool": (
+        lambda: nx.nn.max_pool(nx.ones((1, 1, 4)), 2, padding=[(1, 2, 3)]),
+        nx.ArgumentError, "^max_pool: padding: must be pairs",
+    ),
+    "avg_pool": (
+        lambda: nx.nn.avg_pool(nx.ones((1, 1, 4)), 2, padding=[()]),
+        nx.ArgumentError, "^avg_pool: padding: must be pairs",
+    ),
+    "window_sum": (
+        lambda: nx.window_sum(nx.ones(4), 2, padding=[(1,)]),
+        nx.ArgumentError, "^window_sum: padding: must be pairs",
+    ),
+    "window_max": (
+        lambda: nx.window_max(nx.ones(4), 2, padding=[(1,)]),
+        nx.ArgumentError, "^window_max: padding: must be pairs",
+    ),
+    "pad_outer": (
+        lambda: nx.pad_outer(nx.ones((2, 2)), "reflect", [(1,), (1, 2)]),
+        nx.ArgumentError, "^pad_outer: widths: must be pairs",
+    ),
+    "pad_outer by a number": (
+        lambda: nx.pad_outer(nx.ones((2, 2)), 0, [(1,), (1, 2)]),
+        nx.ArgumentError, "^pad_outer: widths: must be pairs",
+    ),
+    "fft2 of one axis": (
+        lambda: nx.fft.fft2(nx.ones((2, 2)), axes=(0,)),
+        nx.ArgumentError, r"^fft2: axes: must be two axes; got \(0,\)$",
+    ),
+    "ifft2 of three axes": (
+        lambda: nx.fft.ifft2(nx.ones((2, 2)), axes=(0, 1, 2)),
+        nx.ArgumentError, "^ifft2: axes: must be two axes",
+    ),
+    "sizes of fftn": (
+        lambda: nx.fft.fftn(nx.ones(2), s=(-1,), axes=(0,)),
+        nx.ArgumentError, "^fftn: s: must be at least 1; got -1",
+    ),
+    "size of fft": (
+        lambda: nx.fft.fft(nx.ones(2), 0), nx.ArgumentError, "^fft: n: must be at least 1; got 0",
+    ),
+    "eye": (
+        lambda: nx.eye(2, vectorized_axes=[("a",)]),
+        nx.ArgumentError, "^eye: vectorized_axes: must be pairs",
+    ),
+    "iota": (
+        lambda: nx.iota(2, vectorized_axes=[("a", 1, 2)]),
+        nx.ArgumentError, "^iota: vectorized_axes: must be pairs",
+    ),
+    "lstm_cell": (
+        lambda: nx.nn.lstm_cell((nx.ones(2),), nx.ones(3), nx.ones((3, 8)), nx.ones((2, 8))),
+        nx.ArgumentError, "^lstm_cell: carry: must be a pair",
+    ),
+    "muon": (
+        lambda: nx.optim.muon(0.1, ns_coeffs=(1.0, 2.0)),
+        nx.ArgumentError, "^muon: ns_coeffs: must be three numbers",
+    ),
+    "scale_by_muon": (
+        lambda: nx.optim.scale_by_muon(ns_coeffs=(1.0,)),
+        nx.ArgumentError, "^scale_by_muon: ns_coeffs: must be three numbers",
+    ),
     "isclose": (lambda: nx.isclose(nx.ones(2), nx.ones(3)), nx.ShapeError, "^isclose: "),
     "pad by a number": (lambda: nx.pad(nx.ones(2), 0, 1), nx.ArgumentError, "^pad: config: "),
     "pad by one": (lambda: nx.pad(nx.ones(2), 0, [(1,)]), nx.ArgumentError, "^pad: config: "),

@@ -121,6 +121,15 @@ def schedule_of_optax(jax, name, arguments, options):
     return np.array([float(schedule(step)) for step in range(15)])
 
 
+def test_schedules_without_a_transition():
+    rate = nx.jit(nx.optim.warmup_cosine_decay_schedule(0.0, 1.0, 0, 4))
+    assert [round(rate(step).item(), 4) for step in (0, 2, 4)] == [1.0, 0.5, 0.0]
+    rate = nx.jit(nx.optim.linear_schedule(1.0, 0.25, 0, transition_begin=2))
+    assert [rate(step).item() for step in (1, 2, 3)] == [1.0, 0.25, 0.25]
+    with pytest.raises(nx.ArgumentError, match="linear_schedule: transition_steps: must not be"):
+        nx.optim.linear_schedule(1.0, 0.25, -1)
+
+
 @pytest.mark.parametrize(("name", "arguments", "options"), SCHEDULES)
 def test_schedules(name, arguments, options, recorded):
     schedule = getattr(nx.optim, name)(*arguments, **options)
@@ -205,8 +214,6 @@ def test_what_is_refused():
         nx.optim.adam(0.1).update(params, ())
     with pytest.raises(nx.ArgumentError, match="boundaries"):
         nx.optim.join_schedules([nx.optim.constant_schedule(1.0)], [3])
-    with pytest.raises(nx.ArgumentError, match="positive"):
-        nx.optim.linear_schedule(0.0, 1.0, 0)
     with pytest.raises(nx.ArgumentError, match="positive"):
         nx.optim.warmup_cosine_decay_schedule(0.0, 1.0, 5, 5)
     with pytest.raises(nx.ArgumentError, match="negative"):

@@ -135,6 +135,8 @@ def _removed(
         raise ArgumentError(f'{op}: padding: must be "valid", "same" or pairs; got {padding!r}')
     if len(padding) != len(steps):
         raise ArgumentError(f"{op}: padding: must have {len(steps)} pairs; got {len(padding)}")
+    if any(len(pair) != 2 for pair in padding):
+        raise ArgumentError(f"{op}: padding: must be pairs (low, high); got {padding}")
     return [(low, high, more) for (low, high), more in zip(padding, added, strict=True)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints
 from nxla._values import as_tensor
-from nxla.errors import ShapeError
+from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -70,6 +70,8 @@ def lstm_cell(
 
     Raises
     ------
+    ArgumentError
+        If `carry` is not a pair.
     ShapeError
         If the weights have another shape.
 
@@ -88,6 +90,8 @@ def lstm_cell(
     >>> outputs.shape
     (5, 2)
     """
+    if len(carry) != 2:
+        raise ArgumentError(f"lstm_cell: carry: must be a pair (h, c); got {len(carry)} entries")
     h, c = as_tensor(carry[0]), as_tensor(carry[1])
     size = _units("lstm_cell", h)
     from_x = _gates("lstm_cell", 4, x, w_x, b, size, "w_x")

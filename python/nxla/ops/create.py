@@ -572,7 +572,7 @@ def iota(
     >>> nx.iota((2, 2)).tolist(), nx.iota((2, 2), axis=0).tolist()
     ([[0, 1], [2, 3]], [[0, 0], [1, 1]])
     """
-    return spread(made_on(device, _core.iota, shape, axis, dtype, names), vectorized_axes)
+    return spread("iota", made_on(device, _core.iota, shape, axis, dtype, names), vectorized_axes)
 
 
 def eye(
@@ -612,7 +612,7 @@ def eye(
     """
     shape = (n_rows, n_rows if n_cols is None else n_cols)
     dtype = _core.f32 if dtype is None else dtype
-    return spread(made_on(device, _diagonal, shape, k, dtype, names), vectorized_axes)
+    return spread("eye", made_on(device, _diagonal, shape, k, dtype, names), vectorized_axes)
 
 
 def _diagonal(shape: tuple[int, int], k: int, dtype: DTypeLike, names: Names | None) -> Tensor:

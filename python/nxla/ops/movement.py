@@ -445,7 +445,7 @@ def pad_outer(
     if isinstance(rule, str):
         return _core.pad_with_own(x, rule, widths)
     if any(len(width) != 2 for width in widths):
-        raise ArgumentError(f"pad_outer: widths: must be pairs; got {list(widths)}")
+        raise ArgumentError(f"pad_outer: widths: must be pairs (low, high); got {list(widths)}")
     return call_as("pad_outer", _core.pad, x, rule, widths)
 
 

@@ -7,8 +7,8 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor
-from nxla.errors import ShapeError
+from nxla._values import as_tensor, call_as
+from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import full_like
 from nxla.optim.optimizers import adamw
 from nxla.optim.transforms import (
@@ -364,6 +364,8 @@ def scale_by_muon(
     >>> 0.6 < updates[0, 0].item() < 1.3, updates[0, 1].item()
     (True, 0.0)
     """
+    if len(ns_coeffs) != 3:
+        raise ArgumentError(f"scale_by_muon: ns_coeffs: must be three numbers; got {ns_coeffs!r}")
 
     def update(grads: Any, state: MuonState, params: Any = None) -> tuple[Any, MuonState]:
         del params
@@ -429,7 +431,7 @@ def muon(
         return _chosen("muon", mask, params)
 
     of_matrices = chain(
-        scale_by_muon(ns_coeffs, ns_steps, beta, nesterov=nesterov),
+        call_as("muon", scale_by_muon, ns_coeffs, ns_steps, beta, nesterov=nesterov),
         add_decayed_weights(weight_decay),
         scale_by_learning_rate(learning_rate),
     )

@@ -30,6 +30,11 @@ def _check(name: str, argument: str, value: float) -> None:
         raise ArgumentError(f"{name}: {argument}: must be positive; got {value}")
 
 
+def _check_not_negative(name: str, argument: str, value: float) -> None:
+    if value < 0:
+        raise ArgumentError(f"{name}: {argument}: must not be negative; got {value}")
+
+
 def constant_schedule(value: float) -> Schedule:
     """Return a constant schedule.
 
@@ -52,14 +57,14 @@ def linear_schedule(
     init_value, end_value : float
         The initial and the final value.
     transition_steps : int
-        The number of steps of the transition.
+        The number of steps of the transition. With 0, the final value applies from the start.
     transition_begin : int
         The number of steps before the transition.
 
     Raises
     ------
     ArgumentError
-        If the number of steps is not positive.
+        If the number of steps is negative.
 
     Examples
     --------
@@ -68,11 +73,14 @@ def linear_schedule(
     >>> [rate(step).item() for step in (0, 1, 4, 9)]
     [1.0, 0.75, 0.0, 0.0]
     """
-    _check("linear_schedule", "transition_steps", transition_steps)
+    _check_not_negative("linear_schedule", "transition_steps", transition_steps)
 
     def schedule(count: TensorLike) -> Tensor:
         passed = _core.subtract(_float(count), float(transition_begin))
-        share = _core.clip(_core.divide(passed, float(transition_steps)), 0.0, 1.0)
+        if transition_steps == 0:
+            share = _core.astype(_core.greater_equal(passed, 0.0), _core.f32)
+        else:
+            share = _core.clip(_core.divide(passed, float(transition_steps)), 0.0, 1.0)
         return _core.add(_core.multiply(share, end_value - init_value), init_value)
 
     return schedule
@@ -231,7 +239,7 @@ def warmup_cosine_decay_schedule(
     init_value, peak_value, end_value : float
         The initial value, the maximum and the final value.
     warmup_steps : int
-        The number of steps of the warm-up.
+        The number of steps of the warm-up. With 0, the schedule starts at the maximum.
     decay_steps : int
         The total number of steps.
     exponent : float
@@ -240,7 +248,7 @@ def warmup_cosine_decay_schedule(
     Raises
     ------
     ArgumentError
-        If the warm-up or the decay has no steps.
+        If the number of steps of the warm-up is negative, or the decay has no steps.
 
     Examples
     --------
@@ -249,7 +257,7 @@ def warmup_cosine_decay_schedule(
     >>> [round(rate(step).item(), 4) for step in (0, 2, 4, 6, 8)]
     [0.0, 0.5, 1.0, 0.5, 0.0]
     """
-    _check("warmup_cosine_decay_schedule", "warmup_steps", warmup_steps)
+    _check_not_negative("warmup_cosine_decay_schedule", "warmup_steps", warmup_steps)
     _check("warmup_cosine_decay_schedule", "decay_steps - warmup_steps", decay_steps - warmup_steps)
     alpha = end_value / peak_value if peak_value else 0.0
     down = cosine_decay_schedule(peak_value, decay_steps - warmup_steps, alpha, exponent)

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use nxla_runtime::graph::{ErrorKind, ExprId, Graph};
 use nxla_runtime::host::{AxisName, Names, Shape};
 use nxla_runtime::{Error, Result, TensorType};
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyInt, PyString};
 
@@ -216,7 +216,30 @@ pub(crate) fn count(function: &str, argument: &str, value: i64) -> PyResult<usiz
     })
 }
 
-/// Tuples, or lists, of `N` ints each.
-pub(crate) fn rows<const N: usize>(value: &Bound<'_, PyAny>) -> PyResult<Vec<[i64; N]>> {
-    value.try_iter()?.map(|row| row?.extract()).collect()
+/// Tuples, or lists, of two ints each. An error for another length names the `argument`.
+pub(crate) fn pairs(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<(i64, i64)>> {
+    let pair = |pair: Bound<'_, PyAny>| {
+        let [low, high] = fixed_length(argument, "pairs (low, high)", &pair, value)?;
+        Ok((low, high))
+    };
+    value.try_iter()?.map(|each| pair(each?)).collect()
+}
+
+/// Extracts a sequence of `N` entries, which is all or a part of the value of an argument.
+pub(crate) fn fixed_length<'py, T, const N: usize>(
+    argument: &str,
+    expected: &str,
+    sequence: &Bound<'py, PyAny>,
+    value: &Bound<'py, PyAny>,
+) -> PyResult<[T; N]>
+where
+    T: for<'a> FromPyObject<'a, 'py>,
+{
+    sequence.extract().map_err(|cause: PyErr| {
+        let has_length = sequence.len().is_ok_and(|length| length != N);
+        if has_length && cause.is_instance_of::<PyValueError>(value.py()) {
+            return argument_error(argument, format!("must be {expected}; got {value}"));
+        }
+        cause
+    })
 }

@@ -9,7 +9,7 @@ use nxla_runtime::host::AxisName;
 use pyo3::prelude::*;
 
 use super::add_functions;
-use super::args::{Axis, AxisList, NamesArg, ShapeArg, count, rows, sizes};
+use super::args::{Axis, AxisList, NamesArg, ShapeArg, count, pairs, sizes};
 use super::declare::{Argument, Site, functions};
 use super::window::PerAxis;
 use crate::apply::{apply, one};
@@ -565,9 +565,9 @@ fn pad_with_own(
         let why = format!("mode: must be a number or one of {known}; got {rule:?}");
         return Err(argument_error(name, why));
     };
-    let widths: Vec<(usize, usize)> = rows::<2>(widths)?
+    let widths: Vec<(usize, usize)> = pairs("pad_outer: widths", widths)?
         .into_iter()
-        .map(|[low, high]| Ok((count(name, "widths", low)?, count(name, "widths", high)?)))
+        .map(|(low, high)| Ok((count(name, "widths", low)?, count(name, "widths", high)?)))
         .collect::<PyResult<_>>()?;
     let operand = Value::of(x, name)?;
     apply(x.py(), name, &[operand], |graph, ids| one(graph.pad_outer(ids[0], rule, &widths)))

@@ -10,7 +10,7 @@ use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-use super::args::{Axis, rows};
+use super::args::{Axis, pairs};
 use super::declare::{Argument, Site, functions, plain_arguments};
 use super::reduce::{convert, sum_dtype};
 use crate::dtype::DTypeArg;
@@ -34,8 +34,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PaddingArg {
                 )),
             };
         }
-        let pairs = rows::<2>(&value)?.into_iter().map(|[low, high]| (low, high));
-        Ok(PaddingArg(WindowPadding::Explicit(pairs.collect())))
+        Ok(PaddingArg(WindowPadding::Explicit(pairs("padding", &value)?)))
     }
 }
 

@@ -8,7 +8,7 @@ use nxla_runtime::host::Number;
 use pyo3::prelude::*;
 
 use crate::errors::{argument_error, user_error};
-use crate::ops::args::{Axis, AxisList};
+use crate::ops::args::{Axis, AxisList, fixed_length};
 use crate::ops::declare::{Argument, Choice, Choices, Site, functions};
 
 /// The direction of a transform that divides by the number of points.
@@ -53,9 +53,10 @@ impl Argument for Points {
         "int".into()
     }
 
-    fn into_value(self, _site: &mut Site<'_>) -> Result<usize> {
+    fn into_value(self, site: &mut Site<'_>) -> Result<usize> {
         usize::try_from(self.0).ok().filter(|&points| points > 0).ok_or_else(|| {
-            user_error(argument_error("fft", format!("n: must be at least 1; got {}", self.0)))
+            let why = format!("{}: must be at least 1; got {}", site.argument, self.0);
+            user_error(argument_error(site.function, why))
         })
     }
 }
@@ -73,7 +74,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for AxisPair {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        let [first, second] = value.extract()?;
+        let [first, second] = fixed_length("axes", "two axes", &value, &value)?;
         Ok(AxisPair(first, second))
     }
 }
