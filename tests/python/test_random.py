@@ -166,6 +166,12 @@ def test_choices():
     x = nx.reshape(nx.arange(6), (2, 3))
     assert random.choice(key, x, p, samples=6)[0].tolist() == [3, 3, 3, 0, 3, 3]
     assert random.choice(key, x, p, samples=6, replace=False)[0].tolist() == [3, 1, 2, 5, 4, 0]
+    for weights in (None, [0.25] * 4):
+        for replace in (True, False):
+            none, _ = random.choice(
+                key, nx.ones((2, 4)), weights, samples=0, axis=1, replace=replace
+            )
+            assert none.shape == (2, 0)
     taken, _ = random.choice(random.key(1), nx.arange(4), [0.0, 0.5, 0.5, 0.0], samples=2000)
     assert set(taken.tolist()) == {1, 2}
 

@@ -297,8 +297,7 @@ impl Graph {
     ///
     /// # Errors
     /// Returns an error for a `key` that is not a `u32[2]`; for an `x` that is a scalar or has no
-    /// entries; for an axis out of range; for no samples, or more than there are where none can be
-    /// taken twice; for probabilities of another number.
+    /// entries; for an axis out of range; for more samples than entries without replacement; for probabilities of another number.
     pub fn random_choice(
         &mut self,
         key: ExprId,
@@ -320,9 +319,6 @@ impl Graph {
         if count == 0 {
             let why = format!("must have at least one entry; got {}", self.tensor_type(x));
             return Err(self.invalid(op, "x", why));
-        }
-        if samples == 0 {
-            return Err(self.invalid(op, "samples", "must be at least 1; got 0"));
         }
         if !replace && samples > count {
             let why = format!("must be at most {count} without replacement; got {samples}");
