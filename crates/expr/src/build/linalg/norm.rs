@@ -84,13 +84,12 @@ impl Graph {
         };
         let mut result = self.as_type(result, dtype)?;
         if self.shape(x).size() == 0 && self.shape(result).size() > 0 {
-            // The smallest of no numbers is infinite, and the largest of no sizes is zero.
-            let is_least = match norm {
-                Norm::Power(power) => power < 0.0,
-                Norm::Min => true,
-                Norm::Euclid | Norm::Nuclear | Norm::Max => false,
-            };
-            let value = if is_least { f64::INFINITY } else { 0.0 };
+            // The smallest of no numbers is infinite, the largest of no sizes is zero, and so is the
+            // sum of an empty row or column.
+            let is_empty =
+                |&axis: &i64| usize::try_from(axis).is_ok_and(|axis| self.shape(x)[axis] == 0);
+            let is_infinite = axes_of_minimum(norm, &axes).iter().any(is_empty);
+            let value = if is_infinite { f64::INFINITY } else { 0.0 };
             result = self.constant(Scalar::Float(value), self.tensor_type(result).clone())?;
         }
         if keep_axes { Ok(result) } else { self.squeeze(result, Some(&axes)) }
@@ -193,4 +192,15 @@ enum Spectral {
     Largest,
     Smallest,
     Sum,
+}
+
+/// Returns the axes along which a norm is a minimum; none for norms that are not.
+fn axes_of_minimum(norm: Norm, axes: &[i64]) -> &[i64] {
+    match (norm, axes) {
+        (Norm::Power(-1.0), [_, _]) => &axes[1..],
+        (Norm::Min, [_, _]) => &axes[..1],
+        (Norm::Power(power), _) if power < 0.0 => axes,
+        (Norm::Min, _) => axes,
+        (Norm::Power(_) | Norm::Euclid | Norm::Nuclear | Norm::Max, _) => &[],
+    }
 }
