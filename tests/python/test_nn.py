@@ -210,6 +210,10 @@ def test_norms(compiler, recorded):
         np.testing.assert_allclose(
             nx.nn.layer_norm(nx.tensor([10000.0, 10001.0], "f32")), [-1.0, 1.0], rtol=1e-4
         )
+        # Squares of large elements exceed the range of the elements.
+        large = nx.tensor([[1e20], [-1e20]], "f32")
+        found = nx.nn.batch_norm_train(large, nx.zeros(1), nx.ones(1))[0]
+        np.testing.assert_allclose(found, [[1.0], [-1.0]], rtol=1e-6)
         narrow = nx.nn.layer_norm(nx.tensor(x, "f16"))
         assert narrow.dtype == nx.float16
         np.testing.assert_allclose(narrow, reference_norm(x, -1, 1e-5), atol=5e-3)

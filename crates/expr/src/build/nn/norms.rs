@@ -1,6 +1,6 @@
 //! Normalization: subtracting the mean and dividing by the standard deviation.
 
-use nxla_tensor::{DType, Shape};
+use nxla_tensor::{DType, Shape, promote};
 
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
@@ -117,7 +117,10 @@ impl Graph {
         let (x, dtype) = self.widen_to_float(x)?;
         let at = self.axis(op, x, axis)?;
         let mean = self.along_axes("mean", x, mean, &[at])?;
+        let mean = self.as_type(mean, self.dtype(x))?;
         let variance = self.along_axes("variance", x, variance, &[at])?;
+        // A variance may exceed the range of the elements.
+        let variance = self.as_type(variance, promote(self.dtype(x), self.dtype(variance)))?;
         let distance = self.subtract(x, mean)?;
         let y = self.over_root(distance, variance, epsilon)?;
         let y = self.with_scale_and_bias(y, [scale, bias], &[at])?;
@@ -145,6 +148,8 @@ impl Graph {
         let (wide, _) = self.widen_to_float(x)?;
         let unnamed = self.rename(wide, None)?;
         let mean = self.mean(unnamed, Some(&axes), false)?;
+        // Squares of large elements overflow in 32 bits.
+        let unnamed = self.as_type(unnamed, DType::F64)?;
         let variance = self.variance(unnamed, Some(&axes), false, 0.0)?;
         let y = self.batch_norm(x, [mean, variance], affine, options.axis, options.epsilon)?;
         let mut moved = [y; 2];
@@ -191,10 +196,12 @@ impl Graph {
         let mut y = x;
         if let Some(scale) = scale {
             let scale = self.along_axes("scale", x, scale, axes)?;
+            let scale = self.as_type(scale, self.dtype(x))?;
             y = self.multiply(y, scale)?;
         }
         if let Some(bias) = bias {
             let bias = self.along_axes("bias", x, bias, axes)?;
+            let bias = self.as_type(bias, self.dtype(x))?;
             y = self.add(y, bias)?;
         }
         Ok(y)
@@ -218,9 +225,7 @@ impl Graph {
         let aligned: Shape = (0..shape.rank())
             .map(|axis| if sorted.contains(&axis) { shape[axis] } else { 1 })
             .collect();
-        let wide: DType = self.dtype(x);
         let numbers = self.rename(numbers, None)?;
-        let numbers = self.as_type(numbers, wide)?;
         self.reshape(numbers, aligned)
     }
 
