@@ -7,7 +7,6 @@ use nxla_runtime::graph::{self, ExprId, Graph};
 use nxla_runtime::host::Number;
 use pyo3::prelude::*;
 
-use crate::errors::{argument_error, user_error};
 use crate::ops::args::{Axis, AxisList, fixed_length};
 use crate::ops::declare::{Argument, Choice, Choices, Site, functions};
 
@@ -54,10 +53,8 @@ impl Argument for Points {
     }
 
     fn into_value(self, site: &mut Site<'_>) -> Result<usize> {
-        usize::try_from(self.0).ok().filter(|&points| points > 0).ok_or_else(|| {
-            let why = format!("{}: must be at least 1; got {}", site.argument, self.0);
-            user_error(argument_error(site.function, why))
-        })
+        let points = usize::try_from(self.0).ok().filter(|&points| points > 0);
+        points.ok_or_else(|| site.refuse(format!("must be at least 1; got {}", self.0)))
     }
 }
 
