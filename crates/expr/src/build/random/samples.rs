@@ -297,7 +297,8 @@ impl Graph {
     ///
     /// # Errors
     /// Returns an error for a `key` that is not a `u32[2]`; for an `x` that is a scalar or has no
-    /// entries; for an axis out of range; for more samples than entries without replacement; for probabilities of another number.
+    /// entries; for an axis out of range; for more samples than entries without replacement; for
+    /// probabilities of another number.
     pub fn random_choice(
         &mut self,
         key: ExprId,
