@@ -89,7 +89,7 @@ def widen(x: Tensor) -> Tensor:
     """
     if x.dtype.kind in ("signed", "unsigned"):
         return _core.astype(x, _core.f64)
-    return _core.astype(x, _core.result_type(x.dtype, _core.f32))
+    return _core.astype(x, _core.f32) if x.dtype.itemsize < 4 else x
 
 
 def call_as(name: str, function: Callable[..., R], *operands: Any, **arguments: Any) -> R:

@@ -489,7 +489,7 @@ def test_expand_dims_refuses_what_cannot_be():
         (1.0, 0.0, -1 / 3),
         (0.5, 2.5, 0.01),
         (1, 0, 0.1),
-        (0, 10**12, 10**9),
+        (0, 2 * 10**9, 10**6),
         (10, 0, -3),
         (np.int64(5),),
         (np.int32(2), np.int64(9), 2),
@@ -499,7 +499,6 @@ def test_ranges_have_as_many_numbers_as_those_of_numpy(limits):
     found, expected = nx.arange(*limits), np.arange(*limits)
     assert found.shape == expected.shape
     assert found.dtype == ("s32" if expected.dtype.kind == "i" else "f32")
-    # The expected value in f32, or modulo 2^32.
     last = expected.astype(found.numpy().dtype)[-1:]
     np.testing.assert_allclose(found.numpy()[-1:], last, rtol=1e-5)
 

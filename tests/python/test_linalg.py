@@ -414,7 +414,7 @@ def test_frequencies():
 
 
 def test_unknown_norm():
-    with pytest.raises(nx.ArgumentError, match="norm must be"):
+    with pytest.raises(nx.ArgumentError, match="norm: must be"):
         nx.fft.fft([1.0], norm="sideways")
     for call in (lambda: nx.fft.fft([1.0], n=0), lambda: nx.fft.irfftn([[1.0]], s=(-1, 2))):
         with pytest.raises(nx.ArgumentError, match="at least 1"):

@@ -1,8 +1,8 @@
 //! Containers of arguments and results: flattening and rebuilding.
 //!
-//! Tuples, lists, dicts, named tuples, dataclasses and classes registered with ``register_container`` contain tensors. The
-//! registered functions of a class come first. Every other value (strings, functions, None) is static: it is part of the
-//! structure and compared by value.
+//! Tuples, lists, dicts, named tuples, dataclasses and classes registered with ``register_container``
+//! contain tensors. The registered functions of a class come first. Every other value (strings,
+//! functions, None) is static: it is part of the structure and compared by value.
 
 use pyo3::IntoPyObjectExt;
 use pyo3::intern;

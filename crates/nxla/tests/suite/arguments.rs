@@ -198,8 +198,8 @@ fn simulated_clusters_have_positive_speeds() {
 fn sizes_beyond_memory_are_errors() {
     let x = &Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
     let most = usize::MAX;
-    refused(x.repeat(&[most, most], 0), "repeat: counts: must have a sum that fits into memory");
-    refused(x.repeat(&[1 << 60, 0], 0), "repeat: counts: must have a sum that fits into memory");
+    refused(x.repeat(&[most, most], 0), "repeat: counts: must have a sum that fits in memory");
+    refused(x.repeat(&[1 << 60, 0], 0), "repeat: counts: must have a sum that fits in memory");
     refused(x.bin_edges(most, None), "bin_edges: bins: must be at least 1 and less than");
     let key = Tensor::random_key(0).unwrap();
     refused(key.random_split(most), "random_split: parts: must be at least 1 and at most");

@@ -42,8 +42,8 @@ impl Compute {
         }
     }
 
-    /// The compute dtype of a function of the values of a dtype: a function takes longer than the conversion of its
-    /// operands, so `c64` needs no functions of its own.
+    /// The compute dtype of a function of the values of a dtype. A function takes longer than the conversion of its
+    /// operands, so functions of `c64` have no kernels.
     pub(crate) fn of_function(dtype: DType) -> Self {
         match Self::of(dtype) {
             Compute::C64 => Compute::C128,
