@@ -77,9 +77,12 @@ impl ExecContext<'_> {
         fill: impl Fn(usize, &mut [T]) + Sync,
     ) {
         let count = out.len().checked_div(row).unwrap_or(0);
-        let is_split = count > 1 && self.pays(count.saturating_mul(cost));
-        let rows = (self.limit(TASK_COST) / MOVE_COST / cost.max(1)).max(1);
-        let size = if is_split { rows * row } else { out.len() };
+        let (rows, size) = if count > 1 && self.pays(count.saturating_mul(cost)) {
+            let rows = (self.limit(TASK_COST) / MOVE_COST / cost.max(1)).max(1);
+            (rows, rows * row)
+        } else {
+            (count, out.len())
+        };
         self.fill_parts(out, size, &|index, out| fill(index * rows, out));
     }
 
