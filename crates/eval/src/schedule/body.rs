@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 use super::combine::{Kind, combine};
 use crate::kernels::elementwise::{
     Access, BodyCode, Compute, Constant, Input, Instruction, Kernel, Loc, PairFunction, Target,
-    binary_kernel, clip_kernel, convert_kernel, copy_kernel, known_divisor_kernel,
+    binary_kernel, clip_kernel, convert_kernels, copy_kernel, known_divisor_kernel,
     known_power_kernel, select_kernel, sign_kernel, unary_kernel,
 };
 
@@ -286,7 +286,9 @@ impl Writer {
         if let Some(&value) = self.converted.get(&(x, to)) {
             return value;
         }
-        let value = self.emit(convert_kernel(x.dtype, to), &[x], to);
+        let value = convert_kernels(x.dtype, to)
+            .into_iter()
+            .fold(x, |x, (kernel, dtype)| self.emit(kernel, &[x], dtype));
         self.converted.insert((x, to), value);
         value
     }

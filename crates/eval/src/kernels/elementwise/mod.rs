@@ -18,7 +18,7 @@ pub(crate) use binary::{
 pub(crate) use code::{
     Access, BodyCode, Broadcast, Constant, Input, Instruction, Loc, PairFunction, Target,
 };
-pub(crate) use convert::{convert, convert_kernel, count_from, owned};
+pub(crate) use convert::{convert, convert_kernels, count_from, owned};
 pub(crate) use division::known_divisor_kernel;
 pub(crate) use dtype::Compute;
 pub(crate) use exec::{Feed, Feeds, Outs, repeat, split_off};
