@@ -82,10 +82,13 @@ impl<T: InVectors> VectorWork<T> for TileWork<'_, T> {
         for first in (0..inner).step_by(steps) {
             let part = first..inner.min(first + steps);
             self.copy_weights(part.clone(), lanes);
-            match V::REGISTERS {
-                32.. => self.fill_wide(vectors, part),
-                16.. => self.fill_narrow(vectors, part),
-                _ => self.fill_few(vectors, part),
+            // The compiler drops the tiles of the other branches only for constant conditions.
+            if const { V::REGISTERS >= 32 } {
+                self.fill_wide(vectors, part);
+            } else if const { V::REGISTERS >= 16 } {
+                self.fill_narrow(vectors, part);
+            } else {
+                self.fill_few(vectors, part);
             }
         }
     }
