@@ -26,6 +26,12 @@ impl<F: FnOnce(bool)> pulp::WithSimd for Vectorized<F> {
     }
 }
 
+/// The instructions of AVX2, if the processor has them. The test is compiled once, not in each kernel.
+#[cfg(all(feature = "simd", target_arch = "x86_64"))]
+fn avx2() -> Option<pulp::x86::V3> {
+    pulp::x86::V3::try_new()
+}
+
 /// Runs `work` with the vectors of the processor. `work` must be inlined to be compiled with them.
 #[inline(always)]
 pub(crate) fn vectorize(work: impl FnOnce()) {
@@ -40,7 +46,7 @@ pub(crate) fn vectorize(work: impl FnOnce()) {
 #[inline(always)]
 pub(crate) fn vectorize_fused(work: impl FnOnce(bool)) {
     #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-    match pulp::x86::V3::try_new() {
+    match avx2() {
         Some(simd) => simd.vectorize(
             #[inline(always)]
             || work(true),
@@ -67,7 +73,7 @@ pub(crate) fn vectorize_wide(work: impl FnOnce(bool)) {
 pub(crate) fn with_vectors(work: impl FnOnce()) -> bool {
     #[cfg(all(feature = "simd", target_arch = "x86_64"))]
     {
-        let simd = pulp::x86::V3::try_new();
+        let simd = avx2();
         if let Some(simd) = simd {
             simd.vectorize(work);
         }
