@@ -11,7 +11,7 @@ use crate::kernels::elementwise::{vectorize, vectorize_fused};
 use crate::kernels::limits::{BLOCK_ELEMENTS, CHECKED_PRODUCT, PART_ELEMENTS, SMALL_PRODUCT};
 use crate::kernels::matrix::Kernels;
 use crate::kernels::number::Number;
-use crate::kernels::reduce::{SHORT_RUN_LANES, hide_lanes, merge_lanes};
+use crate::kernels::reduce::{SHORT_RUN_LANES, hide_lanes, merge_lanes, merge_parts};
 use crate::kernels::strided::Strided;
 
 // The constants are measured by the family `contract` of `benches/python/kernels.py`.
@@ -278,20 +278,16 @@ fn few_rows<T: Number, const ROWS: usize>(
 
 /// The product of two vectors, in several parts if they are long.
 fn one_run<T: Number>(cx: Cx<'_>, x: &[T], y: &[T]) -> T::Sum {
-    let of_part = |x: &[T], y: &[T]| {
+    let part = |index: usize| {
+        let range = index * PART_ELEMENTS..x.len().min((index + 1) * PART_ELEMENTS);
         let mut sum = T::EMPTY_SUM;
         vectorize_fused(
             #[inline(always)]
-            |is_fused| sum = run(x, y, is_fused),
+            |is_fused| sum = run(&x[range.clone()], &y[range.clone()], is_fused),
         );
-        sum
+        vec![sum]
     };
-    if x.len() <= PART_ELEMENTS {
-        return of_part(x, y);
-    }
-    let pieces: Vec<_> = x.chunks(PART_ELEMENTS).zip(y.chunks(PART_ELEMENTS)).collect();
-    let parts = cx.collect(pieces.len(), &|index| of_part(pieces[index].0, pieces[index].1));
-    parts.into_iter().fold(T::EMPTY_SUM, T::add)
+    merge_parts(cx, x.len().div_ceil(PART_ELEMENTS), part, T::add)[0]
 }
 
 /// The product of two vectors, or of one part of long vectors.
@@ -342,19 +338,14 @@ fn combined_rows<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], out: &mut [
 /// The same as [`combined_rows`] in parts of `rows` rows, which are read sequentially.
 fn combined_parts<T: Number>(cx: Cx<'_>, weights: &[T], matrix: &[T], rows: usize, out: &mut [T]) {
     let columns = out.len();
-    let parts: Vec<_> = weights.chunks(rows).zip(matrix.chunks(rows * columns)).collect();
-    let sums = cx.collect(parts.len(), &|index| {
-        let (weights, matrix) = parts[index];
+    let part = |index: usize| {
+        let range = index * rows..weights.len().min((index + 1) * rows);
         let mut sums = context::filled(T::EMPTY_SUM, columns);
-        add_rows(weights, matrix, columns, 0, &mut sums);
+        add_rows(&weights[range.clone()], &matrix[range.start * columns..], columns, 0, &mut sums);
         sums
-    });
-    let mut sums = sums.into_iter();
-    let mut total = sums.next().unwrap_or_default();
-    for part in sums {
-        total.iter_mut().zip(part).for_each(|(sum, x)| *sum = T::add(*sum, x));
-    }
-    out.iter_mut().zip(total).for_each(|(out, sum)| *out = T::narrow(sum));
+    };
+    let sums = merge_parts(cx, weights.len().div_ceil(rows), part, T::add);
+    out.iter_mut().zip(sums).for_each(|(out, sum)| *out = T::narrow(sum));
 }
 
 /// The sums of many rows of a few columns each. Each row is read as if it had [`VECTOR_COLUMNS`]
@@ -364,7 +355,7 @@ fn combined_short_rows<T: Number>(
     weights: &[T],
     matrix: &[T],
     columns: usize,
-) -> [T::Sum; VECTOR_COLUMNS] {
+) -> Vec<T::Sum> {
     let part = |index: usize| {
         let weights = &weights[index * BLOCK_ELEMENTS..];
         let weights = &weights[..BLOCK_ELEMENTS.min(weights.len())];
@@ -401,16 +392,9 @@ fn combined_short_rows<T: Number>(
                 *sum = T::add_product(*sum, x, T::widen(weight), false);
             }
         }
-        sums
+        sums.to_vec()
     };
-    let parts = weights.len().div_ceil(BLOCK_ELEMENTS);
-    if parts == 1 {
-        return part(0);
-    }
-    let join = |a: [T::Sum; VECTOR_COLUMNS], b: [T::Sum; VECTOR_COLUMNS]| {
-        std::array::from_fn(|at| T::add(a[at], b[at]))
-    };
-    cx.collect(parts, &part).into_iter().fold([T::EMPTY_SUM; VECTOR_COLUMNS], join)
+    merge_parts(cx, weights.len().div_ceil(BLOCK_ELEMENTS), part, T::add)
 }
 
 #[inline(always)]

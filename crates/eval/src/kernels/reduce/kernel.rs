@@ -73,7 +73,7 @@ pub(super) trait Step<A, T>: Fn(A, T) -> A + Copy + Sync {}
 impl<A, T, F: Fn(A, T) -> A + Copy + Sync> Step<A, T> for F {}
 
 /// A partial result.
-pub(super) trait Sum: bytemuck::Pod + Send + Sync {}
+pub(crate) trait Sum: bytemuck::Pod + Send + Sync {}
 impl<A: bytemuck::Pod + Send + Sync> Sum for A {}
 
 /// Returns true if a reduction finds the largest element, and not the smallest one. True is larger than false.
@@ -154,8 +154,8 @@ fn fill_computed<T: Element, A: Sum, R>(
         });
         sums
     };
-    let parts = if len == piece { vec![part(0)] } else { cx.collect(len.div_ceil(piece), &part) };
-    for (out, sum) in out.iter_mut().zip(merge_parts(parts, reducer.merge)) {
+    let count = if len == piece { 1 } else { len.div_ceil(piece) };
+    for (out, sum) in out.iter_mut().zip(merge_parts(cx, count, part, reducer.merge)) {
         *out = finish(sum);
     }
 }
@@ -589,8 +589,14 @@ fn add_rows<T: Copy, A: Copy>(
     }
 }
 
-/// Combines partial results pairwise, which keeps the error of long sums small.
-fn merge_parts<A: Copy>(mut parts: Vec<Vec<A>>, merge: impl Fn(A, A) -> A) -> Vec<A> {
+/// Computes partial results in parallel, and combines them pairwise, which keeps the error of long sums small.
+pub(crate) fn merge_parts<A: Sum>(
+    cx: Cx<'_>,
+    count: usize,
+    part: impl Fn(usize) -> Vec<A> + Sync,
+    merge: impl Fn(A, A) -> A,
+) -> Vec<A> {
+    let mut parts = if count == 1 { vec![part(0)] } else { cx.collect(count, &part) };
     while parts.len() > 1 {
         let pairs = parts.chunks(2).map(|pair| match pair {
             [a, b] => a.iter().zip(b).map(|(&a, &b)| merge(a, b)).collect(),
