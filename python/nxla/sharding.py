@@ -18,6 +18,7 @@ from __future__ import annotations
 import functools
 import itertools
 import operator
+from types import MethodType
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of, reject_named_arguments
@@ -459,6 +460,10 @@ class ShardedFunction:
         self._function, self._options = mesh_function(function, options, self._what)
         self._known: list[tuple[Any, MeshProgram, list[Sharding]]] = []
         functools.update_wrapper(self, function)
+
+    def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
+        """Return the function as a method, whose first argument is the instance."""
+        return self if instance is None else MethodType(self, instance)
 
     def _signature(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Sharding], Any]:
         """Return leaves and shardings of a call, and its cache key."""

@@ -194,6 +194,14 @@ def test_a_hook_may_run_programs(compiler):
     assert sorted(seen) == sorted(4 * [50.0 * n for n in range(1, 41)])
 
 
+def test_values_are_printed_as_a_function_converts_them(compiler, capsys):
+    f = nx.jit(lambda x: nx.print_value(x, lambda x: x.tolist(), label="x") + 1, compiler=compiler)
+    assert f(nx.tensor([1, 2])).tolist() == [2, 3]
+    assert capsys.readouterr().out == "x: [1, 2]\n"
+    with pytest.raises(nx.ArgumentError, match="print_value: function: must be a function; got a"):
+        nx.print_value(1, "x")
+
+
 def test_a_fast_program_waits_for_its_hooks():
     seen = []
     large = nx.zeros((1 << 20,))  # 4 MiB

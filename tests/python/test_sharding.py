@@ -324,6 +324,19 @@ def test_constraints_change_where_and_not_what(mesh):
         nx.jit(lambda x: nx.with_sharding_constraint(x, mesh.sharding("data")))(np.ones(3))
 
 
+def test_functions_over_a_mesh_are_methods(mesh):
+    @dataclasses.dataclass
+    class Scale:
+        factor: nx.Tensor
+
+        @nx.jit(in_shardings=(mesh.sharding(), mesh.sharding("data")))
+        def apply(self, x):
+            return self.factor * x
+
+    assert Scale(nx.tensor(2.0)).apply(np.ones(4, np.float32)).tolist() == [2.0] * 4
+    assert "sharding" in Scale.apply.as_text(Scale(nx.tensor(2.0)), np.ones(4, np.float32))
+
+
 def test_what_was_compiled_is_found_again(mesh):
     traced = []
 

@@ -135,6 +135,7 @@ fn run_expressions(found: &mut BTreeSet<String>, x: &Tensor, y: &Tensor) -> Resu
     run! { found:
         jit(|x: Expr| while_loop(x, |x| x.sum().less(50), |x| x * 2)).call(&x)?;
         jit(|x: Expr| hook(x, |x: Tensor| println!("{x}"))).call(&x)?;
+        jit(|x: Expr| hook(x, |x: Tensor| println!("{:?}", x.shape()))).call(&x)?;
         jit(|x: Expr| named_hook(x, "name")).call(&x)?;
         jit(|x: Expr| print_value(x, "x")).call(&x)?;
         jit(|x: Expr| x.stop_grad()).call(&x)?;

@@ -371,15 +371,24 @@ def _type_of(value: Tensor) -> Template:
     return _core.Template(value.shape, value.dtype, value.names)
 
 
-def print_value(value: Any, /, *, label: str | None = None) -> Any:
+def print_value(
+    value: Any, function: Callable[[Any], object] | None = None, /, *, label: str | None = None
+) -> Any:
     """Print a value to standard output whenever it is computed, and return the value.
 
     Parameters
     ----------
     value : tensor or container
-        The printed value.
+        The returned value.
+    function : callable, optional
+        A function of the value with its data, whose result is printed instead of the value.
     label : str, optional
         A prefix.
+
+    Raises
+    ------
+    ArgumentError
+        If the function is not callable.
 
     Examples
     --------
@@ -387,9 +396,18 @@ def print_value(value: Any, /, *, label: str | None = None) -> Any:
     >>> nx.jit(lambda x: nx.print_value(x + 1, label="next") * 2)(1).item()
     next: #nxla.Tensor<s32 2>
     4
+    >>> nx.jit(lambda x: nx.print_value(x, lambda x: x.ndim, label="axes") * 2)(1).item()
+    axes: 0
+    2
     """
+    if function is not None and not callable(function):
+        raise ArgumentError(
+            f"print_value: function: must be a function; got a {type(function).__name__}; pass a "
+            "prefix as label="
+        )
     prefix = "" if label is None else f"{label}: "
-    return hook(value, lambda shown: _write_line(f"{prefix}{shown}"))
+    convert = function or (lambda shown: shown)
+    return hook(value, lambda shown: _write_line(f"{prefix}{convert(shown)}"))
 
 
 def print_expr(value: Any, /, *, label: str | None = None) -> Any:
