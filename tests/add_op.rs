@@ -1,8 +1,9 @@
 //! Tests that a new op without its match arms does not compile.
 //!
-//! The test copies the crates with rules, adds an op to the copy, and checks the copy. The compiler
-//! must report a missing arm in exactly the files that `docs/add-an-op.md` lists. The test fails if
-//! a rule has a wildcard arm, and if the page is out of date.
+//! The test copies the crates with rules, adds an element-wise op and a structured op to the copy,
+//! and checks the copy. The compiler must report a missing arm in exactly the files that
+//! `docs/add-an-op.md` lists. The test fails if a rule has a wildcard arm, and if the page is out of
+//! date.
 #![forbid(unsafe_code)]
 
 use std::collections::BTreeSet;
@@ -27,21 +28,14 @@ const NEW_ROW: &str = r#"Cospi cospi "cospi" Float (Direct("chlo.cospi")) 20 (-1
 const NON_EXHAUSTIVE: &str = "E0004";
 
 #[test]
-fn a_new_row_asks_for_the_arms_that_the_recipe_names() -> io::Result<()> {
-    let copy = copy_crates("row")?;
+fn new_ops_ask_for_the_arms_that_the_recipes_name() -> io::Result<()> {
+    let copy = copy_crates("add-op")?;
     replace(
         &copy,
         "crates/expr/src/graph/table.rs",
         PRESENT_ROW,
         &format!("{NEW_ROW}{PRESENT_ROW}"),
     )?;
-    assert_eq!(files_without_arm(&copy)?, promised_files("## An element-wise op", "crates/")?);
-    Ok(())
-}
-
-#[test]
-fn a_new_variant_asks_for_the_arms_that_the_recipe_names() -> io::Result<()> {
-    let copy = copy_crates("variant")?;
     let doc = "    /// `[x]`, reversed along these axes.\n";
     let variant = format!("    /// `[x]`, rolled along these axes.\n    Roll(Axes),\n{doc}");
     replace(&copy, "crates/expr/src/graph/op.rs", doc, &variant)?;
@@ -52,10 +46,18 @@ fn a_new_variant_asks_for_the_arms_that_the_recipe_names() -> io::Result<()> {
         family,
         &format!("{family} | $crate::Op::Roll(_)"),
     )?;
+    let row = promised_files("## An element-wise op", "crates/")?;
+    let variant = promised_files("## A structured op", "crates/")?;
+    let in_expr = |file: &&String| file.starts_with("crates/expr/");
+    assert_eq!(row.iter().find(in_expr), None, "a row needs no arm in `expr`");
     // Crates that depend on `expr` cannot be checked before `expr` compiles.
-    let own = promised_files("## A structured op", "crates/expr/")?;
-    assert_eq!(files_without_arm(&copy)?, own);
-    for file in &own {
+    let errors = errors_of_check(&copy)?;
+    assert_eq!(
+        files_without_arm(&errors, "Roll"),
+        variant.iter().filter(in_expr).cloned().collect()
+    );
+    assert_eq!(files_without_arm(&errors, "Cospi"), BTreeSet::new());
+    for file in variant.iter().filter(in_expr) {
         let path = copy.join(file);
         let text = fs::read_to_string(&path)?;
         let text = text.replace("Op::Reverse(_)", "Op::Reverse(_) | Op::Roll(_)");
@@ -64,8 +66,10 @@ fn a_new_variant_asks_for_the_arms_that_the_recipe_names() -> io::Result<()> {
             text.replace("Op::Reverse(axes) =>", "Op::Reverse(axes) | Op::Roll(axes) =>"),
         )?;
     }
-    let all = promised_files("## A structured op", "crates/")?;
-    assert_eq!(files_without_arm(&copy)?, &all - &own);
+    let errors = errors_of_check(&copy)?;
+    let others = variant.iter().filter(|file| !in_expr(file)).cloned().collect();
+    assert_eq!(files_without_arm(&errors, "Roll"), others);
+    assert_eq!(files_without_arm(&errors, "Cospi"), row);
     Ok(())
 }
 
@@ -84,7 +88,7 @@ fn root() -> &'static Path {
 /// A workspace with only the crates under test. It has a fixed location, so that later runs reuse
 /// its build outputs.
 fn copy_crates(name: &str) -> io::Result<PathBuf> {
-    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("add-op-{name}"));
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
     let version = format!(r#""{}+{name}""#, env!("CARGO_PKG_VERSION"));
     let mut manifest = fs::read_to_string(root().join("Cargo.toml"))?;
     // Cargo identifies a package by its path in the workspace, which is the same for the copy. A
@@ -127,12 +131,13 @@ fn copy_folder(source: &Path, target: &Path) -> io::Result<()> {
 #[derive(Debug)]
 struct CompileError {
     code: String,
+    message: String,
     file: String,
 }
 
-/// Returns the files in which `cargo check` finds a match without an arm; any other error fails the
-/// test. The check shares compiled dependencies with the build of this test.
-fn files_without_arm(workspace: &Path) -> io::Result<BTreeSet<String>> {
+/// Returns the errors of `cargo check`; an error other than a match without an arm fails the test.
+/// The check shares compiled dependencies with the build of this test.
+fn errors_of_check(workspace: &Path) -> io::Result<Vec<CompileError>> {
     let target = Path::new(env!("CARGO_TARGET_TMPDIR")).parent().expect("the target folder");
     let output = Command::new(env!("CARGO"))
         .args(["check", "--workspace", "--offline", "--keep-going", "--message-format=json"])
@@ -146,7 +151,13 @@ fn files_without_arm(workspace: &Path) -> io::Result<BTreeSet<String>> {
     assert!(!errors.is_empty(), "the copy compiles, or could not be checked at all:\n{stderr}");
     let codes: BTreeSet<&str> = errors.iter().map(|error| error.code.as_str()).collect();
     assert_eq!(codes, BTreeSet::from([NON_EXHAUSTIVE]), "{errors:#?}");
-    Ok(errors.into_iter().map(|error| error.file).collect())
+    Ok(errors)
+}
+
+/// Returns the files in which a match has no arm for a variant.
+fn files_without_arm(errors: &[CompileError], variant: &str) -> BTreeSet<String> {
+    let of_variant = |error: &&CompileError| error.message.contains(&format!("::{variant}"));
+    errors.iter().filter(of_variant).map(|error| error.file.clone()).collect()
 }
 
 /// An error with a code, unlike the final message "could not compile".
@@ -156,7 +167,8 @@ fn compile_error(line: &str) -> Option<CompileError> {
     let code = message["code"]["code"].as_str()?.to_owned();
     let spans = message["spans"].as_array()?;
     let file = spans.iter().find(|span| span["is_primary"] == true)?["file_name"].as_str()?;
-    Some(CompileError { code, file: file.to_owned() })
+    let text = message["message"].as_str()?.to_owned();
+    Some(CompileError { code, message: text, file: file.to_owned() })
 }
 
 /// Returns the files below `folder` in a section of the page, for the rows with compiler errors.
