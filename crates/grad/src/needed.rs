@@ -7,8 +7,9 @@
 
 use std::collections::HashMap;
 
-use nxla_expr::{ExprId, Family, Graph, IdSet, Op, Program};
+use nxla_expr::{ExprId, Fact, Family, Graph, IdSet, Op, Program};
 
+use crate::active::active_sources;
 use crate::rules;
 
 /// The set of nodes whose tangents are needed.
@@ -92,12 +93,15 @@ pub(crate) fn needed_inputs(program: &Program, wanted: &[bool]) -> Vec<bool> {
 /// Marks the states of a loop whose tangents are needed after any number of iterations. Returns for
 /// each input of the body whether the marked states need its tangent.
 pub(crate) fn needed_loop_inputs(body: &Program, states: &mut [bool]) -> Vec<bool> {
+    let sources = active_sources(body);
     loop {
-        let needed = needed_inputs(body, states);
+        let marked = || sources.iter().zip(&*states).filter(|(_, marked)| **marked);
+        let needed = (0..body.inputs().len())
+            .map(|input| marked().any(|(sources, _)| sources.contains(input)));
+        let needed: Vec<bool> = needed.collect();
         let mut grew = false;
-        for (state, &needed) in states.iter_mut().zip(&needed) {
-            grew |= needed && !*state;
-            *state |= needed;
+        for (state, needed) in states.iter_mut().zip(&needed) {
+            grew |= state.merge(needed);
         }
         if !grew {
             return needed;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use nxla_tensor::{DType, Scalar};
 
+use super::batched_outputs::{batched_outputs, loop_inputs};
 use super::batcher::{Batched, Batcher, Parts, batched_type};
 use crate::graph::{
     Block, BlockKind, Cond, CustomGrad, ErrorKind, ExprId, Metadata, Op, Operands, Program, Result,
@@ -178,14 +179,13 @@ fn block(b: &mut Batcher<'_>, block: &Block, operands: &[Batched]) -> Result<Par
 fn conditional(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type) -> Result<Parts> {
     let inputs = marks(operands);
     let mut predicates = Vec::new();
-    let mut results = cond.otherwise.add_batch_axes(&inputs, b.sizes)?.1;
+    let mut results = batched_outputs(&cond.otherwise, &inputs);
     for (predicate, body) in &cond.clauses {
-        let (predicate, differs) = predicate.add_batch_axes(&inputs, b.sizes)?;
-        if differs[0] {
+        if batched_outputs(predicate, &inputs)[0] {
             return choice(b, cond, operands, ty);
         }
-        predicates.push(Arc::new(predicate));
-        let batched = body.add_batch_axes(&inputs, b.sizes)?.1;
+        predicates.push(Arc::new(predicate.add_batch_axes(&inputs, b.sizes)?.0));
+        let batched = batched_outputs(body, &inputs);
         results.iter_mut().zip(batched).for_each(|(result, batched)| *result |= batched);
     }
     let branch = |program: &Program| -> Result<Arc<Program>> {
@@ -247,21 +247,16 @@ fn run_if_any(
 }
 
 fn repetition(b: &mut Batcher<'_>, op: &While, operands: &[Batched]) -> Result<Parts> {
-    let mut inputs = marks(operands);
     // The body can make a state differ between entries even if its initial value is shared.
-    let (condition, body) = loop {
-        let (condition, differs) = op.condition.add_batch_axes(&inputs, b.sizes)?;
-        if differs[0] {
-            return batch_masked_loop(b, op, operands);
-        }
-        let state = inputs[..op.state].to_vec();
-        let (body, found) = op.body.add_batch_axes_as(&inputs, b.sizes, Some(&state))?;
-        if found == state {
-            break (Arc::new(condition), Arc::new(body));
-        }
-        inputs[..op.state].copy_from_slice(&found);
-    };
+    let (inputs, condition_differs) = loop_inputs(op, &marks(operands));
+    if condition_differs {
+        return batch_masked_loop(b, op, operands);
+    }
     let state = inputs[..op.state].to_vec();
+    let condition = Arc::new(op.condition.add_batch_axes(&inputs, b.sizes)?.0);
+    let (body, found) = op.body.add_batch_axes_as(&inputs, b.sizes, Some(&state))?;
+    assert_eq!(found, state, "the analysis of the body agrees with the batching rules");
+    let body = Arc::new(body);
     let operands = b.lift_marked(operands, &inputs)?;
     let node = While { state: op.state, condition, body, replay: op.replay };
     let node = b.make(Op::While(Arc::new(node)), &ids(&operands))?;

@@ -16,6 +16,7 @@
 //! entry continues, and finished entries keep their state. Entries that do not take a branch, or
 //! are finished, are computed with values for which the region is defined.
 
+mod batched_outputs;
 mod batcher;
 mod contract;
 mod control;

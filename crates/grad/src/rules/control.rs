@@ -6,7 +6,8 @@ mod forward;
 pub(crate) mod while_loop;
 
 use nxla_expr::{
-    Block, BlockKind, CustomGrad, ExprId, Graph, HookOp, Metadata, Op, Program, RuleFor,
+    Block, BlockKind, CustomGrad, ExprId, Fact, Graph, HookOp, Metadata, Op, Program, RuleFor,
+    TensorType,
 };
 
 use crate::active::{active_outputs, mark_active_states};
@@ -24,51 +25,51 @@ const NO_DERIVATIVE: &str = "function: must have a derivative, which flows throu
                              host function without one; apply stop_grad to the arguments, or \
                              define a derivative with custom_jvp or custom_grad";
 
-/// Returns for each result of an op whether it depends on the marked operands differentiably.
-pub(crate) fn active_parts(
+/// Returns the facts about the results of an op that follow from the facts about its operands through
+/// differentiable operands.
+pub(crate) fn active_parts<F: Fact>(
     graph: &Graph,
     op: &Op,
     operands: &[ExprId],
-    active: &[bool],
-) -> Vec<bool> {
+    facts: &[F],
+) -> Vec<F> {
     match op {
-        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => vec![false],
+        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => vec![F::default()],
         Op::Metadata(metadata) => {
-            let results = metadata.custom_grad.as_ref().map_or(active.len(), |it| it.outputs);
+            let results = metadata.custom_grad.as_ref().map_or(facts.len(), |it| it.outputs);
             match &metadata.custom_grad {
-                _ if metadata.stop_grad => vec![false; results],
-                Some(custom) => {
-                    vec![active[custom.declared_inputs()].contains(&true); results]
-                }
-                None => active.to_vec(),
+                _ if metadata.stop_grad => vec![F::default(); results],
+                Some(custom) => vec![F::union(&facts[custom.declared_inputs()]); results],
+                None => facts.to_vec(),
             }
         }
         Op::Cond(cond) => {
-            let branches = cond.clauses.iter().map(|(_, body)| body).chain([&cond.otherwise]);
-            branches.map(|body| active_outputs(body, active)).fold(Vec::new(), |any, more| {
-                if any.is_empty() {
-                    more
-                } else {
-                    any.iter().zip(more).map(|(a, b)| a | b).collect()
+            let mut results = active_outputs(&cond.otherwise, facts);
+            for (_, body) in &cond.clauses {
+                for (result, output) in results.iter_mut().zip(active_outputs(body, facts)) {
+                    result.merge(&output);
                 }
-            })
+            }
+            results
         }
         Op::While(op) => {
-            let mut inputs = active.to_vec();
-            mark_active_states(&op.body, op.state, &mut inputs);
+            let mut inputs = facts.to_vec();
+            mark_active_states(&op.body, &mut inputs);
             inputs.truncate(op.state);
             inputs
         }
         // The rule of a runtime call rejects it; see `carries` in the parent module.
         Op::Hook(hook) => match &hook.results {
             Some(results) => {
-                let mut operands = operands.iter().zip(active);
-                let varies = operands.any(|(&id, &it)| it && is_continuous(graph.dtype(id)));
-                results.iter().map(|ty| varies && is_continuous(ty.dtype)).collect()
+                let is_operand = |(id, _): &(&ExprId, &F)| is_continuous(graph.dtype(**id));
+                let operands = operands.iter().zip(facts).filter(is_operand);
+                let any = F::union(operands.map(|(_, fact)| fact));
+                let result = |ty: &TensorType| is_continuous(ty.dtype).then(|| any.clone());
+                results.iter().map(|ty| result(ty).unwrap_or_default()).collect()
             }
-            None => active.to_vec(),
+            None => facts.to_vec(),
         },
-        Op::Block(block) => active_outputs(&block.body, active),
+        Op::Block(block) => active_outputs(&block.body, facts),
         Op::Elem(_) => unreachable!("a part is looked up in its tuple"),
         op @ nxla_expr::outside!(control) => unreachable!("{} is of another family", op.name()),
     }

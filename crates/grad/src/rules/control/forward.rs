@@ -290,7 +290,7 @@ fn with_type(graph: &mut Graph, tangent: Option<ExprId>, ty: &TensorType) -> Res
 /// initial tangent is zero for a state that changes only in a later iteration.
 fn jvp_loop(graph: &mut Graph, op: &While, operands: &[Dual], needed: &[bool]) -> Result<Duals> {
     let mut changing: Vec<bool> = operands.iter().map(|dual| dual.tangent.is_some()).collect();
-    mark_active_states(&op.body, op.state, &mut changing);
+    mark_active_states(&op.body, &mut changing);
     let mut states = needed.to_vec();
     let mut wanted = needed_loop_inputs(&op.body, &mut states);
     wanted[..op.state].copy_from_slice(&states);

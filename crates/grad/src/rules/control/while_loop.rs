@@ -30,6 +30,7 @@ use super::operands_to_differentiate;
 use crate::active::mark_active_states;
 use crate::builder::{self, full};
 use crate::error::{GradError, Result};
+use crate::needed::needed_loop_inputs;
 use crate::region::{Backward, cotangent_dtype};
 use crate::reverse::{ReversePass, Visit};
 
@@ -114,37 +115,26 @@ impl<'a> LoopDerivative<'a> {
         for &position in wanted {
             active[position] = true;
         }
-        mark_active_states(&op.body, op.state, &mut active);
+        mark_active_states(&op.body, &mut active);
         let sources: Vec<usize> = (0..active.len()).filter(|&input| active[input]).collect();
-        let around = || parts.iter().flatten().map(|&part| graph.dtype(part));
-        let ty = |state: usize| {
-            let ty = &op.body.inputs()[state];
-            TensorType::new(cotangent_dtype(ty.dtype, around()), ty.shape.clone())
-        };
+        // A state that needs a cotangent in one iteration must have one in all iterations.
         let mut carries: Vec<bool> =
             (0..op.state).map(|state| active[state] && parts[state].is_some()).collect();
-        if !carries.contains(&true) {
+        needed_loop_inputs(&op.body, &mut carries);
+        let carried: Vec<usize> =
+            (0..op.state).filter(|&state| carries[state] && active[state]).collect();
+        if carried.is_empty() {
             return Ok(None);
         }
-        // A state that needs a cotangent in one iteration must have one in all iterations.
-        loop {
-            let carried: Vec<usize> = (0..op.state).filter(|&state| carries[state]).collect();
-            let types: Vec<TensorType> = carried.iter().map(|&state| ty(state)).collect();
-            let backward = Backward::new(&op.body, &carried, &types, &sources)?;
-            let flows = backward.flows();
-            let mut grew = false;
-            for (&source, &flows) in sources.iter().zip(&flows) {
-                if source < op.state && flows && !carries[source] {
-                    carries[source] = true;
-                    grew = true;
-                }
-            }
-            if grew {
-                continue;
-            }
-            let carried = carried.into_iter().zip(types).collect();
-            return Self::finish(op, &visit.operands, carried, &sources, backward).map(Some);
-        }
+        let around = || parts.iter().flatten().map(|&part| graph.dtype(part));
+        let ty = |state: &usize| {
+            let ty = &op.body.inputs()[*state];
+            TensorType::new(cotangent_dtype(ty.dtype, around()), ty.shape.clone())
+        };
+        let types: Vec<TensorType> = carried.iter().map(ty).collect();
+        let backward = Backward::new(&op.body, &carried, &types, &sources)?;
+        let carried = carried.into_iter().zip(types).collect();
+        Self::finish(op, &visit.operands, carried, &sources, backward).map(Some)
     }
 
     fn finish(
