@@ -81,20 +81,33 @@ pub(crate) fn run_cancellable<R: Send>(
 impl ExecContext<'_> {
     /// Runs work that cannot be cancelled. If the token is set meanwhile, the work continues on a detached
     /// thread and this function returns `None` at once.
-    pub(crate) fn run_detached<R: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> R + Send + 'static,
-    ) -> Option<R> {
+    pub(crate) fn run_detached<R, F>(&self, work: F) -> Option<R>
+    where
+        R: Send + 'static,
+        F: FnOnce() -> R + Send + 'static,
+    {
         let Cancel::Token(token) = self.cancel else { return Some(work()) };
         let (sender, result) = mpsc::channel();
-        let task = move || drop(sender.send(work()));
-        thread::Builder::new().name("nxla step".into()).spawn(task).ok()?;
+        // The closure of a thread that cannot be spawned is lost, so the work is sent to the thread.
+        let (give_work, receive_work) = mpsc::channel::<F>();
+        let task = move || {
+            if let Ok(work) = receive_work.recv() {
+                drop(sender.send(work()));
+            }
+        };
+        let Ok(worker) = thread::Builder::new().name("nxla step".into()).spawn(task) else {
+            return Some(work());
+        };
+        give_work.send(work).expect("the thread receives its work before it ends");
         loop {
             match result.recv_timeout(POLL_INTERVAL) {
                 Ok(result) => return Some(result),
-                Err(mpsc::RecvTimeoutError::Disconnected) => return None,
                 Err(mpsc::RecvTimeoutError::Timeout) if token.is_cancelled() => return None,
                 Err(mpsc::RecvTimeoutError::Timeout) => {}
+                Err(mpsc::RecvTimeoutError::Disconnected) => match worker.join() {
+                    Err(panic) => std::panic::resume_unwind(panic),
+                    Ok(()) => unreachable!("a step that ends sends its result"),
+                },
             }
         }
     }

@@ -5,6 +5,14 @@
 
 use nxla_tensor::{Complex, DType, Element};
 
+/// The greatest common divisor.
+pub(crate) fn gcd(mut a: usize, mut b: usize) -> usize {
+    while b > 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
 /// Elements that can be multiplied and added.
 pub(crate) trait Number: Element {
     /// The accumulator.

@@ -67,13 +67,17 @@ pub(super) struct Geometry {
 
 impl Geometry {
     pub(super) fn new(attributes: &Conv, input: &[usize], kernel: &[usize], out: &[usize]) -> Self {
-        let axes = (0..input.len() - 2).map(|axis| WindowAxis {
-            size: input[axis + 2],
-            count: out[axis + 2],
-            taps: kernel[axis + 2],
-            stride: attributes.strides[axis],
-            dilation: attributes.kernel_dilation[axis],
-            low: attributes.padding[axis].0,
+        let axes = (0..input.len() - 2).map(|axis| {
+            let (count, taps) = (out[axis + 2], kernel[axis + 2]);
+            WindowAxis {
+                size: input[axis + 2],
+                count,
+                taps,
+                // The step between positions or taps has no meaning if there is one.
+                stride: if count == 1 { 1 } else { attributes.strides[axis] },
+                dilation: if taps == 1 { 1 } else { attributes.kernel_dilation[axis] },
+                low: attributes.padding[axis].0,
+            }
         });
         let groups = attributes.feature_groups.max(attributes.batch_groups);
         Self {

@@ -173,7 +173,7 @@ fn sections(size: usize, low: i64, section: usize, step: usize) -> Vec<Section> 
         let count = (size - from).div_ceil(step).min(section.saturating_sub(before));
         Section { from, to: remainder * section + before.min(section), count, gap: 0 }
     };
-    let mut sections: Vec<_> = (0..step).map(inside).collect();
+    let mut sections = context::collect_vec((0..step).map(inside));
     for index in 0..step {
         let next = sections.get(index + 1).map_or(section * step + sections[0].to, |next| next.to);
         sections[index].gap = next - sections[index].to - sections[index].count;

@@ -9,6 +9,7 @@ use nxla_expr::Conv;
 use super::conv::Geometry;
 use crate::context::{self, Cx};
 use crate::kernels::matrix::Kernels;
+use crate::kernels::number::gcd;
 use crate::kernels::strided::Strided;
 use crate::kernels::vectors::InVectors;
 
@@ -86,7 +87,8 @@ fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
     // the division has no remainder.
     let position = |first: usize, tap: usize| (first * stride + tap * dilation) as i64 - low;
     let sees = |first: usize, tap: usize| position(first, tap) % gap as i64 == 0;
-    let step = (1..gap).find(|step| (step * stride).is_multiple_of(gap)).unwrap_or(gap);
+    // After this many positions, the products of the stride are multiples of the gap again.
+    let step = gap / gcd(gap, stride);
     let phase = |first: usize| {
         let mut seen = (0..kernel).filter(|&tap| sees(first, tap));
         let first_tap = seen.next().unwrap_or(kernel);

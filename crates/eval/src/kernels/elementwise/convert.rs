@@ -271,7 +271,8 @@ fn from_wide(wide: DType, to: DType) -> Kernel {
         DType::U64 => from_storage::<u64>(to),
         DType::S64 => from_storage::<i64>(to),
         DType::F64 => from_storage::<f64>(to),
-        _ => from_storage::<Complex<f64>>(to),
+        DType::C128 => from_storage::<Complex<f64>>(to),
+        dtype => unreachable!("{dtype} is not the widest dtype of its kind"),
     }
 }
 

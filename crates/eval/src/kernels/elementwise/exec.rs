@@ -14,6 +14,7 @@ use super::code::{Access, BodyCode, Instruction, Loc, Target};
 use super::lanes::{Src, WIDE_LANES};
 use crate::context::{self, Args, Cx, Fault, LINE, Results};
 use crate::kernels::limits::BLOCK_BYTES;
+use crate::kernels::number::gcd;
 use crate::kernels::strided::Strided;
 
 /// The size of pieces for threads is a multiple of this number of elements, which is small so that
@@ -352,14 +353,6 @@ fn whole_periods(feeds: &[Feed<'_>], block: usize, len: usize) -> usize {
         Some(unit) if unit <= block && block < len => block / unit * unit,
         _ => block,
     }
-}
-
-/// The greatest common divisor.
-fn gcd(mut a: usize, mut b: usize) -> usize {
-    while b > 0 {
-        (a, b) = (b, a % b);
-    }
-    a
 }
 
 /// The offsets in the scratch memory, in bytes.

@@ -33,23 +33,30 @@ pub fn eigen(a: &HostTensor) -> Result<(HostTensor, HostTensor), TensorError> {
     let elements = wide.as_slice::<Complex<f64>>()?;
     let (square, total) = (side * side, side * (side + 1));
     let count = batch.iter().product::<usize>();
-    let nan = Complex::new(f64::NAN, f64::NAN);
-    let mut results = vec![nan; count * total];
+    let mut results = HostTensor::scratch(DType::C128, [count, total])?;
     let hooks = Hooks::new();
     let cx = ExecContext::new(&hooks, None);
     if total > 0 {
-        cx.rows(&mut results, total, square * side * 32, |first, results| {
+        cx.rows(results.make_mut()?, total, square * side * 32, |first, results| {
             let matrices = elements[first * square..].chunks_exact(square);
             for (out, a) in results.chunks_exact_mut(total).zip(matrices) {
                 if a.iter().all(|x| x.re.is_finite() && x.im.is_finite()) {
                     nxla_factor::eigen(a, side, out);
+                } else {
+                    out.fill(Complex::new(f64::NAN, f64::NAN));
                 }
             }
         });
     }
-    let rows = || results.chunks_exact(total.max(1));
-    let values = rows().flat_map(|row| &row[..side]).copied().collect();
-    let vectors = rows().flat_map(|row| &row[side..]).copied().collect();
+    let rows = results.as_slice::<Complex<f64>>()?.chunks_exact(total.max(1));
     let shape: Shape = batch.iter().copied().chain([side]).collect();
-    Ok((HostTensor::from_vec(values, shape)?, HostTensor::from_vec(vectors, a.shape().clone())?))
+    let mut values = HostTensor::scratch(DType::C128, shape)?;
+    let mut vectors = HostTensor::scratch(DType::C128, a.shape().clone())?;
+    let out = values.make_mut()?.chunks_exact_mut(side.max(1));
+    let out = out.zip(vectors.make_mut()?.chunks_exact_mut(square.max(1)));
+    for (row, (values, vectors)) in rows.zip(out) {
+        values.copy_from_slice(&row[..side]);
+        vectors.copy_from_slice(&row[side..]);
+    }
+    Ok((values, vectors))
 }
