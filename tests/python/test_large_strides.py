@@ -52,3 +52,15 @@ def test_a_dilation_beyond_the_tensor_leaves_windows_of_one_element(compiler, di
     np.testing.assert_array_equal(np.asarray(f(X)), X)
     f = nx.jit(lambda x: nx.window_sum(x, 2, dilations=dilation), compiler=compiler)
     assert f(X).shape == (0, 0)
+
+
+@pytest.mark.parametrize("step", LARGE)
+def test_convolutions_with_steps_that_no_element_uses(compiler, step):
+    x = 1 + X[None, None]
+    point = np.ones((1, 1, 1, 1), np.float32)
+    f = nx.jit(lambda x, kernel: nx.conv(x, kernel, strides=step), compiler=compiler)
+    assert f(x, np.ones_like(x)).tolist() == [[[[x.sum()]]]]
+    f = nx.jit(lambda x, kernel: nx.conv(x, kernel, kernel_dilation=step), compiler=compiler)
+    np.testing.assert_array_equal(np.asarray(f(x, point)), x)
+    f = nx.jit(lambda x, kernel: nx.conv(x, kernel, input_dilation=step), compiler=compiler)
+    assert f(x[:, :, :1, :1], point).tolist() == [[[[1.0]]]]

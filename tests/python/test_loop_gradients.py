@@ -300,3 +300,41 @@ def test_loop_bounds_and_steps_held_in_states(updates, direction):
         expected = nx.grad(unrolled)(x)
         close(nx.jit(nx.grad(run))(x), expected)
         close(nx.jvp(run, (x,), (f64(1.0),))[1], expected)
+
+
+def delay(levels, states):
+    """Return nested loops whose iterations pass each state on to the next one."""
+    inner = delay(levels - 1, states) if levels > 0 else lambda x: x
+
+    def function(x):
+        def body(state):
+            count, values = state
+            return count + 1, (inner(values[0]), *(value * 2.0 for value in values[:-1]))
+
+        start = (nx.tensor(0), (x, *(x * 0.0 for _ in range(states - 1))))
+        return nx.while_loop(lambda state: state[0] < states, body, start)[1][-1]
+
+    return function
+
+
+@pytest.mark.parametrize(("levels", "states"), [(1, 3), (2, 2), (3, 20), (12, 2)])
+def test_analyses_of_nested_loops_visit_each_body_once(levels, states):
+    # With a visit for each state that a loop makes active, the last two cases would take hours.
+    f = delay(levels, states)
+    for derivative in (nx.grad(f), lambda x: nx.jvp(f, (x,), (nx.ones_like(x),))[1]):
+        expression = nx.debug_expr(derivative)(nx.template((), "f64"))
+        if levels < 3:  # The functions are linear.
+            assert expression.run(f64(0.5)).item() == f(f64(1.0)).item() != 0
+
+
+def test_the_gradient_of_loops_in_sequence_creates_nodes_once():
+    def f(x):
+        for _ in range(60):
+            x = nx.fori(0, 3, lambda i, x: nx.sin(x) * x, x)
+        return x
+
+    gradient = nx.debug_expr(nx.grad(f))(nx.template((), "f64"))
+    second = nx.debug_expr(nx.grad(nx.grad(f)))(nx.template((), "f64"))
+    assert len(second.nodes) < 40 * len(gradient.nodes)
+    x = f64(0.9)
+    close(gradient.run(x), (f(x + 1e-7) - f(x - 1e-7)) / 2e-7, 1e-6)

@@ -132,23 +132,20 @@ pub(crate) fn backpropagate(
 /// The result of a reverse pass.
 struct PassResult {
     cotangents: Vec<Option<ExprId>>,
-    /// Pairs of a node and its replacement, a list for each replaced op, in the reverse order of
-    /// the graph. The op that returns a replacement also returns residuals for the derivative.
-    replaced: Vec<Vec<(ExprId, ExprId)>>,
+    /// Pairs of a node and its replacement. The op that returns a replacement also returns residuals
+    /// for the derivative.
+    replaced: Vec<(ExprId, ExprId)>,
 }
 
 impl PassResult {
     /// Substitutes the replaced nodes in the graphs of these roots. Otherwise the replaced ops and
     /// their replacements would both run.
     fn substitute_replaced(&mut self, graph: &mut Graph, roots: &mut Vec<ExprId>) -> Result<()> {
-        // One list after another, because a replacement can depend on earlier replaced nodes.
-        for replaced in self.replaced.drain(..) {
-            let mut substitution = Substitution::new();
-            for (old, new) in replaced {
-                substitution.insert(old, new);
-            }
-            *roots = graph.substitute(roots, &mut substitution)?;
+        let mut substitution = Substitution::new();
+        for (old, new) in self.replaced.drain(..) {
+            substitution.insert(old, new);
         }
+        *roots = graph.substitute(roots, &mut substitution)?;
         Ok(())
     }
 }
@@ -204,7 +201,7 @@ pub(crate) struct ReversePass<'g> {
     /// The cotangents of the parts of tuples.
     tuples: Vec<Box<[Option<ExprId>]>>,
     /// See [`PassResult::replaced`].
-    replaced: Vec<Vec<(ExprId, ExprId)>>,
+    replaced: Vec<(ExprId, ExprId)>,
 }
 
 /// A node whose cotangent is complete, and whose rule runs.
@@ -283,7 +280,7 @@ impl ReversePass<'_> {
 
     /// Adds pairs of a node and its replacement, see [`PassResult::replaced`].
     pub(crate) fn replace(&mut self, nodes: Vec<(ExprId, ExprId)>) {
-        self.replaced.push(nodes);
+        self.replaced.extend(nodes);
     }
 
     /// Adds to the cotangent of an operand; the contribution has its shape.

@@ -1,10 +1,15 @@
 //! Rewriting: the same expression with replaced nodes, and the same program on other inputs.
 //!
 //! Every node that depends on a replaced node is created again, and thereby simplified and
-//! interned. Other nodes are shared with the original. The rewrite is one pass over the ids,
-//! without recursion.
+//! interned. Other nodes are shared with the original. A rewrite visits each node once, without
+//! recursion.
 
-use crate::graph::{ErrorKind, ExprId, Graph, IdMap, Op, Operands, Program, Result};
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use rustc_hash::FxHashMap;
+
+use crate::graph::{ErrorKind, ExprId, Graph, IdMap, IdSet, Op, Operands, Program, Result};
 
 /// A map from nodes to their replacements.
 #[derive(Clone, Default, Debug)]
@@ -26,18 +31,24 @@ impl Substitution {
         self.first = Some(self.first.map_or(old, |first| first.min(old)));
     }
 
-    /// Returns the replacement of a node, or the node itself.
-    pub fn get(&self, id: ExprId) -> ExprId {
-        match self.new_id.get(id) {
-            0 => id,
-            new => ExprId::from_index(new as usize - 1),
+    /// Returns whether a node has a replacement.
+    fn is_replaced(&self, id: ExprId) -> bool {
+        self.new_id.get(id) != 0
+    }
+
+    /// Returns the replacement of a node, also of a replacement, or the node itself.
+    fn resolve(&self, mut id: ExprId) -> ExprId {
+        while let Some(new) = self.new_id.get(id).checked_sub(1) {
+            id = ExprId::from_index(new as usize);
         }
+        id
     }
 }
 
 impl Graph {
-    /// Returns the roots after the substitution. A node with effects that depends on a replaced
-    /// node is created again, and so are all later nodes with effects, which preserves their order.
+    /// Returns the roots after the substitution. A replacement may depend on other replaced nodes,
+    /// but not on the node that it replaces. A node with effects that depends on a replaced node is
+    /// created again, and so are all later nodes with effects, which preserves their order.
     ///
     /// # Errors
     /// Returns an error if a replacement has the wrong type for a user.
@@ -46,38 +57,115 @@ impl Graph {
         roots: &[ExprId],
         substitution: &mut Substitution,
     ) -> Result<Vec<ExprId>> {
-        let all: Vec<ExprId> = roots.iter().chain(self.effects()).copied().collect();
-        let (Some(first), Some(&last)) = (substitution.first, all.iter().max()) else {
-            return Ok(roots.to_vec());
-        };
-        let reachable = self.reachable(&all);
+        let Some(first) = substitution.first else { return Ok(roots.to_vec()) };
+        let plan = RewritePlan::new(self, roots, first, substitution);
         let mut replaced_effects = Vec::new();
-        for index in first.index()..=last.index() {
-            let id = ExprId::from_index(index);
-            let replaced = substitution.new_id.get(id) != 0;
-            if replaced || !reachable.contains(id) {
-                continue;
-            }
+        for id in plan {
             let operands: Operands =
-                self.operands(id).iter().map(|&operand| substitution.get(operand)).collect();
-            let op = self.op(id);
-            // A recreated effect must not move behind later effects, so these are recreated too.
-            let follows = op.has_effects() && !replaced_effects.is_empty();
-            if operands[..] == *self.operands(id) && !follows {
-                continue;
-            }
-            let op = op.clone();
-            let source = self.source_id(id);
-            self.set_source(source);
+                self.operands(id).iter().map(|&operand| substitution.resolve(operand)).collect();
+            let op = self.op(id).clone();
+            self.set_source(self.source_id(id));
             if op.has_effects() {
                 replaced_effects.push(id);
             }
             let new = self.make(op, &operands)?;
-            substitution.insert(id, new);
+            // An interned node can be the node itself.
+            if new != id {
+                substitution.insert(id, new);
+            }
         }
         self.remove_effects(&replaced_effects);
-        Ok(roots.iter().map(|&root| substitution.get(root)).collect())
+        Ok(roots.iter().map(|&root| substitution.resolve(root)).collect())
     }
+}
+
+/// The nodes that a substitution creates again, in an order in which operands and replacements come
+/// before their users. Nodes that are ready come in the order of their ids.
+struct RewritePlan {
+    ready: BinaryHeap<Reverse<ExprId>>,
+    /// For each node, the nodes that wait for it.
+    users: FxHashMap<ExprId, Vec<ExprId>>,
+    /// The number of nodes for which a node waits.
+    waits: FxHashMap<ExprId, usize>,
+}
+
+impl RewritePlan {
+    fn new(graph: &Graph, roots: &[ExprId], first: ExprId, substitution: &Substitution) -> Self {
+        let needed = needed_after(graph, roots, first, substitution);
+        let mut plan = RewritePlan {
+            ready: BinaryHeap::new(),
+            users: FxHashMap::default(),
+            waits: FxHashMap::default(),
+        };
+        let mut last_effect = None;
+        // The operands of a replacement have smaller ids than the replacement, so one pass over the
+        // ids finds all nodes that depend on a replaced node.
+        let ids = (first.index()..graph.len()).map(ExprId::from_index);
+        for id in ids.filter(|&id| needed.contains(id)) {
+            let operands = graph.operands(id);
+            let depends = |&operand: &ExprId| {
+                substitution.is_replaced(operand) || plan.waits.contains_key(&operand)
+            };
+            let has_effects = graph.op(id).has_effects();
+            // A recreated effect must not move behind later effects, so these are recreated too.
+            if operands.iter().any(depends) || (has_effects && last_effect.is_some()) {
+                plan.waits.insert(id, 0);
+                let before = if has_effects { last_effect.replace(id) } else { None };
+                plan.users.extend(before.map(|before| (before, vec![id])));
+            }
+        }
+        let mut effects = std::mem::take(&mut plan.users);
+        let recreated: Vec<ExprId> = plan.waits.keys().copied().collect();
+        for id in recreated {
+            let operands = graph.operands(id).iter().map(|&operand| substitution.resolve(operand));
+            for operand in operands.filter(|operand| plan.waits.contains_key(operand)) {
+                plan.users.entry(operand).or_default().push(id);
+            }
+            for later in effects.remove(&id).into_iter().flatten() {
+                plan.users.entry(id).or_default().push(later);
+            }
+        }
+        for &user in plan.users.values().flatten() {
+            *plan.waits.get_mut(&user).expect("users are recreated") += 1;
+        }
+        let ready = plan.waits.iter().filter(|(_, waits)| **waits == 0);
+        plan.ready = ready.map(|(&id, _)| Reverse(id)).collect();
+        plan
+    }
+}
+
+impl Iterator for RewritePlan {
+    type Item = ExprId;
+
+    fn next(&mut self) -> Option<ExprId> {
+        let Reverse(id) = self.ready.pop()?;
+        for user in self.users.remove(&id).into_iter().flatten() {
+            let waits = self.waits.get_mut(&user).expect("users are recreated");
+            *waits -= 1;
+            if *waits == 0 {
+                self.ready.push(Reverse(user));
+            }
+        }
+        Some(id)
+    }
+}
+
+/// Returns the nodes from `first` on that the roots and the effects need after a substitution.
+fn needed_after(
+    graph: &Graph,
+    roots: &[ExprId],
+    first: ExprId,
+    substitution: &Substitution,
+) -> IdSet {
+    let mut needed = IdSet::with_len(graph.len());
+    let mut pending: Vec<ExprId> = roots.iter().chain(graph.effects()).copied().collect();
+    while let Some(id) = pending.pop() {
+        let id = substitution.resolve(id);
+        if id >= first && needed.insert(id) {
+            pending.extend(graph.operands(id));
+        }
+    }
+    needed
 }
 
 impl Program {
