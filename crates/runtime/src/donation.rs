@@ -1,7 +1,7 @@
 //! Donation: the arguments whose memory a call reuses, and the state of their tensors after the call.
 
 use nxla_eval::EvalError;
-use nxla_expr::{ExprId, Program, TensorType};
+use nxla_expr::{Program, TensorType};
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
@@ -30,7 +30,7 @@ pub(crate) struct Donated {
 impl Donated {
     pub(crate) fn new(program: &Program, donations: Donations) -> Self {
         let needed = match donations.marks.contains(&true) {
-            true => needed_inputs(program),
+            true => program.used_inputs(),
             false => Vec::new(),
         };
         Self { donations, needed }
@@ -106,21 +106,13 @@ impl Donated {
     }
 }
 
-/// Returns for each input whether an output or an effect depends on it.
-fn needed_inputs(program: &Program) -> Vec<bool> {
-    let graph = program.graph();
-    let roots: Vec<ExprId> = program.outputs().iter().chain(graph.effects()).copied().collect();
-    let needed = graph.reachable(&roots);
-    program.parameters().iter().map(|&parameter| needed.contains(parameter)).collect()
-}
-
 /// The donated inputs whose memory no output can reuse: inputs without a remaining output of their
 /// type, and inputs that the program does not need.
 pub fn unusable_donations(program: &Program, donated: &[bool]) -> Vec<usize> {
     if !donated.contains(&true) {
         return Vec::new();
     }
-    let needed = needed_inputs(program);
+    let needed = program.used_inputs();
     let mut free: Vec<&TensorType> = program.output_types().collect();
     let mut takes = |input: usize| {
         let ty = &program.inputs()[input];

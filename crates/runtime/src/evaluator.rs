@@ -109,10 +109,7 @@ impl Executable for Plan {
         let hooks = context.hooks.map_or_else(Hooks::default, |hooks| {
             hooks.iter().map(|(name, hook)| (name.clone(), hook.clone())).collect()
         });
-        let hooks = match context.own_hooks {
-            [] => hooks,
-            own => hooks.with_own(own),
-        };
+        let hooks = hooks.with_own(context.own_hooks);
         let results = self.run_with(data, &hooks, context.interrupt).map_err(failure)?;
         let mut tensors = Vec::with_capacity(results.len());
         for result in results {

@@ -10,6 +10,7 @@ use nxla_expr::{Graph, Program, TensorType};
 use nxla_tensor::{
     DType, Element, HostTensor, Names, NamesError, PrintOptions, Scalar, Shape, TensorError,
 };
+use rustc_hash::FxHashMap;
 
 use crate::background;
 use crate::device::Device;
@@ -266,6 +267,15 @@ impl RawTensor {
                 left.data().is(right.data()) && left.vectors() == right.vectors()
             }
             (RawTensor::Host(_) | RawTensor::Device(_) | RawTensor::Vectorized(_), _) => false,
+        }
+    }
+
+    /// The address of the memory, which tensors of equal data share.
+    fn address(&self) -> usize {
+        match self.data() {
+            RawTensor::Host(tensor) => tensor.bytes().as_ptr() as usize,
+            RawTensor::Device(tensor) => tensor.buffer.address(),
+            RawTensor::Vectorized(_) => unreachable!("data has no vectorized axes"),
         }
     }
 
@@ -648,16 +658,22 @@ impl RawTensor {
     /// Returns the errors of [`RawTensor::copy_to`].
     pub fn transfer_all(tensors: &[RawTensor], device: &Device) -> Result<Vec<RawTensor>> {
         let mut moved: Vec<RawTensor> = Vec::with_capacity(tensors.len());
+        // Equal addresses are necessary for equal data, but not sufficient.
+        let mut by_address: FxHashMap<usize, Vec<usize>> = FxHashMap::default();
         let mut failure = None;
-        for tensor in tensors {
-            let earlier = tensors.iter().zip(&moved).find(|(x, _)| x.data().is(tensor.data()));
+        for (position, tensor) in tensors.iter().enumerate() {
+            let known = by_address.entry(tensor.address()).or_default();
+            let earlier = known.iter().find(|&&at| tensors[at].data().is(tensor.data()));
             let result = match earlier {
-                Some((_, copy)) => copy.like(tensor),
+                Some(&at) => moved[at].like(tensor),
                 None if tensor.device() == *device => Ok(tensor.clone()),
                 None => tensor.copy_to(device),
             };
             match result {
-                Ok(result) => moved.push(result),
+                Ok(result) => {
+                    known.push(position);
+                    moved.push(result);
+                }
                 Err(error) => {
                     failure = Some(error);
                     break;

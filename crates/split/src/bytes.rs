@@ -6,8 +6,6 @@
 //!
 //! The functions of hooks are not serialized; the caller must attach listeners to the hooks of a
 //! program from bytes.
-//!
-//! A hook's function stays behind: a program from bytes has hooks that only a caller can serve.
 
 use std::sync::Arc;
 

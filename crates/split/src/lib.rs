@@ -9,8 +9,8 @@
 //! of the stages, at marks, at repeated layers, or at the passes of a training step.
 //!
 //! The modules follow the steps. `cut` assigns nodes to stages (`partition` for the result of a
-//! policy), `wire` finds the values that cross, and `assemble` builds the programs. `plan` and
-//! [`StageScheduler`] determine the order of stages and the lifetime of values. `cost` and `memory`
+//! policy), `wire` finds the values that cross, and `assemble` builds the programs. `schedule` and
+//! `dependencies` determine the order of stages and the lifetime of values. `cost` and `memory`
 //! estimate stages, and `simulate` predicts the time on a cluster.
 //!
 //! # Cuts

@@ -39,7 +39,7 @@ impl Hooks {
         self.functions.insert(name.into(), function)
     }
 
-    /// Adds the functions that [`Program::detach_hooks`](nxla_expr::Program::detach_hooks) removed from the
+    /// Sets the functions that [`Program::detach_hooks`](nxla_expr::Program::detach_hooks) removed from the
     /// program.
     #[must_use]
     pub fn with_own(mut self, functions: &[Arc<dyn HostFn>]) -> Self {

@@ -8,7 +8,7 @@ use nxla_tensor::{DType, HostTensor};
 
 use super::code::{Bytecode, CallWork, Inst};
 use super::dispatch::{NodeRef, empty_results, is_literal};
-use crate::context::{Args, Cx, Fault, Results, Stop, bytes_mut, filled, one, reshape};
+use crate::context::{Args, Cx, Fault, Results, Stop, bytes_mut, one, reshape};
 use crate::kernels::reduce::{is_reduced, reduced_first};
 use crate::kernels::strided::Strided;
 use crate::kernels::window::{axes, for_each_tap};
@@ -109,7 +109,9 @@ impl UserFold<'_> {
             if seen.iter().all(|seen| !seen.is_empty()) {
                 let (mut from, mut to) = (0, 0);
                 for (index, axis) in axes.iter().enumerate() {
-                    let first = axis.position(seen[index].start, taps[index]).expect("it is seen");
+                    let first = axis
+                        .position(seen[index].start, taps[index])
+                        .expect("windows_inside returns positions inside the operand");
                     from += first * steps[index] as usize;
                     to += seen[index].start * target_steps[index] as usize;
                 }
@@ -118,9 +120,8 @@ impl UserFold<'_> {
                     source.map(|((axis, seen), &step)| (seen.len(), axis.stride as isize * step));
                 let source = Strided::new(from, source);
                 let target = seen.iter().zip(&target_steps).map(|(seen, &step)| (seen.len(), step));
-                let bytes = source.len() * size;
-                let mut elements = filled(0_u64, bytes.div_ceil(8));
-                let elements = &mut bytemuck::cast_slice_mut::<u64, u8>(&mut elements)[..bytes];
+                let mut scratch = self.cx.scratch();
+                let elements = scratch.bytes(source.len() * size);
                 source.read_all_bytes(self.cx, size, x.bytes(), elements);
                 Strided::new(to, target).write_bytes(size, elements, bytes_mut(&mut element));
             }

@@ -45,6 +45,8 @@ pub(super) enum Reason {
     UnknownLoops,
     OwnMemory(Device),
     AheadOfTime,
+    NoEvaluatorCalls,
+    /// The number of the call decides.
     Tiers,
 }
 
@@ -118,7 +120,7 @@ pub(super) fn decide(
     }
     match (purpose, limits.after, estimate.seconds()) {
         (Purpose::Compile, _, _) => decided(Choice::Xla, Reason::AheadOfTime),
-        (_, Some(0), _) => decided(Choice::Xla, Reason::Tiers),
+        (_, Some(0), _) => decided(Choice::Xla, Reason::NoEvaluatorCalls),
         (_, Some(after), _) => decided(Choice::Tiers(after), Reason::Tiers),
         (_, None, _) if !shares_memory => decided(Choice::Xla, Reason::OwnMemory(device.clone())),
         (_, None, None) => decided(Choice::Xla, Reason::UnknownLoops),
@@ -213,7 +215,8 @@ impl fmt::Display for Reason {
                 write!(f, "the memory of the device {device} is not host memory")
             }
             Reason::AheadOfTime => f.write_str("the program is compiled ahead of its calls"),
-            Reason::Tiers => f.write_str("compile_after is 0"),
+            Reason::NoEvaluatorCalls => f.write_str("compile_after is 0"),
+            Reason::Tiers => f.write_str("the number of the call decides (compile_after)"),
         }
     }
 }

@@ -115,14 +115,14 @@ enum Tag {
 }
 
 impl<S> Call<S> {
-    fn push_tag(&mut self, tag: u64, rest: usize) {
-        self.signature.tokens.push(tag << 56 | rest as u64);
+    fn push_tag(&mut self, tag: u64, rest: u64) {
+        self.signature.tokens.push(tag << 56 | rest);
     }
 
     /// Begins a container with `children` children. The front end numbers the kinds of containers.
     pub fn container(&mut self, kind: u8, children: usize) {
         self.structured = true;
-        self.push_tag(Tag::Container as u64 + u64::from(kind), children);
+        self.push_tag(Tag::Container as u64 + u64::from(kind), children as u64);
     }
 
     /// Adds a value that is part of the signature, with its hash.
@@ -161,8 +161,8 @@ impl<S> Call<S> {
     }
 
     fn push_leaf(&mut self, dtype: DType, dims: &[usize], names: Option<&Names>) {
-        let named = usize::from(names.is_some());
-        self.push_tag(Tag::Leaf as u64, (dtype as usize) << 32 | dims.len() << 1 | named);
+        let (rank, named) = (dims.len() as u64, u64::from(names.is_some()));
+        self.push_tag(Tag::Leaf as u64, (dtype as u64) << 32 | rank << 1 | named);
         self.signature.tokens.extend(dims.iter().map(|&dim| dim as u64));
         for name in names.into_iter().flat_map(|names| names.iter()) {
             self.push_name(name.as_deref().unwrap_or(""));
@@ -184,7 +184,7 @@ impl<S> Call<S> {
             return;
         }
         self.structured = true;
-        self.push_tag(Tag::Vectors as u64, vectors.len());
+        self.push_tag(Tag::Vectors as u64, vectors.len() as u64);
         for axis in vectors.iter() {
             self.push_name(&axis.name);
         }

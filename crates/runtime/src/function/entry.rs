@@ -318,10 +318,7 @@ impl<R> Entry<R> {
             }
         };
         let inputs = self.inputs(arguments);
-        let executable = match self.runs_on_device_of(arguments) {
-            true => self.executable.clone(),
-            false => self.for_place_of(&inputs, options, interrupt)?,
-        };
+        let executable = self.executable_for(arguments, &inputs, options, interrupt)?;
         Ok(executable.explain(reason, self.program()))
     }
 
@@ -392,10 +389,7 @@ impl<R> Entry<R> {
         let context =
             RunContext { hooks: Some(&options.hooks), interrupt, ..RunContext::default() };
         let inputs = self.inputs(arguments);
-        let executable = match self.runs_on_device_of(arguments) {
-            true => self.executable.clone(),
-            false => self.for_place_of(&inputs, options, interrupt)?,
-        };
+        let executable = self.executable_for(arguments, &inputs, options, interrupt)?;
         let _span = span.detail("backend", || executable.backend());
         let results = match self.donated.is_empty() {
             true => executable.run(&inputs, &context)?,
@@ -413,13 +407,17 @@ impl<R> Entry<R> {
         Ok(self.traced.vectors.put(results))
     }
 
-    /// Returns the executable for inputs on another device than the compiled one.
-    fn for_place_of(
+    /// Returns the executable for the device of the arguments.
+    fn executable_for(
         &self,
+        arguments: &[&RawTensor],
         inputs: &[&RawTensor],
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Arc<ExecutableHandle>> {
+        if self.runs_on_device_of(arguments) {
+            return Ok(self.executable.clone());
+        }
         let device = common_device("call", inputs.iter().copied())?;
         let lock = || self.elsewhere.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((known, executable)) = &*lock()

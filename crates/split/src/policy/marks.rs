@@ -1,5 +1,6 @@
 //! Stages that end at annotations.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use nxla_expr::{Op, Program, SHARDING_NOTE};
@@ -11,9 +12,11 @@ use crate::stage::StageGraph;
 /// Cuts after each annotation with one of these strings, or after each annotation.
 pub(super) fn split(program: &Program, notes: &[String]) -> Result<StageGraph, SplitError> {
     let graph = program.graph();
-    let present: Vec<&str> = graph.ids().filter_map(|id| note(graph.op(id))).collect();
-    if let Some(missing) = notes.iter().find(|note| !present.contains(&note.as_str())) {
-        let known = if present.is_empty() { "none".to_owned() } else { present.join(", ") };
+    let mut present = BTreeSet::new();
+    let in_order = graph.ids().filter_map(|id| note(graph.op(id)).filter(|it| present.insert(*it)));
+    let in_order: Vec<&str> = in_order.collect();
+    if let Some(missing) = notes.iter().find(|note| !present.contains(note.as_str())) {
+        let known = if in_order.is_empty() { "none".to_owned() } else { in_order.join(", ") };
         return Err(SplitError::Policy(format!(
             "marks: must be marks of the expression ({known}); got {missing:?}"
         )));

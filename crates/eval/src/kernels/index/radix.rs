@@ -117,7 +117,7 @@ pub(super) fn sort<K: Key>(
 /// Temporary memory, or `None` if an allocation fails; the caller then sorts by comparison, which
 /// is slower.
 fn scratch(bytes: usize) -> Option<HostTensor> {
-    HostTensor::zeros(DType::U8, [bytes]).ok()
+    HostTensor::scratch(DType::U8, [bytes]).ok()
 }
 
 /// Calls `each` with every key of a range.

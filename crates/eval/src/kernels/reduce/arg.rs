@@ -8,7 +8,7 @@ use super::kernel::{GROUPS, SHORT_RUN, add_chunks, merge_lanes};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::{convert, vectorize};
 use crate::kernels::limits::{BLOCK_ELEMENTS, PART_ELEMENTS};
-use crate::kernels::ordered::{Ordered, comparison_dtype, match_order, worst};
+use crate::kernels::ordered::{Ordered, comparison_dtype, match_order, pick_better, worst};
 
 /// Finds the index of the extremum. NaN wins against every number; among equal elements, and among
 /// several NaN, the attribute `tie_high` decides.
@@ -44,12 +44,6 @@ struct Search<T, F> {
 }
 
 impl<T: Ordered, F: Fn(T, T) -> bool> Search<T, F> {
-    /// The better of two elements, or NaN if one of them is NaN.
-    #[inline(always)]
-    fn pick_better(&self, a: T, b: T) -> T {
-        if (self.is_better)(a, b) | a.is_not_a_number() { a } else { b }
-    }
-
     /// Returns true if an element replaces the best element so far, which precedes it. The code has
     /// no branches, so that blocks can be skipped in vectors.
     #[inline(always)]
@@ -167,7 +161,7 @@ fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i
 /// twice, because the last lanes overlap the lanes before.
 #[inline(always)]
 fn extremum<T: Ordered>(piece: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> T {
-    let pick = |a: T, b: T| search.pick_better(a, b);
+    let pick = pick_better(&search.is_better);
     let Some(last) = piece.last_chunk() else {
         return piece.iter().fold(piece[0], |best, &x| pick(best, x));
     };
