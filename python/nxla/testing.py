@@ -49,11 +49,11 @@ def assert_all_close(
     >>> nx.testing.assert_all_close([1.0, 2.0], [1.00001, 2.0])
     """
     left, right = as_tensor(actual), as_tensor(expected)
-    distance = _core.abs(_core.subtract(left, right))
-    bound = _core.add(_core.multiply(_core.abs(right), rtol), atol)
-    near = _core.logical_or(_core.less_equal(distance, bound), _core.equal(left, right))
-    if not _core.all(near):
-        largest = _core.max(distance).item()
+    if not _core.all(_core.all_close(left, right, rtol=rtol, atol=atol)):
+        # Differences of integers wrap in their own dtype.
+        wide = "c128" if "complex" in (left.dtype.kind, right.dtype.kind) else "f64"
+        distance = _core.subtract(_core.astype(left, wide), _core.astype(right, wide))
+        largest = _core.max(_core.abs(distance)).item()
         raise AssertionError(_differ(f"by up to {largest} (rtol={rtol}, atol={atol})", left, right))
 
 

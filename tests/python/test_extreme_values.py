@@ -175,3 +175,25 @@ def test_sums_of_exponentials_of_narrow_floats_are_rounded_once(dtype, compiler)
     exact = np.logaddexp(nx.astype(x, "f64"), nx.astype(y, "f64"))
     wanted = nx.astype(nx.tensor(exact), dtype)
     np.testing.assert_array_equal(nx.astype(found, "f64"), nx.astype(wanted, "f64"))
+
+
+@pytest.mark.parametrize(
+    ("actual", "expected", "dtype", "largest"),
+    [
+        ([-128], [127], "s8", 255.0),
+        ([2**31 - 1], [-(2**31 - 1)], "s32", 2.0**32 - 2),
+        ([0], [2**64 - 1], "u64", 2.0**64),
+        ([1], [200], "u8", 199.0),
+    ],
+)
+def test_closeness_does_not_wrap(actual, expected, dtype, largest):
+    actual, expected = nx.tensor(actual, dtype), nx.tensor(expected, dtype)
+    with pytest.raises(AssertionError, match=f"differ by up to {largest}".replace("+", r"\+")):
+        nx.testing.assert_all_close(actual, expected, atol=5.0)
+    nx.testing.assert_all_close(nx.tensor([1], dtype), nx.tensor([2], dtype), atol=2.0)
+
+
+def test_closeness_of_complex_numbers():
+    nx.testing.assert_all_close([1j], [1j + 1e-6])
+    with pytest.raises(AssertionError, match=r"differ by up to 5\.0 "):
+        nx.testing.assert_all_close([3.0], [4j])
