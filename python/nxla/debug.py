@@ -302,7 +302,7 @@ def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Expla
     >>> nx.explain(f, 1.0).reason
     'the options name the compiler or the device'
     """
-    if not isinstance(function, _core.Function):
+    if not isinstance(function, _core.Function | _core.BoundFunction):
         from nxla.transform import jit
 
         function = jit(function)

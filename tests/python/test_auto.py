@@ -1,5 +1,6 @@
 """The compiler `auto`: the backend of a call, which only the last digits of results show."""
 
+import dataclasses
 import functools
 import os
 import re
@@ -459,3 +460,16 @@ def test_a_process_may_end_while_xla_compiles():
 def test_no_environment_variable_changes_a_compiler():
     assert PLATFORM == "cpu"
     assert not {"NXLA_COMPILER", "NXLA_COMPILE_ABOVE", "NXLA_MALLOC_THRESHOLDS"} & set(os.environ)
+
+
+def test_a_jitted_method_is_explained():
+    @dataclasses.dataclass(frozen=True)
+    class Scale:
+        factor: float
+
+        @nx.jit(compiler="evaluator")
+        def run(self, x):
+            return x * self.factor
+
+    explanation = nx.explain(Scale(2.0).run, 1.0)
+    assert explanation.reason == Scale(2.0).run.explain(1.0).reason
