@@ -6,8 +6,9 @@ sorted keys, dataclasses and named tuples by their fields.
 
 from __future__ import annotations
 
-from nxla import _core, _hints, tree
+from nxla import _hints, tree
 from nxla.errors import ArgumentError
+from nxla.ops.metadata import _alike
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,8 +30,8 @@ def compatible(left: Any, right: Any, fits: Callable[[Any, Any], bool] | None = 
     left, right : container
         Containers of tensors, templates, traced values, numbers and arrays.
     fits : callable, optional
-        A function of one leaf of each container. By default dtypes and shapes must be equal, and
-        axis names if both leaves have them.
+        A function of one leaf of each container. By default dtypes, shapes and vectorized axes
+        must be equal, and axis names if both leaves have them.
 
     Examples
     --------
@@ -46,21 +47,8 @@ def compatible(left: Any, right: Any, fits: Callable[[Any, Any], bool] | None = 
     right_leaves, right_structure = tree.flatten(right)
     if left_structure != right_structure:
         return False
-    test = fits or _same_type
+    test = fits or _alike
     return all(test(x, y) for x, y in zip(left_leaves, right_leaves, strict=True))
-
-
-def _same_type(left: Any, right: Any) -> bool:
-    left, right = _typed(left), _typed(right)
-    if (left.dtype, left.shape) != (right.dtype, right.shape):
-        return False
-    names = zip(left.names, right.names, strict=True)
-    return all(x is None or y is None or x == y for x, y in names)
-
-
-def _typed(leaf: Any) -> Any:
-    typed = isinstance(leaf, _core.Tensor | _core.Expr | _core.Template)
-    return leaf if typed else _core.tensor(leaf)
 
 
 def count(container: Any, /) -> int:

@@ -531,6 +531,9 @@ def test_compatible_compares_structure_types_and_names():
     rows = nx.rename(x, ["rows", None])
     assert compatible(x, rows)
     assert not compatible(rows, nx.rename(x, ["columns", None]))
+    one, two = nx.vectorize([[1, 2]], "a"), nx.vectorize([[1, 2], [3, 4]], "b")
+    assert compatible(one, one)
+    assert not compatible(one, two)
     assert compatible(1, 2.5, lambda left, right: left < right)
 
 
