@@ -357,3 +357,12 @@ def test_ctc_is_traced_once_for_equal_shapes_and_blanks(monkeypatch):
         call = lambda x, blank=blank: nn.ctc_loss(x, *operands, blank_id=blank)  # noqa: E731
         assert nx.all_close(nx.jit(call)(x), loss, rtol=1e-5).item()
         assert nx.all_close(call(x), loss, rtol=1e-5).item()
+
+
+def test_ctc_loss_has_a_class_for_its_blank():
+    x, pads = nx.tensor(RNG.normal(size=(1, 4, 3))), nx.zeros((1, 4))
+    losses = [nn.ctc_loss(x, pads, [[1]], [[0]], blank_id=blank).item() for blank in (2, -1)]
+    assert losses[0] == losses[1] != nn.ctc_loss(x, pads, [[1]], [[0]]).item()
+    for blank in (3, -4, 7, 1.5, "0"):
+        with pytest.raises(nx.ArgumentError, match="ctc_loss: blank_id: must be from -3 to 2"):
+            nn.ctc_loss(x, pads, [[1]], [[0]], blank_id=blank)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints
-from nxla._values import as_tensor
-from nxla.errors import ShapeError
+from nxla._values import as_tensor, to_index
+from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.loops import scan
 from nxla.ops.reduce import _traced
 
@@ -45,7 +45,7 @@ def ctc_loss(
         1 where a label is padding and 0 elsewhere, of shape ``(batch, length)``. Padding is at the
         end.
     blank_id : int
-        The class of the blank.
+        The class of the blank; negative numbers count from the end.
 
     Returns
     -------
@@ -57,6 +57,8 @@ def ctc_loss(
     ------
     ShapeError
         If the shapes do not match.
+    ArgumentError
+        If `blank_id` is not a class.
 
     Notes
     -----
@@ -84,7 +86,13 @@ def ctc_loss(
             f"ctc_loss: labels: must be {x.shape[0]} sequences, as logits; got {y.shape[0]}"
         )
 
-    return _traced(_rounded, "ctc_loss", *operands, blank_id, key="ctc_loss")
+    classes, blank = x.shape[2], to_index(blank_id)
+    if blank is None or not -classes <= blank < classes:
+        raise ArgumentError(
+            f"ctc_loss: blank_id: must be from {-classes} to {classes - 1} for {classes} classes; "
+            f"got {blank_id!r}"
+        )
+    return _traced(_rounded, "ctc_loss", *operands, blank % classes, key="ctc_loss")
 
 
 def _rounded(x: Tensor, x_pads: Tensor, y: Tensor, y_pads: Tensor, blank_id: TensorLike) -> Tensor:
