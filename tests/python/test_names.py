@@ -1,15 +1,22 @@
 """Tests that the table of names in the docs matches the package."""
 
+import ast
 import importlib
 import operator
 import re
 import runpy
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import nxla as nx
 from nxla._other_libraries import ABSENT, MODULES, REASONS, TENSOR
+
+try:
+    from scipy import special as scipy_special
+except ImportError:
+    scipy_special = None
 
 ROOT = Path(__file__).parents[2]
 ROWS = [
@@ -80,6 +87,58 @@ def test_names_of_other_libraries_are_told_and_listed():
     assert sections["Tensors"].strip().splitlines() == head + rows
     absent = [f"| {', '.join(sorted(names))} | {why} |" for why, names in sorted(REASONS.items())]
     assert sections["Functions without a counterpart"].strip().splitlines()[2:] == absent
+
+
+#: Values of the variables in hints.
+VALUES = {
+    "x": np.array([0.5, 1.5, 0.0, 2.0]),
+    "y": np.array([1.0, 1.0, 0.25, 2.0]),
+    "a": 0.5,
+    "b": 1.5,
+    "h": 0.25,
+    "n": 4,
+}
+
+
+def _hints_with_references():
+    """Return hints that are expressions of tensors, with the variables and the function."""
+    for name, here in MODULES["nxla"].items():
+        function = getattr(np, name, getattr(scipy_special, name, None))
+        try:
+            nodes = list(ast.walk(ast.parse(here, mode="eval")))
+        except SyntaxError:
+            continue
+        found = [node.id for node in nodes if isinstance(node, ast.Name) and node.id in VALUES]
+        if function is not None and found:
+            yield name, here, [variable for variable in VALUES if variable in found], function
+
+
+HINTS = list(_hints_with_references())
+
+
+@pytest.mark.parametrize(
+    ("name", "here", "variables", "function"), HINTS, ids=[name for name, *_ in HINTS]
+)
+def test_expressions_in_hints_have_the_values_of_the_other_library(name, here, variables, function):
+    values = dict(VALUES)
+    if name in ("fmax", "fmin", "heaviside"):
+        values.update(x=np.array([0.5, np.nan, np.nan]), y=np.array([np.nan, 0.5, np.nan]))
+    given = {each: nx.tensor(v) if isinstance(v, np.ndarray) else v for each, v in values.items()}
+    found = eval(here, {"nx": nx, **given})
+    expected = function(*(values[variable] for variable in variables))
+    np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("name", "function"),
+    [("max", np.maximum), ("min", np.minimum), ("mul", np.multiply)],
+)
+def test_scatters_in_hints_have_the_values_of_numpy(name, function):
+    x, index, v = np.array([1.0, 5.0, 3.0]), np.array([1, 1, 2]), np.array([2.0, 7.0, 4.0])
+    given = {"x": nx.tensor(x), "index": nx.tensor(index), "v": nx.tensor(v)}
+    found = eval(MODULES["nxla"][f"scatter_{name}"], given)
+    function.at(x, index, v)
+    assert found.tolist() == x.tolist()
 
 
 @pytest.mark.parametrize("name", sorted(TENSOR))
