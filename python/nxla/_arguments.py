@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Attribute", "Chosen", "byte_view", "container_parts", "format_path", "leaf_paths", "name_of",
     "names_of", "path_of", "path_steps", "raw_bytes", "reject_named_arguments", "reject_shardings",
-    "split_aux",
+    "require_callable", "require_list", "split_aux",
 ]  # fmt: skip
 
 
@@ -54,6 +54,21 @@ def reject_shardings(options: Mapping[str, Any]) -> None:
             raise OptionError(
                 f"{option}: must be an option of nx.jit; other functions compile for one device"
             )
+
+
+def require_list(function: str, argument: str, value: Any) -> None:
+    """Raise an error unless a value lists the arguments of a call; tensors are iterable too."""
+    if not isinstance(value, list | tuple) or hasattr(value, "_fields"):
+        raise ArgumentError(
+            f"{function}: {argument}: must be a list with an entry for each argument, as in "
+            f"nx.{function}(function, [template]); got {type(value).__name__}"
+        )
+
+
+def require_callable(function: str, argument: str, value: Any) -> None:
+    """Raise an error unless a value can be called."""
+    if not callable(value):
+        raise ArgumentError(f"{function}: {argument}: must be callable; got {_brief(value)}")
 
 
 def path_of(function: str, file: str | os.PathLike[str]) -> str:
@@ -247,7 +262,7 @@ class Chosen:
         self._all, self._around = tree.flatten((args, kwargs))
         places = self._around.unflatten(list(range(len(self._all))))
         single = isinstance(argnums, str) or to_index(argnums) is not None
-        names = index_list(argnums)
+        names = index_list(derivative, "argnums", argnums)
         parts = [_part(derivative, function, name, places) for name in names]
         self._places, structure = tree.flatten(parts[0] if single else tuple(parts))
         # The derivative of a tensor with two tracers would belong to one of them.

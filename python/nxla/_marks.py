@@ -32,8 +32,8 @@ def marked_arguments(option: str, marked: Any) -> list[Any]:
     """Return the positions or names of arguments that an option contains; none for None."""
     is_position = option.endswith("argnums")
     try:
-        marks = [] if marked is None else index_list(marked)
-    except TypeError:
+        marks = [] if marked is None else index_list("jit", option, marked)
+    except ArgumentError:
         marks = [marked]
     if all(to_index(mark) is not None if is_position else isinstance(mark, str) for mark in marks):
         return marks

@@ -64,9 +64,7 @@ for _operator in _OPERATORS:
 
 def is_shape(value: Any) -> TypeGuard[tuple[int, ...]]:
     """Return whether a positional argument is a shape: a tuple of integers."""
-    return isinstance(value, tuple) and all(
-        to_index(size) is not None and not isinstance(size, bool) for size in value
-    )
+    return isinstance(value, tuple) and all(to_index(size) is not None for size in value)
 
 
 def refuse_shape(op: str, argument: str, value: Any) -> None:

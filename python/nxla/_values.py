@@ -113,11 +113,11 @@ def to_index(value: Any) -> int | None:
     """Return an integer of Python or NumPy as an int, and None for any other value.
 
     Tensors are not integers here: reading them would wait for a device, and traced values have no
-    values.
+    values. Booleans are not integers: a flag in place of a position is a mistake.
     """
     if type(value) is int:
         return value
-    if isinstance(value, _core.Tensor | _core.Expr):
+    if isinstance(value, bool | _core.Tensor | _core.Expr):
         return None
     try:
         return operator.index(value)
@@ -131,12 +131,58 @@ def plain_number(value: Any) -> Any:
     return value if index is None else index
 
 
-def index_list(value: Any) -> list[Any]:
+def as_int(op: str, argument: str, value: Any) -> int:
+    """Return an argument of a function as an int; a tensor is read.
+
+    Raises
+    ------
+    ArgumentError
+        If the value is not an integer.
+    TraceError
+        If the value is traced.
+    """
+    try:
+        if not isinstance(value, bool):
+            return operator.index(value)
+    except TypeError:
+        pass
+    raise _core.ArgumentError(f"{op}: {argument}: must be an integer; got {value!r}")
+
+
+def as_count(op: str, argument: str, value: Any, least: int = 0) -> int:
+    """Return a count as an int, which must not be less than `least` and must fit into 64 bits."""
+    count = as_int(op, argument, value)
+    if count < least:
+        raise _core.ArgumentError(f"{op}: {argument}: must be at least {least}; got {count}")
+    if count >= 1 << 63:
+        raise _core.ArgumentError(f"{op}: {argument}: must be below 2**63; got {count}")
+    return count
+
+
+def as_bool(op: str, argument: str, value: Any) -> bool:
+    """Return a flag as a bool, and reject other values as compiled functions do.
+
+    Raises
+    ------
+    TypeError
+        If the value is not a boolean of Python or NumPy.
+    """
+    if isinstance(value, bool):
+        return value
+    if isinstance(value, _core.Tensor | _core.Expr) or str(getattr(value, "dtype", "")) != "bool":
+        raise TypeError(f"{op}: {argument}: must be a bool; got a {type(value).__name__}")
+    return bool(value)
+
+
+def index_list(op: str, argument: str, value: Any, *, names: bool = True) -> list[Any]:
     """Return an integer or a name as a list with one entry, and a sequence of them as a list."""
-    index = to_index(value)
-    if index is not None:
-        return [index]
-    if isinstance(value, str):
-        return [value]
-    indices = [(to_index(entry), entry) for entry in value]
-    return [entry if index is None else index for index, entry in indices]
+    is_single = isinstance(value, str) or to_index(value) is not None
+    try:
+        entries = [value] if is_single else list(value)
+    except TypeError:
+        entries = [None]
+    found = [x if names and isinstance(x, str) else to_index(x) for x in entries]
+    if None in found:
+        kinds = "an integer, a name or a sequence of them" if names else "an integer or several"
+        raise _core.ArgumentError(f"{op}: {argument}: must be {kinds}; got {value!r}")
+    return found

@@ -29,7 +29,7 @@ import threading
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of, reject_named_arguments
 from nxla._mesh_programs import check_mesh_of_trace
-from nxla._values import as_tensor
+from nxla._values import as_bool, as_int, as_tensor
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import zeros
 from nxla.ops.movement import moveaxis
@@ -549,6 +549,7 @@ def _distances(pairs: list[tuple[int, int]], size: int) -> Iterator[tuple[int, l
 
 
 def _position(function: str, axis: int, rank: int) -> int:
+    axis = as_int(function, "axis", axis)
     if not -rank <= axis < rank:
         raise ShapeError(
             f"{function}: axis: must be an axis of a tensor with {rank} axes; got {axis}"
@@ -558,6 +559,7 @@ def _position(function: str, axis: int, rank: int) -> int:
 
 def _chunks(function: str, x: Tensor, axis: int, size: int, tiled: bool) -> Tensor:
     """Divide an axis into parts along a new first axis."""
+    tiled = as_bool(function, "tiled", tiled)
     length = x.shape[axis]
     if length % size if tiled else length != size:
         wanted = f"a multiple of {size}" if tiled else f"equal to {size}"

@@ -114,7 +114,7 @@ class _Custom:
         self._function = function
         self._derivative = derivative
         #: Positions and names of the arguments that are not differentiated.
-        self._constant: list[int | str] = index_list(nondiff_argnums)
+        self._constant: list[int | str] = index_list(derivative, "nondiff_argnums", nondiff_argnums)
         #: The number of running rules of this function on each thread.
         self._running = _Running()
         self.__name__ = name_of(function)

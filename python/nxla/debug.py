@@ -6,6 +6,7 @@ import contextlib
 
 from nxla import _core, _hints
 from nxla._arguments import path_of
+from nxla._values import as_count
 from nxla.errors import ArgumentError, ExecutionError
 
 TYPE_CHECKING = False
@@ -510,18 +511,14 @@ def set_cache_limit(size: int, /) -> None:
     Raises
     ------
     ArgumentError
-        If the size is negative.
+        If the size is not an integer, or is negative.
 
     Examples
     --------
     >>> import nxla as nx
     >>> nx.set_cache_limit(1 << 29)
     """
-    if size < 0:
-        raise ArgumentError(
-            f"set_cache_limit: size: must be a non-negative number of bytes; got {size!r}"
-        )
-    _core.set_cache_limit(size)
+    _core.set_cache_limit(as_count("set_cache_limit", "size", size))
 
 
 _hints.install(globals())

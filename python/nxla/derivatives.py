@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints, tree
 from nxla._arguments import Chosen, name_of, split_aux
+from nxla._values import as_bool
 from nxla.errors import ArgumentError
 from nxla.ops.create import ones_like
 from nxla.transform import _derived, _spec_of, make_function
@@ -368,6 +369,7 @@ def _trace(
     reverse: bool = False,
 ) -> _Traced:
     """Call a function with tracers for some leaves."""
+    has_aux = as_bool(derivative, "has_aux", has_aux)
     if not leaves:
         raise ArgumentError(f"{derivative}: argnums: arguments of {name} must contain a tensor")
     shown: list[Any] = []

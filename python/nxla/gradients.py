@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints, tree
 from nxla._arguments import Chosen, name_of, split_aux
+from nxla._values import as_bool
 from nxla.errors import ArgumentError
 from nxla.transform import _derived, _spec_of
 
@@ -140,7 +141,9 @@ def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
     spec = _spec_of(function)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
-        result, gradients = _differentiate(spec.function, argnums, has_aux, None, args, kwargs)
+        result, gradients = _differentiate(
+            "grad", spec.function, argnums, has_aux, None, args, kwargs
+        )
         return (gradients, result[1]) if has_aux else gradients
 
     return _derived(gradient, spec)
@@ -250,12 +253,15 @@ def value_and_grad(
     spec = _spec_of(function)
 
     def both(*args: Any, **kwargs: Any) -> Any:
-        return _differentiate(spec.function, argnums, has_aux, transform, args, kwargs)
+        return _differentiate(
+            "value_and_grad", spec.function, argnums, has_aux, transform, args, kwargs
+        )
 
     return _derived(both, spec)
 
 
 def _differentiate(
+    derivative: str,
     function: Callable[..., Any],
     argnums: Argument | Sequence[Argument],
     has_aux: bool,
@@ -265,17 +271,18 @@ def _differentiate(
 ) -> tuple[Any, Any]:
     """Call a function with tracers for some arguments; return its result and the gradients."""
     name = name_of(function)
-    chosen = Chosen("grad", function, argnums, args, kwargs)
+    has_aux = as_bool(derivative, "has_aux", has_aux)
+    chosen = Chosen(derivative, function, argnums, args, kwargs)
     called = chosen.call(function)
     if not chosen.leaves:
-        raise ArgumentError(f"grad: argnums: arguments of {name} must contain a tensor")
+        raise ArgumentError(f"{derivative}: argnums: arguments of {name} must contain a tensor")
     output_structure = chosen.structure
 
     def call(stand_ins: list[Any]) -> tuple[Any, list[Any]]:
         nonlocal output_structure
         result = value = called(stand_ins)
         if has_aux:
-            value, _ = split_aux("grad", name, result)
+            value, _ = split_aux(derivative, name, result)
         if transform is not None:
             value = transform(result)
         outputs, output_structure = tree.flatten(result)

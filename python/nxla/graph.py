@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints
 from nxla._core import Expression, Node, Policy, Stage, StageGraph, Timeline
-from nxla.ops.control import annotate
+from nxla.ops.control import _noted
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -178,7 +178,7 @@ def mark(value: Any, name: str, /) -> Any:
     >>> [stage.name for stage in stages]
     ['encoder', None]
     """
-    return annotate(value, name)
+    return _noted("mark", "name", value, name)
 
 
 class _Boxed:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._values import to_index
+from nxla._values import as_count
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -98,12 +98,8 @@ def set_print_options(
     if device is not None and not isinstance(device, bool):
         raise ArgumentError(f"set_print_options: device: must be True or False; got {device!r}")
     for name, value in given.items():
-        count = _LEAST[name] if value is None else to_index(value)
-        if count is None or count < _LEAST[name]:
-            raise ArgumentError(
-                f"set_print_options: {name}: must be an int of at least {_LEAST[name]}; got "
-                f"{value!r}"
-            )
+        if value is not None:
+            as_count("set_print_options", name, value, _LEAST[name])
     changes = {name: value for name, value in given.items() if value is not None}
     if device is not None:
         changes["device"] = device

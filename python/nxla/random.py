@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints
 from nxla._sample import Sample, is_shape
-from nxla._values import to_index
+from nxla._values import as_count, to_index
 from nxla.errors import ArgumentError
 from nxla.ops.counts import (
     binomial,
@@ -107,13 +107,6 @@ __all__ = [
 ]
 
 
-def _count(op: str, argument: str, count: int) -> int:
-    """Raise an error if a count is negative."""
-    if count < 0:
-        raise ArgumentError(f"{op}: {argument}: must not be negative; got {count}")
-    return count
-
-
 def key(seed: TensorLike, /, *, device: DeviceLike | None = None) -> Tensor:
     """Return the key of a seed.
 
@@ -168,7 +161,7 @@ def split(key: TensorLike, /, parts: int = 2) -> Tensor:
     ShapeError
         If `key` is not a key.
     ArgumentError
-        If `parts` is negative.
+        If `parts` is not positive.
 
     Examples
     --------
@@ -176,7 +169,7 @@ def split(key: TensorLike, /, parts: int = 2) -> Tensor:
     >>> nx.random.split(nx.random.key(1701)).tolist()
     [[56197195, 1801093307], [961309823, 1704866707]]
     """
-    return _core.random_split(key, _count("split", "parts", parts))
+    return _core.random_split(key, as_count("split", "parts", parts, 1))
 
 
 def fold_in(key: TensorLike, data: TensorLike, /) -> Tensor:
@@ -732,7 +725,7 @@ def choice(
     >>> x.tolist()
     [1, 0, 4]
     """
-    count = _count("choice", "samples", samples)
+    count = as_count("choice", "samples", samples)
     samples_taken, following = _core.random_choice(key, x, p, count, axis, replace)
     return Sample(samples_taken, following)
 

@@ -95,7 +95,7 @@ class Mesh:
         #: Sizes by name.
         self.axes: dict[str, int] = {**(axes or {}), **named}
         for name, size in self.axes.items():
-            count = None if isinstance(size, bool) else to_index(size)
+            count = to_index(size)
             if count is None or count < 1:
                 raise OptionError(f"Mesh: {name}: size must be at least 1; got {size!r}")
             self.axes[name] = count

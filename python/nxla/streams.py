@@ -12,7 +12,7 @@ from typing import Generic, TypeVar
 
 from nxla import _core, _hints, tree
 from nxla._marks import MARKS
-from nxla._values import as_tensor
+from nxla._values import as_count, as_tensor
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -50,8 +50,8 @@ class Stream(Generic[R]):
     ) -> None:
         from nxla.transform import compile_step, static_positions
 
-        if bound is not None and bound < 1:
-            raise ArgumentError(f"stream: bound: must be at least 1; got {bound}")
+        if bound is not None:
+            bound = as_count("stream", "bound", bound, 1)
         initial = _settled(function, template, initial, constants, options)
         step = compile_step(function, [template, initial, *constants], options)
         static = static_positions(function)

@@ -6,7 +6,7 @@ import functools
 from types import MethodType
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of, names_of, reject_shardings
+from nxla._arguments import name_of, names_of, reject_shardings, require_list
 from nxla._marks import MARKS, donated_arguments, marked_arguments, static_arguments
 from nxla._observer import Observer
 from nxla.compiler import callback, has_own_jit, overrides, own_jit
@@ -449,11 +449,7 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
     [2.0, 2.0]
     """
     spec = _spec_of(function)
-    if not isinstance(templates, list | tuple) or hasattr(templates, "_fields"):
-        raise ArgumentError(
-            "compile: templates: must be a list with an entry for each argument, as in "
-            f"nx.compile(function, [template]); got {type(templates).__name__}"
-        )
+    require_list("compile", "templates", templates)
     positional, listed = _without_options(spec.function, list(templates))
     named = {name: options.pop(name) for name in _arguments_among(spec.function, options)}
     marks: dict[str, Any] = {name: options.pop(name) for name in MARKS if name in options}
@@ -709,6 +705,7 @@ def export(
     """
     from nxla.ahead import write_stablehlo
 
+    require_list("export", "args", args)
     return write_stablehlo(function, tuple(args), file, options)
 
 

@@ -327,7 +327,7 @@ def _unmapped(
 
 
 def _is_axis(spec: Any) -> bool:
-    return to_index(spec) is not None and not isinstance(spec, bool)
+    return to_index(spec) is not None
 
 
 def _part(arg: Any, spec: Any) -> tuple[list[Any], tree.TreeDef | None, list[int | None]]:

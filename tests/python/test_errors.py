@@ -4,6 +4,7 @@ import inspect
 import pickle
 import re
 
+import numpy as np
 import pytest
 
 import nxla as nx
@@ -218,7 +219,7 @@ def test_assigning_to_elements_says_what_to_use():
         (lambda: nx.split([1, 2, 3], 2), r"at=2 for two parts \(Nx\), sections=2 .*, or size=2"),
         (lambda: nx.split([1, 2, 3], at=3), "every part needs an element"),
         (lambda: nx.split([1, 2, 3], sections=2), "must divide the axis; got 2 for an axis of 3"),
-        (lambda: nx.split([1, 2, 3], size=0), "split: size: must be positive; got 0"),
+        (lambda: nx.split([1, 2, 3], size=0), "split: size: must be at least 1; got 0"),
         (
             lambda: nx.jit(lambda x: nx.add([x], 1))(1.0),
             "got a traced value; use nx.stack for tensors",
@@ -512,7 +513,79 @@ NOT_BOOLEANS = {
     ("svd", "full_matrices"): lambda: nx.linalg.svd(nx.eye(2), full_matrices="yes"),
     ("choice", "replace"): lambda: nx.random.choice(nx.random.key(0), [1, 2], replace="no"),
     ("devectorize", "keep_names"): lambda: nx.devectorize(nx.ones(2), keep_names=3),
+    ("scan", "reverse"): lambda: nx.scan(lambda c, x: (c, x), 0, nx.ones(2), reverse="no"),
+    ("associative_scan", "reverse"): lambda: nx.associative_scan(nx.add, nx.ones(2), reverse=1),
+    ("digitize", "right"): lambda: nx.digitize(nx.ones(3), [0.0, 1.0], "no"),
+    ("isin", "invert"): lambda: nx.isin([1], [1], invert="no"),
+    ("resize", "antialias"): lambda: nx.nn.resize(nx.ones(2), (4,), antialias="no"),
+    ("interpolate", "antialias"): lambda: nx.nn.interpolate(
+        nx.ones((1, 1, 2)), 4, mode="linear", antialias="no"
+    ),
+    ("grad", "has_aux"): lambda: nx.grad(nx.sin, has_aux="no")(1.0),
+    ("jacfwd", "has_aux"): lambda: nx.jacfwd(nx.sin, has_aux="no")(1.0),
+    ("vjp", "has_aux"): lambda: nx.vjp(nx.sin, 1.0, has_aux="no"),
 }
+
+
+def test_booleans_of_numpy_are_booleans():
+    reverse = nx.scan(lambda c, x: (c, x), 0, nx.ones(2), reverse=np.True_)
+    assert reverse[1].tolist() == [1.0, 1.0]
+    assert nx.digitize([1.0], [0.0, 1.0], np.bool_(True)).item() == 1
+
+
+#: Calls with an argument that is not an integer.
+NOT_INTEGERS = {
+    ("resize", "shape"): lambda n: nx.nn.resize(nx.ones((2, 2)), (n, 2)),
+    ("MultiSteps", "every_k_schedule"): lambda n: nx.optim.MultiSteps(nx.optim.sgd(1.0), n),
+    ("scale_by_lbfgs", "memory_size"): nx.optim.scale_by_lbfgs,
+    ("eye", "k"): lambda n: nx.eye(2, k=n),
+    ("broadcast_shapes", "shapes"): lambda n: nx.broadcast_shapes((2, n)),
+    ("split", "sections"): lambda n: nx.split(nx.ones(2), sections=n),
+    ("while_loop", "max_trips"): lambda n: nx.while_loop(
+        lambda s: s < 2, lambda s: s + 1, 0, max_trips=n
+    ),
+    ("scan", "length"): lambda n: nx.scan(lambda c, x: (c, x), 0, length=n),
+    ("split", "parts"): lambda n: nx.random.split(nx.random.key(0), n),
+    ("choice", "samples"): lambda n: nx.random.choice(nx.random.key(0), nx.arange(3), samples=n),
+    ("set_print_options", "precision"): lambda n: nx.set_print_options(precision=n),
+    ("grad", "argnums"): lambda n: nx.grad(lambda x, y: x * y, n)(1.0, 2.0),
+    ("custom_jvp", "nondiff_argnums"): lambda n: nx.custom_jvp(nx.sin, nondiff_argnums=n),
+    ("jit", "static_argnums"): lambda n: nx.jit(nx.sin, static_argnums=n),
+    ("moveaxis", "source"): lambda n: nx.moveaxis(nx.ones((2, 2)), n, 0),
+    ("moveaxis", "destination"): lambda n: nx.moveaxis(nx.ones((2, 2)), 0, n),
+    ("partition", "kth"): lambda n: nx.partition(nx.ones(2), n),
+    ("roll", "axis"): lambda n: nx.roll(nx.ones(2), 1, axis=n),
+    ("binomial", "shape"): lambda n: nx.random.binomial(nx.random.key(0), 3, 0.5, shape=n),
+    ("conv_transpose", "strides"): lambda n: nx.nn.conv_transpose(
+        nx.ones((1, 1, 2)), nx.ones((1, 1, 2)), strides=n
+    ),
+    ("set_cache_limit", "size"): nx.set_cache_limit,
+    ("stream", "bound"): lambda n: nx.stream(lambda x, s: (x, s), 1.0, 1.0, bound=n),
+    ("to_batched", "size"): lambda n: nx.to_batched(nx.ones(3), n),
+    ("associative_scan", "axis"): lambda n: nx.associative_scan(nx.add, nx.ones(2), axis=n),
+}
+
+
+@pytest.mark.parametrize(("function", "argument"), NOT_INTEGERS)
+@pytest.mark.parametrize("value", [1.5, True, (2.5,)], ids=str)
+def test_an_error_of_an_integer_names_the_function_and_the_argument(function, argument, value):
+    with pytest.raises(nx.ArgumentError, match=rf"^{function}: {argument}: must .*; got "):
+        NOT_INTEGERS[function, argument](value)
+
+
+@pytest.mark.parametrize("traced", [False, True])
+def test_notes_are_strings(traced):
+    run = nx.jit if traced else lambda function: function
+    for function, argument in ((nx.annotate, "note"), (nx.graph.mark, "name")):
+        message = f"^{function.__name__}: {argument}: must be a str; got a int"
+        with pytest.raises(TypeError, match=message):
+            run(lambda x, f=function: f(x, 3))(1.0)
+
+
+def test_arguments_of_an_export_are_a_list():
+    for given in (nx.ones(2), nx.template((2,)), {"x": 1}):
+        with pytest.raises(nx.ArgumentError, match=r"^export: args: must be a list .*nx\.export\("):
+            nx.export(nx.sin, given)
 
 
 @pytest.mark.parametrize(("function", "argument"), NOT_BOOLEANS)

@@ -163,7 +163,7 @@ def test_multi_steps_by_a_schedule():
         done.append(update.item())
         assert optimizer.has_updated(state).item() == (done[-1] != 0.0)
     assert done == [-2.0, 0.0, -2.0, 0.0, 0.0, -2.0]
-    with pytest.raises(nx.ArgumentError, match="MultiSteps: every_k_schedule: must be positive"):
+    with pytest.raises(nx.ArgumentError, match="MultiSteps: every_k_schedule: must be at least 1"):
         optim.MultiSteps(optim.sgd(1.0), 0)
 
 
@@ -237,7 +237,7 @@ def test_errors_of_lbfgs():
         optimizer.update(nx.ones(2), state, nx.ones(2))
     with pytest.raises(nx.ArgumentError, match="scale_by_lbfgs: params: must be passed"):
         optimizer.update(nx.ones(2), state)
-    with pytest.raises(nx.ArgumentError, match="scale_by_lbfgs: memory_size: must be positive"):
+    with pytest.raises(nx.ArgumentError, match="scale_by_lbfgs: memory_size: must be at least 1"):
         optim.lbfgs(memory_size=0)
 
 

@@ -220,3 +220,13 @@ def test_what_is_refused():
         nx.optim.piecewise_constant_schedule(1.0, {1: -1.0})
     with pytest.raises(nx.ArgumentError):
         nx.optim.apply_updates({"a": params}, {"b": params})
+
+
+@pytest.mark.parametrize(
+    "function", [nx.optim.clip, nx.optim.clip_by_global_norm, nx.optim.clip_by_block_rms]
+)
+def test_limits_of_gradients_are_not_negative(function):
+    with pytest.raises(nx.ArgumentError, match=rf"^{function.__name__}: \w+: must not be negative"):
+        function(-1.0)
+    traced = nx.jit(lambda limit, x: function(limit).update(x, ())[0])
+    assert nx.all(nx.abs(traced(0.5, nx.tensor([3.0, 0.0]))) <= 0.75)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from nxla import _core, _hints
-from nxla._values import as_tensor, call_as, index_list, to_index
+from nxla._values import as_bool, as_tensor, call_as, index_list, to_index
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -24,7 +24,7 @@ __all__ = ["conv_transpose", "interpolate", "resize"]
 
 def _per_axis(op: str, name: str, value: PerAxis, count: int) -> list[int]:
     index = to_index(value)
-    values = index_list(value) if index is None else [index] * count
+    values = index_list(op, name, value, names=False) if index is None else [index] * count
     if len(values) != count:
         raise ArgumentError(f"{op}: {name}: must have {count} entries; got {len(values)}")
     return values
@@ -268,7 +268,8 @@ def resize(
     >>> nx.nn.resize([0.0, 1.0], (4,)).tolist()
     [0.0, 0.25, 0.75, 1.0]
     """
-    x, target = as_tensor(x), [int(size) for size in shape]
+    antialias = as_bool("resize", "antialias", antialias)
+    x, target = as_tensor(x), index_list("resize", "shape", shape, names=False)
     if len(target) != x.ndim or any(size < 1 for size in (*target, *x.shape)):
         raise ShapeError(
             f"resize: shape: must have {x.ndim} positive sizes for {x.shape}; got {tuple(target)}"
@@ -357,11 +358,10 @@ def interpolate(
             f"{op}: mode: must be a method for {count} spatial axes, such as "
             f"{['nearest', *(name for name, n in axes.items() if n == count)]}; got {mode!r}"
         )
-    if mode.startswith("nearest"):
-        for name, value in (("align_corners", align_corners), ("antialias", antialias)):
-            if value:
-                raise ArgumentError(f"{op}: {name}: must be False for mode {mode!r}; got {value}")
-    elif align_corners and antialias:
+    for name, value in (("align_corners", align_corners), ("antialias", antialias)):
+        if as_bool(op, name, value) and mode.startswith("nearest"):
+            raise ArgumentError(f"{op}: {name}: must be False for mode {mode!r}; got {value}")
+    if align_corners and antialias:
         raise ArgumentError(f"{op}: antialias: must be False with align_corners; got {antialias}")
     if (size is None) == (scale_factor is None):
         raise ArgumentError(f"{op}: size, scale_factor: exactly one must be passed")

@@ -51,7 +51,7 @@ def tensordot(
             raise ArgumentError(
                 f"tensordot: axes: must be an int, or the axes of each operand; got {axes!r}"
             )
-        left, right = map(index_list, axes)
+        left, right = (index_list("tensordot", "axes", each) for each in axes)
         return call_as("tensordot", _core.dot, x1, x2, x1_contract=left, x2_contract=right)
     if count < 0:
         raise ArgumentError(f"tensordot: axes: must not be negative; got {count}")

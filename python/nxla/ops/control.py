@@ -456,6 +456,13 @@ def annotate(value: Any, note: str, /) -> Any:
     >>> len(stages)
     2
     """
+    return _noted("annotate", "note", value, note)
+
+
+def _noted(op: str, argument: str, value: Any, note: str) -> Any:
+    """Attach a note on behalf of a public function, whose argument it is."""
+    if not isinstance(note, str):
+        raise TypeError(f"{op}: {argument}: must be a str; got a {type(note).__name__}")
     return _core.annotate(value, note) if _core.is_tracing() else new_tensors(value)
 
 

@@ -171,7 +171,7 @@ def _shape_of(name: str, shape: Shape | None, *shapes: tuple[int, ...]) -> tuple
     own = _together(name, list(shapes))
     if shape is None:
         return own
-    wanted = tuple(index_list(shape))
+    wanted = tuple(index_list(name, "shape", shape, names=False))
     if _together(name, [own, wanted]) != wanted:
         raise ShapeError(f"{name}: shape: parameters {own} must broadcast to {wanted}")
     return wanted

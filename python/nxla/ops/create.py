@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor, call_as, plain_number
+from nxla._values import as_int, as_tensor, call_as, plain_number
 from nxla.errors import ArgumentError, ShapeError
 from nxla.placement import made_on
 from nxla.vectors import spread
@@ -616,6 +616,7 @@ def eye(
 
 
 def _diagonal(shape: tuple[int, int], k: int, dtype: DTypeLike, names: Names | None) -> Tensor:
+    k = as_int("eye", "k", k)
     if k == 0:
         return _core.eye(shape, dtype, names)
     k = max(-shape[0], min(k, shape[1]))  # Diagonals that are further out are empty too.

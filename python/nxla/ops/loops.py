@@ -7,12 +7,19 @@ concrete, they run as Python loops.
 from __future__ import annotations
 
 import functools
-import operator
-from typing import SupportsIndex
 
 from nxla import _core, _hints, tree
 from nxla._loop_types import check_leaves, check_step_types, keeps_names, keeps_types, state_types
-from nxla._values import as_tensor, as_tensors, new_tensor, new_tensors, to_index, user_line
+from nxla._values import (
+    as_bool,
+    as_count,
+    as_tensor,
+    as_tensors,
+    new_tensor,
+    new_tensors,
+    to_index,
+    user_line,
+)
 from nxla.errors import ArgumentError, DTypeError, ShapeError
 from nxla.ops.control import _holds, _traced, _type_of
 from nxla.ops.create import arange
@@ -98,7 +105,7 @@ def while_loop(
     keeps = _replay("while_loop", gradient, gradient_bytes)
     if max_trips is None:
         return _repeat(cond_fn, body_fn, init, "while_loop", [], keeps)
-    most = _count("while_loop", "max_trips", max_trips)
+    most = as_count("while_loop", "max_trips", max_trips)
 
     def goes_on(state: tuple[Tensor, S]) -> TensorLike:
         return _core.logical_and(_core.less(state[0], most), cond_fn(state[1]))
@@ -115,17 +122,7 @@ def _replay(function: str, gradient: str, gradient_bytes: int) -> _Keeps:
     if gradient not in _METHODS:
         names = ", ".join(f'"{name}"' for name in _METHODS)
         raise ArgumentError(f"{function}: gradient: must be one of {names}; got {gradient!r}")
-    return gradient, _count(function, "gradient_bytes", gradient_bytes)
-
-
-def _count(function: str, argument: str, value: SupportsIndex) -> int:
-    """Return a number of iterations or bytes as a Python integer."""
-    count = operator.index(value) if isinstance(value, SupportsIndex) else -1
-    if isinstance(value, bool) or not 0 <= count < 1 << 63:
-        raise ArgumentError(
-            f"{function}: {argument}: must be an integer from 0 to 2**63 - 1; got {value!r}"
-        )
-    return count
+    return gradient, as_count(function, "gradient_bytes", gradient_bytes)
 
 
 def _repeat(
@@ -530,6 +527,7 @@ def scan(
     [6, [0, 10, 30]]
     """
     keeps = _replay("scan", gradient, gradient_bytes)
+    reverse = as_bool("scan", "reverse", reverse)
     return _Steps("scan", f, xs, length, reverse).run(init, unroll, keeps)
 
 
@@ -744,7 +742,7 @@ def _check_step(function: str, part: str, before: Any, after: Any, *, first: boo
 
 def _count_steps(function: str, leaves: list[Tensor], length: int | None) -> int:
     if length is not None:
-        length = _count("scan", "length", length)
+        length = as_count("scan", "length", length)
     sizes = {x.shape[0] if x.ndim else None for x in leaves} | ({length} - {None})
     if not sizes:
         raise ArgumentError("scan: length: is required without xs")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor, index_list
+from nxla._values import as_count, as_tensor, index_list
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -97,6 +97,8 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     ------
     ShapeError
         If they do not broadcast.
+    ArgumentError
+        If a size is not an integer or is negative.
 
     Examples
     --------
@@ -106,9 +108,10 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """
     common: list[int] = []
     for given in shapes:
-        shape = index_list(given)
+        sizes = index_list("broadcast_shapes", "shapes", given, names=False)
+        shape = [as_count("broadcast_shapes", "shapes", size) for size in sizes]
         longer = max(len(shape), len(common))
-        left, right = ([1] * (longer - len(sizes)) + list(sizes) for sizes in (common, shape))
+        left, right = ([1] * (longer - len(part)) + part for part in (common, shape))
         common = [b if a == 1 else a for a, b in zip(left, right, strict=True)]
         if any(b not in (1, size) for b, size in zip(right, common, strict=True)):
             raise ShapeError(

@@ -6,7 +6,7 @@ import operator
 from itertools import pairwise
 
 from nxla import _core, _hints
-from nxla._values import as_tensor, call_as, index_list, user_line
+from nxla._values import as_count, as_int, as_tensor, call_as, index_list, user_line
 from nxla.errors import ArgumentError, ShapeError, TraceError
 from nxla.ops.metadata import axis_position
 
@@ -68,7 +68,8 @@ def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -
     (3, 4, 2)
     """
     x = as_tensor(x)
-    found = [axis_position("moveaxis", x, axis, "source") for axis in index_list(source)]
+    named = index_list("moveaxis", "source", source)
+    found = [axis_position("moveaxis", x, axis, "source") for axis in named]
     sources = _positions("source", found, x.ndim)
     destinations = _positions("destination", destination, x.ndim)
     if len(sources) != len(destinations):
@@ -83,7 +84,7 @@ def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -
 
 
 def _positions(argument: str, axes: int | Sequence[int], rank: int) -> list[int]:
-    given = index_list(axes)
+    given = index_list("moveaxis", argument, axes, names=False)
     positions = [axis + rank if axis < 0 else axis for axis in given]
     if any(not 0 <= axis < rank for axis in positions) or len(set(positions)) < len(positions):
         raise ArgumentError(
@@ -176,14 +177,14 @@ def split(
     axis = axis_position("split", x, axis)
     length = x.shape[axis]
     if sections is not None:
-        count = _positive("sections", sections)
+        count = as_count("split", "sections", sections, 1)
         if length % count:
             raise ArgumentError(
                 f"split: sections: must divide the axis; got {count} for an axis of {length}"
             )
         size = length // count
     if size is not None:
-        size = _positive("size", size)
+        size = as_count("split", "size", size, 1)
         return _parts(x, range(size, length, size), axis, length)
     position: Any = positions if at is None else at
     if isinstance(position, float):
@@ -194,14 +195,6 @@ def split(
 def _is_integer(value: Any) -> bool:
     """Return whether a value is an integer of Python, NumPy or a scalar tensor."""
     return hasattr(value, "__index__") and not getattr(value, "ndim", 0)
-
-
-def _positive(argument: str, value: int) -> int:
-    """Return an integer argument of `split`, which must be positive."""
-    value = operator.index(value)
-    if value < 1:
-        raise ArgumentError(f"split: {argument}: must be positive; got {value}")
-    return value
 
 
 def _parts(x: Tensor, positions: Iterable[int], axis: Axis, length: int) -> tuple[Tensor, ...]:
@@ -314,7 +307,7 @@ def roll(
         if several is not None:
             raise ArgumentError("roll: axis: must have one axis for each shift")
         return _core.reshape(roll(_core.flatten(x), shift, axis=0), x.shape)
-    axes = index_list(axis)
+    axes = index_list("roll", "axis", axis)
     shifts = [shift] * len(axes) if several is None else several
     if len(shifts) != len(axes):
         raise ArgumentError(
@@ -388,7 +381,7 @@ def to_batched(
         )
     if x.ndim == 0:
         raise ArgumentError("to_batched: x: must have at least one axis; got a scalar")
-    length = x.shape[0]
+    length, size = x.shape[0], as_int("to_batched", "size", size)
     if not 0 < size <= length:
         raise ArgumentError(
             f"to_batched: size: must be from 1 to {length}, the size of the first axis; got {size}"

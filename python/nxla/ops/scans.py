@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor, new_tensor, new_tensors
+from nxla._values import as_bool, as_int, as_tensor, new_tensor, new_tensors
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.control import _branch
 
@@ -119,6 +119,8 @@ def associative_scan(
     >>> [part.tolist() for part in nx.associative_scan(step, (nx.full(3, 2.0), nx.ones(3)))]
     [[2.0, 4.0, 8.0], [1.0, 3.0, 7.0]]
     """
+    reverse = as_bool("associative_scan", "reverse", reverse)
+    axis = as_int("associative_scan", "axis", axis)
     leaves, structure = tree.flatten(xs)
     leaves = [new_tensor(x) for x in leaves]
     sizes = {_size(x, axis) for x in leaves}

@@ -10,7 +10,7 @@ from functools import reduce
 from typing import NamedTuple
 
 from nxla import _core, _hints
-from nxla._values import as_tensor, as_tensors, call_as, index_list
+from nxla._values import as_bool, as_tensor, as_tensors, call_as, index_list
 from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
 from nxla.ops.metadata import axis_position
 
@@ -303,7 +303,7 @@ def isin(x1: TensorLike, x2: TensorLike, /, *, invert: bool = False) -> Tensor:
         ordered = _core.sort(x2)
         place = _core.clip(searchsorted(ordered, x1), max=x2.size - 1)
         found = _core.equal(_core.take(ordered, place), x1)
-    return _core.logical_not(found) if invert else found
+    return _core.logical_not(found) if as_bool("isin", "invert", invert) else found
 
 
 def digitize(x: TensorLike, bins: TensorLike, /, right: bool = False) -> Tensor:
@@ -335,6 +335,7 @@ def digitize(x: TensorLike, bins: TensorLike, /, right: bool = False) -> Tensor:
     >>> nx.digitize([0.5, 1.0, 9.0], [0.0, 1.0, 2.0]).tolist()
     [1, 2, 3]
     """
+    side = "left" if as_bool("digitize", "right", right) else "right"
     x, edges = as_tensors("digitize", x, bins, compared=True)
     if edges.ndim != 1:
         raise ShapeError(f"digitize: bins: must be a vector; got shape {edges.shape}")
@@ -345,7 +346,6 @@ def digitize(x: TensorLike, bins: TensorLike, /, right: bool = False) -> Tensor:
     # is NaN.
     rises = (size == 1) | (edges[0] <= edges[-1])
     ordered = _core.where(rises, edges, _core.flip(edges))
-    side = "left" if right else "right"
     place = call_as("digitize", searchsorted, ordered, x, side=side)
     return _core.where(rises, place, size - place)
 
@@ -357,7 +357,7 @@ def _to_partition(
     x = as_tensor(x)
     axis = axis_position(op, x, axis)
     size = x.shape[axis]
-    for position in index_list(kth):
+    for position in index_list(op, "kth", kth, names=False):
         if not -size <= position < size:
             raise ArgumentError(f"{op}: kth: must be one of {size} positions; got {position}")
     return x, axis

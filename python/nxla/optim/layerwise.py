@@ -11,6 +11,7 @@ from nxla._values import as_tensor, call_as
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import full_like
 from nxla.optim.optimizers import adamw
+from nxla.optim.schedules import _check_not_negative
 from nxla.optim.transforms import (
     GradientTransformation,
     _cast,
@@ -238,6 +239,7 @@ def clip_by_block_rms(threshold: float) -> GradientTransformation:
     >>> nx.optim.clip_by_block_rms(1.0).update(nx.tensor([2.0, 2.0]), ())[0].tolist()
     [1.0, 1.0]
     """
+    _check_not_negative("clip_by_block_rms", "threshold", threshold)
 
     def clipped(g: Tensor) -> Tensor:
         return g / _core.maximum(_root_mean_square(g) / threshold, 1.0)

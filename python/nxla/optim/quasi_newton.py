@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor
+from nxla._values import as_count, as_tensor
 from nxla.errors import ArgumentError, DTypeError
 from nxla.gradients import value_and_grad
 from nxla.ops.create import zeros
@@ -83,8 +83,7 @@ def scale_by_lbfgs(
     >>> nx.all_close(updates, w).item()
     True
     """
-    if memory_size < 1:
-        raise ArgumentError(f"scale_by_lbfgs: memory_size: must be positive; got {memory_size}")
+    memory_size = as_count("scale_by_lbfgs", "memory_size", memory_size, 1)
 
     def init(params: Any) -> LbfgsState:
         _require_real("params", params)

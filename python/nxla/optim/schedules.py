@@ -31,7 +31,8 @@ def _check(name: str, argument: str, value: float) -> None:
 
 
 def _check_not_negative(name: str, argument: str, value: float) -> None:
-    if value < 0:
+    """Raise an error for a negative number; the values of tensors are not read."""
+    if isinstance(value, int | float) and value < 0:
         raise ArgumentError(f"{name}: {argument}: must not be negative; got {value}")
 
 

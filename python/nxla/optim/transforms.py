@@ -11,6 +11,7 @@ from nxla._arguments import format_path, leaf_paths
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import full_like
+from nxla.optim.schedules import _check_not_negative
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -582,6 +583,7 @@ def clip(max_delta: float) -> GradientTransformation:
     >>> nx.optim.clip(1.0).update(nx.tensor([-3.0, 0.5]), ())[0].tolist()
     [-1.0, 0.5]
     """
+    _check_not_negative("clip", "max_delta", max_delta)
     return _stateless(
         lambda grads, _: _map_wide(lambda g: _core.clip(g, -max_delta, max_delta), grads)
     )
@@ -643,6 +645,7 @@ def clip_by_global_norm(max_norm: float) -> GradientTransformation:
     >>> round(clip.update(nx.tensor([3.0, 4.0]), ())[0].tolist()[0], 4)
     0.6
     """
+    _check_not_negative("clip_by_global_norm", "max_norm", max_norm)
 
     def update(grads: Any, params: Any) -> Any:
         del params

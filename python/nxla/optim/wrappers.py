@@ -6,8 +6,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor
-from nxla.errors import ArgumentError
+from nxla._values import as_count, as_tensor
 from nxla.ops.control import _branch_unchecked
 from nxla.ops.create import zeros_like
 from nxla.optim.transforms import (
@@ -210,10 +209,8 @@ class MultiSteps:
         every_k_schedule: int | Callable[[Tensor], Any],
         use_grad_mean: bool = True,
     ) -> None:
-        if not callable(every_k_schedule) and every_k_schedule < 1:
-            raise ArgumentError(
-                f"MultiSteps: every_k_schedule: must be positive; got {every_k_schedule}"
-            )
+        if not callable(every_k_schedule):
+            every_k_schedule = as_count("MultiSteps", "every_k_schedule", every_k_schedule, 1)
         self._opt = opt
         self._every = every_k_schedule
         self._use_grad_mean = use_grad_mean

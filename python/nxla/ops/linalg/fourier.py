@@ -128,7 +128,7 @@ def ifftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
 def _all_axes(function: str, x: Tensor, axes: Axes | None) -> list[int]:
     if axes is None:
         return list(range(x.ndim))
-    return [axis_position(function, x, axis, "axes") for axis in index_list(axes)]
+    return [axis_position(function, x, axis, "axes") for axis in index_list(function, "axes", axes)]
 
 
 _hints.install(globals())
