@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor, to_index
+from nxla._values import as_bool, as_count, as_tensor
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -139,10 +139,22 @@ class _Stream:
     def __init__(self, examples: Iterable[Any], collate: Callable[[list[Any]], Any]) -> None:
         self._examples = examples
         self._collate = collate
+        self._started = False
+
+    def start(self) -> Iterator[Any]:
+        """Return the examples for another loop; an iterator is used up after the first."""
+        examples = iter(self._examples)
+        if self._started and examples is self._examples:
+            raise ArgumentError(
+                "batches: source: must be iterable again for a second loop; got a "
+                f"{type(examples).__name__}; pass a list, or an iterable that can be iterated again"
+            )
+        self._started = True
+        return examples
 
     def parts(self, order: Tensor | None, size: int) -> Iterator[Any]:
         del order
-        examples = iter(self._examples)
+        examples = self.start()
         while chosen := list(itertools.islice(examples, size)):
             yield chosen
 
@@ -258,7 +270,7 @@ def batches(
           the examples.
         * A dataset with ``len(source)`` and ``source[index]``, such as PyTorch's, or a list of
           examples: each example is a container of arrays or numbers.
-        * Any other iterable of examples.
+        * Any other iterable of examples. An iterator, such as a generator, has one loop.
     batch_size : int
         The number of examples in a batch.
     shuffle : bool
@@ -274,7 +286,7 @@ def batches(
         The device to which batches are copied, in the thread.
     collate : callable, optional
         A function from a list of examples to a batch; by default it stacks their arrays. A dict or
-        a tuple of arrays is sliced and has no such function.
+        another container of arrays is sliced and has no such function.
 
     Returns
     -------
@@ -285,7 +297,7 @@ def batches(
     ------
     ArgumentError
         If the batch size is not positive, `prefetch` is negative, an iterable is to be shuffled, or
-        `collate` is passed with a dict or a tuple of arrays.
+        `collate` is passed with a container of arrays. A second loop over an iterator raises it.
     ShapeError
         If the arrays have different first axes.
 
@@ -299,10 +311,10 @@ def batches(
     >>> [y.tolist() for x, y in nx.data.batches(examples, 2)]
     [[[0, 0], [1, 1]], [[2, 2]]]
     """
-    if (to_index(batch_size) or 0) < 1:
-        raise ArgumentError(f"batches: batch_size: must be a positive integer; got {batch_size!r}")
-    if prefetch < 0:
-        raise ArgumentError(f"batches: prefetch: must not be negative; got {prefetch}")
+    batch_size = as_count("batches", "batch_size", batch_size, 1)
+    prefetch = as_count("batches", "prefetch", prefetch)
+    shuffle = as_bool("batches", "shuffle", shuffle)
+    drop_last = as_bool("batches", "drop_last", drop_last)
     examples = _source_of(source, collate)
     if shuffle and examples.count is None:
         raise ArgumentError(
@@ -325,16 +337,18 @@ def _source_of(source: Any, collate: Callable[[list[Any]], Any] | None) -> _Arra
     is_container = isinstance(source, (tuple, dict)) or hasattr(source, "__dlpack__")
     if is_container and collate is None:
         return _Arrays(source)
+    is_dataset = hasattr(source, "__getitem__") and hasattr(source, "__len__")
     has_arrays = isinstance(source, tuple) and any(hasattr(x, "__dlpack__") for x in source)
-    if isinstance(source, dict) or has_arrays:
+    is_iterable = is_dataset or isinstance(source, Iterable)
+    if collate is not None and (isinstance(source, dict) or has_arrays or not is_iterable):
         raise ArgumentError(
             "batches: collate: must be None for a container of arrays, which are not collated; got "
             f"a {type(source).__name__}; pass a list of examples, or a dataset"
         )
     collate = _stacked if collate is None else collate
-    if hasattr(source, "__getitem__") and hasattr(source, "__len__"):
+    if is_dataset:
         return _Dataset(source, collate)
-    if isinstance(source, Iterable):
+    if is_iterable:
         return _Stream(source, collate)
     return _Arrays(source)
 

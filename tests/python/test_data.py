@@ -1,5 +1,6 @@
 """Batches of arrays, datasets and iterables."""
 
+import dataclasses
 import threading
 import time
 
@@ -67,6 +68,16 @@ def test_batches_of_iterables():
         nx.data.batches(examples(), 2, shuffle=True)
 
 
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_an_iterator_has_one_loop(prefetch):
+    once = nx.data.batches((k for k in range(3)), 2, prefetch=prefetch)
+    assert [batch.tolist() for batch in once] == [[0, 1], [2]]
+    with pytest.raises(nx.ArgumentError, match=r"batches: source: must be iterable again .*list"):
+        list(once)
+    again = nx.data.batches(dict.fromkeys(range(3)).keys(), 2, prefetch=prefetch)
+    assert [batch.tolist() for _ in range(2) for batch in again] == [[0, 1], [2]] * 2
+
+
 def test_collate_and_device(device):
     loader = nx.data.batches(
         [[1], [1, 2]], 2, collate=lambda rows: nx.tensor([len(r) for r in rows])
@@ -125,10 +136,12 @@ def test_batches_are_prepared_in_advance():
 
 
 def test_mistakes():
-    with pytest.raises(nx.ArgumentError, match="batches: batch_size: must be a positive integer"):
+    with pytest.raises(nx.ArgumentError, match="batches: batch_size: must be at least 1; got 0"):
         nx.data.batches(X, 0)
-    with pytest.raises(nx.ArgumentError, match="batches: prefetch: must not be negative; got -1"):
+    with pytest.raises(nx.ArgumentError, match="batches: prefetch: must be at least 0; got -1"):
         nx.data.batches(X, 1, prefetch=-1)
+    with pytest.raises(nx.ArgumentError, match="batches: prefetch: must be an integer; got '2'"):
+        nx.data.batches(X, 1, prefetch="2")
     with pytest.raises(
         nx.ShapeError, match="batches: source: arrays must have the same first axis"
     ):
@@ -137,7 +150,15 @@ def test_mistakes():
         nx.data.batches(X, 1, shufle=True)
 
 
-@pytest.mark.parametrize("source", [{"x": X, "y": Y}, {"x": [1, 2]}, (X, Y), (X, (X, Y))])
+@dataclasses.dataclass
+class Pair:
+    x: object
+    y: object
+
+
+@pytest.mark.parametrize(
+    "source", [{"x": X, "y": Y}, {"x": [1, 2]}, (X, Y), (X, (X, Y)), Pair(X, Y)]
+)
 def test_containers_of_arrays_are_not_collated(source):
     with pytest.raises(nx.ArgumentError, match="batches: collate: must be None for a container"):
         nx.data.batches(source, 2, collate=list)

@@ -521,6 +521,8 @@ NOT_BOOLEANS = {
     ("interpolate", "antialias"): lambda: nx.nn.interpolate(
         nx.ones((1, 1, 2)), 4, mode="linear", antialias="no"
     ),
+    ("batches", "shuffle"): lambda: nx.data.batches([1, 2], 1, shuffle="no"),
+    ("batches", "drop_last"): lambda: nx.data.batches([1, 2], 1, drop_last=1),
     ("grad", "has_aux"): lambda: nx.grad(nx.sin, has_aux="no")(1.0),
     ("jacfwd", "has_aux"): lambda: nx.jacfwd(nx.sin, has_aux="no")(1.0),
     ("vjp", "has_aux"): lambda: nx.vjp(nx.sin, 1.0, has_aux="no"),
@@ -561,6 +563,8 @@ NOT_INTEGERS = {
     ),
     ("set_cache_limit", "size"): nx.set_cache_limit,
     ("stream", "bound"): lambda n: nx.stream(lambda x, s: (x, s), 1.0, 1.0, bound=n),
+    ("batches", "prefetch"): lambda n: nx.data.batches([1, 2], 1, prefetch=n),
+    ("batches", "batch_size"): lambda n: nx.data.batches([1, 2], n),
     ("to_batched", "size"): lambda n: nx.to_batched(nx.ones(3), n),
     ("associative_scan", "axis"): lambda n: nx.associative_scan(nx.add, nx.ones(2), axis=n),
 }
