@@ -68,7 +68,8 @@ def require_list(function: str, argument: str, value: Any) -> None:
 def require_callable(function: str, argument: str, value: Any) -> None:
     """Raise an error unless a value can be called."""
     if not callable(value):
-        raise ArgumentError(f"{function}: {argument}: must be callable; got {_brief(value)}")
+        kind = f"a {type(value).__name__}"
+        raise ArgumentError(f"{function}: {argument}: must be callable; got {kind}")
 
 
 def path_of(function: str, file: str | os.PathLike[str]) -> str:

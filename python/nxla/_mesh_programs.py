@@ -68,7 +68,7 @@ def mesh_function(
     """
     from nxla.transform import _spec_of
 
-    spec = _spec_of(function)
+    spec = _spec_of(function, what)
     reject_marked_arguments(what, spec.positions, spec.names, spec.donated)
     # Derivatives such as nx.grad(f) can join traces; a function over a mesh never does.
     inherited = {name: spec.options[name] for name in spec.options if name != "on_conflict"}

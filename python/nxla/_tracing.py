@@ -6,6 +6,7 @@ from contextlib import ContextDecorator
 from typing import Self
 
 from nxla import _core, _hints
+from nxla._arguments import require_callable
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -40,6 +41,7 @@ def eval_shape(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> An
     """
     from nxla.transform import debug_expr
 
+    require_callable("eval_shape", "function", function)
     expression = debug_expr(function)(*args, **kwargs)
     templates: list[Any] = []
     for node, (shape, dtype) in zip(expression.output_nodes, expression.outputs, strict=True):

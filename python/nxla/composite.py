@@ -7,6 +7,7 @@ sorted keys, dataclasses and named tuples by their fields.
 from __future__ import annotations
 
 from nxla import _hints, tree
+from nxla._arguments import require_callable
 from nxla.errors import ArgumentError
 from nxla.ops.metadata import _alike
 
@@ -89,6 +90,7 @@ def traverse(container: Any, function: Callable[..., Any], initial: Any = _MISSI
     >>> nx.composite.traverse([5, 6], lambda x, position: (position, position + 1), 0)
     ([0, 1], 2)
     """
+    require_callable("traverse", "function", function)
     if initial is _MISSING:
         return tree.map(function, container)
     leaves, structure = tree.flatten(container)
@@ -112,6 +114,7 @@ def reduce(container: Any, initial: A, function: Callable[[Any, A], A], /) -> A:
     >>> nx.composite.reduce({"a": 1, "b": (2, 3)}, 0, lambda leaf, total: total + leaf)
     6
     """
+    require_callable("reduce", "function", function)
     state = initial
     for leaf in tree.flatten(container)[0]:
         state = function(leaf, state)

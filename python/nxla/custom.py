@@ -7,7 +7,7 @@ import threading
 from types import MethodType
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of, names_of
+from nxla._arguments import name_of, names_of, require_callable
 from nxla._values import arrays_to_tensors, index_list, new_tensors
 from nxla.errors import ArgumentError
 
@@ -71,6 +71,7 @@ def custom_grad(value: Any, inputs: Any, rule: Callable[[Any], Any], /) -> Any:
     >>> nx.grad(lambda x: 10.0 * clipped(x))(2.0).item()
     1.0
     """
+    require_callable("custom_grad", "rule", rule)
     if not _core.is_tracing():
         return new_tensors(value)
     leaves, structure = tree.flatten(value)
@@ -111,6 +112,7 @@ class _Custom:
         derivative: str,
         nondiff_argnums: int | str | Iterable[int | str],
     ) -> None:
+        require_callable(derivative, "function", function)
         self._function = function
         self._derivative = derivative
         #: Positions and names of the arguments that are not differentiated.
@@ -220,6 +222,7 @@ class _CustomJvp(_Custom):
 
     def defjvp(self, rule: Callable[..., Any], /) -> Callable[..., Any]:
         """Set the rule and return it."""
+        require_callable("defjvp", "rule", rule)
         self._rule = rule
         return rule
 
@@ -255,6 +258,8 @@ class _CustomVjp(_Custom):
 
     def defvjp(self, forward: Callable[..., Any], backward: Callable[..., Any], /) -> None:
         """Set the forward and the backward rule."""
+        require_callable("defvjp", "forward", forward)
+        require_callable("defvjp", "backward", backward)
         self._rules = (forward, backward)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:

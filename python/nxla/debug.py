@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from nxla import _core, _hints
-from nxla._arguments import path_of
+from nxla._arguments import path_of, require_callable
 from nxla._values import as_count
 from nxla.errors import ArgumentError, ExecutionError
 
@@ -198,6 +198,7 @@ def compare(
     >>> compared.max_ulps, compared.first
     (0, None)
     """
+    require_callable("compare", "function", function)
     names: list[Any] = list(compilers) if isinstance(compilers, list | tuple) else [compilers]
     if not all(isinstance(name, str) for name in names):
         raise ArgumentError(
@@ -303,6 +304,7 @@ def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Expla
     >>> nx.explain(f, 1.0).reason
     'the options name the compiler or the device'
     """
+    require_callable("explain", "function", function)
     if not isinstance(function, _core.Function | _core.BoundFunction):
         from nxla.transform import jit
 

@@ -73,7 +73,7 @@ def jvp(
     >>> y.item(), dy.item()
     (8.0, 12.0)
     """
-    spec = _spec_of(function)
+    spec = _spec_of(function, "jvp")
     name = name_of(spec.function)
     for argument, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
@@ -290,7 +290,8 @@ def hessian(
     >>> nx.hessian(lambda x: x[0] ** 2 * x[1])(nx.tensor([3.0, 5.0])).tolist()
     [[10.0, 6.0], [6.0, 0.0]]
     """
-    return jacfwd(jacrev(function, argnums, has_aux), argnums, has_aux)
+    rows = _matrix("hessian", function, argnums, has_aux, False)
+    return _matrix("hessian", rows, argnums, has_aux, True)
 
 
 def hessian_diagonal(
@@ -319,7 +320,7 @@ def hessian_diagonal(
     >>> nx.hessian_diagonal(lambda x: nx.sum(x**3))(nx.tensor([1.0, 2.0])).tolist()
     [6.0, 12.0]
     """
-    spec = _spec_of(function)
+    spec = _spec_of(function, "hessian_diagonal")
     name = name_of(spec.function)
 
     def diagonal(*args: Any, **kwargs: Any) -> Any:
@@ -418,7 +419,7 @@ def _linear(
     derivative: str, function: Callable[..., Any], primals: Sequence[Any], has_aux: bool
 ) -> tuple[Any, ...]:
     """Return the result of a function and its derivative as a linear map."""
-    spec = _spec_of(function)
+    spec = _spec_of(function, derivative)
     name = name_of(spec.function)
     reverse = derivative == "vjp"
     positional = _Positional(spec, primals)
@@ -485,7 +486,7 @@ def _matrix(
     forward: bool | None,
 ) -> Function[..., Any]:
     """Return a function that computes a Jacobian."""
-    spec = _spec_of(function)
+    spec = _spec_of(function, derivative)
     name = name_of(spec.function)
 
     def matrix(*args: Any, **kwargs: Any) -> Any:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._arguments import Chosen, name_of, split_aux
+from nxla._arguments import Chosen, name_of, require_callable, split_aux
 from nxla._values import as_bool
 from nxla.errors import ArgumentError
 from nxla.transform import _derived, _spec_of
@@ -138,7 +138,7 @@ def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
     if callable(argnums):
         variables, called = function, argnums
         return grad(called, 0, has_aux)(variables)
-    spec = _spec_of(function)
+    spec = _spec_of(function, "grad")
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         result, gradients = _differentiate(
@@ -250,7 +250,7 @@ def value_and_grad(
         raise ArgumentError(
             "value_and_grad: transform: must be a function of the result, without has_aux"
         )
-    spec = _spec_of(function)
+    spec = _spec_of(function, "value_and_grad")
 
     def both(*args: Any, **kwargs: Any) -> Any:
         return _differentiate(
@@ -332,6 +332,7 @@ def safe_where(
     >>> nx.grad(lambda x: nx.sum(root(x)))(nx.tensor([0.0, 4.0])).tolist()
     [0.0, 0.25]
     """
+    require_callable("safe_where", "function", function)
     harmless = _core.where(condition, x, inside)
     return _core.where(condition, function(harmless), otherwise)
 

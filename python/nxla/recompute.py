@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of
+from nxla._arguments import name_of, require_callable
 from nxla._values import arrays_to_tensors, new_tensors
 from nxla.errors import ArgumentError
 
@@ -74,10 +74,7 @@ def checkpoint(
         keep, names = "named", list(policy)
         if not all(isinstance(name, str) for name in names):
             raise ArgumentError(f"checkpoint: policy: notes must be strings; got {names!r}")
-    if not callable(function):
-        raise ArgumentError(
-            f"checkpoint: function: must be callable; got a {type(function).__name__}"
-        )
+    require_callable("checkpoint", "function", function)
 
     @_hints.with_hints
     @functools.wraps(function)

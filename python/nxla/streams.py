@@ -11,6 +11,7 @@ import contextlib
 from typing import Generic, TypeVar
 
 from nxla import _core, _hints, tree
+from nxla._arguments import require_callable
 from nxla._marks import MARKS
 from nxla._values import as_count, as_tensor
 from nxla.errors import ArgumentError
@@ -354,6 +355,7 @@ def stream(
     from nxla.partitions import stream_by_callback
     from nxla.transform import jit
 
+    require_callable("stream", "function", function)
     marks: dict[str, Any] = {name: options.pop(name) for name in MARKS if name in options}
     if marks:
         function = jit(function, **marks)

@@ -6,7 +6,7 @@ import functools
 from types import MethodType
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of, names_of, reject_shardings, require_list
+from nxla._arguments import name_of, names_of, reject_shardings, require_callable, require_list
 from nxla._marks import MARKS, donated_arguments, marked_arguments, static_arguments
 from nxla._observer import Observer
 from nxla.compiler import callback, has_own_jit, overrides, own_jit
@@ -301,14 +301,13 @@ class _FunctionSpec:
         return {key: self.options[key] for key in self.options if key not in OWN_OPTIONS}
 
 
-def _spec_of(function: Callable[..., Any]) -> _FunctionSpec:
-    """Return the specification of a function.
+def _spec_of(function: Callable[..., Any], op: str = "jit") -> _FunctionSpec:
+    """Return the specification of a function; an error names the public function `op`.
 
     The specification of a jitted function is its own: the original function with its static
     arguments and options.
     """
-    if not callable(function):
-        raise ArgumentError(f"jit: function: must be callable; got a {type(function).__name__}")
+    require_callable(op, "function", function)
     from nxla.partitions import CallbackFunction
 
     if isinstance(function, _core.BoundFunction):
@@ -410,7 +409,10 @@ def defn(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """
     reject_shardings(options)
     options = {"on_conflict": "reuse", **options}
-    return jit(**options) if function is None else jit(function, **options)
+    if function is None:
+        return jit(**options)
+    require_callable("defn", "function", function)
+    return jit(function, **options)
 
 
 def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: Any) -> Compiled[R]:
@@ -448,7 +450,7 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
     >>> nx.compile(nx.sum, [nx.template((2, 2))], axis=1)(nx.ones((2, 2))).tolist()
     [2.0, 2.0]
     """
-    spec = _spec_of(function)
+    spec = _spec_of(function, "compile")
     require_list("compile", "templates", templates)
     positional, listed = _without_options(spec.function, list(templates))
     named = {name: options.pop(name) for name in _arguments_among(spec.function, options)}
@@ -652,6 +654,7 @@ def debug_expr(
     c = sin b       f32
     e = add c, d    f32
     """
+    require_callable("debug_expr", "function", function)
     return make_function(function, static_argnums, static_argnames, (), options).debug_expr
 
 
@@ -705,6 +708,7 @@ def export(
     """
     from nxla.ahead import write_stablehlo
 
+    require_callable("export", "function", function)
     require_list("export", "args", args)
     return write_stablehlo(function, tuple(args), file, options)
 

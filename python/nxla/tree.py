@@ -147,6 +147,9 @@ def map(function: Callable[..., Any], tree: Any, /, *rest: Any) -> Any:
     >>> nx.tree.map(lambda p, g: p - g, {"w": 3, "b": 2}, {"w": 1, "b": 1})
     {'b': 1, 'w': 2}
     """
+    given: Any = function
+    if not callable(given):
+        raise ArgumentError(f"tree.map: function: must be callable; got a {type(given).__name__}")
     items, structure = _core.tree_flatten(tree)
     if not rest:
         return structure.unflatten([function(item) for item in items])

@@ -263,7 +263,7 @@ def vmap(
     """
     from nxla import transform
 
-    spec = transform._spec_of(function)
+    spec = transform._spec_of(function, "vmap")
 
     @functools.wraps(spec.function)
     def mapped(*args: Any, **kwargs: Any) -> Any:

@@ -577,6 +577,76 @@ def test_an_error_of_an_integer_names_the_function_and_the_argument(function, ar
         NOT_INTEGERS[function, argument](value)
 
 
+def _refuse_positional(function, *given):
+    return lambda bad: function(bad, *given)
+
+
+#: Calls with an argument that is not callable.
+NOT_CALLABLE = {
+    **{
+        (function.__name__, "function"): _refuse_positional(function)
+        for function in (
+            *(nx.jit, nx.defn, nx.grad, nx.value_and_grad, nx.vmap, nx.jacfwd, nx.jacrev),
+            *(nx.jacobian, nx.hessian, nx.hessian_diagonal, nx.debug_expr, nx.checkpoint),
+            *(nx.custom_jvp, nx.custom_vjp, nx.explain, nx.eval_shape, nx.compare),
+        )
+    },
+    ("jvp", "function"): _refuse_positional(nx.jvp, (1.0,), (1.0,)),
+    ("vjp", "function"): _refuse_positional(nx.vjp, 1.0),
+    ("linearize", "function"): _refuse_positional(nx.linearize, 1.0),
+    ("compile", "function"): _refuse_positional(nx.compile, [1.0]),
+    ("export", "function"): _refuse_positional(nx.export, [1.0]),
+    ("stream", "function"): _refuse_positional(nx.stream, 1.0, 1.0),
+    ("while_loop", "cond_fn"): _refuse_positional(nx.while_loop, lambda s: s, 1),
+    ("while_loop", "body_fn"): lambda bad: nx.while_loop(lambda s: s < 2, bad, 1),
+    ("cond", "true_fn"): lambda bad: nx.cond(True, bad, lambda: 1),
+    ("cond", "false_fn"): lambda bad: nx.cond(True, lambda: 1, bad),
+    ("cond", "otherwise"): lambda bad: nx.cond([(True, lambda: 1)], otherwise=bad),
+    ("if_", "then"): lambda bad: nx.if_(True, bad),
+    ("if_", "otherwise"): lambda bad: nx.if_(True, lambda: 1, bad),
+    ("switch", r"branches\[1\]"): lambda bad: nx.switch(0, [lambda: 1, bad]),
+    ("scan", "f"): _refuse_positional(nx.scan, 0, nx.ones(2)),
+    ("map", "f"): _refuse_positional(nx.map, nx.ones(2)),
+    ("fori", "body"): lambda bad: nx.fori(0, 2, bad, 1),
+    ("for_each", "body"): lambda bad: nx.for_each(range(2), bad, 1),
+    ("associative_scan", "f"): _refuse_positional(nx.associative_scan, nx.ones(2)),
+    ("reduce", "function"): lambda bad: nx.reduce(nx.ones(2), 0, bad),
+    ("window_reduce", "function"): lambda bad: nx.window_reduce(nx.ones(2), 0, bad, (2,)),
+    ("runtime_call", "function"): _refuse_positional(nx.runtime_call, nx.template(()), 1.0),
+    ("hook", "function"): lambda bad: nx.hook(1.0, "name", bad),
+    ("tree.map", "function"): _refuse_positional(nx.tree.map, [1]),
+    ("traverse", "function"): lambda bad: nx.composite.traverse([1], bad),
+    ("safe_where", "function"): lambda bad: nx.safe_where(True, bad, 1.0),
+    ("custom_grad", "rule"): lambda bad: nx.custom_grad(nx.ones(2), nx.ones(2), bad),
+    ("defjvp", "rule"): lambda bad: nx.custom_jvp(nx.sin).defjvp(bad),
+    ("defvjp", "forward"): lambda bad: nx.custom_vjp(nx.sin).defvjp(bad, nx.sin),
+    ("defvjp", "backward"): lambda bad: nx.custom_vjp(nx.sin).defvjp(nx.sin, bad),
+}
+
+
+@pytest.mark.parametrize(("function", "argument"), NOT_CALLABLE)
+def test_an_error_of_a_callable_names_the_function_and_the_argument(function, argument):
+    message = rf"^{function}: {argument}: must be callable; got a int$"
+    with pytest.raises(nx.ArgumentError, match=message):
+        NOT_CALLABLE[function, argument](3)
+
+
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("grad", lambda: nx.grad(nx.sin, 4)(1.0)),
+        ("value_and_grad", lambda: nx.value_and_grad(nx.sin, 4)(1.0)),
+        ("value_and_grad", lambda: nx.value_and_grad(nx.sin)("a")),
+        ("hessian", lambda: nx.hessian(nx.sin, 5)(1.0)),
+        ("hessian", lambda: nx.hessian(nx.sin, has_aux=True)(1.0)),
+        ("hessian", lambda: nx.hessian(nx.sin)("a")),
+    ],
+)
+def test_an_error_of_a_derivative_names_it(name, call):
+    with pytest.raises(nx.ArgumentError, match=f"^{name}: "):
+        call()
+
+
 @pytest.mark.parametrize("traced", [False, True])
 def test_notes_are_strings(traced):
     run = nx.jit if traced else lambda function: function

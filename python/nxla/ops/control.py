@@ -7,6 +7,7 @@ concrete, they run as Python code.
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
+from nxla._arguments import require_callable
 from nxla._values import as_tensor, as_tensors, new_tensor, new_tensors, template_of
 from nxla.errors import ArgumentError
 
@@ -81,12 +82,15 @@ def cond(
                 "cond: arguments: must be (pred, true_fn, false_fn, *operands), or clauses and "
                 "otherwise="
             )
+        require_callable("cond", "true_fn", true_fn)
+        require_callable("cond", "false_fn", false_fn)
         operands = new_tensors(operands)
         clauses = [(pred, lambda: true_fn(*operands))]
         otherwise = lambda: false_fn(*operands)  # noqa: E731
     elif true_fn is not None:
         raise ArgumentError("cond: otherwise: requires clauses, [(pred, fn), …]")
     else:
+        require_callable("cond", "otherwise", otherwise)
         clauses = [_clause(clause) for clause in pred]  # type: ignore[union-attr]
     return _branch("cond", clauses, otherwise)
 
@@ -190,7 +194,9 @@ def if_(
     >>> f(2).item(), f(1).item()
     (20, 0)
     """
+    require_callable("if_", "then", then)
     if otherwise is not None:
+        require_callable("if_", "otherwise", otherwise)
         return _branch("if_", [(pred, then)], otherwise)
     results: list[Any] = []
 
@@ -274,8 +280,8 @@ def hook(
         raise ArgumentError(
             f"hook: name: must be a string or a function; got a {type(name).__name__}"
         )
-    if function is not None and not callable(function):
-        raise ArgumentError(f"hook: function: must be a function; got a {type(function).__name__}")
+    if function is not None:
+        require_callable("hook", "function", function)
     if _core.is_tracing():
         return _core.hook(value, name, function)
     value = new_tensors(value)
@@ -335,6 +341,7 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
     >>> total(2, 3).item()
     30.0
     """
+    require_callable("runtime_call", "function", function)
     wanted, structure = tree.flatten(template)
     types = [template_of(leaf) for leaf in wanted]
     leaves, arguments = tree.flatten(args)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
+from nxla._arguments import require_callable
 from nxla._loop_types import check_leaves, check_step_types, keeps_names, keeps_types, state_types
 from nxla._values import (
     as_bool,
@@ -102,6 +103,8 @@ def while_loop(
     >>> digits(2024).item()
     4
     """
+    require_callable("while_loop", "cond_fn", cond_fn)
+    require_callable("while_loop", "body_fn", body_fn)
     keeps = _replay("while_loop", gradient, gradient_bytes)
     if max_trips is None:
         return _repeat(cond_fn, body_fn, init, "while_loop", [], keeps)
@@ -209,6 +212,7 @@ def fori(
     >>> nx.fori(1, 5, lambda i, product: product * i, 1).item()
     24
     """
+    require_callable("fori", "body", body)
     keeps = _replay("fori", gradient, gradient_bytes)
     if unroll is not False:
         first, end = to_index(lower), to_index(upper)
@@ -294,6 +298,7 @@ def for_each(
     >>> f(nx.tensor([1.0, 2.0, 3.0])).item()
     6.0
     """
+    require_callable("for_each", "body", body)
     keeps = _replay("for_each", gradient, gradient_bytes)
     return _each("for_each", generator, body, init, unroll, keeps)
 
@@ -440,6 +445,7 @@ def map(
     >>> nx.map(lambda x: nx.where(x > 2, x, 0), nx.tensor([[1, 2], [3, 4]]), axis=None).tolist()
     [[0, 0], [3, 4]]
     """
+    require_callable("map", "f", f)
     if axis is None:
         return _over_numbers(f, (xs, *more))
     if axis != 0:
@@ -526,6 +532,7 @@ def scan(
     >>> [part.tolist() for part in f(nx.tensor([1, 2, 3]))]
     [6, [0, 10, 30]]
     """
+    require_callable("scan", "f", f)
     keeps = _replay("scan", gradient, gradient_bytes)
     reverse = as_bool("scan", "reverse", reverse)
     return _Steps("scan", f, xs, length, reverse).run(init, unroll, keeps)

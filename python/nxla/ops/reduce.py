@@ -6,6 +6,7 @@ import itertools
 import math
 
 from nxla import _core, _hints
+from nxla._arguments import require_callable
 from nxla._values import as_tensors
 from nxla.errors import ShapeError
 from nxla.ops.metadata import axis_positions
@@ -60,6 +61,7 @@ def reduce(
     >>> nx.reduce([1, 2, 3], 0, lambda element, total: total + element**2).item()
     14
     """
+    require_callable("reduce", "function", function)
 
     def fold(x: Tensor, initial: Tensor) -> Tensor:
         if dtype is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
+from nxla._arguments import require_callable
 from nxla._values import as_bool, as_int, as_tensor, new_tensor, new_tensors
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.control import _branch
@@ -52,6 +53,8 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], /, *operan
     branches = list(branches)
     if not branches:
         raise ArgumentError("switch: branches: must not be empty")
+    for number, branch in enumerate(branches):
+        require_callable("switch", f"branches[{number}]", branch)
     operands = new_tensors(operands)
     index = as_tensor(index)
     if index.dtype.kind not in ("signed", "unsigned", "pred"):
@@ -119,6 +122,7 @@ def associative_scan(
     >>> [part.tolist() for part in nx.associative_scan(step, (nx.full(3, 2.0), nx.ones(3)))]
     [[2.0, 4.0, 8.0], [1.0, 3.0, 7.0]]
     """
+    require_callable("associative_scan", "f", f)
     reverse = as_bool("associative_scan", "reverse", reverse)
     axis = as_int("associative_scan", "axis", axis)
     leaves, structure = tree.flatten(xs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
+from nxla._arguments import require_callable
 from nxla.ops.reduce import _traced
 
 TYPE_CHECKING = False
@@ -43,6 +44,7 @@ def window_reduce(
     >>> nx.window_reduce([1, 2, 3], 0, lambda element, total: total + element, (2,)).tolist()
     [3, 5]
     """
+    require_callable("window_reduce", "function", function)
 
     def fold(x: Tensor, initial: Tensor) -> Tensor:
         return _core.window_reduce(x, initial, function, dimensions, strides, padding, dilations)
