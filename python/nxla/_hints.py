@@ -10,6 +10,7 @@ import functools
 from types import FunctionType
 
 from nxla import _core
+from nxla._exports import MODULES
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -123,9 +124,15 @@ def _prepare(function: Callable[..., Any], error: Exception) -> None:
         _core.filter_traceback(error)
         return
     error.__traceback__ = None
-    _, found, keyword = str(error).partition("got an unexpected keyword argument '")
+    message = str(error)
+    _, found, keyword = message.partition("got an unexpected keyword argument '")
     if found:
         error.args = (keyword_message(function, keyword.partition("'")[0]),)
+    elif "got some positional-only arguments" in message:
+        code = function.__code__
+        names = code.co_varnames[: code.co_posonlyargcount]
+        by_position = ", ".join(name for name in names if name != "self")
+        error.args = (f"{message}; its arguments, by position, are {by_position}",)
 
 
 def with_hints(function: F) -> F:
@@ -150,12 +157,17 @@ def with_hints(function: F) -> F:
 
 
 def install(module: dict[str, Any]) -> None:
-    """Wrap the public functions of a module and of its public classes by `with_hints`."""
+    """Wrap the public functions of a module and of its public classes by `with_hints`.
+
+    A wrapped function names itself in errors, so helpers of a module that lists its public names
+    stay as they are.
+    """
+    public = {*module.get("__all__", module), *MODULES}
     for name, value in list(module.items()):
         if getattr(value, "__module__", None) != module["__name__"]:
             continue
         if isinstance(value, FunctionType):
-            if not name.startswith("_"):
+            if not name.startswith("_") and name in public:
                 module[name] = with_hints(value)
         elif isinstance(value, type):
             is_private = name.startswith("_")  # Its instances may be functions of users.

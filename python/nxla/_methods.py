@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from nxla._core import Tensor
     from nxla._types import Axes, TensorLike
 
-__all__ = ["METHODS", "PROPERTIES", "At", "Place"]
-
 
 class Place:
     """The elements of a tensor that ``x.at[key]`` selects.

@@ -73,6 +73,19 @@ def test_functions_of_the_package_do_not_have_the_arguments_of_other_libraries()
     assert not missing
 
 
+@pytest.mark.parametrize(
+    ("call", "arguments"),
+    [
+        (lambda: nx.random.normal(KEY, mean=1.0), "key, mean, standard_deviation"),
+        (lambda: nx.hook(X, name="a"), "value, name, function"),
+        (lambda: X.at[0].set(value=2.0), "value"),
+    ],
+)
+def test_arguments_by_position_are_listed(call, arguments):
+    with pytest.raises(TypeError, match=f"; its arguments, by position, are {arguments}$"):
+        call()
+
+
 def test_functions_with_hints_are_themselves():
     for function in (nx.scan, nx.random.normal, nx.optim.adam, nx.einsum):
         assert pickle.loads(pickle.dumps(function)) is function
