@@ -296,8 +296,8 @@ def _part(derivative: str, function: Callable[..., Any], which: Argument, places
     if isinstance(which, int):
         if not -len(args) <= which < len(args):
             raise ArgumentError(
-                f"{derivative}: argnums: must be below {len(args)}, the number of positional "
-                f"arguments of {name}; got {which}"
+                f"{derivative}: argnums: must be from {-len(args)} to {len(args) - 1}, the "
+                f"positions of the arguments of {name}; got {which}"
             )
         return args[which]
     steps = path_steps(f"{derivative}: argnums", which)

@@ -76,6 +76,17 @@ def as_tensors(function: str, *operands: TensorLike, compared: bool = False) -> 
     return tensors
 
 
+def dtype_of(op: str, argument: str, value: Any) -> DType:
+    """Return a dtype by its name, and the dtype of any other operand."""
+    if not isinstance(value, str):
+        return call_as(op, _core.result_type, value)
+    try:
+        return _core.DType(value)
+    except _core.DTypeError as error:
+        message = str(error).removeprefix("dtype: ")
+        raise _core.DTypeError(f"{op}: {argument}: {message}") from None
+
+
 def float_dtype(x: Tensor) -> DType:
     """Return the dtype of float results; integers count as `float32`."""
     return x.dtype if x.dtype.kind in ("float", "complex") else _core.f32

@@ -173,8 +173,8 @@ class _Custom:
         if isinstance(which, int):
             if not 0 <= which < len(args):
                 raise ArgumentError(
-                    f"{self._derivative}: nondiff_argnums: must be below {len(args)}, the "
-                    f"number of positional arguments of {self.__name__}; got {which}"
+                    f"{self._derivative}: nondiff_argnums: must be from 0 to {len(args) - 1}, the "
+                    f"positions of the arguments of {self.__name__}; got {which}"
                 )
             return which
         names = [name for name, _ in names_of(self._function, len(args))]

@@ -343,7 +343,7 @@ def elem(values: Sequence[T], index: int, /) -> T:
     20
     """
     if not 0 <= index < len(values):
-        raise ArgumentError(f"elem: index: must be below {len(values)}; got {index}")
+        raise ArgumentError(f"elem: index: must be from 0 to {len(values) - 1}; got {index}")
     return values[index]
 
 

@@ -139,13 +139,14 @@ def split(
     """
     if callable(initial):
         message = (
-            "split: the callable comes before the state: split(expression, decide, state), "
-            "where Nx has split(expression, state, fun)"
+            "split: initial: must be a state after the callable, as in split(expression, decide, "
+            f"state); got a {type(initial).__name__}; Nx has split(expression, state, fun)"
         )
         raise _core.ArgumentError(message)
     if not callable(decide):
         if initial is not _MISSING:
-            message = "split: a policy has no state; leave it out, or pass a callable"
+            kind = f"a {type(decide).__name__}"
+            message = f"split: decide: must be callable with a state; got {kind}; omit the state"
             raise _core.ArgumentError(message)
         return _core.split_by(expression, decide)
     if initial is _MISSING:

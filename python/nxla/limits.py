@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nxla import _core, _hints
+from nxla._values import dtype_of
 from nxla.errors import ArgumentError, DTypeError
 
 TYPE_CHECKING = False
@@ -72,7 +73,7 @@ def finfo(type: DTypeLike | TensorLike, /) -> FloatLimits:
     >>> nx.finfo("f16").max, nx.finfo(nx.complex64).bits
     (65504.0, 32)
     """
-    dtype = _core.result_type(type)
+    dtype = dtype_of("finfo", "type", type)
     if dtype.kind == "complex":
         dtype = _core.real(_core.full((), 0, dtype)).dtype
     limits = dtype._float_limits
@@ -101,7 +102,7 @@ def iinfo(type: DTypeLike | TensorLike, /) -> IntegerLimits:
     >>> nx.iinfo("s4").min, nx.iinfo(nx.uint64).max
     (-8, 18446744073709551615)
     """
-    dtype = _core.result_type(type)
+    dtype = dtype_of("iinfo", "type", type)
     if dtype.kind == "unsigned":
         return IntegerLimits(dtype.bits, 2**dtype.bits - 1, 0, dtype)
     if dtype.kind == "signed":

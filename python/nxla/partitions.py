@@ -295,7 +295,7 @@ def _within(own: dict[str, Any]) -> Any:
 def _callback(compiler: Any, name: str) -> Callable[..., Any]:
     found = callback(compiler, name)
     if found is None:
-        raise NotImplementedError(f"{type(compiler).__name__} does not implement {name}")
+        raise NotImplementedError(f"{type(compiler).__name__}: must implement {name}")
     return found
 
 
@@ -336,8 +336,7 @@ def _check_same(name: str, lists: Sequence[tuple[Any, ...]]) -> None:
             ):
                 path = structure.leaf_path(position)
                 raise ArgumentError(
-                    f"{name}: arguments {number}: {path or 'argument'} must be {template}; "
-                    f"got {own}"
+                    f"{name}: arguments {number}{path}: must be {template}; got {own}"
                 )
 
 

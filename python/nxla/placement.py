@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from nxla._core import Tensor
     from nxla._types import DeviceLike
 
-__all__ = ["Device", "device_put", "devices", "made_on"]
+__all__ = ["Device", "device_put", "devices"]
 
 
 def devices() -> list[Device]:
@@ -97,7 +97,7 @@ def device_put(
     Device('host')
     """
     is_named = device is not None or client is not None
-    where = _place(device, client) if is_named else _default_device()
+    where = _place("device_put", device, client) if is_named else _default_device()
     return _moved("device_put", lambda x: x.to_device(where, copy=copy), container)
 
 
@@ -133,7 +133,7 @@ def backend_copy(
     >>> nx.backend_copy({"w": nx.ones(2)})["w"].tolist()
     [1.0, 1.0]
     """
-    where = _place(device, client)
+    where = _place("backend_copy", device, client)
     return _moved("backend_copy", lambda x: x.to_device(where, copy=True), container)
 
 
@@ -175,7 +175,7 @@ def backend_transfer(
     >>> x.is_released()
     True
     """
-    where = _place(device, client)
+    where = _place("backend_transfer", device, client)
     leaves, structure = tree.flatten(container)
     tensors = [_concrete("backend_transfer", leaf) for leaf in leaves]
     return structure.unflatten(_core.transfer_all(tensors, where))
@@ -219,12 +219,14 @@ def backend_deallocate(container: Any, /) -> bool:
     return sum(tensor.deallocate() for tensor in tensors) > 0
 
 
-def _place(device: DeviceLike | None, client: str | None) -> Device:
+def _place(op: str, device: DeviceLike | None, client: str | None) -> Device:
     """Return a device, or the first device of a client; the host without either."""
     if client is None:
         return Device("host" if device is None else device)
     if device is not None:
-        raise ArgumentError("device, client: must not both be given; a device belongs to a client")
+        raise ArgumentError(
+            f"{op}: device, client: must not both be given; a device belongs to a client"
+        )
     return Device("host" if client == "host" else f"{client}:0")
 
 

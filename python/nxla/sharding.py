@@ -92,6 +92,10 @@ class Mesh:
         devices: Sequence[DeviceLike] | None = None,
         **named: int,
     ) -> None:
+        if not hasattr(axes, "keys") and axes is not None:
+            raise OptionError(
+                f"Mesh: axes: must be a dict from names to sizes; got a {type(axes).__name__}"
+            )
         #: Sizes by name.
         self.axes: dict[str, int] = {**(axes or {}), **named}
         for name, size in self.axes.items():
@@ -565,6 +569,11 @@ def with_sharding_constraint(value: Any, sharding: Sharding, /) -> Any:
     >>> nx.jit(f, in_shardings=(None,), out_shardings=mesh.sharding())(nx.ones(4)).item()
     8.0
     """
+    if not isinstance(sharding, Sharding):
+        raise ArgumentError(
+            "with_sharding_constraint: sharding: must be a Sharding, as mesh.sharding returns; got "
+            f"a {type(sharding).__name__}"
+        )
     if not _core.is_tracing():
         for leaf in tree.leaves(value):
             sharding.part(leaf.shape if hasattr(leaf, "shape") else ())

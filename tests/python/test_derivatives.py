@@ -152,7 +152,7 @@ def test_what_is_wrong_with_a_choice_is_said():
     for argnums, why in [
         (
             2,
-            r"jacfwd: argnums: must be below 2, .* of function; got 2",
+            r"jacfwd: argnums: must be from -2 to 1, .* of function; got 2",
         ),
         ("z", r"jacfwd: argnums: 'z' must be passed to function"),
         (

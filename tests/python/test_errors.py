@@ -1,6 +1,7 @@
 """Each mistake raises one clear error, and the process continues."""
 
 import inspect
+import math
 import pickle
 import re
 
@@ -516,6 +517,7 @@ NOT_BOOLEANS = {
     ("scan", "reverse"): lambda: nx.scan(lambda c, x: (c, x), 0, nx.ones(2), reverse="no"),
     ("associative_scan", "reverse"): lambda: nx.associative_scan(nx.add, nx.ones(2), reverse=1),
     ("digitize", "right"): lambda: nx.digitize(nx.ones(3), [0.0, 1.0], "no"),
+    ("linspace", "endpoint"): lambda: nx.linspace(0.0, 1.0, 3, "no"),
     ("isin", "invert"): lambda: nx.isin([1], [1], invert="no"),
     ("resize", "antialias"): lambda: nx.nn.resize(nx.ones(2), (4,), antialias="no"),
     ("interpolate", "antialias"): lambda: nx.nn.interpolate(
@@ -645,6 +647,49 @@ def test_an_error_of_a_callable_names_the_function_and_the_argument(function, ar
 def test_an_error_of_a_derivative_names_it(name, call):
     with pytest.raises(nx.ArgumentError, match=f"^{name}: "):
         call()
+
+
+#: Calls with a wrong argument, with the error that names the function and the argument.
+MISTAKES = {
+    "empty: shape: must be one argument, as in nx.empty((2, 3))": lambda: nx.empty(2, 3),
+    "can_cast: to: must be a NumPy name": lambda: nx.can_cast("f32", "zz"),
+    "can_cast: from_: must be a NumPy name": lambda: nx.can_cast("zz", "f32"),
+    "finfo: type: must be a NumPy name": lambda: nx.finfo("zz"),
+    "iinfo: type: must be a NumPy name": lambda: nx.iinfo("int31"),
+    "nan_to_num: nan: must be a number; got None": lambda: nx.nan_to_num(nx.ones(2), nan=None),
+    "nan_to_num: operands must": lambda: nx.nan_to_num(nx.ones(2), nan="a"),
+    "segment_sum: segment_ids: must not": lambda: nx.segment_sum([1.0, 2.0], [-1, 0]),
+    "arange: start, stop, step: must be finite; got 0, inf and 1": lambda: nx.arange(math.inf),
+    "arange: start, stop, step: must be finite; got nan": lambda: nx.arange(math.nan, 2.0),
+    "with_sharding_constraint: sharding: must be a Sharding": lambda: nx.with_sharding_constraint(
+        nx.ones(2), None
+    ),
+    "Mesh: axes: must be a dict": lambda: nx.Mesh([("a", 2)]),
+    "to_safetensors: metadata: must be a dict": lambda: nx.to_safetensors({}, ["k"]),
+    "scale_by_learning_rate: learning_rate: must be a number": lambda: nx.optim.adam("0.1"),
+    "chain: state: must have one entry": lambda: nx.optim.adam(0.1).update(nx.ones(2), None),
+    "conv_transpose: feature_groups: must be at least 1; got 0": lambda: nx.nn.conv_transpose(
+        nx.ones((1, 1, 2)), nx.ones((1, 1, 2)), feature_groups=0
+    ),
+    "roll: shift: must be an integer; got 1.5": lambda: nx.roll(nx.ones(2), 1.5),
+    "binomial: parameters: must be real; got c64": lambda: nx.random.binomial(
+        nx.random.key(0), 3, 1j
+    ),
+    "device_put: device, client: must not both": lambda: nx.device_put(1, "host", client="host"),
+    "backend_copy: device, client: must not": lambda: nx.backend_copy(1, "host", client="host"),
+    "einsum: optimize: Path optimizer 'zz' not found": lambda: nx.einsum(
+        "ij,jk,kl", *[nx.ones((2, 2))] * 3, optimize="zz"
+    ),
+    "elem: index: must be from 0 to 1; got -1": lambda: nx.expr.elem((1, 2), -1),
+}
+
+
+@pytest.mark.parametrize("message", MISTAKES)
+def test_errors_name_the_function_and_the_argument(message):
+    if message.startswith("einsum"):
+        pytest.importorskip("opt_einsum", reason="opt_einsum is not installed")
+    with pytest.raises(nx.NxlaError, match=f"^{re.escape(message)}"):
+        MISTAKES[message]()
 
 
 @pytest.mark.parametrize("traced", [False, True])

@@ -151,9 +151,11 @@ def test_bad_policies_are_refused():
         nx.graph.split(expression, "layer")
     with pytest.raises(nx.ArgumentError, match="stages: must be a Policy"):
         nx.jit(lambda x: x, stages=3)
-    with pytest.raises(nx.ArgumentError, match="a policy has no state"):
+    with pytest.raises(nx.ArgumentError, match="split: decide: must be callable with a state"):
         nx.graph.split(expression, Policy.auto(), [])
-    with pytest.raises(nx.ArgumentError, match="the callable comes before the state"):
+    with pytest.raises(
+        nx.ArgumentError, match="split: initial: must be a state after the callable"
+    ):
         nx.graph.split(expression, [], lambda node, state: ("none", state))
 
 

@@ -456,12 +456,12 @@ def test_one_call_runs_several_partitions():
     assert compiler.calls == [("jit", 3)]
     assert len(compiler.traced) == 1
     assert nx.jit_partitions(f, [], compiler=compiler) == []
-    with pytest.raises(nx.ArgumentError, match=r"arguments 1: .*must be f32\[2\]; got f32\[3\]"):
+    with pytest.raises(nx.ArgumentError, match=r"arguments 1\[0\]: must be f32\[2\]; got f32\[3\]"):
         nx.jit_partitions(f, [[nx.ones(2), 1.0], [nx.ones(3), 1.0]], compiler=compiler)
     with pytest.raises(nx.ArgumentError, match="arguments 1: must be"):
         nx.jit_partitions(f, [[nx.ones(2), 1.0], [nx.ones(2), (1.0,)]], compiler=compiler)
     named = [[nx.ones(2, names=["a"]), 1.0], [nx.ones(2, names=["b"]), 1.0]]
-    with pytest.raises(nx.ArgumentError, match=r"arguments 1: .*must be"):
+    with pytest.raises(nx.ArgumentError, match=r"arguments 1\[0\]: must be"):
         nx.jit_partitions(f, named, compiler=compiler)
 
 

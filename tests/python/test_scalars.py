@@ -614,7 +614,7 @@ def test_roll_by_a_shift_that_is_computed(dtype):
 
 def test_roll_refuses_shifts_that_are_no_integers():
     for shift in (1.5, nx.tensor(1.5), nx.tensor([1, 2])):
-        with pytest.raises(nx.ArgumentError, match="roll: shift must be an integer"):
+        with pytest.raises(nx.ArgumentError, match="roll: shift: must be an integer"):
             nx.roll([1, 2, 3], shift, 0)
 
 

@@ -299,7 +299,7 @@ def test_batches_and_scalars():
     )
     assert special.gammainc(1, 2).dtype == "f32"
     assert special.i0(nx.zeros((0, 3))).shape == (0, 3)
-    with pytest.raises(nx.DTypeError, match="j0: operand must be real numbers"):
+    with pytest.raises(nx.DTypeError, match="j0: operand: must be real; got"):
         special.j0(1j)
 
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from nxla import _core, _hints
-from nxla._values import as_bool, as_tensor, call_as, index_list, to_index
+from nxla._values import as_bool, as_count, as_tensor, call_as, index_list, to_index
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -85,6 +85,7 @@ def conv_transpose(
     """
     x, kernel = as_tensor(x), as_tensor(kernel)
     op, count = "conv_transpose", x.ndim - 2
+    feature_groups = as_count(op, "feature_groups", feature_groups, 1)
     if count < 1 or kernel.ndim != x.ndim:
         raise ShapeError(
             f"{op}: kernel: must have the {x.ndim} axes of x, at least 3; got shape {kernel.shape}"

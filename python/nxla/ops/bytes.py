@@ -330,7 +330,7 @@ def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
     try:
         head = json.loads(bytes(view[start : start + length]))
     except (ValueError, RecursionError) as broken:
-        raise FormatError(f"deserialize: at byte {start}, expected JSON: {broken}") from broken
+        raise FormatError(f"deserialize: byte {start}: must be JSON; {broken}") from broken
     reader = _Reader(view, start + length)
     try:
         value = reader.value(head, "head", 0)
@@ -338,7 +338,7 @@ def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
         raise FormatError(f"deserialize: head: must be nested less deep; {error}") from error
     if reader.at != len(view):
         left = len(view) - reader.at
-        raise FormatError(f"deserialize: at byte {reader.at}, expected the end, found {left} bytes")
+        raise FormatError(f"deserialize: byte {reader.at}: must be the end; got {left} bytes more")
     return value
 
 
@@ -418,8 +418,8 @@ class _Reader:
         left = len(self.view) - self.at
         if size > left:
             raise FormatError(
-                f"deserialize: at byte {self.at}, expected {size} bytes of the elements of {path}, "
-                f"found {left}"
+                f"deserialize: byte {self.at}: must start {size} bytes of the elements of {path}; "
+                f"got {left}"
             )
         raw = bytes(self.view[self.at : self.at + size])
         raw = _little_endian(raw, dtype.itemsize, dtype.kind == "complex")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._values import as_tensor, as_tensors, float_dtype, widen
+from nxla._values import as_tensor, as_tensors, call_as, float_dtype, widen
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.metadata import axis_position, axis_positions
 
@@ -222,16 +222,18 @@ def nan_to_num(
         return _core.complex(*parts)
     if x.dtype.kind != "float":
         return x
+    if nan is None:
+        raise ArgumentError("nan_to_num: nan: must be a number; got None")
     limits = finfo(x.dtype)
     above, below = (
         limits.max if posinf is None else posinf,
         limits.min if neginf is None else neginf,
     )
     # A replacement may be infinite or NaN itself, so all conditions test the operand.
-    found = _core.where(_core.isnan(x), nan, x)
+    found = call_as("nan_to_num", _core.where, _core.isnan(x), nan, x)
     infinite = _core.isinf(x)
-    found = _core.where(infinite & (x > 0), above, found)
-    return _core.where(infinite & (x < 0), below, found)
+    found = call_as("nan_to_num", _core.where, infinite & (x > 0), above, found)
+    return call_as("nan_to_num", _core.where, infinite & (x < 0), below, found)
 
 
 _hints.install(globals())

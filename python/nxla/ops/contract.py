@@ -196,7 +196,8 @@ def _path(
         if optimize is True:
             # Type inference reports invalid subscripts, with the types of the operands.
             return None
-        raise ArgumentError(f"einsum: {cause}") from cause
+        message = str(cause.args[0] if cause.args else cause).rstrip(".")
+        raise ArgumentError(f"einsum: optimize: {message}; got {optimize!r}") from cause
     return [list(step) for step in path]
 
 

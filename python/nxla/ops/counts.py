@@ -138,7 +138,7 @@ def _reals(op: str, *parameters: TensorLike) -> list[Tensor]:
     tensors = as_tensors(op, *parameters, compared=True)
     for tensor in tensors:
         if tensor.dtype.kind == "complex":
-            raise DTypeError(f"{op}: parameters must be real numbers; got {tensor.dtype}")
+            raise DTypeError(f"{op}: parameters: must be real; got {tensor.dtype}")
     return tensors
 
 

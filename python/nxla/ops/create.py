@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints, tree
-from nxla._values import as_int, as_tensor, call_as, plain_number
+from nxla._values import as_bool, as_int, as_tensor, call_as, plain_number
 from nxla.errors import ArgumentError, ShapeError
 from nxla.placement import made_on
 from nxla.vectors import spread
@@ -316,6 +316,7 @@ def empty(
     >>> nx.empty((2, 3)).shape
     (2, 3)
     """
+    _refuse_sizes("empty", shape, dtype)
     return zeros(shape, dtype, names=names, device=device)
 
 
@@ -454,8 +455,12 @@ def arange(
     # -(-a // b) rounds up exactly for integers of any size. A float step such as 1 / 3 is
     # slightly too small and would fit once more, so the quotient is rounded.
     whole = all(hasattr(number, "__index__") for number in (start, stop, step))
-    steps = -((start - stop) // step) if whole else math.ceil((stop - start) / step)
-    count = max(int(steps), 0)
+    steps = -((start - stop) // step) if whole else (stop - start) / step
+    if not (whole or math.isfinite(steps)):
+        raise ArgumentError(
+            f"arange: start, stop, step: must be finite; got {start}, {stop} and {step}"
+        )
+    count = max(int(steps) if whole else math.ceil(steps), 0)
     if dtype is None:
         dtype = _core.s32 if whole else _core.f32
         ends = (start, start + (count - 1) * step) if whole and count > 0 else ()
@@ -532,6 +537,7 @@ def linspace(
     >>> nx.linspace(0.0, 1.0, 5).tolist()
     [0.0, 0.25, 0.5, 0.75, 1.0]
     """
+    endpoint = as_bool("linspace", "endpoint", endpoint)
     return made_on(device, _core.linspace, start, stop, num, endpoint, dtype, name)
 
 

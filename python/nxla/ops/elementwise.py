@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints
-from nxla._values import as_tensor, as_tensors
+from nxla._values import as_tensor, as_tensors, call_as, dtype_of
 from nxla.errors import ArgumentError
 from nxla.ops.create import zeros_like
 
@@ -155,7 +155,9 @@ def can_cast(from_: TensorLike | DTypeLike, to: DTypeLike, /) -> bool:
     >>> nx.can_cast(nx.int8, nx.int32), nx.can_cast(nx.float32, nx.int32)
     (True, False)
     """
-    return _core.result_type(from_, to) == to
+    target = dtype_of("can_cast", "to", to)
+    source = dtype_of("can_cast", "from_", from_) if isinstance(from_, str) else from_
+    return call_as("can_cast", _core.result_type, source, target) == target
 
 
 def _unrounded(x: TensorLike) -> Tensor:

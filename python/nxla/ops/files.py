@@ -217,6 +217,10 @@ def to_safetensors(container: Any, /, metadata: Mapping[str, str] | None = None)
     >>> nx.from_safetensors(data)["w"].tolist()
     [1.0, 2.0]
     """
+    if not hasattr(metadata, "items") and metadata is not None:
+        raise ArgumentError(
+            f"to_safetensors: metadata: must be a dict of strings; got a {type(metadata).__name__}"
+        )
     strings = [] if metadata is None else list(metadata.items())
     if not all(_is_unicode(text) for pair in strings for text in pair):
         raise ArgumentError(

@@ -324,17 +324,14 @@ def _rolled(x: Tensor, shift: Any, axis: int) -> Tensor:
     if size == 0:
         return x
     if not isinstance(shift, _core.Tensor | _core.Expr):
-        try:
-            cut = -operator.index(shift) % size
-        except TypeError:
-            raise ArgumentError(f"roll: shift must be an integer; got {shift!r}") from None
+        cut = -as_int("roll", "shift", shift) % size
         if cut == 0:
             return x
         left, right = _parts(x, [cut], axis, size)
         return _core.concat([right, left], axis=axis)
     if shift.ndim or shift.dtype.kind not in ("signed", "unsigned"):
         raise ArgumentError(
-            f"roll: shift must be an integer scalar; got {shift.dtype} of shape {shift.shape}"
+            f"roll: shift: must be an integer scalar; got {shift.dtype} of shape {shift.shape}"
         )
     # Only the start depends on the shift, so that the shape is known when a function is traced.
     wide = shift if shift.dtype == _core.u64 else _core.astype(shift, _core.s64)

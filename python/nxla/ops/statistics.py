@@ -67,11 +67,11 @@ def bincount(
         if size is not None and size < 0:
             raise ArgumentError(f"bincount: {argument}: must not be negative; got {size}")
     if length is None:
-        length = _count_of("bincount", x, "length")
+        length = _count_of("bincount", "x", x, "length")
     return _core.count_numbers(x, weights, max(length, minlength))
 
 
-def _count_of(function: str, numbers: Any, argument: str) -> int:
+def _count_of(function: str, operand: str, numbers: Any, argument: str) -> int:
     """Return the largest element plus one; the elements must be concrete."""
     if isinstance(numbers, _core.Expr):
         raise TraceError(
@@ -83,7 +83,7 @@ def _count_of(function: str, numbers: Any, argument: str) -> int:
     if numbers.dtype.kind not in ("signed", "unsigned", "pred"):
         return 0  # Type inference reports the invalid dtype.
     if int(_core.min(numbers).item()) < 0:
-        raise ArgumentError(f"{function}: x: must not be negative without {argument}=")
+        raise ArgumentError(f"{function}: {operand}: must not be negative without {argument}=")
     return int(_core.max(numbers).item()) + 1
 
 
@@ -157,7 +157,7 @@ def _segments(
 ) -> Tensor:
     ids = as_tensor(segment_ids)
     if num_segments is None:
-        num_segments = _count_of(f"segment_{kind}", ids, "num_segments")
+        num_segments = _count_of(f"segment_{kind}", "segment_ids", ids, "num_segments")
     return _core.segment(kind, data, ids, num_segments)
 
 

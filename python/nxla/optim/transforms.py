@@ -349,7 +349,13 @@ def scale_by_learning_rate(
     if callable(learning_rate):
         rate = learning_rate
         return scale_by_schedule(lambda count: rate(count) * sign)
-    return scale(sign * learning_rate)
+    try:
+        return scale(sign * learning_rate)
+    except TypeError:
+        raise ArgumentError(
+            "scale_by_learning_rate: learning_rate: must be a number or a function of the number "
+            f"of steps; got {learning_rate!r}"
+        ) from None
 
 
 def trace(decay: float, nesterov: bool = False) -> GradientTransformation:
@@ -692,10 +698,12 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
     """
 
     def update(grads: Any, state: Any, params: Any = None, **further: Any) -> tuple[Any, Any]:
-        if len(state) != len(transforms):
+        if not isinstance(state, tuple | list) or len(state) != len(transforms):
+            is_list = isinstance(state, tuple | list)
+            found = len(state) if is_list else f"a {type(state).__name__}"
             raise ArgumentError(
                 f"chain: state: must have one entry for each of {len(transforms)} "
-                f"transformations; got {len(state)}; create it with init"
+                f"transformations; got {found}; create it with init"
             )
         states = []
         updates = tree.map(_wide, grads)

@@ -42,7 +42,7 @@ def elementwise(name: str, function: Callable[..., Tensor], *operands: TensorLik
     tensors = as_tensors(name, *operands)
     for tensor in tensors:
         if tensor.dtype.kind == "complex":
-            raise DTypeError(f"{name}: operand must be real numbers; got {tensor.dtype}")
+            raise DTypeError(f"{name}: operand: must be real; got {tensor.dtype}")
 
     def rounded(*tensors: Tensor) -> Tensor:
         dtype = _core.result_type(*tensors)
