@@ -414,18 +414,18 @@ NAMES: dict[str, str] = {
 
 #: Names of NumPy, JAX and PyTorch without an equivalent, by the reason.
 REASONS: dict[str, tuple[str, ...]] = {
-    "asks about Python values; look at the dtype": (
+    "it asks about Python values; look at the dtype": (
         "ComplexWarning",
         "iscomplex",
         "iscomplexobj",
         "isreal",
         "isrealobj",
     ),
-    "draws with a generator of the device; use nx.random": (
+    "it draws with a generator of the device; use nx.random": (
         "rng_bit_generator",
         "rng_uniform",
     ),
-    "gives lists of coordinates; use masks of nx.tri, nx.eye and nx.where": (
+    "it returns lists of coordinates; use masks of nx.tri, nx.eye and nx.where": (
         "diag_indices",
         "diag_indices_from",
         "indices",
@@ -433,14 +433,14 @@ REASONS: dict[str, tuple[str, ...]] = {
         "tril_indices_from",
         "triu_indices_from",
     ),
-    "has no op here; compose it of nx.dot": (
+    "no op computes it; compose it from nx.dot": (
         "conv_general_dilated_local",
         "ragged_dot",
         "ragged_dot_general",
         "scaled_dot",
         "scatter_apply",
     ),
-    "is a class of dtypes of numpy; nx.isdtype tells kinds": (
+    "it is a class of NumPy dtypes; use nx.isdtype": (
         "complexfloating",
         "floating",
         "inexact",
@@ -450,7 +450,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "signedinteger",
         "unsignedinteger",
     ),
-    "is a number of elementary functions; compose it": (
+    "it consists of elementary functions; compose it": (
         "boxcox",
         "boxcox1p",
         "comb",
@@ -462,14 +462,14 @@ REASONS: dict[str, tuple[str, ...]] = {
         "poch",
         "spacing",
     ),
-    "is a signal window; compose it of nx.cos": (
+    "it is a signal window; compose it from nx.cos": (
         "bartlett",
         "blackman",
         "hamming",
         "hanning",
         "kaiser",
     ),
-    "is a special function that no backend has an op for": (
+    "no backend has an op for this special function": (
         "bernoulli",
         "bessel_jn",
         "dawsn",
@@ -489,7 +489,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "sph_harm_y",
         "wofz",
     ),
-    "is how JAX describes its own ops; there are no such values here": (
+    "it describes ops of JAX; nxla has no such values": (
         "AccuracyMode",
         "ConvDimensionNumbers",
         "ConvGeneralDilatedDimensionNumbers",
@@ -520,7 +520,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "shape_as_value",
         "stage",
     ),
-    "is numpy's syntax for indices; write slices": (
+    "it is NumPy syntax for indices; write slices": (
         "c_",
         "index_exp",
         "ix_",
@@ -529,11 +529,11 @@ REASONS: dict[str, tuple[str, ...]] = {
         "r_",
         "s_",
     ),
-    "is one formula; use slices": (
+    "it is one formula; use slices": (
         "apply_over_axes",
         "piecewise",
     ),
-    "needs data for its shape; use nx.where, or masks": (
+    "the shape of its result depends on data; use nx.where, or masks": (
         "intersect1d",
         "setdiff1d",
         "setxor1d",
@@ -552,24 +552,24 @@ REASONS: dict[str, tuple[str, ...]] = {
         "int1",
         "uint1",
     ),
-    "packs bits; use shifts of nx.bitwise_left_shift and nx.sum": (
+    "it packs bits; use nx.bitwise_left_shift and nx.sum": (
         "packbits",
         "unpackbits",
     ),
-    "reads files of raw numbers; use nx.from_binary of what is read": ("fromfile",),
-    "shows a contraction order; nx.einsum takes one": ("einsum_path",),
-    "takes several axes or many-dimensional bins; use nx.histogram or nx.segment_sum": (
+    "it reads files of raw numbers; pass the bytes to nx.from_binary": ("fromfile",),
+    "it returns a contraction order; nx.einsum accepts one": ("einsum_path",),
+    "it has several axes or bins of several axes; use nx.histogram or nx.segment_sum": (
         "histogram2d",
         "histogramdd",
         "lexsort",
     ),
-    "works across devices in a way that XLA's partitioner does not; see nx.collectives": (
+    "the partitioner of XLA does not communicate in this way; see nx.collectives": (
         "axis_index_groups",
         "precv",
         "psend",
         "ragged_all_to_all",
     ),
-    "works on Python objects or strings, not on tensors": (
+    "it works on Python objects or strings, not on tensors": (
         "character",
         "flexible",
         "fromiter",
@@ -581,7 +581,7 @@ REASONS: dict[str, tuple[str, ...]] = {
         "object_",
         "ufunc",
     ),
-    "works on lists of coefficients; compose it of nx.pow, nx.conv and nx.linalg": (
+    "it works on lists of coefficients; compose it from nx.pow, nx.conv and nx.linalg": (
         "poly",
         "polyadd",
         "polyder",
@@ -593,11 +593,11 @@ REASONS: dict[str, tuple[str, ...]] = {
         "polyval",
         "roots",
     ),
-    "works on multi-indices; use nx.floor_divide and nx.remainder": (
+    "it works on multi-indices; use nx.floor_divide and nx.remainder": (
         "ravel_multi_index",
         "unravel_index",
     ),
-    "writes into an array; use nx.indexed_put or nx.where": ("place",),
+    "it writes into an array; use nx.indexed_put or nx.where": ("place",),
 }
 
 #: The reason for each name without an equivalent.
@@ -770,7 +770,7 @@ def missing_name_error(name: str, module: str = "nxla") -> AttributeError:
     if here is not None:
         text += f"; in nxla it is {here}"
     elif module == "nxla" and name in ABSENT:
-        text += f"; in other libraries it {ABSENT[name]}"
+        text += f"; not in nxla: {ABSENT[name]}"
     else:
         text += _similar(name, sys.modules[module].__all__)
     return AttributeError(text, name=name)
