@@ -108,6 +108,25 @@ def test_being_among_others_is_numpys(x1, x2, invert):
     assert nx.isin([1, 3], 3).tolist() == [False, True]
 
 
+@pytest.mark.parametrize("count", [3, 40])
+def test_being_among_complex_numbers_is_numpys(count):
+    rng = np.random.default_rng(count)
+    x1, x2 = (
+        (rng.integers(-3, 4, shape) + 1j * rng.integers(-3, 4, shape)).astype("c8")
+        for shape in ((6, 5), count)
+    )
+    x1[0, :3] = np.nan, complex(-0.0, 1.0), complex(1.0, np.nan)
+    x2[:3] = complex(1.0, np.nan), complex(0.0, 1.0), np.nan
+    expected = np.isin(x1, x2).tolist()
+    assert nx.isin(x1, x2).tolist() == nx.jit(nx.isin)(x1, x2).tolist() == expected
+    assert nx.isin(1j, x2).item()
+    rows = nx.vectorize(nx.tensor(x1), "rows")
+    assert nx.devectorize(nx.isin(rows, x2)).tolist() == expected
+    # The elements are grouped: no value has the size of all pairs.
+    expression = nx.debug_expr(nx.isin)(nx.template((1000,), "c64"), nx.template((100,), "c64"))
+    assert max(math.prod(node.shape) for node in expression.nodes) <= 2 * 1100
+
+
 def test_what_depends_on_data_says_what_to_use_instead():
     functions = [nx.nonzero, nx.unique_values, nx.unique_all, nx.unique_counts, nx.unique_inverse]
     for function in functions:

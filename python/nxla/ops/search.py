@@ -101,6 +101,15 @@ def _sorted_places(x: Tensor) -> Tensor:
     return _core.take(by_imaginary, by_real)
 
 
+def _begins(ordered: Tensor) -> Tensor:
+    """Return whether each element of an ordered vector begins a run of equal elements.
+
+    NaN differs from every element, including NaN, so each NaN is a separate run.
+    """
+    rest = _core.not_equal(ordered[1:], ordered[:-1])
+    return _core.concat([_core.full((1,), True, _core.pred), rest])
+
+
 class _Runs(NamedTuple):
     """Runs of equal elements."""
 
@@ -124,12 +133,7 @@ def _runs(function: str, x: TensorLike) -> _Runs:
         return _Runs(flat, nothing, _core.reshape(nothing, x.shape), nothing)
     order = _sorted_places(flat)
     ordered = _core.take(flat, order)
-    # NaN differs from every element, including NaN, so each NaN is a separate run.
-    rest = _core.not_equal(
-        _core.slice_along_axis(ordered, 1, flat.size - 1),
-        _core.slice_along_axis(ordered, 0, flat.size - 1),
-    )
-    begins = _core.concat([_core.full((1,), True, _core.pred), rest])
+    begins = _begins(ordered)
     (starts,) = _core.true_indices(begins)
     run = _core.subtract(_core.cumulative_sum(_core.astype(begins, _core.s32)), 1)
     inverse = _core.take(run, _core.argsort(order))
@@ -297,13 +301,29 @@ def isin(x1: TensorLike, x2: TensorLike, /, *, invert: bool = False) -> Tensor:
         # One fused pass over the elements compares each of them with all of `x2`.
         found = reduce(_core.logical_or, (_core.equal(x1, x2[at]) for at in range(x2.size)))
     elif "complex" in (x1.dtype.kind, x2.dtype.kind):
-        pairs = _core.equal(_core.expand_dims(x1, axis=-1), x2)
-        found = _core.any(pairs, axis=-1)
+        found = _in_groups(x1, x2)
     else:
         ordered = _core.sort(x2)
         place = _core.clip(searchsorted(ordered, x1), max=x2.size - 1)
         found = _core.equal(_core.take(ordered, place), x1)
     return _core.logical_not(found) if as_bool("isin", "invert", invert) else found
+
+
+def _in_groups(x1: Tensor, x2: Tensor) -> Tensor:
+    """Return whether a vector contains each element, for numbers that have no order.
+
+    Equal elements of both operands are grouped in a stable order, so the first element of a group
+    is from the vector if the vector contains the elements of the group.
+    """
+    size = x2.shape[0]
+    both = _core.concat([x2, _core.flatten(_core.rename(x1, [None] * x1.ndim))])
+    order = _sorted_places(both)
+    begins = _begins(_core.take(both, order))
+    at = _core.iota(begins.shape, 0, _core.s32)
+    firsts = _core.cumulative_max(_core.where(begins, at, 0))
+    from_vector = _core.less(_core.take(order, firsts), size)
+    found = _core.take(from_vector, _core.argsort(order))[size:]
+    return _core.rename(_core.reshape(found, x1.shape), x1.names)
 
 
 def digitize(x: TensorLike, bins: TensorLike, /, right: bool = False) -> Tensor:
