@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from nxla import _core, _hints
 from nxla._values import as_count, as_int, as_tensor, call_as, index_list, user_line
@@ -266,9 +267,8 @@ def repeat(x: TensorLike, repeats: TensorLike, /, axis: Axis | None = None) -> T
         return _core.rename(joined, x.names)
     from array import array
 
-    places = array("i")
-    for place, count in enumerate(counts):
-        places.extend(array("i", [place]) * count)
+    # Python computes the indices, so that they are a constant in a trace.
+    places = array("i", chain.from_iterable(map(itertools.repeat, range(size), counts)))
     return _core.take(x, _core.tensor(places, _core.s32), axis=axis)
 
 
