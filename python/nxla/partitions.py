@@ -113,6 +113,10 @@ def has_callbacks(compiler: Any) -> bool:
     return any(callback(compiler, name) is not None for name in ("__jit__", "__compile__"))
 
 
+#: The number of functions with fixed static arguments at which all of them are dropped.
+_MAX_FIXED = 256
+
+
 class CallbackFunction:
     """A jitted function that calls the callbacks of a compiler."""
 
@@ -189,6 +193,8 @@ class CallbackFunction:
 
         functools.update_wrapper(call, self.callable)
         if is_value:
+            if len(self._fixed) >= _MAX_FIXED:
+                self._fixed.clear()
             self._fixed[key] = call
         return call
 

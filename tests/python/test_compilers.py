@@ -247,6 +247,13 @@ def test_callbacks_get_functions_with_fixed_static_arguments(kind, is_default, m
     assert len(set(compiler.keys)) < len(compiler.keys)
 
 
+def test_functions_with_fixed_static_arguments_are_bounded():
+    function = nx.jit(lambda x, n: x + n, static_argnums=1, compiler=Callback())
+    for n in range(300):
+        assert function._without_static((0, n), {})[0](1) == 1 + n
+    assert len(function._fixed) <= 256
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_settings_of_functions_of_the_package_are_static(kind):
     x = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
