@@ -264,6 +264,11 @@ def vmap(
     from nxla import transform
 
     spec = transform._spec_of(function, "vmap")
+    if not (in_axes is None or _is_axis(in_axes) or isinstance(in_axes, list | tuple)):
+        raise ArgumentError(
+            "vmap: in_axes: must be an int, None, or a list with an entry for each argument; got "
+            f"{in_axes!r}"
+        )
 
     @functools.wraps(spec.function)
     def mapped(*args: Any, **kwargs: Any) -> Any:

@@ -568,6 +568,9 @@ NOT_INTEGERS = {
     ("batches", "prefetch"): lambda n: nx.data.batches([1, 2], 1, prefetch=n),
     ("batches", "batch_size"): lambda n: nx.data.batches([1, 2], n),
     ("to_batched", "size"): lambda n: nx.to_batched(nx.ones(3), n),
+    ("bincount", "length"): lambda n: nx.bincount([1], length=n),
+    ("bincount", "minlength"): lambda n: nx.bincount([1], minlength=n),
+    ("to_binary", "limit"): lambda n: nx.to_binary(nx.ones(2), limit=n),
     ("associative_scan", "axis"): lambda n: nx.associative_scan(nx.add, nx.ones(2), axis=n),
 }
 
@@ -680,6 +683,7 @@ MISTAKES = {
     "einsum: optimize: Path optimizer 'zz' not found": lambda: nx.einsum(
         "ij,jk,kl", *[nx.ones((2, 2))] * 3, optimize="zz"
     ),
+    "vmap: in_axes: must be an int, None, or a list": lambda: nx.vmap(nx.sin, True),
     "elem: index: must be from 0 to 1; got -1": lambda: nx.expr.elem((1, 2), -1),
 }
 

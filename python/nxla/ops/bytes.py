@@ -8,7 +8,7 @@ import sys
 
 from nxla import _core, _hints
 from nxla._arguments import byte_view, path_of, raw_bytes
-from nxla._values import user_line
+from nxla._values import as_count, user_line
 from nxla.errors import ArgumentError, FormatError, TraceError
 
 TYPE_CHECKING = False
@@ -97,8 +97,8 @@ def to_binary(x: TensorLike, /, *, limit: int | None = None) -> bytes:
     >>> list(nx.to_binary(nx.tensor([1, 258], "u16"), limit=1))
     [1, 0]
     """
-    if limit is not None and limit < 0:
-        raise ArgumentError(f"to_binary: limit: must be a non-negative integer; got {limit!r}")
+    if limit is not None:
+        limit = as_count("to_binary", "limit", limit)
     return known_tensor("to_binary", "x", x)._first_bytes(limit)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._values import as_tensor, as_tensors, to_index
+from nxla._values import as_count, as_tensor, as_tensors, to_index
 from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
@@ -64,8 +64,8 @@ def bincount(
     """
     x = as_tensor(x)
     for argument, size in (("minlength", minlength), ("length", length)):
-        if size is not None and size < 0:
-            raise ArgumentError(f"bincount: {argument}: must not be negative; got {size}")
+        if size is not None:
+            as_count("bincount", argument, size)
     if length is None:
         length = _count_of("bincount", "x", x, "length")
     return _core.count_numbers(x, weights, max(length, minlength))
