@@ -149,6 +149,11 @@ def e(dtype: DTypeLike = _core.f32, /) -> Tensor:
 def euler_gamma(dtype: DTypeLike = _core.f32, /) -> Tensor:
     """Return the Euler-Mascheroni constant, of a float dtype.
 
+    Parameters
+    ----------
+    dtype : dtype_like
+        A float dtype; ``float32`` by default.
+
     Examples
     --------
     >>> import nxla as nx
@@ -186,6 +191,11 @@ def i(dtype: DTypeLike = _core.c64, /) -> Tensor:
 def max(dtype: DTypeLike, /) -> Tensor:
     """Return the largest number of a real dtype, which is infinity for floats with infinities.
 
+    Parameters
+    ----------
+    dtype : dtype_like
+        A real dtype.
+
     Examples
     --------
     >>> import nxla as nx
@@ -201,7 +211,7 @@ def min(dtype: DTypeLike, /) -> Tensor:
     Parameters
     ----------
     dtype : dtype_like
-        A real dtype; ``float32`` by default.
+        A real dtype.
 
     Examples
     --------
@@ -220,6 +230,11 @@ def _nothing(name: str, dtype: DTypeLike) -> Tensor:
 def max_finite(dtype: DTypeLike, /) -> Tensor:
     """Return the largest finite number of a real dtype.
 
+    Parameters
+    ----------
+    dtype : dtype_like
+        A real dtype.
+
     Examples
     --------
     >>> import nxla as nx
@@ -236,7 +251,7 @@ def min_finite(dtype: DTypeLike, /) -> Tensor:
     Parameters
     ----------
     dtype : dtype_like
-        A real dtype; ``float32`` by default.
+        A real dtype.
 
     Examples
     --------
@@ -250,6 +265,11 @@ def min_finite(dtype: DTypeLike, /) -> Tensor:
 
 def smallest_positive_normal(dtype: DTypeLike, /) -> Tensor:
     """Return the smallest positive number of a float dtype that has its full precision.
+
+    Parameters
+    ----------
+    dtype : dtype_like
+        A float dtype.
 
     Examples
     --------
@@ -267,7 +287,7 @@ def epsilon(dtype: DTypeLike, /) -> Tensor:
     Parameters
     ----------
     dtype : dtype_like
-        A float dtype; ``float32`` by default.
+        A float dtype.
 
     Examples
     --------

@@ -50,6 +50,11 @@ def debug_nans(on: bool = True, /) -> Iterator[None]:
     ExecutionError
         If a result is not finite; the function raises it.
 
+    Notes
+    -----
+    All asyncio tasks of a thread share this setting. The ``with`` block must therefore not contain
+    an ``await``, during which other tasks run: pass ``debug_nans=True`` to `jit` instead.
+
     Examples
     --------
     >>> import nxla as nx

@@ -84,6 +84,11 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
         single function, as ``on_conflict`` does. A compiler written in Python checks its settings
         when it compiles.
 
+    Notes
+    -----
+    All asyncio tasks of a thread share its options. A ``with`` block must therefore not contain an
+    ``await``, during which other tasks run: pass the options to `jit` instead.
+
     Examples
     --------
     >>> import nxla as nx

@@ -271,8 +271,9 @@ def for_each(
         The initial state.
     unroll : bool or int
         The number of steps in each iteration of the program's loop. With an int, remaining steps
-        follow the loop. With True there is no loop, and the elements of a range are ints. With
-        False the body is traced once.
+        follow the loop. With True there is no loop, the elements of a range are ints, and a Python
+        number in the state takes the dtype that the body returns. With False the body is traced
+        once.
     gradient, gradient_bytes
         As for `while_loop`.
 
