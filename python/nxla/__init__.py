@@ -18,7 +18,7 @@ import atexit as _atexit
 import math as _math
 import os as _os
 
-from nxla import _core, _pickling
+from nxla import _core, _hints, _pickling
 from nxla._core import *  # noqa: F403
 from nxla._exports import MODULES as _MODULES
 
@@ -184,11 +184,7 @@ if not TYPE_CHECKING:  # Type checkers would accept every name of a module with 
             value = module if home == name else getattr(module, name)
             globals()[name] = value
             return value
-        if name.startswith("_"):  # Python looks up a private submodule before it imports it.
-            raise AttributeError(f"module 'nxla' has no attribute {name!r}", name=name)
-        from nxla._other_libraries import missing_name_error
-
-        raise missing_name_error(name)
+        raise _hints.missing_name_error(name, "nxla")
 
     def __dir__() -> list[str]:
         """List all names, including names that are not imported yet."""

@@ -178,6 +178,15 @@ def install(module: dict[str, Any]) -> None:
                     setattr(value, method, with_hints(function))
 
 
+def missing_name_error(name: str, module: str) -> AttributeError:
+    """Return the error for a name that a module of the package does not have, with a hint."""
+    if name.startswith("_"):  # Each import from a module looks up its `__path__`.
+        return AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+    from nxla import _other_libraries
+
+    return _other_libraries.missing_name_error(name, module)
+
+
 def install_missing_names(module: dict[str, Any]) -> None:
     """Make the errors for missing names of a module suggest the names to use.
 
@@ -186,8 +195,6 @@ def install_missing_names(module: dict[str, Any]) -> None:
     """
 
     def missing_name(name: str) -> Any:
-        from nxla._other_libraries import missing_name_error
-
         raise missing_name_error(name, module["__name__"])
 
     module["__getattr__"] = missing_name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from nxla import _core
+from nxla._absent import ABSENT
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -412,197 +413,6 @@ NAMES: dict[str, str] = {
     "zeta": "nx.special.zeta",
 }
 
-#: Names of NumPy, JAX and PyTorch without an equivalent, by the reason.
-REASONS: dict[str, tuple[str, ...]] = {
-    "it asks about Python values; look at the dtype": (
-        "ComplexWarning",
-        "iscomplex",
-        "iscomplexobj",
-        "isreal",
-        "isrealobj",
-    ),
-    "it draws with a generator of the device; use nx.random": (
-        "rng_bit_generator",
-        "rng_uniform",
-    ),
-    "it returns lists of coordinates; use masks of nx.tri, nx.eye and nx.where": (
-        "diag_indices",
-        "diag_indices_from",
-        "indices",
-        "mask_indices",
-        "tril_indices_from",
-        "triu_indices_from",
-    ),
-    "no op computes it; compose it from nx.dot": (
-        "conv_general_dilated_local",
-        "ragged_dot",
-        "ragged_dot_general",
-        "scaled_dot",
-        "scatter_apply",
-    ),
-    "it is a class of NumPy dtypes; use nx.isdtype": (
-        "complexfloating",
-        "floating",
-        "inexact",
-        "integer",
-        "issubdtype",
-        "number",
-        "signedinteger",
-        "unsignedinteger",
-    ),
-    "it consists of elementary functions; compose it": (
-        "boxcox",
-        "boxcox1p",
-        "comb",
-        "frexp",
-        "gcd",
-        "lcm",
-        "ldexp",
-        "multigammaln",
-        "poch",
-        "spacing",
-    ),
-    "it is a signal window; compose it from nx.cos": (
-        "bartlett",
-        "blackman",
-        "hamming",
-        "hanning",
-        "kaiser",
-    ),
-    "no backend has an op for this special function": (
-        "bernoulli",
-        "bessel_jn",
-        "dawsn",
-        "erfcx",
-        "exp1",
-        "expi",
-        "expn",
-        "fresnel",
-        "hyp1f1",
-        "hyp2f1",
-        "igamma_grad_a",
-        "loggamma",
-        "ndtri",
-        "owens_t",
-        "sici",
-        "spence",
-        "sph_harm_y",
-        "wofz",
-    ),
-    "it describes ops of JAX; nxla has no such values": (
-        "AccuracyMode",
-        "ConvDimensionNumbers",
-        "ConvGeneralDilatedDimensionNumbers",
-        "DotAlgorithm",
-        "DotAlgorithmPreset",
-        "DotDimensionNumbers",
-        "FftType",
-        "GatherDimensionNumbers",
-        "GatherScatterMode",
-        "Precision",
-        "PrecisionLike",
-        "RaggedDotDimensionNumbers",
-        "RandomAlgorithm",
-        "RoundingMethod",
-        "ScatterDimensionNumbers",
-        "Tolerance",
-        "after_all",
-        "conv_dimension_numbers",
-        "conv_general_permutations",
-        "conv_general_shape_tuple",
-        "conv_shape_tuple",
-        "conv_transpose_shape_tuple",
-        "eq_to",
-        "le_to",
-        "lt_to",
-        "padtype_to_pads",
-        "reduce_window_shape_tuple",
-        "shape_as_value",
-        "stage",
-    ),
-    "it is NumPy syntax for indices; write slices": (
-        "c_",
-        "index_exp",
-        "ix_",
-        "mgrid",
-        "ogrid",
-        "r_",
-        "s_",
-    ),
-    "it is one formula; use slices": (
-        "apply_over_axes",
-        "piecewise",
-    ),
-    "the shape of its result depends on data; use nx.where, or masks": (
-        "intersect1d",
-        "setdiff1d",
-        "setxor1d",
-        "trim_zeros",
-        "union1d",
-    ),
-    "no backend has this dtype": (
-        "float4_e2m1fn",
-        "float6_e2m3fn",
-        "float6_e3m2fn",
-        "float8_e3m4",
-        "float8_e4m3b11fnuz",
-        "float8_e4m3fnuz",
-        "float8_e5m2fnuz",
-        "float8_e8m0fnu",
-        "int1",
-        "uint1",
-    ),
-    "it packs bits; use nx.bitwise_left_shift and nx.sum": (
-        "packbits",
-        "unpackbits",
-    ),
-    "it reads files of raw numbers; pass the bytes to nx.from_binary": ("fromfile",),
-    "it returns a contraction order; nx.einsum accepts one": ("einsum_path",),
-    "it has several axes or bins of several axes; use nx.histogram or nx.segment_sum": (
-        "histogram2d",
-        "histogramdd",
-        "lexsort",
-    ),
-    "the partitioner of XLA does not communicate in this way; see nx.collectives": (
-        "axis_index_groups",
-        "precv",
-        "psend",
-        "ragged_all_to_all",
-    ),
-    "it works on Python objects or strings, not on tensors": (
-        "character",
-        "flexible",
-        "fromiter",
-        "frompyfunc",
-        "fromstring",
-        "generic",
-        "isscalar",
-        "iterable",
-        "object_",
-        "ufunc",
-    ),
-    "it works on lists of coefficients; compose it from nx.pow, nx.conv and nx.linalg": (
-        "poly",
-        "polyadd",
-        "polyder",
-        "polydiv",
-        "polyfit",
-        "polyint",
-        "polymul",
-        "polysub",
-        "polyval",
-        "roots",
-    ),
-    "it works on multi-indices; use nx.floor_divide and nx.remainder": (
-        "ravel_multi_index",
-        "unravel_index",
-    ),
-    "it writes into an array; use nx.indexed_put or nx.where": ("place",),
-}
-
-#: The reason for each name without an equivalent.
-ABSENT = {name: why for why, names in REASONS.items() for name in names}
-
 #: Names in `nxla.nn` by the names in `jax.nn`, optax and PyTorch.
 NN: dict[str, str] = {
     "Linear": "a function: x @ w + b",
@@ -693,6 +503,25 @@ OPTIM: dict[str, str] = {
     "SGD": "nx.optim.sgd",
 }
 
+#: Names in `nxla.nn.initializers` by the names in PyTorch.
+INITIALIZERS: dict[str, str] = {
+    "kaiming_normal": "nx.nn.initializers.he_normal",
+    "kaiming_normal_": "nx.nn.initializers.he_normal",
+    "kaiming_uniform": "nx.nn.initializers.he_uniform",
+    "kaiming_uniform_": "nx.nn.initializers.he_uniform",
+    "trunc_normal_": "nx.nn.initializers.truncated_normal",
+    "xavier_normal": "nx.nn.initializers.glorot_normal",
+    "xavier_normal_": "nx.nn.initializers.glorot_normal",
+    "xavier_uniform": "nx.nn.initializers.glorot_uniform",
+    "xavier_uniform_": "nx.nn.initializers.glorot_uniform",
+}
+
+#: Names in `nxla.testing` by the names in NumPy and PyTorch.
+TESTING: dict[str, str] = {
+    "assert_allclose": "nx.testing.assert_all_close",
+    "assert_close": "nx.testing.assert_all_close",
+}
+
 #: Methods and attributes of arrays in NumPy, JAX and PyTorch that tensors do not have.
 TENSOR: dict[str, str] = {
     "T_conj": "nx.conj(x.T)",
@@ -751,22 +580,23 @@ TENSOR: dict[str, str] = {
     "zero_": "nx.zeros_like(x): tensors do not change",
 }
 
-#: The tables of the modules of the package.
+#: The tables of the package and its modules. The table of the package applies to all modules.
 MODULES = {
     "nxla": NAMES,
     "nxla.nn": NN,
+    "nxla.nn.initializers": INITIALIZERS,
     "nxla.random": RANDOM,
     "nxla.linalg": LINALG,
     "nxla.fft": FFT,
     "nxla.optim": OPTIM,
-    "nxla.special": NAMES,
+    "nxla.testing": TESTING,
 }
 
 
-def missing_name_error(name: str, module: str = "nxla") -> AttributeError:
+def missing_name_error(name: str, module: str) -> AttributeError:
     """Return what to raise for a name that a module of the package does not have."""
     text = f"module {module!r} has no attribute {name!r}"
-    here = MODULES[module].get(name)
+    here = MODULES.get(module, NAMES).get(name) or NAMES.get(name)
     if here is not None:
         text += f"; in nxla it is {here}"
     elif module == "nxla" and name in ABSENT:

@@ -739,3 +739,4 @@ def _together(x: Any, spec: Sharding) -> Tensor:
 
 
 _hints.install(globals())
+_hints.install_missing_names(globals())

@@ -135,3 +135,4 @@ def flatten_list(containers: Iterable[Any], tail: Iterable[Any] = (), /) -> list
 
 
 _hints.install(globals())
+_hints.install_missing_names(globals())

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 
-from nxla import _core
+from nxla import _core, _hints
 from nxla.errors import DTypeError
 from nxla.limits import finfo
 
@@ -297,3 +297,7 @@ def epsilon(dtype: DTypeLike, /) -> Tensor:
     """
     checked = _float("epsilon", dtype)
     return _scalar(finfo(checked).eps, checked)
+
+
+_hints.install(globals())
+_hints.install_missing_names(globals())

@@ -354,3 +354,4 @@ def _source_of(source: Any, collate: Callable[[list[Any]], Any] | None) -> _Arra
 
 
 _hints.install(globals())
+_hints.install_missing_names(globals())

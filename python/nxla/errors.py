@@ -6,6 +6,7 @@ and axis 0 of right: must have equal sizes; got 3 and 4 (train.py:31)``.
 
 from __future__ import annotations
 
+from nxla import _hints
 from nxla._core import (
     ArgumentError,
     DeviceError,
@@ -46,3 +47,5 @@ __all__ = [
     "ShapeError",
     "TraceError",
 ]
+
+_hints.install_missing_names(globals())

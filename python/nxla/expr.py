@@ -585,3 +585,4 @@ def block(
 
 
 _hints.install(globals())
+_hints.install_missing_names(globals())

@@ -70,7 +70,7 @@ if not TYPE_CHECKING:
         from importlib import import_module
 
         if name not in _LATER:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
+            raise _hints.missing_name_error(name, __name__)
         found = globals()[name] = getattr(import_module(_LATER[name]), name)
         return found
 

@@ -272,3 +272,4 @@ def _compare(where: str, found: Tensor, shown: Tensor, bounds: _Bounds) -> None:
 
 
 _hints.install(globals())
+_hints.install_missing_names(globals())

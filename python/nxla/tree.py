@@ -359,3 +359,4 @@ register_container(
 
 
 _hints.install(globals())
+_hints.install_missing_names(globals())

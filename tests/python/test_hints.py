@@ -6,6 +6,7 @@ import inspect
 import math
 import pickle
 import traceback
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -157,8 +158,9 @@ def test_vdot_is_that_of_numpy(dtype, compiler):
 
 #: The modules of the package with public functions.
 MODULES = (
-    *(nx, nx.collectives, nx.composite, nx.data, nx.expr, nx.fft, nx.graph, nx.linalg, nx.nn),
-    *(nx.optim, nx.random, nx.special, nx.testing, nx.tree),
+    nx,
+    *(value for name in nx.__all__ if isinstance(value := getattr(nx, name), ModuleType)),
+    nx.nn.initializers,
 )
 #: Arguments that the function accepts, where conversion precedes the check of keywords.
 OPERANDS = {
@@ -236,6 +238,31 @@ def test_every_function_names_the_equivalent_argument(keyword):
             end = f"{here[0]}, which is passed by position" if by_position else f"{here[0]}="
             assert refusal(function, keyword).endswith(f"; in nxla it is {end}"), name
     assert count
+
+
+@pytest.mark.parametrize("module", MODULES, ids=lambda module: module.__name__)
+def test_every_module_suggests_the_similar_name(module):
+    for name in module.__all__:
+        if len(name) > 5 and not name.startswith("_"):
+            with pytest.raises(AttributeError, match=r"; (did you mean|in nxla it is) ") as caught:
+                getattr(module, f"{name}x")
+            assert name in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("call", "here"),
+    [
+        (lambda: nx.nn.initializers.xavier_uniform, "nx.nn.initializers.glorot_uniform"),
+        (lambda: nx.nn.initializers.kaiming_normal_, "nx.nn.initializers.he_normal"),
+        (lambda: nx.tree.tree_map, "nx.tree.map"),
+        (lambda: nx.testing.assert_allclose, "nx.testing.assert_all_close"),
+        (lambda: nx.data.DataLoader, "nx.data.batches"),
+        (lambda: nx.linalg.matvec, "nx.matmul"),
+    ],
+)
+def test_names_of_other_libraries_have_hints_in_every_module(call, here):
+    with pytest.raises(AttributeError, match=f"; in nxla it is {here}$"):
+        call()
 
 
 def test_hints_are_for_keywords_of_the_call_itself():

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 import nxla as nx
-from nxla._other_libraries import ABSENT, MODULES, REASONS, TENSOR
+from nxla._absent import ABSENT, REASONS
+from nxla._other_libraries import MODULES, TENSOR
 
 try:
     from scipy import special as scipy_special
@@ -57,9 +58,7 @@ def test_what_has_no_python_name_says_what_to_write_instead():
 
 
 def test_names_of_other_libraries_are_told_and_listed():
-    # `nxla.special` uses the table of `nxla`, which contains its own names.
-    tables = {module: names for module, names in MODULES.items() if module != "nxla.special"}
-    for module, names in tables.items():
+    for module, names in MODULES.items():
         owner = importlib.import_module(module)
         for name, here in names.items():
             with pytest.raises(AttributeError, match=re.escape(f"{name!r}; in nxla it is {here}")):
@@ -79,7 +78,7 @@ def test_names_of_other_libraries_are_told_and_listed():
     text = (ROOT / "docs/names.md").read_text(encoding="utf-8")
     sections = dict(part.split("\n", 1) for part in text.split("\n### ")[1:])
     head = ["| other library | nxla |", "|---|---|"]
-    for module, names in tables.items():
+    for module, names in MODULES.items():
         rows = [f"| {name} | {here} |" for name, here in sorted(names.items())]
         section = sections[f"`{module.replace('nxla', 'nx')}`"]
         assert section.strip().splitlines() == head + rows

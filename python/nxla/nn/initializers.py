@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import math
 
-from nxla import _core, random
+from nxla import _core, _hints, random
 from nxla.errors import ArgumentError
 from nxla.ops.linalg.factor import qr
 
@@ -402,3 +402,7 @@ def orthogonal(scale: float = 1.0, axis: int | None = None) -> Initializer:
         return _core.multiply(_core.permute_dims(matrix, order), scale)
 
     return init
+
+
+_hints.install(globals())
+_hints.install_missing_names(globals())
