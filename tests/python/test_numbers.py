@@ -161,6 +161,8 @@ def test_what_repeats_and_counts_asks_for_its_memory_first(compiler):
         halves = nx.fft.rfftfreq(n, 0.25, dtype="f64")
         np.testing.assert_allclose(np.asarray(halves), wanted[1], rtol=1e-15)
     assert nx.fft.fftfreq(0).shape == (0,)
+    with pytest.raises(nx.ArgumentError, match="n: must be at least 0; got -1"):
+        nx.fft.fftfreq(-1)
     with pytest.raises(nx.ArgumentError, match="n: must be at least 1"):
         nx.fft.rfftfreq(0)
     x = nx.tensor(np.arange(6).reshape(2, 3), names=["row", "column"])

@@ -49,7 +49,7 @@ def fftfreq(
     """
     n, d = plain_number(n), plain_number(d)
     if n < 0:
-        raise ArgumentError(f"fftfreq: n: must be at least 1; got {n}")
+        raise ArgumentError(f"fftfreq: n: must be at least 0; got {n}")
     with default_options(compiler="evaluator"):
         steps = iota((n,), dtype="s64")
         steps = _core.where(steps < (n + 1) // 2, steps, steps - n)
