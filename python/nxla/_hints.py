@@ -29,6 +29,7 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "betas": ("b1",),
     "dim": ("axis", "axes"),
     "dims": ("axes", "axis"),
+    "eps": ("epsilon",),
     "epsilon": ("eps",),
     "keep_axes": ("keepdims",),
     "keepdim": ("keepdims",),

@@ -293,9 +293,12 @@ def test_incremental_updates_do_not_overflow(dtype):
     assert found.dtype == dtype
 
 
-@pytest.mark.parametrize("name", ["adafactor", "scale_by_factored_rms"])
-def test_a_decay_offset_starts_without_a_mean(name, compiler):
-    optimizer = getattr(optim, name)(decay_offset=10)
+@pytest.mark.parametrize(
+    ("name", "offset"),
+    [("adafactor", {"decay_offset": 10}), ("scale_by_factored_rms", {"step_offset": 10})],
+)
+def test_a_decay_offset_starts_without_a_mean(name, offset, compiler):
+    optimizer = getattr(optim, name)(**offset)
     params, grads = container(PARAMS, "f32"), container(GRADS, "f32")
     step, state = nx.jit(optimizer.update, compiler=compiler), optimizer.init(params)
     plain = getattr(optim, name)()

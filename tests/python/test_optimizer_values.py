@@ -222,7 +222,7 @@ def test_updates_have_the_shapes_of_their_parameters():
         match = "apply_updates: updates" + message.format("parameter", shape)
         with pytest.raises(nx.ShapeError, match=match):
             optim.apply_updates(small, updates)
-        match = "incremental_update: new" + message.format("running mean", shape)
+        match = "incremental_update: new_tensors" + message.format("running mean", shape)
         with pytest.raises(nx.ShapeError, match=match):
             optim.incremental_update(updates, small, 0.1)
     assert optim.apply_updates(nx.tensor(1.0), 1.0).item() == 2.0

@@ -146,9 +146,9 @@ def _factored_axes(shape: tuple[int, ...], least: int) -> tuple[int, int] | None
 def scale_by_factored_rms(
     factored: bool = True,
     decay_rate: float = 0.8,
-    decay_offset: int = 0,
+    step_offset: int = 0,
     min_dim_size_to_factor: int = 128,
-    eps: float = 1e-30,
+    epsilon: float = 1e-30,
 ) -> GradientTransformation:
     """Return the transformation of `adafactor` by running means of rows and columns of squares.
 
@@ -158,12 +158,12 @@ def scale_by_factored_rms(
         If False, all elements have their own means.
     decay_rate : float
         The exponent: the means of step ``t`` decay by ``1 - t**-decay_rate``.
-    decay_offset : int
+    step_offset : int
         The number of steps of an earlier training, which the exponent does not count. In the first
-        ``decay_offset + 1`` steps, means have no decay: they are the squares of the step.
+        ``step_offset + 1`` steps, means have no decay: they are the squares of the step.
     min_dim_size_to_factor : int
         A tensor is factored if two axes have at least this size.
-    eps : float
+    epsilon : float
         A constant that is added to the squares.
 
     Examples
@@ -196,7 +196,7 @@ def scale_by_factored_rms(
             raise ShapeError(
                 "update: grads: must have the shapes of the parameters that created the state"
             )
-        step = _core.maximum(_core.astype(state.count - decay_offset, "f32") + 1.0, 1.0)
+        step = _core.maximum(_core.astype(state.count - step_offset, "f32") + 1.0, 1.0)
         decay = 1.0 - _core.pow(step, -decay_rate)
         following: list[tuple[Tensor, ...]] = []
         own = iter(state.means)
@@ -206,7 +206,7 @@ def scale_by_factored_rms(
             return _cast(old * share + new * (1.0 - share), old.dtype)
 
         def scaled(g: Tensor) -> Tensor:
-            squares, axes = _core.square(_core.abs(g)) + eps, axes_of(g)
+            squares, axes = _core.square(_core.abs(g)) + epsilon, axes_of(g)
             means = next(own)
             if axes is None:
                 following.append((mixed(means[0], squares),))
@@ -292,7 +292,8 @@ def adafactor(
     learning_rate : float or callable, optional
         The learning rate, or a schedule of it; 1 by default.
     min_dim_size_to_factor, decay_rate, decay_offset, eps, factored
-        As for `scale_by_factored_rms`.
+        As for `scale_by_factored_rms`, which calls `decay_offset` and `eps` as optax does:
+        ``step_offset`` and ``epsilon``.
     multiply_by_parameter_scale : bool
         If True, steps are relative to the root mean squares of the parameters.
     clipping_threshold : float, optional

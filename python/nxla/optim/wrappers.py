@@ -140,12 +140,12 @@ def ema(decay: float, debias: bool = True) -> GradientTransformation:
     )
 
 
-def incremental_update(new: Any, old: Any, step_size: float) -> Any:
+def incremental_update(new_tensors: Any, old_tensors: Any, step_size: float) -> Any:
     """Return running means of parameters: ``step_size * new + (1 - step_size) * old``.
 
     Parameters
     ----------
-    new, old : container
+    new_tensors, old_tensors : container
         The parameters, and their running means, in the same structure and of the same shapes.
     step_size : float
         The weight of the new parameters.
@@ -174,8 +174,8 @@ def incremental_update(new: Any, old: Any, step_size: float) -> Any:
         wide = _wide(old)
         return _core.astype(wide + (_wide(new) - wide) * step_size, old.dtype)
 
-    _check_shapes("incremental_update: new", new, "its running mean", old)
-    return tree.map(mixed, new, old)
+    _check_shapes("incremental_update: new_tensors", new_tensors, "its running mean", old_tensors)
+    return tree.map(mixed, new_tensors, old_tensors)
 
 
 class MultiSteps:
