@@ -1,10 +1,12 @@
-"""The types of the states of eager loops, with the checks of traced loops."""
+"""The types of the states of loops: Python scalars in them, and the checks of each iteration."""
 
 from __future__ import annotations
 
 import functools
 
 from nxla import _core, tree
+from nxla._values import as_tensor, new_tensor, template_of, user_line
+from nxla.errors import ArgumentError, DTypeError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,9 +15,18 @@ if TYPE_CHECKING:
     from nxla._types import Names, TensorLike
 
     S = TypeVar("S")
+    C = TypeVar("C")
 
     #: The structure of a state, and the dtype, shape, vectorized axes and names of each leaf.
     StateTypes: TypeAlias = tuple[tree.TreeDef, list[tuple[Any, ...]]]
+
+#: The kinds of dtypes that can represent a Python scalar type without changing the value.
+_KINDS: dict[type, tuple[str, ...]] = {
+    bool: ("pred",),
+    int: ("signed", "unsigned", "float", "complex"),
+    float: ("float", "complex"),
+    complex: ("complex",),
+}
 
 
 def check_step_types(
@@ -55,3 +66,64 @@ def keeps_types(before: StateTypes, after: StateTypes) -> bool:
 def keeps_names(before: Names, after: Names) -> bool:
     """Return whether all named axes keep their names."""
     return all(old in (None, new) for old, new in zip(before, after, strict=True))
+
+
+def has_numbers(value: Any) -> bool:
+    """Return whether a container contains a Python scalar, which has no fixed type."""
+    return any(type(leaf) in _KINDS for leaf in tree.leaves(value))
+
+
+def fix_types(value: S) -> S:
+    """Return a container with new tensors; Python scalars stay, because their dtypes are open."""
+    fixed: S = tree.map(lambda leaf: leaf if type(leaf) in _KINDS else new_tensor(leaf), value)
+    return fixed
+
+
+def typed_like(init: C, carry: C) -> C:
+    """Return the initial carry with the types that scalars have after a step."""
+    leaves, structure = tree.flatten(init)
+    typed = []
+    for leaf, (before, after) in enumerate(zip(leaves, tree.leaves(carry), strict=True)):
+        start = as_tensor(number_like(before, after))
+        if type(before) in _KINDS and start.dtype != (dtype := as_tensor(after).dtype):
+            raise DTypeError(
+                f"scan: carry{structure.leaf_path(leaf)}: must keep its dtype; got {before!r}, and "
+                f'{dtype} after a step; begin with nx.tensor({before!r}, "{dtype}"){user_line()}'
+            )
+        typed.append(start)
+    result: C = structure.unflatten(typed)
+    return result
+
+
+def number_like(x: TensorLike, later: TensorLike) -> TensorLike:
+    """Return a scalar with the type of a later value, if the type can represent it."""
+    later = as_tensor(later)
+    if later.dtype.kind in _KINDS.get(type(x), ()):
+        return _core.full(later.shape, x, later.dtype)
+    return x
+
+
+def check_step(function: str, part: str, before: Any, after: Any, *, first: bool = False) -> None:
+    """Check that a step of a scan returns the structure and types of the previous step.
+
+    In the first step a scalar may become a tensor of any type.
+    """
+    old, structure = tree.flatten(before)
+    new, found = tree.flatten(after)
+    if found != structure:
+        raise ArgumentError(
+            f"{function}: {part}: must keep its structure {structure}; got {found}{user_line()}"
+        )
+    for leaf, pair in enumerate(zip(old, new, strict=True)):
+        if first and type(pair[0]) in _KINDS:
+            continue
+        was, now = (as_tensor(value) for value in pair)
+        is_same = was.shape == now.shape and was.dtype == now.dtype
+        # The names of rows are merged, but the names of a carry are part of its type.
+        if is_same and (part != "carry" or keeps_names(was.names, now.names)):
+            continue
+        kind = DTypeError if was.dtype != now.dtype and was.shape == now.shape else ShapeError
+        raise kind(
+            f"{function}: {part}{structure.leaf_path(leaf)}: must keep its type "
+            f"{template_of(was)}; got {template_of(now)} after a step{user_line()}"
+        )

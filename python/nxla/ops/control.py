@@ -367,15 +367,11 @@ def _fitting(leaf: Any, ty: Template) -> Tensor:
     is_number = isinstance(leaf, int | float | complex)
     result = _core.tensor(leaf, ty.dtype) if is_number else new_tensor(leaf)
     if result.dtype != ty.dtype or result.shape != ty.shape:
-        got = _type_of(result)
+        got = template_of(result)
         raise ArgumentError(
             f"runtime_call: function: result must have the type {ty} of template; got {got}"
         )
     return result if result.names == ty.names else _core.rename(result, ty.names)
-
-
-def _type_of(value: Tensor) -> Template:
-    return _core.Template(value.shape, value.dtype, value.names)
 
 
 def print_value(

@@ -10,19 +10,21 @@ import functools
 
 from nxla import _core, _hints, tree
 from nxla._arguments import require_callable
-from nxla._loop_types import check_leaves, check_step_types, keeps_names, keeps_types, state_types
-from nxla._values import (
-    as_bool,
-    as_count,
-    as_tensor,
-    as_tensors,
-    new_tensor,
-    new_tensors,
-    to_index,
-    user_line,
+from nxla._loop_elements import first_index, loop_elements, row_at
+from nxla._loop_types import (
+    check_leaves,
+    check_step,
+    check_step_types,
+    fix_types,
+    has_numbers,
+    keeps_types,
+    number_like,
+    state_types,
+    typed_like,
 )
-from nxla.errors import ArgumentError, DTypeError, ShapeError
-from nxla.ops.control import _holds, _traced, _type_of
+from nxla._values import as_bool, as_count, as_tensor, as_tensors, new_tensors, to_index
+from nxla.errors import ArgumentError, DTypeError
+from nxla.ops.control import _holds, _traced
 from nxla.ops.create import arange
 from nxla.ops.metadata import axis_position
 from nxla.ops.movement import moveaxis
@@ -313,12 +315,12 @@ def _each(
     keeps: _Keeps,
 ) -> S:
     """Run a body for each element, with the error messages of a function that calls it."""
-    count, element = _elements(generator)
+    count, element = loop_elements(generator)
     copies = _copies(function, unroll, count)
     if copies == count and unroll is not False:
-        if count == 0 and _has_numbers(init):
+        if count == 0 and has_numbers(init):
             return _typed_by_body(body, element, init)
-        init = _fix_types(init)
+        init = fix_types(init)
         for index in range(count):
             init = body(element(index), init)
         state: S = new_tensors(init)
@@ -332,7 +334,7 @@ def _each(
 
     trips = count // copies
     roots = [("[1]", "state"), ("[0]", "index")]
-    state = _counted(function, roots, _first_index(count), trips, steps, init, keeps)
+    state = _counted(function, roots, first_index(count), trips, steps, init, keeps)
     for index in range(trips * copies, count):
         state = new_tensors(body(element(index), state))
     return state
@@ -344,53 +346,8 @@ def _typed_by_body(body: Callable[[Any, S], S], element: Callable[[Any], Any], i
         traced: S = _traced(functools.partial(_typed_by_body, body, element, init))
         return traced
     following = _core.without_effects(lambda: body(element(0), init))
-    typed: S = tree.map(lambda x, later: as_tensor(_number_like(x, later)), init, following)
+    typed: S = tree.map(lambda x, later: as_tensor(number_like(x, later)), init, following)
     return typed
-
-
-def _elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
-    """Return the number of elements of a generator, and a function from an index to an element."""
-    if isinstance(generator, range):
-        start, step = generator.start, generator.step
-        bounds = [as_tensor(bound) for bound in (start, step, generator.stop)]
-
-        def number(index: Any) -> Any:
-            if isinstance(index, int):
-                return start + step * index
-            index = index.astype(_core.result_type(index, *bounds))
-            return _core.add(_core.multiply(index, step) if step != 1 else index, start)
-
-        return len(generator), number
-    leaves, structure = tree.flatten(generator)
-    if not leaves or not all(isinstance(x, _core.Tensor | _core.Expr) for x in leaves):
-        raise ArgumentError(
-            "for_each: generator: must be a range, a tensor or a container of tensors; got "
-            f"{generator!r}"
-        )
-    shapes = [x.shape for x in leaves]
-    if not all(shapes) or len({shape[0] for shape in shapes}) > 1:
-        raise ArgumentError(
-            "for_each: generator: tensors must have first axes of equal sizes; got shapes "
-            + ", ".join(str(shape) for shape in shapes)
-        )
-    if shapes[0][0] == 0:
-        # The body is traced with these elements, although it never runs.
-        zeros = [_core.full(x.shape[1:], 0, x.dtype) for x in leaves]
-        return 0, lambda _: structure.unflatten(zeros)
-    return shapes[0][0], lambda index: structure.unflatten([_row(x, index) for x in leaves])
-
-
-def _first_index(count: int) -> Tensor:
-    """Return the index 0 in a dtype that can represent `count`."""
-    return _core.full((), 0, as_tensor(count).dtype)
-
-
-def _row(x: Any, place: Any) -> Any:
-    """Return one row of a tensor; a computed index does not count from the end."""
-    if isinstance(place, int):
-        return x[place]
-    starts = [place] + [0] * (x.ndim - 1)
-    return _core.squeeze(_core.slice(x, starts, (1, *x.shape[1:])), axis=0)
 
 
 def _copies(function: str, unroll: bool | int, count: int) -> int:
@@ -565,7 +522,7 @@ class _Steps:
     def run(self, init: C, unroll: bool | int, keeps: _Keeps = ("auto", _GIB)) -> tuple[C, Any]:
         """Return the final carry and the stacked results."""
         copies = _copies(self.function, unroll, self.count)
-        init = _fix_types(init)
+        init = fix_types(init)
         check_leaves(self.function, tree.flatten((0, init))[1])
         if not self.count:
             return self.none(init)
@@ -577,7 +534,7 @@ class _Steps:
     def step(self, carry: C, index: Any, *, first: bool = False) -> tuple[C, Any]:
         """Return the results of a step: the next carry, and ``y``."""
         place = self.count - 1 - index if self.reverse else index
-        return self.call(carry, [_row(x, place) for x in self.leaves], first=first)
+        return self.call(carry, [row_at(x, place) for x in self.leaves], first=first)
 
     def call(self, carry: C, rows: list[Tensor], *, first: bool) -> tuple[C, Any]:
         """Return the results of `f`, whose structure and types are checked."""
@@ -585,12 +542,12 @@ class _Steps:
             answer = self.f(carry, self.structure.unflatten(rows))
         except (ArithmeticError, AttributeError, TypeError):
             # In a first step, `f` may need a method of tensors, or divide by the number zero.
-            if not _has_numbers(carry):
+            if not has_numbers(carry):
                 raise
             answer = self.f(new_tensors(carry), self.structure.unflatten(rows))
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError("scan: f: must return (carry, y)")
-        _check_step(self.function, "carry", carry, answer[0], first=first)
+        check_step(self.function, "carry", carry, answer[0], first=first)
         check_leaves(self.function, tree.flatten(answer[1])[1])
         return answer
 
@@ -609,27 +566,27 @@ class _Steps:
 
         Only scalars have no fixed type; the first step is tried for them.
         """
-        if not _has_numbers(init):
+        if not has_numbers(init):
             return tree.map(as_tensor, init)  # type: ignore[no-any-return]
         carry, _ = _core.without_effects(first_step)
-        return _typed_like(init, carry)
+        return typed_like(init, carry)
 
     def written_out(self, init: C) -> tuple[C, Any]:
         """Run the steps in a Python loop."""
         carry, y = self.step(init, 0, first=True)
-        typed = _typed_like(init, carry)
-        if self.count == 1 and _has_numbers(y):
-            y = tree.map(_number_like, y, self.trace_y(typed))
+        typed = typed_like(init, carry)
+        if self.count == 1 and has_numbers(y):
+            y = tree.map(number_like, y, self.trace_y(typed))
         # The next step may change the tensors of the carry, which may be results as well.
-        ys = [_fix_types(y)]
+        ys = [fix_types(y)]
         for index in range(1, self.count):
             carry, y = self.step(new_tensors(carry), index)
-            y = _fix_types(y)
+            y = fix_types(y)
             if index == 1:
                 # A scalar that the first step returns unchanged adopts the type of the later carry.
-                _check_step(self.function, self.part, ys[0], y, first=True)
-                ys[0] = tree.map(_number_like, ys[0], y)
-            _check_step(self.function, self.part, ys[0], y)
+                check_step(self.function, self.part, ys[0], y, first=True)
+                ys[0] = tree.map(number_like, ys[0], y)
+            check_step(self.function, self.part, ys[0], y)
             ys.append(y)
         return new_tensors(carry), self.rows(ys)
 
@@ -660,92 +617,22 @@ class _Steps:
             for ahead in range(copies):
                 carry, y = self.step(carry, _core.add(at, ahead) if ahead else at)
                 ys.append(y)
-                _check_step(self.function, self.part, ys[0], y)
+                check_step(self.function, self.part, ys[0], y)
             models.append(ys[0])
             place = _core.subtract(self.count - copies, at) if self.reverse else at
             return (_core.add(trip, 1), carry), place, self.rows(ys)
 
         roots = [("[1]", "carry"), ("[0]", "index")]
-        initial = (_first_index(self.count), start)
+        initial = (first_index(self.count), start)
         (_, carry), rows = _core.scan_loop(
             goes_on, body, initial, self.count, self.function, roots, *keeps
         )
         for index in range(self.count - rest, self.count):
             carry, y = self.step(carry, index)
-            _check_step(self.function, self.part, models[-1], y)
+            check_step(self.function, self.part, models[-1], y)
             place = self.count - 1 - index if self.reverse else index
             rows = tree.map(functools.partial(_write, place), rows, y)
         return carry, rows
-
-
-#: The kinds of dtypes that can represent a Python scalar type without changing the value.
-_KINDS: dict[type, tuple[str, ...]] = {
-    bool: ("pred",),
-    int: ("signed", "unsigned", "float", "complex"),
-    float: ("float", "complex"),
-    complex: ("complex",),
-}
-
-
-def _has_numbers(value: Any) -> bool:
-    """Return whether a container contains a Python scalar, which has no fixed type."""
-    return any(type(leaf) in _KINDS for leaf in tree.leaves(value))
-
-
-def _fix_types(value: S) -> S:
-    """Return a container with new tensors; Python scalars stay, because their dtypes are open."""
-    fixed: S = tree.map(lambda leaf: leaf if type(leaf) in _KINDS else new_tensor(leaf), value)
-    return fixed
-
-
-def _typed_like(init: C, carry: C) -> C:
-    """Return the initial carry with the types that scalars have after a step."""
-    leaves, structure = tree.flatten(init)
-    typed = []
-    for leaf, (before, after) in enumerate(zip(leaves, tree.leaves(carry), strict=True)):
-        start = as_tensor(_number_like(before, after))
-        if type(before) in _KINDS and start.dtype != (dtype := as_tensor(after).dtype):
-            raise DTypeError(
-                f"scan: carry{structure.leaf_path(leaf)}: must keep its dtype; got {before!r}, and "
-                f'{dtype} after a step; begin with nx.tensor({before!r}, "{dtype}"){user_line()}'
-            )
-        typed.append(start)
-    result: C = structure.unflatten(typed)
-    return result
-
-
-def _number_like(x: TensorLike, later: TensorLike) -> TensorLike:
-    """Return a scalar with the type of a later value, if the type can represent it."""
-    later = as_tensor(later)
-    if later.dtype.kind in _KINDS.get(type(x), ()):
-        return _core.full(later.shape, x, later.dtype)
-    return x
-
-
-def _check_step(function: str, part: str, before: Any, after: Any, *, first: bool = False) -> None:
-    """Check that a step of a scan returns the structure and types of the previous step.
-
-    In the first step a scalar may become a tensor of any type.
-    """
-    old, structure = tree.flatten(before)
-    new, found = tree.flatten(after)
-    if found != structure:
-        raise ArgumentError(
-            f"{function}: {part}: must keep its structure {structure}; got {found}{user_line()}"
-        )
-    for leaf, pair in enumerate(zip(old, new, strict=True)):
-        if first and type(pair[0]) in _KINDS:
-            continue
-        was, now = (as_tensor(value) for value in pair)
-        is_same = was.shape == now.shape and was.dtype == now.dtype
-        # The names of rows are merged, but the names of a carry are part of its type.
-        if is_same and (part != "carry" or keeps_names(was.names, now.names)):
-            continue
-        kind = DTypeError if was.dtype != now.dtype and was.shape == now.shape else ShapeError
-        raise kind(
-            f"{function}: {part}{structure.leaf_path(leaf)}: must keep its type {_type_of(was)}; "
-            f"got {_type_of(now)} after a step{user_line()}"
-        )
 
 
 def _count_steps(function: str, leaves: list[Tensor], length: int | None) -> int:

@@ -86,7 +86,8 @@ def _fold_in_a_loop(
     One step of the loop folds one element of each row. The rows are vectorized, so that the
     function sees scalars.
     """
-    from nxla.ops.loops import _row, fori
+    from nxla._loop_elements import row_at
+    from nxla.ops.loops import fori
 
     x, initial = as_tensors("reduce", x, initial)
     if initial.ndim:
@@ -101,7 +102,7 @@ def _fold_in_a_loop(
     own = [(f"reduce:{number}.{position}", size) for position, size in enumerate(sizes)]
 
     def step(index: Tensor, accumulator: Tensor) -> Tensor:
-        row = _row(rows, index)
+        row = row_at(rows, index)
         element = _core.vectorize(row, own) if own else row
         return _core.astype(function(element, accumulator), dtype)
 

@@ -6,9 +6,8 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from nxla import _core, _hints
-from nxla._values import as_tensors, user_line
+from nxla._values import as_tensors, template_of, user_line
 from nxla.errors import ShapeError
-from nxla.ops.control import _type_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +66,7 @@ def _check_sides(a: Tensor, b: Tensor) -> None:
     """Check that the right sides fit the matrices, and raise an error with the original shapes."""
     if len(a.shape) < 2 or len(b.shape) < 2:
         return
-    sides = f"{_type_of(a)} and {_type_of(b)}"
+    sides = f"{template_of(a)} and {template_of(b)}"
     if a.shape[-2] != a.shape[-1]:
         raise ShapeError(
             f"solve: x1: must have square matrices in the last two axes; got {sides}{user_line()}"

@@ -1,0 +1,59 @@
+"""The elements over which loops run: integers of a range, and rows of tensors."""
+
+from __future__ import annotations
+
+from nxla import _core, tree
+from nxla._values import as_tensor
+from nxla.errors import ArgumentError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from nxla._core import Tensor
+
+
+def loop_elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
+    """Return the number of elements of a generator, and a function from an index to an element."""
+    if isinstance(generator, range):
+        start, step = generator.start, generator.step
+        bounds = [as_tensor(bound) for bound in (start, step, generator.stop)]
+
+        def number(index: Any) -> Any:
+            if isinstance(index, int):
+                return start + step * index
+            index = index.astype(_core.result_type(index, *bounds))
+            return _core.add(_core.multiply(index, step) if step != 1 else index, start)
+
+        return len(generator), number
+    leaves, structure = tree.flatten(generator)
+    if not leaves or not all(isinstance(x, _core.Tensor | _core.Expr) for x in leaves):
+        raise ArgumentError(
+            "for_each: generator: must be a range, a tensor or a container of tensors; got "
+            f"{generator!r}"
+        )
+    shapes = [x.shape for x in leaves]
+    if not all(shapes) or len({shape[0] for shape in shapes}) > 1:
+        raise ArgumentError(
+            "for_each: generator: tensors must have first axes of equal sizes; got shapes "
+            + ", ".join(str(shape) for shape in shapes)
+        )
+    if shapes[0][0] == 0:
+        # The body is traced with these elements, although it never runs.
+        zeros = [_core.full(x.shape[1:], 0, x.dtype) for x in leaves]
+        return 0, lambda _: structure.unflatten(zeros)
+    return shapes[0][0], lambda index: structure.unflatten([row_at(x, index) for x in leaves])
+
+
+def first_index(count: int) -> Tensor:
+    """Return the index 0 in a dtype that can represent `count`."""
+    return _core.full((), 0, as_tensor(count).dtype)
+
+
+def row_at(x: Any, place: Any) -> Any:
+    """Return one row of a tensor; a computed index does not count from the end."""
+    if isinstance(place, int):
+        return x[place]
+    starts = [place] + [0] * (x.ndim - 1)
+    return _core.squeeze(_core.slice(x, starts, (1, *x.shape[1:])), axis=0)
