@@ -10,12 +10,22 @@ from nxla import _core, tree
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeVar
+    from typing import Any, Concatenate, ParamSpec, TypeVar
 
     from nxla._core import DType, Lazy, Template, Tensor
-    from nxla._types import TensorLike
+    from nxla._types import KeepsStructure, TensorLike
 
+    P = ParamSpec("P")
     R = TypeVar("R")
+
+
+def keeps_structure(function: Callable[Concatenate[Any, P], Any], /) -> KeepsStructure[P]:
+    """Declare to type checkers that a function returns the structure of its first argument.
+
+    Numbers and arrays become tensors.
+    """
+    declared: Any = function
+    return declared  # type: ignore[no-any-return]
 
 
 def as_tensor(value: TensorLike) -> Tensor:

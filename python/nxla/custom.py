@@ -8,21 +8,60 @@ from types import MethodType
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of, names_of, require_callable
-from nxla._values import arrays_to_tensors, index_list, new_tensors
+from nxla._values import arrays_to_tensors, index_list, keeps_structure, new_tensors
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
     from inspect import Signature
-    from typing import Any
+    from typing import Any, Concatenate, ParamSpec, Protocol, Self, TypeVar, overload
 
     from nxla._core import Tensor
     from nxla._types import TensorLike
 
+    F = TypeVar("F", bound=Callable[..., Any])
+    P = ParamSpec("P")
+    Q = ParamSpec("Q")
+    R = TypeVar("R")
+    R_co = TypeVar("R_co", covariant=True)
+    T = TypeVar("T")
+
+    class CustomFunction(Protocol[P, R_co]):
+        """A function with a custom derivative."""
+
+        __name__: str
+
+        @property
+        def __wrapped__(self) -> Callable[P, R_co]: ...
+        def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+        @overload
+        def __get__(self, instance: None, owner: type | None = None, /) -> Self: ...
+        @overload
+        def __get__(
+            self: CustomFunction[Concatenate[T, Q], R_co], instance: T, owner: type | None = None, /
+        ) -> Callable[Q, R_co]: ...
+
+    class CustomJvp(CustomFunction[P, R_co], Protocol[P, R_co]):
+        """The return value of `custom_jvp`."""
+
+        def defjvp(self, rule: F, /) -> F: ...
+
+    class CustomVjp(CustomFunction[P, R_co], Protocol[P, R_co]):
+        """The return value of `custom_vjp`."""
+
+        def defvjp(
+            self,
+            forward: Callable[..., tuple[Any, Any]],
+            backward: Callable[..., tuple[Any, ...]],
+            /,
+        ) -> None: ...
+
+
 __all__ = ["custom_grad", "custom_jvp", "custom_vjp", "stop_grad"]
 
 
+@keeps_structure
 def stop_grad(x: Any, /) -> Any:
     """Return the value unchanged; its gradient is zero.
 
@@ -40,6 +79,7 @@ def stop_grad(x: Any, /) -> Any:
     return tree.map(_core.stop_grad, x)
 
 
+@keeps_structure
 def custom_grad(value: Any, inputs: Any, rule: Callable[[Any], Any], /) -> Any:
     """Return a value with a custom derivative.
 
@@ -297,6 +337,19 @@ class _CustomVjp(_Custom):
         return custom_grad(value, tuple(moving), rule)
 
 
+if TYPE_CHECKING:
+
+    @overload
+    def custom_jvp(
+        function: Callable[P, R], /, *, nondiff_argnums: int | str | Iterable[int | str] = ()
+    ) -> CustomJvp[P, R]: ...
+
+    @overload
+    def custom_jvp(
+        *, nondiff_argnums: int | str | Iterable[int | str] = ()
+    ) -> Callable[[Callable[P, R]], CustomJvp[P, R]]: ...
+
+
 def custom_jvp(
     function: Callable[..., Any] | None = None,
     /,
@@ -345,6 +398,19 @@ def custom_jvp(
     if function is None:
         return lambda function: _CustomJvp(function, "custom_jvp", nondiff_argnums)
     return _CustomJvp(function, "custom_jvp", nondiff_argnums)
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def custom_vjp(
+        function: Callable[P, R], /, *, nondiff_argnums: int | str | Iterable[int | str] = ()
+    ) -> CustomVjp[P, R]: ...
+
+    @overload
+    def custom_vjp(
+        *, nondiff_argnums: int | str | Iterable[int | str] = ()
+    ) -> Callable[[Callable[P, R]], CustomVjp[P, R]]: ...
 
 
 def custom_vjp(

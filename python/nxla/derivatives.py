@@ -12,11 +12,15 @@ from nxla.transform import _derived, _spec_of, make_function
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, Literal, ParamSpec, TypeVar, overload
 
     from nxla._arguments import Argument
     from nxla._core import Differentiable, Function, LinearMap, TreeDef
     from nxla.transform import _FunctionSpec
+
+    P = ParamSpec("P")
+    R = TypeVar("R")
+    X = TypeVar("X")
 
 __all__ = [
     "hessian",
@@ -28,6 +32,36 @@ __all__ = [
     "linearize",
     "vjp",
 ]
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def jvp(
+        function: Callable[..., R],
+        primals: Sequence[Any],
+        tangents: Sequence[Any],
+        /,
+        has_aux: Literal[False] = False,
+    ) -> tuple[R, R]: ...
+
+    @overload
+    def jvp(
+        function: Callable[..., tuple[R, X]],
+        primals: Sequence[Any],
+        tangents: Sequence[Any],
+        /,
+        has_aux: Literal[True],
+    ) -> tuple[R, R, X]: ...
+
+    @overload
+    def jvp(
+        function: Callable[..., Any],
+        primals: Sequence[Any],
+        tangents: Sequence[Any],
+        /,
+        has_aux: bool,
+    ) -> tuple[Any, ...]: ...
 
 
 def jvp(
@@ -109,6 +143,33 @@ def jvp(
     return _jitted(both, spec)(*given)  # type: ignore[no-any-return]
 
 
+if TYPE_CHECKING:
+
+    @overload
+    def vjp(
+        function: Callable[..., R],
+        /,
+        *primals: Any,
+        has_aux: Literal[False] = False,
+    ) -> tuple[R, Callable[[Any], tuple[Any, ...]]]: ...
+
+    @overload
+    def vjp(
+        function: Callable[..., tuple[R, X]],
+        /,
+        *primals: Any,
+        has_aux: Literal[True],
+    ) -> tuple[R, Callable[[Any], tuple[Any, ...]], X]: ...
+
+    @overload
+    def vjp(
+        function: Callable[..., Any],
+        /,
+        *primals: Any,
+        has_aux: bool,
+    ) -> tuple[Any, ...]: ...
+
+
 def vjp(function: Callable[..., Any], /, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return the result of a function, and the map from its cotangents to gradients.
 
@@ -146,6 +207,33 @@ def vjp(function: Callable[..., Any], /, *primals: Any, has_aux: bool = False) -
     return _linear("vjp", function, primals, has_aux)
 
 
+if TYPE_CHECKING:
+
+    @overload
+    def linearize(
+        function: Callable[..., R],
+        /,
+        *primals: Any,
+        has_aux: Literal[False] = False,
+    ) -> tuple[R, Callable[..., R]]: ...
+
+    @overload
+    def linearize(
+        function: Callable[..., tuple[R, X]],
+        /,
+        *primals: Any,
+        has_aux: Literal[True],
+    ) -> tuple[R, Callable[..., R], X]: ...
+
+    @overload
+    def linearize(
+        function: Callable[..., Any],
+        /,
+        *primals: Any,
+        has_aux: bool,
+    ) -> tuple[Any, ...]: ...
+
+
 def linearize(
     function: Callable[..., Any], /, *primals: Any, has_aux: bool = False
 ) -> tuple[Any, ...]:
@@ -180,11 +268,11 @@ def linearize(
 
 
 def jacfwd(
-    function: Callable[..., Any],
+    function: Callable[P, Any],
     /,
     argnums: Argument | Sequence[Argument] = 0,
     has_aux: bool = False,
-) -> Function[..., Any]:
+) -> Function[P, Any]:
     """Return a function that computes the Jacobian of another function in forward mode.
 
     It makes one batched pass for all elements of the arguments. Use it if the arguments have fewer
@@ -227,11 +315,11 @@ def jacfwd(
 
 
 def jacrev(
-    function: Callable[..., Any],
+    function: Callable[P, Any],
     /,
     argnums: Argument | Sequence[Argument] = 0,
     has_aux: bool = False,
-) -> Function[..., Any]:
+) -> Function[P, Any]:
     """Return a function that computes the Jacobian of another function in reverse mode.
 
     It makes one batched pass for all elements of the result. Use it if the results have fewer
@@ -248,11 +336,11 @@ def jacrev(
 
 
 def jacobian(
-    function: Callable[..., Any],
+    function: Callable[P, Any],
     /,
     argnums: Argument | Sequence[Argument] = 0,
     has_aux: bool = False,
-) -> Function[..., Any]:
+) -> Function[P, Any]:
     """Return a function that computes the Jacobian of another function.
 
     It is `jacfwd` if the arguments have at most as many elements as the results, else `jacrev`.
@@ -267,11 +355,11 @@ def jacobian(
 
 
 def hessian(
-    function: Callable[..., Any],
+    function: Callable[P, Any],
     /,
     argnums: Argument | Sequence[Argument] = 0,
     has_aux: bool = False,
-) -> Function[..., Any]:
+) -> Function[P, Any]:
     """Return a function that computes second derivatives, by forward mode over reverse mode.
 
     Parameters are the same as for `jacfwd`. A Hessian-vector product does not need the Hessian:
@@ -295,8 +383,8 @@ def hessian(
 
 
 def hessian_diagonal(
-    function: Callable[..., Any], /, argnums: Argument | Sequence[Argument] = 0
-) -> Function[..., Any]:
+    function: Callable[P, Any], /, argnums: Argument | Sequence[Argument] = 0
+) -> Function[P, Any]:
     """Return a function that computes the second derivative by each element of an argument.
 
     It makes one forward pass over the gradient if the function is a sum of element-wise functions.
@@ -337,7 +425,8 @@ def hessian_diagonal(
         outer = _trace("hessian_diagonal", name, chosen.leaves, slopes, reverse=True)
         return chosen.structure.unflatten(outer.function.diagonal())
 
-    return _derived(diagonal, spec)
+    derived: Function[P, Any] = _derived(diagonal, spec)
+    return derived
 
 
 class _Traced:
@@ -480,11 +569,11 @@ def _linear(
 
 def _matrix(
     derivative: str,
-    function: Callable[..., Any],
+    function: Callable[P, Any],
     argnums: Argument | Sequence[Argument],
     has_aux: bool,
     forward: bool | None,
-) -> Function[..., Any]:
+) -> Function[P, Any]:
     """Return a function that computes a Jacobian."""
     spec = _spec_of(function, derivative)
     name = name_of(spec.function)
@@ -497,7 +586,8 @@ def _matrix(
         found = traced.structure.unflatten([chosen.structure.unflatten(row) for row in rows])
         return (found, traced.answer(outputs)[1]) if has_aux else found
 
-    return _derived(matrix, spec)
+    derived: Function[P, Any] = _derived(matrix, spec)
+    return derived
 
 
 _hints.install(globals())

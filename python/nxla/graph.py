@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints
 from nxla._core import Expression, Node, Policy, Stage, StageGraph, Timeline
+from nxla._values import keeps_structure
 from nxla.ops.control import _noted
 
 TYPE_CHECKING = False
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from nxla._cluster.training import PipelineStep, pipeline_schedule, pipeline_step
 
     S = TypeVar("S")
+    T = TypeVar("T")
     Decision: TypeAlias = Literal["before", "after", "both", "none"] | None
 
     class Future(Protocol):
@@ -157,6 +159,7 @@ def split(
     return stages, state[0]
 
 
+@keeps_structure
 def mark(value: Any, name: str, /) -> Any:
     """Name a value for `Policy.marks`, which makes a stage of the nodes that compute it.
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints, tree
 from nxla._core import Device
-from nxla._values import as_tensor, user_line
+from nxla._values import as_tensor, keeps_structure, user_line
 from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
@@ -53,6 +53,7 @@ def devices() -> list[Device]:
     return _core.devices()
 
 
+@keeps_structure
 def device_put(
     container: Any,
     device: DeviceLike | None = None,
@@ -101,6 +102,7 @@ def device_put(
     return _moved("device_put", lambda x: x.to_device(where, copy=copy), container)
 
 
+@keeps_structure
 def backend_copy(
     container: Any, device: DeviceLike | None = None, /, *, client: str | None = None
 ) -> Any:
@@ -137,6 +139,7 @@ def backend_copy(
     return _moved("backend_copy", lambda x: x.to_device(where, copy=True), container)
 
 
+@keeps_structure
 def backend_transfer(
     container: Any, device: DeviceLike | None = None, /, *, client: str | None = None
 ) -> Any:

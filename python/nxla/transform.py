@@ -751,8 +751,8 @@ def import_stablehlo(source: str | os.PathLike[str], /, **options: Any) -> Impor
     return read_stablehlo(source, options)
 
 
-def _derived(function: Callable[..., Any], spec: _FunctionSpec) -> Function[..., Any]:
-    """Return a function with the arguments and options of another one.
+def _derived(function: Callable[..., Any], spec: _FunctionSpec) -> Any:
+    """Return a `Function` with the arguments and options of another one.
 
     It reuses traces only if the other function is jitted, because captured variables can change.
     """

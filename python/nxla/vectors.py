@@ -23,17 +23,20 @@ import functools
 
 from nxla import _core, _hints, tree
 from nxla._prefixes import expand_prefix
-from nxla._values import as_tensor, to_index, user_line
+from nxla._values import as_tensor, keeps_structure, to_index, user_line
 from nxla.errors import ArgumentError
 from nxla.ops.movement import moveaxis
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from typing import Any, TypeAlias
+    from typing import Any, ParamSpec, TypeAlias, TypeVar, overload
 
     from nxla._core import Function, Tensor
-    from nxla._types import Names, Shape, TensorLike
+    from nxla._types import Leaf, Names, Shape, TensorLike
+
+    P = ParamSpec("P")
+    T = TypeVar("T")
 
     #: An axis to vectorize: its name, or its name and its size.
     VectorAxis: TypeAlias = str | tuple[str, int | str | None]
@@ -63,6 +66,19 @@ def _axes(axes: VectorAxis | Iterable[VectorAxis], function: str) -> list[tuple[
                 f"{size!r}"
             )
     return found
+
+
+if TYPE_CHECKING:
+    # Nested numbers are one tensor, and a sequence of tensors is a container.
+
+    @overload
+    def vectorize(x: Sequence[Any], axes: VectorAxis | Iterable[VectorAxis], /) -> Any: ...
+
+    @overload
+    def vectorize(x: Leaf, axes: VectorAxis | Iterable[VectorAxis], /) -> Tensor: ...
+
+    @overload
+    def vectorize(x: T, axes: VectorAxis | Iterable[VectorAxis], /) -> T: ...
 
 
 def vectorize(x: Any, axes: VectorAxis | Iterable[VectorAxis], /) -> Any:
@@ -98,6 +114,7 @@ def vectorize(x: Any, axes: VectorAxis | Iterable[VectorAxis], /) -> Any:
     return _map(lambda leaf: _core.vectorize(leaf, wanted), x)
 
 
+@keeps_structure
 def devectorize(x: Any, /, *, keep_names: bool = True) -> Any:
     """Convert vectorized axes to ordinary leading axes.
 
@@ -118,6 +135,7 @@ def devectorize(x: Any, /, *, keep_names: bool = True) -> Any:
     return _map(lambda leaf: _core.devectorize(leaf, keep_names), x)
 
 
+@keeps_structure
 def revectorize(
     x: Any,
     axes: VectorAxis | Iterable[VectorAxis],
@@ -216,9 +234,7 @@ def spread(function: str, x: Tensor, axes: Sequence[tuple[str, int]]) -> Tensor:
     return _core.vectorize(repeated, list(axes))
 
 
-def vmap(
-    function: Callable[..., Any], /, in_axes: Any = 0, out_axes: Any = 0
-) -> Function[..., Any]:
+def vmap(function: Callable[P, Any], /, in_axes: Any = 0, out_axes: Any = 0) -> Function[P, Any]:
     """Return a function of many entries from a function of one entry.
 
     The function is traced with values of the shape of one entry, and each operation computes all
@@ -313,7 +329,8 @@ def vmap(
         ]
         return output.unflatten(placed)
 
-    return transform._derived(mapped, spec)
+    derived: Function[P, Any] = transform._derived(mapped, spec)
+    return derived
 
 
 def _unmapped(

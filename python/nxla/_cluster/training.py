@@ -332,10 +332,9 @@ def _backward(
         start = 1.0 if loss is not None else coming
         if first:
             value, pull = vjp(lambda parameters: forward(parameters, x), parameters)
-            (gradients,), back = pull(start), ()
         else:
             value, pull = vjp(forward, parameters, x)
-            gradients, *back = pull(start)
+        gradients, *back = pull(start)
         sums = gradients if loss is None else (value, gradients)
         for before in so_far:
             sums = tree.map(lambda left, right: left + right, before, sums)

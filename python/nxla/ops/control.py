@@ -8,16 +8,81 @@ from __future__ import annotations
 
 from nxla import _core, _hints, tree
 from nxla._arguments import require_callable
-from nxla._values import as_tensor, as_tensors, new_tensor, new_tensors, template_of
+from nxla._values import (
+    as_tensor,
+    as_tensors,
+    keeps_structure,
+    new_tensor,
+    new_tensors,
+    template_of,
+)
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, TypeVar, overload
 
     from nxla._core import Template, Tensor
-    from nxla._types import TensorLike
+    from nxla._types import Leaf, TensorLike
+
+    R = TypeVar("R")
+    T = TypeVar("T")
+
+
+if TYPE_CHECKING:
+    # Type checkers select the first overload for branches that return `Any`.
+
+    @overload
+    def cond(
+        pred: TensorLike,
+        true_fn: Callable[..., complex],
+        false_fn: Callable[..., complex],
+        /,
+        *operands: Any,
+    ) -> Any: ...
+
+    @overload
+    def cond(
+        pred: Sequence[tuple[TensorLike, Callable[[], complex]]],
+        /,
+        *,
+        otherwise: Callable[[], complex],
+    ) -> Any: ...
+
+    @overload
+    def cond(
+        pred: TensorLike,
+        true_fn: Callable[..., Leaf],
+        false_fn: Callable[..., Leaf],
+        /,
+        *operands: Any,
+    ) -> Tensor: ...
+
+    @overload
+    def cond(
+        pred: Sequence[tuple[TensorLike, Callable[[], Leaf]]],
+        /,
+        *,
+        otherwise: Callable[[], Leaf],
+    ) -> Tensor: ...
+
+    @overload
+    def cond(
+        pred: TensorLike,
+        true_fn: Callable[..., R],
+        false_fn: Callable[..., R],
+        /,
+        *operands: Any,
+    ) -> R: ...
+
+    @overload
+    def cond(
+        pred: Sequence[tuple[TensorLike, Callable[[], R]]],
+        /,
+        *,
+        otherwise: Callable[[], R],
+    ) -> R: ...
 
 
 def cond(
@@ -180,6 +245,33 @@ def _traced(function: Callable[[], Any]) -> Any:
     return make_function(function)()
 
 
+if TYPE_CHECKING:
+
+    @overload
+    def if_(
+        pred: TensorLike,
+        then: Callable[[], complex],
+        otherwise: Callable[[], complex] | None = None,
+        /,
+    ) -> Any: ...
+
+    @overload
+    def if_(
+        pred: TensorLike,
+        then: Callable[[], Leaf],
+        otherwise: Callable[[], Leaf] | None = None,
+        /,
+    ) -> Tensor: ...
+
+    @overload
+    def if_(
+        pred: TensorLike,
+        then: Callable[[], R],
+        otherwise: Callable[[], R] | None = None,
+        /,
+    ) -> R: ...
+
+
 def if_(
     pred: TensorLike, then: Callable[[], Any], otherwise: Callable[[], Any] | None = None, /
 ) -> Any:
@@ -232,6 +324,7 @@ def _zero_like(leaf: Any) -> Tensor:
     return _core.align_vectors([zero, leaf], False, True)[0] if leaf.vectorized_axes else zero
 
 
+@keeps_structure
 def hook(
     value: Any,
     name: str | Callable[[Any], object] | None = None,
@@ -374,6 +467,7 @@ def _fitting(leaf: Any, ty: Template) -> Tensor:
     return result if result.names == ty.names else _core.rename(result, ty.names)
 
 
+@keeps_structure
 def print_value(
     value: Any, function: Callable[[Any], object] | None = None, /, *, label: str | None = None
 ) -> Any:
@@ -413,7 +507,7 @@ def print_value(
     return hook(value, lambda shown: _write_line(f"{prefix}{convert(shown)}"))
 
 
-def print_expr(value: Any, /, *, label: str | None = None) -> Any:
+def print_expr(value: T, /, *, label: str | None = None) -> T:
     """Print the expression of a traced value during the trace, and return the value.
 
     Outside a trace the value itself is printed.
@@ -441,6 +535,7 @@ def _write_line(text: str) -> None:
     sys.stdout.write(f"{text}\n")
 
 
+@keeps_structure
 def annotate(value: Any, note: str, /) -> Any:
     """Attach a note to a value, which prints in expressions and can be read by split callbacks.
 

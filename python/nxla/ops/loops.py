@@ -32,12 +32,13 @@ from nxla.ops.movement import moveaxis
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from typing import Any, TypeAlias, TypeVar
+    from typing import Any, TypeAlias, TypeVar, overload
 
     from nxla._core import Tensor
     from nxla._types import TensorLike
 
     S = TypeVar("S")
+    T = TypeVar("T")
     C = TypeVar("C")
 
     #: The replay method of a loop, and the memory limit of the method ``"auto"`` in bytes.
@@ -168,17 +169,60 @@ def _repeat(
         return last
 
 
+if TYPE_CHECKING:
+    # A Python number in the state becomes a tensor, which the last overload accepts.
+
+    @overload
+    def fori(
+        lower: TensorLike,
+        upper: TensorLike,
+        body: Callable[[Tensor, Any], Any],
+        init: complex,
+        /,
+        *,
+        unroll: bool | int = ...,
+        gradient: str = ...,
+        gradient_bytes: int = ...,
+    ) -> Any: ...
+
+    @overload
+    def fori(
+        lower: TensorLike,
+        upper: TensorLike,
+        body: Callable[[Tensor, S], S],
+        init: S,
+        /,
+        *,
+        unroll: bool | int = ...,
+        gradient: str = ...,
+        gradient_bytes: int = ...,
+    ) -> S: ...
+
+    @overload
+    def fori(
+        lower: TensorLike,
+        upper: TensorLike,
+        body: Callable[[Any, S], S],
+        init: S,
+        /,
+        *,
+        unroll: bool | int = ...,
+        gradient: str = ...,
+        gradient_bytes: int = ...,
+    ) -> S: ...
+
+
 def fori(
     lower: TensorLike,
     upper: TensorLike,
-    body: Callable[[Any, S], S],
-    init: S,
+    body: Callable[[Any, Any], Any],
+    init: Any,
     /,
     *,
     unroll: bool | int = False,
     gradient: str = "auto",
     gradient_bytes: int = _GIB,
-) -> S:
+) -> Any:
     """Repeat ``state = body(i, state)`` for ``i`` from `lower` to `upper`, excluding `upper`.
 
     Parameters
@@ -251,16 +295,67 @@ def _counted(
     return _repeat(goes_on, step, (first, init), function, roots, keeps)[1]
 
 
+if TYPE_CHECKING:
+
+    @overload
+    def for_each(
+        generator: Any,
+        body: Callable[[Any, Any], Any],
+        init: complex,
+        /,
+        *,
+        unroll: bool | int = ...,
+        gradient: str = ...,
+        gradient_bytes: int = ...,
+    ) -> Any: ...
+
+    @overload
+    def for_each(
+        generator: range,
+        body: Callable[[Tensor, S], S],
+        init: S,
+        /,
+        *,
+        unroll: bool | int = ...,
+        gradient: str = ...,
+        gradient_bytes: int = ...,
+    ) -> S: ...
+
+    @overload
+    def for_each(
+        generator: T,
+        body: Callable[[T, S], S],
+        init: S,
+        /,
+        *,
+        unroll: bool | int = ...,
+        gradient: str = ...,
+        gradient_bytes: int = ...,
+    ) -> S: ...
+
+    @overload
+    def for_each(
+        generator: Any,
+        body: Callable[[Any, S], S],
+        init: S,
+        /,
+        *,
+        unroll: bool | int = ...,
+        gradient: str = ...,
+        gradient_bytes: int = ...,
+    ) -> S: ...
+
+
 def for_each(
     generator: Any,
-    body: Callable[[Any, S], S],
-    init: S,
+    body: Callable[[Any, Any], Any],
+    init: Any,
     /,
     *,
     unroll: bool | int = False,
     gradient: str = "auto",
     gradient_bytes: int = _GIB,
-) -> S:
+) -> Any:
     """Repeat ``state = body(x, state)`` for each ``x`` of a generator.
 
     Parameters

@@ -11,10 +11,28 @@ from nxla.ops.control import _branch
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from typing import Any
+    from typing import Any, TypeVar, overload
 
     from nxla._core import Tensor
-    from nxla._types import TensorLike
+    from nxla._types import Leaf, TensorLike
+
+    R = TypeVar("R")
+
+
+if TYPE_CHECKING:
+
+    @overload
+    def switch(
+        index: TensorLike, branches: Sequence[Callable[..., complex]], /, *operands: Any
+    ) -> Any: ...
+
+    @overload
+    def switch(
+        index: TensorLike, branches: Sequence[Callable[..., Leaf]], /, *operands: Any
+    ) -> Tensor: ...
+
+    @overload
+    def switch(index: TensorLike, branches: Sequence[Callable[..., R]], /, *operands: Any) -> R: ...
 
 
 def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], /, *operands: Any) -> Any:

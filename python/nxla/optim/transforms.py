@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
 from nxla._arguments import format_path, leaf_paths
-from nxla._values import as_tensor
+from nxla._values import as_tensor, keeps_structure
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import full_like
 from nxla.optim.schedules import _check_not_negative
@@ -717,6 +717,7 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
     )
 
 
+@keeps_structure
 def apply_updates(params: Any, updates: Any) -> Any:
     """Add updates to parameters, which keep their dtypes.
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple, assert_type
+from typing import Any, NamedTuple, assert_type
+
+import numpy as np
 
 import nxla as nx
 from nxla.typing import TensorLike
@@ -173,3 +175,131 @@ def methods_have_types(x: nx.Tensor) -> None:
     assert_type(nx.where(x > 0, x, 0.0), nx.Tensor)
     assert_type(nx.where(x > 0), tuple[nx.Tensor, ...])
     assert_type(nx.unique_counts(x).values, nx.Tensor)
+
+
+def values_keep_their_structure(x: nx.Tensor, number: TensorLike, params: Params) -> None:
+    assert_type(nx.stop_grad(x), nx.Tensor)
+    assert nx.stop_grad(2.0).item() == 2.0
+    assert_type(nx.stop_grad(params), Params)
+    assert_type(nx.multiply(nx.stop_grad(number), x), nx.Tensor)
+    assert_type(nx.custom_grad((x, x), x, lambda slopes: slopes[0]), tuple[nx.Tensor, nx.Tensor])
+    assert_type(nx.hook(params, "params"), Params)
+    assert_type(nx.print_value(x, label="x"), nx.Tensor)
+    assert_type(nx.print_expr(x), nx.Tensor)
+    assert_type(nx.annotate(x, "note"), nx.Tensor)
+    assert_type(nx.graph.mark([x], "layer"), list[nx.Tensor])
+    assert_type(nx.device_put(np.ones(3)), nx.Tensor)
+    assert_type(nx.device_put(params, "host"), Params)
+    assert_type(nx.backend_copy(params), Params)
+    assert_type(nx.backend_transfer(x, "host"), nx.Tensor)
+    assert_type(nx.vectorize(x, "row"), nx.Tensor)
+    assert_type(nx.vectorize(params, ["row", ("column", 3)]), Params)
+    assert nx.vectorize([[1, 2], [3, 4]], "row").shape == (2,)
+    assert_type(nx.devectorize(params, keep_names=False), Params)
+    assert_type(nx.revectorize(x, [("row", 2)]), nx.Tensor)
+    assert_type(nx.optim.apply_updates(params, params), Params)
+
+
+@nx.custom_vjp
+def clipped(x: nx.Tensor, limit: float = 1.0) -> nx.Tensor:
+    return x * limit
+
+
+def clipped_forward(x: nx.Tensor, limit: TensorLike) -> tuple[nx.Tensor, TensorLike]:
+    return clipped(x), limit
+
+
+def clipped_backward(limit: TensorLike, slope: nx.Tensor) -> tuple[nx.Tensor, nx.Tensor]:
+    return nx.minimum(slope, limit), nx.zeros_like(limit)
+
+
+clipped.defvjp(clipped_forward, clipped_backward)
+
+
+@nx.custom_jvp(nondiff_argnums=0)
+def applied(function: Callable[[nx.Tensor], nx.Tensor], x: nx.Tensor) -> list[nx.Tensor]:
+    return [function(x)]
+
+
+@applied.defjvp
+def applied_rule(
+    function: Callable[[nx.Tensor], nx.Tensor],
+    primals: tuple[nx.Tensor],
+    tangents: tuple[nx.Tensor],
+) -> list[nx.Tensor]:
+    return [function(primals[0]) * tangents[0]]
+
+
+class Sine:
+    @nx.custom_jvp
+    def value(self, x: nx.Tensor) -> nx.Tensor:
+        return nx.sin(x)
+
+
+def custom_rules_keep_types(x: nx.Tensor) -> None:
+    assert_type(clipped(x), nx.Tensor)
+    assert_type(clipped(x, limit=2.0), nx.Tensor)
+    assert_type(clipped.__name__, str)
+    assert_type(applied(nx.sin, x), list[nx.Tensor])
+    assert_type(applied_rule(nx.sin, (x,), (x,)), list[nx.Tensor])
+    assert_type(Sine().value(x), nx.Tensor)
+    assert_type(nx.grad(clipped)(x), nx.Tensor)
+    assert_type(nx.jit(clipped)(x, 2.0), nx.Tensor)
+
+
+def counted_loops(x: nx.Tensor, batch: Batch) -> None:
+    assert_type(nx.fori(0, 5, lambda i, total: total + i, x), nx.Tensor)
+    assert nx.fori(0, 5, lambda i, total: total * (i + 1), 1).item() == 120
+    nx.fori(0, 5, lambda i, state: (state[0] + i, state[1]), (0.0, x))
+    pair = nx.fori(0, 5, lambda i, state: (state[0] + i, state[1] * 2), (x, x))
+    assert_type(pair, tuple[nx.Tensor, nx.Tensor])
+    assert_type(nx.for_each(range(5), lambda i, total: total + i, x), nx.Tensor)
+    assert nx.for_each(x, lambda row, total: total + row, 0.0, unroll=2).shape == ()
+    folded = nx.for_each(batch, lambda b, s: (s[0] + b.images, s[1] + b.labels), (x, x))
+    assert_type(folded, tuple[nx.Tensor, nx.Tensor])
+
+
+def branches(x: nx.Tensor, params: Params) -> None:
+    assert_type(nx.cond(x > 0, nx.sqrt, nx.zeros_like, x), nx.Tensor)
+    assert_type(nx.cond(x > 0, lambda: x, lambda: 0.0), nx.Tensor)
+    assert nx.cond(x > 0, lambda: 1.0, lambda: -1.0).shape == ()
+    assert_type(nx.cond(x > 0, lambda: (x, x), lambda: (x, -x)), tuple[nx.Tensor, nx.Tensor])
+    assert_type(nx.cond([(x > 0, lambda: x)], otherwise=lambda: x), nx.Tensor)
+    assert_type(nx.cond([(x > 0, lambda: [x])], otherwise=lambda: [x]), list[nx.Tensor])
+    assert_type(nx.if_(x > 0, lambda: x * 10), nx.Tensor)
+    assert_type(nx.if_(x > 0, lambda: params, lambda: params), Params)
+    assert_type(nx.switch(x, [nx.sin, nx.cos], x), nx.Tensor)
+    assert_type(nx.switch(x, [lambda: x, lambda: 0]), nx.Tensor)
+    pairs = nx.switch(x, [lambda: (x, x), lambda: (x, -x)])
+    assert_type(pairs, tuple[nx.Tensor, nx.Tensor])
+
+
+def other_derivatives(x: nx.Tensor, params: Params, batch: Batch) -> None:
+    value, slope = nx.jvp(nx.sin, (x,), (1.0,))
+    assert_type(value * slope, nx.Tensor)
+    value, slope, guess = nx.jvp(loss_and_guess, (params, batch), (params, batch), has_aux=True)
+    assert_type(guess, list[nx.Tensor])
+    value, pull = nx.vjp(loss, params, batch)
+    assert_type(value, nx.Tensor)
+    assert len(pull(1.0)) == 2
+    value, push = nx.linearize(nx.sin, x)
+    assert_type(push(1.0), nx.Tensor)
+    nx.jacfwd(loss, has_aux=False)(params, batch, rate=0.5)
+    nx.vmap(loss, in_axes=(None, 0))(params, batch)
+    nx.vmap(nx.grad(lambda x: nx.sum(x**2)))(x)
+
+
+def untyped_values_stay_untyped(x: nx.Tensor, value: Any, function: Callable[..., Any]) -> None:
+    assert_type(nx.stop_grad(value), Any)
+    assert_type(nx.hook(value, function), Any)
+    assert_type(nx.device_put(value), Any)
+    assert_type(nx.vectorize(value, "row"), Any)
+    assert_type(nx.cond(x > 0, function, function, value), Any)
+    assert_type(nx.cond([(x > 0, lambda: value)], otherwise=lambda: value), Any)
+    assert_type(nx.if_(x > 0, lambda: value), Any)
+    assert_type(nx.switch(x, [function, function], value), Any)
+    assert_type(nx.fori(0, 4, function, value), Any)
+    assert_type(nx.for_each(range(4), function, value), Any)
+    assert_type(nx.jvp(function, (x,), (x,))[0], Any)
+    assert_type(nx.vjp(function, x)[0], Any)
+    assert_type(nx.vmap(function)(x), Any)

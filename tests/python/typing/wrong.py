@@ -52,3 +52,21 @@ def wrong_decision(node: nx.Node) -> int:
 
 def stages(expression: nx.Expression) -> None:
     nx.graph.split(expression, wrong_decision)  # expected: reportArgumentType, reportCallIssue
+
+
+def structures(x: nx.Tensor) -> None:
+    kept: nx.Tensor = nx.stop_grad({"w": x})  # expected: reportAssignmentType
+    kept.tolist()
+    nx.vmap(total)(x)  # expected: reportArgumentType
+    pair: nx.Tensor = nx.cond(x, lambda: (x, x), lambda: (x, x))  # expected: reportAssignmentType
+    pair.tolist()
+
+
+@nx.custom_vjp
+def doubled(x: nx.Tensor) -> nx.Tensor:
+    return x * 2
+
+
+def rules(x: nx.Tensor) -> None:
+    doubled("two")  # expected: reportArgumentType
+    doubled.defjvp(doubled)  # expected: reportAttributeAccessIssue, reportUnknownMemberType
