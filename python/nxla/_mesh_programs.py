@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from nxla import _core, tree
 from nxla._arguments import name_of
+from nxla._spec import make_function, spec_of
 from nxla._values import user_line
 from nxla.errors import ArgumentError, OptionError
 
@@ -66,9 +67,7 @@ def mesh_function(
     OptionError
         If a program over a mesh does not have an option.
     """
-    from nxla.transform import _spec_of
-
-    spec = _spec_of(function, what)
+    spec = spec_of(function, what)
     reject_marked_arguments(what, spec.positions, spec.names, spec.donated)
     # Derivatives such as nx.grad(f) can join traces; a function over a mesh never does.
     inherited = {name: spec.options[name] for name in spec.options if name != "on_conflict"}
@@ -149,7 +148,6 @@ def trace_over_mesh(
     function: Callable[..., Any], args: tuple[Any, ...], mesh: Mesh, what: str
 ) -> Expression:
     """Trace a function for templates, and reject what a program over a mesh cannot contain."""
-    from nxla.transform import make_function
 
     @functools.wraps(function)
     def checked(*args: Any) -> Any:
@@ -223,7 +221,8 @@ class MeshProgram:
             )
         if not self._options.checks_nans:
             return self._divided.run(lists)
-        from nxla.debug import debug_nans
-
-        with debug_nans():
+        before = _core.set_debug_nans(True)
+        try:
             return self._divided.run(lists)
+        finally:
+            _core.set_debug_nans(before)

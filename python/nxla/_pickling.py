@@ -52,7 +52,7 @@ def _function(
     options: dict[str, Any],
     jitted: bool,
 ) -> Any:
-    from nxla.transform import make_function
+    from nxla._spec import make_function
 
     return make_function(function, positions, names, donated, options, jitted)
 

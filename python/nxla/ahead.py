@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from nxla import _core, tree
 from nxla._arguments import container_parts, format_path, name_of, path_of
+from nxla._spec import make_function
 from nxla._values import template_of
 from nxla.errors import ArgumentError, FormatError, TraceError
 from nxla.vectors import devectorize, vectorize
@@ -127,7 +128,7 @@ class Lowered:
         ArgumentError
             If a keyword argument contains a tensor.
         """
-        from nxla.transform import compile_for, make_function
+        from nxla.transform import compile_for
 
         spec = self._function._spec  # type: ignore[attr-defined]
 
@@ -511,8 +512,6 @@ def write_stablehlo(
     options: dict[str, Any],
 ) -> str:
     """Return a function as a StableHLO module, and write it to a file if one is named."""
-    from nxla.transform import make_function
-
     text = export(make_function(function, options=options).lower(*args), name_of(function))
     if file is not None:
         with open(path_of("export", file), "w", encoding="utf-8") as opened:

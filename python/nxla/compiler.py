@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
+from nxla._spec import make_function
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -89,8 +90,6 @@ class Compiler:
 
         The default traces the function for each new signature, and calls `compile`.
         """
-        from nxla.transform import make_function
-
         return make_function(function, options={**options, "compiler": self})
 
     def stream(

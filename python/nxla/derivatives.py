@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from nxla import _core, _hints, tree
 from nxla._arguments import Chosen, name_of, split_aux
+from nxla._spec import derived_function, make_function, spec_of
 from nxla._values import as_bool
 from nxla.errors import ArgumentError
 from nxla.ops.create import ones_like
-from nxla.transform import _derived, _spec_of, make_function
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from nxla._arguments import Argument
     from nxla._core import Differentiable, Function, LinearMap, TreeDef
-    from nxla.transform import _FunctionSpec
+    from nxla._spec import FunctionSpec
 
     P = ParamSpec("P")
     R = TypeVar("R")
@@ -107,7 +107,7 @@ def jvp(
     >>> y.item(), dy.item()
     (8.0, 12.0)
     """
-    spec = _spec_of(function, "jvp")
+    spec = spec_of(function, "jvp")
     name = name_of(spec.function)
     for argument, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, (tuple, list)):
@@ -408,7 +408,7 @@ def hessian_diagonal(
     >>> nx.hessian_diagonal(lambda x: nx.sum(x**3))(nx.tensor([1.0, 2.0])).tolist()
     [6.0, 12.0]
     """
-    spec = _spec_of(function, "hessian_diagonal")
+    spec = spec_of(function, "hessian_diagonal")
     name = name_of(spec.function)
 
     def diagonal(*args: Any, **kwargs: Any) -> Any:
@@ -425,7 +425,7 @@ def hessian_diagonal(
         outer = _trace("hessian_diagonal", name, chosen.leaves, slopes, reverse=True)
         return chosen.structure.unflatten(outer.function.diagonal())
 
-    derived: Function[P, Any] = _derived(diagonal, spec)
+    derived: Function[P, Any] = derived_function(diagonal, spec)
     return derived
 
 
@@ -483,7 +483,7 @@ def _trace(
 class _Positional:
     """The arguments of a call by position; static arguments are kept."""
 
-    def __init__(self, spec: _FunctionSpec, arguments: Sequence[Any]) -> None:
+    def __init__(self, spec: FunctionSpec, arguments: Sequence[Any]) -> None:
         self._function = spec.function
         self._arguments = list(arguments)
         self._moves = [at not in spec.positions for at in range(len(self._arguments))]
@@ -499,7 +499,7 @@ class _Positional:
         return self._function(*(next(given) if moves else x for x, moves in pairs))
 
 
-def _jitted(function: Callable[..., Any], spec: _FunctionSpec) -> Function[..., Any]:
+def _jitted(function: Callable[..., Any], spec: FunctionSpec) -> Function[..., Any]:
     """Compile a function of containers, with the options of another one."""
     return make_function(function, options={**spec.options, "on_conflict": "reuse"})
 
@@ -508,7 +508,7 @@ def _linear(
     derivative: str, function: Callable[..., Any], primals: Sequence[Any], has_aux: bool
 ) -> tuple[Any, ...]:
     """Return the result of a function and its derivative as a linear map."""
-    spec = _spec_of(function, derivative)
+    spec = spec_of(function, derivative)
     name = name_of(spec.function)
     reverse = derivative == "vjp"
     positional = _Positional(spec, primals)
@@ -575,7 +575,7 @@ def _matrix(
     forward: bool | None,
 ) -> Function[P, Any]:
     """Return a function that computes a Jacobian."""
-    spec = _spec_of(function, derivative)
+    spec = spec_of(function, derivative)
     name = name_of(spec.function)
 
     def matrix(*args: Any, **kwargs: Any) -> Any:
@@ -586,7 +586,7 @@ def _matrix(
         found = traced.structure.unflatten([chosen.structure.unflatten(row) for row in rows])
         return (found, traced.answer(outputs)[1]) if has_aux else found
 
-    derived: Function[P, Any] = _derived(matrix, spec)
+    derived: Function[P, Any] = derived_function(matrix, spec)
     return derived
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from nxla import _core, _hints, tree
 from nxla._arguments import Chosen, name_of, require_callable, split_aux
+from nxla._spec import derived_function, spec_of
 from nxla._values import as_bool
 from nxla.errors import ArgumentError
-from nxla.transform import _derived, _spec_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -138,7 +138,7 @@ def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
     if callable(argnums):
         variables, called = function, argnums
         return grad(called, 0, has_aux)(variables)
-    spec = _spec_of(function, "grad")
+    spec = spec_of(function, "grad")
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
         result, gradients = _differentiate(
@@ -146,7 +146,7 @@ def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
         )
         return (gradients, result[1]) if has_aux else gradients
 
-    return _derived(gradient, spec)
+    return derived_function(gradient, spec)
 
 
 if TYPE_CHECKING:
@@ -250,14 +250,14 @@ def value_and_grad(
         raise ArgumentError(
             "value_and_grad: transform: must be a function of the result, without has_aux"
         )
-    spec = _spec_of(function, "value_and_grad")
+    spec = spec_of(function, "value_and_grad")
 
     def both(*args: Any, **kwargs: Any) -> Any:
         return _differentiate(
             "value_and_grad", spec.function, argnums, has_aux, transform, args, kwargs
         )
 
-    return _derived(both, spec)
+    return derived_function(both, spec)
 
 
 def _differentiate(

@@ -27,6 +27,7 @@ from types import MethodType
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of
 from nxla._marks import MARKS, reject_marks
+from nxla._spec import OWN_OPTIONS, FunctionSpec, JittedFunction
 from nxla._values import as_tensor, template_of
 from nxla.compiler import callback
 from nxla.errors import ArgumentError
@@ -83,7 +84,7 @@ def jit_partitions(
     [3.0, 7.0]
     """
     from nxla.options import partitions_options
-    from nxla.transform import OWN_OPTIONS, jit
+    from nxla.transform import jit
 
     lists = [tuple(args) for args in args_list]
     _check_same(name_of(function), lists)
@@ -117,7 +118,7 @@ def has_callbacks(compiler: Any) -> bool:
 _MAX_FIXED = 256
 
 
-class CallbackFunction:
+class CallbackFunction(JittedFunction):
     """A jitted function that calls the callbacks of a compiler."""
 
     def __init__(
@@ -134,9 +135,7 @@ class CallbackFunction:
         #: The functions with fixed static arguments, which are the keys of a cache of the compiler.
         self._fixed: dict[Any, Callable[..., Any]] = {}
         functools.update_wrapper(self, function)
-        from nxla.transform import _FunctionSpec
-
-        self._spec = _FunctionSpec(function, *static, [], options)
+        self._spec = FunctionSpec(function, *static, [], options)
 
     def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
         """Return the function as a method, whose first argument is the instance."""

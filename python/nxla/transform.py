@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import functools
-from types import MethodType
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of, names_of, reject_shardings, require_callable, require_list
+from nxla._arguments import names_of, reject_shardings, require_callable, require_list
 from nxla._marks import MARKS, donated_arguments, marked_arguments, static_arguments
-from nxla._observer import Observer
+from nxla._spec import make_function, spec_of
 from nxla.compiler import callback, has_own_jit, overrides, own_jit
 from nxla.errors import ArgumentError, OptionError
 
@@ -217,10 +216,10 @@ def jit(
     has_marks = any((static_argnums, static_argnames, donate_argnums, donate_argnames))
     if "in_shardings" in options or "out_shardings" in options:
         return _over_a_mesh(function, options, has_marks)
-    donated = donated_arguments(_spec_of(function).function, donate_argnums, donate_argnames)
+    donated = donated_arguments(spec_of(function).function, donate_argnums, donate_argnames)
     compiler = options.get("compiler")
     if has_own_jit(compiler):
-        static = static_arguments(_spec_of(function).function, static_argnums, static_argnames)
+        static = static_arguments(spec_of(function).function, static_argnums, static_argnames)
         return own_jit(function, compiler, options, static, bool(donated))
     try:
         return make_function(function, static_argnums, static_argnames, donated, options)
@@ -248,118 +247,6 @@ def _over_a_mesh(
     reject_marked_arguments("jit", has_marks)
     inputs, outputs = options.pop("in_shardings", None), options.pop("out_shardings", None)
     return ShardedFunction(function, inputs, outputs, options)
-
-
-#: Options that `Function` handles itself, with their defaults.
-OWN_OPTIONS = {
-    "debug_nans": False,
-    "max_compiles": None,
-    "on_max_compiles": "warn",
-    "on_unusable_donation": "ignore",
-}
-
-
-class _FunctionSpec:
-    """The construction of a `Function`, from which other functions are derived."""
-
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        positions: list[int],
-        names: list[str],
-        donated: list[Donated],
-        options: dict[str, Any],
-        jitted: bool = True,
-    ) -> None:
-        self.function = function
-        self.positions = positions
-        self.names = names
-        self.donated = donated
-        self.options = options
-        #: True if later calls reuse a trace.
-        self.jitted = jitted
-
-    def bind(self, instance: Any) -> _FunctionSpec:
-        """Return the function as a method of an instance, its first argument."""
-        first = {name for name, _ in names_of(self.function, 1)[:1]}
-        return _FunctionSpec(
-            MethodType(self.function, instance),
-            [position - 1 for position in self.positions if position > 0],
-            [name for name in self.names if name not in first],
-            [
-                (position if position is None else position - 1, name, path)
-                for position, name, path in self.donated
-                if position != 0
-            ],
-            self.options,
-            self.jitted,
-        )
-
-    @property
-    def compiler_options(self) -> dict[str, Any]:
-        """The options of the compiler."""
-        return {key: self.options[key] for key in self.options if key not in OWN_OPTIONS}
-
-
-def _spec_of(function: Callable[..., Any], op: str = "jit") -> _FunctionSpec:
-    """Return the specification of a function; an error names the public function `op`.
-
-    The specification of a jitted function is its own: the original function with its static
-    arguments and options.
-    """
-    require_callable(op, "function", function)
-    from nxla.partitions import CallbackFunction
-
-    if isinstance(function, _core.BoundFunction):
-        return _spec_of(function.__func__).bind(function.__self__)
-    if isinstance(function, _core.Function | CallbackFunction):
-        known = getattr(function, "_spec", None)
-        if isinstance(known, _FunctionSpec):
-            return known
-    return _FunctionSpec(function, [], [], [], {}, jitted=False)
-
-
-def make_function(
-    function: Callable[..., Any],
-    static_argnums: int | Iterable[int] | None = (),
-    static_argnames: str | Iterable[str] | None = (),
-    donated: Iterable[Donated] = (),
-    options: dict[str, Any] | None = None,
-    jitted: bool = True,
-) -> Function[..., Any]:
-    """Return a `Function` with its specification and the original name and docstring.
-
-    A function that is not `jitted` is traced in every call; equal programs are compiled once.
-    """
-    spec = _spec_of(function)
-    positions, names = static_arguments(spec.function, static_argnums, static_argnames)
-    positions = sorted({*positions, *spec.positions})
-    names = sorted({*names, *spec.names})
-    donated = [*spec.donated, *(each for each in donated if each not in spec.donated)]
-    all_options = {**spec.options, **(options or {})}
-    new = _FunctionSpec(spec.function, positions, names, donated, all_options, jitted)
-    name = name_of(spec.function)
-    set_options = {key: value for key, value in new.options.items() if value is not None}
-    own: Any = {key: set_options.get(key, default) for key, default in OWN_OPTIONS.items()}
-    observer = Observer(name, **own)
-    compiler_options = new.compiler_options
-    if own["debug_nans"] and compiler_options.get("on_conflict") is None:
-        # A trace that the function joins would drop the checks, like the options of a compiler.
-        compiler_options["on_conflict"] = "raise"
-    made = _core.Function(
-        spec.function,
-        name,
-        compiler_options,
-        positions,
-        names,
-        donated,
-        own["debug_nans"],
-        observer,
-        not jitted,
-    )
-    functools.update_wrapper(made, spec.function)
-    made._spec = new  # type: ignore[attr-defined]
-    return made
 
 
 def jit_apply(function: Callable[..., R], /, *args: Any, **options: Any) -> R:
@@ -450,7 +337,7 @@ def compile(function: Callable[..., R], templates: Sequence[Any], /, **options: 
     >>> nx.compile(nx.sum, [nx.template((2, 2))], axis=1)(nx.ones((2, 2))).tolist()
     [2.0, 2.0]
     """
-    spec = _spec_of(function, "compile")
+    spec = spec_of(function, "compile")
     require_list("compile", "templates", templates)
     positional, listed = _without_options(spec.function, list(templates))
     named = {name: options.pop(name) for name in _arguments_among(spec.function, options)}
@@ -469,7 +356,7 @@ def compile_for(
     """Compile a function for templates and arguments that are given by name."""
     from nxla.partitions import compile_by_callback, in_force
 
-    options = {**_spec_of(function).options, **options}
+    options = {**spec_of(function).options, **options}
     bound, remaining, donated = _with_fixed(function, templates, named)
     compiler = in_force(options)
     if callback(compiler, "__compile__") is not None:
@@ -487,7 +374,7 @@ def compile_step(
     function: Callable[..., Any], templates: list[Any], options: dict[str, Any]
 ) -> Compiled[Any]:
     """Compile the step of a stream, which is an executable also for a compiler with callbacks."""
-    options = {**_spec_of(function).options, **options}
+    options = {**spec_of(function).options, **options}
     return _compile(*_with_fixed(function, templates, {}), options)
 
 
@@ -508,14 +395,14 @@ def _compile(
 
 def static_positions(function: Callable[..., Any]) -> list[int]:
     """Return the positions of the static arguments of a function."""
-    return _spec_of(function).positions
+    return spec_of(function).positions
 
 
 def _with_fixed(
     function: Callable[..., R], templates: list[Any], named: dict[str, Any]
 ) -> tuple[Callable[..., R], list[Any], list[Donated]]:
     """Return a function of the inputs among templates, and their templates and donations."""
-    spec = _spec_of(function)
+    spec = spec_of(function)
     function = _with_arguments(spec.function, named)
     inputs = [
         position not in spec.positions and bool(tree.leaves(template))
@@ -749,16 +636,6 @@ def import_stablehlo(source: str | os.PathLike[str], /, **options: Any) -> Impor
     from nxla.ahead import read_stablehlo
 
     return read_stablehlo(source, options)
-
-
-def _derived(function: Callable[..., Any], spec: _FunctionSpec) -> Any:
-    """Return a `Function` with the arguments and options of another one.
-
-    It reuses traces only if the other function is jitted, because captured variables can change.
-    """
-    functools.update_wrapper(function, spec.function)
-    options = {**spec.options, "on_conflict": "reuse"}
-    return make_function(function, spec.positions, spec.names, (), options, jitted=spec.jitted)
 
 
 _hints.install(globals())

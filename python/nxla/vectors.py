@@ -277,9 +277,9 @@ def vmap(function: Callable[P, Any], /, in_axes: Any = 0, out_axes: Any = 0) -> 
     >>> per_row(nx.tensor([[1.0, 2.0], [3.0, 4.0]])).tolist()
     [[2.0, 4.0], [6.0, 8.0]]
     """
-    from nxla import transform
+    from nxla._spec import derived_function, spec_of
 
-    spec = transform._spec_of(function, "vmap")
+    spec = spec_of(function, "vmap")
     if not (in_axes is None or _is_axis(in_axes) or isinstance(in_axes, list | tuple)):
         raise ArgumentError(
             "vmap: in_axes: must be an int, None, or a list with an entry for each argument; got "
@@ -329,7 +329,7 @@ def vmap(function: Callable[P, Any], /, in_axes: Any = 0, out_axes: Any = 0) -> 
         ]
         return output.unflatten(placed)
 
-    derived: Function[P, Any] = transform._derived(mapped, spec)
+    derived: Function[P, Any] = derived_function(mapped, spec)
     return derived
 
 

@@ -1,7 +1,9 @@
 """`import nxla` imports few modules; the first use of a name imports its module."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import nxla as nx
 from nxla._exports import MODULES
@@ -51,3 +53,45 @@ def test_names_of_the_table_are_those_of_the_package():
     assert set(MODULES) >= {name for name in nx.__all__ if name not in vars(nx._core)} - {
         "__version__", "e", "inf", "nan", "newaxis", "pi",
     }  # fmt: skip
+
+
+def modules_of_the_package():
+    """Return the source files of all modules of the package by their names."""
+    root = Path(nx.__file__).parent
+    names = {
+        path.relative_to(root.parent).with_suffix("").parts: path for path in root.rglob("*.py")
+    }
+    return {".".join(name).removesuffix(".__init__"): path for name, path in names.items()}
+
+
+def imports_of(path, modules):
+    """Return the modules that a file imports, also in functions, but not for type checkers."""
+    found, nodes = set(), [ast.parse(path.read_text(encoding="utf-8"))]
+    while nodes:
+        node = nodes.pop()
+        if isinstance(node, ast.ImportFrom):
+            inner = {f"{node.module}.{alias.name}" for alias in node.names}
+            found |= {name if name in modules else node.module for name in inner}
+        is_for_types = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        nodes.extend(node.orelse if is_for_types else ast.iter_child_nodes(node))
+    return found & set(modules) - {"nxla"}
+
+
+def reached_from(names, imports):
+    """Return the modules that imports of modules reach, with themselves."""
+    reached, left = set(), names
+    while left:
+        reached |= left
+        left = set().union(*(imports[module] for module in left)) - reached
+    return reached
+
+
+def test_few_modules_import_each_other():
+    """Functions of these modules call each other; other modules have an order."""
+    modules = modules_of_the_package()
+    imports = {name: imports_of(path, modules) for name, path in modules.items()}
+    cyclic = {name for name in modules if name in reached_from(imports[name], imports)}
+    assert cyclic == {
+        f"nxla.{name}"
+        for name in ("_import", "ahead", "compiler", "partitions", "streams", "transform")
+    }

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints, tree
 from nxla._arguments import require_callable
+from nxla._spec import make_function
 from nxla._values import (
     as_tensor,
     as_tensors,
@@ -215,8 +216,6 @@ def _run(
     function: str, predicates: Sequence[TensorLike], branches: Sequence[Callable[[], Any]]
 ) -> Any:
     """Run a conditional as a program, whose predicates are arguments."""
-    from nxla.transform import make_function
-
     return make_function(_program(function, branches))(*(as_tensor(p) for p in predicates))
 
 
@@ -240,8 +239,6 @@ def _holds(function: str, argument: str, predicate: TensorLike) -> bool:
 
 def _traced(function: Callable[[], Any]) -> Any:
     """Call a function traced, with its captured tensors."""
-    from nxla.transform import make_function
-
     return make_function(function)()
 
 

@@ -1,0 +1,145 @@
+"""Construction of jitted functions, and of functions that are derived from them."""
+
+from __future__ import annotations
+
+import functools
+from types import MethodType
+
+from nxla import _core
+from nxla._arguments import name_of, names_of, require_callable
+from nxla._marks import static_arguments
+from nxla._observer import Observer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+    from typing import Any
+
+    from nxla._core import Function
+    from nxla._marks import Donated
+
+
+#: Options that `Function` handles itself, with their defaults.
+OWN_OPTIONS = {
+    "debug_nans": False,
+    "max_compiles": None,
+    "on_max_compiles": "warn",
+    "on_unusable_donation": "ignore",
+}
+
+
+class FunctionSpec:
+    """The construction of a `Function`, from which other functions are derived."""
+
+    def __init__(
+        self,
+        function: Callable[..., Any],
+        positions: list[int],
+        names: list[str],
+        donated: list[Donated],
+        options: dict[str, Any],
+        jitted: bool = True,
+    ) -> None:
+        self.function = function
+        self.positions = positions
+        self.names = names
+        self.donated = donated
+        self.options = options
+        #: True if later calls reuse a trace.
+        self.jitted = jitted
+
+    def bind(self, instance: Any) -> FunctionSpec:
+        """Return the function as a method of an instance, its first argument."""
+        first = {name for name, _ in names_of(self.function, 1)[:1]}
+        return FunctionSpec(
+            MethodType(self.function, instance),
+            [position - 1 for position in self.positions if position > 0],
+            [name for name in self.names if name not in first],
+            [
+                (position if position is None else position - 1, name, path)
+                for position, name, path in self.donated
+                if position != 0
+            ],
+            self.options,
+            self.jitted,
+        )
+
+    @property
+    def compiler_options(self) -> dict[str, Any]:
+        """The options of the compiler."""
+        return {key: self.options[key] for key in self.options if key not in OWN_OPTIONS}
+
+
+class JittedFunction:
+    """A jitted function that is not a `Function`: a compiler written in Python runs it."""
+
+    _spec: FunctionSpec
+
+
+def spec_of(function: Callable[..., Any], op: str = "jit") -> FunctionSpec:
+    """Return the specification of a function; an error names the public function `op`.
+
+    The specification of a jitted function is its own: the original function with its static
+    arguments and options.
+    """
+    require_callable(op, "function", function)
+    if isinstance(function, _core.BoundFunction):
+        return spec_of(function.__func__).bind(function.__self__)
+    if isinstance(function, _core.Function | JittedFunction):
+        known = getattr(function, "_spec", None)
+        if isinstance(known, FunctionSpec):
+            return known
+    return FunctionSpec(function, [], [], [], {}, jitted=False)
+
+
+def make_function(
+    function: Callable[..., Any],
+    static_argnums: int | Iterable[int] | None = (),
+    static_argnames: str | Iterable[str] | None = (),
+    donated: Iterable[Donated] = (),
+    options: dict[str, Any] | None = None,
+    jitted: bool = True,
+) -> Function[..., Any]:
+    """Return a `Function` with its specification and the original name and docstring.
+
+    A function that is not `jitted` is traced in every call; equal programs are compiled once.
+    """
+    spec = spec_of(function)
+    positions, names = static_arguments(spec.function, static_argnums, static_argnames)
+    positions = sorted({*positions, *spec.positions})
+    names = sorted({*names, *spec.names})
+    donated = [*spec.donated, *(each for each in donated if each not in spec.donated)]
+    all_options = {**spec.options, **(options or {})}
+    new = FunctionSpec(spec.function, positions, names, donated, all_options, jitted)
+    name = name_of(spec.function)
+    set_options = {key: value for key, value in new.options.items() if value is not None}
+    own: Any = {key: set_options.get(key, default) for key, default in OWN_OPTIONS.items()}
+    observer = Observer(name, **own)
+    compiler_options = new.compiler_options
+    if own["debug_nans"] and compiler_options.get("on_conflict") is None:
+        # A trace that the function joins would drop the checks, like the options of a compiler.
+        compiler_options["on_conflict"] = "raise"
+    made = _core.Function(
+        spec.function,
+        name,
+        compiler_options,
+        positions,
+        names,
+        donated,
+        own["debug_nans"],
+        observer,
+        not jitted,
+    )
+    functools.update_wrapper(made, spec.function)
+    made._spec = new  # type: ignore[attr-defined]
+    return made
+
+
+def derived_function(function: Callable[..., Any], spec: FunctionSpec) -> Any:
+    """Return a `Function` with the arguments and options of another one.
+
+    It reuses traces only if the other function is jitted, because captured variables can change.
+    """
+    functools.update_wrapper(function, spec.function)
+    options = {**spec.options, "on_conflict": "reuse"}
+    return make_function(function, spec.positions, spec.names, (), options, jitted=spec.jitted)
