@@ -8,6 +8,7 @@ import sys
 import time
 
 from nxla import __version__
+from nxla._observer import format_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def _cache(action: str, folder: str | None) -> int:
     try:
         if action == "clear":
             count, size = _core.disk_cache_clear(folder)
-            sys.stdout.write(f"removed {count} executables, {_bytes(size)}\n")
+            sys.stdout.write(f"removed {count} executables, {format_bytes(size)}\n")
             return 0
         entries = _core.disk_cache_entries(folder)
     except OSError as error:
@@ -59,18 +60,10 @@ def _cache(action: str, folder: str | None) -> int:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(used))
         saved = "of another version" if took is None else f"compiled in {took} ms"
         saved = saved if refused is None else f"not used: {refused}"
-        sys.stdout.write(f"{key[:16]}  {_bytes(size):>10}  used {when}  {saved}\n")
+        sys.stdout.write(f"{key[:16]}  {format_bytes(size):>10}  used {when}  {saved}\n")
     total = sum(size for _, size, *_ in entries)
-    sys.stdout.write(f"{len(entries)} executables, {_bytes(total)}, in {folder}\n")
+    sys.stdout.write(f"{len(entries)} executables, {format_bytes(total)}, in {folder}\n")
     return 0
-
-
-def _bytes(size: float) -> str:
-    for unit in ("bytes", "KiB", "MiB"):
-        if size < 1024:
-            return f"{size:.4g} {unit}"
-        size /= 1024
-    return f"{size:.4g} GiB"
 
 
 if __name__ == "__main__":

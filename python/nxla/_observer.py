@@ -133,7 +133,7 @@ class Observer:
             return
         ty, _, line = max(new, key=lambda each: each[1])
         where = "" if line is None else f" at {line}"
-        size = _bytes(sum(size for _, size, _ in new))
+        size = format_bytes(sum(size for _, size, _ in new))
         message = (
             f"{self._name}: the tensor {ty} of {size}, which the function uses{where} and does not "
             "take as an argument, becomes a hidden input; pass it as an argument to say so, and to "
@@ -196,9 +196,10 @@ def _leaf(value: Any) -> str:
     return f"{dtype}" + "".join(f"[{name}: {n}]" if name else f"[{n}]" for name, n in axes)
 
 
-def _bytes(size: int) -> str:
+def format_bytes(size: float) -> str:
+    """Return a number of bytes in the largest unit in which it is at least 1."""
     for unit in ("bytes", "KiB", "MiB"):
         if size < 1024:
             return f"{size:.4g} {unit}"
-        size /= 1024  # type: ignore[assignment]
+        size /= 1024
     return f"{size:.4g} GiB"

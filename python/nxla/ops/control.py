@@ -18,6 +18,7 @@ from nxla._values import (
     template_of,
 )
 from nxla.errors import ArgumentError
+from nxla.ops.create import full_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -298,7 +299,7 @@ def if_(
         if not results:
             # A constant predicate excluded the other branch; `stop_grad` hides the constant.
             return _run("if_", [_core.stop_grad(as_tensor(pred))], [remembered, zeros])
-        return tree.map(_zero_like, results[0])
+        return tree.map(lambda leaf: full_like(leaf, 0), results[0])
 
     return _branch_unchecked("if_", pred, remembered, zeros)
 
@@ -313,12 +314,6 @@ def _branch_unchecked(
     if _core.is_tracing() or as_tensors(function, pred)[0].vectorized_axes:
         return _branch(function, [(pred, then)], otherwise)
     return new_tensors(then() if _holds(function, "pred", pred) else otherwise())
-
-
-def _zero_like(leaf: Any) -> Tensor:
-    leaf = as_tensor(leaf)
-    zero = _core.full(leaf.shape, 0, leaf.dtype, leaf.names)
-    return _core.align_vectors([zero, leaf], False, True)[0] if leaf.vectorized_axes else zero
 
 
 @keeps_structure

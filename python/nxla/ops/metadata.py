@@ -106,17 +106,27 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     >>> nx.broadcast_shapes((2, 1), (3,), ())
     (2, 3)
     """
+    checked = []
+    for shape in shapes:
+        sizes = index_list("broadcast_shapes", "shapes", shape, names=False)
+        checked.append([as_count("broadcast_shapes", "shapes", size) for size in sizes])
+    common = common_shape(checked)
+    if common is None:
+        raise ShapeError(
+            f"broadcast_shapes: shapes: must broadcast; got {', '.join(map(str, shapes))}"
+        )
+    return common
+
+
+def common_shape(shapes: Sequence[Sequence[int]]) -> tuple[int, ...] | None:
+    """Return the broadcast shape of several shapes; None if the shapes do not broadcast."""
     common: list[int] = []
-    for given in shapes:
-        sizes = index_list("broadcast_shapes", "shapes", given, names=False)
-        shape = [as_count("broadcast_shapes", "shapes", size) for size in sizes]
+    for shape in shapes:
         longer = max(len(shape), len(common))
-        left, right = ([1] * (longer - len(part)) + part for part in (common, shape))
+        left, right = ([1] * (longer - len(part)) + list(part) for part in (common, shape))
         common = [b if a == 1 else a for a, b in zip(left, right, strict=True)]
         if any(b not in (1, size) for b, size in zip(right, common, strict=True)):
-            raise ShapeError(
-                f"broadcast_shapes: shapes: must broadcast; got {', '.join(map(str, shapes))}"
-            )
+            return None
     return tuple(common)
 
 

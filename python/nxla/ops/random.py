@@ -6,6 +6,7 @@ from nxla import _core, _hints
 from nxla._sample import Sample, refuse_shape
 from nxla._values import as_tensor, to_index
 from nxla.errors import ShapeError
+from nxla.ops.metadata import common_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,16 +34,11 @@ def _draw(
 
 def _together(name: str, shapes: list[tuple[int, ...]]) -> tuple[int, ...]:
     """Return the broadcast shape of several shapes."""
-    result: list[int] = []
-    for shape in shapes:
-        missing = max(len(result), len(shape))
-        left = [1] * (missing - len(result)) + result
-        right = [1] * (missing - len(shape)) + list(shape)
-        if any(a != b and 1 not in (a, b) for a, b in zip(left, right, strict=True)):
-            listed = " and ".join(map(str, shapes))
-            raise ShapeError(f"{name}: parameters: must broadcast; got shapes {listed}")
-        result = [b if a == 1 else a for a, b in zip(left, right, strict=True)]
-    return tuple(result)
+    result = common_shape(shapes)
+    if result is None:
+        listed = " and ".join(map(str, shapes))
+        raise ShapeError(f"{name}: parameters: must broadcast; got shapes {listed}")
+    return result
 
 
 def bernoulli(
