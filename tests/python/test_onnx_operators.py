@@ -26,7 +26,15 @@ from onnx_files import (
 )
 
 #: The data types of ONNX by dtype of NumPy.
-TYPES = {"float32": 1, "uint8": 2, "int8": 3, "int32": 6, "int64": 7, "bool": 9}
+TYPES = {
+    "float32": 1,
+    "uint8": 2,
+    "int8": 3,
+    "int32": 6,
+    "int64": 7,
+    "bool": 9,
+    "float16": 10,
+}
 
 
 def run(
@@ -193,9 +201,57 @@ def test_depth_and_space_move_blocks_in_both_orders() -> None:
 
 def test_the_output_shape_of_a_transposed_convolution_adds_elements_at_the_end() -> None:
     x, kernel = np.ones((1, 1, 3), dtype=np.float32), np.ones((1, 1, 2), dtype=np.float32)
-    for size, expected in [(7, [1, 1, 1, 1, 1, 1, 0]), (6, [1] * 6), (5, [1] * 5)]:
-        attributes = [integers("output_shape", [size]), integers("strides", [2])]
+    gaps = [1, 1, 0, 0, 1, 1, 0, 0, 1, 1]
+    for stride, expected in [
+        (2, [1] * 6 + [0]),
+        (2, [1] * 6),
+        (2, [1] * 5),
+        (4, gaps),
+        (4, [*gaps, 0, 0]),
+        (4, [*gaps, 0, 0, 0]),
+    ]:
+        attributes = [integers("output_shape", [len(expected)]), integers("strides", [stride])]
         assert run("ConvTranspose", [x, kernel], *attributes).tolist() == [[expected]]
+
+
+def test_scaled_products_of_integers_are_truncated_once() -> None:
+    a, b, c = (np.array(entries) for entries in ([[1, 2]], [[3], [4]], [[3]]))
+    for alpha, beta, expected in [(0.5, 0.5, 7), (0.5, 1.0, 8), (1.0, 0.5, 12), (-0.5, 0.0, -5)]:
+        attributes = [floating("alpha", alpha), floating("beta", beta)]
+        assert run("Gemm", [a, b, c], *attributes).tolist() == [[expected]]
+    large, one = np.array([[2**60 + 1]]), np.array([[1]])
+    found = run("Gemm", [large, one, one], floating("alpha", 2.0), floating("beta", 3.0))
+    assert (str(found.dtype), found.tolist()) == ("s64", [[2**61 + 5]])
+
+
+def test_shrink_truncates_its_attributes_for_integers() -> None:
+    x = np.array([-3, -1, 0, 1, 3])
+    found = run("Shrink", [x], floating("lambd", 1.5), floating("bias", 1.5))
+    assert found.tolist() == [-2, 0, 0, 0, 2]
+
+
+@pytest.mark.parametrize(
+    ("op", "shape", "attributes", "options", "expected"),
+    [
+        ("ReduceL2", (1, 400), [], {}, 6000.0),
+        ("ReduceLogSum", (1, 400), [], {}, math.log(120000)),
+        ("LpPool", (1, 1, 400), [integers("kernel_shape", [400])], {"version": 22}, 6000.0),
+        ("GlobalLpPool", (1, 1, 400), [], {"version": 22}, 6000.0),
+        ("LRN", (1, 1, 2, 2), [integer("size", 1)], {}, 300 / 10**0.75),
+    ],
+)
+def test_sums_that_16_bits_do_not_represent(
+    op: str, shape: tuple[int, ...], attributes: list[bytes], options: Any, expected: float
+) -> None:
+    found = run(op, [np.full(shape, 300, dtype=np.float16)], *attributes, **options)
+    assert str(found.dtype) == "f16"
+    np.testing.assert_allclose(found.numpy().reshape(-1), expected, rtol=2e-3)
+
+
+def test_the_variance_of_large_elements_in_16_bits() -> None:
+    x = np.array([300, -300, 300, -300], dtype=np.float16).reshape(1, 1, 2, 2)
+    found = run("MeanVarianceNormalization", [x])
+    assert (str(found.dtype), found.tolist()) == ("f16", [[[[1.0, -1.0], [1.0, -1.0]]]])
 
 
 def test_swiglu_gates_by_swish() -> None:
@@ -310,6 +366,28 @@ WRONG: list[tuple[str, list[Any], list[bytes], dict[str, Any], str]] = [
         "rotary_embedding_dim: must be even",
     ),
     ("CumSum", [X, np.array([], dtype=np.int64)], [], {"outputs": 2}, "CumSum"),
+    (
+        "ThresholdedRelu",
+        [np.array([1, 2])],
+        [floating("alpha", 0.5)],
+        {},
+        r"input: must be a float for the number 0\.5; got s64",
+    ),
+    (
+        "DepthToSpace",
+        [np.ones((1, 6, 2, 2), np.float32)],
+        [integer("blocksize", 2)],
+        {},
+        "blocksize: must have a square that divides the channels; got 2",
+    ),
+    (
+        "SpaceToDepth",
+        [np.ones((1, 1, 2, 3), np.float32)],
+        [integer("blocksize", 2)],
+        {},
+        "blocksize: must divide height and width; got 2",
+    ),
+    ("RNN", weights(1), [texts("activations", ["Frob"])], {}, 'recurrent layers; got "Frob"'),
 ]
 
 

@@ -231,14 +231,32 @@ impl<'m> Call<'_, 'm, '_> {
 
     // --- numbers with the dtype of a tensor ---
 
+    /// Applies a function in a float of at least 32 bits, and returns the result in the dtype of `x`.
+    /// Powers and sums can overflow 16 bits although the result fits.
+    pub(super) fn in_wide_float(
+        &mut self,
+        x: ExprId,
+        function: impl FnOnce(&mut Self, ExprId) -> Built<ExprId>,
+    ) -> Built<ExprId> {
+        let dtype = self.dtype(x);
+        let wide = self.graph().as_type(x, dtype.at_least_f32())?;
+        let result = function(self, wide)?;
+        Ok(self.graph().as_type(result, dtype)?)
+    }
+
     /// Creates a scalar of the dtype of a tensor.
     pub(super) fn scalar(&mut self, value: f64, beside: ExprId) -> Built<ExprId> {
         let dtype = self.dtype(beside);
         self.scalar_of(value, dtype)
     }
 
-    /// Creates a scalar of a dtype.
+    /// Creates a scalar of a dtype. A fraction is an error for an integer dtype, which would truncate
+    /// the number.
     pub(super) fn scalar_of(&mut self, value: f64, dtype: DType) -> Built<ExprId> {
+        if dtype.is_integer() && value.is_finite() && value.fract() != 0.0 {
+            let why = format!("must be a float for the number {value}; got {dtype}");
+            return Err(Fault::Invalid(format!("input: {why}")));
+        }
         let value = match dtype.is_float() {
             true => Scalar::Float(value),
             false => Number::Float(value).cast(dtype),

@@ -141,10 +141,14 @@ fn selu(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![graph.multiply(curve, gamma)?])
 }
 
-/// Moves numbers beyond a threshold toward zero by `bias`; other numbers become zero.
+/// Moves numbers beyond a threshold toward zero by `bias`; other numbers become zero. The attributes
+/// are converted to the dtype of the input, which truncates them for integers.
 fn shrink(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
-    let (threshold, bias) = (call.float("lambd", 0.5)?, call.float("bias", 0.0)?);
+    let (mut threshold, mut bias) = (call.float("lambd", 0.5)?, call.float("bias", 0.0)?);
+    if call.dtype(x).is_integer() {
+        (threshold, bias) = (threshold.trunc(), bias.trunc());
+    }
     let (high, low) = (call.scalar(threshold, x)?, call.scalar(-threshold, x)?);
     let (bias, zero) = (call.scalar(bias, x)?, call.scalar(0.0, x)?);
     let graph = call.graph();

@@ -48,18 +48,24 @@ fn gemm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     if right {
         b = graph.transpose(b, None)?;
     }
-    let mut result = graph.dot(a, b)?;
-    result = scale_by(call, result, alpha)?;
+    let product = graph.dot(a, b)?;
+    let mut result = scale_by(call, product, alpha)?;
     if let Some(c) = call.optional(2) {
         let c = scale_by(call, c, beta)?;
         result = call.graph().add(result, c)?;
     }
-    Ok(vec![result])
+    let dtype = call.dtype(product);
+    Ok(vec![call.graph().as_type(result, dtype)?])
 }
 
-fn scale_by(call: &mut Call<'_, '_, '_>, x: ExprId, factor: f64) -> Built<ExprId> {
+/// Multiplies by a factor. Integers times a fraction are `f64`, so that the caller truncates only
+/// its final result.
+fn scale_by(call: &mut Call<'_, '_, '_>, mut x: ExprId, factor: f64) -> Built<ExprId> {
     if factor == 1.0 {
         return Ok(x);
+    }
+    if call.dtype(x).is_integer() && factor.fract() != 0.0 {
+        x = call.graph().as_type(x, DType::F64)?;
     }
     let factor = call.scalar(factor, x)?;
     Ok(call.graph().multiply(x, factor)?)
@@ -77,7 +83,8 @@ fn fused_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     }
     let alpha = call.float("alpha", 1.0)?;
     let product = call.graph().matmul(a, b)?;
-    Ok(vec![scale_by(call, product, alpha)?])
+    let (scaled, dtype) = (scale_by(call, product, alpha)?, call.dtype(product));
+    Ok(vec![call.graph().as_type(scaled, dtype)?])
 }
 
 /// Reshapes a scale or a zero point so that it broadcasts. A vector has an element for each index of
@@ -290,9 +297,13 @@ fn transposed_padding(
                 let gaps = signed(sizes[axis].saturating_sub(1).saturating_mul(strides[axis]));
                 let full = gaps.saturating_add(extra[axis]).saturating_add(reach).saturating_add(1);
                 let total = full.saturating_sub(wanted[axis]);
-                // A negative number adds elements, at the end unless the rule is SAME_UPPER.
                 let half = total.div_euclid(2);
-                if auto == "SAME_UPPER" { (half, total - half) } else { (total - half, half) }
+                match auto.as_str() {
+                    "SAME_UPPER" => (half, total - half),
+                    // A negative number adds elements, which are at the end.
+                    _ if total < 0 => (0, total),
+                    _ => (total - half, half),
+                }
             }
         };
         let high = reach.saturating_sub(high).saturating_add(extra[axis]);

@@ -165,6 +165,12 @@ fn image_and_block(call: &Call<'_, '_, '_>, x: ExprId) -> Built<([usize; 4], usi
 fn depth_to_space(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let ([n, c, h, w], b) = image_and_block(call, x)?;
+    if !c.is_multiple_of(b * b) {
+        let found = call.ty(x);
+        return Err(Fault::Invalid(format!(
+            "blocksize: must have a square that divides the channels; got {b} for {found}"
+        )));
+    }
     let depth = c / (b * b);
     let result = [n, depth, h * b, w * b];
     match call.text("mode", "DCR")?.as_str() {
@@ -177,6 +183,12 @@ fn depth_to_space(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn space_to_depth(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let ([n, c, h, w], b) = image_and_block(call, x)?;
+    if !h.is_multiple_of(b) || !w.is_multiple_of(b) {
+        let found = call.ty(x);
+        return Err(Fault::Invalid(format!(
+            "blocksize: must divide height and width; got {b} for {found}"
+        )));
+    }
     let inner = [n, c, h / b, b, w / b, b];
     let order = match call.text("mode", "DCR")?.as_str() {
         "DCR" => [0, 3, 5, 1, 2, 4],

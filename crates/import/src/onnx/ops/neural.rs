@@ -176,15 +176,18 @@ fn lp_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn mean_variance_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let axes = call.ints("axes")?.unwrap_or_else(|| vec![0, 2, 3]);
-    let epsilon = call.scalar(1e-9, x)?;
-    let graph = call.graph();
-    let mean = graph.mean(x, Some(&axes), true)?;
-    let distance = graph.subtract(x, mean)?;
-    let square = graph.multiply(distance, distance)?;
-    let variance = graph.mean(square, Some(&axes), true)?;
-    let deviation = graph.sqrt(variance)?;
-    let divisor = graph.add(deviation, epsilon)?;
-    Ok(vec![graph.divide(distance, divisor)?])
+    let normal = call.in_wide_float(x, |call, x| {
+        let epsilon = call.scalar(1e-9, x)?;
+        let graph = call.graph();
+        let mean = graph.mean(x, Some(&axes), true)?;
+        let distance = graph.subtract(x, mean)?;
+        let square = graph.multiply(distance, distance)?;
+        let variance = graph.mean(square, Some(&axes), true)?;
+        let deviation = graph.sqrt(variance)?;
+        let divisor = graph.add(deviation, epsilon)?;
+        Ok(graph.divide(distance, divisor)?)
+    })?;
+    Ok(vec![normal])
 }
 
 /// Splits the last axis into heads: from `[batch, length, heads * size]` to `[batch, heads, length,

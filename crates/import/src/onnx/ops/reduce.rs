@@ -52,8 +52,11 @@ fn reduce(call: &mut Call<'_, '_, '_>, kind: Kind) -> Built<Vec<ExprId>> {
     let is_noop = axes.is_none() && call.flag("noop_with_empty_axes")?;
     let axes = axes.as_deref();
     let graph = call.graph();
-    if matches!(kind, Kind::L2 | Kind::LogSum | Kind::LogSumExp) && dtype.is_integer() {
-        x = graph.as_type(x, DType::F64)?;
+    if matches!(kind, Kind::L2 | Kind::LogSum | Kind::LogSumExp) {
+        // The result of integers is a float before it is truncated, and the sum can overflow 16 bits
+        // although the result fits.
+        let wide = if dtype.is_integer() { DType::F64 } else { dtype.at_least_f32() };
+        x = graph.as_type(x, wide)?;
     }
     if is_noop {
         // The element-wise part of the function still applies.

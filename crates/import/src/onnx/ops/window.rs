@@ -337,11 +337,14 @@ fn lp_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let windows = Windows::of_pool(call, x)?;
     let p = call.int("p", 2)? as f64;
-    let size = call.graph().abs(x)?;
-    let powers = to_power(call, size, p)?;
     let options = windows.options(&windows.whole_padding());
-    let sums = call.graph().window_sum(powers, &windows.dimensions(), &options)?;
-    Ok(vec![to_power(call, sums, 1.0 / p)?])
+    let norm = call.in_wide_float(x, |call, x| {
+        let size = call.graph().abs(x)?;
+        let powers = to_power(call, size, p)?;
+        let sums = call.graph().window_sum(powers, &windows.dimensions(), &options)?;
+        to_power(call, sums, 1.0 / p)
+    })?;
+    Ok(vec![norm])
 }
 
 /// The function of a pool over all spatial axes.
@@ -358,16 +361,15 @@ fn global(call: &mut Call<'_, '_, '_>, kind: Global) -> Built<Vec<ExprId>> {
     let spatial = spatial_sizes(call, x)?.len();
     let axes: Vec<i64> = (2..).take(spatial).collect();
     let p = call.int("p", 2)? as f64;
-    let graph = call.graph();
     Ok(vec![match kind {
-        Global::Max => graph.reduce_max(x, Some(&axes), true)?,
-        Global::Mean => graph.mean(x, Some(&axes), true)?,
-        Global::Norm => {
-            let size = graph.abs(x)?;
+        Global::Max => call.graph().reduce_max(x, Some(&axes), true)?,
+        Global::Mean => call.graph().mean(x, Some(&axes), true)?,
+        Global::Norm => call.in_wide_float(x, |call, x| {
+            let size = call.graph().abs(x)?;
             let powers = to_power(call, size, p)?;
             let sum = call.graph().sum(powers, Some(&axes), true)?;
-            to_power(call, sum, 1.0 / p)?
-        }
+            to_power(call, sum, 1.0 / p)
+        })?,
     }])
 }
 
@@ -386,14 +388,17 @@ fn local_response_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mut padding = vec![(0, 0); call.rank(x)];
     (dimensions[1], padding[1]) = (size, (low, high));
     let options = WindowOptions::default().padding(WindowPadding::Explicit(padding));
-    #[expect(clippy::cast_precision_loss, reason = "a number of channels")]
-    let factor = call.scalar(alpha / size as f64, x)?;
-    let bias = call.scalar(bias, x)?;
-    let graph = call.graph();
-    let square = graph.multiply(x, x)?;
-    let sums = graph.window_sum(square, &dimensions, &options)?;
-    let scaled = graph.multiply(sums, factor)?;
-    let base = graph.add(scaled, bias)?;
-    let divisor = to_power(call, base, beta)?;
-    Ok(vec![call.graph().divide(x, divisor)?])
+    let normal = call.in_wide_float(x, |call, x| {
+        #[expect(clippy::cast_precision_loss, reason = "a number of channels")]
+        let factor = call.scalar(alpha / size as f64, x)?;
+        let bias = call.scalar(bias, x)?;
+        let graph = call.graph();
+        let square = graph.multiply(x, x)?;
+        let sums = graph.window_sum(square, &dimensions, &options)?;
+        let scaled = graph.multiply(sums, factor)?;
+        let base = graph.add(scaled, bias)?;
+        let divisor = to_power(call, base, beta)?;
+        Ok(call.graph().divide(x, divisor)?)
+    })?;
+    Ok(vec![normal])
 }
