@@ -2,68 +2,165 @@
 
 use nxla_expr::{ExprId, Graph, Op, Program};
 use nxla_tensor::HostTensor;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 /// A function that runs a program without inputs.
 pub type Evaluate<'e> = dyn Fn(&Program) -> Result<Vec<HostTensor>, String> + 'e;
 
 /// The largest number of elements of any value that is computed during the trace. Shapes, masks of
 /// attention and tables of positions are smaller; a damaged file may request more.
-const FOLDED_ELEMENTS: usize = 1 << 22;
+pub(super) const FOLDED_ELEMENTS: usize = 1 << 22;
+
+/// Known values of this many elements stay in memory, so that later nodes do not compute them again.
+pub(super) const SMALL: usize = 256;
+
+/// The value of a node during the trace.
+pub(super) enum Known {
+    Value(HostTensor),
+    /// The node depends on a value of more than [`FOLDED_ELEMENTS`] elements.
+    TooLarge,
+    /// The node depends on an input or has effects.
+    Data,
+}
+
+/// The operands that a node depends on. A later variant takes precedence over an earlier one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Dependence {
+    Constants,
+    Large,
+    Data,
+}
 
 /// The known values of a graph.
 pub(super) struct Constants<'e> {
     evaluate: &'e Evaluate<'e>,
-    /// A flag for each node of a prefix: the node depends on a parameter or has effects.
-    is_unknown: Vec<bool>,
+    /// The dependence of each node of a prefix.
+    dependence: Vec<Dependence>,
     known: FxHashMap<ExprId, HostTensor>,
 }
 
 impl<'e> Constants<'e> {
     pub(super) fn new(evaluate: &'e Evaluate<'e>) -> Self {
-        Self { evaluate, is_unknown: Vec::new(), known: FxHashMap::default() }
+        Self { evaluate, dependence: Vec::new(), known: FxHashMap::default() }
     }
 
-    /// Returns the value of a node, or `None` if it depends on an input.
-    pub(super) fn value(
-        &mut self,
-        graph: &Graph,
-        id: ExprId,
-    ) -> Result<Option<HostTensor>, String> {
-        if let Some(value) = self.known.get(&id) {
-            return Ok(Some(value.clone()));
+    /// Returns the value of a node.
+    pub(super) fn value(&mut self, graph: &Graph, id: ExprId) -> Result<Known, String> {
+        if let Op::Tensor(literal) = graph.op(id) {
+            return Ok(Known::Value((*literal.0).clone()));
         }
-        if self.is_unknown(graph, id) {
-            return Ok(None);
+        match self.dependence(graph, id) {
+            Dependence::Constants => {}
+            Dependence::Large => return Ok(Known::TooLarge),
+            Dependence::Data => return Ok(Known::Data),
         }
-        let value = match graph.op(id) {
-            Op::Tensor(literal) => (*literal.0).clone(),
-            _ => {
-                let text = |error: nxla_expr::Error| error.to_string();
-                let program = Program::new(graph, Vec::new(), &[id]).map_err(text)?;
-                let sizes = program.graph().ids().flat_map(|id| program.graph().ty(id).parts());
-                if let Some(ty) = { sizes }
-                    .find(|ty| ty.shape.checked_size().is_none_or(|size| size > FOLDED_ELEMENTS))
-                {
-                    return Err(format!("a constant depends on a value that is too large, {ty}"));
+        if !self.known.contains_key(&id) {
+            self.compute(graph, id)?;
+        }
+        let value = self.known.get(&id).ok_or("the evaluator returned no value")?;
+        Ok(Known::Value(value.clone()))
+    }
+
+    /// Computes a node, and the small values that it depends on. The values of earlier calls are
+    /// literals of the evaluated program: the work is linear in the length of a chain of nodes.
+    fn compute(&mut self, graph: &Graph, id: ExprId) -> Result<(), String> {
+        let text = |error: nxla_expr::Error| error.to_string();
+        let needed = self.nodes_to_compute(graph, id);
+        let mut copy = Graph::with_options(graph.options());
+        let mut copied: FxHashMap<ExprId, ExprId> = FxHashMap::default();
+        let (mut nodes, mut outputs) = (Vec::new(), Vec::new());
+        for node in needed {
+            let new = match self.known.get(&node) {
+                Some(value) => copy.tensor(value.clone()).map_err(text)?,
+                None => {
+                    let operands = graph.operands(node).iter().map(|operand| copied[operand]);
+                    let operands: Vec<ExprId> = operands.collect();
+                    copy.make(graph.op(node).clone(), &operands).map_err(text)?
                 }
-                let mut values = (self.evaluate)(&program)?;
-                values.pop().ok_or("the evaluator returned no value")?
+            };
+            copied.insert(node, new);
+            let is_literal = matches!(graph.op(node), Op::Constant(_) | Op::Tensor(_));
+            let is_small = graph.ty(node).as_tensor().is_some_and(|ty| ty.shape.size() <= SMALL);
+            if node == id || is_small && !is_literal && !self.known.contains_key(&node) {
+                nodes.push(node);
+                outputs.push(new);
             }
-        };
-        self.known.insert(id, value.clone());
-        Ok(Some(value))
+        }
+        let program = Program::new(&copy, Vec::new(), &outputs).map_err(text)?;
+        self.known.extend(nodes.into_iter().zip((self.evaluate)(&program)?));
+        Ok(())
     }
 
-    fn is_unknown(&mut self, graph: &Graph, id: ExprId) -> bool {
-        for index in self.is_unknown.len()..=id.index() {
+    /// Returns the nodes that a node needs, operands first, down to nodes with a known value.
+    fn nodes_to_compute(&self, graph: &Graph, id: ExprId) -> Vec<ExprId> {
+        let (mut waiting, mut needed) = (vec![id], FxHashSet::default());
+        needed.insert(id);
+        while let Some(node) = waiting.pop() {
+            if !self.known.contains_key(&node) {
+                let operands = graph.operands(node).iter();
+                waiting.extend(operands.copied().filter(|&operand| needed.insert(operand)));
+            }
+        }
+        let mut needed: Vec<ExprId> = needed.into_iter().collect();
+        needed.sort_unstable();
+        needed
+    }
+
+    fn dependence(&mut self, graph: &Graph, id: ExprId) -> Dependence {
+        for index in self.dependence.len()..=id.index() {
             let id = ExprId::from_index(index);
             let op = graph.op(id);
-            let unknown = matches!(op, Op::Parameter(_))
-                || op.has_effects()
-                || graph.operands(id).iter().any(|operand| self.is_unknown[operand.index()]);
-            self.is_unknown.push(unknown);
+            let is_large = |size: Option<usize>| size.is_none_or(|size| size > FOLDED_ELEMENTS);
+            let own = if matches!(op, Op::Parameter(_)) || op.has_effects() {
+                Dependence::Data
+            } else if graph.ty(id).parts().iter().any(|ty| is_large(ty.shape.checked_size())) {
+                Dependence::Large
+            } else {
+                Dependence::Constants
+            };
+            let operands = graph.operands(id).iter();
+            let operands = operands.map(|operand| self.dependence[operand.index()]);
+            let dependence = operands.fold(own, Dependence::max);
+            self.dependence.push(dependence);
         }
-        self.is_unknown[id.index()]
+        self.dependence[id.index()]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Returns a chain of nodes.
+    fn chain(graph: &mut Graph, length: usize) -> Vec<ExprId> {
+        let start = HostTensor::from_slice(&[0.5_f32, 0.25], [2]).unwrap();
+        let mut nodes = vec![graph.tensor(start).unwrap()];
+        for _ in 0..length {
+            let last = *nodes.last().unwrap();
+            nodes.push(graph.unary(nxla_expr::UnaryOp::Sin, last).unwrap());
+        }
+        nodes
+    }
+
+    /// Each node is computed once, from the value before or together with the values before.
+    #[test]
+    fn the_work_is_linear_in_the_length_of_a_chain() {
+        let mut graph = Graph::new();
+        let nodes = chain(&mut graph, 50);
+        for requests in [nodes.clone(), nodes.iter().rev().copied().collect()] {
+            let evaluated = Cell::new(0);
+            let evaluate = |program: &Program| {
+                evaluated.set(evaluated.get() + program.graph().len());
+                let zeros = HostTensor::from_slice(&[0_f32; 2], [2]).unwrap();
+                Ok(vec![zeros; program.outputs().len()])
+            };
+            let mut constants = Constants::new(&evaluate);
+            for id in requests {
+                assert!(matches!(constants.value(&graph, id), Ok(Known::Value(_))));
+            }
+            assert!(evaluated.get() <= 2 * nodes.len(), "{} nodes", evaluated.get());
+        }
     }
 }

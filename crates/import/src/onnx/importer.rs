@@ -4,7 +4,7 @@ use nxla_expr::{ExprId, Graph, Op};
 use rustc_hash::FxHashMap;
 
 use super::check::function_of;
-use super::constants::{Constants, Evaluate};
+use super::constants::{Constants, Evaluate, Known, SMALL};
 use super::error::{Built, Fault, at_name};
 use super::node::Call;
 use super::ops;
@@ -17,9 +17,6 @@ const CALL_DEPTH: usize = 32;
 /// The number of traced nodes, beyond which a model is rejected: functions that call each other can
 /// multiply the nodes of a small file.
 const TRACED_NODES: usize = 1 << 20;
-
-/// Values of this many elements are folded to literals when they are known.
-const SMALL: usize = 256;
 
 /// A value of a model: a tensor, or the reason why the tensor is missing.
 pub(super) type Bound = Built<ExprId>;
@@ -187,14 +184,14 @@ impl<'m, 'e> Importer<'m, 'e> {
         {
             return Ok(id);
         }
-        match self.constants.value(&self.graph, id)? {
-            Some(value) => Ok(self.graph.tensor(value)?),
-            None => Ok(id),
+        match self.value_of(id)? {
+            Known::Value(value) => Ok(self.graph.tensor(value)?),
+            Known::TooLarge | Known::Data => Ok(id),
         }
     }
 
-    /// Returns the value of a node that does not depend on inputs.
-    pub(super) fn constant_value(&mut self, id: ExprId) -> Built<Option<nxla_tensor::HostTensor>> {
+    /// Returns the value of a node, or the reason why the value is not known.
+    pub(super) fn value_of(&mut self, id: ExprId) -> Built<Known> {
         Ok(self.constants.value(&self.graph, id)?)
     }
 

@@ -20,7 +20,7 @@ fn scalar_of(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<ExprId> {
 
 /// Returns whether a known value is true.
 fn known_truth(call: &mut Call<'_, '_, '_>, condition: ExprId) -> Built<Option<bool>> {
-    let value = call.importer.constant_value(condition)?;
+    let value = call.known_value(condition)?;
     Ok(value.map(|value| (0..value.size()).any(|index| !value.get(index).is_zero())))
 }
 
@@ -121,7 +121,7 @@ fn repeat(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             let found = call.ty(limit);
             return Err(Fault::Invalid(format!("M: must be one number; got {found}")));
         }
-        Some(limit) => call.importer.constant_value(limit)?.and_then(|value| value.get(0).as_i64()),
+        Some(limit) => call.known_value(limit)?.and_then(|value| value.get(0).as_i64()),
         None => Some(i64::MAX),
     };
     let truth = match call.optional(1) {
