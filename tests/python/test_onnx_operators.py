@@ -431,6 +431,95 @@ def test_a_loop_without_nodes_ends(limit: Any, match: str) -> None:
         function(nx.ones(2), nx.ones(3))
 
 
+def test_a_loop_without_a_limit_is_unrolled_if_its_iterations_are_known() -> None:
+    """The state grows in each of three iterations."""
+    names = [value("i", [], 7), value("go", [], 9), value("s", None)]
+    nodes = [
+        node("Less", ["i", "last"], ["next"]),
+        node("Concat", ["s", "x"], ["t"], integer("axis", 0)),
+        node("Identity", ["i"], ["scanned"]),
+    ]
+    outputs = [value("next", [], 9), value("t", None), value("scanned", [], 7)]
+    constants = [tensor("last", np.array(2)), tensor("start", np.array(True))]
+    for condition in ("", "start"):
+        for count in (1, 2):
+            body = graph(nodes, names, outputs[: 1 + count])
+            results = ["y", "all"][:count]
+            repeat = node("Loop", ["", condition, "x"], results, graph_attribute("body", body))
+            shown = [value(name, None) for name in results]
+            function = nx.from_onnx(model(graph([repeat], [value("x", [2])], shown, constants)))
+            found = function(nx.ones(2))
+            if count == 2:
+                assert found["all"].tolist() == [0, 1, 2]
+                found = found["y"]
+            assert found.tolist() == [1.0] * 8
+
+
+def test_stacked_results_of_a_loop_that_ends_by_data_are_unsupported() -> None:
+    names = [value("i", [], 7), value("go", [], 9), value("s", [2])]
+    nodes = [
+        node("Add", ["s", "s"], ["t"]),
+        node("ReduceMax", ["t"], ["largest"], integer("keepdims", 0)),
+        node("Less", ["largest", "limit"], ["next"]),
+    ]
+    outputs = [value("next", [], 9), value("t", [2]), value("largest", [])]
+    attribute = graph_attribute("body", graph(nodes, names, outputs))
+    repeat = node("Loop", ["", "", "x"], ["y", "all"], attribute)
+    inputs, results = [value("x", [2]), value("limit", [])], [value("y", None), value("all", None)]
+    function = nx.from_onnx(model(graph([repeat], inputs, results)))
+    with pytest.raises(nx.ArgumentError, match="body: the number of iterations depends on the"):
+        function(nx.ones(2), nx.tensor(9.0))
+
+
+@pytest.mark.parametrize("is_equal", [True, False])
+def test_branches_have_equal_shapes(is_equal: bool) -> None:
+    joined = node("Concat", ["x", "x"], ["a"], integer("axis", 0))
+    then = graph([node("Neg", ["x"], ["a"]) if is_equal else joined], [], [value("a", None)])
+    otherwise = graph([node("Identity", ["x"], ["b"])], [], [value("b", None)])
+    branches = [graph_attribute("then_branch", then), graph_attribute("else_branch", otherwise)]
+    nodes = [node("If", ["c"], ["y"], *branches)]
+    inputs = [value("c", [], 9), value("x", [1, 2])]
+    function = nx.from_onnx(model(graph(nodes, inputs, [value("y", None)])))
+    if is_equal:
+        assert function(nx.tensor(True), nx.ones((1, 2))).tolist() == [[-1.0, -1.0]]
+        return
+    match = (
+        r"the shape of output 0 must not depend on the data; got f32\[2\]\[2\] and f32\[1\]\[2\]"
+    )
+    with pytest.raises(nx.ArgumentError, match=match):
+        function(nx.tensor(True), nx.ones((1, 2)))
+
+
+@pytest.mark.parametrize(("op", "gates"), [("RNN", 1), ("GRU", 3), ("LSTM", 4)])
+@pytest.mark.parametrize("direction", ["forward", "reverse", "bidirectional"])
+@pytest.mark.parametrize("has_lengths", [False, True])
+def test_recurrent_layers_of_empty_sequences(
+    op: str, gates: int, direction: str, has_lengths: bool
+) -> None:
+    count = 2 if direction == "bidirectional" else 1
+    matrix = np.ones((count, gates, 1), dtype=np.float32)
+    state = np.full((count, 1, 1), 0.5, dtype=np.float32)
+    lengths = np.zeros(1, dtype=np.int32) if has_lengths else None
+    inputs = [np.ones((0, 1, 1), np.float32), matrix, matrix, None, lengths, state]
+    attributes = [text("direction", direction), integer("hidden_size", 1)]
+    found = run(op, inputs, *attributes, outputs=2)
+    assert found["y0"].shape == (0, count, 1, 1)
+    assert found["y1"].tolist() == state.tolist()
+
+
+def test_a_scan_of_an_empty_sequence_returns_its_state() -> None:
+    nodes = [node("Add", ["s", "e"], ["t"]), node("Neg", ["t"], ["u"])]
+    names = [value("s", [2]), value("e", [2])]
+    body = graph(nodes, names, [value("t", [2]), value("u", [2])])
+    attributes = [graph_attribute("body", body), integer("num_scan_inputs", 1)]
+    scan = node("Scan", ["s0", "x"], ["y", "all"], *attributes)
+    inputs = [value("s0", [2]), value("x", ["n", 2])]
+    results = [value("y", None), value("all", None)]
+    function = nx.from_onnx(model(graph([scan], inputs, results)))
+    found = function(nx.tensor([1.0, 2.0]), nx.ones((0, 2)))
+    assert (found["y"].tolist(), found["all"].shape) == ([1.0, 2.0], (0, 2))
+
+
 def test_axes_of_one_name_have_equal_sizes() -> None:
     nodes = [node("Add", ["a", "b"], ["c"])]
     inputs = [value("a", ["n"]), value("b", ["n"])]
@@ -604,6 +693,7 @@ ACTIVATIONS = {
     "Sigmoid": lambda x: 1 / (1 + math.exp(-x)),
     "Tanh": math.tanh,
     "Relu": lambda x: max(x, 0.0),
+    "ThresholdedRelu": lambda x, alpha=1.0: x if x >= alpha else 0.0,
     "Softsign": lambda x: x / (1 + abs(x)),
     "Softplus": lambda x: math.log1p(math.exp(x)),
     "LeakyRelu": lambda x, alpha=0.01: x if x >= 0 else alpha * x,
@@ -638,3 +728,10 @@ def test_activations_take_the_parameters_that_they_have(first: str, second: str)
         floats("activation_beta", betas),
     )
     np.testing.assert_allclose(found.numpy().reshape(-1), values, rtol=1e-5, atol=1e-7)
+
+
+@pytest.mark.parametrize(("alpha", "expected"), [(-1.5, -1.5), (-1.0, 0.0)])
+def test_a_thresholded_activation_passes_its_threshold(alpha: float, expected: float) -> None:
+    x, one = np.full((1, 1, 1), -1.5, np.float32), np.ones((1, 1, 1), np.float32)
+    names, alphas = texts("activations", ["ThresholdedRelu"]), floats("activation_alpha", [alpha])
+    assert run("RNN", [x, one, one], names, alphas).item() == expected

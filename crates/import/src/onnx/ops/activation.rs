@@ -1,6 +1,6 @@
 //! Activation functions.
 
-use nxla_expr::{ExprId, Graph};
+use nxla_expr::{BinaryOp, ExprId, Graph};
 use nxla_tensor::Shape;
 
 use super::{Operator, operator};
@@ -76,9 +76,7 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("ThresholdedRelu", |call| {
         let x = call.input(0)?;
         let alpha = call.float("alpha", 1.0)?;
-        let (limit, zero) = (call.scalar(alpha, x)?, call.scalar(0.0, x)?);
-        let above = call.graph().greater(x, limit)?;
-        Ok(vec![call.graph().select(above, x, zero)?])
+        Ok(vec![thresholded_relu(call, x, alpha, BinaryOp::Greater)?])
     }),
 ];
 
@@ -97,6 +95,20 @@ pub(super) fn relu(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<ExprId> {
     }
     let zero = call.scalar(0.0, x)?;
     Ok(call.graph().max(x, zero)?)
+}
+
+/// Returns the elements whose comparison with `alpha` is true, and zeros. The operator passes elements
+/// above `alpha`; the activation of recurrent layers also passes elements equal to `alpha`.
+pub(super) fn thresholded_relu(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    alpha: f64,
+    comparison: BinaryOp,
+) -> Built<ExprId> {
+    let (limit, zero) = (call.scalar(alpha, x)?, call.scalar(0.0, x)?);
+    let graph = call.graph();
+    let passes = graph.binary(comparison, x, limit)?;
+    Ok(graph.select(passes, x, zero)?)
 }
 
 /// Returns `alpha x + beta`, limited to the range from 0 to 1.

@@ -14,6 +14,9 @@ use crate::onnx::tensors::dtype_of;
 pub(super) const OPERATORS: &[Operator] =
     &[operator("If", branch), operator("Loop", repeat), operator("Scan", scan)];
 
+const DATA_ITERATIONS: &str = "body: the number of iterations depends on the data, and so does the \
+                               shape of the stacked results";
+
 fn scalar_of(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<ExprId> {
     Ok(call.graph().reshape(x, Shape::scalar())?)
 }
@@ -50,6 +53,16 @@ fn branch(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     }
     let otherwise = bodies.pop().ok_or("else_branch: must not be missing")?;
     let then = bodies.pop().ok_or("then_branch: must not be missing")?;
+    // A conditional broadcasts results of different shapes, which ONNX does not.
+    for (position, (&x, &y)) in then.outputs().iter().zip(otherwise.outputs()).enumerate() {
+        let (x, y) = (call.ty(x), call.ty(y));
+        if x.shape != y.shape {
+            return Err(Fault::Unsupported(format!(
+                "then_branch, else_branch: the shape of output {position} must not depend on the \
+                 data; got {x} and {y}"
+            )));
+        }
+    }
     Ok(call.graph().cond(mark, vec![(predicate, then)], otherwise)?)
 }
 
@@ -68,6 +81,46 @@ pub(super) struct Step {
     pub(super) stacked: Vec<ExprId>,
 }
 
+/// Returns zeros.
+fn zeros(call: &mut Call<'_, '_, '_>, dtype: DType, shape: Shape) -> Built<ExprId> {
+    let graph = call.graph();
+    let zero = graph.scalar_constant(Scalar::zero(dtype), dtype)?;
+    Ok(graph.broadcast(zero, shape, None)?)
+}
+
+/// Returns the element of a sequence at an iteration. An empty sequence has none, but the body is
+/// still traced for the types of its results: zeros represent the element.
+pub(super) fn element_at(
+    call: &mut Call<'_, '_, '_>,
+    sequence: ExprId,
+    iteration: ExprId,
+) -> Built<ExprId> {
+    let ty = call.ty(sequence);
+    if ty.shape[0] == 0 {
+        return zeros(call, ty.dtype, Shape::from(&ty.shape[1..]));
+    }
+    let graph = call.graph();
+    let one = graph.slice_along_axis(sequence, SliceStart::Dynamic(iteration), 1, 0, 1)?;
+    Ok(graph.squeeze(one, Some(&[0]))?)
+}
+
+/// Returns the initial state, and stacks without elements. The body determines their types.
+fn run_empty_loop<'c, 'm, 'e>(
+    call: &mut Call<'c, 'm, 'e>,
+    initial: &[ExprId],
+    body: &mut Body<'_, 'c, 'm, 'e>,
+) -> Built<(Vec<ExprId>, Vec<ExprId>)> {
+    let iteration = index(call.graph(), 0)?;
+    let step = body(call, iteration, initial)?;
+    let mut stacked = Vec::with_capacity(step.stacked.len());
+    for element in step.stacked {
+        let mut ty = call.ty(element);
+        ty.shape.insert(0, 0);
+        stacked.push(zeros(call, ty.dtype, ty.shape)?);
+    }
+    Ok((initial.to_vec(), stacked))
+}
+
 /// Runs a body a known number of times, and stacks results along a new first axis. With `reverse`,
 /// a stacked result is filled from its end.
 pub(super) fn run_counted_loop<'c, 'm, 'e>(
@@ -77,6 +130,9 @@ pub(super) fn run_counted_loop<'c, 'm, 'e>(
     reverse: &[bool],
     body: &mut Body<'_, 'c, 'm, 'e>,
 ) -> Built<(Vec<ExprId>, Vec<ExprId>)> {
+    if count == 0 {
+        return run_empty_loop(call, initial, body);
+    }
     let mark = call.graph().mark();
     let mut types = vec![TensorType::scalar(DType::S64)];
     types.extend(initial.iter().map(|&id| call.ty(id)));
@@ -89,7 +145,7 @@ pub(super) fn run_counted_loop<'c, 'm, 'e>(
     let step = body(call, iteration, &state)?;
     let graph = call.graph();
     let one = index(graph, 1)?;
-    let last = index(graph, count.saturating_sub(1))?;
+    let last = index(graph, count - 1)?;
     let backward = graph.subtract(last, iteration)?;
     let first = index(graph, 0)?;
     let mut all = vec![first];
@@ -130,7 +186,7 @@ fn repeat(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     let initial = call.inputs_from(2)?;
     let count = limit.map(|limit| usize::try_from(limit).unwrap_or(0));
-    let known = count.filter(|_| truth == Some(true) && call.optional(0).is_some());
+    let known = count.filter(|_| truth == Some(true));
     let body = call.subgraph("body")?;
     let stacked = body.outputs.len().saturating_sub(1 + initial.len());
     if truth == Some(false) || count == Some(0) {
@@ -158,8 +214,7 @@ fn without_iteration(
         for dim in info.shape.iter().flatten() {
             shape.push(if let proto::Dim::Size(size) = dim { *size } else { 0 });
         }
-        let zero = call.scalar_of(0.0, dtype)?;
-        results.push(call.graph().broadcast(zero, shape, None)?);
+        results.push(zeros(call, dtype, shape)?);
     }
     Ok(results)
 }
@@ -181,7 +236,7 @@ fn convert_loop(
             }
             let elements = outputs.split_off(1 + state.len());
             if known_truth(call, outputs[0])? != Some(true) {
-                return Err("cond: depends on the data".into());
+                return Err(Fault::Unsupported(DATA_ITERATIONS.into()));
             }
             Ok(Step { state: outputs.split_off(1), stacked: elements })
         });
@@ -195,9 +250,7 @@ fn convert_loop(
         }
     }
     if stacked > 0 {
-        let why = "the number of iterations depends on the data, and so does the shape of the \
-                   stacked results";
-        return Err(Fault::Unsupported(format!("body: {why}")));
+        return Err(Fault::Unsupported(DATA_ITERATIONS.into()));
     }
     conditional(call, initial)
 }
@@ -266,7 +319,7 @@ fn unroll(
         match known_truth(call, go)? {
             Some(true) => {}
             Some(false) => break,
-            None => return Err("cond: depends on the data".into()),
+            None => return Err(Fault::Unsupported(DATA_ITERATIONS.into())),
         }
     }
     for all in elements {
@@ -317,9 +370,7 @@ fn scan(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         run_counted_loop(call, count, &initial, &reversed, &mut |call, iteration, state| {
             let mut inputs = state.to_vec();
             for &x in &moved {
-                let graph = call.graph();
-                let one = graph.slice_along_axis(x, SliceStart::Dynamic(iteration), 1, 0, 1)?;
-                inputs.push(graph.squeeze(one, Some(&[0]))?);
+                inputs.push(element_at(call, x, iteration)?);
             }
             let mut outputs = call_body(call, "body", &inputs)?;
             if outputs.len() < state.len() {

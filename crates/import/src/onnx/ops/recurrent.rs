@@ -1,11 +1,11 @@
 //! Recurrent layers: loops over time whose input products are computed for all steps at once.
 
-use nxla_expr::ExprId;
 use nxla_expr::build::SliceStart;
+use nxla_expr::{BinaryOp, ExprId};
 use nxla_tensor::{DType, Scalar};
 
-use super::activation::{hard_sigmoid, relu};
-use super::control::{Step, run_counted_loop};
+use super::activation::{hard_sigmoid, relu, thresholded_relu};
+use super::control::{Step, element_at, run_counted_loop};
 use super::movement::reversed_places;
 use super::{Operator, operator};
 use crate::onnx::error::{Built, Fault};
@@ -92,7 +92,7 @@ fn activations(call: &Call<'_, '_, '_>, kind: Cell, directions: usize) -> Built<
     for name in names {
         let (has_alpha, has_beta) = match name.to_lowercase().as_str() {
             "affine" | "hardsigmoid" | "scaledtanh" => (true, true),
-            "elu" | "leakyrelu" => (true, false),
+            "elu" | "leakyrelu" | "thresholdedrelu" => (true, false),
             _ => (false, false),
         };
         let alpha = if has_alpha { alphas.next() } else { None };
@@ -127,7 +127,13 @@ fn activate(call: &mut Call<'_, '_, '_>, by: &Activation, x: ExprId) -> Built<Ex
             let curve = graph.tanh(scaled)?;
             graph.multiply(curve, alpha)?
         }
-        other => return Err(Fault::Invalid(format!("activations: {other:?} is unknown"))),
+        "thresholdedrelu" => {
+            thresholded_relu(call, x, alpha.unwrap_or(1.0), BinaryOp::GreaterEqual)?
+        }
+        _ => {
+            let why = format!("must be activations of recurrent layers; got {:?}", by.name);
+            return Err(Fault::Unsupported(format!("activations: {why}")));
+        }
     })
 }
 
@@ -274,9 +280,7 @@ fn run<'c, 'm, 'e>(
     let initial = [at.hidden, at.cell];
     let (state, stacked) =
         run_counted_loop(call, time, &initial, &[], &mut |call, iteration, state| {
-            let graph = call.graph();
-            let now = graph.slice_along_axis(at.inputs, SliceStart::Dynamic(iteration), 1, 0, 1)?;
-            let now = graph.squeeze(now, Some(&[0]))?;
+            let now = element_at(call, at.inputs, iteration)?;
             let [hidden, cell] = [state[0], state[1]];
             let [mut new, mut new_cell] = match kind {
                 Cell::Lstm => lstm(call, at, by, now, [hidden, cell], size)?,
