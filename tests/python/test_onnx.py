@@ -75,6 +75,99 @@ def test_values_of_shapes_are_folded_before_operators_need_them() -> None:
     assert set(nx.debug_expr(function)(nx.ones((5, 3, 4))).op_counts()) == {"parameter", "reshape"}
 
 
+#: The scales of a resize are computed from the shape and from floating-point initializers.
+SCALES = [
+    node("Shape", ["x"], ["shape"]),
+    node("Slice", ["shape", "two", "four"], ["sizes"]),
+    node("Cast", ["sizes"], ["divisor"], integer("to", 1)),
+    node("Div", ["target", "divisor"], ["factors"]),
+    node("Concat", ["ones", "factors"], ["scales"], integer("axis", 0)),
+]
+RESIZE = node("Resize", ["x", "", "scales"], ["y"])
+NUMBERS = {
+    "two": np.array([2]),
+    "four": np.array([4]),
+    "target": np.array([8, 6], dtype=np.float32),
+    "ones": np.ones(2, dtype=np.float32),
+}
+
+
+def resize_model(nodes: list[bytes], **options: Any) -> bytes:
+    weights = [tensor(name, array) for name, array in NUMBERS.items()]
+    weights.append(tensor("w", np.ones(6, dtype=np.float32)))
+    inputs = [value("x", [1, 1, "h", "w"]), value("go", [], 9)]
+    nodes = [*nodes, node("Mul", ["y", "w"], ["z"])]
+    return model(graph(nodes, inputs, [value("z", None)], weights), **options)
+
+
+def resize_in_branches() -> bytes:
+    branch = graph([RESIZE], [], [value("y", None)])
+    branches = [graph_attribute(name, branch) for name in ("then_branch", "else_branch")]
+    return resize_model([*SCALES, node("If", ["go"], ["y"], *branches)])
+
+
+def resize_in_function() -> bytes:
+    names = ["x", *NUMBERS]
+    parts = [field(1, "Own"), *(field(4, name) for name in names), field(5, "y")]
+    parts += [field(7, each) for each in (*SCALES, RESIZE)]
+    function = b"".join([*parts, field(10, "own"), field(9, field(2, 21))])
+    return resize_model([node("Own", names, ["y"], domain="own")], functions=[function])
+
+
+@pytest.mark.parametrize(
+    "source",
+    [resize_model([*SCALES, RESIZE]), resize_in_branches(), resize_in_function()],
+    ids=["graph", "branches", "function"],
+)
+def test_initializers_that_determine_shapes_are_not_weights(source: bytes) -> None:
+    for weights in ("constants", "arguments"):
+        function = nx.from_onnx(source, weights=weights)
+        assert list(function.weights) == ["w"]
+        arguments = [function.weights] if weights == "arguments" else []
+        assert function(*arguments, nx.ones((1, 1, 4, 3)), nx.tensor(True)).shape == (1, 1, 8, 6)
+
+
+def test_initializers_stay_weights_if_a_number_of_iterations_depends_on_the_data() -> None:
+    body = graph(
+        [node("Add", ["s", "s"], ["t"]), node("Identity", ["go"], ["next"])],
+        [value("i", [], 7), value("go", [], 9), value("s", [2])],
+        [value("next", [], 9), value("t", [2])],
+    )
+    nodes = [
+        node("Mul", ["x", "w"], ["product"]),
+        node("ReduceMax", ["product"], ["largest"], integer("keepdims", 0)),
+        node("Cast", ["largest"], ["m"], integer("to", 7)),
+        node("Loop", ["m", "", "x"], ["y"], graph_attribute("body", body)),
+    ]
+    weights = [tensor("w", np.array([1, 2], dtype=np.float32))]
+    function = nx.from_onnx(model(graph(nodes, [value("x", [2])], [value("y", None)], weights)))
+    assert list(function.weights) == ["w"]
+    assert function(nx.tensor([1.0, 1.5])).tolist() == [8.0, 12.0]
+
+
+def masked(last: list[bytes]) -> Any:
+    """Return a function that reads four elements of a mask of 2100 times 2100."""
+    nodes = [
+        node("ConstantOfShape", ["shape"], ["zeros"]),
+        node("Cast", ["zeros"], ["all"], integer("to", 9)),
+        node("Slice", ["all", "first", "end"], ["mask"]),
+        *last,
+    ]
+    numbers = {"shape": [2100, 2100], "first": [0, 0], "end": [2, 2]}
+    weights = [tensor(name, np.array(entries)) for name, entries in numbers.items()]
+    return nx.from_onnx(model(graph(nodes, [value("x", [2, 2])], [value("y", None)], weights)))
+
+
+def test_values_that_depend_on_large_constants_are_computed_by_the_program() -> None:
+    function = masked([node("Neg", ["x"], ["z"]), node("Where", ["mask", "x", "z"], ["y"])])
+    assert function(nx.ones((2, 2))).tolist() == [[-1.0, -1.0], [-1.0, -1.0]]
+    function = masked(
+        [node("Cast", ["mask"], ["sizes"], integer("to", 7)), node("Expand", ["x", "sizes"], ["y"])]
+    )
+    with pytest.raises(nx.FormatError, match="shape: must depend on values of at most 4194304"):
+        function(nx.ones((2, 2)))
+
+
 def test_all_unsupported_operators_are_listed_with_their_nodes() -> None:
     nodes = [
         node("Frob", ["x"], ["a"], name="first"),

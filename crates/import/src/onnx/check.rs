@@ -1,11 +1,9 @@
 //! Checks of a model before it is traced: operator sets, and operators without a counterpart.
 
-use std::collections::BTreeSet;
-
 use super::OPSETS;
 use super::error::Fault;
 use super::ops;
-use super::proto::{Graph, Model, Node, Value};
+use super::proto::{Model, Node, Value};
 use super::tensors::dtype_of;
 use crate::error::{Place, Unsupported};
 
@@ -59,7 +57,7 @@ pub(super) fn function_of<'m>(model: &'m Model, node: &Node) -> Option<&'m super
 }
 
 /// Visits nodes, including nodes of graphs in attributes.
-fn each_node<'m>(nodes: &'m [Node], visit: &mut dyn FnMut(&'m Node)) {
+pub(super) fn each_node<'m>(nodes: &'m [Node], visit: &mut dyn FnMut(&'m Node)) {
     let mut waiting: Vec<&'m [Node]> = vec![nodes];
     while let Some(nodes) = waiting.pop() {
         for node in nodes {
@@ -71,19 +69,4 @@ fn each_node<'m>(nodes: &'m [Node], visit: &mut dyn FnMut(&'m Node)) {
             }
         }
     }
-}
-
-/// Returns the names of initializers that determine shapes, and must therefore be constants.
-pub(super) fn structural_inputs(graph: &Graph) -> BTreeSet<&str> {
-    let mut names = BTreeSet::new();
-    each_node(&graph.nodes, &mut |node| {
-        let first = match node.operator.as_str() {
-            "Resize" | "Upsample" | "Dropout" | "Pad" => 1,
-            "OneHot" => 1,
-            "Range" => 0,
-            _ => return,
-        };
-        names.extend(node.inputs.iter().skip(first).map(String::as_str));
-    });
-    names
 }

@@ -11,6 +11,7 @@ mod importer;
 mod node;
 mod ops;
 mod proto;
+mod structural;
 mod tensors;
 mod wire;
 
@@ -108,12 +109,12 @@ impl Model {
     /// operators that cannot be imported. Also returns an error for an unknown operator set or an
     /// input that is not a tensor.
     pub fn read(bytes: &[u8], external: &mut dyn External) -> Result<Model, ImportError> {
-        let mut proto = proto::Reader::new(external).model(wire::Message::new(bytes))?;
+        let proto = proto::Reader::new(external).model(wire::Message::new(bytes))?;
         let list = check::unsupported_parts(&proto);
         if !list.is_empty() {
             return Err(unsupported(list));
         }
-        let graph = &mut proto.graph;
+        let graph = &proto.graph;
         let initialized: BTreeSet<&str> =
             graph.initializers.iter().map(|(name, _)| name.as_str()).collect();
         // Old files list initializers among the inputs.
@@ -128,7 +129,7 @@ impl Model {
             return Err(at_name(&other.name, "input must have a declared dtype"));
         }
         let outputs = graph.outputs.iter().map(value).collect::<Result<_, _>>()?;
-        let structural = check::structural_inputs(graph);
+        let structural = structural::structural_initializers(&proto);
         let weights = graph.initializers.iter().filter_map(|(name, tensor)| {
             let tensor = tensor.as_ref().ok()?;
             let is_weight = tensor.dtype().is_float()

@@ -1,0 +1,160 @@
+//! Initializers that determine shapes. The trace must know their values, so they are constants and
+//! not weights.
+
+use std::collections::BTreeSet;
+
+use rustc_hash::FxHashMap;
+
+use super::check::{each_node, function_of};
+use super::proto::{Function, Model, Node, Value};
+
+/// Returns the inputs of an operator whose values the trace must know. Other operators compute with
+/// all of their inputs.
+fn known_inputs(operator: &str) -> &'static [usize] {
+    match operator {
+        "BlackmanWindow" | "ConstantOfShape" | "HammingWindow" | "HannWindow" | "Loop"
+        | "NonZero" => &[0],
+        "Range" => &[0, 1, 2],
+        "MelWeightMatrix" => &[0, 1, 2, 3, 4],
+        "AffineGrid" | "CenterCropPad" | "Compress" | "CumProd" | "CumSum" | "Expand"
+        | "OneHot" | "ReduceL1" | "ReduceL2" | "ReduceLogSum" | "ReduceLogSumExp" | "ReduceMax"
+        | "ReduceMean" | "ReduceMin" | "ReduceProd" | "ReduceSum" | "ReduceSumSquare"
+        | "Reshape" | "Split" | "Squeeze" | "Tile" | "TopK" | "Trilu" | "Unsqueeze"
+        | "Upsample" => &[1],
+        "Col2Im" | "DFT" | "Dropout" => &[1, 2],
+        "Resize" => &[1, 2, 3],
+        "Slice" => &[1, 2, 3, 4],
+        "Pad" | "STFT" => &[1, 3],
+        "MaxUnpool" => &[2],
+        _ => &[],
+    }
+}
+
+/// A number of a value or of a node.
+type Id = usize;
+
+/// The dependences between the values of a model. The calls of a function share the values of the
+/// function, so the size is linear in the file.
+#[derive(Default)]
+struct Dependences<'m> {
+    /// The values by name. A name belongs to a function, or to the graph for a null pointer.
+    values: FxHashMap<(*const Function, &'m str), Id>,
+    /// The values and nodes that each value or node is computed from.
+    sources: Vec<Vec<Id>>,
+    /// The values that the trace must know.
+    known: Vec<Id>,
+}
+
+impl<'m> Dependences<'m> {
+    fn add(&mut self) -> Id {
+        self.sources.push(Vec::new());
+        self.sources.len() - 1
+    }
+
+    fn value(&mut self, scope: *const Function, name: &'m str) -> Id {
+        // The empty name stands for each missing input or output.
+        if name.is_empty() {
+            return self.add();
+        }
+        if let Some(&id) = self.values.get(&(scope, name)) {
+            return id;
+        }
+        let id = self.add();
+        self.values.insert((scope, name), id);
+        id
+    }
+
+    fn values(&mut self, scope: *const Function, names: &'m [String]) -> Vec<Id> {
+        names.iter().map(|name| self.value(scope, name)).collect()
+    }
+
+    fn node(&mut self, model: &'m Model, scope: *const Function, node: &'m Node) {
+        let inputs = self.values(scope, &node.inputs);
+        let outputs = self.values(scope, &node.outputs);
+        if let Some(function) = function_of(model, node) {
+            let inner = std::ptr::from_ref(function);
+            let parameters = self.values(inner, &function.inputs);
+            let results = self.values(inner, &function.outputs);
+            self.connect(inputs, parameters);
+            self.connect(results, outputs);
+            return;
+        }
+        let is_default = node.domain().is_empty();
+        // A shape does not depend on the elements.
+        if is_default && matches!(node.operator.as_str(), "Shape" | "Size") {
+            return;
+        }
+        if is_default {
+            let read = known_inputs(&node.operator).iter();
+            self.known.extend(read.filter_map(|&index| inputs.get(index)));
+        }
+        let own = self.add();
+        self.sources[own] = inputs;
+        for output in outputs {
+            self.sources[output].push(own);
+        }
+        // Each result of a body may depend on each input, and in a loop also on each other result.
+        for attribute in &node.attributes {
+            if let Value::Graph(body) = &attribute.value {
+                for info in &body.inputs {
+                    let parameter = self.value(scope, &info.name);
+                    self.sources[parameter].push(own);
+                }
+                for info in &body.outputs {
+                    let result = self.value(scope, &info.name);
+                    self.sources[own].push(result);
+                }
+            }
+        }
+    }
+
+    /// Adds a source to each value of a list.
+    fn connect(&mut self, sources: Vec<Id>, values: Vec<Id>) {
+        for (source, value) in sources.into_iter().zip(values) {
+            self.sources[value].push(source);
+        }
+    }
+
+    /// Returns the inverse of the sources.
+    fn users(&self) -> Vec<Vec<Id>> {
+        let mut users = vec![Vec::new(); self.sources.len()];
+        for (value, sources) in self.sources.iter().enumerate() {
+            for &source in sources {
+                users[source].push(value);
+            }
+        }
+        users
+    }
+}
+
+/// Returns a flag for each value: whether a path of edges leads to the value.
+fn reachable(mut waiting: Vec<Id>, edges: &[Vec<Id>]) -> Vec<bool> {
+    let mut is_reached = vec![false; edges.len()];
+    while let Some(id) = waiting.pop() {
+        if !std::mem::replace(&mut is_reached[id], true) {
+            waiting.extend(&edges[id]);
+        }
+    }
+    is_reached
+}
+
+/// Returns the names of initializers that determine shapes.
+pub(super) fn structural_initializers(model: &Model) -> BTreeSet<&str> {
+    let (mut all, main) = (Dependences::default(), std::ptr::null());
+    each_node(&model.graph.nodes, &mut |node| all.node(model, main, node));
+    for function in &model.functions {
+        let scope = std::ptr::from_ref(function);
+        each_node(&function.nodes, &mut |node| all.node(model, scope, node));
+    }
+    let names = model.graph.initializers.iter().map(|(name, _)| name.as_str());
+    let mut initialized: BTreeSet<&str> = names.collect();
+    let inputs = model.graph.inputs.iter().map(|info| info.name.as_str());
+    let inputs = inputs.filter(|name| !initialized.contains(name));
+    let inputs = inputs.filter_map(|name| all.values.get(&(main, name)).copied()).collect();
+    // An operand with one source among the inputs has no known value.
+    let is_data = reachable(inputs, &all.users());
+    let known = all.known.iter().copied().filter(|&id| !is_data[id]).collect();
+    let is_needed = reachable(known, &all.sources);
+    initialized.retain(|name| all.values.get(&(main, *name)).is_some_and(|&id| is_needed[id]));
+    initialized
+}
