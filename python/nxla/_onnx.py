@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import OrderedDict
+from collections.abc import Mapping
 
 from nxla import _core, _hints
 from nxla._arguments import path_of
@@ -11,7 +12,6 @@ from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any, Literal
 
     from nxla._core import Function, Tensor
@@ -94,7 +94,10 @@ class OnnxFunction:
 
     @property
     def weights(self) -> dict[str, Tensor]:
-        """The weights of the file by name: the initializers of floats, except scalars."""
+        """The weights of the file by name: the initializers of floats.
+
+        Scalars and initializers that determine shapes are constants.
+        """
         return dict(self._weights)
 
     @property
@@ -110,32 +113,41 @@ class OnnxFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Apply the model to tensors and arrays.
 
-        Python numbers and lists take the dtype of the input, unless their kind does not fit: a
-        float is not an integer, and a number is not a boolean.
+        Python numbers and lists take the dtype of the input or weight, unless their kind does not
+        fit: a float is not an integer, and a number is not a boolean.
 
         Raises
         ------
         ArgumentError
-            If an input is missing or unknown, or a node has no counterpart for these inputs.
+            If an input or weight is missing or unknown, or a node has no counterpart for these
+            inputs.
         FormatError
-            If an input does not have the declared type, or a node cannot be built for it.
+            If an input or weight does not have the declared type, or a node cannot be built for it.
         """
         weights: Mapping[str, Any] = self._weights
         if self._takes_weights:
             if not args:
                 raise ArgumentError(f"{self.__name__}: weights: must be the first argument")
-            weights, args = args[0], args[1:]
-            unknown = sorted(set(weights) ^ set(self._weights))
-            if unknown:
-                raise ArgumentError(
-                    f"{self.__name__}: weights: must have the names of .weights; {unknown} differ"
-                )
+            weights, args = self._check_weights(args[0]), args[1:]
         inputs = self._bind(args, kwargs)
         results = self._jitted([weights[name] for name in self._weights], inputs)
         if len(results) == 1:
             return results[0]
         # `nx.jit` sorts the keys of a plain dictionary.
         return OrderedDict(zip(self._outputs, results, strict=True))
+
+    def _check_weights(self, weights: Any) -> dict[str, Any]:
+        if not isinstance(weights, Mapping):
+            raise ArgumentError(
+                f"{self.__name__}: weights: must be a mapping with the names of .weights; got "
+                f"{type(weights).__name__}"
+            )
+        unknown = sorted(set(weights) ^ set(self._weights), key=str)
+        if unknown:
+            raise ArgumentError(
+                f"{self.__name__}: weights: must have the names of .weights; {unknown} differ"
+            )
+        return {name: _converted(weights[name], own.dtype) for name, own in self._weights.items()}
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         names = [name for name, _, _ in self._inputs]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -294,6 +295,27 @@ def test_weights_in_other_files_are_read_and_stay_in_the_folder(tmp_path: Path) 
         path.write_bytes(external_model(external(location, offset, 12)))
         with pytest.raises(nx.FormatError, match=why):
             nx.from_onnx(path)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
+def test_weights_in_a_pipe_are_an_error(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "weights.bin")
+    path = tmp_path / "model.onnx"
+    path.write_bytes(external_model(external("weights.bin", 0, 12)))
+    with pytest.raises(nx.FormatError, match=r'"weights\.bin": must be a regular file'):
+        nx.from_onnx(path)
+
+
+def test_weights_are_a_mapping_and_convert_like_inputs() -> None:
+    mlp = nx.from_onnx(MLP, weights="arguments")
+    x = nx.ones((1, 2))
+    for weights in (None, 3, [1, 2], list(mlp.weights.values())):
+        with pytest.raises(nx.ArgumentError, match=r"weights: must be a mapping .*; got"):
+            mlp(weights, x)
+    with pytest.raises(nx.ArgumentError, match=r"must have the names of \.weights"):
+        mlp({**mlp.weights, 1: x}, x)
+    lists = {name: weight.tolist() for name, weight in mlp.weights.items()}
+    np.testing.assert_allclose(mlp(lists, x).numpy(), mlp(mlp.weights, x).numpy(), rtol=1e-6)
 
 
 def test_arguments_are_checked() -> None:

@@ -18,7 +18,12 @@ struct Folder {
 impl Folder {
     fn file(&mut self, location: &str) -> std::io::Result<&mut File> {
         if self.last.as_ref().is_none_or(|(name, _)| name != location) {
-            self.last = Some((location.to_owned(), File::open(self.path.join(location))?));
+            let path = self.path.join(location);
+            // Opening a pipe waits for a writer, so the kind is checked before.
+            if !path.metadata()?.is_file() {
+                return Err(std::io::Error::other("must be a regular file"));
+            }
+            self.last = Some((location.to_owned(), File::open(path)?));
         }
         Ok(&mut self.last.as_mut().expect("a file was opened").1)
     }
