@@ -33,7 +33,7 @@ class Observer:
         on_max_compiles: str = "warn",
         on_unusable_donation: str = "ignore",
         *,
-        debug_nans: bool = False,
+        debug_nans: bool | None = None,
     ) -> None:
         if max_compiles is not None and (type(max_compiles) is not int or max_compiles < 1):
             raise ArgumentError(
@@ -42,7 +42,7 @@ class Observer:
         for option, value, allowed in (
             ("on_max_compiles", on_max_compiles, ACTIONS),
             ("on_unusable_donation", on_unusable_donation, UNUSABLE),
-            ("debug_nans", debug_nans, (False, True)),
+            ("debug_nans", bool(debug_nans) if debug_nans is None else debug_nans, (False, True)),
         ):
             if type(value) is not type(allowed[0]) or value not in allowed:
                 listed = ", ".join(map(repr, allowed))

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Options that `Function` handles itself, with their defaults.
 OWN_OPTIONS = {
-    "debug_nans": False,
+    "debug_nans": None,
     "max_compiles": None,
     "on_max_compiles": "warn",
     "on_unusable_donation": "ignore",

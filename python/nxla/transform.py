@@ -122,7 +122,7 @@ def jit(
             The expected number of compiled programs, and the action when it is exceeded:
             ``"warn"``, ``"raise"`` or ``"log"``. The message names the difference to the last call.
         ``debug_nans``
-            See `debug_nans`.
+            True checks the results, False does not, also under `nxla.debug_nans`.
         ``on_unusable_donation``
             The action if no result has the type of a donated tensor, or the program does not use
             the tensor: ``"ignore"``, ``"warn"`` or ``"raise"``.

@@ -7,6 +7,18 @@ import pytest
 import nxla as nx
 
 
+def test_the_option_of_a_function_overrides_the_block(compiler):
+    function = nx.jit(nx.log, compiler=compiler, debug_nans=False)
+    checked = nx.jit(nx.log, compiler=compiler)
+    with nx.debug_nans():
+        assert np.isnan(function(-1.0).item())
+        assert np.isnan(nx.compile(function, [nx.template(())])(-1.0).item())
+        with pytest.raises(nx.ExecutionError, match="log"):
+            checked(-1.0)
+    with pytest.raises(nx.ArgumentError, match="debug_nans: must be one of False, True; got 1"):
+        nx.jit(nx.log, debug_nans=1)
+
+
 def test_the_first_operation_that_made_nan_is_named(compiler):
     def f(x):
         y = x * 2

@@ -24,8 +24,8 @@ pub(crate) struct PyCompiled {
     pub(crate) entry: Arc<Entry>,
     pub(crate) options: Options,
     pub(crate) expected: Expected,
-    /// True if results must be finite.
-    pub(crate) check: bool,
+    /// `Some(true)` checks that results are finite; `None` leaves the choice to the thread.
+    pub(crate) check: Option<bool>,
 }
 
 #[pymethods]

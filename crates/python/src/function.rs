@@ -52,8 +52,8 @@ pub(crate) struct State {
     core: nxla_runtime::JitFunction<StaticValue, Tree>,
     statics: Statics,
     donated: Vec<Donated>,
-    /// True if results must be finite.
-    debug_nans: bool,
+    /// `Some(true)` checks that results are finite; `None` leaves the choice to the thread.
+    debug_nans: Option<bool>,
     /// True if each call traces the function, because its closure may have changed. Equal programs are
     /// still compiled once.
     traces_anew: bool,
@@ -127,7 +127,7 @@ pub(crate) fn run_entry(
     entry: &Entry,
     arguments: &[&RawTensor],
     options: &Options,
-    check: bool,
+    check: Option<bool>,
 ) -> PyResult<Py<PyAny>> {
     // A later use of a donated argument raises an error that names this caller.
     let caller = entry.donates().then(|| match current_line(py) {
@@ -137,7 +137,7 @@ pub(crate) fn run_entry(
     let caller = caller.as_deref().unwrap_or(name);
     let run = |interrupt: &Interrupt<'_>| entry.run_as(caller, arguments, options, Some(interrupt));
     let results = interruptible(py, run)?;
-    if check || debug::is_on() {
+    if check.unwrap_or_else(debug::is_on) {
         check_results(py, name, entry, arguments, &results)?;
     }
     wrap_results(py, entry.results(), results)
@@ -171,7 +171,7 @@ pub(crate) fn wrap_results(
 #[pymethods]
 impl PyFunction {
     #[new]
-    #[pyo3(signature = (callable, name, options=None, static_positions=vec![], static_names=vec![], donated=vec![], debug_nans=false, observer=None, traces_anew=false))]
+    #[pyo3(signature = (callable, name, options=None, static_positions=vec![], static_names=vec![], donated=vec![], debug_nans=None, observer=None, traces_anew=false))]
     #[expect(clippy::too_many_arguments, reason = "they are keyword arguments in Python")]
     fn new(
         callable: Bound<'_, PyAny>,
@@ -180,7 +180,7 @@ impl PyFunction {
         static_positions: Vec<usize>,
         static_names: Vec<String>,
         donated: Vec<(Option<usize>, String, String)>,
-        debug_nans: bool,
+        debug_nans: Option<bool>,
         observer: Option<Py<PyAny>>,
         traces_anew: bool,
     ) -> PyResult<Self> {

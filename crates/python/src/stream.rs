@@ -62,7 +62,8 @@ impl PyStream {
         let step = step.get();
         let results = Arc::new(Trees::of(py, &step.entry, initial)?);
         let chunk = Expected::like("stream", "the chunk", template)?;
-        let inspect = (step.check || debug::is_on()).then(|| inspector(step.name.clone()));
+        let check = step.check.unwrap_or_else(debug::is_on);
+        let inspect = check.then(|| inspector(step.name.clone()));
         let work = Step {
             entry: step.entry.clone(),
             options: step.options.clone(),
