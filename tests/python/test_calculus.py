@@ -43,6 +43,17 @@ def test_gradient_of_two_samples_and_of_integers():
         nx.gradient(nx.tensor(F), nx.ones(4), axis=0)
 
 
+@pytest.mark.parametrize("dtype", ["s32", "u8", "s64"])
+def test_derivatives_of_integer_samples_with_equal_neighbors(dtype):
+    x, weights = nx.tensor([3, 3, 5, 1], dtype), nx.tensor([1.0, 2.0, 4.0, 8.0])
+    for function in (
+        lambda x: nx.sum(weights * nx.gradient(x)),
+        lambda x: nx.trapezoid(weights, x),
+    ):
+        expected = nx.grad(function)(nx.astype(x, "f64"))
+        assert nx.grad(function)(x).tolist() == expected.tolist()
+
+
 def test_trapezoid(compiler):
     places = np.cumsum(RNG.random((6, 5)), axis=0)
     y = nx.tensor(F)

@@ -288,6 +288,17 @@ def test_derivatives_of_eigenvalues_without_symmetry(dtype, compiler):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+def test_derivatives_of_eigenvalues_of_integers_and_of_no_matrices():
+    squares = lambda a: nx.real(nx.sum(nx.linalg.eigvals(a) ** 2))  # noqa: E731
+    a = nx.tensor([[2, 1], [0, 3]])
+    # The sum of the squares is the trace of a @ a.
+    np.testing.assert_allclose(nx.grad(squares)(a), [[4, 0], [2, 6]], rtol=1e-5, atol=1e-5)
+    for shape in ((0, 3, 3), (2, 0, 0)):
+        assert nx.grad(squares)(nx.zeros(shape)).shape == shape
+        change = nx.jvp(squares, (nx.zeros(shape),), (nx.zeros(shape),))[1]
+        assert change.item() == 0
+
+
 def test_higher_derivatives_of_eigenvalues_are_right_or_nan():
     a, b = (nx.tensor(part, "f64") for part in matrices(2, 3, 3))
     found = lambda s: nx.real(nx.sum(nx.linalg.eigvals(a + s * b) ** 4))  # noqa: E731

@@ -28,10 +28,15 @@ def _steps(x: Tensor, axis: int = -1) -> Tensor:
     length = max(size - 1, 0)
     low = _core.slice_along_axis(x, 0, length, axis)
     high = _core.slice_along_axis(x, size - length, length, axis)
-    # Every distance of two integers fits in the unsigned dtype, to which differences wrap around.
-    distance = _core.subtract(_core.maximum(low, high), _core.minimum(low, high))
-    distance = widen(_core.astype(distance, f"u{x.dtype.bits}"))
-    return _core.where(_core.less(high, low), _core.negative(distance), distance)
+
+    def distance(larger: Tensor, smaller: Tensor) -> Tensor:
+        # Every distance of two integers fits in the unsigned dtype, to which differences wrap.
+        return widen(_core.astype(_core.subtract(larger, smaller), f"u{x.dtype.bits}"))
+
+    # Selecting among differences has the right derivative where neighbors are equal. A maximum and
+    # a minimum would share it, and cancel.
+    rise, fall = distance(high, low), _core.negative(distance(low, high))
+    return _core.where(_core.less(high, low), fall, rise)
 
 
 def _along(values: Tensor, ndim: int, axis: int) -> Tensor:

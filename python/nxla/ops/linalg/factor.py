@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from nxla import _core, _hints
-from nxla._values import as_tensor, call_as
+from nxla._values import as_tensor, call_as, widen
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -223,6 +223,8 @@ def eig(x: TensorLike, /) -> EigResult:
     from nxla.ops.control import runtime_call
 
     types = _core.Template(x.shape[:-1], wide), _core.Template(x.shape, wide)
+    # Integers have no tangents; `float64` holds them without a change of the eigenvalues.
+    x = widen(x)
     parts = runtime_call(
         lambda data: tuple(_core.astype(part, wide) for part in _core.eigen_of_data(data)), types, x
     )
@@ -234,9 +236,6 @@ def _with_derivatives(x: Tensor, parts: tuple[Tensor, Tensor]) -> list[Tensor]:
 
     The derivative formulas use the eigenvalues and eigenvectors with one derivative less.
     """
-    found = list(parts)
-    if x.dtype.kind not in ("float", "complex") or x.size == 0:
-        return found
 
     def unknown(changes: list[Tensor]) -> list[Tensor]:
         nothing = _core.multiply(_core.sum(changes[0]), float("nan"))
