@@ -307,6 +307,19 @@ def test_spreads_end_where_they_are_told_to(start, stop, num, dtype):
     assert (between.dtype, between[-1].item()) == (nx.DType(dtype), ends[1])
 
 
+def test_spreads_between_huge_ends(compiler):
+    for start, stop, dtype in ((-3e38, 3e38, "f32"), (-1.5e308, 1.5e308, "f64")):
+        ends = [nx.tensor(end, dtype) for end in (start, stop)]
+        expected = [start, start / 2, 0.0, stop / 2, stop]
+        for found in (
+            run(compiler, lambda: nx.linspace(start, stop, 5, dtype=dtype)),  # noqa: B023
+            run(compiler, lambda start, stop: nx.linspace(start, stop, 5), *ends),
+        ):
+            np.testing.assert_allclose(found, expected, rtol=1e-6)
+    found = run(compiler, lambda: nx.linspace(-3e38j, 3e38j, 3, dtype="c64"))
+    np.testing.assert_allclose(found, [-3e38j, 0, 3e38j], rtol=1e-6)
+
+
 def test_spreads_of_complex_numbers(compiler):
     found = run(compiler, lambda: nx.linspace(1j, 2, 3))
     assert (found.dtype, found.tolist()) == (nx.complex64, [1j, 1 + 0.5j, 2])

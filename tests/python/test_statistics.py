@@ -373,6 +373,17 @@ def test_interpolation_at_its_edges(compiler):
         assert [slope(x).item() for x in (0.5, 2.0, 9.0)] == [10.0, 2.0, 0.0]
         shares = nx.grad(lambda fp: nx.interp(0.25, [0.0, 1.0], fp))(nx.tensor([3.0, 4.0]))
         assert shares.tolist() == [0.75, 0.25]
+        huge = nx.tensor([0.0, 1e38, 2e38])
+        found = nx.interp(huge, nx.tensor([-3e38, 3e38]), nx.tensor([-1.0, 1.0]))
+        np.testing.assert_allclose(found, [0, 1 / 3, 2 / 3], rtol=1e-6, atol=1e-7)
+        # Points at a finite distance from an end of an interval have its value, as in NumPy.
+        xp, fp = nx.tensor([-np.inf, 0.0, 1.0, np.inf]), nx.tensor([1.0, 2.0, 3.0, 4.0])
+        x = nx.tensor([-np.inf, -1.0, 0.5, 2.0, np.inf])
+        assert nx.interp(x, xp, fp).tolist() == [1.0, 2.0, 2.5, 3.0, 4.0]
+        assert np.isnan(nx.interp(np.nan, xp, fp).item())
+        for slope in (nx.grad(nx.interp), nx.jacfwd(nx.interp)):
+            assert [slope(x, xp, fp).item() for x in (-1.0, 0.5, 2.0)] == [0.0, 1.0, 0.0]
+        assert nx.grad(nx.interp, argnums=1)(-1.0, xp, fp).tolist() == [0.0] * 4
     with pytest.raises(nx.ShapeError, match="as long as"):
         nx.interp(0.0, [0.0, 1.0], [0.0])
     with pytest.raises(nx.ArgumentError, match="period"):

@@ -164,10 +164,19 @@ impl Graph {
             Ok((scalar, self.scalar_constant(scalar, dtype)?))
         };
         let ((from, start), (to, stop)) = (end(start.into())?, end(stop.into())?);
+        let ((from, from_im), (to, to_im)) = (from.parts(), to.parts());
+        let is_regular = |from: f64, to: f64| {
+            let width = Scalar::Float(to - from).cast(dtype.to_real());
+            width.parts().0.is_finite()
+        };
+        // The halves of huge ends have a finite difference.
+        let unit = if is_regular(from, to) && is_regular(from_im, to_im) { 1.0 } else { 0.5 };
         let gaps = if endpoint { steps.saturating_sub(1) } else { steps };
         #[expect(clippy::cast_precision_loss, reason = "a count of elements")]
-        let share = |from: f64, to: f64| if gaps == 0 { 0.0 } else { (to - from) / gaps as f64 };
-        let ((from, from_im), (to, to_im)) = (from.parts(), to.parts());
+        let share = |from: f64, to: f64| match gaps {
+            0 => 0.0,
+            gaps => (to * unit - from * unit) / gaps as f64,
+        };
         let step = match dtype.is_complex() {
             true => Scalar::Complex(share(from, to), share(from_im, to_im)),
             false => Scalar::Float(share(from, to)),
@@ -175,7 +184,14 @@ impl Graph {
         let step = self.scalar_constant(step, dtype)?;
         let count = self.iota([steps], None, dtype)?;
         let scaled = self.multiply(count, step)?;
-        let numbers = self.add(scaled, start)?;
+        let numbers = match unit == 1.0 {
+            true => self.add(scaled, start)?,
+            false => {
+                let start = self.scale_by(start, unit)?;
+                let numbers = self.add(scaled, start)?;
+                self.scale_by(numbers, unit.recip())?
+            }
+        };
         let numbers = if endpoint { self.ending_at(numbers, stop)? } else { numbers };
         self.as_type(numbers, narrow)
     }
@@ -256,17 +272,36 @@ impl Graph {
             self.invalid("linspace", "num", format!("must fit in 64 bits; got {gaps}"))
         })?;
         let gaps = self.scalar_constant(Scalar::Int(gaps), DType::S64)?;
-        let width = self.subtract(stop, start)?;
+        let (unit, inverse) = self.unit_of_width(start, stop)?;
+        let (first, last) = (self.multiply(start, unit)?, self.multiply(stop, unit)?);
+        let width = self.subtract(last, first)?;
         let step = self.divide(width, gaps)?;
-        let (start, step) = (self.new_axis(start, -1, None)?, self.new_axis(step, -1, None)?);
-        let stop = self.new_axis(stop, -1, None)?;
+        let (first, step) = (self.new_axis(first, -1, None)?, self.new_axis(step, -1, None)?);
+        let (inverse, stop) = (self.new_axis(inverse, -1, None)?, self.new_axis(stop, -1, None)?);
         let names = name.map(|name| Names::new([Some(name)]));
         let counted = TensorType { dtype, shape: [steps].into(), names };
         let count = self.iota_of(counted, None)?;
         let scaled = self.multiply(count, step)?;
-        let numbers = self.add(scaled, start)?;
+        let numbers = self.add(scaled, first)?;
+        let numbers = self.multiply(numbers, inverse)?;
         let numbers = if endpoint { self.ending_at(numbers, stop)? } else { numbers };
         self.as_type(numbers, narrow)
+    }
+
+    /// Returns a factor for the ends of an interval whose product with their difference is finite,
+    /// and its inverse: 1, or a half of huge ends. Scaling by it is exact.
+    pub(super) fn unit_of_width(
+        &mut self,
+        start: ExprId,
+        stop: ExprId,
+    ) -> Result<(ExprId, ExprId)> {
+        let width = self.subtract(stop, start)?;
+        let is_regular = self.is_finite(width)?;
+        let dtype = self.dtype(width).to_real();
+        let [half, one, two] =
+            [0.5, 1.0, 2.0].map(|number| self.scalar_constant(Scalar::Float(number), dtype));
+        let one = one?;
+        Ok((self.select(is_regular, one, half?)?, self.select(is_regular, one, two?)?))
     }
 
     fn linspace_dtype(&self, dtype: DType) -> Result<()> {

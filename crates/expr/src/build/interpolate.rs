@@ -84,14 +84,40 @@ impl Graph {
         let before = self.subtract(after, one)?;
         let (x0, x1) = (self.take(xs, before, 0)?, self.take(xs, after, 0)?);
         let (y0, y1) = (self.take(ys, before, 0)?, self.take(ys, after, 0)?);
-        let (width, zero) = (self.subtract(x1, x0)?, self.zero_like(x1)?);
-        let step = self.equal(width, zero)?;
-        let one = self.one_like(width)?;
-        let width = self.select(step, one, width)?;
-        let distance = self.subtract(x, x0)?;
-        let part = self.divide(distance, width)?;
-        let part = self.select(step, zero, part)?;
+        let part = self.part_of_interval(x, x0, x1)?;
         self.between_values(part, y0, y1)
+    }
+
+    /// Returns `(x - x0) / (x1 - x0)`, and 0 in an interval without width.
+    fn part_of_interval(&mut self, x: ExprId, x0: ExprId, x1: ExprId) -> Result<ExprId> {
+        let (zero, one) = (self.zero_like(x1)?, self.one_like(x1)?);
+        let (unit, _) = self.unit_of_width(x0, x1)?;
+        let (x, x0) = (self.multiply(x, unit)?, self.multiply(x0, unit)?);
+        let x1 = self.multiply(x1, unit)?;
+        let (distance, rest, width) =
+            (self.subtract(x, x0)?, self.subtract(x1, x)?, self.subtract(x1, x0)?);
+        let (is_bounded, is_step) = (self.is_finite(width)?, self.equal(width, zero)?);
+        // The branches that are not selected must have finite derivatives.
+        let divisor = self.select(is_step, one, width)?;
+        let divisor = self.select(is_bounded, divisor, one)?;
+        let bounded = self.divide(distance, divisor)?;
+        let bounded = self.select(is_step, zero, bounded)?;
+        let unbounded = self.part_of_unbounded_interval(distance, rest)?;
+        self.select(is_bounded, bounded, unbounded)
+    }
+
+    /// Returns the position between the ends of an interval with an infinite end, for the distances
+    /// from both ends. Points at a finite distance from an end have the position of this end, and
+    /// points between two infinite ends are in the middle.
+    fn part_of_unbounded_interval(&mut self, distance: ExprId, rest: ExprId) -> Result<ExprId> {
+        let (zero, one) = (self.zero_like(distance)?, self.one_like(distance)?);
+        let half = self.near(distance, 0.5)?;
+        let (is_infinite, is_rest_infinite) =
+            (self.is_infinity(distance)?, self.is_infinity(rest)?);
+        let far = self.select(is_rest_infinite, half, one)?;
+        // NaN has a distance of NaN from both ends.
+        let close = self.select(is_rest_infinite, zero, distance)?;
+        self.select(is_infinite, far, close)
     }
 
     /// Returns `y0 + part (y1 - y0)`, computed from the nearer value, so that the result at a point is
