@@ -208,6 +208,7 @@ def test_differences_with_numbers_at_both_ends():
             for options in ({"prepend": 0}, {"append": 7}, {"prepend": 0, "append": 7}):
                 found = nx.diff(x, axis=axis, **options)
                 assert found.tolist() == np.diff(x, axis=axis, **options).tolist()
+                assert nx.diff(x, 0, axis, **options).tolist() == x.tolist()
     assert nx.diff(nx.zeros((0,), dtype="s32"), prepend=0).shape == (0,)
     named = nx.zeros((2, 3), names=["row", "column"])
     assert nx.diff(named, axis="column", prepend=0).shape == (2, 3)

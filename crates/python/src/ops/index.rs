@@ -359,7 +359,8 @@ functions! {
         let parts = [prepend, Some(x), append].into_iter().flatten();
         let parts: Vec<ExprId> =
             parts.map(|part| entry_along(graph, part, x, axis)).collect::<Result<_>>()?;
-        let x = if parts.len() > 1 { graph.concatenate(&parts, axis)? } else { x };
+        // The difference of order 0 is the operand itself, as in NumPy.
+        let x = if n > 0 && parts.len() > 1 { graph.concatenate(&parts, axis)? } else { x };
         graph.diff(x, n, axis)
     };
 }
