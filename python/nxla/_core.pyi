@@ -5463,7 +5463,7 @@ def matrix_rank(x: TensorLike, /, *, rtol: TensorLike | None = None) -> Tensor:
     Returns
     -------
     Tensor
-        ``int32``.
+        ``int32``; 0 for a matrix with NaN.
 
     Raises
     ------
@@ -6038,8 +6038,8 @@ def norm(
     x : tensor_like
         Numbers; integers count as ``float32``.
     ord : float or {"fro", "nuc"}, optional
-        By default the root of the sum of squares, as ``"fro"``. For vectors a number ``p``
-        means
+        By default the root of the sum of squares, which is ``"fro"`` for matrices. For vectors a
+        number ``p`` means
         ``sum(abs(x) ** p) ** (1 / p)``, 0 counts what is not 0, infinity is the largest
         magnitude, and minus infinity the smallest. For matrices 1 and infinity mean the largest
         sum of a column or a row, 2 the largest singular value, their negatives the smallest of

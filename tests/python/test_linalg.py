@@ -104,6 +104,9 @@ def test_vector_norms():
         for axes in (None, (0, 2), (2, 1)):
             found = nx.linalg.vector_norm(x, axis=axes, ord=order, keepdims=True)
             close(found, np.linalg.vector_norm(x, axis=axes, ord=order, keepdims=True))
+    for order in ("fro", "nuc"):
+        with pytest.raises(nx.ArgumentError, match="norm: axes: must be two for the Frobenius"):
+            nx.linalg.norm(x, order, axis=1)
     named = nx.rename(nx.asarray(x), ("batch", "rows", "columns"))
     close(nx.linalg.vector_norm(named, axis="rows"), np.linalg.norm(x, axis=1))
 

@@ -544,6 +544,15 @@ def test_derivatives_at_limits_of_pieces(compiler):
         assert at_zero(f64([0.0, 0.0])).tolist() == [0.0, 0.0]
 
 
+@pytest.mark.parametrize("order", [0.5, -1])
+def test_norms_of_orders_below_one_have_no_derivative_at_zero(order, compiler):
+    norm = lambda x: nx.linalg.vector_norm(x, ord=order)  # noqa: E731
+    assert nx.jit(norm, compiler=compiler)(f64([0.0, 0.0])).item() == 0.0
+    for derivative in (nx.grad, nx.jacfwd):
+        slopes = nx.jit(derivative(norm), compiler=compiler)(f64([0.0, 0.0]))
+        assert np.isnan(np.asarray(slopes)).all()
+
+
 def test_the_deviation_of_equal_elements_has_no_derivative(compiler):
     """The root of the variance is smooth only where a number is added to the variance."""
     x = f64([2.0, 2.0, 2.0])

@@ -104,6 +104,7 @@ fn norms() {
     }
     for kind in [
         Norm::Euclid,
+        Norm::Frobenius,
         Norm::Power(1.0),
         Norm::Power(-1.0),
         Norm::Power(2.0),
@@ -117,6 +118,12 @@ fn norms() {
         norm("f32[2][3]", Norm::Power(3.0), None, false),
         "norm: power: must be 1, -1, 2 or -2 for matrices; got 3"
     );
+    for kind in [Norm::Frobenius, Norm::Nuclear] {
+        assert_eq!(
+            norm("f32[3]", kind, None, false),
+            "norm: axes: must be two for the Frobenius and the nuclear norm; got 1"
+        );
+    }
     assert_eq!(
         norm("f32[2][3][4]", Norm::Max, None, false),
         "norm: axes: must be one or two; got 3 of f32[2][3][4]"

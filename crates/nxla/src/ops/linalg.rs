@@ -407,7 +407,7 @@ methods! {
     fn matrix_power(x; power: i64) one |graph| graph.matrix_power(x, power);
 
     /// Returns the number of singular values above `relative` times the largest one; see
-    /// [`pinv`](Self::pinv).
+    /// [`pinv`](Self::pinv). The rank of a matrix with NaN is 0.
     ///
     /// ```
     /// use nxla::Tensor;

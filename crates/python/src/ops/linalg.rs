@@ -45,7 +45,7 @@ impl Argument for Order {
             Order::Number(f64::INFINITY) => Ok(Norm::Max),
             Order::Number(f64::NEG_INFINITY) => Ok(Norm::Min),
             Order::Number(power) => Ok(Norm::Power(power)),
-            Order::Name(name) if name == "fro" => Ok(Norm::Euclid),
+            Order::Name(name) if name == "fro" => Ok(Norm::Frobenius),
             Order::Name(name) if name == "nuc" => Ok(Norm::Nuclear),
             Order::Name(name) => {
                 let why = format!("ord: must be a number, \"fro\" or \"nuc\"; got {name:?}");
@@ -121,8 +121,8 @@ functions! {
     /// x : tensor_like
     ///     Numbers; integers count as ``float32``.
     /// ord : float or {"fro", "nuc"}, optional
-    ///     By default the root of the sum of squares, as ``"fro"``. For vectors a number ``p``
-    ///     means
+    ///     By default the root of the sum of squares, which is ``"fro"`` for matrices. For vectors a
+    ///     number ``p`` means
     ///     ``sum(abs(x) ** p) ** (1 / p)``, 0 counts what is not 0, infinity is the largest
     ///     magnitude, and minus infinity the smallest. For matrices 1 and infinity mean the largest
     ///     sum of a column or a row, 2 the largest singular value, their negatives the smallest of
@@ -286,7 +286,7 @@ functions! {
     /// Returns
     /// -------
     /// Tensor
-    ///     ``int32``.
+    ///     ``int32``; 0 for a matrix with NaN.
     ///
     /// Raises
     /// ------

@@ -13,6 +13,8 @@ pub enum Norm {
     /// matrices.
     #[default]
     Euclid,
+    /// For matrices, the root of the sum of squares.
+    Frobenius,
     /// For vectors, the `p`-th root of the sum of `p`-th powers, or the number of nonzero elements
     /// for `p = 0`. For matrices, the largest (1) or smallest (-1) column sum, or the largest (2)
     /// or smallest (-2) singular value; other powers are not supported.
@@ -51,7 +53,9 @@ impl Graph {
         let x = self.as_type(x, self.dtype(x).to_floating())?;
         let size = self.abs(x)?;
         let result = match (norm, &axes[..]) {
-            (Norm::Euclid, [_] | [_, _]) => self.power_norm(size, 2.0, &axes)?,
+            (Norm::Euclid, [_] | [_, _]) | (Norm::Frobenius, [_, _]) => {
+                self.power_norm(size, 2.0, &axes)?
+            }
             (Norm::Power(0.0), [_]) => {
                 let zero = self.zero_like(size)?;
                 let occupied = self.not_equal(size, zero)?;
@@ -72,11 +76,19 @@ impl Graph {
                 let why = format!("must be 1, -1, 2 or -2 for matrices; got {power}");
                 return Err(self.invalid("norm", "power", why));
             }
-            (Norm::Nuclear, [_]) => {
-                let why = "must be two for the nuclear norm; got 1";
+            (Norm::Nuclear | Norm::Frobenius, [_]) => {
+                let why = "must be two for the Frobenius and the nuclear norm; got 1";
                 return Err(self.invalid("norm", "axes", why));
             }
-            (Norm::Euclid | Norm::Power(_) | Norm::Max | Norm::Min | Norm::Nuclear, _) => {
+            (
+                Norm::Euclid
+                | Norm::Frobenius
+                | Norm::Power(_)
+                | Norm::Max
+                | Norm::Min
+                | Norm::Nuclear,
+                _,
+            ) => {
                 let why =
                     format!("must be one or two; got {} of {}", axes.len(), self.tensor_type(x));
                 return Err(self.invalid("norm", "axes", why));
@@ -84,12 +96,7 @@ impl Graph {
         };
         let mut result = self.as_type(result, dtype)?;
         if self.shape(x).size() == 0 && self.shape(result).size() > 0 {
-            // The smallest of no numbers is infinite, the largest of no sizes is zero, and so is the
-            // sum of an empty row or column.
-            let is_empty =
-                |&axis: &i64| usize::try_from(axis).is_ok_and(|axis| self.shape(x)[axis] == 0);
-            let is_infinite = axes_of_minimum(norm, &axes).iter().any(is_empty);
-            let value = if is_infinite { f64::INFINITY } else { 0.0 };
+            let value = norm_of_nothing(norm, &axes, self.shape(x));
             result = self.constant(Scalar::Float(value), self.tensor_type(result).clone())?;
         }
         if keep_axes { Ok(result) } else { self.squeeze(result, Some(&axes)) }
@@ -117,21 +124,28 @@ impl Graph {
         let exponent = self.weak_number(number, scaled)?;
         let powers = self.pow(scaled, exponent)?;
         let sum = self.sum(powers, Some(axes), true)?;
+        if power < 1.0 {
+            // These functions have no minimum with a gradient of zero, and no derivative at zero.
+            let root = self.root(sum, power)?;
+            return self.multiply(root, scale);
+        }
         // The root has no derivative at zero, where the norm has its minimum; the gradient there is
         // zero.
         let zero = self.zero_like(sum)?;
         let is_zero = self.equal(sum, zero)?;
         let positive = self.select(is_zero, one, sum)?;
-        let root = if power == 2.0 {
-            self.sqrt(positive)?
-        } else {
-            let root = self.weak_number(Number::Float(power.recip()), positive)?;
-            self.pow(positive, root)?
-        };
+        let root = self.root(positive, power)?;
         let norm = self.multiply(root, scale)?;
-        let of_zero = if power < 0.0 { f64::INFINITY } else { 0.0 };
-        let of_zero = self.near(norm, of_zero)?;
-        self.select(is_zero, of_zero, norm)
+        self.select(is_zero, zero, norm)
+    }
+
+    /// Returns `x^(1/degree)`.
+    fn root(&mut self, x: ExprId, degree: f64) -> Result<ExprId> {
+        if degree == 2.0 {
+            return self.sqrt(x);
+        }
+        let exponent = self.weak_number(Number::Float(degree.recip()), x)?;
+        self.pow(x, exponent)
     }
 
     /// Returns the largest power of two that does not exceed a positive value and has a normal
@@ -194,6 +208,14 @@ enum Spectral {
     Sum,
 }
 
+/// Returns the norm of empty vectors or matrices. The smallest of no numbers is infinite, the largest
+/// of no sizes is zero, and so is the sum of an empty row or column.
+fn norm_of_nothing(norm: Norm, axes: &[i64], shape: &[usize]) -> f64 {
+    let is_empty = |&axis: &i64| usize::try_from(axis).is_ok_and(|axis| shape[axis] == 0);
+    let is_infinite = axes_of_minimum(norm, axes).iter().any(is_empty);
+    if is_infinite { f64::INFINITY } else { 0.0 }
+}
+
 /// Returns the axes along which a norm is a minimum; none for norms that are not.
 fn axes_of_minimum(norm: Norm, axes: &[i64]) -> &[i64] {
     match (norm, axes) {
@@ -201,6 +223,6 @@ fn axes_of_minimum(norm: Norm, axes: &[i64]) -> &[i64] {
         (Norm::Min, [_, _]) => &axes[..1],
         (Norm::Power(power), _) if power < 0.0 => axes,
         (Norm::Min, _) => axes,
-        (Norm::Power(_) | Norm::Euclid | Norm::Nuclear | Norm::Max, _) => &[],
+        (Norm::Power(_) | Norm::Euclid | Norm::Frobenius | Norm::Nuclear | Norm::Max, _) => &[],
     }
 }

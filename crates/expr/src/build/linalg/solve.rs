@@ -214,7 +214,8 @@ impl Graph {
     }
 
     /// Returns the number of singular values of each matrix above `relative` times the largest one,
-    /// as `s32`. `None` is the larger side times the precision of the dtype.
+    /// as `s32`; 0 for matrices with NaN. `None` is the larger side times the precision of the
+    /// dtype.
     ///
     /// # Errors
     /// Returns an error for an operand without matrices.
