@@ -158,6 +158,10 @@ def test_distances_at_infinity(compiler):
     assert np.isnan(hypot(0.0, np.nan).item())
     slopes = nx.jit(nx.grad(nx.hypot, argnums=(0, 1)), compiler=compiler)(INF, 1.0)
     assert [slope.item() for slope in slopes] == [1.0, 0.0]
+    for derivative in (nx.grad, nx.jacfwd):
+        slopes = nx.jit(derivative(nx.hypot, argnums=(0, 1)), compiler=compiler)
+        assert [slope.item() for slope in slopes(INF, -INF)] == [0.5, -0.5]
+        assert [slope.item() for slope in slopes(2.0, -INF)] == [0.0, -1.0]
 
 
 def test_a_logarithm_of_equal_infinite_sums_has_equal_derivatives(compiler):

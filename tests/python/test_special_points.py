@@ -453,6 +453,15 @@ def test_ties_share_a_gradient_in_both_modes(compiler):
         check_gradient(function, x, expected, compiler)
 
 
+@pytest.mark.parametrize("function", [nx.max, nx.min, nx.logsumexp], ids=["max", "min", "lse"])
+def test_reductions_of_nothing_have_a_derivative_of_zero(function, compiler):
+    empty = nx.zeros((0, 3))
+    reduce = lambda x: function(x, axis=0)  # noqa: E731
+    push = nx.jit(lambda x: nx.jvp(reduce, (x,), (x,))[1], compiler=compiler)
+    assert push(empty).tolist() == [0.0, 0.0, 0.0]
+    assert nx.jit(nx.jacfwd(reduce), compiler=compiler)(empty).shape == (3, 0, 3)
+
+
 # --- smooth functions of values that are equal, zero or at a limit ---
 
 

@@ -165,7 +165,9 @@ impl Graph {
         let (x, y) = (self.abs(x)?, self.abs(y)?);
         let (x_infinite, y_infinite) = (self.is_infinity(x)?, self.is_infinity(y)?);
         let infinite = self.logical_or(x_infinite, y_infinite)?;
-        let at_infinity = self.select(x_infinite, x, y)?;
+        // Two infinite sides share the derivative. An infinite side has no maximum with NaN.
+        let (either_x, either_y) = (self.select(x_infinite, x, y)?, self.select(y_infinite, y, x)?);
+        let at_infinity = self.max(either_x, either_y)?;
         let one = self.near(x, 1.0)?;
         let (x, y) = (self.select(infinite, one, x)?, self.select(infinite, one, y)?);
         let [longer, shorter] = self.larger_and_smaller(x, y)?;

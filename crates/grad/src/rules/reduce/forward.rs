@@ -16,11 +16,14 @@ pub(in crate::rules) fn reduce_tangent(
     let Some(dx) = step.dx(0) else { return Ok(None) };
     let x = step.x(0)?;
     let shape = step.graph.shape(x).clone();
+    if shape.size() == 0 {
+        // The extremum of nothing would divide by the number of its elements.
+        return Ok(None);
+    }
     let axes = reduced_axes(attributes, shape.rank());
     let group = Group { shape: &shape, axes: &axes };
     let reduced = match op {
         ReduceOp::Sum => sum(step.graph, dx, axes.clone())?,
-        ReduceOp::Product if shape.size() == 0 => return Ok(None),
         ReduceOp::Product => {
             let product = Product::new(step.graph, x, &axes, step.node)?;
             let x = Dual { value: x, tangent: Some(dx) };
