@@ -8,6 +8,7 @@ import time
 
 import numpy as np
 import pytest
+import scipy.special
 
 import nxla as nx
 
@@ -536,6 +537,20 @@ def test_third_derivatives_at_halves(compiler):
     k = np.arange(200_000)
     expected = [-2 * np.sum(1 / (each + k) ** 3) for each in x]
     np.testing.assert_allclose(found, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize(("dtype", "rtol"), [("f32", 1e-6), ("f64", 1e-14)])
+def test_digamma_is_accurate_near_its_root(dtype, rtol, compiler):
+    offsets = np.concatenate([np.logspace(-9, -1, 60), [0.0]])
+    x = nx.tensor(1.4616321449683623 + np.concatenate([offsets, -offsets]), dtype)
+    found = nx.jit(nx.digamma, compiler=compiler)(x)
+    expected = scipy.special.digamma(np.asarray(x, "f8"))
+    np.testing.assert_allclose(found, expected, rtol=rtol)
+    assert (np.sign(found) == np.sign(expected)).all()
+    # The derivative is the trigamma function.
+    slopes = nx.jit(nx.vmap(nx.grad(nx.digamma)), compiler=compiler)(x)
+    expected = scipy.special.polygamma(1, np.asarray(x, "f8"))
+    np.testing.assert_allclose(slopes, expected, rtol=10 * rtol)
 
 
 def test_digamma_has_derivatives_at_its_poles_and_at_infinity(compiler):

@@ -10,7 +10,8 @@
 //! ```
 //!
 //! Numbers below ½ are reflected: Γ(x) Γ(1 - x) = π / sin(πx). The relative error of Γ is some 10⁻¹⁵ in
-//! `f64`. Narrow floats are computed in `f32`.
+//! `f64`. Narrow floats are computed in `f32`. Near its positive root x₀, the digamma function is its
+//! Taylor series, whose coefficients are the values (-1)ⁿ⁺¹ ζ(n + 1, x₀) of the Hurwitz zeta function.
 
 use std::f64::consts::PI;
 
@@ -32,6 +33,31 @@ const COEFFICIENTS: [f64; 8] = [
     -0.138_571_095_265_720_12,
     9.984_369_578_019_572e-6,
     1.505_632_735_149_311_6e-7,
+];
+
+/// The positive root of the digamma function, and the difference of the exact root from this number.
+const ROOT: (f64, f64) = (1.461_632_144_968_362_2, 9.549_995_429_965_697e-17);
+
+/// The distance from the root up to which the Taylor series has the accuracy of `f64`.
+const ROOT_RADIUS: f64 = 0.125;
+
+/// The coefficients of the powers 1 to 15 of the distance from the root.
+const ROOT_SERIES: [f64; 15] = [
+    0.967_672_245_447_621_2,
+    -0.442_763_168_983_592_1,
+    0.258_499_760_955_651,
+    -0.163_942_705_442_406_52,
+    0.107_824_050_691_262_37,
+    -0.072_199_561_256_454_71,
+    0.048_804_288_164_143_11,
+    -0.033_161_126_474_847_36,
+    0.022_597_648_232_218_104,
+    -0.015_424_765_904_948_96,
+    0.010_538_791_616_612_175,
+    -0.007_204_534_386_356_869,
+    0.004_926_781_395_729_853,
+    -0.003_369_801_655_439_328,
+    0.002_305_126_326_734_928,
 ];
 
 /// Intermediate values of both functions, for a reflected argument if necessary.
@@ -148,9 +174,34 @@ impl Graph {
         let cotangent = self.multiply(pi, cotangent)?;
         let reflected = self.subtract(plain, cotangent)?;
         let value = self.select(parts.is_reflected, reflected, plain)?;
+        let value = self.digamma_near_root(parts.x, value)?;
         let value = self.as_type(value, dtype)?;
         let special = self.special_digamma(x, is_special)?;
         self.select(is_special, special, value)
+    }
+
+    /// Returns the Taylor series near the root, and the other value elsewhere. The terms of the
+    /// general formula cancel at the root, which leaves no correct digits.
+    fn digamma_near_root(&mut self, x: ExprId, elsewhere: ExprId) -> Result<ExprId> {
+        // The distance from the root as a number of the dtype is exact. The value at this number is
+        // the constant term.
+        let rounded = Scalar::Float(ROOT.0).cast(self.dtype(x)).parts().0;
+        let error = ROOT.0 - rounded + ROOT.1;
+        let at_rounded = -error * (ROOT_SERIES[0] - error * ROOT_SERIES[1]);
+        let root = self.near(x, rounded)?;
+        let distance = self.subtract(x, root)?;
+        let (size, radius) = (self.abs(distance)?, self.near(x, ROOT_RADIUS)?);
+        let (is_near, zero) = (self.less(size, radius)?, self.zero_like(x)?);
+        // The series is infinite for large numbers, and its derivative would be NaN.
+        let distance = self.select(is_near, distance, zero)?;
+        let [lower @ .., highest] = ROOT_SERIES;
+        let mut series = self.near(x, highest)?;
+        for coefficient in lower.into_iter().rev().chain([at_rounded]) {
+            let scaled = self.multiply(series, distance)?;
+            let coefficient = self.near(x, coefficient)?;
+            series = self.add(scaled, coefficient)?;
+        }
+        self.select(is_near, series, elsewhere)
     }
 
     /// Returns true at poles and infinities.

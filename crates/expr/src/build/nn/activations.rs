@@ -120,12 +120,21 @@ activations! {
         graph.multiply(x, gate)
     };
 
-    /// Returns `(x + √(x² + b)) / 2`.
+    /// Returns `(x + √(x² + b)) / 2`, which is `b / (2 (√(x² + b) - x))`. Only the second form does not
+    /// cancel for negative `x`.
     fn squareplus(x, b: f64) |graph| {
         let side = graph.constant_like(x, b.sqrt())?;
         let length = graph.hypot(x, side)?;
-        let sum = graph.add(x, length)?;
-        graph.scale_by(sum, 0.5)
+        let (zero, one) = (graph.constant_like(x, 0.0)?, graph.constant_like(x, 1.0)?);
+        let (is_negative, negative) = (graph.less(x, zero)?, graph.negate(x)?);
+        let size = graph.select(is_negative, negative, x)?;
+        // The sum of the halves does not overflow.
+        let (size, length) = (graph.scale_by(size, 0.5)?, graph.scale_by(length, 0.5)?);
+        let half = graph.add(size, length)?;
+        let divisor = graph.select(is_negative, half, one)?;
+        let quarter = graph.constant_like(x, 0.25 * b)?;
+        let inverse = graph.divide(quarter, divisor)?;
+        graph.select(is_negative, inverse, half)
     };
 
     /// Returns 0 below -1, `x` above 1, and a parabola between them.
