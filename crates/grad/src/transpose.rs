@@ -57,10 +57,7 @@ pub(crate) fn transpose(
     let reached = inside.reachable(&results);
     if inputs[..arguments].iter().any(|&argument| reached.contains(argument)) {
         let line = graph.current_line();
-        let op = match rule {
-            RuleFor::Cotangents => "custom_grad",
-            RuleFor::Tangents => "custom_jvp",
-        };
+        let op = rule.function_name();
         return Err(GradError::NotLinear { op, line });
     }
     let transposed = Program::new(&inside, types, &results)?;

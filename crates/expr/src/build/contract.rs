@@ -239,8 +239,8 @@ impl Graph {
     ///
     /// # Errors
     /// Returns an error for fewer than three axes or different ranks; for channels that do not fit;
-    /// for groups that do not divide, or groups of both kinds; for permutations that are none; for
-    /// strides or dilations of 0.
+    /// for groups that do not divide, or groups of both kinds; for lists that are not
+    /// permutations; for strides or dilations of 0.
     pub fn conv(&mut self, input: ExprId, kernel: ExprId, options: &ConvOptions) -> Result<ExprId> {
         let spatial = self.shape(input).rank().saturating_sub(2);
         let ones = |values: &Option<Vec<usize>>| values.clone().unwrap_or_else(|| vec![1; spatial]);

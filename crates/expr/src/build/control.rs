@@ -213,11 +213,7 @@ impl Graph {
         let custom = CustomGrad { rule, outputs: outputs.len(), inputs: inputs.len(), program };
         let operands: Operands =
             outputs.iter().chain(inputs).chain(&closed.captures).copied().collect();
-        let name = match rule {
-            RuleFor::Cotangents => "custom_grad",
-            RuleFor::Tangents => "custom_jvp",
-        };
-        let inspect = Some(name.into());
+        let inspect = Some(rule.function_name().into());
         let custom_grad = Some(custom);
         let metadata = Metadata { inspect, custom_grad, ..Metadata::default() };
         let node = self.metadata(&operands, metadata)?;

@@ -66,8 +66,8 @@ impl Graph {
     /// is appended. By default, the pair whose product frees the most memory comes first.
     ///
     /// # Errors
-    /// Returns an error for subscripts that cannot be read or do not fit the operands or an order
-    /// that is none.
+    /// Returns an error for subscripts that cannot be read or do not fit the operands, or an `order`
+    /// that does not multiply each term once.
     pub fn einsum(
         &mut self,
         subscripts: &str,
@@ -298,7 +298,8 @@ impl Graph {
             let product: Vec<_> = product.into_iter().filter(|(label, _)| kept(label)).collect();
             elements(&product) - elements(&left) - elements(&right)
         };
-        pairs.min_by(|left, right| cost(left).total_cmp(&cost(right))).expect("there are two terms")
+        let costs = pairs.map(|pair| (cost(&pair), pair));
+        costs.min_by(|left, right| left.0.total_cmp(&right.0)).expect("there are two terms").1
     }
 
     /// Multiplies two terms and sums along labels that are not needed.

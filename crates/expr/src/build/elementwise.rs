@@ -10,7 +10,7 @@ macro_rules! unary_methods {
         impl Graph {
             $(
                 $(#[$doc])*
-                #[doc = concat!("\n\nElement-wise; dtypes as [`UnaryClass::", stringify!($class), "`](crate::UnaryClass::", stringify!($class), ").\n\n# Errors\nAn operand of another dtype.")]
+                #[doc = concat!("\n\nElement-wise; dtypes as [`UnaryClass::", stringify!($class), "`](crate::UnaryClass::", stringify!($class), ").\n\n# Errors\nReturns an error for an operand of another dtype.")]
                 pub fn $method(&mut self, x: ExprId) -> Result<ExprId> {
                     self.make(Op::Unary(UnaryOp::$variant), &[x])
                 }
@@ -25,7 +25,7 @@ macro_rules! binary_methods {
         impl Graph {
             $(
                 $(#[$doc])*
-                #[doc = concat!("\n\nElement-wise with broadcasting; dtypes as [`BinaryClass::", stringify!($class), "`](crate::BinaryClass::", stringify!($class), ").\n\n# Errors\nShapes that do not broadcast; operands of other dtypes.")]
+                #[doc = concat!("\n\nElement-wise with broadcasting; dtypes as [`BinaryClass::", stringify!($class), "`](crate::BinaryClass::", stringify!($class), ").\n\n# Errors\nReturns an error for shapes that do not broadcast or operands of other dtypes.")]
                 pub fn $method(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
                     self.make(Op::Binary(BinaryOp::$variant), &[x, y])
                 }

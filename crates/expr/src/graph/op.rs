@@ -481,6 +481,16 @@ pub enum RuleFor {
     Tangents,
 }
 
+impl RuleFor {
+    /// Returns the name of the function that registers a rule.
+    pub fn function_name(self) -> &'static str {
+        match self {
+            RuleFor::Cotangents => "custom_grad",
+            RuleFor::Tangents => "custom_jvp",
+        }
+    }
+}
+
 impl CustomGrad {
     /// Returns the positions of the declared inputs among the operands.
     pub fn declared_inputs(&self) -> std::ops::Range<usize> {

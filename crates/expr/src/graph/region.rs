@@ -140,7 +140,7 @@ impl Graph {
         for &root in &roots {
             capture(self, root, &mut captures);
         }
-        for id in self.post_order_within(&roots, &own) {
+        for id in self.reachable_within(&roots, &own) {
             for &operand in self.operands(id) {
                 capture(self, operand, &mut captures);
             }
@@ -198,7 +198,7 @@ impl Graph {
     }
 
     /// Returns the nodes of a set that the roots need.
-    fn post_order_within(&self, roots: &[ExprId], within: &TailMap<bool>) -> Vec<ExprId> {
+    fn reachable_within(&self, roots: &[ExprId], within: &TailMap<bool>) -> Vec<ExprId> {
         let mut order = Vec::new();
         let mut left = within.clone();
         let mut stack: Vec<ExprId> = roots.iter().rev().copied().collect();

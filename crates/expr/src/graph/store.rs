@@ -320,7 +320,7 @@ impl Graph {
     }
 
     /// Sets the source of new nodes to the current source of another graph.
-    pub fn take_current_source(&mut self, from: &Graph) {
+    pub fn copy_current_source(&mut self, from: &Graph) {
         let source = from.sources.get(from.sources.current).clone();
         self.sources.current = self.sources.add(source);
     }

@@ -5,7 +5,7 @@ use smallvec::smallvec;
 
 use super::fold;
 use super::outcome::{Simplified, constant};
-use crate::graph::{BinaryOp, Constant, ExprId, Graph, Op, Type, TypeId};
+use crate::graph::{BinaryOp, ExprId, Graph, Op, Type, TypeId};
 
 pub(super) fn binary(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId, ty: TypeId) -> Simplified {
     let (left, right) = (is_constant(graph, x), is_constant(graph, y));
@@ -55,10 +55,7 @@ fn fold_binary(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId, ty: TypeId) ->
     let Type::Tensor(result) = graph.type_at(ty) else { return Simplified::Keep };
     let operand_dtypes = (left.ty.dtype, right.ty.dtype);
     match fold::binary(op, left.value, right.value, operand_dtypes, result.dtype) {
-        Some(value) => Simplified::Node(
-            Op::Constant(Box::new(Constant { value, ty: result.clone() })),
-            Default::default(),
-        ),
+        Some(value) => Simplified::constant(value, result.clone()),
         None => Simplified::Keep,
     }
 }

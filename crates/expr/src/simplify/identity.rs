@@ -4,7 +4,7 @@ use nxla_tensor::{DType, Scalar};
 
 use super::fold;
 use super::outcome::{Simplified, constant};
-use crate::graph::{Constant, ExprId, Graph, Op, Type, TypeId, UnaryOp};
+use crate::graph::{Constant, ExprId, Graph, Type, TypeId, UnaryOp};
 
 /// Returns `x` for an op that keeps the value, if the types are equal.
 pub(super) fn unchanged(graph: &Graph, x: ExprId, ty: TypeId) -> Simplified {
@@ -17,8 +17,7 @@ pub(super) fn round_constant(constant: &Constant) -> Simplified {
     if value == constant.value {
         return Simplified::Keep;
     }
-    let rounded = Constant { value, ty: constant.ty.clone() };
-    Simplified::Node(Op::Constant(Box::new(rounded)), Default::default())
+    Simplified::constant(value, constant.ty.clone())
 }
 
 pub(super) fn as_type(graph: &Graph, dtype: DType, x: ExprId, ty: TypeId) -> Simplified {
@@ -29,8 +28,7 @@ pub(super) fn as_type(graph: &Graph, dtype: DType, x: ExprId, ty: TypeId) -> Sim
     match constant(graph, x) {
         Some(constant) => {
             let ty = constant.ty.with_dtype(dtype);
-            let value = constant.value.cast(dtype);
-            Simplified::Node(Op::Constant(Box::new(Constant { value, ty })), Default::default())
+            Simplified::constant(constant.value.cast(dtype), ty)
         }
         None => Simplified::Keep,
     }
@@ -41,10 +39,7 @@ pub(super) fn unary(graph: &Graph, op: UnaryOp, x: ExprId, ty: TypeId) -> Simpli
         let Type::Tensor(result) = graph.type_at(ty) else { return Simplified::Keep };
         // f(c) = the constant f(c)
         return match fold::unary(op, constant.value, result.dtype) {
-            Some(value) => Simplified::Node(
-                Op::Constant(Box::new(Constant { value, ty: result.clone() })),
-                Default::default(),
-            ),
+            Some(value) => Simplified::constant(value, result.clone()),
             None => Simplified::Keep,
         };
     }
@@ -54,9 +49,7 @@ pub(super) fn unary(graph: &Graph, op: UnaryOp, x: ExprId, ty: TypeId) -> Simpli
         && !dtype.is_complex()
         && let Type::Tensor(result) = graph.type_at(ty)
     {
-        let value = Scalar::Float(0.0);
-        let zero = Constant { value, ty: result.clone() };
-        return Simplified::Node(Op::Constant(Box::new(zero)), Default::default());
+        return Simplified::constant(Scalar::Float(0.0), result.clone());
     }
     let changes_nothing = match op {
         // Rounding does not change an integer.

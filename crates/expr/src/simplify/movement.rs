@@ -3,9 +3,7 @@
 use smallvec::smallvec;
 
 use super::outcome::{Simplified, constant};
-use crate::graph::{
-    Broadcast, Constant, ExprId, Graph, Op, Operands, SliceAttributes, Start, Type, TypeId,
-};
+use crate::graph::{Broadcast, ExprId, Graph, Op, Operands, SliceAttributes, Start, Type, TypeId};
 
 pub(super) fn broadcast(graph: &Graph, broadcast: &Broadcast, x: ExprId, ty: TypeId) -> Simplified {
     if graph.type_id(x) == ty {
@@ -13,8 +11,7 @@ pub(super) fn broadcast(graph: &Graph, broadcast: &Broadcast, x: ExprId, ty: Typ
     }
     // broadcast(c) = c of the new shape
     if let (Some(constant), Type::Tensor(ty)) = (constant(graph, x), graph.type_at(ty)) {
-        let constant = Constant { value: constant.value, ty: ty.clone() };
-        return Simplified::Node(Op::Constant(Box::new(constant)), Default::default());
+        return Simplified::constant(constant.value, ty.clone());
     }
     // broadcast(broadcast(x)) = one broadcast, when both add axes on the same side
     if let Op::Broadcast(inner) = graph.op(x) {

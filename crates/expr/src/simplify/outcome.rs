@@ -1,6 +1,8 @@
 //! Results of simplification rules, and helpers for matching operands.
 
-use crate::graph::{Constant, ExprId, Graph, Op, Operands};
+use nxla_tensor::Scalar;
+
+use crate::graph::{Constant, ExprId, Graph, Op, Operands, TensorType};
 
 /// The replacement of a node that is being created.
 pub(crate) enum Simplified {
@@ -16,6 +18,14 @@ pub(crate) enum Simplified {
     Node(Op, Operands),
     /// A different node whose operand at `operand_index` is created first.
     Nested { op: Op, operands: Operands, operand_index: usize, inner: (Op, Operands) },
+}
+
+impl Simplified {
+    /// Returns a constant of a type as the different node.
+    pub(super) fn constant(value: Scalar, ty: TensorType) -> Self {
+        let constant = Constant { value, ty };
+        Self::Node(Op::Constant(Box::new(constant)), Operands::default())
+    }
 }
 
 /// Returns the constant of a node.

@@ -519,7 +519,7 @@ fn custom_rule(
     inputs: &Bound<'_, PyAny>,
     rule: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let function = CustomRule::function(kind);
+    let function = kind.function_name();
     let (trace, _) = in_trace(py, function, &[])?;
     let (mut outputs, tree) = leaves_of(&trace, function, value)?;
     let (inputs, _) = leaves_of(&trace, function, inputs)?;

@@ -273,14 +273,6 @@ impl CustomRule {
         Ok(Self { rule, open, outputs, inputs })
     }
 
-    /// Returns the name of the function that registers a rule.
-    pub fn function(rule: RuleFor) -> &'static str {
-        match rule {
-            RuleFor::Cotangents => "custom_grad",
-            RuleFor::Tangents => "custom_jvp",
-        }
-    }
-
     /// Returns the outputs. The tangents of a rule have their dtypes.
     pub fn outputs(&self) -> &[Vectorized] {
         &self.outputs
@@ -345,7 +337,7 @@ fn ids(values: &[Vectorized]) -> Vec<ExprId> {
 
 /// Returns the vectorized axes of all values of a rule.
 fn union_of<'a>(rule: RuleFor, values: impl Iterator<Item = &'a Vectorized>) -> Result<VectorAxes> {
-    VectorAxes::union(CustomRule::function(rule), values.map(|(_, vectors)| vectors))
+    VectorAxes::union(rule.function_name(), values.map(|(_, vectors)| vectors))
 }
 
 /// Returns values with all these axes.

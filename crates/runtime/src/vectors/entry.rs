@@ -26,7 +26,7 @@ pub fn per_entry(
     build: &mut Build<'_>,
 ) -> Result<(Ids, VectorAxes)> {
     let mut entry = Graph::with_options(graph.options());
-    entry.take_current_source(graph);
+    entry.copy_current_source(graph);
     let mut parameters = Ids::new();
     for (position, (id, own)) in operands.iter().enumerate() {
         parameters.push(match graph.op(*id) {

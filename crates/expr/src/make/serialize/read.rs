@@ -17,6 +17,9 @@ use crate::graph::{
 
 use rustc_hash::FxHashMap;
 
+/// The first version with notes.
+const NOTES: u16 = 6;
+
 type Result<T> = std::result::Result<T, SerializeError>;
 
 /// Reads a program written by [`to_bytes`](super::to_bytes).
@@ -81,7 +84,7 @@ impl Reader<'_> {
 
     /// Reads the notes with the indices of their nodes.
     fn read_notes(&mut self) -> Result<Vec<(usize, Notes)>> {
-        if self.format < 6 {
+        if self.format < NOTES {
             return Ok(Vec::new());
         }
         let count: usize = self.take("the number of nodes with notes")?;
