@@ -5,6 +5,7 @@ from __future__ import annotations
 from nxla import _core, tree
 from nxla._values import as_tensor
 from nxla.errors import ArgumentError
+from nxla.ops.create import zeros_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -12,6 +13,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from nxla._core import Tensor
+    from nxla._types import TensorLike
 
 
 def loop_elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
@@ -41,7 +43,7 @@ def loop_elements(generator: Any) -> tuple[int, Callable[[Any], Any]]:
         )
     if shapes[0][0] == 0:
         # The body is traced with these elements, although it never runs.
-        zeros = [_core.full(x.shape[1:], 0, x.dtype) for x in leaves]
+        zeros = [zero_row(x) for x in leaves]
         return 0, lambda _: structure.unflatten(zeros)
     return shapes[0][0], lambda index: structure.unflatten([row_at(x, index) for x in leaves])
 
@@ -57,3 +59,14 @@ def row_at(x: Any, place: Any) -> Any:
         return x[place]
     starts = [place] + [0] * (x.ndim - 1)
     return _core.squeeze(_core.slice(x, starts, (1, *x.shape[1:])), axis=0)
+
+
+def zero_row(x: Tensor) -> Tensor:
+    """Return zeros with the type of a row of a tensor without rows."""
+    return zeros_like(_core.sum(x, 0), dtype=x.dtype)
+
+
+def no_rows(y: TensorLike) -> Tensor:
+    """Return a tensor whose rows would have the type of `y`."""
+    rows = _core.expand_dims(zeros_like(as_tensor(y)), 0)
+    return _core.slice(rows, [0] * rows.ndim, (0, *rows.shape[1:]))

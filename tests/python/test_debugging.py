@@ -2,6 +2,7 @@
 
 import concurrent.futures
 
+import numpy as np
 import pytest
 
 import nxla as nx

@@ -156,3 +156,24 @@ def test_folds_in_two_vmaps_and_their_gradients():
     slopes = nx.grad(lambda a: nx.sum(both(a)))(a).numpy()
     each = [sum(nx.grad(lambda a: fold(a, other))(one).item() for other in b) for one in a]  # noqa: B023
     np.testing.assert_allclose(slopes, each, rtol=1e-6)
+
+
+def test_loops_over_no_rows_keep_names_and_vectorized_axes(compiler):
+    def rows(count):
+        x = nx.tensor(np.zeros((2, count, 3), "f4"), names=[None, None, "column"])
+        return nx.vectorize(x, "row")
+
+    def f(xs):
+        return nx.scan(lambda total, x: (total, x), 0.0, xs)[1]
+
+    for function in (f, nx.jit(f, compiler=compiler)):
+        none, two = function(rows(0)), function(rows(2))
+        assert (none.shape, none.dtype) == ((0, 3), nx.float32)
+        assert (none.names, none.vectorized_axes) == (two.names, two.vectorized_axes)
+        assert (none.names[1], none.vectorized_axes) == ("column", (("row", 2),))
+
+    def names_of_row(x, total):
+        assert (x.names, x.vectorized_axes) == (["column"], (("row", 2),))
+        return total
+
+    assert nx.for_each(rows(0), names_of_row, 0.0).item() == 0.0

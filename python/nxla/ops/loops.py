@@ -10,7 +10,7 @@ import functools
 
 from nxla import _core, _hints, tree
 from nxla._arguments import require_callable
-from nxla._loop_elements import first_index, loop_elements, row_at
+from nxla._loop_elements import first_index, loop_elements, no_rows, row_at, zero_row
 from nxla._loop_types import (
     check_leaves,
     check_step,
@@ -650,11 +650,10 @@ class _Steps:
         """Return the result of a scan without steps; only the types of the results matter."""
         if not _core.is_tracing():
             return _traced(functools.partial(self.none, init))  # type: ignore[no-any-return]
-        rows = [_core.full(x.shape[1:], 0, x.dtype) for x in self.leaves]
+        rows = [zero_row(x) for x in self.leaves]
         init = self.type_carry(init, lambda: self.call(init, rows, first=True))
         _, y = _core.without_effects(lambda: self.call(init, rows, first=False))
-        none = tree.map(lambda y: _core.full((0, *y.shape), 0, y.dtype), tree.map(as_tensor, y))
-        return tree.map(as_tensor, init), none
+        return tree.map(as_tensor, init), tree.map(no_rows, y)
 
     def type_carry(self, init: C, first_step: Callable[[], tuple[C, Any]]) -> C:
         """Return the initial carry with the types that it has after a step.

@@ -4,11 +4,12 @@ use std::marker::PhantomData;
 use std::panic::Location;
 
 use nxla_expr::{Difference, ErrorKind, Misfit, Region, Replay, TensorType};
-use nxla_tensor::Shape;
+use nxla_tensor::{Scalar, promote};
 
 use super::control::{exprs, vectorized_nodes};
 use crate::Operand;
 use crate::Trace;
+use crate::apply;
 use crate::containers::{Container, Leaves, Structure, leaves_of, locate_error, trace_of};
 use crate::expr::Expr;
 use crate::{Error, Result};
@@ -80,8 +81,8 @@ fn repeat<S: Container>(
     let location = Location::caller();
     let start = leaves_of(&initial);
     let trace = trace_of(&start.items);
-    let functions =
-        Loop::new(&trace, &start.structure, location, condition, |state| Ok((body(state), None)));
+    let body = |state| Ok((body(state), None));
+    let functions = Loop::new((function, &trace), &start.structure, location, condition, body);
     let located = |error| locate_error(error, function, roots, &initial);
     match trace.attempt(|| functions.trace(replay, &start).map_err(located)) {
         None => initial,
@@ -91,6 +92,8 @@ fn repeat<S: Container>(
 
 /// The functions of a loop on states of the type `S`.
 struct Loop<'a, S, F, B> {
+    /// The name of the function that the user called.
+    function: &'static str,
     trace: &'a Trace,
     structure: &'a Structure,
     location: &'static Location<'static>,
@@ -106,13 +109,13 @@ where
     B: FnMut(S) -> Result<(S, Option<Rows>)>,
 {
     fn new(
-        trace: &'a Trace,
+        (function, trace): (&'static str, &'a Trace),
         structure: &'a Structure,
         location: &'static Location<'static>,
         condition: F,
         body: B,
     ) -> Self {
-        Self { trace, structure, location, condition, body, state: PhantomData }
+        Self { function, trace, structure, location, condition, body, state: PhantomData }
     }
 
     /// Returns the last state and the rows of the loop.
@@ -151,13 +154,13 @@ where
                 "must return lists of the lengths {:?} in the initial state; got {:?}",
                 &self.structure, &next.structure
             );
-            return Err(ErrorKind::invalid("body", why).of("while").into());
+            return Err(ErrorKind::invalid("body", why).of(self.function).into());
         }
         Ok(Iteration { state, rows })
     }
 
     fn convert_error(&self, error: Error) -> Error {
-        error
+        error.in_function(self.function)
     }
 
     fn mark_line(&self) -> Result<()> {
@@ -175,7 +178,7 @@ fn nodes(trace: &Trace, leaves: &Leaves<Expr>) -> Result<Vec<Vectorized>> {
 }
 
 /// Repeats `state = body(i, state)` for `i` from `lower` up to and excluding `upper`. Both are
-/// integer scalars and may be traced.
+/// integer scalars and may be traced; `i` has their promoted dtype.
 ///
 /// ```
 /// use nxla::{fori, jit, Expr};
@@ -226,9 +229,28 @@ fn build_fori<S: Container>(
     initial: S,
     mut body: impl FnMut(Expr, S) -> S,
 ) -> S {
-    let (lower, upper) = (Expr::of(lower), upper.to_value());
+    let (first, upper) = (first_count(function.0, &lower, &upper), upper.to_value());
     let step = |(i, state): (Expr, S)| (&i + 1, body(i, state));
-    repeat(function, roots, (lower, initial), |(i, _)| i.less(&upper), step).1
+    repeat(function, roots, (first, initial), |(i, _)| i.less(&upper), step).1
+}
+
+/// Returns the lower bound of a counter in the promoted dtype of both bounds. In a narrower dtype
+/// the counter would overflow before it reaches the upper bound.
+#[track_caller]
+fn first_count(function: &str, lower: &impl Operand, upper: &impl Operand) -> Expr {
+    let bounds = [lower.view(), upper.view()];
+    let trace = Expr::trace_of(&bounds);
+    apply::in_trace(function, &trace, Location::caller(), &bounds, |graph, ids| {
+        let &[lower, upper] = ids else { unreachable!("as many as operands") };
+        for (argument, bound) in [("lower", lower), ("upper", upper)] {
+            let found = graph.dtype(bound);
+            if !found.is_integer() {
+                let kind = ErrorKind::DType { argument, found, expected: "an integer" };
+                return Err(graph.error(function, kind).into());
+            }
+        }
+        Ok(graph.as_type(lower, promote(graph.dtype(lower), graph.dtype(upper)))?)
+    })
 }
 
 /// Carries a state over the elements of the first axis of `xs`, and collects a result for each:
@@ -282,8 +304,11 @@ pub fn scan_with<C: Container, X: Container, Y: Container>(
     {
         return scan_steps((steps, replay), initial, xs, body);
     }
-    let shapes: Vec<String> = leaves.items.iter().map(|x| x.ty().to_string()).collect();
-    let why = format!("must have first axes of equal sizes; got {}", shapes.join(", "));
+    let types: Vec<String> = leaves.items.iter().map(|x| x.ty().to_string()).collect();
+    let why = match types.is_empty() {
+        true => "must contain a tensor; got none (use `scan_times`)".to_owned(),
+        false => format!("must have first axes of equal sizes; got {}", types.join(", ")),
+    };
     fail(&leaves, ErrorKind::invalid("xs", why).of("scan").into());
     scan_steps((0, replay), initial, xs, body)
 }
@@ -315,6 +340,9 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
     mut body: impl FnMut(C, X) -> (C, Y),
 ) -> (C, Y) {
     let elements = leaves_of(&xs);
+    if steps == 0 {
+        return scan_no_steps(initial, &elements, body);
+    }
     let element = |index: &Expr| {
         // The indices are never negative.
         let rows = elements.items.iter().map(|x| x.slice_along_axis(index, 1, 0).squeeze(0));
@@ -322,23 +350,10 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
     };
     let before = leaves_of(&initial);
     let trace = trace_of(&before.items);
-    if steps == 0 {
-        // Only the types of the results matter; their nodes and hooks are dropped.
-        let zeros = elements.items.iter().map(|x| {
-            let shape = x.shape();
-            Expr::zeros(shape.get(1..).unwrap_or_default(), x.dtype())
-        });
-        let row = X::rebuild(&mut Leaves::new(zeros, elements.structure.clone()));
-        let from = trace.attempt(|| trace.edit(|graph| graph.mark()));
-        let (_, y) = body(initial, row);
-        if let Some(from) = from {
-            trace.attempt(|| trace.edit(|graph| graph.drop_effects(from)));
-        }
-        return (C::rebuild(&mut before.clone()), no_rows(&y));
-    }
     let location = Location::caller();
-    let start = leaves_of(&(Expr::of(0), C::rebuild(&mut before.clone())));
     let end = i64::try_from(steps).expect("below 2^63 elements");
+    let start = (first_count("scan", &0, &end), C::rebuild(&mut before.clone()));
+    let start = leaves_of(&start);
     let mut rows_structure = Structure::default();
     let step = |(index, carry): (Expr, C)| {
         let (next, y) = body(carry, element(&index));
@@ -350,12 +365,62 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
         Ok(((&index + 1, next), Some(rows)))
     };
     let condition = |(index, _): (Expr, C)| index.less(end);
-    let functions = Loop::new(&trace, &start.structure, location, condition, step);
+    let functions = Loop::new(("scan", &trace), &start.structure, location, condition, step);
     let Some((state, rows)) = trace.attempt(|| functions.trace(replay, &start)) else {
         return body(initial, element(&Expr::of(0)));
     };
     let carry = C::rebuild(&mut Leaves::new(exprs(&trace, state).skip(1), before.structure));
     (carry, Y::rebuild(&mut Leaves::new(exprs(&trace, rows), rows_structure)))
+}
+
+/// Returns the results of a scan without steps. Only the types of a step matter; its nodes and
+/// hooks are dropped.
+#[track_caller]
+fn scan_no_steps<C: Container, X: Container, Y: Container>(
+    initial: C,
+    elements: &Leaves<Expr>,
+    body: impl FnOnce(C, X) -> (C, Y),
+) -> (C, Y) {
+    let before = leaves_of(&initial);
+    let trace = trace_of(&before.items);
+    let from = trace.attempt(|| trace.edit(|graph| graph.mark()));
+    let rows = elements.items.iter().map(|x| {
+        let dtype = x.dtype();
+        zeros_of(&x.sum_over(0), |ty| ty.dtype = dtype)
+    });
+    let row = X::rebuild(&mut Leaves::new(rows, elements.structure.clone()));
+    let (carry, y) = body(initial, row);
+    check_carry(&before, &carry);
+    let mut y = leaves_of(&y);
+    for leaf in &mut y.items {
+        let axis = leaf.vectors().len();
+        let sizes = |(at, &size): (usize, &usize)| if at == axis { 0 } else { size };
+        *leaf = zeros_of(&leaf.new_axis(0), |ty| {
+            ty.shape = ty.shape.iter().enumerate().map(sizes).collect();
+        });
+    }
+    if let Some(from) = from {
+        trace.attempt(|| trace.edit(|graph| graph.drop_effects(from)));
+    }
+    (C::rebuild(&mut before.clone()), Y::rebuild(&mut y))
+}
+
+/// Returns zeros with the vectorized axes of a value, and with its type after `change`. The type
+/// has the vectorized axes in front. `change` must not read expressions, since the trace is locked.
+fn zeros_of(like: &Expr, change: impl FnOnce(&mut TensorType)) -> Expr {
+    let trace = like.trace();
+    let zeros = trace.attempt(|| {
+        let id = like.id()?;
+        trace.build(|graph| {
+            let mut ty = graph.tensor_type(id).clone();
+            change(&mut ty);
+            graph.constant(Scalar::zero(ty.dtype), ty)
+        })
+    });
+    match zeros {
+        Some(id) => Expr::of_node(trace.clone(), id, like.vectors().clone()),
+        None => Expr::new_failed(trace),
+    }
 }
 
 /// Applies a function to each element of the first axis, and stacks the results along a new first
@@ -396,16 +461,6 @@ fn misfit(result: usize, found: &TensorType, expected: &TensorType) -> Option<Er
     let (found, expected) = (found.to_string(), expected.to_string());
     let misfit = Misfit { region: Region::Body, result, path: None, found, expected, difference };
     Some(ErrorKind::Misfit(misfit.into()).of("scan").into())
-}
-
-/// Returns the results of a scan without steps.
-fn no_rows<Y: Container>(y: &Y) -> Y {
-    let mut leaves = leaves_of(y);
-    for leaf in &mut leaves.items {
-        let shape: Shape = std::iter::once(0).chain(leaf.shape().iter().copied()).collect();
-        *leaf = Expr::zeros(shape, leaf.dtype());
-    }
-    Y::rebuild(&mut leaves)
 }
 
 fn fail(leaves: &Leaves<Expr>, error: Error) {

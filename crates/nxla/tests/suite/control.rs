@@ -7,8 +7,8 @@ use nxla::runtime::Mode;
 use nxla::testing::{CheckGrads, Mismatch, check_grads};
 use nxla::{
     Container, DType, Error, ErrorClass, Expr, Tensor, TensorType, annotate, block, cond,
-    custom_grad, fori, grad, hessian_diagonal, hook, if_, jit, jvp, map, named_hook, runtime_call,
-    safe_where, scan, scan_times, vjp, when, while_loop,
+    custom_grad, custom_jvp, fori, grad, hessian_diagonal, hook, hvp, if_, jit, jvp, linearize,
+    map, named_hook, runtime_call, safe_where, scan, scan_times, vjp, when, while_loop,
 };
 
 /// A list to which a hook writes.
@@ -109,11 +109,39 @@ fn loops_keep_types_and_say_what_differs() {
         })
     });
     let error = lists.call(0).unwrap_err().to_string();
-    assert!(error.contains("body") && error.contains("[2]") && error.contains("[1]"), "{error}");
+    let expected = "fori: body: must return lists of the lengths [1] in the initial state; got [2]";
+    assert!(error.starts_with(expected), "{error}");
+    let condition = jit(|x: Expr| while_loop(x, |x| x.less(3), |x| x + 1));
+    let error = condition.call(Tensor::from([1, 2])).unwrap_err().to_string();
+    assert!(error.starts_with("while_loop: "), "{error}");
     // The error inside the body is reported, not its consequences.
     let inside = jit(|x: Expr| fori(0, 3, x, |_, x| x.reshape([7])));
     let error = inside.call(0).unwrap_err().to_string();
     assert!(error.starts_with("reshape"), "{error}");
+}
+
+#[test]
+fn counters_have_the_promoted_dtype_of_their_bounds() {
+    let count = |lower: Expr, upper: Expr| {
+        fori(lower, upper, Expr::of(0), |i, n| {
+            assert_eq!(i.dtype(), DType::S64);
+            n + 1
+        })
+    };
+    for compiler in compilers() {
+        let count = jit(count).compiler(compiler).call((250u8, 300i64)).unwrap();
+        assert_eq!(numbers(&count), [50.0], "{compiler}");
+    }
+    let wrong: [(&str, fn(Expr) -> Expr); 2] = [
+        ("lower", |x| fori(x, 3, Expr::of(0), |_, n| n + 1)),
+        ("upper", |x| fori(0, x, Expr::of(0), |_, n| n + 1)),
+    ];
+    for (argument, function) in wrong {
+        let error = jit(function).call(2.5f32).unwrap_err();
+        assert_eq!(error.class(), ErrorClass::DType);
+        let expected = format!("fori: {argument}: expected an integer; got f32");
+        assert!(error.to_string().starts_with(&expected), "{error}");
+    }
 }
 
 #[derive(Container)]
@@ -190,6 +218,27 @@ fn a_scan_of_no_steps_shows_nothing() {
     assert_eq!(seen.take(), Vec::<f64>::new());
     hooked.call(Tensor::from(vec![1.0f32, 2.0])).unwrap();
     assert_eq!(seen.take(), [1.0, 3.0]);
+}
+
+#[test]
+fn a_scan_of_no_steps_has_the_types_of_a_longer_one() {
+    let rows = |steps: usize| {
+        let rows = Tensor::zeros([3, steps, 2], DType::F32).unwrap();
+        let rows = rows.with_names([None, None, Some("column")]).unwrap();
+        rows.vectorize(["row"]).unwrap()
+    };
+    let f = jit(|xs: Expr| scan(Expr::of(0.0), xs, |sum, x| (sum, x)).1);
+    let [none, two] = [0, 2].map(|steps| f.call(rows(steps)).unwrap());
+    assert_eq!((none.vectors(), none.names()), (two.vectors(), two.names()));
+    assert!(none.names().is_some());
+    assert_eq!((none.dtype(), &none.shape()[..]), (DType::F32, &[0, 2][..]));
+    let changes = jit(|xs: Expr| scan(Expr::of(0), xs, |sum, x| (sum + 0.5, x)).0);
+    let error = changes.call(Tensor::zeros([0], DType::F32).unwrap()).unwrap_err().to_string();
+    let expected = "scan: carry: must keep the type s32; got f32 after the body";
+    assert!(error.starts_with(expected), "{error}");
+    let empty = jit(|x: Expr| scan(x, Vec::<Expr>::new(), |x, _| (x, ())).0);
+    let error = empty.call(1).unwrap_err().to_string();
+    assert_eq!(error, "scan: xs: must contain a tensor; got none (use `scan_times`)");
 }
 
 #[test]
