@@ -11,7 +11,7 @@ mod standard;
 
 use std::fmt;
 
-use nxla_expr::TensorType;
+use nxla_expr::{ErrorKind, TensorType};
 use nxla_runtime as runtime;
 use smallvec::SmallVec;
 
@@ -452,6 +452,23 @@ pub(crate) fn leaves_of<L>(tree: &impl Tree<L>) -> Leaves<L> {
     let mut leaves = Leaves::default();
     tree.flatten(&mut leaves);
     leaves
+}
+
+/// Returns the leaves of a container that must have a structure, because its leaves are matched
+/// with other leaves by position.
+pub(crate) fn leaves_like<C: Container>(
+    container: &C,
+    structure: &Structure,
+    function: &str,
+    argument: &'static str,
+) -> Result<Leaves<Expr>> {
+    let leaves = leaves_of(container);
+    if leaves.structure == *structure {
+        return Ok(leaves);
+    }
+    let found = &leaves.structure;
+    let why = format!("must contain lists of the lengths {structure:?}; got {found:?}");
+    Err(ErrorKind::invalid(argument, why).of(function).into())
 }
 
 /// Returns the path of each leaf of a container of this structure.

@@ -12,7 +12,9 @@ use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata, Notes, RuleFor, 
 
 use super::methods;
 use crate::Trace;
-use crate::containers::{Container, Leaves, Structure, leaves_of, locate_error, trace_of};
+use crate::containers::{
+    Container, Leaves, Structure, leaves_like, leaves_of, locate_error, trace_of,
+};
 use crate::expr::Expr;
 use crate::{Error, Result};
 use crate::{Operand, Value};
@@ -516,9 +518,9 @@ fn custom_rule<C: Container, I: Container, D: Container, R: Container>(
     let values = trace.attempt(|| {
         let mut output_nodes = vectorized_nodes(&trace, &outputs)?;
         let input_nodes = vectorized_nodes(&trace, &inputs)?;
-        let structure = match kind {
-            RuleFor::Cotangents => outputs.structure.clone(),
-            RuleFor::Tangents => inputs.structure,
+        let (function, from, to) = match kind {
+            RuleFor::Cotangents => ("custom_grad", &outputs.structure, &inputs.structure),
+            RuleFor::Tangents => ("custom_jvp", &inputs.structure, &outputs.structure),
         };
         loop {
             let open = |graph: &mut Graph| {
@@ -526,8 +528,9 @@ fn custom_rule<C: Container, I: Container, D: Container, R: Container>(
             };
             let open = trace.build(open)?;
             let changes = exprs(&trace, open.changes());
-            let results = rule(D::rebuild(&mut Leaves::new(changes, structure.clone())));
-            let results = vectorized_nodes(&trace, &leaves_of(&results))?;
+            let results = rule(D::rebuild(&mut Leaves::new(changes, from.clone())));
+            let results = leaves_like(&results, to, function, "rule")?;
+            let results = vectorized_nodes(&trace, &results)?;
             let close = |graph: &mut Graph| {
                 graph.enter_rust(location);
                 open.close(graph, &results)

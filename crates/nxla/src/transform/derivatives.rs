@@ -2,7 +2,7 @@
 
 use nxla_runtime::{self as runtime, Differentiable, Linearized, Mode, differentiable};
 
-use crate::containers::{Container, Leaves, Structure, leaves_of, trace_of};
+use crate::containers::{Container, Leaves, Structure, leaves_like, leaves_of, trace_of};
 use crate::expr::Expr;
 use crate::vectors::inner;
 use crate::{Result, Trace};
@@ -70,16 +70,26 @@ where
     A: Container,
     R: Container,
 {
-    move |argument, tangent| {
-        let called = match call(&function, argument, Mode::Forward) {
-            Ok(called) => called,
-            Err((_, result)) => return (clone_container(&result), result),
-        };
-        let tangents = leaves_of(&tangent);
-        let found = called.trace.attempt(|| called.function.jvp(&tangents.items));
-        let (results, changes) = or_results(&called, found);
-        (rebuilt(results, &called.structure.1), rebuilt(changes, &called.structure.1))
-    }
+    move |argument, tangent| push_forward(("jvp", "tangent"), &function, argument, &tangent)
+}
+
+/// Implements [`jvp`] for a function and an argument that errors name.
+fn push_forward<A: Container, R: Container>(
+    (name, argument_name): (&str, &'static str),
+    function: &impl Fn(A) -> R,
+    argument: A,
+    tangent: &A,
+) -> (R, R) {
+    let called = match call(function, argument, Mode::Forward) {
+        Ok(called) => called,
+        Err((_, result)) => return (clone_container(&result), result),
+    };
+    let found = called.trace.attempt(|| {
+        let tangents = leaves_like(tangent, &called.structure.0, name, argument_name)?;
+        called.function.jvp(&tangents.items)
+    });
+    let (results, changes) = or_results(&called, found);
+    (rebuilt(results, &called.structure.1), rebuilt(changes, &called.structure.1))
 }
 
 /// The results of a function and their tangents.
@@ -95,12 +105,23 @@ fn or_results(called: &Called, found: Option<Changes>) -> Changes {
 struct Map {
     trace: Trace,
     derivative: Linearized,
+    /// The structures of the argument and of the result of the map.
+    structure: (Structure, Structure),
 }
 
 impl Map {
-    fn apply(&self, arguments: &[Expr]) -> Option<Vec<runtime::RawExpr>> {
+    /// Returns the result for an argument, which errors name.
+    fn apply<A: Container, R: Container>(
+        &self,
+        (function, name): (&str, &'static str),
+        argument: &A,
+    ) -> Option<R> {
         let Linearized { known, map } = &self.derivative;
-        self.trace.attempt(|| map.apply(&self.trace, known, arguments))
+        let results = self.trace.attempt(|| {
+            let leaves = leaves_like(argument, &self.structure.0, function, name)?;
+            map.apply(&self.trace, known, &leaves.items)
+        })?;
+        Some(rebuilt(results, &self.structure.1))
     }
 }
 
@@ -109,7 +130,7 @@ fn linearize_call<A: Container, R: Container>(
     function: &impl Fn(A) -> R,
     argument: A,
     mode: Mode,
-) -> (R, Option<(Map, Structure)>) {
+) -> (R, Option<Map>) {
     let called = match call(function, argument, mode) {
         Ok(called) => called,
         Err((_, result)) => return (result, None),
@@ -120,8 +141,11 @@ fn linearize_call<A: Container, R: Container>(
         None => (rebuilt(called.function.placeholders(), &results), None),
         Some((values, derivative)) => {
             let result = rebuilt(values, &results);
-            let given = if mode == Mode::Forward { results } else { arguments };
-            (result, Some((Map { trace: called.trace, derivative }, given)))
+            let structure = match mode {
+                Mode::Forward => (arguments, results),
+                Mode::Reverse => (results, arguments),
+            };
+            (result, Some(Map { trace: called.trace, derivative, structure }))
         }
     }
 }
@@ -147,9 +171,7 @@ pub fn vjp<A: Container, R: Container>(
     let fallback = clone_container(&argument);
     let (result, map) = linearize_call(&function, argument, Mode::Reverse);
     let pull = move |cotangents: R| {
-        let found = map.as_ref().and_then(|(map, structure)| {
-            Some(rebuilt(map.apply(&leaves_of(&cotangents).items)?, structure))
-        });
+        let found = map.as_ref().and_then(|map| map.apply(("vjp", "cotangent"), &cotangents));
         found.unwrap_or_else(|| clone_container(&fallback))
     };
     (result, pull)
@@ -177,9 +199,7 @@ pub fn linearize<A: Container, R: Container>(
     let (result, map) = linearize_call(&function, argument, Mode::Forward);
     let fallback = clone_container(&result);
     let push = move |tangents: A| {
-        let found = map.as_ref().and_then(|(map, structure)| {
-            Some(rebuilt(map.apply(&leaves_of(&tangents).items)?, structure))
-        });
+        let found = map.as_ref().and_then(|map| map.apply(("linearize", "tangent"), &tangents));
         found.unwrap_or_else(|| clone_container(&fallback))
     };
     (result, push)
@@ -350,6 +370,6 @@ where
     F: Fn(A) -> Expr,
     A: Container,
 {
-    let product = jvp(super::grad(function));
-    move |argument, direction| product(argument, direction).1
+    let slopes = super::grad(function);
+    move |argument, direction| push_forward(("hvp", "direction"), &slopes, argument, &direction).1
 }

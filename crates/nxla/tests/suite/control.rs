@@ -144,6 +144,37 @@ fn counters_have_the_promoted_dtype_of_their_bounds() {
     }
 }
 
+type Lists = (Vec<Expr>, Vec<Expr>);
+
+fn lists(x: &Expr) -> Lists {
+    (vec![x.clone()], vec![x.clone(), x * 2])
+}
+
+fn swapped((one, two): Lists) -> Lists {
+    (two, one)
+}
+
+#[test]
+fn rules_and_derivatives_compare_the_structures_of_containers() {
+    let same = |lists: Lists| lists;
+    let calls: [(&str, Box<dyn Fn(Expr) -> Lists>); 6] = [
+        ("custom_grad: rule", Box::new(|x| custom_grad(lists(&x), &lists(&x), swapped))),
+        ("custom_jvp: rule", Box::new(|x| custom_jvp(lists(&x), &lists(&x), swapped))),
+        ("jvp: tangent", Box::new(move |x| jvp(same)(lists(&x), swapped(lists(&x))).1)),
+        ("vjp: cotangent", Box::new(move |x| vjp(same, lists(&x)).1(swapped(lists(&x))))),
+        ("linearize: tangent", Box::new(move |x| linearize(same, lists(&x)).1(swapped(lists(&x))))),
+        (
+            "hvp: direction",
+            Box::new(|x| hvp(|(a, b): Lists| &a[0] * &b[0])(lists(&x), swapped(lists(&x)))),
+        ),
+    ];
+    for (name, call) in calls {
+        let error = jit(call).call(1.0f32).unwrap_err().to_string();
+        let expected = format!("{name}: must contain lists of the lengths [1, 2]; got [2, 1]");
+        assert!(error.starts_with(&expected), "{error}");
+    }
+}
+
 #[derive(Container)]
 struct Pair<T> {
     first: T,
