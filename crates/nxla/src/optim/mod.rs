@@ -28,6 +28,8 @@
 
 mod schedule;
 
+use nxla_expr::ErrorKind;
+
 use crate::containers::{Leaves, Tree};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
@@ -73,8 +75,8 @@ pub struct Optimizer {
     /// The weight decay: the fraction of the parameters that is added to a step.
     decay: f64,
     max_norm: Option<f64>,
-    /// The first option that the rule does not have, and its requirement.
-    invalid: Option<(&'static str, &'static str)>,
+    /// The first invalid option, and the reason.
+    invalid: Option<(&'static str, String)>,
 }
 
 /// The rule that computes a step from gradients.
@@ -171,28 +173,27 @@ impl Optimizer {
         match self.rule {
             Rule::Descent | Rule::Momentum { .. } => Self { rule, ..self },
             Rule::Adam { .. } | Rule::Lion { .. } => {
-                self.with_invalid(option, "must be an `sgd`; the other optimizers have `betas`")
+                let why = "optimizer: must be an `sgd`; the other optimizers have `betas`";
+                self.with_invalid(option, why.into())
             }
         }
     }
 
-    fn with_invalid(self, option: &'static str, why: &'static str) -> Self {
+    fn with_invalid(self, option: &'static str, why: String) -> Self {
         Self { invalid: self.invalid.or(Some((option, why))), ..self }
     }
 
-    /// Returns an error if an option of another rule was set.
+    /// Returns an error if an option has an invalid value or belongs to another rule.
     fn check_options(&self) -> Result<()> {
-        match self.invalid {
+        match self.invalid.clone() {
             None => Ok(()),
-            Some((option, why)) => {
-                let why = format!("optimizer: {why}");
-                Err(crate::Error::Arguments { function: option.into(), why })
-            }
+            Some((option, why)) => Err(crate::Error::Arguments { function: option.into(), why }),
         }
     }
 
-    /// Sets the decay factors of the running means of [`adam`] and [`lion`]. For [`sgd`],
-    /// [`init`](Self::init) and [`step`](Self::step) return an error.
+    /// Sets the decay factors of the running means of [`adam`] and [`lion`], which are at least 0
+    /// and less than 1. For other factors and for [`sgd`], [`init`](Self::init) and
+    /// [`step`](Self::step) return an error.
     ///
     /// ```
     /// use nxla::optim;
@@ -201,12 +202,18 @@ impl Optimizer {
     /// ```
     #[must_use]
     pub fn betas(self, b1: f64, b2: f64) -> Self {
+        for (argument, factor) in [("b1", b1), ("b2", b2)] {
+            if !(0.0..1.0).contains(&factor) {
+                let why = format!("{argument}: must be at least 0 and less than 1; got {factor}");
+                return self.with_invalid("betas", why);
+            }
+        }
         let rule = match self.rule {
             Rule::Adam { epsilon, .. } => Rule::Adam { b1, b2, epsilon },
             Rule::Lion { .. } => Rule::Lion { b1, b2 },
             Rule::Descent | Rule::Momentum { .. } => {
-                return self
-                    .with_invalid("betas", "must be an `adam`, `adamw` or `lion`; got an `sgd`");
+                let why = "optimizer: must be an `adam`, `adamw` or `lion`; got an `sgd`";
+                return self.with_invalid("betas", why.into());
             }
         };
         Self { rule, ..self }
@@ -249,8 +256,8 @@ impl Optimizer {
     /// ```
     ///
     /// # Errors
-    /// Returns an error for an option that the optimizer does not have, and the error of creating
-    /// zeros.
+    /// Returns an error for an option that the optimizer does not have or that is invalid, and the
+    /// error of creating zeros.
     pub fn init<C: Tree<Tensor>>(&self, parameters: &C) -> Result<State<C, Tensor>> {
         self.check_options()?;
         let zeros = || parameters.try_map(|x| x.zeros_like()?.as_type(x.dtype().at_least_f32()));
@@ -275,8 +282,8 @@ impl Optimizer {
     /// ```
     ///
     /// # Errors
-    /// Returns an error for an option that the optimizer does not have, and if gradients or state are
-    /// of another container than the parameters.
+    /// Returns an error for an option that the optimizer does not have or that is invalid, and if
+    /// gradients or state have another container or other shapes than the parameters.
     #[track_caller]
     pub fn step<C: Container>(
         &self,
@@ -285,6 +292,8 @@ impl Optimizer {
         state: &State<C, Expr>,
     ) -> Result<(C, State<C, Expr>)> {
         self.check_options()?;
+        check_shapes("gradients", gradients, parameters)?;
+        state.moments.iter().try_for_each(|moment| check_shapes("state", moment, parameters))?;
         let steps = &state.steps + 1;
         let gradients = self.clip_gradients(&gradients.map(wide));
         let (changes, moments) = self.rule.apply(&gradients, &state.moments, &steps)?;
@@ -324,6 +333,21 @@ impl Optimizer {
             is_small.select(x, scaled.as_type(x.dtype()))
         })
     }
+}
+
+/// Checks that each leaf has the shape of its parameter, to which it would broadcast otherwise.
+/// Differences of structure are reported by [`Tree::zip`], and failed values by the trace.
+fn check_shapes<C: Container>(argument: &'static str, container: &C, parameters: &C) -> Result<()> {
+    let (leaves, expected) = (Tree::<Expr>::leaves(container), Tree::<Expr>::leaves(parameters));
+    let differs = |(x, parameter): (&Expr, &Expr)| {
+        !x.has_failed() && !parameter.has_failed() && x.shape() != parameter.shape()
+    };
+    let Some(at) = leaves.iter().zip(&expected).position(differs) else { return Ok(()) };
+    let mut paths = Vec::new();
+    Tree::<Expr>::paths(parameters, "", &mut paths);
+    let expected = format!("the shape of the parameter{}, {}", paths[at], expected[at].ty());
+    let found = leaves[at].ty().to_string();
+    Err(ErrorKind::Shape { argument, found, expected }.of("step").into())
 }
 
 /// A value as `f32` if it is a narrower float, since its squares could overflow or vanish.

@@ -2,6 +2,7 @@
 
 use std::f64::consts::PI;
 
+use crate::Error;
 use crate::expr::Expr;
 
 /// A learning rate as a function of the number of steps so far.
@@ -50,7 +51,8 @@ impl Schedule {
         Schedule(Kind::Linear { from, to, steps })
     }
 
-    /// Multiplies the rate by `factor` every `steps` steps, evenly over the steps.
+    /// Multiplies the rate by `factor` every `steps` steps, evenly over the steps. The factor must
+    /// be positive; [`at`](Self::at) fails for another factor.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -120,6 +122,11 @@ impl Schedule {
         match &self.0 {
             Kind::Constant(rate) => count.full_like(*rate),
             Kind::Linear { from, to, steps } => share(*steps) * (to - from) + *from,
+            Kind::Exponential { factor, .. } if *factor <= 0.0 || factor.is_nan() => {
+                let why = format!("factor: must be positive; got {factor}");
+                step.trace().fail(Error::Arguments { function: "exponential".into(), why });
+                Expr::new_failed(step.trace())
+            }
             Kind::Exponential { from, factor, steps } => {
                 (&count * (factor.ln() / f64::from((*steps).max(1)))).exp() * *from
             }

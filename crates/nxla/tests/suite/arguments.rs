@@ -159,6 +159,11 @@ fn optimizers_refuse_options_of_others() {
     let step = jit(move |x: Expr, state: optim::State<Expr, Expr>| wrong.step(&x, &x, &state));
     refused(step.call((&x, &state)), "betas: optimizer: must be an `adam`");
     assert!(optim::sgd(0.1).momentum(0.9).nesterov(0.8).init(&x).is_ok());
+    let expected = "betas: b1: must be at least 0 and less than 1; got 1.5";
+    refused(optim::adam(0.1).betas(1.5, 0.9).init(&x), expected);
+    refused(optim::lion(0.1).betas(0.9, f64::NAN).init(&x), "betas: b2: must be at least 0");
+    let rate = jit(|step: Expr| optim::Schedule::exponential(0.1, -0.5, 10).at(&step));
+    refused(rate.call(1), "exponential: factor: must be positive; got -0.5");
 }
 
 #[test]

@@ -100,6 +100,18 @@ fn a_state_of_another_optimiser_is_an_error() {
     assert!(error.starts_with("step: state: must come from `init`"), "{error}");
 }
 
+#[test]
+fn gradients_and_states_have_the_shapes_of_the_parameters() {
+    let (x, wide) = (Tensor::from(1.0f32), Tensor::from([1.0f32, 2.0]));
+    let step = jit(|x: Expr, g: Expr, state: State<Expr, Expr>| adam(0.1).step(&x, &g, &state));
+    let [state, wide_state] = [&x, &wide].map(|x| adam(0.1).init(x).unwrap());
+    let expected = "expected the shape of the parameter, f32; got f32[2]";
+    let error = step.call((&x, &wide, &state)).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("step: gradients: {expected}")), "{error}");
+    let error = step.call((&x, &x, &wide_state)).unwrap_err().to_string();
+    assert!(error.starts_with(&format!("step: state: {expected}")), "{error}");
+}
+
 /// The parameter after steps on given gradients, in a dtype, as `f64`.
 fn descend(optimizer: &Optimizer, compiler: &str, dtype: DType, gradients: &[f64]) -> Vec<f64> {
     let typed = |x: &[f64]| Tensor::from(x.to_vec()).as_type(dtype).unwrap();
