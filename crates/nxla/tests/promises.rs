@@ -233,9 +233,9 @@ fn options_of_partitions_are_for_jit() {
         for part in parts {
             let before = set_default_options(Some(part));
             assert_eq!(numbers(&f.call(1).unwrap()), [2.0]);
-            set_default_options(Some(before));
+            assert!(before.is_none());
+            set_default_options(before);
         }
-        set_default_options(None);
         assert!(default_options().compiler.is_none());
     }
 }

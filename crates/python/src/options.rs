@@ -267,7 +267,9 @@ fn replace_default_options<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let new = options.map(by_themselves).transpose()?;
-    to_dict(py, &set_default_options(new))
+    let before = default_options();
+    set_default_options(new);
+    to_dict(py, &before)
 }
 
 /// Returns the options of the process.

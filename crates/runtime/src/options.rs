@@ -7,6 +7,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use nxla_expr::{GraphOptions, HostFn};
@@ -519,19 +520,19 @@ pub fn has_default_options() -> bool {
         || GLOBAL.read().unwrap_or_else(PoisonError::into_inner).is_some()
 }
 
-/// Sets the options of this thread; `None` restores the options of the process. Returns the
-/// previous options.
+/// Sets the options of this thread; with `None`, the thread uses the options of the process.
+/// Returns the previous options of the thread, or `None` if it used the options of the process.
 ///
 /// ```
-/// use nxla::{Options, set_default_options};
+/// use nxla::{Options, has_default_options, set_default_options};
 ///
+/// let had_options = has_default_options();
 /// let before = set_default_options(Some(Options::new().compiler("evaluator")));
-/// set_default_options(Some(before));
+/// set_default_options(before);
+/// assert_eq!(has_default_options(), had_options);
 /// ```
-pub fn set_default_options(options: Option<Options>) -> Options {
-    let before = default_options();
-    THREAD.set(options);
-    before
+pub fn set_default_options(options: Option<Options>) -> Option<Options> {
+    THREAD.replace(options)
 }
 
 /// Returns the options of the process, which apply to threads without their own options.
@@ -570,14 +571,30 @@ pub fn set_global_default_options(options: Options) -> Options {
     before
 }
 
-/// Restores the thread's options when dropped.
+/// Restores the options of the thread when dropped. The guard cannot move to another thread, whose
+/// options it would replace.
+///
+/// ```compile_fail,E0277
+/// let guard = nxla::with_default_options(&nxla::Options::new());
+/// std::thread::spawn(move || drop(guard));
+/// ```
 #[derive(Debug)]
 #[must_use = "the options are restored when this is dropped"]
-pub struct OptionsGuard(Option<Options>);
+pub struct OptionsGuard {
+    before: Option<Options>,
+    not_send: PhantomData<*const ()>,
+}
+
+impl OptionsGuard {
+    /// Sets the options of the thread until the guard is dropped.
+    fn set(options: Options) -> Self {
+        Self { before: THREAD.replace(Some(options)), not_send: PhantomData }
+    }
+}
 
 impl Drop for OptionsGuard {
     fn drop(&mut self) {
-        THREAD.set(self.0.take());
+        THREAD.set(self.before.take());
     }
 }
 
@@ -591,8 +608,7 @@ impl Drop for OptionsGuard {
 /// drop(guard);
 /// ```
 pub fn with_default_options(options: &Options) -> OptionsGuard {
-    let merged = options.over(&default_options());
-    OptionsGuard(THREAD.replace(Some(merged)))
+    OptionsGuard::set(options.over(&default_options()))
 }
 
 /// Runs operations of this thread on a device until the guard is dropped. The device overrides the
@@ -608,8 +624,7 @@ pub fn with_default_options(options: &Options) -> OptionsGuard {
 /// ```
 pub fn run_on(device: &Device) -> OptionsGuard {
     let hooks = default_options().hooks;
-    let options = Options { hooks, device: Some(device.clone()), ..Options::default() };
-    OptionsGuard(THREAD.replace(Some(options)))
+    OptionsGuard::set(Options { hooks, device: Some(device.clone()), ..Options::default() })
 }
 
 thread_local! {

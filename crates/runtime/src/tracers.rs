@@ -4,6 +4,7 @@
 //! values are constant, even if they were computed from the same values.
 
 use std::cell::RefCell;
+use std::marker::PhantomData;
 
 use nxla_expr::{ExprId, Mark, Scope, TensorType};
 use nxla_tensor::AxisName;
@@ -31,8 +32,8 @@ pub(crate) fn is_entry_axis(name: &str) -> bool {
     RUNNING.with_borrow(|all| all.iter().flatten().any(|axis| **axis == *name))
 }
 
-/// A function that is differentiated, until this value is dropped.
-struct Running(());
+/// A function that is differentiated, until this value is dropped on the same thread.
+struct Running(PhantomData<*const ()>);
 
 impl Running {
     /// Begins a call on tracers with the vectorized axes `axes`; the values have `of_values`.
@@ -40,7 +41,7 @@ impl Running {
         let added = axes.iter().filter(|axis| of_values.position(&axis.name).is_none());
         let added = added.map(|axis| axis.name.clone()).collect();
         RUNNING.with_borrow_mut(|all| all.push(added));
-        Self(())
+        Self(PhantomData)
     }
 }
 

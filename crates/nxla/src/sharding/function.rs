@@ -100,8 +100,11 @@ impl<F, Inputs> OverMesh<F, Inputs> {
     /// Returns the current options, without options that have no meaning here.
     fn options(&self) -> Result<Options> {
         self.jit.call_mode()?;
-        if self.jit.donates() {
-            let why = "arguments: must not be donated to a function over a mesh";
+        let refused = [
+            (self.jit.donates(), "arguments: must not be donated to a function over a mesh"),
+            (self.jit.interrupt.is_some(), "interrupt: not supported for a function over a mesh"),
+        ];
+        if let Some((_, why)) = refused.into_iter().find(|(is_set, _)| *is_set) {
             return Err(Error::Options(format!("over: {why}")));
         }
         self.jit.options().of_a_mesh()

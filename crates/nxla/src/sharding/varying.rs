@@ -1,6 +1,7 @@
 //! Values that vary along axes of a mesh: they differ between devices.
 
 use std::cell::RefCell;
+use std::marker::PhantomData;
 use std::panic::Location;
 
 use nxla_expr::{ExprId, Graph, Layout, Metadata, sharding_note};
@@ -14,22 +15,26 @@ thread_local! {
     static ENTERED: RefCell<Vec<(String, usize)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Makes the axes of a mesh available to collectives until it is dropped.
-pub(super) struct Entered(usize);
+/// Makes the axes of a mesh available to the collectives of the thread until it is dropped.
+pub(super) struct Entered {
+    /// The number of axes that were available before.
+    before: usize,
+    not_send: PhantomData<*const ()>,
+}
 
 impl Entered {
     pub(super) fn into(mesh: &Mesh) -> Self {
         ENTERED.with_borrow_mut(|axes| {
             let before = axes.len();
             axes.extend_from_slice(mesh.axes());
-            Self(before)
+            Self { before, not_send: PhantomData }
         })
     }
 }
 
 impl Drop for Entered {
     fn drop(&mut self) {
-        ENTERED.with_borrow_mut(|axes| axes.truncate(self.0));
+        ENTERED.with_borrow_mut(|axes| axes.truncate(self.before));
     }
 }
 

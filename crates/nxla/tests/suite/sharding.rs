@@ -27,6 +27,14 @@ fn refused<T>(result: nxla::Result<T>, class: ErrorClass, text: &str) {
     assert_eq!(error.class(), class, "{error}");
 }
 
+#[test]
+fn a_function_over_a_mesh_cannot_be_interrupted() {
+    let Some(mesh) = mesh() else { return };
+    let f = jit(|x: Expr| x * 2).interrupt(|| true).over(&mesh);
+    let expected = "over: interrupt: not supported for a function over a mesh";
+    refused(f.call(1), ErrorClass::Options, expected);
+}
+
 #[derive(Container)]
 struct Net<T> {
     hidden: Layer<T>,

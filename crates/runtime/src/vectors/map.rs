@@ -2,6 +2,7 @@
 //! the results.
 
 use std::cell::Cell;
+use std::marker::PhantomData;
 
 use nxla_expr::{ErrorKind, ExprId, Graph, Op};
 use nxla_tensor::normalize_axis;
@@ -39,6 +40,8 @@ pub fn map_entries<T>(
 struct Mapping {
     name: String,
     size: usize,
+    /// The depth belongs to the thread.
+    not_send: PhantomData<*const ()>,
 }
 
 impl Drop for Mapping {
@@ -76,7 +79,7 @@ impl Mapping {
             return Err(mistake("vmap", "no argument is mapped"));
         };
         DEPTH.set(DEPTH.get() + 1);
-        Ok((Self { name, size }, entries))
+        Ok((Self { name, size, not_send: PhantomData }, entries))
     }
 
     /// A result with the axis of the map as an ordinary one, at a position counted in the result.
