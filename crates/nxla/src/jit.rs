@@ -59,6 +59,15 @@ where
     }
 }
 
+/// Wraps a function of a method that computes with tensors, which also runs while another function
+/// is traced.
+pub(crate) fn jit_separately<F, Inputs>(function: F) -> Jit<F, Inputs>
+where
+    F: Function<Inputs>,
+{
+    jit(function).on_conflict(Conflict::Force)
+}
+
 /// A callback that returns whether to cancel.
 pub(crate) type InterruptFn = dyn Fn() -> bool + Send + Sync;
 
@@ -194,12 +203,11 @@ impl<F, Inputs> Jit<F, Inputs> {
         C: Tree<Tensor>,
         R: HookResult,
     {
-        let of = name.to_owned();
         let host = move |values: &[HostTensor]| {
             let container = Leaves::container_of(values.iter().cloned().map(Tensor::from));
             let container: C = container.ok_or_else(|| {
                 let count = values.len();
-                format!("hook {of:?}: container: must hold the {count} values that the hook shows")
+                format!("container: must hold the {count} values that the hook shows")
             })?;
             function(container).into_result()
         };

@@ -62,7 +62,8 @@ impl Tensor {
         runtime::RawTensor::new(elements, shape).map(Self)
     }
 
-    /// Creates a scalar of a dtype.
+    /// Creates a scalar of a dtype. The value is cast: integers wrap around, and integer dtypes
+    /// truncate floats. [`Tensor::full`] refuses integers that do not fit.
     ///
     /// ```
     /// use nxla::{DType, Scalar, Tensor};

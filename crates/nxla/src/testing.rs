@@ -7,9 +7,10 @@ use nxla_tensor::DType;
 
 use crate::containers::{Arguments, Function, Leaves, Structure, Tree, leaves_of};
 use crate::expr::Expr;
+use crate::jit::jit_separately;
 use crate::tensor::Tensor;
 use crate::transform::{jvp, vjp};
-use crate::{Error, Result, jit};
+use crate::{Error, Result};
 
 /// Compares derivatives of `function` with finite differences, up to second order and in both
 /// modes; see [`CheckGrads`] for options.
@@ -424,7 +425,7 @@ impl Checker<'_> {
     }
 
     fn call(&self, function: &Moving<'_>, values: &[Tensor]) -> Result<Vec<Tensor>> {
-        let mut compiled = jit(|values: Vec<Expr>| function(values));
+        let mut compiled = jit_separately(|values: Vec<Expr>| function(values));
         if let Some(compiler) = self.compiler {
             compiled = compiled.compiler(compiler.clone());
         }

@@ -10,7 +10,7 @@ use nxla_tensor::DType;
 use super::axes::{Axis, Over, from_axis};
 use super::methods;
 use crate::expr::Expr;
-use crate::jit::jit;
+use crate::jit::jit_separately;
 use crate::tensor::Tensor;
 use crate::{Error, Result};
 use crate::{Operand, Value};
@@ -459,7 +459,7 @@ impl Tensor {
     ) -> Result<Tensor> {
         let (initial, over) = (operand_to_tensor(self, initial)?, over.into());
         let fold = |[x, initial]: [Expr; 2]| x.reduce(initial, over.clone(), &function);
-        jit(fold).call([self, &initial])
+        jit_separately(fold).call([self, &initial])
     }
 }
 

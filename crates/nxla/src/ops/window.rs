@@ -11,7 +11,7 @@ use super::reduce::operand_to_tensor;
 use crate::Operand;
 use crate::Result;
 use crate::expr::Expr;
-use crate::jit::jit;
+use crate::jit::jit_separately;
 use crate::tensor::Tensor;
 
 /// The windows that slide over a tensor: a size for each axis, strides, dilations and padding.
@@ -254,7 +254,7 @@ impl Tensor {
         function: impl Fn(Expr, Expr) -> Expr,
     ) -> Result<Tensor> {
         let initial = operand_to_tensor(self, initial)?;
-        jit(|[x, initial]: [Expr; 2]| x.window_reduce(initial, window, &function))
+        jit_separately(|[x, initial]: [Expr; 2]| x.window_reduce(initial, window, &function))
             .call([self, &initial])
     }
 }

@@ -6,7 +6,7 @@ use crate::common::{compilers, numbers};
 use nxla::runtime::Mode;
 use nxla::testing::{CheckGrads, Mismatch, check_grads};
 use nxla::{
-    Container, DType, Error, ErrorClass, Expr, Tensor, TensorType, annotate, block, cond,
+    Container, DType, Error, ErrorClass, Expr, Tensor, TensorType, Window, annotate, block, cond,
     custom_grad, custom_jvp, fori, grad, hessian_diagonal, hook, hvp, if_, jit, jvp, linearize,
     map, named_hook, runtime_call, safe_where, scan, scan_times, vjp, when, while_loop,
 };
@@ -173,6 +173,18 @@ fn rules_and_derivatives_compare_the_structures_of_containers() {
         let expected = format!("{name}: must contain lists of the lengths [1, 2]; got [2, 1]");
         assert!(error.starts_with(&expected), "{error}");
     }
+}
+
+#[test]
+fn methods_of_tensors_run_while_another_function_is_traced() {
+    let factors = Tensor::from([2, 3, 4]);
+    let f = jit(move |x: Expr| -> nxla::Result<Expr> {
+        let product = factors.reduce(1, (), |x, product| x * product)?;
+        let sums = factors.window_reduce(0, &Window::of([2]), |x, sum| x + sum)?;
+        check_grads(|x: Expr| x.sin(), 0.5f64)?;
+        Ok(x + product + sums)
+    });
+    assert_eq!(f.call(1).unwrap().to_vec::<i32>().unwrap(), [30, 32]);
 }
 
 #[derive(Container)]
