@@ -64,6 +64,7 @@ pub enum Error {
         /// The source line of the operation.
         line: Option<Line>,
         /// The error of the plugin.
+        #[source]
         error: Box<pjrt::Error>,
     },
     /// Host data does not match its type.
@@ -150,11 +151,12 @@ pub enum Error {
         /// Its number, its name, and the lines that it is of.
         stage: String,
         /// The error.
+        #[source]
         error: Box<Error>,
     },
     /// A user's function (a callback, a host function) failed.
-    #[error(transparent)]
-    User(Box<dyn std::error::Error + Send + Sync>),
+    #[error("{0}")]
+    User(#[source] Box<dyn std::error::Error + Send + Sync>),
 }
 
 /// The kind of an [`Error`], for languages with exception classes.

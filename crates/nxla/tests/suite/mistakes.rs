@@ -112,6 +112,14 @@ fn the_error_of_a_hook_is_the_source_of_the_error() {
     }
 }
 
+#[test]
+fn errors_of_users_and_stages_have_sources() {
+    let user = || Error::User("four".parse::<i32>().unwrap_err().into());
+    assert!(user().source().unwrap().is::<std::num::ParseIntError>());
+    let stage = Error::Stage { stage: "stage 0".into(), error: Box::new(user()) };
+    assert_eq!(stage.source().unwrap().to_string(), user().to_string());
+}
+
 /// An executable that returns fewer results than the program has.
 struct TooFew;
 
