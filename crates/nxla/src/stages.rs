@@ -120,19 +120,26 @@ impl<Inputs, Results> Stages<Inputs, Results> {
     /// ```
     ///
     /// # Errors
-    /// Returns an error if the cluster has no workers, if its bandwidth is not positive, or if its
-    /// latency is negative or NaN.
+    /// Returns an error if the cluster has no workers, if a bandwidth or a speed is not positive, or
+    /// if a latency or an overhead is negative or NaN.
     pub fn simulate(&self, cluster: &Cluster, speed: &Speed) -> Result<Timeline> {
-        if cluster.workers == 0 {
-            let why = "cluster: must have a worker; got 0".into();
-            return Err(Error::Arguments { function: "simulate".into(), why });
+        let wrong = |why: String| Err(Error::Arguments { function: "simulate".into(), why });
+        let Cluster { workers, bandwidth, latency } = *cluster;
+        let Speed { flops, bytes, overhead } = *speed;
+        if workers == 0 {
+            return wrong("cluster: must have a worker; got 0".into());
         }
-        let Cluster { bandwidth, latency, .. } = *cluster;
         if !(bandwidth > 0.0 && latency >= 0.0) {
-            let why = format!(
-                "cluster: bandwidth must be positive and latency must not be negative; got                  {bandwidth} and {latency}"
-            );
-            return Err(Error::Arguments { function: "simulate".into(), why });
+            return wrong(format!(
+                "cluster: bandwidth must be positive and latency must not be negative; got \
+                 {bandwidth} and {latency}"
+            ));
+        }
+        if !(flops > 0.0 && bytes > 0.0 && overhead >= 0.0) {
+            return wrong(format!(
+                "speed: flops and bytes must be positive and overhead must not be negative; got \
+                 {flops}, {bytes} and {overhead}"
+            ));
         }
         let graph = self.graph();
         Ok(graph.simulate(cluster, &graph.seconds(speed)))
@@ -242,8 +249,8 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     /// ```
     ///
     /// # Errors
-    /// Returns an error for an item is an error as for [`Stages::run`], or if `in_flight`, the
-    /// maximum number of concurrent elements, is 0. The iterator ends after an error.
+    /// Returns the errors of [`Stages::run`] as elements of the iterator, which ends after an error.
+    /// Returns an error if `in_flight`, the maximum number of concurrent elements, is 0.
     pub fn pipeline<A>(
         &self,
         elements: impl IntoIterator<Item = A>,

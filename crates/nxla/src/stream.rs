@@ -139,9 +139,10 @@ impl Shared {
     fn send<X>(&self, chunk: impl Arguments<X, Tensor>, waits: bool) -> Result<()> {
         let mut leaves = Leaves::default();
         chunk.append(&mut leaves);
+        let mut pairs = leaves.items.iter().zip(&self.chunk_types);
         let fits = leaves.structure == self.chunk_structure
             && leaves.items.len() == self.chunk_types.len()
-            && leaves.items.iter().zip(&self.chunk_types).all(|(tensor, ty)| tensor.is_of(ty));
+            && pairs.all(|(tensor, ty)| tensor.vectors().is_empty() && ty.accepts(&tensor.ty()));
         if !fits {
             let list = |types: Vec<String>| types.join(", ");
             let found = list(leaves.items.iter().map(|tensor| tensor.ty().to_string()).collect());

@@ -100,7 +100,8 @@ impl StageGraph {
         let mut simulation = Simulation {
             graph: self,
             cluster,
-            free: vec![0.0; cluster.workers],
+            // A stage runs on one worker, so further workers stay idle.
+            free: vec![0.0; cluster.workers.min(seconds.len())],
             places: vec![Vec::new(); self.dependencies.first_slot[self.stages().len()]],
             runs: vec![None; self.stages().len()],
         };

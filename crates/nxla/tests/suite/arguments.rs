@@ -201,8 +201,17 @@ fn simulated_clusters_have_positive_speeds() {
     let expected = "simulate: cluster: bandwidth must be positive and latency must not be negative";
     for (bandwidth, latency) in [(0.0, 0.0), (f64::NAN, 0.0), (1.0, f64::NAN), (1.0, -1.0)] {
         let cluster = Cluster { workers: 2, bandwidth, latency };
-        refused(stages.simulate(&cluster, &Speed::default()), expected);
+        let error = stages.simulate(&cluster, &Speed::default());
+        refused(error, &format!("{expected}; got {bandwidth} and {latency}"));
     }
+    let cluster = Cluster { workers: usize::MAX, bandwidth: 1e9, latency: 1e-6 };
+    let expected = "simulate: speed: flops and bytes must be positive and overhead must not be";
+    for (flops, bytes, overhead) in
+        [(-1.0, 1.0, 0.0), (1.0, 0.0, 0.0), (f64::NAN, 1.0, 0.0), (1.0, 1.0, f64::NAN)]
+    {
+        refused(stages.simulate(&cluster, &Speed { flops, bytes, overhead }), expected);
+    }
+    assert_eq!(stages.simulate(&cluster, &Speed::default()).unwrap().runs.len(), 2);
 }
 
 #[test]

@@ -43,6 +43,19 @@ fn chunks_go_in_and_results_come_out_in_order() {
 }
 
 #[test]
+fn chunks_may_have_names_that_the_type_lacks() {
+    let step = |x: Expr, total: Expr| (x.sum(), total + x.sum());
+    let ty = TensorType::new(DType::S32, [2]);
+    for compiler in compilers() {
+        let mut sums = stream_with(step, &ty, 0, &Options::new().compiler(*compiler)).unwrap();
+        sums.send(Tensor::from([1, 2]).with_names(["item"]).unwrap()).unwrap();
+        assert_eq!(numbers(&sums.recv().unwrap()), [3.0], "{compiler}");
+        let error = sums.send(Tensor::from([1, 2, 3])).unwrap_err().to_string();
+        assert_eq!(error, "stream: chunk: must be (s32[2]); got (s32[3])");
+    }
+}
+
+#[test]
 fn containers_and_large_captured_tensors() {
     let table = Tensor::iota([8192], None, DType::F32).unwrap();
     let step = |(index, scale): (Expr, Expr), state: Vec<Expr>| {
