@@ -326,7 +326,7 @@ impl Sharding {
         let axes = self.layout.len();
         if axes > shape.rank() {
             let why =
-                format!("tensor must have at least {axes} axes for {self}; got shape {shape}");
+                format!("tensor must have at least {axes} axes for {self}; got {}", shape.rank());
             return Err(Error::Layout(why));
         }
         let mut sizes: Vec<usize> = shape.iter().copied().collect();

@@ -4,6 +4,7 @@ use nxla_tensor::{AxisName, DType, HostTensor, Names, Number, Scalar, Shape};
 
 use crate::graph::{
     BinaryOp, Broadcast, Constant, ErrorKind, ExprId, Graph, Iota, Literal, Op, Result, TensorType,
+    shape_text,
 };
 
 impl Graph {
@@ -260,7 +261,7 @@ impl Graph {
     ) -> Result<ExprId> {
         self.linspace_dtype(dtype)?;
         if self.shape(start) != self.shape(stop) {
-            let (found, expected) = (self.shape(stop).to_string(), self.shape(start).to_string());
+            let (found, expected) = (shape_text(self.shape(stop)), shape_text(self.shape(start)));
             let kind = ErrorKind::Shape { argument: "stop", found, expected };
             return Err(self.error("linspace", kind));
         }
@@ -335,7 +336,7 @@ impl Graph {
         let added = shape.rank().checked_sub(self.shape(x).rank());
         let Some(added) = added else {
             let found = self.tensor_type(x).to_string();
-            let expected = format!("a shape that broadcasts to {shape}");
+            let expected = format!("a shape that broadcasts to {}", shape_text(&shape));
             return Err(
                 self.error("broadcast", ErrorKind::Shape { argument: "operand", found, expected })
             );

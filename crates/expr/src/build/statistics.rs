@@ -3,7 +3,7 @@
 use nxla_tensor::{DType, Number, Scalar, Shape, promote};
 
 use super::{Cumulative, SliceStart};
-use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result};
+use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result, shape_text};
 
 impl Graph {
     /// Returns the arithmetic mean as a float; NaN for no elements. Sums use a sufficient dtype: 64
@@ -68,7 +68,7 @@ impl Graph {
         };
         let expected: Shape = axes.iter().map(|&axis| self.shape(x)[axis]).collect();
         if *self.shape(weights) != expected {
-            let (found, expected) = (self.shape(weights).to_string(), expected.to_string());
+            let (found, expected) = (shape_text(self.shape(weights)), shape_text(&expected));
             let kind = ErrorKind::Shape { argument: "weights", found, expected };
             return Err(self.error("weighted_mean", kind));
         }

@@ -4,7 +4,7 @@
 
 use std::fmt;
 
-use nxla_tensor::{DType, ShapeError};
+use nxla_tensor::{DType, Shape, ShapeError};
 
 use super::source::Line;
 use super::types::{TensorType, Type};
@@ -157,6 +157,11 @@ impl Error {
         }
         self
     }
+}
+
+/// Returns a shape for an error. The display of the shape of a scalar is empty.
+pub(crate) fn shape_text(shape: &Shape) -> String {
+    if shape.rank() == 0 { "[] (a scalar)".into() } else { shape.to_string() }
 }
 
 impl ErrorKind {

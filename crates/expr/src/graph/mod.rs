@@ -32,6 +32,7 @@ pub use block::{BlockKind, Combine, Cumulative, Keep, Order};
 pub use cost::operations;
 pub use detach::Detached;
 pub use encode::Digest;
+pub(crate) use error::shape_text;
 pub use error::{Difference, Error, ErrorKind, Misfit, Region, Result};
 pub use factorization::Factorization;
 pub use facts::{Fact, Sources, close_over_iterations};

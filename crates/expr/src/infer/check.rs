@@ -220,6 +220,19 @@ pub(super) fn fold_function(
     Ok(())
 }
 
+/// The limit for the absolute value of the padding of windows. Kernels add positions and padding in
+/// 64 bits, where larger numbers would overflow, also if `low` and `high` cancel.
+const MAX_PADDING: u64 = 1 << 60;
+
+/// Checks the padding of windows.
+pub(super) fn padding(low: i64, high: i64) -> Result<(), ErrorKind> {
+    if low.unsigned_abs().max(high.unsigned_abs()) <= MAX_PADDING {
+        return Ok(());
+    }
+    let why = format!("must be at most 2^60 in absolute value; got ({low}, {high})");
+    Err(ErrorKind::invalid("padding", why))
+}
+
 /// Adds padding, which may be negative, to a size.
 pub(super) fn padded_size(size: usize, low: i64, high: i64) -> Option<usize> {
     let size = i128::try_from(size).ok()? + i128::from(low) + i128::from(high);

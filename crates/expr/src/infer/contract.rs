@@ -219,6 +219,7 @@ fn spatial_size(
         ));
     }
     let (low, high) = attributes.padding[axis];
+    check::padding(low, high)?;
     let spread = check::dilated_size(input, attributes.input_dilation[axis]);
     let padded = spread.and_then(|size| check::padded_size(size, low, high));
     let extent = check::dilated_size(kernel, attributes.kernel_dilation[axis]);

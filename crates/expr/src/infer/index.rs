@@ -9,7 +9,7 @@ use nxla_tensor::{DType, Shape, promote, promote_keep_pred};
 use super::check;
 use super::check::{Inferred, operands, tensor};
 use super::elementwise::merge_names;
-use crate::graph::{ErrorKind, Op, SliceAttributes, SortAttributes, Start, TensorType};
+use crate::graph::{ErrorKind, Op, SliceAttributes, SortAttributes, Start, TensorType, shape_text};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {
@@ -85,7 +85,7 @@ fn put_slice(starts: &[Start], types: &[&TensorType]) -> Inferred {
     if !fits {
         return Err(ErrorKind::Shape {
             argument: "update",
-            found: update.shape.to_string(),
+            found: shape_text(&update.shape),
             expected: format!("the rank of {x} and no larger axis"),
         });
     }
@@ -120,10 +120,6 @@ fn index_shape<'a>(
         return Err(ErrorKind::invalid("axes", why));
     }
     Ok(leading)
-}
-
-fn shape_text(shape: &Shape) -> String {
-    if shape.rank() == 0 { "[] (a scalar)".into() } else { shape.to_string() }
 }
 
 fn gather(axes: &[usize], types: &[&TensorType]) -> Inferred {

@@ -4,7 +4,9 @@ use nxla_tensor::{DType, Shape, promote};
 
 use super::check;
 use super::check::{Inferred, operands, tensor};
-use crate::graph::{ErrorKind, Factorization, Fft, Op, TensorType, TriangularSolve, Type};
+use crate::graph::{
+    ErrorKind, Factorization, Fft, Op, TensorType, TriangularSolve, Type, shape_text,
+};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {
@@ -61,7 +63,7 @@ fn triangular_solve(attributes: &TriangularSolve, types: &[&TensorType]) -> Infe
         let equation = if attributes.left_side { "a x = b" } else { "x a = b" };
         return Err(ErrorKind::Shape {
             argument: "b",
-            found: b.shape.to_string(),
+            found: shape_text(&b.shape),
             expected: format!("vectors or matrices that fit {equation} for {a}"),
         });
     }

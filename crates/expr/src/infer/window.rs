@@ -7,7 +7,7 @@ use nxla_tensor::{DType, Shape, promote};
 
 use super::check;
 use super::check::{Inferred, operands, tensor};
-use crate::graph::{ErrorKind, Op, TensorType, WindowAttributes, WindowFun, WindowOp};
+use crate::graph::{ErrorKind, Op, TensorType, WindowAttributes, WindowFun, WindowOp, shape_text};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {
@@ -48,6 +48,7 @@ fn windows(x: &TensorType, window: &WindowAttributes) -> Result<Shape, ErrorKind
     }
     check::positive("strides", strides)?;
     check::positive("dilations", dilations)?;
+    padding.iter().try_for_each(|&(low, high)| check::padding(low, high))?;
     let count = |axis: usize| -> Option<usize> {
         let (low, high) = padding[axis];
         let size = check::padded_size(x.shape[axis], low, high)?;
@@ -86,8 +87,8 @@ fn window_scatter(window: &WindowAttributes, types: &[&TensorType]) -> Inferred 
     if source.shape != expected {
         return Err(ErrorKind::Shape {
             argument: "source",
-            found: source.shape.to_string(),
-            expected: format!("{expected}, one element for each window of {x}"),
+            found: shape_text(&source.shape),
+            expected: format!("{}, one element for each window of {x}", shape_text(&expected)),
         });
     }
     let dtype = promote(source.dtype, initial.dtype);

@@ -90,6 +90,15 @@ fn lists_are_checked() {
         sums("f32[2]", &[1], &dilations),
         "window_sum: dilations: must be at least 1; got 0 for axis 0"
     );
+    let cancels = WindowOptions { padding: explicit(&[(i64::MIN, i64::MAX)]), ..valid.clone() };
+    assert_eq!(
+        sums("f32[2]", &[1], &cancels),
+        format!(
+            "window_sum: padding: must be at most 2^60 in absolute value; got ({}, {})",
+            i64::MIN,
+            i64::MAX
+        )
+    );
     let padding = WindowOptions { padding: explicit(&[(-2, -1)]), ..valid };
     assert_eq!(
         sums("f32[2]", &[1], &padding),

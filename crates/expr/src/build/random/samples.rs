@@ -5,7 +5,7 @@ use nxla_tensor::{
 };
 
 use super::super::{Cumulative, Side, SliceStart};
-use crate::graph::{ErrorKind, ExprId, Graph, Result};
+use crate::graph::{ErrorKind, ExprId, Graph, Result, shape_text};
 
 /// The shape, dtype and names of a draw.
 #[derive(Clone, Debug, Default)]
@@ -561,8 +561,8 @@ impl Graph {
         if self.shape(x).size() != draw.shape.size() {
             let why = format!(
                 "must contain the shape of the parameters {}; got {}",
-                self.shape(x),
-                draw.shape
+                shape_text(self.shape(x)),
+                shape_text(&draw.shape)
             );
             return Err(self.invalid("random", "shape", why));
         }

@@ -6,7 +6,7 @@ use super::read::{Slot, slots};
 use super::{OP, Subscript, Update};
 use crate::build::SliceStart;
 use crate::build::index::counting_dtype;
-use crate::graph::{BinaryOp, ErrorKind, ExprId, Graph, Op, Result, TensorType};
+use crate::graph::{BinaryOp, ErrorKind, ExprId, Graph, Op, Result, TensorType, shape_text};
 
 impl Graph {
     /// Writes `value`, which broadcasts to the shape of `x[items]`, to these elements of `x`. The
@@ -172,7 +172,7 @@ impl Graph {
             && broadcast_shapes(&kept, &target).is_ok_and(|common| common == target);
         if !fits {
             let (found, expected) =
-                (shape.to_string(), format!("a shape that broadcasts to {target}"));
+                (shape_text(&shape), format!("a shape that broadcasts to {}", shape_text(&target)));
             return Err(self.error(OP, ErrorKind::Shape { argument: "value", found, expected }));
         }
         let value = self.reshape(value, kept)?;
