@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, TokenStream};
 use quote::{format_ident, quote};
+use syn::ext::IdentExt;
 use syn::visit_mut::VisitMut;
 use syn::{Data, DeriveInput, Error, Fields, GenericParam, Generics, Index, Member, Result, Type};
 use syn::{TypePath, parse_quote};
@@ -147,7 +148,7 @@ impl<'a> Struct<'a> {
             .map(|Field { ty, .. }| quote!(|| <#ty as ::nxla::Tree<__Leaf>>::has_static_values()));
         let paths = self.held().map(|Field { member, .. }| {
             let at = match member {
-                Member::Named(name) => format!("{{}}.{name}"),
+                Member::Named(name) => format!("{{}}.{}", name.unraw()),
                 Member::Unnamed(index) => format!("{{}}.{}", index.index),
             };
             quote!(::nxla::Tree::<__Leaf>::paths(&self.#member, &::std::format!(#at, at), paths);)

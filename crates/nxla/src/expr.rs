@@ -1,10 +1,11 @@
 //! Traced values.
 
 use std::fmt;
-use std::iter::Sum;
+use std::iter::{Product, Sum};
 use std::ops::{
-    Add, AddAssign, BitAnd, BitOr, BitXor, Deref, Div, DivAssign, Mul, MulAssign, Neg, Not, Rem,
-    Shl, Shr, Sub, SubAssign,
+    Add, AddAssign, BitAnd, BitAndAssign, BitOr, BitOrAssign, BitXor, BitXorAssign, Deref, Div,
+    DivAssign, Mul, MulAssign, Neg, Not, Rem, RemAssign, Shl, ShlAssign, Shr, ShrAssign, Sub,
+    SubAssign,
 };
 use std::panic::Location;
 
@@ -480,6 +481,12 @@ assignments! {
     SubAssign sub_assign Subtract;
     MulAssign mul_assign Multiply;
     DivAssign div_assign Divide;
+    RemAssign rem_assign Remainder;
+    BitAndAssign bitand_assign BitwiseAnd;
+    BitOrAssign bitor_assign BitwiseOr;
+    BitXorAssign bitxor_assign BitwiseXor;
+    ShlAssign shl_assign LeftShift;
+    ShrAssign shr_assign RightShift;
 }
 
 /// Adds expressions in order; the sum of no expressions is the scalar 0.
@@ -506,6 +513,29 @@ impl<'a> Sum<&'a Expr> for Expr {
     #[track_caller]
     fn sum<I: Iterator<Item = &'a Expr>>(exprs: I) -> Expr {
         exprs.cloned().sum()
+    }
+}
+
+/// Multiplies expressions in order; the product of no expressions is the scalar 1.
+///
+/// ```
+/// use nxla::{Expr, jit};
+///
+/// let product = jit(|xs: Vec<Expr>| xs.iter().product::<Expr>());
+/// assert_eq!(product.call(vec![3, 4])?.item::<i32>()?, 12);
+/// # Ok::<(), nxla::Error>(())
+/// ```
+impl Product for Expr {
+    #[track_caller]
+    fn product<I: Iterator<Item = Expr>>(exprs: I) -> Expr {
+        exprs.reduce(|product, x| product * x).unwrap_or_else(|| Expr::of(1))
+    }
+}
+
+impl<'a> Product<&'a Expr> for Expr {
+    #[track_caller]
+    fn product<I: Iterator<Item = &'a Expr>>(exprs: I) -> Expr {
+        exprs.cloned().product()
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use nxla_expr::TensorType;
+use nxla_tensor::{Complex, bf16, f16};
 
 use super::{Fixable, Leaves};
 use crate::expr::Expr;
@@ -59,35 +60,47 @@ macro_rules! leaf_arguments {
 leaf_arguments! {
     Tensor as Tensor => |tensor| tensor;
     &Tensor as Tensor => Tensor::clone;
-    bool as Tensor => Tensor::from;
-    f32 as Tensor => Tensor::from;
-    f64 as Tensor => Tensor::from;
-    u8 as Tensor => Tensor::from;
-    u16 as Tensor => Tensor::from;
-    u32 as Tensor => Tensor::from;
-    u64 as Tensor => Tensor::from;
-    i8 as Tensor => Tensor::from;
-    i16 as Tensor => Tensor::from;
-    i32 as Tensor => Tensor::from;
-    i64 as Tensor => Tensor::from;
-    usize as Tensor => |number| Tensor::from(number as u64);
-    isize as Tensor => |number| Tensor::from(number as i64);
-    &f32 as Tensor => |number: &f32| Tensor::from(*number);
-    &f64 as Tensor => |number: &f64| Tensor::from(*number);
-    &i32 as Tensor => |number: &i32| Tensor::from(*number);
-    &i64 as Tensor => |number: &i64| Tensor::from(*number);
     Tensor as ShardedArgument => ShardedArgument::Whole;
     &Tensor as ShardedArgument => |tensor: &Tensor| ShardedArgument::Whole(tensor.clone());
-    bool as ShardedArgument => |number: bool| ShardedArgument::Whole(number.into());
-    f32 as ShardedArgument => |number: f32| ShardedArgument::Whole(number.into());
-    f64 as ShardedArgument => |number: f64| ShardedArgument::Whole(number.into());
-    i32 as ShardedArgument => |number: i32| ShardedArgument::Whole(number.into());
-    i64 as ShardedArgument => |number: i64| ShardedArgument::Whole(number.into());
     ShardedTensor as ShardedArgument => ShardedArgument::Sharded;
     &ShardedTensor as ShardedArgument => |tensor: &ShardedTensor| ShardedArgument::Sharded(tensor.clone());
     TensorType as TensorType => |ty| ty;
     &TensorType as TensorType => TensorType::clone;
     &Tensor as TensorType => |tensor: &Tensor| tensor.ty();
+}
+
+/// Generates the arguments that are numbers, for both kinds of calls.
+macro_rules! number_arguments {
+    ($($ty:ty => $convert:expr;)*) => {
+        $(
+            leaf_arguments! {
+                $ty as Tensor => $convert;
+                &$ty as Tensor => |number: &$ty| $convert(*number);
+                $ty as ShardedArgument => |number: $ty| ShardedArgument::Whole($convert(number));
+                &$ty as ShardedArgument => |number: &$ty| ShardedArgument::Whole($convert(*number));
+            }
+        )*
+    };
+}
+
+number_arguments! {
+    bool => Tensor::from;
+    f16 => Tensor::from;
+    bf16 => Tensor::from;
+    f32 => Tensor::from;
+    f64 => Tensor::from;
+    u8 => Tensor::from;
+    u16 => Tensor::from;
+    u32 => Tensor::from;
+    u64 => Tensor::from;
+    i8 => Tensor::from;
+    i16 => Tensor::from;
+    i32 => Tensor::from;
+    i64 => Tensor::from;
+    usize => (|number: usize| Tensor::from(number as u64));
+    isize => (|number: isize| Tensor::from(number as i64));
+    Complex<f32> => Tensor::from;
+    Complex<f64> => Tensor::from;
 }
 
 impl<L> Arguments<(), L> for () {

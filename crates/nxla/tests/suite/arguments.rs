@@ -10,8 +10,8 @@ use nxla::optim;
 use nxla::prelude::*;
 use nxla::split::{Cluster, Policy, Speed};
 use nxla::{
-    Arg, Axis, Compiler, Draw, Evaluator, Index, Names, NewAxis, Number, Over, Setting, Shape,
-    Sort, VectorAxes, VectorAxis, custom_grad, custom_jvp,
+    Arg, Axis, Compiler, Complex, Draw, Evaluator, Index, Names, NewAxis, Number, Over, Setting,
+    Shape, Sort, VectorAxes, VectorAxis, custom_grad, custom_jvp, f16,
 };
 
 /// Returns the result of `run`, which must end within a minute.
@@ -296,4 +296,10 @@ fn settings_and_compilers_convert() {
     let number = &1.5f32;
     assert_eq!(jit(double).call(number).unwrap().item::<f32>().unwrap(), 3.0);
     assert_eq!(jit(double).call(-2isize).unwrap().dtype(), DType::S64);
+    let (byte, count) = (&4u8, &4usize);
+    assert_eq!(jit(double).call(byte).unwrap().dtype(), DType::U8);
+    assert_eq!(jit(double).call(count).unwrap().dtype(), DType::U64);
+    assert_eq!(jit(double).call(f16::from_f32(0.5)).unwrap().item::<f32>().unwrap(), 1.0);
+    let complex = jit(double).call(Complex::new(1.0f32, 2.0)).unwrap();
+    assert_eq!(complex.item::<Complex<f32>>().unwrap(), Complex::new(2.0, 4.0));
 }

@@ -67,6 +67,17 @@ impl Dense<Expr> {
 }
 
 #[test]
+fn paths_name_raw_identifiers_as_users_do() {
+    #[derive(Container)]
+    struct Node<T> {
+        r#type: T,
+    }
+    let mut paths = Vec::new();
+    Node { r#type: Tensor::from(1) }.paths("node", &mut paths);
+    assert_eq!(paths, ["node.type"]);
+}
+
+#[test]
 fn derived_containers_go_in_and_come_out_whole() {
     for compiler in compilers() {
         let double = jit(|n: Network<Expr>| n.map(|x| x * 2)).compiler(compiler);
