@@ -8,17 +8,21 @@ from typing import NamedTuple
 
 from nxla import _core, tree
 from nxla._arguments import name_of
+from nxla._signatures import BoundedCache, SignatureCache, without_data
 from nxla._spec import make_function, spec_of
 from nxla._values import user_line
 from nxla.errors import ArgumentError, OptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-    from typing import Any
+    from collections.abc import Callable, Hashable, Sequence
+    from typing import Any, TypeVar
 
-    from nxla._core import DeviceMesh, Expression, Template, Tensor
+    from nxla._core import Divided, Expression, Template, Tensor, TreeDef
+    from nxla._spec import FunctionSpec
     from nxla.sharding import Layout, Mesh, ShardedTensor
+
+    V = TypeVar("V")
 
 #: Options that select one device or require the evaluator.
 _OF_ONE_DEVICE = (
@@ -38,14 +42,25 @@ _OF_CALLS = ("max_compiles", "on_max_compiles", "on_unusable_donation", "on_conf
 
 
 class MeshOptions(NamedTuple):
-    """The options of programs over a mesh."""
+    """The options of a function over a mesh."""
 
     #: The function that has the options, for error messages.
     what: str
     #: True if the results of every run are checked for NaN.
     checks_nans: bool
-    #: The options of XLA.
-    xla: dict[str, Any]
+    #: The options of XLA, on top of the default options of the caller.
+    own: dict[str, Any]
+
+    def in_force(self) -> dict[str, Any]:
+        """Return the options of XLA for a call on this thread."""
+        from nxla.options import default_options
+
+        defaults = default_options()
+        if defaults.get("compiler") not in ("auto", "xla"):
+            return self.own
+        dropped = (*_OF_ONE_DEVICE, "kernels")
+        kept = {name: value for name, value in defaults.items() if name not in dropped}
+        return {**kept, **self.own}
 
 
 def reject_marked_arguments(what: str, *marks: Any) -> None:
@@ -55,6 +70,23 @@ def reject_marked_arguments(what: str, *marks: Any) -> None:
             f"{what}: static_argnums, donate_argnums: not supported for a function over a mesh; "
             "bind static arguments with functools.partial"
         )
+
+
+def with_own_options(
+    function: Callable[..., Any], options: dict[str, Any], what: str
+) -> tuple[FunctionSpec, dict[str, Any]]:
+    """Return the specification of a function, and options on top of those of a jitted function.
+
+    Raises
+    ------
+    ArgumentError
+        If the jitted function has static or donated arguments.
+    """
+    spec = spec_of(function, what)
+    reject_marked_arguments(what, spec.positions, spec.names, spec.donated)
+    # Derivatives such as nx.grad(f) can join traces; a function over a mesh never does.
+    inherited = {name: spec.options[name] for name in spec.options if name != "on_conflict"}
+    return spec, {**inherited, **options}
 
 
 def mesh_function(
@@ -67,21 +99,19 @@ def mesh_function(
     OptionError
         If a program over a mesh does not have an option.
     """
-    spec = spec_of(function, what)
-    reject_marked_arguments(what, spec.positions, spec.names, spec.donated)
-    # Derivatives such as nx.grad(f) can join traces; a function over a mesh never does.
-    inherited = {name: spec.options[name] for name in spec.options if name != "on_conflict"}
-    given = {name: value for name, value in {**inherited, **options}.items() if value is not None}
+    spec, options = with_own_options(function, options, what)
+    given = {name: value for name, value in options.items() if value is not None}
     checks_nans = given.pop("debug_nans", False)
     if not isinstance(checks_nans, bool):
         raise ArgumentError(f"{what}: debug_nans: must be one of False, True; got {checks_nans!r}")
-    return spec.function, MeshOptions(what, checks_nans, _xla_options(given, what))
+    own = _xla_options(given, what)
+    # A function checks its options when it is made.
+    _core.Function(spec.function, what, own)
+    return spec.function, MeshOptions(what, checks_nans, own)
 
 
 def _xla_options(given: dict[str, Any], what: str) -> dict[str, Any]:
-    """Return the XLA options of a call, and reject options without meaning for a mesh."""
-    from nxla.options import default_options
-
+    """Return the XLA options of a function, and reject options without meaning for a mesh."""
     if given.get("compiler", "xla") not in ("auto", "xla"):
         raise OptionError(
             f"{what}: compiler: must be 'xla' for a program over several devices; got "
@@ -94,11 +124,6 @@ def _xla_options(given: dict[str, Any], what: str) -> dict[str, Any]:
         raise OptionError(
             f"{what}: kernels: must be False for a program over a mesh; got {given['kernels']!r}"
         )
-    defaults = default_options()
-    if defaults.get("compiler") in ("auto", "xla"):
-        dropped = (*_OF_ONE_DEVICE, "kernels")
-        kept = {name: value for name, value in defaults.items() if name not in dropped}
-        given = {**kept, **given}
     return {**given, "compiler": "xla"}
 
 
@@ -184,21 +209,66 @@ def _hook_names(expression: Expression) -> set[str]:
     return names
 
 
+#: The executables of the process.
+_executables = BoundedCache()
+
+
+def _settings_key(settings: dict[str, Any]) -> str:
+    """Return the key of settings, which are numbers, strings and paths; 1 and True differ."""
+    return repr(sorted(settings.items()))
+
+
+class MeshPrograms:
+    """The programs of a function over a mesh."""
+
+    def __init__(
+        self, function: Callable[..., Any], mesh: Mesh, options: MeshOptions, *, jitted: bool
+    ) -> None:
+        self.function, self.mesh, self.options = function, mesh, options
+        #: None if every call traces the function, because the variables of its closure can change.
+        self._known = SignatureCache(function, name_of(function)) if jitted else None
+
+    def get_or_make(
+        self,
+        structure: TreeDef,
+        types: list[InputType],
+        make: Callable[[dict[str, Any]], V],
+    ) -> V:
+        """Return the program of a call, which `make` compiles with the settings of the call."""
+        settings = self.options.in_force()
+        if self._known is None:
+            return make(settings)
+        args = structure.unflatten([without_data(template_of(kind)) for kind in types])
+        return self._known.get_or_make(args, _settings_key(settings), lambda: make(settings))
+
+    def trace(self, args: tuple[Any, ...]) -> Expression:
+        """Trace the function for templates."""
+        return trace_over_mesh(self.function, args, self.mesh, self.options.what)
+
+    def compile(
+        self,
+        expression: Expression,
+        inputs: Sequence[Layout],
+        outputs: Sequence[Layout] | None,
+        settings: dict[str, Any],
+    ) -> MeshProgram:
+        """Compile an expression; equal expressions share an executable."""
+        inputs, outputs = tuple(inputs), None if outputs is None else tuple(outputs)
+        mesh, what = self.mesh, self.options.what
+        key: Hashable = (expression.digest, mesh, inputs, outputs, _settings_key(settings))
+        divided = _executables.get_or_make(
+            key, lambda: _core.Divided(what, expression, mesh._mesh, inputs, outputs, settings)
+        )
+        return MeshProgram(expression, divided, self.options)
+
+
 class MeshProgram:
     """A compiled program over a mesh, for one signature."""
 
-    def __init__(
-        self,
-        expression: Expression,
-        mesh: DeviceMesh,
-        inputs: Sequence[Layout],
-        outputs: Sequence[Layout] | None,
-        options: MeshOptions,
-    ) -> None:
+    def __init__(self, expression: Expression, divided: Divided, options: MeshOptions) -> None:
         #: The traced function.
         self.expression = expression
-        self._options = options
-        self._divided = _core.Divided(options.what, expression, mesh, inputs, outputs, options.xla)
+        self._options, self._divided = options, divided
         self._hooks = _hook_names(expression)
 
     @property

@@ -28,7 +28,8 @@ import threading
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of, reject_named_arguments
-from nxla._mesh_programs import check_mesh_of_trace
+from nxla._marks import reject_marks
+from nxla._mesh_programs import check_mesh_of_trace, with_own_options
 from nxla._values import as_bool, as_int, as_tensor
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import zeros
@@ -598,7 +599,8 @@ def shard_map(
     Parameters
     ----------
     function : callable
-        A function of tensors and containers. It is traced once for all devices.
+        A function of tensors and containers. It is traced once for all devices: in each call, or
+        for each signature if it is jitted.
     mesh : Mesh
         The devices.
     in_specs : Sharding, None or container
@@ -637,9 +639,12 @@ def shard_map(
     >>> whole(w, x).item(), nx.grad(whole)(w, x).tolist()
     (9.0, [6.0, 6.0, 6.0])
     """
+    from nxla._spec import make_function
     from nxla.options import default_options
     from nxla.sharding import ShardedFunction, spread_over_arguments, spread_shardings
-    from nxla.transform import jit
+
+    reject_marks("shard_map", options, "bind static arguments with functools.partial")
+    spec, options = with_own_options(function, options, "shard_map")
 
     def parts_of(args: tuple[Any, ...]) -> tuple[Any, ...]:
         leaves, structure = tree.flatten(args)
@@ -654,7 +659,7 @@ def shard_map(
     @functools.wraps(function)
     def whole(*args: Any) -> Any:
         with _Entered(mesh.axes):
-            results = function(*parts_of(args))
+            results = spec.function(*parts_of(args))
             leaves, structure = tree.flatten(results)
             specs = spread_shardings(out_specs, results, mesh, "shard_map: out_specs")
             _check_mesh(specs, mesh, "out_specs")
@@ -664,9 +669,13 @@ def shard_map(
 
     simulated = options.get("compiler") == "evaluator"
     checks = {"debug_nans": options.get("debug_nans")}
-    on_host = jit(whole, **(options if simulated else {"compiler": "evaluator", **checks}))
+    host_options = options if simulated else {"compiler": "evaluator", **checks}
+    mesh_options = {} if simulated else options
     names = ("shard_map", "in_specs", "out_specs")
-    on_mesh = ShardedFunction(whole, in_specs, out_specs, {} if simulated else options, mesh, names)
+    # The variables of a function that is not jitted can change, so every call traces it.
+    jitted = spec.jitted
+    on_host = make_function(whole, options=host_options, jitted=jitted)
+    on_mesh = ShardedFunction(whole, in_specs, out_specs, mesh_options, mesh, names, jitted=jitted)
 
     @_hints.with_hints
     @functools.wraps(function)

@@ -25,12 +25,11 @@ from nxla._arguments import name_of, reject_named_arguments
 from nxla._core import Device
 from nxla._marks import reject_marks
 from nxla._mesh_programs import (
-    MeshProgram,
+    MeshPrograms,
     check_mesh_of_trace,
     input_type,
     mesh_function,
     template_of,
-    trace_over_mesh,
 )
 from nxla._prefixes import expand_prefix, prefix_values
 from nxla._values import to_index
@@ -41,8 +40,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any
 
-    from nxla._core import DType, Tensor
-    from nxla._mesh_programs import MeshOptions
+    from nxla._core import DType, Tensor, TreeDef
+    from nxla._mesh_programs import InputType, MeshProgram
     from nxla._types import DeviceLike
 
 __all__ = [
@@ -456,21 +455,25 @@ class ShardedFunction:
         options: dict[str, Any],
         mesh: Mesh | None = None,
         names: tuple[str, str, str] = ("jit", "in_shardings", "out_shardings"),
+        *,
+        jitted: bool = True,
     ) -> None:
         self.mesh = mesh or _one_mesh(in_shardings, out_shardings)
         self._in, self._out = in_shardings, out_shardings
         #: The public function and its arguments with the shardings, for error messages.
         self._what, self._labels = names[0], [f"{names[0]}: {each}" for each in names[1:]]
-        self._function, self._options = mesh_function(function, options, self._what)
-        self._known: list[tuple[Any, MeshProgram, list[Sharding]]] = []
+        self._function, mesh_options = mesh_function(function, options, self._what)
+        self._programs = MeshPrograms(self._function, self.mesh, mesh_options, jitted=jitted)
         functools.update_wrapper(self, function)
 
     def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
         """Return the function as a method, whose first argument is the instance."""
         return self if instance is None else MethodType(self, instance)
 
-    def _signature(self, args: tuple[Any, ...]) -> tuple[list[Any], list[Sharding], Any]:
-        """Return leaves and shardings of a call, and its cache key."""
+    def _compiled(
+        self, args: tuple[Any, ...]
+    ) -> tuple[list[Any], list[Sharding], MeshProgram, list[Sharding]]:
+        """Return leaves and shardings of a call, the program, and the shardings of its outputs."""
         leaves, structure = tree.flatten(args)
         name = name_of(self._function)
         shardings = spread_over_arguments(self._in, args, self.mesh, self._labels[0], name)
@@ -478,26 +481,27 @@ class ShardedFunction:
             leaf if isinstance(leaf, ShardedTensor) else _core.tensor(leaf) for leaf in leaves
         ]
         types = [input_type(leaf, self._what) for leaf in leaves]
-        return leaves, shardings, (structure, types)
 
-    def _compiled(self, shardings: list[Sharding], key: Any) -> tuple[MeshProgram, list[Sharding]]:
-        for known, program, outputs in self._known:
-            if known == key:
-                return program, outputs
-        structure, types = key
+        def make(settings: dict[str, Any]) -> tuple[MeshProgram, list[Sharding]]:
+            return self._compile(structure, types, shardings, settings)
+
+        program, outputs = self._programs.get_or_make(structure, types, make)
+        return leaves, shardings, program, outputs
+
+    def _compile(
+        self,
+        structure: TreeDef,
+        types: list[InputType],
+        shardings: list[Sharding],
+        settings: dict[str, Any],
+    ) -> tuple[MeshProgram, list[Sharding]]:
+        """Trace and compile the function, and return the shardings of the outputs too."""
         templates = structure.unflatten([template_of(kind) for kind in types])
-        expression = trace_over_mesh(self._function, templates, self.mesh, self._what)
+        expression = self._programs.trace(templates)
         numbers = expression.arrange(list(range(len(expression.outputs))))
         outputs = _spread_results(self._out, numbers, self.mesh, self._labels[1])
-        program = MeshProgram(
-            expression,
-            self.mesh._mesh,
-            [each.layout for each in shardings],
-            [each.layout for each in outputs],
-            self._options,
-        )
-        self._known.append((key, program, outputs))
-        return program, outputs
+        layouts = ([each.layout for each in shardings], [each.layout for each in outputs])
+        return self._programs.compile(expression, *layouts, settings), outputs
 
     def __call__(self, *args: Any, **named: Any) -> Any:
         """Run on tensors, arrays, `ShardedTensor` objects, and containers of these.
@@ -512,8 +516,7 @@ class ShardedFunction:
                 "a mesh; jit the outermost function with shardings, and use "
                 "nx.with_sharding_constraint inside"
             )
-        leaves, shardings, key = self._signature(args)
-        program, outputs = self._compiled(shardings, key)
+        leaves, shardings, program, outputs = self._compiled(args)
         divided = [_divided(leaf, each) for leaf, each in zip(leaves, shardings, strict=True)]
         lists = [[each.shards[at] for each in divided] for at in range(self.mesh.size)]
         results = program.run(lists)
@@ -527,8 +530,7 @@ class ShardedFunction:
     def as_text(self, *args: Any, **named: Any) -> str:
         """Return the StableHLO module for these arguments, with its shardings."""
         reject_named_arguments(named, name_of(self._function))
-        _, shardings, key = self._signature(args)
-        return self._compiled(shardings, key)[0].text
+        return self._compiled(args)[2].text
 
     def __repr__(self) -> str:
         return f"<nxla function {name_of(self._function)} over {self.mesh}>"
@@ -640,7 +642,7 @@ def shard_jit(
         raise ArgumentError(f"shard_jit: input_shardings: must be a list of dicts; got a {kind}")
     reject_marks("shard_jit", options, "bind static arguments with functools.partial")
     traced, mesh_options = mesh_function(function, options, "shard_jit")
-    known: list[tuple[Any, MeshProgram]] = []
+    programs = MeshPrograms(traced, mesh, mesh_options, jitted=True)
 
     @_hints.with_hints
     def run(args_list: Sequence[Sequence[Any]]) -> list[Any]:
@@ -657,26 +659,25 @@ def shard_jit(
             raise ArgumentError("shard_jit: arguments: must have the same structure on all devices")
         lists = [[_core.tensor(leaf) for leaf in leaves] for leaves, _ in flat]
         types = [[input_type(x, "shard_jit") for x in parts] for parts in lists]
-        key = (structure, types[0])
-        made = next((entry for entry in known if entry[0] == key), None)
-        if made is None:
-            made = (key, _whole(traced, mesh, input_shardings, key, mesh_options))
-            known.append(made)
-        program = made[1]
+
+        def make(settings: dict[str, Any]) -> MeshProgram:
+            return _whole(programs, input_shardings, structure, types[0], settings)
+
+        program = programs.get_or_make(structure, types[0], make)
         return [program.expression.arrange(parts) for parts in program.run(lists)]
 
     return run
 
 
 def _whole(
-    function: Callable[..., Any],
-    mesh: Mesh,
+    programs: MeshPrograms,
     input_shardings: Sequence[Mapping[int | str, Sequence[int | str]]],
-    key: Any,
-    options: MeshOptions,
+    structure: TreeDef,
+    types: list[InputType],
+    settings: dict[str, Any],
 ) -> MeshProgram:
     """Compile a function for the types of the parts."""
-    structure, types = key
+    mesh = programs.mesh
     if len(input_shardings) != len(types):
         raise ArgumentError(
             f"shard_jit: input_shardings: must be {len(types)}, one for each tensor; got "
@@ -694,8 +695,8 @@ def _whole(
                 whole[axis] *= mesh.axes[name]
         templates.append(template_of((tuple(whole), dtype, names)))
         layouts.append(sharding.layout)
-    expression = trace_over_mesh(function, structure.unflatten(templates), mesh, "shard_jit")
-    return MeshProgram(expression, mesh._mesh, layouts, None, options)
+    expression = programs.trace(structure.unflatten(templates))
+    return programs.compile(expression, layouts, None, settings)
 
 
 def _by_axis(

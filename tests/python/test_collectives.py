@@ -232,6 +232,48 @@ def test_they_are_part_of_traces_and_of_programs(mesh):
         assert isinstance(whole(X), nx.Tensor)
 
 
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+def test_plain_functions_are_traced_in_every_call(mesh, compiler):
+    rows = mesh.sharding("data")
+    factor, traced = 2.0, []
+
+    class Model:
+        def scale(self, x):
+            return x * self.factor
+
+    def scale(x):
+        traced.append(x.shape)
+        return x * factor
+
+    model = Model()
+    mapped = nx.shard_map(scale, mesh, rows, rows, compiler=compiler)
+    method = nx.shard_map(model.scale, mesh, rows, rows, compiler=compiler)
+    for factor in (3.0, 4.0):
+        model.factor = factor
+        assert mapped(nx.ones(4)).tolist() == [factor] * 4
+        assert method(nx.ones(4)).tolist() == [factor] * 4
+    traced.clear()
+    jitted = nx.shard_map(nx.jit(scale), mesh, rows, rows, compiler=compiler)
+    for _ in range(2):
+        assert jitted(nx.ones(4)).tolist() == [4.0] * 4
+    assert len(traced) == 1
+
+
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+def test_options_and_marks_of_the_jitted_function_are_kept(mesh, compiler):
+    rows = mesh.sharding("data")
+    checked = nx.shard_map(nx.jit(nx.log, debug_nans=True, compiler=compiler), mesh, rows, rows)
+    with pytest.raises(nx.ExecutionError, match=r"NaN|nan"):
+        checked(-nx.ones(2))
+    expected = "shard_map: static_argnums.*: not supported"
+    for marks in ({"static_argnums": 1}, {"donate_argnums": 0}, {"static_argnames": "y"}):
+        with pytest.raises(nx.ArgumentError, match=expected):
+            nx.shard_map(nx.jit(lambda x, y: x, **marks), mesh, rows, rows, compiler=compiler)
+    for marks in ({"static_argnums": 1}, {"donate_argnums": 0}):
+        with pytest.raises(nx.ArgumentError, match=r"shard_map: .*_argnums: not supported"):
+            nx.shard_map(lambda x, y: x, mesh, rows, rows, compiler=compiler, **marks)
+
+
 #: Two values of each dtype whose sum is not in the dtype, or is rounded.
 LARGE = {
     "pred": [True, True],

@@ -350,6 +350,102 @@ def test_what_was_compiled_is_found_again(mesh):
     assert traced == [(4,), (8,)]
 
 
+def functions_over(mesh, function):
+    """Return functions of one value and a container, compiled over a mesh in each way."""
+    rows = mesh.sharding("data")
+    spread = nx.shard_jit(function, mesh, input_shardings=[{0: ["data"]}])
+    return {
+        "jit": nx.jit(function, in_shardings=(rows, None)),
+        "shard_jit": lambda x, static: spread([[nx.ones(2), static]] * mesh.size),
+        "shard_map": nx.shard_map(nx.jit(function), mesh, (rows, None), rows),
+    }
+
+
+class Text(str):
+    __slots__ = ()
+
+
+class Changing:
+    def __init__(self):
+        self.factor = 2.0
+
+
+@pytest.mark.parametrize("kind", ["jit", "shard_jit", "shard_map"])
+def test_signatures_are_those_of_one_device(mesh, kind):
+    traced = []
+
+    def f(x, static):
+        traced.append(static)
+        return x + 1
+
+    function = functions_over(mesh, f)[kind]
+    statics = ["p", Text("p"), {1: None}, {True: None}, {1.0: None}, ["p"], ("p",), None]
+    for _ in range(2):
+        for static in statics:
+            function(nx.ones(4), static)
+    assert [(type(each), each) for each in traced] == [(type(each), each) for each in statics]
+    for static in (Changing(), [Changing()], {"c": Changing()}):
+        with pytest.raises(nx.ArgumentError, match=r"f: argument 1.*is compared by identity"):
+            function(nx.ones(4), static)
+
+
+@pytest.mark.parametrize("kind", ["jit", "shard_jit", "shard_map"])
+def test_default_options_of_each_call_are_used(mesh, kind):
+    function = functions_over(mesh, lambda x, static: x + 1)[kind]
+    for _ in range(2):
+        function(nx.ones(4), None)
+        defaults = nx.default_options(compiler="xla", xla_cpu_enable_fast_math="maybe")
+        with defaults, pytest.raises(nx.OptionError, match="xla_cpu_enable_fast_math"):
+            function(nx.ones(4), None)
+    product = nx.jit(nx.dot, in_shardings=mesh.sharding("data"))
+    for precision in ("highest", "default", "highest"):
+        with nx.default_options(compiler="xla", precision=precision):
+            text = product.as_text(nx.ones((2, 2)), nx.ones((2, 2)))
+            assert ("HIGHEST" in text) == (precision == "highest")
+
+
+def test_invalid_options_are_rejected_when_a_function_is_made(mesh):
+    for options in ({"precision": "bogus"}, {"unknown": 1}):
+        with pytest.raises(nx.OptionError, match=next(iter(options))):
+            nx.jit(nx.sin, in_shardings=mesh.sharding("data"), **options)
+
+
+def test_equal_programs_are_compiled_once(mesh, monkeypatch):
+    made = []
+    compile = nx._core.Divided
+    monkeypatch.setattr(nx._core, "Divided", lambda *args: made.append(args) or compile(*args))
+    rows, columns = mesh.sharding("data"), mesh.sharding("model")
+    x = nx.ones(4)
+    for _ in range(3):
+        assert nx.jit(lambda x: x * 41 + 1, in_shardings=rows)(x).tolist() == [42.0] * 4
+        assert nx.shard_map(lambda x: x * 43, mesh, rows, rows)(x).tolist() == [43.0] * 4
+        pair = nx.jit(lambda x: {"y": x * 41 + 1}, in_shardings=rows)(x)
+        assert pair["y"].tolist() == [42.0] * 4
+    assert len(made) == 2
+    others = (
+        {"in_shardings": columns},
+        {"in_shardings": rows, "out_shardings": columns},
+        {"in_shardings": rows, "precision": "high"},
+        {"in_shardings": nx.Mesh(data=4).sharding("data")},
+    )
+    for count, options in enumerate(others, start=3):
+        for _ in range(2):
+            assert nx.jit(lambda x: x * 41 + 1, **options)(x).tolist() == [42.0] * 4
+        assert len(made) == count
+    named = nx.jit(lambda x: x * 41 + 1, in_shardings=rows)
+    assert named(nx.tensor([1.0, 2.0, 3.0, 4.0], names=["batch"])).names == ["batch"]
+    assert named(x).names == [None]
+
+
+def test_the_number_of_programs_is_bounded(mesh, monkeypatch):
+    monkeypatch.setattr("nxla._signatures.LIMIT", 2)
+    traced = []
+    double = nx.jit(lambda x, s: traced.append(s) or x * 2, in_shardings=mesh.sharding("data"))
+    for static in ("a", "b", "b", "c", "b", "a"):
+        assert double(nx.ones(4), static).tolist() == [2.0] * 4
+    assert traced == ["a", "b", "c", "a"]
+
+
 def test_parts_that_are_divided_already_are_taken_as_nx_does(mesh):
     def f(a, b):
         return {"product": a @ b, "total": nx.sum(a)}

@@ -1,0 +1,100 @@
+"""Caches by the signature of a call, for functions that run outside of `nxla.jit`."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import threading
+from collections import OrderedDict
+
+from nxla import _core
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Sequence
+    from typing import Any, TypeVar
+
+    from nxla._core import Lazy, Template
+
+    V = TypeVar("V")
+
+#: The number of values in a cache. A program of XLA for several devices takes a few megabytes.
+LIMIT = 128
+
+
+class BoundedCache:
+    """A dict that drops the least recently used value; threads may share it."""
+
+    def __init__(self) -> None:
+        self._values: OrderedDict[Hashable, Any] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get_or_make(self, key: Hashable, make: Callable[[], V]) -> V:
+        """Return the value of a key, which `make` returns if the key is not known."""
+        with self._lock:
+            if key in self._values:
+                self._values.move_to_end(key)
+                known: V = self._values[key]
+                return known
+        # `make` may compile for seconds, or call another function with this cache.
+        value = make()
+        with self._lock:
+            self._values[key] = value
+            while len(self._values) > LIMIT:
+                self._values.popitem(last=False)
+        return value
+
+
+class SignatureCache:
+    """Values by the signature of a call, which is the signature of a call of a jitted function.
+
+    It contains the types of the tensors, the containers, and the values and classes of the static
+    arguments. An argument that could change unnoticed is an error, as it is for `nxla.jit`.
+
+    Parameters
+    ----------
+    function : callable
+        The function that is called; errors name its arguments.
+    name : str
+        The name of the function, for errors.
+    static : sequence of int
+        The positions of static arguments.
+    """
+
+    def __init__(self, function: Callable[..., Any], name: str, static: Sequence[int] = ()) -> None:
+        numbers = itertools.count()
+
+        # A function of the runtime is traced once for each signature. The number of the trace is a
+        # key of a dict in its result, so the program computes nothing.
+        @functools.wraps(function)
+        def number(*_args: Any, **_named: Any) -> dict[int, tuple[()]]:
+            return {next(numbers): ()}
+
+        # The evaluator has no settings, and "force" also finds the number inside a trace.
+        options = {"compiler": "evaluator", "on_conflict": "force"}
+        self._number = _core.Function(number, name, options, static)
+        self._values = BoundedCache()
+
+    def get_or_make(self, args: Sequence[Any], settings: Hashable, make: Callable[[], V]) -> V:
+        """Return the value for arguments and settings, which `make` returns in the first call.
+
+        Parameters
+        ----------
+        args : sequence
+            The arguments; see `without_data`.
+        settings : hashable
+            Further parts of the key.
+        make : callable
+            A function without arguments.
+        """
+        (number,) = self._number(*args)
+        return self._values.get_or_make((number, settings), make)
+
+
+def without_data(kind: Template) -> Lazy:
+    """Return a tensor of a signature: it has the type of a template, and its data is never read."""
+    return _core.Lazy(kind, _no_data)
+
+
+def _no_data() -> Any:
+    raise AssertionError("the program of a signature reads no data")
