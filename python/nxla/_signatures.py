@@ -54,7 +54,7 @@ class SignatureCache:
     Parameters
     ----------
     function : callable
-        The function that is called; errors name its arguments.
+        The function that is called, or one with its arguments, which errors name.
     name : str
         The name of the function, for errors.
     static : sequence of int

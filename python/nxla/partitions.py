@@ -27,7 +27,8 @@ from types import MethodType
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of
 from nxla._marks import MARKS, reject_marks
-from nxla._spec import OWN_OPTIONS, FunctionSpec, JittedFunction
+from nxla._signatures import SignatureCache
+from nxla._spec import OWN_OPTIONS, FunctionSpec, JittedFunction, spec_of
 from nxla._values import as_tensor, template_of
 from nxla.compiler import callback
 from nxla.errors import ArgumentError
@@ -61,10 +62,11 @@ def jit_partitions(
         The arguments of each partition. All have the same containers, dtypes, shapes and names of
         axes.
     **options
-        As for `jit`. A compiler with the callback ``__jit__`` or ``__compile__`` gets all lists in
-        one call. For every other compiler, list ``k`` runs with the options of partition ``k``
-        among `partitions_options`, which begin anew when there are more lists than partitions. With
-        a device by name, all lists run on the device.
+        As for `jit`, on top of the options of a jitted function. A compiler with the callback
+        ``__jit__`` or ``__compile__`` gets all lists in one call. For every other compiler, list
+        ``k`` runs with the options of partition ``k`` among `partitions_options`, which begin anew
+        when there are more lists than partitions. With a device by name, all lists run on the
+        device.
 
     Returns
     -------
@@ -74,7 +76,8 @@ def jit_partitions(
     Raises
     ------
     ArgumentError
-        If the lists differ in their containers, dtypes, shapes or names of axes.
+        If the lists differ in their containers, dtypes, shapes or names of axes, or the function
+        has static or donated arguments and the compiler has callbacks.
 
     Examples
     --------
@@ -86,6 +89,8 @@ def jit_partitions(
     from nxla.options import partitions_options
     from nxla.transform import jit
 
+    spec = spec_of(function)
+    options = {**spec.options, **options}
     lists = [tuple(args) for args in args_list]
     _check_same(name_of(function), lists)
     if not lists:
@@ -93,6 +98,12 @@ def jit_partitions(
     compiler = in_force(options)
     if has_callbacks(compiler):
         reject_marks("jit_partitions", options, "fix arguments with functools.partial")
+        if any((spec.positions, spec.names, spec.donated)):
+            raise ArgumentError(
+                "jit_partitions: function: must not have static or donated arguments with a "
+                f"compiler that has callbacks; got {name_of(function)}; fix arguments with "
+                "functools.partial"
+            )
         return call_lists(function, lists, compiler, options)
     others = ("hooks", "on_conflict", *MARKS, *OWN_OPTIONS)
     settings = {name: value for name, value in options.items() if name not in others}
@@ -114,10 +125,6 @@ def has_callbacks(compiler: Any) -> bool:
     return any(callback(compiler, name) is not None for name in ("__jit__", "__compile__"))
 
 
-#: The number of functions with fixed static arguments at which all of them are dropped.
-_MAX_FIXED = 256
-
-
 class CallbackFunction(JittedFunction):
     """A jitted function that calls the callbacks of a compiler."""
 
@@ -133,7 +140,7 @@ class CallbackFunction(JittedFunction):
         self.options = options
         self._positions, self._names = static
         #: The functions with fixed static arguments, which are the keys of a cache of the compiler.
-        self._fixed: dict[Any, Callable[..., Any]] = {}
+        self._fixed = SignatureCache(lambda _: None, name_of(function), static=[0])
         functools.update_wrapper(self, function)
         self._spec = FunctionSpec(function, *static, [], options)
 
@@ -175,14 +182,6 @@ class CallbackFunction(JittedFunction):
     def _with_fixed(self, placed: dict[int, Any], named: dict[str, Any]) -> Callable[..., Any]:
         """Return the function with arguments fixed by position and by name."""
         fixed = [*placed.items(), *sorted(named.items())]
-        key = tuple((name, type(value), value) for name, value in fixed)
-        is_value = not any(isinstance(value, _core.Tensor) for _, value in fixed)
-        try:
-            known = self._fixed.get(key) if is_value else None
-        except TypeError:  # A value is not hashable.
-            known, is_value = None, False
-        if known is not None:
-            return known
 
         def call(*args: Any) -> Any:
             given = iter(args)
@@ -191,11 +190,12 @@ class CallbackFunction(JittedFunction):
             return self.callable(*own, **named)
 
         functools.update_wrapper(call, self.callable)
-        if is_value:
-            if len(self._fixed) >= _MAX_FIXED:
-                self._fixed.clear()
-            self._fixed[key] = call
-        return call
+        if any(isinstance(value, _core.Tensor) for _, value in fixed):
+            return call
+        try:
+            return self._fixed.get_or_make([fixed], None, lambda: call)
+        except ArgumentError:  # A value is not hashable.
+            return call
 
 
 def call_lists(

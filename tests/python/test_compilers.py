@@ -3,6 +3,7 @@
 import pytest
 
 import nxla as nx
+from nxla import _signatures
 
 
 class Adding(nx.Compiler):
@@ -251,7 +252,48 @@ def test_functions_with_fixed_static_arguments_are_bounded():
     function = nx.jit(lambda x, n: x + n, static_argnums=1, compiler=Callback())
     for n in range(300):
         assert function._without_static((0, n), {})[0](1) == 1 + n
-    assert len(function._fixed) <= 256
+    assert len(function._fixed._values._values) <= _signatures.LIMIT
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("marks", [{"static_argnames": "n"}, {"static_argnums": 1}])
+def test_callbacks_get_one_function_for_each_signature(kind, marks, monkeypatch):
+    compiler = kind()
+    function = nx.jit(lambda x, n: nx.full_like(x, str(n).count("0")), compiler=compiler, **marks)
+    statics = [2, 2.0, True, 1, (2,), (2.0,), [2], {"n": 0.0}, {"n": -0.0}, {1: 2}, {True: 2}]
+    for _ in range(2):
+        for static in statics:
+            found = function(nx.zeros(()), static).item()
+            assert found == str(static).count("0"), static
+    assert len(set(compiler.keys)) == len(statics)
+    monkeypatch.setattr("nxla._signatures.LIMIT", 2)
+    function(nx.zeros(()), 0)
+    compiler.keys.clear()
+    for static in (1, 1, 2, 3, 1):
+        function(nx.zeros(()), static)
+    assert len(set(map(id, compiler.keys))) == 4
+
+
+def test_calls_on_partitions_have_the_options_of_the_function():
+    lists = [[nx.ones(2)], [nx.zeros(2)]]
+    compiler = Callback()
+    for function in (nx.jit(nx.exp, compiler=compiler), nx.jit(nx.jit(nx.exp), compiler=compiler)):
+        assert [x.tolist() for x in nx.jit_partitions(function, lists)] == [
+            nx.exp(x).tolist() for (x,) in lists
+        ]
+    assert len(compiler.keys) == 2
+    checked = nx.jit(nx.log, debug_nans=True)
+    with pytest.raises(nx.ExecutionError, match="NaN"):
+        nx.jit_partitions(checked, [[-nx.ones(2)]])
+    assert nx.isnan(nx.jit_partitions(checked, [[-nx.ones(2)]], debug_nans=False)[0]).all()
+    adding = nx.jit(lambda x: x * 2, compiler=Adding(5.0))
+    assert [x.tolist() for x in nx.jit_partitions(adding, lists)] == [[7.0, 7.0], [5.0, 5.0]]
+    on_evaluator = nx.jit_partitions(adding, lists, compiler="evaluator")
+    assert [x.tolist() for x in on_evaluator] == [[2.0, 2.0], [0.0, 0.0]]
+    for marks in ({"static_argnames": "y"}, {"static_argnums": 1}, {"donate_argnums": 0}):
+        marked = nx.jit(lambda x, y: x, **marks)
+        with pytest.raises(nx.ArgumentError, match="jit_partitions: function: must not have"):
+            nx.jit_partitions(marked, [[nx.ones(2), 1]], compiler=compiler)
 
 
 @pytest.mark.parametrize("kind", KINDS)
