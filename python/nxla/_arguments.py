@@ -47,9 +47,13 @@ def reject_named_arguments(named: dict[str, Any], function: str) -> None:
         )
 
 
+#: The options of `nxla.jit` that make a function run over a mesh.
+SHARDINGS = ("in_shardings", "out_shardings")
+
+
 def reject_shardings(options: Mapping[str, Any]) -> None:
-    """Raise an error for the options of `nxla.jit` that make a function run over a mesh."""
-    for option in ("in_shardings", "out_shardings"):
+    """Raise an error for the options in `SHARDINGS`."""
+    for option in SHARDINGS:
         if option in options:
             raise OptionError(
                 f"{option}: must be an option of nx.jit; other functions compile for one device"

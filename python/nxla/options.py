@@ -9,6 +9,8 @@ from __future__ import annotations
 import os
 
 from nxla import _core, _hints, plugins
+from nxla._arguments import SHARDINGS
+from nxla._marks import MARKS
 from nxla.errors import OptionError
 
 TYPE_CHECKING = False
@@ -81,7 +83,7 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
     ------
     OptionError
         If the compiler does not exist, or does not have the setting, or if the option belongs to a
-        single function, as ``on_conflict`` does. A compiler written in Python checks its settings
+        single function, as ``debug_nans`` does. A compiler written in Python checks its settings
         when it compiles.
 
     Notes
@@ -112,13 +114,18 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
 
 def _merged(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Return default options with changes."""
+    from nxla.transform import OWN_OPTIONS
+
+    of_functions = ("on_conflict", *OWN_OPTIONS, *MARKS, *SHARDINGS)
     for name, value in (*options.items(), *changes.items()):
-        if name == "on_conflict" and value is not None:
+        if name in of_functions and value is not None:
             raise OptionError(
-                "default_options: on_conflict: must be an option of a single function; got "
-                f"{value!r}; pass it to nx.jit"
+                f"default_options: {name}: must be an option of a single function; got {value!r}; "
+                "pass it to nx.jit"
             )
-    return _core.merge_options(dict(options), changes)
+    options = {name: options[name] for name in options if name not in of_functions}
+    changes = {name: changes[name] for name in changes if name not in of_functions}
+    return _core.merge_options(options, changes)
 
 
 def global_default_options(options: Mapping[str, Any] | None = None, /, **changes: Any) -> Options:

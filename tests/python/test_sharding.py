@@ -618,7 +618,7 @@ def test_only_jit_has_shardings(mesh, option):
         lambda: nx.debug_expr(nx.sin)(x).run(x, **shardings),
         lambda: nx.graph.run(nx.graph.split(nx.debug_expr(nx.sin)(x), "auto"), x, **shardings),
     ):
-        with pytest.raises(nx.OptionError, match=rf"{option}: must be an option of nx\.jit"):
+        with pytest.raises(nx.OptionError, match=rf"{option}: must be an option of "):
             make()
 
 
