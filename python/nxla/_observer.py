@@ -66,10 +66,10 @@ class Observer:
         if self._max_compiles is None:
             return
         found = _described(args, kwargs or {})
-        with self._lock:
-            last, self._last = self._last, found
         if misses >= self._max_compiles:
-            self._act(self._message(misses + 1, last, found))
+            self._act(self._message(misses + 1, self._last, found))
+        # The message names the call before, and a refused call compiles nothing.
+        self._last = found
 
     def unusable_donations(self, unusable: list[tuple[str, str]]) -> None:
         """Handle donated arguments whose memory no result can reuse; each has a path and a type."""

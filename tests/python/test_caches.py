@@ -155,6 +155,10 @@ def test_too_many_compilations_are_told_with_what_differed():
         match=r"f: compiled 3 times, max_compiles is 2; .*argument 0 was f32\[2\], is f32\[3\]$",
     ):
         g(nx.zeros((3,)))
+    # A refused call is not a call before, also if it is repeated.
+    for _ in range(2):
+        with pytest.raises(nx.ExecutionError, match=r"argument 0 was f32\[2\], is f32\[3\]$"):
+            g(nx.zeros((3,)))
     warned = nx.jit(f, max_compiles=1)
     warned(nx.zeros((1,)))
     with pytest.warns(nx.RecompileWarning, match=r"argument 'mode' was absent, is .*'b'"):
