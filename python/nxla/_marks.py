@@ -55,9 +55,9 @@ def _positions(
     given = marked_arguments(option, argnums)
     if not given:
         return set()
-    from inspect import Parameter, signature
+    from inspect import Parameter
 
-    kinds = [parameter.kind for parameter in signature(function).parameters.values()]
+    kinds = [parameter.kind for parameter in _parameters(function, option)]
     count = sum(kind in _positional() for kind in kinds)
     is_open = Parameter.VAR_POSITIONAL in kinds
     for position in given:
@@ -81,11 +81,24 @@ def _positional() -> tuple[Any, Any]:
     return Parameter.POSITIONAL_ONLY, Parameter.POSITIONAL_OR_KEYWORD
 
 
-def _named_parameters(function: Callable[..., Any]) -> tuple[list[Any], bool]:
-    """Return the parameters that stand for one argument, and whether all names are accepted."""
-    from inspect import Parameter, signature
+def _parameters(function: Callable[..., Any], option: str) -> list[Any]:
+    """Return the parameters of a function, for an option that names some of them."""
+    from inspect import signature
 
-    parameters = signature(function).parameters.values()
+    try:
+        return list(signature(function).parameters.values())
+    except (TypeError, ValueError):  # Some C functions have no signature.
+        raise ArgumentError(
+            f"jit: {option}: must mark arguments of a function with a signature; got "
+            f"{name_of(function)}, which has none; wrap it in a Python function"
+        ) from None
+
+
+def _named_parameters(function: Callable[..., Any], option: str) -> tuple[list[Any], bool]:
+    """Return the parameters that stand for one argument, and whether all names are accepted."""
+    from inspect import Parameter
+
+    parameters = _parameters(function, option)
     several = (Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD)
     named = [parameter for parameter in parameters if parameter.kind not in several]
     return named, any(parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters)
@@ -101,7 +114,7 @@ def donated_arguments(
     paths = marked_arguments("donate_argnames", argnames)
     if not positions and not paths:
         return []
-    parameters, any_name = _named_parameters(function)
+    parameters, any_name = _named_parameters(function, "donate_argnames")
     positional = _positional()
     by_name: dict[str, int | None] = {
         p.name: position if p.kind in positional else None for position, p in enumerate(parameters)
@@ -131,7 +144,7 @@ def static_arguments(
     names = set(marked_arguments("static_argnames", argnames))
     if not positions and not names:
         return [], []
-    parameters, any_name = _named_parameters(function)
+    parameters, any_name = _named_parameters(function, "static_argnames")
     known = [p.name for p in parameters]
     for name in names:
         if name not in known and not any_name:

@@ -19,6 +19,8 @@ A `Policy` splits without a decision for each node, and a function can be compil
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from nxla import _core, _hints
 from nxla._core import Expression, Node, Policy, Stage, StageGraph, Timeline
 from nxla._values import keeps_structure
@@ -224,8 +226,8 @@ def run(
     executor : Executor or distributed.Client, optional
         The executor; threads of the process by default.
 
-        * A ``ProcessPoolExecutor`` whose processes are not forked: large values are in shared
-          memory, where an argument stays as long as its tensor lives.
+        * A ``ProcessPoolExecutor``: large values are in shared memory, where an argument stays as
+          long as its tensor lives. XLA requires processes that are not forked.
         * A Dask client: values are futures that stay on the workers. An argument and a program are
           sent once. Values that are lost with a worker are computed again.
         * Any other object with the ``submit`` of `concurrent.futures`: values are sent with the
@@ -254,22 +256,32 @@ def run(
     ...     nx.graph.run(stages, 0.0, executor=pool).item()
     1.0
     """
-    if not isinstance(stages, StageGraph):
-        listed: list[Any] = list(stages)
-        for position, stage in enumerate(listed):
-            if not isinstance(stage, Stage):
-                kind = type(stage).__name__
-                raise _core.ArgumentError(
-                    "run: stages: must be a StageGraph or a list of Stage; "
-                    f"item {position} is {kind}"
-                )
-        stages = StageGraph._of_stages(listed)
+    stages = graph_of("run", stages)
     if executor is None:
         return stages.run(*args, **kwargs)
     from nxla import _cluster
 
     bound, options = stages._bind(args, kwargs)
     return _cluster.run(stages, bound, options, executor)
+
+
+def graph_of(function: str, stages: StageGraph | Sequence[Stage]) -> StageGraph:
+    """Return the graph of a list of all its stages; `function` has the argument, for errors."""
+    if isinstance(stages, StageGraph):
+        return stages
+    if not isinstance(stages, Iterable):
+        raise _core.ArgumentError(
+            f"{function}: stages: must be a StageGraph or a list of Stage; got a "
+            f"{type(stages).__name__}"
+        )
+    listed: list[Any] = list(stages)
+    for position, stage in enumerate(listed):
+        if not isinstance(stage, Stage):
+            raise _core.ArgumentError(
+                f"{function}: stages: must be a StageGraph or a list of Stage; item {position} is "
+                f"{type(stage).__name__}"
+            )
+    return StageGraph._of_stages(listed)
 
 
 _hints.install(globals())

@@ -70,6 +70,13 @@ def flatten(tree: Any, /) -> tuple[list[Any], TreeDef]:
     return _core.tree_flatten(tree)
 
 
+def _check_class(what: str, value: object, *classes: type) -> None:
+    """Raise an error if an argument is not an instance of one of the classes."""
+    if not isinstance(value, classes):
+        expected = " or ".join(each.__name__ for each in classes)
+        raise ArgumentError(f"{what}: must be of type {expected}; got a {type(value).__name__}")
+
+
 def unflatten(structure: TreeDef, leaves: Iterable[Any], /) -> Any:
     """Insert leaves into a structure; the inverse of `flatten`.
 
@@ -92,6 +99,7 @@ def unflatten(structure: TreeDef, leaves: Iterable[Any], /) -> Any:
     >>> nx.tree.unflatten(structure, [leaf * 10 for leaf in leaves])
     {'a': 10, 'b': (20, 30)}
     """
+    _check_class("unflatten: structure", structure, TreeDef)
     return structure.unflatten(list(leaves))
 
 
@@ -202,6 +210,7 @@ def apply_args(
     >>> nx.tree.apply_args(product, lambda arg, count: (arg.op, count + 1), 0)
     (['parameter', 'sin'], 2)
     """
+    _check_class("apply_args: node", node, Node)
     args = []
     for operand in node.args:
         stand_in, state = function(operand, state)
@@ -271,6 +280,7 @@ def scope_ids(what: Expression | Node, ids: dict[int, str] | None = None, /) -> 
     >>> nx.tree.scope_ids(nx.debug_expr(lambda x: nx.sin(x) * 2)(1.0))
     {0: 'parameter', 2: 'sin', 3: 'multiply'}
     """
+    _check_class("scope_ids: what", what, Expression, Node)
     found = {} if ids is None else ids
     pending = what.output_nodes if isinstance(what, Expression) else [what]
     seen = set(found)
@@ -315,6 +325,7 @@ def rewrite(expression: Expression, replace: Callable[[Node, list[Any]], Any], /
     >>> tangents.op_counts()
     {'add': 1, 'cos': 1, 'parameter': 1, 'tan': 1}
     """
+    _check_class("rewrite: expression", expression, Expression)
 
     def rebuilt() -> Any:
         made: dict[int, Any] = {}

@@ -728,6 +728,38 @@ def test_errors_of_other_packages_are_not_renamed():
     assert caught.value.__notes__ == ["while processing 'flag'"]
 
 
+#: Calls with an argument of another class, and the start of the message.
+OTHER_CLASSES = {
+    "graph.run": (lambda: nx.graph.run(3), "run: stages: must be a StageGraph or a list"),
+    "graph.run of a list": (lambda: nx.graph.run([3]), "run: stages: .*; item 0 is int"),
+    "graph.pipeline": (lambda: nx.graph.pipeline(None, []), "pipeline: stages: must be"),
+    "graph.pipeline of a list": (lambda: nx.graph.pipeline([3], []), "pipeline: stages: .*item 0"),
+    "explain": (lambda: nx.explain(None), "explain: function: must be callable; got a NoneType"),
+    "tree.unflatten": (lambda: nx.tree.unflatten(3, []), "unflatten: structure: must be of type"),
+    "tree.apply_args": (
+        lambda: nx.tree.apply_args(nx.debug_expr(nx.sin)(1.0), None, 0),
+        "apply_args: node: must be of type Node; got a Expression",
+    ),
+    "tree.scope_ids": (lambda: nx.tree.scope_ids(3), "scope_ids: what: must be .*Expression or"),
+    "tree.rewrite": (lambda: nx.tree.rewrite(None, None), "rewrite: expression: must be of type"),
+    "to_safetensors": (
+        lambda: nx.to_safetensors({"w": nx.ones(2)}, metadata=3),
+        "to_safetensors: metadata: must be a dict of strings; got a int",
+    ),
+    "static_argnums": (lambda: nx.jit(max, static_argnums=0), "jit: static_argnums: .*got max"),
+    "static_argnames": (lambda: nx.jit(max, static_argnames="a"), "jit: static_argnames: .*max"),
+    "donate_argnums": (lambda: nx.jit(max, donate_argnums=0), "jit: donate_argnums: .*got max"),
+    "donate_argnames": (lambda: nx.jit(max, donate_argnames="a"), "jit: donate_argnames: .*max"),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_CLASSES)
+def test_an_argument_of_another_class_is_named(name):
+    call, message = OTHER_CLASSES[name]
+    with pytest.raises(nx.ArgumentError, match=message):
+        call()
+
+
 def test_names_of_hooks_are_strings_and_functions_are_callable():
     for arguments in ((3,), ("name", 3), (None, "function")):
         with pytest.raises(nx.ArgumentError, match=r"hook: (name|function): must be"):

@@ -286,6 +286,14 @@ def test_a_list_of_stages_that_do_not_fit_names_the_problem():
     ]:
         with pytest.raises(nx.ArgumentError, match=problem):
             nx.graph.run(listed, 0.5)
+        with pytest.raises(nx.ArgumentError, match=problem):
+            nx.graph.pipeline(listed, [0.5])
+
+
+def test_pipelines_accept_a_list_of_stages():
+    stages = split_after_sine()
+    found = [result["y"].item() for result in nx.graph.pipeline(list(stages), [0.0, 1.0])]
+    assert found == [nx.graph.run(stages, x)["y"].item() for x in (0.0, 1.0)]
 
 
 def test_the_last_stage_has_the_container_of_the_function():

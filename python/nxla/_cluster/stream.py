@@ -9,22 +9,23 @@ from nxla import _core, _hints
 from nxla._cluster import bar_of, executor_of
 from nxla._cluster.driver import RunLoop
 from nxla._cluster.plan import inputs_of, plan_of
+from nxla.graph import graph_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
     from typing import Any
 
     from nxla._cluster.driver import Pass
     from nxla._cluster.plan import Plan
-    from nxla._core import StageGraph
+    from nxla._core import Stage, StageGraph
     from nxla._progress import Bar
 
 __all__ = ["pipeline"]
 
 
 def pipeline(
-    stages: StageGraph,
+    stages: StageGraph | Sequence[Stage],
     batches: Iterable[Any],
     /,
     *,
@@ -40,8 +41,8 @@ def pipeline(
 
     Parameters
     ----------
-    stages : StageGraph
-        The result of `split`.
+    stages : StageGraph or sequence of Stage
+        The result of `split`, or a list of all its stages.
     batches : iterable
         The arguments of the traced function for each batch, as a tuple; another value is the
         only argument.
@@ -61,7 +62,8 @@ def pipeline(
     Raises
     ------
     ArgumentError
-        If `in_flight` is less than 1, or a batch does not match the inputs.
+        If `stages` has another type, `in_flight` is less than 1, or a batch does not match the
+        inputs.
 
     Examples
     --------
@@ -73,6 +75,7 @@ def pipeline(
     """
     if in_flight is not None and in_flight < 1:
         raise _core.ArgumentError(f"pipeline: in_flight: must be at least 1; got {in_flight!r}")
+    stages = graph_of("pipeline", stages)
     # Options apply from the time of the call, not from the time when results are read.
     in_force, listening = stages._in_force(options)
     bar = bar_of(in_force, "batches", None, executor)
