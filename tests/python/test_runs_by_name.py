@@ -88,6 +88,8 @@ def test_what_does_not_fit_is_named(compiler):
             run(PARAMS["layer3"].w, x, 1.0, x, compiler=compiler)
         with pytest.raises(nx.OptionError, match='no option "scales"'):
             run(PARAMS, x, scale=1.0, scales=2, compiler=compiler)
+        with pytest.raises(nx.OptionError, match='no option "scales"'):
+            run(PARAMS, x, scales=2, compiler=compiler)
 
 
 def test_positions_that_have_no_name():

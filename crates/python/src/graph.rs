@@ -124,8 +124,9 @@ impl PyStage {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<Py<PyAny>>> {
         let program = &self.stage.program;
-        let inputs = Expected::of_program(program, 0).leaves(py, "stage", args, Some(program))?;
+        // A misspelled name is reported as such, not as a missing argument.
         let options = options_from(options)?.0.over(&default_options());
+        let inputs = Expected::of_program(program, 0).leaves(py, "stage", args, Some(program))?;
         let inputs: Borrowings<'_> = inputs.iter().collect();
         let results = interruptible(py, |interrupt| {
             run_program("stage", program, &options, &inputs, Some(interrupt))
@@ -253,8 +254,9 @@ impl PyStageGraph {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         let (args, options) = self.expected.bind("run", args, options)?;
-        let inputs = self.inputs(&args)?;
-        let stages = StageRunner::new(self.graph.clone(), &options_from(options.as_ref())?.0);
+        let (options, _) = options_from(options.as_ref())?;
+        let inputs = self.inputs("run", &args)?;
+        let stages = StageRunner::new(self.graph.clone(), &options);
         let results =
             interruptible(py, |interrupt| stages.run_leaves(inputs, None, Some(interrupt)))?;
         self.wrap(py, results)
@@ -321,8 +323,9 @@ impl PyStageGraph {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<f64>> {
         let (args, options) = self.expected.bind("measure", args, options)?;
-        let inputs = self.inputs(&args)?;
-        let stages = StageRunner::new(self.graph.clone(), &options_from(options.as_ref())?.0);
+        let (options, _) = options_from(options.as_ref())?;
+        let inputs = self.inputs("measure", &args)?;
+        let stages = StageRunner::new(self.graph.clone(), &options);
         let seconds =
             interruptible(py, |interrupt| stages.measure(&inputs, repeat, Some(interrupt)))?;
         Ok(seconds.into_iter().map(|time| time.as_secs_f64()).collect())
@@ -409,8 +412,8 @@ impl PyStageGraph {
     }
 
     /// The tensors of all inputs.
-    fn inputs(&self, args: &Bound<'_, PyTuple>) -> PyResult<Vec<RawTensor>> {
-        let mut inputs = self.expected.leaves(args.py(), "run", args, None)?.into_vec();
+    fn inputs(&self, function: &str, args: &Bound<'_, PyTuple>) -> PyResult<Vec<RawTensor>> {
+        let mut inputs = self.expected.leaves(args.py(), function, args, None)?.into_vec();
         inputs.extend(self.captured.iter().cloned());
         Ok(inputs)
     }

@@ -326,9 +326,10 @@ impl PyExpression {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Py<PyAny>> {
         let (args, options) = self.expected.bind("run", args, options)?;
+        // A misspelled name is reported as such, not as a missing argument.
+        let options = options_from(options.as_ref())?.0.over(&default_options());
         let mut inputs = self.expected.leaves(py, "run", &args, Some(&self.program))?;
         inputs.extend(self.captured.iter().cloned());
-        let options = options_from(options.as_ref())?.0.over(&default_options());
         let inputs: Borrowings<'_> = inputs.iter().collect();
         let results = interruptible(py, |interrupt| {
             run_program("run", &self.program, &options, &inputs, Some(interrupt))
