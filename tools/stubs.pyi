@@ -760,9 +760,10 @@ def put_together(kind: str, container: type | None, extra: Any, children: Sequen
 # Control flow and effects
 
 def cond(
-    clauses: Sequence[tuple[TensorLike, Callable[[], Any]]],
+    clauses: Sequence[tuple[TensorLike | Callable[[], TensorLike], Callable[[], Any]]],
     otherwise: Callable[[], Any],
     function: str = "cond",
+    deferred: bool = False,
 ) -> Any: ...
 def while_loop(
     condition: Callable[[_S], TensorLike],

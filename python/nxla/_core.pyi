@@ -1909,9 +1909,10 @@ def put_together(kind: str, container: type | None, extra: Any, children: Sequen
 # Control flow and effects
 
 def cond(
-    clauses: Sequence[tuple[TensorLike, Callable[[], Any]]],
+    clauses: Sequence[tuple[TensorLike | Callable[[], TensorLike], Callable[[], Any]]],
     otherwise: Callable[[], Any],
     function: str = "cond",
+    deferred: bool = False,
 ) -> Any:
     """The first branch whose predicate is true: `clauses` are pairs of a traced predicate and a
     function without arguments. Errors name `function`, the public function.

@@ -237,6 +237,9 @@ def test_switch(compiler):
         assert [slope(2.0, i).item() for i in range(3)] == [1.0, 10.0, -1.0]
         each = nx.vmap(lambda i: nx.switch(i, branches, 4.0))(nx.tensor([2, 0, 1]))
         assert each.tolist() == [-4.0, 5.0, 40.0]
+        # A branch that an index outside of the trace excludes is not traced.
+        fixed = nx.jit(lambda x: nx.switch(1, [lambda x: 1 / 0, branches[1]], x))
+        assert fixed(4.0).item() == 40.0
     assert nx.switch(nx.tensor(1, "u8"), [lambda: {"a": 1}, lambda: {"a": 2}])["a"].item() == 2
     with pytest.raises(nx.ArgumentError, match="branches: must not be empty"):
         nx.switch(0, [])
@@ -244,6 +247,14 @@ def test_switch(compiler):
         nx.switch(0.5, branches, 1.0)
     with pytest.raises(nx.ShapeError, match="scalar"):
         nx.switch([0], branches, 1.0)
+
+
+def test_regions_of_a_switch_receive_the_index_and_the_operands():
+    # If they received all predicates, the size would be the square of the number of branches.
+    branches = [lambda x, number=number: nx.sin(x * number) for number in range(2, 10)]
+    expression = nx.debug_expr(lambda i, x: nx.switch(i, branches, x))(0, 1.0)
+    (node,) = [node for node in expression.nodes if node.op == "cond"]
+    assert [len(region.inputs) for region in node.regions] == [2] * len(node.regions)
 
 
 def test_scans_backwards(compiler):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from nxla import _core, _hints, tree
 from nxla._arguments import require_callable
 from nxla._values import as_bool, as_int, as_tensor, new_tensor, new_tensors
@@ -81,21 +83,14 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], /, *operan
         raise ShapeError(f"switch: index: must be a scalar; got shape {index.shape}")
     if len(branches) == 1:
         return new_tensors(branches[0](*operands))
-    clauses: list[tuple[TensorLike, Callable[[], Any]]] = [
-        (_core.less_equal(index, number), _Call(branch, operands))
-        for number, branch in enumerate(branches[:-1])
-    ]
-    return _branch("switch", clauses, _Call(branches[-1], operands))
-
-
-class _Call:
-    """A branch with its operands."""
-
-    def __init__(self, branch: Callable[..., Any], operands: tuple[Any, ...]) -> None:
-        self.branch, self.operands = branch, operands
-
-    def __call__(self) -> Any:
-        return self.branch(*self.operands)
+    *calls, otherwise = (partial(branch, *operands) for branch in branches)
+    predicates = [partial(_core.less_equal, index, number) for number in range(len(calls))]
+    if _core.is_tracing():
+        # A predicate outside of the conditional would be an operand of each of its regions.
+        return _core.cond(list(zip(predicates, calls, strict=True)), otherwise, "switch", True)
+    clauses: list[tuple[TensorLike, Callable[[], Any]]]
+    clauses = [(holds(), call) for holds, call in zip(predicates, calls, strict=True)]
+    return _branch("switch", clauses, otherwise)
 
 
 def associative_scan(

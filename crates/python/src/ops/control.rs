@@ -162,22 +162,33 @@ pub(crate) fn in_place_of(nodes: Vec<ExprId>, values: Vec<Vectorized>) -> Vec<Ve
 }
 
 /// The first branch whose predicate is true: `clauses` are pairs of a traced predicate and a
-/// function without arguments. Errors name `function`, the public function.
+/// function without arguments. If they are `deferred`, the predicates are such functions too, and
+/// their operations become part of the conditional. Errors name `function`, the public function.
 #[pyfunction]
-#[pyo3(signature = (clauses, otherwise, function="cond"))]
+#[pyo3(signature = (clauses, otherwise, function="cond", deferred=false))]
 fn cond(
     py: Python<'_>,
     clauses: Vec<(Bound<'_, PyAny>, Bound<'_, PyAny>)>,
     otherwise: &Bound<'_, PyAny>,
     function: &str,
+    deferred: bool,
 ) -> PyResult<Py<PyAny>> {
-    let predicates: Vec<&Bound<'_, PyAny>> =
-        clauses.iter().map(|(predicate, _)| predicate).collect();
-    let (trace, predicates) = in_trace(py, function, &predicates)?;
+    let operands: Vec<&Bound<'_, PyAny>> = match deferred {
+        true => Vec::new(),
+        false => clauses.iter().map(|(predicate, _)| predicate).collect(),
+    };
+    let (trace, operands) = in_trace(py, function, &operands)?;
     let mark = trace.edit(|graph| graph.mark()).or_raise()?;
+    let mut operands = operands.into_iter();
     let (mut traced_predicates, mut traced) = (Vec::new(), Vec::new());
     let (mut trees, mut entries) = (Vec::new(), Clauses::default());
-    for (number, ((_, body), predicate)) in clauses.iter().zip(predicates).enumerate() {
+    for (number, (predicate, body)) in clauses.iter().enumerate() {
+        // Nodes after the mark are copied to the regions that use them. A predicate before the mark
+        // is an operand of the conditional, which every region receives.
+        let predicate = match operands.next() {
+            Some(predicate) => predicate,
+            None => in_trace(py, function, &[&predicate.call0()?])?.1.remove(0),
+        };
         // A branch that is never selected is not traced.
         let known = trace.edit(|graph| graph.known_truth(predicate.0)).or_raise()?;
         if known == Some(false) {
