@@ -1739,6 +1739,11 @@ def has_own_options() -> bool:
 def inlines_call(name: str, on_conflict: str) -> bool:
     """Returns whether a call of the function `name` in a trace is inlined instead of run separately."""
 
+def inlining_all(function: Callable[[], _T]) -> _T:
+    """Calls a function without arguments, in which traces inline the functions with their own options. The
+    caller does not run the inlined parts.
+    """
+
 def compilers() -> list[str]:
     """Returns the names of all compilers."""
 
@@ -1915,7 +1920,8 @@ def cond(
     deferred: bool = False,
 ) -> Any:
     """The first branch whose predicate is true: `clauses` are pairs of a traced predicate and a
-    function without arguments. Errors name `function`, the public function.
+    function without arguments. If they are `deferred`, the predicates are such functions too, and
+    their operations become part of the conditional. Errors name `function`, the public function.
     """
 
 def while_loop(

@@ -114,7 +114,7 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
 
 def _merged(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Return default options with changes."""
-    from nxla.transform import OWN_OPTIONS
+    from nxla._spec import OWN_OPTIONS
 
     of_functions = ("on_conflict", *OWN_OPTIONS, *MARKS, *SHARDINGS)
     for name, value in (*options.items(), *changes.items()):

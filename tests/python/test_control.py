@@ -707,6 +707,33 @@ def test_branches_that_are_not_selected_do_not_run():
     assert calls == [1.0]
 
 
+@pytest.mark.parametrize(
+    "options", [{"compiler": "evaluator"}, {"hooks": {"seen": print}}], ids=str
+)
+def test_functions_with_options_are_called_in_eager_control_flow(options):
+    own = nx.jit(lambda x: x + 1, **options)
+    called_inside = lambda x: own(x) * 1  # noqa: E731
+    x = nx.tensor([1.0, 2.0])
+    for function in (own, called_inside):
+        for pred in (False, True):
+            expected = [2.0, 3.0] if pred else [-1.0, -2.0]
+            assert nx.cond(pred, function, nx.negative, x).tolist() == expected
+            assert nx.switch(1 - pred, [function, nx.negative], x).tolist() == expected
+        # The branch that is not selected determines the dtype.
+        scalar = nx.cond(True, lambda x: 1, function, x)
+        assert scalar.tolist() == [1.0, 1.0]
+        for count in range(3):
+            found = nx.fori(0, count, lambda _, x, function=function: function(x), x)
+            assert found.tolist() == [1.0 + count, 2.0 + count]
+        with pytest.raises(nx.NxlaError, match="on_conflict"):
+            nx.jit(lambda x, function=function: nx.cond(x[0] > 0, function, nx.negative, x))(x)
+    # An error in a check does not leave the mode.
+    with pytest.raises(nx.ArgumentError):
+        nx.cond(True, own, lambda x: (x, x), x)
+    with pytest.raises(nx.NxlaError, match="on_conflict"):
+        nx.jit(lambda x: own(x))(x)
+
+
 @pytest.mark.parametrize("count", [0, 1, 3])
 def test_eager_loops_check_what_traced_ones_check(count):
     for body in (lambda i, s: nx.ones(3), lambda i, s: (s, s), lambda i, s: s + i):

@@ -162,6 +162,13 @@ fn inlines_call(name: &str, on_conflict: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(mode == CallMode::Inline)
 }
 
+/// Calls a function without arguments, in which traces inline the functions with their own options. The
+/// caller does not run the inlined parts.
+#[pyfunction]
+fn inlining_all<'py>(function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    nxla_runtime::inlining_all(|| function.call0())
+}
+
 fn not_a_switch(value: &Bound<'_, PyAny>) -> PyErr {
     let why = format!("progress: must be True or False; got {value:?}");
     exception(nxla_runtime::Error::Options(why))
@@ -390,6 +397,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(replace_global_default_options, module)?)?;
     module.add_function(wrap_pyfunction!(merge_options, module)?)?;
     module.add_function(wrap_pyfunction!(inlines_call, module)?)?;
+    module.add_function(wrap_pyfunction!(inlining_all, module)?)?;
     module.add_function(wrap_pyfunction!(compilers, module)?)?;
     module.add_function(wrap_pyfunction!(wait_until_idle, module)?)?;
     module.add_function(wrap_pyfunction!(before_fork, module)?)?;

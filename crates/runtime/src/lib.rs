@@ -89,7 +89,7 @@ pub use forks::{after_fork, before_fork};
 #[doc(hidden)]
 pub use function::{
     Call, CallMode, Entry, Inputs, JitFunction, ResultVectors, Signature, Static, TracedFunction,
-    Tracing, refuse_trace,
+    Tracing, inlining_all, refuse_trace,
 };
 pub use function::{Conflict, FunctionReport};
 #[doc(hidden)]

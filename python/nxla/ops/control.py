@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any, TypeVar, overload
 
-    from nxla._core import Template, Tensor
+    from nxla._core import Expression, Template, Tensor
     from nxla._types import Leaf, TensorLike
 
     R = TypeVar("R")
@@ -195,14 +195,22 @@ def _select(
     branches[selected] = lambda: value
     result = new_tensors(value)
     types = [_core.Template((), _core.pred)] * len(predicates)
-    program = _core.Function(_program(function, branches), function)
-    expected = program.debug_expr(*types).output_nodes
+    expected = _trace_types(function, _program(function, branches), *types).output_nodes
     leaves = tree.leaves(result)
     if [(x.shape, x.dtype, x.names) for x in leaves] == [
         (node.shape, node.dtype, node.names) for node in expected
     ]:
         return result
-    return _run(function, predicates, branches)
+    # The selected branch is a constant of the program, and the other branches do not run.
+    return _core.inlining_all(lambda: _run(function, predicates, branches))
+
+
+def _trace_types(function: str, traced: Callable[..., Any], *types: Template) -> Expression:
+    """Trace a function that does not run, which checks the types of its values.
+
+    Functions with their own options join the trace, because options have no effect without a run.
+    """
+    return _core.inlining_all(lambda: _core.Function(traced, function).debug_expr(*types))
 
 
 def _program(function: str, branches: Sequence[Callable[[], Any]]) -> Callable[..., Any]:

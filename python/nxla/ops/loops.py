@@ -24,7 +24,7 @@ from nxla._loop_types import (
 )
 from nxla._values import as_bool, as_count, as_tensor, as_tensors, new_tensors, to_index
 from nxla.errors import ArgumentError, DTypeError
-from nxla.ops.control import _holds, _traced
+from nxla.ops.control import _holds, _trace_types, _traced
 from nxla.ops.create import arange
 from nxla.ops.metadata import axis_position
 from nxla.ops.movement import moveaxis
@@ -157,7 +157,7 @@ def _repeat(
                 if not is_checked:
                     # The trace checks the body of a loop without iterations too.
                     check = functools.partial(looped, state, function, roots, *keeps)
-                    _core.Function(check, function).debug_expr()
+                    _trace_types(function, check)
                 return state
             following = new_tensors(body_fn(state))
             following_types = state_types(following)

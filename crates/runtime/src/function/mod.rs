@@ -7,6 +7,7 @@ mod call;
 mod entry;
 
 use std::borrow::Cow;
+use std::cell::Cell;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -53,11 +54,13 @@ impl Conflict {
     /// Returns the continuation of a call in a trace of the function `name`.
     ///
     /// # Errors
-    /// Returns an error if the function does not allow such calls.
+    /// Returns an error if the function does not allow such calls, except in
+    /// [`inlining_all`].
     pub fn call_mode(self, name: &str) -> Result<CallMode> {
         match self {
             Conflict::Force => Ok(CallMode::Run),
             Conflict::Reuse => Ok(CallMode::Inline),
+            Conflict::Raise if INLINES_ALL.get() => Ok(CallMode::Inline),
             Conflict::Raise => Err(Error::Usage(format!(
                 "{name}: must not be called in a trace, because it has its own options; pass \
                  on_conflict=\"reuse\" to nx.jit to inline it without the options, or \"force\" \
@@ -65,6 +68,28 @@ impl Conflict {
             ))),
         }
     }
+}
+
+thread_local! {
+    /// True while functions with their own options join the traces of this thread.
+    static INLINES_ALL: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Calls a function in which traces inline every function with its own options, except for
+/// [`Conflict::Force`]. The caller uses only the types of the inlined parts, on which options have no
+/// effect.
+pub fn inlining_all<T>(trace: impl FnOnce() -> T) -> T {
+    /// Restores the previous value, also after a panic.
+    struct Restore(bool);
+
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            INLINES_ALL.set(self.0);
+        }
+    }
+
+    let _restore = Restore(INLINES_ALL.replace(true));
+    trace()
 }
 
 /// The continuation of a call.
