@@ -1,5 +1,6 @@
 """One rule for equal elements in each function that chooses among them, on every compiler."""
 
+import functools
 import itertools
 from pathlib import Path
 
@@ -56,52 +57,71 @@ def winner(x, places, is_max):
 
 
 CASES = [
-    ((5, 6), (2, 2), (1, 1), [(0, 0), (0, 0)]),
-    ((5, 6), (2, 2), (1, 1), [(0, 1), (0, 1)]),
-    ((5, 6), (2, 2), (2, 2), [(0, 0), (0, 0)]),
-    ((5, 6), (3, 2), (1, 2), [(1, 1), (2, 1)]),
-    ((5, 6), (2, 3), (3, 3), [(1, 1), (0, 0)]),
-    ((7,), (4,), (1,), [(3, 3)]),
-    ((7,), (1,), (2,), [(2, 2)]),
-    ((3, 4, 5), (2, 2, 2), (1, 2, 1), [(1, 0), (0, 1), (1, 1)]),
+    ((5, 6), (2, 2), (1, 1), ((0, 0), (0, 0))),
+    ((5, 6), (2, 2), (1, 1), ((0, 1), (0, 1))),
+    ((5, 6), (2, 2), (2, 2), ((0, 0), (0, 0))),
+    ((5, 6), (3, 2), (1, 2), ((1, 1), (2, 1))),
+    ((5, 6), (2, 3), (3, 3), ((1, 1), (0, 0))),
+    ((7,), (4,), (1,), ((3, 3),)),
+    ((7,), (1,), (2,), ((2, 2),)),
+    ((3, 4, 5), (2, 2, 2), (1, 2, 1), ((1, 0), (0, 1), (1, 1))),
     # Rows of more than eight windows, in the tensor and in the padding.
-    ((4, 30), (2, 2), (2, 2), [(0, 0), (0, 0)]),
-    ((3, 4, 27), (1, 2, 3), (1, 2, 2), [(0, 0), (2, 2), (1, 1)]),
-    ((2, 40), (2, 4), (1, 3), [(1, 1), (2, 5)]),
-    ((2, 3, 20), (1, 2, 1), (1, 1, 1), [(0, 0), (0, 1), (0, 0)]),
+    ((4, 30), (2, 2), (2, 2), ((0, 0), (0, 0))),
+    ((3, 4, 27), (1, 2, 3), (1, 2, 2), ((0, 0), (2, 2), (1, 1))),
+    ((2, 40), (2, 4), (1, 3), ((1, 1), (2, 5))),
+    ((2, 3, 20), (1, 2, 1), (1, 1, 1), ((0, 0), (0, 1), (0, 0))),
 ]
 
 
-@pytest.mark.parametrize("is_max", [True, False])
+@functools.cache
+def scattered(case, seed, is_max):
+    """Return the source of a scatter, the weights of its elements, the result and the gradient."""
+    shape, size, strides, padding = case
+    x = few(seed, shape)
+    covered = list(windows(shape, size, strides, padding, (1,) * len(shape)))
+    counts = tuple(n + 1 for n in covered[-1][0])
+    source = np.random.default_rng(seed).integers(0, 9, counts).astype(np.float32)
+    weights = np.arange(x.size, dtype=np.float32).reshape(shape)
+    expected, picked = np.full(shape, 2, np.float32), np.zeros(counts, np.float32)
+    for window, places in covered:
+        best = winner(x, places, is_max)
+        if best is not None:
+            expected[best] += source[window]
+            picked[window] = weights[best]
+    return source, weights, expected, picked
+
+
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_last_extremum_of_a_window_receives(compiler, case, dtype, is_max):
+def test_the_last_extremum_of_a_window_receives(compiler, case, dtype):
     shape, size, strides, padding = case
-    op = nx.window_scatter_max if is_max else nx.window_scatter_min
+    ops = {True: nx.window_scatter_max, False: nx.window_scatter_min}
+
+    # One program for all seeds, because XLA takes long to compile each scatter.
+    def scatter_all(x, source, weights, xs, sources):
+        def results(op):
+            def scatter(x, source):
+                return op(x, source, 2.0, size, strides=strides, padding=padding)
+
+            gradient = nx.grad(lambda source: nx.sum(scatter(x, source) * weights))(source)
+            return scatter(x, source), gradient, nx.vmap(scatter)(xs, sources)
+
+        return [results(op) for op in ops.values()]
+
+    compiled = nx.jit(scatter_all, compiler=compiler)
+    batch = np.stack([few(seed, shape, dtype) for seed in SEEDS])
+    sources = np.stack([scattered(case, seed, True)[0] for seed in SEEDS])
     for seed in SEEDS:
-        x = few(seed, shape, dtype)
-        covered = list(windows(shape, size, strides, padding, (1,) * len(shape)))
-        counts = tuple(n + 1 for n in covered[-1][0])
-        source = np.random.default_rng(seed).integers(0, 9, counts).astype(np.float32)
-        expected, picked = np.full(shape, 2, np.float32), np.zeros(counts, np.float32)
-        weights = np.arange(x.size, dtype=np.float32).reshape(shape)
-        for window, places in covered:
-            best = winner(x, places, is_max)
-            if best is not None:
-                expected[best] += source[window]
-                picked[window] = weights[best]
-
-        def scatter(x, source, op=op):
-            return op(x, source, 2.0, size, strides=strides, padding=padding)
-
-        np.testing.assert_array_equal(run(compiler, scatter, x, source), expected)
-        # The derivative belongs to the same element.
-        gradient = run(
-            compiler, nx.grad(lambda s, x=x, w=weights: nx.sum(scatter(x, s) * w)), source
-        )
-        np.testing.assert_array_equal(gradient, picked)
-        both = run(compiler, nx.vmap(scatter), np.stack([x, x]), np.stack([source, source]))
-        np.testing.assert_array_equal(both, np.stack([expected, expected]))
+        weights = scattered(case, seed, True)[1]
+        found = compiled(batch[seed], sources[seed], weights, batch, sources)
+        for is_max, (result, gradient, both) in zip(ops, found, strict=True):
+            what = f"{ops[is_max].__name__}, seed {seed}"
+            _, _, expected, picked = scattered(case, seed, is_max)
+            np.testing.assert_array_equal(result, expected, err_msg=what)
+            # The derivative belongs to the same element.
+            np.testing.assert_array_equal(gradient, picked, err_msg=f"gradient of {what}")
+            rows = np.stack([scattered(case, row, is_max)[2] for row in SEEDS])
+            np.testing.assert_array_equal(both, rows, err_msg=f"vmap of {what}")
 
 
 @pytest.mark.parametrize("big", [2**53, 2**62])
