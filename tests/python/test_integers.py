@@ -3,19 +3,15 @@
 import numpy as np
 import pytest
 
+import backends
 import nxla as nx
 
-BACKENDS = [
-    {"compiler": "evaluator"},
-    {"compiler": "xla"},
-    {"compiler": "xla", "kernels": False},
-]
 DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint64"]
 
 
-@pytest.fixture(params=BACKENDS, ids=["evaluator", "xla", "xla alone"])
+@pytest.fixture(params=backends.BACKENDS)
 def jit(request):
-    return lambda function: nx.jit(function, **request.param)
+    return lambda function: backends.jit(function, request.param)
 
 
 def integers(dtype, *shape, seed=0):
