@@ -54,6 +54,7 @@ def pytest_configure():
 #: evaluator and XLA, because `auto` returns the values of one of them.
 ABOUT_CALLS = {
     "test_control.py",
+    "test_counters.py",
     "test_donation.py",
     "test_errors.py",
     "test_exit.py",

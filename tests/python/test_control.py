@@ -1,7 +1,5 @@
 """Conditionals and loops: values, captured values and errors."""
 
-import operator
-
 import numpy as np
 import pytest
 
@@ -581,75 +579,6 @@ def test_everything_outside_of_a_trace_is_python():
     assert nx.cond(nx.tensor(3) > 2, lambda: 1, lambda: 2).item() == 1
     assert nx.while_loop(lambda s: s < 10, lambda s: s * 2, 1).item() == 16
     assert nx.if_(True, lambda: {"a": nx.tensor([1, 2])})["a"].tolist() == [1, 2]
-
-
-@pytest.mark.parametrize(
-    "dtype", ["s4", "s8", "s16", "s32", "s64", "u4", "u8", "u16", "u32", "u64"]
-)
-@pytest.mark.parametrize(("first", "step", "last"), [(7, -1, 3), (7, -3, 2), (3, 1, 7), (1, 2, 6)])
-def test_loops_count_in_all_integers(dtype, first, step, last, compiler):
-    seen, trips = [], list(range(first, last, step))
-
-    def goes_on(state):
-        return state[0] > last if step < 0 else state[0] < last
-
-    def count(x):
-        def body(state):
-            i, total, rows = state
-            i = nx.hook(i, lambda value: seen.append(value.item()))
-            row = nx.astype(i, "f64") * x
-            i_after = i + step if step > 0 else i - -step
-            return i_after, total + row, nx.put_slice(rows, (i % 3,), nx.reshape(row, (1,)))
-
-        start = nx.tensor(first, dtype), nx.tensor(0.0, "f64"), nx.zeros(3, "f64")
-        return nx.while_loop(goes_on, body, start)
-
-    rows = np.zeros(3)
-    for i in trips:
-        rows[i % 3] = 2.0 * i
-    i, total, found = nx.jit(count, compiler=compiler)(2.0)
-    assert (i.dtype, i.item()) == (nx.DType(dtype), first + step * len(trips))
-    assert (total.item(), found.tolist()) == (2.0 * sum(trips), rows.tolist())
-    assert seen == trips
-    slope = nx.jit(nx.grad(lambda x: count(x)[1]), compiler=compiler)(2.0)
-    assert slope.item() == sum(trips)
-
-
-@pytest.mark.parametrize("dtype", ["s8", "u16", "u32", "s64", "u64", "f32"])
-@pytest.mark.parametrize("bounded", [False, True], ids=["counter alone", "another condition"])
-@pytest.mark.parametrize(
-    ("compare", "first", "step", "last"),
-    [
-        (operator.lt, 0, 1, 5),
-        (operator.le, 1, 2, 7),
-        (operator.gt, 7, -2, 1),
-        (operator.ge, 7, -2, 2),
-        (operator.ne, 9, -3, 0),
-        (operator.ne, 0, 2, 6),
-        (operator.lt, 3, 1, 3),
-    ],
-    ids=["<", "<=", ">", ">=", "!= down", "!= up", "never"],
-)
-def test_loops_end_by_all_comparisons(compare, first, step, last, bounded, dtype, compiler):
-    def goes_on(state):
-        more = compare(state[0], last)
-        return nx.logical_and(more, state[1] < 100) if bounded else more
-
-    def body(state):
-        count = state[0] + step if step > 0 else state[0] - -step
-        return count, state[1] + nx.astype(state[0], "f32"), state[2] + 1
-
-    def loop(start):
-        return nx.while_loop(goes_on, body, (start, nx.tensor(0.0), nx.tensor(0, "u8")))
-
-    count, total, trips = first, 0, 0
-    while compare(count, last):
-        count, total, trips = count + step, total + count, trips + 1
-    # A start that is a constant, and a start that is an argument.
-    known = nx.jit(lambda: loop(nx.tensor(first, dtype)), compiler=compiler)()
-    given = nx.jit(loop, compiler=compiler)(nx.tensor(first, dtype))
-    for found in (known, given):
-        assert [value.item() for value in found] == [count, total, trips]
 
 
 # --- eager calls have the checks of traced calls ---
