@@ -70,9 +70,16 @@ def forward(function):
     return lambda x: nx.jvp(function, (x,), (nx.ones_like(x),))[1]
 
 
-def derivatives(name, points, argument, mode, order):
-    """Return an element-wise derivative at all points."""
-    columns = [nx.tensor(np.array(column, "f8")) for column in zip(*points, strict=True)]
+MODES = (nx.grad, forward)
+
+
+def columns_of(points):
+    """Return a tensor of each coordinate of points."""
+    return [nx.tensor(np.array(column, "f8")) for column in zip(*points, strict=True)]
+
+
+def derivative(name, columns, argument, mode, order):
+    """Return an element-wise derivative at points, given by their coordinates."""
 
     def function(x):
         operands = [*columns[:argument], x, *columns[argument + 1 :]]
@@ -80,7 +87,27 @@ def derivatives(name, points, argument, mode, order):
 
     for _ in range(order):
         function = mode(function)
-    return function(columns[argument]).numpy()
+    return function(columns[argument])
+
+
+def derivatives(name, points, argument, mode, order):
+    """Return an element-wise derivative at all points."""
+    return derivative(name, columns_of(points), argument, mode, order).numpy()
+
+
+def first_derivatives(name, points):
+    """Return the first derivatives at all points by mode and argument, as one program of XLA.
+
+    XLA takes long to compile the loops of a function, which the derivatives share.
+    """
+
+    def every(*columns):
+        return [
+            [derivative(name, columns, argument, mode, 1) for argument in range(len(columns))]
+            for mode in MODES
+        ]
+
+    return nx.jit(every, compiler="xla")(*columns_of(points))
 
 
 def test_every_function_is_differentiated():
@@ -96,7 +123,7 @@ def test_derivatives_at_thresholds(name):
     for argument in ARGUMENTS.get(name, range(len(points[0]))):
         for order in (1, 2):
             expected = [difference(function, point, argument, order) for point in points]
-            for mode in (nx.grad, forward):
+            for mode in MODES:
                 found = derivatives(name, points, argument, mode, order)
                 what = f"order {order} in argument {argument} at {points}"
                 np.testing.assert_allclose(found, expected, 1e-6, 1e-7, err_msg=what)
@@ -158,25 +185,46 @@ ENDS["gammaincc"] = [
 ]
 
 
+def compare_at_ends(found, cases, order, argument):
+    """Compare derivatives with the limits at the points of cases."""
+    for value, case in zip(found, cases, strict=True):
+        if (slope := case[order][argument]) is not None:
+            what = f"order {order} in argument {argument} at {case[0]}"
+            np.testing.assert_allclose(value, slope, 1e-9, 1e-14, err_msg=what)
+
+
+def is_smooth(case):
+    """Return whether the derivatives at a point are finite.
+
+    Forward mode multiplies the tangent 0 of an argument by an infinite slope of the function.
+    """
+    return not any(slope is None or math.isinf(slope) for slope in case[1])
+
+
 @pytest.mark.parametrize("name", ENDS)
-def test_derivatives_at_the_ends_of_domains(compiler, name):
-    # Forward mode multiplies the tangent 0 of an argument by an infinite slope of the function.
-    smooth = [
-        case
-        for case in ENDS[name]
-        if not any(slope is None or math.isinf(slope) for slope in case[1])
-    ]
-    for mode, cases in ((nx.grad, ENDS[name]), (forward, smooth)):
+def test_derivatives_at_the_ends_of_domains(name):
+    for mode in MODES:
+        cases = [case for case in ENDS[name] if mode is nx.grad or is_smooth(case)]
         points = [point for point, *_ in cases]
-        for order in (1, 2) if compiler == "evaluator" else (1,):
+        for order in (1, 2):
             for argument in range(len(points[0]) if points else 0):
-                expected = [case[order][argument] for case in cases]
-                with nx.default_options(compiler=compiler):
+                with nx.default_options(compiler="evaluator"):
                     found = derivatives(name, points, argument, mode, order)
-                for point, value, slope in zip(points, found, expected, strict=True):
-                    if slope is not None:
-                        what = f"order {order} in argument {argument} at {point}"
-                        np.testing.assert_allclose(value, slope, 1e-9, 1e-14, err_msg=what)
+                compare_at_ends(found, cases, order, argument)
+
+
+@pytest.mark.parametrize("name", ENDS)
+def test_derivatives_at_the_ends_of_domains_on_xla(name):
+    points = [point for point, *_ in ENDS[name]]
+    for mode, by_argument in zip(MODES, first_derivatives(name, points), strict=True):
+        for argument, found in enumerate(by_argument):
+            compared = [
+                (value, case)
+                for value, case in zip(found.numpy(), ENDS[name], strict=True)
+                if mode is nx.grad or is_smooth(case)
+            ]
+            values = [value for value, _ in compared]
+            compare_at_ends(values, [case for _, case in compared], 1, argument)
 
 
 #: Points where other formulas would cancel or underflow, and the derivatives in each argument.
@@ -200,13 +248,20 @@ SMALL = {
 
 
 @pytest.mark.parametrize("name", SMALL)
-@pytest.mark.parametrize("mode", [nx.grad, forward])
-def test_derivatives_without_cancellation_or_underflow(compiler, name, mode):
+def test_derivatives_without_cancellation_or_underflow(compiler, name):
     points, slopes = zip(*SMALL[name], strict=True)
-    for argument, expected in enumerate(zip(*slopes, strict=True)):
+    if compiler == "xla":
+        found = first_derivatives(name, points)
+    else:
         with nx.default_options(compiler=compiler):
-            found = derivatives(name, points, argument, mode, 1)
-        np.testing.assert_allclose(found, expected, rtol=1e-8, err_msg=f"argument {argument}")
+            found = [
+                [derivatives(name, points, argument, mode, 1) for argument in range(len(slopes[0]))]
+                for mode in MODES
+            ]
+    for mode, by_argument in zip(MODES, found, strict=True):
+        for argument, expected in enumerate(zip(*slopes, strict=True)):
+            what = f"{mode.__name__} in argument {argument}"
+            np.testing.assert_allclose(by_argument[argument], expected, rtol=1e-8, err_msg=what)
 
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
@@ -214,7 +269,7 @@ def test_derivatives_at_the_threshold_of_small_parameters(name):
     function = getattr(scipy.special, name)
     for point in [(0.2, 0.5), (0.2, 1.2), (0.1, 1.1), (0.1, 0.5)]:
         for argument in (0, 1):
-            for mode in (nx.grad, forward):
+            for mode in MODES:
                 (found,) = derivatives(name, [point], argument, mode, 1)
                 expected = difference(function, point, argument, 1)
                 assert found == pytest.approx(expected, rel=1e-6)
