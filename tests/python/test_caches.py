@@ -1,9 +1,11 @@
 """Tests of the number of compilations and of the reports about them."""
 
+import gc
 import logging
 import re
 import threading
 import warnings
+import weakref
 
 import numpy as np
 import pytest
@@ -93,7 +95,7 @@ def test_the_cache_is_bounded_and_functions_let_go():
         assert f(nx.zeros((1,))).tolist() == [f(0.0).item()]
     finally:
         nx.set_cache_limit(512 << 20)
-    with pytest.raises(nx.ArgumentError, match="number of bytes"):
+    with pytest.raises(nx.ArgumentError, match="set_cache_limit: size: must be at least 0; got -1"):
         nx.set_cache_limit(-1)
 
 
@@ -281,3 +283,30 @@ def check_captured(compiler, fill):
         assert nx.jit(lambda x: nx.sum(other * x), compiler=compiler)(1.0).item() == fill * (
             (1 << 16) - 1
         )
+
+
+@pytest.mark.filterwarnings("ignore:.*becomes a hidden input")
+def test_a_function_drops_captured_tensors_beyond_the_limit_of_the_cache():
+    apply = nx.jit(lambda function, x: function(x), compiler="evaluator")
+    x = nx.ones(1 << 16)
+
+    def scaled(number):
+        offsets = nx.arange(1 << 16) + number
+        function = lambda x: nx.min(x + offsets)  # noqa: E731
+        assert apply(function, x).item() == 1 + number
+        return weakref.ref(function)
+
+    often = lambda x: nx.max(x) + 1  # noqa: E731
+    functions = []
+    nx.set_cache_limit(8 << 20)
+    try:
+        for number in range(100):
+            functions.append(scaled(number))
+            assert apply(often, x).item() == 2.0
+        gc.collect()
+    finally:
+        nx.set_cache_limit(512 << 20)
+    live = [number for number, function in enumerate(functions) if function() is not None]
+    assert 20 < live[0] < 99
+    # A function that is called again and again stays compiled.
+    assert apply.cache_report()["misses"] == 101

@@ -140,6 +140,11 @@ impl ExecutableCache {
         self.0.touch(used);
     }
 
+    /// Returns the limit in bytes.
+    pub(crate) fn limit(&self) -> u64 {
+        self.0.limit()
+    }
+
     /// Sets the limit in bytes and evicts executables beyond it. The newest executable stays until the
     /// next compilation.
     ///

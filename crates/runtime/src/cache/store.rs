@@ -269,7 +269,7 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     /// its limit. It frees an additional eighth of the limit, so that the next scan of all values
     /// comes later.
     fn evict(&self, held: &mut Held<K, V>, since: u64) -> Vec<Entry<V>> {
-        let limit = usize::try_from(self.limit.load(Ordering::Relaxed)).unwrap_or(usize::MAX);
+        let limit = usize::try_from(self.limit()).unwrap_or(usize::MAX);
         let mut dropped = Vec::new();
         if held.bytes <= limit {
             return dropped;
@@ -288,6 +288,11 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
             self.evictions.fetch_add(1, Ordering::Relaxed);
         }
         dropped
+    }
+
+    /// Returns the limit in bytes.
+    pub(crate) fn limit(&self) -> u64 {
+        self.limit.load(Ordering::Relaxed)
     }
 
     /// Sets the limit in bytes and evicts values beyond it. The newest value stays until the next one.

@@ -274,6 +274,12 @@ impl<R> Entry<R> {
         self.executable.byte_size()
     }
 
+    /// Returns the bytes that the entry holds: the executable, and the captured tensors.
+    pub(super) fn held_bytes(&self) -> usize {
+        let bytes = |tensor: &RawTensor| tensor.dtype().size() * tensor.shape().size();
+        self.byte_size() + self.traced.captured.iter().map(bytes).sum::<usize>()
+    }
+
     /// The compiler's figures for cost and memory of a run.
     ///
     /// # Errors

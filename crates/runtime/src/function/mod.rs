@@ -19,6 +19,7 @@ use smallvec::SmallVec;
 pub use call::{Call, Inputs, Signature, Static};
 pub use entry::{Entry, ResultVectors, TracedFunction, Tracing};
 
+use crate::cache::executables;
 use crate::compiler::{Purpose, registry_generation};
 use crate::donation::Donations;
 use crate::error::{Error, Result};
@@ -154,8 +155,20 @@ impl<S, R> fmt::Debug for JitFunction<S, R> {
 
 type Keyed<S, R> = Arc<(Signature<S>, Arc<Entry<R>>)>;
 
+/// The entries whose signatures have one hash.
+type Candidates<S, R> = SmallVec<[Keyed<S, R>; 1]>;
+
+type ByHash<S, R> = FxHashMap<u64, Candidates<S, R>>;
+
+/// The entries of a function. A generation ends when its entries hold more bytes than the cache of
+/// executables may. An entry is dropped if no call has used it for two generations.
 struct Entries<S, R> {
-    by_hash: FxHashMap<u64, SmallVec<[Keyed<S, R>; 1]>>,
+    /// The entries that calls of this generation have used.
+    young: ByHash<S, R>,
+    /// The bytes that these entries hold.
+    young_bytes: usize,
+    /// The other entries of the previous generation.
+    old: ByHash<S, R>,
     /// The entry of the last call of plain tensors, and the fingerprint of its options.
     recent: Option<(u64, Arc<Entry<R>>)>,
     hits: u64,
@@ -164,20 +177,33 @@ struct Entries<S, R> {
 
 impl<S, R> Default for Entries<S, R> {
     fn default() -> Self {
-        Self { by_hash: FxHashMap::default(), recent: None, hits: 0, misses: 0 }
+        let (young, old) = (FxHashMap::default(), FxHashMap::default());
+        Self { young, young_bytes: 0, old, recent: None, hits: 0, misses: 0 }
     }
 }
 
 impl<S, R> Entries<S, R> {
-    /// Drops entries whose executables the cache has dropped. A sweep happens each time that the
-    /// number of entries has doubled, so that the calls that have added entries share its work.
-    fn sweep(&mut self) {
-        if self.by_hash.len().is_power_of_two() {
-            self.by_hash.retain(|_, keyed| {
-                keyed.retain(|keyed| keyed.1.is_loaded());
-                !keyed.is_empty()
-            });
+    /// Returns the entries whose signatures have a hash, and makes them young.
+    fn candidates(&mut self, hash: u64) -> Candidates<S, R> {
+        if let Some(found) = self.old.remove(&hash) {
+            self.young_bytes += found.iter().map(|keyed| keyed.1.held_bytes()).sum::<usize>();
+            self.young.entry(hash).or_default().extend(found);
         }
+        self.young.get(&hash).cloned().unwrap_or_default()
+    }
+
+    /// Begins a new generation if the current one is full. Returns the dropped entries: static values
+    /// may run code of the user when they are dropped, which must not happen under the lock.
+    fn begin_generation_if_full(&mut self) -> ByHash<S, R> {
+        if self.young_bytes as u64 <= executables().limit() {
+            return FxHashMap::default();
+        }
+        self.young_bytes = 0;
+        std::mem::replace(&mut self.old, std::mem::take(&mut self.young))
+    }
+
+    fn iter(&self) -> impl Iterator<Item = &Keyed<S, R>> {
+        self.young.values().chain(self.old.values()).flatten()
     }
 
     /// Counts a call that led to an entry.
@@ -295,8 +321,10 @@ impl<S: Static, R> JitFunction<S, R> {
     /// Returns the number of entries with the hash of a call, and the entry of the call.
     fn find_entry(&self, call: &Call<S>) -> Result<(usize, Option<Arc<Entry<R>>>)> {
         // Comparing static values may run the user's code, which must not happen under the lock.
-        let candidates = self.lock().by_hash.get(&call.signature.hash()).cloned();
-        let candidates = candidates.unwrap_or_default();
+        let candidates = {
+            let _no_fork = no_fork();
+            self.lock().candidates(call.signature.hash())
+        };
         let inputs: SmallVec<[&RawTensor; 8]> = call.inputs().iter().collect();
         for candidate in &candidates {
             let (signature, entry) = &**candidate;
@@ -356,15 +384,19 @@ impl<S: Static, R> JitFunction<S, R> {
             if let Some(known) = known {
                 return Ok((known, call.inputs));
             }
-            let _no_fork = no_fork();
+            let no_fork = no_fork();
             let mut entries = self.lock();
-            let keyed = entries.by_hash.entry(call.signature.hash()).or_default();
+            let keyed = entries.young.entry(call.signature.hash()).or_default();
             if keyed.len() > compared {
                 // Another thread added an entry meanwhile; compare with it too.
                 continue;
             }
             keyed.push(Arc::new((call.signature, entry.clone())));
-            entries.sweep();
+            entries.young_bytes += entry.held_bytes();
+            let dropped = entries.begin_generation_if_full();
+            drop(entries);
+            drop(no_fork);
+            drop(dropped);
             return Ok((entry, call.inputs));
         }
     }
@@ -377,7 +409,7 @@ impl<S: Static, R> JitFunction<S, R> {
     /// Statistics of the function.
     pub fn report(&self) -> FunctionReport {
         let entries = self.lock();
-        let loaded = entries.by_hash.values().flatten().map(|keyed| &keyed.1);
+        let loaded = entries.iter().map(|keyed| &keyed.1);
         let loaded: Vec<&Arc<Entry<R>>> = loaded.filter(|entry| entry.is_loaded()).collect();
         let described =
             |entry: &&Arc<Entry<R>>| (entry.program().digest().to_string(), entry.backend());
@@ -397,12 +429,13 @@ impl<S: Static, R> JitFunction<S, R> {
     /// Calls a function with each stored static value, unless another thread holds the lock.
     pub fn visit_statics(&self, mut visit: impl FnMut(&S)) {
         let Ok(entries) = self.entries.try_lock() else { return };
-        let keyed = entries.by_hash.values().flatten();
-        keyed.flat_map(|keyed| keyed.0.statics()).for_each(&mut visit);
+        entries.iter().flat_map(|keyed| keyed.0.statics()).for_each(&mut visit);
     }
 
     /// Removes the compiled entries of the function.
     pub fn clear(&self) {
-        *self.lock() = Entries::default();
+        // Static values may run code of the user when they are dropped.
+        let dropped = std::mem::take(&mut *self.lock());
+        drop(dropped);
     }
 }
