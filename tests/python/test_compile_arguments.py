@@ -1,5 +1,6 @@
 """Arguments by name for `nx.compile`, and options for `nx.debug_expr`."""
 
+import dataclasses
 import functools
 
 import pytest
@@ -69,8 +70,28 @@ def test_a_traced_axis_is_answered_with_static_argnames():
     assert g(nx.ones((2, 3)), axis=1).tolist() == [3.0, 3.0]
 
 
+@dataclasses.dataclass(frozen=True)
+class Frozen:
+    value: object
+
+
+@dataclasses.dataclass
+class Mutable:
+    value: object
+
+
 @pytest.mark.parametrize(
-    "wrap", [lambda x: x, lambda x: (x,), lambda x: [x], lambda x: {"x": x}, lambda x: {1: (x,)}]
+    "wrap",
+    [
+        lambda x: x,
+        lambda x: (x,),
+        lambda x: [x],
+        lambda x: {"x": x},
+        lambda x: {1: (x,)},
+        Frozen,
+        Mutable,
+        lambda x: Frozen([Mutable(x)]),
+    ],
 )
 def test_equal_static_numbers_that_a_function_tells_apart(wrap):
     traced = []
@@ -85,6 +106,28 @@ def test_equal_static_numbers_that_a_function_tells_apart(wrap):
         for number in numbers:
             run(1.0, static=wrap(number))
     assert repr(traced) == repr([wrap(number) for number in numbers])
+
+
+def test_a_static_dataclass_is_the_value_of_its_fields():
+    run = nx.jit(lambda x, static: x * static.value[0], static_argnames="static")
+    static = Mutable([2.0])
+    assert run(3.0, static=static).item() == run(3.0, static=Mutable([2.0])).item() == 6.0
+    assert run.cache_report()["misses"] == 1
+    static.value[0] = 4.0
+    assert run(3.0, static=static).item() == 12.0
+
+
+def test_functions_that_hold_what_may_change_are_refused():
+    run = nx.jit(lambda function, x: function(x))
+    for held, path in [
+        ([2.0], r"args\[0\]"),
+        (({2.0},), r"args\[0\]\[0\]"),
+        ({"a": 2.0}, r"args\[0\]"),
+    ]:
+        with pytest.raises(nx.ArgumentError, match=f"{path}: must not be a .*static_argnames"):
+            run(functools.partial(lambda held, x: x, held), 1.0)
+    held = functools.partial(lambda a, b, x: a * b[0] * x, nx.tensor(2.0), (3.0,))
+    assert run(held, 4.0).item() == 24.0
 
 
 class Options:

@@ -199,6 +199,24 @@ fn dataclass_fields<'py>(
     Ok(found)
 }
 
+/// Returns the values of the fields that comparisons of an instance of a dataclass compare; `None` for
+/// another value.
+pub(crate) fn compared_fields<'py>(
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Option<Vec<Bound<'py, PyAny>>>> {
+    let py = value.py();
+    let Some(fields) = value.get_type().getattr_opt(intern!(py, "__dataclass_fields__"))? else {
+        return Ok(None);
+    };
+    let mut compared = Vec::new();
+    for (name, value) in dataclass_fields(value, &fields)? {
+        if fields.get_item(&name)?.getattr(intern!(py, "compare"))?.is_truthy()? {
+            compared.push(value);
+        }
+    }
+    Ok(Some(compared))
+}
+
 /// Returns the structure of a value; `leaf` collects leaves and returns whether a value is a leaf.
 pub(crate) fn flatten<'py>(
     value: &Bound<'py, PyAny>,

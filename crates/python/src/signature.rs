@@ -14,7 +14,7 @@ use pyo3::types::{
 
 use crate::apply::number_tensor;
 use crate::arrays::{self, Sharing};
-use crate::containers::{Kind, check_depth, kind_of, registered_steps};
+use crate::containers::{Kind, check_depth, compared_fields, kind_of, registered_steps};
 use crate::difference::LeafType;
 use crate::errors::{OrRaise, argument_error, trace_error, user_error};
 use crate::expr::PyExpr;
@@ -46,11 +46,12 @@ impl Static for StaticValue {
 
 /// Returns whether the key of a static argument is not the value itself: equal containers can hold
 /// numbers that a function tells apart, and so can equal floats, which are 0.0 and -0.0.
-fn has_own_key(value: &Bound<'_, PyAny>) -> bool {
-    is_sequence(value)
+fn has_own_key(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    Ok(is_sequence(value)
         || is_set(value)
         || value.is_instance_of::<PyDict>()
         || float_bits(value).is_some()
+        || compared_fields(value)?.is_some())
 }
 
 /// Returns whether a value is a list or a tuple.
@@ -88,6 +89,11 @@ fn freeze<'py>(value: &Bound<'py, PyAny>, depth: usize, path: &str) -> PyResult<
         PyFrozenSet::new(py, items(value.try_iter()?.collect::<PyResult<_>>()?)?)?.into_any()
     } else if let Some(bits) = float_bits(value) {
         bits.into_pyobject(py)?.into_any()
+    } else if let Some(fields) = compared_fields(value)? {
+        // The class may compare more than the fields. Without a hash, the object may change.
+        let mut parts = items(fields)?;
+        parts.extend(value.hash().is_ok().then(|| value.clone()));
+        PyTuple::new(py, parts)?.into_any()
     } else {
         value.clone()
     };
@@ -155,7 +161,7 @@ impl Arguments {
 
     /// Adds a static argument. Unlike other static values, it may be a mutable container.
     pub(crate) fn static_argument(&mut self, value: &Bound<'_, PyAny>, path: &str) -> PyResult<()> {
-        if !has_own_key(value) && value.hash().is_ok() {
+        if !has_own_key(value)? && value.hash().is_ok() {
             return self.constant(value, path);
         }
         let frozen = freeze(value, 0, path)?;
@@ -339,7 +345,7 @@ fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyRes
     let (py, class) = (value.py(), value.get_type());
     if value.is_callable() {
         for (name, part) in bound_parts(value)? {
-            refuse_changing(&part, &|| format!("{}.{name}", path()))?;
+            refuse_changing_part(&part, &|| format!("{}.{name}", path()))?;
         }
     }
     let hash = intern!(py, "__hash__");
@@ -364,6 +370,28 @@ fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyRes
         class.name()?
     );
     Err(argument_error(&path(), why))
+}
+
+/// Rejects an object that may change and that a function passes to another one.
+fn refuse_changing_part(part: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
+    if let Ok(items) = part.cast::<PyTuple>() {
+        for (index, item) in items.iter().enumerate() {
+            refuse_changing_part(&item, &|| format!("{}[{index}]", path()))?;
+        }
+        return Ok(());
+    }
+    if part.is_instance_of::<PyList>()
+        || part.is_instance_of::<PyDict>()
+        || part.is_instance_of::<PySet>()
+    {
+        let why = format!(
+            "must not be a {}, because the function is compared by identity, which hides changes; \
+             pass a tuple, or name the argument in static_argnames",
+            part.get_type().name()?
+        );
+        return Err(argument_error(&path(), why));
+    }
+    refuse_changing(part, path)
 }
 
 /// The objects that a bound method or a `functools.partial` passes to its function, with the path of
