@@ -1206,7 +1206,7 @@ class Function(Generic[_P, _R_co]):
         static_positions: Sequence[int] = ...,
         static_names: Sequence[str] = ...,
         donated: Sequence[tuple[int | None, str, str]] = ...,
-        debug_nans: bool = False,
+        debug_nans: bool | None = None,
         observer: Callable[..., object] | None = None,
         traces_anew: bool = False,
     ) -> Self: ...
