@@ -57,7 +57,7 @@ fn node<F: Fact>(op: &Op, operands: &[F], count: usize) -> Parts<F> {
         Op::Metadata(metadata) => annotation(metadata, operands),
         Op::Hook(hook) if hook.results.is_some() => Parts::from_elem(F::union(operands), count),
         Op::Hook(_) => operands.into(),
-        Op::Cond(cond) => conditional(cond, operands, count),
+        Op::Cond(cond) => conditional(cond, operands),
         Op::While(op) => repetition(op, operands),
         Op::Block(op) => block(op, operands, count),
         Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) | Op::Elem(_) => {
@@ -76,16 +76,23 @@ fn annotation<F: Fact>(metadata: &Metadata, operands: &[F]) -> Parts<F> {
 }
 
 /// If a predicate differs between entries, all results do.
-fn conditional<F: Fact>(cond: &Cond, operands: &[F], count: usize) -> Parts<F> {
-    let predicates = cond.clauses.iter().map(|(predicate, _)| batched_outputs(predicate, operands));
-    let predicates: Vec<F> = predicates.flatten().collect();
-    let mut results: Parts<F> = Parts::from_elem(F::union(&predicates), count);
-    for body in cond.clauses.iter().map(|(_, body)| body).chain([&cond.otherwise]) {
+fn conditional<F: Fact>(cond: &Cond, operands: &[F]) -> Parts<F> {
+    let (results, predicates) = branch_outputs(cond, operands);
+    results.iter().map(|result| F::union([result, &predicates])).collect()
+}
+
+/// Returns the facts about the outputs of the branches of a conditional together, and the fact about
+/// its predicates.
+pub(super) fn branch_outputs<F: Fact>(cond: &Cond, operands: &[F]) -> (Vec<F>, F) {
+    let mut results = batched_outputs(&cond.otherwise, operands);
+    let mut predicates = F::default();
+    for (predicate, body) in &cond.clauses {
+        predicates.merge(&F::union(&batched_outputs(predicate, operands)));
         for (result, output) in results.iter_mut().zip(batched_outputs(body, operands)) {
             result.merge(&output);
         }
     }
-    results
+    (results, predicates)
 }
 
 /// If the condition differs between entries, all states do.

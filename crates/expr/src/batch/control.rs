@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use nxla_tensor::{DType, Scalar};
 
-use super::batched_outputs::{batched_outputs, loop_inputs};
+use super::batched_outputs::{branch_outputs, loop_inputs};
 use super::batcher::{Batched, Batcher, Parts, batched_type};
 use crate::graph::{
     Block, BlockKind, Cond, CustomGrad, ErrorKind, ExprId, Metadata, Op, Operands, Program, Result,
@@ -178,22 +178,19 @@ fn block(b: &mut Batcher<'_>, block: &Block, operands: &[Batched]) -> Result<Par
 
 fn conditional(b: &mut Batcher<'_>, cond: &Cond, operands: &[Batched], ty: &Type) -> Result<Parts> {
     let inputs = marks(operands);
-    let mut predicates = Vec::new();
-    let mut results = batched_outputs(&cond.otherwise, &inputs);
-    for (predicate, body) in &cond.clauses {
-        if batched_outputs(predicate, &inputs)[0] {
-            return choice(b, cond, operands, ty);
-        }
-        predicates.push(Arc::new(predicate.add_batch_axes(&inputs, b.sizes)?.0));
-        let batched = batched_outputs(body, &inputs);
-        results.iter_mut().zip(batched).for_each(|(result, batched)| *result |= batched);
+    let (results, predicates_differ) = branch_outputs(cond, &inputs);
+    if predicates_differ {
+        return choice(b, cond, operands, ty);
     }
     let branch = |program: &Program| -> Result<Arc<Program>> {
         Ok(Arc::new(program.add_batch_axes_as(&inputs, b.sizes, Some(&results))?.0))
     };
-    let bodies = cond.clauses.iter().map(|(_, body)| branch(body)).collect::<Result<Vec<_>>>()?;
+    let clause = |(predicate, body): &(Arc<Program>, Arc<Program>)| {
+        let predicate = Arc::new(predicate.add_batch_axes(&inputs, b.sizes)?.0);
+        Ok((predicate, branch(body)?))
+    };
+    let clauses = cond.clauses.iter().map(clause).collect::<Result<_>>()?;
     let otherwise = branch(&cond.otherwise)?;
-    let clauses = predicates.into_iter().zip(bodies).collect();
     let node = b.make(Op::Cond(Arc::new(Cond { clauses, otherwise })), &ids(operands))?;
     b.parts(node, results)
 }
