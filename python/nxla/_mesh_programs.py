@@ -46,8 +46,8 @@ class MeshOptions(NamedTuple):
 
     #: The function that has the options, for error messages.
     what: str
-    #: True if the results of every run are checked for NaN.
-    checks_nans: bool
+    #: True checks the results of every run for NaN; None leaves the choice to the thread.
+    checks_nans: bool | None
     #: The options of XLA, on top of the default options of the caller.
     own: dict[str, Any]
 
@@ -101,8 +101,8 @@ def mesh_function(
     """
     spec, options = with_own_options(function, options, what)
     given = {name: value for name, value in options.items() if value is not None}
-    checks_nans = given.pop("debug_nans", False)
-    if not isinstance(checks_nans, bool):
+    checks_nans = given.pop("debug_nans", None)
+    if not isinstance(checks_nans, bool | None):
         raise ArgumentError(f"{what}: debug_nans: must be one of False, True; got {checks_nans!r}")
     own = _xla_options(given, what)
     # A function checks its options when it is made.
@@ -289,9 +289,9 @@ class MeshProgram:
                 f"{self._options.what}: hooks: not supported for a program over a mesh; the "
                 f"default options have a function for the hook {name!r}"
             )
-        if not self._options.checks_nans:
+        if self._options.checks_nans is None:
             return self._divided.run(lists)
-        before = _core.set_debug_nans(True)
+        before = _core.set_debug_nans(self._options.checks_nans)
         try:
             return self._divided.run(lists)
         finally:

@@ -547,6 +547,8 @@ def test_options_of_the_jitted_function_are_kept(mesh):
         checked([[-nx.ones(2)]] * 4)
     unchecked = nx.jit(nx.jit(nx.log, debug_nans=True), in_shardings=rows, debug_nans=False)
     assert nx.isnan(unchecked(-nx.ones(2))).tolist() == [True, True]
+    with nx.debug_nans():
+        assert nx.isnan(unchecked(-nx.ones(2))).tolist() == [True, True]
     precise = nx.jit(nx.jit(nx.dot, precision="highest", compiler="xla"), in_shardings=rows)
     assert "HIGHEST" in precise.as_text(nx.ones((2, 2)), nx.ones((2, 2)))
     with nx.default_options(compiler="xla", kernels=True, device=0):
