@@ -42,7 +42,7 @@ class Observer:
         for option, value, allowed in (
             ("on_max_compiles", on_max_compiles, ACTIONS),
             ("on_unusable_donation", on_unusable_donation, UNUSABLE),
-            ("debug_nans", bool(debug_nans) if debug_nans is None else debug_nans, (False, True)),
+            ("debug_nans", False if debug_nans is None else debug_nans, (False, True)),
         ):
             if type(value) is not type(allowed[0]) or value not in allowed:
                 listed = ", ".join(map(repr, allowed))

@@ -30,6 +30,7 @@ from nxla import _core, _hints, tree
 from nxla._arguments import name_of, reject_named_arguments
 from nxla._marks import reject_marks
 from nxla._mesh_programs import check_mesh_of_trace, with_own_options
+from nxla._spec import make_function
 from nxla._values import as_bool, as_int, as_tensor
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import zeros
@@ -639,7 +640,6 @@ def shard_map(
     >>> whole(w, x).item(), nx.grad(whole)(w, x).tolist()
     (9.0, [6.0, 6.0, 6.0])
     """
-    from nxla._spec import make_function
     from nxla.options import default_options
     from nxla.sharding import ShardedFunction, spread_over_arguments, spread_shardings
 
