@@ -1,13 +1,13 @@
 //! Errors of differentiation.
 
-use nxla_expr::{Graph, Line, TensorType, Type};
+use nxla_expr::{AtLine, Graph, Line, TensorType, Type};
 
 /// An error of a request for a derivative.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GradError {
     /// An output depends on an input through an op that has no derivative rule.
-    #[error("{op}: {why}{}", at(line.as_ref()))]
+    #[error("{op}: {why}{}", AtLine(line.as_ref()))]
     NotDifferentiable {
         /// The name of the op in the user's program.
         op: &'static str,
@@ -62,7 +62,7 @@ pub enum GradError {
     #[error(
         "{op}: rule: must be linear to be used in the other mode of differentiation; got a \
          nonlinear rule{}",
-        at(line.as_ref())
+        AtLine(line.as_ref())
     )]
     NotLinear {
         /// The function that registered the rule: `custom_grad` or `custom_jvp`.
@@ -73,10 +73,6 @@ pub enum GradError {
     /// A node of the derivative is invalid, which a custom rule can cause.
     #[error(transparent)]
     Build(#[from] nxla_expr::Error),
-}
-
-fn at(line: Option<&Line>) -> String {
-    line.map_or_else(String::new, |line| format!(" ({line})"))
 }
 
 impl GradError {

@@ -13,7 +13,7 @@ use crate::errors::{OrRaise, trace_error};
 use crate::numbers::role;
 use crate::operands::Operands;
 use crate::ops::indexing;
-use crate::source::current_line;
+use crate::source::at_current_line;
 use crate::value::is_list;
 
 /// A tensor inside a traced function: it has a dtype and a shape, but no data yet.
@@ -68,7 +68,7 @@ fn lists_traced(operand: &Bound<'_, PyAny>) -> bool {
 
 /// The error for repeating or multiplying a list of traced values.
 fn no_repeats(py: Python<'_>) -> PyErr {
-    let line = current_line(py).map(|line| format!(" ({line})")).unwrap_or_default();
+    let line = at_current_line(py);
     trace_error(format!(
         "a traced value cannot be the repeat count of a list, because it is known only when the \
          function runs; make it a static argument (static_argnames=), or multiply nx.stack(list) \
@@ -376,7 +376,7 @@ operator_methods!(PyExpr {
 
 /// The error for reading the data of a traced value.
 fn no_value(py: Python<'_>, what: &str, instead: &str) -> PyErr {
-    let line = current_line(py).map(|line| format!(" ({line})")).unwrap_or_default();
+    let line = at_current_line(py);
     trace_error(format!(
         "a traced value has no {what}, because it is known only when the function runs; use \
          {instead} instead{line}"

@@ -8,7 +8,7 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 use nxla_runtime::Trace;
-use nxla_runtime::graph::{Graph, Line, Locate, Source, SourceId};
+use nxla_runtime::graph::{AtLine, Graph, Line, Locate, Source, SourceId};
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -191,6 +191,11 @@ fn present_line(py: Python<'_>) -> Option<Line> {
 /// The current source line, as ``file.py:3``.
 pub(crate) fn current_line(py: Python<'_>) -> Option<String> {
     present_line(py).map(|line| line.to_string())
+}
+
+/// The end of an error message: the current source line in parentheses, or nothing if it is unknown.
+pub(crate) fn at_current_line(py: Python<'_>) -> String {
+    AtLine(present_line(py).as_ref()).to_string()
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

@@ -5,7 +5,9 @@ use std::{fmt, io};
 
 use nxla_eval::{EvalError, Fault};
 use nxla_expr::serialize::SerializeError;
-use nxla_expr::{Difference, Error as ExprError, ErrorKind, Graph, Line, Region, TensorType};
+use nxla_expr::{
+    AtLine, Difference, Error as ExprError, ErrorKind, Graph, Line, Region, TensorType,
+};
 use nxla_grad::GradError;
 #[cfg(feature = "import")]
 use nxla_import::{ImportError, ImportErrorKind};
@@ -52,7 +54,7 @@ pub enum Error {
     /// A device has no memory for a program.
     #[error(
         "{op}: cannot allocate {bytes} bytes for {ty}: {error}{}",
-        at_line(.line.as_ref())
+        AtLine(.line.as_ref())
     )]
     DeviceMemory {
         /// The operation of the largest value, the likely cause.
@@ -137,7 +139,7 @@ pub enum Error {
         error: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The host function of a runtime call failed.
-    #[error("runtime_call: the host function failed: {error}{}", at_line(line.as_ref()))]
+    #[error("runtime_call: the host function failed: {error}{}", AtLine(line.as_ref()))]
     RuntimeCall {
         /// The user's line, if the backend knows it.
         line: Option<Line>,
@@ -350,10 +352,6 @@ impl fmt::Debug for Error {
             Error::User(error) => f.debug_tuple("User").field(error).finish(),
         }
     }
-}
-
-fn at_line(line: Option<&Line>) -> String {
-    line.map(|line| format!(" (at {line})")).unwrap_or_default()
 }
 
 #[cfg(feature = "import")]

@@ -1,8 +1,6 @@
 //! Errors of programs that cannot be written as StableHLO.
 
-use std::fmt;
-
-use nxla_expr::Line;
+use nxla_expr::{AtLine, Line};
 
 /// A program that cannot be lowered, or options that do not fit it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,22 +15,13 @@ pub enum LowerError {
         found: usize,
     },
     /// An active hook, on a plugin that cannot call the host.
-    #[error("io_call: {hook} requires a plugin that supports host calls{}", At(line))]
+    #[error("io_call: {hook} requires a plugin that supports host calls{}", AtLine(line.as_ref()))]
     HostCalls {
         /// `hook "loss"`, or `a hook without a name`.
         hook: String,
         /// The user's line, where known.
         line: Option<Line>,
     },
-}
-
-/// A user's line at the end of a message.
-struct At<'a>(&'a Option<Line>);
-
-impl fmt::Display for At<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.as_ref().map_or(Ok(()), |line| write!(f, " ({line})"))
-    }
 }
 
 /// The result of lowering.

@@ -6,7 +6,7 @@ use std::fmt;
 
 use nxla_tensor::{DType, Shape, ShapeError};
 
-use super::source::Line;
+use super::source::{AtLine, Line};
 use super::types::{TensorType, Type};
 
 /// An operation that cannot be built.
@@ -186,11 +186,7 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.op, self.kind)?;
-        match &self.line {
-            Some(line) => write!(f, " ({line})"),
-            None => Ok(()),
-        }
+        write!(f, "{}: {}{}", self.op, self.kind, AtLine(self.line.as_ref()))
     }
 }
 

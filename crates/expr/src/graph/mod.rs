@@ -44,7 +44,7 @@ pub use notes::{HostNote, HostValue, MAX_NOTE_DEPTH, Note, Notes};
 pub use op::*;
 pub use program::Program;
 pub use region::{Mark, Scope, Traced};
-pub use source::{Line, Locate, Source, SourceId};
+pub use source::{AtLine, Line, Locate, Source, SourceId};
 pub use store::{Graph, GraphOptions, Node};
 pub use table::{BinaryClass, BinaryOp, Composed, Lowering, UnaryClass, UnaryOp};
 pub use trips::{Counter, counter};

@@ -26,6 +26,24 @@ impl fmt::Display for Line {
     }
 }
 
+/// The end of an error message: the source line in parentheses, or nothing if it is unknown.
+///
+/// ```
+/// use nxla_expr::{AtLine, Line};
+///
+/// let line = Line { file: "models/train.py".into(), line: 12 };
+/// assert_eq!(format!("add: failed{}", AtLine(Some(&line))), "add: failed (train.py:12)");
+/// assert_eq!(format!("add: failed{}", AtLine(None)), "add: failed");
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct AtLine<'a>(pub Option<&'a Line>);
+
+impl fmt::Display for AtLine<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.map_or(Ok(()), |line| write!(f, " ({line})"))
+    }
+}
+
 /// A source line that is resolved on demand.
 pub trait Locate: Send + Sync {
     /// Returns the line, or `None` if it is not available any more.

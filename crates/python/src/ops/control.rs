@@ -261,8 +261,7 @@ fn same_structures<'a>(
     for (number, tree) in branches {
         if !tree.same_structure(py, expected)? {
             let (found, expected) = (PyTree::text(tree, py)?, PyTree::text(expected, py)?);
-            let line = source::current_line(py).map(|line| format!(" ({line})"));
-            let line = line.unwrap_or_default();
+            let line = source::at_current_line(py);
             let why = format!(
                 "branch {number}: must return {expected}, like branch {first}; got {found}{line}"
             );

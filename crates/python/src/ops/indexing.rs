@@ -14,7 +14,7 @@ use crate::errors::{argument_error, trace_error};
 use crate::expr::PyExpr;
 use crate::nested::Nested;
 use crate::numbers::{fit_elements, refuse_complex};
-use crate::source::current_line;
+use crate::source::at_current_line;
 use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value, is_list};
 
@@ -110,7 +110,7 @@ pub(crate) fn get_item(x: &Bound<'_, PyAny>, key: &Bound<'_, PyAny>) -> PyResult
 
 /// The alternative to an assignment that is not supported.
 fn instead(py: Python<'_>) -> String {
-    let line = current_line(py).map(|line| format!(" ({line})")).unwrap_or_default();
+    let line = at_current_line(py);
     format!(
         "use x = x.at[key].set(value), x = x.at[key].add(value), x = nx.put_slice(x, starts, \
          values) or x = nx.where(condition, values, x) instead of assigning to elements{line}"

@@ -131,8 +131,7 @@ impl Loop<'_, '_> {
         let (next, tree) = leaves_like(self.trace, self.function, next, state)?;
         if !tree.same_structure(py, self.tree)? {
             let (found, expected) = (PyTree::text(&tree, py)?, PyTree::text(self.tree, py)?);
-            let line = source::current_line(py).map(|line| format!(" ({line})"));
-            let line = line.unwrap_or_default();
+            let line = source::at_current_line(py);
             let why = format!(
                 "body: must return the structure of the initial state, {expected}; got {found}{line}"
             );

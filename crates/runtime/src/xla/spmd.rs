@@ -3,7 +3,7 @@
 //! Shapes in the program are shapes of whole tensors. Inputs and results of a run are the parts,
 //! device by device.
 
-use nxla_expr::{Layout, Program, TensorType};
+use nxla_expr::{AtLine, Layout, Program, TensorType};
 use nxla_pjrt::{self as pjrt, Buffer, CompileOptions, ExecuteOptions};
 use nxla_stablehlo::{LowerError, LowerOptions, Partition, lower};
 use nxla_tensor::{Names, Shape};
@@ -202,7 +202,7 @@ impl Divided {
 /// Replaces the error for a hook, which does not depend on the plugin.
 fn explain_host_call(function: &str, error: LowerError) -> Error {
     let LowerError::HostCalls { hook, line } = error else { return error.into() };
-    let line = line.map(|line| format!(" ({line})")).unwrap_or_default();
+    let line = AtLine(line.as_ref());
     let why = format!(
         "function: must not contain a hook with a function, print_value or runtime_call, because a \
          program over a mesh cannot call the host; got {hook}{line}; return the value instead"

@@ -1,5 +1,7 @@
 //! Stages that are ranges of the node sequence: by number of operations, time or memory.
 
+use nxla_expr::AtLine;
+
 use crate::error::SplitError;
 use crate::memory::Growing;
 use crate::partition::Sequence;
@@ -98,11 +100,12 @@ fn too_large(sequence: &Sequence<'_>, position: usize, bytes: u64) -> SplitError
     let mut alone = Growing::new(sequence);
     alone.begin(position);
     let needed = alone.add(position);
-    let line = graph.line(id).map_or_else(String::new, |line| format!(" ({line})"));
+    let line = graph.line(id);
     SplitError::Policy(format!(
-        "policy: a stage has at most {bytes} bytes, but {} of type {}{line} with its operands \
+        "policy: a stage has at most {bytes} bytes, but {} of type {}{} with its operands \
          needs {needed}",
         graph.op(id).name(),
-        graph.ty(id)
+        graph.ty(id),
+        AtLine(line.as_ref())
     ))
 }
