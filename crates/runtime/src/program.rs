@@ -249,7 +249,7 @@ impl Job {
 /// The cache alone keeps a shared executable alive. A handle finds it, and compiles it again if the
 /// cache has dropped it.
 pub struct ExecutableHandle {
-    held: Held,
+    ownership: Ownership,
     timing: Timing,
 }
 
@@ -259,7 +259,7 @@ impl fmt::Debug for ExecutableHandle {
     }
 }
 
-enum Held {
+enum Ownership {
     /// An executable of the cache.
     Shared { job: Arc<Job>, current: RwLock<Option<Current>> },
     /// An executable that a compiler has created for this function only.
@@ -288,13 +288,13 @@ impl ExecutableHandle {
         donated: &[bool],
     ) -> Self {
         let job = Job::new(program, options, engine, donated);
-        let held = Held::Shared { job, current: RwLock::default() };
-        Self { held, timing: Timing::default() }
+        let ownership = Ownership::Shared { job, current: RwLock::default() };
+        Self { ownership, timing: Timing::default() }
     }
 
     fn own(executable: Arc<dyn Executable>, engine: &Engine) -> Self {
-        let held = Held::Own { executable, compiler: engine.compiler.clone() };
-        Self { held, timing: Timing::default() }
+        let ownership = Ownership::Own { executable, compiler: engine.compiler.clone() };
+        Self { ownership, timing: Timing::default() }
     }
 
     /// Compiles the program if the cache does not have it.
@@ -306,9 +306,9 @@ impl ExecutableHandle {
     }
 
     fn get(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Arc<dyn Executable>> {
-        let (job, current_lock) = match &self.held {
-            Held::Shared { job, current } => (job, current),
-            Held::Own { executable, .. } => return Ok(executable.clone()),
+        let (job, current_lock) = match &self.ownership {
+            Ownership::Shared { job, current } => (job, current),
+            Ownership::Own { executable, .. } => return Ok(executable.clone()),
         };
         let current = read(current_lock);
         let known = current.as_ref().and_then(|current| {
@@ -326,9 +326,9 @@ impl ExecutableHandle {
 
     /// Returns the executable, if it is in memory.
     fn executable_in_memory(&self) -> Option<Arc<dyn Executable>> {
-        match &self.held {
-            Held::Shared { current, .. } => read(current).as_ref()?.executable.upgrade(),
-            Held::Own { executable, .. } => Some(executable.clone()),
+        match &self.ownership {
+            Ownership::Shared { current, .. } => read(current).as_ref()?.executable.upgrade(),
+            Ownership::Own { executable, .. } => Some(executable.clone()),
         }
     }
 
@@ -338,9 +338,9 @@ impl ExecutableHandle {
     /// Returns errors of [`Executable::run`], and of [`compile_for`] if the program is not compiled yet.
     pub fn run(&self, inputs: &[&RawTensor], context: &RunContext<'_>) -> Result<Vec<RawTensor>> {
         let executable = self.get(context.interrupt)?;
-        let own_hooks = match &self.held {
-            Held::Shared { job, .. } => &*job.functions,
-            Held::Own { .. } => context.own_hooks,
+        let own_hooks = match &self.ownership {
+            Ownership::Shared { job, .. } => &*job.functions,
+            Ownership::Own { .. } => context.own_hooks,
         };
         let begun = self.timing.begin();
         let results = executable.run(inputs, &RunContext { own_hooks, ..*context })?;
@@ -370,7 +370,7 @@ impl ExecutableHandle {
 
     /// Explains which backend runs the next call; `reason` is why this compiler was chosen.
     pub(crate) fn explain(&self, reason: String, program: &Program) -> Explanation {
-        if let Held::Own { executable, .. } = &self.held
+        if let Ownership::Own { executable, .. } = &self.ownership
             && let Some(explanation) = executable.explain()
         {
             return explanation;
@@ -390,17 +390,17 @@ impl ExecutableHandle {
     }
 
     fn compiler(&self) -> &dyn Compiler {
-        match &self.held {
-            Held::Shared { job, .. } => &*job.engine.compiler,
-            Held::Own { compiler, .. } => &**compiler,
+        match &self.ownership {
+            Ownership::Shared { job, .. } => &*job.engine.compiler,
+            Ownership::Own { compiler, .. } => &**compiler,
         }
     }
 
     /// The name of the backend that runs the next call.
     pub(crate) fn backend(&self) -> String {
-        match &self.held {
-            Held::Shared { job, .. } => job.engine.compiler.name().to_owned(),
-            Held::Own { executable, compiler } => {
+        match &self.ownership {
+            Ownership::Shared { job, .. } => job.engine.compiler.name().to_owned(),
+            Ownership::Own { executable, compiler } => {
                 let explanation = executable.explain();
                 explanation.map_or_else(|| compiler.name().to_owned(), |found| found.backend)
             }

@@ -17,37 +17,37 @@ use crate::vectors::{self, VectorAxes};
 thread_local! {
     /// The functions that are differentiated on this thread, the innermost last: the vectorized axes
     /// that their tracers have because the results have them.
-    static RUNNING: RefCell<Vec<Vec<AxisName>>> = const { RefCell::new(Vec::new()) };
+    static CALLS: RefCell<Vec<Vec<AxisName>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Returns the number of derivatives that call functions on this thread, each inside the function
 /// of another one: a value of the innermost function is differentiated at most as many times.
 pub fn derivative_depth() -> usize {
-    RUNNING.with_borrow(Vec::len)
+    CALLS.with_borrow(Vec::len)
 }
 
 /// Returns whether tracers have a vectorized axis because the result of a function has the axis. A
 /// function that vectorizes its result meets the axis again.
 pub(crate) fn is_entry_axis(name: &str) -> bool {
-    RUNNING.with_borrow(|all| all.iter().flatten().any(|axis| **axis == *name))
+    CALLS.with_borrow(|all| all.iter().flatten().any(|axis| **axis == *name))
 }
 
 /// A function that is differentiated, until this value is dropped on the same thread.
-struct Running(PhantomData<*const ()>);
+struct DerivativeCall(PhantomData<*const ()>);
 
-impl Running {
+impl DerivativeCall {
     /// Begins a call on tracers with the vectorized axes `axes`; the values have `of_values`.
     fn begin(axes: &VectorAxes, of_values: &VectorAxes) -> Self {
         let added = axes.iter().filter(|axis| of_values.position(&axis.name).is_none());
         let added = added.map(|axis| axis.name.clone()).collect();
-        RUNNING.with_borrow_mut(|all| all.push(added));
+        CALLS.with_borrow_mut(|all| all.push(added));
         Self(PhantomData)
     }
 }
 
-impl Drop for Running {
+impl Drop for DerivativeCall {
     fn drop(&mut self) {
-        RUNNING.with_borrow_mut(Vec::pop);
+        CALLS.with_borrow_mut(Vec::pop);
     }
 }
 
@@ -116,7 +116,7 @@ impl Tracers {
     ) -> Result<(Self, Vec<RawExpr>, T)> {
         let vectors = self.vectors.clone();
         loop {
-            let _running = Running::begin(&self.vectors, &vectors);
+            let _call = DerivativeCall::begin(&self.vectors, &vectors);
             let (results, more) = match function(self.add_vectors(&self.scope.parameters)) {
                 Ok(answer) => answer,
                 Err(error) => {

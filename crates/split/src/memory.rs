@@ -73,7 +73,7 @@ fn names_another(op: &Op) -> bool {
 }
 
 /// Measures the memory of stages that grow node by node.
-pub(crate) struct Growing<'s> {
+pub(crate) struct StageMemory<'s> {
     sequence: &'s Sequence<'s>,
     footprint: Footprint,
     /// For each node, the number (from 1) of the last stage that took its value.
@@ -82,7 +82,7 @@ pub(crate) struct Growing<'s> {
     start: usize,
 }
 
-impl<'s> Growing<'s> {
+impl<'s> StageMemory<'s> {
     pub(crate) fn new(sequence: &'s Sequence<'s>) -> Self {
         let taken = vec![0; sequence.graph().len()];
         Self { sequence, footprint: Footprint::default(), taken, stage: 1, start: 0 }

@@ -10,9 +10,9 @@ use std::sync::Arc;
 use nxla_tensor::{broadcast_shapes, promote_keep_pred};
 
 use crate::graph::{
-    Block, BlockKind, Cond, CustomGrad, Difference, ErrorKind, ExprId, Graph, HookOp, HostFn, Keep,
-    Mark, Metadata, Misfit, Op, Operands, Region, Replay, Result, RuleFor, Scope, TensorType,
-    Traced, While,
+    Block, BlockKind, Cond, CustomGrad, Difference, ErrorKind, ExprId, Graph, HookOp, HostFn,
+    Invariants, Keep, Mark, Metadata, Misfit, Op, Operands, Region, Replay, Result, RuleFor, Scope,
+    TensorType, Traced, While,
 };
 
 /// A custom rule that is being traced, see [`Graph::open_custom_grad`].
@@ -206,9 +206,9 @@ impl Graph {
         results: Vec<ExprId>,
     ) -> Result<Vec<ExprId>> {
         let traced = self.traced(open.mark, results);
-        // Without hoisting, the rule captures the outputs themselves instead of nodes that it
-        // computes from them, so that a derivative can replace them by the results of this node.
-        let closed = self.close(open.mark, Some(&open.scope), &[traced], false)?;
+        // Copying lets the rule capture the outputs themselves instead of nodes that it computes
+        // from them, so that a derivative can replace them by the results of this node.
+        let closed = self.close(open.mark, Some(&open.scope), &[traced], Invariants::Copy)?;
         let program = closed.programs[0].clone();
         let custom = CustomGrad { rule, outputs: outputs.len(), inputs: inputs.len(), program };
         let operands: Operands =
@@ -355,7 +355,7 @@ impl Graph {
         results: Vec<ExprId>,
     ) -> Result<Vec<ExprId>> {
         let traced = self.traced(open.mark, results);
-        let closed = self.close(open.mark, Some(&open.scope), &[traced], true)?;
+        let closed = self.close(open.mark, Some(&open.scope), &[traced], Invariants::Capture)?;
         let body = closed.programs[0].clone();
         let block = Block { kind, batch_axes: 0, body };
         let operands: Operands = open.operands.iter().chain(&closed.captures).copied().collect();
@@ -420,7 +420,7 @@ impl Graph {
             .flat_map(|(predicate, (_, body))| [predicate, body])
             .chain(std::iter::once(last.1))
             .collect();
-        let closed = self.close(mark, None, &regions, false)?;
+        let closed = self.close(mark, None, &regions, Invariants::Copy)?;
         let (otherwise, clauses) = closed.programs.split_last().expect("there is a last branch");
         let clauses =
             clauses.chunks_exact(2).map(|pair| (pair[0].clone(), pair[1].clone())).collect();
@@ -544,7 +544,7 @@ impl Graph {
         replay: Replay,
     ) -> Result<Vec<ExprId>> {
         self.check_state(initial, &body)?;
-        let closed = self.close(mark, Some(scope), &[condition, body], true)?;
+        let closed = self.close(mark, Some(scope), &[condition, body], Invariants::Capture)?;
         let [condition, body] = &closed.programs[..] else { unreachable!("two regions went in") };
         let (condition, body) = (condition.clone(), body.clone());
         let op = While { state: initial.len(), condition, body, replay };

@@ -33,12 +33,12 @@ struct Term {
 }
 
 /// The subscripts of one operand or of the result.
-struct Written {
+struct Subscripts {
     /// The letters; `None` is the ellipsis.
     places: Vec<Option<char>>,
 }
 
-impl Written {
+impl Subscripts {
     fn has_ellipsis(&self) -> bool {
         self.places.contains(&None)
     }
@@ -84,10 +84,10 @@ impl Graph {
         }
         let mut terms = Vec::with_capacity(operands.len());
         let mut covered = 0;
-        for (written, &id) in inputs.iter().zip(operands) {
-            let own = self.covered_by_ellipsis(written, id)?;
+        for (term, &id) in inputs.iter().zip(operands) {
+            let own = self.covered_by_ellipsis(term, id)?;
             covered = covered.max(own);
-            terms.push(Term { id: self.rename(id, None)?, labels: written.labels(own) });
+            terms.push(Term { id: self.rename(id, None)?, labels: term.labels(own) });
         }
         let result = self.result_labels(output.as_ref(), &terms, covered)?;
         let dtypes = operands.iter().map(|&id| self.dtype(id));
@@ -112,7 +112,7 @@ impl Graph {
     }
 
     /// Parses the subscripts of the operands, and of the result if there is an arrow.
-    fn read_subscripts(&self, subscripts: &str) -> Result<(Vec<Written>, Option<Written>)> {
+    fn read_subscripts(&self, subscripts: &str) -> Result<(Vec<Subscripts>, Option<Subscripts>)> {
         let text: String = subscripts.chars().filter(|letter| !letter.is_whitespace()).collect();
         let (inputs, output) = match text.split_once("->") {
             Some((inputs, output)) => (inputs, Some(output)),
@@ -122,7 +122,7 @@ impl Graph {
         Ok((inputs, output.map(|term| self.read_term(term)).transpose()?))
     }
 
-    fn read_term(&self, term: &str) -> Result<Written> {
+    fn read_term(&self, term: &str) -> Result<Subscripts> {
         let mut places = Vec::new();
         let mut rest = term;
         while let Some(first) = rest.chars().next() {
@@ -142,17 +142,17 @@ impl Graph {
                 return Err(self.invalid("einsum", "subscripts", why));
             }
         }
-        Ok(Written { places })
+        Ok(Subscripts { places })
     }
 
     /// Returns the number of axes of an operand that the ellipsis covers.
-    fn covered_by_ellipsis(&self, written: &Written, id: ExprId) -> Result<usize> {
+    fn covered_by_ellipsis(&self, subscripts: &Subscripts, id: ExprId) -> Result<usize> {
         let rank = self.shape(id).rank();
-        let letters = written.places.iter().flatten().count();
-        if letters == rank || (letters < rank && written.has_ellipsis()) {
+        let letters = subscripts.places.iter().flatten().count();
+        if letters == rank || (letters < rank && subscripts.has_ellipsis()) {
             return Ok(rank - letters);
         }
-        let term: String = written.places.iter().flatten().collect();
+        let term: String = subscripts.places.iter().flatten().collect();
         let why = format!(
             "must label each axis of {}; got {letters} labels in {term:?}",
             self.tensor_type(id)
@@ -162,7 +162,7 @@ impl Graph {
 
     fn result_labels(
         &self,
-        output: Option<&Written>,
+        output: Option<&Subscripts>,
         terms: &[Term],
         covered: usize,
     ) -> Result<Vec<Label>> {

@@ -43,6 +43,7 @@ pub use nested::{ActiveHooks, Contents, MAX_NESTING, Regions};
 pub use notes::{HostNote, HostValue, MAX_NOTE_DEPTH, Note, Notes};
 pub use op::*;
 pub use program::Program;
+pub(crate) use region::Invariants;
 pub use region::{Mark, Scope, Traced};
 pub use source::{AtLine, Line, Locate, Source, SourceId};
 pub use store::{Graph, GraphOptions, Node};

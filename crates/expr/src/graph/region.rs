@@ -18,6 +18,15 @@ use super::types::TensorType;
 #[derive(Clone, Copy, Debug)]
 pub struct Mark(pub(crate) ExprId);
 
+/// The treatment of the nodes of a region that depend on none of its parameters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Invariants {
+    /// They are computed outside and captured, so a loop computes them once.
+    Capture,
+    /// They are copied into the region, so a branch computes them only if it is taken.
+    Copy,
+}
+
 /// The results and the hooks of a traced region.
 #[derive(Clone, Debug)]
 pub struct Traced {
@@ -102,15 +111,12 @@ impl Graph {
         outputs: Vec<ExprId>,
     ) -> Result<(Arc<Program>, Vec<ExprId>)> {
         let traced = self.traced(mark, outputs);
-        let Closed { mut programs, captures } = self.close(mark, Some(scope), &[traced], true)?;
+        let Closed { mut programs, captures } =
+            self.close(mark, Some(scope), &[traced], Invariants::Capture)?;
         Ok((programs.remove(0), captures))
     }
 
     /// Closes regions that share their parameters and captures.
-    ///
-    /// With `hoist`, nodes that depend on no parameter are captured instead of being copied, so a
-    /// loop computes them once. Without `hoist`, all nodes since `mark` are copied, so a branch
-    /// computes them only if it is taken.
     ///
     /// Takes time and memory proportional to the number of nodes since `mark`.
     pub(crate) fn close(
@@ -118,9 +124,9 @@ impl Graph {
         mark: Mark,
         scope: Option<&Scope>,
         regions: &[Traced],
-        hoist: bool,
+        invariants: Invariants,
     ) -> Result<Closed> {
-        let own = self.own_nodes(mark, scope, regions, hoist);
+        let own = self.own_nodes(mark, scope, regions, invariants);
         let parameters = scope.map_or(0, |scope| scope.parameters.len());
         let mut captures = Vec::new();
         let first = mark.0.index();
@@ -164,14 +170,14 @@ impl Graph {
         Ok(Closed { programs, captures })
     }
 
-    /// Returns the nodes to copy into the regions: all nodes since the mark or, when hoisting, only
+    /// Returns the nodes to copy into the regions: all nodes since the mark or, without invariants, only
     /// the nodes that depend on a parameter or a hook of the regions.
     fn own_nodes(
         &self,
         mark: Mark,
         scope: Option<&Scope>,
         regions: &[Traced],
-        hoist: bool,
+        invariants: Invariants,
     ) -> TailMap<bool> {
         let mut own = TailMap::from_position(mark.0.index());
         for id in scope.iter().flat_map(|scope| &scope.parameters) {
@@ -189,7 +195,8 @@ impl Graph {
                 continue;
             }
             // An element of an outer tuple is captured itself, because a tuple cannot be passed.
-            let follows_operands = hoist || matches!(self.op(id), Op::Elem(_));
+            let follows_operands =
+                invariants == Invariants::Capture || matches!(self.op(id), Op::Elem(_));
             if !follows_operands || operands.iter().any(|&operand| own.get(operand)) {
                 own.set(id, true);
             }

@@ -82,7 +82,7 @@ impl<V: Clone> Slot<V> {
 
 /// A least-recently-used store of values with a limit in bytes.
 pub(crate) struct Store<K, V> {
-    held: Shared<Held<K, V>>,
+    entries: Shared<Entries<K, V>>,
     clock: AtomicU64,
     limit: AtomicU64,
     hits: AtomicU64,
@@ -91,25 +91,25 @@ pub(crate) struct Store<K, V> {
 }
 
 /// The entries of the store and the sum of their bytes.
-struct Held<K, V> {
-    entries: FxHashMap<K, Entry<V>>,
+struct Entries<K, V> {
+    by_key: FxHashMap<K, Entry<V>>,
     bytes: usize,
 }
 
-impl<K: Eq + Hash, V> Held<K, V> {
+impl<K: Eq + Hash, V> Entries<K, V> {
     fn new() -> Self {
-        Self { entries: FxHashMap::default(), bytes: 0 }
+        Self { by_key: FxHashMap::default(), bytes: 0 }
     }
 
     fn remove(&mut self, key: &K) -> Option<Entry<V>> {
-        let entry = self.entries.remove(key)?;
+        let entry = self.by_key.remove(key)?;
         self.bytes -= entry.bytes;
         Some(entry)
     }
 
     /// The entry of a key, if it still has this slot.
     fn own(&mut self, key: &K, slot: &Arc<Slot<V>>) -> Option<&mut Entry<V>> {
-        self.entries.get_mut(key).filter(|entry| Arc::ptr_eq(&entry.slot, slot))
+        self.by_key.get_mut(key).filter(|entry| Arc::ptr_eq(&entry.slot, slot))
     }
 }
 
@@ -162,11 +162,11 @@ impl<K: Clone + Eq + Hash, V: Clone, S: Deref<Target = Store<K, V>>> Drop for Du
         if self.settled {
             return;
         }
-        let mut held = self.store.lock_held();
-        if held.own(&self.key, &self.slot).is_some() {
-            held.remove(&self.key);
+        let mut entries = self.store.lock_entries();
+        if entries.own(&self.key, &self.slot).is_some() {
+            entries.remove(&self.key);
         }
-        drop(held);
+        drop(entries);
         // Settle the slot last, because a caller that finds it gone claims the key again.
         self.slot.settle(State::Gone);
     }
@@ -190,7 +190,7 @@ pub struct CacheReport {
 impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     pub(crate) fn new(limit: u64) -> Self {
         Self {
-            held: Shared::new(Held::new()),
+            entries: Shared::new(Entries::new()),
             clock: AtomicU64::new(0),
             limit: AtomicU64::new(limit),
             hits: AtomicU64::new(0),
@@ -199,8 +199,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
         }
     }
 
-    fn lock_held(&self) -> SharedGuard<'_, Held<K, V>> {
-        self.held.lock()
+    fn lock_entries(&self) -> SharedGuard<'_, Entries<K, V>> {
+        self.entries.lock()
     }
 
     /// Returns the value of a key, after a wait if another caller is making it, or the duty to make
@@ -234,8 +234,8 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     }
 
     fn slot(&self, key: &K, now: u64) -> (Arc<Slot<V>>, Used) {
-        let mut held = self.lock_held();
-        let entry = held.entries.entry(key.clone()).or_insert_with(|| Entry {
+        let mut entries = self.lock_entries();
+        let entry = entries.by_key.entry(key.clone()).or_insert_with(|| Entry {
             slot: Arc::new(Slot::new()),
             bytes: 0,
             last_used: Arc::new(AtomicU64::new(now)),
@@ -253,14 +253,14 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     /// limit. Values that were used since the new one was claimed stay: it may consist of them, and
     /// a large value and its parts would evict each other at each use.
     fn account(&self, key: &K, slot: &Arc<Slot<V>>, bytes: usize, since: u64) {
-        let mut held = self.lock_held();
+        let mut entries = self.lock_entries();
         // The entry may have been removed while the value was made.
-        let Some(entry) = held.own(key, slot) else { return };
+        let Some(entry) = entries.own(key, slot) else { return };
         // A value of no size must be evictable too.
         entry.bytes = bytes.max(1);
-        held.bytes += bytes.max(1);
-        let dropped = self.evict(&mut held, since);
-        drop(held);
+        entries.bytes += bytes.max(1);
+        let dropped = self.evict(&mut entries, since);
+        drop(entries);
         // Dropping a value may take long, so the lock must not be held.
         drop(dropped);
     }
@@ -268,23 +268,23 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     /// Removes the least recently used values that were used before `since`, if the store exceeds
     /// its limit. It frees an additional eighth of the limit, so that the next scan of all values
     /// comes later.
-    fn evict(&self, held: &mut Held<K, V>, since: u64) -> Vec<Entry<V>> {
+    fn evict(&self, entries: &mut Entries<K, V>, since: u64) -> Vec<Entry<V>> {
         let limit = usize::try_from(self.limit()).unwrap_or(usize::MAX);
         let mut dropped = Vec::new();
-        if held.bytes <= limit {
+        if entries.bytes <= limit {
             return dropped;
         }
-        let ready = held.entries.iter().filter(|(_, entry)| entry.bytes > 0);
+        let ready = entries.by_key.iter().filter(|(_, entry)| entry.bytes > 0);
         let mut by_age: Vec<(u64, K)> = ready
             .map(|(key, entry)| (entry.last_used.load(Ordering::Relaxed), key.clone()))
             .filter(|(used, _)| *used < since)
             .collect();
         by_age.sort_unstable_by_key(|(used, _)| *used);
         for (_, key) in by_age {
-            if held.bytes <= limit - limit / 8 {
+            if entries.bytes <= limit - limit / 8 {
                 break;
             }
-            dropped.extend(held.remove(&key));
+            dropped.extend(entries.remove(&key));
             self.evictions.fetch_add(1, Ordering::Relaxed);
         }
         dropped
@@ -298,38 +298,38 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
     /// Sets the limit in bytes and evicts values beyond it. The newest value stays until the next one.
     pub(crate) fn set_limit(&self, bytes: u64) {
         self.limit.store(bytes, Ordering::Relaxed);
-        let mut held = self.lock_held();
-        let dropped = self.evict(&mut held, u64::MAX);
-        drop(held);
+        let mut entries = self.lock_entries();
+        let dropped = self.evict(&mut entries, u64::MAX);
+        drop(entries);
         drop(dropped);
     }
 
     /// Removes all slots without a value. After a fork, the threads that would fill them do not
     /// exist.
     pub(crate) fn forget_makers(&self) {
-        let mut held = self.lock_held();
+        let mut entries = self.lock_entries();
         let is_ready = |entry: &Entry<V>| {
             let state = entry.slot.state.try_lock();
             state.is_ok_and(|state| matches!(*state, State::Ready(_)))
         };
-        let others = held.entries.iter().filter(|(_, entry)| !is_ready(entry));
+        let others = entries.by_key.iter().filter(|(_, entry)| !is_ready(entry));
         let others: Vec<K> = others.map(|(key, _)| key.clone()).collect();
         for key in &others {
-            held.remove(key);
+            entries.remove(key);
         }
     }
 
     /// Forgets every value.
     pub(crate) fn clear(&self) {
-        let dropped = std::mem::replace(&mut *self.lock_held(), Held::new());
+        let dropped = std::mem::replace(&mut *self.lock_entries(), Entries::new());
         drop(dropped);
     }
 
     pub(crate) fn report(&self) -> CacheReport {
-        let held = self.lock_held();
+        let entries = self.lock_entries();
         CacheReport {
-            entries: held.entries.len(),
-            bytes: held.bytes,
+            entries: entries.by_key.len(),
+            bytes: entries.bytes,
             hits: self.hits.load(Ordering::Relaxed),
             misses: self.misses.load(Ordering::Relaxed),
             evictions: self.evictions.load(Ordering::Relaxed),

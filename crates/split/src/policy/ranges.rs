@@ -3,7 +3,7 @@
 use nxla_expr::AtLine;
 
 use crate::error::SplitError;
-use crate::memory::Growing;
+use crate::memory::StageMemory;
 use crate::partition::Sequence;
 
 /// The maximum distance of a cut from its balanced position, as a fraction of a stage's time.
@@ -76,17 +76,17 @@ fn to_f64(count: usize) -> f64 {
 /// Returns the starts of stages that need at most `bytes` bytes of memory.
 pub(super) fn within(sequence: &Sequence<'_>, bytes: u64) -> Result<Vec<usize>, SplitError> {
     let mut starts = Vec::new();
-    let mut growing = Growing::new(sequence);
+    let mut memory = StageMemory::new(sequence);
     let mut start = 0;
     for position in 0..sequence.len() {
-        if growing.add(position) <= bytes {
+        if memory.add(position) <= bytes {
             continue;
         }
         if position > start {
             starts.push(position);
             start = position;
-            growing.begin(position);
-            if growing.add(position) <= bytes {
+            memory.begin(position);
+            if memory.add(position) <= bytes {
                 continue;
             }
         }
@@ -97,7 +97,7 @@ pub(super) fn within(sequence: &Sequence<'_>, bytes: u64) -> Result<Vec<usize>, 
 
 fn too_large(sequence: &Sequence<'_>, position: usize, bytes: u64) -> SplitError {
     let (graph, id) = (sequence.graph(), sequence.nodes[position]);
-    let mut alone = Growing::new(sequence);
+    let mut alone = StageMemory::new(sequence);
     alone.begin(position);
     let needed = alone.add(position);
     let line = graph.line(id);

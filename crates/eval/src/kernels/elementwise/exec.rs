@@ -36,7 +36,7 @@ pub(crate) enum Feed<'a> {
     /// The input is overwritten by a result, so it is copied to a register.
     Overwritten(usize),
     /// The input is overwritten by a result, and is read in place before.
-    Below(usize),
+    OverwrittenInPlace(usize),
 }
 
 /// For each input, the elements of a block, if they are read in place.
@@ -106,7 +106,7 @@ impl BodyCode {
     /// The input that shares the memory of a result.
     pub(crate) fn feed_below<'a>(&self, input: usize, result: usize) -> Feed<'a> {
         match self.is_read_in_time(input, result) {
-            true => Feed::Below(result),
+            true => Feed::OverwrittenInPlace(result),
             false => Feed::Overwritten(result),
         }
     }
@@ -240,7 +240,7 @@ impl BodyCode {
             let target = &mut scratch[layout.inputs[index]..];
             in_place.push(match feed {
                 Feed::Whole(bytes) => Some(&bytes[range.start * size..]),
-                Feed::Single(_) | Feed::Below(_) => None,
+                Feed::Single(_) | Feed::OverwrittenInPlace(_) => None,
                 Feed::Strided(bytes, rule, first) => {
                     let start = first + range.start;
                     match rule.neighbors(start, range.len()) {
@@ -307,7 +307,9 @@ impl BodyCode {
                 let index = usize::from(index);
                 match (in_place[index], feeds[index]) {
                     (Some(bytes), _) => Src { bytes, splat: false },
-                    (None, Feed::Below(result)) => Src { bytes: &*outs[result], splat: false },
+                    (None, Feed::OverwrittenInPlace(result)) => {
+                        Src { bytes: &*outs[result], splat: false }
+                    }
                     (None, feed) => {
                         let splat = matches!(feed, Feed::Single(_));
                         Src { bytes: read(layout.inputs[index]), splat }
@@ -344,7 +346,9 @@ pub(crate) fn split_off<'o>(outs: &mut Outs<'o>, bytes: impl Iterator<Item = usi
 fn whole_periods(feeds: &[Feed<'_>], block: usize, len: usize) -> usize {
     let period = |feed: &Feed<'_>| match feed {
         Feed::Strided(_, rule, _) => rule.period(),
-        Feed::Whole(_) | Feed::Single(_) | Feed::Overwritten(_) | Feed::Below(_) => None,
+        Feed::Whole(_) | Feed::Single(_) | Feed::Overwritten(_) | Feed::OverwrittenInPlace(_) => {
+            None
+        }
     };
     let mut periods = feeds.iter().filter_map(period);
     // A reduction needs blocks that contain whole iterations of the inner loops.
@@ -379,7 +383,7 @@ impl Layout {
         for feed in feeds {
             inputs.push(end);
             end += match feed {
-                Feed::Whole(_) | Feed::Below(_) => 0,
+                Feed::Whole(_) | Feed::OverwrittenInPlace(_) => 0,
                 Feed::Single(_) => splat_bytes,
                 Feed::Strided(..) | Feed::Overwritten(_) => register_bytes,
             };

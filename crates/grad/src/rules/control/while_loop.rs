@@ -35,7 +35,7 @@ use crate::region::{Backward, cotangent_dtype};
 use crate::reverse::{ReversePass, Visit};
 
 use slots::{FEW, Slots};
-use stored::Stored;
+use stored::{Storage, Stored};
 use write_only::Rows;
 
 /// The dtype of iteration counts.
@@ -190,14 +190,14 @@ impl<'a> LoopDerivative<'a> {
         let is_open = matches!(method, ReplayMethod::Auto);
         if let Some(counter) = counter {
             let fits = |stored: &Stored<'_>| !is_open || stored.bytes() <= Some(bytes);
-            let variants: &[bool] = match method {
-                ReplayMethod::Auto => &[true, false],
-                ReplayMethod::Store => &[true],
-                ReplayMethod::Recompute => &[false],
+            let variants: &[Storage] = match method {
+                ReplayMethod::Auto => &[Storage::Residuals, Storage::States],
+                ReplayMethod::Store => &[Storage::Residuals],
+                ReplayMethod::Recompute => &[Storage::States],
                 ReplayMethod::Sqrt | ReplayMethod::Log => &[],
             };
-            for &all in variants {
-                let stored = Stored::new(self, counter, all)?;
+            for &storage in variants {
+                let stored = Stored::new(self, counter, storage)?;
                 if fits(&stored) {
                     return stored.build_loops(graph, parts);
                 }

@@ -37,6 +37,15 @@ enum Residual {
     Stored,
 }
 
+/// The values of each iteration that the forward loop stores.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Storage {
+    /// All residuals, or the states if the derivative has hooks, which run in the backward loop.
+    Residuals,
+    /// The states before the iteration, from which the residuals are recomputed.
+    States,
+}
+
 /// The derivative of a loop that stores values of each iteration.
 pub(super) struct Stored<'a> {
     derivative: &'a LoopDerivative<'a>,
@@ -49,15 +58,13 @@ pub(super) struct Stored<'a> {
 }
 
 impl<'a> Stored<'a> {
-    /// Stores all residuals of an iteration, or only the states before it if `all` is false. A
-    /// derivative with hooks stores states, so that its hooks run in the backward loop.
     pub(super) fn new(
         derivative: &'a LoopDerivative<'a>,
         counter: Counter,
-        all: bool,
+        storage: Storage,
     ) -> Result<Self> {
         let first = derivative.op.body.inputs().len();
-        let splits = all && derivative.backward.effects().is_empty();
+        let splits = storage == Storage::Residuals && derivative.backward.effects().is_empty();
         let split = match splits {
             true => {
                 let outputs: Vec<usize> = (0..derivative.backward.outputs().len()).collect();
