@@ -94,16 +94,18 @@ fn who_is_interrupted_leaves_and_others_do_not_notice() {
         let (cache, made) = (Arc::new(Store::new(1000)), Made::new());
         let others = [true, false].map(|leaves| {
             let (cache, made) = (cache.clone(), made.clone());
-            thread::spawn(move || match leaves {
-                false => ask(&cache, 7, &made, false),
-                true => match Store::claim(cache, &7, Some(&|| true)) {
+            thread::spawn(move || {
+                if !leaves {
+                    return ask(&cache, 7, &made, false);
+                }
+                match Store::claim(cache, &7, Some(&|| true)) {
                     Ok(Claim::Found(found)) => Some(found.value),
                     Ok(Claim::Make(duty)) => Some(duty.finish(7, 10).value),
                     Err(error) => {
                         assert_eq!(error.to_string(), "interrupted");
                         None
                     }
-                },
+                }
             })
         });
         assert_eq!(ask(&cache, 7, &made, false), Some(7));

@@ -123,9 +123,10 @@ fn what_is_kept_for_a_program_is_let_go_when_it_is_over() {
             let (run, count) = (run(), Arc::new(AtomicUsize::new(0)));
             let program = thread::spawn({
                 let run = run.clone();
-                move || match fails {
-                    true => run.record_start(Err("there is no such device".into())),
-                    false => {
+                move || {
+                    if fails {
+                        run.record_start(Err("there is no such device".into()));
+                    } else {
                         run.record_start(Ok(9));
                         run.record_end(Ok(()));
                     }

@@ -121,9 +121,10 @@ fn cancelling_wakes_whoever_waits() {
                     (sent, results(&stream))
                 }
             });
-            match abandons {
-                false => stream.cancel(),
-                true => stream.abandon(),
+            if abandons {
+                stream.abandon()
+            } else {
+                stream.cancel()
             }
             let (sent, results) = other.join().unwrap();
             // The receiver got a result, an error or nothing, and the stream has ended.

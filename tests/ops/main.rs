@@ -248,10 +248,8 @@ fn page(facts: &[Facts]) -> String {
             );
         }
         let python = names.get(fact.op).map_or("", String::as_str);
-        let among = |some: &[DType]| match some == fact.takes {
-            true => "yes".to_owned(),
-            false => words(some),
-        };
+        let among =
+            |some: &[DType]| if some == fact.takes { "yes".to_owned() } else { words(some) };
         let derivative = match fact.derivative {
             Derivative::Given => "yes",
             Derivative::Zero => "zero",

@@ -134,13 +134,19 @@ impl<'a> Struct<'a> {
         let (impl_generics, _, clause) = generics.split_for_impl();
         let own = self.of_leaves(&|ident| parse_quote!(#ident));
         let name = self.name;
-        let flatten = self.fields.iter().map(|Field { member, skipped, .. }| match skipped {
-            true => quote!(leaves.push_fixed(&self.#member);),
-            false => quote!(::nxla::Tree::<__Leaf>::flatten(&self.#member, leaves);),
+        let flatten = self.fields.iter().map(|Field { member, skipped, .. }| {
+            if *skipped {
+                quote!(leaves.push_fixed(&self.#member);)
+            } else {
+                quote!(::nxla::Tree::<__Leaf>::flatten(&self.#member, leaves);)
+            }
         });
-        let rebuild = self.fields.iter().map(|Field { member, skipped, .. }| match skipped {
-            true => quote!(#member: leaves.next_fixed()),
-            false => quote!(#member: ::nxla::Tree::<__Leaf>::rebuild(leaves)),
+        let rebuild = self.fields.iter().map(|Field { member, skipped, .. }| {
+            if *skipped {
+                quote!(#member: leaves.next_fixed())
+            } else {
+                quote!(#member: ::nxla::Tree::<__Leaf>::rebuild(leaves))
+            }
         });
         let skips = self.fields.iter().any(|field| field.skipped);
         let of_fields = self
@@ -243,13 +249,12 @@ impl<'a> Struct<'a> {
         let passed = self.of_leaves(given);
         let append = self.fields.iter().map(|field| {
             let (member, ty) = (&field.member, &field.ty);
-            match field.skipped {
-                true => quote!(leaves.push_fixed(&self.#member);),
-                false => {
-                    let borrow = by_reference.then(|| quote!(&));
-                    quote! {
-                        ::nxla::Arguments::<#ty, __Leaf>::append(#borrow self.#member, leaves);
-                    }
+            if field.skipped {
+                quote!(leaves.push_fixed(&self.#member);)
+            } else {
+                let borrow = by_reference.then(|| quote!(&));
+                quote! {
+                    ::nxla::Arguments::<#ty, __Leaf>::append(#borrow self.#member, leaves);
                 }
             }
         });

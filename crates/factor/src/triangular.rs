@@ -110,13 +110,11 @@ mod tests {
                     let b: Vec<f64> = (0..side * 100).map(|at| (at % 13) as f64).collect();
                     let mut x = b.clone();
                     f64::substitute(&a, how, &mut x, transposed, 3);
-                    let element = |row: usize, column: usize| match turned {
-                        true => a[column * side + row],
-                        false => a[row * side + column],
+                    let element = |row: usize, column: usize| {
+                        if turned { a[column * side + row] } else { a[row * side + column] }
                     };
-                    let place = |row: usize, column: usize| match transposed {
-                        true => column * side + row,
-                        false => row * 100 + column,
+                    let place = |row: usize, column: usize| {
+                        if transposed { column * side + row } else { row * 100 + column }
                     };
                     for row in 0..side {
                         let known = if lower { 0..row + 1 } else { row..side };

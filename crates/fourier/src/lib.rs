@@ -45,19 +45,22 @@ macro_rules! reals {
             }
 
             fn plan(length: usize, inverse: bool) -> Arc<dyn Fft<Self>> {
-                $plans.with_borrow_mut(|planner| match inverse {
-                    true => planner.plan_fft_inverse(length),
-                    false => planner.plan_fft_forward(length),
+                $plans.with_borrow_mut(|planner| {
+                    if inverse {
+                        planner.plan_fft_inverse(length)
+                    } else {
+                        planner.plan_fft_forward(length)
+                    }
                 })
             }
 
             fn roots(length: usize) -> Arc<[Complex<Self>]> {
-                let root = |k: usize| match 4 * k == length {
-                    true => Complex::new(0.0, -1.0),
-                    false => {
-                        let (sine, cosine) = (-TAU * k as f64 / length as f64).sin_cos();
-                        Complex::new(cosine as $real, sine as $real)
+                let root = |k: usize| {
+                    if 4 * k == length {
+                        return Complex::new(0.0, -1.0);
                     }
+                    let (sine, cosine) = (-TAU * k as f64 / length as f64).sin_cos();
+                    Complex::new(cosine as $real, sine as $real)
                 };
                 let computed = || (0..length / 2).map(root).collect();
                 $roots.with_borrow_mut(|roots| roots.entry(length).or_insert_with(computed).clone())

@@ -119,9 +119,10 @@ pub(crate) fn cast_and_broadcast(
     ty: &TensorType,
 ) -> Result<ExprId> {
     let tangent = builder::real_part_if_real(graph, tangent, ty.dtype)?;
-    let tangent = match ty.dtype == ty.dtype.to_floating() {
-        true => builder::cast(graph, tangent, ty.dtype)?,
-        false => tangent,
+    let tangent = if ty.dtype == ty.dtype.to_floating() {
+        builder::cast(graph, tangent, ty.dtype)?
+    } else {
+        tangent
     };
     let rank = graph.shape(tangent).rank();
     let axes = (ty.shape.rank() - rank..ty.shape.rank()).collect();
@@ -150,9 +151,12 @@ pub(crate) fn jvp_program(
             op => {
                 let operands: Duals = operands.iter().map(|id| made[id.index()][0]).collect();
                 let count = from.ty(id).parts().len();
-                let needed = || match needed_tangents.contains(id) {
-                    true => needed_tangents.parts(id, count),
-                    false => Vec::new(),
+                let needed = || {
+                    if needed_tangents.contains(id) {
+                        needed_tangents.parts(id, count)
+                    } else {
+                        Vec::new()
+                    }
                 };
                 node(graph, op, &operands, needed)?
             }

@@ -324,10 +324,7 @@ pub fn is_elementwise(program: &Program, sides: DiffCounts) -> bool {
         let alone = is_plain
             && inputs.all(|input| input == first)
             && operands.iter().all(|operand| keeps_shape(&operand));
-        match alone {
-            true => follows[id.index()] = Some(first),
-            false => mixed[id.index()] = true,
-        }
+        if alone { follows[id.index()] = Some(first) } else { mixed[id.index()] = true }
     }
     program.outputs()[..sides.outputs].iter().enumerate().all(|(at, output)| {
         !mixed[output.index()] && follows[output.index()].is_none_or(|input| input == at)

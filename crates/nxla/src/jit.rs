@@ -407,9 +407,10 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         if self.call_mode()? == CallMode::Inline {
             return self.function.invoke(arguments);
         }
-        let why = match runtime::is_tracing() {
-            true => "on_conflict: must be Conflict::Reuse to join a trace; got Conflict::Force",
-            false => "must be called in a trace; use call for tensors",
+        let why = if runtime::is_tracing() {
+            "on_conflict: must be Conflict::Reuse to join a trace; got Conflict::Force"
+        } else {
+            "must be called in a trace; use call for tensors"
         };
         Err(Error::Usage(format!("join: {why}")))
     }

@@ -303,9 +303,12 @@ impl<'a, F> Flat<'a, F> {
     {
         let trace = values[0].trace().clone();
         let mut moving = values.iter();
-        let items = self.given.items.iter().map(|x| match is_smooth(x.dtype()) {
-            true => moving.next().expect("there is one value for each of them").clone(),
-            false => Expr::of(x),
+        let items = self.given.items.iter().map(|x| {
+            if is_smooth(x.dtype()) {
+                moving.next().expect("there is one value for each of them").clone()
+            } else {
+                Expr::of(x)
+            }
         });
         let structure: Structure = self.given.structure.clone();
         let arguments = F::Arguments::rebuild(&mut Leaves::new(items, structure));
@@ -475,9 +478,10 @@ fn constants(tensors: &[Tensor]) -> Vec<Expr> {
 fn numbers(x: &Tensor) -> Result<Vec<f64>> {
     let host = x.to_host()?;
     let parts = (0..host.size()).map(|at| host.get(at).parts());
-    Ok(match x.dtype().is_complex() {
-        true => parts.flat_map(|(real, imaginary)| [real, imaginary]).collect(),
-        false => parts.map(|(real, _)| real).collect(),
+    Ok(if x.dtype().is_complex() {
+        parts.flat_map(|(real, imaginary)| [real, imaginary]).collect()
+    } else {
+        parts.map(|(real, _)| real).collect()
     })
 }
 

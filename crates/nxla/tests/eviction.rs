@@ -161,9 +161,10 @@ fn ask(key: &CacheKey, number: u8, fails: bool) -> bool {
     let seen = compiled.clone();
     let compile = move || -> Result<Arc<dyn Executable>> {
         seen.store(true, Ordering::Relaxed);
-        match fails {
-            true => Err(Error::Internal("the compiler fails".into())),
-            false => Ok(Arc::new(Sized(bytes_of(number)))),
+        if fails {
+            Err(Error::Internal("the compiler fails".into()))
+        } else {
+            Ok(Arc::new(Sized(bytes_of(number))))
         }
     };
     let found = executables().get_or_compile(key, compile, None);

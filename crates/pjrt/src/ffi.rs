@@ -93,10 +93,13 @@ impl HostCalls {
             let register = |target, platform, handler| {
                 register_handler(table, (target, platform), handler, &check)
             };
-            register(HOST_CALL_TARGET, "Host", handle).and_then(|()| match on_cuda {
-                true => register(HOST_CALL_TARGET, "CUDA", handle_on_cuda)
-                    .and_then(|()| register(FACTORIZE_TARGET, "CUDA", handle_factorization)),
-                false => Ok(()),
+            register(HOST_CALL_TARGET, "Host", handle).and_then(|()| {
+                if on_cuda {
+                    register(HOST_CALL_TARGET, "CUDA", handle_on_cuda)
+                        .and_then(|()| register(FACTORIZE_TARGET, "CUDA", handle_factorization))
+                } else {
+                    Ok(())
+                }
             })
         };
         REGISTERING.set(None);

@@ -20,10 +20,8 @@ use crate::forked;
 
 /// The time for which the end of a process waits for running programs. On Linux the wait only lets the
 /// plugin finish; nothing depends on it.
-const EXIT_TIMEOUT: Duration = match cfg!(target_os = "linux") {
-    true => Duration::from_millis(300),
-    false => Duration::from_secs(30),
-};
+const EXIT_TIMEOUT: Duration =
+    if cfg!(target_os = "linux") { Duration::from_millis(300) } else { Duration::from_secs(30) };
 
 /// The number of running programs of a client.
 #[derive(Default)]

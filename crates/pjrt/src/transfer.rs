@@ -192,10 +192,11 @@ impl Buffer {
         }
         let mut tensor = HostTensor::scratch(self.dtype(), self.shape())?;
         let out = tensor.try_unique_mut().expect(NEW_IS_UNIQUE);
-        match out.is_empty() {
+        if out.is_empty() {
             // An empty buffer needs no copy, but the error of a failed operation must be returned.
-            true => self.wait()?,
-            false => self.transfer_into(out)?,
+            self.wait()?;
+        } else {
+            self.transfer_into(out)?;
         }
         Ok(tensor)
     }

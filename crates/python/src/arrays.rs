@@ -164,17 +164,15 @@ pub(crate) fn from_raw(
     };
     let lent = lent.reinterpret(dtype, shape);
     let frozen = promised || lent.length() >= COPY_BELOW && is_constant(value)?;
-    match frozen && lent.is_aligned() {
-        true => lent.into_shared(),
-        false => lent.copy(value.py()),
-    }
+    if frozen && lent.is_aligned() { lent.into_shared() } else { lent.copy(value.py()) }
 }
 
 /// Returns whether a buffer is one of the two immutable kinds, or a view of one.
 fn is_constant(value: &Bound<'_, PyAny>) -> PyResult<bool> {
-    let owner = match value.is_instance_of::<PyMemoryView>() {
-        true => value.getattr(intern!(value.py(), "obj"))?,
-        false => value.clone(),
+    let owner = if value.is_instance_of::<PyMemoryView>() {
+        value.getattr(intern!(value.py(), "obj"))?
+    } else {
+        value.clone()
     };
     Ok(owner.is_instance_of::<PyBytes>() || owner.is_instance_of::<Exported>())
 }

@@ -365,9 +365,12 @@ fn expr_call(
     let inline = |graph: &mut Graph, ids: &[ExprId]| -> Result<Ids, Error> {
         Ok(expression.program.inline(graph, ids)?.into_iter().collect())
     };
-    let results = trace.build(|graph| match is_batch {
-        true => build_each(graph, &operands, &mut called_once(inline)),
-        false => Ok((inline(graph, &ids(&operands))?, VectorAxes::NONE)),
+    let results = trace.build(|graph| {
+        if is_batch {
+            build_each(graph, &operands, &mut called_once(inline))
+        } else {
+            Ok((inline(graph, &ids(&operands))?, VectorAxes::NONE))
+        }
     });
     let (ids, batch) = results.or_raise()?;
     let results = ids.into_iter().enumerate().map(|(position, id)| {
@@ -424,9 +427,10 @@ fn build_each(
     operands: &[Vectorized],
     build: &mut Build<'_>,
 ) -> Result<(Ids, VectorAxes), Error> {
-    match operands.iter().all(|(_, vectors)| vectors.is_empty()) {
-        true => Ok((build(graph, &ids(operands))?, VectorAxes::NONE)),
-        false => per_entry(graph, operands, build),
+    if operands.iter().all(|(_, vectors)| vectors.is_empty()) {
+        Ok((build(graph, &ids(operands))?, VectorAxes::NONE))
+    } else {
+        per_entry(graph, operands, build)
     }
 }
 

@@ -112,9 +112,10 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
     let fields = class.getattr_opt(intern!(py, "__dataclass_fields__"))?;
     // Subclasses of Python's containers that are not registered.
     let kind = if let Ok(tuple) = value.cast::<PyTuple>() {
-        match class.hasattr(intern!(py, "_fields"))? {
-            true => Kind::Named(tuple.clone()),
-            false => Kind::Tuple(tuple.clone()),
+        if class.hasattr(intern!(py, "_fields"))? {
+            Kind::Named(tuple.clone())
+        } else {
+            Kind::Tuple(tuple.clone())
         }
     } else if let Ok(list) = value.cast::<PyList>() {
         Kind::List(list.clone())
@@ -251,10 +252,7 @@ fn outside<'py>(
     path: &str,
     leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
 ) -> PyResult<Tree> {
-    Ok(match leaf(value, path)? {
-        true => Tree::Leaf,
-        false => Tree::Static(value.clone().unbind()),
-    })
+    Ok(if leaf(value, path)? { Tree::Leaf } else { Tree::Static(value.clone().unbind()) })
 }
 
 /// The children of a container, with paths.

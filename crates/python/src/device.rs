@@ -212,9 +212,12 @@ fn transfer_to_device(
     data.iter().try_for_each(|data| wait_for_copy(py, data, device))?;
     let moved = py.detach(|| RawTensor::transfer_all(&data, device)).or_raise()?;
     let pairs = tensors.iter().zip(moved);
-    let wrap = |(x, moved): (&Bound<'_, PyTensor>, RawTensor)| match x.get().tensor().is(&moved) {
-        true => Ok(x.clone().into_any().unbind()),
-        false => PyTensor::wrap(py, moved),
+    let wrap = |(x, moved): (&Bound<'_, PyTensor>, RawTensor)| {
+        if x.get().tensor().is(&moved) {
+            Ok(x.clone().into_any().unbind())
+        } else {
+            PyTensor::wrap(py, moved)
+        }
     };
     pairs.map(wrap).collect()
 }
@@ -232,9 +235,10 @@ fn wrap_copy(
 
 /// Waits for data whose copy goes through the host; the wait can be interrupted.
 fn wait_for_copy(py: Python<'_>, data: &RawTensor, to: &Device) -> PyResult<()> {
-    match data.device().client() != to.client() && !data.is_released().or_raise()? {
-        true => wait_interruptible(py, data),
-        false => Ok(()),
+    if data.device().client() != to.client() && !data.is_released().or_raise()? {
+        wait_interruptible(py, data)
+    } else {
+        Ok(())
     }
 }
 

@@ -735,9 +735,10 @@ fn lent_by(managed: Managed) -> PyResult<Lent> {
     // SAFETY: a tensor of `ndim` axes has that many sizes, and strides unless they are null.
     let (dims, strides) = unsafe {
         let dims = entries(tensor.shape.cast_const(), tensor.ndim, "from_dlpack")?;
-        let strides = match tensor.strides.is_null() {
-            true => None,
-            false => Some(entries(tensor.strides.cast_const(), tensor.ndim, "from_dlpack")?),
+        let strides = if tensor.strides.is_null() {
+            None
+        } else {
+            Some(entries(tensor.strides.cast_const(), tensor.ndim, "from_dlpack")?)
         };
         (dims, strides)
     };

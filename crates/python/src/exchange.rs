@@ -60,11 +60,10 @@ pub(crate) fn export(py: Python<'_>, tensor: &RawTensor, request: &Request) -> P
     }
     let (versioned, copied) = request.form();
     let host = read_interruptible(py, data)?;
-    let host = match copied || !versioned {
-        true => {
-            HostTensor::from_bytes(host.dtype(), host.shape().clone(), host.bytes()).or_raise()?
-        }
-        false => host,
+    let host = if copied || !versioned {
+        HostTensor::from_bytes(host.dtype(), host.shape().clone(), host.bytes()).or_raise()?
+    } else {
+        host
     };
     dlpack::export(py, Exportable::Host(host), versioned, copied)
 }
@@ -85,9 +84,12 @@ fn export_device(
 ) -> PyResult<Py<PyAny>> {
     let (versioned, copied) = request.form();
     wait_interruptible(py, data)?;
-    let lend = || match copied || !versioned {
-        true => xla::lend(&data.copy_to(&data.device())?),
-        false => xla::lend(data),
+    let lend = || {
+        if copied || !versioned {
+            xla::lend(&data.copy_to(&data.device())?)
+        } else {
+            xla::lend(data)
+        }
     };
     let reference = py.detach(lend).or_raise()?;
     let reference = reference.expect("every dtype of DLPack is stored in whole bytes");
@@ -121,9 +123,10 @@ pub(crate) fn import_device_memory(
     // Every byte except 0 of a boolean array is true, as on the host.
     let read_as = if dtype.is_pred() { DType::U8 } else { dtype };
     let copy = py.detach(|| xla::copy_foreign(memory, read_as, &shape, &device)).or_raise()?;
-    match dtype == read_as {
-        true => Ok(copy),
-        false => Ok(in_dtype(py, &copy, dtype)?.bind(py).cast::<PyTensor>()?.get().tensor()),
+    if dtype == read_as {
+        Ok(copy)
+    } else {
+        Ok(in_dtype(py, &copy, dtype)?.bind(py).cast::<PyTensor>()?.get().tensor())
     }
 }
 

@@ -339,9 +339,12 @@ impl Expected {
             let why = format!("takes {expected} argument{plural}; got {found}{missing}");
             return Err(argument_error(name, why));
         }
-        let fits = |found: &LeafType, expected: &LeafType| match self.by_data {
-            true => expected.full_type().accepts(&found.full_type()),
-            false => found.vectors == expected.vectors && expected.ty.accepts(&found.ty),
+        let fits = |found: &LeafType, expected: &LeafType| {
+            if self.by_data {
+                expected.full_type().accepts(&found.full_type())
+            } else {
+                found.vectors == expected.vectors && expected.ty.accepts(&found.ty)
+            }
         };
         let mut differences = Differences::new(&fits);
         for (arg, slot) in args.iter().zip(&self.slots) {

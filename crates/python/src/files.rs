@@ -28,12 +28,11 @@ fn exception_of(function: &str, error: FileError) -> PyErr {
 }
 
 fn on_host(py: Python<'_>, function: &str, x: &PyTensor) -> PyResult<HostTensor> {
-    match x.tensor().vectors().is_empty() {
-        true => x.host(py),
-        false => {
-            let why = "tensor: must not have vectorized axes; use devectorize";
-            Err(argument_error(function, why))
-        }
+    if x.tensor().vectors().is_empty() {
+        x.host(py)
+    } else {
+        let why = "tensor: must not have vectorized axes; use devectorize";
+        Err(argument_error(function, why))
     }
 }
 

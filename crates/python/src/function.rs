@@ -409,9 +409,10 @@ impl PyFunction {
         {
             return function.call(args, kwargs).map(Bound::unbind);
         }
-        let (entry, inputs) = match this.traces_anew {
-            true => this.new_entry(py, call, &options)?,
-            false => this.entry(py, call, &options, Data::Needed, Purpose::Jit)?,
+        let (entry, inputs) = if this.traces_anew {
+            this.new_entry(py, call, &options)?
+        } else {
+            this.entry(py, call, &options, Data::Needed, Purpose::Jit)?
         };
         this.run(py, &entry, &inputs.iter().collect::<Borrowings<'_>>(), &options)
     }
@@ -445,9 +446,10 @@ impl PyFunction {
                 arguments.keyword(name)?;
             }
             let path = || format!("{}: {key}", self.core.name());
-            match is_static {
-                true => arguments.static_argument(&value, &path())?,
-                false => arguments.argument(&value, &path)?,
+            if is_static {
+                arguments.static_argument(&value, &path())?
+            } else {
+                arguments.argument(&value, &path)?
             }
         }
         Ok(arguments)
@@ -628,9 +630,10 @@ impl PyFunction {
         let (mut args, kwargs) = (Vec::with_capacity(call.args.len()), PyDict::new(py));
         for argument in call.arguments(&self.statics) {
             let Argument { key, value, is_static } = argument?;
-            let value = match is_static {
-                true => value.unbind(),
-                false => flatten(&value, "", &mut |item, _| is_leaf(item))?.rebuild(py, tracers)?,
+            let value = if is_static {
+                value.unbind()
+            } else {
+                flatten(&value, "", &mut |item, _| is_leaf(item))?.rebuild(py, tracers)?
             };
             match key {
                 Key::Position(_) => args.push(value),

@@ -452,10 +452,8 @@ fn refuse_functions(stage: &Stage) -> PyResult<()> {
 
 /// Reads the decision of a split callback.
 fn decision(answer: &Bound<'_, PyAny>) -> PyResult<Decision> {
-    let text: Option<String> = match answer.is_none() {
-        true => Some("none".into()),
-        false => answer.extract().ok(),
-    };
+    let text: Option<String> =
+        if answer.is_none() { Some("none".into()) } else { answer.extract().ok() };
     match text.as_deref() {
         Some("before") => Ok(Decision::Before),
         Some("after") => Ok(Decision::After),

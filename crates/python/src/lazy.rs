@@ -138,9 +138,10 @@ fn made_by(lazy: &Bound<'_, PyLazy>) -> PyResult<RawTensor> {
         Value::Number(number) => {
             let own = crate::apply::number_tensor(number, None).or_raise()?;
             let dtype = lazy.get().template.get().ty.dtype;
-            match promote_keep_pred(own.dtype(), dtype) == dtype {
-                true => Ok(RawTensor::scalar(own.item().or_raise()?.cast(dtype), dtype)),
-                false => Ok(own),
+            if promote_keep_pred(own.dtype(), dtype) == dtype {
+                Ok(RawTensor::scalar(own.item().or_raise()?.cast(dtype), dtype))
+            } else {
+                Ok(own)
             }
         }
         Value::Expr(_) => {

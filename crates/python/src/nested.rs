@@ -51,9 +51,10 @@ impl Nested {
             None => match Value::try_of(value)? {
                 Some(Value::Tensor(tensor)) => self.array(value.py(), &tensor, depth),
                 _ => {
-                    let kind = match value.is_instance_of::<PyExpr>() {
-                        true => "a traced value".into(),
-                        false => describe(value)?,
+                    let kind = if value.is_instance_of::<PyExpr>() {
+                        "a traced value".into()
+                    } else {
+                        describe(value)?
                     };
                     let why = format!(
                         "value: lists must contain numbers; got {kind}; use nx.stack for tensors"
@@ -132,10 +133,7 @@ fn common_dtype(numbers: &[Number], arrays: Option<DType>) -> PyResult<DType> {
     let is_float = |number: &Number| matches!(number, Number::Float(_) | Number::Complex(..));
     // Combined with a float, an integer of any size counts as a float.
     let is_integral = arrays.is_none_or(|dtype| !dtype.is_float() && !dtype.is_complex());
-    let other = match is_integral && numbers.iter().any(is_float) {
-        true => Some(DType::F32),
-        false => arrays,
-    };
+    let other = if is_integral && numbers.iter().any(is_float) { Some(DType::F32) } else { arrays };
     let mut common = arrays;
     for &number in numbers {
         let (_, dtype) = match (number, arrays) {

@@ -108,9 +108,10 @@ fn with_client(mut options: Options, client: &Bound<'_, PyAny>) -> PyResult<Opti
         return Err(refused(format!("must be the name of a client; got {}", client.repr()?)));
     };
     if let Some(device) = &options.device {
-        return match device.client_name() == name {
-            true => Ok(options),
-            false => Err(refused(format!("must be the client of {device}; got {name:?}"))),
+        return if device.client_name() == name {
+            Ok(options)
+        } else {
+            Err(refused(format!("must be the client of {device}; got {name:?}")))
         };
     }
     let number = match options.settings.remove("device") {

@@ -178,9 +178,10 @@ impl Arguments {
 
     /// Adds a key of a dict.
     fn key(&mut self, key: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
-        match key.is_instance_of::<PyString>() {
-            true => self.constant(key, &path()),
-            false => self.static_argument(key, &path()),
+        if key.is_instance_of::<PyString>() {
+            self.constant(key, &path())
+        } else {
+            self.static_argument(key, &path())
         }
     }
 

@@ -39,9 +39,10 @@ pub(crate) fn describe(value: &Bound<'_, PyAny>) -> PyResult<String> {
     let Some(fields) = fields(value) else {
         return Ok(kind.to_string());
     };
-    let sample = match fields == ["value", "key"] {
-        true => " that a random function returns; unpack it, as in value, key = …,",
-        false => ";",
+    let sample = if fields == ["value", "key"] {
+        " that a random function returns; unpack it, as in value, key = …,"
+    } else {
+        ";"
     };
     Ok(format!("the named tuple {kind}({}){sample} or take one field", fields.join(", ")))
 }

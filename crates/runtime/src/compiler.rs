@@ -529,12 +529,13 @@ pub fn compiler_named(name: &str) -> Result<Arc<dyn Compiler>> {
     known.get(name).cloned().ok_or_else(|| {
         let names: Vec<String> = known.keys().map(|name| format!("{name:?}")).collect();
         let names = names.join(", ");
-        Error::Options(match BUILT_IN.contains(&name) {
-            true => format!(
+        Error::Options(if BUILT_IN.contains(&name) {
+            format!(
                 "compiler: {name:?} requires the feature {name:?} of the crate nxla; available \
-                 compilers are {names}"
-            ),
-            false => format!("compiler: name: must be one of {names}; got {name:?}"),
+             compilers are {names}"
+            )
+        } else {
+            format!("compiler: name: must be one of {names}; got {name:?}")
         })
     })
 }

@@ -180,9 +180,10 @@ impl Differentiable {
         let count = self.outputs.len();
         let outputs: Vec<usize> = (count..whole.outputs().len()).collect();
         let split = nxla_grad::partial_eval(&whole, self.operands.len(), &outputs)?;
-        let values = match mode == Mode::Reverse && self.program.effects().is_empty() {
-            true => Arc::new(nxla_grad::restrict(&whole, self.operands.len(), count)?),
-            false => self.program.clone(),
+        let values = if mode == Mode::Reverse && self.program.effects().is_empty() {
+            Arc::new(nxla_grad::restrict(&whole, self.operands.len(), count)?)
+        } else {
+            self.program.clone()
         };
         let (values, known) = self.trace.build(|graph| {
             let known = split.known.inline(graph, &self.operands)?;
@@ -315,15 +316,14 @@ impl Differentiable {
         }
         let mut shared = Vec::with_capacity(outputs.len());
         for output in outputs {
-            shared.push(match output.batched {
-                false => output.id,
+            shared.push(if output.batched {
                 // If a loop has computed the value once for each direction, all copies are equal.
-                true => {
-                    let first = range(graph, output.id, 0, 0, 1)?;
-                    let shape: Shape = graph.shape(first)[1..].into();
-                    let first = strip_names(graph, first)?;
-                    graph.reshape(first, shape)?
-                }
+                let first = range(graph, output.id, 0, 0, 1)?;
+                let shape: Shape = graph.shape(first)[1..].into();
+                let first = strip_names(graph, first)?;
+                graph.reshape(first, shape)?
+            } else {
+                output.id
             });
         }
         Ok((self.exprs(shared), rows))
@@ -339,9 +339,10 @@ impl Differentiable {
         let (total, found) = self.in_all_directions(graph, &whole, results)?;
         let (shared, found) = found.split_at(self.outputs.len());
         // The function itself has already called the hooks.
-        let outputs = match self.program.effects().is_empty() {
-            true => shared.iter().map(|output| output.id).collect(),
-            false => self.program.inline(graph, &self.operands)?,
+        let outputs = if self.program.effects().is_empty() {
+            shared.iter().map(|output| output.id).collect()
+        } else {
+            self.program.inline(graph, &self.operands)?
         };
         let mut rows = vec![Vec::with_capacity(values.len()); results.len()];
         for (&cotangent, value) in found.iter().zip(values) {

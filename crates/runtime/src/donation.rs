@@ -29,10 +29,8 @@ pub(crate) struct Donated {
 
 impl Donated {
     pub(crate) fn new(program: &Program, donations: Donations) -> Self {
-        let needed = match donations.marks.contains(&true) {
-            true => program.used_inputs(),
-            false => Vec::new(),
-        };
+        let needed =
+            if donations.marks.contains(&true) { program.used_inputs() } else { Vec::new() };
         Self { donations, needed }
     }
 
@@ -68,10 +66,7 @@ impl Donated {
     }
 
     fn passed_twice(&self, function: &str, first: usize, second: usize) -> Error {
-        let (donated, other) = match self.marks()[first] {
-            true => (first, second),
-            false => (second, first),
-        };
+        let (donated, other) = if self.marks()[first] { (first, second) } else { (second, first) };
         let name = |input: usize| match self.donations.names.get(input) {
             Some(name) => name.as_str(),
             None => "a tensor that the function captures",

@@ -52,9 +52,10 @@ fn gradients(
     let output = trace.id(value)?;
     trace.build(|graph| {
         let dtype = graph.dtype(output);
-        match values.iter().any(|&id| !graph.dtype(id).is_complex()) && dtype.is_complex() {
-            true => Err(complex_result(dtype)),
-            false => Ok(()),
+        if values.iter().any(|&id| !graph.dtype(id).is_complex()) && dtype.is_complex() {
+            Err(complex_result(dtype))
+        } else {
+            Ok(())
         }
     })?;
     let mut roots = trace.ids(results)?;

@@ -343,10 +343,7 @@ impl Options {
         function: &str,
         operands: impl IntoIterator<Item = &'a RawTensor>,
     ) -> Result<Option<Device>> {
-        match self.names_engine() {
-            true => Ok(None),
-            false => common_device(function, operands),
-        }
+        if self.names_engine() { Ok(None) } else { common_device(function, operands) }
     }
 
     /// Returns the compiler and the device of a program with operands on `operand_device`.

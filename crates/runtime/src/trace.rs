@@ -391,10 +391,7 @@ impl Trace {
     /// # Errors
     /// Returns an error for an expression of another trace.
     pub fn id(&self, expr: &RawExpr) -> Result<ExprId> {
-        match self.is(expr.trace()) {
-            true => expr.id(),
-            false => Err(foreign(expr)),
-        }
+        if self.is(expr.trace()) { expr.id() } else { Err(foreign(expr)) }
     }
 
     fn active(&self) -> MutexGuard<'_, ActiveEntriesStack> {
@@ -423,10 +420,7 @@ impl Trace {
         value: Vectorized,
         is_data: bool,
     ) -> Result<Vectorized> {
-        match value.1.is_empty() {
-            true => Ok(value),
-            false => self.active().make_safe(graph, value, is_data),
-        }
+        if value.1.is_empty() { Ok(value) } else { self.active().make_safe(graph, value, is_data) }
     }
 
     /// [`Trace::mask_entries`] of an expression, which must be of this trace.

@@ -55,12 +55,11 @@ impl Wiring {
             for &value in &cut.declared[stage] {
                 arguments.extend(wiring.import(program, cut, stage, value));
             }
-            match cut.gathers {
-                true => {
-                    arguments.sort_unstable();
-                    arguments.dedup();
-                }
-                false => keep_first(&mut arguments),
+            if cut.gathers {
+                arguments.sort_unstable();
+                arguments.dedup();
+            } else {
+                keep_first(&mut arguments)
             }
             wiring.arguments.push(arguments);
         }

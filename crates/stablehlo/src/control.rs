@@ -236,9 +236,10 @@ fn while_loop<'a>(
     let mut open = cx.writer.open("stablehlo.while", &start, &types);
 
     let state = cx.begin_region(&mut open, &types);
-    let predicate = match condition_has_hooks {
-        true => state[op.state],
-        false => lower_predicate(cx, &op.condition, &with_captures(&sources(&state[..op.state])))?,
+    let predicate = if condition_has_hooks {
+        state[op.state]
+    } else {
+        lower_predicate(cx, &op.condition, &with_captures(&sources(&state[..op.state])))?
     };
     cx.end_region(&[predicate]);
 

@@ -167,9 +167,10 @@ fn svd(cx: &mut Cx<'_>, a: Value, full: bool) -> Values {
         info_of(cx, a),
     ];
     let parts = call(cx, "svd", a, &types);
-    let [u, vh] = match is_wide {
-        true => [parts[2], parts[0]],
-        false => [transpose(cx, parts[0]), transpose(cx, parts[2])],
+    let [u, vh] = if is_wide {
+        [parts[2], parts[0]]
+    } else {
+        [transpose(cx, parts[0]), transpose(cx, parts[2])]
     };
     let is_fine = is_fine(cx, parts[3]);
     [u, parts[1], vh].iter().map(|&part| where_matrix(cx, is_fine, part)).collect()

@@ -160,11 +160,10 @@ fn cholesky(cx: &mut Cx<'_>, a: Source, ty: &TensorType) -> Result<Value> {
         let real = cx.convert(part, compute);
         a = cx.select(is_diagonal, real, a);
     }
-    let l = match cx.calls_library() {
-        true => factorize::cholesky(cx, a),
-        false => {
-            cx.writer.operation("stablehlo.cholesky", &[a], format_args!("lower = true"), a.ty)
-        }
+    let l = if cx.calls_library() {
+        factorize::cholesky(cx, a)
+    } else {
+        cx.writer.operation("stablehlo.cholesky", &[a], format_args!("lower = true"), a.ty)
     };
     let zero = cx.splat(Scalar::UInt(0), compute, &ty.shape);
     let triangle = cx.select(is_lower, l, zero);

@@ -74,10 +74,13 @@ fn require_memory(ty: &TensorType) -> Result<(), Fault> {
     let bytes = shape.checked_size().and_then(|size| size.checked_mul(dtype.size()));
     match bytes {
         Some(bytes) if bytes <= LARGE_RESULT => Ok(()),
-        Some(bytes) if isize::try_from(bytes).is_ok() => match is_available(bytes) {
-            true => Ok(()),
-            false => Err(TensorError::OutOfMemory { dtype, shape: shape.clone(), bytes }.into()),
-        },
+        Some(bytes) if isize::try_from(bytes).is_ok() => {
+            if is_available(bytes) {
+                Ok(())
+            } else {
+                Err(TensorError::OutOfMemory { dtype, shape: shape.clone(), bytes }.into())
+            }
+        }
         Some(_) | None => Err(Fault::TooLarge { dtype, shape: shape.clone() }),
     }
 }

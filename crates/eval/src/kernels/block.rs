@@ -166,9 +166,10 @@ fn accumulate_axis(cx: Cx<'_>, pass: AxisPass<'_>, is_sum: bool) -> Result<HostT
     let compute = compute_dtype(dtype);
     let x = convert(cx, pass.x, compute)?;
     let pass = AxisPass { x: &x, ..pass };
-    let folds = match_number!(compute, T => match is_sum {
-        true => pass.fold(cx, T::EMPTY_SUM, |sum, x: T| T::add(sum, x.widen()), T::narrow),
-        false => pass.fold(cx, T::EMPTY_PRODUCT, |product, x: T| T::multiply(product, x.widen()), T::narrow),
+    let folds = match_number!(compute, T => if is_sum {
+        pass.fold(cx, T::EMPTY_SUM, |sum, x: T| T::add(sum, x.widen()), T::narrow)
+    } else {
+        pass.fold(cx, T::EMPTY_PRODUCT, |product, x: T| T::multiply(product, x.widen()), T::narrow)
     });
     convert(cx, &folds?, dtype)
 }

@@ -33,9 +33,8 @@ impl Site<'_> {
         // A region may overwrite an input that it owns, so no other input may use the same slot.
         let is_alone = |value: &Value| value.slot().is_none_or(|slot| counts[&slot] == 1);
         let operands = self.operands.iter().zip(self.lasts);
-        let input = |(value, &last): (&Value, &bool)| match last && is_alone(value) {
-            true => value.clone(),
-            false => value.to_borrowed(),
+        let input = |(value, &last): (&Value, &bool)| {
+            if last && is_alone(value) { value.clone() } else { value.to_borrowed() }
         };
         operands.map(input).collect()
     }

@@ -127,9 +127,10 @@ fn inverse_of_erf(x: f64) -> f64 {
     for _ in 0..200 {
         let middle = 0.5 * (low + high);
         // Half of the distance to one is exact.
-        let is_below = match magnitude < 0.5 {
-            true => libm::erf(middle) < magnitude,
-            false => libm::erfc(middle) > 1.0 - magnitude,
+        let is_below = if magnitude < 0.5 {
+            libm::erf(middle) < magnitude
+        } else {
+            libm::erfc(middle) > 1.0 - magnitude
         };
         (low, high) = if is_below { (middle, high) } else { (low, middle) };
     }

@@ -103,19 +103,18 @@ fn compare(case: &Case, program: &Program, marks: &[bool], sizes: &[usize]) {
             });
         let expected = evaluate(program, own.collect()).unwrap();
         for (position, expected) in expected.iter().enumerate() {
-            let found = match outputs[position] {
-                true => {
-                    let ty = TensorType {
-                        dtype: expected.dtype(),
-                        shape: expected.shape().clone(),
-                        names: expected.names().cloned(),
-                    };
-                    let full = nxla_expr::batch::batched_type(&ty, sizes);
-                    assert_eq!(results[position].shape(), &full.shape, "{}", what());
-                    assert_eq!(results[position].names(), full.names.as_ref(), "{}", what());
-                    entry(&results[position], &ty, index)
-                }
-                false => results[position].clone(),
+            let found = if outputs[position] {
+                let ty = TensorType {
+                    dtype: expected.dtype(),
+                    shape: expected.shape().clone(),
+                    names: expected.names().cloned(),
+                };
+                let full = nxla_expr::batch::batched_type(&ty, sizes);
+                assert_eq!(results[position].shape(), &full.shape, "{}", what());
+                assert_eq!(results[position].names(), full.names.as_ref(), "{}", what());
+                entry(&results[position], &ty, index)
+            } else {
+                results[position].clone()
             };
             for at in 0..expected.size() {
                 let (found, expected) = (found.get(at), expected.get(at));

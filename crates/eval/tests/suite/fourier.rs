@@ -21,9 +21,8 @@ fn slow(line: &[f64], length: usize, inverse: bool) -> Vec<Complex<f64>> {
 }
 
 fn fourier(x: HostTensor, length: usize, axis: i64, inverse: bool) -> Vec<Complex<f64>> {
-    let found = evaluated(&[x], |g, x| match inverse {
-        true => g.ifft(x[0], Some(length), axis),
-        false => g.fft(x[0], Some(length), axis),
+    let found = evaluated(&[x], |g, x| {
+        if inverse { g.ifft(x[0], Some(length), axis) } else { g.fft(x[0], Some(length), axis) }
     });
     found.cast(DType::C128).to_vec().expect("spectra are complex")
 }

@@ -354,9 +354,8 @@ fn search_blocks_are_what_their_bodies_are() {
     for (dtype, equal) in dtypes.into_iter().flat_map(|dtype| [(dtype, false), (dtype, true)]) {
         for sorted in [ordered(1), ordered(2), ordered(100), with_nan.clone(), no_order.clone()] {
             for shape in [&[][..], &[0], &[1], &[17], &[3, 50], &[9000]] {
-                let of_dtype = |x: HostTensor| match dtype.is_float() {
-                    true => x.cast(dtype),
-                    false => x.cast(DType::S64).cast(dtype),
+                let of_dtype = |x: HostTensor| {
+                    if dtype.is_float() { x.cast(dtype) } else { x.cast(DType::S64).cast(dtype) }
                 };
                 let x = samples(shape).to_vec::<f64>().unwrap();
                 let mut x: Vec<f64> = x.iter().map(|x| (x * 64.0).round() / 8.0).collect();

@@ -21,12 +21,11 @@ pub(super) fn one_by_one(
     }
     let mut rows = Operands::new();
     for &operand in operands {
-        rows.push(match operand.batched {
-            true => {
-                let shape = prepend_size(count, &batcher.entry_shape(operand));
-                batcher.graph.reshape(operand.id, shape)?
-            }
-            false => operand.id,
+        rows.push(if operand.batched {
+            let shape = prepend_size(count, &batcher.entry_shape(operand));
+            batcher.graph.reshape(operand.id, shape)?
+        } else {
+            operand.id
         });
     }
     let results = TensorType::new(entry.dtype, prepend_size(count, &entry.shape));
@@ -66,13 +65,12 @@ impl Batcher<'_> {
     ) -> Result<Vec<ExprId>> {
         let mut own = Operands::new();
         for (operand, &row) in operands.iter().zip(rows) {
-            own.push(match operand.batched {
-                true => {
-                    let shape = self.entry_shape(*operand);
-                    let one = self.graph.slice_along_axis(row, index, 1, 0, 1)?;
-                    self.graph.reshape(one, shape)?
-                }
-                false => row,
+            own.push(if operand.batched {
+                let shape = self.entry_shape(*operand);
+                let one = self.graph.slice_along_axis(row, index, 1, 0, 1)?;
+                self.graph.reshape(one, shape)?
+            } else {
+                row
             });
         }
         let result = self.graph.make(op.clone(), &own)?;

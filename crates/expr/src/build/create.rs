@@ -178,20 +178,20 @@ impl Graph {
             0 => 0.0,
             gaps => (to * unit - from * unit) / gaps as f64,
         };
-        let step = match dtype.is_complex() {
-            true => Scalar::Complex(share(from, to), share(from_im, to_im)),
-            false => Scalar::Float(share(from, to)),
+        let step = if dtype.is_complex() {
+            Scalar::Complex(share(from, to), share(from_im, to_im))
+        } else {
+            Scalar::Float(share(from, to))
         };
         let step = self.scalar_constant(step, dtype)?;
         let count = self.iota([steps], None, dtype)?;
         let scaled = self.multiply(count, step)?;
-        let numbers = match unit == 1.0 {
-            true => self.add(scaled, start)?,
-            false => {
-                let start = self.scale_by(start, unit)?;
-                let numbers = self.add(scaled, start)?;
-                self.scale_by(numbers, unit.recip())?
-            }
+        let numbers = if unit == 1.0 {
+            self.add(scaled, start)?
+        } else {
+            let start = self.scale_by(start, unit)?;
+            let numbers = self.add(scaled, start)?;
+            self.scale_by(numbers, unit.recip())?
         };
         let numbers = if endpoint { self.ending_at(numbers, stop)? } else { numbers };
         self.as_type(numbers, narrow)
@@ -232,11 +232,13 @@ impl Graph {
                     clippy::cast_possible_truncation,
                     reason = "the value is an integer, and as small as a size"
                 )]
-                let number = match counted.is_integer() {
+                let number = if counted.is_integer() {
                     // Integers wrap, so that a negative step counts down in unsigned dtypes too.
-                    true => Scalar::Int(number as i64).cast(counted),
-                    false if counted.is_float() => Scalar::Float(number),
-                    false => Scalar::Float(number).cast(counted),
+                    Scalar::Int(number as i64).cast(counted)
+                } else if counted.is_float() {
+                    Scalar::Float(number)
+                } else {
+                    Scalar::Float(number).cast(counted)
                 };
                 let number = self.scalar_constant(number, counted)?;
                 numbers = self.binary(op, numbers, number)?;

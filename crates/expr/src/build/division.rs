@@ -159,9 +159,10 @@ impl Graph {
         absolute: f64,
     ) -> Result<ExprId> {
         // Differences of integers may overflow their dtype.
-        let [x, y] = match self.dtype(x).is_integer() && self.dtype(y).is_integer() {
-            true => [self.as_type(x, DType::F64)?, self.as_type(y, DType::F64)?],
-            false => [x, y],
+        let [x, y] = if self.dtype(x).is_integer() && self.dtype(y).is_integer() {
+            [self.as_type(x, DType::F64)?, self.as_type(y, DType::F64)?]
+        } else {
+            [x, y]
         };
         let magnitude = self.abs(y)?;
         let relative = self.weak_number(relative.into(), magnitude)?;

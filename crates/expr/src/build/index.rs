@@ -314,9 +314,10 @@ impl Graph {
         };
         let mut columns = Vec::with_capacity(shape.rank());
         for (counted, position) in (0..).zip(0..shape.rank()) {
-            columns.push(match position == axis {
-                true => own,
-                false => self.iota(shape.clone(), Some(counted), counting_dtype(&shape))?,
+            columns.push(if position == axis {
+                own
+            } else {
+                self.iota(shape.clone(), Some(counted), counting_dtype(&shape))?
             });
         }
         self.stack(&columns, -1, None)

@@ -159,9 +159,10 @@ impl Graph {
         let dtype = self.dtype(x);
         let neutral = if largest { dtype.min_value() } else { dtype.max_value() };
         let known = self.replace_nan(x, neutral)?;
-        let index = match largest {
-            true => self.argmax(known, axis, keep_axis, false, DType::S32)?,
-            false => self.argmin(known, axis, keep_axis, false, DType::S32)?,
+        let index = if largest {
+            self.argmax(known, axis, keep_axis, false, DType::S32)?
+        } else {
+            self.argmin(known, axis, keep_axis, false, DType::S32)?
         };
         if dtype.is_integer() {
             return Ok(index);

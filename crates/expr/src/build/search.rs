@@ -96,10 +96,8 @@ impl Graph {
             let offset = number(self, half - 1)?;
             let last = self.add(before, offset)?;
             let element = self.take(sorted, last, 0)?;
-            let precedes = match order.equal {
-                true => self.less_equal(element, x)?,
-                false => self.less(element, x)?,
-            };
+            let precedes =
+                if order.equal { self.less_equal(element, x)? } else { self.less(element, x)? };
             let step = number(self, half)?;
             let further = self.add(before, step)?;
             before = self.select(precedes, further, before)?;
@@ -113,13 +111,12 @@ impl Graph {
             return Ok(before);
         }
         // NaN equals NaN here and is larger than all numbers.
-        let numbers = match order.equal {
-            true => self.weak_number(Number::Int(count as i128), before)?,
-            false => {
-                let is_nan = self.is_nan(sorted)?;
-                let is_number = self.logical_not(is_nan)?;
-                self.sum(is_number, None, false)?
-            }
+        let numbers = if order.equal {
+            self.weak_number(Number::Int(count as i128), before)?
+        } else {
+            let is_nan = self.is_nan(sorted)?;
+            let is_number = self.logical_not(is_nan)?;
+            self.sum(is_number, None, false)?
         };
         let numbers = self.as_type(numbers, dtype)?;
         let is_nan = self.is_nan(x)?;

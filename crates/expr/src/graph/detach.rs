@@ -91,9 +91,10 @@ impl Detacher<'_> {
             };
             changed.extend(new.map(|op| (id, op)));
         }
-        let detached = match changed.is_empty() {
-            true => program.clone(),
-            false => Arc::new(program.with_other_functions(changed)),
+        let detached = if changed.is_empty() {
+            program.clone()
+        } else {
+            Arc::new(program.with_other_functions(changed))
         };
         self.done.insert(Arc::as_ptr(program), (detached.clone(), visit_number));
         detached

@@ -170,9 +170,10 @@ impl<'g> Verifier<'g> {
     fn order(&mut self, graph: &Graph, node: &Node<'_>) -> bool {
         let wrong = node.operands.iter().find(|&&operand| operand >= node.id);
         if let Some(operand) = wrong {
-            let facts = match operand.index() < graph.len() {
-                true => format!("{} uses {operand}", node.op.name()),
-                false => format!("{} uses {operand}, which does not exist", node.op.name()),
+            let facts = if operand.index() < graph.len() {
+                format!("{} uses {operand}", node.op.name())
+            } else {
+                format!("{} uses {operand}, which does not exist", node.op.name())
             };
             self.report(Some(node.id), Invariant::Order, facts);
         }

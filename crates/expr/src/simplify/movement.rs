@@ -102,9 +102,10 @@ fn merge(
     let mut outer_axes = outer.0.starts.iter().zip(&outer.0.lengths);
     let (mut starts, mut lengths, mut operands) = (Vec::new(), Vec::new(), Vec::new());
     for (axis, (&start, &available)) in inner.starts.iter().zip(&inner.lengths).enumerate() {
-        let (next, length) = match squeezed.contains(&axis) {
-            true => (Start::Static(0), available),
-            false => outer_axes.next().map(|(&start, &length)| (start, length))?,
+        let (next, length) = if squeezed.contains(&axis) {
+            (Start::Static(0), available)
+        } else {
+            outer_axes.next().map(|(&start, &length)| (start, length))?
         };
         let merged = match (start, next) {
             (Start::Static(first), Start::Static(second)) => Start::Static(

@@ -101,9 +101,10 @@ pub(super) fn hook(pass: &mut ReversePass<'_>, visit: &Visit, hook: &HookOp) -> 
     if hook.results.is_none() {
         return pass_through(pass, visit);
     }
-    match pass.parts(visit)?.into_iter().flatten().all(|part| is_zero(pass.graph, part)) {
-        true => Ok(()),
-        false => Err(GradError::no_rule(pass.graph, visit.id, NO_DERIVATIVE)),
+    if pass.parts(visit)?.into_iter().flatten().all(|part| is_zero(pass.graph, part)) {
+        Ok(())
+    } else {
+        Err(GradError::no_rule(pass.graph, visit.id, NO_DERIVATIVE))
     }
 }
 

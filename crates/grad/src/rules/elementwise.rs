@@ -305,10 +305,7 @@ pub(super) fn binary(pass: &mut ReversePass<'_>, visit: &Visit, op: BinaryOp) ->
 /// Returns an error for integer division.
 fn check_quotient(graph: &Graph, node: ExprId, op: BinaryOp) -> Result<()> {
     let why = "integer division has no derivative; divide instead, or mark it with stop_grad";
-    match op == BinaryOp::Quotient {
-        true => Err(GradError::no_rule(graph, node, why)),
-        false => Ok(()),
-    }
+    if op == BinaryOp::Quotient { Err(GradError::no_rule(graph, node, why)) } else { Ok(()) }
 }
 
 /// Maps the tangent or cotangent `d` of the operand at a position through a binary op.

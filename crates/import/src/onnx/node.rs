@@ -273,10 +273,8 @@ impl<'m> Call<'_, 'm, '_> {
             let why = format!("must be a float for the number {value}; got {dtype}");
             return Err(Fault::Invalid(format!("input: {why}")));
         }
-        let value = match dtype.is_float() {
-            true => Scalar::Float(value),
-            false => Number::Float(value).cast(dtype),
-        };
+        let value =
+            if dtype.is_float() { Scalar::Float(value) } else { Number::Float(value).cast(dtype) };
         Ok(self.graph().scalar_constant(value, dtype)?)
     }
 

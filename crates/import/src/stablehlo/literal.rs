@@ -60,9 +60,12 @@ pub(super) fn from_bytes(bytes: &[u8], ty: &TensorType, position: Position) -> R
     } else if ty.dtype.bits() < 8 {
         // The high bits of narrow integers are zeros in the file, and copies of the sign in tensors.
         let shift = 8 - ty.dtype.bits();
-        let extend = |&byte: &u8| match ty.dtype.is_signed() {
-            true => ((byte << shift).cast_signed() >> shift).cast_unsigned(),
-            false => byte << shift >> shift,
+        let extend = |&byte: &u8| {
+            if ty.dtype.is_signed() {
+                ((byte << shift).cast_signed() >> shift).cast_unsigned()
+            } else {
+                byte << shift >> shift
+            }
         };
         unpacked = bytes.iter().map(extend).collect();
         &unpacked

@@ -441,17 +441,18 @@ fn triangular_systems_of_all_forms_are_solved() {
             let ty = if is_complex { "tensor<2x2xcomplex<f64>>" } else { "tensor<2x2xf64>" };
             let f64s = "tensor<2x2xf64>";
             for operation in system.operations(ty) {
-                let body = match is_complex {
-                    true => format!(
+                let body = if is_complex {
+                    format!(
                         "%a = stablehlo.complex %0, %1 : {ty}\n%b = stablehlo.complex %2, %3 : {ty}\n\
-                         {operation}\n%re = stablehlo.real %x : ({ty}) -> {f64s}\n\
-                         %im = stablehlo.imag %x : ({ty}) -> {f64s}\nreturn %re, %im : {f64s}, {f64s}"
-                    ),
-                    false => format!(
+                     {operation}\n%re = stablehlo.real %x : ({ty}) -> {f64s}\n\
+                     %im = stablehlo.imag %x : ({ty}) -> {f64s}\nreturn %re, %im : {f64s}, {f64s}"
+                    )
+                } else {
+                    format!(
                         "%a = stablehlo.add %0, %1 : {ty}\n%b = stablehlo.add %2, %3 : {ty}\n\
-                         {operation}\n%zero = stablehlo.subtract %x, %x : {ty}\n\
-                         return %x, %zero : {f64s}, {f64s}"
-                    ),
+                     {operation}\n%zero = stablehlo.subtract %x, %x : {ty}\n\
+                     return %x, %zero : {f64s}, {f64s}"
+                    )
                 };
                 let parameters = [0, 1, 2, 3].map(|at| format!("%{at}: {f64s}")).join(", ");
                 let text = main_of(&parameters, &format!("({f64s}, {f64s})"), &body);

@@ -184,9 +184,10 @@ impl<L> Leaves<L> {
     /// Panics if the container is rebuilt in another order than it was flattened.
     pub fn length(&mut self) -> usize {
         self.read.lengths += 1;
-        match self.without_structure {
-            true => self.items.len().saturating_sub(self.read.items),
-            false => self.structure.lengths[self.read.lengths - 1],
+        if self.without_structure {
+            self.items.len().saturating_sub(self.read.items)
+        } else {
+            self.structure.lengths[self.read.lengths - 1]
         }
     }
 
@@ -235,10 +236,11 @@ impl<L: Clone> Leaves<L> {
     /// Panics if the container is rebuilt in another order than it was flattened.
     pub fn leaf(&mut self) -> L {
         self.read.items += 1;
-        match self.without_structure {
+        if self.without_structure {
             // If a leaf is missing, repeat the last one; the check of the count reports the error later.
-            true => self.items[(self.read.items - 1).min(self.items.len() - 1)].clone(),
-            false => self.items[self.read.items - 1].clone(),
+            self.items[(self.read.items - 1).min(self.items.len() - 1)].clone()
+        } else {
+            self.items[self.read.items - 1].clone()
         }
     }
 }

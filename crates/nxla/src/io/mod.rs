@@ -345,9 +345,10 @@ fn tensors_by_name<C: Tree<Tensor>>(
 }
 
 fn on_host(function: &str, x: &Tensor) -> Result<HostTensor> {
-    match x.vectors().is_empty() {
-        true => x.to_host(),
-        false => Err(mistake(function, "tensor: must not have vectorized axes; use devectorize")),
+    if x.vectors().is_empty() {
+        x.to_host()
+    } else {
+        Err(mistake(function, "tensor: must not have vectorized axes; use devectorize"))
     }
 }
 

@@ -305,9 +305,10 @@ pub fn scan_with<C: Container, X: Container, Y: Container>(
         return scan_steps((steps, replay), initial, xs, body);
     }
     let types: Vec<String> = leaves.items.iter().map(|x| x.ty().to_string()).collect();
-    let why = match types.is_empty() {
-        true => "must contain a tensor; got none (use `scan_times`)".to_owned(),
-        false => format!("must have first axes of equal sizes; got {}", types.join(", ")),
+    let why = if types.is_empty() {
+        "must contain a tensor; got none (use `scan_times`)".to_owned()
+    } else {
+        format!("must have first axes of equal sizes; got {}", types.join(", "))
     };
     fail(&leaves, ErrorKind::invalid("xs", why).of("scan").into());
     scan_steps((0, replay), initial, xs, body)

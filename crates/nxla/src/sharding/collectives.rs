@@ -367,14 +367,15 @@ fn check_pairs(pairs: &[(usize, usize)], size: usize) -> Result<()> {
             && devices.last().is_none_or(|&last| last < size)
     };
     let (sources, targets) = pairs.iter().copied().unzip();
-    match distinct(sources) && distinct(targets) {
-        true => Ok(()),
-        false => wrong(
+    if distinct(sources) && distinct(targets) {
+        Ok(())
+    } else {
+        wrong(
             "ppermute",
             format!(
                 "perm: each of {size} devices must be a source at most once and a target at most \
-                 once; got {pairs:?}"
+             once; got {pairs:?}"
             ),
-        ),
+        )
     }
 }

@@ -86,11 +86,10 @@ fn map_leaves<C: Container>(container: C, change: impl Fn(Expr, &str) -> Expr) -
 }
 
 fn check_mesh(sharding: &Sharding, mesh: &Mesh) -> Result<Sharding> {
-    match sharding.mesh() == mesh {
-        true => Ok(sharding.clone()),
-        false => {
-            wrong("shard_map", format!("shardings must use the mesh {mesh}; got {sharding:?}"))
-        }
+    if sharding.mesh() == mesh {
+        Ok(sharding.clone())
+    } else {
+        wrong("shard_map", format!("shardings must use the mesh {mesh}; got {sharding:?}"))
     }
 }
 

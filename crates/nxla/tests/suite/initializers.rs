@@ -90,9 +90,10 @@ fn orthogonal_matrices_are_orthonormal_along_their_shorter_axis() {
         order.remove(column_axis);
         let matrix = w.transpose(&order[..]).unwrap().reshape([rows, columns]).unwrap();
         let transposed = matrix.transpose(()).unwrap();
-        let (product, size) = match rows >= columns {
-            true => (transposed.dot(&matrix), columns),
-            false => (matrix.dot(&transposed), rows),
+        let (product, size) = if rows >= columns {
+            (transposed.dot(&matrix), columns)
+        } else {
+            (matrix.dot(&transposed), rows)
         };
         let product: Vec<f64> = product.unwrap().to_vec().unwrap();
         for (at, value) in product.iter().enumerate() {

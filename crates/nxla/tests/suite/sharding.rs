@@ -91,17 +91,14 @@ fn training_is_that_of_one_device() {
         alone = next;
     }
     for (over_data, over_model) in [(true, false), (false, true), (true, true)] {
-        let weights = |path: &str| match over_model {
-            true => columns(&mesh, path),
-            false => Ok(mesh.replicated()),
-        };
+        let weights =
+            |path: &str| if over_model { columns(&mesh, path) } else { Ok(mesh.replicated()) };
         let batch = if over_data { mesh.sharding(["data"]).unwrap() } else { mesh.replicated() };
         let mut net = shard(net(), |path: &str, _: &TensorType| weights(path)).unwrap();
         let (x, y) = (shard(&x, &batch).unwrap(), shard(&y, &batch).unwrap());
         let of_results = mesh.clone();
-        let of_weights = move |path: &str, _: &TensorType| match over_model {
-            true => columns(&of_results, path),
-            false => Ok(of_results.replicated()),
+        let of_weights = move |path: &str, _: &TensorType| {
+            if over_model { columns(&of_results, path) } else { Ok(of_results.replicated()) }
         };
         let over = jit(step).over(&mesh).results((mesh.replicated(), of_weights));
         for expected in &expected {

@@ -85,9 +85,10 @@ fn check_on(name: &str, program: &Arc<Program>, x: &runtime::RawTensor) {
 }
 
 fn number(graph: &mut Graph, value: f64, x: ExprId) -> Result<ExprId> {
-    let number = match graph.tensor_type(x).dtype.is_integer() {
-        true => Number::Int(value as i128),
-        false => Number::Float(value),
+    let number = if graph.tensor_type(x).dtype.is_integer() {
+        Number::Int(value as i128)
+    } else {
+        Number::Float(value)
     };
     graph.weak_number(number, x)
 }

@@ -326,9 +326,10 @@ impl Call<'_> {
 
     /// The address of the results that tell failures.
     fn info(&self, info: &RawBuffer) -> Result<*mut c_int, String> {
-        match info.len == self.a.count * size_of::<c_int>() {
-            true => Ok(info.data.cast()),
-            false => Err(format!("info has shape {} for {} matrices", info.shape, self.a.count)),
+        if info.len == self.a.count * size_of::<c_int>() {
+            Ok(info.data.cast())
+        } else {
+            Err(format!("info has shape {} for {} matrices", info.shape, self.a.count))
         }
     }
 

@@ -36,11 +36,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axis {
                 Err(argument_error("axis", format!("must fit 64 bits; got an int of {bits} bits")))
             }
             Err(_) => {
-                let got = match value.is_instance_of::<PyExpr>() {
-                    true => {
-                        "a traced value (name the argument in static_argnames of nx.jit)".into()
-                    }
-                    false => value.get_type().name()?.to_string(),
+                let got = if value.is_instance_of::<PyExpr>() {
+                    "a traced value (name the argument in static_argnames of nx.jit)".into()
+                } else {
+                    value.get_type().name()?.to_string()
                 };
                 Err(argument_error("axis", format!("must be an int or a name; got {got}")))
             }

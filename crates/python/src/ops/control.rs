@@ -173,9 +173,10 @@ fn cond(
     function: &str,
     deferred: bool,
 ) -> PyResult<Py<PyAny>> {
-    let operands: Vec<&Bound<'_, PyAny>> = match deferred {
-        true => Vec::new(),
-        false => clauses.iter().map(|(predicate, _)| predicate).collect(),
+    let operands: Vec<&Bound<'_, PyAny>> = if deferred {
+        Vec::new()
+    } else {
+        clauses.iter().map(|(predicate, _)| predicate).collect()
     };
     let (trace, operands) = in_trace(py, function, &operands)?;
     let mark = trace.edit(|graph| graph.mark()).or_raise()?;

@@ -358,9 +358,10 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let failed = |error| {
-            let got = match value.is_exact_instance_of::<PyInt>() {
-                true => value.to_string(),
-                false => format!("a {}", value.get_type().name()?),
+            let got = if value.is_exact_instance_of::<PyInt>() {
+                value.to_string()
+            } else {
+                format!("a {}", value.get_type().name()?)
             };
             Ok::<_, PyErr>(Failed { error, got })
         };

@@ -244,9 +244,10 @@ fn operator(
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
     let mut operands = Operands::default();
-    match operands.try_push(x, Role::Element)? && operands.try_push(y, Role::Element)? {
-        true => apply(py, function, &operands.values()?, build),
-        false => Ok(py.NotImplemented()),
+    if operands.try_push(x, Role::Element)? && operands.try_push(y, Role::Element)? {
+        apply(py, function, &operands.values()?, build)
+    } else {
+        Ok(py.NotImplemented())
     }
 }
 

@@ -81,10 +81,8 @@ impl Drawing {
     /// Creates the function of a distribution. A function that does not split its key has the
     /// ending `_split`, since its key has been split.
     pub(super) fn new(distribution: &'static str, advance: bool) -> Self {
-        let function = match advance {
-            true => distribution.into(),
-            false => format!("{distribution}_split").into(),
-        };
+        let function =
+            if advance { distribution.into() } else { format!("{distribution}_split").into() };
         Self { function, advance }
     }
 

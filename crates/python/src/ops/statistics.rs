@@ -34,13 +34,12 @@ fn quantile(
     options: Quantile,
     percent: bool,
 ) -> Result<ExprId> {
-    let q = match percent {
-        true => {
-            let q = graph.as_type(q, DType::F64)?;
-            let hundred = graph.weak_number(Number::Float(100.0), q)?;
-            graph.divide(q, hundred)?
-        }
-        false => q,
+    let q = if percent {
+        let q = graph.as_type(q, DType::F64)?;
+        let hundred = graph.weak_number(Number::Float(100.0), q)?;
+        graph.divide(q, hundred)?
+    } else {
+        q
     };
     Ok(graph.quantile(x, q, axes.as_deref(), options)?)
 }

@@ -130,9 +130,12 @@ fn align_vectors(
                     Handle::Expr(_) => None,
                 })
                 .collect();
-            let aligned = py.detach(|| match repeat {
-                true => RawTensor::broadcast_vectors(&tensors, align_ranks),
-                false => RawTensor::reshape_vectors(&tensors, align_ranks),
+            let aligned = py.detach(|| {
+                if repeat {
+                    RawTensor::broadcast_vectors(&tensors, align_ranks)
+                } else {
+                    RawTensor::reshape_vectors(&tensors, align_ranks)
+                }
             });
             aligned.or_raise()?.into_iter().map(Handle::Tensor).collect()
         }
@@ -144,9 +147,10 @@ fn align_vectors(
                     Handle::Tensor(tensor) => capture(py, &trace, &tensor),
                 })
                 .collect::<PyResult<_>>()?;
-            let aligned = match repeat {
-                true => RawExpr::broadcast_vectors(&exprs, align_ranks),
-                false => RawExpr::reshape_vectors(&exprs, align_ranks),
+            let aligned = if repeat {
+                RawExpr::broadcast_vectors(&exprs, align_ranks)
+            } else {
+                RawExpr::reshape_vectors(&exprs, align_ranks)
             };
             aligned.or_raise()?.into_iter().map(Handle::Expr).collect()
         }

@@ -125,10 +125,8 @@ fn erf_inv(x: f64) -> f64 {
     if size == 0.0 || size == 1.0 {
         return if size == 0.0 { x } else { f64::INFINITY.copysign(x) };
     }
-    let is_below = |y: f64| match size < 0.5 {
-        true => libm::erf(y) < size,
-        false => libm::erfc(y) > 1.0 - size,
-    };
+    let is_below =
+        |y: f64| if size < 0.5 { libm::erf(y) < size } else { libm::erfc(y) > 1.0 - size };
     let (mut low, mut high) = (0.0, 6.0);
     loop {
         let middle = f64::midpoint(low, high);

@@ -223,9 +223,10 @@ impl<R> Entry<R> {
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Self> {
-        let device = match options.names_engine() {
-            true => DeviceChoice::Named,
-            false => DeviceChoice::OfArguments(common_device(&name, arguments)?),
+        let device = if options.names_engine() {
+            DeviceChoice::Named
+        } else {
+            DeviceChoice::OfArguments(common_device(&name, arguments)?)
         };
         let common = options.common_device(&name, arguments.iter().chain(&traced.captured))?;
         let engine = options.engine(common.as_ref())?;
@@ -397,17 +398,16 @@ impl<R> Entry<R> {
         let inputs = self.inputs(arguments);
         let executable = self.executable_for(arguments, &inputs, options, interrupt)?;
         let _span = span.detail("backend", || executable.backend());
-        let results = match self.donated.is_empty() {
-            true => executable.run(&inputs, &context)?,
-            false => {
-                self.donated.check(&self.name, &inputs)?;
-                executable.load(interrupt)?;
-                let outcome = executable.run(&inputs, &context);
-                let donated = self.donated.donate_inputs(caller, &inputs, &outcome);
-                let results = outcome?;
-                donated?;
-                results
-            }
+        let results = if self.donated.is_empty() {
+            executable.run(&inputs, &context)?
+        } else {
+            self.donated.check(&self.name, &inputs)?;
+            executable.load(interrupt)?;
+            let outcome = executable.run(&inputs, &context);
+            let donated = self.donated.donate_inputs(caller, &inputs, &outcome);
+            let results = outcome?;
+            donated?;
+            results
         };
         check_count(&self.traced.program, &results)?;
         Ok(self.traced.vectors.put(results))

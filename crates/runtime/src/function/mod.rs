@@ -208,10 +208,11 @@ impl<S, R> Entries<S, R> {
 
     /// Counts a call that led to an entry.
     fn count(&mut self, entry: &Entry<R>) {
-        match entry.is_loaded() {
-            true => self.hits += 1,
+        if entry.is_loaded() {
+            self.hits += 1;
+        } else {
             // The executable was evicted, so the program is compiled again.
-            false => self.misses += 1,
+            self.misses += 1;
         }
     }
 }

@@ -51,9 +51,10 @@ impl StagedExecutable {
             step.iter().for_each(|step| step());
             compiled
         };
-        let executables = match engine.compiler.compiles_elsewhere() {
-            true => side_by_side(stages.len(), &compile),
-            false => stages.map(compile).collect(),
+        let executables = if engine.compiler.compiles_elsewhere() {
+            side_by_side(stages.len(), &compile)
+        } else {
+            stages.map(compile).collect()
         };
         let executables: Vec<_> = executables?;
         Ok(Arc::new(Self { graph, donations, executables }))

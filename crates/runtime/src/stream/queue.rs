@@ -278,10 +278,7 @@ impl RawStream {
     /// Returns an error for a full buffer at the end of the time limit, a stream that has ended, or
     /// a chunk on another device than the state, unless the options select a device.
     pub fn send(&self, chunk: Parts, capacity: Capacity, wait: &Wait<'_>) -> Result<()> {
-        let device = match self.follows_operands {
-            true => common_device("stream", &chunk)?,
-            false => None,
-        };
+        let device = if self.follows_operands { common_device("stream", &chunk)? } else { None };
         let Some(mut inner) = self.wait_until(wait, |inner| inner.is_sender_ready(capacity))?
         else {
             let (Capacity::InFlight(most) | Capacity::Waiting(most)) = capacity;

@@ -81,10 +81,8 @@ impl ActiveEntriesStack {
         value: Vectorized,
         is_data: bool,
     ) -> Result<Vectorized> {
-        let first = match is_data {
-            true => 0,
-            false => self.0.partition_point(|active| !active.is_outside(value.0)),
-        };
+        let first =
+            if is_data { 0 } else { self.0.partition_point(|active| !active.is_outside(value.0)) };
         self.0[first..].iter_mut().try_fold(value, |value, active| active.make_safe(graph, &value))
     }
 }

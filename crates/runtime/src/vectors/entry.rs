@@ -42,9 +42,10 @@ pub fn per_entry(
     let vectors = VectorAxes::union(function, operands.iter().map(|(_, own)| own))?;
     let mut arguments: SmallVec<[Batched; 4]> = SmallVec::new();
     for (id, own) in operands {
-        arguments.push(match own.is_empty() {
-            true => Batched::from_shared(*id),
-            false => Batched::each(spread(graph, *id, own, &vectors)?),
+        arguments.push(if own.is_empty() {
+            Batched::from_shared(*id)
+        } else {
+            Batched::each(spread(graph, *id, own, &vectors)?)
         });
     }
     let sizes = vectors.sizes();

@@ -200,9 +200,10 @@ pub(crate) fn align_vectors(
     let rank = operands.iter().map(|(id, own)| graph.shape(*id).rank() - own.len()).max();
     let mut results = Vec::with_capacity(operands.len());
     for (id, own) in operands {
-        let (id, vectors) = match repeat {
-            true => (spread(graph, *id, own, &union)?, union.clone()),
-            false => pad_axes(graph, *id, own, &union)?,
+        let (id, vectors) = if repeat {
+            (spread(graph, *id, own, &union)?, union.clone())
+        } else {
+            pad_axes(graph, *id, own, &union)?
         };
         let mut entry = vectors.entry_type(graph.tensor_type(id));
         let missing = rank.map_or(0, |rank| rank - entry.rank());

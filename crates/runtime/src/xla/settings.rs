@@ -44,13 +44,12 @@ const FLAG: &str = "xla_";
 
 /// Rejects unknown settings.
 pub(super) fn check(settings: &Settings) -> Result<()> {
-    match settings.keys().any(|name| name.starts_with(FLAG)) {
-        false => check_settings(NAME, settings, SETTINGS),
-        true => {
-            let mut own = settings.clone();
-            own.retain(|name, _| !name.starts_with(FLAG));
-            check_settings(NAME, &own, SETTINGS)
-        }
+    if !settings.keys().any(|name| name.starts_with(FLAG)) {
+        check_settings(NAME, settings, SETTINGS)
+    } else {
+        let mut own = settings.clone();
+        own.retain(|name, _| !name.starts_with(FLAG));
+        check_settings(NAME, &own, SETTINGS)
     }
 }
 

@@ -467,9 +467,10 @@ fn blocked<T: Number + Kernels>(
             break;
         }
         let rows = out.len() / columns;
-        let elements = match height < sizes.rows {
-            true => &left.elements[strip * height * inner..][..rows * inner],
-            false => left.elements,
+        let elements = if height < sizes.rows {
+            &left.elements[strip * height * inner..][..rows * inner]
+        } else {
+            left.elements
         };
         let (sizes, left) = (Sizes { rows, ..sizes }, Factor { elements, ..left });
         cx.install(|| multiply(sizes, left, right, tiles, out));

@@ -105,9 +105,10 @@ impl BodyCode {
 
     /// The input that shares the memory of a result.
     pub(crate) fn feed_below<'a>(&self, input: usize, result: usize) -> Feed<'a> {
-        match self.is_read_in_time(input, result) {
-            true => Feed::OverwrittenInPlace(result),
-            false => Feed::Overwritten(result),
+        if self.is_read_in_time(input, result) {
+            Feed::OverwrittenInPlace(result)
+        } else {
+            Feed::Overwritten(result)
         }
     }
 

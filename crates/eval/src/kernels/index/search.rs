@@ -25,9 +25,10 @@ pub(crate) fn search(
 ) -> Result<HostTensor, Fault> {
     let dtype = comparison_dtype(x.dtype());
     let (sorted, x) = (&convert(cx, sorted, dtype)?, &convert(cx, x, dtype)?);
-    match_sorted!(x.dtype(), T => match order.equal {
-        true => counts::<T>(cx, sorted, x, order, |element, x| element <= x),
-        false => counts::<T>(cx, sorted, x, order, |element, x| element < x),
+    match_sorted!(x.dtype(), T => if order.equal {
+        counts::<T>(cx, sorted, x, order, |element, x| element <= x)
+    } else {
+        counts::<T>(cx, sorted, x, order, |element, x| element < x)
     })
 }
 
@@ -43,9 +44,12 @@ fn counts<T: Element>(
     #[expect(clippy::eq_op, reason = "only NaN differs from itself")]
     let is_nan = |x: &T| order.nan_last && x != x;
     let numbers = OnceLock::new();
-    let count_numbers = || match order.equal {
-        true => sorted.len() as i32,
-        false => sorted.iter().filter(|x| !is_nan(x)).count() as i32,
+    let count_numbers = || {
+        if order.equal {
+            sorted.len() as i32
+        } else {
+            sorted.iter().filter(|x| !is_nan(x)).count() as i32
+        }
     };
     let steps = sorted.len().checked_ilog2().unwrap_or(0) as usize + 1;
     context::build(DType::S32, x.shape(), |out: &mut [i32]| {

@@ -264,11 +264,10 @@ where
             transform.run_columns(x, (count, inner), rows, &read);
         };
         let is_spread = cx.pays(out.len().saturating_mul(cost / length));
-        let width = match is_spread {
-            true => {
-                inner.div_ceil(TASKS_PER_THREAD * cx.threads()).next_multiple_of(COLUMNS_PER_PASS)
-            }
-            false => inner,
+        let width = if is_spread {
+            inner.div_ceil(TASKS_PER_THREAD * cx.threads()).next_multiple_of(COLUMNS_PER_PASS)
+        } else {
+            inner
         };
         let tasks = columns(out, (length, inner), (count, width));
         if is_spread { cx.each(tasks, run) } else { tasks.into_iter().for_each(run) }

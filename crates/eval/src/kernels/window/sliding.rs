@@ -50,9 +50,10 @@ fn accumulate_windows(
     let x = convert(cx, x, accumulator_dtype(ty.dtype))?;
     match_wide!(x.dtype(), T => {
         let elements = context::slice::<T>(&x);
-        context::build(x.dtype(), &ty.shape, |out: &mut [T]| match op == WindowOp::Sum {
-            true => slide(cx, axes, elements, T::narrow(T::EMPTY_SUM), T::plus, out),
-            false => slide(cx, axes, elements, T::narrow(T::EMPTY_PRODUCT), T::times, out),
+        context::build(x.dtype(), &ty.shape, |out: &mut [T]| if op == WindowOp::Sum {
+            slide(cx, axes, elements, T::narrow(T::EMPTY_SUM), T::plus, out)
+        } else {
+            slide(cx, axes, elements, T::narrow(T::EMPTY_PRODUCT), T::times, out)
         })
     })
 }

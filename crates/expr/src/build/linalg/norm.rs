@@ -107,9 +107,10 @@ impl Graph {
     fn power_norm(&mut self, size: ExprId, power: f64, axes: &[i64]) -> Result<ExprId> {
         let float = self.dtype(size).to_floating().at_least_f32();
         let size = self.as_type(size, float)?;
-        let leading = match power < 0.0 {
-            true => self.reduce_min(size, Some(axes), true)?,
-            false => self.reduce_max(size, Some(axes), true)?,
+        let leading = if power < 0.0 {
+            self.reduce_min(size, Some(axes), true)?
+        } else {
+            self.reduce_max(size, Some(axes), true)?
         };
         let scale = self.power_of_two(leading)?;
         let one = self.one_like(scale)?;
@@ -170,9 +171,10 @@ impl Graph {
     /// Returns the largest or smallest sum along one axis.
     fn sum_norm(&mut self, size: ExprId, summed: i64, searched: i64, max: bool) -> Result<ExprId> {
         let sums = self.sum(size, Some(&[summed]), true)?;
-        match max {
-            true => self.reduce_max(sums, Some(&[searched]), true),
-            false => self.reduce_min(sums, Some(&[searched]), true),
+        if max {
+            self.reduce_max(sums, Some(&[searched]), true)
+        } else {
+            self.reduce_min(sums, Some(&[searched]), true)
         }
     }
 

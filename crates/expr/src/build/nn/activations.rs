@@ -58,13 +58,10 @@ activations! {
     /// Returns `x Φ(x)` with the normal distribution `Φ`, or its tanh approximation with
     /// `approximate`.
     fn gelu(x, approximate: bool) |graph| {
-        let share = match approximate {
-            true => graph.nearly_normal(x)?,
-            false => {
-                let distance = graph.scale_by(x, -std::f64::consts::FRAC_1_SQRT_2)?;
-                let tail = graph.erfc(distance)?;
-                graph.scale_by(tail, 0.5)?
-            }
+        let share = if approximate { graph.nearly_normal(x)? } else {
+            let distance = graph.scale_by(x, -std::f64::consts::FRAC_1_SQRT_2)?;
+            let tail = graph.erfc(distance)?;
+            graph.scale_by(tail, 0.5)?
         };
         graph.multiply(x, share)
     };

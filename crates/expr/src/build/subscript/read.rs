@@ -167,9 +167,10 @@ impl Graph {
         let mut columns = Vec::with_capacity(indices.len());
         for &index in indices {
             let index = self.rename(index, None)?;
-            let index = match is_wide {
-                true => self.signed_indices(index)?,
-                false => self.as_type(index, DType::S32)?,
+            let index = if is_wide {
+                self.signed_indices(index)?
+            } else {
+                self.as_type(index, DType::S32)?
             };
             columns.push(self.broadcast(index, shape.clone(), None)?);
         }
@@ -214,8 +215,9 @@ pub(super) fn slots(items: &[Subscript]) -> Vec<Slot> {
     let (Some(first), Some(last)) = (first, last) else { return Vec::new() };
     let together = items[first..=last].iter().all(is_index);
     let basic = |items: &[Subscript]| items.iter().filter_map(slot_of_basic).collect::<Vec<_>>();
-    match together {
-        true => [basic(&items[..first]), vec![Slot::Indices], basic(&items[first..])].concat(),
-        false => [vec![Slot::Indices], basic(items)].concat(),
+    if together {
+        [basic(&items[..first]), vec![Slot::Indices], basic(&items[first..])].concat()
+    } else {
+        [vec![Slot::Indices], basic(items)].concat()
     }
 }

@@ -303,9 +303,10 @@ fn other_bytes_are_refused() {
     );
     for length in 0..bytes.len() {
         let error = from_bytes(&bytes[..length]).unwrap_err();
-        let expected = match length < HEADER {
-            true => matches!(error, SerializeError::Truncated { .. }),
-            false => matches!(error, SerializeError::Checksum),
+        let expected = if length < HEADER {
+            matches!(error, SerializeError::Truncated { .. })
+        } else {
+            matches!(error, SerializeError::Checksum)
         };
         assert!(expected, "{length}: {error}");
     }

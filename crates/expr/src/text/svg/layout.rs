@@ -150,9 +150,10 @@ impl Grid {
     /// Adds the joints of an arrow, and the links between adjacent layers.
     fn connect(&mut self, from: usize, to: usize, port: f64) -> Vec<usize> {
         let (start, end) = (self.layer_of[from], self.layer_of[to]);
-        let between: Vec<usize> = match start <= end {
-            true => (start + 1..end).collect(),
-            false => (end + 1..start).rev().collect(),
+        let between: Vec<usize> = if start <= end {
+            (start + 1..end).collect()
+        } else {
+            (end + 1..start).rev().collect()
         };
         let mut joints = Vec::with_capacity(between.len());
         let mut last = from;

@@ -148,9 +148,10 @@ fn jvp_hook(
         is_changed && is_continuous(graph.dtype(operand.value))
     });
     let node = graph.make(op.clone(), &values(operands))?;
-    match is_needed && varies {
-        true => Err(GradError::no_rule(graph, node, super::NO_DERIVATIVE)),
-        false => with_tangents(graph, node, Tangents::new()),
+    if is_needed && varies {
+        Err(GradError::no_rule(graph, node, super::NO_DERIVATIVE))
+    } else {
+        with_tangents(graph, node, Tangents::new())
     }
 }
 

@@ -61,9 +61,10 @@ fn multiply_triangle(
         as_matrix.insert(if attributes.left_side { batch + 1 } else { batch }, 1);
     }
     let x = reshape(graph, x, as_matrix)?;
-    let product = match attributes.left_side {
-        true => matmul(graph, (dt, batch + 1), (x, batch), batch)?,
-        false => matmul(graph, (x, batch + 1), (dt, batch), batch)?,
+    let product = if attributes.left_side {
+        matmul(graph, (dt, batch + 1), (x, batch), batch)?
+    } else {
+        matmul(graph, (x, batch + 1), (dt, batch), batch)?
     };
     Ok(reshape(graph, product, shape)?)
 }

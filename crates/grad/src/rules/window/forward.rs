@@ -91,13 +91,12 @@ impl Offsets<'_> {
             ScatterOp::Max => BinaryOp::Greater,
             ScatterOp::Min => BinaryOp::Less,
         };
-        let is_element = match self.has_padding() {
-            true => {
-                let ty = TensorType::new(DType::Pred, graph.shape(x).clone());
-                let all = graph.constant(Scalar::UInt(1), ty)?;
-                Some(self.pad_windows(graph, all, Scalar::UInt(0))?)
-            }
-            false => None,
+        let is_element = if self.has_padding() {
+            let ty = TensorType::new(DType::Pred, graph.shape(x).clone());
+            let all = graph.constant(Scalar::UInt(1), ty)?;
+            Some(self.pad_windows(graph, all, Scalar::UInt(0))?)
+        } else {
+            None
         };
         let elements = self.pad_windows(graph, x, Scalar::UInt(0))?;
         let values = self.pad_windows(graph, values, Scalar::UInt(0))?;

@@ -91,9 +91,10 @@ fn divide(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 fn modulo(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, y] = call.inputs()?;
-    Ok(vec![match call.flag("fmod")? {
-        true => call.graph().remainder(x, y)?,
-        false => call.graph().floor_remainder(x, y)?,
+    Ok(vec![if call.flag("fmod")? {
+        call.graph().remainder(x, y)?
+    } else {
+        call.graph().floor_remainder(x, y)?
     }])
 }
 

@@ -41,9 +41,10 @@ fn dft(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let real = graph.as_type(real, dtype)?;
         return Ok(vec![graph.new_axis(real, -1, None)?]);
     }
-    value = match inverse {
-        true => graph.ifft(value, length, along)?,
-        false => graph.fft(value, length, along)?,
+    value = if inverse {
+        graph.ifft(value, length, along)?
+    } else {
+        graph.fft(value, length, along)?
     };
     if one_sided {
         let kept = graph.shape(value)[axis] / 2 + 1;

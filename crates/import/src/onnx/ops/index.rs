@@ -52,9 +52,10 @@ pub(super) fn element_coordinates(
     let indices = graph.as_type(indices, DType::S64)?;
     let mut items = Vec::with_capacity(rank);
     for (along, position) in (0_i64..).zip(0..rank) {
-        items.push(Subscript::Take(match position == axis {
-            true => indices,
-            false => graph.iota(shape.clone(), Some(along), DType::S64)?,
+        items.push(Subscript::Take(if position == axis {
+            indices
+        } else {
+            graph.iota(shape.clone(), Some(along), DType::S64)?
         }));
     }
     Ok(items)

@@ -136,19 +136,18 @@ fn rms_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 /// Adds a residual connection and an optional bias, then normalizes. The fourth output is the sum.
 fn skip_norm(call: &mut Call<'_, '_, '_>, is_simple: bool) -> Built<Vec<ExprId>> {
     let [x, skip, scale] = call.inputs()?;
-    let (shift, bias) = match is_simple {
-        true => (None, call.optional(3)),
-        false => (call.optional(3), call.optional(4)),
-    };
+    let (shift, bias) =
+        if is_simple { (None, call.optional(3)) } else { (call.optional(3), call.optional(4)) };
     let epsilon = call.float("epsilon", 1e-12)?;
     let mut sum = call.graph().add(x, skip)?;
     if let Some(bias) = bias {
         sum = call.graph().add(sum, bias)?;
     }
     let graph = call.graph();
-    let normal = match is_simple {
-        true => graph.rms_norm(sum, None, &[-1], epsilon)?,
-        false => graph.layer_norm(sum, [None, None], &[-1], epsilon)?,
+    let normal = if is_simple {
+        graph.rms_norm(sum, None, &[-1], epsilon)?
+    } else {
+        graph.layer_norm(sum, [None, None], &[-1], epsilon)?
     };
     let result = affine(call, normal, Some(scale), shift)?;
     if call.has_output(1) || call.has_output(2) {
@@ -318,10 +317,8 @@ fn attention_bias(call: &mut Call<'_, '_, '_>, at: &Attended) -> Built<Option<Ex
         }
         let graph = call.graph();
         let window = graph.scalar_constant(Scalar::Int(window), DType::S64)?;
-        let distance = match is_left {
-            true => graph.subtract(place, key)?,
-            false => graph.subtract(key, place)?,
-        };
+        let distance =
+            if is_left { graph.subtract(place, key)? } else { graph.subtract(key, place)? };
         allowed.push(graph.less_equal(distance, window)?);
     }
     if let Some(valid) = call.optional(6) {
@@ -453,9 +450,10 @@ fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let part = |graph: &mut nxla_expr::Graph, first: usize, count: usize, step: usize| {
         graph.slice_along_axis(y, SliceStart::at(first), count, -1, step)
     };
-    let (first, second) = match interleaved {
-        true => (part(graph, 0, rotated - 1, 2)?, part(graph, 1, rotated - 1, 2)?),
-        false => (part(graph, 0, half, 1)?, part(graph, half, half, 1)?),
+    let (first, second) = if interleaved {
+        (part(graph, 0, rotated - 1, 2)?, part(graph, 1, rotated - 1, 2)?)
+    } else {
+        (part(graph, 0, half, 1)?, part(graph, half, half, 1)?)
     };
     let rest = part(graph, rotated, size.saturating_sub(rotated), 1)?;
     let [cos, sin] = tables;
@@ -463,12 +461,11 @@ fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let real = graph.subtract(a, b)?;
     let (a, b) = (graph.multiply(sin, first)?, graph.multiply(cos, second)?);
     let imag = graph.add(a, b)?;
-    y = match interleaved {
-        true => {
-            let pairs = graph.stack(&[real, imag], -1, None)?;
-            graph.reshape(pairs, [batch, heads, length, rotated])?
-        }
-        false => graph.concatenate(&[real, imag], -1)?,
+    y = if interleaved {
+        let pairs = graph.stack(&[real, imag], -1, None)?;
+        graph.reshape(pairs, [batch, heads, length, rotated])?
+    } else {
+        graph.concatenate(&[real, imag], -1)?
     };
     if rotated < size {
         y = graph.concatenate(&[y, rest], -1)?;

@@ -352,15 +352,12 @@ fn lstm(
     };
     let input = gate(call, 0, Some(cell))?;
     let input = activate(call, &activations[0], input)?;
-    let forget = match options.input_forget {
-        true => {
-            let one = call.scalar(1.0, input)?;
-            call.graph().subtract(one, input)?
-        }
-        false => {
-            let forget = gate(call, 2, Some(cell))?;
-            activate(call, &activations[0], forget)?
-        }
+    let forget = if options.input_forget {
+        let one = call.scalar(1.0, input)?;
+        call.graph().subtract(one, input)?
+    } else {
+        let forget = gate(call, 2, Some(cell))?;
+        activate(call, &activations[0], forget)?
     };
     let candidate = gate(call, 3, None)?;
     let candidate = activate(call, &activations[1], candidate)?;
@@ -398,10 +395,8 @@ fn gru(
         None => None,
     };
     let graph = call.graph();
-    let mut product = match options.linear_before_reset {
-        true => hidden,
-        false => graph.multiply(reset, hidden)?,
-    };
+    let mut product =
+        if options.linear_before_reset { hidden } else { graph.multiply(reset, hidden)? };
     product = graph.dot_general(product, &[1], &[], weights, &[1], &[])?;
     if let Some(bias) = bias {
         product = graph.add(product, bias)?;

@@ -130,9 +130,10 @@ fn arg_reduce(call: &mut Call<'_, '_, '_>, is_max: bool) -> Built<Vec<ExprId>> {
     let keeps = call.int("keepdims", 1)? != 0;
     let last = call.flag("select_last_index")?;
     let graph = call.graph();
-    Ok(vec![match is_max {
-        true => graph.argmax(x, axis, keeps, last, DType::S64)?,
-        false => graph.argmin(x, axis, keeps, last, DType::S64)?,
+    Ok(vec![if is_max {
+        graph.argmax(x, axis, keeps, last, DType::S64)?
+    } else {
+        graph.argmin(x, axis, keeps, last, DType::S64)?
     }])
 }
 

@@ -330,9 +330,10 @@ fn original(axis: &Axis, coordinates: &str, index: usize) -> Built<f64> {
         "align_corners" => index * (size - 1.0) / (length - 1.0),
         "asymmetric" => index / scale,
         "tf_crop_and_resize" => {
-            let inside = match axis.result == 1 {
-                true => (end - start) * (size - 1.0) / 2.0,
-                false => index * (end - start) * (size - 1.0) / (length - 1.0),
+            let inside = if axis.result == 1 {
+                (end - start) * (size - 1.0) / 2.0
+            } else {
+                index * (end - start) * (size - 1.0) / (length - 1.0)
             };
             inside + start * (size - 1.0)
         }

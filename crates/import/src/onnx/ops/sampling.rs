@@ -53,11 +53,14 @@ fn affine_grid(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     for axis in (0..rank).rev() {
         let place = graph.iota(image.clone(), Some(i64::try_from(axis).unwrap_or(0)), dtype)?;
         let size = float(image[axis]);
-        coordinates.push(match aligns {
-            true if image[axis] == 1 => line(graph, place, 0.0, 0.0)?,
-            true => line(graph, place, 2.0 / (size - 1.0), -1.0)?,
-            false => line(graph, place, 2.0 / size, 1.0 / size - 1.0)?,
-        });
+        let (scale, offset) = if !aligns {
+            (2.0 / size, 1.0 / size - 1.0)
+        } else if image[axis] == 1 {
+            (0.0, 0.0)
+        } else {
+            (2.0 / (size - 1.0), -1.0)
+        };
+        coordinates.push(line(graph, place, scale, offset)?);
     }
     coordinates.push(graph.broadcast(one, image, None)?);
     let places = graph.stack(&coordinates, -1, None)?;

@@ -82,9 +82,10 @@ fn tensor_scatter(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let places = graph.broadcast(places, new.clone(), None)?;
     let mut items = Vec::with_capacity(shape.rank());
     for (along, position) in (0_i64..).zip(0..shape.rank()) {
-        items.push(Subscript::Take(match position == axis {
-            true => places,
-            false => graph.iota(new.clone(), Some(along), DType::S64)?,
+        items.push(Subscript::Take(if position == axis {
+            places
+        } else {
+            graph.iota(new.clone(), Some(along), DType::S64)?
         }));
     }
     Ok(vec![graph.subscript_update(past, &items, update, Update::Set)?])

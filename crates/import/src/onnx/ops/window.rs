@@ -307,10 +307,8 @@ fn average_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let wide = graph.as_type(x, dtype.at_least_f32())?;
     let sums = graph.window_sum(wide, &windows.dimensions(), &windows.options(&whole))?;
     let mut shape = vec![1, 1];
-    let rest: Vec<(i64, i64)> = match counts_padding {
-        true => windows.ceil.iter().map(|&more| (0, more)).collect(),
-        false => whole,
-    };
+    let rest: Vec<(i64, i64)> =
+        if counts_padding { windows.ceil.iter().map(|&more| (0, more)).collect() } else { whole };
     for (&size, &(low, high)) in sizes.iter().zip(&windows.padding) {
         let padded = if counts_padding {
             let size = i64::try_from(size).unwrap_or(i64::MAX);

@@ -187,9 +187,10 @@ impl Builder<'_> {
             let starts_at =
                 |index: Scalar| matches!(start, Op::Constant(constant) if constant.value == index);
             // An index that loses every tie, or the first index, which wins every tie.
-            let is_start = match tie_high {
-                true => starts_at(Scalar::Int(-1)),
-                false => starts_at(dtype.max_value()) || self.is_neutral(BinaryOp::Add, initial[1]),
+            let is_start = if tie_high {
+                starts_at(Scalar::Int(-1))
+            } else {
+                starts_at(dtype.max_value()) || self.is_neutral(BinaryOp::Add, initial[1])
             };
             if !self.is_neutral(combine, initial[0]) || !is_start {
                 return Ok(None);

@@ -183,9 +183,10 @@ pub(crate) fn sqrt(z: C) -> C {
     if z.re.is_infinite() {
         // Zero, or NaN if the imaginary part is NaN.
         let small = z.im * 0.0;
-        return match z.re > 0.0 {
-            true => C::new(z.re, small),
-            false => C::new(small.abs(), f64::INFINITY.copysign(z.im)),
+        return if z.re > 0.0 {
+            C::new(z.re, small)
+        } else {
+            C::new(small.abs(), f64::INFINITY.copysign(z.im))
         };
     }
     if z == C::ZERO {
@@ -199,9 +200,10 @@ pub(crate) fn sqrt(z: C) -> C {
     let quarter = z * 0.25;
     let larger = 2.0 * (0.5 * (quarter.re.hypot(quarter.im) + quarter.re.abs())).sqrt();
     let smaller = z.im.abs() / (2.0 * larger);
-    match z.re < 0.0 {
-        true => C::new(smaller, larger.copysign(z.im)),
-        false => C::new(larger, smaller.copysign(z.im)),
+    if z.re < 0.0 {
+        C::new(smaller, larger.copysign(z.im))
+    } else {
+        C::new(larger, smaller.copysign(z.im))
     }
 }
 

@@ -134,14 +134,13 @@ impl<'a> Slots<'a> {
     ) -> Result<(Option<Vec<ExprId>>, ExprId, Vec<ExprId>)> {
         let LoopDerivative { op, operands, kept, .. } = self.derivative;
         let has_no_effects = self.derivative.has_no_effects();
-        let states: Vec<usize> = match has_no_effects {
-            true => (0..op.state).collect(),
-            false => {
-                let mut needs = op.condition.used_inputs();
-                needs.truncate(op.state);
-                kept.iter().for_each(|&state| needs[state] = true);
-                marked_states(&op.needed_states(needs))
-            }
+        let states: Vec<usize> = if has_no_effects {
+            (0..op.state).collect()
+        } else {
+            let mut needs = op.condition.used_inputs();
+            needs.truncate(op.state);
+            kept.iter().for_each(|&state| needs[state] = true);
+            marked_states(&op.needed_states(needs))
         };
         let mut initial: Vec<ExprId> = states.iter().map(|&state| operands[state]).collect();
         initial.extend([integer(graph, 0)?, integer(graph, 1)?]);

@@ -65,12 +65,11 @@ impl<'a> Stored<'a> {
     ) -> Result<Self> {
         let first = derivative.op.body.inputs().len();
         let splits = storage == Storage::Residuals && derivative.backward.effects().is_empty();
-        let split = match splits {
-            true => {
-                let outputs: Vec<usize> = (0..derivative.backward.outputs().len()).collect();
-                partial_eval_with(&derivative.backward, first, &outputs, is_instruction)?
-            }
-            false => recompute_all(&derivative.backward, first)?,
+        let split = if splits {
+            let outputs: Vec<usize> = (0..derivative.backward.outputs().len()).collect();
+            partial_eval_with(&derivative.backward, first, &outputs, is_instruction)?
+        } else {
+            recompute_all(&derivative.backward, first)?
         };
         let sources = classify_residuals(&split.known, derivative.op.state, counter.state);
         let types: Vec<TensorType> = split.known.output_types().cloned().collect();
@@ -96,10 +95,7 @@ impl<'a> Stored<'a> {
         let (rest, carried) = (&self.split.unknown, self.derivative.carried.len());
         let sums = self.derivative.captures.iter().map(|(_, ty)| &ty.shape);
         let contributions = rest.output_types().skip(carried).map(|ty| &ty.shape);
-        match sums.eq(contributions) {
-            true => Products::new(rest, carried, &known, room),
-            false => Ok(None),
-        }
+        if sums.eq(contributions) { Products::new(rest, carried, &known, room) } else { Ok(None) }
     }
 
     /// Returns the size of the stored rows in bytes, or `None` on overflow.
@@ -117,9 +113,10 @@ impl<'a> Stored<'a> {
         parts: &[Option<ExprId>],
     ) -> Result<LoopGradients> {
         let (results, trips, rows) = self.forward(graph)?;
-        let trips = match self.counter.is_exact {
-            true => integer(graph, builder::to_i64(self.counter.trips))?,
-            false => trips,
+        let trips = if self.counter.is_exact {
+            integer(graph, builder::to_i64(self.counter.trips))?
+        } else {
+            trips
         };
         let cotangents = self.backward(graph, parts, trips, &rows)?;
         Ok(LoopGradients {
