@@ -1,5 +1,6 @@
 """Damaged data raises a `FormatError` with the position, without excessive allocations."""
 
+import dataclasses
 import hashlib
 import io
 import json
@@ -80,6 +81,49 @@ def test_errors_of_load_name_the_file(suffix, tmp_path):
     with pytest.raises(nx.FormatError) as refused:
         nx.load(file)
     assert str(refused.value).startswith(f"load: {file}: ")
+
+
+@dataclasses.dataclass
+class Settings:
+    rate: float
+    steps: int
+
+
+@dataclasses.dataclass
+class Registered:
+    rate: float
+
+
+nx.register_container(
+    Registered, lambda value: ((value.rate,), None), lambda _, children: Registered(*children)
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "fields"),
+    [
+        ("Settings", ["rate", "steps", "__class__"]),
+        ("Settings", ["rate", "other"]),
+        ("Settings", ["steps", "rate"]),
+        ("Settings", ["rate", "rate"]),
+        ("Settings", ["rate"]),
+        ("Settings", []),
+        ("Registered", ["rate"]),
+    ],
+)
+def test_a_dataclass_of_a_container_has_exactly_its_fields(name, fields):
+    def instance(fields, values):
+        names = {"tuple": [{"value": field} for field in fields]}
+        return serialized({"container": ["dataclass", f"{__name__}:{name}", names, values]})
+
+    values = [{"value": 1} for _ in fields]
+    with pytest.raises(nx.FormatError, match="a dataclass|fields: must be"):
+        nx.deserialize(instance(fields, values))
+    if name == "Settings":
+        with pytest.raises(nx.FormatError, match="children: must be 2"):
+            nx.deserialize(instance(["rate", "steps"], values[:1]))
+        accepted = instance(["rate", "steps"], [{"value": 1}, {"value": 2}])
+        assert nx.deserialize(accepted) == Settings(1, 2)
 
 
 def test_containers_do_not_make_modules_import_anything():

@@ -183,21 +183,46 @@ fn sort_by_key<'py>(
 /// entries are class variables and arguments of the constructor only.
 static FIELD: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
 
+/// Returns the names of the fields of a dataclass, whose `__dataclass_fields__` are `fields`.
+fn field_names<'py>(fields: &Bound<'py, PyAny>) -> PyResult<Vec<Bound<'py, PyString>>> {
+    let py = fields.py();
+    let marker = FIELD.import(py, "dataclasses", "_FIELD")?;
+    let mut names = Vec::new();
+    for (name, field) in fields.cast::<PyDict>()? {
+        if field.getattr(intern!(py, "_field_type"))?.is(marker) {
+            names.push(name.cast_into::<PyString>()?);
+        }
+    }
+    Ok(names)
+}
+
+/// Returns the names of the fields of a class whose instances are dataclasses to `kind_of`; `None` for
+/// another class.
+pub(crate) fn fields_of_class(class: &Bound<'_, PyType>) -> PyResult<Option<Vec<String>>> {
+    let py = class.py();
+    let is_other = registry(py).contains(class)?
+        || class.is_subclass_of::<PyTuple>()?
+        || class.is_subclass_of::<PyList>()?
+        || class.is_subclass_of::<PyDict>()?;
+    match class.getattr_opt(intern!(py, "__dataclass_fields__"))? {
+        Some(fields) if !is_other => field_names(&fields)?
+            .iter()
+            .map(|name| name.extract())
+            .collect::<PyResult<_>>()
+            .map(Some),
+        _ => Ok(None),
+    }
+}
+
 fn dataclass_fields<'py>(
     value: &Bound<'py, PyAny>,
     fields: &Bound<'py, PyAny>,
 ) -> PyResult<Vec<(Bound<'py, PyString>, Bound<'py, PyAny>)>> {
-    let py = value.py();
-    let marker = FIELD.import(py, "dataclasses", "_FIELD")?;
-    let mut found = Vec::new();
-    for (name, field) in fields.cast::<PyDict>()? {
-        if field.getattr(intern!(py, "_field_type"))?.is(marker) {
-            let name = name.cast_into::<PyString>()?;
-            let value = value.getattr(&name)?;
-            found.push((name, value));
-        }
-    }
-    Ok(found)
+    let with_value = |name: Bound<'py, PyString>| {
+        let value = value.getattr(&name)?;
+        Ok((name, value))
+    };
+    field_names(fields)?.into_iter().map(with_value).collect()
 }
 
 /// Returns the values of the fields that comparisons of an instance of a dataclass compare; `None` for

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 use pyo3::types::{PyTuple, PyType};
 
-use crate::containers::{Kind, Tree, kind_of, unflatten_of};
+use crate::containers::{Kind, Tree, fields_of_class, kind_of, unflatten_of};
 use crate::errors::argument_error;
 
 /// Kind, class, auxiliary structure, and children.
@@ -54,7 +54,24 @@ fn put_together(
         "list" => Tree::List(leaves),
         "dict" => Tree::Dict(extra.extract()?, leaves),
         "named" => Tree::Named(class()?.unbind(), leaves),
-        "dataclass" => Tree::Dataclass(class()?.unbind(), extra.extract()?, leaves),
+        "dataclass" => {
+            let class = class()?;
+            let found: Vec<String> = extra.extract()?;
+            // Bytes may not set other attributes, such as `__class__`.
+            match fields_of_class(&class)? {
+                Some(names) if names == found => {}
+                Some(names) => {
+                    let why =
+                        format!("fields: must be the fields {names:?} of {class}; got {found:?}");
+                    return Err(argument_error("put_together", why));
+                }
+                None => {
+                    let why = format!("class: must be a dataclass; got {class}");
+                    return Err(argument_error("put_together", why));
+                }
+            }
+            Tree::Dataclass(class.unbind(), extra.extract()?, leaves)
+        }
         "registered" => {
             let class = class()?;
             let Some(unflatten) = unflatten_of(&class)? else {
@@ -68,11 +85,15 @@ fn put_together(
             return Err(argument_error("put_together", format!("kind: unknown container {other}")));
         }
     };
-    if let Tree::Dict(keys, _) = &tree
-        && keys.len() != children.len()
-    {
-        let (keys, found) = (keys.len(), children.len());
-        let why = format!("keys: must be {found}, one for each child; got {keys}");
+    let names = match &tree {
+        Tree::Dict(keys, _) => keys.len(),
+        Tree::Dataclass(_, names, _) => names.len(),
+        Tree::Leaf | Tree::Static(_) | Tree::Tuple(_) | Tree::List(_) => children.len(),
+        Tree::Named(..) | Tree::Registered(..) => children.len(),
+    };
+    if names != children.len() {
+        let found = children.len();
+        let why = format!("children: must be {names}, one for each key or field; got {found}");
         return Err(argument_error("put_together", why));
     }
     tree.rebuild(py, &mut children.into_iter().map(Ok))

@@ -437,7 +437,8 @@ class _Reader:
         extra = self.value(extra, f"{path}.structure", depth + 1)
         container: Any = None if name is None else self.class_of_name(name, path)
         if kind == "named":
-            self.expect(hasattr(container, "_fields"), "a named tuple", path, name)
+            is_named = issubclass(container, tuple) and hasattr(container, "_fields")
+            self.expect(is_named, "a named tuple", path, name)
         elif kind == "dataclass":
             self.expect(hasattr(container, "__dataclass_fields__"), "a dataclass", path, name)
         else:
