@@ -219,6 +219,21 @@ fn recursion_and_expansion_are_limited() {
 }
 
 #[test]
+fn tuples_of_tuples_take_no_memory() {
+    let mut ty = "tensor<f32>".to_owned();
+    let mut body = String::new();
+    for level in 0..100 {
+        let operand = if level == 0 { "%x".to_owned() } else { format!("%t{}", level - 1) };
+        let pair = format!("tuple<{ty}, {ty}>");
+        body += &format!("%t{level} = stablehlo.tuple {operand}, {operand} : {pair}\n");
+        ty = if level < 3 { pair } else { "tuple<tensor<f32>>".into() };
+    }
+    let error =
+        error_of(&main_of("%x: tensor<f32>", "tensor<f32>", &(body + "return %x : tensor<f32>")));
+    assert!(error.contains("a tuple that contains a tuple"), "{error}");
+}
+
+#[test]
 fn every_prefix_of_a_module_is_an_error() {
     let (_, text) = golden().into_iter().find(|(name, _)| name == "scan").unwrap();
     let end = text.trim_end().len();

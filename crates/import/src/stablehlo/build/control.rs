@@ -29,7 +29,11 @@ impl Builder<'_> {
             "optimization_barrier" | "sharding_constraint" | "propagation_barrier" => {
                 Some(slots.to_vec())
             }
-            "tuple" => Some(vec![Slot::Tuple(slots.to_vec())]),
+            // Tuples of tuples could describe values of any size in a few bytes.
+            "tuple" if slots.iter().any(|slot| matches!(slot, Slot::Tuple(_))) => {
+                return unsupported("a tuple that contains a tuple");
+            }
+            "tuple" => Some(vec![Slot::Tuple(slots.into())]),
             "get_tuple_element" => Some(vec![tuple_element(operation, slots)?]),
             "return" => return malformed("must end a region"),
             _ => return Ok(None),

@@ -20,6 +20,7 @@ mod sort;
 mod window;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
 
 use nxla_expr::{ExprId, Graph, Line, Program, Source, SourceId, TensorType};
 use nxla_tensor::{HostTensor, Scalar};
@@ -76,7 +77,8 @@ pub(super) enum Slot {
     /// The result of an operation that is not supported.
     Unsupported,
     Node(ExprId),
-    Tuple(Vec<Slot>),
+    /// The values of a tuple, without nested tuples.
+    Tuple(Rc<[Slot]>),
     /// The scales of the reflectors of a QR factorization of this matrix. Only the call that expands
     /// them reads them.
     Reflectors(ExprId),
