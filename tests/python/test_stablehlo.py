@@ -95,6 +95,46 @@ def test_an_imported_function_is_a_function_like_others(tmp_path):
         assert nx.from_stablehlo(source).expression.digest == f.expression.digest
 
 
+# The modules that JAX writes for `jax.nn.sigmoid` and `jax.nn.softplus`.
+SIGMOID = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %0 = stablehlo.negate %x : tensor<4xf32>
+  %1 = stablehlo.exponential %0 : tensor<4xf32>
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  %2 = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<f32>) -> tensor<4xf32>
+  %3 = stablehlo.add %2, %1 : tensor<4xf32>
+  %4 = stablehlo.divide %2, %3 : tensor<4xf32>
+  return %4 : tensor<4xf32>
+}"""
+SOFTPLUS = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %0 = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<4xf32>
+  %1 = stablehlo.maximum %x, %0 : tensor<4xf32>
+  %2 = stablehlo.subtract %x, %0 : tensor<4xf32>
+  %3 = stablehlo.compare NE, %2, %2, FLOAT : (tensor<4xf32>, tensor<4xf32>) -> tensor<4xi1>
+  %4 = stablehlo.add %x, %0 : tensor<4xf32>
+  %5 = stablehlo.abs %2 : tensor<4xf32>
+  %6 = stablehlo.negate %5 : tensor<4xf32>
+  %7 = stablehlo.exponential %6 : tensor<4xf32>
+  %8 = stablehlo.log_plus_one %7 : tensor<4xf32>
+  %9 = stablehlo.add %1, %8 : tensor<4xf32>
+  %10 = stablehlo.select %3, %4, %9 : tensor<4xi1>, tensor<4xf32>
+  return %10 : tensor<4xf32>
+}"""
+
+
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+@pytest.mark.parametrize(("source", "own"), [(SIGMOID, nx.sigmoid), (SOFTPLUS, nx.nn.softplus)])
+def test_functions_that_jax_writes_as_several_operations(source, own, compiler):
+    imported = nx.from_stablehlo(source)
+
+    def slope(function):
+        return nx.grad(lambda x: nx.sum(function(x)))
+
+    x = nx.tensor([-1000.0, -100.0, 0.0, 3.0])
+    for found, expected in [(imported, own), (slope(imported), slope(own))]:
+        close(nx.jit(found, compiler=compiler)(x), nx.jit(expected, compiler=compiler)(x))
+
+
 def test_weights_are_arguments_on_request():
     f = nx.from_stablehlo(SQUARES, weights="arguments")
     (weight,) = f.weights

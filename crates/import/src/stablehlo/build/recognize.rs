@@ -1,4 +1,4 @@
-//! Ops that nxla writes as several operations, and broadcasts that an op implies.
+//! Ops that nxla and JAX write as several operations, and broadcasts that an op implies.
 
 use nxla_expr::{BinaryOp, ExprId, Op, UnaryOp};
 use nxla_tensor::{DType, Scalar, Shape, broadcast_shapes};
@@ -7,8 +7,8 @@ use super::{Builder, Fail};
 use crate::float8::to_float8;
 
 impl Builder<'_> {
-    /// Returns the op that nxla writes as this operation on two operands: a test for NaN or infinity,
-    /// the identity matrix as a comparison of indices, and the conjugate by its parts.
+    /// Returns the op that this operation on two operands stands for: a test for NaN or infinity, the
+    /// identity matrix as a comparison of indices, the conjugate by its parts, and a sigmoid.
     pub(super) fn own_form(
         &mut self,
         op: BinaryOp,
@@ -41,9 +41,56 @@ impl Builder<'_> {
                 }
                 self.graph.conjugate(z)?
             }
+            (BinaryOp::Divide, ..) if is_float && self.is_number(x, 1.0) => {
+                let Some(z) = self.sigmoid_of(y) else { return Ok(None) };
+                self.graph.sigmoid(z)?
+            }
             _ => return Ok(None),
         };
         Ok(Some(known))
+    }
+
+    /// Returns `z` if a value is `1 + exp(-z)`. JAX writes a sigmoid as the inverse of this sum, whose
+    /// derivative is NaN where the exponential overflows.
+    fn sigmoid_of(&self, sum: ExprId) -> Option<ExprId> {
+        let [one, exp] = self.operands_of(sum, BinaryOp::Add)?;
+        let (one, exp) = if self.is_number(one, 1.0) { (one, exp) } else { (exp, one) };
+        let z = self.operand_of(self.operand_of(exp, UnaryOp::Exp)?, UnaryOp::Negate)?;
+        let is_whole = self.graph.shape(z) == self.graph.shape(sum);
+        (is_whole && self.is_number(one, 1.0)).then_some(z)
+    }
+
+    /// Returns `[x, y]` if a value is `max(x, y) + log1p(exp(-abs(x - y)))`. JAX writes a softplus in
+    /// this way, whose terms have no derivative where `x` and `y` are equal.
+    fn log_add_exp_of(&self, sum: ExprId) -> Option<[ExprId; 2]> {
+        let terms = self.operands_of(sum, BinaryOp::Add)?;
+        let [max, log] = match self.graph.op(terms[0]) {
+            Op::Binary(BinaryOp::Max) => terms,
+            _ => [terms[1], terms[0]],
+        };
+        let [x, y] = self.operands_of(max, BinaryOp::Max)?;
+        let negated = self.operand_of(self.operand_of(log, UnaryOp::Log1p)?, UnaryOp::Exp)?;
+        let difference =
+            self.operand_of(self.operand_of(negated, UnaryOp::Negate)?, UnaryOp::Abs)?;
+        let is_of = |x: ExprId, y: ExprId| {
+            self.operands_of(difference, BinaryOp::Subtract) == Some([x, y])
+                || (difference == x && self.is_number(y, 0.0))
+        };
+        (is_of(x, y) || is_of(y, x)).then_some([x, y])
+    }
+
+    fn operand_of(&self, id: ExprId, op: UnaryOp) -> Option<ExprId> {
+        match (self.graph.op(id), self.graph.operands(id)) {
+            (Op::Unary(found), &[x]) if *found == op => Some(x),
+            _ => None,
+        }
+    }
+
+    fn operands_of(&self, id: ExprId, op: BinaryOp) -> Option<[ExprId; 2]> {
+        match (self.graph.op(id), self.graph.operands(id)) {
+            (Op::Binary(found), &[x, y]) if *found == op => Some([x, y]),
+            _ => None,
+        }
     }
 
     /// Converts to a dtype. A number beyond the range of `f8_e4m3fn` becomes NaN, but nxla converts the
@@ -110,8 +157,9 @@ impl Builder<'_> {
         real.to_bits() == number.to_bits() && imaginary == 0.0
     }
 
-    /// Builds a selection, or the op that nxla writes as this selection: a conversion of a boolean, the
-    /// sign of a number, and the quotient or remainder of integers where a divisor may be zero.
+    /// Builds a selection, or the op that it stands for: a conversion of a boolean, the sign of a
+    /// number, the quotient or remainder of integers where a divisor may be zero, and the logarithm of
+    /// a sum of exponentials.
     pub(super) fn select(
         &mut self,
         predicate: ExprId,
@@ -129,6 +177,12 @@ impl Builder<'_> {
             && self.is_zero_test(predicate, x)
         {
             return Ok(sign);
+        }
+        if let Some([x, y]) = self.log_add_exp_of(no)
+            && matches!(self.graph.op(predicate), Op::Unary(UnaryOp::IsNan))
+            && self.joint_shape(&[x, y])? == *self.graph.shape(no)
+        {
+            return Ok(self.graph.log_add_exp(x, y)?);
         }
         if let (&Op::Binary(op @ (BinaryOp::Quotient | BinaryOp::Remainder)), &[x, divisor]) =
             (self.graph.op(no), self.graph.operands(no))
