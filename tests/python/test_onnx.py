@@ -252,6 +252,14 @@ def test_graphs_nested_without_end_are_rejected() -> None:
         (b"\x3a\x7f", "a field of 127 bytes ends after 0 bytes"),
         (b"\x07", "the field number 0|number 0|unknown wire type"),
         (model(graph([], [value("x", [2])], [value("y", [2])])), "no node before"),
+        (
+            model(graph([], [], [value("w", [1])], [tensor("w", np.ones(1, "f4"))] * 2)),
+            r'"w": initializers must have distinct names',
+        ),
+        (
+            model(graph([], [value("x", [2])] * 2, [value("x", [2])])),
+            r'"x": inputs must have distinct names',
+        ),
     ],
 )
 def test_damaged_files_are_errors_with_a_place(source: bytes, match: str) -> None:

@@ -129,6 +129,8 @@ impl Model {
             return Err(at_name(&other.name, "input must have a declared dtype"));
         }
         let outputs = graph.outputs.iter().map(value).collect::<Result<_, _>>()?;
+        check_distinct("initializers", graph.initializers.iter().map(|(name, _)| name))?;
+        check_distinct("inputs", inputs.iter().map(|input| &input.name))?;
         let structural = structural::structural_initializers(&proto);
         let weights = graph.initializers.iter().filter_map(|(name, tensor)| {
             let tensor = tensor.as_ref().ok()?;
@@ -243,6 +245,19 @@ impl Model {
         }
         Ok(())
     }
+}
+
+fn check_distinct<'a>(
+    what: &str,
+    names: impl Iterator<Item = &'a String>,
+) -> Result<(), ImportError> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(at_name(name, format!("{what} must have distinct names")));
+        }
+    }
+    Ok(())
 }
 
 fn value(info: &proto::ValueInfo) -> Result<ValueInfo, ImportError> {
