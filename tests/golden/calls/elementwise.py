@@ -21,7 +21,7 @@ RENAMED = {
 SAME = [
     *("abs", "acos", "acosh", "asin", "asinh", "atan", "atanh", "bitcast", "cbrt", "ceil", "cos"),
     *("cosh", "count_leading_zeros", "erf", "erf_inv", "erfc", "exp", "expm1", "floor"),
-    *("log10", "log1p", "log2", "logical_not", "phase", "population_count", "rsqrt"),
+    *("log1p", "logical_not", "phase", "population_count", "rsqrt"),
     *("sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh"),
 ]
 #: Functions of two operands, with the names in nxla that differ.
@@ -63,6 +63,17 @@ def _log(x: Any, base: Any = None) -> Any:
     return nx.log(x) if base is None else nx.log(x, base)
 
 
+def _log_to(base: int) -> Any:
+    """Return the logarithm of Nx: a quotient, which is not exact for all powers as nxla's is."""
+
+    def call(x: Any) -> Any:
+        x = nx.asarray(x)
+        is_complex = x.dtype.kind == "complex"
+        return getattr(nx, f"log{base}")(x) if is_complex else nx.log(x, base)
+
+    return call
+
+
 def as_node(name: str) -> Any:
     """Return the compiled function: real parts are floats and conjugates complex, as in Nx."""
     return getattr(nx._core, name)
@@ -72,6 +83,8 @@ CALLS: dict[tuple[str, str], Adapter] = {
     **{("Nx", name): adapt(name) for name in SAME},
     **{("Nx", theirs): adapt(name) for theirs, name in RENAMED.items()},
     **{("Nx", theirs): adapt(_binary(name)) for theirs, name in BINARY.items()},
+    ("Nx", "log2"): adapt(_log_to(2)),
+    ("Nx", "log10"): adapt(_log_to(10)),
     ("Nx", "clip"): adapt(_clip),
     ("Nx", "conjugate"): adapt(as_node("conj")),
     ("Nx", "imag"): adapt(as_node("imag")),

@@ -90,37 +90,6 @@ impl Graph {
         self.make(Op::Bitcast(dtype), &[x])
     }
 
-    /// Returns the base-2 logarithm, as `log(x) / log(2)`.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Graph::log`].
-    pub fn log2(&mut self, x: ExprId) -> Result<ExprId> {
-        self.log_of_base(x, 2.0)
-    }
-
-    /// Returns the base-10 logarithm, as `log(x) / log(10)`.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Graph::log`].
-    pub fn log10(&mut self, x: ExprId) -> Result<ExprId> {
-        self.log_of_base(x, 10.0)
-    }
-
-    fn log_of_base(&mut self, x: ExprId, base: f64) -> Result<ExprId> {
-        let log = self.log(x)?;
-        let scale = nxla_tensor::Number::Float(base.ln());
-        if !self.dtype(log).is_complex() {
-            let scale = self.weak_number(scale, log)?;
-            return self.divide(log, scale);
-        }
-        // Divides the parts separately: a complex division would make a part NaN if the other is
-        // infinite.
-        let parts = [self.real(log)?, self.imag(log)?];
-        let scale = self.weak_number(scale, parts[0])?;
-        let (re, im) = (self.divide(parts[0], scale)?, self.divide(parts[1], scale)?);
-        self.complex(re, im)
-    }
-
     /// Returns the angle of a complex number in radians, in `(-pi, pi]`.
     ///
     /// # Errors

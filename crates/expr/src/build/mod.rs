@@ -32,6 +32,7 @@ mod histogram;
 mod index;
 mod interpolate;
 mod linalg;
+mod logarithm;
 mod movement;
 mod nan;
 mod nn;

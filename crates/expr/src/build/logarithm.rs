@@ -1,0 +1,105 @@
+//! Logarithms to base 2 and 10.
+//!
+//! The quotient of two natural logarithms is not exact for many powers of the base, and its floor can
+//! be off by one. Writing `x` as `m * 2^e`, as in `e_log10.c` of fdlibm, makes `e` contribute exactly:
+//! the logarithm is `e * log(2) + log(m)`. Both terms have the same sign, so none cancels the other.
+
+use std::f64::consts::{LOG2_E, LOG10_E};
+
+use nxla_tensor::{DType, Number, Scalar};
+
+use super::composed::bits_of;
+use crate::graph::{ExprId, Graph, Result};
+
+/// The constants of a base.
+struct Base {
+    /// The logarithm of `e`.
+    of_e: f64,
+    /// The logarithm of 2, whose last bits are zero, so that products with exponents are exact.
+    of_two: f64,
+    /// The error of `of_two`.
+    rest: f64,
+}
+
+impl Base {
+    const TWO: Base = Base { of_e: LOG2_E, of_two: 1.0, rest: 0.0 };
+
+    fn ten(dtype: DType) -> Self {
+        let (of_two, rest) = if dtype == DType::F64 {
+            (f64::from_bits(0x3fd3_4413_509f_6000), f64::from_bits(0x3d59_fef3_11f1_2b36))
+        } else {
+            (f32::from_bits(0x3e9a_2080).into(), f32::from_bits(0x3554_27db).into())
+        };
+        Self { of_e: LOG10_E, of_two, rest }
+    }
+}
+
+impl Graph {
+    /// Returns the base-2 logarithm, which is exact for powers of two. This is a block.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Graph::log`].
+    pub fn log2(&mut self, x: ExprId) -> Result<ExprId> {
+        self.composite("log2", &[], [x], |graph, [x]| graph.log_of_base(x, |_| Base::TWO))
+    }
+
+    /// Returns the base-10 logarithm. This is a block.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Graph::log`].
+    pub fn log10(&mut self, x: ExprId) -> Result<ExprId> {
+        self.composite("log10", &[], [x], |graph, [x]| graph.log_of_base(x, Base::ten))
+    }
+
+    fn log_of_base(&mut self, x: ExprId, base: impl Fn(DType) -> Base) -> Result<ExprId> {
+        let dtype = self.dtype(x).to_floating();
+        if !dtype.is_complex() {
+            let x = self.as_type(x, dtype.at_least_f32())?;
+            let result = self.log_by_exponent(x, &base(self.dtype(x)))?;
+            return self.as_type(result, dtype);
+        }
+        let log = self.log(x)?;
+        // Scales the parts separately: a complex product would make a part NaN if the other is
+        // infinite.
+        let (re, im) = (self.real(log)?, self.imag(log)?);
+        let of_e = base(self.dtype(re)).of_e;
+        let (re, im) = (self.scale_by(re, of_e)?, self.scale_by(im, of_e)?);
+        self.complex(re, im)
+    }
+
+    /// Adds the logarithm of the power of two that is next to a float toward 1 and the logarithm of
+    /// their quotient.
+    fn log_by_exponent(&mut self, x: ExprId, base: &Base) -> Result<ExprId> {
+        let dtype = self.dtype(x);
+        let one = self.one_like(x)?;
+        let power = self.power_of_two(x)?;
+        let doubled = self.add(power, power)?;
+        let is_below_one = self.less(x, one)?;
+        let power = self.select(is_below_one, doubled, power)?;
+        // XLA would join a quotient and its derivative to a quotient of products that overflow.
+        let inverse = self.divide(one, power)?;
+        let mantissa = self.multiply(x, inverse)?;
+        let log = self.log(mantissa)?;
+        let mut sum = self.scale_by(log, base.of_e)?;
+        let exponent = self.exponent_of_power(power, dtype)?;
+        if base.rest != 0.0 {
+            let rest = self.scale_by(exponent, base.rest)?;
+            sum = self.add(sum, rest)?;
+        }
+        let whole = self.scale_by(exponent, base.of_two)?;
+        self.add(sum, whole)
+    }
+
+    /// Returns the exponent of a normal power of two, as a float.
+    fn exponent_of_power(&mut self, power: ExprId, dtype: DType) -> Result<ExprId> {
+        let mantissa_bits = dtype.float_limits().expect("the caller has floats").mantissa_bits;
+        let bits = self.bitcast(power, bits_of(dtype))?;
+        let width = self.weak_number(Number::Int(mantissa_bits.into()), bits)?;
+        let biased = self.right_shift(bits, width)?;
+        let exponent_bits = dtype.bits() - 1 - mantissa_bits;
+        let bias =
+            self.scalar_constant(Scalar::Int((1 << (exponent_bits - 1)) - 1), bits_of(dtype))?;
+        let exponent = self.subtract(biased, bias)?;
+        self.as_type(exponent, dtype)
+    }
+}
