@@ -15,7 +15,11 @@ impl Graph {
     pub fn floor_divide(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let promoted = promote(self.dtype(x), self.dtype(y));
         if !promoted.is_integer() {
-            return self.floor_divide_floats(x, y);
+            // In fewer bits, the quotient would be rounded by more than one.
+            let wide = promoted.at_least_f32();
+            let (x, y) = (self.as_type(x, wide)?, self.as_type(y, wide)?);
+            let quotient = self.floor_divide_floats(x, y)?;
+            return self.as_type(quotient, promoted.to_floating());
         }
         // Elements of `u64` that wrap around to `s64` are negative.
         let (x, y) = (self.as_type(x, promoted)?, self.as_type(y, promoted)?);
