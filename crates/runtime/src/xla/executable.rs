@@ -1,7 +1,7 @@
 //! The executable of XLA, which moves inputs to the device and leaves results on the device.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_eval::EvalError;
 use nxla_expr::{Program, TensorType};
@@ -30,12 +30,14 @@ pub(super) struct XlaExecutable {
     /// A run uses a substitute if a thread of the first client waits for the run, or if an interrupted
     /// program occupies the first client.
     substitutes: Mutex<BTreeMap<usize, Arc<ClientExecutable>>>,
-    what: What,
+    /// Locked while a substitute is loaded, which may take long.
+    loading: Mutex<()>,
+    info: ProgramInfo,
     byte_size: usize,
 }
 
 /// The description of a compiled program.
-pub(super) struct What {
+pub(super) struct ProgramInfo {
     /// The name of runs in profiles.
     label: String,
     inputs: Vec<TensorType>,
@@ -49,7 +51,7 @@ pub(super) struct What {
     values: Option<Arc<LargestValues>>,
 }
 
-impl What {
+impl ProgramInfo {
     /// A program.
     pub(super) fn program(module: LoweredModule, request: &CompileRequest<'_>) -> Self {
         let program = request.program;
@@ -79,7 +81,7 @@ impl What {
     }
 }
 
-impl What {
+impl ProgramInfo {
     /// The positions of inputs among the inputs that the program uses.
     fn positions(&self, inputs: &[usize]) -> SmallVec<[i64; 4]> {
         let position = |input| self.used_inputs.iter().position(|used| used == input);
@@ -121,16 +123,20 @@ const LEAST_BYTES: usize = 112 << 10;
 const BYTES_PER_CODE_BYTE: usize = 12;
 
 impl XlaExecutable {
-    pub(super) fn new(target: Target, executable: pjrt::LoadedExecutable, what: What) -> Self {
+    pub(super) fn new(
+        target: Target,
+        executable: pjrt::LoadedExecutable,
+        info: ProgramInfo,
+    ) -> Self {
         let byte_size = LEAST_BYTES + BYTES_PER_CODE_BYTE * executable.code_bytes();
-        let (primary, substitutes) =
-            (Arc::new(ClientExecutable { target, executable }), Mutex::default());
-        Self { primary, substitutes, what, byte_size }
+        let primary = Arc::new(ClientExecutable { target, executable });
+        let (substitutes, loading) = (Mutex::default(), Mutex::default());
+        Self { primary, substitutes, loading, info, byte_size }
     }
 
     /// Checks that the inputs have the types of the program.
     fn check(&self, inputs: &[&RawTensor]) -> Result<()> {
-        let expected = &self.what.inputs;
+        let expected = &self.info.inputs;
         let fits = inputs.len() == expected.len()
             && inputs
                 .iter()
@@ -157,9 +163,13 @@ impl XlaExecutable {
         if distance == 0 {
             return Ok(self.primary.clone());
         }
-        let mut substitutes = self.substitutes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(executable) = substitutes.get(&distance) {
-            return Ok(executable.clone());
+        let known = || self.lock_substitutes().get(&distance).cloned();
+        if let Some(executable) = known() {
+            return Ok(executable);
+        }
+        let _loading = self.loading.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(executable) = known() {
+            return Ok(executable);
         }
         let executable = Arc::new(self.primary.load_on_client(distance).map_err(|error| {
             Error::Usage(format!(
@@ -167,13 +177,17 @@ impl XlaExecutable {
                  runtime call that runs this program, or an interrupted program): {error}"
             ))
         })?);
-        substitutes.insert(distance, executable.clone());
+        self.lock_substitutes().insert(distance, executable.clone());
         Ok(executable)
+    }
+
+    fn lock_substitutes(&self) -> MutexGuard<'_, BTreeMap<usize, Arc<ClientExecutable>>> {
+        self.substitutes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Names the operation in an error about memory.
     fn explain(&self, error: Error) -> Error {
-        match (error, &self.what.values) {
+        match (error, &self.info.values) {
             (Error::Pjrt(error), Some(values)) => values.explain(error),
             (error, _) => error,
         }
@@ -185,10 +199,10 @@ impl XlaExecutable {
         buffers: &[&Buffer],
         context: &RunContext<'_>,
     ) -> Result<Vec<Buffer>> {
-        let What { host_calls, has_long_loops, .. } = &self.what;
+        let ProgramInfo { host_calls, has_long_loops, .. } = &self.info;
         let plain = host_calls.is_empty() && !(*has_long_loops && context.interrupt.is_some());
         if plain {
-            let kept = self.what.positions(context.kept);
+            let kept = self.info.positions(context.kept);
             let options = ExecuteOptions { non_donatable: &kept, ..ExecuteOptions::default() };
             return Ok(current.executable.execute(buffers, &options)?);
         }
@@ -207,12 +221,12 @@ impl XlaExecutable {
     ) -> Result<Vec<Buffer>> {
         let _nested = enter_nested();
         let run = Arc::new(Run::new());
-        let calls = &self.what.host_calls;
+        let calls = &self.info.host_calls;
         let table = (!calls.is_empty()).then(|| Arc::new(host_table(calls, &run)));
         let executable = current.executable.clone();
         let buffers: Vec<Buffer> = buffers.iter().map(|&buffer| buffer.clone()).collect();
         let report = run.clone();
-        let kept = self.what.positions(context.kept);
+        let kept = self.info.positions(context.kept);
         background::start("nxla run", move || {
             let buffers: SmallVec<[&Buffer; 16]> = buffers.iter().collect();
             let options = ExecuteOptions { non_donatable: &kept, ..ExecuteOptions::default() };
@@ -246,9 +260,9 @@ impl Executable for XlaExecutable {
     fn run(&self, inputs: &[&RawTensor], context: &RunContext<'_>) -> Result<Vec<RawTensor>> {
         self.check(inputs)?;
         let current = self.executable_for_thread()?;
-        let name = || format!("run {} on xla", self.what.label).into();
+        let name = || format!("run {} on xla", self.info.label).into();
         let span = profile::span_with(Work::Run, name);
-        let used_inputs = &self.what.used_inputs;
+        let used_inputs = &self.info.used_inputs;
         let mut uploaded: SmallVec<[Buffer; 8]> = SmallVec::new();
         for &input in used_inputs {
             if current.resident(inputs[input]).is_none() {
@@ -269,8 +283,8 @@ impl Executable for XlaExecutable {
         // `collect` into a `Result` does not reserve the vector's memory, because its iterator has no lower
         // size bound.
         let mut tensors = Vec::with_capacity(results.len());
-        for (buffer, names) in results.into_iter().zip(&self.what.names) {
-            let tensor = match &self.what.values {
+        for (buffer, names) in results.into_iter().zip(&self.info.names) {
+            let tensor = match &self.info.values {
                 Some(values) => DeviceTensor::new(buffer).computed_by(values.clone()),
                 None => DeviceTensor::new(buffer),
             };
@@ -283,8 +297,7 @@ impl Executable for XlaExecutable {
     }
 
     fn byte_size(&self) -> usize {
-        let substitutes = self.substitutes.lock().unwrap_or_else(PoisonError::into_inner);
-        self.byte_size * (1 + substitutes.len())
+        self.byte_size * (1 + self.lock_substitutes().len())
     }
 
     fn analysis(&self) -> Result<Analysis> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nxla_eval::Interrupt;
 use nxla_expr::{Digest, TensorType};
 
-use super::{NAME, Target, What, XlaExecutable, compile_text, settings, target_of};
+use super::{NAME, ProgramInfo, Target, XlaExecutable, compile_text, settings, target_of};
 use crate::cache::{CacheKey, CompilerKey, executables};
 use crate::compiler::{Executable, RunContext, compiler_named};
 use crate::device::Device;
@@ -101,8 +101,8 @@ impl Imported {
         let outputs = executable.outputs().len();
         // Every loop counts as long: the module has no cost estimate.
         let loops = self.text.contains("stablehlo.while");
-        let what = What::imported_module(&self.inputs, outputs, loops);
-        Ok(Arc::new(XlaExecutable::new(target, executable, what)))
+        let info = ProgramInfo::imported_module(&self.inputs, outputs, loops);
+        Ok(Arc::new(XlaExecutable::new(target, executable, info)))
     }
 
     /// Runs the module on the device of its inputs, or on the device in the options.

@@ -43,7 +43,7 @@ use crate::options::{DEVICE_SETTINGS, Setting, Settings};
 use crate::profile::{self, Work};
 
 use self::disk::DiskCache;
-use self::executable::{What, XlaExecutable};
+use self::executable::{ProgramInfo, XlaExecutable};
 use self::settings::Kernels;
 
 pub use crate::analysis::Analysis;
@@ -160,7 +160,7 @@ impl Compiler for Xla {
 fn compile_for_target(request: &CompileRequest<'_>, target: Target) -> Result<XlaExecutable> {
     let module = lower_for_target(request, &target)?;
     let executable = compile_text(&target, &module.text, request.settings)?;
-    Ok(XlaExecutable::new(target, executable, What::program(module, request)))
+    Ok(XlaExecutable::new(target, executable, ProgramInfo::program(module, request)))
 }
 
 /// Lowers a program for a device.
