@@ -368,7 +368,7 @@ impl Buffer {
 impl Inner {
     /// Returns the number of bytes that are counted for the elements.
     fn byte_size(&self) -> usize {
-        self.shape.size().saturating_mul(self.dtype.size())
+        self.shape.byte_size(self.dtype)
     }
 
     /// Counts the memory as free. Returns `true` on the first call.

@@ -17,7 +17,7 @@ use crate::external::Hold;
 use crate::in_flight::ForeignThread;
 use crate::release::{Release, release};
 use crate::sys::*;
-use crate::transfer::{NEW_IS_UNIQUE, byte_size};
+use crate::transfer::NEW_IS_UNIQUE;
 
 /// Memory of a device that belongs to another library, which keeps it in place while the value
 /// lives. The value may be dropped on any thread.
@@ -220,7 +220,7 @@ impl Client {
         if !self.stores_as_host(dtype) {
             return wrong(format!("dtype: must have at least 8 bits; got {dtype}"));
         }
-        let (expected, found) = (byte_size(dtype, shape), memory.byte_size());
+        let (expected, found) = (shape.byte_size(dtype), memory.byte_size());
         if expected != found {
             let why = format!("size: must be {expected} bytes for {dtype}{shape}; got {found}");
             return wrong(why);

@@ -8,7 +8,6 @@ use nxla_tensor::{Frozen, HostTensor};
 use crate::buffer::Buffer;
 use crate::error::Error;
 use crate::external::Hold;
-use crate::transfer::byte_size;
 use crate::value;
 
 impl Buffer {
@@ -29,7 +28,7 @@ impl Buffer {
         }
         let held = Hold::of(self)?;
         let (data, len) = match NonNull::new(held.pointer().cast()) {
-            Some(data) => (data, byte_size(self.dtype(), self.shape())),
+            Some(data) => (data, self.shape().byte_size(self.dtype())),
             None => (NonNull::dangling(), 0),
         };
         Ok(Some(MappedBuffer::Plugin { data, len, _held: held }))

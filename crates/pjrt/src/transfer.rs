@@ -148,7 +148,7 @@ impl Client {
         semantics: c_enum,
         device: usize,
     ) -> Result<(NonNull<PJRT_Buffer>, Option<Event>), Error> {
-        debug_assert_eq!(bytes.len(), byte_size(dtype, shape));
+        debug_assert_eq!(bytes.len(), shape.byte_size(dtype));
         // Sizes above `i64::MAX` can only occur next to a zero; the plugin refuses them.
         let dims: SmallVec<[i64; 8]> = shape.iter().map(|&size| size as i64).collect();
         let mut args = PJRT_Client_BufferFromHostBuffer_Args::new();
@@ -285,11 +285,6 @@ impl Buffer {
             Event::from_raw(args.event, self.client()).map_or(Ok(()), |event| event.wait())
         }
     }
-}
-
-/// Bytes that a tensor takes on the host; saturates where no memory could hold it.
-pub(crate) fn byte_size(dtype: DType, shape: &Shape) -> usize {
-    shape.size().saturating_mul(dtype.size())
 }
 
 /// Copies the sign of signed sub-byte integers to their upper bits, which plugins set to zero.

@@ -153,8 +153,8 @@ pub(crate) fn from_raw(
 ) -> PyResult<HostTensor> {
     // The size is checked before memory is allocated, and the caller's error names the mismatch.
     if let Ok(plain) = value.cast::<PyBytes>() {
-        let (bytes, fits) = (plain.as_bytes(), shape.checked_size());
-        let fits = fits.and_then(|size| size.checked_mul(dtype.size())) == Some(bytes.len());
+        let bytes = plain.as_bytes();
+        let fits = shape.checked_byte_size(dtype) == Some(bytes.len());
         if !fits || bytes.len() < COPY_BELOW || dtype.bits() < 8 || dtype.is_pred() {
             return HostTensor::from_bytes(dtype, shape, bytes).map_err(damaged);
         }

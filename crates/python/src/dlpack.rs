@@ -743,7 +743,7 @@ fn lent_by(managed: Managed) -> PyResult<Lent> {
         (dims, strides)
     };
     let shape = sizes(dims.iter().copied(), "from_dlpack")?;
-    let length = shape.checked_size().and_then(|size| size.checked_mul(dtype.size()));
+    let length = shape.checked_byte_size(dtype);
     let Some(length) = length.filter(|&length| isize::try_from(length).is_ok()) else {
         return Err(wrong(format!("data: must fit the address space; got {dtype}{shape}")));
     };

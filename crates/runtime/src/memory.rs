@@ -34,7 +34,7 @@ impl LargestValues {
             let is_allocated = |id| !matches!(graph.op(id), Op::Parameter(_) | Op::Elem(_));
             for id in graph.ids().filter(|&id| is_allocated(id)) {
                 for ty in graph.ty(id).parts() {
-                    let bytes = ty.shape.size().saturating_mul(ty.dtype.size());
+                    let bytes = ty.byte_size();
                     values.push((bytes, graph, id, ty));
                 }
             }

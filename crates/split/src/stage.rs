@@ -240,7 +240,7 @@ impl StageGraph {
 
 /// Returns the size of a tensor in bytes.
 pub(crate) fn bytes_of(ty: &TensorType) -> u64 {
-    ty.shape.size() as u64 * ty.dtype.size() as u64
+    ty.byte_size() as u64
 }
 
 fn verify(

@@ -271,7 +271,7 @@ impl HostTensor {
     /// Returns the size of the elements in bytes.
     #[must_use]
     pub fn byte_size(&self) -> usize {
-        self.size() * self.dtype.size()
+        self.shape.byte_size(self.dtype)
     }
 
     /// Returns the elements as native-endian row-major bytes.
@@ -455,8 +455,7 @@ fn check_count(shape: &Shape, actual: usize) -> Result<(), TensorError> {
 fn byte_size(dtype: DType, shape: &Shape) -> Result<usize, TensorError> {
     shape.check_limits()?;
     shape
-        .checked_size()
-        .and_then(|size| size.checked_mul(dtype.size()))
+        .checked_byte_size(dtype)
         // Allocations are limited to `isize::MAX` bytes, including the alignment.
         .filter(|bytes| isize::try_from(bytes.saturating_add(crate::block::ALIGNMENT)).is_ok())
         .ok_or_else(|| TensorError::TooLarge { dtype, shape: shape.clone() })

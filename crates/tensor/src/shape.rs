@@ -10,6 +10,8 @@ use std::ops::Deref;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use smallvec::SmallVec;
 
+use crate::dtype::DType;
+
 /// The sizes of the axes of a tensor, outermost first.
 ///
 /// ```
@@ -123,6 +125,26 @@ impl Shape {
             return Some(0);
         }
         self.0.iter().try_fold(1_usize, |size, &dim| size.checked_mul(dim))
+    }
+
+    /// Returns the bytes of a tensor of this shape and a dtype. Saturates as [`Shape::size`] does.
+    ///
+    /// ```
+    /// use nxla_tensor::{DType, Shape};
+    ///
+    /// assert_eq!(Shape::from([2, 3]).byte_size(DType::F32), 24);
+    /// assert_eq!(Shape::from([usize::MAX, 2]).checked_byte_size(DType::F32), None);
+    /// ```
+    #[must_use]
+    pub fn byte_size(&self, dtype: DType) -> usize {
+        self.checked_byte_size(dtype).unwrap_or(usize::MAX)
+    }
+
+    /// Returns the bytes of a tensor of this shape and a dtype, or `None` if they do not fit in
+    /// `usize`.
+    #[must_use]
+    pub fn checked_byte_size(&self, dtype: DType) -> Option<usize> {
+        self.checked_size()?.checked_mul(dtype.size())
     }
 
     /// Returns the number of elements along some axes, 1 for none. Saturates as [`Shape::size`] does.

@@ -71,8 +71,7 @@ pub(super) fn empty_results(node: NodeRef<'_>) -> Result<Option<Results>, Fault>
 /// Returns an error if memory is not available for a result.
 fn require_memory(ty: &TensorType) -> Result<(), Fault> {
     let (dtype, shape) = (ty.dtype, &ty.shape);
-    let bytes = shape.checked_size().and_then(|size| size.checked_mul(dtype.size()));
-    match bytes {
+    match shape.checked_byte_size(dtype) {
         Some(bytes) if bytes <= LARGE_RESULT => Ok(()),
         Some(bytes) if isize::try_from(bytes).is_ok() => {
             if is_available(bytes) {

@@ -409,8 +409,3 @@ impl BytecodeBuilder {
         }
     }
 }
-
-/// Bytes of a tensor that fits into memory.
-pub(super) fn byte_size(ty: &TensorType) -> usize {
-    ty.shape.size() * ty.dtype.size()
-}

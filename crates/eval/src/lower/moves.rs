@@ -3,7 +3,7 @@
 use nxla_expr::{Op, Start as Begin};
 use nxla_tensor::{HostTensor, Shape};
 
-use super::build::{BytecodeBuilder, Location, Value, byte_size};
+use super::build::{BytecodeBuilder, Location, Value};
 use super::region::Site;
 use crate::context::{ExecContext, Hooks};
 use crate::execute::code::{Elements, Handle, Inst, Put, Slice, Span, Start, Starts};
@@ -254,7 +254,7 @@ impl BytecodeBuilder {
             operands[index] = match &side.order {
                 None => there,
                 Some(rule) => {
-                    let to = self.scratch(byte_size(&value.ty), value.level);
+                    let to = self.scratch(value.ty.byte_size(), value.level);
                     self.read(rule, value, to, value.level);
                     to
                 }

@@ -135,8 +135,7 @@ pub(crate) fn index_map(graph: &Graph, id: ExprId) -> IndexMap {
 
 /// Returns true if a tensor has at most this many bytes.
 pub(crate) fn is_at_most(ty: &TensorType, bytes: usize) -> bool {
-    let size = ty.shape.checked_size().and_then(|size| size.checked_mul(ty.dtype.size()));
-    size.is_some_and(|size| size <= bytes)
+    ty.byte_size() <= bytes
 }
 
 /// Schedules a program and the programs of its regions. Hooks for which `listens` returns false are not called,

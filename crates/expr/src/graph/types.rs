@@ -38,6 +38,11 @@ impl TensorType {
         self.shape.rank()
     }
 
+    /// Returns the bytes of a tensor of this type; see [`Shape::byte_size`].
+    pub fn byte_size(&self) -> usize {
+        self.shape.byte_size(self.dtype)
+    }
+
     /// Returns whether a tensor of type `other` can be used as a tensor of this type: dtype and
     /// shape must be equal, and so must the names of axes that have a name in both types.
     ///

@@ -277,7 +277,7 @@ impl<R> Entry<R> {
 
     /// Returns the bytes that the entry holds: the executable, and the captured tensors.
     pub(super) fn held_bytes(&self) -> usize {
-        let bytes = |tensor: &RawTensor| tensor.dtype().size() * tensor.shape().size();
+        let bytes = |tensor: &RawTensor| tensor.shape().byte_size(tensor.dtype());
         self.byte_size() + self.traced.captured.iter().map(bytes).sum::<usize>()
     }
 

@@ -329,7 +329,7 @@ impl<'a> Rebuild<'a> {
 /// Checks that a type has a size in memory, a valid rank, and a name entry for each axis.
 fn check_type(reader: &Reader<'_>, what: &'static str, ty: &TensorType) -> Result<()> {
     ty.shape.check_limits().map_err(|error| reader.malformed(what, error.to_string()))?;
-    let bytes = ty.shape.checked_size().and_then(|size| size.checked_mul(ty.dtype.size()));
+    let bytes = ty.shape.checked_byte_size(ty.dtype);
     if bytes.is_none_or(|bytes| isize::try_from(bytes).is_err()) {
         return Err(reader.malformed(what, format!("{ty} is too large")));
     }

@@ -189,7 +189,9 @@ impl<'a> LoopDerivative<'a> {
         }
         let is_open = matches!(method, ReplayMethod::Auto);
         if let Some(counter) = counter {
-            let fits = |stored: &Stored<'_>| !is_open || stored.bytes() <= Some(bytes);
+            let fits = |stored: &Stored<'_>| {
+                !is_open || stored.bytes().is_some_and(|needed| needed <= bytes)
+            };
             let variants: &[Storage] = match method {
                 ReplayMethod::Auto => &[Storage::Residuals, Storage::States],
                 ReplayMethod::Store => &[Storage::Residuals],
@@ -250,7 +252,7 @@ impl<'a> LoopDerivative<'a> {
     /// Returns the size in bytes of the needed states of one iteration.
     fn state_bytes(&self) -> u64 {
         let types = self.kept.iter().map(|&state| &self.op.body.inputs()[state]);
-        types.map(|ty| (ty.shape.size() * ty.dtype.size()) as u64).sum()
+        types.map(|ty| ty.byte_size() as u64).fold(0, u64::saturating_add)
     }
 
     /// Builds the backward loop. Its states are `before`, whose first element is the iteration

@@ -146,7 +146,7 @@ fn stacked_axes(axes: &[usize]) -> Axes {
 
 fn bytes(graph: &Graph, ids: &[ExprId]) -> usize {
     let types = ids.iter().map(|&id| graph.tensor_type(id));
-    types.map(|ty| ty.shape.size() * ty.dtype.size()).sum()
+    types.map(TensorType::byte_size).fold(0, usize::saturating_add)
 }
 
 /// Returns whether an op multiplies matrices without batch axes, which would have to lead.

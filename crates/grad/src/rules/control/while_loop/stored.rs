@@ -102,7 +102,10 @@ impl<'a> Stored<'a> {
     pub(super) fn bytes(&self) -> Option<u64> {
         let stored =
             self.types.iter().zip(&self.sources).filter(|(_, it)| **it == Residual::Stored);
-        let bytes: usize = stored.map(|(ty, _)| ty.shape.size() * ty.dtype.size()).sum();
+        let mut bytes = 0_usize;
+        for (ty, _) in stored {
+            bytes = bytes.checked_add(ty.shape.checked_byte_size(ty.dtype)?)?;
+        }
         bytes.checked_mul(self.counter.trips).map(|bytes| bytes as u64)
     }
 
