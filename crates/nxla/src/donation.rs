@@ -3,7 +3,7 @@
 use std::fmt;
 
 use nxla_expr::{Program, TensorType};
-use nxla_runtime::{Donations, Error, Result, unusable_donations};
+use nxla_runtime::{Donations, Error, Result, covers_leaf, unusable_donations};
 
 use crate::containers::{Container, Leaves, paths_of_types};
 
@@ -63,14 +63,6 @@ impl fmt::Display for Donation {
     }
 }
 
-impl Donation {
-    /// Returns whether the leaf with this path is donated.
-    fn covers(&self, leaf: &str) -> bool {
-        let rest = leaf.strip_prefix(&*self.path);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-    }
-}
-
 /// The handling of an unusable donation: no result has the type of the donated tensor, or the
 /// function does not use it.
 ///
@@ -121,7 +113,7 @@ pub(crate) fn donated_inputs(
     for donation in donations {
         let mut found = false;
         for (at, path) in paths.iter().enumerate() {
-            if donation.covers(path) {
+            if covers_leaf(&donation.path, path) {
                 (marks[at], found) = (true, true);
             }
         }

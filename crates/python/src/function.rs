@@ -8,7 +8,7 @@ use nxla_runtime::eval::Interrupt;
 use nxla_runtime::graph::Line;
 use nxla_runtime::{
     CallMode, Conflict, Donations, Explanation, FunctionReport, Inputs, LITERAL_LIMIT_BYTES,
-    Options, Program, Purpose, RawExpr, RawTensor, Trace, Tracing, unusable_donations,
+    Options, Program, Purpose, RawExpr, RawTensor, Trace, Tracing, covers_leaf, unusable_donations,
 };
 use pyo3::PyTraverseError;
 use pyo3::gc::PyVisit;
@@ -95,12 +95,6 @@ impl Donated {
             Key::Position(position) => self.position == Some(*position),
             Key::Name(name) => *name == *self.name,
         }
-    }
-
-    /// Returns whether the part contains the leaf at a path.
-    fn covers(&self, leaf: &str) -> bool {
-        let rest = leaf.strip_prefix(&*self.path);
-        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
     }
 }
 
@@ -535,7 +529,7 @@ impl PyFunction {
     fn observe(&self, py: Python<'_>, call: Call<'_, '_>, traced: &Traced) -> PyResult<()> {
         let Some(observer) = &self.observer else { return Ok(()) };
         let described = |(tensor, line): (&RawTensor, &Option<Line>)| {
-            let bytes = tensor.shape().size() * tensor.dtype().size();
+            let bytes = tensor.shape().byte_size(tensor.dtype());
             (tensor.ty().to_string(), bytes, line.as_ref().map(ToString::to_string))
         };
         // Small tensors are inputs only because they are on a device; the observer ignores them.
@@ -587,7 +581,9 @@ impl PyFunction {
                 let leaf = is_leaf(item)?;
                 if leaf {
                     let mut is_donated = false;
-                    for &which in own.iter().filter(|&&which| self.donated[which].covers(path)) {
+                    for &which in
+                        own.iter().filter(|&&which| covers_leaf(&self.donated[which].path, path))
+                    {
                         found[which] = true;
                         is_donated = true;
                     }

@@ -90,8 +90,7 @@ pub(crate) fn unchecked_options(
         *plugin = py.import("nxla.plugins")?.call_method1("resolve", (&*plugin,))?.extract()?;
     }
     let named = options.settings.contains_key("plugin");
-    let may_use_xla = |compiler: &CompilerChoice| ["auto", "xla"].contains(&compiler.name());
-    if !named && options.compiler.as_ref().is_some_and(may_use_xla) {
+    if !named && options.compiler.as_ref().is_some_and(CompilerChoice::may_use_xla) {
         announce_plugin(given.py())?;
     }
     Ok((options, conflict))

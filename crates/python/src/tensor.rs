@@ -87,23 +87,36 @@ impl PyTensor {
 
     /// The data of all entries on the host; waits without blocking other Python threads.
     pub(crate) fn host(&self, py: Python<'_>) -> PyResult<HostTensor> {
-        match self.tensor().data() {
-            RawTensor::Host(tensor) => Ok(tensor.clone()),
-            device => read_interruptible(py, device),
-        }
+        host_of(py, &self.tensor())
     }
 
-    fn item_scalar(&self, py: Python<'_>, what: &str) -> PyResult<Scalar> {
-        let host = self.host(py)?;
+    /// The only element.
+    fn item_scalar(&self, py: Python<'_>, function: &str) -> PyResult<Scalar> {
+        only_element(py, &self.tensor(), function)
+    }
+
+    /// The only element as a Python number.
+    fn item_number(&self, py: Python<'_>, function: &str) -> PyResult<Py<PyAny>> {
         let tensor = self.tensor();
-        let (vectors, shape) = (tensor.vectors(), tensor.shape());
-        match host.item() {
-            Ok(item) if vectors.is_empty() => Ok(item),
-            _ => {
-                let why = format!("x: must have exactly one element; got shape {vectors}{shape}");
-                Err(argument_error(what, why))
-            }
+        python_number(py, only_element(py, &tensor, function)?, tensor.dtype())
+    }
+}
+
+fn only_element(py: Python<'_>, tensor: &RawTensor, function: &str) -> PyResult<Scalar> {
+    let (vectors, shape) = (tensor.vectors(), tensor.shape());
+    match host_of(py, tensor)?.item() {
+        Ok(item) if vectors.is_empty() => Ok(item),
+        _ => {
+            let why = format!("x: must have exactly one element; got shape {vectors}{shape}");
+            Err(argument_error(function, why))
         }
+    }
+}
+
+fn host_of(py: Python<'_>, tensor: &RawTensor) -> PyResult<HostTensor> {
+    match tensor.data() {
+        RawTensor::Host(tensor) => Ok(tensor.clone()),
+        device => read_interruptible(py, device),
     }
 }
 
@@ -159,7 +172,7 @@ operator_methods!(PyTensor {
     #[getter]
     pub(crate) fn nbytes(&self) -> usize {
         let tensor = self.read();
-        tensor.data().shape().size() * tensor.dtype().size()
+        tensor.data().shape().byte_size(tensor.dtype())
     }
 
     /// The names of the axes; None for an axis without a name.
@@ -247,15 +260,14 @@ operator_methods!(PyTensor {
 
     /// A copy in host memory, or the tensor if it is on the host.
     fn to_host(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        let (host, vectors) = (slf.get().host(slf.py())?, slf.get().read().vectors().clone());
-        PyTensor::wrap(slf.py(), RawTensor::from(host).with_vectors(vectors))
+        let tensor = slf.get().tensor();
+        let host = RawTensor::from(host_of(slf.py(), &tensor)?);
+        PyTensor::wrap(slf.py(), host.with_vectors(tensor.vectors().clone()))
     }
 
     /// The only element as a Python number.
     fn item(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let scalar = self.item_scalar(py, "item")?;
-        let dtype = self.read().dtype();
-        python_number(py, scalar, dtype)
+        self.item_number(py, "item")
     }
 
     /// The elements as nested lists; a number for a scalar.
@@ -331,10 +343,8 @@ operator_methods!(PyTensor {
         if format.is_empty()? {
             return slf.str();
         }
-        let tensor = slf.get();
-        let number = tensor.item_scalar(slf.py(), "number to format")?;
-        let dtype = tensor.read().dtype();
-        python_number(slf.py(), number, dtype)?
+        slf.get()
+            .item_number(slf.py(), "number to format")?
             .bind(slf.py())
             .call_method1("__format__", (format,))?
             .cast_into()
@@ -361,9 +371,7 @@ operator_methods!(PyTensor {
     }
 
     fn __int__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let scalar = self.item_scalar(py, "integer value")?;
-        let dtype = self.read().dtype();
-        let number = python_number(py, scalar, dtype)?;
+        let number = self.item_number(py, "integer value")?;
         Ok(py.get_type::<pyo3::types::PyInt>().call1((number,))?.unbind())
     }
 
@@ -372,7 +380,7 @@ operator_methods!(PyTensor {
         if !dtype.is_integer() {
             return Err(PyTypeError::new_err(format!("index: dtype must be an integer dtype; got {dtype}")));
         }
-        python_number(py, self.item_scalar(py, "index")?, dtype)
+        self.item_number(py, "index")
     }
 
     fn __float__(&self, py: Python<'_>) -> PyResult<f64> {

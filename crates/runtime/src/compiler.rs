@@ -350,6 +350,11 @@ impl CompilerChoice {
         }
     }
 
+    /// Returns whether programs may run on XLA: the compiler is `"xla"` or `"auto"`.
+    pub fn may_use_xla(&self) -> bool {
+        ["auto", "xla"].contains(&self.name())
+    }
+
     /// The compiler.
     ///
     /// # Errors

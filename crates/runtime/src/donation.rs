@@ -16,6 +16,19 @@ pub struct Donations {
     pub names: Vec<String>,
 }
 
+/// Returns whether the part of an argument at a path contains the leaf at another path.
+///
+/// ```
+/// use nxla_runtime::covers_leaf;
+///
+/// assert!(covers_leaf(".mean", ".mean[0]") && covers_leaf("", ".mean[0]"));
+/// assert!(!covers_leaf(".mean", ".means[0]"));
+/// ```
+pub fn covers_leaf(part: &str, leaf: &str) -> bool {
+    let rest = leaf.strip_prefix(part);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+}
+
 /// The donations of a compiled function.
 ///
 /// A call is accepted once its arguments are checked and its program is compiled. An accepted call takes the

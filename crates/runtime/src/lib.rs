@@ -78,7 +78,7 @@ pub use derivative::Mode;
 pub use derivative::{Called, Differentiable, LinearMap, Linearized, differentiable};
 pub use device::{Device, devices, known_devices};
 #[doc(hidden)]
-pub use donation::{Donations, unusable_donations};
+pub use donation::{Donations, covers_leaf, unusable_donations};
 #[doc(hidden)]
 pub use eager::EagerOp;
 pub use error::{Error, ErrorClass, Result};

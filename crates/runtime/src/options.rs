@@ -298,8 +298,7 @@ impl Options {
     /// not supported for such programs.
     pub fn of_a_mesh(&self) -> Result<Options> {
         let refused = |why: String| Err(Error::Options(format!("mesh: {why}")));
-        let compiles = |choice: &CompilerChoice| ["auto", "xla"].contains(&choice.name());
-        if let Some(other) = self.compiler.as_ref().filter(|choice| !compiles(choice)) {
+        if let Some(other) = self.compiler.as_ref().filter(|choice| !choice.may_use_xla()) {
             let name = other.name();
             return refused(format!(
                 "compiler: must be \"xla\" for a program over several devices; got {name:?}"
@@ -322,7 +321,7 @@ impl Options {
         }
         let mut settings = Settings::new();
         let defaults = default_options();
-        if defaults.compiler.as_ref().is_some_and(compiles) {
+        if defaults.compiler.as_ref().is_some_and(CompilerChoice::may_use_xla) {
             settings.extend(defaults.settings);
             let evaluated = [COMPILE_AFTER, COMPILE_ABOVE];
             let of_one_device =

@@ -271,7 +271,7 @@ impl RawTensor {
     }
 
     /// The address of the memory, which tensors of equal data share.
-    fn address(&self) -> usize {
+    pub(crate) fn address(&self) -> usize {
         match self.data() {
             RawTensor::Host(tensor) => tensor.bytes().as_ptr() as usize,
             RawTensor::Device(tensor) => tensor.buffer.address(),
@@ -577,7 +577,7 @@ impl RawTensor {
     pub(crate) fn copy_in(&self, client: &pjrt::Client, device: usize) -> Result<pjrt::Buffer> {
         let to = &client.devices()[device];
         let _span = profile::span(Work::Transfer, "copy to device")
-            .detail("bytes", || (self.shape().size() * self.dtype().size()).to_string());
+            .detail("bytes", || self.shape().byte_size(self.dtype()).to_string());
         Ok(match self.buffer() {
             Some(buffer) if buffer.client() == client => buffer.copy_to(to)?,
             Some(buffer) => client.put(&buffer.to_host()?, to)?,
@@ -735,7 +735,7 @@ impl DeviceTensor {
 
 /// A transfer in the profile.
 fn transfer(name: &'static str, buffer: &pjrt::Buffer) -> Span {
-    let bytes = || (buffer.shape().size() * buffer.dtype().size()).to_string();
+    let bytes = || buffer.shape().byte_size(buffer.dtype()).to_string();
     profile::span(Work::Transfer, name).detail("bytes", bytes)
 }
 

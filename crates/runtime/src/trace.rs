@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_expr::{ErrorKind, ExprId, Graph, Line, Program, Source, TensorType};
 use nxla_tensor::{NamesError, TensorError};
+use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::expr::RawExpr;
@@ -51,6 +52,9 @@ struct TraceState {
     /// Tensors that the function captures, if they are large or on a device: they are inputs after
     /// the inputs of the function.
     captured: Vec<Captured>,
+    /// The positions in `captured` of tensors by the address of their data. Equal addresses are
+    /// necessary for equal data, but not sufficient.
+    captured_at: FxHashMap<usize, Vec<usize>>,
     /// The first error of an operator, which cannot return one.
     failure: Option<Error>,
 }
@@ -326,8 +330,9 @@ impl Trace {
 
     fn capture_input(&self, tensor: &RawTensor) -> Result<ExprId> {
         let mut state = self.lock();
+        let positions = state.captured_at.get(&tensor.address()).into_iter().flatten();
         // Axis names are part of the type, so the same data with other names is another input.
-        let known = state.captured.iter().find(|captured| {
+        let known = positions.map(|&position| &state.captured[position]).find(|captured| {
             captured.tensor.is(tensor) && captured.tensor.names() == tensor.names()
         });
         if let Some(captured) = known {
@@ -335,6 +340,8 @@ impl Trace {
         }
         let id = state.parameter(tensor.ty())?;
         let source = state.graph.source(id).clone();
+        let position = state.captured.len();
+        state.captured_at.entry(tensor.address()).or_default().push(position);
         state.captured.push(Captured { tensor: tensor.clone(), id, source });
         Ok(id)
     }

@@ -167,7 +167,13 @@ impl StageRunner {
             step.iter().for_each(|step| step());
             results
         };
-        run_all(&self.graph, inputs, &Where { executor, is_local: &is_local }, &run, interrupt)
+        run_all(
+            &self.graph,
+            inputs,
+            &StageTarget { executor, is_local: &is_local },
+            &run,
+            interrupt,
+        )
     }
 
     /// Measures each stage separately: the shortest of `repeat` runs, one stage after the other.
@@ -228,7 +234,7 @@ impl StageRunner {
 }
 
 /// The device and the executor of stages.
-struct Where<'a> {
+struct StageTarget<'a> {
     executor: Option<&'a dyn StageExecutor>,
     /// Returns `true` for a stage that runs in this process with any executor.
     is_local: &'a dyn Fn(StageId) -> bool,
@@ -242,7 +248,7 @@ type RunHere<'a> =
 fn run_all(
     graph: &StageGraph,
     inputs: Vec<RawTensor>,
-    target: &Where<'_>,
+    target: &StageTarget<'_>,
     run_here: &RunHere<'_>,
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<RawTensor>> {

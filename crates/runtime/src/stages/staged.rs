@@ -7,7 +7,7 @@ use nxla_eval::Interrupt;
 use nxla_split::{Stage, StageGraph, StageId};
 
 use super::donation::StageDonations;
-use super::{Where, run_all};
+use super::{StageTarget, run_all};
 use crate::compiler::{Executable, RunContext};
 use crate::error::Result;
 use crate::evaluator::program_bytes;
@@ -95,7 +95,7 @@ impl Executable for StagedExecutable {
             let context = RunContext { hooks, interrupt, own_hooks: &[], kept };
             self.executables[stage.index()].run(&values.iter().collect::<Vec<_>>(), &context)
         };
-        let here = Where { executor: None, is_local: &|_| true };
+        let here = StageTarget { executor: None, is_local: &|_| true };
         run_all(&self.graph, inputs, &here, &run, context.interrupt)
     }
 
