@@ -119,6 +119,11 @@ __version__ = _core.__version__
 _pickling.register()
 # Errors should point at the user's code, so frames of the package are skipped.
 _core.set_package_directory(_os.path.dirname(__file__) + _os.sep)
+# Options of a call make the runtime search for a plugin; the compiler of the environment does not.
+if _os.environ.get("NXLA_COMPILER") in ("auto", "xla"):
+    from nxla import plugins as _plugins
+
+    _plugins.announce()
 # XLA must not run while the process exits.
 _atexit.register(_core.wait_until_idle)
 if hasattr(_os, "register_at_fork"):

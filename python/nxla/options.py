@@ -6,9 +6,7 @@ From lowest to highest precedence: the environment variable ``NXLA_COMPILER``,
 
 from __future__ import annotations
 
-import os
-
-from nxla import _core, _hints, plugins
+from nxla import _core, _hints
 from nxla._arguments import SHARDINGS
 from nxla._marks import MARKS
 from nxla.errors import OptionError
@@ -220,11 +218,6 @@ def partitions_options(**options: Any) -> list[dict[str, Any]]:
     if isinstance(device, _core.Device):
         return [{**partitions[0], "device": device}]
     return partitions
-
-
-# `NXLA_COMPILER` sets the initial options of the process.
-if os.environ.get("NXLA_COMPILER") in ("auto", "xla"):
-    plugins.announce()
 
 
 _hints.install(globals())

@@ -69,14 +69,19 @@ def test_a_plugin_is_found_by_its_platform(empty, monkeypatch):
 
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("is_option", [False, True], ids=["variable", "option"])
-def test_a_platform_is_searched_in_the_packages_of_the_interpreter(is_option, tmp_path):
+@pytest.mark.parametrize("compiler", ["option", "variable"])
+def test_a_platform_is_searched_in_the_packages_of_the_interpreter(compiler, is_option, tmp_path):
     variables = ("VIRTUAL_ENV", "CONDA_PREFIX", plugins.VARIABLE)
     environment = {name: value for name, value in os.environ.items() if name not in variables}
     environment["HOME"] = str(tmp_path)
     if not is_option:
         environment[plugins.VARIABLE] = PLATFORM
-    option = f", plugin={PLATFORM!r}" if is_option else ""
-    code = f"import nxla as nx; print(nx.jit(nx.sin, compiler='xla'{option})(0.0).device)"
+    options = {"plugin": PLATFORM} if is_option else {}
+    if compiler == "option":
+        options["compiler"] = "xla"
+    else:
+        environment["NXLA_COMPILER"] = "xla"
+    code = f"import nxla as nx; print(nx.jit(nx.sin, **{options})(0.0).device)"
     command = [sys.executable, "-c", code]
     done = subprocess.run(
         command, env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
