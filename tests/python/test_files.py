@@ -7,6 +7,7 @@ import json
 import pickle
 import re
 import struct
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -35,6 +36,22 @@ DTYPES = [
     "f64",
     "c64",
 ]
+
+
+def test_a_file_that_threads_write_is_complete_at_any_time(tmp_path):
+    file = tmp_path / "state.npy"
+    nx.save(file, nx.zeros(1))
+
+    def save_and_load(size):
+        for _ in range(20):
+            nx.save(file, nx.full((size,), size))
+            found = nx.load(file)
+            assert nx.all(found == found.shape[0]).item() or found.tolist() == [0.0]
+
+    sizes = [1, 100, 10_000, 100_000]
+    with ThreadPoolExecutor(len(sizes)) as threads:
+        list(threads.map(save_and_load, sizes))
+    assert [path.name for path in tmp_path.iterdir()] == ["state.npy"]
 
 
 def test_every_container(tmp_path):

@@ -75,7 +75,8 @@ def save(file: PathLike, container: Any, /) -> None:
             )
         data = _core.tensor_to_npy("save", known_tensor("save", "container", container))
     target = os.fspath(file)
-    beside = f"{target}.{os.getpid()}.part"
+    # Threads and processes that write the same file must not share its temporary file.
+    beside = f"{target}.{os.urandom(8).hex()}.part"
     try:
         with open(beside, "wb") as part:
             part.write(data)
