@@ -640,7 +640,7 @@ def shard_map(
     >>> whole(w, x).item(), nx.grad(whole)(w, x).tolist()
     (9.0, [6.0, 6.0, 6.0])
     """
-    from nxla.options import default_options
+    from nxla.partitions import in_force
     from nxla.sharding import ShardedFunction, spread_over_arguments, spread_shardings
 
     reject_marks("shard_map", options, "bind static arguments with functools.partial")
@@ -684,8 +684,7 @@ def shard_map(
         if _core.is_tracing():
             check_mesh_of_trace(mesh, "shard_map: mesh")
             return whole(*args)
-        compiler = options.get("compiler") or default_options().get("compiler")
-        return (on_host if compiler == "evaluator" else on_mesh)(*args)
+        return (on_host if in_force(options) == "evaluator" else on_mesh)(*args)
 
     return mapped
 

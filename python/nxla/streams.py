@@ -11,8 +11,8 @@ import contextlib
 from typing import Generic, TypeVar
 
 from nxla import _core, _hints, tree
-from nxla._arguments import require_callable
 from nxla._marks import MARKS
+from nxla._spec import spec_of
 from nxla._values import as_count, as_tensor
 from nxla.errors import ArgumentError
 
@@ -49,13 +49,13 @@ class Stream(Generic[R]):
         constants: tuple[Any, ...] = (),
         bound: int | None = None,
     ) -> None:
-        from nxla.transform import compile_step, static_positions
+        from nxla.transform import compile_step
 
         if bound is not None:
             bound = as_count("stream", "bound", bound, 1)
         initial = _settled(function, template, initial, constants, options)
         step = compile_step(function, [template, initial, *constants], options)
-        static = static_positions(function)
+        static = spec_of(function, "stream").positions
         inputs = tuple(x for at, x in enumerate(constants, start=2) if at not in static)
         self._core = _core.Stream(step, template, initial, inputs, bound)
         self._bound = bound
@@ -352,18 +352,18 @@ def stream(
     ([0, 1, 3], 6)
     """
     from nxla.compiler import overrides
-    from nxla.partitions import stream_by_callback
+    from nxla.partitions import in_force, stream_by_callback
     from nxla.transform import jit
 
-    require_callable("stream", "function", function)
+    spec = spec_of(function, "stream")
     marks: dict[str, Any] = {name: options.pop(name) for name in MARKS if name in options}
     if marks:
         function = jit(function, **marks)
+    options = {**spec.options, **options}
     called = stream_by_callback(function, template, initial, constants, options)
     if called is not None:
         return called
-    compiler = options.get("compiler") or _core.get_default_options().get("compiler")
-    custom = overrides(compiler, "stream")
+    custom = overrides(in_force(options), "stream")
     if custom is not None:
         # Compilers whose `stream` has four parameters accept calls without these arguments.
         more: dict[str, Any] = {"constants": constants} if constants else {}

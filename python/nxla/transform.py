@@ -393,11 +393,6 @@ def _compile(
     return make_function(function, donated=donated, options=options).compile(*templates)
 
 
-def static_positions(function: Callable[..., Any]) -> list[int]:
-    """Return the positions of the static arguments of a function."""
-    return spec_of(function).positions
-
-
 def _with_fixed(
     function: Callable[..., R], templates: list[Any], named: dict[str, Any]
 ) -> tuple[Callable[..., R], list[Any], list[Donated]]:

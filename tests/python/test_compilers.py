@@ -162,6 +162,35 @@ def test_methods_of_a_compiler_that_is_no_subclass_are_called():
     assert duck.calls == [("jit", ["compiler"]), ("stream", (), None)]
 
 
+class Streaming(nx.Compiler):
+    """A compiler whose streams and callbacks for streams only record that they were called."""
+
+    name = "streaming"
+
+    def compile(self, expression, options):
+        return lambda inputs: expression.run(*inputs)
+
+    def stream(self, function, template, initial, options):
+        return "stream"
+
+
+class StreamingByCallback(Streaming):
+    def __stream__(self, key, input, acc, args, fun, args_list, options):
+        return ["__stream__"]
+
+
+@pytest.mark.parametrize(
+    ("compiler", "called"), [(Streaming(), "stream"), (StreamingByCallback(), "__stream__")]
+)
+def test_the_compiler_of_a_jitted_function_makes_its_stream(compiler, called):
+    step, template = lambda x, s: (x, s), nx.template((), "f32")
+    assert nx.stream(step, template, 0.0, compiler=compiler) == called
+    jitted = nx.jit(step, compiler=compiler)
+    assert nx.stream(jitted, template, 0.0) == called
+    stream = nx.stream(jitted, template, 0.0, compiler="evaluator")
+    assert [y.item() for y in stream.over([1.0])] == [1.0]
+
+
 def test_the_stream_of_a_compiler_gets_constants_and_bound():
     duck = Duck()
     template = nx.template((), "f32")
