@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from nxla import _core, _hints, tree
+from nxla import _hints, tree
+from nxla._values import as_tensor, template_of
 from nxla.errors import ArgumentError
 from nxla.ops.control import runtime_call
 
@@ -73,15 +74,12 @@ def foreign_call(
             raise ArgumentError(f"foreign_call: attributes: names must be strings; got {name!r}")
         _ffi.Memory().attribute(name, value)
     types, structure = tree.flatten(template)
-    types = [
-        leaf if isinstance(leaf, _core.Template) else _core.Template(leaf.shape, leaf.dtype)
-        for leaf in types
-    ]
+    types = [template_of(leaf) for leaf in types]
     for ty in types:
         _ffi.code_of(ty.dtype)
-    leaves = [leaf if hasattr(leaf, "dtype") else _core.tensor(leaf) for leaf in tree.leaves(args)]
+    leaves = [as_tensor(leaf) for leaf in tree.leaves(args)]
     for leaf in leaves:
-        _ffi.code_of(_core.DType(str(leaf.dtype)))
+        _ffi.code_of(leaf.dtype)
 
     def run(*values: Tensor) -> list[Tensor]:
         return _ffi.call(found, values, types, given)

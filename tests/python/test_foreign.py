@@ -71,6 +71,20 @@ def test_a_function_of_c_runs_eagerly_and_in_programs(library, compiler):
     np.testing.assert_allclose(found, np.sin(X), rtol=1e-5)
 
 
+@ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p)
+def write_nothing(frame):
+    return None
+
+
+def test_templates_and_arguments_are_those_of_runtime_call():
+    named = nx.tensor([1.0, 2.0], names=["x"])
+    for template in (named, nx.template(2, names=["x"])):
+        result = nx.foreign_call(write_nothing, template, named)
+        assert (result.names, result.tolist()) == (["x"], [0.0, 0.0])
+    result = nx.foreign_call(write_nothing, (0.5, 2), 1.0, [np.ones(3)])
+    assert [(part.shape, str(part.dtype)) for part in result] == [((), "f32"), ((), "s32")]
+
+
 def test_it_has_the_derivative_that_it_is_given(library, compiler):
     @nx.custom_jvp
     def sine(x):
