@@ -331,10 +331,7 @@ class ShardedTensor:
         return self.shape[0]
 
     def __repr__(self) -> str:
-        axes = zip(self.names, self.shape, strict=True)
-        kind = f"{self.dtype}" + "".join(
-            f"[{size}]" if name is None else f"[{name}: {size}]" for name, size in axes
-        )
+        kind = _core.Template(self.shape, self.dtype, self.names)
         lines = [f"{kind}, {self.sharding} over {self.sharding.mesh}"]
         indices = self.sharding.indices(self.shape)
         for device, index in zip(self.sharding.mesh.devices, indices, strict=True):

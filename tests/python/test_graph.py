@@ -220,13 +220,13 @@ def test_an_error_on_an_executor_is_that_of_the_run():
     class Wrong:
         def submit(self, function, *args):
             future = concurrent.futures.Future()
-            future.set_result([nx.zeros((3,))])
+            future.set_result([nx.zeros((3,), "bf16")])
             return future
 
     stages = nx.graph.split(nx.debug_expr(example)(1, 2), before_cos)
     with pytest.raises(ZeroDivisionError, match="there"):
         nx.graph.run(stages, 1, 2, executor=Failing())
-    with pytest.raises(nx.ArgumentError, match=r"stage 0: result 0 must be f32; got f32\[3\]"):
+    with pytest.raises(nx.ArgumentError, match=r"stage 0: result 0 must be f32; got bf16\[3\]"):
         nx.graph.run(stages, 1, 2, executor=Wrong())
 
 

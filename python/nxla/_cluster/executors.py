@@ -120,8 +120,8 @@ class StageExecutor:
         for position, (given, expected) in enumerate(zip(types, task.results, strict=True)):
             if (tuple(given[0]), given[1]) != (tuple(expected[0]), expected[1]):
                 raise _core.ArgumentError(
-                    f"stages: {task.label}: result {position} must be {_type(*expected)}; got "
-                    f"{_type(*given)}"
+                    f"stages: {task.label}: result {position} must be "
+                    f"{_core.Template(*expected)}; got {_core.Template(*given)}"
                 )
         return found
 
@@ -167,12 +167,6 @@ def tensors_of(task: Task, found: list[Any]) -> list[Tensor]:
                 f"{type(value).__name__}"
             )
     return found
-
-
-def _type(shape: tuple[int, ...], dtype: Any) -> str:
-    short = {"float": "f", "signed": "s", "unsigned": "u", "complex": "c"}
-    name = f"{short[dtype.kind]}{dtype.bits}" if dtype.kind in short else str(dtype)
-    return name + "".join(f"[{size}]" for size in shape)
 
 
 class SubmitExecutor(StageExecutor):

@@ -6,7 +6,7 @@ import math
 
 from nxla import _core, _hints
 from nxla._sample import Sample, refuse_shape
-from nxla._values import as_tensors, call_as, index_list
+from nxla._values import as_tensors, call_as, index_list, template_of
 from nxla.errors import DTypeError, ShapeError
 from nxla.ops.loops import scan, while_loop
 from nxla.ops.movement import moveaxis
@@ -161,8 +161,7 @@ def _checked_key(name: str, key: TensorLike) -> Tensor:
     """Return a key as a tensor; an error names the function that the user called."""
     (found,) = as_tensors(name, key)
     if found.shape != (2,) or found.dtype != _core.u32:
-        ty = str(found.dtype) + "".join(f"[{size}]" for size in found.shape)
-        raise ShapeError(f"{name}: key: expected a key, which is u32[2]; got {ty}")
+        raise ShapeError(f"{name}: key: expected a key, which is u32[2]; got {template_of(found)}")
     return found
 
 
