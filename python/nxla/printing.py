@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import threading
+
 from nxla import _core, _hints
 from nxla._values import as_count
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
     from typing import Any, Self
 
@@ -16,6 +19,10 @@ __all__ = ["PrintOptions", "set_print_options"]
 _DEFAULTS: dict[str, Any] = {
     "precision": None, "threshold": 1000, "edgeitems": 3, "linewidth": 80, "device": True,
 }  # fmt: skip
+
+#: The options in force. The lock makes a change of some options one step for other threads.
+_current = dict(_DEFAULTS)
+_lock = threading.Lock()
 
 #: The smallest values.
 _LEAST = {"precision": 0, "threshold": 0, "edgeitems": 1, "linewidth": 1}
@@ -38,7 +45,7 @@ class PrintOptions:
         trace: TracebackType | None,
     ) -> None:
         """Restore the previous options."""
-        _replace(self._before)
+        _change(lambda _: self._before)
 
     def __repr__(self) -> str:
         return "PrintOptions()"
@@ -103,15 +110,17 @@ def set_print_options(
     changes = {name: value for name, value in given.items() if value is not None}
     if device is not None:
         changes["device"] = device
-    before = _replace(_DEFAULTS)
-    if changes:
-        _replace({**before, **changes})
-    return PrintOptions(before)
+    return PrintOptions(_change(lambda before: {**before, **changes} if changes else _DEFAULTS))
 
 
-def _replace(options: dict[str, Any]) -> dict[str, Any]:
-    """Set all options, and return the previous options."""
-    return dict(zip(_DEFAULTS, _core.set_printing(tuple(options.values())), strict=True))
+def _change(update: Callable[[dict[str, Any]], dict[str, Any]]) -> dict[str, Any]:
+    """Set the options that a function of the current options returns; return the previous ones."""
+    with _lock:
+        before = dict(_current)
+        options = {**before, **update(before)}
+        _core.set_printing(tuple(options.values()))
+        _current.update(options)
+    return before
 
 
 _hints.install(globals())

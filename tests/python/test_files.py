@@ -458,6 +458,19 @@ def test_print_options():
             nx.set_print_options(**options)
 
 
+def test_a_change_of_print_options_leaves_other_options_to_other_threads():
+    x, printed = nx.tensor([1 / 3]), set()
+
+    def change(edgeitems):
+        for _ in range(2000):
+            nx.set_print_options(edgeitems=edgeitems)
+            printed.add(repr(x))
+
+    with nx.set_print_options(precision=2), ThreadPoolExecutor(2) as threads:
+        list(threads.map(change, [1, 2]))
+    assert len(printed) == 1
+
+
 @pytest.mark.parametrize("backend", ["host", "xla"])
 def test_tensors_print_as_in_numpy(backend):
     """NumPy prints the same elements and omits the same middles of axes."""
