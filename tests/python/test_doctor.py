@@ -107,6 +107,18 @@ def test_without_a_plugin_it_says_how_to_get_one(monkeypatch, capsys):
     assert "32 of 32 tests" in printed
 
 
+def test_smoke_tests_find_wrong_values(monkeypatch):
+    options = {"compiler": "evaluator"}
+    assert not [name for name, _, why in _doctor.smoke_tests(options) if why]
+    monkeypatch.setattr(nx, "sqrt", lambda x: x + 1)
+    monkeypatch.setattr(nx.random, "split", lambda key: nx.stack([key, key]))
+    wrong = {name: why for name, _, why in _doctor.smoke_tests(options) if why}
+    assert wrong == {
+        "elementwise": "expected [4.0, 2.0], got [17.0, 5.0]",
+        "random": "expected [56197195, 1801093307], got [0, 1701]",
+    }
+
+
 @pytest.fixture
 def gpu(tmp_path, monkeypatch):
     """Pretend that there is an NVIDIA driver, and that no plugin is installed."""
