@@ -109,6 +109,11 @@ def load(file: PathLike, /) -> Any:
     OSError
         If the file cannot be read.
 
+    Warns
+    -----
+    UserWarning
+        If tensors of a ``.safetensors`` file are left out, as by `from_safetensors`.
+
     Examples
     --------
     >>> import os, tempfile
@@ -127,7 +132,7 @@ def load(file: PathLike, /) -> Any:
             return load_numpy_archive(file)
         with open(file, "rb") as source:
             data = source.read()
-        return deserialize(data) if kind == ".nxla" else from_safetensors(data)
+        return deserialize(data) if kind == ".nxla" else _read_safetensors("load", data)
     except NxlaError as error:
         raise type(error)(f"load: {path_of('load', file)}: {error}") from error
 
@@ -268,15 +273,19 @@ def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tenso
     >>> nx.from_safetensors(nx.to_safetensors({"n": nx.tensor(3)}))["n"].item()
     3
     """
+    return _read_safetensors("from_safetensors", data)
+
+
+def _read_safetensors(function: str, data: bytes | bytearray | memoryview) -> dict[str, Tensor]:
+    """Return the tensors for a public function, which calls this function directly."""
     tensors, unsupported = _core.tensors_from_safetensors(
         "from_safetensors", raw_bytes("from_safetensors", data)
     )
     if unsupported:
         left_out = ", ".join(f"{name!r} ({dtype})" for name, dtype in unsupported)
         warnings.warn(
-            f"from_safetensors: no dtype of nxla holds {left_out}; the other tensors have been "
-            "read",
-            stacklevel=3,  # The line of the caller, after the frame of `with_hints`.
+            f"{function}: no dtype of nxla holds {left_out}; the other tensors have been read",
+            stacklevel=4,  # The line of the caller, after `function` and the frame of `with_hints`.
         )
     return dict(tensors)
 
