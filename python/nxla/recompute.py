@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of, require_callable
@@ -23,7 +24,7 @@ _POLICIES = ("nothing", "products", "everything")
 
 
 def checkpoint(
-    function: Callable[P, R], /, policy: str | Sequence[str] = "nothing"
+    function: Callable[P, R], /, policy: str | Sequence[str] | None = "nothing"
 ) -> Callable[P, R]:
     """Return a function whose derivative stores few values and recomputes the others.
 
@@ -36,9 +37,9 @@ def checkpoint(
     function : callable
         A function of tensors, containers and other values. Tensors among the arguments and captured
         tensors are always stored.
-    policy : str or sequence of str
-        The values that are stored besides the arguments: ``"nothing"``; ``"products"`` (matrix
-        products and convolutions); the values with one of these notes (see `annotate`); or
+    policy : str or sequence of str, optional
+        The values that are stored besides the arguments: ``"nothing"`` or None; ``"products"``
+        (matrix products and convolutions); the values with one of these notes (see `annotate`); or
         ``"everything"``. Values inside a loop are not stored individually: make a checkpoint of its
         body. A function with hooks stores nothing.
 
@@ -51,7 +52,7 @@ def checkpoint(
     Raises
     ------
     ArgumentError
-        If the policy does not exist.
+        If the policy does not exist, or is not a string or a sequence of strings.
 
     Examples
     --------
@@ -63,7 +64,9 @@ def checkpoint(
     >>> nx.grad(lambda w: nx.sum(remembers(nx.ones((1, 2)), w)))(nx.zeros_like(w)).tolist()
     [[1.0, 1.0], [1.0, 1.0]]
     """
-    if isinstance(policy, str):
+    if policy is None:
+        policy = "nothing"
+    if isinstance(policy, str) or not isinstance(policy, Iterable):
         keep, names = policy, []
         if policy not in _POLICIES:
             raise ArgumentError(
