@@ -76,7 +76,7 @@ class JittedFunction:
     _spec: FunctionSpec
 
 
-def spec_of(function: Callable[..., Any], op: str = "jit") -> FunctionSpec:
+def spec_of(function: Callable[..., Any], op: str) -> FunctionSpec:
     """Return the specification of a function; an error names the public function `op`.
 
     The specification of a jitted function is its own: the original function with its static
@@ -84,7 +84,7 @@ def spec_of(function: Callable[..., Any], op: str = "jit") -> FunctionSpec:
     """
     require_callable(op, "function", function)
     if isinstance(function, _core.BoundFunction):
-        return spec_of(function.__func__).bind(function.__self__)
+        return spec_of(function.__func__, op).bind(function.__self__)
     if isinstance(function, _core.Function | JittedFunction):
         known = getattr(function, "_spec", None)
         if isinstance(known, FunctionSpec):
@@ -104,7 +104,7 @@ def make_function(
 
     A function that is not `jitted` is traced in every call; equal programs are compiled once.
     """
-    spec = spec_of(function)
+    spec = spec_of(function, "jit")
     positions, names = static_arguments(spec.function, static_argnums, static_argnames)
     positions = sorted({*positions, *spec.positions})
     names = sorted({*names, *spec.names})

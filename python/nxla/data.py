@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from nxla import _core, _hints, tree
-from nxla._values import as_bool, as_count, as_tensor
+from nxla._values import as_bool, as_count, as_int, as_tensor
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -298,6 +298,8 @@ def batches(
     ArgumentError
         If the batch size is not positive, `prefetch` is negative, an iterable is to be shuffled, or
         `collate` is passed with a container of arrays. A second loop over an iterator raises it.
+    OptionError
+        If no device has the name `device`.
     ShapeError
         If the arrays have different first axes.
 
@@ -314,7 +316,10 @@ def batches(
     batch_size = as_count("batches", "batch_size", batch_size, 1)
     prefetch = as_count("batches", "prefetch", prefetch)
     shuffle = as_bool("batches", "shuffle", shuffle)
+    seed = as_int("batches", "seed", seed)
     drop_last = as_bool("batches", "drop_last", drop_last)
+    if device is not None:
+        device = _core.Device(device)
     examples = _source_of(source, collate)
     if shuffle and examples.count is None:
         raise ArgumentError(

@@ -27,7 +27,7 @@ import builtins
 
 from nxla import _core, _hints, tree
 from nxla._core import Context
-from nxla._values import template_of
+from nxla._values import as_int, template_of
 from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
@@ -342,6 +342,7 @@ def elem(values: Sequence[T], index: int, /) -> T:
     >>> nx.expr.elem((10, 20), 1)
     20
     """
+    index = as_int("elem", "index", index)
     if not 0 <= index < len(values):
         raise ArgumentError(f"elem: index: must be from 0 to {len(values) - 1}; got {index}")
     return values[index]

@@ -106,11 +106,11 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
         # The thread used the options of the process.
         return Options(_core.replace_default_options(None), own=own)
     current = _core.get_default_options() if options is None else options
-    before = _core.replace_default_options(_merged(current, changes))
+    before = _core.replace_default_options(_merged("default_options", current, changes))
     return Options(before, own=own)
 
 
-def _merged(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+def _merged(function: str, options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Return default options with changes."""
     from nxla._spec import OWN_OPTIONS
 
@@ -118,7 +118,7 @@ def _merged(options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, An
     for name, value in (*options.items(), *changes.items()):
         if name in of_functions and value is not None:
             raise OptionError(
-                f"default_options: {name}: must be an option of a single function; got {value!r}; "
+                f"{function}: {name}: must be an option of a single function; got {value!r}; "
                 "pass it to nx.jit"
             )
     options = {name: options[name] for name in options if name not in of_functions}
@@ -142,7 +142,8 @@ def global_default_options(options: Mapping[str, Any] | None = None, /, **change
     if options is None and not changes:
         return _GlobalOptions(_core.get_global_default_options())
     current = _core.get_global_default_options() if options is None else options
-    return _GlobalOptions(_core.replace_global_default_options(_merged(current, changes)))
+    merged = _merged("global_default_options", current, changes)
+    return _GlobalOptions(_core.replace_global_default_options(merged))
 
 
 def compilers() -> list[str]:

@@ -89,7 +89,7 @@ def jit_partitions(
     from nxla.options import partitions_options
     from nxla.transform import jit
 
-    spec = spec_of(function)
+    spec = spec_of(function, "jit_partitions")
     options = {**spec.options, **options}
     lists = [tuple(args) for args in args_list]
     _check_same(name_of(function), lists)

@@ -171,6 +171,11 @@ class Stream(Generic[R]):
         >>> [result.item() for result in total.over(range(1, 6))], total.done().item()
         ([0, 1, 3, 6, 10], 15)
         """
+        if partial not in ("raise", "drop", "pad"):
+            raise ArgumentError(f"over: partial: must be 'raise', 'drop' or 'pad'; got {partial!r}")
+        return self._results(chunks, partial)
+
+    def _results(self, chunks: Iterable[Any], partial: str) -> Iterator[R]:
         ahead = 2 if self._bound is None else min(2, self._bound - 1)
         results: collections.deque[Future[R]] = collections.deque()
         counts: collections.deque[int | None] = collections.deque()
@@ -179,10 +184,6 @@ class Stream(Generic[R]):
             result, count = results.popleft().result(), counts.popleft()
             return result if count is None else self._batch.cut(result, count)
 
-        if partial not in ("raise", "drop", "pad"):
-            raise ArgumentError(
-                f"stream: partial: must be 'raise', 'drop' or 'pad'; got {partial!r}"
-            )
         for chunk in chunks:
             count = None if partial == "raise" else self._batch.count(chunk)
             if count is not None and partial == "drop":

@@ -216,10 +216,11 @@ def jit(
     has_marks = any((static_argnums, static_argnames, donate_argnums, donate_argnames))
     if "in_shardings" in options or "out_shardings" in options:
         return _over_a_mesh(function, options, has_marks)
-    donated = donated_arguments(spec_of(function).function, donate_argnums, donate_argnames)
+    spec = spec_of(function, "jit")
+    donated = donated_arguments(spec.function, donate_argnums, donate_argnames)
     compiler = options.get("compiler")
     if has_own_jit(compiler):
-        static = static_arguments(spec_of(function).function, static_argnums, static_argnames)
+        static = static_arguments(spec.function, static_argnums, static_argnames)
         return own_jit(function, compiler, options, static, bool(donated))
     try:
         return make_function(function, static_argnums, static_argnames, donated, options)
@@ -261,6 +262,7 @@ def jit_apply(function: Callable[..., R], /, *args: Any, **options: Any) -> R:
     >>> nx.jit_apply(nx.add, nx.tensor([1, 2]), 3).tolist()
     [4, 5]
     """
+    require_callable("jit_apply", "function", function)
     return jit(function, **options)(*args)
 
 
@@ -356,7 +358,7 @@ def compile_for(
     """Compile a function for templates and arguments that are given by name."""
     from nxla.partitions import compile_by_callback, in_force
 
-    options = {**spec_of(function).options, **options}
+    options = {**spec_of(function, "compile").options, **options}
     bound, remaining, donated = _with_fixed(function, templates, named)
     compiler = in_force(options)
     if callback(compiler, "__compile__") is not None:
@@ -374,7 +376,7 @@ def compile_step(
     function: Callable[..., Any], templates: list[Any], options: dict[str, Any]
 ) -> Compiled[Any]:
     """Compile the step of a stream, which is an executable also for a compiler with callbacks."""
-    options = {**spec_of(function).options, **options}
+    options = {**spec_of(function, "stream").options, **options}
     return _compile(*_with_fixed(function, templates, {}), options)
 
 
@@ -397,7 +399,7 @@ def _with_fixed(
     function: Callable[..., R], templates: list[Any], named: dict[str, Any]
 ) -> tuple[Callable[..., R], list[Any], list[Donated]]:
     """Return a function of the inputs among templates, and their templates and donations."""
-    spec = spec_of(function)
+    spec = spec_of(function, "compile")
     function = _with_arguments(spec.function, named)
     inputs = [
         position not in spec.positions and bool(tree.leaves(template))
@@ -542,6 +544,7 @@ def debug_expr(
 
 def debug_expr_apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Expression:
     """Return the expression of a call: ``debug_expr(function)(*args, **kwargs)``."""
+    require_callable("debug_expr_apply", "function", function)
     return make_function(function).debug_expr(*args, **kwargs)
 
 

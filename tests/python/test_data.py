@@ -184,6 +184,11 @@ def test_datasets_receive_python_integers():
     assert {type(index) for index in seen} == {int}
 
 
+def test_a_wrong_device_is_an_error_before_the_loop():
+    with pytest.raises(nx.OptionError, match=r'device: name: must be one of .*; got "nowhere"'):
+        nx.data.batches(X, 2, device="nowhere")
+
+
 @pytest.mark.parametrize("prefetch", [0, 2])
 def test_batches_are_made_with_the_settings_of_the_loop(prefetch, device):
     pairs = [(1.0, 2.0), (3.0, 0.0)]

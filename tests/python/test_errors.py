@@ -567,6 +567,13 @@ NOT_INTEGERS = {
     ("stream", "bound"): lambda n: nx.stream(lambda x, s: (x, s), 1.0, 1.0, bound=n),
     ("batches", "prefetch"): lambda n: nx.data.batches([1, 2], 1, prefetch=n),
     ("batches", "batch_size"): lambda n: nx.data.batches([1, 2], n),
+    ("batches", "seed"): lambda n: nx.data.batches([1, 2], 1, seed=n),
+    ("pipeline", "in_flight"): lambda n: nx.graph.pipeline([], [], in_flight=n),
+    ("pipeline_schedule", "layers"): lambda n: nx.graph.pipeline_schedule("gpipe", n, 1),
+    ("pipeline_step", "parts"): lambda n: nx.graph.pipeline_step(
+        [nx.multiply], nx.subtract, lambda p, g, s: (p, s), parts=n
+    ),
+    ("elem", "index"): lambda n: nx.expr.elem([1, 2, 3], n),
     ("to_batched", "size"): lambda n: nx.to_batched(nx.ones(3), n),
     ("bincount", "length"): lambda n: nx.bincount([1], length=n),
     ("bincount", "minlength"): lambda n: nx.bincount([1], minlength=n),
@@ -594,8 +601,10 @@ NOT_CALLABLE = {
             *(nx.jit, nx.defn, nx.grad, nx.value_and_grad, nx.vmap, nx.jacfwd, nx.jacrev),
             *(nx.jacobian, nx.hessian, nx.hessian_diagonal, nx.debug_expr, nx.checkpoint),
             *(nx.custom_jvp, nx.custom_vjp, nx.explain, nx.eval_shape, nx.compare),
+            *(nx.jit_apply, nx.debug_expr_apply),
         )
     },
+    ("jit_partitions", "function"): _refuse_positional(nx.jit_partitions, [[1.0]]),
     ("jvp", "function"): _refuse_positional(nx.jvp, (1.0,), (1.0,)),
     ("vjp", "function"): _refuse_positional(nx.vjp, 1.0),
     ("linearize", "function"): _refuse_positional(nx.linearize, 1.0),

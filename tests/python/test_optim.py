@@ -130,6 +130,20 @@ def test_schedules_without_a_transition():
         nx.optim.linear_schedule(1.0, 0.25, -1)
 
 
+def test_numbers_of_schedules_are_checked_when_they_are_made():
+    for schedule, argument in (
+        (lambda n: nx.optim.linear_schedule(1.0, 0.0, n), "transition_steps"),
+        (lambda n: nx.optim.exponential_decay(1.0, n, 0.5), "transition_steps"),
+        (lambda n: nx.optim.exponential_decay(1.0, 2, n), "decay_rate"),
+        (lambda n: nx.optim.cosine_decay_schedule(1.0, n), "decay_steps"),
+        (lambda n: nx.optim.warmup_cosine_decay_schedule(0.0, 1.0, n, 4), "warmup_steps"),
+        (lambda n: nx.optim.warmup_cosine_decay_schedule(0.0, 1.0, 2, n), "decay_steps"),
+    ):
+        for value in ("3", None):
+            with pytest.raises(nx.ArgumentError, match=rf"{argument}: must be a number; got "):
+                schedule(value)
+
+
 @pytest.mark.parametrize(("name", "arguments", "options"), SCHEDULES)
 def test_schedules(name, arguments, options, recorded):
     schedule = getattr(nx.optim, name)(*arguments, **options)

@@ -249,7 +249,8 @@ def test_options_of_a_single_function_are_not_defaults(set_defaults, compiler):
     before = set_defaults()
     for name, value in of_functions.items():
         options = {name: value} if compiler is None else {name: value, "compiler": compiler}
-        expected = f"default_options: {name}: must be an option of a single function"
+        function = set_defaults.__name__
+        expected = f"^{function}: {name}: must be an option of a single function"
         with pytest.raises(nx.OptionError, match=expected):
             set_defaults(options)
         with pytest.raises(nx.OptionError, match=expected):

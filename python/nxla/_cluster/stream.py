@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 from collections import deque
 
-from nxla import _core, _hints
+from nxla import _hints
 from nxla._cluster import bar_of, executor_of
 from nxla._cluster.driver import RunLoop
 from nxla._cluster.plan import inputs_of, plan_of
+from nxla._values import as_count
 from nxla.graph import graph_of
 
 TYPE_CHECKING = False
@@ -73,8 +74,8 @@ def pipeline(
     >>> [round(y.item()) for y in nx.graph.pipeline(stages, [1.0, 2.0, 3.0])]
     [2, 3, 4]
     """
-    if in_flight is not None and in_flight < 1:
-        raise _core.ArgumentError(f"pipeline: in_flight: must be at least 1; got {in_flight!r}")
+    if in_flight is not None:
+        in_flight = as_count("pipeline", "in_flight", in_flight, 1)
     stages = graph_of("pipeline", stages)
     # Options apply from the time of the call, not from the time when results are read.
     in_force, listening = stages._in_force(options)

@@ -11,7 +11,7 @@ from nxla import _core, _hints, tree
 from nxla._cluster import bar_of, executor_of
 from nxla._cluster.build import Builder
 from nxla._cluster.driver import RunLoop
-from nxla._values import template_of
+from nxla._values import as_count, template_of
 from nxla.derivatives import vjp
 
 TYPE_CHECKING = False
@@ -61,14 +61,16 @@ def pipeline_schedule(
     >>> [kind[0] + str(part) for kind, part in nx.graph.pipeline_schedule("1f1b", 3, 4)[0]]
     ['f0', 'f1', 'f2', 'b0', 'f3', 'b1', 'b2', 'b3']
     """
+    return _orders("pipeline_schedule", schedule, layers, parts)
+
+
+def _orders(
+    op: str, schedule: Schedule, layers: int, parts: int
+) -> list[list[tuple[Literal["forward", "backward"], int]]]:
+    """Return the schedule of each layer; an error names the public function `op`."""
     if schedule not in _SCHEDULES:
-        raise _core.ArgumentError(
-            f'pipeline_step: schedule: must be "gpipe" or "1f1b"; got {schedule!r}'
-        )
-    if layers < 1 or parts < 1:
-        raise _core.ArgumentError(
-            f"pipeline_step: layers, parts: must be at least 1; got {layers} and {parts}"
-        )
+        raise _core.ArgumentError(f'{op}: schedule: must be "gpipe" or "1f1b"; got {schedule!r}')
+    layers, parts = as_count(op, "layers", layers, 1), as_count(op, "parts", parts, 1)
     orders: list[list[tuple[Literal["forward", "backward"], int]]] = []
     for layer in range(layers):
         if layer == layers - 1:
@@ -147,7 +149,6 @@ def pipeline_step(
     >>> weights[1].item() > 1
     True
     """
-    pipeline_schedule(schedule, max(len(layers), 1), parts)
     if not layers:
         raise _core.ArgumentError("pipeline_step: layers: must not be empty")
     return PipelineStep(layers, loss, update, parts, schedule, executor, options)
@@ -168,7 +169,7 @@ class PipelineStep:
     ) -> None:
         self.layers, self.loss, self.update = list(layers), loss, update
         self.parts, self.executor, self.options = parts, executor, options
-        self.orders = pipeline_schedule(schedule, len(self.layers), parts)
+        self.orders = _orders("pipeline_step", schedule, len(self.layers), parts)
         self._known: dict[Any, _Traced] = {}
 
     def __call__(

@@ -25,13 +25,21 @@ def _float(count: TensorLike) -> Tensor:
     return _core.astype(as_tensor(count), "f32")
 
 
-def _check(name: str, argument: str, value: float) -> None:
+def _check_number(name: str, argument: str, value: float) -> None:
+    """Raise an error for a value that is not a real number."""
+    if not hasattr(value, "__float__"):
+        raise ArgumentError(f"{name}: {argument}: must be a number; got {value!r}")
+
+
+def _check_positive(name: str, argument: str, value: float) -> None:
+    _check_number(name, argument, value)
     if value <= 0:
         raise ArgumentError(f"{name}: {argument}: must be positive; got {value}")
 
 
 def _check_not_negative(name: str, argument: str, value: float) -> None:
     """Raise an error for a negative number; the values of tensors are not read."""
+    _check_number(name, argument, value)
     if isinstance(value, int | float) and value < 0:
         raise ArgumentError(f"{name}: {argument}: must not be negative; got {value}")
 
@@ -124,8 +132,8 @@ def exponential_decay(
     >>> [rate(step).item() for step in (0, 1, 2)]
     [1.0, 0.5, 0.25]
     """
-    _check("exponential_decay", "transition_steps", transition_steps)
-    _check("exponential_decay", "decay_rate", decay_rate)
+    _check_positive("exponential_decay", "transition_steps", transition_steps)
+    _check_positive("exponential_decay", "decay_rate", decay_rate)
 
     def schedule(count: TensorLike) -> Tensor:
         passed = _core.subtract(_float(count), float(transition_begin))
@@ -171,7 +179,7 @@ def cosine_decay_schedule(
     >>> [round(rate(step).item(), 4) for step in (0, 5, 10, 11)]
     [1.0, 0.75, 0.5, 0.5]
     """
-    _check("cosine_decay_schedule", "decay_steps", decay_steps)
+    _check_positive("cosine_decay_schedule", "decay_steps", decay_steps)
 
     def schedule(count: TensorLike) -> Tensor:
         share = _core.divide(_core.minimum(_float(count), float(decay_steps)), float(decay_steps))
@@ -259,7 +267,10 @@ def warmup_cosine_decay_schedule(
     [0.0, 0.5, 1.0, 0.5, 0.0]
     """
     _check_not_negative("warmup_cosine_decay_schedule", "warmup_steps", warmup_steps)
-    _check("warmup_cosine_decay_schedule", "decay_steps - warmup_steps", decay_steps - warmup_steps)
+    _check_number("warmup_cosine_decay_schedule", "decay_steps", decay_steps)
+    _check_positive(
+        "warmup_cosine_decay_schedule", "decay_steps - warmup_steps", decay_steps - warmup_steps
+    )
     alpha = end_value / peak_value if peak_value else 0.0
     down = cosine_decay_schedule(peak_value, decay_steps - warmup_steps, alpha, exponent)
     return join_schedules(
