@@ -48,7 +48,7 @@ def reject_named_arguments(named: dict[str, Any], function: str) -> None:
 
 
 #: The options of `nxla.jit` that make a function run over a mesh.
-SHARDINGS = ("in_shardings", "out_shardings")
+SHARDINGS: tuple[str, ...] = ("in_shardings", "out_shardings")
 
 
 def reject_shardings(options: Mapping[str, Any]) -> None:

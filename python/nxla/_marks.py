@@ -21,7 +21,7 @@ __all__ = [
 ]
 
 #: Options that mark arguments.
-MARKS = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")
+MARKS: tuple[str, ...] = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")
 
 #: A donated argument: its position if it can be passed by position, its name, and the path of the
 #: donated part, which is empty for the whole argument.

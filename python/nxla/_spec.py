@@ -6,9 +6,10 @@ import functools
 from types import MethodType
 
 from nxla import _core
-from nxla._arguments import name_of, names_of, require_callable
-from nxla._marks import static_arguments
+from nxla._arguments import SHARDINGS, name_of, names_of, require_callable
+from nxla._marks import MARKS, static_arguments
 from nxla._observer import Observer
+from nxla.errors import OptionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -26,6 +27,14 @@ OWN_OPTIONS = {
     "on_max_compiles": "warn",
     "on_unusable_donation": "ignore",
 }
+
+#: The options of `jit` that are not settings of a compiler.
+JIT_OPTIONS = (
+    *("compiler", "device", "client", "hooks", "stages", "progress", "on_conflict"),
+    *OWN_OPTIONS,
+    *MARKS,
+    *SHARDINGS,
+)
 
 
 class FunctionSpec:
@@ -119,20 +128,36 @@ def make_function(
     if own["debug_nans"] and compiler_options.get("on_conflict") is None:
         # A trace that the function joins would drop the checks, like the options of a compiler.
         compiler_options["on_conflict"] = "raise"
-    made = _core.Function(
-        spec.function,
-        name,
-        compiler_options,
-        positions,
-        names,
-        donated,
-        own["debug_nans"],
-        observer,
-        not jitted,
-    )
+    try:
+        made = _core.Function(
+            spec.function,
+            name,
+            compiler_options,
+            positions,
+            names,
+            donated,
+            own["debug_nans"],
+            observer,
+            not jitted,
+        )
+    except OptionError as error:
+        _suggest_option(error, compiler_options)
+        raise
     functools.update_wrapper(made, spec.function)
     made._spec = new  # type: ignore[attr-defined]
     return made
+
+
+def _suggest_option(error: OptionError, options: dict[str, Any]) -> None:
+    """Add the most similar option of `jit` to an error for an option that no compiler has."""
+    from difflib import get_close_matches
+
+    for name in options:
+        if f' has no option "{name}"' in str(error):
+            similar = get_close_matches(name, JIT_OPTIONS, n=1)
+            if similar:
+                error.args = (f"{error}; did you mean {similar[0]}=?",)
+            return
 
 
 def derived_function(function: Callable[..., Any], spec: FunctionSpec) -> Any:

@@ -9,7 +9,7 @@ from nxla._arguments import names_of, reject_shardings, require_callable, requir
 from nxla._marks import MARKS, donated_arguments, marked_arguments, static_arguments
 from nxla._spec import make_function, spec_of
 from nxla.compiler import callback, has_own_jit, overrides, own_jit
-from nxla.errors import ArgumentError, OptionError
+from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -222,20 +222,7 @@ def jit(
     if has_own_jit(compiler):
         static = static_arguments(spec.function, static_argnums, static_argnames)
         return own_jit(function, compiler, options, static, bool(donated))
-    try:
-        return make_function(function, static_argnums, static_argnames, donated, options)
-    except OptionError as error:
-        error.args = (_with_similar_argument(str(error)),)
-        raise
-
-
-def _with_similar_argument(message: str) -> str:
-    """Return the message for an unknown option of `jit`, with the most similar argument."""
-    from difflib import get_close_matches
-
-    _, found, rest = message.partition(' has no option "')
-    similar = get_close_matches(rest.partition('"')[0], MARKS, n=1) if found else []
-    return f"{message}; did you mean {similar[0]}=?" if similar else message
+    return make_function(function, static_argnums, static_argnames, donated, options)
 
 
 def _over_a_mesh(

@@ -324,9 +324,15 @@ def test_sizes_as_several_arguments_name_the_tuple(create):
 
 
 def test_unknown_options_of_jit_name_the_similar_argument():
-    for option in ("static_argnum", "static_argname", "donate_argnum", "donate_argname"):
-        with pytest.raises(nx.OptionError, match=rf"no option.*; did you mean {option}s=\?$"):
-            nx.jit(lambda x: x, **{option: 0})
+    calls = (nx.jit, nx.defn, nx.debug_expr, lambda f, **options: nx.compile(f, [1.0], **options))
+    for option in (
+        *("static_argnum", "static_argname", "donate_argnum", "donate_argname"),
+        *("max_compile", "debug_nan", "in_sharding", "on_conflicts", "hook"),
+    ):
+        similar = option.removesuffix("s") if option == "on_conflicts" else f"{option}s"
+        for call in calls:
+            with pytest.raises(nx.OptionError, match=rf"no option.*; did you mean {similar}=\?$"):
+                call(lambda x: x, **{option: 0})
     with pytest.raises(nx.OptionError, match="own flags"):
         nx.jit(lambda x: x, learning_rate=0)
 
