@@ -318,7 +318,7 @@ def explain(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Expla
 
 
 def cache_report() -> dict[str, int]:
-    """Return the counts of the executable cache of the process.
+    """Return the counts of the executable cache of the process, without functions over a mesh.
 
     The report has ``entries``, ``bytes``, ``hits``, ``misses``, and ``evictions``, the number of
     executables that were dropped to stay within the limit. Equal programs share an executable.
@@ -513,7 +513,8 @@ def set_cache_limit(size: int, /) -> None:
     """Set the size limit of the executable cache in bytes; 512 MiB by default.
 
     The least recently used executables are dropped first, immediately and after later
-    compilations. A function whose executable was dropped compiles again.
+    compilations. A function whose executable was dropped compiles again. Executables of functions
+    over a mesh are not in this cache.
 
     Raises
     ------

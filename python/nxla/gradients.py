@@ -87,7 +87,7 @@ def grad(function: Any, /, argnums: Any = 0, has_aux: bool = False) -> Any:
 
     A result that is not a scalar is summed, as in Nx; JAX and PyTorch raise an error. State the sum
     with `nxla.sum`, or use `nxla.vjp` for other weights and `nxla.jacobian` for all derivatives. An
-    integer argument counts as a float, and its gradient is ``f32``.
+    integer argument counts as a float, and its gradient is at least ``f32``.
 
     ``grad(function, argnums)`` is a function; ``grad(variables, function)`` is the gradient of
     ``function(variables)``.

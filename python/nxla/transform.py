@@ -176,6 +176,10 @@ def jit(
         for arguments or templates without running, and returns a `nxla.ahead.Lowered`: the
         StableHLO module, the operations, and the compiler's figures for cost and memory.
 
+        Two kinds of results can be called but do not have the methods of a `Function`: with
+        `in_shardings` or `out_shardings`, a `nxla.sharding.ShardedFunction`; and the function of a
+        compiler written in Python that has its own ``jit`` or callbacks.
+
     Raises
     ------
     OptionError
@@ -239,6 +243,9 @@ def _over_a_mesh(
 
 def jit_apply(function: Callable[..., R], /, *args: Any, **options: Any) -> R:
     """Compile a function and call it: ``jit(function, **options)(*args)``.
+
+    Keyword arguments are options of `jit`. Bind keyword arguments of the function with
+    `functools.partial`.
 
     Programs are cached by their digest, so calling `jit_apply` again compiles nothing. A function
     that `jit` returned also avoids the trace.
@@ -530,7 +537,18 @@ def debug_expr(
 
 
 def debug_expr_apply(function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Expression:
-    """Return the expression of a call: ``debug_expr(function)(*args, **kwargs)``."""
+    """Return the expression of a call: ``debug_expr(function)(*args, **kwargs)``.
+
+    Keyword arguments are arguments of the function. Use `debug_expr` for options.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> for line in nx.debug_expr_apply(nx.sum, nx.ones((2, 3)), keepdims=True).lines():
+    ...     print(line)
+    parameter a:0                           f32[2][3]
+    b = sum a, axes: nil, keep_axes: true   f32[1][1]
+    """
     require_callable("debug_expr_apply", "function", function)
     return make_function(function).debug_expr(*args, **kwargs)
 
