@@ -39,7 +39,9 @@ class BoundedCache:
         # `make` may compile for seconds, or call another function with this cache.
         value = make()
         with self._lock:
-            self._values[key] = value
+            # Threads that missed at the same time share the first value.
+            value = self._values.setdefault(key, value)
+            self._values.move_to_end(key)
             while len(self._values) > LIMIT:
                 self._values.popitem(last=False)
         return value

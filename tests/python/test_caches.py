@@ -6,11 +6,13 @@ import re
 import threading
 import warnings
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
 
 import nxla as nx
+from nxla._signatures import BoundedCache
 
 
 def misses():
@@ -78,6 +80,18 @@ def test_two_first_calls_at_once_leave_one_entry():
     assert results == [8, 8]
     report = f.cache_report()
     assert (report["entries"], report["misses"]) == (1, 2)
+
+
+def test_threads_that_miss_together_get_one_value():
+    together, cache = threading.Barrier(2), BoundedCache()
+
+    def make():
+        together.wait(30)
+        return object()
+
+    with ThreadPoolExecutor(2) as threads:
+        first, second = threads.map(lambda _: cache.get_or_make("key", make), range(2))
+    assert first is second
 
 
 def test_the_cache_is_bounded_and_functions_let_go():

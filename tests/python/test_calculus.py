@@ -5,6 +5,8 @@ import pytest
 import scipy.linalg
 
 import nxla as nx
+from nxla import _signatures
+from nxla._signatures import BoundedCache
 
 RNG = np.random.default_rng(0)
 F = RNG.normal(size=(6, 5))
@@ -236,7 +238,7 @@ def test_expm_is_traced_once_for_equal_types(monkeypatch):
         traced.append(a.dtype)
         return exponential_of(a)
 
-    monkeypatch.setattr(reduce, "_compiled", {})
+    monkeypatch.setattr(reduce, "_compiled", BoundedCache())
     monkeypatch.setattr(exponential, "_exponential", counted)
     for dtype in ("f32", "f64"):
         a = nx.tensor(RNG.normal(size=(3, 3)), dtype=dtype)
@@ -255,8 +257,8 @@ def test_stored_functions_tell_equal_scalars_apart_and_are_bounded(monkeypatch):
         return x * scalar
 
     traced = []
-    monkeypatch.setattr(reduce, "_compiled", {})
-    monkeypatch.setattr(reduce, "_MAX_COMPILED", 4)
+    monkeypatch.setattr(reduce, "_compiled", BoundedCache())
+    monkeypatch.setattr(_signatures, "LIMIT", 4)
     for _ in range(2):
         for scalar, dtype in ((1, "s32"), (1.0, "f32"), (0.0, "f32"), (-0.0, "f32")):
             found = reduce._traced(call, "test", nx.tensor([2]), scalar, key="test")
@@ -266,4 +268,4 @@ def test_stored_functions_tell_equal_scalars_apart_and_are_bounded(monkeypatch):
     assert list(map(str, traced)) == ["1", "1.0", "0.0", "-0.0"]
     for key in range(20):
         reduce._traced(call, "test", nx.tensor([2]), 3, key=key)
-        assert len(reduce._compiled) <= 4
+        assert len(reduce._compiled._values) <= 4

@@ -5,6 +5,7 @@ import pytest
 import scipy.stats
 
 import nxla as nx
+from nxla._signatures import BoundedCache
 
 DRAWS = 20_000
 KEY = nx.random.key(3)
@@ -113,7 +114,7 @@ def test_draws_are_traced_once_for_equal_shapes(monkeypatch):
         traced.append(n.shape)
         return draw(key, n, p)
 
-    monkeypatch.setattr(reduce, "_compiled", {})
+    monkeypatch.setattr(reduce, "_compiled", BoundedCache())
     monkeypatch.setattr(counts, "_binomial", counted)
     random = nx.random
     for seed in range(3):
@@ -133,4 +134,4 @@ def test_draws_are_traced_once_for_equal_shapes(monkeypatch):
     assert len(traced) == 8
     for dtype in ("f32", "f64", "f32"):
         assert random.student_t_split(key, 5.0, 3, dtype).dtype == dtype
-    assert len(reduce._compiled) == 3 + 1 + 2
+    assert len(reduce._compiled._values) == 3 + 1 + 2

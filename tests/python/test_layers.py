@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
+from nxla._signatures import BoundedCache
 
 nn = nx.nn
 RNG = np.random.default_rng(0)
@@ -346,7 +347,7 @@ def test_ctc_is_traced_once_for_equal_shapes_and_blanks(monkeypatch):
         traced.append(blank_id)
         return loss_of(x, x_pads, y, y_pads, blank_id)
 
-    monkeypatch.setattr(reduce, "_compiled", {})
+    monkeypatch.setattr(reduce, "_compiled", BoundedCache())
     monkeypatch.setattr(sequences, "_ctc", counted)
     x, pads = nx.tensor(RNG.normal(size=(2, 6, 4)), dtype="f32"), nx.zeros((2, 6))
     operands = pads, nx.tensor([[1, 2], [3, 1]]), nx.zeros((2, 2))

@@ -7,6 +7,7 @@ import math
 
 from nxla import _core, _hints
 from nxla._arguments import require_callable
+from nxla._signatures import BoundedCache
 from nxla._values import as_tensors
 from nxla.errors import ShapeError
 from nxla.ops.metadata import axis_positions
@@ -14,7 +15,7 @@ from nxla.ops.metadata import axis_positions
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable
-    from typing import Any, TypeVar
+    from typing import TypeVar
 
     from nxla._core import Tensor
     from nxla._types import Axes, DTypeLike, TensorLike
@@ -122,9 +123,7 @@ _NUMBERS = itertools.count()
 
 
 #: Compiled functions, by the key of `_traced` and the Python scalars among the operands.
-_compiled: dict[tuple[Hashable, tuple[str | None, ...]], Any] = {}
-#: The number of compiled functions at which all of them are dropped.
-_MAX_COMPILED = 256
+_compiled = BoundedCache()
 
 
 def _traced(
@@ -155,12 +154,7 @@ def _traced(
         return _core.Function(call, name)(*tensors)
     # The scalars 1, 1.0 and True are equal, but their representations differ.
     stored = key, tuple(None if x is None else repr(x) for x in scalars)
-    compiled: Callable[..., R] | None = _compiled.get(stored)
-    if compiled is None:
-        if len(_compiled) >= _MAX_COMPILED:
-            _compiled.clear()
-        compiled = _compiled[stored] = _core.Function(call, name)
-    return compiled(*tensors)
+    return _compiled.get_or_make(stored, lambda: _core.Function(call, name))(*tensors)
 
 
 _hints.install(globals())
