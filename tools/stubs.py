@@ -227,9 +227,10 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if one is old")
     check = parser.parse_args().check
-    old = [path for path, text in files().items() if path.read_text(encoding="utf-8") != text]
+    found = files()
+    old = [path for path, text in found.items() if path.read_text(encoding="utf-8") != text]
     for path in old if not check else []:
-        path.write_text(files()[path], encoding="utf-8")
+        path.write_text(found[path], encoding="utf-8")
     if old and check:
         sys.exit(f"run `make stubs`: {', '.join(str(path.relative_to(ROOT)) for path in old)}")
 

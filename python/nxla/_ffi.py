@@ -10,6 +10,7 @@ from __future__ import annotations
 import ctypes
 import functools
 import itertools
+import math
 from ctypes import POINTER, c_char_p, c_int, c_int64, c_size_t, c_void_p
 
 from nxla import _core
@@ -325,7 +326,7 @@ def call(
     """Call a handler on tensors, and return its results."""
     memory = Memory()
     inputs = [memory.buffer(x.dtype, x.shape, memory.copy_elements(x)) for x in args]
-    sizes = [_core.DType(str(ty.dtype)).itemsize * _count(ty.shape) for ty in results]
+    sizes = [_core.DType(str(ty.dtype)).itemsize * math.prod(ty.shape) for ty in results]
     places = [memory.bytes(size) for size in sizes]
     outputs = [
         memory.buffer(ty.dtype, ty.shape, at) for ty, at in zip(results, places, strict=True)
@@ -364,10 +365,3 @@ def call(
         _core.reshape(from_binary(ctypes.string_at(at, size), ty.dtype), ty.shape)
         for at, size, ty in zip(places, sizes, results, strict=True)
     ]
-
-
-def _count(shape: Sequence[int]) -> int:
-    count = 1
-    for size in shape:
-        count *= size
-    return count

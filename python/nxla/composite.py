@@ -9,7 +9,7 @@ from __future__ import annotations
 from nxla import _hints, tree
 from nxla._arguments import require_callable
 from nxla.errors import ArgumentError
-from nxla.ops.metadata import _alike
+from nxla.ops.metadata import _alike, leaves_fit
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,12 +44,7 @@ def compatible(left: Any, right: Any, fits: Callable[[Any, Any], bool] | None = 
     >>> nx.composite.compatible((1, 2), (1.5, 2.5), lambda x, y: True)
     True
     """
-    left_leaves, left_structure = tree.flatten(left)
-    right_leaves, right_structure = tree.flatten(right)
-    if left_structure != right_structure:
-        return False
-    test = fits or _alike
-    return all(test(x, y) for x, y in zip(left_leaves, right_leaves, strict=True))
+    return leaves_fit(left, right, fits or _alike)
 
 
 def count(container: Any, /) -> int:

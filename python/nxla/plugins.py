@@ -15,6 +15,7 @@ import os
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from importlib.metadata import EntryPoint
 
 __all__ = ["announce", "find"]
@@ -37,7 +38,7 @@ def find() -> str | None:
 
     Plugins for the CPU are preferred to others: they run on any machine.
     """
-    return find_cpu() or _announced()
+    return find_cpu() or next(_announced(), None)
 
 
 def find_default() -> str | None:
@@ -61,31 +62,35 @@ def resolve(named: str) -> str:
 
 def find_cpu() -> str | None:
     """Return the path of the first plugin of `CPU_PACKAGES` that is installed."""
-    for module, name in CPU_PACKAGES:
-        folder = _folder(module)
-        if folder is not None and os.path.isfile(path := os.path.join(folder, name)):
-            return path
-    return None
+    return next(_cpu_plugins(), None)
 
 
 def find_for(platform: str) -> str | None:
     """Return the path of the first plugin for a platform such as ``"cpu"`` or ``"cuda"``."""
     if platform == "cpu":
         return find_cpu()
-    libraries = (_library(entry) for entry in _entries() if platform in entry.value)
-    return next((path for path in libraries if path is not None), None)
+    return next(_announced(platform), None)
 
 
 def find_all() -> list[str]:
     """Return the paths of the plugins of all installed packages, CPU plugins first."""
-    found = []
+    return list(dict.fromkeys([*_cpu_plugins(), *_announced()]))
+
+
+def _cpu_plugins() -> Iterator[str]:
+    """Yield the paths of the plugins of `CPU_PACKAGES` that are installed."""
     for module, name in CPU_PACKAGES:
         folder = _folder(module)
         if folder is not None and os.path.isfile(path := os.path.join(folder, name)):
-            found.append(path)
-    paths = [_library(entry) for entry in _entries()]
-    found += [path for path in paths if path is not None]
-    return list(dict.fromkeys(found))
+            yield path
+
+
+def _announced(platform: str = "") -> Iterator[str]:
+    """Yield the paths of the plugins that entry points announce, for a platform or for any."""
+    for entry in _entries():
+        path = _library(entry) if platform in entry.value else None
+        if path is not None:
+            yield path
 
 
 def _entries() -> list[EntryPoint]:
@@ -94,15 +99,6 @@ def _entries() -> list[EntryPoint]:
 
     found = [entry for group in GROUPS for entry in entry_points(group=group)]
     return sorted(found, key=lambda entry: "cpu" not in entry.value)
-
-
-def _announced() -> str | None:
-    """Return the path of the first plugin that is announced by an entry point."""
-    for entry in _entries():
-        path = _library(entry)
-        if path is not None:
-            return path
-    return None
 
 
 def _library(entry: EntryPoint) -> str | None:

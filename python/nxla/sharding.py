@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import math
 import operator
 from types import MethodType
 
@@ -103,9 +104,7 @@ class Mesh:
                 raise OptionError(f"Mesh: {name}: size must be at least 1; got {size!r}")
             self.axes[name] = count
         #: The number of devices.
-        self.size = 1
-        for size in self.axes.values():
-            self.size *= size
+        self.size = math.prod(self.axes.values())
         given = None
         if devices is not None:
             given = [each if isinstance(each, Device) else Device(each) for each in devices]
@@ -253,10 +252,7 @@ class ShardedTensor:
     @property
     def size(self) -> int:
         """The number of elements."""
-        size = 1
-        for each in self.shape:
-            size *= each
-        return size
+        return math.prod(self.shape)
 
     def block_until_ready(self) -> ShardedTensor:
         """Wait until all parts are computed."""

@@ -10,7 +10,7 @@ from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any
 
     from nxla._core import Tensor
@@ -152,11 +152,14 @@ def compatible(left: Any, right: Any, /) -> bool:
     >>> nx.compatible(nx.zeros(2, names=["x"]), nx.zeros(2))
     True
     """
+    return leaves_fit(left, right, _alike)
+
+
+def leaves_fit(left: Any, right: Any, fits: Callable[[Any, Any], bool]) -> bool:
+    """Return whether two containers have equal structures and every pair of leaves fits."""
     leaves, structure = tree.flatten(left)
     others, other_structure = tree.flatten(right)
-    return structure == other_structure and all(
-        _alike(leaf, other) for leaf, other in zip(leaves, others, strict=True)
-    )
+    return structure == other_structure and all(map(fits, leaves, others))
 
 
 def _alike(left: Any, right: Any) -> bool:
