@@ -174,6 +174,11 @@ def mark(value: Any, name: str, /) -> Any:
     name : str
         The name of the stage.
 
+    Raises
+    ------
+    ArgumentError
+        If the name is not a string.
+
     Examples
     --------
     >>> import nxla as nx

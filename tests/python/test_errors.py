@@ -709,8 +709,8 @@ def test_errors_name_the_function_and_the_argument(message):
 def test_notes_are_strings(traced):
     run = nx.jit if traced else lambda function: function
     for function, argument in ((nx.annotate, "note"), (nx.graph.mark, "name")):
-        message = f"^{function.__name__}: {argument}: must be a str; got a int"
-        with pytest.raises(TypeError, match=message):
+        message = f"^{function.__name__}: {argument}: must be a string; got a int"
+        with pytest.raises(nx.ArgumentError, match=message):
             run(lambda x, f=function: f(x, 3))(1.0)
 
 

@@ -355,7 +355,8 @@ def hook(
     Raises
     ------
     ArgumentError
-        If both the name and the function are missing.
+        If both the name and the function are missing, the name is not a string, or the function
+        cannot be called.
 
     Examples
     --------
@@ -546,6 +547,11 @@ def annotate(value: Any, note: str, /) -> Any:
     note : str
         The note, which is printed and is available as ``node.note``.
 
+    Raises
+    ------
+    ArgumentError
+        If the note is not a string.
+
     Examples
     --------
     >>> import nxla as nx
@@ -560,7 +566,7 @@ def annotate(value: Any, note: str, /) -> Any:
 def _noted(op: str, argument: str, value: Any, note: str) -> Any:
     """Attach a note on behalf of a public function, whose argument it is."""
     if not isinstance(note, str):
-        raise TypeError(f"{op}: {argument}: must be a str; got a {type(note).__name__}")
+        raise ArgumentError(f"{op}: {argument}: must be a string; got a {type(note).__name__}")
     return _core.annotate(value, note) if _core.is_tracing() else new_tensors(value)
 
 
