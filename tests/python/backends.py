@@ -26,3 +26,17 @@ def jit(function, backend):
         return (with_kernels if modules[0] == modules[1] else compiled)(*args)
 
     return call
+
+
+def run_all(functions, backend, *args):
+    """Return the results of functions of the same arguments, by the names of the functions.
+
+    XLA compiles all functions as one program, because it takes long to compile each program and
+    compiles equal parts of a program once. The evaluator runs each function as a program.
+    """
+    groups = [[name] for name in functions] if backend == "evaluator" else [list(functions)]
+    results = {}
+    for names in groups:
+        compiled = jit(lambda *args, names=names: [functions[n](*args) for n in names], backend)
+        results.update(zip(names, compiled(*args), strict=True))
+    return results

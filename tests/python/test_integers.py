@@ -1,5 +1,7 @@
 """Compare functions of large tensors of integers and booleans with NumPy, on every backend."""
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -10,8 +12,13 @@ DTYPES = ["int8", "uint8", "int16", "uint16", "int32", "uint32", "int64", "uint6
 
 
 @pytest.fixture(params=backends.BACKENDS)
-def jit(request):
-    return lambda function: backends.jit(function, request.param)
+def backend(request):
+    return request.param
+
+
+@pytest.fixture
+def jit(backend):
+    return lambda function: backends.jit(function, backend)
 
 
 def integers(dtype, *shape, seed=0):
@@ -25,33 +32,38 @@ def integers(dtype, *shape, seed=0):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_reductions_of_many(jit, dtype):
+def test_reductions_of_many(backend, dtype):
     x = integers(dtype, 257, 300)
     wide = {"i": np.int32, "u": np.uint32}[x.dtype.kind]
     wide = np.promote_types(x.dtype, wide)
-    for axis in (None, 0, 1):
-        total = jit(lambda x, axis=axis: nx.sum(x, axis=axis))(x)
-        np.testing.assert_array_equal(total, np.sum(x, axis=axis, dtype=wide))
-        for name in ("max", "min", "argmax", "argmin"):
-            found = jit(lambda x, name=name, axis=axis: getattr(nx, name)(x, axis=axis))(x)
-            np.testing.assert_array_equal(found, getattr(np, name)(x, axis=axis))
+    functions = {
+        (name, axis): lambda x, name=name, axis=axis: getattr(nx, name)(x, axis=axis)
+        for axis in (None, 0, 1)
+        for name in ("sum", "max", "min", "argmax", "argmin")
+    }
+    for (name, axis), found in backends.run_all(functions, backend, x).items():
+        options = {"dtype": wide} if name == "sum" else {}
+        expected = getattr(np, name)(x, axis=axis, **options)
+        np.testing.assert_array_equal(found, expected, err_msg=f"{name}, axis {axis}")
 
 
 @pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "int64", "float32", "float64"])
-def test_counts(jit, dtype):
+def test_counts(backend, dtype):
     x = np.random.default_rng(1).integers(0, 2 if dtype == "bool" else 9, (257, 300)).astype(dtype)
     y = np.roll(x, 1, axis=1)
-    for axis in (None, 0, 1):
-        found = jit(
-            lambda x, y, axis=axis: (
-                nx.sum(x > 0, axis=axis),
-                nx.count_nonzero(x, axis=axis),
-                nx.sum((x == y).astype("int32"), axis=axis),
-                nx.mean(x != y, axis=axis),
-                nx.any(x > 7, axis=axis),
-                nx.all((x >= 0) & (y >= 0), axis=axis),
-            )
-        )(x, y)
+
+    def counts(x, y, axis):
+        return (
+            nx.sum(x > 0, axis=axis),
+            nx.count_nonzero(x, axis=axis),
+            nx.sum((x == y).astype("int32"), axis=axis),
+            nx.mean(x != y, axis=axis),
+            nx.any(x > 7, axis=axis),
+            nx.all((x >= 0) & (y >= 0), axis=axis),
+        )
+
+    functions = {axis: functools.partial(counts, axis=axis) for axis in (None, 0, 1)}
+    for axis, found in backends.run_all(functions, backend, x, y).items():
         expected = (
             np.sum(x > 0, axis=axis),
             np.count_nonzero(x, axis=axis),
@@ -60,24 +72,25 @@ def test_counts(jit, dtype):
             np.any(x > 7, axis=axis),
             np.all((x >= 0) & (y >= 0), axis=axis),
         )
-        for ours, theirs in zip(found, expected, strict=True):
-            np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+        for number, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
+            what = f"count {number}, axis {axis}"
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6, err_msg=what)
         assert [one.dtype for one in found[:3]] == [nx.int32] * 3
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("divisor", [1, 2, 3, 7, 10, 127])
-def test_divisions_by_numbers(jit, dtype, divisor):
+def test_divisions_by_numbers(backend, dtype):
     x = integers(dtype, 3, 1000)
-    found = jit(lambda x: (x // divisor, x % divisor))(x)
-    np.testing.assert_array_equal(found[0], x // x.dtype.type(divisor))
-    np.testing.assert_array_equal(found[1], x % x.dtype.type(divisor))
-    if x.dtype.kind == "i":
-        found = jit(lambda x: (x // -divisor, x % -divisor))(x)
+    signs = (1, -1) if x.dtype.kind == "i" else (1,)
+    divisors = [sign * number for number in (1, 2, 3, 7, 10, 127) for sign in signs]
+    functions = {divisor: lambda x, d=divisor: (x // d, x % d) for divisor in divisors}
+    for divisor, (quotient, rest) in backends.run_all(functions, backend, x).items():
+        what = f"divisor {divisor}"
         # NumPy warns about the smallest integer divided by -1, whose quotient does not fit.
         with np.errstate(over="ignore"):
-            np.testing.assert_array_equal(found[0], x // x.dtype.type(-divisor))
-        np.testing.assert_array_equal(found[1], x % x.dtype.type(-divisor))
+            expected = x // x.dtype.type(divisor)
+        np.testing.assert_array_equal(quotient, expected, err_msg=what)
+        np.testing.assert_array_equal(rest, x % x.dtype.type(divisor), err_msg=what)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -98,17 +111,21 @@ def test_powers(jit, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["bool", *DTYPES])
-def test_running_sums(jit, dtype):
+def test_running_sums(backend, dtype):
     x = integers("uint8", 60, 70) % 2 == 1 if dtype == "bool" else integers(dtype, 60, 70)
     wide = np.promote_types(x.dtype, np.uint32 if x.dtype.kind == "u" else np.int32)
-    for axis in (0, 1):
-        for reverse in (False, True):
-            found = jit(lambda x, a=axis, r=reverse: nx.cumulative_sum(x, axis=a, reverse=r))(x)
-            turned = np.flip(x, axis) if reverse else x
-            expected = np.cumsum(turned, axis=axis, dtype=wide)
-            expected = np.flip(expected, axis) if reverse else expected
-            assert found.dtype in (nx.int32, nx.uint32, nx.int64, nx.uint64)
-            np.testing.assert_array_equal(np.asarray(found).astype(wide), expected)
+    functions = {
+        (axis, reverse): functools.partial(nx.cumulative_sum, axis=axis, reverse=reverse)
+        for axis in (0, 1)
+        for reverse in (False, True)
+    }
+    for (axis, reverse), found in backends.run_all(functions, backend, x).items():
+        turned = np.flip(x, axis) if reverse else x
+        expected = np.cumsum(turned, axis=axis, dtype=wide)
+        expected = np.flip(expected, axis) if reverse else expected
+        assert found.dtype in (nx.int32, nx.uint32, nx.int64, nx.uint64)
+        what = f"axis {axis}, reverse {reverse}"
+        np.testing.assert_array_equal(np.asarray(found).astype(wide), expected, err_msg=what)
 
 
 def test_what_is_one_of_some(jit):
@@ -121,6 +138,8 @@ def test_what_is_one_of_some(jit):
     np.testing.assert_array_equal(found, [True, False, True, True])
     assert jit(lambda x: nx.isin(x, [1j, 2j]))(np.array([1j, 3])).tolist() == [True, False]
 
+
+SINGULAR = "matrix_norm nuc and 2"
 
 #: Functions of a matrix whose intermediate results do not fit in its dtype, with NumPy's functions.
 FLOAT_RESULTS = {
@@ -139,7 +158,7 @@ FLOAT_RESULTS = {
         for order in ("fro", 1, -1, np.inf, -np.inf)
     },
     # XLA takes long to compile the singular values, so both norms share them.
-    "matrix_norm nuc and 2": (
+    SINGULAR: (
         lambda x: nx.stack([nx.linalg.matrix_norm(x, ord=order) for order in ("nuc", 2)]),
         lambda x: np.array([np.linalg.norm(x, ord=order) for order in ("nuc", 2)]),
     ),
@@ -164,16 +183,28 @@ FLOAT_RESULTS = {
 }
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("name", FLOAT_RESULTS)
-def test_float_functions_of_extreme_integers(jit, name, dtype):
-    function, expected = FLOAT_RESULTS[name]
+@functools.cache
+def float_results(backend, dtype):
+    """Return a matrix of extreme integers, and the results of functions of the matrix."""
     ends = np.iinfo(dtype)
     x = np.array([[ends.max] * 6, [ends.min] * 6, [0, ends.max, 64, ends.min, 7, ends.max]], dtype)
-    wanted = expected(x.astype(np.float64))
+    functions = {name: function for name, (function, _) in FLOAT_RESULTS.items()}
+    # XLA alone compiles only the singular values again, because only their program has a kernel.
+    singular = {SINGULAR: functions.pop(SINGULAR)}
+    return x, {
+        **backends.run_all(functions, backend, x),
+        **backends.run_all(singular, backend, x),
+    }
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("name", FLOAT_RESULTS)
+def test_float_functions_of_extreme_integers(backend, name, dtype):
+    x, found = float_results(backend, dtype)
+    wanted = FLOAT_RESULTS[name][1](x.astype(np.float64))
     # Differences of large numbers have rounding errors relative to the numbers.
     slack = 1e-6 * float(np.abs(wanted).max())
-    np.testing.assert_allclose(jit(function)(x), wanted, rtol=1e-5, atol=slack)
+    np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=slack)
 
 
 def covariance(x):
@@ -205,13 +236,20 @@ DIFFERENCES = {
 }
 
 
-@pytest.mark.parametrize("name", DIFFERENCES)
-@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "uint64"])
-def test_differences_of_close_integers_are_exact(jit, dtype, name):
-    function, expected = DIFFERENCES[name]
+@functools.cache
+def differences(backend, dtype):
+    """Return close integers, and the results of functions that subtract them."""
     first = min(np.iinfo(dtype).max - 99, 2**45)
     x = np.arange(100, dtype=dtype) + np.asarray(first, dtype)
-    found = jit(function)(x)
+    functions = {name: function for name, (function, _) in DIFFERENCES.items()}
+    return x, backends.run_all(functions, backend, x)
+
+
+@pytest.mark.parametrize("name", DIFFERENCES)
+@pytest.mark.parametrize("dtype", ["uint8", "int32", "int64", "uint64"])
+def test_differences_of_close_integers_are_exact(backend, dtype, name):
+    x, results = differences(backend, dtype)
+    found, expected = results[name], DIFFERENCES[name][1]
     assert found.dtype == nx.float32
     np.testing.assert_allclose(found, expected(x.astype(np.float64)), rtol=1e-6)
 
