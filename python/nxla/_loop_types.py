@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, tree
-from nxla._values import as_tensor, new_tensor, template_of, user_line
+from nxla._values import as_tensor, call_as, new_tensor, new_tensors, template_of, user_line
 from nxla.errors import ArgumentError, DTypeError, ShapeError
 
 TYPE_CHECKING = False
@@ -55,17 +55,54 @@ def state_types(state: Any) -> StateTypes:
     return structure, [(x.dtype, x.shape, x.vectorized_axes, x.names) for x in leaves]
 
 
-def keeps_types(before: StateTypes, after: StateTypes) -> bool:
-    """Return whether a state keeps its types; an axis without a name can receive one."""
-    return before[0] == after[0] and all(
-        old[:-1] == new[:-1] and keeps_names(old[-1], new[-1])
-        for old, new in zip(before[1], after[1], strict=True)
-    )
-
-
 def keeps_names(before: Names, after: Names) -> bool:
-    """Return whether all named axes keep their names."""
-    return all(old in (None, new) for old, new in zip(before, after, strict=True))
+    """Return whether axes keep their names; a state without names can receive them."""
+    return before == after or not any(before)
+
+
+def join_axes(function: str, before: Any, after: S) -> S:
+    """Return a state with the vectorized axes of the previous state, followed by new axes.
+
+    It is the order of a traced loop. Otherwise, the operations of the body would determine the
+    order. States of different structures are left to the checks of the caller.
+    """
+    old, structure = tree.flatten(before)
+    if not any(getattr(leaf, "vectorized_axes", ()) for leaf in old):
+        return after
+    new, found = tree.flatten(after)
+    if found != structure:
+        return after
+    pairs = zip(old, new, strict=True)
+    joined: S = structure.unflatten([_join_axes(function, *pair) for pair in pairs])
+    return joined
+
+
+def _join_axes(function: str, before: Any, after: Any) -> Any:
+    axes = getattr(before, "vectorized_axes", ())
+    if not axes or axes == getattr(after, "vectorized_axes", ()):
+        return after
+    from nxla.vectors import broadcast_vectors
+
+    return call_as(function, broadcast_vectors, [before, number_like(after, before)])[1]
+
+
+def next_state(
+    function: str,
+    roots: list[tuple[str, str]],
+    types: StateTypes,
+    step: tuple[TensorLike, S, S],
+) -> S:
+    """Return the state after a step with the types that it has in a traced loop.
+
+    The step consists of the condition, the state before the step and the result of the body.
+    """
+    holds, state, result = step
+    following: S = new_tensors(result)
+    if state_types(following) == types:
+        return following
+    check_step_types(function, roots, holds, state, result)
+    following = new_tensors(tree.map(number_like, result, state))
+    return join_axes(function, state, following)
 
 
 def has_numbers(value: Any) -> bool:

@@ -14,10 +14,10 @@ from nxla._loop_elements import first_index, loop_elements, no_rows, row_at, zer
 from nxla._loop_types import (
     check_leaves,
     check_step,
-    check_step_types,
     fix_types,
     has_numbers,
-    keeps_types,
+    join_axes,
+    next_state,
     number_like,
     state_types,
     typed_like,
@@ -70,7 +70,8 @@ def while_loop(
     body_fn : callable
         A function from the state to the next state, with the same structure, shapes and dtypes.
     init : tensor or container
-        The initial state.
+        The initial state. Vectorized axes and names that the body adds become part of the state for
+        any number of iterations; new vectorized axes follow the axes of the initial state.
     max_trips : int, optional
         The maximum number of iterations. With a maximum, a gradient can store values of each
         iteration; without one, it stores some of the states.
@@ -146,27 +147,40 @@ def _repeat(
     state: S = new_tensors(init)
     types = state_types(state)
     check_leaves(function, types[0])
-    looped = functools.partial(_core.while_loop, cond_fn, body_fn)
-    is_checked = False
+
+    def remaining() -> S:
+        last: S = _core.while_loop(cond_fn, body_fn, state, function, roots, *keeps)
+        return last
+
+    is_settled = False
     while True:
         holds = as_tensor(cond_fn(state))
-        # Two cases need a program: entries can have different numbers of iterations, and a state
-        # can receive vectorized axes.
-        if not holds.vectorized_axes:
-            if not _holds(function, "condition", holds):
-                if not is_checked:
-                    # The trace checks the body of a loop without iterations too.
-                    check = functools.partial(looped, state, function, roots, *keeps)
-                    _trace_types(function, check)
-                return state
-            following = new_tensors(body_fn(state))
-            following_types = state_types(following)
-            if keeps_types(types, following_types):
-                state, types, is_checked = following, following_types, True
-                continue
-            check_step_types(function, roots, holds, state, following)
-        last: S = _traced(functools.partial(looped, state, function, roots, *keeps))
-        return last
+        if holds.vectorized_axes:
+            # Entries can have different numbers of iterations, which needs a program.
+            last: S = _traced(remaining)
+            return last
+        if not _holds(function, "condition", holds):
+            return state if is_settled else _settled(function, state, remaining)
+        following = body_fn(state)
+        state, before = next_state(function, roots, types, (holds, state, following)), types
+        types = state_types(state)
+        is_settled = types == before
+
+
+def _settled(function: str, state: S, remaining: Callable[[], S]) -> S:
+    """Return the state of a finished loop with the types of the state of a traced loop.
+
+    Further iterations would add vectorized axes and names that the last iteration does not have.
+    The trace also checks the body of a loop without iterations.
+    """
+    nodes = _trace_types(function, remaining).output_nodes
+    leaves = [_core.devectorize(leaf, False) for leaf in tree.leaves(state)]
+    if [(x.shape, x.dtype, x.names) for x in leaves] == [
+        (node.shape, node.dtype, node.names) for node in nodes
+    ]:
+        return state
+    settled: S = _core.inlining_all(lambda: _traced(remaining))
+    return settled
 
 
 if TYPE_CHECKING:
@@ -412,26 +426,31 @@ def _each(
     """Run a body for each element, with the error messages of a function that calls it."""
     count, element = loop_elements(generator)
     copies = _copies(function, unroll, count)
+
+    def step(index: Any, state: S) -> S:
+        # Only a loop of the program orders the axes of its state.
+        return join_axes(function, state, body(element(index), state))
+
     if copies == count and unroll is not False:
         if count == 0 and has_numbers(init):
             return _typed_by_body(body, element, init)
         init = fix_types(init)
         for index in range(count):
-            init = body(element(index), init)
+            init = step(index, init)
         state: S = new_tensors(init)
         return state
 
     def steps(trip: Tensor, state: S) -> S:
         first = trip if copies == 1 else _core.multiply(trip, copies)
         for ahead in range(copies):
-            state = body(element(_core.add(first, ahead) if ahead else first), state)
+            state = step(_core.add(first, ahead) if ahead else first, state)
         return state
 
     trips = count // copies
     roots = [("[1]", "state"), ("[0]", "index")]
     state = _counted(function, roots, first_index(count), trips, steps, init, keeps)
     for index in range(trips * copies, count):
-        state = new_tensors(body(element(index), state))
+        state = new_tensors(step(index, state))
     return state
 
 
@@ -644,7 +663,7 @@ class _Steps:
             raise ArgumentError("scan: f: must return (carry, y)")
         check_step(self.function, "carry", carry, answer[0], first=first)
         check_leaves(self.function, tree.flatten(answer[1])[1])
-        return answer
+        return join_axes(self.function, carry, answer[0]), answer[1]
 
     def none(self, init: C) -> tuple[C, Any]:
         """Return the result of a scan without steps; only the types of the results matter."""
@@ -652,8 +671,24 @@ class _Steps:
             return _traced(functools.partial(self.none, init))  # type: ignore[no-any-return]
         rows = [zero_row(x) for x in self.leaves]
         init = self.type_carry(init, lambda: self.call(init, rows, first=True))
-        _, y = _core.without_effects(lambda: self.call(init, rows, first=False))
-        return tree.map(as_tensor, init), tree.map(no_rows, y)
+        carry, y = self.settle(init, lambda carry: self.call(carry, rows, first=False))
+        return carry, tree.map(no_rows, y)
+
+    def settle(self, carry: C, step: Callable[[C], tuple[C, Any]]) -> tuple[C, Any]:
+        """Return a carry with the vectorized axes and names that further steps add, and ``y``.
+
+        Only the types of ``y`` matter.
+        """
+        if not _core.is_tracing():
+            settled: tuple[C, Any] = _core.inlining_all(
+                lambda: _traced(functools.partial(self.settle, carry, step))
+            )
+            return settled
+        # A loop without iterations adds them.
+        carry = _core.while_loop(
+            lambda _: False, lambda carry: step(carry)[0], carry, self.function, [("", "carry")]
+        )
+        return carry, tree.map(as_tensor, _core.without_effects(lambda: step(carry))[1])
 
     def type_carry(self, init: C, first_step: Callable[[], tuple[C, Any]]) -> C:
         """Return the initial carry with the types that it has after a step.
@@ -672,9 +707,10 @@ class _Steps:
         if self.count == 1 and has_numbers(y):
             y = tree.map(number_like, y, self.trace_y(typed))
         # The next step may change the tensors of the carry, which may be results as well.
-        ys = [fix_types(y)]
+        ys, before = [fix_types(y)], typed
         for index in range(1, self.count):
-            carry, y = self.step(new_tensors(carry), index)
+            before = new_tensors(carry)
+            carry, y = self.step(before, index)
             y = fix_types(y)
             if index == 1:
                 # A scalar that the first step returns unchanged adopts the type of the later carry.
@@ -682,7 +718,12 @@ class _Steps:
                 ys[0] = tree.map(number_like, ys[0], y)
             check_step(self.function, self.part, ys[0], y)
             ys.append(y)
-        return new_tensors(carry), self.rows(ys)
+        carry = new_tensors(carry)
+        if state_types(carry) == state_types(before):
+            return carry, self.rows([join_axes(self.function, y, each) for each in ys])
+        carry, y = self.settle(carry, lambda carry: self.step(carry, self.count - 1))
+        rows = self.rows([join_axes(self.function, y, each) for each in ys])
+        return carry, tree.map(lambda x, y: _core.rename(x, [None, *y.names]), rows, y)
 
     def trace_y(self, carry: C) -> Any:
         """Return zeros with the types of ``y`` of a step with this carry."""
