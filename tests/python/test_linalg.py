@@ -439,3 +439,11 @@ def test_unknown_norm():
         nx.linalg.qr([[1.0]], mode="some")
     with pytest.raises(nx.ArgumentError, match="ord: must be"):
         nx.linalg.norm([[1.0]], ord="large")
+
+
+def test_vector_norms_keep_the_names_of_the_other_axes():
+    x = nx.ones((2, 3), names=["a", "b"])
+    for axis in ("a", "b", ("a", "b"), None):
+        for keepdims in (False, True):
+            names = nx.linalg.vector_norm(x, axis=axis, keepdims=keepdims).names
+            assert names == nx.sum(x, axis=axis, keepdims=keepdims).names

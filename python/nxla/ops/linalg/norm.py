@@ -50,9 +50,10 @@ def vector_norm(
     size = math.prod(x.shape[at] for at in axes)
     rows = _core.reshape(rows, [*(x.shape[at] for at in kept), size])
     result = call_as("vector_norm", _core.norm, rows, ord=ord, axis=-1)
-    if not keepdims:
-        return result
-    return _core.reshape(result, [1 if at in axes else x.shape[at] for at in range(rank)])
+    if keepdims:
+        result = _core.reshape(result, [1 if at in axes else x.shape[at] for at in range(rank)])
+        kept = list(range(rank))
+    return _core.rename(result, [x.names[at] for at in kept])
 
 
 _hints.install(globals())
