@@ -34,7 +34,7 @@ def assert_all_close(
     Parameters
     ----------
     actual, expected : tensor_like
-        Numbers; their shapes broadcast.
+        Numbers; their shapes and vectorized axes broadcast.
     rtol, atol : float
         Numbers are close if ``abs(actual - expected) <= atol + rtol * abs(expected)``.
 
@@ -49,16 +49,16 @@ def assert_all_close(
     >>> nx.testing.assert_all_close([1.0, 2.0], [1.00001, 2.0])
     """
     left, right = as_tensor(actual), as_tensor(expected)
-    if not _core.all(_core.all_close(left, right, rtol=rtol, atol=atol)):
+    if not _all(_core.all_close(left, right, rtol=rtol, atol=atol)):
         # Differences of integers wrap in their own dtype.
         wide = "c128" if "complex" in (left.dtype.kind, right.dtype.kind) else "f64"
         distance = _core.subtract(_core.astype(left, wide), _core.astype(right, wide))
-        largest = _core.max(_core.abs(distance)).item()
+        largest = _largest(distance)
         raise AssertionError(_differ(f"by up to {largest} (rtol={rtol}, atol={atol})", left, right))
 
 
 def assert_equal(actual: TensorLike, expected: TensorLike, /) -> None:
-    """Assert that dtypes, shapes and elements are equal; NaN equals NaN.
+    """Assert that dtypes, shapes, vectorized axes and elements are equal; NaN equals NaN.
 
     Parameters
     ----------
@@ -78,9 +78,20 @@ def assert_equal(actual: TensorLike, expected: TensorLike, /) -> None:
     left, right = as_tensor(actual), as_tensor(expected)
     if left.dtype != right.dtype or left.shape != right.shape:
         raise AssertionError(_differ("in dtype or shape", left, right))
+    if left.vectorized_axes != right.vectorized_axes:
+        raise AssertionError(_differ("in their vectorized axes", left, right))
     both_nan = _core.logical_and(_core.isnan(left), _core.isnan(right))
-    if not _core.all(_core.logical_or(_core.equal(left, right), both_nan)):
+    if not _all(_core.logical_or(_core.equal(left, right), both_nan)):
         raise AssertionError(_differ("in their elements", left, right))
+
+
+def _every_entry(x: TensorLike) -> Tensor:
+    """Return a tensor with the elements of all entries and without vectorized axes."""
+    return _core.devectorize(x, False)
+
+
+def _all(holds: Tensor) -> bool:
+    return bool(_core.all(_every_entry(holds)))
 
 
 def _differ(how: str, left: Tensor, right: Tensor) -> str:
@@ -193,22 +204,23 @@ def _digits(dtype: DType) -> float:
 
 def _random_like(x: Tensor, random: Random) -> Tensor:
     """Return random numbers with a magnitude between one half and one."""
+    full = _every_entry(x)
 
     def part() -> Tensor:
-        numbers = [random.uniform(0.5, 1.0) * random.choice((-1, 1)) for _ in range(x.size)]
-        return _core.reshape(_core.tensor(numbers, _core.f64), x.shape)
+        numbers = [random.uniform(0.5, 1.0) * random.choice((-1, 1)) for _ in range(full.size)]
+        return _core.reshape(_core.tensor(numbers, _core.f64), full.shape)
 
     whole = part()
     if x.dtype.kind == "complex":
         whole = _core.complex(whole, part())
-    return _core.astype(whole, x.dtype)
+    return _core.vectorize(_core.astype(whole, x.dtype), list(x.vectorized_axes))
 
 
 def _paired(left: list[Any], right: list[Any]) -> float:
     """Return the dot product of cotangents and tangents, which is equal in both modes."""
     total = 0.0
     for one, other in zip(left, right, strict=True):
-        total += _core.real(_core.sum(_core.multiply(one, other))).item()
+        total += _core.real(_core.sum(_every_entry(_core.multiply(one, other)))).item()
     return total
 
 
@@ -260,10 +272,16 @@ def _check(
             _check(further, values, (order - 1, modes), bounds, (random, where))
 
 
+def _largest(x: Tensor) -> float:
+    """Return the largest magnitude of all elements."""
+    full = _every_entry(x)
+    return _core.max(_core.abs(full)).item() if full.size else 0.0
+
+
 def _compare(where: str, found: Tensor, shown: Tensor, bounds: _Bounds) -> None:
     found, shown = as_tensor(found), as_tensor(shown)
-    distance = _core.max(_core.abs(_core.subtract(found, shown))).item() if found.size else 0.0
-    largest = _core.max(_core.abs(shown)).item() if found.size else 0.0
+    distance = _largest(_core.subtract(found, shown))
+    largest = _largest(shown)
     if not distance <= bounds.atol + bounds.rtol * largest:
         raise AssertionError(
             f"{where}: derivative must match finite differences; got {found!r} and {shown!r} along "

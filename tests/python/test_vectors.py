@@ -313,3 +313,23 @@ def test_vectorized_axes_come_in_the_order_of_the_arguments():
     assert chosen.dtype == nx.float32
     assert values(chosen).tolist() == [[1.5, 2.5, 3.5], [0.0, 0.0, 0.0]]
     assert nx.where(predicate, 1, 2).dtype == nx.int32
+
+
+def test_assertions_compare_all_entries():
+    x = nx.vectorize(nx.tensor([[1.0, 2.0], [3.0, 4.0], [0.5, 0.25]]), "row")
+    y = nx.vectorize(nx.tensor([1.0, 2.0]), "column")
+    nx.testing.assert_all_close(x, x)
+    nx.testing.assert_all_close(x + y, y + x)
+    nx.testing.assert_equal(x, x)
+    with pytest.raises(AssertionError, match=r"by up to 4\.0"):
+        nx.testing.assert_all_close(x, x * 2)
+    for other, difference in (
+        (x + 1, "elements"),
+        (x[0], "shape"),
+        (nx.ones(2), "vectorized axes"),
+    ):
+        with pytest.raises(AssertionError, match=f"the tensors differ in .*{difference}"):
+            nx.testing.assert_equal(x, other)
+    nx.testing.check_grads(lambda x, y: nx.sum(nx.sin(x) * y), (x, y))
+    with pytest.raises(AssertionError, match="fwd: derivative must match"):
+        nx.testing.check_grads(lambda x: nx.custom_grad(nx.sin(x), x, lambda g: g), (x,))
