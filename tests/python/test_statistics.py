@@ -402,3 +402,12 @@ def test_closeness(data):
         expected = np.isclose(x, y, **options)
         np.testing.assert_array_equal(nx.isclose(x, y, **options), expected)
         assert nx.allclose(x, y, **options).item() == expected.all()
+
+
+def test_counts_of_vectorized_integers_require_a_length():
+    x = nx.vectorize(nx.tensor([[0, 1, 1], [2, 2, 2]]), "row")
+    with pytest.raises(nx.ArgumentError, match=r"^bincount: length: is required for vectorized"):
+        nx.bincount(x)
+    with pytest.raises(nx.ArgumentError, match=r"^segment_sum: num_segments: is required for vec"):
+        nx.segment_sum(x, x)
+    assert nx.bincount(x, length=3).tolist() == [[1, 2, 0], [0, 0, 3]]

@@ -72,11 +72,16 @@ def bincount(
 
 
 def _count_of(function: str, operand: str, numbers: Any, argument: str) -> int:
-    """Return the largest element plus one; the elements must be concrete."""
+    """Return the largest element plus one; the elements must be concrete and one entry."""
     if isinstance(numbers, _core.Expr):
         raise TraceError(
             f"{function}: {argument}: is required for traced values, because it determines "
             "the shape of the result"
+        )
+    if numbers.vectorized_axes:
+        raise ArgumentError(
+            f"{function}: {argument}: is required for vectorized integers, because it determines "
+            "the shape of the result of all entries"
         )
     if not numbers.size:
         return 0
