@@ -20,8 +20,8 @@ from __future__ import annotations
 
 from nxla import _core, _hints
 from nxla._sample import Sample, is_shape
-from nxla._values import as_count, to_index
-from nxla.errors import ArgumentError
+from nxla._values import as_count, as_tensors, to_index
+from nxla.errors import ArgumentError, DTypeError
 from nxla.ops.counts import (
     binomial,
     binomial_split,
@@ -445,7 +445,8 @@ def randint(
     ShapeError
         If `key` is not a key, or a bound does not broadcast to `shape`.
     DTypeError
-        If the dtype is not an integer dtype of at least 8 bits.
+        If the dtype is not an integer dtype of at least 8 bits, or a bound is not an integer and
+        `dtype` is omitted.
 
     Examples
     --------
@@ -454,7 +455,7 @@ def randint(
     >>> x.tolist()
     [[9, 20], [19, 6], [71, 15]]
     """
-    arguments = _randint_arguments("randint", low, high, minval, maxval, shape)
+    arguments = _randint_arguments("randint", low, high, minval, maxval, shape, dtype)
     drawn, following = _core.random_integers(key, *arguments, dtype, names, True)
     return Sample(drawn, following)
 
@@ -478,12 +479,12 @@ def randint_split(
     >>> nx.random.randint_split(nx.random.key(1), 0, 10, shape=5).tolist()
     [1, 3, 5, 0, 4]
     """
-    arguments = _randint_arguments("randint_split", low, high, minval, maxval, shape)
+    arguments = _randint_arguments("randint_split", low, high, minval, maxval, shape, dtype)
     return _core.random_integers(key, *arguments, dtype, names, False)[0]
 
 
 def _randint_arguments(
-    op: str, low: Any, high: Any, minval: Any, maxval: Any, shape: Any
+    op: str, low: Any, high: Any, minval: Any, maxval: Any, shape: Any, dtype: Any
 ) -> tuple[Any, Any, Any]:
     """Return the bounds and the shape of either order of arguments."""
     _refuse_two_shapes(op, low, high, shape)
@@ -494,6 +495,10 @@ def _randint_arguments(
     if low is None or high is None:
         missing = "low (minval)" if low is None else "high (maxval)"
         raise ArgumentError(f"{op}: {missing}: a bound is required; got None")
+    for name, bound in (("low (minval)", low), ("high (maxval)", high)):
+        found = as_tensors(op, bound)[0].dtype
+        if dtype is None and found.kind not in ("signed", "unsigned"):
+            raise DTypeError(f"{op}: {name}: must be an integer if dtype is omitted; got {found}")
     return low, high, () if shape is None else shape
 
 

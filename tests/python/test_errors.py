@@ -775,3 +775,8 @@ def test_names_of_hooks_are_strings_and_functions_are_callable():
             nx.hook(nx.ones(2), *arguments)
         with pytest.raises(nx.ArgumentError, match=r"hook: (name|function): must be"):
             nx.jit(lambda x, a=arguments: nx.hook(x, *a))(1.0)
+
+
+def test_batches_of_values_that_are_not_tensors_are_an_error_of_to_batched():
+    with pytest.raises(nx.ArgumentError, match=r"^to_batched: operands must be tensors"):
+        nx.to_batched({"x": nx.ones(4)}, 2)

@@ -209,3 +209,13 @@ def test_the_error_of_a_wrong_key_names_the_function_that_was_called(name):
                 call()
     with pytest.raises(nx.NxlaError, match=f"^{name}: .*got str"):
         function("key", *more)
+
+
+def test_bounds_that_are_not_integers_require_a_dtype():
+    key = nx.random.key(0)
+    for draw in (nx.random.randint, nx.random.randint_split):
+        with pytest.raises(nx.DTypeError, match=rf"^{draw.__name__}: high \(maxval\): must be an"):
+            draw(key, 0, 2.5)
+        with pytest.raises(nx.DTypeError, match=rf"^{draw.__name__}: low \(minval\): must be an"):
+            draw(key, nx.tensor(0.0), 2)
+    assert nx.random.randint_split(key, 0, 1.5, dtype="s32").dtype == nx.int32

@@ -7,7 +7,7 @@ import operator
 from itertools import chain, pairwise
 
 from nxla import _core, _hints
-from nxla._values import as_count, as_int, as_tensor, call_as, index_list, user_line
+from nxla._values import as_count, as_int, as_tensor, as_tensors, call_as, index_list, user_line
 from nxla.errors import ArgumentError, ShapeError, TraceError
 from nxla.ops.metadata import axis_position
 
@@ -371,7 +371,7 @@ def to_batched(
     >>> [batch.tolist() for batch in nx.to_batched([1, 2, 3, 4, 5], 2)]
     [[1, 2], [3, 4], [5, 1]]
     """
-    x = as_tensor(x)
+    (x,) = as_tensors("to_batched", x)
     if leftover not in ("repeat", "discard"):
         raise ArgumentError(
             f'to_batched: leftover: must be "repeat" or "discard"; got {leftover!r}'
