@@ -307,3 +307,19 @@ def test_split_programs_hand_hooks_their_containers(compiler):
     with nx.default_options(compiler=compiler, hooks={"state": seen.append}):
         stages.run(3.0)
     assert [each["doubled"].item() for each in seen] == [6]
+
+
+def test_runtime_calls_refuse_vectorized_values():
+    x = nx.vectorize(nx.ones((2, 3)), "entry")
+    calls = {
+        "arguments: must not have vectorized axes": lambda x: nx.runtime_call(
+            nx.sum, nx.template(()), x
+        ),
+        "must have the type f32 of template; got vectorized": lambda x: nx.runtime_call(
+            lambda _: nx.vectorize(nx.ones(2), "entry"), nx.template(()), nx.devectorize(x)
+        ),
+    }
+    for message, call in calls.items():
+        for run in (call, nx.jit(call)):
+            with pytest.raises(nx.NxlaError, match=message):
+                run(x)

@@ -453,14 +453,19 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
         return structure.unflatten(
             _core.runtime_call(on_lists, [as_tensor(leaf) for leaf in leaves], types)
         )
-    return structure.unflatten(on_lists([new_tensor(leaf) for leaf in leaves]))
+    values = [new_tensor(leaf) for leaf in leaves]
+    if any(value.vectorized_axes for value in values):
+        raise ArgumentError(
+            "runtime_call: arguments: must not have vectorized axes; devectorize them first"
+        )
+    return structure.unflatten(on_lists(values))
 
 
 def _fitting(leaf: Any, ty: Template) -> Tensor:
     """Check one result of a runtime call; a scalar takes the expected dtype."""
     is_number = isinstance(leaf, int | float | complex)
     result = _core.tensor(leaf, ty.dtype) if is_number else new_tensor(leaf)
-    if result.dtype != ty.dtype or result.shape != ty.shape:
+    if result.dtype != ty.dtype or result.shape != ty.shape or result.vectorized_axes:
         got = template_of(result)
         raise ArgumentError(
             f"runtime_call: function: result must have the type {ty} of template; got {got}"
