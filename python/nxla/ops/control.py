@@ -101,15 +101,18 @@ def cond(
     ``cond([(pred, fn), …], otherwise=fn)`` selects the first branch whose predicate is true.
 
     Only the selected branch is computed. Branches may capture values. In a traced function, a
-    branch that a constant predicate excludes is not traced, and does not affect the dtypes and
-    shapes of the results. Outside of traced functions, the selected branch runs, and the other
-    branches are traced, which checks their results. Hooks of these branches are not called.
+    branch that a constant predicate excludes is not traced, and does not affect the dtypes, shapes
+    and vectorized axes of the results. Outside of traced functions, no predicate is a constant: the
+    selected branch runs, and the other branches are traced, which checks their results. Hooks of
+    these branches are not called.
 
     Parameters
     ----------
     pred : scalar, or sequence of (scalar, callable)
         True if it is not zero. If it is vectorized, each entry receives the results of the
         branch that it selects, and a branch that any entry selects is computed for all entries.
+        There, entries that do not select the branch have the values of another entry that does, and
+        hooks in the branch receive these values.
     true_fn, false_fn : callable
         Functions of the operands.
     *operands
@@ -336,7 +339,8 @@ def hook(
     The call forms are ``hook(value, function)``, ``hook(value, name)`` and ``hook(value, name,
     function)``. A caller can replace the function of a name with ``hooks={name: function}``. A
     named hook without a function does nothing. Hooks run in the order in which they are written,
-    and programs always contain them.
+    and programs always contain them. In a branch or a loop that only some vectorized entries enter,
+    the value of each other entry is a copy from an entry that enters it.
 
     Parameters
     ----------
