@@ -748,3 +748,16 @@ def test_errors_of_map_name_map():
     for unroll in (0, 1.5, "1"):
         with pytest.raises(nx.ArgumentError, match="scan: unroll: must be a bool or at least 1"):
             nx.scan(lambda c, x: (c, x), 0.0, nx.ones(2), unroll=unroll)
+
+
+@pytest.mark.parametrize("jit", [False, True])
+@pytest.mark.parametrize("unroll", [1, 2, 5, 7])
+def test_the_index_of_a_partly_unrolled_loop_is_a_tensor(unroll, jit):
+    def add_shifted(i, total):
+        # A Python number would not wrap.
+        return total + (i << 20) * (i << 20) + nx.astype(i.dtype == nx.int32, "f64")
+
+    def run(start):
+        return nx.fori(0, 5, add_shifted, start, unroll=unroll)
+
+    assert (nx.jit(run) if jit else run)(nx.zeros((), "f64")).item() == 5.0

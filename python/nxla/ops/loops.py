@@ -431,12 +431,18 @@ def _each(
         # Only a loop of the program orders the axes of its state.
         return join_axes(function, state, body(element(index), state))
 
+    zero = first_index(count)
+
+    def index_of(trip: int) -> Any:
+        # Only a fully unrolled loop has Python numbers as indices.
+        return trip if unroll is True else _core.add(zero, trip)
+
     if copies == count and unroll is not False:
         if count == 0 and has_numbers(init):
             return _typed_by_body(body, element, init)
         init = fix_types(init)
-        for index in range(count):
-            init = step(index, init)
+        for trip in range(count):
+            init = step(index_of(trip), init)
         state: S = new_tensors(init)
         return state
 
@@ -448,9 +454,9 @@ def _each(
 
     trips = count // copies
     roots = [("[1]", "state"), ("[0]", "index")]
-    state = _counted(function, roots, first_index(count), trips, steps, init, keeps)
-    for index in range(trips * copies, count):
-        state = new_tensors(step(index, state))
+    state = _counted(function, roots, zero, trips, steps, init, keeps)
+    for trip in range(trips * copies, count):
+        state = new_tensors(step(index_of(trip), state))
     return state
 
 
