@@ -117,7 +117,7 @@ def test_a_dataclass_of_a_container_has_exactly_its_fields(name, fields):
         return serialized({"container": ["dataclass", f"{__name__}:{name}", names, values]})
 
     values = [{"value": 1} for _ in fields]
-    with pytest.raises(nx.FormatError, match="a dataclass|fields: must be"):
+    with pytest.raises(nx.FormatError, match=r"a dataclass|fields: must be"):
         nx.deserialize(instance(fields, values))
     if name == "Settings":
         with pytest.raises(nx.FormatError, match="children: must be 2"):

@@ -447,3 +447,20 @@ def test_vector_norms_keep_the_names_of_the_other_axes():
         for keepdims in (False, True):
             names = nx.linalg.vector_norm(x, axis=axis, keepdims=keepdims).names
             assert names == nx.sum(x, axis=axis, keepdims=keepdims).names
+
+
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+def test_eigenvalues_of_each_entry_of_vectorized_matrices(compiler):
+    matrices = nx.tensor(np.random.default_rng(0).normal(size=(3, 4, 4)))
+
+    def size(matrix):
+        return nx.sum(nx.abs(nx.linalg.eigvals(matrix)))
+
+    one_by_one = [nx.grad(size)(matrix).tolist() for matrix in matrices]
+    found = nx.jit(nx.vmap(nx.grad(size)), compiler=compiler)(matrices)
+    np.testing.assert_allclose(found, one_by_one, rtol=1e-9)
+    values, vectors = nx.linalg.eig(nx.vectorize(matrices, "entry"))
+    assert values.vectorized_axes == vectors.vectorized_axes == (("entry", 3),)
+    expected = nx.linalg.eig(matrices)
+    np.testing.assert_array_equal(nx.devectorize(values, keep_names=False), expected.eigenvalues)
+    np.testing.assert_array_equal(nx.devectorize(vectors, keep_names=False), expected.eigenvectors)

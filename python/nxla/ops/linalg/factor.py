@@ -201,8 +201,6 @@ def eig(x: TensorLike, /) -> EigResult:
     ------
     ShapeError
         If the matrices are not square.
-    ArgumentError
-        If `x` has vectorized axes.
 
     Examples
     --------
@@ -214,8 +212,12 @@ def eig(x: TensorLike, /) -> EigResult:
     x = as_tensor(x)
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"eig: x: must be a (batch of) square matrices; got shape {x.shape}")
-    if x.vectorized_axes:
-        raise ArgumentError("eig: x: must not have vectorized axes; devectorize it first")
+    if axes := x.vectorized_axes:
+        values, vectors = eig(_core.devectorize(x, False))
+        return EigResult(
+            _core.revectorize(values, axes, x.shape[:-1], None),
+            _core.revectorize(vectors, axes, x.shape, None),
+        )
     wide = _core.result_type(x, _core.c64)
     if isinstance(x, _core.Tensor) and not _core.is_tracing():
         values, vectors = (_core.astype(part, wide) for part in _core.eigen_of_data(x))
