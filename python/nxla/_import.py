@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 
@@ -12,10 +13,10 @@ from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from typing import Any, Literal
 
-    from nxla._core import Expression, Function, Tensor
+    from nxla._core import DType, Expression, Function, Tensor
 
 __all__ = ["from_jax", "from_stablehlo"]
 
@@ -33,6 +34,9 @@ def from_stablehlo(
     The operations of the module become nodes of expressions. The function can be differentiated,
     printed, drawn and split, and runs on every compiler. JAX, PyTorch/XLA and `nxla.export` write
     such modules.
+
+    A module holds no derivative rules: ``stop_gradient`` and the custom rules of JAX functions are
+    lost, and nxla differentiates the operations of the module. `from_jax` keeps the rules.
 
     Parameters
     ----------
@@ -82,21 +86,23 @@ def from_stablehlo(
     expression, names, values, signature = _read("from_stablehlo", source, weights, platform)
     count = len(expression.inputs) - len(values)
 
+    def call(flat: list[Any]) -> Sequence[Any]:
+        run = functools.partial(_core.expr_call, expression)
+        return _call(expression.inputs, flat, names, run)
+
     def imported(*args: Any, **kwargs: Any) -> Any:
         given, rest = _weights_first(args, len(values), weights)
         if signature is not None:
             inputs, outputs, kept = signature
             flat: list[Any] = []
             _flatten(imported.__name__, inputs, (rest, kwargs), "arguments", flat)
-            return restore_containers(
-                outputs, _call(expression, [*(flat[at] for at in kept), *given], names)
-            )
+            return restore_containers(outputs, call([*(flat[at] for at in kept), *given]))
         if len(rest) != count or kwargs:
             raise ArgumentError(
                 f"{imported.__name__}: arguments: must be {count} tensors; got {len(rest)}"
                 + "".join(f" and {name}" for name in kwargs)
             )
-        results = _call(expression, [*rest, *given], names)
+        results = call([*rest, *given])
         return results[0] if len(results) == 1 else results
 
     return _function(imported, expression, values, weights, options)
@@ -135,8 +141,11 @@ def from_jax(
 ) -> Function[..., Any]:
     """Return a function that is written for JAX as a function of nxla.
 
-    JAX traces the function for the types of the arguments. The result runs without JAX, except for
-    the pytrees of arguments and results.
+    JAX traces the function for the types of the arguments. Derivatives follow the rules of JAX,
+    including custom rules: JAX lowers the derivatives when the result is traced. If JAX cannot
+    differentiate the function in reverse mode, as with ``jax.lax.while_loop``, nxla differentiates
+    its operations.
+    Compiled calls run without JAX, except for the pytrees of arguments and results.
 
     Parameters
     ----------
@@ -145,7 +154,8 @@ def from_jax(
     *args, **kwargs
         Arguments, or tensors and templates of nxla with their shapes and dtypes.
     weights : {"constants", "arguments"}
-        As for `from_stablehlo`: the arrays that the function captures.
+        With ``"arguments"``, the arrays of floats that the function captures are values of the
+        first argument, a list. The attribute ``weights`` of the result is the list.
     jit_options : dict, optional
         The options of `jit`.
 
@@ -174,11 +184,19 @@ def from_jax(
         why = "from_jax: requires the package jax, which is not installed; run `pip install jax`"
         raise ImportError(why) from error
 
+    from nxla._jax_functions import JaxFunction, hoist_weights
+
+    _check_weights("from_jax", weights)
     given, kwargs_given = jax.tree_util.tree_map(_abstract, (args, kwargs))
-    lowered = jax.jit(function, keep_unused=True).lower(*given, **kwargs_given)
-    expression, _, values, _ = _read("from_jax", lowered.as_text(), weights)
+    traced = jax.jit(function, keep_unused=True).trace(*given, **kwargs_given)
     leaves, structure = jax.tree_util.tree_flatten_with_path((args, kwargs))
     names = [jax.tree_util.keystr(path) for path, _ in leaves]
+    result_structure = jax.tree_util.tree_structure(traced.out_info)
+    if weights == "arguments":
+        model, arrays = hoist_weights(traced)
+    else:
+        model, arrays = JaxFunction(traced), []
+    values = [_core.tensor(array) for array in arrays]
 
     def imported(*args: Any, **kwargs: Any) -> Any:
         given, rest = _weights_first(args, len(values), weights)
@@ -187,11 +205,11 @@ def from_jax(
             raise ArgumentError(
                 f"{imported.__name__}: arguments: must have the structure {structure}; got {found}"
             )
-        results = _call(expression, [*flat, *given], names)
-        return jax.tree_util.tree_unflatten(lowered.out_tree, results)
+        results = _call(model.expression.inputs, [*flat, *given], names, model.call)
+        return jax.tree_util.tree_unflatten(result_structure, results)
 
     imported.__name__ = name_of(function)
-    return _function(imported, expression, values, weights, jit_options or {})
+    return _function(imported, model.expression, values, weights, jit_options or {})
 
 
 def _abstract(leaf: Any) -> Any:
@@ -208,13 +226,17 @@ def _read(
     op: str, source: str | bytes | os.PathLike[str], weights: str, platform: str | None = None
 ) -> tuple[Expression, list[str], list[Tensor], tuple[Any, Any, list[int]] | None]:
     """Return the expression of a module, the names of its inputs, its weights and containers."""
-    if weights not in ("constants", "arguments"):
-        raise ArgumentError(f"{op}: weights: must be 'constants' or 'arguments'; got {weights!r}")
+    _check_weights(op, weights)
     content, _ = module_bytes(op, source)
     read = _core.read_stablehlo(content, weights == "arguments", platform)
     expression, names, values, signature = read
     named = [name or f"argument {at}" for at, name in enumerate(names)]
     return expression, named, values, signature
+
+
+def _check_weights(op: str, weights: str) -> None:
+    if weights not in ("constants", "arguments"):
+        raise ArgumentError(f"{op}: weights: must be 'constants' or 'arguments'; got {weights!r}")
 
 
 def module_bytes(op: str, source: str | bytes | os.PathLike[str]) -> tuple[bytes, str]:
@@ -242,10 +264,15 @@ def _weights_first(
     return list(args[0]), args[1:]
 
 
-def _call(expression: Expression, values: list[Any], names: list[str]) -> tuple[Any, ...]:
-    """Add an expression to the trace, with values of the types of its inputs."""
+def _call(
+    types: list[tuple[tuple[int, ...], DType]],
+    values: list[Any],
+    names: list[str],
+    function: Callable[[list[Any]], Sequence[Any]],
+) -> Sequence[Any]:
+    """Call a function of flat lists on values of the types of its inputs."""
     converted: list[Any] = []
-    for at, (value, (shape, dtype)) in enumerate(zip(values, expression.inputs, strict=True)):
+    for at, (value, (shape, dtype)) in enumerate(zip(values, types, strict=True)):
         tensor = value if isinstance(value, (_core.Tensor, _core.Expr)) else _core.tensor(value)
         if isinstance(value, (bool, int, float, complex)):
             tensor = _core.astype(tensor, dtype)
@@ -257,12 +284,13 @@ def _call(expression: Expression, values: list[Any], names: list[str]) -> tuple[
             )
         converted.append(tensor)
     if any(tensor.vectorized_axes for tensor in converted):
-        return _call_entries(expression, converted)
-    results: tuple[Any, ...] = _core.expr_call(expression, converted)
-    return results
+        return _call_entries(function, converted)
+    return function(converted)
 
 
-def _call_entries(expression: Expression, values: list[Tensor]) -> tuple[Any, ...]:
+def _call_entries(
+    function: Callable[[list[Any]], Sequence[Any]], values: list[Tensor]
+) -> tuple[Any, ...]:
     """Add a loop over the entries of vectorized values to the trace."""
     import nxla as nx
 
@@ -272,7 +300,7 @@ def _call_entries(expression: Expression, values: list[Tensor]) -> tuple[Any, ..
     flat = [
         nx.reshape(nx.devectorize(tensor), (math.prod(sizes), *tensor.shape)) for tensor in aligned
     ]
-    results = nx.map(lambda *entry: tuple(_core.expr_call(expression, list(entry))), *flat)
+    results = nx.map(lambda *entry: tuple(function(list(entry))), *flat)
     return tuple(nx.revectorize(x, axes, target_shape=x.shape[1:]) for x in results)
 
 
