@@ -397,3 +397,23 @@ def test_policies_of_partial_batches(compiler):
     np.testing.assert_array_equal(np.concatenate([x.numpy() for x, _ in results]), 2 * rows)
     assert [total.item() for _, total in results] == [rows[i : i + 4].sum() for i in (0, 4, 8)]
     assert stream.done().item() == rows.sum()
+
+
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+def test_vectorized_states(compiler):
+    initial = {"sum": nx.vectorize(nx.tensor([[1.0, 2.0], [3.0, 4.0]]), "entry"), "steps": 0}
+
+    def step(x, state):
+        return nx.sum(state["sum"]), {"sum": state["sum"] + x, "steps": state["steps"] + 1}
+
+    stream = nx.stream(step, nx.template((2,), nx.float32), initial, compiler=compiler)
+    for _ in range(3):
+        stream.send(nx.ones(2))
+    results = [stream.recv() for _ in range(3)]
+    assert [nx.devectorize(x).tolist() for x in results] == [[3.0, 7.0], [5.0, 9.0], [7.0, 11.0]]
+    state = stream.done()
+    assert state["sum"].vectorized_axes == (("entry", 2),)
+    assert nx.devectorize(state["sum"]).tolist() == [[4.0, 5.0], [6.0, 7.0]]
+    assert state["steps"].item() == 3
+    with pytest.raises(nx.ArgumentError, match="must return a state like the old one"):
+        nx.stream(lambda x, s: (x, s + x), initial["sum"], nx.zeros(2), compiler=compiler)

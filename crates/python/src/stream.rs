@@ -22,6 +22,7 @@ use crate::expected::Expected;
 use crate::function::{Entry, check_results, wrap_results};
 use crate::interrupt::interruptible;
 use crate::signature::{Arguments, is_leaf};
+use crate::tensor::PyTensor;
 
 /// A running stream, which ends when it is dropped.
 #[pyclass(name = "Stream", module = "nxla._core", frozen)]
@@ -70,7 +71,7 @@ impl PyStream {
             constants: leaves_of(constants.as_any(), "constants")?,
             inspect,
         };
-        let stream = work.start(leaves_of(initial, "initial")?).or_raise()?;
+        let stream = work.start(state_of(initial)?).or_raise()?;
         let capacity = bound.map_or(DEFAULT_CAPACITY, Capacity::InFlight);
         Ok(Self { stream, step: compiled, chunk, capacity, results })
     }
@@ -230,6 +231,22 @@ fn leaves_of(value: &Bound<'_, PyAny>, path: &str) -> PyResult<Vec<RawTensor>> {
     arguments.argument(value, &|| format!("stream: {path}"))?;
     arguments.call.refuse_templates("stream").or_raise()?;
     Ok(arguments.into_inputs(value.py(), None)?.into_vec())
+}
+
+/// The leaves of the initial state, with their vectorized axes.
+fn state_of(initial: &Bound<'_, PyAny>) -> PyResult<Vec<RawTensor>> {
+    let mut vectors = Vec::new();
+    flatten(initial, "initial", &mut |item, _| {
+        let leaf = is_leaf(item)?;
+        if leaf {
+            let tensor = item.cast::<PyTensor>().ok();
+            let own = tensor.map(|tensor| tensor.get().read().vectors().clone());
+            vectors.push(own.unwrap_or_default());
+        }
+        Ok(leaf)
+    })?;
+    let data = leaves_of(initial, "initial")?;
+    Ok(data.into_iter().zip(vectors).map(|(data, own)| data.with_vectors(own)).collect())
 }
 
 /// A timeout in seconds; a negative timeout is zero.
