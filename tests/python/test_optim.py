@@ -244,3 +244,30 @@ def test_limits_of_gradients_are_not_negative(function):
         function(-1.0)
     traced = nx.jit(lambda limit, x: function(limit).update(x, ())[0])
     assert nx.all(nx.abs(traced(0.5, nx.tensor([3.0, 0.0]))) <= 0.75)
+
+
+@pytest.mark.parametrize("name", ["adam", "adamw", "lamb", "muon"])
+def test_traced_decay_rates(name):
+    x, gradient = nx.tensor([[1.0, 2.0], [3.0, 5.0]]), nx.tensor([[0.3, -0.1], [0.2, 0.7]])
+
+    def updates(b1, b2):
+        rates = {"beta": b1, "adam_b2": b2} if name == "muon" else {"b1": b1, "b2": b2}
+        optimizer = getattr(nx.optim, name)(0.1, **rates)
+        state = optimizer.init(x)
+        for scale in (1.0, 2.0, -0.5):
+            update, state = optimizer.update(gradient * scale, state, x)
+        return update
+
+    for b1, b2 in [(0.9, 0.99), (0.0, 0.5)]:
+        found = nx.jit(updates)(nx.tensor(b1), nx.tensor(b2))
+        np.testing.assert_allclose(found, updates(b1, b2), rtol=1e-5)
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (4, 3)])
+def test_muon_of_complex_matrices(shape):
+    random = np.random.default_rng(0)
+    gradient = nx.tensor(random.normal(size=shape) + 1j * random.normal(size=shape))
+    optimizer = nx.optim.scale_by_muon()
+    update, _ = optimizer.update(gradient, optimizer.init(gradient))
+    values = np.linalg.svd(np.asarray(update), compute_uv=False)
+    assert values.max() / values.min() < 2

@@ -23,8 +23,9 @@ States of parameters in floats of fewer than 32 bits are ``float32``, and so is 
 each step: squares of ``float16`` gradients overflow from 256 on, and an epsilon of 1e-8 is zero.
 Updates have the dtypes of the gradients. Hyperparameters do not change the dtypes of states.
 
-Numbers such as the learning rate are constants of the program. A schedule is a function from the
-number of previous steps, which is part of the state, to the rate.
+Numbers such as the learning rate are constants of the program; they may also be tensors, such as
+arguments of a jitted function. A schedule is a function from the number of previous steps, which is
+part of the state, to the rate.
 """
 
 from nxla import _hints

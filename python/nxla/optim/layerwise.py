@@ -333,8 +333,9 @@ def _orthogonal(x: Tensor, coefficients: tuple[float, float, float], steps: int)
     is_tall = x.shape[-2] > x.shape[-1]
     x = _core.swapaxes(x, -1, -2) if is_tall else x
     x = x / (global_norm(x) + 1e-8)
+    is_complex = x.dtype.kind == "complex"
     for _ in range(steps):
-        square = x @ _core.swapaxes(x, -1, -2)
+        square = x @ _core.swapaxes(_core.conj(x) if is_complex else x, -1, -2)
         x = a * x + (b * square + c * (square @ square)) @ x
     return _core.rename(_core.swapaxes(x, -1, -2) if is_tall else x, names)
 

@@ -168,15 +168,20 @@ def _squares(grads: Any) -> Any:
     return tree.map(lambda g: _core.square(_core.abs(_wide(g))), grads)
 
 
-def _unbiased(means: Any, decay: float, count: Tensor) -> Any:
+def _unbiased(means: Any, decay: float | Tensor, count: Tensor) -> Any:
     """Correct the bias of running means that start at zero."""
-    if decay == 0.0:
+    rate: float | Tensor
+    if not isinstance(decay, int | float):
+        rate = _core.log(decay)
+    elif decay == 0:
         return means
+    else:
+        rate = math.log(decay)
 
     def corrected(mean: Tensor) -> Tensor:
         # `1 - decay ** count` must be accurate in the first steps.
         steps = _core.astype(count, "f64" if mean.dtype.bits == 64 else "f32")
-        share = _core.negative(_core.expm1(steps * math.log(decay)))
+        share = _core.negative(_core.expm1(steps * rate))
         return _core.astype(mean / share, mean.dtype)
 
     return tree.map(corrected, means)
