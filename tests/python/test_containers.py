@@ -1,6 +1,7 @@
 """Containers are unchanged by functions and by serialization."""
 
 import dataclasses
+import pickle
 import sys
 import types
 import typing
@@ -33,6 +34,13 @@ nx.register_container(
     lambda pair: ((pair.left, pair.right), pair.label),
     lambda label, children: Pair(*children, label),
 )
+
+
+def test_tensors_with_the_same_name_twice_come_back():
+    x = nx.ones(3, names=["a"])
+    for twice in (nx.expand_dims(x, 0, name="a"), nx.outer(x, x)):
+        for found in (nx.deserialize(nx.serialize(twice)), pickle.loads(pickle.dumps(twice))):
+            assert found.names == twice.names == ["a", "a"]
 
 
 def test_an_ordered_dict_comes_back_in_its_order():

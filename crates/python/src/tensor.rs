@@ -608,8 +608,9 @@ fn tensor_from_bytes(
         format_error("tensor_from_bytes", format!("{argument}: {error}"))
     };
     let shape: Vec<usize> = shape.extract().map_err(|error| wrong("shape", error))?;
-    let names: Option<NamesArg> =
-        names.map(|names| names.extract()).transpose().map_err(|error| wrong("names", error))?;
+    // The names of a computed tensor can repeat.
+    let names = names.map(|names| names.extract().map(NamesArg)).transpose();
+    let names: Option<NamesArg> = names.map_err(|error| wrong("names", error))?;
     let vectorized: Vec<String> = match vectorized {
         Some(axes) => axes.extract().map_err(|error| wrong("vectorized", error))?,
         None => Vec::new(),
