@@ -411,3 +411,10 @@ def test_counts_of_vectorized_integers_require_a_length():
     with pytest.raises(nx.ArgumentError, match=r"^segment_sum: num_segments: is required for vec"):
         nx.segment_sum(x, x)
     assert nx.bincount(x, length=3).tolist() == [[1, 2, 0], [0, 0, 3]]
+
+
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+def test_interpolation_of_nan_next_to_equal_points(compiler):
+    xp, fp = nx.tensor([1.0, 1.0, 2.0]), nx.tensor([0.0, 5.0, 6.0])
+    found = nx.jit(nx.interp, compiler=compiler)(nx.tensor([float("nan"), 1.5]), xp, fp)
+    np.testing.assert_array_equal(found, [np.nan, 5.5])

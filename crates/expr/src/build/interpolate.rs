@@ -101,7 +101,9 @@ impl Graph {
         let divisor = self.select(is_step, one, width)?;
         let divisor = self.select(is_bounded, divisor, one)?;
         let bounded = self.divide(distance, divisor)?;
-        let bounded = self.select(is_step, zero, bounded)?;
+        // NaN remains NaN.
+        let start = self.multiply(distance, zero)?;
+        let bounded = self.select(is_step, start, bounded)?;
         let unbounded = self.part_of_unbounded_interval(distance, rest)?;
         self.select(is_bounded, bounded, unbounded)
     }
