@@ -1,5 +1,7 @@
 """Compare distributions of `nx.random` with SciPy for fixed keys."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -377,3 +379,15 @@ def test_samples_have_no_gradient_in_parameters():
                     assert not nx.any(derivative(total)(parameter)), (name, position)
     weights = lambda p: nx.sum(random.choice(key, nx.ones(3), p, samples=4)[0])  # noqa: E731
     assert nx.grad(weights)(nx.tensor([0.2, 0.3, 0.5])).tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("compiler", ["evaluator", "xla"])
+@pytest.mark.parametrize(
+    "p", [[1.0, math.nan], [0.5, -0.5, 1.0], [0.0, 0.0], [math.inf, 1.0], [math.nan, math.nan]]
+)
+def test_multinomial_of_invalid_probabilities(p, compiler):
+    draw = nx.jit(nx.random.multinomial_split, compiler=compiler)
+    assert draw(nx.random.key(0), 10, nx.tensor([p, [1.0] + [0.0] * (len(p) - 1)])).tolist() == [
+        [-1] * len(p),
+        [10] + [0] * (len(p) - 1),
+    ]

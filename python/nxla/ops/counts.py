@@ -286,6 +286,7 @@ def multinomial(
         The number of trials.
     p : tensor_like
         The probabilities of the categories along the last axis, which are divided by their sum.
+        All counts are -1 if a probability is negative or NaN, or the sum is zero or infinite.
     shape : int or sequence of int, optional
         The shape of the result without its last axis, to which `n`, and `p` without its last axis,
         broadcast; their shape by default.
@@ -334,7 +335,10 @@ def multinomial(
         inputs = _core.iota((count - 1,), 0), moveaxis(ratio, -1, 0)[: count - 1]
         left, drawn = scan(step, left, inputs)
         counts = _core.concat([drawn, _core.expand_dims(left, 0)], 0)
-        return _counts(moveaxis(counts, 0, -1), kind)
+        total = _core.sum(wide, axis=-1, keepdims=True)
+        is_valid = _core.all(wide >= 0.0, axis=-1, keepdims=True) & (total > 0.0)
+        counts = _core.where(is_valid & _core.isfinite(total), moveaxis(counts, 0, -1), -1.0)
+        return _counts(counts, kind)
 
     return _draws("multinomial", (wanted, kind), key, draw, trials, shares)
 
