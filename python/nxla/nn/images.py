@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 
@@ -210,17 +211,26 @@ def _resample(
             total = sum(weights) or 1.0
             weights = [w / total for w in weights]
         rows.append(weights)
-    shape = [-1 if i == axis else 1 for i in range(x.ndim)]
-    result = None
-    for tap in range(taps):
-        weights = [row[tap] for row in rows]
-        if not any(weights):
-            continue
-        index = [min(max(first + tap, 0), size - 1) for first in firsts]
-        scale = _core.reshape(_core.tensor(weights, x.dtype), shape)
-        part = _core.take(x, _core.tensor(index, "s32"), axis) * scale
-        result = part if result is None else result + part
-    return _core.multiply(x, 0.0) if result is None else result
+    columns = [tap for tap in range(taps) if any(row[tap] for row in rows)]
+    if not columns:
+        return _core.multiply(x, 0.0)
+    scales = [_core.tensor([row[tap] for row in rows], x.dtype) for tap in columns]
+    indices = [
+        _core.tensor([min(max(first + tap, 0), size - 1) for first in firsts], "s32")
+        for tap in columns
+    ]
+    if widen == 1.0:
+        # A sum of a few neighbors reads each element of the image once.
+        shape = [-1 if i == axis else 1 for i in range(x.ndim)]
+        parts = [
+            _core.take(x, index, axis) * _core.reshape(scale, shape)
+            for index, scale in zip(indices, scales, strict=True)
+        ]
+        return functools.reduce(_core.add, parts)
+    # The derivative of a sum would scatter once for each neighbor.
+    shape = [1] * axis + [len(places), len(columns)] + [1] * (x.ndim - axis - 1)
+    neighbors = _core.take(x, _core.stack(indices, 1), axis)
+    return _core.sum(neighbors * _core.reshape(_core.stack(scales, 1), shape), axis=axis + 1)
 
 
 def _wide(x: Tensor) -> Tensor:
