@@ -147,7 +147,9 @@ class Stream(Generic[R]):
     ) -> Iterator[R]:
         """Send chunks and yield their results.
 
-        A few chunks are sent before their results are received, up to the bound of the stream.
+        A few chunks are sent before their results are received, up to the bound of the stream. An
+        error of `chunks` is raised after the results of the chunks before it. A loop that ends
+        early drops the results of the chunks that have been sent.
 
         Parameters
         ----------
@@ -184,17 +186,29 @@ class Stream(Generic[R]):
             result, count = results.popleft().result(), counts.popleft()
             return result if count is None else self._batch.cut(result, count)
 
-        for chunk in chunks:
-            count = None if partial == "raise" else self._batch.count(chunk)
-            if count is not None and partial == "drop":
-                continue
-            self.send(chunk if count is None else self._batch.pad(chunk))
+        failure: Exception | None = None
+        source = iter(chunks)
+        while True:
+            try:
+                chunk = next(source)
+                count = None if partial == "raise" else self._batch.count(chunk)
+                if count is not None and partial == "drop":
+                    continue
+                self.send(chunk if count is None else self._batch.pad(chunk))
+            except StopIteration:
+                break
+            except Exception as error:
+                # The state contains the steps of earlier chunks, so their results come first.
+                failure = error
+                break
             counts.append(count)
             results.append(self.recv_deferred())
             if len(results) > ahead:
                 yield received()
         while results:
             yield received()
+        if failure is not None:
+            raise failure
 
     def __iter__(self) -> Iterator[R]:
         """Yield the results of all chunks that have been sent, including chunks sent meanwhile."""

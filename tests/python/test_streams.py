@@ -417,3 +417,21 @@ def test_vectorized_states(compiler):
     assert state["steps"].item() == 3
     with pytest.raises(nx.ArgumentError, match="must return a state like the old one"):
         nx.stream(lambda x, s: (x, s + x), initial["sum"], nx.zeros(2), compiler=compiler)
+
+
+@pytest.mark.parametrize("source", ["raises", "wrong chunk"])
+def test_results_of_accepted_chunks_come_before_the_error_of_the_next(source):
+    def chunks():
+        yield nx.ones(2)
+        yield nx.ones(2) * 2
+        if source == "raises":
+            raise ValueError("no more data")
+        yield nx.ones(3)
+
+    stream = nx.stream(lambda x, s: (x * 10, s + 1), nx.template((2,)), 0)
+    results = []
+    with pytest.raises((ValueError, nx.ArgumentError)):
+        results.extend(x.tolist() for x in stream.over(chunks()))
+    # `extend` keeps what it received before the error.
+    assert results == [[10.0, 10.0], [20.0, 20.0]]
+    assert stream.done().item() == 2

@@ -105,14 +105,26 @@ def _results(
             bar()
         return result
 
+    failure: Exception | None = None
+    source = iter(batches)
     try:
-        for batch in batches:
-            args = batch if isinstance(batch, tuple) else (batch,)
-            waiting.append(loop.begin(inputs_of(stages, args)))
+        while True:
+            try:
+                batch = next(source)
+                inputs = inputs_of(stages, batch if isinstance(batch, tuple) else (batch,))
+            except StopIteration:
+                break
+            except Exception as error:
+                # The caller receives the results of earlier batches first, for any `in_flight`.
+                failure = error
+                break
+            waiting.append(loop.begin(inputs))
             if len(waiting) >= room:
                 yield oldest()
         while waiting:
             yield oldest()
+        if failure is not None:
+            raise failure
     finally:
         if bar is not None:
             bar.close()
