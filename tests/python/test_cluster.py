@@ -759,3 +759,31 @@ def test_wrong_steps_are_refused():
     step = nx.graph.pipeline_step(functions, cross_entropy, adam, parts=4)
     with pytest.raises(nx.ArgumentError, match="states: must be 3, one for each layer; got 2"):
         step(parameters, states[:2], texts, nexts)
+
+
+def test_the_batch_of_a_pipeline_step_has_one_size():
+    layers = [lambda p, x: nx.tanh(x @ p), lambda p, x: x @ p]
+    step = nx.graph.pipeline_step(
+        layers, lambda y, t: nx.mean((y - t) ** 2), lambda p, g, s: (p - 0.1 * g, s), parts=2
+    )
+    parameters = [nx.ones((5, 4)), nx.ones((4, 3))]
+    with pytest.raises(nx.ArgumentError, match=r"x, targets: must have first axes of one size"):
+        # Two rows of targets would broadcast to twelve rows.
+        step(parameters, [(), ()], nx.ones((12, 5)), nx.ones((2, 3)))
+
+
+@pytest.mark.parametrize("in_flight", [1, 3])
+def test_results_of_a_pipeline_come_before_the_error_of_its_source(in_flight):
+    def batches():
+        yield 1.0
+        yield 2.0
+        raise ValueError("no more data")
+
+    expression = nx.debug_expr(lambda x: nx.exp(nx.log(x)) + 1)(1.0)
+    stages = nx.graph.split(expression, lambda node: "after" if node.op == "log" else "none")
+    results = []
+    with pytest.raises(ValueError, match="no more data"):
+        results.extend(
+            round(y.item()) for y in nx.graph.pipeline(stages, batches(), in_flight=in_flight)
+        )
+    assert results == [2, 3]

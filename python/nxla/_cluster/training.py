@@ -222,9 +222,14 @@ def cut(batch: Any, parts: int) -> list[Any]:
     from nxla import tensor
 
     leaves, structure = tree.flatten(batch)
+    wholes = [tensor(leaf) for leaf in leaves]
+    sizes = {whole.shape[0] if whole.shape else 0 for whole in wholes}
+    if len(sizes) > 1:
+        raise _core.ArgumentError(
+            f"pipeline_step: x, targets: must have first axes of one size; got {sorted(sizes)}"
+        )
     pieces: list[list[Any]] = [[] for _ in range(parts)]
-    for leaf in leaves:
-        whole = tensor(leaf)
+    for whole in wholes:
         rows = whole.shape[0] if whole.shape else 0
         if rows == 0 or rows % parts:
             raise _core.ArgumentError(
