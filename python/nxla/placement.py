@@ -218,8 +218,11 @@ def backend_deallocate(container: Any, /) -> bool:
     >>> nx.backend_deallocate([nx.ones(2), nx.zeros(2)])
     False
     """
-    tensors = [leaf for leaf in tree.leaves(container) if isinstance(leaf, _core.Tensor)]
-    return sum(tensor.deallocate() for tensor in tensors) > 0
+    tensors: list[Any] = []
+    for leaf in tree.leaves(container):
+        # The parts of a tensor over a mesh.
+        tensors += getattr(leaf, "shards", None) or [leaf]
+    return sum(x.deallocate() for x in tensors if isinstance(x, _core.Tensor)) > 0
 
 
 def _place(op: str, device: DeviceLike | None, client: str | None) -> Device:
