@@ -262,6 +262,32 @@ extern "C" fn at_exit() {
         std::thread::sleep(Duration::from_millis(1));
     }
     wait_for_all(Some(deadline));
+    #[cfg(target_os = "linux")]
+    wait_until_others_sleep(deadline);
+}
+
+/// Waits until no other thread of the process runs, up to a deadline.
+///
+/// A thread of a plugin reports the end of a program before it drops its reference to the executable. If
+/// it is the last reference, the thread destroys the executable, which uses static objects of the plugin.
+#[cfg(target_os = "linux")]
+fn wait_until_others_sleep(deadline: Instant) {
+    while is_other_thread_running() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+}
+
+/// Returns true if another thread of the process runs or waits for a processor, as `/proc` reports.
+#[cfg(target_os = "linux")]
+fn is_other_thread_running() -> bool {
+    let own = std::fs::read_link("/proc/thread-self");
+    let own = own.as_ref().ok().and_then(|path| path.file_name());
+    let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return false };
+    threads.flatten().filter(|thread| Some(&*thread.file_name()) != own).any(|thread| {
+        // The state follows the name of the thread, which is in parentheses.
+        let state = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+        state.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" R"))
+    })
 }
 
 /// Blocks until no program of any client of this process runs.
