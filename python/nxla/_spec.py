@@ -155,7 +155,7 @@ def _suggest_option(error: OptionError, options: dict[str, Any]) -> None:
     for name in options:
         if f' has no option "{name}"' in str(error):
             similar = get_close_matches(name, JIT_OPTIONS, n=1)
-            if similar:
+            if similar and similar[0] != name:
                 error.args = (f"{error}; did you mean {similar[0]}=?",)
             return
 

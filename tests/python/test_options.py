@@ -16,7 +16,7 @@ from where import on_cpu
     ("options", "text"),
     [
         ({"compiler": "xla", "wrong": 1}, 'the compiler "xla" has no option "wrong"; it has'),
-        ({"compiler": "evaluator", "precision": "high"}, "it has no options"),
+        ({"compiler": "evaluator", "precision": "high"}, 'compiler="xla" has it'),
         ({"compiler": "xla", "precision": "best"}, 'must be "default", "high" or "highest"'),
         ({"compiler": "xla", "precision": 3}, 'must be "default"'),
         ({"compiler": "xla", "cpu_device_count": 0}, "must be an integer of at least 1"),
@@ -69,10 +69,19 @@ def test_partitions_have_options_that_jit_accepts():
 
 def test_settings_belong_to_the_compiler_in_force():
     with nx.default_options(compiler="evaluator"):
-        with pytest.raises(nx.OptionError, match="it has no options"):
+        with pytest.raises(nx.OptionError, match='compiler="xla" has it'):
             nx.jit(lambda x: x, precision="high")
+        with pytest.raises(nx.OptionError, match='no option "device"; compiler="xla" has it'):
+            nx.jit(lambda x: x, device=0)
+        with pytest.raises(nx.OptionError, match="it has no options"):
+            nx.jit(lambda x: x, speed=11)
         nx.jit(lambda x: x, compiler="xla", precision="high")
-    # Without a compiler in the options, any compiler with this setting is accepted.
+    # Operands may select XLA for one function, but not for all that run with default options.
+    for set_options in (nx.default_options, nx.global_default_options):
+        with pytest.raises(nx.OptionError, match="must be set together with its compiler"):
+            set_options(precision="high")
+        with pytest.raises(nx.OptionError, match='compiler="xla" has it'):
+            set_options(device="host", precision="high")
     nx.jit(lambda x: x, precision="high")
 
     class Own(nx.Compiler):
@@ -102,7 +111,7 @@ def test_changes_of_default_options_follow_the_rules_of_calls():
         with nx.default_options(compiler="xla", stages=None, progress=False, hooks={}):
             assert nx.default_options() == {"compiler": "xla", "precision": "high"}
         with nx.default_options(compiler=None):
-            assert set(nx.default_options()) == {"precision", "stages", "progress", "hooks"}
+            assert set(nx.default_options()) == {"stages", "progress", "hooks"}
         with nx.default_options(device="host"):
             assert nx.default_options()["device"] == "host"
             with nx.default_options(cpu_device_count=1):

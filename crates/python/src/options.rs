@@ -313,13 +313,23 @@ fn merge_options<'py>(
     }
     let (below, _) = unchecked_options(Some(&below))?;
     let (changes, _) = unchecked_options(Some(changes))?;
-    to_dict(py, &changes.over(&below))
+    let mut merged = changes.over(&below);
+    if !merged.names_engine() {
+        // Without their compiler, which the changes removed, the old settings have no meaning.
+        merged.settings = changes.settings;
+    }
+    to_dict(py, &merged)
 }
 
-/// Reads options that replace the current ones completely.
+/// Reads options that replace the current ones completely. Without a compiler or a device, operands
+/// select the compiler, so settings that only some compilers have would make other calls fail.
 fn by_themselves(options: &Bound<'_, PyDict>) -> PyResult<Options> {
     let (new, _) = unchecked_options(Some(options))?;
     new.check(&Options::new()).or_raise()?;
+    if let Some(name) = new.settings.keys().next().filter(|_| !new.names_engine()) {
+        let why = format!("{name}: must be set together with its compiler; add compiler=\"xla\"");
+        return Err(exception(nxla_runtime::Error::Options(why)));
+    }
     Ok(new)
 }
 

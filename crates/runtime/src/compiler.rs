@@ -573,9 +573,16 @@ pub(crate) fn check_settings(compiler: &str, settings: &Settings, known: &[&str]
                 "the compiler {compiler:?} has no option {name:?}; compiler=\"auto\" has it"
             )))
         }
-        Some(name) if known.is_empty() => Err(Error::Options(format!(
-            "the compiler {compiler:?} has no option {name:?}; it has no options"
-        ))),
+        Some(name) if known.is_empty() => {
+            let one = Settings::from([(name.clone(), settings[name].clone())]);
+            let other = match compiler_named("xla") {
+                Ok(xla) if xla.check_settings(&one).is_ok() => "compiler=\"xla\" has it",
+                _ => "it has no options",
+            };
+            Err(Error::Options(format!(
+                "the compiler {compiler:?} has no option {name:?}; {other}"
+            )))
+        }
         Some(name) => Err(Error::Options(format!(
             "the compiler {compiler:?} has no option {name:?}; it has {}",
             known.join(", ")

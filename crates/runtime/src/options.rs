@@ -352,15 +352,20 @@ impl Options {
     pub fn engine(&self, operand_device: Option<&Device>) -> Result<Engine> {
         let device =
             if self.names_engine() { self.device.clone() } else { operand_device.cloned() };
-        let compiler = match (&self.compiler, &device) {
-            (Some(choice), _) => choice.resolve()?,
-            (None, Some(device)) if !device.is_host() => compiler_named("xla")?,
-            (None, _) => compiler_named("evaluator")?,
-        };
+        let compiler = self.compiler_on(device.as_ref())?;
         if let Some(device) = &device {
             compiler.check_device(device)?;
         }
         Ok(Engine { compiler, device })
+    }
+
+    /// The compiler that the options name, or else the one for a device.
+    fn compiler_on(&self, device: Option<&Device>) -> Result<Arc<dyn Compiler>> {
+        match (&self.compiler, device) {
+            (Some(choice), _) => choice.resolve(),
+            (None, Some(device)) if !device.is_host() => compiler_named("xla"),
+            (None, _) => compiler_named("evaluator"),
+        }
     }
 
     /// The device that the options select for programs and data, if they select one.
@@ -392,13 +397,12 @@ impl Options {
             return Ok(());
         }
         let merged = self.over(below);
-        match &merged.compiler {
-            Some(choice) => choice.resolve()?.check_settings(&merged.settings),
-            None => {
-                let any = compiler_named("xla").or_else(|_| compiler_named("evaluator"))?;
-                any.check_settings(&merged.settings)
-            }
-        }
+        let compiler = if merged.names_engine() {
+            merged.compiler_on(merged.device.as_ref())?
+        } else {
+            compiler_named("xla").or_else(|_| compiler_named("evaluator"))?
+        };
+        compiler.check_settings(&merged.settings)
     }
 
     /// Returns the device that holds the results of functions that run with these options, and with
