@@ -122,22 +122,8 @@ impl Differentiable {
             let sizes = further.sizes();
             let found = graph.batch(whole.graph(), whole.outputs(), &arguments, &sizes)?;
             let (values, changes) = found.split_at(self.outputs.len());
-            // If a loop has computed a value once for each entry, all copies are equal, so the
-            // first is used.
-            let mut shared = Vec::with_capacity(values.len());
-            for (value, ty) in values.iter().zip(whole.output_types()) {
-                let mut id = value.id;
-                if value.batched {
-                    for _ in 0..sizes.rank() {
-                        id = range(graph, id, 0, 0, 1)?;
-                        let shape: Shape = graph.shape(id)[1..].into();
-                        let plain = strip_names(graph, id)?;
-                        id = graph.reshape(plain, shape)?;
-                    }
-                    id = graph.rename(id, ty.names.clone())?;
-                }
-                shared.push(id);
-            }
+            let shared = values.iter().map(|&value| any_entry(graph, value, sizes.rank()));
+            let shared = shared.collect::<Result<Vec<_>>>()?;
             let mut lifted = Vec::with_capacity(changes.len());
             for &change in changes {
                 lifted.push(graph.lift(change, &sizes)?);
@@ -314,18 +300,8 @@ impl Differentiable {
             }
             rows.push(row);
         }
-        let mut shared = Vec::with_capacity(outputs.len());
-        for output in outputs {
-            shared.push(if output.batched {
-                // If a loop has computed the value once for each direction, all copies are equal.
-                let first = range(graph, output.id, 0, 0, 1)?;
-                let shape: Shape = graph.shape(first)[1..].into();
-                let first = strip_names(graph, first)?;
-                graph.reshape(first, shape)?
-            } else {
-                output.id
-            });
-        }
+        let shared = outputs.iter().map(|&output| any_entry(graph, output, 1));
+        let shared = shared.collect::<Result<Vec<_>>>()?;
         Ok((self.exprs(shared), rows))
     }
 
@@ -389,13 +365,8 @@ impl Differentiable {
         }
         // A single direction needs no batch.
         let mut operands = self.operands.clone();
-        for argument in &arguments[self.operands.len()..] {
-            let ty = graph.tensor_type(argument.id).clone();
-            let alone = strip_names(graph, argument.id)?;
-            let shape: Shape = ty.shape[1..].into();
-            let alone = graph.reshape(alone, shape)?;
-            let names = ty.names.map(|names| Names::new(names[1..].iter().cloned()));
-            operands.push(graph.rename(alone, names)?);
+        for &argument in &arguments[self.operands.len()..] {
+            operands.push(any_entry(graph, argument, 1)?);
         }
         let found = derivative.inline(graph, &operands)?;
         Ok((total, found.into_iter().map(Batched::from_shared).collect()))
@@ -559,6 +530,22 @@ fn fit(
         }
         Ok(fitted)
     })
+}
+
+/// A value without its batch axes, which come first: the first entry of a batch whose entries are
+/// equal. A loop computes a value once for each entry if another part of its state has the batch axes.
+fn any_entry(graph: &mut Graph, value: Batched, batch_axes: usize) -> Result<ExprId> {
+    if !value.batched {
+        return Ok(value.id);
+    }
+    let ty = graph.tensor_type(value.id).clone();
+    let mut first = strip_names(graph, value.id)?;
+    for axis in 0..batch_axes {
+        first = range(graph, first, axis, 0, 1)?;
+    }
+    let first = graph.reshape(first, Shape::from(&ty.shape[batch_axes..]))?;
+    let names = ty.names.map(|names| Names::new(names[batch_axes..].iter().cloned()));
+    Ok(graph.rename(first, names)?)
 }
 
 fn strip_names(graph: &mut Graph, id: ExprId) -> Result<ExprId> {
