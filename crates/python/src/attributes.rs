@@ -6,8 +6,8 @@
 use std::sync::Arc;
 
 use nxla_runtime::graph::{
-    ArgReduce, Block, Cond, Conv, Dot, Factorization, HookOp, Listener, Metadata, Op, Padding,
-    Program, Reduce, SliceAttributes, SortAttributes, Start, Transform, TriangularSolve, While,
+    ArgReduce, Block, Cond, Conv, Dot, Factorization, HookOp, Metadata, Op, Padding, Program,
+    Reduce, SliceAttributes, SortAttributes, Start, Transform, TriangularSolve, While,
     WindowAttributes,
 };
 use nxla_runtime::host::DType;
@@ -252,10 +252,11 @@ fn block(set: &Entries<'_>, block: &Block) -> PyResult<()> {
 /// A function that calls the listener of a hook: the function of the current run for the hook's
 /// name, or else the hook's own function.
 fn shower<'py>(py: Python<'py>, hook: &HookOp) -> PyResult<Bound<'py, PyCFunction>> {
-    let (name, own) = (hook.name.clone(), hook.default.clone());
+    let hook = hook.clone();
     let show = move |args: &Bound<'_, PyTuple>, _: Option<&Bound<'_, PyDict>>| -> PyResult<()> {
-        let given = name.as_deref().and_then(|name| default_options().hooks.get(name).cloned());
-        let Some(listener) = Listener::of(given.as_ref(), own.as_ref()) else { return Ok(()) };
+        let name = hook.name.as_deref();
+        let installed = name.and_then(|name| default_options().hooks.get(name).cloned());
+        let Some(listener) = hook.listener(installed.as_ref(), &[]) else { return Ok(()) };
         let tensors = args.iter().map(|tensor| {
             let tensor = tensor.cast::<PyTensor>()?;
             tensor.get().host(args.py())

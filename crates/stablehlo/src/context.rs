@@ -175,9 +175,7 @@ impl<'a> Cx<'a> {
             return Err(LowerError::HostCalls { hook, line: self.line() });
         }
         let id = i64::try_from(self.host_calls.len()).expect("fewer than 2^63 hooks");
-        let (name, default, slot) = (hook.name.clone(), hook.default.clone(), hook.slot);
-        let results = hook.results.as_deref().unwrap_or_default().to_vec();
-        self.host_calls.push(HostCall { id, name, default, slot, arguments, results });
+        self.host_calls.push(HostCall { id, hook: hook.clone(), arguments });
         Ok(id)
     }
 

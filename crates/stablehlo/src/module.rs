@@ -1,10 +1,8 @@
 //! Modules: the function `@main`, the private functions, and the properties for the caller.
 
 use std::collections::VecDeque;
-use std::fmt;
-use std::sync::Arc;
 
-use nxla_expr::{Graph, HostFn, Program, TensorType};
+use nxla_expr::{Graph, HookOp, Program, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 use rustc_hash::FxHashMap;
 
@@ -29,24 +27,16 @@ pub struct LoweredModule {
 }
 
 /// A call of a host function in the module, by `stablehlo.custom_call @nxla_host_call(%order, %x…)
-/// {id = …}`.
-#[derive(Clone)]
+/// {id = …}`. The further results belong to a runtime call.
+#[derive(Clone, Debug)]
 pub struct HostCall {
     /// The attribute `id` of the call: the position in [`LoweredModule::host_calls`].
     pub id: i64,
-    /// The name under which a caller can install a function.
-    pub name: Option<Arc<str>>,
-    /// The function to call unless the caller has installed another.
-    pub default: Option<Arc<dyn HostFn>>,
-    /// The slot of the function of the run, which replaces `default`; see [`HookOp::slot`].
-    ///
-    /// [`HookOp::slot`]: nxla_expr::HookOp::slot
-    pub slot: Option<u32>,
+    /// The hook or the runtime call, whose function receives the values.
+    pub hook: HookOp,
     /// The types of the values shown: the arguments after `%order` (`u32`).
     /// The first result is the next order, whose value does not matter.
     pub arguments: Vec<TensorType>,
-    /// The types of the further results, which the function of a runtime call computes.
-    pub results: Vec<TensorType>,
 }
 
 /// An input whose memory the program may overwrite.
@@ -66,17 +56,6 @@ impl DonatedInput {
             Some(output) => format!("tf.aliasing_output = {output} : i32"),
             None => "jax.buffer_donor = true".to_owned(),
         }
-    }
-}
-
-impl fmt::Debug for HostCall {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("HostCall")
-            .field("id", &self.id)
-            .field("name", &self.name)
-            .field("has_default", &self.default.is_some())
-            .field("arguments", &self.arguments)
-            .finish()
     }
 }
 

@@ -55,8 +55,7 @@ impl Hooks {
     /// The function that receives the values of a hook.
     pub(crate) fn listener<'a>(&'a self, hook: &'a HookOp) -> Option<Listener<'a>> {
         let named = hook.name.as_ref().and_then(|name| self.functions.get(name));
-        let own = hook.slot.and_then(|slot| self.own.get(slot as usize));
-        Listener::of(named, own.or(hook.default.as_ref()))
+        hook.listener(named, &self.own)
     }
 }
 

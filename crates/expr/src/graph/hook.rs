@@ -23,14 +23,14 @@ pub trait HostFn: Any + Send + Sync {
     /// Called each time the hook is reached.
     ///
     /// # Errors
-    /// Returns an error for an error ends the run of the program.
+    /// Returns the error of the function, which ends the run of the program.
     fn call(&self, values: &[HostTensor]) -> Result<(), HostError>;
 
     /// Called each time a runtime call is reached; returns its results.
     ///
     /// # Errors
-    /// Returns an error for an error ends the run of the program. The default implementation
-    /// returns an error, because hooks have no results.
+    /// Returns the error of the function, which ends the run of the program. The default
+    /// implementation returns an error, because hooks have no results.
     fn compute(&self, values: &[HostTensor]) -> Result<Vec<HostTensor>, HostError> {
         let _ = values;
         Err("the function of a hook returns no results".into())
@@ -121,6 +121,18 @@ impl HookOp {
     /// Returns whether the hook calls its default function.
     pub fn has_function(&self) -> bool {
         self.slot.is_some() || self.default.as_ref().is_some_and(|own| !own.is_silent())
+    }
+
+    /// The function that receives the values: `installed`, which the caller of the program attached
+    /// under the name, or else the hook's own function, which is in `own_functions` if it was
+    /// [detached](crate::Program::detach_hooks).
+    pub fn listener<'a>(
+        &'a self,
+        installed: Option<&'a Arc<dyn HostFn>>,
+        own_functions: &'a [Arc<dyn HostFn>],
+    ) -> Option<Listener<'a>> {
+        let detached = self.slot.and_then(|slot| own_functions.get(slot as usize));
+        Listener::of(installed, detached.or(self.default.as_ref()))
     }
 }
 

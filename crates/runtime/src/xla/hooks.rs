@@ -92,7 +92,7 @@ impl Run {
     ) -> Result<()> {
         let fail = |error| match &call.reply {
             Some(_) => Error::RuntimeCall { line: None, error },
-            None => Error::Hook { name: host.name.as_deref().map(Into::into), error },
+            None => Error::Hook { name: host.hook.name.as_deref().map(Into::into), error },
         };
         let listener = listener_of(host, context);
         let Some(reply) = &call.reply else {
@@ -101,7 +101,8 @@ impl Run {
         };
         let results = match listener {
             Some(listener) => {
-                let compute = || listener.compute(&call.values, &host.results);
+                let results = host.hook.results.as_deref().unwrap_or_default();
+                let compute = || listener.compute(&call.values, results);
                 run_as_hook(self, true, compute).map_err(fail)
             }
             None => Err(fail(nxla_eval::Fault::NoFunction.to_string().into())),
@@ -153,9 +154,8 @@ impl Drop for Leaving<'_> {
 
 /// The listener of a call, if it has one.
 fn listener_of<'a>(call: &'a HostCall, context: &RunContext<'a>) -> Option<Listener<'a>> {
-    let installed = call.name.as_ref().zip(context.hooks).and_then(|(name, hooks)| hooks.get(name));
-    let own = call.slot.and_then(|slot| context.own_hooks.get(slot as usize));
-    Listener::of(installed, own.or(call.default.as_ref()))
+    let named = call.hook.name.as_ref().zip(context.hooks);
+    call.hook.listener(named.and_then(|(name, hooks)| hooks.get(name)), context.own_hooks)
 }
 
 /// The host functions of one run by the ids of their calls. All of them put the call into its

@@ -150,8 +150,8 @@ fn hooks_form_a_chain() {
         "#,
     );
     assert_eq!(module.host_calls.len(), 2);
-    assert_eq!(module.host_calls[0].name.as_deref(), Some("x"));
-    assert!(module.host_calls[0].default.is_some());
+    assert_eq!(module.host_calls[0].hook.name.as_deref(), Some("x"));
+    assert!(module.host_calls[0].hook.default.is_some());
     assert_eq!(module.host_calls[1].id, 1);
     assert_eq!(module.host_calls[1].arguments, [scalar(DType::F32), scalar(DType::S4)]);
 }
@@ -180,7 +180,7 @@ fn a_hook_without_a_listener_leaves_nothing_behind() {
         LowerOptions { active_hooks: &listens, host_calls: true, ..LowerOptions::default() };
     let module = lower(&program, &options).unwrap();
     assert_eq!(module.used_inputs, [0, 1]);
-    assert_eq!(module.host_calls[0].name.as_deref(), Some("seen"));
+    assert_eq!(module.host_calls[0].hook.name.as_deref(), Some("seen"));
 }
 
 #[test]
