@@ -641,12 +641,12 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// Returns the entry of a call, and its tensors.
     pub(crate) fn entry(
         &self,
-        mut call: runtime::Call<Fixed>,
+        call: runtime::Call<Fixed>,
         purpose: Purpose,
         structure: &Structure,
         options: &Options,
     ) -> Result<(Arc<Entry>, Inputs)> {
-        if let Some(entry) = self.core.find(&mut call, purpose, options)? {
+        if let Some(entry) = self.core.find(&call, purpose, options)? {
             return Ok((entry, call.into_inputs()));
         }
         options.check(&Options::default())?;

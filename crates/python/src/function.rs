@@ -291,7 +291,7 @@ impl PyFunction {
         let call = Call { args, kwargs };
         let arguments = self.describe(call, Arguments::of_types().for_one_call())?;
         let _traced = callable::FunctionCollector::begin(false);
-        let traced = self.trace(py, call, &arguments)?;
+        let traced = self.trace(py, call, &arguments, &self.core.options_in_force())?;
         Ok(PyExpression::new(traced, Some(Arc::new(self.expected_arguments(py, call)?))))
     }
 
@@ -471,18 +471,16 @@ impl PyFunction {
         data: Data,
         purpose: Purpose,
     ) -> PyResult<(Arc<Entry>, Inputs)> {
-        let mut arguments = self.sign(call, data)?;
+        let arguments = self.sign(call, data)?;
         if data == Data::Needed {
             arguments.call.refuse_templates(self.core.name()).or_raise()?;
         }
-        if let Some(entry) = self.core.find(&mut arguments.call, purpose, options).or_raise()? {
+        if let Some(entry) = self.core.find(&arguments.call, purpose, options).or_raise()? {
             let inputs = arguments.into_inputs(py, Some(entry.program()))?;
             return Ok((entry, inputs));
         }
-        let functions = callable::FunctionCollector::begin(true);
         let begun = Instant::now();
-        let traced = self.trace(py, call, &arguments)?;
-        functions.give(&self.owned);
+        let traced = self.trace_for_cache(py, call, &arguments, options)?;
         let donated = self.donated_leaves(py, call, &traced.program)?;
         self.observe(py, call, &traced)?;
         let (took, program) = (begun.elapsed(), traced.program.clone());
@@ -513,9 +511,7 @@ impl PyFunction {
     ) -> PyResult<(Arc<Entry>, Inputs)> {
         let arguments = self.sign(call, Data::Needed)?;
         arguments.call.refuse_templates(self.core.name()).or_raise()?;
-        let functions = callable::FunctionCollector::begin(true);
-        let traced = self.trace(py, call, &arguments)?;
-        functions.give(&self.owned);
+        let traced = self.trace_for_cache(py, call, &arguments, options)?;
         let Arguments { call, lazies, .. } = arguments;
         let (entry, mut inputs) = interruptible(py, |interrupt| {
             self.core.compile_alone(call, traced, options, Some(interrupt))
@@ -603,11 +599,31 @@ impl PyFunction {
         Ok(donations)
     }
 
+    /// Traces the function for an entry of the cache, so that this function owns the Python functions
+    /// which the program calls.
+    fn trace_for_cache(
+        &self,
+        py: Python<'_>,
+        call: Call<'_, '_>,
+        arguments: &Arguments,
+        options: &Options,
+    ) -> PyResult<Traced> {
+        let functions = callable::FunctionCollector::begin(true);
+        let traced = self.trace(py, call, arguments, options)?;
+        functions.give(&self.owned);
+        Ok(traced)
+    }
+
     /// Calls the function with traced values instead of the tensors.
-    fn trace(&self, py: Python<'_>, call: Call<'_, '_>, arguments: &Arguments) -> PyResult<Traced> {
-        let options = self.core.options_in_force();
+    fn trace(
+        &self,
+        py: Python<'_>,
+        call: Call<'_, '_>,
+        arguments: &Arguments,
+        options: &Options,
+    ) -> PyResult<Traced> {
         let (mut tracing, parameters) =
-            Tracing::begin_named(self.core.name(), &arguments.call, &options).or_raise()?;
+            Tracing::begin_named(self.core.name(), &arguments.call, options).or_raise()?;
         let mut parameters = parameters.into_iter().map(|expr| PyExpr::wrap(py, expr));
         let (args, kwargs) = self.with_tracers(py, call, &mut parameters)?;
         let result = self.callable.bind(py).call(args, Some(&kwargs))?;

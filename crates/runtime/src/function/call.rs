@@ -65,11 +65,6 @@ impl<S: Static> Signature<S> {
         hasher.finish()
     }
 
-    /// Adds a token that the caller defines.
-    pub(super) fn push_token(&mut self, token: u64) {
-        self.tokens.push(token);
-    }
-
     /// The static values.
     pub fn statics(&self) -> &[S] {
         &self.statics

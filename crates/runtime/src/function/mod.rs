@@ -153,10 +153,22 @@ impl<S, R> fmt::Debug for JitFunction<S, R> {
     }
 }
 
-type Keyed<S, R> = Arc<(Signature<S>, Arc<Entry<R>>)>;
+/// Everything that selects a program besides the signature of a call.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Variant {
+    /// A number for everything about options that programs depend on.
+    fingerprint: u64,
+    purpose: Purpose,
+}
+
+struct CachedEntry<S, R> {
+    signature: Signature<S>,
+    variant: Variant,
+    entry: Arc<Entry<R>>,
+}
 
 /// The entries whose signatures have one hash.
-type Candidates<S, R> = SmallVec<[Keyed<S, R>; 1]>;
+type Candidates<S, R> = SmallVec<[Arc<CachedEntry<S, R>>; 1]>;
 
 type ByHash<S, R> = FxHashMap<u64, Candidates<S, R>>;
 
@@ -186,7 +198,7 @@ impl<S, R> Entries<S, R> {
     /// Returns the entries whose signatures have a hash, and makes them young.
     fn candidates(&mut self, hash: u64) -> Candidates<S, R> {
         if let Some(found) = self.old.remove(&hash) {
-            self.young_bytes += found.iter().map(|keyed| keyed.1.held_bytes()).sum::<usize>();
+            self.young_bytes += found.iter().map(|cached| cached.entry.held_bytes()).sum::<usize>();
             self.young.entry(hash).or_default().extend(found);
         }
         self.young.get(&hash).cloned().unwrap_or_default()
@@ -202,7 +214,7 @@ impl<S, R> Entries<S, R> {
         std::mem::replace(&mut self.old, std::mem::take(&mut self.young))
     }
 
-    fn iter(&self) -> impl Iterator<Item = &Keyed<S, R>> {
+    fn iter(&self) -> impl Iterator<Item = &Arc<CachedEntry<S, R>>> {
         self.young.values().chain(self.old.values()).flatten()
     }
 
@@ -301,26 +313,28 @@ impl<S: Static, R> JitFunction<S, R> {
     /// devices.
     pub fn find(
         &self,
-        call: &mut Call<S>,
+        call: &Call<S>,
         purpose: Purpose,
         options: &Options,
     ) -> Result<Option<Arc<Entry<R>>>> {
-        let fingerprint = self.fingerprint(options);
-        call.signature.push_token(fingerprint);
-        call.signature.push_token(purpose as u64);
-        let (_, entry) = self.find_entry(call)?;
+        let variant = Variant { fingerprint: self.fingerprint(options), purpose };
+        let (_, entry) = self.find_entry(call, variant)?;
         if let Some(entry) = &entry {
             let mut entries = self.lock();
             entries.count(entry);
             if call.is_plain() && purpose == Purpose::Jit {
-                entries.recent = Some((fingerprint, entry.clone()));
+                entries.recent = Some((variant.fingerprint, entry.clone()));
             }
         }
         Ok(entry)
     }
 
     /// Returns the number of entries with the hash of a call, and the entry of the call.
-    fn find_entry(&self, call: &Call<S>) -> Result<(usize, Option<Arc<Entry<R>>>)> {
+    fn find_entry(
+        &self,
+        call: &Call<S>,
+        variant: Variant,
+    ) -> Result<(usize, Option<Arc<Entry<R>>>)> {
         // Comparing static values may run the user's code, which must not happen under the lock.
         let candidates = {
             let _no_fork = no_fork();
@@ -328,9 +342,9 @@ impl<S: Static, R> JitFunction<S, R> {
         };
         let inputs: SmallVec<[&RawTensor; 8]> = call.inputs().iter().collect();
         for candidate in &candidates {
-            let (signature, entry) = &**candidate;
-            if entry.runs_on_device_of(&inputs) && signature.matches(&call.signature)? {
-                return Ok((candidates.len(), Some(entry.clone())));
+            let fits = candidate.variant == variant && candidate.entry.runs_on_device_of(&inputs);
+            if fits && candidate.signature.matches(&call.signature)? {
+                return Ok((candidates.len(), Some(candidate.entry.clone())));
             }
         }
         Ok((candidates.len(), None))
@@ -350,11 +364,12 @@ impl<S: Static, R> JitFunction<S, R> {
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<(Arc<Entry<R>>, Inputs)> {
+        let variant = Variant { fingerprint: self.fingerprint(options), purpose };
         let name = self.name.as_str().into();
         let arguments = call.inputs();
         let entry =
             Entry::compile(name, traced, arguments, purpose, donations, options, interrupt)?;
-        self.keep(call, Arc::new(entry))
+        self.keep(call, variant, Arc::new(entry))
     }
 
     /// Compiles the trace of a call for this call only. Equal programs share an executable.
@@ -375,24 +390,30 @@ impl<S: Static, R> JitFunction<S, R> {
     }
 
     /// Stores an entry, unless another thread has stored an entry for an equal call before.
-    fn keep(&self, call: Call<S>, entry: Arc<Entry<R>>) -> Result<(Arc<Entry<R>>, Inputs)> {
+    fn keep(
+        &self,
+        call: Call<S>,
+        variant: Variant,
+        entry: Arc<Entry<R>>,
+    ) -> Result<(Arc<Entry<R>>, Inputs)> {
         {
             let _no_fork = no_fork();
             self.lock().misses += 1;
         }
         loop {
-            let (compared, known) = self.find_entry(&call)?;
+            let (compared, known) = self.find_entry(&call, variant)?;
             if let Some(known) = known {
                 return Ok((known, call.inputs));
             }
             let no_fork = no_fork();
             let mut entries = self.lock();
-            let keyed = entries.young.entry(call.signature.hash()).or_default();
-            if keyed.len() > compared {
+            let cached = entries.young.entry(call.signature.hash()).or_default();
+            if cached.len() > compared {
                 // Another thread added an entry meanwhile; compare with it too.
                 continue;
             }
-            keyed.push(Arc::new((call.signature, entry.clone())));
+            let (signature, kept) = (call.signature, entry.clone());
+            cached.push(Arc::new(CachedEntry { signature, variant, entry: kept }));
             entries.young_bytes += entry.held_bytes();
             let dropped = entries.begin_generation_if_full();
             drop(entries);
@@ -410,7 +431,7 @@ impl<S: Static, R> JitFunction<S, R> {
     /// Statistics of the function.
     pub fn report(&self) -> FunctionReport {
         let entries = self.lock();
-        let loaded = entries.iter().map(|keyed| &keyed.1);
+        let loaded = entries.iter().map(|cached| &cached.entry);
         let loaded: Vec<&Arc<Entry<R>>> = loaded.filter(|entry| entry.is_loaded()).collect();
         let described =
             |entry: &&Arc<Entry<R>>| (entry.program().digest().to_string(), entry.backend());
@@ -430,7 +451,7 @@ impl<S: Static, R> JitFunction<S, R> {
     /// Calls a function with each stored static value, unless another thread holds the lock.
     pub fn visit_statics(&self, mut visit: impl FnMut(&S)) {
         let Ok(entries) = self.entries.try_lock() else { return };
-        entries.iter().flat_map(|keyed| keyed.0.statics()).for_each(&mut visit);
+        entries.iter().flat_map(|cached| cached.signature.statics()).for_each(&mut visit);
     }
 
     /// Removes the compiled entries of the function.
