@@ -125,3 +125,22 @@ def test_a_process_ends_during_its_first_programs(delay):
         time.sleep({delay})
     """
     subprocess.run([sys.executable, "-c", textwrap.dedent(script)], check=True, timeout=60)
+
+
+def test_the_variables_of_a_program_are_finalized(tmp_path):
+    path = tmp_path / "results.csv"
+    code = f"""
+        class Last:
+            def __del__(self):
+                print("finalized")
+        last = Last()
+        file = open({str(path)!r}, "w")
+        file.write("1,2,3")
+        import nxla as nx
+        nx.jit(lambda x: x + 1)(1.0)
+        """
+    done = subprocess.run(
+        [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == "finalized\n"
+    assert path.read_text() == "1,2,3"

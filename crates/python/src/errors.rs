@@ -101,7 +101,10 @@ fn adopt_panics(py: Python<'_>, internal: &Bound<'_, PyType>) -> PyResult<()> {
     }
     let text = c"lambda panic: (f'internal error: {panic.args[0] if panic.args else None}; \
         this is a bug of nxla, please report it with what was printed to stderr')";
-    panic.setattr("__str__", py.eval(text, None, None)?)?;
+    // With the globals of `__main__`, which are the default, the class would refer to all variables of the
+    // program. Python would then not finalize them at exit, and an open file would lose its last lines.
+    let globals = PyDict::new(py);
+    panic.setattr("__str__", py.eval(text, Some(&globals), None)?)?;
     panic.setattr("__module__", "nxla")?;
     panic.setattr("__qualname__", "InternalError.Panic")
 }
