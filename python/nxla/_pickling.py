@@ -25,20 +25,26 @@ def register() -> None:
     copyreg.pickle(_core.Template, _of_template)
 
 
+def import_path(function: Any) -> str | None:
+    """Return the path of a function in its module, or None if another object has this path."""
+    path = getattr(function, "__qualname__", "")
+    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
+    for part in path.split("."):
+        found = getattr(found, part, None)
+    return str(path) if found is function else None
+
+
 def _of_function(function: Any) -> str | tuple[Callable[..., Any], tuple[Any, ...]]:
     """Return the import path of a function, or its parts.
 
     A decorated function is imported by its name. Executables are not pickled; the function is
     compiled again when it is called.
     """
-    name = getattr(function, "__qualname__", "")
-    found: Any = sys.modules.get(getattr(function, "__module__", None) or "")
-    for part in name.split("."):
-        found = getattr(found, part, None)
-    if found is function:
-        return str(name)
+    if path := import_path(function):
+        return path
     spec = getattr(function, "_spec", None)
     if spec is None:
+        name = getattr(function, "__qualname__", "")
         raise ArgumentError(f"pickle: {name!r}: must be a function that nx.jit returned")
     marks = (spec.positions, spec.names, spec.donated)
     return _function, (spec.function, *marks, spec.options, spec.jitted)

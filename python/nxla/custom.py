@@ -6,7 +6,7 @@ import functools
 import threading
 from types import MethodType
 
-from nxla import _core, _hints, tree
+from nxla import _core, _hints, _pickling, tree
 from nxla._arguments import name_of, names_of, require_callable
 from nxla._values import arrays_to_tensors, index_list, keeps_structure, new_tensors
 from nxla.errors import ArgumentError
@@ -160,8 +160,23 @@ class _Custom:
         #: The number of running rules of this function on each thread.
         self._running = _Running()
         self.__name__ = name_of(function)
+        self.__qualname__ = getattr(function, "__qualname__", self.__name__)
+        self.__module__ = getattr(function, "__module__", None) or ""
         self.__doc__ = getattr(function, "__doc__", None)
         self.__wrapped__ = function
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """Return the import path of the function, or its parts; copies are the function itself."""
+        if path := _pickling.import_path(self):
+            return path
+        rules = {name: vars(self)[name] for name in ("_rule", "_rules") if name in vars(self)}
+        return type(self), (self._function, self._derivative, self._constant), rules
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any], /) -> Self:
+        return self
 
     def __get__(self, instance: Any, owner: type | None = None, /) -> Any:
         """Return the function as a method, whose first argument is the instance."""
@@ -308,16 +323,16 @@ class _CustomVjp(_Custom):
         every, constant, moving = self._arguments(args, kwargs)
         if self._is_plain():
             return new_tensors(self._function(*every))
-        forward, backward = self._rules
-        answer = self._run_rule(forward, *every)
-        if not isinstance(answer, tuple) or len(answer) != 2:
-            raise ArgumentError(
-                f"custom_vjp: forward rule: {self.__name__} must return (result, residuals)"
-            )
-        value, residuals = answer
+        backward = self._rules[1]
+        # Otherwise only a later derivative of the traced program needs the residuals.
+        is_differentiated = _core.derivative_depth() > 0
+        value, residuals = (
+            self._run_forward(every) if is_differentiated else (self._function(*every), None)
+        )
 
         def rule(cotangents: Any) -> Any:
-            found = self._run_rule(backward, *constant, residuals, cotangents)
+            known = residuals if is_differentiated else self._run_forward(every)[1]
+            found = self._run_rule(backward, *constant, known, cotangents)
             if not isinstance(found, tuple) or len(found) != len(moving):
                 count = len(found) if isinstance(found, tuple) else 1
                 raise ArgumentError(
@@ -335,6 +350,16 @@ class _CustomVjp(_Custom):
             return found
 
         return custom_grad(value, tuple(moving), rule)
+
+    def _run_forward(self, arguments: list[Any]) -> tuple[Any, Any]:
+        """Return the result and the residuals of the forward rule."""
+        forward = self._rules[0]
+        answer = self._run_rule(forward, *arguments)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise ArgumentError(
+                f"custom_vjp: forward rule: {self.__name__} must return (result, residuals)"
+            )
+        return answer
 
 
 if TYPE_CHECKING:
@@ -437,7 +462,8 @@ def custom_vjp(
         receives all arguments, and returns the result and the residuals. The backward rule receives
         the arguments that are not differentiated, the residuals, and the cotangents of the result;
         it returns a tuple with one cotangent for each of the other arguments. Both rules may call
-        the function; higher derivatives of the call use the rules again.
+        the function; higher derivatives of the call use the rules again. A call that is not
+        differentiated runs `function` instead of the forward rule.
 
     Raises
     ------

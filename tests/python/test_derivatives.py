@@ -1,6 +1,8 @@
 """Jacobians, Hessians, JVPs and VJPs, and their composition with other transformations."""
 
+import copy
 import math
+import pickle
 
 import pytest
 
@@ -302,6 +304,68 @@ def test_custom_vjp_replaces_the_gradient_and_skips_arguments():
     # The rule is linear in its cotangents, so its transpose is the rule of forward mode.
     change = nx.jvp(lambda x: apply(nx.sin, x, 2.0)["out"], (0.5,), (1.0,))[1]
     assert change.item() == 200.0
+
+
+def test_the_forward_rule_is_for_derivatives_alone(compiler):
+    calls = []
+
+    @nx.custom_vjp
+    def twice(x):
+        return x * 2.0
+
+    def forward(x):
+        calls.append("forward")
+        return x * 3.0, x
+
+    twice.defvjp(forward, lambda x, cotangent: (cotangent * x * 10.0,))
+    assert twice(2.0).item() == 4.0
+    assert nx.vmap(twice)(nx.tensor([1.0, 2.0])).tolist() == [2.0, 4.0]
+    assert nx.jit(twice, compiler=compiler)(2.0).item() == 4.0
+    assert nx.value_and_grad(twice)(2.0)[0].item() == 6.0
+    assert nx.jit(nx.grad(twice), compiler=compiler)(2.0).item() == 20.0
+    # A program that was traced without a derivative has the rule, too.
+    traced = nx.debug_expr(twice)(2.0)
+    assert nx.grad(lambda x: nx.expr.call(traced, x))(2.0).item() == 20.0
+    assert nx.jit(nx.grad(nx.jit(twice)), compiler=compiler)(2.0).item() == 20.0
+    # Hooks of the forward rule are called if the rule is needed.
+    seen = []
+    hooked = nx.custom_vjp(lambda x: x * 2.0)
+    hooked.defvjp(
+        lambda x: (nx.hook(x, lambda x: seen.append(x.item())) * 2.0, x), lambda x, g: (g,)
+    )
+    nx.jit(hooked, compiler=compiler)(5.0).item()
+    assert seen == []
+    nx.jit(nx.grad(hooked), compiler=compiler)(5.0).item()
+    assert seen == [5.0]
+
+
+@nx.custom_jvp
+def importable(x):
+    return x * 2.0
+
+
+@importable.defjvp
+def _(primals, tangents):
+    return tangents[0] * 5.0
+
+
+def test_functions_with_rules_are_copied_and_pickled():
+    assert copy.deepcopy({"activation": importable})["activation"] is importable
+    assert pickle.loads(pickle.dumps(importable)) is importable
+    local = nx.custom_vjp(importable, nondiff_argnums=())
+    local.defvjp(_forward_of_local, _backward_of_local)
+    assert copy.copy(local) is copy.deepcopy(local) is local
+    again = pickle.loads(pickle.dumps(local))
+    assert again is not local
+    assert nx.grad(again)(3.0).item() == 7.0
+
+
+def _forward_of_local(x):
+    return x * 2.0, ()
+
+
+def _backward_of_local(residuals, cotangent):
+    return (cotangent * 7.0,)
 
 
 def test_custom_jvp_replaces_both_directions():
