@@ -14,7 +14,7 @@ from nxla import _core, _hints, tree
 from nxla._marks import MARKS
 from nxla._spec import spec_of
 from nxla._values import as_count, as_tensor
-from nxla.errors import ArgumentError
+from nxla.errors import ArgumentError, ExecutionError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -165,6 +165,8 @@ class Stream(Generic[R]):
         ------
         ArgumentError
             If `partial` is another value, or a chunk does not have the type of the template.
+        ExecutionError
+            If results of earlier chunks have not been received.
 
         Examples
         --------
@@ -175,6 +177,11 @@ class Stream(Generic[R]):
         """
         if partial not in ("raise", "drop", "pad"):
             raise ArgumentError(f"over: partial: must be 'raise', 'drop' or 'pad'; got {partial!r}")
+        if waiting := self._core.in_flight:
+            raise ExecutionError(
+                "over: the results of all earlier chunks must have been received; "
+                f"{waiting} have not"
+            )
         return self._results(chunks, partial)
 
     def _results(self, chunks: Iterable[Any], partial: str) -> Iterator[R]:

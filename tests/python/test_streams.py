@@ -435,3 +435,12 @@ def test_results_of_accepted_chunks_come_before_the_error_of_the_next(source):
     # `extend` keeps what it received before the error.
     assert results == [[10.0, 10.0], [20.0, 20.0]]
     assert stream.done().item() == 2
+
+
+def test_going_over_chunks_begins_without_results_of_others():
+    s = nx.stream(lambda x, total: (x * total, total + x), nx.template(()), 0.0)
+    s.send(5.0)
+    with pytest.raises(nx.ExecutionError, match="over: the results of all earlier chunks"):
+        s.over([1.0, 2.0])
+    assert s.recv().item() == 0.0
+    assert [result.item() for result in s.over([1.0, 2.0])] == [5.0, 12.0]

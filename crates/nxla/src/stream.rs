@@ -305,7 +305,7 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     }
 
     /// Returns an iterator over the results for chunks. It takes chunks on demand, and sends some
-    /// of them ahead.
+    /// of them ahead. Results of earlier chunks that were not received come first.
     ///
     /// ```
     /// use nxla::{DType, Expr, TensorType, stream};
