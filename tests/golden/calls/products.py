@@ -53,6 +53,13 @@ def _transform2(name: str) -> Any:
     return call
 
 
+def _solve(x1: Any, x2: Any) -> Any:
+    if x1.ndim > 2 and x1.shape[:-1] == x2.shape:
+        # Nx reads one vector for each matrix, where nxla and the Array API read matrices.
+        return nx.linalg.solve(x1, x2[..., None])[..., 0]
+    return nx.linalg.solve(x1, x2)
+
+
 def _drop(name: str, *ignored: str) -> Any:
     """Call one of ours without options that only steer how Nx iterates."""
 
@@ -96,7 +103,7 @@ CALLS: dict[tuple[str, str], Adapter] = {
         "linalg.triangular_solve", {"transform_a": "transform"}
     ),
     ("Nx.LinAlg", "norm"): adapt(_norm, AXES),
-    ("Nx.LinAlg", "solve"): adapt("linalg.solve"),
+    ("Nx.LinAlg", "solve"): Adapter(_solve),
     ("Nx.LinAlg", "invert"): adapt("linalg.inv"),
     ("Nx.LinAlg", "determinant"): adapt("linalg.det"),
     ("Nx.LinAlg", "lu"): adapt(_drop("linalg.lu", "eps")),

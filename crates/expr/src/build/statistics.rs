@@ -216,7 +216,7 @@ impl Graph {
         if ddof < 0 {
             return Err(self.invalid(op, "ddof", format!("must not be negative; got {ddof}")));
         }
-        let (rank, [rows, _]) = self.matrix(x)?;
+        let (_, [rows, _]) = self.matrix(x)?;
         let dtype = mean.map_or(self.dtype(x), |mean| promote(self.dtype(x), self.dtype(mean)));
         let x = self.rename(x, None)?;
         let x = self.as_type(x, dtype_of_distances(dtype))?;
@@ -232,11 +232,12 @@ impl Graph {
             ));
         }
         let mean = self.new_axis(mean, -2, None)?;
-        let centerd = self.subtract(x, mean)?;
+        let centered = self.subtract(x, mean)?;
         let other =
-            if self.dtype(centerd).is_complex() { self.conjugate(centerd)? } else { centerd };
-        let batch: Vec<i64> = (0..).take(rank - 2).collect();
-        let products = self.dot_general(centerd, &[-2], &batch, other, &[-2], &batch)?;
+            if self.dtype(centered).is_complex() { self.conjugate(centered)? } else { centered };
+        // The mean may have further batch axes.
+        let batch: Vec<i64> = (0..).take(self.shape(centered).rank() - 2).collect();
+        let products = self.dot_general(centered, &[-2], &batch, other, &[-2], &batch)?;
         let count = i128::try_from(rows).expect("a size fits in 128 bits");
         let covariance = self.divide_by(products, (count - i128::from(ddof)).max(0))?;
         self.as_type(covariance, dtype.to_floating())
