@@ -1,7 +1,7 @@
 //! The class of traced values, and the operator methods of tensors.
 
 use nxla_runtime::RawExpr;
-use nxla_runtime::graph::{BinaryOp, ExprId, Graph, Op};
+use nxla_runtime::graph::{BinaryOp, ExprId, Graph, Op, TensorType};
 use pyo3::basic::CompareOp;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
@@ -23,14 +23,11 @@ pub(crate) struct PyExpr(pub(crate) RawExpr);
 impl PyExpr {
     /// The properties of the node; a value of a finished trace has none.
     fn in_graph<T>(&self, read: impl FnOnce(&Graph, ExprId) -> T) -> PyResult<T> {
-        let over = || {
-            trace_error(
-                "x: must belong to the current trace; got a value of a \
-                                   finished trace, which has no operation",
-            )
-        };
-        self.0.id().or_raise()?;
-        self.0.read(read).ok_or_else(over)
+        self.0.try_read(read).or_raise()
+    }
+
+    fn ty(&self) -> PyResult<TensorType> {
+        self.0.try_ty().or_raise()
     }
 
     pub(crate) fn wrap(py: Python<'_>, expr: RawExpr) -> PyResult<Py<PyAny>> {
@@ -216,32 +213,32 @@ operator_methods!(PyExpr {
 
     /// The element type.
     #[getter]
-    fn dtype(&self) -> PyDType {
-        PyDType(self.0.dtype())
+    fn dtype(&self) -> PyResult<PyDType> {
+        Ok(PyDType(self.ty()?.dtype))
     }
 
     /// The size of each axis.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.0.shape().iter())
+        PyTuple::new(py, self.ty()?.shape.iter())
     }
 
     /// The number of axes.
     #[getter]
-    fn ndim(&self) -> usize {
-        self.0.shape().rank()
+    fn ndim(&self) -> PyResult<usize> {
+        Ok(self.ty()?.shape.rank())
     }
 
     /// The number of elements.
     #[getter]
-    fn size(&self) -> usize {
-        self.0.shape().size()
+    fn size(&self) -> PyResult<usize> {
+        Ok(self.ty()?.shape.size())
     }
 
     /// The names of the axes; None for an axis without a name.
     #[getter]
-    fn names(&self) -> Vec<Option<String>> {
-        crate::program::axis_names(&self.0.ty())
+    fn names(&self) -> PyResult<Vec<Option<String>>> {
+        Ok(crate::program::axis_names(&self.ty()?))
     }
 
     /// The vectorized axes as pairs of a name and a size; `shape` and all functions describe one
@@ -327,7 +324,7 @@ operator_methods!(PyExpr {
     }
 
     fn __len__(&self) -> PyResult<usize> {
-        match self.0.shape().first() {
+        match self.ty()?.shape.first() {
             Some(&length) => Ok(length),
             None => Err(crate::errors::argument_error("len", "x: must have at least one axis; got a scalar")),
         }
@@ -342,41 +339,44 @@ operator_methods!(PyExpr {
     }
 
     fn __bool__(slf: &Bound<'_, Self>) -> PyResult<bool> {
-        Err(no_value(slf.py(), "truth", "nx.cond, nx.while_loop, nx.where, nx.logical_and, nx.logical_or or nx.logical_not"))
+        Err(no_value(slf, "truth", "nx.cond, nx.while_loop, nx.where, nx.logical_and, nx.logical_or or nx.logical_not"))
     }
 
     fn __int__(slf: &Bound<'_, Self>) -> PyResult<i64> {
-        Err(no_value(slf.py(), "integer value", "a static argument (static_argnames=) for a size, or nx.astype(x, nx.int32)"))
+        Err(no_value(slf, "integer value", "a static argument (static_argnames=) for a size, or nx.astype(x, nx.int32)"))
     }
 
     fn __index__(slf: &Bound<'_, Self>) -> PyResult<i64> {
-        Err(no_value(slf.py(), "integer value", "a static argument (static_argnames=), or x[i] with a traced i"))
+        Err(no_value(slf, "integer value", "a static argument (static_argnames=), or x[i] with a traced i"))
     }
 
     fn __float__(slf: &Bound<'_, Self>) -> PyResult<f64> {
-        Err(no_value(slf.py(), "float value", "functions of nx, such as nx.exp for math.exp, or nx.astype(x, nx.float32)"))
+        Err(no_value(slf, "float value", "functions of nx, such as nx.exp for math.exp, or nx.astype(x, nx.float32)"))
     }
 
     /// Raises an error that names an alternative, because a traced value has no data.
     fn item(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Err(no_value(slf.py(), "number", "nx.hook or nx.print_value to inspect it when the function runs"))
+        Err(no_value(slf, "number", "nx.hook or nx.print_value to inspect it when the function runs"))
     }
 
     /// Raises an error that names an alternative, because a traced value has no data.
     fn tolist(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
-        Err(no_value(slf.py(), "list of numbers", "nx.hook or nx.print_value to inspect it when the function runs"))
+        Err(no_value(slf, "list of numbers", "nx.hook or nx.print_value to inspect it when the function runs"))
     }
 
     #[pyo3(signature = (dtype=None, copy=None))]
     fn __array__(slf: &Bound<'_, Self>, dtype: Option<&Bound<'_, PyAny>>, copy: Option<bool>) -> PyResult<Py<PyAny>> {
         let _ = (dtype, copy);
-        Err(no_value(slf.py(), "numpy array", "the function of the same name in nx"))
+        Err(no_value(slf, "numpy array", "the function of the same name in nx"))
     }
 });
 
 /// The error for reading the data of a traced value.
-fn no_value(py: Python<'_>, what: &str, instead: &str) -> PyErr {
-    let line = at_current_line(py);
+fn no_value(x: &Bound<'_, PyExpr>, what: &str, instead: &str) -> PyErr {
+    if let Err(finished) = x.get().ty() {
+        return finished;
+    }
+    let line = at_current_line(x.py());
     trace_error(format!(
         "a traced value has no {what}, because it is known only when the function runs; use \
          {instead} instead{line}"

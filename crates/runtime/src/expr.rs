@@ -7,7 +7,7 @@ use nxla_expr::{ErrorKind, ExprId, Graph, TensorType};
 use nxla_tensor::{DType, Shape};
 
 use crate::error::{Error, Result};
-use crate::trace::Trace;
+use crate::trace::{Trace, finished_trace_error};
 use crate::vectors::VectorAxes;
 
 /// A node of the graph of a [`Trace`], and its vectorized axes, without the operations of
@@ -116,7 +116,17 @@ impl RawExpr {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     pub fn read<T>(&self, read: impl FnOnce(&Graph, ExprId) -> T) -> Option<T> {
-        self.node.and_then(|id| self.trace.read(|graph| read(graph, id)))
+        self.try_read(read).ok()
+    }
+
+    /// Does the same as [`RawExpr::read`], but states why the node is missing.
+    ///
+    /// # Errors
+    /// Returns an error of the class [`ErrorClass::Trace`](crate::ErrorClass::Trace) if the node
+    /// could not be built, or if the trace has finished.
+    pub fn try_read<T>(&self, read: impl FnOnce(&Graph, ExprId) -> T) -> Result<T> {
+        let id = self.id()?;
+        self.trace.read(|graph| read(graph, id)).ok_or_else(finished_trace_error)
     }
 
     /// Returns the dtype, shape and axis names; of one entry if axes are vectorized.
@@ -135,12 +145,21 @@ impl RawExpr {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     pub fn ty(&self) -> TensorType {
-        let ty = self.read(|graph, id| graph.ty(id).as_tensor().cloned());
-        match ty.flatten() {
-            Some(ty) if self.vectors.is_empty() => ty,
-            Some(ty) => self.vectors.entry_type(&ty),
-            None => TensorType::scalar(DType::F32),
-        }
+        self.try_ty().unwrap_or_else(|_| TensorType::scalar(DType::F32))
+    }
+
+    /// Does the same as [`RawExpr::ty`], but returns an error if the type is unknown.
+    ///
+    /// # Errors
+    /// Returns the errors of [`RawExpr::try_read`], and an error for a node of several results.
+    pub fn try_ty(&self) -> Result<TensorType> {
+        let ty = self.try_read(|graph, id| graph.ty(id).as_tensor().cloned())?;
+        let several = || {
+            let why = "the node of several results has no type; each of its results has one";
+            Error::Expr(ErrorKind::Trace(why.into()).of("trace"))
+        };
+        let ty = ty.ok_or_else(several)?;
+        Ok(if self.vectors.is_empty() { ty } else { self.vectors.entry_type(&ty) })
     }
 
     /// Returns `true` if the expression has an error.

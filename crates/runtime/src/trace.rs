@@ -474,7 +474,7 @@ impl Trace {
     }
 }
 
-fn finished_trace_error() -> Error {
+pub(crate) fn finished_trace_error() -> Error {
     let why = "a value of a finished trace is used; return it from the traced function instead";
     Error::Expr(ErrorKind::Trace(why.into()).of("trace"))
 }
