@@ -172,10 +172,37 @@ fn asin_slope(graph: &mut Graph, x: ExprId) -> Build {
     graph.rsqrt(product)
 }
 
-/// `1 / sqrt(1 + x^2)`.
+/// `1 / sqrt(1 + x^2)`, for real `x` without overflow of the square.
 fn asinh_slope(graph: &mut Graph, x: ExprId) -> Build {
-    let norm = one_plus_square(graph, x)?;
-    graph.rsqrt(norm)
+    if graph.dtype(x).is_complex() {
+        let norm = one_plus_square(graph, x)?;
+        return graph.rsqrt(norm);
+    }
+    let one = graph.one_like(x)?;
+    let length = larger_length(graph, x, one)?;
+    let square = scaled_square(graph, x, one, length)?;
+    let slope = graph.rsqrt(square)?;
+    graph.divide(slope, length)
+}
+
+/// The larger one of `|x|` and `|y|`, by which both are divided before they are squared; 1 where it
+/// is zero or infinite. It counts as a constant, because it cancels in the result.
+fn larger_length(graph: &mut Graph, x: ExprId, y: ExprId) -> Build {
+    let (x, y) = (graph.abs(x)?, graph.abs(y)?);
+    let larger = graph.max(x, y)?;
+    let (zero, one) = (graph.zero_like(larger)?, graph.one_like(larger)?);
+    let is_positive = graph.greater(larger, zero)?;
+    let is_infinite = graph.is_infinity(larger)?;
+    let length = graph.select(is_positive, larger, one)?;
+    let length = graph.select(is_infinite, one, length)?;
+    graph.stop_grad(length)
+}
+
+/// `(x / length)^2 + (y / length)^2`.
+fn scaled_square(graph: &mut Graph, x: ExprId, y: ExprId, length: ExprId) -> Build {
+    let (x, y) = (graph.divide(x, length)?, graph.divide(y, length)?);
+    let (x, y) = (graph.multiply(x, x)?, graph.multiply(y, y)?);
+    graph.add(x, y)
 }
 
 /// `1 / (sqrt(x - 1) sqrt(x + 1))`. The form `sqrt(x^2 - 1)` has the wrong branch for complex `x`
@@ -431,10 +458,11 @@ fn pow_base(graph: &mut Graph, dy: ExprId, a: ExprId, b: ExprId) -> Build {
 /// `d x / (a^2 + b^2)`, where `x` is an operand: `d atan2(a, b) = (b da - a db) / (a^2 + b^2)`.
 fn atan2_slope(graph: &mut Graph, d: ExprId, (a, b): (ExprId, ExprId), x: ExprId) -> Build {
     let (a, b, x) = (to_float(graph, a)?, to_float(graph, b)?, to_float(graph, x)?);
-    let (a2, b2) = (graph.multiply(a, a)?, graph.multiply(b, b)?);
-    let norm = graph.add(a2, b2)?;
-    let slope = graph.divide(d, norm)?;
-    graph.multiply(slope, x)
+    let length = larger_length(graph, a, b)?;
+    let square = scaled_square(graph, a, b, length)?;
+    let (direction, slope) = (graph.divide(x, length)?, graph.divide(d, length)?);
+    let slope = graph.divide(slope, square)?;
+    graph.multiply(slope, direction)
 }
 
 /// `y = a - b trunc(a/b)`, so `db` is multiplied by `-trunc(a/b) = (y - a)/b`. The exact quotient is
