@@ -88,7 +88,7 @@ def custom_grad(value: Any, inputs: Any, rule: Callable[[Any], Any], /) -> Any:
     value : tensor or container
         The computed value.
     inputs : tensor or container
-        The values from which it was computed.
+        The values from which it was computed. Other values in its computation count as constants.
     rule : callable
         A function from the cotangents of `value`, in its structure, to the cotangents of `inputs`,
         in their structure. It may use any other value of the trace.
@@ -323,15 +323,17 @@ class _CustomVjp(_Custom):
         every, constant, moving = self._arguments(args, kwargs)
         if self._is_plain():
             return new_tensors(self._function(*every))
-        backward = self._rules[1]
+        forward, backward = self._rules
         # Otherwise only a later derivative of the traced program needs the residuals.
         is_differentiated = _core.derivative_depth() > 0
         value, residuals = (
-            self._run_forward(every) if is_differentiated else (self._function(*every), None)
+            self._run_forward(forward, every)
+            if is_differentiated
+            else (self._function(*every), None)
         )
 
         def rule(cotangents: Any) -> Any:
-            known = residuals if is_differentiated else self._run_forward(every)[1]
+            known = residuals if is_differentiated else self._run_forward(forward, every)[1]
             found = self._run_rule(backward, *constant, known, cotangents)
             if not isinstance(found, tuple) or len(found) != len(moving):
                 count = len(found) if isinstance(found, tuple) else 1
@@ -351,9 +353,8 @@ class _CustomVjp(_Custom):
 
         return custom_grad(value, tuple(moving), rule)
 
-    def _run_forward(self, arguments: list[Any]) -> tuple[Any, Any]:
+    def _run_forward(self, forward: Callable[..., Any], arguments: list[Any]) -> tuple[Any, Any]:
         """Return the result and the residuals of the forward rule."""
-        forward = self._rules[0]
         answer = self._run_rule(forward, *arguments)
         if not isinstance(answer, tuple) or len(answer) != 2:
             raise ArgumentError(
@@ -395,11 +396,12 @@ def custom_jvp(
     Returns
     -------
     callable
-        It is called like `function`. Its method ``defjvp`` sets the rule. The rule receives the
-        arguments that are not differentiated, a tuple of the other arguments, and a tuple of their
-        tangents; it returns the tangent of the result, in its structure. The rule must be linear in
-        the tangents, because gradients transpose it. The rule may call the function; higher
-        derivatives of the call use the rule again.
+        It is called like `function`. Values that `function` uses but does not receive as arguments
+        count as constants: their derivative is zero. Its method ``defjvp`` sets the rule. The rule
+        receives the arguments that are not differentiated, a tuple of the other arguments, and a
+        tuple of their tangents; it returns the tangent of the result, in its structure. The rule
+        must be linear in the tangents, because gradients transpose it. The rule may call the
+        function; higher derivatives of the call use the rule again.
 
     Raises
     ------
@@ -458,12 +460,13 @@ def custom_vjp(
     Returns
     -------
     callable
-        It is called like `function`. Its method ``defvjp`` sets two rules. The forward rule
-        receives all arguments, and returns the result and the residuals. The backward rule receives
-        the arguments that are not differentiated, the residuals, and the cotangents of the result;
-        it returns a tuple with one cotangent for each of the other arguments. Both rules may call
-        the function; higher derivatives of the call use the rules again. A call that is not
-        differentiated runs `function` instead of the forward rule.
+        It is called like `function`. Values that `function` uses but does not receive as arguments
+        count as constants: their derivative is zero. Its method ``defvjp`` sets two rules. The
+        forward rule receives all arguments, and returns the result and the residuals. The backward
+        rule receives the arguments that are not differentiated, the residuals, and the cotangents
+        of the result; it returns a tuple with one cotangent for each of the other arguments. Both
+        rules may call the function; higher derivatives of the call use the rules again. A call that
+        is not differentiated runs `function` instead of the forward rule.
 
     Raises
     ------
