@@ -110,6 +110,19 @@ pub(crate) fn real_part_if_real(graph: &mut Graph, dy: ExprId, primal: DType) ->
     Ok(dy)
 }
 
+/// Makes the sum of the contributions to the cotangent of a node the cotangent: it is real if the node
+/// is, and has 32 bits if the node is a float of at most 32 bits. Otherwise one operation in `f64`
+/// would make all derivatives before it `f64`.
+pub(crate) fn complete_cotangent(graph: &mut Graph, sum: ExprId, primal: DType) -> Result<ExprId> {
+    let sum = real_part_if_real(graph, sum, primal)?;
+    let is_narrower = primal == primal.to_floating() && primal.to_real() != DType::F64;
+    match graph.dtype(sum) {
+        DType::F64 if is_narrower => cast(graph, sum, DType::F32),
+        DType::C128 if is_narrower => cast(graph, sum, DType::C64),
+        _ => Ok(sum),
+    }
+}
+
 pub(crate) fn reshape(graph: &mut Graph, x: ExprId, shape: Shape) -> Result<ExprId> {
     if *graph.shape(x) == shape {
         return Ok(x);

@@ -236,7 +236,7 @@ impl ReversePass<'_> {
         let flow = id.index().checked_sub(self.active.base()).and_then(|at| self.flowing.get(at));
         let Some(&Flow::Tensor(cotangent)) = flow else { return Ok(None) };
         let dtype = self.graph.dtype(id);
-        Ok(Some(builder::real_part_if_real(self.graph, cotangent, dtype)?))
+        Ok(Some(builder::complete_cotangent(self.graph, cotangent, dtype)?))
     }
 
     /// The complete cotangent of the node that is visited, which is a tensor.
@@ -257,7 +257,7 @@ impl ReversePass<'_> {
             .iter()
             .zip(dtypes)
             .map(|(part, dtype)| {
-                part.map(|part| Ok(builder::real_part_if_real(self.graph, part, dtype)?))
+                part.map(|part| Ok(builder::complete_cotangent(self.graph, part, dtype)?))
                     .transpose()
             })
             .collect()
