@@ -323,3 +323,9 @@ def test_runtime_calls_refuse_vectorized_values():
         for run in (call, nx.jit(call)):
             with pytest.raises(nx.NxlaError, match=message):
                 run(x)
+
+
+def test_a_hook_that_calls_its_program_without_end_is_an_error(compiler):
+    f = nx.jit(lambda x: nx.hook(x, lambda x: f(x)), compiler=compiler)
+    with pytest.raises(RecursionError):
+        f(1.0)

@@ -1,11 +1,13 @@
 //! Python functions as hooks and runtime calls.
 
 use std::any::Any;
+use std::cell::Cell;
 use std::sync::Arc;
 
 use nxla_runtime::RawTensor;
 use nxla_runtime::graph::{HostError, HostFn};
 use nxla_runtime::host::HostTensor;
+use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -47,12 +49,11 @@ impl PyHook {
 
     /// Calls a function with the values of the hook.
     fn show(&self, function: &Callable, values: &[HostTensor]) -> Result<(), HostError> {
-        ending::inside(|py| {
+        call_host(|py| {
             let function = function.get().ok_or_else(gone)?;
             let argument = self.argument(py, values)?;
             function.bind(py).call1((argument,)).map(drop)
         })
-        .map_err(|raised: PyErr| Box::new(raised) as HostError)
     }
 
     fn argument(&self, py: Python<'_>, values: &[HostTensor]) -> PyResult<Py<PyAny>> {
@@ -66,6 +67,30 @@ impl PyHook {
             (None, _) => Ok(PyTuple::new(py, tensors)?.into_any().unbind()),
         }
     }
+}
+
+/// The maximum number of host functions of one thread that run inside of each other. Each of them
+/// and the program that calls it need about 18 KiB of the stack, which would overflow before Python
+/// counts too many calls.
+const MAX_NESTED_CALLS: usize = 64;
+
+/// Runs a host function of a program.
+fn call_host<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, HostError> {
+    thread_local! {
+        static DEPTH: Cell<usize> = const { Cell::new(0) };
+    }
+    let called = ending::inside(|py| {
+        if DEPTH.get() >= MAX_NESTED_CALLS {
+            return Err(PyRecursionError::new_err(format!(
+                "programs must call functions that run programs at most {MAX_NESTED_CALLS} deep"
+            )));
+        }
+        DEPTH.set(DEPTH.get() + 1);
+        let called = work(py);
+        DEPTH.set(DEPTH.get() - 1);
+        called
+    });
+    called.map_err(|raised| Box::new(raised) as HostError)
 }
 
 /// The error for a program that outlives the owner of its hooks.
@@ -129,8 +154,7 @@ impl HostFn for PyCompute {
     }
 
     fn compute(&self, values: &[HostTensor]) -> Result<Vec<HostTensor>, HostError> {
-        ending::inside(|py| self.call_with(py, values))
-            .map_err(|raised| Box::new(raised) as HostError)
+        call_host(|py| self.call_with(py, values))
     }
 }
 
