@@ -1172,7 +1172,9 @@ class Expression:
     def verify(self) -> None:
         """Checks every invariant of the graph; an error is a bug in nxla."""
     def to_bytes(self) -> bytes:
-        """The serialized expression; see ``from_bytes``."""
+        """The serialized expression without the tensors of ``captured``, which are the last inputs of
+        the expression that ``from_bytes`` reads. A pickle contains them.
+        """
     @staticmethod
     def from_bytes(bytes: bytes) -> Expression:
         """Reads an expression from its bytes; its result is a tuple of its outputs."""

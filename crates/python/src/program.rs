@@ -373,7 +373,8 @@ impl PyExpression {
         })
     }
 
-    /// The serialized expression; see ``from_bytes``.
+    /// The serialized expression without the tensors of ``captured``, which are the last inputs of
+    /// the expression that ``from_bytes`` reads. A pickle contains them.
     fn to_bytes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyBytes>> {
         refuse_host_notes("to_bytes", &self.program)?;
         let bytes = py.detach(|| nxla_runtime::graph::serialize::to_bytes(&self.program));
