@@ -45,13 +45,15 @@ impl Static for StaticValue {
 }
 
 /// Returns whether the key of a static argument is not the value itself: equal containers can hold
-/// numbers that a function tells apart, and so can equal floats, which are 0.0 and -0.0.
+/// numbers that a function tells apart, and so can equal floats, which are 0.0 and -0.0. A bound
+/// method or a `functools.partial` is equal to itself although what it holds has changed.
 fn has_own_key(value: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(is_sequence(value)
         || is_set(value)
         || value.is_instance_of::<PyDict>()
         || float_bits(value).is_some()
-        || compared_fields(value)?.is_some())
+        || compared_fields(value)?.is_some()
+        || !bound_parts(value)?.is_empty())
 }
 
 /// Returns whether a value is a list or a tuple.
@@ -72,8 +74,8 @@ fn float_bits(value: &Bound<'_, PyAny>) -> Option<(u64, u64)> {
     Some((complex.real().to_bits(), complex.imag().to_bits()))
 }
 
-/// The key of a container or a float: nested tuples with the class of every value, because 1, 1.0
-/// and True are equal. Lists, dicts and sets may change later.
+/// The key of a container, a float or a function that holds objects: nested tuples with the class of
+/// every value, because 1, 1.0 and True are equal. Lists, dicts and sets may change later.
 fn freeze<'py>(value: &Bound<'py, PyAny>, depth: usize, path: &str) -> PyResult<Bound<'py, PyAny>> {
     check_depth(depth, || path.to_owned())?;
     let (py, class) = (value.py(), value.get_type().into_any());
@@ -95,7 +97,13 @@ fn freeze<'py>(value: &Bound<'py, PyAny>, depth: usize, path: &str) -> PyResult<
         parts.extend(value.hash().is_ok().then(|| value.clone()));
         PyTuple::new(py, parts)?.into_any()
     } else {
-        value.clone()
+        let (names, parts): (Vec<_>, Vec<_>) = bound_parts(value)?.into_iter().unzip();
+        if parts.is_empty() {
+            value.clone()
+        } else {
+            let names = PyTuple::new(py, names)?;
+            PyTuple::new(py, [names, PyTuple::new(py, items(parts)?)?])?.into_any()
+        }
     };
     Ok(PyTuple::new(py, [class, inside])?.into_any())
 }
@@ -344,10 +352,8 @@ impl Arguments {
 /// has attributes. Functions and classes are accepted.
 fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
     let (py, class) = (value.py(), value.get_type());
-    if value.is_callable() {
-        for (name, part) in bound_parts(value)? {
-            refuse_changing_part(&part, &|| format!("{}.{name}", path()))?;
-        }
+    for (name, part) in bound_parts(value)? {
+        refuse_changing_part(&part, &|| format!("{}.{name}", path()))?;
     }
     let hash = intern!(py, "__hash__");
     let by_identity = class.getattr(hash)?.is(&py.get_type::<PyAny>().getattr(hash)?);
@@ -373,31 +379,29 @@ fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyRes
     Err(argument_error(&path(), why))
 }
 
-/// Rejects an object that may change and that a function passes to another one.
+/// Does the same for an object that a function passes to another one, alone or in a container.
 fn refuse_changing_part(part: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
-    if let Ok(items) = part.cast::<PyTuple>() {
-        for (index, item) in items.iter().enumerate() {
-            refuse_changing_part(&item, &|| format!("{}[{index}]", path()))?;
+    if let Ok(dict) = part.cast::<PyDict>() {
+        for (key, item) in dict {
+            refuse_changing_part(&item, &|| format!("{}[{key:?}]", path()))?;
         }
         return Ok(());
     }
-    if part.is_instance_of::<PyList>()
-        || part.is_instance_of::<PyDict>()
-        || part.is_instance_of::<PySet>()
-    {
-        let why = format!(
-            "must not be a {}, because the function is compared by identity, which hides changes; \
-             pass a tuple, or name the argument in static_argnames",
-            part.get_type().name()?
-        );
-        return Err(argument_error(&path(), why));
+    if is_sequence(part) || is_set(part) {
+        for (index, item) in part.try_iter()?.enumerate() {
+            refuse_changing_part(&item?, &|| format!("{}[{index}]", path()))?;
+        }
+        return Ok(());
     }
     refuse_changing(part, path)
 }
 
-/// The objects that a bound method or a `functools.partial` passes to its function, with the path of
-/// each. The signature compares them by identity, like the method or the partial itself.
+/// The parts of a bound method or a `functools.partial`, with their paths: the function, and what it
+/// receives. Empty for another value.
 fn bound_parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
+    if !value.is_callable() {
+        return Ok(Vec::new());
+    }
     let py = value.py();
     if is_partial(value)? {
         let args = value.getattr(intern!(py, "args"))?.cast_into::<PyTuple>()?;
@@ -409,9 +413,12 @@ fn bound_parts<'py>(value: &Bound<'py, PyAny>) -> PyResult<Vec<(String, Bound<'p
         }
         return Ok(parts);
     }
-    let is_method = value.hasattr(intern!(py, "__func__"))?;
-    Ok(match value.getattr_opt(intern!(py, "__self__"))? {
-        Some(bound) if is_method => vec![("__self__".to_owned(), bound)],
+    let function = value.getattr_opt(intern!(py, "__func__"))?;
+    let bound = value.getattr_opt(intern!(py, "__self__"))?;
+    Ok(match (function, bound) {
+        (Some(function), Some(bound)) => {
+            vec![("__func__".to_owned(), function), ("__self__".to_owned(), bound)]
+        }
         _ => Vec::new(),
     })
 }
