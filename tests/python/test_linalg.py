@@ -340,6 +340,34 @@ def test_second_derivatives_of_pseudo_inverses_at_repeated_values(matrix, order,
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
+@pytest.mark.parametrize(("dtype", "scales"), [("f32", [1e15, 1e-16]), ("f64", [1e150, 1e-140])])
+def test_gradients_of_pseudo_inverses_follow_the_scale(dtype, scales, compiler):
+    rng = np.random.default_rng(5)
+    a, b, weights = (nx.tensor(rng.normal(size=size), dtype) for size in ((5, 3), (5, 2), (3, 2)))
+    inverse = nx.jit(
+        nx.grad(lambda a: nx.sum(nx.linalg.pinv(a)[:, :2] * weights)), compiler=compiler
+    )
+    solution = nx.jit(
+        nx.grad(lambda a, b: nx.sum(nx.linalg.least_squares(a, b) * weights)), compiler=compiler
+    )
+    rtol = 1e-3 if dtype == "f32" else 1e-11
+    for scale in scales:
+        # Each factor of the product is a number of the dtype.
+        found = np.asarray(inverse(a * scale) * scale * scale)
+        np.testing.assert_allclose(found, np.asarray(inverse(a)), rtol=rtol)
+        found = np.asarray(solution(a * scale, b * scale) * scale)
+        np.testing.assert_allclose(found, np.asarray(solution(a, b)), rtol=rtol)
+
+
+def test_singular_values_decrease_without_kernels():
+    reflection = np.linalg.qr(np.random.default_rng(6).normal(size=(6, 6)))[0]
+    values = nx.jit(lambda a: nx.linalg.svd(a)[1], compiler="xla", kernels=False)
+    for matrix in (reflection, reflection[:, :4], np.eye(6)[::-1]):
+        found = np.asarray(values(nx.tensor(matrix, "f32")))
+        assert (np.diff(found) <= 0).all()
+        np.testing.assert_allclose(found, np.linalg.svd(matrix)[1], rtol=1e-6)
+
+
 def test_gradients_where_matrices_are_singular(compiler):
     """The rows of the table in ``docs/derivatives.md``."""
     weights = nx.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=nx.float64)

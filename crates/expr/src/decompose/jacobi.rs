@@ -79,12 +79,10 @@ pub(super) fn svd(graph: &mut Graph, a: ExprId, full: bool) -> Result<[ExprId; 3
     let length = graph.squeeze(length, Some(&[1]))?;
     let order = graph.argsort(length, 1, true, true, DType::S32)?;
     let (turned, v) = (reorder(graph, turned, order)?, reorder(graph, v, order)?);
-    // The columns are orthogonal, so their QR factorization normalizes them with a diagonal `r`,
-    // and adds orthonormal columns for zero or missing columns.
-    let [u, r] = qr(graph, turned, if full { rows } else { columns })?;
-    let r = shrink(graph, r, columns, columns)?;
-    let s = graph.take_diagonal(r, 0)?;
-    let s = graph.real(s)?;
+    let s = graph.sort(length, 1, true, true)?;
+    // The columns are orthogonal, so their QR factorization normalizes them, and adds orthonormal
+    // columns for zero or missing columns.
+    let [u, _] = qr(graph, turned, if full { rows } else { columns })?;
     Ok([u, scale_rows(graph, s, scale)?, graph.adjoint(v)?])
 }
 

@@ -279,7 +279,18 @@ impl Graph {
     /// da^H (1 - a p) + (1 - p a) da^H p^H p` (G. Golub and V. Pereyra, 1973). With `g` the
     /// conjugate of the cotangent, its adjoint is `-p^H g p^H + (1 - a p) g^H p p^H + p^H p g^H (1
     /// - p a)`.
+    ///
+    /// The products have three factors `p`, which could overflow or underflow. Therefore `a` is
+    /// divided by a power of two `s` first. Then `p` and `g` are multiplied by it, and so is the result.
     fn pinv_cotangent(&mut self, a: ExprId, p: ExprId, cotangent: ExprId) -> Result<ExprId> {
+        let size = self.abs(a)?;
+        let largest = self.reduce_max(size, Some(&[-2, -1]), true)?;
+        let (zero, one) = (self.zero_like(largest)?, self.one_like(largest)?);
+        let is_zero = self.equal(largest, zero)?;
+        let largest = self.select(is_zero, one, largest)?;
+        let scale = self.power_of_two(largest)?;
+        let [a, p, cotangent] =
+            [self.divide(a, scale)?, self.multiply(p, scale)?, self.divide(cotangent, scale)?];
         // The adjoint of the conjugate is the transpose.
         let gh = self.matrix_transpose(cotangent)?;
         let g = self.adjoint(gh)?;
@@ -301,6 +312,7 @@ impl Graph {
 
         let sum = self.add(second, third)?;
         let bar = self.subtract(sum, first)?;
+        let bar = self.divide(bar, scale)?;
         if self.dtype(bar).is_complex() { self.conjugate(bar) } else { Ok(bar) }
     }
 
