@@ -74,6 +74,14 @@ def test_huber_loss_without_a_limit_is_half_of_the_square(compiler):
     assert slopes.tolist() == [2.0, -3.0]
 
 
+def test_the_slope_of_the_huber_loss_is_exact_for_small_errors(compiler):
+    with nx.default_options(compiler=compiler):
+        slopes = nx.grad(lambda x: nx.sum(nn.huber_loss(x, 0.0, delta=1e4)))(
+            nx.tensor([1e-4, -3e-3, 1e4, -2e4])
+        )
+    np.testing.assert_allclose(slopes, np.float32([1e-4, -3e-3, 1e4, -1e4]), rtol=2e-7)
+
+
 SCALED = [
     init.glorot_normal, init.glorot_uniform, init.he_normal, init.he_uniform, init.lecun_normal,
     init.lecun_uniform,

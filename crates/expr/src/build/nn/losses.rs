@@ -132,11 +132,10 @@ impl Graph {
         let size = self.abs(error)?;
         let limit = self.constant_like(size, delta)?;
         let near = self.min(size, limit)?;
-        let square = self.multiply(near, near)?;
-        let curve = self.scale_by(square, 0.5)?;
-        let rest = self.subtract(size, near)?;
-        let line = self.scale_by(rest, delta)?;
-        let loss = self.add(curve, line)?;
+        // The derivative of `near^2 / 2 + delta (size - near)` would cancel for small errors.
+        let half = self.scale_by(near, 0.5)?;
+        let rest = self.subtract(size, half)?;
+        let loss = self.multiply(near, rest)?;
         self.as_type(loss, dtype)
     }
 
