@@ -303,3 +303,33 @@ def test_mixed_derivatives_of_distribution_functions():
     a, x = nx.tensor(0.0, "f64"), nx.tensor(2.0, "f64")
     mixed = nx.grad(nx.grad(special.gammainc, 1), 0)(a, x)
     assert mixed.item() == pytest.approx(math.exp(-2.0) / 2.0)
+
+
+def test_derivatives_whose_squares_would_overflow(compiler):
+    with nx.default_options(compiler=compiler):
+        for size in (1e-25, 1.0, 1e25):
+            y, x = nx.tensor([3.0, -3.0, 0.0, 2.0]) * size, nx.tensor([4.0, 4.0, 1.0, 0.0]) * size
+            slopes = nx.grad(lambda y, x: nx.sum(nx.atan2(y, x)), argnums=(0, 1))(y, x)
+            for found, expected in zip(
+                slopes, ([0.16, 0.16, 1.0, 0.0], [-0.12, 0.12, 0.0, -0.5]), strict=True
+            ):
+                np.testing.assert_allclose(np.asarray(found) * size, expected, rtol=1e-6)
+            z = nx.complex(x, y)
+            phase = nx.grad(lambda z: nx.sum(nx.phase(z)))(z)
+            np.testing.assert_allclose(np.abs(phase) * size, [0.2, 0.2, 1.0, 0.5], rtol=1e-6)
+        slopes = nx.grad(lambda x: nx.sum(nx.asinh(x)))(nx.tensor([300.0, 0.0, -1e3], "f16"))
+        np.testing.assert_allclose(slopes, [1 / 300, 1.0, 1e-3], rtol=1e-3)
+
+
+def test_one_operation_in_64_bits_leaves_the_gradients_before_it_in_32():
+    weights = [nx.ones((4, 4)), nx.ones((4, 4))]
+
+    def loss(weights, x):
+        for weight in weights:
+            x = nx.tanh(x @ weight)
+        return nx.sum(x) / np.sqrt(2.0)
+
+    traced = nx.debug_expr(nx.value_and_grad(loss))(weights, nx.ones((2, 4)))
+    assert {str(node.dtype) for node in traced.nodes if node.op == "dot"} == {"f32"}
+    value, _ = nx.value_and_grad(loss)(weights, nx.ones((2, 4)))
+    assert value.dtype == nx.float64

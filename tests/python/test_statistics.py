@@ -418,3 +418,13 @@ def test_interpolation_of_nan_next_to_equal_points(compiler):
     xp, fp = nx.tensor([1.0, 1.0, 2.0]), nx.tensor([0.0, 5.0, 6.0])
     found = nx.jit(nx.interp, compiler=compiler)(nx.tensor([float("nan"), 1.5]), xp, fp)
     np.testing.assert_array_equal(found, [np.nan, 5.5])
+
+
+@pytest.mark.parametrize(("x", "mean"), [((3, 2), (4, 2)), ((2, 3, 2), (5, 1, 2)), ((3, 2), (2,))])
+def test_covariances_around_more_means_than_matrices(x, mean, compiler):
+    rng = np.random.default_rng(7)
+    x, mean = rng.normal(size=x), rng.normal(size=mean)
+    centered = x - mean[..., None, :]
+    expected = np.swapaxes(centered, -1, -2) @ centered / x.shape[-2]
+    found = nx.jit(nx.covariance, compiler=compiler)(x, mean)
+    np.testing.assert_allclose(found, expected, rtol=1e-12)
