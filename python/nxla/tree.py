@@ -12,16 +12,18 @@ from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
 from copy import copy
+from itertools import accumulate, pairwise
 
 from nxla import _core, _hints
 from nxla._core import Expression, Node, TreeDef, register_container
-from nxla.errors import ArgumentError
+from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, Literal, TypeVar
 
+    from nxla._core import Tensor
     from nxla._types import TensorLike
 
     S = TypeVar("S")
@@ -33,6 +35,7 @@ __all__ = [
     "leaves",
     "map",
     "put_args",
+    "ravel",
     "register_container",
     "rewrite",
     "scope_ids",
@@ -171,6 +174,65 @@ def map(function: Callable[..., Any], tree: Any, /, *rest: Any) -> Any:
             )
         columns.append(others)
     return structure.unflatten([function(*row) for row in zip(*columns, strict=True)])
+
+
+def _as_tensor(value: Any) -> Any:
+    """Return a value as `nxla._values.as_tensor` does, whose module imports this one."""
+    return value if isinstance(value, _core.Tensor | _core.Expr) else _core.tensor(value)
+
+
+def ravel(tree: Any, /) -> tuple[Tensor, Callable[[TensorLike], Any]]:
+    """Return the elements of a container as a vector, and a function that restores the container.
+
+    Parameters
+    ----------
+    tree : container
+        Tensors, traced values, numbers and arrays, at any depth. Their dtypes promote as in
+        `nxla.concat`. The vector of a container without leaves has no elements.
+
+    Returns
+    -------
+    vector : tensor
+        The elements of all leaves in the order of `leaves`, of each leaf in row-major order.
+    restore : callable
+        A function from a vector of the same size to a container with the structure, shapes,
+        names and dtypes of `tree`. It raises a `ShapeError` for a vector of another size.
+
+    Notes
+    -----
+    The promoted dtype rounds integers that it cannot represent: an ``s32`` above 2²⁴ next to an
+    ``f32``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> params = {"w": nx.ones((2, 2)), "b": nx.zeros(2)}
+    >>> vector, restore = nx.tree.ravel(params)
+    >>> vector.tolist()
+    [0.0, 0.0, 1.0, 1.0, 1.0, 1.0]
+    >>> gradient = nx.grad(lambda vector: nx.sum(restore(vector)["w"] ** 2))(vector)
+    >>> restore(gradient)["w"].tolist()
+    [[2.0, 2.0], [2.0, 2.0]]
+    """
+    items, structure = _core.tree_flatten(tree)
+    tensors = [_as_tensor(item) for item in items]
+    types = [(x.shape, x.names, x.dtype) for x in tensors]
+    offsets = list(accumulate((x.size for x in tensors), initial=0))
+
+    def restore(vector: TensorLike) -> Any:
+        x = _as_tensor(vector)
+        if x.shape != (offsets[-1],):
+            raise ShapeError(f"tree.ravel: vector: must have shape {(offsets[-1],)}; got {x.shape}")
+        parts = [x[start:stop] for start, stop in pairwise(offsets)]
+        typed = zip(parts, types, strict=True)
+        return structure.unflatten(
+            [
+                _core.astype(_core.reshape(part, shape, names=names), dtype)
+                for part, (shape, names, dtype) in typed
+            ]
+        )
+
+    return _core.concat(tensors or [[]], axis=None), restore
 
 
 def apply_args(

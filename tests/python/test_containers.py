@@ -249,3 +249,53 @@ def test_built_in_classes_cannot_be_registered(kind):
     with pytest.raises(nx.ArgumentError, match=f"register_container: cls: .*{kind.__name__}"):
         nx.register_container(kind, lambda value: ((), None), lambda aux, children: None)
     assert nx.tree.leaves({"a": [1.0, (2,)]}) == [1.0, 2]
+
+
+def test_ravel_joins_the_elements_and_restores_the_container(compiler):
+    model = Model(nx.tensor([[1.0, 2.0]], names=["rows", None]), nx.tensor(3.5, dtype="f64"))
+    mixed = {
+        "model": model,
+        "n": 7,
+        "mask": np.array([True, False]),
+        "kept": (None, nx.ones((0, 2))),
+    }
+
+    @nx.jit(compiler=compiler)
+    def double(container):
+        vector, restore = nx.tree.ravel(container)
+        return vector, restore(2 * vector)
+
+    for convert in (nx.tree.ravel, double):
+        vector, _ = convert(mixed)
+        assert (vector.dtype, vector.tolist()) == (nx.float64, [1.0, 0.0, 1.0, 2.0, 3.5, 7.0])
+    restored = double(mixed)[1]
+    assert restored["model"].name == "model"
+    assert restored["kept"][0] is None
+    leaves = nx.tree.leaves(restored)
+    assert [x.tolist() for x in leaves] == [[], [True, False], [[2.0, 4.0]], 7.0, 14]
+    assert [str(x.dtype) for x in leaves] == ["f32", "pred", "f32", "f64", "s32"]
+    assert restored["model"].w.names == ["rows", None]
+
+
+@pytest.mark.parametrize("empty", [{}, (), None, [None, {"a": "label"}]])
+def test_ravel_of_a_container_without_leaves_has_no_elements(empty):
+    vector, restore = nx.tree.ravel(empty)
+    assert (vector.shape, vector.dtype) == ((0,), nx.float32)
+    assert restore(vector) == empty
+
+
+def test_ravel_is_differentiable_and_batched():
+    params = {"w": nx.tensor([[1.0, 2.0], [3.0, 4.0]]), "b": nx.tensor([5.0])}
+
+    def loss(params):
+        return nx.sum(params["w"] ** 3) + nx.sum(params["b"] ** 2)
+
+    vector, restore = nx.tree.ravel(params)
+    hessian = nx.hessian(lambda vector: loss(restore(vector)))(vector)
+    assert hessian.tolist() == nx.make_diagonal(nx.tensor([2.0, 6.0, 12.0, 18.0, 24.0])).tolist()
+    slopes = nx.grad(lambda params: nx.sum(nx.tree.ravel(params)[0] ** 2))(params)
+    assert nx.tree.ravel(slopes)[0].tolist() == (2 * vector).tolist()
+    rows = nx.vmap(restore)(nx.stack([vector, 2 * vector]))
+    assert rows["w"].tolist() == [params["w"].tolist(), (2 * params["w"]).tolist()]
+    with pytest.raises(nx.ShapeError, match=r"vector: must have shape \(5,\); got \(4,\)"):
+        restore(vector[1:])
