@@ -129,11 +129,16 @@ def _prepare(function: Callable[..., Any], error: Exception) -> None:
     _, found, keyword = message.partition("got an unexpected keyword argument '")
     if found:
         error.args = (keyword_message(function, keyword.partition("'")[0]),)
-    elif "got some positional-only arguments" in message:
-        code = function.__code__
+        return
+    code = function.__code__
+    if "got some positional-only arguments" in message:
         names = code.co_varnames[: code.co_posonlyargcount]
         by_position = ", ".join(name for name in names if name != "self")
         error.args = (f"{message}; its arguments, by position, are {by_position}",)
+    elif code.co_kwonlyargcount and message.endswith(("was given", "were given")):
+        end = code.co_argcount + code.co_kwonlyargcount
+        by_name = ", ".join(f"{name}=" for name in code.co_varnames[code.co_argcount : end])
+        error.args = (f"{message}; pass by keyword: {by_name}",)
 
 
 def with_hints(function: F) -> F:

@@ -6,7 +6,7 @@ import inspect
 import math
 import pickle
 import traceback
-from types import ModuleType
+from types import FunctionType, ModuleType
 
 import numpy as np
 import pytest
@@ -247,6 +247,32 @@ def test_every_module_suggests_the_similar_name(module):
             with pytest.raises(AttributeError, match=r"; (did you mean|in nxla it is) ") as caught:
                 getattr(module, f"{name}x")
             assert name in str(caught.value)
+
+
+def python_functions():
+    """Return the public Python functions with keyword-only arguments, by their names."""
+    for module in MODULES:
+        for name in module.__all__:
+            function = inspect.unwrap(getattr(module, name))
+            if isinstance(function, FunctionType) and function.__code__.co_kwonlyargcount:
+                yield f"{module.__name__}.{name}", getattr(module, name)
+
+
+def test_arguments_by_position_that_must_have_a_keyword_name_the_keywords():
+    count = 0
+    for name, function in python_functions():
+        parameters = inspect.signature(function).parameters.values()
+        if any(parameter.kind is parameter.VAR_POSITIONAL for parameter in parameters):
+            continue
+        keywords = [f"{p.name}=" for p in parameters if p.kind is p.KEYWORD_ONLY]
+        with pytest.raises(TypeError) as caught:
+            function(*[1] * (len(parameters) + 1))
+        assert str(caught.value).endswith(f"; pass by keyword: {', '.join(keywords)}"), name
+        count += 1
+    assert count > 50
+    # A function without such arguments has none to name.
+    with pytest.raises(TypeError, match=r"but 2 were given$"):
+        nx.tree.leaves(1, 2)
 
 
 @pytest.mark.parametrize(
