@@ -46,11 +46,15 @@ ARGUMENTS: dict[str, tuple[str, ...]] = {
     "unbiased": ("correction",),
 }
 
-#: The way to do without an argument, by its name in another library.
+#: The way to do without an argument, by its name in another library. The name of a class precedes
+#: arguments of its methods.
 INSTEAD: dict[str, str] = {
+    "Place.mode": "an index out of range selects the nearest element; nx.indexed_put and "
+    "nx.indexed_add drop updates out of range",
     "dtype": "convert the result with nx.astype",
     "initial": "combine the result with the value",
     "inplace": "tensors do not change: use the result",
+    "is_leaf": "the leaves are tensors, numbers and arrays",
     "order": "elements are in row-major order",
     "out": "tensors do not change: use the result",
     "requires_grad": "nx.grad of a function differentiates it",
@@ -75,8 +79,10 @@ def keyword_message(function: Callable[..., Any], keyword: str) -> str:
             return f"{message}; in nxla it is {here}="
         if any(parameter.name == here for parameter in parameters):
             return f"{message}; in nxla it is {here}, which is passed by position"
-    if keyword in INSTEAD:
-        return f"{message}; {INSTEAD[keyword]}"
+    owner = function.__qualname__.rpartition(".")[0]
+    instead = INSTEAD.get(f"{owner}.{keyword}") or INSTEAD.get(keyword)
+    if instead is not None:
+        return f"{message}; {instead}"
     similar = get_close_matches(keyword, names, n=1)
     if similar:
         return f"{message}; did you mean {similar[0]}=?"

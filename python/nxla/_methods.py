@@ -11,7 +11,7 @@ from types import MethodType
 import nxla as nx
 from nxla import _core, _hints, _numpy_methods
 from nxla._values import user_line
-from nxla.errors import ArgumentError, DTypeError, TraceError
+from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -140,6 +140,11 @@ def transpose(x: Tensor, /, *axes: Any) -> Tensor:
     >>> nx.zeros((2, 3, 4)).transpose(0, 2, 1).shape
     (2, 4, 3)
     """
+    if len(axes) == 2 != x.ndim:
+        raise ShapeError(
+            f"transpose: axes: must contain each of the {x.ndim} axes once; got {axes}; "
+            "nx.swapaxes exchanges two axes"
+        )
     order: Axes | None = axes[0] if len(axes) == 1 else axes or None
     return _core.permute_dims(x, order)
 

@@ -95,12 +95,15 @@ NAMES: dict[str, str] = {
     "checkify": "nx.debug_nans, or nx.hook",
     "choose": "nx.take_along_axis of nx.stack",
     "clamp": "nx.clip",
+    "clear_caches": "the method clear_cache of nx.jit(f)",
+    "closure_convert": "nx.custom_vjp, with the captured values as arguments",
     "clz": "nx.count_leading_zeros",
     "collapse": "nx.flatten(x, axes=…)",
     "column_stack": "nx.concat(…, axis=1)",
     "complex_": "nx.complex128",
     "compress": "nx.take with the indices",
     "concatenate": "nx.concat",
+    "config": "nx.default_options, or nx.debug_nans",
     "conj_p": "nx.conj",
     "conjugate": "nx.conj",
     "conv_general_dilated": "nx.conv",
@@ -128,6 +131,7 @@ NAMES: dict[str, str] = {
     "custom_linear_solve": "nx.custom_vjp around nx.linalg.solve",
     "custom_root": "nx.custom_vjp around nx.while_loop",
     "dce_sink": "nx.hook",
+    "debug_print": "nx.print_value",
     "default_backend": "nx.default_options(device=...)",
     "defnp": "nx.defn (a name that begins with an underscore is private)",
     "deftransform": "any Python function: it runs while tracing",
@@ -135,10 +139,12 @@ NAMES: dict[str, str] = {
     "deg2rad": "x * (nx.pi / 180)",
     "degrees": "x * (180 / nx.pi)",
     "delete": "nx.concat of slices",
+    "device_count": "len(nx.devices())",
     "device_get": "the method numpy of a tensor",
     "diag": "nx.make_diagonal, or nx.take_diagonal of a matrix",
     "diagflat": "nx.make_diagonal of nx.flatten",
     "diagonal": "nx.take_diagonal",
+    "disable_jit": "the function without nx.jit",
     "div": "nx.divide, or nx.quotient for the div of Elixir",
     "divmod": "nx.floor_divide and nx.remainder",
     "create_token": "nx.hook: hooks run in the order of the program",
@@ -149,16 +155,17 @@ NAMES: dict[str, str] = {
     "dsplit": "nx.split(…, axis=2, sections=…)",
     "dstack": "nx.concat(…, axis=2)",
     "dtype": "nx.DType",
-    "dynamic_index_in_dim": "nx.slice_along_axis, or nx.take",
-    "dynamic_slice": "nx.slice",
-    "dynamic_slice_in_dim": "nx.slice_along_axis",
-    "dynamic_update_index_in_dim": "nx.put_slice",
-    "dynamic_update_slice": "nx.put_slice",
-    "dynamic_update_slice_in_dim": "nx.put_slice",
+    "dynamic_index_in_dim": "nx.slice_along_axis (a negative start becomes 0), or nx.take",
+    "dynamic_slice": "nx.slice(x, starts, lengths), where a negative start becomes 0",
+    "dynamic_slice_in_dim": "nx.slice_along_axis, where a negative start becomes 0",
+    "dynamic_update_index_in_dim": "nx.put_slice, where a negative start becomes 0",
+    "dynamic_update_slice": "nx.put_slice(x, starts, update), where a negative start becomes 0",
+    "dynamic_update_slice_in_dim": "nx.put_slice, where a negative start becomes 0",
     "ediff1d": "nx.diff of nx.flatten",
     "elem": "nx.expr.elem",
     "elu": "nx.nn.elu",
     "embedding": "nx.nn.embedding",
+    "enable_x64": "not needed: 64-bit data keeps its dtype",
     "entr": "nx.special.entr",
     "eq": "nx.equal",
     "erfinv": "nx.erf_inv",
@@ -180,6 +187,7 @@ NAMES: dict[str, str] = {
     "fix": "nx.trunc",
     "flat_size": "the attribute size of a tensor",
     "flatnonzero": "nx.nonzero(nx.flatten(…))",
+    "flatten_util": "nx.tree, where nx.tree.ravel is ravel_pytree",
     "fliplr": "nx.flip(…, axis=1)",
     "flipud": "nx.flip(…, axis=0)",
     "float8_e4m3": "nx.float8_e4m3fn",
@@ -188,6 +196,7 @@ NAMES: dict[str, str] = {
     "fmax": "nx.where(nx.isnan(x), y, nx.where(nx.isnan(y), x, nx.maximum(x, y)))",
     "fmin": "nx.where(nx.isnan(x), y, nx.where(nx.isnan(y), x, nx.minimum(x, y)))",
     "fori_loop": "nx.fori",
+    "from_numpy": "nx.tensor, or nx.asarray",
     "from_pointer": "nx.from_dlpack",
     "frombuffer": "nx.from_binary",
     "fromfunction": "a function of nx.iota",
@@ -207,6 +216,7 @@ NAMES: dict[str, str] = {
     "hsplit": "nx.split(…, axis=1, sections=…)",
     "hstack": "nx.concat(…, axis=1)",
     "hook_token": "nx.hook: hooks run in the order of the program",
+    "hvp": "nx.jvp(nx.grad(f), (x,), (v,))[1]",
     "i0": "nx.special.i0",
     "i0e": "nx.special.i0e",
     "i1": "nx.special.i1",
@@ -217,6 +227,7 @@ NAMES: dict[str, str] = {
     "ifft2": "nx.fft.ifft2",
     "igamma": "nx.special.gammainc",
     "igammac": "nx.special.gammaincc",
+    "image": "nx.nn, where nx.nn.resize is jax.image.resize",
     "index_in_dim": "x[i]",
     "index_take": "nx.gather",
     "inner": "nx.tensordot of last axes, or nx.einsum",
@@ -245,6 +256,8 @@ NAMES: dict[str, str] = {
     "layer_norm": "nx.nn.layer_norm",
     "le": "nx.less_equal",
     "left_shift": "nx.bitwise_left_shift",
+    "linear_transpose": "the pullback of nx.vjp",
+    "local_device_count": "len(nx.devices())",
     "local_devices": "nx.devices",
     "log_ndtr": "nx.log(0.5 * nx.erfc(-x / 2**0.5))",
     "log_softmax": "nx.nn.log_softmax",
@@ -312,6 +325,7 @@ NAMES: dict[str, str] = {
     "random_gamma_grad": "nothing: no gradient flows through a draw",
     "rank": "the attribute ndim of a tensor",
     "ravel": "nx.flatten",
+    "ravel_pytree": "nx.tree.ravel",
     "reduce_and": "nx.all",
     "reduce_max": "nx.max",
     "reduce_min": "nx.min",
@@ -348,6 +362,7 @@ NAMES: dict[str, str] = {
     "scatter_min": "x.at[index].min(v)",
     "scatter_mul": "x.at[index].multiply(v)",
     "scatter_sub": "nx.indexed_add of nx.negative",
+    "scipy": "nx.special, nx.linalg and nx.fft",
     "select": "nx.where",
     "select_and_gather_add": "nx.where",
     "select_and_scatter": "nx.window_scatter_max",
@@ -382,7 +397,11 @@ NAMES: dict[str, str] = {
     "trace": "nx.linalg.trace",
     "transpose": "nx.permute_dims",
     "trapz": "nx.trapezoid",
+    "tree_flatten": "nx.tree.flatten",
+    "tree_leaves": "nx.tree.leaves",
     "tree_map": "nx.tree.map",
+    "tree_unflatten": "nx.tree.unflatten",
+    "tree_util": "nx.tree",
     "tril_indices": "coordinates where nx.tri is true",
     "triu_indices": "coordinates where nx.tri is false",
     "true_divide": "nx.divide",
@@ -411,6 +430,7 @@ NAMES: dict[str, str] = {
     "y0": "nx.special.y0",
     "y1": "nx.special.y1",
     "zeta": "nx.special.zeta",
+    "ShapeDtypeStruct": "nx.template",
 }
 
 #: Names in `nxla.nn` by the names in `jax.nn`, optax and PyTorch.
@@ -448,6 +468,7 @@ RANDOM: dict[str, str] = {
     "bits": "nx.random.randint(key, 0, 2**32, dtype=nx.uint32)",
     "cauchy": "nx.tan(nx.pi * (u - 0.5)) of nx.random.uniform",
     "chisquare": "2 * x of nx.random.gamma(key, df / 2)",
+    "choice_split": "nx.random.choice, which also returns the next key",
     "clone": "the key itself",
     "default_rng": "nx.random.key",
     "double_sided_maxwell": "a sign times the norm of three of nx.random.normal",
@@ -480,8 +501,11 @@ RANDOM: dict[str, str] = {
 
 #: Names in `nxla.linalg` by the names in NumPy.
 LINALG: dict[str, str] = {
+    "cho_factor": "nx.linalg.cholesky",
+    "cho_solve": "nx.linalg.solve, or nx.linalg.triangular_solve twice",
     "cond": "nx.linalg.norm times that of nx.linalg.inv",
     "lstsq": "nx.linalg.least_squares",
+    "lu_solve": "nx.linalg.solve",
     "multi_dot": "nx.einsum, which chooses the order",
     "tensorinv": "nx.linalg.inv of nx.reshape",
     "tensorsolve": "nx.linalg.solve of nx.reshape",
@@ -520,6 +544,37 @@ INITIALIZERS: dict[str, str] = {
 TESTING: dict[str, str] = {
     "assert_allclose": "nx.testing.assert_all_close",
     "assert_close": "nx.testing.assert_all_close",
+}
+
+#: Names in `nxla.debug` by the names in `jax.debug`.
+DEBUG: dict[str, str] = {
+    "callback": "nx.hook",
+    "print": "nx.print_value",
+}
+
+#: Names in `nxla.tree` by the names in `jax.tree` and `jax.tree_util`.
+TREE: dict[str, str] = {
+    "all": "all(nx.tree.leaves(container))",
+    "flatten_with_path": "nx.tree.flatten, whose structure has the method leaf_path",
+    "leaves_with_path": "nx.tree.flatten, whose structure has the method leaf_path",
+    "map_with_path": "nx.tree.flatten, whose structure has the method leaf_path",
+    "ravel_pytree": "nx.tree.ravel",
+    "reduce": "nx.composite.reduce(container, initial, function)",
+    "register_dataclass": "not needed: dataclasses are containers",
+    "register_pytree_node": "nx.register_container",
+    "register_pytree_node_class": "nx.register_container",
+    "structure": "nx.tree.flatten(container)[1]",
+    "sum": "sum(nx.tree.leaves(container))",
+    "transpose": "nx.tree.map(lambda *leaves: leaves, *containers)",
+    "tree_all": "all(nx.tree.leaves(container))",
+    "tree_flatten": "nx.tree.flatten",
+    "tree_leaves": "nx.tree.leaves",
+    "tree_map": "nx.tree.map",
+    "tree_map_with_path": "nx.tree.flatten, whose structure has the method leaf_path",
+    "tree_reduce": "nx.composite.reduce(container, initial, function)",
+    "tree_structure": "nx.tree.flatten(container)[1]",
+    "tree_transpose": "nx.tree.map(lambda *leaves: leaves, *containers)",
+    "tree_unflatten": "nx.tree.unflatten",
 }
 
 #: Methods and attributes of arrays in NumPy, JAX and PyTorch that tensors do not have.
@@ -580,7 +635,8 @@ TENSOR: dict[str, str] = {
     "zero_": "nx.zeros_like(x): tensors do not change",
 }
 
-#: The tables of the package and its modules. The table of the package applies to all modules.
+#: The tables of the package and its modules. The table of the package applies to all modules but
+#: `nxla.tree`, because its functions are functions of tensors.
 MODULES = {
     "nxla": NAMES,
     "nxla.nn": NN,
@@ -590,13 +646,17 @@ MODULES = {
     "nxla.fft": FFT,
     "nxla.optim": OPTIM,
     "nxla.testing": TESTING,
+    "nxla.debug": DEBUG,
+    "nxla.tree": TREE,
 }
 
 
 def missing_name_error(name: str, module: str) -> AttributeError:
     """Return what to raise for a name that a module of the package does not have."""
     text = f"module {module!r} has no attribute {name!r}"
-    here = MODULES.get(module, NAMES).get(name) or NAMES.get(name)
+    here = MODULES.get(module, NAMES).get(name)
+    if here is None and module != "nxla.tree":
+        here = NAMES.get(name)
     if here is not None:
         text += f"; in nxla it is {here}"
     elif module == "nxla" and name in ABSENT:
@@ -616,5 +676,7 @@ def _similar(name: str, names: Iterable[str]) -> str:
     """Return a hint that names the most similar public name."""
     from difflib import get_close_matches
 
-    found = get_close_matches(name, [one for one in names if not one.startswith("_")], n=1)
+    public = [one for one in names if not one.startswith("_")]
+    # One wrong letter in a name of four is a misspelling; less similar names differ by a word.
+    found = get_close_matches(name, public, n=1, cutoff=0.75)
     return f"; did you mean {found[0]!r}?" if found else ""

@@ -530,3 +530,4 @@ def set_cache_limit(size: int, /) -> None:
 
 
 _hints.install(globals())
+_hints.install_missing_names(globals())

@@ -4,6 +4,7 @@ import copy
 import functools
 import inspect
 import math
+import operator
 import pickle
 import traceback
 from types import FunctionType, ModuleType
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 
 import nxla as nx
-from nxla import _core, _hints
+from nxla import _core, _hints, _other_libraries
 
 X = nx.ones((2, 3))
 KEY = nx.random.key(0)
@@ -49,6 +50,8 @@ KEY = nx.random.key(0)
         (lambda: nx.special.zeta(X, out=X), "tensors do not change"),
         (lambda: nx.sum(X, axs=0), "did you mean axis="),
         (lambda: nx.scan(lambda c, x: (c, c), 0, lengths=3), "did you mean length="),
+        (lambda: nx.tree.map(len, [X], is_leaf=len), "leaves are tensors, numbers and arrays"),
+        (lambda: X.at[0].add(X, mode="drop"), "nx.indexed_add drop updates out of range"),
         (lambda: nx.sum(X, zzz=1), "its arguments are x, axis, dtype, keepdims$"),
         (lambda: nx.exp(X, name="y"), "its arguments, by position, are x$"),
     ],
@@ -273,6 +276,64 @@ def test_arguments_by_position_that_must_have_a_keyword_name_the_keywords():
     # A function without such arguments has none to name.
     with pytest.raises(TypeError, match=r"but 2 were given$"):
         nx.tree.leaves(1, 2)
+
+
+@pytest.mark.parametrize(
+    ("name", "here"),
+    [
+        ("ShapeDtypeStruct", "nx.template"),
+        ("clear_caches", "the method clear_cache of nx.jit(f)"),
+        ("debug.print", "nx.print_value"),
+        ("device_count", "len(nx.devices())"),
+        ("dynamic_update_slice", "nx.put_slice(x, starts, update), where a negative start becomes"),
+        ("enable_x64", "not needed: 64-bit data keeps its dtype"),
+        ("flatten_util", "nx.tree, where nx.tree.ravel is ravel_pytree"),
+        ("from_numpy", "nx.tensor, or nx.asarray"),
+        ("linalg.cho_solve", "nx.linalg.solve"),
+        ("random.choice_split", "nx.random.choice"),
+        ("tree.reduce", "nx.composite.reduce(container, initial, function)"),
+        ("tree.structure", "nx.tree.flatten(container)[1]"),
+        ("tree.transpose", "nx.tree.map(lambda *leaves: leaves, *containers)"),
+        ("tree_util", "nx.tree"),
+    ],
+)
+def test_names_of_other_libraries_have_the_right_hint(name, here):
+    with pytest.raises(AttributeError) as caught:
+        operator.attrgetter(name)(nx)
+    assert f"; in nxla it is {here}" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "experimental",
+        "process_index",
+        "relu6",
+        "utils",
+        "linalg.solver_of",
+        "tree.sort",
+        "tree.flip",
+    ],
+)
+def test_names_without_an_equivalent_have_no_hint(name):
+    with pytest.raises(AttributeError, match=rf"'{name.rpartition('.')[2]}'$"):
+        operator.attrgetter(name)(nx)
+
+
+@pytest.mark.parametrize("name", sorted(_other_libraries.NAMES))
+def test_hints_for_containers_do_not_name_functions_of_tensors(name):
+    if name not in _other_libraries.TREE and not hasattr(nx.tree, name):
+        with pytest.raises(AttributeError) as caught:
+            getattr(nx.tree, name)
+        assert "in nxla it is" not in str(caught.value)
+
+
+def test_a_transposition_of_two_axes_names_swapaxes():
+    for x in (nx.ones((2, 3, 4)), nx.ones(3)):
+        with pytest.raises(nx.ShapeError, match=r"got \(0, 1\); nx.swapaxes"):
+            x.transpose(0, 1)
+    assert X.transpose(1, 0).shape == X.transpose().shape == (3, 2)
+    assert nx.jit(lambda x: x.transpose(1, 0))(X).shape == (3, 2)
 
 
 @pytest.mark.parametrize(
