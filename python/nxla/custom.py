@@ -297,9 +297,12 @@ class _CustomJvp(_Custom):
             answer = self._run_rule(rule, *constant, tuple(moving), given)
             changes, found = tree.flatten(answer)
             if found != structure:
+                # A rule of JAX returns the pair of the value and the tangent.
+                is_pair = found == tree.flatten((value, value))[1]
+                cure = "; return the tangent alone, without the value" if is_pair else ""
                 raise ArgumentError(
                     f"custom_jvp: rule: tangents of {self.__name__} must have the structure "
-                    f"{structure}; got {found}"
+                    f"{structure}; got {found}{cure}"
                 )
             return changes
 
@@ -336,10 +339,11 @@ class _CustomVjp(_Custom):
             known = residuals if is_differentiated else self._run_forward(forward, every)[1]
             found = self._run_rule(backward, *constant, known, cotangents)
             if not isinstance(found, tuple) or len(found) != len(moving):
-                count = len(found) if isinstance(found, tuple) else 1
+                kind = type(found).__name__
+                count = f"{len(found)}" if isinstance(found, tuple) else f"a value of type {kind}"
                 raise ArgumentError(
-                    f"custom_vjp: backward rule: {self.__name__} must return a tuple of "
-                    f"{len(moving)} cotangents, one for each argument; got {count}"
+                    f"custom_vjp: backward rule: {self.__name__} must return a tuple with a "
+                    f"cotangent for each of its {len(moving)} arguments; got {count}"
                 )
             for argument, cotangent in zip(moving, found, strict=True):
                 expected, got = tree.flatten(argument)[1], tree.flatten(cotangent)[1]

@@ -429,11 +429,16 @@ def test_wrong_answers_of_rules_are_named():
         scaled.defvjp(lambda x, y: (x * y, None), lambda residuals, cotangents: answer)
         return nx.grad(lambda x, y: nx.sum(scaled(x, y)))
 
-    with pytest.raises(
-        nx.ArgumentError,
-        match="scaled must return a tuple of 2 cotangents",
-    ):
-        rules((x,))(x, y)
+    for answer, got in [
+        ((x,), "1"),
+        (x, "a value of type Tensor"),
+        (None, "a value of type NoneType"),
+    ]:
+        with pytest.raises(
+            nx.ArgumentError,
+            match=rf"scaled must return a tuple with a cotangent .* its 2 arguments; got {got}$",
+        ):
+            rules(answer)(x, y)
     with pytest.raises(
         nx.NxlaError, match=r"must return a cotangent of type f32 for input 1; got f32\[2\]"
     ):
@@ -450,9 +455,14 @@ def test_wrong_answers_of_rules_are_named():
         nx.NxlaError, match=r"must return a tangent of type f32 for result 0; got f32\[2\]"
     ):
         nx.grad(wrong)(x)
-    wrong.defjvp(lambda primals, tangents: (tangents[0], tangents[0]))
-    with pytest.raises(nx.ArgumentError, match="tangents of wrong must have the structure"):
-        nx.grad(wrong)(x)
+    alone = "; return the tangent alone, without the value"
+    for count, cure in [(2, alone), (3, "")]:
+        wrong.defjvp(lambda primals, tangents, count=count: (tangents[0],) * count)
+        with pytest.raises(
+            nx.ArgumentError, match=r"tangents of wrong must .* structure"
+        ) as caught:
+            nx.grad(wrong)(x)
+        assert str(caught.value).endswith(f"; got ({', '.join('*' * count)}){cure}")
 
 
 def _with_shifted_rule(kind):
