@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, tree
-from nxla._values import as_tensor
+from nxla._values import as_count, as_tensor
 from nxla.errors import ArgumentError
 from nxla.ops.create import zeros_like
 
@@ -70,3 +70,26 @@ def no_rows(y: TensorLike) -> Tensor:
     """Return a tensor whose rows would have the type of `y`."""
     rows = _core.expand_dims(zeros_like(as_tensor(y)), 0)
     return _core.slice(rows, [0] * rows.ndim, (0, *rows.shape[1:]))
+
+
+def count_steps(function: str, leaves: list[Tensor], length: int | None) -> int:
+    """Return the number of steps of a scan over the first axis of tensors."""
+    if length is not None:
+        length = as_count("scan", "length", length)
+    sizes = {x.shape[0] if x.ndim else None for x in leaves} | ({length} - {None})
+    if not sizes:
+        raise ArgumentError("scan: length: is required without xs")
+    if len(sizes) > 1 or None in sizes:
+        shapes = ", ".join(str(x.shape) for x in leaves)
+        given = "" if length is None else f" and length {length}"
+        raise ArgumentError(
+            f"{function}: xs: must have first axes of equal sizes; got shapes {shapes}{given}"
+        )
+    (size,) = sizes
+    assert size is not None
+    return size
+
+
+def put_row(index: int, rows: Tensor, y: TensorLike) -> Tensor:
+    """Return the rows with one of them replaced."""
+    return _core.put_slice(rows, [index, *[0] * (rows.ndim - 1)], _core.expand_dims(y))

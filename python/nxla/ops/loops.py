@@ -10,7 +10,15 @@ import functools
 
 from nxla import _core, _hints, tree
 from nxla._arguments import require_callable
-from nxla._loop_elements import first_index, loop_elements, no_rows, row_at, zero_row
+from nxla._loop_elements import (
+    count_steps,
+    first_index,
+    loop_elements,
+    no_rows,
+    put_row,
+    row_at,
+    zero_row,
+)
 from nxla._loop_types import (
     check_leaves,
     check_step,
@@ -61,6 +69,8 @@ def while_loop(
     gradient_bytes: int = _GIB,
 ) -> S:
     """Repeat ``state = body_fn(state)`` while ``cond_fn(state)`` holds.
+
+    Outside a trace, each step runs `body_fn` in Python; `nxla.jit` around the loop compiles it.
 
     Parameters
     ----------
@@ -239,6 +249,8 @@ def fori(
 ) -> Any:
     """Repeat ``state = body(i, state)`` for ``i`` from `lower` to `upper`, excluding `upper`.
 
+    Outside a trace, each step runs `body` in Python; `nxla.jit` around the loop compiles it.
+
     Parameters
     ----------
     lower, upper : integer scalar
@@ -372,6 +384,8 @@ def for_each(
 ) -> Any:
     """Repeat ``state = body(x, state)`` for each ``x`` of a generator.
 
+    Outside a trace, each step runs `body` in Python; `nxla.jit` around the loop compiles it.
+
     Parameters
     ----------
     generator : range, tensor or container
@@ -492,6 +506,8 @@ def map(
 ) -> Any:
     """Apply a function to each element of an axis, or to each scalar.
 
+    Outside a trace, each step along an axis runs `f` in Python; `nxla.jit` compiles a loop.
+
     Parameters
     ----------
     f : callable
@@ -571,6 +587,8 @@ def scan(
 ) -> tuple[C, Any]:
     """Apply a function with a state to each element of the first axis, and collect the results.
 
+    Outside a trace, each step runs `f` in Python; `nxla.jit` around the loop compiles it.
+
     Parameters
     ----------
     f : callable
@@ -636,7 +654,7 @@ class _Steps:
         #: The name of the stacked value in errors.
         self.part = part
         self.f = f
-        self.count = _count_steps(function, self.leaves, length)
+        self.count = count_steps(function, self.leaves, length)
         self.reverse = reverse
 
     def run(self, init: C, unroll: bool | int, keeps: _Keeps = ("auto", _GIB)) -> tuple[C, Any]:
@@ -772,29 +790,8 @@ class _Steps:
             carry, y = self.step(carry, index)
             check_step(self.function, self.part, models[-1], y)
             place = self.count - 1 - index if self.reverse else index
-            rows = tree.map(functools.partial(_write, place), rows, y)
+            rows = tree.map(functools.partial(put_row, place), rows, y)
         return carry, rows
-
-
-def _count_steps(function: str, leaves: list[Tensor], length: int | None) -> int:
-    if length is not None:
-        length = as_count("scan", "length", length)
-    sizes = {x.shape[0] if x.ndim else None for x in leaves} | ({length} - {None})
-    if not sizes:
-        raise ArgumentError("scan: length: is required without xs")
-    if len(sizes) > 1 or None in sizes:
-        shapes = ", ".join(str(x.shape) for x in leaves)
-        given = "" if length is None else f" and length {length}"
-        raise ArgumentError(
-            f"{function}: xs: must have first axes of equal sizes; got shapes {shapes}{given}"
-        )
-    (size,) = sizes
-    assert size is not None
-    return size
-
-
-def _write(index: int, rows: Tensor, y: TensorLike) -> Tensor:
-    return _core.put_slice(rows, [index, *[0] * (rows.ndim - 1)], _core.expand_dims(y))
 
 
 _hints.install(globals())
