@@ -49,6 +49,7 @@ def values_for(page, folder):
         "learn/jax.md": {
             "body": lambda i, x: x + i, "carry": x[0], "step": lambda c, x: (c + x, c),
             "f": lambda x, power=2: x**power, "a": nx.ones((2, 2)), "shape": (4, 4),
+            "starts": (0, 1), "sizes": (1, 1), "update": nx.ones((1, 1)),
         },
         "learn/numpy.md": {"y": x[0]},
         "learn/pytorch.md": {
