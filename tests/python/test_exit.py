@@ -73,6 +73,25 @@ DEEDS = {
         started.wait()
         leave()
     """,
+    "after an interrupt of a pipeline": """
+        def endless(x):
+            return nx.while_loop(lambda s: s >= 0, lambda s: s * 0, x)
+
+        expression = nx.debug_expr(lambda x: nx.graph.mark(endless(x), "end") + 1)(1.0)
+        stages = nx.graph.split(expression, nx.graph.Policy.marks("end"))
+        signal.signal(signal.SIGALRM, signal.default_int_handler)
+
+        def batches():
+            yield 1.0
+            # The stages of the first batch have begun.
+            signal.setitimer(signal.ITIMER_REAL, 0.5)
+            yield 2.0
+
+        try:
+            list(nx.graph.pipeline(stages, batches(), compiler="COMPILER"))
+        except KeyboardInterrupt:
+            leave()
+    """,
     "in a hook": """
         signal.signal(signal.SIGALRM, leave)
         signal.setitimer(signal.ITIMER_REAL, 0.5)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import threading
 import weakref
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future
+from functools import partial
+from queue import Empty, SimpleQueue
 
 from nxla import _core, _hints
 from nxla._cluster.worker import run_stage
@@ -183,15 +185,66 @@ class SubmitExecutor(StageExecutor):
         return self.executor.submit(run_stage, task.stage, values, self.options, task.label)
 
 
+class _DaemonPool:
+    """Threads that the exit of the process does not wait for.
+
+    An interrupted pipeline leaves stages that are still running. The exit joins the threads of a
+    ``ThreadPoolExecutor``, so that an endless stage would keep the process alive.
+    """
+
+    def __init__(self, count: int) -> None:
+        self._max_workers = count
+        self._calls: SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None] = SimpleQueue()
+        for _ in range(count):
+            threading.Thread(
+                target=_run_calls, args=(self._calls,), name="nxla-stages", daemon=True
+            ).start()
+
+    def submit(self, function: Callable[..., Any], *args: Any) -> Future[Any]:
+        """Return the future of a call on one of the threads."""
+        future: Future[Any] = Future()
+        self._calls.put((future, partial(function, *args)))
+        return future
+
+    def shutdown(self) -> None:
+        """Cancel the waiting calls, and end the threads after their current calls."""
+        try:
+            while call := self._calls.get_nowait():
+                call[0].cancel()
+        except Empty:
+            pass
+        for _ in range(self._max_workers):
+            self._calls.put(None)
+
+
+def _run_calls(calls: SimpleQueue[Any]) -> None:
+    """Run calls until the pool shuts down."""
+    while call := calls.get():
+        _run_call(*call)
+        # A waiting thread must not keep the values of its last call alive.
+        del call
+
+
+def _run_call(future: Future[Any], function: Callable[[], Any]) -> None:
+    if not future.set_running_or_notify_cancel():
+        return
+    try:
+        result = function()
+    except BaseException as error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
+
+
 class ThreadExecutor(SubmitExecutor):
     """Threads of the process, for a pipeline without an executor."""
 
     def __init__(self, count: int, options: dict[str, Any]) -> None:
-        super().__init__(ThreadPoolExecutor(count, thread_name_prefix="nxla-stages"), options)
+        super().__init__(_DaemonPool(count), options)
 
     def close(self) -> None:
         """End the threads after their current tasks."""
-        self.executor.shutdown(wait=False, cancel_futures=True)
+        self.executor.shutdown()
 
 
 _hints.install(globals())

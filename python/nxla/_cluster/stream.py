@@ -38,7 +38,8 @@ def pipeline(
 
     While a stage processes one batch, the previous stage processes the next one. A batch is
     requested when there is room, so the source may be infinite. Leaving the loop early, or an
-    error, cancels tasks that have not started.
+    error, cancels tasks that have not started. Tasks on threads of the process run to their end,
+    but the exit of the process does not wait for them.
 
     Parameters
     ----------
