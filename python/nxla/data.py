@@ -17,7 +17,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from nxla import _core, _hints, tree
-from nxla._values import as_bool, as_count, as_int, as_tensor
+from nxla._values import as_bool, as_count, as_int, new_tensor, new_tensors
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -95,7 +95,7 @@ class _Arrays:
 
     def __init__(self, container: Any) -> None:
         leaves, self._structure = tree.flatten(container)
-        self._leaves = [as_tensor(leaf) for leaf in leaves]
+        self._leaves = [new_tensor(leaf) for leaf in leaves]
         shapes = [leaf.shape for leaf in self._leaves]
         counts = {shape[:1] for shape in shapes}
         if len(counts) != 1 or counts == {()}:
@@ -121,14 +121,17 @@ class _Arrays:
 class _Dataset(_Arrays):
     """An object with a length and examples by index."""
 
-    def __init__(self, examples: Any, collate: Callable[[list[Any]], Any]) -> None:
+    def __init__(
+        self, examples: Any, take: Callable[[Any], Any], collate: Callable[[list[Any]], Any]
+    ) -> None:
         self._examples = examples
+        self._take = take
         self._collate = collate
         self.count = len(examples)
 
     def batch(self, chosen: Any) -> Any:
         indices = chosen if isinstance(chosen, range) else chosen.tolist()
-        return self._collate([self._examples[index] for index in indices])
+        return self._collate([self._take(self._examples[index]) for index in indices])
 
 
 class _Stream:
@@ -136,8 +139,14 @@ class _Stream:
 
     count = None
 
-    def __init__(self, examples: Iterable[Any], collate: Callable[[list[Any]], Any]) -> None:
+    def __init__(
+        self,
+        examples: Iterable[Any],
+        take: Callable[[Any], Any],
+        collate: Callable[[list[Any]], Any],
+    ) -> None:
         self._examples = examples
+        self._take = take
         self._collate = collate
         self._started = False
 
@@ -154,7 +163,7 @@ class _Stream:
 
     def parts(self, order: Tensor | None, size: int) -> Iterator[Any]:
         del order
-        examples = self.start()
+        examples = map(self._take, self.start())
         while chosen := list(itertools.islice(examples, size)):
             yield chosen
 
@@ -163,8 +172,8 @@ class _Stream:
 
 
 def _stacked(examples: list[Any]) -> Any:
-    """Stack the arrays of examples, which have the same containers."""
-    return tree.map(lambda *parts: _core.stack([as_tensor(x) for x in parts]), *examples)
+    """Stack the tensors of examples, which have the same containers."""
+    return tree.map(lambda *parts: _core.stack(list(parts)), *examples)
 
 
 class _Prefetched:
@@ -285,8 +294,9 @@ def batches(
     device : Device or str, optional
         The device to which batches are copied, in the thread.
     collate : callable, optional
-        A function from a list of examples to a batch; by default it stacks their arrays. A dict or
-        another container of arrays is sliced and has no such function.
+        A function from a list of examples to a batch; by default their arrays are copied and
+        stacked. With a function, a source must not reuse the arrays of an example for the next
+        one. A dict or another container of arrays is sliced and has no such function.
 
     Returns
     -------
@@ -350,11 +360,13 @@ def _source_of(source: Any, collate: Callable[[list[Any]], Any] | None) -> _Arra
             "batches: collate: must be None for a container of arrays, which are not collated; got "
             f"a {type(source).__name__}; pass a list of examples, or a dataset"
         )
+    # A source may fill the same arrays with its next example, so each example is copied first.
+    take = new_tensors if collate is None else lambda example: example
     collate = _stacked if collate is None else collate
     if is_dataset:
-        return _Dataset(source, collate)
+        return _Dataset(source, take, collate)
     if is_iterable:
-        return _Stream(source, collate)
+        return _Stream(source, take, collate)
     return _Arrays(source)
 
 

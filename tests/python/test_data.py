@@ -68,6 +68,35 @@ def test_batches_of_iterables():
         nx.data.batches(examples(), 2, shuffle=True)
 
 
+class Reused:
+    """A dataset that fills the same array with each example."""
+
+    def __init__(self, array):
+        self.array = array
+
+    def __len__(self):
+        return 3
+
+    def __getitem__(self, index):
+        self.array[...] = index
+        return {"x": self.array}
+
+
+@pytest.mark.parametrize("make", [np.zeros, nx.zeros])
+@pytest.mark.parametrize("prefetch", [0, 2])
+def test_a_source_may_reuse_its_arrays(make, prefetch):
+    data = Reused(make(2))
+    examples = (data[k] for k in range(3))
+    for source in (data, examples):
+        found = [batch["x"].tolist() for batch in nx.data.batches(source, 2, prefetch=prefetch)]
+        assert found == [[[0, 0], [1, 1]], [[2, 2]]]
+    # A change of an array after the call has no effect.
+    x = make(2)
+    loader = nx.data.batches(x, 2, prefetch=prefetch)
+    x[...] = 1
+    assert [batch.tolist() for batch in loader] == [[0, 0]]
+
+
 @pytest.mark.parametrize("prefetch", [0, 2])
 def test_an_iterator_has_one_loop(prefetch):
     once = nx.data.batches((k for k in range(3)), 2, prefetch=prefetch)
