@@ -4,6 +4,7 @@ import collections
 import copy
 import io
 import json
+import os
 import pickle
 import re
 import struct
@@ -66,6 +67,20 @@ def test_every_container(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["tree.nxla"]
 
 
+@pytest.mark.skipif(os.name != "posix", reason="requires symbolic links and permissions")
+def test_save_keeps_symbolic_links_and_permissions(tmp_path):
+    weights, latest = tmp_path / "run7.nxla", tmp_path / "latest.nxla"
+    latest.symlink_to(weights.name)
+    nx.save(latest, nx.tensor(1))
+    assert latest.is_symlink()
+    assert nx.load(weights).item() == 1
+    weights.chmod(0o600)
+    nx.save(latest, nx.tensor(2))
+    assert nx.load(weights).item() == 2
+    assert weights.stat().st_mode & 0o777 == 0o600
+    assert len(list(tmp_path.iterdir())) == 2
+
+
 def test_files_of_numpy(tmp_path):
     x = np.arange(6.0).reshape(2, 3)
     nx.save(tmp_path / "x.npy", x)
@@ -94,8 +109,11 @@ def test_files_that_cannot_be(tmp_path):
     (tmp_path / "broken.nxla").write_bytes(b"nonsense")
     with pytest.raises(nx.FormatError):
         nx.load(tmp_path / "broken.nxla")
-    with pytest.raises(OSError, match="nowhere"):
+    with pytest.raises(OSError, match=r"x\.nxla'$"):
         nx.save(tmp_path / "nowhere" / "x.nxla", nx.tensor(1))
+    (tmp_path / "folder.nxla").mkdir()
+    with pytest.raises(OSError, match=r"folder\.nxla'$"):
+        nx.save(tmp_path / "folder.nxla", nx.tensor(1))
 
 
 def read_floats(data):

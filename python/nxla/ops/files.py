@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import stat
 import warnings
 
 from nxla import _core, _hints, tree
@@ -30,7 +31,8 @@ def save(file: PathLike, container: Any, /) -> None:
     """Write a container of tensors to a file, in the format that its name ends with.
 
     The file is written under a temporary name and then renamed, so that a complete file exists at
-    any time.
+    any time. A symbolic link remains, and the file that it refers to is written. A file that exists
+    keeps its permissions.
 
     Parameters
     ----------
@@ -74,11 +76,22 @@ def save(file: PathLike, container: Any, /) -> None:
                 "save: container: must be one tensor for a .npy file; use .npz for a container"
             )
         data = _core.tensor_to_npy("save", known_tensor("save", "container", container))
-    target = os.fspath(file)
+    try:
+        _replace_file(file, data)
+    except OSError as error:
+        # The temporary name would confuse the caller.
+        raise OSError(error.errno, error.strerror, os.fspath(file)) from error
+
+
+def _replace_file(file: PathLike, data: bytes) -> None:
+    """Write a file through symbolic links, and keep the permissions of a file that exists."""
+    target = os.path.realpath(file)
     # Threads and processes that write the same file must not share its temporary file.
     beside = f"{target}.{os.urandom(8).hex()}.part"
     try:
         with open(beside, "wb") as part:
+            if os.path.exists(target):
+                os.chmod(beside, stat.S_IMODE(os.stat(target).st_mode))
             part.write(data)
         os.replace(beside, target)
     except BaseException:
