@@ -87,7 +87,9 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
     Notes
     -----
     All asyncio tasks of a thread share its options. A ``with`` block must therefore not contain an
-    ``await``, during which other tasks run: pass the options to `jit` instead.
+    ``await``, during which other tasks run: pass the options to `jit` instead. A block restores the
+    options that it found, so nested blocks must end in reverse order. A block in a generator that
+    yields may end out of order, and then leaves options of another block in force.
 
     Examples
     --------
