@@ -14,7 +14,7 @@ CONV = {"feature_group_size": "feature_groups", "batch_group_size": "batch_group
 DRAW = {"type": "dtype"}
 RANDOM = [
     *("key", "split", "fold_in", "randint", "uniform", "normal", "gumbel", "multivariate_normal"),
-    *("shuffle", "choice", "randint_split", "uniform_split", "normal_split", "gumbel_split"),
+    *("shuffle", "randint_split", "uniform_split", "normal_split", "gumbel_split"),
     *("multivariate_normal_split", "threefry2x32_20_concat"),
 ]
 
@@ -60,6 +60,30 @@ def _solve(x1: Any, x2: Any) -> Any:
     return nx.linalg.solve(x1, x2)
 
 
+def _matrix_power(x: Any, n: Any) -> Any:
+    power = nx.linalg.matrix_power(x, n)
+    if n == 0:
+        # Nx returns its default identity matrix, where nxla and NumPy keep the dtype.
+        return nx.astype(power, nx.int32)
+    # Nx keeps the names of axes.
+    return nx.rename(power, x.names) if n > 0 else power
+
+
+def _outer(x1: Any, x2: Any) -> Any:
+    product = nx.outer(x1, x2)
+    first, last = (getattr(x, "names", None) or [None] for x in (x1, x2))
+    if None in product.names and first[0] != last[-1]:
+        # Nx also names the axes of operands that it flattens.
+        return nx.rename(product, [first[0], last[-1]])
+    return product
+
+
+def _choice(*args: Any, **options: Any) -> Any:
+    chosen, key = nx.random.choice(*args, **options)
+    # Nx drops the names of axes.
+    return nx.rename(chosen, [None] * chosen.ndim), key
+
+
 def _drop(name: str, *ignored: str) -> Any:
     """Call one of ours without options that only steer how Nx iterates."""
 
@@ -93,7 +117,7 @@ def _matrix_rank(x: Any, **options: Any) -> Any:
 
 CALLS: dict[tuple[str, str], Adapter] = {
     ("Nx", "dot"): adapt(_dot),
-    ("Nx", "outer"): adapt("outer"),
+    ("Nx", "outer"): Adapter(_outer),
     ("Nx", "conv"): adapt("conv", CONV),
     **{("Nx", name): adapt(_transform(name), FFT) for name in ("fft", "ifft", "rfft", "irfft")},
     **{("Nx", name): adapt(_transform2(name), FFT2) for name in ("fft2", "ifft2")},
@@ -113,8 +137,9 @@ CALLS: dict[tuple[str, str], Adapter] = {
         _drop("linalg.svd", "max_iter", "eps"), {"full_matrices?": "full_matrices"}
     ),
     ("Nx.LinAlg", "pinv"): adapt("linalg.pinv", {"eps": "rtol"}),
-    ("Nx.LinAlg", "matrix_power"): adapt("linalg.matrix_power"),
+    ("Nx.LinAlg", "matrix_power"): Adapter(_matrix_power),
     ("Nx.LinAlg", "matrix_rank"): adapt(_matrix_rank, {"eps": "rtol"}),
     ("Nx.LinAlg", "least_squares"): adapt("linalg.least_squares", {"eps": "rtol"}),
     **{("Nx.Random", name): adapt(f"random.{name}", DRAW) for name in RANDOM},
+    ("Nx.Random", "choice"): adapt(_choice, DRAW),
 }

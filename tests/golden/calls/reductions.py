@@ -32,6 +32,12 @@ def _window_reduce(x: Any, initial: Any, dimensions: Any, combine: Fun, **option
     return nx.window_reduce(x, initial, function(combine), dimensions, **options)
 
 
+def _covariance(*args: Any, **options: Any) -> Any:
+    # For complex numbers, Nx returns the conjugate of the matrix of nxla and NumPy.
+    found = nx.covariance(*args, **options)
+    return nx.conj(found) if found.dtype.kind == "complex" else found
+
+
 def _scatter(name: str) -> Any:
     def call(x: Any, source: Any, initial: Any, dimensions: Any, **options: Any) -> Any:
         # Nx converts the initial value to a tensor, whose dtype enters the promotion.
@@ -51,7 +57,7 @@ CALLS: dict[tuple[str, str], Adapter] = {
     ("Nx", "weighted_mean"): adapt("weighted_mean", AXES),
     ("Nx", "variance"): adapt("var", STATISTIC),
     ("Nx", "standard_deviation"): adapt("std", STATISTIC),
-    ("Nx", "covariance"): adapt("covariance", {"ddof": "correction"}),
+    ("Nx", "covariance"): adapt(_covariance, {"ddof": "correction"}),
     ("Nx", "median"): adapt("median", AXIS),
     ("Nx", "mode"): adapt("mode", AXIS),
     ("Nx", "argmax"): adapt("argmax", AXIS | {"type": "dtype"}),

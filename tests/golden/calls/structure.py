@@ -39,8 +39,12 @@ def _to_template(container: Any) -> Any:
     return nx.tree.map(described, container)
 
 
-def _linspace(start: Any, stop: Any, *, num: Any = None, **options: Any) -> Any:
-    return nx.linspace(start, stop, num, **options)
+def _linspace(start: Any, stop: Any, *, num: Any = None, dtype: Any = None, **options: Any) -> Any:
+    if dtype is None or nx.DType(dtype).kind in ("float", "complex"):
+        return nx.linspace(start, stop, num, dtype=dtype, **options)
+    # Nx truncates the bounds to integers, and then the numbers between them.
+    bounds = (nx.astype(x, dtype) for x in (start, stop))
+    return nx.astype(nx.linspace(*bounds, num, dtype=nx.float32, **options), dtype)
 
 
 def _spread(made: Any, vectors: Any) -> Any:
@@ -153,7 +157,12 @@ def _reflect(x: Any, *, padding_config: Any = None) -> Any:
 
 
 def _to_batched(x: Any, size: Any, **options: Any) -> Any:
-    return list(nx.to_batched(x, size, **options))
+    names = [name for name, _ in getattr(x, "vectorized_axes", ())]
+    if not names:
+        return list(nx.to_batched(x, size, **options))
+    # Nx divides the first vectorized axis, where nxla divides the first axis of each entry.
+    batches = nx.to_batched(nx.devectorize(x, keep_names=False), size, **options)
+    return [nx.vectorize(batch, names) for batch in batches]
 
 
 CALLS: dict[tuple[str, str], Adapter] = {
