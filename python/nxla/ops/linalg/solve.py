@@ -32,7 +32,8 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     x1 : tensor_like
         Square matrices in the last two axes.
     x2 : tensor_like
-        Right sides: one vector, or matrices with as many rows. Leading axes broadcast.
+        Right sides: one vector if it has one axis, else matrices with as many rows. Leading axes
+        broadcast.
 
     Returns
     -------
@@ -43,6 +44,11 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     ------
     ShapeError
         If the matrices are not square, or the right side does not match.
+
+    Notes
+    -----
+    As in the Array API, one vector for each matrix is ``x2[..., None]``, a matrix of one column.
+    `triangular_solve` also reads such vectors without the last axis.
 
     Examples
     --------
