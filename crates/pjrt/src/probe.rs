@@ -152,7 +152,6 @@ mod elf {
 /// A child that loads the plugin.
 #[cfg(target_os = "linux")]
 mod child {
-    use std::ffi::c_int;
     use std::panic::{AssertUnwindSafe, catch_unwind};
     use std::path::Path;
     use std::thread;
@@ -169,61 +168,51 @@ mod child {
     /// The time limit for loading a plugin.
     const PROBE_TIMEOUT: Duration = Duration::from_secs(60);
 
-    const WNOHANG: c_int = 1;
-    const SIGKILL: c_int = 9;
-    const O_RDWR: c_int = 2;
-
-    // SAFETY: these are the declarations in POSIX and in the C library of Linux.
-    unsafe extern "C" {
-        fn fork() -> c_int;
-        fn waitpid(process: c_int, status: *mut c_int, options: c_int) -> c_int;
-        safe fn kill(process: c_int, signal: c_int) -> c_int;
-        safe fn _exit(status: c_int) -> !;
-        fn open(path: *const std::ffi::c_char, flags: c_int) -> c_int;
-        safe fn dup2(old: c_int, new: c_int) -> c_int;
-    }
-
     /// Loads the plugin in a child process, and returns the outcome.
     pub(super) fn outcome(path: &Path, initialize: fn(&Path)) -> Outcome {
         // SAFETY: the child has one thread, and only loads the library, which allocates memory: the
         // C library keeps its allocator and its linker usable in a child. The child exits without
         // running exit handlers. If another thread held a lock at the fork, the child may hang; the
         // parent then stops waiting for it.
-        match unsafe { fork() } {
+        match unsafe { libc::fork() } {
             -1 => Outcome::Unknown,
             0 => {
-                // SAFETY: the path ends with a zero.
-                let nowhere = unsafe { open(c"/dev/null".as_ptr(), O_RDWR) };
-                dup2(nowhere, 1);
-                dup2(nowhere, 2);
+                // SAFETY: the path ends with a zero. If it cannot be opened, `dup2` refuses the
+                // result, and the child keeps its output.
+                unsafe {
+                    let nowhere = libc::open(c"/dev/null".as_ptr(), libc::O_RDWR);
+                    libc::dup2(nowhere, libc::STDOUT_FILENO);
+                    libc::dup2(nowhere, libc::STDERR_FILENO);
+                }
                 let _ = catch_unwind(AssertUnwindSafe(|| initialize(path)));
-                _exit(0)
+                // SAFETY: the child ends at once, without exit handlers.
+                unsafe { libc::_exit(0) }
             }
             child => wait(child),
         }
     }
 
-    fn wait(child: c_int) -> Outcome {
+    fn wait(child: libc::pid_t) -> Outcome {
         let begun = Instant::now();
         loop {
             let mut status = 0;
             // SAFETY: the status is written to a local variable.
-            let ended = unsafe { waitpid(child, &raw mut status, WNOHANG) };
-            // The lowest bits are the signal.
-            match (ended, status & 0x7f) {
-                (0, _) if begun.elapsed() < PROBE_TIMEOUT => {
-                    thread::sleep(Duration::from_millis(2))
-                }
-                (0, _) => {
-                    kill(child, SIGKILL);
-                    // SAFETY: as above. The child ends soon.
-                    unsafe { waitpid(child, &raw mut status, 0) };
+            let ended = unsafe { libc::waitpid(child, &raw mut status, libc::WNOHANG) };
+            match ended {
+                0 if begun.elapsed() < PROBE_TIMEOUT => thread::sleep(Duration::from_millis(2)),
+                0 => {
+                    // SAFETY: as above. The child has not been waited for, so its number is its
+                    // own, and it ends soon.
+                    unsafe {
+                        libc::kill(child, libc::SIGKILL);
+                        libc::waitpid(child, &raw mut status, 0);
+                    }
                     return Outcome::Unknown;
                 }
                 // Another thread that waits for all children may have received the status.
-                (-1, _) => return Outcome::Unknown,
-                (_, 0) => return Outcome::Lives,
-                (_, signal) => return Outcome::Dies(signal),
+                -1 => return Outcome::Unknown,
+                _ if libc::WIFSIGNALED(status) => return Outcome::Dies(libc::WTERMSIG(status)),
+                _ => return Outcome::Lives,
             }
         }
     }
