@@ -25,15 +25,54 @@ pub(crate) struct AutoExecutable {
     decision: Decision,
     /// The device that holds the results.
     results_device: Device,
-    /// The evaluator's executable, if it runs any calls.
-    evaluator: Option<ExecutableHandle>,
-    /// XLA's executable, which is compiled when it is needed.
-    xla: Option<Arc<ExecutableHandle>>,
-    /// The number of calls so far, up to the number that the evaluator runs.
+    backends: Backends,
+}
+
+/// The executables of the backends that run calls.
+enum Backends {
+    Evaluator {
+        evaluator: ExecutableHandle,
+        /// XLA's executable for an analysis, which compiles it; `None` without a device of XLA.
+        analyzed: Option<ExecutableHandle>,
+    },
+    Xla(ExecutableHandle),
+    Tiers(Tiers),
+}
+
+/// The evaluator for the first calls, and XLA for the following ones.
+struct Tiers {
+    evaluator: ExecutableHandle,
+    /// It is compiled when it is needed.
+    xla: Arc<ExecutableHandle>,
+    /// The number of calls that the evaluator runs.
+    after: u64,
+    /// The number of calls so far, up to `after`.
     begun: AtomicU64,
 }
 
-const CHOSEN: &str = "a backend is made before the policy selects it";
+impl Tiers {
+    /// The handle of the next call.
+    fn next(&self) -> &ExecutableHandle {
+        if self.begun.load(Ordering::Relaxed) < self.after { &self.evaluator } else { &self.xla }
+    }
+
+    /// Counts a call of the evaluator, and starts the compilation for XLA with its last call. Returns
+    /// `true` if the evaluator runs the call.
+    fn begin_call_of_evaluator(&self) -> bool {
+        let one_more = |begun: u64| (begun < self.after).then_some(begun + 1);
+        let order = Ordering::Relaxed;
+        let before = self.begun.fetch_update(order, order, one_more);
+        if before.is_ok_and(|before| before + 1 == self.after) {
+            let xla = self.xla.clone();
+            // If the thread does not start or the compilation fails, the next call compiles and
+            // returns the error. This call does not need XLA.
+            let _ = background::start("nxla compile", move || {
+                let _ = xla.load(None);
+            });
+        }
+        before.is_ok()
+    }
+}
 
 impl AutoExecutable {
     /// Chooses the backends of a program and compiles for the one that runs the first call.
@@ -52,70 +91,67 @@ impl AutoExecutable {
         let results_device = results_device(&settings, device)?;
         let limits = Limits::of(&options.settings)?;
         let decision = decide(program, limits, results_device.as_ref(), purpose)?;
-        let evaluator = match decision.choice {
-            Choice::Xla => None,
-            Choice::Evaluator | Choice::Tiers(_) => {
-                let options = backend_options(options, Settings::new());
-                let engine = Engine { compiler: compiler_named("evaluator")?, device: None };
-                let handle = ExecutableHandle::new_lazy(program, &options, &engine, &[]);
-                handle.load(interrupt)?;
-                Some(handle)
+        let results_device = results_device.unwrap_or(Device::HOST);
+        let evaluator = || {
+            let options = backend_options(options, Settings::new());
+            let engine = Engine { compiler: compiler_named("evaluator")?, device: None };
+            let handle = ExecutableHandle::new_lazy(program, &options, &engine, &[]);
+            handle.load(interrupt).map(|()| handle)
+        };
+        let xla = || -> Result<ExecutableHandle> {
+            // XLA checks flags when it compiles, which a later call does, or none.
+            if decision.choice != Choice::Xla {
+                xla::check_flags(&settings, device)?;
+            }
+            let options = backend_options(options, settings.clone());
+            let engine = Engine { compiler: compiler_named("xla")?, device: device.cloned() };
+            Ok(ExecutableHandle::new_lazy(program, &options, &engine, donated))
+        };
+        let backends = match decision.choice {
+            Choice::Evaluator => {
+                let evaluator = evaluator()?;
+                let analyzed = (!results_device.is_host()).then(xla).transpose()?;
+                Backends::Evaluator { evaluator, analyzed }
+            }
+            Choice::Xla => {
+                let xla = xla()?;
+                xla.load(interrupt)?;
+                Backends::Xla(xla)
+            }
+            Choice::Tiers(after) => {
+                let (evaluator, xla) = (evaluator()?, Arc::new(xla()?));
+                Backends::Tiers(Tiers { evaluator, xla, after, begun: AtomicU64::new(0) })
             }
         };
-        let xla = match (&decision.choice, &results_device) {
-            (Choice::Evaluator, None) => None,
-            (_, Some(results_device)) if results_device.is_host() => None,
-            _ => {
-                // XLA checks flags when it compiles, which a later call does, or none.
-                if decision.choice != Choice::Xla {
-                    xla::check_flags(&settings, device)?;
-                }
-                let options = backend_options(options, settings);
-                let engine = Engine { compiler: compiler_named("xla")?, device: device.cloned() };
-                Some(Arc::new(ExecutableHandle::new_lazy(program, &options, &engine, donated)))
-            }
-        };
-        if decision.choice == Choice::Xla {
-            xla.as_ref().expect(CHOSEN).load(interrupt)?;
-        }
-        let (results_device, begun) = (results_device.unwrap_or(Device::HOST), AtomicU64::new(0));
-        let program = program.clone();
-        Ok(Self { program, decision, results_device, evaluator, xla, begun })
-    }
-
-    /// Counts a call of the evaluator; returns its number, counted from 1, or `None` if XLA runs
-    /// it.
-    fn count(&self, after: u64) -> Option<u64> {
-        let one_more = |begun: u64| (begun < after).then_some(begun + 1);
-        let order = Ordering::Relaxed;
-        self.begun.fetch_update(order, order, one_more).ok().map(|before| before + 1)
+        Ok(Self { program: program.clone(), decision, results_device, backends })
     }
 
     /// The handle of the next call.
     fn next(&self) -> &ExecutableHandle {
-        let by_evaluator = match self.decision.choice {
-            Choice::Evaluator => true,
-            Choice::Xla => false,
-            Choice::Tiers(after) => self.begun.load(Ordering::Relaxed) < after,
-        };
-        if by_evaluator { self.evaluator.as_ref() } else { self.xla.as_deref() }.expect(CHOSEN)
+        match &self.backends {
+            Backends::Evaluator { evaluator, .. } => evaluator,
+            Backends::Xla(xla) => xla,
+            Backends::Tiers(tiers) => tiers.next(),
+        }
     }
 
-    fn run_on_xla(
-        &self,
-        inputs: &[&RawTensor],
-        context: &RunContext<'_>,
-    ) -> Result<Vec<RawTensor>> {
-        self.xla.as_ref().expect(CHOSEN).run(inputs, context)
+    /// The handles of the evaluator and of XLA.
+    fn handles(&self) -> [Option<&ExecutableHandle>; 2] {
+        match &self.backends {
+            Backends::Evaluator { evaluator, analyzed } => [Some(evaluator), analyzed.as_ref()],
+            Backends::Xla(xla) => [None, Some(xla)],
+            Backends::Tiers(tiers) => [Some(&tiers.evaluator), Some(&tiers.xla)],
+        }
     }
 
     /// Runs on the evaluator, and moves the results to the device.
     fn run_on_evaluator(
         &self,
+        evaluator: &ExecutableHandle,
         inputs: &[&RawTensor],
         context: &RunContext<'_>,
     ) -> Result<Vec<RawTensor>> {
-        let results = self.evaluator.as_ref().expect(CHOSEN).run(inputs, context)?;
+        let results = evaluator.run(inputs, context)?;
         if self.results_device.is_host() {
             return Ok(results);
         }
@@ -126,15 +162,6 @@ impl AutoExecutable {
             on_device.push(result.adopt_on(&self.results_device)?);
         }
         Ok(on_device)
-    }
-
-    fn start_compilation(&self) {
-        let xla = self.xla.as_ref().expect(CHOSEN).clone();
-        // If the thread does not start or the compilation fails, the next call compiles and returns
-        // the error. This call does not need XLA.
-        let _ = background::start("nxla compile", move || {
-            let _ = xla.load(None);
-        });
     }
 }
 
@@ -161,43 +188,40 @@ pub(super) fn results_device(
 
 impl Executable for AutoExecutable {
     fn run(&self, inputs: &[&RawTensor], context: &RunContext<'_>) -> Result<Vec<RawTensor>> {
-        match self.decision.choice {
-            Choice::Evaluator => self.run_on_evaluator(inputs, context),
-            Choice::Xla => self.run_on_xla(inputs, context),
-            Choice::Tiers(after) => match self.count(after) {
-                None => self.run_on_xla(inputs, context),
-                Some(call) => {
-                    if call == after {
-                        self.start_compilation();
-                    }
-                    self.run_on_evaluator(inputs, context)
-                }
-            },
+        match &self.backends {
+            Backends::Evaluator { evaluator, .. } => {
+                self.run_on_evaluator(evaluator, inputs, context)
+            }
+            Backends::Xla(xla) => xla.run(inputs, context),
+            Backends::Tiers(tiers) if tiers.begin_call_of_evaluator() => {
+                self.run_on_evaluator(&tiers.evaluator, inputs, context)
+            }
+            Backends::Tiers(tiers) => tiers.xla.run(inputs, context),
         }
     }
 
     fn byte_size(&self) -> usize {
-        let evaluator = self.evaluator.as_ref().map_or(0, ExecutableHandle::byte_size);
-        evaluator + self.xla.as_ref().map_or(0, |xla| xla.byte_size())
+        self.handles().into_iter().flatten().map(ExecutableHandle::byte_size).sum()
     }
 
     /// XLA's analysis of the program, also while the evaluator runs it.
     fn analysis(&self) -> Result<Analysis> {
-        match &self.xla {
-            Some(xla) => xla.analysis(),
-            None => Ok(Analysis::default()),
-        }
+        let [_, xla] = self.handles();
+        xla.map_or_else(|| Ok(Analysis::default()), ExecutableHandle::analysis)
     }
 
     fn is_loaded(&self) -> bool {
-        self.next().is_loaded() || self.evaluator.as_ref().is_some_and(ExecutableHandle::is_loaded)
+        let [evaluator, _] = self.handles();
+        self.next().is_loaded() || evaluator.is_some_and(ExecutableHandle::is_loaded)
     }
 
     fn explain(&self) -> Option<Explanation> {
-        let call = self.begun.load(Ordering::Relaxed) + 1;
-        let mut explanation = self.next().explain(self.decision.explain(call), &self.program);
-        let others = [self.evaluator.as_ref(), self.xla.as_deref()];
-        for handle in others.into_iter().flatten() {
+        let begun = match &self.backends {
+            Backends::Tiers(tiers) => tiers.begun.load(Ordering::Relaxed),
+            Backends::Evaluator { .. } | Backends::Xla(_) => 0,
+        };
+        let mut explanation = self.next().explain(self.decision.explain(begun + 1), &self.program);
+        for handle in self.handles().into_iter().flatten() {
             explanation.measured.extend(handle.measured_seconds());
         }
         Some(explanation)
