@@ -16,6 +16,15 @@ pub struct Donations {
     pub names: Vec<String>,
 }
 
+/// The inputs of one run whose memory it may reuse.
+#[derive(Default)]
+pub(crate) struct RunDonation {
+    /// For each input, `true` if the executable may reuse its memory; empty if none is reused.
+    pub(crate) marks: Vec<bool>,
+    /// The inputs among them whose memory this run must not reuse.
+    pub(crate) kept: Vec<usize>,
+}
+
 /// Returns whether the part of an argument at a path contains the leaf at another path.
 ///
 /// ```

@@ -10,6 +10,7 @@ use crate::analysis::Analysis;
 use crate::auto::{AutoExecutable, Explanation, Timing, estimate, is_auto};
 use crate::cache::{CacheKey, CompilerKey, Found, Used, executables};
 use crate::compiler::{CompileRequest, Compiler, Executable, Purpose, RunContext};
+use crate::donation::RunDonation;
 use crate::error::{Error, Result};
 use crate::forks::no_fork;
 use crate::options::{Engine, Options, Progress};
@@ -126,12 +127,11 @@ pub fn run_program(
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<RawTensor>> {
     let device = options.common_device(function, inputs.iter().copied())?;
-    let none = (&[][..], &[][..]);
-    run_on_backend(program, options, &options.engine(device.as_ref())?, inputs, none, interrupt)
+    let engine = options.engine(device.as_ref())?;
+    run_on_backend(program, options, &engine, inputs, &RunDonation::default(), interrupt)
 }
 
-/// Runs a program once with a compiler and on a device. The executable reuses the memory of donated inputs, except
-/// inputs that are kept.
+/// Runs a program once with a compiler and on a device.
 ///
 /// # Errors
 /// Returns the errors of [`compile_for`] and of the run.
@@ -140,12 +140,12 @@ pub(crate) fn run_on_backend(
     options: &Options,
     engine: &Engine,
     inputs: &[&RawTensor],
-    (donated, kept): (&[bool], &[usize]),
+    donation: &RunDonation,
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<RawTensor>> {
-    let handle = compile_for(program, options, engine, donated, interrupt)?;
-    let context =
-        RunContext { hooks: Some(&options.hooks), kept, interrupt, ..RunContext::default() };
+    let handle = compile_for(program, options, engine, &donation.marks, interrupt)?;
+    let (hooks, kept) = (Some(&options.hooks), &*donation.kept);
+    let context = RunContext { hooks, kept, interrupt, ..RunContext::default() };
     let results = handle.run(inputs, &context)?;
     check_count(program, &results)?;
     Ok(results)

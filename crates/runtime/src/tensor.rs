@@ -14,6 +14,7 @@ use rustc_hash::FxHashMap;
 
 use crate::background;
 use crate::device::Device;
+use crate::donation::RunDonation;
 use crate::error::{Error, Result};
 use crate::inspect::{self, DeviceText};
 use crate::memory::LargestValues;
@@ -726,8 +727,8 @@ impl DeviceTensor {
         // The evaluator would return the input itself.
         let options = Options::new().compiler("xla").device(device.clone());
         let (engine, tensor) = (options.engine(None)?, RawTensor::Device(self.clone()));
-        let donation = (&[][..], &[][..]);
-        let results = run_on_backend(&program, &options, &engine, &[&tensor], donation, None)?;
+        let none = RunDonation::default();
+        let results = run_on_backend(&program, &options, &engine, &[&tensor], &none, None)?;
         let copy = results.first().and_then(RawTensor::buffer).cloned();
         Ok(copy.expect("a program of XLA returns device tensors"))
     }

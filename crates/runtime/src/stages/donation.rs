@@ -4,7 +4,7 @@ use nxla_expr::{Digest, Op};
 use nxla_split::{StageGraph, StageId, ValueSource};
 use rustc_hash::FxHashMap;
 
-use crate::donation::unusable_donations;
+use crate::donation::{RunDonation, unusable_donations};
 
 /// For each stage the arguments donated to it, and the arguments that its executable would also
 /// reuse.
@@ -13,15 +13,8 @@ use crate::donation::unusable_donations;
 /// to one of them. For example, the caller keeps the argument of the first layer of a model, and
 /// the arguments of the other layers are results of earlier layers.
 pub(super) struct StageDonations {
-    stages: Vec<StageDonation>,
-}
-
-#[derive(Default)]
-struct StageDonation {
-    /// For each argument, `true` if the executable may reuse its memory; empty if none is reused.
-    donated: Vec<bool>,
-    /// The arguments among them that are needed after this stage.
-    kept: Vec<usize>,
+    /// A stage keeps the arguments that are needed after it.
+    stages: Vec<RunDonation>,
 }
 
 impl StageDonations {
@@ -37,22 +30,17 @@ impl StageDonations {
         }
         let stages = graph.stages().iter().zip(donatable).map(|(stage, donatable)| {
             let reused = &reused[&stage.program.digest()];
-            let donated = if reused.contains(&true) { reused.clone() } else { Vec::new() };
+            let marks = if reused.contains(&true) { reused.clone() } else { Vec::new() };
             let kept =
-                (0..donated.len()).filter(|&input| donated[input] && !donatable[input]).collect();
-            StageDonation { donated, kept }
+                (0..marks.len()).filter(|&input| marks[input] && !donatable[input]).collect();
+            RunDonation { marks, kept }
         });
         Self { stages: stages.collect() }
     }
 
-    /// Returns for each argument whether the executable of the stage may reuse its memory.
-    pub(super) fn donation_marks(&self, stage: StageId) -> &[bool] {
-        &self.stages[stage.index()].donated
-    }
-
-    /// Returns the donated arguments whose memory a run must not reuse.
-    pub(super) fn kept_arguments(&self, stage: StageId) -> &[usize] {
-        &self.stages[stage.index()].kept
+    /// Returns the donation to a stage.
+    pub(super) fn of_stage(&self, stage: StageId) -> &RunDonation {
+        &self.stages[stage.index()]
     }
 }
 
@@ -115,17 +103,16 @@ mod tests {
         let [first, second, third] = [0, 1, 2].map(|stage| graph.stages()[stage].id);
         let donations = StageDonations::of(&graph, &[false, false]);
         for stage in [first, second, third] {
-            assert_eq!(donations.donation_marks(stage), [false, true]);
+            assert_eq!(donations.of_stage(stage).marks, [false, true]);
         }
-        assert_eq!(donations.kept_arguments(first), [1]);
+        assert_eq!(donations.of_stage(first).kept, [1]);
         assert!(
-            donations.kept_arguments(second).is_empty()
-                && donations.kept_arguments(third).is_empty()
+            donations.of_stage(second).kept.is_empty() && donations.of_stage(third).kept.is_empty()
         );
         // A donated input is donated to its stage too, unless several stages use it.
         let donations = StageDonations::of(&graph, &[true, true]);
-        assert_eq!(donations.donation_marks(first), [false, true]);
-        assert!(donations.kept_arguments(first).is_empty());
+        assert_eq!(donations.of_stage(first).marks, [false, true]);
+        assert!(donations.of_stage(first).kept.is_empty());
         Ok(())
     }
 }

@@ -25,6 +25,7 @@ use self::donation::StageDonations;
 use self::drive::{Stop, drive};
 use self::threads::with_threads;
 use crate::background::interruption;
+use crate::donation::RunDonation;
 use crate::error::{Error, Result};
 use crate::options::{Options, Progress, default_options};
 use crate::profile::{self, Work};
@@ -120,7 +121,7 @@ impl StageRunner {
         let stages = Self::new(graph, options);
         let engine = stages.options.engine(None)?;
         for stage in stages.graph.stages() {
-            let donated = stages.donations.donation_marks(stage.id);
+            let donated = &stages.donations.of_stage(stage.id).marks;
             compile_for(&stage.program, &stages.options, &engine, donated, None)?;
         }
         Ok(stages)
@@ -160,8 +161,7 @@ impl StageRunner {
             let (program, options) = (&self.graph.stage(stage).program, &self.options);
             let _span = profile::span_with(Work::Stage, || stage.to_string().into());
             let values: Vec<&RawTensor> = values.iter().collect();
-            let donation =
-                (self.donations.donation_marks(stage), self.donations.kept_arguments(stage));
+            let donation = self.donations.of_stage(stage);
             let results =
                 run_on_backend(program, options, &engine, &values, donation, Some(interrupt));
             step.iter().for_each(|step| step());
@@ -194,9 +194,9 @@ impl StageRunner {
             let values: Vec<&RawTensor> = task.arguments.iter().collect();
             let once = || {
                 let begin = Instant::now();
-                let none = (&[][..], &[][..]);
+                let none = RunDonation::default();
                 let results =
-                    run_on_backend(program, &self.options, &engine, &values, none, interrupt)?;
+                    run_on_backend(program, &self.options, &engine, &values, &none, interrupt)?;
                 for result in &results {
                     result.wait()?;
                 }

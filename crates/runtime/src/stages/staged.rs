@@ -47,7 +47,7 @@ impl StagedExecutable {
         let compile = |stage: usize| {
             let Stage { id, program, .. } = &graph.stages()[stage];
             let compiled =
-                compile_for(program, options, engine, donations.donation_marks(*id), None);
+                compile_for(program, options, engine, &donations.of_stage(*id).marks, None);
             step.iter().for_each(|step| step());
             compiled
         };
@@ -91,7 +91,8 @@ impl Executable for StagedExecutable {
         let hooks = context.hooks;
         let run = |stage: StageId, values: Vec<RawTensor>, interrupt: &Interrupt<'_>| {
             let _span = profile::span_with(Work::Stage, || stage.to_string().into());
-            let (kept, interrupt) = (self.donations.kept_arguments(stage), Some(interrupt));
+            let kept: &[usize] = &self.donations.of_stage(stage).kept;
+            let interrupt = Some(interrupt);
             let context = RunContext { hooks, interrupt, own_hooks: &[], kept };
             self.executables[stage.index()].run(&values.iter().collect::<Vec<_>>(), &context)
         };
