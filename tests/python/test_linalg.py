@@ -439,6 +439,17 @@ def test_transforms_of_several_axes(name, norm):
         getattr(nx.fft, name)(x, s=(3,), axes=(0, 1))
 
 
+@pytest.mark.parametrize("dtype", ["f32", "f64"])
+@pytest.mark.parametrize("length", [1, 2, 9, 83, 509])
+def test_spectra_of_real_numbers_are_symmetric(length, dtype):
+    x = nx.tensor(-np.random.default_rng(8).random(length), dtype)
+    for transform in (nx.fft.fft, nx.fft.ifft):
+        spectrum = np.asarray(nx.jit(transform, compiler="evaluator")(x))
+        np.testing.assert_array_equal(spectrum[1:], spectrum[1:][::-1].conj())
+        assert spectrum[0].imag == 0
+    assert np.asarray(nx.phase(nx.fft.rfft(x)))[0] > 0
+
+
 def test_transforms_of_two_axes():
     x = matrices(3, 5, 4)
     close(nx.fft.fft2(x), np.fft.fft2(x))

@@ -49,6 +49,7 @@ pub(super) fn fft(
 /// The transform of a line.
 struct Transform<T> {
     attributes: Fft,
+    is_complex: bool,
     plan: Arc<dyn nxla_fourier::Fft<T>>,
     /// The roots of unity, for lines of real numbers that are read as pairs.
     roots: Option<Arc<[Complex<T>]>>,
@@ -60,10 +61,11 @@ impl<T: Real> Transform<T> {
         // A plan holds a few factors per element.
         context::require::<Complex<T>>(length.saturating_mul(4));
         if is_complex || length % 2 == 1 {
-            return Transform { attributes, plan: T::plan(length, inverse), roots: None };
+            let plan = T::plan(length, inverse);
+            return Transform { attributes, is_complex, plan, roots: None };
         }
         let (plan, roots) = (T::plan(length / 2, false), Some(T::roots(length)));
-        Transform { attributes, plan, roots }
+        Transform { attributes, is_complex, plan, roots }
     }
 
     /// Fills the input of the plan from a line, and pads it with zeros.
@@ -106,6 +108,9 @@ impl<T: Real> Transform<T> {
                 None => {
                     self.fill(out, line, read);
                     self.plan.process_with_scratch(out, &mut scratch);
+                    if !self.is_complex {
+                        mirror(out);
+                    }
                 }
                 Some(roots) => {
                     self.fill(&mut pairs, line, read);
@@ -161,6 +166,14 @@ impl<T: Real> Transform<T> {
             },
         );
     }
+}
+
+/// Makes the spectrum of an odd number of real elements symmetric, which rounding prevents.
+fn mirror<T: Real>(spectrum: &mut [Complex<T>]) {
+    let Some((first, rest)) = spectrum.split_first_mut() else { return };
+    *first = first.re.into();
+    let (low, high) = rest.split_at_mut(rest.len() / 2);
+    high.iter_mut().rev().zip(low).for_each(|(high, low)| *high = low.conj());
 }
 
 /// Writes the spectrum of a real line from the spectrum of its pairs of neighbors. The second half
