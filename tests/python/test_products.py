@@ -1,5 +1,6 @@
 """Tests of einsum, Kronecker products, rotations, switch and associative scans."""
 
+import itertools
 import sys
 
 import numpy as np
@@ -69,6 +70,24 @@ def test_vectors_on_either_side(rows, columns, backend):
         for found, expected in zip(products(a, x, y), (a @ x, a @ x, y @ a, y @ a), strict=True):
             assert found.dtype == getattr(nx, expected.dtype.name)
             np.testing.assert_allclose(found, expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("dtype", ["f32", "s32", "c64"])
+def test_small_products_in_all_orders_of_axes(dtype):
+    rng = np.random.default_rng(9)
+    orders = itertools.product(("nij", "nji", "ij"), ("njk", "nkj"), ("nik", "nki"))
+    vectors = [("nij", "nj", "ni"), ("nij", "ni", "nj"), ("nj", "nij", "ni"), ("ij", "i", "j")]
+    for left, right, result in (*orders, *vectors):
+        for sizes in itertools.product((1, 5, 8, 23), repeat=3):
+            axes = dict(zip("ijk", sizes, strict=True), n=3)
+            x, y = (
+                nx.tensor(rng.integers(-9, 9, [axes[axis] for axis in part]), dtype)
+                for part in (left, right)
+            )
+            subscripts = f"{left},{right}->{result}"
+            found = np.asarray(nx.einsum(subscripts, x, y))
+            expected = np.einsum(subscripts, np.asarray(x), np.asarray(y))
+            np.testing.assert_array_equal(found, expected, f"{subscripts} {sizes}")
 
 
 @pytest.mark.parametrize("backend", BACKENDS)

@@ -4,11 +4,10 @@
 //! precision of the elements. Products with a vector and small products are bound by memory or
 //! overhead, so they accumulate in `f64` and are rounded once. Integers wrap.
 
-use smallvec::SmallVec;
-
+use super::small;
 use crate::context::{self, Cx};
 use crate::kernels::elementwise::{vectorize, vectorize_fused};
-use crate::kernels::limits::{BLOCK_ELEMENTS, CHECKED_PRODUCT, PART_ELEMENTS, SMALL_PRODUCT};
+use crate::kernels::limits::{BLOCK_ELEMENTS, CHECKED_PRODUCT, PART_ELEMENTS};
 use crate::kernels::matrix::Kernels;
 use crate::kernels::number::Number;
 use crate::kernels::reduce::{SHORT_RUN_LANES, hide_lanes, merge_lanes, merge_parts};
@@ -18,9 +17,6 @@ use crate::kernels::strided::Strided;
 
 /// Independent partial sums of a product of two vectors, so that vector units are filled.
 const SUM_LANES: usize = 32;
-
-/// Columns of a small product whose sums are on the stack.
-const STACK_COLUMNS: usize = 64;
 
 /// Columns up to which the sums of a row are one vector in registers, and the rows from which reading rows so pays.
 const VECTOR_COLUMNS: usize = 16;
@@ -56,7 +52,7 @@ pub(crate) struct Factor<'a, T> {
 }
 
 impl<T> Factor<'_, T> {
-    fn matrix(self, index: usize, size: usize) -> Self {
+    pub(super) fn matrix(self, index: usize, size: usize) -> Self {
         Self { elements: &self.elements[index * size % self.elements.len()..][..size], ..self }
     }
 }
@@ -80,6 +76,9 @@ pub(super) fn matmul<T: Number + Kernels>(
             (left.matrix(index, rows * inner), right.matrix(index, inner * columns));
         product(cx, sizes, left, right, out);
     };
+    if small::applies(sizes) {
+        return small::multiply(cx, sizes, left, right, out);
+    }
     if sizes.batches == 1 {
         return one(0, out);
     }
@@ -113,14 +112,11 @@ fn product<T: Number + Kernels>(
         (1, _) => return runs(cx, right.elements, left.elements, inner, out),
         _ => {}
     }
-    if rows * inner * columns > SMALL_PRODUCT && blocked(cx, sizes, left, right, out) {
+    if blocked(cx, sizes, left, right, out) {
         return;
     }
     let left = in_order(cx, left, rows, inner, false);
     let right = in_order(cx, right, columns, inner, true);
-    if rows * inner * columns <= SMALL_PRODUCT {
-        return small(&left, &right, inner, columns, out);
-    }
     cx.rows(out, columns, inner * columns, |first, out| {
         for (index, out) in out.chunks_exact_mut(columns).enumerate() {
             combined_rows(cx, &left[(first + index) * inner..][..inner], &right, out);
@@ -140,47 +136,6 @@ fn outer<T: Number>(cx: Cx<'_>, column: &[T], row: &[T], out: &mut [T]) {
             },
         );
     });
-}
-
-/// A product with so few multiplications that setting up a large product takes longer.
-fn small<T: Number>(left: &[T], right: &[T], inner: usize, columns: usize, out: &mut [T]) {
-    match columns {
-        2 => narrow::<T, 2>(left, right, inner, out),
-        3 => narrow::<T, 3>(left, right, inner, out),
-        4 => narrow::<T, 4>(left, right, inner, out),
-        8 => narrow::<T, 8>(left, right, inner, out),
-        16 => narrow::<T, 16>(left, right, inner, out),
-        _ => {
-            let mut sums: SmallVec<[T::Sum; STACK_COLUMNS]> =
-                SmallVec::from_elem(T::EMPTY_SUM, columns);
-            for (weights, out) in left.chunks_exact(inner).zip(out.chunks_exact_mut(columns)) {
-                sums.fill(T::EMPTY_SUM);
-                add_rows(weights, right, columns, 0, &mut sums);
-                out.iter_mut().zip(&sums).for_each(|(out, &sum)| *out = T::narrow(sum));
-            }
-        }
-    }
-}
-
-/// The same as [`small`] for so few columns that their sums stay in registers.
-fn narrow<T: Number, const N: usize>(left: &[T], right: &[T], inner: usize, out: &mut [T]) {
-    let ((right, _), (out, _)) = (right.as_chunks::<N>(), out.as_chunks_mut::<N>());
-    vectorize(
-        #[inline(always)]
-        || {
-            for (weights, out) in left.chunks_exact(inner).zip(out) {
-                let mut sums = [T::EMPTY_SUM; N];
-                for (&weight, row) in weights.iter().zip(right) {
-                    for (sum, &x) in sums.iter_mut().zip(row) {
-                        *sum = T::add_product(*sum, weight, T::widen(x), false);
-                    }
-                }
-                for column in 0..N {
-                    out[column] = T::narrow(sums[column]);
-                }
-            }
-        },
-    );
 }
 
 /// The elements in the given order of axes.

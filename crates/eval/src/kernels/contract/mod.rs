@@ -6,6 +6,7 @@ mod direct;
 mod matmul;
 mod padded;
 mod phases;
+mod small;
 mod tile;
 
 use nxla_expr::{Dot, Op, TensorType};
