@@ -12,6 +12,7 @@ from kernel_case import Bench, Case, Kernel, LackingError, alike
 #: More elements would take seconds.
 SQUARES = ((32, 32), (316, 316), (1024, 1024))
 BATCHES = ((16, 8, 8), (25, 64, 64), (256, 128, 128))
+SMALL = ((60, 4, 4), (1500, 8, 8), (6000, 4, 4))
 CONVOLVED = ((1, 4, 16, 16), (4, 8, 56, 56), (8, 32, 64, 64))
 MAPS = ((32, 32), (316, 316), (100000, 10), (3162, 3162))
 PLANES = ((32, 32), (316, 316), (1024, 1024))
@@ -55,6 +56,14 @@ def mapped(transposed: bool) -> Any:
         )
 
     return make
+
+
+def small_mapped(b: Bench) -> Case:
+    """A small matrix times a vector for each entry of a batch."""
+    return Case(
+        lambda a, v: b.xp.einsum("nij,nj->ni", a, v),
+        (b.normal(*b.shape), b.normal(*b.shape[:-1], operand=1)),
+    )
 
 
 def projected(b: Bench) -> Case:
@@ -122,6 +131,8 @@ CONTRACT = {
     "matmul": Kernel("contract", SQUARES, PRODUCT),
     "matmul by 384x384": Kernel("contract", ((8, 64, 384),), projected),
     "batched matmul": Kernel("contract", BATCHES, PRODUCT),
+    "small matmul": Kernel("contract", SMALL, PRODUCT),
+    "small matrices by vectors": Kernel("contract", SMALL, small_mapped),
     "matrix by vector": Kernel("contract", MAPS, mapped(transposed=False)),
     "transpose by vector": Kernel("contract", MAPS, mapped(transposed=True)),
     "conv 3x3": Kernel("contract", CONVOLVED, convolved),
