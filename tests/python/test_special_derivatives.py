@@ -287,7 +287,7 @@ def test_higher_derivatives_of_bessel_functions_at_zero(name):
     # The coefficients of ``sum((±1)**k (x / 2)**(2 k + order) / (k! (k + order)!))``.
     function = getattr(special, name)
     sign, first = (1 if name[0] == "i" else -1), int(name[1])
-    for order in range(7):
+    for order in range(6):
         k, odd = divmod(order - first, 2)
         expected = 0.0
         if k >= 0 and not odd:
