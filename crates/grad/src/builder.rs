@@ -110,9 +110,9 @@ pub(crate) fn real_part_if_real(graph: &mut Graph, dy: ExprId, primal: DType) ->
     Ok(dy)
 }
 
-/// Makes the sum of the contributions to the cotangent of a node the cotangent: it is real if the node
-/// is, and has 32 bits if the node is a float of at most 32 bits. Otherwise one operation in `f64`
-/// would make all derivatives before it `f64`.
+/// Returns the cotangent of a node, given the sum of its contributions. It is real if the node is
+/// real, and has 32 bits if the node is a float of at most 32 bits. Without this limit, one operation
+/// in `f64` would make all derivatives before it `f64`.
 pub(crate) fn complete_cotangent(graph: &mut Graph, sum: ExprId, primal: DType) -> Result<ExprId> {
     let sum = real_part_if_real(graph, sum, primal)?;
     let is_narrower = primal == primal.to_floating() && primal.to_real() != DType::F64;

@@ -190,10 +190,8 @@ fn asinh_slope(graph: &mut Graph, x: ExprId) -> Build {
 fn larger_length(graph: &mut Graph, x: ExprId, y: ExprId) -> Build {
     let (x, y) = (graph.abs(x)?, graph.abs(y)?);
     let larger = graph.max(x, y)?;
-    let (zero, one) = (graph.zero_like(larger)?, graph.one_like(larger)?);
-    let is_positive = graph.greater(larger, zero)?;
-    let is_infinite = graph.is_infinity(larger)?;
-    let length = graph.select(is_positive, larger, one)?;
+    let length = safe_magnitude(graph, larger)?;
+    let (one, is_infinite) = (graph.one_like(length)?, graph.is_infinity(length)?);
     let length = graph.select(is_infinite, one, length)?;
     graph.stop_grad(length)
 }
@@ -267,7 +265,7 @@ fn imaginary_part(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
     }
 }
 
-/// Returns `|z|` with 0 replaced by 1, so that the derivative at the origin is 0 instead of NaN.
+/// Returns a magnitude with 0 replaced by 1, so that a division by it at the origin is not NaN.
 fn safe_magnitude(graph: &mut Graph, magnitude: ExprId) -> Build {
     let (zero, one) = (graph.zero_like(magnitude)?, graph.one_like(magnitude)?);
     let is_zero = graph.equal(magnitude, zero)?;

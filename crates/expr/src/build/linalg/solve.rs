@@ -280,8 +280,8 @@ impl Graph {
     /// conjugate of the cotangent, its adjoint is `-p^H g p^H + (1 - a p) g^H p p^H + p^H p g^H (1
     /// - p a)`.
     ///
-    /// The products have three factors `p`, which could overflow or underflow. Therefore `a` is
-    /// divided by a power of two `s` first. Then `p` and `g` are multiplied by it, and so is the result.
+    /// The products have three factors `p`, which could overflow or underflow. Therefore `a` is first
+    /// divided by a power of two, by which `p` is multiplied. Both cotangents are divided by it.
     fn pinv_cotangent(&mut self, a: ExprId, p: ExprId, cotangent: ExprId) -> Result<ExprId> {
         let size = self.abs(a)?;
         let largest = self.reduce_max(size, Some(&[-2, -1]), true)?;
