@@ -321,15 +321,10 @@ fn merge_options<'py>(
     to_dict(py, &merged)
 }
 
-/// Reads options that replace the current ones completely. Without a compiler or a device, operands
-/// select the compiler, so settings that only some compilers have would make other calls fail.
+/// Reads options that replace the current ones completely.
 fn by_themselves(options: &Bound<'_, PyDict>) -> PyResult<Options> {
     let (new, _) = unchecked_options(Some(options))?;
-    new.check(&Options::new()).or_raise()?;
-    if let Some(name) = new.settings.keys().next().filter(|_| !new.names_engine()) {
-        let why = format!("{name}: must be set together with its compiler; add compiler=\"xla\"");
-        return Err(exception(nxla_runtime::Error::Options(why)));
-    }
+    new.check_defaults().or_raise()?;
     Ok(new)
 }
 

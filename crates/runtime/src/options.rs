@@ -405,6 +405,29 @@ impl Options {
         compiler.check_settings(&merged.settings)
     }
 
+    /// Checks options that are to become the default options of a thread or of the process. Without a
+    /// compiler or a device, operands select the compiler, so a setting that only some compilers have
+    /// would make other calls fail.
+    ///
+    /// ```
+    /// use nxla::Options;
+    ///
+    /// assert!(Options::new().set("precision", "high").check_defaults().is_err());
+    /// assert!(Options::new().compiler("evaluator").check_defaults().is_ok());
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of [`Options::check`], and an error for a setting without its compiler.
+    pub fn check_defaults(&self) -> Result<()> {
+        self.check(&Options::new())?;
+        match self.settings.keys().next() {
+            Some(name) if !self.names_engine() => Err(Error::Options(format!(
+                "{name}: must be set together with its compiler; add compiler=\"xla\""
+            ))),
+            Some(_) | None => Ok(()),
+        }
+    }
+
     /// Returns the device that holds the results of functions that run with these options, and with
     /// the default options of the thread below them.
     ///
