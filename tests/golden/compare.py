@@ -1,7 +1,7 @@
-"""Whether a result is the recorded one.
+"""Comparison of results with recorded results.
 
-Predicates: Nx returns 0 and 1 as ``u8`` where we return ``pred``. `same_dtype` is the one place
-that knows; truth values compare as numbers.
+Nx returns predicates as ``u8``, and nxla as ``pred``. `same_dtype` accepts the difference, and the
+elements are compared as numbers.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ class Ran:
     refused: bool = False
 
 
-NATIVE = "accident of Nx's reference backend: an error of Erlang or of that backend"
+NATIVE = "an error of Erlang or of Nx's reference backend"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""In what results may differ from the recorded ones: `skips.toml` and `skips_defn.toml`.
+"""Allowed differences from recorded results, which `skips.toml` and `skips_defn.toml` list.
 
-Cases that a rule covers are run like all others. What comes out as recorded counts as passed; only
-what does not is left out, for the reason that the rule gives.
+Cases that a rule covers are run like all others. A case whose result equals the recorded one
+passes; any other result is skipped for the reason that the rule states.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from golden.cases import HERE
 
 @dataclass(frozen=True)
 class Skip:
-    """One rule. All that it names must match."""
+    """A rule, which covers a case if all of its fields match."""
 
     reason: str
     #: Glob patterns of ids; one must match.
