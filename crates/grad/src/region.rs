@@ -37,7 +37,7 @@ pub(crate) fn splice(
     let roots: Vec<ExprId> = wanted.iter().chain(kept_hooks).copied().collect();
     let Some(&last) = roots.iter().max() else { return Ok(Vec::new()) };
     let reachable = from.reachable(&roots);
-    let mut copies: Vec<Copied> = vec![Copied::No; last.index() + 1];
+    let mut copies: Vec<NodeCopy> = vec![NodeCopy::No; last.index() + 1];
     let source = into.current_source();
     let mut lines = Lines::new();
     for id in from.ids().take(last.index() + 1).filter(|&id| reachable.contains(id)) {
@@ -45,15 +45,15 @@ pub(crate) fn splice(
         let copied = match (from.op(id), from.operands(id)) {
             (Op::Parameter(parameter), _) => {
                 let argument = arguments[parameter.index as usize];
-                Copied::Node(argument.expect("an input that is used has an argument"))
+                NodeCopy::Node(argument.expect("an input that is used has an argument"))
             }
             (Op::Hook(hook), _) if hooks == Hooks::Drop && hook.results.is_none() => {
-                Copied::Dropped(id)
+                NodeCopy::Dropped(id)
             }
             (Op::Elem(index), [tuple]) => match &copies[tuple.index()] {
-                Copied::Dropped(hook) => copies[from.operands(*hook)[*index].index()].clone(),
-                Copied::Tuple(parts) => Copied::Node(parts[*index]),
-                copied => Copied::Node(into.elem(copied.node(), *index)?),
+                NodeCopy::Dropped(hook) => copies[from.operands(*hook)[*index].index()].clone(),
+                NodeCopy::Tuple(parts) => NodeCopy::Node(parts[*index]),
+                copied => NodeCopy::Node(into.elem(copied.node(), *index)?),
             },
             (op, operands) => {
                 let operands: Operands =
@@ -61,9 +61,9 @@ pub(crate) fn splice(
                 match op {
                     Op::Hook(hook) => copy_hook(into, hook, &operands)?,
                     op if hooks == Hooks::Drop => {
-                        Copied::Node(into.make(strip_op_effects(op)?, &operands)?)
+                        NodeCopy::Node(into.make(strip_op_effects(op)?, &operands)?)
                     }
-                    op => Copied::Node(into.make(op.clone(), &operands)?),
+                    op => NodeCopy::Node(into.make(op.clone(), &operands)?),
                 }
             }
         };
@@ -75,7 +75,7 @@ pub(crate) fn splice(
 
 /// The copy of a node of a program.
 #[derive(Clone)]
-enum Copied {
+enum NodeCopy {
     No,
     Node(ExprId),
     /// The results of a hook with several values.
@@ -84,11 +84,11 @@ enum Copied {
     Dropped(ExprId),
 }
 
-impl Copied {
+impl NodeCopy {
     fn node(&self) -> ExprId {
         match self {
-            Copied::Node(id) => *id,
-            Copied::No | Copied::Tuple(_) | Copied::Dropped(_) => {
+            NodeCopy::Node(id) => *id,
+            NodeCopy::No | NodeCopy::Tuple(_) | NodeCopy::Dropped(_) => {
                 unreachable!(
                     "operands are copied before their users, and tuples are read element by element"
                 )
@@ -98,20 +98,20 @@ impl Copied {
 }
 
 /// Returns the copy of a tensor node, skipping hooks that were not copied.
-fn value(from: &Graph, copies: &[Copied], mut id: ExprId) -> ExprId {
-    while let Copied::Dropped(hook) = &copies[id.index()] {
+fn value(from: &Graph, copies: &[NodeCopy], mut id: ExprId) -> ExprId {
+    while let NodeCopy::Dropped(hook) = &copies[id.index()] {
         id = from.operands(*hook)[0];
     }
     match &copies[id.index()] {
-        Copied::Tuple(parts) => parts[0],
+        NodeCopy::Tuple(parts) => parts[0],
         copied => copied.node(),
     }
 }
 
-fn copy_hook(into: &mut Graph, hook: &HookOp, operands: &[ExprId]) -> Result<Copied> {
+fn copy_hook(into: &mut Graph, hook: &HookOp, operands: &[ExprId]) -> Result<NodeCopy> {
     let node = into.make(Op::Hook(Box::new(hook.clone())), operands)?;
     let parts = into.parts(node)?;
-    Ok(if parts.len() == 1 { Copied::Node(parts[0]) } else { Copied::Tuple(parts) })
+    Ok(if parts.len() == 1 { NodeCopy::Node(parts[0]) } else { NodeCopy::Tuple(parts) })
 }
 
 /// Copies source lines from one graph to another, with one lookup for each run of nodes of one

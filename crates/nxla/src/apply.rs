@@ -5,8 +5,8 @@ use std::panic::Location;
 
 use nxla_expr::{ExprId, Graph, Op, Source};
 use nxla_runtime::{
-    Build, Captured, EagerOp, Error, Ids, Operand, Result, Trace, VectorAxes, View, build_entries,
-    called_once,
+    Build, CapturedOperands, EagerOp, Error, Ids, Operand, Result, Trace, VectorAxes, View,
+    build_entries, called_once,
 };
 
 use crate::expr::Expr;
@@ -129,7 +129,7 @@ fn build_ids<O: Operand>(
     operands: &[O],
     build: &mut Build<'_>,
 ) -> Option<(Ids, VectorAxes)> {
-    let captured = Captured::of(trace, operands);
+    let captured = CapturedOperands::of(trace, operands);
     let mut vectors = VectorAxes::NONE;
     let ids = trace.operate(|graph| {
         graph.enter_rust(location);

@@ -205,9 +205,9 @@ pub mod runtime {
 pub use nxla_runtime::xla;
 pub use nxla_runtime::{
     Auto, CacheKey, CacheReport, CompileRequest, Compiler, CompilerChoice, Conflict, Device,
-    DeviceTensor, Engine, Error, ErrorClass, Evaluator, Executable, ExecutableCache,
-    ExecutableHandle, Explanation, ListsRequest, Operand, Options, OptionsGuard, Result,
-    RunContext, Setting, Settings, StageExecutor, StreamError, Trace, Value, View, compile_for,
+    DeviceTensor, Error, ErrorClass, Evaluator, Executable, ExecutableCache, ExecutableHandle,
+    ExecutionTarget, Explanation, ListsRequest, Operand, Options, OptionsGuard, Result, RunContext,
+    Setting, Settings, StageExecutor, StreamError, Trace, Value, View, compile_for,
     compile_program, compiler_named, compiler_names, current_compiler, debug, default_options,
     devices, executables, global_default_options, has_default_options, is_tracing, known_devices,
     register_compiler, run_on, set_default_options, set_global_default_options,

@@ -71,7 +71,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         vars: &[TensorType],
         options: &Options,
     ) -> Result<Option<Vec<Results<F, Types>>>> {
-        let compiler = options.engine(None)?.compiler;
+        let compiler = options.target(None)?.compiler;
         let structure = &lists[0].structure;
         let results = RefCell::new(None);
         let trace = || {

@@ -111,7 +111,7 @@ where
     };
     let stream = Step { entry, options, constants: Vec::new(), inspect: None }.start(initial)?;
     Ok(Stream {
-        abandon: Abandon(stream.clone()),
+        abandon: CancelOnDrop(stream.clone()),
         shared: Shared {
             stream,
             capacity: DEFAULT_CAPACITY,
@@ -180,18 +180,18 @@ fn container<T: Tree<Tensor>>(parts: Vec<runtime::RawTensor>, structure: &Struct
 }
 
 /// Cancels the stream when dropped.
-struct Abandon(Arc<runtime::RawStream>);
+struct CancelOnDrop(Arc<runtime::RawStream>);
 
-impl Drop for Abandon {
+impl Drop for CancelOnDrop {
     fn drop(&mut self) {
         self.0.abandon();
     }
 }
 
 /// Closes the sending side when dropped.
-struct Close(Arc<runtime::RawStream>);
+struct CloseOnDrop(Arc<runtime::RawStream>);
 
-impl Drop for Close {
+impl Drop for CloseOnDrop {
     fn drop(&mut self) {
         self.0.close();
     }
@@ -212,7 +212,7 @@ impl Drop for Close {
 /// ```
 pub struct Stream<X, S, Y> {
     shared: Shared,
-    abandon: Abandon,
+    abandon: CancelOnDrop,
     types: Types<X, S, Y>,
 }
 
@@ -371,7 +371,7 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     #[must_use]
     pub fn split(self) -> (Sender<X>, Receiver<S, Y>) {
         let Stream { shared, abandon, types: _ } = self;
-        let close = Close(shared.stream.clone());
+        let close = CloseOnDrop(shared.stream.clone());
         let sender = Sender { shared: shared.clone(), _close: close, types: PhantomData };
         (sender, Receiver { shared, _abandon: abandon, types: PhantomData })
     }
@@ -393,7 +393,7 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
 /// ```
 pub struct Sender<X> {
     shared: Shared,
-    _close: Close,
+    _close: CloseOnDrop,
     types: PhantomData<fn(X)>,
 }
 
@@ -461,7 +461,7 @@ impl<X: Container> Sender<X> {
 /// ```
 pub struct Receiver<S, Y> {
     shared: Shared,
-    _abandon: Abandon,
+    _abandon: CancelOnDrop,
     types: PhantomData<fn(S) -> Y>,
 }
 

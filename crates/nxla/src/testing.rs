@@ -366,7 +366,7 @@ impl Random {
 }
 
 /// A function of a list, whose derivatives are functions of a list too.
-type Moving<'a> = dyn Fn(Vec<Expr>) -> Vec<Expr> + 'a;
+type ListFunction<'a> = dyn Fn(Vec<Expr>) -> Vec<Expr> + 'a;
 
 struct Checker<'a> {
     relative: f64,
@@ -380,7 +380,7 @@ impl Checker<'_> {
     /// Checks a function, and its derivatives up to the order.
     fn check(
         &self,
-        function: &Moving<'_>,
+        function: &ListFunction<'_>,
         values: &[Tensor],
         order: usize,
         random: &mut Random,
@@ -415,7 +415,7 @@ impl Checker<'_> {
 
     fn further(
         &self,
-        derivative: &Moving<'_>,
+        derivative: &ListFunction<'_>,
         values: &[Tensor],
         order: usize,
         random: &mut Random,
@@ -427,7 +427,7 @@ impl Checker<'_> {
         self.check(derivative, values, order - 1, random, path)
     }
 
-    fn call(&self, function: &Moving<'_>, values: &[Tensor]) -> Result<Vec<Tensor>> {
+    fn call(&self, function: &ListFunction<'_>, values: &[Tensor]) -> Result<Vec<Tensor>> {
         let mut compiled = jit_separately(|values: Vec<Expr>| function(values));
         if let Some(compiler) = self.compiler {
             compiled = compiled.compiler(compiler.clone());
@@ -438,7 +438,7 @@ impl Checker<'_> {
     /// Returns the changes of the results in a direction, per unit of step length.
     fn differences(
         &self,
-        function: &Moving<'_>,
+        function: &ListFunction<'_>,
         values: &[Tensor],
         directions: &[Tensor],
     ) -> Result<Vec<Tensor>> {

@@ -123,8 +123,8 @@ fn a_caller_leaves_and_the_compiler_goes_on() {
         for _ in 0..2 {
             scope.spawn(|| {
                 let left = {
-                    let engine = options.engine(None).unwrap();
-                    compile_for(&program, &options, &engine, &[], Some(&interrupt))
+                    let target = options.target(None).unwrap();
+                    compile_for(&program, &options, &target, &[], Some(&interrupt))
                 };
                 let error = left.err().unwrap();
                 assert!(matches!(error, Error::Eval(EvalError::Interrupted)), "{error}");

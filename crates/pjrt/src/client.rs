@@ -332,7 +332,8 @@ impl Inner {
 
 impl Drop for Inner {
     fn drop(&mut self) {
-        let end = End { raw: self.raw, plugin: self.plugin, running: self.running.clone() };
+        let end =
+            ClientDestruction { raw: self.raw, plugin: self.plugin, running: self.running.clone() };
         if ForeignThread::is_current() {
             // A thread of the client cannot wait for itself.
             in_flight::close_elsewhere(move || end.destroy());
@@ -343,16 +344,16 @@ impl Drop for Inner {
 }
 
 /// The destruction of a client without handles.
-struct End {
+struct ClientDestruction {
     raw: NonNull<PJRT_Client>,
     plugin: Plugin,
     running: Arc<InFlight>,
 }
 
 // SAFETY: PJRT clients may be destroyed on any thread but their own.
-unsafe impl Send for End {}
+unsafe impl Send for ClientDestruction {}
 
-impl End {
+impl ClientDestruction {
     fn destroy(self) {
         self.running.wait_until(None);
         let mut args = PJRT_Client_Destroy_Args::new();

@@ -112,8 +112,10 @@ impl Event {
         args.callback = Some(on_ready);
         // The event is dropped after its callback: plugins differ in whether an event may be
         // destroyed while a callback waits for it.
-        let waiting =
-            Box::into_raw(Box::new(Waiting { event: self.clone(), callback: Box::new(callback) }));
+        let waiting = Box::into_raw(Box::new(CallbackState {
+            event: self.clone(),
+            callback: Box::new(callback),
+        }));
         args.user_arg = waiting.cast();
         // SAFETY: the event is alive. The plugin calls `on_ready` exactly once, with this pointer.
         let registered = unsafe { plugin.call(&mut args) };
@@ -143,7 +145,7 @@ impl std::fmt::Debug for Event {
 }
 
 /// The state of a callback, boxed behind the pointer that C passes.
-struct Waiting {
+struct CallbackState {
     event: Event,
     callback: Box<dyn FnOnce(Result<(), Error>) + Send>,
 }
@@ -156,7 +158,8 @@ struct Waiting {
 unsafe extern "C" fn on_ready(error: *mut PJRT_Error, waiting: *mut c_void) {
     let _foreign = ForeignThread::enter();
     // SAFETY: the pointer was made by `Box::into_raw` and is converted back once.
-    let Waiting { event, callback } = *unsafe { Box::from_raw(waiting.cast::<Waiting>()) };
+    let CallbackState { event, callback } =
+        *unsafe { Box::from_raw(waiting.cast::<CallbackState>()) };
     // SAFETY: this function owns the error.
     let outcome = unsafe { event.plugin().check("PJRT_Event_OnReady", error) };
     // Unwinding into C++ is undefined behavior. The closure is consumed, so its broken state is not

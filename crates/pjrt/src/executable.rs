@@ -15,7 +15,7 @@ use crate::host::HOST_CALL_TARGET;
 use crate::in_flight::LongCall;
 use crate::maps;
 use crate::options::CompileOptions;
-use crate::serialized::{self, Facts};
+use crate::serialized::{self, ModuleFacts};
 use crate::sys::*;
 use crate::traffic;
 use crate::value::{self, NamedValue};
@@ -33,7 +33,7 @@ pub(crate) struct Compiled {
     loaded: Loaded,
     pub(crate) client: Client,
     pub(crate) name: String,
-    pub(crate) facts: Facts,
+    pub(crate) facts: ModuleFacts,
     pub(crate) outputs: Vec<(DType, Shape)>,
     /// Indices of the devices, in the order of argument lists.
     pub(crate) devices: Vec<usize>,
@@ -144,7 +144,7 @@ impl LoadedExecutable {
     unsafe fn new(
         loaded: NonNull<PJRT_LoadedExecutable>,
         client: &Client,
-        facts: Facts,
+        facts: ModuleFacts,
     ) -> Result<LoadedExecutable, Error> {
         let loaded = Loaded { raw: loaded, client: client.clone() };
         let mut args = PJRT_LoadedExecutable_GetExecutable_Args::new();
@@ -383,9 +383,9 @@ fn as_compile_error(error: Error) -> Error {
     }
 }
 
-fn facts_of(module: &str) -> Facts {
+fn facts_of(module: &str) -> ModuleFacts {
     let calls_host = module.contains(HOST_CALL_TARGET);
-    Facts { num_args: count_parameters(module), calls_host }
+    ModuleFacts { num_args: count_parameters(module), calls_host }
 }
 
 /// Counts the parameters of `@main`: each has one `%` in the signature, and attributes have none

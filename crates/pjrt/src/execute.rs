@@ -92,7 +92,10 @@ impl LoadedExecutable {
         unsafe { inner.launch(&launch, &kept) }.map_err(|error| cause(error, args))?;
         // SAFETY: this function owns the buffers.
         let outputs = unsafe { inner.take_outputs(&outputs, device) };
-        Ok((outputs, Started { event, used: Used { _context: context, _lenders: lenders } }))
+        Ok((
+            outputs,
+            Started { event, used: ExecutionResources { _context: context, _lenders: lenders } },
+        ))
     }
 
     /// Starts a program of several partitions: one list of arguments for each of its
@@ -142,7 +145,7 @@ impl LoadedExecutable {
             // SAFETY: this function owns the buffers.
             .map(|(raw, &device)| unsafe { inner.take_outputs(raw, device) })
             .collect();
-        let used = Arc::new(Used { _context: context, _lenders: lenders });
+        let used = Arc::new(ExecutionResources { _context: context, _lenders: lenders });
         for event in events {
             // SAFETY: this function owns the events.
             if let Some(event) = unsafe { Event::from_raw_if_pending(event, &inner.client) } {
@@ -161,11 +164,11 @@ type Pointers = SmallVec<[*mut PJRT_Buffer; 64]>;
 struct Started {
     /// Ours, or null.
     event: *mut PJRT_Event,
-    used: Used,
+    used: ExecutionResources,
 }
 
 /// Objects that an execution uses until its end.
-struct Used {
+struct ExecutionResources {
     _context: Option<ExecutionContext>,
     _lenders: Vec<Lender>,
 }

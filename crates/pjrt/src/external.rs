@@ -7,23 +7,23 @@ use crate::sys::*;
 
 /// Keeps the memory of a buffer in place and unchanged until it is dropped, even if the buffer is
 /// deleted. A program that would overwrite the memory works on a copy.
-pub(crate) struct Hold {
+pub(crate) struct MemoryHold {
     buffer: Buffer,
     raw: *mut PJRT_Buffer,
     pointer: *mut u8,
 }
 
 // SAFETY: PJRT buffers may be used on any thread, and the pointer is only an address.
-unsafe impl Send for Hold {}
+unsafe impl Send for MemoryHold {}
 // SAFETY: see `Send`.
-unsafe impl Sync for Hold {}
+unsafe impl Sync for MemoryHold {}
 
-impl Hold {
+impl MemoryHold {
     /// Waits for the data of a buffer and holds its memory.
     ///
     /// # Errors
     /// Returns the errors of [`Buffer::wait`].
-    pub(crate) fn of(buffer: &Buffer) -> Result<Hold, Error> {
+    pub(crate) fn of(buffer: &Buffer) -> Result<MemoryHold, Error> {
         buffer.check_not_donated()?;
         let raw = buffer.raw()?;
         // A failed or deleted buffer has an error instead of memory.
@@ -38,7 +38,7 @@ impl Hold {
         }
         *holds += 1;
         drop(holds);
-        let mut hold = Hold { buffer: buffer.clone(), raw, pointer: std::ptr::null_mut() };
+        let mut hold = MemoryHold { buffer: buffer.clone(), raw, pointer: std::ptr::null_mut() };
         let mut pointer = PJRT_Buffer_OpaqueDeviceMemoryDataPointer_Args::new();
         pointer.buffer = raw;
         // SAFETY: the buffer is alive.
@@ -57,7 +57,7 @@ impl Hold {
     }
 }
 
-impl Drop for Hold {
+impl Drop for MemoryHold {
     fn drop(&mut self) {
         let mut holds = self.buffer.holds();
         if *holds == 1 {
@@ -79,7 +79,7 @@ impl Drop for Hold {
 /// tensor while programs that read the tensor are still queued.
 pub struct ExternalReference {
     /// Present until the drop.
-    hold: Option<Hold>,
+    hold: Option<MemoryHold>,
 }
 
 impl ExternalReference {
@@ -95,7 +95,7 @@ impl ExternalReference {
         self.hold().pointer.addr()
     }
 
-    fn hold(&self) -> &Hold {
+    fn hold(&self) -> &MemoryHold {
         self.hold.as_ref().expect("the hold exists until the drop")
     }
 }
@@ -116,7 +116,7 @@ impl Buffer {
         if !self.is_stored_as_on_host() {
             return Ok(None);
         }
-        let hold = Hold::of(self).map_err(|error| self.cause(error))?;
+        let hold = MemoryHold::of(self).map_err(|error| self.cause(error))?;
         Ok(Some(ExternalReference { hold: Some(hold) }))
     }
 }

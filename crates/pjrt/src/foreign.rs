@@ -13,7 +13,7 @@ use crate::client::{Client, PjrtDevice, non_null};
 use crate::cuda::Primary;
 use crate::dtype;
 use crate::error::Error;
-use crate::external::Hold;
+use crate::external::MemoryHold;
 use crate::in_flight::ForeignThread;
 use crate::release::{Release, release};
 use crate::sys::*;
@@ -176,7 +176,7 @@ impl Client {
             return Err(Error::ForeignMemory { why });
         }
         let copy = self.new_uninitialized(dtype, shape, index)?;
-        let hold = Hold::of(&copy)?;
+        let hold = MemoryHold::of(&copy)?;
         let context = Primary::enter(memory.hardware_id()).map_err(driver_error)?;
         // SAFETY: both ranges are in the memory of the device and have `length` bytes. No program
         // uses the new buffer yet.

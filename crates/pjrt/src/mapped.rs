@@ -7,7 +7,7 @@ use nxla_tensor::{Frozen, HostTensor};
 
 use crate::buffer::Buffer;
 use crate::error::Error;
-use crate::external::Hold;
+use crate::external::MemoryHold;
 use crate::value;
 
 impl Buffer {
@@ -26,7 +26,7 @@ impl Buffer {
         if let Some(tensor) = self.deferred_tensor()? {
             return Ok(Some(MappedBuffer::Deferred(tensor)));
         }
-        let held = Hold::of(self)?;
+        let held = MemoryHold::of(self)?;
         let (data, len) = match NonNull::new(held.pointer().cast()) {
             Some(data) => (data, self.shape().byte_size(self.dtype())),
             None => (NonNull::dangling(), 0),
@@ -60,7 +60,7 @@ pub(crate) enum MappedBuffer {
     Plugin {
         data: NonNull<u8>,
         len: usize,
-        _held: Hold,
+        _held: MemoryHold,
     },
 }
 

@@ -5,7 +5,7 @@ use std::sync::{OnceLock, mpsc};
 use std::thread;
 
 use crate::cuda::Primary;
-use crate::external::Hold;
+use crate::external::MemoryHold;
 use crate::foreign::ForeignMemory;
 use crate::in_flight::ProgramInFlight;
 
@@ -14,7 +14,7 @@ pub(crate) enum Release {
     /// Memory of a buffer on a CUDA device. It is returned when the device has completed the work
     /// that it had accepted, because the reads of the other library may still be queued.
     Lent {
-        hold: Hold,
+        hold: MemoryHold,
         /// Makes the end of the process and of the client wait.
         running: ProgramInFlight,
     },

@@ -15,7 +15,7 @@ const VERSION: u32 = 1;
 
 /// Facts that the module of a program declares.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct ModuleFacts {
     /// `None` for a module without a plain `@main`; the plugin checks the number too.
     pub(crate) num_args: Option<usize>,
     /// True if it calls host functions.
@@ -23,7 +23,7 @@ pub(crate) struct Facts {
 }
 
 /// Wraps the plugin's bytes.
-pub(crate) fn wrap(fingerprint: &str, facts: Facts, payload: &[u8]) -> Vec<u8> {
+pub(crate) fn wrap(fingerprint: &str, facts: ModuleFacts, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(25 + fingerprint.len() + payload.len());
     bytes.extend(MAGIC);
     bytes.extend(VERSION.to_le_bytes());
@@ -39,7 +39,10 @@ pub(crate) fn wrap(fingerprint: &str, facts: Facts, payload: &[u8]) -> Vec<u8> {
 ///
 /// # Errors
 /// Returns [`Error::SerializedDamaged`] or [`Error::SerializedElsewhere`].
-pub(crate) fn unwrap<'a>(fingerprint: &str, bytes: &'a [u8]) -> Result<(Facts, &'a [u8]), Error> {
+pub(crate) fn unwrap<'a>(
+    fingerprint: &str,
+    bytes: &'a [u8],
+) -> Result<(ModuleFacts, &'a [u8]), Error> {
     let damaged = |reason| Error::SerializedDamaged { reason };
     let short = || damaged("it ends early");
     let rest = bytes.strip_prefix(MAGIC).ok_or(damaged("the magic bytes are missing"))?;
@@ -57,20 +60,20 @@ pub(crate) fn unwrap<'a>(fingerprint: &str, bytes: &'a [u8]) -> Result<(Facts, &
     let (num_args, rest) = rest.split_first_chunk().ok_or_else(short)?;
     let num_args = u64::from_le_bytes(*num_args).checked_sub(1).map(|count| count as usize);
     let (calls_host, payload) = rest.split_first().ok_or_else(short)?;
-    Ok((Facts { num_args, calls_host: *calls_host != 0 }, payload))
+    Ok((ModuleFacts { num_args, calls_host: *calls_host != 0 }, payload))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const FACTS: Facts = Facts { num_args: Some(1), calls_host: false };
+    const FACTS: ModuleFacts = ModuleFacts { num_args: Some(1), calls_host: false };
 
     #[test]
     fn what_was_wrapped_comes_back() {
         for num_args in [None, Some(0), Some(7)] {
             for calls_host in [false, true] {
-                let facts = Facts { num_args, calls_host };
+                let facts = ModuleFacts { num_args, calls_host };
                 let bytes = wrap("cpu 1", facts, b"code");
                 assert_eq!(unwrap("cpu 1", &bytes), Ok((facts, &b"code"[..])));
             }

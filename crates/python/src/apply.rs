@@ -8,7 +8,7 @@
 use nxla_runtime::graph::{ExprId, Graph, Op};
 use nxla_runtime::host::DType;
 use nxla_runtime::{
-    Build, Captured, EagerOp, Error, RawExpr, RawTensor, Trace, VectorAxes, build_entries,
+    Build, CapturedOperands, EagerOp, Error, RawExpr, RawTensor, Trace, VectorAxes, build_entries,
     called_once, trace_of,
 };
 use pyo3::prelude::*;
@@ -107,11 +107,11 @@ fn build_in_trace(
 ) -> PyResult<SmallVec<[Py<PyAny>; 2]>> {
     let place = source::place(py)?;
     let has_data = operands.iter().any(|operand| matches!(operand, Value::Tensor(_)));
-    let mut captured = Captured::default();
+    let mut captured = CapturedOperands::default();
     if has_data {
         source::mark(py, trace)?;
         // The tensor may be read from a device.
-        captured = py.detach(|| Captured::of(trace, operands)).or_raise()?;
+        captured = py.detach(|| CapturedOperands::of(trace, operands)).or_raise()?;
     }
     let mut vectors = VectorAxes::NONE;
     let ids = trace

@@ -15,7 +15,7 @@ use pyo3::types::{PyBytes, PyList, PyMemoryView, PyTuple, PyType};
 
 use nxla_runtime::{RawTensor, TensorType};
 
-use crate::dlpack::{self, Buffer, Capsule, Exported, Lent};
+use crate::dlpack::{self, BorrowedMemory, Buffer, Capsule, Exported};
 use crate::dtype::DTypeArg;
 use crate::ending;
 use crate::errors::{argument_error, dtype_error};
@@ -109,7 +109,7 @@ pub(crate) fn import(value: &Bound<'_, PyAny>, sharing: Sharing) -> PyResult<Opt
     let py = value.py();
     refuse_masked(value)?;
     match dlpack::buffer_of(value)? {
-        Some(Buffer::Lent(lent, read_only)) => {
+        Some(Buffer::Borrowed(lent, read_only)) => {
             refuse_text_and_dates(value, lent.dtype())?;
             let frozen = sharing == Sharing::ByValue
                 && read_only
@@ -159,7 +159,7 @@ pub(crate) fn from_raw(
             return HostTensor::from_bytes(dtype, shape, bytes).map_err(damaged);
         }
     }
-    let Some(Buffer::Lent(lent, _)) = dlpack::buffer_of(value)? else {
+    let Some(Buffer::Borrowed(lent, _)) = dlpack::buffer_of(value)? else {
         return Err(unreadable(value));
     };
     let lent = lent.reinterpret(dtype, shape);
@@ -238,7 +238,7 @@ pub(crate) fn must_copy() -> PyErr {
 /// such an array is copied unless the user promises that it can be shared.
 fn import_host_memory(
     py: Python<'_>,
-    lent: Lent,
+    lent: BorrowedMemory,
     frozen: bool,
     sharing: Sharing,
 ) -> PyResult<HostTensor> {
@@ -369,7 +369,7 @@ fn extension(value: &Bound<'_, PyAny>, dtype: DType, sharing: Sharing) -> PyResu
         contiguous.call_method1("view", (format!("u{}", dtype.size()),))?
     };
     match dlpack::buffer_of(&plain.call_method1("reshape", (dims,))?)? {
-        Some(Buffer::Lent(lent, _)) => {
+        Some(Buffer::Borrowed(lent, _)) => {
             import_host_memory(py, lent.with_dtype(dtype), false, sharing)
         }
         Some(Buffer::Gathered(_)) | None => Err(unreadable(value)),

@@ -36,7 +36,7 @@ impl Callable {
     }
 
     /// Moves the function to an owner, if it has none.
-    pub(crate) fn give(&self, owned: &Owned) {
+    pub(crate) fn give(&self, owned: &OwnedFunctions) {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).take();
         owned.extend(kept);
     }
@@ -44,9 +44,9 @@ impl Callable {
 
 /// Functions of programs that a Python object owns.
 #[derive(Default)]
-pub(crate) struct Owned(Mutex<Vec<Arc<Py<PyAny>>>>);
+pub(crate) struct OwnedFunctions(Mutex<Vec<Arc<Py<PyAny>>>>);
 
-impl Owned {
+impl OwnedFunctions {
     fn lock(&self) -> MutexGuard<'_, Vec<Arc<Py<PyAny>>>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -95,7 +95,7 @@ impl FunctionCollector {
     }
 
     /// Returns the collected functions.
-    pub(crate) fn give(self, owned: &Owned) {
+    pub(crate) fn give(self, owned: &OwnedFunctions) {
         let functions = TRACES.with_borrow_mut(|traces| traces.last_mut().and_then(Option::take));
         owned.extend(functions.into_iter().flatten());
     }

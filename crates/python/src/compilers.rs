@@ -237,7 +237,7 @@ fn partitions_options<'py>(
     options: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Vec<Bound<'py, PyDict>>> {
     let options = options_from(options)?.0.over(&default_options());
-    let compiler = options.engine(None).or_raise()?.compiler;
+    let compiler = options.target(None).or_raise()?.compiler;
     let partitions = options.partitions().or_raise()?;
     let dicts = partitions.iter().map(|options| {
         let dict = settings_dict(py, &options.settings)?;

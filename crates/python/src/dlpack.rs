@@ -5,8 +5,8 @@
 //! Exported memory keeps its tensor alive. `exchange.rs` decides which memory is exported, and how
 //! memory on CUDA devices is imported.
 //!
-//! Memory that others can write to is [`Lent`]: its bytes are copied through a raw pointer and
-//! never become a Rust slice, because the compiler assumes that a slice is constant. Only [`Kept`]
+//! Memory that others can write to is [`BorrowedMemory`]: its bytes are copied through a raw pointer and
+//! never become a Rust slice, because the compiler assumes that a slice is constant. Only [`UnchangingMemory`]
 //! memory becomes a slice, and its constructor documents the promise.
 #![allow(unsafe_code, reason = "the two protocols are C interfaces")]
 
@@ -40,7 +40,7 @@ const DETACH_FROM: usize = 1 << 20;
 
 /// Memory of another library, which stays in place while this value lives. Other code may write to
 /// it.
-pub(crate) struct Lent {
+pub(crate) struct BorrowedMemory {
     /// The object that keeps the memory in place.
     _owner: Owner,
     data: *const u8,
@@ -56,11 +56,11 @@ enum Owner {
 
 // SAFETY: the memory does not move with the handle. The owner is released with the interpreter
 // attached, on any thread.
-unsafe impl Send for Lent {}
+unsafe impl Send for BorrowedMemory {}
 // SAFETY: as above; shared access only reads.
-unsafe impl Sync for Lent {}
+unsafe impl Sync for BorrowedMemory {}
 
-impl Lent {
+impl BorrowedMemory {
     pub(crate) fn length(&self) -> usize {
         self.length
     }
@@ -129,14 +129,15 @@ impl Lent {
     /// more: it is immutable, or the user has promised it.
     pub(crate) fn into_shared(self) -> PyResult<HostTensor> {
         let (dtype, shape) = (self.dtype, self.shape.clone());
-        HostTensor::from_frozen(dtype, shape, Frozen::promised_by(Kept(self))).or_raise()
+        HostTensor::from_frozen(dtype, shape, Frozen::promised_by(UnchangingMemory(self)))
+            .or_raise()
     }
 }
 
 /// Memory of another library that is not written to any more.
-struct Kept(Lent);
+struct UnchangingMemory(BorrowedMemory);
 
-impl AsRef<[u8]> for Kept {
+impl AsRef<[u8]> for UnchangingMemory {
     fn as_ref(&self) -> &[u8] {
         if self.0.length == 0 {
             return &[];
@@ -149,7 +150,7 @@ impl AsRef<[u8]> for Kept {
 
 /// Memory of another library on a CUDA device, which the host cannot read.
 pub(crate) struct CudaMemory {
-    memory: Lent,
+    memory: BorrowedMemory,
     device: i32,
 }
 
@@ -198,7 +199,7 @@ struct HeldBuffer {
 /// The export of an object by the buffer protocol.
 pub(crate) enum Buffer {
     /// Elements in row-major order, and whether the handle is read-only.
-    Lent(Lent, bool),
+    Borrowed(BorrowedMemory, bool),
     /// Elements in another order, copied to row-major order.
     Gathered(HostTensor),
 }
@@ -218,8 +219,8 @@ pub(crate) fn buffer_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Buffer>> {
     }
     let read_only = buffer.view.readonly != 0;
     let (data, length) = (buffer.view.buf.cast_const().cast(), buffer.length());
-    let lent = Lent { _owner: Owner::Buffer(buffer), data, length, dtype, shape };
-    Ok(Some(Buffer::Lent(lent, read_only)))
+    let lent = BorrowedMemory { _owner: Owner::Buffer(buffer), data, length, dtype, shape };
+    Ok(Some(Buffer::Borrowed(lent, read_only)))
 }
 
 /// Dtype and shape of an object's buffer, without looking at its elements.
@@ -659,7 +660,7 @@ impl Drop for Managed {
 
 /// The memory that an object exports by DLPack.
 pub(crate) enum Capsule {
-    Host(Lent),
+    Host(BorrowedMemory),
     Cuda(CudaMemory),
 }
 
@@ -721,7 +722,7 @@ pub(crate) struct Exporter {
 }
 
 /// Checks the fields of a struct.
-fn lent_by(managed: Managed) -> PyResult<Lent> {
+fn lent_by(managed: Managed) -> PyResult<BorrowedMemory> {
     let wrong = |why: String| argument_error("from_dlpack", why);
     let tensor = managed.tensor()?;
     let Some(dtype) = dtype_of_dlpack(tensor.code, tensor.bits).filter(|_| tensor.lanes == 1)
@@ -769,5 +770,5 @@ fn lent_by(managed: Managed) -> PyResult<Lent> {
     };
     let offset = offset - tensor.data as usize;
     let data = tensor.data.cast::<u8>().cast_const().wrapping_add(offset);
-    Ok(Lent { _owner: Owner::Capsule(managed), data, length, dtype, shape })
+    Ok(BorrowedMemory { _owner: Owner::Capsule(managed), data, length, dtype, shape })
 }

@@ -19,7 +19,7 @@ use smallvec::SmallVec;
 
 use crate::apply::capture;
 use crate::call::{Argument, Call, Key, Statics};
-use crate::callable::{self, Owned};
+use crate::callable::{self, OwnedFunctions};
 use crate::compiled::PyCompiled;
 use crate::compilers::with_own_jit;
 use crate::containers::{Tree, flatten};
@@ -60,7 +60,7 @@ pub(crate) struct State {
     /// A callable that is called before each compilation and may raise.
     observer: Option<Py<PyAny>>,
     /// The functions of hooks and runtime calls of its programs.
-    owned: Owned,
+    owned: OwnedFunctions,
 }
 
 impl Drop for State {
@@ -183,7 +183,7 @@ impl PyFunction {
         let statics = Statics::new(&callable, static_positions, static_names)?;
         let part = |(position, name, path)| Donated { position, name, path };
         let donated = donated.into_iter().map(part).collect();
-        let owned = Owned::default();
+        let owned = OwnedFunctions::default();
         give_to(&owned, options.hooks.values());
         let conflict = conflict.unwrap_or_else(|| Conflict::without_loss(&options));
         let core = nxla_runtime::JitFunction::new(name, options, conflict);

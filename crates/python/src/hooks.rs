@@ -11,7 +11,7 @@ use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::callable::{Callable, Owned};
+use crate::callable::{Callable, OwnedFunctions};
 use crate::ending;
 use crate::errors::{argument_error, exception};
 use crate::tensor::PyTensor;
@@ -159,7 +159,10 @@ impl HostFn for PyCompute {
 }
 
 /// Moves the functions of hooks to an owner.
-pub(crate) fn give_to<'a>(owned: &Owned, hooks: impl IntoIterator<Item = &'a Arc<dyn HostFn>>) {
+pub(crate) fn give_to<'a>(
+    owned: &OwnedFunctions,
+    hooks: impl IntoIterator<Item = &'a Arc<dyn HostFn>>,
+) {
     for hook in hooks {
         let hook = (&**hook as &dyn Any).downcast_ref::<PyHook>();
         hook.and_then(|hook| hook.function.as_ref()).inspect(|function| function.give(owned));

@@ -314,7 +314,7 @@ fn merge_options<'py>(
     let (below, _) = unchecked_options(Some(&below))?;
     let (changes, _) = unchecked_options(Some(changes))?;
     let mut merged = changes.over(&below);
-    if !merged.names_engine() {
+    if !merged.selects_target() {
         // Without their compiler, which the changes removed, the old settings have no meaning.
         merged.settings = changes.settings;
     }

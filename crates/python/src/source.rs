@@ -18,12 +18,12 @@ use rustc_hash::FxHashMap;
 use crate::ending;
 
 /// The position of an instruction, from which its line is computed later.
-struct Place {
+struct InstructionPosition {
     code: Py<PyAny>,
     instruction: i64,
 }
 
-impl Locate for Place {
+impl Locate for InstructionPosition {
     fn locate(&self) -> Option<Line> {
         // A compiler may request the line while the interpreter shuts down.
         ending::inside(|py| line_of(self.code.bind(py), self.instruction)).ok().flatten()
@@ -44,7 +44,7 @@ pub(crate) fn line_of(code: &Bound<'_, PyAny>, instruction: i64) -> PyResult<Opt
 
 /// Per thread: the code objects of the package, and the sources of the last trace.
 #[derive(Default)]
-struct Known {
+struct SourceCache {
     /// Keyed by the address of a code object, which is kept alive so that the address stays unique.
     internal: FxHashMap<usize, (Py<PyAny>, bool)>,
     trace: u64,
@@ -55,7 +55,7 @@ struct Known {
 const MAX_CODES: usize = 4096;
 
 thread_local! {
-    static KNOWN: RefCell<Known> = RefCell::default();
+    static KNOWN: RefCell<SourceCache> = RefCell::default();
     /// The named scopes that the thread has entered, each with the names of its outer scopes.
     static SCOPES: RefCell<Vec<Arc<str>>> = const { RefCell::new(Vec::new()) };
 }
@@ -76,9 +76,9 @@ pub(crate) fn mark(py: Python<'_>, trace: &Trace) -> PyResult<()> {
 
 /// The current source line, computed on demand. The lookup takes as long as a small operation, and
 /// only errors need it.
-struct Here;
+struct CurrentLine;
 
-impl Locate for Here {
+impl Locate for CurrentLine {
     fn locate(&self) -> Option<Line> {
         line_at_present()
     }
@@ -91,7 +91,7 @@ pub(crate) fn line_at_present() -> Option<Line> {
 
 /// The source of eager operations.
 pub(crate) fn here() -> Source {
-    Source::Lazy(Arc::new(Here))
+    Source::Lazy(Arc::new(CurrentLine))
 }
 
 /// Sets a source for the next nodes of a trace.
@@ -105,7 +105,8 @@ pub(crate) fn enter(graph: &mut Graph, trace: &Trace, place: Option<&(Bound<'_, 
         let scope = SCOPES.with_borrow(|scopes| scopes.last().cloned());
         let key = (code.as_ptr() as usize, *instruction, scope.clone());
         let source = known.sources.entry(key).or_insert_with(|| {
-            let place = Place { code: code.clone().unbind(), instruction: *instruction };
+            let place =
+                InstructionPosition { code: code.clone().unbind(), instruction: *instruction };
             let source = Source::Lazy(Arc::new(place));
             graph.add_source(match scope {
                 Some(scope) => source.in_scope(scope),

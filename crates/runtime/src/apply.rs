@@ -56,9 +56,9 @@ pub fn trace_of<O: Operand>(operands: &[O]) -> Result<Option<Trace>> {
 
 /// The data among operands as nodes of a trace.
 #[derive(Default, Debug)]
-pub struct Captured(SmallVec<[ExprId; 2]>);
+pub struct CapturedOperands(SmallVec<[ExprId; 2]>);
 
-impl Captured {
+impl CapturedOperands {
     /// Adds the data among the operands to a trace. The data may be on a device, so it is read before
     /// the graph is locked.
     ///
@@ -113,12 +113,12 @@ impl Captured {
     }
 }
 
-/// The nodes of operands; see [`Captured`].
+/// The nodes of operands; see [`CapturedOperands`].
 ///
 /// # Errors
-/// Returns the errors of [`Captured::of`] and [`Captured::nodes`].
+/// Returns the errors of [`CapturedOperands::of`] and [`CapturedOperands::nodes`].
 pub fn resolve<O: Operand>(trace: &Trace, operands: &[O]) -> Result<Ids> {
-    let captured = Captured::of(trace, operands)?;
+    let captured = CapturedOperands::of(trace, operands)?;
     trace.build(|graph| captured.nodes(graph, trace, operands))
 }
 

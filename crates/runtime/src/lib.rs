@@ -61,7 +61,7 @@ pub mod xla;
 pub use analysis::Analysis;
 #[doc(hidden)]
 pub use apply::{
-    Build, Captured, Ids, build_entries, called_once, common_dtype, compared_with,
+    Build, CapturedOperands, Ids, build_entries, called_once, common_dtype, compared_with,
     comparison_scalar, either, element, number_tensor, parameter, resolve, trace_of, try_element,
     vectorized_operands,
 };
@@ -95,7 +95,7 @@ pub use function::{Conflict, FunctionReport};
 #[doc(hidden)]
 pub use grad::{Differentiated, values_and_gradients};
 pub use inspect::DeviceText;
-pub use mesh::{Along, Mesh, Sharding};
+pub use mesh::{Mesh, MeshAxes, Sharding};
 #[cfg(not(feature = "xla"))]
 use no_xla as xla;
 #[cfg(not(feature = "xla"))]
@@ -104,7 +104,7 @@ pub use no_xla::pjrt;
 pub use onnx::{build_onnx, load_onnx, read_onnx};
 pub use operand::{Operand, Value, View, position};
 pub use options::{
-    Engine, Options, OptionsGuard, Progress, Setting, Settings, default_options,
+    ExecutionTarget, Options, OptionsGuard, Progress, Setting, Settings, default_options,
     global_default_options, graph_options, has_default_options, has_own_options, run_on,
     set_default_options, set_global_default_options, set_reassociate_floats, with_default_options,
 };

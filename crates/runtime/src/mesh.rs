@@ -152,7 +152,10 @@ impl Mesh {
     ///
     /// # Errors
     /// Returns an error for an unknown or repeated name.
-    pub fn sharding<A: Into<Along>>(&self, along: impl IntoIterator<Item = A>) -> Result<Sharding> {
+    pub fn sharding<A: Into<MeshAxes>>(
+        &self,
+        along: impl IntoIterator<Item = A>,
+    ) -> Result<Sharding> {
         Sharding::new(self, along.into_iter().map(|along| along.into().0).collect())
     }
 
@@ -241,27 +244,27 @@ impl fmt::Debug for Mesh {
 
 /// Axes of a mesh along which one axis of a tensor is divided.
 #[derive(Clone, Debug)]
-pub struct Along(Vec<String>);
+pub struct MeshAxes(Vec<String>);
 
-impl From<&str> for Along {
+impl From<&str> for MeshAxes {
     fn from(name: &str) -> Self {
         Self(vec![name.into()])
     }
 }
 
-impl From<Option<&str>> for Along {
+impl From<Option<&str>> for MeshAxes {
     fn from(name: Option<&str>) -> Self {
         Self(name.into_iter().map(Into::into).collect())
     }
 }
 
-impl<const N: usize> From<[&str; N]> for Along {
+impl<const N: usize> From<[&str; N]> for MeshAxes {
     fn from(names: [&str; N]) -> Self {
         Self(names.into_iter().map(Into::into).collect())
     }
 }
 
-impl From<Vec<String>> for Along {
+impl From<Vec<String>> for MeshAxes {
     fn from(names: Vec<String>) -> Self {
         Self(names)
     }

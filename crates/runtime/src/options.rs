@@ -342,21 +342,21 @@ impl Options {
         function: &str,
         operands: impl IntoIterator<Item = &'a RawTensor>,
     ) -> Result<Option<Device>> {
-        if self.names_engine() { Ok(None) } else { common_device(function, operands) }
+        if self.selects_target() { Ok(None) } else { common_device(function, operands) }
     }
 
     /// Returns the compiler and the device of a program with operands on `operand_device`.
     ///
     /// # Errors
     /// Returns an error for an unknown compiler or a device that the compiler does not run on.
-    pub fn engine(&self, operand_device: Option<&Device>) -> Result<Engine> {
+    pub fn target(&self, operand_device: Option<&Device>) -> Result<ExecutionTarget> {
         let device =
-            if self.names_engine() { self.device.clone() } else { operand_device.cloned() };
+            if self.selects_target() { self.device.clone() } else { operand_device.cloned() };
         let compiler = self.compiler_on(device.as_ref())?;
         if let Some(device) = &device {
             compiler.check_device(device)?;
         }
-        Ok(Engine { compiler, device })
+        Ok(ExecutionTarget { compiler, device })
     }
 
     /// The compiler that the options name, or else the one for a device.
@@ -374,7 +374,7 @@ impl Options {
     /// Returns an error for an unknown compiler or setting or a device that the compiler does not
     /// run on.
     pub fn selected_device(&self) -> Result<Option<Device>> {
-        if !self.names_engine() {
+        if !self.selects_target() {
             return Ok(None);
         }
         self.own_results_device().map(Some)
@@ -397,7 +397,7 @@ impl Options {
             return Ok(());
         }
         let merged = self.over(below);
-        let compiler = if merged.names_engine() {
+        let compiler = if merged.selects_target() {
             merged.compiler_on(merged.device.as_ref())?
         } else {
             compiler_named("xla").or_else(|_| compiler_named("evaluator"))?
@@ -421,7 +421,7 @@ impl Options {
     pub fn check_defaults(&self) -> Result<()> {
         self.check(&Options::new())?;
         match self.settings.keys().next() {
-            Some(name) if !self.names_engine() => Err(Error::Options(format!(
+            Some(name) if !self.selects_target() => Err(Error::Options(format!(
                 "{name}: must be set together with its compiler; add compiler=\"xla\""
             ))),
             Some(_) | None => Ok(()),
@@ -447,7 +447,7 @@ impl Options {
 
     /// Does the same as [`Options::results_device`], without the default options.
     fn own_results_device(&self) -> Result<Device> {
-        let Engine { compiler, device } = self.engine(None)?;
+        let ExecutionTarget { compiler, device } = self.target(None)?;
         device.map_or_else(|| compiler.results_device(&self.settings), Ok)
     }
 
@@ -465,15 +465,15 @@ impl Options {
     /// Returns an error for an unknown compiler, and for settings that it does not have.
     pub fn partitions(&self) -> Result<Vec<Options>> {
         let options = self.over(&default_options());
-        let compiler = options.engine(None)?.compiler;
+        let compiler = options.target(None)?.compiler;
         compiler.check_settings(&options.settings)?;
         let partitions = compiler.partitions(&options.settings)?;
         let settled = |settings| Options { settings, ..options.clone() };
         Ok(partitions.into_iter().map(settled).collect())
     }
 
-    /// Returns `true` if the options select the engine, independent of operands.
-    pub fn names_engine(&self) -> bool {
+    /// Returns `true` if the options select the compiler and the device independently of operands.
+    pub fn selects_target(&self) -> bool {
         self.compiler.is_some() || self.device.is_some()
     }
 
@@ -491,7 +491,7 @@ impl Options {
 
 /// The compiler and the device of a program.
 #[derive(Clone, Debug)]
-pub struct Engine {
+pub struct ExecutionTarget {
     /// The compiler.
     pub compiler: Arc<dyn Compiler>,
     /// The device to run on; `None` leaves the choice to the compiler's settings.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, Weak};
 
 use nxla_eval::Interrupt;
-use nxla_expr::{Detached, HostFn, Program};
+use nxla_expr::{DetachedProgram, HostFn, Program};
 
 use crate::analysis::Analysis;
 use crate::auto::{AutoExecutable, Explanation, Timing, estimate, is_auto};
@@ -13,7 +13,7 @@ use crate::compiler::{CompileRequest, Compiler, Executable, Purpose, RunContext}
 use crate::donation::RunDonation;
 use crate::error::{Error, Result};
 use crate::forks::no_fork;
-use crate::options::{Engine, Options, Progress};
+use crate::options::{ExecutionTarget, Options, Progress};
 use crate::profile::{self, Work};
 use crate::stages::StagedExecutable;
 use crate::tensor::RawTensor;
@@ -44,7 +44,7 @@ pub fn compile_program(
     options: &Options,
     donated: &[bool],
 ) -> Result<Arc<ExecutableHandle>> {
-    compile_for(program, options, &options.engine(None)?, donated, None)
+    compile_for(program, options, &options.target(None)?, donated, None)
 }
 
 /// Compiles a program for a compiler and device, or finds the executable of an equal one.
@@ -57,11 +57,11 @@ pub fn compile_program(
 pub fn compile_for(
     program: &Arc<Program>,
     options: &Options,
-    engine: &Engine,
+    target: &ExecutionTarget,
     donated: &[bool],
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Arc<ExecutableHandle>> {
-    compile_to(Purpose::Compile, program, options, engine, donated, interrupt)
+    compile_to(Purpose::Compile, program, options, target, donated, interrupt)
 }
 
 /// Compiles for a purpose: returns the compiler's unshared executable for it, or the result of
@@ -73,14 +73,14 @@ pub(crate) fn compile_to(
     purpose: Purpose,
     program: &Arc<Program>,
     options: &Options,
-    engine: &Engine,
+    target: &ExecutionTarget,
     donated: &[bool],
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Arc<ExecutableHandle>> {
-    if is_auto(&*engine.compiler) {
-        let device = engine.device.as_ref();
+    if is_auto(&*target.compiler) {
+        let device = target.device.as_ref();
         let auto = AutoExecutable::new(purpose, program, options, device, donated, interrupt)?;
-        return Ok(Arc::new(ExecutableHandle::own(Arc::new(auto), engine)));
+        return Ok(Arc::new(ExecutableHandle::own(Arc::new(auto), target)));
     }
     let listeners: Vec<Arc<str>> = options.hooks.keys().cloned().collect();
     let request = CompileRequest {
@@ -88,19 +88,19 @@ pub(crate) fn compile_to(
         settings: &options.settings,
         listeners: &listeners,
         donated,
-        device: engine.device.as_ref(),
+        device: target.device.as_ref(),
     };
     let own = match purpose {
         // Compilers with their own `trace` receive only programs without stages.
         _ if options.stages.is_some() => None,
-        Purpose::Jit => engine.compiler.jit(&request),
+        Purpose::Jit => target.compiler.jit(&request),
         Purpose::Compile => None,
-        Purpose::Stream => engine.compiler.stream(&request),
+        Purpose::Stream => target.compiler.stream(&request),
     };
     if let Some(own) = own {
-        return Ok(Arc::new(ExecutableHandle::own(own?, engine)));
+        return Ok(Arc::new(ExecutableHandle::own(own?, target)));
     }
-    let handle = ExecutableHandle::new_lazy(program, options, engine, donated);
+    let handle = ExecutableHandle::new_lazy(program, options, target, donated);
     handle.load(interrupt)?;
     Ok(Arc::new(handle))
 }
@@ -127,8 +127,8 @@ pub fn run_program(
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<RawTensor>> {
     let device = options.common_device(function, inputs.iter().copied())?;
-    let engine = options.engine(device.as_ref())?;
-    run_on_backend(program, options, &engine, inputs, &RunDonation::default(), interrupt)
+    let target = options.target(device.as_ref())?;
+    run_on_backend(program, options, &target, inputs, &RunDonation::default(), interrupt)
 }
 
 /// Runs a program once with a compiler and on a device.
@@ -138,12 +138,12 @@ pub fn run_program(
 pub(crate) fn run_on_backend(
     program: &Arc<Program>,
     options: &Options,
-    engine: &Engine,
+    target: &ExecutionTarget,
     inputs: &[&RawTensor],
     donation: &RunDonation,
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<RawTensor>> {
-    let handle = compile_for(program, options, engine, &donation.marks, interrupt)?;
+    let handle = compile_for(program, options, target, &donation.marks, interrupt)?;
     let (hooks, kept) = (Some(&options.hooks), &*donation.kept);
     let context = RunContext { hooks, kept, interrupt, ..RunContext::default() };
     let results = handle.run(inputs, &context)?;
@@ -168,7 +168,7 @@ pub(crate) fn check_count(program: &Program, results: &[RawTensor]) -> Result<()
 /// A compilation that any thread can perform.
 struct Job {
     key: CacheKey,
-    engine: Engine,
+    target: ExecutionTarget,
     program: Arc<Program>,
     listeners: Vec<Arc<str>>,
     /// The functions of the program's hooks, if they are not part of the executable.
@@ -180,20 +180,21 @@ impl Job {
     fn new(
         program: &Arc<Program>,
         options: &Options,
-        engine: &Engine,
+        target: &ExecutionTarget,
         donated: &[bool],
     ) -> Arc<Self> {
         let listens = |name: &str| options.hooks.contains_key(name);
-        let Detached { program: detached, functions, pattern } = program.detach_hooks(&listens);
+        let DetachedProgram { program: detached, functions, pattern } =
+            program.detach_hooks(&listens);
         // Stages are separate programs, in which the numbers of the whole program's hooks are
         // invalid.
-        let late = engine.compiler.resolves_hooks() && options.stages.is_none();
+        let late = target.compiler.resolves_hooks() && options.stages.is_none();
         let address = |function: &Arc<dyn HostFn>| Arc::as_ptr(function).cast::<()>() as usize;
         let key = CacheKey {
             digest: program.digest(),
-            compiler: CompilerKey(engine.compiler.clone()),
+            compiler: CompilerKey(target.compiler.clone()),
             settings: options.settings.clone(),
-            device: engine.device.clone(),
+            device: target.device.clone(),
             hooks: pattern,
             functions: if late { Vec::new() } else { functions.iter().map(address).collect() },
             donated: donated.to_vec(),
@@ -201,7 +202,7 @@ impl Job {
         };
         Arc::new(Job {
             key,
-            engine: engine.clone(),
+            target: target.clone(),
             program: if late { detached } else { program.clone() },
             listeners: options.hooks.keys().cloned().collect(),
             functions: if late { functions } else { Vec::new() },
@@ -211,7 +212,7 @@ impl Job {
 
     /// The executable, compiled if it is not there.
     fn find(self: Arc<Self>, interrupt: Option<&Interrupt<'_>>) -> Result<Found> {
-        let watch = interrupt.filter(|_| self.engine.compiler.compiles_elsewhere());
+        let watch = interrupt.filter(|_| self.target.compiler.compiles_elsewhere());
         let job = self.clone();
         executables().find(&self.key, move || job.compile(), watch)
     }
@@ -219,19 +220,19 @@ impl Job {
     fn compile(&self) -> Result<Arc<dyn Executable>> {
         let name = || format!("compile {}", &self.key.digest.to_string()[..8]).into();
         let _span = profile::span_with(Work::Compile, name)
-            .detail("compiler", || self.engine.compiler.name().to_owned())
+            .detail("compiler", || self.target.compiler.name().to_owned())
             .detail("nodes", || self.program.graph().len().to_string());
         if let Some(policy) = &self.key.stages {
             let stages = policy.split(&self.program)?;
             let options = self.options_of_stages();
-            return StagedExecutable::compile(stages, &options, &self.engine, &self.key.donated);
+            return StagedExecutable::compile(stages, &options, &self.target, &self.key.donated);
         }
-        self.engine.compiler.compile(&CompileRequest {
+        self.target.compiler.compile(&CompileRequest {
             program: &self.program,
             settings: &self.key.settings,
             listeners: &self.listeners,
             donated: &self.key.donated,
-            device: self.engine.device.as_ref(),
+            device: self.target.device.as_ref(),
         })
     }
 }
@@ -284,16 +285,16 @@ impl ExecutableHandle {
     pub(crate) fn new_lazy(
         program: &Arc<Program>,
         options: &Options,
-        engine: &Engine,
+        target: &ExecutionTarget,
         donated: &[bool],
     ) -> Self {
-        let job = Job::new(program, options, engine, donated);
+        let job = Job::new(program, options, target, donated);
         let ownership = Ownership::Shared { job, current: RwLock::default() };
         Self { ownership, timing: Timing::default() }
     }
 
-    fn own(executable: Arc<dyn Executable>, engine: &Engine) -> Self {
-        let ownership = Ownership::Own { executable, compiler: engine.compiler.clone() };
+    fn own(executable: Arc<dyn Executable>, target: &ExecutionTarget) -> Self {
+        let ownership = Ownership::Own { executable, compiler: target.compiler.clone() };
         Self { ownership, timing: Timing::default() }
     }
 
@@ -391,7 +392,7 @@ impl ExecutableHandle {
 
     fn compiler(&self) -> &dyn Compiler {
         match &self.ownership {
-            Ownership::Shared { job, .. } => &*job.engine.compiler,
+            Ownership::Shared { job, .. } => &*job.target.compiler,
             Ownership::Own { compiler, .. } => &**compiler,
         }
     }
@@ -399,7 +400,7 @@ impl ExecutableHandle {
     /// The name of the backend that runs the next call.
     pub(crate) fn backend(&self) -> String {
         match &self.ownership {
-            Ownership::Shared { job, .. } => job.engine.compiler.name().to_owned(),
+            Ownership::Shared { job, .. } => job.target.compiler.name().to_owned(),
             Ownership::Own { executable, compiler } => {
                 let explanation = executable.explain();
                 explanation.map_or_else(|| compiler.name().to_owned(), |found| found.backend)

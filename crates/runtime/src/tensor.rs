@@ -726,9 +726,9 @@ impl DeviceTensor {
         let program = Arc::new(Program::new(&graph, vec![ty], &[input])?);
         // The evaluator would return the input itself.
         let options = Options::new().compiler("xla").device(device.clone());
-        let (engine, tensor) = (options.engine(None)?, RawTensor::Device(self.clone()));
+        let (target, tensor) = (options.target(None)?, RawTensor::Device(self.clone()));
         let none = RunDonation::default();
-        let results = run_on_backend(&program, &options, &engine, &[&tensor], &none, None)?;
+        let results = run_on_backend(&program, &options, &target, &[&tensor], &none, None)?;
         let copy = results.first().and_then(RawTensor::buffer).cloned();
         Ok(copy.expect("a program of XLA returns device tensors"))
     }

@@ -51,7 +51,7 @@ struct TraceState {
     finished: bool,
     /// Tensors that the function captures, if they are large or on a device: they are inputs after
     /// the inputs of the function.
-    captured: Vec<Captured>,
+    captured: Vec<CapturedTensor>,
     /// The positions in `captured` of tensors by the address of their data. Equal addresses are
     /// necessary for equal data, but not sufficient.
     captured_at: FxHashMap<usize, Vec<usize>>,
@@ -103,7 +103,7 @@ impl TraceState {
 }
 
 /// A tensor that became an input.
-struct Captured {
+struct CapturedTensor {
     tensor: RawTensor,
     id: ExprId,
     /// The source line of its first use.
@@ -342,7 +342,7 @@ impl Trace {
         let source = state.graph.source(id).clone();
         let position = state.captured.len();
         state.captured_at.entry(tensor.address()).or_default().push(position);
-        state.captured.push(Captured { tensor: tensor.clone(), id, source });
+        state.captured.push(CapturedTensor { tensor: tensor.clone(), id, source });
         Ok(id)
     }
 

@@ -13,12 +13,12 @@ use nxla_tensor::fits_in_memory;
 use super::{Fault, Stop};
 
 /// The payload of the unwinding: the number of bytes of the refused allocation.
-struct Refused(usize);
+struct RefusedAllocation(usize);
 
 /// Ends the step with an error, because an allocation of this many bytes failed.
 #[cold]
 fn refuse(bytes: usize) -> ! {
-    resume_unwind(Box::new(Refused(bytes)))
+    resume_unwind(Box::new(RefusedAllocation(bytes)))
 }
 
 /// Bytes of a cache line, which is as long as the longest vectors.
@@ -145,7 +145,7 @@ pub(crate) fn catch_stop<R>(step: impl FnOnce() -> Result<R, Stop>) -> Result<R,
     // After a panic is caught, only the operands of the step are visible, as after an error.
     match catch_unwind(AssertUnwindSafe(step)) {
         Ok(result) => result,
-        Err(payload) => match payload.downcast::<Refused>() {
+        Err(payload) => match payload.downcast::<RefusedAllocation>() {
             Ok(refused) => Err(Fault::OutOfMemory { bytes: refused.0 }.into()),
             Err(panic) => resume_unwind(panic),
         },

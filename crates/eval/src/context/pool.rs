@@ -200,12 +200,12 @@ impl Pool {
 
     /// Occupies the pool until the guard is dropped. Returns `None` if another run occupies the pool, if there
     /// is one thread only, or if this thread belongs to the pool.
-    fn occupy(&self) -> Option<Occupied<'_>> {
+    fn occupy(&self) -> Option<PoolGuard<'_>> {
         let is_worker = self.threads.current_thread_index().is_some();
         if self.count() < 2 || is_worker || self.is_occupied.swap(true, Ordering::Acquire) {
             return None;
         }
-        Some(Occupied(self))
+        Some(PoolGuard(self))
     }
 }
 
@@ -221,9 +221,9 @@ fn join_all(others: usize, front: &(dyn Fn() + Sync), back: &(dyn Fn() + Sync)) 
 }
 
 /// A guard of the run that occupies the pool.
-struct Occupied<'a>(&'a Pool);
+struct PoolGuard<'a>(&'a Pool);
 
-impl Drop for Occupied<'_> {
+impl Drop for PoolGuard<'_> {
     fn drop(&mut self) {
         self.0.is_occupied.store(false, Ordering::Release);
     }

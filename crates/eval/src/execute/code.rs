@@ -81,7 +81,7 @@ pub(crate) enum Inst {
     /// Writes elements to the arena.
     Elements(Elements),
     /// Writes a slice of a value.
-    Put(Box<Put>),
+    SliceUpdate(Box<SliceUpdate>),
     /// Creates, moves or drops a boxed value.
     Handle(Handle),
     /// Runs a step on boxed values.
@@ -168,7 +168,7 @@ pub(crate) struct Slice {
 }
 
 /// An update of a slice at starts that may be dynamic.
-pub(crate) struct Put {
+pub(crate) struct SliceUpdate {
     pub(crate) starts: Starts,
     /// The access rule; `None` if the elements are contiguous.
     pub(crate) rule: Option<Strided>,

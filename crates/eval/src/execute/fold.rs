@@ -50,7 +50,7 @@ fn is_pointwise(function: &Bytecode) -> bool {
         Inst::Kernel { .. }
         | Inst::Copy { .. }
         | Inst::Elements(_)
-        | Inst::Put(_)
+        | Inst::SliceUpdate(_)
         | Inst::Check
         | Inst::Jump(_)
         | Inst::JumpUnless { .. } => false,

@@ -4,8 +4,8 @@ use nxla_tensor::{DType, Element, HostTensor, match_dtype};
 use smallvec::SmallVec;
 
 use super::code::{
-    Bytecode, Bytes, Call, CallWork, Elements, Handle, Inst, Origin, Put, Slice, Source, Span,
-    Starts,
+    Bytecode, Bytes, Call, CallWork, Elements, Handle, Inst, Origin, Slice, SliceUpdate, Source,
+    Span, Starts,
 };
 use super::dispatch::{self, NodeRef};
 use super::fold;
@@ -76,7 +76,7 @@ impl Machine<'_> {
                     self.arena.copy_within(from.range(), to.at as usize);
                 }
                 Inst::Elements(elements) => self.elements(elements),
-                Inst::Put(put) => self.put(put)?,
+                Inst::SliceUpdate(put) => self.put(put)?,
                 Inst::Handle(handle) => self.handle(handle)?,
                 Inst::Call(call) => self.call(call)?,
                 Inst::Check => self.cx.check()?,
@@ -185,7 +185,7 @@ impl Machine<'_> {
         }
     }
 
-    fn put(&mut self, put: &Put) -> Result<(), EvalError> {
+    fn put(&mut self, put: &SliceUpdate) -> Result<(), EvalError> {
         let first = self.offset(&put.starts) * usize::from(put.size);
         match put.into {
             Bytes::Arena(to) => {
@@ -286,7 +286,7 @@ impl Machine<'_> {
     }
 }
 
-impl Put {
+impl SliceUpdate {
     fn write(&self, update: &[u8], out: &mut [u8]) {
         match &self.rule {
             Some(rule) => rule.write_bytes(usize::from(self.size), update, out),
@@ -296,7 +296,7 @@ impl Put {
 }
 
 /// The arena without one span.
-struct Around<'a> {
+struct ArenaRest<'a> {
     before: &'a [u8],
     after: &'a [u8],
     end: usize,
@@ -304,14 +304,14 @@ struct Around<'a> {
 
 /// A span of the arena to write to, and the rest to read.
 #[inline]
-fn around(arena: &mut [u8], to: Span) -> (Around<'_>, &mut [u8]) {
+fn around(arena: &mut [u8], to: Span) -> (ArenaRest<'_>, &mut [u8]) {
     let range = to.range();
     let (before, rest) = arena.split_at_mut(range.start);
     let (out, after) = rest.split_at_mut(range.len());
-    (Around { before, after, end: range.end }, out)
+    (ArenaRest { before, after, end: range.end }, out)
 }
 
-impl<'a> Around<'a> {
+impl<'a> ArenaRest<'a> {
     /// The bytes from an offset on.
     #[inline]
     fn from(&self, at: u32) -> &'a [u8] {

@@ -104,7 +104,7 @@ pub(crate) fn padding(config: &[Padding], x: &Shape, padded: &Shape) -> Option<(
     let (mut from_offset, mut to_offset) = (0, 0);
     let mut axes: Vec<(usize, isize, isize)> = Vec::with_capacity(config.len());
     for (axis, padding) in config.iter().enumerate() {
-        let kept = Kept::new(padding, x[axis], padded[axis]);
+        let kept = KeptRange::new(padding, x[axis], padded[axis]);
         from_offset += kept.first * from_steps[axis] as usize;
         to_offset += kept.target * to_steps[axis] as usize;
         let step = padding.interior as isize + 1;
@@ -145,13 +145,13 @@ fn pad(
 }
 
 /// The elements of an axis that padding keeps, and the index of the first of them in the result.
-struct Kept {
+struct KeptRange {
     first: usize,
     count: usize,
     target: usize,
 }
 
-impl Kept {
+impl KeptRange {
     fn new(padding: &Padding, size: usize, padded: usize) -> Self {
         let step = i128::try_from(padding.interior).expect("it fits in 128 bits") + 1;
         let low = i128::from(padding.low);

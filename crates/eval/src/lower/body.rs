@@ -1,7 +1,7 @@
 //! Lowering of element-wise bodies in the arena: a kernel for each instruction.
 
 use super::build::{BytecodeBuilder, Location, Value};
-use super::region::Site;
+use super::region::StepContext;
 use crate::context::may_split;
 use crate::execute::code::{Elements, Inst, Source, Span, padded_bytes};
 use crate::kernels::elementwise::{
@@ -68,7 +68,7 @@ impl Operands {
 
 impl BytecodeBuilder {
     /// Lowers a body whose elements are one block on one thread.
-    pub(super) fn body(&mut self, code: &BodyCode, site: &Site<'_>) -> Option<Vec<Value>> {
+    pub(super) fn body(&mut self, code: &BodyCode, site: &StepContext<'_>) -> Option<Vec<Value>> {
         if !site.types.iter().all(|ty| self.is_small(ty)) {
             return None;
         }
@@ -87,7 +87,7 @@ impl BytecodeBuilder {
         is_small.then(|| self.kernels(code, site, len))
     }
 
-    fn kernels(&mut self, code: &BodyCode, site: &Site<'_>, len: usize) -> Vec<Value> {
+    fn kernels(&mut self, code: &BodyCode, site: &StepContext<'_>, len: usize) -> Vec<Value> {
         let inputs = code.inputs.iter().zip(site.operands);
         let inputs = inputs.map(|(input, value)| self.input(&input.access, value, len)).collect();
         let constants =

@@ -66,7 +66,7 @@ impl Value {
 }
 
 /// Code of steps that are not inlined, by the address of their schedule and their position.
-pub(super) type Outlined = FxHashMap<(*const Schedule, usize), Arc<Bytecode>>;
+pub(super) type OutlinedCode = FxHashMap<(*const Schedule, usize), Arc<Bytecode>>;
 
 pub(super) struct BytecodeBuilder {
     /// Bytes of the largest value in the arena, outside of loops and inside.
@@ -76,7 +76,7 @@ pub(super) struct BytecodeBuilder {
     pub(super) arena: Arena,
     pub(super) slots: Slots,
     programs: Vec<Arc<Program>>,
-    pub(super) outlined: Outlined,
+    pub(super) outlined: OutlinedCode,
     written: usize,
     /// The spans of constants by value.
     constants: FxHashMap<Box<[u8]>, Span>,
@@ -93,7 +93,7 @@ pub(super) struct BytecodeBuilder {
 
 /// Lowers a program. If `uses_arena`, small values outside of loops live in the arena as well.
 pub(super) fn lower_program(schedule: &Schedule, uses_arena: bool) -> Bytecode {
-    lower_within_cache(schedule, uses_arena, &mut Outlined::default(), |builder| {
+    lower_within_cache(schedule, uses_arena, &mut OutlinedCode::default(), |builder| {
         let inputs = schedule.inputs.iter().zip(schedule.program.inputs());
         let inputs: Vec<Value> = inputs
             .map(|(value, ty)| match value {
@@ -112,7 +112,7 @@ pub(super) fn lower_step(
     schedule: &Schedule,
     step: &Step,
     operands: &[TensorType],
-    outlined: &mut Outlined,
+    outlined: &mut OutlinedCode,
 ) -> Bytecode {
     lower_within_cache(schedule, false, outlined, |builder| {
         let operands: Vec<Value> = operands.iter().map(|ty| builder.operand(ty)).collect();
@@ -135,7 +135,7 @@ pub(super) fn unread(ty: TensorType, level: usize) -> Value {
 fn lower_within_cache(
     schedule: &Schedule,
     uses_arena: bool,
-    outlined: &mut Outlined,
+    outlined: &mut OutlinedCode,
     lower: impl Fn(&mut BytecodeBuilder) -> (Vec<Option<u32>>, Vec<Value>),
 ) -> Bytecode {
     let mut code = |small: usize| {
@@ -152,7 +152,7 @@ fn lower_within_cache(
 }
 
 impl BytecodeBuilder {
-    fn new(limits: [usize; 2], checks: bool, outlined: Outlined) -> Self {
+    fn new(limits: [usize; 2], checks: bool, outlined: OutlinedCode) -> Self {
         Self {
             limits,
             levels: vec![Vec::new(), Vec::new()],

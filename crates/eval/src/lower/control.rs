@@ -5,7 +5,7 @@ use std::sync::Arc;
 use nxla_expr::{Op, TensorType};
 
 use super::build::{BytecodeBuilder, Location, Value};
-use super::region::Site;
+use super::region::StepContext;
 use crate::execute::code::{Handle, Inst};
 use crate::schedule::{Loop, Schedule, Work};
 
@@ -144,7 +144,11 @@ impl BytecodeBuilder {
     }
 
     /// Lowers a conditional: the first branch whose predicate is true runs.
-    pub(super) fn branches(&mut self, regions: &[Arc<Schedule>], site: &Site<'_>) -> Vec<Value> {
+    pub(super) fn branches(
+        &mut self,
+        regions: &[Arc<Schedule>],
+        site: &StepContext<'_>,
+    ) -> Vec<Value> {
         let results: Vec<Value> = site.types.iter().map(|ty| self.branch_result(ty)).collect();
         let operands: Vec<Value> = site.operands.iter().map(Value::to_borrowed).collect();
         let (clauses, otherwise) = regions.as_chunks::<2>();
@@ -166,7 +170,7 @@ impl BytecodeBuilder {
         results
     }
 
-    fn branch(&mut self, region: &Schedule, site: &Site<'_>, results: &[Value]) {
+    fn branch(&mut self, region: &Schedule, site: &StepContext<'_>, results: &[Value]) {
         let inputs = site.inputs();
         for (found, expected) in self.region(region, &inputs).into_iter().zip(results) {
             self.store(&found, expected.location);

@@ -4,9 +4,9 @@ use nxla_expr::{Op, Start as Begin};
 use nxla_tensor::{HostTensor, Shape};
 
 use super::build::{BytecodeBuilder, Location, Value};
-use super::region::Site;
+use super::region::StepContext;
 use crate::context::{ExecContext, Hooks};
-use crate::execute::code::{Elements, Handle, Inst, Put, Slice, Span, Start, Starts};
+use crate::execute::code::{Elements, Handle, Inst, Slice, SliceUpdate, Span, Start, Starts};
 use crate::kernels::contract::Product;
 use crate::kernels::create;
 use crate::kernels::movement::{padding, transpose_map};
@@ -16,7 +16,7 @@ use crate::schedule::{has_instructions, index_map};
 
 impl BytecodeBuilder {
     /// The results of an op, if the op has instructions for its operands.
-    pub(super) fn op(&mut self, op: &Op, site: &Site<'_>) -> Option<Vec<Value>> {
+    pub(super) fn op(&mut self, op: &Op, site: &StepContext<'_>) -> Option<Vec<Value>> {
         let is_small = site.types.iter().all(|ty| self.is_small(ty));
         if !is_small {
             return self.large_op(op, site).map(|result| vec![result]);
@@ -71,7 +71,7 @@ impl BytecodeBuilder {
     }
 
     /// The result of an op on large tensors, if the op has instructions for them.
-    fn large_op(&mut self, op: &Op, site: &Site<'_>) -> Option<Value> {
+    fn large_op(&mut self, op: &Op, site: &StepContext<'_>) -> Option<Value> {
         match op {
             Op::PutSlice(starts) => self.put(starts, site),
             // In a branch, the constant may not be needed; outside of loops, a call creates it when it is needed.
@@ -84,7 +84,7 @@ impl BytecodeBuilder {
     }
 
     /// A literal, which the prologue copies to the arena.
-    fn literal(&mut self, from: HostTensor, site: &Site<'_>) -> Value {
+    fn literal(&mut self, from: HostTensor, site: &StepContext<'_>) -> Value {
         let (value, to) = self.result(site.types[0].clone(), 0);
         self.push_at(0, Elements::Literal { from, to });
         self.pad(to, value.ty.dtype.size(), 0);
@@ -92,7 +92,7 @@ impl BytecodeBuilder {
     }
 
     /// The same elements under another shape, in the same span.
-    fn reshape(&mut self, site: &Site<'_>) -> Option<Value> {
+    fn reshape(&mut self, site: &StepContext<'_>) -> Option<Value> {
         let (value, ty) = (&site.operands[0], &site.types[0]);
         let Location::Arena(span) = value.location else { return None };
         self.arena.retain(span.at);
@@ -100,7 +100,7 @@ impl BytecodeBuilder {
     }
 
     /// Elements in the order of an access rule.
-    fn rearrange(&mut self, rule: &Strided, site: &Site<'_>) -> Value {
+    fn rearrange(&mut self, rule: &Strided, site: &StepContext<'_>) -> Value {
         let level = site.operands[0].level;
         let (value, to) = self.result(site.types[0].clone(), level);
         self.read(rule, &site.operands[0], to, level);
@@ -109,7 +109,12 @@ impl BytecodeBuilder {
     }
 
     /// A concatenation or stack.
-    fn concatenate(&mut self, axis: usize, has_axis: bool, site: &Site<'_>) -> Option<Value> {
+    fn concatenate(
+        &mut self,
+        axis: usize,
+        has_axis: bool,
+        site: &StepContext<'_>,
+    ) -> Option<Value> {
         let ty = &site.types[0];
         let mut parts = Vec::with_capacity(site.operands.len());
         for value in site.operands {
@@ -137,7 +142,11 @@ impl BytecodeBuilder {
         }
     }
 
-    fn pad_edges(&mut self, config: &[nxla_expr::Padding], site: &Site<'_>) -> Option<Value> {
+    fn pad_edges(
+        &mut self,
+        config: &[nxla_expr::Padding],
+        site: &StepContext<'_>,
+    ) -> Option<Value> {
         let (ty, [x, value]) = (&site.types[0], site.operands) else { return None };
         if x.ty.dtype != ty.dtype || value.ty.dtype != ty.dtype {
             return None;
@@ -166,7 +175,11 @@ impl BytecodeBuilder {
         Some(result)
     }
 
-    fn slice(&mut self, slice: &nxla_expr::SliceAttributes, site: &Site<'_>) -> Option<Value> {
+    fn slice(
+        &mut self,
+        slice: &nxla_expr::SliceAttributes,
+        site: &StepContext<'_>,
+    ) -> Option<Value> {
         let ([x, numbers @ ..], ty) = (site.operands, &site.types[0]) else { return None };
         let starts = self.starts(&slice.starts, numbers, &x.ty.shape, &slice.lengths)?;
         let level = site.operands.iter().map(|value| value.level).max()?;
@@ -181,7 +194,7 @@ impl BytecodeBuilder {
     }
 
     /// An update of a slice. A boxed operand that dies here is updated in place.
-    fn put(&mut self, put: &[Begin], site: &Site<'_>) -> Option<Value> {
+    fn put(&mut self, put: &[Begin], site: &StepContext<'_>) -> Option<Value> {
         let ([x, update, numbers @ ..], ty) = (site.operands, &site.types[0]) else { return None };
         if x.ty.dtype != ty.dtype || update.ty.dtype != ty.dtype {
             return None;
@@ -206,7 +219,14 @@ impl BytecodeBuilder {
         };
         let (size, origin) = (ty.dtype.size() as u8, self.origin(site.schedule, site.step));
         let into = result.bytes();
-        self.push(Inst::Put(Box::new(Put { starts, rule, size, update: from, into, origin })));
+        self.push(Inst::SliceUpdate(Box::new(SliceUpdate {
+            starts,
+            rule,
+            size,
+            update: from,
+            into,
+            origin,
+        })));
         if let Location::Arena(to) = result.location {
             self.pad(to, usize::from(size), level);
         }
@@ -242,7 +262,7 @@ impl BytecodeBuilder {
         Some(Starts { first, dynamic: dynamic.into() })
     }
 
-    fn product(&mut self, dot: &nxla_expr::Dot, site: &Site<'_>) -> Option<Value> {
+    fn product(&mut self, dot: &nxla_expr::Dot, site: &StepContext<'_>) -> Option<Value> {
         let ([left, right], ty) = (site.operands, &site.types[0]) else { return None };
         let product = Product::in_dtype(dot, &left.ty, &right.ty, ty.dtype)?;
         let level = left.level.max(right.level);

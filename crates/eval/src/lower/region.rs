@@ -13,7 +13,7 @@ use crate::execute::code::{Bytecode, Call, CallWork, Handle, Inst, Span};
 use crate::schedule::{Schedule, Step, ValueId, Work, is_long, is_long_body};
 
 /// The step that is being lowered.
-pub(super) struct Site<'a> {
+pub(super) struct StepContext<'a> {
     pub(super) schedule: &'a Schedule,
     pub(super) step: &'a Step,
     /// The operands, and whether each dies with the step.
@@ -23,7 +23,7 @@ pub(super) struct Site<'a> {
     pub(super) types: &'a [TensorType],
 }
 
-impl Site<'_> {
+impl StepContext<'_> {
     /// The operands as inputs of a region. The region owns the operands that die with the step.
     pub(super) fn inputs(&self) -> Vec<Value> {
         let mut counts = FxHashMap::default();
@@ -144,7 +144,8 @@ impl BytecodeBuilder {
         let operands: Vec<Value> = step.args.iter().map(|&value| region.value(value)).collect();
         let lasts = region.lasts(&step.args, position);
         let types = step.types(schedule.program.graph());
-        let site = Site { schedule, step, operands: &operands, lasts: &lasts, types: &types };
+        let site =
+            StepContext { schedule, step, operands: &operands, lasts: &lasts, types: &types };
         let is_read = |value: &ValueId| region.last_reads[*value as usize].is_some();
         let results = match self.instructions(&site) {
             Some(results) => {
@@ -177,7 +178,7 @@ impl BytecodeBuilder {
     }
 
     /// The results of a step that has instructions.
-    fn instructions(&mut self, site: &Site<'_>) -> Option<Vec<Value>> {
+    fn instructions(&mut self, site: &StepContext<'_>) -> Option<Vec<Value>> {
         let op = site.schedule.program.graph().op(site.step.id);
         let is_empty = site.types.iter().any(|ty| ty.shape.size() == 0);
         match &site.step.work {
@@ -204,13 +205,13 @@ impl BytecodeBuilder {
     ) -> Vec<Value> {
         let types = step.types(schedule.program.graph());
         let lasts: SmallVec<[bool; 4]> = SmallVec::from_elem(true, operands.len());
-        let site = Site { schedule, step, operands, lasts: &lasts, types: &types };
+        let site = StepContext { schedule, step, operands, lasts: &lasts, types: &types };
         let results = self.instructions(&site).expect("control flow has instructions");
         results.into_iter().map(|value| self.output(value, true)).collect()
     }
 
     /// Lowers a step to a call on boxed values.
-    fn call(&mut self, site: &Site<'_>, is_read: &[bool]) -> Vec<Value> {
+    fn call(&mut self, site: &StepContext<'_>, is_read: &[bool]) -> Vec<Value> {
         let origin = self.origin(site.schedule, site.step);
         let (work, is_long) = self.call_work(site);
         let (args, boxed_args) = self.box_operands(site);
@@ -229,7 +230,7 @@ impl BytecodeBuilder {
 
     /// The operands of a call, and the values of the arena that are boxed for the call. Ends the life of operands that
     /// die with the step.
-    fn box_operands(&mut self, site: &Site<'_>) -> (Box<[Arg]>, Box<[BoxedArg]>) {
+    fn box_operands(&mut self, site: &StepContext<'_>) -> (Box<[Arg]>, Box<[BoxedArg]>) {
         let mut boxed_args: Vec<BoxedArg> = Vec::new();
         // The slot of each boxed value, and the last operand that reads it. A reshaped value shares the span of its
         // operand, so a span alone does not identify a tensor.
@@ -286,7 +287,7 @@ impl BytecodeBuilder {
     }
 
     /// The computation of a call, and whether it may run long.
-    fn call_work(&mut self, site: &Site<'_>) -> (CallWork, bool) {
+    fn call_work(&mut self, site: &StepContext<'_>) -> (CallWork, bool) {
         let graph = site.schedule.program.graph();
         match &site.step.work {
             Work::Body(code) => (CallWork::Body(code.clone()), is_long_body(code.total_cost())),
@@ -307,7 +308,7 @@ impl BytecodeBuilder {
     }
 
     /// The code of a step with regions that is not inlined.
-    fn outline(&mut self, site: &Site<'_>) -> Arc<Bytecode> {
+    fn outline(&mut self, site: &StepContext<'_>) -> Arc<Bytecode> {
         let key = (&raw const *site.schedule, site.step.id.index());
         if let Some(code) = self.outlined.get(&key) {
             return code.clone();

@@ -30,38 +30,38 @@ pub(super) fn batch(batcher: &mut Batcher<'_>, op: &Op, operands: &[Batched]) ->
 
 /// The start of a range along one axis of an entry.
 #[derive(Clone, Copy)]
-enum Begin {
+enum RangeStart {
     Static(i64),
     Dynamic(Batched),
 }
 
-impl Begin {
+impl RangeStart {
     /// Returns the starts of an op with the operands of the dynamic starts.
-    fn all(starts: &[Start], operands: &[Batched]) -> Vec<Begin> {
+    fn all(starts: &[Start], operands: &[Batched]) -> Vec<RangeStart> {
         let mut operands = operands.iter();
         let begin = |start: &Start| match start {
-            Start::Static(start) => Begin::Static(*start),
-            Start::Dynamic => Begin::Dynamic(*operands.next().expect("one for each start")),
+            Start::Static(start) => RangeStart::Static(*start),
+            Start::Dynamic => RangeStart::Dynamic(*operands.next().expect("one for each start")),
         };
         starts.iter().map(begin).collect()
     }
 
     fn differs(self) -> bool {
-        matches!(self, Begin::Dynamic(start) if start.batched)
+        matches!(self, RangeStart::Dynamic(start) if start.batched)
     }
 }
 
 /// Slices the axes whose start is the same for all entries, and gathers the other axes.
 fn slice(b: &mut Batcher<'_>, slice: &SliceAttributes, operands: &[Batched]) -> Result<ExprId> {
     let (&x, dynamic) = operands.split_first().expect("a slice has an operand");
-    let begins = Begin::all(&slice.starts, dynamic);
+    let begins = RangeStart::all(&slice.starts, dynamic);
     let sizes = b.entry_shape(x);
     let (mut shared, mut ids) = (slice.clone(), Operands::from_slice(&[x.id]));
     for (axis, &begin) in begins.iter().enumerate() {
         match begin {
-            Begin::Static(_) => {}
-            Begin::Dynamic(start) if !start.batched => ids.push(start.id),
-            Begin::Dynamic(_) => {
+            RangeStart::Static(_) => {}
+            RangeStart::Dynamic(start) if !start.batched => ids.push(start.id),
+            RangeStart::Dynamic(_) => {
                 shared.starts[axis] = Start::Static(0);
                 (shared.lengths[axis], shared.strides[axis]) = (sizes[axis], 1);
             }
@@ -101,7 +101,7 @@ fn slice(b: &mut Batcher<'_>, slice: &SliceAttributes, operands: &[Batched]) -> 
 /// If starts differ between entries, each entry scatters its update.
 fn put_slice(b: &mut Batcher<'_>, starts: &[Start], operands: &[Batched]) -> Result<ExprId> {
     let [x, update, dynamic @ ..] = operands else { unreachable!("there is an update") };
-    let begins = Begin::all(starts, dynamic);
+    let begins = RangeStart::all(starts, dynamic);
     let (sizes, taken) = (b.entry_shape(*x), b.entry_shape(*update));
     let (x, update) = (b.lift(*x)?, b.lift(*update)?);
     if !dynamic.iter().any(|start| start.batched) {
@@ -112,7 +112,7 @@ fn put_slice(b: &mut Batcher<'_>, starts: &[Start], operands: &[Batched]) -> Res
     }
     // An update that is shorter than an axis fills a prefix, so the axis needs no index.
     let (axes, rest): (Vec<usize>, Vec<usize>) =
-        (0..begins.len()).partition(|&axis| !matches!(begins[axis], Begin::Static(..=0)));
+        (0..begins.len()).partition(|&axis| !matches!(begins[axis], RangeStart::Static(..=0)));
     let grid: Vec<usize> = axes.iter().map(|&axis| taken[axis]).collect();
     let mut columns = Operands::new();
     for (position, &axis) in axes.iter().enumerate() {
@@ -214,14 +214,14 @@ impl Batcher<'_> {
     }
 
     /// Returns a start clamped to `[0, limit]` that broadcasts with a grid of rank `rank`.
-    fn clamp_start(&mut self, begin: Begin, limit: usize, rank: usize) -> Result<ExprId> {
+    fn clamp_start(&mut self, begin: RangeStart, limit: usize, rank: usize) -> Result<ExprId> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
         let start = match begin {
-            Begin::Static(start) => {
+            RangeStart::Static(start) => {
                 let start = start.clamp(0, limit);
                 return self.graph.scalar_constant(Scalar::Int(start), DType::S64);
             }
-            Begin::Dynamic(start) => start,
+            RangeStart::Dynamic(start) => start,
         };
         let wide = self.wide(start.id)?;
         let zero = self.graph.scalar_constant(Scalar::Int(0), DType::S64)?;

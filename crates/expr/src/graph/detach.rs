@@ -14,7 +14,7 @@ use super::program::Program;
 
 /// A program without the functions of its hooks.
 #[derive(Debug)]
-pub struct Detached {
+pub struct DetachedProgram {
     /// The program, with [`HookOp::slot`] instead of [`HookOp::default`]. Its digest is unchanged.
     pub program: Arc<Program>,
     /// The functions, by slot.
@@ -29,7 +29,7 @@ impl Program {
     /// whether the caller has a listener for a name.
     ///
     /// Visits only nodes with effects; a program without effects is returned unchanged.
-    pub fn detach_hooks(self: &Arc<Self>, listens: &dyn Fn(&str) -> bool) -> Detached {
+    pub fn detach_hooks(self: &Arc<Self>, listens: &dyn Fn(&str) -> bool) -> DetachedProgram {
         let mut detacher = Detacher {
             listens,
             functions: Vec::new(),
@@ -39,7 +39,7 @@ impl Program {
         };
         let program = detacher.program(self);
         let Detacher { functions, pattern, .. } = detacher;
-        Detached { program, functions, pattern }
+        DetachedProgram { program, functions, pattern }
     }
 }
 

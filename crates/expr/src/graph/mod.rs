@@ -30,7 +30,7 @@ mod walk;
 
 pub use block::{BlockKind, Combine, Cumulative, Keep, Order};
 pub use cost::operations;
-pub use detach::Detached;
+pub use detach::DetachedProgram;
 pub use encode::Digest;
 pub(crate) use error::shape_text;
 pub use error::{Difference, Error, ErrorKind, Misfit, Region, Result};

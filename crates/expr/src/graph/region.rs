@@ -56,7 +56,7 @@ pub struct Scope {
 }
 
 /// Closed regions, with the outer values that all of them receive after their own parameters.
-pub(crate) struct Closed {
+pub(crate) struct ClosedRegions {
     pub(crate) programs: Vec<Arc<Program>>,
     pub(crate) captures: Vec<ExprId>,
 }
@@ -111,7 +111,7 @@ impl Graph {
         outputs: Vec<ExprId>,
     ) -> Result<(Arc<Program>, Vec<ExprId>)> {
         let traced = self.traced(mark, outputs);
-        let Closed { mut programs, captures } =
+        let ClosedRegions { mut programs, captures } =
             self.close(mark, Some(scope), &[traced], Invariants::Capture)?;
         Ok((programs.remove(0), captures))
     }
@@ -125,7 +125,7 @@ impl Graph {
         scope: Option<&Scope>,
         regions: &[Traced],
         invariants: Invariants,
-    ) -> Result<Closed> {
+    ) -> Result<ClosedRegions> {
         let own = self.own_nodes(mark, scope, regions, invariants);
         let parameters = scope.map_or(0, |scope| scope.parameters.len());
         let mut captures = Vec::new();
@@ -167,7 +167,7 @@ impl Graph {
                 program.map(Arc::new)
             })
             .collect::<Result<_>>()?;
-        Ok(Closed { programs, captures })
+        Ok(ClosedRegions { programs, captures })
     }
 
     /// Returns the nodes to copy into the regions: all nodes since the mark or, without invariants, only

@@ -23,7 +23,7 @@ pub struct Counter {
 /// and adds a constant to the state in each iteration. With further conditions, the count is an
 /// upper bound.
 pub fn counter(graph: &Graph, op: &While, operands: &[ExprId]) -> Option<Counter> {
-    let around = Around { graph, op, operands };
+    let around = LoopContext { graph, op, operands };
     let mut open = vec![op.condition.outputs()[0]];
     let (mut found, mut more) = (None::<Counter>, false);
     while let Some(id) = open.pop() {
@@ -72,13 +72,13 @@ fn holds(dtype: DType, number: i64) -> bool {
 }
 
 /// A loop with its operands and the surrounding graph.
-struct Around<'a> {
+struct LoopContext<'a> {
     graph: &'a Graph,
     op: &'a While,
     operands: &'a [ExprId],
 }
 
-impl Around<'_> {
+impl LoopContext<'_> {
     /// Returns the counter that a comparison bounds.
     fn counter(&self, compared: BinaryOp, left: ExprId, right: ExprId) -> Option<Counter> {
         let While { state: states, condition, body, .. } = self.op;

@@ -15,7 +15,7 @@ pub(super) const FOLDED_ELEMENTS: usize = 1 << 22;
 pub(super) const SMALL: usize = 256;
 
 /// The value of a node during the trace.
-pub(super) enum Known {
+pub(super) enum NodeValue {
     Value(HostTensor),
     /// The node depends on a value of more than [`FOLDED_ELEMENTS`] elements.
     TooLarge,
@@ -45,20 +45,20 @@ impl<'e> Constants<'e> {
     }
 
     /// Returns the value of a node.
-    pub(super) fn value(&mut self, graph: &Graph, id: ExprId) -> Result<Known, String> {
+    pub(super) fn value(&mut self, graph: &Graph, id: ExprId) -> Result<NodeValue, String> {
         if let Op::Tensor(literal) = graph.op(id) {
-            return Ok(Known::Value((*literal.0).clone()));
+            return Ok(NodeValue::Value((*literal.0).clone()));
         }
         match self.dependence(graph, id) {
             Dependence::Constants => {}
-            Dependence::Large => return Ok(Known::TooLarge),
-            Dependence::Data => return Ok(Known::Data),
+            Dependence::Large => return Ok(NodeValue::TooLarge),
+            Dependence::Data => return Ok(NodeValue::Data),
         }
         if !self.known.contains_key(&id) {
             self.compute(graph, id)?;
         }
         let value = self.known.get(&id).ok_or("the evaluator returned no value")?;
-        Ok(Known::Value(value.clone()))
+        Ok(NodeValue::Value(value.clone()))
     }
 
     /// Computes a node, and the small values that it depends on. The values of earlier calls are
@@ -158,7 +158,7 @@ mod tests {
             };
             let mut constants = Constants::new(&evaluate);
             for id in requests {
-                assert!(matches!(constants.value(&graph, id), Ok(Known::Value(_))));
+                assert!(matches!(constants.value(&graph, id), Ok(NodeValue::Value(_))));
             }
             assert!(evaluated.get() <= 2 * nodes.len(), "{} nodes", evaluated.get());
         }

@@ -4,7 +4,7 @@ use nxla_expr::{ExprId, Graph, Op};
 use rustc_hash::FxHashMap;
 
 use super::check::function_of;
-use super::constants::{Constants, Evaluate, Known, SMALL};
+use super::constants::{Constants, Evaluate, NodeValue, SMALL};
 use super::error::{Built, Fault, at_name};
 use super::node::Call;
 use super::ops;
@@ -185,13 +185,13 @@ impl<'m, 'e> Importer<'m, 'e> {
             return Ok(id);
         }
         match self.value_of(id)? {
-            Known::Value(value) => Ok(self.graph.tensor(value)?),
-            Known::TooLarge | Known::Data => Ok(id),
+            NodeValue::Value(value) => Ok(self.graph.tensor(value)?),
+            NodeValue::TooLarge | NodeValue::Data => Ok(id),
         }
     }
 
     /// Returns the value of a node, or the reason why the value is not known.
-    pub(super) fn value_of(&mut self, id: ExprId) -> Built<Known> {
+    pub(super) fn value_of(&mut self, id: ExprId) -> Built<NodeValue> {
         Ok(self.constants.value(&self.graph, id)?)
     }
 

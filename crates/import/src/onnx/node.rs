@@ -3,7 +3,7 @@
 use nxla_expr::{ExprId, Graph, TensorType};
 use nxla_tensor::{DType, HostTensor, Number, Scalar, Shape};
 
-use super::constants::{FOLDED_ELEMENTS, Known};
+use super::constants::{FOLDED_ELEMENTS, NodeValue};
 use super::error::{Built, Fault};
 use super::importer::Importer;
 use super::proto::{self, Node, Value};
@@ -78,12 +78,12 @@ impl<'m> Call<'_, 'm, '_> {
     /// Returns the value of an input that must not depend on the inputs of the model.
     pub(super) fn constant(&mut self, id: ExprId, argument: &str) -> Built<HostTensor> {
         match self.importer.value_of(id)? {
-            Known::Value(value) => Ok(value),
-            Known::TooLarge => Err(Fault::Invalid(format!(
+            NodeValue::Value(value) => Ok(value),
+            NodeValue::TooLarge => Err(Fault::Invalid(format!(
                 "{argument}: must depend on values of at most {FOLDED_ELEMENTS} elements, since it \
                  determines the shape of a result; got a value that depends on a larger one"
             ))),
-            Known::Data => {
+            NodeValue::Data => {
                 let why = "must depend only on shapes and constants, since it determines the shape \
                            of a result; got a value that is computed from the data";
                 Err(Fault::Unsupported(format!("{argument}: {why}")))
@@ -94,8 +94,8 @@ impl<'m> Call<'_, 'm, '_> {
     /// Returns the value of an input that may depend on the inputs of the model.
     pub(super) fn known_value(&mut self, id: ExprId) -> Built<Option<HostTensor>> {
         match self.importer.value_of(id)? {
-            Known::Value(value) => Ok(Some(value)),
-            Known::TooLarge | Known::Data => Ok(None),
+            NodeValue::Value(value) => Ok(Some(value)),
+            NodeValue::TooLarge | NodeValue::Data => Ok(None),
         }
     }
 

@@ -264,17 +264,17 @@ impl<'a> Parts<'a> {
             let count = shape.size();
             return unpack(dtype, shape, count, &packed);
         }
-        let read = |into: &mut [u8]| external.read(location, self.offset, into).map_err(Reading);
+        let read = |into: &mut [u8]| external.read(location, self.offset, into).map_err(ReadError);
         HostTensor::from_writer(dtype, shape, read).map_err(|error| error.0)
     }
 }
 
 /// An error of [`External::read`], or of the tensor that is to hold the bytes.
-struct Reading(String);
+struct ReadError(String);
 
-impl From<TensorError> for Reading {
+impl From<TensorError> for ReadError {
     fn from(error: TensorError) -> Self {
-        Reading(error.to_string())
+        ReadError(error.to_string())
     }
 }
 

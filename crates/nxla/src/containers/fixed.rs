@@ -43,16 +43,16 @@ impl<T: Any + Clone + PartialEq + Debug + Send + Sync> Fixable for T {}
 
 /// A type-erased static value.
 #[derive(Clone)]
-pub(crate) struct Fixed(Arc<dyn Kept>);
+pub(crate) struct Fixed(Arc<dyn ErasedStatic>);
 
 /// The operations on a type-erased static value.
-trait Kept: Any + Send + Sync {
+trait ErasedStatic: Any + Send + Sync {
     fn same(&self, other: &dyn Any) -> bool;
     fn text(&self) -> String;
     fn as_any(&self) -> &dyn Any;
 }
 
-impl<T: Fixable> Kept for T {
+impl<T: Fixable> ErasedStatic for T {
     /// A value that differs from itself, such as NaN, has the same text as its copies.
     #[expect(clippy::eq_op, reason = "NaN differs from itself")]
     fn same(&self, other: &dyn Any) -> bool {

@@ -71,7 +71,7 @@ impl Position {
     }
 
     /// Returns `length` elements along an axis of the first node.
-    fn part(&self, graph: &mut Graph, ids: &[ExprId], along: Along<'_>) -> Result<ExprId> {
+    fn part(&self, graph: &mut Graph, ids: &[ExprId], along: AxisLength<'_>) -> Result<ExprId> {
         let axis = position_of(graph, ids[0], along.axis)?;
         let start = self.start(graph, (ids[0], axis), along.length, ids.get(1).copied())?;
         Ok(graph.slice_along_axis(ids[0], start, along.length, axis as i64, 1)?)
@@ -80,7 +80,7 @@ impl Position {
     /// Returns one element along an axis of the first node, without the axis.
     fn element(&self, graph: &mut Graph, ids: &[ExprId], axis: &Axis) -> Result<ExprId> {
         let axis = axis.of(graph, ids[0])?;
-        let part = self.part(graph, ids, Along { axis: &Axis::Number(axis), length: 1 })?;
+        let part = self.part(graph, ids, AxisLength { axis: &Axis::Number(axis), length: 1 })?;
         Ok(graph.squeeze(part, Some(&[axis]))?)
     }
 
@@ -107,7 +107,7 @@ fn position_of(graph: &Graph, x: ExprId, axis: &Axis) -> Result<usize> {
 }
 
 /// A number of elements along an axis.
-struct Along<'a> {
+struct AxisLength<'a> {
     axis: &'a Axis,
     length: usize,
 }
@@ -476,7 +476,7 @@ positioned! {
         let start = Position::of(start);
         let axis = axis.into();
         start.after([self.to_value()]) => |graph, ids|
-            start.part(graph, ids, Along { axis: &axis, length })
+            start.part(graph, ids, AxisLength { axis: &axis, length })
     }
 
     /// Writes `update` over as many elements along an axis, from `start` as in

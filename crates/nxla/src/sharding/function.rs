@@ -27,11 +27,11 @@ pub struct OverMesh<F, Inputs> {
     jit: Jit<F, Inputs>,
     mesh: Mesh,
     rule: Option<Box<Rule>>,
-    known: Mutex<Vec<Arc<Known>>>,
+    known: Mutex<Vec<Arc<CompiledVariant>>>,
 }
 
 /// A compiled program for these settings, argument types and shardings.
-struct Known {
+struct CompiledVariant {
     settings: Settings,
     types: Leaves<TensorType>,
     inputs: Vec<Sharding>,
@@ -93,7 +93,7 @@ impl<F, Inputs> OverMesh<F, Inputs> {
         &self.mesh
     }
 
-    fn lock_known(&self) -> std::sync::MutexGuard<'_, Vec<Arc<Known>>> {
+    fn lock_known(&self) -> std::sync::MutexGuard<'_, Vec<Arc<CompiledVariant>>> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -174,9 +174,9 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
 
     /// Returns the compiled program for these arguments. Two threads may compile the same program;
     /// the first one is used.
-    fn find_or_compile(&self, given: &Leaves<ShardedArgument>) -> Result<Arc<Known>> {
+    fn find_or_compile(&self, given: &Leaves<ShardedArgument>) -> Result<Arc<CompiledVariant>> {
         let options = self.options()?;
-        let is_like = |known: &&Arc<Known>| {
+        let is_like = |known: &&Arc<CompiledVariant>| {
             let mut like = known.types.items.iter().zip(&known.inputs).zip(&given.items);
             known.settings == options.settings
                 && known.types.structure == given.structure
@@ -203,7 +203,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
         types: Leaves<TensorType>,
         inputs: Vec<Sharding>,
         options: &Options,
-    ) -> Result<Known> {
+    ) -> Result<CompiledVariant> {
         let traced = self.jit.trace_call(&template_of(&types), types.structure.clone(), options)?;
         if !traced.captured.is_empty() {
             let why = "the function must not capture a large tensor or a tensor on a device; pass it as \
@@ -228,7 +228,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
         let program =
             Divided::compile("over", &traced.program, options, &self.mesh, &inputs, Some(&wanted))?;
         let (settings, structure) = (options.settings.clone(), tree.structure);
-        Ok(Known { settings, types, inputs, program, outputs, structure })
+        Ok(CompiledVariant { settings, types, inputs, program, outputs, structure })
     }
 }
 

@@ -7,7 +7,7 @@ use nxla_runtime::{Error, Mesh, Result, Sharding, VectorAxes};
 
 use super::layouts::{Layouts, bare};
 use super::varying::{
-    Entered, Value, annotate_layout, axis_size, build_value, devices_to_axis, names_of, number,
+    AxisScope, Value, annotate_layout, axis_size, build_value, devices_to_axis, names_of, number,
     wrong,
 };
 use crate::containers::{Container, Leaves, leaves_of};
@@ -58,7 +58,7 @@ where
 {
     let (mesh, location) = (mesh.clone(), Location::caller());
     move |argument| {
-        let _entered = Entered::into(&mesh);
+        let _entered = AxisScope::into(&mesh);
         let parts = map_leaves(argument, |x, path| {
             build_value(&x, location, |graph, value| {
                 let sharding = inputs.sharding_of(path, graph.tensor_type(value.id))?;

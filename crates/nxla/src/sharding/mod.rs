@@ -31,7 +31,7 @@ mod varying;
 
 use std::panic::Location;
 
-pub use nxla_runtime::{Along, Mesh, Sharding};
+pub use nxla_runtime::{Mesh, MeshAxes, Sharding};
 
 pub use function::OverMesh;
 pub use layouts::{ByPath, Layouts, Same};

@@ -16,13 +16,13 @@ thread_local! {
 }
 
 /// Makes the axes of a mesh available to the collectives of the thread until it is dropped.
-pub(super) struct Entered {
+pub(super) struct AxisScope {
     /// The number of axes that were available before.
     before: usize,
     not_send: PhantomData<*const ()>,
 }
 
-impl Entered {
+impl AxisScope {
     pub(super) fn into(mesh: &Mesh) -> Self {
         ENTERED.with_borrow_mut(|axes| {
             let before = axes.len();
@@ -32,7 +32,7 @@ impl Entered {
     }
 }
 
-impl Drop for Entered {
+impl Drop for AxisScope {
     fn drop(&mut self) {
         ENTERED.with_borrow_mut(|axes| axes.truncate(self.before));
     }

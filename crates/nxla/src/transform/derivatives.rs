@@ -8,7 +8,7 @@ use crate::vectors::inner;
 use crate::{Result, Trace};
 
 /// A function that was called on tracers.
-struct Called {
+struct TracedCall {
     trace: Trace,
     function: Differentiable,
     /// The structures of the argument and of the result.
@@ -22,7 +22,7 @@ fn call<A: Container, R: Container>(
     function: &impl Fn(A) -> R,
     argument: A,
     mode: Mode,
-) -> Result<Called, (A, R)> {
+) -> Result<TracedCall, (A, R)> {
     let values = leaves_of(&argument);
     let trace = trace_of(&values.items);
     let called = trace.attempt(|| {
@@ -36,7 +36,7 @@ fn call<A: Container, R: Container>(
     });
     match called {
         Some((function, _, results)) => {
-            Ok(Called { trace, function, structure: (values.structure, results) })
+            Ok(TracedCall { trace, function, structure: (values.structure, results) })
         }
         None => {
             let again = A::rebuild(&mut values.clone());
@@ -96,7 +96,7 @@ fn push_forward<A: Container, R: Container>(
 type Changes = (Vec<runtime::RawExpr>, Vec<runtime::RawExpr>);
 
 /// Returns the results, or results of the right structure if the trace has an error.
-fn or_results(called: &Called, found: Option<Changes>) -> Changes {
+fn or_results(called: &TracedCall, found: Option<Changes>) -> Changes {
     found.unwrap_or_else(|| (called.function.placeholders(), called.function.placeholders()))
 }
 

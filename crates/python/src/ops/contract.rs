@@ -7,7 +7,7 @@ use nxla_runtime::graph::build::ConvOptions;
 use pyo3::prelude::*;
 
 use super::args::{Axis, AxisList};
-use super::declare::{Argument, Count, Site, functions};
+use super::declare::{Argument, ArgumentContext, Count, functions};
 use super::window::{EachAxis, PaddingArg, PerAxis};
 use crate::apply::{apply, one};
 use crate::operands::{Operands, Role};
@@ -48,7 +48,7 @@ impl Argument for AxisOfResult {
         Axis::annotation()
     }
 
-    fn into_value(self, _site: &mut Site<'_>) -> Result<Axis> {
+    fn into_value(self, _site: &mut ArgumentContext<'_>) -> Result<Axis> {
         Ok(self.0)
     }
 }

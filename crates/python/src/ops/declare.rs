@@ -22,7 +22,7 @@ use crate::operands::{Operands, Role};
 use crate::value::Value;
 
 /// The context in which an argument is converted.
-pub(crate) struct Site<'a> {
+pub(crate) struct ArgumentContext<'a> {
     /// The public name of the function.
     pub(crate) function: &'static str,
     /// The name of the argument.
@@ -34,7 +34,7 @@ pub(crate) struct Site<'a> {
     next_operand: usize,
 }
 
-impl<'a> Site<'a> {
+impl<'a> ArgumentContext<'a> {
     pub(crate) fn new(function: &'static str, graph: &'a Graph, ids: &'a [ExprId]) -> Self {
         Self { function, argument: "", graph, ids, next_operand: 0 }
     }
@@ -70,7 +70,7 @@ pub(crate) trait Argument: Sized {
     }
 
     /// The value for the builder.
-    fn into_value(self, site: &mut Site<'_>) -> Result<Self::Value>;
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Self::Value>;
 }
 
 impl Argument for &Bound<'_, PyAny> {
@@ -84,7 +84,7 @@ impl Argument for &Bound<'_, PyAny> {
         operands.push(self, function, Role::Element)
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<ExprId> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<ExprId> {
         Ok(site.next())
     }
 }
@@ -119,7 +119,7 @@ macro_rules! operands_of_role {
                     operands.push(&self.0, function, Role::$role)
                 }
 
-                fn into_value(self, site: &mut Site<'_>) -> Result<ExprId> {
+                fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<ExprId> {
                     Ok(site.next())
                 }
             }
@@ -151,7 +151,7 @@ impl Argument for Bound<'_, PyAny> {
         Argument::operands(&self, function, operands)
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<ExprId> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<ExprId> {
         Ok(site.next())
     }
 }
@@ -167,7 +167,7 @@ impl<T: Argument> Argument for Option<T> {
         self.as_ref().map_or(Ok(()), |argument| argument.operands(function, operands))
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<Self::Value> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Self::Value> {
         self.map(|argument| argument.into_value(site)).transpose()
     }
 }
@@ -183,7 +183,7 @@ impl<T: Argument> Argument for Vec<T> {
         self.iter().try_for_each(|argument| argument.operands(function, operands))
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<Self::Value> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Self::Value> {
         self.into_iter().map(|argument| argument.into_value(site)).collect()
     }
 }
@@ -199,7 +199,7 @@ macro_rules! plain_arguments {
                     $annotation.into()
                 }
 
-                fn into_value(self, _site: &mut Site<'_>) -> Result<$given> {
+                fn into_value(self, _site: &mut ArgumentContext<'_>) -> Result<$given> {
                     let $value = self;
                     Ok($unwrapped)
                 }
@@ -227,7 +227,7 @@ impl Argument for Axis {
         "Axis".into()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<i64> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<i64> {
         match (self, site.ids) {
             (Axis::Number(axis), _) => Ok(axis),
             (axis, [first, ..]) => axis.of(site.graph, *first),
@@ -244,7 +244,7 @@ impl<const OF: usize> Argument for AxisList<OF> {
         "Axes".into()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<Vec<i64>> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Vec<i64>> {
         self.of(site.graph, site.ids[OF])
     }
 }
@@ -273,7 +273,7 @@ impl Argument for Count {
         "int".into()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<usize> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<usize> {
         site.count(self.0)
     }
 }
@@ -333,7 +333,7 @@ impl<T: Choices> Argument for Choice<T> {
         format!("Literal[{}]", names.join(", ")).into()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<T> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<T> {
         if let Some((_, choice)) = T::ALL.iter().find(|(name, _)| *name == self.0) {
             return Ok(*choice);
         }
@@ -344,7 +344,7 @@ impl<T: Choices> Argument for Choice<T> {
 }
 
 /// An argument, or the error of its conversion, to which the function adds its name.
-pub(crate) struct Given<T>(Result<T, Failed>);
+pub(crate) struct Converted<T>(Result<T, Failed>);
 
 /// A failed conversion.
 struct Failed {
@@ -353,7 +353,7 @@ struct Failed {
     got: String,
 }
 
-impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
+impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Converted<T> {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
@@ -365,17 +365,17 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Given<T> {
             };
             Ok::<_, PyErr>(Failed { error, got })
         };
-        Ok(Given(match value.extract() {
+        Ok(Converted(match value.extract() {
             Ok(value) => Ok(value),
             Err(error) => Err(failed(error.into())?),
         }))
     }
 }
 
-impl<T: Argument> Given<T> {
+impl<T: Argument> Converted<T> {
     /// A default.
     pub(crate) fn of(value: T) -> Self {
-        Given(Ok(value))
+        Converted(Ok(value))
     }
 
     /// Returns the argument.
@@ -568,7 +568,7 @@ macro_rules! functions {
 ///
 /// In brackets: what is known of the function, the arguments still to be read, and what has been
 /// made of the others: PyO3's signature, parameters in Rust, the names of the parameters that are
-/// [`Given`], and the text of the signature.
+/// [`Converted`], and the text of the signature.
 macro_rules! function {
     ($about:tt [/ , $($rest:tt)*] [$($sig:tt)*] $parameters:tt $given:tt [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
@@ -583,7 +583,7 @@ macro_rules! function {
     ($about:tt [* $name:ident : $item:ty , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($given:tt)*] [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
             $about [$($rest)*] [$($sig)* *$name,]
-            [$($parameters)* $name: $crate::ops::declare::Given<Vec<$item>>,] [$($given)* $name]
+            [$($parameters)* $name: $crate::ops::declare::Converted<Vec<$item>>,] [$($given)* $name]
             [$($text)* $comma, "*", stringify!($name),] ", "
         }
     };
@@ -604,28 +604,28 @@ macro_rules! function {
     ($about:tt [$name:ident: $ty:ty , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($given:tt)*] [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
             $about [$($rest)*] [$($sig)* $name,]
-            [$($parameters)* $name: $crate::ops::declare::Given<$ty>,] [$($given)* $name]
+            [$($parameters)* $name: $crate::ops::declare::Converted<$ty>,] [$($given)* $name]
             [$($text)* $comma, stringify!($name),] ", "
         }
     };
     ($about:tt [$name:ident: $ty:ty = None , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($given:tt)*] [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
-            $about [$($rest)*] [$($sig)* $name = $crate::ops::declare::Given::of(None),]
-            [$($parameters)* $name: $crate::ops::declare::Given<$ty>,] [$($given)* $name]
+            $about [$($rest)*] [$($sig)* $name = $crate::ops::declare::Converted::of(None),]
+            [$($parameters)* $name: $crate::ops::declare::Converted<$ty>,] [$($given)* $name]
             [$($text)* $comma, stringify!($name), "=None",] ", "
         }
     };
     ($about:tt [$name:ident: $ty:ty = - $default:tt , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($given:tt)*] [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
-            $about [$($rest)*] [$($sig)* $name = $crate::ops::declare::Given::of((-$default).into()),]
-            [$($parameters)* $name: $crate::ops::declare::Given<$ty>,] [$($given)* $name]
+            $about [$($rest)*] [$($sig)* $name = $crate::ops::declare::Converted::of((-$default).into()),]
+            [$($parameters)* $name: $crate::ops::declare::Converted<$ty>,] [$($given)* $name]
             [$($text)* $comma, stringify!($name), "=-", stringify!($default),] ", "
         }
     };
     ($about:tt [$name:ident: $ty:ty = $default:tt , $($rest:tt)*] [$($sig:tt)*] [$($parameters:tt)*] [$($given:tt)*] [$($text:tt)*] $comma:literal) => {
         $crate::ops::declare::function! {
-            $about [$($rest)*] [$($sig)* $name = $crate::ops::declare::Given::of(($default).into()),]
-            [$($parameters)* $name: $crate::ops::declare::Given<$ty>,] [$($given)* $name]
+            $about [$($rest)*] [$($sig)* $name = $crate::ops::declare::Converted::of(($default).into()),]
+            [$($parameters)* $name: $crate::ops::declare::Converted<$ty>,] [$($given)* $name]
             [$($text)* $comma, stringify!($name), "=", $crate::ops::declare::default!($default),]
             ", "
         }
@@ -651,7 +651,7 @@ macro_rules! function {
             <$crate::ops::declare::result!($($result)?) as $crate::ops::declare::Results>::Python
         > {
             use $crate::operands::Operands;
-            use $crate::ops::declare::{Argument, Site, run};
+            use $crate::ops::declare::{Argument, ArgumentContext, run};
             const NAME: &str = $crate::ops::declare::public!($name $($public)?);
             $crate::ops::declare::reject_keywords(py, NAME, unexpected)?;
             $(let $given = $given.value(py, NAME, stringify!($given))?;)*
@@ -659,7 +659,7 @@ macro_rules! function {
             $(Argument::operands(&$parameter, NAME, &mut operands)?;)*
             let operands = operands.values()?;
             run::<$crate::ops::declare::result!($($result)?)>(py, NAME, &operands, |$graph, ids| {
-                let mut site = Site::new(NAME, $graph, ids);
+                let mut site = ArgumentContext::new(NAME, $graph, ids);
                 $(
                     site.argument = stringify!($parameter);
                     let $parameter = Argument::into_value($parameter, &mut site)?;

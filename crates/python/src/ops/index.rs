@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
 use super::args::{Axis, AxisList};
-use super::declare::{Argument, Count, Positions, Site, functions};
+use super::declare::{Argument, ArgumentContext, Count, Positions, functions};
 use super::window::only_axis;
 use crate::dtype::DTypeArg;
 use crate::operands::{Operands, Role};
@@ -45,7 +45,7 @@ impl Argument for Start<'_> {
         }
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<SliceStart> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<SliceStart> {
         Ok(match self {
             Start::Fixed(index) => SliceStart::from(index),
             Start::Dynamic(_) => SliceStart::from(site.next()),

@@ -11,7 +11,9 @@ use pyo3::prelude::*;
 
 use super::add_functions;
 use super::args::AxisList;
-use super::declare::{Argument, Choice, Choices, DiagonalOffset, Signature, Site, functions};
+use super::declare::{
+    Argument, ArgumentContext, Choice, Choices, DiagonalOffset, Signature, functions,
+};
 use super::reduce::{convert, sum_dtype};
 use crate::apply::{apply, apply_parts, many, one};
 use crate::dtype::DTypeArg;
@@ -40,7 +42,7 @@ impl Argument for Order {
         "float | Literal[\"fro\", \"nuc\"]".into()
     }
 
-    fn into_value(self, _site: &mut Site<'_>) -> Result<Norm> {
+    fn into_value(self, _site: &mut ArgumentContext<'_>) -> Result<Norm> {
         match self {
             Order::Number(f64::INFINITY) => Ok(Norm::Max),
             Order::Number(f64::NEG_INFINITY) => Ok(Norm::Min),
@@ -86,7 +88,7 @@ impl Argument for Tolerance<'_> {
         }
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<Relative> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Relative> {
         Ok(match self {
             Tolerance::Number(number) => Relative::Number(number),
             Tolerance::Each(_) => Relative::Each(site.next()),

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::add_functions;
 use super::args::{Axis, AxisList, NamesArg, ShapeArg, count, pairs, sizes};
-use super::declare::{Argument, Site, functions};
+use super::declare::{Argument, ArgumentContext, functions};
 use super::window::PerAxis;
 use crate::apply::{apply, one};
 use crate::errors::{argument_error, user_error};
@@ -42,7 +42,7 @@ impl Argument for Sizes {
         "Shape".into()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<Self::Value> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Self::Value> {
         resolve_sizes(site.function, self.0)
     }
 }
@@ -86,7 +86,7 @@ impl Argument for NewAxes {
         "int | Sequence[int]".into()
     }
 
-    fn into_value(self, _site: &mut Site<'_>) -> Result<Vec<i64>> {
+    fn into_value(self, _site: &mut ArgumentContext<'_>) -> Result<Vec<i64>> {
         Ok(self.0)
     }
 }
@@ -119,7 +119,7 @@ impl<T: Argument> Argument for AxisOfList<T> {
         T::annotation()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<Self::Value> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Self::Value> {
         self.0.into_value(site)
     }
 }
@@ -148,7 +148,7 @@ impl Argument for AxisOrNone {
         Option::<Axis>::annotation()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<Option<i64>> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Option<i64>> {
         self.0.into_value(site)
     }
 }
@@ -181,7 +181,7 @@ impl Argument for PaddingOfAxes {
         "Sequence[tuple[int, int] | tuple[int, int, int]]".into()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<Vec<Padding>> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Vec<Padding>> {
         let axes = self.0.into_iter().map(|[low, high, interior]| {
             let interior =
                 count(site.function, "config: interior", interior).map_err(user_error)?;

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyString;
 
 use super::args::{Axis, pairs};
-use super::declare::{Argument, Site, functions, plain_arguments};
+use super::declare::{Argument, ArgumentContext, functions, plain_arguments};
 use super::reduce::{convert, sum_dtype};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, user_error};
@@ -95,7 +95,7 @@ impl Argument for PerAxis {
         "PerAxis".into()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<EachAxis> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<EachAxis> {
         Ok(match self {
             PerAxis::All(one) => EachAxis::All(site.count(one)?),
             PerAxis::Each(numbers) => {
@@ -124,7 +124,7 @@ impl<const BESIDE: usize> Argument for Window<BESIDE> {
         PerAxis::annotation()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<Vec<usize>> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Vec<usize>> {
         let axes = site.graph.shape(site.ids[0]).rank();
         Ok(self.0.into_value(site)?.of(axes.saturating_sub(BESIDE)))
     }
@@ -460,7 +460,7 @@ fn window_reduce(
     }
     let given = trace.build(|graph| {
         let ids = [values[0].0];
-        let mut site = Site::new("window_reduce", graph, &ids);
+        let mut site = ArgumentContext::new("window_reduce", graph, &ids);
         site.argument = "dimensions";
         let dimensions = dimensions.into_value(&mut site)?;
         site.argument = "strides";

@@ -13,7 +13,7 @@ use crate::background;
 use crate::compiler::{Executable, Purpose, RunContext, compiler_named};
 use crate::device::Device;
 use crate::error::Result;
-use crate::options::{Engine, Options, Settings};
+use crate::options::{ExecutionTarget, Options, Settings};
 use crate::program::ExecutableHandle;
 use crate::tensor::RawTensor;
 use crate::xla;
@@ -94,8 +94,8 @@ impl AutoExecutable {
         let results_device = results_device.unwrap_or(Device::HOST);
         let evaluator = || {
             let options = backend_options(options, Settings::new());
-            let engine = Engine { compiler: compiler_named("evaluator")?, device: None };
-            let handle = ExecutableHandle::new_lazy(program, &options, &engine, &[]);
+            let target = ExecutionTarget { compiler: compiler_named("evaluator")?, device: None };
+            let handle = ExecutableHandle::new_lazy(program, &options, &target, &[]);
             handle.load(interrupt).map(|()| handle)
         };
         let xla = || -> Result<ExecutableHandle> {
@@ -104,8 +104,9 @@ impl AutoExecutable {
                 xla::check_flags(&settings, device)?;
             }
             let options = backend_options(options, settings.clone());
-            let engine = Engine { compiler: compiler_named("xla")?, device: device.cloned() };
-            Ok(ExecutableHandle::new_lazy(program, &options, &engine, donated))
+            let target =
+                ExecutionTarget { compiler: compiler_named("xla")?, device: device.cloned() };
+            Ok(ExecutableHandle::new_lazy(program, &options, &target, donated))
         };
         let backends = match decision.choice {
             Choice::Evaluator => {

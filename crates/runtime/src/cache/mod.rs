@@ -40,7 +40,7 @@ pub struct CacheKey {
     pub settings: Settings,
     /// The device, unless the settings select one.
     pub device: Option<Device>,
-    /// The hooks with a listener, see [`Detached::pattern`](nxla_expr::Detached::pattern).
+    /// The hooks with a listener, see [`DetachedProgram::pattern`](nxla_expr::DetachedProgram::pattern).
     pub hooks: Vec<u32>,
     /// The addresses of the functions of hooks, for compilers whose executables hold them. The
     /// executables keep the functions alive, so an address in a key stays valid.

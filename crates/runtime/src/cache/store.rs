@@ -31,7 +31,7 @@ enum State<V> {
 }
 
 /// The state of a slot for a caller that claims it.
-enum Answer<V> {
+enum SlotClaim<V> {
     Ready(V),
     /// The caller must create the value.
     Make,
@@ -48,15 +48,15 @@ impl<V: Clone> Slot<V> {
     }
 
     /// Claims the value; waits if another caller is making it.
-    fn claim(&self, interrupt: Option<&Interrupt<'_>>) -> Result<Answer<V>> {
+    fn claim(&self, interrupt: Option<&Interrupt<'_>>) -> Result<SlotClaim<V>> {
         let mut state = self.lock();
         loop {
             match &*state {
-                State::Ready(value) => return Ok(Answer::Ready(value.clone())),
-                State::Gone => return Ok(Answer::Gone),
+                State::Ready(value) => return Ok(SlotClaim::Ready(value.clone())),
+                State::Gone => return Ok(SlotClaim::Gone),
                 State::Empty => {
                     *state = State::Claimed;
-                    return Ok(Answer::Make);
+                    return Ok(SlotClaim::Make);
                 }
                 State::Claimed => {}
             }
@@ -218,17 +218,17 @@ impl<K: Clone + Eq + Hash, V: Clone> Store<K, V> {
             let (slot, used) = this.slot(key, now);
             // Only callers of this key wait here.
             match slot.claim(interrupt)? {
-                Answer::Ready(value) => {
+                SlotClaim::Ready(value) => {
                     this.hits.fetch_add(1, Ordering::Relaxed);
                     return Ok(Claim::Found(Found { value, used }));
                 }
-                Answer::Make => {
+                SlotClaim::Make => {
                     this.misses.fetch_add(1, Ordering::Relaxed);
                     let key = key.clone();
                     let duty = Duty { store: this, key, slot, used, since: now, settled: false };
                     return Ok(Claim::Make(duty));
                 }
-                Answer::Gone => {}
+                SlotClaim::Gone => {}
             }
         }
     }

@@ -76,7 +76,7 @@ impl Tracing {
         }
         // The devices of captured tensors are not known yet.
         let device = common_device("jit", call.inputs()).unwrap_or_default();
-        let entered = trace.enter(options.engine(device.as_ref())?.compiler.name());
+        let entered = trace.enter(options.target(device.as_ref())?.compiler.name());
         let (name, entered) = (name.map(Arc::from), Some(entered));
         Ok((Self { trace, name, entered, ended: false, _span: span }, parameters))
     }
@@ -223,17 +223,17 @@ impl<R> Entry<R> {
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Self> {
-        let device = if options.names_engine() {
+        let device = if options.selects_target() {
             DeviceChoice::Named
         } else {
             DeviceChoice::OfArguments(common_device(&name, arguments)?)
         };
         let common = options.common_device(&name, arguments.iter().chain(&traced.captured))?;
-        let engine = options.engine(common.as_ref())?;
+        let target = options.target(common.as_ref())?;
         let program = &traced.program;
         let donated = Donated::new(program, donations);
         let marks = donated.marks();
-        let executable = compile_to(purpose, program, options, &engine, marks, interrupt)?;
+        let executable = compile_to(purpose, program, options, &target, marks, interrupt)?;
         let elsewhere = Mutex::default();
         Ok(Entry { name, traced, executable, purpose, device, donated, elsewhere })
     }
@@ -431,10 +431,10 @@ impl<R> Entry<R> {
         {
             return Ok(executable.clone());
         }
-        let engine = options.engine(device.as_ref())?;
+        let target = options.target(device.as_ref())?;
         let program = &self.traced.program;
         let (purpose, donated) = (self.purpose, self.donated.marks());
-        let executable = compile_to(purpose, program, options, &engine, donated, interrupt)?;
+        let executable = compile_to(purpose, program, options, &target, donated, interrupt)?;
         let _no_fork = no_fork();
         *lock() = Some((device, executable.clone()));
         Ok(executable)

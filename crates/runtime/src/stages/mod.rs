@@ -119,10 +119,10 @@ impl StageRunner {
     /// Returns an error for an unknown compiler or setting, and errors of the compiler.
     pub fn compile(graph: StageGraph, options: &Options) -> Result<Self> {
         let stages = Self::new(graph, options);
-        let engine = stages.options.engine(None)?;
+        let target = stages.options.target(None)?;
         for stage in stages.graph.stages() {
             let donated = &stages.donations.of_stage(stage.id).marks;
-            compile_for(&stage.program, &stages.options, &engine, donated, None)?;
+            compile_for(&stage.program, &stages.options, &target, donated, None)?;
         }
         Ok(stages)
     }
@@ -151,7 +151,7 @@ impl StageRunner {
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<RawTensor>> {
         let device = self.options.common_device("stages", &inputs)?;
-        let engine = self.options.engine(device.as_ref())?;
+        let target = self.options.target(device.as_ref())?;
         let listening = self.calls_functions();
         let is_local = |stage: StageId| executor.is_none() || listening[stage.index()];
         let steps = self.graph.stages().len();
@@ -163,7 +163,7 @@ impl StageRunner {
             let values: Vec<&RawTensor> = values.iter().collect();
             let donation = self.donations.of_stage(stage);
             let results =
-                run_on_backend(program, options, &engine, &values, donation, Some(interrupt));
+                run_on_backend(program, options, &target, &values, donation, Some(interrupt));
             step.iter().for_each(|step| step());
             results
         };
@@ -186,7 +186,7 @@ impl StageRunner {
         repeat: usize,
         interrupt: Option<&Interrupt<'_>>,
     ) -> Result<Vec<Duration>> {
-        let engine = self.options.engine(self.options.common_device("stages", inputs)?.as_ref())?;
+        let target = self.options.target(self.options.common_device("stages", inputs)?.as_ref())?;
         let mut best = vec![Duration::MAX; self.graph.stages().len()];
         let mut schedule = StageScheduler::new(&self.graph, inputs.to_vec()).map_err(misfit)?;
         while let Some(task) = schedule.next_ready() {
@@ -196,7 +196,7 @@ impl StageRunner {
                 let begin = Instant::now();
                 let none = RunDonation::default();
                 let results =
-                    run_on_backend(program, &self.options, &engine, &values, &none, interrupt)?;
+                    run_on_backend(program, &self.options, &target, &values, &none, interrupt)?;
                 for result in &results {
                     result.wait()?;
                 }

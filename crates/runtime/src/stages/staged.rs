@@ -11,7 +11,7 @@ use super::{StageTarget, run_all};
 use crate::compiler::{Executable, RunContext};
 use crate::error::Result;
 use crate::evaluator::program_bytes;
-use crate::options::{Engine, Options, Progress};
+use crate::options::{ExecutionTarget, Options, Progress};
 use crate::profile::{self, Work};
 use crate::program::{ExecutableHandle, compile_for};
 use crate::tensor::RawTensor;
@@ -37,7 +37,7 @@ impl StagedExecutable {
     pub(crate) fn compile(
         graph: StageGraph,
         options: &Options,
-        engine: &Engine,
+        target: &ExecutionTarget,
         donated: &[bool],
     ) -> Result<Arc<dyn Executable>> {
         let donations = StageDonations::of(&graph, donated);
@@ -47,11 +47,11 @@ impl StagedExecutable {
         let compile = |stage: usize| {
             let Stage { id, program, .. } = &graph.stages()[stage];
             let compiled =
-                compile_for(program, options, engine, &donations.of_stage(*id).marks, None);
+                compile_for(program, options, target, &donations.of_stage(*id).marks, None);
             step.iter().for_each(|step| step());
             compiled
         };
-        let executables = if engine.compiler.compiles_elsewhere() {
+        let executables = if target.compiler.compiles_elsewhere() {
             side_by_side(stages.len(), &compile)
         } else {
             stages.map(compile).collect()

@@ -78,7 +78,7 @@ impl<R: Send + Sync + 'static> Step<R> {
     /// options select a device.
     pub fn start(self, state: Parts) -> Result<Arc<RawStream>> {
         let results = self.check(&state)?;
-        let follows_operands = !self.options.names_engine();
+        let follows_operands = !self.options.selects_target();
         let constants = self.constants.iter().chain(self.entry.captured_tensors());
         let device = self.options.common_device("stream", state.iter().chain(constants))?;
         let stream = Arc::new(RawStream::new(device, follows_operands));

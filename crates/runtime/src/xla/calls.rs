@@ -205,11 +205,11 @@ impl<C, T, E, L> Calls<C, T, E, L> {
 
 /// The reply to a call, for the thread of the program that waits for it.
 pub(super) struct Reply<T> {
-    state: Mutex<Answer<T>>,
+    state: Mutex<ReplyState<T>>,
     answer_set: Condvar,
 }
 
-enum Answer<T> {
+enum ReplyState<T> {
     Awaited,
     Set(T),
     /// The function has failed, or the run was stopped.
@@ -218,18 +218,18 @@ enum Answer<T> {
 
 impl<T> Reply<T> {
     pub(super) fn new() -> Self {
-        Self { state: Mutex::new(Answer::Awaited), answer_set: Condvar::new() }
+        Self { state: Mutex::new(ReplyState::Awaited), answer_set: Condvar::new() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Answer<T>> {
+    fn lock(&self) -> MutexGuard<'_, ReplyState<T>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Sets the answer, or `None` for a missing answer, unless it is set already.
     pub(super) fn set_reply(&self, answer: Option<T>) {
         let mut state = self.lock();
-        if matches!(*state, Answer::Awaited) {
-            *state = answer.map_or(Answer::Missing, Answer::Set);
+        if matches!(*state, ReplyState::Awaited) {
+            *state = answer.map_or(ReplyState::Missing, ReplyState::Set);
         }
         self.answer_set.notify_all();
     }
@@ -238,10 +238,10 @@ impl<T> Reply<T> {
     pub(super) fn take(&self) -> Option<T> {
         let mut state = self.lock();
         loop {
-            match std::mem::replace(&mut *state, Answer::Missing) {
-                Answer::Set(answer) => return Some(answer),
-                Answer::Missing => return None,
-                Answer::Awaited => *state = Answer::Awaited,
+            match std::mem::replace(&mut *state, ReplyState::Missing) {
+                ReplyState::Set(answer) => return Some(answer),
+                ReplyState::Missing => return None,
+                ReplyState::Awaited => *state = ReplyState::Awaited,
             }
             state = self.answer_set.wait(state).unwrap_or_else(PoisonError::into_inner);
         }

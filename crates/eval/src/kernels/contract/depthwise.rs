@@ -5,7 +5,7 @@
 //! neighbors in a run, and some sums stay in registers.
 
 use super::conv::Geometry;
-use super::padded::{Layout, Runs, SLACK};
+use super::padded::{Layout, RunIndex, SLACK};
 use crate::context::Cx;
 use crate::kernels::vectors::{InVectors, SimdVectors, VectorWork};
 
@@ -20,7 +20,7 @@ pub(super) fn run<T: InVectors>(
     out: &mut [T],
 ) {
     let (count, inner) = (geometry.last().count, geometry.inner());
-    let runs = if geometry.last().taps > count { Runs::OfPositions } else { Runs::OfTaps };
+    let runs = if geometry.last().taps > count { RunIndex::OfPositions } else { RunIndex::OfTaps };
     let layout = &Layout::new(geometry, runs);
     cx.rows(out, count, count * inner, |first, out| {
         let mut copies = cx.scratch();
@@ -33,7 +33,7 @@ pub(super) fn run<T: InVectors>(
 struct Rows<'a, T> {
     geometry: &'a Geometry,
     layout: &'a Layout,
-    runs: Runs,
+    runs: RunIndex,
     input: &'a [T],
     kernel: &'a [T],
     first: usize,
@@ -58,8 +58,8 @@ impl<T: InVectors> VectorWork<T> for Rows<'_, T> {
             (first, out) = (first + rows.len(), rest);
             let (image, group) = (plane / geometry.groups, plane % geometry.groups);
             let (own_rows, own_runs) = match runs {
-                Runs::OfTaps => (&layout.rows[rows.clone()], &layout.runs[..]),
-                Runs::OfPositions => {
+                RunIndex::OfTaps => (&layout.rows[rows.clone()], &layout.runs[..]),
+                RunIndex::OfPositions => {
                     (&layout.rows[..], &layout.runs[rows.start * count..rows.end * count])
                 }
             };
@@ -76,8 +76,8 @@ impl<T: InVectors> VectorWork<T> for Rows<'_, T> {
             let (rows, runs) = (own_rows, own_runs);
             let part = Part { geometry, layout, input: copies, kernel, rows, runs, out: part };
             match self.runs {
-                Runs::OfTaps => part.add_runs(vectors),
-                Runs::OfPositions => part.multiply_runs(vectors),
+                RunIndex::OfTaps => part.add_runs(vectors),
+                RunIndex::OfPositions => part.multiply_runs(vectors),
             }
         }
     }

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::conv::Geometry;
-use super::padded::{Layout, Runs};
+use super::padded::{Layout, RunIndex};
 use super::tile::TileWork;
 use crate::context::Cx;
 use crate::kernels::limits::CACHE_BYTES;
@@ -25,9 +25,9 @@ pub(super) fn run<T: InVectors>(
     kernel: &[T],
     out: &mut [T],
 ) {
-    let layout = &Layout::new(geometry, Runs::OfTaps);
+    let layout = &Layout::new(geometry, RunIndex::OfTaps);
     let input = &layout.copy(cx, geometry, input);
-    let conv = Direct { geometry, layout, input, kernel, block: 2 * T::with_vectors(Lanes) };
+    let conv = Direct { geometry, layout, input, kernel, block: 2 * T::with_vectors(LaneCount) };
     // A multiplication is much cheaper than a copy of an element.
     let pays = cx.pays(out.len().saturating_mul(geometry.inner().div_ceil(16)));
     let tasks = conv.tasks(cx, out);
@@ -40,9 +40,9 @@ pub(super) fn run<T: InVectors>(
 }
 
 /// The elements of a vector.
-struct Lanes;
+struct LaneCount;
 
-impl<T> VectorWork<T> for Lanes {
+impl<T> VectorWork<T> for LaneCount {
     type Output = usize;
 
     #[inline(always)]

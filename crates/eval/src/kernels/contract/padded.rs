@@ -16,7 +16,7 @@ pub(super) const SLACK: usize = 32;
 
 /// The index that a run belongs to: a tap of the kernel, or a position of the result.
 #[derive(Clone, Copy)]
-pub(super) enum Runs {
+pub(super) enum RunIndex {
     OfTaps,
     OfPositions,
 }
@@ -49,11 +49,11 @@ struct Section {
 }
 
 impl Layout {
-    pub(super) fn new(geometry: &Geometry, runs: Runs) -> Self {
+    pub(super) fn new(geometry: &Geometry, runs: RunIndex) -> Self {
         let (last, outer) = (geometry.last(), geometry.outer());
         let (count, shift, length, step) = match runs {
-            Runs::OfTaps => (last.taps, last.dilation, last.count, last.stride),
-            Runs::OfPositions => (last.count, last.stride, last.taps, last.dilation),
+            RunIndex::OfTaps => (last.taps, last.dilation, last.count, last.stride),
+            RunIndex::OfPositions => (last.count, last.stride, last.taps, last.dilation),
         };
         let section = length + (count - 1) * shift / step;
         let width = section * step;
@@ -73,8 +73,8 @@ impl Layout {
                 combine_indices(&positions, axis.count, |row, at| row * extent + at * axis.stride);
         }
         let (rows, belonging) = match runs {
-            Runs::OfTaps => (positions, taps),
-            Runs::OfPositions => (taps, positions),
+            RunIndex::OfTaps => (positions, taps),
+            RunIndex::OfPositions => (taps, positions),
         };
         let start =
             |row, index| row * width + index * shift % step * section + index * shift / step;

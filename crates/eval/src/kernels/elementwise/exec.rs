@@ -45,7 +45,7 @@ type InPlace<'a> = SmallVec<[Option<&'a [u8]>; 4]>;
 pub(crate) type Feeds<'a> = SmallVec<[Feed<'a>; 4]>;
 
 /// For each result, the operand whose memory it reuses, if there is one.
-type Reused = SmallVec<[Option<usize>; 2]>;
+type ReusedOperands = SmallVec<[Option<usize>; 2]>;
 
 /// The same elements of each result.
 pub(crate) type Outs<'a> = SmallVec<[&'a mut [u8]; 2]>;
@@ -69,7 +69,7 @@ impl BodyCode {
             }
         };
         let len = shape.size();
-        let (mut reused, mut results) = (Reused::new(), Results::new());
+        let (mut reused, mut results) = (ReusedOperands::new(), Results::new());
         for &dtype in &self.results {
             let operand = self.reusable(args, dtype, len);
             reused.push(operand);
@@ -84,7 +84,7 @@ impl BodyCode {
     }
 
     /// The inputs of a run of `len` elements.
-    fn feeds<'a>(&'a self, args: &'a Args<'_>, reused: &Reused, len: usize) -> Feeds<'a> {
+    fn feeds<'a>(&'a self, args: &'a Args<'_>, reused: &ReusedOperands, len: usize) -> Feeds<'a> {
         let mut feeds = Feeds::new();
         for (index, input) in self.inputs.iter().enumerate() {
             if let Some(result) = reused.iter().position(|&of| of == Some(index)) {

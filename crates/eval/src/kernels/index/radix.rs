@@ -89,7 +89,7 @@ pub(super) fn sort<K: Key>(
     let scratch: &mut [K] = bytemuck::cast_slice_mut(context::bytes_mut(&mut bytes));
     if size_of_val(out) <= CACHE_BYTES {
         read(0, scratch);
-        sort_bucket(&[scratch], out, low, &mut Work::default());
+        sort_bucket(&[scratch], out, low, &mut SortBuffers::default());
         return finish(out);
     }
     let threads = if cx.pays(8 * len) { cx.threads() } else { 1 };
@@ -108,7 +108,7 @@ pub(super) fn sort<K: Key>(
         });
     });
     let tasks = buckets.tasks(scratch, part, out);
-    cx.each_with(tasks, Work::default, |work, (pieces, out)| {
+    cx.each_with(tasks, SortBuffers::default, |work, (pieces, out)| {
         sort_bucket(&pieces, out, low, work);
         finish(out);
     });
@@ -229,12 +229,12 @@ fn extent<K: Key>(keys: &[K]) -> (K, K) {
 }
 
 /// The buffers with which a thread sorts buckets.
-struct Work<K> {
+struct SortBuffers<K> {
     keys: Vec<K>,
     counts: Vec<[u32; COUNTERS]>,
 }
 
-impl<K> Default for Work<K> {
+impl<K> Default for SortBuffers<K> {
     fn default() -> Self {
         Self { keys: Vec::new(), counts: Vec::new() }
     }
@@ -281,7 +281,7 @@ impl<K: Key> Digits<K> {
 }
 
 /// Sorts the keys of the pieces into `out`, on this thread.
-fn sort_bucket<K: Key>(pieces: &[&[K]], out: &mut [K], low: u32, work: &mut Work<K>) {
+fn sort_bucket<K: Key>(pieces: &[&[K]], out: &mut [K], low: u32, work: &mut SortBuffers<K>) {
     let digits = if out.len() < SHORT_BUCKET { None } else { Digits::new(pieces, out.len(), low) };
     let Some(digits) = digits else {
         let mut rest = &mut *out;

@@ -318,9 +318,9 @@ impl Rule<'_> {
     }
 
     /// Returns the factors that belong to singular values.
-    fn thin(&mut self, u: ExprId, s: ExprId, v: ExprId) -> Result<Thin> {
+    fn thin(&mut self, u: ExprId, s: ExprId, v: ExprId) -> Result<ThinFactors> {
         let count = self.graph.shape(s)[self.batch];
-        Ok(Thin {
+        Ok(ThinFactors {
             u: self.column_range(u, 0, count)?,
             v: self.column_range(v, 0, count)?,
             inverse: {
@@ -362,7 +362,7 @@ impl Rule<'_> {
         x: ExprId,
         full: ExprId,
         bar: ExprId,
-        thin: &Thin,
+        thin: &ThinFactors,
     ) -> Result<ExprId> {
         let (count, all) = (self.columns(x), self.columns(full));
         let own = self.column_range(bar, 0, count)?;
@@ -381,7 +381,7 @@ impl Rule<'_> {
 }
 
 /// The factors of a singular value decomposition that belong to singular values.
-struct Thin {
+struct ThinFactors {
     u: ExprId,
     v: ExprId,
     /// The inverses of the singular values, as a row that scales columns; 0 for 0.

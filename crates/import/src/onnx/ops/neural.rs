@@ -224,7 +224,7 @@ fn repeat_heads(call: &mut Call<'_, '_, '_>, x: ExprId, heads: usize) -> Built<E
 }
 
 /// The operands of attention, with a head axis.
-struct Attended {
+struct AttentionOperands {
     query: ExprId,
     key: ExprId,
     value: ExprId,
@@ -261,7 +261,7 @@ fn attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     let key = repeat_heads(call, key, heads)?;
     let value = repeat_heads(call, value, heads)?;
-    let attended = Attended { query, key, value, offset };
+    let attended = AttentionOperands { query, key, value, offset };
     let bias = attention_bias(call, &attended)?;
     let scale = call.float("scale", 1.0 / size_of(size).sqrt())?;
     let (result, weights) = weighted_values(call, &attended, bias, scale)?;
@@ -281,7 +281,7 @@ fn size_of(size: usize) -> f64 {
 }
 
 /// Returns the sum of the mask and of negative infinity where a query may not read a key.
-fn attention_bias(call: &mut Call<'_, '_, '_>, at: &Attended) -> Built<Option<ExprId>> {
+fn attention_bias(call: &mut Call<'_, '_, '_>, at: &AttentionOperands) -> Built<Option<ExprId>> {
     let dtype = call.dtype(at.query);
     let (queries, keys) = (call.shape(at.query)[2], call.shape(at.key)[2]);
     let never = call.scalar_of(f64::NEG_INFINITY, dtype)?;
@@ -343,7 +343,7 @@ fn attention_bias(call: &mut Call<'_, '_, '_>, at: &Attended) -> Built<Option<Ex
 /// `qk_matmul_output_mode` selects.
 fn weighted_values(
     call: &mut Call<'_, '_, '_>,
-    at: &Attended,
+    at: &AttentionOperands,
     bias: Option<ExprId>,
     scale: f64,
 ) -> Built<(ExprId, ExprId)> {

@@ -73,7 +73,7 @@ fn affine_grid(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 /// The attributes of `GridSample`.
 struct Sampling {
     mode: Mode,
-    padding: Outside,
+    padding: PaddingMode,
     aligns: bool,
 }
 
@@ -86,7 +86,7 @@ enum Mode {
 
 /// The elements outside of an image.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Outside {
+enum PaddingMode {
     Zeros,
     Border,
     Reflection,
@@ -104,9 +104,9 @@ impl Sampling {
             }
         };
         let padding = match call.text("padding_mode", "zeros")?.as_str() {
-            "zeros" => Outside::Zeros,
-            "border" => Outside::Border,
-            "reflection" => Outside::Reflection,
+            "zeros" => PaddingMode::Zeros,
+            "border" => PaddingMode::Border,
+            "reflection" => PaddingMode::Reflection,
             other => {
                 let names = "zeros, border or reflection";
                 return Err(Fault::Invalid(format!(
@@ -136,9 +136,9 @@ impl Sampling {
             return Ok(place);
         }
         let moved = match self.padding {
-            Outside::Zeros => return Ok(place),
-            Outside::Border => clamp_to(graph, place, 0.0, float(size) - 1.0)?,
-            Outside::Reflection => reflect(graph, place, low, high)?,
+            PaddingMode::Zeros => return Ok(place),
+            PaddingMode::Border => clamp_to(graph, place, 0.0, float(size) - 1.0)?,
+            PaddingMode::Reflection => reflect(graph, place, low, high)?,
         };
         let dtype = graph.dtype(place);
         let low = graph.scalar_constant(Scalar::Float(low), dtype)?;
@@ -196,9 +196,9 @@ impl Sampling {
         let mut is_inside = None;
         let mut inner = index;
         match self.padding {
-            Outside::Border => {}
-            Outside::Reflection => inner = reflect(graph, index, low, high)?,
-            Outside::Zeros => {
+            PaddingMode::Border => {}
+            PaddingMode::Reflection => inner = reflect(graph, index, low, high)?,
+            PaddingMode::Zeros => {
                 let inside = clamp_to(graph, index, 0.0, last)?;
                 is_inside = Some(graph.equal(inside, index)?);
             }

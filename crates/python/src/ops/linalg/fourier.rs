@@ -8,7 +8,7 @@ use nxla_runtime::host::Number;
 use pyo3::prelude::*;
 
 use crate::ops::args::{Axis, AxisList, fixed_length};
-use crate::ops::declare::{Argument, Choice, Choices, Site, functions};
+use crate::ops::declare::{Argument, ArgumentContext, Choice, Choices, functions};
 
 /// The direction of a transform that divides by the number of points.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,24 +35,24 @@ impl Scale {
 }
 
 /// The number of points along an axis.
-struct Points(i64);
+struct TransformLength(i64);
 
-impl<'a, 'py> FromPyObject<'a, 'py> for Points {
+impl<'a, 'py> FromPyObject<'a, 'py> for TransformLength {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        value.extract().map(Points)
+        value.extract().map(TransformLength)
     }
 }
 
-impl Argument for Points {
+impl Argument for TransformLength {
     type Value = usize;
 
     fn annotation() -> Cow<'static, str> {
         "int".into()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<usize> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<usize> {
         let points = usize::try_from(self.0).ok().filter(|&points| points > 0);
         points.ok_or_else(|| site.refuse(format!("must be at least 1; got {}", self.0)))
     }
@@ -83,7 +83,7 @@ impl Argument for AxisPair {
         "tuple[Axis, Axis]".into()
     }
 
-    fn into_value(self, site: &mut Site<'_>) -> Result<Vec<i64>> {
+    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Vec<i64>> {
         Ok(vec![self.0.into_value(site)?, self.1.into_value(site)?])
     }
 }
@@ -204,7 +204,7 @@ functions! {
     /// >>> nx.fft.fft([1.0, 2.0, 3.0, 4.0]).tolist()
     /// [(10+0j), (-2+2j), (-2+0j), (-2-2j)]
     fn fft(
-        x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+        x, /, n: Option<TransformLength> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| along(graph, Graph::fft, Side::Result, x, n, axis, norm);
 
     /// Return the inverse discrete Fourier transform.
@@ -217,7 +217,7 @@ functions! {
     /// >>> nx.fft.ifft([6.0, -2.0 + 2.0j, -2.0, -2.0 - 2.0j]).tolist()
     /// [0j, (1+0j), (2+0j), (3+0j)]
     fn ifft(
-        x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+        x, /, n: Option<TransformLength> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| along(graph, Graph::ifft, Side::Inverse, x, n, axis, norm);
 
     /// Return the non-redundant half of the Fourier transform of real numbers.
@@ -240,7 +240,7 @@ functions! {
     /// >>> nx.fft.rfft([1.0, 0.0, 0.0, 0.0]).tolist()
     /// [(1+0j), (1+0j), (1+0j)]
     fn rfft(
-        x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+        x, /, n: Option<TransformLength> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| along(graph, Graph::rfft, Side::Operand, x, n, axis, norm);
 
     /// Return the inverse of `rfft`.
@@ -260,7 +260,7 @@ functions! {
     /// >>> nx.fft.irfft([1.0, 1.0, 1.0]).tolist()
     /// [1.0, 0.0, 0.0, 0.0]
     fn irfft(
-        x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+        x, /, n: Option<TransformLength> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| along(graph, Graph::irfft, Side::Inverse, x, n, axis, norm);
 
     /// Return the discrete Fourier transform along several axes.
@@ -294,7 +294,7 @@ functions! {
     /// >>> nx.fft.fftn([[1.0, 0.0], [0.0, 0.0]]).tolist()
     /// [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
     fn fftn(
-        x, /, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
+        x, /, s: Option<Vec<TransformLength>> = None, axes: Option<AxisList> = None,
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::fftn, Side::Result, x, s, axes, norm);
 
@@ -306,7 +306,7 @@ functions! {
     /// >>> nx.fft.ifftn([[4.0, 0.0], [0.0, 0.0]]).tolist()
     /// [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
     fn ifftn(
-        x, /, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
+        x, /, s: Option<Vec<TransformLength>> = None, axes: Option<AxisList> = None,
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::ifftn, Side::Inverse, x, s, axes, norm);
 
@@ -327,7 +327,7 @@ functions! {
     /// >>> nx.fft.rfftn([[1.0, 0.0, 0.0], [0.0, 0.0, 0.0]]).shape
     /// (2, 2)
     fn rfftn(
-        x, /, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
+        x, /, s: Option<Vec<TransformLength>> = None, axes: Option<AxisList> = None,
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::rfftn, Side::Operand, x, s, axes, norm);
 
@@ -339,7 +339,7 @@ functions! {
     /// >>> nx.fft.irfftn(nx.ones((2, 2))).tolist()
     /// [[1.0, 0.0], [0.0, 0.0]]
     fn irfftn(
-        x, /, s: Option<Vec<Points>> = None, axes: Option<AxisList> = None,
+        x, /, s: Option<Vec<TransformLength>> = None, axes: Option<AxisList> = None,
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::irfftn, Side::Inverse, x, s, axes, norm);
 
@@ -360,7 +360,7 @@ functions! {
     /// >>> nx.fft.hfft([1.0, 0.0, 0.0]).tolist()
     /// [1.0, 1.0, 1.0, 1.0]
     fn hfft(
-        x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+        x, /, n: Option<TransformLength> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| {
         let conjugate = graph.conjugate(x)?;
         along(graph, Graph::irfft, Side::Inverse, conjugate, n, axis, norm.opposite())
@@ -379,7 +379,7 @@ functions! {
     /// >>> nx.fft.ihfft([1.0, 1.0, 1.0, 1.0]).tolist()
     /// [(1-0j), -0j, -0j]
     fn ihfft(
-        x, /, n: Option<Points> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
+        x, /, n: Option<TransformLength> = None, axis: Axis = -1, norm: Choice<Scale> = "backward"
     ) |graph| {
         let half = along(graph, Graph::rfft, Side::Operand, x, n, axis, norm.opposite())?;
         graph.conjugate(half)
@@ -404,7 +404,7 @@ functions! {
     /// >>> nx.fft.fft2([[1.0, 0.0], [0.0, 0.0]]).tolist()
     /// [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
     fn fft2(
-        x, /, s: Option<Vec<Points>> = None, axes: AxisPair = (-2, -1),
+        x, /, s: Option<Vec<TransformLength>> = None, axes: AxisPair = (-2, -1),
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::fftn, Side::Result, x, s, Some(axes), norm);
 
@@ -416,7 +416,7 @@ functions! {
     /// >>> nx.fft.ifft2([[4.0, 0.0], [0.0, 0.0]]).tolist()
     /// [[(1+0j), (1+0j)], [(1+0j), (1+0j)]]
     fn ifft2(
-        x, /, s: Option<Vec<Points>> = None, axes: AxisPair = (-2, -1),
+        x, /, s: Option<Vec<TransformLength>> = None, axes: AxisPair = (-2, -1),
         norm: Choice<Scale> = "backward"
     ) |graph| along_all(graph, Graph::ifftn, Side::Inverse, x, s, Some(axes), norm);
 }

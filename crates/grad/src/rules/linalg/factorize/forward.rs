@@ -5,7 +5,7 @@ use nxla_expr::{ExprId, Factorization, Padding, Result, Transform, TriangularSol
 use nxla_tensor::{DType, Scalar};
 use smallvec::smallvec;
 
-use super::{Rule, Thin};
+use super::{Rule, ThinFactors};
 use crate::builder::{pad_zeros, scale, select_or_zero, to_i64};
 use crate::error::Result as GradResult;
 use crate::forward::{JvpStep, Tangents};
@@ -181,7 +181,7 @@ impl Rule<'_> {
         full: ExprId,
         turn: ExprId,
         sent: ExprId,
-        thin: &Thin,
+        thin: &ThinFactors,
     ) -> Result<ExprId> {
         let inside = self.product(x, turn)?;
         let within = self.adjoint_product(x, sent)?;
