@@ -8,7 +8,6 @@ use nxla_expr::{Factorization, TensorType};
 use nxla_tensor::{DType, HostTensor};
 
 use super::field::{Field, match_field, matrix_dtype};
-use super::systems::{MOST_ROWS, eliminate};
 use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
 
@@ -48,13 +47,6 @@ fn parts<T: Field + 'static>(
             }
             // The kernel allocates several copies of the matrix and of its factors.
             context::require::<T>(3 * (a.len() + total));
-            if factorization == Factorization::Lu && rows == columns && rows <= MOST_ROWS {
-                let (factors, order) = out.split_at_mut(a.len());
-                factors.copy_from_slice(a);
-                order.iter_mut().enumerate().for_each(|(at, row)| *row = T::from_real(at as f64));
-                eliminate(factors, order, rows);
-                continue;
-            }
             if a.len() < many(factorization) {
                 one(factorization, a, rows, columns, out);
                 continue;

@@ -23,13 +23,6 @@ pub(super) trait Field:
         re.is_finite() && im.is_finite()
     }
 
-    /// The sum of the absolute values of the real and imaginary part, which neither overflows nor
-    /// underflows before the parts do.
-    fn size(self) -> f64 {
-        let (re, im) = self.to_scalar().parts();
-        re.abs() + im.abs()
-    }
-
     /// The square of the absolute value.
     fn square(self) -> f64 {
         let (re, im) = self.to_scalar().parts();

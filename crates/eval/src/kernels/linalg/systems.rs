@@ -1,4 +1,4 @@
-//! Small matrices: factors by elimination, and systems of linear equations by substitution, in one step each.
+//! Systems of linear equations for small factors, which substitution solves in one step.
 //!
 //! A Kalman filter or a Newton iteration solves a system of a few unknowns in each iteration of its loop, where
 //! starting several steps takes longer than computing them.
@@ -11,7 +11,7 @@ use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
 
 /// The number of rows up to which processing row by row is faster than processing blocks.
-pub(super) const MOST_ROWS: usize = 32;
+const MOST_ROWS: usize = 32;
 
 /// Returns true if [`solve`] computes the results of a program on `[factors, order, b]`.
 pub(crate) fn is_small(program: &Program) -> bool {
@@ -143,35 +143,5 @@ fn subtract<'a, T: Field>(
             .get_disjoint_mut([row * width..(row + 1) * width, other * width..(other + 1) * width])
             .expect("another row");
         to.iter_mut().zip(from).for_each(|(to, from)| *to = *to - factor * *from);
-    }
-}
-
-/// Replaces a square matrix by its factors, with the largest pivot of each column, and applies the
-/// row exchanges to `order`, which holds the row numbers in increasing order.
-pub(super) fn eliminate<T: Field>(a: &mut [T], order: &mut [T], side: usize) {
-    for column in 0..side {
-        let size = |a: &[T], row: usize| a[row * side + column].size();
-        let mut pivot = column;
-        for row in column + 1..side {
-            if size(a, row) > size(a, pivot) {
-                pivot = row;
-            }
-        }
-        if a[pivot * side + column] == T::default() {
-            continue;
-        }
-        if pivot != column {
-            let (above, below) = a.split_at_mut(pivot * side);
-            above[column * side..][..side].swap_with_slice(&mut below[..side]);
-            order.swap(pivot, column);
-        }
-        let (above, below) = a.split_at_mut((column + 1) * side);
-        let above = &above[column * side..];
-        for row in below.chunks_exact_mut(side) {
-            let factor = row[column].over(above[column]);
-            row[column] = factor;
-            let rest = row[column + 1..].iter_mut().zip(&above[column + 1..]);
-            rest.for_each(|(to, &from)| *to = *to - factor * from);
-        }
     }
 }
