@@ -15,9 +15,10 @@ use crate::graph::{
     TensorType, Traced, While,
 };
 
-/// A custom rule that is being traced, see [`Graph::open_custom_grad`].
+/// A custom rule that is being traced, see [`Graph::open_rule`].
 #[derive(Clone, Debug)]
 pub struct OpenRule {
+    rule: RuleFor,
     mark: Mark,
     scope: Scope,
 }
@@ -98,25 +99,14 @@ impl Graph {
         inputs: &[ExprId],
         rule: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
     ) -> Result<Vec<ExprId>, E> {
-        let open = self.open_custom_grad(outputs);
+        let open = self.open_rule(RuleFor::Cotangents, outputs);
         let cotangents = rule(self, open.changes())?;
-        Ok(self.close_custom_grad(open, outputs, inputs, cotangents)?)
+        Ok(self.close_rule(open, outputs, inputs, cotangents)?)
     }
 
-    /// Starts the tracing of the rule of [`Graph::custom_grad`], for callers that cannot pass a
-    /// closure. [`Graph::close_custom_grad`] ends the tracing.
-    pub fn open_custom_grad(&mut self, outputs: &[ExprId]) -> OpenRule {
-        self.open_rule(outputs)
-    }
-
-    /// Starts the tracing of a rule that maps tangents of these inputs to tangents of the outputs.
-    /// [`Graph::close_custom_jvp`] ends the tracing.
-    pub fn open_custom_jvp(&mut self, inputs: &[ExprId]) -> OpenRule {
-        self.open_rule(inputs)
-    }
-
-    /// Opens a scope with a parameter for the cotangent or tangent of each value.
-    fn open_rule(&mut self, values: &[ExprId]) -> OpenRule {
+    /// Starts the tracing of a rule, with a parameter for the cotangent of each output or the tangent
+    /// of each input. [`Graph::close_rule`] ends the tracing.
+    pub fn open_rule(&mut self, rule: RuleFor, values: &[ExprId]) -> OpenRule {
         let mark = self.mark();
         let types: Vec<TensorType> = values
             .iter()
@@ -125,86 +115,42 @@ impl Graph {
                 TensorType::new(ty.dtype.to_floating(), ty.shape.clone())
             })
             .collect();
-        OpenRule { mark, scope: self.open_scope("custom_grad", &types) }
+        OpenRule { rule, mark, scope: self.open_scope(rule.function_name(), &types) }
     }
 
-    /// Ends the tracing of a rule that returned these cotangents of the inputs.
+    /// Ends the tracing of a rule that returned the cotangents of the inputs, or the tangents of the
+    /// outputs. Returns the outputs with the rule.
     ///
     /// # Errors
-    /// Returns an error for another number of cotangents than of inputs.
-    pub fn close_custom_grad(
+    /// Returns an error for another number of results than of inputs or outputs, or a result that
+    /// does not broadcast to its input or output.
+    pub fn close_rule(
         &mut self,
         open: OpenRule,
         outputs: &[ExprId],
         inputs: &[ExprId],
-        cotangents: Vec<ExprId>,
-    ) -> Result<Vec<ExprId>> {
-        if cotangents.len() != inputs.len() {
-            let why = format!(
-                "must return {} cotangents, one for each input; got {}",
-                inputs.len(),
-                cotangents.len()
-            );
-            return Err(self.invalid("custom_grad", "rule", why));
-        }
-        for (position, (&cotangent, &input)) in cotangents.iter().zip(inputs).enumerate() {
-            self.check_change("custom_grad", ("cotangent", cotangent), ("input", input), position)?;
-        }
-        self.close_rule(open, RuleFor::Cotangents, (outputs, inputs), cotangents)
-    }
-
-    /// Ends the tracing of a rule that returned these tangents of the outputs.
-    ///
-    /// # Errors
-    /// Returns an error for another number of tangents than of outputs, or one that does not
-    /// broadcast to its output.
-    pub fn close_custom_jvp(
-        &mut self,
-        open: OpenRule,
-        outputs: &[ExprId],
-        inputs: &[ExprId],
-        tangents: Vec<ExprId>,
-    ) -> Result<Vec<ExprId>> {
-        if tangents.len() != outputs.len() {
-            let why = format!(
-                "must return {} tangents, one for each result; got {}",
-                outputs.len(),
-                tangents.len()
-            );
-            return Err(self.invalid("custom_jvp", "rule", why));
-        }
-        for (position, (&tangent, &output)) in tangents.iter().zip(outputs).enumerate() {
-            self.check_change("custom_jvp", ("tangent", tangent), ("result", output), position)?;
-        }
-        self.close_rule(open, RuleFor::Tangents, (outputs, inputs), tangents)
-    }
-
-    /// Checks that a cotangent or tangent of a rule broadcasts to its value.
-    fn check_change(
-        &self,
-        function: &'static str,
-        (kind, change): (&'static str, ExprId),
-        (place, value): (&'static str, ExprId),
-        position: usize,
-    ) -> Result<()> {
-        let (found, expected) = (self.tensor_type(change), self.tensor_type(value));
-        let common = broadcast_shapes(&found.shape, &expected.shape);
-        if common.is_ok_and(|common| common == expected.shape) {
-            return Ok(());
-        }
-        let why =
-            format!("must return a {kind} of type {expected} for {place} {position}; got {found}");
-        Err(self.invalid(function, "rule", why))
-    }
-
-    /// Creates the outputs with a custom rule that returned these results.
-    fn close_rule(
-        &mut self,
-        open: OpenRule,
-        rule: RuleFor,
-        (outputs, inputs): (&[ExprId], &[ExprId]),
         results: Vec<ExprId>,
     ) -> Result<Vec<ExprId>> {
+        let rule = open.rule;
+        let (kind, place, values) = match rule {
+            RuleFor::Cotangents => ("cotangent", "input", inputs),
+            RuleFor::Tangents => ("tangent", "result", outputs),
+        };
+        if results.len() != values.len() {
+            let (expected, found) = (values.len(), results.len());
+            let why = format!("must return {expected} {kind}s, one for each {place}; got {found}");
+            return Err(self.invalid(rule.function_name(), "rule", why));
+        }
+        for (position, (&result, &value)) in results.iter().zip(values).enumerate() {
+            let (found, expected) = (self.tensor_type(result), self.tensor_type(value));
+            let common = broadcast_shapes(&found.shape, &expected.shape);
+            if !common.is_ok_and(|common| common == expected.shape) {
+                let why = format!(
+                    "must return a {kind} of type {expected} for {place} {position}; got {found}"
+                );
+                return Err(self.invalid(rule.function_name(), "rule", why));
+            }
+        }
         let traced = self.traced(open.mark, results);
         // Copying lets the rule capture the outputs themselves instead of nodes that it computes
         // from them, so that a derivative can replace them by the results of this node.

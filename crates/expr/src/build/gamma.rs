@@ -17,7 +17,7 @@ use std::f64::consts::PI;
 
 use nxla_tensor::{DType, Scalar};
 
-use crate::graph::{ErrorKind, ExprId, Graph, Result};
+use crate::graph::{ErrorKind, ExprId, Graph, Result, RuleFor};
 
 const G: f64 = 7.0;
 
@@ -120,7 +120,7 @@ impl Graph {
     /// Returns the value with the derivative of the logarithm. The derivative of the formula has
     /// another value at poles and infinities.
     fn derive_by_digamma(&mut self, x: ExprId, value: ExprId) -> Result<ExprId> {
-        let open = self.open_custom_jvp(&[x]);
+        let open = self.open_rule(RuleFor::Tangents, &[x]);
         // The block depends on the tangent, so it is part of the derivative only.
         let operands = [x, open.changes()[0]];
         let tangent =
@@ -128,7 +128,7 @@ impl Graph {
                 let slope = graph.digamma(x)?;
                 graph.multiply(slope, change)
             })?;
-        Ok(self.close_custom_jvp(open, &[value], &[x], vec![tangent])?[0])
+        Ok(self.close_rule(open, &[value], &[x], vec![tangent])?[0])
     }
 
     /// Returns the derivative of [`Graph::log_gamma`]; integers become floats. It is NaN at

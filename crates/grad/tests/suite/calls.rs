@@ -4,7 +4,9 @@
 use std::sync::Arc;
 
 use crate::common::{f64s, number, parameters, run, tensor, types};
-use nxla_expr::{Compute, ExprId, Graph, HostFn, Line, Program, Result, Source, TensorType};
+use nxla_expr::{
+    Compute, ExprId, Graph, HostFn, Line, Program, Result, RuleFor, Source, TensorType,
+};
 use nxla_grad::{GradError, gradients, jvp};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
@@ -68,10 +70,10 @@ fn in_block(
 
 /// Defines the tangent `2 dx` of `y`.
 fn with_slope_two(graph: &mut Graph, y: ExprId, x: ExprId) -> ExprId {
-    let open = graph.open_custom_jvp(&[x]);
+    let open = graph.open_rule(RuleFor::Tangents, &[x]);
     let two = number(graph, 2.0);
     let change = graph.multiply(open.changes()[0], two).unwrap();
-    graph.close_custom_jvp(open, &[y], &[x], vec![change]).unwrap()[0]
+    graph.close_rule(open, &[y], &[x], vec![change]).unwrap()[0]
 }
 
 /// Defines the cotangent `factor dy` of `y`.
@@ -202,10 +204,10 @@ fn a_rule_with_a_runtime_call_has_no_second_derivative() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F64, [2]));
     let sine = graph.sin(x).unwrap();
-    let open = graph.open_custom_jvp(&[x]);
+    let open = graph.open_rule(RuleFor::Tangents, &[x]);
     let slope = same(&mut graph, x);
     let change = graph.multiply(open.changes()[0], slope).unwrap();
-    let y = graph.close_custom_jvp(open, &[sine], &[x], vec![change]).unwrap()[0];
+    let y = graph.close_rule(open, &[sine], &[x], vec![change]).unwrap()[0];
     let slope = gradients(&mut graph, y, &[x]).unwrap()[0];
     let error = gradients(&mut graph, slope, &[x]).unwrap_err();
     assert!(matches!(error, GradError::NotDifferentiable { op: "runtime_call", .. }), "{error}");

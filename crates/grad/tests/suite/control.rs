@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{check, check_twice, check_with, f64s, integers, number, run, samples, tensor};
-use nxla_expr::{Error, ExprId, Graph, Metadata, Op, Result};
+use nxla_expr::{Error, ExprId, Graph, Metadata, Op, Result, RuleFor};
 use nxla_grad::gradients;
 use nxla_tensor::{DType, HostTensor, Scalar};
 
@@ -466,9 +466,9 @@ fn custom_sine(
     rule: impl FnOnce(&mut Graph, ExprId) -> ExprId,
 ) -> ExprId {
     let y = graph.sin(x).unwrap();
-    let open = graph.open_custom_jvp(&[x]);
+    let open = graph.open_rule(RuleFor::Tangents, &[x]);
     let change = rule(graph, open.changes()[0]);
-    graph.close_custom_jvp(open, &[y], &[x], vec![change]).unwrap()[0]
+    graph.close_rule(open, &[y], &[x], vec![change]).unwrap()[0]
 }
 
 #[test]
@@ -510,14 +510,14 @@ fn a_tangent_of_another_shape_is_an_error() {
     let mut graph = Graph::new();
     let x = crate::common::parameters(&mut graph, &[tensor(&[2], &[0.5, 0.6])])[0];
     let y = graph.cos(x).unwrap();
-    let open = graph.open_custom_jvp(&[x]);
+    let open = graph.open_rule(RuleFor::Tangents, &[x]);
     let wide = graph.iota([3], None, DType::F64).unwrap();
-    let error = graph.close_custom_jvp(open.clone(), &[y], &[x], vec![wide]).unwrap_err();
+    let error = graph.close_rule(open.clone(), &[y], &[x], vec![wide]).unwrap_err();
     let text = error.to_string();
     assert!(
         text.starts_with("custom_jvp: rule: must return a tangent of type f64[2] for result 0")
     );
-    let error = graph.close_custom_jvp(open, &[y], &[x], Vec::new()).unwrap_err();
+    let error = graph.close_rule(open, &[y], &[x], Vec::new()).unwrap_err();
     assert!(error.to_string().starts_with("custom_jvp: rule: must return 1 tangents"));
 }
 

@@ -261,16 +261,16 @@ impl CustomRule {
         mut outputs: Vec<Vectorized>,
         inputs: Vec<Vectorized>,
     ) -> Result<Self> {
-        let open = match rule {
+        let values = match rule {
             RuleFor::Cotangents => {
                 // The cotangent of an output that all entries share would be a sum over the entries.
                 let common = union_of(rule, outputs.iter().chain(&inputs))?;
                 outputs = spread_all(graph, &outputs, &common)?;
-                graph.open_custom_grad(&ids(&outputs))
+                &outputs
             }
-            RuleFor::Tangents => graph.open_custom_jvp(&ids(&inputs)),
+            RuleFor::Tangents => &inputs,
         };
-        Ok(Self { rule, open, outputs, inputs })
+        Ok(Self { rule, open: graph.open_rule(rule, &ids(values)), outputs, inputs })
     }
 
     /// Returns the outputs. The tangents of a rule have their dtypes.
@@ -300,7 +300,7 @@ impl CustomRule {
         results: &[Vectorized],
     ) -> Result<ControlFlow<Vec<Vectorized>, Vec<Vectorized>>> {
         let Self { rule, open, mut outputs, inputs } = self;
-        let parts = match rule {
+        let results = match rule {
             RuleFor::Cotangents => {
                 let common = union_of(rule, outputs.iter().chain(results))?;
                 if outputs.iter().any(|(_, own)| *own != common) {
@@ -315,16 +315,16 @@ impl CustomRule {
                         None => *id,
                     });
                 }
-                graph.close_custom_grad(open, &ids(&outputs), &ids(&inputs), cotangents)?
+                cotangents
             }
             RuleFor::Tangents => {
                 // Entries that share an output may have different tangents.
                 let common = union_of(rule, outputs.iter().chain(results))?;
                 outputs = spread_all(graph, &outputs, &common)?;
-                let tangents = ids(&spread_all(graph, results, &common)?);
-                graph.close_custom_jvp(open, &ids(&outputs), &ids(&inputs), tangents)?
+                ids(&spread_all(graph, results, &common)?)
             }
         };
+        let parts = graph.close_rule(open, &ids(&outputs), &ids(&inputs), results)?;
         let vectors = outputs.into_iter().map(|(_, vectors)| vectors);
         Ok(ControlFlow::Break(parts.into_iter().zip(vectors).collect()))
     }

@@ -8,7 +8,7 @@ use nxla_tensor::{DType, Number, Scalar, Shape};
 
 use super::super::SliceStart;
 use super::solve::{precision, triangles};
-use crate::graph::{Cumulative, ExprId, Graph, Padding, Result, TensorType, Transform};
+use crate::graph::{Cumulative, ExprId, Graph, Padding, Result, RuleFor, TensorType, Transform};
 
 impl Graph {
     /// Returns the determinant of square matrices as a float. Names are dropped.
@@ -34,7 +34,7 @@ impl Graph {
         let (packed, order) = self.packed_lu(a)?;
         let value = self.determinant_of_lu(packed, order)?;
         let is_singular = self.is_singular(packed)?;
-        let open = self.open_custom_jvp(&[a]);
+        let open = self.open_rule(RuleFor::Tangents, &[a]);
         // The block depends on the tangent, so cofactors are computed only for a derivative.
         let operands = [a, is_singular, open.changes()[0]];
         let tangent = self.composite("determinant_tangent", &[], operands, |graph, operands| {
@@ -43,7 +43,7 @@ impl Graph {
             let changes = graph.multiply(cofactors, tangent)?;
             graph.sum(changes, Some(&[-2, -1]), false)
         })?;
-        Ok(self.close_custom_jvp(open, &[value], &[a], vec![tangent])?[0])
+        Ok(self.close_rule(open, &[value], &[a], vec![tangent])?[0])
     }
 
     /// Returns the determinant from the packed factors and the order of rows.
