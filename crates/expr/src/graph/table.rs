@@ -568,44 +568,56 @@ macro_rules! for_each_composed_binary {
     };
 }
 
-macro_rules! define_unary {
-    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $domain:tt $public:literal [$($example:literal)*];)*) => {
-        /// An element-wise op of one operand.
+macro_rules! define_elementwise {
+    ($op:ident $classes:ident $doc:literal;
+     $($(#[$variant_doc:meta])* $variant:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $public:literal;)*) => {
+        #[doc = $doc]
         #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
-        pub enum UnaryOp { $($(#[$doc])* $variant,)* }
+        pub enum $op { $($(#[$variant_doc])* $variant,)* }
 
-        impl UnaryOp {
-            /// Every unary op, in table order.
-            pub const ALL: &[UnaryOp] = &[$(UnaryOp::$variant),*];
+        impl $op {
+            /// Every op of the table, in its order.
+            pub const ALL: &[$op] = &[$($op::$variant),*];
 
             /// The name in printed expressions, which is the name in Nx.
             pub const fn name(self) -> &'static str {
-                match self { $(UnaryOp::$variant => $name),* }
+                match self { $($op::$variant => $name),* }
             }
 
             /// The name of the Python function, which follows the Array API standard if the standard
             /// has the function.
             pub const fn public_name(self) -> &'static str {
-                match self { $(UnaryOp::$variant => $public),* }
+                match self { $($op::$variant => $public),* }
             }
 
             /// The class of the operand dtypes and of the result dtype.
-            pub const fn class(self) -> UnaryClass {
-                match self { $(UnaryOp::$variant => UnaryClass::$class),* }
+            pub const fn class(self) -> $classes {
+                match self { $($op::$variant => $classes::$class),* }
             }
 
             /// How StableHLO spells it.
             pub const fn lowering(self) -> Lowering {
-                match self { $(UnaryOp::$variant => Lowering::$($lowering)*),* }
+                match self { $($op::$variant => Lowering::$($lowering)*),* }
             }
 
             /// The operations of one element: 1 for an instruction of a vector unit, 4 for a
             /// division or a root, 10 for a library function without branches, and 20 for one that is
             /// composed of two.
             pub const fn operations(self) -> u64 {
-                match self { $(UnaryOp::$variant => $operations),* }
+                match self { $($op::$variant => $operations),* }
             }
+        }
+    };
+}
 
+macro_rules! define_unary {
+    ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $domain:tt $public:literal [$($example:literal)*];)*) => {
+        define_elementwise! {
+            UnaryOp UnaryClass "An element-wise op of one operand.";
+            $($(#[$doc])* $variant $name $class ($($lowering)*) $operations $public;)*
+        }
+
+        impl UnaryOp {
             /// An interval of the real line on which the op is smooth and well conditioned;
             /// tests draw their samples from it.
             pub const fn domain(self) -> (f64, f64) {
@@ -618,41 +630,9 @@ for_each_unary!(define_unary);
 
 macro_rules! define_binary {
     ($($(#[$doc:meta])* $variant:ident $method:ident $name:literal $class:ident ($($lowering:tt)*) $operations:literal $public:literal [$($example:literal)*];)*) => {
-        /// An element-wise op of two operands, which broadcast against each other.
-        #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, serde::Serialize, serde::Deserialize)]
-        pub enum BinaryOp { $($(#[$doc])* $variant,)* }
-
-        impl BinaryOp {
-            /// Every binary op, in table order.
-            pub const ALL: &[BinaryOp] = &[$(BinaryOp::$variant),*];
-
-            /// The name in printed expressions, which is the name in Nx.
-            pub const fn name(self) -> &'static str {
-                match self { $(BinaryOp::$variant => $name),* }
-            }
-
-            /// The name of the Python function, which follows the Array API standard if the standard
-            /// has the function.
-            pub const fn public_name(self) -> &'static str {
-                match self { $(BinaryOp::$variant => $public),* }
-            }
-
-            /// The class of the operand dtypes and of the result dtype.
-            pub const fn class(self) -> BinaryClass {
-                match self { $(BinaryOp::$variant => BinaryClass::$class),* }
-            }
-
-            /// How StableHLO spells it.
-            pub const fn lowering(self) -> Lowering {
-                match self { $(BinaryOp::$variant => Lowering::$($lowering)*),* }
-            }
-
-            /// The operations of one element: 1 for an instruction of a vector unit, 4 for a
-            /// division or a root, 10 for a library function without branches, and 20 for one that is
-            /// composed of two.
-            pub const fn operations(self) -> u64 {
-                match self { $(BinaryOp::$variant => $operations),* }
-            }
+        define_elementwise! {
+            BinaryOp BinaryClass "An element-wise op of two operands, which broadcast against each other.";
+            $($(#[$doc])* $variant $name $class ($($lowering)*) $operations $public;)*
         }
     };
 }
