@@ -115,17 +115,12 @@ fn compare_values(
     let (left, right) = (left.get().host(py)?, right.get().host(py)?);
     let shape = left.shape().clone();
     let found = py.detach(|| distance(&left, &right));
-    let Some(Distance { ulps, mut position, absolute, differing }) = found else {
+    let Some(Distance { ulps, position, absolute, differing }) = found else {
         let ty = |tensor: &HostTensor| format!("{}{}", tensor.dtype(), tensor.shape());
         let why = format!("tensors: must have equal types; got {} and {}", ty(&left), ty(&right));
         return Err(argument_error("compare_values", why));
     };
-    let mut index = vec![0; shape.rank()];
-    for (at, &size) in index.iter_mut().zip(&shape).rev() {
-        *at = position % size.max(1);
-        position /= size.max(1);
-    }
-    Ok((ulps, PyTuple::new(py, index)?.unbind(), absolute, differing))
+    Ok((ulps, PyTuple::new(py, shape.index_at(position))?.unbind(), absolute, differing))
 }
 
 /// Entries, bytes, hits, misses and evictions of the executable cache.

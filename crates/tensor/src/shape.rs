@@ -169,6 +169,17 @@ impl Shape {
         strides
     }
 
+    /// Returns the index of the element at a position in row-major order.
+    #[must_use]
+    pub fn index_at(&self, mut position: usize) -> Vec<usize> {
+        let mut index = vec![0; self.rank()];
+        for (at, &size) in index.iter_mut().zip(&self.0).rev() {
+            *at = position % size.max(1);
+            position /= size.max(1);
+        }
+        index
+    }
+
     /// Returns the sizes as a slice.
     #[must_use]
     pub fn as_slice(&self) -> &[usize] {

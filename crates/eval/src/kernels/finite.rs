@@ -1,6 +1,6 @@
 //! The search for the operation that produced NaN or an infinity.
 
-use nxla_tensor::{DType, HostTensor, Shape};
+use nxla_tensor::{DType, HostTensor};
 
 use crate::context::{Fault, NotFinite};
 
@@ -26,7 +26,7 @@ fn describe_element(tensor: &HostTensor, position: usize) -> (Vec<usize>, String
         DType::C64 | DType::C128 => format!("{re}+{im}i"),
         _ => re.to_string(),
     };
-    (index_of(position, tensor.shape()), value)
+    (tensor.shape().index_at(position), value)
 }
 
 fn position(tensor: &HostTensor) -> Option<usize> {
@@ -40,20 +40,6 @@ fn position(tensor: &HostTensor) -> Option<usize> {
             !re.is_finite() || !im.is_finite()
         }),
     }
-}
-
-fn index_of(mut position: usize, shape: &Shape) -> Vec<usize> {
-    let mut index: Vec<usize> = shape
-        .iter()
-        .rev()
-        .map(|&size| {
-            let at = position % size;
-            position /= size;
-            at
-        })
-        .collect();
-    index.reverse();
-    index
 }
 
 /// Returns an error for results that are not finite.

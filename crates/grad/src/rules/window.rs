@@ -154,16 +154,8 @@ impl<'a> Offsets<'a> {
 
     /// Iterates over all offsets in row-major order.
     pub(crate) fn iter(&self) -> impl DoubleEndedIterator<Item = Vec<usize>> + use<> {
-        let dimensions = self.window.dimensions.clone();
-        let total: usize = dimensions.iter().product();
-        (0..total).map(move |mut position| {
-            let mut offset = vec![0; dimensions.len()];
-            for (at, &size) in offset.iter_mut().zip(&dimensions).rev() {
-                *at = position % size;
-                position /= size;
-            }
-            offset
-        })
+        let dimensions = Shape::from(&self.window.dimensions[..]);
+        (0..dimensions.size()).map(move |position| dimensions.index_at(position))
     }
 
     /// Pads a tensor as the windows require, with elements of one value.
