@@ -155,11 +155,7 @@ impl Graph {
         tie_high: bool,
         dtype: DType,
     ) -> Result<ExprId> {
-        let name = match op {
-            ArgReduceOp::Argmax => "argmax",
-            ArgReduceOp::Argmin => "argmin",
-        };
-        let axis = axis.map(|axis| self.axis(name, x, axis)).transpose()?;
+        let axis = axis.map(|axis| self.axis(op.name(), x, axis)).transpose()?;
         let attributes = ArgReduce { axis, keep_axis, tie_high, dtype: index_dtype(dtype) };
         let index = self.make(Op::ArgReduce(op, Box::new(attributes)), &[x])?;
         let index = self.as_type(index, dtype)?;

@@ -24,7 +24,7 @@ use crate::family_ops;
 pub type Axes = Box<[usize]>;
 
 /// The nine families; every layer has a file for each.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[expect(missing_docs, reason = "the names describe the values; the list is in ARCHITECTURE.md")]
 pub enum Family {
     Create,
@@ -227,6 +227,16 @@ pub struct Reduce {
 pub enum ArgReduceOp {
     Argmax,
     Argmin,
+}
+
+impl ArgReduceOp {
+    /// Returns the name in expression text.
+    pub fn name(self) -> &'static str {
+        match self {
+            ArgReduceOp::Argmax => "argmax",
+            ArgReduceOp::Argmin => "argmin",
+        }
+    }
 }
 
 /// Attributes of [`Op::ArgReduce`].
@@ -637,8 +647,7 @@ impl Op {
             Op::Concatenate(_) => "concatenate",
             Op::Stack(_) => "stack",
             Op::Reduce(op, _) => op.name(),
-            Op::ArgReduce(ArgReduceOp::Argmax, _) => "argmax",
-            Op::ArgReduce(ArgReduceOp::Argmin, _) => "argmin",
+            Op::ArgReduce(op, _) => op.name(),
             Op::ReduceFun(_) => "reduce",
             Op::Window(op, _) => op.name(),
             Op::WindowFun(_) => "window_reduce",

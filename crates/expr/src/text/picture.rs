@@ -18,36 +18,15 @@ const LIMIT: usize = 200;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Kind {
     Input,
-    Of(FamilyOrder),
+    Of(Family),
     More,
 }
-
-/// The position of a family in [`FAMILIES`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-pub(crate) struct FamilyOrder(usize);
-
-/// The name and fill color of each family.
-const FAMILIES: [(Family, &str, &str); 9] = [
-    (Family::Create, "create", "#e3e8ef"),
-    (Family::Elementwise, "elementwise", "#d3e5fb"),
-    (Family::Movement, "movement", "#f9e6c4"),
-    (Family::Reduce, "reduce", "#fbd5d5"),
-    (Family::Window, "window", "#f6d3ec"),
-    (Family::Contract, "contract", "#d2efd8"),
-    (Family::Index, "index", "#e5daf8"),
-    (Family::Linalg, "linalg", "#cfeeee"),
-    (Family::Control, "control", "#f3eec0"),
-];
 
 impl Kind {
     fn of(op: &Op) -> Self {
         match op {
             Op::Parameter(_) | Op::Tensor(_) | Op::Constant(_) => Kind::Input,
-            op => {
-                let family = op.family();
-                let order = FAMILIES.iter().position(|(other, ..)| *other == family);
-                Kind::Of(FamilyOrder(order.expect("every family is listed")))
-            }
+            op => Kind::Of(op.family()),
         }
     }
 
@@ -55,7 +34,15 @@ impl Kind {
     pub(crate) fn name(self) -> &'static str {
         match self {
             Kind::Input => "input",
-            Kind::Of(FamilyOrder(order)) => FAMILIES[order].1,
+            Kind::Of(Family::Create) => "create",
+            Kind::Of(Family::Elementwise) => "elementwise",
+            Kind::Of(Family::Movement) => "movement",
+            Kind::Of(Family::Reduce) => "reduce",
+            Kind::Of(Family::Window) => "window",
+            Kind::Of(Family::Contract) => "contract",
+            Kind::Of(Family::Index) => "index",
+            Kind::Of(Family::Linalg) => "linalg",
+            Kind::Of(Family::Control) => "control",
             Kind::More => "more",
         }
     }
@@ -64,7 +51,15 @@ impl Kind {
     pub(crate) fn fill(self) -> &'static str {
         match self {
             Kind::Input => "#ffffff",
-            Kind::Of(FamilyOrder(order)) => FAMILIES[order].2,
+            Kind::Of(Family::Create) => "#e3e8ef",
+            Kind::Of(Family::Elementwise) => "#d3e5fb",
+            Kind::Of(Family::Movement) => "#f9e6c4",
+            Kind::Of(Family::Reduce) => "#fbd5d5",
+            Kind::Of(Family::Window) => "#f6d3ec",
+            Kind::Of(Family::Contract) => "#d2efd8",
+            Kind::Of(Family::Index) => "#e5daf8",
+            Kind::Of(Family::Linalg) => "#cfeeee",
+            Kind::Of(Family::Control) => "#f3eec0",
             Kind::More => "#f4f4f4",
         }
     }
