@@ -255,26 +255,10 @@ impl<'a> LoopDerivative<'a> {
         types.map(|ty| ty.byte_size() as u64).fold(0, u64::saturating_add)
     }
 
-    /// Builds the backward loop. Its states are `before`, whose first element is the iteration
-    /// number, the cotangents of the carried states and the contributions to the captures. Returns
-    /// the positions and cotangents of operands.
+    /// Builds the backward loop. Its states are the leading states, the cotangents of the carried
+    /// states, the contributions to captures, and the trailing states. Returns the final values of
+    /// all states after the leading ones.
     fn build_backward(
-        &self,
-        graph: &mut Graph,
-        parts: &[Option<ExprId>],
-        before: Vec<ExprId>,
-        collected: &[Option<Rows>],
-        trip: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
-    ) -> Result<Vec<(usize, ExprId)>> {
-        let summed: Vec<usize> = (0..self.captures.len()).collect();
-        let states = BackwardStates { before, summed: &summed, behind: Vec::new(), collected };
-        let results = self.build_backward_with(graph, parts, states, trip)?;
-        Ok(self.positions().zip(results).collect())
-    }
-
-    /// Builds the backward loop with contributions to some of the captures only, and with trailing
-    /// states. Returns the final values of all states after the leading ones.
-    fn build_backward_with(
         &self,
         graph: &mut Graph,
         parts: &[Option<ExprId>],

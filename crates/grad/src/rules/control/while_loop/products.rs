@@ -12,6 +12,7 @@ use std::sync::Arc;
 use nxla_expr::{Axes, BinaryOp, Dot, ExprId, Graph, Op, Program, TensorType};
 use nxla_tensor::{Scalar, Shape};
 
+use super::stored::Residual;
 use crate::error::Result;
 use crate::programs::extract;
 
@@ -30,22 +31,11 @@ pub(super) struct Products {
     products: Vec<(usize, Vec<Product>)>,
 }
 
-/// The form in which a residual is available after the loop.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Availability {
-    /// One row for each iteration.
-    Rows,
-    /// Recomputed in each iteration.
-    Recomputed,
-    /// The same value in all iterations.
-    Same,
-}
-
 /// The location of the rows of an operand.
 #[derive(Clone, Copy)]
 enum Rows {
-    /// The residual with this index.
-    Availability(usize),
+    /// The rows of the residual with this index.
+    Residual(usize),
     /// The value with this index that the backward loop stores.
     Kept(usize),
 }
@@ -64,15 +54,20 @@ struct Term {
 }
 
 impl Products {
+    /// Sums all contributions in the loop.
+    pub(super) fn none(rest: &Arc<Program>, contributions: usize) -> Self {
+        let summed = (0..contributions).collect();
+        Self { trip: rest.clone(), summed, kept: Vec::new(), products: Vec::new() }
+    }
+
     /// Finds the products among the outputs of an iteration's derivative after the cotangents of
-    /// `carried` states. `known` describes the residuals, and `room` limits the bytes of stored
-    /// rows per iteration.
-    pub(super) fn new(
-        rest: &Program,
+    /// `carried` states. `room` limits the bytes of stored rows per iteration.
+    pub(super) fn find(
+        rest: &Arc<Program>,
         carried: usize,
-        known: &[Availability],
+        residuals: &[Residual],
         room: usize,
-    ) -> Result<Option<Self>> {
+    ) -> Result<Self> {
         let graph = rest.graph();
         let (cotangents, contributions) = rest.outputs().split_at(carried);
         let mut kept: Vec<ExprId> = Vec::new();
@@ -80,7 +75,7 @@ impl Products {
         for (position, &output) in contributions.iter().enumerate() {
             let before = kept.len();
             let found = terms(graph, output)
-                .and_then(|terms| locate_operands(rest, terms, known, &mut kept));
+                .and_then(|terms| locate_operands(rest, terms, residuals, &mut kept));
             let grown = bytes(graph, &kept[before..]);
             match found {
                 Some(found) if grown <= bytes(graph, &[output]) && bytes(graph, &kept) <= room => {
@@ -93,13 +88,13 @@ impl Products {
             }
         }
         if products.is_empty() {
-            return Ok(None);
+            return Ok(Self::none(rest, summed.len()));
         }
         let sums = summed.iter().map(|&position| &contributions[position]);
         let outputs: Vec<ExprId> = cotangents.iter().chain(sums).chain(&kept).copied().collect();
         let trip = extract(graph, rest.parameters(), rest.inputs().to_vec(), &outputs)?;
         let kept = kept.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-        Ok(Some(Self { trip: Arc::new(trip), summed, kept, products }))
+        Ok(Self { trip: Arc::new(trip), summed, kept, products })
     }
 
     /// Computes the contributions over all iterations, by position, from the rows of the residuals,
@@ -115,7 +110,7 @@ impl Products {
             let mut sum = None;
             for Product { dot, operands, moves } in products {
                 let operands = operands.map(|rows| match rows {
-                    Rows::Availability(at) => known[at].expect("it has rows"),
+                    Rows::Residual(at) => known[at].expect("the residual is stored"),
                     Rows::Kept(at) => kept[at],
                 });
                 let over_trips = Dot {
@@ -185,7 +180,7 @@ fn terms(graph: &Graph, output: ExprId) -> Option<Vec<Term>> {
 fn locate_operands(
     rest: &Program,
     terms: Vec<Term>,
-    known: &[Availability],
+    residuals: &[Residual],
     kept: &mut Vec<ExprId>,
 ) -> Option<Vec<Product>> {
     let graph = rest.graph();
@@ -195,10 +190,10 @@ fn locate_operands(
         let mut places = [Rows::Kept(0); 2];
         for (place, &operand) in places.iter_mut().zip(graph.operands(id)) {
             *place = match graph.op(operand) {
-                Op::Parameter(parameter) => match known.get(parameter.index as usize) {
-                    Some(Availability::Rows) => Rows::Availability(parameter.index as usize),
-                    Some(Availability::Same) => return None,
-                    Some(Availability::Recomputed) | None => keep(kept, operand),
+                Op::Parameter(parameter) => match residuals.get(parameter.index as usize) {
+                    Some(Residual::Stored) => Rows::Residual(parameter.index as usize),
+                    Some(Residual::Hoisted) => return None,
+                    Some(Residual::Recomputed) | None => keep(kept, operand),
                 },
                 _ if graph.operands(operand).is_empty() => return None,
                 _ => keep(kept, operand),

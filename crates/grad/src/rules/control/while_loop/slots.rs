@@ -20,8 +20,8 @@ use nxla_expr::{ExprId, Graph, Op, SliceAttributes, Start, TensorType};
 use nxla_tensor::{Scalar, Shape};
 
 use super::{
-    COUNT, LoopDerivative, LoopGradients, add, build_loop, integer, marked_states, read_row,
-    write_row,
+    BackwardStates, COUNT, LoopDerivative, LoopGradients, add, build_loop, integer, marked_states,
+    read_row, write_row,
 };
 use crate::builder;
 use crate::error::Result;
@@ -119,10 +119,13 @@ impl<'a> Slots<'a> {
         let last = add(graph, trips, -1)?;
         let initial: Vec<ExprId> = [last].into_iter().chain(stack).collect();
         let stack = 1..initial.len();
-        let cotangents =
-            self.derivative.build_backward(graph, parts, initial, &[], |graph, state| {
-                self.reverse_iteration(graph, state, stack.clone())
-            })?;
+        let summed: Vec<usize> = (0..self.derivative.captures.len()).collect();
+        let (before, behind) = (initial, Vec::new());
+        let states = BackwardStates { before, summed: &summed, behind, collected: &[] };
+        let values = self.derivative.build_backward(graph, parts, states, |graph, state| {
+            self.reverse_iteration(graph, state, stack)
+        })?;
+        let cotangents = self.derivative.positions().zip(values).collect();
         Ok(LoopGradients { results, cotangents })
     }
 

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use nxla_expr::{Counter, ExprId, Graph, Op, Program, TensorType};
 use nxla_tensor::Scalar;
 
-use super::products::{Availability, Products, zero_rows};
+use super::products::{Products, zero_rows};
 use super::write_only::find_write_only;
 use super::{
     BackwardStates, COUNT, LoopDerivative, LoopGradients, add, build_loop, integer, read_row,
@@ -28,7 +28,7 @@ use crate::region::{Hooks, splice};
 
 /// The strategy for a residual of an iteration.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Residual {
+pub(super) enum Residual {
     /// Computed once, before both loops.
     Hoisted,
     /// Recomputed from the counter.
@@ -54,7 +54,7 @@ pub(super) struct Stored<'a> {
     sources: Vec<Residual>,
     types: Vec<TensorType>,
     /// The matrix products that are computed after the backward loop.
-    products: Option<Products>,
+    products: Products,
 }
 
 impl<'a> Stored<'a> {
@@ -73,29 +73,19 @@ impl<'a> Stored<'a> {
         };
         let sources = classify_residuals(&split.known, derivative.op.state, counter.state);
         let types: Vec<TensorType> = split.known.output_types().cloned().collect();
-        let mut stored = Self { derivative, counter, split, sources, types, products: None };
+        let products = Products::none(&split.unknown, derivative.captures.len());
+        let mut stored = Self { derivative, counter, split, sources, types, products };
         if splits && counter.trips > 1 {
             let room =
                 derivative.op.replay.bytes.saturating_sub(stored.bytes().unwrap_or(u64::MAX));
             let room = usize::try_from(room).unwrap_or(usize::MAX) / counter.trips;
-            stored.products = stored.find_products(room)?;
+            let (rest, carried) = (&stored.split.unknown, derivative.carried.len());
+            let sums = derivative.captures.iter().map(|(_, ty)| &ty.shape);
+            if sums.eq(rest.output_types().skip(carried).map(|ty| &ty.shape)) {
+                stored.products = Products::find(rest, carried, &stored.sources, room)?;
+            }
         }
         Ok(stored)
-    }
-
-    /// Returns the products that replace sums, if the contributions have the shapes of the
-    /// captures.
-    fn find_products(&self, room: usize) -> Result<Option<Products>> {
-        let known = self.sources.iter().map(|source| match source {
-            Residual::Stored => Availability::Rows,
-            Residual::Recomputed => Availability::Recomputed,
-            Residual::Hoisted => Availability::Same,
-        });
-        let known: Vec<Availability> = known.collect();
-        let (rest, carried) = (&self.split.unknown, self.derivative.carried.len());
-        let sums = self.derivative.captures.iter().map(|(_, ty)| &ty.shape);
-        let contributions = rest.output_types().skip(carried).map(|ty| &ty.shape);
-        if sums.eq(contributions) { Products::new(rest, carried, &known, room) } else { Ok(None) }
     }
 
     /// Returns the size of the stored rows in bytes, or `None` on overflow.
@@ -185,15 +175,7 @@ impl<'a> Stored<'a> {
         let outside = self.hoist(graph)?;
         let last = add(graph, trips, -1)?;
         let collected = find_write_only(self.derivative, graph, self.counter);
-        let Some(products) = &self.products else {
-            return self.derivative.build_backward(
-                graph,
-                parts,
-                vec![last],
-                &collected,
-                |graph, state| self.reverse_iteration(graph, state, &outside, rows),
-            );
-        };
+        let products = &self.products;
         let mut behind = Vec::with_capacity(products.kept.len());
         for ty in &products.kept {
             behind.push(zero_rows(graph, self.counter.trips, ty)?);
@@ -201,7 +183,7 @@ impl<'a> Stored<'a> {
         let (before, summed) = (vec![last], &products.summed[..]);
         let states = BackwardStates { before, summed, behind, collected: &collected };
         let mut results =
-            self.derivative.build_backward_with(graph, parts, states, |graph, state| {
+            self.derivative.build_backward(graph, parts, states, |graph, state| {
                 self.reverse_iteration(graph, state, &outside, rows)
             })?;
         let carried = self.derivative.carried.len();
@@ -254,11 +236,10 @@ impl<'a> Stored<'a> {
             });
         }
         arguments.extend(cotangents.iter().copied().map(Some));
-        let rest = self.products.as_ref().map_or(&self.split.unknown, |products| &products.trip);
+        let rest = &self.products.trip;
         let outputs: Vec<usize> = (0..rest.outputs().len()).collect();
         let mut found = splice(rest, graph, &arguments, &outputs, Hooks::Keep)?;
-        let kept = self.products.as_ref().map_or(0, |products| products.kept.len());
-        let kept = found.split_off(found.len() - kept);
+        let kept = found.split_off(found.len() - self.products.kept.len());
         let (sums, stacks) = sums.split_at(sums.len() - kept.len());
         let (cotangents, parts) = found.split_at(self.derivative.carried.len());
         let mut next = vec![add(graph, trip, -1)?];
