@@ -565,7 +565,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         structure: Structure,
         options: &Options,
     ) -> Result<runtime::TracedFunction<Structure>> {
-        let (mut tracing, parameters) = Tracing::begin(call, options)?;
+        let (mut tracing, parameters) = Tracing::begin(None, call, options)?;
         let parameters = parameters.into_iter().map(Expr::from);
         let mut arguments = Leaves::new(parameters, structure);
         let invoked = panic::catch_unwind(AssertUnwindSafe(|| {

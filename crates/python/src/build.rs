@@ -59,7 +59,7 @@ fn build_expression(
     like: Option<&Bound<'_, PyExpression>>,
 ) -> PyResult<PyExpression> {
     let (mut tracing, _) =
-        Tracing::begin(&Call::<StaticValue>::default(), &default_options()).or_raise()?;
+        Tracing::begin(None, &Call::<StaticValue>::default(), &default_options()).or_raise()?;
     let (result, vectors) = {
         BY_HAND.with_borrow_mut(|traces| traces.push((tracing.trace().number(), Vec::new())));
         let _building = Building(());

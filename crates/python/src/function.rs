@@ -623,7 +623,7 @@ impl PyFunction {
         options: &Options,
     ) -> PyResult<Traced> {
         let (mut tracing, parameters) =
-            Tracing::begin_named(self.core.name(), &arguments.call, options).or_raise()?;
+            Tracing::begin(Some(self.core.name()), &arguments.call, options).or_raise()?;
         let mut parameters = parameters.into_iter().map(|expr| PyExpr::wrap(py, expr));
         let (args, kwargs) = self.with_tracers(py, call, &mut parameters)?;
         let result = self.callable.bind(py).call(args, Some(&kwargs))?;

@@ -562,10 +562,9 @@ impl RawTensor {
             return Ok(RawTensor::Host(self.to_host()?));
         };
         let buffer = match self {
-            RawTensor::Device(tensor) if tensor.buffer.is_deferred() => {
-                self.copy_in(client, device.index())?
-            }
-            RawTensor::Device(tensor) if device.holds(&tensor.buffer) => {
+            RawTensor::Device(tensor)
+                if !tensor.buffer.is_deferred() && device.holds(&tensor.buffer) =>
+            {
                 tensor.duplicate(device)?
             }
             _ => self.copy_in(client, device.index())?,

@@ -41,27 +41,12 @@ impl fmt::Debug for Tracing {
 }
 
 impl Tracing {
-    /// Begins a trace for a call and returns the tracers of its leaves.
+    /// Begins a trace of a function, which may have a name, for a call. Returns the tracers of the
+    /// leaves of the call.
     ///
     /// # Errors
     /// Returns an error for an unknown compiler.
-    pub fn begin<S>(call: &Call<S>, options: &Options) -> Result<(Self, Vec<RawExpr>)> {
-        Self::begin_as(None, call, options)
-    }
-
-    /// As [`Tracing::begin`], for a function of this name.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Tracing::begin`].
-    pub fn begin_named<S>(
-        name: &str,
-        call: &Call<S>,
-        options: &Options,
-    ) -> Result<(Self, Vec<RawExpr>)> {
-        Self::begin_as(Some(name), call, options)
-    }
-
-    fn begin_as<S>(
+    pub fn begin<S>(
         name: Option<&str>,
         call: &Call<S>,
         options: &Options,
