@@ -11,7 +11,7 @@ use crate::execute::code::{
     Bytecode, Bytes, Elements, Handle, Inst, Origin, Source, Span, padded_bytes,
 };
 use crate::kernels::elementwise::{Constant, NARROW_LANES, WIDE_LANES};
-use crate::schedule::{SMALL_BYTES, Schedule, Step, is_at_most, without_names};
+use crate::schedule::{SMALL_BYTES, Schedule, Step, without_names};
 
 /// The slot of a value that no step reads.
 pub(super) const NO_SLOT: usize = usize::MAX;
@@ -251,12 +251,12 @@ impl BytecodeBuilder {
     /// Returns true if values of a type live in the arena.
     pub(super) fn is_small(&self, ty: &TensorType) -> bool {
         let limit = self.limits[usize::from(self.depth() > BASE)];
-        limit > 0 && is_at_most(ty, limit)
+        limit > 0 && ty.byte_size() <= limit
     }
 
     /// Returns true if values of a type live in the arena inside of loops.
     pub(super) fn is_small_in_loops(&self, ty: &TensorType) -> bool {
-        self.limits[1] > 0 && is_at_most(ty, self.limits[1])
+        self.limits[1] > 0 && ty.byte_size() <= self.limits[1]
     }
 
     /// A span for a value of this level. A value from before the current loop does not share its span.

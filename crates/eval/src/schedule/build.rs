@@ -14,7 +14,7 @@ use super::cost::{body_cost, op_cost};
 use super::dead::LoopReads;
 use super::groups::{Groups, Role};
 use super::limits::{MAX_BODY_RESULTS, MAX_NODES, MIN_STEPS, SMALL_BYTES};
-use super::{Loop, Schedule, Scheduler, Step, ValueId, Work, count_uses, index_map, is_at_most};
+use super::{Loop, Schedule, Scheduler, Step, ValueId, Work, count_uses, index_map};
 use crate::kernels::block::is_native;
 use crate::kernels::elementwise::{Access, BodyCode, Input};
 use crate::kernels::movement::IndexMap;
@@ -276,7 +276,7 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
 /// then a step takes nanoseconds, and a step on tensors takes a third of a microsecond.
 fn arena_pays(graph: &Graph, schedule: &Schedule) -> bool {
     let steps = &schedule.steps;
-    let is_small = |step: &Step| step.types(graph).iter().all(|ty| is_at_most(ty, SMALL_BYTES));
+    let is_small = |step: &Step| step.types(graph).iter().all(|ty| ty.byte_size() <= SMALL_BYTES);
     let is_inlined = |step: &Step| match &step.work {
         Work::Body(_) | Work::Loop(_) => true,
         Work::Nest(_) => false,

@@ -133,11 +133,6 @@ pub(crate) fn index_map(graph: &Graph, id: ExprId) -> IndexMap {
     }
 }
 
-/// Returns true if a tensor has at most this many bytes.
-pub(crate) fn is_at_most(ty: &TensorType, bytes: usize) -> bool {
-    ty.byte_size() <= bytes
-}
-
 /// Schedules a program and the programs of its regions. Hooks for which `listens` returns false are not called,
 /// and their operands are computed only if another node needs them.
 pub(crate) fn schedule(program: Arc<Program>, listens: &dyn Fn(&HookOp) -> bool) -> Schedule {
