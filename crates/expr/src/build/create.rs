@@ -225,9 +225,11 @@ impl Graph {
         let whole = start.fract() == 0.0 && step.fract() == 0.0;
         let counted = if dtype.is_integer() && !whole { DType::F64 } else { dtype.at_least_f32() };
         let mut numbers = self.iota([count], None, counted)?;
-        for (op, number, neutral) in [(BinaryOp::Multiply, step, 1.0), (BinaryOp::Add, start, 0.0)]
-        {
-            if number != neutral {
+        // The product of 0 and a negative step is -0.0, to which the start is added even if it is 0.
+        let changes = [step != 1.0, start != 0.0 || (step < 0.0 && !counted.is_integer())];
+        let operations = [(BinaryOp::Multiply, step), (BinaryOp::Add, start)];
+        for ((op, number), changes) in operations.into_iter().zip(changes) {
+            if changes {
                 #[expect(
                     clippy::cast_possible_truncation,
                     reason = "the value is an integer, and as small as a size"
