@@ -38,8 +38,8 @@ impl Program {
     /// need.
     ///
     /// # Errors
-    /// Returns an error if an input has too many axes, or if a value inside a loop or branch is used outside
-    /// of it.
+    /// Returns an error if an input has too many axes, if a needed parameter of the graph has no
+    /// input of its type, or if a value inside a loop or branch is used outside of it.
     pub fn new(graph: &Graph, inputs: Vec<TensorType>, outputs: &[ExprId]) -> Result<Self> {
         let roots = Roots { outputs, effects: graph.effects() };
         Self::close(graph, inputs, &roots, &TailMap::default(), (0, 0))
@@ -254,7 +254,19 @@ impl Closer<'_> {
         }
         match self.from.op(id) {
             Op::Parameter(parameter) if parameter.scope == self.scope => {
-                Ok(self.parameters.get(parameter.index as usize).copied())
+                let position = parameter.index as usize;
+                let expected = self.from.tensor_type(id);
+                let found = self.parameters.get(position).map(|&new| self.graph.tensor_type(new));
+                let fits = |found: &&TensorType| {
+                    (found.dtype, &found.shape) == (expected.dtype, &expected.shape)
+                };
+                if found.is_some_and(|found| fits(&found)) {
+                    return Ok(Some(self.parameters[position]));
+                }
+                let found = found.map_or("no input".into(), ToString::to_string);
+                let why =
+                    format!("must have the type {expected} at position {position}; got {found}");
+                Err(ErrorKind::invalid("inputs", why).of("program"))
             }
             Op::Parameter(_) => {
                 let why = "a value from inside a loop or a branch is used outside of it; return \

@@ -17,6 +17,8 @@ pub struct Substitution {
     /// The new id plus one, or zero for unchanged nodes.
     new_id: IdMap<u32>,
     first: Option<ExprId>,
+    /// True if replacements replace each other.
+    has_cycle: bool,
 }
 
 impl Substitution {
@@ -25,8 +27,16 @@ impl Substitution {
         Self::default()
     }
 
-    /// Replaces `old` by `new`.
+    /// Replaces `old` by `new`, or by the replacement of `new`. A node can replace itself, which
+    /// has no effect.
     pub fn insert(&mut self, old: ExprId, new: ExprId) {
+        if new == old {
+            return;
+        }
+        if self.resolve(new) == old {
+            self.has_cycle = true;
+            return;
+        }
         self.new_id.set(old, u32::try_from(new.index() + 1).expect("ids fit in 32 bits"));
         self.first = Some(self.first.map_or(old, |first| first.min(old)));
     }
@@ -51,12 +61,18 @@ impl Graph {
     /// created again, and so are all later nodes with effects, which preserves their order.
     ///
     /// # Errors
-    /// Returns an error if a replacement has the wrong type for a user.
+    /// Returns an error if a replacement has the wrong type for a user, or if nodes replace each
+    /// other.
     pub fn substitute(
         &mut self,
         roots: &[ExprId],
         substitution: &mut Substitution,
     ) -> Result<Vec<ExprId>> {
+        if substitution.has_cycle {
+            let why = "must not replace nodes by each other; replace them in two substitutions, \
+                       with new nodes in between";
+            return Err(self.error("substitute", ErrorKind::invalid("substitution", why)));
+        }
         let Some(first) = substitution.first else { return Ok(roots.to_vec()) };
         let plan = RewritePlan::new(self, roots, first, substitution);
         let mut replaced_effects = Vec::new();
@@ -70,9 +86,7 @@ impl Graph {
             }
             let new = self.make(op, &operands)?;
             // An interned node can be the node itself.
-            if new != id {
-                substitution.insert(id, new);
-            }
+            substitution.insert(id, new);
         }
         self.remove_effects(&replaced_effects);
         Ok(roots.iter().map(|&root| substitution.resolve(root)).collect())

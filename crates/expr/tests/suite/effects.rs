@@ -304,3 +304,33 @@ fn a_derivative_that_is_kept_calls_no_hook() -> Result<()> {
     assert_eq!(graph.effects(), []);
     Ok(())
 }
+
+#[test]
+fn substitutions_that_replace_nodes_by_each_other_are_errors() -> Result<()> {
+    let mut graph = Graph::new();
+    let (x, y) = (graph.parameter(0, ty()), graph.parameter(1, ty()));
+    let sum = graph.add(x, y)?;
+    let mut identity = Substitution::new();
+    identity.insert(sum, sum);
+    assert_eq!(graph.substitute(&[sum], &mut identity)?, [sum]);
+    let mut exchange = Substitution::new();
+    exchange.insert(x, y);
+    exchange.insert(y, x);
+    let error = graph.substitute(&[sum], &mut exchange).unwrap_err().to_string();
+    assert!(error.starts_with("substitute: substitution: must not replace nodes by each other"));
+    Ok(())
+}
+
+#[test]
+fn programs_need_an_input_for_each_parameter() {
+    let mut graph = Graph::new();
+    let x = graph.parameter(1, ty());
+    let y = graph.negate(x).unwrap();
+    let float = TensorType::scalar(DType::F32);
+    for (inputs, found) in [(vec![ty()], "no input"), (vec![ty(), float], "f32")] {
+        let error = Program::new(&graph, inputs, &[y]).unwrap_err().to_string();
+        let expected =
+            format!("program: inputs: must have the type s32 at position 1; got {found}");
+        assert_eq!(error, expected);
+    }
+}
