@@ -1,11 +1,11 @@
 //! The expansion of the derive macro.
 
 use proc_macro2::{Ident, TokenStream};
-use quote::{format_ident, quote};
+use quote::{ToTokens, format_ident, quote};
 use syn::ext::IdentExt;
 use syn::visit_mut::VisitMut;
 use syn::{Data, DeriveInput, Error, Fields, GenericParam, Generics, Index, Member, Result, Type};
-use syn::{TypePath, parse_quote};
+use syn::{TypePath, WherePredicate, parse_quote};
 
 /// A field of the struct.
 struct Field {
@@ -73,6 +73,11 @@ impl<'a> Struct<'a> {
             let why = "a field without tensors must be marked with `#[container(skip)]`; its value is \
                        part of the signature of a call";
             return Err(Error::new_spanned(&field.ty, why));
+        }
+        if let Some(bound) = bound_of(&input.generics, &leaves) {
+            let why = "the leaves of a container have no bounds in the struct, because they are \
+                       expressions in a trace and tensors elsewhere; write bounds on functions and impls";
+            return Err(Error::new_spanned(bound, why));
         }
         Ok(Self { name, generics: &input.generics, fields, leaves })
     }
@@ -330,4 +335,18 @@ impl VisitMut for Rename<'_> {
         }
         syn::visit_mut::visit_type_mut(self, ty);
     }
+}
+
+/// Returns a bound on one of these type parameters.
+fn bound_of<'a>(generics: &'a Generics, parameters: &[Ident]) -> Option<&'a dyn ToTokens> {
+    let own = generics.type_params().filter(|parameter| parameters.contains(&parameter.ident));
+    let inline = own.flat_map(|parameter| &parameter.bounds).next();
+    let bounds = generics.where_clause.iter().flat_map(|clause| &clause.predicates);
+    let mut separate = bounds.filter(|predicate| match predicate {
+        WherePredicate::Type(bound) => {
+            parameters.iter().any(|ident| mentions(&bound.bounded_ty, ident))
+        }
+        _ => false,
+    });
+    inline.map(|bound| bound as _).or_else(|| separate.next().map(|bound| bound as _))
 }
