@@ -219,6 +219,25 @@ impl Optimizer {
         Self { rule, ..self }
     }
 
+    /// Sets the constant that [`adam`] adds to the root of the second moment. For other optimizers,
+    /// [`init`](Self::init) and [`step`](Self::step) return an error.
+    ///
+    /// ```
+    /// use nxla::optim;
+    ///
+    /// assert_eq!(optim::adam(0.1).epsilon(1e-8), optim::adam(0.1));
+    /// ```
+    #[must_use]
+    pub fn epsilon(self, epsilon: f64) -> Self {
+        match self.rule {
+            Rule::Adam { b1, b2, .. } => Self { rule: Rule::Adam { b1, b2, epsilon }, ..self },
+            Rule::Descent | Rule::Momentum { .. } | Rule::Lion { .. } => {
+                let why = "optimizer: must be an `adam` or `adamw`; got another one";
+                self.with_invalid("epsilon", why.into())
+            }
+        }
+    }
+
     /// Adds a fraction of the parameters to each step, before the rate scales the step.
     ///
     /// ```
@@ -232,7 +251,8 @@ impl Optimizer {
     }
 
     /// Scales all gradients down if their global norm is larger than `max_norm`: R. Pascanu et al.,
-    /// "On the difficulty of training recurrent neural networks" (2012).
+    /// "On the difficulty of training recurrent neural networks" (2012). For a negative norm,
+    /// [`init`](Self::init) and [`step`](Self::step) return an error.
     ///
     /// ```
     /// use nxla::optim;
@@ -241,6 +261,10 @@ impl Optimizer {
     /// ```
     #[must_use]
     pub fn clip_by_global_norm(self, max_norm: f64) -> Self {
+        if max_norm.is_nan() || max_norm < 0.0 {
+            let why = format!("max_norm: must not be negative; got {max_norm}");
+            return self.with_invalid("clip_by_global_norm", why);
+        }
         Self { max_norm: Some(max_norm), ..self }
     }
 

@@ -162,6 +162,9 @@ fn optimizers_refuse_options_of_others() {
     let expected = "betas: b1: must be at least 0 and less than 1; got 1.5";
     refused(optim::adam(0.1).betas(1.5, 0.9).init(&x), expected);
     refused(optim::lion(0.1).betas(0.9, f64::NAN).init(&x), "betas: b2: must be at least 0");
+    refused(optim::sgd(0.1).epsilon(1e-6).init(&x), "epsilon: optimizer: must be an `adam`");
+    let expected = "clip_by_global_norm: max_norm: must not be negative; got -1";
+    refused(optim::sgd(0.1).clip_by_global_norm(-1.0).init(&x), expected);
     let rate = jit(|step: Expr| optim::Schedule::exponential(0.1, -0.5, 10).at(&step));
     refused(rate.call(1), "exponential: factor: must be positive; got -0.5");
 }
