@@ -316,18 +316,13 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     }
 
     fn check(&self, found: &Leaves<Tensor>) -> Result<()> {
-        let types = &self.inner.types;
-        let mut pairs = found.items.iter().zip(&types.items);
-        let fits = found.structure == types.structure
-            && pairs.all(|(tensor, ty)| tensor.vectors().is_empty() && ty.accepts(&tensor.ty()));
-        if fits {
-            return Ok(());
+        match self.inner.types.difference(found) {
+            Some(difference) => {
+                let why = format!("arguments: {difference}");
+                Err(Error::Arguments { function: "stages".into(), why })
+            }
+            None => Ok(()),
         }
-        let list = |types: Vec<String>| types.join(", ");
-        let expected = list(types.items.iter().map(ToString::to_string).collect());
-        let found = list(found.items.iter().map(|tensor| tensor.ty().to_string()).collect());
-        let why = format!("arguments: must be ({expected}); got ({found})");
-        Err(Error::Arguments { function: "stages".into(), why })
     }
 }
 

@@ -115,8 +115,7 @@ where
         shared: Shared {
             stream,
             capacity: DEFAULT_CAPACITY,
-            chunk_types: types.items.to_vec(),
-            chunk_structure: types.structure,
+            chunk_types: types,
             structure_of_results,
             structure_of_state: state.structure,
         },
@@ -129,8 +128,7 @@ where
 struct Shared {
     stream: Arc<runtime::RawStream>,
     capacity: usize,
-    chunk_types: Vec<TensorType>,
-    chunk_structure: Structure,
+    chunk_types: Leaves<TensorType>,
     structure_of_results: Structure,
     structure_of_state: Structure,
 }
@@ -139,15 +137,8 @@ impl Shared {
     fn send<X>(&self, chunk: impl Arguments<X, Tensor>, waits: bool) -> Result<()> {
         let mut leaves = Leaves::default();
         chunk.append(&mut leaves);
-        let mut pairs = leaves.items.iter().zip(&self.chunk_types);
-        let fits = leaves.structure == self.chunk_structure
-            && leaves.items.len() == self.chunk_types.len()
-            && pairs.all(|(tensor, ty)| tensor.vectors().is_empty() && ty.accepts(&tensor.ty()));
-        if !fits {
-            let list = |types: Vec<String>| types.join(", ");
-            let found = list(leaves.items.iter().map(|tensor| tensor.ty().to_string()).collect());
-            let expected = list(self.chunk_types.iter().map(ToString::to_string).collect());
-            let why = format!("chunk: must be ({expected}); got ({found})");
+        if let Some(difference) = self.chunk_types.difference(&leaves) {
+            let why = format!("chunk: {difference}");
             return Err(Error::Arguments { function: "stream".into(), why });
         }
         let chunk = leaves.items.into_iter().map(Tensor::into_inner).collect();

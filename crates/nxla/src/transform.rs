@@ -76,21 +76,21 @@ pub trait Loss: sealed::Sealed {
     type Value;
 
     /// Returns the value and the other results.
-    fn split(self) -> (Expr, Self::Rest);
+    fn split_value(self) -> (Expr, Self::Rest);
 
     /// Combines the value and the other results.
-    fn join(value: Expr, rest: Self::Rest) -> Self::Value;
+    fn join_value(value: Expr, rest: Self::Rest) -> Self::Value;
 }
 
 impl Loss for Expr {
     type Rest = ();
     type Value = Expr;
 
-    fn split(self) -> (Expr, ()) {
+    fn split_value(self) -> (Expr, ()) {
         (self, ())
     }
 
-    fn join(value: Expr, (): ()) -> Expr {
+    fn join_value(value: Expr, (): ()) -> Expr {
         value
     }
 }
@@ -99,11 +99,11 @@ impl<C: Container> Loss for (Expr, C) {
     type Rest = C;
     type Value = (Expr, C);
 
-    fn split(self) -> (Expr, C) {
+    fn split_value(self) -> (Expr, C) {
         self
     }
 
-    fn join(value: Expr, rest: C) -> (Expr, C) {
+    fn join_value(value: Expr, rest: C) -> (Expr, C) {
         (value, rest)
     }
 }
@@ -141,7 +141,7 @@ where
             values_and_gradients(&trace, &wrt.items, |tracers| {
                 let tracers = tracers.into_iter().map(Expr::from);
                 let mut tracers = Leaves::new(tracers, wrt.structure.clone());
-                let (value, rest) = function(A::rebuild(&mut tracers)).split();
+                let (value, rest) = function(A::rebuild(&mut tracers)).split_value();
                 let passed_on = leaves_of(&rest);
                 let mut results = inner(std::slice::from_ref(&value));
                 results.extend(inner(&passed_on.items));
@@ -155,15 +155,15 @@ where
                 let value = results.next().expect("the value is the first result");
                 let rest = R::Rest::rebuild(&mut Leaves::new(results, structure));
                 let gradients = gradients.into_iter().map(Expr::from);
-                (R::join(value, rest), A::rebuild(&mut Leaves::new(gradients, wrt.structure)))
+                (R::join_value(value, rest), A::rebuild(&mut Leaves::new(gradients, wrt.structure)))
             }
             // The trace has an error, so the results are dropped.
             None => {
                 let result = match given {
-                    Some((value, rest)) => R::join(value, rest),
+                    Some((value, rest)) => R::join_value(value, rest),
                     None => {
-                        let (value, rest) = function(A::rebuild(&mut wrt.clone())).split();
-                        R::join(value, rest)
+                        let (value, rest) = function(A::rebuild(&mut wrt.clone())).split_value();
+                        R::join_value(value, rest)
                     }
                 };
                 (result, argument)

@@ -116,6 +116,27 @@ impl fmt::Debug for Structure {
     }
 }
 
+impl Leaves<TensorType> {
+    /// Returns the difference between these types and arguments, if any.
+    pub(crate) fn difference(&self, found: &Leaves<Tensor>) -> Option<String> {
+        if found.structure != self.structure {
+            let (expected, found) = (&self.structure, &found.structure);
+            return Some(format!("must have lists of the lengths {expected:?}; got {found:?}"));
+        }
+        let mut pairs = found.items.iter().zip(&self.items);
+        let fits = found.items.len() == self.items.len()
+            && pairs.all(|(tensor, ty)| tensor.vectors().is_empty() && ty.accepts(&tensor.ty()));
+        if fits {
+            return None;
+        }
+        let list = |types: Vec<String>| types.join(", ");
+        let expected = list(self.items.iter().map(ToString::to_string).collect());
+        let entry = |tensor: &Tensor| format!("{}{}", tensor.vectors(), tensor.ty());
+        let found = list(found.items.iter().map(entry).collect());
+        Some(format!("must be ({expected}); got ({found})"))
+    }
+}
+
 impl<L> Default for Leaves<L> {
     fn default() -> Self {
         Self::new([], Structure::default())

@@ -143,3 +143,15 @@ fn stages_run_where_their_operands_live() {
     assert_eq!(stages.run(&one).unwrap().device(), one.device());
     assert!(stages.run(1.0f32).unwrap().device().is_host());
 }
+
+#[test]
+fn lists_of_other_lengths_are_named() {
+    let ty = scalar();
+    let add = |x: Vec<Expr>, y: Vec<Expr>| (&x[0] + &y[0]).sin();
+    let lists = |x: usize, y: usize| (vec![ty.clone(); x], vec![ty.clone(); y]);
+    let stages = jit(add).split(lists(2, 1), after("add")).unwrap();
+    let number = || Tensor::from(1.0f32);
+    let error = stages.run((vec![number()], vec![number(), number()])).unwrap_err();
+    let expected = "stages: arguments: must have lists of the lengths [2, 1]; got [1, 2]";
+    assert_eq!(error.to_string(), expected);
+}
