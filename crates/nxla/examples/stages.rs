@@ -20,10 +20,6 @@ const ADDRESS: &str = "STAGES_ADDRESS";
 /// The message of a worker: the results, or an error.
 type Reply = Result<Vec<HostTensor>, String>;
 
-fn user_error(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Error {
-    Error::User(error.into())
-}
-
 /// Connections to processes. Stages are distributed evenly.
 struct Processes {
     connections: Vec<Arc<Mutex<TcpStream>>>,
@@ -55,10 +51,10 @@ fn exchange(
     request: &(Vec<u8>, Vec<HostTensor>),
 ) -> nxla::Result<Vec<HostTensor>> {
     let stream = connection.lock().unwrap_or_else(PoisonError::into_inner);
-    serde_json::to_writer(&*stream, request).map_err(user_error)?;
+    serde_json::to_writer(&*stream, request).map_err(Error::user)?;
     let mut replies = Deserializer::from_reader(&*stream).into_iter::<Reply>();
-    let reply = replies.next().ok_or_else(|| user_error("a process has ended"))?;
-    reply.map_err(user_error)?.map_err(user_error)
+    let reply = replies.next().ok_or_else(|| Error::user("a process has ended"))?;
+    reply.map_err(Error::user)?.map_err(Error::user)
 }
 
 /// Runs stages for the process at the address until the connection closes.
@@ -90,19 +86,19 @@ pub fn run_with(compiler: &str, worker: impl Fn() -> Command) -> nxla::Result<f3
     let stages = model.stages(&x, &Policy::Balanced(3))?;
     let on_threads = stages.run(&x)?;
 
-    let listener = TcpListener::bind("127.0.0.1:0").map_err(user_error)?;
-    let address = listener.local_addr().map_err(user_error)?.to_string();
+    let listener = TcpListener::bind("127.0.0.1:0").map_err(Error::user)?;
+    let address = listener.local_addr().map_err(Error::user)?.to_string();
     let (mut processes, mut connections) = (Vec::new(), Vec::new());
     for _ in 0..2 {
-        processes.push(worker().env(ADDRESS, &address).spawn().map_err(user_error)?);
-        let (stream, _) = listener.accept().map_err(user_error)?;
+        processes.push(worker().env(ADDRESS, &address).spawn().map_err(Error::user)?);
+        let (stream, _) = listener.accept().map_err(Error::user)?;
         connections.push(Arc::new(Mutex::new(stream)));
     }
     let executor = Processes { connections, next: AtomicUsize::new(0) };
     let in_processes = stages.run_on(&executor, &x)?;
     drop(executor);
     for mut process in processes {
-        process.wait().map_err(user_error)?;
+        process.wait().map_err(Error::user)?;
     }
 
     let expected = model.call(&x)?;

@@ -222,7 +222,7 @@ where
 
 /// Wraps a Python exception in an error of the runtime.
 pub(crate) fn user_error(raised: PyErr) -> Error {
-    Error::User(Box::new(raised))
+    Error::user(raised)
 }
 
 /// An exception for an invalid argument.

@@ -169,7 +169,7 @@ pub enum Error {
 /// let error = Tensor::from([1, 2]).dot(Tensor::from([1, 2, 3])).unwrap_err();
 /// assert_eq!(error.class(), ErrorClass::Shape);
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ErrorClass {
     /// Shapes, axes, sizes.
     Shape,
@@ -196,6 +196,19 @@ pub enum ErrorClass {
 }
 
 impl Error {
+    /// Wraps an error of a user's function, such as a traced function or an executor of stages.
+    ///
+    /// ```
+    /// use nxla::{Error, Expr, jit};
+    ///
+    /// let parse = |x: Expr| Ok(x * "2".parse::<i32>().map_err(Error::user)?);
+    /// assert_eq!(jit(parse).call(3)?.item::<i32>()?, 6);
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn user(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Error::User(error.into())
+    }
+
     /// Describes a result of a branch or a loop's body that does not fit ([`Misfit`]) in the user's
     /// terms: the function called and the position of the result. `find` returns the number of the
     /// branch as the user counts and the path of the result in its container; the first of

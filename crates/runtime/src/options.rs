@@ -601,6 +601,9 @@ pub fn set_global_default_options(options: Options) -> Options {
 /// let guard = nxla::with_default_options(&nxla::Options::new());
 /// std::thread::spawn(move || drop(guard));
 /// ```
+///
+/// Guards restore the options from before their creation, so they must be dropped in the reverse order,
+/// as local variables are.
 #[derive(Debug)]
 #[must_use = "the options are restored when this is dropped"]
 pub struct OptionsGuard {

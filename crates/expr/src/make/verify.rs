@@ -63,6 +63,8 @@ pub struct Violation {
     pub facts: String,
 }
 
+impl std::error::Error for Violation {}
+
 impl fmt::Display for Violation {
     /// `%3 in region 1 of %7: uses %9 (operands have smaller ids)`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
