@@ -199,9 +199,11 @@ impl Error {
     /// Wraps an error of a user's function, such as a traced function or an executor of stages.
     ///
     /// ```
-    /// use nxla::{Error, Expr, jit};
+    /// use nxla::{Error, Expr, Result, jit};
     ///
-    /// let parse = |x: Expr| Ok(x * "2".parse::<i32>().map_err(Error::user)?);
+    /// let parse = |x: Expr| -> Result<Expr> {
+    ///     Ok(x * "2".parse::<i32>().map_err(Error::user)?)
+    /// };
     /// assert_eq!(jit(parse).call(3)?.item::<i32>()?, 6);
     /// # Ok::<(), Error>(())
     /// ```

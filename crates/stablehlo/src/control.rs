@@ -166,6 +166,10 @@ fn lower_predicate<'a>(cx: &mut Cx<'a>, program: &'a Program, inputs: &[Source])
 }
 
 /// A chain of `if`s: each predicate is evaluated in the other branch of the one before it.
+///
+/// A branch that returns a value unchanged comes first, with the negated predicate if it is the other
+/// branch. If it came second, XLA would copy the value in each iteration of a surrounding loop: 200
+/// iterations that may assign to an element of 400 x 400 would take 9 ms instead of 0.1 ms.
 fn cond<'a>(
     cx: &mut Cx<'a>,
     op: &'a Cond,
@@ -179,27 +183,48 @@ fn cond<'a>(
     if has_hooks {
         types.push(hook_token(cx).ty);
     }
-    let mut opened = Vec::with_capacity(op.clauses.len());
-    for (predicate, body) in &op.clauses {
-        let predicate = lower_predicate(cx, predicate, &captures)?;
-        let mut open = cx.writer.open("stablehlo.if", &[predicate], &types);
-        let before = cx.hook_token;
-        cx.begin_region(&mut open, &[]);
+    let lower_branch = |cx: &mut Cx<'a>, body: &'a Program, token: Option<Value>| -> Result<()> {
+        cx.hook_token = token;
         let results = inline(cx, body, &captures)?;
         let results = add_hook_token(cx, &results, has_hooks);
         cx.end_region(&results);
-        cx.hook_token = before;
+        Ok(())
+    };
+    let mut opened = Vec::with_capacity(op.clauses.len());
+    for (predicate, body) in &op.clauses {
+        let mut predicate = lower_predicate(cx, predicate, &captures)?;
+        let comes_first = returns_inputs(body);
+        if !comes_first {
+            predicate = cx.uniform("stablehlo.not", &[predicate]);
+        }
+        let mut open = cx.writer.open("stablehlo.if", &[predicate], &types);
+        let token = cx.hook_token;
         cx.begin_region(&mut open, &[]);
-        opened.push(open);
+        if comes_first {
+            lower_branch(cx, body, token)?;
+            cx.hook_token = token;
+            cx.begin_region(&mut open, &[]);
+        }
+        opened.push((open, token, (!comes_first).then_some(&**body)));
     }
     let mut results = inline(cx, &op.otherwise, &captures)?;
-    for open in opened.into_iter().rev() {
+    for (mut open, token, second) in opened.into_iter().rev() {
         let values = add_hook_token(cx, &results, has_hooks);
         cx.end_region(&values);
+        if let Some(body) = second {
+            cx.begin_region(&mut open, &[]);
+            lower_branch(cx, body, token)?;
+        }
         let values = cx.writer.close(open, format_args!(""));
         results = take_hook_token(cx, values, has_hooks);
     }
     Ok(pack_results(cx, &results, node))
+}
+
+/// Returns whether a program returns an input.
+fn returns_inputs(program: &Program) -> bool {
+    let graph = program.graph();
+    program.outputs().iter().any(|&output| matches!(graph.op(output), Op::Parameter(_)))
 }
 
 /// Converts a loop state that may be a counter. XLA crashes for counters of some integer dtypes, so

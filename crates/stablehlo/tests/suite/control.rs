@@ -77,19 +77,20 @@ fn clauses_are_nested() {
         r#"
         %2 = stablehlo.constant dense<0> : tensor<i32>
         %3 = "stablehlo.compare"(%0, %2) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
-        %4 = "stablehlo.if"(%3) ({
-        %5 = stablehlo.constant dense<0.0> : tensor<f32>
-        %6 = stablehlo.multiply %5, %1 : tensor<f32>
-        stablehlo.return %6 : tensor<f32>
-        }, {
-        %7 = stablehlo.constant dense<1> : tensor<i32>
-        %8 = "stablehlo.compare"(%0, %7) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
-        %9 = "stablehlo.if"(%8) ({
+        %4 = stablehlo.not %3 : tensor<i1>
+        %5 = "stablehlo.if"(%4) ({
+        %6 = stablehlo.constant dense<1> : tensor<i32>
+        %7 = "stablehlo.compare"(%0, %6) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<i32>, tensor<i32>) -> tensor<i1>
+        %8 = "stablehlo.if"(%7) ({
         stablehlo.return %1 : tensor<f32>
         }, {
         stablehlo.return %1 : tensor<f32>
         }) : (tensor<i1>) -> tensor<f32>
-        stablehlo.return %9 : tensor<f32>
+        stablehlo.return %8 : tensor<f32>
+        }, {
+        %9 = stablehlo.constant dense<0.0> : tensor<f32>
+        %10 = stablehlo.multiply %9, %1 : tensor<f32>
+        stablehlo.return %10 : tensor<f32>
         }) : (tensor<i1>) -> tensor<f32>
         "#,
     );
@@ -254,7 +255,7 @@ fn the_order_goes_through_branches_and_blocks() {
     assert!(!text.contains("func.func private"), "{text}");
     assert!(text.contains("(tensor<i1>) -> (tensor<f32>, tensor<ui32>)"), "{text}");
     let block = text.lines().find(|line| line.contains("id = 1")).expect("the hook of the block");
-    assert!(block.contains("(%4#1, %4#0)"), "{text}");
+    assert!(block.contains("(%5#1, %5#0)"), "{text}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use super::factor::text;
 use super::operand::as_array;
 use super::{Builder, Built, Fail, Slot, Values, malformed, nodes_of, unsupported};
 use crate::stablehlo::syntax::{Attribute, Operation, Region};
-use nxla_expr::{ExprId, Mark, Op, Traced};
+use nxla_expr::{ExprId, Mark, Op, Traced, UnaryOp};
 use nxla_tensor::{DType, Scalar};
 
 impl Builder<'_> {
@@ -123,7 +123,7 @@ impl Builder<'_> {
             return malformed("the index must be a tensor");
         };
         let [index] = as_array(&operands)?;
-        let Some((last, first)) = operation.regions.split_last() else {
+        let Some((mut last, mut first)) = operation.regions.split_last() else {
             return malformed("needs at least one branch");
         };
         if is_if && first.len() != 1 {
@@ -133,7 +133,13 @@ impl Builder<'_> {
             return Ok(Some(self.region(branch, values, &[])?));
         }
         // The first predicate is computed in every case, so it is a value outside the conditional.
-        let first_predicate = if is_if { index } else { self.is_branch(index, 0)? };
+        let first_predicate = if is_if {
+            let (predicate, then, otherwise) = self.without_negation(index, &first[0], last);
+            (first, last) = (std::slice::from_ref(then), otherwise);
+            predicate
+        } else {
+            self.is_branch(index, 0)?
+        };
         let mark = self.graph.mark();
         let mut clauses = Vec::new();
         let mut is_known = true;
@@ -147,7 +153,6 @@ impl Builder<'_> {
             }
         }
         // An `if` whose results are the results of the last branch is a further clause.
-        let mut last = last;
         while let Some((next, before)) = last_if(last) {
             for operation in before {
                 self.operation(operation, values)?;
@@ -156,17 +161,33 @@ impl Builder<'_> {
                 is_known = false;
                 break;
             };
+            let (predicate, then, otherwise) =
+                self.without_negation(predicate, &next.regions[0], &next.regions[1]);
             let predicate = self.graph.traced(mark, vec![predicate]);
-            match self.traced_region(mark, &next.regions[0], values, &[])? {
+            match self.traced_region(mark, then, values, &[])? {
                 Some(branch) => clauses.push((predicate, branch)),
                 None => is_known = false,
             }
-            last = &next.regions[1];
+            last = otherwise;
         }
         let otherwise = self.traced_region(mark, last, values, &[])?;
         let Some(otherwise) = otherwise.filter(|_| is_known) else { return Ok(None) };
         let results = self.graph.cond(mark, clauses, otherwise)?;
         Ok(Some(results.into_iter().map(Slot::Node).collect()))
+    }
+
+    /// Returns the predicate and the branches of an `if`, exchanged if the predicate is a negation.
+    /// Exporters negate predicates to choose the order of the branches.
+    fn without_negation<'o>(
+        &self,
+        predicate: ExprId,
+        then: &'o Region,
+        otherwise: &'o Region,
+    ) -> (ExprId, &'o Region, &'o Region) {
+        match self.graph.op(predicate) {
+            Op::Unary(UnaryOp::LogicalNot) => (self.graph.operands(predicate)[0], otherwise, then),
+            _ => (predicate, then, otherwise),
+        }
     }
 
     /// Returns the branch of a conditional whose index is a constant.
