@@ -487,7 +487,8 @@ def _counted(start: float, step: float, count: int, dtype: DTypeLike) -> Tensor:
         return _core.astype(_core.subtract(start, _core.multiply(counted, -step)), dtype)
     if step != 1:
         counted = _core.multiply(counted, step)
-    if start != 0:
+    # The product of 0 and a negative step is -0.0, to which a start of 0 is added too.
+    if start != 0 or (step < 0 and counted.dtype.kind in {"float", "complex"}):
         counted = _core.add(counted, start)
     return _core.astype(counted, dtype)
 
