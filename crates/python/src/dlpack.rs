@@ -18,7 +18,7 @@ use pyo3::exceptions::{PyBufferError, PyTypeError};
 use pyo3::ffi;
 use pyo3::intern;
 use pyo3::prelude::*;
-use pyo3::types::{PyCapsule, PyDict};
+use pyo3::types::{IntoPyDict, PyCapsule, PyDict};
 
 use crate::ending;
 use crate::errors::{OrRaise, argument_error, user_error};
@@ -210,17 +210,28 @@ pub(crate) fn buffer_of(value: &Bound<'_, PyAny>) -> PyResult<Option<Buffer>> {
     let Some(dtype) = buffer.dtype() else { return Ok(None) };
     let shape = buffer.shape()?;
     if !buffer.is_contiguous() {
-        let gather = |out: &mut [u8]| buffer.gather(value.py(), out).map_err(user_error);
-        // Every byte except 0 is true, see `arrays`.
-        let read_as = if dtype.is_pred() { DType::U8 } else { dtype };
-        let tensor = HostTensor::from_writer(read_as, shape, gather).or_raise()?;
-        let tensor = if dtype.is_pred() { tensor.cast(dtype) } else { tensor };
-        return Ok(Some(Buffer::Gathered(tensor)));
+        return Ok(Some(Buffer::Gathered(gather(value, dtype, shape)?)));
     }
     let read_only = buffer.view.readonly != 0;
     let (data, length) = (buffer.view.buf.cast_const().cast(), buffer.length());
     let lent = BorrowedMemory { _owner: Owner::Buffer(buffer), data, length, dtype, shape };
     Ok(Some(Buffer::Borrowed(lent, read_only)))
+}
+
+/// Copies the elements of a buffer to row-major order. NumPy copies rows of elements, where
+/// `PyBuffer_ToContiguous` computes the address of each element by a call.
+fn gather(value: &Bound<'_, PyAny>, dtype: DType, shape: Shape) -> PyResult<HostTensor> {
+    let py = value.py();
+    let order = [("order", "C")].into_py_dict(py)?;
+    let copy = py.import(intern!(py, "numpy"))?.call_method("array", (value,), Some(&order))?;
+    let Some(Buffer::Borrowed(memory, _)) = buffer_of(&copy)? else {
+        return Err(argument_error("buffer", "must be convertible to an array by NumPy"));
+    };
+    if dtype.is_pred() {
+        // Every byte except 0 is true, see `arrays`.
+        return Ok(memory.reinterpret(DType::U8, shape).into_shared()?.cast(dtype));
+    }
+    memory.reinterpret(dtype, shape).into_shared()
 }
 
 /// Dtype and shape of an object's buffer, without looking at its elements.
@@ -268,28 +279,6 @@ impl HeldBuffer {
     fn is_contiguous(&self) -> bool {
         // SAFETY: the view was filled by the interpreter.
         unsafe { ffi::PyBuffer_IsContiguous(&*self.view, b'C' as c_char) == 1 }
-    }
-
-    /// Copies the elements in row-major order.
-    fn gather(&self, py: Python<'_>, out: &mut [u8]) -> PyResult<()> {
-        if out.len() != self.length() {
-            let (expected, found) = (self.length(), out.len());
-            let why = format!("length must be {expected} bytes, as the shape; got {found}");
-            return Err(argument_error("buffer", why));
-        }
-        // SAFETY: `out` has room for `len` bytes, which is what the call writes.
-        let code = unsafe {
-            ffi::PyBuffer_ToContiguous(
-                out.as_mut_ptr().cast(),
-                (&raw const *self.view).cast_mut(),
-                self.view.len,
-                b'C' as c_char,
-            )
-        };
-        match code {
-            0 => Ok(()),
-            _ => Err(PyErr::fetch(py)),
-        }
     }
 }
 

@@ -16,9 +16,12 @@ use crate::value::{FromPython, Value, describe, is_list, number_of};
 /// The error for a list with items of unequal depths.
 const UNEQUAL_DEPTHS: &str = "value: nested lists must have equal depths";
 
-/// The scalars of nested sequences in row-major order, and their shape.
+/// The elements of nested sequences in row-major order, and their shape.
 #[derive(Default)]
 pub(crate) struct Nested {
+    /// The arrays, while only arrays of one dtype were read; their bytes are copied at the end.
+    arrays: Vec<HostTensor>,
+    /// The elements otherwise.
     numbers: Vec<Number>,
     dims: Vec<usize>,
     /// The promoted dtype of the arrays among them. Scalars do not contribute if arrays are
@@ -27,6 +30,20 @@ pub(crate) struct Nested {
 }
 
 impl Nested {
+    /// True if no element was read.
+    fn is_empty(&self) -> bool {
+        self.numbers.is_empty() && self.arrays.iter().all(|array| array.size() == 0)
+    }
+
+    /// Converts the arrays to numbers, before another kind of element.
+    fn split_arrays(&mut self) -> PyResult<()> {
+        for array in std::mem::take(&mut self.arrays) {
+            let dtype = array.dtype();
+            (0..array.size()).try_for_each(|at| self.push(number_from(array.get(at), dtype)))?;
+        }
+        Ok(())
+    }
+
     fn push(&mut self, number: Number) -> PyResult<()> {
         self.numbers.try_reserve(1).map_err(|_| {
             let bytes = 2 * self.numbers.capacity() * size_of::<Number>();
@@ -47,7 +64,10 @@ impl Nested {
         }
         match number_of(value)? {
             Some(_) if depth != self.dims.len() => Err(argument_error("tensor", UNEQUAL_DEPTHS)),
-            Some(number) => self.push(number),
+            Some(number) => {
+                self.split_arrays()?;
+                self.push(number)
+            }
             None => match Value::try_of(value)? {
                 Some(Value::Tensor(tensor)) => self.array(value.py(), &tensor, depth),
                 _ => {
@@ -68,7 +88,7 @@ impl Nested {
     /// Starts a list, or an axis of an array, at a depth.
     fn axis(&mut self, depth: usize, length: usize) -> PyResult<()> {
         match self.dims.get(depth) {
-            None if self.numbers.is_empty() && !self.has_empty_rows() => self.dims.push(length),
+            None if self.is_empty() && !self.has_empty_rows() => self.dims.push(length),
             Some(&expected) if expected == length => {}
             Some(&expected) => {
                 let why = format!(
@@ -96,7 +116,7 @@ impl Nested {
             device => read_interruptible(py, device)?,
         };
         check_depth(depth + host.rank(), || "tensor".into())?;
-        if self.dims.len() == depth && self.numbers.is_empty() && !self.has_empty_rows() {
+        if self.dims.len() == depth && self.is_empty() && !self.has_empty_rows() {
             self.dims.extend(host.shape());
         }
         for (axis, &length) in host.shape().iter().enumerate() {
@@ -110,7 +130,9 @@ impl Nested {
         }
         let dtype = host.dtype();
         self.dtype = Some(self.dtype.map_or(dtype, |known| promote_keep_pred(known, dtype)));
-        (0..host.size()).try_for_each(|at| self.push(number_from(host.get(at), dtype)))
+        let is_alike = self.arrays.last().is_none_or(|last| last.dtype() == dtype);
+        self.arrays.push(host);
+        if is_alike && self.numbers.is_empty() { Ok(()) } else { self.split_arrays() }
     }
 }
 
@@ -155,7 +177,13 @@ impl Nested {
         Ok(read)
     }
 
-    /// The scalars in row-major order.
+    /// Converts arrays to numbers too.
+    pub(crate) fn into_numbers(mut self) -> PyResult<Self> {
+        self.split_arrays()?;
+        Ok(self)
+    }
+
+    /// The numbers in row-major order, unless all elements are in arrays of one dtype.
     pub(crate) fn numbers(&self) -> &[Number] {
         &self.numbers
     }
@@ -172,8 +200,23 @@ impl Nested {
 
     /// A tensor of the scalars; each scalar is rounded once.
     pub(crate) fn tensor(&self, dtype: DType) -> PyResult<Value> {
-        let tensor = from_numbers(&self.numbers, dtype, &self.dims).or_raise()?;
+        let tensor = match self.arrays.first() {
+            Some(first) => self.stack(first.dtype()).or_raise()?.cast(dtype),
+            None => from_numbers(&self.numbers, dtype, &self.dims).or_raise()?,
+        };
         Ok(Value::Tensor(tensor.into()))
+    }
+
+    /// A tensor of all arrays, which have this dtype.
+    fn stack(&self, dtype: DType) -> Result<HostTensor, TensorError> {
+        HostTensor::from_writer(dtype, Shape::from(&self.dims[..]), |mut out| {
+            for array in &self.arrays {
+                let (to, rest) = out.split_at_mut(array.bytes().len());
+                to.copy_from_slice(array.bytes());
+                out = rest;
+            }
+            Ok(())
+        })
     }
 }
 

@@ -176,7 +176,7 @@ fn update_operands(
 /// once, to that dtype.
 fn value_to_write(value: &Bound<'_, PyAny>, dtype: DType) -> PyResult<Value> {
     if is_list(value) {
-        let list = Nested::of(value)?;
+        let list = Nested::of(value)?.into_numbers()?;
         fit_elements(list.numbers(), dtype)?;
         return list.tensor(dtype);
     }
