@@ -28,7 +28,7 @@ const NEW_ROW: &str = r#"Cospi cospi "cospi" Float (Direct("chlo.cospi")) 20 (-1
 const NON_EXHAUSTIVE: &str = "E0004";
 
 #[test]
-fn new_ops_ask_for_the_arms_that_the_recipes_name() -> io::Result<()> {
+fn compile_errors_of_new_ops_match_the_recipes() -> io::Result<()> {
     let copy = copy_crates("add-op")?;
     replace(
         &copy,
@@ -196,7 +196,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reads_the_recipe() {
+    fn recipe_is_parsed() {
         let recipe = "
 # A recipe
 | step | file | asked for by |

@@ -122,29 +122,29 @@ fn functions(dtype: DType) -> impl Iterator<Item = (&'static str, Build)> {
 }
 
 /// Runs one program per function, with all matrices of a dtype.
-fn check_together(dtype: DType, rounds: usize) {
+fn check_dtype(dtype: DType, rounds: usize) {
     for (name, build) in functions(dtype) {
         check(name, build, matrices(dtype), rounds);
     }
 }
 
 #[test]
-fn matrices_of_f64() {
-    check_together(DType::F64, rounds());
+fn f64_matrices() {
+    check_dtype(DType::F64, rounds());
 }
 
 /// Runs a tenth of the rounds, because thousands of kernels are slow.
 #[test]
 #[ignore = "compiles thousands of kernels; part of `make test-heap`"]
-fn matrices_of_all_other_dtypes() {
+fn matrices_of_other_dtypes() {
     for dtype in DType::ALL.into_iter().filter(|&dtype| dtype != DType::F64) {
-        check_together(dtype, rounds().div_ceil(10));
+        check_dtype(dtype, rounds().div_ceil(10));
     }
 }
 
 #[test]
 #[ignore = "compiles hundreds of programs; part of `make test-heap`"]
-fn each_matrix_in_a_program_of_its_own() {
+fn single_matrices_in_separate_programs() {
     for (name, build) in functions(DType::F64) {
         for matrix in matrices(DType::F64) {
             check(name, build, vec![matrix], rounds());

@@ -62,9 +62,9 @@ fn compare(
     }
     let outputs = build(&mut graph, a).unwrap();
     let program = Arc::new(Program::new(&graph, vec![ty.clone(), ty], &outputs).unwrap());
-    let turned = samples(DType::F64, &[shape.iter().product::<usize>() + 5]);
-    let turned = turned.to_vec::<f64>().unwrap().split_off(5);
-    let y = HostTensor::from_slice(&turned, Shape::from(shape)).unwrap().cast(real);
+    let shifted = samples(DType::F64, &[shape.iter().product::<usize>() + 5]);
+    let shifted = shifted.to_vec::<f64>().unwrap().split_off(5);
+    let y = HostTensor::from_slice(&shifted, Shape::from(shape)).unwrap().cast(real);
     let inputs = [RawTensor::Host(samples(real, shape)), RawTensor::Host(y)];
     let allowed = if matches!(dtype, DType::F64 | DType::C128) { 1e-9 } else { 3e-4 };
     let backends = backends();
@@ -135,7 +135,7 @@ fn half_floats_and_integers() {
 }
 
 #[test]
-fn functions_made_of_factorizations() {
+fn functions_using_factorizations() {
     for dtype in DTYPES {
         compare(dtype, &[2, 4, 4], |graph, a| {
             let (sign, logarithm) = graph.slogdet(a)?;
@@ -183,16 +183,16 @@ fn singular_matrices() {
 }
 
 #[test]
-fn kernels_in_loops_and_functions() {
+fn kernels_inside_and_outside_of_blocks() {
     // The program calls the same kernel inside and outside of a region. The kernel's operand is a
     // transposed matrix, for which XLA prefers another layout.
     compare(DType::F64, &[3, 4], |graph, a| {
-        let turned = graph.transpose(a, Some(&[1, 0]))?;
-        let (q, r) = graph.qr(turned, false)?;
-        let block = graph.block("inner", Vec::new(), &[turned], |graph, inputs| {
+        let transposed = graph.transpose(a, Some(&[1, 0]))?;
+        let (q, r) = graph.qr(transposed, false)?;
+        let block = graph.block("inner", Vec::new(), &[transposed], |graph, inputs| {
             let (q, r) = graph.qr(inputs[0], false)?;
-            let back = graph.transpose(r, Some(&[1, 0]))?;
-            Ok::<_, nxla::graph::Error>(vec![q, back])
+            let transposed_r = graph.transpose(r, Some(&[1, 0]))?;
+            Ok::<_, nxla::graph::Error>(vec![q, transposed_r])
         })?;
         Ok(vec![q, r, block[0], block[1]])
     });
@@ -203,7 +203,7 @@ fn sorts_and_scans() {
     // Enough elements, so that XLA calls the kernels.
     for dtype in [DType::F32, DType::F64] {
         compare(dtype, &[3, 700], |graph, x| {
-            let (largest, places) = graph.top_k(x, 5)?;
+            let (largest, indices) = graph.top_k(x, 5)?;
             Ok(vec![
                 graph.sort(x, 1, true, false)?,
                 graph.sort(x, 0, false, true)?,
@@ -211,7 +211,7 @@ fn sorts_and_scans() {
                 graph.cumulative(Cumulative::Sum, x, 1, false)?,
                 graph.cumulative(Cumulative::Max, x, 0, true)?,
                 largest,
-                places,
+                indices,
             ])
         });
     }
@@ -275,7 +275,7 @@ fn random_numbers() {
 }
 
 #[test]
-fn the_setting_is_a_switch() {
+fn kernels_setting_must_be_boolean() {
     require_plugin!();
     let mut graph = Graph::new();
     let ty = TensorType::new(DType::F32, [2, 2]);
@@ -284,7 +284,7 @@ fn the_setting_is_a_switch() {
     let program = Arc::new(Program::new(&graph, vec![ty], &[q]).unwrap());
     let options = Options::new().compiler("xla").set("kernels", Setting::Int(1));
     let Err(Error::Options(why)) = compile_program(&program, &options, &[]) else {
-        panic!("1 is no switch")
+        panic!("1 is not a boolean")
     };
     assert_eq!(why, "option \"kernels\" of the compiler \"xla\": must be a bool; got 1");
 }

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 LEAST = 90.0
 
 #: A test that compiles the workspace again and reads messages of the compiler.
-SKIPPED = "compile_errors_name_a_way_out"
+SKIPPED = "compile_errors_name_a_remedy"
 
 #: Packages of the workspace without code of the product.
 EXCLUDED = ("nxla-tidy", "nxla-benches", "nxla-models")

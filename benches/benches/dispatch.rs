@@ -29,7 +29,7 @@ fn call<const N: usize>(c: &mut Criterion, compiler: &str, inputs: &[Tensor; N])
     });
 }
 
-fn floor<const N: usize>(c: &mut Criterion) {
+fn plugin_call<const N: usize>(c: &mut Criterion) {
     let Some(client) = client() else { return };
     let (program, _) = jit(sum::<N>).trace(std::array::from_fn(|_| scalar())).expect("typed");
     let module = lower(&program, &LowerOptions::default()).expect("every op has a lowering");
@@ -51,15 +51,15 @@ fn floor<const N: usize>(c: &mut Criterion) {
     });
 }
 
-fn of<const N: usize>(c: &mut Criterion) {
+fn calls<const N: usize>(c: &mut Criterion) {
     let on_host = std::array::from_fn::<_, N, _>(|_| Tensor::from(1.0_f32));
     call(c, "evaluator", &on_host);
     let Some(client) = client() else { return };
     let device = Device::of(&client, 0).expect("a client has a device");
     let on_device = on_host.map(|x| x.copy_to(&device).expect("one number fits on the device"));
-    floor::<N>(c);
+    plugin_call::<N>(c);
     call(c, "xla", &on_device);
 }
 
-criterion_group!(benches, of<1>, of<10>, of<100>);
+criterion_group!(benches, calls<1>, calls<10>, calls<100>);
 criterion_main!(benches);

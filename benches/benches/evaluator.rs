@@ -32,7 +32,7 @@ fn run(c: &mut Criterion, id: BenchmarkId, work: u64, plan: &Plan, x: &HostTenso
     group.finish();
 }
 
-fn filled(elements: usize, shape: &[usize]) -> HostTensor {
+fn constant_tensor(elements: usize, shape: &[usize]) -> HostTensor {
     HostTensor::from_slice(&vec![0.5_f32; elements], shape).expect("the shape fits")
 }
 
@@ -41,7 +41,7 @@ fn elementwise(c: &mut Criterion) {
     for size in SIZES {
         let plan = plan(TensorType::new(DType::F32, [size]), |graph, x| extend(graph, x, 30));
         let id = BenchmarkId::new("30 element-wise ops", size);
-        run(c, id, size as u64, &plan, &filled(size, &[size]));
+        run(c, id, size as u64, &plan, &constant_tensor(size, &[size]));
     }
 }
 
@@ -49,7 +49,7 @@ fn sum(c: &mut Criterion) {
     for size in SIZES {
         let ty = TensorType::new(DType::F32, [size]);
         let plan = plan(ty, |graph, x| graph.sum(x, None, false));
-        run(c, BenchmarkId::new("sum", size), size as u64, &plan, &filled(size, &[size]));
+        run(c, BenchmarkId::new("sum", size), size as u64, &plan, &constant_tensor(size, &[size]));
     }
 }
 
@@ -58,7 +58,7 @@ fn product(c: &mut Criterion) {
         let ty = TensorType::new(DType::F32, [side, side]);
         let plan = plan(ty, |graph, x| graph.dot(x, x));
         let id = BenchmarkId::new("matrix product", side);
-        run(c, id, (side as u64).pow(3), &plan, &filled(side * side, &[side, side]));
+        run(c, id, (side as u64).pow(3), &plan, &constant_tensor(side * side, &[side, side]));
     }
 }
 
@@ -72,7 +72,13 @@ fn steps(c: &mut Criterion) {
     group.bench_function("plan a chain", |b| b.iter(|| Plan::new(program.clone())));
     group.finish();
     let plan = plan(scalar(), |graph, x| extend(graph, x, NODES));
-    run(c, BenchmarkId::new("chain of scalars", NODES), NODES as u64, &plan, &filled(1, &[]));
+    run(
+        c,
+        BenchmarkId::new("chain of scalars", NODES),
+        NODES as u64,
+        &plan,
+        &constant_tensor(1, &[]),
+    );
 }
 
 criterion_group!(benches, elementwise, sum, product, steps);

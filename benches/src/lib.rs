@@ -36,8 +36,8 @@ pub fn extend(graph: &mut Graph, mut x: ExprId, nodes: usize) -> Result<ExprId> 
     for _ in 0..nodes / 3 {
         let factor = graph.weak_number(Number::Float(1.5), x)?;
         let scaled = graph.multiply(x, factor)?;
-        let bent = graph.tanh(x)?;
-        x = graph.add(scaled, bent)?;
+        let bounded = graph.tanh(x)?;
+        x = graph.add(scaled, bounded)?;
     }
     for _ in 0..nodes % 3 {
         x = graph.sin(x)?;

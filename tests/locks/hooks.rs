@@ -35,7 +35,7 @@ fn serve(run: &Run) -> Vec<u32> {
 }
 
 #[test]
-fn calls_come_in_order_and_the_end_after_them() {
+fn calls_arrive_in_order_before_the_end() {
     model(3, || {
         let run = run();
         let program = thread::spawn({
@@ -55,7 +55,7 @@ fn calls_come_in_order_and_the_end_after_them() {
 }
 
 #[test]
-fn the_start_and_the_end_are_told_by_different_threads() {
+fn start_and_end_come_from_different_threads() {
     model(3, || {
         let run = run();
         let caller = thread::spawn({
@@ -77,7 +77,7 @@ fn the_start_and_the_end_are_told_by_different_threads() {
 }
 
 #[test]
-fn a_program_that_nobody_serves_any_more_goes_on() {
+fn programs_continue_after_their_server_stops() {
     model(3, || {
         let run = run();
         let program = thread::spawn({
@@ -98,7 +98,7 @@ fn a_program_that_nobody_serves_any_more_goes_on() {
 }
 
 #[test]
-fn nobody_waits_for_room_while_a_hook_runs_a_program() {
+fn full_queues_do_not_block_during_nested_runs() {
     model(3, || {
         let run = run();
         let program = thread::spawn({
@@ -117,7 +117,7 @@ fn nobody_waits_for_room_while_a_hook_runs_a_program() {
 }
 
 #[test]
-fn what_is_kept_for_a_program_is_let_go_when_it_is_over() {
+fn kept_values_are_dropped_at_the_end() {
     for fails in [false, true] {
         model(3, move || {
             let (run, count) = (run(), Arc::new(AtomicUsize::new(0)));
@@ -142,18 +142,18 @@ fn what_is_kept_for_a_program_is_let_go_when_it_is_over() {
 }
 
 /// A call whose thread waits for a reply.
-struct Asking(Arc<Reply<u32>>);
+struct CallWithReply(Arc<Reply<u32>>);
 
-impl Drop for Asking {
+impl Drop for CallWithReply {
     fn drop(&mut self) {
         self.0.set_reply(None);
     }
 }
 
 #[test]
-fn who_asks_is_answered_whatever_becomes_of_the_call() {
+fn dropped_calls_still_receive_a_reply() {
     model(3, || {
-        let run: Arc<Calls<Asking, u32, String, Kept>> =
+        let run: Arc<Calls<CallWithReply, u32, String, Kept>> =
             Arc::new(Calls::new(Room { calls: 1, bytes: 10 }));
         let program = thread::spawn({
             let run = run.clone();
@@ -161,7 +161,7 @@ fn who_asks_is_answered_whatever_becomes_of_the_call() {
                 let answers: Vec<Option<u32>> = (0..2)
                     .map(|_| {
                         let reply = Arc::new(Reply::new());
-                        run.push(Asking(reply.clone()), 4).ok().and_then(|()| reply.take())
+                        run.push(CallWithReply(reply.clone()), 4).ok().and_then(|()| reply.take())
                     })
                     .collect();
                 run.record_start(Ok(9));

@@ -14,21 +14,21 @@ use crate::waiting::Task;
 const ONE: Capacity = Capacity::InFlight(1);
 
 /// A wait without a deadline that checks for interrupts, which never occur.
-const PATIENT: Wait<'_> = Wait { until: None, interrupt: Some(&|| false) };
+const NO_DEADLINE: Wait<'_> = Wait { until: None, interrupt: Some(&|| false) };
 
 fn send(stream: &RawStream, number: u32) -> Result<(), Error> {
-    stream.send(vec![number], ONE, &PATIENT)
+    stream.send(vec![number], ONE, &NO_DEADLINE)
 }
 
 /// The thread of a stream: each result is ten times the chunk, the state their sum.
-fn work(stream: &RawStream) {
+fn run_steps(stream: &RawStream) {
     let mut sum = 0;
-    while let Some((place, chunk)) = stream.next_chunk() {
+    while let Some((index, chunk)) = stream.next_chunk() {
         if chunk[0] == 13 {
             return stream.end(Err(std::sync::Arc::new(Error::Usage("thirteen".into()))));
         }
         sum += chunk[0];
-        stream.record_result(place, vec![10 * chunk[0]]);
+        stream.record_result(index, vec![10 * chunk[0]]);
     }
     stream.end(Ok(vec![sum]));
 }
@@ -36,17 +36,17 @@ fn work(stream: &RawStream) {
 /// A stream with its thread, as another of the model.
 fn start_stream() -> (Arc<RawStream>, thread::JoinHandle<()>) {
     let stream = Arc::new(RawStream::new(None, false));
-    let own = stream.clone();
-    (stream, thread::spawn(move || work(&own)))
+    let worker_stream = stream.clone();
+    (stream, thread::spawn(move || run_steps(&worker_stream)))
 }
 
 /// Receives until the stream has ended.
 fn results(stream: &RawStream) -> Vec<Result<Vec<u32>, StreamError>> {
-    std::iter::from_fn(|| stream.receive(true, &PATIENT).unwrap()).collect()
+    std::iter::from_fn(|| stream.receive(true, &NO_DEADLINE).unwrap()).collect()
 }
 
 #[test]
-fn a_sender_and_a_receiver_wait_for_each_other() {
+fn sender_and_receiver_wait_for_each_other() {
     model(2, || {
         let (stream, thread) = start_stream();
         let sender = thread::spawn({
@@ -67,7 +67,7 @@ fn a_sender_and_a_receiver_wait_for_each_other() {
 }
 
 #[test]
-fn two_receivers_get_each_result_once() {
+fn receivers_share_results_without_duplicates() {
     model(2, || {
         let (stream, thread) = start_stream();
         let other = thread::spawn({
@@ -89,7 +89,7 @@ fn two_receivers_get_each_result_once() {
 }
 
 #[test]
-fn a_step_that_fails_is_told_to_all_who_wait() {
+fn failing_steps_are_reported_to_all_waiters() {
     model(2, || {
         let (stream, thread) = start_stream();
         let sender = thread::spawn({
@@ -110,7 +110,7 @@ fn a_step_that_fails_is_told_to_all_who_wait() {
 }
 
 #[test]
-fn cancelling_wakes_whoever_waits() {
+fn cancelling_wakes_all_waiters() {
     for abandons in [false, true] {
         model(2, move || {
             let (stream, thread) = start_stream();
@@ -141,28 +141,28 @@ fn cancelling_wakes_whoever_waits() {
 }
 
 #[test]
-fn what_is_received_in_advance_is_told_once() {
+fn deferred_receives_are_notified_once() {
     model(2, || {
         let (stream, thread) = start_stream();
-        let told = Arc::new(AtomicUsize::new(0));
+        let notified = Arc::new(AtomicUsize::new(0));
         send(&stream, 1).unwrap();
-        let ending = thread::spawn({
+        let canceller = thread::spawn({
             let stream = stream.clone();
             move || stream.cancel()
         });
-        let count = told.clone();
+        let count = notified.clone();
         let deferred = move |_| {
             count.fetch_add(1, Ordering::SeqCst);
         };
         stream.receive_deferred(Box::new(deferred)).unwrap();
-        ending.join().unwrap();
+        canceller.join().unwrap();
         thread.join().unwrap();
-        assert_eq!(told.load(Ordering::SeqCst), 1);
+        assert_eq!(notified.load(Ordering::SeqCst), 1);
     });
 }
 
 #[test]
-fn a_task_that_polls_is_woken_when_it_is_worth_it() {
+fn polling_tasks_are_woken_for_results() {
     model(2, || {
         let (stream, thread) = start_stream();
         let task = Task::new();

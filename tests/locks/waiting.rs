@@ -37,10 +37,10 @@ impl Wake for Task {
 }
 
 #[test]
-fn the_task_that_polled_last_is_woken() {
+fn last_polling_task_is_woken() {
     model(3, || {
         let signal = Arc::new(Signal::new());
-        let teller = thread::spawn({
+        let notifier = thread::spawn({
             let signal = signal.clone();
             move || signal.tell()
         });
@@ -48,28 +48,28 @@ fn the_task_that_polled_last_is_woken() {
         let (wake_first, wake_last) = (Waker::from(first), Waker::from(last.clone()));
         let known = signal.poll(&Context::from_waker(&wake_first));
         if !signal.poll(&Context::from_waker(&wake_last)) {
-            assert!(!known, "what is there stays there");
+            assert!(!known, "a notified signal stays notified");
             last.wait();
             assert!(signal.poll(&Context::from_waker(&wake_last)));
         }
-        teller.join().unwrap();
+        notifier.join().unwrap();
     });
 }
 
 #[test]
-fn waiting_ends_with_the_last_that_is_at_work() {
+fn waits_end_with_the_last_unit_of_work() {
     model(3, || {
-        let (count, ended) = (Arc::new(Count::default()), Arc::new(Mutex::new(0)));
+        let (count, finished) = (Arc::new(Count::default()), Arc::new(Mutex::new(0)));
         let others = [0, 1].map(|_| {
             count.begin();
-            let (count, ended) = (count.clone(), ended.clone());
+            let (count, finished) = (count.clone(), finished.clone());
             thread::spawn(move || {
-                *ended.lock().unwrap() += 1;
+                *finished.lock().unwrap() += 1;
                 count.end();
             })
         });
         count.wait_until(None);
-        assert_eq!(*ended.lock().unwrap(), 2);
+        assert_eq!(*finished.lock().unwrap(), 2);
         for other in others {
             other.join().unwrap();
         }

@@ -40,7 +40,7 @@ A test writes this file from measured facts: `NXLA_BLESS=1 cargo test -p nxla-te
 struct Facts {
     op: &'static str,
     family: String,
-    takes: Vec<DType>,
+    accepted: Vec<DType>,
     evaluated: Vec<DType>,
     lowered: Vec<DType>,
     derivative: Derivative,
@@ -58,9 +58,9 @@ fn root() -> PathBuf {
 }
 
 #[test]
-fn the_table_of_ops_is_true() {
+fn op_table_matches_measured_facts() {
     let samples = samples::all();
-    let facts: Vec<Facts> = samples.iter().map(find_out).collect();
+    let facts: Vec<Facts> = samples.iter().map(measure).collect();
     let text = page(&facts);
     let path = root().join("docs/ops.md");
     if env::var_os("NXLA_BLESS").is_some() {
@@ -95,25 +95,25 @@ fn every_op_has_a_sample() {
     let mut sampled = BTreeSet::new();
     for sample in samples::all() {
         // A dtype for which the op is the identity is skipped.
-        let shown = DType::ALL.iter().find_map(|&dtype| {
+        let debug_text = DType::ALL.iter().find_map(|&dtype| {
             let mut draft = Draft::new(dtype);
             (sample.build)(&mut draft).ok()?;
-            op_in(&draft, sample.op).map(|op| format!("{op:?}"))
+            find_op(&draft, sample.op).map(|op| format!("{op:?}"))
         });
-        let shown = shown.unwrap_or_else(|| panic!("no {} in its sample", sample.op));
-        sampled.insert(shown.split(['(', ' ']).next().unwrap().to_owned());
+        let debug_text = debug_text.unwrap_or_else(|| panic!("no {} in its sample", sample.op));
+        sampled.insert(debug_text.split(['(', ' ']).next().unwrap().to_owned());
     }
     assert_eq!(sampled, variants);
 }
 
-fn find_out(sample: &Sample) -> Facts {
-    let (mut takes, mut evaluated, mut lowered) = (Vec::new(), Vec::new(), Vec::new());
+fn measure(sample: &Sample) -> Facts {
+    let (mut accepted, mut evaluated, mut lowered) = (Vec::new(), Vec::new(), Vec::new());
     let mut family = None;
     for &dtype in &DType::ALL {
         let mut draft = Draft::new(dtype);
         let Ok(output) = (sample.build)(&mut draft) else { continue };
-        takes.push(dtype);
-        family = family.or(op_in(&draft, sample.op).map(Op::family));
+        accepted.push(dtype);
+        family = family.or(find_op(&draft, sample.op).map(Op::family));
         let program = Program::new(&draft.graph, draft.types.clone(), &[output]).unwrap();
         let program = Arc::new(program);
         if evaluates(&program) {
@@ -125,12 +125,12 @@ fn find_out(sample: &Sample) -> Facts {
     }
     let family = family.unwrap_or_else(|| panic!("{} takes no dtype", sample.op));
     let family = format!("{family:?}").to_lowercase();
-    let derivative = derivative(sample, &takes);
-    Facts { op: sample.op, family, takes, evaluated, lowered, derivative }
+    let derivative = derivative(sample, &accepted);
+    Facts { op: sample.op, family, accepted, evaluated, lowered, derivative }
 }
 
 /// The op of this name in a graph.
-fn op_in<'d>(draft: &'d Draft, name: &str) -> Option<&'d Op> {
+fn find_op<'d>(draft: &'d Draft, name: &str) -> Option<&'d Op> {
     draft.graph.ids().map(|id| draft.graph.op(id)).find(|op| op.name() == name)
 }
 
@@ -159,8 +159,8 @@ fn ones(ty: &nxla::TensorType) -> HostTensor {
 }
 
 /// The derivative rules for real and complex operands together.
-fn derivative(sample: &Sample, takes: &[DType]) -> Derivative {
-    let smooth = [DType::F32, DType::C64].into_iter().filter(|dtype| takes.contains(dtype));
+fn derivative(sample: &Sample, accepted: &[DType]) -> Derivative {
+    let smooth = [DType::F32, DType::C64].into_iter().filter(|dtype| accepted.contains(dtype));
     smooth.map(|dtype| derivative_of(sample, dtype)).max().unwrap_or(Derivative::Zero)
 }
 
@@ -249,18 +249,18 @@ fn page(facts: &[Facts]) -> String {
         }
         let python = names.get(fact.op).map_or("", String::as_str);
         let among =
-            |some: &[DType]| if some == fact.takes { "yes".to_owned() } else { words(some) };
+            |some: &[DType]| if some == fact.accepted { "yes".to_owned() } else { words(some) };
         let derivative = match fact.derivative {
             Derivative::Given => "yes",
             Derivative::Zero => "zero",
             Derivative::Refused => "no",
         };
-        let (takes, evaluated) = (words(&fact.takes), among(&fact.evaluated));
+        let (accepted, evaluated) = (words(&fact.accepted), among(&fact.evaluated));
         let lowered = among(&fact.lowered);
         let op = fact.op;
         let _ = writeln!(
             text,
-            "| `{op}` | {python} | {takes} | {evaluated} | {lowered} | {derivative} |"
+            "| `{op}` | {python} | {accepted} | {evaluated} | {lowered} | {derivative} |"
         );
     }
     text

@@ -126,7 +126,7 @@ fn ops_of(program: &Program, dtype: DType) -> Vec<&Op> {
 }
 
 #[test]
-fn ops_come_back_from_stablehlo() {
+fn ops_round_trip_through_stablehlo() {
     let mut changed = BTreeMap::new();
     for sample in samples::all() {
         let mut dtypes = Vec::new();

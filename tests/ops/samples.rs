@@ -38,7 +38,7 @@ impl Draft {
 
 type Build = Box<dyn Fn(&mut Draft) -> Result<ExprId>>;
 
-/// A use of an op: its name, and what builds it.
+/// A sample of an op: its name, and the function that builds it.
 pub(crate) struct Sample {
     pub(crate) op: &'static str,
     pub(crate) build: Build,
@@ -99,10 +99,10 @@ fn elementwise() -> Vec<Sample> {
         }),
         sample("bitcast", |d| {
             let x = d.input(&[2]);
-            let wanted = |dtype: &&DType| {
+            let same_width = |dtype: &&DType| {
                 dtype.bits() == d.dtype.bits() && **dtype != d.dtype && dtype.is_integer()
             };
-            let other = DType::ALL.iter().find(wanted).copied();
+            let other = DType::ALL.iter().find(same_width).copied();
             d.graph.bitcast(x, other.unwrap_or(DType::U8))
         }),
     ];
@@ -308,8 +308,8 @@ fn control() -> Vec<Sample> {
             let tuple = d.graph.metadata(&[x, y], Default::default())?;
             d.graph.elem(tuple, 1)
         }),
-        sample("cond", conditional),
-        sample("while", repeated),
+        sample("cond", conditional_sample),
+        sample("while", loop_sample),
         sample("io_call", |d| {
             let x = d.input(&[2]);
             let ignore: Arc<dyn HostFn> = Arc::new(|_: &[HostTensor]| Ok(()));
@@ -317,10 +317,10 @@ fn control() -> Vec<Sample> {
         }),
         sample("runtime_call", |d| {
             let x = d.input(&[2]);
-            let same: Arc<dyn HostFn> =
+            let identity: Arc<dyn HostFn> =
                 Arc::new(Compute(|values: &[HostTensor]| Ok(values.into())));
             let result = d.graph.tensor_type(x).clone();
-            d.graph.runtime_call(&[x], vec![result], same).map(|values| values[0])
+            d.graph.runtime_call(&[x], vec![result], identity).map(|values| values[0])
         }),
         sample("block", |d| {
             let x = d.input(&[2]);
@@ -332,7 +332,7 @@ fn control() -> Vec<Sample> {
     ]
 }
 
-fn conditional(d: &mut Draft) -> Result<ExprId> {
+fn conditional_sample(d: &mut Draft) -> Result<ExprId> {
     let (predicate, x) = (d.input_of(DType::Pred, &[]), d.input(&[2]));
     let mark = d.graph.mark();
     let holds = d.graph.traced(mark, vec![predicate]);
@@ -344,7 +344,7 @@ fn conditional(d: &mut Draft) -> Result<ExprId> {
 }
 
 /// Multiplies three times; the result does not contain the counter.
-fn repeated(d: &mut Draft) -> Result<ExprId> {
+fn loop_sample(d: &mut Draft) -> Result<ExprId> {
     let (x, count) = (d.input(&[]), d.input_of(DType::S32, &[]));
     // Arithmetic on booleans returns integers, so the loop state has an integer dtype.
     let x = if d.dtype == DType::Pred { d.graph.as_type(x, DType::U8)? } else { x };
@@ -355,8 +355,8 @@ fn repeated(d: &mut Draft) -> Result<ExprId> {
     let (value, left) = (scope.parameters[0], scope.parameters[1]);
     let start = d.graph.mark();
     let zero = d.graph.scalar_constant(Scalar::Int(0), DType::S32)?;
-    let goes_on = d.graph.binary(BinaryOp::Greater, left, zero)?;
-    let condition = d.graph.traced(start, vec![goes_on]);
+    let is_positive = d.graph.binary(BinaryOp::Greater, left, zero)?;
+    let condition = d.graph.traced(start, vec![is_positive]);
     let start = d.graph.mark();
     let one = d.graph.scalar_constant(Scalar::Int(1), DType::S32)?;
     let next = d.graph.binary(BinaryOp::Multiply, value, value)?;

@@ -65,7 +65,7 @@ impl fmt::Debug for Case {
 }
 
 /// A program of several cases.
-struct Joined {
+struct Batch {
     program: Arc<Program>,
     inputs: Vec<RawTensor>,
     /// The outputs of each case.
@@ -74,7 +74,7 @@ struct Joined {
     ops: Vec<&'static str>,
 }
 
-fn join(cases: &[&Case]) -> Joined {
+fn join_cases(cases: &[&Case]) -> Batch {
     let mut graph = Graph::new();
     let (mut types, mut inputs) = (Vec::new(), Vec::new());
     let (mut all, mut outputs) = (Vec::new(), Vec::new());
@@ -88,41 +88,41 @@ fn join(cases: &[&Case]) -> Joined {
             })
             .collect();
         let built = (case.build)(&mut graph, &parameters)
-            .unwrap_or_else(|error| panic!("the strategy drew what is refused: {error}\n{case:?}"));
+            .unwrap_or_else(|error| panic!("the strategy drew a rejected case: {error}\n{case:?}"));
         outputs.push(all.len()..all.len() + built.len());
         all.extend(built);
     }
     let ops = graph.ids().map(|id| graph.op(id).name()).collect();
     let program = Arc::new(Program::new(&graph, types, &all).unwrap());
-    Joined { program, inputs, outputs, ops }
+    Batch { program, inputs, outputs, ops }
 }
 
 /// Returns whether simplification kept the op with this name in the program of a case.
-pub(crate) fn holds(case: &Case, op: &str) -> bool {
-    join(&[case]).ops.contains(&op)
+pub(crate) fn contains_op(case: &Case, op: &str) -> bool {
+    join_cases(&[case]).ops.contains(&op)
 }
 
-fn run(joined: &Joined, compiler: &str) -> std::result::Result<Vec<HostTensor>, nxla::Error> {
+fn run(batch: &Batch, compiler: &str) -> std::result::Result<Vec<HostTensor>, nxla::Error> {
     let options = Options::new().compiler(compiler);
-    let executable = compile_program(&joined.program, &options, &[])?;
-    let inputs: Vec<&RawTensor> = joined.inputs.iter().collect();
+    let executable = compile_program(&batch.program, &options, &[])?;
+    let inputs: Vec<&RawTensor> = batch.inputs.iter().collect();
     let results = executable.run(&inputs, &RunContext::default())?;
     // The evaluator computes programs that XLA cannot compile, and XLA must be compared here.
     let ran_on_device = results.iter().all(|result| matches!(result, RawTensor::Device(_)));
-    assert_eq!(ran_on_device, compiler == "xla", "runs of {:?} on the plugin", joined.ops);
+    assert_eq!(ran_on_device, compiler == "xla", "runs of {:?} on the plugin", batch.ops);
     results.iter().map(RawTensor::to_host).collect()
 }
 
 /// Runs the program on the other backend.
-fn run_other(joined: &Joined, other: Other) -> std::result::Result<Vec<HostTensor>, String> {
+fn run_other(batch: &Batch, other: Other) -> std::result::Result<Vec<HostTensor>, String> {
     match other {
         Other::Reference => {
             let inputs: nxla::Result<Vec<HostTensor>> =
-                joined.inputs.iter().map(RawTensor::to_host).collect();
-            nxla_reference::run(&joined.program, &inputs.unwrap())
+                batch.inputs.iter().map(RawTensor::to_host).collect();
+            nxla_reference::run(&batch.program, &inputs.unwrap())
                 .map_err(|error| format!("reference: {error}"))
         }
-        Other::Xla => run(joined, "xla").map_err(|error| format!("XLA: {error}")),
+        Other::Xla => run(batch, "xla").map_err(|error| format!("XLA: {error}")),
     }
 }
 
@@ -135,15 +135,15 @@ pub(crate) fn differences(
     cases: &[(&Case, Tolerance)],
     other: Other,
 ) -> std::result::Result<Vec<Option<String>>, String> {
-    let joined = join(&cases.iter().map(|(case, _)| *case).collect::<Vec<_>>());
-    let ours = run(&joined, "evaluator").map_err(|error| format!("evaluator: {error}"))?;
-    let theirs = run_other(&joined, other)?;
+    let batch = join_cases(&cases.iter().map(|(case, _)| *case).collect::<Vec<_>>());
+    let ours = run(&batch, "evaluator").map_err(|error| format!("evaluator: {error}"))?;
+    let theirs = run_other(&batch, other)?;
     let difference = |(range, (_, tolerance)): (&Range<usize>, &(&Case, Tolerance))| {
         let mut pairs = ours[range.clone()].iter().zip(&theirs[range.clone()]);
         let found = pairs.find_map(|(ours, theirs)| tolerance.difference(ours, theirs));
         found.map(|found| format!("{found} ({other:?})"))
     };
-    Ok(joined.outputs.iter().zip(cases).map(difference).collect())
+    Ok(batch.outputs.iter().zip(cases).map(difference).collect())
 }
 
 /// Returns whether the type rules accept an op with operands of these dtypes.

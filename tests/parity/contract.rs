@@ -52,7 +52,7 @@ fn dot(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
         })
         .prop_flat_map(move |((mut shapes, dot), repeated, side, mut orders)| {
             let order = std::mem::take(&mut orders[1 - side]);
-            let given = placed(&shapes[1 - side], &order);
+            let permuted = permute(&shapes[1 - side], &order);
             let broadcast = Broadcast {
                 shape: shapes[side].clone().into(),
                 axes: (0..dot.left_batch.len() - repeated)
@@ -60,7 +60,7 @@ fn dot(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
                     .collect(),
                 names: None,
             };
-            shapes[1 - side] = given;
+            shapes[1 - side] = permuted;
             shapes[side].drain(dot.left_batch.len() - repeated..dot.left_batch.len());
             let operands = shapes.map(|sizes| tensor(dtype, &sizes, numbers));
             (operands, Just((dot, side, broadcast, order)))
@@ -131,7 +131,7 @@ fn conv(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
                 kernel_permutation: orders.1.clone().into(),
                 output_permutation: orders.2.into(),
             };
-            let operands = [placed(&input, &orders.0), placed(&kernel, &orders.1)]
+            let operands = [permute(&input, &orders.0), permute(&kernel, &orders.1)]
                 .map(|sizes| tensor(dtype, &sizes, numbers));
             (operands, Just(conv))
         })
@@ -144,10 +144,10 @@ fn conv(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
 }
 
 /// Sizes in canonical order, put where a permutation finds them.
-fn placed(sizes: &[usize], permutation: &[usize]) -> Vec<usize> {
-    let mut placed = vec![0; sizes.len()];
+fn permute(sizes: &[usize], permutation: &[usize]) -> Vec<usize> {
+    let mut permuted = vec![0; sizes.len()];
     for (&size, &axis) in sizes.iter().zip(permutation) {
-        placed[axis] = size;
+        permuted[axis] = size;
     }
-    placed
+    permuted
 }

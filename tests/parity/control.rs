@@ -30,15 +30,15 @@ pub(crate) fn strategy(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
                 })
             })
             .boxed(),
-        Op::Cond(_) => conditional(dtype),
-        Op::While(_) => repeated(dtype),
+        Op::Cond(_) => conditional_case(dtype),
+        Op::While(_) => loop_case(dtype),
         Op::Hook(hook) if hook.results.is_some() => any_tensor(dtype)
             .prop_map(|x| {
                 Case::new(vec![x], (), |graph, x| {
-                    let same: Arc<dyn HostFn> =
+                    let identity: Arc<dyn HostFn> =
                         Arc::new(Compute(|values: &[HostTensor]| Ok(values.into())));
                     let result = graph.tensor_type(x[0]).clone();
-                    graph.runtime_call(x, vec![result], same).map(|values| values[0])
+                    graph.runtime_call(x, vec![result], identity).map(|values| values[0])
                 })
             })
             .boxed(),
@@ -54,7 +54,7 @@ pub(crate) fn strategy(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
             .prop_map(|x| {
                 Case::of_many(vec![x], (), |graph, x| {
                     graph.block("pair", Vec::new(), x, |graph, x| {
-                        Ok::<_, nxla::graph::Error>(vec![twice(graph, x[0])?, x[0]])
+                        Ok::<_, nxla::graph::Error>(vec![double(graph, x[0])?, x[0]])
                     })
                 })
             })
@@ -68,7 +68,7 @@ fn any_tensor(dtype: DType) -> BoxedStrategy<HostTensor> {
 }
 
 /// Returns `x + x`, or `x or x` for booleans.
-fn twice(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+fn double(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
     let is_pred = graph.dtype(x).is_pred();
     graph.binary(if is_pred { BinaryOp::LogicalOr } else { BinaryOp::Add }, x, x)
 }
@@ -85,7 +85,7 @@ fn constant(dtype: DType) -> BoxedStrategy<Case> {
 }
 
 /// Two clauses and an otherwise; the predicates may be of any dtype.
-fn conditional(dtype: DType) -> BoxedStrategy<Case> {
+fn conditional_case(dtype: DType) -> BoxedStrategy<Case> {
     let predicate =
         || dtype_among(DType::ALL.to_vec()).prop_flat_map(|dtype| tensor(dtype, &[], Numbers::Any));
     (any_tensor(dtype), predicate(), predicate())
@@ -99,8 +99,10 @@ fn conditional(dtype: DType) -> BoxedStrategy<Case> {
                     let value = value(graph, x)?;
                     Ok((holds, graph.traced(start, vec![value])))
                 };
-                let clauses =
-                    vec![clause(first, twice)?, clause(second, |graph, x| graph.reverse(x, None))?];
+                let clauses = vec![
+                    clause(first, double)?,
+                    clause(second, |graph, x| graph.reverse(x, None))?,
+                ];
                 let otherwise = graph.traced(graph.mark(), vec![x]);
                 graph.cond(mark, clauses, otherwise).map(|values| values[0])
             })
@@ -109,7 +111,7 @@ fn conditional(dtype: DType) -> BoxedStrategy<Case> {
 }
 
 /// Doubles repeatedly under a loop counter that is not a result.
-fn repeated(dtype: DType) -> BoxedStrategy<Case> {
+fn loop_case(dtype: DType) -> BoxedStrategy<Case> {
     (any_tensor(dtype), 0..=4_i64)
         .prop_map(|(x, count)| {
             let count = host(DType::S32, [], &[Scalar::Int(count)]);
@@ -121,10 +123,10 @@ fn repeated(dtype: DType) -> BoxedStrategy<Case> {
                 let (value, left) = (scope.parameters[0], scope.parameters[1]);
                 let start = graph.mark();
                 let zero = graph.zero_like(left)?;
-                let goes_on = graph.binary(BinaryOp::Greater, left, zero)?;
-                let condition = graph.traced(start, vec![goes_on]);
+                let is_positive = graph.binary(BinaryOp::Greater, left, zero)?;
+                let condition = graph.traced(start, vec![is_positive]);
                 let start = graph.mark();
-                let next = twice(graph, value)?;
+                let next = double(graph, value)?;
                 let one = graph.one_like(left)?;
                 let left = graph.binary(BinaryOp::Subtract, left, one)?;
                 let body = graph.traced(start, vec![next, left]);

@@ -14,8 +14,8 @@ pub(crate) fn strategy(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
         Op::Binary(op) => binary(*op, dtype),
         Op::Select => select(dtype),
         Op::Clip => clip(dtype),
-        Op::AsType(_) => converted(dtype, Op::AsType),
-        Op::Bitcast(_) => converted(dtype, Op::Bitcast),
+        Op::AsType(_) => conversions(dtype, Op::AsType),
+        Op::Bitcast(_) => conversions(dtype, Op::Bitcast),
         op @ nxla::graph::outside!(elementwise) => {
             unreachable!("{} is of another family", op.name())
         }
@@ -81,7 +81,7 @@ fn clip(dtype: DType) -> BoxedStrategy<Case> {
 }
 
 /// One tensor in every dtype that it can become.
-fn converted(dtype: DType, op: fn(DType) -> Op) -> BoxedStrategy<Case> {
+fn conversions(dtype: DType, op: fn(DType) -> Op) -> BoxedStrategy<Case> {
     let fits = |&other: &DType| accepts(&op(other), &[dtype]);
     let others: Vec<DType> = DType::ALL.into_iter().filter(fits).collect();
     shape(RANKS)

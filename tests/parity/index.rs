@@ -95,7 +95,7 @@ fn put_slice(dtype: DType) -> BoxedStrategy<Case> {
 }
 
 /// A shape, some of its axes, and the shape of coordinates into them.
-fn indexed() -> BoxedStrategy<(Vec<usize>, Vec<usize>, Vec<usize>)> {
+fn indexed_shapes() -> BoxedStrategy<(Vec<usize>, Vec<usize>, Vec<usize>)> {
     let leading = || vec(prop_oneof![1 => Just(0_usize), 9 => 1..=3_usize], 0..=2);
     (full_shape(1..=*RANKS.end()), leading())
         .prop_flat_map(|(sizes, leading)| {
@@ -123,15 +123,15 @@ fn coordinates(
         .boxed()
 }
 
-fn signed(axes: &[usize]) -> Vec<i64> {
+fn signed_axes(axes: &[usize]) -> Vec<i64> {
     axes.iter().map(|&axis| i64::try_from(axis).unwrap()).collect()
 }
 
 fn gather(dtype: DType) -> BoxedStrategy<Case> {
-    (indexed(), integers())
+    (indexed_shapes(), integers())
         .prop_flat_map(move |((sizes, axes, leading), index)| {
             let indices = coordinates(&sizes, &axes, &leading, index);
-            (tensor(dtype, &sizes, Numbers::Any), indices, Just(signed(&axes)))
+            (tensor(dtype, &sizes, Numbers::Any), indices, Just(signed_axes(&axes)))
         })
         .prop_map(|(x, indices, axes)| {
             Case::new(vec![x, indices], axes.clone(), move |graph, x| {
@@ -149,11 +149,11 @@ fn updates(sizes: &[usize], axes: &[usize], leading: &[usize]) -> Vec<usize> {
 
 fn indexed_add(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
     let numbers = tolerance::of(op, dtype).numbers;
-    (indexed(), integers())
+    (indexed_shapes(), integers())
         .prop_flat_map(move |((sizes, axes, leading), index)| {
             let indices = coordinates(&sizes, &axes, &leading, index);
             let updates = tensor(dtype, &updates(&sizes, &axes, &leading), numbers);
-            (tensor(dtype, &sizes, numbers), indices, updates, Just(signed(&axes)))
+            (tensor(dtype, &sizes, numbers), indices, updates, Just(signed_axes(&axes)))
         })
         .prop_map(|(x, indices, updates, axes)| {
             Case::new(vec![x, indices, updates], axes.clone(), move |graph, x| {
@@ -163,9 +163,9 @@ fn indexed_add(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
         .boxed()
 }
 
-/// Every place is written once: which of several updates stays is not defined.
+/// Every index is written once, since the order of updates to one index is undefined.
 fn indexed_put(dtype: DType) -> BoxedStrategy<Case> {
-    indexed()
+    indexed_shapes()
         .prop_flat_map(|(sizes, axes, _)| {
             let places: usize = axes.iter().map(|&axis| sizes[axis]).product();
             let rows = subsequence((0..places).collect::<Vec<_>>(), 0..=places.min(5));
@@ -185,7 +185,7 @@ fn indexed_put(dtype: DType) -> BoxedStrategy<Case> {
             let indices = host(DType::S64, [rows.len(), axes.len()], &numbers);
             let updates = tensor(dtype, &updates(&sizes, &axes, &[rows.len()]), Numbers::Any);
             let x = tensor(dtype, &sizes, Numbers::Any);
-            (x, Just(indices), updates, Just(signed(&axes)))
+            (x, Just(indices), updates, Just(signed_axes(&axes)))
         })
         .prop_map(|(x, indices, updates, axes)| {
             Case::new(vec![x, indices, updates], axes.clone(), move |graph, x| {
@@ -196,7 +196,7 @@ fn indexed_put(dtype: DType) -> BoxedStrategy<Case> {
 }
 
 /// A tensor, and how one of its axes is sorted.
-fn sorted(dtype: DType) -> BoxedStrategy<(HostTensor, SortAttributes)> {
+fn tensor_and_sort(dtype: DType) -> BoxedStrategy<(HostTensor, SortAttributes)> {
     (shape(1..=*RANKS.end()), any::<Index>(), any::<(bool, bool)>())
         .prop_flat_map(move |(sizes, axis, (descending, stable))| {
             let axis = axis.index(sizes.len());
@@ -207,7 +207,7 @@ fn sorted(dtype: DType) -> BoxedStrategy<(HostTensor, SortAttributes)> {
 }
 
 fn sort(dtype: DType) -> BoxedStrategy<Case> {
-    sorted(dtype)
+    tensor_and_sort(dtype)
         .prop_map(|(x, sort)| {
             Case::new(vec![x], sort, move |graph, x| graph.make(Op::Sort(sort), x))
         })
@@ -215,7 +215,7 @@ fn sort(dtype: DType) -> BoxedStrategy<Case> {
 }
 
 fn argsort(dtype: DType) -> BoxedStrategy<Case> {
-    (sorted(dtype), integers())
+    (tensor_and_sort(dtype), integers())
         .prop_map(|((x, sort), dtype)| {
             Case::new(vec![x], (sort, dtype), move |graph, x| {
                 graph.make(Op::Argsort(sort, dtype), x)

@@ -4,7 +4,7 @@
 //! Each family has a file whose `strategy` draws cases of its ops: shapes of rank 0 to 6 with axes of
 //! size 0 and 1, all accepted dtypes, and all numbers in the range of `tolerance`. The matches have no
 //! `_`, so a new op does not compile until it has a strategy and a tolerance. XLA compiles every dtype
-//! of every op; `left_out` lists the exceptions, with tests that they are still needed.
+//! of every op; `exclusions` lists the exceptions, with tests that they are still needed.
 //!
 //! Each run draws the same cases. `NXLA_PARITY_SEED=7` draws other cases, `NXLA_PARITY_ROUNDS=20` more.
 #![forbid(unsafe_code)]
@@ -14,20 +14,20 @@ mod case;
 mod chains;
 #[path = "../../crates/nxla/tests/common/mod.rs"]
 mod common;
-mod composed;
+mod compositions;
 mod contract;
 mod control;
 mod create;
-mod edges;
+mod edge_cases;
 mod elementwise;
+mod exclusions;
 mod index;
-mod left_out;
 mod linalg;
 mod movement;
 mod reduce;
 #[path = "../ops/samples.rs"]
 mod samples;
-mod simplified;
+mod simplification;
 mod tolerance;
 mod values;
 mod window;
@@ -35,7 +35,7 @@ mod window;
 use std::collections::BTreeSet;
 use std::env;
 
-use case::{Case, Other, differences, holds};
+use case::{Case, Other, contains_op, differences};
 use nxla::DType;
 use nxla::graph::{Family, Op};
 use proptest::prelude::*;
@@ -115,16 +115,17 @@ struct Drawn<'t> {
 fn check(family: Family, other: Other) {
     let table = table(family);
     let mut runner = runner(family);
-    let mut held = BTreeSet::new();
+    let mut compared = BTreeSet::new();
     let mut reports = Vec::new();
     for _ in 0..setting("NXLA_PARITY_ROUNDS", 1) {
         let mut drawn = draw(&table, &mut runner, other);
-        let real = drawn.iter().filter(|drawn| holds(&drawn.tree.current(), drawn.entry.name));
-        held.extend(real.map(|drawn| drawn.entry.name));
+        let real =
+            drawn.iter().filter(|drawn| contains_op(&drawn.tree.current(), drawn.entry.name));
+        compared.extend(real.map(|drawn| drawn.entry.name));
         reports.extend(drawn.chunks_mut(BATCH).flat_map(check_batch));
     }
     let missing: Vec<&str> =
-        table.iter().map(|entry| entry.name).filter(|name| !held.contains(name)).collect();
+        table.iter().map(|entry| entry.name).filter(|name| !compared.contains(name)).collect();
     assert!(missing.is_empty(), "simplified away in every case: {missing:?}");
     assert!(reports.is_empty(), "{} differences\n{}", reports.len(), reports.join("\n"));
 }
@@ -154,8 +155,8 @@ fn check_batch(batch: &mut [Drawn<'_>]) -> Vec<String> {
         // At least one case of the batch is rejected.
         Err(refused) => vec![Some(refused); batch.len()],
     };
-    let suspects = batch.iter_mut().zip(found);
-    suspects.filter_map(|(drawn, found)| Some(report(drawn, &found?))).collect()
+    let differing = batch.iter_mut().zip(found);
+    differing.filter_map(|(drawn, found)| Some(report(drawn, &found?))).collect()
 }
 
 /// Returns the fault of a case that runs in a separate program.

@@ -1,4 +1,4 @@
-//! Ops that move elements without computing. What comes out are the same bits.
+//! Ops that move elements without computing. The results have the same bits.
 
 use std::fmt::Debug;
 
@@ -26,7 +26,7 @@ pub(crate) fn strategy(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
 }
 
 /// Draws a tensor and attributes that depend on its shape.
-fn with<T: Debug + Clone + 'static>(
+fn with_attributes<T: Debug + Clone + 'static>(
     dtype: DType,
     drawn: impl Fn(&[usize]) -> BoxedStrategy<T> + 'static,
 ) -> BoxedStrategy<(HostTensor, T)> {
@@ -35,7 +35,7 @@ fn with<T: Debug + Clone + 'static>(
         .boxed()
 }
 
-fn signed(axes: &[usize]) -> Vec<i64> {
+fn signed_axes(axes: &[usize]) -> Vec<i64> {
     axes.iter().map(|&axis| i64::try_from(axis).unwrap()).collect()
 }
 
@@ -57,7 +57,7 @@ fn reshape(dtype: DType) -> BoxedStrategy<Case> {
             })
             .boxed()
     };
-    with(dtype, shapes)
+    with_attributes(dtype, shapes)
         .prop_map(|(x, sizes)| {
             Case::new(vec![x], sizes.clone(), move |graph, x| graph.reshape(x[0], &sizes[..]))
         })
@@ -65,7 +65,7 @@ fn reshape(dtype: DType) -> BoxedStrategy<Case> {
 }
 
 fn squeeze(dtype: DType) -> BoxedStrategy<Case> {
-    with(dtype, |sizes| vec(any::<bool>(), sizes.len()).boxed())
+    with_attributes(dtype, |sizes| vec(any::<bool>(), sizes.len()).boxed())
         .prop_map(|(x, drops)| {
             let axes: Vec<i64> = (x.shape().iter().zip(drops).enumerate())
                 .filter(|&(_, (&size, drops))| size == 1 && drops)
@@ -77,18 +77,20 @@ fn squeeze(dtype: DType) -> BoxedStrategy<Case> {
 }
 
 fn transpose(dtype: DType) -> BoxedStrategy<Case> {
-    with(dtype, |sizes| Just((0..sizes.len()).collect::<Vec<_>>()).prop_shuffle().boxed())
-        .prop_map(|(x, order)| {
-            let order = signed(&order);
-            Case::new(vec![x], order.clone(), move |graph, x| graph.transpose(x[0], Some(&order)))
-        })
-        .boxed()
+    with_attributes(dtype, |sizes| {
+        Just((0..sizes.len()).collect::<Vec<_>>()).prop_shuffle().boxed()
+    })
+    .prop_map(|(x, order)| {
+        let order = signed_axes(&order);
+        Case::new(vec![x], order.clone(), move |graph, x| graph.transpose(x[0], Some(&order)))
+    })
+    .boxed()
 }
 
 fn reverse(dtype: DType) -> BoxedStrategy<Case> {
-    with(dtype, |sizes| axes(sizes.len()))
+    with_attributes(dtype, |sizes| axes(sizes.len()))
         .prop_map(|(x, axes)| {
-            let axes = signed(&axes);
+            let axes = signed_axes(&axes);
             Case::new(vec![x], axes.clone(), move |graph, x| graph.reverse(x[0], Some(&axes)))
         })
         .boxed()
@@ -104,7 +106,7 @@ fn broadcast(dtype: DType) -> BoxedStrategy<Case> {
         .prop_flat_map(move |(sizes, axes, ones)| {
             let operand = axes.iter().map(|&axis| if ones[axis] { 1 } else { sizes[axis] });
             let operand: Vec<usize> = operand.collect();
-            (tensor(dtype, &operand, Numbers::Any), Just(sizes), Just(signed(&axes)))
+            (tensor(dtype, &operand, Numbers::Any), Just(sizes), Just(signed_axes(&axes)))
         })
         .prop_map(|(x, sizes, axes)| {
             Case::new(vec![x], (sizes.clone(), axes.clone()), move |graph, x| {
@@ -117,7 +119,10 @@ fn broadcast(dtype: DType) -> BoxedStrategy<Case> {
 fn pad(dtype: DType) -> BoxedStrategy<Case> {
     let entry = (-2..=3_i64, -2..=3_i64, 0..=2_usize);
     let neutral = (0, 0, 0);
-    (with(dtype, move |sizes| for_some_axes(sizes.len(), neutral, entry.clone())), others(dtype))
+    (
+        with_attributes(dtype, move |sizes| for_some_axes(sizes.len(), neutral, entry.clone())),
+        other_dtype(dtype),
+    )
         .prop_flat_map(|((x, padding), other)| {
             (Just(x), tensor(other, &[], Numbers::Any), Just(padding))
         })
@@ -139,14 +144,14 @@ fn pad(dtype: DType) -> BoxedStrategy<Case> {
 }
 
 /// Draws the dtype of the other operand.
-fn others(dtype: DType) -> BoxedStrategy<DType> {
+fn other_dtype(dtype: DType) -> BoxedStrategy<DType> {
     let fits = |&other: &DType| accepts(&Op::Binary(BinaryOp::Add), &[dtype, other]);
     let all = DType::ALL.into_iter().filter(fits).collect();
     prop_oneof![2 => Just(dtype), 1 => dtype_among(all)].boxed()
 }
 
 fn concatenate(dtype: DType) -> BoxedStrategy<Case> {
-    (full_shape(1..=*RANKS.end()), any::<Index>(), vec((0..=3_usize, others(dtype)), 1..=2))
+    (full_shape(1..=*RANKS.end()), any::<Index>(), vec((0..=3_usize, other_dtype(dtype)), 1..=2))
         .prop_flat_map(move |(sizes, axis, rest)| {
             let axis = axis.index(sizes.len());
             let first = tensor(dtype, &sizes, Numbers::Any);
@@ -165,7 +170,7 @@ fn concatenate(dtype: DType) -> BoxedStrategy<Case> {
 }
 
 fn stack(dtype: DType) -> BoxedStrategy<Case> {
-    (shape(0..=RANKS.end() - 1), any::<Index>(), vec(others(dtype), 0..=2))
+    (shape(0..=RANKS.end() - 1), any::<Index>(), vec(other_dtype(dtype), 0..=2))
         .prop_flat_map(move |(sizes, axis, rest)| {
             let dtypes = std::iter::once(dtype).chain(rest);
             let parts: Vec<_> = dtypes.map(|dtype| tensor(dtype, &sizes, Numbers::Any)).collect();

@@ -19,7 +19,7 @@ pub(crate) fn strategy(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
 }
 
 /// Some axes of a shape, or all of them as `None`.
-fn reduced(rank: usize) -> BoxedStrategy<Option<Vec<usize>>> {
+fn reduced_axes(rank: usize) -> BoxedStrategy<Option<Vec<usize>>> {
     prop_oneof![3 => axes(rank).prop_map(Some), 1 => Just(None)].boxed()
 }
 
@@ -27,7 +27,7 @@ fn uniform(op: &Op, reduction: ReduceOp, dtype: DType) -> BoxedStrategy<Case> {
     let numbers = tolerance::of(op, dtype).numbers;
     (shape(RANKS), any::<bool>())
         .prop_flat_map(move |(sizes, keep)| {
-            (tensor(dtype, &sizes, numbers), reduced(sizes.len()), Just(keep))
+            (tensor(dtype, &sizes, numbers), reduced_axes(sizes.len()), Just(keep))
         })
         .prop_map(move |(x, axes, keep_axes)| {
             let attributes = Reduce { axes: axes.map(Into::into), keep_axes };
@@ -85,7 +85,7 @@ fn reduce_fun(op: &Op, dtype: DType) -> BoxedStrategy<Case> {
         .prop_flat_map(move |(sizes, function, flags)| {
             let x = tensor(dtype, &sizes, numbers);
             let scalar = || tensor(dtype, &[], numbers);
-            (x, scalar(), scalar(), reduced(sizes.len()), Just((function, flags)))
+            (x, scalar(), scalar(), reduced_axes(sizes.len()), Just((function, flags)))
         })
         .prop_map(move |(x, initial, bound, axes, (function, (keep_axes, captures)))| {
             let axes: Option<Vec<i64>> =

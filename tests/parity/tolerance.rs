@@ -40,8 +40,8 @@ pub(crate) const SUMMED: Tolerance =
     Tolerance { numbers: Numbers::Tame, ulps: 4.0, floor: 1.0, ..EQUAL };
 
 /// A function of complex numbers. The backends use different formulas; parts are neither large
-/// (XLA's squares of parts overflow), nor infinite (what a function is there is not agreed upon),
-/// nor zero (formulas differ in what is left of it).
+/// (XLA's squares of parts overflow), nor infinite (backends disagree on the values of functions),
+/// nor zero (formulas differ in their rounding errors).
 const COMPLEX: Tolerance = Tolerance { numbers: Numbers::Plane, ulps: 32.0, floor: 1.0, ..EQUAL };
 
 /// The tolerance of an op on operands of a dtype.

@@ -32,7 +32,7 @@ pub(crate) enum Numbers {
 /// A shape of one of these ranks, with axes of size 0, 1 and others.
 pub(crate) fn shape(ranks: RangeInclusive<usize>) -> BoxedStrategy<Vec<usize>> {
     let size = prop_oneof![1 => Just(0_usize), 8 => Just(1), 12 => 2..=3_usize, 4 => 4..=9_usize];
-    ranks.prop_flat_map(move |rank| vec(size.clone(), rank)).prop_map(limited).boxed()
+    ranks.prop_flat_map(move |rank| vec(size.clone(), rank)).prop_map(limit_size).boxed()
 }
 
 /// [`shape`] without axes of size 0.
@@ -41,7 +41,7 @@ pub(crate) fn full_shape(ranks: RangeInclusive<usize>) -> BoxedStrategy<Vec<usiz
 }
 
 /// Returns the shape with smaller last axes, so that it has at most [`LARGEST`] elements.
-fn limited(mut sizes: Vec<usize>) -> Vec<usize> {
+fn limit_size(mut sizes: Vec<usize>) -> Vec<usize> {
     for smaller in [2, 1] {
         for axis in (0..sizes.len()).rev() {
             if sizes.iter().product::<usize>() > LARGEST {

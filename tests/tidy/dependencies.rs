@@ -183,13 +183,13 @@ Text before the table.
     }
 
     #[test]
-    fn accepts_what_the_table_says() {
+    fn accepts_dependencies_of_the_table() {
         let edges = declared(&metadata(&["tensor"]));
         assert_eq!(compare(&documented(TABLE, "crate"), &edges), [""; 0]);
     }
 
     #[test]
-    fn refuses_a_forbidden_edge() {
+    fn rejects_forbidden_edges() {
         let edges = declared(&metadata(&["tensor", "grad"]));
         assert_eq!(
             compare(&documented(TABLE, "crate"), &edges),
@@ -198,7 +198,7 @@ Text before the table.
     }
 
     #[test]
-    fn refuses_an_edge_that_is_gone() {
+    fn rejects_missing_edges() {
         let edges = declared(&metadata(&[]));
         assert_eq!(
             compare(&documented(TABLE, "crate"), &edges),
@@ -207,7 +207,7 @@ Text before the table.
     }
 
     #[test]
-    fn refuses_a_crate_without_a_row() {
+    fn rejects_crates_without_rows() {
         let table = TABLE.replace("| `expr` | graphs | `tensor` |\n", "");
         let complaints = compare(&documented(&table, "crate"), &declared(&metadata(&["tensor"])));
         assert_eq!(complaints[0], "ARCHITECTURE.md does not list the crate `expr`");

@@ -1,4 +1,4 @@
-//! Rules for the places of files: equal families in every layer, and no file outside the build.
+//! Rules for the locations of files: equal families in every layer, and no file outside the build.
 
 use std::collections::BTreeSet;
 
@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_a_file_that_nothing_declares() {
+    fn finds_undeclared_files() {
         let tree = tree(&[
             ("crates/a/src/lib.rs", "mod b; mod d { mod e; }"),
             ("crates/a/src/b.rs", "mod c;"),
@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_a_layer_without_a_family() {
+    fn finds_layers_without_families() {
         let mut paths: Vec<(String, &str)> = Vec::new();
         for layer in LAYERS {
             for family in FAMILIES {

@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_the_arms_of_tables_one_by_one() {
+    fn counts_match_arms_separately() {
         let arm = |op: &str, lines: usize| {
             format!(
                 "        UnaryOp::{op} => {{\n{}        }}\n",

@@ -27,12 +27,12 @@ fn expect_none(complaints: &[String]) {
 }
 
 #[test]
-fn crates_depend_on_what_the_architecture_says() {
+fn crate_dependencies_match_the_architecture() {
     expect_none(&dependencies::complaints(&Tree::load()));
 }
 
 #[test]
-fn tests_use_what_is_compiled_for_the_module() {
+fn tests_use_dependency_features_of_the_module() {
     expect_none(&dependencies::built_twice(&Tree::load()));
 }
 
@@ -42,7 +42,7 @@ fn cargo_bench_runs_only_benches() {
 }
 
 #[test]
-fn modules_use_only_the_modules_in_the_architecture() {
+fn module_dependencies_match_the_architecture() {
     let tree = Tree::load();
     for checked in &modules::CHECKED_CRATES {
         expect_none(&modules::complaints(&tree, checked));
@@ -59,17 +59,17 @@ fn report_cycle(cycle: &[String]) {
 }
 
 #[test]
-fn thresholds_of_the_evaluator_are_few_and_in_one_file_per_module() {
+fn evaluator_thresholds_are_in_one_file_per_module() {
     expect_none(&rules::scattered_limits(&Tree::load()));
 }
 
 #[test]
-fn stablehlo_knows_no_device_and_no_speed() {
+fn stablehlo_does_not_depend_on_devices_or_costs() {
     expect_none(&thresholds::devices_in_stablehlo(&Tree::load()));
 }
 
 #[test]
-fn thresholds_of_compilers_are_few_and_in_one_file() {
+fn compiler_thresholds_are_few_and_in_one_file() {
     let tree = Tree::load();
     expect_none(&thresholds::unlisted(&tree));
     let listed = thresholds::listed(&tree);
@@ -100,17 +100,17 @@ fn report_lengths(tree: &Tree) {
 }
 
 #[test]
-fn every_module_says_what_it_is_for() {
+fn every_module_has_docs() {
     expect_none(&rules::missing_module_docs(&Tree::load()));
 }
 
 #[test]
-fn unsafe_code_is_where_it_belongs() {
+fn unsafe_code_is_in_listed_files() {
     expect_none(&rules::misplaced_unsafe(&Tree::load()));
 }
 
 #[test]
-fn bindings_leave_caches_schedules_streams_and_signatures_to_the_runtime() {
+fn bindings_delegate_caching_and_scheduling_to_the_runtime() {
     expect_none(&rules::deciding_bindings(&Tree::load()));
 }
 
@@ -120,12 +120,12 @@ fn rules_name_every_op() {
 }
 
 #[test]
-fn texts_stand_on_their_own() {
+fn texts_have_no_external_references() {
     expect_none(&text::foreign_references(&Tree::load()));
 }
 
 #[test]
-fn paths_in_texts_exist() {
+fn paths_in_docs_exist() {
     expect_none(&text::broken_paths(&Tree::load()));
 }
 
@@ -135,12 +135,12 @@ fn links_of_the_front_page_are_absolute() {
 }
 
 #[test]
-fn comments_fit_next_to_code() {
+fn comments_are_not_too_wide() {
     expect_none(&text::wide_comments(&Tree::load()));
 }
 
 #[test]
-fn sections_about_errors_are_sentences() {
+fn error_sections_are_sentences() {
     expect_none(&text::error_fragments(&Tree::load()));
 }
 

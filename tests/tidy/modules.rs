@@ -452,7 +452,7 @@ mod tests {
         "use crate::graph::Graph; pub fn lines() {} impl Graph { fn show(&self) {} }";
 
     #[test]
-    fn accepts_what_goes_one_way() {
+    fn accepts_allowed_edges() {
         assert_eq!(
             found("use super::store::Graph; fn f(graph: &Graph) { graph.len() }", LINES),
             [""; 0]
@@ -460,7 +460,7 @@ mod tests {
     }
 
     #[test]
-    fn refuses_what_goes_the_other_way() {
+    fn rejects_reversed_edges() {
         let complaint = ["crates/expr/src/graph/walk.rs: `graph` must not use `text`"];
         for wrong in [
             "use crate::text::lines;",
@@ -492,7 +492,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_circles() {
+    fn finds_cycles() {
         let tree = tree(&[
             ("graph/mod.rs", "mod a; mod b; mod c;"),
             ("graph/a.rs", "use super::b::B;"),

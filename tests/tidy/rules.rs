@@ -47,7 +47,7 @@ pub(crate) fn misplaced_unsafe(tree: &Tree) -> Vec<String> {
     complaints
 }
 
-/// Items that the bindings must not define, and their places.
+/// Items that the bindings must not define, and their locations.
 const RUNTIME_ONLY: [(&str, &str); 6] = [
     ("Condvar", "waiting for each other"),
     ("VecDeque", "queues"),
@@ -280,7 +280,7 @@ mod tests {
     }
 
     #[test]
-    fn allows_questions_and_exhaustive_matches() {
+    fn allows_predicates_and_exhaustive_matches() {
         let path = "crates/eval/src/kernels/elementwise/mod.rs";
         let question =
             "fn known(op: &Op) -> bool { match op { Op::Constant(_) => true, _ => false } }";
@@ -293,7 +293,7 @@ mod tests {
     }
 
     #[test]
-    fn finds_unsafe_in_macros_but_not_in_texts() {
+    fn finds_unsafe_in_macros_but_not_in_strings() {
         let macro_body = "macro_rules! m { () => { unsafe { f() } } }";
         let text = "// unsafe\nconst A: &str = \"unsafe\";";
         let path = "crates/eval/src/a.rs";
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn wants_module_docs() {
+    fn requires_module_docs() {
         assert_eq!(missing_module_docs(&tree("a.rs", "//! What it is for.\n")), [""; 0]);
         assert_eq!(missing_module_docs(&tree("a.rs", "use b;\n")).len(), 1);
     }

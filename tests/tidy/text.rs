@@ -21,7 +21,7 @@ const RAW: &str = "https://raw.githubusercontent.com/nxla/nxla/main/";
 /// The path of this module, which contains the searched strings.
 const THIS: &str = "tests/tidy/text.rs";
 
-/// Returns references to places and trackers outside the project.
+/// Returns references to paths and trackers outside the project.
 pub(crate) fn foreign_references(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in tree.files.iter().filter(|file| file.path != THIS) {
@@ -100,7 +100,7 @@ pub(crate) fn broken_paths(tree: &Tree) -> Vec<String> {
     complaints
 }
 
-/// Links of the front page that depend on the place of the page.
+/// Links of the front page that depend on the location of the page.
 pub(crate) fn relative_links(tree: &Tree) -> Vec<String> {
     let page = tree.find(FRONT_PAGE).expect("the project has a front page");
     let lines = page.text.lines().enumerate();

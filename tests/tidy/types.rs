@@ -76,7 +76,7 @@ mod tests {
     use crate::source::File;
 
     #[test]
-    fn finds_a_name_with_two_meanings() {
+    fn finds_names_with_two_meanings() {
         let file = |path: &str, text: &str| File { path: path.into(), text: text.into() };
         let files = vec![
             file("crates/a/src/lib.rs", "pub struct Slice; pub struct Error; struct Own;"),

@@ -350,7 +350,7 @@ mod tests {
     }
 
     #[test]
-    fn knows_participles() {
+    fn recognizes_participles() {
         for name in ["given", "joined", "running"] {
             assert!(is_participle(name), "{name}");
         }

@@ -147,17 +147,19 @@ fn recurrent() -> Outcome<(&'static str, Program)> {
     let initial = [zero, ids[1], total];
     let state: Vec<TensorType> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
     let scope = graph.open_scope("while", &state);
-    let [step, hidden, total] = scope.parameters[..] else { unreachable!("three went in") };
+    let [step, hidden, total] = scope.parameters[..] else {
+        unreachable!("the loop has three states")
+    };
     let steps = graph.scalar_constant(Scalar::Int(200), DType::S32)?;
-    let goes_on = graph.less(step, steps)?;
-    let condition = graph.traced(mark, vec![goes_on]);
+    let is_below = graph.less(step, steps)?;
+    let condition = graph.traced(mark, vec![is_below]);
     let row = graph.slice_along_axis(ids[0], step, 1, 0, 1)?;
     let row = graph.squeeze(row, Some(&[0]))?;
     let (from_row, from_hidden) = (graph.dot(row, ids[2])?, graph.dot(hidden, ids[3])?);
     let sum = graph.add(from_row, from_hidden)?;
     let hidden = graph.tanh(sum)?;
-    let own = graph.sum(hidden, None, false)?;
-    let total = graph.add(total, own)?;
+    let state_sum = graph.sum(hidden, None, false)?;
+    let total = graph.add(total, state_sum)?;
     let one = graph.scalar_constant(Scalar::Int(1), DType::S32)?;
     let step = graph.add(step, one)?;
     let body = graph.traced(mark, vec![step, hidden, total]);

@@ -31,8 +31,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
 #[expect(clippy::cast_precision_loss, reason = "counts are far below 2^52")]
 fn row(nodes: usize, what: &str, change: &Stats) -> String {
-    let held = change.bytes_allocated as f64 - change.bytes_deallocated as f64;
+    let retained = change.bytes_allocated as f64 - change.bytes_deallocated as f64;
     let allocations = (change.allocations + change.reallocations) as f64;
     let per_node = |count: f64| count / nodes as f64;
-    format!("{nodes:>10}  {what:<8} {:>12.1} {:>12.4}", per_node(held), per_node(allocations))
+    format!("{nodes:>10}  {what:<8} {:>12.1} {:>12.4}", per_node(retained), per_node(allocations))
 }

@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_add_up_to_the_product() {
+    fn partial_sums_add_up_to_the_product() {
         for columns in [2 * PART, 2 * PART + 1, 40 * PART + 17] {
             let elements: Vec<f64> =
                 (0..3 * columns).map(|at| f64::from((at * 37 % 101) as u32)).collect();
@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn many_tiles_give_the_result_of_one() {
+    fn tile_count_does_not_change_results() {
         let elements: Vec<f64> = (0..300 * 200).map(|at| f64::from(at * 37 % 101)).collect();
         let left = Matrix { elements: &elements, rows: 300, columns: 200, transposed: false };
         let right = Matrix { rows: 200, columns: 300, transposed: true, ..left };

@@ -95,7 +95,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn solutions_fit_their_systems() {
+    fn solutions_solve_their_systems() {
         let side = 70;
         let a: Vec<f64> =
             (0..side * side)

@@ -20,15 +20,15 @@ fn flow(heat: &Expr) -> Expr {
 /// Solves `x - rate · flow(x) = heat` by conjugate gradients.
 fn implicit_step(heat: &Expr, rate: &Expr) -> Expr {
     let apply = |x: &Expr| x - rate * flow(x);
-    let left = heat - apply(heat);
-    let state = (heat.clone(), left.clone(), left);
-    let (x, _, _) = fori(0, 8, state, |_, (x, left, along)| {
-        let image = apply(&along);
-        let size = (&left * &left).sum();
-        let step = &size / ((&along * image.clone()).sum() + 1e-20);
-        let next = &left - &step * image;
-        let turn = (&next * &next).sum() / (size + 1e-20);
-        (x + step * &along, next.clone(), next + turn * along)
+    let residual = heat - apply(heat);
+    let state = (heat.clone(), residual.clone(), residual);
+    let (x, _, _) = fori(0, 8, state, |_, (x, residual, direction)| {
+        let image = apply(&direction);
+        let size = (&residual * &residual).sum();
+        let step = &size / ((&direction * image.clone()).sum() + 1e-20);
+        let next = &residual - &step * image;
+        let beta = (&next * &next).sum() / (size + 1e-20);
+        (x + step * &direction, next.clone(), next + beta * direction)
     });
     x
 }

@@ -8,8 +8,8 @@ const GROUPS: usize = 3;
 
 /// Returns the group of each point, the one with the nearest center.
 fn assign(points: &Expr, centers: &Expr) -> Expr {
-    let apart = points.new_axis(1) - centers.new_axis(0);
-    apart.pow(2).sum_over(-1).argmin(1)
+    let offsets = points.new_axis(1) - centers.new_axis(0);
+    offsets.pow(2).sum_over(-1).argmin(1)
 }
 
 /// Returns the mean of each group. An empty group has its center at the origin.
@@ -44,8 +44,8 @@ pub fn run(compiler: &str) -> nxla::Result<f32> {
     let points = (noise.chain() + origins.new_axis(1)?).then(|x| x.reshape([600, 2])).done()?;
     let start = points.at((Index::from(..).step(200), ..))?;
     let (centers, _) = jit(cluster).compiler(compiler).call((&points, &start))?;
-    let apart = (centers.chain() - &origins).then(|x| x.norm(Norm::Euclid, 1)).done()?;
-    apart.reduce_max()?.item()
+    let distances = (centers.chain() - &origins).then(|x| x.norm(Norm::Euclid, 1)).done()?;
+    distances.reduce_max()?.item()
 }
 
 fn main() -> nxla::Result<()> {

@@ -53,13 +53,13 @@ pub fn run(compiler: &str) -> nxla::Result<f32> {
         let clients = features.iter().map(|&x| (x, tokio::spawn(ask(sender.clone(), x))));
         let clients: Vec<_> = clients.collect();
         drop(sender);
-        let mut wrong = 0.0;
+        let mut mistakes = 0.0;
         for (x, client) in clients {
             let class = client.await.expect("a client does not panic");
-            wrong += f32::from(class != Some(i32::from(x < 0.5)));
+            mistakes += f32::from(class != Some(i32::from(x < 0.5)));
         }
         let calls = server.await.expect("the server does not panic")?;
-        Ok(if calls < features.len() { wrong / features.len() as f32 } else { 1.0 })
+        Ok(if calls < features.len() { mistakes / features.len() as f32 } else { 1.0 })
     })
 }
 

@@ -102,9 +102,9 @@ pub fn run_with(compiler: &str, worker: impl Fn() -> Command) -> nxla::Result<f3
     }
 
     let expected = model.call(&x)?;
-    let apart =
+    let differences =
         [on_threads, in_processes].map(|found| (found - &expected)?.abs()?.reduce_max()?.item());
-    let [on_threads, in_processes]: [nxla::Result<f32>; 2] = apart;
+    let [on_threads, in_processes]: [nxla::Result<f32>; 2] = differences;
     Ok(on_threads?.max(in_processes?))
 }
 

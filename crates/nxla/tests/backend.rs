@@ -44,21 +44,21 @@ fn elements(tensor: &Tensor) -> Vec<f32> {
 }
 
 #[test]
-fn a_client_and_a_device_are_chosen_and_other_options_are_refused() {
+fn client_and_device_options_are_checked() {
     let Some((device, other, _guard)) = two_devices() else { return };
-    for place in [&device, &other] {
-        let identity = jit(|[x]: [Expr; 1]| x).device(place.clone());
-        assert_eq!(identity.call([&Tensor::from(1.0f32)]).unwrap().device(), *place);
+    for target in [&device, &other] {
+        let identity = jit(|[x]: [Expr; 1]| x).device(target.clone());
+        assert_eq!(identity.call([&Tensor::from(1.0f32)]).unwrap().device(), *target);
     }
-    let refused = jit(|[x]: [Expr; 1]| x).compiler("xla").set("fraction", 2);
-    let error = refused.call([&Tensor::from(1.0f32)]).unwrap_err().to_string();
+    let unknown_option = jit(|[x]: [Expr; 1]| x).compiler("xla").set("fraction", 2);
+    let error = unknown_option.call([&Tensor::from(1.0f32)]).unwrap_err().to_string();
     assert!(error.contains("fraction"), "{error}");
     let error = Device::from_name("abacus:0").unwrap_err().to_string();
     assert!(error.contains(&format!("must be one of host, {device}")), "{error}");
 }
 
 #[test]
-fn two_places_at_once_are_refused() {
+fn conflicting_device_options_are_rejected() {
     let Some((device, _, _guard)) = two_devices() else { return };
     let both = jit(|[x]: [Expr; 1]| x).compiler("xla").set("device", 0).device(device);
     let error = both.call([&Tensor::from(1.0f32)]).unwrap_err().to_string();
@@ -66,20 +66,20 @@ fn two_places_at_once_are_refused() {
 }
 
 #[test]
-fn a_constant_is_made_on_the_device() {
+fn constants_are_created_on_the_device() {
     let Some((device, other, _guard)) = two_devices() else { return };
-    for place in [device, other] {
+    for target in [device, other] {
         let before = Traffic::so_far().sent;
-        let _here = run_on(&place);
-        let made = Tensor::full([1000], 7, DType::S16).unwrap();
-        assert_eq!((made.device(), made.dtype()), (place, DType::S16));
+        let _here = run_on(&target);
+        let tensor = Tensor::full([1000], 7, DType::S16).unwrap();
+        assert_eq!((tensor.device(), tensor.dtype()), (target, DType::S16));
         assert!(Traffic::so_far().sent - before <= 8);
-        assert_eq!(made.to_vec::<i16>().unwrap(), [7; 1000]);
+        assert_eq!(tensor.to_vec::<i16>().unwrap(), [7; 1000]);
     }
 }
 
 #[test]
-fn no_more_is_read_than_asked_for() {
+fn first_reads_only_the_requested_elements() {
     let Some((device, _, _guard)) = two_devices() else { return };
     let numbers: Vec<i32> = (0..10_000).collect();
     let x = Tensor::from(numbers).on(&device).unwrap();
@@ -93,7 +93,7 @@ fn no_more_is_read_than_asked_for() {
 }
 
 #[test]
-fn a_copy_on_the_same_device_is_independent() {
+fn copies_on_the_same_device_are_independent() {
     let Some((device, _, _guard)) = two_devices() else { return };
     let x = vector(&device);
     let copy = x.copy_to(&device).unwrap();
@@ -102,7 +102,7 @@ fn a_copy_on_the_same_device_is_independent() {
 }
 
 #[test]
-fn a_copy_goes_to_another_client_and_back_to_the_host() {
+fn copies_move_between_clients_and_the_host() {
     let Some((device, other, _guard)) = two_devices() else { return };
     for (from, to) in [(&device, &other), (&other, &device), (&device, &Device::HOST)] {
         let x = vector(from);
@@ -113,11 +113,11 @@ fn a_copy_goes_to_another_client_and_back_to_the_host() {
 }
 
 #[test]
-fn a_transfer_does_nothing_when_the_data_is_there_and_frees_the_source_else() {
+fn transfers_free_the_source_unless_on_the_same_device() {
     let Some((device, other, _guard)) = two_devices() else { return };
     let x = vector(&device);
-    let stayed = x.clone().transfer_to(&device).unwrap();
-    assert!(stayed.is(&x) && !x.is_released().unwrap());
+    let unmoved = x.clone().transfer_to(&device).unwrap();
+    assert!(unmoved.is(&x) && !x.is_released().unwrap());
     let moved = x.clone().transfer_to(&other).unwrap();
     assert_eq!((moved.device(), elements(&moved)), (other, vec![1.0, 2.0]));
     assert!(x.is_released().unwrap());
@@ -134,7 +134,7 @@ fn tensors_that_share_memory_are_transferred_once() {
 }
 
 #[test]
-fn a_transfer_that_fails_leaves_nothing_behind() {
+fn failed_transfers_free_the_source() {
     let Some((device, other, _guard)) = two_devices() else { return };
     let x = vector(&device);
     x.deallocate().unwrap();
@@ -143,7 +143,7 @@ fn a_transfer_that_fails_leaves_nothing_behind() {
 }
 
 #[test]
-fn deallocation_tells_whether_there_was_anything_to_free() {
+fn deallocate_returns_whether_memory_was_freed() {
     let Some((device, _, _guard)) = two_devices() else { return };
     let x = vector(&device);
     assert_eq!((x.deallocate().unwrap(), x.deallocate().unwrap()), (true, false));
@@ -153,7 +153,7 @@ fn deallocation_tells_whether_there_was_anything_to_free() {
 }
 
 #[test]
-fn batches_stay_on_the_device_and_full_ones_share_a_program() {
+fn batches_stay_on_the_device_and_share_programs() {
     let Some((device, _, _guard)) = two_devices() else { return };
     let x = Tensor::from((0..135).collect::<Vec<i32>>()).on(&device).unwrap();
     let misses = || nxla::executables().report().misses;
@@ -169,7 +169,7 @@ fn batches_stay_on_the_device_and_full_ones_share_a_program() {
 }
 
 #[test]
-fn inspection_names_the_place_and_reads_what_it_prints() {
+fn printing_shows_the_device_and_reads_few_elements() {
     let Some((device, _, _guard)) = two_devices() else { return };
     let x = Tensor::from(vec![1.5f32; 10_000]).on(&device).unwrap();
     x.wait().unwrap();
@@ -191,16 +191,16 @@ fn inspection_names_the_place_and_reads_what_it_prints() {
 }
 
 #[test]
-fn functions_run_where_operands_live_and_a_device_wins_over_the_host() {
+fn functions_run_on_the_device_of_their_operands() {
     let Some((device, other, _guard)) = two_devices() else { return };
     let host = Tensor::from(vec![1.0f32, 1.0]);
     let add = jit(|[x, y]: [Expr; 2]| x + y);
-    for place in [&device, &other] {
-        let x = vector(place);
+    for target in [&device, &other] {
+        let x = vector(target);
         let before = Traffic::so_far().read;
-        assert_eq!(add.call([&x, &host]).unwrap().device(), *place);
-        assert_eq!(add.call([&host, &x]).unwrap().device(), *place);
-        assert_eq!(x.sin().unwrap().device(), *place);
+        assert_eq!(add.call([&x, &host]).unwrap().device(), *target);
+        assert_eq!(add.call([&host, &x]).unwrap().device(), *target);
+        assert_eq!(x.sin().unwrap().device(), *target);
         assert_eq!(Traffic::so_far().read, before);
     }
     assert!(add.call([&host, &host]).unwrap().device().is_host());
@@ -209,7 +209,7 @@ fn functions_run_where_operands_live_and_a_device_wins_over_the_host() {
 }
 
 #[test]
-fn an_option_wins_over_the_operands() {
+fn device_option_overrides_operands() {
     let Some((device, other, _guard)) = two_devices() else { return };
     let x = vector(&device);
     let _options = with_default_options(&Options::new().device(other.clone()));
@@ -217,7 +217,7 @@ fn an_option_wins_over_the_operands() {
 }
 
 #[test]
-fn what_is_compiled_for_types_runs_where_its_arguments_live() {
+fn compiled_functions_run_on_the_device_of_arguments() {
     let Some((device, _, _guard)) = two_devices() else { return };
     let ty = TensorType::new(DType::F32, [2]);
     let doubled = jit(|[x]: [Expr; 1]| x * 2).compile([ty]).unwrap();
@@ -226,7 +226,7 @@ fn what_is_compiled_for_types_runs_where_its_arguments_live() {
 }
 
 #[test]
-fn weights_on_the_device_are_not_sent_again() {
+fn device_weights_are_not_sent_again() {
     let Some((device, _, _guard)) = two_devices() else { return };
     let weights = Tensor::from(vec![1.0f32; 4096]).on(&device).unwrap();
     let batch = Tensor::from(vec![2.0f32; 4096]);
@@ -242,7 +242,7 @@ fn weights_on_the_device_are_not_sent_again() {
 
 /// An operation on tensors. An index identifies each tensor.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum Action {
     Make(i8),
     /// Creates another handle on the same memory.
     Share(usize),
@@ -255,27 +255,27 @@ enum Deed {
     Drop(usize),
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Deed>> {
+fn actions() -> impl Strategy<Value = Vec<Action>> {
     let which = || any::<usize>();
-    let place = || 0..3_usize;
-    let deed = prop_oneof![
-        2 => any::<i8>().prop_map(Deed::Make),
-        2 => which().prop_map(Deed::Share),
-        3 => (which(), place()).prop_map(|(which, place)| Deed::On(which, place)),
-        2 => (which(), place()).prop_map(|(which, place)| Deed::Copy(which, place)),
-        3 => which().prop_map(Deed::Double),
-        3 => which().prop_map(Deed::Donate),
-        2 => which().prop_map(Deed::Drop),
+    let device = || 0..3_usize;
+    let action = prop_oneof![
+        2 => any::<i8>().prop_map(Action::Make),
+        2 => which().prop_map(Action::Share),
+        3 => (which(), device()).prop_map(|(which, device)| Action::On(which, device)),
+        2 => (which(), device()).prop_map(|(which, device)| Action::Copy(which, device)),
+        3 => which().prop_map(Action::Double),
+        3 => which().prop_map(Action::Donate),
+        2 => which().prop_map(Action::Drop),
     ];
-    prop::collection::vec(deed, 1..30)
+    prop::collection::vec(action, 1..30)
 }
 
 /// A tensor, and its expected values.
 #[derive(Clone)]
-struct Held {
+struct Entry {
     tensor: Tensor,
     number: f32,
-    place: usize,
+    device: usize,
     /// Handles on the same memory have the same number.
     memory: usize,
 }
@@ -284,76 +284,78 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn buffers_hold_what_they_were_given_until_they_are_donated(deeds in deeds()) {
+    fn buffers_keep_their_values_until_donated(actions in actions()) {
         let Some((device, other, _guard)) = two_devices() else { return Ok(()) };
-        let places = [Device::HOST, device, other];
+        let devices = [Device::HOST, device, other];
         let double = jit(|x: Expr| &x + &x);
-        let mut made = 0;
-        let mut gone = BTreeSet::new();
-        let mut held: Vec<Held> = Vec::new();
-        let mut new = |tensor: Tensor, number: f32, place: usize| {
-            made += 1;
-            Held { tensor, number, place, memory: made }
+        let mut allocations = 0;
+        let mut donated = BTreeSet::new();
+        let mut entries: Vec<Entry> = Vec::new();
+        let mut new = |tensor: Tensor, number: f32, device: usize| {
+            allocations += 1;
+            Entry { tensor, number, device, memory: allocations }
         };
-        for deed in deeds {
-            let at = |which: usize, held: &[Held]| held.get(which % held.len().max(1)).cloned();
-            let next: Option<nxla::Result<Held>> = match deed {
-                Deed::Make(number) => {
+        for action in actions {
+            let at = |which: usize, entries: &[Entry]| {
+                entries.get(which % entries.len().max(1)).cloned()
+            };
+            let next: Option<nxla::Result<Entry>> = match action {
+                Action::Make(number) => {
                     let number = f32::from(number);
                     Some(Ok(new(Tensor::from(vec![number; 8]), number, 0)))
                 }
-                Deed::Share(which) => at(which, &held).map(Ok),
-                Deed::On(which, place) => at(which, &held).map(|x| {
-                    let found = x.tensor.on(&places[place])?;
-                    Ok(if x.place == place { x } else { new(found, x.number, place) })
+                Action::Share(which) => at(which, &entries).map(Ok),
+                Action::On(which, device) => at(which, &entries).map(|x| {
+                    let found = x.tensor.on(&devices[device])?;
+                    Ok(if x.device == device { x } else { new(found, x.number, device) })
                 }),
-                Deed::Copy(which, place) => at(which, &held).map(|x| {
-                    Ok(new(x.tensor.copy_to(&places[place])?, x.number, place))
+                Action::Copy(which, device) => at(which, &entries).map(|x| {
+                    Ok(new(x.tensor.copy_to(&devices[device])?, x.number, device))
                 }),
-                Deed::Double(which) => at(which, &held).map(|x| {
+                Action::Double(which) => at(which, &entries).map(|x| {
                     let found = double.call(&x.tensor)?;
-                    assert_eq!(found.device(), places[x.place]);
-                    Ok(new(found, 2.0 * x.number, x.place))
+                    assert_eq!(found.device(), devices[x.device]);
+                    Ok(new(found, 2.0 * x.number, x.device))
                 }),
-                Deed::Donate(which) => at(which, &held).map(|x| {
-                    let take = jit(|x: Expr| x + 1).device(places[x.place].clone()).donate([0]);
-                    let found = take.call(&x.tensor)?;
+                Action::Donate(which) => at(which, &entries).map(|x| {
+                    let donate = jit(|x: Expr| x + 1).device(devices[x.device].clone()).donate([0]);
+                    let found = donate.call(&x.tensor)?;
                     // Host memory is never donated.
-                    if x.place != 0 {
-                        gone.insert(x.memory);
+                    if x.device != 0 {
+                        donated.insert(x.memory);
                     }
-                    Ok(new(found, x.number + 1.0, x.place))
+                    Ok(new(found, x.number + 1.0, x.device))
                 }),
-                Deed::Drop(which) => {
-                    let place = which % held.len().max(1);
-                    if place < held.len() {
-                        held.remove(place);
+                Action::Drop(which) => {
+                    let index = which % entries.len().max(1);
+                    if index < entries.len() {
+                        entries.remove(index);
                     }
                     None
                 }
             };
-            let source = match deed {
-                Deed::Share(which) | Deed::On(which, _) | Deed::Copy(which, _)
-                | Deed::Double(which) | Deed::Donate(which) => at(which, &held),
-                Deed::Make(_) | Deed::Drop(_) => None,
+            let source = match action {
+                Action::Share(which) | Action::On(which, _) | Action::Copy(which, _)
+                | Action::Double(which) | Action::Donate(which) => at(which, &entries),
+                Action::Make(_) | Action::Drop(_) => None,
             };
             match next {
                 None => {}
-                Some(Ok(next)) => held.push(next),
+                Some(Ok(next)) => entries.push(next),
                 Some(Err(error)) => {
-                    let source = source.expect("something was taken");
-                    prop_assert!(gone.contains(&source.memory), "{deed:?}: {error}");
+                    let source = source.expect("failed actions have a source");
+                    prop_assert!(donated.contains(&source.memory), "{action:?}: {error}");
                     prop_assert!(error.to_string().contains("donated"), "{error}");
                 }
             }
-            for Held { tensor, number, place, memory } in &held {
-                prop_assert_eq!(tensor.device(), places[*place].clone());
+            for Entry { tensor, number, device, memory } in &entries {
+                prop_assert_eq!(tensor.device(), devices[*device].clone());
                 match tensor.to_vec::<f32>() {
                     Ok(found) => {
-                        prop_assert!(!gone.contains(memory), "donated, and read");
+                        prop_assert!(!donated.contains(memory), "a donated buffer was read");
                         prop_assert_eq!(found, vec![*number; 8]);
                     }
-                    Err(error) => prop_assert!(gone.contains(memory), "{deed:?}: {error}"),
+                    Err(error) => prop_assert!(donated.contains(memory), "{action:?}: {error}"),
                 }
             }
         }
@@ -361,11 +363,11 @@ proptest! {
 }
 
 #[test]
-fn copies_and_starts_on_a_device_are_not_read() {
+fn device_copies_and_slice_starts_are_not_read() {
     let Some((device, _, _guard)) = two_devices() else { return };
     let computed = jit(|[x]: [Expr; 1]| x + 1).compiler("xla");
-    let made = computed.call([&Tensor::from(vec![0.0f32, 1.0])]).unwrap();
-    for x in [vector(&device), made] {
+    let tensor = computed.call([&Tensor::from(vec![0.0f32, 1.0])]).unwrap();
+    for x in [vector(&device), tensor] {
         let before = Traffic::so_far();
         let copy = x.copy_to(&device).unwrap();
         assert_eq!(Traffic::so_far(), before);
@@ -381,7 +383,7 @@ fn copies_and_starts_on_a_device_are_not_read() {
 }
 
 #[test]
-fn options_name_the_device_of_their_results() {
+fn options_determine_the_device_of_results() {
     let Some((device, other, _guard)) = two_devices() else { return };
     let second = Options::new().compiler("xla").set("cpu_device_count", 2).set("device", 1);
     let cases = [

@@ -19,7 +19,7 @@ use proptest::prelude::*;
 static ALONE: Mutex<()> = Mutex::new(());
 
 #[test]
-fn what_is_dropped_is_compiled_again() {
+fn evicted_executables_are_recompiled() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     for compiler in compilers() {
         let options = Options::new().compiler(*compiler);
@@ -55,9 +55,9 @@ fn what_is_dropped_is_compiled_again() {
 }
 
 /// A value with a size.
-struct Sized(usize);
+struct ExecutableOfSize(usize);
 
-impl Executable for Sized {
+impl Executable for ExecutableOfSize {
     fn run(&self, _: &[&RawTensor], _: &RunContext<'_>) -> Result<Vec<RawTensor>> {
         Ok(Vec::new())
     }
@@ -69,7 +69,7 @@ impl Executable for Sized {
 
 /// An operation on the cache.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum Action {
     /// Requests the executable of a number, with this size in bytes.
     Ask(u8),
     /// Requests the executable, and the compiler fails if it is missing.
@@ -78,14 +78,14 @@ enum Deed {
     Clear,
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Deed>> {
-    let deed = prop_oneof![
-        12 => (0..12_u8).prop_map(Deed::Ask),
-        2 => (0..12_u8).prop_map(Deed::Fail),
-        2 => (0..2000_u16).prop_map(Deed::Limit),
-        1 => Just(Deed::Clear),
+fn actions() -> impl Strategy<Value = Vec<Action>> {
+    let action = prop_oneof![
+        12 => (0..12_u8).prop_map(Action::Ask),
+        2 => (0..12_u8).prop_map(Action::Fail),
+        2 => (0..2000_u16).prop_map(Action::Limit),
+        1 => Just(Action::Clear),
     ];
-    prop::collection::vec(deed, 1..60)
+    prop::collection::vec(action, 1..60)
 }
 
 fn bytes_of(number: u8) -> usize {
@@ -94,14 +94,14 @@ fn bytes_of(number: u8) -> usize {
 
 /// The model of the cache: its entries, the most recently used entry last.
 struct Model {
-    held: Vec<u8>,
+    entries: Vec<u8>,
     limit: usize,
     report: CacheReport,
 }
 
 impl Model {
     fn bytes(&self) -> usize {
-        self.held.iter().map(|&number| bytes_of(number).max(1)).sum()
+        self.entries.iter().map(|&number| bytes_of(number).max(1)).sum()
     }
 
     /// Drops the least recently used entries, an eighth more than necessary; the newest entry
@@ -111,34 +111,34 @@ impl Model {
             return;
         }
         while self.bytes() > self.limit - self.limit / 8 {
-            let oldest = self.held.iter().position(|&number| Some(number) != newest);
+            let oldest = self.entries.iter().position(|&number| Some(number) != newest);
             let Some(oldest) = oldest else { break };
-            self.held.remove(oldest);
+            self.entries.remove(oldest);
             self.report.evictions += 1;
         }
     }
 
     /// Returns whether the entry exists, and marks it as most recently used.
     fn ask(&mut self, number: u8, fails: bool) -> bool {
-        let place = self.held.iter().position(|&held| held == number);
-        if let Some(place) = place {
-            self.held.remove(place);
+        let index = self.entries.iter().position(|&entry| entry == number);
+        if let Some(index) = index {
+            self.entries.remove(index);
             self.report.hits += 1;
         } else {
             self.report.misses += 1;
         }
-        let there = place.is_some();
-        if there || !fails {
-            self.held.push(number);
+        let found = index.is_some();
+        if found || !fails {
+            self.entries.push(number);
         }
-        if !there && !fails {
+        if !found && !fails {
             self.evict(Some(number));
         }
-        there
+        found
     }
 
     fn report(&self) -> CacheReport {
-        CacheReport { entries: self.held.len(), bytes: self.bytes(), ..self.report }
+        CacheReport { entries: self.entries.len(), bytes: self.bytes(), ..self.report }
     }
 }
 
@@ -164,31 +164,31 @@ fn ask(key: &CacheKey, number: u8, fails: bool) -> bool {
         if fails {
             Err(Error::Internal("the compiler fails".into()))
         } else {
-            Ok(Arc::new(Sized(bytes_of(number))))
+            Ok(Arc::new(ExecutableOfSize(bytes_of(number))))
         }
     };
-    let found = executables().get_or_compile(key, compile, None);
-    let there = !compiled.load(Ordering::Relaxed);
-    assert_eq!(found.is_ok(), there || !fails);
-    if let Ok(found) = found {
-        assert_eq!(found.byte_size(), bytes_of(number));
+    let executable = executables().get_or_compile(key, compile, None);
+    let found = !compiled.load(Ordering::Relaxed);
+    assert_eq!(executable.is_ok(), found || !fails);
+    if let Ok(executable) = executable {
+        assert_eq!(executable.byte_size(), bytes_of(number));
     }
-    there
+    found
 }
 
 /// A value that consists of other values, which the same cache holds, and does not fit in the limit.
 #[test]
-fn a_large_value_does_not_evict_its_parts() {
+fn large_entries_do_not_evict_their_parts() {
     let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let cache = executables();
     cache.clear();
     cache.set_limit(1000);
     let compile_whole = || -> Result<Arc<dyn Executable>> {
         for number in [2, 3] {
-            let part = || -> Result<Arc<dyn Executable>> { Ok(Arc::new(Sized(2000))) };
+            let part = || -> Result<Arc<dyn Executable>> { Ok(Arc::new(ExecutableOfSize(2000))) };
             executables().get_or_compile(&key(number), part, None)?;
         }
-        Ok(Arc::new(Sized(10)))
+        Ok(Arc::new(ExecutableOfSize(10)))
     };
     cache.get_or_compile(&key(1), compile_whole, None).unwrap();
     // The first part was not in use when the second was made.
@@ -203,32 +203,32 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_cache_does_what_a_list_would(deeds in deeds()) {
+    fn cache_behaves_like_an_lru_list(actions in actions()) {
         let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let cache = executables();
         // All keys have the same compiler.
         let keys: Vec<CacheKey> = (0..12).map(key).collect();
         cache.clear();
         cache.set_limit(1000);
-        let mut model = Model { held: Vec::new(), limit: 1000, report: cache.report() };
-        for deed in deeds {
-            match deed {
-                Deed::Ask(number) | Deed::Fail(number) => {
-                    let fails = matches!(deed, Deed::Fail(_));
-                    let there = ask(&keys[usize::from(number)], number, fails);
-                    prop_assert_eq!(there, model.ask(number, fails), "{:?}", deed);
+        let mut model = Model { entries: Vec::new(), limit: 1000, report: cache.report() };
+        for action in actions {
+            match action {
+                Action::Ask(number) | Action::Fail(number) => {
+                    let fails = matches!(action, Action::Fail(_));
+                    let found = ask(&keys[usize::from(number)], number, fails);
+                    prop_assert_eq!(found, model.ask(number, fails), "{:?}", action);
                 }
-                Deed::Limit(bytes) => {
+                Action::Limit(bytes) => {
                     cache.set_limit(bytes.into());
                     model.limit = bytes.into();
                     model.evict(None);
                 }
-                Deed::Clear => {
+                Action::Clear => {
                     cache.clear();
-                    model.held.clear();
+                    model.entries.clear();
                 }
             }
-            prop_assert_eq!(cache.report(), model.report(), "after {:?}", deed);
+            prop_assert_eq!(cache.report(), model.report(), "after {:?}", action);
         }
         cache.clear();
         cache.set_limit(512 << 20);

@@ -45,7 +45,11 @@ impl Compiler for Counting {
     }
 }
 
-fn counting(name: &'static str, resolves: bool, time: Duration) -> Arc<AtomicUsize> {
+fn register_counting_compiler(
+    name: &'static str,
+    resolves: bool,
+    time: Duration,
+) -> Arc<AtomicUsize> {
     let compiled = Arc::new(AtomicUsize::new(0));
     let compiler = Counting { name, resolves, time, compiled: compiled.clone() };
     register_compiler(Arc::new(compiler)).unwrap();
@@ -75,8 +79,8 @@ fn run(program: &Arc<Program>, options: &Options) {
 }
 
 #[test]
-fn functions_of_hooks_are_no_part_of_executables() {
-    let compiled = counting("late", true, Duration::ZERO);
+fn executables_do_not_own_hook_functions() {
+    let compiled = register_counting_compiler("late", true, Duration::ZERO);
     let seen = Arc::default();
     let (first, second) = (program(&seen, "first"), program(&seen, "second"));
     let options = Options::new().compiler("late");
@@ -92,14 +96,14 @@ fn functions_of_hooks_are_no_part_of_executables() {
     assert_eq!(*seen.lock().unwrap(), ["first", "second", "other", "first"]);
     assert_eq!(compiled.load(Ordering::Relaxed), 1);
     // The executable does not own the functions.
-    let gone = Arc::downgrade(&seen);
+    let weak = Arc::downgrade(&seen);
     drop((first, second, other, seen));
-    assert!(gone.upgrade().is_none());
+    assert!(weak.upgrade().is_none());
 }
 
 #[test]
-fn compilers_that_keep_functions_compile_for_each() {
-    let compiled = counting("early", false, Duration::ZERO);
+fn unresolved_hooks_are_compiled_separately() {
+    let compiled = register_counting_compiler("early", false, Duration::ZERO);
     let seen = Arc::default();
     let (first, second) = (program(&seen, "first"), program(&seen, "second"));
     let options = Options::new().compiler("early");
@@ -111,12 +115,12 @@ fn compilers_that_keep_functions_compile_for_each() {
 }
 
 #[test]
-fn a_caller_leaves_and_the_compiler_goes_on() {
-    let compiled = counting("slow", true, Duration::from_millis(400));
+fn compilation_continues_after_interrupted_calls() {
+    let compiled = register_counting_compiler("slow", true, Duration::from_millis(400));
     let options = Options::new().compiler("slow");
     let program = program(&Arc::default(), "slow");
-    let asked = AtomicBool::new(false);
-    let interrupt = || asked.swap(true, Ordering::Relaxed);
+    let interrupted = AtomicBool::new(false);
+    let interrupt = || interrupted.swap(true, Ordering::Relaxed);
     let start = Instant::now();
     // One thread compiles and another waits; both stop when they are cancelled.
     std::thread::scope(|scope| {
@@ -137,11 +141,11 @@ fn a_caller_leaves_and_the_compiler_goes_on() {
 }
 
 #[test]
-fn a_call_ends_when_it_is_told_to() {
+fn calls_can_be_interrupted() {
     for compiler in compilers() {
         // Each iteration depends on the previous one, so no compiler can shorten the loop.
-        let turns = |x: Expr| fori(0, 200_000_000, x, |_, x| (x * 3 + 1).remainder(1013));
-        let long = jit(turns).compiler(compiler).interrupt(|| true);
+        let long_loop = |x: Expr| fori(0, 200_000_000, x, |_, x| (x * 3 + 1).remainder(1013));
+        let long = jit(long_loop).compiler(compiler).interrupt(|| true);
         let error = long.call(1).unwrap_err();
         assert!(matches!(error, Error::Eval(EvalError::Interrupted)), "{compiler}: {error}");
         let short = jit(|x: Expr| x + 1).compiler(compiler).interrupt(|| false);
@@ -150,9 +154,9 @@ fn a_call_ends_when_it_is_told_to() {
 }
 
 /// The evaluator with custom methods for calls and streams, which record their use.
-struct OwnWays(Mutex<Vec<&'static str>>);
+struct OverridingCompiler(Mutex<Vec<&'static str>>);
 
-impl OwnWays {
+impl OverridingCompiler {
     fn note(
         &self,
         what: &'static str,
@@ -163,7 +167,7 @@ impl OwnWays {
     }
 }
 
-impl Compiler for OwnWays {
+impl Compiler for OverridingCompiler {
     fn name(&self) -> &str {
         "own ways"
     }
@@ -182,19 +186,19 @@ impl Compiler for OwnWays {
 }
 
 #[test]
-fn a_compiler_may_have_its_own_way_to_run_calls_and_streams() {
-    let own = Arc::new(OwnWays(Mutex::default()));
+fn compilers_can_override_calls_and_streams() {
+    let own = Arc::new(OverridingCompiler(Mutex::default()));
     let compiler: Arc<dyn Compiler> = own.clone();
-    let asked = || std::mem::take(&mut *own.0.lock().unwrap());
+    let take_calls = || std::mem::take(&mut *own.0.lock().unwrap());
 
     let double = jit(|x: Expr| &x + &x).compiler(compiler.clone());
     for _ in 0..2 {
         assert_eq!(double.call(3i32).unwrap().item::<f64>().unwrap(), 6.0);
     }
-    assert_eq!(asked(), ["jit"]);
+    assert_eq!(take_calls(), ["jit"]);
     let ahead = double.compile(TensorType::scalar(DType::S32)).unwrap();
     assert_eq!(ahead.call(4i32).unwrap().item::<f64>().unwrap(), 8.0);
-    assert_eq!(asked(), ["compile"]);
+    assert_eq!(take_calls(), ["compile"]);
 
     let add = |x: Expr, total: Expr| (total.clone(), total + x);
     let options = Options::new().compiler(compiler);
@@ -202,5 +206,5 @@ fn a_compiler_may_have_its_own_way_to_run_calls_and_streams() {
     totals.send(5).unwrap();
     assert_eq!(totals.recv().unwrap().to_vec::<i32>().unwrap(), [0]);
     assert_eq!(totals.done().unwrap().to_vec::<i32>().unwrap(), [5]);
-    assert_eq!(asked(), ["stream"]);
+    assert_eq!(take_calls(), ["stream"]);
 }

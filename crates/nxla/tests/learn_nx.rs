@@ -54,7 +54,7 @@ impl Compiler for Renamed {
 }
 
 /// Returns code without spaces.
-fn plain(code: &str) -> String {
+fn without_spaces(code: &str) -> String {
     code.chars().filter(|character| !character.is_whitespace()).collect()
 }
 
@@ -66,14 +66,14 @@ fn lines_of_the_page() -> BTreeSet<String> {
     let lines = rows.filter_map(|row| {
         let row = row.replace("\\|", "\u{1}");
         let cell = row.split('|').nth(3)?.trim().replace('\u{1}', "|");
-        Some(plain(cell.strip_prefix('`')?.strip_suffix('`')?))
+        Some(without_spaces(cell.strip_prefix('`')?.strip_suffix('`')?))
     });
     lines.collect()
 }
 
 macro_rules! run {
     ($found:ident: $($line:expr;)*) => {$(
-        $found.insert(plain(stringify!($line)));
+        $found.insert(without_spaces(stringify!($line)));
         {
             let _value = $line;
         }

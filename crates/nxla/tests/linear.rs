@@ -87,14 +87,14 @@ fn factorizations() {
 }
 
 #[test]
-fn what_is_absent_is_named() {
+fn missing_features_are_named() {
     let x = Tensor::from([1.0f32, 2.0]);
     if !cfg!(feature = "fft") {
         let error = jit(|x: Expr| x.fft(None, 0).real()).call(&x).unwrap_err();
         assert_eq!(error.class(), ErrorClass::Options);
         let text = error.to_string();
-        let told = "fft: requires the feature \"fft\" of the crate nxla, which is off";
-        assert!(text.starts_with(told), "{text}");
+        let expected = "fft: requires the feature \"fft\" of the crate nxla, which is off";
+        assert!(text.starts_with(expected), "{text}");
     }
     if !cfg!(feature = "xla") {
         let call = jit(|x: Expr| x + 1).compiler("xla").call(&x).unwrap_err();

@@ -24,7 +24,7 @@ fn f32s(shape: &[usize]) -> TensorType {
 }
 
 #[test]
-fn an_accumulator_splits_every_so_many_operations() {
+fn accumulator_splits_after_a_count_of_ops() {
     let chain = |x: Expr| x.sin().cos().tanh().exp().negate().abs().sqrt();
     let (program, _) = jit(chain).trace(f32s(&[])).unwrap();
     for every in [1usize, 2, 3, 5] {
@@ -45,7 +45,7 @@ fn an_accumulator_splits_every_so_many_operations() {
 }
 
 #[test]
-fn is_tracing_tells_whether_a_function_is_traced() {
+fn is_tracing_is_true_only_in_traces() {
     let f = jit(|x: Expr| {
         assert!(is_tracing());
         assert_eq!(current_compiler().as_deref(), Some("evaluator"));
@@ -60,7 +60,7 @@ fn is_tracing_tells_whether_a_function_is_traced() {
 fn on_conflict_has_three_values_and_a_default() {
     for compiler in compilers() {
         let double = |x: Expr| x * 2;
-        // A function without options joins a trace. A function with options refuses, because
+        // A function without options joins a trace. A function with options raises an error, because
         // joining would ignore them.
         let joins = jit(double);
         let outer = jit(move |x: Expr| joins.join(x).map(|x| x + 1)).compiler(compiler);
@@ -71,24 +71,24 @@ fn on_conflict_has_three_values_and_a_default() {
         let reuses = jit(double).compiler(compiler).on_conflict(Conflict::Reuse);
         let outer = jit(move |x: Expr| reuses.join(x).map(|x| x + 1));
         assert_eq!(numbers(&outer.call(3).unwrap()), [7.0]);
-        let forced = jit(double).compiler(compiler).on_conflict(Conflict::Force);
-        let outer = jit(move |x: Expr| Ok::<_, Error>(x + Expr::of(&forced.call(4)?)));
+        let forcing = jit(double).compiler(compiler).on_conflict(Conflict::Force);
+        let outer = jit(move |x: Expr| Ok::<_, Error>(x + Expr::of(&forcing.call(4)?)));
         assert_eq!(numbers(&outer.call(3).unwrap()), [11.0]);
         // The choice takes precedence over options that are set later.
-        let forced = jit(double).on_conflict(Conflict::Force).compiler(compiler);
-        let outer = jit(move |x: Expr| Ok::<_, Error>(x + Expr::of(&forced.call(4)?)));
+        let forcing = jit(double).on_conflict(Conflict::Force).compiler(compiler);
+        let outer = jit(move |x: Expr| Ok::<_, Error>(x + Expr::of(&forcing.call(4)?)));
         assert_eq!(numbers(&outer.call(3).unwrap()), [11.0]);
     }
     let outside = jit(|x: Expr| {
-        let forced = jit(|x: Expr| x * 2).on_conflict(Conflict::Force);
-        forced.join(x)
+        let forcing = jit(|x: Expr| x * 2).on_conflict(Conflict::Force);
+        forcing.join(x)
     });
     let error = outside.call(1).unwrap_err().to_string();
     assert!(error.starts_with("join: on_conflict: must be Conflict::Reuse"), "{error}");
 }
 
 #[test]
-fn hooks_of_the_call_get_containers() {
+fn call_hooks_receive_containers() {
     for compiler in compilers() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let (pairs, lists) = (seen.clone(), seen.clone());
@@ -106,9 +106,9 @@ fn hooks_of_the_call_get_containers() {
             });
         assert_eq!(numbers(&f.call(1).unwrap()), [3.0]);
         assert_eq!(*seen.lock().unwrap(), [2.0, 3.0, 4.0, 2.0, 3.0], "{compiler}");
-        let shown = |x: Expr| named_hook((x.clone(), x), "h").0;
+        let hooked = |x: Expr| named_hook((x.clone(), x), "h").0;
         for wrong in
-            [jit(shown).hook("h", |_: Tensor| ()), jit(shown).hook("h", |_: [Tensor; 3]| ())]
+            [jit(hooked).hook("h", |_: Tensor| ()), jit(hooked).hook("h", |_: [Tensor; 3]| ())]
         {
             let error = wrong.compiler(compiler).call(1).unwrap_err().to_string();
             assert!(error.contains("container: must hold the 2 values"), "{error}");
@@ -126,15 +126,15 @@ fn containers_are_copied_transferred_and_deallocated() {
         return;
     }
     let device = devices().unwrap().swap_remove(1);
-    let there = backend_copy(&tree(), &device).unwrap();
-    assert_eq!((there.0.device(), there.1[0].device()), (device.clone(), device.clone()));
-    let again = backend_copy(&there, &device).unwrap();
-    assert!(backend_deallocate(&there).unwrap());
-    assert!(!backend_deallocate(&there).unwrap());
-    assert!(there.0.to_host().is_err() && there.1[0].to_host().is_err());
-    let back = backend_transfer(again.clone(), &Device::HOST).unwrap();
-    assert_eq!(numbers(&back.0), [1.0, 2.0]);
-    assert!(again.0.to_host().is_err() && again.1[0].to_host().is_err());
+    let on_device = backend_copy(&tree(), &device).unwrap();
+    assert_eq!((on_device.0.device(), on_device.1[0].device()), (device.clone(), device.clone()));
+    let copy = backend_copy(&on_device, &device).unwrap();
+    assert!(backend_deallocate(&on_device).unwrap());
+    assert!(!backend_deallocate(&on_device).unwrap());
+    assert!(on_device.0.to_host().is_err() && on_device.1[0].to_host().is_err());
+    let on_host = backend_transfer(copy.clone(), &Device::HOST).unwrap();
+    assert_eq!(numbers(&on_host.0), [1.0, 2.0]);
+    assert!(copy.0.to_host().is_err() && copy.1[0].to_host().is_err());
 }
 
 /// A compiler that runs lists of arguments itself, and records the programs that it receives.
@@ -188,7 +188,7 @@ impl Compiler for Lists {
 }
 
 #[test]
-fn one_call_runs_several_partitions() {
+fn calls_run_several_partitions() {
     let lists = Arc::new(Lists::default());
     let compiler: Arc<dyn Compiler> = lists.clone();
     let f = jit(|x: Expr, [y]: [Expr; 1]| (&x * &y, [x + y])).compiler(compiler.clone());
@@ -241,7 +241,7 @@ fn options_of_partitions_are_for_jit() {
 }
 
 #[test]
-fn a_registered_compiler_is_chosen_by_name() {
+fn registered_compilers_are_selected_by_name() {
     register_compiler(Arc::new(Lists::default())).unwrap();
     assert_eq!(numbers(&jit(|x: Expr| x + 1).compiler("lists").call(1).unwrap()), [2.0]);
     let error = register_compiler(Arc::new(Evaluator)).unwrap_err().to_string();
@@ -258,7 +258,7 @@ impl HostValue for Opaque {
 }
 
 #[test]
-fn metadata_takes_any_value_and_refuses_it_when_serialized() {
+fn metadata_holds_any_value_but_is_not_serialized() {
     let note = HostNote::new(Opaque(7));
     let shared = note.clone();
     let f = move |x: Expr| metadata(x * 2, [("layer", Note::from(shared.clone()))]) + 1;
@@ -266,14 +266,14 @@ fn metadata_takes_any_value_and_refuses_it_when_serialized() {
         assert_eq!(numbers(&jit(f.clone()).compiler(compiler).call(3).unwrap()), [7.0]);
     }
     let (program, _) = jit(f.clone()).trace(f32s(&[])).unwrap();
-    let (again, _) = jit(f).trace(f32s(&[])).unwrap();
-    assert_eq!(program.digest(), again.digest());
+    let (retraced, _) = jit(f).trace(f32s(&[])).unwrap();
+    assert_eq!(program.digest(), retraced.digest());
     let graph = program.graph();
     let found = graph.ids().find_map(|id| match graph.op(id) {
         Op::Metadata(metadata) => metadata.notes.get("layer").cloned(),
         _ => None,
     });
-    let Some(Note::Host(found)) = found else { panic!("the note is gone") };
+    let Some(Note::Host(found)) = found else { panic!("the note is missing") };
     assert_eq!(found.get::<Opaque>().unwrap().0, 7);
     assert_eq!(serialize::host_note(&program).as_deref(), Some("layer"));
     let error = serialize::from_bytes(&serialize::to_bytes(&program)).unwrap_err().to_string();
@@ -283,7 +283,7 @@ fn metadata_takes_any_value_and_refuses_it_when_serialized() {
 }
 
 #[test]
-fn nodes_have_an_id_and_a_context() {
+fn nodes_have_ids_and_contexts() {
     let f = jit(|x: Expr| {
         let y = x.sin();
         let context = |value: &Expr| {
@@ -310,7 +310,7 @@ fn nodes_have_an_id_and_a_context() {
 }
 
 #[test]
-fn a_value_and_its_gradient_come_in_the_containers_of_the_arguments() {
+fn value_and_grad_returns_containers_of_arguments() {
     for compiler in compilers() {
         let loss = |((w, [b]), x): ((Expr, [Expr; 1]), Expr)| ((w * x + b).pow(2)).sum();
         let f = jit(value_and_grad(loss)).compiler(compiler);

@@ -11,12 +11,12 @@ use std::{env, fs};
 const FOLDER: &str = "crates/nxla/";
 
 #[test]
-fn compile_errors_name_a_way_out() {
+fn compile_errors_name_a_remedy() {
     let programs = Path::new("tests/ui");
-    let library = library(&programs.join("correct.rs"));
+    let library = find_library(&programs.join("correct.rs"));
     let overwrite = env::var_os("MESSAGES").is_some();
     let mut differing = Vec::new();
-    for program in sorted(programs, |name| name.ends_with(".rs")) {
+    for program in sorted_files(programs, |name| name.ends_with(".rs")) {
         let (expected, found) = (program.with_extension("stderr"), messages(&program, &library));
         if overwrite {
             fs::write(&expected, &found).unwrap();
@@ -30,17 +30,17 @@ fn compile_errors_name_a_way_out() {
 
 /// The library that this test was built with: the newest one that a correct program compiles with. The folder can have
 /// others, with fewer features. A separate build would compile all dependencies again.
-fn library(correct: &Path) -> PathBuf {
+fn find_library(correct: &Path) -> PathBuf {
     let folder = env::current_exe().unwrap().parent().unwrap().to_path_buf();
     let is_library = |name: &str| name.starts_with("libnxla-") && name.ends_with(".rlib");
-    let mut libraries = sorted(&folder, is_library);
+    let mut libraries = sorted_files(&folder, is_library);
     libraries.sort_by_key(|path| fs::metadata(path).unwrap().modified().unwrap());
     let mut newest_first = libraries.into_iter().rev();
     newest_first.find(|library| messages(correct, library).trim().is_empty()).expect("a library")
 }
 
-/// The files of a folder whose names fit.
-fn sorted(folder: &Path, fits: impl Fn(&str) -> bool) -> Vec<PathBuf> {
+/// The files of a folder whose names match, sorted.
+fn sorted_files(folder: &Path, fits: impl Fn(&str) -> bool) -> Vec<PathBuf> {
     let files = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
     let mut files: Vec<_> =
         files.filter(|path| fits(&path.file_name().unwrap().to_string_lossy())).collect();
@@ -67,7 +67,7 @@ fn messages(program: &Path, library: &Path) -> String {
     lines.map(without_numbers).collect::<String>().trim_end().to_owned() + "\n"
 }
 
-/// A line without what changes with the library: its line numbers and their width, and the number of its types.
+/// Removes line numbers, their width and the number of types from a line, which depend on the library.
 fn without_numbers(line: &str) -> String {
     let start = line.trim_start();
     let excerpt = start.trim_start_matches(|c: char| c.is_ascii_digit() || c == ' ');

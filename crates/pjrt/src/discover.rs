@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn the_order_is_variable_environment_dot_venv_user() {
+    fn search_order_is_variable_environment_project_user() {
         let scratch = Scratch::new("order");
         let user = scratch.install("home/.local");
         let everywhere = [("HOME", "home"), ("VIRTUAL_ENV", "env"), (PLUGIN_VARIABLE, "chosen.so")];
@@ -246,7 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_found_lists_the_places_and_the_remedy() {
+    fn not_found_error_lists_paths_and_remedy() {
         let scratch = Scratch::new("nothing");
         std::fs::create_dir_all(scratch.0.join("project/.venv")).unwrap();
         let text = find(&scratch, &[("VIRTUAL_ENV", "env")]).unwrap_err().to_string();
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_packages_the_first_of_the_table_is_taken() {
+    fn first_package_of_the_table_has_priority() {
         let scratch = Scratch::new("packages");
         for &package in CPU_PACKAGES.iter().rev() {
             let path = scratch.install_package("env", package);
@@ -272,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn python_knows_the_same_packages() {
+    fn python_package_table_is_equal() {
         let python = include_str!("../../../python/nxla/plugins.py");
         let table = CPU_PACKAGES.iter().map(|(folder, file)| {
             let module = folder.replace('/', ".");

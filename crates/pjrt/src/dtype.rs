@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn both_numberings_are_unambiguous() {
+    fn dtype_codes_round_trip() {
         for dtype in DType::ALL {
             assert_eq!(from_pjrt(to_pjrt(dtype)), Ok(dtype));
             assert_eq!(from_xla(to_xla(dtype)), Ok(dtype));

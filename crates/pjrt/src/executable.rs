@@ -416,7 +416,7 @@ mod tests {
     use super::count_parameters;
 
     #[test]
-    fn parameters_are_counted_in_the_signature_only() {
+    fn only_parameters_of_the_signature_are_counted() {
         for (module, expected) in [
             ("func.func @main() -> tensor<f32>", Some(0)),
             ("func.func public @main(%arg0: tensor<f32>) { %0 = f(%arg0) }", Some(1)),

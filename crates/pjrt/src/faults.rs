@@ -65,7 +65,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_build_is_told_by_all_that_it_says_of_itself() {
+    fn faulty_builds_match_version_and_platform() {
         assert!(find((0, 81), &[1, 13, 3], "cpu").is_some());
         assert!(find((0, 81), &[1, 13, 3], "cuda").is_none());
         assert!(find((0, 81), &[1, 13, 4], "cpu").is_none());

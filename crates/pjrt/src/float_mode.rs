@@ -81,7 +81,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn small_numbers_are_kept_inside_only() {
+    fn subnormals_are_kept_only_inside_the_scope() {
         let before = control();
         set_control(before | FLUSHES);
         let half = || black_box(f64::MIN_POSITIVE) * black_box(0.5);

@@ -224,7 +224,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn packing_is_undone_by_unpacking() {
+    fn packing_round_trips() {
         for (dtype, elements, expected) in [
             (DType::U4, &[1, 2, 15][..], &[0x21, 0x0f][..]),
             (DType::S4, &[0xff, 7, 0xf8], &[0x7f, 0x08]),
@@ -251,7 +251,7 @@ mod tests {
     }
 
     #[test]
-    fn a_table_returns_what_it_replaces() {
+    fn insert_returns_the_replaced_function() {
         let table = HostCallTable::new();
         let function: Arc<dyn HostHandler> = Arc::new(|_: &mut HostCallFrame<'_>| Ok(()));
         assert!(table.insert(1, function.clone()).is_none());

@@ -323,7 +323,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn waiting_ends_with_the_last_program_or_with_the_time() {
+    fn wait_ends_with_the_last_program_or_timeout() {
         let running = Arc::new(InFlight::default());
         running.wait_until(None);
         let (first, second) = (running.begin(), running.begin());
@@ -340,7 +340,7 @@ mod tests {
     }
 
     #[test]
-    fn marks_nest() {
+    fn foreign_thread_marks_nest() {
         let outer = ForeignThread::enter();
         drop(ForeignThread::enter());
         assert!(ForeignThread::is_current());

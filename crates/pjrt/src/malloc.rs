@@ -63,7 +63,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_environment_decides() {
+    fn environment_variables_select_thresholds() {
         let wanted = |set: &[(&str, &str)]| {
             is_wanted(|name| {
                 set.iter().find(|(known, _)| *known == name).map(|(_, value)| (*value).to_owned())
@@ -78,7 +78,7 @@ mod tests {
 
     #[test]
     #[cfg(all(target_os = "linux", target_env = "gnu", target_pointer_width = "64"))]
-    fn the_allocator_accepts_the_thresholds() {
+    fn allocator_accepts_thresholds() {
         assert!(set());
     }
 }

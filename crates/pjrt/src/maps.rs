@@ -31,7 +31,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sixteenth_of_the_maps_is_kept_free() {
+    fn one_sixteenth_of_memory_maps_is_reserved() {
         assert_eq!(enough(60_000, 65_530), Ok(()));
         let error = enough(61_500, 65_530).unwrap_err();
         assert_eq!(error, Error::MapsExhausted { maps: 61_500, limit: 65_530 });

@@ -165,7 +165,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_default_is_the_six_known_bytes() {
+    fn default_options_encode_to_known_bytes() {
         let expected = [0x1a, 0x04, 0x20, 0x01, 0x28, 0x01];
         assert_eq!(CompileOptions::default().to_proto().unwrap(), expected);
     }
@@ -197,7 +197,7 @@ mod tests {
         assert_eq!(options.to_proto().unwrap(), expected);
     }
     #[test]
-    fn a_count_of_none_is_refused() {
+    fn partition_count_of_zero_is_rejected() {
         let none = CompileOptions { num_partitions: 0, ..CompileOptions::default() };
         let text = none.to_proto().unwrap_err().to_string();
         assert_eq!(text, "option num_partitions: must be an integer of at least 1; got 0");

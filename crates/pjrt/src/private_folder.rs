@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn folders_that_others_can_write_are_refused() {
+    fn folders_writable_by_others_are_rejected() {
         let scratch = Scratch::new("modes");
         for mode in [0o700, 0o755, 0o500] {
             scratch.set_mode("", mode);
@@ -276,7 +276,7 @@ mod tests {
     }
 
     #[test]
-    fn parents_that_others_can_write_need_the_sticky_bit() {
+    fn parents_writable_by_others_need_the_sticky_bit() {
         let scratch = Scratch::new("parents");
         let inner = scratch.0.join("parent/inner");
         PrivateFolder::create(&inner).unwrap();
@@ -315,7 +315,7 @@ mod tests {
     }
 
     #[test]
-    fn files_and_folders_of_another_user_are_refused() {
+    fn files_and_folders_of_other_users_are_rejected() {
         // SAFETY: the function has no preconditions and cannot fail.
         if unsafe { libc::geteuid() } != 0 {
             return; // Only root can change the owner of a file.

@@ -222,14 +222,14 @@ mod child {
 mod tests {
     use super::*;
 
-    fn own() -> PathBuf {
+    fn test_executable() -> PathBuf {
         std::env::current_exe().unwrap()
     }
 
     #[test]
-    fn a_file_that_is_cut_short_is_seen() {
-        assert_eq!(elf::check(&own()), Ok(()));
-        let whole = fs::read(own()).unwrap();
+    fn truncated_libraries_are_detected() {
+        assert_eq!(elf::check(&test_executable()), Ok(()));
+        let whole = fs::read(test_executable()).unwrap();
         let path = std::env::temp_dir().join(format!("nxla-cut-{}", std::process::id()));
         for len in [0, 3, 63, 64, 100, whole.len() / 2, whole.len() - 1] {
             fs::write(&path, &whole[..len]).unwrap();
@@ -239,12 +239,12 @@ mod tests {
     }
 
     #[test]
-    fn what_ends_a_child_is_told_from_what_does_not() {
-        let lives = child::outcome(&own(), |_| ());
+    fn crashes_of_the_child_are_detected() {
+        let lives = child::outcome(&test_executable(), |_| ());
         assert!(matches!(lives, child::Outcome::Lives));
-        let fails = child::outcome(&own(), |_| std::panic::resume_unwind(Box::new(())));
+        let fails = child::outcome(&test_executable(), |_| std::panic::resume_unwind(Box::new(())));
         assert!(matches!(fails, child::Outcome::Lives));
-        let dies = child::outcome(&own(), |_| std::process::abort());
+        let dies = child::outcome(&test_executable(), |_| std::process::abort());
         assert!(matches!(dies, child::Outcome::Dies(6)));
     }
 }

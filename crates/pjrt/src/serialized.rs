@@ -70,7 +70,7 @@ mod tests {
     const FACTS: ModuleFacts = ModuleFacts { num_args: Some(1), calls_host: false };
 
     #[test]
-    fn what_was_wrapped_comes_back() {
+    fn wrapped_executables_round_trip() {
         for num_args in [None, Some(0), Some(7)] {
             for calls_host in [false, true] {
                 let facts = ModuleFacts { num_args, calls_host };
@@ -81,7 +81,7 @@ mod tests {
     }
 
     #[test]
-    fn another_compiler_is_named() {
+    fn compiler_mismatch_is_named() {
         let bytes = wrap("cpu 1", FACTS, b"code");
         let error = unwrap("cpu 2", &bytes).unwrap_err();
         let expected =
@@ -90,7 +90,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_noticed_wherever_it_is() {
+    fn corrupt_bytes_are_detected() {
         let bytes = wrap("cpu 1", FACTS, b"");
         for len in 0..bytes.len() {
             let error = unwrap("cpu 1", &bytes[..len]).unwrap_err();

@@ -302,7 +302,7 @@ mod tests {
 
     /// Reads on a CPU use mapped memory, so other devices depend on the functions tested here.
     #[test]
-    fn all_ways_to_read_agree() {
+    fn all_read_functions_agree() {
         let Ok(path) = discover(None) else { return };
         let client = Client::new(&Plugin::load(path).unwrap(), &[]).unwrap();
         let tensor = HostTensor::from_vec((0..24_i16).collect(), [2, 3, 4]).unwrap();

@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_kind_of_value_survives_the_c_form() {
+    fn named_values_round_trip_through_c() {
         let values = [
             ("text", NamedValue::from("grün")),
             ("empty", NamedValue::from("")),

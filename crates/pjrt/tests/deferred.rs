@@ -12,16 +12,16 @@ use common::{INCREMENT, client, compile, plugin, run, tensor, values};
 use nxla_pjrt::{Buffer, Client, CompileOptions, Error, ExecuteOptions, NamedValue};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
-fn adopted(tensor: &HostTensor) -> Buffer {
+fn adopt(tensor: &HostTensor) -> Buffer {
     let client = client();
     client.adopt(tensor, &client.devices()[0]).unwrap()
 }
 
 #[test]
-fn everything_but_a_program_does_without_the_plugin() {
+fn host_operations_do_not_transfer_deferred_buffers() {
     require_plugin!();
     let host = tensor(&[1.0_f32, 2.0, 3.0, 4.0], [2, 2]);
-    let x = adopted(&host);
+    let x = adopt(&host);
     x.wait().unwrap();
     assert!(x.is_ready().unwrap() && !x.is_deleted().unwrap());
     let (sender, receiver) = mpsc::channel();
@@ -32,38 +32,38 @@ fn everything_but_a_program_does_without_the_plugin() {
     assert_eq!(x.read(&[0..1, 1..3]).unwrap().to_vec::<f32>().unwrap(), [1.0, 2.0, 3.0]);
     let copy = x.copy_to(x.device()).unwrap();
     assert!(x.is_deferred() && copy.is_deferred());
-    let held = x.share().unwrap();
+    let shared = x.share().unwrap();
     assert_eq!((x.delete(), x.delete(), x.is_deleted()), (Ok(true), Ok(false), Ok(true)));
     assert_eq!(x.to_host().unwrap_err(), Error::Released);
     assert_eq!(x.wait(), Err(Error::Released));
     assert_eq!(x.is_ready(), Err(Error::Released));
-    assert_eq!((held.bytes(), values::<f32>(&copy)), (host.bytes(), vec![1.0, 2.0, 3.0, 4.0]));
+    assert_eq!((shared.bytes(), values::<f32>(&copy)), (host.bytes(), vec![1.0, 2.0, 3.0, 4.0]));
 }
 
 #[test]
-fn a_program_wants_it() {
+fn programs_transfer_deferred_buffers() {
     require_plugin!();
     let program = compile(INCREMENT);
-    let x = adopted(&tensor(&[1.0_f32], []));
-    let held = x.share().unwrap();
+    let x = adopt(&tensor(&[1.0_f32], []));
+    let shared = x.share().unwrap();
     for _ in 0..2 {
         assert_eq!(values::<f32>(&run(&program, &[&x])[0]), [2.0]);
         assert!(!x.is_deferred());
     }
-    assert_eq!((held.bytes(), values::<f32>(&x)), (&1.0_f32.to_ne_bytes()[..], vec![1.0]));
+    assert_eq!((shared.bytes(), values::<f32>(&x)), (&1.0_f32.to_ne_bytes()[..], vec![1.0]));
     assert_eq!((x.delete(), x.is_deleted()), (Ok(true), Ok(true)));
-    let gone = adopted(&tensor(&[1.0_f32], []));
-    assert_eq!(gone.delete(), Ok(true));
-    let error = program.execute(&[&gone], &ExecuteOptions::default()).unwrap_err();
+    let deleted = adopt(&tensor(&[1.0_f32], []));
+    assert_eq!(deleted.delete(), Ok(true));
+    let error = program.execute(&[&deleted], &ExecuteOptions::default()).unwrap_err();
     assert_eq!(error, Error::Released);
 }
 
 #[test]
-fn every_type_is_told_as_it_is() {
+fn deferred_buffers_hold_every_dtype() {
     require_plugin!();
     for dtype in DType::ALL {
         let host = HostTensor::full(Scalar::Int(1), dtype, [70]).unwrap();
-        let x = adopted(&host);
+        let x = adopt(&host);
         // The plugin performs a copy to another device.
         let other = Client::new(&plugin(), &[("cpu_device_count", NamedValue::Int64(2))]).unwrap();
         let y = other.adopt(&host, &other.devices()[0]).unwrap();
@@ -76,7 +76,7 @@ fn every_type_is_told_as_it_is() {
 }
 
 #[test]
-fn memory_is_counted_until_it_is_freed() {
+fn live_memory_is_counted_until_freed() {
     require_plugin!();
     let client = Client::new(&plugin(), &[]).unwrap();
     let device = &client.devices()[0];
@@ -90,9 +90,9 @@ fn memory_is_counted_until_it_is_freed() {
 }
 
 #[test]
-fn a_donated_buffer_names_the_call() {
+fn errors_of_donated_buffers_name_the_call() {
     require_plugin!();
-    let x = adopted(&tensor(&[1.0_f32], []));
+    let x = adopt(&tensor(&[1.0_f32], []));
     x.donate("a call").unwrap();
     let donated = Error::Donated { to: "a call".into() };
     assert_eq!(x.to_host().unwrap_err(), donated);
@@ -102,7 +102,7 @@ fn a_donated_buffer_names_the_call() {
 }
 
 #[test]
-fn devices_of_other_clients_are_refused() {
+fn devices_of_other_clients_are_rejected() {
     require_plugin!();
     let other = Client::new(&plugin(), &[]).unwrap();
     let error = client().adopt(&tensor(&[1.0_f32], []), &other.devices()[0]).unwrap_err();
@@ -110,11 +110,11 @@ fn devices_of_other_clients_are_refused() {
 }
 
 #[test]
-fn many_threads_want_it_at_once() {
+fn threads_share_one_deferred_transfer() {
     require_plugin!();
     let program = client().compile(INCREMENT, &CompileOptions::default()).unwrap();
     for _ in 0..100 {
-        let x = adopted(&tensor(&[1.0_f32], []));
+        let x = adopt(&tensor(&[1.0_f32], []));
         thread::scope(|scope| {
             for number in 0..4 {
                 let (x, program) = (&x, &program);
@@ -128,7 +128,7 @@ fn many_threads_want_it_at_once() {
 }
 
 #[test]
-fn what_programs_computed_is_shared_without_a_copy() {
+fn results_are_shared_without_a_copy() {
     require_plugin!();
     let program = compile(
         "func.func @main(%x: tensor<8192xf32>) -> tensor<8192xf32> {
@@ -136,7 +136,7 @@ fn what_programs_computed_is_shared_without_a_copy() {
            return %y : tensor<8192xf32>
          }",
     );
-    let x = adopted(&HostTensor::full(Scalar::Float(1.5), DType::F32, [8192]).unwrap());
+    let x = adopt(&HostTensor::full(Scalar::Float(1.5), DType::F32, [8192]).unwrap());
     let y = run(&program, &[&x]).remove(0);
     let (first, second) = (y.share().unwrap(), y.share().unwrap());
     assert!(std::ptr::eq(first.bytes(), second.bytes()));

@@ -67,7 +67,7 @@ fn increment() -> LoadedExecutable {
 }
 
 #[test]
-fn a_view_has_the_memory_of_its_owner() {
+fn views_share_memory_with_their_owner() {
     require_plugin!();
     let tensor = numbers();
     let (view, drops) = view(&tensor);
@@ -79,7 +79,7 @@ fn a_view_has_the_memory_of_its_owner() {
 }
 
 #[test]
-fn every_type_of_whole_bytes_can_be_viewed_and_copied() {
+fn byte_sized_dtypes_can_be_viewed_and_copied() {
     require_plugin!();
     let client = client();
     for dtype in DType::ALL.into_iter().filter(|dtype| dtype.bits() >= 8) {
@@ -95,7 +95,7 @@ fn every_type_of_whole_bytes_can_be_viewed_and_copied() {
 }
 
 #[test]
-fn programs_read_a_view_and_do_not_overwrite_it() {
+fn programs_do_not_overwrite_views() {
     require_plugin!();
     let (program, tensor) = (increment(), numbers());
     let (view, drops) = view(&tensor);
@@ -103,14 +103,14 @@ fn programs_read_a_view_and_do_not_overwrite_it() {
     assert_eq!(values::<f32>(&sums[0])[..3], [1.0, 2.0, 3.0]);
     assert_eq!(tensor.as_slice::<f32>().unwrap()[..3], [0.0, 1.0, 2.0]);
     assert_eq!(view.is_deleted(), Ok(false));
-    let again = run(&program, &[&view]);
+    let results = run(&program, &[&view]);
     drop(view);
-    assert_eq!(values::<f32>(&again[0])[..3], [1.0, 2.0, 3.0]);
+    assert_eq!(values::<f32>(&results[0])[..3], [1.0, 2.0, 3.0]);
     assert_dropped(&drops);
 }
 
 #[test]
-fn a_deleted_view_returns_its_memory() {
+fn deleted_views_release_their_memory() {
     require_plugin!();
     let (view, drops) = view(&numbers());
     assert_eq!(view.delete(), Ok(true));
@@ -121,18 +121,18 @@ fn a_deleted_view_returns_its_memory() {
 }
 
 #[test]
-fn unsuitable_memory_is_refused() {
+fn unsuitable_memory_is_rejected() {
     require_plugin!();
     let (client, bytes) = (client(), numbers().share());
     let device = &client.devices()[0];
-    let refused =
+    let view_error =
         |memory, dtype, size| client.view(memory, dtype, [size], device).unwrap_err().to_string();
     assert_eq!(
-        refused(bytes.clone(), DType::F32, 3),
+        view_error(bytes.clone(), DType::F32, 3),
         "foreign memory: size: must be 12 bytes for f32[3]; got 16384"
     );
-    let why = refused(bytes.clone(), DType::S4, SIZE * 4);
-    assert_eq!(why, "foreign memory: dtype: must have at least 8 bits; got s4");
+    let error = view_error(bytes.clone(), DType::S4, SIZE * 4);
+    assert_eq!(error, "foreign memory: dtype: must have at least 8 bits; got s4");
     /// The bytes behind the first four.
     struct Shifted(HostTensor);
     impl AsRef<[u8]> for Shifted {
@@ -141,10 +141,10 @@ fn unsuitable_memory_is_refused() {
         }
     }
     let shifted = || Frozen::promised_by(Shifted(numbers()));
-    let why = refused(shifted(), DType::F32, SIZE - 1);
+    let error = view_error(shifted(), DType::F32, SIZE - 1);
     let expected =
         format!("foreign memory: address: must be a multiple of {}", client.view_alignment());
-    assert!(why.starts_with(&expected), "{why}");
+    assert!(error.starts_with(&expected), "{error}");
     let copy = client.copy_foreign(&shifted(), DType::F32, [SIZE - 1], device).unwrap();
     assert_eq!(values::<f32>(&copy)[..3], [1.0, 2.0, 3.0]);
 }
@@ -199,7 +199,7 @@ fn a_donated_buffer_cannot_be_lent() {
 }
 
 #[test]
-fn memory_that_has_not_been_sent_can_be_lent() {
+fn deferred_buffers_can_be_lent() {
     require_plugin!();
     let client = client();
     let x = client.adopt(&tensor(&[1.0_f32, 2.0], [2]), &client.devices()[0]).unwrap();
@@ -219,7 +219,7 @@ fn packed_memory_is_not_lent() {
 }
 
 #[test]
-fn a_program_of_a_dropped_view_keeps_its_memory() {
+fn programs_keep_memory_of_dropped_views() {
     require_plugin!();
     let program = increment();
     for _ in 0..100 {

@@ -18,7 +18,7 @@ use nxla_pjrt::{
 use nxla_tensor::{DType, HostTensor, Shape};
 
 /// Builds a program that passes four numbers through host function `id`.
-fn calling(id: i64, more: &str) -> LoadedExecutable {
+fn host_call_program(id: i64, more: &str) -> LoadedExecutable {
     compile(&format!(
         "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {{
            %y = stablehlo.custom_call @nxla_host_call(%x) {{
@@ -30,7 +30,7 @@ fn calling(id: i64, more: &str) -> LoadedExecutable {
 }
 
 /// Adds `amount` to every element.
-fn adding(amount: f32) -> Arc<dyn HostHandler> {
+fn add_amount(amount: f32) -> Arc<dyn HostHandler> {
     Arc::new(move |call: &mut HostCallFrame<'_>| {
         let x = call.args[0].to_tensor().to_vec::<f32>().map_err(|error| error.to_string())?;
         let y: Vec<f32> = x.iter().map(|x| x + amount).collect();
@@ -39,7 +39,7 @@ fn adding(amount: f32) -> Arc<dyn HostHandler> {
 }
 
 /// Returns the error of a program's result.
-fn failure(program: &LoadedExecutable) -> Error {
+fn run_error(program: &LoadedExecutable) -> Error {
     let x = buffer(&[1.0_f32; 4], [4]);
     match program.execute(&[&x], &ExecuteOptions::default()) {
         Ok(results) => results[0].to_host().unwrap_err(),
@@ -51,26 +51,26 @@ fn failure(program: &LoadedExecutable) -> Error {
 fn a_registered_function_is_called() {
     require_plugin!();
     assert!(client().calls_host());
-    let program = calling(100, "");
-    assert!(register_host_fn(100, adding(0.5)).is_none());
+    let program = host_call_program(100, "");
+    assert!(register_host_fn(100, add_amount(0.5)).is_none());
     let x = buffer(&[1.0_f32, 2.0, 3.0, 4.0], [4]);
     assert_eq!(values::<f32>(&run(&program, &[&x])[0]), [1.5, 2.5, 3.5, 4.5]);
     // The function is looked up when the program runs.
-    assert!(register_host_fn(100, adding(1.0)).is_some());
+    assert!(register_host_fn(100, add_amount(1.0)).is_some());
     assert_eq!(values::<f32>(&run(&program, &[&x])[0]), [2.0, 3.0, 4.0, 5.0]);
-    let text = failure(&calling(99, "")).to_string();
+    let text = run_error(&host_call_program(99, "")).to_string();
     assert!(text.contains("no host function is registered with id 99"), "{text}");
 }
 
 #[test]
-fn the_error_of_a_function_reaches_the_reader() {
+fn errors_of_host_functions_are_raised_on_read() {
     require_plugin!();
     register_host_fn(101, Arc::new(|_: &mut HostCallFrame<'_>| Err("grün \0 and bad".to_owned())));
-    let program = calling(101, "");
-    let text = failure(&program).to_string();
+    let program = host_call_program(101, "");
+    let text = run_error(&program).to_string();
     assert!(text.contains("grün  and bad"), "{text}");
     // The program is still usable afterwards.
-    register_host_fn(101, adding(1.0));
+    register_host_fn(101, add_amount(1.0));
     assert_eq!(values::<f32>(&run(&program, &[&buffer(&[0.0_f32; 4], [4])])[0]), [1.0; 4]);
 }
 
@@ -78,12 +78,12 @@ fn the_error_of_a_function_reaches_the_reader() {
 fn a_panic_becomes_an_error() {
     require_plugin!();
     register_host_fn(102, Arc::new(|_: &mut HostCallFrame<'_>| panic!("out of {}", "cheese")));
-    let text = failure(&calling(102, "")).to_string();
+    let text = run_error(&host_call_program(102, "")).to_string();
     assert!(text.contains("a host function panicked: out of cheese"), "{text}");
 }
 
 #[test]
-fn a_call_without_id_is_an_error() {
+fn calls_without_id_are_errors() {
     require_plugin!();
     let program = compile(
         "func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
@@ -92,7 +92,7 @@ fn a_call_without_id_is_an_error() {
            return %y : tensor<4xf32>
          }",
     );
-    let text = failure(&program).to_string();
+    let text = run_error(&program).to_string();
     assert!(text.contains("no integer attribute `id`"), "{text}");
 }
 
@@ -113,7 +113,7 @@ fn attributes_are_passed_on() {
     register_host_fn(103, Arc::new(function));
     let more = ", word = \"grün\", small = -3 : i32, half = 0.5 : f64, yes = true";
     let x = buffer(&[1.0_f32; 4], [4]);
-    assert_eq!(values::<f32>(&run(&calling(103, more), &[&x])[0]), [1.0; 4]);
+    assert_eq!(values::<f32>(&run(&host_call_program(103, more), &[&x])[0]), [1.0; 4]);
     let expected = [
         ("half", "Float(0.5)"),
         ("id", "Int(103)"),
@@ -126,7 +126,7 @@ fn attributes_are_passed_on() {
 }
 
 #[test]
-fn every_type_passes_through_a_function() {
+fn host_functions_support_every_dtype() {
     require_plugin!();
     let function = |call: &mut HostCallFrame<'_>| {
         let arg = call.args[0].to_tensor();
@@ -184,27 +184,27 @@ fn every_type_passes_through_a_function() {
 }
 
 #[test]
-fn a_result_of_the_wrong_shape_is_refused() {
+fn results_of_wrong_shape_are_rejected() {
     require_plugin!();
     let function = |call: &mut HostCallFrame<'_>| {
         call.results[0].write(&HostTensor::zeros(DType::F32, Shape::from([3])).unwrap())
     };
     register_host_fn(105, Arc::new(function));
-    let text = failure(&calling(105, "")).to_string();
+    let text = run_error(&host_call_program(105, "")).to_string();
     assert!(text.contains("returned f32[3] where the program expects f32[4]"), "{text}");
 }
 
 #[test]
-fn executions_have_their_own_functions() {
+fn executions_have_separate_host_functions() {
     require_plugin!();
-    let program = calling(106, "");
-    register_host_fn(106, adding(1.0));
+    let program = host_call_program(106, "");
+    register_host_fn(106, add_amount(1.0));
     thread::scope(|scope| {
         for amount in 2..6 {
             let program = &program;
             scope.spawn(move || {
                 let table = Arc::new(HostCallTable::new());
-                table.insert(106, adding(amount as f32));
+                table.insert(106, add_amount(amount as f32));
                 let options =
                     ExecuteOptions { host_calls: Some(&table), ..ExecuteOptions::default() };
                 let x = buffer(&[0.0_f32; 4], [4]);
@@ -225,7 +225,7 @@ fn executions_have_their_own_functions() {
 }
 
 /// Builds a program that only has an effect.
-fn effect(id: i64) -> LoadedExecutable {
+fn effect_program(id: i64) -> LoadedExecutable {
     compile(&format!(
         "func.func @main(%x: tensor<4xf32>) {{
            stablehlo.custom_call @nxla_host_call(%x) {{
@@ -237,17 +237,17 @@ fn effect(id: i64) -> LoadedExecutable {
 }
 
 #[test]
-fn an_effect_that_fails_is_told_by_the_event() {
+fn failed_effects_are_reported_by_the_event() {
     require_plugin!();
     register_host_fn(108, Arc::new(|_: &mut HostCallFrame<'_>| Err("no effect".to_owned())));
     let x = buffer(&[0.0_f32; 4], [4]);
-    let outcome = effect(108).execute_with_event(&[&x], &ExecuteOptions::default());
+    let outcome = effect_program(108).execute_with_event(&[&x], &ExecuteOptions::default());
     let error = outcome.and_then(|(_, event)| event.wait()).unwrap_err();
     assert!(error.to_string().contains("no effect"), "{error}");
 }
 
 #[test]
-fn the_functions_of_an_execution_live_until_it_is_over() {
+fn host_functions_outlive_their_execution() {
     require_plugin!();
     /// Counts its calls, and records when it is dropped.
     struct Hook(Arc<AtomicUsize>, Arc<AtomicUsize>);
@@ -266,10 +266,10 @@ fn the_functions_of_an_execution_live_until_it_is_over() {
         }
     }
 
-    let program = effect(107);
-    let (calls, ends) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
+    let program = effect_program(107);
+    let (calls, drops) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
     let table = Arc::new(HostCallTable::new());
-    table.insert(107, Arc::new(Hook(calls.clone(), ends.clone())));
+    table.insert(107, Arc::new(Hook(calls.clone(), drops.clone())));
     let options = ExecuteOptions { host_calls: Some(&table), ..ExecuteOptions::default() };
     let x = buffer(&[0.0_f32; 4], [4]);
     let (_, event) = program.execute_with_event(&[&x], &options).unwrap();
@@ -278,7 +278,7 @@ fn the_functions_of_an_execution_live_until_it_is_over() {
     assert_eq!(calls.load(Ordering::SeqCst), 1);
     // The end of the execution is reported to several waiters, in any order.
     for _ in 0..1000 {
-        if ends.load(Ordering::SeqCst) == 1 {
+        if drops.load(Ordering::SeqCst) == 1 {
             return;
         }
         thread::sleep(std::time::Duration::from_millis(1));

@@ -28,7 +28,7 @@ fn a_missing_file_is_named() {
 }
 
 #[test]
-fn a_text_file_is_no_library() {
+fn text_files_are_not_libraries() {
     let path = std::env::temp_dir().join(format!("nxla-not-a-library-{}", std::process::id()));
     std::fs::write(&path, "not a library").unwrap();
     let error = Plugin::load(&path).unwrap_err();
@@ -40,7 +40,7 @@ fn a_text_file_is_no_library() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn another_library_is_no_plugin() {
+fn other_libraries_are_not_plugins() {
     let path = some_shared_library();
     let error = Plugin::load(&path).unwrap_err();
     assert!(matches!(error, Error::NotAPlugin { .. }), "{error}");
@@ -49,17 +49,17 @@ fn another_library_is_no_plugin() {
 }
 
 #[test]
-fn a_plugin_is_loaded_once_however_it_is_named() {
+fn plugins_are_loaded_once_for_all_paths() {
     require_plugin!();
     let first = plugin();
     let parent = first.path().parent().unwrap();
-    let detour = parent.join("..").join(parent.file_name().unwrap());
-    let again = Plugin::load(detour.join(first.path().file_name().unwrap())).unwrap();
-    assert_eq!(first, again);
+    let other_path = parent.join("..").join(parent.file_name().unwrap());
+    let reloaded = Plugin::load(other_path.join(first.path().file_name().unwrap())).unwrap();
+    assert_eq!(first, reloaded);
 }
 
 #[test]
-fn a_plugin_tells_its_versions() {
+fn plugins_report_their_versions() {
     require_plugin!();
     let plugin = plugin();
     let (major, minor) = plugin.api_version();
@@ -72,7 +72,7 @@ fn a_plugin_tells_its_versions() {
 }
 
 #[test]
-fn a_cpu_client_has_one_device_unless_told_otherwise() {
+fn cpu_clients_have_one_device_by_default() {
     require_plugin!();
     let client = client();
     assert_eq!(client.platform_name(), "cpu");
@@ -91,7 +91,7 @@ fn a_cpu_client_has_one_device_unless_told_otherwise() {
 }
 
 #[test]
-fn options_that_would_crash_the_plugin_are_refused() {
+fn options_that_crash_the_plugin_are_rejected() {
     require_plugin!();
     for value in [
         NamedValue::from("two"),
@@ -109,7 +109,7 @@ fn options_that_would_crash_the_plugin_are_refused() {
 /// the process can allow the faulty package; the Python tests set the variable.
 #[test]
 #[allow(clippy::print_stderr, reason = "tells that there was nothing to test")]
-fn a_plugin_with_a_known_fault_is_refused() {
+fn plugins_with_known_faults_are_rejected() {
     require_plugin!();
     let packages = plugin().path().ancestors().find(|path| path.ends_with("site-packages"));
     let path = packages.map(|path| path.join("xla_plugins/xla_cpu_pjrt/xla_cpu_pjrt.so"));

@@ -17,7 +17,7 @@ use nxla_pjrt::{
 use nxla_tensor::{DType, HostTensor, Shape};
 
 #[test]
-fn a_program_runs_and_describes_itself() {
+fn programs_run_and_report_metadata() {
     require_plugin!();
     let program = compile(INCREMENT);
     assert!(program.name().contains("increment"), "{}", program.name());
@@ -59,7 +59,7 @@ fn results_of_several_types_and_ranks_keep_their_order() {
 }
 
 #[test]
-fn a_program_may_have_no_arguments_and_no_results() {
+fn programs_without_arguments_and_results_run() {
     require_plugin!();
     let program = compile("func.func @main() { return }");
     assert_eq!((program.num_args(), program.outputs().len()), (Some(0), 0));
@@ -69,7 +69,7 @@ fn a_program_may_have_no_arguments_and_no_results() {
 }
 
 #[test]
-fn a_wrong_program_is_explained() {
+fn compile_errors_are_explained() {
     require_plugin!();
     let compile = |text: &str| client().compile(text, &CompileOptions::default()).unwrap_err();
     let error = compile("no program");
@@ -81,7 +81,7 @@ fn a_wrong_program_is_explained() {
 }
 
 #[test]
-fn arguments_are_counted() {
+fn argument_counts_and_sizes_are_checked() {
     require_plugin!();
     let program = compile(INCREMENT);
     let x = buffer(&[1.0_f32], []);
@@ -97,7 +97,7 @@ fn arguments_are_counted() {
 }
 
 /// Builds `x + 1`, whose result may overwrite `x`.
-fn donating() -> LoadedExecutable {
+fn donating_program() -> LoadedExecutable {
     compile(
         "func.func @main(%x: tensor<1000xf32> {tf.aliasing_output = 0 : i32}) -> tensor<1000xf32> {
            %one = stablehlo.constant dense<1.0> : tensor<1000xf32>
@@ -108,9 +108,9 @@ fn donating() -> LoadedExecutable {
 }
 
 #[test]
-fn a_donated_argument_is_gone() {
+fn donated_arguments_are_deleted() {
     require_plugin!();
-    let program = donating();
+    let program = donating_program();
     let step = |x: &nxla_pjrt::Buffer| run(&program, &[x]).remove(0);
     let x = step(&buffer(&[1.0_f32; 1000], [1000]));
     let y = step(&x);
@@ -125,7 +125,7 @@ fn a_donated_argument_is_gone() {
 #[test]
 fn donation_can_be_declined() {
     require_plugin!();
-    let program = donating();
+    let program = donating_program();
     let x = buffer(&[1.0_f32; 1000], [1000]);
     let options = ExecuteOptions { non_donatable: &[0], ..ExecuteOptions::default() };
     let y = program.execute(&[&x], &options).unwrap();
@@ -134,7 +134,7 @@ fn donation_can_be_declined() {
 }
 
 #[test]
-fn donating_memory_of_the_host_does_not_write_to_it() {
+fn donation_does_not_overwrite_host_memory() {
     require_plugin!();
     let (client, tensor) =
         (client(), HostTensor::from_vec(vec![1.0_f32; 100_000], [100_000]).unwrap());
@@ -154,7 +154,7 @@ fn donating_memory_of_the_host_does_not_write_to_it() {
 #[test]
 fn mapped_memory_is_not_overwritten_by_donation() {
     require_plugin!();
-    let program = donating();
+    let program = donating_program();
     let x = run(&program, &[&buffer(&[1.0_f32; 1000], [1000])]).remove(0);
     let view = x.share().unwrap();
     assert_eq!(values::<f32>(&run(&program, &[&x])[0]), [3.0; 1000]);
@@ -191,7 +191,7 @@ fn identity() -> HostTensor {
 }
 
 #[test]
-fn execution_returns_before_the_result_is_there() {
+fn execution_is_asynchronous() {
     require_plugin!();
     // The program must not end before the test allows it, so its host function waits for a message.
     // It blocks a thread of its client, so the test creates a separate client.
@@ -208,13 +208,13 @@ fn execution_returns_before_the_result_is_there() {
     let (program, next) = (compile(&waiting.replacen("%x: ", "%given: ", 1)), compile(LONG));
     let (allow, allowed) = mpsc::channel();
     let allowed = Mutex::new(allowed);
-    let pass_on = move |call: &mut HostCallFrame<'_>| {
+    let wait_and_copy = move |call: &mut HostCallFrame<'_>| {
         let wait = allowed.lock().unwrap().recv_timeout(Duration::from_secs(20));
         call.results[0].bytes.copy_from_slice(call.args[0].bytes);
         wait.map_err(|error| error.to_string())
     };
     let table = Arc::new(HostCallTable::new());
-    table.insert(200, Arc::new(pass_on));
+    table.insert(200, Arc::new(wait_and_copy));
     let x = client.buffer_from_host(&identity(), &client.devices()[0]).unwrap();
     let options = ExecuteOptions { host_calls: Some(&table), ..ExecuteOptions::default() };
     let y = program.execute(&[&x], &options).unwrap().remove(0);
@@ -231,7 +231,7 @@ fn execution_returns_before_the_result_is_there() {
 }
 
 #[test]
-fn everything_may_be_dropped_while_a_program_runs() {
+fn handles_may_be_dropped_while_a_program_runs() {
     require_plugin!();
     let client = Client::new(&plugin(), &[]).unwrap();
     let program = client.compile(LONG, &CompileOptions::default()).unwrap();
@@ -241,7 +241,7 @@ fn everything_may_be_dropped_while_a_program_runs() {
 }
 
 #[test]
-fn the_last_handle_may_be_dropped_by_a_callback() {
+fn callbacks_may_drop_the_last_handle() {
     require_plugin!();
     let client = Client::new(&plugin(), &[]).unwrap();
     let program = client.compile(LONG, &CompileOptions::default()).unwrap();
@@ -249,9 +249,9 @@ fn the_last_handle_may_be_dropped_by_a_callback() {
     let y = run(&program, &[&x]).remove(0);
     drop((x, program));
     let (sender, receiver) = mpsc::channel();
-    let held = y.clone();
+    let handle = y.clone();
     // The callback on a thread of the client drops the last handle.
-    y.on_ready(move |_| sender.send(held.client().clone() == client).unwrap()).unwrap();
+    y.on_ready(move |_| sender.send(handle.client().clone() == client).unwrap()).unwrap();
     drop(y);
     assert!(receiver.recv_timeout(Duration::from_secs(20)).unwrap());
 }
@@ -273,7 +273,7 @@ fn end_the_process_while_a_program_runs() {
 }
 
 /// The command that runs an ignored test in a separate process.
-fn process_of(test: &str) -> std::process::Command {
+fn command_for_test(test: &str) -> std::process::Command {
     let mut command = std::process::Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", test, "--ignored"]);
     command
@@ -282,7 +282,7 @@ fn process_of(test: &str) -> std::process::Command {
 #[test]
 fn the_process_may_end_while_a_program_runs() {
     require_plugin!();
-    let child = process_of("end_the_process_while_a_program_runs").output().unwrap();
+    let child = command_for_test("end_the_process_while_a_program_runs").output().unwrap();
     assert!(child.status.success(), "{child:?}");
 }
 
@@ -308,7 +308,7 @@ fn the_process_may_end_while_a_thread_loads_the_plugin_or_compiles() {
     require_plugin!();
     for delay in (0..48).step_by(6).chain([100, 200, 400]) {
         // The main thread of the child, which calls no plugin, ends the process after the test.
-        let mut child = process_of("end_the_process_while_a_thread_compiles");
+        let mut child = command_for_test("end_the_process_while_a_thread_compiles");
         let child = child.env(DELAY, delay.to_string()).output().unwrap();
         assert!(child.status.success(), "after {delay} ms: {child:?}");
     }
@@ -330,10 +330,10 @@ fn end_the_process_before_a_thread_compiles() {
 }
 
 #[test]
-fn no_call_begins_while_the_process_ends() {
+fn no_call_starts_during_process_exit() {
     require_plugin!();
     for delay in (0..4000).step_by(200) {
-        let mut child = process_of("end_the_process_before_a_thread_compiles");
+        let mut child = command_for_test("end_the_process_before_a_thread_compiles");
         let child = child.env(DELAY, delay.to_string()).output().unwrap();
         assert!(child.status.success(), "after {delay} µs: {child:?}");
     }
@@ -355,7 +355,7 @@ fn threads_read_one_buffer_at_once() {
 }
 
 #[test]
-fn a_client_can_be_waited_for() {
+fn clients_can_be_waited_for() {
     require_plugin!();
     let client = Client::new(&plugin(), &[]).unwrap();
     let program = client.compile(LONG, &CompileOptions::default()).unwrap();
@@ -401,11 +401,11 @@ fn a_serialized_program_runs_without_compiling() {
 }
 
 #[test]
-fn bytes_of_another_compiler_are_refused() {
+fn executables_of_other_compilers_are_rejected() {
     require_plugin!();
     let mut bytes = compile(INCREMENT).serialize().unwrap();
-    let place = bytes.windows(3).position(|window| window == b"cpu").unwrap();
-    bytes[place] = b'g';
+    let position = bytes.windows(3).position(|window| window == b"cpu").unwrap();
+    bytes[position] = b'g';
     let error = client().deserialize(&bytes).unwrap_err();
     assert!(matches!(error, Error::SerializedElsewhere { .. }), "{error}");
     let error = client().deserialize(b"not an executable").unwrap_err();
@@ -413,7 +413,7 @@ fn bytes_of_another_compiler_are_refused() {
 }
 
 #[test]
-fn a_program_can_be_analysed() {
+fn programs_can_be_analysed() {
     require_plugin!();
     let program = compile(LONG);
     match program.cost_analysis() {
@@ -435,7 +435,7 @@ fn a_program_can_be_analysed() {
 }
 
 #[test]
-fn compiler_options_reach_the_compiler() {
+fn compiler_options_are_passed_to_the_compiler() {
     require_plugin!();
     let options = |name: &str, value: NamedValue| CompileOptions {
         overrides: vec![(name.to_owned(), value)],

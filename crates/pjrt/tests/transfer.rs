@@ -33,7 +33,7 @@ fn sample(dtype: DType, shape: impl Into<Shape>) -> HostTensor {
 }
 
 #[test]
-fn every_type_survives_the_round_trip() {
+fn every_dtype_round_trips() {
     require_plugin!();
     let client = client();
     // Includes one more element than fits in whole bytes of packed types, and a shape that needs no
@@ -43,15 +43,15 @@ fn every_type_survives_the_round_trip() {
             let tensor = sample(dtype, shape);
             let buffer = client.buffer_from_host(&tensor, &client.devices()[0]).unwrap();
             assert_eq!((buffer.dtype(), buffer.shape()), (dtype, tensor.shape()));
-            let back = buffer.to_host().unwrap();
-            assert!(back.same_bits(&tensor), "{dtype}{shape:?}");
+            let received = buffer.to_host().unwrap();
+            assert!(received.same_bits(&tensor), "{dtype}{shape:?}");
             assert!(buffer.share().unwrap().same_bits(&tensor), "{dtype}{shape:?}");
         }
     }
 }
 
 #[test]
-fn every_type_survives_a_program() {
+fn every_dtype_round_trips_through_programs() {
     require_plugin!();
     for dtype in DType::ALL {
         let name = stablehlo_name(dtype);
@@ -69,12 +69,12 @@ fn every_type_survives_a_program() {
         let y = run(&program, &[&x])[0].to_host().unwrap();
         for row in 0..3 {
             for column in 0..5 {
-                let (there, back) = (row * 5 + column, column * 3 + row);
+                let (source, target) = (row * 5 + column, column * 3 + row);
                 let size = dtype.size();
                 let element = |tensor: &HostTensor, index: usize| {
                     tensor.bytes()[index * size..(index + 1) * size].to_vec()
                 };
-                assert_eq!(element(&y, back), element(&tensor, there), "{dtype}");
+                assert_eq!(element(&y, target), element(&tensor, source), "{dtype}");
             }
         }
     }
@@ -126,7 +126,7 @@ fn the_tensor_may_be_dropped_before_the_transfer() {
 }
 
 #[test]
-fn changing_the_tensor_afterwards_changes_nothing_on_the_device() {
+fn later_writes_do_not_change_device_data() {
     require_plugin!();
     let client = client();
     let mut tensor = HostTensor::full(Scalar::Int(1), DType::S32, [100_000]).unwrap();
@@ -151,7 +151,7 @@ impl Drop for Watched {
 }
 
 #[test]
-fn the_owner_is_dropped_when_the_device_is_done() {
+fn owners_are_dropped_after_the_transfer() {
     require_plugin!();
     let client = client();
     let (sender, receiver) = mpsc::channel();
@@ -165,7 +165,7 @@ fn the_owner_is_dropped_when_the_device_is_done() {
 }
 
 #[test]
-fn deleting_tells_whether_there_was_something() {
+fn delete_returns_whether_memory_was_freed() {
     require_plugin!();
     let x = buffer(&[1.0_f32], [1]);
     assert!(!x.is_deleted().unwrap());
@@ -178,7 +178,7 @@ fn deleting_tells_whether_there_was_something() {
 }
 
 #[test]
-fn memory_can_be_read_in_place_until_the_last_view_is_gone() {
+fn shared_memory_lives_until_the_last_view_drops() {
     require_plugin!();
     let x = buffer(&[1_u8, 2, 3], [3]);
     let (first, second) = (x.share().unwrap(), x.share().unwrap());
@@ -199,7 +199,7 @@ fn readiness_is_announced() {
     x.on_ready(move |outcome| sender.send(outcome).unwrap()).unwrap();
     assert_eq!(receiver.recv_timeout(Duration::from_secs(10)).unwrap(), Ok(()));
     // A panic in a callback must not end the process.
-    x.on_ready(|_| panic!("not to be seen outside")).unwrap();
+    x.on_ready(|_| panic!("a panic inside the callback")).unwrap();
     assert_eq!(values::<f32>(&x), [1.0]);
 }
 
@@ -223,7 +223,7 @@ fn copies_are_independent_on_the_same_device_and_on_another() {
 }
 
 #[test]
-fn devices_and_buffers_of_other_clients_are_refused() {
+fn devices_and_buffers_of_other_clients_are_rejected() {
     require_plugin!();
     let other = Client::new(&plugin(), &[]).unwrap();
     let x = buffer(&[1.0_f32], []);

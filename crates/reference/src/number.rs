@@ -245,7 +245,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn conversions_are_those_of_scalars() {
+    fn conversions_match_scalar_casts() {
         let mut numbers: Vec<Scalar> = vec![Scalar::Int(i64::MIN), Scalar::UInt(u64::MAX)];
         for power in 0..64 {
             for near in [-1_i64, 0, 1] {

@@ -17,7 +17,7 @@ fn pair() -> TensorType {
 }
 
 #[test]
-fn hooks_are_called_in_order_and_runtime_calls_give_values() {
+fn hooks_run_in_order_and_runtime_calls_return_values() {
     let seen: Arc<Mutex<Vec<f64>>> = Arc::default();
     let listener = |factor: f64| -> Arc<dyn HostFn> {
         let seen = seen.clone();
@@ -41,19 +41,19 @@ fn hooks_are_called_in_order_and_runtime_calls_give_values() {
     assert_eq!(results[0].as_slice::<f32>().unwrap(), [2.0, 4.0]);
     assert_eq!(*seen.lock().unwrap(), [2.0, 40.0]);
 
-    let nobody = run_with(&program, &[vector(&[1.0, 2.0])], &|_| None);
-    assert!(matches!(nobody, Err(Error::NoFunction)));
+    let without_functions = run_with(&program, &[vector(&[1.0, 2.0])], &|_| None);
+    assert!(matches!(without_functions, Err(Error::NoFunction)));
 }
 
 #[test]
-fn errors_of_host_functions_and_inputs_that_do_not_fit() {
+fn host_function_and_input_type_errors() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, pair());
     let refuse: Arc<dyn HostFn> = Arc::new(|_: &[HostTensor]| Err("no".into()));
     let x = graph.hook(&[x], None, Some(refuse)).unwrap()[0];
     let program = Program::new(&graph, vec![pair()], &[x]).unwrap();
-    let refused = run(&program, &[vector(&[1.0, 2.0])]);
-    assert_eq!(refused.unwrap_err().to_string(), "a host function failed: no");
+    let failed = run(&program, &[vector(&[1.0, 2.0])]);
+    assert_eq!(failed.unwrap_err().to_string(), "a host function failed: no");
     assert!(matches!(run(&program, &[]), Err(Error::InputCount { expected: 1, found: 0 })));
     let other = run(&program, &[vector(&[1.0])]);
     assert!(matches!(other, Err(Error::InputType { index: 0, .. })));
@@ -61,7 +61,7 @@ fn errors_of_host_functions_and_inputs_that_do_not_fit() {
 
 /// A function that is not commutative reveals the order of elements and accumulator.
 #[test]
-fn folds_begin_with_the_initial_value() {
+fn folds_start_with_the_initial_value() {
     let mut graph = Graph::new();
     let ty = TensorType::new(DType::F32, [3]);
     let x = graph.parameter(0, ty.clone());

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn distances_count_the_numbers_between() {
+    fn ulps_counts_representable_numbers() {
         assert_eq!(ulps(1.0_f32, 1.0_f32.next_up()), 1);
         assert_eq!(ulps(0.0_f64, -0.0), 0);
         assert_eq!(ulps(0.0_f64.next_up(), 0.0_f64.next_down()), 2);

@@ -149,7 +149,7 @@ mod tests {
     use nxla_tensor::DType;
 
     #[test]
-    fn an_output_takes_over_one_input_of_its_type() {
+    fn outputs_reuse_one_input_of_their_type() {
         let inputs = [[2], [2], [3], [2]].map(|shape| TensorType::new(DType::F32, shape));
         let mut graph = Graph::new();
         let parameters: Vec<_> =

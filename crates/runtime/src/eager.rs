@@ -278,7 +278,7 @@ mod tests {
     use crate::operand::Value;
 
     #[test]
-    fn ops_are_known_by_what_they_are_applied_to() {
+    fn eager_ops_are_cached_by_operands() {
         let of = |op: BinaryOp, left: RawTensor, right: Value| {
             let applied =
                 EagerOp::of(&Op::Binary(op), &[Value::Tensor(left), right], Source::default);

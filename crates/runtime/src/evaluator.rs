@@ -131,7 +131,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn literals_and_nested_programs_count() {
+    fn byte_size_includes_literals_and_nested_programs() {
         let compiled = |build: &dyn Fn(&mut Graph) -> ExprId| {
             let mut graph = Graph::new();
             let output = build(&mut graph);

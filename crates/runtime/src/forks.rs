@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_fork_waits_for_users_of_shared_data() {
+    fn forks_wait_for_users_of_shared_data() {
         let shared = Arc::new(Shared::new(0));
         let forked = Arc::new(AtomicBool::new(false));
         let (mut first, second) = (shared.lock(), Arc::new(Shared::new(0)));

@@ -85,7 +85,7 @@ mod tests {
     }
 
     #[test]
-    fn the_value_of_the_reported_size_is_named() {
+    fn allocation_errors_name_the_value() {
         let (mut graph, ty) = (Graph::new(), TensorType::new(DType::F32, [4]));
         let x = graph.parameter(0, ty.clone());
         let wide = graph.broadcast(x, [100, 4], None).unwrap();

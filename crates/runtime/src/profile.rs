@@ -347,7 +347,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_happens_between_the_beginning_and_the_end_is_written() {
+    fn only_spans_within_the_profile_are_written() {
         let before = span(Work::Run, "before");
         assert!(before.on_device("cpu:0").is_none());
         assert!(start_profile());

@@ -128,7 +128,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_survive_as_text() {
+    fn programs_round_trip_as_text() {
         let mut graph = Graph::new();
         let ty = TensorType::new(DType::F32, [3, 3]);
         let x = graph.parameter(0, ty.clone());

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_no_decimal_form() {
+    fn nan_and_infinity_are_hexadecimal() {
         let cases = [
             (DType::F8E5M2, ["0x7E", "0x7C", "0xFC"]),
             (DType::BF16, ["0x7FC0", "0x7F80", "0xFF80"]),
@@ -201,7 +201,7 @@ mod tests {
     }
 
     #[test]
-    fn every_f32_text_leads_back() {
+    fn f32_texts_round_trip() {
         // Regularly spaced bit patterns, including subnormal numbers.
         for bits in (0..0x7F80_0000_u32).step_by(104_729) {
             let value = f32::from_bits(bits);

@@ -74,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn text_of_scalars_empty_and_complex() {
+    fn texts_of_scalar_empty_and_complex_types() {
         assert_eq!(text(DType::Pred, &Shape::scalar()), "tensor<i1>");
         assert_eq!(text(DType::C64, &Shape::from([0, 2])), "tensor<0x2xcomplex<f32>>");
     }

@@ -126,7 +126,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[cfg_attr(miri, ignore = "Miri knows no huge pages")]
     #[test]
-    fn large_blocks_are_in_pages_of_their_own() {
+    fn large_blocks_use_separate_pages() {
         let memory = |len| MemoryBlock::zeroed(len).unwrap().memory;
         assert!(matches!(memory(huge::LEAST), Memory::Pages(_)));
         assert!(matches!(memory(huge::LEAST - 1), Memory::Heap { .. }));

@@ -308,7 +308,7 @@ mod tests {
     }
 
     /// NaN payloads are unspecified.
-    fn same(a: Scalar, b: Scalar) -> bool {
+    fn is_same(a: Scalar, b: Scalar) -> bool {
         let part = |a: f64, b: f64| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan());
         match (a, b) {
             (Scalar::Float(a), Scalar::Float(b)) => part(a, b),
@@ -325,13 +325,13 @@ mod tests {
                     assert_eq!(T::DTYPE, dtype);
                     T::from_scalar(value).to_scalar()
                 });
-                assert!(same(element, value.cast(dtype)), "{value} to {dtype}: {element}");
+                assert!(is_same(element, value.cast(dtype)), "{value} to {dtype}: {element}");
             }
         }
     }
 
     #[test]
-    fn storage_types_fit() {
+    fn storage_types_match_dtypes() {
         for dtype in DType::ALL {
             match_dtype!(dtype, T => {
                 assert!(T::stores(dtype));
@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn real_parts() {
+    fn conversions_to_and_from_f64() {
         assert_eq!(Complex::new(1.5_f32, 2.0).to_f64(), 1.5);
         assert_eq!(Complex::<f64>::from_f64(1.5), Complex::new(1.5, 0.0));
         assert_eq!(bf16::from_f64(1.0 / 3.0), bf16::from_f32(1.0 / 3.0));

@@ -275,7 +275,7 @@ mod tests {
 
     #[cfg_attr(miri, ignore = "it takes too long")]
     #[test]
-    fn narrow_texts_read_back() {
+    fn narrow_texts_round_trip() {
         use crate::small_float::{BF16, F8_E4M3FN, F8_E5M2, F16};
         let formats = [
             (DType::F8E5M2, &F8_E5M2, 0xff, 2),
@@ -297,7 +297,7 @@ mod tests {
     }
 
     #[test]
-    fn the_farther_decimal_can_be_the_shortest() {
+    fn shortest_decimal_is_not_always_nearest() {
         // The smallest normal bf16 number with a short lower interval whose two-digit decimal is
         // above it, found by comparison with the nearest decimals.
         let mut farther = 0;

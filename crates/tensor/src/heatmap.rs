@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn matrices_of_a_stack_have_scales_of_their_own() {
+    fn stacked_matrices_have_separate_scales() {
         let x = HostTensor::from_slice(&[0.0_f32, 1.0, 0.0, 100.0], [2, 1, 2]).unwrap();
         let text = x.heatmap().unwrap().to_string();
         let expected = "#nxla.Heatmap<\n  f32[2][1][2]\n  [\n    09,\n    \n    09\n  ]\n>";
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn shades_are_drawn_as_the_text_given() {
+    fn shades_and_title_are_configurable() {
         let x = HostTensor::from_slice(&[0_u8, 23], [2]).unwrap();
         let text = x.heatmap().unwrap().shades(" ").title("two").to_string();
         let expected = "#nxla.Heatmap<\n  two\n  \x1b[48;5;232m \x1b[48;5;255m \x1b[0m\n>";
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_that_are_not_finite_do_not_stop_it() {
+    fn non_finite_and_empty_tensors_are_drawn() {
         let x = HostTensor::from_slice(&[f32::NAN, 1.0, 2.0], [3]).unwrap();
         assert!(x.heatmap().unwrap().to_string().contains("009"));
         let empty = HostTensor::from_slice::<f32>(&[], [0, 2]).unwrap();
@@ -153,7 +153,7 @@ mod tests {
     }
 
     #[test]
-    fn scalars_and_complex_numbers_have_no_picture() {
+    fn scalars_and_complex_tensors_are_rejected() {
         let scalar = HostTensor::from_slice(&[1_i32], []).unwrap();
         assert!(matches!(scalar.heatmap(), Err(TensorError::NoPicture { .. })));
     }

@@ -53,7 +53,7 @@ mod tests {
     use crate::scalar::Scalar;
 
     #[test]
-    fn they_are_those_of_the_representation() {
+    fn float_limits_match_rust_types() {
         let f32_limits = DType::F32.float_limits().unwrap();
         assert_eq!(f32_limits.max, f64::from(f32::MAX));
         assert_eq!(f32_limits.epsilon, f64::from(f32::EPSILON));
@@ -63,7 +63,7 @@ mod tests {
     }
 
     #[test]
-    fn every_float_holds_its_own() {
+    fn float_limits_are_representable() {
         for dtype in DType::ALL {
             let Some(limits) = dtype.float_limits() else {
                 assert!(!dtype.is_float() && !dtype.is_complex(), "{dtype}");

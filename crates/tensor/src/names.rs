@@ -226,7 +226,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn merging_aligns_at_the_right() {
+    fn merging_aligns_trailing_axes() {
         let long = Names::from([Some("a"), None, Some("c")]);
         let short = Names::from([Some("b"), None]);
         let expected = Names::from([Some("a"), Some("b"), Some("c")]);
@@ -265,7 +265,7 @@ mod tests {
     }
 
     #[test]
-    fn type_texts() {
+    fn types_are_printed_with_names() {
         assert_eq!(type_text(DType::F8E4M3FN, &[0, 2], None), "f8_e4m3fn[0][2]");
         let names = Names::from([None, Some("y")]);
         assert_eq!(type_text(DType::U8, &[1, 2], Some(&names)), "u8[1][y: 2]");

@@ -47,7 +47,7 @@ mod tests {
     }
 
     #[test]
-    fn what_no_machine_has_does_not_fit() {
+    fn huge_sizes_do_not_fit_in_memory() {
         assert!(fits_in_memory(UNCHECKED));
         if cfg!(target_os = "linux") {
             assert!(!fits_in_memory(usize::MAX / 2));

@@ -177,14 +177,14 @@ mod tests {
     use super::*;
 
     /// Returns a block with a mark.
-    fn marked(len: usize, mark: u8) -> MemoryBlock {
+    fn marked_block(len: usize, mark: u8) -> MemoryBlock {
         let mut block = fresh(len).unwrap();
         block.bytes_mut()[0] = mark;
         block
     }
 
     #[test]
-    fn every_length_fits_its_class_and_wastes_a_quarter_at_most() {
+    fn size_classes_waste_at_most_a_quarter() {
         for class in 0..CLASSES {
             let size = size_of_class(class);
             assert_eq!(class_of(size), Some(class));
@@ -198,9 +198,9 @@ mod tests {
     }
 
     #[test]
-    fn a_block_is_used_again_by_its_class_only() {
+    fn blocks_are_reused_only_within_their_class() {
         let pool = Pool::new();
-        pool.put_back(marked(10_000, 7));
+        pool.put_back(marked_block(10_000, 7));
         assert_eq!(pool.held.load(Ordering::Relaxed), 10 << 10);
         assert!(pool.take(8 << 10).is_none());
         assert!(pool.take((10 << 10) + 1).is_none());
@@ -221,13 +221,13 @@ mod tests {
     }
 
     #[test]
-    fn a_full_pool_frees_what_was_not_used_for_longest() {
+    fn full_pools_free_the_least_recently_used_blocks() {
         let pool = Pool::new();
         for mark in 0..2 {
-            pool.put_back(marked(MOST, mark));
+            pool.put_back(marked_block(MOST, mark));
         }
         for mark in 2..6 {
-            pool.put_back(marked(1 << 20, mark));
+            pool.put_back(marked_block(1 << 20, mark));
         }
         // The first of the largest blocks was freed for the small ones.
         assert!(pool.held.load(Ordering::Relaxed) <= LIMIT);
@@ -238,12 +238,12 @@ mod tests {
     }
 
     #[test]
-    fn who_finds_a_class_in_use_does_without() {
+    fn locked_classes_are_skipped() {
         let pool = Pool::new();
-        pool.put_back(marked(LEAST, 1));
+        pool.put_back(marked_block(LEAST, 1));
         let busy = pool.classes[0].lock().unwrap();
         assert!(pool.take(LEAST).is_none());
-        pool.put_back(marked(LEAST, 2));
+        pool.put_back(marked_block(LEAST, 2));
         drop(busy);
         assert_eq!(pool.held.load(Ordering::Relaxed), LEAST);
         assert_eq!(pool.take(LEAST).unwrap().bytes()[0], 1);

@@ -357,7 +357,7 @@ mod tests {
     }
 
     #[test]
-    fn floats_win_over_integers_unchanged() {
+    fn floats_take_precedence_over_integers() {
         for a in DType::ALL {
             for b in DType::ALL {
                 if (a.is_integer() || a.is_pred()) && (b.is_float() || b.is_complex()) {
@@ -369,7 +369,7 @@ mod tests {
     }
 
     #[test]
-    fn pred_counts_as_u8_unless_kept() {
+    fn pred_promotes_as_u8_unless_kept() {
         for other in DType::ALL {
             assert_eq!(promote(DType::Pred, other), promote(DType::U8, other));
             assert_eq!(promote(other, DType::Pred), promote(other, DType::U8));
@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_next_to_integers() {
+    fn weak_integers_with_integers() {
         let cases: [(&str, i128, &str); 22] = [
             ("u2", 1, "u2"),
             ("u2", 300, "u16"),
@@ -414,7 +414,7 @@ mod tests {
     }
 
     #[test]
-    fn numbers_never_change_floats() {
+    fn weak_numbers_do_not_change_floats() {
         for other in DType::ALL.into_iter().filter(|dtype| dtype.is_float()) {
             for number in
                 [Number::Bool(true), Number::Int(-1), Number::Int(1 << 40), Number::Float(2.5)]
@@ -452,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn integers_beyond_128_bits_are_floats_next_to_floats() {
+    fn huge_integers_with_floats_are_floats() {
         for value in [1e40, -1e40] {
             let number = Number::LargeInt(value);
             for other in DType::ALL {

@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn midpoints_go_to_even_and_their_neighbors_do_not() {
+    fn midpoints_round_to_even() {
         for (format, last) in
             [(&F8_E5M2, 0x7a), (&F8_E4M3FN, 0x7d), (&F16, 0x7bfe), (&BF16, 0x7f7e)]
         {

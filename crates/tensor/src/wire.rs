@@ -160,7 +160,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_bytes_are_refused() {
+    fn invalid_bytes_are_rejected() {
         let tensor = |dtype: &str, shape: &[usize], bytes: &[u8]| {
             read(json!({ "dtype": dtype, "shape": shape, "names": null, "bytes": bytes }))
         };

@@ -17,8 +17,8 @@ fn every_dtype_builds_reads_and_round_trips_through_bytes() {
         assert_eq!(tensor.dtype(), dtype);
         assert_eq!(tensor.byte_size(), 6 * dtype.size());
         assert_eq!(tensor.get(5), Scalar::one(dtype));
-        let again = HostTensor::from_bytes(dtype, [2, 3], tensor.bytes()).unwrap();
-        assert!(again.same_bits(&tensor));
+        let restored = HostTensor::from_bytes(dtype, [2, 3], tensor.bytes()).unwrap();
+        assert!(restored.same_bits(&tensor));
         match_dtype!(dtype, T => {
             assert_eq!(tensor.as_slice::<T>().unwrap(), [T::from_scalar(Scalar::Int(1)); 6]);
         });
@@ -47,7 +47,7 @@ fn wrong_counts_are_errors() {
 }
 
 #[test]
-fn more_than_there_is_memory_for_is_an_error() {
+fn excessive_allocations_are_errors() {
     let error = HostTensor::zeros(DType::F32, [1 << 40, 1 << 20]).unwrap_err();
     let expected = "cannot allocate 4611686018427387904 bytes for f32[1099511627776][1048576]";
     assert_eq!(error.to_string(), expected);
@@ -133,7 +133,7 @@ impl AsRef<[u8]> for SharedVec {
 }
 
 #[test]
-fn scratch_is_checked_once_it_is_written() {
+fn written_elements_are_validated() {
     let written = |byte: u8| {
         HostTensor::from_writer(DType::Pred, [3], |bytes| {
             bytes.fill(byte);
@@ -146,8 +146,8 @@ fn scratch_is_checked_once_it_is_written() {
     let failed = HostTensor::from_writer(DType::U8, [3], |_| Err(expected.clone()));
     assert_eq!(failed.unwrap_err(), expected);
     assert_eq!(HostTensor::scratch(DType::F64, [2, 3]).unwrap().bytes().len(), 48);
-    let endless = HostTensor::scratch(DType::F64, [usize::MAX / 2, 2]).unwrap_err();
-    assert!(matches!(endless, TensorError::TooLarge { .. }));
+    let overflow = HostTensor::scratch(DType::F64, [usize::MAX / 2, 2]).unwrap_err();
+    assert!(matches!(overflow, TensorError::TooLarge { .. }));
 }
 
 #[test]
@@ -156,13 +156,13 @@ fn shared_memory_is_copied_before_it_is_written() {
     let shared = tensor.share();
     tensor.make_mut::<i32>().unwrap().fill(0);
     assert_eq!(shared.bytes(), bytemuck::bytes_of(&[1_i32, 2]));
-    let again = HostTensor::from_frozen(DType::S32, [2], shared.clone()).unwrap();
-    assert_eq!(again.bytes().as_ptr(), shared.bytes().as_ptr());
+    let refrozen = HostTensor::from_frozen(DType::S32, [2], shared.clone()).unwrap();
+    assert_eq!(refrozen.bytes().as_ptr(), shared.bytes().as_ptr());
 }
 
 #[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
-fn a_tensor_keeps_its_values_when_what_it_was_made_of_changes() {
+fn later_writes_to_sources_do_not_change_tensors() {
     for len in [4, 4 << 10, 4 << 20] {
         let mut elements = vec![1_u8; len];
         let tensors = [
@@ -181,7 +181,7 @@ fn a_tensor_keeps_its_values_when_what_it_was_made_of_changes() {
 }
 
 #[test]
-fn writing_needs_a_unique_handle() {
+fn writes_require_a_unique_handle() {
     let mut tensor = HostTensor::zeros(DType::S32, [2]).unwrap();
     let address = tensor.bytes().as_ptr();
     assert!(tensor.try_unique_mut().is_some());
@@ -209,7 +209,7 @@ fn reshaping() {
 }
 
 #[test]
-fn names_fit_the_rank() {
+fn names_must_match_the_rank() {
     let tensor = HostTensor::zeros(DType::F32, [2, 3]).unwrap();
     let names = Names::from([Some("x"), None]);
     let named = tensor.clone().with_names(Some(names.clone())).unwrap();
@@ -294,7 +294,7 @@ fn casting_agrees_with_scalars() {
 }
 
 #[test]
-fn casting_shares_when_nothing_changes() {
+fn no_op_casts_share_memory() {
     let tensor = HostTensor::zeros(DType::F32, [3]).unwrap();
     assert_eq!(tensor.cast(DType::F32).bytes().as_ptr(), tensor.bytes().as_ptr());
     assert_eq!(HostTensor::zeros(DType::F32, [0, 2]).unwrap().cast(DType::C128).size(), 0);

@@ -6,7 +6,7 @@ use nxla_tensor::{DType, HostTensor, Scalar, held_memory, release_held_memory};
 
 #[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
-fn what_a_tensor_frees_the_next_one_uses_and_nothing_is_left_over_in_it() {
+fn freed_memory_is_reused_and_zeroed() {
     let full = || HostTensor::full(Scalar::Int(7), DType::S32, [1000, 1000]).unwrap();
     let first = full();
     let address = first.bytes().as_ptr();

@@ -95,7 +95,7 @@ fn long_rows_are_broken_into_lines() {
 }
 
 #[test]
-fn a_precision_rounds_and_keeps_small_and_large_numbers() {
+fn precision_rounds_numbers_of_all_magnitudes() {
     let values = [1.0 / 3.0, 2.0, 123_456_789.0, 1e-5, 0.005, 0.0, -1.5, f64::NAN];
     let tensor = HostTensor::from_slice(&values, [8]).unwrap();
     let options = PrintOptions { precision: Some(2), ..PrintOptions::DEFAULT };

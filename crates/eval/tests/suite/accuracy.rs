@@ -6,7 +6,7 @@ use std::slice::from_ref;
 use nxla_expr::{BinaryOp, UnaryOp};
 use nxla_tensor::{DType, HostTensor};
 
-use super::common::evaluated;
+use super::common::evaluate_op;
 
 const INFINITE: f64 = f64::INFINITY;
 
@@ -70,19 +70,19 @@ fn vector<T: nxla_tensor::Element>(numbers: &[T]) -> HostTensor {
 }
 
 fn unary<T: nxla_tensor::Element>(op: UnaryOp, numbers: &[T]) -> Vec<T> {
-    let found = evaluated(&[vector(numbers)], |g, x| g.unary(op, x[0]));
+    let found = evaluate_op(&[vector(numbers)], |g, x| g.unary(op, x[0]));
     found.to_vec().expect("the dtype stays")
 }
 
 fn binary<T: nxla_tensor::Element>(op: BinaryOp, x: &[T], y: &[T]) -> Vec<T> {
-    let found = evaluated(&[vector(x), vector(y)], |g, x| g.binary(op, x[0], x[1]));
+    let found = evaluate_op(&[vector(x), vector(y)], |g, x| g.binary(op, x[0], x[1]));
     found.to_vec().expect("the dtype stays")
 }
 
 /// Requires that a result differs by at most `units` in the last place, and that zeros have the same sign.
-fn check(what: &str, (found, expected): (f64, f64), apart: u64, units: u64) {
+fn check(what: &str, (found, expected): (f64, f64), ulps: u64, units: u64) {
     let is_same = found == expected || found.is_nan() && expected.is_nan();
-    assert!(is_same || apart <= units, "{what} = {found:e}, expected {expected:e}");
+    assert!(is_same || ulps <= units, "{what} = {found:e}, expected {expected:e}");
     let is_signed = found == 0.0 && expected == 0.0;
     let is_negative = [found, expected].map(f64::is_sign_negative);
     assert!(!is_signed || is_negative[0] == is_negative[1], "{what} = {found}");
@@ -95,12 +95,12 @@ fn check_double(what: &str, found: f64, expected: f64, units: u64) {
 /// Results of `f32` are the rounded exact value or its neighbor.
 fn check_single(what: &str, found: f32, exact: f64) {
     let expected = exact as f32;
-    let apart = found.to_bits().abs_diff(expected.to_bits());
-    check(what, (found.into(), expected.into()), apart.into(), 1);
+    let ulps = found.to_bits().abs_diff(expected.to_bits());
+    check(what, (found.into(), expected.into()), ulps.into(), 1);
 }
 
 #[test]
-fn functions_are_accurate_to_the_last_bits() {
+fn unary_functions_are_accurate_to_the_last_bits() {
     let (doubles, singles) = (doubles(), singles());
     for (op, exact, limit, units) in FUNCTIONS {
         let is_known = |x: f64| !x.is_finite() || x.abs() <= limit;
@@ -138,11 +138,11 @@ fn inverse_of_erf(x: f64) -> f64 {
 }
 
 #[test]
-fn the_error_function_is_inverted() {
+fn erf_inv_inverts_erf() {
     let doubles: Vec<f64> = (-2000..=2000).map(|n| libm::erf(f64::from(n) / 400.0)).collect();
     for (&x, y) in doubles.iter().zip(unary(UnaryOp::ErfInv, &doubles)) {
-        let back = libm::erf(y);
-        assert!((back - x).abs() <= 4.0 * f64::EPSILON * x.abs(), "{y}: {x} {back}");
+        let erf = libm::erf(y);
+        assert!((erf - x).abs() <= 4.0 * f64::EPSILON * x.abs(), "{y}: {x} {erf}");
     }
     let near_one = 1.0 - 2_f64.powi(-30);
     let found = unary(UnaryOp::ErfInv, &[near_one, 1e-10, 1.0, -1.0, 1.5, f64::NAN, 0.0, -0.0]);
@@ -166,7 +166,7 @@ fn pairs<T: Copy>(numbers: &[T]) -> (Vec<T>, Vec<T>) {
 }
 
 #[test]
-fn functions_of_two_numbers_are_accurate_to_the_last_bits() {
+fn binary_functions_are_accurate_to_the_last_bits() {
     let special = [0.0, 1.0, 0.5, 2.0, 3.0, 0.75, 1e-310, 3e-45, 2e9, 1e300, 1e308, f64::MAX];
     let mut doubles: Vec<f64> = special.iter().flat_map(|&x| [x, -x]).collect();
     doubles.extend([INFINITE, -INFINITE, f64::NAN, 1.0 + f64::EPSILON, 1e17, 9e15 + 1.0]);
@@ -197,7 +197,7 @@ fn functions_of_two_numbers_are_accurate_to_the_last_bits() {
 }
 
 #[test]
-fn remainders_right_below_whole_quotients_are_exact() {
+fn remainders_below_integer_quotients_are_exact() {
     let ys: Vec<f64> = (1..2000).flat_map(|n| (1..50).map(move |_| 0.1 * f64::from(n))).collect();
     let multiples = ys.iter().zip((1..50).cycle());
     let xs: Vec<f64> = multiples.map(|(&y, k)| (y * f64::from(k)).next_down()).collect();
@@ -234,12 +234,12 @@ fn results_do_not_depend_on_neighbors() {
         let [x, moved_x] = [None, Some(&*order)].map(|order| tensor(&numbers, order));
         let [y, moved_y] = [None, Some(&*order)].map(|order| tensor(&second, order));
         for (op, ..) in FUNCTIONS {
-            let result = |x: &HostTensor| evaluated(from_ref(x), |g, x| g.unary(op, x[0]));
+            let result = |x: &HostTensor| evaluate_op(from_ref(x), |g, x| g.unary(op, x[0]));
             check(op.name(), &result(&x), &result(&moved_x));
         }
         for op in [BinaryOp::Pow, BinaryOp::Atan2, BinaryOp::Remainder, BinaryOp::Divide] {
             let result = |x: &HostTensor, y: &HostTensor| {
-                evaluated(&[x.clone(), y.clone()], |g, x| g.binary(op, x[0], x[1]))
+                evaluate_op(&[x.clone(), y.clone()], |g, x| g.binary(op, x[0], x[1]))
             };
             check(op.name(), &result(&x, &y), &result(&moved_x, &moved_y));
         }

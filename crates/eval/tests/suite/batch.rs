@@ -79,12 +79,12 @@ fn entry(batch: &HostTensor, ty: &TensorType, index: usize) -> HostTensor {
     }
 }
 
-fn near(left: Scalar, right: Scalar) -> bool {
+fn is_close(left: Scalar, right: Scalar) -> bool {
     let ((a, b), (c, d)) = (left.parts(), right.parts());
-    let near = |a: f64, c: f64| {
+    let is_close = |a: f64, c: f64| {
         a == c || (a.is_nan() && c.is_nan()) || (a - c).abs() <= 2e-5 * c.abs().max(1.0)
     };
-    left == right || (near(a, c) && near(b, d))
+    left == right || (is_close(a, c) && is_close(b, d))
 }
 
 /// Compares a batch of entries with the entries for one choice of batched inputs.
@@ -119,7 +119,7 @@ fn compare(case: &Case, program: &Program, marks: &[bool], sizes: &[usize]) {
             for at in 0..expected.size() {
                 let (found, expected) = (found.get(at), expected.get(at));
                 assert!(
-                    near(found, expected),
+                    is_close(found, expected),
                     "{}: result {position} of entry {index}, element {at} is {found}, expected \
                      {expected}",
                     what()
@@ -172,14 +172,14 @@ fn elementwise() -> Vec<Case> {
         case("casts", &[f32s([2])], |graph, ids| {
             Ok(vec![graph.as_type(ids[0], DType::S16)?, graph.bitcast(ids[0], DType::U32)?])
         }),
-        case("names", &[named(["a", "b"], [2, 3]), f32s([3])], |graph, ids| {
+        case("names", &[name_axes(["a", "b"], [2, 3]), f32s([3])], |graph, ids| {
             Ok(vec![graph.add(ids[0], ids[1])?, graph.subtract(ids[1], ids[0])?])
         }),
     ];
     unary.chain(binary).chain(others).collect()
 }
 
-fn named(names: [&str; 2], shape: [usize; 2]) -> TensorType {
+fn name_axes(names: [&str; 2], shape: [usize; 2]) -> TensorType {
     let names = names.map(Some);
     TensorType { names: Some(names.into()), ..f32s(shape) }
 }
@@ -226,7 +226,7 @@ fn movement() -> Vec<Case> {
         case("join", &[f32s([2, 2]), f32s([2, 2]), s32s([2, 2])], |graph, ids| {
             Ok(vec![graph.concatenate(ids, 1)?, graph.stack(ids, -1, None)?])
         }),
-        case("named", &[named(["a", "b"], [2, 3])], |graph, ids| {
+        case("named", &[name_axes(["a", "b"], [2, 3])], |graph, ids| {
             Ok(vec![
                 graph.transpose(ids[0], None)?,
                 graph.stack(&[ids[0], ids[0]], 1, Some("c".into()))?,
@@ -238,12 +238,12 @@ fn movement() -> Vec<Case> {
             ])
         }),
         case("formulas", &[f32s([3, 3])], |graph, ids| {
-            let counted = graph.iota([3, 3], Some(1), DType::F32)?;
-            let counted = graph.add(counted, ids[0])?;
+            let sum = graph.iota([3, 3], Some(1), DType::F32)?;
+            let sum = graph.add(sum, ids[0])?;
             let eye = graph.eye([3, 3], DType::F32)?;
             let literal = graph.tensor(HostTensor::from_slice(&[1_f32, 2.0, 4.0], [3]).unwrap())?;
             let scaled = graph.multiply(eye, ids[0])?;
-            Ok(vec![counted, eye, graph.add(scaled, literal)?, graph.tril(ids[0], 0)?])
+            Ok(vec![sum, eye, graph.add(scaled, literal)?, graph.tril(ids[0], 0)?])
         }),
     ]
 }
@@ -443,7 +443,7 @@ fn index() -> Vec<Case> {
 }
 
 /// A positive definite matrix.
-fn definite(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
+fn positive_definite(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
     let square = graph.dot_general(x, &[1], &[], x, &[1], &[])?;
     let eye = graph.eye([3, 3], DType::F32)?;
     graph.add(square, eye)
@@ -452,8 +452,8 @@ fn definite(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
 fn linalg() -> Vec<Case> {
     vec![
         case("factors", &[f32s([3, 3]), f32s([3, 2]), f32s([3])], |graph, ids| {
-            let definite = definite(graph, ids[0])?;
-            let lower = graph.cholesky(definite)?;
+            let positive_definite = positive_definite(graph, ids[0])?;
+            let lower = graph.cholesky(positive_definite)?;
             let left = TriangularSolve { lower: true, left_side: true, transform: Transform::None };
             Ok(vec![
                 lower,
@@ -462,10 +462,10 @@ fn linalg() -> Vec<Case> {
             ])
         }),
         case("factorizations", &[f32s([3, 3])], |graph, ids| {
-            let definite = definite(graph, ids[0])?;
+            let positive_definite = positive_definite(graph, ids[0])?;
             let (p, l, u) = graph.lu(ids[0])?;
             let (q, r) = graph.qr(ids[0], false)?;
-            let (w, _) = graph.eigh(definite)?;
+            let (w, _) = graph.eigh(positive_definite)?;
             let (_, s, _) = graph.svd(ids[0], true)?;
             Ok(vec![p, l, u, q, r, w, s])
         }),
@@ -480,7 +480,7 @@ fn linalg() -> Vec<Case> {
 }
 
 /// Doubles or halves `x` by a conditional on the predicate.
-fn doubled_or_halved(graph: &mut Graph, predicate: ExprId, x: ExprId) -> Result<Vec<ExprId>> {
+fn double_or_halve(graph: &mut Graph, predicate: ExprId, x: ExprId) -> Result<Vec<ExprId>> {
     let (mark, two) = (graph.mark(), graph.number(Number::Float(2.0))?);
     let more = graph.multiply(x, two)?;
     let more = graph.traced(mark, vec![more, two]);
@@ -492,7 +492,7 @@ fn doubled_or_halved(graph: &mut Graph, predicate: ExprId, x: ExprId) -> Result<
 }
 
 /// Counts from `start` to `end`, and adds `step` to `x` in each iteration.
-fn counted(
+fn count_loop(
     graph: &mut Graph,
     (start, end): (ExprId, ExprId),
     x: ExprId,
@@ -518,7 +518,7 @@ fn control() -> Vec<Case> {
     vec![
         case("cond", &[s32s([]), f32s([2])], |graph, ids| {
             let predicate = graph.greater_than_zero(ids[0])?;
-            doubled_or_halved(graph, predicate, ids[1])
+            double_or_halve(graph, predicate, ids[1])
         }),
         case("cond of several", &[s32s([]), f32s([2, 2]), s32s([])], |graph, ids| {
             let (mark, mut clauses) = (graph.mark(), Vec::new());
@@ -535,7 +535,7 @@ fn control() -> Vec<Case> {
             graph.cond(mark, clauses, otherwise)
         }),
         case("while", &[s32s([]), s32s([]), f32s([2]), f32s([])], |graph, ids| {
-            counted(graph, (ids[0], ids[1]), ids[2], ids[3])
+            count_loop(graph, (ids[0], ids[1]), ids[2], ids[3])
         }),
         case("loop of loops", &[s32s([]), f32s([]), f32s([])], |graph, ids| {
             let zero = graph.number(Number::Int(0))?;
@@ -547,7 +547,8 @@ fn control() -> Vec<Case> {
             let less = graph.less(scope.parameters[0], three)?;
             let condition = graph.traced(at, vec![less]);
             let at = graph.mark();
-            let inner = counted(graph, (scope.parameters[0], ids[0]), scope.parameters[1], ids[2])?;
+            let inner =
+                count_loop(graph, (scope.parameters[0], ids[0]), scope.parameters[1], ids[2])?;
             let one = graph.number(Number::Int(1))?;
             let body = vec![graph.add(scope.parameters[0], one)?, inner[1]];
             let body = graph.traced(at, body);
@@ -567,11 +568,11 @@ fn control() -> Vec<Case> {
     ]
 }
 
-trait Truth {
+trait Threshold {
     fn greater_than_zero(&mut self, x: ExprId) -> Result<ExprId>;
 }
 
-impl Truth for Graph {
+impl Threshold for Graph {
     fn greater_than_zero(&mut self, x: ExprId) -> Result<ExprId> {
         let zero = self.weak_number(Number::Int(0), x)?;
         self.greater(x, zero)
@@ -594,7 +595,7 @@ fn kind(op: &Op) -> Option<&'static str> {
 const KINDS: usize = 53;
 
 #[test]
-fn every_op_is_compared() {
+fn cases_cover_every_op() {
     let families =
         [elementwise(), movement(), reduce(), window(), contract(), index(), linalg(), control()];
     let mut seen = BTreeSet::new();
@@ -607,41 +608,41 @@ fn every_op_is_compared() {
 }
 
 #[test]
-fn elementwise_ops_of_a_batch() {
+fn batched_elementwise_ops() {
     check_all(&elementwise());
 }
 
 #[test]
-fn movements_of_a_batch() {
+fn batched_movement_ops() {
     check_all(&movement());
 }
 
 #[test]
-fn reductions_of_a_batch() {
+fn batched_reductions() {
     check_all(&reduce());
 }
 
 #[test]
-fn windows_of_a_batch() {
+fn batched_windows() {
     check_all(&window());
 }
 
 #[test]
-fn products_of_a_batch() {
+fn batched_contractions() {
     check_all(&contract());
 }
 
 #[test]
-fn indices_of_a_batch() {
+fn batched_index_ops() {
     check_all(&index());
 }
 
 #[test]
-fn factorizations_of_a_batch() {
+fn batched_factorizations() {
     check_all(&linalg());
 }
 
 #[test]
-fn regions_of_a_batch() {
+fn batched_control_flow() {
     check_all(&control());
 }

@@ -46,7 +46,7 @@ impl Case {
         })
     }
 
-    fn expected(&self, input: &[f32], kernel: &[f32]) -> Vec<f32> {
+    fn direct_convolution(&self, input: &[f32], kernel: &[f32]) -> Vec<f32> {
         let [h, w] = self.input.map(|size| size as i64);
         let [kh, kw] = self.kernel;
         let (low, high) = self.padding;
@@ -65,10 +65,10 @@ impl Case {
                     let mut sum = 0.0;
                     for at in 0..self.channels * kh * kw {
                         let (channel, i, j) = (at / (kh * kw), at / kw % kh, at % kw);
-                        let place = |position: i64, tap: usize| {
+                        let source = |position: i64, tap: usize| {
                             position * self.stride as i64 + (tap * self.dilation) as i64 - low
                         };
-                        let (y, x) = (place(row, i), place(column, j));
+                        let (y, x) = (source(row, i), source(column, j));
                         if (0..h).contains(&y) && (0..w).contains(&x) {
                             let plane = ((first + channel) * (h * w) as usize) as i64;
                             let weight = kernel[output * self.channels * kh * kw + at];
@@ -85,7 +85,7 @@ impl Case {
     fn check(&self) {
         let operands = self.operands();
         let [input, kernel] = operands.each_ref().map(|x| x.as_slice::<f32>().unwrap());
-        let expected = self.expected(input, kernel);
+        let expected = self.direct_convolution(input, kernel);
         for dtype in [DType::F32, DType::F64, DType::C64, DType::S32, DType::S64] {
             let found = self.run(operands.each_ref().map(|x| x.cast(dtype))).cast(DType::F32);
             assert!(found.as_slice::<f32>().unwrap() == expected, "{dtype}: {self:?}");
@@ -127,7 +127,7 @@ fn results_of_several_tiles() {
 }
 
 #[test]
-fn rows_of_every_width_and_vectors_of_every_length() {
+fn all_row_widths_and_vector_lengths() {
     for width in 1..36 {
         for outputs in [2, 5, 8, 16, 17, 32, 33, 40] {
             let input = [3, width];
@@ -137,7 +137,7 @@ fn rows_of_every_width_and_vectors_of_every_length() {
 }
 
 #[test]
-fn one_tap_or_one_position() {
+fn kernels_or_results_of_one_position() {
     for (batch, outputs) in [(1, 1), (1, 20), (3, 1), (3, 20)] {
         let case = Case { batch, outputs, channels: 30, padding: (0, 0), ..CASE };
         Case { kernel: [1, 1], ..case }.check();
@@ -149,7 +149,7 @@ fn one_tap_or_one_position() {
 }
 
 #[test]
-fn kernels_that_are_longer_than_the_result() {
+fn kernels_larger_than_the_result() {
     for (stride, dilation) in [(1, 1), (2, 1), (1, 2)] {
         let input = [30 * dilation + 2, 30 * dilation + 2];
         let case = Case { batch: 5, channels: 7, kernel: [30, 30], input, ..CASE };
@@ -178,7 +178,7 @@ fn groups_with_one_output() {
 
 /// Vectors read elements after the end of a run.
 #[test]
-fn infinite_elements_count_in_their_results_only() {
+fn infinite_elements_do_not_affect_other_results() {
     for (input, kernel) in [([12, 21], [12, 20]), ([12, 21], [3, 3]), ([3, 7], [3, 6])] {
         let case =
             Case { outputs: 1, groups: 2, channels: 1, input, kernel, padding: (0, 0), ..CASE };
@@ -186,7 +186,7 @@ fn infinite_elements_count_in_their_results_only() {
         for row in operands[0].chunks_exact_mut(input[1]) {
             row[input[1] - 1] = f32::INFINITY;
         }
-        let expected = case.expected(&operands[0], &operands[1]);
+        let expected = case.direct_convolution(&operands[0], &operands[1]);
         assert!(expected.iter().any(|x| x.is_finite()));
         let shapes = case.operands().map(|x| x.shape().clone());
         let [input, kernel] =

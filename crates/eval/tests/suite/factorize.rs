@@ -11,67 +11,67 @@ struct Check<'g> {
     a: ExprId,
     wide: DType,
     rank: i64,
-    wrong: Vec<ExprId>,
+    errors: Vec<ExprId>,
 }
 
 impl Check<'_> {
-    fn times(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
+    fn multiply(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let batch: Vec<i64> = (0..self.rank - 2).collect();
         self.graph.dot_general(x, &[self.rank - 1], &batch, y, &[self.rank - 2], &batch)
     }
 
-    fn apart(&mut self, x: ExprId, y: ExprId) -> Result<()> {
+    fn push_error(&mut self, x: ExprId, y: ExprId) -> Result<()> {
         let difference = self.graph.subtract(x, y)?;
         let size = self.graph.abs(difference)?;
-        self.wrong.push(self.graph.reduce_max(size, None, false)?);
+        self.errors.push(self.graph.reduce_max(size, None, false)?);
         Ok(())
     }
 
-    fn gives_back(&mut self, product: ExprId) -> Result<()> {
+    fn expect_operand(&mut self, product: ExprId) -> Result<()> {
         let target = self.graph.as_type(self.a, self.wide)?;
-        self.apart(product, target)
+        self.push_error(product, target)
     }
 
     fn unitary(&mut self, x: ExprId) -> Result<()> {
         let adjoint = self.graph.adjoint(x)?;
-        let product = self.times(adjoint, x)?;
+        let product = self.multiply(adjoint, x)?;
         let side = *self.graph.shape(product).last().unwrap();
         let eye = self.graph.eye([side, side], self.wide)?;
-        self.apart(product, eye)
+        self.push_error(product, eye)
     }
 
     fn lu(&mut self) -> Result<()> {
         let (p, l, u) = self.graph.lu(self.a)?;
         let p = self.graph.as_type(p, self.wide)?;
         let (l, u) = (self.graph.as_type(l, self.wide)?, self.graph.as_type(u, self.wide)?);
-        let lu = self.times(l, u)?;
-        let product = self.times(p, lu)?;
-        self.gives_back(product)
+        let lu = self.multiply(l, u)?;
+        let product = self.multiply(p, lu)?;
+        self.expect_operand(product)
     }
 
     fn qr(&mut self, complete: bool) -> Result<()> {
         let (q, r) = self.graph.qr(self.a, complete)?;
         let (q, r) = (self.graph.as_type(q, self.wide)?, self.graph.as_type(r, self.wide)?);
-        let product = self.times(q, r)?;
-        self.gives_back(product)?;
+        let product = self.multiply(q, r)?;
+        self.expect_operand(product)?;
         self.unitary(q)?;
         let diagonal = self.graph.take_diagonal(r, 0)?;
         let size = self.graph.abs(diagonal)?;
-        self.apart(diagonal, size)?;
+        self.push_error(diagonal, size)?;
         let (lower, zero) = (self.graph.tril(r, -1)?, self.graph.zero_like(r)?);
-        self.apart(lower, zero)
+        self.push_error(lower, zero)
     }
 
     fn eigh(&mut self) -> Result<()> {
         let (w, v) = self.graph.eigh(self.a)?;
         let v = self.graph.as_type(v, self.wide)?;
         let sorted = self.graph.sort(w, -1, false, false)?;
-        self.apart(w, sorted)?;
+        self.push_error(w, sorted)?;
         let w = self.graph.new_axis(w, -2, None)?;
         let scaled = self.graph.multiply(v, w)?;
         let adjoint = self.graph.adjoint(v)?;
-        let product = self.times(scaled, adjoint)?;
-        self.gives_back(product)?;
+        let product = self.multiply(scaled, adjoint)?;
+        self.expect_operand(product)?;
         self.unitary(v)
     }
 
@@ -79,24 +79,24 @@ impl Check<'_> {
         let (u, s, vh) = self.graph.svd(self.a, full)?;
         let (u, vh) = (self.graph.as_type(u, self.wide)?, self.graph.as_type(vh, self.wide)?);
         let sorted = self.graph.sort(s, -1, true, false)?;
-        self.apart(s, sorted)?;
+        self.push_error(s, sorted)?;
         let count = *self.graph.shape(s).last().unwrap();
         let first = self.graph.slice_along_axis(u, 0, count, -1, 1)?;
         let last = self.graph.slice_along_axis(vh, 0, count, -2, 1)?;
         let s = self.graph.new_axis(s, -2, None)?;
         let scaled = self.graph.multiply(first, s)?;
-        let product = self.times(scaled, last)?;
-        self.gives_back(product)?;
+        let product = self.multiply(scaled, last)?;
+        self.expect_operand(product)?;
         let v = self.graph.adjoint(vh)?;
         self.unitary(u)?;
         self.unitary(v)
     }
 }
 
-fn errors(graph: &mut Graph, a: ExprId, kind: Factorization) -> Vec<ExprId> {
+fn factorization_errors(graph: &mut Graph, a: ExprId, kind: Factorization) -> Vec<ExprId> {
     let wide = if graph.dtype(a).is_complex() { DType::C128 } else { DType::F64 };
     let rank = graph.shape(a).rank() as i64;
-    let mut check = Check { graph, a, wide, rank, wrong: Vec::new() };
+    let mut check = Check { graph, a, wide, rank, errors: Vec::new() };
     let built = match kind {
         Factorization::Lu => check.lu(),
         Factorization::Qr { complete } => check.qr(complete),
@@ -104,7 +104,7 @@ fn errors(graph: &mut Graph, a: ExprId, kind: Factorization) -> Vec<ExprId> {
         Factorization::Svd { full } => check.svd(full),
     };
     built.unwrap();
-    check.wrong
+    check.errors
 }
 
 /// Unordered numbers between -1 and 1.
@@ -138,8 +138,8 @@ fn check(a: &HostTensor, kind: Factorization, composed: bool) {
     let ty = TensorType::new(a.dtype(), a.shape().clone());
     let mut graph = Graph::new();
     let input = graph.parameter(0, ty.clone());
-    let wrong = errors(&mut graph, input, kind);
-    let mut program = Program::new(&graph, vec![ty], &wrong).unwrap();
+    let errors = factorization_errors(&mut graph, input, kind);
+    let mut program = Program::new(&graph, vec![ty], &errors).unwrap();
     if composed {
         program = decompose(&program, |_, _| false).unwrap().unwrap();
     }
@@ -169,17 +169,17 @@ fn check_all(composed: bool) {
 }
 
 #[test]
-fn kernels() {
+fn kernels_factorize_matrices() {
     check_all(false);
 }
 
 #[test]
-fn compositions() {
+fn compositions_factorize_matrices() {
     check_all(true);
 }
 
 #[test]
-fn matrices_without_full_rank() {
+fn rank_deficient_matrices_are_factorized() {
     let ones = HostTensor::from_slice(&[1.0_f64; 12], [4, 3]).unwrap();
     let zeros = HostTensor::zeros(DType::F64, [3, 3]).unwrap();
     let twice = HostTensor::from_slice(&[0.0, 1.0, 1.0, 0.0, 2.0, 2.0, 0.0, 0.0, 1.0], [3, 3]);
@@ -198,7 +198,7 @@ fn matrices_without_full_rank() {
 }
 
 #[test]
-fn large_matrices() {
+fn large_matrices_are_factorized() {
     for &kind in Factorization::ALL {
         let hermitian = kind == Factorization::Eigh;
         check(&samples(DType::F64, &[40, 40], hermitian), kind, false);
@@ -207,7 +207,7 @@ fn large_matrices() {
 }
 
 #[test]
-fn not_a_number_stays_in_its_matrix() {
+fn nan_does_not_spread_to_other_matrices() {
     let mut numbers = vec![1.0_f64, 2.0, 3.0, 5.0, 1.0, 2.0, 3.0, 5.0];
     numbers[1] = f64::NAN;
     let a = HostTensor::from_slice(&numbers, [2, 2, 2]).unwrap();
@@ -227,7 +227,7 @@ fn not_a_number_stays_in_its_matrix() {
 }
 
 #[test]
-fn refuses_what_is_no_matrix() {
+fn non_matrices_are_rejected() {
     let mut graph = Graph::new();
     let a = graph.parameter(0, TensorType::new(DType::F32, [3]));
     let error = graph.make(Op::Factorize(Factorization::Lu), &[a]).unwrap_err();

@@ -13,7 +13,7 @@ use nxla_tensor::{DType, HostTensor, Scalar};
 use super::common::program;
 
 #[test]
-fn panics_stay_panics() {
+fn hook_panics_propagate() {
     let ty = TensorType::scalar(DType::F32);
     let program = program(&[ty], |g, x| g.hook(x, Some("name"), None).expect("it has a name"));
     let mut hooks = Hooks::new();
@@ -27,7 +27,7 @@ fn panics_stay_panics() {
 
 /// A factorization cannot be stopped, but the caller does not wait for its end.
 #[test]
-fn long_factorizations_are_left_behind() {
+fn interrupts_abandon_long_factorizations() {
     let side = 700;
     let ty = TensorType::new(DType::F64, [side, side]);
     let program = program(std::slice::from_ref(&ty), |g, x| {
@@ -37,15 +37,15 @@ fn long_factorizations_are_left_behind() {
     let x = HostTensor::from_vec(numbers, [side, side]).expect("a square matrix");
     let calls = AtomicUsize::new(0);
     let interrupt = || calls.fetch_add(1, Ordering::Relaxed) > 2;
-    let begun = Instant::now();
+    let start = Instant::now();
     let stopped = Plan::new(Arc::new(program)).run_with(vec![x], &Hooks::new(), Some(&interrupt));
     assert_eq!(stopped.expect_err("the run is cancelled"), EvalError::Interrupted);
-    assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    assert!(start.elapsed() < Duration::from_secs(20), "{:?}", start.elapsed());
 }
 
 /// A loop of three iterations that returns some of its states: `y` grows by `x`, which doubles, and the states
 /// `z` and `w` are accumulated and exchanged.
-fn looped(returned: &[usize], size: usize) -> Program {
+fn loop_program(returned: &[usize], size: usize) -> Program {
     let scalar = TensorType::scalar(DType::F64);
     let vector = TensorType::new(DType::F64, [size]);
     let types = [scalar, vector.clone(), vector.clone(), vector.clone(), vector];
@@ -87,7 +87,7 @@ fn dead_states_are_not_computed() {
             calls.fetch_add(1, Ordering::Relaxed);
             false
         };
-        let plan = Plan::new(Arc::new(looped(returned, size)));
+        let plan = Plan::new(Arc::new(loop_program(returned, size)));
         let found = plan.run_with(inputs, &Hooks::new(), Some(&interrupt)).expect("it runs");
         let found: Vec<f64> = found.iter().map(|x| x.get(0).as_f64()).collect();
         for (found, expected) in found.iter().zip(&expected) {
@@ -102,7 +102,7 @@ fn dead_states_are_not_computed() {
 }
 
 #[test]
-fn the_first_element_that_is_not_finite_is_found() {
+fn finds_the_first_non_finite_element() {
     let tensor = HostTensor::from_slice(&[1.0_f32, 2.0, f32::NAN, f32::INFINITY], [2, 2]).unwrap();
     assert_eq!(first_not_finite(&tensor), Some((vec![1, 0], "NaN".into())));
     let half = HostTensor::from_slice(&[1.0_f32, -f32::INFINITY], [2]).unwrap().cast(DType::F16);

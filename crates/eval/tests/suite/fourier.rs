@@ -4,10 +4,10 @@ use std::f64::consts::TAU;
 
 use nxla_tensor::{Complex, DType, HostTensor};
 
-use super::common::evaluated;
+use super::common::evaluate_op;
 
 /// Computes the transform by its definition, in double precision.
-fn slow(line: &[f64], length: usize, inverse: bool) -> Vec<Complex<f64>> {
+fn direct_transform(line: &[f64], length: usize, inverse: bool) -> Vec<Complex<f64>> {
     let sign = if inverse { TAU } else { -TAU };
     let scale = if inverse { 1.0 / length as f64 } else { 1.0 };
     (0..length)
@@ -21,7 +21,7 @@ fn slow(line: &[f64], length: usize, inverse: bool) -> Vec<Complex<f64>> {
 }
 
 fn fourier(x: HostTensor, length: usize, axis: i64, inverse: bool) -> Vec<Complex<f64>> {
-    let found = evaluated(&[x], |g, x| {
+    let found = evaluate_op(&[x], |g, x| {
         if inverse { g.ifft(x[0], Some(length), axis) } else { g.fft(x[0], Some(length), axis) }
     });
     found.cast(DType::C128).to_vec().expect("spectra are complex")
@@ -34,7 +34,7 @@ fn tensor(numbers: &[f64], shape: &[usize], dtype: DType) -> HostTensor {
 }
 
 #[test]
-fn real_lines_of_any_length() {
+fn real_transforms_of_any_length() {
     for length in (1..=17).chain([64, 70, 100, 131, 132]) {
         for inverse in [false, true] {
             for size in [length, length + 2, 1] {
@@ -42,9 +42,11 @@ fn real_lines_of_any_length() {
                 // Complex lines are transformed by another plan, in double precision.
                 for dtype in [DType::F64, DType::C128] {
                     let found = fourier(tensor(&line, &[size], dtype), length, 0, inverse);
-                    for (found, wanted) in found.iter().zip(slow(&line, length, inverse)) {
+                    for (found, expected) in
+                        found.iter().zip(direct_transform(&line, length, inverse))
+                    {
                         let limit = if dtype == DType::F64 { 1e-5 } else { 1e-12 };
-                        assert!((found - wanted).norm() < limit, "{length} {inverse} {size}");
+                        assert!((found - expected).norm() < limit, "{length} {inverse} {size}");
                     }
                 }
             }
@@ -53,22 +55,22 @@ fn real_lines_of_any_length() {
 }
 
 #[test]
-fn lines_stay_apart() {
+fn lines_are_transformed_independently() {
     let numbers = [1.0, f64::NAN, 2.0, 0.0, 3.0, 1e200, 4.0, 0.0];
     let found = fourier(tensor(&numbers, &[4, 2], DType::C128), 4, 0, false);
     let first: Vec<Complex<f64>> = found.iter().step_by(2).copied().collect();
     let whole = |re: f64, im: f64| Complex::new(re, im);
-    let wanted = [whole(10.0, 0.0), whole(-2.0, 2.0), whole(-2.0, 0.0), whole(-2.0, -2.0)];
-    assert_eq!(first, wanted);
+    let expected = [whole(10.0, 0.0), whole(-2.0, 2.0), whole(-2.0, 0.0), whole(-2.0, -2.0)];
+    assert_eq!(first, expected);
 }
 
 #[test]
-fn columns_are_transformed_like_lines() {
+fn columns_are_transformed_like_rows() {
     for (shape, length) in [([2, 5, 40], 5), ([2, 5, 40], 3), ([3, 4, 1], 7), ([1, 64, 1100], 64)] {
         let [matrices, count, inner] = shape;
         let numbers: Vec<f64> =
             (0..shape.iter().product()).map(|at: usize| (at * at % 101) as f64 - 50.0).collect();
-        let turned: Vec<f64> = (0..matrices * inner)
+        let transposed: Vec<f64> = (0..matrices * inner)
             .flat_map(|line| {
                 let first = line / inner * count * inner + line % inner;
                 numbers[first..].iter().step_by(inner).take(count)
@@ -77,7 +79,7 @@ fn columns_are_transformed_like_lines() {
             .collect();
         for dtype in [DType::F32, DType::F64, DType::C64, DType::C128] {
             let columns = fourier(tensor(&numbers, &shape, dtype), length, 1, true);
-            let lines = tensor(&turned, &[matrices, inner, count], dtype);
+            let lines = tensor(&transposed, &[matrices, inner, count], dtype);
             let lines = fourier(lines, length, 2, true);
             for (at, &found) in columns.iter().enumerate() {
                 let (matrix, row, column) =

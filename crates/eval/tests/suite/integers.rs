@@ -5,12 +5,12 @@ use std::slice::from_ref;
 use nxla_expr::BinaryOp;
 use nxla_tensor::{DType, Element, HostTensor, Scalar, bf16};
 
-use super::common::evaluated;
+use super::common::evaluate_op;
 
 /// Quotients and remainders equal the operators of Rust, for all bytes, and near powers of wider integers, where
 /// rounding could go wrong. A divisor is an element of a tensor, a single number, or a constant.
 #[test]
-fn quotients_and_remainders_are_those_of_integers() {
+fn quotients_and_remainders_match_rust_operators() {
     macro_rules! check {
         ($t:ident, $numbers:expr) => {{
             let mut numbers: Vec<$t> = $numbers;
@@ -23,9 +23,9 @@ fn quotients_and_remainders_are_those_of_integers() {
                 let one = HostTensor::from_slice(&[y], []).unwrap();
                 let divided = |op: BinaryOp| {
                     [
-                        evaluated(&[x.clone(), ys.clone()], |g, x| g.binary(op, x[0], x[1])),
-                        evaluated(&[x.clone(), one.clone()], |g, x| g.binary(op, x[0], x[1])),
-                        evaluated(from_ref(&x), |g, x| {
+                        evaluate_op(&[x.clone(), ys.clone()], |g, x| g.binary(op, x[0], x[1])),
+                        evaluate_op(&[x.clone(), one.clone()], |g, x| g.binary(op, x[0], x[1])),
+                        evaluate_op(from_ref(&x), |g, x| {
                             let y = g.scalar_constant(one.get(0), x_dtype::<$t>())?;
                             g.binary(op, x[0], y)
                         }),
@@ -100,7 +100,7 @@ const SAMPLES: [f64; 27] = [
 
 /// Every pair of dtypes agrees with [`Scalar::cast`], for whole blocks and for single values.
 #[test]
-fn conversions_follow_the_scalar_rule() {
+fn conversions_match_scalar_casts() {
     let is_nan = |x: Scalar| x.parts().0.is_nan();
     for (from, to) in DType::ALL.iter().flat_map(|&from| DType::ALL.map(|to| (from, to))) {
         let values: Vec<Scalar> =
@@ -110,7 +110,7 @@ fn conversions_follow_the_scalar_rule() {
             .flat_map(|&value| HostTensor::scalar(value, from).bytes().to_vec())
             .collect();
         let x = HostTensor::from_bytes(from, [values.len()], &bytes).unwrap();
-        let found = evaluated(&[x], |g, x| g.as_type(x[0], to));
+        let found = evaluate_op(&[x], |g, x| g.as_type(x[0], to));
         let check = |found: Scalar, value: Scalar| {
             let expected = HostTensor::scalar(value.cast(to), to).get(0);
             let is_same = found == expected || is_nan(found) && is_nan(expected);
@@ -122,7 +122,7 @@ fn conversions_follow_the_scalar_rule() {
         for &value in &values[..SAMPLES.len()] {
             // The body receives a single value, which is broadcast.
             let x = HostTensor::scalar(value, from);
-            let found = evaluated(&[x], |g, x| {
+            let found = evaluate_op(&[x], |g, x| {
                 let repeated = g.broadcast(x[0], [70], None)?;
                 g.as_type(repeated, to)
             });
@@ -133,7 +133,7 @@ fn conversions_follow_the_scalar_rule() {
 }
 
 #[test]
-fn integers_are_those_of_the_language() {
+fn float_to_integer_casts_match_rust() {
     let all = (0..=u32::MAX).step_by(997);
     // The implementation of integer operations changes at these numbers.
     let edges = [0.0_f32, 32768.0, 65536.0, 4_194_304.0, 8_388_608.0, 2_147_483_648.0];
@@ -143,16 +143,16 @@ fn integers_are_those_of_the_language() {
     let expected: Vec<i32> = numbers.iter().map(|&x| x as i32).collect();
     let x = HostTensor::from_vec(numbers, [expected.len()]).unwrap();
     for dtype in [DType::F32, DType::F64] {
-        let found = evaluated(&[x.cast(dtype)], |g, x| g.as_type(x[0], DType::S32));
+        let found = evaluate_op(&[x.cast(dtype)], |g, x| g.as_type(x[0], DType::S32));
         assert!(found.as_slice::<i32>().unwrap() == expected, "{dtype}");
     }
 }
 
 #[test]
-fn bf16_rounds_like_the_scalar() {
+fn bf16_rounding_matches_scalar_conversion() {
     let numbers: Vec<f32> = (0..=u32::MAX).step_by(65_521).map(f32::from_bits).collect();
     let x = HostTensor::from_slice(&numbers, [numbers.len()]).unwrap();
-    let found = evaluated(&[x], |g, x| g.as_type(x[0], DType::BF16));
+    let found = evaluate_op(&[x], |g, x| g.as_type(x[0], DType::BF16));
     for (&x, &found) in numbers.iter().zip(found.as_slice::<bf16>().unwrap()) {
         let expected = bf16::from_scalar(x.to_scalar());
         assert!(found == expected || (found.is_nan() && expected.is_nan()), "{x}");

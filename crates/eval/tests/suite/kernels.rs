@@ -48,7 +48,7 @@ fn assert_near(found: &[f64], expected: &[f64]) {
 }
 
 #[test]
-fn many_systems_of_one_matrix_are_solved_like_each_by_itself() {
+fn batched_solves_equal_separate_solves() {
     let (side, systems) = (37, 70);
     let mut a = samples(&[side, side]);
     let diagonal = a.make_mut::<f64>().unwrap().iter_mut().step_by(side + 1);
@@ -64,13 +64,15 @@ fn many_systems_of_one_matrix_are_solved_like_each_by_itself() {
             let together = solve(b.clone());
             let elements = b.as_slice::<f64>().unwrap();
             for system in 0..systems {
-                let place = |unknown: usize| {
+                let position = |unknown: usize| {
                     if left_side { unknown * systems + system } else { system * side + unknown }
                 };
-                let alone: Vec<f64> = (0..side).map(|unknown| elements[place(unknown)]).collect();
+                let alone: Vec<f64> =
+                    (0..side).map(|unknown| elements[position(unknown)]).collect();
                 let shape = if left_side { [side, 1] } else { [1, side] };
                 let alone = solve(HostTensor::from_slice(&alone, shape).unwrap());
-                let found: Vec<f64> = (0..side).map(|unknown| together[place(unknown)]).collect();
+                let found: Vec<f64> =
+                    (0..side).map(|unknown| together[position(unknown)]).collect();
                 assert_near(&found, &alone);
             }
         }
@@ -78,7 +80,7 @@ fn many_systems_of_one_matrix_are_solved_like_each_by_itself() {
 }
 
 #[test]
-fn sums_of_nothing_are_zero() {
+fn empty_contractions_are_zero() {
     let empty = |shape: &[usize]| HostTensor::zeros(DType::F32, shape).unwrap();
     let product = run(&[empty(&[3, 0]), empty(&[0, 5])], |g, x| g.dot(x[0], x[1]));
     assert_eq!(product, [0.0; 15]);
@@ -88,7 +90,7 @@ fn sums_of_nothing_are_zero() {
 }
 
 #[test]
-fn windows_send_their_source_to_the_last_of_equal_extrema() {
+fn window_scatter_selects_the_last_of_equal_extrema() {
     // Windows of shape 3 x 2 that overlap, with padding that never receives an element.
     let mut numbers = samples(&[2, 40, 30]);
     for x in numbers.make_mut::<f64>().unwrap() {
@@ -111,16 +113,16 @@ fn windows_send_their_source_to_the_last_of_equal_extrema() {
         let (image, row, column) = (window / 600, window / 30 % 20, window % 30);
         let taps = (0..6).map(|tap| (row * 2 + tap / 2, column + tap % 2));
         let inside = taps.filter(|&(i, j)| (1..=40).contains(&i) && j < 30);
-        let places = inside.map(|(i, j)| (image * 40 + i - 1) * 30 + j);
+        let indices = inside.map(|(i, j)| (image * 40 + i - 1) * 30 + j);
         // Of equal elements, `max_by` returns the last one too.
-        let best = places.max_by(|&a, &b| x[a].total_cmp(&x[b])).unwrap();
+        let best = indices.max_by(|&a, &b| x[a].total_cmp(&x[b])).unwrap();
         expected[best] += value;
     }
     assert_near(&found, &expected);
 }
 
 #[test]
-fn axes_are_swapped_alike_by_all_threads() {
+fn transposes_of_large_tensors_are_exact() {
     for shape in [[700, 300, 1], [3, 257, 130], [129, 5, 200]] {
         let x = samples(&shape);
         for order in [[1, 0, 2], [2, 1, 0], [0, 2, 1], [1, 2, 0], [2, 0, 1]] {
@@ -133,8 +135,8 @@ fn axes_are_swapped_alike_by_all_threads() {
             for i in 0..shape[a] {
                 for j in 0..shape[b] {
                     for k in 0..shape[c] {
-                        let place = i * steps[a] + j * steps[b] + k * steps[c];
-                        assert_eq!(found[at], elements[place], "{shape:?} {order:?}");
+                        let position = i * steps[a] + j * steps[b] + k * steps[c];
+                        assert_eq!(found[at], elements[position], "{shape:?} {order:?}");
                         at += 1;
                     }
                 }
@@ -144,21 +146,21 @@ fn axes_are_swapped_alike_by_all_threads() {
 }
 
 #[test]
-fn a_slice_is_put_into_the_memory_of_its_operand() {
+fn put_slice_reuses_operand_memory() {
     let x = HostTensor::zeros(DType::F32, [5000]).unwrap();
     let update = HostTensor::from_slice(&[1.0_f32, 2.0], [2]).unwrap();
     let program = program(&[x.clone(), update.clone()], |g, x| {
         g.put_slice(x[0], &[SliceStart::Static(3)], x[1])
     });
     let plan = Plan::new(Arc::new(program));
-    let place = x.bytes().as_ptr();
+    let address = x.bytes().as_ptr();
     let result = plan.run(vec![x, update], &Hooks::new()).unwrap().remove(0);
-    assert_eq!(result.bytes().as_ptr(), place);
+    assert_eq!(result.bytes().as_ptr(), address);
     assert_eq!(result.as_slice::<f32>().unwrap()[2..6], [0.0, 1.0, 2.0, 0.0]);
 }
 
 /// Runs a program with every block replaced by its body.
-fn by_body(program: &Program, inputs: &[HostTensor]) -> HostTensor {
+fn run_body(program: &Program, inputs: &[HostTensor]) -> HostTensor {
     let from = program.graph();
     let block = from.ids().find_map(|id| match from.op(id) {
         Op::Block(block) => Some(block.body.clone()),
@@ -168,7 +170,7 @@ fn by_body(program: &Program, inputs: &[HostTensor]) -> HostTensor {
 }
 
 #[test]
-fn cumulative_blocks_are_what_their_bodies_are() {
+fn cumulative_blocks_match_their_bodies() {
     let all = [Cumulative::Sum, Cumulative::Product, Cumulative::Max, Cumulative::Min];
     let dtypes = [
         DType::U2,
@@ -198,7 +200,7 @@ fn cumulative_blocks_are_what_their_bodies_are() {
             let inputs = [x];
             let program = program(&inputs, |g, x| g.cumulative(op, x[0], axis, reverse));
             let found = evaluate(&program, inputs.to_vec()).unwrap().remove(0);
-            let expected = by_body(&program, &inputs);
+            let expected = run_body(&program, &inputs);
             assert_eq!((found.dtype(), found.shape()), (expected.dtype(), expected.shape()));
             for at in 0..found.size() {
                 let ((a, b), (c, d)) = (found.get(at).parts(), expected.get(at).parts());
@@ -211,7 +213,7 @@ fn cumulative_blocks_are_what_their_bodies_are() {
 }
 
 #[test]
-fn the_largest_of_numbers_of_which_one_is_nan_is_nan_from_there_on() {
+fn cumulative_extrema_propagate_nan() {
     let x = HostTensor::from_slice(&[1.0_f32, -2.0, f32::NAN, 5.0], [4]).unwrap();
     for op in [Cumulative::Max, Cumulative::Min] {
         let found = run(std::slice::from_ref(&x), |g, x| g.cumulative(op, x[0], 0, false));
@@ -220,38 +222,38 @@ fn the_largest_of_numbers_of_which_one_is_nan_is_nan_from_there_on() {
 }
 
 /// The windows along an axis: taps, stride, dilation and padding.
-type Lies = (usize, usize, usize, (i64, i64));
+type AxisWindow = (usize, usize, usize, (i64, i64));
 
 /// The position of a tap of a window, or `None` in the padding.
-fn place(
-    (_, stride, dilation, (low, _)): Lies,
+fn position(
+    (_, stride, dilation, (low, _)): AxisWindow,
     size: usize,
     at: usize,
     tap: usize,
 ) -> Option<usize> {
-    let place = usize::try_from((at * stride + tap * dilation) as i64 - low);
-    place.ok().filter(|&place| place < size)
+    let position = usize::try_from((at * stride + tap * dilation) as i64 - low);
+    position.ok().filter(|&position| position < size)
 }
 
 /// The largest element and the sum of each window over the last two axes, by their definition.
 fn windows(
     x: &[f64],
     [outer, rows, columns]: [usize; 3],
-    down: Lies,
-    along: Lies,
+    vertical: AxisWindow,
+    horizontal: AxisWindow,
 ) -> [Vec<f64>; 2] {
-    let count = |size: usize, (taps, stride, dilation, (low, high)): Lies| {
+    let count = |size: usize, (taps, stride, dilation, (low, high)): AxisWindow| {
         (size as i64 + low + high - ((taps - 1) * dilation) as i64 - 1) as usize / stride + 1
     };
     let mut found = [Vec::new(), Vec::new()];
-    for (i, j) in
-        (0..outer * count(rows, down)).flat_map(|i| (0..count(columns, along)).map(move |j| (i, j)))
+    for (i, j) in (0..outer * count(rows, vertical))
+        .flat_map(|i| (0..count(columns, horizontal)).map(move |j| (i, j)))
     {
-        let (block, i) = (i / count(rows, down), i % count(rows, down));
-        let taps = (0..down.0).flat_map(|tap| (0..along.0).map(move |other| (tap, other)));
+        let (block, i) = (i / count(rows, vertical), i % count(rows, vertical));
+        let taps = (0..vertical.0).flat_map(|tap| (0..horizontal.0).map(move |other| (tap, other)));
         let seen = taps.filter_map(|(tap, other)| {
-            let row = place(down, rows, i, tap)?;
-            Some(x[(block * rows + row) * columns + place(along, columns, j, other)?])
+            let row = position(vertical, rows, i, tap)?;
+            Some(x[(block * rows + row) * columns + position(horizontal, columns, j, other)?])
         });
         let seen: Vec<f64> = seen.collect();
         found[0].push(seen.iter().copied().fold(f64::NEG_INFINITY, f64::max));
@@ -261,8 +263,8 @@ fn windows(
 }
 
 #[test]
-fn windows_of_all_kinds_see_what_they_are_said_to_see() {
-    let kinds: [Lies; 9] = [
+fn window_reductions_match_their_definition() {
+    let kinds: [AxisWindow; 9] = [
         (1, 1, 1, (0, 0)),
         (2, 2, 1, (0, 0)),
         (3, 2, 1, (1, 1)),
@@ -279,35 +281,37 @@ fn windows_of_all_kinds_see_what_they_are_said_to_see() {
         let numbers: Vec<f64> =
             x.as_slice::<f64>().unwrap().iter().map(|x| (x * 100.0).round()).collect();
         let x = HostTensor::from_slice(&numbers, shape).unwrap();
-        for (down, along) in kinds.iter().flat_map(|&down| kinds.map(|along| (down, along))) {
+        for (vertical, horizontal) in
+            kinds.iter().flat_map(|&vertical| kinds.map(|horizontal| (vertical, horizontal)))
+        {
             // A window has to fit.
-            let fits = |size: usize, (taps, _, dilation, (low, high)): Lies| {
+            let fits = |size: usize, (taps, _, dilation, (low, high)): AxisWindow| {
                 size as i64 + low + high > ((taps - 1) * dilation) as i64
             };
-            if !fits(shape[1], down) || !fits(shape[2], along) {
+            if !fits(shape[1], vertical) || !fits(shape[2], horizontal) {
                 continue;
             }
             let options = WindowOptions {
-                strides: Some(vec![1, down.1, along.1]),
-                dilations: Some(vec![1, down.2, along.2]),
-                padding: WindowPadding::Explicit(vec![(0, 0), down.3, along.3]),
+                strides: Some(vec![1, vertical.1, horizontal.1]),
+                dilations: Some(vec![1, vertical.2, horizontal.2]),
+                padding: WindowPadding::Explicit(vec![(0, 0), vertical.3, horizontal.3]),
             };
-            let taps = [1, down.0, along.0];
+            let taps = [1, vertical.0, horizontal.0];
             let found = [
                 run(std::slice::from_ref(&x), |g, x| g.window_max(x[0], &taps, &options)),
                 run(std::slice::from_ref(&x), |g, x| g.window_sum(x[0], &taps, &options)),
             ];
             assert_eq!(
                 found,
-                windows(&numbers, shape, down, along),
-                "{shape:?} {down:?} {along:?}"
+                windows(&numbers, shape, vertical, horizontal),
+                "{shape:?} {vertical:?} {horizontal:?}"
             );
         }
     }
 }
 
 #[test]
-fn scatter_blocks_are_what_their_bodies_are() {
+fn scatter_blocks_match_their_bodies() {
     let indices = [2, 0, 2, -1, 5, 2, 0, i64::MAX, i64::MIN];
     let (x, updates) =
         ([2.0, -3.0, 1.0, 7.0, -1.0], [2.0, 3.0, -1.0, 9.0, 9.0, 3.0, -2.0, 9.0, 9.0]);
@@ -339,14 +343,14 @@ fn scatter_blocks_are_what_their_bodies_are() {
         let inputs = [x, indices, updates];
         let by_kernel = program(&inputs, |g, p| g.make(Op::Block(block), p));
         let found = evaluate(&by_kernel, inputs.to_vec()).unwrap().remove(0);
-        let expected = by_body(&by_kernel, &inputs);
+        let expected = run_body(&by_kernel, &inputs);
         assert_eq!((found.dtype(), found.shape()), (expected.dtype(), expected.shape()));
         assert_eq!(found.bytes(), expected.bytes(), "{dtype} {op:?}");
     }
 }
 
 #[test]
-fn search_blocks_are_what_their_bodies_are() {
+fn search_blocks_match_their_bodies() {
     let ordered = |count: usize| (0..count).map(|at| (at as f64 - 40.0) / 8.0).collect::<Vec<_>>();
     let with_nan = [ordered(20), vec![f64::NAN, f64::NAN]].concat();
     let no_order = samples(&[77]).to_vec::<f64>().unwrap();
@@ -369,7 +373,7 @@ fn search_blocks_are_what_their_bodies_are() {
                 let is_block = |id: &ExprId| matches!(search.graph().op(*id), Op::Block(_));
                 assert_eq!(search.graph().ids().filter(is_block).count(), 1);
                 let found = evaluate(&search, inputs.to_vec()).unwrap().remove(0);
-                let expected = by_body(&search, &inputs);
+                let expected = run_body(&search, &inputs);
                 assert_eq!((found.dtype(), found.shape()), (expected.dtype(), expected.shape()));
                 assert_eq!(found.bytes(), expected.bytes(), "{dtype} {equal} {shape:?}");
             }
@@ -378,7 +382,7 @@ fn search_blocks_are_what_their_bodies_are() {
 }
 
 #[test]
-fn quotients_by_known_powers_of_two_are_those_of_a_division() {
+fn division_by_constant_powers_of_two_is_exact() {
     let numbers = [0.0, -0.0, 1.0, -1.0 / 3.0, 1e-310, 3e-45, 7e-39, 1.1e38, -1.7e308];
     let numbers = numbers.into_iter().chain([f64::NAN, f64::INFINITY, f64::MIN_POSITIVE]);
     let wide: Vec<f64> = numbers.collect();
@@ -409,7 +413,7 @@ fn quotients_by_known_powers_of_two_are_those_of_a_division() {
 }
 
 #[test]
-fn slices_and_reversals_are_read_where_they_are() {
+fn slices_and_reversals_are_read_in_place() {
     // Start, length and stride of each axis, and the reversed axes.
     type Cut<'a> = (&'a [(usize, usize, usize)], &'a [i64]);
     let cuts: [(&[usize], Cut<'_>); 8] = [
@@ -447,7 +451,7 @@ fn slices_and_reversals_are_read_where_they_are() {
 }
 
 #[test]
-fn what_comes_again_in_each_row_is_that_of_the_row() {
+fn row_operands_broadcast_over_rows() {
     for (rows, columns) in [(3000, 7), (500, 64), (70, 1000), (3, 9000), (20_000, 1)] {
         let (x, row) = (samples(&[rows, columns]), samples(&[columns]));
         let elements = row.to_vec::<f64>().unwrap();
@@ -459,7 +463,7 @@ fn what_comes_again_in_each_row_is_that_of_the_row() {
 }
 
 #[test]
-fn reductions_of_short_rows_are_those_of_their_elements() {
+fn short_row_reductions_match_their_definition() {
     for count in (1..70).chain([127, 500, 1023, 1024, 1025]) {
         for rows in [1, 3, 4, 9] {
             let x = samples(&[rows, count]);
@@ -492,7 +496,7 @@ fn reductions_of_short_rows_are_those_of_their_elements() {
 }
 
 #[test]
-fn extrema_of_short_rows_are_where_they_are() {
+fn short_row_argmax_and_argmin_match_their_definition() {
     for count in [1, 2, 7, 8, 9, 16, 31, 64, 100, 1023, 1024] {
         for rows in [1, 4, 7] {
             // Few distinct values, so that there are ties, and NaN in some rows.
@@ -504,7 +508,7 @@ fn extrema_of_short_rows_are_where_they_are() {
             let x = HostTensor::from_slice(&elements, [rows, count]).unwrap();
             for tie_high in [false, true] {
                 for is_max in [false, true] {
-                    let place = |row: &[f64]| {
+                    let position = |row: &[f64]| {
                         let is_worse = |a: f64, b: f64| if is_max { a < b } else { a > b };
                         let mut best = 0;
                         for (at, &x) in row.iter().enumerate().skip(1) {
@@ -517,7 +521,7 @@ fn extrema_of_short_rows_are_where_they_are() {
                         }
                         best as f64
                     };
-                    let expected: Vec<f64> = elements.chunks(count).map(place).collect();
+                    let expected: Vec<f64> = elements.chunks(count).map(position).collect();
                     let found = run(std::slice::from_ref(&x), |g, x| {
                         if is_max {
                             g.argmax(x[0], Some(1), false, tie_high, DType::S64)
@@ -533,7 +537,7 @@ fn extrema_of_short_rows_are_where_they_are() {
 }
 
 #[test]
-fn products_of_vectors_and_of_long_matrices() {
+fn products_of_vectors_and_long_matrices() {
     for (rows, inner, columns) in
         [(50, 1, 70), (900, 16, 1), (3, 1023, 1), (5, 9000, 7), (40, 5000, 40), (1, 1, 1)]
     {
@@ -547,15 +551,15 @@ fn products_of_vectors_and_of_long_matrices() {
             }
         }
         let found = run(&[x, y], |g, x| {
-            let turned = g.transpose(x[0], None)?;
-            g.dot(turned, x[1])
+            let transposed = g.transpose(x[0], None)?;
+            g.dot(transposed, x[1])
         });
         assert_near(&found, &expected);
     }
 }
 
 #[test]
-fn products_of_matrices_of_few_columns_and_vectors() {
+fn products_of_narrow_matrices_and_vectors() {
     for (dtype, scale, margin) in
         [(DType::F64, 1.0, 1e-12), (DType::F32, 1.0, 1e-6), (DType::S32, 1e2, 0.0)]
     {
@@ -567,7 +571,7 @@ fn products_of_matrices_of_few_columns_and_vectors() {
         for (rows, columns) in
             [40, 64, 65, 130, 4097, 9000].iter().flat_map(|&r| (1..=17).map(move |c| (r, c)))
         {
-            let (matrix, across, down) =
+            let (matrix, across, vertical) =
                 (numbers(&[rows, columns]), numbers(&[columns]), numbers(&[rows]));
             let elements = read(&matrix);
             let dot = |x: &mut dyn Iterator<Item = f64>, y: &[f64]| -> f64 {
@@ -578,9 +582,9 @@ fn products_of_matrices_of_few_columns_and_vectors() {
                 by_row.map(|row| dot(&mut row.iter().copied(), &read(&across))).collect();
             let column = |at: usize| elements[at..].iter().copied().step_by(columns);
             let by_column: Vec<f64> =
-                (0..columns).map(|at| dot(&mut column(at), &read(&down))).collect();
+                (0..columns).map(|at| dot(&mut column(at), &read(&vertical))).collect();
             let found = run(&[matrix.clone(), across], |g, x| g.dot(x[0], x[1]));
-            let found_down = run(&[down, matrix], |g, x| g.dot(x[0], x[1]));
+            let found_down = run(&[vertical, matrix], |g, x| g.dot(x[0], x[1]));
             for (found, expected) in [(found, by_row), (found_down, by_column)] {
                 assert_eq!(found.len(), expected.len());
                 for (x, y) in found.iter().zip(&expected) {

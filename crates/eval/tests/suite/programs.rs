@@ -20,7 +20,7 @@ fn operands_promote_and_broadcast() {
 }
 
 #[test]
-fn reductions_of_nothing_are_neutral() {
+fn empty_reductions_are_neutral() {
     let types = [TensorType::new(DType::F64, [0, 2])];
     let program = program(&types, |graph, ids| {
         vec![
@@ -34,7 +34,7 @@ fn reductions_of_nothing_are_neutral() {
 }
 
 #[test]
-fn a_long_chain_is_no_deep_recursion() {
+fn long_chains_do_not_recurse() {
     let types = [TensorType::scalar(DType::F32)];
     let program = program(&types, |graph, ids| {
         let mut x = ids[0];
@@ -50,7 +50,7 @@ fn a_long_chain_is_no_deep_recursion() {
 }
 
 /// Counts to a limit, and passes each count to the hook "count".
-fn counting(limit: i64) -> Program {
+fn counting_loop(limit: i64) -> Program {
     let types = [TensorType::scalar(DType::S32)];
     program(&types, |graph, ids| {
         let mark = graph.mark();
@@ -68,7 +68,7 @@ fn counting(limit: i64) -> Program {
 }
 
 #[test]
-fn a_hook_in_a_loop_runs_once_per_trip_in_order() {
+fn loop_hooks_run_once_per_iteration_in_order() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let listener = seen.clone();
     let mut hooks = Hooks::new();
@@ -79,7 +79,7 @@ fn a_hook_in_a_loop_runs_once_per_trip_in_order() {
             Ok(())
         }),
     );
-    let plan = Plan::new(Arc::new(counting(4)));
+    let plan = Plan::new(Arc::new(counting_loop(4)));
     let zero = HostTensor::scalar(Scalar::Int(0), DType::S32);
     let results = plan.run(vec![zero], &hooks).unwrap();
     assert_eq!(results[0].item().unwrap(), Scalar::Int(4));
@@ -87,7 +87,7 @@ fn a_hook_in_a_loop_runs_once_per_trip_in_order() {
 }
 
 /// A program that calls `function`, and declares one result of type `s32`.
-fn calling(
+fn runtime_call_program(
     function: impl Fn(&[HostTensor]) -> Result<Vec<HostTensor>, HostError> + Send + Sync + 'static,
 ) -> Program {
     let ty = TensorType::scalar(DType::S32);
@@ -98,31 +98,39 @@ fn calling(
 }
 
 #[test]
-fn a_runtime_call_gives_what_its_function_computes() {
+fn runtime_calls_return_checked_results() {
     let three = HostTensor::scalar(Scalar::Int(3), DType::S32);
-    let double = calling(|values| {
+    let double = runtime_call_program(|values| {
         let doubled = values[0].get(0).as_i64().unwrap_or_default() * 2;
         Ok(vec![HostTensor::scalar(Scalar::Int(doubled), DType::S32)])
     });
     let results = evaluate(&double, vec![three.clone()]).unwrap();
     assert_eq!(results[0].item().unwrap(), Scalar::Int(6));
 
-    let none = evaluate(&calling(|_| Ok(Vec::new())), vec![three.clone()]).unwrap_err();
+    let none =
+        evaluate(&runtime_call_program(|_| Ok(Vec::new())), vec![three.clone()]).unwrap_err();
     assert!(none.to_string().contains("gave 0 results, expected 1"), "{none}");
-    let wider = calling(|_| Ok(vec![HostTensor::scalar(Scalar::Int(1), DType::S64)]));
-    let wider = evaluate(&wider, vec![three.clone()]).unwrap_err();
-    assert!(wider.to_string().contains("must return s32 as result 0; got s64"), "{wider}");
+    let wrong_dtype =
+        runtime_call_program(|_| Ok(vec![HostTensor::scalar(Scalar::Int(1), DType::S64)]));
+    let wrong_dtype = evaluate(&wrong_dtype, vec![three.clone()]).unwrap_err();
+    assert!(
+        wrong_dtype.to_string().contains("must return s32 as result 0; got s64"),
+        "{wrong_dtype}"
+    );
     let stored =
         nxla_expr::serialize::from_bytes(&nxla_expr::serialize::to_bytes(&double)).unwrap();
-    let lost = evaluate(&stored, vec![three]).unwrap_err();
-    assert!(lost.to_string().contains("the program has no host function"), "{lost}");
+    let without_function = evaluate(&stored, vec![three]).unwrap_err();
+    assert!(
+        without_function.to_string().contains("the program has no host function"),
+        "{without_function}"
+    );
 }
 
 #[test]
-fn a_run_stops_when_asked() {
-    let plan = Plan::new(Arc::new(counting(i64::from(i32::MAX))));
-    let asked = AtomicUsize::new(0);
-    let interrupt = || asked.fetch_add(1, Ordering::Relaxed) > 1_000;
+fn interrupts_stop_runs() {
+    let plan = Plan::new(Arc::new(counting_loop(i64::from(i32::MAX))));
+    let interrupt_calls = AtomicUsize::new(0);
+    let interrupt = || interrupt_calls.fetch_add(1, Ordering::Relaxed) > 1_000;
     let zero = HostTensor::scalar(Scalar::Int(0), DType::S32);
     let stopped = plan.run_with(vec![zero], &Hooks::new(), Some(&interrupt));
     assert_eq!(stopped.unwrap_err(), EvalError::Interrupted);

@@ -5,7 +5,7 @@ use std::slice::from_ref;
 use nxla_expr::ExprId;
 use nxla_tensor::{DType, Element, HostTensor};
 
-use super::common::{evaluated, random_bits};
+use super::common::{evaluate_op, random_bits};
 
 const ORDERED: [DType; 16] = [
     DType::U2,
@@ -26,12 +26,13 @@ const ORDERED: [DType; 16] = [
     DType::F64,
 ];
 
-fn sorted(x: &HostTensor, axis: i64, descending: bool) -> HostTensor {
-    evaluated(from_ref(x), |g, x| g.sort(x[0], axis, descending, true))
+fn sort(x: &HostTensor, axis: i64, descending: bool) -> HostTensor {
+    evaluate_op(from_ref(x), |g, x| g.sort(x[0], axis, descending, true))
 }
 
 fn order(x: &HostTensor, axis: i64, descending: bool) -> Vec<i64> {
-    let order = evaluated(from_ref(x), |g, x| g.argsort(x[0], axis, descending, true, DType::S64));
+    let order =
+        evaluate_op(from_ref(x), |g, x| g.argsort(x[0], axis, descending, true, DType::S64));
     order.to_vec().expect("positions are integers")
 }
 
@@ -42,7 +43,7 @@ fn tensor<T: Element>(elements: &[T], shape: &[usize]) -> HostTensor {
 /// Sorts in both directions, along adjacent and strided elements, for lengths around multiples of
 /// the width of keys.
 #[test]
-fn every_dtype_sorts_like_a_list_of_numbers() {
+fn every_dtype_is_sorted_by_value() {
     for dtype in ORDERED {
         // Negative numbers become huge as `u64`, where `f64` cannot represent their differences.
         let least = if dtype == DType::U64 { 0 } else { -3 };
@@ -51,7 +52,7 @@ fn every_dtype_sorts_like_a_list_of_numbers() {
                 (0..2 * count * inner).map(|at| at as i64 * 37 % 11 + least).collect();
             let x = tensor(&numbers, &[2, count, inner]).cast(dtype);
             for descending in [false, true] {
-                let (sorted, order) = (sorted(&x, 1, descending), order(&x, 1, descending));
+                let (sorted, order) = (sort(&x, 1, descending), order(&x, 1, descending));
                 for run in 0..2 * inner {
                     let first = run / inner * count * inner + run % inner;
                     let mut expected: Vec<(f64, i64)> =
@@ -59,9 +60,9 @@ fn every_dtype_sorts_like_a_list_of_numbers() {
                     let direction = if descending { -1.0 } else { 1.0 };
                     expected.sort_by(|a, b| (direction * a.0).total_cmp(&(direction * b.0)));
                     for (at, (number, position)) in expected.into_iter().enumerate() {
-                        let place = first + at * inner;
-                        assert_eq!(sorted.get(place).as_f64(), number, "{dtype} at {place}");
-                        assert_eq!(order[place], position, "{dtype} at {place}");
+                        let index = first + at * inner;
+                        assert_eq!(sorted.get(index).as_f64(), number, "{dtype} at {index}");
+                        assert_eq!(order[index], position, "{dtype} at {index}");
                     }
                 }
             }
@@ -70,7 +71,7 @@ fn every_dtype_sorts_like_a_list_of_numbers() {
 }
 
 #[test]
-fn nan_is_the_largest_and_zeros_keep_their_order() {
+fn nan_sorts_last_and_zeros_keep_their_order() {
     let x = tensor(&[0.0_f32, f32::NAN, -0.0, f32::INFINITY, -1.0, -f32::NAN, 0.0], &[7]);
     assert_eq!(order(&x, 0, false), [4, 0, 2, 6, 3, 1, 5]);
     assert_eq!(order(&x, 0, true), [1, 5, 3, 0, 2, 6, 4]);
@@ -78,7 +79,7 @@ fn nan_is_the_largest_and_zeros_keep_their_order() {
         let column = [0.0_f32, 1.0, -0.0, 1.0, -1.0, 1.0, 0.0, 1.0];
         let x = tensor(&column[..shape[0] * shape[1]], &shape);
         for descending in [false, true] {
-            let sorted = sorted(&x, 0, descending).to_vec::<f32>().expect("the dtype stays");
+            let sorted = sort(&x, 0, descending).to_vec::<f32>().expect("the dtype stays");
             let zeros = sorted.iter().step_by(inner).filter(|x| **x == 0.0);
             let signs: Vec<bool> = zeros.map(|x| x.is_sign_negative()).collect();
             assert_eq!(signs, [false, true, false], "{inner} {descending}");
@@ -94,10 +95,10 @@ fn check_run<T: Element + Ord + std::fmt::Debug>(elements: &[T]) {
     let x = tensor(elements, &[elements.len()]);
     let mut expected: Vec<(T, i64)> = elements.iter().copied().zip(0..).collect();
     expected.sort();
-    let found = sorted(&x, 0, false).to_vec::<T>().expect("the dtype stays");
+    let found = sort(&x, 0, false).to_vec::<T>().expect("the dtype stays");
     assert!(found.iter().eq(expected.iter().map(|(x, _)| x)), "{} elements", elements.len());
-    let positions = order(&x, 0, false);
-    assert!(positions.iter().eq(expected.iter().map(|(_, at)| at)), "{}", elements.len());
+    let indices = order(&x, 0, false);
+    assert!(indices.iter().eq(expected.iter().map(|(_, at)| at)), "{}", elements.len());
 }
 
 #[test]
@@ -132,13 +133,13 @@ fn unevenly_distributed_elements_are_sorted() {
 }
 
 /// The positions of the largest elements of each row.
-fn positions(x: &HostTensor, k: usize) -> Vec<i64> {
-    let found = evaluated(from_ref(x), |g, x| Ok::<ExprId, _>(g.top_k(x[0], k)?.1));
+fn top_k_indices(x: &HostTensor, k: usize) -> Vec<i64> {
+    let found = evaluate_op(from_ref(x), |g, x| Ok::<ExprId, _>(g.top_k(x[0], k)?.1));
     found.cast(DType::S64).to_vec().expect("positions are integers")
 }
 
 #[test]
-fn the_largest_elements_are_the_first_sorted_ones() {
+fn top_k_equals_the_first_sorted_elements() {
     for dtype in
         [DType::U8, DType::S16, DType::S64, DType::U64, DType::BF16, DType::F32, DType::F64]
     {
@@ -146,8 +147,8 @@ fn the_largest_elements_are_the_first_sorted_ones() {
             let numbers: Vec<i64> =
                 (0..rows * size).map(|at| (at * 7919 % 10_007) as i64).collect();
             let x = tensor(&numbers, &[rows, size]).cast(dtype);
-            let values = evaluated(from_ref(&x), |g, x| Ok::<ExprId, _>(g.top_k(x[0], k)?.0));
-            let found = positions(&x, k);
+            let values = evaluate_op(from_ref(&x), |g, x| Ok::<ExprId, _>(g.top_k(x[0], k)?.0));
+            let found = top_k_indices(&x, k);
             for row in 0..rows {
                 let mut expected: Vec<(f64, i64)> =
                     (0..size).map(|at| -x.get(row * size + at).as_f64()).zip(0..).collect();
@@ -162,8 +163,8 @@ fn the_largest_elements_are_the_first_sorted_ones() {
 }
 
 #[test]
-fn nan_comes_first_among_the_largest_and_zeros_are_equal() {
+fn top_k_selects_nan_first_and_ties_zeros() {
     let mut x = vec![-1.0_f32; 100];
     (x[3], x[50], x[70], x[71]) = (0.0, f32::NAN, -0.0, f32::INFINITY);
-    assert_eq!(positions(&tensor(&x, &[100]), 5), [50, 71, 3, 70, 0]);
+    assert_eq!(top_k_indices(&tensor(&x, &[100]), 5), [50, 71, 3, 70, 0]);
 }

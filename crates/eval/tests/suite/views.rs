@@ -7,12 +7,12 @@ use nxla_expr::build::SliceStart;
 use nxla_expr::{ExprId, Graph, Padding, Result, TensorType};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
-use super::common::evaluated;
+use super::common::evaluate_op;
 
 /// A view of a tensor: each index of the view, and the position of its element.
 type View = (fn(&mut Graph, ExprId) -> Result<ExprId>, Vec<usize>);
 
-fn counted(shape: &[usize]) -> HostTensor {
+fn iota(shape: &[usize]) -> HostTensor {
     let numbers: Vec<u32> = (0..shape.iter().product::<usize>() as u32).collect();
     HostTensor::from_vec(numbers, shape).unwrap()
 }
@@ -30,9 +30,9 @@ fn offsets(first: isize, axes: &[(usize, isize)]) -> Vec<usize> {
 /// A view has the same elements when it is copied and when it is an operand of an element-wise op,
 /// which may read it in blocks.
 fn check(shape: &[usize], (view, expected): View) {
-    let x = counted(shape);
-    let alone = evaluated(from_ref(&x), |g, x| view(g, x[0]));
-    let added = evaluated(&[x], |g, x| {
+    let x = iota(shape);
+    let alone = evaluate_op(from_ref(&x), |g, x| view(g, x[0]));
+    let added = evaluate_op(&[x], |g, x| {
         let viewed = view(g, x[0])?;
         let one = g.scalar_constant(Scalar::UInt(1), DType::U32)?;
         g.add(viewed, one)
@@ -47,8 +47,8 @@ fn check(shape: &[usize], (view, expected): View) {
 fn transposes() {
     check(&[40, 50], (|g, x| g.transpose(x, None), offsets(0, &[(50, 1), (40, 50)])));
     check(&[400, 500], (|g, x| g.transpose(x, None), offsets(0, &[(500, 1), (400, 500)])));
-    let around = offsets(0, &[(7, 1), (5, 28), (3, 140), (4, 7)]);
-    check(&[3, 5, 4, 7], (|g, x| g.transpose(x, Some(&[3, 1, 0, 2])), around));
+    let permuted = offsets(0, &[(7, 1), (5, 28), (3, 140), (4, 7)]);
+    check(&[3, 5, 4, 7], (|g, x| g.transpose(x, Some(&[3, 1, 0, 2])), permuted));
 }
 
 #[test]
@@ -74,11 +74,11 @@ fn reverses_and_slices() {
 fn broadcasts() {
     check(&[60], (|g, x| g.broadcast(x, [60, 3], Some(&[0])), offsets(0, &[(60, 1), (3, 0)])));
     check(&[3], (|g, x| g.broadcast(x, [60, 3], Some(&[1])), offsets(0, &[(60, 0), (3, 1)])));
-    let again = offsets(0, &[(20, 3), (5, 0), (3, 1)]);
-    check(&[20, 3], (|g, x| g.broadcast(x, [20, 5, 3], Some(&[0, 2])), again));
+    let repeated = offsets(0, &[(20, 3), (5, 0), (3, 1)]);
+    check(&[20, 3], (|g, x| g.broadcast(x, [20, 5, 3], Some(&[0, 2])), repeated));
     for count in [2, 3, 4, 5, 70] {
-        let x = counted(&[5000]);
-        let found = evaluated(&[x], |g, x| g.broadcast(x[0], [5000, count], Some(&[0])));
+        let x = iota(&[5000]);
+        let found = evaluate_op(&[x], |g, x| g.broadcast(x[0], [5000, count], Some(&[0])));
         let expected: Vec<u32> = (0..5000).flat_map(|x| vec![x; count]).collect();
         assert!(found.as_slice::<u32>().unwrap() == expected, "{count}");
     }
@@ -101,14 +101,14 @@ fn large_views_are_read_in_parts() {
 }
 
 #[test]
-fn padding_writes_to_places() {
-    let x = counted(&[2, 2]);
+fn padding_writes_elements_and_fill() {
+    let x = iota(&[2, 2]);
     for (interior, expected) in [
         (0, vec![9, 9, 9, 9, 0, 1, 9, 2, 3]),
         (1, vec![9, 9, 9, 9, 9, 0, 9, 1, 9, 9, 9, 9, 9, 2, 9, 3]),
     ] {
         let padding = [Padding { low: 1, high: 0, interior }; 2];
-        let found = evaluated(from_ref(&x), |g, x| {
+        let found = evaluate_op(from_ref(&x), |g, x| {
             let nine = g.scalar_constant(Scalar::UInt(9), DType::U32)?;
             g.pad(x[0], nine, &padding)
         });
@@ -118,10 +118,10 @@ fn padding_writes_to_places() {
 
 /// In a loop, a reshaped value shares the memory of its operand. An op that reads both receives both shapes.
 #[test]
-fn an_op_in_a_loop_reads_a_value_and_its_reshape() {
+fn loop_ops_read_a_value_and_its_reshape() {
     let x = HostTensor::from_slice(&[1_i32, 2, 3, 4], [4]).unwrap();
     let indices = HostTensor::from_slice(&[3_i32, 2, 1, 0], [2, 2, 1]).unwrap();
-    let reversed = evaluated(&[x], |g, x| {
+    let reversed = evaluate_op(&[x], |g, x| {
         let types = [TensorType::scalar(DType::S32), TensorType::new(DType::S32, [4])];
         let zero = g.scalar_constant(Scalar::Int(0), DType::S32)?;
         let mark = g.mark();

@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn facts_move_one_state_each_iteration() {
+    fn facts_propagate_one_state_per_iteration() {
         let inputs = Sources::of_inputs(4);
         // The states are (a, b, c), and the body returns (capture, a, b).
         let body = [inputs[3].clone(), inputs[0].clone(), inputs[1].clone()];

@@ -71,7 +71,7 @@ mod tests {
     use crate::graph::TensorType;
 
     #[test]
-    fn roots_inputs_and_numbers() {
+    fn draws_roots_inputs_and_constants() {
         let mut graph = Graph::new();
         let x = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
         let two = graph.scalar_constant(Scalar::Float(2.0), DType::F32).unwrap();
@@ -91,12 +91,12 @@ mod tests {
     }
 
     #[test]
-    fn labels_cannot_break_out() {
+    fn labels_are_escaped() {
         assert_eq!(escape("a\"]; click <b>`\n"), "a#34;]#59; click #60;b#62;#96; ");
     }
 
     #[test]
-    fn large_graphs_are_cut() {
+    fn large_graphs_are_truncated() {
         let mut graph = Graph::new();
         let mut x = graph.parameter(0, TensorType::scalar(DType::F32));
         for _ in 0..5000 {

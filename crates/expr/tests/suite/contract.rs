@@ -10,7 +10,7 @@ fn dot(x: &str, y: &str) -> String {
 }
 
 #[test]
-fn dot_contracts_the_last_axis_with_the_last_but_one() {
+fn dot_contracts_last_with_second_to_last_axis() {
     assert_eq!(dot("f32", "s32[3]"), "f32[3]");
     assert_eq!(dot("f32[3]", "f32[3]"), "f32");
     assert_eq!(dot("f32[2][3]", "f32[3]"), "f32[2]");
@@ -40,10 +40,10 @@ fn dot_names() {
         outcome(&[x, y], |g, x| g.dot_general(x[0], &[2], &[0], x[1], &[1], &[0]))
     };
     assert_eq!(batched("f32[b: 2][x: 3][y: 4]", "f32[2][4][z: 5]"), "f32[b: 2][x: 3][z: 5]");
-    let clash = batched("f32[b: 2][x: 3][y: 4]", "f32[b: 2][w: 4][x: 5]");
-    assert!(clash.contains("duplicate names [b, x, x]"), "{clash}");
-    let clash = batched("f32[b: 2][3][4]", "f32[c: 2][4][5]");
-    assert!(clash.contains("cannot merge name b"), "{clash}");
+    let conflict = batched("f32[b: 2][x: 3][y: 4]", "f32[b: 2][w: 4][x: 5]");
+    assert!(conflict.contains("duplicate names [b, x, x]"), "{conflict}");
+    let conflict = batched("f32[b: 2][3][4]", "f32[c: 2][4][5]");
+    assert!(conflict.contains("cannot merge name b"), "{conflict}");
 }
 
 #[test]
@@ -100,8 +100,8 @@ fn matmul_broadcasts_batches() {
     assert_eq!(matmul("f32[6][1][2][3]", "f32[5][3][4]"), "f32[6][5][2][4]");
     assert_eq!(matmul("f32[0][2][3]", "f32[1][3][4]"), "f32[0][2][4]");
     assert_eq!(matmul("f32", "f32[3]"), "matmul: left: expected at least one axis; got a scalar");
-    let clash = matmul("f32[5][2][3]", "f32[6][3][4]");
-    assert!(clash.starts_with("matmul: "), "{clash}");
+    let conflict = matmul("f32[5][2][3]", "f32[6][3][4]");
+    assert!(conflict.starts_with("matmul: "), "{conflict}");
 }
 
 #[test]
@@ -120,7 +120,7 @@ fn matmul_ops(x: &[usize], y: &[usize]) -> Vec<&'static str> {
 }
 
 #[test]
-fn matmul_does_not_repeat_an_operand_that_all_rows_share() {
+fn matmul_does_not_broadcast_shared_operands() {
     assert_eq!(matmul_ops(&[8, 64, 384], &[384, 384]), ["dot"]);
     assert_eq!(matmul_ops(&[2, 3, 4, 5], &[5]), ["dot"]);
     assert_eq!(matmul_ops(&[5], &[2, 3, 5, 4]), ["dot"]);
@@ -160,10 +160,10 @@ fn conv_sizes() {
     assert_eq!(conv("f32[1][1][6]", "f32[1][1][3]", &same), "f32[1][1][6]");
     let strided = ConvOptions { strides: Some(vec![2, 2]), ..same.clone() };
     assert_eq!(conv("f32[1][1][3][3]", "f32[1][1][2][2]", &strided), "f32[1][1][2][2]");
-    let spread = ConvOptions { input_dilation: Some(vec![2, 2]), ..same.clone() };
-    assert_eq!(conv("f32[1][1][3][3]", "f32[1][1][2][2]", &spread), "f32[1][1][5][5]");
-    let wide = ConvOptions { kernel_dilation: Some(vec![2, 2]), ..same };
-    assert_eq!(conv("f32[1][1][3][3]", "f32[1][1][2][2]", &wide), "f32[1][1][3][3]");
+    let input_dilated = ConvOptions { input_dilation: Some(vec![2, 2]), ..same.clone() };
+    assert_eq!(conv("f32[1][1][3][3]", "f32[1][1][2][2]", &input_dilated), "f32[1][1][5][5]");
+    let kernel_dilated = ConvOptions { kernel_dilation: Some(vec![2, 2]), ..same };
+    assert_eq!(conv("f32[1][1][3][3]", "f32[1][1][2][2]", &kernel_dilated), "f32[1][1][3][3]");
     let trimmed = ConvOptions { padding: WindowPadding::Explicit(vec![(-1, 3)]), ..plain };
     assert_eq!(conv("f32[1][1][4]", "f32[1][1][2]", &trimmed), "f32[1][1][5]");
 }

@@ -22,12 +22,12 @@ fn count_to_ten(
     let scope = graph.open_scope("while", &[ty()]);
     let counter = scope.parameters[0];
     let ten = graph.scalar_constant(Scalar::Int(10), DType::S32)?;
-    let goes_on = graph.less(counter, ten)?;
-    let condition = graph.traced(mark, vec![goes_on]);
+    let is_below = graph.less(counter, ten)?;
+    let condition = graph.traced(mark, vec![is_below]);
     let inner = graph.mark();
-    let shown = body(graph, counter)?;
+    let result = body(graph, counter)?;
     let one = graph.scalar_constant(Scalar::Int(1), DType::S32)?;
-    let next = graph.add(shown, one)?;
+    let next = graph.add(result, one)?;
     let body = graph.traced(inner, vec![next]);
     Ok(graph.while_loop(mark, &scope, &[start], condition, body)?[0])
 }
@@ -42,7 +42,7 @@ fn loops(program: &Program) -> usize {
 }
 
 #[test]
-fn a_loop_with_a_hook_stays_though_nobody_uses_it() -> Result<()> {
+fn unused_loops_with_hooks_are_kept() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty());
     with_hook(&mut graph, x)?;
@@ -55,15 +55,15 @@ fn a_loop_with_a_hook_stays_though_nobody_uses_it() -> Result<()> {
 }
 
 #[test]
-fn equal_loops_with_hooks_are_two() -> Result<()> {
+fn equal_loops_with_hooks_are_not_merged() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty());
     let first = with_hook(&mut graph, x)?;
     let second = with_hook(&mut graph, x)?;
     assert_ne!(first, second);
-    let silent = count_to_ten(&mut graph, x, |_, x| Ok(x))?;
-    assert_eq!(silent, count_to_ten(&mut graph, x, |_, x| Ok(x))?);
-    let program = Program::new(&graph, vec![ty()], &[first, silent])?;
+    let without_hook = count_to_ten(&mut graph, x, |_, x| Ok(x))?;
+    assert_eq!(without_hook, count_to_ten(&mut graph, x, |_, x| Ok(x))?);
+    let program = Program::new(&graph, vec![ty()], &[first, without_hook])?;
     assert_eq!((loops(&program), program.effects().len()), (3, 2));
     let again = serialize::from_bytes(&serialize::to_bytes(&program)).unwrap();
     assert_eq!((again.digest(), again.effects()), (program.digest(), program.effects()));
@@ -71,7 +71,7 @@ fn equal_loops_with_hooks_are_two() -> Result<()> {
 }
 
 #[test]
-fn effects_nest_and_keep_their_order() -> Result<()> {
+fn nested_effects_keep_their_order() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty());
     graph.hook(&[x], Some("before"), None)?;
@@ -101,7 +101,7 @@ fn effects_nest_and_keep_their_order() -> Result<()> {
 }
 
 #[test]
-fn a_branch_with_a_hook_stays() -> Result<()> {
+fn branches_with_hooks_are_kept() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty());
     for _ in 0..2 {
@@ -119,7 +119,7 @@ fn a_branch_with_a_hook_stays() -> Result<()> {
 }
 
 #[test]
-fn an_input_made_in_a_branch_is_captured() -> Result<()> {
+fn parameters_created_in_branches_are_captured() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty());
     let mark = graph.mark();
@@ -136,7 +136,7 @@ fn an_input_made_in_a_branch_is_captured() -> Result<()> {
 }
 
 #[test]
-fn a_substitution_keeps_the_order() -> Result<()> {
+fn substitution_keeps_the_order_of_effects() -> Result<()> {
     let mut graph = Graph::new();
     let (x, y) = (graph.parameter(0, ty()), graph.parameter(1, ty()));
     graph.hook(&[x], Some("first"), None)?;
@@ -164,7 +164,7 @@ fn a_substitution_keeps_the_order() -> Result<()> {
 /// Tables as long as the graph for each region would take minutes here.
 #[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
-fn ten_thousand_loops_close() -> Result<()> {
+fn many_loops_close_in_linear_time() -> Result<()> {
     let mut graph = Graph::new();
     let mut x = graph.parameter(0, ty());
     for _ in 0..10_000 {
@@ -185,8 +185,8 @@ fn nest(graph: &mut Graph, start: ExprId, depth: usize) -> Result<ExprId> {
 
 #[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
-fn regions_nest_to_a_limit_within_which_a_small_stack_suffices() {
-    let refused = || {
+fn nesting_limit_fits_a_small_stack() {
+    let nesting_error = || {
         let mut graph = Graph::new();
         let x = graph.parameter(0, ty());
         nest(&mut graph, x, MAX_NESTING + 1).unwrap_err().to_string()
@@ -200,7 +200,7 @@ fn regions_nest_to_a_limit_within_which_a_small_stack_suffices() {
             let x = graph.parameter(0, ty());
             let result = nest(&mut graph, x, MAX_NESTING).unwrap();
             assert_eq!(graph.nesting_depth(), MAX_NESTING);
-            (Program::new(&graph, vec![ty()], &[result]).unwrap(), refused())
+            (Program::new(&graph, vec![ty()], &[result]).unwrap(), nesting_error())
         })
         .unwrap()
         .join()
@@ -242,27 +242,27 @@ const HOLDERS: [(&str, Holder); 3] = [
 ];
 
 /// Creates the same node again.
-fn remake(graph: &mut Graph, id: ExprId) -> Result<ExprId> {
+fn make_again(graph: &mut Graph, id: ExprId) -> Result<ExprId> {
     let node = graph.node(id);
     let (op, operands) = (node.op.clone(), node.operands.to_vec());
     graph.make(op, &operands)
 }
 
 #[test]
-fn what_holds_a_hook_is_neither_dropped_nor_merged() -> Result<()> {
+fn ops_with_hooks_are_neither_dropped_nor_merged() -> Result<()> {
     let mut show = |graph: &mut Graph, x| Ok(graph.hook(&[x], Some("inside"), None)?[0]);
     let mut plain = |graph: &mut Graph, x| graph.exp(x).and_then(|x| graph.as_type(x, DType::S32));
     for (name, holder) in HOLDERS {
         let mut graph = Graph::new();
         let x = graph.parameter(0, ty());
-        let silent = holder(&mut graph, x, &mut plain)?;
-        assert_eq!(silent, remake(&mut graph, silent)?, "{name}");
+        let without_hook = holder(&mut graph, x, &mut plain)?;
+        assert_eq!(without_hook, make_again(&mut graph, without_hook)?, "{name}");
         let first = holder(&mut graph, x, &mut show)?;
         let second = holder(&mut graph, x, &mut show)?;
         assert_ne!(first, second, "{name}");
         assert_eq!(graph.effects().len(), 2, "{name}");
         assert!(graph.op(first).has_effects() && graph.op(first).name() == name, "{name}");
-        let third = remake(&mut graph, first)?;
+        let third = make_again(&mut graph, first)?;
         assert_eq!(graph.effects(), [first, second, third], "{name}");
         verify(&graph).unwrap();
         let program = Program::new(&graph, vec![ty()], &[])?;
@@ -277,7 +277,7 @@ fn what_holds_a_hook_is_neither_dropped_nor_merged() -> Result<()> {
 }
 
 #[test]
-fn a_function_that_folds_holds_no_hook() {
+fn fold_functions_reject_hooks() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::S32, [3]));
     let zero = graph.scalar_constant(Scalar::Int(0), DType::S32).unwrap();
@@ -291,7 +291,7 @@ fn a_function_that_folds_holds_no_hook() {
 }
 
 #[test]
-fn a_derivative_that_is_kept_calls_no_hook() -> Result<()> {
+fn hooks_in_derivative_rules_are_not_effects() -> Result<()> {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::scalar(DType::F32));
     let with_rule = |graph: &mut Graph| {

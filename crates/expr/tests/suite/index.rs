@@ -164,7 +164,7 @@ fn scatters() {
 }
 
 #[test]
-fn take_puts_the_axes_of_the_indices_in_place() {
+fn take_replaces_the_axis_by_index_axes() {
     let take =
         |x: &str, indices: &str, axis| outcome(&[x, indices], |g, x| g.take(x[0], x[1], axis));
     assert_eq!(take("f32[2][3][4]", "s32[5][6]", 1), "f32[2][5][6][4]");
@@ -172,8 +172,11 @@ fn take_puts_the_axes_of_the_indices_in_place() {
     assert_eq!(take("f32[x: 2][y: 3]", "s32[a: 1][b: 2]", 1), "f32[x: 2][a: 1][b: 2]");
     assert_eq!(take("f32[x: 2][y: 3]", "s32[2]", 0), "f32[x: 2][y: 3]");
     assert_eq!(take("f32[2][y: 3]", "s32[a: 2]", 0), "f32[a: 2][y: 3]");
-    let clash = take("f32[x: 2][y: 3]", "s32[a: 2]", 0);
-    assert!(clash.starts_with("take: ") && clash.contains("cannot merge name x"), "{clash}");
+    let conflict = take("f32[x: 2][y: 3]", "s32[a: 2]", 0);
+    assert!(
+        conflict.starts_with("take: ") && conflict.contains("cannot merge name x"),
+        "{conflict}"
+    );
     assert_eq!(take("f32[2]", "f32[2]", 0), "gather: indices: expected an integer dtype; got f32");
     assert_eq!(take("f32", "s32[2]", 0), "take: axis: must be in range for f32; got 0");
     assert_eq!(
@@ -230,7 +233,7 @@ fn sorts() {
 }
 
 #[test]
-fn top_k_gives_values_and_indices() {
+fn top_k_returns_values_and_indices() {
     let top = |x: &str, k, indices: bool| {
         outcome(&[x], |g, x| g.top_k(x[0], k).map(|(values, at)| if indices { at } else { values }))
     };
@@ -276,7 +279,7 @@ fn diagonals() {
 }
 
 #[test]
-fn nodes_made_by_hand_are_checked_too() {
+fn invalid_nodes_are_rejected() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, [4]));
     let text = |result: nxla_expr::Result<_>| result.unwrap_err().to_string();
@@ -302,7 +305,7 @@ fn differences() {
 }
 
 #[test]
-fn index_ops_made_by_hand_want_integers() {
+fn argsort_nodes_require_integer_dtypes() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, [4]));
     let sort = nxla_expr::SortAttributes { axis: 0, descending: false, stable: false };
@@ -311,7 +314,7 @@ fn index_ops_made_by_hand_want_integers() {
 }
 
 #[test]
-fn an_update_of_leading_axes_takes_the_others_as_a_whole() {
+fn leading_axis_updates_include_trailing_axes() {
     let update = |value: &str, update: Update| {
         outcome(&["f32[5][4][3]", "s64[7]", value], |g, x| {
             g.subscript_update(x[0], &[Subscript::Take(x[1])], x[2], update)

@@ -9,5 +9,5 @@ mod linalg;
 mod movement;
 mod products;
 mod reduce;
-mod trips;
+mod trip_counts;
 mod window;

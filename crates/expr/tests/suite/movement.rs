@@ -27,7 +27,7 @@ fn reshape_keeps_the_size_and_drops_names() {
 }
 
 #[test]
-fn reshape_finds_one_size() {
+fn reshape_infers_one_size() {
     let auto = |sizes: &'static [Option<usize>]| {
         outcome(&["f32[2][3]"], move |g, x| g.reshape_auto(x[0], sizes))
     };
@@ -49,7 +49,7 @@ fn reshape_finds_one_size() {
 }
 
 #[test]
-fn what_changes_nothing_leaves_no_node() {
+fn no_op_movements_create_no_nodes() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
     assert_eq!(graph.reshape(x, [2, 3]).unwrap(), x);
@@ -112,7 +112,7 @@ fn transpose_and_reverse() {
 }
 
 #[test]
-fn sets_of_axes_are_sorted_so_that_equal_sets_are_equal_nodes() {
+fn equal_sets_of_axes_are_equal_nodes() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, [2, 3, 4]));
     let one = graph.reverse(x, Some(&[2, 0])).unwrap();
@@ -232,7 +232,7 @@ fn compositions_of_movements() {
 }
 
 #[test]
-fn nodes_made_by_hand_are_checked_too() {
+fn invalid_nodes_are_rejected() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
     let text = |result: nxla_expr::Result<_>| result.unwrap_err().to_string();

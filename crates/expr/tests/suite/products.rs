@@ -9,7 +9,7 @@ fn ty(shape: &[usize]) -> TensorType {
 }
 
 /// Returns the last line of the rewritten product of two inputs, or `None` if it is unchanged.
-fn direct(
+fn rewrite(
     types: [TensorType; 2],
     build: impl FnOnce(&mut Graph, ExprId, ExprId) -> Result<ExprId>,
 ) -> Option<(String, Program)> {
@@ -32,8 +32,8 @@ fn direct(
 }
 
 #[test]
-fn a_transposed_operand_is_read_as_it_lies() {
-    let (ops, program) = direct([ty(&[5, 3]), ty(&[5, 4])], |g, x, y| {
+fn transposes_are_folded_into_dot() {
+    let (ops, program) = rewrite([ty(&[5, 3]), ty(&[5, 4])], |g, x, y| {
         let x = g.transpose(x, None)?;
         g.dot(x, y)
     })
@@ -42,13 +42,13 @@ fn a_transposed_operand_is_read_as_it_lies() {
     let Op::Dot(dot) = program.graph().op(program.outputs()[0]) else { panic!() };
     assert_eq!((&*dot.left_contract, &*dot.right_contract), (&[0][..], &[0][..]));
     // Another order of the free axes would change the result.
-    let moved = direct([ty(&[3, 5, 2]), ty(&[5])], |g, x, y| {
+    let moved = rewrite([ty(&[3, 5, 2]), ty(&[5])], |g, x, y| {
         let x = g.transpose(x, Some(&[2, 0, 1]))?;
         g.dot(x, y)
     });
     assert!(moved.is_none());
     // A batch axis that does not lead would change the result too.
-    let batch = direct([ty(&[4, 5]), ty(&[5, 4])], |g, x, y| {
+    let batch = rewrite([ty(&[4, 5]), ty(&[5, 4])], |g, x, y| {
         let x = g.transpose(x, None)?;
         g.dot_general(x, &[1], &[0], y, &[1], &[0])
     });
@@ -56,35 +56,35 @@ fn a_transposed_operand_is_read_as_it_lies() {
 }
 
 #[test]
-fn what_is_repeated_along_the_batch_is_read_once() {
+fn batch_broadcasts_are_folded_into_dot() {
     let repeated = |g: &mut Graph, x: ExprId| {
         let shape: Vec<usize> = [7].iter().chain(g.shape(x).iter()).copied().collect();
         g.broadcast(x, shape, None)
     };
-    let right = direct([ty(&[7, 2, 3]), ty(&[3, 4])], |g, x, y| {
+    let right = rewrite([ty(&[7, 2, 3]), ty(&[3, 4])], |g, x, y| {
         let y = repeated(g, y)?;
         g.matmul(x, y)
     });
     assert_eq!(right.unwrap().0, "dot");
-    let left = direct([ty(&[2, 3]), ty(&[7, 3, 4])], |g, x, y| {
+    let left = rewrite([ty(&[2, 3]), ty(&[7, 3, 4])], |g, x, y| {
         let x = repeated(g, x)?;
         g.matmul(x, y)
     });
     assert_eq!(left.unwrap().0, "dot transpose");
-    let vectors = direct([ty(&[2, 3]), ty(&[7, 3])], |g, x, y| {
+    let vectors = rewrite([ty(&[2, 3]), ty(&[7, 3])], |g, x, y| {
         let x = repeated(g, x)?;
         g.dot_general(x, &[2], &[0], y, &[1], &[0])
     });
     assert_eq!(vectors.unwrap().0, "dot");
     // A transposition after the broadcast.
-    let both = direct([ty(&[7, 2, 3]), ty(&[4, 3])], |g, x, y| {
+    let both = rewrite([ty(&[7, 2, 3]), ty(&[4, 3])], |g, x, y| {
         let y = repeated(g, y)?;
         let y = g.transpose(y, Some(&[0, 2, 1]))?;
         g.matmul(x, y)
     });
     assert_eq!(both.unwrap().0, "dot");
     // An axis of size 1 that is broadcast in place exists in the source.
-    let in_place = direct([ty(&[7, 2, 3]), ty(&[1, 3, 4])], |g, x, y| {
+    let in_place = rewrite([ty(&[7, 2, 3]), ty(&[1, 3, 4])], |g, x, y| {
         let y = g.broadcast(y, [7, 3, 4], None)?;
         g.matmul(x, y)
     });
@@ -92,9 +92,9 @@ fn what_is_repeated_along_the_batch_is_read_once() {
 }
 
 #[test]
-fn names_stay() {
+fn axis_names_are_kept() {
     let names = |names: [&str; 2]| Names::new(names.map(|name| Some(name.into())));
-    let (ops, _) = direct([ty(&[7, 2, 3]), ty(&[3, 4])], |g, x, y| {
+    let (ops, _) = rewrite([ty(&[7, 2, 3]), ty(&[3, 4])], |g, x, y| {
         let names = Names::new([Some("each".into()), None, Some("out".into())]);
         let y = g.broadcast_and_name(y, [7, 3, 4], None, Some(names))?;
         g.matmul(x, y)
@@ -104,24 +104,24 @@ fn names_stay() {
     // Names that would conflict in the result.
     let named = TensorType { names: Some(names(["in", "row"])), ..ty(&[3, 4]) };
     let left = ty(&[7, 2, 3]);
-    let clash = direct([left, named], |g, x, y| {
+    let conflict = rewrite([left, named], |g, x, y| {
         let y = g.broadcast(y, [7, 3, 4], None)?;
         g.matmul(x, y)
     });
-    assert!(clash.is_none());
+    assert!(conflict.is_none());
 }
 
 /// Builds `depth` nested conditionals around a product; each one is in both branches of the next one.
-fn nested(graph: &mut Graph, x: ExprId, y: ExprId, depth: usize) -> Result<ExprId> {
+fn nested_conditionals(graph: &mut Graph, x: ExprId, y: ExprId, depth: usize) -> Result<ExprId> {
     if depth == 0 {
-        let turned = graph.transpose(x, None)?;
-        return graph.dot(turned, y);
+        let transposed = graph.transpose(x, None)?;
+        return graph.dot(transposed, y);
     }
     let mark = graph.mark();
     let predicate = graph.slice_along_axis(y, 0_i64, 1, 0, 1)?;
     let predicate = graph.squeeze(predicate, None)?;
     let predicate = graph.traced(mark, vec![predicate]);
-    let inner = nested(graph, x, y, depth - 1)?;
+    let inner = nested_conditionals(graph, x, y, depth - 1)?;
     let sine = graph.sin(inner)?;
     let on_true = graph.traced(mark, vec![sine]);
     let cosine = graph.cos(inner)?;
@@ -132,7 +132,8 @@ fn nested(graph: &mut Graph, x: ExprId, y: ExprId, depth: usize) -> Result<ExprI
 #[test]
 fn shared_regions_are_visited_once() {
     // Without sharing, 2^40 regions would be visited.
-    let (ops, program) = direct([ty(&[5, 5]), ty(&[5])], |g, x, y| nested(g, x, y, 40)).unwrap();
+    let (ops, program) =
+        rewrite([ty(&[5, 5]), ty(&[5])], |g, x, y| nested_conditionals(g, x, y, 40)).unwrap();
     assert_eq!(ops, "cond");
     assert!(program.programs().count() <= 1 + 3 * 40);
     let products = program.programs().flat_map(|program| {

@@ -5,7 +5,7 @@ use nxla_expr::{Graph, Op, TensorType};
 use nxla_tensor::{DType, Number, Scalar};
 
 #[test]
-fn axes_vanish_or_stay_with_size_one() {
+fn reduced_axes_are_removed_or_kept() {
     let x = ["f32[a: 2][3][c: 4]"];
     assert_eq!(outcome(&x, |g, x| g.sum(x[0], None, false)), "f32");
     assert_eq!(outcome(&x, |g, x| g.sum(x[0], None, true)), "f32[a: 1][1][c: 1]");
@@ -23,7 +23,7 @@ fn axes_vanish_or_stay_with_size_one() {
 }
 
 #[test]
-fn a_sum_is_there_once_whether_it_keeps_its_axes_or_not() {
+fn sums_with_and_without_kept_axes_are_shared() {
     let x = ["f32[rows: 2][columns: 3]"];
     for (first, second) in [
         ((false, "f32[rows: 2]"), (true, "f32[rows: 2][columns: 1]")),
@@ -55,8 +55,8 @@ fn dtypes_of_every_reduction() {
             ("reduce_max", outcome(&[&input], |g, x| g.reduce_max(x[0], None, false))),
             ("reduce_min", outcome(&[&input], |g, x| g.reduce_min(x[0], None, false))),
         ] {
-            let refused = format!("{name}: operand: expected a real dtype; got {dtype}");
-            assert_eq!(text, if dtype.is_complex() { refused } else { dtype.to_string() });
+            let complex_error = format!("{name}: operand: expected a real dtype; got {dtype}");
+            assert_eq!(text, if dtype.is_complex() { complex_error } else { dtype.to_string() });
         }
         let mean = dtype.to_floating().to_string();
         assert_eq!(outcome(&[&input], |g, x| g.mean(x[0], None, false)), mean);
@@ -64,7 +64,7 @@ fn dtypes_of_every_reduction() {
 }
 
 #[test]
-fn all_axes_and_every_axis_differ_in_text_only() {
+fn all_axes_and_listed_axes_are_distinct_nodes() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
     let every = graph.sum(x, Some(&[1, 0]), false).unwrap();
@@ -125,7 +125,7 @@ fn folds_promote_and_convert() {
 }
 
 #[test]
-fn folds_capture_what_they_mention() {
+fn folds_capture_outer_values() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, [4]));
     let scale = graph.parameter(1, TensorType::scalar(DType::F32));
@@ -142,7 +142,7 @@ fn folds_capture_what_they_mention() {
 }
 
 #[test]
-fn a_fold_refuses_hooks_and_foreign_functions() {
+fn folds_reject_hooks_and_functions_of_other_graphs() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, [4]));
     let zero = graph.number(Number::Float(0.0)).unwrap();
@@ -175,7 +175,7 @@ fn a_fold_refuses_hooks_and_foreign_functions() {
 }
 
 #[test]
-fn the_mean_is_the_sum_over_the_count() {
+fn mean_divides_the_sum_by_the_count() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::BF16, [2, 3]));
     let mean = graph.mean(x, Some(&[-1]), false).unwrap();
@@ -188,7 +188,7 @@ fn the_mean_is_the_sum_over_the_count() {
 }
 
 #[test]
-fn spread_and_centre() {
+fn variance_deviation_and_median() {
     let x = ["s32[x: 2][y: 3]"];
     assert_eq!(outcome(&x, |g, x| g.variance(x[0], None, false, 0.0)), "f32");
     assert_eq!(outcome(&x, |g, x| g.variance(x[0], Some(&[0]), true, 1.0)), "f32[x: 1][y: 3]");
@@ -213,7 +213,7 @@ fn spread_and_centre() {
 }
 
 #[test]
-fn logsumexp_takes_out_the_maximum() {
+fn types_of_logsumexp() {
     let x = ["f64[x: 2][y: 3]"];
     assert_eq!(outcome(&x, |g, x| g.logsumexp(x[0], None, false, None)), "f64");
     assert_eq!(outcome(&x, |g, x| g.logsumexp(x[0], Some(&[-1]), true, None)), "f64[x: 2][y: 1]");
@@ -229,7 +229,7 @@ fn logsumexp_takes_out_the_maximum() {
 }
 
 #[test]
-fn weights_follow_the_given_order_of_axes() {
+fn weights_follow_the_order_of_axes() {
     let mean = |x: &str, weights: &str, axes: Option<&[i64]>, keep| {
         outcome(&[x, weights], |g, x| g.weighted_mean(x[0], x[1], axes, keep))
     };
@@ -270,15 +270,15 @@ fn covariances() {
     assert_eq!(covariance("f64[5][6][3][2]"), "f64[5][6][2][2]");
     assert_eq!(covariance("c64[3][2]"), "c64[2][2]");
     assert_eq!(covariance("f32[3]"), "diagonal: operand: expected at least two axes; got f32[3]");
-    let given =
+    let with_mean =
         |mean: &str| outcome(&["s32[3][2]", mean], |g, x| g.covariance(x[0], Some(x[1]), 0));
-    assert_eq!(given("s32[2]"), "f32[2][2]");
+    assert_eq!(with_mean("s32[2]"), "f32[2][2]");
     assert_eq!(
-        given("s32[3]"),
+        with_mean("s32[3]"),
         "subtract: operands: expected shapes that broadcast; got f64[3][2] and s32[1][3]"
     );
     assert_eq!(
-        given("s32"),
+        with_mean("s32"),
         "covariance: mean: must have one element for each column; got a scalar"
     );
 }

@@ -7,28 +7,28 @@ use nxla_expr::build::{Cumulative, WindowOptions, WindowPadding};
 use nxla_expr::{Block, BlockKind, Graph, Op, TensorType};
 use nxla_tensor::DType;
 
-fn sums(input: &str, dimensions: &[usize], options: &WindowOptions) -> String {
+fn window_sums(input: &str, dimensions: &[usize], options: &WindowOptions) -> String {
     outcome(&[input], |g, x| g.window_sum(x[0], dimensions, options))
 }
 
-fn explicit(padding: &[(i64, i64)]) -> WindowPadding {
+fn explicit_padding(padding: &[(i64, i64)]) -> WindowPadding {
     WindowPadding::Explicit(padding.to_vec())
 }
 
 #[test]
-fn windows_that_fit() {
+fn window_counts() {
     let valid = WindowOptions::default();
-    assert_eq!(sums("f32[x: 6]", &[2], &valid), "f32[x: 5]");
-    assert_eq!(sums("f32[6]", &[6], &valid), "f32[1]");
-    assert_eq!(sums("f32[6]", &[7], &valid), "f32[0]");
-    assert_eq!(sums("f32[0]", &[1], &valid), "f32[0]");
-    assert_eq!(sums("f32", &[], &valid), "f32");
+    assert_eq!(window_sums("f32[x: 6]", &[2], &valid), "f32[x: 5]");
+    assert_eq!(window_sums("f32[6]", &[6], &valid), "f32[1]");
+    assert_eq!(window_sums("f32[6]", &[7], &valid), "f32[0]");
+    assert_eq!(window_sums("f32[0]", &[1], &valid), "f32[0]");
+    assert_eq!(window_sums("f32", &[], &valid), "f32");
     let strided = WindowOptions { strides: Some(vec![2, 1]), ..valid.clone() };
-    assert_eq!(sums("f32[5][4]", &[2, 3], &strided), "f32[2][2]");
+    assert_eq!(window_sums("f32[5][4]", &[2, 3], &strided), "f32[2][2]");
     let dilated = WindowOptions { dilations: Some(vec![2]), ..valid.clone() };
-    assert_eq!(sums("f32[6]", &[2], &dilated), "f32[4]");
-    let padded = WindowOptions { padding: explicit(&[(2, -1)]), ..valid };
-    assert_eq!(sums("f32[6]", &[3], &padded), "f32[5]");
+    assert_eq!(window_sums("f32[6]", &[2], &dilated), "f32[4]");
+    let padded = WindowOptions { padding: explicit_padding(&[(2, -1)]), ..valid };
+    assert_eq!(window_sums("f32[6]", &[3], &padded), "f32[5]");
 }
 
 #[test]
@@ -49,59 +49,60 @@ fn same_padding_puts_the_odd_element_last() {
 }
 
 #[test]
-fn dtypes_stay() {
+fn dtypes_are_kept() {
     let options = WindowOptions::default();
     for dtype in DType::ALL {
         let input = format!("{dtype}[3]");
-        let counted = if dtype.is_pred() { DType::U8 } else { dtype };
-        assert_eq!(sums(&input, &[2], &options), format!("{counted}[2]"));
+        let sum_dtype = if dtype.is_pred() { DType::U8 } else { dtype };
+        assert_eq!(window_sums(&input, &[2], &options), format!("{sum_dtype}[2]"));
         let product = outcome(&[&input], |g, x| g.window_product(x[0], &[2], &options));
-        assert_eq!(product, format!("{counted}[2]"));
+        assert_eq!(product, format!("{sum_dtype}[2]"));
         let max = outcome(&[&input], |g, x| g.window_max(x[0], &[2], &options));
-        let refused = format!("window_max: operand: expected a real dtype; got {dtype}");
-        assert_eq!(max, if dtype.is_complex() { refused } else { format!("{dtype}[2]") });
+        let complex_error = format!("window_max: operand: expected a real dtype; got {dtype}");
+        assert_eq!(max, if dtype.is_complex() { complex_error } else { format!("{dtype}[2]") });
         let mean = outcome(&[&input], |g, x| g.window_mean(x[0], &[2], &options));
         assert_eq!(mean, format!("{}[2]", dtype.to_floating()));
     }
 }
 
 #[test]
-fn lists_are_checked() {
+fn option_lengths_are_checked() {
     let valid = WindowOptions::default();
     assert_eq!(
-        sums("f32[2]", &[1, 1], &valid),
+        window_sums("f32[2]", &[1, 1], &valid),
         "window_sum: dimensions: expected 1 entries for f32[2]; got 2"
     );
     assert_eq!(
-        sums("f32[2]", &[0], &valid),
+        window_sums("f32[2]", &[0], &valid),
         "window_sum: dimensions: must be at least 1; got 0 for axis 0"
     );
     let strides = WindowOptions { strides: Some(vec![1, 0]), ..valid.clone() };
     assert_eq!(
-        sums("f32[2][2]", &[1, 1], &strides),
+        window_sums("f32[2][2]", &[1, 1], &strides),
         "window_sum: strides: must be at least 1; got 0 for axis 1"
     );
     assert_eq!(
-        sums("f32[2]", &[1], &strides),
+        window_sums("f32[2]", &[1], &strides),
         "window_sum: strides: expected 1 entries for f32[2]; got 2"
     );
     let dilations = WindowOptions { dilations: Some(vec![0]), ..valid.clone() };
     assert_eq!(
-        sums("f32[2]", &[1], &dilations),
+        window_sums("f32[2]", &[1], &dilations),
         "window_sum: dilations: must be at least 1; got 0 for axis 0"
     );
-    let cancels = WindowOptions { padding: explicit(&[(i64::MIN, i64::MAX)]), ..valid.clone() };
+    let cancels =
+        WindowOptions { padding: explicit_padding(&[(i64::MIN, i64::MAX)]), ..valid.clone() };
     assert_eq!(
-        sums("f32[2]", &[1], &cancels),
+        window_sums("f32[2]", &[1], &cancels),
         format!(
             "window_sum: padding: must be at most 2^60 in absolute value; got ({}, {})",
             i64::MIN,
             i64::MAX
         )
     );
-    let padding = WindowOptions { padding: explicit(&[(-2, -1)]), ..valid };
+    let padding = WindowOptions { padding: explicit_padding(&[(-2, -1)]), ..valid };
     assert_eq!(
-        sums("f32[2]", &[1], &padding),
+        window_sums("f32[2]", &[1], &padding),
         "window_sum: padding: must leave a valid size; got (-2, -1) for axis 0 of f32[2]"
     );
     assert_eq!(
@@ -162,12 +163,15 @@ fn window_scatters() {
 fn cumulative_functions_keep_shape_and_dtype() {
     for dtype in DType::ALL {
         let input = format!("{dtype}[x: 2][0]");
-        let counted = if dtype.is_pred() { DType::U8 } else { dtype };
+        let sum_dtype = if dtype.is_pred() { DType::U8 } else { dtype };
         let sum = outcome(&[&input], |g, x| g.cumulative(Cumulative::Sum, x[0], 0, true));
-        assert_eq!(sum, format!("{counted}[x: 2][0]"));
+        assert_eq!(sum, format!("{sum_dtype}[x: 2][0]"));
         let max = outcome(&[&input], |g, x| g.cumulative(Cumulative::Max, x[0], 1, false));
-        let refused = format!("cumulative_max: operand: expected a real dtype; got {dtype}");
-        assert_eq!(max, if dtype.is_complex() { refused } else { format!("{counted}[x: 2][0]") });
+        let complex_error = format!("cumulative_max: operand: expected a real dtype; got {dtype}");
+        assert_eq!(
+            max,
+            if dtype.is_complex() { complex_error } else { format!("{sum_dtype}[x: 2][0]") }
+        );
     }
     assert_eq!(
         outcome(&["f32[2]"], |g, x| g.cumulative(Cumulative::Min, x[0], -2, false)),
@@ -176,7 +180,7 @@ fn cumulative_functions_keep_shape_and_dtype() {
 }
 
 #[test]
-fn a_cumulative_block_doubles_its_reach() {
+fn cumulative_bodies_take_logarithmically_many_steps() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, [9]));
     let sum = graph.cumulative(Cumulative::Sum, x, 0, false).unwrap();
@@ -188,7 +192,7 @@ fn a_cumulative_block_doubles_its_reach() {
 }
 
 #[test]
-fn a_cumulative_block_is_what_it_says() {
+fn blocks_of_another_kind_are_rejected() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F32, [9]));
     let sum = graph.cumulative(Cumulative::Sum, x, 0, false).unwrap();

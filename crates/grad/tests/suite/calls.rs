@@ -18,7 +18,7 @@ fn call(graph: &mut Graph, x: ExprId, dtype: DType) -> ExprId {
     graph.runtime_call(&[x], vec![result], convert).unwrap()[0]
 }
 
-fn same(graph: &mut Graph, x: ExprId) -> ExprId {
+fn f64_call(graph: &mut Graph, x: ExprId) -> ExprId {
     call(graph, x, DType::F64)
 }
 
@@ -104,23 +104,23 @@ fn differentiate(build: Build) -> [std::result::Result<f64, GradError>; 2] {
 }
 
 #[test]
-fn a_derivative_through_a_runtime_call_is_an_error() {
+fn runtime_calls_are_not_differentiable() {
     let cases: [(&str, Build); 7] = [
-        ("alone", same),
+        ("alone", f64_call),
         ("next to another path", |graph, x| {
-            let y = same(graph, x);
+            let y = f64_call(graph, x);
             graph.multiply(x, y).unwrap()
         }),
         ("of a function of the input", |graph, x| {
             let sine = graph.sin(x).unwrap();
-            same(graph, sine)
+            f64_call(graph, sine)
         }),
-        ("in a branch", |graph, x| if_positive(graph, x, same)),
-        ("in a loop", |graph, x| three_times(graph, x, same)),
+        ("in a branch", |graph, x| if_positive(graph, x, f64_call)),
+        ("in a loop", |graph, x| three_times(graph, x, f64_call)),
         ("in a loop in a branch", |graph, x| {
-            if_positive(graph, x, |graph, x| three_times(graph, x, same))
+            if_positive(graph, x, |graph, x| three_times(graph, x, f64_call))
         }),
-        ("in a block", |graph, x| in_block(graph, x, same)),
+        ("in a block", |graph, x| in_block(graph, x, f64_call)),
     ];
     for (case, build) in cases {
         for (mode, found) in ["reverse", "forward"].into_iter().zip(differentiate(build)) {
@@ -133,15 +133,15 @@ fn a_derivative_through_a_runtime_call_is_an_error() {
 }
 
 #[test]
-fn a_runtime_call_that_no_derivative_needs_is_a_constant() {
+fn unneeded_runtime_calls_are_constants() {
     let cases: [(&str, f64, Build); 8] = [
         ("a stopped argument", 1.5, |graph, x| {
             let stopped = graph.stop_grad(x).unwrap();
-            let y = same(graph, stopped);
+            let y = f64_call(graph, stopped);
             graph.multiply(x, y).unwrap()
         }),
         ("a stopped result", 1.5, |graph, x| {
-            let y = same(graph, x);
+            let y = f64_call(graph, x);
             let stopped = graph.stop_grad(y).unwrap();
             graph.multiply(x, stopped).unwrap()
         }),
@@ -155,27 +155,27 @@ fn a_runtime_call_that_no_derivative_needs_is_a_constant() {
             graph.multiply(x, whole).unwrap()
         }),
         ("a predicate", 1.0, |graph, x| {
-            let (y, zero) = (same(graph, x), number(graph, 0.0));
+            let (y, zero) = (f64_call(graph, x), number(graph, 0.0));
             let above = graph.greater(y, zero).unwrap();
             graph.select(above, x, zero).unwrap()
         }),
         ("a loop with a stopped result", 2.0, |graph, x| {
             let y = three_times(graph, x, |graph, x| {
-                let y = same(graph, x);
+                let y = f64_call(graph, x);
                 graph.stop_grad(y).unwrap()
             });
             let two = number(graph, 2.0);
             let sum = graph.add(x, x).unwrap();
-            let nothing = graph.multiply(y, two).unwrap();
-            graph.add(sum, nothing).unwrap()
+            let stopped = graph.multiply(y, two).unwrap();
+            graph.add(sum, stopped).unwrap()
         }),
         ("a custom tangent", 2.0, |graph, x| {
-            let y = same(graph, x);
+            let y = f64_call(graph, x);
             with_slope_two(graph, y, x)
         }),
         ("a custom cotangent in a loop", 27.0, |graph, x| {
             three_times(graph, x, |graph, x| {
-                let y = same(graph, x);
+                let y = f64_call(graph, x);
                 with_cotangent(graph, y, x, 3.0)
             })
         }),
@@ -188,24 +188,24 @@ fn a_runtime_call_that_no_derivative_needs_is_a_constant() {
 }
 
 #[test]
-fn a_cotangent_of_zero_passes_no_derivative_to_a_runtime_call() {
+fn zero_cotangents_do_not_reach_runtime_calls() {
     let inputs = [tensor(&[], &[1.5])];
     let mut graph = Graph::new();
     let x = parameters(&mut graph, &inputs)[0];
-    let y = same(&mut graph, x);
-    let nothing = with_cotangent(&mut graph, y, y, 0.0);
-    let sum = graph.add(x, nothing).unwrap();
+    let y = f64_call(&mut graph, x);
+    let unused = with_cotangent(&mut graph, y, y, 0.0);
+    let sum = graph.add(x, unused).unwrap();
     let found = gradients(&mut graph, sum, &[x]).unwrap();
     assert_eq!(f64s(&run(&graph, &inputs, &found)[0]), [1.0]);
 }
 
 #[test]
-fn a_rule_with_a_runtime_call_has_no_second_derivative() {
+fn rules_with_runtime_calls_have_no_second_derivative() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F64, [2]));
     let sine = graph.sin(x).unwrap();
     let open = graph.open_rule(RuleFor::Tangents, &[x]);
-    let slope = same(&mut graph, x);
+    let slope = f64_call(&mut graph, x);
     let change = graph.multiply(open.changes()[0], slope).unwrap();
     let y = graph.close_rule(open, &[sine], &[x], vec![change]).unwrap()[0];
     let slope = gradients(&mut graph, y, &[x]).unwrap()[0];
@@ -214,13 +214,13 @@ fn a_rule_with_a_runtime_call_has_no_second_derivative() {
 }
 
 #[test]
-fn the_error_of_a_runtime_call_names_the_line_and_a_way_out() {
+fn runtime_call_errors_name_line_and_remedy() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F64, [2]));
     let line = Line { file: "model.py".into(), line: 12 };
     let source = graph.add_source(Source::Line(line));
     graph.set_source(source);
-    let y = same(&mut graph, x);
+    let y = f64_call(&mut graph, x);
     let error = gradients(&mut graph, y, &[x]).unwrap_err();
     assert_eq!(
         error.to_string(),

@@ -46,7 +46,7 @@ fn repeat(
 }
 
 /// Applies a body to a tensor `count` times.
-fn times(
+fn repeat_body(
     graph: &mut Graph,
     x: ExprId,
     count: ExprId,
@@ -67,7 +67,7 @@ fn times(
 }
 
 #[test]
-fn cond_takes_the_derivative_of_the_branch() {
+fn cond_differentiates_the_selected_branch() {
     for sign in [-1.0, 1.0] {
         let inputs = [tensor(&[], &[0.7 * sign]), samples(&[3], (0.5, 1.5), 1)];
         check_twice(&inputs, |graph, x| {
@@ -110,7 +110,7 @@ fn cond_with_several_clauses_and_results() {
 }
 
 #[test]
-fn a_branch_that_is_not_taken_is_not_computed() {
+fn unselected_branches_are_not_computed() {
     // The derivative of the other branch divides by zero.
     let mut graph = Graph::new();
     let inputs = [tensor(&[], &[0.0])];
@@ -143,7 +143,7 @@ fn only_active_captures_of_a_cond_get_cotangents() {
     let backward = graph
         .ids()
         .rfind(|&id| matches!(graph.op(id), Op::Cond(_)))
-        .expect("the gradient holds a cond");
+        .expect("the gradient contains a cond");
     assert_eq!(graph.ty(backward).parts().len(), 1);
     assert_eq!(f64s(&run(&graph, &inputs, &found)[0]), [3.0]);
 }
@@ -154,7 +154,7 @@ fn while_with_a_dynamic_trip_count() {
     for trips in [0, 1, 2, 3, 5, 16, 37] {
         let inputs = [samples(&[2], (0.5, 0.9), 1), integers(&[], &[trips])];
         check(&inputs, |graph, x| {
-            times(graph, x[0], x[1], |graph, _, x| {
+            repeat_body(graph, x[0], x[1], |graph, _, x| {
                 let sine = graph.sin(x).unwrap();
                 graph.add(sine, x).unwrap()
             })
@@ -163,13 +163,13 @@ fn while_with_a_dynamic_trip_count() {
 }
 
 #[test]
-fn more_trips_than_the_checkpoints_divide() {
+fn long_loops_are_differentiated_by_checkpoints() {
     let trips = 70_000;
     let mut graph = Graph::new();
     let inputs = [tensor(&[], &[0.9]), integers(&[], &[trips])];
     let ids = crate::common::parameters(&mut graph, &inputs);
     // `x -> x + a sin(x)` with a small `a`, so that nothing saturates.
-    let y = times(&mut graph, ids[0], ids[1], |graph, _, x| {
+    let y = repeat_body(&mut graph, ids[0], ids[1], |graph, _, x| {
         let sine = graph.sin(x).unwrap();
         let step = number(graph, 1e-5);
         let part = graph.multiply(sine, step).unwrap();
@@ -230,7 +230,7 @@ fn while_with_captures_counters_and_several_states() {
 fn second_derivative_of_a_while() {
     let inputs = [samples(&[2], (0.5, 0.9), 1), integers(&[], &[5])];
     check_twice(&inputs, |graph, x| {
-        times(graph, x[0], x[1], |graph, _, x| graph.multiply(x, x).unwrap())
+        repeat_body(graph, x[0], x[1], |graph, _, x| graph.multiply(x, x).unwrap())
     });
 }
 
@@ -238,9 +238,10 @@ fn second_derivative_of_a_while() {
 fn nested_loops_and_branches() {
     let inputs = [samples(&[2], (0.5, 0.9), 1), integers(&[], &[3])];
     check(&inputs, |graph, x| {
-        times(graph, x[0], x[1], |graph, count, value| {
-            let inner =
-                times(graph, value, count, |graph, _, value| graph.multiply(value, x[0]).unwrap());
+        repeat_body(graph, x[0], x[1], |graph, count, value| {
+            let inner = repeat_body(graph, value, count, |graph, _, value| {
+                graph.multiply(value, x[0]).unwrap()
+            });
             choose(
                 graph,
                 |graph| {
@@ -255,31 +256,31 @@ fn nested_loops_and_branches() {
 }
 
 #[test]
-fn a_loop_of_integers_keeps_the_dtype_of_floats() {
+fn integer_loops_keep_float_gradient_dtypes() {
     let mut graph = Graph::new();
     let inputs = [tensor(&[], &[1.5])];
     let x = crate::common::parameters(&mut graph, &inputs)[0];
     let count = integer(&mut graph, 3);
-    let y = times(&mut graph, x, count, |graph, count, x| graph.multiply(count, x).unwrap());
+    let y = repeat_body(&mut graph, x, count, |graph, count, x| graph.multiply(count, x).unwrap());
     let found = gradients(&mut graph, y, &[x]).unwrap();
     assert_eq!(graph.dtype(found[0]), DType::F64);
     assert_eq!(f64s(&run(&graph, &inputs, &found)[0]), [0.0]);
 }
 
 #[test]
-fn a_loop_that_counts_runs_the_body_once_for_each_trip() {
-    let calls = evaluations(&[tensor(&[], &[0.5])], |graph, _| integer(graph, 1000));
+fn counted_loops_evaluate_the_body_once_per_iteration() {
+    let calls = count_evaluations(&[tensor(&[], &[0.5])], |graph, _| integer(graph, 1000));
     assert_eq!(calls, 1000);
 }
 
 #[test]
-fn other_loops_run_the_body_a_few_times_for_each_trip() {
-    let calls = evaluations(&[tensor(&[], &[0.5]), integers(&[], &[1000])], |_, x| x[1]);
+fn dynamic_loops_evaluate_the_body_a_few_times_per_iteration() {
+    let calls = count_evaluations(&[tensor(&[], &[0.5]), integers(&[], &[1000])], |_, x| x[1]);
     assert!((1500..=3500).contains(&calls), "{calls} evaluations of the body");
 }
 
 /// Counts how often the gradient of a loop with a trip count evaluates the `sin` of an iteration.
-fn evaluations(
+fn count_evaluations(
     inputs: &[HostTensor],
     count: impl FnOnce(&mut Graph, &[ExprId]) -> ExprId,
 ) -> usize {
@@ -287,7 +288,7 @@ fn evaluations(
     let mut graph = Graph::new();
     let x = crate::common::parameters(&mut graph, inputs);
     let count = count(&mut graph, &x);
-    let y = times(&mut graph, x[0], count, |graph, _, x| graph.sin(x).unwrap());
+    let y = repeat_body(&mut graph, x[0], count, |graph, _, x| graph.sin(x).unwrap());
     let found = gradients(&mut graph, y, &x[..1]).unwrap();
     // Inserts a counting hook for each `sin` of the derivative.
     let types = || crate::common::types(inputs);
@@ -333,7 +334,7 @@ fn count_ops(graph: &Graph, root: ExprId, calls: &Arc<AtomicUsize>) -> (Graph, E
 
 #[test]
 fn stop_grad_is_a_constant() {
-    check_stopped(
+    check_gradient(
         |graph, x| {
             let exp = graph.exp(x).unwrap();
             let stopped = graph.stop_grad(exp).unwrap();
@@ -341,7 +342,7 @@ fn stop_grad_is_a_constant() {
         },
         1.5f64.exp(),
     );
-    check_stopped(
+    check_gradient(
         |graph, x| {
             let stopped = graph.stop_grad(x).unwrap();
             graph.multiply(stopped, stopped).unwrap()
@@ -350,7 +351,7 @@ fn stop_grad_is_a_constant() {
     );
 }
 
-fn check_stopped(build: impl Fn(&mut Graph, ExprId) -> ExprId, expected: f64) {
+fn check_gradient(build: impl Fn(&mut Graph, ExprId) -> ExprId, expected: f64) {
     let mut graph = Graph::new();
     let inputs = [tensor(&[], &[1.5])];
     let x = crate::common::parameters(&mut graph, &inputs)[0];
@@ -360,7 +361,7 @@ fn check_stopped(build: impl Fn(&mut Graph, ExprId) -> ExprId, expected: f64) {
 }
 
 #[test]
-fn stop_grad_makes_an_op_without_a_rule_harmless() {
+fn stop_grad_allows_ops_without_rules() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, nxla_expr::TensorType::new(DType::S32, [2]));
     let two = graph.scalar_constant(Scalar::Int(2), DType::S32).unwrap();
@@ -433,7 +434,7 @@ fn custom_grad_differentiates_again() {
 fn custom_grad_inside_a_loop() {
     let inputs = [tensor(&[], &[0.5]), integers(&[], &[4])];
     check(&inputs, |graph, x| {
-        times(graph, x[0], x[1], |graph, _, x| {
+        repeat_body(graph, x[0], x[1], |graph, _, x| {
             let sine = graph.sin(x).unwrap();
             custom(graph, &[sine], &[x], |graph, dy| {
                 let cosine = graph.cos(x).unwrap();
@@ -444,7 +445,7 @@ fn custom_grad_inside_a_loop() {
 }
 
 #[test]
-fn a_cotangent_of_another_shape_is_an_error() {
+fn cotangents_of_wrong_shape_are_errors() {
     let mut graph = Graph::new();
     let x = crate::common::parameters(&mut graph, &[tensor(&[2], &[0.5, 0.6])])[0];
     let cos = graph.cos(x).unwrap();
@@ -472,11 +473,11 @@ fn custom_sine(
 }
 
 #[test]
-fn custom_jvp_says_gradients_too() {
+fn custom_jvp_defines_gradients() {
     // A correct rule agrees with finite differences in both modes, twice.
     let inputs = [samples(&[3], (0.5, 1.5), 1), integers(&[], &[3])];
     check_twice(&inputs, |graph, x| {
-        times(graph, x[0], x[1], |graph, _, x| {
+        repeat_body(graph, x[0], x[1], |graph, _, x| {
             let y = custom_sine(graph, x, |graph, dx| {
                 let slope = graph.cos(x).unwrap();
                 graph.multiply(dx, slope).unwrap()
@@ -506,7 +507,7 @@ fn custom_jvp_that_is_not_linear_has_no_gradient() {
 }
 
 #[test]
-fn a_tangent_of_another_shape_is_an_error() {
+fn tangents_of_wrong_shape_are_errors() {
     let mut graph = Graph::new();
     let x = crate::common::parameters(&mut graph, &[tensor(&[2], &[0.5, 0.6])])[0];
     let y = graph.cos(x).unwrap();
@@ -522,7 +523,7 @@ fn a_tangent_of_another_shape_is_an_error() {
 }
 
 #[test]
-fn plain_metadata_passes() {
+fn metadata_is_transparent_to_derivatives() {
     check(&[samples(&[2], (0.5, 1.5), 1), samples(&[3], (0.5, 1.5), 2)], |graph, x| {
         let inspect = Some("seen".into());
         let metadata = Metadata { inspect, ..Metadata::default() };
@@ -535,7 +536,7 @@ fn plain_metadata_passes() {
 }
 
 #[test]
-fn hooks_pass_and_run_once() {
+fn hooks_pass_derivatives_and_run_once() {
     let calls = Arc::new(AtomicUsize::new(0));
     let mut graph = Graph::new();
     let inputs = [tensor(&[], &[0.5]), integers(&[], &[3])];
@@ -548,7 +549,7 @@ fn hooks_pass_and_run_once() {
         })
     };
     let seen = graph.hook(&[ids[0], ids[1]], None, Some(counter.clone())).unwrap();
-    let looped = times(&mut graph, seen[0], seen[1], |graph, _, x| {
+    let looped = repeat_body(&mut graph, seen[0], seen[1], |graph, _, x| {
         let chosen = choose(
             graph,
             |graph| {
@@ -574,7 +575,7 @@ fn hooks_of_a_custom_rule_run_in_the_derivative() {
     let mut graph = Graph::new();
     let inputs = [tensor(&[], &[0.5]), integers(&[], &[3])];
     let ids = crate::common::parameters(&mut graph, &inputs);
-    let y = times(&mut graph, ids[0], ids[1], |graph, _, x| {
+    let y = repeat_body(&mut graph, ids[0], ids[1], |graph, _, x| {
         let sine = graph.sin(x).unwrap();
         let calls = calls.clone();
         custom(graph, &[sine], &[x], |graph, dy| {
@@ -617,7 +618,7 @@ fn blocks_differentiate_through_their_default() {
 }
 
 #[test]
-fn parts_that_nothing_depends_on_do_not_reach_ops_without_a_rule() {
+fn unneeded_ops_without_rules_are_ignored() {
     // The counter of a loop that also carries a float may be divided as an integer.
     let mut graph = Graph::new();
     let inputs = [tensor(&[], &[1.5])];
@@ -652,12 +653,12 @@ fn loops(graph: &Graph, inputs: &[HostTensor], outputs: &[ExprId]) -> Vec<usize>
 }
 
 #[test]
-fn a_loop_that_counts_is_neither_counted_nor_run_twice() {
+fn counted_loops_are_not_run_twice() {
     let inputs = [samples(&[3], (0.5, 1.5), 1), samples(&[3], (0.5, 1.5), 2)];
     let mut graph = Graph::new();
     let x = crate::common::parameters(&mut graph, &inputs);
     let count = integer(&mut graph, 7);
-    let y = times(&mut graph, x[0], count, |graph, _, state| {
+    let y = repeat_body(&mut graph, x[0], count, |graph, _, state| {
         let product = graph.multiply(state, x[1]).unwrap();
         graph.sin(product).unwrap()
     });
@@ -670,13 +671,13 @@ fn a_loop_that_counts_is_neither_counted_nor_run_twice() {
 }
 
 #[test]
-fn what_no_trip_changes_is_computed_outside_of_the_derivative() {
+fn loop_invariants_are_hoisted_out_of_derivatives() {
     let inputs = [samples(&[3], (0.5, 1.5), 1), samples(&[3], (0.5, 1.5), 2)];
     let mut graph = Graph::new();
     let x = crate::common::parameters(&mut graph, &inputs);
     let count = integer(&mut graph, 7);
     // Linear in the state, so the derivative needs no residuals.
-    let y = times(&mut graph, x[0], count, |graph, _, state| {
+    let y = repeat_body(&mut graph, x[0], count, |graph, _, state| {
         let slope = graph.sin(x[1]).unwrap();
         graph.multiply(state, slope).unwrap()
     });
@@ -685,7 +686,7 @@ fn what_no_trip_changes_is_computed_outside_of_the_derivative() {
 }
 
 #[test]
-fn counters_of_all_kinds_are_understood() {
+fn trip_counts_of_all_comparisons_are_found() {
     type Compare = fn(&mut Graph, ExprId, ExprId) -> Result<ExprId>;
     let cases: [(Compare, i64, i64, i64); 6] = [
         (Graph::less, 0, 1, 5),
@@ -708,8 +709,8 @@ fn counters_of_all_kinds_are_understood() {
                 },
                 |graph, state| {
                     let step = integer(graph, step);
-                    let place = graph.as_type(state[0], DType::F64).unwrap();
-                    let weight = graph.cos(place).unwrap();
+                    let position = graph.as_type(state[0], DType::F64).unwrap();
+                    let weight = graph.cos(position).unwrap();
                     let next = graph.sin(state[1]).unwrap();
                     let next = graph.multiply(next, weight).unwrap();
                     vec![graph.add(state[0], step).unwrap(), next]
@@ -721,12 +722,12 @@ fn counters_of_all_kinds_are_understood() {
 }
 
 #[test]
-fn loops_inside_of_loops_that_count() {
+fn nested_counted_loops() {
     check_twice(&[samples(&[2], (0.5, 0.9), 1), samples(&[2], (0.5, 0.9), 2)], |graph, x| {
         let outer = integer(graph, 3);
-        times(graph, x[0], outer, |graph, _, state| {
+        repeat_body(graph, x[0], outer, |graph, _, state| {
             let inner = integer(graph, 4);
-            let product = times(graph, state, inner, |graph, _, state| {
+            let product = repeat_body(graph, state, inner, |graph, _, state| {
                 let sine = graph.sin(state).unwrap();
                 graph.multiply(sine, x[1]).unwrap()
             });
@@ -736,11 +737,11 @@ fn loops_inside_of_loops_that_count() {
 }
 
 #[test]
-fn rows_of_a_sequence_get_their_cotangents_in_place() {
+fn rows_of_sequences_accumulate_cotangents() {
     let inputs = [samples(&[], (0.5, 0.9), 1), samples(&[5], (0.5, 0.9), 2)];
     check_twice(&inputs, |graph, x| {
         let count = integer(graph, 5);
-        times(graph, x[0], count, |graph, i, state| {
+        repeat_body(graph, x[0], count, |graph, i, state| {
             let start = nxla_expr::build::SliceStart::from(i);
             let row = graph.slice(x[1], &[start], &[1], None).unwrap();
             let row = graph.reshape(row, nxla_tensor::Shape::scalar()).unwrap();
@@ -751,15 +752,15 @@ fn rows_of_a_sequence_get_their_cotangents_in_place() {
 }
 
 #[test]
-fn two_loops_after_each_other_run_once_each() {
+fn consecutive_loops_run_once_each() {
     let inputs = [samples(&[3], (0.5, 1.5), 1)];
     let mut graph = Graph::new();
     let x = crate::common::parameters(&mut graph, &inputs);
     let count = integer(&mut graph, 4);
     let sine = |graph: &mut Graph, _, state| graph.sin(state).unwrap();
-    let first = times(&mut graph, x[0], count, sine);
+    let first = repeat_body(&mut graph, x[0], count, sine);
     let middle = graph.exp(first).unwrap();
-    let second = times(&mut graph, middle, count, sine);
+    let second = repeat_body(&mut graph, middle, count, sine);
     let (values, gradients) =
         nxla_grad::values_and_gradients(&mut graph, &[second, middle], second, &x).unwrap();
     let all: Vec<ExprId> = values.iter().chain(&gradients).copied().collect();

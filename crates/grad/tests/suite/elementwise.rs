@@ -6,13 +6,13 @@ use nxla_grad::{GradError, gradients};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 /// Returns whether an op accepts floats; `ops_on_integers_only` tests the other ops.
-fn takes_floats(op: UnaryOp) -> bool {
+fn accepts_floats(op: UnaryOp) -> bool {
     !matches!(op.class(), UnaryClass::Bits | UnaryClass::Int)
 }
 
 #[test]
 fn unary_ops() {
-    for &op in UnaryOp::ALL.iter().filter(|&&op| takes_floats(op)) {
+    for &op in UnaryOp::ALL.iter().filter(|&&op| accepts_floats(op)) {
         let x = samples(&[2, 4], op.domain(), 7);
         check(&[x], |graph, inputs| {
             let y = graph.unary(op, inputs[0]).unwrap();
@@ -23,7 +23,7 @@ fn unary_ops() {
 
 #[test]
 fn second_derivatives_of_unary_ops() {
-    for &op in UnaryOp::ALL.iter().filter(|&&op| takes_floats(op)) {
+    for &op in UnaryOp::ALL.iter().filter(|&&op| accepts_floats(op)) {
         let (low, high) = op.domain();
         // Away from the ends, where large third derivatives make finite differences inaccurate.
         let x = samples(&[3], (low + 0.25 * (high - low), high - 0.25 * (high - low)), 3);
@@ -80,7 +80,7 @@ fn complex_binary_ops() {
 }
 
 #[test]
-fn a_real_operand_next_to_a_complex_one_gets_a_real_gradient() {
+fn real_operands_of_complex_products_have_real_gradients() {
     let inputs = [samples(&[3], (0.5, 2.0), 1), samples(&[3], (0.5, 2.0), 2)];
     check(&inputs, |graph, inputs| {
         let z = complex(graph, inputs[1], inputs[0]);
@@ -90,7 +90,7 @@ fn a_real_operand_next_to_a_complex_one_gets_a_real_gradient() {
     });
 }
 
-fn takes_float_operands(op: BinaryOp) -> bool {
+fn accepts_float_operands(op: BinaryOp) -> bool {
     use nxla_expr::BinaryClass;
     !matches!(op.class(), BinaryClass::Int | BinaryClass::Bits)
 }
@@ -114,7 +114,7 @@ fn binary_ops_and_broadcasting() {
         (&[4, 1, 2], &[3, 1]),
         (&[0, 3], &[1, 3]),
     ];
-    for &op in BinaryOp::ALL.iter().filter(|&&op| takes_float_operands(op)) {
+    for &op in BinaryOp::ALL.iter().filter(|&&op| accepts_float_operands(op)) {
         for (left, right) in shapes {
             check(&operands(op, left, right), |graph, inputs| {
                 graph.binary(op, inputs[0], inputs[1]).unwrap()
@@ -125,7 +125,7 @@ fn binary_ops_and_broadcasting() {
 
 #[test]
 fn second_derivatives_of_binary_ops() {
-    for &op in BinaryOp::ALL.iter().filter(|&&op| takes_float_operands(op)) {
+    for &op in BinaryOp::ALL.iter().filter(|&&op| accepts_float_operands(op)) {
         check_twice(&operands(op, &[2, 1], &[3]), |graph, inputs| {
             graph.binary(op, inputs[0], inputs[1]).unwrap()
         });
@@ -134,7 +134,7 @@ fn second_derivatives_of_binary_ops() {
 
 #[test]
 fn ops_on_integers_only() {
-    let unary = UnaryOp::ALL.iter().filter(|&&op| !takes_floats(op));
+    let unary = UnaryOp::ALL.iter().filter(|&&op| !accepts_floats(op));
     for &op in unary {
         let mut graph = Graph::new();
         let x = graph.parameter(0, TensorType::new(DType::S32, [3]));
@@ -142,7 +142,7 @@ fn ops_on_integers_only() {
         let found = gradients(&mut graph, y, &[x]).unwrap()[0];
         assert_zeros(&graph, found);
     }
-    for &op in BinaryOp::ALL.iter().filter(|&&op| !takes_float_operands(op)) {
+    for &op in BinaryOp::ALL.iter().filter(|&&op| !accepts_float_operands(op)) {
         let mut graph = Graph::new();
         let x = graph.parameter(0, TensorType::new(DType::S32, [3]));
         let y = graph.parameter(1, TensorType::new(DType::S32, [3]));
@@ -181,7 +181,7 @@ fn gradient_at(
 }
 
 #[test]
-fn ties_share() {
+fn ties_share_gradients_of_extrema() {
     let inputs = [tensor(&[3], &[1.0, 2.0, 3.0]), tensor(&[3], &[2.0, 2.0, 2.0])];
     let max = gradient_at(&inputs, |graph, x| graph.max(x[0], x[1]).unwrap());
     assert_eq!(max, [[0.0, 0.5, 1.0], [1.0, 0.5, 0.0]]);
@@ -205,14 +205,14 @@ fn powers_at_zero() {
 }
 
 #[test]
-fn remainders_truncate() {
+fn remainder_gradients_truncate_quotients() {
     let inputs = [tensor(&[4], &[7.0, -7.0, 7.0, -7.0]), tensor(&[4], &[3.0, 3.0, -3.0, -3.0])];
     let found = gradient_at(&inputs, |graph, x| graph.remainder(x[0], x[1]).unwrap());
     assert_eq!(found, [[1.0, 1.0, 1.0, 1.0], [-2.0, 2.0, 2.0, -2.0]]);
 }
 
 #[test]
-fn sigmoid_far_out_is_zero_and_not_nan() {
+fn gradients_of_saturated_sigmoids_are_zero() {
     let found = gradient_at(&[tensor(&[2], &[-1e4, 1e4])], |graph, x| graph.sigmoid(x[0]).unwrap());
     assert_eq!(found, [[0.0, 0.0]]);
 }
@@ -240,7 +240,7 @@ fn select_and_clip() {
 }
 
 #[test]
-fn conversions_are_the_identity() {
+fn conversions_have_identity_derivatives() {
     let x = tensor(&[3], &[1.25, -2.5, 3.75]);
     let found = gradient_at(std::slice::from_ref(&x), |graph, x| {
         let y = graph.as_type(x[0], DType::S32).unwrap();

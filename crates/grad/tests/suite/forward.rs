@@ -22,7 +22,7 @@ fn program(
 }
 
 /// Returns the pushforward of all outputs for the first inputs.
-fn forward(program: &Program, inputs: usize) -> Result<Program, GradError> {
+fn pushforward_of_inputs(program: &Program, inputs: usize) -> Result<Program, GradError> {
     pushforward(program, DiffCounts { inputs, outputs: program.outputs().len() })
 }
 
@@ -32,12 +32,12 @@ fn evaluate_jvp(
     inputs: &[HostTensor],
     tangents: &[HostTensor],
 ) -> Vec<HostTensor> {
-    let pushed = forward(program, inputs.len()).unwrap();
+    let pushed = pushforward_of_inputs(program, inputs.len()).unwrap();
     evaluate(&pushed, inputs.iter().chain(tangents).cloned().collect()).unwrap()
 }
 
 /// Applies a body to a tensor a given number of times.
-fn times(
+fn repeat_body(
     graph: &mut Graph,
     count: i64,
     initial: &[ExprId],
@@ -49,8 +49,8 @@ fn times(
     let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
     let scope = graph.open_scope("while", &types);
     let end = graph.scalar_constant(Scalar::Int(count), DType::S64).unwrap();
-    let goes_on = graph.less(scope.parameters[0], end).unwrap();
-    let condition = graph.traced(mark, vec![goes_on]);
+    let is_below = graph.less(scope.parameters[0], end).unwrap();
+    let condition = graph.traced(mark, vec![is_below]);
     let one = graph.scalar_constant(Scalar::Int(1), DType::S64).unwrap();
     let mut next = vec![graph.add(scope.parameters[0], one).unwrap()];
     next.extend(body(graph, &scope.parameters[1..]));
@@ -68,7 +68,7 @@ fn loops_of(program: &Program) -> Vec<usize> {
 }
 
 #[test]
-fn what_does_not_change_costs_no_nodes() {
+fn constant_values_add_no_tangent_nodes() {
     let x = samples(&[3], (0.5, 1.5), 1);
     let inputs = [x.clone(), x];
     let program = program(&inputs, |graph, x| {
@@ -86,7 +86,7 @@ fn what_does_not_change_costs_no_nodes() {
 }
 
 #[test]
-fn an_output_that_does_not_change_gets_zeros() {
+fn constant_outputs_have_zero_tangents() {
     let x = samples(&[3], (0.5, 1.5), 1);
     let program = program(std::slice::from_ref(&x), |graph, x| {
         let stopped = graph.stop_grad(x[0]).unwrap();
@@ -101,58 +101,58 @@ fn an_output_that_does_not_change_gets_zeros() {
 }
 
 #[test]
-fn a_loop_computes_values_and_tangents_in_one_go() {
+fn loops_compute_values_and_tangents_together() {
     let x = samples(&[3], (0.5, 1.5), 1);
     let program = program(std::slice::from_ref(&x), |graph, x| {
-        times(graph, 5, &[x[0]], |graph, x| vec![graph.sin(x[0]).unwrap()])
+        repeat_body(graph, 5, &[x[0]], |graph, x| vec![graph.sin(x[0]).unwrap()])
     });
-    let pushed = forward(&program, 1).unwrap();
+    let pushed = pushforward_of_inputs(&program, 1).unwrap();
     assert_eq!(loops_of(&pushed), [3]);
 }
 
 #[test]
-fn a_loop_carries_no_tangents_that_nobody_asks_for() {
+fn loops_carry_only_needed_tangents() {
     let x = samples(&[3], (0.5, 1.5), 1);
     let inputs = [x.clone(), x];
     let program = program(&inputs, |graph, x| {
         // The second state depends only on the first, and its tangent is not needed.
-        let states = times(graph, 5, x, |graph, x| {
+        let states = repeat_body(graph, 5, x, |graph, x| {
             let sine = graph.sin(x[0]).unwrap();
             vec![sine, graph.multiply(x[0], x[1]).unwrap()]
         });
         vec![states[0]]
     });
-    assert_eq!(loops_of(&forward(&program, 2).unwrap()), [4]);
+    assert_eq!(loops_of(&pushforward_of_inputs(&program, 2).unwrap()), [4]);
 }
 
 #[test]
-fn an_op_without_a_rule_is_an_error_only_where_it_counts() {
+fn ops_without_rules_fail_only_for_needed_tangents() {
     let inputs = [samples(&[4], (0.5, 1.5), 1), integers(&[1], &[5])];
     let index = |graph: &mut Graph, x: &[ExprId]| {
         let two = graph.scalar_constant(Scalar::Int(2), DType::S64).unwrap();
         graph.quotient(x[1], two).unwrap()
     };
-    let fine = program(&inputs, |graph, x| {
+    let differentiable = program(&inputs, |graph, x| {
         let index = index(graph, x);
         vec![graph.gather(x[0], index, None).unwrap()]
     });
     // The tangent of an integer is a float.
     let step = samples(&[1], (0.0, 1.0), 1).cast(DType::F32);
     let direction = [inputs[0].clone(), step];
-    let found = evaluate_jvp(&fine, &inputs, &direction);
+    let found = evaluate_jvp(&differentiable, &inputs, &direction);
     assert_eq!(f64s(&found[1]), [f64s(&inputs[0])[2]]);
     let wrong = program(&inputs, |graph, x| vec![index(graph, x)]);
-    let error = forward(&wrong, 2).unwrap_err();
+    let error = pushforward_of_inputs(&wrong, 2).unwrap_err();
     assert!(error.to_string().starts_with("quotient: integer division has no derivative"));
 }
 
 #[test]
-fn hooks_run_once_and_pass_tangents_on() {
+fn hooks_run_once_and_pass_tangents() {
     let calls = Arc::new(AtomicUsize::new(0));
     let count = calls.clone();
     let x = tensor(&[], &[0.5]);
     let program = program(std::slice::from_ref(&x), |graph, x| {
-        times(graph, 3, &[x[0]], |graph, x| {
+        repeat_body(graph, 3, &[x[0]], |graph, x| {
             let count = count.clone();
             let show = move |_: &[HostTensor]| {
                 count.fetch_add(1, Ordering::Relaxed);
@@ -168,7 +168,7 @@ fn hooks_run_once_and_pass_tangents_on() {
 }
 
 #[test]
-fn a_rule_for_cotangents_serves_tangents_if_it_is_linear() {
+fn linear_custom_grad_rules_define_tangents() {
     let x = tensor(&[2], &[3.0, -4.0]);
     let build = |clips: bool| {
         program(std::slice::from_ref(&x), |graph, x| {
@@ -189,12 +189,12 @@ fn a_rule_for_cotangents_serves_tangents_if_it_is_linear() {
     let found =
         evaluate_jvp(&build(false), std::slice::from_ref(&x), &[tensor(&[2], &[1.0, 10.0])]);
     assert_eq!(f64s(&found[1]), [21.0, -280.0]);
-    let error = forward(&build(true), 1).unwrap_err();
+    let error = pushforward_of_inputs(&build(true), 1).unwrap_err();
     assert!(matches!(error, GradError::NotLinear { .. }), "{error}");
 }
 
 #[test]
-fn tangents_must_fit() {
+fn mismatched_tangents_are_errors() {
     let x = samples(&[3], (0.5, 1.5), 1);
     let program = program(std::slice::from_ref(&x), |graph, x| vec![graph.sin(x[0]).unwrap()]);
     let mut graph = Graph::new();
@@ -210,7 +210,7 @@ fn tangents_must_fit() {
 }
 
 #[test]
-fn a_million_nodes_are_pushed() {
+fn million_node_programs_are_differentiated() {
     let x = tensor(&[], &[1.0]);
     let program = program(std::slice::from_ref(&x), |graph, x| {
         let mut y = x[0];
@@ -221,7 +221,7 @@ fn a_million_nodes_are_pushed() {
         }
         vec![y]
     });
-    let pushed = forward(&program, 1).unwrap();
+    let pushed = pushforward_of_inputs(&program, 1).unwrap();
     assert!(pushed.graph().len() > 1_000_000);
 }
 
@@ -234,8 +234,8 @@ fn forward_over_forward_over_reverse_is_the_third_derivative() {
     let y = graph.sin(id).unwrap();
     let slope = gradients(&mut graph, y, &[id]).unwrap();
     let first = Program::new(&graph, types(std::slice::from_ref(&x)), &slope).unwrap();
-    let second = forward(&first, 1).unwrap();
-    let third = forward(&second, 1).unwrap();
+    let second = pushforward_of_inputs(&first, 1).unwrap();
+    let third = pushforward_of_inputs(&second, 1).unwrap();
     let found = evaluate(&third, vec![x.clone(), one.clone(), one]).unwrap();
     for (found, x) in f64s(&found[3]).iter().zip(f64s(&x)) {
         assert!((found + x.cos()).abs() < 1e-12);
@@ -243,12 +243,13 @@ fn forward_over_forward_over_reverse_is_the_third_derivative() {
 }
 
 #[test]
-fn halves_of_a_derivative_meet_again() {
+fn partial_evaluation_splits_derivatives() {
     let inputs = [samples(&[3], (0.5, 1.0), 1), samples(&[3], (0.5, 1.0), 2)];
     let function = program(&inputs, |graph, x| {
         let product = graph.multiply(x[0], x[1]).unwrap();
-        let looped = times(graph, 4, &[product], |graph, x| vec![graph.sin(x[0]).unwrap()])[0];
-        vec![graph.tanh(looped).unwrap(), graph.exp(product).unwrap()]
+        let loop_output =
+            repeat_body(graph, 4, &[product], |graph, x| vec![graph.sin(x[0]).unwrap()])[0];
+        vec![graph.tanh(loop_output).unwrap(), graph.exp(product).unwrap()]
     });
     let directions = [samples(&[3], (-1.0, 1.0), 3), samples(&[3], (-1.0, 1.0), 4)];
     let sides = DiffCounts { inputs: 2, outputs: 2 };
@@ -273,7 +274,7 @@ fn halves_of_a_derivative_meet_again() {
 }
 
 #[test]
-fn forward_mode_adds_no_more_than_the_slopes() {
+fn forward_mode_adds_only_slopes_and_products() {
     // A chain of 100 layers adds one product and one slope for each layer.
     let inputs = [samples(&[4, 4], (-0.5, 0.5), 1), samples(&[4, 4], (-0.5, 0.5), 2)];
     let function = program(&inputs, |graph, x| {
@@ -284,7 +285,7 @@ fn forward_mode_adds_no_more_than_the_slopes() {
         }
         vec![y]
     });
-    let pushed = forward(&function, 2).unwrap();
+    let pushed = pushforward_of_inputs(&function, 2).unwrap();
     assert!(pushed.graph().len() < 6 * function.graph().len());
     let seeds = [inputs[0].clone(), inputs[1].clone()];
     let found = evaluate_jvp(&function, &inputs, &seeds);
@@ -298,7 +299,7 @@ fn nodes(program: &Program) -> usize {
 }
 
 /// Computes the tangent of the first output by transposing reverse mode.
-fn two_sweeps(program: &Program) -> Program {
+fn reverse_mode_twice(program: &Program) -> Program {
     let inputs = program.inputs().len();
     let back = pullback(program, DiffCounts { inputs, outputs: 1 }).unwrap();
     let sides = DiffCounts { inputs: inputs + 1, outputs: inputs + 1 };
@@ -319,14 +320,15 @@ fn forward_mode_takes_fewer_nodes_than_reverse_mode_twice() {
         vec![graph.sum(y, None, false).unwrap()]
     });
     let recurrent = program(&inputs, |graph, x| {
-        let hidden = times(graph, 20, &[x[1]], |graph, y| {
+        let hidden = repeat_body(graph, 20, &[x[1]], |graph, y| {
             let product = graph.dot(y[0], x[0]).unwrap();
             vec![graph.tanh(product).unwrap()]
         });
         vec![graph.sum(hidden[0], None, false).unwrap()]
     });
     for program in [layers, recurrent] {
-        let (once, twice) = (forward(&program, 2).unwrap(), two_sweeps(&program));
+        let (once, twice) =
+            (pushforward_of_inputs(&program, 2).unwrap(), reverse_mode_twice(&program));
         let count = (nodes(&program), nodes(&once), nodes(&twice));
         assert!(count.1 < count.2, "{count:?}");
         let directions = [inputs[0].clone(), inputs[1].clone()];

@@ -219,10 +219,10 @@ const SELECTIONS: [(&str, Selection); 9] = [
         graph.select(predicate, x[1], x[2])
     }),
     ("clip", |graph, x| graph.clip(x[0], x[1], x[2])),
-    ("reduce_max", |graph, x| reduced(graph, ReduceOp::Max, x)),
-    ("reduce_min", |graph, x| reduced(graph, ReduceOp::Min, x)),
-    ("window_max", |graph, x| slid(graph, WindowOp::Max, x)),
-    ("window_min", |graph, x| slid(graph, WindowOp::Min, x)),
+    ("reduce_max", |graph, x| reduce_stacked(graph, ReduceOp::Max, x)),
+    ("reduce_min", |graph, x| reduce_stacked(graph, ReduceOp::Min, x)),
+    ("window_max", |graph, x| reduce_window(graph, WindowOp::Max, x)),
+    ("window_min", |graph, x| reduce_window(graph, WindowOp::Min, x)),
     ("sort", |graph, x| {
         let x = graph.stack(x, 0, None)?;
         let sorted = graph.sort(x, 0, false, false)?;
@@ -230,19 +230,19 @@ const SELECTIONS: [(&str, Selection); 9] = [
     }),
 ];
 
-fn reduced(graph: &mut Graph, op: ReduceOp, x: &[ExprId]) -> Result<ExprId> {
+fn reduce_stacked(graph: &mut Graph, op: ReduceOp, x: &[ExprId]) -> Result<ExprId> {
     let x = graph.stack(x, 0, None)?;
     graph.reduction(op, x, None, false)
 }
 
-fn slid(graph: &mut Graph, op: WindowOp, x: &[ExprId]) -> Result<ExprId> {
+fn reduce_window(graph: &mut Graph, op: WindowOp, x: &[ExprId]) -> Result<ExprId> {
     let x = graph.stack(x, 0, None)?;
     graph.window_reduction(op, x, &[3], &WindowOptions::default())
 }
 
 /// If all operands grow by the same amount, so does the selected operand, also in ties.
 #[test]
-fn the_derivatives_of_a_selection_add_up_to_one() {
+fn selection_derivatives_sum_to_one() {
     for (name, function) in SELECTIONS {
         for point in points(&combinations(&[0.0, 1.0, 2.0], &[DType::F64; 3])) {
             let mut sums = [0.0; 2];

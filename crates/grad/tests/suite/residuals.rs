@@ -18,7 +18,7 @@ fn checkpoint(
 }
 
 #[test]
-fn checkpoints_have_the_derivatives_of_their_bodies() {
+fn checkpoints_do_not_change_derivatives() {
     let all = [Keep::Nothing, Keep::Products, Keep::Named(vec!["sine".into()]), Keep::Everything];
     for keep in all {
         let inputs = [samples(&[2, 2], (0.2, 0.9), 1), samples(&[2, 2], (0.2, 0.9), 2)];
@@ -37,7 +37,7 @@ fn checkpoints_have_the_derivatives_of_their_bodies() {
 }
 
 #[test]
-fn what_is_computed_again_is_not_what_was_there() {
+fn checkpointed_blocks_are_recomputed() {
     let inputs = [samples(&[3], (0.2, 0.9), 1)];
     let blocks = |keep: &Keep| {
         let mut graph = Graph::new();
@@ -102,7 +102,7 @@ fn repeat_step(
 }
 
 #[test]
-fn loops_have_one_derivative_whatever_they_keep() {
+fn loop_derivatives_do_not_depend_on_residuals() {
     for method in ReplayMethod::ALL {
         for bytes in [0, 200, Replay::BYTES] {
             let replay = Replay { method, bytes };
@@ -118,7 +118,7 @@ fn loops_have_one_derivative_whatever_they_keep() {
 }
 
 #[test]
-fn weights_of_loops_get_one_product_over_all_trips() {
+fn weight_gradients_are_one_product_over_all_iterations() {
     // Weights on the right, transposed and on the left, and a bias, which is not part of a product.
     // The last two weights are equal.
     let inputs = [&[2, 3][..], &[3, 4], &[4, 4], &[4, 3], &[3]];
@@ -128,8 +128,8 @@ fn weights_of_loops_get_one_product_over_all_trips() {
         repeat_step(graph, x[0], bound, (replay, open), |graph, h| {
             let y = graph.dot(h, x[1]).unwrap();
             let once = graph.dot(y, x[2]).unwrap();
-            let turned = graph.transpose(x[2], None).unwrap();
-            let twice = graph.dot(y, turned).unwrap();
+            let transposed = graph.transpose(x[2], None).unwrap();
+            let twice = graph.dot(y, transposed).unwrap();
             let y = graph.multiply(once, twice).unwrap();
             let y = graph.dot(y, x[3]).unwrap();
             let y = graph.add(y, x[4]).unwrap();
@@ -137,8 +137,8 @@ fn weights_of_loops_get_one_product_over_all_trips() {
         })
     };
     // Without memory for additional rows, the products are summed in each iteration.
-    let few = Replay { method: ReplayMethod::Store, bytes: 0 };
-    for (replay, inside) in [(Replay::default(), 8), (few, 12)] {
+    let without_memory = Replay { method: ReplayMethod::Store, bytes: 0 };
+    for (replay, inside) in [(Replay::default(), 8), (without_memory, 12)] {
         for open in [false, true] {
             check_twice(&inputs, |graph, x| build(graph, x, replay, open));
         }
@@ -163,7 +163,7 @@ fn weights_of_loops_get_one_product_over_all_trips() {
 }
 
 #[test]
-fn residuals_that_follow_from_others_are_not_stored() {
+fn derivable_residuals_are_not_stored() {
     let inputs = [samples(&[3], (0.2, 0.9), 1), samples(&[3], (-0.9, 0.9), 2)];
     let build = |graph: &mut Graph, x: &[ExprId]| {
         let bound = graph.scalar_constant(Scalar::Int(5), DType::S64).unwrap();
@@ -190,7 +190,7 @@ fn residuals_that_follow_from_others_are_not_stored() {
 }
 
 #[test]
-fn trips_that_nobody_knows_are_kept_as_far_as_they_fit() {
+fn dynamic_trip_counts_match_constant_trip_counts() {
     let mut inputs = vec![tensor(&[2], &[0.7, 0.6]), tensor(&[2], &[0.9, 0.8])];
     inputs.push(integers(&[], &[300]));
     for method in ReplayMethod::ALL {
@@ -223,7 +223,7 @@ fn trips_that_nobody_knows_are_kept_as_far_as_they_fit() {
 }
 
 #[test]
-fn folds_are_differentiated_as_what_they_stand_for() {
+fn folds_have_the_derivatives_of_equivalent_ops() {
     type Function = fn(&mut Graph, ExprId, ExprId) -> Result<ExprId>;
     let functions: [Function; 4] = [
         |graph, x, a| graph.add(a, x),

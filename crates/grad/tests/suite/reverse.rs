@@ -8,7 +8,7 @@ use nxla_grad::{GradError, gradients, vjp};
 use nxla_tensor::{AxisName, DType, Names, Scalar};
 
 #[test]
-fn the_gradient_of_an_output_itself_is_ones() {
+fn gradient_of_output_is_ones() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F16, [2]));
     let found = gradients(&mut graph, x, &[x]).unwrap()[0];
@@ -17,7 +17,7 @@ fn the_gradient_of_an_output_itself_is_ones() {
 }
 
 #[test]
-fn an_unused_input_gets_zeros_of_its_shape() {
+fn unused_inputs_have_zero_gradients() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F64, [2]));
     let unused = [DType::F32, DType::S8, DType::C64, DType::Pred]
@@ -32,7 +32,7 @@ fn an_unused_input_gets_zeros_of_its_shape() {
 }
 
 #[test]
-fn dtypes_of_results_are_those_of_the_inputs() {
+fn gradients_have_the_dtypes_of_inputs() {
     let mut graph = Graph::new();
     let dtypes = [DType::BF16, DType::F32, DType::F64, DType::S32, DType::C64];
     let inputs: Vec<_> = dtypes
@@ -50,7 +50,7 @@ fn dtypes_of_results_are_those_of_the_inputs() {
 }
 
 #[test]
-fn integers_get_float_gradients() {
+fn integers_have_float_gradients() {
     let mut graph = Graph::new();
     let inputs = [crate::common::integers(&[2], &[2, -3])];
     let x = crate::common::parameters(&mut graph, &inputs)[0];
@@ -73,7 +73,7 @@ fn several_inputs_and_shared_subexpressions() {
 }
 
 #[test]
-fn a_node_can_be_an_input() {
+fn intermediate_nodes_can_be_inputs() {
     let mut graph = Graph::new();
     let inputs = [tensor(&[], &[2.0])];
     let x = crate::common::parameters(&mut graph, &inputs)[0];
@@ -98,7 +98,7 @@ fn higher_derivatives() {
 }
 
 #[test]
-fn vjp_weighs_several_outputs() {
+fn vjp_combines_several_outputs() {
     let mut graph = Graph::new();
     let inputs = [tensor(&[2], &[2.0, 3.0]), tensor(&[2], &[10.0, 100.0])];
     let ids = crate::common::parameters(&mut graph, &inputs);
@@ -125,7 +125,7 @@ fn vjp_checks_cotangents() {
 }
 
 #[test]
-fn tuples_are_refused() {
+fn tuples_are_rejected() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F64, [2]));
     let pair = graph.metadata(&[x, x], nxla_expr::Metadata::default()).unwrap();
@@ -141,7 +141,7 @@ fn names(list: &[&str]) -> Option<Names> {
 }
 
 #[test]
-fn names_are_those_of_the_inputs() {
+fn gradients_have_the_axis_names_of_inputs() {
     let mut graph = Graph::new();
     let ty = |shape: [usize; 2], list: &[&str]| TensorType {
         names: names(list),
@@ -150,8 +150,8 @@ fn names_are_those_of_the_inputs() {
     let a = graph.parameter(0, ty([2, 3], &["rows", "inner"]));
     let b = graph.parameter(1, ty([3, 2], &["other", "columns"]));
     let product = graph.dot(a, b).unwrap();
-    let turned = graph.transpose(product, None).unwrap();
-    let renamed = graph.rename(turned, names(&["columns", "rows"])).unwrap();
+    let transposed = graph.transpose(product, None).unwrap();
+    let renamed = graph.rename(transposed, names(&["columns", "rows"])).unwrap();
     let sine = graph.sin(renamed).unwrap();
     let total = graph.sum(sine, Some(&[0]), false).unwrap();
     let found = gradients(&mut graph, total, &[a, b]).unwrap();
@@ -199,7 +199,7 @@ fn errors_name_the_op_and_the_line() {
 }
 
 #[test]
-fn the_derivative_of_shared_nodes_is_linear_in_size() {
+fn shared_nodes_have_derivatives_of_linear_size() {
     // Every node has two uses: the number of paths doubles at each step, the number of nodes must
     // not.
     let mut graph = Graph::new();
@@ -215,7 +215,7 @@ fn the_derivative_of_shared_nodes_is_linear_in_size() {
 }
 
 #[test]
-fn nodes_that_do_not_depend_on_the_inputs_cost_nothing() {
+fn input_independent_nodes_add_no_derivatives() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, TensorType::new(DType::F64, [2]));
     let mut w = graph.parameter(1, TensorType::new(DType::F64, [2]));
@@ -231,7 +231,7 @@ fn nodes_that_do_not_depend_on_the_inputs_cost_nothing() {
 }
 
 #[test]
-fn a_chain_of_a_million_nodes() {
+fn long_chains_take_linear_time() {
     let time = |count: usize| {
         let mut graph = Graph::new();
         let x = graph.parameter(0, TensorType::new(DType::F64, [4]));

@@ -10,7 +10,7 @@ fn uniform(shape: &[usize], seed: u64) -> HostTensor {
 }
 
 #[test]
-fn movement() {
+fn movement_ops() {
     check(&[uniform(&[2, 3], 1)], |graph, x| graph.reshape(x[0], [3, 2]).unwrap());
     check(&[uniform(&[2, 1, 3], 1)], |graph, x| graph.squeeze(x[0], None).unwrap());
     check(&[uniform(&[2, 3, 4], 1)], |graph, x| graph.transpose(x[0], Some(&[1, 2, 0])).unwrap());
@@ -21,7 +21,7 @@ fn movement() {
 }
 
 #[test]
-fn joins() {
+fn concatenation_and_stacking() {
     let parts = [uniform(&[2, 3], 1), uniform(&[2, 1], 2), uniform(&[2, 0], 3)];
     check(&parts, |graph, x| graph.concatenate(x, 1).unwrap());
     check(&[uniform(&[2], 1), uniform(&[2], 2)], |graph, x| graph.stack(x, 1, None).unwrap());
@@ -29,7 +29,7 @@ fn joins() {
 }
 
 #[test]
-fn padding_of_all_signs() {
+fn positive_and_negative_padding() {
     let configs = [(1, 2, 0), (0, 0, 2), (-1, 1, 0), (1, -2, 1), (-2, -1, 2), (0, 0, 0)];
     for (low, high, interior) in configs {
         let padding = [Padding { low, high, interior }, Padding { low: 1, high: 0, interior: 0 }];
@@ -73,7 +73,7 @@ fn products_with_zeros() {
 }
 
 #[test]
-fn equal_extrema_share() {
+fn equal_extrema_share_gradients() {
     let mut graph = Graph::new();
     let input = tensor(&[2, 3], &[1.0, 3.0, 3.0, 5.0, 4.0, 5.0]);
     let x = crate::common::parameters(&mut graph, std::slice::from_ref(&input))[0];
@@ -143,7 +143,7 @@ fn window_scatters() {
 }
 
 #[test]
-fn dilated_extrema_give_ties_to_the_last() {
+fn window_ties_select_the_last_element() {
     for dilation in [1, 2] {
         let options = WindowOptions { dilations: Some(vec![dilation]), ..WindowOptions::default() };
         let mut graph = Graph::new();
@@ -356,7 +356,7 @@ fn fourier_transforms() {
 }
 
 /// Returns a well-conditioned matrix.
-fn dominant(batch: &[usize], size: usize, seed: u64) -> HostTensor {
+fn diagonally_dominant(batch: &[usize], size: usize, seed: u64) -> HostTensor {
     let shape: Vec<usize> = batch.iter().copied().chain([size, size]).collect();
     let mut numbers = crate::common::f64s(&uniform(&shape, seed));
     for (at, number) in numbers.iter_mut().enumerate() {
@@ -372,14 +372,14 @@ fn triangular_solves() {
         for (lower, left_side) in [(true, true), (true, false), (false, true), (false, false)] {
             let options = TriangularSolve { lower, left_side, transform };
             for b in [&[3usize][..], if left_side { &[3, 2] } else { &[2, 3] }] {
-                check(&[dominant(&[], 3, 1), uniform(b, 2)], |graph, x| {
+                check(&[diagonally_dominant(&[], 3, 1), uniform(b, 2)], |graph, x| {
                     graph.triangular_solve(x[0], x[1], options).unwrap()
                 });
             }
         }
     }
     let options = TriangularSolve { lower: true, left_side: true, transform: Transform::None };
-    check_twice(&[dominant(&[2], 2, 1), uniform(&[2, 2, 3], 2)], |graph, x| {
+    check_twice(&[diagonally_dominant(&[2], 2, 1), uniform(&[2, 2, 3], 2)], |graph, x| {
         graph.triangular_solve(x[0], x[1], options).unwrap()
     });
 }
@@ -389,7 +389,7 @@ fn complex_triangular_solves() {
     for transform in [Transform::None, Transform::Transpose, Transform::Conjugate] {
         for left_side in [true, false] {
             let options = TriangularSolve { lower: true, left_side, transform };
-            let inputs = [dominant(&[], 2, 1), uniform(&[2, 2], 2), uniform(&[2, 2], 3)];
+            let inputs = [diagonally_dominant(&[], 2, 1), uniform(&[2, 2], 2), uniform(&[2, 2], 3)];
             check(&inputs, |graph, x| {
                 let i = graph.scalar_constant(Scalar::Complex(0.0, 1.0), DType::C128).unwrap();
                 let imaginary = graph.multiply(i, x[1]).unwrap();
@@ -426,7 +426,7 @@ fn cholesky() {
 }
 
 #[test]
-fn products_of_zeros() {
+fn reduced_products_of_zeros() {
     let axes: [Option<&[i64]>; 4] = [None, Some(&[0]), Some(&[1]), Some(&[0, 2])];
     let x = tensor(&[2, 3, 2], &[0., 2., 3., 0., 0., 5., 1., 1., -2., 0., 4., 0.5]);
     for axes in axes {
@@ -437,7 +437,7 @@ fn products_of_zeros() {
 }
 
 #[test]
-fn only_the_update_that_stays_has_a_gradient() {
+fn only_the_last_update_has_a_gradient() {
     let x = uniform(&[3, 4], 1);
     let twice = integers(&[4, 2], &[0, 1, 2, 3, 0, 1, 0, 1]);
     check(&[x.clone(), twice, uniform(&[4], 2)], |graph, x| {
@@ -466,7 +466,7 @@ fn determinants_of_singular_matrices() {
 }
 
 #[test]
-fn folds_of_nothing_are_the_initial_value() {
+fn empty_folds_have_the_gradient_of_the_initial_value() {
     let functions: [fn(&mut Graph, ExprId, ExprId) -> Result<ExprId>; 3] = [
         |graph, element, sum| graph.add(element, sum),
         |graph, element, best| graph.max(element, best),

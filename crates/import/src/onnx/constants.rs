@@ -146,7 +146,7 @@ mod tests {
 
     /// Each node is computed once, from the value before or together with the values before.
     #[test]
-    fn the_work_is_linear_in_the_length_of_a_chain() {
+    fn chains_are_evaluated_in_linear_time() {
         let mut graph = Graph::new();
         let nodes = chain(&mut graph, 50);
         for requests in [nodes.clone(), nodes.iter().rev().copied().collect()] {

@@ -204,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn packed_and_single_numbers_are_equal() {
+    fn packed_and_unpacked_integers_are_equal() {
         let (mut packed, mut single) = (Vec::new(), Vec::new());
         let mut message = Message::new(&[0x0a, 3, 1, 0x80, 0x01]);
         let (_, field) = message.field().unwrap().unwrap();
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_an_error_with_the_byte() {
+    fn corrupt_fields_are_errors_with_byte_offsets() {
         for (bytes, expected) in [
             (&[0x08][..], "byte 1: an integer is truncated or longer than 10 bytes"),
             (&[0x08, 1, 0x12, 9, 1], "byte 4: a field of 9 bytes ends after 1 bytes"),

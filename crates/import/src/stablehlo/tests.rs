@@ -33,7 +33,7 @@ fn error_of(text: &str) -> String {
 }
 
 #[test]
-fn exports_of_jax_are_imported() {
+fn jax_exports_are_imported() {
     let modules = golden();
     assert!(modules.len() >= 50);
     let failed: Vec<String> = modules
@@ -65,7 +65,7 @@ fn all_unsupported_operations_are_listed_with_their_lines() {
 }
 
 #[test]
-fn damaged_text_is_an_error_with_a_line() {
+fn corrupt_text_is_an_error_with_a_line() {
     let x = "%x: tensor<2xf32>";
     for (text, expected) in [
         (String::new(), "StableHLO: line 1: the module must have a function"),
@@ -127,7 +127,7 @@ fn meshes_are_skipped() {
 }
 
 /// A module in which each line has one element that the table below damages.
-const SOUND: &str = "\
+const VALID: &str = "\
 func.func @main(%x: tensor<2x3xf32>, %i: tensor<i32>) -> tensor<2xf32> {
   %z = stablehlo.constant dense<0.0> : tensor<f32>
   %c = stablehlo.constant dense<[[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]> : tensor<2x3xf32>
@@ -145,8 +145,8 @@ func.func @main(%x: tensor<2x3xf32>, %i: tensor<i32>) -> tensor<2xf32> {
   return %5 : tensor<2xf32>
 }";
 
-/// Damaged lines of [`SOUND`]: the line, the element, and its replacement.
-const DAMAGED: [(usize, &str, &str); 24] = [
+/// Corrupted lines of [`VALID`]: the line, the element, and its replacement.
+const CORRUPTIONS: [(usize, &str, &str); 24] = [
     (1, "-> tensor<2xf32>", "->"),
     (1, "@main", "main"),
     (1, "%x: tensor<2x3xf32>", "%x: tensor<2x3"),
@@ -174,17 +174,17 @@ const DAMAGED: [(usize, &str, &str); 24] = [
 ];
 
 #[test]
-fn errors_name_the_damaged_line() {
-    read(SOUND).unwrap();
+fn errors_name_the_corrupt_line() {
+    read(VALID).unwrap();
     let mut wrong = Vec::new();
-    for (line, from, to) in DAMAGED {
-        let mut lines: Vec<String> = SOUND.lines().map(str::to_owned).collect();
-        let damaged = lines[line - 1].replacen(from, to, 1);
-        assert_ne!(damaged, lines[line - 1], "{from}");
-        lines[line - 1] = damaged;
+    for (line, from, to) in CORRUPTIONS {
+        let mut lines: Vec<String> = VALID.lines().map(str::to_owned).collect();
+        let corrupt = lines[line - 1].replacen(from, to, 1);
+        assert_ne!(corrupt, lines[line - 1], "{from}");
+        lines[line - 1] = corrupt;
         let error = error_of(&lines.join("\n"));
-        let places = [format!("line {line}: "), format!("(line {line}): ")];
-        if !places.iter().any(|place| error.contains(place)) {
+        let locations = [format!("line {line}: "), format!("(line {line}): ")];
+        if !locations.iter().any(|location| error.contains(location)) {
             wrong.push(format!("line {line}, {to}: {error}"));
         }
     }
@@ -219,7 +219,7 @@ fn recursion_and_expansion_are_limited() {
 }
 
 #[test]
-fn tuples_of_tuples_take_no_memory() {
+fn nested_tuples_do_not_allocate_memory() {
     let mut ty = "tensor<f32>".to_owned();
     let mut body = String::new();
     for level in 0..100 {
@@ -243,7 +243,7 @@ fn every_prefix_of_a_module_is_an_error() {
 }
 
 #[test]
-fn a_huge_constant_takes_no_memory() {
+fn huge_constants_do_not_allocate_memory() {
     let ty = "tensor<1000000x1000000xf32>";
     let body = format!("%0 = stablehlo.constant dense<1.0> : {ty}\nreturn %0 : {ty}");
     assert!(read(&main_of("", ty, &body)).is_ok());
@@ -322,7 +322,7 @@ fn random_bits(algorithm: &str, state: &[u64], ty: &str) -> (Vec<u64>, Vec<u64>)
 }
 
 #[test]
-fn random_bits_are_those_of_xla() {
+fn random_bits_match_xla() {
     // The words 1, 2, 3, 4 as JAX passes them; the expected bits are results of JAX.
     let state = [1 | 2 << 32, 3 | 4 << 32];
     let next = |count: u64| vec![state[0], state[1] + count];
@@ -362,7 +362,7 @@ fn error_of_bytes(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn exports_have_names_and_containers() {
+fn exports_have_argument_names_and_trees() {
     let (_, bytes) = exports().into_iter().find(|(name, _)| name == "scan.jax").unwrap();
     let module = Module::from_bytes(&bytes, &ReadOptions::default()).unwrap();
     assert_eq!(module.input_names(), [Some("xs".into()), Some("start".into())]);
@@ -377,7 +377,7 @@ fn exports_have_names_and_containers() {
 }
 
 #[test]
-fn nodes_have_the_lines_of_the_exported_function() {
+fn nodes_have_source_lines_of_exported_functions() {
     let (_, bytes) = exports().into_iter().find(|(name, _)| name == "gpt.jax").unwrap();
     let module = Module::from_bytes(&bytes, &ReadOptions::default()).unwrap();
     let graph = module.program().graph();
@@ -438,7 +438,7 @@ fn bytecode_of(attributes: &[Vec<u8>], types: &[Vec<u8>], operation: &[u8]) -> V
 }
 
 #[test]
-fn shared_attributes_do_not_multiply() {
+fn nested_shared_attributes_are_limited() {
     // Each list holds the list before it twice.
     let list = |at: usize| match at {
         0 => b"\x01\x01".to_vec(),
@@ -455,7 +455,7 @@ fn shared_attributes_do_not_multiply() {
 }
 
 #[test]
-fn counts_are_compared_with_the_file() {
+fn counts_beyond_the_file_size_are_errors() {
     // An operation with 2^56 results, operands, or regions.
     let huge = b"\x80\xff\xff\xff\xff\xff\xff\xff";
     for parts in [2_u8, 4, 16] {
@@ -475,7 +475,7 @@ fn counts_are_compared_with_the_file() {
 }
 
 #[test]
-fn other_bytes_are_refused() {
+fn invalid_bytes_are_rejected() {
     let export = [&8_u32.to_le_bytes()[..], &[0xff; 12]].concat();
     for bytes in [&b"\xff\xfe"[..], b"\xff", &[0xff; 64], &export] {
         let error = error_of_bytes(bytes);
@@ -498,7 +498,7 @@ const PLATFORMS: &str = "func.func @main(%p: tensor<i32> {jax.global_constant = 
     return %0 : tensor<2xf32>\n}";
 
 #[test]
-fn only_one_platform_is_built() {
+fn only_the_selected_platform_is_built() {
     let module = read(PLATFORMS).unwrap();
     assert_eq!(module.input_names(), [Some("x".into())]);
     assert_eq!(module.program().inputs().len(), 1);
@@ -514,7 +514,7 @@ fn only_one_platform_is_built() {
 
 /// An export for `cpu` and `cuda` of `lax.platform_dependent(x, cpu=jnp.sin, cuda=jnp.cos)`.
 #[test]
-fn platforms_have_names_in_exports() {
+fn exports_select_platforms_by_name() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/import/platforms.jax");
     let bytes = std::fs::read(path).unwrap();
     let printed = |platform: Option<&str>| {

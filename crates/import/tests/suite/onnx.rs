@@ -1,4 +1,4 @@
-//! Reads ONNX models and damaged copies of them. `tests/formats/onnx_nodes.py` writes the models.
+//! Reads ONNX models and corrupt copies of them. `tests/formats/onnx_nodes.py` writes the models.
 
 use std::path::Path;
 
@@ -32,7 +32,7 @@ fn varint(message: &mut &[u8]) -> u64 {
 }
 
 #[test]
-fn damaged_models_are_read_or_refused() {
+fn corrupt_models_are_read_or_rejected() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/formats");
     let cases = std::fs::read(folder.join("onnx_nodes.bin")).unwrap();
     let perceptron = std::fs::read(folder.join("mlp.onnx")).unwrap();

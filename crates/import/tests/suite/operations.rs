@@ -96,7 +96,7 @@ fn moments(x: &[f64]) -> [Vec<f64>; 2] {
 }
 
 /// The formula of the specification for `batch_norm_inference`.
-fn normalized(x: &[f64], [scale, offset, mean, variance]: [&[f64]; 4]) -> Vec<f64> {
+fn normalize(x: &[f64], [scale, offset, mean, variance]: [&[f64]; 4]) -> Vec<f64> {
     let value = |(at, x): (usize, &f64)| {
         let f = at % FEATURES;
         (x - mean[f]) / (variance[f] + EPSILON).sqrt() * scale[f] + offset[f]
@@ -111,7 +111,7 @@ fn assert_close(found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-fn of(values: &[f64]) -> (&[f64], &[usize], DType) {
+fn rows(values: &[f64]) -> (&[f64], &[usize], DType) {
     (values, &[ROWS, FEATURES], DType::F64)
 }
 
@@ -136,8 +136,8 @@ fn batches_are_normalized() {
              ({matrix}, {vector}, {vector}, {vector}, {vector}) -> {matrix}\nreturn %0 : {matrix}"
         ),
     );
-    let inputs = [of(&x), feature(&scale), feature(&offset), feature(&mean), feature(&variance)];
-    let expected = normalized(&x, [&scale, &offset, &mean, &variance]);
+    let inputs = [rows(&x), feature(&scale), feature(&offset), feature(&mean), feature(&variance)];
+    let expected = normalize(&x, [&scale, &offset, &mean, &variance]);
     assert_close(&results_of(&text, &inputs)[0], &expected, 1e-12);
 
     let text = main_of(
@@ -165,7 +165,7 @@ fn batches_are_normalized() {
     );
     let loss = |x: &[f64], scale: &[f64], offset: &[f64]| -> f64 {
         let [mean, variance] = moments(x);
-        let y = normalized(x, [scale, offset, &mean, &variance]);
+        let y = normalize(x, [scale, offset, &mean, &variance]);
         y.iter().zip(cotangent).map(|(y, g)| y * g).sum()
     };
     let slope = |values: &[f64], of: &dyn Fn(&[f64]) -> f64| -> Vec<f64> {
@@ -182,7 +182,7 @@ fn batches_are_normalized() {
         slope(&scale, &|scale| loss(&x, scale, &offset)),
         slope(&offset, &|offset| loss(&x, &scale, offset)),
     ];
-    let inputs = [of(&x), feature(&scale), feature(&mean), feature(&variance), of(&cotangent)];
+    let inputs = [rows(&x), feature(&scale), feature(&mean), feature(&variance), rows(&cotangent)];
     let found = results_of(&text, &inputs);
     for (found, expected) in found.iter().zip(&expected) {
         assert_close(found, expected, 1e-8);
@@ -190,7 +190,7 @@ fn batches_are_normalized() {
 }
 
 /// The results of one operation on a list of numbers.
-fn mapped(operation: &str, from: DType, to: DType, x: &[f64]) -> Vec<f64> {
+fn apply_operation(operation: &str, from: DType, to: DType, x: &[f64]) -> Vec<f64> {
     let name = |dtype| match dtype {
         DType::BF16 => "bf16",
         DType::F16 => "f16",
@@ -219,18 +219,21 @@ fn assert_same(found: &[f64], expected: &[f64], of: &str) {
 }
 
 #[test]
-fn signs_of_zeros_have_the_signs_of_their_operands() {
+fn sign_of_zero_keeps_its_sign() {
     let x = [-0.0, 0.0, -2.5, 2.5, f64::NEG_INFINITY, f64::INFINITY, f64::NAN];
     let expected = [-0.0, 0.0, -1.0, 1.0, -1.0, 1.0, f64::NAN];
     for dtype in [DType::F64, DType::F32, DType::BF16, DType::F16, DType::F8E5M2] {
-        assert_same(&mapped("sign", dtype, dtype, &x), &expected, &dtype.to_string());
+        assert_same(&apply_operation("sign", dtype, dtype, &x), &expected, &dtype.to_string());
     }
-    assert_eq!(mapped("sign", DType::S32, DType::S32, &[-7.0, 0.0, 7.0]), [-1.0, 0.0, 1.0]);
+    assert_eq!(
+        apply_operation("sign", DType::S32, DType::S32, &[-7.0, 0.0, 7.0]),
+        [-1.0, 0.0, 1.0]
+    );
 }
 
 /// The gradient of the sign is zero at all numbers, also at zeros.
 #[test]
-fn signs_have_no_gradient() {
+fn gradients_of_signs_are_zero() {
     let text = main_of(
         "%x: tensor<3xf64>",
         "tensor<3xf64>",
@@ -250,7 +253,7 @@ fn signs_have_no_gradient() {
 }
 
 /// Returns whether a module that nxla writes for a function of `x` comes back as the same program.
-fn comes_back(dtype: DType, function: impl Fn(&mut Graph, ExprId) -> ExprId) -> bool {
+fn round_trips(dtype: DType, function: impl Fn(&mut Graph, ExprId) -> ExprId) -> bool {
     let ty = TensorType::new(dtype, [3]);
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty.clone());
@@ -263,17 +266,17 @@ fn comes_back(dtype: DType, function: impl Fn(&mut Graph, ExprId) -> ExprId) -> 
 }
 
 #[test]
-fn own_signs_come_back() {
+fn lowered_signs_round_trip() {
     for dtype in [DType::F64, DType::F32, DType::F16] {
-        assert!(comes_back(dtype, |graph, x| graph.sign(x).unwrap()), "{dtype}");
+        assert!(round_trips(dtype, |graph, x| graph.sign(x).unwrap()), "{dtype}");
     }
 }
 
 #[test]
-fn own_conversions_to_8_bit_floats_come_back() {
+fn lowered_conversions_to_8_bit_floats_round_trip() {
     for from in [DType::F64, DType::F32, DType::F16] {
         for to in [DType::F8E4M3FN, DType::F8E5M2] {
-            assert!(comes_back(from, |graph, x| graph.as_type(x, to).unwrap()), "{from} to {to}");
+            assert!(round_trips(from, |graph, x| graph.as_type(x, to).unwrap()), "{from} to {to}");
         }
     }
 }
@@ -284,26 +287,42 @@ fn conversions_to_8_bit_floats_do_not_saturate() {
     let x = [448.0, 464.0, 464.5, -1e6, infinity, -infinity, nan, -0.0, 0.3];
     let expected = [448.0, 448.0, nan, nan, nan, nan, nan, -0.0, 0.3125];
     for from in [DType::F64, DType::F32] {
-        assert_same(&mapped("convert", from, DType::F8E4M3FN, &x), &expected, &from.to_string());
+        assert_same(
+            &apply_operation("convert", from, DType::F8E4M3FN, &x),
+            &expected,
+            &from.to_string(),
+        );
     }
     let integers = [448.0, 464.0, 465.0, -1e6];
     let expected = [448.0, 448.0, nan, nan];
-    assert_same(&mapped("convert", DType::S32, DType::F8E4M3FN, &integers), &expected, "s32");
+    assert_same(
+        &apply_operation("convert", DType::S32, DType::F8E4M3FN, &integers),
+        &expected,
+        "s32",
+    );
     let x = [448.0, 57_344.0, -57_344.0, nan, 0.5];
     let expected = [448.0, nan, nan, nan, 0.5];
-    assert_same(&mapped("convert", DType::F8E5M2, DType::F8E4M3FN, &x), &expected, "f8_e5m2");
+    assert_same(
+        &apply_operation("convert", DType::F8E5M2, DType::F8E4M3FN, &x),
+        &expected,
+        "f8_e5m2",
+    );
     // This format has infinities.
     let x = [57_344.0, 61_439.0, 61_440.0, -1e9, infinity, nan];
     let expected = [57_344.0, 57_344.0, infinity, -infinity, infinity, nan];
-    assert_same(&mapped("convert", DType::F32, DType::F8E5M2, &x), &expected, "f32 to f8_e5m2");
+    assert_same(
+        &apply_operation("convert", DType::F32, DType::F8E5M2, &x),
+        &expected,
+        "f32 to f8_e5m2",
+    );
 }
 
 /// The results of `reduce_precision`.
-fn reduced(dtype: DType, exponent: u32, mantissa: u32, x: &[f64]) -> Vec<f64> {
+fn reduce_precision(dtype: DType, exponent: u32, mantissa: u32, x: &[f64]) -> Vec<f64> {
     let operation = format!(
         "reduce_precision {{exponent_bits = {exponent} : i32, mantissa_bits = {mantissa} : i32}}"
     );
-    mapped(&operation, dtype, dtype, x)
+    apply_operation(&operation, dtype, dtype, x)
 }
 
 #[test]
@@ -315,27 +334,27 @@ fn reduced_precision_has_no_subnormal_numbers() {
         let x = [1e-5, -3e-8, power(-14), 65_504.0, -65_520.0, infinity, nan, -0.0, 1.0 / 3.0];
         let third = 0.333_251_953_125;
         let expected = [0.0, -0.0, power(-14), 65_504.0, -infinity, infinity, nan, -0.0, third];
-        assert_same(&reduced(dtype, 5, 10, &x), &expected, &of);
+        assert_same(&reduce_precision(dtype, 5, 10, &x), &expected, &of);
         // The mantissa rounds numbers slightly below the smallest normal number to this number.
         let [kept, lost] = [1.0 - power(-12), 1.0 - power(-11)].map(|factor| factor * power(-14));
-        assert_same(&reduced(dtype, 5, 10, &[kept, -lost]), &[power(-14), -0.0], &of);
+        assert_same(&reduce_precision(dtype, 5, 10, &[kept, -lost]), &[power(-14), -0.0], &of);
         let x = [power(-15), -power(-16), power(-14), 57_344.0, 61_440.0, nan];
         let expected = [0.0, -0.0, power(-14), 57_344.0, infinity, nan];
-        assert_same(&reduced(dtype, 5, 2, &x), &expected, &of);
+        assert_same(&reduce_precision(dtype, 5, 2, &x), &expected, &of);
     }
     // Numbers of `bf16` have the exponents of `f32`, so subnormal numbers remain.
     let x = [power(-133), -power(-140), 3e38, 3.4e38, nan, 1.0 + power(-8)];
     let large = f64::from(3e38_f32);
-    let found = reduced(DType::F32, 8, 7, &x);
+    let found = reduce_precision(DType::F32, 8, 7, &x);
     assert!((found[2] - large).abs() <= large * power(-8), "{found:?}");
     let expected = [power(-133), -0.0, found[2], infinity, nan, 1.0];
     assert_same(&found, &expected, "e8m7 of f32");
     let x = [power(-126), -power(-127), 1e39, nan, 1.0 + power(-24)];
     let expected = [power(-126), -0.0, infinity, nan, 1.0];
-    assert_same(&reduced(DType::F64, 8, 23, &x), &expected, "e8m23 of f64");
+    assert_same(&reduce_precision(DType::F64, 8, 23, &x), &expected, "e8m23 of f64");
     let x = [power(-126), -power(-130), -1e39, 1.0 + power(-8)];
     assert_same(
-        &reduced(DType::F64, 8, 7, &x),
+        &reduce_precision(DType::F64, 8, 7, &x),
         &[power(-126), -0.0, -infinity, 1.0],
         "e8m7 of f64",
     );
@@ -347,25 +366,25 @@ fn reduced_precision_of_16_bit_floats_has_fewer_exponents_or_digits() {
     let power = |exponent: i32| 2_f64.powi(exponent);
     let x = [1.0 + power(-7), 1.0 + power(-9), 65_504.0, -0.0, f64::NAN];
     let expected = [1.0 + power(-7), 1.0, f64::INFINITY, -0.0, f64::NAN];
-    assert_same(&reduced(DType::F16, 8, 7, &x), &expected, "e8m7 of f16");
+    assert_same(&reduce_precision(DType::F16, 8, 7, &x), &expected, "e8m7 of f16");
     let x = [power(-14), -power(-15), power(16), 1.0 + power(-7)];
     let expected = [power(-14), -0.0, f64::INFINITY, 1.0 + power(-7)];
-    assert_same(&reduced(DType::BF16, 5, 10, &x), &expected, "e5m10 of bf16");
+    assert_same(&reduce_precision(DType::BF16, 5, 10, &x), &expected, "e5m10 of bf16");
     let x = [power(-14), power(-16), power(-24), 65_504.0];
     // The exponents of `f16` and of e5m2 are equal, so subnormal numbers remain.
     let expected = [power(-14), power(-16), 0.0, f64::INFINITY];
-    assert_same(&reduced(DType::F16, 5, 2, &x), &expected, "e5m2 of f16");
+    assert_same(&reduce_precision(DType::F16, 5, 2, &x), &expected, "e5m2 of f16");
 }
 
 type Complex = [f64; 2];
 
-fn times([a, b]: Complex, [c, d]: Complex) -> Complex {
+fn multiply([a, b]: Complex, [c, d]: Complex) -> Complex {
     [a * c - b * d, a * d + b * c]
 }
 
 fn product(x: [[Complex; 2]; 2], y: [[Complex; 2]; 2]) -> [[Complex; 2]; 2] {
     let entry = |row: usize, column: usize| {
-        let [p, q] = [0, 1].map(|at| times(x[row][at], y[at][column]));
+        let [p, q] = [0, 1].map(|at| multiply(x[row][at], y[at][column]));
         [p[0] + q[0], p[1] + q[1]]
     };
     [0, 1].map(|row| [0, 1].map(|column| entry(row, column)))
@@ -384,7 +403,7 @@ impl System {
     /// Returns the operation and the call of LAPACK that solve the system of `%a` and `%b`.
     fn operations(self, ty: &str) -> [String; 2] {
         let Self { left, lower, unit, transform } = self;
-        let word = match transform {
+        let transpose = match transform {
             'N' => "NO_TRANSPOSE",
             'T' => "TRANSPOSE",
             _ => "ADJOINT",
@@ -396,7 +415,7 @@ impl System {
         [
             format!(
                 "%x = \"stablehlo.triangular_solve\"(%a, %b) <{{left_side = {left}, lower = {lower}, \
-                 transpose_a = #stablehlo<transpose {word}>, unit_diagonal = {unit}}}> : {types}"
+                 transpose_a = #stablehlo<transpose {transpose}>, unit_diagonal = {unit}}}> : {types}"
             ),
             format!(
                 "%x = stablehlo.custom_call @lapack_ztrsm_ffi(%a, %b) {{mhlo.backend_config = \

@@ -20,7 +20,7 @@ fn assert_close(found: &[f64], expected: &[f64], of: &str) {
 
 /// The entry of an ignored label is infinite, so only the second row has a loss.
 #[test]
-fn ignored_labels_do_not_contribute_infinite_entries() {
+fn infinite_scores_of_ignored_labels_are_excluded() {
     let scores = tensor(&[f32::NEG_INFINITY, 1.0, 2.0, 0.0, 1.0, 2.0], &[2, 3]);
     let labels = tensor(&[-100_i64, 1], &[2]);
     let expected = (1.0 + 1_f64.exp() + 2_f64.exp()).ln() - 1.0;
@@ -58,30 +58,30 @@ fn indices_of_pools_are_inside_their_windows() {
 }
 
 /// The result of `Resize` of operator set 10 or of `Upsample` of operator set 9.
-fn resized(op: &str, version: u64, x: &HostTensor, scales: &[f32]) -> HostTensor {
+fn resize_by_scales(op: &str, version: u64, x: &HostTensor, scales: &[f32]) -> HostTensor {
     let node = Node { op, attributes: &[], outputs: 1, version };
     node.results(std::slice::from_ref(x), &[tensor(scales, &[scales.len()])]).remove(0)
 }
 
 #[test]
-fn old_resizes_take_the_next_element_of_axes_that_become_shorter() {
+fn old_resizes_shrink_by_nearest_next_element() {
     let x: Vec<f32> = (1_u8..=8).map(f32::from).collect();
     let x = tensor(&x, &[1, 1, 2, 4]);
     let scales = [1.0, 1.0, 0.6, 0.6];
-    assert_eq!(numbers(&resized("Resize", 10, &x, &scales)), [1.0, 3.0]);
+    assert_eq!(numbers(&resize_by_scales("Resize", 10, &x, &scales)), [1.0, 3.0]);
     let scales = [1.0, 1.0, 1.0, 1.5];
     let longer = [1.0, 1.0, 2.0, 3.0, 3.0, 4.0, 5.0, 5.0, 6.0, 7.0, 7.0, 8.0];
-    assert_eq!(numbers(&resized("Resize", 10, &x, &scales)), longer);
-    assert_eq!(numbers(&resized("Upsample", 9, &x, &scales)), longer);
+    assert_eq!(numbers(&resize_by_scales("Resize", 10, &x, &scales)), longer);
+    assert_eq!(numbers(&resize_by_scales("Upsample", 9, &x, &scales)), longer);
 }
 
 /// In 32 bits, 0.7 is below 0.7, and 10 / 7 is above 10 / 7.
 #[test]
 fn sizes_and_coordinates_of_resizes_are_rounded_to_32_bits() {
     let x: Vec<f32> = (0_u8..14).map(f32::from).collect();
-    let found = resized("Resize", 10, &tensor(&x[..10], &[10]), &[0.7]);
+    let found = resize_by_scales("Resize", 10, &tensor(&x[..10], &[10]), &[0.7]);
     assert_eq!(numbers(&found), [0.0, 2.0, 3.0, 5.0, 6.0, 8.0, 9.0]);
-    let found = resized("Upsample", 9, &tensor(&x, &[14]), &[10.0 / 7.0]);
+    let found = resize_by_scales("Upsample", 9, &tensor(&x, &[14]), &[10.0 / 7.0]);
     let expected = (0_u8..20).map(|index| (f64::from(index) * 0.7 + 1e-9).floor());
     assert_eq!(numbers(&found), expected.collect::<Vec<f64>>());
     let attributes = [
@@ -259,7 +259,7 @@ fn reductions_have_the_dtype_of_their_input() {
 }
 
 #[test]
-fn old_masks_of_dropout_have_the_dtype_of_their_input() {
+fn old_dropout_masks_have_the_input_dtype() {
     for (version, mask) in [(7, None), (9, None), (10, Some(DType::Pred)), (13, Some(DType::Pred))]
     {
         let node = Node { op: "Dropout", attributes: &[], outputs: 2, version };
@@ -272,7 +272,7 @@ fn old_masks_of_dropout_have_the_dtype_of_their_input() {
 }
 
 #[test]
-fn old_softmaxes_merge_the_axes_after_theirs() {
+fn old_softmax_merges_trailing_axes() {
     let attributes = [("axis", Attribute::Int(1))];
     let x = tensor(&[0_f32, 0.0, 9.0, 9.0, 8.0, 0.0, 8.0, 1.0], &[2, 2, 2]);
     let node = Node { op: "Hardmax", attributes: &attributes, outputs: 1, version: 11 };
@@ -292,7 +292,7 @@ fn old_softmaxes_merge_the_axes_after_theirs() {
 }
 
 /// The result of `Resize` for scales of the last axes.
-fn rescaled(
+fn resize_with(
     attributes: &[(&str, Attribute<'_>)],
     version: u64,
     x: &HostTensor,
@@ -311,15 +311,15 @@ fn resized_integers_are_rounded_once() {
     let x = tensor(&[0_u8, 1, 1, 2], &[2, 2]);
     for dtype in [DType::U8, DType::S32, DType::S64] {
         let found =
-            rescaled(&[("mode", Attribute::Text("linear"))], 13, &x.cast(dtype), &[2.0, 2.0]);
+            resize_with(&[("mode", Attribute::Text("linear"))], 13, &x.cast(dtype), &[2.0, 2.0]);
         assert_eq!((found.dtype(), numbers(&found)), (dtype, rows.concat()));
     }
     let x = tensor(&[0_u8, 255, 0, 255, 255, 0, 255, 0, 10, 200, 30, 90], &[3, 4]);
     let cubic = [("mode", Attribute::Text("cubic"))];
-    let exact = numbers(&rescaled(&cubic, 13, &x.cast(DType::F32), &[1.5, 1.5]));
+    let exact = numbers(&resize_with(&cubic, 13, &x.cast(DType::F32), &[1.5, 1.5]));
     assert!(exact.iter().any(|&x| x < 0.0) && exact.iter().any(|&x| x > 255.0));
     let expected: Vec<f64> = exact.iter().map(|x| x.trunc().clamp(0.0, 255.0)).collect();
-    assert_eq!(numbers(&rescaled(&cubic, 13, &x, &[1.5, 1.5])), expected);
+    assert_eq!(numbers(&resize_with(&cubic, 13, &x, &[1.5, 1.5])), expected);
 }
 
 /// 1.5 / 0.6 - 0.5 is 2 in 32 bits.
@@ -338,7 +338,7 @@ fn coordinates_of_resizes_follow_the_formulas_in_32_bits() {
             ("nearest_mode", Attribute::Text(rounding)),
         ];
         let x = tensor(&[0_f32, 1.0, 2.0, 3.0, 4.0][..size], &[size]);
-        let found = numbers(&rescaled(&attributes, version, &x, &[scale]));
+        let found = numbers(&resize_with(&attributes, version, &x, &[scale]));
         assert_eq!(found, expected, "{coordinates}");
     }
 }
@@ -373,7 +373,7 @@ fn empty_batches_are_resized() {
         let attributes = [("mode", Attribute::Text(mode))];
         let x = tensor::<f32>(&[], &[0, 2]);
         assert_eq!(to_sizes(&attributes, &x, &[0, 4]).shape()[..], [0, 4], "{mode}");
-        assert_eq!(rescaled(&attributes, 13, &x, &[1.0, 2.0]).shape()[..], [0, 4], "{mode}");
+        assert_eq!(resize_with(&attributes, 13, &x, &[1.0, 2.0]).shape()[..], [0, 4], "{mode}");
     }
 }
 
@@ -407,9 +407,9 @@ fn cubic_samples_interpolate_the_padded_image() {
         for coordinate in [-2.5, -1.25, -1.0, -0.75, 0.5, 1.0, 1.125, 1.5, 3.0] {
             let grid = tensor(&[coordinate, 0.0_f32], &[1, 1, 1, 2]);
             let found = numbers(&node.results(&[x.clone(), grid], &[])[0])[0];
-            let place = (f64::from(coordinate) + 1.0) * 1.5;
+            let position = (f64::from(coordinate) + 1.0) * 1.5;
             let indices = -8..14;
-            let term = |index| cubic(place - f64::from(index)) * padded(padding, index);
+            let term = |index| cubic(position - f64::from(index)) * padded(padding, index);
             let expected: f64 = indices.map(term).sum();
             assert!((found - expected).abs() < 1e-5, "{padding} {coordinate}: {found} {expected}");
         }
@@ -418,7 +418,7 @@ fn cubic_samples_interpolate_the_padded_image() {
 
 /// A step of a decoder has sequences of one element.
 #[test]
-fn one_position_rotates_every_sequence() {
+fn rotary_positions_broadcast_over_sequences() {
     let node =
         Node { op: "com.microsoft:RotaryEmbedding", attributes: &[], outputs: 1, version: 1 };
     let (cos, sin) = (tensor(&[1_f32, 0.0, -1.0], &[3, 1]), tensor(&[0_f32, 1.0, 0.0], &[3, 1]));

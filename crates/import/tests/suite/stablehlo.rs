@@ -78,9 +78,9 @@ fn gradients(program: &Program) -> Result<(Program, Vec<usize>), String> {
         Ok(total)
     });
     let total = built.map_err(|error| error.to_string())?;
-    let wanted: Vec<ExprId> = floats.iter().map(|&at| parameters[at]).collect();
+    let variables: Vec<ExprId> = floats.iter().map(|&at| parameters[at]).collect();
     let found =
-        nxla_grad::gradients(&mut graph, total, &wanted).map_err(|error| error.to_string())?;
+        nxla_grad::gradients(&mut graph, total, &variables).map_err(|error| error.to_string())?;
     let program = Program::new(&graph, inputs, &found).map_err(|error| error.to_string())?;
     Ok((program, floats))
 }
@@ -146,7 +146,7 @@ fn modules() -> Vec<PathBuf> {
 }
 
 #[test]
-fn exports_of_jax_have_the_results_and_gradients_of_jax() {
+fn jax_exports_match_results_and_gradients_of_jax() {
     let modules = modules();
     let failed = modules.iter().filter_map(|path| {
         let error = check(path).err()?;
@@ -188,7 +188,7 @@ fn bytecode_equals_text() {
 
 /// Replaces parts of a module by other parts of it. The reader must return a program or an error.
 #[test]
-fn damaged_modules_are_read_or_refused() {
+fn corrupt_modules_are_read_or_rejected() {
     let mut damage = Damage::new();
     for path in files(&["mlir", "jax", "mlirbc"]) {
         let bytes = std::fs::read(&path).unwrap();
@@ -199,7 +199,7 @@ fn damaged_modules_are_read_or_refused() {
     }
 }
 
-/// The exports whose programs come back as other programs, and the reason.
+/// Exports whose programs change in a round trip, and the reason.
 const COMPOSED: &[(&str, &str)] = &[
     ("cholesky", "the writer adds the checks of XLA's factorization"),
     ("complex_numbers", "the writer composes functions of complex numbers"),
@@ -226,28 +226,28 @@ const COMPOSED: &[(&str, &str)] = &[
 /// Lowers programs to modules and reads the modules. The results are the same, and programs outside
 /// [`COMPOSED`] keep their digest.
 #[test]
-fn own_text_is_read() {
+fn lowered_modules_round_trip() {
     let (mut failed, mut changed) = (Vec::new(), Vec::new());
     for path in modules() {
         let name = path.file_stem().unwrap().display().to_string();
         let module = read(&std::fs::read_to_string(&path).unwrap()).unwrap();
         let options = nxla_stablehlo::LowerOptions::default();
         let lowered = nxla_stablehlo::lower(module.program(), &options).unwrap();
-        let again = match read(&lowered.text) {
-            Ok(again) => again,
+        let reread = match read(&lowered.text) {
+            Ok(reread) => reread,
             Err(error) => {
                 failed.push(format!("{name}: {error}"));
                 continue;
             }
         };
-        if again.program().digest() != module.program().digest() {
+        if reread.program().digest() != module.program().digest() {
             changed.push(name.clone());
         }
         let used = |inputs: &[HostTensor]| -> Vec<HostTensor> {
             lowered.used_inputs.iter().map(|&at| inputs[at].clone()).collect()
         };
         let found = result_differences(
-            again.program(),
+            reread.program(),
             &tensors(&path.with_extension("safetensors")),
             used,
         );

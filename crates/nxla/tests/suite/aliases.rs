@@ -1,7 +1,7 @@
 //! Names of other libraries, by which the search of the documentation finds functions.
 
 #[test]
-fn names_of_the_field_are_found() {
+fn names_of_other_libraries_are_documented_aliases() {
     let containers = include_str!("../../src/containers/mod.rs");
     let control = include_str!("../../src/ops/control.rs");
     let create = include_str!("../../src/ops/create.rs");

@@ -15,7 +15,10 @@ use nxla::{
 };
 
 /// Returns the result of `run`, which must end within a minute.
-fn ends<T: Send + 'static>(what: &str, run: impl FnOnce() -> T + Send + 'static) -> T {
+fn run_within_a_minute<T: Send + 'static>(
+    what: &str,
+    run: impl FnOnce() -> T + Send + 'static,
+) -> T {
     let (sender, receiver) = mpsc::channel();
     std::thread::spawn(move || sender.send(run()));
     receiver.recv_timeout(Duration::from_secs(60)).unwrap_or_else(|_| panic!("{what} hangs"))
@@ -47,7 +50,7 @@ conversions! {
 }
 
 #[test]
-fn arguments_may_read_expressions_of_the_trace() {
+fn arguments_may_read_traced_expressions() {
     type Case = (&'static str, fn(Expr) -> Expr);
     let cases: &[Case] = &[
         ("pad", |x| {
@@ -66,14 +69,16 @@ fn arguments_may_read_expressions_of_the_trace() {
         ("reduce", |x| x.reduce(0, Reads(x.clone()), |x, sum| x + sum).sum()),
     ];
     for &(what, function) in cases {
-        ends(what, move || jit(function).call(Tensor::from([[1, 2], [3, 4]])).unwrap());
+        run_within_a_minute(what, move || {
+            jit(function).call(Tensor::from([[1, 2], [3, 4]])).unwrap()
+        });
     }
 }
 
 /// The macros of `src/ops` convert the options that they know; any other conversion in a row would
 /// run under the lock of the trace.
 #[test]
-fn no_method_converts_an_argument_under_the_lock_of_the_trace() {
+fn arguments_are_converted_outside_the_trace_lock() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src/ops");
     let mut rows = 0;
     for file in std::fs::read_dir(folder).unwrap() {
@@ -96,7 +101,7 @@ fn no_method_converts_an_argument_under_the_lock_of_the_trace() {
 
 /// Asserts that the result is an error with this start.
 #[track_caller]
-fn refused<T>(result: nxla::Result<T>, start: &str) {
+fn assert_error<T>(result: nxla::Result<T>, start: &str) {
     let error = result.err().expect(start).to_string();
     assert!(error.starts_with(start), "{error}");
 }
@@ -122,19 +127,19 @@ fn only_reductions_keep_axes() {
         ("rms_norm", x.rms_norm(1.0, rows(), 0.0)),
     ];
     for (name, result) in results {
-        refused(result, &format!("{name}: axes: must not keep axes"));
+        assert_error(result, &format!("{name}: axes: must not keep axes"));
     }
     assert_eq!(x.median(rows()).unwrap().shape()[..], [1, 2]);
 }
 
 #[test]
-fn options_of_searches_are_used_or_refused() {
+fn search_options_are_used_or_rejected() {
     let x = &Tensor::from([[9, 1], [9, 2]]);
-    refused(x.nan_argmax(Arg::all().last()), "nan_argmax: over: must be an axis");
-    refused(x.nan_argmin(Arg::axis(0).dtype(DType::U8)), "nan_argmin: over: must be an axis");
-    refused(x.mode(Arg::all().last()), "mode: over: must be an axis");
-    refused(x.mode(Arg::all().dtype(DType::S32)), "mode: over: must be an axis");
-    refused(x.sort(Sort::axis(0).dtype(DType::U8)), "sort: sort: must have no dtype");
+    assert_error(x.nan_argmax(Arg::all().last()), "nan_argmax: over: must be an axis");
+    assert_error(x.nan_argmin(Arg::axis(0).dtype(DType::U8)), "nan_argmin: over: must be an axis");
+    assert_error(x.mode(Arg::all().last()), "mode: over: must be an axis");
+    assert_error(x.mode(Arg::all().dtype(DType::S32)), "mode: over: must be an axis");
+    assert_error(x.sort(Sort::axis(0).dtype(DType::U8)), "sort: sort: must have no dtype");
     assert_eq!(x.mode(Arg::axis(0).keep()).unwrap().shape()[..], [1, 2]);
     assert_eq!(x.nan_argmax(Arg::axis(0).keep()).unwrap().shape()[..], [1, 2]);
     assert_eq!(x.argmax(Arg::all().last().dtype(DType::U8)).unwrap().to_vec::<u8>().unwrap(), [2]);
@@ -143,39 +148,39 @@ fn options_of_searches_are_used_or_refused() {
 #[test]
 fn only_ranges_have_steps() {
     let x = &Tensor::from([1, 2, 3]);
-    refused(x.at(Index::from(1).step(2)), "at: index: must be a range to have a step");
-    refused(x.at(Index::from(NewAxis).step(2)), "at: index: must be a range to have a step");
+    assert_error(x.at(Index::from(1).step(2)), "at: index: must be a range to have a step");
+    assert_error(x.at(Index::from(NewAxis).step(2)), "at: index: must be a range to have a step");
     assert_eq!(x.at(Index::from(..).step(2)).unwrap().to_vec::<i32>().unwrap(), [1, 3]);
 }
 
 #[test]
-fn optimizers_refuse_options_of_others() {
+fn optimizers_reject_options_of_other_optimizers() {
     let x = Tensor::from(1.0f32);
-    refused(optim::adam(0.1).momentum(0.9).init(&x), "momentum: optimizer: must be an `sgd`");
-    refused(optim::lion(0.1).nesterov(0.9).init(&x), "nesterov: optimizer: must be an `sgd`");
+    assert_error(optim::adam(0.1).momentum(0.9).init(&x), "momentum: optimizer: must be an `sgd`");
+    assert_error(optim::lion(0.1).nesterov(0.9).init(&x), "nesterov: optimizer: must be an `sgd`");
     let wrong = optim::sgd(0.1).betas(0.9, 0.99).weight_decay(0.1);
-    refused(wrong.init(&x), "betas: optimizer: must be an `adam`");
+    assert_error(wrong.init(&x), "betas: optimizer: must be an `adam`");
     let state = optim::sgd(0.1).init(&x).unwrap();
     let step = jit(move |x: Expr, state: optim::State<Expr, Expr>| wrong.step(&x, &x, &state));
-    refused(step.call((&x, &state)), "betas: optimizer: must be an `adam`");
+    assert_error(step.call((&x, &state)), "betas: optimizer: must be an `adam`");
     assert!(optim::sgd(0.1).momentum(0.9).nesterov(0.8).init(&x).is_ok());
     let expected = "betas: b1: must be at least 0 and less than 1; got 1.5";
-    refused(optim::adam(0.1).betas(1.5, 0.9).init(&x), expected);
-    refused(optim::lion(0.1).betas(0.9, f64::NAN).init(&x), "betas: b2: must be at least 0");
-    refused(optim::sgd(0.1).epsilon(1e-6).init(&x), "epsilon: optimizer: must be an `adam`");
+    assert_error(optim::adam(0.1).betas(1.5, 0.9).init(&x), expected);
+    assert_error(optim::lion(0.1).betas(0.9, f64::NAN).init(&x), "betas: b2: must be at least 0");
+    assert_error(optim::sgd(0.1).epsilon(1e-6).init(&x), "epsilon: optimizer: must be an `adam`");
     let expected = "clip_by_global_norm: max_norm: must not be negative; got -1";
-    refused(optim::sgd(0.1).clip_by_global_norm(-1.0).init(&x), expected);
+    assert_error(optim::sgd(0.1).clip_by_global_norm(-1.0).init(&x), expected);
     let rate = jit(|step: Expr| optim::Schedule::exponential(0.1, -0.5, 10).at(&step));
-    refused(rate.call(1), "exponential: factor: must be positive; got -0.5");
+    assert_error(rate.call(1), "exponential: factor: must be positive; got -0.5");
 }
 
 #[test]
-fn rules_return_one_value_for_each_input_or_result() {
+fn rules_must_return_one_value_for_each_input() {
     let gradient = |x: Expr| {
         let rule = |change: Expr| vec![change.clone(), change];
         custom_grad(x.clone(), &vec![x], rule)
     };
-    refused(
+    assert_error(
         jit(gradient).call(1.0f32),
         "custom_grad: rule: must contain lists of the lengths [1]; got [2]",
     );
@@ -183,7 +188,7 @@ fn rules_return_one_value_for_each_input_or_result() {
         let rule = |change: Expr| vec![change.clone(), change];
         custom_jvp(vec![x.clone()], &x, rule)
     };
-    refused(
+    assert_error(
         jit(tangent).call(1.0f32),
         "custom_jvp: rule: must contain lists of the lengths [1]; got [2]",
     );
@@ -193,8 +198,8 @@ fn rules_return_one_value_for_each_input_or_result() {
 fn initializers_have_two_axes() {
     let key = Tensor::random_key(0).unwrap();
     let expected = "initialize: axes: must be two distinct axes of [3, 4]; got ";
-    refused(key.initialize(glorot_uniform().axes(0, 0), Draw::new([3, 4])), expected);
-    refused(key.initialize(orthogonal(1.0).axes(1, -1), Draw::new([3, 4])), expected);
+    assert_error(key.initialize(glorot_uniform().axes(0, 0), Draw::new([3, 4])), expected);
+    assert_error(key.initialize(orthogonal(1.0).axes(1, -1), Draw::new([3, 4])), expected);
 }
 
 #[test]
@@ -205,14 +210,14 @@ fn simulated_clusters_have_positive_speeds() {
     for (bandwidth, latency) in [(0.0, 0.0), (f64::NAN, 0.0), (1.0, f64::NAN), (1.0, -1.0)] {
         let cluster = Cluster { workers: 2, bandwidth, latency };
         let error = stages.simulate(&cluster, &Speed::default());
-        refused(error, &format!("{expected}; got {bandwidth} and {latency}"));
+        assert_error(error, &format!("{expected}; got {bandwidth} and {latency}"));
     }
     let cluster = Cluster { workers: usize::MAX, bandwidth: 1e9, latency: 1e-6 };
     let expected = "simulate: speed: flops and bytes must be positive and overhead must not be";
     for (flops, bytes, overhead) in
         [(-1.0, 1.0, 0.0), (1.0, 0.0, 0.0), (f64::NAN, 1.0, 0.0), (1.0, 1.0, f64::NAN)]
     {
-        refused(stages.simulate(&cluster, &Speed { flops, bytes, overhead }), expected);
+        assert_error(stages.simulate(&cluster, &Speed { flops, bytes, overhead }), expected);
     }
     assert_eq!(stages.simulate(&cluster, &Speed::default()).unwrap().runs.len(), 2);
 }
@@ -221,27 +226,27 @@ fn simulated_clusters_have_positive_speeds() {
 fn sizes_beyond_memory_are_errors() {
     let x = &Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]);
     let most = usize::MAX;
-    refused(x.repeat(&[most, most], 0), "repeat: counts: must have a sum that fits in memory");
-    refused(x.repeat(&[1 << 60, 0], 0), "repeat: counts: must have a sum that fits in memory");
-    refused(x.bin_edges(most, None), "bin_edges: bins: must be at least 1 and less than");
+    assert_error(x.repeat(&[most, most], 0), "repeat: counts: must have a sum that fits in memory");
+    assert_error(x.repeat(&[1 << 60, 0], 0), "repeat: counts: must have a sum that fits in memory");
+    assert_error(x.bin_edges(most, None), "bin_edges: bins: must be at least 1 and less than");
     let key = Tensor::random_key(0).unwrap();
-    refused(key.random_split(most), "random_split: parts: must be at least 1 and at most");
+    assert_error(key.random_split(most), "random_split: parts: must be at least 1 and at most");
     assert_eq!(x.repeat(&[2, 0], 0).unwrap().to_vec::<f32>().unwrap(), [1.0, 2.0, 1.0, 2.0]);
 }
 
 #[test]
-fn names_are_distinct_and_one_for_each_axis() {
+fn axis_names_must_be_distinct_and_complete() {
     let x = &Tensor::from([[1, 2]]);
     assert!(x.clone().with_names(["a", "a"]).is_err());
-    refused(x.rename(["a", "a"]), "rename: names: must be distinct; got [a, a]");
+    assert_error(x.rename(["a", "a"]), "rename: names: must be distinct; got [a, a]");
     assert!(x.rename([None, None]).is_ok());
     let ty =
         TensorType { names: Some(Names::from(["a", "b"])), ..TensorType::new(DType::F32, [2]) };
     let f = jit(|x: Expr| x.sin());
     let expected = "names [a, b] do not fit a tensor of rank 1";
-    refused(f.compile(&ty), expected);
-    refused(f.stages(&ty, &Policy::EveryOps(1)), expected);
-    refused(f.trace(&ty), expected);
+    assert_error(f.compile(&ty), expected);
+    assert_error(f.stages(&ty, &Policy::EveryOps(1)), expected);
+    assert_error(f.trace(&ty), expected);
 }
 
 #[test]
@@ -259,18 +264,18 @@ fn expressions_have_nodes_of_their_trace() {
     ];
     for &(expected, function) in cases {
         let f = jit(move |x: Expr| function(&x, rows(3)));
-        refused(f.call(Tensor::from([1, 2])), expected);
+        assert_error(f.call(Tensor::from([1, 2])), expected);
     }
     let x = Tensor::from([1, 2]);
     let expected =
         "with_vectors: vectors: must be the leading axes of s32[2]; got vectorized[row: 3]";
-    refused(x.clone().with_vectors(rows(3)), expected);
+    assert_error(x.clone().with_vectors(rows(3)), expected);
     let entries = x.with_vectors(rows(2)).unwrap();
     assert!(entries.with_vectors(rows(2)).is_err());
 }
 
 #[test]
-fn axes_are_also_counted_by_usize() {
+fn axes_can_be_usize() {
     let x = &Tensor::from([[1, 9], [3, 2]]);
     let last = x.shape().rank() - 1;
     assert_eq!(x.sum_over(last).unwrap().to_vec::<i32>().unwrap(), [10, 5]);
@@ -279,11 +284,14 @@ fn axes_are_also_counted_by_usize() {
     assert_eq!(x.argmax(Axis::from(last)).unwrap().to_vec::<i32>().unwrap(), [1, 0]);
     assert_eq!(x.sort(last).unwrap().to_vec::<i32>().unwrap(), [1, 9, 2, 3]);
     assert!(x.sum_over(usize::MAX).is_err());
-    refused(x.cumulative_sum_reverse("zz"), "cumulative_sum_reverse: axis: must be an axis of");
+    assert_error(
+        x.cumulative_sum_reverse("zz"),
+        "cumulative_sum_reverse: axis: must be an axis of",
+    );
 }
 
 #[test]
-fn settings_and_compilers_convert() {
+fn settings_and_compilers_convert_from_values() {
     let path = String::from("cuda");
     assert_eq!(Setting::from(path), Setting::from("cuda"));
     assert_eq!(Setting::from(4usize), Setting::Int(4));

@@ -16,7 +16,7 @@ struct Side {
     backends: [&'static str; 3],
 }
 
-/// The work of a program besides the values.
+/// Work of a program that does not affect its results.
 #[derive(Clone, Copy, PartialEq)]
 enum Work {
     Nothing,
@@ -127,7 +127,7 @@ macro_rules! by_auto {
 }
 
 #[test]
-fn values_devices_and_backends() {
+fn values_and_devices_do_not_depend_on_the_backend() {
     let Some(device) = device() else { return };
     for side in &SIDES {
         let f = by_auto!(side, |x: Expr| side.compute(&x));
@@ -140,7 +140,7 @@ fn values_devices_and_backends() {
 }
 
 #[test]
-fn donated_arguments_are_gone_and_results_can_be_freed() {
+fn donated_arguments_are_deleted_and_results_can_be_freed() {
     let Some(device) = device() else { return };
     for side in &SIDES {
         let f = by_auto!(side, |x: Expr| side.compute(&x)).donate([0]);
@@ -158,7 +158,7 @@ fn donated_arguments_are_gone_and_results_can_be_freed() {
 }
 
 #[test]
-fn hooks_are_called_and_their_errors_raised() {
+fn hooks_run_and_their_errors_are_raised() {
     let Some(device) = device() else { return };
     for side in &SIDES {
         let seen = Arc::new(Mutex::new(0));

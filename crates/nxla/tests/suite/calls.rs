@@ -4,7 +4,7 @@ use crate::common::{compilers, numbers};
 use nxla::{Conflict, Expr, HostTensor, Tensor, jit};
 
 #[test]
-fn a_panic_after_a_mistake_does_not_hide_the_mistake() {
+fn panics_do_not_hide_earlier_errors() {
     let f = jit(|x: Expr| {
         let product = x.dot(Tensor::from(vec![1.0f32, 2.0, 3.0, 4.0, 5.0]));
         // Indexing would panic, because a failed expression has no axes.
@@ -19,12 +19,12 @@ fn a_panic_after_a_mistake_does_not_hide_the_mistake() {
 
 #[test]
 #[should_panic(expected = "a function's own panic")]
-fn a_panic_without_a_mistake_stays_a_panic() {
+fn panics_of_traced_functions_propagate() {
     let _ = jit(|_: Expr| -> Expr { panic!("a function's own panic") }).call(1.0f32);
 }
 
 #[test]
-fn what_could_not_be_built_shows_nothing_of_other_nodes() {
+fn failed_expressions_print_no_nodes() {
     let f = jit(|x: Expr| {
         let wrong = x.dot(Tensor::from(vec![1.0f32, 2.0, 3.0, 4.0, 5.0]));
         assert!(wrong.has_failed() && !x.has_failed());
@@ -36,7 +36,7 @@ fn what_could_not_be_built_shows_nothing_of_other_nodes() {
 }
 
 #[test]
-fn a_call_during_a_trace_runs_by_itself_or_is_refused() {
+fn nested_calls_are_forced_or_rejected() {
     let inner = jit(|x: Expr| x * 2).on_conflict(Conflict::Force);
     let outer = jit(move |x: Expr| Ok::<_, nxla::Error>(x + Expr::of(&inner.call(3)?)));
     assert_eq!(numbers(&outer.call(1).unwrap()), [7.0]);
@@ -50,7 +50,7 @@ fn a_call_during_a_trace_runs_by_itself_or_is_refused() {
 }
 
 #[test]
-fn donated_memory_is_gone_after_the_call() {
+fn donated_memory_is_deleted_after_the_call() {
     for compiler in compilers() {
         let step = jit(|state: Expr, x: Expr| state + x).compiler(compiler).donate([0]);
         let state = Tensor::from(vec![1.0f32; 2000]);
@@ -67,15 +67,15 @@ fn donated_memory_is_gone_after_the_call() {
 }
 
 #[test]
-fn a_call_computes_with_what_it_was_given_though_the_memory_is_written_again() {
+fn later_writes_do_not_change_arguments_of_calls() {
     for compiler in compilers() {
         let double = jit(|x: Expr| &x + &x).compiler(compiler);
         let mut buffer = vec![0f32; 1 << 16];
         let mut results = std::collections::VecDeque::new();
         for round in 0..1000u16 {
             buffer.fill(f32::from(round));
-            let given = HostTensor::from_slice(&buffer, [buffer.len()]).unwrap();
-            results.push_back((round, double.call(Tensor::from(given)).unwrap()));
+            let input = HostTensor::from_slice(&buffer, [buffer.len()]).unwrap();
+            results.push_back((round, double.call(Tensor::from(input)).unwrap()));
             buffer.fill(-1.0);
             if results.len() > 16 {
                 let (round, result) = results.pop_front().unwrap();

@@ -31,7 +31,7 @@ fn check(
 }
 
 #[test]
-fn collectives_are_what_they_are_on_whole_tensors() {
+fn collectives_match_operations_on_whole_tensors() {
     let Some(mesh) = mesh() else { return };
     let (rows, all) = (mesh.sharding(["data"]).unwrap(), mesh.replicated());
     let both = mesh.sharding(["data", "model"]).unwrap();
@@ -49,12 +49,12 @@ fn collectives_are_what_they_are_on_whole_tensors() {
     check(&mesh, |x| psum_scatter(&x, "data", 0), [&rows, &rows], &x, &[6.0, 8.0, 10.0, 12.0]);
     let columns = mesh.sharding([None, Some("data")]).unwrap();
     check(&mesh, |x| all_to_all(&x, "data", 1, 0), [&rows, &columns], &x, &in_order);
-    let indexed = |x: Expr| x.zeros_like() + axis_index("data") * 10 + axis_index("model");
-    let places = [0.0, 1.0, 0.0, 1.0, 10.0, 11.0, 10.0, 11.0];
-    check(&mesh, indexed, [&both, &both], &x, &places);
-    let counted = |x: Expr| x * i32::try_from(axis_size("model").unwrap()).unwrap();
+    let axis_coordinates = |x: Expr| x.zeros_like() + axis_index("data") * 10 + axis_index("model");
+    let coordinates = [0.0, 1.0, 0.0, 1.0, 10.0, 11.0, 10.0, 11.0];
+    check(&mesh, axis_coordinates, [&both, &both], &x, &coordinates);
+    let times_axis_size = |x: Expr| x * i32::try_from(axis_size("model").unwrap()).unwrap();
     let twice: Vec<f64> = in_order.iter().map(|number| number * 2.0).collect();
-    check(&mesh, counted, [&rows, &rows], &x, &twice);
+    check(&mesh, times_axis_size, [&rows, &rows], &x, &twice);
     let in_a_loop = |x: Expr| {
         let start = pvary(&Expr::of(Tensor::from([[0.0f32, 0.0], [0.0, 0.0]])), "data");
         fori(0, 2, start, |_, total| total + psum(&x, "data") + &x)
@@ -96,14 +96,14 @@ fn values_are_sent_to_other_devices() {
     check(&mesh, ring, [&rows, &rows], &x, &[3.0, 4.0, 1.0, 2.0]);
     let one_way = |x: Expr| ppermute(&x, "model", &[(0, 1)]);
     check(&mesh, one_way, [&rows, &rows], &x, &[0.0, 1.0, 0.0, 3.0]);
-    let stays = |x: Expr| ppermute(&x, "model", &[(1, 1)]);
-    check(&mesh, stays, [&rows, &rows], &x, &[0.0, 2.0, 0.0, 4.0]);
-    let nobody = |x: Expr| ppermute(&x, "model", &[]);
-    check(&mesh, nobody, [&rows, &rows], &x, &[0.0; 4]);
+    let to_itself = |x: Expr| ppermute(&x, "model", &[(1, 1)]);
+    check(&mesh, to_itself, [&rows, &rows], &x, &[0.0, 2.0, 0.0, 4.0]);
+    let to_no_device = |x: Expr| ppermute(&x, "model", &[]);
+    check(&mesh, to_no_device, [&rows, &rows], &x, &[0.0; 4]);
 }
 
 #[test]
-fn derivatives_go_through() {
+fn collectives_are_differentiable() {
     let Some(mesh) = mesh() else { return };
     let (rows, all) = (mesh.sharding(["data"]).unwrap(), mesh.replicated());
     let loss = |(w, x): (Expr, Expr)| pmean(&(x * w).pow(2).mean(), "data");
@@ -111,20 +111,20 @@ fn derivatives_go_through() {
     let whole = shard_map(loss, &mesh, (all.clone(), rows.clone()), all.clone());
     let slope = jit(move |w: Expr, x: Expr| grad(|w: Expr| whole((w, x.clone())))(w));
     assert_close(&numbers(&slope.call((2.0f32, &x)).unwrap()), &[30.0], "one device");
-    let over = slope.over(&mesh);
+    let sharded = slope.over(&mesh);
     let x = nxla::sharding::shard(&x, &rows).unwrap();
-    assert_close(&numbers(&over.call((2.0f32, &x)).unwrap().gather().unwrap()), &[30.0], "mesh");
-    assert!(over.text((2.0f32, &x)).unwrap().contains("sdy.sharding_constraint"));
+    assert_close(&numbers(&sharded.call((2.0f32, &x)).unwrap().gather().unwrap()), &[30.0], "mesh");
+    assert!(sharded.text((2.0f32, &x)).unwrap().contains("sdy.sharding_constraint"));
 }
 
 #[test]
-fn misuse_is_told() {
+fn invalid_arguments_are_errors() {
     let Some(mesh) = mesh() else { return };
     use ErrorClass::{Argument, Shape};
     let (rows, all) = (mesh.sharding(["data"]).unwrap(), mesh.replicated());
     let x = Tensor::from([1.0f32, 2.0, 3.0, 4.0]);
     #[track_caller]
-    fn refused(result: nxla::Result<Tensor>, class: ErrorClass, text: &str) {
+    fn assert_error(result: nxla::Result<Tensor>, class: ErrorClass, text: &str) {
         let error = result.unwrap_err();
         assert!(error.to_string().contains(text), "{error}");
         assert_eq!(error.class(), class, "{error}");
@@ -132,22 +132,26 @@ fn misuse_is_told() {
     let run = |f: fn(Expr) -> Expr, output: &Sharding| {
         jit(shard_map(f, &mesh, rows.clone(), output.clone())).call(&x)
     };
-    refused(jit(|x: Expr| psum(&x, "data")).call(&x), Argument, "outside shard_map");
-    refused(run(|x| psum(&x, "rows"), &all), Argument, "got \"rows\"");
-    refused(run(|x| x, &all), Argument, "must name \"data\"");
-    refused(run(|x| psum(&x, "data").sum(), &rows), Shape, "at least 1 axes");
-    refused(run(|x| all_gather(&x, "data", 3, true), &all), Shape, "axes; got 3");
-    refused(run(|x| all_to_all(&x, "data", 2, 0), &rows), Shape, "axes; got 2");
-    refused(run(|x| psum_scatter(&x.at(0), "data", 0), &rows), Shape, "axes; got 0");
+    assert_error(jit(|x: Expr| psum(&x, "data")).call(&x), Argument, "outside shard_map");
+    assert_error(run(|x| psum(&x, "rows"), &all), Argument, "got \"rows\"");
+    assert_error(run(|x| x, &all), Argument, "must name \"data\"");
+    assert_error(run(|x| psum(&x, "data").sum(), &rows), Shape, "at least 1 axes");
+    assert_error(run(|x| all_gather(&x, "data", 3, true), &all), Shape, "axes; got 3");
+    assert_error(run(|x| all_to_all(&x, "data", 2, 0), &rows), Shape, "axes; got 2");
+    assert_error(run(|x| psum_scatter(&x.at(0), "data", 0), &rows), Shape, "axes; got 0");
     let odd = |x: Expr| psum_scatter(&x.at(0..1), "data", 0);
-    refused(run(odd, &rows), Shape, "must be a multiple of 2; got 1");
-    refused(run(|x| ppermute(&x, "data", &[(0, 2)]), &rows), Argument, "each of 2 devices");
+    assert_error(run(odd, &rows), Shape, "must be a multiple of 2; got 1");
+    assert_error(run(|x| ppermute(&x, "data", &[(0, 2)]), &rows), Argument, "each of 2 devices");
     let twice = |x: Expr| ppermute(&x, "data", &[(0, 1), (1, 1)]);
-    refused(run(twice, &rows), Argument, "at most once");
+    assert_error(run(twice, &rows), Argument, "at most once");
     let three = Tensor::from([1.0f32, 2.0, 3.0]);
     let f = jit(shard_map(|x: Expr| x, &mesh, rows.clone(), rows.clone()));
-    refused(f.call(&three), Shape, "must be divisible into 2");
+    assert_error(f.call(&three), Shape, "must be divisible into 2");
     let devices = mesh.devices().unwrap();
     let other = Mesh::new(vec![("data".into(), 2)], &devices[..2]).unwrap().replicated();
-    refused(jit(shard_map(|x: Expr| x, &mesh, other, all)).call(&x), Argument, "must use the mesh");
+    assert_error(
+        jit(shard_map(|x: Expr| x, &mesh, other, all)).call(&x),
+        Argument,
+        "must use the mesh",
+    );
 }

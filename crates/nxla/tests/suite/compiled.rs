@@ -4,16 +4,16 @@ use crate::common::{compilers, numbers};
 use nxla::host::{AxisName, Names};
 use nxla::{DType, Expr, Tensor, TensorType, jit};
 
-fn pair() -> TensorType {
+fn pair_type() -> TensorType {
     TensorType::new(DType::F32, [2])
 }
 
 #[test]
-fn it_runs_and_captures_as_the_function_does() {
+fn compiled_functions_run_and_capture() {
     let large = Tensor::from(vec![1.0f32; 1 << 15]);
     for compiler in compilers() {
         let function = jit(|x: Expr| x + Expr::of(&large).sum()).compiler(compiler);
-        let compiled = function.compile(pair()).unwrap();
+        let compiled = function.compile(pair_type()).unwrap();
         assert!(compiled.program().to_string().contains("add"));
         let result = compiled.call(Tensor::from(vec![1.0f32, 2.0])).unwrap();
         assert_eq!(numbers(&result), [32769.0, 32770.0]);
@@ -21,9 +21,10 @@ fn it_runs_and_captures_as_the_function_does() {
 }
 
 #[test]
-fn other_arguments_are_refused_with_all_that_differs() {
+fn type_errors_list_all_differences() {
     let function = jit(|(x, rest): (Expr, Vec<Expr>), y: Expr| x + &rest[1] + y);
-    let compiled = function.compile(((pair(), vec![pair(), pair()]), pair())).unwrap();
+    let compiled =
+        function.compile(((pair_type(), vec![pair_type(), pair_type()]), pair_type())).unwrap();
     let good = Tensor::from(vec![1.0f32, 2.0]);
     let result = compiled.call(((&good, vec![&good, &good]), &good)).unwrap();
     assert_eq!(numbers(&result), [3.0, 6.0]);
@@ -39,9 +40,9 @@ fn other_arguments_are_refused_with_all_that_differs() {
 }
 
 #[test]
-fn names_that_one_side_leaves_open_make_no_difference() {
+fn missing_axis_names_match_any_name() {
     let named = |name: &str| Names::new([Some(AxisName::from(name))]);
-    let ty = TensorType { names: Some(named("x")), ..pair() };
+    let ty = TensorType { names: Some(named("x")), ..pair_type() };
     let compiled = jit(|x: Expr| x * 2).compile(ty).unwrap();
     let x = Tensor::from(vec![1.0f32, 2.0]);
     assert_eq!(numbers(&compiled.call(&x).unwrap()), [2.0, 4.0]);
@@ -49,8 +50,8 @@ fn names_that_one_side_leaves_open_make_no_difference() {
 }
 
 #[test]
-fn a_call_in_a_trace_is_refused() {
-    let compiled = jit(|x: Expr| x * 2).compile(pair()).unwrap();
+fn calls_in_traces_are_rejected() {
+    let compiled = jit(|x: Expr| x * 2).compile(pair_type()).unwrap();
     let x = Tensor::from(vec![1.0f32, 2.0]);
     let outer = jit(move |y: Expr| compiled.call(&x).map(|x| y + Expr::of(&x)));
     let error = outer.call(1.0f32).unwrap_err().to_string();

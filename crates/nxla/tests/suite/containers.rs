@@ -67,7 +67,7 @@ impl Dense<Expr> {
 }
 
 #[test]
-fn paths_name_raw_identifiers_as_users_do() {
+fn paths_omit_prefixes_of_raw_identifiers() {
     #[derive(Container)]
     struct Node<T> {
         r#type: T,
@@ -78,16 +78,16 @@ fn paths_name_raw_identifiers_as_users_do() {
 }
 
 #[test]
-fn derived_containers_go_in_and_come_out_whole() {
+fn derived_containers_are_arguments_and_results() {
     for compiler in compilers() {
         let double = jit(|n: Network<Expr>| n.map(|x| x * 2)).compiler(compiler);
-        let given = network();
-        let found = double.call(&given).unwrap();
+        let network = network();
+        let found = double.call(&network).unwrap();
         assert_eq!(found.layers[0].activation, Activation::Tanh);
         assert!(found.layers[0].bias.is_some() && found.layers[1].bias.is_none());
         assert_eq!(found.scales.keys().collect::<Vec<_>>(), ["in", "out"]);
         let doubled: Vec<f64> =
-            given.leaves().iter().flat_map(|x| numbers(x)).map(|x| 2.0 * x).collect();
+            network.leaves().iter().flat_map(|x| numbers(x)).map(|x| 2.0 * x).collect();
         let found: Vec<f64> = found.leaves().iter().flat_map(|x| numbers(x)).collect();
         assert_eq!(found, doubled, "{compiler}");
         let Pair(first, rest) =
@@ -98,7 +98,7 @@ fn derived_containers_go_in_and_come_out_whole() {
 }
 
 #[test]
-fn gradients_loops_and_conditionals_take_derived_containers() {
+fn derived_containers_work_in_gradients_and_control_flow() {
     let loss = |n: Network<Expr>| {
         let x = Expr::of(Tensor::from([1.0f32, -1.0]));
         n.layers.iter().fold(x, |x, layer| layer.apply(&x)).sum() * &n.scales["out"]
@@ -122,7 +122,7 @@ fn gradients_loops_and_conditionals_take_derived_containers() {
 }
 
 #[test]
-fn fixed_values_are_part_of_what_a_function_is_traced_for() {
+fn static_fields_are_part_of_the_signature() {
     let traced = Arc::new(AtomicUsize::new(0));
     let count = traced.clone();
     let f = jit(move |d: Dense<Expr>, x: Expr| {
@@ -146,7 +146,7 @@ fn fixed_values_are_part_of_what_a_function_is_traced_for() {
 }
 
 #[test]
-fn several_parameters_stand_for_several_containers() {
+fn several_type_parameters_are_several_containers() {
     let f = jit(|m: Moments<Pair<Expr>, Expr, 2>, x: Expr| Moments {
         means: m.means.map(|mean| mean.map(|leaf| leaf * &x)),
         steps: m.steps + 1,
@@ -161,7 +161,7 @@ fn several_parameters_stand_for_several_containers() {
 }
 
 #[test]
-fn trees_are_zipped_leaf_by_leaf_and_say_where_they_differ() {
+fn zip_pairs_leaves_and_reports_differences() {
     let left = network();
     let sums = left.zip(&left, |x, y| (x + y).unwrap()).unwrap();
     assert_eq!(numbers(&sums.last.1[1]), [14.0]);
@@ -250,7 +250,7 @@ fn jacobians_of_containers_are_containers_of_containers() {
 }
 
 #[test]
-fn hooks_accept_containers_that_their_values_determine() {
+fn hooks_accept_containers_without_static_fields() {
     #[derive(nxla::Container)]
     struct Named<T> {
         value: T,
@@ -260,20 +260,20 @@ fn hooks_accept_containers_that_their_values_determine() {
     let seen = Arc::new(AtomicUsize::new(0));
     let count = seen.clone();
     let f = || jit(|x: Expr| named_hook([x.clone(), x], "both")[0].clone());
-    let refused = |result: nxla::Result<Tensor>| {
+    let assert_rejected = |result: nxla::Result<Tensor>| {
         let error = result.unwrap_err().to_string();
         assert!(error.contains("container: must hold the 2 values"), "{error}");
     };
-    refused(f().hook("both", |_: BTreeMap<String, Tensor>| ()).call(1));
-    refused(f().hook("both", |_: [Named<Tensor>; 2]| ()).call(1));
-    refused(
+    assert_rejected(f().hook("both", |_: BTreeMap<String, Tensor>| ()).call(1));
+    assert_rejected(f().hook("both", |_: [Named<Tensor>; 2]| ()).call(1));
+    assert_rejected(
         f().hook("both", |list: Vec<Box<Named<Tensor>>>| {
             assert_eq!(usize::from(list[0].name), list[0].value.shape().rank());
         })
         .call(1),
     );
-    refused(f().hook("both", |_: Vec<Vec<Tensor>>| ()).call(1));
-    refused(f().hook("both", |_: (Vec<Tensor>, Vec<Tensor>)| ()).call(1));
+    assert_rejected(f().hook("both", |_: Vec<Vec<Tensor>>| ()).call(1));
+    assert_rejected(f().hook("both", |_: (Vec<Tensor>, Vec<Tensor>)| ()).call(1));
     let add = move |list: Vec<Tensor>| {
         count.fetch_add(list.len(), Ordering::Relaxed);
     };
@@ -282,7 +282,7 @@ fn hooks_accept_containers_that_their_values_determine() {
 }
 
 #[test]
-fn a_static_nan_is_traced_once() {
+fn static_nan_is_traced_once() {
     #[derive(nxla::Container)]
     struct Scaled<T> {
         value: T,

@@ -47,13 +47,13 @@ fn branches_unify_and_nest() {
 }
 
 #[test]
-fn a_known_predicate_needs_no_branch() {
+fn constant_predicates_create_no_branch() {
     let (program, _) = jit(|x: Expr| if_(true, || x.sin())).trace(&Tensor::from(1.0f32)).unwrap();
     assert!(!program.to_string().contains("cond"), "{program}");
 }
 
 #[test]
-fn branches_that_differ_say_which_and_where() {
+fn mismatched_branches_name_branch_and_position() {
     let lists =
         jit(|x: Expr| cond(x.greater(0), || vec![x.clone()], || vec![x.clone(), x.clone()]));
     let error = lists.call(1).unwrap_err();
@@ -76,14 +76,14 @@ fn branches_that_differ_say_which_and_where() {
 }
 
 #[test]
-fn loops_capture_what_they_name() {
+fn loops_capture_outer_values() {
     // Large enough to be an additional input instead of a constant of the program.
     let table = Tensor::iota([8192], None, DType::F32).unwrap();
     let function = |(n, start): (Expr, Vec<Expr>)| {
         let scale = &n * 2;
         fori(0, &n, start, |i, state| {
-            let picked = Expr::of(&table).at_axis(&i, 0);
-            state.into_iter().map(|x| x + &picked * &scale).collect()
+            let row = Expr::of(&table).at_axis(&i, 0);
+            state.into_iter().map(|x| x + &row * &scale).collect()
         })
     };
     for compiler in compilers() {
@@ -95,7 +95,7 @@ fn loops_capture_what_they_name() {
 }
 
 #[test]
-fn loops_keep_types_and_say_what_differs() {
+fn loop_states_must_keep_their_types() {
     let grows = jit(|x: Expr| while_loop(x, |x| x.less(3), |x| x + 0.5));
     let error = grows.call(0).unwrap_err();
     assert_eq!(error.class(), ErrorClass::DType);
@@ -150,22 +150,25 @@ fn lists(x: &Expr) -> Lists {
     (vec![x.clone()], vec![x.clone(), x * 2])
 }
 
-fn swapped((one, two): Lists) -> Lists {
+fn swap_lists((one, two): Lists) -> Lists {
     (two, one)
 }
 
 #[test]
-fn rules_and_derivatives_compare_the_structures_of_containers() {
-    let same = |lists: Lists| lists;
+fn rules_and_derivatives_check_container_structures() {
+    let identity = |lists: Lists| lists;
     let calls: [(&str, Box<dyn Fn(Expr) -> Lists>); 6] = [
-        ("custom_grad: rule", Box::new(|x| custom_grad(lists(&x), &lists(&x), swapped))),
-        ("custom_jvp: rule", Box::new(|x| custom_jvp(lists(&x), &lists(&x), swapped))),
-        ("jvp: tangent", Box::new(move |x| jvp(same)(lists(&x), swapped(lists(&x))).1)),
-        ("vjp: cotangent", Box::new(move |x| vjp(same, lists(&x)).1(swapped(lists(&x))))),
-        ("linearize: tangent", Box::new(move |x| linearize(same, lists(&x)).1(swapped(lists(&x))))),
+        ("custom_grad: rule", Box::new(|x| custom_grad(lists(&x), &lists(&x), swap_lists))),
+        ("custom_jvp: rule", Box::new(|x| custom_jvp(lists(&x), &lists(&x), swap_lists))),
+        ("jvp: tangent", Box::new(move |x| jvp(identity)(lists(&x), swap_lists(lists(&x))).1)),
+        ("vjp: cotangent", Box::new(move |x| vjp(identity, lists(&x)).1(swap_lists(lists(&x))))),
+        (
+            "linearize: tangent",
+            Box::new(move |x| linearize(identity, lists(&x)).1(swap_lists(lists(&x)))),
+        ),
         (
             "hvp: direction",
-            Box::new(|x| hvp(|(a, b): Lists| &a[0] * &b[0])(lists(&x), swapped(lists(&x)))),
+            Box::new(|x| hvp(|(a, b): Lists| &a[0] * &b[0])(lists(&x), swap_lists(lists(&x)))),
         ),
     ];
     for (name, call) in calls {
@@ -176,7 +179,7 @@ fn rules_and_derivatives_compare_the_structures_of_containers() {
 }
 
 #[test]
-fn methods_of_tensors_run_while_another_function_is_traced() {
+fn eager_functions_run_during_a_trace() {
     let factors = Tensor::from([2, 3, 4]);
     let f = jit(move |x: Expr| -> nxla::Result<Expr> {
         let product = factors.reduce(1, (), |x, product| x * product)?;
@@ -194,7 +197,7 @@ struct Pair<T> {
 }
 
 #[test]
-fn results_that_do_not_fit_are_found_in_their_containers() {
+fn type_errors_name_paths_in_containers() {
     let pair = |x: &Expr| Pair { first: x.clone(), rest: vec![x.clone()] };
     let error = |f: &dyn Fn(Expr) -> Expr| jit(|x: Expr| f(x)).call(1).unwrap_err();
     let shapes = error(&|x| {
@@ -226,7 +229,7 @@ fn results_that_do_not_fit_are_found_in_their_containers() {
 }
 
 #[test]
-fn a_scan_traces_its_step_once() {
+fn scans_trace_their_step_once() {
     let calls = std::cell::Cell::new(0);
     let nested = jit(|xs: Expr| {
         scan(Expr::of(1.0), xs.clone(), |outer, x| {
@@ -245,26 +248,26 @@ fn a_scan_traces_its_step_once() {
 }
 
 #[test]
-fn a_scan_of_no_steps_shows_nothing() {
+fn empty_scans_call_no_hooks() {
     let seen = Seen::default();
-    let shown = seen.clone();
+    let sink = seen.clone();
     let hooked = jit(move |xs: Expr| {
-        let shown = shown.clone();
+        let sink = sink.clone();
         scan(Expr::of(0.0), xs, move |total, x| {
-            let shown = shown.clone();
-            let total = hook(total + x, move |value: Tensor| shown.push(numbers(&value)[0]));
+            let sink = sink.clone();
+            let total = hook(total + x, move |value: Tensor| sink.push(numbers(&value)[0]));
             (total.clone(), total)
         })
     });
-    let none = hooked.call(Tensor::iota([0], None, DType::F32).unwrap()).unwrap();
-    assert_eq!((numbers(&none.0), none.1.shape()[0]), (vec![0.0], 0));
+    let empty = hooked.call(Tensor::iota([0], None, DType::F32).unwrap()).unwrap();
+    assert_eq!((numbers(&empty.0), empty.1.shape()[0]), (vec![0.0], 0));
     assert_eq!(seen.take(), Vec::<f64>::new());
     hooked.call(Tensor::from(vec![1.0f32, 2.0])).unwrap();
     assert_eq!(seen.take(), [1.0, 3.0]);
 }
 
 #[test]
-fn a_scan_of_no_steps_has_the_types_of_a_longer_one() {
+fn empty_scans_have_the_same_result_types() {
     let rows = |steps: usize| {
         let rows = Tensor::zeros([3, steps, 2], DType::F32).unwrap();
         let rows = rows.with_names([None, None, Some("column")]).unwrap();
@@ -315,7 +318,7 @@ fn scans_carry_and_collect() {
 }
 
 #[test]
-fn derivatives_go_through_control_flow() {
+fn control_flow_is_differentiable() {
     let function = |x: Expr| {
         let scanned = scan(x.sum().ones_like(), x.clone(), |p, x| (&p * &x, p)).0;
         let counted = fori(0, 3, scanned.clone(), |i, y| y.sin() * &scanned + i);
@@ -357,7 +360,7 @@ fn derivatives_are_checked_to_any_order() {
 }
 
 #[test]
-fn diagonals_of_hessians_and_functions_that_are_not_defined_everywhere() {
+fn hessian_diagonals_and_functions_with_limited_domains() {
     let x = Tensor::from([1.0f32, 2.0]);
     let pair = jit(hessian_diagonal(|(x, y): (Expr, Expr)| x.pow(3).sum() * &y + y.pow(2)));
     let (along_x, along_y) = pair.call((&x, 2.0f32)).unwrap();
@@ -379,17 +382,17 @@ fn diagonals_of_hessians_and_functions_that_are_not_defined_everywhere() {
 }
 
 #[test]
-fn hooks_see_values_in_order() {
+fn hooks_receive_values_in_order() {
     for compiler in compilers() {
         let seen = Seen::default();
-        let (named, own) = (seen.clone(), seen.clone());
+        let (named, inline) = (seen.clone(), seen.clone());
         let function = move |x: Expr| {
             let x = named_hook(x, "x");
-            let own = own.clone();
+            let inline = inline.clone();
             let (doubled, _) =
                 hook((&x * 2.0, vec![x]), move |(doubled, list): (Tensor, Vec<Tensor>)| {
                     assert_eq!(list.len(), 1);
-                    own.push(numbers(&doubled)[0]);
+                    inline.push(numbers(&doubled)[0]);
                 });
             named_hook(doubled, "x") + 1.0
         };
@@ -404,7 +407,7 @@ fn hooks_see_values_in_order() {
 }
 
 #[test]
-fn a_hook_that_fails_ends_the_program() {
+fn failing_hooks_end_the_program() {
     for compiler in compilers() {
         let function = jit(|x: Expr| {
             fori(0, 10, x, |i, x| {
@@ -421,7 +424,7 @@ fn a_hook_that_fails_ends_the_program() {
 }
 
 #[test]
-fn annotations_are_shown_and_compute_nothing() {
+fn annotations_are_printed_but_compute_nothing() {
     let function = |x: Expr| {
         let (sin, cos) = annotate((x.sin(), x.cos()), "both");
         sin + cos
@@ -435,7 +438,7 @@ fn annotations_are_shown_and_compute_nothing() {
 }
 
 #[test]
-fn control_flow_outside_a_trace_is_an_error_when_used() {
+fn control_flow_outside_traces_is_an_error() {
     let outside = cond(true, || Expr::of(1), || Expr::of(2));
     let error = jit(move |x: Expr| x + &outside).call(1).unwrap_err();
     assert!(matches!(error, Error::Expr(_)), "{error}");
@@ -443,7 +446,7 @@ fn control_flow_outside_a_trace_is_an_error_when_used() {
 }
 
 #[test]
-fn composites_are_one_node_and_compute_their_body() {
+fn blocks_are_single_nodes_that_compute_their_bodies() {
     let function = |x: Expr, y: Expr| {
         let outside = &x * 3;
         let (sum, product) = block("both", (x, y), |(x, y)| (&x + &y + &outside, x * y));
@@ -463,7 +466,7 @@ fn composites_are_one_node_and_compute_their_body() {
 }
 
 #[test]
-fn runtime_calls_give_what_the_host_computes() {
+fn runtime_calls_return_host_results() {
     let types = || vec![TensorType::new(DType::S32, [2]), TensorType::scalar(DType::F32)];
     let function = |x: Expr| -> Vec<Expr> {
         runtime_call(x, types(), |x: Tensor| {
@@ -491,15 +494,15 @@ fn runtime_calls_give_what_the_host_computes() {
 }
 
 #[test]
-fn a_derivative_through_a_runtime_call_is_an_error() {
-    fn same(x: Expr) -> Expr {
+fn runtime_calls_are_not_differentiable() {
+    fn identity(x: Expr) -> Expr {
         runtime_call(x, TensorType::scalar(DType::F32), Ok::<Tensor, Error>)
     }
     let derivatives: [(&str, Box<dyn Fn(Expr) -> Expr>); 4] = [
-        ("grad", Box::new(grad(same))),
-        ("in a loop", Box::new(grad(|x: Expr| fori(0, 3, x, |_, x| same(x))))),
-        ("jvp", Box::new(|x: Expr| jvp(same)(x.clone(), x).1)),
-        ("vjp", Box::new(|x: Expr| vjp(same, x.clone()).1(x))),
+        ("grad", Box::new(grad(identity))),
+        ("in a loop", Box::new(grad(|x: Expr| fori(0, 3, x, |_, x| identity(x))))),
+        ("jvp", Box::new(|x: Expr| jvp(identity)(x.clone(), x).1)),
+        ("vjp", Box::new(|x: Expr| vjp(identity, x.clone()).1(x))),
     ];
     for (name, derivative) in derivatives {
         let error = jit(derivative).call(1.0f32).unwrap_err();
@@ -508,6 +511,6 @@ fn a_derivative_through_a_runtime_call_is_an_error() {
         let start = "runtime_call: function: must have a derivative";
         assert!(text.starts_with(start) && text.contains("control.rs:"), "{name}: {text}");
     }
-    let stopped = jit(grad(|x: Expr| same(x.stop_grad()) * x)).call(3.0f32).unwrap();
+    let stopped = jit(grad(|x: Expr| identity(x.stop_grad()) * x)).call(3.0f32).unwrap();
     assert_eq!(numbers(&stopped), [3.0]);
 }

@@ -41,7 +41,7 @@ impl Compiler for Noting {
 }
 
 /// Returns the indices of the inputs that a function donates.
-fn donated<F, Inputs, A>(f: Jit<F, Inputs>, arguments: A) -> Vec<usize>
+fn donated_inputs<F, Inputs, A>(f: Jit<F, Inputs>, arguments: A) -> Vec<usize>
 where
     F: Function<Inputs>,
     A: nxla::Arguments<F::Arguments, Tensor>,
@@ -62,19 +62,19 @@ fn arguments() -> (State<Tensor>, Tensor, [Tensor; 2]) {
 }
 
 #[test]
-fn a_position_is_an_argument_with_all_of_its_tensors() {
-    assert_eq!(donated(jit(step).donate([0]), arguments()), [0, 1, 2, 3, 4, 5]);
-    assert_eq!(donated(jit(step).donate([1]), arguments()), [6]);
-    assert_eq!(donated(jit(step).donate([2, 1]), arguments()), [6, 7, 8]);
-    assert_eq!(donated(jit(step).donate([0, 1, 2]), arguments()), Vec::from_iter(0..9));
+fn positions_donate_all_leaves_of_an_argument() {
+    assert_eq!(donated_inputs(jit(step).donate([0]), arguments()), [0, 1, 2, 3, 4, 5]);
+    assert_eq!(donated_inputs(jit(step).donate([1]), arguments()), [6]);
+    assert_eq!(donated_inputs(jit(step).donate([2, 1]), arguments()), [6, 7, 8]);
+    assert_eq!(donated_inputs(jit(step).donate([0, 1, 2]), arguments()), Vec::from_iter(0..9));
     let one = |state: State<Expr>| state.map(|leaf| leaf + 1);
-    assert_eq!(donated(jit(one).donate([0]), state()), Vec::from_iter(0..6));
+    assert_eq!(donated_inputs(jit(one).donate([0]), state()), Vec::from_iter(0..6));
     let boxed = jit(step).donate([1]).boxed();
-    assert_eq!(donated(boxed, arguments()), [6]);
+    assert_eq!(donated_inputs(boxed, arguments()), [6]);
 }
 
 #[test]
-fn a_path_is_a_part_of_an_argument() {
+fn paths_donate_parts_of_arguments() {
     let cases: [(&[&str], &[usize]); 6] = [
         (&["0.weights"], &[0]),
         (&["0.moments"], &[1, 2]),
@@ -85,14 +85,14 @@ fn a_path_is_a_part_of_an_argument() {
     ];
     for (paths, expected) in cases {
         let paths = paths.iter().copied();
-        assert_eq!(donated(jit(step).donate(paths), arguments()), expected);
+        assert_eq!(donated_inputs(jit(step).donate(paths), arguments()), expected);
     }
     let one = |state: State<Expr>| state.map(|leaf| leaf + 1);
-    assert_eq!(donated(jit(one).donate(["0.moments[0]"]), state()), [1]);
+    assert_eq!(donated_inputs(jit(one).donate(["0.moments[0]"]), state()), [1]);
 }
 
 #[test]
-fn what_is_not_in_the_call_is_an_error() {
+fn unknown_donation_paths_are_errors() {
     for (path, named) in [("3", "3"), ("0.weight", "0.weight"), ("0.moments[2]", "0.moments[2]")] {
         let error = jit(step).donate([path]).call(arguments()).unwrap_err().to_string();
         let start = format!("donate: {named}: must be an argument or a part of one; the tensors");
@@ -101,7 +101,7 @@ fn what_is_not_in_the_call_is_an_error() {
 }
 
 #[test]
-fn a_donation_of_no_use_is_an_error_on_request() {
+fn unusable_donations_are_errors_on_request() {
     let sums = |x: Expr, y: Expr| (x.sum(), y + 1);
     let call = || (Tensor::from([1.0f32, 2.0, 3.0]), Tensor::from([3.0f32, 4.0]));
     assert!(jit(sums).donate([0, 1]).call(call()).is_ok());
@@ -119,7 +119,7 @@ fn on_device() -> Option<Tensor> {
 }
 
 #[test]
-fn an_accepted_call_takes_what_it_uses() {
+fn accepted_calls_consume_donated_inputs() {
     for compiler in ["evaluator", "xla", "auto"] {
         let Some(x) = on_device() else { return };
         jit(|x: Expr| x * 2).compiler(compiler).donate([0]).call(&x).unwrap();
@@ -138,25 +138,26 @@ fn an_accepted_call_takes_what_it_uses() {
 }
 
 #[test]
-fn a_rejected_call_takes_nothing() {
+fn rejected_calls_keep_donated_inputs() {
     for compiler in ["evaluator", "xla", "auto"] {
         let Some(x) = on_device() else { return };
         let pair = |[x, y]: [Expr; 2], z: Expr| x + y + z;
         let step = jit(pair).compiler(compiler).donate(["0[1]"]);
-        let again =
+        let expected =
             "call: argument 0[1]: a donated tensor must be passed once; got the same tensor as";
         for (other, arguments) in [
             ("argument 0[0]", ([x.clone(), x.clone()], Tensor::from(1.0f32))),
             ("argument 1", ([Tensor::from(1.0f32), x.clone()], x.clone())),
         ] {
             let error = step.call(arguments).unwrap_err().to_string();
-            assert_eq!(error, format!("{again} {other}; pass a copy"), "{compiler}");
+            assert_eq!(error, format!("{expected} {other}; pass a copy"), "{compiler}");
         }
         let wrong = jit(|x: Expr| x * 2).compiler(compiler).set("speed", 11).donate([0]);
         assert!(wrong.call(&x).unwrap_err().to_string().contains("speed"), "{compiler}");
-        let gone = on_device().unwrap();
-        gone.deallocate().unwrap();
-        let error = jit(|x: Expr, y: Expr| x + y).compiler(compiler).donate([0]).call((&x, &gone));
+        let deallocated = on_device().unwrap();
+        deallocated.deallocate().unwrap();
+        let error =
+            jit(|x: Expr, y: Expr| x + y).compiler(compiler).donate([0]).call((&x, &deallocated));
         assert!(error.is_err() && !x.is_released().unwrap(), "{compiler}");
     }
 }

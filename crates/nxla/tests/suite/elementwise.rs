@@ -5,7 +5,7 @@ use nxla::host::Scalar;
 use nxla::{DType, Expr, Tensor, jit};
 
 #[test]
-fn rows_of_the_table() {
+fn elementwise_functions() {
     let x = Tensor::from(vec![-1.5f32, 0.0, 2.0]);
     let n = Tensor::from(vec![-7i32, 7, 2]);
     agree!((x) => x.abs(), [3], [1.5f32, 0.0, 2.0]);
@@ -19,7 +19,7 @@ fn rows_of_the_table() {
 }
 
 #[test]
-fn operators_on_bits() {
+fn bitwise_operators() {
     let n = Tensor::from(vec![5i32, -2, 12]);
     let m = Tensor::from(vec![3i32, 3, 10]);
     agree!((n, m) => n & m, [3], [1, 2, 8]);
@@ -55,7 +55,7 @@ fn composed_functions() {
 }
 
 #[test]
-fn plain_numbers_take_the_dtype_beside_them() {
+fn scalars_take_the_dtype_of_other_operands() {
     let half = Tensor::from(vec![1.0f32, 2.0]).as_type(DType::BF16).unwrap();
     let results = [half.add(0.5), half.clip(0, 1.5), half.greater(1).unwrap().select(&half, 0.25)];
     for result in results {
@@ -81,7 +81,7 @@ fn operators_of_tensors_and_expressions() {
 }
 
 #[test]
-fn what_is_made_of_nothing() {
+fn creation_functions() {
     agree!(() => Maker::iota([2, 2], Some(1), DType::S32), [2, 2], [0, 1, 0, 1]);
     agree!(() => Maker::eye([2, 2], DType::F32), [2, 2], [1, 0, 0, 1]);
     agree!(() => Maker::tri(2, 3, 0), [2, 3], [1, 0, 0, 1, 1, 0]);
@@ -98,7 +98,7 @@ fn what_is_made_of_nothing() {
 }
 
 #[test]
-fn what_is_made_of_tensors() {
+fn functions_of_diagonals_and_fill_values() {
     let x = Tensor::new(vec![1, 2, 3, 4, 5, 6], [2, 3]).unwrap();
     agree!((x) => x.tril(0), [2, 3], [1, 0, 0, 4, 5, 0]);
     agree!((x) => x.triu(1), [2, 3], [0, 2, 3, 0, 0, 6]);

@@ -46,7 +46,7 @@ mod stages;
 /// Becomes a worker in the processes that `stages_on_threads_and_in_processes` starts.
 #[test]
 #[ignore = "it waits for the process that starts it"]
-fn worker_of_stages() {
+fn stage_worker() {
     stages::work().unwrap();
 }
 
@@ -54,7 +54,7 @@ fn worker_of_stages() {
 fn stages_on_threads_and_in_processes() {
     let worker = || {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args(["--ignored", "--exact", "examples::worker_of_stages"]).stdout(Stdio::null());
+        command.args(["--ignored", "--exact", "examples::stage_worker"]).stdout(Stdio::null());
         command
     };
     for compiler in compilers() {
@@ -64,7 +64,7 @@ fn stages_on_threads_and_in_processes() {
 }
 
 #[test]
-fn the_guide_states_the_length_of_each_program() {
+fn guide_states_the_length_of_each_program() {
     let guide = include_str!("../../../../docs/guide/rust.md");
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
     for file in std::fs::read_dir(folder).unwrap() {
@@ -79,7 +79,7 @@ fn the_guide_states_the_length_of_each_program() {
 }
 
 #[test]
-fn programs_stay_short() {
+fn example_programs_stay_short() {
     assert!(include_str!("../../examples/mlp.rs").lines().count() <= 50);
     let optimizer = include_str!("../../examples/optimizer.rs");
     let lines = optimizer.lines().skip_while(|line| !line.contains("derive"));

@@ -9,7 +9,7 @@ use nxla::initializers::{
 use nxla::prelude::*;
 use nxla::{Draw, ErrorClass};
 
-fn drawn(initializer: Initializer, shape: &[usize]) -> Tensor {
+fn initialize(initializer: Initializer, shape: &[usize]) -> Tensor {
     let draw = Draw::new(shape.to_vec()).dtype(DType::F64);
     Tensor::random_key(3).unwrap().initialize(initializer, draw).unwrap()
 }
@@ -35,7 +35,7 @@ fn scaled_initializers_have_the_variance_of_their_papers() {
             (lecun_normal(), 1.0 / 200.0),
             (variance_scaling(3.0, Fan::Out, Spread::Normal), 3.0 / 300.0),
         ] {
-            let x = drawn(initializer, shape);
+            let x = initialize(initializer, shape);
             let [mean, deviation, largest] = moments(&x);
             let expected = f64::sqrt(variance);
             let tolerance = 5.0 * expected / (x.shape().size() as f64).sqrt();
@@ -54,21 +54,21 @@ fn scaled_initializers_have_the_variance_of_their_papers() {
             assert!(largest > 0.98 * bound || bound.is_infinite(), "{initializer:?}: {largest}");
         }
     }
-    let [_, deviation, _] = moments(&drawn(he_normal().axes(-1, 0), &[300, 2, 100]));
+    let [_, deviation, _] = moments(&initialize(he_normal().axes(-1, 0), &[300, 2, 100]));
     assert!((deviation - (2f64 / 200.0).sqrt()).abs() < 0.002, "{deviation}");
 }
 
 #[test]
-fn unscaled_initializers_depend_on_no_fan() {
-    let [mean, deviation, largest] = moments(&drawn(uniform(0.2), &[20_000]));
+fn unscaled_initializers_do_not_depend_on_fans() {
+    let [mean, deviation, largest] = moments(&initialize(uniform(0.2), &[20_000]));
     assert!((mean - 0.1).abs() < 0.002 && (deviation - 0.2 / 12f64.sqrt()).abs() < 0.002);
     assert!(largest < 0.2);
-    let [mean, deviation, _] = moments(&drawn(normal(0.2), &[20_000]));
+    let [mean, deviation, _] = moments(&initialize(normal(0.2), &[20_000]));
     assert!(mean.abs() < 0.006 && (deviation - 0.2).abs() < 0.006);
-    let [_, _, largest] = moments(&drawn(truncated_normal(0.2, -1.0, 1.0), &[1000]));
+    let [_, _, largest] = moments(&initialize(truncated_normal(0.2, -1.0, 1.0), &[1000]));
     assert!(largest <= 0.2 && largest > 0.19);
     for (initializer, value) in [(zeros(), 0.0), (ones(), 1.0), (constant(0.1), 0.1)] {
-        assert_eq!(drawn(initializer, &[2]).to_vec::<f64>().unwrap(), [value; 2]);
+        assert_eq!(initialize(initializer, &[2]).to_vec::<f64>().unwrap(), [value; 2]);
     }
 }
 
@@ -82,7 +82,7 @@ fn orthogonal_matrices_are_orthonormal_along_their_shorter_axis() {
         (&[2, 3, 4][..], Some((0, 2)), 2),
     ] {
         let initializer = axes.map_or(orthogonal(2.0), |(a, b)| orthogonal(2.0).axes(a, b));
-        let w = drawn(initializer, shape);
+        let w = initialize(initializer, shape);
         let columns = shape[column_axis];
         let rows = shape.iter().product::<usize>() / columns;
         let mut order: Vec<i64> = (0..shape.len() as i64).collect();
@@ -104,7 +104,7 @@ fn orthogonal_matrices_are_orthonormal_along_their_shorter_axis() {
 }
 
 #[test]
-fn traced_draws_are_the_eager_ones_in_every_dtype() {
+fn traced_initializers_match_eager_ones() {
     for dtype in [DType::F16, DType::BF16, DType::F32, DType::F64] {
         for initializer in [he_normal(), glorot_uniform(), constant(0.1), normal(0.1)] {
             let draw = || Draw::new([4, 3]).dtype(dtype);
@@ -134,12 +134,12 @@ fn shapes_without_fans_are_errors() {
         assert_eq!(error.class(), ErrorClass::Argument);
         assert!(error.to_string().contains(expected), "{error}, not {expected}");
     }
-    assert_eq!(drawn(he_normal(), &[0, 3]).shape()[..], [0, 3]);
-    assert_eq!(drawn(orthogonal(1.0), &[3, 0]).shape()[..], [3, 0]);
+    assert_eq!(initialize(he_normal(), &[0, 3]).shape()[..], [0, 3]);
+    assert_eq!(initialize(orthogonal(1.0), &[3, 0]).shape()[..], [3, 0]);
 }
 
 #[test]
-fn parameters_of_draws_have_the_dtype_of_the_numbers() {
+fn distribution_parameters_have_the_result_dtype() {
     // The bounds 0.1 and 0.3 differ from their `f32` neighbors, which are further apart.
     let draw = || Draw::new([4]).dtype(DType::F64);
     let key = Tensor::random_key(5).unwrap();

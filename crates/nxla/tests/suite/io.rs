@@ -71,7 +71,7 @@ struct Layer<T> {
 }
 
 #[test]
-fn files_of_numpy_have_its_bytes() {
+fn npy_files_match_numpy_bytes() {
     let x = Tensor::new((0..6).collect::<Vec<i32>>(), [2, 3]).unwrap();
     let text = header("'<i4'", "False", "(2, 3)");
     let written = npy(&format!("{text:<117}\n"), x.to_host().unwrap().bytes());
@@ -81,7 +81,7 @@ fn files_of_numpy_have_its_bytes() {
 }
 
 #[test]
-fn every_dtype_survives_each_format_that_has_it() {
+fn supported_dtypes_round_trip_in_each_format() {
     for dtype in DType::ALL {
         let x = Tensor::from([[0.0f32, 1.0, 1.0]]).as_type(dtype).unwrap();
         let narrow = [DType::U2, DType::U4, DType::S2, DType::S4].contains(&dtype);
@@ -99,15 +99,15 @@ fn every_dtype_survives_each_format_that_has_it() {
                 narrow || dtype == DType::C128,
             ),
         ];
-        for (at, (result, is_refused)) in results.into_iter().enumerate() {
+        for (at, (result, is_unsupported)) in results.into_iter().enumerate() {
             match result {
                 Ok(y) => {
-                    assert!(!is_refused, "{dtype} in format {at}");
+                    assert!(!is_unsupported, "{dtype} in format {at}");
                     assert_eq!(y.ty(), x.ty(), "format {at}");
                     assert_eq!(y.to_host().unwrap().bytes(), x.to_host().unwrap().bytes());
                 }
                 Err(error) => {
-                    assert!(is_refused, "{dtype} in format {at}: {error}");
+                    assert!(is_unsupported, "{dtype} in format {at}: {error}");
                     let expected = format!("dtype must exist in the format; got {dtype}");
                     let numpy = format!("dtype must exist in NumPy; got {dtype}");
                     let text = error.to_string();
@@ -119,7 +119,7 @@ fn every_dtype_survives_each_format_that_has_it() {
 }
 
 #[test]
-fn other_orders_of_bytes_and_elements_are_read() {
+fn big_endian_and_fortran_order_files_are_read() {
     let big = npy(&header("'>i2'", "False", "(2,)"), &[1, 2, 0xff, 0xfe]);
     assert_eq!(io::from_npy(&big).unwrap().to_vec::<i16>().unwrap(), [0x0102, -2]);
     let complex = npy(
@@ -139,7 +139,7 @@ fn other_orders_of_bytes_and_elements_are_read() {
 }
 
 #[test]
-fn damaged_files_of_numpy_are_format_errors() {
+fn corrupt_npy_files_are_format_errors() {
     let of = |shape: &str| header("'<f4'", "False", shape);
     let cases = [
         (Vec::new(), "at byte 0, expected the start of a file of NumPy"),
@@ -173,7 +173,7 @@ fn damaged_files_of_numpy_are_format_errors() {
 }
 
 #[test]
-fn archives_of_numpy_are_read_and_damage_is_found() {
+fn npz_archives_are_read_and_checked() {
     let data = unhex(NPZ);
     let read = io::from_npz(&data).unwrap();
     assert_eq!(read["w"].to_vec::<f64>().unwrap(), [1.5, -2.0]);
@@ -189,7 +189,7 @@ fn archives_of_numpy_are_read_and_damage_is_found() {
 }
 
 #[test]
-fn safetensors_of_others_are_read_and_equal_ours() {
+fn safetensors_files_match_reference_bytes() {
     let data = unhex(SAFETENSORS);
     let read = io::from_safetensors(&data).unwrap();
     assert_eq!(read["w"].to_vec::<f32>().unwrap(), [1.5, -2.0]);
@@ -206,7 +206,7 @@ fn safetensors_of_others_are_read_and_equal_ours() {
 }
 
 #[test]
-fn names_of_tensors_are_paths_and_keys_keep_every_character() {
+fn tensor_names_are_paths_and_keep_all_characters() {
     let keys = ["plain", "a.b", "[0]", "\"]", "\\", "ü\u{e000}\n", ""];
     let tensors: BTreeMap<String, Tensor> =
         keys.iter().map(|key| ((*key).to_owned(), Tensor::from(1))).collect();
@@ -226,7 +226,7 @@ fn names_of_tensors_are_paths_and_keys_keep_every_character() {
 }
 
 #[test]
-fn a_container_is_loaded_into_one_of_its_structure() {
+fn load_into_requires_the_same_structure() {
     let folder = Temporary::new("containers");
     let layer = |bias: Option<f32>| Layer {
         weights: Tensor::from([[1.0f32, 2.0]]).with_names(["in", "out"]).unwrap(),
@@ -267,7 +267,7 @@ fn a_container_is_loaded_into_one_of_its_structure() {
 }
 
 #[test]
-fn errors_of_files_name_the_function_and_the_file() {
+fn file_errors_name_function_and_path() {
     let folder = Temporary::new("errors");
     let error = io::load(folder.file("none.npy")).unwrap_err();
     assert!(matches!(error, Error::File { .. }), "{error}");

@@ -7,6 +7,7 @@ mod arguments;
 #[cfg(feature = "ndarray")]
 mod arrays;
 mod auto;
+mod awaiting;
 mod calls;
 mod collectives;
 #[path = "../common/mod.rs"]
@@ -21,13 +22,12 @@ mod initializers;
 #[cfg(feature = "io")]
 mod io;
 mod messages;
-mod mistakes;
 mod numbers;
 mod optim;
-mod ready;
 mod shapes;
 mod sharding;
 mod stage_bits;
 mod stages;
 mod stream;
+mod user_errors;
 mod vectors;

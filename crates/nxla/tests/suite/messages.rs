@@ -10,7 +10,7 @@ use nxla::{
 };
 
 #[test]
-fn debug_of_an_error_is_its_message_and_alternate_debug_its_structure() {
+fn debug_prints_messages_and_alternate_debug_fields() {
     let wrong = jit(|x: Expr| x.dot(Tensor::from([1.0f32; 5])));
     let errors = [
         wrong.call(Tensor::from([1.0f32, 2.0])).unwrap_err(),
@@ -39,7 +39,7 @@ fn settings_are_checked_before_the_function_is_traced() {
 }
 
 #[test]
-fn a_compiler_tells_its_backend_and_its_partitions() {
+fn options_report_backend_and_partitions() {
     let options = Options::new().compiler("evaluator");
     assert_eq!(options.results_device().unwrap(), Device::HOST);
     assert_eq!(options.partitions().unwrap().len(), 1);
@@ -49,7 +49,7 @@ fn a_compiler_tells_its_backend_and_its_partitions() {
 }
 
 #[test]
-fn a_failing_runtime_call_is_called_by_its_name() {
+fn runtime_call_errors_name_the_operation() {
     for compiler in compilers() {
         let f = jit(|x: Expr| -> Expr {
             let fail = |_: Tensor| Err::<Tensor, _>("no such table");
@@ -64,16 +64,16 @@ fn a_failing_runtime_call_is_called_by_its_name() {
 }
 
 #[test]
-fn a_value_of_another_trace_is_reported_at_the_line_of_its_use() {
-    let kept = RefCell::new(None);
+fn values_of_other_traces_are_reported_at_their_use() {
+    let escaped = RefCell::new(None);
     jit(|x: Expr| {
-        *kept.borrow_mut() = Some(x.clone());
+        *escaped.borrow_mut() = Some(x.clone());
         x
     })
     .call(1.0f32)
     .unwrap();
-    let kept = kept.take().unwrap();
-    let error = jit(move |x: Expr| x + &kept).call(1.0f32).unwrap_err().to_string();
+    let escaped = escaped.take().unwrap();
+    let error = jit(move |x: Expr| x + &escaped).call(1.0f32).unwrap_err().to_string();
     assert!(
         error.contains("a value of another trace") && error.contains("messages.rs:"),
         "{error}"
@@ -83,7 +83,7 @@ fn a_value_of_another_trace_is_reported_at_the_line_of_its_use() {
 #[test]
 fn branches_have_the_same_shapes() {
     let x = Tensor::from([[1.0f32, 2.0, 3.0]]);
-    let refused = |result: nxla::Result<Tensor>, branch: usize, found: &str| {
+    let assert_branch_error = |result: nxla::Result<Tensor>, branch: usize, found: &str| {
         let error = result.unwrap_err();
         assert_eq!(error.class(), ErrorClass::Shape);
         let start = format!(
@@ -92,12 +92,16 @@ fn branches_have_the_same_shapes() {
         );
         assert!(error.to_string().starts_with(&start), "{error}");
     };
-    refused(jit(|x: Expr| cond(x.sum(), || x.clone(), || x.at(0))).call(&x), 1, "f32[3]");
-    refused(jit(|x: Expr| cond(x.sum(), || x.clone(), || x.sum())).call(&x), 1, "f32");
+    assert_branch_error(
+        jit(|x: Expr| cond(x.sum(), || x.clone(), || x.at(0))).call(&x),
+        1,
+        "f32[3]",
+    );
+    assert_branch_error(jit(|x: Expr| cond(x.sum(), || x.clone(), || x.sum())).call(&x), 1, "f32");
     let three = |x: Expr| {
         when(x.sum(), || x.clone()).or_when(x.at((0, 0)), || x.clone()).otherwise(|| x.sum())
     };
-    refused(jit(three).call(&x), 2, "f32");
+    assert_branch_error(jit(three).call(&x), 2, "f32");
     // Dtypes are promoted, and `if_` creates zeros of the shape of its branch.
     let mixed = jit(|x: Expr| cond(x.sum(), || x.clone(), || x.as_type(DType::F64)));
     assert_eq!(mixed.call(&x).unwrap().dtype(), DType::F64);
@@ -108,7 +112,7 @@ fn branches_have_the_same_shapes() {
 }
 
 #[test]
-fn an_empty_range_holds_no_random_numbers() {
+fn empty_random_ranges_are_errors() {
     let key = Tensor::random_key(0).unwrap();
     for range in [1.0..0.0, 0.5..0.5, 0.0..f64::NAN] {
         let eager = key.random_uniform(range.clone(), Draw::new([2])).unwrap_err().to_string();
@@ -121,7 +125,7 @@ fn an_empty_range_holds_no_random_numbers() {
 }
 
 #[test]
-fn every_function_of_random_numbers_names_itself_for_a_wrong_key() {
+fn random_key_errors_name_the_called_function() {
     let draw = || Draw::new([2]);
     let choice = || Choice { samples: 2, axis: Some(0), replace: true };
     macro_rules! errors {
@@ -178,7 +182,7 @@ fn every_function_of_random_numbers_names_itself_for_a_wrong_key() {
 }
 
 #[test]
-fn a_function_takes_up_to_twelve_arguments() {
+fn functions_take_up_to_twelve_arguments() {
     let seven = jit(|a: Expr, b: Expr, c: Expr, d: Expr, e: Expr, f: Expr, g: Expr| {
         a + b + c + d + e + f + g
     });
@@ -195,7 +199,7 @@ fn a_function_takes_up_to_twelve_arguments() {
 }
 
 #[test]
-fn the_text_of_a_scalar_is_one_line() {
+fn scalars_are_printed_on_one_line() {
     assert_eq!(Tensor::from(1.5f64).to_string(), "#nxla.Tensor<f64 1.5>");
     assert_eq!(Tensor::from(true).to_string(), "#nxla.Tensor<pred true>");
     assert_eq!(Tensor::from([7]).to_string(), "#nxla.Tensor<\n  s32[1]\n  [7]\n>");
@@ -220,7 +224,7 @@ macro_rules! reject_axis {
 }
 
 #[test]
-fn an_error_of_an_axis_starts_with_the_called_method() {
+fn axis_errors_start_with_the_called_method() {
     let x = Tensor::from([[4.0f32, 1.0, 1.0], [1.0, 5.0, 1.0], [1.0, 1.0, 6.0]]);
     let row = Tensor::from([1.0f32, 2.0, 3.0]);
     let index = Tensor::from([[0, 1, 2]; 3]);
@@ -251,7 +255,7 @@ fn an_error_of_an_axis_starts_with_the_called_method() {
 }
 
 #[test]
-fn an_error_of_a_function_inside_a_fold_keeps_the_name_of_its_operation() {
+fn errors_inside_folds_name_the_inner_operation() {
     let x = Tensor::from([1.0f32, 2.0]);
     let error = x.reduce(0.0f32, (), |x, sum| (x + sum).softmax(7)).unwrap_err().to_string();
     assert!(error.starts_with("softmax: axis: "), "{error}");

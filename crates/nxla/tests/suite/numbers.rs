@@ -4,7 +4,7 @@ use crate::common::{compilers, numbers};
 use nxla::{DType, Expr, Tensor, jit};
 
 #[test]
-fn numbers_of_every_type_stand_next_to_tensors() {
+fn scalars_of_every_type_combine_with_tensors() {
     macro_rules! on_the_right {
         ($($ty:ty)*) => {
             $(
@@ -27,7 +27,7 @@ fn numbers_of_every_type_stand_next_to_tensors() {
 }
 
 #[test]
-fn literals_stand_on_the_left_whatever_follows() {
+fn literals_can_be_left_operands() {
     let f = jit(|x: Expr| (1.0 - 2 * &x).abs() + (2.0 * x).sum());
     assert_eq!(numbers(&f.call(1.0f32).unwrap()), [3.0]);
     assert_eq!(numbers(&jit(|x: Expr| 2.0 * x).call(1.5f32).unwrap()), [3.0]);
@@ -36,7 +36,7 @@ fn literals_stand_on_the_left_whatever_follows() {
 }
 
 #[test]
-fn the_only_element_is_read_as_any_number_that_it_is() {
+fn item_converts_only_exact_values() {
     let half = Tensor::from(0.5f64);
     assert_eq!((half.item::<f32>().unwrap(), half.item::<f64>().unwrap()), (0.5, 0.5));
     assert_eq!(half.item::<i64>().unwrap_err().to_string(), "item: value: must fit i64; got 0.5");
@@ -87,7 +87,7 @@ fn lists_and_arrays_are_constants_of_a_trace() {
 }
 
 #[test]
-fn names_are_written_as_they_are() {
+fn axis_names_are_string_literals() {
     let x = Tensor::from([[1, 2], [3, 4]]).with_names(["row", "column"]).unwrap();
     assert_eq!(numbers(&x.sum_over("row").unwrap()), [4.0, 6.0]);
     assert_eq!(numbers(&x.at_axis(0, "column").unwrap()), [1.0, 3.0]);
@@ -101,7 +101,7 @@ fn names_are_written_as_they_are() {
 const TENTH: f64 = 0.1;
 
 #[test]
-fn a_number_is_rounded_to_the_dtype_that_it_meets() {
+fn scalars_are_rounded_once_to_the_operand_dtype() {
     macro_rules! rounds_once {
         ($($name:literal: ($($x:ident),*) => $body:expr, $expected:expr;)*) => {
             $({
@@ -137,7 +137,7 @@ fn a_number_is_rounded_to_the_dtype_that_it_meets() {
 }
 
 #[test]
-fn integers_are_compared_exactly_whatever_their_dtypes() {
+fn mixed_integer_dtypes_are_compared_exactly() {
     let unsigned = [0u64, 5, (1 << 63) + 5, u64::MAX];
     let signed = [i64::MIN, -1, 0, 5, i64::MAX];
     let exact = |of: fn(i128, i128) -> bool| -> Vec<bool> {
@@ -198,7 +198,7 @@ fn scalars_and_tensors_are_constants_of_a_trace() {
 }
 
 #[test]
-fn a_filled_tensor_holds_its_integer() {
+fn full_rejects_integers_out_of_range() {
     for (value, dtype) in [(300, DType::U8), (-1, DType::U64), (128, DType::S8)] {
         let expected = format!("full: value: must fit {dtype}; got {value}");
         let error = Tensor::full([2], value, dtype).unwrap_err().to_string();

@@ -92,7 +92,7 @@ fn gradients_are_clipped_by_their_norm_over_all_leaves() {
 }
 
 #[test]
-fn a_state_of_another_optimiser_is_an_error() {
+fn states_of_other_optimizers_are_errors() {
     let x = Tensor::from(1.0f32);
     let state = sgd(0.1).init(&x).unwrap();
     let step = jit(|x: Expr, state: State<Expr, Expr>| adam(0.1).step(&x, &x, &state));
@@ -113,7 +113,7 @@ fn gradients_and_states_have_the_shapes_of_the_parameters() {
 }
 
 /// The parameter after steps on given gradients, in a dtype, as `f64`.
-fn descend(optimizer: &Optimizer, compiler: &str, dtype: DType, gradients: &[f64]) -> Vec<f64> {
+fn run_steps(optimizer: &Optimizer, compiler: &str, dtype: DType, gradients: &[f64]) -> Vec<f64> {
     let typed = |x: &[f64]| Tensor::from(x.to_vec()).as_type(dtype).unwrap();
     let mut x = typed(&vec![1.0; gradients.len()]);
     let mut state = optimizer.init(&x).unwrap();
@@ -137,12 +137,12 @@ fn narrow_parameters_have_wide_states() {
         [(DType::F16, 2e-3), (DType::BF16, 1e-2), (DType::F32, 1e-6), (DType::F64, 1e-8)]
     {
         for compiler in compilers() {
-            let moved = descend(&adam(0.125), compiler, dtype, &gradients);
+            let moved = run_steps(&adam(0.125), compiler, dtype, &gradients);
             // Adam moves by the rate at each step if the gradient stays the same.
             for (found, expected) in moved.iter().zip([1.0, 0.75, 0.75, 1.25]) {
                 assert!((found - expected).abs() < close, "{dtype} {compiler}: {moved:?}");
             }
-            let moved = descend(&lion(0.125).weight_decay(0.0), compiler, dtype, &gradients);
+            let moved = run_steps(&lion(0.125).weight_decay(0.0), compiler, dtype, &gradients);
             assert_eq!(moved, [1.0, 0.75, 0.75, 1.25], "{dtype} {compiler}");
         }
     }
@@ -163,14 +163,14 @@ fn clipping_keeps_the_direction_of_gradients_of_any_size() {
                 let gradients = direction.map(|x| x * size);
                 let norm = if size < 1.0 { size / 2.0 } else { 1.0 };
                 let clipped = sgd(0.125 / norm).clip_by_global_norm(norm);
-                let moved = descend(&clipped, compiler, dtype, &gradients);
+                let moved = run_steps(&clipped, compiler, dtype, &gradients);
                 for (found, direction) in moved.iter().zip(direction) {
                     let expected = 1.0 - 2.0 * 0.125 * direction / length;
                     let what = format!("{dtype} {compiler} {size}: {moved:?}");
                     assert!((found - expected).abs() < close, "{what}");
                 }
             }
-            let unmoved = descend(&sgd(0.5).clip_by_global_norm(0.0), compiler, dtype, &[0.0; 3]);
+            let unmoved = run_steps(&sgd(0.5).clip_by_global_norm(0.0), compiler, dtype, &[0.0; 3]);
             assert_eq!(unmoved, [1.0; 3]);
         }
     }

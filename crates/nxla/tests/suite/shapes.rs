@@ -33,15 +33,15 @@ fn movement() {
 }
 
 #[test]
-fn several_parts() {
+fn split_stack_and_concatenate() {
     let x = matrix();
     for compiler in compilers() {
         let (left, right) = jit(|x: Expr| x.split(-1, 1)).compiler(compiler).call(&x).unwrap();
         assert_eq!((numbers(&left), numbers(&right)), (vec![1., 2., 4., 5.], vec![3., 6.]));
         let rows = jit(|x: Expr| x.unstack(0)).compiler(compiler).call(&x).unwrap();
         assert_eq!((rows.len(), numbers(&rows[1])), (2, vec![4.0, 5.0, 6.0]));
-        let joined = jit(|rows: Vec<Expr>| Expr::stack(&rows, 1)).compiler(compiler);
-        assert_eq!(numbers(&joined.call(&rows).unwrap()), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
+        let stacked = jit(|rows: Vec<Expr>| Expr::stack(&rows, 1)).compiler(compiler);
+        assert_eq!(numbers(&stacked.call(&rows).unwrap()), [1.0, 4.0, 2.0, 5.0, 3.0, 6.0]);
     }
     assert_eq!(numbers(&Tensor::concatenate(&x.unstack(1).unwrap(), 0).unwrap())[..2], [1.0, 4.0]);
     let together = Tensor::broadcast_together(&[x.clone(), Tensor::from(0)]).unwrap();
@@ -90,19 +90,19 @@ fn reductions() {
 #[test]
 fn windows() {
     let x = Tensor::from(vec![1, 2, 3, 4]);
-    let (two, apart) = (&Window::of([2]), &Window::of([2]).dilations([2]));
+    let (two, dilated) = (&Window::of([2]), &Window::of([2]).dilations([2]));
     agree!((x) => x.window_product(two), [3], [2, 6, 12]);
     agree!((x) => x.window_max(&Window::of([3]).same()), [4], [2, 3, 4, 4]);
-    agree!((x) => x.window_min(apart), [2], [1, 2]);
+    agree!((x) => x.window_min(dilated), [2], [1, 2]);
     agree!((x) => x.window_mean(&Window::of([2]).strides([2])), [2], [1.5, 3.5]);
     agree!((x) => x.window_reduce(1, two, |x, acc| x * acc), [3], [2, 6, 12]);
     agree!((x) => x.cumulative_sum(0), [4], [1, 3, 6, 10]);
     agree!((x) => x.cumulative_product_reverse(0), [4], [24, 24, 12, 4]);
     agree!((x) => x.cumulative_max_reverse(-1), [4], [4, 4, 4, 4]);
     let source = Tensor::from(vec![10, 20]);
-    let halves = &Window::of([2]).strides([2]);
-    agree!((x, source) => x.window_scatter_max(source, 0, halves), [4], [0, 10, 0, 20]);
-    agree!((x, source) => x.window_scatter_min(source, 0, halves), [4], [10, 0, 20, 0]);
+    let strided = &Window::of([2]).strides([2]);
+    agree!((x, source) => x.window_scatter_max(source, 0, strided), [4], [0, 10, 0, 20]);
+    agree!((x, source) => x.window_scatter_min(source, 0, strided), [4], [10, 0, 20, 0]);
 }
 
 #[test]
@@ -128,20 +128,20 @@ fn indexing() {
     agree!((x, indices) => x.take(indices, 1), [2, 2], [3, 1, 6, 4]);
     let each = Tensor::new(vec![2, 0], [2, 1]).unwrap();
     agree!((x, each) => x.take_along_axis(each, 1), [2, 1], [3, 4]);
-    let places = Tensor::new(vec![0, 2, 1, 0], [2, 2]).unwrap();
-    agree!((x, places) => x.gather(places, ()), [2], [3, 4]);
+    let indices = Tensor::new(vec![0, 2, 1, 0], [2, 2]).unwrap();
+    agree!((x, indices) => x.gather(indices, ()), [2], [3, 4]);
     agree!((x, each) => x.gather(each, 1), [2, 2], [3, 6, 1, 4]);
     let updates = Tensor::from(vec![10, 20]);
-    agree!((x, places, updates) => x.indexed_add(places, updates, ()), [2, 3],
+    agree!((x, indices, updates) => x.indexed_add(indices, updates, ()), [2, 3],
         [1, 2, 13, 24, 5, 6]);
-    agree!((x, places, updates) => x.indexed_put(places, updates, ()), [2, 3],
+    agree!((x, indices, updates) => x.indexed_put(indices, updates, ()), [2, 3],
         [1, 2, 10, 20, 5, 6]);
     agree!((x) => x.diff(1, 1), [2, 2], [1, 1, 1, 1]);
     agree!((x) => x.diff(1, 0), [1, 3], [3, 3, 3]);
 }
 
 #[test]
-fn numbers_that_say_where_are_integers_whatever_the_elements_are() {
+fn indices_are_integers_for_all_element_dtypes() {
     let x = Tensor::from(vec![1.5f32, 2.5, 3.5]);
     agree!((x) => x.at_axis(1, 0), [], [2.5]);
     agree!((x) => x.slice_along_axis(1, 2, 0), [2], [2.5, 3.5]);
@@ -153,7 +153,7 @@ fn numbers_that_say_where_are_integers_whatever_the_elements_are() {
 }
 
 #[test]
-fn axes_are_found_by_position_and_by_name() {
+fn axes_are_selected_by_position_or_name() {
     let x = matrix().rename([Some("rows"), None]).unwrap();
     assert_eq!((x.axis_size("rows").unwrap(), x.axis_size(-1).unwrap()), (2, 3));
     assert_eq!((x.axis_index("rows").unwrap(), x.axis_index(-1).unwrap()), (0, 1));
@@ -163,7 +163,7 @@ fn axes_are_found_by_position_and_by_name() {
 }
 
 #[test]
-fn batches_are_filled_up_or_left_out() {
+fn last_batches_are_repeated_or_discarded() {
     let x = Tensor::from(vec![1.5f32, 2.5, 3.5]);
     let batches = |leftover| -> Vec<Vec<f64>> {
         x.to_batched(2, leftover).unwrap().map(|batch| numbers(&batch.unwrap())).collect()
@@ -181,6 +181,6 @@ fn sorting() {
     agree!((x) => x.sort(0), [4], [-1.0, 2.0, 2.0, f32::NAN]);
     agree!((x) => x.argsort(Sort::axis(0).dtype(DType::S64)), [4], [2, 0, 3, 1]);
     agree!((x) => x.argsort(Sort::axis(0).descending()), [4], [1, 0, 3, 2]);
-    let (values, places) = matrix().top_k(2).unwrap();
-    assert_eq!((numbers(&values), numbers(&places)), (vec![3., 2., 6., 5.], vec![2., 1., 2., 1.]));
+    let (values, indices) = matrix().top_k(2).unwrap();
+    assert_eq!((numbers(&values), numbers(&indices)), (vec![3., 2., 6., 5.], vec![2., 1., 2., 1.]));
 }

@@ -21,18 +21,18 @@ fn grid(rows: u16, columns: u16, scale: f32) -> Tensor {
 }
 
 #[track_caller]
-fn refused<T>(result: nxla::Result<T>, class: ErrorClass, text: &str) {
+fn assert_error<T>(result: nxla::Result<T>, class: ErrorClass, text: &str) {
     let Err(error) = result else { panic!("no error with {text:?}") };
     assert!(error.to_string().contains(text), "{error}");
     assert_eq!(error.class(), class, "{error}");
 }
 
 #[test]
-fn a_function_over_a_mesh_cannot_be_interrupted() {
+fn mesh_functions_cannot_be_interrupted() {
     let Some(mesh) = mesh() else { return };
     let f = jit(|x: Expr| x * 2).interrupt(|| true).over(&mesh);
     let expected = "over: interrupt: not supported for a function over a mesh";
-    refused(f.call(1), ErrorClass::Options, expected);
+    assert_error(f.call(1), ErrorClass::Options, expected);
 }
 
 #[derive(Container)]
@@ -79,7 +79,7 @@ fn columns(mesh: &Mesh, path: &str) -> nxla::Result<Sharding> {
 }
 
 #[test]
-fn training_is_that_of_one_device() {
+fn training_matches_one_device() {
     let Some(mesh) = mesh() else { return };
     let (x, y) = (grid(16, 6, 0.3), grid(16, 4, 0.9));
     let one = jit(step).compiler("xla");
@@ -100,9 +100,9 @@ fn training_is_that_of_one_device() {
         let of_weights = move |path: &str, _: &TensorType| {
             if over_model { columns(&of_results, path) } else { Ok(of_results.replicated()) }
         };
-        let over = jit(step).over(&mesh).results((mesh.replicated(), of_weights));
+        let sharded = jit(step).over(&mesh).results((mesh.replicated(), of_weights));
         for expected in &expected {
-            let (value, next) = over.call((&net, &x, &y)).unwrap();
+            let (value, next) = sharded.call((&net, &x, &y)).unwrap();
             assert_close(&numbers(&value.gather().unwrap()), &[f64::from(*expected)], "loss");
             net = next;
         }
@@ -111,14 +111,14 @@ fn training_is_that_of_one_device() {
         }
         let part = net.hidden.weights.parts()[0].shape();
         assert_eq!(part[..], if over_model { [6, 4] } else { [6, 8] });
-        let text = over.text((&net, &x, &y)).unwrap();
+        let text = sharded.text((&net, &x, &y)).unwrap();
         assert!(text.contains(r#"sdy.mesh @mesh = <["data"=2, "model"=2]>"#), "{text}");
         assert_eq!(text.contains(r#"[{}, {"model"}]"#), over_model);
     }
 }
 
 #[test]
-fn tensors_are_divided_and_put_together() {
+fn tensors_are_sharded_and_gathered() {
     let Some(mesh) = mesh() else { return };
     let x = grid(4, 6, 1.0);
     let shardings = [
@@ -152,11 +152,11 @@ fn tensors_are_divided_and_put_together() {
 }
 
 #[test]
-fn signatures_and_layouts_are_compiled_once() {
+fn each_signature_and_layout_is_compiled_once() {
     let Some(mesh) = mesh() else { return };
     let count = std::sync::Arc::new(std::sync::atomic::AtomicUsize::new(0));
     let traced = count.clone();
-    let over = jit(move |x: Expr| {
+    let sharded = jit(move |x: Expr| {
         traced.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         x * 2
     })
@@ -164,34 +164,41 @@ fn signatures_and_layouts_are_compiled_once() {
     let rows = mesh.sharding(["data"]).unwrap();
     let (short, long) = (Tensor::from([1, 2]), Tensor::from([1, 2, 3, 4]));
     for _ in 0..2 {
-        assert_eq!(over.call(&short).unwrap().gather().unwrap().to_vec::<i32>().unwrap(), [2, 4]);
-        over.call(&long).unwrap();
-        over.call(shard(&long, &rows).unwrap()).unwrap();
+        assert_eq!(
+            sharded.call(&short).unwrap().gather().unwrap().to_vec::<i32>().unwrap(),
+            [2, 4]
+        );
+        sharded.call(&long).unwrap();
+        sharded.call(shard(&long, &rows).unwrap()).unwrap();
     }
     assert_eq!(count.load(std::sync::atomic::Ordering::Relaxed), 3);
     let exact = Options::new().compiler("xla").set("precision", "highest");
     let guard = with_default_options(&exact);
-    over.call(&short).unwrap();
+    sharded.call(&short).unwrap();
     drop(guard);
-    assert_eq!(count.load(std::sync::atomic::Ordering::Relaxed), 4, "settings belong to it");
-    assert_eq!(over.call(4).unwrap().parts().len(), 4);
+    assert_eq!(count.load(std::sync::atomic::Ordering::Relaxed), 4, "settings are part of the key");
+    assert_eq!(sharded.call(4).unwrap().parts().len(), 4);
 }
 
 #[test]
-fn constraints_change_where_and_not_what() {
+fn constraints_do_not_change_results() {
     let Some(mesh) = mesh() else { return };
     let rows = mesh.sharding(["data"]).unwrap();
     let inner = rows.clone();
     let f = move |x: Expr| with_sharding_constraint(x.sin() * 2, &inner).sum();
     let x = grid(4, 6, 1.0);
     let expected = jit(f.clone()).call(&x).unwrap();
-    let over = jit(f.clone()).over(&mesh);
-    assert_close(&numbers(&over.call(&x).unwrap().gather().unwrap()), &numbers(&expected), "sum");
-    assert_eq!(over.text(&x).unwrap().matches("sdy.sharding_constraint").count(), 1);
+    let sharded = jit(f.clone()).over(&mesh);
+    assert_close(
+        &numbers(&sharded.call(&x).unwrap().gather().unwrap()),
+        &numbers(&expected),
+        "sum",
+    );
+    assert_eq!(sharded.text(&x).unwrap().matches("sdy.sharding_constraint").count(), 1);
     let slope = jit(grad(f.clone())).over(&mesh).results(rows.clone()).call(&x).unwrap();
     assert_eq!(slope.parts()[0].shape()[..], [2, 6]);
     let wrong = jit(f).over(&mesh).call(grid(3, 2, 1.0));
-    refused(
+    assert_error(
         wrong,
         ErrorClass::Shape,
         "axis 0 of shape [3][2] must be divisible into 2 equal parts",
@@ -199,56 +206,60 @@ fn constraints_change_where_and_not_what() {
 }
 
 #[test]
-fn misuse_is_told() {
+fn invalid_arguments_are_errors() {
     let Some(mesh) = mesh() else { return };
     use ErrorClass::{Argument, Options, Shape as OfShape};
     let rows = mesh.sharding(["data"]).unwrap();
     let devices = mesh.devices().unwrap();
     let double = || jit(|x: Expr| x * 2).over(&mesh);
-    refused(Mesh::of([("a b", 1)]), Options, "must consist of letters, digits and _; got \"a b\"");
-    refused(Mesh::of([("a", 1), ("a", 1)]), Options, "names must be distinct");
-    refused(Mesh::of([("a", 0)]), Options, "must be at least 1; got 0");
-    refused(Mesh::of([("a", usize::MAX), ("b", 2)]), Options, "product of the sizes must fit");
+    assert_error(
+        Mesh::of([("a b", 1)]),
+        Options,
+        "must consist of letters, digits and _; got \"a b\"",
+    );
+    assert_error(Mesh::of([("a", 1), ("a", 1)]), Options, "names must be distinct");
+    assert_error(Mesh::of([("a", 0)]), Options, "must be at least 1; got 0");
+    assert_error(Mesh::of([("a", usize::MAX), ("b", 2)]), Options, "product of the sizes must fit");
     let axes = |size| vec![("a".to_owned(), size)];
-    refused(
+    assert_error(
         Mesh::new(axes(3), &devices),
         Options,
         "devices: must be 3, the product of the axis sizes; got 4",
     );
-    refused(
+    assert_error(
         Mesh::new(axes(1), &[Device::HOST]),
         Options,
         "must be devices of XLA, as in nx.devices(); got the host",
     );
     let twice = [devices[0].clone(), devices[0].clone()];
-    refused(Mesh::new(axes(2), &twice), Options, "devices: must be distinct");
-    refused(
+    assert_error(Mesh::new(axes(2), &twice), Options, "devices: must be distinct");
+    assert_error(
         mesh.sharding(["rows"]),
         Options,
         "must be axes of the mesh (data, model); got \"rows\"",
     );
-    refused(mesh.sharding(["data", "data"]), Options, "must be distinct; got");
-    refused(shard(Tensor::from(1), &rows), OfShape, "at least 1 axes");
-    refused(shard(Tensor::from([1, 2, 3]), &rows), OfShape, "must be divisible into 2");
+    assert_error(mesh.sharding(["data", "data"]), Options, "must be distinct; got");
+    assert_error(shard(Tensor::from(1), &rows), OfShape, "at least 1 axes");
+    assert_error(shard(Tensor::from([1, 2, 3]), &rows), OfShape, "must be divisible into 2");
     let vectors = Tensor::from([[1], [2]]).vectorize(["row"]).unwrap();
-    refused(shard(&vectors, mesh.replicated()), OfShape, "vectorized");
-    refused(double().results(rows.clone()).call(1), OfShape, "at least 1 axes");
+    assert_error(shard(&vectors, mesh.replicated()), OfShape, "vectorized");
+    assert_error(double().results(rows.clone()).call(1), OfShape, "at least 1 axes");
     let other = Mesh::new(axes(2), &devices[..2]).unwrap();
     let elsewhere = shard(Tensor::from([1, 2]), other.sharding(["a"]).unwrap()).unwrap();
-    refused(double().call(&elsewhere), Argument, "must use the mesh");
+    assert_error(double().call(&elsewhere), Argument, "must use the mesh");
     let evaluator = jit(|x: Expr| x).compiler("evaluator").over(&mesh);
-    refused(evaluator.call(1), Options, "must be \"xla\" for a program over several devices");
-    refused(jit(|x: Expr| x).device(Device::HOST).over(&mesh).call(1), Options, "\"device\"");
+    assert_error(evaluator.call(1), Options, "must be \"xla\" for a program over several devices");
+    assert_error(jit(|x: Expr| x).device(Device::HOST).over(&mesh).call(1), Options, "\"device\"");
     for name in ["compile_after", "compile_above"] {
         let evaluated = jit(|x: Expr| x).set(name, 1).over(&mesh);
-        refused(evaluated.call(1), Options, name);
+        assert_error(evaluated.call(1), Options, name);
     }
-    refused(jit(|x: Expr| x).donate([0]).over(&mesh).call(1), Options, "donated");
+    assert_error(jit(|x: Expr| x).donate([0]).over(&mesh).call(1), Options, "donated");
     let numbers: Vec<f32> = (0..10_000_u16).map(f32::from).collect();
     let large = Tensor::new(numbers, [10_000]).unwrap();
-    refused(jit(move |x: Expr| x + &large).over(&mesh).call(1), Argument, "as an argument");
+    assert_error(jit(move |x: Expr| x + &large).over(&mesh).call(1), Argument, "as an argument");
     let noisy = jit(|x: Expr| nxla::hook(x, |_| Ok::<(), nxla::Error>(()))).over(&mesh);
-    refused(noisy.call(1), Argument, "over: function: must not contain a hook");
+    assert_error(noisy.call(1), Argument, "over: function: must not contain a hook");
     let part = Shape::from([2]);
-    refused(rows.gather(&[], &part), OfShape, "parts: must be 4");
+    assert_error(rows.gather(&[], &part), OfShape, "parts: must be 4");
 }

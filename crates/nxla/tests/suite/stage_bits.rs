@@ -10,16 +10,16 @@ const DECISIONS: [Decision; 3] = [Decision::Before, Decision::After, Decision::B
 
 /// Finite elements, including both zeros if the dtype has them.
 fn finite(dtype: DType) -> runtime::RawTensor {
-    placed(dtype, &[0.0, -0.0])
+    with_first_elements(dtype, &[0.0, -0.0])
 }
 
 /// Elements that include zeros, infinities and NaN if the dtype has them.
 fn elements(dtype: DType) -> runtime::RawTensor {
-    placed(dtype, &[0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN])
+    with_first_elements(dtype, &[0.0, -0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN])
 }
 
 /// Elements that begin with `special`, unless they are integers.
-fn placed(dtype: DType, special: &[f64]) -> runtime::RawTensor {
+fn with_first_elements(dtype: DType, special: &[f64]) -> runtime::RawTensor {
     let mut numbers: Vec<f64> = (0..40).map(|i| f64::from(i * i % 23) * 0.37 - 4.0).collect();
     if !dtype.is_integer() {
         numbers[..special.len()].copy_from_slice(special);
@@ -131,7 +131,7 @@ fn stages_of_binary_ops_with_constants_keep_every_bit() {
 }
 
 #[test]
-fn no_stage_takes_an_annotated_constant() {
+fn annotated_constants_are_not_stage_arguments() {
     let build = |graph: &mut Graph, x: ExprId| {
         let two = number(graph, 2.0, x)?;
         let two = graph.metadata(&[two], Metadata { stop_grad: true, ..Metadata::default() })?;

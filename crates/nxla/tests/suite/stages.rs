@@ -17,7 +17,7 @@ fn scalar() -> TensorType {
     TensorType::scalar(DType::F32)
 }
 
-fn after(name: &'static str) -> impl FnMut(Node<'_>) -> Decision {
+fn cut_after(name: &'static str) -> impl FnMut(Node<'_>) -> Decision {
     move |node| if node.op.name() == name { Decision::After } else { Decision::None }
 }
 
@@ -49,17 +49,17 @@ impl StageExecutor for Elsewhere {
 }
 
 #[test]
-fn stages_take_and_give_the_containers_of_the_function() {
+fn stages_keep_the_containers_of_the_function() {
     let table = Tensor::iota([8192], None, DType::F32).unwrap();
     let step = |(x, list): (Expr, Vec<Expr>), scale: Expr| {
-        let picked = Expr::of(&table).at_axis(5, 0);
-        let list: Vec<Expr> = list.into_iter().map(|y| (y * &scale).sin() + &picked).collect();
+        let element = Expr::of(&table).at_axis(5, 0);
+        let list: Vec<Expr> = list.into_iter().map(|y| (y * &scale).sin() + &element).collect();
         (list, x.cos())
     };
     for compiler in compilers() {
         let f = jit(step).compiler(*compiler);
         let types = ((scalar(), vec![scalar(), scalar()]), scalar());
-        let stages = f.split(types, after("sin")).unwrap();
+        let stages = f.split(types, cut_after("sin")).unwrap();
         assert!(stages.graph().stages().len() > 1);
         let arguments = || ((0.5f32, vec![1.0f32, 2.0]), 3.0f32);
         let (list, cosine) = stages.run(arguments()).unwrap();
@@ -73,8 +73,8 @@ fn stages_take_and_give_the_containers_of_the_function() {
 }
 
 #[test]
-fn stages_refuse_arguments_of_other_types() {
-    let stages = jit(|x: Expr| x.sin().cos()).split(scalar(), after("sin")).unwrap();
+fn stages_reject_arguments_of_other_types() {
+    let stages = jit(|x: Expr| x.sin().cos()).split(scalar(), cut_after("sin")).unwrap();
     let error = stages.run(1i32).unwrap_err().to_string();
     assert_eq!(error, "stages: arguments: must be (f32); got (s32)");
 }
@@ -82,13 +82,13 @@ fn stages_refuse_arguments_of_other_types() {
 #[test]
 fn stages_run_on_an_executor() {
     let elsewhere = Elsewhere::default();
-    let stages = jit(|x: Expr| x.sin().cos()).split(scalar(), after("sin")).unwrap();
+    let stages = jit(|x: Expr| x.sin().cos()).split(scalar(), cut_after("sin")).unwrap();
     assert_eq!(numbers(&stages.run_on(&elsewhere, 0.0f32).unwrap()), [1.0]);
     assert_eq!(*elsewhere.submitted.lock().unwrap(), [0, 1]);
 }
 
 #[test]
-fn a_value_that_no_other_stage_takes_gives_its_memory_away_and_others_stay() {
+fn values_are_donated_to_their_last_stage() {
     let layers = |x: Expr, w: Expr| {
         let second = layer(layer(x, &w), &w);
         (layer(second.clone(), &w), second)
@@ -96,15 +96,15 @@ fn a_value_that_no_other_stage_takes_gives_its_memory_away_and_others_stay() {
     for compiler in compilers() {
         let f = jit(layers).compiler(*compiler);
         let square = TensorType::new(DType::F32, [2, 2]);
-        let stages = f.split((square.clone(), square), after("tanh")).unwrap();
+        let stages = f.split((square.clone(), square), cut_after("tanh")).unwrap();
         let make = jit(|x: Expr| x * 0.5).compiler(*compiler);
         let x = make.call(Tensor::from([[1f32, 2.0], [3.0, 4.0]])).unwrap();
         let w = make.call(Tensor::from([[0.5f32, -1.0], [1.0, 0.25]])).unwrap();
         let (last, second) = f.call((&x, &w)).unwrap();
         for _ in 0..3 {
-            let (staged, kept) = stages.run((&x, &w)).unwrap();
+            let (staged, other) = stages.run((&x, &w)).unwrap();
             assert_eq!(numbers(&staged), numbers(&last), "{compiler}");
-            assert_eq!(numbers(&kept), numbers(&second), "{compiler}");
+            assert_eq!(numbers(&other), numbers(&second), "{compiler}");
         }
         assert_eq!(numbers(&x), [0.5, 1.0, 1.5, 2.0]);
         assert_eq!(numbers(&w), [0.25, -0.5, 0.5, 0.125]);
@@ -116,7 +116,7 @@ fn layer(x: Expr, w: &Expr) -> Expr {
 }
 
 #[test]
-fn a_stage_whose_hooks_call_somebody_runs_in_this_process() {
+fn stages_with_listened_hooks_run_in_this_process() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let look = {
         let seen = seen.clone();
@@ -127,19 +127,19 @@ fn a_stage_whose_hooks_call_somebody_runs_in_this_process() {
     };
     let elsewhere = Elsewhere::default();
     let f = jit(move |x: Expr| hook(x.sin(), look.clone()).cos());
-    let stages = f.split(scalar(), after("sin")).unwrap();
+    let stages = f.split(scalar(), cut_after("sin")).unwrap();
     assert_eq!(numbers(&stages.run_on(&elsewhere, 0.0f32).unwrap()), [1.0]);
     assert_eq!(*seen.lock().unwrap(), [0.0]);
-    assert_eq!(*elsewhere.submitted.lock().unwrap(), [0], "the second has the hook");
+    assert_eq!(*elsewhere.submitted.lock().unwrap(), [0], "the second stage has the hook");
 }
 
 #[test]
-fn stages_run_where_their_operands_live() {
+fn stages_run_on_the_device_of_their_operands() {
     if !compilers().contains(&"xla") {
         return;
     }
     let one = jit(|x: Expr| x).compiler("xla").call(1.0f32).unwrap();
-    let stages = jit(|x: Expr| x.sin().cos()).split(scalar(), after("sin")).unwrap();
+    let stages = jit(|x: Expr| x.sin().cos()).split(scalar(), cut_after("sin")).unwrap();
     assert_eq!(stages.run(&one).unwrap().device(), one.device());
     assert!(stages.run(1.0f32).unwrap().device().is_host());
 }
@@ -149,7 +149,7 @@ fn lists_of_other_lengths_are_named() {
     let ty = scalar();
     let add = |x: Vec<Expr>, y: Vec<Expr>| (&x[0] + &y[0]).sin();
     let lists = |x: usize, y: usize| (vec![ty.clone(); x], vec![ty.clone(); y]);
-    let stages = jit(add).split(lists(2, 1), after("add")).unwrap();
+    let stages = jit(add).split(lists(2, 1), cut_after("add")).unwrap();
     let number = || Tensor::from(1.0f32);
     let error = stages.run((vec![number()], vec![number(), number()])).unwrap_err();
     let expected = "stages: arguments: must have lists of the lengths [2, 1]; got [1, 2]";

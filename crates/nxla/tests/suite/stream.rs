@@ -22,7 +22,7 @@ fn totals(options: &Options) -> Stream<Expr, Expr, Expr> {
 }
 
 #[test]
-fn chunks_go_in_and_results_come_out_in_order() {
+fn streams_return_results_in_order() {
     for compiler in compilers() {
         let mut totals = totals(&Options::new().compiler(*compiler));
         (1..=5).for_each(|x| totals.send(x).unwrap());
@@ -43,7 +43,7 @@ fn chunks_go_in_and_results_come_out_in_order() {
 }
 
 #[test]
-fn chunks_may_have_names_that_the_type_lacks() {
+fn chunks_may_have_additional_axis_names() {
     let step = |x: Expr, total: Expr| (x.sum(), total + x.sum());
     let ty = TensorType::new(DType::S32, [2]);
     for compiler in compilers() {
@@ -59,9 +59,9 @@ fn chunks_may_have_names_that_the_type_lacks() {
 fn containers_and_large_captured_tensors() {
     let table = Tensor::iota([8192], None, DType::F32).unwrap();
     let step = |(index, scale): (Expr, Expr), state: Vec<Expr>| {
-        let picked = Expr::of(&table).at_axis(&index, 0) * scale;
-        let state: Vec<Expr> = state.into_iter().map(|x| x + &picked).collect();
-        ([picked, state[0].clone()], state)
+        let element = Expr::of(&table).at_axis(&index, 0) * scale;
+        let state: Vec<Expr> = state.into_iter().map(|x| x + &element).collect();
+        ([element, state[0].clone()], state)
     };
     let chunk = (scalar(), TensorType::new(DType::F32, [2]));
     for compiler in compilers() {
@@ -78,7 +78,7 @@ fn containers_and_large_captured_tensors() {
 }
 
 #[test]
-fn a_full_stream_says_so_and_a_sender_waits() {
+fn full_streams_are_errors_or_block_senders() {
     let mut alone = totals(&Options::new()).capacity(2);
     alone.send(1).unwrap();
     alone.send(2).unwrap();
@@ -99,7 +99,7 @@ fn a_full_stream_says_so_and_a_sender_waits() {
 }
 
 #[test]
-fn mistakes_are_found_before_anything_runs() {
+fn invalid_steps_are_errors_before_they_run() {
     let grows = stream(|x: Expr, total: Expr| (x.clone(), total + x * 0.5), scalar(), 0);
     let error = grows.err().unwrap();
     assert_eq!(
@@ -120,7 +120,7 @@ fn mistakes_are_found_before_anything_runs() {
 }
 
 #[test]
-fn a_step_that_fails_ends_the_stream() {
+fn failing_steps_end_the_stream() {
     for compiler in compilers() {
         let step = |x: Expr, total: Expr| {
             let x = hook(x, |x: Tensor| match numbers(&x)[0] {
@@ -141,13 +141,13 @@ fn a_step_that_fails_ends_the_stream() {
 }
 
 #[test]
-fn dropping_a_half_ends_the_other() {
+fn dropping_one_half_ends_the_other() {
     let (sender, receiver) = totals(&Options::new()).capacity(1).split();
     sender.send(1).unwrap();
-    let waits = thread::spawn(move || sender.send(2).and_then(|()| sender.send(3)));
+    let blocked_sender = thread::spawn(move || sender.send(2).and_then(|()| sender.send(3)));
     thread::sleep(Duration::from_millis(10));
     drop(receiver);
-    assert!(waits.join().unwrap().is_err());
+    assert!(blocked_sender.join().unwrap().is_err());
 
     let (sender, mut receiver) = totals(&Options::new()).split();
     sender.send(7).unwrap();
@@ -180,7 +180,7 @@ fn next<S: futures_core::Stream + Unpin>(stream: &mut S) -> (Option<S::Item>, us
             Poll::Pending => thread::park_timeout(Duration::from_secs(20)),
         }
     }
-    unreachable!("it ends sometime")
+    unreachable!("the future is ready at some time")
 }
 
 #[test]
@@ -194,13 +194,13 @@ fn results_can_be_awaited() {
                 sender.send(x).unwrap();
             }
         });
-        let mut waits = 0;
+        let mut pending_polls = 0;
         for expected in [0.0, 1.0, 3.0] {
             let (result, pending) = next(&mut receiver);
             assert_eq!(numbers(&result.unwrap().unwrap()), [expected], "{compiler}");
-            waits += pending;
+            pending_polls += pending;
         }
-        assert!(waits > 0, "the first poll is pending");
+        assert!(pending_polls > 0, "the first poll is pending");
         assert!(next(&mut receiver).0.is_none());
         sends.join().unwrap();
         assert_eq!(numbers(&receiver.done().unwrap()), [6.0]);
@@ -208,7 +208,7 @@ fn results_can_be_awaited() {
 }
 
 #[test]
-fn an_awaited_stream_tells_of_a_step_that_fails() {
+fn awaited_streams_report_failing_steps() {
     let step = |x: Expr, total: Expr| {
         let x = hook(x, |x: Tensor| match numbers(&x)[0] {
             2.0 => Err("two is too much".to_owned()),
@@ -227,7 +227,7 @@ fn an_awaited_stream_tells_of_a_step_that_fails() {
 }
 
 #[test]
-fn a_stream_runs_where_its_operands_live() {
+fn streams_run_on_the_device_of_their_operands() {
     if !compilers().contains(&"xla") {
         return;
     }
@@ -245,28 +245,28 @@ fn a_stream_runs_where_its_operands_live() {
             by_chunk.recv().unwrap()
         })
         .into();
-    let placed: Vec<bool> = results.iter().map(|result| result.buffer().is_some()).collect();
-    assert_eq!(placed, [false, true, true]);
+    let on_device: Vec<bool> = results.iter().map(|result| result.buffer().is_some()).collect();
+    assert_eq!(on_device, [false, true, true]);
     assert_eq!(numbers(&by_chunk.done().unwrap()), [5.0]);
 }
 
 /// An operation on a stream.
 #[derive(Clone, Copy, Debug)]
-enum Deed {
+enum Action {
     Send(i32),
     Receive,
     Done,
     Cancel,
 }
 
-fn deeds() -> impl Strategy<Value = Vec<Deed>> {
-    let deed = prop_oneof![
-        8 => (-9..9).prop_map(Deed::Send),
-        7 => Just(Deed::Receive),
-        1 => Just(Deed::Done),
-        1 => Just(Deed::Cancel),
+fn actions() -> impl Strategy<Value = Vec<Action>> {
+    let action = prop_oneof![
+        8 => (-9..9).prop_map(Action::Send),
+        7 => Just(Action::Receive),
+        1 => Just(Action::Done),
+        1 => Just(Action::Cancel),
     ];
-    prop::collection::vec(deed, 1..40)
+    prop::collection::vec(action, 1..40)
 }
 
 /// The model of a stream of running totals: the waiting results, and how the stream ended.
@@ -315,7 +315,7 @@ impl Model {
 }
 
 /// Compares a result with the expected result or error.
-fn agrees<T: PartialEq + std::fmt::Debug>(
+fn check_result<T: PartialEq + std::fmt::Debug>(
     found: nxla::Result<T>,
     expected: Result<T, &'static str>,
 ) -> Result<(), TestCaseError> {
@@ -331,22 +331,22 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn a_stream_does_what_a_queue_would(deeds in deeds(), capacity in 1..4_usize) {
+    fn streams_behave_like_a_queue(actions in actions(), capacity in 1..4_usize) {
         for compiler in compilers() {
             let mut stream = totals(&Options::new().compiler(*compiler)).capacity(capacity);
             let mut model = Model::default();
-            for deed in &deeds {
-                match *deed {
-                    Deed::Send(x) => agrees(stream.send(x), model.send(x, capacity))?,
-                    Deed::Receive => {
+            for action in &actions {
+                match *action {
+                    Action::Send(x) => check_result(stream.send(x), model.send(x, capacity))?,
+                    Action::Receive => {
                         let found = stream.recv().map(|total| numbers(&total)[0]);
-                        agrees(found, model.receive())?;
+                        check_result(found, model.receive())?;
                     }
-                    Deed::Done => {
+                    Action::Done => {
                         let found = stream.done().map(|total| numbers(&total)[0]);
-                        agrees(found, model.finish())?;
+                        check_result(found, model.finish())?;
                     }
-                    Deed::Cancel => {
+                    Action::Cancel => {
                         stream.cancel();
                         model.cancel();
                     }

@@ -23,7 +23,7 @@ fn numbers(tensor: &Tensor) -> Vec<f32> {
 }
 
 #[test]
-fn functions_work_on_each_entry() {
+fn functions_apply_to_each_entry() {
     let sums = rows().sum().unwrap();
     assert_eq!((sums.vectors().to_string(), sums.shape().rank()), ("vectorized[row: 2]".into(), 0));
     assert_eq!(numbers(&sums), [6.0, 15.0]);
@@ -40,9 +40,9 @@ fn functions_work_on_each_entry() {
 }
 
 #[test]
-fn moves_of_tensors() {
-    let back = rows().devectorize(true).unwrap();
-    assert_eq!(back.ty().to_string(), "f32[row: 2][3]");
+fn vectorized_axes_are_converted() {
+    let devectorized = rows().devectorize(true).unwrap();
+    assert_eq!(devectorized.ty().to_string(), "f32[row: 2][3]");
     let target = EntryAxes { shape: Some(vec![None]), names: None };
     let flat = rows().revectorize([("a", 3)], &target).unwrap();
     assert_eq!(
@@ -55,7 +55,7 @@ fn moves_of_tensors() {
 }
 
 #[test]
-fn compiled_functions_are_told_apart_by_axes() {
+fn vectorized_axes_are_part_of_the_signature() {
     let total = jit(|x: Expr| x.sum());
     let plain = rows().devectorize(false).unwrap();
     for _ in 0..2 {
@@ -66,7 +66,7 @@ fn compiled_functions_are_told_apart_by_axes() {
 }
 
 #[test]
-fn branches_and_loops_of_entries() {
+fn branches_and_loops_apply_to_each_entry() {
     let x = vector("v", &[1.0, -2.0, 3.0]);
     let either = jit(|x: Expr| cond(x.greater(0), || &x * 10, || -&x));
     assert_eq!(numbers(&either.call(&x).unwrap()), [10.0, 2.0, 30.0]);
@@ -80,14 +80,14 @@ fn branches_and_loops_of_entries() {
 #[test]
 fn hooks_of_a_condition_run_once_for_each_iteration() {
     let calls = Arc::new(AtomicUsize::new(0));
-    let counted = calls.clone();
+    let counter = calls.clone();
     // The body adds an axis to the state, so the loop and its vectorized condition are traced again.
     let f = jit(move |[x, y]: [Expr; 2]| {
-        let counted = counted.clone();
+        let counter = counter.clone();
         let condition = move |x: Expr| {
-            let counted = counted.clone();
+            let counter = counter.clone();
             let count = move |_: Tensor| {
-                counted.fetch_add(1, Ordering::Relaxed);
+                counter.fetch_add(1, Ordering::Relaxed);
             };
             hook(x, count).less(10)
         };
@@ -108,12 +108,12 @@ fn gradients_of_entries() {
     assert_eq!(numbers(&value), [7.0, 14.0]);
     assert_eq!(slope.vectors().to_string(), "vectorized[v: 2]");
     assert_eq!(numbers(&slope), [1.0, 1.0, 2.0, 2.0]);
-    let own = |x: Expr| custom_grad(x.pow(2), &x, |cotangent| cotangent * 7);
-    assert_eq!(numbers(&jit(grad(own)).call(rows()).unwrap()), [7.0; 6]);
+    let with_rule = |x: Expr| custom_grad(x.pow(2), &x, |cotangent| cotangent * 7);
+    assert_eq!(numbers(&jit(grad(with_rule)).call(rows()).unwrap()), [7.0; 6]);
 }
 
 #[test]
-fn custom_rules_of_an_output_that_entries_share() {
+fn custom_rules_of_shared_outputs() {
     // The output has no entries, but each entry has its own input and its own weight.
     let grads = |x: Expr, rule: fn(Expr) -> Expr| {
         let weights = Expr::of(vector("v", &[2.0, 5.0]));
@@ -131,12 +131,12 @@ fn custom_rules_of_an_output_that_entries_share() {
 }
 
 #[test]
-fn custom_rules_that_capture_a_value_of_each_entry() {
+fn custom_rules_capture_vectorized_values() {
     // Neither the output nor the input has entries, but the rule uses the weight of each entry.
     let slope = jit(|x: Expr| {
         let weights = Expr::of(vector("v", &[2.0, 5.0]));
-        let own = move |x: Expr| custom_grad(&x * 1.0, &x, |cotangent| cotangent * &weights);
-        grad(move |x: Expr| own(x) * &Expr::of(vector("v", &[1.0, 10.0])))(x)
+        let with_rule = move |x: Expr| custom_grad(&x * 1.0, &x, |cotangent| cotangent * &weights);
+        grad(move |x: Expr| with_rule(x) * &Expr::of(vector("v", &[1.0, 10.0])))(x)
     });
     assert_eq!(numbers(&slope.call(1.0f32).unwrap()), [2.0, 50.0]);
     // An axis of size 1 is broadcast.
@@ -151,7 +151,7 @@ fn custom_rules_that_capture_a_value_of_each_entry() {
 }
 
 #[test]
-fn maps_nest() {
+fn vmap_nests() {
     let outer =
         jit(|x: Expr, y: Expr| vmap(|x: Expr| vmap(|y: Expr| &x * &y, 0, 0)(y.clone()), 0, 0)(x));
     let (x, y) = (Tensor::from(vec![1, 2]), Tensor::from(vec![3, 4, 5]));
@@ -166,7 +166,7 @@ fn maps_nest() {
 }
 
 #[test]
-fn branches_not_taken_stay_out_of_derivatives() {
+fn unselected_branches_do_not_affect_derivatives() {
     let logarithms = |[w, x]: [Expr; 2]| cond(x.greater(0), || &w * x.log(), || &w * &x);
     // The body must not run for an entry that has finished, and the last entry has no iterations.
     let roots = |[w, x]: [Expr; 2]| {

@@ -322,13 +322,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_driver_that_is_missing_is_named() {
+    fn missing_drivers_are_named() {
         let error = Driver::load("libcuda_of_nobody.so").err().unwrap();
         assert!(error.starts_with("the CUDA driver libcuda_of_nobody.so: "), "{error}");
     }
 
     #[test]
-    fn a_library_that_is_no_driver_is_refused() {
+    fn libraries_without_driver_functions_are_rejected() {
         let error = Driver::load("libc.so.6").err().unwrap();
         assert!(error.contains("cuStreamGetCtx"), "{error}");
     }

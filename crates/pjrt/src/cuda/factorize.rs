@@ -414,7 +414,7 @@ mod tests {
     use super::orders;
 
     #[test]
-    fn exchanges_become_orders() {
+    fn pivots_are_converted_to_permutations() {
         let exchanges = [3_i64, 3, 3, 1, 2, 3, 0, 9, -1];
         let bytes: Vec<u8> = exchanges.iter().flat_map(|number| number.to_ne_bytes()).collect();
         let expected = [2_i32, 0, 1, 0, 1, 2, 0, 1, 2];

@@ -365,7 +365,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_library_beside_the_plugin_comes_first() {
+    fn library_next_to_the_plugin_is_tried_first() {
         let folder = std::env::temp_dir().join(format!("nxla-cusolver-{}", std::process::id()));
         let lib = folder.join("nvidia/cu13/lib");
         std::fs::create_dir_all(&lib).unwrap();
@@ -378,17 +378,17 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_cusolver_is_refused() {
-        let refused = CuSolver::load(&["libcusolver_of_nobody.so".into()]).err().unwrap();
-        assert!(refused.starts_with("libcusolver_of_nobody.so: "), "{refused}");
-        let refused = CuSolver::load(&["libc.so.6".into()]).err().unwrap();
-        assert!(refused.contains("cusolverDnCreate"), "{refused}");
+    fn libraries_other_than_cusolver_are_rejected() {
+        let error = CuSolver::load(&["libcusolver_missing.so".into()]).err().unwrap();
+        assert!(error.starts_with("libcusolver_missing.so: "), "{error}");
+        let error = CuSolver::load(&["libc.so.6".into()]).err().unwrap();
+        assert!(error.contains("cusolverDnCreate"), "{error}");
     }
 
     #[test]
-    fn four_dtypes_have_numbers() {
-        let known: Vec<DType> =
+    fn only_f32_f64_and_complex_dtypes_are_supported() {
+        let supported: Vec<DType> =
             DType::ALL.iter().copied().filter(|&dtype| Numbers::of(dtype).is_ok()).collect();
-        assert_eq!(known, [DType::F32, DType::F64, DType::C64, DType::C128]);
+        assert_eq!(supported, [DType::F32, DType::F64, DType::C64, DType::C128]);
     }
 }

@@ -373,7 +373,7 @@ mod tests {
     }
 
     #[test]
-    fn struct_sizes_are_those_of_the_c_header() {
+    fn struct_sizes_match_the_c_header() {
         assert_sizes! {
             PJRT_Error_GetCode_Args = 28,
             PJRT_Plugin_Initialize_Args = 16,
@@ -434,13 +434,13 @@ mod tests {
     }
 
     #[test]
-    fn the_function_table_has_the_offsets_of_the_c_header() {
+    fn function_table_offsets_match_the_c_header() {
         assert_eq!(PJRT_Api::STRUCT_SIZE, 984);
         assert_eq!(std::mem::offset_of!(PJRT_Api, PJRT_LoadedExecutable_Execute), 480);
     }
 
     #[test]
-    fn a_shorter_table_leaves_the_later_slots_empty() {
+    fn shorter_function_tables_leave_later_slots_empty() {
         unsafe extern "C" fn execute(
             _: *mut PJRT_LoadedExecutable_Execute_Args,
         ) -> *mut PJRT_Error {

@@ -123,7 +123,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn an_explanation_is_a_sentence() {
+    fn explanations_are_printed_as_a_sentence() {
         let mut explanation = Explanation {
             backend: "xla".into(),
             reason: "the evaluator has run the first 2 calls (compile_after)".into(),
@@ -143,7 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn the_least_of_the_first_runs_is_kept() {
+    fn minimum_of_the_first_runs_is_kept() {
         let timing = Timing::default();
         assert_eq!(timing.least(), None);
         record_minimum(&timing.least, Duration::from_micros(5));

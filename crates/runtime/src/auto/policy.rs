@@ -238,9 +238,10 @@ mod tests {
     }
 
     fn limits(above: Option<i64>, after: Option<i64>) -> Limits {
-        let given = [(COMPILE_ABOVE, above), (COMPILE_AFTER, after)];
-        let given = given.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        Limits::of(&given.map(|(name, value)| (name.to_owned(), value.into())).collect()).unwrap()
+        let settings = [(COMPILE_ABOVE, above), (COMPILE_AFTER, after)];
+        let settings = settings.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        Limits::of(&settings.map(|(name, value)| (name.to_owned(), value.into())).collect())
+            .unwrap()
     }
 
     #[test]
@@ -285,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_are_numbers() {
+    fn settings_must_be_nonnegative_numbers() {
         for (name, value) in [(COMPILE_ABOVE, Setting::Int(-1)), (COMPILE_AFTER, true.into())] {
             let settings = Settings::from([(name.to_owned(), value)]);
             let error = Limits::of(&settings).unwrap_err().to_string();

@@ -82,7 +82,7 @@ mod tests {
     use crate::error::Result;
 
     /// Three equal layers in sequence on an input that the caller keeps.
-    fn layers() -> Result<StageGraph> {
+    fn equal_layers() -> Result<StageGraph> {
         let vector = TensorType::new(DType::F32, [3]);
         let mut graph = Graph::new();
         let [w, mut x] = [0, 1].map(|index| graph.parameter(index, vector.clone()));
@@ -98,8 +98,8 @@ mod tests {
     }
 
     #[test]
-    fn equal_stages_take_over_what_one_of_them_is_given_and_a_run_says_what_stays() -> Result<()> {
-        let graph = layers()?;
+    fn equal_stages_share_donations_except_kept_inputs() -> Result<()> {
+        let graph = equal_layers()?;
         let [first, second, third] = [0, 1, 2].map(|stage| graph.stages()[stage].id);
         let donations = StageDonations::of(&graph, &[false, false]);
         for stage in [first, second, third] {

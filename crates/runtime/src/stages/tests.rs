@@ -13,7 +13,7 @@ use super::threads::{useful, with_threads};
 use crate::error::{Error, Result};
 
 /// `sin x`, then `width` branches that each need only that, then their sum.
-fn fan(width: i32) -> Result<StageGraph> {
+fn fan_out(width: i32) -> Result<StageGraph> {
     let scalar = TensorType::scalar(DType::F32);
     let mut graph = Graph::new();
     let inputs = [0, 1].map(|index| graph.parameter(index, scalar.clone()));
@@ -53,13 +53,13 @@ fn count_paths(stage: &Stage, arguments: &[u64]) -> Values {
     vec![arguments.iter().sum::<u64>().max(1); stage.program.outputs().len()]
 }
 
-fn broken() -> Error {
+fn stage_failure() -> Error {
     Error::Usage("broken".into())
 }
 
 #[test]
-fn the_result_does_not_depend_on_the_number_of_threads() -> Result<()> {
-    let graph = fan(8)?;
+fn results_do_not_depend_on_the_thread_count() -> Result<()> {
+    let graph = fan_out(8)?;
     for threads in [0, 1, 2, 16] {
         let results =
             run(&graph, vec![1, 100], threads, |stage, values| Ok(count_paths(stage, &values)))?;
@@ -70,7 +70,7 @@ fn the_result_does_not_depend_on_the_number_of_threads() -> Result<()> {
 
 #[test]
 fn independent_stages_run_at_the_same_time() -> Result<()> {
-    let graph = fan(3)?;
+    let graph = fan_out(3)?;
     // Each branch waits for the two others, so the run ends only if all three run concurrently.
     let meeting = Barrier::new(3);
     let branches = &graph.levels()[1];
@@ -85,12 +85,12 @@ fn independent_stages_run_at_the_same_time() -> Result<()> {
 }
 
 #[test]
-fn stages_run_in_order_on_the_callers_thread_if_no_other_is_worth_having() -> Result<()> {
-    let chain = fan(1)?;
+fn sequential_stages_run_on_the_calling_thread() -> Result<()> {
+    let chain = fan_out(1)?;
     assert_eq!(useful(&chain, |_| true, false), 0);
     assert_eq!(useful(&chain, |_| true, true), 1, "the caller has to serve the executor");
     assert_eq!(useful(&chain, |_| false, true), 0);
-    let graph = fan(4)?;
+    let graph = fan_out(4)?;
     let (order, caller) = (std::sync::Mutex::new(Vec::new()), std::thread::current().id());
     run(&graph, vec![1, 1], 0, |stage, values| {
         assert_eq!(std::thread::current().id(), caller);
@@ -105,11 +105,11 @@ fn stages_run_in_order_on_the_callers_thread_if_no_other_is_worth_having() -> Re
 #[test]
 fn no_stage_starts_after_an_error() -> Result<()> {
     // Of six branches that are ready, the second fails.
-    let graph = fan(6)?;
+    let graph = fan_out(6)?;
     let runs = AtomicUsize::new(0);
     let outcome = run(&graph, vec![1, 1], 0, |stage, values| {
         runs.fetch_add(1, Ordering::Relaxed);
-        if stage.id.index() == 2 { Err(broken()) } else { Ok(count_paths(stage, &values)) }
+        if stage.id.index() == 2 { Err(stage_failure()) } else { Ok(count_paths(stage, &values)) }
     });
     assert_eq!(outcome.expect_err("a stage fails").to_string(), "broken");
     assert_eq!(runs.into_inner(), 3);
@@ -117,8 +117,8 @@ fn no_stage_starts_after_an_error() -> Result<()> {
 }
 
 #[test]
-fn a_panic_comes_back_and_nobody_waits_for_ever() -> Result<()> {
-    let graph = fan(4)?;
+fn panics_are_passed_to_the_caller() -> Result<()> {
+    let graph = fan_out(4)?;
     for threads in [0, 1, 5] {
         let panics = AssertUnwindSafe(|| {
             run(&graph, vec![1, 1], threads, |stage, values| {
@@ -134,8 +134,8 @@ fn a_panic_comes_back_and_nobody_waits_for_ever() -> Result<()> {
 }
 
 #[test]
-fn wrong_numbers_of_values_are_errors() -> Result<()> {
-    let graph = fan(2)?;
+fn wrong_value_counts_are_errors() -> Result<()> {
+    let graph = fan_out(2)?;
     let text = |outcome: Result<Values>| outcome.expect_err("values are missing").to_string();
     let error = text(run(&graph, vec![1], 2, |_, _| Ok(vec![])));
     assert_eq!(error, "stages: inputs: expected 2; got 1");
@@ -145,8 +145,8 @@ fn wrong_numbers_of_values_are_errors() -> Result<()> {
 }
 
 #[test]
-fn an_executor_that_drops_its_duty_has_failed_the_stage() -> Result<()> {
-    let graph = fan(2)?;
+fn dropped_completions_fail_their_stage() -> Result<()> {
+    let graph = fan_out(2)?;
     let start = |_: &Stage, _: Values, done: Completion<u64>| {
         drop(done);
         Ok(())
@@ -159,10 +159,10 @@ fn an_executor_that_drops_its_duty_has_failed_the_stage() -> Result<()> {
 
 #[test]
 fn an_interrupted_caller_does_not_wait_for_an_executor() -> Result<()> {
-    let graph = fan(2)?;
-    let kept = std::cell::RefCell::new(Vec::new());
+    let graph = fan_out(2)?;
+    let completions = std::cell::RefCell::new(Vec::new());
     let start = |_: &Stage, _: Values, done: Completion<u64>| {
-        kept.borrow_mut().push(done);
+        completions.borrow_mut().push(done);
         Ok(())
     };
     let interrupt = || true;

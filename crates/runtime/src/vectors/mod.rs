@@ -177,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn axes_meet_by_name_in_order_of_appearance() {
+    fn union_of_axes_keeps_order_of_appearance() {
         let all = [axes(&[("x", 1)]), axes(&[]), axes(&[("y", 3), ("x", 2)])];
         let union = VectorAxes::union("add", &all).unwrap();
         assert_eq!(union, axes(&[("x", 2), ("y", 3)]));
@@ -195,7 +195,7 @@ mod tests {
     }
 
     #[test]
-    fn no_axes_are_no_memory() {
+    fn empty_axes_do_not_allocate() {
         assert!(axes(&[]).is_empty());
         assert_eq!(axes(&[]), VectorAxes::NONE);
     }

@@ -310,14 +310,14 @@ mod tests {
         assert_eq!(moved.vectors.to_string(), "vectorized[foo: 2]");
         assert_eq!(moved.entry.to_string(), "s32[y: 3]");
         assert_eq!(moved.full().to_string(), "s32[2][y: 3]");
-        let back = Move::devectorize(&moved.vectors, &moved.entry, true);
-        assert_eq!(back.full().to_string(), "s32[foo: 2][y: 3]");
-        let back = Move::devectorize(&moved.vectors, &moved.entry, false);
-        assert_eq!(back.full().to_string(), "s32[2][y: 3]");
+        let devectorized = Move::devectorize(&moved.vectors, &moved.entry, true);
+        assert_eq!(devectorized.full().to_string(), "s32[foo: 2][y: 3]");
+        let devectorized = Move::devectorize(&moved.vectors, &moved.entry, false);
+        assert_eq!(devectorized.full().to_string(), "s32[2][y: 3]");
     }
 
     #[test]
-    fn vectorizing_says_what_is_wrong() {
+    fn invalid_vectorize_arguments_are_errors() {
         let error = |own: &VectorAxes, axes: &[NewVector]| {
             Move::vectorize(own, &matrix(), axes).err().unwrap().to_string()
         };
@@ -342,18 +342,19 @@ mod tests {
     }
 
     #[test]
-    fn revectorizing_works_out_one_size() {
+    fn revectorize_infers_one_size() {
         let moved = Move::vectorize(&VectorAxes::NONE, &matrix(), &["v".into()]).unwrap();
-        let again = |axes: &[NewVector], target: EntryAxes| {
+        let revectorize = |axes: &[NewVector], target: EntryAxes| {
             Move::revectorize(&moved.vectors, &moved.entry, axes, &target)
         };
-        let split = again(&[("a", 1).into(), ("b", None).into()], EntryAxes::default()).unwrap();
+        let split =
+            revectorize(&[("a", 1).into(), ("b", None).into()], EntryAxes::default()).unwrap();
         assert_eq!(split.vectors.to_string(), "vectorized[a: 1][b: 2]");
         assert_eq!(split.entry.to_string(), "s32[y: 3]");
         let target = EntryAxes { shape: Some(vec![None]), names: None };
-        let flat = again(&[("a", 1).into()], target).unwrap();
+        let flat = revectorize(&[("a", 1).into()], target).unwrap();
         assert_eq!(flat.full().to_string(), "s32[1][6]");
-        let error = again(&[("a", 5).into()], EntryAxes::default()).err().unwrap();
+        let error = revectorize(&[("a", 5).into()], EntryAxes::default()).err().unwrap();
         assert_eq!(
             error.to_string(),
             "revectorize: sizes: must have the number of elements of s32[2][y: 3]; got [5][3]"

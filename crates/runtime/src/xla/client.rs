@@ -259,7 +259,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn memory_of_gpus_is_left_to_others_unless_asked_for() {
+    fn gpu_memory_is_not_preallocated_by_default() {
         let key = |file: &str, devices, preallocate| {
             Key { plugin: file.into(), devices, preallocate, number: 0 }.options()
         };

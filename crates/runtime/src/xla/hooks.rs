@@ -266,7 +266,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_waits_for_room_unless_a_hook_runs_a_program() {
+    fn programs_wait_for_room_except_during_nested_runs() {
         let run = Arc::new(Run::new());
         for _ in 0..PENDING_CALLS.calls {
             run.0.push(call(), 0).unwrap();

@@ -40,14 +40,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_clock_is_no_part_of_it() {
-        let told =
+    fn description_omits_the_clock_rate() {
+        let cpuinfo =
             "processor\t: 0\nmodel name\t: X\ncpu MHz\t\t: 2100.1\nflags\t\t: avx\n\nflags : b";
-        assert_eq!(first_processor(told), "model name\t: X\nflags\t\t: avx");
+        assert_eq!(first_processor(cpuinfo), "model name\t: X\nflags\t\t: avx");
     }
 
     #[test]
-    fn it_is_the_same_each_time() {
+    fn description_is_constant() {
         assert_eq!(description(), description());
         assert!(description().starts_with(std::env::consts::ARCH));
     }

@@ -1,4 +1,4 @@
-//! Tests on a CPU of what programs for accelerators contain.
+//! Tests of programs for accelerators, run on a CPU.
 //!
 //! Factorizations are calls of a library for the device. A host function replaces it, and computes
 //! what `nxla_pjrt` documents for each routine by the kernels of the evaluator.
@@ -17,7 +17,7 @@ use nxla_tensor::{DType, HostTensor, Scalar, Shape};
 use super::client::{Target, target};
 use crate::options::Settings;
 
-/// The number of the host function, which stands for the library.
+/// The number of the host function, which replaces the library.
 const LIBRARY: i64 = 0x4c41_5041;
 
 /// Builds the results of a routine from its argument.
@@ -27,8 +27,8 @@ type Routine<'a> = dyn Fn(&mut Graph, ExprId) -> nxla_expr::Result<Vec<ExprId>> 
 fn by_columns(x: HostTensor, routine: &Routine<'_>) -> Vec<HostTensor> {
     let ty = TensorType::new(x.dtype(), x.shape().clone());
     let mut graph = Graph::new();
-    let given = graph.parameter(0, ty.clone());
-    let rows = graph.transpose(given, Some(&[0, 2, 1])).unwrap();
+    let parameter = graph.parameter(0, ty.clone());
+    let rows = graph.transpose(parameter, Some(&[0, 2, 1])).unwrap();
     let parts = routine(&mut graph, rows).unwrap();
     let parts: Vec<ExprId> = parts
         .into_iter()
@@ -41,11 +41,20 @@ fn by_columns(x: HostTensor, routine: &Routine<'_>) -> Vec<HostTensor> {
 }
 
 /// Fills the rest of a larger matrix with a number that no result may show.
-fn within(graph: &mut Graph, x: ExprId, rows: usize, columns: usize) -> nxla_expr::Result<ExprId> {
+fn pad_with_garbage(
+    graph: &mut Graph,
+    x: ExprId,
+    rows: usize,
+    columns: usize,
+) -> nxla_expr::Result<ExprId> {
     let [_, has_rows, has_columns] = graph.shape(x)[..] else { unreachable!("a batch") };
     let garbage = graph.scalar_constant(Scalar::Float(77.0), graph.dtype(x))?;
-    let behind = |count: usize| Padding { low: 0, high: count as i64, interior: 0 };
-    graph.pad(x, garbage, &[behind(0), behind(rows - has_rows), behind(columns - has_columns)])
+    let high_padding = |count: usize| Padding { low: 0, high: count as i64, interior: 0 };
+    graph.pad(
+        x,
+        garbage,
+        &[high_padding(0), high_padding(rows - has_rows), high_padding(columns - has_columns)],
+    )
 }
 
 /// Adds garbage to the triangle that a routine leaves undefined.
@@ -82,8 +91,8 @@ fn library(call: &mut HostCallFrame<'_>) -> Result<(), String> {
             let (q, r) = graph.qr(m, complete)?;
             // LAPACK's diagonal may be negative.
             let (q, r) = (graph.negate(q)?, graph.negate(r)?);
-            let r = within(graph, r, rows, r_columns)?;
-            Ok(vec![within(graph, q, rows, columns)?, add_garbage(graph, r)?])
+            let r = pad_with_garbage(graph, r, rows, r_columns)?;
+            Ok(vec![pad_with_garbage(graph, q, rows, columns)?, add_garbage(graph, r)?])
         }),
         "eigh" => by_columns(a, &|graph, m| {
             let m = graph.adjoint(m)?;
@@ -148,7 +157,7 @@ fn samples(dtype: DType, shape: &[usize], definite: bool) -> HostTensor {
     }
     if definite {
         let adjoint = graph.adjoint(x).unwrap();
-        let square = times(&mut graph, x, adjoint);
+        let square = multiply(&mut graph, x, adjoint);
         let eye = graph.eye([shape[shape.len() - 1]; 2], DType::F64).unwrap();
         x = graph.add(square, eye).unwrap();
     }
@@ -157,18 +166,22 @@ fn samples(dtype: DType, shape: &[usize], definite: bool) -> HostTensor {
     evaluate(&program, vec![part(0), part(size)]).unwrap().remove(0)
 }
 
-fn times(graph: &mut Graph, x: ExprId, y: ExprId) -> ExprId {
+fn multiply(graph: &mut Graph, x: ExprId, y: ExprId) -> ExprId {
     let rank = graph.shape(x).rank() as i64;
     let batch: Vec<i64> = (0..rank - 2).collect();
     graph.dot_general(x, &[rank - 1], &batch, y, &[rank - 2], &batch).unwrap()
 }
 
-/// Builds the product of the factors, and the other promises of a factorization as pairs of equal
+/// Builds the product of the factors, and the other properties of a factorization as pairs of equal
 /// tensors.
-fn promises(graph: &mut Graph, a: ExprId, kind: Option<Factorization>) -> Vec<(ExprId, ExprId)> {
+fn expected_pairs(
+    graph: &mut Graph,
+    a: ExprId,
+    kind: Option<Factorization>,
+) -> Vec<(ExprId, ExprId)> {
     let unitary = |graph: &mut Graph, x: ExprId| {
         let adjoint = graph.adjoint(x).unwrap();
-        let product = times(graph, adjoint, x);
+        let product = multiply(graph, adjoint, x);
         let side = *graph.shape(product).last().unwrap();
         let eye = graph.eye([side, side], DType::F64).unwrap();
         (product, eye)
@@ -178,26 +191,26 @@ fn promises(graph: &mut Graph, a: ExprId, kind: Option<Factorization>) -> Vec<(E
             let l = graph.cholesky(a).unwrap();
             let adjoint = graph.adjoint(l).unwrap();
             let triangle = graph.tril(l, 0).unwrap();
-            vec![(times(graph, l, adjoint), a), (l, triangle)]
+            vec![(multiply(graph, l, adjoint), a), (l, triangle)]
         }
         Some(Factorization::Lu) => {
             let (p, l, u) = graph.lu(a).unwrap();
-            let lu = times(graph, l, u);
-            vec![(times(graph, p, lu), a)]
+            let lu = multiply(graph, l, u);
+            vec![(multiply(graph, p, lu), a)]
         }
         Some(Factorization::Qr { complete }) => {
             let (q, r) = graph.qr(a, complete).unwrap();
             let triangle = graph.triu(r, 0).unwrap();
             let diagonal = graph.take_diagonal(r, 0).unwrap();
             let size = graph.abs(diagonal).unwrap();
-            vec![(times(graph, q, r), a), unitary(graph, q), (r, triangle), (diagonal, size)]
+            vec![(multiply(graph, q, r), a), unitary(graph, q), (r, triangle), (diagonal, size)]
         }
         Some(Factorization::Eigh) => {
             let (w, v) = graph.eigh(a).unwrap();
             let w = graph.new_axis(w, -2, None).unwrap();
             let scaled = graph.multiply(v, w).unwrap();
             let adjoint = graph.adjoint(v).unwrap();
-            vec![(times(graph, scaled, adjoint), a), unitary(graph, v)]
+            vec![(multiply(graph, scaled, adjoint), a), unitary(graph, v)]
         }
         Some(Factorization::Svd { full }) => {
             let (u, s, vh) = graph.svd(a, full).unwrap();
@@ -207,7 +220,7 @@ fn promises(graph: &mut Graph, a: ExprId, kind: Option<Factorization>) -> Vec<(E
             let s = graph.new_axis(s, -2, None).unwrap();
             let scaled = graph.multiply(first, s).unwrap();
             let v = graph.adjoint(vh).unwrap();
-            vec![(times(graph, scaled, last), a), unitary(graph, u), unitary(graph, v)]
+            vec![(multiply(graph, scaled, last), a), unitary(graph, u), unitary(graph, v)]
         }
     }
 }
@@ -232,7 +245,7 @@ fn errors(graph: &mut Graph, a: ExprId) -> (Vec<String>, Vec<ExprId>) {
         if !is_square && !takes_all {
             continue;
         }
-        for (index, (x, y)) in promises(graph, a, kind).into_iter().enumerate() {
+        for (index, (x, y)) in expected_pairs(graph, a, kind).into_iter().enumerate() {
             let difference = graph.subtract(x, y).unwrap();
             let size = graph.abs(difference).unwrap();
             errors.0.push(format!("{kind:?}, promise {index}"));
@@ -243,7 +256,7 @@ fn errors(graph: &mut Graph, a: ExprId) -> (Vec<String>, Vec<ExprId>) {
 }
 
 #[test]
-fn the_caller_decides_which_factorizations_are_calls() {
+fn library_call_selects_factorizations() {
     for kind in kinds() {
         let ty = TensorType::new(DType::F32, [3, 3]);
         let mut graph = Graph::new();
@@ -262,7 +275,7 @@ fn the_caller_decides_which_factorizations_are_calls() {
 }
 
 #[test]
-fn factors_keep_their_promises() {
+fn factorizations_reproduce_their_matrices() {
     let Some(target) = cpu() else { return };
     for dtype in [DType::F32, DType::F64, DType::C64, DType::C128, DType::F16] {
         for shape in [&[4, 4][..], &[1, 1], &[5, 3], &[3, 5], &[2, 2, 3, 3]] {
@@ -278,9 +291,9 @@ fn factors_keep_their_promises() {
                 DType::F16 => 3e-2,
                 _ => 1e-5,
             };
-            for (name, apart) in names.iter().zip(run(&target, &program, &a)) {
-                let apart = apart.get(0).as_f64();
-                assert!(apart <= allowed, "{name} of {dtype}{shape:?}: {apart}");
+            for (name, error) in names.iter().zip(run(&target, &program, &a)) {
+                let error = error.get(0).as_f64();
+                assert!(error <= allowed, "{name} of {dtype}{shape:?}: {error}");
             }
         }
     }
@@ -288,7 +301,7 @@ fn factors_keep_their_promises() {
 }
 
 #[test]
-fn nan_and_failures_stay_in_their_matrix() {
+fn nan_and_failures_do_not_spread_to_other_matrices() {
     let Some(target) = cpu() else { return };
     let nan = [f64::NAN, 2.0, 2.0, 1.0, 5.0, 1.0, 1.0, 5.0];
     let indefinite = [1.0, 2.0, 2.0, 1.0, 5.0, 1.0, 1.0, 5.0];
@@ -316,18 +329,18 @@ fn nan_and_failures_stay_in_their_matrix() {
 
 /// XLA's compiler for CPUs applies updates in order, so the last writes are also counted.
 #[test]
-fn the_last_write_to_a_place_stays() {
+fn last_update_of_an_index_wins() {
     let Some(target) = cpu() else { return };
     let x = HostTensor::from_vec((0..24_i32).collect(), [4, 3, 2]).unwrap();
     let indices: [i32; 12] = [1, 0, 3, 1, 1, 0, 3, 2, 1, 0, 9, 9];
     let indices = HostTensor::from_slice(&indices, [2, 3, 2]).unwrap();
     let ty = TensorType::new(DType::S32, [4, 3, 2]);
     let mut graph = Graph::new();
-    let given = graph.parameter(0, ty.clone());
+    let parameter = graph.parameter(0, ty.clone());
     let indices = graph.tensor(indices).unwrap();
     let updates = graph.iota([2, 3, 2], None, DType::S32).unwrap();
     let axes = Box::from([0, 1]);
-    let written = graph.make(Op::IndexedPut(axes), &[given, indices, updates]).unwrap();
+    let written = graph.make(Op::IndexedPut(axes), &[parameter, indices, updates]).unwrap();
     let program = Program::new(&graph, vec![ty], &[written]).unwrap();
     let expected = evaluate(&program, vec![x.clone()]).unwrap();
     assert_eq!(run(&target, &program, &x)[0].bytes(), expected[0].bytes());

@@ -1,6 +1,6 @@
 //! Positions of cuts, values that cross them, and the numbers and wiring of stages.
 
-use crate::common::{Test, at, check_equal, f32, program, s32, shown};
+use crate::common::{Test, at, check_equal, f32, program, s32, stage_lines};
 use nxla_expr::{ExprId, Graph, Metadata, Program, Result};
 use nxla_split::{Decision, SplitError, split, split_with, try_split, try_split_with};
 use nxla_tensor::Number;
@@ -33,28 +33,28 @@ fn dot_of_sum_and_difference() -> Program {
 }
 
 #[test]
-fn no_cut_gives_one_stage() -> Test {
+fn no_cut_returns_one_stage() -> Test {
     let stages = split(&chain(), |_| Decision::None)?;
-    assert_eq!(shown(&stages), ["in0, in1 | negate, sin, cos, add | f32"]);
+    assert_eq!(stage_lines(&stages), ["in0, in1 | negate, sin, cos, add | f32"]);
     check_equal(&chain(), &stages);
     Ok(())
 }
 
 #[test]
-fn before_ends_a_stage_with_the_operands() -> Test {
+fn before_cuts_after_the_operands() -> Test {
     let stages = split(&chain(), at("cos", Decision::Before))?;
-    assert_eq!(shown(&stages), ["in0 | negate, sin | f32", "in1, s0.0 | cos, add | f32"]);
+    assert_eq!(stage_lines(&stages), ["in0 | negate, sin | f32", "in1, s0.0 | cos, add | f32"]);
     let stages = split(&dot_of_sum_and_difference(), at("dot", Decision::Before))?;
     let expected = [
         "in0, in1 | add, subtract | s32[2], s32[2]",
         "s0.0, s0.1 | dot, constant, multiply, constant, divide | f32",
     ];
-    assert_eq!(ops_sorted(&shown(&stages)), ops_sorted(&expected.map(String::from)));
+    assert_eq!(sort_ops(&stage_lines(&stages)), sort_ops(&expected.map(String::from)));
     Ok(())
 }
 
 /// Returns the same lines with the operations of each in alphabetical order.
-fn ops_sorted(lines: &[String]) -> Vec<String> {
+fn sort_ops(lines: &[String]) -> Vec<String> {
     let sorted = |line: &String| {
         let parts: Vec<&str> = line.split(" | ").collect();
         let mut ops: Vec<&str> = parts[1].split(", ").collect();
@@ -65,9 +65,9 @@ fn ops_sorted(lines: &[String]) -> Vec<String> {
 }
 
 #[test]
-fn after_ends_a_stage_with_the_node() -> Test {
+fn after_cuts_after_the_node() -> Test {
     let stages = split(&chain(), at("cos", Decision::After))?;
-    assert_eq!(shown(&stages), ["in0 | negate, sin, cos | f32", "in1, s0.0 | add | f32"]);
+    assert_eq!(stage_lines(&stages), ["in0 | negate, sin, cos | f32", "in1, s0.0 | add | f32"]);
     Ok(())
 }
 
@@ -75,33 +75,33 @@ fn after_ends_a_stage_with_the_node() -> Test {
 fn both_isolates_the_node() -> Test {
     let stages = split(&chain(), at("cos", Decision::Both))?;
     let expected = ["in0 | negate, sin | f32", "s0.0 | cos | f32", "in1, s1.0 | add | f32"];
-    assert_eq!(shown(&stages), expected);
+    assert_eq!(stage_lines(&stages), expected);
     let stages = split(&dot_of_sum_and_difference(), at("dot", Decision::Both))?;
     assert_eq!(stages.stages().len(), 3);
-    assert_eq!(shown(&stages)[1], "s0.0, s0.1 | dot | s32");
+    assert_eq!(stage_lines(&stages)[1], "s0.0, s0.1 | dot | s32");
     Ok(())
 }
 
 #[test]
-fn a_node_without_hoistable_operands_makes_the_stage_itself() -> Test {
+fn nodes_without_hoistable_operands_are_cut_after() -> Test {
     for decision in [Decision::Before, Decision::After, Decision::Both] {
         let stages = split(&chain(), at("negate", decision))?;
-        assert_eq!(shown(&stages), ["in0 | negate | s32", "in1, s0.0 | sin, cos, add | f32"]);
+        assert_eq!(stage_lines(&stages), ["in0 | negate | s32", "in1, s0.0 | sin, cos, add | f32"]);
     }
     Ok(())
 }
 
 #[test]
-fn the_last_stage_may_hand_a_result_through() -> Test {
+fn last_stage_may_forward_a_result() -> Test {
     let stages = split(&chain(), at("add", Decision::After))?;
     let expected = ["in0, in1 | negate, sin, cos, add | f32", "s0.0 |  | f32"];
-    assert_eq!(shown(&stages), expected);
+    assert_eq!(stage_lines(&stages), expected);
     check_equal(&chain(), &stages);
     Ok(())
 }
 
 #[test]
-fn inputs_come_before_values_of_stages() -> Test {
+fn inputs_precede_values_of_stages() -> Test {
     // sum(dot(a + b, a - b) * 2) + .. - c
     let program = program(vec![s32([2]), s32([2]), s32([])], |graph, inputs| {
         let x = graph.add(inputs[0], inputs[1])?;
@@ -119,7 +119,7 @@ fn inputs_come_before_values_of_stages() -> Test {
         Decision::None => sum(node),
         decision => decision,
     })?;
-    let lines = shown(&stages);
+    let lines = stage_lines(&stages);
     assert_eq!(lines[0], "in0, in1 | add, subtract | s32[2], s32[2]");
     assert!(lines[1].starts_with("s0.0, s0.1 | ") && lines[1].ends_with(" | s32"), "{lines:?}");
     assert_eq!(lines[2], "in2, s1.0 | sum, add, subtract | s32");
@@ -128,10 +128,10 @@ fn inputs_come_before_values_of_stages() -> Test {
 }
 
 #[test]
-fn constants_are_operands_of_a_boundary_and_copied_elsewhere() -> Test {
+fn constants_cross_only_as_boundary_operands() -> Test {
     let program = dot_of_sum_and_difference();
     let stages = split(&program, at("multiply", Decision::Before))?;
-    let lines = ops_sorted(&shown(&stages));
+    let lines = sort_ops(&stage_lines(&stages));
     assert_eq!(lines[0], "in0, in1 | add, constant, dot, subtract | s32, s32");
     assert_eq!(lines[1], "s0.1 | constant, constant, divide, multiply | f32");
     // The constant 2 on both sides of another cut is copied instead of being passed.
@@ -143,7 +143,7 @@ fn constants_are_operands_of_a_boundary_and_copied_elsewhere() -> Test {
         Ok(vec![graph.pow(x, constant)?])
     });
     let stages = split(&twice, at("sin", Decision::After))?;
-    let lines = ops_sorted(&shown(&stages));
+    let lines = sort_ops(&stage_lines(&stages));
     assert_eq!(lines[0], "in0 | constant, multiply, sin | f32[3]");
     assert!(lines[1].starts_with("s0.0 | "), "{lines:?}");
     assert!(lines[1].contains("constant"), "{lines:?}");
@@ -162,7 +162,7 @@ fn constants_with_nested_annotations_are_copied() -> Test {
         Ok(vec![graph.pow(x, exponent)?])
     });
     let stages = split(&program, at("pow", Decision::Both))?;
-    let lines = shown(&stages);
+    let lines = stage_lines(&stages);
     assert_eq!(lines.len(), 3);
     for line in lines {
         let arguments = line.split(" | ").next().unwrap_or_default();
@@ -173,30 +173,30 @@ fn constants_with_nested_annotations_are_copied() -> Test {
 }
 
 #[test]
-fn a_stage_of_literals_has_no_arguments() -> Test {
+fn constant_stages_have_no_arguments() -> Test {
     let program = program(vec![s32([])], |graph, inputs| {
         let constant = two(graph, 2)?;
         Ok(vec![graph.multiply(constant, inputs[0])?])
     });
     let stages = split(&program, at("multiply", Decision::Before))?;
-    assert_eq!(shown(&stages), [" | constant | s32", "in0 | constant, multiply | s32"]);
+    assert_eq!(stage_lines(&stages), [" | constant | s32", "in0 | constant, multiply | s32"]);
     check_equal(&program, &stages);
     Ok(())
 }
 
 #[test]
-fn a_value_crosses_once() -> Test {
+fn values_cross_a_cut_once() -> Test {
     let program = program(vec![f32([2])], |graph, inputs| {
         let x = graph.sin(inputs[0])?;
         Ok(vec![graph.multiply(x, x)?])
     });
     let stages = split(&program, at("multiply", Decision::Before))?;
-    assert_eq!(shown(&stages), ["in0 | sin | f32[2]", "s0.0 | multiply | f32[2]"]);
+    assert_eq!(stage_lines(&stages), ["in0 | sin | f32[2]", "s0.0 | multiply | f32[2]"]);
     Ok(())
 }
 
 #[test]
-fn what_a_later_stage_needs_too_becomes_an_extra_output() -> Test {
+fn values_needed_later_become_extra_outputs() -> Test {
     // The stage of `exp` and the last stage need `sin(x)`.
     let program = program(vec![f32([2])], |graph, inputs| {
         let shared = graph.sin(inputs[0])?;
@@ -206,13 +206,13 @@ fn what_a_later_stage_needs_too_becomes_an_extra_output() -> Test {
     });
     let stages = split(&program, at("cos", Decision::Before))?;
     let expected = ["in0 | sin, exp | f32[2], f32[2]", "s0.0, s0.1 | cos, add | f32[2]"];
-    assert_eq!(shown(&stages), expected);
+    assert_eq!(stage_lines(&stages), expected);
     check_equal(&program, &stages);
     Ok(())
 }
 
 #[test]
-fn a_chain_of_doublings_is_not_unfolded() -> Test {
+fn shared_chains_are_split_in_linear_time() -> Test {
     let program = program(vec![s32([])], |graph, inputs| {
         let mut x = graph.negate(inputs[0])?;
         for _ in 0..45 {
@@ -239,7 +239,7 @@ fn three_sums() -> Program {
 }
 
 #[test]
-fn the_accumulator_follows_the_visits() -> Test {
+fn accumulator_follows_the_visits() -> Test {
     let (stages, visits) = split_with(&three_sums(), 0, |_, count| {
         let cut = count > 0 && count % 2 == 0;
         (if cut { Decision::Before } else { Decision::None }, count + 1)
@@ -250,13 +250,13 @@ fn the_accumulator_follows_the_visits() -> Test {
         "in3, s0.0 | add, add | s32",
         "in4, s0.0, s1.0 | add, add | s32, s32, s32",
     ];
-    assert_eq!(shown(&stages), expected);
+    assert_eq!(stage_lines(&stages), expected);
     check_equal(&three_sums(), &stages);
     Ok(())
 }
 
 #[test]
-fn an_error_of_the_callback_comes_back() {
+fn callback_errors_are_returned() {
     #[derive(Debug, PartialEq)]
     struct Refused(usize);
     impl From<SplitError> for Refused {
@@ -289,7 +289,7 @@ fn visits_are_depth_first_and_skip_parameters() -> Test {
 }
 
 #[test]
-fn forks_and_joins() -> Test {
+fn forking_and_joining_values() -> Test {
     // `a = x * y; a / y + a * y`, with an annotation of each product and quotient.
     let program = program(vec![s32([2]), s32([2])], |graph, inputs| {
         let mark = |graph: &mut Graph, x| graph.metadata(&[x], Metadata::default());
@@ -308,7 +308,7 @@ fn forks_and_joins() -> Test {
         "in1, s0.0 | metadata, multiply | s32[2]",
         "s1.0, s2.0 | metadata, metadata, add | f32[2]",
     ];
-    assert_eq!(shown(&stages), expected);
+    assert_eq!(stage_lines(&stages), expected);
     check_equal(&program, &stages);
     let stages = split(&program, at("metadata", Decision::After))?;
     let expected = [
@@ -317,7 +317,7 @@ fn forks_and_joins() -> Test {
         "in1, s0.0 | multiply, metadata | s32[2]",
         "s1.0, s2.0 | add | f32[2]",
     ];
-    assert_eq!(shown(&stages), expected);
+    assert_eq!(stage_lines(&stages), expected);
     check_equal(&program, &stages);
     let levels = stages.levels();
     assert_eq!(levels.iter().map(Vec::len).collect::<Vec<_>>(), [1, 2, 1]);

@@ -20,7 +20,7 @@ struct File {
 /// Returns the files with a name prefix.
 fn files(kind: &str) -> Vec<File> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/formats");
-    let entries = fs::read_dir(&folder).expect("the golden files are there");
+    let entries = fs::read_dir(&folder).expect("the golden files exist");
     let names: Vec<String> = entries
         .map(|entry| entry.expect("the folder can be listed").file_name())
         .map(|name| name.to_string_lossy().into_owned())
@@ -43,7 +43,7 @@ fn files(kind: &str) -> Vec<File> {
 }
 
 #[test]
-fn golden_programs_are_read_or_refused_by_their_version() {
+fn golden_programs_are_accepted_by_version() {
     for File { versions, bytes, facts } in files("program-") {
         let read = serialize::from_bytes(&bytes);
         let version = versions[0];
@@ -53,27 +53,27 @@ fn golden_programs_are_read_or_refused_by_their_version() {
             assert_eq!(serialize::to_bytes(&program) == bytes, is_present);
             assert!(facts.contains(&program.digest().to_string()));
         } else {
-            let error = read.expect_err("another version is refused").to_string();
+            let error = read.expect_err("another version is rejected").to_string();
             assert!(error.contains(&format!("has format {version}")), "{error}");
         }
     }
 }
 
 #[test]
-fn golden_stages_are_read_or_refused_by_their_version() {
+fn golden_stages_are_accepted_by_version() {
     for File { versions, bytes, facts } in files("stage-") {
         match Stage::from_bytes(&bytes) {
             Ok(stage) => {
                 assert_eq!(stage, Stage::from_bytes(&stage.to_bytes()).expect("it is written"));
                 assert!(facts.contains(&stage.digest().to_string()), "{versions:?}");
             }
-            Err(error) => assert!(is_of_version(&error), "{versions:?}: {error}"),
+            Err(error) => assert!(is_version_error(&error), "{versions:?}: {error}"),
         }
     }
 }
 
 #[test]
-fn golden_graphs_of_stages_are_read_or_refused_by_their_version() {
+fn golden_stage_graphs_are_accepted_by_version() {
     let mut read = 0;
     for File { versions, bytes, facts } in files("stages-") {
         match StageGraph::from_bytes(&bytes) {
@@ -82,20 +82,20 @@ fn golden_graphs_of_stages_are_read_or_refused_by_their_version() {
                 // writes.
                 read += usize::from(graph.to_bytes() == bytes);
                 assert!(graph.stages().iter().all(|s| facts.contains(&s.digest().to_string())));
-                graph.verify().expect("the stages fit together");
+                graph.verify().expect("the stages are consistent");
             }
-            Err(error) => assert!(is_of_version(&error), "{versions:?}: {error}"),
+            Err(error) => assert!(is_version_error(&error), "{versions:?}: {error}"),
         }
     }
     assert_eq!(read, 1, "there is one file of the present version");
 }
 
-fn is_of_version(error: &SplitError) -> bool {
+fn is_version_error(error: &SplitError) -> bool {
     matches!(error, SplitError::Format { .. }) || error.to_string().contains("has format")
 }
 
 #[test]
-fn damaged_files_are_read_or_refused() {
+fn corrupt_files_are_read_or_rejected() {
     let readers: [(&str, fn(&[u8])); 3] =
         [("program-", readers::program), ("stage-", readers::stage), ("stages-", readers::stages)];
     for (kind, read) in readers {

@@ -35,7 +35,7 @@ fn calls(run: impl FnOnce(&Hooks)) -> Vec<String> {
 }
 
 fn run(program: Program, values: &[f32]) -> Vec<String> {
-    verify_program(&program).expect("the program is sound");
+    verify_program(&program).expect("the program is valid");
     let inputs = inputs(program.inputs(), values);
     calls(|hooks| {
         Plan::new(Arc::new(program)).run(inputs, hooks).expect("the program runs");
@@ -46,9 +46,9 @@ fn run(program: Program, values: &[f32]) -> Vec<String> {
 fn inputs(types: &[TensorType], values: &[f32]) -> Vec<HostTensor> {
     let mut rest = values;
     let take = |ty: &TensorType| {
-        let (own, others) = rest.split_at(ty.shape.size());
-        rest = others;
-        HostTensor::from_slice(own, ty.shape.clone()).expect("as many numbers as elements")
+        let (values, remaining) = rest.split_at(ty.shape.size());
+        rest = remaining;
+        HostTensor::from_slice(values, ty.shape.clone()).expect("as many numbers as elements")
     };
     types.iter().map(take).collect()
 }
@@ -69,7 +69,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 300, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn hooks_are_called_alike_whatever_is_done_with_the_program(
+    fn transformations_keep_the_calls_of_hooks(
         steps in steps(),
         decisions in decisions(),
         values in prop::collection::vec(-2.0_f32..2.0, 13),
@@ -101,7 +101,7 @@ proptest! {
         prop_assert_eq!(&run(close(&graph, &outputs), &values), &direct);
 
         let bytes = serialize::to_bytes(&program);
-        let read = serialize::from_bytes(&bytes).expect("the bytes are whole");
+        let read = serialize::from_bytes(&bytes).expect("the bytes are complete");
         prop_assert_eq!(&run(read, &values), &expected);
 
         let next = |_: nxla_expr::Node<'_>, count: usize| {
@@ -119,7 +119,7 @@ proptest! {
     }
 
     #[test]
-    fn derivatives_call_no_hook_again(
+    fn derivatives_do_not_repeat_hooks(
         steps in steps(),
         values in prop::collection::vec(-2.0_f32..2.0, 13),
     ) {

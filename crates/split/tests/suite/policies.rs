@@ -1,7 +1,7 @@
 //! Policies: the guarantees of each policy, and equality of the results with the whole program.
 
 use crate::common::generate::{build, steps};
-use crate::common::{Test, check_equal, f32, program, shown};
+use crate::common::{Test, check_equal, f32, program, stage_lines};
 use nxla_expr::build::{Cumulative, Side};
 use nxla_expr::{ExprId, Graph, Metadata, Program, TensorType};
 use nxla_split::{Cluster, Policy, Speed, StageGraph, ValueSource, cost_of, estimate_of};
@@ -58,17 +58,17 @@ fn ops(graph: &StageGraph) -> Vec<usize> {
 }
 
 #[test]
-fn every_ops_counts_operations() -> Test {
+fn every_ops_policy_counts_operations() -> Test {
     let stages = Policy::EveryOps(4).split(&chain(10))?;
     assert_eq!(ops(&stages), [4, 4, 2]);
     check_equal(&chain(10), &stages);
-    let error = Policy::EveryOps(0).split(&chain(1)).expect_err("zero is no size").to_string();
+    let error = Policy::EveryOps(0).split(&chain(1)).expect_err("zero is not a size").to_string();
     assert_eq!(error, "policy: number must be positive; got every_ops(0)");
     Ok(())
 }
 
 #[test]
-fn at_most_ops_cuts_where_little_crosses() -> Test {
+fn at_most_ops_cuts_at_small_values() -> Test {
     // Wide, then narrow after the sixth operation, then wide again.
     let program = program(vec![f32([64])], |graph, inputs| {
         let mut x = inputs[0];
@@ -105,7 +105,7 @@ fn balanced_stages_take_about_the_same_time() -> Test {
 }
 
 #[test]
-fn no_stage_takes_more_memory_than_it_may() -> Test {
+fn memory_policy_limits_each_stage() -> Test {
     let program = program(vec![f32([100])], |graph, inputs| {
         let mut values = vec![inputs[0]];
         for index in 0..6 {
@@ -126,13 +126,13 @@ fn no_stage_takes_more_memory_than_it_may() -> Test {
         check_equal(&program, &stages);
     }
     assert_eq!(Policy::Memory(1 << 20).split(&program)?.stages().len(), 1);
-    let error = Policy::Memory(1000).split(&program).expect_err("an addition takes more");
+    let error = Policy::Memory(1000).split(&program).expect_err("an addition needs more memory");
     assert!(error.to_string().contains("with its operands needs 1200"), "{error}");
     Ok(())
 }
 
 #[test]
-fn marks_end_stages_and_name_them() -> Test {
+fn marks_policy_cuts_and_names_stages() -> Test {
     let program = program(vec![f32([]), f32([])], |graph, inputs| {
         let x = graph.sin(inputs[0])?;
         let x = annotate(graph, x, "encoder")?;
@@ -143,7 +143,7 @@ fn marks_end_stages_and_name_them() -> Test {
     let stages = Policy::Marks(Vec::new()).split(&program)?;
     let names: Vec<_> = stages.stages().iter().map(|stage| stage.name.as_deref()).collect();
     assert_eq!(names, [Some("encoder"), Some("decoder"), None]);
-    assert_eq!(stages.levels()[0].len(), 2, "the two do not need each other");
+    assert_eq!(stages.levels()[0].len(), 2, "the stages do not depend on each other");
     check_equal(&program, &stages);
     let one = Policy::Marks(vec!["decoder".into()]).split(&program)?;
     assert_eq!(one.stages().len(), 2);
@@ -166,16 +166,16 @@ fn equal_layers_are_equal_stages() -> Test {
         digests.sort_unstable();
         let count = digests.len();
         digests.dedup();
-        let (text, left) = (shown(&stages), count - digests.len());
+        let (text, left) = (stage_lines(&stages), count - digests.len());
         assert_eq!(left, layers - 1, "{layers} layers: {text:#?}");
     }
     Ok(())
 }
 
 #[test]
-fn what_does_not_repeat_stays_whole() -> Test {
+fn programs_without_repetition_are_not_split() -> Test {
     assert_eq!(Policy::Layers.split(&model(1))?.stages().len(), 1);
-    assert_eq!(Policy::Auto.split(&model(3))?.stages().len(), 1, "it is small");
+    assert_eq!(Policy::Auto.split(&model(3))?.stages().len(), 1, "the program is small");
     let stages = Policy::Auto.split(&chain(4000))?;
     assert!(stages.stages().len() > 4, "{}", stages.explain());
     check_equal(&chain(4000), &stages);
@@ -183,13 +183,13 @@ fn what_does_not_repeat_stays_whole() -> Test {
 }
 
 #[test]
-fn a_training_step_needs_a_gradient() {
+fn training_step_policy_requires_a_gradient() {
     let error = Policy::Training.split(&chain(2)).expect_err("there is no gradient");
     assert!(error.to_string().contains("contains no gradient"), "{error}");
 }
 
 #[test]
-fn outputs_come_from_where_they_are_computed() -> Test {
+fn outputs_refer_to_the_computing_stage() -> Test {
     let program = program(vec![f32([]), f32([])], |graph, inputs| {
         let x = graph.sin(inputs[0])?;
         let y = graph.cos(x)?;
@@ -206,7 +206,7 @@ fn outputs_come_from_where_they_are_computed() -> Test {
 }
 
 #[test]
-fn costs_follow_the_textbook() -> Test {
+fn costs_count_flops_and_bytes() -> Test {
     let product = program(vec![f32([5, 7]), f32([7, 3])], |graph, inputs| {
         Ok(vec![graph.matmul(inputs[0], inputs[1])?])
     });
@@ -217,19 +217,19 @@ fn costs_follow_the_textbook() -> Test {
 }
 
 /// Adds a constant until a sum reaches `end`, if there is one, or at most 100 times.
-fn adding(end: Option<f64>) -> Program {
+fn adding_loop(end: Option<f64>) -> Program {
     let types = vec![TensorType::scalar(DType::S32), f32([])];
     program(types.clone(), |graph, inputs| {
         let mark = graph.mark();
         let scope = graph.open_scope("while", &types);
         let [count, sum] = scope.parameters[..] else { unreachable!("there are two states") };
         let most = graph.weak_number(Number::Int(100), count)?;
-        let mut goes_on = graph.less(count, most)?;
+        let mut is_below = graph.less(count, most)?;
         if let Some(end) = end {
             let end = graph.weak_number(Number::Float(end), sum)?;
-            goes_on = graph.less(sum, end)?;
+            is_below = graph.less(sum, end)?;
         }
-        let condition = graph.traced(mark, vec![goes_on]);
+        let condition = graph.traced(mark, vec![is_below]);
         let start = graph.mark();
         let one = graph.weak_number(Number::Int(1), count)?;
         let next = vec![graph.add(count, one)?, graph.sin(sum)?];
@@ -240,17 +240,18 @@ fn adding(end: Option<f64>) -> Program {
 }
 
 #[test]
-fn a_loop_takes_as_long_as_its_trips() {
+fn loop_cost_is_proportional_to_trip_count() {
     let speed = Speed { flops: 1e9, bytes: 1e9, overhead: 1e-6 };
-    let seconds = estimate_of(&adding(None), &speed).seconds().expect("it counts");
+    let seconds =
+        estimate_of(&adding_loop(None), &speed).seconds().expect("the loop has a trip count");
     assert!((3e-4..1e-3).contains(&seconds), "{seconds}");
-    let unbounded = estimate_of(&adding(Some(5.0)), &speed);
+    let unbounded = estimate_of(&adding_loop(Some(5.0)), &speed);
     assert_eq!(unbounded.seconds(), None);
     assert!(unbounded.work + unbounded.overhead < seconds / 50.0, "{unbounded:?}");
 }
 
 #[test]
-fn a_block_takes_as_long_as_its_algorithm() {
+fn block_cost_is_that_of_its_algorithm() {
     let running = program(vec![f32([1 << 16])], |graph, inputs| {
         Ok(vec![graph.cumulative(Cumulative::Sum, inputs[0], 0, false)?])
     });
@@ -265,10 +266,10 @@ fn a_block_takes_as_long_as_its_algorithm() {
 }
 
 /// Builds `depth` nested conditionals; each is in both branches of the next one.
-fn nested(graph: &mut Graph, x: ExprId, depth: usize) -> nxla_expr::Result<ExprId> {
+fn nested_branches(graph: &mut Graph, x: ExprId, depth: usize) -> nxla_expr::Result<ExprId> {
     let mark = graph.mark();
     let predicate = graph.traced(mark, vec![x]);
-    let inner = if depth == 1 { x } else { nested(graph, x, depth - 1)? };
+    let inner = if depth == 1 { x } else { nested_branches(graph, x, depth - 1)? };
     let sine = graph.sin(inner)?;
     let on_true = graph.traced(mark, vec![sine]);
     let cosine = graph.cos(inner)?;
@@ -279,7 +280,8 @@ fn nested(graph: &mut Graph, x: ExprId, depth: usize) -> nxla_expr::Result<ExprI
 #[test]
 fn shared_regions_are_estimated_once() -> Test {
     // Without sharing, 2^30 regions would be visited.
-    let program = program(vec![f32([])], |graph, inputs| Ok(vec![nested(graph, inputs[0], 30)?]));
+    let program =
+        program(vec![f32([])], |graph, inputs| Ok(vec![nested_branches(graph, inputs[0], 30)?]));
     assert_eq!(cost_of(&program).flops, cost_of(&chain(30)).flops / 4);
     assert!(!estimate_of(&program, &Speed::default()).is_unbounded);
     let stages = Policy::Balanced(2).split(&program)?;
@@ -304,7 +306,7 @@ fn branches() -> Test<StageGraph> {
 }
 
 #[test]
-fn a_simulation_knows_workers_and_distances() -> Test {
+fn simulation_accounts_for_workers_and_transfers() -> Test {
     let stages = branches()?;
     let makespan = |workers, bandwidth, latency| {
         stages.simulate(&Cluster { workers, bandwidth, latency }, &[2.0, 2.0, 1.0]).makespan
@@ -333,7 +335,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn any_policy_computes_what_the_program_computes(steps in steps(), policy in policies()) {
+    fn policies_keep_program_results(steps in steps(), policy in policies()) {
         let program = build(&steps);
         let Ok(stages) = policy.split(&program) else { return Ok(()) };
         check_equal(&program, &stages);

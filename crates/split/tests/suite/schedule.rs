@@ -27,7 +27,7 @@ fn fan(width: i32) -> StageGraph {
 }
 
 #[test]
-fn a_value_is_moved_into_its_last_use() {
+fn values_are_moved_into_their_last_use() {
     // Each stage holds the only reference to its arguments. All three branches need the root, so
     // only the last branch owns it.
     let graph = fan(3);
@@ -67,7 +67,7 @@ fn values_are_dropped_when_no_stage_needs_them() -> Test {
 }
 
 #[test]
-fn a_schedule_checks_its_steps() -> Test {
+fn schedules_check_their_steps() -> Test {
     let graph = fan(2);
     let mut schedule = StageScheduler::new(&graph, vec![1, 1])?;
     let early = StageId::from_index(1);
@@ -94,7 +94,7 @@ fn a_schedule_checks_its_steps() -> Test {
 }
 
 #[test]
-fn what_most_depends_on_goes_first() -> Test {
+fn longest_paths_are_scheduled_first() -> Test {
     // The second branch has three matrix products, the first one a sine.
     let program = program(vec![f32([64, 64]), f32([64, 64])], |graph, inputs| {
         let short = graph.sin(inputs[0])?;
@@ -120,7 +120,7 @@ fn what_most_depends_on_goes_first() -> Test {
 }
 
 #[test]
-fn a_program_without_outputs_runs_its_hooks() -> Test {
+fn programs_without_outputs_run_their_hooks() -> Test {
     let program = program(vec![f32([])], |graph, inputs| {
         let x = graph.sin(inputs[0])?;
         graph.hook(&[x], Some("seen"), None)?;

@@ -22,7 +22,7 @@ fn lines(program: &Program) -> Vec<String> {
 }
 
 #[test]
-fn stages_print_like_any_program() {
+fn stages_print_as_programs() {
     let graph = example();
     assert_eq!(
         lines(&graph.stages()[0].program),
@@ -40,7 +40,7 @@ fn stages_print_like_any_program() {
 }
 
 #[test]
-fn nodes_keep_their_lines() -> Test {
+fn nodes_keep_their_source_lines() -> Test {
     let line = |line| nxla_expr::Line { file: "train.py".into(), line };
     let program = program(vec![f32([])], |graph, inputs| {
         let mut x = inputs[0];
@@ -61,7 +61,7 @@ fn nodes_keep_their_lines() -> Test {
 }
 
 #[test]
-fn the_table_tells_what_crosses() {
+fn explain_lists_values_between_stages() {
     let expected = "\
 stage  ops  flops  inputs     bytes  outputs  bytes  peak  same  after
     0    2     11  in0          4 B  f32        4 B  12 B
@@ -73,7 +73,7 @@ about 10.0 µs; on 2 workers 1.0 times as fast, on 4 workers 1.0
 }
 
 #[test]
-fn long_lists_are_cut_in_the_table() -> Test {
+fn explain_truncates_long_lists() -> Test {
     let program =
         program(vec![f32([1 << 20]); 9], |graph, inputs| Ok(vec![graph.concatenate(inputs, 0)?]));
     let table = split(&program, |_| Decision::None)?.explain();
@@ -83,7 +83,7 @@ fn long_lists_are_cut_in_the_table() -> Test {
 }
 
 #[test]
-fn the_picture_has_a_box_for_each_stage() {
+fn svg_has_a_box_for_each_stage() {
     let picture = example().to_svg();
     assert!(picture.starts_with("<svg"), "{picture}");
     for text in ["inputs", "stage 0", "stage 1", "negate, sin", "4 B"] {
@@ -132,10 +132,10 @@ fn equal_stages_have_equal_digests() -> Test {
 }
 
 #[test]
-fn damaged_bytes_are_refused() {
+fn corrupt_bytes_are_rejected() {
     let stage = example().stages()[1].clone();
     let bytes = stage.to_bytes();
-    assert_eq!(Stage::from_bytes(&bytes).expect("the bytes are whole"), stage);
+    assert_eq!(Stage::from_bytes(&bytes).expect("the bytes are complete"), stage);
     for length in 0..bytes.len() {
         assert!(Stage::from_bytes(&bytes[..length]).is_err(), "{length} bytes");
     }
@@ -146,11 +146,11 @@ fn damaged_bytes_are_refused() {
     let program = nxla_expr::serialize::to_bytes(&stage.program).len();
     let mut other = bytes.clone();
     other[bytes.len() - program - 9] ^= 1;
-    let error = Stage::from_bytes(&other).expect_err("the digest is another one");
+    let error = Stage::from_bytes(&other).expect_err("the digest differs");
     assert!(error.to_string().contains("digest"), "{error}");
     let mut version = bytes.clone();
     version[4] += 1;
-    let error = Stage::from_bytes(&version).expect_err("the version is another one");
+    let error = Stage::from_bytes(&version).expect_err("the version differs");
     assert!(error.to_string().contains("version"), "{error}");
     let error = StageGraph::from_bytes(&bytes).expect_err("a stage is not a graph of stages");
     assert_eq!(
@@ -160,26 +160,38 @@ fn damaged_bytes_are_refused() {
 }
 
 #[test]
-fn stages_that_do_not_fit_are_refused() {
+fn inconsistent_stages_are_rejected() {
     let graph = example();
-    let refused = |change: &dyn Fn(&mut Vec<Stage>), expected: &str| {
+    let assert_rejected = |change: &dyn Fn(&mut Vec<Stage>), expected: &str| {
         let mut stages = graph.stages().to_vec();
         change(&mut stages);
         let result = StageGraph::new(graph.inputs().to_vec(), stages, graph.outputs().to_vec());
         let error = result.expect_err("the stages do not fit").to_string();
         assert!(error.contains(expected), "{error}");
     };
-    refused(&|stages| stages.swap(0, 1), "stage 1: is at position 0");
-    refused(&|stages| stages[1].arguments[1] = ValueSource::input(1), "takes the same value twice");
-    refused(&|stages| stages[1].arguments.truncate(1), "1 arguments for 2 inputs");
-    refused(
+    assert_rejected(&|stages| stages.swap(0, 1), "stage 1: is at position 0");
+    assert_rejected(
+        &|stages| stages[1].arguments[1] = ValueSource::input(1),
+        "takes the same value twice",
+    );
+    assert_rejected(&|stages| stages[1].arguments.truncate(1), "1 arguments for 2 inputs");
+    assert_rejected(
         &|stages| stages[1].arguments[1].index = 1,
         "takes s0.1, which no earlier stage returns",
     );
-    refused(&|stages| stages[1].arguments[1].stage = Some(StageId::from_index(1)), "takes s1.0");
-    refused(&|stages| stages[0].follows = Some(StageId::from_index(1)), "which is not before it");
+    assert_rejected(
+        &|stages| stages[1].arguments[1].stage = Some(StageId::from_index(1)),
+        "takes s1.0",
+    );
+    assert_rejected(
+        &|stages| stages[0].follows = Some(StageId::from_index(1)),
+        "which is not before it",
+    );
     let inputs = vec![ValueSource::input(0), ValueSource::input(1)];
-    refused(&|stages| stages[1].arguments = inputs.clone(), "input in1: expected f32; got s32");
+    assert_rejected(
+        &|stages| stages[1].arguments = inputs.clone(),
+        "input in1: expected f32; got s32",
+    );
     let output = StageGraph::new(
         graph.inputs().to_vec(),
         graph.stages().to_vec(),
@@ -190,7 +202,7 @@ fn stages_that_do_not_fit_are_refused() {
 }
 
 #[test]
-fn a_long_chain_is_cut_in_linear_time_and_without_recursion() -> Test {
+fn long_chains_are_split_in_linear_time() -> Test {
     const NODES: usize = 200_000;
     let program = program(vec![f32([])], |graph, inputs| {
         let mut x = inputs[0];

@@ -1,6 +1,6 @@
 //! Cuts at nodes with several operands or results, with regions, and with effects.
 
-use crate::common::{Test, at, check_equal, f32, program, s32, shown};
+use crate::common::{Test, at, check_equal, f32, program, s32, stage_lines};
 use nxla_expr::{ExprId, Graph, Metadata, Program, Result};
 use nxla_split::{Decision, ValueSource, split};
 use nxla_tensor::Number;
@@ -38,7 +38,7 @@ fn loop_program() -> Program {
 }
 
 #[test]
-fn loops_give_one_output_for_each_state() -> Test {
+fn loops_have_one_output_for_each_state() -> Test {
     let expected: [&[&str]; 4] = [
         &["in0 | constant, multiply, while, add | s32"],
         &["in0 | constant, multiply | s32", "in0, s0.0 | while, add | s32"],
@@ -51,14 +51,14 @@ fn loops_give_one_output_for_each_state() -> Test {
     ];
     for (decision, expected) in DECISIONS.into_iter().zip(expected) {
         let stages = split(&loop_program(), at("while", decision))?;
-        assert_eq!(shown(&stages), expected);
+        assert_eq!(stage_lines(&stages), expected);
         check_equal(&loop_program(), &stages);
     }
     Ok(())
 }
 
 #[test]
-fn a_loop_over_inputs_is_not_cut_before() -> Test {
+fn loops_over_inputs_are_not_cut_before() -> Test {
     let program = program(vec![s32([]), s32([])], |graph, inputs| {
         let results = count_up(graph, inputs[0], inputs[1])?;
         Ok(vec![graph.add(results[0], results[1])?])
@@ -73,7 +73,7 @@ fn a_loop_over_inputs_is_not_cut_before() -> Test {
 }
 
 #[test]
-fn parts_of_a_loop_cross_on_their_own() -> Test {
+fn loop_results_cross_separately() -> Test {
     // Both sides of the cut need only the second result.
     let program = program(vec![s32([]), s32([])], |graph, inputs| {
         let results = count_up(graph, inputs[0], inputs[1])?;
@@ -83,13 +83,13 @@ fn parts_of_a_loop_cross_on_their_own() -> Test {
     });
     let stages = split(&program, at("sin", Decision::Before))?;
     let expected = ["in0, in1 | while, negate | s32, s32", "s0.0, s0.1 | sin, add | f32"];
-    assert_eq!(shown(&stages), expected);
+    assert_eq!(stage_lines(&stages), expected);
     check_equal(&program, &stages);
     Ok(())
 }
 
 #[test]
-fn the_insides_of_loops_are_not_visited() -> Test {
+fn loop_bodies_are_not_visited() -> Test {
     let mut names = Vec::new();
     split(&loop_program(), |node| {
         names.push(node.op.name());
@@ -117,17 +117,20 @@ fn conditional() -> Program {
 }
 
 #[test]
-fn conditionals_are_cut_out_whole() -> Test {
+fn conditionals_are_not_divided() -> Test {
     for decision in [Decision::Before, Decision::After, Decision::Both] {
         let stages = split(&conditional(), at("cond", decision))?;
         assert_eq!(
-            shown(&stages),
+            stage_lines(&stages),
             ["in0, in1 | add, cond | f32", "s0.0 | constant, multiply | f32"]
         );
         check_equal(&conditional(), &stages);
     }
     let stages = split(&conditional(), at("add", Decision::After))?;
-    assert_eq!(shown(&stages), ["in0, in1 | add | s32", "s0.0 | constant, cond, multiply | f32"]);
+    assert_eq!(
+        stage_lines(&stages),
+        ["in0, in1 | add | s32", "s0.0 | constant, cond, multiply | f32"]
+    );
     // Nodes that are computed only in a branch are part of the conditional.
     let stages = split(&conditional(), at("exp", Decision::After))?;
     assert_eq!(stages.stages().len(), 1);
@@ -135,12 +138,12 @@ fn conditionals_are_cut_out_whole() -> Test {
 }
 
 #[test]
-fn operands_in_lists_are_operands() -> Test {
+fn listed_operands_cross_cuts() -> Test {
     let program = program(vec![f32([2])], |graph, inputs| {
         let sine = graph.sin(inputs[0])?;
         let cosine = graph.cos(inputs[0])?;
-        let joined = graph.concatenate(&[sine, cosine], 0)?;
-        Ok(vec![graph.sum(joined, None, false)?])
+        let concatenated = graph.concatenate(&[sine, cosine], 0)?;
+        Ok(vec![graph.sum(concatenated, None, false)?])
     });
     let stages = split(&program, at("concatenate", Decision::Both))?;
     let expected = [
@@ -148,13 +151,13 @@ fn operands_in_lists_are_operands() -> Test {
         "s0.0, s0.1 | concatenate | f32[4]",
         "s1.0 | sum | f32",
     ];
-    assert_eq!(shown(&stages), expected);
+    assert_eq!(stage_lines(&stages), expected);
     check_equal(&program, &stages);
     Ok(())
 }
 
 #[test]
-fn annotated_tuples_are_cut_part_by_part() -> Test {
+fn annotated_tuples_cross_part_by_part() -> Test {
     let program = program(vec![s32([])], |graph, inputs| {
         let two = number(graph, 2)?;
         let pair = [graph.negate(inputs[0])?, graph.add(two, inputs[0])?];
@@ -164,21 +167,21 @@ fn annotated_tuples_are_cut_part_by_part() -> Test {
     });
     let before = split(&program, at("metadata", Decision::Before))?;
     let expected = ["in0 | negate, constant, add | s32, s32", "s0.0, s0.1 | metadata, add | s32"];
-    assert_eq!(shown(&before), expected);
+    assert_eq!(stage_lines(&before), expected);
     let both = split(&program, at("metadata", Decision::Both))?;
     let expected = [
         "in0 | negate, constant, add | s32, s32",
         "s0.0, s0.1 | metadata | s32, s32",
         "s1.0, s1.1 | add | s32",
     ];
-    assert_eq!(shown(&both), expected);
+    assert_eq!(stage_lines(&both), expected);
     check_equal(&program, &before);
     check_equal(&program, &both);
     Ok(())
 }
 
 #[test]
-fn blocks_are_nodes_like_any_other() -> Test {
+fn blocks_are_cut_as_single_nodes() -> Test {
     let program = program(vec![f32([2])], |graph, inputs| {
         let x = graph.sin(inputs[0])?;
         let results = graph.block("pair", Vec::new(), &[x], |graph, inner| {
@@ -191,7 +194,7 @@ fn blocks_are_nodes_like_any_other() -> Test {
     let stages = split(&program, at("block", Decision::Both))?;
     let expected =
         ["in0 | sin | f32[2]", "s0.0 | block | f32[2], f32[2]", "s1.0, s1.1 | subtract | f32[2]"];
-    assert_eq!(shown(&stages), expected);
+    assert_eq!(stage_lines(&stages), expected);
     check_equal(&program, &stages);
     let inside = split(&program, at("exp", Decision::Both))?;
     assert_eq!(inside.stages().len(), 1);
@@ -199,7 +202,7 @@ fn blocks_are_nodes_like_any_other() -> Test {
 }
 
 /// Builds three hooks: on `sin x`, on `y` with an unused result, and on the result.
-fn hooked() -> Program {
+fn program_with_hooks() -> Program {
     program(vec![f32([]), f32([])], |graph, inputs| {
         let x = graph.sin(inputs[0])?;
         let x = graph.hook(&[x], Some("first"), None)?[0];
@@ -214,18 +217,18 @@ fn hooked() -> Program {
 fn hooks_run_once_and_in_order() -> Test {
     for decision in DECISIONS {
         for name in ["io_call", "cos", "exp", "sin"] {
-            let stages = split(&hooked(), at(name, decision))?;
-            check_equal(&hooked(), &stages);
+            let stages = split(&program_with_hooks(), at(name, decision))?;
+            check_equal(&program_with_hooks(), &stages);
         }
-        check_equal(&hooked(), &split(&hooked(), |_| decision)?);
+        check_equal(&program_with_hooks(), &split(&program_with_hooks(), |_| decision)?);
     }
     Ok(())
 }
 
 #[test]
-fn a_stage_that_pulls_in_a_hook_pulls_in_those_before() -> Test {
+fn stages_with_a_hook_contain_earlier_hooks() -> Test {
     // The output needs only the third hook, but the second hook must run before it.
-    let stages = split(&hooked(), |node| match node.op {
+    let stages = split(&program_with_hooks(), |node| match node.op {
         nxla_expr::Op::Hook(hook) if hook.name.as_deref() == Some("third") => Decision::After,
         _ => Decision::None,
     })?;
@@ -235,7 +238,7 @@ fn a_stage_that_pulls_in_a_hook_pulls_in_those_before() -> Test {
 }
 
 #[test]
-fn stages_with_hooks_follow_each_other() -> Test {
+fn stages_with_hooks_are_ordered() -> Test {
     let program = program(vec![f32([]), f32([])], |graph, inputs| {
         let x = graph.sin(inputs[0])?;
         let x = graph.hook(&[x], Some("left"), None)?[0];
@@ -254,7 +257,7 @@ fn stages_with_hooks_follow_each_other() -> Test {
 }
 
 #[test]
-fn a_hook_that_nothing_needs_still_runs() -> Test {
+fn unused_hooks_still_run() -> Test {
     let program = program(vec![f32([])], |graph, inputs| {
         let y = graph.exp(inputs[0])?;
         graph.hook(&[y], Some("seen"), None)?;
@@ -268,7 +271,7 @@ fn a_hook_that_nothing_needs_still_runs() -> Test {
 }
 
 #[test]
-fn loops_with_hooks_inside_follow_each_other() -> Test {
+fn loops_with_hooks_are_ordered() -> Test {
     let program = program(vec![f32([]), f32([])], |graph, inputs| {
         let mut results = Vec::new();
         for (&input, name) in inputs.iter().zip(["left", "right"]) {
@@ -276,8 +279,8 @@ fn loops_with_hooks_inside_follow_each_other() -> Test {
             let scope = graph.open_scope("while", &[f32([])]);
             let below = graph.less(scope.parameters[0], input)?;
             let condition = graph.traced(mark, vec![below]);
-            let shown = graph.hook(&[scope.parameters[0]], Some(name), None)?[0];
-            let next = graph.exp(shown)?;
+            let hooked = graph.hook(&[scope.parameters[0]], Some(name), None)?[0];
+            let next = graph.exp(hooked)?;
             let body = graph.traced(mark, vec![next]);
             let initial = graph.sin(input)?;
             results.extend(graph.while_loop(mark, &scope, &[initial], condition, body)?);

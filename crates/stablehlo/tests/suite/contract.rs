@@ -20,7 +20,7 @@ fn dots() {
 }
 
 #[test]
-fn factors_stay_narrow_and_sums_do_not() {
+fn narrow_products_are_summed_in_f32() {
     let text =
         body(&[ty(DType::F16, [3]), ty(DType::F16, [3])], |g, p| Ok(vec![g.dot(p[0], p[1])?]));
     assert!(text.contains("(tensor<3xf16>, tensor<3xf16>) -> tensor<f32>"), "{text}");
@@ -28,7 +28,7 @@ fn factors_stay_narrow_and_sums_do_not() {
 }
 
 #[test]
-fn precision_is_a_choice() {
+fn precision_is_configurable() {
     let program =
         program(&[ty(DType::F32, [3]), ty(DType::F32, [3])], |g, p| Ok(vec![g.dot(p[0], p[1])?]));
     let options = LowerOptions { precision: Precision::Highest, ..LowerOptions::default() };
@@ -85,7 +85,7 @@ fn transforms_of_an_inner_axis() {
 }
 
 #[test]
-fn transforms_of_real_numbers_compute_half_of_the_result() {
+fn real_transforms_compute_half_of_the_result() {
     let text = body(&[ty(DType::F32, [5])], |g, p| Ok(vec![g.fft(p[0], None, 0)?]));
     assert_lines(
         &text,
@@ -150,7 +150,7 @@ fn narrow_matrices_are_factored_in_f32() {
 }
 
 #[test]
-fn factorizations_multiply_exactly_whatever_products_are_elsewhere() {
+fn factorizations_use_highest_precision() {
     let text = module(&[ty(DType::F32, [3, 3])], |g, p| {
         let (q, r) = g.qr(p[0], false)?;
         Ok(vec![g.dot(q, r)?])

@@ -18,18 +18,18 @@ fn countdown(
     let mark = g.mark();
     let scope = g.open_scope("while", &[g.tensor_type(x).clone(), g.tensor_type(step).clone()]);
     let (count, total) = (scope.parameters[0], scope.parameters[1]);
-    let asked = condition(g, count)?;
-    let asked = g.traced(mark, vec![asked]);
+    let condition = condition(g, count)?;
+    let condition = g.traced(mark, vec![condition]);
     let one = g.scalar_constant(Scalar::Int(1), DType::S32)?;
     let next = g.subtract(count, one)?;
     let sum = g.add(total, step)?;
     let sum = body(g, sum)?;
-    let done = g.traced(mark, vec![next, sum]);
-    g.while_loop(mark, &scope, &[x, step], asked, done)
+    let body = g.traced(mark, vec![next, sum]);
+    g.while_loop(mark, &scope, &[x, step], condition, body)
 }
 
 #[test]
-fn a_loop_names_outer_values_and_writes_its_own_constants() {
+fn loops_capture_values_and_copy_constants() {
     let text = body(&[scalar(DType::S32), ty(DType::F32, [2])], |g, p| {
         let one = g.scalar_constant(Scalar::Int(1), DType::S32)?;
         let x = g.add(p[0], one)?;
@@ -97,7 +97,7 @@ fn clauses_are_nested() {
 }
 
 #[test]
-fn many_clauses_need_no_stack() {
+fn many_clauses_do_not_recurse() {
     let small = std::thread::Builder::new().stack_size(512 * 1024);
     let work = || body(&[scalar(DType::S32), scalar(DType::F32)], |g, p| choice(g, p, 2000));
     let text = small.spawn(work).unwrap().join().unwrap();
@@ -108,11 +108,11 @@ fn many_clauses_need_no_stack() {
 fn packed_elements_cross_no_region_boundary() {
     let text = body(&[scalar(DType::S32), scalar(DType::S4)], |g, p| {
         let mark = g.mark();
-        let asked = g.traced(mark, vec![p[0]]);
+        let condition = g.traced(mark, vec![p[0]]);
         let negated = g.negate(p[1])?;
         let negated = g.traced(mark, vec![negated]);
         let otherwise = g.traced(mark, vec![p[1]]);
-        g.cond(mark, vec![(asked, negated)], otherwise)
+        g.cond(mark, vec![(condition, negated)], otherwise)
     });
     let returned: Vec<&str> =
         text.lines().filter(|line| line.trim_start().starts_with("stablehlo.return")).collect();
@@ -122,7 +122,7 @@ fn packed_elements_cross_no_region_boundary() {
 
 // --- hooks ---
 
-fn silent() -> Arc<dyn HostFn> {
+fn no_op_hook() -> Arc<dyn HostFn> {
     Arc::new(|_: &[HostTensor]| Ok(()))
 }
 
@@ -132,11 +132,11 @@ fn with_hooks(program: &Program) -> LoweredModule {
 }
 
 #[test]
-fn hooks_form_a_chain() {
+fn hooks_are_chained_in_order() {
     let program = program(&[scalar(DType::F32), scalar(DType::S4)], |g, p| {
-        let x = g.hook(&[p[0]], Some("x"), Some(silent()))?;
+        let x = g.hook(&[p[0]], Some("x"), Some(no_op_hook()))?;
         let y = g.exp(x[0])?;
-        g.hook(&[y, p[1]], None, Some(silent()))?;
+        g.hook(&[y, p[1]], None, Some(no_op_hook()))?;
         Ok(vec![y])
     });
     let module = with_hooks(&program);
@@ -158,16 +158,16 @@ fn hooks_form_a_chain() {
 }
 
 #[test]
-fn a_hook_without_a_listener_leaves_nothing_behind() {
+fn hooks_without_listeners_are_removed() {
     let inputs = [scalar(DType::F32), scalar(DType::F32)];
     let program = program(&inputs, |g, p| {
         let seen = g.sin(p[1])?;
         g.hook(&[seen], Some("seen"), None)?;
-        let x = g.hook(&[p[0]], Some("x"), Some(silent()))?;
+        let x = g.hook(&[p[0]], Some("x"), Some(no_op_hook()))?;
         Ok(vec![g.exp(x[0])?])
     });
-    let nobody = LowerOptions { active_hooks: &|_| false, ..LowerOptions::default() };
-    let module = lower(&program, &nobody).unwrap();
+    let no_listeners = LowerOptions { active_hooks: &|_| false, ..LowerOptions::default() };
+    let module = lower(&program, &no_listeners).unwrap();
     assert_eq!(module.used_inputs, [0]);
     assert!(module.host_calls.is_empty());
     assert_lines(&lines(&module.text), "%1 = stablehlo.exponential %0 : tensor<f32>");
@@ -185,13 +185,13 @@ fn a_hook_without_a_listener_leaves_nothing_behind() {
 }
 
 #[test]
-fn a_plugin_without_host_calls_is_an_error() {
+fn missing_host_calls_are_an_error() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, scalar(DType::F32));
     let line = nxla_expr::Line { file: "train.py".into(), line: 31 };
     let source = graph.add_source(nxla_expr::Source::Line(line));
     graph.set_source(source);
-    let y = graph.hook(&[x], Some("loss"), Some(silent())).unwrap();
+    let y = graph.hook(&[x], Some("loss"), Some(no_op_hook())).unwrap();
     let program = Program::new(&graph, vec![scalar(DType::F32)], &y).unwrap();
     let error = lower(&program, &LowerOptions::default()).unwrap_err();
     assert!(matches!(error, LowerError::HostCalls { .. }));
@@ -202,16 +202,16 @@ fn a_plugin_without_host_calls_is_an_error() {
 }
 
 #[test]
-fn the_order_goes_through_a_loop() {
+fn hook_order_continues_through_loops() {
     let program = program(&[scalar(DType::S32), scalar(DType::F32)], |g, p| {
         let results = countdown(
             g,
             p[0],
             p[1],
             |_, count| Ok(count),
-            |g, sum| Ok(g.hook(&[sum], Some("sum"), Some(silent()))?[0]),
+            |g, sum| Ok(g.hook(&[sum], Some("sum"), Some(no_op_hook()))?[0]),
         )?;
-        g.hook(&results[1..], Some("after"), Some(silent()))?;
+        g.hook(&results[1..], Some("after"), Some(no_op_hook()))?;
         Ok(results)
     });
     let text = with_hooks(&program).text;
@@ -227,7 +227,7 @@ fn a_condition_with_hooks_is_evaluated_in_the_body() {
             g,
             p[0],
             p[1],
-            |g, count| Ok(g.hook(&[count], Some("count"), Some(silent()))?[0]),
+            |g, count| Ok(g.hook(&[count], Some("count"), Some(no_op_hook()))?[0]),
             |_, sum| Ok(sum),
         )
     });
@@ -240,15 +240,15 @@ fn a_condition_with_hooks_is_evaluated_in_the_body() {
 }
 
 #[test]
-fn the_order_goes_through_branches_and_blocks() {
+fn hook_order_continues_through_branches_and_blocks() {
     let program = program(&[scalar(DType::S32), scalar(DType::F32)], |g, p| {
         let mark = g.mark();
-        let asked = g.traced(mark, vec![p[0]]);
-        let shown = g.hook(&[p[1]], Some("then"), Some(silent()))?;
-        let shown = g.traced(mark, shown);
+        let condition = g.traced(mark, vec![p[0]]);
+        let hooked = g.hook(&[p[1]], Some("then"), Some(no_op_hook()))?;
+        let hooked = g.traced(mark, hooked);
         let otherwise = g.traced(mark, vec![p[1]]);
-        let x = g.cond(mark, vec![(asked, shown)], otherwise)?;
-        g.block("block", vec![], &x, |g, x| g.hook(x, Some("block"), Some(silent())))
+        let x = g.cond(mark, vec![(condition, hooked)], otherwise)?;
+        g.block("block", vec![], &x, |g, x| g.hook(x, Some("block"), Some(no_op_hook())))
     });
     let module = with_hooks(&program);
     let text = &module.text;
@@ -259,28 +259,28 @@ fn the_order_goes_through_branches_and_blocks() {
 }
 
 #[test]
-fn counters_go_round_as_integers_that_xla_counts_in() {
+fn narrow_loop_counters_are_widened() {
     let text = body(&[scalar(DType::U8), ty(DType::U8, [2])], |g, p| {
         let mark = g.mark();
         let scope = g.open_scope("while", &[scalar(DType::U8), ty(DType::U8, [2])]);
         let number = g.scalar_constant(Scalar::Int(1), DType::U8)?;
-        let asked = g.less(scope.parameters[0], number)?;
-        let asked = g.traced(mark, vec![asked]);
+        let condition = g.less(scope.parameters[0], number)?;
+        let condition = g.traced(mark, vec![condition]);
         let next = g.add(scope.parameters[0], number)?;
-        let done = g.traced(mark, vec![next, scope.parameters[1]]);
-        g.while_loop(mark, &scope, p, asked, done)
+        let body = g.traced(mark, vec![next, scope.parameters[1]]);
+        g.while_loop(mark, &scope, p, condition, body)
     });
     assert!(
         text.contains("(tensor<i64>, tensor<2xui8>) -> (tensor<i64>, tensor<2xui8>)"),
         "{text}"
     );
     let converts = text.matches("(tensor<ui8>) -> tensor<i64>").count();
-    let back = text.matches("(tensor<i64>) -> tensor<ui8>").count();
-    assert_eq!((converts, back), (2, 3), "{text}");
+    let converts_back = text.matches("(tensor<i64>) -> tensor<ui8>").count();
+    assert_eq!((converts, converts_back), (2, 3), "{text}");
 }
 
 #[test]
-fn what_the_host_is_shown_lies_in_order() {
+fn host_call_operands_are_row_major() {
     let program = program(&[ty(DType::F32, [2, 3])], |g, p| {
         let x = g.transpose(p[0], None)?;
         g.hook(&[x], Some("shown"), None)

@@ -5,7 +5,7 @@ use nxla_expr::TensorType;
 use nxla_tensor::{DType, Scalar};
 
 #[test]
-fn counting() {
+fn iota() {
     let text = body(&[], |g, _| Ok(vec![g.iota([2, 3], Some(1), DType::F32)?]));
     assert_lines(
         &text,
@@ -27,7 +27,7 @@ fn constants_are_written_in_their_shape() {
 }
 
 #[test]
-fn an_identity_compares_two_counts() {
+fn eye_compares_two_iotas() {
     let text = body(&[], |g, _| Ok(vec![g.eye([2, 2], DType::F32)?]));
     assert_eq!(text.matches("stablehlo.iota").count(), 2, "{text}");
     assert!(text.contains("comparison_direction EQ"), "{text}");

@@ -20,7 +20,7 @@ fn operands_promote_and_broadcast() {
 }
 
 #[test]
-fn a_conversion_is_written_once() {
+fn conversions_are_shared() {
     let inputs = [ty(DType::S32, [4]), ty(DType::F32, [4])];
     let text = body(&inputs, |g, p| {
         let sum = g.add(p[0], p[1])?;
@@ -64,7 +64,7 @@ fn comparisons_use_the_promoted_dtype() {
 }
 
 #[test]
-fn predicates_are_not_zero() {
+fn logical_operands_are_compared_with_zero() {
     let inputs = [ty(DType::F32, [2]), ty(DType::C64, [2])];
     assert_lines(
         &body(&inputs, |g, p| Ok(vec![g.logical_and(p[0], p[1])?])),
@@ -78,7 +78,7 @@ fn predicates_are_not_zero() {
 }
 
 #[test]
-fn select_takes_a_scalar_predicate_as_it_is() {
+fn select_accepts_scalar_predicates() {
     let inputs = [scalar(DType::S32), ty(DType::F32, [2]), scalar(DType::F32)];
     assert_lines(
         &body(&inputs, |g, p| Ok(vec![g.select(p[0], p[1], p[2])?])),
@@ -102,7 +102,7 @@ fn shifts_and_signs_depend_on_the_kind() {
 }
 
 #[test]
-fn no_integer_is_nan() {
+fn is_nan_of_integers_is_false() {
     let text = body(&[ty(DType::S32, [2])], |g, p| Ok(vec![g.is_nan(p[0])?]));
     assert_lines(&text, "%1 = stablehlo.constant dense<false> : tensor<2xi1>");
     let text = body(&[ty(DType::C64, [2])], |g, p| Ok(vec![g.is_nan(p[0])?]));
@@ -110,7 +110,7 @@ fn no_integer_is_nan() {
 }
 
 #[test]
-fn large_exponents_of_integers_are_taken_apart() {
+fn large_integer_exponents_are_decomposed() {
     let constant = |exponent: i64| {
         body(&[scalar(DType::S32)], |g, p| {
             let exponent = g.scalar_constant(Scalar::Int(exponent), DType::S32)?;
@@ -127,7 +127,7 @@ fn large_exponents_of_integers_are_taken_apart() {
 }
 
 #[test]
-fn conversions_are_plain_but_for_those_that_saturate() {
+fn only_saturating_conversions_are_clamped() {
     let cast = |from, to| body(&[scalar(from)], |g, p| Ok(vec![g.as_type(p[0], to)?]));
     let plain = [
         (DType::S64, DType::S8),
@@ -148,7 +148,7 @@ fn conversions_are_plain_but_for_those_that_saturate() {
 }
 
 #[test]
-fn bits_of_a_truth_value_are_a_byte() {
+fn bitcasts_to_pred_convert_a_byte() {
     let text = body(&[scalar(DType::F8E5M2)], |g, p| Ok(vec![g.bitcast(p[0], DType::Pred)?]));
     assert_lines(
         &text,

@@ -11,7 +11,7 @@ fn at(start: i64) -> SliceStart {
 }
 
 #[test]
-fn static_slices_are_moved_inside() {
+fn static_slice_starts_are_clamped() {
     let text = body(&[ty(DType::F32, [4, 5])], |g, p| {
         Ok(vec![g.slice(p[0], &[at(-3), at(9)], &[2, 4], Some(&[1, 3]))?])
     });
@@ -128,7 +128,7 @@ fn nan_sorts_last() {
 }
 
 #[test]
-fn the_caller_decides_which_nodes_are_custom_calls() {
+fn custom_call_option_selects_nodes() {
     let sorted = program(&[ty(DType::F32, [8])], |g, p| {
         Ok(vec![g.sort(p[0], 0, false, true)?, g.cumulative(Cumulative::Sum, p[0], 0, false)?])
     });

@@ -15,7 +15,7 @@ fn text(
 }
 
 /// The number of values that are materialized for a CPU.
-fn materialized(build: impl FnOnce(&mut Graph, ExprId) -> Result<Vec<ExprId>>) -> usize {
+fn count_materialized(build: impl FnOnce(&mut Graph, ExprId) -> Result<Vec<ExprId>>) -> usize {
     let options = LowerOptions { materialize_by_calls: true, ..LowerOptions::default() };
     text(&options, DType::F32, build).matches("call @materialize").count()
 }
@@ -29,7 +29,7 @@ fn mask(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
 }
 
 #[test]
-fn a_call_materializes_a_value_on_a_cpu_and_a_barrier_elsewhere() {
+fn values_are_materialized_by_calls_or_barriers() {
     let build = |graph: &mut Graph, x| Ok(vec![mask(graph, x)?]);
     let barrier = text(&LowerOptions::default(), DType::F32, build);
     assert_eq!(barrier.matches("optimization_barrier").count(), 1, "{barrier}");
@@ -55,30 +55,30 @@ fn a_call_materializes_a_value_on_a_cpu_and_a_barrier_elsewhere() {
 
 #[test]
 fn compared_values_are_materialized() {
-    assert_eq!(materialized(|graph, x| Ok(vec![mask(graph, x)?])), 1);
+    assert_eq!(count_materialized(|graph, x| Ok(vec![mask(graph, x)?])), 1);
     // Moving elements or changing their sign does not change which elements are compared.
     let moved = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
-        let away = graph.transpose(y, None)?;
-        let away = graph.abs(away)?;
-        let largest = graph.reduce_max(away, Some(&[0]), false)?;
+        let moved = graph.transpose(y, None)?;
+        let moved = graph.abs(moved)?;
+        let largest = graph.reduce_max(moved, Some(&[0]), false)?;
         let largest = graph.reshape(largest, [4, 1])?;
         Ok(vec![graph.greater_equal(y, largest)?])
     };
-    assert_eq!(materialized(moved), 1);
+    assert_eq!(count_materialized(moved), 1);
     let sorted = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         let sorted = graph.sort(y, 1, false, false)?;
         let third = graph.slice_along_axis(sorted, 2, 1, 1, 1)?;
         Ok(vec![graph.less(y, third)?])
     };
-    assert_eq!(materialized(sorted), 1);
+    assert_eq!(count_materialized(sorted), 1);
     // If the program returns both, the caller may compare a tensor with its extremum.
-    let given = |graph: &mut Graph, x| {
+    let scaled = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         Ok(vec![graph.reduce_min(y, Some(&[1]), false)?, y])
     };
-    assert_eq!(materialized(given), 1);
+    assert_eq!(count_materialized(scaled), 1);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn other_values_are_not_materialized() {
         let y = graph.multiply(x, x)?;
         Ok(vec![graph.softmax(y, 1)?])
     };
-    assert_eq!(materialized(softmax), 0);
+    assert_eq!(count_materialized(softmax), 0);
     let relu = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         let one = graph.number(Number::Float(1.0))?;
@@ -95,11 +95,11 @@ fn other_values_are_not_materialized() {
         let largest = graph.reduce_max(y, None, false)?;
         Ok(vec![graph.select(mask, y, largest)?])
     };
-    assert_eq!(materialized(relu), 0);
+    assert_eq!(count_materialized(relu), 0);
     // A value is equal to itself even if it is computed twice.
     let is_number = |graph: &mut Graph, x| {
         let y = graph.multiply(x, x)?;
         Ok(vec![graph.equal(y, y)?, graph.reduce_max(y, None, false)?])
     };
-    assert_eq!(materialized(is_number), 0);
+    assert_eq!(count_materialized(is_number), 0);
 }

@@ -9,7 +9,7 @@ use nxla_stablehlo::{DonatedInput, LowerError, LowerOptions, lower};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 #[test]
-fn unused_inputs_are_no_parameters() {
+fn unused_inputs_are_not_parameters() {
     let inputs = [scalar(DType::F32), ty(DType::S8, [2]), scalar(DType::F64)];
     let module = module(&inputs, |g, p| Ok(vec![p[2], g.negate(p[0])?]));
     assert_eq!(module.used_inputs, [0, 2]);
@@ -30,12 +30,12 @@ module @nxla {
 fn a_program_without_inputs_or_results() {
     let constant = module(&[], |g, _| Ok(vec![g.scalar_constant(Scalar::Int(3), DType::S4)?]));
     assert!(constant.text.contains("@main() -> tensor<i4> {"), "{}", constant.text);
-    let nothing = module(&[], |_, _| Ok(vec![]));
-    assert!(nothing.text.contains("@main() {\n    return\n"), "{}", nothing.text);
+    let empty = module(&[], |_, _| Ok(vec![]));
+    assert!(empty.text.contains("@main() {\n    return\n"), "{}", empty.text);
 }
 
 #[test]
-fn inputs_of_a_derivative_are_not_used() {
+fn inputs_of_derivative_rules_are_unused() {
     let inputs = [scalar(DType::F32), scalar(DType::F32)];
     let module = module(&inputs, |g, p| {
         let y = g.exp(p[0])?;
@@ -45,7 +45,7 @@ fn inputs_of_a_derivative_are_not_used() {
 }
 
 #[test]
-fn the_text_is_the_same_every_time() {
+fn lowering_is_deterministic() {
     let build = || {
         module(&[ty(DType::S32, [2]), ty(DType::F32, [2])], |g, p| {
             let sum = g.add(p[0], p[1])?;
@@ -112,7 +112,7 @@ fn operations_carry_the_line_of_their_node() {
 }
 
 #[test]
-fn scopes_name_the_locations_of_operations() {
+fn locations_contain_scope_names() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, scalar(DType::F32));
     let line = Source::Line(Line { file: "net.py".into(), line: 7 });
@@ -175,7 +175,7 @@ fn literals() {
 }
 
 #[test]
-fn a_long_chain_takes_linear_time_and_no_stack() {
+fn long_chains_take_linear_time_and_no_stack() {
     let program = |length: usize| {
         program(&[ty(DType::F32, [8])], |g, p| {
             let mut x = p[0];
@@ -200,7 +200,7 @@ fn a_long_chain_takes_linear_time_and_no_stack() {
 }
 
 #[test]
-fn many_uses_of_one_function_are_written_once() {
+fn shared_functions_are_written_once() {
     let program = program(&[scalar(DType::F32)], |g, p| {
         let mut x = p[0];
         for _ in 0..100 {

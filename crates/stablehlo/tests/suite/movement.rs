@@ -69,7 +69,7 @@ fn packed_elements_are_moved_as_bytes() {
 }
 
 #[test]
-fn counting() {
+fn iota_dtypes() {
     assert_lines(
         &body(&[], |g, _| {
             let rows = g.iota([2, 3], Some(0), DType::S64)?;
@@ -91,7 +91,7 @@ fn counting() {
 }
 
 #[test]
-fn empty_results_are_written_as_such() {
+fn empty_results_are_empty_constants() {
     let text = body(&[ty(DType::F32, [0, 3]), scalar(DType::F32)], |g, p| {
         let sorted = g.sort(p[0], 1, false, false)?;
         Ok(vec![g.add(sorted, p[1])?])

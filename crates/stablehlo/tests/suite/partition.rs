@@ -5,7 +5,7 @@ use nxla_stablehlo::{LowerOptions, Partition, lower};
 use nxla_tensor::DType;
 
 #[test]
-fn mesh_and_shardings_are_written_as_shardy_reads_them() {
+fn mesh_and_shardings_use_shardy_syntax() {
     let ty = TensorType::new(DType::F32, [4, 6]);
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty.clone());

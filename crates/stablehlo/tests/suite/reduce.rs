@@ -43,7 +43,7 @@ fn neutral_elements() {
 }
 
 #[test]
-fn positions_of_extrema() {
+fn argmax_and_argmin() {
     let text = body(&[ty(DType::S32, [2, 3])], |g, p| {
         Ok(vec![g.argmin(p[0], Some(1), false, true, DType::S64)?])
     });
@@ -70,7 +70,7 @@ fn positions_of_extrema() {
 
 /// The initial value is an element, and the outer scalar is carried along.
 #[test]
-fn a_fold_of_scalars() {
+fn scalar_folds_are_reductions() {
     let text = body(&[ty(DType::S32, [2, 3]), scalar(DType::S32), scalar(DType::S32)], |g, p| {
         let folded = g.reduce_fun(p[0], p[1], Some(&[0]), false, |g, element, accumulator| {
             let sum = g.add(element, accumulator)?;
@@ -101,7 +101,7 @@ fn a_fold_of_scalars() {
 }
 
 #[test]
-fn a_fold_with_a_table_is_a_loop() {
+fn folds_with_captures_are_loops() {
     let inputs = [ty(DType::S32, [4]), scalar(DType::S32), ty(DType::S32, [8])];
     let text = body(&inputs, |g, p| {
         let folded = g.reduce_fun(p[0], p[1], None, false, |g, element, accumulator| {
@@ -149,7 +149,7 @@ fn windows() {
 }
 
 #[test]
-fn a_window_fold_pads_before_it_folds() {
+fn window_folds_pad_their_operand() {
     let text = body(&[ty(DType::F32, [6]), scalar(DType::F32)], |g, p| {
         let options = options(&[1], &[(2, 0)], &[1]);
         let fold = |g: &mut Graph, element, accumulator| g.multiply(element, accumulator);
@@ -160,7 +160,7 @@ fn a_window_fold_pads_before_it_folds() {
 }
 
 #[test]
-fn scattered_windows_are_positions_of_extrema() {
+fn window_scatters_compute_indices_of_extrema() {
     // The windows overlap and have gaps.
     let inputs = [ty(DType::S32, [6]), ty(DType::F16, [4]), scalar(DType::F16)];
     let text = body(&inputs, |g, p| {

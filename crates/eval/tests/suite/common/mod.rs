@@ -17,7 +17,7 @@ pub(crate) fn program(
 }
 
 /// The result of a function of these tensors.
-pub(crate) fn evaluated(
+pub(crate) fn evaluate_op(
     inputs: &[HostTensor],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId>,
 ) -> HostTensor {

@@ -635,7 +635,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn layouts_of_floats() {
+    fn bits_of_one_match_float_layouts() {
         assert_eq!(bits_of_one(DType::F32), u64::from(1.0_f32.to_bits()));
         assert_eq!(bits_of_one(DType::F64), 1.0_f64.to_bits());
         assert_eq!(bits_of_one(DType::BF16), 0x3F80);

@@ -19,12 +19,12 @@ fn ty() -> TensorType {
     TensorType::new(DType::F32, [2, 3])
 }
 
-fn one(result: Result<ExprId>) -> Result<Vec<ExprId>> {
+fn single(result: Result<ExprId>) -> Result<Vec<ExprId>> {
     result.map(|id| vec![id])
 }
 
 /// A program with all kinds of attributes: names, literals, starts, regions and hooks.
-fn rich() -> Program {
+fn program_with_all_attributes() -> Program {
     let mut graph = Graph::new();
     let line = Line { file: "model.py".into(), line: 12 };
     let source = graph.add_source(Source::Line(line));
@@ -42,15 +42,15 @@ fn rich() -> Program {
     let slice = graph.slice(sum, &starts, &[1, 2], None).unwrap();
     let seen = graph.hook(&[slice], Some("seen"), None).unwrap()[0];
     let total = graph.sum(seen, Some(&[1]), true).unwrap();
-    let block = |graph: &mut Graph, x: &[ExprId]| one(graph.cumulative_exp(x[0]));
+    let block = |graph: &mut Graph, x: &[ExprId]| single(graph.cumulative_exp(x[0]));
     let attributes = vec![("axis".into(), "0".into())];
     let total = graph.block("cumulative", attributes, &[total], block).unwrap()[0];
     let looped = double_until(&mut graph, total, index);
     Program::close_all(&graph, &[looped, sum])
 }
 
-/// A program with the ops that [`rich`] does not contain.
-fn wide() -> Result<Program> {
+/// A program with the ops that [`program_with_all_attributes`] does not contain.
+fn program_with_other_ops() -> Result<Program> {
     let mut graph = Graph::new();
     let g = &mut graph;
     let (x, vector) = (g.parameter(0, ty()), g.parameter(1, TensorType::new(DType::F32, [4])));
@@ -146,21 +146,21 @@ fn text(program: &Program) -> Vec<String> {
 
 #[test]
 fn programs_round_trip() {
-    for program in [rich(), wide().unwrap()] {
+    for program in [program_with_all_attributes(), program_with_other_ops().unwrap()] {
         let bytes = to_bytes(&program);
-        let again = from_bytes(&bytes).unwrap();
-        assert_eq!(again.digest(), program.digest());
-        assert_eq!(again.digest(), again.computed_digest());
-        assert_eq!(text(&again), text(&program));
-        assert_eq!(again.inputs(), program.inputs());
-        assert_eq!(again.effects(), program.effects());
-        assert_eq!(verify_program(&again), Ok(()));
-        assert_eq!(to_bytes(&again), bytes);
+        let restored = from_bytes(&bytes).unwrap();
+        assert_eq!(restored.digest(), program.digest());
+        assert_eq!(restored.digest(), restored.computed_digest());
+        assert_eq!(text(&restored), text(&program));
+        assert_eq!(restored.inputs(), program.inputs());
+        assert_eq!(restored.effects(), program.effects());
+        assert_eq!(verify_program(&restored), Ok(()));
+        assert_eq!(to_bytes(&restored), bytes);
     }
 }
 
 #[test]
-fn lines_travel_but_do_not_count() {
+fn source_lines_are_kept_but_not_hashed() {
     let mut graph = Graph::new();
     let program = |graph: &mut Graph, file: &str, line| {
         let x = graph.parameter(0, ty());
@@ -169,17 +169,17 @@ fn lines_travel_but_do_not_count() {
         let exp = graph.exp(x).unwrap();
         Program::close_all(graph, &[exp])
     };
-    let here = program(&mut graph, "here.py", 3);
-    let there = program(&mut Graph::new(), "there.py", 4);
-    assert_eq!(here.digest(), there.digest());
-    let again = from_bytes(&to_bytes(&there)).unwrap();
-    let exp = again.outputs()[0];
-    assert_eq!(again.graph().line(exp), Some(Line { file: "there.py".into(), line: 4 }));
-    assert_eq!(again.graph().line(again.parameters()[0]), None);
+    let first = program(&mut graph, "here.py", 3);
+    let second = program(&mut Graph::new(), "there.py", 4);
+    assert_eq!(first.digest(), second.digest());
+    let restored = from_bytes(&to_bytes(&second)).unwrap();
+    let exp = restored.outputs()[0];
+    assert_eq!(restored.graph().line(exp), Some(Line { file: "there.py".into(), line: 4 }));
+    assert_eq!(restored.graph().line(restored.parameters()[0]), None);
 }
 
 #[test]
-fn digests_tell_programs_apart() {
+fn different_programs_have_different_digests() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty());
     let y = graph.parameter(1, ty());
@@ -196,13 +196,13 @@ fn digests_tell_programs_apart() {
         if let Some(other) = seen.insert(program.digest(), roots) {
             panic!("{roots:?} and {other:?} have one digest");
         }
-        let fewer = Program::new(&graph, vec![ty(), ty(), ty()], roots).unwrap();
-        assert_ne!(fewer.digest(), program.digest(), "an input more");
+        let other_inputs = Program::new(&graph, vec![ty(), ty(), ty()], roots).unwrap();
+        assert_ne!(other_inputs.digest(), program.digest(), "the digest includes unused inputs");
     }
 }
 
 #[test]
-fn the_digest_is_the_same_in_every_process() {
+fn digests_are_equal_in_every_process() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty());
     let exp = graph.exp(x).unwrap();
@@ -241,7 +241,7 @@ fn call(graph: &mut Graph, program: &Arc<Program>, x: ExprId) -> ExprId {
 }
 
 #[test]
-fn regions_that_nest_too_deep_are_refused() {
+fn deeply_nested_regions_are_rejected() {
     let nested = |depth: usize| {
         let mut program = Arc::new(Program::from_parts(
             Graph::new(),
@@ -269,7 +269,7 @@ fn regions_that_nest_too_deep_are_refused() {
 
 #[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
-fn a_long_chain_is_written_and_read() {
+fn long_chains_round_trip() {
     let mut graph = Graph::new();
     let mut x = graph.parameter(0, TensorType::scalar(DType::F32));
     for _ in 0..300_000 {
@@ -291,8 +291,8 @@ fn seal(mut bytes: Vec<u8>) -> Vec<u8> {
 }
 
 #[test]
-fn other_bytes_are_refused() {
-    let bytes = to_bytes(&rich());
+fn invalid_bytes_are_rejected() {
+    let bytes = to_bytes(&program_with_all_attributes());
     assert!(matches!(from_bytes(b"\x7fELF and more"), Err(SerializeError::NotAProgram)));
     assert!(matches!(from_bytes(b""), Err(SerializeError::Truncated { length: 0 })));
     assert!(matches!(from_bytes(b"nxl"), Err(SerializeError::Truncated { length: 3 })));
@@ -320,8 +320,8 @@ fn other_bytes_are_refused() {
 }
 
 #[test]
-fn every_flipped_bit_is_noticed() {
-    let bytes = to_bytes(&rich());
+fn every_flipped_bit_is_detected() {
+    let bytes = to_bytes(&program_with_all_attributes());
     for index in 0..bytes.len() {
         let mut flipped = bytes.clone();
         flipped[index] ^= 1 << (index % 8);
@@ -331,7 +331,10 @@ fn every_flipped_bit_is_noticed() {
 
 /// Reads a program with a single input `f32[2][3]` and arbitrary nodes: ops with distances to
 /// operands.
-fn hostile(nodes: &[(Op, &[usize])], outputs: &[usize]) -> Result<Program, SerializeError> {
+fn read_arbitrary_nodes(
+    nodes: &[(Op, &[usize])],
+    outputs: &[usize],
+) -> Result<Program, SerializeError> {
     read_nodes(|writer| {
         writer.put(&nodes.len());
         for (op, operands) in nodes {
@@ -369,17 +372,17 @@ fn nested_list(depth: usize) -> Note {
 }
 
 #[test]
-fn notes_travel_and_tell_programs_apart() {
+fn notes_are_serialized_and_hashed() {
     let inner = Notes::from([("z", Note::Float(f64::NAN)), ("a", Note::Int(i64::MIN))]);
     let values = [true.into(), Note::Null, "text".into(), Note::Float(-0.0), inner.clone().into()];
     let mut all = Notes::from([("list", Note::from(values)), ("", Note::Map(inner))]);
     all.insert("deep", nested_list(MAX_NOTE_DEPTH));
     let program = program_with_notes(all).unwrap();
-    let back = from_bytes(&to_bytes(&program)).unwrap();
-    assert_eq!(back, program);
-    assert_eq!(back.digest(), program.digest());
-    let output = back.outputs()[0];
-    assert_eq!(back.graph().op(output), program.graph().op(program.outputs()[0]));
+    let restored = from_bytes(&to_bytes(&program)).unwrap();
+    assert_eq!(restored, program);
+    assert_eq!(restored.digest(), program.digest());
+    let output = restored.outputs()[0];
+    assert_eq!(restored.graph().op(output), program.graph().op(program.outputs()[0]));
 
     let notes = [
         Notes::default(),
@@ -408,7 +411,7 @@ fn notes_travel_and_tell_programs_apart() {
 }
 
 #[test]
-fn notes_nest_within_bounds() {
+fn nesting_of_notes_is_limited() {
     let error = program_with_notes([("deep", nested_list(MAX_NOTE_DEPTH + 1))].into()).unwrap_err();
     assert!(error.to_string().contains("at most 32 deep; got 33"), "{error}");
     // Bytes with deeper notes are rejected before the notes are built.
@@ -427,18 +430,18 @@ fn notes_nest_within_bounds() {
 }
 
 #[test]
-fn notes_of_other_nodes_are_refused() {
+fn notes_of_other_nodes_are_rejected() {
     let program = program_with_notes([("a", 1)].into()).unwrap();
     let bytes = to_bytes(&program);
     // The index of the node follows the number of nodes with notes.
     let mut writer = Writer::default();
     writer.notes(program.graph());
     let at = bytes.windows(writer.bytes.len()).position(|part| part == writer.bytes).unwrap();
-    for place in [0, 2, 100] {
+    for index in [0, 2, 100] {
         let mut other = bytes.clone();
-        other[at + 1] = place;
+        other[at + 1] = index;
         let error = from_bytes(&seal(other)).unwrap_err().to_string();
-        assert!(error.contains(&format!("node {place} must not have notes")), "{error}");
+        assert!(error.contains(&format!("node {index} must not have notes")), "{error}");
     }
 }
 
@@ -447,49 +450,49 @@ fn parameter(scope: u32, index: u32, ty: TensorType) -> Op {
 }
 
 #[test]
-fn ill_formed_programs_are_refused() {
+fn ill_formed_programs_are_rejected() {
     let input = || parameter(0, 0, ty());
     let exp = || Op::Unary(UnaryOp::Exp);
-    let refused = |nodes: &[(Op, &[usize])], outputs: &[usize]| {
-        hostile(nodes, outputs).expect_err("the program is ill-formed").to_string()
+    let rejection = |nodes: &[(Op, &[usize])], outputs: &[usize]| {
+        read_arbitrary_nodes(nodes, outputs).expect_err("the program is ill-formed").to_string()
     };
-    assert!(hostile(&[(input(), &[]), (exp(), &[1])], &[1]).is_ok());
-    let malformed = refused(&[], &[]);
+    assert!(read_arbitrary_nodes(&[(input(), &[]), (exp(), &[1])], &[1]).is_ok());
+    let malformed = rejection(&[], &[]);
     assert!(malformed.starts_with("the nodes cannot be read; at byte "), "{malformed}");
     assert!(malformed.ends_with(", 0 nodes cannot hold 1 inputs"), "{malformed}");
     let operand = "%1 uses a node 0 places before it, which does not exist";
-    assert_eq!(refused(&[(input(), &[]), (exp(), &[0])], &[]), operand);
+    assert_eq!(rejection(&[(input(), &[]), (exp(), &[0])], &[]), operand);
     let operand = "%1 uses a node 2 places before it, which does not exist";
-    assert_eq!(refused(&[(input(), &[]), (exp(), &[2])], &[]), operand);
+    assert_eq!(rejection(&[(input(), &[]), (exp(), &[2])], &[]), operand);
     let root = "output 0 must be one of 1 nodes; got 1";
-    assert_eq!(refused(&[(input(), &[])], &[1]), root);
-    let arity = refused(&[(input(), &[]), (exp(), &[1, 1])], &[]);
+    assert_eq!(rejection(&[(input(), &[])], &[1]), root);
+    let arity = rejection(&[(input(), &[]), (exp(), &[1, 1])], &[]);
     assert!(arity.starts_with("%1 is ill-typed: exp: "), "{arity}");
-    let twin = refused(&[(input(), &[]), (exp(), &[1]), (exp(), &[2])], &[]);
-    assert_eq!(twin, "%2 repeats another node or is not in simplified form");
-    let same = refused(&[(input(), &[]), (Op::AsType(DType::F32), &[1])], &[]);
-    assert_eq!(same, "%1 repeats another node or is not in simplified form");
-    let open = refused(&[(parameter(1, 0, ty()), &[])], &[]);
+    let repeated = rejection(&[(input(), &[]), (exp(), &[1]), (exp(), &[2])], &[]);
+    assert_eq!(repeated, "%2 repeats another node or is not in simplified form");
+    let no_op = rejection(&[(input(), &[]), (Op::AsType(DType::F32), &[1])], &[]);
+    assert_eq!(no_op, "%1 repeats another node or is not in simplified form");
+    let open = rejection(&[(parameter(1, 0, ty()), &[])], &[]);
     assert_eq!(open, "%0: the parameter belongs to an unfinished region");
     let other = TensorType::scalar(DType::F32);
-    let mismatch = refused(&[(parameter(0, 0, other), &[])], &[]);
+    let mismatch = rejection(&[(parameter(0, 0, other), &[])], &[]);
     assert_eq!(mismatch, "%0: the parameter does not match an input");
     let missing = Op::Iota(Box::new(Iota { axis: None, ty: ty() }));
-    assert_eq!(refused(&[(missing, &[])], &[]), "%0: the node must be a parameter");
+    assert_eq!(rejection(&[(missing, &[])], &[]), "%0: the node must be a parameter");
     for (shape, expected) in
         [([1 << 62, 4], "is too large"), ([usize::MAX, 0], "elements; got 18446744073709551615")]
     {
         let ty = TensorType::new(DType::F32, shape);
         let huge = Op::Iota(Box::new(Iota { axis: None, ty }));
-        let error = refused(&[(input(), &[]), (huge, &[])], &[]);
+        let error = rejection(&[(input(), &[]), (huge, &[])], &[]);
         assert!(error.ends_with(expected), "{error}");
     }
     let deep = Op::Iota(Box::new(Iota { axis: None, ty: TensorType::new(DType::F32, [1; 65]) }));
-    let error = refused(&[(input(), &[]), (deep, &[])], &[]);
+    let error = rejection(&[(input(), &[]), (deep, &[])], &[]);
     assert!(error.ends_with("a tensor must have at most 64 axes; got 65"), "{error}");
     let names = TensorType { names: Some(Names::from([None])), ..ty() };
     let names = Op::Iota(Box::new(Iota { axis: None, ty: names }));
-    let error = refused(&[(input(), &[]), (names, &[])], &[]);
+    let error = rejection(&[(input(), &[]), (names, &[])], &[]);
     assert!(error.ends_with("does not have one name for each axis"), "{error}");
 }
 
@@ -512,9 +515,12 @@ impl Random {
 
 #[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
-fn damaged_bytes_with_a_right_checksum_never_panic() {
+fn corrupt_bytes_with_valid_checksum_do_not_panic() {
     let mut accepted = 0;
-    for (bytes, count) in [(to_bytes(&rich()), 20_000), (to_bytes(&wide().unwrap()), 40_000)] {
+    for (bytes, count) in [
+        (to_bytes(&program_with_all_attributes()), 20_000),
+        (to_bytes(&program_with_other_ops().unwrap()), 40_000),
+    ] {
         let mut random = Random(1);
         for _ in 0..count {
             let Ok(program) = from_bytes(&seal(damage(&bytes, &mut random))) else { continue };
@@ -545,15 +551,15 @@ fn damage(bytes: &[u8], random: &mut Random) -> Vec<u8> {
 }
 
 #[test]
-fn serde_alone_refuses_programs() {
+fn serde_rejects_programs_without_the_writer() {
     let empty = Program::from_parts(Graph::new(), vec![], vec![], vec![], vec![]);
     assert!(postcard::to_stdvec(&empty).is_ok());
-    assert!(postcard::to_stdvec(&rich()).is_err());
+    assert!(postcard::to_stdvec(&program_with_all_attributes()).is_err());
 }
 
 #[test]
-fn regions_that_are_only_counted_cost_no_memory() {
-    let region = Arc::new(rich());
+fn region_counts_do_not_allocate_memory() {
+    let region = Arc::new(program_with_all_attributes());
     let clauses = vec![(region.clone(), region.clone())];
     let op = Op::Cond(Arc::new(Cond { clauses, otherwise: region }));
     let mut conditional = Writer::default();

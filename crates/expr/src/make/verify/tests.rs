@@ -31,7 +31,7 @@ fn violations(result: Result<(), Vec<Violation>>) -> Vec<(Option<ExprId>, Invari
 }
 
 #[test]
-fn a_sound_graph_passes() {
+fn valid_graphs_pass() {
     let (graph, ids) = graph();
     assert_eq!(verify(&graph), Ok(()));
     let program = Program::new(&graph, vec![ty(), ty()], &[ids[3], ids[4]]).unwrap();
@@ -39,14 +39,14 @@ fn a_sound_graph_passes() {
 }
 
 #[test]
-fn twins_are_found() {
+fn duplicate_nodes_are_found() {
     let (mut graph, ids) = graph();
     let twin = graph.push_twin(ids[3]);
     assert_eq!(violations(verify(&graph)), [(Some(twin), Invariant::Unique)]);
 }
 
 #[test]
-fn operands_from_later_are_found() {
+fn later_operands_are_found() {
     let (mut graph, ids) = graph();
     for later in [ids[2], ids[4], ExprId::from_index(77)] {
         graph.overwrite(ids[2], Op::Unary(UnaryOp::Exp), &[later], tensor());
@@ -77,10 +77,10 @@ fn changed_nodes_are_found() {
 fn unsimplified_nodes_are_found() {
     let (mut graph, ids) = graph();
     let ty = graph.type_id(ids[0]);
-    let same = graph.intern(Op::AsType(DType::F32), &[ids[0]], ty);
+    let no_op = graph.intern(Op::AsType(DType::F32), &[ids[0]], ty);
     let violations = verify(&graph).unwrap_err();
     assert_eq!(violations.len(), 1);
-    assert_eq!((violations[0].node, violations[0].invariant), (Some(same), Invariant::Simplified));
+    assert_eq!((violations[0].node, violations[0].invariant), (Some(no_op), Invariant::Simplified));
     assert_eq!(violations[0].facts, "as_type becomes parameter []");
 }
 
@@ -103,9 +103,9 @@ fn inputs_without_parameters_are_found() {
     let program =
         Program::from_parts(graph.clone(), vec![ty(), other], ids[..2].to_vec(), vec![], vec![]);
     assert_eq!(violations(verify_program(&program)), [(Some(ids[1]), Invariant::Closed)]);
-    let lost = ExprId::from_index(99);
+    let missing = ExprId::from_index(99);
     let program =
-        Program::from_parts(graph, vec![ty(), ty()], ids[..1].to_vec(), vec![lost], vec![]);
+        Program::from_parts(graph, vec![ty(), ty()], ids[..1].to_vec(), vec![missing], vec![]);
     let expected =
         [(None, Invariant::Closed), (Some(ids[1]), Invariant::Closed), (None, Invariant::Closed)];
     assert_eq!(violations(verify_program(&program)), expected);
@@ -130,7 +130,7 @@ fn unordered_and_unlisted_hooks_are_found() {
 }
 
 #[test]
-fn violations_in_regions_name_the_way() {
+fn violations_in_regions_name_their_path() {
     let mut graph = Graph::new();
     let x = graph.parameter(0, ty());
     let block = |graph: &mut Graph, x: &[ExprId]| -> crate::Result<Vec<ExprId>> {

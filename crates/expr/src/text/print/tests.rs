@@ -37,15 +37,15 @@ fn branch(graph: &mut Graph, build: impl FnOnce(&mut Graph) -> Result<Vec<ExprId
     graph.traced(mark, outputs)
 }
 
-fn one(result: Result<ExprId>) -> Result<Vec<ExprId>> {
+fn single(result: Result<ExprId>) -> Result<Vec<ExprId>> {
     result.map(|id| vec![id])
 }
 
 #[test]
-fn a_block_with_its_header() {
+fn blocks_have_headers() {
     let mut graph = Graph::new();
     let (x, w) = (f32s(&mut graph, 0, &[4]), f32s(&mut graph, 1, &[4]));
-    let phase = graph.block("phase", vec![], &[x], |graph, x| one(graph.sign(x[0]))).unwrap()[0];
+    let phase = graph.block("phase", vec![], &[x], |graph, x| single(graph.sign(x[0]))).unwrap()[0];
     let product = graph.multiply(phase, w).unwrap();
     let sum = graph.sum(product, None, false).unwrap();
     let expected = "#nxla.Expr<
@@ -135,7 +135,7 @@ fn if_greater(
     on_false: impl FnOnce(&mut Graph) -> Result<Vec<ExprId>>,
 ) -> Vec<ExprId> {
     let mark = graph.mark();
-    let predicate = branch(graph, |graph| one(graph.greater(x, y)));
+    let predicate = branch(graph, |graph| single(graph.greater(x, y)));
     let on_true = branch(graph, on_true);
     let on_false = branch(graph, on_false);
     graph.cond(mark, vec![(predicate, on_true)], on_false).unwrap()
@@ -146,8 +146,8 @@ fn branches_are_shown_before_their_cond() {
     let mut graph = Graph::new();
     let (x, y) = (f32s(&mut graph, 0, &[]), f32s(&mut graph, 1, &[]));
     let (two, three) = (int(&mut graph, 2), int(&mut graph, 3));
-    let twice = |graph: &mut Graph| one(graph.multiply(x, two));
-    let root = if_greater(&mut graph, x, y, twice, |graph| one(graph.multiply(y, three)))[0];
+    let twice = |graph: &mut Graph| single(graph.multiply(x, two));
+    let root = if_greater(&mut graph, x, y, twice, |graph| single(graph.multiply(y, three)))[0];
     check(
         &graph,
         root,
@@ -163,7 +163,7 @@ fn branches_are_shown_before_their_cond() {
 }
 
 #[test]
-fn several_results_stand_in_braces() {
+fn multiple_results_are_in_braces() {
     let mut graph = Graph::new();
     let (x, y) = (f32s(&mut graph, 0, &[]), f32s(&mut graph, 1, &[]));
     let two = float(&mut graph, 2.0);
@@ -196,14 +196,14 @@ fn clauses_are_shown_in_order() {
     let numbers: Vec<ExprId> = [10, 5, 0, 2].map(|value| int(&mut graph, value)).into();
     let mark = graph.mark();
     let above = |graph: &mut Graph, index: usize| {
-        branch(graph, |graph| one(graph.greater(x, numbers[index])))
+        branch(graph, |graph| single(graph.greater(x, numbers[index])))
     };
     let clauses = vec![
-        (above(&mut graph, 0), branch(&mut graph, |graph| one(graph.subtract(x, numbers[0])))),
-        (above(&mut graph, 1), branch(&mut graph, |graph| one(graph.multiply(x, numbers[3])))),
-        (above(&mut graph, 2), branch(&mut graph, |graph| one(graph.pow(x, numbers[3])))),
+        (above(&mut graph, 0), branch(&mut graph, |graph| single(graph.subtract(x, numbers[0])))),
+        (above(&mut graph, 1), branch(&mut graph, |graph| single(graph.multiply(x, numbers[3])))),
+        (above(&mut graph, 2), branch(&mut graph, |graph| single(graph.pow(x, numbers[3])))),
     ];
-    let otherwise = branch(&mut graph, |graph| one(graph.negate(x)));
+    let otherwise = branch(&mut graph, |graph| single(graph.negate(x)));
     let root = graph.cond(mark, clauses, otherwise).unwrap()[0];
     check(
         &graph,
@@ -223,17 +223,23 @@ fn clauses_are_shown_in_order() {
 }
 
 #[test]
-fn what_branches_share_is_shown_once() {
+fn values_shared_by_branches_are_printed_once() {
     let mut graph = Graph::new();
     let (x, y) = (f32s(&mut graph, 0, &[]), f32s(&mut graph, 1, &[]));
     // `exp x` is in both branches and outside, and the inner `cond` is in both branches.
     let inner = |graph: &mut Graph| {
         let exp = graph.exp(x)?;
-        Ok(if_greater(graph, exp, y, |graph| one(graph.sin(exp)), |graph| one(graph.cos(exp))))
+        Ok(if_greater(
+            graph,
+            exp,
+            y,
+            |graph| single(graph.sin(exp)),
+            |graph| single(graph.cos(exp)),
+        ))
     };
     let on_false = |graph: &mut Graph| {
         let inner = inner(graph)?[0];
-        one(graph.negate(inner))
+        single(graph.negate(inner))
     };
     let choice = if_greater(&mut graph, x, y, inner, on_false)[0];
     let exp = graph.exp(x).unwrap();
@@ -265,7 +271,7 @@ fn equal_conditionals_in_branches_are_not_walked_twice() {
     // end.
     fn level(graph: &mut Graph, x: ExprId, y: ExprId, depth: usize) -> ExprId {
         let mark = graph.mark();
-        let predicate = branch(graph, |graph| one(graph.greater(x, y)));
+        let predicate = branch(graph, |graph| single(graph.greater(x, y)));
         let below = if depth == 0 { x } else { level(graph, x, y, depth - 1) };
         let sine = graph.sin(below).unwrap();
         let on_true = graph.traced(mark, vec![sine]);
@@ -280,7 +286,7 @@ fn equal_conditionals_in_branches_are_not_walked_twice() {
 }
 
 #[test]
-fn hooks_in_branches_stay_apart() {
+fn hooks_in_branches_are_separate() {
     let mut graph = Graph::new();
     let (x, y) = (f32s(&mut graph, 0, &[]), f32s(&mut graph, 1, &[]));
     let hook = |graph: &mut Graph| graph.hook(&[x], Some("seen"), None);
@@ -334,7 +340,7 @@ fn loops_show_their_initial_state() {
 }
 
 #[test]
-fn hooks_functions_and_windows() {
+fn hooks_folds_and_windows() {
     let mut graph = Graph::new();
     let (x, y) = (f32s(&mut graph, 0, &[4]), f32s(&mut graph, 1, &[4]));
     let function: Arc<dyn crate::HostFn> = Arc::new(|_: &[HostTensor]| Ok(()));
@@ -405,7 +411,7 @@ fn movement_ops() {
 }
 
 #[test]
-fn an_op_without_arguments_keeps_the_space_before_them() {
+fn ops_without_arguments_keep_the_separator() {
     let mut graph = Graph::new();
     let root = graph.eye([2, 2], DType::F32).unwrap();
     check(&graph, root, "a = eye    f32[2][2]");
@@ -493,12 +499,12 @@ fn contractions_windows_and_linear_algebra() {
     );
     check("e = block top{k: 2, mode: :any}, a   f32[4]", |g, [a, ..]| {
         let attributes = vec![("k".into(), "2".into()), ("mode".into(), ":any".into())];
-        Ok(g.block("top", attributes, &[a], |g, x| one(g.exp(x[0])))?[0])
+        Ok(g.block("top", attributes, &[a], |g, x| single(g.exp(x[0])))?[0])
     });
 }
 
 #[test]
-fn numbers_alone() {
+fn scalar_constants() {
     let mut graph = Graph::new();
     let cases = [
         (Scalar::Float(0.0), DType::F32, "0.0"),
@@ -516,7 +522,7 @@ fn numbers_alone() {
 }
 
 #[test]
-fn hidden_metadata_is_named_by_its_operand() {
+fn hidden_metadata_has_the_name_of_its_operand() {
     let mut graph = Graph::new();
     let (x, y) = (f32s(&mut graph, 0, &[2]), f32s(&mut graph, 1, &[2]));
     let exp = graph.exp(x).unwrap();
@@ -536,7 +542,7 @@ fn hidden_metadata_is_named_by_its_operand() {
 }
 
 #[test]
-fn letters_go_on_after_z() {
+fn variable_names_continue_after_z() {
     let mut graph = Graph::new();
     let mut x = f32s(&mut graph, 0, &[]);
     for _ in 0..26 * 26 {
@@ -549,7 +555,7 @@ fn letters_go_on_after_z() {
 }
 
 #[test]
-fn a_limit_keeps_the_lines_next_to_the_root() {
+fn limit_keeps_lines_nearest_the_root() {
     let mut graph = Graph::new();
     let (x, y) = (f32s(&mut graph, 0, &[]), f32s(&mut graph, 1, &[]));
     let exp = graph.exp(x).unwrap();
@@ -571,7 +577,7 @@ fn a_limit_keeps_the_lines_next_to_the_root() {
 
 #[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
-fn a_long_chain_prints() {
+fn long_chains_are_printed() {
     let mut graph = Graph::new();
     let mut x = f32s(&mut graph, 0, &[]);
     for _ in 0..1_000_000 {
@@ -588,7 +594,7 @@ fn custom_derivatives_show_their_outputs() {
     let mut graph = Graph::new();
     let (x, y) = (f32s(&mut graph, 0, &[2]), f32s(&mut graph, 1, &[2]));
     let (sin, cos) = (graph.sin(x).unwrap(), graph.cos(x).unwrap());
-    let rule = |graph: &mut Graph, cotangents: &[ExprId]| one(graph.multiply(cotangents[0], y));
+    let rule = |graph: &mut Graph, cotangents: &[ExprId]| single(graph.multiply(cotangents[0], y));
     let outputs = graph.custom_grad(&[sin, cos], &[x], rule).unwrap();
     check(
         &graph,
@@ -605,11 +611,11 @@ fn custom_derivatives_show_their_outputs() {
 
 /// Bodies are printed inline, and lines that they share with other nodes appear once.
 #[test]
-fn blocks_by_their_bodies() {
+fn blocks_can_be_printed_as_bodies() {
     let mut graph = Graph::new();
     let x = f32s(&mut graph, 0, &[3]);
     let parts = |graph: &mut Graph, x: &[ExprId]| -> Result<Vec<ExprId>> {
-        let inner = graph.block("inner", vec![], x, |graph, x| one(graph.exp(x[0])))?[0];
+        let inner = graph.block("inner", vec![], x, |graph, x| single(graph.exp(x[0])))?[0];
         Ok(vec![graph.negate(inner)?, graph.sin(inner)?])
     };
     let outer = graph.block("outer", vec![], &[x], parts).unwrap();
@@ -634,7 +640,7 @@ fn blocks_by_their_bodies() {
 
 /// A block that is printed for its hooks has no needed result.
 #[test]
-fn blocks_with_hooks_by_their_bodies() {
+fn blocks_with_hooks_can_be_printed_as_bodies() {
     let mut graph = Graph::new();
     let x = f32s(&mut graph, 0, &[3]);
     let body = |graph: &mut Graph, x: &[ExprId]| -> Result<Vec<ExprId>> {
@@ -651,7 +657,7 @@ fn blocks_with_hooks_by_their_bodies() {
 }
 
 #[test]
-fn a_long_line_does_not_pad_the_others() {
+fn long_lines_do_not_pad_other_lines() {
     let mut graph = Graph::new();
     let parts: Vec<ExprId> =
         (0..2000).map(|at| graph.parameter(at, TensorType::new(DType::F32, [3]))).collect();

@@ -36,7 +36,7 @@ fn is_balanced(svg: &str) -> bool {
 }
 
 #[test]
-fn an_expression() {
+fn expressions_are_drawn() {
     let mut graph = Graph::new();
     let line = graph.add_source(Source::Line(Line { file: "dir/train.py".into(), line: 31 }));
     let x = graph.parameter(0, TensorType::new(DType::F32, [2, 3]));
@@ -67,7 +67,7 @@ fn text_is_escaped() {
 }
 
 #[test]
-fn long_lines_are_cut_and_kept_in_the_tooltip() {
+fn long_lines_are_truncated_except_in_tooltips() {
     let long = "x".repeat(300);
     let svg = layered_svg(&[SvgNode::new([long.clone()])], &[]);
     assert!(svg.contains(&format!("<title>{long}</title>")));
@@ -75,7 +75,7 @@ fn long_lines_are_cut_and_kept_in_the_tooltip() {
 }
 
 #[test]
-fn nothing_and_cycles_are_drawn() {
+fn empty_and_cyclic_graphs_are_drawn() {
     assert!(is_balanced(&layered_svg(&[], &[])));
     let nodes: Vec<SvgNode> = ["a", "b", "c"].map(|name| SvgNode::new([name])).into();
     let edges = [(0, 1, None), (1, 2, None), (2, 0, None), (1, 1, None)];
@@ -87,7 +87,7 @@ fn nothing_and_cycles_are_drawn() {
 
 #[test]
 #[should_panic(expected = "no box 0 or 5")]
-fn arrows_to_nowhere_panic() {
+fn arrows_to_missing_nodes_panic() {
     layered_svg(&[SvgNode::new(["a"])], &[(0, 5, None)]);
 }
 
@@ -118,11 +118,11 @@ fn boxes_do_not_overlap_and_arrows_point_down() {
     for path in &layout.paths {
         assert!(path.windows(2).all(|pair| pair[0].y < pair[1].y));
     }
-    assert_eq!(layout.paths.last().unwrap().len(), 5, "three joints on the way");
+    assert_eq!(layout.paths.last().unwrap().len(), 5, "the edge passes three joints");
 }
 
 #[test]
-fn arrows_arrive_in_operand_order() {
+fn arrows_end_in_operand_order() {
     let sizes = [Size { width: 40.0, height: 20.0 }; 3];
     for edges in [[(0, 2), (1, 2)], [(1, 2), (0, 2)]] {
         let layout = Layout::new(&sizes, &edges);
@@ -133,7 +133,7 @@ fn arrows_arrive_in_operand_order() {
 
 #[cfg_attr(miri, ignore = "it takes too long")]
 #[test]
-fn large_graphs_are_cut() {
+fn large_graphs_are_truncated() {
     let nodes: Vec<SvgNode> = (0..10_000).map(|i: i32| SvgNode::new([i.to_string()])).collect();
     let edges: Vec<_> = (1..10_000).map(|i| (i - 1, i, None)).collect();
     let svg = layered_svg(&nodes, &edges);

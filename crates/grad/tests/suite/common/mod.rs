@@ -61,7 +61,7 @@ pub(crate) fn f64s(tensor: &HostTensor) -> Vec<f64> {
 }
 
 /// Returns the sum of `x` with distinct weights, which detects a wrong order of elements.
-pub(crate) fn weighted(graph: &mut Graph, x: ExprId) -> ExprId {
+pub(crate) fn weighted_sum(graph: &mut Graph, x: ExprId) -> ExprId {
     let shape = graph.shape(x).clone();
     let x = graph.rename(x, None).unwrap();
     let count = graph.iota(shape, None, DType::F64).unwrap();
@@ -86,7 +86,7 @@ pub(crate) fn check_with(
     let mut graph = Graph::new();
     let parameters = parameters(&mut graph, inputs);
     let result = build(&mut graph, &parameters);
-    let loss = weighted(&mut graph, result);
+    let loss = weighted_sum(&mut graph, result);
     compare(&mut graph, inputs, &parameters, loss, tolerance);
 }
 
@@ -96,15 +96,15 @@ pub(crate) fn check_twice(inputs: &[HostTensor], build: impl Fn(&mut Graph, &[Ex
     let mut graph = Graph::new();
     let parameters = parameters(&mut graph, inputs);
     let result = build(&mut graph, &parameters);
-    let loss = weighted(&mut graph, result);
-    let wrt = differentiated(inputs, &parameters);
+    let loss = weighted_sum(&mut graph, result);
+    let wrt = differentiate(inputs, &parameters);
     let first = gradients(&mut graph, loss, &wrt).unwrap();
-    let sums: Vec<ExprId> = first.into_iter().map(|it| weighted(&mut graph, it)).collect();
+    let sums: Vec<ExprId> = first.into_iter().map(|it| weighted_sum(&mut graph, it)).collect();
     let total = sums.into_iter().reduce(|a, b| graph.add(a, b).unwrap()).unwrap();
     compare(&mut graph, inputs, &parameters, total, 1e-6);
 }
 
-fn differentiated(inputs: &[HostTensor], parameters: &[ExprId]) -> Vec<ExprId> {
+fn differentiate(inputs: &[HostTensor], parameters: &[ExprId]) -> Vec<ExprId> {
     let pairs = inputs.iter().zip(parameters);
     pairs.filter(|(input, _)| input.dtype() == DType::F64).map(|(_, &id)| id).collect()
 }
@@ -116,7 +116,7 @@ fn compare(
     loss: ExprId,
     tolerance: f64,
 ) {
-    let wrt = differentiated(inputs, parameters);
+    let wrt = differentiate(inputs, parameters);
     let found = gradients(graph, loss, &wrt).unwrap();
     for (&input, &gradient) in wrt.iter().zip(&found) {
         assert_eq!(graph.tensor_type(gradient), graph.tensor_type(input));

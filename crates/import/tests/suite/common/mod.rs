@@ -3,7 +3,7 @@
 pub(crate) mod models;
 pub(crate) mod readers;
 
-/// Makes damaged copies of files, the same ones in each run.
+/// Makes corrupt copies of files, the same ones in each run.
 pub(crate) struct Damage {
     state: u64,
 }

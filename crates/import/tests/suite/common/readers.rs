@@ -17,7 +17,7 @@ pub fn stablehlo(bytes: &[u8]) {
         Module::from_bytes(bytes, &weights_are_inputs),
     ];
     for module in modules.into_iter().flatten() {
-        verify_program(module.program()).expect("what is read holds together");
+        verify_program(module.program()).expect("a program that is read is valid");
     }
 }
 

@@ -89,7 +89,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_unchanged_files_of_the_folder_are_accepted() {
+    fn modified_or_foreign_entries_are_rejected() {
         let (secret, key) = ([3; 32], Key([7; 32]));
         let bytes = encode(&secret, &key, b"code", Duration::from_millis(1234));
         assert_eq!(compile_time(&bytes), Some(1234));

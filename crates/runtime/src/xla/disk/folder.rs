@@ -296,7 +296,7 @@ mod tests {
             read(&self.0, &Key([number; 32]), 10_000)
         }
 
-        fn age(&self, number: u8, seconds: u64) {
+        fn set_age(&self, number: u8, seconds: u64) {
             let file = File::open(path_of(&self.0, &Key([number; 32]))).unwrap();
             file.set_modified(SystemTime::now() - Duration::from_secs(seconds)).unwrap();
         }
@@ -309,7 +309,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_written_is_found() {
+    fn written_entries_are_found() {
         let scratch = Scratch::new("found");
         assert_eq!(scratch.read(1), Ok(None));
         scratch.write(1, 3, 1000).unwrap();
@@ -324,7 +324,7 @@ mod tests {
     }
 
     #[test]
-    fn damaged_files_are_removed_and_others_left_alone() {
+    fn corrupt_entries_are_removed_but_not_other_files() {
         let scratch = Scratch::new("damaged");
         scratch.write(1, 3, 1000).unwrap();
         let path = path_of(&scratch.0, &Key([1; 32]));
@@ -338,24 +338,24 @@ mod tests {
     }
 
     #[test]
-    fn what_was_used_longest_ago_goes_first() {
+    fn least_recently_used_entries_are_evicted() {
         let scratch = Scratch::new("evicted");
         let size = (entry::HEADER + 100) as u64;
         for number in 1..=4 {
             scratch.write(number, 100, 5 * size).unwrap();
-            scratch.age(number, 1000 * u64::from(number));
+            scratch.set_age(number, 1000 * u64::from(number));
         }
         // The oldest one is used, which makes it the youngest.
         scratch.read(4).unwrap().unwrap();
         scratch.write(5, 100, 3 * size).unwrap();
-        let left: Vec<u8> = (1..=5).filter(|&n| scratch.read(n).unwrap().is_some()).collect();
-        assert_eq!(left, [4, 5]);
+        let remaining: Vec<u8> = (1..=5).filter(|&n| scratch.read(n).unwrap().is_some()).collect();
+        assert_eq!(remaining, [4, 5]);
         assert!(scratch.write(6, 1000, 3 * size).is_err());
     }
 
     #[cfg(unix)]
     #[test]
-    fn files_that_others_can_change_are_refused_and_replaced() {
+    fn files_writable_by_others_are_replaced() {
         use std::os::unix::fs::{PermissionsExt, symlink};
         let scratch = Scratch::new("refused");
         scratch.write(1, 3, 1000).unwrap();

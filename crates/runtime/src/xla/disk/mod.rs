@@ -233,7 +233,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lines_of_the_user_are_no_part_of_a_key() {
+    fn keys_do_not_depend_on_source_lines() {
         for (line, kept) in [
             (r#"%1 = f %0 : t loc("a b.py":31:1)"#, "%1 = f %0 : t"),
             (r#"%1 = f %0 : t loc("a\"b.py":31:1)"#, "%1 = f %0 : t"),
@@ -247,7 +247,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_say_where_and_how_much() {
+    fn settings_select_folder_and_size_limit() {
         let of = |settings: &[(&str, Setting)]| {
             let named = settings.iter().map(|(name, value)| ((*name).into(), value.clone()));
             DiskCache::of(&named.collect())

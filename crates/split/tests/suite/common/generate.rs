@@ -81,9 +81,9 @@ fn take_step(graph: &mut Graph, pool: &mut Pool, step: &Step) -> Result<()> {
             vec![graph.reshape(transposed, [2, 3])?]
         }
         9 => {
-            let joined = graph.concatenate(&[x, y], 0)?;
+            let concatenated = graph.concatenate(&[x, y], 0)?;
             let start = i64::try_from(second % 3).expect("small");
-            vec![graph.slice_along_axis(joined, start, 2, 0, 1)?]
+            vec![graph.slice_along_axis(concatenated, start, 2, 0, 1)?]
         }
         10 => vec![graph.number(Number::Float(NUMBERS[first % NUMBERS.len()]))?],
         11 => vec![graph.iota([2, 3], Some(0), DType::F32)?],
@@ -97,7 +97,7 @@ fn take_step(graph: &mut Graph, pool: &mut Pool, step: &Step) -> Result<()> {
         }
         14 => graph.hook(&[x], Some("one"), None)?,
         15 => graph.hook(&[s, y], Some("two"), None)?,
-        16 => looped(graph, x, s)?,
+        16 => loop_with_hook(graph, x, s)?,
         17 => conditional(graph, x, y, s)?,
         18 => graph.block("block", Vec::new(), &[x, s], |graph, inner| {
             Ok::<_, nxla_expr::Error>(vec![graph.add(inner[0], inner[1])?, graph.cos(inner[1])?])
@@ -111,7 +111,7 @@ fn take_step(graph: &mut Graph, pool: &mut Pool, step: &Step) -> Result<()> {
 }
 
 /// Builds a loop whose body passes its state to a hook; it terminates, since `exp` is positive.
-fn looped(graph: &mut Graph, x: ExprId, s: ExprId) -> Result<Vec<ExprId>> {
+fn loop_with_hook(graph: &mut Graph, x: ExprId, s: ExprId) -> Result<Vec<ExprId>> {
     let mark = graph.mark();
     let types = [x, s].map(|id| graph.tensor_type(id).clone());
     let scope = graph.open_scope("while", &types);
@@ -119,8 +119,8 @@ fn looped(graph: &mut Graph, x: ExprId, s: ExprId) -> Result<Vec<ExprId>> {
     let zero = graph.zero_like(inner_s)?;
     let less = graph.less(inner_s, zero)?;
     let condition = graph.traced(mark, vec![less]);
-    let shown = graph.hook(&[inner_x], Some("loop"), None)?[0];
-    let results = vec![graph.add(shown, inner_s)?, graph.exp(inner_s)?];
+    let hooked = graph.hook(&[inner_x], Some("loop"), None)?[0];
+    let results = vec![graph.add(hooked, inner_s)?, graph.exp(inner_s)?];
     let results = results
         .into_iter()
         .zip(&types)
@@ -168,12 +168,15 @@ pub fn take_twice(steps: &[Step], mut check: impl FnMut(&Graph, Option<usize>)) 
     program(input_types(), |graph, inputs| {
         let mut pool = Pool { matrices: inputs[..2].to_vec(), scalars: inputs[2..].to_vec() };
         for step in steps {
-            let mut again = pool.clone();
+            let mut pool_before = pool.clone();
             take_step(graph, &mut pool, step)?;
             check(graph, None);
             let len = graph.len();
-            take_step(graph, &mut again, step)?;
-            assert!(step.has_effects() || again == pool, "made again, and another one");
+            take_step(graph, &mut pool_before, step)?;
+            assert!(
+                step.has_effects() || pool_before == pool,
+                "a repeated step created another node"
+            );
             check(graph, (!step.has_effects() && !step.has_region()).then_some(len));
             let len = graph.len();
             let x = pool.matrix(step.operands[0]);

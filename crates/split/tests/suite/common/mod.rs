@@ -46,12 +46,12 @@ pub fn at(name: &str, decision: Decision) -> impl FnMut(nxla_expr::Node<'_>) -> 
 /// ```text
 /// in0, in1 | add, subtract | s32[2], s32[2]
 /// ```
-pub fn shown(graph: &StageGraph) -> Vec<String> {
-    graph.verify().expect("stages fit together");
-    graph.stages().iter().map(show).collect()
+pub fn stage_lines(graph: &StageGraph) -> Vec<String> {
+    graph.verify().expect("the stages are consistent");
+    graph.stages().iter().map(stage_line).collect()
 }
 
-fn show(stage: &Stage) -> String {
+fn stage_line(stage: &Stage) -> String {
     let graph = stage.program.graph();
     let ids = graph.ids().filter(|&id| !matches!(graph.op(id), Op::Parameter(_) | Op::Elem(_)));
     let join = |texts: Vec<String>| texts.join(", ");
@@ -83,20 +83,20 @@ pub fn evaluate(program: &Program, arguments: &[u64], log: &mut Log) -> Vec<u64>
             Op::Parameter(parameter) => arguments[parameter.index as usize],
             Op::Hook(hook) => {
                 let name = hook.name.as_deref().unwrap_or_default().to_owned();
-                let term = hashed(&("hook", &name, &operands));
+                let term = hash_of(&("hook", &name, &operands));
                 log.hooks.push((name, operands));
                 log.computed.push(term);
                 term
             }
             op if op.has_effects() => {
                 let regions: Vec<_> = op.regions().iter().map(|region| region.digest()).collect();
-                let term = hashed(&(op.name(), &regions, &operands));
+                let term = hash_of(&(op.name(), &regions, &operands));
                 log.hooks.push((op.name().to_owned(), operands));
                 log.computed.push(term);
                 term
             }
             op => {
-                let term = hashed(&(op, &operands));
+                let term = hash_of(&(op, &operands));
                 if !operands.is_empty() && !matches!(op, Op::Elem(_) | Op::Metadata(_)) {
                     log.computed.push(term);
                 }
@@ -123,8 +123,8 @@ pub fn run_in_order<V: Clone, E>(
 
 /// Evaluates the whole program and its stages, and checks that both are equal.
 pub fn check_equal(program: &Program, stages: &StageGraph) {
-    stages.verify().expect("stages fit together");
-    let inputs: Vec<u64> = (0..program.inputs().len()).map(|index| hashed(&index)).collect();
+    stages.verify().expect("the stages are consistent");
+    let inputs: Vec<u64> = (0..program.inputs().len()).map(|index| hash_of(&index)).collect();
     let mut whole = Log::default();
     let expected = evaluate(program, &inputs, &mut whole);
     let mut parts = Log::default();
@@ -139,7 +139,7 @@ pub fn check_equal(program: &Program, stages: &StageGraph) {
     assert_eq!(parts.computed, whole.computed, "every operation is computed once");
 }
 
-fn hashed(value: &impl Hash) -> u64 {
+fn hash_of(value: &impl Hash) -> u64 {
     let mut hasher = DefaultHasher::new();
     value.hash(&mut hasher);
     hasher.finish()

@@ -13,32 +13,36 @@ const BEFORE: usize = 6;
 
 /// Reads a program after correcting its checksum, which would otherwise reject nearly all bytes.
 pub fn program(bytes: &[u8]) {
-    let Ok(program) = serialize::from_bytes(&sealed(bytes)) else { return };
-    verify_program(&program).expect("what is read holds together");
-    let again = serialize::from_bytes(&serialize::to_bytes(&program));
-    assert_eq!(again.expect("what was read is written").digest(), program.digest());
+    let Ok(program) = serialize::from_bytes(&with_checksum(bytes)) else { return };
+    verify_program(&program).expect("a program that is read is valid");
+    let restored = serialize::from_bytes(&serialize::to_bytes(&program));
+    assert_eq!(restored.expect("a value that was read can be written").digest(), program.digest());
 }
 
 /// Reads a stage.
 pub fn stage(bytes: &[u8]) {
     let Ok(stage) = Stage::from_bytes(bytes) else { return };
-    verify_program(&stage.program).expect("what is read holds together");
-    assert_eq!(Stage::from_bytes(&stage.to_bytes()).expect("what was read is written"), stage);
+    verify_program(&stage.program).expect("a program that is read is valid");
+    assert_eq!(
+        Stage::from_bytes(&stage.to_bytes()).expect("a value that was read can be written"),
+        stage
+    );
 }
 
 /// Reads a graph of stages.
 pub fn stages(bytes: &[u8]) {
     let Ok(graph) = StageGraph::from_bytes(bytes) else { return };
-    graph.verify().expect("what is read holds together");
-    let again = StageGraph::from_bytes(&graph.to_bytes()).expect("what was read is written");
-    assert_eq!(again.to_bytes(), graph.to_bytes());
+    graph.verify().expect("a program that is read is valid");
+    let restored =
+        StageGraph::from_bytes(&graph.to_bytes()).expect("a value that was read can be written");
+    assert_eq!(restored.to_bytes(), graph.to_bytes());
 }
 
 /// Returns the bytes of a program with a correct checksum.
-fn sealed(bytes: &[u8]) -> Cow<'_, [u8]> {
+fn with_checksum(bytes: &[u8]) -> Cow<'_, [u8]> {
     const HEADER: usize = BEFORE + blake3::OUT_LEN;
     let Some(body) = bytes.get(HEADER..) else { return Cow::Borrowed(bytes) };
-    let mut sealed = bytes.to_vec();
-    sealed[BEFORE..HEADER].copy_from_slice(blake3::hash(body).as_bytes());
-    Cow::Owned(sealed)
+    let mut corrected = bytes.to_vec();
+    corrected[BEFORE..HEADER].copy_from_slice(blake3::hash(body).as_bytes());
+    Cow::Owned(corrected)
 }

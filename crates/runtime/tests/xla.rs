@@ -23,7 +23,7 @@ struct Scratch(PathBuf);
 
 impl Scratch {
     fn new(name: &str) -> Self {
-        let folder = format!("nxla-ahead-{name}-{}", std::process::id());
+        let folder = format!("nxla-xla-{name}-{}", std::process::id());
         Self(std::env::temp_dir().join(folder))
     }
 }
@@ -35,7 +35,7 @@ impl Drop for Scratch {
 }
 
 /// A lock for the test that clears the executables and for the test that counts compilations.
-fn executables_alone() -> MutexGuard<'static, ()> {
+fn lock_executables() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -49,9 +49,9 @@ fn compute(scratch: &Scratch, x: f32) -> f32 {
 }
 
 #[test]
-fn executables_are_found_on_the_disk() {
+fn executables_are_loaded_from_disk() {
     require_plugin!();
-    let _alone = executables_alone();
+    let _alone = lock_executables();
     let scratch = Scratch::new("disk");
     assert_eq!(compute(&scratch, 0.0), 1.0);
     let entries = disk_entries(&scratch.0).unwrap();
@@ -71,7 +71,7 @@ fn executables_are_found_on_the_disk() {
 
 #[cfg(feature = "import")]
 #[test]
-fn text_runs() {
+fn imported_text_runs() {
     require_plugin!();
     let text = "func.func @main(%x: tensor<2xf32>) -> tensor<2xf32> {
         %y = stablehlo.add %x, %x : tensor<2xf32>
@@ -86,7 +86,7 @@ fn text_runs() {
 }
 
 #[test]
-fn the_use_of_a_donated_tensor_names_the_function() {
+fn use_of_donated_tensors_names_the_function() {
     require_plugin!();
     let step = jit(|x: Expr| x + 1).compiler("xla").donate([0]);
     let x = jit(|x: Expr| x * 2).compiler("xla").call(Tensor::from(vec![1_i32, 2])).unwrap();
@@ -111,12 +111,12 @@ fn a_profile_is_written_as_json() {
 /// Records the names and fields of spans, and the open spans of each thread, because other tests
 /// run at the same time.
 #[derive(Default)]
-struct Heard {
+struct Recorded {
     spans: Mutex<Vec<(ThreadId, String)>>,
     open: Mutex<HashMap<ThreadId, Vec<u64>>>,
 }
 
-struct Shared(Arc<Heard>);
+struct Shared(Arc<Recorded>);
 
 /// Records the fields of a span.
 struct Fields<'a>(&'a mut String);
@@ -160,31 +160,34 @@ impl Subscriber for Shared {
 }
 
 #[test]
-fn subscribers_hear_of_traces_compilations_and_calls() {
+fn subscribers_receive_traces_compilations_and_calls() {
     require_plugin!();
-    let _alone = executables_alone();
+    let _alone = lock_executables();
     // A global subscriber, because a subscriber of one thread can miss events that other threads
     // register at the same time.
-    let heard = Arc::new(Heard::default());
-    tracing::subscriber::set_global_default(Shared(heard.clone())).unwrap();
+    let recorded = Arc::new(Recorded::default());
+    tracing::subscriber::set_global_default(Shared(recorded.clone())).unwrap();
     let f = jit(|x: Expr| x.tan() - 7.25).compiler("xla");
     f.call(3.0_f32).unwrap();
     f.call(4.0_f32).unwrap();
     let this = thread::current().id();
     // Copy the list before the assertions, so that a failure does not poison the lock, which other
     // tests use.
-    let all = heard.spans.lock().unwrap().clone();
+    let all = recorded.spans.lock().unwrap().clone();
     let spans: Vec<&String> =
         all.iter().filter(|(thread, _)| *thread == this).map(|(_, span)| span).collect();
-    let told = |what: &str| spans.iter().filter(|span| span.starts_with(what)).count();
+    let count_spans = |what: &str| spans.iter().filter(|span| span.starts_with(what)).count();
     assert_eq!(
-        (told("trace what="), told("call what="), told("run what=")),
+        (count_spans("trace what="), count_spans("call what="), count_spans("run what=")),
         (1, 2, 2),
         "{spans:?}"
     );
     let compiled = spans.iter().find(|span| span.contains("compiler=")).unwrap();
     assert!(compiled.starts_with("compile what=") && compiled.contains("nodes="), "{compiled}");
-    assert!(told("transfer") == 2 && spans.iter().any(|span| span.contains("bytes=")), "{spans:?}");
-    let open = heard.open.lock().unwrap()[&this].clone();
+    assert!(
+        count_spans("transfer") == 2 && spans.iter().any(|span| span.contains("bytes=")),
+        "{spans:?}"
+    );
+    let open = recorded.open.lock().unwrap()[&this].clone();
     assert!(open.is_empty(), "{open:?}");
 }

@@ -16,18 +16,18 @@ const DRAWS: usize = 3;
 struct Draws(u64);
 
 impl Draws {
-    fn below(&mut self, count: usize) -> usize {
+    fn draw_below(&mut self, count: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) as usize % count
     }
 
     fn dtype(&mut self) -> DType {
-        DType::ALL[self.below(DType::ALL.len())]
+        DType::ALL[self.draw_below(DType::ALL.len())]
     }
 
     fn shape(&mut self) -> &'static [usize] {
-        SHAPES[self.below(SHAPES.len())]
+        SHAPES[self.draw_below(SHAPES.len())]
     }
 
     /// Returns a number that is often neutral, at a limit, or not exact in narrow dtypes.
@@ -35,7 +35,7 @@ impl Draws {
         let floats =
             [0.0, -0.0, 1.0, -1.0, 0.1, 3.0, 1e6, 1e30, 16_777_217.0, f64::INFINITY, f64::NAN];
         let limits = [dtype.min_value(), dtype.max_value()];
-        match self.below(floats.len() + limits.len() + 1) {
+        match self.draw_below(floats.len() + limits.len() + 1) {
             index if index < floats.len() => Scalar::Float(floats[index]),
             index if index < floats.len() + limits.len() => limits[index - floats.len()],
             _ => Scalar::Complex(0.1, -0.0),
@@ -58,7 +58,7 @@ impl Draws {
 
     fn operand(&mut self) -> Operand {
         let dtype = self.dtype();
-        if self.below(2) == 0 { self.constant(dtype) } else { self.tensor(dtype) }
+        if self.draw_below(2) == 0 { self.constant(dtype) } else { self.tensor(dtype) }
     }
 }
 
@@ -187,19 +187,19 @@ fn sums_and_products_of_three_operands() {
     let arithmetic = [BinaryOp::Add, BinaryOp::Subtract, BinaryOp::Multiply, BinaryOp::Divide];
     let mut cases = Vec::new();
     for _ in 0..40_000 {
-        let outer = arithmetic[draws.below(4)];
+        let outer = arithmetic[draws.draw_below(4)];
         // Rules combine equal ops and inverse ops.
-        let inner =
-            arithmetic[arithmetic.iter().position(|&op| op == outer).unwrap() & 2 | draws.below(2)];
+        let inner = arithmetic
+            [arithmetic.iter().position(|&op| op == outer).unwrap() & 2 | draws.draw_below(2)];
         let [outer, inner] = [outer, inner].map(Token::Binary);
         // Few dtypes, so that equal dtypes and promotions to one of them are frequent.
         let dtypes = [draws.dtype(), draws.dtype()];
         let [x, y, z] = std::array::from_fn(|_| {
-            let dtype = dtypes[draws.below(2)];
-            let is_constant = draws.below(2) == 0;
+            let dtype = dtypes[draws.draw_below(2)];
+            let is_constant = draws.draw_below(2) == 0;
             Token::Operand(if is_constant { draws.constant(dtype) } else { draws.tensor(dtype) })
         });
-        cases.push(match draws.below(2) {
+        cases.push(match draws.draw_below(2) {
             0 => vec![outer, x, inner, y, z],
             _ => vec![outer, inner, x, y, z],
         });
@@ -215,10 +215,10 @@ fn random_expressions() {
         let mut tokens = Vec::new();
         let mut missing = 1;
         while missing > 0 {
-            let token = match draws.below(if tokens.len() > 8 { 1 } else { 4 }) {
+            let token = match draws.draw_below(if tokens.len() > 8 { 1 } else { 4 }) {
                 0 => Token::Operand(draws.operand()),
                 1 => Token::Unary(Op::AsType(draws.dtype())),
-                _ => Token::Binary(BinaryOp::ALL[draws.below(BinaryOp::ALL.len())]),
+                _ => Token::Binary(BinaryOp::ALL[draws.draw_below(BinaryOp::ALL.len())]),
             };
             missing = match token {
                 Token::Operand(_) => missing - 1,

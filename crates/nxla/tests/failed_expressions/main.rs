@@ -16,7 +16,7 @@ use nxla::{cond, scan, vmap};
 static PANICS: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
 /// Returns the results of a call on `x` and on a failed expression, as one scalar.
-fn used((_, call): &Case, x: &Expr) -> Expr {
+fn run_case((_, call): &Case, x: &Expr) -> Expr {
     let wrong = x.dot(Tensor::from([1.0f32; 5]));
     let results = call(&wrong, x);
     results.iter().fold(wrong, |total, result| total + result).sum()
@@ -26,22 +26,22 @@ type Transformation = (&'static str, fn(&Case, Tensor) -> nxla::Result<Tensor>);
 
 fn transformations() -> [Transformation; 7] {
     [
-        ("jit", |case, x| jit(|x: Expr| used(case, &x)).call(x)),
-        ("vmap", |case, x| jit(vmap(|x: Expr| used(case, &x), 0, 0)).call(x)),
-        ("grad", |case, x| jit(grad(|x: Expr| used(case, &x))).call(x)),
-        ("scan", |case, x| jit(|x: Expr| scan((), x, |(), x| ((), used(case, &x))).1).call(x)),
+        ("jit", |case, x| jit(|x: Expr| run_case(case, &x)).call(x)),
+        ("vmap", |case, x| jit(vmap(|x: Expr| run_case(case, &x), 0, 0)).call(x)),
+        ("grad", |case, x| jit(grad(|x: Expr| run_case(case, &x))).call(x)),
+        ("scan", |case, x| jit(|x: Expr| scan((), x, |(), x| ((), run_case(case, &x))).1).call(x)),
         ("cond", |case, x| {
-            jit(|x: Expr| cond(x.sum(), || used(case, &x), || Expr::of(0.0f32))).call(x)
+            jit(|x: Expr| cond(x.sum(), || run_case(case, &x), || Expr::of(0.0f32))).call(x)
         }),
         ("grad of vmap", |case, x| {
-            jit(grad(|x: Expr| vmap(|x: Expr| used(case, &x), 0, 0)(x).sum())).call(x)
+            jit(grad(|x: Expr| vmap(|x: Expr| run_case(case, &x), 0, 0)(x).sum())).call(x)
         }),
-        ("vmap of grad", |case, x| jit(vmap(grad(|x: Expr| used(case, &x)), 0, 0)).call(x)),
+        ("vmap of grad", |case, x| jit(vmap(grad(|x: Expr| run_case(case, &x)), 0, 0)).call(x)),
     ]
 }
 
 #[test]
-fn no_function_panics_on_an_expression_that_could_not_be_built() {
+fn no_function_panics_on_failed_expressions() {
     panic::set_hook(Box::new(|panic| PANICS.lock().unwrap().push(panic.to_string())));
     let x = Tensor::from([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
     let mut faults = Vec::new();
@@ -64,14 +64,14 @@ fn no_function_panics_on_an_expression_that_could_not_be_built() {
 
 /// Returns the names of methods and functions of expressions in a source file: rows of macros and
 /// public functions.
-fn declared(source: &str) -> BTreeSet<&str> {
+fn declared_functions(source: &str) -> BTreeSet<&str> {
     let rows = source.match_indices("\n    fn ").filter_map(|(at, start)| {
         let row = &source[at + start.len()..];
         let (signature, _) = row.split_once(" |graph|")?;
-        let counted =
+        let has_arity =
             [" one", " two", " three", " many"].iter().any(|end| signature.ends_with(end));
         let name = row.split_once('(')?.0;
-        (counted && !signature.contains('{') && !name.starts_with('$')).then_some(name)
+        (has_arity && !signature.contains('{') && !name.starts_with('$')).then_some(name)
     });
     let functions = source.match_indices("\npub fn ").filter_map(|(at, start)| {
         let name = source[at + start.len()..].split(['(', '<']).next()?;
@@ -81,7 +81,7 @@ fn declared(source: &str) -> BTreeSet<&str> {
 }
 
 #[test]
-fn every_function_of_expressions_is_called() {
+fn cases_cover_every_function() {
     let called: BTreeSet<&str> = all().iter().map(|(name, _)| *name).collect();
     let sources = [
         include_str!("../../src/ops/contract.rs"),
@@ -103,7 +103,8 @@ fn every_function_of_expressions_is_called() {
         include_str!("../../src/transform/derivatives.rs"),
         include_str!("../../src/vectors.rs"),
     ];
-    let declared: BTreeSet<&str> = sources.iter().flat_map(|source| declared(source)).collect();
+    let declared: BTreeSet<&str> =
+        sources.iter().flat_map(|source| declared_functions(source)).collect();
     assert!(declared.len() > 150, "the sources are read: {declared:?}");
     let missing: Vec<_> = declared.difference(&called).collect();
     assert!(missing.is_empty(), "no call of {missing:?}");

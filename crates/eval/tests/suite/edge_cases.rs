@@ -21,7 +21,7 @@ fn run(
 }
 
 /// The only result of a function of tensors.
-fn one(
+fn run_single(
     inputs: &[HostTensor],
     build: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId>,
 ) -> HostTensor {
@@ -36,17 +36,17 @@ fn numbers(tensor: &HostTensor) -> Vec<f64> {
     (0..tensor.size()).map(|at| tensor.get(at).as_f64()).collect()
 }
 
-/// Counting numbers in a dtype, up to its largest value.
-fn count(dtype: DType, shape: impl Into<Shape>) -> HostTensor {
+/// A tensor of alternating zeros and ones, which every dtype holds.
+fn alternating(dtype: DType, shape: impl Into<Shape>) -> HostTensor {
     let shape = shape.into();
     let numbers: Vec<f64> = (0..shape.size()).map(|at| (at % 2) as f64).collect();
-    one(&[tensor(&numbers, shape)], |g, p| g.as_type(p[0], dtype))
+    run_single(&[tensor(&numbers, shape)], |g, p| g.as_type(p[0], dtype))
 }
 
 const NAN: f32 = f32::NAN;
 
 #[test]
-fn constants_of_every_dtype_and_no_size() {
+fn constants_of_every_dtype_and_empty_shapes() {
     for dtype in DType::ALL {
         let results = run(&[], |g, _| {
             let full = g.constant(Scalar::one(dtype), TensorType::new(dtype, [2]))?;
@@ -58,51 +58,56 @@ fn constants_of_every_dtype_and_no_size() {
         assert_eq!(results[2].get(0), Scalar::one(dtype));
         assert_eq!(results[2].get(1), Scalar::zero(dtype));
     }
-    assert_eq!(one(&[], |g, _| g.iota([0, 2], Some(0), DType::S8)).size(), 0);
-    assert_eq!(one(&[], |g, _| g.iota(Shape::scalar(), None, DType::F16)).get(0).as_f64(), 0.0);
+    assert_eq!(run_single(&[], |g, _| g.iota([0, 2], Some(0), DType::S8)).size(), 0);
+    assert_eq!(
+        run_single(&[], |g, _| g.iota(Shape::scalar(), None, DType::F16)).get(0).as_f64(),
+        0.0
+    );
 }
 
 #[test]
-fn elements_wrap_saturate_and_stay_nan() {
+fn elements_wrap_saturate_and_propagate_nan() {
     let bytes = tensor(&[255_u8, 128], [2]);
-    assert_eq!(numbers(&one(&[bytes], |g, p| g.add(p[0], p[0]))), [254.0, 0.0]);
+    assert_eq!(numbers(&run_single(&[bytes], |g, p| g.add(p[0], p[0]))), [254.0, 0.0]);
     let floats = tensor(&[NAN, 300.0, -1.0, f32::INFINITY], [4]);
-    let cast = |dtype| numbers(&one(std::slice::from_ref(&floats), |g, p| g.as_type(p[0], dtype)));
+    let cast =
+        |dtype| numbers(&run_single(std::slice::from_ref(&floats), |g, p| g.as_type(p[0], dtype)));
     // A conversion of an out-of-range number saturates.
     assert_eq!(cast(DType::U8), [0.0, 255.0, 0.0, 255.0]);
     assert_eq!(cast(DType::Pred), [1.0, 1.0, 1.0, 1.0]);
     let pair = [tensor(&[NAN, 1.0], [2]), tensor(&[1.0, NAN], [2])];
     let results = run(&pair, |g, p| Ok(vec![g.max(p[0], p[1])?, g.min(p[0], p[1])?]));
     assert!(results.iter().flat_map(numbers).all(f64::is_nan));
-    assert_eq!(numbers(&one(&pair, |g, p| g.equal(p[0], p[0]))), [0.0, 1.0]);
+    assert_eq!(numbers(&run_single(&pair, |g, p| g.equal(p[0], p[0]))), [0.0, 1.0]);
     let none = HostTensor::zeros(DType::BF16, [0]).unwrap();
-    assert_eq!(one(&[none], |g, p| g.exp(p[0])).shape()[..], [0]);
+    assert_eq!(run_single(&[none], |g, p| g.exp(p[0])).shape()[..], [0]);
 }
 
 #[test]
-fn every_dtype_moves() {
+fn movement_ops_support_every_dtype() {
     for dtype in DType::ALL {
-        let x = count(dtype, [2, 3]);
+        let x = alternating(dtype, [2, 3]);
         let results = run(std::slice::from_ref(&x), |g, p| {
-            let turned = g.transpose(p[0], None)?;
-            let turned = g.transpose(turned, None)?;
-            let back = g.reverse(p[0], None)?;
-            let back = g.reverse(back, None)?;
-            let joined = g.concatenate(&[p[0], p[0]], 0)?;
-            let half = g.slice(joined, &[SliceStart::at(2), SliceStart::at(0)], &[2, 3], None)?;
+            let transposed = g.transpose(p[0], None)?;
+            let transposed = g.transpose(transposed, None)?;
+            let reversed = g.reverse(p[0], None)?;
+            let reversed = g.reverse(reversed, None)?;
+            let concatenated = g.concatenate(&[p[0], p[0]], 0)?;
+            let half =
+                g.slice(concatenated, &[SliceStart::at(2), SliceStart::at(0)], &[2, 3], None)?;
             let zero = g.zero_like(p[0])?;
-            let around = [Padding { low: 1, high: 0, interior: 1 }; 2];
-            let padded = g.pad(p[0], zero, &around)?;
+            let padding = [Padding { low: 1, high: 0, interior: 1 }; 2];
+            let padded = g.pad(p[0], zero, &padding)?;
             let inner = [SliceStart::at(1), SliceStart::at(1)];
             let inner = g.slice(padded, &inner, &[3, 5], Some(&[2, 2]))?;
-            Ok(vec![turned, back, half, inner])
+            Ok(vec![transposed, reversed, half, inner])
         });
         results.iter().for_each(|result| assert_eq!(result.bytes(), x.bytes(), "{dtype}"));
     }
 }
 
 #[test]
-fn nothing_moves_too() {
+fn movement_ops_support_empty_tensors() {
     let none = HostTensor::zeros(DType::F32, [2, 0]).unwrap();
     let results = run(&[none], |g, p| {
         let zero = g.zero_like(p[0])?;
@@ -114,13 +119,13 @@ fn nothing_moves_too() {
     let shapes: Vec<&[usize]> = results.iter().map(|result| &result.shape()[..]).collect();
     assert_eq!(shapes, [&[0, 2][..], &[2, 2], &[4, 2, 0]]);
     let scalar = tensor(&[7_i32], Shape::scalar());
-    assert_eq!(numbers(&one(&[scalar], |g, p| g.reshape(p[0], [1, 1]))), [7.0]);
+    assert_eq!(numbers(&run_single(&[scalar], |g, p| g.reshape(p[0], [1, 1]))), [7.0]);
 }
 
 #[test]
-fn reductions_of_one_of_none_and_of_nan() {
+fn reductions_of_scalars_empty_tensors_and_nan() {
     for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_complex()) {
-        let scalar = count(dtype, Shape::scalar());
+        let scalar = alternating(dtype, Shape::scalar());
         let none = HostTensor::zeros(dtype, [0]).unwrap();
         let results = run(&[scalar, none], |g, p| {
             Ok(vec![
@@ -153,7 +158,7 @@ fn reductions_of_one_of_none_and_of_nan() {
 
 /// The products of sizes along some of the axes overflow, but no result has many elements.
 #[test]
-fn reductions_of_nothing_along_huge_axes() {
+fn empty_reductions_along_huge_axes() {
     let sizes = [0, 1 << 40, 2];
     let shapes = (0..27).map(|at| [sizes[at % 3], sizes[at / 3 % 3], sizes[at / 9]]);
     for shape in shapes.filter(|shape| shape.contains(&0)) {
@@ -167,20 +172,21 @@ fn reductions_of_nothing_along_huge_axes() {
             }
             for &op in ReduceOp::ALL {
                 let reduce = |g: &mut Graph, x: ExprId| g.reduction(op, x, Some(&reduced), false);
-                let neutral =
-                    one(&[tensor::<f32>(&[], [0])], |g, p| g.reduction(op, p[0], None, false));
+                let neutral = run_single(&[tensor::<f32>(&[], [0])], |g, p| {
+                    g.reduction(op, p[0], None, false)
+                });
                 let expected = vec![numbers(&neutral)[0]; kept.size()];
-                let found = one(std::slice::from_ref(&x), |g, p| reduce(g, p[0]));
+                let found = run_single(std::slice::from_ref(&x), |g, p| reduce(g, p[0]));
                 assert_eq!(found.shape(), &kept);
                 assert_eq!(numbers(&found), expected, "{op:?} of {shape:?} along {reduced:?}");
                 // Fused with element-wise ops.
-                let found = one(std::slice::from_ref(&x), |g, p| {
+                let found = run_single(std::slice::from_ref(&x), |g, p| {
                     let cosine = g.cos(p[0])?;
                     reduce(g, cosine)
                 });
                 assert_eq!(numbers(&found), expected, "{op:?} of {shape:?} along {reduced:?}");
             }
-            let folded = one(&[x.clone(), tensor(&[3.0_f32], [])], |g, p| {
+            let folded = run_single(&[x.clone(), tensor(&[3.0_f32], [])], |g, p| {
                 g.reduce_fun(p[0], p[1], Some(&reduced), false, |g, element, sum| {
                     let product = g.multiply(element, sum)?;
                     g.add(product, sum)
@@ -192,15 +198,15 @@ fn reductions_of_nothing_along_huge_axes() {
 }
 
 #[test]
-fn windows_that_see_only_padding_or_nothing() {
+fn windows_over_padding_or_empty_tensors() {
     let x = tensor(&[1.0_f32, 2.0], [2]);
     let padded = WindowOptions {
         padding: nxla_expr::build::WindowPadding::Explicit(vec![(3, 0)]),
         ..WindowOptions::default()
     };
-    let sums = one(std::slice::from_ref(&x), |g, p| g.window_sum(p[0], &[2], &padded));
+    let sums = run_single(std::slice::from_ref(&x), |g, p| g.window_sum(p[0], &[2], &padded));
     assert_eq!(numbers(&sums), [0.0, 0.0, 1.0, 3.0]);
-    let most = one(&[x], |g, p| g.window_max(p[0], &[2], &padded));
+    let most = run_single(&[x], |g, p| g.window_max(p[0], &[2], &padded));
     assert_eq!(numbers(&most)[..2], [f64::NEG_INFINITY; 2]);
     let none = HostTensor::zeros(DType::S32, [0]).unwrap();
     let results = run(&[none], |g, p| Ok(vec![g.cumulative(Cumulative::Sum, p[0], 0, false)?]));
@@ -208,17 +214,17 @@ fn windows_that_see_only_padding_or_nothing() {
 }
 
 #[test]
-fn products_over_nothing_are_zero() {
-    let (x, y) = (count(DType::F32, [2, 0]), count(DType::F32, [0, 3]));
-    assert_eq!(numbers(&one(&[x, y], |g, p| g.dot(p[0], p[1]))), [0.0; 6]);
+fn products_over_empty_axes_are_zero() {
+    let (x, y) = (alternating(DType::F32, [2, 0]), alternating(DType::F32, [0, 3]));
+    assert_eq!(numbers(&run_single(&[x, y], |g, p| g.dot(p[0], p[1]))), [0.0; 6]);
     for dtype in DType::ALL {
-        let (x, y) = (count(dtype, [2, 2]), count(dtype, [2]));
-        let result = one(&[x, y], |g, p| g.dot(p[0], p[1]));
+        let (x, y) = (alternating(dtype, [2, 2]), alternating(dtype, [2]));
+        let result = run_single(&[x, y], |g, p| g.dot(p[0], p[1]));
         let real = (0..2).map(|at| result.get(at).parts().0).collect::<Vec<_>>();
         assert_eq!(real, [1.0, 1.0], "{dtype}");
     }
-    let (batch, kernel) = (count(DType::F32, [0, 1, 3]), count(DType::F32, [1, 1, 2]));
-    let result = one(&[batch, kernel], |g, p| g.conv(p[0], p[1], &ConvOptions::default()));
+    let (batch, kernel) = (alternating(DType::F32, [0, 1, 3]), alternating(DType::F32, [1, 1, 2]));
+    let result = run_single(&[batch, kernel], |g, p| g.conv(p[0], p[1], &ConvOptions::default()));
     assert_eq!(result.shape()[..], [0, 1, 2]);
 }
 
@@ -226,44 +232,44 @@ fn products_over_nothing_are_zero() {
 fn indices_out_of_range_are_clamped_or_dropped() {
     let x = tensor(&[10_i32, 20, 30], [3]);
     let at = tensor(&[-5_i64, 9, 1], [3, 1]);
-    let taken = one(&[x.clone(), at.clone()], |g, p| g.gather(p[0], p[1], None));
+    let taken = run_single(&[x.clone(), at.clone()], |g, p| g.gather(p[0], p[1], None));
     assert_eq!(numbers(&taken), [10.0, 30.0, 20.0]);
     let ones = tensor(&[1_i32, 1, 1], [3]);
-    let added = one(&[x.clone(), at, ones], |g, p| g.indexed_add(p[0], p[1], p[2], None));
+    let added = run_single(&[x.clone(), at, ones], |g, p| g.indexed_add(p[0], p[1], p[2], None));
     assert_eq!(numbers(&added), [10.0, 21.0, 30.0]);
     let start = tensor(&[7_u8], Shape::scalar());
-    let part = one(&[x.clone(), start], |g, p| g.slice(p[0], &[p[1].into()], &[2], None));
+    let part = run_single(&[x.clone(), start], |g, p| g.slice(p[0], &[p[1].into()], &[2], None));
     assert_eq!(numbers(&part), [20.0, 30.0]);
     let none = HostTensor::zeros(DType::S32, [0, 1]).unwrap();
-    assert_eq!(one(&[x, none], |g, p| g.gather(p[0], p[1], None)).size(), 0);
+    assert_eq!(run_single(&[x, none], |g, p| g.gather(p[0], p[1], None)).size(), 0);
 }
 
 #[test]
 fn sorting_puts_nan_last_and_keeps_ties_in_order() {
     let x = tensor(&[NAN, 2.0, f32::NEG_INFINITY, -0.0, 0.0], [5]);
-    let order = one(&[x], |g, p| g.argsort(p[0], 0, false, true, DType::S32));
+    let order = run_single(&[x], |g, p| g.argsort(p[0], 0, false, true, DType::S32));
     assert_eq!(numbers(&order), [2.0, 3.0, 4.0, 1.0, 0.0]);
     for dtype in DType::ALL.into_iter().filter(|dtype| !dtype.is_complex()) {
-        let sorted = one(&[count(dtype, [4])], |g, p| g.sort(p[0], 0, true, true));
+        let sorted = run_single(&[alternating(dtype, [4])], |g, p| g.sort(p[0], 0, true, true));
         assert_eq!(numbers(&sorted).iter().map(|x| x.abs()).collect::<Vec<_>>(), [1., 1., 0., 0.]);
     }
     let none = HostTensor::zeros(DType::F32, [2, 0]).unwrap();
-    assert_eq!(one(&[none], |g, p| g.sort(p[0], 1, false, true)).shape()[..], [2, 0]);
+    assert_eq!(run_single(&[none], |g, p| g.sort(p[0], 1, false, true)).shape()[..], [2, 0]);
 }
 
 #[test]
-fn matrices_of_no_size_and_spectra_of_one_point() {
+fn empty_matrices_and_one_point_spectra() {
     let none = HostTensor::zeros(DType::F32, [0, 2, 2]).unwrap();
-    assert_eq!(one(&[none], |g, p| g.cholesky(p[0])).shape()[..], [0, 2, 2]);
+    assert_eq!(run_single(&[none], |g, p| g.cholesky(p[0])).shape()[..], [0, 2, 2]);
     let indefinite = tensor(&[-1.0_f32], [1, 1]);
-    assert!(numbers(&one(&[indefinite], |g, p| g.cholesky(p[0])))[0].is_nan());
+    assert!(numbers(&run_single(&[indefinite], |g, p| g.cholesky(p[0])))[0].is_nan());
     let point = tensor(&[3.0_f32], [1]);
-    let spectrum = one(&[point], |g, p| g.fft(p[0], Some(2), 0));
+    let spectrum = run_single(&[point], |g, p| g.fft(p[0], Some(2), 0));
     assert_eq!((spectrum.get(0).parts(), spectrum.get(1).parts()), ((3.0, 0.0), (3.0, 0.0)));
 }
 
 #[test]
-fn loops_that_never_run_and_branches_of_nothing() {
+fn loops_without_iterations_and_empty_branches() {
     let limit = tensor(&[0_i32], Shape::scalar());
     let none = HostTensor::zeros(DType::F32, [0]).unwrap();
     let results = run(&[limit, none], |g, p| {
@@ -283,20 +289,20 @@ fn loops_that_never_run_and_branches_of_nothing() {
 /// Integers are converted to floats before they are negated or subtracted. Unsigned integers have
 /// no sign, and the difference of signed integers may overflow.
 #[test]
-fn signs_and_sums_of_integers() {
+fn copy_sign_and_log_add_exp_of_integers() {
     let sign = tensor(&[-1_i8, 1, -1], [3]);
     let results = [tensor(&[5_u8, 5, 0], [3]), tensor(&[-128_i8, -128, 0], [3])]
-        .map(|x| one(&[x, sign.clone()], |g, p| g.copy_sign(p[0], p[1])));
+        .map(|x| run_single(&[x, sign.clone()], |g, p| g.copy_sign(p[0], p[1])));
     assert_eq!(results[0].dtype(), DType::F32);
     assert_eq!(numbers(&results[0]), [-5.0, 5.0, 0.0]);
     assert!(results[0].get(2).as_f64().is_sign_negative());
     assert_eq!(numbers(&results[1]), [-128.0, 128.0, 0.0]);
 
     let small = [tensor(&[1_u8, 2], [2]), tensor(&[2_u8, 1], [2])];
-    let sums = numbers(&one(&small, |g, p| g.log_add_exp(p[0], p[1])));
+    let sums = numbers(&run_single(&small, |g, p| g.log_add_exp(p[0], p[1])));
     let expected = 1_f64.exp().ln_1p() + 1.0;
     assert!(sums.iter().all(|sum| (sum - expected).abs() < 1e-6), "{sums:?}");
     let far = [tensor(&[i32::MIN], [1]), tensor(&[i32::MAX], [1])];
-    let sums = numbers(&one(&far, |g, p| g.log_add_exp(p[0], p[1])));
+    let sums = numbers(&run_single(&far, |g, p| g.log_add_exp(p[0], p[1])));
     assert_eq!(sums, [f64::from(i32::MAX as f32)]);
 }

@@ -71,7 +71,7 @@ pub(crate) fn all() -> Vec<Case> {
     cases.extend(networks());
     cases.extend(random());
     cases.extend(statistics());
-    cases.extend(generated());
+    cases.extend(reductions());
     cases.extend(indices());
     cases.extend(folds());
     cases.extend(control());
@@ -284,7 +284,7 @@ fn statistics() -> impl IntoIterator<Item = Case> {
     }
 }
 
-fn generated() -> impl IntoIterator<Item = Case> {
+fn reductions() -> impl IntoIterator<Item = Case> {
     cases! { |b, x|
         sum: b.sum();
         sum_over: b.sum_over(0);

@@ -29,7 +29,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 }
 
 /// A function that takes a while on every compiler.
-fn slow(x: Expr) -> (Expr, Vec<Expr>) {
+fn slow_function(x: Expr) -> (Expr, Vec<Expr>) {
     let zeros = Expr::zeros([300, 300], DType::F32) + &x;
     let product = fori(0, 60, zeros, |_, y| y.dot(&y) / 300.0);
     (product.mean(), vec![product.reduce_min() + 1, x])
@@ -38,13 +38,13 @@ fn slow(x: Expr) -> (Expr, Vec<Expr>) {
 #[test]
 fn containers_and_tensors_are_awaited() {
     for compiler in compilers() {
-        let slow = jit(slow).compiler(compiler);
+        let slow = jit(slow_function).compiler(compiler);
         let found = block_on(async {
             let (mean, rest) = ready(slow.call(1.0f32)?).await?;
             assert!(mean.is_ready()? && rest[0].is_ready()?);
-            let again = slow.call(1.0f32)?.0;
-            let awaited = (&again).await?;
-            assert!(awaited.is(&again));
+            let pending = slow.call(1.0f32)?.0;
+            let awaited = (&pending).await?;
+            assert!(awaited.is(&pending));
             Ok::<_, nxla::Error>([mean.await?, rest[0].clone()])
         });
         let found = found.unwrap();
@@ -57,7 +57,7 @@ fn containers_and_tensors_are_awaited() {
 }
 
 #[test]
-fn many_are_awaited_on_threads_of_others() {
+fn many_tensors_are_awaited_on_other_threads() {
     for compiler in compilers() {
         let double = Arc::new(jit(|x: Expr| x * 2).compiler(compiler));
         let tasks: Vec<_> = (0..8)
@@ -73,7 +73,7 @@ fn many_are_awaited_on_threads_of_others() {
 }
 
 #[test]
-fn a_tensor_that_was_freed_is_an_error() {
+fn awaiting_freed_tensors_is_an_error() {
     for compiler in compilers() {
         let x = jit(|x: Expr| x + 1).compiler(compiler).call(Tensor::from([0.0f32; 2000])).unwrap();
         if x.deallocate().unwrap() {

@@ -56,7 +56,7 @@ const SHAPES: [&[usize]; 13] = [
 
 /// Returns whether steps on tensors of a shape are fused. Small tensors are computed by bytecode in
 /// one arena, which needs no fusion.
-fn are_joined(dtype: DType, shape: &[usize]) -> bool {
+fn is_fused(dtype: DType, shape: &[usize]) -> bool {
     shape.iter().product::<usize>() * dtype.size() > 1 << 14
 }
 
@@ -68,7 +68,7 @@ fn a_softmax_is_one_step() {
                 vec![graph.softmax(ids[0], -1).unwrap()]
             });
             let steps = check(program, &[numbers(dtype, shape, 0)]);
-            assert_eq!(steps == 1, are_joined(dtype, shape), "{shape:?}: {steps}");
+            assert_eq!(steps == 1, is_fused(dtype, shape), "{shape:?}: {steps}");
         }
     }
 }
@@ -83,12 +83,12 @@ fn a_layer_norm_is_one_step() {
         });
         let inputs = [shape, last, last].map(|shape| numbers(DType::F32, shape, shape.len()));
         let steps = check(program, &inputs);
-        assert_eq!(steps == 1, are_joined(DType::F32, shape), "{shape:?}: {steps}");
+        assert_eq!(steps == 1, is_fused(DType::F32, shape), "{shape:?}: {steps}");
     }
 }
 
 #[test]
-fn another_shape_of_a_statistic_is_no_step() {
+fn reshaped_row_statistics_are_fused() {
     for shape in [[40, 600], [900, 300], [17, 9000]] {
         for dtype in [DType::F32, DType::F64] {
             let program = program(&[TensorType::new(dtype, shape)], |graph, ids| {
@@ -107,7 +107,7 @@ fn another_shape_of_a_statistic_is_no_step() {
 }
 
 #[test]
-fn the_mean_and_the_variance_of_all_elements_are_one_step() {
+fn mean_and_variance_of_all_elements_are_one_step() {
     let program = program(&[TensorType::new(DType::F32, [400, 30])], |graph, ids| {
         let mean = graph.mean(ids[0], None, false).unwrap();
         vec![mean, graph.variance(ids[0], None, false, 0.0).unwrap()]
@@ -116,7 +116,7 @@ fn the_mean_and_the_variance_of_all_elements_are_one_step() {
 }
 
 #[test]
-fn rows_that_are_few_and_long_stay_steps_of_their_own() {
+fn few_long_rows_are_not_fused() {
     let program = program(&[TensorType::new(DType::F32, [2, 50_000])], |graph, ids| {
         vec![graph.softmax(ids[0], -1).unwrap()]
     });
@@ -127,7 +127,7 @@ fn rows_that_are_few_and_long_stay_steps_of_their_own() {
 const LENGTHS: [usize; 5] = [20_000, 70_001, 131_071, 131_072, 300_007];
 
 #[test]
-fn a_loss_is_one_step_and_the_division() {
+fn a_loss_is_one_reduction_and_one_division() {
     for length in LENGTHS {
         for dtype in [DType::F32, DType::F64] {
             let types = [TensorType::new(dtype, [length]), TensorType::new(dtype, [length])];
@@ -150,7 +150,7 @@ fn a_loss_is_one_step_and_the_division() {
 }
 
 #[test]
-fn the_norms_of_many_columns_are_one_step_and_their_roots() {
+fn column_norms_are_one_reduction_and_one_root() {
     for shape in [[300, 1000], [5000, 33], [257, 4096], [140_000, 1]] {
         for dtype in [DType::F32, DType::F64, DType::S64] {
             let types = [TensorType::new(dtype, shape), TensorType::new(dtype, [1, shape[1]])];
@@ -168,12 +168,12 @@ fn the_norms_of_many_columns_are_one_step_and_their_roots() {
 
 /// Element-wise functions of two rows.
 fn differences(graph: &mut Graph, x: ExprId, y: ExprId) -> Vec<ExprId> {
-    let apart = graph.subtract(x, y).unwrap();
-    let two = graph.scalar_constant(Scalar::Float(2.0), graph.dtype(apart)).unwrap();
+    let difference = graph.subtract(x, y).unwrap();
+    let two = graph.scalar_constant(Scalar::Float(2.0), graph.dtype(difference)).unwrap();
     vec![
-        graph.pow(apart, two).unwrap(),
-        graph.multiply(apart, apart).unwrap(),
-        graph.abs(apart).unwrap(),
+        graph.pow(difference, two).unwrap(),
+        graph.multiply(difference, difference).unwrap(),
+        graph.abs(difference).unwrap(),
         graph.multiply(x, y).unwrap(),
         graph.multiply(x, x).unwrap(),
     ]
@@ -186,9 +186,9 @@ fn distances(dtype: DType, columns: usize, which: usize, reversed: bool) -> Prog
         let x = graph.reshape(ids[0], [37, 1, columns]).unwrap();
         let y = graph.reshape(ids[1], [1, 13, columns]).unwrap();
         let y = if reversed { graph.reverse(y, Some(&[2])).unwrap() } else { y };
-        let made = differences(graph, x, y)[which];
-        let least = graph.reduce_min(made, Some(&[-1]), false).unwrap();
-        let sum = graph.sum(made, Some(&[-1]), false).unwrap();
+        let value = differences(graph, x, y)[which];
+        let least = graph.reduce_min(value, Some(&[-1]), false).unwrap();
+        let sum = graph.sum(value, Some(&[-1]), false).unwrap();
         let root = graph.sqrt(sum).unwrap();
         // Alone, each reduction is fused with its producer.
         vec![if columns.is_multiple_of(2) { root } else { least }]
@@ -196,7 +196,7 @@ fn distances(dtype: DType, columns: usize, which: usize, reversed: bool) -> Prog
 }
 
 #[test]
-fn distances_of_points_are_one_step() {
+fn pairwise_distances_are_one_step() {
     for dtype in [DType::F32, DType::F64] {
         for columns in [2, 8, 9, 31, 64, 101, 1023, 1024] {
             let mut inputs = [[37, columns], [13, columns]].map(|shape| numbers(dtype, &shape, 3));
@@ -211,7 +211,7 @@ fn distances_of_points_are_one_step() {
 }
 
 #[test]
-fn deviations_and_products_are_reduced_without_being_written() {
+fn map_reduce_does_not_materialize_operands() {
     for dtype in [DType::F32, DType::F64] {
         for shape in [[40, 12], [16, 700], [16, 3000], [3, 70_001], [1, 196_708]] {
             let [rows, columns] = shape;
@@ -221,10 +221,10 @@ fn deviations_and_products_are_reduced_without_being_written() {
             inputs[0] = with_extremes(&inputs[0]);
             for (other, which) in (0..4).flat_map(|other| (0..5).map(move |which| (other, which))) {
                 let program = program(&types, |graph, ids| {
-                    let made = differences(graph, ids[0], ids[other])[which];
-                    let sums = graph.sum(made, Some(&[1]), false).unwrap();
-                    let again = differences(graph, ids[other], ids[0])[which.min(3)];
-                    let total = graph.reduce_max(again, None, false).unwrap();
+                    let value = differences(graph, ids[0], ids[other])[which];
+                    let sums = graph.sum(value, Some(&[1]), false).unwrap();
+                    let swapped = differences(graph, ids[other], ids[0])[which.min(3)];
+                    let total = graph.reduce_max(swapped, None, false).unwrap();
                     vec![graph.sqrt(sums).unwrap(), total]
                 });
                 check(program, &inputs);
@@ -243,7 +243,7 @@ fn with_extremes(x: &HostTensor) -> HostTensor {
 }
 
 #[test]
-fn empty_tensors() {
+fn empty_tensors_are_computed() {
     for shape in [[0, 5], [5, 0], [0, 0]] {
         let program = program(&[TensorType::new(DType::F32, shape)], |graph, ids| {
             let sum = graph.sum(ids[0], Some(&[1]), true).unwrap();
@@ -255,7 +255,7 @@ fn empty_tensors() {
 }
 
 /// A random program of a few operations on rows.
-fn drawn(
+fn random_values(
     graph: &mut Graph,
     inputs: &[ExprId],
     mut draw: impl FnMut(usize) -> usize,
@@ -300,7 +300,7 @@ fn drawn(
 }
 
 /// Checks random programs on matrices and vectors of random sizes.
-fn check_drawn(
+fn check_random_programs(
     programs: usize,
     mut size: impl FnMut(&mut dyn FnMut(usize) -> usize) -> [usize; 2],
 ) {
@@ -316,7 +316,7 @@ fn check_drawn(
         let dtype = [DType::F32, DType::F64, DType::S32][draw(3)];
         let shapes = [[rows, columns], [rows, 1], [1, columns], [rows, columns]];
         let types = shapes.map(|shape| TensorType::new(dtype, shape));
-        let program = program(&types, |graph, ids| drawn(graph, ids, &mut draw));
+        let program = program(&types, |graph, ids| random_values(graph, ids, &mut draw));
         let inputs: Vec<HostTensor> =
             shapes.iter().enumerate().map(|(at, shape)| numbers(dtype, shape, at)).collect();
         check(program, &inputs);
@@ -324,12 +324,12 @@ fn check_drawn(
 }
 
 #[test]
-fn any_program_on_rows_gives_the_same_bits() {
-    check_drawn(400, |draw| [[1, 3, 20, 300][draw(4)], [1, 2, 7, 64, 700][draw(5)]]);
+fn random_row_programs_match_unfused_bits() {
+    check_random_programs(400, |draw| [[1, 3, 20, 300][draw(4)], [1, 2, 7, 64, 700][draw(5)]]);
 }
 
 #[test]
-fn any_program_on_long_vectors_gives_the_same_bits() {
-    check_drawn(60, |draw| [1, LENGTHS[draw(LENGTHS.len())]]);
-    check_drawn(60, |draw| [[256, 1000, 3000][draw(3)], [1, 50, 600, 1025][draw(4)]]);
+fn random_vector_programs_match_unfused_bits() {
+    check_random_programs(60, |draw| [1, LENGTHS[draw(LENGTHS.len())]]);
+    check_random_programs(60, |draw| [[256, 1000, 3000][draw(3)], [1, 50, 600, 1025][draw(4)]]);
 }

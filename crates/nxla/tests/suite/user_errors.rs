@@ -14,7 +14,7 @@ fn matrix() -> Tensor {
 }
 
 #[test]
-fn a_list_that_could_not_be_made_keeps_the_mistake() {
+fn failed_lists_keep_the_first_error() {
     let f = jit(|x: Expr| {
         let parts = Expr::meshgrid(&[x.dot(Tensor::from([1, 2, 3])), x.clone()]);
         &parts[0] + &parts[1]
@@ -30,7 +30,7 @@ fn a_list_that_could_not_be_made_keeps_the_mistake() {
 }
 
 #[test]
-fn numbers_below_zero_count_from_the_end() {
+fn negative_indices_count_from_the_end() {
     let x = matrix();
     agree!((x) => x.at_axis(-1, 0), [3], [4, 5, 6]);
     agree!((x) => x.at_axis(-3, "columns"), [2], [1, 4]);
@@ -47,7 +47,7 @@ fn numbers_below_zero_count_from_the_end() {
 }
 
 #[test]
-fn numbers_out_of_range_are_mistakes() {
+fn out_of_range_indices_are_errors() {
     let x = matrix();
     let errors = [
         x.at_axis(99, 0),
@@ -71,11 +71,11 @@ fn numbers_out_of_range_are_mistakes() {
     );
     let error = jit(|x: Expr| x.at_axis(2, 0)).call(&x).unwrap_err().to_string();
     let expected = "at_axis: index: must be inside axis 0 of size 2; got 2";
-    assert!(error.starts_with(expected) && error.contains("mistakes.rs:"), "{error}");
+    assert!(error.starts_with(expected) && error.contains("user_errors.rs:"), "{error}");
 }
 
 #[test]
-fn a_value_made_outside_of_a_trace_says_so() {
+fn expressions_outside_traces_are_errors() {
     let sum = Expr::of(1.0) + 2.0;
     assert!(sum.has_failed());
     let text = sum.to_string();
@@ -85,7 +85,7 @@ fn a_value_made_outside_of_a_trace_says_so() {
 }
 
 #[test]
-fn a_hook_that_panics_ends_its_stream_with_what_it_said() {
+fn hook_panics_end_streams_with_their_message() {
     let step = |x: Expr, total: Expr| {
         let x = hook(x, |x: Tensor| -> () { panic!("no more of {}", numbers(&x)[0]) });
         (x.clone(), total + x)
@@ -103,7 +103,7 @@ fn a_hook_that_panics_ends_its_stream_with_what_it_said() {
 }
 
 #[test]
-fn the_error_of_a_hook_is_the_source_of_the_error() {
+fn hook_errors_are_error_sources() {
     let f = jit(|x: Expr| hook(x, |_: Tensor| "four".parse::<i32>().map(drop)));
     for compiler in compilers() {
         let error = f.call(1).unwrap_err();
@@ -113,7 +113,7 @@ fn the_error_of_a_hook_is_the_source_of_the_error() {
 }
 
 #[test]
-fn errors_of_users_and_stages_have_sources() {
+fn user_and_stage_errors_have_sources() {
     let user = || Error::User("four".parse::<i32>().unwrap_err().into());
     assert!(user().source().unwrap().is::<std::num::ParseIntError>());
     let stage = Error::Stage { stage: "stage 0".into(), error: Box::new(user()) };
@@ -158,7 +158,7 @@ impl Executable for Nothing {
 }
 
 #[test]
-fn an_executable_with_too_few_results_is_told_apart_from_our_mistakes() {
+fn missing_results_of_executables_are_compiler_errors() {
     let compiler = CompilerChoice::from(Arc::new(TooFew) as Arc<dyn Compiler>);
     let both = jit(|x: Expr| (&x + 1, x * 2)).compiler(compiler.clone());
     let expected = "the executable of a compiler must return 2 results; got 1";
@@ -169,7 +169,7 @@ fn an_executable_with_too_few_results_is_told_apart_from_our_mistakes() {
 }
 
 #[test]
-fn ranks_beyond_the_limit_are_mistakes() {
+fn ranks_beyond_the_limit_are_errors() {
     for rank in [65, 256, 70_000] {
         let ty = || TensorType::new(DType::F32, vec![1; rank]);
         let limit = format!("a tensor must have at most 64 axes; got {rank}");

@@ -41,12 +41,12 @@ fn cumulative_functions() {
 }
 
 #[test]
-fn parts_of_tensors() {
+fn movement_and_index_functions() {
     for dtype in DTYPES {
         let indices = numbers(DType::S32, [2, 2]);
         check(vec![numbers(dtype, [3, 4]), indices], |graph, x| {
             let (x, indices) = (x[0], x[1]);
-            let (values, places) = graph.top_k(x, 2)?;
+            let (values, top_indices) = graph.top_k(x, 2)?;
             Ok(vec![
                 graph.tile(x, &[2, 2])?,
                 graph.tril(x, -1)?,
@@ -55,7 +55,7 @@ fn parts_of_tensors() {
                 graph.take(x, indices, 1)?,
                 graph.diff(x, 1, 0)?,
                 values,
-                places,
+                top_indices,
             ])
         });
     }
@@ -63,7 +63,7 @@ fn parts_of_tensors() {
 
 /// Triangles of one element are compared with constants, which a plugin folds.
 #[test]
-fn triangles_of_one_element() {
+fn triangular_solves_of_size_one() {
     for (rows, columns) in [(1, 1), (1, 3), (3, 1)] {
         check(vec![numbers(DType::F32, [rows, columns])], |graph, x| {
             let offsets = -2..=2;
@@ -103,9 +103,9 @@ fn transforms_of_planes() {
     }
 }
 
-/// A plugin that folds constants divides by them, which has ended the process.
+/// A plugin that folds constants divides by zero, which has ended the process.
 #[test]
-fn integers_divided_by_zeros_that_a_compiler_knows() {
+fn integer_division_by_constant_zeros() {
     for dtype in [DType::S32, DType::U8, DType::S64, DType::U2] {
         check(vec![numbers(dtype, [4])], move |graph, x| {
             let zeros = graph.make(Op::Binary(BinaryOp::Subtract), &[x[0], x[0]])?;
@@ -122,10 +122,10 @@ fn integers_divided_by_zeros_that_a_compiler_knows() {
     }
 }
 
-/// XLA takes an axis whose input is dilated by the size of the kernel for a batch of products, and
-/// has ended the process where input and kernel differ in size.
+/// XLA lowers an axis whose input is dilated by the size of the kernel to a batch of products, and
+/// has ended the process if input and kernel differ in size.
 #[test]
-fn convolutions_that_resemble_a_batch_of_products() {
+fn convolutions_with_window_sized_input_dilation() {
     for (rows, columns, window, stride) in [(1, 3, 2, 1), (1, 2, 2, 1), (2, 3, 3, 2), (1, 5, 3, 2)]
     {
         let inputs = vec![

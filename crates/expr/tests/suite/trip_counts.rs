@@ -5,16 +5,16 @@ use nxla_tensor::{DType, Number};
 
 /// The storage of a bound or a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Held {
+enum Variation {
     Constant,
     Unchanged,
     Changing,
 }
 
-const HELD: [Held; 3] = [Held::Constant, Held::Unchanged, Held::Changing];
+const VARIATIONS: [Variation; 3] = [Variation::Constant, Variation::Unchanged, Variation::Changing];
 
 /// Returns the trip count of a loop that counts from 0 by 2 while the counter is below 9.
-fn trips(bound: Held, step: Held) -> Result<Option<usize>> {
+fn trip_count(bound: Variation, step: Variation) -> Result<Option<usize>> {
     let mut graph = Graph::new();
     let mark = graph.mark();
     let numbers = [0, 9, 2].map(|value| Number::Int(value).to_scalar().unwrap());
@@ -22,10 +22,11 @@ fn trips(bound: Held, step: Held) -> Result<Option<usize>> {
     let initial = initial.into_iter().collect::<Result<Vec<ExprId>>>()?;
     let scope = graph.open_scope("while", &vec![TensorType::scalar(DType::S32); 3]);
     let states = scope.parameters.clone();
-    let value =
-        |at: usize, held: Held| if held == Held::Constant { initial[at] } else { states[at] };
-    let next = |graph: &mut Graph, at: usize, held: Held| match held {
-        Held::Changing => graph.add(states[at], states[0]),
+    let value = |at: usize, variation: Variation| {
+        if variation == Variation::Constant { initial[at] } else { states[at] }
+    };
+    let next = |graph: &mut Graph, at: usize, variation: Variation| match variation {
+        Variation::Changing => graph.add(states[at], states[0]),
         _ => Ok(states[at]),
     };
     let below = graph.less(states[0], value(1, bound))?;
@@ -44,12 +45,16 @@ fn trips(bound: Held, step: Held) -> Result<Option<usize>> {
 }
 
 #[test]
-fn a_bound_or_step_that_changes_has_no_trip_count() {
-    for bound in HELD {
-        for step in HELD {
-            let changes = [bound, step].contains(&Held::Changing);
+fn changing_bounds_and_steps_have_no_trip_count() {
+    for bound in VARIATIONS {
+        for step in VARIATIONS {
+            let changes = [bound, step].contains(&Variation::Changing);
             let expected = (!changes).then_some(5);
-            assert_eq!(trips(bound, step).unwrap(), expected, "{bound:?} bound, {step:?} step");
+            assert_eq!(
+                trip_count(bound, step).unwrap(),
+                expected,
+                "{bound:?} bound, {step:?} step"
+            );
         }
     }
 }

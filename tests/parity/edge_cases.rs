@@ -13,7 +13,7 @@ use crate::tolerance::{self, EQUAL, EXACT, Tolerance};
 use crate::values::host;
 
 /// Every number of a dtype of this many bits at most.
-fn all(dtype: DType, bits: u32) -> Option<HostTensor> {
+fn all_numbers(dtype: DType, bits: u32) -> Option<HostTensor> {
     if dtype.bits() > bits || dtype.is_pred() {
         return None;
     }
@@ -27,7 +27,7 @@ fn all(dtype: DType, bits: u32) -> Option<HostTensor> {
 }
 
 /// Numbers of any dtype around which functions change.
-fn special(dtype: DType) -> HostTensor {
+fn special_numbers(dtype: DType) -> HostTensor {
     let real = |dtype: DType| -> Vec<f64> {
         let (largest, normal, tiny) = match dtype {
             DType::F64 => (f64::MAX, f64::MIN_POSITIVE, 5e-324),
@@ -65,7 +65,7 @@ fn special(dtype: DType) -> HostTensor {
 }
 
 /// Returns the numbers along a new last or first axis, so that two tensors broadcast to all pairs.
-fn along(x: &HostTensor, last: bool) -> HostTensor {
+fn broadcast_axis(x: &HostTensor, last: bool) -> HostTensor {
     let size = x.size();
     x.reshape(if last { [1, size] } else { [size, 1] }).unwrap()
 }
@@ -90,7 +90,7 @@ fn unary_ops() {
     let mut found = Vec::new();
     for &op in UnaryOp::ALL {
         for dtype in DType::ALL.into_iter().filter(|&dtype| accepts(&Op::Unary(op), &[dtype])) {
-            let x = all(dtype, 16).unwrap_or_else(|| special(dtype));
+            let x = all_numbers(dtype, 16).unwrap_or_else(|| special_numbers(dtype));
             let tolerance = tolerance::of(&Op::Unary(op), dtype).for_backend(Other::Reference);
             let what = difference(vec![x], tolerance, move |graph, x| graph.make(Op::Unary(op), x));
             found.extend(what.map(|what| format!("{} of {dtype}: {what}", op.name())));
@@ -108,9 +108,9 @@ fn binary_ops() {
         let is_cut = |dtype: DType| op == BinaryOp::Atan2 && dtype.is_complex();
         let takes = |&dtype: &DType| accepts(&Op::Binary(op), &[dtype, dtype]) && !is_cut(dtype);
         for dtype in DType::ALL.into_iter().filter(takes) {
-            let x = all(dtype, 8).unwrap_or_else(|| special(dtype));
+            let x = all_numbers(dtype, 8).unwrap_or_else(|| special_numbers(dtype));
             let tolerance = tolerance::of(&Op::Binary(op), dtype).for_backend(Other::Reference);
-            let inputs = vec![along(&x, false), along(&x, true)];
+            let inputs = vec![broadcast_axis(&x, false), broadcast_axis(&x, true)];
             let what = difference(inputs, tolerance, move |graph, x| graph.make(Op::Binary(op), x));
             found.extend(what.map(|what| format!("{} of {dtype}: {what}", op.name())));
         }
@@ -123,7 +123,7 @@ fn binary_ops() {
 fn conversions() {
     let mut found = Vec::new();
     for (from, to) in DType::ALL.into_iter().flat_map(|from| DType::ALL.map(|to| (from, to))) {
-        let x = all(from, 16).unwrap_or_else(|| special(from));
+        let x = all_numbers(from, 16).unwrap_or_else(|| special_numbers(from));
         // NaN has several bit patterns, which need not be equal.
         let x = if from.is_float() { x.cast(DType::F64).cast(from) } else { x };
         for op in [Op::AsType(to), Op::Bitcast(to)] {
@@ -143,7 +143,7 @@ fn conversions() {
 fn fused_logarithms() {
     let mut found = Vec::new();
     for dtype in DType::ALL {
-        let x = all(dtype, 16).unwrap_or_else(|| special(dtype));
+        let x = all_numbers(dtype, 16).unwrap_or_else(|| special_numbers(dtype));
         let tolerance = tolerance::of(&Op::Unary(UnaryOp::Log), dtype.to_floating());
         let tolerance = tolerance.for_backend(Other::Reference);
         let what = difference(vec![x.clone()], tolerance, |graph, x| graph.log10(x[0]));
@@ -155,7 +155,7 @@ fn fused_logarithms() {
 }
 
 /// Returns numbers whose sums and products reveal the rules for special values, and are exact if finite.
-fn telling(dtype: DType) -> Vec<Scalar> {
+fn distinguishing_numbers(dtype: DType) -> Vec<Scalar> {
     match dtype.kind() {
         Kind::Pred | Kind::Unsigned | Kind::Signed => {
             vec![dtype.min_value(), dtype.max_value(), Scalar::UInt(0), Scalar::UInt(1)]
@@ -173,11 +173,12 @@ fn telling(dtype: DType) -> Vec<Scalar> {
 
 /// All triples of such numbers, as rows.
 fn triples(dtype: DType) -> HostTensor {
-    let numbers = telling(dtype);
+    let numbers = distinguishing_numbers(dtype);
     let count = numbers.len();
-    let place = |row: usize, column: u32| numbers[row / count.pow(column) % count];
+    let element = |row: usize, column: u32| numbers[row / count.pow(column) % count];
     let rows = 0..count.pow(3);
-    let elements: Vec<Scalar> = rows.flat_map(|row| (0..3).map(move |at| place(row, at))).collect();
+    let elements: Vec<Scalar> =
+        rows.flat_map(|row| (0..3).map(move |at| element(row, at))).collect();
     host(dtype, [count.pow(3), 3], &elements)
 }
 
@@ -219,7 +220,7 @@ fn reductions_of_special_numbers() {
             let rows = Reduce { axes: Some([1].into()), keep_axes: false };
             graph.make(Op::Reduce(op, Box::new(rows)), x)
         });
-        let columns = |dtype| vec![host(dtype, [telling(dtype).len(), 0], &[])];
+        let columns = |dtype| vec![host(dtype, [distinguishing_numbers(dtype).len(), 0], &[])];
         expect_same_rules(op.name(), columns, move |graph, x| {
             graph.make(Op::Reduce(op, Box::new(Reduce { axes: None, keep_axes: true })), x)
         });
@@ -276,15 +277,15 @@ fn contractions_of_special_numbers() {
     });
 }
 
-/// Of updates to one place the last one stays, and all add up.
+/// The last update of an index wins, and additions accumulate.
 #[test]
-fn updates_of_one_place() {
+fn repeated_updates_of_one_index() {
     let inputs = |dtype: DType| {
         let updates = triples(dtype);
-        let places = (0..updates.shape()[0]).map(|at| Scalar::Int(at as i64 % 7 - 1));
-        let places = host(DType::S16, [updates.shape()[0], 1], &places.collect::<Vec<_>>());
+        let indices = (0..updates.shape()[0]).map(|at| Scalar::Int(at as i64 % 7 - 1));
+        let indices = host(DType::S16, [updates.shape()[0], 1], &indices.collect::<Vec<_>>());
         let x = host(dtype, [5, 3], &vec![Scalar::UInt(1); 15]);
-        vec![x, places, updates]
+        vec![x, indices, updates]
     };
     expect_same_rules("indexed_put", inputs, |graph, x| graph.indexed_put(x[0], x[1], x[2], None));
     expect_same_rules("indexed_add", inputs, |graph, x| graph.indexed_add(x[0], x[1], x[2], None));

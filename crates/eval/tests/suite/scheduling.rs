@@ -21,12 +21,12 @@ fn contents(results: &[HostTensor]) -> Vec<(DType, Vec<usize>, Vec<u8>)> {
 }
 
 /// Runs a program with each operation as a separate step.
-fn one_by_one(program: &Arc<Program>, inputs: Vec<HostTensor>) -> Vec<HostTensor> {
+fn run_unfused(program: &Arc<Program>, inputs: Vec<HostTensor>) -> Vec<HostTensor> {
     Plan::checked(program.clone()).run(inputs, &Hooks::new()).unwrap()
 }
 
 #[test]
-fn results_of_one_shape_take_one_step() {
+fn results_of_one_shape_are_one_step() {
     let ty = TensorType::new(DType::F32, [5000]);
     let program = Arc::new(program(&[ty.clone(), ty], |graph, ids| {
         let product = graph.multiply(ids[0], ids[1]).unwrap();
@@ -40,12 +40,12 @@ fn results_of_one_shape_take_one_step() {
     let plan = Plan::new(program.clone());
     assert_eq!(plan.step_count(), 1);
     let inputs = vec![numbers(5000, &[5000]), numbers(5000, &[5000])];
-    let expected = one_by_one(&program, inputs.clone());
+    let expected = run_unfused(&program, inputs.clone());
     assert_eq!(contents(&plan.run(inputs, &Hooks::new()).unwrap()), contents(&expected));
 }
 
 #[test]
-fn windows_of_a_grid_are_computed_together() {
+fn grid_windows_are_fused() {
     // Some shapes are too narrow for fusion, some need several blocks, and some use several
     // threads.
     for (rows, columns) in [(4, 4), (9, 34), (50, 60), (316, 316), (7, 9000), (1100, 900)] {
@@ -75,47 +75,47 @@ fn windows_of_a_grid_are_computed_together() {
             HostTensor::from_slice(&elements, [rows, columns]).unwrap(),
             HostTensor::scalar(Scalar::Float(1.5), DType::F32),
         ];
-        let expected = one_by_one(&program, inputs.clone());
+        let expected = run_unfused(&program, inputs.clone());
         assert_eq!(contents(&plan.run(inputs, &Hooks::new()).unwrap()), contents(&expected));
     }
 }
 
 #[test]
-fn inputs_that_die_are_overwritten_only_once_they_are_read() {
+fn dead_inputs_are_overwritten_after_their_last_read() {
     let ty = TensorType::new(DType::F32, [3000]);
     let program = Arc::new(program(&[ty.clone(), ty], |graph, ids| {
         let (x, y) = (ids[0], ids[1]);
         let sum = graph.add(x, y).unwrap();
         let difference = graph.subtract(x, y).unwrap();
         let product = graph.multiply(sum, difference).unwrap();
-        let again = graph.add(product, x).unwrap();
-        vec![sum, again, difference, product]
+        let result = graph.add(product, x).unwrap();
+        vec![sum, result, difference, product]
     }));
     let inputs = || vec![numbers(3000, &[3000]), numbers(3000, &[3000])];
-    let expected = one_by_one(&program, inputs());
+    let expected = run_unfused(&program, inputs());
     let results = Plan::new(program).run(inputs(), &Hooks::new()).unwrap();
     assert_eq!(contents(&results), contents(&expected));
 }
 
 #[test]
-fn what_depends_on_a_result_otherwise_comes_after_it() {
+fn consumers_with_other_access_run_later() {
     let ty = TensorType::new(DType::F32, [40, 40]);
     let program = Arc::new(program(&[ty], |graph, ids| {
         let x = ids[0];
         let double = graph.add(x, x).unwrap();
-        let turned = graph.transpose(double, Some(&[1, 0])).unwrap();
+        let transposed = graph.transpose(double, Some(&[1, 0])).unwrap();
         let row = graph.sum(double, Some(&[0]), true).unwrap();
-        let sum = graph.add(turned, double).unwrap();
+        let sum = graph.add(transposed, double).unwrap();
         let last = graph.subtract(sum, row).unwrap();
         vec![last, double, sum]
     }));
-    let expected = one_by_one(&program, vec![numbers(1600, &[40, 40])]);
+    let expected = run_unfused(&program, vec![numbers(1600, &[40, 40])]);
     let results = Plan::new(program).run(vec![numbers(1600, &[40, 40])], &Hooks::new()).unwrap();
     assert_eq!(contents(&results), contents(&expected));
 }
 
 /// A program with much work in many steps, so that threads share it.
-fn large() -> Arc<Program> {
+fn large_program() -> Arc<Program> {
     let ty = TensorType::new(DType::F32, [160, 160]);
     Arc::new(program(&[ty], |graph, ids| {
         let mut x = ids[0];
@@ -130,8 +130,8 @@ fn large() -> Arc<Program> {
 }
 
 #[test]
-fn large_runs_give_the_same_side_by_side() {
-    let plan = Plan::new(large());
+fn concurrent_large_runs_are_deterministic() {
+    let plan = Plan::new(large_program());
     let run = || plan.run(vec![numbers(25_600, &[160, 160])], &Hooks::new()).unwrap();
     let expected = run();
     thread::scope(|scope| {
@@ -145,8 +145,8 @@ fn large_runs_give_the_same_side_by_side() {
 }
 
 #[test]
-fn large_runs_are_broken_off() {
-    let plan = Plan::new(large());
+fn large_runs_can_be_interrupted() {
+    let plan = Plan::new(large_program());
     let input = || vec![numbers(25_600, &[160, 160])];
     let stopped = plan.run_with(input(), &Hooks::new(), Some(&|| true));
     // A run may end before the first check for cancellation.
@@ -156,7 +156,7 @@ fn large_runs_are_broken_off() {
 }
 
 #[test]
-fn parts_of_an_annotation_are_values_like_others() {
+fn annotated_values_are_computed() {
     let ty = TensorType::new(DType::F64, [2]);
     let program = Arc::new(program(&[ty.clone(), ty], |graph, ids| {
         let product = graph.multiply(ids[0], ids[1]).unwrap();
@@ -166,8 +166,8 @@ fn parts_of_an_annotation_are_values_like_others() {
                 Ok::<_, nxla_expr::Error>(vec![dy[0], dy[1]])
             })
             .unwrap();
-        let again = graph.multiply(results[0], ids[0]).unwrap();
-        vec![graph.add(again, results[1]).unwrap()]
+        let result = graph.multiply(results[0], ids[0]).unwrap();
+        vec![graph.add(result, results[1]).unwrap()]
     }));
     let input = |numbers: [f64; 2]| HostTensor::from_slice(&numbers, [2]).unwrap();
     let inputs = vec![input([0.5, 1.5]), input([2.0, 3.0])];
@@ -176,7 +176,7 @@ fn parts_of_an_annotation_are_values_like_others() {
 }
 
 #[test]
-fn pairs_of_operations_are_those_one_by_one() {
+fn fused_pairs_match_separate_operations() {
     let operations = [BinaryOp::Add, BinaryOp::Subtract, BinaryOp::Multiply];
     for dtype in [DType::F16, DType::F32, DType::F64] {
         let ty = TensorType::new(dtype, [1000]);
@@ -209,14 +209,14 @@ fn pairs_of_operations_are_those_one_by_one() {
             convert(HostTensor::from_slice(&elements.collect::<Vec<_>>(), [1000]).unwrap())
         };
         let inputs = || [37, 101, 211].map(operand).to_vec();
-        let expected = one_by_one(&program, inputs());
+        let expected = run_unfused(&program, inputs());
         let results = Plan::new(program).run(inputs(), &Hooks::new()).unwrap();
         assert_eq!(contents(&results), contents(&expected));
     }
 }
 
 #[test]
-fn random_words_are_those_of_the_body() {
+fn random_blocks_match_their_bodies() {
     for (count, dtype) in
         [(1, DType::F32), (7, DType::F32), (90_001, DType::F32), (40_000, DType::F64)]
     {
@@ -230,7 +230,7 @@ fn random_words_are_those_of_the_body() {
             vec![numbers]
         }));
         let key = || vec![HostTensor::from_slice(&[17_u32, 4_000_000_000], [2]).unwrap()];
-        let expected = one_by_one(&program, key());
+        let expected = run_unfused(&program, key());
         let results = Plan::new(program).run(key(), &Hooks::new()).unwrap();
         assert_eq!(contents(&results), contents(&expected));
     }
