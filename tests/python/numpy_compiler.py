@@ -116,7 +116,7 @@ def broadcast(node, x):
 
 def dot(node, x, y):
     a = node.attributes
-    assert not a["left_batch"], "the suite has no batches"
+    assert not a["left_batch"], "batched dot products are not supported"
     return np.tensordot(x, y, axes=(a["left_contract"], a["right_contract"]))
 
 

@@ -31,7 +31,7 @@ def decode(entry):
 
 
 class Recording:
-    """The values of one test file, by test and by the order in which the test asks for them."""
+    """The values of one test file, by test and by the order in which the test requests them."""
 
     def __init__(self, name):
         self._path = Path(__file__).parent / "recorded" / f"{name}.json"

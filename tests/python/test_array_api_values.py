@@ -26,7 +26,7 @@ def run(compiler, function, *args):
     return eager
 
 
-def bits(x):
+def signed_values(x):
     """Return numbers with the signs of zeros."""
     return [(value, math.copysign(1, value)) for value in x.tolist()]
 
@@ -35,13 +35,13 @@ def bits(x):
 
 
 @pytest.mark.parametrize("dtype", ["pred", "s8", "u64", "f16", "f64"])
-def test_parts_of_real_numbers_keep_their_dtype(compiler, dtype):
+def test_real_and_imag_of_real_numbers_keep_their_dtype(compiler, dtype):
     x = nx.tensor([0, 1, 1], dtype=dtype)
     assert run(compiler, nx.real, x).dtype == run(compiler, nx.imag, x).dtype == x.dtype
     assert (x.real.tolist(), x.imag.tolist()) == ([0, 1, 1], [0, 0, 0])
 
 
-def test_no_dtype_is_the_default_one():
+def test_dtype_none_means_the_default_dtype():
     assert nx.ones(3, dtype=None).dtype == nx.zeros(3, dtype=None).dtype == nx.float32
     assert nx.eye(2, dtype=None).dtype == nx.empty(2).dtype == nx.float32
     assert nx.full(2, 1).dtype == nx.int32
@@ -60,7 +60,7 @@ def test_no_dtype_is_the_default_one():
         (np.bool_(True), nx.bool),
     ],
 )
-def test_scalars_of_numpy_keep_their_dtype(scalar, dtype):
+def test_numpy_scalars_keep_their_dtype(scalar, dtype):
     assert nx.tensor(scalar).dtype == nx.asarray(scalar).dtype == dtype
     assert nx.tensor(scalar).item() == scalar
     assert nx.tensor([scalar, scalar]).dtype == dtype
@@ -69,12 +69,12 @@ def test_scalars_of_numpy_keep_their_dtype(scalar, dtype):
     assert (nx.tensor([1], "s8") * scalar).dtype == nx.result_type(nx.int8, dtype)
 
 
-def test_plain_numbers_take_the_dtype_of_what_is_beside_them():
+def test_python_scalars_take_the_dtype_of_numpy_scalars():
     assert nx.tensor([1.0, np.float16(2)]).dtype == nx.float16
     assert nx.tensor([1, np.float64(2)]).dtype == nx.float64
 
 
-def test_lists_hold_arrays():
+def test_tensor_accepts_lists_of_arrays():
     parts = [nx.tensor([1, 2]), np.array([3, 4], np.int32), [5, 6], range(7, 9)]
     assert nx.tensor(parts).tolist() == [[1, 2], [3, 4], [5, 6], [7, 8]]
     assert nx.tensor([np.ones((2, 3)), np.zeros((2, 3))]).shape == (2, 2, 3)
@@ -85,13 +85,13 @@ def test_lists_hold_arrays():
             nx.tensor(ragged)
 
 
-def test_lists_hold_traced_values():
+def test_tensor_accepts_lists_of_traced_values():
     both = nx.jit(lambda x, y: nx.tensor([[x, 1.0], [y, x * y]]))(2.0, 3.0)
     assert both.tolist() == [[2.0, 1.0], [3.0, 6.0]]
     assert nx.jit(lambda x: nx.asarray([x, x], dtype="s8"))(2.0).dtype == nx.int8
 
 
-def test_ranges_and_objects_that_make_arrays():
+def test_tensor_accepts_ranges_and_the_array_protocol():
     class Column:
         """An object with the interface of a pandas column."""
 
@@ -110,20 +110,20 @@ def test_ranges_and_objects_that_make_arrays():
         nx.tensor(Column(["a", None]))
 
 
-def test_columns_and_frames_of_pandas():
+def test_tensor_accepts_pandas_objects():
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame({"a": [1.0, 2.0], "b": [3.0, 4.0]})
     assert nx.tensor(frame).tolist() == [[1.0, 3.0], [2.0, 4.0]]
     assert nx.tensor(frame["b"]).tolist() == [3.0, 4.0]
 
 
-def test_numpy_knows_our_dtypes():
+def test_numpy_accepts_nxla_dtypes():
     for dtype in (nx.float32, nx.int8, nx.uint64, nx.complex128, nx.bool):
         assert np.zeros(3, dtype=dtype).dtype == dtype
         assert np.dtype(nx.zeros(2, dtype).dtype) == dtype
 
 
-def test_two_axes_cannot_have_one_name():
+def test_duplicate_axis_names_are_rejected():
     for make in (
         lambda: nx.ones((2, 3), names=["a", "a"]),
         lambda: nx.tensor([[1]], names=["a", "a"]),
@@ -155,7 +155,7 @@ def test_sums_of_unsigned_integers_stay_unsigned(compiler):
     ("dtype", "sums"),
     [("s8", "s32"), ("u8", "u32"), ("s64", "s64"), ("u64", "u64"), ("f16", "f16")],
 )
-def test_running_sums_are_as_wide_as_sums(compiler, dtype, sums):
+def test_cumulative_sums_have_the_dtype_of_sums(compiler, dtype, sums):
     x = nx.tensor([100, 100], dtype)
     for function in (nx.cumulative_sum, nx.cumulative_prod):
         found = run(compiler, function, x)
@@ -165,7 +165,7 @@ def test_running_sums_are_as_wide_as_sums(compiler, dtype, sums):
     assert nx.cumulative_sum(x, dtype=dtype).dtype == nx.DType(dtype)
 
 
-def test_vecdot_has_the_common_dtype_and_one_size(compiler):
+def test_vecdot_has_the_common_dtype_and_checks_sizes(compiler):
     found = run(compiler, nx.vecdot, nx.tensor([10, 20], "u8"), nx.tensor([2, 2], "u8"))
     assert (found.dtype, found.item()) == (nx.uint8, 60)
     found = run(compiler, nx.vecdot, nx.tensor([1j, 2]), nx.tensor([1j, 1]))
@@ -177,7 +177,7 @@ def test_vecdot_has_the_common_dtype_and_one_size(compiler):
     assert named.tolist() == [3.0, 3.0]
 
 
-def test_conjugates_of_real_numbers_are_themselves(compiler):
+def test_conj_of_real_numbers_is_the_identity(compiler):
     x = nx.tensor([0.1, 1e300], "f64")
     assert run(compiler, nx.conj, x).dtype == nx.float64
     assert run(compiler, nx.conj, x).tolist() == [0.1, 1e300]
@@ -187,15 +187,15 @@ def test_conjugates_of_real_numbers_are_themselves(compiler):
 
 # --- conversions ---
 
-BEYOND = [1e20, -1e20, 3e38, -3e38, inf, -inf, nan, 300.7, -300.7, 3.7, -3.7, 0.0, -0.0]
+OUT_OF_RANGE = [1e20, -1e20, 3e38, -3e38, inf, -inf, nan, 300.7, -300.7, 3.7, -3.7, 0.0, -0.0]
 
 
 @pytest.mark.parametrize("source", ["f16", "bf16", "f32", "f64"])
 @pytest.mark.parametrize(
     "target", ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64", "s4", "u2"]
 )
-def test_floats_beyond_an_integer_become_its_limits(compiler, source, target):
-    x = nx.tensor(BEYOND, source)
+def test_float_to_integer_conversion_saturates(compiler, source, target):
+    x = nx.tensor(OUT_OF_RANGE, source)
     limits = nx.iinfo(target)
     expected = [
         0 if math.isnan(value) else int(min(max(value, limits.min), limits.max))
@@ -215,13 +215,13 @@ def test_floats_beyond_an_integer_become_its_limits(compiler, source, target):
                 nx.full(1, value, target)
 
 
-def test_complex_numbers_and_integers_are_converted_too(compiler):
+def test_complex_and_integer_to_integer_conversion(compiler):
     x = nx.tensor([1e20 + 1j, nan * 1j, -1e20])
     assert run(compiler, lambda x: nx.astype(x, "s32"), x).tolist() == [2**31 - 1, 0, -(2**31)]
     assert run(compiler, lambda x: nx.astype(x, "u8"), nx.tensor([300, -1])).tolist() == [44, 255]
 
 
-def test_astype_gives_the_tensor_itself_only_if_it_may():
+def test_astype_returns_the_same_tensor_only_without_copy():
     x = nx.ones(3)
     assert nx.astype(x, nx.float32, copy=False) is x
     assert nx.astype(x, nx.float32) is not x
@@ -245,7 +245,7 @@ def test_astype_gives_the_tensor_itself_only_if_it_may():
         ("atan", complex(nan, 0.0), complex(nan, 0.0)),
     ],
 )
-def test_complex_nan_is_that_of_annex_g(name, z, expected):
+def test_complex_nan_follows_annex_g(name, z, expected):
     found = getattr(nx, name)(nx.tensor(z, "c128")).item()
     for part, wanted in ((found.real, expected.real), (found.imag, expected.imag)):
         assert math.isnan(part) if math.isnan(wanted) else part == wanted
@@ -255,14 +255,14 @@ def test_complex_nan_is_that_of_annex_g(name, z, expected):
 
 
 @pytest.mark.parametrize("dtype", ["f16", "f32", "f64"])
-def test_remainders_that_are_zero_have_the_sign_of_the_divisor(compiler, dtype):
+def test_zero_remainders_have_the_sign_of_the_divisor(compiler, dtype):
     x = nx.tensor([0.0, 0.0, -0.0, -0.0, 6.0, -6.0, 6.0, -6.0], dtype)
     y = nx.tensor([1.0, -1.0, 1.0, -1.0, 3.0, 3.0, -3.0, -3.0], dtype)
     found = run(compiler, nx.remainder, x, y)
-    assert bits(found) == [(0.0, math.copysign(1, value)) for value in y.tolist()]
+    assert signed_values(found) == [(0.0, math.copysign(1, value)) for value in y.tolist()]
 
 
-def test_remainders_are_pythons(compiler):
+def test_remainder_matches_numpy(compiler):
     x = nx.tensor([5.0, -5.0, 5.0, -5.0, 1.0, -1.0, inf, 1.0, 5.5], "f64")
     y = nx.tensor([3.0, 3.0, -3.0, -3.0, inf, inf, 2.0, nan, 0.0], "f64")
     expected = np.remainder(x.numpy()[:-3], y.numpy()[:-3])
@@ -275,12 +275,12 @@ def test_remainders_are_pythons(compiler):
 def test_the_sign_of_zeros_is_zero(compiler, dtype):
     found = run(compiler, nx.sign, nx.tensor([-0.0, 0.0, -2.0, 3.0, -inf], dtype))
     # NumPy does not have all of these dtypes.
-    assert bits(nx.astype(found, "f64")) == [(0, 1), (0, 1), (-1, -1), (1, 1), (-1, -1)]
+    assert signed_values(nx.astype(found, "f64")) == [(0, 1), (0, 1), (-1, -1), (1, 1), (-1, -1)]
     assert math.isnan(run(compiler, nx.sign, nx.tensor(nan, dtype)).item())
     assert run(compiler, nx.sign, nx.tensor(0j)).item() == 0
 
 
-def test_the_number_after(compiler):
+def test_nextafter_matches_numpy(compiler):
     for dtype in (np.float32, np.float64):
         x = np.array([1, 1, 0, 0, -0.0, -1, inf, -inf, nan, 1, 5, 2], dtype)
         y = np.array([2, 0, 1, -1, 1, 0, 0, 0, 1, nan, 5, inf], dtype)
@@ -290,14 +290,14 @@ def test_the_number_after(compiler):
         nx.nextafter(1j, 1.0)
 
 
-# --- spreads ---
+# --- linspace ---
 
 
 @settings(max_examples=100, deadline=None)
 @given(
     st.floats(-1e6, 1e6), st.floats(-1e6, 1e6), st.integers(2, 60), st.sampled_from(["f32", "f64"])
 )
-def test_spreads_end_where_they_are_told_to(start, stop, num, dtype):
+def test_linspace_ends_are_exact(start, stop, num, dtype):
     found = nx.linspace(start, stop, num, dtype=dtype)
     ends = nx.tensor([start, stop], dtype).tolist()
     assert [found[0].item(), found[-1].item()] == ends
@@ -305,7 +305,7 @@ def test_spreads_end_where_they_are_told_to(start, stop, num, dtype):
     assert (between.dtype, between[-1].item()) == (nx.DType(dtype), ends[1])
 
 
-def test_spreads_between_huge_ends(compiler):
+def test_linspace_between_huge_ends(compiler):
     for start, stop, dtype in ((-3e38, 3e38, "f32"), (-1.5e308, 1.5e308, "f64")):
         ends = [nx.tensor(end, dtype) for end in (start, stop)]
         expected = [start, start / 2, 0.0, stop / 2, stop]
@@ -318,7 +318,7 @@ def test_spreads_between_huge_ends(compiler):
     np.testing.assert_allclose(found, [-3e38j, 0, 3e38j], rtol=1e-6)
 
 
-def test_spreads_of_complex_numbers(compiler):
+def test_linspace_of_complex_numbers(compiler):
     found = run(compiler, lambda: nx.linspace(1j, 2, 3))
     assert (found.dtype, found.tolist()) == (nx.complex64, [1j, 1 + 0.5j, 2])
     assert nx.linspace(0, 1, 3, dtype="c128").tolist() == [0, 0.5, 1]
@@ -333,10 +333,10 @@ def test_spreads_of_complex_numbers(compiler):
         nx.linspace(0, 1, 3, dtype="s32")
 
 
-# --- matrices without rows, and large ones ---
+# --- empty, huge and tiny matrices ---
 
 
-def test_matrices_without_rows(compiler):
+def test_linalg_of_empty_matrices(compiler):
     a = nx.zeros((0, 0))
     assert run(compiler, nx.linalg.det, a).item() == 1.0
     assert run(compiler, nx.linalg.det, nx.zeros((3, 0, 0))).tolist() == [1.0] * 3
@@ -372,7 +372,7 @@ def test_matrices_without_rows(compiler):
     [{"compiler": "evaluator"}, {"compiler": "xla"}, {"compiler": "xla", "kernels": False}],
     ids=["evaluator", "xla", "xla alone"],
 )
-def test_factors_of_huge_and_tiny_numbers(options, dtype, exponent):
+def test_factorizations_of_huge_and_tiny_matrices(options, dtype, exponent):
     scale = float(nx.finfo(dtype).max) ** exponent
     unit = np.array([[1.0, 2.0, 0.5], [3.0, -1.0, 2.0], [0.5, 4.0, 1.0]])
     a = nx.tensor(unit * scale, dtype)
@@ -402,7 +402,7 @@ def test_tolerances_may_be_tensors(compiler):
 
 
 @pytest.mark.parametrize("dtype", ["f32", "f64", "c64", "c128"])
-def test_eigenvalues_of_matrices_without_symmetry(compiler, dtype):
+def test_eigenvalues_of_nonsymmetric_matrices(compiler, dtype):
     rng = np.random.default_rng(1)
     a = rng.normal(size=(3, 4, 4))
     a = (a + 1j * rng.normal(size=a.shape)) if dtype[0] == "c" else a
@@ -428,7 +428,7 @@ def test_eigenvalues_of_matrices_without_symmetry(compiler, dtype):
 # --- debugging ---
 
 
-def test_infinities_that_are_written_down_are_no_mistake(compiler):
+def test_debug_nans_allows_constant_infinities(compiler):
     with nx.default_options(compiler=compiler), nx.debug_nans():
         mask = nx.where(nx.tensor([True, False]), 0.0, -inf)
         assert mask.tolist() == [0.0, -inf]
@@ -443,7 +443,7 @@ def test_infinities_that_are_written_down_are_no_mistake(compiler):
 # --- vmap ---
 
 
-def test_axes_of_vmap_are_containers(compiler):
+def test_vmap_axes_may_be_containers(compiler):
     with nx.default_options(compiler=compiler):
         tree = {"b": nx.tensor(1.0), "a": nx.tensor([1.0, 2.0])}
         add = nx.vmap(lambda d: d["a"] + d["b"], in_axes=({"a": 0, "b": None},))
@@ -460,7 +460,7 @@ def test_axes_of_vmap_are_containers(compiler):
         nx.vmap(lambda x: x, in_axes=(0, 0))(nx.ones(2))
 
 
-# --- functions of movement and rounding ---
+# --- rounding, new axes and ranges ---
 
 
 def test_round_rounds_each_part_of_complex_numbers(compiler):
@@ -483,7 +483,7 @@ def test_expand_dims_takes_several_axes(axis):
     np.testing.assert_array_equal(traced(x).numpy(), wanted)
 
 
-def test_expand_dims_refuses_what_cannot_be():
+def test_expand_dims_rejects_invalid_axes():
     with pytest.raises(nx.ArgumentError, match="must be distinct; got axis 1 of the result twice"):
         nx.expand_dims([1, 2], axis=(1, -2))
     with pytest.raises(nx.ArgumentError, match="must be in range for a result with 3 axes; got 3"):
@@ -506,7 +506,7 @@ def test_expand_dims_refuses_what_cannot_be():
         (np.int32(2), np.int64(9), 2),
     ],
 )
-def test_ranges_have_as_many_numbers_as_those_of_numpy(limits):
+def test_arange_has_the_length_of_numpy(limits):
     found, expected = nx.arange(*limits), np.arange(*limits)
     assert found.shape == expected.shape
     assert found.dtype == ("s32" if expected.dtype.kind == "i" else "f32")

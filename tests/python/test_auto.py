@@ -36,23 +36,25 @@ def repeats(steps):
     return function
 
 
-def by(compiler, function=rounded, x=SMALL):
+def compute_on(compiler, function=rounded, x=SMALL):
     return nx.jit(function, compiler=compiler)(x).numpy()
 
 
 def backend_of(result, function=rounded, x=SMALL):
     """Return which backend has computed a result."""
     (found,) = (
-        name for name in ("evaluator", "xla") if np.array_equal(result, by(name, function, x))
+        name
+        for name in ("evaluator", "xla")
+        if np.array_equal(result, compute_on(name, function, x))
     )
     return found
 
 
-def test_backends_round_in_different_ways():
+def test_backends_round_differently():
     """The tests below distinguish backends by the last digits of results."""
     for x in (SMALL, MIDDLE):
-        assert not np.array_equal(by("evaluator", x=x), by("xla", x=x))
-        np.testing.assert_allclose(by("evaluator", x=x), by("xla", x=x), rtol=1e-5)
+        assert not np.array_equal(compute_on("evaluator", x=x), compute_on("xla", x=x))
+        np.testing.assert_allclose(compute_on("evaluator", x=x), compute_on("xla", x=x), rtol=1e-5)
 
 
 #: Programs of every size, with the number of compilations that the plugin counts. They run in a
@@ -119,7 +121,7 @@ def test_first_calls_run_on_the_evaluator(after):
     assert f.cache_report()["backends"] == ["xla"]
 
 
-def test_after_a_setting_xla_runs_other_programs():
+def test_compile_options_move_programs_to_xla():
     for options, backends in (
         ({}, ["evaluator"] * 3),
         ({"compile_above": 500}, ["evaluator", "evaluator", "xla"]),
@@ -129,7 +131,7 @@ def test_after_a_setting_xla_runs_other_programs():
         assert [backend_of(f(MIDDLE), x=MIDDLE) for _ in range(3)] == backends
 
 
-def test_each_function_and_signature_is_counted_by_itself():
+def test_calls_are_counted_per_function_and_signature():
     options = {"compiler": "auto", "compile_above": 0, "compile_after": 1}
     for _ in range(2):
         f = nx.jit(rounded, **options)
@@ -144,7 +146,7 @@ def newton(x):
     return nx.while_loop(lambda y: error(y) > 1e-3, lambda y: (y + x / y) / 2, x)
 
 
-def test_slow_loops_of_small_steps_run_on_xla_at_once():
+def test_slow_loops_of_small_steps_start_on_xla():
     x = np.linspace(1.0, 3.0, 8, dtype=np.float32)
     explanation = nx.explain(nx.jit(newton, compiler="auto"), x)
     assert (explanation.backend, explanation.estimated) == ("xla", None)
@@ -156,7 +158,7 @@ def test_slow_loops_of_small_steps_run_on_xla_at_once():
     assert explanation.estimated > 0.25
 
 
-def test_one_function_runs_on_both_sides_of_each_limit():
+def test_argument_shapes_select_the_backend():
     """The shapes decide which backend runs a function."""
 
     def function(x):
@@ -195,7 +197,7 @@ LARGE_STEPS = {
 
 
 @pytest.mark.parametrize("function", LARGE_STEPS.values(), ids=LARGE_STEPS)
-def test_the_evaluator_runs_all_calls_of_other_programs(function):
+def test_programs_with_large_steps_stay_on_the_evaluator(function):
     x = np.random.default_rng(0).normal(size=(300, 300)).astype("f4") / 20
     f = nx.jit(function, compiler="auto")
     for _ in range(4):
@@ -206,7 +208,7 @@ def test_the_evaluator_runs_all_calls_of_other_programs(function):
     assert f.lower(x).compile().memory_analysis()["arguments"] == x.nbytes
 
 
-def test_an_explanation_has_times():
+def test_explanations_have_estimated_and_measured_times():
     f = nx.jit(rounded, compiler="auto", compile_after=1, compile_above=0)
     before = nx.explain(f, SMALL)
     assert before.measured == {}
@@ -232,69 +234,69 @@ def test_other_compilers_are_explained():
 
 
 #: Arguments and options on both sides of each limit of `auto`.
-SIDES = {
+CASES = {
     "small": (SMALL, {}),
     "not small": (SMALL, {"compile_above": 0}),
     "middle": (MIDDLE, {"compile_above": 500}),
     "one call": (SMALL, {"compile_above": 0, "compile_after": 1}),
-    "at once": (SMALL, {"compile_above": 0, "compile_after": 0}),
+    "immediately": (SMALL, {"compile_above": 0, "compile_after": 0}),
 }
 
 
-@pytest.fixture(params=SIDES)
-def side(request):
-    return SIDES[request.param]
+@pytest.fixture(params=CASES)
+def case(request):
+    return CASES[request.param]
 
 
-def calls(side, function=rounded, **options):
+def calls(case, function=rounded, **options):
     """Return the results of three calls of a function; XLA may run the last call."""
-    x, given = side
-    f = nx.jit(function, compiler="auto", **given, **options)
+    x, limits = case
+    f = nx.jit(function, compiler="auto", **limits, **options)
     return [f(x) for _ in range(3)]
 
 
-def test_values_and_devices_are_the_same(side):
-    for result in calls(side):
-        np.testing.assert_allclose(result.numpy(), by("xla", x=side[0]), rtol=1e-5)
+def test_results_match_xla_in_value_and_device(case):
+    for result in calls(case):
+        np.testing.assert_allclose(result.numpy(), compute_on("xla", x=case[0]), rtol=1e-5)
         assert str(result.device) == DEVICE
 
 
-def test_donated_arguments_are_gone(side):
-    x, given = side
-    f = nx.jit(rounded, compiler="auto", donate_argnums=0, **given)
+def test_donated_arguments_are_consumed(case):
+    x, limits = case
+    f = nx.jit(rounded, compiler="auto", donate_argnums=0, **limits)
     make = nx.jit(lambda x: x * 1, compiler="xla")
     for _ in range(4):
         argument = make(x)
-        np.testing.assert_allclose(f(argument).numpy(), by("xla", x=x), rtol=1e-5)
+        np.testing.assert_allclose(f(argument).numpy(), compute_on("xla", x=x), rtol=1e-5)
         with pytest.raises(nx.NxlaError, match="donated"):
             argument.numpy()
 
 
-def test_hooks_are_called(side):
+def test_hooks_are_called(case):
     seen = []
 
-    def look(x):
+    def hooked(x):
         shown = nx.hook(x[0], lambda v: seen.append(v.item()))
         return nx.hook(rounded(x) + shown * 0, "named")
 
     hooks = {"named": lambda v: seen.append(v.shape)}
-    calls(side, look, hooks=hooks)
-    assert seen == [-3.0, side[0].shape] * 3
+    calls(case, hooked, hooks=hooks)
+    assert seen == [-3.0, case[0].shape] * 3
 
 
-def test_errors_of_hooks_are_raised(side):
+def test_errors_of_hooks_are_raised(case):
     def fail(_):
         raise ValueError("of the user")
 
-    x, given = side
-    f = nx.jit(lambda x: rounded(nx.hook(x, fail)), compiler="auto", **given)
+    x, limits = case
+    f = nx.jit(lambda x: rounded(nx.hook(x, fail)), compiler="auto", **limits)
     for _ in range(4):
         with pytest.raises(ValueError, match="of the user"):
             f(x)
 
 
-def test_results_can_be_copied_and_freed(side):
-    for result in calls(side):
+def test_results_can_be_copied_and_freed(case):
+    for result in calls(case):
         copy = result.to_device(DEVICE, copy=True)
         expected = result.numpy().copy()
         assert result.deallocate()
@@ -306,51 +308,51 @@ def test_results_can_be_copied_and_freed(side):
         np.testing.assert_array_equal(copy.numpy(), expected)
 
 
-def test_results_do_not_change_with_arguments(side):
-    x, given = side
+def test_results_do_not_change_with_arguments(case):
+    x, limits = case
     array = x.copy()
-    f = nx.jit(lambda x: (x, rounded(x)), compiler="auto", **given)
+    f = nx.jit(lambda x: (x, rounded(x)), compiler="auto", **limits)
     for _ in range(3):
         array[:] = x
         same, other = f(array)
         array[:] = 7
         np.testing.assert_array_equal(same.numpy(), x)
-        np.testing.assert_allclose(other.numpy(), by("xla", x=x), rtol=1e-5)
+        np.testing.assert_allclose(other.numpy(), compute_on("xla", x=x), rtol=1e-5)
 
 
-def test_names_and_vectorized_axes_stay(side):
-    x, given = side
+def test_names_and_vectorized_axes_are_kept(case):
+    x, limits = case
     rows = x.reshape((10, -1))
-    f = nx.jit(rounded, compiler="auto", **given)
-    g = nx.jit(nx.sum, compiler="auto", **given)
+    f = nx.jit(rounded, compiler="auto", **limits)
+    g = nx.jit(nx.sum, compiler="auto", **limits)
     for _ in range(3):
         assert f(nx.tensor(rows, names=("a", "b"))).names == ["a", "b"]
         sums = g(nx.vectorize(nx.tensor(rows), "row"))
         assert sums.vectorized_axes == (("row", 10),)
     with pytest.raises(nx.NxlaError, match="test_auto"):
-        nx.jit(lambda x: x + np.ones(3, np.float32), compiler="auto", **given)(x)
+        nx.jit(lambda x: x + np.ones(3, np.float32), compiler="auto", **limits)(x)
 
 
-def test_stages_and_streams(side):
-    x, given = side
-    for result in calls(side, stages="auto"):
-        np.testing.assert_allclose(result.numpy(), by("xla", x=x), rtol=1e-5)
+def test_stages_and_streams_match_xla(case):
+    x, limits = case
+    for result in calls(case, stages="auto"):
+        np.testing.assert_allclose(result.numpy(), compute_on("xla", x=x), rtol=1e-5)
     stream = nx.stream(
         lambda x, total: (total, total + nx.sum(rounded(x))),
         nx.template(x.shape, nx.float32),
         np.float32(0),
         compiler="auto",
-        **given,
+        **limits,
     )
     for _ in range(4):
         stream.send(x)
     for step in range(4):
-        expected = step * by("xla", x=x).sum(dtype=np.float64)
+        expected = step * compute_on("xla", x=x).sum(dtype=np.float64)
         assert stream.recv().item() == pytest.approx(expected, rel=1e-3)
     stream.done()
 
 
-def test_views_do_not_keep_results_from_being_donated():
+def test_views_do_not_prevent_donation():
     x = nx.jit(lambda x: x + 1, compiler="xla")(np.zeros(100_000, np.float32))
     view = nx.jit(lambda x: x.reshape((100, 1000)), compiler="auto")(x)
     on_host = nx.jit(lambda x: x.reshape((100, 1000)), compiler="evaluator")(x)
@@ -362,14 +364,14 @@ def test_views_do_not_keep_results_from_being_donated():
     assert np.all(on_host.numpy() == 1.0)
 
 
-def test_threads_share_the_count():
+def test_threads_share_the_call_count():
     f = nx.jit(rounded, compiler="auto", compile_above=0, compile_after=4)
     with ThreadPoolExecutor(8) as pool:
         backends = [backend_of(result) for result in pool.map(f, [SMALL] * 24)]
     assert sorted(backends) == ["evaluator"] * 4 + ["xla"] * 20
 
 
-def test_programs_compiled_ahead_are_compiled():
+def test_programs_compiled_ahead_run_on_xla():
     f = nx.jit(rounded, compiler="auto", compile_after=5)
     compiled = f.lower(MIDDLE).compile()
     assert backend_of(compiled(MIDDLE), x=MIDDLE) == "xla"
@@ -400,7 +402,7 @@ def test_flags_of_xla_are_checked_before_the_first_call_runs(compiler):
 
 
 @pytest.mark.parametrize("name", ["compile_above", "compile_after"])
-def test_settings_of_auto_are_refused_elsewhere(name):
+def test_options_of_auto_are_rejected_by_other_compilers(name):
     for compiler in ("evaluator", "xla"):
         with pytest.raises(nx.OptionError, match=f'{name}.*compiler="auto"'):
             nx.jit(rounded, compiler=compiler, **{name: 1})
@@ -414,14 +416,14 @@ def test_settings_of_auto_are_refused_elsewhere(name):
             nx.jit(rounded, compiler="auto", **{name: wrong})
 
 
-def test_functions_over_a_mesh_are_compiled():
+def test_sharded_functions_are_compiled():
     by_rows = nx.Mesh(data=2).sharding("data")
     with nx.default_options(compiler="auto", compile_after=1):
         divided = nx.jit(rounded, in_shardings=by_rows)(SMALL)
-    np.testing.assert_allclose(np.asarray(divided), by("xla"), rtol=1e-6)
+    np.testing.assert_allclose(np.asarray(divided), compute_on("xla"), rtol=1e-6)
 
 
-def test_the_host_and_machines_without_a_plugin_have_the_evaluator(tmp_path):
+def test_host_or_missing_plugin_selects_the_evaluator(tmp_path):
     f = nx.jit(rounded, compiler="auto", device="host")
     assert f.explain(MIDDLE).backend == "evaluator"
     assert str(f(MIDDLE).device) == "host"

@@ -19,7 +19,7 @@ def misses():
     return nx.cache_report()["misses"]
 
 
-def test_a_function_reports_what_it_compiled(compiler):
+def test_functions_report_their_compilations(compiler):
     f = nx.jit(lambda x: x * 2.125, compiler=compiler)
     f(1.0)
     f(2.0)
@@ -32,7 +32,7 @@ def test_a_function_reports_what_it_compiled(compiler):
     assert f.cache_report()["entries"] == 0
 
 
-def test_equal_programs_are_compiled_once_whatever_they_come_from(compiler):
+def test_equal_programs_of_different_functions_compile_once(compiler):
     def make():
         return nx.jit(lambda x: nx.sin(x) * 5.125, compiler=compiler)
 
@@ -49,7 +49,7 @@ def test_equal_programs_are_compiled_once_whatever_they_come_from(compiler):
 
 
 @pytest.mark.usefixtures("device")
-def test_threads_that_want_the_same_program_wait_for_the_first():
+def test_threads_compile_a_shared_program_once():
     before = misses()
 
     def work():
@@ -63,11 +63,11 @@ def test_threads_that_want_the_same_program_wait_for_the_first():
     assert misses() - before == 1
 
 
-def test_two_first_calls_at_once_leave_one_entry():
-    together = threading.Barrier(2)
+def test_concurrent_first_calls_leave_one_entry():
+    barrier = threading.Barrier(2)
 
     def traced(x):
-        together.wait(30)
+        barrier.wait(30)
         return x + 7
 
     f = nx.jit(traced)
@@ -82,11 +82,11 @@ def test_two_first_calls_at_once_leave_one_entry():
     assert (report["entries"], report["misses"]) == (1, 2)
 
 
-def test_threads_that_miss_together_get_one_value():
-    together, cache = threading.Barrier(2), BoundedCache()
+def test_concurrent_cache_misses_return_one_value():
+    barrier, cache = threading.Barrier(2), BoundedCache()
 
     def make():
-        together.wait(30)
+        barrier.wait(30)
         return object()
 
     with ThreadPoolExecutor(2) as threads:
@@ -94,7 +94,7 @@ def test_threads_that_miss_together_get_one_value():
     assert first is second
 
 
-def test_the_cache_is_bounded_and_functions_let_go():
+def test_the_cache_limit_evicts_programs():
     f = nx.jit(lambda x: nx.fori(0, 3, lambda i, s: s * 1.5 + i, x))
     evictions = nx.cache_report()["evictions"]
     try:
@@ -113,16 +113,16 @@ def test_the_cache_is_bounded_and_functions_let_go():
         nx.set_cache_limit(-1)
 
 
-def test_what_the_cache_drops_is_gone_at_once(compiler):
+def test_evicted_programs_leave_reports_immediately(compiler):
     f = nx.jit(lambda x: nx.sin(x) * 7.125, compiler=compiler)
     g = nx.jit(lambda x: nx.cos(x) * 7.125, compiler=compiler)
-    kept = nx.compile(lambda x: nx.tan(x) * 7.125, [nx.template(())], compiler=compiler)
+    compiled = nx.compile(lambda x: nx.tan(x) * 7.125, [nx.template(())], compiler=compiler)
     for function in (f, g):
         function(0.0)
     (digest,) = f.cache_report()["digests"]
     before = nx.cache_report()
     try:
-        # Nothing is compiled or called between the two lines.
+        # No compilation or call happens between the new limit and the reports.
         nx.set_cache_limit(0)
         for function in (f, g):
             report = function.cache_report()
@@ -134,13 +134,13 @@ def test_what_the_cache_drops_is_gone_at_once(compiler):
         assert (f.cache_report()["misses"], f.cache_report()["digests"]) == (2, [digest])
         assert g(0.0).item() == 7.125
         assert (f.cache_report()["entries"], g.cache_report()["entries"]) == (0, 1)
-        assert kept(0.0).item() == 0
+        assert compiled(0.0).item() == 0
         assert (g.cache_report()["entries"], g.cache_report()["bytes"]) == (0, 0)
     finally:
         nx.set_cache_limit(512 << 20)
 
 
-def test_what_is_called_often_stays(compiler):
+def test_frequently_called_programs_are_not_evicted(compiler):
     often = nx.jit(lambda x: nx.sin(x) * 8.125, compiler=compiler)
     often(0.0)
     try:
@@ -158,7 +158,7 @@ def test_what_is_called_often_stays(compiler):
         nx.set_cache_limit(512 << 20)
 
 
-def test_too_many_compilations_are_told_with_what_differed():
+def test_excess_compilations_report_the_changed_argument():
     def f(x, y=None, mode="a"):
         return x * 2
 
@@ -171,7 +171,7 @@ def test_too_many_compilations_are_told_with_what_differed():
         match=r"f: compiled 3 times, max_compiles is 2; .*argument 0 was f32\[2\], is f32\[3\]$",
     ):
         g(nx.zeros((3,)))
-    # A refused call is not a call before, also if it is repeated.
+    # A rejected call does not become the previous call that an error compares with.
     for _ in range(2):
         with pytest.raises(nx.ExecutionError, match=r"argument 0 was f32\[2\], is f32\[3\]$"):
             g(nx.zeros((3,)))
@@ -191,7 +191,7 @@ def test_too_many_compilations_can_be_logged(caplog):
     assert "argument 0 was the int 1, is the float 1.5" in caplog.text
 
 
-def test_limits_are_checked():
+def test_compilation_limits_are_validated():
     with pytest.raises(nx.ArgumentError, match="max_compiles"):
         nx.jit(lambda x: x, max_compiles=0)
     with pytest.raises(nx.ArgumentError, match="'warn', 'raise', 'log'"):
@@ -300,7 +300,7 @@ def check_captured(compiler, fill):
 
 
 @pytest.mark.filterwarnings("ignore:.*becomes a hidden input")
-def test_a_function_drops_captured_tensors_beyond_the_limit_of_the_cache():
+def test_the_cache_limit_evicts_captured_tensors():
     apply = nx.jit(lambda function, x: function(x), compiler="evaluator")
     x = nx.ones(1 << 16)
 

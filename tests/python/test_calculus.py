@@ -10,15 +10,15 @@ from nxla._signatures import BoundedCache
 
 RNG = np.random.default_rng(0)
 F = RNG.normal(size=(6, 5))
-PLACES = np.sort(RNG.normal(size=6))
+COORDINATES = np.sort(RNG.normal(size=6))
 
 GRADIENTS = {
     "all axes": ((), {}),
     "one axis": ((), {"axis": 1}),
     "second order": ((), {"edge_order": 2}),
     "one spacing": ((2.0,), {}),
-    "coordinates": ((PLACES, 0.5), {"edge_order": 2}),
-    "coordinates of one axis": ((PLACES,), {"axis": 0}),
+    "coordinates": ((COORDINATES, 0.5), {"edge_order": 2}),
+    "coordinates of one axis": ((COORDINATES,), {"axis": 0}),
     "several axes": ((0.5, 2.0), {"axis": (-1, 0)}),
 }
 
@@ -57,13 +57,13 @@ def test_derivatives_of_integer_samples_with_equal_neighbors(dtype):
 
 
 def test_trapezoid(compiler):
-    places = np.cumsum(RNG.random((6, 5)), axis=0)
+    coordinates = np.cumsum(RNG.random((6, 5)), axis=0)
     y = nx.tensor(F)
     with nx.default_options(compiler=compiler):
         for found, expected in (
             (nx.trapezoid(y, dx=0.3), np.trapezoid(F, dx=0.3)),
-            (nx.trapezoid(y, nx.tensor(PLACES), axis=0), np.trapezoid(F, PLACES, axis=0)),
-            (nx.trapezoid(y, nx.tensor(places), axis=0), np.trapezoid(F, places, axis=0)),
+            (nx.trapezoid(y, nx.tensor(COORDINATES), axis=0), np.trapezoid(F, COORDINATES, axis=0)),
+            (nx.trapezoid(y, nx.tensor(coordinates), axis=0), np.trapezoid(F, coordinates, axis=0)),
         ):
             np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
     assert nx.trapezoid(nx.ones((2, 1))).tolist() == [0.0, 0.0]
@@ -124,9 +124,9 @@ def test_partitions(compiler):
             values = nx.partition(nx.tensor(x), kth, axis=axis).numpy()
             order = nx.argpartition(nx.tensor(x), kth, axis=axis).numpy()
             np.testing.assert_array_equal(np.take_along_axis(x, order, axis), values)
-            for place in (kth,) if isinstance(kth, int) else kth:
-                expected = np.take(np.partition(x, place, axis=axis), place, axis)
-                np.testing.assert_array_equal(np.take(values, place, axis), expected)
+            for index in (kth,) if isinstance(kth, int) else kth:
+                expected = np.take(np.partition(x, index, axis=axis), index, axis)
+                np.testing.assert_array_equal(np.take(values, index, axis), expected)
     with pytest.raises(nx.ArgumentError, match="partition: kth: must be one of 9 positions; got 9"):
         nx.partition(nx.tensor(x), 9)
     with pytest.raises(
@@ -135,7 +135,7 @@ def test_partitions(compiler):
         nx.argpartition(nx.tensor(x), 0, axis=2)
 
 
-def test_statistics_accept_the_names_of_numpy(compiler):
+def test_statistics_accept_numpy_keywords(compiler):
     x = np.array([1, 2, 4, 9])
     with nx.default_options(compiler=compiler):
         mean = nx.mean(nx.tensor(x), dtype="f64")
@@ -200,7 +200,7 @@ def test_digitize_searches_once(monkeypatch):
     assert searches == [{"side": "right"}]
 
 
-def test_axes_have_names(compiler):
+def test_functions_accept_axis_names(compiler):
     x = nx.tensor(F, names=["row", "column"])
     with nx.default_options(compiler=compiler):
         for position, name in enumerate(x.names):
@@ -249,7 +249,7 @@ def test_expm_is_traced_once_for_equal_types(monkeypatch):
     assert traced == ["f32", "f32", "f64", "f64"]  # Traced by eager calls and by `jit`.
 
 
-def test_stored_functions_tell_equal_scalars_apart_and_are_bounded(monkeypatch):
+def test_function_cache_is_bounded_and_distinguishes_scalars(monkeypatch):
     from nxla.ops import reduce
 
     def call(x, scalar):

@@ -22,8 +22,8 @@ def layer(x, w, *, scale):
 
 def weights(seed):
     def draw(phase):
-        places = nx.linspace(0.3 * seed + phase, 3.0 + phase, 9, dtype=nx.float64)
-        return nx.reshape(nx.sin(7.0 * places), (3, 3))
+        points = nx.linspace(0.3 * seed + phase, 3.0 + phase, 9, dtype=nx.float64)
+        return nx.reshape(nx.sin(7.0 * points), (3, 3))
 
     return {"first": draw(0.0), "second": draw(1.0)}
 
@@ -54,7 +54,7 @@ def close(found, expected, tolerance=1e-10):
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=str)
-def test_derivatives_are_those_of_the_function(policy, compiler):
+def test_checkpointed_derivatives_match_plain_derivatives(policy, compiler):
     x, layers = arguments()
     plain, wrapped = loss_of(lambda f: f), loss_of(lambda f: nx.checkpoint(f, policy))
     with nx.default_options(compiler=compiler):
@@ -97,7 +97,7 @@ def count(expression, op):
     ],
     ids=str,
 )
-def test_what_is_not_kept_is_computed_again(policy, tanh, dots):
+def test_values_that_are_not_stored_are_recomputed(policy, tanh, dots):
     x, layers = arguments()
     loss = loss_of(lambda f: f if policy is None else nx.checkpoint(f, policy))
     expression = nx.debug_expr(nx.grad(loss, argnums=1))(x, layers)
@@ -125,36 +125,36 @@ w = nx.eye(128)
 step = nx.jit(nx.grad(loss), compiler=compiler)
 x = nx.ones((int(rows), 128))
 
-def held(key):
+def memory_of(key):
     return int(re.search(key + r":\\s+(\\d+) kB", Path("/proc/self/status").read_text())[1])
 
-before = held("VmRSS")
-Path("/proc/self/clear_refs").write_text("5")  # The peak begins anew.
+before = memory_of("VmRSS")
+Path("/proc/self/clear_refs").write_text("5")  # Reset the peak.
 step(x).block_until_ready()
-print((held("VmHWM") - before) / (int(rows) / 2))
+print((memory_of("VmHWM") - before) / (int(rows) / 2))
 """
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is read from /proc")
-def test_memory_is_that_of_what_is_kept(compiler):
+def test_checkpoints_reduce_peak_memory(compiler):
     if compiler == "xla" and PLATFORM != "cpu":
         pytest.skip("the memory of the process is that of the host")
     # The operands are large compared with the memory of compilation. The evaluator is not optimized
     # in tests.
     rows = "8192" if compiler == "xla" else "2048"
 
-    def held(wrap):
+    def memory_of(wrap):
         command = [sys.executable, "-c", MEMORY, wrap, compiler, rows]
         run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
         return float(run.stdout)
 
     # The limits in tensors of that size: a chain of 16 layers, or four stored values and one
     # segment of four layers.
-    plain, kept = held("plain"), held("checkpoint")
-    assert kept < plain - 4, (plain, kept)
+    plain, checkpointed = memory_of("plain"), memory_of("checkpoint")
+    assert checkpointed < plain - 4, (plain, checkpointed)
 
 
-def test_numbers_stay_numbers_and_functions_may_capture():
+def test_python_scalars_and_captured_values_are_supported():
     scale = nx.tensor(3.0)
 
     @nx.checkpoint
@@ -204,7 +204,7 @@ def test_checkpoints_inside_of_loops_and_around_them(compiler):
         close(nx.grad(nx.checkpoint(inside(nx.checkpoint), "everything"))(h), expected)
 
 
-def test_what_is_wrong_is_said():
+def test_invalid_arguments_raise():
     for policy in ("dots", 3, nx.sin):
         with pytest.raises(nx.ArgumentError, match="checkpoint: policy: must be 'nothing'"):
             nx.checkpoint(nx.sin, policy)

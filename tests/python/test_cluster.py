@@ -23,7 +23,7 @@ from nxla._cluster.dask import Parcel
 distributed = pytest.importorskip("distributed", reason="Dask is not installed")
 
 SIZE = 256
-#: The signal that ends a process at once. On Windows, every signal does.
+#: The signal that ends a process immediately. On Windows, every signal does.
 KILL = getattr(signal, "SIGKILL", signal.SIGTERM)
 #: Bytes of a value between stages.
 LARGE = 4 * SIZE * SIZE
@@ -51,18 +51,18 @@ def chain(count=4):
 def slow_stages(x):
     """Return stages that take about half a second each, and no memory."""
 
-    def turn(x, count):
+    def iterate(x, count):
         return nx.fori(0, count, lambda i, s: nx.sin(s) + 1.0, x)
 
     short = 100_000
-    run = nx.jit(lambda x: turn(x, short))
+    run = nx.jit(lambda x: iterate(x, short))
     run(0.5)
     start = time.perf_counter()
     run(0.5).item()
     long = int(short * 0.5 / (time.perf_counter() - start))
 
     def slow(x):
-        return nx.cos(turn(nx.cos(turn(nx.cos(turn(x, long)), long)), long))
+        return nx.cos(iterate(nx.cos(iterate(nx.cos(iterate(x, long)), long)), long))
 
     return nx.graph.split(nx.debug_expr(slow)(x), after("cos"))
 
@@ -112,14 +112,14 @@ def shared_memory():
 # --- results ---
 
 
-def test_results_are_those_of_the_whole(executor, compiler):
+def test_executors_return_the_local_results(executor, compiler):
     stages, (x, ws) = chain()
     found = nx.graph.run(stages, x, ws, executor=executor, compiler=compiler)
     expected = nx.graph.run(stages, x, ws, compiler=compiler)
     assert found.item() == expected.item()
 
 
-def test_values_that_parts_of_the_graph_share_go_to_each_of_them(executor):
+def test_values_with_several_consumers_reach_each_stage(executor):
     def function(x):
         q, r = nx.linalg.qr(x)
         shared = nx.exp(q)
@@ -134,7 +134,7 @@ def test_values_that_parts_of_the_graph_share_go_to_each_of_them(executor):
         np.testing.assert_array_equal(np.asarray(left), np.asarray(right))
 
 
-def test_arguments_of_every_kind_arrive(executor):
+def test_all_argument_kinds_reach_workers(executor):
     table = nx.tensor(np.arange(5000, dtype="f4"))
 
     def function(b, a):
@@ -147,7 +147,7 @@ def test_arguments_of_every_kind_arrive(executor):
 
 
 @pytest.mark.parametrize("dtype", [nx.float32, nx.bfloat16, nx.uint4, nx.bool, nx.complex64])
-def test_every_dtype_travels(executor, dtype):
+def test_every_dtype_is_transferred(executor, dtype):
     x = nx.astype(nx.arange(70_000) % 2, dtype)
     stages = nx.graph.split(nx.debug_expr(lambda x: nx.flip(nx.flip(x)))(x), after("reverse"))
     found = nx.graph.run(stages, x, executor=executor)
@@ -156,7 +156,7 @@ def test_every_dtype_travels(executor, dtype):
 
 
 def test_functions_are_called_in_the_process_of_the_caller(executor):
-    heard, computed = [], []
+    observed, computed = [], []
 
     def double(value):
         computed.append(os.getpid())
@@ -169,17 +169,17 @@ def test_functions_are_called_in_the_process_of_the_caller(executor):
 
     expression = nx.debug_expr(function)(nx.template((), nx.float32))
     stages = nx.graph.split(expression, after("sin", "cos", "runtime_call"))
-    hooks = {"named": lambda value: heard.append((value.item(), threading.current_thread()))}
+    hooks = {"named": lambda value: observed.append((value.item(), threading.current_thread()))}
     found = nx.graph.run(stages, 0.0, executor=executor, hooks=hooks)
     assert found.item() == pytest.approx(np.exp(2.0))
-    assert heard == [(0.0, threading.main_thread())]
+    assert observed == [(0.0, threading.main_thread())]
     assert computed == [os.getpid()]
     # A hook without a listener does not keep a stage in this process.
     nx.graph.run(stages, 0.0, executor=executor)
-    assert len(heard) == 1
+    assert len(observed) == 1
 
 
-def test_default_options_of_the_caller_hold_in_workers(executor):
+def test_default_options_of_the_caller_apply_in_workers(executor):
     stages, (x, ws) = chain(1)
     with (
         nx.default_options(compiler="xla", xla_no_such_flag=1),
@@ -195,7 +195,7 @@ def test_default_options_of_the_caller_hold_in_workers(executor):
 # --- locations of values ---
 
 
-def test_values_between_stages_do_not_cross_the_caller(client, monkeypatch):
+def test_intermediate_values_bypass_the_caller(client, monkeypatch):
     from distributed.comm import tcp
 
     crossed = [0]
@@ -230,7 +230,7 @@ def test_values_between_stages_do_not_cross_the_caller(client, monkeypatch):
     assert now["received"] - before["received"] == 4
 
 
-def test_values_between_stages_are_in_shared_memory(pool):
+def test_intermediate_values_are_in_shared_memory(pool):
     others = len(shared_memory())
     stages, (x, ws) = chain(8)
     nx.graph.run(stages, x, ws, executor=pool)
@@ -250,26 +250,30 @@ def test_equal_programs_are_sent_once(client):
     digests = {stage.digest for stage in stages.stages}
     assert len(digests) == 3, "the first, the last, and all others"
     nx.graph.run(stages, x, ws, executor=client)
-    held = [key for keys in client.has_what().values() for key in keys if "nxla-program" in key]
-    assert {key.removeprefix("nxla-program-") for key in held} >= digests
+    program_keys = [
+        key for keys in client.has_what().values() for key in keys if "nxla-program" in key
+    ]
+    assert {key.removeprefix("nxla-program-") for key in program_keys} >= digests
     assert nx.graph.run(stages, x, ws, executor=client).item() is not None
 
 
-def test_tensors_are_let_go_of_with_the_last_reference(client):
+def test_tensors_are_released_with_the_last_reference(client):
     stages, (x, ws) = chain(2)
     nx.graph.run(stages, x, ws, executor=client)
-    held = client.nthreads
-    del x, ws, held
+    threads = client.nthreads
+    del x, ws, threads
     until = time.monotonic() + 5
     while time.monotonic() < until:
-        kept = [key for keys in client.has_what().values() for key in keys if "Parcel" in key]
-        if not kept:
+        stored_keys = [
+            key for keys in client.has_what().values() for key in keys if "Parcel" in key
+        ]
+        if not stored_keys:
             return
         time.sleep(0.05)
-    pytest.fail(f"the cluster keeps {kept}")
+    pytest.fail(f"the cluster keeps {stored_keys}")
 
 
-def test_pickling_takes_the_memory_of_tensors_as_it_is():
+def test_pickling_shares_the_memory_of_tensors():
     x = nx.tensor(np.arange(10_000, dtype="f4"))
     buffers = []
     data = pickle.dumps(x, protocol=5, buffer_callback=buffers.append)
@@ -277,8 +281,8 @@ def test_pickling_takes_the_memory_of_tensors_as_it_is():
     (buffer,) = buffers
     address = np.frombuffer(buffer, "f4").__array_interface__["data"][0]
     assert address == np.asarray(x).__array_interface__["data"][0]
-    again = pickle.loads(data, buffers=buffers)
-    assert bool(nx.all(again == x).item())
+    restored_x = pickle.loads(data, buffers=buffers)
+    assert bool(nx.all(restored_x == x).item())
     # Writable memory is copied.
     mutable = bytearray(buffer)
     copied = pickle.loads(data, buffers=[mutable])
@@ -287,11 +291,11 @@ def test_pickling_takes_the_memory_of_tensors_as_it_is():
     # A `Parcel` shares writable memory, because a worker receives it for this tensor only.
     data = pickle.dumps(Parcel(x), protocol=5, buffer_callback=lambda _: None)
     mutable = bytearray(buffer)
-    taken = pickle.loads(data, buffers=[mutable]).tensor
+    restored = pickle.loads(data, buffers=[mutable]).tensor
     start = np.frombuffer(mutable, "u1").__array_interface__["data"][0]
-    assert np.asarray(taken).__array_interface__["data"][0] == start
-    assert sys.getsizeof(taken) >= 40_000
-    assert sys.getsizeof(Parcel(taken)) >= 40_000
+    assert np.asarray(restored).__array_interface__["data"][0] == start
+    assert sys.getsizeof(restored) >= 40_000
+    assert sys.getsizeof(Parcel(restored)) >= 40_000
     for protocol in range(5):
         assert bool(nx.all(pickle.loads(pickle.dumps(x, protocol=protocol)) == x).item())
 
@@ -303,7 +307,7 @@ def workers_of(client):
     return client.run(os.getpid)
 
 
-def test_stages_of_a_worker_that_dies_run_again_elsewhere(client):
+def test_stages_of_a_dead_worker_run_on_another_worker(client):
     stages = slow_stages(0.5)
     expected = nx.graph.run(stages, 0.5).item()
 
@@ -326,7 +330,7 @@ def test_stages_of_a_worker_that_dies_run_again_elsewhere(client):
     client.wait_for_workers(2, timeout=30)
 
 
-def test_what_a_dead_worker_held_is_sent_again_and_functions_are_called_once(client):
+def test_data_of_dead_workers_is_resent_and_hooks_run_once(client):
     stages, (x, ws) = chain(3)
     expected = nx.graph.run(stages, x, ws).item()
     assert nx.graph.run(stages, x, ws, executor=client).item() == expected
@@ -336,23 +340,23 @@ def test_what_a_dead_worker_held_is_sent_again_and_functions_are_called_once(cli
     assert nx.graph.run(stages, x, ws, executor=client).item() == expected
 
     def function(x, w):
-        return nx.sum(nx.hook(nx.sin(x), "heard") @ w)
+        return nx.sum(nx.hook(nx.sin(x), "observed") @ w)
 
     stages = nx.graph.split(nx.debug_expr(function)(x, ws[0]), after("sin", "dot"))
-    heard = []
+    observed = []
 
     def listen(value):
-        heard.append(value)
+        observed.append(value)
         for pid in workers_of(client).values():
             os.kill(pid, KILL)
 
-    found = nx.graph.run(stages, x, ws[0], executor=client, hooks={"heard": listen})
+    found = nx.graph.run(stages, x, ws[0], executor=client, hooks={"observed": listen})
     assert found.item() == nx.graph.run(stages, x, ws[0]).item()
-    assert len(heard) == 1
+    assert len(observed) == 1
     client.wait_for_workers(2, timeout=30)
 
 
-def test_a_cluster_without_workers_is_an_error_and_no_hang():
+def test_a_cluster_without_workers_raises_without_hanging():
     with (
         distributed.LocalCluster(
             n_workers=0, dashboard_address=":0", silence_logs=logging.CRITICAL
@@ -368,7 +372,7 @@ def test_a_cluster_without_workers_is_an_error_and_no_hang():
         nx.graph.run(stages, x, ws, executor=client)
 
 
-def test_a_process_that_is_killed_is_an_error_that_names_the_stage():
+def test_a_killed_process_raises_and_names_the_stage():
     stages = slow_stages(0.5)
     with new_pool(1) as pool:
         pid = pool.submit(os.getpid).result()
@@ -387,7 +391,7 @@ def hide_nxla():
             sys.modules[name] = None
 
 
-def test_a_worker_without_nxla_is_named():
+def test_errors_name_workers_without_nxla():
     stages, (x, ws) = chain(1)
     with new_pool(1, initializer=hide_nxla) as pool:
         start = time.monotonic()
@@ -409,31 +413,31 @@ def test_a_worker_without_nxla_is_named():
         assert time.monotonic() - start < 10
 
 
-def test_a_worker_with_another_version_is_named(executor, monkeypatch):
+def test_errors_name_workers_with_another_version(executor, monkeypatch):
     from nxla._cluster.dask import _CLUSTERS
 
     stages, (x, ws) = chain(1)
     _CLUSTERS.clear()
-    there = _core.__version__
+    version = _core.__version__
     monkeypatch.setattr(_core, "__version__", "0.0.1")
     with pytest.raises(
-        nx.ExecutionError, match=rf"must have nxla 0\.0\.1, .*; got (nxla )?{there}"
+        nx.ExecutionError, match=rf"must have nxla 0\.0\.1, .*; got (nxla )?{version}"
     ):
         nx.graph.run(stages, x, ws, executor=executor)
 
 
-def test_stages_of_a_worker_of_ray_that_dies_run_again(ray_cluster, tmp_path):
+def test_stages_of_a_dead_ray_worker_run_again(ray_cluster, tmp_path):
     # The first worker that runs the second stage ends its process; the next worker finds the file.
     from nxla._cluster import ray as cluster
 
     died = tmp_path / "died"
-    true = cluster.run_stage
+    original = cluster.run_stage
 
     def deadly(stage, tensors, options, label):
         if label == "stage 1" and not died.exists():
             died.touch()
             os.kill(os.getpid(), signal.SIGKILL)
-        return true(stage, tensors, options, label)
+        return original(stage, tensors, options, label)
 
     def work(*args):
         from nxla._cluster import ray as cluster
@@ -442,7 +446,7 @@ def test_stages_of_a_worker_of_ray_that_dies_run_again(ray_cluster, tmp_path):
         try:
             return cluster.work(*args)
         finally:
-            cluster.run_stage = true
+            cluster.run_stage = original
 
     stages, (x, ws) = chain(2)
     known = cluster.RayExecutor(ray_cluster, {}).known
@@ -455,13 +459,13 @@ def test_stages_of_a_worker_of_ray_that_dies_run_again(ray_cluster, tmp_path):
     assert found.item() == nx.graph.run(stages, x, ws).item()
 
 
-def test_what_is_no_executor_is_refused():
+def test_invalid_executors_are_rejected():
     stages, (x, ws) = chain(1)
     with pytest.raises(nx.ArgumentError, match="executor: must have the method submit"):
         nx.graph.run(stages, x, ws, executor=4)
 
 
-def test_an_interrupt_gives_up_what_has_not_begun(executor):
+def test_interrupts_cancel_pending_stages(executor):
     # A process in the background may ignore the signal by default.
     signal.signal(signal.SIGINT, signal.default_int_handler)
     stages = slow_stages(0.25)
@@ -472,7 +476,7 @@ def test_an_interrupt_gives_up_what_has_not_begun(executor):
     assert time.monotonic() - start < 3
     until = time.monotonic() + 5
     while isinstance(executor, distributed.Client) and any(executor.processing().values()):
-        assert time.monotonic() < until, "stages go on"
+        assert time.monotonic() < until, "stages still run"
         time.sleep(0.05)
 
 
@@ -505,30 +509,30 @@ def doubling():
     return nx.graph.split(nx.debug_expr(function)(1.0), after("log", "exp"))
 
 
-@pytest.mark.parametrize("where", ["here", "threads", "pool", "dask"])
-def test_batches_stream_in_order(where, request):
+@pytest.mark.parametrize("kind", ["local", "threads", "pool", "dask"])
+def test_batches_stream_in_order(kind, request):
     executors = {
-        "here": lambda: None,
+        "local": lambda: None,
         "threads": lambda: concurrent.futures.ThreadPoolExecutor(2),
         "pool": partial(request.getfixturevalue, "pool"),
         "dask": partial(request.getfixturevalue, "client"),
     }
-    asked = []
+    requested = []
 
     def batches():
         for number in range(1, 13):
-            asked.append(number)
+            requested.append(number)
             yield float(number)
 
-    given = 0
-    results = nx.graph.pipeline(doubling(), batches(), executor=executors[where](), in_flight=3)
-    for given, result in enumerate(results, 1):
-        assert result.item() == pytest.approx(2 * given, rel=1e-5)
-        assert len(asked) <= given + 2
-    assert given == 12
+    count = 0
+    results = nx.graph.pipeline(doubling(), batches(), executor=executors[kind](), in_flight=3)
+    for count, result in enumerate(results, 1):
+        assert result.item() == pytest.approx(2 * count, rel=1e-5)
+        assert len(requested) <= count + 2
+    assert count == 12
 
 
-def test_several_batches_are_on_their_way_at_the_same_time():
+def test_several_batches_are_in_flight_concurrently():
     meeting = threading.Barrier(2, timeout=20)
 
     class Meeting:
@@ -545,7 +549,7 @@ def test_several_batches_are_on_their_way_at_the_same_time():
     assert [y.item() for y in found] == [0.0] * 4
 
 
-def test_leaving_a_pipeline_gives_up_the_rest(pool):
+def test_closing_a_pipeline_cancels_pending_batches(pool):
     results = nx.graph.pipeline(doubling(), iter(float, None), executor=pool)
     next(results)
     results.close()
@@ -565,24 +569,24 @@ def test_errors_end_a_pipeline(pool):
         list(nx.graph.pipeline(doubling(), failing(), executor=pool, in_flight=1))
     with pytest.raises(nx.ArgumentError, match="in_flight: must be at least 1"):
         nx.graph.pipeline(doubling(), [1.0], in_flight=0)
-    heard = []
+    observed = []
 
     def listen(value):
-        heard.append(round(value.item()))
-        if heard[-1] == 3:
+        observed.append(round(value.item()))
+        if observed[-1] == 3:
             raise ValueError("the third")
 
     stages = nx.graph.split(
-        nx.debug_expr(lambda x: nx.exp(nx.hook(nx.abs(x), "heard")))(1.0), after("abs")
+        nx.debug_expr(lambda x: nx.exp(nx.hook(nx.abs(x), "observed")))(1.0), after("abs")
     )
     batches, found = map(float, range(1, 10)), []
-    results = nx.graph.pipeline(stages, batches, executor=pool, hooks={"heard": listen})
+    results = nx.graph.pipeline(stages, batches, executor=pool, hooks={"observed": listen})
     with pytest.raises(ValueError, match="the third"):
         found.extend(results)
     # Workers finish in any order. Earlier batches have finished, and no later batch starts.
     assert len(found) == 2
-    assert {1, 2, 3} <= set(heard)
-    assert all(number < 3 for number in heard[heard.index(3) + 1 :])
+    assert {1, 2, 3} <= set(observed)
+    assert all(number < 3 for number in observed[observed.index(3) + 1 :])
 
 
 # --- training ---
@@ -597,7 +601,7 @@ def attention(p, x):
 
 
 def embed(p, tokens):
-    return nx.take(p["tokens"], tokens, axis=0) + p["places"]
+    return nx.take(p["tokens"], tokens, axis=0) + p["positions"]
 
 
 def score(p, x):
@@ -632,35 +636,35 @@ def small_gpt():
         return {name: normal(*shape) for name, shape in sizes.items()}
 
     parameters = [
-        {"tokens": normal(11, 8), "places": normal(6, 8)},
+        {"tokens": normal(11, 8), "positions": normal(6, 8)},
         block(),
         {"block": block(), "head": normal(8, 11)},
     ]
     zeros = [nx.tree.map(lambda w: 0.0 * w, p) for p in parameters]
     states = [{"count": nx.tensor(0.0), "means": z, "squares": z} for z in zeros]
-    texts = nx.tensor(rng.integers(0, 11, (8, 6)).astype("i4"))
-    nexts = nx.tensor(np.eye(11, dtype="f4")[rng.integers(0, 11, (8, 6))])
-    return [embed, attention, score], parameters, states, texts, nexts
+    tokens = nx.tensor(rng.integers(0, 11, (8, 6)).astype("i4"))
+    targets = nx.tensor(np.eye(11, dtype="f4")[rng.integers(0, 11, (8, 6))])
+    return [embed, attention, score], parameters, states, tokens, targets
 
 
-def trained_in_one_process(functions, parameters, states, texts, nexts, steps, parts):
+def trained_in_one_process(functions, parameters, states, tokens, targets, steps, parts):
     """Train with basic transformations: the sum of the gradients of all parts."""
 
     @nx.jit
-    def loss(parameters, texts, nexts):
-        x = texts
+    def loss(parameters, tokens, targets):
+        x = tokens
         for function, p in zip(functions, parameters, strict=True):
             x = function(p, x)
-        return cross_entropy(x, nexts)
+        return cross_entropy(x, targets)
 
     both = nx.jit(nx.value_and_grad(loss))
     update = nx.jit(lambda p, g, s: adam(p, nx.tree.map(lambda g: g / parts, g), s))
-    losses, size = [], texts.shape[0] // parts
+    losses, size = [], tokens.shape[0] // parts
     for _ in range(steps):
         total, sums = None, None
         for part in range(parts):
             rows = slice(part * size, (part + 1) * size)
-            value, gradients = both(parameters, texts[rows], nexts[rows])
+            value, gradients = both(parameters, tokens[rows], targets[rows])
             total = value if total is None else total + value
             sums = gradients if sums is None else nx.tree.map(lambda a, b: a + b, sums, gradients)
         found = [update(p, g, s) for p, g, s in zip(parameters, sums, states, strict=True)]
@@ -670,13 +674,13 @@ def trained_in_one_process(functions, parameters, states, texts, nexts, steps, p
 
 
 @pytest.mark.parametrize(
-    ("where", "schedule"),
-    [("here", "gpipe"), ("here", "1f1b"), ("pool", "1f1b"), ("dask", "gpipe"), ("dask", "1f1b")],
+    ("kind", "schedule"),
+    [("local", "gpipe"), ("local", "1f1b"), ("pool", "1f1b"), ("dask", "gpipe"), ("dask", "1f1b")],
 )
-def test_pipelined_training_is_training_bit_for_bit(where, schedule, request):
+def test_pipelined_training_is_bit_identical_to_plain_training(kind, schedule, request):
     fixtures = {"pool": "pool", "dask": "client"}
-    executor = request.getfixturevalue(fixtures[where]) if where in fixtures else None
-    functions, parameters, states, texts, nexts = small_gpt()
+    executor = request.getfixturevalue(fixtures[kind]) if kind in fixtures else None
+    functions, parameters, states, tokens, targets = small_gpt()
     with nx.default_options(compiler="evaluator"):
         expected = trained_in_one_process(*small_gpt(), steps=10, parts=4)
         step = nx.graph.pipeline_step(
@@ -684,7 +688,7 @@ def test_pipelined_training_is_training_bit_for_bit(where, schedule, request):
         )
         losses = []
         for _ in range(10):
-            loss, parameters, states = step(parameters, states, texts, nexts)
+            loss, parameters, states = step(parameters, states, tokens, targets)
             losses.append(loss.item())
     assert losses == expected[0]
     assert losses[-1] < losses[0]
@@ -695,14 +699,14 @@ def test_pipelined_training_is_training_bit_for_bit(where, schedule, request):
 @pytest.mark.parametrize("layers", [1, 2, 4])
 @pytest.mark.parametrize("parts", [1, 3, 8])
 @pytest.mark.parametrize("schedule", ["gpipe", "1f1b"])
-def test_schedules_do_everything_once_and_hold_what_they_say(schedule, layers, parts):
+def test_schedules_run_each_part_once_within_memory_bounds(schedule, layers, parts):
     orders = nx.graph.pipeline_schedule(schedule, layers, parts)
     for layer, order in enumerate(orders[:-1]):
-        held = most = 0
+        pending = most = 0
         for kind, _ in order:
-            held += 1 if kind == "forward" else -1
-            most = max(most, held)
-        assert held == 0
+            pending += 1 if kind == "forward" else -1
+            most = max(most, pending)
+        assert pending == 0
         assert most == (parts if schedule == "gpipe" else min(layers - layer, parts))
         for wanted in ("forward", "backward"):
             assert [part for kind, part in order if kind == wanted] == list(range(parts))
@@ -739,7 +743,7 @@ def test_pipelined_steps_keep_names(schedule):
         step(parameters, [()] * 3, nx.vectorize(x[None], "v"), targets)
 
 
-def test_the_compiler_of_a_pipelined_step_drops_settings_of_the_default(device):
+def test_compiler_of_a_pipelined_step_overrides_default_options(device):
     options = ({"compiler": "xla", "device": 0}, {"compiler": "xla", "device": device})
     step = nx.graph.pipeline_step(
         [lambda w, x: w * x], lambda y, t: nx.sum(y * t), descend, parts=2, compiler="evaluator"
@@ -749,19 +753,19 @@ def test_the_compiler_of_a_pipelined_step_drops_settings_of_the_default(device):
             assert step([2.0], [()], np.ones(2), np.ones(2))[0].device.name == "host"
 
 
-def test_wrong_steps_are_refused():
-    functions, parameters, states, texts, nexts = small_gpt()
+def test_invalid_pipeline_steps_are_rejected():
+    functions, parameters, states, tokens, targets = small_gpt()
     with pytest.raises(nx.ArgumentError, match='schedule: must be "gpipe" or "1f1b"'):
         nx.graph.pipeline_step(functions, cross_entropy, adam, parts=4, schedule="zero")
     step = nx.graph.pipeline_step(functions, cross_entropy, adam, parts=3)
     with pytest.raises(nx.ArgumentError, match="must divide into 3 equal parts"):
-        step(parameters, states, texts, nexts)
+        step(parameters, states, tokens, targets)
     step = nx.graph.pipeline_step(functions, cross_entropy, adam, parts=4)
     with pytest.raises(nx.ArgumentError, match="states: must be 3, one for each layer; got 2"):
-        step(parameters, states[:2], texts, nexts)
+        step(parameters, states[:2], tokens, targets)
 
 
-def test_the_batch_of_a_pipeline_step_has_one_size():
+def test_pipeline_steps_check_batch_sizes():
     layers = [lambda p, x: nx.tanh(x @ p), lambda p, x: x @ p]
     step = nx.graph.pipeline_step(
         layers, lambda y, t: nx.mean((y - t) ** 2), lambda p, g, s: (p - 0.1 * g, s), parts=2
@@ -773,7 +777,7 @@ def test_the_batch_of_a_pipeline_step_has_one_size():
 
 
 @pytest.mark.parametrize("in_flight", [1, 3])
-def test_results_of_a_pipeline_come_before_the_error_of_its_source(in_flight):
+def test_pipelines_yield_results_before_source_errors(in_flight):
     def batches():
         yield 1.0
         yield 2.0

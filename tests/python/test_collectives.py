@@ -37,11 +37,11 @@ def compiled(tmp_path):
     return Compiled()
 
 
-def both(function, mesh, inputs, outputs, *args):
+def compare_on_mesh(function, mesh, inputs, outputs, *args):
     """Return the results on the mesh, after a comparison with the evaluator."""
     found = nx.shard_map(function, mesh, inputs, outputs)(*args)
-    alone = nx.shard_map(function, mesh, inputs, outputs, compiler="evaluator")(*args)
-    np.testing.assert_allclose(np.asarray(found), np.asarray(alone), rtol=1e-5)
+    reference = nx.shard_map(function, mesh, inputs, outputs, compiler="evaluator")(*args)
+    np.testing.assert_allclose(np.asarray(found), np.asarray(reference), rtol=1e-5)
     return np.asarray(found)
 
 
@@ -136,24 +136,24 @@ def cases(mesh):
     }
 
 
-def test_collectives_are_what_devices_tell_each_other(mesh, compiled):
+def test_collectives_return_expected_values_and_exchanges(mesh, compiled):
     for name, (function, inputs, outputs, expected, exchange) in cases(mesh).items():
         found = nx.shard_map(function, mesh, inputs, outputs, **compiled.options)(X)
         np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-5, err_msg=name)
         assert set(compiled.exchanges()) == ({exchange} if exchange else set()), name
-        alone = nx.shard_map(function, mesh, inputs, outputs, compiler="evaluator")
-        np.testing.assert_allclose(alone(X), expected, rtol=1e-5, err_msg=name)
+        reference = nx.shard_map(function, mesh, inputs, outputs, compiler="evaluator")
+        np.testing.assert_allclose(reference(X), expected, rtol=1e-5, err_msg=name)
 
 
-def test_a_ring_is_one_permutation():
+def test_ppermute_over_a_ring():
     mesh = nx.Mesh(ring=4)
     rows = mesh.sharding("ring")
-    ring = [(at, (at + 1) % 4) for at in range(4)]
+    ring = [(i, (i + 1) % 4) for i in range(4)]
     f = nx.shard_map(lambda x: collectives.ppermute(x, "ring", ring), mesh, rows, rows)
     np.testing.assert_array_equal(f(X), np.roll(X, 2, axis=0))
 
 
-def test_derivatives_go_through(mesh):
+def test_collectives_are_differentiable(mesh):
     rows = mesh.sharding("data")
 
     def loss(w, x):
@@ -185,15 +185,15 @@ def test_derivatives_go_through(mesh):
     np.testing.assert_allclose(gradient, 2 / 8 * X.T @ (X @ w), rtol=1e-4, atol=1e-5)
 
 
-def test_they_work_in_loops_and_branches(mesh):
+def test_collectives_in_loops_and_branches(mesh):
     rows = mesh.sharding("data")
 
     def total(x):
-        def trip(_, state):
+        def body(_, state):
             seen, moving = state
             return seen + moving, swap(moving)
 
-        return nx.fori(0, 2, trip, (x * 0, x))[0]
+        return nx.fori(0, 2, body, (x * 0, x))[0]
 
     def chosen(x):
         first = collectives.axis_index("data") == 0
@@ -203,13 +203,15 @@ def test_they_work_in_loops_and_branches(mesh):
 
     top, bottom = X[:4], X[4:]
     np.testing.assert_allclose(
-        both(total, mesh, rows, rows, X), np.concatenate([top + bottom] * 2), rtol=1e-5
+        compare_on_mesh(total, mesh, rows, rows, X), np.concatenate([top + bottom] * 2), rtol=1e-5
     )
     expected = np.concatenate([top + bottom + 2 * X[0, 0], -bottom + 2 * X[4, 0]])
-    np.testing.assert_allclose(both(chosen, mesh, rows, rows, X), expected, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(
+        compare_on_mesh(chosen, mesh, rows, rows, X), expected, rtol=1e-5, atol=1e-6
+    )
 
 
-def test_they_are_part_of_traces_and_of_programs(mesh):
+def test_shard_map_in_traces_and_exported_programs(mesh):
     rows = mesh.sharding("data")
 
     def share(x):
@@ -221,9 +223,9 @@ def test_they_are_part_of_traces_and_of_programs(mesh):
     assert divided.sharding == rows
     np.testing.assert_allclose(divided, 2 * X / X.sum(), rtol=1e-4)
     expression = nx.debug_expr(whole)(X)
-    again = type(expression).from_bytes(expression.to_bytes())
-    assert 'sharding [{"data"}' in str(again)
-    assert again.digest == expression.digest
+    restored = type(expression).from_bytes(expression.to_bytes())
+    assert 'sharding [{"data"}' in str(restored)
+    assert restored.digest == expression.digest
     elsewhere = nx.import_stablehlo(nx.export(whole, [X]))
     np.testing.assert_allclose(elsewhere(X), X / X.sum(), rtol=1e-4)
     named = nx.tensor(X, names=["row", "column"])
@@ -260,7 +262,7 @@ def test_plain_functions_are_traced_in_every_call(mesh, compiler):
 
 
 @pytest.mark.parametrize("compiler", ["evaluator", "xla"])
-def test_options_and_marks_of_the_jitted_function_are_kept(mesh, compiler):
+def test_shard_map_keeps_options_and_rejects_argument_marks(mesh, compiler):
     rows = mesh.sharding("data")
     checked = nx.shard_map(nx.jit(nx.log, debug_nans=True, compiler=compiler), mesh, rows, rows)
     with pytest.raises(nx.ExecutionError, match=r"NaN|nan"):
@@ -274,7 +276,7 @@ def test_options_and_marks_of_the_jitted_function_are_kept(mesh, compiler):
             nx.shard_map(lambda x, y: x, mesh, rows, rows, compiler=compiler, **marks)
 
 
-#: Two values of each dtype whose sum is not in the dtype, or is rounded.
+#: Two values of each dtype whose sum is out of its range, or is rounded.
 LARGE = {
     "pred": [True, True],
     "u8": [200, 250],
@@ -292,7 +294,7 @@ LARGE = {
 
 
 @pytest.mark.parametrize("dtype", LARGE)
-def test_reductions_are_those_of_the_stacked_values(mesh, dtype):
+def test_reductions_match_reductions_of_stacked_values(mesh, dtype):
     rows, blocks = mesh.sharding("data"), mesh.sharding(("data", "model"))
     pair = nx.astype(nx.tensor(LARGE[dtype]), dtype)
     x = nx.concat([pair, pair[::-1]])
@@ -300,21 +302,21 @@ def test_reductions_are_those_of_the_stacked_values(mesh, dtype):
     if dtype == "c64":
         del of_values["pmax"], of_values["pmin"]
     for name, reduce in of_values.items():
-        for axes, along, count in (("data", rows, 2), (("data", "model"), blocks, 4)):
+        for axes, spec, count in (("data", rows, 2), (("data", "model"), blocks, 4)):
             expected = reduce(x.reshape(count, -1), axis=0)
             if name == "psum" and dtype != "pred":
                 expected = nx.astype(expected, dtype)
             for compiler in ("evaluator", "xla"):
                 found = nx.shard_map(
                     lambda x, name=name, axes=axes: getattr(collectives, name)(x, axes),
-                    mesh, along, None, compiler=compiler,
+                    mesh, spec, None, compiler=compiler,
                 )(x)  # fmt: skip
                 assert found.dtype == expected.dtype, (name, axes)
                 assert found.tolist() == expected.tolist(), (name, axes)
 
 
 @pytest.mark.parametrize("dtype", LARGE)
-def test_parts_of_sums_are_the_sums(mesh, dtype):
+def test_psum_scatter_matches_psum(mesh, dtype):
     rows = mesh.sharding("data")
     x = nx.astype(nx.tensor([1, 0, 1, 1, 1, 0, 0, 1]), dtype)
     expected = nx.shard_map(lambda x: collectives.psum(x, "data"), mesh, rows, None)(x)
@@ -326,7 +328,7 @@ def test_parts_of_sums_are_the_sums(mesh, dtype):
         assert (found.dtype, found.tolist()) == (expected.dtype, expected.tolist())
 
 
-def test_dtypes_stay(mesh):
+def test_collectives_keep_dtypes(mesh):
     rows = mesh.sharding("data")
     for dtype in ("u8", "s16", "bf16", "f64", "c64"):
         x = nx.astype(nx.tensor([1, 2, 3, 4]), dtype)
@@ -365,13 +367,13 @@ def test_dtypes_stay(mesh):
         (lambda x: collectives.ppermute(x, "data", [(0, 2)]), nx.ArgumentError, "2 devices"),
     ],
 )
-def test_misuse_is_told(mesh, function, error, match):
+def test_invalid_collectives_raise(mesh, function, error, match):
     rows = mesh.sharding("data")
     with pytest.raises(error, match=match):
         nx.shard_map(function, mesh, rows, None)(X)
 
 
-def test_specs_have_to_fit(mesh):
+def test_mismatched_specs_raise(mesh):
     rows = mesh.sharding("data")
     with pytest.raises(nx.ArgumentError, match=r"requires a call of nx\.shard_map"):
         collectives.psum(1.0, "data")
@@ -422,9 +424,9 @@ def step(params, x, y):
 
 
 @pytest.mark.parametrize(("data", "model"), [(2, 1), (1, 2), (1, 4), (2, 2)])
-def test_a_transformer_learns_as_on_one_device(compiled, data, model):
+def test_sharded_transformer_training_matches_one_device(compiled, data, model):
     mesh = nx.Mesh(data=data, model=model)
-    shardings = {name: mesh.sharding(*along) for name, along in DIVIDED.items()}
+    shardings = {name: mesh.sharding(*spec) for name, spec in DIVIDED.items()}
     rows = mesh.sharding("data")
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(2, 4, 3, WIDTH)).astype(np.float32)
@@ -436,17 +438,17 @@ def test_a_transformer_learns_as_on_one_device(compiled, data, model):
     )
     params = weights()
     one = nx.jit(step, compiler="xla")
-    expected, alone = one(one(params, x, y)[0], x, y)
+    expected, expected_loss = one(one(params, x, y)[0], x, y)
     found, loss = divided(divided(params, x, y)[0], x, y)
-    np.testing.assert_allclose(loss, alone, rtol=1e-5)
+    np.testing.assert_allclose(loss, expected_loss, rtol=1e-5)
     for name, value in expected.items():
         np.testing.assert_allclose(found[name], value, rtol=1e-3, atol=1e-5, err_msg=name)
     # The devices exchange only sums of partial results.
     assert set(compiled.exchanges()) == {"all-reduce"}
 
 
-def test_a_transformer_with_named_sums_is_that_of_whole_tensors(mesh, compiled):
-    shardings = {name: mesh.sharding(*along) for name, along in DIVIDED.items()}
+def test_transformer_with_psum_matches_unsharded_transformer(mesh, compiled):
+    shardings = {name: mesh.sharding(*spec) for name, spec in DIVIDED.items()}
     rows = mesh.sharding("data")
     rng = np.random.default_rng(2)
     x, y = rng.normal(size=(2, 4, 3, WIDTH)).astype(np.float32)

@@ -26,7 +26,7 @@ def problem():
         "Merge branch 'main'",
     ],
 )
-def test_good_subjects(problem, subject):
+def test_valid_subjects_are_accepted(problem, subject):
     assert problem(subject) is None
 
 
@@ -41,5 +41,5 @@ def test_good_subjects(problem, subject):
         "eval: " + "x" * 70,
     ],
 )
-def test_bad_subjects(problem, subject):
+def test_invalid_subjects_are_rejected(problem, subject):
     assert problem(subject)

@@ -8,7 +8,7 @@ import pytest
 import nxla as nx
 
 
-def test_arguments_by_name_are_fixed(compiler):
+def test_keyword_arguments_are_fixed(compiler):
     x = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
     f = nx.compile(nx.sum, [nx.template((2, 2))], axis=1, compiler=compiler)
     assert f(x).tolist() == [3.0, 7.0]
@@ -24,7 +24,7 @@ def test_arguments_by_name_are_fixed(compiler):
     assert nx.compile(jitted, [nx.template((2, 2))], names=("a",))(x).tolist()[0] == [2.0, 3.0]
 
 
-def test_what_is_refused():
+def test_template_keywords_and_unknown_options_raise():
     with pytest.raises(nx.ArgumentError, match="shift: a keyword argument must not"):
         nx.compile(lambda x, shift: x + shift, [nx.template(())], shift=nx.template(()))
     # A keyword that is not an argument is treated as an option, and this option does not exist.
@@ -32,7 +32,7 @@ def test_what_is_refused():
         nx.compile(lambda x: x, [nx.template(())], shift=1)
 
 
-def test_expressions_with_options():
+def test_debug_expr_accepts_options():
     def raised(x, power):
         return x if power == 1 else x**power
 
@@ -49,7 +49,7 @@ def test_expressions_with_options():
 
 
 @pytest.mark.parametrize("compiler", ["evaluator", "xla"])
-def test_settings_of_functions_of_the_package_are_static(compiler):
+def test_options_of_package_functions_are_static(compiler):
     x = nx.reshape(nx.iota(6, dtype="f32"), (2, 3))
     assert nx.jit(nx.sum, compiler=compiler)(x, axis=1).tolist() == [3.0, 12.0]
     assert nx.jit(nx.sum, compiler=compiler)(x, axis=(0, 1), keepdims=True).tolist() == [[15.0]]
@@ -62,7 +62,7 @@ def test_settings_of_functions_of_the_package_are_static(compiler):
     assert [total(x, axis=axis).shape for axis in (0, 1, 0)] == [(3,), (2,), (3,)]
 
 
-def test_a_traced_axis_is_answered_with_static_argnames():
+def test_traced_axis_error_suggests_static_argnames():
     f = nx.jit(lambda x, axis: nx.sum(x, axis=axis))
     with pytest.raises(nx.ArgumentError, match="static_argnames"):
         f(nx.ones((2, 3)), axis=1)
@@ -93,7 +93,7 @@ class Mutable:
         lambda x: Frozen([Mutable(x)]),
     ],
 )
-def test_equal_static_numbers_that_a_function_tells_apart(wrap):
+def test_distinguishable_static_scalars_are_traced_separately(wrap):
     traced = []
 
     @functools.partial(nx.jit, static_argnames="static")
@@ -108,7 +108,7 @@ def test_equal_static_numbers_that_a_function_tells_apart(wrap):
     assert repr(traced) == repr([wrap(number) for number in numbers])
 
 
-def test_a_static_dataclass_is_the_value_of_its_fields():
+def test_static_dataclasses_are_compared_by_fields():
     run = nx.jit(lambda x, static: x * static.value[0], static_argnames="static")
     static = Mutable([2.0])
     assert run(3.0, static=static).item() == run(3.0, static=Mutable([2.0])).item() == 6.0
@@ -130,28 +130,28 @@ class Plain:
 
 
 @pytest.mark.parametrize("static", [(), (0,)])
-def test_functions_are_what_they_hold(static):
+def test_function_arguments_are_compared_by_contents(static):
     run = nx.jit(lambda function, x: function(x), static_argnums=static)
     scale = Scale(2.0)
-    held = [3.0]
+    factors = [3.0]
     keyword = {"factor": 5.0}
     functions = {
         "a method": scale.apply,
         "a part of a partial": functools.partial(Scale.apply, scale),
-        "a list": functools.partial(lambda held, x: x * held[0], held),
-        "a keyword": functools.partial(lambda x, given: x * given["factor"], given=keyword),
+        "a list": functools.partial(lambda factors, x: x * factors[0], factors),
+        "a keyword": functools.partial(lambda x, options: x * options["factor"], options=keyword),
     }
     for expected in ([2.0, 2.0, 3.0, 5.0], [7.0, 7.0, 8.0, 9.0]):
         for _ in range(2):
             found = [run(function, 1.0).item() for function in functions.values()]
             assert found == expected, list(functions)
-        scale.factor, held[0], keyword["factor"] = 7.0, 8.0, 9.0
+        scale.factor, factors[0], keyword["factor"] = 7.0, 8.0, 9.0
     if not static:
         for wrong in (Plain(), [Plain()], {"a": (Plain(),)}):
             with pytest.raises(nx.ArgumentError, match=r"args\[0\].* compared by identity"):
-                run(functools.partial(lambda held, x: x, wrong), 1.0)
-    held = functools.partial(lambda a, b, x: a * b[0] * x, nx.tensor(2.0), (3.0,))
-    assert run(held, 4.0).item() == 24.0
+                run(functools.partial(lambda factors, x: x, wrong), 1.0)
+    bound = functools.partial(lambda a, b, x: a * b[0] * x, nx.tensor(2.0), (3.0,))
+    assert run(bound, 4.0).item() == 24.0
 
 
 class Options:
@@ -166,8 +166,8 @@ nx.register_container(
 )
 
 
-def test_equal_parts_of_containers_that_a_function_tells_apart():
-    """These are what a class keeps beside its tensors, keys of dicts, and unnamed static values."""
+def test_distinguishable_container_parts_are_traced_separately():
+    """The parts are static data of a class, keys of dicts, and unnamed static values."""
     traced = []
 
     @nx.jit

@@ -18,7 +18,7 @@ class Adding(nx.Compiler):
         return lambda inputs: [expression.run(*inputs)[0] + self.number]
 
 
-def test_two_compilers_of_one_name_are_two():
+def test_compilers_with_equal_names_are_distinct():
     f1 = nx.jit(lambda x: x * 2, compiler=Adding(1))
     f2 = nx.jit(lambda x: x * 2, compiler=Adding(10))
     assert f1(3).item() == 7
@@ -27,7 +27,7 @@ def test_two_compilers_of_one_name_are_two():
 
 
 @pytest.mark.parametrize("name", ["xla", "evaluator"])
-def test_a_compiler_with_the_name_of_another_does_not_replace_it(name):
+def test_a_compiler_with_a_builtin_name_does_not_replace_it(name):
     own = Adding(100)
     own.name = name
     assert nx.jit(lambda x: x * 2, compiler=own)(3).item() == 106
@@ -38,7 +38,7 @@ def test_a_compiler_with_the_name_of_another_does_not_replace_it(name):
         nx.register_compiler(own)
 
 
-def test_a_compiler_in_the_defaults_jits_and_streams_in_its_own_way():
+def test_methods_of_the_default_compiler_are_called():
     class Own(Adding):
         jitted = 0
         streamed = 0
@@ -62,7 +62,7 @@ def test_a_compiler_in_the_defaults_jits_and_streams_in_its_own_way():
     assert (compiler.jitted, compiler.streamed) == (1, 1)
 
 
-def test_a_class_with_nothing_but_a_name_and_compile_is_a_compiler():
+def test_a_compiler_needs_only_a_name_and_compile():
     class Least:
         name = "least"
 
@@ -101,7 +101,7 @@ def test_static_arguments_with_equal_hashes_are_traced_once_each():
     assert traces == [3, 5]
 
 
-def test_equal_programs_of_statics_with_equal_hashes_are_kept_side_by_side():
+def test_static_arguments_with_equal_hashes_keep_separate_entries():
     traces = []
 
     @nx.jit(static_argnums=1)
@@ -154,7 +154,7 @@ class Duck:
         return "streamed"
 
 
-def test_methods_of_a_compiler_that_is_no_subclass_are_called():
+def test_methods_of_duck_typed_compilers_are_called():
     duck = Duck()
     assert nx.jit(lambda x: x + 1, compiler=duck)(1) == 2
     template = nx.template((), "f32")
@@ -182,7 +182,7 @@ class StreamingByCallback(Streaming):
 @pytest.mark.parametrize(
     ("compiler", "called"), [(Streaming(), "stream"), (StreamingByCallback(), "__stream__")]
 )
-def test_the_compiler_of_a_jitted_function_makes_its_stream(compiler, called):
+def test_streams_use_the_compiler_of_a_jitted_function(compiler, called):
     step, template = lambda x, s: (x, s), nx.template((), "f32")
     assert nx.stream(step, template, 0.0, compiler=compiler) == called
     jitted = nx.jit(step, compiler=compiler)
@@ -191,7 +191,7 @@ def test_the_compiler_of_a_jitted_function_makes_its_stream(compiler, called):
     assert [y.item() for y in stream.over([1.0])] == [1.0]
 
 
-def test_the_stream_of_a_compiler_gets_constants_and_bound():
+def test_stream_of_a_compiler_receives_constants_and_bound():
     duck = Duck()
     template = nx.template((), "f32")
     nx.stream(lambda x, s, c: (x, s), template, 0.0, 3.0, bound=2, compiler=duck)
@@ -326,7 +326,7 @@ def test_calls_on_partitions_have_the_options_of_the_function():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_settings_of_functions_of_the_package_are_static(kind):
+def test_options_of_package_functions_are_static(kind):
     x = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
     assert nx.jit(nx.sum, compiler=kind())(x, axis=0).tolist() == [4.0, 6.0]
     with nx.default_options(compiler=kind()):
@@ -347,7 +347,7 @@ def test_callbacks_refuse_donated_arguments(kind):
         nx.jit_partitions(f, [[1.0]], compiler=compiler, donate_argnums=0)
 
 
-def test_functions_compiled_by_callbacks_bind_arguments_as_others_do():
+def test_callback_compiled_functions_bind_arguments_alike():
     def f(a, b):
         return a - b
 
@@ -372,7 +372,7 @@ def test_functions_compiled_by_callbacks_bind_arguments_as_others_do():
         assert errors[0] == errors[1]
 
 
-def test_marks_of_arguments_work_wherever_options_are_those_of_jit():
+def test_functions_with_jit_options_accept_static_arguments():
     def f(x, n):
         return nx.tile(x, n)
 
@@ -391,7 +391,7 @@ def test_marks_of_arguments_work_wherever_options_are_those_of_jit():
 
 
 @pytest.mark.parametrize("marks", [{"donate_argnums": 0}, {"donate_argnames": "x"}])
-def test_compiled_functions_take_donated_arguments(marks):
+def test_compiled_functions_accept_donated_arguments(marks):
     f = nx.compile(lambda x: x + 1, [nx.template((3,))], compiler="xla", **marks)
     x = nx.jit(lambda: nx.ones(3), compiler="xla")()
     assert f(x).tolist() == [2.0] * 3
@@ -399,7 +399,7 @@ def test_compiled_functions_take_donated_arguments(marks):
 
 
 @pytest.mark.parametrize("marks", [{"donate_argnums": 1}, {"donate_argnames": "state"}])
-def test_streams_take_donated_states(marks):
+def test_streams_accept_donated_states(marks):
     step = lambda chunk, state: (chunk + 1, state + chunk)  # noqa: E731
     stream = nx.stream(step, nx.template((3,)), nx.zeros(3), compiler="xla", **marks)
     assert [y.tolist() for y in stream.over([nx.ones(3)] * 2)] == [[2.0] * 3] * 2

@@ -36,7 +36,7 @@ def numbers():
     return np.array([complex(x, y) for x in PARTS for y in PARTS])
 
 
-def fits(found, wanted, unspecified):
+def parts_agree(found, wanted, unspecified):
     """Return where parts agree, including the signs of zeros unless they are unspecified."""
     both_nan = np.isnan(found) & np.isnan(wanted)
     with np.errstate(invalid="ignore"):
@@ -46,19 +46,19 @@ def fits(found, wanted, unspecified):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_parts_are_those_of_annex_g(name, compiler):
+def test_special_values_follow_annex_g(name, compiler):
     z = numbers()
     found = np.asarray(nx.jit(getattr(nx, name), compiler=compiler)(nx.tensor(z)))
     with np.errstate(all="ignore"):
         wanted = FUNCTIONS[name](z)
-    wild = ~np.isfinite(z.real) & ~np.isfinite(z.imag)
-    good = fits(found.real, wanted.real, wild | np.isnan(wanted.imag))
+    both_nonfinite = ~np.isfinite(z.real) & ~np.isfinite(z.imag)
+    matches = parts_agree(found.real, wanted.real, both_nonfinite | np.isnan(wanted.imag))
     if np.iscomplexobj(wanted):
-        good &= fits(found.imag, wanted.imag, wild | np.isnan(wanted.real))
+        matches &= parts_agree(found.imag, wanted.imag, both_nonfinite | np.isnan(wanted.real))
     for part in LOOSE.get(name, ()):
-        good |= (z.real == 0) & part(z.imag) | (z.imag == 0) & part(z.real)
-    wrong = [(at, got, want) for at, got, want in zip(z, found, wanted, strict=True)]
-    assert [wrong[place] for place in np.flatnonzero(~good)] == []
+        matches |= (z.real == 0) & part(z.imag) | (z.imag == 0) & part(z.real)
+    wrong = [(argument, got, want) for argument, got, want in zip(z, found, wanted, strict=True)]
+    assert [wrong[index] for index in np.flatnonzero(~matches)] == []
 
 
 @pytest.mark.parametrize("dtype", ["c64", "c128"])
@@ -178,7 +178,7 @@ def is_part(found, wanted):
 
 @pytest.mark.parametrize("dtype", ["c64", "c128"])
 @pytest.mark.parametrize("name", SPECIAL_VALUES)
-def test_special_values_of_the_standard(name, dtype, compiler):
+def test_listed_values_of_the_array_api_standard(name, dtype, compiler):
     rows = SPECIAL_VALUES[name]
     z = np.array([argument for argument, _ in rows]).view(np.complex128)[:, 0]
     f = nx.jit(getattr(nx, name), compiler=compiler)

@@ -36,30 +36,33 @@ nx.register_container(
 )
 
 
-def test_tensors_with_the_same_name_twice_come_back():
+def test_tensors_with_duplicate_names_round_trip():
     x = nx.ones(3, names=["a"])
     for twice in (nx.expand_dims(x, 0, name="a"), nx.outer(x, x)):
         for found in (nx.deserialize(nx.serialize(twice)), pickle.loads(pickle.dumps(twice))):
             assert found.names == twice.names == ["a", "a"]
 
 
-def test_an_ordered_dict_comes_back_in_its_order():
-    given = OrderedDict([("z", nx.ones(2)), ("a", nx.zeros(2))])
+def test_ordered_dicts_keep_their_order():
+    container = OrderedDict([("z", nx.ones(2)), ("a", nx.zeros(2))])
     for function in (nx.jit(lambda d: d), lambda d: nx.tree.map(lambda x: x + 1, d)):
-        found = function(given)
+        found = function(container)
         assert type(found) is OrderedDict
         assert list(found) == ["z", "a"]
     inside = []
-    nx.jit(lambda d: inside.append(d) or d["z"])(given)
+    nx.jit(lambda d: inside.append(d) or d["z"])(container)
     assert type(inside[0]) is OrderedDict
     assert list(inside[0]) == ["z", "a"]
     # Another order of the keys is another structure.
-    assert nx.tree.flatten(given)[1] != nx.tree.flatten(OrderedDict(reversed(given.items())))[1]
+    assert (
+        nx.tree.flatten(container)[1]
+        != nx.tree.flatten(OrderedDict(reversed(container.items())))[1]
+    )
 
 
-def test_a_defaultdict_keeps_its_factory_and_its_order():
-    given = defaultdict(list, {"z": nx.ones(2), 3: nx.zeros(2)})
-    found = nx.jit(lambda d: d)(given)
+def test_defaultdicts_keep_factory_and_order():
+    container = defaultdict(list, {"z": nx.ones(2), 3: nx.zeros(2)})
+    found = nx.jit(lambda d: d)(container)
     assert type(found) is defaultdict
     assert found.default_factory is list
     assert list(found) == ["z", 3]
@@ -67,7 +70,7 @@ def test_a_defaultdict_keeps_its_factory_and_its_order():
 
 
 class Ordered(OrderedDict):
-    """A class of users that is registered as the class of the library is."""
+    """A subclass that a user registers in the way that nxla registers `OrderedDict`."""
 
 
 nx.tree.register_container(
@@ -79,27 +82,27 @@ nx.tree.register_container(
 
 @pytest.mark.parametrize("kind", [dict, OrderedDict, partial(defaultdict, list), Ordered])
 def test_paths_through_registered_dicts_are_keys(kind):
-    given = kind({"b": nx.ones(2), "a": [nx.zeros(2), 1.0]})
-    if isinstance(given, OrderedDict):
-        given.move_to_end("b")
+    container = kind({"b": nx.ones(2), "a": [nx.zeros(2), 1.0]})
+    if isinstance(container, OrderedDict):
+        container.move_to_end("b")
     paths = {"['b']", "['a'][0]", "['a'][1]"}
-    leaves, structure = nx.tree.flatten(given)
+    leaves, structure = nx.tree.flatten(container)
     assert {structure.leaf_path(leaf) for leaf in range(len(leaves))} == paths
     position = next(leaf for leaf in range(3) if structure.leaf_path(leaf) == "['b']")
-    assert leaves[position] is given["b"]
-    assert {format_path(path) for path in leaf_paths(given)} == paths
+    assert leaves[position] is container["b"]
+    assert {format_path(path) for path in leaf_paths(container)} == paths
     with pytest.raises(nx.ArgumentError, match=r"\['a'\]\[0\]"):
         nx.jit(lambda _: 0.0)(kind({"b": 1.0, "a": [types.SimpleNamespace(x=1)]}))
 
 
-def test_gradients_come_in_the_container_of_the_argument():
+def test_gradients_have_the_container_of_the_argument():
     weights = OrderedDict(w=nx.tensor(3.0), b=nx.tensor(2.0))
     gradient = nx.grad(lambda p: p["w"] * p["b"])(weights)
     assert type(gradient) is OrderedDict
     assert [(name, g.item()) for name, g in gradient.items()] == [("w", 2.0), ("b", 3.0)]
 
 
-def same(left, right):
+def assert_same(left, right):
     assert type(left) is type(right)
     if isinstance(left, nx.Tensor):
         assert (left.dtype, left.names) == (right.dtype, right.names)
@@ -123,23 +126,23 @@ CONTAINERS = {
 }
 
 
-@pytest.mark.parametrize("given", CONTAINERS.values(), ids=CONTAINERS)
-def test_every_container_is_written_and_read(given):
-    same(nx.deserialize(nx.serialize(given)), given)
+@pytest.mark.parametrize("container", CONTAINERS.values(), ids=CONTAINERS)
+def test_containers_round_trip_through_serialization(container):
+    assert_same(nx.deserialize(nx.serialize(container)), container)
 
 
-def test_an_array_is_written_as_the_tensor_that_it_stands_for():
+def test_arrays_are_serialized_as_tensors():
     found = nx.deserialize(nx.serialize({"x": np.arange(3, dtype="int16")}))["x"]
     assert found.dtype == "s16"
     assert found.tolist() == [0, 1, 2]
 
 
-def test_a_tensor_on_a_device_is_written_as_well(device):
+def test_tensors_on_a_device_are_serialized(device):
     x = nx.tensor([1.0, 2.0], device=device)
     assert nx.deserialize(nx.serialize([x]))[0].tolist() == [1.0, 2.0]
 
 
-def test_bytes_do_not_import_modules():
+def test_deserialize_does_not_import_modules():
     module = types.ModuleType("elsewhere")
     module.Point = namedtuple("Point", ["x"])
     module.Point.__module__ = "elsewhere"
@@ -153,7 +156,7 @@ def test_bytes_do_not_import_modules():
         nx.deserialize(data)
 
 
-def test_what_is_no_container_is_refused():
+def test_serialize_rejects_unsupported_values():
     with pytest.raises(nx.ArgumentError, match="got a object"):
         nx.serialize([object()])
     local = namedtuple("Local", ["x"])
@@ -175,19 +178,19 @@ class Scaled:
 
 
 def test_only_fields_of_a_dataclass_are_its_children():
-    given = Scaled(1.0, 2)
-    assert nx.tree.leaves(given) == [1.0, 9.0]
+    container = Scaled(1.0, 2)
+    assert nx.tree.leaves(container) == [1.0, 9.0]
     for double in (lambda x: nx.tree.map(lambda leaf: leaf * 2, x), nx.jit(lambda x: x)):
-        found = double(given)
+        found = double(container)
         assert type(found) is Scaled
         assert found.scale == Scaled.scale == 3
         assert set(vars(found)) == {"a", "b"}
-    gradient = nx.grad(lambda x: x.a * x.b * x.scale)(given)
+    gradient = nx.grad(lambda x: x.a * x.b * x.scale)(container)
     assert (gradient.a.item(), gradient.b.item(), gradient.scale) == (27.0, 3.0, 3)
     step = nx.optim.sgd(0.1)
-    updates, _ = step.update(gradient, step.init(given), given)
+    updates, _ = step.update(gradient, step.init(container), container)
     assert set(vars(updates)) == {"a", "b"}
-    same(nx.deserialize(nx.serialize(given)), given)
+    assert_same(nx.deserialize(nx.serialize(container)), container)
 
 
 DERIVED = {
@@ -200,13 +203,13 @@ DERIVED = {
 
 @pytest.mark.parametrize("base", DERIVED)
 def test_a_dataclass_with_items_must_be_registered(base):
-    given = base.__new__(DERIVED[base])
-    given.x = 1.0
+    container = base.__new__(DERIVED[base])
+    container.x = 1.0
     for call in (nx.tree.leaves, nx.jit(lambda x: 0.0), nx.serialize):
         with pytest.raises(
             nx.ArgumentError, match=rf"Derived{base.__name__}: .*register_container"
         ):
-            call(given)
+            call(container)
 
 
 class Rows(list):
@@ -230,9 +233,9 @@ for kind in (Rows, Record, Table):
 
 
 def make(kind, extra):
-    made = kind(0.0) if kind is Record else kind()
-    made.extra = extra
-    return made
+    instance = kind(0.0) if kind is Record else kind()
+    instance.extra = extra
+    return instance
 
 
 @pytest.mark.parametrize("kind", [Rows, Record, Table])

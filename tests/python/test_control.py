@@ -15,7 +15,7 @@ def ops(f, *args):
 
 
 @pytest.mark.parametrize("x", [-1.0, 0.0, 2.0])
-def test_only_the_branch_that_is_taken_runs(compiler, x):
+def test_only_the_selected_branch_runs(compiler, x):
     seen = []
 
     def f(x):
@@ -32,7 +32,7 @@ def test_only_the_branch_that_is_taken_runs(compiler, x):
     assert seen == [expected[1]]
 
 
-def test_branches_are_unified(compiler):
+def test_branch_results_are_promoted_and_broadcast(compiler):
     def f(p, x):
         return nx.cond(p, lambda: (1, x), lambda: (nx.tensor([1.5, 2.5]), nx.tensor([[0], [1]])))
 
@@ -41,7 +41,7 @@ def test_branches_are_unified(compiler):
     assert (second.dtype, second.shape) == (nx.float32, (2, 3))
 
 
-def test_a_constant_predicate_chooses_while_tracing():
+def test_constant_predicates_select_while_tracing():
     def never():
         raise AssertionError("a branch that is ruled out is not traced")
 
@@ -51,7 +51,7 @@ def test_a_constant_predicate_chooses_while_tracing():
     assert ops(clauses, 1.0)["cond"] == 1
 
 
-def test_captured_values_are_found(compiler):
+def test_branches_and_bodies_capture_outer_values(compiler):
     def f(x):
         scale = nx.sin(x)
 
@@ -104,7 +104,7 @@ def test_an_exception_in_a_branch_is_raised():
 # --- loops ---
 
 
-def test_loops_agree_with_python(compiler):
+def test_fori_matches_python_loops(compiler):
     def f(n, x):
         return nx.fori(0, n, lambda i, y: y * 2 + i, x)
 
@@ -141,12 +141,12 @@ def test_counters_reach_the_upper_bound(compiler, case):
         lambda *bounds: nx.jit(f, compiler=compiler)(*bounds),
         nx.jit(lambda: f(lower, upper)),
     )
-    for trips, last in (f(lower, upper), traced[0](lower, upper), traced[1]()):
-        assert (trips.item(), last.item()) == (end - first, end - 1)
+    for iterations, last in (f(lower, upper), traced[0](lower, upper), traced[1]()):
+        assert (iterations.item(), last.item()) == (end - first, end - 1)
 
 
 @pytest.mark.parametrize("bound", [2.5, True, nx.tensor(3.0), nx.tensor(1j)])
-def test_bounds_are_integers(bound):
+def test_bounds_must_be_integers(bound):
     with pytest.raises(nx.DTypeError, match="fori: upper: must be an integer; got"):
         nx.fori(0, bound, lambda i, s: s, 0)
     with pytest.raises(nx.DTypeError, match="fori: lower: must be an integer; got"):
@@ -186,7 +186,7 @@ def test_loops_with_more_than_2_to_the_31_steps_count_in_64_bits():
 
 
 @pytest.mark.parametrize("unroll", [False, True, 1, 2, 3, 5, 100])
-def test_unrolled_loops_do_the_same(compiler, unroll):
+def test_unrolled_loops_return_the_same_values(compiler, unroll):
     xs = nx.tensor([[1, 2], [3, 4], [5, 6], [7, 8], [9, 10]])
 
     def over_tensors(xs):
@@ -206,7 +206,7 @@ def test_unrolled_loops_do_the_same(compiler, unroll):
     assert nx.jit(over_range, compiler=compiler)(1).item() == total
 
 
-def test_unrolling_decides_how_often_the_body_is_traced():
+def test_unroll_determines_how_often_the_body_is_traced():
     def count(unroll):
         calls = []
         nx.debug_expr(
@@ -232,7 +232,7 @@ LOOPS = {
 }
 
 #: Values that are not counts, with the requirement in the error.
-NO_COUNTS = {
+INVALID_COUNTS = {
     -1: "must be at least 0; got -1",
     True: "must be an integer; got True",
     1.5: "must be an integer; got 1.5",
@@ -250,7 +250,7 @@ def test_options_of_loops_are_checked_without_a_gradient(name):
                 nx.ArgumentError, match=f'^{function}: gradient: must be one of "au'
             ):
                 run(gradient=value)
-        for value, requirement in NO_COUNTS.items():
+        for value, requirement in INVALID_COUNTS.items():
             with pytest.raises(
                 nx.ArgumentError, match=f"^{function}: gradient_bytes: {requirement}$"
             ):
@@ -258,7 +258,7 @@ def test_options_of_loops_are_checked_without_a_gradient(name):
         run(gradient="log", gradient_bytes=np.int32(0))
 
 
-def test_the_replay_methods_are_known():
+def test_all_gradient_methods_are_accepted():
     for method in ("auto", "store", "recompute", "sqrt", "log"):
         loop = lambda x, method=method: nx.fori(0, 3, lambda i, s: s * x, x, gradient=method)  # noqa: E731
         assert nx.grad(loop)(2.0).item() == 32.0
@@ -269,9 +269,9 @@ def test_the_replay_methods_are_known():
     assert str(native.value).replace('"foo"', "'foo'").startswith(str(ours.value))
 
 
-def test_numbers_of_steps_are_checked():
+def test_step_counts_are_validated():
     step = lambda c, x: (c, x)  # noqa: E731
-    for value, requirement in NO_COUNTS.items():
+    for value, requirement in INVALID_COUNTS.items():
         for xs in (None, nx.ones(1)):
             with pytest.raises(nx.ArgumentError, match=f"^scan: length: {requirement}$"):
                 nx.scan(step, 0, xs, length=value)
@@ -281,7 +281,7 @@ def test_numbers_of_steps_are_checked():
     assert ys.tolist() == [0, 1]
 
 
-def test_generators_are_checked():
+def test_generators_are_validated():
     with pytest.raises(nx.ArgumentError, match="generator: must be a range, a tensor"):
         nx.for_each([], lambda x, s: s, 0)
     with pytest.raises(nx.ArgumentError, match="first axes"):
@@ -342,7 +342,7 @@ def test_a_scan_traces_its_step_once():
 
 @pytest.mark.parametrize("reverse", [False, True])
 @pytest.mark.parametrize("unroll", [False, 2, 3, 5, True])
-def test_scans_give_the_same_however_they_are_unrolled(compiler, unroll, reverse):
+def test_unrolled_scans_return_the_same_values(compiler, unroll, reverse):
     def f(xs):
         def step(carry, x):
             total, names = carry
@@ -362,7 +362,7 @@ def test_scans_give_the_same_however_they_are_unrolled(compiler, unroll, reverse
     ]
 
 
-def test_numbers_at_the_start_of_a_scan_take_the_type_of_the_carry(compiler):
+def test_scalar_carries_take_the_type_of_the_step(compiler):
     rows = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
 
     def f(rows):
@@ -376,7 +376,7 @@ def test_numbers_at_the_start_of_a_scan_take_the_type_of_the_carry(compiler):
         assert (double.dtype, double.item(), halves.tolist()) == (nx.float64, 10.5, [0.5, 3.5])
 
 
-def test_a_scan_of_no_steps_shows_nothing(compiler):
+def test_empty_scans_do_not_call_hooks(compiler):
     seen = []
 
     def f(xs):
@@ -394,7 +394,7 @@ def test_a_scan_of_no_steps_shows_nothing(compiler):
     assert nx.jit(f, compiler=compiler)(nx.tensor([1.0, 2.0]))[1].tolist() == seen == [1.0, 3.0]
 
 
-def test_a_carry_gets_axes_and_names_in_a_step(compiler):
+def test_steps_may_add_axes_and_names_to_the_carry(compiler):
     entries = nx.vectorize([[1.0, 2.0], [3.0, 4.0]], "entry")
     named = nx.tensor([1.0, 2.0], names=["x"])
 
@@ -430,7 +430,7 @@ def test_errors_of_loops_name_the_leaf_and_types():
 
 
 @pytest.mark.parametrize("vectorized", [False, True])
-def test_errors_of_loops_name_the_leaf_as_users_know_it(vectorized):
+def test_errors_of_loops_name_the_leaf_of_the_user_state(vectorized):
     x = nx.tensor([1.0, 2.0])
     stop = nx.vectorize(nx.tensor([2, 3]), "entry") if vectorized else 2
     shown = r"(vectorized\[entry: 2\])?f32"
@@ -478,9 +478,9 @@ def test_errors_of_scans_name_carry_and_result():
         scanned(lambda c, x: (c + x, x), nx.tensor(0))
     with pytest.raises(
         nx.DTypeError, match=r"scan: carry: must keep its dtype; got 0.5, and s32"
-    ) as told:
+    ) as error:
         scanned(lambda c, x: (nx.astype(x, "s32"), x), 0.5)
-    assert 'begin with nx.tensor(0.5, "s32") (test_control.py' in str(told.value)
+    assert 'begin with nx.tensor(0.5, "s32") (test_control.py' in str(error.value)
     with pytest.raises(
         nx.ArgumentError, match=r"carry: must keep its structure \*; got \(\*, \*\)"
     ):
@@ -525,7 +525,7 @@ def test_a_value_from_inside_a_loop_cannot_be_used_outside():
         "for _ in range(x): pass",
     ],
 )
-def test_python_control_flow_on_traced_values_says_what_to_use(statement):
+def test_python_control_flow_errors_suggest_replacements(statement):
     code = compile(statement, "users_file.py", "exec")
 
     def f(x):
@@ -545,7 +545,7 @@ def test_derivatives_of_loops_and_branches(compiler):
     assert g(0.5).item() == pytest.approx(1.5)
 
 
-def test_pictures_of_control_flow():
+def test_rendering_of_control_flow():
     def f(x):
         nx.fori(0, 2, lambda i, s: nx.hook(s + i, "trip"), x)
         return nx.cond(x > 1, lambda: nx.sin(x), lambda: nx.cos(x))
@@ -574,7 +574,7 @@ def test_thousands_of_loops_in_one_program_take_linear_time():
     assert seconds(1600) < 40 * seconds(160)
 
 
-def test_everything_outside_of_a_trace_is_python():
+def test_control_flow_outside_of_a_trace_is_eager():
     assert not _core.is_tracing()
     assert nx.cond(nx.tensor(3) > 2, lambda: 1, lambda: 2).item() == 1
     assert nx.while_loop(lambda s: s < 10, lambda s: s * 2, 1).item() == 16
@@ -608,15 +608,15 @@ BRANCHES = [
 
 @pytest.mark.parametrize("first", BRANCHES)
 @pytest.mark.parametrize("second", BRANCHES)
-def test_eager_conditionals_check_what_traced_ones_check(first, second):
+def test_eager_and_traced_conditionals_have_equal_outcomes(first, second):
     for index in (0, 1, 2):
         traced = nx.jit(lambda i: nx.switch(i, [first, second, first]))
         assert outcome(lambda: nx.switch(index, [first, second, first])) == outcome(  # noqa: B023
             lambda: traced(index)  # noqa: B023
         )
-    for holds in (True, False):
+    for pred in (True, False):
         traced = nx.jit(lambda p: nx.if_(p, first))
-        assert outcome(lambda: nx.if_(holds, first)) == outcome(lambda: traced(holds))  # noqa: B023
+        assert outcome(lambda: nx.if_(pred, first)) == outcome(lambda: traced(pred))  # noqa: B023
 
 
 def test_branches_that_are_not_selected_do_not_run():
@@ -656,7 +656,7 @@ def test_functions_with_options_are_called_in_eager_control_flow(options):
             assert found.tolist() == [1.0 + count, 2.0 + count]
         with pytest.raises(nx.NxlaError, match="on_conflict"):
             nx.jit(lambda x, function=function: nx.cond(x[0] > 0, function, nx.negative, x))(x)
-    # An error in a check does not leave the mode.
+    # An error in a check restores the previous mode.
     with pytest.raises(nx.ArgumentError):
         nx.cond(True, own, lambda x: (x, x), x)
     with pytest.raises(nx.NxlaError, match="on_conflict"):
@@ -664,13 +664,13 @@ def test_functions_with_options_are_called_in_eager_control_flow(options):
 
 
 @pytest.mark.parametrize("count", [0, 1, 3])
-def test_eager_loops_check_what_traced_ones_check(count):
+def test_eager_and_traced_loops_have_equal_outcomes(count):
     for body in (lambda i, s: nx.ones(3), lambda i, s: (s, s), lambda i, s: s + i):
         loop = lambda x: nx.fori(0, count, body, x)  # noqa: B023, E731
         assert outcome(lambda: loop(nx.ones(2))) == outcome(lambda: nx.jit(loop)(nx.ones(2)))  # noqa: B023
 
 
-def test_numbers_of_branches_are_tensors():
+def test_scalar_operands_of_branches_are_tensors():
     for run in (lambda f, p: f(p), lambda f, p: nx.jit(f)(p)):
         reciprocal = lambda p: nx.cond(p, lambda a: 0.0, lambda a: 1 / a, 0.0)  # noqa: E731
         assert run(reciprocal, True).item() == 0.0
@@ -680,7 +680,7 @@ def test_numbers_of_branches_are_tensors():
         assert (run(halves, 0).dtype, run(halves, 1).tolist()) == (nx.float32, [0.25, 0.25])
 
 
-def test_numbers_in_scans_are_tensors_after_the_first_step(compiler):
+def test_scalar_carries_are_tensors_after_the_first_step(compiler):
     xs = nx.tensor([1.0, 2.0, 3.0])
     for run in (lambda f: f(), lambda f: nx.jit(f, compiler=compiler)()):
         for unroll in (False, True):

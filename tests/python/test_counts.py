@@ -35,14 +35,14 @@ def test_large_binomials():
     assert scipy.stats.kstest(scaled, "norm").pvalue > 1e-4
 
 
-def test_edges_of_binomials():
+def test_binomial_edge_cases():
     n, p = [5, 5, 0, 7, -1, 3], [0.0, 1.0, 0.5, 2.0, 0.5, float("nan")]
     assert nx.random.binomial(KEY, n, p).value.tolist() == [0, 5, 0, -1, -1, -1]
     value, key = nx.random.binomial(KEY, 10, [0.5, 0.25], shape=(3, 2), dtype="u8")
     assert value.dtype == "u8"
     assert value.shape == (3, 2)
-    again = nx.random.binomial_split(KEY, 10, [0.5, 0.25], shape=(3, 2), dtype="u8")
-    assert nx.all(value == again).item()
+    split = nx.random.binomial_split(KEY, 10, [0.5, 0.25], shape=(3, 2), dtype="u8")
+    assert nx.all(value == split).item()
     assert not nx.all(key == KEY).item()
     with pytest.raises(nx.ShapeError, match="binomial: parameters: must broadcast"):
         nx.random.binomial(KEY, 10, [0.5, 0.25], shape=3)
@@ -99,9 +99,9 @@ def test_dtypes_of_student_t():
 def test_draws_of_several_keys(compiler):
     keys = nx.random.split(KEY, 3)
     with nx.default_options(compiler=compiler):
-        together = nx.vmap(lambda key: nx.random.binomial_split(key, 100, 0.3))(keys)
-        alone = [nx.random.binomial_split(key, 100, 0.3).item() for key in keys]
-    assert together.tolist() == alone
+        batched = nx.vmap(lambda key: nx.random.binomial_split(key, 100, 0.3))(keys)
+        separate = [nx.random.binomial_split(key, 100, 0.3).item() for key in keys]
+    assert batched.tolist() == separate
 
 
 def test_draws_are_traced_once_for_equal_shapes(monkeypatch):

@@ -24,7 +24,7 @@ def test_batches_of_arrays(prefetch, drop_last):
         )
 
 
-def test_orders_are_permutations_that_depend_on_seed_and_epoch():
+def test_shuffled_orders_depend_on_seed_and_epoch():
     def orders(seed):
         loader = nx.data.batches((X, Y), 4, shuffle=True, seed=seed)
         return [np.concatenate([y for _, y in loader]).tolist() for _ in range(3)]
@@ -98,13 +98,13 @@ def test_a_source_may_reuse_its_arrays(make, prefetch):
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
-def test_an_iterator_has_one_loop(prefetch):
-    once = nx.data.batches((k for k in range(3)), 2, prefetch=prefetch)
-    assert [batch.tolist() for batch in once] == [[0, 1], [2]]
+def test_iterators_can_be_read_once(prefetch):
+    single_use = nx.data.batches((k for k in range(3)), 2, prefetch=prefetch)
+    assert [batch.tolist() for batch in single_use] == [[0, 1], [2]]
     with pytest.raises(nx.ArgumentError, match=r"batches: source: must be iterable again .*list"):
-        list(once)
-    again = nx.data.batches(dict.fromkeys(range(3)).keys(), 2, prefetch=prefetch)
-    assert [batch.tolist() for _ in range(2) for batch in again] == [[0, 1], [2]] * 2
+        list(single_use)
+    reusable = nx.data.batches(dict.fromkeys(range(3)).keys(), 2, prefetch=prefetch)
+    assert [batch.tolist() for _ in range(2) for batch in reusable] == [[0, 1], [2]] * 2
 
 
 def test_collate_and_device(device):
@@ -116,7 +116,7 @@ def test_collate_and_device(device):
     assert batch.device == device
 
 
-def test_errors_reach_the_reader():
+def test_source_errors_reach_the_reader():
     def examples():
         yield 1
         raise RuntimeError("broken file")
@@ -129,7 +129,7 @@ def test_errors_reach_the_reader():
         next(loader)
 
 
-def test_the_thread_ends_with_its_reader():
+def test_prefetch_thread_ends_with_its_reader():
     before = threading.active_count()
     started = []
 
@@ -164,7 +164,7 @@ def test_batches_are_prepared_in_advance():
     assert len(seen) >= 3
 
 
-def test_mistakes():
+def test_invalid_arguments_raise():
     with pytest.raises(nx.ArgumentError, match="batches: batch_size: must be at least 1; got 0"):
         nx.data.batches(X, 0)
     with pytest.raises(nx.ArgumentError, match="batches: prefetch: must be at least 0; got -1"):
@@ -213,13 +213,13 @@ def test_datasets_receive_python_integers():
     assert {type(index) for index in seen} == {int}
 
 
-def test_a_wrong_device_is_an_error_before_the_loop():
+def test_invalid_devices_raise_before_the_loop():
     with pytest.raises(nx.OptionError, match=r'device: name: must be one of .*; got "nowhere"'):
         nx.data.batches(X, 2, device="nowhere")
 
 
 @pytest.mark.parametrize("prefetch", [0, 2])
-def test_batches_are_made_with_the_settings_of_the_loop(prefetch, device):
+def test_batches_use_the_default_options_of_the_loop(prefetch, device):
     pairs = [(1.0, 2.0), (3.0, 0.0)]
     loader = nx.data.batches(pairs, 1, prefetch=prefetch, collate=lambda pair: nx.log(pair[0][1]))
     arrays = nx.data.batches(pairs, 1, prefetch=prefetch)

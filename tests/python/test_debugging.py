@@ -8,7 +8,7 @@ import pytest
 import nxla as nx
 
 
-def test_the_option_of_a_function_overrides_the_block(compiler):
+def test_function_option_overrides_the_debug_nans_block(compiler):
     function = nx.jit(nx.log, compiler=compiler, debug_nans=False)
     checked = nx.jit(nx.log, compiler=compiler)
     with nx.debug_nans():
@@ -20,7 +20,7 @@ def test_the_option_of_a_function_overrides_the_block(compiler):
         nx.jit(nx.log, debug_nans=1)
 
 
-def test_the_first_operation_that_made_nan_is_named(compiler):
+def test_the_first_operation_that_produces_nan_is_named(compiler):
     def f(x):
         y = x * 2
         z = nx.log(y - 2)  # here
@@ -62,7 +62,7 @@ def test_the_backward_pass_is_checked(compiler):
             g(nx.tensor([1.0, 0.0]))
 
 
-def test_the_context_checks_operations_compiled_functions_and_ends():
+def test_debug_nans_block_checks_eager_and_compiled_calls():
     compiled = nx.compile(nx.log, [nx.template(())])
     with nx.debug_nans():
         with pytest.raises(nx.ExecutionError, match="log: produced -inf"):
@@ -76,7 +76,7 @@ def test_the_context_checks_operations_compiled_functions_and_ends():
     assert nx.log(0.0).item() == -nx.inf
 
 
-def test_arguments_are_not_blamed_on_operations():
+def test_nan_arguments_are_not_attributed_to_operations():
     f = nx.jit(lambda x: x + 1, debug_nans=True)
     with pytest.raises(nx.ExecutionError, match=r"argument leaf 0 contains NaN"):
         f(nx.nan)
@@ -123,7 +123,7 @@ def test_compilers_are_compared_value_by_value(capsys):
             nx.compare(f, arguments)
 
 
-def test_differences_are_found_where_they_are():
+def test_compare_locates_differences():
     class Wrong(nx.Compiler):
         name = "wrong"
 

@@ -82,18 +82,18 @@ def candidates(annotation):
     return [SETTINGS[annotation]] if annotation in SETTINGS else []
 
 
-def operands(choice, annotation, made):
+def operands(choice, annotation, host_values):
     if annotation in ("TensorLike", "Tensor", "ArrayLike"):
-        return made[choice]
+        return host_values[choice]
     if annotation in ("Sequence[TensorLike]", "Iterable[TensorLike]"):
-        return [made[each] for each in choice]
+        return [host_values[each] for each in choice]
     return choice
 
 
-def working_call(function, types, made):
+def working_call(function, types, host_values):
     """Return the first combination of operands that the function accepts."""
     for choices in itertools.islice(itertools.product(*map(candidates, types)), 300):
-        args = [operands(*each, made) for each in zip(choices, types, strict=True)]
+        args = [operands(*each, host_values) for each in zip(choices, types, strict=True)]
         try:
             result = function(*args)
         except (nx.NxlaError, TypeError, ValueError, OverflowError):
@@ -115,22 +115,24 @@ def functions():
 
 
 def test_no_eager_function_reads_its_operands(device):
-    made = {name: make() for name, make in POOL.items()}
-    there = {name: nx.device_put(value, device) for name, value in made.items()}
+    host_values = {name: make() for name, make in POOL.items()}
+    on_device = {name: nx.device_put(value, device) for name, value in host_values.items()}
     called, reading, moved = [], {}, set()
     for name, function, types in functions():
-        choices = working_call(function, types, made)
+        choices = working_call(function, types, host_values)
         if choices is None:
             continue
-        args = [operands(*each, there) for each in zip(choices, types, strict=True)]
+        args = [operands(*each, on_device) for each in zip(choices, types, strict=True)]
         before = nx.transfer_report()["read"]
         result = function(*args)
         read = nx.transfer_report()["read"] - before
         called.append(name)
         if read:
             reading[name] = (choices, read)
-        homes = {leaf.device.name for leaf in nx.tree.leaves(result) if isinstance(leaf, nx.Tensor)}
-        if homes != {device.name}:
+        result_devices = {
+            leaf.device.name for leaf in nx.tree.leaves(result) if isinstance(leaf, nx.Tensor)
+        }
+        if result_devices != {device.name}:
             moved.add(name)
     assert (reading, moved) == ({}, set())
     assert {"nx.slice", "nx.slice_along_axis", "nx.put_slice", "nx.take"} <= {*called}
@@ -145,7 +147,7 @@ def test_result_type_does_not_read_its_operands(device):
 
 
 #: The functions of `READS`, with arguments that fix the shape.
-SETTLED = {
+FIXED_SHAPES = {
     "bincount": lambda x, i: nx.bincount(i, length=4),
     "repeat": lambda x, i: nx.repeat(x, 2),
     "segment_max": lambda x, i: nx.segment_max(x, i, 3),
@@ -154,14 +156,14 @@ SETTLED = {
 }
 
 
-@pytest.mark.parametrize("name", SETTLED)
-def test_values_are_not_read_where_arguments_settle_the_shape(name, device):
+@pytest.mark.parametrize("name", FIXED_SHAPES)
+def test_operands_are_not_read_if_arguments_fix_the_shape(name, device):
     x, i = nx.tensor([1.0, 2.0, 4.0]), nx.tensor([0, 2, 2])
-    there = nx.device_put(x, device), nx.device_put(i, device)
+    on_device = nx.device_put(x, device), nx.device_put(i, device)
     before = nx.transfer_report()["read"]
-    result = SETTLED[name](*there)
+    result = FIXED_SHAPES[name](*on_device)
     assert nx.transfer_report()["read"] == before
-    assert result.tolist() == SETTLED[name](x, i).tolist()
+    assert result.tolist() == FIXED_SHAPES[name](x, i).tolist()
 
 
 STARTS = {
@@ -179,14 +181,14 @@ STARTS = {
 
 @pytest.mark.parametrize("dtype", ["u8", "s32", "s64"])
 @pytest.mark.parametrize("name", STARTS)
-def test_starts_on_a_device_are_not_read(name, dtype, device):
+def test_start_indices_on_a_device_are_not_read(name, dtype, device):
     function = STARTS[name]
     x = nx.reshape(nx.arange(20.0), (4, 5))
     for start in (0, 1, 3):
         expected = function(x, start).tolist()
-        there, at = nx.device_put(x, device), nx.tensor(start, dtype, device=device)
+        on_device, index = nx.device_put(x, device), nx.tensor(start, dtype, device=device)
         before = nx.transfer_report()["read"]
-        result = function(there, at)
+        result = function(on_device, index)
         assert nx.transfer_report()["read"] == before
         assert result.tolist() == expected
         assert function(x, nx.tensor(start, dtype)).tolist() == expected
@@ -245,7 +247,7 @@ def test_a_vectorized_tensor_is_copied_on_its_device(device):
     assert nx.devectorize(copied).tolist() == [[1.0] * 3] * 2
 
 
-def test_a_donated_tensor_leaves_its_copy_alone(device):
+def test_donation_does_not_affect_copies(device):
     x = nx.device_put(nx.ones(3), device)
     copied = nx.astype(x, "f32")
     nx.jit(lambda x: x + 1, donate_argnums=0)(x)
@@ -267,7 +269,7 @@ def test_to_backend_names_a_device_that_exists(device):
             assert nx.to_backend() == home
 
 
-def test_a_compiler_names_its_device_or_is_refused(device):
+def test_compilers_must_name_an_existing_device(device):
     class Elsewhere(nx.Compiler):
         name = "elsewhere"
         answer = device

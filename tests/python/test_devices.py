@@ -15,13 +15,13 @@ ON_TWO = {"compiler": "xla", "cpu_device_count": 2}
 
 
 @pytest.fixture(scope="module")
-def others(device):
-    """Both devices of another client."""
+def other_devices(device):
+    """Return both devices of another client."""
     if PLATFORM != "cpu":
         pytest.skip("only plugins for CPUs make several devices of one")
-    made = [nx.jit(lambda x: x, **ON_TWO, device=index)(1.0).device for index in (0, 1)]
-    assert device not in made
-    return made
+    created = [nx.jit(lambda x: x, **ON_TWO, device=index)(1.0).device for index in (0, 1)]
+    assert device not in created
+    return created
 
 
 def test_the_host_is_the_first_device():
@@ -31,7 +31,7 @@ def test_the_host_is_the_first_device():
     assert nx.tensor(1.0).device == host
 
 
-def test_a_device_tells_client_platform_and_index(device):
+def test_device_names_contain_client_and_index(device):
     assert device.name == f"{device.client}:{device.index}"
     assert device.client.split(".")[0] == device.platform
     assert repr(device) == f"Device('{device.name}')"
@@ -49,25 +49,25 @@ def test_memory_in_use_includes_every_tensor(device):
     assert device.memory_stats()["in_use"] >= x.nbytes
 
 
-def test_no_two_devices_share_a_name(others):
+def test_device_names_are_unique(other_devices):
     names = [str(each) for each in nx.devices()]
     assert len(names) == len(set(names))
-    assert {str(each) for each in others} <= set(names)
-    assert others[0].client == others[1].client
-    assert [each.index for each in others] == [0, 1]
+    assert {str(each) for each in other_devices} <= set(names)
+    assert other_devices[0].client == other_devices[1].client
+    assert [each.index for each in other_devices] == [0, 1]
 
 
-def test_devices_are_equal_to_themselves_and_their_names(device, others):
-    again = nx.Device(device.name)
-    assert again == device == device.name
-    assert hash(again) == hash(device) == hash(device.name)
-    assert device != others[0]
+def test_devices_compare_equal_to_their_names(device, other_devices):
+    same = nx.Device(device.name)
+    assert same == device == device.name
+    assert hash(same) == hash(device) == hash(device.name)
+    assert device != other_devices[0]
     assert device != "host"
     assert device != 0
     assert pickle.loads(pickle.dumps(device)) == device
 
 
-def test_a_name_that_no_device_has_is_refused_with_those_there_are(device):
+def test_unknown_device_names_list_the_devices(device):
     with pytest.raises(nx.OptionError, match=f'must be one of host, {device}.*; got "abacus:0"'):
         nx.Device("abacus:0")
     with pytest.raises(
@@ -92,7 +92,7 @@ MAKERS = {
     "linspace": lambda d: nx.linspace(0.0, 1.0, 5, device=d),
     "iota": lambda d: nx.iota((2, 2), vectorized_axes=[("v", 2)], device=d),
     "eye": lambda d: nx.eye(2, device=d),
-    "eye beside": lambda d: nx.eye(2, 3, k=1, device=d),
+    "eye with offset": lambda d: nx.eye(2, 3, k=1, device=d),
     "tri": lambda d: nx.tri(2, 3, device=d),
     "random.key": lambda d: nx.random.key(3, device=d),
     "random.uniform": lambda d: nx.random.uniform(nx.random.key(3, device=d), shape=(2,))[0],
@@ -100,29 +100,33 @@ MAKERS = {
 
 
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_what_is_made_on_a_device_lives_there(maker, device, others):
-    for where in (device, others[1]):
-        made = maker(where)
-        assert made.device == where
+def test_creation_functions_accept_a_device(maker, device, other_devices):
+    for target in (device, other_devices[1]):
+        created = maker(target)
+        assert created.device == target
         on_host = maker("host")
         assert on_host.device == "host"
-        assert (made.dtype, made.shape, made.names) == (on_host.dtype, on_host.shape, on_host.names)
-        np.testing.assert_allclose(made.numpy(), on_host.numpy(), rtol=1e-6)
+        assert (created.dtype, created.shape, created.names) == (
+            on_host.dtype,
+            on_host.shape,
+            on_host.names,
+        )
+        np.testing.assert_allclose(created.numpy(), on_host.numpy(), rtol=1e-6)
 
 
 @pytest.mark.parametrize("maker", MAKERS.values(), ids=MAKERS)
-def test_what_is_made_follows_the_default_compiler_and_device(maker, device, others):
+def test_creation_functions_follow_the_default_options(maker, device, other_devices):
     assert maker(None).device == "host"
     with nx.default_options(compiler="xla"):
         assert maker(None).device == device
-    with nx.default_options(device=others[1]):
-        assert maker(None).device == others[1]
+    with nx.default_options(device=other_devices[1]):
+        assert maker(None).device == other_devices[1]
     with nx.default_options(**ON_TWO, device=1):
-        assert maker(None).device == others[1]
+        assert maker(None).device == other_devices[1]
     assert maker(None).device == "host"
 
 
-def test_a_traced_value_is_not_put_on_a_device(device):
+def test_creation_on_a_device_in_a_trace_raises(device):
     for maker in (MAKERS["zeros"], MAKERS["tensor"], MAKERS["arange"]):
         with pytest.raises(nx.TraceError, match="device: must not be passed in a trace"):
             nx.jit(lambda x, maker=maker: x + maker(device))(1.0)
@@ -131,7 +135,7 @@ def test_a_traced_value_is_not_put_on_a_device(device):
         assert nx.jit(lambda x: x + nx.tensor(2.0))(1.0).item() == 3.0
 
 
-def test_a_tensor_stays_where_it_is_unless_told_otherwise(device):
+def test_tensors_stay_on_their_device_by_default(device):
     x = nx.tensor([1.0, 2.0], device=device)
     before = nx.transfer_report()
     assert nx.tensor(x).device == device
@@ -143,14 +147,14 @@ def test_a_tensor_stays_where_it_is_unless_told_otherwise(device):
     assert nx.asarray(x, device="host").device == "host"
 
 
-def test_to_device_copies_only_what_is_elsewhere(device, others):
+def test_to_device_copies_only_between_devices(device, other_devices):
     x = nx.tensor([1.0, 2.0], names=["x"], device=device)
     assert x.to_device(device) is x
     assert x.to_device(device, copy=False) is x
     assert x.to_device(device, copy=True) is not x
-    for where in ("host", others[0], others[1].name):
-        moved = x.to_device(where)
-        assert moved.device == where
+    for target in ("host", other_devices[0], other_devices[1].name):
+        moved = x.to_device(target)
+        assert moved.device == target
         assert moved.names == ["x"]
         assert moved.tolist() == [1.0, 2.0]
     with pytest.raises(
@@ -162,14 +166,14 @@ def test_to_device_copies_only_what_is_elsewhere(device, others):
     assert vectorized.vectorized_axes == (("v", 2),)
 
 
-def test_device_put_puts_every_leaf_of_a_container(device):
+def test_device_put_moves_every_leaf_of_a_container(device):
     put = nx.device_put({"w": [nx.ones(2), 3.0], "b": (np.arange(2), None)}, device)
     assert put["b"][1] is None
     assert [leaf.device for leaf in nx.tree.leaves(put)] == [device] * 3
     assert nx.device_put(put["w"][0], device) is put["w"][0]
 
 
-def test_device_put_finds_a_device_by_itself(device):
+def test_device_put_selects_a_default_device(device):
     assert nx.device_put(np.ones(2)).device == nx.devices()[:2][-1]
     with nx.default_options(device=device):
         assert nx.device_put([np.ones(2)])[0].device == device
@@ -188,15 +192,15 @@ OPTIONS = [
 
 
 @pytest.mark.parametrize("options", OPTIONS, ids=str)
-@pytest.mark.usefixtures("others")
-def test_data_moves_to_the_device_of_functions_with_the_options(options):
+@pytest.mark.usefixtures("other_devices")
+def test_device_put_uses_the_device_of_default_options(options):
     with nx.default_options(**options):
-        moved, made = nx.device_put([1.0])[0], nx.ones(2)
-        assert moved.device == made.device == nx.jit(nx.sin)(1.0).device == nx.to_backend()
+        moved, created = nx.device_put([1.0])[0], nx.ones(2)
+        assert moved.device == created.device == nx.jit(nx.sin)(1.0).device == nx.to_backend()
 
 
-def test_a_named_device_is_the_only_partition(others):
-    device = others[1]
+def test_a_named_device_is_the_only_partition(other_devices):
+    device = other_devices[1]
     lists = [[nx.ones(2)], [nx.zeros(2)]]
     for options in ({"device": device}, {"device": device.name, "compiler": "xla"}):
         (partition,) = nx.partitions_options(**options)
@@ -218,13 +222,13 @@ JIT_OPTIONS = {
 
 
 @pytest.mark.parametrize("option", JIT_OPTIONS)
-def test_calls_on_partitions_accept_the_options_of_jit(option, others):
+def test_calls_on_partitions_accept_the_options_of_jit(option, other_devices):
     def raised(x, power):
         return x**power
 
     options = {**ON_TWO, option: JIT_OPTIONS[option]}
     found = nx.jit_partitions(raised, [[nx.ones(2), 2], [nx.ones(2), 2]], **options)
-    assert [result.device for result in found] == others
+    assert [result.device for result in found] == other_devices
 
 
 MOVES = {
@@ -238,18 +242,18 @@ MOVES = {
 
 @pytest.mark.parametrize("value", [0, 1, False, "", [], ()], ids=repr)
 @pytest.mark.parametrize("move", MOVES)
-def test_a_device_is_an_object_or_a_name(move, value):
+def test_devices_must_be_objects_or_names(move, value):
     with pytest.raises((nx.ArgumentError, nx.OptionError), match=r"device: .*must be.*; got"):
         MOVES[move](nx.ones(2), value)
 
 
 @pytest.mark.parametrize("move", ["device_put", "backend_copy", "backend_transfer"])
-def test_an_empty_name_of_a_client_is_refused(move):
+def test_empty_client_names_are_rejected(move):
     with pytest.raises(nx.OptionError, match='got ":0"'):
         MOVES[move](nx.ones(2), client="")
 
 
-def test_the_default_device_is_one_of_the_thread(device):
+def test_default_device_is_thread_local(device):
     with nx.default_options(device=device):
         assert nx.default_options()["device"] == device
         assert (nx.zeros(2) + 1).device == device
@@ -262,7 +266,7 @@ def test_the_default_device_is_one_of_the_thread(device):
     assert nx.jit(lambda x: x + 1)(1.0).device == "host"
 
 
-def test_the_default_device_of_the_process_holds_in_all_threads(device):
+def test_global_default_device_applies_to_all_threads(device):
     with nx.global_default_options(device=device.name):
         seen = []
         thread = threading.Thread(target=lambda: seen.append(nx.zeros(2).device))
@@ -271,15 +275,15 @@ def test_the_default_device_of_the_process_holds_in_all_threads(device):
         assert seen == [device]
 
 
-def test_a_device_takes_the_place_of_settings_that_name_one(device, others):
+def test_device_option_replaces_other_device_settings(device, other_devices):
     with nx.default_options(**ON_TWO, device=1):
         assert nx.jit(lambda x: x + 1, device=device)(1.0).device == device
         with nx.default_options(device=device):
             assert nx.jit(lambda x: x + 1)(1.0).device == device
             with nx.default_options(cpu_device_count=2):
-                assert nx.jit(lambda x: x + 1)(1.0).device == others[0]
+                assert nx.jit(lambda x: x + 1)(1.0).device == other_devices[0]
     with nx.default_options(compiler="xla", device=device):
-        assert nx.jit(lambda x: x + 1, **ON_TWO, device=1)(1.0).device == others[1]
+        assert nx.jit(lambda x: x + 1, **ON_TWO, device=1)(1.0).device == other_devices[1]
     with pytest.raises(nx.OptionError, match="must not be set together with device"):
         nx.jit(lambda x: x + 1, compiler="xla", cpu_device_count=2, device=device)(1.0)
     with pytest.raises(nx.OptionError, match=f"evaluator.*does not support the device {device}"):
@@ -291,12 +295,12 @@ def _window_reduced(x):
 
 
 #: Functions of a vector without a device argument.
-EVERYWHERE = {
+DEVICE_FUNCTIONS = {
     "operator": lambda x: x + 1,
     "function": lambda x: nx.sin(x),
-    "beside a number": lambda x: 2.0 / x,
-    "beside the host": lambda x: nx.ones(3) + x,
-    "beside an array": lambda x: np.ones(3, "float32") + nx.sqrt(x),
+    "with a number": lambda x: 2.0 / x,
+    "with a host tensor": lambda x: nx.ones(3) + x,
+    "with an array": lambda x: np.ones(3, "float32") + nx.sqrt(x),
     "index": lambda x: x[1],
     "range": lambda x: x[::-1],
     "take": lambda x: x[nx.tensor([0, 2])],
@@ -306,7 +310,7 @@ EVERYWHERE = {
     "stack": lambda x: nx.stack([x, x]),
     "jit": lambda x: nx.jit(lambda y: y * 2)(x),
     "jit of a container": lambda x: nx.jit(lambda p: {"y": p["x"] * 2})({"x": x, "n": 1})["y"],
-    "jit that mentions it": lambda x: nx.jit(lambda y: y + x)(1.0),
+    "jit that captures it": lambda x: nx.jit(lambda y: y + x)(1.0),
     "defn": lambda x: nx.defn(lambda y: y * 2)(x),
     "grad": lambda x: nx.grad(lambda y: nx.sum(y**2))(x),
     "value_and_grad": lambda x: nx.value_and_grad(lambda y: nx.sum(y**2))(x)[0],
@@ -329,29 +333,29 @@ EVERYWHERE = {
 }
 
 
-@pytest.mark.parametrize("function", EVERYWHERE.values(), ids=EVERYWHERE)
-def test_results_stay_where_operands_live_and_nothing_is_read(function, device, others):
+@pytest.mark.parametrize("function", DEVICE_FUNCTIONS.values(), ids=DEVICE_FUNCTIONS)
+def test_results_stay_on_the_device_of_operands_without_reads(function, device, other_devices):
     expected = function(nx.tensor([1.0, 2.0, 3.0]))
-    for where in (device, others[1]):
-        x = nx.tensor([1.0, 2.0, 3.0], device=where).block_until_ready()
+    for target in (device, other_devices[1]):
+        x = nx.tensor([1.0, 2.0, 3.0], device=target).block_until_ready()
         before = nx.transfer_report()["read"]
         result = function(x)
-        assert result.device == where
+        assert result.device == target
         assert nx.transfer_report()["read"] == before
         found, wanted = result.numpy(), expected.numpy()
         np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
 
 
-def test_a_compiler_that_is_named_says_where_results_live(device):
+def test_explicit_compiler_determines_the_device_of_results(device):
     x = nx.tensor([1.0, 2.0], device=device)
     assert nx.jit(lambda y: y + 1, compiler="evaluator")(x).device == "host"
     with nx.default_options(compiler="evaluator"):
         assert (x + 1).device == "host"
 
 
-def test_operands_of_two_devices_are_an_error_that_names_both(device, others):
+def test_operands_on_two_devices_raise(device, other_devices):
     x = nx.tensor([1.0, 2.0], device=device)
-    for other in others:
+    for other in other_devices:
         y = nx.tensor([1.0, 2.0], device=other)
         both = f"operands: must be on one device; got {device} and {other}"
         with pytest.raises(nx.ArgumentError, match=both):
@@ -366,12 +370,12 @@ def test_operands_of_two_devices_are_an_error_that_names_both(device, others):
         assert nx.jit(lambda x, y: x + y, device=other)(x, y).device == other
 
 
-def test_what_is_compiled_for_types_runs_where_its_arguments_live(device, others):
+def test_compiled_functions_run_on_the_device_of_arguments(device, other_devices):
     doubled = nx.compile(lambda x: x * 2, [nx.template((2,))])
-    for place in (device, others[0], nx.devices()[0]):
-        assert doubled(nx.tensor([1.0, 2.0], device=place)).device == place
-    there = nx.compile(lambda x: x * 2, [nx.template((2,))], device=device)
-    assert there(nx.ones(2)).device == device
+    for target in (device, other_devices[0], nx.devices()[0]):
+        assert doubled(nx.tensor([1.0, 2.0], device=target)).device == target
+    on_device = nx.compile(lambda x: x * 2, [nx.template((2,))], device=device)
+    assert on_device(nx.ones(2)).device == device
 
 
 def test_weights_on_the_device_are_not_sent_again(device):
@@ -410,7 +414,7 @@ WITHOUT_POSITIONS = [
 
 
 @pytest.mark.parametrize("option", ["static_argnums", "donate_argnums"])
-def test_only_arguments_with_a_position_count(option):
+def test_argnums_count_only_positional_arguments(option):
     for function in WITHOUT_POSITIONS:
         for position in (-1, 1):
             jitted = nx.jit(function, **{option: position})
@@ -426,12 +430,12 @@ def test_only_arguments_with_a_position_count(option):
 
 
 @pytest.mark.parametrize("option", ["static_argnames", "donate_argnames"])
-def test_a_name_of_several_arguments_is_refused(option):
+def test_argnames_of_variadic_arguments_are_rejected(option):
     with pytest.raises(nx.ArgumentError, match=f"{option}: must .*got 'xs'"):
         nx.jit(lambda x, *xs: x, **{option: "xs"})
 
 
-def on(device, *values):
+def tensors_on(device, *values):
     return [nx.tensor(value, device=device) for value in values]
 
 
@@ -441,23 +445,23 @@ def test_arguments_are_donated_by_name_and_by_path(device):
         return {"mean": mean, "count": state["count"] + scale}
 
     part = nx.jit(step, donate_argnames=("state['mean'][1]", "scale"))
-    first, second, count, scale = on(device, [1.0], [2.0], 3.0, 4.0)
+    first, second, count, scale = tensors_on(device, [1.0], [2.0], 3.0, 4.0)
     new = part({"mean": [first, second], "count": count}, 1.0, scale=scale)
     assert [each.tolist() for each in new["mean"]] == [[2.0], [3.0]]
     assert [each.is_released() for each in (first, second, count, scale)] == [
         False, True, False, True,
     ]  # fmt: skip
-    first, second, count = on(device, [1.0], [2.0], 3.0)
+    first, second, count = tensors_on(device, [1.0], [2.0], 3.0)
     by_name = {"x": 1.0, "state": {"mean": [first, second], "count": count}}
     assert part(**by_name)["count"].item() == 4.0
     assert (first.is_released(), second.is_released()) == (False, True)
-    first, second, count = on(device, [1.0], [2.0], 3.0)
+    first, second, count = tensors_on(device, [1.0], [2.0], 3.0)
     nx.jit(step, donate_argnums=0)(x=1.0, state={"mean": [first, second], "count": count})
     assert first.is_released()
     assert count.is_released()
 
 
-def test_names_that_no_argument_has_are_refused(device):
+def test_invalid_donation_paths_are_rejected(device):
     refused = {
         "states": "must start with an argument",
         "state.mean": "must be a tensor",
@@ -474,12 +478,12 @@ def test_names_that_no_argument_has_are_refused(device):
 @pytest.mark.parametrize(
     "path", ["p['w'][1].mean", 'p["w"][1].mean', "p [ 'w' ][0x1] . mean", "p['\\x77'][1].mean"]
 )
-def test_paths_of_donated_parts_may_be_spelled_in_several_ways(device, path):
+def test_donation_paths_accept_equivalent_spellings(device, path):
     class Moments(NamedTuple):
         mean: object
         other: object
 
-    first, second, third = on(device, [1.0], [2.0], [3.0])
+    first, second, third = tensors_on(device, [1.0], [2.0], [3.0])
     donating = nx.jit(lambda p: p["w"][1].mean + p["w"][0] + p["w"][1].other, donate_argnames=path)
     assert donating({"w": [first, Moments(second, third)]}).tolist() == [6.0]
     assert [x.is_released() for x in (first, second, third)] == [False, True, False]
@@ -489,7 +493,7 @@ MARKS = ["static_argnums", "static_argnames", "donate_argnums", "donate_argnames
 
 
 @pytest.mark.parametrize("option", MARKS)
-def test_marks_of_arguments_are_positions_or_names(option):
+def test_argument_marks_must_be_positions_or_names(option):
     is_position = option.endswith("argnums")
     for none in (None, (), [], iter(())):
         assert nx.jit(lambda x, y: x - y, **{option: none})(3.0, 1.0).item() == 2.0
@@ -505,12 +509,12 @@ def test_marks_of_arguments_are_positions_or_names(option):
                 nx.jit(lambda x, y: x, **{option: wrong})
 
 
-def test_the_use_of_a_donated_tensor_names_the_call(device):
+def test_errors_of_donated_tensors_name_the_call(device):
     def update(state):
         return state + 1
 
-    (state,) = on(device, [1.0, 2.0])
-    kept = state.to_device(device, copy=True)
+    (state,) = tensors_on(device, [1.0, 2.0])
+    copied = state.to_device(device, copy=True)
     new = nx.jit(update, donate_argnums=0)(state)
     line = sys._getframe().f_lineno - 1
     uses = [
@@ -530,15 +534,15 @@ def test_the_use_of_a_donated_tensor_names_the_call(device):
     assert state.is_released()
     assert "released" in repr(state)
     assert (state.shape, state.dtype, state.device) == ((2,), nx.float32, device)
-    assert (kept.tolist(), new.tolist()) == ([1.0, 2.0], [2.0, 3.0])
+    assert (copied.tolist(), new.tolist()) == ([1.0, 2.0], [2.0, 3.0])
     assert not state.deallocate()
 
 
-def test_a_donation_of_no_use_is_told_if_wanted(device):
+def test_unusable_donations_raise_or_warn_on_request(device):
     def total(params, x):
         return nx.sum(params["w"] + x)
 
-    (x,) = on(device, [1.0, 2.0])
+    (x,) = tensors_on(device, [1.0, 2.0])
     quiet = nx.jit(total, donate_argnums=0)
     assert quiet({"w": x, "b": 1.0}, 1.0).item() == 5.0
     wanted = r"argument 0\['b'\] \(f32\), argument 0\['w'\] \(f32\[2\]\)"
@@ -553,7 +557,7 @@ def test_a_donation_of_no_use_is_told_if_wanted(device):
         nx.jit(total, on_unusable_donation="log")
 
 
-def test_memory_of_the_host_is_not_taken():
+def test_host_tensors_are_not_donated():
     x = nx.ones(5000)
     assert nx.jit(lambda x: x + 1, donate_argnums=0, compiler="xla")(x).tolist() == [2.0] * 5000
     assert (

@@ -54,10 +54,10 @@ _numbers = iter(range(1_000_000))
 def compute(folder, **options):
     """Compile a new program; return the change of the report and the number in the program."""
     number = float(next(_numbers)) + 0.5
-    return again(folder, number, **options), number
+    return recompile(folder, number, **options), number
 
 
-def again(folder, number, **options):
+def recompile(folder, number, **options):
     before = nx.disk_cache_report()
     nx.set_cache_limit(0)
     try:
@@ -70,7 +70,7 @@ def again(folder, number, **options):
     return {name: after[name] - before[name] for name in names if after[name] != before[name]}
 
 
-def test_another_process_finds_what_was_compiled(folder):
+def test_processes_share_compiled_programs(folder):
     first = run(folder)
     assert first[2]["stored"] == first[2]["misses"] > 0
     second = run(folder)
@@ -79,10 +79,10 @@ def test_another_process_finds_what_was_compiled(folder):
     assert second[2]["hits"] == first[2]["misses"]
 
 
-def test_lines_of_the_user_do_not_matter_and_options_do(folder):
+def test_keys_depend_on_options_and_not_on_source_lines(folder):
     assert compute(folder)[0] == {"misses": 1, "stored": 1}
     number = 0.125
-    assert again(folder, number) == {"misses": 1, "stored": 1}
+    assert recompile(folder, number) == {"misses": 1, "stored": 1}
     before = nx.disk_cache_report()["hits"]
     nx.set_cache_limit(0)
     nx.set_cache_limit(512 << 20)
@@ -91,10 +91,10 @@ def test_lines_of_the_user_do_not_matter_and_options_do(folder):
     assert f(2.0).item() == 6.125
     assert nx.disk_cache_report()["hits"] == before + 1
     flags = {"xla_cpu_enable_fast_math": True}
-    assert again(folder, number, **flags) == {"misses": 1, "stored": 1}
+    assert recompile(folder, number, **flags) == {"misses": 1, "stored": 1}
 
 
-def test_no_folder_is_used_unless_one_is_named(folder, monkeypatch):
+def test_no_folder_is_used_by_default(folder, monkeypatch):
     monkeypatch.delenv("NXLA_CACHE_DIR", raising=False)
     assert compute("")[0] == {}
     monkeypatch.setenv("NXLA_CACHE_DIR", str(folder))
@@ -106,7 +106,7 @@ def test_no_folder_is_used_unless_one_is_named(folder, monkeypatch):
     assert len(files(folder)) == 1
 
 
-def test_a_path_may_be_given_as_such(folder):
+def test_cache_dir_accepts_path_objects(folder):
     assert compute(Path(folder))[0] == {"misses": 1, "stored": 1}
     assert folder.stat().st_mode & 0o077 == 0
 
@@ -127,44 +127,44 @@ def test_damaged_files_are_replaced(folder, damage):
     (file,) = files(folder)
     data = file.read_bytes()
     file.write_bytes(damage(data))
-    assert again(folder, number) == {"misses": 1, "stored": 1, "failed": 1}
-    assert again(folder, number) == {"hits": 1}
+    assert recompile(folder, number) == {"misses": 1, "stored": 1, "failed": 1}
+    assert recompile(folder, number) == {"hits": 1}
     assert str(file) in nx.disk_cache_report()["last_failure"]
 
 
-def test_a_file_of_another_program_is_not_taken(folder):
+def test_files_of_other_programs_are_not_used(folder):
     _, first = compute(folder)
     (file,) = files(folder)
     _, second = compute(folder)
     (other,) = set(files(folder)) - {file}
     other.write_bytes(file.read_bytes())
-    assert again(folder, second) == {"misses": 1, "stored": 1, "failed": 1}
-    assert again(folder, first) == {"hits": 1}
+    assert recompile(folder, second) == {"misses": 1, "stored": 1, "failed": 1}
+    assert recompile(folder, first) == {"hits": 1}
 
 
-def test_a_folder_deleted_in_mid_run_is_made_again(folder):
+def test_a_deleted_folder_is_recreated(folder):
     _, number = compute(folder)
     shutil.rmtree(folder)
-    assert again(folder, number) == {"misses": 1, "stored": 1}
-    assert again(folder, number) == {"hits": 1}
+    assert recompile(folder, number) == {"misses": 1, "stored": 1}
+    assert recompile(folder, number) == {"hits": 1}
 
 
-def test_a_folder_that_cannot_be_written_costs_time_alone(tmp_path):
+def test_an_invalid_folder_does_not_affect_results(tmp_path):
     occupied = tmp_path / "file"
     occupied.write_text("not a folder")
     report, number = compute(occupied)
     assert report["misses"] == 1
     assert report["failed"] >= 1
     assert "stored" not in report
-    assert again(occupied, number)["misses"] == 1
+    assert recompile(occupied, number)["misses"] == 1
     assert occupied.read_text() == "not a folder"
 
 
-def test_a_folder_that_may_only_be_read_is_read(folder):
+def test_a_read_only_folder_is_read(folder):
     _, number = compute(folder)
     folder.chmod(0o500)
     try:
-        assert again(folder, number)["hits"] == 1
+        assert recompile(folder, number)["hits"] == 1
         report = compute(folder)[0]
         # Root can write in any case.
         assert report["misses"] == 1
@@ -175,7 +175,7 @@ def test_a_folder_that_may_only_be_read_is_read(folder):
 
 @on_cpu
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="requires /dev/full")
-def test_a_full_disk_leaves_nothing_behind(folder):
+def test_a_full_disk_leaves_no_partial_files(folder):
     # A limit on the size of files simulates a full disk.
     program = """
     import resource, signal, sys, json
@@ -193,28 +193,28 @@ def test_a_full_disk_leaves_nothing_behind(folder):
 
 @pytest.mark.skipif(os.name != "posix", reason="requires POSIX permissions")
 @pytest.mark.parametrize("mode", [0o777, 0o770, 0o702, 0o1777])
-def test_a_folder_that_others_can_write_is_not_used(folder, mode):
+def test_a_folder_writable_by_other_users_is_not_used(folder, mode):
     _, number = compute(folder)
     folder.chmod(mode)
-    report = again(folder, number)
+    report = recompile(folder, number)
     assert "hits" not in report
     assert report["failed"] == 2
     assert "must not be writable" in nx.disk_cache_report()["last_failure"]
 
 
 @pytest.mark.skipif(os.name != "posix", reason="requires POSIX permissions")
-def test_a_parent_that_others_can_write_needs_the_sticky_bit(tmp_path):
+def test_a_world_writable_parent_needs_the_sticky_bit(tmp_path):
     folder = tmp_path / "parent" / "cache"
     _, number = compute(folder)
     folder.parent.chmod(0o777)
-    assert again(folder, number)["failed"] == 2
+    assert recompile(folder, number)["failed"] == 2
     folder.parent.chmod(0o1777)
-    assert again(folder, number) == {"hits": 1}
+    assert recompile(folder, number) == {"hits": 1}
 
 
 @pytest.mark.skipif(os.name != "posix", reason="requires POSIX permissions")
 @pytest.mark.parametrize("kind", ["mode", "link", "endless", "pipe"])
-def test_a_file_that_others_could_have_written_is_compiled_again(folder, tmp_path, kind):
+def test_files_writable_by_other_users_are_recompiled(folder, tmp_path, kind):
     _, number = compute(folder)
     (file,) = files(folder)
     match kind:
@@ -229,9 +229,9 @@ def test_a_file_that_others_could_have_written_is_compiled_again(folder, tmp_pat
         case "pipe":
             file.unlink()
             os.mkfifo(file)
-    report = again(folder, number)
+    report = recompile(folder, number)
     assert report == {"misses": 1, "failed": 1, "stored": 1}
-    assert again(folder, number) == {"hits": 1}
+    assert recompile(folder, number) == {"hits": 1}
 
 
 @pytest.mark.skipif(not hasattr(os, "geteuid") or os.geteuid() != 0, reason="needs root")
@@ -239,35 +239,35 @@ def test_files_and_folders_of_another_user_are_not_used(folder):
     _, number = compute(folder)
     (file,) = files(folder)
     os.chown(file, 12345, -1)
-    assert again(folder, number) == {"misses": 1, "failed": 1, "stored": 1}
+    assert recompile(folder, number) == {"misses": 1, "failed": 1, "stored": 1}
     os.chown(folder, 12345, -1)
-    assert again(folder, number) == {"misses": 1, "failed": 2}
+    assert recompile(folder, number) == {"misses": 1, "failed": 2}
 
 
-def test_a_file_that_was_written_with_another_secret_is_not_run(folder, tmp_path):
+def test_a_file_with_another_secret_is_not_run(folder, tmp_path):
     _, number = compute(folder)
-    again(tmp_path / "other", number)
+    recompile(tmp_path / "other", number)
     (file,), (other,) = files(folder), files(tmp_path / "other")
     assert file.name == other.name
     other.replace(file)
-    assert again(folder, number) == {"misses": 1, "failed": 1, "stored": 1}
+    assert recompile(folder, number) == {"misses": 1, "failed": 1, "stored": 1}
     assert "secret" in nx.disk_cache_report()["last_failure"]
 
 
-def test_what_was_not_used_for_longest_goes_first(folder):
+def test_least_recently_used_files_are_evicted_first(folder):
     numbers = [compute(folder)[1] for _ in range(4)]
     size = files(folder)[0].stat().st_size
     for age, file in enumerate(sorted(files(folder), key=lambda file: file.stat().st_mtime_ns)):
         os.utime(file, (1_000_000_000 + age, 1_000_000_000 + age))
-    assert again(folder, numbers[0]) == {"hits": 1}
+    assert recompile(folder, numbers[0]) == {"hits": 1}
     compute(folder, cache_bytes=int(2.9 * size))
     assert len(files(folder)) == 2
-    assert again(folder, numbers[0]) == {"hits": 1}
+    assert recompile(folder, numbers[0]) == {"hits": 1}
     report, _ = compute(folder, cache_bytes=10)
     assert report == {"misses": 1, "failed": 1}
 
 
-def test_many_processes_at_once_leave_a_sound_folder(folder):
+def test_concurrent_processes_leave_a_valid_folder(folder):
     with ThreadPoolExecutor(4) as threads:
         results = list(threads.map(run, [folder] * 4))
     assert all(result[:2] == results[0][:2] for result in results)
@@ -277,7 +277,7 @@ def test_many_processes_at_once_leave_a_sound_folder(folder):
     assert last[2]["misses"] == 0
 
 
-def test_settings_of_a_wrong_kind_are_refused(folder):
+def test_invalid_cache_options_are_rejected(folder):
     with pytest.raises(nx.OptionError, match="cache_dir"):
         nx.jit(lambda x: x + 0.25, compiler="xla", cache_dir=3)(1.0)
     with pytest.raises(nx.OptionError, match="cache_bytes"):
@@ -286,7 +286,7 @@ def test_settings_of_a_wrong_kind_are_refused(folder):
         nx.jit(lambda x: x + 0.25, compiler="evaluator", cache_dir=folder)(1.0)
 
 
-def test_the_command_lists_and_clears(folder, capsys, monkeypatch):
+def test_the_cache_command_lists_and_clears_files(folder, capsys, monkeypatch):
     compute(folder)
     (folder / "notes.txt").write_text("mine")
     assert main(["cache", "--dir", str(folder)]) == 0

@@ -13,7 +13,7 @@ random = nx.random
 
 COUNT = 4000
 #: The significance level. The keys are fixed, so the results of the tests are reproducible.
-UNLIKELY = 1e-4
+SIGNIFICANCE = 1e-4
 
 CONTINUOUS = [
     ("exponential", (2.0,), stats.expon(scale=2.0)),
@@ -51,7 +51,7 @@ def test_continuous_distributions(compiler, name, parameters, expected):
             x, _ = (nx.jit(run) if jitted else run)(random.key(5), *parameters)
             assert str(x.dtype) == dtype
             x = np.asarray(x).astype("f8")
-            assert stats.kstest(x, expected.cdf).pvalue > UNLIKELY
+            assert stats.kstest(x, expected.cdf).pvalue > SIGNIFICANCE
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.3, 4.0, 9.99, 10.0, 55.0, 3000.0])
@@ -68,13 +68,13 @@ def test_poisson(compiler, rate):
     edges = np.unique(stats.poisson(rate).ppf(np.linspace(0, 1, 12))[1:-1])
     expected = np.diff(np.concatenate([[0.0], stats.poisson(rate).cdf(edges), [1.0]])) * COUNT
     found = np.bincount(np.searchsorted(edges, x), minlength=len(expected))
-    kept = expected > 5
-    chi = ((found - expected)[kept] ** 2 / expected[kept]).sum()
-    assert stats.chi2(kept.sum()).sf(chi) > UNLIKELY
+    frequent = expected > 5
+    chi = ((found - expected)[frequent] ** 2 / expected[frequent]).sum()
+    assert stats.chi2(frequent.sum()).sf(chi) > SIGNIFICANCE
     assert abs(x.mean() - rate) < 5 * np.sqrt(rate / COUNT)
 
 
-def test_rates_of_one_draw(compiler):
+def test_poisson_with_several_rates(compiler):
     rates = nx.tensor([0.5, -1.0, np.nan, 20.0, 1e6, 0.0])
     with nx.default_options(compiler=compiler):
         x, _ = random.poisson(random.key(0), rates, shape=(2000, 6), dtype="s64")
@@ -95,7 +95,7 @@ def test_bernoulli(compiler):
         assert abs(np.asarray(random.bernoulli(random.key(1), shape=COUNT)[0]).mean() - 0.5) < 0.04
 
 
-def test_categories(compiler):
+def test_categorical(compiler):
     p = np.array([[0.1, 0.2, 0.7], [0.0, 0.5, 0.5]])
     with nx.default_options(compiler=compiler), np.errstate(divide="ignore"):
         logits = nx.tensor(np.log(p))
@@ -105,14 +105,14 @@ def test_categories(compiler):
             shares = np.bincount(np.asarray(x)[:, row], minlength=3) / COUNT
             np.testing.assert_allclose(shares, p[row], atol=0.03)
             assert row == 0 or shares[0] == 0
-        turned, _ = random.categorical(random.key(1), nx.tensor(np.log(p.T)), axis=0, shape=(9, 2))
-        assert turned.shape == (9, 2)
+        columns, _ = random.categorical(random.key(1), nx.tensor(np.log(p.T)), axis=0, shape=(9, 2))
+        assert columns.shape == (9, 2)
         named = nx.tensor(np.log(p), names=["example", "class"])
         assert random.categorical(random.key(1), named, axis="class")[0].shape == (2,)
         assert random.categorical(random.key(1), [0, 5], dtype="u8")[0].dtype == nx.uint8
 
 
-def test_shares(compiler):
+def test_dirichlet(compiler):
     alpha = np.array([0.5, 2.0, 3.5])
     with nx.default_options(compiler=compiler):
         x, _ = random.dirichlet(random.key(3), nx.tensor(alpha), shape=COUNT)
@@ -120,7 +120,7 @@ def test_shares(compiler):
         np.testing.assert_allclose(x.sum(axis=1), 1.0, rtol=1e-9)
         for index in range(3):
             expected = stats.beta(alpha[index], alpha.sum() - alpha[index])
-            assert stats.kstest(x[:, index], expected.cdf).pvalue > UNLIKELY
+            assert stats.kstest(x[:, index], expected.cdf).pvalue > SIGNIFICANCE
         # The concentration is so small that the gamma variables underflow to zero.
         tiny, _ = random.dirichlet(random.key(3), nx.full(3, 1e-4), shape=50)
         np.testing.assert_allclose(np.asarray(tiny).sum(axis=1), 1.0, rtol=1e-6)
@@ -139,10 +139,10 @@ def test_permutations(compiler):
         assert len(counts) == 6
         assert min(counts) > 25
         x = nx.reshape(nx.arange(12), (4, 3))
-        rows, following = random.permutation(random.key(1), x)
-        again, same = random.shuffle(random.key(1), x)
-        assert rows.tolist() == again.tolist()
-        assert following.tolist() == same.tolist()
+        rows, next_key = random.permutation(random.key(1), x)
+        shuffled, shuffled_key = random.shuffle(random.key(1), x)
+        assert rows.tolist() == shuffled.tolist()
+        assert next_key.tolist() == shuffled_key.tolist()
     with pytest.raises(nx.ArgumentError):
         random.permutation(random.key(0), -1)
 
@@ -161,13 +161,13 @@ SPLIT = [
 
 
 @pytest.mark.parametrize(("name", "parameters"), SPLIT)
-def test_split_forms_and_vectors(name, parameters):
+def test_split_functions_and_vmap(name, parameters):
     key = random.key(7)
-    following, own = random.split(key)
-    drawn, after = getattr(random, name)(key, *parameters, shape=(3,))
-    assert after.tolist() == following.tolist()
-    alone = getattr(random, name + "_split")(own, *parameters, shape=(3,))
-    assert drawn.tolist() == alone.tolist()
+    next_key, draw_key = random.split(key)
+    drawn, returned_key = getattr(random, name)(key, *parameters, shape=(3,))
+    assert returned_key.tolist() == next_key.tolist()
+    expected = getattr(random, name + "_split")(draw_key, *parameters, shape=(3,))
+    assert drawn.tolist() == expected.tolist()
     keys = random.split(key, parts=4)
     each = nx.vmap(lambda key: getattr(random, name + "_split")(key, *parameters, shape=(3,)))(keys)
     for index in range(4):
@@ -175,7 +175,7 @@ def test_split_forms_and_vectors(name, parameters):
         np.testing.assert_allclose(np.asarray(each[index]), np.asarray(row), rtol=1e-6)
 
 
-def test_ends_of_parameters():
+def test_parameter_edge_cases():
     key = random.key(0)
     assert np.isnan(random.gamma(key, -1.0)[0].item())
     assert random.gamma(key, 0.0)[0].item() == 0.0
@@ -192,7 +192,7 @@ def test_ends_of_parameters():
 
 
 @pytest.mark.parametrize(("name", "parameters"), SPLIT)
-def test_what_is_refused(name, parameters):
+def test_invalid_keys_shapes_and_dtypes_raise(name, parameters):
     draw = getattr(random, name)
     with pytest.raises(nx.ShapeError, match="key"):
         draw([1, 2, 3], *parameters)
@@ -204,7 +204,7 @@ def test_what_is_refused(name, parameters):
             draw(random.key(0), *parameters, dtype=wrong)
 
 
-def test_parameters_that_do_not_go_together():
+def test_incompatible_parameters_raise():
     with pytest.raises(nx.ShapeError, match="must broadcast"):
         random.beta(random.key(0), nx.ones(2), nx.ones(3))
     with pytest.raises(nx.ShapeError, match="ends with"):
@@ -217,7 +217,7 @@ def test_parameters_that_do_not_go_together():
 
 
 def tail(near, far):
-    """The distribution function of the distance from `near`, by erfcx, which does not underflow."""
+    """Return the CDF of the distance from `near`, by erfcx, which does not underflow."""
     special = pytest.importorskip("scipy.special")
     erfcx = special.erfcx
 
@@ -229,8 +229,8 @@ def tail(near, far):
     return lambda d: (1 - survival(np.asarray(d))) / (1 - end)
 
 
-def both_widths(low, high):
-    """Bounds are arguments, so that all tests share one program."""
+def draw_f64_and_f32(low, high):
+    """Return draws of both dtypes; bounds are arguments, so that all tests share one program."""
     draw = lambda dtype: random.truncated_normal(  # noqa: E731
         random.key(7), low, high, shape=COUNT, dtype=dtype
     )[0]
@@ -244,15 +244,15 @@ def both_widths(low, high):
 )
 def test_tails_of_the_normal_distribution(compiler, near, far, sign):
     bounds = (near, far) if sign > 0 else (-far, -near)
-    x, narrow = nx.jit(both_widths, compiler=compiler)(*nx.tensor(bounds, dtype="f64"))
+    x, narrow = nx.jit(draw_f64_and_f32, compiler=compiler)(*nx.tensor(bounds, dtype="f64"))
     distance = sign * np.asarray(x) - near
     assert distance.min() >= 0
     assert distance.max() <= far - near
-    assert stats.kstest(distance, tail(near, far)).pvalue > UNLIKELY
+    assert stats.kstest(distance, tail(near, far)).pvalue > SIGNIFICANCE
     np.testing.assert_array_equal(np.asarray(narrow), np.asarray(x).astype("f4"))
 
 
-def test_bounds_that_leave_no_choice(compiler):
+def test_truncated_normal_with_equal_or_invalid_bounds(compiler):
     low = nx.tensor([3.0, np.inf, -np.inf, np.nan, 3.0, 0.5])
     high = nx.tensor([3.0, np.inf, -np.inf, 3.0, np.nan, 0.5])
     with nx.default_options(compiler=compiler):
@@ -316,9 +316,9 @@ def test_many_categories_of_equal_probability(compiler, dtype):
     with nx.default_options(compiler=compiler):
         logits = nx.zeros((500, 2000), dtype=dtype)
         x, _ = random.categorical(random.key(1), logits)
-        kept, _ = nx.nn.dropout(random.key(1), nx.ones(20_000, dtype=dtype), 0.25)
-    assert stats.kstest(np.asarray(x) / 2000, stats.uniform().cdf).pvalue > UNLIKELY
-    share = np.mean(np.asarray(nx.astype(kept, "f32")) > 0)
+        activations, _ = nx.nn.dropout(random.key(1), nx.ones(20_000, dtype=dtype), 0.25)
+    assert stats.kstest(np.asarray(x) / 2000, stats.uniform().cdf).pvalue > SIGNIFICANCE
+    share = np.mean(np.asarray(nx.astype(activations, "f32")) > 0)
     assert abs(share - 0.75) < 0.02
 
 
@@ -335,7 +335,7 @@ def test_weighted_choice(compiler, dtype):
         assert sorted(x.tolist()) == [1, 3, 4]
 
 
-def test_weighted_choice_of_many(compiler):
+def test_weighted_choice_of_many_samples(compiler):
     """A matrix of entries by samples would have 40 GB."""
     count = 200_000
     p = nx.tensor(np.arange(count) % 2, dtype="f64")
@@ -343,7 +343,7 @@ def test_weighted_choice_of_many(compiler):
         x, _ = random.choice(random.key(2), nx.arange(count), p, samples=count)
     x = np.asarray(x)
     assert (x % 2 == 1).all()
-    assert stats.kstest(x / count, stats.uniform().cdf).pvalue > UNLIKELY
+    assert stats.kstest(x / count, stats.uniform().cdf).pvalue > SIGNIFICANCE
 
 
 #: Parameters of every function that draws from a distribution.

@@ -11,14 +11,14 @@ from where import DEVICE, PLATFORM
 
 CPU, CUDA = 1, 2
 
-on_cuda = pytest.mark.skipif(PLATFORM != "cuda", reason="is about CUDA devices")
+on_cuda = pytest.mark.skipif(PLATFORM != "cuda", reason="requires CUDA devices")
 
 DTYPES = ["pred", "u8", "u32", "u64", "s8", "s16", "s32", "s64", "f16", "f32", "f64", "c64", "c128"]
 
 
 @pytest.fixture
 def torch():
-    """PyTorch with a CUDA device."""
+    """Return PyTorch if it has a CUDA device."""
     torch = pytest.importorskip("torch", reason="torch is not installed")
     if not torch.cuda.is_available():
         pytest.skip("torch has no CUDA device")
@@ -27,7 +27,7 @@ def torch():
 
 @pytest.fixture
 def cupy():
-    """CuPy with a CUDA device."""
+    """Return CuPy if it has a CUDA device."""
     cupy = pytest.importorskip("cupy", reason="cupy is not installed")
     try:
         cupy.cuda.runtime.getDeviceCount()
@@ -40,8 +40,8 @@ def on_device(values, dtype=None):
     return nx.tensor(values, dtype, device=DEVICE)
 
 
-def computed(size=4096):
-    """A tensor that a program has computed on the device."""
+def compute_on_device(size=4096):
+    """Return a tensor that a program has computed on the device."""
     return nx.jit(lambda x: x * 2 + 1)(nx.arange(size, dtype="f32", device=DEVICE))
 
 
@@ -99,7 +99,7 @@ class Cupy:
 
 @pytest.fixture(params=["torch", "cupy"])
 def library(request):
-    """One of the libraries."""
+    """Return one of the libraries."""
     package = request.getfixturevalue(request.param)
     return Torch(package) if request.param == "torch" else Cupy(package)
 
@@ -107,7 +107,7 @@ def library(request):
 # --- the host ---
 
 
-def test_tensors_of_the_host_are_exported_from_the_host():
+def test_host_tensors_are_exported_from_the_host():
     x = nx.arange(3)
     assert x.__dlpack_device__() == (CPU, 0)
     for device in (None, (CPU, 0)):
@@ -116,14 +116,14 @@ def test_tensors_of_the_host_are_exported_from_the_host():
     assert '"dltensor"' in repr(x.__dlpack__())
 
 
-def test_a_tensor_of_the_host_is_not_exported_to_a_device():
+def test_host_tensors_are_not_exported_to_a_device():
     with pytest.raises(BufferError, match=r"dl_device: must be \(1, 0\), the host, or the device"):
         nx.arange(3).__dlpack__(dl_device=(CUDA, 0))
 
 
-def test_devices_that_compute_on_the_host_export_from_the_host(device):
+def test_cpu_devices_export_from_the_host(device):
     if device.platform != "cpu":
-        pytest.skip("is about plugins for CPUs")
+        pytest.skip("requires a CPU plugin")
     x = nx.arange(3, dtype="f32", device=device)
     assert x.__dlpack_device__() == (CPU, 0)
     np.testing.assert_array_equal(np.from_dlpack(x), [0, 1, 2])
@@ -155,7 +155,7 @@ def test_a_capsule_on_another_device_than_stated_is_refused():
         nx.from_dlpack(Stated((CUDA, 7)))
 
 
-@pytest.mark.skipif(PLATFORM == "cuda", reason="is about systems without a CUDA device")
+@pytest.mark.skipif(PLATFORM == "cuda", reason="requires a system without a CUDA device")
 def test_a_missing_plugin_for_cuda_is_named():
     from nxla import plugins
 
@@ -164,7 +164,7 @@ def test_a_missing_plugin_for_cuda_is_named():
 
     class Pretended(Stated):
         def __dlpack__(self, **kwargs):
-            from test_capsules import Exporter
+            from test_dlpack_capsules import Exporter
 
             self.exporter = Exporter(np.zeros(3, np.float32), 1, device_type=CUDA, device_id=7)
             return self.exporter.__dlpack__(**kwargs)
@@ -176,16 +176,16 @@ def test_a_missing_plugin_for_cuda_is_named():
     assert pretended.exporter.deleted == 1
 
 
-@pytest.mark.parametrize("kept", ["array", "exported"])
-def test_donation_does_not_overwrite_memory_that_is_read_elsewhere(kept):
+@pytest.mark.parametrize("view", ["array", "exported"])
+def test_donation_does_not_overwrite_shared_memory(view):
     """The program works on a copy, which it frees afterwards."""
     step = nx.jit(lambda x: x * 2, compiler="xla", donate_argnums=0)
-    x = computed()
+    x = compute_on_device()
     # On CPUs the array is a view of the memory of the plugin.
-    held = np.asarray(x) if kept == "array" else x.__dlpack__(max_version=(1, 0))
+    shared = np.asarray(x) if view == "array" else x.__dlpack__(max_version=(1, 0))
     np.testing.assert_array_equal(np.asarray(step(x)), EXPECTED * 2)
-    if kept == "array":
-        np.testing.assert_array_equal(held, EXPECTED)
+    if view == "array":
+        np.testing.assert_array_equal(shared, EXPECTED)
     with pytest.raises(nx.DeviceError, match="was donated to"):
         x.__dlpack__()
 
@@ -195,7 +195,7 @@ def test_donation_does_not_overwrite_memory_that_is_read_elsewhere(kept):
 
 @on_cuda
 def test_other_libraries_read_the_same_memory(library):
-    x = computed()
+    x = compute_on_device()
     assert x.__dlpack_device__() == (CUDA, 0)
     first, second = library.from_dlpack(x), library.from_dlpack(x)
     assert library.address(first) == library.address(second) != 0
@@ -207,19 +207,19 @@ def test_other_libraries_read_the_same_memory(library):
 @on_cuda
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("shape", [(), (0, 3), (3,), (2, 3, 4)])
-def test_every_dtype_survives_both_directions(library, dtype, shape):
+def test_every_dtype_round_trips(library, dtype, shape):
     x = on_device(np.arange(np.prod(shape, dtype=int)).reshape(shape) % 2, dtype)
     array = library.from_dlpack(x)
     assert tuple(array.shape) == shape
     np.testing.assert_array_equal(library.numpy(array), x.numpy())
     for copy in (None, True, False):
-        back = nx.from_dlpack(array, copy=copy)
-        assert (back.device, back.dtype, back.shape) == (x.device, x.dtype, x.shape)
-        np.testing.assert_array_equal(back.numpy(), x.numpy())
+        imported = nx.from_dlpack(array, copy=copy)
+        assert (imported.device, imported.dtype, imported.shape) == (x.device, x.dtype, x.shape)
+        np.testing.assert_array_equal(imported.numpy(), x.numpy())
 
 
 @on_cuda
-def test_bf16_survives_both_directions(torch):
+def test_bf16_round_trips(torch):
     x = on_device([0.5, -1.0, 3.0], "bf16")
     array = torch.from_dlpack(x)
     assert array.dtype == torch.bfloat16
@@ -230,32 +230,32 @@ def test_bf16_survives_both_directions(torch):
 
 @on_cuda
 def test_exported_memory_outlives_its_tensor(library):
-    x = computed()
+    x = compute_on_device()
     array = library.from_dlpack(x)
     del x
     gc.collect()
     # Other programs would reuse freed memory.
-    others = [(computed() * 0).block_until_ready() for _ in range(20)]
+    allocations = [(compute_on_device() * 0).block_until_ready() for _ in range(20)]
     np.testing.assert_array_equal(library.numpy(array), EXPECTED)
-    assert len(others) == 20
+    assert len(allocations) == 20
 
 
 @on_cuda
 def test_exported_memory_outlives_a_deallocation(library):
-    x = computed()
+    x = compute_on_device()
     array = library.from_dlpack(x)
     assert x.deallocate()
-    others = [(computed() * 0).block_until_ready() for _ in range(20)]
+    allocations = [(compute_on_device() * 0).block_until_ready() for _ in range(20)]
     np.testing.assert_array_equal(library.numpy(array), EXPECTED)
-    assert len(others) == 20
+    assert len(allocations) == 20
     with pytest.raises(nx.DeviceError, match="has been deallocated"):
         library.from_dlpack(x)
 
 
 @on_cuda
-def test_donation_leaves_exported_memory_alone(library):
+def test_donation_does_not_change_exported_memory(library):
     step = nx.jit(lambda x: x * 2, donate_argnums=0)
-    x = computed()
+    x = compute_on_device()
     array = library.from_dlpack(x)
     np.testing.assert_array_equal(step(x).numpy(), EXPECTED * 2)
     np.testing.assert_array_equal(library.numpy(array), EXPECTED)
@@ -270,23 +270,23 @@ def test_memory_is_kept_until_queued_reads_are_complete(torch):
     size = 1 << 22
     busy = torch.ones((4096, 4096), device="cuda")
     for _ in range(5):
-        x = computed(size)
+        x = compute_on_device(size)
         with torch.cuda.stream(stream):
             for _ in range(8):
                 busy = busy @ busy * 0
             total = (torch.from_dlpack(x) * 1).double().sum()
         del x
-        # These programs would take over the memory.
-        others = [(computed(size) * 0).block_until_ready() for _ in range(4)]
+        # These programs would reuse the memory.
+        allocations = [(compute_on_device(size) * 0).block_until_ready() for _ in range(4)]
         stream.synchronize()
         assert total.item() == float(size) * size
-        assert len(others) == 4
+        assert len(allocations) == 4
 
 
 @on_cuda
 def test_consumers_of_the_older_struct_get_a_copy(torch):
-    """Its form has no flag that forbids writes."""
-    x = computed()
+    """The older struct has no flag that forbids writes."""
+    x = compute_on_device()
     array = torch.utils.dlpack.from_dlpack(x.__dlpack__())
     assert array.data_ptr() != torch.from_dlpack(x).data_ptr()
     array.fill_(0)
@@ -295,8 +295,8 @@ def test_consumers_of_the_older_struct_get_a_copy(torch):
 
 
 @on_cuda
-def test_a_required_copy_is_made_on_the_device(torch):
-    x = computed()
+def test_requested_copies_stay_on_the_device(torch):
+    x = compute_on_device()
     copy = torch.utils.dlpack.from_dlpack(x.__dlpack__(max_version=(1, 0), copy=True))
     assert copy.is_cuda
     assert copy.data_ptr() != torch.from_dlpack(x).data_ptr()
@@ -304,8 +304,8 @@ def test_a_required_copy_is_made_on_the_device(torch):
 
 
 @on_cuda
-def test_the_host_is_a_device_of_an_export():
-    x = computed()
+def test_device_tensors_are_exported_to_the_host():
+    x = compute_on_device()
     np.testing.assert_array_equal(np.from_dlpack(x, device="cpu"), EXPECTED)
     with pytest.raises(BufferError, match="copy: must not be False"):
         x.__dlpack__(dl_device=(CPU, 0), copy=False)
@@ -317,7 +317,7 @@ def test_the_host_is_a_device_of_an_export():
 
 
 @on_cuda
-def test_a_promise_shares_the_memory(library):
+def test_import_without_copy_shares_memory(library):
     array = library.array(EXPECTED)
     x = nx.from_dlpack(array, copy=False)
     assert x.device == DEVICE
@@ -349,10 +349,10 @@ def test_imported_memory_outlives_its_array(library, copy):
     x = nx.from_dlpack(array, copy=copy)
     del array
     gc.collect()
-    others = [library.array(EXPECTED * 0) for _ in range(20)]
+    allocations = [library.array(EXPECTED * 0) for _ in range(20)]
     library.synchronize()
     np.testing.assert_array_equal(x.numpy(), EXPECTED)
-    assert len(others) == 20
+    assert len(allocations) == 20
 
 
 @on_cuda
@@ -375,7 +375,7 @@ def test_shared_memory_is_returned(torch):
 
 
 @on_cuda
-def test_deallocating_a_tensor_leaves_the_array_alone(library):
+def test_deallocating_a_tensor_does_not_free_the_array(library):
     array = library.array(EXPECTED)
     x = nx.from_dlpack(array, copy=False)
     assert x.deallocate()
@@ -428,7 +428,7 @@ def test_computed_tensors_are_ready_on_every_stream(torch):
 
 
 @on_cuda
-def test_other_layouts_are_refused(library):
+def test_noncontiguous_arrays_are_rejected(library):
     array = library.array(EXPECTED.reshape(64, 64)).T
     for copy in (None, True, False):
         with pytest.raises(nx.ArgumentError, match="must be in row-major order; make a contiguous"):
@@ -481,8 +481,8 @@ def test_libraries_exchange_memory_in_a_loop(torch):
 
 @on_cuda
 @pytest.mark.parametrize("copy", [None, False])
-def test_addresses_of_the_host_are_refused(copy):
-    from test_capsules import Exporter
+def test_host_addresses_are_rejected(copy):
+    from test_dlpack_capsules import Exporter
 
     class Pretended(Exporter):
         def __dlpack_device__(self):

@@ -39,7 +39,7 @@ def libraries(tmp_path_factory):
 
 
 @pytest.mark.usefixtures("device")
-def test_the_plugin_that_is_used_is_tried_with_all_dtypes():
+def test_the_default_plugin_is_tested_with_all_dtypes():
     done = doctor(XLA_FLAGS="--xla_cpu_enable_fast_math=false")
     assert done.returncode == 0, done.stdout + done.stderr
     for part in (
@@ -57,7 +57,7 @@ def test_the_plugin_that_is_used_is_tried_with_all_dtypes():
 
 @pytest.mark.usefixtures("device")
 @on_cpu
-def test_the_variable_may_name_a_platform():
+def test_the_plugin_variable_may_name_a_platform():
     done = doctor("--quick", NXLA_PJRT_PLUGIN="cpu")
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{plugins.find_cpu()} (used by default)" in done.stdout
@@ -66,7 +66,7 @@ def test_the_variable_may_name_a_platform():
     assert "abacus (used by default)" in missing.stdout
 
 
-def test_every_plugin_that_is_requested_must_work(libraries):
+def test_every_requested_plugin_must_work(libraries):
     text, other = libraries
     done = doctor("--quick", "--plugin", text, "--plugin", other)
     assert done.returncode == 1, done.stdout + done.stderr
@@ -86,7 +86,7 @@ def test_default_options_that_do_not_work_are_a_failure():
     assert "something is wrong" in done.stdout
 
 
-def test_a_broken_plugin_that_would_be_used_is_a_failure(libraries):
+def test_a_broken_default_plugin_is_a_failure(libraries):
     done = doctor("--quick", NXLA_PJRT_PLUGIN=libraries[0])
     assert done.returncode == 1
     assert "something is wrong" in done.stdout
@@ -95,7 +95,7 @@ def test_a_broken_plugin_that_would_be_used_is_a_failure(libraries):
     assert "does not exist" in missing.stdout
 
 
-def test_without_a_plugin_it_says_how_to_get_one(monkeypatch, capsys):
+def test_a_missing_plugin_suggests_a_package(monkeypatch, capsys):
     from nxla.__main__ import main
 
     monkeypatch.setattr(plugins, "find", lambda: None)
@@ -144,7 +144,7 @@ def printed_by_doctor(capsys, *arguments):
 
 
 @pytest.mark.usefixtures("gpu")
-def test_a_gpu_without_a_plugin_is_told_with_the_extra_to_install(capsys):
+def test_a_gpu_without_a_plugin_suggests_extras(capsys):
     printed = printed_by_doctor(capsys)
     assert "driver 580.65.06\n" in printed
     assert 'pip install "nxla[cuda13]"' in printed
@@ -168,7 +168,7 @@ def test_the_nvidia_libraries_of_a_plugin_are_listed_by_folder(gpu, capsys):
     assert "NXLA_PJRT_PLUGIN=cuda selects it" in printed
 
 
-def test_libraries_of_the_system_come_after_those_of_packages(gpu, monkeypatch):
+def test_package_libraries_precede_system_libraries(gpu, monkeypatch):
     own, system = gpu / "nvidia" / "cu13" / "lib", gpu / "system"
     for folder in (own, system):
         folder.mkdir(parents=True)
@@ -187,7 +187,7 @@ def test_a_driver_that_reports_no_version_is_accepted(gpu, monkeypatch, capsys):
     assert "driver of unknown version" in printed_by_doctor(capsys)
 
 
-def test_a_plugin_without_a_driver_is_told(gpu, monkeypatch, capsys):
+def test_a_plugin_without_a_driver_is_reported(gpu, monkeypatch, capsys):
     for name in ("DRIVER", "CONTROL"):
         monkeypatch.setattr(_nvidia, name, "/nowhere")
     assert "NVIDIA" not in printed_by_doctor(capsys)
@@ -197,18 +197,18 @@ def test_a_plugin_without_a_driver_is_told(gpu, monkeypatch, capsys):
 
 
 @pytest.mark.parametrize(
-    ("pool", "words"),
+    ("pool", "text"),
     [
         (None, "5 of 100 bytes in use"),
         (10, "5 of 100 bytes in use, allocated on demand"),
         (75, "5 of 100 bytes in use, preallocated"),
     ],
 )
-def test_memory_is_told_with_how_it_is_allocated(pool, words):
-    assert _doctor._memory({"in_use": 5, "limit": 100, "pool": pool}) == words
+def test_memory_report_states_the_allocation(pool, text):
+    assert _doctor._memory({"in_use": 5, "limit": 100, "pool": pool}) == text
 
 
-def test_a_cache_that_cannot_be_read_is_told(tmp_path):
+def test_an_unreadable_cache_is_reported(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     done = doctor("--quick", NXLA_CACHE_DIR=str(file))
@@ -219,7 +219,7 @@ def test_a_cache_that_cannot_be_read_is_told(tmp_path):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="requires POSIX permissions")
-def test_a_cache_that_others_can_change_is_reported(tmp_path):
+def test_a_cache_writable_by_other_users_is_reported(tmp_path):
     tmp_path.chmod(0o770)
     done = doctor("--quick", NXLA_CACHE_DIR=str(tmp_path))
     assert done.returncode == 1

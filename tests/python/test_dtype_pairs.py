@@ -1,7 +1,7 @@
 """Functions of several tensors, with every pair of dtypes in every pair of operands.
 
 Expected values come from NumPy in 64 bits, or from exact integers that wrap around in the dtype of
-the result. The dtypes of results follow the rules of the guide, which are written out here again.
+the result. The dtypes of results follow the rules of the guide, which `promoted` implements here.
 """
 
 import zlib
@@ -246,14 +246,14 @@ def pairs_of(row):
 
 
 #: Functions that are Triton kernels of XLA on a GPU, which it cannot compile for packed integers.
-NOT_OF_PACKED_INTEGERS = {
+UNSUPPORTED_FOR_PACKED_INTEGERS = {
     "dot_product_attention",
     "softmax_cross_entropy",
     "softmax_cross_entropy_with_integer_labels",
 }
 
 
-def few(row):
+def sample_pairs(row):
     """Return pairs in which each dtype occurs on both sides, in a different order for each row."""
     pairs, shift = pairs_of(row), zlib.crc32(row[0].encode())
     left, right = ([d for d in DTYPES if d in {pair[i] for pair in pairs}] for i in (0, 1))
@@ -298,8 +298,8 @@ def wrong_results(row, pairs, mode):
 def test_every_pair_of_dtypes(row):
     wrong = [*wrong_results(row, pairs_of(row), "eager")]
     for mode in ("evaluator", "xla", "vmap"):
-        pairs = few(row)
-        if PLATFORM == "cuda" and mode == "xla" and row[0] in NOT_OF_PACKED_INTEGERS:
+        pairs = sample_pairs(row)
+        if PLATFORM == "cuda" and mode == "xla" and row[0] in UNSUPPORTED_FOR_PACKED_INTEGERS:
             packed = {"u2", "u4", "s2", "s4"}
             pairs = [pair for pair in pairs if packed.isdisjoint(pair)]
         wrong += wrong_results(row, pairs, mode)

@@ -1,4 +1,4 @@
-"""Eager loops and conditionals return what traced ones return: values, axes, names and dtypes."""
+"""Eager and traced control flow return equal values, axes, names and dtypes."""
 
 import numpy as np
 import pytest
@@ -49,8 +49,8 @@ STEPS = {
     "state + value": lambda s, v: (s[0] + v, s[1]),
     "value + state": lambda s, v: (v + s[0], v - s[1]),
     "value": lambda s, v: (v, s[1] * 2),
-    "one after the other": lambda s, v: (s[0] + s[1], s[1] + v),
-    "exchanged": lambda s, v: (v + s[1], s[0] * 2),
+    "cumulative": lambda s, v: (s[0] + s[1], s[1] + v),
+    "swapped": lambda s, v: (v + s[1], s[0] * 2),
     "number": lambda s, v: (s[0] * 1, 3),
 }
 

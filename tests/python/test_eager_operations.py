@@ -10,7 +10,7 @@ import nxla as nx
 from where import DEVICE, PLATFORM
 
 
-def test_an_operation_that_is_known_gives_what_a_new_one_gives():
+def test_cached_operations_return_the_same_results():
     x = nx.tensor([1.0, 2.0, 3.0])
     for shift in (1, 1.0, nx.tensor(1), True):
         assert [(x + shift).tolist() for _ in range(3)] == [[2.0, 3.0, 4.0]] * 3
@@ -19,7 +19,7 @@ def test_an_operation_that_is_known_gives_what_a_new_one_gives():
     assert (nx.tensor([1]) + 1.5).dtype == nx.float32
 
 
-def test_attributes_tell_operations_apart():
+def test_the_cache_distinguishes_attributes():
     x = nx.tensor(np.arange(12.0, dtype=np.float32).reshape(3, 4))
     for _ in range(2):
         assert nx.sum(x, axis=0).tolist() == [12.0, 15.0, 18.0, 21.0]
@@ -29,7 +29,7 @@ def test_attributes_tell_operations_apart():
         assert x[2].tolist() == [8.0, 9.0, 10.0, 11.0]
 
 
-def test_operands_and_operators_tell_operations_apart():
+def test_the_cache_distinguishes_operands_and_operators():
     numbers = np.array([3.0, -5.0, 8.0])
     operators = (
         operator.add,
@@ -58,7 +58,7 @@ def test_operands_and_operators_tell_operations_apart():
     assert [abs(nx.tensor(x)).tolist() for x in ([-1.0], [-2])] == [[1.0], [2]]
 
 
-def test_names_of_axes_tell_operations_apart():
+def test_the_cache_distinguishes_axis_names():
     rows = nx.tensor([1.0, 2.0], names=["rows"])
     columns = nx.tensor([1.0, 2.0], names=["columns"])
     for _ in range(2):
@@ -66,7 +66,7 @@ def test_names_of_axes_tell_operations_apart():
         assert (columns * 2).names == ["columns"]
 
 
-def test_vectorized_axes_tell_operations_apart():
+def test_the_cache_distinguishes_vectorized_axes():
     x = nx.ones((2, 3))
     for _ in range(2):
         for name in ("a", "b"):
@@ -78,7 +78,7 @@ def test_vectorized_axes_tell_operations_apart():
             assert (more.vectorized_axes, more.shape) == (((name, 2),), (3,))
 
 
-def test_numbers_that_are_converted_count_for_all_elements():
+def test_converted_scalars_broadcast_to_all_elements():
     x = nx.tensor(np.linspace(-1, 1, 5000), nx.float32)
     for number in (3, -2, 2**40):
         expected = np.linspace(-1, 1, 5000).astype(np.float32) * np.float32(number)
@@ -89,7 +89,7 @@ def test_numbers_that_are_converted_count_for_all_elements():
     assert np.asarray(nx.clip(x, nx.tensor(0), nx.tensor(1))).min() == 0.0
 
 
-def test_an_error_names_the_line_of_this_call():
+def test_errors_name_the_line_of_each_call():
     x, y = nx.ones(2), nx.ones(3)
     lines = []
     for _ in range(2):
@@ -103,16 +103,16 @@ def test_an_error_names_the_line_of_this_call():
     assert (x + 1).tolist() == [2.0, 2.0]
 
 
-def test_options_that_change_are_heeded():
+def test_changed_default_options_take_effect():
     x = nx.ones(3)
     assert (x + 1).device.platform == "host"
     with nx.default_options(compiler="xla"):
         assert (x + 1).device.platform == PLATFORM
     assert (x + 1).device.platform == "host"
-    there = nx.device_put(x, DEVICE)
-    assert (there + 1).device.platform == PLATFORM
+    on_device = nx.device_put(x, DEVICE)
+    assert (on_device + 1).device.platform == PLATFORM
     assert (x + 1).device.platform == "host"
-    assert (there + x).device.platform == PLATFORM
+    assert (on_device + x).device.platform == PLATFORM
 
 
 def test_hooks_are_called_each_time():
@@ -124,7 +124,7 @@ def test_hooks_are_called_each_time():
     assert seen == [[1.0, 1.0]] * 3
 
 
-def test_an_operation_within_the_building_of_another():
+def test_operations_inside_loop_bodies():
     x = nx.ones(2)
 
     def body(state):
@@ -135,13 +135,13 @@ def test_an_operation_within_the_building_of_another():
         assert (x + 1).tolist() == [2.0, 2.0]
 
 
-def test_thousands_of_operations_are_right_and_forgotten():
+def test_thousands_of_operations_return_correct_results():
     x = nx.tensor(np.arange(3000.0, dtype=np.float32))
     assert [x[i].item() for i in range(0, 3000, 2)] == list(range(0, 3000, 2))
     assert [nx.sum(x[:i]).item() for i in (1, 2, 3)] == [0.0, 1.0, 3.0]
 
 
-def test_threads_apply_operations_side_by_side():
+def test_threads_apply_operations_concurrently():
     x = nx.tensor([1.0, 2.0])
     found = []
 

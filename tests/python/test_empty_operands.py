@@ -8,13 +8,13 @@ import pytest
 import nxla as nx
 
 
-def clamped(x, update, starts):
+def write_clamped(x, update, starts):
     """Write an update at starts that are clamped to the valid range."""
     x = np.array(x)
-    fits = [
+    clamped_starts = [
         int(np.clip(s, 0, n - m)) for s, n, m in zip(starts, x.shape, update.shape, strict=True)
     ]
-    x[tuple(slice(s, s + m) for s, m in zip(fits, update.shape, strict=True))] = update
+    x[tuple(slice(s, s + m) for s, m in zip(clamped_starts, update.shape, strict=True))] = update
     return x
 
 
@@ -37,18 +37,18 @@ def loop(function):
         ((3, 4), (2, 3)),
     ],
 )
-def test_writes_and_slices_of_nothing(shape, update, dtype, start):
+def test_empty_writes_and_slices(shape, update, dtype, start):
     x, u = np.ones(shape, dtype), np.full(update, 7, dtype)
     expected = x
     for _ in range(3):
-        expected = clamped(expected, u, (start, start)) + x.dtype.type(1)
+        expected = write_clamped(expected, u, (start, start)) + x.dtype.type(1)
     index = nx.tensor(start)
     put = lambda s, u, i: nx.put_slice(s, [i, i], u)  # noqa: E731
     result = nx.jit(loop(put), compiler="evaluator")(x, u, index)
     assert result.shape == shape
     np.testing.assert_array_equal(result.numpy(), expected)
     once = nx.put_slice(x, [index, index], u)
-    np.testing.assert_array_equal(once.numpy(), clamped(x, u, (start, start)))
+    np.testing.assert_array_equal(once.numpy(), write_clamped(x, u, (start, start)))
     # The sum of a slice is the number of its elements times their common value.
     total = lambda s, i: s + nx.astype(nx.sum(nx.slice(x, [i, i], update)), "f32")  # noqa: E731
     summed = nx.jit(loop(total), compiler="evaluator")(nx.tensor(0.0), index)
@@ -76,30 +76,30 @@ OPS = {
 }
 
 
-@pytest.mark.parametrize("where", ["at once", "jitted", "in a loop"])
+@pytest.mark.parametrize("mode", ["eager", "jitted", "in a loop"])
 @pytest.mark.parametrize("name", OPS)
-def test_an_op_of_nothing_is_empty(name, where, compiler):
+def test_ops_of_empty_operands_are_empty(name, mode, compiler):
     op, empty = OPS[name], nx.zeros((0, 3))
-    if where == "in a loop":
+    if mode == "in a loop":
         # Three iterations add zero to the state.
         function = loop(lambda s, e: s + nx.sum(nx.astype(nx.real(op(e)), "f32")))
         assert nx.jit(function, compiler=compiler)(nx.tensor(2.0), empty).item() == 5
         return
-    result = op(empty) if where == "at once" else nx.jit(op, compiler=compiler)(empty)
+    result = op(empty) if mode == "eager" else nx.jit(op, compiler=compiler)(empty)
     assert result.size == 0
     assert result.tolist() == np.zeros(result.shape).tolist()
 
 
-def test_reductions_of_nothing_are_their_identities(compiler):
+def test_empty_reductions_return_the_identity(compiler):
     function = nx.jit(
         lambda e: [nx.sum(e, axis=0), nx.prod(e, axis=0), e.T @ e, nx.all(e), nx.any(e)],
         compiler=compiler,
     )
-    total, product, dot, every, some = function(nx.zeros((0, 3)))
+    total, product, dot, all_true, any_true = function(nx.zeros((0, 3)))
     assert total.tolist() == [0, 0, 0]
     assert product.tolist() == [1, 1, 1]
     assert dot.tolist() == np.zeros((3, 3)).tolist()
-    assert (every.item(), some.item()) == (True, False)
+    assert (all_true.item(), any_true.item()) == (True, False)
 
 
 @pytest.mark.parametrize("method", ["set", "add", "multiply", "divide", "min", "max", "power"])
@@ -136,7 +136,7 @@ OVER_AXES = {
 
 
 @pytest.mark.parametrize("name", [*ALONG_AXIS, *OVER_AXES])
-def test_the_sizes_of_an_empty_tensor_may_overflow(name):
+def test_sizes_of_empty_tensors_may_overflow(name):
     # XLA multiplies sizes in 64 bits, so only the evaluator runs.
     function = ALONG_AXIS.get(name) or OVER_AXES[name]
     several = [(0, 1), (0, 2), (1, 2), (0, 1, 2)] if name in OVER_AXES else []

@@ -31,7 +31,7 @@ def test_messages_about_limits_show_the_value() -> None:
     limit = re.compile(
         r"must (be|have|contain|fit) (at (least|most) (\d|one)|inside|in (\d|memory))"
     )
-    # The functions stop at the limit, so that they do not know the value.
+    # The functions stop at the limit, so the value is unknown.
     known = [
         "must contain at most 40 links",
         "serialize: container: integers must have at most 4300 digits",

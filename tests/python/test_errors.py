@@ -12,7 +12,7 @@ import nxla as nx
 from nxla import _core
 
 
-def still_works():
+def assert_still_works():
     assert nx.jit(lambda x: x + 1)(1).item() == 2
 
 
@@ -27,37 +27,37 @@ def test_a_shape_error_names_the_operation_both_shapes_and_the_line():
     assert "axis 1 of left and axis 0 of right: must have equal sizes; got 3 and 4" in text
     assert f"test_errors.py:{product.__code__.co_firstlineno + 1}" in text
     assert isinstance(caught.value, ValueError)
-    still_works()
+    assert_still_works()
 
 
 def test_a_dtype_error_is_a_type_error():
     with pytest.raises(TypeError, match="erf"):
         nx.jit(nx.erf)(1j)
-    still_works()
+    assert_still_works()
 
 
-def test_python_control_flow_on_a_traced_value():
+def test_python_control_flow_on_traced_values_raises():
     def choose(x):
         return x if x > 0 else -x
 
     with pytest.raises(nx.TraceError, match=r"nx\.cond.*test_errors\.py"):
         nx.jit(choose)(1.0)
-    still_works()
+    assert_still_works()
 
 
-@pytest.mark.parametrize("look", [nx.Tensor.item, nx.Tensor.tolist])
-def test_looking_at_data_that_is_not_there_yet(look):
+@pytest.mark.parametrize("read", [nx.Tensor.item, nx.Tensor.tolist])
+def test_reading_data_of_traced_values_raises(read):
     with pytest.raises(nx.TraceError, match=r"known only when the function runs.*nx\.hook"):
-        nx.jit(lambda x: getattr(x, look.__name__)())(1.0)
-    still_works()
+        nx.jit(lambda x: getattr(x, read.__name__)())(1.0)
+    assert_still_works()
 
 
-def test_a_value_of_a_finished_trace():
-    kept = []
-    nx.jit(lambda x: (kept.append(x), x)[1])(1.0)
+def test_values_of_a_finished_trace_raise():
+    traced_values = []
+    nx.jit(lambda x: (traced_values.append(x), x)[1])(1.0)
     with pytest.raises(nx.TraceError, match="finished trace"):
-        kept[0] + 1
-    still_works()
+        traced_values[0] + 1
+    assert_still_works()
 
 
 def test_exceptions_with_traced_values_can_be_printed():
@@ -71,17 +71,17 @@ def test_exceptions_with_traced_values_can_be_printed():
             assert "of a finished trace" in shown
 
 
-def test_a_value_of_another_trace():
+def test_values_of_another_trace_raise():
     def outer(x):
         inner = nx.jit(lambda y: y + x, on_conflict="force")
         return inner(1.0)
 
     with pytest.raises(nx.TraceError):
         nx.jit(outer)(1.0)
-    still_works()
+    assert_still_works()
 
 
-def test_a_jitted_call_inside_a_trace():
+def test_on_conflict_of_jitted_calls_inside_a_trace():
     inner = nx.jit(lambda x: x * 2, compiler="evaluator")
     with pytest.raises(nx.NxlaError, match="on_conflict"):
         nx.jit(lambda x: inner(x))(1.0)
@@ -89,15 +89,15 @@ def test_a_jitted_call_inside_a_trace():
     assert nx.jit(lambda x: reused(x) + 1)(1.0).item() == 3.0
 
 
-def test_unknown_compilers_and_options():
+def test_unknown_compilers_and_options_raise():
     with pytest.raises(nx.OptionError, match=r'compiler: name: must be one of .*; got "nope"'):
         nx.jit(lambda x: x, compiler="nope")(1.0)
     with pytest.raises(nx.OptionError, match="has no option"):
         nx.jit(lambda x: x, compiler="evaluator", level=3)(1.0)
-    still_works()
+    assert_still_works()
 
 
-def test_arguments_of_a_compiled_function():
+def test_compiled_functions_check_arguments():
     f = nx.compile(lambda x, y: x + y, [nx.template((2,), "f32"), nx.template((2,), "f32")])
     with pytest.raises(nx.ArgumentError, match="takes 2 arguments; got 1"):
         f(nx.ones((2,)))
@@ -106,7 +106,7 @@ def test_arguments_of_a_compiled_function():
     assert f(nx.ones((2,)), nx.ones((2,))).tolist() == [2.0, 2.0]
 
 
-def test_plugins_that_are_none(tmp_path):
+def test_invalid_plugins_raise(tmp_path):
     with pytest.raises(nx.DeviceError, match="nothing_there"):
         nx.jit(lambda x: x + 1, compiler="xla", plugin="/nothing_there.so")(1.0)
     text = tmp_path / "text.so"
@@ -116,22 +116,22 @@ def test_plugins_that_are_none(tmp_path):
     assert nx.jit(lambda x: x + 1, compiler="xla")(1.0).item() == 2.0
 
 
-def test_ragged_lists():
+def test_ragged_lists_raise():
     with pytest.raises(nx.ArgumentError, match="ragged"):
         nx.tensor([[1, 2], [3]])
 
 
-def test_an_exception_while_tracing_leaves_nothing_behind():
+def test_exceptions_while_tracing_leave_no_open_trace():
     def fail(x):
         raise KeyError("mine")
 
     with pytest.raises(KeyError, match="mine"):
         nx.jit(fail)(1.0)
     assert nx.sin(0.0).item() == 0.0
-    still_works()
+    assert_still_works()
 
 
-def test_a_panic_is_an_error_like_others():
+def test_panics_raise_internal_errors():
     assert issubclass(nx.InternalError, (nx.NxlaError, RuntimeError))
     with pytest.raises(nx.InternalError, match=r"internal error: out of luck;.* please report"):
         _core._panic_for_tests("out of luck")
@@ -139,31 +139,31 @@ def test_a_panic_is_an_error_like_others():
 
 
 @pytest.mark.parametrize("compiler", ["evaluator", "xla"])
-def test_a_panic_on_the_way_leaves_functions_usable(compiler):
-    luck = ["no"]
+def test_functions_remain_usable_after_panics(compiler):
+    panics = ["no"]
 
     def traced(x):
-        if luck:
+        if panics:
             _core._panic_for_tests("while tracing")
         return nx.hook(x, "shown")
 
     def shown(_):
-        if luck:
+        if panics:
             _core._panic_for_tests("while running")
 
     f = nx.jit(traced, compiler=compiler, hooks={"shown": shown})
     with pytest.raises(nx.InternalError, match="while tracing"):
         f(1)
-    luck.clear()
+    panics.clear()
     assert f(1).item() == 1
-    luck.append("no")
+    panics.append("no")
     with pytest.raises(nx.InternalError, match="while running"):
         f(2)
-    luck.clear()
+    panics.clear()
     assert f(3).item() == 3
 
 
-def test_assigning_to_elements_says_what_to_use():
+def test_item_assignment_error_suggests_put_slice():
     x = nx.tensor([1, 2, 3])
 
     def f(x):
@@ -243,12 +243,12 @@ def test_assigning_to_elements_says_what_to_use():
         ),
     ],
 )
-def test_arguments_are_told_as_they_were_written(call, text):
+def test_errors_show_arguments_as_written(call, text):
     with pytest.raises((nx.NxlaError, TypeError), match=text):
         call()
 
 
-def test_a_traced_number_of_repetitions_of_a_list():
+def test_traced_repeat_counts_of_lists_raise():
     for repeated in (lambda x, n: [x] * n, lambda x, n: n * (x, x)):
         with pytest.raises(nx.TraceError, match=r"repeat count of a list.*test_errors\.py"):
             nx.jit(repeated)(1.0, 3)
@@ -326,15 +326,15 @@ FUNCTIONS_WITH_AXES = functions_with_axes()
 
 def call_with(name, function, argument, value):
     """Call a function with a value of one argument and valid values of the required arguments."""
-    given = {**OWN_VALUES.get(name, {}), argument: value}
+    values = {**OWN_VALUES.get(name, {}), argument: value}
     operands, named = [], {}
     for parameter in inspect.signature(function).parameters.values():
         is_optional = parameter.default is not parameter.empty
         if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
             continue
-        if is_optional and parameter.name not in given:
+        if is_optional and parameter.name not in values:
             continue
-        passed = given.get(parameter.name, VALUES.get(parameter.name, MATRIX))
+        passed = values.get(parameter.name, VALUES.get(parameter.name, MATRIX))
         if parameter.kind == parameter.POSITIONAL_ONLY:
             operands.append(passed)
         else:
@@ -350,7 +350,7 @@ def test_there_are_many_functions_with_axes():
 @pytest.mark.parametrize(
     ("name", "function", "parameter"), FUNCTIONS_WITH_AXES.values(), ids=FUNCTIONS_WITH_AXES
 )
-def test_an_error_of_an_axis_starts_with_the_called_function(name, function, parameter, is_traced):
+def test_axis_errors_start_with_the_called_function(name, function, parameter, is_traced):
     axis = [9, 0] if parameter == "axes" else 9
     call = lambda: call_with(name, function, parameter, axis)  # noqa: E731
     with pytest.raises(nx.NxlaError, match=rf"^{name}: ") as caught:
@@ -380,7 +380,7 @@ CALLERS = {
 
 
 @pytest.mark.parametrize("caller", CALLERS)
-def test_an_error_in_a_function_of_the_user_names_the_operation_in_it(caller):
+def test_errors_in_user_functions_name_the_inner_operation(caller):
     with pytest.raises(
         nx.ShapeError, match=r"^softmax: axis: must be in range .* got 7 \(test_err"
     ):
@@ -395,9 +395,9 @@ def test_errors_of_missing_attributes_are_pickled():
     for kind, access in missing.items():
         with pytest.raises(kind) as caught:
             access()
-        again = pickle.loads(pickle.dumps(caught.value))
-        assert type(again) is kind
-        assert str(again) == str(caught.value)
+        restored = pickle.loads(pickle.dumps(caught.value))
+        assert type(restored) is kind
+        assert str(restored) == str(caught.value)
 
 
 #: Each declared function with the name of an argument that is not an operand. `sizes` is the list
@@ -415,7 +415,7 @@ def test_there_are_many_declared_arguments():
 
 
 @pytest.mark.parametrize(("name", "argument"), DECLARED)
-def test_an_error_of_a_type_names_the_function_the_argument_and_the_type(name, argument):
+def test_type_errors_name_function_argument_and_type(name, argument):
     with pytest.raises((nx.NxlaError, TypeError)) as caught:
         call_with(name, getattr(_core, name), argument, object())
     text = str(caught.value)
@@ -503,7 +503,7 @@ def test_errors_name_the_control_function_that_was_called(name, traced):
     run = nx.jit if traced else lambda function: function
     for number in range(len(_errors_of_functions(x, yes)[name])):
         with pytest.raises(nx.NxlaError, match=f"^{name}: "):
-            run(lambda x, yes, at=number: _errors_of_functions(x, yes)[name][at]())(x, yes)
+            run(lambda x, yes, index=number: _errors_of_functions(x, yes)[name][index]())(x, yes)
 
 
 #: Calls of functions in Python with an argument that is not a boolean, with the function and the
@@ -531,7 +531,7 @@ NOT_BOOLEANS = {
 }
 
 
-def test_booleans_of_numpy_are_booleans():
+def test_numpy_booleans_are_accepted():
     reverse = nx.scan(lambda c, x: (c, x), 0, nx.ones(2), reverse=np.True_)
     assert reverse[1].tolist() == [1.0, 1.0]
     assert nx.digitize([1.0], [0.0, 1.0], np.bool_(True)).item() == 1
@@ -584,19 +584,19 @@ NOT_INTEGERS = {
 
 @pytest.mark.parametrize(("function", "argument"), NOT_INTEGERS)
 @pytest.mark.parametrize("value", [1.5, True, (2.5,)], ids=str)
-def test_an_error_of_an_integer_names_the_function_and_the_argument(function, argument, value):
+def test_integer_errors_name_the_function_and_the_argument(function, argument, value):
     with pytest.raises(nx.ArgumentError, match=rf"^{function}: {argument}: must .*; got "):
         NOT_INTEGERS[function, argument](value)
 
 
-def _refuse_positional(function, *given):
-    return lambda bad: function(bad, *given)
+def _with_first_argument(function, *values):
+    return lambda bad: function(bad, *values)
 
 
 #: Calls with an argument that is not callable.
 NOT_CALLABLE = {
     **{
-        (function.__name__, "function"): _refuse_positional(function)
+        (function.__name__, "function"): _with_first_argument(function)
         for function in (
             *(nx.jit, nx.defn, nx.grad, nx.value_and_grad, nx.vmap, nx.jacfwd, nx.jacrev),
             *(nx.jacobian, nx.hessian, nx.hessian_diagonal, nx.debug_expr, nx.checkpoint),
@@ -604,14 +604,14 @@ NOT_CALLABLE = {
             *(nx.jit_apply, nx.debug_expr_apply),
         )
     },
-    ("jit_partitions", "function"): _refuse_positional(nx.jit_partitions, [[1.0]]),
-    ("jvp", "function"): _refuse_positional(nx.jvp, (1.0,), (1.0,)),
-    ("vjp", "function"): _refuse_positional(nx.vjp, 1.0),
-    ("linearize", "function"): _refuse_positional(nx.linearize, 1.0),
-    ("compile", "function"): _refuse_positional(nx.compile, [1.0]),
-    ("export", "function"): _refuse_positional(nx.export, [1.0]),
-    ("stream", "function"): _refuse_positional(nx.stream, 1.0, 1.0),
-    ("while_loop", "cond_fn"): _refuse_positional(nx.while_loop, lambda s: s, 1),
+    ("jit_partitions", "function"): _with_first_argument(nx.jit_partitions, [[1.0]]),
+    ("jvp", "function"): _with_first_argument(nx.jvp, (1.0,), (1.0,)),
+    ("vjp", "function"): _with_first_argument(nx.vjp, 1.0),
+    ("linearize", "function"): _with_first_argument(nx.linearize, 1.0),
+    ("compile", "function"): _with_first_argument(nx.compile, [1.0]),
+    ("export", "function"): _with_first_argument(nx.export, [1.0]),
+    ("stream", "function"): _with_first_argument(nx.stream, 1.0, 1.0),
+    ("while_loop", "cond_fn"): _with_first_argument(nx.while_loop, lambda s: s, 1),
     ("while_loop", "body_fn"): lambda bad: nx.while_loop(lambda s: s < 2, bad, 1),
     ("cond", "true_fn"): lambda bad: nx.cond(True, bad, lambda: 1),
     ("cond", "false_fn"): lambda bad: nx.cond(True, lambda: 1, bad),
@@ -619,16 +619,16 @@ NOT_CALLABLE = {
     ("if_", "then"): lambda bad: nx.if_(True, bad),
     ("if_", "otherwise"): lambda bad: nx.if_(True, lambda: 1, bad),
     ("switch", r"branches\[1\]"): lambda bad: nx.switch(0, [lambda: 1, bad]),
-    ("scan", "f"): _refuse_positional(nx.scan, 0, nx.ones(2)),
-    ("map", "f"): _refuse_positional(nx.map, nx.ones(2)),
+    ("scan", "f"): _with_first_argument(nx.scan, 0, nx.ones(2)),
+    ("map", "f"): _with_first_argument(nx.map, nx.ones(2)),
     ("fori", "body"): lambda bad: nx.fori(0, 2, bad, 1),
     ("for_each", "body"): lambda bad: nx.for_each(range(2), bad, 1),
-    ("associative_scan", "f"): _refuse_positional(nx.associative_scan, nx.ones(2)),
+    ("associative_scan", "f"): _with_first_argument(nx.associative_scan, nx.ones(2)),
     ("reduce", "function"): lambda bad: nx.reduce(nx.ones(2), 0, bad),
     ("window_reduce", "function"): lambda bad: nx.window_reduce(nx.ones(2), 0, bad, (2,)),
-    ("runtime_call", "function"): _refuse_positional(nx.runtime_call, nx.template(()), 1.0),
+    ("runtime_call", "function"): _with_first_argument(nx.runtime_call, nx.template(()), 1.0),
     ("hook", "function"): lambda bad: nx.hook(1.0, "name", bad),
-    ("tree.map", "function"): _refuse_positional(nx.tree.map, [1]),
+    ("tree.map", "function"): _with_first_argument(nx.tree.map, [1]),
     ("traverse", "function"): lambda bad: nx.composite.traverse([1], bad),
     ("safe_where", "function"): lambda bad: nx.safe_where(True, bad, 1.0),
     ("custom_grad", "rule"): lambda bad: nx.custom_grad(nx.ones(2), nx.ones(2), bad),
@@ -639,7 +639,7 @@ NOT_CALLABLE = {
 
 
 @pytest.mark.parametrize(("function", "argument"), NOT_CALLABLE)
-def test_an_error_of_a_callable_names_the_function_and_the_argument(function, argument):
+def test_callable_errors_name_the_function_and_the_argument(function, argument):
     message = rf"^{function}: {argument}: must be callable; got a int$"
     with pytest.raises(nx.ArgumentError, match=message):
         NOT_CALLABLE[function, argument](3)
@@ -656,13 +656,13 @@ def test_an_error_of_a_callable_names_the_function_and_the_argument(function, ar
         ("hessian", lambda: nx.hessian(nx.sin)("a")),
     ],
 )
-def test_an_error_of_a_derivative_names_it(name, call):
+def test_derivative_errors_name_the_derivative(name, call):
     with pytest.raises(nx.ArgumentError, match=f"^{name}: "):
         call()
 
 
 #: Calls with a wrong argument, with the error that names the function and the argument.
-MISTAKES = {
+INVALID_CALLS = {
     "empty: shape: must be one argument, as in nx.empty((2, 3))": lambda: nx.empty(2, 3),
     "can_cast: to: must be a NumPy name": lambda: nx.can_cast("f32", "zz"),
     "can_cast: from_: must be a NumPy name": lambda: nx.can_cast("zz", "f32"),
@@ -697,16 +697,16 @@ MISTAKES = {
 }
 
 
-@pytest.mark.parametrize("message", MISTAKES)
+@pytest.mark.parametrize("message", INVALID_CALLS)
 def test_errors_name_the_function_and_the_argument(message):
     if message.startswith("einsum"):
         pytest.importorskip("opt_einsum", reason="opt_einsum is not installed")
     with pytest.raises(nx.NxlaError, match=f"^{re.escape(message)}"):
-        MISTAKES[message]()
+        INVALID_CALLS[message]()
 
 
 @pytest.mark.parametrize("traced", [False, True])
-def test_notes_are_strings(traced):
+def test_notes_must_be_strings(traced):
     run = nx.jit if traced else lambda function: function
     for function, argument in ((nx.annotate, "note"), (nx.graph.mark, "name")):
         message = f"^{function.__name__}: {argument}: must be a string; got a int"
@@ -714,14 +714,14 @@ def test_notes_are_strings(traced):
             run(lambda x, f=function: f(x, 3))(1.0)
 
 
-def test_arguments_of_an_export_are_a_list():
-    for given in (nx.ones(2), nx.template((2,)), {"x": 1}):
+def test_export_arguments_must_be_a_list():
+    for values in (nx.ones(2), nx.template((2,)), {"x": 1}):
         with pytest.raises(nx.ArgumentError, match=r"^export: args: must be a list .*nx\.export\("):
-            nx.export(nx.sin, given)
+            nx.export(nx.sin, values)
 
 
 @pytest.mark.parametrize(("function", "argument"), NOT_BOOLEANS)
-def test_an_error_of_a_boolean_names_the_function_and_the_argument(function, argument):
+def test_boolean_errors_name_the_function_and_the_argument(function, argument):
     with pytest.raises(TypeError, match=rf"^{function}: {argument}: must be a bool; got a \w+$"):
         NOT_BOOLEANS[function, argument]()
 
@@ -738,7 +738,7 @@ def test_errors_of_other_packages_are_not_renamed():
 
 
 #: Calls with an argument of another class, and the start of the message.
-OTHER_CLASSES = {
+WRONG_CLASSES = {
     "graph.run": (lambda: nx.graph.run(3), "run: stages: must be a StageGraph or a list"),
     "graph.run of a list": (lambda: nx.graph.run([3]), "run: stages: .*; item 0 is int"),
     "graph.pipeline": (lambda: nx.graph.pipeline(None, []), "pipeline: stages: must be"),
@@ -762,14 +762,14 @@ OTHER_CLASSES = {
 }
 
 
-@pytest.mark.parametrize("name", OTHER_CLASSES)
-def test_an_argument_of_another_class_is_named(name):
-    call, message = OTHER_CLASSES[name]
+@pytest.mark.parametrize("name", WRONG_CLASSES)
+def test_errors_name_arguments_of_the_wrong_class(name):
+    call, message = WRONG_CLASSES[name]
     with pytest.raises(nx.ArgumentError, match=message):
         call()
 
 
-def test_names_of_hooks_are_strings_and_functions_are_callable():
+def test_hook_names_and_functions_are_validated():
     for arguments in ((3,), ("name", 3), (None, "function")):
         with pytest.raises(nx.ArgumentError, match=r"hook: (name|function): must be"):
             nx.hook(nx.ones(2), *arguments)
@@ -777,6 +777,6 @@ def test_names_of_hooks_are_strings_and_functions_are_callable():
             nx.jit(lambda x, a=arguments: nx.hook(x, *a))(1.0)
 
 
-def test_batches_of_values_that_are_not_tensors_are_an_error_of_to_batched():
+def test_to_batched_rejects_values_that_are_not_tensors():
     with pytest.raises(nx.ArgumentError, match=r"^to_batched: operands must be tensors"):
         nx.to_batched({"x": nx.ones(4)}, 2)

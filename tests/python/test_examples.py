@@ -15,7 +15,7 @@ import pytest
 import nxla as nx
 
 ROOT = Path(__file__).parents[2]
-TWINS = Path(__file__).with_name("twins")
+JAX_EXAMPLES = Path(__file__).with_name("jax_examples")
 
 #: Small sizes for each example.
 SIZES = {
@@ -70,7 +70,7 @@ def results_of(name):
 
 
 @pytest.mark.parametrize("name", sorted(SIZES))
-def test_programs_run_on_both_engines(name):
+def test_examples_run_on_both_backends(name):
     program, results = load(ROOT / "examples" / f"{name}.py"), results_of(name)
     with nx.default_options(compiler="xla"):
         compiled = flat(program.run(**SIZES[name]))
@@ -81,25 +81,27 @@ def test_programs_run_on_both_engines(name):
 
 # The training of gpt takes half a minute, and the page of the gallery runs it anyway.
 @pytest.mark.parametrize("name", sorted(SIZES.keys() - {"gpt"}))
-def test_programs_at_their_own_sizes_have_finite_results(name):
+def test_examples_with_default_sizes_have_finite_results(name):
     for value in flat(load(ROOT / "examples" / f"{name}.py").run()).values():
         assert np.isfinite(value).all()
 
 
-def test_the_fit_of_the_rates_converges():
+def test_the_ode_fit_converges():
     ode = load(ROOT / "examples" / "ode.py")
     first, last = (ode.run(rounds=rounds)["loss"].item() for rounds in (1, 20))
     assert last < 0.1 * first
 
 
 @pytest.mark.parametrize("name", sorted(SIZES))
-def test_programs_and_their_twins(name):
-    jax = pytest.importorskip("jax", reason="jax is not installed, so the twins cannot run")
-    if "optax" in (TWINS / f"{name}.py").read_text(encoding="utf-8"):
-        pytest.importorskip("optax", reason="optax is not installed, so this twin cannot run")
+def test_examples_match_jax_programs(name):
+    jax = pytest.importorskip("jax", reason="jax is not installed, so the JAX programs cannot run")
+    if "optax" in (JAX_EXAMPLES / f"{name}.py").read_text(encoding="utf-8"):
+        pytest.importorskip(
+            "optax", reason="optax is not installed, so this JAX program cannot run"
+        )
     # Use the original key generation of JAX, which nxla implements.
     jax.config.update("jax_threefry_partitionable", False)
-    theirs = load(TWINS / f"{name}.py").run(**SIZES[name])
+    theirs = load(JAX_EXAMPLES / f"{name}.py").run(**SIZES[name])
     theirs = {name: jax.tree.map(np.asarray, value) for name, value in theirs.items()}
     expected, got = flat(theirs), results_of(name)
     assert got.keys() == expected.keys()
@@ -108,16 +110,16 @@ def test_programs_and_their_twins(name):
 
 
 @pytest.mark.parametrize("name", sorted(SIZES))
-def test_programs_are_no_longer_than_their_twins(name):
-    own, theirs = (lines_of(folder / f"{name}.py") for folder in (ROOT / "examples", TWINS))
+def test_examples_are_not_longer_than_jax_programs(name):
+    own, theirs = (lines_of(folder / f"{name}.py") for folder in (ROOT / "examples", JAX_EXAMPLES))
     assert 10 < own <= theirs
 
 
-def test_every_twin_has_a_program():
-    assert {path.stem for path in TWINS.glob("*.py")} == set(SIZES)
+def test_every_jax_program_has_an_example():
+    assert {path.stem for path in JAX_EXAMPLES.glob("*.py")} == set(SIZES)
 
 
-def test_an_onnx_model_is_fine_tuned_and_drawn(compiler):
+def test_an_onnx_model_is_fine_tuned_and_rendered(compiler):
     example = load(ROOT / "examples" / "import_onnx.py")
     assert (ROOT / "tests" / "formats" / "mlp.onnx").read_bytes() == example.MODEL
     with nx.default_options(compiler=compiler):
@@ -130,7 +132,7 @@ def test_an_onnx_model_is_fine_tuned_and_drawn(compiler):
     assert "tanh" in nx.view(result["step"])._repr_html_()
 
 
-def test_a_training_step_of_jax_runs_in_stages_and_is_drawn(compiler):
+def test_a_jax_training_step_runs_in_stages_and_is_rendered(compiler):
     example = load(ROOT / "examples" / "import_jax.py")
     distributed = pytest.importorskip("distributed", reason="distributed is not installed")
     with (
@@ -162,7 +164,7 @@ def test_a_training_step_of_jax_runs_in_stages_and_is_drawn(compiler):
 
 PAGES = ROOT / "docs" / "gallery"
 #: Runs the cells of a notebook in one namespace.
-ONE_AFTER_ANOTHER = """
+RUN_CELLS = """
 import pathlib, sys
 for number in range(int(sys.argv[1])):
     exec(compile(pathlib.Path(f"{number}.py").read_text(), f"cell {number}", "exec"))
@@ -177,7 +179,7 @@ def cells_of(page):
         yield (PAGES / file[1]).read_text(encoding="utf-8") if file else cell
 
 
-def test_every_program_has_a_page():
+def test_every_example_has_a_gallery_page():
     pages = {path.stem for path in PAGES.glob("*.md")} - {"index", "pictures"}
     # The example `sentences` requires weights from a separate package.
     assert pages == {path.stem for path in (ROOT / "examples").glob("*.py")} - {"sentences"}
@@ -193,9 +195,9 @@ def test_pages_of_the_gallery_run(page, tmp_path):
     for number, cell in enumerate(cells):
         (tmp_path / f"{number}.py").write_text(cell, encoding="utf-8")
     environment = {**os.environ, "MPLBACKEND": "agg"}
-    command = [sys.executable, "-c", ONE_AFTER_ANOTHER, str(len(cells))]
-    ran = subprocess.run(
+    command = [sys.executable, "-c", RUN_CELLS, str(len(cells))]
+    done = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False
     )
-    assert ran.returncode == 0, ran.stderr
-    assert not re.search(r"\bnan\b", ran.stdout, flags=re.IGNORECASE), ran.stdout
+    assert done.returncode == 0, done.stderr
+    assert not re.search(r"\bnan\b", done.stdout, flags=re.IGNORECASE), done.stdout

@@ -10,11 +10,11 @@ import pytest
 
 from where import DEVICE
 
-#: The maximum seconds until a process ends, with a margin for a busy machine.
-SOON = 2.0
-ROOM = 2.0
+#: The maximum seconds until a process ends, and a margin for a busy machine.
+MAX_SECONDS = 2.0
+MARGIN = 2.0
 
-BEGIN = """
+PRELUDE = """
 import signal, sys, threading, time
 import nxla as nx
 
@@ -33,7 +33,7 @@ nx.jit(lambda x: x + 1, compiler="COMPILER")(1.0)
 """
 
 #: The code that the main thread runs before the process exits.
-DEEDS = {
+SCENARIOS = {
     "in a loop": """
         signal.signal(signal.SIGALRM, leave)
         signal.setitimer(signal.ITIMER_REAL, 0.5)
@@ -63,12 +63,12 @@ DEEDS = {
             assert x.is_released() == ("COMPILER" != "evaluator")
             leave()
     """,
-    "beside a daemon in a loop": """
+    "with a daemon thread in a loop": """
         threading.Thread(target=lambda: endless(1.0).item(), daemon=True).start()
         time.sleep(0.5)
         leave()
     """,
-    "beside a daemon in a hook": """
+    "with a daemon thread in a hook": """
         threading.Thread(target=lambda: slow(1.0).item(), daemon=True).start()
         started.wait()
         leave()
@@ -97,7 +97,7 @@ DEEDS = {
         signal.setitimer(signal.ITIMER_REAL, 0.5)
         slow(1.0)
     """,
-    "beside a stream in a hook": """
+    "with a stream in a hook": """
         step = lambda x, s: (nx.hook(x, lambda _: (started.set(), time.sleep(60))), s)
         stream = nx.stream(step, nx.template((), nx.int32), 0, compiler="COMPILER")
         stream.send(1)
@@ -107,29 +107,29 @@ DEEDS = {
 }
 
 
-@pytest.mark.parametrize("deed", DEEDS)
-def test_a_process_ends_soon(compiler, deed):
-    if "SIGALRM" in DEEDS[deed] and not hasattr(signal, "SIGALRM"):
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_exit_is_prompt_during_computations(compiler, scenario):
+    if "SIGALRM" in SCENARIOS[scenario] and not hasattr(signal, "SIGALRM"):
         pytest.skip("requires signals of timers")
-    script = (BEGIN + textwrap.dedent(DEEDS[deed])).replace("COMPILER", compiler)
+    script = (PRELUDE + textwrap.dedent(SCENARIOS[scenario])).replace("COMPILER", compiler)
     script = script.replace("DEVICE", DEVICE)
     pipe = subprocess.PIPE
     command = [sys.executable, "-c", script]
     with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True) as child:
         try:
             assert child.stdout.readline() == "leaving\n", child.stderr.read()
-            begun = time.monotonic()
+            start = time.monotonic()
             status = child.wait(timeout=60)
-            seconds = time.monotonic() - begun
+            seconds = time.monotonic() - start
         finally:
             child.kill()
         assert status == 3, child.stderr.read()
-    assert seconds < SOON + ROOM
+    assert seconds < MAX_SECONDS + MARGIN
 
 
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("delay", [0.02, 0.1])
-def test_a_process_ends_during_its_first_programs(delay):
+def test_exit_during_first_programs_succeeds(delay):
     # The plugin makes static objects in its first products; the end of the process destroys them.
     script = f"""
         import time

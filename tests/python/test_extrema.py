@@ -13,16 +13,16 @@ def normalized(x, n=nx):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_row_over_its_largest_element(seed):
+def test_gradient_of_rows_divided_by_their_maximum(seed):
     x = np.random.default_rng(seed).normal(size=(20, 50))
     found = nx.jit(nx.grad(normalized), compiler="xla")(x)
     expected = nx.jit(nx.grad(normalized), compiler="evaluator")(x)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-12)
-    place = np.unravel_index(np.argmax(np.abs(np.tanh(x))), x.shape)
+    index = np.unravel_index(np.argmax(np.abs(np.tanh(x))), x.shape)
     step = np.zeros_like(x)
-    step[place] = 1e-6
+    step[index] = 1e-6
     slope = (normalized(x + step, np) - normalized(x - step, np)) / 2e-6
-    assert np.asarray(found)[place] == pytest.approx(slope, rel=1e-6)
+    assert np.asarray(found)[index] == pytest.approx(slope, rel=1e-6)
 
 
 #: Arrays that XLA computes again for each consumer.
@@ -90,10 +90,10 @@ def test_random_programs(seed, dtype):
     share = 1e-3 if dtype == "f4" else 1e-9
     np.testing.assert_allclose(found, expected, rtol=share, atol=share * scale)
     direction = rng.normal(size=x.shape).astype(dtype)
-    change = nx.jit(lambda x, v: nx.jvp(function, (x,), (v,))[1], compiler="xla")(x, direction)
+    tangent = nx.jit(lambda x, v: nx.jvp(function, (x,), (v,))[1], compiler="xla")(x, direction)
     slope = float(np.vdot(expected, direction))
     tolerance = share * float(np.linalg.norm(expected))
-    assert change.item() == pytest.approx(slope, abs=tolerance)
+    assert tangent.item() == pytest.approx(slope, abs=tolerance)
     if dtype == "f8":
         step = 1e-6 * direction
         ends = [nx.jit(function, compiler="evaluator")(x + sign * step) for sign in (1, -1)]
@@ -101,7 +101,7 @@ def test_random_programs(seed, dtype):
         assert slope == pytest.approx(difference, rel=1e-4, abs=1e-4 * float(scale))
 
 
-def test_values_that_are_kept_are_not_overwritten():
+def test_stored_values_are_not_overwritten():
     """The first steps of the maximum occur twice, and only one of them is stored."""
 
     def function(x):
@@ -119,7 +119,7 @@ def test_values_that_are_kept_are_not_overwritten():
 
 @pytest.mark.parametrize("size", [(20, 50), (300, 1100)])
 @pytest.mark.parametrize("compare", [lambda y, m: y == m, lambda y, m: y >= m])
-def test_a_mask_of_the_largest_has_one_for_each_row(size, compare):
+def test_masks_of_row_maxima_select_one_element(size, compare):
     def mask(x):
         y = nx.tanh(x) + nx.sum(x * x, axis=0, keepdims=True) * 0.01
         return nx.sum(compare(y, nx.max(y, axis=1, keepdims=True)), axis=1)
@@ -128,7 +128,7 @@ def test_a_mask_of_the_largest_has_one_for_each_row(size, compare):
     assert nx.all(nx.jit(mask, compiler="xla")(x) == 1).item()
 
 
-def test_what_is_given_away_with_its_largest_holds_it():
+def test_returned_maxima_are_elements_of_the_array():
     def both(x):
         y = nx.tanh(x) + nx.sum(x * x, axis=0, keepdims=True) * 0.01
         return y, nx.max(y, axis=1)
@@ -138,7 +138,7 @@ def test_what_is_given_away_with_its_largest_holds_it():
     assert np.array_equal(np.asarray(y).max(axis=1), np.asarray(largest))
 
 
-def around_loops(x, r):
+def normalized_in_scan(x, r):
     def step(carry, row):
         y = nx.tanh(row) * r + carry * nx.sum(row * row) * 0.01
         return y / (1 + nx.max(nx.abs(y))), nx.max(y * 1.5 + row)
@@ -148,10 +148,10 @@ def around_loops(x, r):
 
 
 FORMS = {
-    "scan": lambda x: around_loops(x, 0.7),
+    "scan": lambda x: normalized_in_scan(x, 0.7),
     "checkpoint": nx.checkpoint(normalized),
-    "products kept": nx.checkpoint(normalized, "products"),
-    "everything kept": nx.checkpoint(normalized, "everything"),
+    "checkpoint of products": nx.checkpoint(normalized, "products"),
+    "checkpoint of everything": nx.checkpoint(normalized, "everything"),
     "cond": lambda x: nx.cond(nx.sum(x) < 1e9, lambda: normalized(x), lambda: nx.sum(x)),
     "vmap": lambda x: nx.sum(nx.vmap(normalized)(nx.stack([x, x * 0.5]))),
 }
@@ -166,7 +166,7 @@ def test_extrema_inside_of_control_flow(form):
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-11)
 
 
-def test_a_pull_that_runs_later():
+def test_vjp_that_runs_after_the_forward_pass():
     x = nx.tensor(np.random.default_rng(6).normal(size=(20, 50)))
     with nx.default_options(compiler="xla"):
         _, pull = nx.vjp(nx.jit(normalized), x)
@@ -176,7 +176,7 @@ def test_a_pull_that_runs_later():
 
 
 @on_cpu
-def test_functions_over_several_devices():
+def test_gradients_over_several_devices():
     mesh = nx.Mesh(data=2)
     x = np.random.default_rng(7).normal(size=(20, 50))
     gradient = nx.grad(normalized)

@@ -1,4 +1,4 @@
-"""Functions keep their digits for arguments at the ends of the ranges of their dtypes."""
+"""Functions stay accurate for arguments at the ends of the ranges of their dtypes."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ INF = np.inf
 @pytest.mark.parametrize("dtype", [np.float64, np.complex128])
 @pytest.mark.parametrize("scale", [1e-170, 1e160])
 @pytest.mark.parametrize("side", [3, 40])
-def test_factors_of_matrices_whose_squares_overflow_or_underflow(dtype, scale, side, compiler):
+def test_factorizations_without_overflow_of_squares(dtype, scale, side, compiler):
     a = np.random.default_rng(side).standard_normal((side, side)).astype(dtype)
     p, lower, upper = nx.jit(nx.linalg.lu, compiler=compiler)(nx.tensor(a * scale))
     product = np.asarray(p) @ np.asarray(lower) @ (np.asarray(upper) / scale)
@@ -53,10 +53,10 @@ def test_indices_beyond_signed_integers_are_clamped_or_ignored(compiler):
 
     x = nx.tensor([[1.0, 2.0, 3.0]])
     for dtype, index in (("u64", 2**63 + 5), ("u32", 2**31 + 5)):
-        at = nx.tensor([index], dtype=dtype)
-        assert jit(lambda i: x[nx.tensor([0]), i])(at).tolist() == [3.0]
-        along = jit(lambda i: nx.take_along_axis(x, i[nx.newaxis], axis=1))(at)
-        assert along.tolist() == [[3.0]]
+        indices = nx.tensor([index], dtype=dtype)
+        assert jit(lambda i: x[nx.tensor([0]), i])(indices).tolist() == [3.0]
+        selected = jit(lambda i: nx.take_along_axis(x, i[nx.newaxis], axis=1))(indices)
+        assert selected.tolist() == [[3.0]]
     numbers = nx.tensor([0, 2**63, 0], dtype="u64")
     entries = nx.tensor([2.0, 3.0, 5.0])
     assert jit(lambda n: nx.segment_prod(entries, n, 2))(numbers).tolist() == [10.0, 1.0]
@@ -80,9 +80,9 @@ def test_quantiles_are_found_in_double_precision(count, q, method, compiler):
 
 def test_interpolation_passes_through_its_points(compiler):
     def interp(x, *points):
-        at = nx.tensor([0.0, 1.0, 2.0])
+        xp = nx.tensor([0.0, 1.0, 2.0])
         function = nx.jit(nx.interp, compiler=compiler)
-        return function(nx.tensor([x]), at, nx.tensor(points)).item()
+        return function(nx.tensor([x]), xp, nx.tensor(points)).item()
 
     assert interp(2.0, 0.0, 1e8, 1.0) == 1.0
     assert interp(1.0, 0.0, 1.0, INF) == 1.0
@@ -110,7 +110,7 @@ def test_square_roots_of_complex_numbers():
     np.testing.assert_allclose(np.asarray(found), np.arctanh(np.array([1 + 1e-160j])))
 
 
-def test_elements_with_a_zero_factor_do_not_scale_a_sum_of_exponentials(compiler):
+def test_logsumexp_ignores_elements_with_zero_scale(compiler):
     function = nx.jit(lambda x, s: nx.logsumexp(x, scale=s), compiler=compiler)
     factors = nx.tensor([0.0, 1.0])
     assert function(nx.tensor([1000.0, 0.0]), factors).item() == 0.0
@@ -130,14 +130,14 @@ def test_norms_of_negative_order_follow_the_smallest_element(compiler):
     assert norm(nx.tensor([2.0, 2.0]), -1) == 1.0
 
 
-def test_spread_of_too_few_elements_is_infinite(compiler):
+def test_variance_of_too_few_elements_is_infinite(compiler):
     x = nx.tensor([1.0, 2.0])
     for correction in (2, 3):
         variance = nx.jit(lambda x, c=correction: nx.var(x, correction=c), compiler=compiler)
         assert variance(x).item() == INF
 
 
-def test_spans_wider_than_the_largest_number(compiler):
+def test_uniform_spans_beyond_the_largest_float(compiler):
     low, high = nx.tensor(-3e38), nx.tensor(3e38)
     draw = nx.jit(lambda k: nx.random.uniform_split(k, low, high, shape=(50,)), compiler=compiler)
     drawn = np.asarray(draw(nx.random.key(0)))
@@ -152,7 +152,7 @@ def test_negative_powers_of_integers(compiler):
         assert power.tolist() == [0, 0, 1, (-1) ** -exponent, 0]
 
 
-def test_distances_at_infinity(compiler):
+def test_hypot_at_infinity(compiler):
     hypot = nx.jit(nx.hypot, compiler=compiler)
     assert hypot(INF, np.nan).item() == INF
     assert np.isnan(hypot(0.0, np.nan).item())
@@ -164,14 +164,14 @@ def test_distances_at_infinity(compiler):
         assert [slope.item() for slope in slopes(2.0, -INF)] == [0.0, -1.0]
 
 
-def test_a_logarithm_of_equal_infinite_sums_has_equal_derivatives(compiler):
+def test_logaddexp_of_equal_infinities_has_equal_derivatives(compiler):
     slopes = nx.jit(nx.grad(nx.logaddexp, argnums=(0, 1)), compiler=compiler)
     for x in (INF, -INF, 3.0):
         assert [slope.item() for slope in slopes(x, x)] == [0.5, 0.5]
 
 
 @pytest.mark.parametrize("dtype", ["f8_e5m2", "f8_e4m3fn", "bf16", "f16"])
-def test_sums_of_exponentials_of_narrow_floats_are_rounded_once(dtype, compiler):
+def test_logaddexp_of_narrow_floats_rounds_once(dtype, compiler):
     generator = np.random.default_rng(0)
     x, y = (nx.tensor(generator.uniform(-8, 8, 500), dtype=dtype) for _ in "xy")
     found = nx.jit(nx.logaddexp, compiler=compiler)(x, y)
@@ -190,14 +190,14 @@ def test_sums_of_exponentials_of_narrow_floats_are_rounded_once(dtype, compiler)
         ([1], [200], "u8", 199.0),
     ],
 )
-def test_closeness_does_not_wrap(actual, expected, dtype, largest):
+def test_assert_all_close_does_not_wrap(actual, expected, dtype, largest):
     actual, expected = nx.tensor(actual, dtype), nx.tensor(expected, dtype)
     with pytest.raises(AssertionError, match=f"differ by up to {largest}".replace("+", r"\+")):
         nx.testing.assert_all_close(actual, expected, atol=5.0)
     nx.testing.assert_all_close(nx.tensor([1], dtype), nx.tensor([2], dtype), atol=2.0)
 
 
-def test_closeness_of_complex_numbers():
+def test_assert_all_close_of_complex_numbers():
     nx.testing.assert_all_close([1j], [1j + 1e-6])
     with pytest.raises(AssertionError, match=r"differ by up to 5\.0 "):
         nx.testing.assert_all_close([3.0], [4j])

@@ -39,7 +39,7 @@ DTYPES = [
 ]
 
 
-def test_a_file_that_threads_write_is_complete_at_any_time(tmp_path):
+def test_concurrent_saves_leave_complete_files(tmp_path):
     file = tmp_path / "state.npy"
     nx.save(file, nx.zeros(1))
 
@@ -55,15 +55,15 @@ def test_a_file_that_threads_write_is_complete_at_any_time(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["state.npy"]
 
 
-def test_every_container(tmp_path):
+def test_containers_round_trip(tmp_path):
     tree = {"a": [nx.tensor([1.0, 2.0], "bf16"), 3], "p": Pair(nx.tensor(True), None), "s": "text"}
     file = tmp_path / "tree.nxla"
     nx.save(file, tree)
-    back = nx.load(str(file))
-    assert back["a"][0].dtype == nx.bfloat16
-    assert back["a"][0].tolist() == [1.0, 2.0]
-    assert isinstance(back["p"], Pair)
-    assert (back["a"][1], back["s"], back["p"].second) == (3, "text", None)
+    restored = nx.load(str(file))
+    assert restored["a"][0].dtype == nx.bfloat16
+    assert restored["a"][0].tolist() == [1.0, 2.0]
+    assert isinstance(restored["p"], Pair)
+    assert (restored["a"][1], restored["s"], restored["p"].second) == (3, "text", None)
     assert [path.name for path in tmp_path.iterdir()] == ["tree.nxla"]
 
 
@@ -81,7 +81,7 @@ def test_save_keeps_symbolic_links_and_permissions(tmp_path):
     assert len(list(tmp_path.iterdir())) == 2
 
 
-def test_files_of_numpy(tmp_path):
+def test_numpy_files_round_trip(tmp_path):
     x = np.arange(6.0).reshape(2, 3)
     nx.save(tmp_path / "x.npy", x)
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), x)
@@ -100,7 +100,7 @@ def test_files_of_numpy(tmp_path):
     np.testing.assert_array_equal(np.load(tmp_path / "x.npy"), x)
 
 
-def test_files_that_cannot_be(tmp_path):
+def test_invalid_paths_and_files_raise(tmp_path):
     for function in (lambda file: nx.save(file, nx.tensor(1)), nx.load):
         with pytest.raises(nx.ArgumentError, match=r"\.safetensors"):
             function(tmp_path / "x.pt")
@@ -130,7 +130,7 @@ def read_floats(data):
         max_size=5,
     )
 )
-def test_safetensors(entries):
+def test_safetensors_round_trip(entries):
     tensors = {
         name: nx.astype(
             nx.reshape(nx.arange(0, int(np.prod(shape)), dtype="f32"), shape) % 2, dtype
@@ -138,14 +138,14 @@ def test_safetensors(entries):
         for name, (dtype, shape) in entries.items()
     }
     data = nx.to_safetensors(tensors, {"format": "pt"})
-    back = nx.from_safetensors(data)
-    assert set(back) == set(tensors)
+    restored = nx.from_safetensors(data)
+    assert set(restored) == set(tensors)
     for name, x in tensors.items():
-        assert (back[name].dtype, back[name].shape) == (x.dtype, x.shape)
-        assert back[name].tolist() == x.tolist()
+        assert (restored[name].dtype, restored[name].shape) == (x.dtype, x.shape)
+        assert restored[name].tolist() == x.tolist()
 
 
-def test_safetensors_of_others(tmp_path):
+def test_safetensors_match_the_reference_library(tmp_path):
     theirs = pytest.importorskip("safetensors.numpy", reason="safetensors is not installed")
     arrays = {
         "w": np.arange(6, dtype="f4").reshape(2, 3),
@@ -163,10 +163,10 @@ def test_safetensors_of_others(tmp_path):
         np.testing.assert_array_equal(loaded[name], x)
 
 
-def test_names_of_leaves():
+def test_safetensors_names_of_leaves():
     tree = {"layers": [{"w": nx.tensor(1)}, Pair(nx.tensor(2), (nx.tensor(3),))]}
-    back = nx.from_safetensors(nx.to_safetensors(tree))
-    assert {name: x.item() for name, x in back.items()} == {
+    restored = nx.from_safetensors(nx.to_safetensors(tree))
+    assert {name: x.item() for name, x in restored.items()} == {
         "layers.0.w": 1,
         "layers.1.first": 2,
         "layers.1.second.0": 3,
@@ -182,7 +182,7 @@ def test_names_of_leaves():
         nx.to_safetensors({"__metadata__": nx.tensor(1)})
 
 
-def written(head, data=b"", text=None):
+def safetensors_bytes(head, data=b"", text=None):
     text = json.dumps(head).encode() if text is None else text
     return struct.pack("<Q", len(text)) + text + data
 
@@ -190,13 +190,13 @@ def written(head, data=b"", text=None):
 ENTRY = {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}
 
 
-def test_unsupported_dtypes_of_safetensors_are_left_out(tmp_path):
+def test_unsupported_dtypes_of_safetensors_are_skipped(tmp_path):
     head = {
         "half": {"dtype": "F4", "shape": [2, 3], "data_offsets": [0, 3]},
         "scale": {"dtype": "F8_E8M0", "shape": [2], "data_offsets": [3, 5]},
         "x": {**ENTRY, "data_offsets": [5, 9]},
     }
-    data = written(head, bytes(5) + struct.pack("<f", 1.5))
+    data = safetensors_bytes(head, bytes(5) + struct.pack("<f", 1.5))
     file = tmp_path / "model.safetensors"
     file.write_bytes(data)
     for function, argument in ((nx.from_safetensors, data), (nx.load, file)):
@@ -206,7 +206,9 @@ def test_unsupported_dtypes_of_safetensors_are_left_out(tmp_path):
         assert warned[0].filename == __file__
         assert {name: x.tolist() for name, x in found.items()} == {"x": [1.5]}
     with pytest.raises(nx.FormatError, match="invalid shape, data type, or offset"):
-        nx.from_safetensors(written({"half": {**head["half"], "data_offsets": [0, 4]}}, bytes(4)))
+        nx.from_safetensors(
+            safetensors_bytes({"half": {**head["half"], "data_offsets": [0, 4]}}, bytes(4))
+        )
 
 
 @pytest.mark.parametrize(
@@ -214,29 +216,31 @@ def test_unsupported_dtypes_of_safetensors_are_left_out(tmp_path):
     [
         (b"", "header too small"),
         (struct.pack("<Q", 2**62), "header"),
-        (written({}, text=b"[]"), "header"),
-        (written({}, text=b"{"), "JSON"),
-        (written({}, text=b"\xff"), "UTF-8"),
-        (written({"a": 1}), "JSON"),
-        (written({"a": {**ENTRY, "dtype": "F7"}}), "F7"),
-        (written({"a": {**ENTRY, "dtype": ["F32"]}}), "JSON"),
-        (written({"a": {**ENTRY, "shape": [-1]}}), "JSON"),
-        (written({"a": {**ENTRY, "shape": [True]}}), "JSON"),
-        (written({"a": {**ENTRY, "shape": [1.0]}}), "JSON"),
-        (written({"a": {**ENTRY, "data_offsets": [0]}}), "JSON"),
-        (written({"a": {**ENTRY, "data_offsets": [4, 0]}}), "offset"),
-        (written({"a": {**ENTRY, "shape": [2]}}, bytes(8)), "invalid shape"),
-        (written({"a": ENTRY}, bytes(3)), "incomplete"),
-        (written({"a": ENTRY}, bytes(5)), "incomplete"),
-        (written({"a": ENTRY, "b": ENTRY}, bytes(4)), "offset"),
-        (written({"a": {**ENTRY, "data_offsets": [4, 8]}}, bytes(8)), "offset"),
+        (safetensors_bytes({}, text=b"[]"), "header"),
+        (safetensors_bytes({}, text=b"{"), "JSON"),
+        (safetensors_bytes({}, text=b"\xff"), "UTF-8"),
+        (safetensors_bytes({"a": 1}), "JSON"),
+        (safetensors_bytes({"a": {**ENTRY, "dtype": "F7"}}), "F7"),
+        (safetensors_bytes({"a": {**ENTRY, "dtype": ["F32"]}}), "JSON"),
+        (safetensors_bytes({"a": {**ENTRY, "shape": [-1]}}), "JSON"),
+        (safetensors_bytes({"a": {**ENTRY, "shape": [True]}}), "JSON"),
+        (safetensors_bytes({"a": {**ENTRY, "shape": [1.0]}}), "JSON"),
+        (safetensors_bytes({"a": {**ENTRY, "data_offsets": [0]}}), "JSON"),
+        (safetensors_bytes({"a": {**ENTRY, "data_offsets": [4, 0]}}), "offset"),
+        (safetensors_bytes({"a": {**ENTRY, "shape": [2]}}, bytes(8)), "invalid shape"),
+        (safetensors_bytes({"a": ENTRY}, bytes(3)), "incomplete"),
+        (safetensors_bytes({"a": ENTRY}, bytes(5)), "incomplete"),
+        (safetensors_bytes({"a": ENTRY, "b": ENTRY}, bytes(4)), "offset"),
+        (safetensors_bytes({"a": {**ENTRY, "data_offsets": [4, 8]}}, bytes(8)), "offset"),
         (
-            written({"a": {"dtype": "BOOL", "shape": [1], "data_offsets": [0, 1]}}, b"\x02"),
+            safetensors_bytes(
+                {"a": {"dtype": "BOOL", "shape": [1], "data_offsets": [0, 1]}}, b"\x02"
+            ),
             "got 0x02 at index 0",
         ),
     ],
 )
-def test_damaged_safetensors(data, why):
+def test_damaged_safetensors_raise(data, why):
     with pytest.raises(nx.FormatError, match=why):
         nx.from_safetensors(data)
 
@@ -250,16 +254,16 @@ def plain(x, power):
     return x**power
 
 
-def test_pickles():
+def test_tensors_and_functions_are_copied_and_pickled():
     x = nx.tensor([1.0, 2.0], "bf16", names=["x"])
     for value in (copy.copy(x), copy.deepcopy(x), pickle.loads(pickle.dumps(x))):
         assert value.tolist() == x.tolist()
         assert (value.dtype, value.names) == (x.dtype, x.names)
     assert pickle.loads(pickle.dumps(decorated)) is decorated
     jitted = nx.jit(plain, static_argnums=1, donate_argnums=0, compiler="evaluator")
-    again = pickle.loads(pickle.dumps(jitted))
-    assert again(nx.tensor(3.0), 2).item() == 9.0
-    assert vars(again._spec) == vars(jitted._spec)
+    restored = pickle.loads(pickle.dumps(jitted))
+    assert restored(nx.tensor(3.0), 2).item() == 9.0
+    assert vars(restored._spec) == vars(jitted._spec)
     assert copy.deepcopy(decorated)(1).item() == 2
     template = nx.template((2, 3), "u8", names=["a", None])
     assert pickle.loads(pickle.dumps(template)) == template
@@ -267,7 +271,7 @@ def test_pickles():
 
 
 @pytest.mark.parametrize(
-    "take",
+    "function",
     [
         nx.load,
         nx.load_numpy,
@@ -277,18 +281,18 @@ def test_pickles():
         lambda file: nx.profile(file).__enter__(),
     ],
 )
-def test_numbers_are_no_files(take):
+def test_file_descriptors_are_rejected(function):
     """`open` interprets such paths as descriptors of open files, and closes them."""
     with pytest.raises(nx.ArgumentError, match="file: must be a path; got 1"):
-        take(1)
+        function(1)
 
 
 @pytest.mark.parametrize("content", [b"x" * 1000, bytearray(1000), np.zeros(1000)])
-@pytest.mark.parametrize("take", [nx.load, lambda file: nx.export(nx.sin, (1.0,), file)])
-def test_the_content_of_a_file_is_not_part_of_the_message(take, content):
+@pytest.mark.parametrize("function", [nx.load, lambda file: nx.export(nx.sin, (1.0,), file)])
+def test_the_content_of_a_file_is_not_part_of_the_message(function, content):
     message = f"file: must be a path; got a {type(content).__name__}"
     with pytest.raises(nx.ArgumentError, match=message) as error:
-        take(content)
+        function(content)
     assert len(str(error.value)) < 200
 
 
@@ -317,7 +321,7 @@ def test_strided_buffers_are_read_in_order():
 
 
 @pytest.mark.parametrize("convert", BYTES[:3])
-def test_content_of_numpy_files_may_be_in_any_bytes(convert):
+def test_numpy_files_are_read_from_any_bytes(convert):
     single, archive = io.BytesIO(), io.BytesIO()
     np.save(single, np.arange(3.0))
     np.savez(archive, x=np.arange(3.0))
@@ -362,7 +366,7 @@ WRAPS = {
 
 
 @pytest.mark.parametrize("wrap", WRAPS.values(), ids=WRAPS)
-def test_every_nesting_that_is_written_can_be_read(wrap):
+def test_every_serialized_nesting_is_deserialized(wrap):
     with pytest.raises(nx.ArgumentError, match="serialize: container: must be nested at most 256"):
         nx.serialize(nested(wrap, 257))
     for count in (250, 255):
@@ -370,12 +374,12 @@ def test_every_nesting_that_is_written_can_be_read(wrap):
         assert [leaf.item() for leaf in nx.tree.leaves(value)] == [1.5]
 
 
-def test_containers_that_cannot_be_read_back_are_not_written(tmp_path):
-    itself = []
-    itself.append(itself)
+def test_unserializable_containers_are_not_written(tmp_path):
+    cycle = []
+    cycle.append(cycle)
     file = tmp_path / "x.nxla"
     for value, why in [
-        (itself, "must not contain itself"),
+        (cycle, "must not contain itself"),
         (nested(lambda x: [x], 300), "nested at most 256 deep"),
         ({"\ud800": 1}, "keys must be valid Unicode strings"),
         ([10**4300], "at most 4300 digits"),
@@ -388,7 +392,7 @@ def test_containers_that_cannot_be_read_back_are_not_written(tmp_path):
 
 
 @pytest.mark.parametrize("kind", ["npz", "safetensors"])
-def test_members_that_are_no_tensors_are_not_dropped(tmp_path, kind):
+def test_members_that_are_not_tensors_raise(tmp_path, kind):
     file = tmp_path / f"x.{kind}"
     for container in [{"w": nx.ones(2), "name": "adam"}, {"x": "s"}, ["s", nx.ones(1)]]:
         with pytest.raises(nx.ArgumentError, match=r"must contain only tensors in this format"):
@@ -398,7 +402,7 @@ def test_members_that_are_no_tensors_are_not_dropped(tmp_path, kind):
     assert list(nx.load(file)) == ["w"]
 
 
-def test_a_container_is_not_one_tensor(tmp_path):
+def test_npy_files_require_one_tensor(tmp_path):
     for container in [[nx.ones(3)], (nx.tensor([3.0]),), [np.ones(3)], {"x": 1.0}, []]:
         with pytest.raises(nx.ArgumentError, match=r"container: must be one tensor"):
             nx.save(tmp_path / "x.npy", container)
@@ -422,9 +426,9 @@ def test_names_of_leaves_are_the_keys_of_ordered_dicts():
 
 def test_pickled_expressions():
     expression = nx.debug_expr(lambda x: nx.sin(x) * 2)(nx.template((2,), "f32"))
-    again = pickle.loads(pickle.dumps(expression))
-    assert again.digest == expression.digest
-    assert again.lines() == expression.lines()
+    restored = pickle.loads(pickle.dumps(expression))
+    assert restored.digest == expression.digest
+    assert restored.lines() == expression.lines()
     assert copy.deepcopy(expression).digest == expression.digest
     hooked = nx.debug_expr(lambda x: nx.hook(x, print))(nx.template((), "f32"))
     with pytest.raises(nx.ArgumentError, match="hooks"):
@@ -478,7 +482,7 @@ def test_print_options():
             nx.set_print_options(**options)
 
 
-def test_a_change_of_print_options_leaves_other_options_to_other_threads():
+def test_concurrent_print_option_changes_keep_other_options():
     x, printed = nx.tensor([1 / 3]), set()
 
     def change(edgeitems):
@@ -528,7 +532,7 @@ def test_scalars_print_in_one_line():
 
 @settings(max_examples=200, deadline=None)
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))
-def test_shown_numbers_are_read_back(value):
+def test_printed_floats_round_trip(value):
     with nx.set_print_options(edgeitems=2):
         (text,) = body(nx.tensor(value, "f32"))
     assert np.float32(text) == np.float32(value)

@@ -14,14 +14,14 @@ import pytest
 import nxla as nx
 
 
-def checked(data):
-    """Return the bytes of a container behind its first bytes and its checksum."""
+def with_checksum(data):
+    """Return a container: the signature, the checksum and the data."""
     return b"nxla\0\0\0\2" + hashlib.blake2b(data, digest_size=16).digest() + data
 
 
 def serialized(head, data=b""):
     head = json.dumps(head).encode() if not isinstance(head, bytes) else head
-    return checked(struct.pack("<Q", len(head)) + head + data)
+    return with_checksum(struct.pack("<Q", len(head)) + head + data)
 
 
 def nested(depth):
@@ -29,12 +29,12 @@ def nested(depth):
 
 
 @pytest.mark.parametrize(
-    ("data", "where"),
+    ("data", "message"),
     [
         (b"", "byte 0: must be the start of a container"),
         (b"nxla\0\0\0\1" + bytes(24), "byte 0: must be the start of a container"),
         (b"nxla\0\0\0\2" + bytes(24), "byte 8: must be the checksum"),
-        (checked(b"\xff" * 8), "byte 24: must be the length of a head"),
+        (with_checksum(b"\xff" * 8), "byte 24: must be the length of a head"),
         (serialized(b"{"), "byte 32: must be JSON"),
         (serialized(b"[" * 100_000), "byte 32: must be JSON"),
         (serialized(nested(300)), "256 levels at most"),
@@ -57,14 +57,14 @@ def nested(depth):
         (serialized({"container": ["named", "builtins:int", {"value": 3}, []]}), "a named tuple"),
     ],
 )
-def test_a_container_says_what_was_expected_where(data, where):
-    with pytest.raises(nx.FormatError) as refused:
+def test_container_errors_state_position_and_expectation(data, message):
+    with pytest.raises(nx.FormatError) as error:
         nx.deserialize(data)
-    assert where in str(refused.value)
-    assert isinstance(refused.value, ValueError)
+    assert message in str(error.value)
+    assert isinstance(error.value, ValueError)
 
 
-def test_every_flipped_bit_of_a_container_is_found():
+def test_every_flipped_bit_of_a_container_is_detected():
     data = nx.serialize({"w": nx.tensor([1.0, -2.0]), "name": "a", "none": None})
     for bit in range(8 * len(data)):
         damaged = bytearray(data)
@@ -78,9 +78,9 @@ def test_errors_of_load_name_the_file(suffix, tmp_path):
     file = tmp_path / f"model{suffix}"
     nx.save(file, nx.tensor([1.0, 2.0]) if suffix == ".npy" else {"w": nx.tensor([1.0, 2.0])})
     file.write_bytes(file.read_bytes()[:-3])
-    with pytest.raises(nx.FormatError) as refused:
+    with pytest.raises(nx.FormatError) as error:
         nx.load(file)
-    assert str(refused.value).startswith(f"load: {file}: ")
+    assert str(error.value).startswith(f"load: {file}: ")
 
 
 @dataclasses.dataclass
@@ -111,7 +111,7 @@ nx.register_container(
         ("Registered", ["rate"]),
     ],
 )
-def test_a_dataclass_of_a_container_has_exactly_its_fields(name, fields):
+def test_serialized_dataclasses_have_exactly_their_fields(name, fields):
     def instance(fields, values):
         names = {"tuple": [{"value": field} for field in fields]}
         return serialized({"container": ["dataclass", f"{__name__}:{name}", names, values]})
@@ -126,10 +126,10 @@ def test_a_dataclass_of_a_container_has_exactly_its_fields(name, fields):
         assert nx.deserialize(accepted) == Settings(1, 2)
 
 
-def test_containers_do_not_make_modules_import_anything():
+def test_deserialize_does_not_call_module_getattr():
     class Lazy:
         def __getattr__(self, name):
-            raise AssertionError("asked")
+            raise AssertionError("must not be called")
 
     import sys
 
@@ -151,7 +151,7 @@ def head(descr="'<f4'", order="False", shape="(3,)"):
 
 
 @pytest.mark.parametrize(
-    ("data", "where"),
+    ("data", "message"),
     [
         (b"", "at byte 0, expected the start of a file of NumPy"),
         (b"\x93NUMPY\x07\x00", "at byte 6, expected a version"),
@@ -177,10 +177,10 @@ def head(descr="'<f4'", order="False", shape="(3,)"):
         (npy(head(shape=str((1,) * 65)), bytes(4)), "64"),
     ],
 )
-def test_a_file_of_numpy_says_what_was_expected_where(data, where):
-    with pytest.raises(nx.FormatError) as refused:
+def test_numpy_file_errors_state_position_and_expectation(data, message):
+    with pytest.raises(nx.FormatError) as error:
         nx.load_numpy(data)
-    assert where in str(refused.value)
+    assert message in str(error.value)
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as members:
         members.writestr("x.npy", data)
@@ -189,7 +189,7 @@ def test_a_file_of_numpy_says_what_was_expected_where(data, where):
 
 
 @pytest.mark.parametrize(
-    "about",
+    "arguments",
     [
         ([1], ["\ud800"], []),
         ([1], None, ["\ud800"]),
@@ -203,28 +203,28 @@ def test_a_file_of_numpy_says_what_was_expected_where(data, where):
         ([1], None, ["a", "b"]),
     ],
 )
-def test_a_pickle_of_a_tensor_is_refused_with_one_class(about):
+def test_invalid_pickles_raise_format_errors(arguments):
     rebuild = nx.tensor([1.0]).__reduce__()[0]
     assert rebuild(bytes(4), nx.DType("f32"), [1], ["a"], []).names == ["a"]
     with pytest.raises(nx.FormatError):
-        rebuild(bytes(4), nx.DType("f32"), *about)
+        rebuild(bytes(4), nx.DType("f32"), *arguments)
 
 
-def test_an_archive_that_says_too_much():
+def test_archives_with_excessive_sizes_are_rejected():
     file = io.BytesIO()
     np.savez_compressed(file, x=np.zeros(1 << 20))
     assert nx.load_numpy_archive(file.getvalue())["x"].shape == (1 << 20,)
     data = bytearray(file.getvalue())
     # The size field of the archive directory, which is read before unpacking.
-    at = data.rindex(b"PK\x01\x02") + 24
-    data[at : at + 4] = struct.pack("<I", 0xFFFFFF00)
+    offset = data.rindex(b"PK\x01\x02") + 24
+    data[offset : offset + 4] = struct.pack("<I", 0xFFFFFF00)
     with pytest.raises(nx.FormatError, match="got 4294967040"):
         nx.load_numpy_archive(bytes(data))
     with pytest.raises(nx.FormatError, match="the archive is damaged"):
         nx.load_numpy_archive(file.getvalue()[:-30])
 
 
-def test_programs_and_stages_say_where():
+def test_damaged_programs_and_stages_raise():
     expression = nx.debug_expr(lambda x: nx.sin(x) + 1)(nx.zeros(3))
     data = expression.to_bytes()
     for cut in (data[:3], data[:-1], b"foo" + data):

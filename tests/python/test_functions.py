@@ -13,7 +13,7 @@ import pytest
 import nxla as nx
 
 
-def test_jit_gives_the_same_on_every_compiler(compiler):
+def test_jit_returns_equal_results_on_every_compiler(compiler):
     f = nx.jit(lambda x, y: nx.sin(x) @ y + 1, compiler=compiler)
     x, y = np.ones((2, 3), np.float32), np.full((3, 4), 2.0, np.float32)
     np.testing.assert_allclose(np.asarray(f(x, y)), np.sin(x) @ y + 1, rtol=1e-6)
@@ -59,7 +59,7 @@ def test_containers_keep_their_structure():
     assert rest[1] is None
 
 
-def test_equal_functions_share_a_signature_but_types_do_not():
+def test_calls_with_equal_types_share_a_cache_entry():
     f = nx.jit(lambda x: x + 1)
     f(1.0)
     f(2.0)
@@ -124,7 +124,7 @@ def test_hooks_run_in_order(compiler):
     assert seen == [("first", 2), ("second", 4)]
 
 
-def test_a_runtime_call_gives_values(compiler):
+def test_runtime_calls_return_values(compiler):
     calls = []
 
     def divmod_(pair, k):
@@ -161,7 +161,7 @@ def test_runtime_calls_inside_of_loops_and_branches(compiler):
     assert f(3).item() == 12
 
 
-def test_a_runtime_call_that_gives_something_else(compiler):
+def test_runtime_calls_with_mismatched_results_raise(compiler):
     def f(x):
         return nx.runtime_call(lambda v: nx.zeros(3), nx.template((2,)), x)
 
@@ -214,25 +214,25 @@ assert seen == [8] * 4
 
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="needs to be bound to one core")
 @pytest.mark.usefixtures("device")
-def test_runtime_calls_run_programs_where_they_are_awaited():
+def test_nested_runtime_calls_do_not_deadlock_on_one_core():
     # On one core XLA has a single thread, which waits for the call.
     subprocess.run([sys.executable, "-c", NESTED], check=True, timeout=120)
 
 
-def same(x):
+def identity_call(x):
     return nx.runtime_call(lambda v: v, x, x)
 
 
 def in_scan(x):
-    return nx.scan(lambda state, row: (same(state) * row, row), x, nx.ones(3))[0]
+    return nx.scan(lambda state, row: (identity_call(state) * row, row), x, nx.ones(3))[0]
 
 
 def in_branch(x):
-    return nx.cond(x > 0, lambda: same(x), lambda: x)
+    return nx.cond(x > 0, lambda: identity_call(x), lambda: x)
 
 
 def in_while_loop(x):
-    return nx.while_loop(lambda y: y < 10.0, lambda y: same(y) * 2.0, x)
+    return nx.while_loop(lambda y: y < 10.0, lambda y: identity_call(y) * 2.0, x)
 
 
 DERIVATIVES = {
@@ -248,7 +248,7 @@ DERIVATIVES = {
 }
 
 
-@pytest.mark.parametrize("function", [same, in_scan, in_while_loop, in_branch])
+@pytest.mark.parametrize("function", [identity_call, in_scan, in_while_loop, in_branch])
 @pytest.mark.parametrize("derivative", DERIVATIVES)
 def test_a_derivative_through_a_runtime_call_is_an_error(derivative, function):
     message = r"runtime_call: function: must have a derivative.*stop_grad.*custom_jvp"
@@ -256,7 +256,7 @@ def test_a_derivative_through_a_runtime_call_is_an_error(derivative, function):
         nx.jit(DERIVATIVES[derivative](function))(3.0)
 
 
-def test_a_runtime_call_without_a_derivative_is_a_constant_where_it_is_marked(compiler):
+def test_runtime_calls_with_stop_grad_or_custom_rules(compiler):
     @nx.custom_jvp
     def sine(x):
         return nx.runtime_call(np.sin, x, x)
@@ -269,23 +269,23 @@ def test_a_runtime_call_without_a_derivative_is_a_constant_where_it_is_marked(co
     def cosine(x):
         return nx.runtime_call(np.cos, x, x)
 
-    cosine.defvjp(lambda x: (cosine(x), x), lambda x, change: (-nx.sin(x) * change,))
-    whole = nx.template((), "s32")
+    cosine.defvjp(lambda x: (cosine(x), x), lambda x, cotangent: (-nx.sin(x) * cotangent,))
+    integer = nx.template((), "s32")
     cases = [
-        (lambda x: x * same(nx.stop_grad(x)), 3.0),
-        (lambda x: x * nx.stop_grad(same(x)), 3.0),
-        (lambda x: x * same(nx.astype(x, "s32")), 3.0),
-        (lambda x: x * nx.runtime_call(lambda v: nx.astype(v, "s32"), whole, x), 3.0),
-        (lambda x: nx.where(same(x) > 0, 2 * x, x), 2.0),
+        (lambda x: x * identity_call(nx.stop_grad(x)), 3.0),
+        (lambda x: x * nx.stop_grad(identity_call(x)), 3.0),
+        (lambda x: x * identity_call(nx.astype(x, "s32")), 3.0),
+        (lambda x: x * nx.runtime_call(lambda v: nx.astype(v, "s32"), integer, x), 3.0),
+        (lambda x: nx.where(identity_call(x) > 0, 2 * x, x), 2.0),
         (lambda x: nx.scan(lambda y, row: (sine(y) * row, row), x, nx.ones(1))[0], np.cos(3.0)),
         (cosine, -np.sin(3.0)),
     ]
-    for at, (function, expected) in enumerate(cases):
+    for index, (function, expected) in enumerate(cases):
         found = nx.jit(nx.grad(function), compiler=compiler)(3.0).item()
-        assert found == pytest.approx(expected, rel=1e-6), at
+        assert found == pytest.approx(expected, rel=1e-6), index
         stages = nx.graph.split(nx.debug_expr(nx.grad(function))(3.0), lambda node: "before")
         found = nx.graph.run(list(stages), 3.0, compiler=compiler).item()
-        assert found == pytest.approx(expected, rel=1e-6), at
+        assert found == pytest.approx(expected, rel=1e-6), index
 
 
 def test_an_exception_in_a_hook_reaches_the_caller(compiler):

@@ -23,7 +23,7 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", driver.FUZZERS)
-def test_a_short_run_and_what_was_ever_found(name):
+def test_short_runs_and_stored_cases_pass(name):
     # Use a separate process, because a case may end the process or exhaust its memory.
     process = driver.child("some", name, "1", str(CASES[name]), output=subprocess.PIPE)
     output, _ = process.communicate(timeout=300)
@@ -40,7 +40,7 @@ def test_a_failing_case_is_shrunk():
 
         @staticmethod
         def smaller(case):
-            return (case[:at] + case[at + 1 :] for at in range(len(case)))
+            return (case[:i] + case[i + 1 :] for i in range(len(case)))
 
     found = driver.shrink(Module, driver.Found([1, 7, 3, 9], ""))
     assert found == driver.Found([7], "there is a seven")
@@ -51,7 +51,7 @@ STUCK = {"nothing happens for": "time.sleep(100)", "seconds of computing": "whil
 
 
 @pytest.mark.parametrize("why", STUCK)
-def test_what_hangs_is_killed_and_says_where_it_was(why, tmp_path, monkeypatch):
+def test_hanging_cases_are_killed_with_their_stack(why, tmp_path, monkeypatch):
     monkeypatch.setattr(driver, "PATIENCE", 1)
     journal = tmp_path / "journal.json"
     code = f"""
@@ -71,7 +71,7 @@ stuck()
     assert process.returncode == -9
 
 
-def test_what_others_keep_from_computing_does_not_hang(monkeypatch):
+def test_starved_cases_are_not_reported_as_hanging(monkeypatch):
     now, use = 0.0, driver.Use(0.0, awake=True)
     monkeypatch.setattr(driver.time, "monotonic", lambda: now)
     monkeypatch.setattr(driver, "use_of", lambda session: use)

@@ -19,8 +19,8 @@ def close(found, expected, tolerance=1e-9):
 
 def nested(function, *argnums):
     """Differentiate a function of numbers with respect to each argument."""
-    for at in argnums:
-        function = nx.grad(function, at)
+    for argnum in argnums:
+        function = nx.grad(function, argnum)
     return function
 
 
@@ -59,11 +59,11 @@ def test_greeks_of_an_option_to_third_order(compiler):
 
     @nx.jit(compiler=compiler)
     def greeks(*args):
-        return [nested(price, *which)(*args) for which in closed]
+        return [nested(price, *argnums)(*args) for argnums in closed]
 
     found = greeks(*map(f64, (spot, sigma, rate, time)))
-    for which, value in zip(closed, found, strict=True):
-        assert value.item() == pytest.approx(closed[which], rel=1e-9), which
+    for argnums, value in zip(closed, found, strict=True):
+        assert value.item() == pytest.approx(closed[argnums], rel=1e-9), argnums
 
 
 def rosenbrock(x):
@@ -103,8 +103,8 @@ def test_newton_and_gauss_newton_find_the_minimum_of_rosenbrock():
         def step(x, _):
             residual, pull = nx.vjp(rosenbrock, x)
             _, push = nx.linearize(rosenbrock, x)
-            change = conjugate_gradients(lambda v: pull(push(v))[0], pull(residual)[0], 2)
-            return x - change, ()
+            update = conjugate_gradients(lambda v: pull(push(v))[0], pull(residual)[0], 2)
+            return x - update, ()
 
         return nx.scan(step, x, None, length=4)[0]
 
@@ -115,8 +115,8 @@ def test_newton_and_gauss_newton_find_the_minimum_of_rosenbrock():
 def test_laplacian_by_forward_over_reverse(compiler):
     def laplacian(function, x):
         n = x.shape[0]
-        along = lambda v: nx.sum(nx.jvp(nx.grad(function), (x,), (v,))[1] * v)  # noqa: E731
-        return nx.sum(nx.vmap(along)(nx.eye(n, dtype=nx.float64)))
+        second_derivative = lambda v: nx.sum(nx.jvp(nx.grad(function), (x,), (v,))[1] * v)  # noqa: E731
+        return nx.sum(nx.vmap(second_derivative)(nx.eye(n, dtype=nx.float64)))
 
     x = f64([0.3, -0.4, 1.2, 0.7])
     squared = nx.sum(x**2).item()
@@ -134,7 +134,7 @@ def test_laplacian_by_forward_over_reverse(compiler):
     close(laplacian(lambda x: nx.sum(x**4), x), nx.sum(12.0 * x**2))
 
 
-def test_neural_ode_both_ways(compiler):
+def test_neural_ode_forward_and_reverse_derivatives(compiler):
     """The solution of a linear equation is the exponential of the matrix."""
     a = f64([[-0.3, 1.0], [-1.0, -0.1]])
     y = f64([1.0, 0.5])
@@ -167,8 +167,8 @@ def test_neural_ode_both_ways(compiler):
     found = nx.jit(nx.grad(loss(solve), argnums=(0, 1)), compiler=compiler)(a, y, end)
     expected = nx.grad(loss(exact), argnums=(0, 1))(a, y, end)
     close(found, expected, 1e-5)
-    change = nx.jit(lambda a: nx.jvp(lambda a: solve(a, y, end), (a,), (a,))[1], compiler=compiler)
-    close(change(a), nx.jvp(lambda a: exact(a, y, end), (a,), (a,))[1], 1e-5)
+    tangent = nx.jit(lambda a: nx.jvp(lambda a: solve(a, y, end), (a,), (a,))[1], compiler=compiler)
+    close(tangent(a), nx.jvp(lambda a: exact(a, y, end), (a,), (a,))[1], 1e-5)
 
 
 def test_likelihood_of_a_kalman_filter_with_its_hessian():
@@ -192,18 +192,18 @@ def test_likelihood_of_a_kalman_filter_with_its_hessian():
     def joint(log_variances):
         walk, noise = nx.exp(log_variances[0]), nx.exp(log_variances[1])
         n = data.shape[0]
-        places = nx.arange(n, dtype=nx.float64) + 1.0
-        common = nx.minimum(places[:, None], places[None, :])
+        times = nx.arange(n, dtype=nx.float64) + 1.0
+        common = nx.minimum(times[:, None], times[None, :])
         covariance = 1.0 + walk * common + noise * nx.eye(n, dtype=nx.float64)
         factor = nx.linalg.cholesky(covariance)
         whitened = nx.linalg.triangular_solve(factor, data)
         half_log_det = nx.sum(nx.log(nx.take_diagonal(factor)))
         return -0.5 * nx.sum(whitened**2) - half_log_det - 0.5 * n * math.log(2 * math.pi)
 
-    at = f64([-1.0, -0.5])
-    close(filtered(at), joint(at))
-    close(nx.grad(filtered)(at), nx.grad(joint)(at))
-    close(nx.hessian(filtered)(at), nx.hessian(joint)(at), 1e-8)
+    point = f64([-1.0, -0.5])
+    close(filtered(point), joint(point))
+    close(nx.grad(filtered)(point), nx.grad(joint)(point))
+    close(nx.hessian(filtered)(point), nx.hessian(joint)(point), 1e-8)
 
 
 def test_meta_learning_through_five_training_steps(compiler):
@@ -241,17 +241,17 @@ def test_hamiltonian_monte_carlo_of_a_normal_distribution():
         return nx.fori(0, steps, step, (x, p))
 
     x, p = f64([0.3, 0.2]), f64([0.5, -1.0])
-    there = nx.jit(leapfrog)(x, p)
-    back = nx.jit(leapfrog)(there[0], -there[1])
-    close((back[0], -back[1]), (x, p))
+    end_state = nx.jit(leapfrog)(x, p)
+    reversed_state = nx.jit(leapfrog)(end_state[0], -end_state[1])
+    close((reversed_state[0], -reversed_state[1]), (x, p))
 
     @nx.jit
     def chain(x, momenta, levels):
         def step(x, drawn):
             p, level = drawn
-            proposed, turned = leapfrog(x, p)
+            proposed, momentum = leapfrog(x, p)
             before = energy(x) + 0.5 * nx.sum(p**2)
-            after = energy(proposed) + 0.5 * nx.sum(turned**2)
+            after = energy(proposed) + 0.5 * nx.sum(momentum**2)
             x = nx.where(nx.log(level) < before - after, proposed, x)
             return x, x
 
@@ -263,11 +263,11 @@ def test_hamiltonian_monte_carlo_of_a_normal_distribution():
     samples = chain(x, momenta, levels)[100:]
     close(nx.mean(samples, axis=0), mean, 0.1)
     covariance = nx.linalg.inv(precision)
-    centerd = samples - mean
-    close(nx.matrix_transpose(centerd) @ centerd / samples.shape[0], covariance, 0.15)
+    centered = samples - mean
+    close(nx.matrix_transpose(centered) @ centered / samples.shape[0], covariance, 0.15)
 
 
-def test_implicit_differentiation_by_a_rule_of_ones_own():
+def test_implicit_differentiation_by_a_custom_rule():
     """The derivative of the root of x³ + a x = b by a is -x / (3 x² + a) for any solver."""
 
     @nx.custom_vjp
@@ -313,8 +313,8 @@ def test_score_matching_finds_a_normal_distribution(compiler):
         return nx.mean(nx.vmap(one)(data))
 
     mean = nx.mean(data, axis=0)
-    centerd = data - mean
-    covariance = nx.matrix_transpose(centerd) @ centerd / data.shape[0]
+    centered = data - mean
+    covariance = nx.matrix_transpose(centered) @ centered / data.shape[0]
     best = {"mean": mean, "precision": nx.linalg.inv(covariance)}
     gradient = nx.jit(nx.grad(loss), compiler=compiler)(best)
     for leaf in nx.tree.leaves(gradient):
@@ -323,7 +323,7 @@ def test_score_matching_finds_a_normal_distribution(compiler):
     assert loss(elsewhere).item() > loss(best).item()
 
 
-def test_a_physics_informed_net_bends_a_beam():
+def test_physics_informed_network_of_a_beam():
     """A beam under an even load sags by 5 / 384 of load times length^4 over stiffness.
 
     The equation contains fourth derivatives of the ansatz by the coordinate.

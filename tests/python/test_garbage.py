@@ -12,7 +12,7 @@ ONES = nx.ones(3)
 
 
 @pytest.fixture(autouse=True)
-def _what_others_left_is_not_looked_at():
+def _freeze_existing_objects():
     """Freeze the objects of large packages, which would slow down each collection."""
     gc.collect()
     gc.freeze()
@@ -106,7 +106,7 @@ MODELS = [
 
 
 @pytest.mark.parametrize("kind", MODELS)
-def test_a_model_that_runs_its_own_methods_is_collected(kind, compiler):
+def test_models_with_jitted_methods_are_collected(kind, compiler):
     models = []
     for _ in range(6):
         model = kind(compiler=compiler)
@@ -118,22 +118,22 @@ def test_a_model_that_runs_its_own_methods_is_collected(kind, compiler):
     assert sum(model() is not None for model in models) == 0
 
 
-def test_hooks_are_called_as_long_as_something_runs_them(compiler):
+def test_hooks_live_as_long_as_their_programs(compiler):
     seen = []
 
-    def made(how):
+    def make_hooked(label):
         class Show:
             def __call__(self, value):
-                seen.append((how, value.item()))
+                seen.append((label, value.item()))
 
         show = Show()
         return lambda x: nx.hook(x * 2, show)
 
-    compiled = nx.compile(made("compiled"), [1.0], compiler=compiler)
-    expression = nx.debug_expr(made("expression"))(1.0)
+    compiled = nx.compile(make_hooked("compiled"), [1.0], compiler=compiler)
+    expression = nx.debug_expr(make_hooked("expression"))(1.0)
     # A jitted function does not own the expressions that it uses, and is collected first.
     inlined = nx.jit(lambda x: nx.expr.call(expression, x), compiler=compiler)
-    stages = nx.graph.split(nx.debug_expr(made("stages"))(1.0), lambda node: "none")
+    stages = nx.graph.split(nx.debug_expr(make_hooked("stages"))(1.0), lambda node: "none")
     inlined(3.0)
     del inlined
     gc.collect()
@@ -144,7 +144,7 @@ def test_hooks_are_called_as_long_as_something_runs_them(compiler):
     assert seen == [("expression", 6), ("compiled", 2), ("expression", 4), ("stages", 8)]
 
 
-def test_collecting_garbage_while_functions_are_traced_and_run_loses_no_hook():
+def test_concurrent_garbage_collection_loses_no_hook():
     stop = threading.Event()
     counts = []
 

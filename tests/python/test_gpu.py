@@ -1,7 +1,7 @@
 """NVIDIA GPUs: devices, memory, placement of results, hooks, and the precision of products.
 
 The other tests of XLA run on a GPU too, with ``NXLA_TEST_PLATFORM=cuda``. This file tests the
-sentences of the guide "On a GPU" that a CPU cannot show.
+statements of the guide "On a GPU" that a CPU cannot show.
 """
 
 import gc
@@ -21,12 +21,12 @@ pytestmark = pytest.mark.skipif(
 )
 
 #: Settings of the other tests that change the precision of products.
-FOR_COMPARISONS = ("NVIDIA_TF32_OVERRIDE", "XLA_FLAGS")
+PRECISION_VARIABLES = ("NVIDIA_TF32_OVERRIDE", "XLA_FLAGS")
 
 
 def run(code):
     """Run code in a process with the default settings of XLA, and return its output."""
-    environment = {k: v for k, v in os.environ.items() if k not in FOR_COMPARISONS}
+    environment = {k: v for k, v in os.environ.items() if k not in PRECISION_VARIABLES}
     done = subprocess.run(
         [sys.executable, "-c", "import numpy as np\nimport nxla as nx\n" + textwrap.dedent(code)],
         capture_output=True,
@@ -80,21 +80,21 @@ def test_the_doctor_reports_the_driver_and_the_memory():
 
 
 def test_live_tensors_are_counted_for_each_device(device):
-    def held():
+    def live_memory():
         gc.collect()
         return nx.memory_report().get(device.name, {"bytes": 0, "tensors": 0})
 
-    before = held()
+    before = live_memory()
     x = nx.device_put(nx.ones((1 << 20,)), device)
     y = nx.jit(lambda x: x * 3, compiler="xla")(x)
-    during = held()
+    during = live_memory()
     assert during["bytes"] - before["bytes"] == 2 << 22
     assert during["tensors"] - before["tensors"] == 2
     assert during["peak"] >= during["bytes"]
     x.deallocate()
-    assert held()["bytes"] - before["bytes"] == 1 << 22
+    assert live_memory()["bytes"] - before["bytes"] == 1 << 22
     del y
-    assert held()["bytes"] == before["bytes"]
+    assert live_memory()["bytes"] == before["bytes"]
 
 
 def pairs(x):
@@ -102,7 +102,7 @@ def pairs(x):
 
 
 @pytest.mark.parametrize("compiler", ["xla", "auto"])
-def test_too_large_a_program_is_an_error_with_its_line(compiler, device):
+def test_too_large_programs_raise_with_the_source_line(compiler, device):
     x = nx.device_put(nx.ones((1 << 20,)), device)
     with pytest.raises(nx.OutOfMemoryError, match=r"f32\[1048576\]\[1048576\].*test_gpu\.py"):
         nx.jit(pairs, compiler=compiler)(x).block_until_ready()
@@ -111,7 +111,7 @@ def test_too_large_a_program_is_an_error_with_its_line(compiler, device):
     assert nx.jit(pairs, compiler=compiler)(x[:3]).item() == 9.0
 
 
-def test_too_large_an_eager_result_is_an_error(device):
+def test_too_large_eager_results_raise(device):
     with pytest.raises(nx.OutOfMemoryError, match="cannot allocate"):
         nx.ones((1 << 44,), device=device).block_until_ready()
     assert nx.ones((4,), device=device).tolist() == [1.0] * 4
@@ -137,7 +137,7 @@ def test_auto_keeps_arguments_and_results_on_the_device(size, device):
     assert f.cache_report()["backends"] == ["xla"]
 
 
-def test_calls_without_a_compiler_run_where_their_arguments_are(device):
+def test_calls_run_on_the_device_of_their_arguments(device):
     weights, x = (nx.device_put(nx.ones((64, 64)), device) for _ in range(2))
     before = nx.transfer_report()
     weights, loss = nx.jit(step)(weights, x)
@@ -152,7 +152,7 @@ def test_calls_without_a_compiler_run_where_their_arguments_are(device):
     assert after["sent"] - before["sent"] <= 16
 
 
-def test_large_data_comes_back_unchanged(device):
+def test_large_data_round_trips(device):
     data = np.random.default_rng(0).standard_normal((1 << 22,)).astype(np.float32)
     before = nx.transfer_report()
     moved = nx.device_put(data, device)
@@ -183,7 +183,7 @@ def test_hooks_run_in_order_with_their_values(compiler, device):
     assert seen[1::2] == [("one", [x + 1 for x in half]) for half in halves]
 
 
-def test_the_result_of_a_host_function_returns_to_the_device(device):
+def test_results_of_runtime_calls_return_to_the_device(device):
     def f(x):
         doubled = nx.runtime_call(lambda v: v.numpy() * 2, nx.template((3,), "f32"), x)
         return doubled + 1
@@ -194,7 +194,7 @@ def test_the_result_of_a_host_function_returns_to_the_device(device):
     assert result.device == device
 
 
-def test_products_round_their_factors_unless_the_precision_is_highest():
+def test_products_use_tf32_unless_precision_is_highest():
     printed = run("""
         random = np.random.default_rng(0)
         a, b = (random.standard_normal((1024, 1024)).astype(np.float32) for _ in range(2))

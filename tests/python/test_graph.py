@@ -38,7 +38,7 @@ def test_the_documentation_example_prints_its_stages():
     assert second.arguments == [(None, 1), (0, 0)]
 
 
-def test_staged_equals_whole(compiler):
+def test_staged_results_equal_jitted_results(compiler):
     expression = nx.debug_expr(example)(1, 2)
     for decision in ("before", "after", "both"):
         stages = nx.graph.split(
@@ -48,7 +48,7 @@ def test_staged_equals_whole(compiler):
         assert staged.item() == nx.jit(example, compiler=compiler)(1, 2).item()
 
 
-def test_an_accumulator_decides_with_what_came_before():
+def test_split_decisions_use_an_accumulator():
     def every_second(node, count):
         return ("after" if count % 2 else "none"), count + 1
 
@@ -57,17 +57,17 @@ def test_an_accumulator_decides_with_what_came_before():
     assert len(stages) > 1
 
 
-def test_stages_run_on_an_executor_and_travel_as_bytes():
+def test_stages_run_on_an_executor_and_are_pickled():
     stages = nx.graph.split(nx.debug_expr(example)(1, 2), before_cos)
     with concurrent.futures.ThreadPoolExecutor(2) as executor:
         result = nx.graph.run(stages, 1, 2, executor=executor)
     np.testing.assert_allclose(np.asarray(result), np.cos(np.sin(-1)) + 2, rtol=1e-6)
-    again = pickle.loads(pickle.dumps(stages.stages[0]))
-    assert again.digest == stages.stages[0].digest
-    np.testing.assert_allclose(np.asarray(again.run(1)[0]), np.sin(-1), rtol=1e-6)
+    restored = pickle.loads(pickle.dumps(stages.stages[0]))
+    assert restored.digest == stages.stages[0].digest
+    np.testing.assert_allclose(np.asarray(restored.run(1)[0]), np.sin(-1), rtol=1e-6)
 
 
-def test_a_wrong_decision_is_refused():
+def test_invalid_decisions_are_rejected():
     with pytest.raises(nx.ArgumentError, match=r"must return .*; got 'maybe'"):
         nx.graph.split(nx.debug_expr(example)(1, 2), lambda node: "maybe")
 
@@ -79,7 +79,7 @@ def test_equal_functions_have_equal_digests():
     assert left.digest != nx.debug_expr(lambda a, b: nx.cos(a) * b)(1.0, 2.0).digest
 
 
-def test_blocks_are_shown_by_name_or_by_what_their_bodies_compute():
+def test_blocks_are_shown_by_name_or_body():
     expression = nx.debug_expr(nx.cumulative_sum)(nx.template((2,), "s32"))
     assert "block cumulative_sum{axis: 0, reverse: false}, a" in expression.to_text()
     for text in (expression.to_text(blocks="body"), *expression.lines(blocks="body")[-1:]):
@@ -89,7 +89,7 @@ def test_blocks_are_shown_by_name_or_by_what_their_bodies_compute():
         expression.lines(blocks="bodies")
 
 
-def test_a_hook_in_a_loop_is_a_hook_of_the_expression():
+def test_has_hooks_includes_hooks_in_loops():
     def loop(x):
         return nx.fori(0, 2, lambda i, s: nx.hook(s + i, lambda s: None), x)
 
@@ -97,14 +97,14 @@ def test_a_hook_in_a_loop_is_a_hook_of_the_expression():
     assert not nx.debug_expr(nx.sin)(1).has_hooks
 
 
-def test_pictures_are_svg():
+def test_graphs_render_as_svg():
     expression = nx.debug_expr(example)(1, 2)
     for picture in (expression.to_svg(), nx.graph.split(expression, before_cos).to_svg()):
         assert picture.startswith("<svg")
         assert picture.rstrip().endswith("</svg>")
 
 
-def test_long_chains():
+def test_split_and_run_of_long_chains():
     def chain(x):
         for _ in range(100_000):
             x = nx.sin(x)
@@ -138,12 +138,12 @@ def test_stages_run_in_spawned_processes(processes):
     assert found == nx.jit(example)(1, 2).item()
 
 
-@pytest.mark.parametrize("of", ["call", "defaults"])
-def test_stages_in_other_processes_run_on_the_device_that_the_caller_names(processes, of):
+@pytest.mark.parametrize("source", ["call", "defaults"])
+def test_stages_in_other_processes_use_the_named_device(processes, source):
     stages = nx.graph.split(nx.debug_expr(example)(1, 2), before_cos)
     expected = nx.jit(example, compiler="xla")(1, 2).item()
     (device,) = [device for device in nx.devices() if device.platform == PLATFORM][:1]
-    if of == "call":
+    if source == "call":
         found = nx.graph.run(stages, 1, 2, executor=processes, device=device)
     else:
         with nx.default_options(device=device):
@@ -152,7 +152,7 @@ def test_stages_in_other_processes_run_on_the_device_that_the_caller_names(proce
     assert nx.graph.run(stages, 1, 2, executor=processes, compiler="xla").item() == expected
 
 
-def test_hooks_are_called_in_the_process_of_the_caller_whatever_runs_the_stages(processes):
+def test_hooks_are_called_in_the_process_of_the_caller(processes):
     own, named, computed = [], [], []
 
     def double(value):
@@ -179,7 +179,7 @@ def test_hooks_are_called_in_the_process_of_the_caller_whatever_runs_the_stages(
     assert (len(own), len(named), len(computed)) == (3, 2, 3)
 
 
-def test_a_stage_does_not_travel_without_the_functions_of_its_hooks():
+def test_stages_with_hooks_are_not_pickled():
     expression = nx.debug_expr(lambda x: nx.hook(nx.sin(x), print))(1.0)
     (stage,) = nx.graph.split(expression, lambda node: "none").stages
     with pytest.raises(nx.ArgumentError, match="cannot leave the process"):
@@ -199,7 +199,7 @@ class Counting(nx.Compiler):
         return lambda inputs: expression.run(*inputs)
 
 
-def test_stages_on_an_executor_follow_the_default_options_of_the_caller():
+def test_stages_on_an_executor_use_the_default_options():
     stages = nx.graph.split(nx.debug_expr(example)(1, 2), before_cos)
     counting = Counting()
     with (
@@ -210,7 +210,7 @@ def test_stages_on_an_executor_follow_the_default_options_of_the_caller():
     assert counting.compiled == 2
 
 
-def test_an_error_on_an_executor_is_that_of_the_run():
+def test_errors_of_executors_are_raised_by_run():
     class Failing:
         def submit(self, function, *args):
             future = concurrent.futures.Future()
@@ -230,7 +230,7 @@ def test_an_error_on_an_executor_is_that_of_the_run():
         nx.graph.run(stages, 1, 2, executor=Wrong())
 
 
-def test_stages_run_where_their_operands_live():
+def test_stages_run_on_the_device_of_their_operands():
     stages = nx.graph.split(nx.debug_expr(example)(1, 2), before_cos)
     one = nx.jit(lambda x: x, compiler="xla")(1)
     assert nx.graph.run(stages, 1, 2).device == "host"
@@ -265,7 +265,7 @@ def split_after_sine():
     return nx.graph.split(expression, lambda node: "after" if node.op == "sin" else "none")
 
 
-def test_a_list_of_stages_runs_as_their_graph():
+def test_run_accepts_a_list_of_stages():
     stages = split_after_sine()
     expected = stages.run(0.5)["y"].tolist()
     for listed in (list(stages.stages), tuple(stages), [stages[1], stages[0]]):
@@ -274,7 +274,7 @@ def test_a_list_of_stages_runs_as_their_graph():
         assert nx.graph.run(list(stages), 0.5, executor=pool)["y"].tolist() == expected
 
 
-def test_a_list_of_stages_that_do_not_fit_names_the_problem():
+def test_mismatched_lists_of_stages_raise():
     stages = split_after_sine()
     copy = nx.Stage.from_bytes(stages[0].to_bytes())
     for listed, problem in [

@@ -61,8 +61,8 @@ def test_arguments_of_other_libraries_have_hints(call, hint):
         call()
 
 
-def test_functions_of_the_package_do_not_have_the_arguments_of_other_libraries():
-    """An entry of the table names an argument that some function has."""
+def test_hints_name_existing_arguments():
+    """Each entry of the table names an argument that some function has."""
     functions = [value for name, value in vars(_core).items() if not name.startswith("_")]
     functions += [getattr(nx, name) for name in nx.__all__]
     for module in (nx.random, nx.optim, nx.nn, nx.linalg):
@@ -73,7 +73,9 @@ def test_functions_of_the_package_do_not_have_the_arguments_of_other_libraries()
             names |= set(inspect.signature(function).parameters)
         except (TypeError, ValueError):
             continue
-    missing = {here for names_here in _hints.ARGUMENTS.values() for here in names_here} - names
+    missing = {
+        equivalent for names_here in _hints.ARGUMENTS.values() for equivalent in names_here
+    } - names
     assert not missing
 
 
@@ -85,12 +87,12 @@ def test_functions_of_the_package_do_not_have_the_arguments_of_other_libraries()
         (lambda: X.at[0].set(value=2.0), "value"),
     ],
 )
-def test_arguments_by_position_are_listed(call, arguments):
+def test_positional_arguments_are_listed(call, arguments):
     with pytest.raises(TypeError, match=f"; its arguments, by position, are {arguments}$"):
         call()
 
 
-def test_functions_with_hints_are_themselves():
+def test_functions_with_hints_keep_identity_and_metadata():
     for function in (nx.scan, nx.random.normal, nx.optim.adam, nx.einsum):
         assert pickle.loads(pickle.dumps(function)) is function
         assert inspect.signature(function).parameters
@@ -103,12 +105,12 @@ def test_functions_with_hints_are_themselves():
     # Errors in the user's code get no hint.
     with pytest.raises(AttributeError, match="strange"):
         nx.scan(step, nx.tensor(0.0), nx.ones(2))
-    mine = lambda x: x  # noqa: E731
+    user_function = lambda x: x  # noqa: E731
     with pytest.raises(TypeError, match=r"<lambda>\(\) got an unexpected keyword argument 'dim'$"):
-        nx.fori(0, 2, lambda i, s: mine(s, dim=0), 1.0)
+        nx.fori(0, 2, lambda i, s: user_function(s, dim=0), 1.0)
 
 
-def test_several_sizes_lists_of_tensors_and_padding():
+def test_argument_forms_of_reshape_stack_and_pad():
     assert nx.reshape(X, 3, 2).shape == nx.reshape(X, 3, -1).shape == (3, 2)
     assert nx.jit(lambda x: nx.reshape(x, 3, 2))(X).shape == (3, 2)
     with pytest.raises(nx.ArgumentError, match="at least -1"):
@@ -122,7 +124,7 @@ def test_several_sizes_lists_of_tensors_and_padding():
         nx.pad(X, [(1, 1), (0, 0)])
 
 
-def test_values_that_are_not_known_while_tracing():
+def test_concrete_uses_of_traced_values_have_hints():
     for call, hint in [
         (lambda x: math.exp(x), "nx.exp"),
         (lambda x: nx.arange(x), "static_argnames="),
@@ -138,14 +140,14 @@ def test_values_that_are_not_known_while_tracing():
     assert nx.jit(lambda x: nx.tensor([len(f"{x} {x:.2f}")]))(1.0).item() > 0
 
 
-def test_an_integer_that_does_not_fit_names_a_dtype_that_does():
+def test_integer_overflow_names_a_wider_dtype():
     with pytest.raises(OverflowError, match=r'nx.tensor\(1099511627776, "s64"\)'):
         nx.arange(3) + 2**40
     assert (nx.arange(3) + nx.tensor(2**40, "s64")).tolist() == [2**40 + i for i in range(3)]
 
 
 @pytest.mark.parametrize("dtype", ["s32", "f32", "f64", "c64", "bf16", "pred"])
-def test_vdot_is_that_of_numpy(dtype, compiler):
+def test_vdot_matches_numpy(dtype, compiler):
     rng = np.random.default_rng(0)
     x, y = (rng.integers(0, 2 if dtype == "pred" else 5, (2, 3)) for _ in range(2))
     x, y = (nx.astype(nx.tensor(z), dtype) * 1 for z in (x, y))
@@ -199,7 +201,7 @@ def public_functions():
 FUNCTIONS = public_functions()
 
 
-def refusal(function, keyword):
+def keyword_error(function, keyword):
     """Return the message for a keyword, with a value for each argument without a default."""
     required = [
         parameter
@@ -224,7 +226,7 @@ def test_every_function_names_the_equivalent_of_a_keyword(module, keyword):
         if name.rpartition(".")[0] != module.__name__:
             continue
         if keyword not in inspect.signature(function).parameters:
-            message = refusal(function, keyword)
+            message = keyword_error(function, keyword)
             assert message == _hints.keyword_message(function, keyword), name
             assert "; " in message, name
 
@@ -234,12 +236,16 @@ def test_every_function_names_the_equivalent_argument(keyword):
     count = 0
     for name, function in FUNCTIONS.items():
         parameters = inspect.signature(function).parameters
-        here = [other for other in _hints.ARGUMENTS[keyword] if other in parameters]
-        if here and keyword not in parameters:
+        equivalent = [other for other in _hints.ARGUMENTS[keyword] if other in parameters]
+        if equivalent and keyword not in parameters:
             count += 1
-            by_position = parameters[here[0]].kind is inspect.Parameter.POSITIONAL_ONLY
-            end = f"{here[0]}, which is passed by position" if by_position else f"{here[0]}="
-            assert refusal(function, keyword).endswith(f"; in nxla it is {end}"), name
+            by_position = parameters[equivalent[0]].kind is inspect.Parameter.POSITIONAL_ONLY
+            end = (
+                f"{equivalent[0]}, which is passed by position"
+                if by_position
+                else f"{equivalent[0]}="
+            )
+            assert keyword_error(function, keyword).endswith(f"; in nxla it is {end}"), name
     assert count
 
 
@@ -261,7 +267,7 @@ def python_functions():
                 yield f"{module.__name__}.{name}", getattr(module, name)
 
 
-def test_arguments_by_position_that_must_have_a_keyword_name_the_keywords():
+def test_excess_positional_arguments_name_the_keywords():
     count = 0
     for name, function in python_functions():
         parameters = inspect.signature(function).parameters.values()
@@ -279,7 +285,7 @@ def test_arguments_by_position_that_must_have_a_keyword_name_the_keywords():
 
 
 @pytest.mark.parametrize(
-    ("name", "here"),
+    ("name", "equivalent"),
     [
         ("ShapeDtypeStruct", "nx.template"),
         ("clear_caches", "the method clear_cache of nx.jit(f)"),
@@ -297,10 +303,10 @@ def test_arguments_by_position_that_must_have_a_keyword_name_the_keywords():
         ("tree_util", "nx.tree"),
     ],
 )
-def test_names_of_other_libraries_have_the_right_hint(name, here):
+def test_names_of_other_libraries_have_the_right_hint(name, equivalent):
     with pytest.raises(AttributeError) as caught:
         operator.attrgetter(name)(nx)
-    assert f"; in nxla it is {here}" in str(caught.value)
+    assert f"; in nxla it is {equivalent}" in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -328,7 +334,7 @@ def test_hints_for_containers_do_not_name_functions_of_tensors(name):
         assert "in nxla it is" not in str(caught.value)
 
 
-def test_a_transposition_of_two_axes_names_swapaxes():
+def test_transpose_of_two_axes_suggests_swapaxes():
     for x in (nx.ones((2, 3, 4)), nx.ones(3)):
         with pytest.raises(nx.ShapeError, match=r"got \(0, 1\); nx.swapaxes"):
             x.transpose(0, 1)
@@ -337,7 +343,7 @@ def test_a_transposition_of_two_axes_names_swapaxes():
 
 
 @pytest.mark.parametrize(
-    ("call", "here"),
+    ("call", "equivalent"),
     [
         (lambda: nx.nn.initializers.xavier_uniform, "nx.nn.initializers.glorot_uniform"),
         (lambda: nx.nn.initializers.kaiming_normal_, "nx.nn.initializers.he_normal"),
@@ -347,12 +353,12 @@ def test_a_transposition_of_two_axes_names_swapaxes():
         (lambda: nx.linalg.matvec, "nx.matmul"),
     ],
 )
-def test_names_of_other_libraries_have_hints_in_every_module(call, here):
-    with pytest.raises(AttributeError, match=f"; in nxla it is {here}$"):
+def test_names_of_other_libraries_have_hints_in_every_module(call, equivalent):
+    with pytest.raises(AttributeError, match=f"; in nxla it is {equivalent}$"):
         call()
 
 
-def test_hints_are_for_keywords_of_the_call_itself():
+def test_hints_apply_only_to_keywords_of_the_call():
     """An error of a function that a user passes, with the same name, has no hint."""
 
     def scan(carry, x):
@@ -362,7 +368,7 @@ def test_hints_are_for_keywords_of_the_call_itself():
         nx.scan(lambda c, x: scan(c, x, dim=0), nx.tensor(0.0), nx.ones(2))
 
 
-def test_arguments_that_do_not_match_the_signature_end_at_the_call():
+def test_signature_errors_have_no_internal_frames():
     for call in (
         lambda: nx.arange(start=0, stop=3),
         lambda: nx.einsum(),
@@ -375,7 +381,7 @@ def test_arguments_that_do_not_match_the_signature_end_at_the_call():
         assert {frame.filename for frame in frames} == {__file__}
 
 
-def test_a_sample_that_is_not_unpacked_is_refused():
+def test_samples_must_be_unpacked():
     sample = nx.random.normal(KEY, (2, 2))
     for operate in (
         lambda x: 2 * x,
@@ -405,7 +411,7 @@ def test_a_sample_that_is_not_unpacked_is_refused():
 
 
 @pytest.mark.parametrize("create", [nx.zeros, nx.ones, nx.empty])
-def test_sizes_as_several_arguments_name_the_tuple(create):
+def test_sizes_as_several_arguments_suggest_a_tuple(create):
     with pytest.raises(nx.ArgumentError, match=r"as in nx\.\w+\(\(2, 3\)\)"):
         create(2, 3)
 

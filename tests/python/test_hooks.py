@@ -10,22 +10,22 @@ import pytest
 import nxla as nx
 
 
-def shown(seen, label=None):
+def append_to(seen, label=None):
     return lambda v: seen.append(v.item() if label is None else (label, v.item()))
 
 
-def test_hooks_in_loops_and_branches_run_once_per_trip_in_order(compiler):
+def test_hooks_in_control_flow_run_once_per_iteration(compiler):
     seen = []
 
     def f(x):
-        nx.hook(x, shown(seen, "start"))
+        nx.hook(x, append_to(seen, "start"))
 
         def body(i, s):
-            s = nx.hook(s + i, shown(seen, "trip"))
-            return nx.cond(s > 2, lambda: nx.hook(s, shown(seen, "large")), lambda: s)
+            s = nx.hook(s + i, append_to(seen, "trip"))
+            return nx.cond(s > 2, lambda: nx.hook(s, append_to(seen, "large")), lambda: s)
 
         y = nx.fori(0, 4, body, x)
-        return nx.hook(y, shown(seen, "end"))
+        return nx.hook(y, append_to(seen, "end"))
 
     assert nx.jit(f, compiler=compiler)(0).item() == 6
     assert seen == [
@@ -34,24 +34,24 @@ def test_hooks_in_loops_and_branches_run_once_per_trip_in_order(compiler):
     ]  # fmt: skip
 
 
-def test_loops_and_branches_with_hooks_stay_though_unused(compiler):
+def test_unused_control_flow_with_hooks_is_kept(compiler):
     seen = []
 
     def f(x):
-        nx.fori(0, 2, lambda i, s: nx.hook(s + i, shown(seen, "loop")), x)
-        nx.cond(x > 0, lambda: nx.hook(x, shown(seen, "branch")), lambda: x)
+        nx.fori(0, 2, lambda i, s: nx.hook(s + i, append_to(seen, "loop")), x)
+        nx.cond(x > 0, lambda: nx.hook(x, append_to(seen, "branch")), lambda: x)
         # Two equal loops with hooks are not merged.
         for _ in range(2):
             nx.while_loop(lambda s: s < 3, lambda s: nx.hook(s + 1, "named"), x)
         return x
 
-    hooks = {"named": shown(seen, "named")}
+    hooks = {"named": append_to(seen, "named")}
     assert nx.jit(f, compiler=compiler, hooks=hooks)(1).item() == 1
     named = [("named", 2), ("named", 3)]
     assert seen == [("loop", 1), ("loop", 2), ("branch", 1), *named, *named]
 
 
-def test_hooks_nobody_listens_to_are_no_part_of_what_runs(compiler):
+def test_hooks_without_listeners_are_removed(compiler):
     def f(x):
         nx.fori(0, 10**9, lambda i, s: nx.hook(s + i, "trip"), x)
         return x + 1
@@ -60,18 +60,18 @@ def test_hooks_nobody_listens_to_are_no_part_of_what_runs(compiler):
     assert nx.jit(f, compiler=compiler)(1).item() == 2
 
 
-def test_a_call_may_bring_another_function(compiler):
+def test_calls_may_override_hook_functions(compiler):
     first, second, own = [], [], []
 
     def f(x):
-        return nx.hook(x + 1, "x", shown(own)) * 2
+        return nx.hook(x + 1, "x", append_to(own)) * 2
 
     before = nx.cache_report()["misses"]
     assert nx.jit_apply(f, 1, compiler=compiler).item() == 4
-    assert nx.jit_apply(f, 2, compiler=compiler, hooks={"x": shown(first)}).item() == 6
-    assert nx.jit_apply(f, 3, compiler=compiler, hooks={"x": shown(second)}).item() == 8
+    assert nx.jit_apply(f, 2, compiler=compiler, hooks={"x": append_to(first)}).item() == 6
+    assert nx.jit_apply(f, 3, compiler=compiler, hooks={"x": append_to(second)}).item() == 8
     g = nx.jit(f, compiler=compiler)
-    with nx.default_options(hooks={"x": shown(first)}):
+    with nx.default_options(hooks={"x": append_to(first)}):
         g(4)
     g(5)
     assert (own, first, second) == ([2, 6], [3, 5], [4])
@@ -79,7 +79,7 @@ def test_a_call_may_bring_another_function(compiler):
     assert nx.cache_report()["misses"] - before <= 1
 
 
-def test_functions_of_hooks_are_not_kept(compiler):
+def test_hook_functions_are_not_kept_alive(compiler):
     class Listener:
         def __call__(self, value):
             pass
@@ -90,9 +90,9 @@ def test_functions_of_hooks_are_not_kept(compiler):
         nx.jit(lambda x: nx.hook(x * 3.5, "x"), compiler=compiler, hooks={"x": listener})(1.0)
         return weakref.ref(listener)
 
-    gone = run()
+    reference = run()
     gc.collect()
-    assert gone() is None
+    assert reference() is None
 
 
 def test_equal_programs_call_their_own_functions(compiler):
@@ -106,7 +106,7 @@ def test_equal_programs_call_their_own_functions(compiler):
     assert seen == [0, 1, 2, 0, 1, 2]
 
 
-def test_two_hooks_of_one_function_and_of_two_are_told_apart(compiler):
+def test_hooks_of_equal_and_different_functions_are_distinct(compiler):
     seen = []
     a, b = (lambda v: seen.append("a")), (lambda v: seen.append("b"))
 
@@ -119,7 +119,7 @@ def test_two_hooks_of_one_function_and_of_two_are_told_apart(compiler):
     assert seen == ["a", "a", "a", "b", "b", "a"]
 
 
-def test_containers_come_as_they_were_given(compiler):
+def test_hooks_receive_containers(compiler):
     seen = []
 
     def f(x):
@@ -134,15 +134,15 @@ class StopError(Exception):
     pass
 
 
-def test_an_exception_ends_the_program_and_is_the_callers(compiler):
+def test_exceptions_in_hooks_end_the_program(compiler):
     seen = []
 
-    def look(value):
+    def listen(value):
         seen.append(value.item())
         if value.item() == 3:
             raise StopError("at three")
 
-    f = nx.jit(lambda x: nx.fori(0, 100, lambda i, s: nx.hook(s + 1, look), x), compiler=compiler)
+    f = nx.jit(lambda x: nx.fori(0, 100, lambda i, s: nx.hook(s + 1, listen), x), compiler=compiler)
     for _ in range(2):
         with pytest.raises(StopError, match="at three"):
             f(0)
@@ -151,11 +151,11 @@ def test_an_exception_ends_the_program_and_is_the_callers(compiler):
     assert nx.jit(lambda x: x + 1, compiler=compiler)(1).item() == 2
 
 
-def test_exceptions_of_several_threads_stay_apart(compiler):
-    def look(value):
+def test_exceptions_reach_the_thread_of_their_call(compiler):
+    def listen(value):
         raise StopError(str(value.item()))
 
-    f = nx.jit(lambda x: nx.hook(x, look), compiler=compiler)
+    f = nx.jit(lambda x: nx.hook(x, listen), compiler=compiler)
     wrong = []
 
     def call(n):
@@ -177,12 +177,12 @@ def test_exceptions_of_several_threads_stay_apart(compiler):
 def test_a_hook_may_run_programs(compiler):
     seen = []
 
-    def look(value):
+    def listen(value):
         inner = nx.jit(lambda v: nx.fori(0, 50, lambda i, s: s + v, 0.0), compiler=compiler)
         seen.append(inner(value).item())
 
     def f(x):
-        return nx.fori(0, 40, lambda i, s: nx.hook(s + 1, look), x)
+        return nx.fori(0, 40, lambda i, s: nx.hook(s + 1, listen), x)
 
     # Run more concurrent threads than a device has.
     threads = [threading.Thread(target=nx.jit(f, compiler=compiler), args=(0.0,)) for _ in range(4)]
@@ -194,7 +194,7 @@ def test_a_hook_may_run_programs(compiler):
     assert sorted(seen) == sorted(4 * [50.0 * n for n in range(1, 41)])
 
 
-def test_values_are_printed_as_a_function_converts_them(compiler, capsys):
+def test_print_value_applies_its_function(compiler, capsys):
     f = nx.jit(lambda x: nx.print_value(x, lambda x: x.tolist(), label="x") + 1, compiler=compiler)
     assert f(nx.tensor([1, 2])).tolist() == [2, 3]
     assert capsys.readouterr().out == "x: [1, 2]\n"
@@ -219,7 +219,7 @@ def test_a_fast_program_waits_for_its_hooks():
 
 def test_gradients_call_hooks_once(compiler):
     seen = []
-    f = nx.grad(lambda x: nx.fori(0, 3, lambda i, s: nx.hook(s * x, shown(seen)), 1.0))
+    f = nx.grad(lambda x: nx.fori(0, 3, lambda i, s: nx.hook(s * x, append_to(seen)), 1.0))
     assert nx.jit(f, compiler=compiler)(2.0).item() == pytest.approx(12.0)
     assert seen == [2.0, 4.0, 8.0]
 
@@ -247,16 +247,16 @@ class Point:
 nx.register_container(Point, lambda p: ([p.x, p.y], None), lambda _, parts: Point(*parts))
 
 
-@pytest.mark.parametrize("way", ["jit", "default options", "another default"])
-def test_functions_that_callers_bring_get_what_the_hook_was_given(compiler, way):
+@pytest.mark.parametrize("source", ["jit", "default options", "another default"])
+def test_overriding_hook_functions_receive_containers(compiler, source):
     seen = []
-    own = [] if way == "another default" else None
+    own = [] if source == "another default" else None
 
     def f(x):
         shown = {"b": x * 2, "a": [x + 1, Point(x, x - 1)], "c": OrderedDict(z=x, y=x * 3)}
         return nx.hook(shown, "state", *([] if own is None else [own.append]))["b"]
 
-    if way == "jit":
+    if source == "jit":
         y = nx.jit(f, compiler=compiler, hooks={"state": seen.append})(3)
     else:
         with nx.default_options(compiler=compiler, hooks={"state": seen.append}):
@@ -271,7 +271,7 @@ def test_functions_that_callers_bring_get_what_the_hook_was_given(compiler, way)
     assert [(name, value.item()) for name, value in shown["c"].items()] == [("z", 3), ("y", 9)]
 
 
-def test_functions_that_callers_bring_get_vectorized_axes_and_single_values_as_they_were(compiler):
+def test_overriding_hook_functions_receive_vectorized_axes(compiler):
     seen = []
     x = nx.vectorize(nx.tensor([1.0, 2.0]), "batch")
     nx.jit(lambda x: nx.hook(x, "x") + 1, compiler=compiler, hooks={"x": seen.append})(x)
@@ -282,7 +282,7 @@ def test_functions_that_callers_bring_get_vectorized_axes_and_single_values_as_t
     assert seen[1][0].item() == 5
 
 
-def test_hooks_of_a_name_without_a_function_stay_silent_whatever_they_hold(compiler):
+def test_named_hooks_of_containers_without_listeners_are_removed(compiler):
     def f(x):
         nx.fori(0, 10**9, lambda i, s: nx.hook({"s": s + i}, "trip")["s"], x)
         return x + 1
@@ -295,7 +295,7 @@ def test_hooks_of_a_name_without_a_function_stay_silent_whatever_they_hold(compi
     assert [each["y"].item() for each in seen] == [9]
 
 
-def test_split_programs_hand_hooks_their_containers(compiler):
+def test_hooks_of_stages_receive_containers(compiler):
     seen = []
 
     def f(x):
@@ -325,7 +325,7 @@ def test_runtime_calls_refuse_vectorized_values():
                 run(x)
 
 
-def test_a_hook_that_calls_its_program_without_end_is_an_error(compiler):
+def test_infinitely_recursive_hooks_raise(compiler):
     f = nx.jit(lambda x: nx.hook(x, lambda x: f(x)), compiler=compiler)
     with pytest.raises(RecursionError):
         f(1.0)

@@ -95,7 +95,7 @@ def test_a_platform_is_searched_in_the_packages_of_the_interpreter(compiler, is_
         ("", "no plugin for it is installed"),
         pytest.param(
             plugins.find_cpu(),
-            "the plugin has no device of it, but of ['cpu', 'host']",
+            "the plugin must have such a device; got ['cpu', 'host']",
             marks=pytest.mark.skipif(plugins.find_cpu() is None, reason="needs a PJRT plugin"),
         ),
     ],

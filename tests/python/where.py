@@ -14,4 +14,4 @@ DEVICE = "cpu:0" if PLATFORM == "none" else f"{PLATFORM}:0"
 in_order = pytest.mark.skipif(PLATFORM == "cuda", reason="a GPU folds elements in another order")
 
 #: Marks tests that divide one processor into several devices, or that test CPU plugins.
-on_cpu = pytest.mark.skipif(PLATFORM != "cpu", reason="is about plugins for CPUs")
+on_cpu = pytest.mark.skipif(PLATFORM != "cpu", reason="requires a CPU plugin")

@@ -1,4 +1,4 @@
-// Uses the page as a person does, with events of the pointer and the keys, and reports what it shows.
+// Drives the page with pointer and keyboard events, and reports its state.
 // The test defines the text to search, `query`.
 
 const report = {}, wait = () => new Promise((done) => setTimeout(done, 30));

@@ -88,7 +88,7 @@ def shares(tensor, x):
 
 
 @pytest.mark.parametrize("version", [None, 1])
-def test_a_capsule_is_copied_and_given_back(version):
+def test_capsules_are_copied_and_released(version):
     exporter = Exporter(numbers(), version)
     tensor = nx.from_dlpack(exporter)
     assert exporter.deleted == 1
@@ -97,7 +97,7 @@ def test_a_capsule_is_copied_and_given_back(version):
 
 
 @pytest.mark.parametrize("version", [None, 1])
-def test_a_capsule_that_is_shared_is_given_back_with_the_tensor(version):
+def test_shared_capsules_are_released_with_the_tensor(version):
     exporter = Exporter(numbers(), version)
     tensor = nx.from_dlpack(exporter, copy=False)
     assert shares(tensor, exporter.array)
@@ -106,8 +106,8 @@ def test_a_capsule_that_is_shared_is_given_back_with_the_tensor(version):
     assert exporter.deleted == 1
 
 
-def test_only_a_copy_made_for_us_is_shared_without_being_asked():
-    """The read-only flag forbids writes by the consumer, but not by others."""
+def test_only_copied_capsules_are_shared_by_default():
+    """The read-only flag forbids writes by the consumer, but not by the exporter."""
     exporter = Exporter(numbers(), 1, READ_ONLY)
     assert not shares(nx.from_dlpack(exporter), exporter.array)
     exporter = Exporter(numbers(), 1, IS_COPIED)
@@ -128,7 +128,7 @@ def test_only_a_copy_made_for_us_is_shared_without_being_asked():
 )
 @pytest.mark.parametrize("version", [None, 1])
 @pytest.mark.parametrize("copy", [None, False])
-def test_a_broken_capsule_is_refused_and_given_back(fields, message, version, copy):
+def test_invalid_capsules_are_rejected_and_released(fields, message, version, copy):
     exporter = Exporter(numbers(8), version, **fields)
     with pytest.raises((nx.ArgumentError, nx.DTypeError), match=message):
         nx.from_dlpack(exporter, copy=copy)

@@ -1,4 +1,4 @@
-"""The twin of examples/montecarlo.py, for JAX."""
+"""The JAX counterpart of examples/montecarlo.py."""
 
 import jax
 import jax.numpy as jnp

@@ -38,12 +38,12 @@ func.func @main(%x: tensor<f32>) -> (tensor<ui8>, tensor<f32>) {
 """
 
 
-def test_loops_of_others_count_in_all_integers():
+def test_imported_loops_count_in_any_integer_dtype():
     count, total = nx.import_stablehlo(LOOP)(2.0)
     assert (count.item(), total.item()) == (7, 10.0)
 
 
-def test_lowering_runs_nothing_and_tells_what_there_is():
+def test_lowered_functions_report_nodes_and_text():
     lowered = nx.jit(f).lower(nx.template((2, 3)), 2.0)
     assert isinstance(lowered, Lowered)
     assert lowered.nodes == {"parameter": 2, "exp": 1, "multiply": 1, "sum": 1}
@@ -55,13 +55,13 @@ def test_lowering_runs_nothing_and_tells_what_there_is():
 
 
 @on_cpu
-def test_text_for_a_device_has_kernels_and_portable_text_has_none():
+def test_only_text_for_a_device_has_custom_calls():
     lowered = nx.jit(nx.linalg.cholesky, compiler="xla").lower(nx.template((3, 3)))
     assert "custom_call" in lowered.as_text(portable=False)
     assert "custom_call" not in lowered.as_text()
 
 
-def test_portable_text_has_no_hooks():
+def test_portable_text_rejects_hooks():
     hooked = nx.jit(lambda x: nx.hook(x, "h"), hooks={"h": print}, compiler="xla")
     with pytest.raises(nx.DeviceError, match="hook"):
         hooked.lower(1.0).as_text()
@@ -69,7 +69,7 @@ def test_portable_text_has_no_hooks():
 
 
 @pytest.mark.parametrize("compiler", ["evaluator", "xla"])
-def test_what_was_lowered_compiles(compiler):
+def test_lowered_functions_compile(compiler):
     compiled = nx.jit(f, compiler=compiler).lower(nx.template((2, 3)), 1.5).compile()
     found = compiled(X, Y)
     np.testing.assert_allclose(found["sum"], 3.0, rtol=1e-6)
@@ -87,7 +87,7 @@ def test_what_was_lowered_compiles(compiler):
         assert cost is None if PLATFORM == "cpu" else cost["flops"] > 0
 
 
-def test_static_arguments_and_names_are_fixed():
+def test_lowered_functions_fix_static_and_keyword_arguments():
     power = nx.jit(lambda x, n, *, plus=0: x**n + plus, static_argnums=1)
     assert power.lower(nx.template(2), 3, plus=1).compile()(nx.tensor([1.0, 2.0])).tolist() == [
         2.0,
@@ -98,7 +98,7 @@ def test_static_arguments_and_names_are_fixed():
     assert power.lower(nx.template(2), 3).compile()(nx.tensor([1.0, 2.0])).tolist() == [1.0, 8.0]
 
 
-def test_the_lowered_program_is_compiled_after_changes_of_the_function(compiler):
+def test_lowered_functions_ignore_later_changes(compiler):
     seen, factor, parts = [], 2.0, [nx.template(2), nx.template(2)]
 
     def scale(x, n, parts, *, shift, names):
@@ -117,7 +117,7 @@ def test_the_lowered_program_is_compiled_after_changes_of_the_function(compiler)
 
 
 @pytest.mark.filterwarnings("ignore::nxla.CaptureWarning")
-def test_a_compiled_program_has_the_digest_and_the_axes_of_the_lowered_one(compiler):
+def test_compiled_programs_keep_digest_and_axes(compiler):
     large = nx.arange(5000.0)
 
     def model(x, y):
@@ -137,7 +137,7 @@ def test_a_compiled_program_has_the_digest_and_the_axes_of_the_lowered_one(compi
     assert (right.vectorized_axes, right.tolist()) == ((("q", 2),), [[3.0] * 2] * 2)
 
 
-def test_donation_is_part_of_what_was_lowered(device):
+def test_lowered_functions_keep_donation(device):
     donating = nx.jit(lambda s, x: s + x, donate_argnums=0, compiler="xla")
     lowered = donating.lower(nx.template(3), nx.template(3))
     assert "tf.aliasing_output = 0" in lowered.as_text()
@@ -148,7 +148,7 @@ def test_donation_is_part_of_what_was_lowered(device):
         state.tolist()
 
 
-def test_a_file_tells_arguments_and_results(tmp_path):
+def test_exported_files_describe_arguments_and_results(tmp_path):
     weights = np.random.default_rng(0).normal(size=(3, 5000)).astype(np.float32)
 
     def model(params, x, scale):
@@ -175,7 +175,7 @@ def test_a_file_tells_arguments_and_results(tmp_path):
         restored(X)
 
 
-def test_other_users_of_stablehlo_read_the_file():
+def test_exported_programs_parse_with_jax():
     jax = pytest.importorskip("jax")
     from jaxlib.mlir import ir
     from jaxlib.mlir.dialects import stablehlo
@@ -190,7 +190,7 @@ def test_other_users_of_stablehlo_read_the_file():
         assert stablehlo.get_current_version()
 
 
-def test_text_of_others_runs():
+def test_stablehlo_of_jax_runs():
     jax = pytest.importorskip("jax")
     text = jax.jit(lambda x, n: (jax.numpy.sin(x) * n, x.sum())).lower(X, np.int32(3)).as_text()
     imported = nx.import_stablehlo(text)
@@ -201,7 +201,7 @@ def test_text_of_others_runs():
     np.testing.assert_allclose(total, X.sum(), rtol=1e-6)
 
 
-def test_results_stay_where_the_arguments_live(device):
+def test_results_are_on_the_device_of_the_arguments(device):
     twice = nx.import_stablehlo(nx.export(lambda x: 2 * x, [nx.template(2)]))
     assert twice(nx.device_put(nx.ones(2), device)).device == device
     with pytest.raises(nx.OptionError, match="evaluator"):
@@ -217,7 +217,7 @@ def test_imported_functions_are_not_traced():
 
 
 @pytest.mark.parametrize(
-    "hide",
+    "damage",
     [
         lambda header: header.pop("used"),
         lambda header: header.update(used=[7]),
@@ -226,10 +226,10 @@ def test_imported_functions_are_not_traced():
         lambda header: header.update(outputs=["f32[2]"]),
     ],
 )
-def test_a_damaged_signature_is_refused(hide):
+def test_damaged_signatures_are_rejected(damage):
     first, _, rest = nx.export(lambda x: 2 * x, [nx.template(2)]).partition("\n")
     header = json.loads(first.removeprefix("// nxla.export 1 "))
-    hide(header)
+    damage(header)
     with pytest.raises(nx.FormatError, match=r"first line: must be the JSON of nx\.export"):
         nx.import_stablehlo(f"// nxla.export 1 {json.dumps(header)}\n{rest}")
     with pytest.raises(nx.FormatError, match=r"first line: must be the JSON of nx\.export"):
@@ -238,13 +238,13 @@ def test_a_damaged_signature_is_refused(hide):
         nx.import_stablehlo(f"// nxla.export 2 {json.dumps(header)}\n{rest}")
 
 
-def test_a_signature_that_is_none_of_the_text_is_refused():
+def test_signatures_that_differ_from_the_text_are_rejected():
     text = nx.export(lambda x: 2 * x, [nx.template(2)])
     with pytest.raises(nx.FormatError, match=r"f32\[3\]"):
         nx.import_stablehlo(text.replace("f32[2]", "f32[3]"))
 
 
-def test_what_is_no_stablehlo_is_refused(tmp_path):
+def test_invalid_stablehlo_is_rejected(tmp_path):
     with pytest.raises(nx.FormatError, match="@main"):
         nx.import_stablehlo("module {\n}")
     with pytest.raises(nx.DeviceError, match="compilation failed"):
@@ -256,7 +256,7 @@ def test_what_is_no_stablehlo_is_refused(tmp_path):
         nx.import_stablehlo(tmp_path / "bytes")
 
 
-def test_results_in_containers_of_ones_own_are_refused():
+def test_export_rejects_results_in_custom_containers():
     @dataclasses.dataclass
     class Pair:
         left: object
@@ -265,7 +265,7 @@ def test_results_in_containers_of_ones_own_are_refused():
         nx.export(lambda x: Pair(x), [nx.template(2)])
 
 
-def test_flags_of_xla_reach_it():
+def test_xla_flags_are_passed_to_xla():
     bad = nx.jit(lambda x: x + 0.75, compiler="xla", xla_no_such_flag=True)
     with pytest.raises(nx.OptionError, match="xla_no_such_flag"):
         bad(1.0)
@@ -282,7 +282,7 @@ def test_flags_of_xla_reach_it():
     assert nx.jit(lambda x: nx.maximum(x, 0.75), compiler="xla", **loose)(1.0).item() == 1.0
 
 
-def test_settings_are_in_the_help():
+def test_jit_docstring_lists_options():
     for name in ("cache_dir", "xla_...", "kernels", "precision", "cpu_device_count", "plugin"):
         assert name in nx.jit.__doc__
 

@@ -7,7 +7,7 @@ import pytest
 
 import nxla as nx
 
-DEEPEST = 256
+MAX_DEPTH = 256
 #: The largest number of axes of a tensor.
 MAX_RANK = 64
 
@@ -28,7 +28,7 @@ def nested(depth, wrap, leaf=1.0):
     return value
 
 
-def itself():
+def cyclic_list():
     value = []
     value.append(value)
     return value
@@ -36,8 +36,8 @@ def itself():
 
 @pytest.mark.parametrize("entry", ENTRIES.values(), ids=ENTRIES)
 @pytest.mark.parametrize(
-    "value", [nested(6_000, lambda x: [x]), nested(200_000, lambda x: (x,)), itself()],
-    ids=["6,000 lists", "200,000 tuples", "itself"],
+    "value", [nested(6_000, lambda x: [x]), nested(200_000, lambda x: (x,)), cyclic_list()],
+    ids=["6,000 lists", "200,000 tuples", "cycle"],
 )  # fmt: skip
 def test_deep_containers_are_refused(entry, value):
     with pytest.raises(nx.ArgumentError, match="nested at most 256 deep"):
@@ -46,7 +46,7 @@ def test_deep_containers_are_refused(entry, value):
 
 @pytest.mark.parametrize("wrap", [lambda x: [x], lambda x: (x, x), lambda x: {"a": x}])
 def test_containers_may_be_as_deep_as_the_limit(wrap):
-    depth = 8 if isinstance(wrap(0), tuple) else DEEPEST
+    depth = 8 if isinstance(wrap(0), tuple) else MAX_DEPTH
     found = []
     value = nested(depth, wrap, nx.tensor(3.0))
     threading.stack_size(1 << 20)
@@ -70,7 +70,7 @@ def test_lists_of_numbers_may_be_as_deep_as_the_limit():
     assert repr(tensor).count("[1]") == MAX_RANK
 
 
-@pytest.mark.parametrize("rank", [MAX_RANK + 1, DEEPEST, 70_000])
+@pytest.mark.parametrize("rank", [MAX_RANK + 1, MAX_DEPTH, 70_000])
 def test_ranks_beyond_the_limit_are_refused_everywhere(rank):
     shape = (1,) * rank
     x = nx.ones(shape[:MAX_RANK])
@@ -85,7 +85,7 @@ def test_ranks_beyond_the_limit_are_refused_everywhere(rank):
         lambda: nx.stack([x, x]),
         lambda: nx.iota(shape),
     ]
-    if rank <= DEEPEST:
+    if rank <= MAX_DEPTH:
         calls.append(lambda: nx.tensor(nested(rank, lambda x: [x])))
     for call in calls:
         with pytest.raises(nx.NxlaError, match="must have at most 64 axes; got"):
@@ -104,7 +104,7 @@ def chain_of_loops(x, depth):
     return nx.while_loop(lambda s: s > 9, lambda s: chain_of_loops(s, depth - 1), x)
 
 
-def in_thread_of_1_mb(function):
+def run_with_1_mb_stack(function):
     """Return the result or the exception of a function on a small stack."""
     found = []
 
@@ -129,7 +129,7 @@ def in_thread_of_1_mb(function):
 
 @pytest.mark.parametrize("function", [chain_of_conditionals, chain_of_loops])
 def test_regions_that_nest_too_deep_are_refused(function):
-    error = in_thread_of_1_mb(lambda: nx.jit(lambda x: function(x, 5_000))(1.0))
+    error = run_with_1_mb_stack(lambda: nx.jit(lambda x: function(x, 5_000))(1.0))
     assert isinstance(error, nx.ArgumentError), error
     assert "nested at most 64 deep" in str(error)
 
@@ -142,4 +142,4 @@ def test_regions_may_nest_to_the_limit(function):
         assert nx.debug_expr(nx.grad(lambda x: function(x, 60)))(1.0) is not None
         return nx.jit(lambda x: function(x, 60), compiler="evaluator")(0.5).item()
 
-    assert in_thread_of_1_mb(use) == 0.5
+    assert run_with_1_mb_stack(use) == 0.5

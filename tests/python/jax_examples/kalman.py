@@ -1,4 +1,4 @@
-"""The twin of examples/kalman.py, for JAX."""
+"""The JAX counterpart of examples/kalman.py."""
 
 import jax
 import jax.numpy as jnp

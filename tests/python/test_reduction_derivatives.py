@@ -16,8 +16,8 @@ def close(found, expected, tolerance=1e-9):
 def differences(function, x, step=1e-6):
     flat = nx.reshape(x, (-1,))
     slopes = []
-    for at in range(flat.shape[0]):
-        moved = nx.reshape(nx.astype(nx.arange(flat.shape[0]) == at, nx.float64) * step, x.shape)
+    for index in range(flat.shape[0]):
+        moved = nx.reshape(nx.astype(nx.arange(flat.shape[0]) == index, nx.float64) * step, x.shape)
         slopes.append((function(x + moved) - function(x - moved)) / (2 * step))
     return nx.reshape(nx.stack(slopes), x.shape)
 
@@ -33,28 +33,28 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_folds_have_derivatives_both_ways(name, compiler):
+def test_reductions_have_forward_and_reverse_derivatives(name, compiler):
     function, start = FUNCTIONS[name]
 
     def weighted(y):
         return nx.sum(y * nx.cos(nx.reshape(nx.arange(y.size, dtype=nx.float64), y.shape)))
 
     losses = [
-        lambda x, axes=axes, keep=keep: weighted(
-            nx.reduce(x, start, function, axis=axes, keepdims=keep)
+        lambda x, axes=axes, keepdims=keepdims: weighted(
+            nx.reduce(x, start, function, axis=axes, keepdims=keepdims)
         )
-        for axes, keep in [((1,), False), ((0, 2), True), (None, False)]
+        for axes, keepdims in [((1,), False), ((0, 2), True), (None, False)]
     ]
     losses.append(lambda x: weighted(nx.window_reduce(x, start, function, (1, 2, 3), **WINDOW)))
     # Use only some of the losses on XLA, because they take long to compile.
     for loss in losses if compiler == "evaluator" else losses[2:]:
         expected = differences(nx.jit(loss), X)
         close(nx.jit(nx.grad(loss), compiler=compiler)(X), expected, 1e-6)
-        change = nx.jit(lambda x, d, f=loss: nx.jvp(f, (x,), (d,))[1], compiler=compiler)(X, X)
-        close(change, nx.sum(expected * X), 1e-6)
+        tangent = nx.jit(lambda x, d, f=loss: nx.jvp(f, (x,), (d,))[1], compiler=compiler)(X, X)
+        close(tangent, nx.sum(expected * X), 1e-6)
 
 
-def test_folds_differentiate_for_what_they_begin_with_and_capture():
+def test_reductions_differentiate_initial_and_captured_values():
     def loss(start, slope):
         return nx.sum(nx.reduce(X, start, lambda x, a: a * slope + x, axis=1))
 
@@ -73,9 +73,9 @@ def test_the_gradient_of_a_cholesky_factor_is_symmetric():
     for compiler in ("evaluator", "xla"):
         found = nx.jit(nx.grad(lambda a: nx.sum(nx.linalg.cholesky(a))), compiler=compiler)(a)
         close(found, nx.matrix_transpose(found), 1e-12)
-        change = nx.jvp(lambda a: nx.sum(nx.linalg.cholesky(a)), (a,), (a,))[1]
-        close(change, nx.sum(found * a))
-        # Only the symmetric part of a change affects the result.
+        tangent = nx.jvp(lambda a: nx.sum(nx.linalg.cholesky(a)), (a,), (a,))[1]
+        close(tangent, nx.sum(found * a))
+        # Only the symmetric part of a tangent affects the result.
         skew = nx.tensor([[0.0, 1.0], [-1.0, 0.0]], dtype=nx.float64)
         close(nx.jvp(nx.linalg.cholesky, (a,), (skew,))[1], nx.zeros_like(a))
 
@@ -93,7 +93,7 @@ def test_the_gradient_of_a_cholesky_factor_is_symmetric():
         ((5, 7), (2, 3), (1, 2)),
     ],
 )
-def test_windows_send_to_their_last_extremum_on_both_engines(dtype, shape, size, strides):
+def test_window_scatter_is_equal_on_both_backends(dtype, shape, size, strides):
     rng = np.random.default_rng(3)
     counts = tuple((n - k) // s + 1 for n, k, s in zip(shape, size, strides, strict=True))
     x = rng.integers(0, 3, shape).astype(np.float64)
@@ -129,11 +129,11 @@ def test_windows_apply_the_function_to_padding(name, compiler):
     for rank, x, y in zip((1, 2, 3), own, padded, strict=True):
         expected = np.ones((2,) * rank)
         padding = np.pad(expected, [(0, 1)] * rank, constant_values=start)
-        for at in np.ndindex(expected.shape):
+        for index in np.ndindex(expected.shape):
             total = nx.tensor(start, dtype="f64")
-            for element in padding[tuple(slice(place, place + 2) for place in at)].ravel():
+            for element in padding[tuple(slice(i, i + 2) for i in index)].ravel():
                 total = function(nx.tensor(element), total)
-            expected[at] = total.item()
+            expected[index] = total.item()
         np.testing.assert_allclose(x, expected, rtol=1e-12)
         np.testing.assert_allclose(y, expected, rtol=1e-12)
 

@@ -1,4 +1,4 @@
-"""The twin of examples/gp.py, for JAX."""
+"""The JAX counterpart of examples/gp.py."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The twin of examples/gpt.py, for JAX."""
+"""The JAX counterpart of examples/gpt.py."""
 
 import jax
 import jax.numpy as jnp

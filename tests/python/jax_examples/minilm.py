@@ -1,4 +1,4 @@
-"""The twin of examples/minilm.py, for JAX."""
+"""The JAX counterpart of examples/minilm.py."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The twin of examples/lbfgs.py, for JAX."""
+"""The JAX counterpart of examples/lbfgs.py."""
 
 import jax
 import jax.numpy as jnp

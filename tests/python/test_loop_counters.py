@@ -21,11 +21,11 @@ def programs(cases, compiler):
 COUNTERS = [(7, -1, 3), (7, -3, 2), (3, 1, 7), (1, 2, 6)]
 
 
-def counting(case, dtype, seen):
+def counting_loop(case, dtype, seen):
     """Return a loop that counts, and appends the values of the counter to a list."""
     first, step, last = case
 
-    def goes_on(state):
+    def condition(state):
         return state[0] > last if step < 0 else state[0] < last
 
     def count(x):
@@ -37,7 +37,7 @@ def counting(case, dtype, seen):
             return i_after, total + row, nx.put_slice(rows, (i % 3,), nx.reshape(row, (1,)))
 
         start = nx.tensor(first, dtype), nx.tensor(0.0, "f64"), nx.zeros(3, "f64")
-        return nx.while_loop(goes_on, body, start)
+        return nx.while_loop(condition, body, start)
 
     return count
 
@@ -45,10 +45,10 @@ def counting(case, dtype, seen):
 @pytest.mark.parametrize(
     "dtype", ["s4", "s8", "s16", "s32", "s64", "u4", "u8", "u16", "u32", "u64"]
 )
-def test_loops_count_in_all_integers(dtype, compiler):
+def test_loops_count_in_every_integer_dtype(dtype, compiler):
     for cases in programs(COUNTERS, compiler):
         seen = [[] for _ in cases]
-        loops = [counting(case, dtype, each) for case, each in zip(cases, seen, strict=True)]
+        loops = [counting_loop(case, dtype, each) for case, each in zip(cases, seen, strict=True)]
         found = nx.jit(lambda x, loops=loops: [count(x) for count in loops], compiler=compiler)(2.0)
         seen_by_loops = [list(each) for each in seen]
 
@@ -57,15 +57,15 @@ def test_loops_count_in_all_integers(dtype, compiler):
 
         slopes_of_loops = nx.jit(slopes, compiler=compiler)(2.0)
         for number, (first, step, last) in enumerate(cases):
-            case, trips = (first, step, last), list(range(first, last, step))
+            case, iterations = (first, step, last), list(range(first, last, step))
             rows = np.zeros(3)
-            for i in trips:
+            for i in iterations:
                 rows[i % 3] = 2.0 * i
             i, total, of_rows = found[number]
-            assert (i.dtype, i.item()) == (nx.DType(dtype), first + step * len(trips)), case
-            assert (total.item(), of_rows.tolist()) == (2.0 * sum(trips), rows.tolist()), case
-            assert seen_by_loops[number] == trips, case
-            assert slopes_of_loops[number].item() == sum(trips), case
+            assert (i.dtype, i.item()) == (nx.DType(dtype), first + step * len(iterations)), case
+            assert (total.item(), of_rows.tolist()) == (2.0 * sum(iterations), rows.tolist()), case
+            assert seen_by_loops[number] == iterations, case
+            assert slopes_of_loops[number].item() == sum(iterations), case
 
 
 #: Comparisons of a counter, the first values, the steps and the ends of the counter.
@@ -80,11 +80,11 @@ COMPARISONS = {
 }
 
 
-def ending_by(case, bounded):
+def loop_ended_by(case, bounded):
     """Return a loop that ends by a comparison, with a second condition if it is bounded."""
     compare, _, step, last = COMPARISONS[case]
 
-    def goes_on(state):
+    def condition(state):
         more = compare(state[0], last)
         return nx.logical_and(more, state[1] < 100) if bounded else more
 
@@ -93,16 +93,16 @@ def ending_by(case, bounded):
         return count, state[1] + nx.astype(state[0], "f32"), state[2] + 1
 
     def loop(start):
-        return nx.while_loop(goes_on, body, (start, nx.tensor(0.0), nx.tensor(0, "u8")))
+        return nx.while_loop(condition, body, (start, nx.tensor(0.0), nx.tensor(0, "u8")))
 
     return loop
 
 
 @pytest.mark.parametrize("dtype", ["s8", "u16", "u32", "s64", "u64", "f32"])
 @pytest.mark.parametrize("bounded", [False, True], ids=["counter alone", "another condition"])
-def test_loops_end_by_all_comparisons(bounded, dtype, compiler):
+def test_loops_end_on_every_comparison(bounded, dtype, compiler):
     for cases in programs(list(COMPARISONS), compiler):
-        loops = [ending_by(case, bounded) for case in cases]
+        loops = [loop_ended_by(case, bounded) for case in cases]
         starts = [nx.tensor(COMPARISONS[case][1], dtype) for case in cases]
 
         def run(starts, loops=loops):
@@ -110,12 +110,12 @@ def test_loops_end_by_all_comparisons(bounded, dtype, compiler):
 
         # Starts that are constants, and starts that are arguments.
         constant = nx.jit(lambda run=run, starts=starts: run(starts), compiler=compiler)()
-        given = nx.jit(run, compiler=compiler)(starts)
+        from_arguments = nx.jit(run, compiler=compiler)(starts)
         for number, case in enumerate(cases):
             compare, count, step, last = COMPARISONS[case]
-            total, trips = 0, 0
+            total, iterations = 0, 0
             while compare(count, last):
-                count, total, trips = count + step, total + count, trips + 1
-            for name, found in (("constant", constant), ("argument", given)):
+                count, total, iterations = count + step, total + count, iterations + 1
+            for name, found in (("constant", constant), ("argument", from_arguments)):
                 values = [value.item() for value in found[number]]
-                assert values == [count, total, trips], f"{case}, start is {name}"
+                assert values == [count, total, iterations], f"{case}, start is {name}"

@@ -1,4 +1,4 @@
-"""The twin of examples/mandelbrot.py, for JAX."""
+"""The JAX counterpart of examples/mandelbrot.py."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The twin of examples/spectral.py, for JAX."""
+"""The JAX counterpart of examples/spectral.py."""
 
 import jax
 import jax.numpy as jnp

@@ -1,4 +1,4 @@
-"""The twin of examples/ode.py, for JAX."""
+"""The JAX counterpart of examples/ode.py."""
 
 import jax
 import jax.numpy as jnp

@@ -57,7 +57,7 @@ def library(tmp_path_factory):
 X = np.linspace(0.1, 1, 6, dtype=np.float32).reshape(2, 3)
 
 
-def test_a_function_of_c_runs_eagerly_and_in_programs(library, compiler):
+def test_c_functions_run_eagerly_and_in_programs(library, compiler):
     def f(x):
         y = nx.foreign_call(library.scaled_sine, x, x * 2, attributes={"scale": 3.0})
         return nx.sum(y + x)
@@ -76,7 +76,7 @@ def write_nothing(frame):
     return None
 
 
-def test_templates_and_arguments_are_those_of_runtime_call():
+def test_foreign_call_accepts_the_arguments_of_runtime_call():
     named = nx.tensor([1.0, 2.0], names=["x"])
     for template in (named, nx.template(2, names=["x"])):
         result = nx.foreign_call(write_nothing, template, named)
@@ -85,7 +85,7 @@ def test_templates_and_arguments_are_those_of_runtime_call():
     assert [(part.shape, str(part.dtype)) for part in result] == [((), "f32"), ((), "s32")]
 
 
-def test_it_has_the_derivative_that_it_is_given(library, compiler):
+def test_foreign_calls_use_custom_derivatives(library, compiler):
     @nx.custom_jvp
     def sine(x):
         return nx.foreign_call(library.scaled_sine, x, x)
@@ -98,14 +98,14 @@ def test_it_has_the_derivative_that_it_is_given(library, compiler):
     np.testing.assert_allclose(gradient(X), 2 * np.sin(X) * np.cos(X), rtol=1e-5)
 
 
-def test_its_errors_are_raised(library, compiler):
+def test_errors_of_foreign_functions_are_raised(library, compiler):
     f = nx.jit(lambda x: nx.foreign_call(library.scaled_sine, x, x), compiler=compiler)
     with pytest.raises(nx.ExecutionError, match="only f32 is known"):
         nx.tree.map(lambda y: y.tolist(), f(X.astype(np.float64)))
     np.testing.assert_allclose(f(X), np.sin(X), rtol=1e-5)
 
 
-def test_capsules_of_others_are_called(compiler):
+def test_capsules_of_jaxlib_are_called(compiler):
     lapack = pytest.importorskip("jaxlib.cpu._lapack", reason="jaxlib brings handlers of C++")
     pytest.importorskip("scipy", reason="jaxlib takes LAPACK from scipy")
     lapack.initialize()
@@ -125,7 +125,7 @@ def test_capsules_of_others_are_called(compiler):
     np.testing.assert_allclose(np.tril(found), np.linalg.cholesky(a), rtol=1e-10)
 
 
-def test_what_cannot_be_passed_is_refused(library):
+def test_invalid_handlers_dtypes_and_attributes_raise(library):
     for wrong in ("sine", 0, True, None, lambda frame: None):
         with pytest.raises(nx.ArgumentError, match="an address, a PyCapsule or a ctypes function"):
             nx.foreign_call(wrong, X, X)

@@ -1,4 +1,4 @@
-"""The twin of examples/nbody.py, for JAX."""
+"""The JAX counterpart of examples/nbody.py."""
 
 import jax
 import jax.numpy as jnp
