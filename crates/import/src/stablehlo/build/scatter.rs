@@ -30,6 +30,9 @@ impl Builder<'_> {
         if dims.offset.iter().any(|&axis| axis >= update_rank) {
             return malformed("an axis of the updates is out of range");
         }
+        if self.graph.shape(updates).size() == 0 {
+            return Ok(Some(vec![x]));
+        }
         let starts = self.starts(&dims, indices)?;
         // The axes of the updates become: batch, then windows.
         let batch_axes = (0..update_rank).filter(|axis| !dims.offset.contains(axis));
@@ -42,23 +45,22 @@ impl Builder<'_> {
         }
         let (kept, coordinates) = self.scatter_coordinates(&shape, &starts, &windows)?;
         let updates = self.windows_last(updates, &starts.batch, &window_axes, &windows, &kept)?;
-        match Combine::of_region(region) {
-            Some(Combine::Second) => Ok(Some(vec![self.graph.indexed_put(
-                x,
-                coordinates,
-                updates,
-                Some(&axes(&kept)),
-            )?])),
-            Some(Combine::Op(BinaryOp::Add)) if !self.graph.dtype(x).is_pred() => {
-                Ok(Some(vec![self.graph.indexed_add(
-                    x,
-                    coordinates,
-                    updates,
-                    Some(&axes(&kept)),
-                )?]))
+        // An operand without axes is scattered into as a vector of one element.
+        let x = if rank == 0 { self.graph.reshape(x, [1])? } else { x };
+        let indexed = axes(&kept);
+        let result = match Combine::of_region(region) {
+            Some(Combine::Second) => {
+                self.graph.indexed_put(x, coordinates, updates, Some(&indexed))?
             }
-            _ => self.scatter_loop(x, coordinates, updates, &kept, (region, values)),
-        }
+            Some(Combine::Op(BinaryOp::Add)) if !self.graph.dtype(x).is_pred() => {
+                self.graph.indexed_add(x, coordinates, updates, Some(&indexed))?
+            }
+            _ => match self.scatter_loop(x, coordinates, updates, &kept, (region, values))? {
+                Some(result) => result,
+                None => return Ok(None),
+            },
+        };
+        Ok(Some(vec![self.graph.reshape(result, shape)?]))
     }
 
     /// Returns the size of the windows along each axis of the operand; 1 for axes without windows.
@@ -100,8 +102,13 @@ impl Builder<'_> {
             }
         }
         if kept.is_empty() {
-            return unsupported("a scatter without indexed axes is not supported");
+            // The windows cover the operand: they start at 0 along the first axis.
+            let ty = TensorType::new(DType::S32, starts.batch.clone());
+            kept.push(0);
+            values.push(self.graph.constant(Scalar::Int(0), ty)?);
         }
+        let windows = if shape.is_empty() { &[1][..] } else { windows };
+        let shape = if shape.is_empty() { &Shape::from([1]) } else { shape };
         if let Some(joined) = starts.joined
             && kept == starts.axes
             && kept.iter().all(|&axis| windows[axis] == 1)
@@ -173,7 +180,7 @@ impl Builder<'_> {
         updates: ExprId,
         kept: &[usize],
         (region, values): (&Region, &mut Values),
-    ) -> Result<Option<Vec<ExprId>>, Fail> {
+    ) -> Result<Option<ExprId>, Fail> {
         let shape = self.graph.shape(coordinates).clone();
         let (&width, batch) = shape.split_last().unwrap_or((&0, &[]));
         let count = Shape::from(batch).size();
@@ -203,7 +210,7 @@ impl Builder<'_> {
         let following = self.graph.add(step, one)?;
         let body = self.graph.traced(mark, vec![following, next]);
         let results = self.graph.while_loop(mark, &scope, &[zero, x], more, body)?;
-        Ok(Some(vec![results[1]]))
+        Ok(Some(results[1]))
     }
 
     pub(super) fn map(
