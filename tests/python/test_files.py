@@ -8,6 +8,8 @@ import os
 import pickle
 import re
 import struct
+import sys
+import types
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -15,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import children
 import nxla as nx
 from where import DEVICE
 
@@ -53,6 +56,33 @@ def test_concurrent_saves_leave_complete_files(tmp_path):
     with ThreadPoolExecutor(len(sizes)) as threads:
         list(threads.map(save_and_load, sizes))
     assert [path.name for path in tmp_path.iterdir()] == ["state.npy"]
+
+
+def test_containers_of_nxla_load_in_a_new_process(tmp_path):
+    params = {"w": nx.ones(2)}
+    values = [nx.optim.adam(0.1).init(params), nx.random.normal(nx.random.key(0), (2,))]
+    nx.save(tmp_path / "values.nxla", values)
+    found = children.run(f"""
+        state, sample = nx.load({str(tmp_path / "values.nxla")!r})
+        print(type(state[0]).__name__, type(sample).__name__)
+    """)
+    assert found.split() == ["ScaleByAdamState", "Sample"]
+
+
+@pytest.mark.parametrize(
+    "module", ["nxla.absent", "nxla.", "nxla..tree", "nxla.tree.absent", "nxla.\0"]
+)
+def test_classes_of_absent_modules_of_nxla_are_rejected(module):
+    absent = types.ModuleType(module)
+    absent.Point = collections.namedtuple("Point", ["x"])
+    absent.Point.__module__ = module
+    sys.modules[module] = absent
+    try:
+        data = nx.serialize(absent.Point(1))
+    finally:
+        del sys.modules[module]
+    with pytest.raises(nx.ArgumentError, match="must be defined"):
+        nx.deserialize(data)
 
 
 def test_containers_round_trip(tmp_path):

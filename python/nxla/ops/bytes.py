@@ -283,8 +283,15 @@ def _class_name(value: type) -> str:
 
 
 def _class_named(name: str) -> type | None:
-    """Return the class with a name from an imported module; reading never imports a module."""
+    """Return the class with a name from a module of nxla, or from another imported module."""
+    import importlib
+    from contextlib import suppress
+
     module, _, path = name.partition(":")
+    # Optimizer states must load in a new process. Reading must not run code of other packages.
+    if module.startswith("nxla."):
+        with suppress(ImportError):
+            importlib.import_module(module)
     found: Any = sys.modules.get(module)
     for part in path.split("."):
         # Read `__dict__`, because the `__getattr__` of a module may import other modules.
@@ -296,8 +303,18 @@ def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
     """Read a container that `serialize` has written.
 
     Memory is linear in the number of bytes. Classes are looked up in modules that are imported
-    already, and must be containers: named tuples, dataclasses, or classes of
-    `register_container`, which are constructed by their registered functions.
+    already and in modules of nxla. They must be containers: named tuples, dataclasses, or classes
+    of `register_container`, which are constructed by their registered functions.
+
+    Parameters
+    ----------
+    data : bytes-like
+        The bytes that `serialize` returned.
+
+    Returns
+    -------
+    Any
+        A container of tensors on the host, and of the Python values that were saved.
 
     Raises
     ------
@@ -305,6 +322,12 @@ def deserialize(data: bytes | bytearray | memoryview, /) -> Any:
         If the bytes are in another format, damaged or truncated; the message contains the position.
     ArgumentError
         If a class is unknown, because its module has not been imported.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> nx.deserialize(nx.serialize({"w": nx.ones(2)}))["w"].tolist()
+    [1.0, 1.0]
     """
     import json
 
