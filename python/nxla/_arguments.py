@@ -298,6 +298,12 @@ def _part(derivative: str, function: Callable[..., Any], which: Argument, places
     args, kwargs = places
     name = name_of(function)
     if isinstance(which, int):
+        if not args:
+            raise ArgumentError(
+                f"{derivative}: argnums: must be a name, because {name} received no positional "
+                f"argument; got {which}; write argnums={next(iter(kwargs), 'x')!r}, or pass the "
+                "argument by position"
+            )
         if not -len(args) <= which < len(args):
             raise ArgumentError(
                 f"{derivative}: argnums: must be from {-len(args)} to {len(args) - 1}, the "

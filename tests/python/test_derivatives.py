@@ -167,6 +167,9 @@ def test_invalid_argnums_raise():
     ]:
         with pytest.raises(nx.ArgumentError, match=why):
             nx.jacfwd(function, argnums)(params, 1.0)
+    why = r"grad: argnums: must be a name, because function received no .*; write argnums='params'"
+    with pytest.raises(nx.ArgumentError, match=why):
+        nx.grad(function)(params=params, x=1.0)
 
 
 def test_invalid_tangents_raise():

@@ -106,10 +106,13 @@ fn only_element(py: Python<'_>, tensor: &RawTensor, function: &str) -> PyResult<
     let (vectors, shape) = (tensor.vectors(), tensor.shape());
     match host_of(py, tensor)?.item() {
         Ok(item) if vectors.is_empty() => Ok(item),
-        _ => {
-            let why = format!("x: must have exactly one element; got shape {vectors}{shape}");
-            Err(argument_error(function, why))
-        }
+        _ => Err(argument_error(
+            function,
+            format!(
+                "x: must have exactly one element; got shape {vectors}{shape}; select an element, or \
+                 reduce the tensor, as in nx.all(x)"
+            ),
+        )),
     }
 }
 
@@ -367,7 +370,7 @@ operator_methods!(PyTensor {
     }
 
     fn __bool__(&self, py: Python<'_>) -> PyResult<bool> {
-        Ok(!self.item_scalar(py, "truth value")?.is_zero())
+        Ok(!self.item_scalar(py, "bool")?.is_zero())
     }
 
     fn __int__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
