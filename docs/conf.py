@@ -1,7 +1,7 @@
 """Configuration of the documentation; `make docs` builds it.
 
 This module generates the reference pages from the package, so that every function is documented.
-The headings of ``names.md`` group the functions; functions that ``names.md`` omits come last.
+The headings of ``names.md`` group the functions, and `OTHERS` the functions that Nx does not have.
 """
 
 from __future__ import annotations
@@ -51,7 +51,39 @@ numpydoc_xref_param_type = False
 HERE = Path(__file__).parent
 GENERATED = HERE / "reference" / "generated"
 
-#: The public namespaces except the main one, with their titles.
+#: The public names that ``names.md`` omits, by the headings of their pages.
+OTHERS = {
+    "Functions of functions": "checkpoint Compiled eval_shape Function named_scope safe_where",
+    "Control flow and effects": "annotate associative_scan foreign_call Stream switch",
+    "Creation": "arange asarray empty empty_like meshgrid ones ones_like Template zeros zeros_like",
+    "Conversion and reflection": "broadcast_shapes can_cast DType finfo iinfo isdtype result_type",
+    "Shape": "broadcast_arrays matrix_transpose moveaxis repeat roll rot90 swapaxes unstack",
+    "Element by element: two operands": "allclose copysign floor_divide hypot isclose logaddexp "
+    "nextafter",
+    "Element by element: one operand": "digamma isfinite lgamma nan_to_num positive reciprocal "
+    "signbit square trunc",
+    "Reductions": "bincount count_nonzero histogram nanargmax nanargmin nancumprod nancumsum "
+    "nanmax nanmean nanmedian nanmin nanpercentile nanprod nanquantile nanstd nansum nanvar "
+    "percentile quantile segment_max segment_min segment_prod segment_sum",
+    "Products, sorting, transforms": "argpartition cross einsum gradient interp kron matmul "
+    "partition tensordot trapezoid vdot vecdot",
+    "Indexing": "digitize isin nonzero searchsorted unique_all unique_counts unique_inverse "
+    "unique_values",
+    "Files and programs of other libraries": "from_jax from_onnx from_safetensors from_stablehlo "
+    "import_stablehlo load save to_safetensors",
+    "Compilers": "Compiler compilers register_compiler",
+    "Meshes of devices": "jit_partitions Mesh partitions_options shard shard_map ShardedTensor "
+    "Sharding with_sharding_constraint",
+    "Expressions and containers": "Expr Expression Node Stage StageGraph",
+    "Inspection and measurement": "cache_report compare Comparison debug_nans disk_cache_report "
+    "explain Explanation profile set_cache_limit show_versions track_tensors transfer_report View "
+    "view",
+    "Errors and warnings": "ArgumentError CaptureWarning DeviceError DTypeError ExecutionError "
+    "FormatError GradientError InternalError NxlaError OptionError OutOfMemoryError "
+    "RecompileWarning ShapeError TraceError",
+}
+
+#: The public namespaces with their titles. `nx.errors` has the classes of the main namespace.
 MODULES = {
     "linalg": "Linear algebra",
     "fft": "Fourier transforms",
@@ -60,17 +92,21 @@ MODULES = {
     "tree": "Containers",
     "testing": "Testing",
     "nn": "Neural networks",
+    "nn.initializers": "Initial parameters",
     "optim": "Optimizers",
     "special": "Special functions",
     "data": "Batches of data",
-    "cluster": "Clusters",
+    "constants": "Constants",
+    "collectives": "Collective operations",
+    "composite": "Leaves of containers",
+    "expr": "Construction of graphs",
 }
 
 
 def groups() -> dict[str, list[str]]:
-    """Return the public names of the main namespace by the headings of ``names.md``."""
+    """Return the public names of the main namespace by the headings of their pages."""
     text = (HERE / "names.md").read_text()
-    text = text.split("## Names of numpy")[0]
+    text = text.split("\n## Names of ")[0]
     found: dict[str, list[str]] = {}
     left = {name for name in nxla.__all__ if is_documented(getattr(nxla, name))}
     for section in text.split("\n## ")[1:]:
@@ -80,7 +116,12 @@ def groups() -> dict[str, list[str]]:
         left.difference_update(own)
         if own:
             found[heading] = own
-    found["More"] = sorted(left)
+    for heading, names in OTHERS.items():
+        own = names.split()
+        left.difference_update(own)
+        found[heading] = found.get(heading, []) + own
+    if left:
+        raise ValueError(f"OTHERS: must contain every name that names.md omits; add {sorted(left)}")
     return found
 
 
@@ -116,9 +157,7 @@ def write_reference(_app: object) -> None:
         slug = re.sub(r"\W+", "-", heading.lower()).strip("-")
         write_page(GENERATED / f"main-{number:02}-{slug}.md", heading, "nxla", names)
     for name, title in MODULES.items():
-        module = getattr(nxla, name, None)
-        if not isinstance(module, ModuleType):
-            continue
+        module = importlib.import_module(f"nxla.{name}")
         names = [public for public in module.__all__ if is_documented(getattr(module, public))]
         full = f"nxla.{name}"
         write_page(GENERATED / f"{name}.md", f"{title}: `nx.{name}`", full, names)

@@ -3,7 +3,7 @@
 The list makes changes deliberate: `NXLA_BLESS=1` rewrites it.
 """
 
-import importlib
+import importlib.util
 import inspect
 import os
 import pkgutil
@@ -55,6 +55,18 @@ def described(namespace):
             yield f"{path}{signature_of(value)}"
         else:
             yield f"{path}: {type(value).__name__}"
+
+
+def test_every_public_function_has_a_page_of_the_reference():
+    file = Path(__file__).parents[2] / "docs" / "conf.py"
+    spec = importlib.util.spec_from_file_location("conf", file)
+    conf = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(conf)
+    names = [name for group in conf.groups().values() for name in group]
+    assert sorted(names) == sorted(set(names)), "a function is on two pages"
+    assert set(names) == {name for name in nx.__all__ if conf.is_documented(getattr(nx, name))}
+    modules = {name for name in nx.__all__ if inspect.ismodule(getattr(nx, name))}
+    assert set(conf.MODULES) == modules - {"errors"} | {"nn.initializers"}
 
 
 def test_names_and_signatures_are_those_of_the_list():
