@@ -228,13 +228,15 @@ def run(
         The result of `split`, or a list of all its stages.
     *args
         The arguments of the traced function in their containers, or one tensor for each input.
-    executor : Executor or distributed.Client, optional
+    executor : Executor, distributed.Client or module, optional
         The executor; threads of the process by default.
 
         * A ``ProcessPoolExecutor``: large values are in shared memory, where an argument stays as
           long as its tensor lives. XLA requires processes that are not forked.
         * A Dask client: values are futures that stay on the workers. An argument and a program are
           sent once. Values that are lost with a worker are computed again.
+        * The module ``ray``, after ``ray.init()``: values are in the stores of the nodes that
+          computed them.
         * Any other object with the ``submit`` of `concurrent.futures`: values are sent with the
           call.
     **kwargs

@@ -88,9 +88,10 @@ def jit(
         A function of tensors and containers. If it is omitted, `jit` returns a decorator.
     static_argnums, static_argnames : int or str, or several, optional
         Arguments that are part of the signature instead of inputs. They must be hashable, or lists,
-        dicts and sets of hashable values. Strings, functions, None and other values that compare by
-        value are static without being named. An object that only equals itself must be named, or
-        be a container (`nxla.tree.register_container`), because it can change unnoticed.
+        dicts and sets of hashable values. Strings, None and other values that compare by value are
+        static without being named, and so are functions, classes and modules. An object with
+        attributes whose class does not define equality must be named, or be a container
+        (`nxla.tree.register_container`), because it can change unnoticed.
     donate_argnums : int or several, optional
         Arguments whose device memory the results may reuse. An accepted call takes the donated
         tensors that the function uses, even if the run fails. The caller cannot use these tensors
@@ -110,8 +111,8 @@ def jit(
         ``hooks``
             A dict of names and functions, which named hooks call.
         ``stages``
-            A `graph.Policy` or its name; the program is split by it, and the stages are compiled
-            separately.
+            A `graph.Policy`, or ``"layers"``, ``"training"``, ``"marks"`` or ``"auto"``; the
+            program is split by it, and the stages are compiled separately.
         ``progress``
             If True, show a progress bar on standard error while many stages are compiled.
         ``on_conflict``
@@ -153,7 +154,7 @@ def jit(
             ``NXLA_CACHE_BYTES``. An empty name disables the cache.
         ``xla_...``
             XLA flags by their names: ``xla_cpu_enable_fast_math=True``. The plugin rejects unknown
-            flags and invalid values with a `DeviceError`.
+            flags and invalid values, and the call raises an `OptionError`.
 
         The compiler ``"auto"`` chooses between the other two for each call (see `explain`). It has
         the settings of ``"xla"``, and two more. Without both, XLA runs only loops of small steps.

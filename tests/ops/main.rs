@@ -31,7 +31,8 @@ names.
 The column `dtypes` lists the accepted dtypes: `all`, `real` (all except complex), `integers` (including `pred` unless
 stated otherwise), `floats`, `complex`, or single dtypes. The columns `evaluator` and `XLA` list the accepted dtypes that
 the backend runs. An op is differentiable if the derivative for its operands is not zero everywhere; `no`
-means that a derivative is an error.
+means that a derivative is an error. `quotient` is listed as `zero`, because integers have no derivative, and
+`nx.grad` through it is an error.
 
 A test writes this file from measured facts: `NXLA_BLESS=1 cargo test -p nxla-tests --test ops`.
 ";

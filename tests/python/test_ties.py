@@ -340,6 +340,7 @@ TABLE = {
     "`max`": (nx.max, [1, 1, 0]),
     "`maximum(x, 1)`": (lambda x: nx.maximum(x, 1), 1),
     "`maximum(x, 0)`": (lambda x: nx.maximum(x, 0), 0),
+    "`relu`": (nx.nn.relu, 0),
     "`clip(x, 0, 1)`": (lambda x: nx.clip(x, 0, 1), [0, 1]),
     "`prod`": ((nx.prod, [0, 2, 3]), (nx.prod, [0, 0, 3])),
     "`sort` times 1, 2, 3": (lambda x: nx.sort(x) * nx.tensor([1, 2, 3]), [1, 1, 0]),
