@@ -249,6 +249,10 @@ def uniform(
     ArgumentError
         If the bounds are numbers, and `high` is below `low`, or an argument is passed twice.
 
+    Notes
+    -----
+    The samples have no gradient with respect to the bounds.
+
     Examples
     --------
     >>> import nxla as nx
@@ -354,6 +358,10 @@ def normal(
         If the dtype is not a float or complex dtype.
     ArgumentError
         If the shape or the dtype is passed twice.
+
+    Notes
+    -----
+    The samples have no gradient with respect to the mean and the standard deviation.
 
     Examples
     --------

@@ -142,6 +142,10 @@ def exponential(
     DTypeError
         If the dtype is not a float dtype, or a parameter is complex.
 
+    Notes
+    -----
+    The samples have no gradient with respect to the scale.
+
     Examples
     --------
     >>> import nxla as nx
@@ -213,6 +217,10 @@ def laplace(
         If `key` is not a key, or a parameter does not broadcast to the shape.
     DTypeError
         If the dtype is not a float dtype, or a parameter is complex.
+
+    Notes
+    -----
+    The samples have no gradient with respect to the parameters.
 
     Examples
     --------
@@ -362,6 +370,10 @@ def gamma(
     DTypeError
         If the dtype is not a float dtype, or a parameter is complex.
 
+    Notes
+    -----
+    The samples have no gradient with respect to `a`.
+
     Examples
     --------
     >>> import nxla as nx
@@ -431,6 +443,10 @@ def beta(
         If `key` is not a key, or a parameter does not broadcast to the shape.
     DTypeError
         If the dtype is not a float dtype, or a parameter is complex.
+
+    Notes
+    -----
+    The samples have no gradient with respect to the parameters.
 
     Examples
     --------
