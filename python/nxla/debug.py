@@ -45,6 +45,16 @@ def debug_nans(on: bool = True, /) -> Iterator[None]:
     functions over a mesh, of pipelines and of imported modules are only searched for NaN, and the
     error names no operation.
 
+    Parameters
+    ----------
+    on : bool
+        If False, do not check, also inside of another block.
+
+    Returns
+    -------
+    context manager
+        The setting applies in the block of code.
+
     Raises
     ------
     ExecutionError
@@ -382,6 +392,16 @@ def profile(file: str | os.PathLike[str], /) -> Iterator[None]:
     The file has the trace event format of https://ui.perfetto.dev and Chrome's
     ``about:tracing``. It contains traces, compilations with their parts, calls, stages,
     transfers, and busy times of devices. Unfinished work is omitted.
+
+    Parameters
+    ----------
+    file : path
+        The name of the file, which is replaced at the end of the block.
+
+    Returns
+    -------
+    context manager
+        The block of code is recorded.
 
     Raises
     ------

@@ -323,8 +323,19 @@ def jacrev(
     """Return a function that computes the Jacobian of another function in reverse mode.
 
     It makes one batched pass for all elements of the result. Use it if the results have fewer
-    elements than the arguments. Parameters and return value are the same as for `jacfwd`; the
-    results must be real.
+    elements than the arguments.
+
+    Parameters
+    ----------
+    function : callable
+        A function of tensors and containers. Arguments and results must be real.
+    argnums, has_aux
+        As for `jacfwd`.
+
+    Returns
+    -------
+    Function
+        As for `jacfwd`.
 
     Examples
     --------
@@ -345,6 +356,16 @@ def jacobian(
 
     It is `jacfwd` if the arguments have at most as many elements as the results, else `jacrev`.
 
+    Parameters
+    ----------
+    function, argnums, has_aux
+        As for `jacfwd`.
+
+    Returns
+    -------
+    Function
+        As for `jacfwd`.
+
     Examples
     --------
     >>> import nxla as nx
@@ -362,8 +383,13 @@ def hessian(
 ) -> Function[P, Any]:
     """Return a function that computes second derivatives, by forward mode over reverse mode.
 
-    Parameters are the same as for `jacfwd`. A Hessian-vector product does not need the Hessian:
-    use ``nx.jvp(nx.grad(f), (x,), (direction,))[1]``.
+    A Hessian-vector product does not need the Hessian: use
+    ``nx.jvp(nx.grad(f), (x,), (direction,))[1]``.
+
+    Parameters
+    ----------
+    function, argnums, has_aux
+        As for `jacrev`.
 
     Returns
     -------

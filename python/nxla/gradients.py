@@ -216,11 +216,12 @@ def value_and_grad(
     """Return a function that computes result and gradient of another function, or compute both.
 
     ``value_and_grad(function, argnums)`` is a function. ``value_and_grad(variables, function,
-    transform)`` returns result and gradient of ``function(variables)``. The other parameters are
-    the same as for `grad`.
+    transform)`` returns result and gradient of ``function(variables)``.
 
     Parameters
     ----------
+    function, argnums, has_aux
+        As for `grad`.
     transform : callable, optional
         A function from the result of `function` to the value that is differentiated.
 

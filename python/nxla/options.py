@@ -131,8 +131,24 @@ def _merged(function: str, options: Mapping[str, Any], changes: dict[str, Any]) 
 def global_default_options(options: Mapping[str, Any] | None = None, /, **changes: Any) -> Options:
     """Set the default options of the process and return the previous ones.
 
-    They apply in all threads without their own options. Arguments and result are the same as for
-    `default_options`.
+    They apply in all threads that have not set options.
+
+    Parameters
+    ----------
+    options : mapping, optional
+        The new options, which replace the current ones; the current options by default.
+    **changes
+        Single options, which are added, as for `default_options`.
+
+    Returns
+    -------
+    Options
+        The previous options: a dict, and a context manager that restores them.
+
+    Raises
+    ------
+    OptionError
+        As for `default_options`.
 
     Examples
     --------

@@ -66,10 +66,12 @@ class Mesh:
     Parameters
     ----------
     axes : mapping of str to int, optional
-        Names and sizes; keyword arguments follow them.
+        Names and sizes of the axes.
     devices : sequence of device_like, optional
         Devices of one client. By default the devices of XLA's default client; a CPU plugin creates
         as many as the mesh needs.
+    **named : int
+        Names and sizes of further axes, which follow `axes`.
 
     Raises
     ------

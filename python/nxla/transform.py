@@ -251,6 +251,25 @@ def jit_apply(function: Callable[..., R], /, *args: Any, **options: Any) -> R:
     Programs are cached by their digest, so calling `jit_apply` again compiles nothing. A function
     that `jit` returned also avoids the trace.
 
+    Parameters
+    ----------
+    function : callable
+        A function of tensors and containers.
+    *args
+        The arguments of `function`.
+    **options
+        As for `jit`.
+
+    Returns
+    -------
+    Any
+        The result of `function`.
+
+    Raises
+    ------
+    OptionError
+        If an option does not exist, or its value is invalid.
+
     Examples
     --------
     >>> import nxla as nx
@@ -274,6 +293,25 @@ def defn(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
     """Return a function that is compiled when called, and part of the trace inside another one.
 
     It is `jit` with ``on_conflict="reuse"``.
+
+    Parameters
+    ----------
+    function : callable, optional
+        A function of tensors and containers. If it is omitted, `defn` returns a decorator.
+    **options
+        As for `jit`, except ``in_shardings`` and ``out_shardings``.
+
+    Returns
+    -------
+    Function
+        As for `jit`.
+
+    Raises
+    ------
+    ArgumentError
+        If `function` is not callable.
+    OptionError
+        If an option does not exist, or its value is invalid.
 
     Examples
     --------

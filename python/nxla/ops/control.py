@@ -288,6 +288,27 @@ def if_(
 
     It is `cond` without operands.
 
+    Parameters
+    ----------
+    pred : scalar
+        A boolean or a number; numbers other than 0 count as true.
+    then : callable
+        A function without arguments, which runs if `pred` is true.
+    otherwise : callable, optional
+        A function without arguments. The default returns zeros like the result of `then`.
+
+    Returns
+    -------
+    tensor or container
+        The result of the selected function, as for `cond`.
+
+    Raises
+    ------
+    ArgumentError
+        If the functions return different structures.
+    ShapeError
+        If `pred` is not a scalar.
+
     Examples
     --------
     >>> import nxla as nx

@@ -263,6 +263,11 @@ def _is_unicode(value: object) -> bool:
 def from_safetensors(data: bytes | bytearray | memoryview, /) -> dict[str, Tensor]:
     """Read tensors by name from bytes in the safetensors format.
 
+    Parameters
+    ----------
+    data : bytes-like
+        The content of a file.
+
     Returns
     -------
     dict of str to Tensor

@@ -649,6 +649,16 @@ def clip_by_global_norm(max_norm: float) -> GradientTransformation:
     computed by `global_norm`. Finite gradients are scaled down even if their norm overflows their
     dtype.
 
+    Parameters
+    ----------
+    max_norm : float
+        The largest norm of the scaled gradients.
+
+    Returns
+    -------
+    GradientTransformation
+        The transformation. It has no state.
+
     Examples
     --------
     >>> import nxla as nx
@@ -693,6 +703,16 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
     Its state is a tuple of their states. Gradients in floats of fewer than 32 bits are passed on in
     ``float32``; the updates have the dtypes of the gradients. Further arguments of ``update`` are
     passed by name to the transformations that take them.
+
+    Parameters
+    ----------
+    *transforms : GradientTransformation
+        The transformations, in the order in which they are applied.
+
+    Returns
+    -------
+    GradientTransformation
+        The composed transformation.
 
     Examples
     --------
