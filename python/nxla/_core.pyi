@@ -1518,31 +1518,35 @@ class Policy:
     """A split policy, for ``nx.graph.split`` and the option ``stages`` of ``nx.jit``."""
     @staticmethod
     def every_ops(count: int) -> Policy:
-        """Stages of ``n`` operations each; the last stage may have fewer."""
+        """Return a policy of stages with ``count`` operations; the last stage may have fewer."""
     @staticmethod
     def at_most_ops(count: int) -> Policy:
-        """Stages of at most ``n`` operations, cut where few bytes cross."""
+        """Return a policy of stages with at most ``count`` operations, cut where few bytes cross."""
     @staticmethod
     def balanced(count: int) -> Policy:
-        """``n`` stages of about the same estimated time, cut where few bytes cross."""
+        """Return a policy of ``count`` stages with about the same estimated time, cut where few bytes
+        cross.
+        """
     @staticmethod
     def memory(bytes: int) -> Policy:
-        """Stages that need at most this memory in bytes, including inputs and outputs."""
+        """Return a policy of stages that need at most this memory in bytes, with inputs and outputs."""
     @staticmethod
     def marks(*names: str) -> Policy:
-        """A stage ends at each value with one of these marks, or at every mark if no name is given."""
+        """Return a policy that ends a stage at each value with one of these marks, or at every mark if
+        the names are omitted.
+        """
     @staticmethod
     def layers() -> Policy:
-        """One stage for each repeated part of the program, the layers of a model. Equal layers are
-        compiled once.
+        """Return a policy of one stage for each repeated part of the program, the layers of a model.
+        Equal layers are compiled once.
         """
     @staticmethod
     def training() -> Policy:
-        """The forward pass, the backward pass and the update of a training step."""
+        """Return a policy of the forward pass, the backward pass and the update of a training step."""
     @staticmethod
     def auto() -> Policy:
-        """One stage for a program that compiles quickly; layers, or stages of a few hundred
-        operations, for a larger one.
+        """Return a policy of one stage for a program that compiles quickly, and of layers, or stages
+        of a few hundred operations, for a larger one.
         """
     def __eq__(self, other: object, /) -> bool: ...
     def __hash__(self) -> int: ...
@@ -1632,13 +1636,33 @@ class StageGraph:
         self, options: Mapping[str, Any] | None = None
     ) -> tuple[dict[str, Any], list[bool]]: ...
     def explain(self) -> str:
-        """A table of the stages: operations, floating-point operations, inputs and outputs with their
-        bytes, peak memory, and stages with the program of an earlier stage; then the estimated
-        time, and the speedup with several workers.
+        """Return a table of the stages.
+
+        Returns
+        -------
+        str
+            The operations, floating-point operations, inputs and outputs with their bytes, and peak
+            memory of each stage, and the stages with the program of an earlier stage; then the
+            estimated time, and the speedup with several workers.
         """
     def measure(self, *args: Any, repeat: int = 3, **options: Any) -> list[float]:
-        """Returns the run time of each stage in seconds, the best of ``repeat`` runs. Stages run one
-        after another on the device of the arguments; arguments and options are as for ``run``.
+        """Return the run time of each stage.
+
+        Stages run one after another on the device of the arguments.
+
+        Parameters
+        ----------
+        *args
+            The arguments, as for ``run``.
+        repeat : int
+            The number of runs.
+        **options
+            Keyword arguments of the traced function and options, as for ``run``.
+
+        Returns
+        -------
+        list of float
+            The shortest time of each stage in seconds.
         """
     def simulate(
         self,
@@ -1648,11 +1672,29 @@ class StageGraph:
         latency: float = 1e-4,
         seconds: Sequence[float] | None = None,
     ) -> Timeline:
-        """Simulates the stages on ``workers`` equal workers, each of which runs one stage at a time.
+        """Simulate the stages on equal workers, each of which runs one stage at a time.
 
-        ``bandwidth`` (bytes per second) and ``latency`` (seconds) apply to values that move between
-        workers; inputs are available everywhere. ``seconds`` contains the time of each stage, as
-        ``measure`` returns it; by default times are estimated.
+        Parameters
+        ----------
+        workers : int
+            The number of workers.
+        bandwidth : float
+            The bytes per second that move between two workers. Inputs are available everywhere.
+        latency : float
+            The seconds before a value moves.
+        seconds : sequence of float, optional
+            The time of each stage, as ``measure`` returns it; by default times are estimated.
+
+        Returns
+        -------
+        Timeline
+            The schedule.
+
+        Raises
+        ------
+        ArgumentError
+            If `workers` or `bandwidth` is not positive, `latency` is negative, or `seconds` does
+            not have a valid entry for each stage.
         """
     def to_svg(self) -> str:
         """A drawing of the stages as SVG."""

@@ -135,15 +135,14 @@ class Observer:
         where = "" if line is None else f" at {line}"
         size = format_bytes(sum(size for _, size, _ in new))
         message = (
-            f"{self._name}: the tensor {ty} of {size}, which the function uses{where} and does not "
-            "take as an argument, becomes a hidden input; pass it as an argument to say so, and to "
-            "be able to change it"
+            f"{self._name}: the tensor {ty} of {size}, which the function captures{where}, becomes "
+            "a hidden input; pass it as an argument, so that a call can pass another value"
         )
         if len(new) > 1:
             message = (
-                f"{self._name}: {len(new)} tensors of {size}, which the function uses and does not "
-                f"take as arguments, become hidden inputs; the largest is {ty}{where}; pass them "
-                "as arguments to say so, and to be able to change them"
+                f"{self._name}: {len(new)} tensors of {size}, which the function captures, become "
+                f"hidden inputs; the largest is {ty}{where}; pass them as arguments, so that a "
+                "call can pass other values"
             )
         warnings.warn(message, CaptureWarning, stacklevel=3)
 

@@ -305,15 +305,35 @@ impl PyStageGraph {
         Ok((to_dict(py, stages.options())?, stages.calls_functions()))
     }
 
-    /// A table of the stages: operations, floating-point operations, inputs and outputs with their
-    /// bytes, peak memory, and stages with the program of an earlier stage; then the estimated
-    /// time, and the speedup with several workers.
+    /// Return a table of the stages.
+    ///
+    /// Returns
+    /// -------
+    /// str
+    ///     The operations, floating-point operations, inputs and outputs with their bytes, and peak
+    ///     memory of each stage, and the stages with the program of an earlier stage; then the
+    ///     estimated time, and the speedup with several workers.
     fn explain(&self) -> String {
         self.graph.explain()
     }
 
-    /// Returns the run time of each stage in seconds, the best of ``repeat`` runs. Stages run one
-    /// after another on the device of the arguments; arguments and options are as for ``run``.
+    /// Return the run time of each stage.
+    ///
+    /// Stages run one after another on the device of the arguments.
+    ///
+    /// Parameters
+    /// ----------
+    /// *args
+    ///     The arguments, as for ``run``.
+    /// repeat : int
+    ///     The number of runs.
+    /// **options
+    ///     Keyword arguments of the traced function and options, as for ``run``.
+    ///
+    /// Returns
+    /// -------
+    /// list of float
+    ///     The shortest time of each stage in seconds.
     #[pyo3(signature = (*args, repeat=3, **options))]
     fn measure(
         &self,
@@ -331,11 +351,29 @@ impl PyStageGraph {
         Ok(seconds.into_iter().map(|time| time.as_secs_f64()).collect())
     }
 
-    /// Simulates the stages on ``workers`` equal workers, each of which runs one stage at a time.
+    /// Simulate the stages on equal workers, each of which runs one stage at a time.
     ///
-    /// ``bandwidth`` (bytes per second) and ``latency`` (seconds) apply to values that move between
-    /// workers; inputs are available everywhere. ``seconds`` contains the time of each stage, as
-    /// ``measure`` returns it; by default times are estimated.
+    /// Parameters
+    /// ----------
+    /// workers : int
+    ///     The number of workers.
+    /// bandwidth : float
+    ///     The bytes per second that move between two workers. Inputs are available everywhere.
+    /// latency : float
+    ///     The seconds before a value moves.
+    /// seconds : sequence of float, optional
+    ///     The time of each stage, as ``measure`` returns it; by default times are estimated.
+    ///
+    /// Returns
+    /// -------
+    /// Timeline
+    ///     The schedule.
+    ///
+    /// Raises
+    /// ------
+    /// ArgumentError
+    ///     If `workers` or `bandwidth` is not positive, `latency` is negative, or `seconds` does
+    ///     not have a valid entry for each stage.
     #[pyo3(signature = (workers, *, bandwidth=1e9, latency=1e-4, seconds=None))]
     fn simulate(
         &self,

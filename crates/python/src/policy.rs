@@ -13,52 +13,54 @@ pub(crate) struct PyPolicy(pub(crate) Policy);
 
 #[pymethods]
 impl PyPolicy {
-    /// Stages of ``n`` operations each; the last stage may have fewer.
+    /// Return a policy of stages with ``count`` operations; the last stage may have fewer.
     #[staticmethod]
     fn every_ops(count: usize) -> Self {
         Self(Policy::EveryOps(count))
     }
 
-    /// Stages of at most ``n`` operations, cut where few bytes cross.
+    /// Return a policy of stages with at most ``count`` operations, cut where few bytes cross.
     #[staticmethod]
     fn at_most_ops(count: usize) -> Self {
         Self(Policy::AtMostOps(count))
     }
 
-    /// ``n`` stages of about the same estimated time, cut where few bytes cross.
+    /// Return a policy of ``count`` stages with about the same estimated time, cut where few bytes
+    /// cross.
     #[staticmethod]
     fn balanced(count: usize) -> Self {
         Self(Policy::Balanced(count))
     }
 
-    /// Stages that need at most this memory in bytes, including inputs and outputs.
+    /// Return a policy of stages that need at most this memory in bytes, with inputs and outputs.
     #[staticmethod]
     fn memory(bytes: u64) -> Self {
         Self(Policy::Memory(bytes))
     }
 
-    /// A stage ends at each value with one of these marks, or at every mark if no name is given.
+    /// Return a policy that ends a stage at each value with one of these marks, or at every mark if
+    /// the names are omitted.
     #[staticmethod]
     #[pyo3(signature = (*names))]
     fn marks(names: Vec<String>) -> Self {
         Self(Policy::Marks(names))
     }
 
-    /// One stage for each repeated part of the program, the layers of a model. Equal layers are
-    /// compiled once.
+    /// Return a policy of one stage for each repeated part of the program, the layers of a model.
+    /// Equal layers are compiled once.
     #[staticmethod]
     fn layers() -> Self {
         Self(Policy::Layers)
     }
 
-    /// The forward pass, the backward pass and the update of a training step.
+    /// Return a policy of the forward pass, the backward pass and the update of a training step.
     #[staticmethod]
     fn training() -> Self {
         Self(Policy::Training)
     }
 
-    /// One stage for a program that compiles quickly; layers, or stages of a few hundred
-    /// operations, for a larger one.
+    /// Return a policy of one stage for a program that compiles quickly, and of layers, or stages
+    /// of a few hundred operations, for a larger one.
     #[staticmethod]
     fn auto() -> Self {
         Self(Policy::Auto)
