@@ -1672,7 +1672,7 @@ class StageGraph:
         latency: float = 1e-4,
         seconds: Sequence[float] | None = None,
     ) -> Timeline:
-        """Simulate the stages on equal workers, each of which runs one stage at a time.
+        """Simulate the stages on equal workers that run one stage at a time.
 
         Parameters
         ----------

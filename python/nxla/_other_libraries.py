@@ -503,7 +503,7 @@ RANDOM: dict[str, str] = {
 LINALG: dict[str, str] = {
     "cho_factor": "nx.linalg.cholesky",
     "cho_solve": "nx.linalg.solve, or nx.linalg.triangular_solve twice",
-    "cond": "nx.linalg.norm times that of nx.linalg.inv",
+    "cond": "nx.linalg.norm(x) * nx.linalg.norm(nx.linalg.inv(x))",
     "lstsq": "nx.linalg.least_squares",
     "lu_solve": "nx.linalg.solve",
     "multi_dot": "nx.einsum, which chooses the order",

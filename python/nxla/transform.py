@@ -145,9 +145,9 @@ def jit(
             The precision of products on hardware that trades it for speed: ``"default"``,
             ``"high"`` or ``"highest"``.
         ``kernels``
-            Whether factorizations, triangular and linear solves, sorts, top-k, cumulative
-            reductions and Fourier transforms are custom calls of the evaluator's kernels on a CPU.
-            The default is True if the plugin can call the host; ``False`` leaves them to XLA.
+            If True, factorizations, triangular and linear solves, sorts, top-k, cumulative
+            reductions and Fourier transforms are custom calls of the evaluator's kernels on a CPU;
+            if False, XLA computes them. The default is True if the plugin can call the host.
         ``cache_dir``, ``cache_bytes``
             The folder in which executables are stored for other processes, and its size limit in
             bytes. The defaults are the environment variables ``NXLA_CACHE_DIR`` and

@@ -351,7 +351,7 @@ impl PyStageGraph {
         Ok(seconds.into_iter().map(|time| time.as_secs_f64()).collect())
     }
 
-    /// Simulate the stages on equal workers, each of which runs one stage at a time.
+    /// Simulate the stages on equal workers that run one stage at a time.
     ///
     /// Parameters
     /// ----------

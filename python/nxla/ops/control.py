@@ -424,8 +424,8 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
     arguments.
 
     A derivative that flows through the call is an error: apply `nxla.stop_grad` to the arguments,
-    or define the derivative of a function around the call with `nxla.custom_jvp` or
-    `nxla.custom_vjp`.
+    or define the derivative of a function around the call with `nxla.custom_jvp`,
+    `nxla.custom_vjp` or `nxla.custom_grad`.
 
     Parameters
     ----------

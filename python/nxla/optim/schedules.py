@@ -123,7 +123,7 @@ def exponential_decay(
     Raises
     ------
     ArgumentError
-        If there are no steps, or the factor is not positive.
+        If `transition_steps` or `decay_rate` is not positive.
 
     Examples
     --------
