@@ -616,6 +616,10 @@ def multivariate_normal(
     ArgumentError
         If the method does not exist.
 
+    Notes
+    -----
+    The samples have no gradient with respect to the mean and the covariance.
+
     Examples
     --------
     >>> import nxla as nx

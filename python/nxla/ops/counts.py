@@ -394,6 +394,10 @@ def student_t(
     DTypeError
         If the dtype is not a float dtype, or the parameter is complex.
 
+    Notes
+    -----
+    The samples have no gradient with respect to the parameters.
+
     Examples
     --------
     >>> import nxla as nx

@@ -299,6 +299,10 @@ def truncated_normal(
     DTypeError
         If the dtype is not a float dtype, or a parameter is complex.
 
+    Notes
+    -----
+    The samples have no gradient with respect to the parameters.
+
     Examples
     --------
     >>> import nxla as nx
@@ -586,6 +590,10 @@ def dirichlet(
         If `key` is not a key, or `alpha` has no axis or does not broadcast.
     DTypeError
         If the dtype is not a float dtype, or `alpha` is complex.
+
+    Notes
+    -----
+    The samples have no gradient with respect to the parameters.
 
     Examples
     --------
