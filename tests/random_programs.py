@@ -1,13 +1,13 @@
-"""Random programs with control flow and transformations inside, against JAX on the same program.
+"""Comparison of random programs with control flow and nested transformations with JAX.
 
 A program maps three numbers to three numbers. It contains element-wise functions, products,
-conditionals, scans, counting and general loops, and `vmap`, `grad`, `jvp`, `vjp` and `checkpoint`
+conditionals, scans, `fori` and `while_loop`, and `vmap`, `grad`, `jvp`, `vjp` and `checkpoint`
 of other such programs, nested to any depth. The value, the gradient and a directional derivative
 must equal those of JAX in double precision without compilation.
 
 Run ``python tests/random_programs.py --count 10000 --seed 0``; ``--compiler evaluator xla``
-compares several compilers. The script prints each program that disagrees with its seed; ``--seed N
---count 1`` repeats it.
+compares several compilers. The script prints the seed of each program whose results differ;
+``--seed N --count 1`` repeats it.
 """
 
 from __future__ import annotations
@@ -85,8 +85,10 @@ def jax_library() -> Library:
             return [np.asarray(y) for y in function(x)]
 
     # Use Python control flow, because JAX's loops take twice as long without compilation.
-    def cond(holds: Any, yes: Callable[..., Any], no: Callable[..., Any], x: Any) -> Any:
-        return jax.tree.map(functools.partial(jnp.where, holds), yes(x), no(x))
+    def cond(
+        predicate: Any, on_true: Callable[..., Any], on_false: Callable[..., Any], x: Any
+    ) -> Any:
+        return jax.tree.map(functools.partial(jnp.where, predicate), on_true(x), on_false(x))
 
     def scan(step: Callable[..., Any], carry: Any, rows: Any) -> Any:
         results = []
@@ -98,11 +100,11 @@ def jax_library() -> Library:
     def fori(n: int, body: Callable[..., Any], x: Any) -> Any:
         return functools.reduce(lambda x, i: body(i, x), range(n), x)
 
-    def while_loop(holds: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
+    def while_loop(predicate: Callable[..., Any], body: Callable[..., Any], state: Any) -> Any:
         # The trip count is unknown while derivatives are built; it is at most four.
         for _ in range(4):
-            goes_on, following = holds(state), body(state)
-            state = jax.tree.map(functools.partial(jnp.where, goes_on), following, state)
+            continues, next_state = predicate(state), body(state)
+            state = jax.tree.map(functools.partial(jnp.where, continues), next_state, state)
         return state
 
     return Library(
@@ -126,8 +128,8 @@ def jax_library() -> Library:
 Program = Callable[[Library, Any], Any]
 
 
-class Maker:
-    """Makes programs from random numbers."""
+class Generator:
+    """Generates programs from random numbers."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -142,16 +144,16 @@ class Maker:
         if depth == 0:
             return self.leaf()
         kinds = [
-            self._composed,
+            self._composition,
             self._product,
-            self._branch,
-            self._scanned,
-            self._counted,
-            self._opened,
+            self._cond,
+            self._scan,
+            self._fori,
+            self._while_loop,
         ]
-        kinds += [self._mapped, self._forgotten, self._held]
+        kinds += [self._vmap, self._checkpoint, self._while_loop_with_bound_in_state]
         if derivatives > 0:
-            kinds += [self._gradient, self._pushed, self._pulled]
+            kinds += [self._grad, self._jvp, self._vjp]
         kind = self.random.choice(kinds)
         self.text.append(kind.__name__)
         return kind(depth - 1, derivatives)
@@ -173,9 +175,9 @@ class Maker:
             lambda lib, x: (lib.array(c)[:, None] * x[None, :]) @ lib.xp.sin(x),
             self._with_constant(),
         ]
-        at = self.random.randrange(len(kinds))
-        self.text.append(f"leaf {at}")
-        return kinds[at]
+        index = self.random.randrange(len(kinds))
+        self.text.append(f"leaf {index}")
+        return kinds[index]
 
     def _with_constant(self) -> Program:
         """Return sums or products with a constant of any dtype and shape."""
@@ -187,12 +189,12 @@ class Maker:
         def run(lib: Library, x: Any) -> Any:
             constant = lib.xp.full(shape, value, dtype=dtype)
             operands = (x, constant) if swaps else (constant, x)
-            joined = getattr(lib.xp, outer)(lib.xp.sin(x), getattr(lib.xp, inner)(*operands))
-            return lib.xp.sum(lib.xp.reshape(joined, (-1, SIZE)), axis=0)
+            combined = getattr(lib.xp, outer)(lib.xp.sin(x), getattr(lib.xp, inner)(*operands))
+            return lib.xp.sum(lib.xp.reshape(combined, (-1, SIZE)), axis=0)
 
         return run
 
-    def _composed(self, depth: int, derivatives: int) -> Program:
+    def _composition(self, depth: int, derivatives: int) -> Program:
         inner, outer = self.program(depth, derivatives), self.program(depth, derivatives)
         return lambda lib, x: outer(lib, inner(lib, x))
 
@@ -200,18 +202,18 @@ class Maker:
         left, right = self.program(depth, derivatives), self.program(depth, derivatives)
         return lambda lib, x: left(lib, x) * right(lib, x) + x
 
-    def _branch(self, depth: int, derivatives: int) -> Program:
-        asked = self.leaf()
-        yes, no = self.program(depth, derivatives), self.program(depth, derivatives)
+    def _cond(self, depth: int, derivatives: int) -> Program:
+        select = self.leaf()
+        on_true, on_false = self.program(depth, derivatives), self.program(depth, derivatives)
         bound = self.random.uniform(-0.5, 0.5)
 
         def run(lib: Library, x: Any) -> Any:
-            holds = lib.xp.sum(asked(lib, x)) > bound
-            return lib.cond(holds, lambda x: yes(lib, x), lambda x: no(lib, x), x)
+            predicate = lib.xp.sum(select(lib, x)) > bound
+            return lib.cond(predicate, lambda x: on_true(lib, x), lambda x: on_false(lib, x), x)
 
         return run
 
-    def _scanned(self, depth: int, derivatives: int) -> Program:
+    def _scan(self, depth: int, derivatives: int) -> Program:
         body = self.program(depth, derivatives)
         rows = [self.numbers() for _ in range(self.random.randint(1, 4))]
         matrix = [self.numbers() for _ in range(SIZE)]
@@ -228,7 +230,7 @@ class Maker:
 
         return run
 
-    def _counted(self, depth: int, derivatives: int) -> Program:
+    def _fori(self, depth: int, derivatives: int) -> Program:
         body, trips = self.program(depth, derivatives), self.random.randint(1, 4)
 
         def run(lib: Library, x: Any) -> Any:
@@ -236,41 +238,41 @@ class Maker:
 
         return run
 
-    def _opened(self, depth: int, derivatives: int) -> Program:
+    def _while_loop(self, depth: int, derivatives: int) -> Program:
         body, bound = self.program(depth, derivatives), self.random.uniform(1.0, 4.0)
 
         def run(lib: Library, x: Any) -> Any:
             def step(state: Any) -> Any:
-                h, way = state
-                return lib.xp.tanh(body(lib, h)) + x * 0.5, way + 1.0 + lib.xp.sum(h * h) * 0.1
+                h, progress = state
+                return lib.xp.tanh(body(lib, h)) + x * 0.5, progress + 1.0 + lib.xp.sum(h * h) * 0.1
 
             start = (x, lib.xp.sum(x * 0.0))
             return lib.while_loop(lambda state: state[1] < bound, step, start)[0]
 
         return run
 
-    def _held(self, depth: int, derivatives: int) -> Program:
-        """Return a loop with its bound and step in the state, where either may change."""
+    def _while_loop_with_bound_in_state(self, depth: int, derivatives: int) -> Program:
+        """Return a loop whose state contains its bound and step, which may change."""
         body = self.program(depth, derivatives)
         first, sign = self.random.randint(-2, 2), self.random.choice([-1, 1])
-        more = [self.random.randint(0, 1) for _ in range(2)]
+        increments = [self.random.randint(0, 1) for _ in range(2)]
 
         def run(lib: Library, x: Any) -> Any:
             def step(state: Any) -> Any:
                 h, i, bound, by = state
                 h = lib.xp.tanh(body(lib, h)) + x * 0.5
-                return h, i + sign * by, bound - sign * more[0], by + more[1]
+                return h, i + sign * by, bound - sign * increments[0], by + increments[1]
 
-            def goes_on(state: Any) -> Any:
+            def continues(state: Any) -> Any:
                 return state[1] < state[2] if sign > 0 else state[1] > state[2]
 
             numbers = (first, first + 4 * sign, 1)
             start = (x, *(lib.integer(number) for number in numbers))
-            return lib.while_loop(goes_on, step, start)[0]
+            return lib.while_loop(continues, step, start)[0]
 
         return run
 
-    def _mapped(self, depth: int, derivatives: int) -> Program:
+    def _vmap(self, depth: int, derivatives: int) -> Program:
         inner, scales = self.program(depth, derivatives), self.numbers()[:2]
 
         def run(lib: Library, x: Any) -> Any:
@@ -279,12 +281,12 @@ class Maker:
 
         return run
 
-    def _forgotten(self, depth: int, derivatives: int) -> Program:
+    def _checkpoint(self, depth: int, derivatives: int) -> Program:
         inner = self.program(depth, derivatives)
         policy = self.random.choice(["nothing", "products", "everything"])
         return lambda lib, x: lib.checkpoint(lambda x: inner(lib, x), policy)(x)
 
-    def _gradient(self, depth: int, derivatives: int) -> Program:
+    def _grad(self, depth: int, derivatives: int) -> Program:
         inner, weights = self.program(depth, derivatives - 1), self.numbers()
 
         def run(lib: Library, x: Any) -> Any:
@@ -293,23 +295,25 @@ class Maker:
 
         return run
 
-    def _pushed(self, depth: int, derivatives: int) -> Program:
+    def _jvp(self, depth: int, derivatives: int) -> Program:
         inner, direction = self.program(depth, derivatives - 1), self.numbers()
         return lambda lib, x: lib.xp.tanh(
             lib.jvp(lambda x: inner(lib, x), x, lib.array(direction) * x)
         )
 
-    def _pulled(self, depth: int, derivatives: int) -> Program:
+    def _vjp(self, depth: int, derivatives: int) -> Program:
         inner, cotangent = self.program(depth, derivatives - 1), self.numbers()
         return lambda lib, x: lib.xp.tanh(
             lib.vjp(lambda x: inner(lib, x), x, lib.array(cotangent) + x)
         )
 
 
-def results(lib: Library, program: Program, at: list[float], direction: list[float]) -> list[Any]:
+def results(
+    lib: Library, program: Program, point: list[float], direction: list[float]
+) -> list[Any]:
     """Return the value, the gradient and the directional derivative of a program."""
 
-    def everything(x: Any) -> list[Any]:
+    def quantities(x: Any) -> list[Any]:
         def function(x: Any) -> Any:
             return program(lib, x)
 
@@ -319,50 +323,55 @@ def results(lib: Library, program: Program, at: list[float], direction: list[flo
             lib.jvp(function, x, lib.array(direction)),
         ]
 
-    return lib.run(everything, lib.array(at))
+    return lib.run(quantities, lib.array(point))
 
 
 def disagreements(
-    seed: int, ours: dict[str, Library], theirs: Library, depth: int = 3
+    seed: int, tested: dict[str, Library], reference_library: Library, depth: int = 3
 ) -> list[str]:
-    """Return the quantities in which two libraries differ."""
-    maker = Maker(seed)
-    program = maker.program(depth)
-    at, direction = maker.numbers(), maker.numbers()
-    expected = results(theirs, program, at, direction)
-    wrong = []
-    for name, library in ours.items():
+    """Return descriptions of the results that differ from the reference."""
+    generator = Generator(seed)
+    program = generator.program(depth)
+    point, direction = generator.numbers(), generator.numbers()
+    expected = results(reference_library, program, point, direction)
+    failures = []
+    for name, library in tested.items():
         try:
-            found = results(library, program, at, direction)
+            found = results(library, program, point, direction)
         except Exception as error:
-            wrong.append(f"{name}: {type(error).__name__}: {error}")
+            failures.append(f"{name}: {type(error).__name__}: {error}")
             continue
-        for kind, one, other in zip(("value", "gradient", "jvp"), found, expected, strict=True):
-            largest = max(float(np.max(np.abs(other))), 1.0)
-            if not np.allclose(one, other, rtol=0.0, atol=TOLERANCE * largest, equal_nan=True):
-                wrong.append(f"{name}: {kind} {one}, expected {other}")
-    return [f"seed {seed} on {what}\n  {' '.join(maker.text)}" for what in wrong]
+        for kind, actual, reference in zip(
+            ("value", "gradient", "jvp"), found, expected, strict=True
+        ):
+            largest = max(float(np.max(np.abs(reference))), 1.0)
+            if not np.allclose(
+                actual, reference, rtol=0.0, atol=TOLERANCE * largest, equal_nan=True
+            ):
+                failures.append(f"{name}: {kind} {actual}, expected {reference}")
+    return [f"seed {seed} on {failure}\n  {' '.join(generator.text)}" for failure in failures]
 
 
 def main() -> int:
-    """Compare many programs; return 1 if any program disagreed."""
+    """Compare many programs; return 1 if any result differs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--depth", type=int, default=3)
     parser.add_argument("--compiler", nargs="+", default=["evaluator"])
     options = parser.parse_args()
-    ours, theirs = {name: nxla_library(name) for name in options.compiler}, jax_library()
-    start, wrong = time.monotonic(), 0
+    tested = {name: nxla_library(name) for name in options.compiler}
+    reference_library = jax_library()
+    start, failures = time.monotonic(), 0
     for number, seed in enumerate(range(options.seed, options.seed + options.count), 1):
-        for found in disagreements(seed, ours, theirs, options.depth):
-            wrong += 1
+        for found in disagreements(seed, tested, reference_library, options.depth):
+            failures += 1
             sys.stdout.write(f"{found}\n")
         if number % 500 == 0 or number == options.count:
             seconds = time.monotonic() - start
-            sys.stdout.write(f"{number} programs, {wrong} disagreements, {seconds:.0f} s\n")
+            sys.stdout.write(f"{number} programs, {failures} failures, {seconds:.0f} s\n")
             sys.stdout.flush()
-    return 1 if wrong else 0
+    return 1 if failures else 0
 
 
 if __name__ == "__main__":

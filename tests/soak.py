@@ -59,27 +59,27 @@ sys.exit(3)
 TRIPS = 200_000_000
 
 
-def interrupted(compiler: str) -> None:
+def interrupt_loop(compiler: str) -> None:
     """Interrupt a loop by Ctrl-C; on the evaluator the loop is endless."""
 
-    def goes_on(state: tuple[nx.Tensor, nx.Tensor]) -> nx.Tensor:
+    def continues(state: tuple[nx.Tensor, nx.Tensor]) -> nx.Tensor:
         return state[0] >= 0 if compiler == "evaluator" else state[0] < TRIPS
 
     def step(state: tuple[nx.Tensor, nx.Tensor]) -> tuple[nx.Tensor, nx.Tensor]:
         trips, x = state
         return (trips + 1) % (TRIPS + 1), nx.sin(x) + 1.0
 
-    loop = nx.jit(lambda x: nx.while_loop(goes_on, step, (0, x)), compiler=compiler)
+    loop = nx.jit(lambda x: nx.while_loop(continues, step, (0, x)), compiler=compiler)
     timer = threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT))
     try:
         timer.start()
         nx.tree.map(lambda x: x.block_until_ready(), loop(1.0))
     except KeyboardInterrupt:
         return
-    raise AssertionError("a long loop came to an end")
+    raise AssertionError("the loop was not interrupted")
 
 
-def forked(_: str) -> None:
+def run_in_fork(_: str) -> None:
     """Call a compiled function in a forked child."""
     x = nx.ones((1 << 17,))
     child = os.fork()
@@ -90,46 +90,53 @@ def forked(_: str) -> None:
             os._exit(2)
     end = time.monotonic() + 60
     while time.monotonic() < end:
-        ended, status = os.waitpid(child, os.WNOHANG)
-        if ended:
+        finished, status = os.waitpid(child, os.WNOHANG)
+        if finished:
             stress.expect(os.waitstatus_to_exitcode(status), 0)
             return
         time.sleep(0.01)
     os.kill(child, signal.SIGKILL)
     os.waitpid(child, 0)
-    raise AssertionError("a forked child hangs")
+    raise AssertionError("the forked child does not terminate")
 
 
-def exits(compiler: str) -> None:
+def exit_with_stream(compiler: str) -> None:
     """Exit an interpreter while a stream computes."""
     done = subprocess.run([sys.executable, "-c", EXITS, compiler], timeout=120, check=False)
     stress.expect(done.returncode, 3)
 
 
-def evicted(compiler: str) -> None:
+def evict_cache(compiler: str) -> None:
     """Clear the cache of executables."""
     nx.set_cache_limit(0)
     nx.set_cache_limit(512 << 20)
     stress.expect(nx.jit(lambda x: x + 2, compiler=compiler)(1.0).item(), 3.0)
 
 
-def large(compiler: str) -> None:
+def run_large_program(compiler: str) -> None:
     """Run a program with a few megabytes of data."""
     x = nx.ones((512, 512))
     stress.expect(nx.jit(lambda x: nx.sum(nx.matmul(x, x)), compiler=compiler)(x).item(), 512.0**3)
 
 
-def refused(_: str) -> None:
+def request_too_much(_: str) -> None:
     """Request too much memory, and read damaged data."""
     for attempt in (lambda: nx.zeros((1 << 50,)) + 1, lambda: nx.deserialize(b"nxla" * 9)):
         try:
             attempt()
         except (nx.NxlaError, MemoryError):
             continue
-        raise AssertionError("what cannot be was done")
+        raise AssertionError("an invalid request succeeded")
 
 
-TASKS = (interrupted, forked, exits, evicted, large, refused)
+TASKS = (
+    interrupt_loop,
+    run_in_fork,
+    exit_with_stream,
+    evict_cache,
+    run_large_program,
+    request_too_much,
+)
 
 
 def main() -> int:
@@ -145,7 +152,7 @@ def main() -> int:
     compilers = stress.available()
     for name in compilers:
         stress.SHARED[name] = nx.jit(stress.shared, compiler=name)
-        stress.LOOPED[name] = nx.jit(stress.looped, compiler=name)
+        stress.LOOP[name] = nx.jit(stress.loop_with_branch, compiler=name)
         stress.GRADIENT[name] = nx.jit(nx.grad(lambda x: x * x * x), compiler=name)
     start = time.monotonic()
     seconds = 60 * arguments.minutes
@@ -153,9 +160,9 @@ def main() -> int:
     for worker in workers:
         worker.thread.start()
     done = dict.fromkeys((task.__name__ for task in TASKS), 0)
-    most: Usage | None = None
-    settled: Usage | None = None
-    shown = start
+    last_maximum: Usage | None = None
+    first_maximum: Usage | None = None
+    last_print = start
     while any(worker.thread.is_alive() for worker in workers):
         now = time.monotonic()
         if now - start < seconds:
@@ -168,11 +175,11 @@ def main() -> int:
         # Memory fluctuates with compilations, so the maximum of a period is compared with the
         # maximum of another period.
         if seconds / 4 < now - start <= seconds / 2:
-            settled = Usage(*map(max, usage, settled or usage))
+            first_maximum = Usage(*map(max, usage, first_maximum or usage))
         elif now - start > 3 * seconds / 4:
-            most = Usage(*map(max, usage, most or usage))
-        if now - shown > min(60, seconds / 5):
-            shown = now
+            last_maximum = Usage(*map(max, usage, last_maximum or usage))
+        if now - last_print > min(60, seconds / 5):
+            last_print = now
             sys.stdout.write(f"{now - start:6.0f} s  {usage}\n")
             sys.stdout.flush()
         for worker in workers:
@@ -184,13 +191,16 @@ def main() -> int:
     sys.stdout.write("".join(failures))
     rounds = sum(worker.rounds for worker in workers)
     sys.stdout.write(f"{rounds} tasks of threads, {done}; {len(failures)} failures\n")
-    sys.stdout.write(f"at most {settled}\nthen    {most}\n")
-    grew = (
-        settled
-        and most
-        and any(high > low + slack for low, high, slack in zip(settled, most, SLACK, strict=True))
+    sys.stdout.write(f"at most {first_maximum}\nthen    {last_maximum}\n")
+    growth = (
+        first_maximum
+        and last_maximum
+        and any(
+            high > low + slack
+            for low, high, slack in zip(first_maximum, last_maximum, SLACK, strict=True)
+        )
     )
-    return 1 if failures or grew else 0
+    return 1 if failures or growth else 0
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""Threads that trace, compile and call shared and separate functions for some time.
+"""Run threads that trace, compile and call shared and separate functions.
 
 Run by ``make stress``; ``python tests/stress.py --seconds 10 --threads 4`` is shorter. Results are
-checked, hooks count their calls, and streams stay open all the time. It fails if a result is wrong,
-if a thread makes no progress, or if memory keeps growing.
+checked, hooks count their calls, and streams stay open. The script fails if a result is wrong, if a
+thread makes no progress, or if memory keeps growing.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ def shared(x):
     return nx.sum(nx.sin(x) ** 2 + nx.cos(x) ** 2)
 
 
-def looped(n, x):
-    """A loop with a branch inside."""
+def loop_with_branch(n, x):
+    """A loop with a conditional in its body."""
     return nx.fori(0, n, lambda i, s: nx.cond(i % 2 == 0, lambda: s + i, lambda: s * 1.0), x)
 
 
@@ -57,7 +57,7 @@ class Worker:
     def run(self) -> None:
         """Run the tasks alternately."""
         tasks = [
-            self.same, self.different, self.loops, self.hooks, self.gradients, self.stream,
+            self.call_shared, self.call_new, self.loops, self.hooks, self.gradients, self.stream,
             self.nested, self.failing,
         ]  # fmt: skip
         try:
@@ -75,13 +75,13 @@ class Worker:
         except BaseException:
             self.failure = traceback.format_exc()
 
-    def same(self, compiler: str) -> None:
+    def call_shared(self, compiler: str) -> None:
         """Call the shared function."""
         size = self.random.randrange(1, 9)
         expect(SHARED[compiler](nx.ones((size,))).item(), float(size))
 
-    def different(self, compiler: str) -> None:
-        """Trace a new function; one in a few is also new to the compiler."""
+    def call_new(self, compiler: str) -> None:
+        """Trace a new function, which is compiled unless the cache contains its program."""
         factor = self.random.randrange(40)
         f = nx.jit(lambda x: x * factor + 1, compiler=compiler)
         expect(f(3).item(), 3 * factor + 1)
@@ -89,36 +89,38 @@ class Worker:
     def loops(self, compiler: str) -> None:
         """Run a loop of a few iterations."""
         n = self.random.randrange(20)
-        expect(LOOPED[compiler](n, 0.0).item(), float(sum(range(0, n, 2))))
+        expect(LOOP[compiler](n, 0.0).item(), float(sum(range(0, n, 2))))
 
     def hooks(self, compiler: str) -> None:
         """Run a loop with a hook, and count its calls."""
         n, seen = self.random.randrange(1, 30), []
-        look = lambda v: seen.append(v.item())  # noqa: E731
-        f = nx.jit(lambda n: nx.fori(0, n, lambda i, s: nx.hook(s + 1, look), 0), compiler=compiler)
+        callback = lambda v: seen.append(v.item())  # noqa: E731
+        f = nx.jit(
+            lambda n: nx.fori(0, n, lambda i, s: nx.hook(s + 1, callback), 0), compiler=compiler
+        )
         expect(f(n).item(), n)
         expect(seen, list(range(1, n + 1)))
 
     def nested(self, compiler: str) -> None:
-        """Run programs inside of a hook."""
+        """Run a program in a hook."""
         seen = []
-        look = lambda v: seen.append(round(SHARED[compiler](nx.ones((3,)) * v).item(), 3))  # noqa: E731
-        f = nx.jit(lambda x: nx.hook(nx.hook(x, look) + 1, look), compiler=compiler)
+        callback = lambda v: seen.append(round(SHARED[compiler](nx.ones((3,)) * v).item(), 3))  # noqa: E731
+        f = nx.jit(lambda x: nx.hook(nx.hook(x, callback) + 1, callback), compiler=compiler)
         expect(f(1.0).item(), 2.0)
         expect(seen, [3.0, 3.0])
 
     def failing(self, compiler: str) -> None:
         """Raise in a hook."""
 
-        def look(value):
+        def callback(value):
             raise KeyError(threading.get_ident())
 
         try:
-            nx.jit(lambda x: nx.hook(x - 1, look), compiler=compiler)(1.0)
+            nx.jit(lambda x: nx.hook(x - 1, callback), compiler=compiler)(1.0)
         except KeyError as error:
             expect(error.args, (threading.get_ident(),))
         else:
-            raise AssertionError("the exception of a hook is lost")
+            raise AssertionError("the hook's exception was not raised")
 
     def gradients(self, compiler: str) -> None:
         """Compute a gradient."""
@@ -139,10 +141,10 @@ class Worker:
 def expect(found: object, expected: object) -> None:
     """Check a result; the order of float operations may change it slightly."""
     if isinstance(found, float) and isinstance(expected, float):
-        same = abs(found - expected) <= 1e-4 * max(1.0, abs(expected))
+        equal = abs(found - expected) <= 1e-4 * max(1.0, abs(expected))
     else:
-        same = found == expected
-    if not same:
+        equal = found == expected
+    if not equal:
         raise AssertionError(f"found {found!r}, expected {expected!r}")
 
 
@@ -163,12 +165,12 @@ def available() -> list[str]:
 
 
 SHARED: dict[str, nx.Function] = {}
-LOOPED: dict[str, nx.Function] = {}
+LOOP: dict[str, nx.Function] = {}
 GRADIENT: dict[str, nx.Function] = {}
 
 
 def main() -> int:
-    """Run the threads, and watch them."""
+    """Run the threads, and check their progress and the memory."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seconds", type=float, default=60)
     parser.add_argument("--threads", type=int, default=8)
@@ -177,7 +179,7 @@ def main() -> int:
     compilers = available()
     for name in compilers:
         SHARED[name] = nx.jit(shared, compiler=name)
-        LOOPED[name] = nx.jit(looped, compiler=name)
+        LOOP[name] = nx.jit(loop_with_branch, compiler=name)
         GRADIENT[name] = nx.jit(nx.grad(lambda x: x * x * x), compiler=name)
     start = time.monotonic()
     until = start + arguments.seconds
@@ -185,32 +187,32 @@ def main() -> int:
     for worker in workers:
         worker.thread.start()
     # All programs that are compiled once exist after a quarter of the time.
-    settled: int | None = None
+    initial_memory: int | None = None
     while any(worker.thread.is_alive() for worker in workers):
         time.sleep(0.2)
         now = time.monotonic()
-        if settled is None and now - start > arguments.seconds / 4:
-            settled = memory()
+        if initial_memory is None and now - start > arguments.seconds / 4:
+            initial_memory = memory()
         for worker in workers:
             if worker.thread.is_alive() and now - worker.last > STUCK_SECONDS:
                 sys.stdout.write(f"{worker.thread.name} is stuck: {worker.doing}\n")
                 faulthandler.dump_traceback(all_threads=True)
                 return 1
     gc.collect()
-    end = memory()
-    settled = end if settled is None else settled
+    final_memory = memory()
+    initial_memory = final_memory if initial_memory is None else initial_memory
     failures = [worker.failure for worker in workers if worker.failure]
     for failure in failures:
         sys.stdout.write(failure)
     rounds = sum(worker.rounds for worker in workers)
-    grown = end - settled
+    growth = final_memory - initial_memory
     sys.stdout.write(
         f"{arguments.threads} threads, {time.monotonic() - start:.0f} s, {rounds} tasks, "
-        f"{len(failures)} failures; memory {settled >> 20} MiB at first, {end >> 20} MiB "
-        f"at the end; "
+        f"{len(failures)} failures; memory {initial_memory >> 20} MiB at first, "
+        f"{final_memory >> 20} MiB at the end; "
         f"{nx.cache_report()}\n"
     )
-    return 1 if failures or grown > ALLOWED_GROWTH else 0
+    return 1 if failures or growth > ALLOWED_GROWTH else 0
 
 
 if __name__ == "__main__":

@@ -19,19 +19,19 @@ def main() -> int:
         "--write", type=Path, help="also write each group's failures to this folder"
     )
     parser.add_argument("--failures", type=int, default=200, help="how many failures to list")
-    chosen = parser.parse_args()
+    options = parser.parse_args()
     call_rules, defn_rules = skips.load("skips.toml"), skips.load("skips_defn.toml")
     outcomes: list[report.Outcome] = []
-    for path in cases.files(chosen.folder):
-        raw = [case for case in cases.lines(path) if chosen.group in (None, case.get("group"))]
+    for path in cases.files(options.folder):
+        raw = [case for case in cases.lines(path) if options.group in (None, case.get("group"))]
         calls = [case for case in raw if "call" in case]
         numerical = [case for case in raw if "call" not in case]
-        for backend in chosen.backend or [*ops.RUNNERS]:
+        for backend in options.backend or [*ops.RUNNERS]:
             outcomes += ops.run(calls, backend, call_rules)
             outcomes += defn_run.run(numerical, backend, defn_rules)
-    if chosen.write:
-        report.write(outcomes, chosen.write)
-    print(report.failures(outcomes, chosen.failures))
+    if options.write:
+        report.write(outcomes, options.write)
+    print(report.failures(outcomes, options.failures))
     print(report.table(outcomes))
     print(report.skips(outcomes))
     return int(any(outcome.status == "failed" for outcome in outcomes))

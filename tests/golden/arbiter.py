@@ -15,7 +15,7 @@ import nxla as nx
 from golden import compare
 from golden.values import SPECIAL, Data
 
-#: NumPy dtypes by the dtypes of nxla; narrow floats map to wider floats.
+#: The NumPy dtype of each dtype of nxla; narrow floats map to wider floats.
 DTYPES = {
     **{f"s{bits}": f"int{bits}" for bits in (8, 16, 32, 64)},
     **{f"u{bits}": f"uint{bits}" for bits in (8, 16, 32, 64)},
@@ -26,27 +26,27 @@ DTYPES = {
 }
 
 #: The allowed difference relative to the largest number, because NumPy rounds differently.
-CLOSE = 1e-4
+TOLERANCE = 1e-4
 
 
 def agrees(
-    function: tuple[str, str], args: Sequence[Any], options: Mapping[str, Any], ours: Any
+    function: tuple[str, str], args: Sequence[Any], options: Mapping[str, Any], actual: Any
 ) -> bool:
     """Return whether NumPy returns the result of nxla."""
     found = OPS.get(function)
     if found is None:
         return False
-    given = [_array(value) for value in args]
+    arrays = [_array(value) for value in args]
     axes_before = len(args[0].vectorized) if isinstance(args[0], Data) else 0
     with np.errstate(all="ignore"):
         try:
-            theirs = found(*given, first=axes_before, **options)
+            expected = found(*arrays, first=axes_before, **options)
         except np.linalg.LinAlgError:
             # nxla returns NaN for matrices that NumPy rejects.
-            return isinstance(ours, nx.Tensor) and bool(nx.any(nx.isnan(ours)).item())
+            return isinstance(actual, nx.Tensor) and bool(nx.any(nx.isnan(actual)).item())
         except (IndexError, TypeError, ValueError):
             return False
-    return _same(theirs, ours)
+    return _same(expected, actual)
 
 
 def _array(value: Any) -> Any:
@@ -56,17 +56,17 @@ def _array(value: Any) -> Any:
     return value
 
 
-def _same(theirs: Any, ours: Any) -> bool:
-    if isinstance(theirs, bytes | float) and not isinstance(theirs, np.generic):
-        return bool(theirs == ours)
-    if not isinstance(ours, nx.Tensor):
+def _same(expected: Any, actual: Any) -> bool:
+    if isinstance(expected, bytes | float) and not isinstance(expected, np.generic):
+        return bool(expected == actual)
+    if not isinstance(actual, nx.Tensor):
         return False
-    whole = nx.devectorize(ours) if ours.vectorized_axes else ours
-    if tuple(whole.shape) != theirs.shape:
+    dense = nx.devectorize(actual) if actual.vectorized_axes else actual
+    if tuple(dense.shape) != expected.shape:
         return False
-    finite = np.abs(theirs[np.isfinite(theirs)])
-    bound = compare.Tolerance(0.0, CLOSE * max(1.0, float(finite.max(initial=0.0))))
-    pairs = zip(theirs.ravel().tolist(), compare.flat(whole.tolist()), strict=True)
+    finite = np.abs(expected[np.isfinite(expected)])
+    bound = compare.Tolerance(0.0, TOLERANCE * max(1.0, float(finite.max(initial=0.0))))
+    pairs = zip(expected.ravel().tolist(), compare.flat(dense.tolist()), strict=True)
     return all(compare.close(want, got, bound) for want, got in pairs)
 
 

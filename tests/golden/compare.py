@@ -38,8 +38,8 @@ TOLERANCES = {
 }
 EXACT = Tolerance(0.0, 0.0)
 
-#: Tolerances of modules whose functions take many steps, for the dtypes that need others. Random
-#: numbers of narrow floats go through one that is as narrow, where small steps become large ones.
+#: Tolerances of modules whose functions accumulate rounding errors, for the dtypes that need larger
+#: ones. Random numbers of narrow floats have narrow intermediate values, which amplify errors.
 LOOSE: dict[str, dict[str, Tolerance]] = {
     "Nx.LinAlg": {
         "bf16": Tolerance(2.0**-4, 2.0**-3),
@@ -71,7 +71,7 @@ def tolerance_of(dtype: str, loose: Loose | None = None) -> Tolerance:
 
 
 def same_dtype(expected: str, actual: str) -> bool:
-    """Return whether two dtypes are the same, a predicate being Nx's ``u8``."""
+    """Return whether two dtypes are the same; ``pred`` corresponds to ``u8`` of Nx."""
     return expected == actual or (expected == "u8" and actual == "pred")
 
 
@@ -123,9 +123,9 @@ def difference(expected: Data, actual: nx.Tensor, loose: Loose | None = None) ->
     numbers = flat(whole.tolist())
     if len(numbers) != len(expected.data):
         return f"{len(numbers)} elements, expected {len(expected.data)}"
-    for place, (want, got) in enumerate(zip(expected.data, numbers, strict=True)):
+    for index, (want, got) in enumerate(zip(expected.data, numbers, strict=True)):
         if not close(want, got, bound):
-            return f"element {place} is {got!r}, expected {want!r}"
+            return f"element {index} is {got!r}, expected {want!r}"
     return None
 
 
@@ -140,9 +140,9 @@ def mismatch(expected: Any, actual: Any, loose: Loose | None = None) -> str | No
             return f"{type(actual).__name__} {actual!r}, expected a tensor"
         return difference(expected, actual, loose)
     if isinstance(expected, Template):
-        given = (str(actual.dtype), tuple(actual.shape), tuple(actual.names))
-        wanted = (expected.dtype, expected.shape, expected.names)
-        return None if given == wanted else f"template {given}, expected {wanted}"
+        found = (str(actual.dtype), tuple(actual.shape), tuple(actual.names))
+        required = (expected.dtype, expected.shape, expected.names)
+        return None if found == required else f"template {found}, expected {required}"
     if isinstance(expected, Type | Atom):
         text = expected.dtype if isinstance(expected, Type) else expected.name
         return None if str(actual) == text else f"{actual!s}, expected {text}"
@@ -162,13 +162,13 @@ def mismatch(expected: Any, actual: Any, loose: Loose | None = None) -> str | No
         ok = close(expected, actual, EXACT if exact else bound)
         return None if ok else f"{actual!r}, expected {expected!r}"
     if isinstance(expected, str):
-        expected = _own_text(expected, actual)
+        expected = _nxla_text(expected, actual)
     return (
         None if expected is actual or expected == actual else f"{actual!r}, expected {expected!r}"
     )
 
 
-def _own_text(expected: str, actual: Any) -> Any:
+def _nxla_text(expected: str, actual: Any) -> Any:
     """Convert a string of Nx to the notation of nxla, or to the value that it denotes."""
     if isinstance(actual, bytes):
         # A binary that is valid UTF-8 was stored as a string.
@@ -195,10 +195,10 @@ def _sequence_mismatch(expected: Any, actual: Any, loose: Loose | None) -> str |
 
 
 def _first_mismatch(pairs: Any, loose: Loose | None) -> str | None:
-    for place, want, got in pairs:
-        why = mismatch(want, got, loose)
-        if why is not None:
-            return f"{place}: {why}"
+    for index, want, got in pairs:
+        reason = mismatch(want, got, loose)
+        if reason is not None:
+            return f"{index}: {reason}"
     return None
 
 
@@ -210,7 +210,7 @@ def numbers_mismatch(expected: tuple[Any, ...], actual: Any) -> str | None:
     numbers = flat(actual.tolist())
     if len(numbers) != len(expected):
         return f"{len(numbers)} elements, expected {len(expected)}"
-    for place, (want, got) in enumerate(zip(expected, numbers, strict=True)):
+    for index, (want, got) in enumerate(zip(expected, numbers, strict=True)):
         if not close(want, got, bound):
-            return f"element {place} is {got!r}, expected {want!r}"
+            return f"element {index} is {got!r}, expected {want!r}"
     return None

@@ -39,8 +39,8 @@ def run(case: Case, name: str) -> Iterator[Verdict]:
         yield result(case, _snippet(case, module, recorder, name))
         return
     static = evaluate(case.raw.get("static_args", "[]"))
-    known = {"rec": recorder}
-    body = function(module, case.raw["fun"].split("/")[0], known)
+    builtins = {"rec": recorder}
+    body = function(module, case.raw["fun"].split("/")[0], builtins)
 
     def traced(*inputs: Any) -> Any:
         return body(*inputs, *static)
@@ -59,28 +59,28 @@ def run(case: Case, name: str) -> Iterator[Verdict]:
 def _snippet(case: Case, module: Module, recorder: Recorder, name: str) -> Any:
     """Run the code of a snippet, in which inputs are called a0, a1, …."""
 
-    def whole() -> Any:
-        given = {f"a{place}": value for place, value in enumerate(case.operands())}
+    def run_code() -> Any:
+        variables = {f"a{position}": value for position, value in enumerate(case.operands())}
         with backend(name), like_nx():
-            return evaluate(case.raw["code"], given, module, {"rec": recorder})
+            return evaluate(case.raw["code"], variables, module, {"rec": recorder})
 
-    return attempt(whole)
+    return attempt(run_code)
 
 
 def _call(
     case: Case, traced: Any, operands: list[Any], recorder: Recorder, name: str
 ) -> Iterator[Verdict]:
-    """Call the function; judge what it returns, shows and prints."""
+    """Call the function; judge its results, the values of its hooks and its output."""
     hooks = recorder.hooks(case.raw.get("jit_opts") or "")
     with printed() as output:
         actual = attempt(lambda: nx.jit(traced, compiler=name, hooks=hooks)(*operands))
     expected = case.expected
     if "grad(" in case.raw["source"]:
-        expected = gradients.with_our_dtypes(expected, actual)
+        expected = gradients.with_nxla_dtypes(expected, actual)
     yield result(case, actual, expected)
     if "io_calls" in case.raw:
-        wanted = [(tag, decode_result(value)) for tag, value in case.raw["io_calls"]]
-        yield Verdict("calls", judge(wanted, recorder.calls))
+        calls = [(tag, decode_result(value)) for tag, value in case.raw["io_calls"]]
+        yield Verdict("calls", judge(calls, recorder.calls))
     if case.raw.get("stdout"):
         yield Verdict("stdout", _output_mismatch(case.raw["stdout"], output.getvalue()))
 
@@ -92,29 +92,29 @@ def _output_mismatch(expected: str, actual: str) -> str | None:
         if not actual.startswith(label.rstrip("{")):
             return f"printed {actual!r}, expected {expected!r}"
         return text.mismatch("#" + rest, actual[len(label) :])
-    wanted, found = (
+    normalized, found = (
         re.sub(r" ?([<>]) ?", r"\1", " ".join(output.split()))
         for output in (expected.replace("#Nx.", "#nxla."), actual)
     )
-    return None if wanted == found else f"printed {found!r}, expected {wanted!r}"
+    return None if normalized == found else f"printed {found!r}, expected {normalized!r}"
 
 
 def expression_mismatch(expected: str, traced: Any, operands: list[Any]) -> str | None:
     """Compare the printed expression of a function with the recorded one."""
     texts: list[str] = []
 
-    def look(*inputs: Any) -> Any:
+    def trace(*inputs: Any) -> Any:
         result = traced(*inputs)
-        texts.append(inspect(nx.tree.map(_lifted, result)))
+        texts.append(inspect(nx.tree.map(_as_expression, result)))
         return result
 
     with like_nx(), printed():
-        failed = attempt(lambda: nx.debug_expr(look)(*operands))
-    if isinstance(failed, BaseException):
-        return f"{type(failed).__name__}: {failed}"
+        error = attempt(lambda: nx.debug_expr(trace)(*operands))
+    if isinstance(error, BaseException):
+        return f"{type(error).__name__}: {error}"
     return text.mismatch(expected, texts[0])
 
 
-def _lifted(leaf: Any) -> Any:
-    """Make a traced value of a number or a tensor, which have no text as expressions."""
+def _as_expression(leaf: Any) -> Any:
+    """Convert a number or a tensor to a traced value, which is printed as an expression."""
     return leaf if isinstance(leaf, nx.Expr) else nx.reshape(leaf, nx.tensor(leaf).shape)

@@ -1,4 +1,4 @@
-"""What all cases of numerical functions share: reading one, running it, judging what comes out.
+"""Common parts of the cases of numerical functions: reading, running and judging a case.
 
 A case has several aspects: the returned values (`result`), the values of hooks (`calls`), the
 output (`stdout`), the printed expression (`expr`), the derivative (`grad`), and the stages
@@ -33,17 +33,17 @@ EXCEPTIONS: dict[str, tuple[type[Exception], ...]] = {
 
 @dataclass(frozen=True)
 class Verdict:
-    """The outcome of one aspect of a case; `why` is None if it equals the recorded one."""
+    """The outcome of one aspect of a case; `reason` is None if it equals the recorded one."""
 
     aspect: str
-    why: str | None
-    #: True if the case recorded an error.
-    refused: bool = False
+    reason: str | None
+    #: True if the case raised an error.
+    raised: bool = False
 
 
 @dataclass
 class Recorder:
-    """Stands for ``rec(tag, tensor)`` of the sources, and for the hooks that a case installs."""
+    """Implements ``rec(tag, tensor)`` of the sources, and the hooks that a case installs."""
 
     calls: list[tuple[str, Any]] = field(default_factory=list)
 
@@ -53,7 +53,7 @@ class Recorder:
         return value
 
     def hooks(self, options: str) -> dict[str, Callable[[Any], None]]:
-        """Make the hooks that ``jit_opts`` speaks of: each records under its name."""
+        """Create the hooks that ``jit_opts`` names; each records values under its name."""
         names = re.findall(r"(\w+): records", options)
         tags = {name: "custom" if name == "example" else name for name in names}
         return {
@@ -82,7 +82,7 @@ class Case:
 
     @property
     def tolerance(self) -> compare.Loose | None:
-        """The tolerance of numbers, where it is not the usual one."""
+        """The tolerance of numbers, if it differs from the default."""
         return compare.LOOSE["Nx.LinAlg"] if "Nx.LinAlg" in self.raw["source"] else None
 
     def module(self, recorder: Recorder) -> Module:
@@ -90,7 +90,7 @@ class Case:
         return load(self.raw["source"], {"rec": recorder})
 
     def operands(self) -> list[Any]:
-        """Make the inputs: tensors of ours, numbers, and containers of them."""
+        """Create the inputs: tensors of nxla, numbers, and containers of them."""
         return [materialize(value) for value in self.inputs]
 
 
@@ -100,7 +100,7 @@ def read(raw: dict[str, Any]) -> Case:
 
 
 def decode_result(raw: Any) -> Any:
-    """Decode a result, in which there may be texts of expressions."""
+    """Decode a result, which may contain printed expressions."""
     if isinstance(raw, dict) and "expr" in raw:
         return Text(raw["expr"])
     if isinstance(raw, dict) and "tuple" in raw:
@@ -161,9 +161,9 @@ def attempt(run: Callable[[], Any]) -> Any:
 
 def result(case: Case, actual: Any, expected: Any = None) -> Verdict:
     """Return the verdict on a result or an error; `expected` replaces the recorded result."""
-    wanted = case.expected if expected is None else expected
-    why = judge(wanted, actual, case.tolerance)
-    return Verdict("result", why, isinstance(actual, BaseException))
+    required = case.expected if expected is None else expected
+    reason = judge(required, actual, case.tolerance)
+    return Verdict("result", reason, isinstance(actual, BaseException))
 
 
 def judge(expected: Any, actual: Any, tolerance: compare.Loose | None = None) -> str | None:

@@ -21,17 +21,19 @@ def run(case: Case, name: str) -> Iterator[Verdict]:
         yield result(case, found)
         return
     actual = attempt(lambda: nx.graph.run(found, *operands, compiler=name))
-    if not _upstream_failure(case):
+    if not _fails_in_nx(case):
         yield result(case, actual)
     else:
         # Nx fails to run these stages; the result without stages is the expected one.
-        yield result(case, actual, _plain(case))
+        yield result(case, actual, _result_without_stages(case))
     if "stages" in case.raw and name == "evaluator":
-        why = attempt(lambda: stages.mismatch(case.raw["stages"], found))
-        yield Verdict("stages", why if why is None or isinstance(why, str) else repr(why))
+        reason = attempt(lambda: stages.mismatch(case.raw["stages"], found))
+        yield Verdict(
+            "stages", reason if reason is None or isinstance(reason, str) else repr(reason)
+        )
 
 
-def _upstream_failure(case: Case) -> bool:
+def _fails_in_nx(case: Case) -> bool:
     return (
         isinstance(case.expected, Failure)
         and case.expected.native
@@ -39,7 +41,7 @@ def _upstream_failure(case: Case) -> bool:
     )
 
 
-def _plain(case: Case) -> Any:
+def _result_without_stages(case: Case) -> Any:
     return decode_result(case.raw["plain_result"])
 
 
@@ -50,15 +52,15 @@ def _split(case: Case, recorder: Recorder, operands: list[Any]) -> nx.StageGraph
     with like_nx():
         expression = nx.debug_expr(body)(*operands)
     if case.raw.get("initial_acc") is None:
-        return nx.graph.split(expression, lambda node: _decision(decide(node)))
+        return nx.graph.split(expression, lambda node: _as_text(decide(node)))
     initial = evaluate(case.raw["initial_acc"])
 
     def with_state(node: nx.graph.Node, state: Any) -> tuple[Any, Any]:
         decision, state = decide(node, state)
-        return _decision(decision), state
+        return _as_text(decision), state
 
     return nx.graph.split(expression, with_state, initial)[0]
 
 
-def _decision(answer: Any) -> Any:
-    return str(answer) if isinstance(answer, str) else answer
+def _as_text(decision: Any) -> Any:
+    return str(decision) if isinstance(decision, str) else decision

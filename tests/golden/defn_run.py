@@ -23,8 +23,10 @@ def run(
         # Every exception is an outcome of the case and must not end the run.
         case = defn_case.attempt(lambda raw=raw: defn_case.read(raw))
         if isinstance(case, BaseException):
-            why = f"{type(case).__name__}: {case}"
-            yield Outcome(raw["id"], raw["group"], backend, "failed", why, str(raw.get("source")))
+            reason = f"{type(case).__name__}: {case}"
+            yield Outcome(
+                raw["id"], raw["group"], backend, "failed", reason, str(raw.get("source"))
+            )
             continue
         runner = defn_graph.run if case.kind == "graph" else defn.run
         with numbers_of_nx():
@@ -40,15 +42,15 @@ def _outcome(
 ) -> Outcome:
     """Return the outcome of an aspect."""
     label = "" if verdict.aspect == "result" else f" {verdict.aspect}"
-    given = case.id, case.raw["group"] + label, backend
+    labels = case.id, case.raw["group"] + label, backend
     source = case.raw.get("code") or case.raw["source"].strip()
-    if verdict.why is None:
-        accident = isinstance(case.expected, Failure) and case.expected.native
-        unknown = accident and not verdict.refused
+    if verdict.reason is None:
+        native = isinstance(case.expected, Failure) and case.expected.native
+        unknown = native and not verdict.raised
         if unknown and verdict.aspect == "result" and case.kind != "graph":
-            return Outcome(*given, "skipped", NATIVE, source)
-        return Outcome(*given, "passed", "", source)
-    rule = skips.find(rules, case.raw, backend, skips.Deviation(verdict.why), verdict.aspect)
+            return Outcome(*labels, "skipped", NATIVE, source)
+        return Outcome(*labels, "passed", "", source)
+    rule = skips.find(rules, case.raw, backend, skips.Deviation(verdict.reason), verdict.aspect)
     if rule is None:
-        return Outcome(*given, "failed", verdict.why, source)
-    return Outcome(*given, "skipped", rule.reason, source, rule)
+        return Outcome(*labels, "failed", verdict.reason, source)
+    return Outcome(*labels, "skipped", rule.reason, source, rule)

@@ -37,7 +37,7 @@ def matches(expected: Failure, raised: BaseException) -> bool:
     if type(raised) is not TypeError:
         return False
     # Python rejects unknown options and arguments of a wrong type. The error counts only if it
-    # comes from a function of nxla, and not from a function of these tests.
+    # comes from a function of nxla and not from a function of these tests.
     text = str(raised)
     compiled = any(note.startswith("while processing") for note in getattr(raised, "__notes__", ()))
     # An argument of a wrong type is an error like "window_sum: padding: must be of type …; got 1".

@@ -38,14 +38,14 @@ def _adjoint(x: Any) -> Any:
 
 def _orthonormal(x: Any, bound: float) -> str | None:
     product = _adjoint(x) @ x if x.shape[-2] >= x.shape[-1] else x @ _adjoint(x)
-    far = np.abs(product - np.eye(product.shape[-1])).max(initial=0)
-    return None if far <= bound else f"vectors are not orthonormal, by {far}"
+    deviation = np.abs(product - np.eye(product.shape[-1])).max(initial=0)
+    return None if deviation <= bound else f"vectors deviate from orthonormal by {deviation}"
 
 
 def _equal(name: str, left: Any, right: Any, bound: float) -> str | None:
-    far = np.abs(left - right).max(initial=0)
+    deviation = np.abs(left - right).max(initial=0)
     scale = max(1.0, float(np.abs(right).max(initial=0)))
-    return None if far <= bound * scale else f"{name} is off by {far}"
+    return None if deviation <= bound * scale else f"{name} deviates by {deviation}"
 
 
 def _qr(a: Any, factors: list[Any], _: Any, bound: float) -> list[str | None]:
@@ -100,13 +100,13 @@ CHECKS: dict[str, Callable[..., list[str | None]]] = {
 
 def mismatch(op: str, matrix: Data, expected: Any, actual: Any) -> str | None:
     """Return the fault of factors of a matrix, or None."""
-    found = [(tuple(x.shape), [tuple(axis) for axis in x.vectorized_axes]) for x in actual]
-    wanted = [(x.shape, list(x.vectorized)) for x in expected]
-    if found != wanted:
-        return f"shapes {found}, expected {wanted}"
+    shapes = [(tuple(x.shape), [tuple(axis) for axis in x.vectorized_axes]) for x in actual]
+    required = [(x.shape, list(x.vectorized)) for x in expected]
+    if shapes != required:
+        return f"shapes {shapes}, expected {required}"
     dtype = str(actual[-1].dtype)
     if dtype != expected[-1].dtype:
         return f"dtype {dtype}, expected {expected[-1].dtype}"
     bound = TOLERANCES.get(dtype, DEFAULT_TOLERANCE)
     verdicts = CHECKS[op](_recorded(matrix), [_array(x) for x in actual], expected, bound)
-    return next((why for why in verdicts if why is not None), None)
+    return next((reason for reason in verdicts if reason is not None), None)

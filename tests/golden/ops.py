@@ -33,12 +33,12 @@ BATCH = 64
 
 
 @dataclass(frozen=True)
-class Ran:
+class Run:
     """The outcome of a case: the mismatch, and the value unless an error was raised."""
 
-    why: str | None
+    reason: str | None
     actual: Any = None
-    refused: bool = False
+    raised_error: bool = False
 
 
 NATIVE = "an error of Erlang or of Nx's reference backend"
@@ -76,8 +76,8 @@ class Case:
             return found(args, options)
 
     @property
-    def _looseness(self) -> str:
-        """Name the kind of tolerance: errors add up in some functions, more so in others."""
+    def _tolerance_name(self) -> str:
+        """The name of the tolerance: some modules accumulate larger rounding errors."""
         if self.raw["op"].startswith("LinAlg"):
             return "Nx.LinAlg"
         return self.raw["module"] if self.raw["group"] != "fft" else "fft"
@@ -90,43 +90,43 @@ class Case:
         found = CALLS.get((self.raw["module"], self.raw["op"]))
         return found is not None and found.host
 
-    def outcome(self, backend: str, ran: Ran, rules: Sequence[skips.Skip]) -> Outcome:
+    def outcome(self, backend: str, run_result: Run, rules: Sequence[skips.Skip]) -> Outcome:
         """Return the outcome of the case."""
-        given = self.raw["id"], self.raw["group"], backend
-        if ran.why is None:
-            unknown = self.native and not ran.refused
-            return Outcome(*given, "skipped", NATIVE) if unknown else Outcome(*given, "passed")
-        deviation = skips.Deviation(ran.why, lambda: self._has_numpy(ran))
+        labels = self.raw["id"], self.raw["group"], backend
+        if run_result.reason is None:
+            unknown = self.native and not run_result.raised_error
+            return Outcome(*labels, "skipped", NATIVE) if unknown else Outcome(*labels, "passed")
+        deviation = skips.Deviation(run_result.reason, lambda: self._has_numpy(run_result))
         rule = skips.find(rules, self.raw, backend, deviation)
         if rule is None:
-            return Outcome(*given, "failed", ran.why, self.raw["call"])
-        return Outcome(*given, "skipped", rule.reason, self.raw["call"], rule)
+            return Outcome(*labels, "failed", run_result.reason, self.raw["call"])
+        return Outcome(*labels, "skipped", rule.reason, self.raw["call"], rule)
 
-    def _has_numpy(self, ran: Ran) -> bool:
+    def _has_numpy(self, run_result: Run) -> bool:
         args, options = plain(self.args), {key: plain(x) for key, x in self.options.items()}
         function = self.raw["module"], self.raw["op"]
-        return not (ran.refused or self.fails) and arbiter.agrees(
-            function, args, options, ran.actual
+        return not (run_result.raised_error or self.fails) and arbiter.agrees(
+            function, args, options, run_result.actual
         )
 
-    def judge(self, actual: Any) -> Ran:
+    def judge(self, actual: Any) -> Run:
         """Return the fault of a result, or None."""
         if self.ieee is not None:
-            return Ran(compare.numbers_mismatch(self.ieee, actual), actual)
+            return Run(compare.numbers_mismatch(self.ieee, actual), actual)
         if isinstance(self.expected, Failure):
             missing = None if self.native else f"no error, expected {self.expected.message!r}"
-            return Ran(missing, actual)
+            return Run(missing, actual)
         if self.raw["module"] == "Nx.LinAlg" and self.raw["op"] in factors.CHECKS:
-            why = factors.mismatch(self.raw["op"], self.inputs[0], self.expected, actual)
-            return Ran(why, actual)
-        loose = compare.LOOSE.get(self._looseness)
-        return Ran(compare.mismatch(self.expected, actual, loose), actual)
+            reason = factors.mismatch(self.raw["op"], self.inputs[0], self.expected, actual)
+            return Run(reason, actual)
+        loose = compare.LOOSE.get(self._tolerance_name)
+        return Run(compare.mismatch(self.expected, actual, loose), actual)
 
-    def judge_error(self, raised: BaseException) -> Ran:
+    def judge_error(self, raised: BaseException) -> Run:
         """Return the difference of an error from the recorded one, or None."""
         if self.fails and errors.matches(self.expected, raised):
-            return Ran(None, refused=True)
-        return Ran(f"{type(raised).__name__}: {raised}", refused=True)
+            return Run(None, raised_error=True)
+        return Run(f"{type(raised).__name__}: {raised}", raised_error=True)
 
     @property
     def fails(self) -> bool:
@@ -154,10 +154,10 @@ def read(raw: dict[str, Any]) -> Case:
 def run_evaluator(cases: Iterable[Case], rules: Sequence[skips.Skip]) -> Iterator[Outcome]:
     """Run cases one by one."""
     for case in cases:
-        yield case.outcome("evaluator", _run_alone(case), rules)
+        yield case.outcome("evaluator", _run_single(case), rules)
 
 
-def _run_alone(case: Case, compiler: str | None = None) -> Ran:
+def _run_single(case: Case, compiler: str | None = None) -> Run:
     # Every exception is an outcome of the case and must not end the run. A panic of the backend is
     # not an `Exception`, and is an outcome too.
     try:
@@ -172,8 +172,8 @@ def _run_alone(case: Case, compiler: str | None = None) -> Ran:
 
 
 @cache
-def _known(dtype: str) -> bool:
-    """Return whether the plugin has a dtype."""
+def _supports(dtype: str) -> bool:
+    """Return whether the plugin supports a dtype."""
     try:
         nx.jit(lambda x: nx.reshape(x, (1,)), compiler="xla")(nx.zeros((), dtype=dtype))
     except nx.NxlaError:
@@ -188,15 +188,17 @@ def run_xla(cases: Iterable[Case], rules: Sequence[skips.Skip]) -> Iterator[Outc
         if case.host:
             continue
         if case.native:
-            yield case.outcome("xla", Ran(None), rules)
+            yield case.outcome("xla", Run(None), rules)
             continue
-        unknown = [x.dtype for x in (*case.inputs, *tensors(case.expected)) if not _known(x.dtype)]
+        unknown = [
+            x.dtype for x in (*case.inputs, *tensors(case.expected)) if not _supports(x.dtype)
+        ]
         if unknown:
-            group, why = case.raw["group"], f"the plugin has no {unknown[0]}"
-            yield Outcome(case.raw["id"], group, "xla", "skipped", why)
+            group, reason = case.raw["group"], f"the plugin has no {unknown[0]}"
+            yield Outcome(case.raw["id"], group, "xla", "skipped", reason)
             continue
         if case.fails:
-            yield case.outcome("xla", _run_alone(case, "xla"), rules)
+            yield case.outcome("xla", _run_single(case, "xla"), rules)
             continue
         batch.append(case)
         if len(batch) == BATCH:
@@ -210,28 +212,28 @@ def _run_batch(batch: Sequence[Case], rules: Sequence[skips.Skip]) -> Iterator[O
     for case in batch:
         try:
             operands = [to_nxla(x) for x in case.inputs]
-            # Errors of the trace belong to one case alone.
-            nx.debug_expr(lambda given, case=case: case.call(given))(operands)
+            # An error while tracing is an outcome of this case only.
+            nx.debug_expr(lambda inputs, case=case: case.call(inputs))(operands)
         except (KeyboardInterrupt, SystemExit):
             raise
         except BaseException as raised:
             yield case.outcome("xla", case.judge_error(raised), rules)
             continue
         ready.append((case, operands))
-    for case, ran in _compiled(ready):
-        yield case.outcome("xla", ran, rules)
+    for case, run_result in _compiled(ready):
+        yield case.outcome("xla", run_result, rules)
 
 
-def _compiled(ready: list[tuple[Case, list[Any]]]) -> Iterator[tuple[Case, Ran]]:
+def _compiled(ready: list[tuple[Case, list[Any]]]) -> Iterator[tuple[Case, Run]]:
     """Run cases in one program."""
     if not ready:
         return
 
-    def together(inputs: list[list[Any]]) -> list[Any]:
-        return [case.call(given) for (case, _), given in zip(ready, inputs, strict=True)]
+    def run_all(inputs: list[list[Any]]) -> list[Any]:
+        return [case.call(values) for (case, _), values in zip(ready, inputs, strict=True)]
 
     try:
-        results = nx.jit(together, compiler="xla")([operands for _, operands in ready])
+        results = nx.jit(run_all, compiler="xla")([operands for _, operands in ready])
     except (KeyboardInterrupt, SystemExit):
         raise
     except BaseException as raised:
@@ -250,14 +252,14 @@ RUNNERS = {"evaluator": run_evaluator, "xla": run_xla}
 
 
 def run(
-    raws: Iterable[dict[str, Any]], backend: str, rules: Sequence[skips.Skip]
+    raw_cases: Iterable[dict[str, Any]], backend: str, rules: Sequence[skips.Skip]
 ) -> Iterator[Outcome]:
     """Read and run cases; one that cannot be read fails, and the others run."""
     readable: list[Case] = []
-    for raw in raws:
+    for raw in raw_cases:
         try:
             readable.append(read(raw))
         except (AttributeError, KeyError, TypeError, ValueError) as raised:
-            why = f"cannot be read: {type(raised).__name__}: {raised}"
-            yield Outcome(str(raw.get("id")), str(raw.get("group")), backend, "failed", why)
+            reason = f"cannot be read: {type(raised).__name__}: {raised}"
+            yield Outcome(str(raw.get("id")), str(raw.get("group")), backend, "failed", reason)
     yield from RUNNERS[backend](readable, rules)

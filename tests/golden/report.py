@@ -20,7 +20,7 @@ class Outcome:
     backend: str
     status: Literal["passed", "failed", "skipped"]
     #: The reason of the failure or skip.
-    why: str = ""
+    reason: str = ""
     call: str = ""
     #: The rule that skips the case.
     rule: Skip | None = None
@@ -47,16 +47,16 @@ def table(outcomes: Iterable[Outcome]) -> str:
 
 def skips(outcomes: Iterable[Outcome]) -> str:
     """List the reasons for skipping, with how many cases each has."""
-    reasons = Counter((o.backend, o.why) for o in outcomes if o.status == "skipped")
+    reasons = Counter((o.backend, o.reason) for o in outcomes if o.status == "skipped")
     return "\n".join(
-        f"{count:>6} {backend:<10} {why}" for (backend, why), count in reasons.most_common()
+        f"{count:>6} {backend:<10} {reason}" for (backend, reason), count in reasons.most_common()
     )
 
 
 def failures(outcomes: Iterable[Outcome], limit: int = 200) -> str:
-    """List failed cases: where, what, and why."""
+    """List failed cases with their backends, calls and reasons."""
     failed = [o for o in outcomes if o.status == "failed"]
-    lines = [f"{o.backend} {o.id}: {o.call[:160]}\n    {o.why[:300]}" for o in failed[:limit]]
+    lines = [f"{o.backend} {o.id}: {o.call[:160]}\n    {o.reason[:300]}" for o in failed[:limit]]
     if len(failed) > limit:
         lines.append(f"… and {len(failed) - limit} more")
     return "\n".join(lines)

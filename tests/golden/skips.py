@@ -53,32 +53,32 @@ class Skip:
             return False
         result = case.get("result")
         message = result.get("error", "") if isinstance(result, dict) else ""
-        looked_at = [
+        searched = [
             (self.call, str(case.get("call", ""))),
             (self.source, _sources(case)),
             (self.text, _texts(case)),
             (self.args, json.dumps([case.get("args"), case.get("opts")])),
             (self.error, str(message)),
         ]
-        return all(re.search(pattern, text) for pattern, text in looked_at if pattern)
+        return all(re.search(pattern, text) for pattern, text in searched if pattern)
 
 
 @dataclass(frozen=True)
 class Deviation:
     """The difference of a result from the recorded one, and the verdict of NumPy."""
 
-    why: str
+    reason: str
     has_numpy: Callable[[], bool] = lambda: False
 
     def allowed(self, rule: Skip) -> bool:
         """Return whether a rule allows this difference."""
-        if rule.differs and not re.search(rule.differs, self.why):
+        if rule.differs and not re.search(rule.differs, self.reason):
             return False
         return not rule.numpy or self.has_numpy()
 
 
 def load(*names: str) -> list[Skip]:
-    """Read the rules, of all files unless some are named."""
+    """Read the rules of the named files, or of all files."""
     rules: list[Skip] = []
     for name in names or ("skips.toml", "skips_defn.toml"):
         with (HERE / name).open("rb") as file:

@@ -1,13 +1,15 @@
-"""Comparing stages with Nx's.
+"""Comparison of stages with the recorded stages of Nx.
 
-Nx makes a chain of stages. A value that an earlier stage has computed and a later one needs is
-computed again unless it was hoisted, and equal nodes are computed once for each time the program
-writes them. Ours compute nothing twice: equal nodes are one, and a shared value is an output of the
-stage that computes it. Nx passes a constant that an earlier stage declares as an output; each of
-our stages contains its own copy, so that it simplifies as the whole program does. Where Nx computes
-nothing twice and passes no constant, the stages must be the same: their number, where their
-arguments come from, their texts, their outputs. Elsewhere ours must compute the same values from
-the same operands, each value once, and give the same results.
+A stage of Nx recomputes values of earlier stages unless they were hoisted, and computes equal nodes
+once for each occurrence in the program. nxla computes every value once: equal nodes are merged, and
+a shared value is an output of the stage that computes it. Nx passes a constant that an earlier
+stage declares as an output; in nxla each stage contains a copy, so that it simplifies like the
+whole program.
+
+If Nx recomputes no value and passes no constant, the stages must be equal: their number, the
+sources of their arguments, their printed expressions, and their outputs. Otherwise the stages of
+nxla must compute the same values from the same operands, each value once, and return the same
+results.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class _Values:
         return number
 
     def operand(self, number: int) -> str:
-        """Return an operand as it is written in a row: a constant by its text."""
+        """Return the name of an operand in a row: its constant, or the number of its value."""
         return self.constants.get(number, f"#{number}")
 
 
@@ -72,19 +74,19 @@ class _Computed:
 def mismatch(expected: list[dict[str, Any]], stages: nx.StageGraph) -> str | None:
     """Return how stages differ from the recorded ones; None if they do not."""
     values = _Values()
-    theirs = _follow(values, [(stage["arguments"], stage["expr"]) for stage in expected])
-    ours = _follow(values, [([*s.arguments], str(s.expr)) for s in stages.stages])
-    if not theirs.is_shared and not theirs.passes_constants:
+    recorded = _follow(values, [(stage["arguments"], stage["expr"]) for stage in expected])
+    actual = _follow(values, [([*s.arguments], str(s.expr)) for s in stages.stages])
+    if not recorded.is_shared and not recorded.passes_constants:
         return _first_difference(expected, stages.stages)
-    if len(set(ours.once)) < len(ours.once):
+    if len(set(actual.once)) < len(actual.once):
         return "a value is computed by two stages"
-    if set(ours.once) != set(theirs.once):
-        missing = len(set(theirs.once) - set(ours.once))
-        more = len(set(ours.once) - set(theirs.once))
+    if set(actual.once) != set(recorded.once):
+        missing = len(set(recorded.once) - set(actual.once))
+        more = len(set(actual.once) - set(recorded.once))
         return f"{missing} values are not computed, {more} others are"
-    results = [ours.outputs[stage][place] for stage, place in stages.outputs if stage is not None]
-    wanted = [n for n in theirs.outputs[-1] if n in theirs.once]
-    if sorted(n for n in results if n in theirs.once) != sorted(wanted):
+    results = [actual.outputs[stage][index] for stage, index in stages.outputs if stage is not None]
+    required = [n for n in recorded.outputs[-1] if n in recorded.once]
+    if sorted(n for n in results if n in recorded.once) != sorted(required):
         return "the results are other values"
     return None
 
@@ -94,8 +96,8 @@ def _follow(values: _Values, stages: Sequence[tuple[Sequence[Any], str]]) -> _Co
     computed = _Computed([], [])
     for arguments, printed in stages:
         sources = [
-            values.number("input", str(place)) if stage is None else computed.outputs[stage][place]
-            for stage, place in arguments
+            values.number("input", str(index)) if stage is None else computed.outputs[stage][index]
+            for stage, index in arguments
         ]
         passed = (n for n, (stage, _) in zip(sources, arguments, strict=True) if stage is not None)
         computed.passes_constants |= any(n in values.constants for n in passed)
@@ -103,15 +105,15 @@ def _follow(values: _Values, stages: Sequence[tuple[Sequence[Any], str]]) -> _Co
         computed.printed.append([[] for _ in graphs])
         computed.outputs.append(
             [
-                _number(values, graph, sources, on_the_way)
-                for graph, on_the_way in zip(graphs, computed.printed[-1], strict=True)
+                _number(values, graph, sources, dependencies)
+                for graph, dependencies in zip(graphs, computed.printed[-1], strict=True)
             ]
         )
     return computed
 
 
 def _number(
-    values: _Values, graph: text.Graph, sources: Sequence[int], on_the_way: list[int]
+    values: _Values, graph: text.Graph, sources: Sequence[int], dependencies: list[int]
 ) -> int:
     """Return the number of an output, and collect the numbers of the values it depends on."""
     numbers: dict[str, int] = {}
@@ -129,7 +131,7 @@ def _number(
                 row = text.rename(words, graph, lambda operand: values.operand(visit(operand)))
                 numbers[name] = values.number(row, kind)
                 if not listed:
-                    on_the_way.append(numbers[name])
+                    dependencies.append(numbers[name])
         return numbers[name]
 
     if graph.root in graph.lines:
@@ -141,17 +143,17 @@ def _first_difference(expected: list[dict[str, Any]], found: Sequence[nx.Stage])
     """Compare number, arguments, outputs and texts of stages."""
     if len(found) != len(expected):
         return f"{len(found)} stages, expected {len(expected)}"
-    for place, (want, got) in enumerate(zip(expected, found, strict=True)):
+    for index, (want, got) in enumerate(zip(expected, found, strict=True)):
         arguments = [list(source) for source in got.arguments]
         if arguments != want["arguments"]:
-            return f"stage {place}: arguments {arguments}, expected {want['arguments']}"
+            return f"stage {index}: arguments {arguments}, expected {want['arguments']}"
         outputs = [(tuple(shape), str(dtype)) for shape, dtype in got.expr.outputs]
-        wanted = [(tuple(o["shape"]), dtype_name(o["type"])) for o in want["outputs"]]
-        if len(outputs) != len(wanted) or not all(map(_same_type, wanted, outputs)):
-            return f"stage {place}: outputs {outputs}, expected {wanted}"
-        why = text.mismatch(want["expr"], str(got.expr))
-        if why is not None:
-            return f"stage {place}: {why}"
+        required = [(tuple(o["shape"]), dtype_name(o["type"])) for o in want["outputs"]]
+        if len(outputs) != len(required) or not all(map(_same_type, required, outputs)):
+            return f"stage {index}: outputs {outputs}, expected {required}"
+        reason = text.mismatch(want["expr"], str(got.expr))
+        if reason is not None:
+            return f"stage {index}: {reason}"
     return None
 
 

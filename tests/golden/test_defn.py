@@ -41,30 +41,30 @@ def outcomes(group: str) -> list[report.Outcome]:
 
 @pytest.mark.parametrize("group", sorted(groups()))
 def test_evaluator(group: str) -> None:
-    """Nx returns the same results, prints, expressions, derivatives and stages."""
+    """Results, outputs, expressions, derivatives and stages match Nx."""
     assert not report.failures(outcomes(group))
 
 
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("group", sorted(groups()))
 def test_xla(group: str) -> None:
-    """XLA computes the same; it gets some of the cases, by a hash of their names."""
-    some = [raw for raw in groups()[group] if zlib.crc32(raw["id"].encode()) % XLA_SHARE == 0]
-    assert not report.failures(defn_run.run(some, "xla", RULES))
+    """XLA returns the recorded results of a sample of cases, selected by a hash of the id."""
+    selected = [raw for raw in groups()[group] if zlib.crc32(raw["id"].encode()) % XLA_SHARE == 0]
+    assert not report.failures(defn_run.run(selected, "xla", RULES))
 
 
 @pytest.mark.parametrize("group", STRICT)
-def test_few_cases_are_left_out(group: str) -> None:
-    """Reasons for leaving cases out must not grow into a habit."""
-    left_out = {outcome.id for outcome in outcomes(group) if outcome.status == "skipped"}
-    assert len(left_out) <= 0.08 * len(groups()[group]), sorted(left_out)
+def test_few_cases_are_skipped(group: str) -> None:
+    """The share of skipped cases stays small in each group."""
+    skipped = {outcome.id for outcome in outcomes(group) if outcome.status == "skipped"}
+    assert len(skipped) <= 0.08 * len(groups()[group]), sorted(skipped)
 
 
-def test_few_aspects_are_left_out() -> None:
-    """Nor must they in all groups together."""
+def test_few_aspects_are_skipped() -> None:
+    """The share of skipped aspects of all groups stays small."""
     found = [outcome for group in groups() for outcome in outcomes(group)]
-    left_out = [outcome for outcome in found if outcome.status == "skipped"]
-    assert len(left_out) <= 0.04 * len(found)
+    skipped = [outcome for outcome in found if outcome.status == "skipped"]
+    assert len(skipped) <= 0.04 * len(found)
 
 
 @pytest.mark.usefixtures("device")
@@ -114,7 +114,7 @@ def test_each_rule_is_needed() -> None:
         ("inspect({Nx.tensor(1), :a})", "{#nxla.Tensor<s32 1>, :a}"),
     ],
 )
-def test_the_reader_of_elixir(source: str, value: Any) -> None:
+def test_elixir_semantics(source: str, value: Any) -> None:
     """Elixir code has the semantics of Elixir."""
     assert evaluate(source, {"m": {"a": 1}}) == value
 
@@ -129,7 +129,7 @@ def test_the_reader_of_elixir(source: str, value: Any) -> None:
         ("x[0..9]", "ArgumentError"),
     ],
 )
-def test_what_numerical_code_refuses(body: str, exception: str) -> None:
+def test_numerical_code_rejects_invalid_elixir(body: str, exception: str) -> None:
     """Numerical code rejects Elixir code that Nx rejects."""
     traced = function(load(f"defn f(x), do: {body}"), "f")
     with pytest.raises(ElixirError) as raised:
@@ -137,13 +137,13 @@ def test_what_numerical_code_refuses(body: str, exception: str) -> None:
     assert raised.value.exception == exception
 
 
-def test_rules_ask_how_a_result_differs() -> None:
-    """A rule covers only cases with its difference."""
+def test_rule_matches_only_its_difference() -> None:
+    """A rule covers only cases with the difference that it describes."""
     case = {"id": "add/1", "call": "Nx.add(a0, 1)", "args": [], "opts": {}, "result": None}
-    rule = skips.Skip("why", ids=("add/*",), differs="dtype f16, expected f32")
+    rule = skips.Skip("reason", ids=("add/*",), differs="dtype f16, expected f32")
     other = skips.Skip("numpy", numpy=True)
-    given = [rule, other], case, "evaluator"
-    assert skips.find(*given, skips.Deviation("dtype f16, expected f32")) is rule
-    assert skips.find(*given, skips.Deviation("element 0 is 1, expected 2")) is None
-    assert skips.find(*given, skips.Deviation("element 0 is 1", lambda: True)) is other
+    arguments = [rule, other], case, "evaluator"
+    assert skips.find(*arguments, skips.Deviation("dtype f16, expected f32")) is rule
+    assert skips.find(*arguments, skips.Deviation("element 0 is 1, expected 2")) is None
+    assert skips.find(*arguments, skips.Deviation("element 0 is 1", lambda: True)) is other
     assert skips.stale([rule, other], [other, None]) == [rule]

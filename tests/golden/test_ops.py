@@ -32,7 +32,7 @@ def groups() -> dict[str, list[ops.Case]]:
 def sample(group: list[ops.Case]) -> list[ops.Case]:
     """Choose cases for XLA, which compiles slowly; `make golden` runs all cases.
 
-    The choice is the same each time, and mixes what stands together in the file.
+    The choice is deterministic, and mixes cases that are adjacent in the file.
     """
     return sorted(group, key=lambda case: zlib.crc32(case.raw["id"].encode()))[:SAMPLE]
 
@@ -45,7 +45,7 @@ def outcomes(group: str) -> list[report.Outcome]:
 
 @pytest.mark.parametrize("group", sorted(groups()))
 def test_evaluator(group: str) -> None:
-    """Everything that Nx returned comes out of the evaluator."""
+    """The evaluator returns the recorded results."""
     assert not report.failures(outcomes(group))
 
 
@@ -57,12 +57,12 @@ def test_xla(group: str) -> None:
     assert not report.failures(found)
 
 
-def test_few_cases_are_left_out() -> None:
+def test_few_cases_are_skipped() -> None:
     """The share of skipped cases stays small."""
     found = [outcome for group in groups() for outcome in outcomes(group)]
-    left_out = [outcome for outcome in found if outcome.status == "skipped"]
+    skipped = [outcome for outcome in found if outcome.status == "skipped"]
     # A tenth of the skipped cases are random numbers of narrow floats, which nxla draws in f32.
-    assert len(left_out) <= 0.055 * len(found)
+    assert len(skipped) <= 0.055 * len(found)
 
 
 @pytest.mark.usefixtures("device")
@@ -77,7 +77,7 @@ def test_each_rule_is_needed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("function", "args", "options", "ours", "agrees"),
+    ("function", "args", "options", "value", "agrees"),
     [
         (("Nx", "tanh"), [Data("f32", (1,), (math.inf,), (None,))], {}, nx.tensor([1.0]), True),
         (("Nx", "tanh"), [Data("f32", (1,), (math.inf,), (None,))], {}, nx.tensor([0.5]), False),
@@ -93,7 +93,9 @@ def test_each_rule_is_needed() -> None:
         (("Nx", "unknown"), [1.0], {}, nx.tensor(1.0), False),
     ],
 )
-def test_the_arbiter(function: Any, args: Any, options: Any, ours: Any, *, agrees: bool) -> None:
+def test_numpy_decides_about_deviations(
+    function: Any, args: Any, options: Any, value: Any, *, agrees: bool
+) -> None:
     """NumPy decides whether a result that differs from the recorded one is correct."""
-    given = ours if isinstance(ours, bytes | nx.Tensor) else nx.tensor(ours)
-    assert arbiter.agrees(function, args, options, given) == agrees
+    actual = value if isinstance(value, bytes | nx.Tensor) else nx.tensor(value)
+    assert arbiter.agrees(function, args, options, actual) == agrees

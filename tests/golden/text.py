@@ -1,26 +1,25 @@
-"""Comparing the text of expressions: Nx's and ours are the same graph in the same words.
+"""Comparison of printed expressions: the graphs and operations of Nx and nxla must be equal.
 
 The allowed differences are:
 
-* Nx shares a node only if the program does; ours are hash-consed, so equal lines become one. Both
-  texts are read as graphs, equal lines are merged, and names are given anew in the order of a walk.
-* A predicate has the dtype ``u8`` there and ``pred`` here.
-* Nx prints functions with Erlang's names for them, ours as ``&fun/1``; the compilers of other
-  languages have names of their own.
-* Nx's blocks are structs, ``%Nx.Block.TopK{k: 2}``; ours have a name and the same attributes,
-  ``top_k{k: 2}``. Some of them are ops here (`OPS`). Options that only steer how Nx's own kernels
-  iterate are left out.
-* A number in an operation of floats may be written as an integer, ``2`` for ``2.0``: which one it
-  is depends on where a literal was joined with others, and makes no difference.
-* Numbers are the same if their first seven digits are: Nx rounds logarithms of bases to ``f32``.
-* A value that is added to itself is twice the value.
-* Other names for axes are a ``reshape`` here, and no node there.
-* A slice with a stride ends at the last element that it takes here, so that equal slices are equal.
-* Of a call of the host Nx prints the template and the options too, but no operands in containers.
-* Notes are a part of the text here; in Nx only those that it makes itself.
-* A transform along two axes is one along any number of axes here, ``fftn``.
-* A reduction that keeps no axes says ``keep_axes: nil`` where Nx forgot the default.
-* Templates are printed on several lines; both are put on one.
+* Nx shares a node only if the program does; nodes of nxla are hash-consed. Both texts are parsed
+  into graphs, equal lines are merged, and the nodes are renamed in traversal order.
+* A predicate has the dtype ``u8`` in Nx and ``pred`` in nxla.
+* Nx prints functions with Erlang's names, and nxla as ``&fun/1``.
+* Blocks of Nx are structs, ``%Nx.Block.TopK{k: 2}``; blocks of nxla have a name and the same
+  attributes, ``top_k{k: 2}``. Some are ops in nxla (`OPS`). Options for the iteration of Nx's
+  reference kernels (`ITERATION`) are ignored.
+* A number in an operation of floats may be printed as an integer, ``2`` for ``2.0``, depending on
+  where literals were folded.
+* Numbers are equal if their first seven digits are: Nx rounds logarithms of bases to ``f32``.
+* The sum of a value and itself equals twice the value.
+* Renaming axes is a ``reshape`` in nxla, and no node in Nx.
+* A slice with a stride ends at its last element in nxla, so that equal slices have equal text.
+* For a host call, Nx also prints the template and the options, but no operands in containers.
+* nxla prints all notes, and Nx only the notes that it creates itself.
+* A transform along two axes is a transform along any number of axes in nxla, ``fftn``.
+* Nx prints ``keep_axes: nil`` for some reductions, where the default is ``false``.
+* Templates are printed on several lines, and compared on one line.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ NOTES = (":stop_grad", ":custom_grad")
 _TENSOR = re.compile(r"#(?:Nx\.Tensor|nxla\.Expr)<")
 _LINE = re.compile(r"^(?P<name>[a-z]+) = (?P<text>.*?)(?:\s{3,}(?P<type>\S+))?$")
 _INPUT = re.compile(
-    r"^(?P<kind>parameter|tensor) (?P<name>[a-z]+)(?::(?P<place>\d+))?\s{3,}(?P<type>\S+)$"
+    r"^(?P<kind>parameter|tensor) (?P<name>[a-z]+)(?::(?P<index>\d+))?\s{3,}(?P<type>\S+)$"
 )
 _WORD = re.compile(r"(?<![:\w.%])[a-z]{1,3}\b(?![:{\w])")
 _KEYS = re.compile(r"(?:'[^']*'|:\w+): ")
@@ -57,7 +56,7 @@ class Graph:
     """A graph that was parsed from a printed expression."""
 
     type: str
-    #: For each name: the words of its line, its type, and whether the line precedes the operations.
+    #: For each name: the text of its line, its type, and whether the line precedes the operations.
     lines: dict[str, tuple[str, str, bool]] = field(default_factory=dict)
     root: str = ""
 
@@ -100,7 +99,8 @@ def _blocks(text: str) -> list[list[str]]:
 def _read_all(lines: list[str]) -> list[Graph]:
     """Read a block as a graph for each of its tensors.
 
-    Ours shows the tensors of a container as one: on top are their types, at the end their names.
+    nxla prints the tensors of a container as one block: the types are at the top, the names at the
+    end.
     """
     if not lines[0].startswith(("(", "[", "{")):
         return [_read(lines)]
@@ -118,7 +118,7 @@ def _read(lines: list[str]) -> Graph:
             continue
         listed, operation = _INPUT.match(line), _LINE.match(line)
         if listed:
-            words = listed["kind"] + (f":{listed['place']}" if listed["place"] else "")
+            words = listed["kind"] + (f":{listed['index']}" if listed["index"] else "")
             graph.lines[listed["name"]] = (words, _type(listed["type"]), True)
         elif operation:
             words = _words(operation["text"])
@@ -178,7 +178,7 @@ def same_value(words: str, kind: str, graph: Graph) -> str | None:
 
 
 def _print(graph: Graph) -> str:
-    """Write the lines anew: equal ones once, named in the order of a walk from the root."""
+    """Print the lines in canonical form: equal lines once, named in traversal order."""
     names: dict[str, str] = {}
     known: dict[tuple[str, str], str] = {}
     inputs: list[str] = []

@@ -50,7 +50,7 @@ class Atom:
 
 @dataclass(frozen=True)
 class Type:
-    """A dtype, where Nx has a type tuple."""
+    """A dtype, which is a type tuple in Nx."""
 
     dtype: str
 
@@ -105,7 +105,7 @@ class Failure:
 
 
 def dtype_name(name: str) -> str:
-    """Return our name of a dtype of Nx."""
+    """Return the name in nxla of a dtype of Nx."""
     return DTYPES.get(name, name)
 
 
@@ -163,7 +163,7 @@ _KINDS: list[tuple[str, Callable[[dict[str, Any]], Any]]] = [
 
 
 def decode(value: Any) -> Any:
-    """Decode a value; bare lists, numbers, strings (atoms), booleans and null stay as they are."""
+    """Decode a value; lists, numbers, strings (atoms), booleans and null need no wrapper object."""
     if isinstance(value, list):
         return [decode(x) for x in value]
     if not isinstance(value, dict):
@@ -171,7 +171,7 @@ def decode(value: Any) -> Any:
     for key, read in _KINDS:
         if key in value:
             return read(value)
-    raise ValueError(f"no such value in the format: {sorted(value)}")
+    raise ValueError(f"unknown kind of value, with keys {sorted(value)}")
 
 
 def tensors(value: Any) -> list[Data]:
@@ -186,7 +186,7 @@ def tensors(value: Any) -> list[Data]:
 
 
 def replace(value: Any, change: Callable[[Data], Any]) -> Any:
-    """Put `change(tensor)` in place of every tensor inside a decoded value."""
+    """Replace every tensor inside a decoded value by `change(tensor)`."""
     if isinstance(value, Data):
         return change(value)
     if isinstance(value, list):
@@ -199,11 +199,11 @@ def replace(value: Any, change: Callable[[Data], Any]) -> Any:
 
 
 def to_nxla(value: Data) -> nx.Tensor:
-    """Make the tensor that was recorded."""
+    """Create the recorded tensor."""
     sizes = [size for _, size in value.vectorized]
-    made = nx.reshape(nx.tensor(list(value.data), value.dtype), (*sizes, *value.shape))
+    result = nx.reshape(nx.tensor(list(value.data), value.dtype), (*sizes, *value.shape))
     if value.vectorized:
-        made = nx.vectorize(made, [name for name, _ in value.vectorized])
+        result = nx.vectorize(result, [name for name, _ in value.vectorized])
     if any(value.names):
-        made = nx.rename(made, list(value.names))
-    return made
+        result = nx.rename(result, list(value.names))
+    return result

@@ -59,6 +59,7 @@ RUN_ON_AUTO = {
     "test_donation.py",
     "test_errors.py",
     "test_exit.py",
+    "test_expression_calls.py",
     "test_foreign_calls.py",
     "test_functions.py",
     "test_garbage.py",
@@ -70,11 +71,10 @@ RUN_ON_AUTO = {
     "test_promises_defn.py",
     "test_promises_expr.py",
     "test_promises_graph.py",
-    "test_runs_by_name.py",
+    "test_retracing.py",
     "test_streams.py",
-    "test_traced_anew.py",
     "test_user_programs.py",
-    "test_values.py",
+    "test_value_semantics.py",
 }
 
 

@@ -40,7 +40,7 @@ def test_every_name_can_be_used_after_import():
     assert "nxla.collectives" in imported_by(f"import nxla as nx\n{used}")
 
 
-def test_functions_are_not_hidden_by_modules_of_the_same_name():
+def test_submodules_do_not_shadow_functions():
     """Importing a submodule sets an attribute of the package under the submodule's name."""
     code = "import pkgutil, nxla as nx\n"
     code += "for module in pkgutil.walk_packages(nx.__path__, 'nxla.'):\n"
@@ -49,7 +49,7 @@ def test_functions_are_not_hidden_by_modules_of_the_same_name():
     assert "nxla.streams" in imported_by(code)
 
 
-def test_names_of_the_table_are_those_of_the_package():
+def test_export_table_contains_all_public_names():
     assert set(MODULES) >= {name for name in nx.__all__ if name not in vars(nx._core)} - {
         "__version__", "e", "inf", "nan", "newaxis", "pi",
     }  # fmt: skip
@@ -77,20 +77,20 @@ def imports_of(path, modules):
     return found & set(modules) - {"nxla"}
 
 
-def reached_from(names, imports):
-    """Return the modules that imports of modules reach, with themselves."""
-    reached, left = set(), names
-    while left:
-        reached |= left
-        left = set().union(*(imports[module] for module in left)) - reached
+def reachable_from(names, imports):
+    """Return the modules reachable through imports, including `names` themselves."""
+    reached, pending = set(), names
+    while pending:
+        reached |= pending
+        pending = set().union(*(imports[module] for module in pending)) - reached
     return reached
 
 
-def test_few_modules_import_each_other():
+def test_only_known_modules_import_cyclically():
     """Functions of these modules call each other; other modules have an order."""
     modules = modules_of_the_package()
     imports = {name: imports_of(path, modules) for name, path in modules.items()}
-    cyclic = {name for name in modules if name in reached_from(imports[name], imports)}
+    cyclic = {name for name in modules if name in reachable_from(imports[name], imports)}
     assert cyclic == {
         f"nxla.{name}"
         for name in ("_import", "ahead", "compiler", "partitions", "streams", "transform")

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import nxla as nx
 from where import DEVICE
 
-FEW = settings(max_examples=100, deadline=None)
+SETTINGS = settings(max_examples=100, deadline=None)
 
 
 @st.composite
@@ -60,9 +60,9 @@ def arrays_with_keys(draw, masks=True):
     return x, key
 
 
-@FEW
+@SETTINGS
 @given(arrays_with_keys())
-def test_reading_is_numpys(case):
+def test_getitem_matches_numpy(case):
     x, key = case
     expected = x[key]
     found = nx.tensor(x)[key]
@@ -70,27 +70,27 @@ def test_reading_is_numpys(case):
     assert np.array_equal(found.numpy(), expected)
 
 
-@FEW
+@SETTINGS
 @given(arrays_with_keys(masks=False))
 # An ellipsis separates indices even if it covers no axis.
 @example((np.zeros((1, 1, 1), np.float32), (None, 0, ..., np.array([0, 0]), 0)))
-def test_reading_is_numpys_where_indices_are_traced(case):
+def test_getitem_with_traced_indices_matches_numpy(case):
     x, key = case
-    places = [at for at, item in enumerate(key) if isinstance(item, np.ndarray)]
+    positions = [index for index, item in enumerate(key) if isinstance(item, np.ndarray)]
 
     def read(x, *indices):
         items = list(key)
-        for at, index in zip(places, indices, strict=True):
-            items[at] = index
+        for position, index in zip(positions, indices, strict=True):
+            items[position] = index
         return x[tuple(items)]
 
-    found = nx.jit(read)(nx.tensor(x), *(key[at] for at in places))
+    found = nx.jit(read)(nx.tensor(x), *(key[position] for position in positions))
     assert np.array_equal(found.numpy(), x[key])
 
 
-@FEW
+@SETTINGS
 @given(arrays_with_keys(), st.booleans())
-def test_assigning_is_numpys(case, whole):
+def test_setitem_matches_numpy(case, whole):
     x, key = case
     ours, before = nx.tensor(x), nx.tensor(x)
     held = ours.at[...].get()
@@ -104,7 +104,7 @@ def test_assigning_is_numpys(case, whole):
 
 
 @pytest.mark.parametrize("name", ["add", "multiply", "min", "max"])
-def test_updates_take_everything_into_account(compiler, name):
+def test_updates_match_ufunc_at(compiler, name):
     ufunc = {"add": np.add, "multiply": np.multiply, "min": np.minimum, "max": np.maximum}[name]
     x = np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype=np.float32)
     keys = [
@@ -162,13 +162,13 @@ def test_negative_indices_count_from_the_end(compiler):
         assert nx.indexed_put(x, [[3], [-4]], [0, 0]).tolist() == [10, 20, 30]
 
 
-def test_an_axis_longer_than_its_indices_can_say(compiler):
+def test_s8_indices_address_axes_longer_than_127(compiler):
     x = nx.arange(300)
     with nx.default_options(compiler=compiler):
         assert nx.take(x, nx.tensor([-1, 127, -128], "s8")).tolist() == [299, 127, 172]
 
 
-def test_derivatives_go_through_negative_indices():
+def test_gradients_with_negative_indices():
     grad = nx.grad(lambda x, i: nx.sum(x[i, -1] ** 2))
     found = grad(nx.tensor([[1.0, 2.0], [3.0, 4.0]]), nx.tensor([-1, -1]))
     assert found.tolist() == [[0.0, 0.0], [0.0, 16.0]]
@@ -185,7 +185,7 @@ def test_take_along_axis_broadcasts_the_other_axes(compiler):
         nx.take_along_axis(x, nx.zeros((3, 1), "s32"), axis=1)
 
 
-def test_masks_select():
+def test_masks_select_elements():
     x = nx.tensor([[1.0, -2.0], [-3.0, 4.0]])
     assert x[x > 0].tolist() == [1.0, 4.0]
     assert x[x > 9].shape == (0,)
@@ -200,7 +200,7 @@ def test_masks_select():
         x[nx.tensor([True, False, True])]
 
 
-def test_a_handle_gets_other_data_and_others_keep_theirs():
+def test_assignment_changes_aliases_but_not_copies():
     x = nx.tensor([1, 2, 3])
     same, other, view = x, nx.tensor(x), x[:]
     captured = nx.jit(lambda: x + 0)
@@ -215,7 +215,7 @@ def test_a_handle_gets_other_data_and_others_keep_theirs():
 
 
 @pytest.mark.parametrize("rounds", [30])
-def test_threads_that_assign_to_different_elements_lose_nothing(rounds):
+def test_concurrent_assignments_are_not_lost(rounds):
     count = 8
     for _ in range(rounds):
         x, barrier = nx.zeros(2 * count), threading.Barrier(count)
@@ -230,20 +230,20 @@ def test_threads_that_assign_to_different_elements_lose_nothing(rounds):
         assert x.tolist() == [float(index + 1) for index in range(count)] * 2
 
 
-def test_assigning_keeps_the_dtype_and_the_names():
+def test_assignment_keeps_dtype_and_axis_names():
     x = nx.zeros((2, 2), "s16", names=["a", None])
     x[0] = 1.9
     assert (x.dtype, x.names, x.tolist()) == (nx.int16, ["a", None], [[1, 1], [0, 0]])
 
 
-def test_assigning_on_a_device_stays_there():
+def test_assignment_keeps_the_device():
     x = nx.tensor([1.0, 2.0], device=DEVICE)
     x[0] = 5
     assert x.device == DEVICE
     assert x.tolist() == [5.0, 2.0]
 
 
-def test_traced_values_say_how_to_write_it_instead():
+def test_errors_of_traced_assignment_name_alternatives():
     def assign(x):
         x[0] = 1
         return x
@@ -276,12 +276,12 @@ def test_traced_values_say_how_to_write_it_instead():
         (([0, 1], [0, 1, 1]), nx.ArgumentError),
     ],
 )
-def test_wrong_keys_are_refused(key, error):
+def test_invalid_keys_raise(key, error):
     with pytest.raises(error):
         nx.zeros((2, 2))[key]
 
 
-def test_values_that_do_not_broadcast_are_refused():
+def test_assigned_values_must_broadcast():
     x = nx.zeros((2, 3))
     with pytest.raises(nx.ShapeError):
         x[0] = [1, 2]
@@ -291,7 +291,7 @@ def test_values_that_do_not_broadcast_are_refused():
 
 @pytest.mark.parametrize("name", ["set", "add", "subtract", "multiply", "min", "max", "power"])
 @pytest.mark.parametrize("value", [300, -1, 256.5, float("inf"), float("nan"), [1, 300], 2**64])
-def test_numbers_that_elements_do_not_hold_are_not_written(name, value):
+def test_out_of_range_scalars_are_not_written(name, value):
     x = nx.zeros(2, "u8")
     for update in (
         lambda x: getattr(x.at[:], name)(value),
@@ -317,7 +317,7 @@ def test_complex_numbers_are_not_written_to_real_elements(value):
     assert nx.zeros(2, "c64").at[:].set(value).dtype == nx.complex64
 
 
-def test_numbers_that_elements_hold_are_written():
+def test_scalars_in_range_are_written():
     assert nx.zeros(1, "u64").at[0].set(2**64 - 1).tolist() == [2**64 - 1]
     assert nx.zeros(1, "s64").at[0].set(-(2.0**63)).tolist() == [-(2**63)]
     assert nx.zeros(1, "u8").at[0].set(255.9).tolist() == [255]
@@ -327,7 +327,7 @@ def test_numbers_that_elements_hold_are_written():
     assert nx.zeros(1, "u8").at[0].set(np.int16(300)).tolist() == [44]
 
 
-def test_differences_quotients_and_powers_of_elements(compiler):
+def test_subtract_divide_power_and_apply(compiler):
     with nx.default_options(compiler=compiler):
         for call in (lambda f: f, nx.jit):
             x = nx.tensor([8.0, 2.0, 3.0])
@@ -343,22 +343,22 @@ def test_differences_quotients_and_powers_of_elements(compiler):
 
 
 SCATTERED = ("multiply", "max", "min")
-IN_NUMPY = {"multiply": np.multiply, "max": np.maximum, "min": np.minimum}
+UFUNCS = {"multiply": np.multiply, "max": np.maximum, "min": np.minimum}
 
 
 @pytest.mark.parametrize("name", SCATTERED)
 @pytest.mark.parametrize("dtype", ["f64", "f32", "bf16", "f16", "u8", "s8", "s32", "u64", "s64"])
-def test_all_updates_of_an_element_are_combined(name, dtype, compiler):
+def test_duplicate_updates_are_combined(name, dtype, compiler):
     rng = np.random.default_rng(7)
     # Integers whose products are exact in every dtype, or wrap to the same value.
     x = rng.integers(1, 3, 50)
-    updates, places = rng.integers(1, 3, 200), rng.integers(-50, 50, 200)
-    numpys = {"u8": "u1", "u64": "u8", "s8": "i1", "s32": "i4", "s64": "i8"}
-    expected = x.astype(numpys.get(dtype, "f8"))
-    IN_NUMPY[name].at(expected, places, updates.astype(expected.dtype))
+    updates, positions = rng.integers(1, 3, 200), rng.integers(-50, 50, 200)
+    numpy_dtypes = {"u8": "u1", "u64": "u8", "s8": "i1", "s32": "i4", "s64": "i8"}
+    expected = x.astype(numpy_dtypes.get(dtype, "f8"))
+    UFUNCS[name].at(expected, positions, updates.astype(expected.dtype))
     with nx.default_options(compiler=compiler):
         update = lambda x, i, v: getattr(x.at[i], name)(v)  # noqa: E731
-        arguments = nx.tensor(x, dtype), nx.tensor(places), nx.tensor(updates, dtype)
+        arguments = nx.tensor(x, dtype), nx.tensor(positions), nx.tensor(updates, dtype)
         x_dtype = arguments[0].dtype
         for call in (update, nx.jit(update)):
             result = call(*arguments)
@@ -367,57 +367,57 @@ def test_all_updates_of_an_element_are_combined(name, dtype, compiler):
 
 
 @pytest.mark.parametrize("name", SCATTERED)
-def test_updates_of_rows_and_of_each_entry_of_a_batch(name, compiler):
+def test_vmapped_updates_match_numpy(name, compiler):
     rng = np.random.default_rng(3)
     x, updates = rng.normal(size=(4, 6, 3)), rng.normal(size=(4, 9, 3))
-    places = rng.integers(0, 6, (4, 9))
+    positions = rng.integers(0, 6, (4, 9))
     expected = x.copy()
-    for entry, rows, values in zip(expected, places, updates, strict=True):
-        IN_NUMPY[name].at(entry, rows, values)
+    for entry, rows, values in zip(expected, positions, updates, strict=True):
+        UFUNCS[name].at(entry, rows, values)
     update = lambda x, i, v: getattr(x.at[i], name)(v)  # noqa: E731
     with nx.default_options(compiler=compiler):
-        together = nx.jit(nx.vmap(update))(x, places, updates)
-        np.testing.assert_allclose(together, expected)
+        batched = nx.jit(nx.vmap(update))(x, positions, updates)
+        np.testing.assert_allclose(batched, expected)
         # Some operands are shared by all entries.
         for axes in ((None, 0, 0), (0, None, 0), (0, 0, None), (None, 0, None), (None, None, 0)):
-            given = [
+            operands = [
                 a if axis is None else b
                 for a, b, axis in zip(
-                    (x[0], places[0], updates[0]), (x, places, updates), axes, strict=True
+                    (x[0], positions[0], updates[0]), (x, positions, updates), axes, strict=True
                 )
             ]
-            found = nx.jit(nx.vmap(update, in_axes=axes))(*given)
-            each = [
+            found = nx.jit(nx.vmap(update, in_axes=axes))(*operands)
+            expected = [
                 update(
                     *(
                         nx.tensor(a if axis is None else a[k])
-                        for a, axis in zip(given, axes, strict=True)
+                        for a, axis in zip(operands, axes, strict=True)
                     )
                 )
                 for k in range(4)
             ]
-            np.testing.assert_allclose(found, nx.stack(each))
+            np.testing.assert_allclose(found, nx.stack(expected))
 
 
 @pytest.mark.parametrize("name", SCATTERED)
-def test_derivatives_of_updates_of_one_element(name):
+def test_derivatives_of_duplicate_updates(name):
     x = nx.tensor([0.5, 2.0, -1.0])
-    updates, places = nx.tensor([3.0, 1.5, -2.0, 0.25]), nx.tensor([1, 0, 1, 2])
-    update = lambda x, v: nx.sum(getattr(x.at[places], name)(v) ** 2)  # noqa: E731
+    updates, positions = nx.tensor([3.0, 1.5, -2.0, 0.25]), nx.tensor([1, 0, 1, 2])
+    update = lambda x, v: nx.sum(getattr(x.at[positions], name)(v) ** 2)  # noqa: E731
     nx.testing.check_grads(update, (x.astype("f64"), updates.astype("f64")), order=2)
 
 
 @pytest.mark.parametrize("name", ["max", "min"])
-def test_a_nan_among_the_updates_stays(name, compiler):
+def test_nan_updates_propagate(name, compiler):
     with nx.default_options(compiler=compiler):
         for updates in ([nx.nan, 1.0, 0.0], [1.0, nx.nan, 0.0], [0.0, 1.0, nx.nan]):
             result = getattr(nx.zeros(2).at[[0, 0, 1]], name)(updates)
-            at = 1 if updates[2] != updates[2] else 0
-            assert np.isnan(result.numpy()).tolist() == [at == 0, at == 1]
+            nan_index = 1 if updates[2] != updates[2] else 0
+            assert np.isnan(result.numpy()).tolist() == [nan_index == 0, nan_index == 1]
 
 
 @pytest.mark.parametrize("error", [ValueError, TypeError, ZeroDivisionError, OverflowError])
-def test_errors_of_users_indices_are_not_replaced(error):
+def test_exceptions_from_index_methods_propagate(error):
     class Index:
         def __index__(self):
             raise error("of the user")

@@ -32,7 +32,7 @@ def integers(dtype, *shape, seed=0):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_reductions_of_many(backend, dtype):
+def test_reductions_of_large_matrices(backend, dtype):
     x = integers(dtype, 257, 300)
     wide = {"i": np.int32, "u": np.uint32}[x.dtype.kind]
     wide = np.promote_types(x.dtype, wide)
@@ -73,28 +73,28 @@ def test_counts(backend, dtype):
             np.all((x >= 0) & (y >= 0), axis=axis),
         )
         for number, (ours, theirs) in enumerate(zip(found, expected, strict=True)):
-            what = f"count {number}, axis {axis}"
-            np.testing.assert_allclose(ours, theirs, rtol=1e-6, err_msg=what)
-        assert [one.dtype for one in found[:3]] == [nx.int32] * 3
+            label = f"count {number}, axis {axis}"
+            np.testing.assert_allclose(ours, theirs, rtol=1e-6, err_msg=label)
+        assert [count.dtype for count in found[:3]] == [nx.int32] * 3
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_divisions_by_numbers(backend, dtype):
+def test_division_by_constants(backend, dtype):
     x = integers(dtype, 3, 1000)
     signs = (1, -1) if x.dtype.kind == "i" else (1,)
     divisors = [sign * number for number in (1, 2, 3, 7, 10, 127) for sign in signs]
     functions = {divisor: lambda x, d=divisor: (x // d, x % d) for divisor in divisors}
-    for divisor, (quotient, rest) in backends.run_all(functions, backend, x).items():
-        what = f"divisor {divisor}"
+    for divisor, (quotient, remainder) in backends.run_all(functions, backend, x).items():
+        label = f"divisor {divisor}"
         # NumPy warns about the smallest integer divided by -1, whose quotient does not fit.
         with np.errstate(over="ignore"):
             expected = x // x.dtype.type(divisor)
-        np.testing.assert_array_equal(quotient, expected, err_msg=what)
-        np.testing.assert_array_equal(rest, x % x.dtype.type(divisor), err_msg=what)
+        np.testing.assert_array_equal(quotient, expected, err_msg=label)
+        np.testing.assert_array_equal(remainder, x % x.dtype.type(divisor), err_msg=label)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_divisions_by_others(jit, dtype):
+def test_division_by_tensors(jit, dtype):
     x, y = integers(dtype, 3, 1000), integers(dtype, 3, 1000, seed=1)
     y = np.where(y == 0, y.dtype.type(1), y)
     found = jit(lambda x, y: (x // y, x % y))(x, y)
@@ -111,7 +111,7 @@ def test_powers(jit, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["bool", *DTYPES])
-def test_running_sums(backend, dtype):
+def test_cumulative_sums(backend, dtype):
     x = integers("uint8", 60, 70) % 2 == 1 if dtype == "bool" else integers(dtype, 60, 70)
     wide = np.promote_types(x.dtype, np.uint32 if x.dtype.kind == "u" else np.int32)
     functions = {
@@ -120,19 +120,19 @@ def test_running_sums(backend, dtype):
         for reverse in (False, True)
     }
     for (axis, reverse), found in backends.run_all(functions, backend, x).items():
-        turned = np.flip(x, axis) if reverse else x
-        expected = np.cumsum(turned, axis=axis, dtype=wide)
+        flipped = np.flip(x, axis) if reverse else x
+        expected = np.cumsum(flipped, axis=axis, dtype=wide)
         expected = np.flip(expected, axis) if reverse else expected
         assert found.dtype in (nx.int32, nx.uint32, nx.int64, nx.uint64)
-        what = f"axis {axis}, reverse {reverse}"
-        np.testing.assert_array_equal(np.asarray(found).astype(wide), expected, err_msg=what)
+        label = f"axis {axis}, reverse {reverse}"
+        np.testing.assert_array_equal(np.asarray(found).astype(wide), expected, err_msg=label)
 
 
-def test_what_is_one_of_some(jit):
+def test_isin(jit):
     x = integers("int32", 3, 1000)
-    for among in ([3], [1, 5, 99], list(range(-8, 9))):
-        found = jit(lambda x, among=among: nx.isin(x, among))(x)
-        np.testing.assert_array_equal(found, np.isin(x, among))
+    for candidates in ([3], [1, 5, 99], list(range(-8, 9))):
+        found = jit(lambda x, candidates=candidates: nx.isin(x, candidates))(x)
+        np.testing.assert_array_equal(found, np.isin(x, candidates))
     numbers = np.array([0.5, np.nan, np.inf, -0.0])
     found = jit(lambda x: nx.isin(x, numbers))(numbers)
     np.testing.assert_array_equal(found, [True, False, True, True])
@@ -201,10 +201,10 @@ def float_results(backend, dtype):
 @pytest.mark.parametrize("name", FLOAT_RESULTS)
 def test_float_functions_of_extreme_integers(backend, name, dtype):
     x, found = float_results(backend, dtype)
-    wanted = FLOAT_RESULTS[name][1](x.astype(np.float64))
+    expected = FLOAT_RESULTS[name][1](x.astype(np.float64))
     # Differences of large numbers have rounding errors relative to the numbers.
-    slack = 1e-6 * float(np.abs(wanted).max())
-    np.testing.assert_allclose(found[name], wanted, rtol=1e-5, atol=slack)
+    slack = 1e-6 * float(np.abs(expected).max())
+    np.testing.assert_allclose(found[name], expected, rtol=1e-5, atol=slack)
 
 
 def covariance(x):
@@ -225,7 +225,7 @@ DIFFERENCES = {
     "covariance": (covariance, lambda x: np.cov(x, bias=True)),
     "gradient": (nx.gradient, np.gradient),
     "gradient downward": (lambda x: nx.gradient(x[::-1]), lambda x: np.gradient(x[::-1])),
-    "gradient over places": (lambda x: nx.gradient(nx.arange(100), x), lambda x: np.ones(100)),
+    "gradient with coordinates": (lambda x: nx.gradient(nx.arange(100), x), lambda x: np.ones(100)),
     "trapezoid": (lambda x: nx.trapezoid(nx.ones(100), x), lambda x: x[-1] - x[0]),
     "interp": (lambda x: nx.interp(x, x, nx.arange(100.0)), lambda x: np.arange(100)),
     "bins": (lambda x: nx.astype(nx.histogram(x, 4)[0], "f32"), lambda x: np.full(4, 25)),
@@ -255,20 +255,20 @@ def test_differences_of_close_integers_are_exact(backend, dtype, name):
 
 
 @pytest.mark.parametrize("name", ["var", "std", "nanvar", "nanstd", "masked var", "covariance"])
-def test_statistics_of_times_do_not_overflow(jit, name):
+def test_statistics_of_timestamps_do_not_overflow(jit, name):
     function, expected = DIFFERENCES[name]
     x = np.random.default_rng(0).integers(15 * 10**17, 18 * 10**17, 20_000)
     np.testing.assert_allclose(jit(function)(x), expected(x.astype(np.float64)), rtol=1e-6)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_gradient_of_the_largest_steps(jit, dtype):
+def test_gradient_of_full_range_steps(jit, dtype):
     ends = np.iinfo(dtype)
     x = np.array([ends.min, ends.max, ends.min], dtype)
     step = float(ends.max) - float(ends.min)
     np.testing.assert_allclose(jit(nx.gradient)(x), [step, 0.0, -step], rtol=1e-6)
 
 
-def test_edges_of_integers_are_float32(jit):
+def test_histogram_edges_of_integers_are_float32(jit):
     edges = jit(lambda x: nx.histogram(x, 2)[1])(np.array([0, 4]))
     assert (edges.dtype, edges.tolist()) == (nx.float32, [0.0, 2.0, 4.0])

@@ -8,7 +8,7 @@ import pytest
 import nxla as nx
 
 X = np.array([-0.5, 0.1, 0.3, 0.9], np.float32)
-FAR = np.array([-1000.0, -90.0, 0.0, 3.0, 100.0], np.float32)
+WIDE_RANGE = np.array([-1000.0, -90.0, 0.0, 3.0, 100.0], np.float32)
 BACKENDS = ["evaluator", "xla"]
 
 
@@ -46,7 +46,7 @@ def stable_softplus(jax, x):
 
 def activations(jax, x):
     functions = (jax.nn.relu, jax.nn.softplus, jax.nn.sigmoid, jax.nn.silu, jax.nn.log_sigmoid)
-    return sum((function(x) * (at + 1)).sum() for at, function in enumerate(functions))
+    return sum((function(x) * (index + 1)).sum() for index, function in enumerate(functions))
 
 
 def loop(jax, x):
@@ -67,7 +67,7 @@ CASES = [
     (half_stopped, X),
     (reversal, X),
     (stable_softplus, np.array([1.0, 80.0], np.float32)),
-    (activations, FAR),
+    (activations, WIDE_RANGE),
     (loop, X),
     (independent, X),
 ]
@@ -75,7 +75,7 @@ CASES = [
 
 @pytest.mark.parametrize("compiler", BACKENDS)
 @pytest.mark.parametrize(("function", "x"), CASES, ids=lambda it: getattr(it, "__name__", ""))
-def test_derivatives_are_those_of_jax(jax, function, x, compiler):
+def test_derivatives_match_jax(jax, function, x, compiler):
     def original(x):
         return function(jax, x)
 
@@ -98,7 +98,7 @@ def test_derivatives_are_those_of_jax(jax, function, x, compiler):
     close(run(nx.vmap(nx.grad(f)), both), jax.vmap(gradient)(both))
 
 
-def test_derivatives_have_the_values_of_the_rules(jax):
+def test_custom_rules_determine_derivatives(jax):
     def slopes(function, x):
         return nx.grad(nx.from_jax(lambda x: function(jax, x), x))(x).tolist()
 
@@ -118,7 +118,7 @@ def test_gamma_has_the_implicit_derivative(jax):
 
 
 @pytest.mark.parametrize("compiler", BACKENDS)
-def test_the_third_derivative_of_a_loop_follows_jax(jax, compiler):
+def test_third_derivative_of_a_loop_matches_jax(jax, compiler):
     def function(x):
         return jax.lax.scan(lambda c, _: (jax.numpy.sin(c) * x, None), x, None, 4)[0]
 
@@ -127,13 +127,13 @@ def test_the_third_derivative_of_a_loop_follows_jax(jax, compiler):
     x = np.float32(0.3)
     close(nx.jit(nx.grad(nx.grad(nx.grad(f))), compiler=compiler)(x), expected)
 
-    def push(g):
+    def forward(g):
         return lambda x: nx.jvp(g, (x,), (nx.ones_like(x),))[1]
 
-    close(nx.jit(push(nx.grad(push(f))), compiler=compiler)(x), expected)
+    close(nx.jit(forward(nx.grad(forward(f))), compiler=compiler)(x), expected)
 
 
-def test_a_loop_without_a_reverse_rule_has_the_derivative_of_nxla(jax):
+def test_while_loop_without_reverse_rule_is_differentiable(jax):
     def function(x):
         return jax.lax.while_loop(lambda c: c[0] < 10, lambda c: c * 2, x).sum()
 
@@ -162,7 +162,7 @@ def test_integers_and_unused_arguments_have_no_derivative(jax, compiler):
 
 
 @pytest.mark.parametrize("compiler", BACKENDS)
-def test_derivatives_of_complex_functions_are_those_of_jax(jax, compiler):
+def test_derivatives_of_complex_functions_match_jax(jax, compiler):
     def function(z, x):
         jnp = jax.numpy
         return (jnp.abs(z * jnp.exp(1j * z) * x + jax.lax.stop_gradient(z) * z.conj()) ** 2).sum()
@@ -181,7 +181,7 @@ def test_derivatives_of_complex_functions_are_those_of_jax(jax, compiler):
 
 
 @pytest.mark.parametrize("is_jitted", [False, True])
-def test_captured_weights_have_the_derivatives_of_jax(jax, is_jitted):
+def test_gradients_of_captured_weights_match_jax(jax, is_jitted):
     jnp = jax.numpy
     matrix, bias, scale = jnp.arange(12.0).reshape(4, 3) / 8, jnp.zeros(3), jnp.float32(3)
 
@@ -238,7 +238,7 @@ def test_from_jax_requires_jax(monkeypatch):
         nx.from_jax(lambda x: x, X)
 
 
-def test_files_hold_no_derivative_rules():
+def test_stablehlo_text_has_no_derivative_rules():
     # `x * stop_gradient(x)` is a product in StableHLO.
     f = nx.from_stablehlo("""
     func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {

@@ -29,7 +29,7 @@ def test_a_stride_beyond_the_tensor_leaves_the_first_window(compiler, op, stride
 
 
 @pytest.mark.parametrize("stride", LARGE)
-def test_scatters_and_gradients_with_such_strides(compiler, stride):
+def test_window_scatter_and_gradients_with_large_strides(compiler, stride):
     expected = np.zeros_like(X)
     expected[1, 1] = 5
 
@@ -55,7 +55,7 @@ def test_a_dilation_beyond_the_tensor_leaves_windows_of_one_element(compiler, di
 
 
 @pytest.mark.parametrize("step", LARGE)
-def test_convolutions_with_steps_that_no_element_uses(compiler, step):
+def test_convolutions_with_large_strides_and_dilations(compiler, step):
     x = 1 + X[None, None]
     point = np.ones((1, 1, 1, 1), np.float32)
     f = nx.jit(lambda x, kernel: nx.conv(x, kernel, strides=step), compiler=compiler)

@@ -81,7 +81,7 @@ def test_interpolate_refuses_options_that_do_not_apply(options, message):
         nn.interpolate(nx.ones((1, 1, 4)), size=2, **options)
 
 
-def test_conv_transpose_by_hand():
+def test_conv_transpose_values_and_errors():
     out = nn.conv_transpose([[[1.0, 2.0]]], [[[1.0, 10.0]]], strides=2, output_padding=1)
     assert out.tolist() == [[[1.0, 10.0, 2.0, 20.0, 0.0]]]
     with pytest.raises(nx.ShapeError, match="conv_transpose: kernel: must have 1 input channels"):
@@ -134,15 +134,15 @@ def test_interpolate(compiler, options, expected):
 
 
 def keys(t, sharpness):
-    """The kernel of R. Keys (1981)."""
+    """Return the cubic convolution kernel of R. Keys (1981)."""
     t = np.abs(t)
-    near = (sharpness + 2) * t**3 - (sharpness + 3) * t**2 + 1
-    far = sharpness * (t**3 - 5 * t**2 + 8 * t - 4)
-    return np.where(t < 1, near, np.where(t < 2, far, 0.0))
+    inner = (sharpness + 2) * t**3 - (sharpness + 3) * t**2 + 1
+    outer = sharpness * (t**3 - 5 * t**2 + 8 * t - 4)
+    return np.where(t < 1, inner, np.where(t < 2, outer, 0.0))
 
 
 def antialiased(size, target, mode):
-    """The weights of PyTorch's interpolation with `antialias`, by the formulas of its source."""
+    """Return the weights of PyTorch's interpolation with `antialias`, as in its source."""
     scale, reach = size / target, {"bilinear": 1, "bicubic": 2}[mode]
     kernel = (lambda t: keys(t, -0.5)) if mode == "bicubic" else lambda t: np.maximum(1 - abs(t), 0)
     weights = np.zeros((target, size))
@@ -170,15 +170,15 @@ def test_bicubic_interpolation(compiler):
     expected = x
     for axis, target in ((0, 10), (1, 13)):
         size = x.shape[axis]
-        places = (np.arange(target) + 0.5) * size / target - 0.5
-        taps = np.floor(places).astype(int)[:, None] + np.arange(-1, 3)
+        positions = (np.arange(target) + 0.5) * size / target - 0.5
+        taps = np.floor(positions).astype(int)[:, None] + np.arange(-1, 3)
         weights = np.zeros((target, size))
         # Neighbors outside of the image equal the edge.
         rows = np.repeat(np.arange(target), 4)
         np.add.at(
             weights,
             (rows, np.clip(taps, 0, size - 1).ravel()),
-            keys(places[:, None] - taps, -0.75).ravel(),
+            keys(positions[:, None] - taps, -0.75).ravel(),
         )
         expected = np.moveaxis(np.tensordot(weights, expected, axes=(1, axis)), 0, axis)
     with nx.default_options(compiler=compiler):
@@ -360,7 +360,7 @@ def test_ctc_is_traced_once_for_equal_shapes_and_blanks(monkeypatch):
         assert nx.all_close(call(x), loss, rtol=1e-5).item()
 
 
-def test_ctc_loss_has_a_class_for_its_blank():
+def test_ctc_loss_accepts_any_class_as_blank():
     x, pads = nx.tensor(RNG.normal(size=(1, 4, 3))), nx.zeros((1, 4))
     losses = [nn.ctc_loss(x, pads, [[1]], [[0]], blank_id=blank).item() for blank in (2, -1)]
     assert losses[0] == losses[1] != nn.ctc_loss(x, pads, [[1]], [[0]]).item()

@@ -1,5 +1,4 @@
-"""Optimizers of whole tensors and transformations of transformations, against their formulas in
-f64."""
+"""Layer-wise optimizers and wrappers of gradient transformations, against formulas in f64."""
 
 import itertools
 
@@ -94,7 +93,7 @@ OPTIMIZERS = {
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 @pytest.mark.parametrize("dtype", ["f64", "f32", "bf16"])
-def test_optimizers(compiler, name, dtype):
+def test_optimizers_match_formulas(compiler, name, dtype):
     optimizer, formula = OPTIMIZERS[name]
     found = run(optimizer, compiler, dtype)
     narrow = lambda x: np.asarray(nx.astype(nx.tensor(x, dtype=dtype), "f64"))  # noqa: E731
@@ -113,9 +112,9 @@ def test_states_of_narrow_parameters_are_float32():
         optim.masked(optim.adam(0.1), {"w": True, "b": False}),
     ):  # fmt: skip
         state = optimizer.init(params)
-        updates, following = optimizer.update(nx.tree.map(nx.ones_like, params), state, params)
+        updates, next_state = optimizer.update(nx.tree.map(nx.ones_like, params), state, params)
         assert [x.dtype for x in nx.tree.leaves(updates)] == ["f16", "bf16"]
-        for leaves in (nx.tree.leaves(state), nx.tree.leaves(following)):
+        for leaves in (nx.tree.leaves(state), nx.tree.leaves(next_state)):
             assert {str(x.dtype) for x in leaves} <= {"f32", "s32"}
 
 
@@ -259,7 +258,7 @@ def test_norms_do_not_overflow_or_underflow(compiler):
         np.testing.assert_allclose(found.numpy(), [0.6, 0.8], rtol=1e-6)
 
 
-def test_an_eager_multi_step_runs_one_branch():
+def test_eager_multi_steps_runs_one_branch():
     calls = []
 
     def update(grads, state, params=None):
@@ -279,7 +278,7 @@ def test_an_eager_multi_step_runs_one_branch():
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, nx.jit])
-def test_infinite_gradients_of_one_multi_step_do_not_reach_the_next(wrap):
+def test_infinite_gradients_do_not_reach_the_next_multi_step(wrap):
     optimizer = optim.MultiSteps(optim.sgd(1.0), 2)
     state, update = optimizer.init(nx.tensor(0.0)), wrap(optimizer.update)
     found = []
@@ -313,6 +312,6 @@ def test_errors_of_masks_and_missing_parameters():
         (lambda: optim.ema(0.9, debiased=True), "did you mean debias="),
     ],
 )
-def test_arguments_have_hints(call, hint):
+def test_misspelled_arguments_have_hints(call, hint):
     with pytest.raises(TypeError, match=hint):
         call()

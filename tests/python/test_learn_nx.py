@@ -14,12 +14,12 @@ ROOT = Path(__file__).parents[2]
 
 
 def cells(line):
-    """The cells of a line of a table, without the marks of code."""
+    """Return the cells of a table row, without the code marks."""
     return [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
 
 
 def spans(text):
-    """The code spans of a text."""
+    """Return the code spans of a string."""
     return [span.replace(r"\|", "|") for span in re.findall(r"`([^`]+)`", text)]
 
 
@@ -94,27 +94,28 @@ def names():
 
 def run(code):
     """Run a line of Python."""
-    given = names()
-    before, thread, whole = dict(given), nx.default_options(), nx.global_default_options()
+    namespace = names()
+    before = dict(namespace)
+    thread_options, global_options = nx.default_options(), nx.global_default_options()
     try:
         with contextlib.redirect_stdout(io.StringIO()), contextlib.ExitStack() as stack:
             stack.callback(nx.set_print_options)
             if code.startswith("running.") and "send" not in code:
                 if "done" in code:
-                    given["running"].recv()
+                    namespace["running"].recv()
                 else:
-                    stack.callback(given["running"].cancel)
-            exec(code, given)
+                    stack.callback(namespace["running"].cancel)
+            exec(code, namespace)
     finally:
-        nx.default_options(thread)
-        nx.global_default_options(whole)
+        nx.default_options(thread_options)
+        nx.global_default_options(global_options)
         before["running"].cancel()
 
 
 LINES = [(row["Nx"], span) for row in tables("docs/learn/nx.md") for span in spans(row["Python"])]
 
 
-def test_the_page_has_a_row_for_every_function_callback_and_option():
+def test_page_has_a_row_for_every_nx_name():
     text = " ".join(row["Nx"] for row in tables("docs/learn/nx.md"))
     for name in [
         "jit", "jit_apply", "compile", "debug_expr", "debug_expr_apply", "grad", "value_and_grad",
@@ -136,19 +137,19 @@ def test_the_page_has_a_row_for_every_function_callback_and_option():
         assert name in text, name
 
 
-def test_every_row_says_what_to_write():
+def test_every_row_has_python_code():
     for row in tables("docs/learn/nx.md"):
         assert spans(row["Python"]), row
 
 
-@pytest.mark.parametrize(("of", "code"), LINES, ids=[code for _, code in LINES])
-def test_every_line_of_python_runs(of, code):
+@pytest.mark.parametrize(("nx_name", "code"), LINES, ids=[code for _, code in LINES])
+def test_every_line_of_python_runs(nx_name, code):
     if PLATFORM != "cpu" and "mesh" in code:
-        pytest.skip("the mesh is of devices of the host")
+        pytest.skip("the mesh requires host devices")
     run(code)
 
 
-def test_every_span_of_the_prose_is_a_name_or_runs():
+def test_code_in_prose_exists_or_runs():
     text = (ROOT / "docs/learn/nx.md").read_text(encoding="utf-8")
     prose = "\n".join(line for line in text.splitlines() if not line.startswith("|"))
     prose = re.sub(r"```.*?```", "", prose, flags=re.DOTALL)
@@ -172,18 +173,18 @@ NOTES = sorted(
 )
 
 
-def test_notes_of_the_table_of_names_are_many():
+def test_table_of_names_has_notes():
     assert len(NOTES) > 50
 
 
 @pytest.mark.parametrize("code", NOTES)
-def test_every_span_of_the_table_of_names_runs(code):
+def test_code_in_notes_of_the_table_runs(code):
     run(code)
 
 
-def test_the_table_of_names_has_every_function_of_streams_backends_and_clients():
+def test_table_of_names_has_streams_backends_and_clients():
     names = {spans(row["Nx"])[0] for row in tables("docs/names.md")}
-    wanted = {
+    required = {
         "Stream": ["send", "recv", "done"],
         "Defn.Compiler": [
             "__jit__", "__compile__", "__stream__", "__partitions_options__", "__to_backend__",
@@ -204,5 +205,5 @@ def test_the_table_of_names_has_every_function_of_streams_backends_and_clients()
             "context",
         ],
     }  # fmt: skip
-    for module, functions in wanted.items():
+    for module, functions in required.items():
         assert {f"{module}.{function}" for function in functions} <= names

@@ -5,7 +5,7 @@ import pytest
 import nxla as nx
 
 HUGE = 2**40
-BEYOND = 2**62
+OVERSIZED = 2**62
 
 
 @pytest.mark.parametrize(
@@ -13,15 +13,15 @@ BEYOND = 2**62
     [
         lambda: nx.window_max(nx.ones(3), (1,), padding=[(0, HUGE)]),
         lambda: nx.pad_outer(nx.ones(3), "reflect", [(HUGE, HUGE)]),
-        lambda: nx.pad(nx.ones(3), 0, [(BEYOND, 0)]),
-        lambda: nx.pad(nx.ones(3), 0, [(BEYOND, BEYOND)]),
-        lambda: nx.conv(nx.ones((1, 1, 3)), nx.ones((1, 1, 1)), input_dilation=[BEYOND]),
-        lambda: nx.conv(nx.ones((1, 1, 3)), nx.ones((1, 1, 2)), padding=[(BEYOND, 0)]),
+        lambda: nx.pad(nx.ones(3), 0, [(OVERSIZED, 0)]),
+        lambda: nx.pad(nx.ones(3), 0, [(OVERSIZED, OVERSIZED)]),
+        lambda: nx.conv(nx.ones((1, 1, 3)), nx.ones((1, 1, 1)), input_dilation=[OVERSIZED]),
+        lambda: nx.conv(nx.ones((1, 1, 3)), nx.ones((1, 1, 2)), padding=[(OVERSIZED, 0)]),
         lambda: nx.tile(nx.ones(3), (HUGE,)),
     ],
     ids=["window", "pad_outer", "pad", "pad twice", "dilation", "padding", "tile"],
 )
-def test_results_beyond_memory_are_errors(call):
+def test_results_larger_than_memory_raise(call):
     with pytest.raises(
         (nx.ExecutionError, nx.ArgumentError, nx.OutOfMemoryError),
         match=r"cannot allocate|more memory than there is|larger than the address|must fit|at most",
@@ -29,13 +29,13 @@ def test_results_beyond_memory_are_errors(call):
         call()
 
 
-def test_a_window_of_too_many_elements_is_refused(compiler):
-    window = nx.jit(lambda x: nx.window_sum(x, (BEYOND,), padding="same"), compiler=compiler)
+def test_oversized_windows_raise(compiler):
+    window = nx.jit(lambda x: nx.window_sum(x, (OVERSIZED,), padding="same"), compiler=compiler)
     with pytest.raises(nx.ArgumentError, match=r"at most 2\^32 elements"):
         window(nx.ones(3))
 
 
-def test_nothing_is_computed_for_results_without_elements():
+def test_empty_results_need_no_computation():
     assert nx.conv(nx.zeros((0, 1, HUGE)), nx.zeros((1, 1, 3))).shape == (0, 1, HUGE - 2)
     assert nx.fft.fft(nx.zeros((HUGE, 0)), axis=0).shape == (HUGE, 0)
     assert nx.sort(nx.zeros((HUGE, 0)), axis=0).shape == (HUGE, 0)
@@ -55,12 +55,12 @@ def test_nothing_is_computed_for_results_without_elements():
     ids=["tile", "concat", "pad"],
 )
 @pytest.mark.parametrize("wrap", [lambda f: f, nx.jit], ids=["eager", "jit"])
-def test_axes_of_empty_tensors_are_limited(create, wrap):
+def test_axis_sizes_of_empty_tensors_are_limited(create, wrap):
     with pytest.raises(nx.ArgumentError, match="at most 9223372036854775807 elements"):
         wrap(lambda: create(2**63))()
 
 
-def test_positions_along_the_largest_axis():
+def test_indices_into_the_largest_axis():
     x = nx.tile(nx.zeros((0, 1)), (1, 2**63 - 1))
     assert x[:, nx.tensor([0, -1])].shape == (0, 2)
     assert nx.take(x, nx.tensor([0, 1]), axis=1).shape == (0, 2)

@@ -113,7 +113,7 @@ def test_vector_norms():
 
 @pytest.mark.parametrize("compiler", ["evaluator", "xla"])
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
-def test_norms_at_the_ends_of_the_range(dtype, compiler):
+def test_norms_do_not_overflow_or_underflow(dtype, compiler):
     norm = nx.jit(nx.linalg.norm, compiler=compiler)
     largest = nx.finfo(dtype).max
     for size in (largest / 4, 1.0, float(nx.finfo(dtype).smallest_normal) * 4):
@@ -124,14 +124,14 @@ def test_norms_at_the_ends_of_the_range(dtype, compiler):
     assert norm(nx.zeros(3, dtype)).item() == 0
 
 
-def test_norms_of_vectors_of_one_number_are_its_size():
+def test_norm_of_one_element_is_its_absolute_value():
     # The scale is a power of two, so that scaling is exact.
     x = matrices(1000)
     found = nx.linalg.norm(x[:, None], axis=1)
     assert np.array_equal(np.asarray(found), np.sqrt(np.square(x)))
 
 
-def test_wrong_norms(monkeypatch):
+def test_invalid_axes_of_vector_norm_raise(monkeypatch):
     x = nx.tensor(matrices(2, 3, 4))
     for axis in (3, -4, (0, 3), "rows"):
         with pytest.raises(nx.ShapeError, match=r"^vector_norm: axis: must be an axis of shape"):
@@ -147,7 +147,7 @@ def test_wrong_norms(monkeypatch):
 
 
 @pytest.mark.parametrize("shapes", [((3, 3), (3,)), ((3, 3), (3, 2)), ((2, 3, 3), (2, 3, 2))])
-def test_systems(shapes):
+def test_linear_systems_and_least_squares(shapes):
     a, b = (matrices(*shape) for shape in shapes)
     close(nx.linalg.solve(a, b), np.linalg.solve(a, b))
     tall = np.concatenate([a, a + 1.0], axis=-2)
@@ -156,7 +156,7 @@ def test_systems(shapes):
         close(nx.linalg.least_squares(tall, both), np.linalg.lstsq(tall, both)[0])
 
 
-def test_systems_broadcast():
+def test_solve_broadcasts_batches():
     a, b = matrices(2, 3, 3), matrices(3, 4)
     close(nx.linalg.solve(a, b), np.linalg.solve(a, b))
     close(nx.linalg.solve(a, b[:, 0]), np.linalg.solve(a, b[:, :1])[..., 0])
@@ -169,7 +169,7 @@ def test_systems_broadcast():
 
 @pytest.mark.parametrize("backend", ["evaluator", "xla"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "complex128"])
-def test_systems_of_all_sizes(dtype, backend):
+def test_solve_with_all_matrix_sizes(dtype, backend):
     # Systems with up to 32 unknowns are solved in one step, larger systems in blocks.
     solve = nx.jit(nx.linalg.solve, compiler=backend)
     tolerance = 2e-3 if dtype == "float32" else 1e-9
@@ -181,14 +181,14 @@ def test_systems_of_all_sizes(dtype, backend):
     batch, right = matrices(300, 4, 4, dtype=dtype), matrices(300, 4, 2, dtype=dtype)
     batch += 4 * np.eye(4, dtype=dtype)
     close(solve(batch, right), np.linalg.solve(batch, right), tolerance)
-    each = nx.jit(nx.vmap(nx.linalg.solve, in_axes=(None, 0)), compiler=backend)
-    close(each(batch[0], right), np.linalg.solve(batch[0], right), tolerance)
-    each = nx.jit(nx.vmap(nx.linalg.solve, in_axes=(0, None)), compiler=backend)
-    close(each(batch, right[0]), np.linalg.solve(batch, right[0]), tolerance)
+    solve_batch = nx.jit(nx.vmap(nx.linalg.solve, in_axes=(None, 0)), compiler=backend)
+    close(solve_batch(batch[0], right), np.linalg.solve(batch[0], right), tolerance)
+    solve_batch = nx.jit(nx.vmap(nx.linalg.solve, in_axes=(0, None)), compiler=backend)
+    close(solve_batch(batch, right[0]), np.linalg.solve(batch, right[0]), tolerance)
 
 
 @pytest.mark.parametrize("backend", ["evaluator", "xla"])
-def test_systems_without_a_solution_spoil_no_others(backend):
+def test_singular_entries_do_not_affect_other_entries(backend):
     a = matrices(5, 3, 3) + 3 * np.eye(3)
     a[1] = 0.0
     a[3, 0, 0] = np.nan
@@ -199,28 +199,28 @@ def test_systems_without_a_solution_spoil_no_others(backend):
 
 
 @pytest.mark.parametrize("backend", ["evaluator", "xla"])
-def test_derivatives_of_small_systems(backend):
+def test_derivatives_of_solve(backend):
     a, b = matrices(4, 4) + 4 * np.eye(4), matrices(4)
 
     def loss(a, b):
         return nx.sum(nx.linalg.solve(a, b) ** 2)
 
-    def on(function):
+    def jit(function):
         return nx.jit(function, compiler=backend)
 
-    gradient = np.asarray(on(nx.grad(loss))(a, b))
+    gradient = np.asarray(jit(nx.grad(loss))(a, b))
     step = 1e-6
-    for at in ((0, 1), (2, 2), (3, 0)):
+    for index in ((0, 1), (2, 2), (3, 0)):
         moved = a.copy()
-        moved[at] += step
-        slope = (on(loss)(moved, b).item() - on(loss)(a, b).item()) / step
-        close(gradient[at], slope, 1e-4)
-        towards = np.zeros_like(a)
-        towards[at] = 1.0
-        _, tangent = on(lambda a, d, b: nx.jvp(lambda a: loss(a, b), (a,), (d,)))(a, towards, b)
+        moved[index] += step
+        slope = (jit(loss)(moved, b).item() - jit(loss)(a, b).item()) / step
+        close(gradient[index], slope, 1e-4)
+        direction = np.zeros_like(a)
+        direction[index] = 1.0
+        _, tangent = jit(lambda a, d, b: nx.jvp(lambda a: loss(a, b), (a,), (d,)))(a, direction, b)
         close(tangent, slope, 1e-4)
     inverse = np.linalg.inv(a)
-    curvature = on(lambda a, b: nx.hessian(lambda b: loss(a, b))(b))(a, b)
+    curvature = jit(lambda a, b: nx.hessian(lambda b: loss(a, b))(b))(a, b)
     close(curvature, 2 * inverse.T @ inverse)
 
 
@@ -231,7 +231,7 @@ def test_singular_matrices():
     assert nx.linalg.matrix_rank(zeros).item() == 0
 
 
-def test_products():
+def test_cross_and_outer_products():
     x, y = matrices(2, 3), matrices(3)
     close(nx.linalg.cross(x, y), np.cross(x, y))
     close(nx.linalg.cross(x.T, x.T + 1.0, axis=0), np.cross(x.T, x.T + 1.0, axis=0))
@@ -243,7 +243,7 @@ def test_products():
         nx.linalg.outer(x, y)
 
 
-def test_dtypes():
+def test_result_dtypes():
     a = [[2, 1], [1, 3]]
     assert nx.linalg.det(a).dtype == nx.float32
     assert nx.linalg.qr(nx.astype(nx.tensor(a), nx.bfloat16)).R.dtype == nx.bfloat16
@@ -252,7 +252,7 @@ def test_dtypes():
     assert nx.linalg.matrix_power(a, 2).dtype == nx.int32
 
 
-def test_traced_and_differentiated():
+def test_gradient_of_qr_and_slogdet():
     a = matrices(3, 3)
 
     def loss(x):
@@ -270,7 +270,7 @@ def test_traced_and_differentiated():
 
 
 @pytest.mark.parametrize("dtype", ["f64", "c128"])
-def test_derivatives_of_eigenvalues_without_symmetry(dtype, compiler):
+def test_derivatives_of_nonsymmetric_eigenvalues(dtype, compiler):
     a = matrices(2, 3, 3)
     a = nx.tensor(a + 0.5j * np.flip(a, 0) if dtype == "c128" else a, dtype)
 
@@ -281,17 +281,17 @@ def test_derivatives_of_eigenvalues_without_symmetry(dtype, compiler):
     def cubes(a):
         return nx.real(nx.sum(nx.linalg.eigvals(a) ** 3))
 
-    def known(a):
+    def expected_sum(a):
         return nx.real(nx.sum(nx.linalg.trace(nx.linalg.matrix_power(a, 3))))
 
     if compiler == "evaluator":
         nx.testing.check_grads(parts, (a,))
-    slopes = nx.jit(lambda a: (nx.grad(cubes)(a), nx.grad(known)(a)), compiler=compiler)
+    slopes = nx.jit(lambda a: (nx.grad(cubes)(a), nx.grad(expected_sum)(a)), compiler=compiler)
     found, expected = slopes(a)
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
 
-def test_derivatives_of_eigenvalues_of_integers_and_of_no_matrices():
+def test_derivatives_of_eigenvalues_of_integer_and_empty_matrices():
     squares = lambda a: nx.real(nx.sum(nx.linalg.eigvals(a) ** 2))  # noqa: E731
     a = nx.tensor([[2, 1], [0, 3]])
     # The sum of the squares is the trace of a @ a.
@@ -302,15 +302,15 @@ def test_derivatives_of_eigenvalues_of_integers_and_of_no_matrices():
         assert change.item() == 0
 
 
-def test_higher_derivatives_of_eigenvalues_are_right_or_nan():
+def test_higher_derivatives_of_eigenvalues_are_exact_or_nan():
     a, b = (nx.tensor(part, "f64") for part in matrices(2, 3, 3))
     found = lambda s: nx.real(nx.sum(nx.linalg.eigvals(a + s * b) ** 4))  # noqa: E731
     expected = lambda s: nx.linalg.trace(nx.linalg.matrix_power(a + s * b, 4))  # noqa: E731
-    at = nx.tensor(0.3, "f64")
+    point = nx.tensor(0.3, "f64")
     for _ in range(4):
         found, expected = nx.grad(found), nx.grad(expected)
-        np.testing.assert_allclose(found(at), expected(at), rtol=1e-9)
-    assert np.isnan(nx.grad(found)(at).item())
+        np.testing.assert_allclose(found(point), expected(point), rtol=1e-9)
+    assert np.isnan(nx.grad(found)(point).item())
 
 
 SECOND_DERIVATIVES = {
@@ -341,7 +341,7 @@ def test_second_derivatives_of_pseudo_inverses_at_repeated_values(matrix, order,
 
 
 @pytest.mark.parametrize(("dtype", "scales"), [("f32", [1e15, 1e-16]), ("f64", [1e150, 1e-140])])
-def test_gradients_of_pseudo_inverses_follow_the_scale(dtype, scales, compiler):
+def test_gradients_of_pseudo_inverses_scale_with_the_matrix(dtype, scales, compiler):
     rng = np.random.default_rng(5)
     a, b, weights = (nx.tensor(rng.normal(size=size), dtype) for size in ((5, 3), (5, 2), (3, 2)))
     inverse = nx.jit(
@@ -368,8 +368,8 @@ def test_singular_values_decrease_without_kernels():
         np.testing.assert_allclose(found, np.linalg.svd(matrix)[1], rtol=1e-6)
 
 
-def test_gradients_where_matrices_are_singular(compiler):
-    """The rows of the table in ``docs/derivatives.md``."""
+def test_gradients_at_singular_matrices(compiler):
+    """Check the rows of the table in ``docs/derivatives.md``."""
     weights = nx.tensor([[1.0, 2.0], [3.0, 5.0]], dtype=nx.float64)
     eye, ones = nx.eye(2, dtype=nx.float64), nx.ones((2, 2), dtype=nx.float64)
     zeros, edge = ones * 0.0, nx.tensor([[1.0, 0.0], [0.0, 0.0]], dtype=nx.float64)
@@ -407,9 +407,9 @@ def test_gradients_where_matrices_are_singular(compiler):
         pairs = zip(rows, points, strict=True)
         return [nx.grad(lambda a, f=f: nx.sum(f(a) * weights))(a) for (f, _, _), a in pairs]
 
-    found = nx.jit(slopes, compiler=compiler)(*(at for _, at, _ in rows))
-    for row, (one, (_, _, expected)) in enumerate(zip(found, rows, strict=True)):
-        np.testing.assert_allclose(one, expected, rtol=1e-9, atol=1e-9, err_msg=f"row {row}")
+    found = nx.jit(slopes, compiler=compiler)(*(point for _, point, _ in rows))
+    for row, (gradient, (_, _, expected)) in enumerate(zip(found, rows, strict=True)):
+        np.testing.assert_allclose(gradient, expected, rtol=1e-9, atol=1e-9, err_msg=f"row {row}")
 
 
 TRANSFORMS = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
@@ -417,7 +417,7 @@ TRANSFORMS = ["fft", "ifft", "rfft", "irfft", "hfft", "ihfft"]
 
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize("name", TRANSFORMS)
-def test_transforms(name, norm):
+def test_fourier_transforms(name, norm):
     real = name in ("rfft", "ihfft")
     x = matrices(3, 5, 4, dtype="float64" if real else "complex128")
     if name in ("irfft", "hfft"):
@@ -430,7 +430,7 @@ def test_transforms(name, norm):
 
 @pytest.mark.parametrize("norm", ["backward", "ortho", "forward"])
 @pytest.mark.parametrize("name", ["fftn", "ifftn", "rfftn", "irfftn"])
-def test_transforms_of_several_axes(name, norm):
+def test_fourier_transforms_of_several_axes(name, norm):
     x = matrices(3, 5, 4, dtype="float64" if name == "rfftn" else "complex128")
     for s, axes in [(None, None), (None, (0, 1)), ((4, 6), (2, 0)), ((7, 3), (-2, -1))]:
         found = getattr(nx.fft, name)(x, s=s, axes=axes, norm=norm)
@@ -441,7 +441,7 @@ def test_transforms_of_several_axes(name, norm):
 
 @pytest.mark.parametrize("dtype", ["f32", "f64"])
 @pytest.mark.parametrize("length", [1, 2, 9, 83, 509])
-def test_spectra_of_real_numbers_are_symmetric(length, dtype):
+def test_spectra_of_real_signals_are_symmetric(length, dtype):
     x = nx.tensor(-np.random.default_rng(8).random(length), dtype)
     for transform in (nx.fft.fft, nx.fft.ifft):
         spectrum = np.asarray(nx.jit(transform, compiler="evaluator")(x))
@@ -450,13 +450,13 @@ def test_spectra_of_real_numbers_are_symmetric(length, dtype):
     assert np.asarray(nx.phase(nx.fft.rfft(x)))[0] > 0
 
 
-def test_transforms_of_two_axes():
+def test_fourier_transforms_of_two_axes():
     x = matrices(3, 5, 4)
     close(nx.fft.fft2(x), np.fft.fft2(x))
     close(nx.fft.ifft2(x, s=(2, 7), axes=(0, 2)), np.fft.ifft2(x, s=(2, 7), axes=(0, 2)))
 
 
-def test_frequencies():
+def test_fft_frequencies_and_shifts():
     for n in (1, 4, 5):
         close(nx.fft.fftfreq(n, d=0.5, dtype="f64"), np.fft.fftfreq(n, d=0.5))
         close(nx.fft.rfftfreq(n, d=0.5, dtype="f64"), np.fft.rfftfreq(n, d=0.5))
@@ -466,7 +466,7 @@ def test_frequencies():
     close(nx.fft.ifftshift(nx.fft.fftshift(x)), x)
 
 
-def test_unknown_norm():
+def test_invalid_options_raise():
     with pytest.raises(nx.ArgumentError, match="norm: must be"):
         nx.fft.fft([1.0], norm="sideways")
     for call in (lambda: nx.fft.fft([1.0], n=0), lambda: nx.fft.irfftn([[1.0]], s=(-1, 2))):
@@ -480,7 +480,7 @@ def test_unknown_norm():
         nx.linalg.norm([[1.0]], ord="large")
 
 
-def test_vector_norms_keep_the_names_of_the_other_axes():
+def test_vector_norm_keeps_other_axis_names():
     x = nx.ones((2, 3), names=["a", "b"])
     for axis in ("a", "b", ("a", "b"), None):
         for keepdims in (False, True):
@@ -489,15 +489,15 @@ def test_vector_norms_keep_the_names_of_the_other_axes():
 
 
 @pytest.mark.parametrize("compiler", ["evaluator", "xla"])
-def test_eigenvalues_of_each_entry_of_vectorized_matrices(compiler):
+def test_eigenvalues_of_vectorized_matrices(compiler):
     matrices = nx.tensor(np.random.default_rng(0).normal(size=(3, 4, 4)))
 
     def size(matrix):
         return nx.sum(nx.abs(nx.linalg.eigvals(matrix)))
 
-    one_by_one = [nx.grad(size)(matrix).tolist() for matrix in matrices]
+    separate = [nx.grad(size)(matrix).tolist() for matrix in matrices]
     found = nx.jit(nx.vmap(nx.grad(size)), compiler=compiler)(matrices)
-    np.testing.assert_allclose(found, one_by_one, rtol=1e-9)
+    np.testing.assert_allclose(found, separate, rtol=1e-9)
     values, vectors = nx.linalg.eig(nx.vectorize(matrices, "entry"))
     assert values.vectorized_axes == vectors.vectorized_axes == (("entry", 3),)
     expected = nx.linalg.eig(matrices)

@@ -15,8 +15,8 @@ def f64(values):
 
 def close(found, expected, tolerance=1e-9):
     found, expected = nx.tree.flatten(found)[0], nx.tree.flatten(expected)[0]
-    for one, other in zip(found, expected, strict=True):
-        assert nx.all_close(one, other, rtol=tolerance, atol=tolerance).item(), (one, other)
+    for left, right in zip(found, expected, strict=True):
+        assert nx.all_close(left, right, rtol=tolerance, atol=tolerance).item(), (left, right)
 
 
 W = f64([[0.3, -0.2], [0.5, 0.7]])
@@ -24,41 +24,41 @@ H = f64([0.1, 0.4])
 ROWS = nx.reshape(nx.sin(nx.arange(2 * STEPS, dtype=nx.float64)), (STEPS, 2))
 
 
-def trip(w, h, row):
+def iteration(w, h, row):
     return nx.tanh(h @ w + row) * nx.cos(h)
 
 
-def scanned(w, h, **keeps):
+def scanned(w, h, **options):
     def step(h, row):
-        h = trip(w, h, row)
+        h = iteration(w, h, row)
         return h, nx.sum(h**2)
 
-    h, norms = nx.scan(step, h, ROWS, **keeps)
+    h, norms = nx.scan(step, h, ROWS, **options)
     return nx.sum(h) + nx.sum(norms)
 
 
-def counted(w, h, **keeps):
-    return nx.sum(nx.fori(0, STEPS, lambda i, h: trip(w, h, ROWS[i]), h, **keeps))
+def counted(w, h, **options):
+    return nx.sum(nx.fori(0, STEPS, lambda i, h: iteration(w, h, ROWS[i]), h, **options))
 
 
-def bounded(w, h, **keeps):
+def bounded(w, h, **options):
     def body(state):
         h, i = state
-        return trip(w, h, ROWS[i]), i + 1
+        return iteration(w, h, ROWS[i]), i + 1
 
     # The loop ends before the bound is reached.
-    return nx.sum(nx.while_loop(lambda s: s[1] < STEPS, body, (h, 0), max_trips=50, **keeps)[0])
+    return nx.sum(nx.while_loop(lambda s: s[1] < STEPS, body, (h, 0), max_trips=50, **options)[0])
 
 
-def until(w, h, **keeps):
+def data_dependent(w, h, **options):
     """A loop with a trip count that depends on the data."""
     start = nx.sum(h * 0.0)
 
     def body(state):
-        h, way, i = state
-        return trip(w, h, ROWS[i]), way + 1.0, i + 1
+        h, count, i = state
+        return iteration(w, h, ROWS[i]), count + 1.0, i + 1
 
-    return nx.sum(nx.while_loop(lambda s: s[1] < STEPS - 0.5, body, (h, start, 0), **keeps)[0])
+    return nx.sum(nx.while_loop(lambda s: s[1] < STEPS - 0.5, body, (h, start, 0), **options)[0])
 
 
 @pytest.fixture(scope="module")
@@ -79,37 +79,37 @@ def expected():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_all_ways_give_the_same(method, compiler, expected):
-    for loop in (scanned, counted, bounded, until):
-        if loop is until and method in ("store", "recompute"):
+def test_gradient_methods_agree(method, compiler, expected):
+    for loop in (scanned, counted, bounded, data_dependent):
+        if loop is data_dependent and method in ("store", "recompute"):
             continue
         # Compiling takes long, so XLA runs only a scan and an unbounded loop.
         if compiler == "xla" and loop in (counted, bounded):
             continue
         first, second = expected[scanned if loop is scanned else counted]
 
-        def kept(w, h, loop=loop):
+        def differentiated(w, h, loop=loop):
             return loop(w, h, gradient=method)
 
-        gradient = nx.jit(nx.grad(kept, argnums=(0, 1)), compiler=compiler)
+        gradient = nx.jit(nx.grad(differentiated, argnums=(0, 1)), compiler=compiler)
         close(gradient(W, H), first)
         if compiler == "xla":
             continue
         if method in ("auto", "log") or loop is scanned:
-            twice = nx.grad(lambda w, h, kept=kept: nx.sum(nx.grad(kept)(w, h) * W), argnums=1)
+            twice = nx.grad(lambda w, h, f=differentiated: nx.sum(nx.grad(f)(w, h) * W), argnums=1)
             close(nx.jit(twice, compiler=compiler)(W, H), second)
-        change = nx.jvp(lambda w, kept=kept: kept(w, H), (W,), (W,))[1]
+        change = nx.jvp(lambda w, f=differentiated: f(w, H), (W,), (W,))[1]
         close(change, nx.sum(first[0] * W))
 
 
 @pytest.mark.parametrize("method", ["store", "recompute"])
-def test_trips_that_nobody_knows_cannot_all_be_kept(method):
+def test_unbounded_loops_reject_store_and_recompute(method):
     with pytest.raises(nx.GradientError, match="known or bounded"):
-        nx.grad(lambda w: until(w, H, gradient=method))(W)
+        nx.grad(lambda w: data_dependent(w, H, gradient=method))(W)
 
 
 @pytest.mark.parametrize("trips", [0, 1, 2, 15, 16, 17, 300])
-def test_any_number_of_trips(trips, compiler):
+def test_gradients_for_any_trip_count(trips, compiler):
     @nx.jit(compiler=compiler)
     def gradient(x, count):
         def power(x):
@@ -132,28 +132,28 @@ def test_any_number_of_trips(trips, compiler):
 
 
 #: Loops without iterations.
-UNENTERED = {
-    "empty range": lambda x, **keeps: nx.fori(0, 0, lambda i, c: c * c * x, x, **keeps),
-    "range that ends before its start": lambda x, **keeps: nx.fori(
-        5, 3, lambda i, c: c * c * x, x, **keeps
+EMPTY_LOOPS = {
+    "empty range": lambda x, **options: nx.fori(0, 0, lambda i, c: c * c * x, x, **options),
+    "range that ends before its start": lambda x, **options: nx.fori(
+        5, 3, lambda i, c: c * c * x, x, **options
     ),
-    "no elements": lambda x, **keeps: nx.for_each(range(0), lambda i, c: c * c * x, x, **keeps),
-    "no rows": lambda x, **keeps: nx.for_each(
-        nx.zeros((0, 2), dtype="f64"), lambda row, c: c * row * x, x, **keeps
+    "no elements": lambda x, **options: nx.for_each(range(0), lambda i, c: c * c * x, x, **options),
+    "no rows": lambda x, **options: nx.for_each(
+        nx.zeros((0, 2), dtype="f64"), lambda row, c: c * row * x, x, **options
     ),
-    "no iterations allowed": lambda x, **keeps: nx.while_loop(
-        lambda c: nx.any(c < 10.0), lambda c: c * c * x, x, max_trips=0, **keeps
+    "no iterations allowed": lambda x, **options: nx.while_loop(
+        lambda c: nx.any(c < 10.0), lambda c: c * c * x, x, max_trips=0, **options
     ),
 }
 
 
 @pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("name", UNENTERED)
+@pytest.mark.parametrize("name", EMPTY_LOOPS)
 def test_loops_without_iterations_pass_their_cotangents(name, method, compiler):
     x = f64([2.0, 3.0])
 
     def total(x):
-        return nx.sum(UNENTERED[name](x, gradient=method) * x)
+        return nx.sum(EMPTY_LOOPS[name](x, gradient=method) * x)
 
     close(nx.jit(nx.value_and_grad(total), compiler=compiler)(x), (f64(13.0), x * 2.0))
     twice = nx.grad(lambda x: nx.sum(nx.grad(total)(x)))
@@ -161,7 +161,7 @@ def test_loops_without_iterations_pass_their_cotangents(name, method, compiler):
     close(nx.jvp(total, (x,), (x,))[1], f64(26.0))
 
 
-def test_a_bound_ends_the_loop():
+def test_max_trips_ends_the_loop():
     def run(x):
         return nx.while_loop(lambda y: y < 1e9, lambda y: y * 2.0, x, max_trips=5)
 
@@ -177,7 +177,7 @@ def test_a_bound_ends_the_loop():
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_bounded_loops_of_entries_store_values(method, compiler):
+def test_gradients_of_vmapped_bounded_loops(method, compiler):
     def run(x):
         return nx.while_loop(lambda y: y < 1e9, lambda y: y * 2.0, x, max_trips=5, gradient=method)
 
@@ -187,20 +187,20 @@ def test_bounded_loops_of_entries_store_values(method, compiler):
         assert gradient(xs).tolist() == [32.0, 16.0, 1.0]
 
 
-def test_bytes_decide_where_nothing_else_does():
-    def whiles(**keeps):
-        expression = nx.debug_expr(nx.grad(lambda w: scanned(w, H, **keeps)))(W)
+def test_gradient_bytes_selects_the_method():
+    def loop_count_and_text(**options):
+        expression = nx.debug_expr(nx.grad(lambda w: scanned(w, H, **options)))(W)
         return expression.op_counts()["while"], str(expression)
 
     # One forward loop with residuals, and one backward loop. No additional loop counts iterations.
-    stored = whiles()
+    stored = loop_count_and_text()
     assert stored[0] == 2
-    assert whiles(gradient="store") == stored
-    assert whiles(gradient_bytes=1 << 20) == stored
-    assert whiles(gradient="recompute")[0] == 2
+    assert loop_count_and_text(gradient="store") == stored
+    assert loop_count_and_text(gradient_bytes=1 << 20) == stored
+    assert loop_count_and_text(gradient="recompute")[0] == 2
     states = STEPS * 2 * 8
-    assert whiles(gradient_bytes=states) == whiles(gradient="recompute")
-    assert whiles(gradient_bytes=0)[1] != whiles(gradient="recompute")[1]
+    assert loop_count_and_text(gradient_bytes=states) == loop_count_and_text(gradient="recompute")
+    assert loop_count_and_text(gradient_bytes=0)[1] != loop_count_and_text(gradient="recompute")[1]
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -217,13 +217,13 @@ def test_hooks_in_loops_run_once(method):
     assert len(seen) == 6
 
 
-def test_gradients_of_loops_in_loops(compiler):
-    def run(x, **keeps):
+def test_gradients_of_nested_loops(compiler):
+    def run(x, **options):
         def outer(i, y):
-            inner = nx.fori(0, 3, lambda j, z: nx.sin(z) * x + j, y, **keeps)
+            inner = nx.fori(0, 3, lambda j, z: nx.sin(z) * x + j, y, **options)
             return nx.cos(inner) + y * x
 
-        return nx.fori(0, 4, outer, x, **keeps)
+        return nx.fori(0, 4, outer, x, **options)
 
     expected = nx.grad(lambda x: run(x, unroll=True))(f64(0.7))
     for method in METHODS if compiler == "evaluator" else ["auto", "sqrt"]:
@@ -232,7 +232,7 @@ def test_gradients_of_loops_in_loops(compiler):
 
 
 @pytest.mark.parametrize(
-    "place",
+    "row_index",
     [
         lambda i: i,
         lambda i: 6 - i,
@@ -242,12 +242,20 @@ def test_gradients_of_loops_in_loops(compiler):
         lambda i: i * 2,
         lambda i: i * 0 + 2,
     ],
-    ids=["in order", "backwards", "before", "beyond the end", "twice", "apart", "one place"],
+    ids=[
+        "in order",
+        "backwards",
+        "before",
+        "beyond the end",
+        "twice",
+        "every second row",
+        "one row",
+    ],
 )
-def test_what_a_loop_collects_has_the_cotangents_of_the_rows_that_it_writes(place, compiler):
+def test_gradients_of_rows_written_in_a_loop(row_index, compiler):
     def total(rows, xs):
         def body(i, rows):
-            return nx.put_slice(rows, [place(i), 0], nx.reshape(nx.sin(xs[i]), (1, 2)))
+            return nx.put_slice(rows, [row_index(i), 0], nx.reshape(nx.sin(xs[i]), (1, 2)))
 
         weights = nx.iota((7, 2), dtype="f64") + 1
         return nx.sum(nx.fori(1, 6, body, rows) ** 2 * weights)
@@ -276,7 +284,7 @@ DIRECTIONS = {
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize("updates", UPDATES)
-def test_loop_bounds_and_steps_held_in_states(updates, direction):
+def test_gradients_with_bounds_and_steps_in_states(updates, direction):
     holds, sign, (first, bound) = DIRECTIONS[direction]
     next_bound, next_step = UPDATES[updates]
 
@@ -284,9 +292,9 @@ def test_loop_bounds_and_steps_held_in_states(updates, direction):
         i, bound, step, x = state
         return i + sign * step, next_bound(bound, i), next_step(step, i), nx.sin(x) * 2.0
 
-    def run(x, **keeps):
+    def run(x, **options):
         state = (nx.tensor(first), nx.tensor(bound), nx.tensor(1), x)
-        return nx.while_loop(lambda s: holds(s[0], s[1]), body, state, **keeps)[3]
+        return nx.while_loop(lambda s: holds(s[0], s[1]), body, state, **options)[3]
 
     def unrolled(x):
         state = (first, bound, 1, x)
@@ -327,7 +335,7 @@ def test_analyses_of_nested_loops_visit_each_body_once(levels, states):
             assert expression.run(f64(0.5)).item() == f(f64(1.0)).item() != 0
 
 
-def test_the_gradient_of_loops_in_sequence_creates_nodes_once():
+def test_gradients_of_sequential_loops_share_nodes():
     def f(x):
         for _ in range(60):
             x = nx.fori(0, 3, lambda i, x: nx.sin(x) * x, x)

@@ -10,7 +10,7 @@ from children import run
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits and /proc")
 
 #: Programs that each allocate several megabytes; the pool of freed memory is empty.
-ASKING = {
+PROGRAMS = {
     "add": "x + 1",
     "window_reduce": "nx.window_sum(nx.ones((1 << 20,)), (3,))",
     "window_scatter": "nx.window_scatter_max(x, half, 0.0, (2,), strides=(2,))",
@@ -20,8 +20,8 @@ ASKING = {
 }
 
 
-@pytest.mark.parametrize("program", ASKING.values(), ids=ASKING)
-def test_results_and_what_kernels_need_meanwhile(program):
+@pytest.mark.parametrize("program", PROGRAMS.values(), ids=PROGRAMS)
+def test_results_and_kernel_buffers_raise_out_of_memory(program):
     printed = run(f"""
         from nxla import _core
         x, half = nx.ones((1 << 21,)), nx.ones((1 << 20,))
@@ -29,9 +29,9 @@ def test_results_and_what_kernels_need_meanwhile(program):
         _core.release_held_memory()
         limit(2)
         try:
-            kept = [{program} for _ in range(40)]
-        except nx.OutOfMemoryError as refused:
-            print(isinstance(refused, MemoryError), refused)
+            results = [{program} for _ in range(40)]
+        except nx.OutOfMemoryError as error:
+            print(isinstance(error, MemoryError), error)
     """)
     assert printed.startswith("True ")
     assert "bytes" in printed
@@ -47,7 +47,7 @@ def test_results_and_what_kernels_need_meanwhile(program):
         "nx.jit(lambda: nx.tensor(array) + 1, compiler='evaluator')()",
     ],
 )  # fmt: skip
-def test_data_that_comes_and_goes(program):
+def test_conversions_raise_memory_error(program):
     printed = run(f"""
         import io, pickle
         from nxla import _core
@@ -61,14 +61,14 @@ def test_data_that_comes_and_goes(program):
         _core.release_held_memory()
         limit(4)
         try:
-            kept = [{program} for _ in range(9)]
-        except MemoryError as refused:
+            results = [{program} for _ in range(9)]
+        except MemoryError:
             print("refused")
     """)
     assert printed == "refused\n"
 
 
-def test_work_goes_on_where_there_can_be_no_threads():
+def test_computation_without_memory_for_threads():
     # Each thread of the pool needs some megabytes for its stack.
     printed = run("""
         x = nx.ones((1 << 17,))
@@ -81,22 +81,22 @@ def test_work_goes_on_where_there_can_be_no_threads():
     assert printed in ("131072.0\n", "refused\n")
 
 
-def test_what_is_out_of_memory_is_both():
+def test_out_of_memory_error_is_a_memory_error():
     with pytest.raises(MemoryError, match="bytes"):
         nx.ones((1 << 44,)) + 1
     assert issubclass(nx.OutOfMemoryError, (nx.NxlaError, MemoryError))
 
 
-LONG = {
+LONG_KERNELS = {
     "products of integers": "nx.matmul(integers, integers)",
     "windows": "nx.window_sum(wide, (99, 99), padding='same')",
-    "a factorization": "nx.linalg.eigh(square)",
+    "factorization": "nx.linalg.eigh(square)",
     "element-wise code": "long(wide)",
 }
 
 
-@pytest.mark.parametrize("program", LONG.values(), ids=LONG)
-def test_a_long_kernel_is_interrupted(program):
+@pytest.mark.parametrize("program", LONG_KERNELS.values(), ids=LONG_KERNELS)
+def test_long_kernels_are_interrupted(program):
     printed = run(f"""
         integers = nx.astype(nx.ones((2500, 2500)), "s64")
         wide = nx.ones((4000, 4000))
@@ -109,21 +109,21 @@ def test_a_long_kernel_is_interrupted(program):
         long = nx.jit(code, compiler="evaluator")
         signal.signal(signal.SIGINT, signal.default_int_handler)
         threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
-        begun = time.monotonic()
+        start = time.monotonic()
         try:
             {program}
         except KeyboardInterrupt:
             print("interrupted")
-        sys.stderr.write(str(time.monotonic() - begun))
-        # Another thread can compute meanwhile.
+        sys.stderr.write(str(time.monotonic() - start))
+        # The thread pool still works.
         assert nx.sum(nx.ones((1 << 17,))).item() == 1 << 17
-        os._exit(0 if time.monotonic() - begun < 10 else 5)
+        os._exit(0 if time.monotonic() - start < 10 else 5)
     """)
     assert printed in ("interrupted\n", "")
 
 
 @pytest.mark.stress
-def test_five_thousand_programs_on_xla_in_one_process():
+def test_xla_programs_do_not_exhaust_memory():
     # Each program has twenty operations that fusion cannot combine, and needs about thirty memory
     # maps. The plugin frees the maps of a program: with a cache for six programs, an evicted
     # program leaves no map and about a kilobyte. Live functions keep their graphs, about ten
@@ -145,16 +145,16 @@ def test_five_thousand_programs_on_xla_in_one_process():
                 megabytes = int(pages.read().split()[1]) * resource.getpagesize() >> 20
                 return sum(1 for _ in maps), megabytes
         x = nx.tensor(np.linspace(-1, 1, 16, dtype=np.float32))
-        kept, seen = [], []
+        results, seen = [], []
         for number in range(5000):
             f = program(number)
             result = f(x).numpy()
             assert np.isfinite(result).all() and np.abs(result).max() <= 1, number
-            kept.append(f)
+            results.append(f)
             if number % 250 == 249:
                 seen.append(usage())
                 print(number + 1, *seen[-1], flush=True)
-        assert np.allclose(kept[0](x).numpy(), program(0)(x).numpy())
+        assert np.allclose(results[0](x).numpy(), program(0)(x).numpy())
         half = len(seen) // 2
         maps, megabytes = (max(kind) for kind in zip(*seen[half:]))
         first_maps, first_megabytes = (max(kind) for kind in zip(*seen[4:half]))

@@ -12,7 +12,7 @@ SHAPES = [(1,), (5,), (8,), (2, 2), (4, 4), (2, 64), (1, 2, 2), (2, 2, 2), (3, 5
 #: Functions that move elements; the arguments are a namespace of functions and an array.
 MOVED = {
     "transposed": lambda m, x: m.permute_dims(x, tuple(range(x.ndim))[::-1]),
-    "turned": lambda m, x: m.moveaxis(x, 0, -1),
+    "rotated axes": lambda m, x: m.moveaxis(x, 0, -1),
     "reversed": lambda m, x: m.flip(x),
     "reversed rows": lambda m, x: m.flip(x, 0),
     "rolled": lambda m, x: m.roll(x, 1, 0),
@@ -53,13 +53,13 @@ def check(compiler, move, shape, dtype):
 @pytest.mark.parametrize("dtype", ["?", "u1", "f4", "f8"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 @pytest.mark.parametrize("name", MOVED)
-def test_moved(name, shape, dtype):
+def test_functions_of_moved_operands(name, shape, dtype):
     check("evaluator", MOVED[name], shape, dtype)
 
 
 @pytest.mark.parametrize("dtype", ["?", "u1", "f4", "f8"])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
-def test_slices(shape, dtype):
+def test_functions_of_slices(shape, dtype):
     """A slice with one element along an axis is broadcast to the shape of the tensor."""
     parts = [slice(None), slice(0, 1), slice(-1, None)]
     for index in itertools.product(parts, repeat=len(shape)):
@@ -67,7 +67,7 @@ def test_slices(shape, dtype):
 
 
 @pytest.mark.parametrize("shape", [(4, 4), (2, 3, 4)], ids=str)
-def test_xla(shape):
+def test_functions_of_moved_operands_on_xla(shape):
     for move in MOVED.values():
         check("xla", move, shape, "f4")
     check("xla", lambda m, x: x[..., :1], shape, "f4")

@@ -27,7 +27,7 @@ ROWS = [
 ]
 
 
-def test_the_table_is_long():
+def test_table_has_rows():
     assert len(ROWS) > 250
 
 
@@ -39,8 +39,8 @@ def test_python_names_exist(name):
         found = getattr(found, part)
 
 
-def test_rustdoc_gets_every_rust_name():
-    """rustdoc refuses a link without a target, in `make check`."""
+def test_rustdoc_page_links_every_rust_name():
+    """In `make check`, rustdoc rejects a link without a target."""
     page = runpy.run_path(str(ROOT / "tools/names.py"))["page"]()
     assert page == (ROOT / "crates/nxla/src/names.md").read_text(encoding="utf-8")
     names = {name for row in ROWS for name in re.findall(r"[A-Z]\w*::\w+|nxla::\w+", row[2])}
@@ -48,30 +48,30 @@ def test_rustdoc_gets_every_rust_name():
     assert [name for name in names if f"[`{name}`](" not in page] == []
 
 
-def test_what_is_in_python_is_in_rust_or_says_what_to_write_instead():
+def test_python_names_have_a_rust_name_or_note():
     missing = [row[0] for row in ROWS if row[1] and not row[2] and "Rust: " not in row[3]]
     assert missing == []
 
 
-def test_what_has_no_python_name_says_what_to_write_instead():
+def test_rows_without_python_name_have_a_note():
     assert [row[0] for row in ROWS if not row[1] and not row[3]] == []
 
 
-def test_names_of_other_libraries_are_told_and_listed():
+def test_names_of_other_libraries_have_hints_and_rows():
     for module, names in MODULES.items():
         owner = importlib.import_module(module)
-        for name, here in names.items():
-            with pytest.raises(AttributeError, match=re.escape(f"{name!r}; in nxla it is {here}")):
+        for name, hint in names.items():
+            with pytest.raises(AttributeError, match=re.escape(f"{name!r}; in nxla it is {hint}")):
                 getattr(owner, name)
-            for mentioned in re.findall(r"nx\.([a-z_][\w.]*\w)", here):
-                assert operator.attrgetter(mentioned)(nx) is not None, here
-            for member in re.findall(r"the (?:method|property) (\w+) of a tensor", here):
+            for mentioned in re.findall(r"nx\.([a-z_][\w.]*\w)", hint):
+                assert operator.attrgetter(mentioned)(nx) is not None, hint
+            for member in re.findall(r"the (?:method|property) (\w+) of a tensor", hint):
                 assert hasattr(nx.Tensor, member)
-    for name, why in ABSENT.items():
-        with pytest.raises(AttributeError, match=re.escape(f"{name!r}; not in nxla: {why}")):
+    for name, reason in ABSENT.items():
+        with pytest.raises(AttributeError, match=re.escape(f"{name!r}; not in nxla: {reason}")):
             getattr(nx, name)
-        for mentioned in re.findall(r"nx\.([a-z_][\w.]*\w)", why):
-            assert operator.attrgetter(mentioned)(nx) is not None, why
+        for mentioned in re.findall(r"nx\.([a-z_][\w.]*\w)", reason):
+            assert operator.attrgetter(mentioned)(nx) is not None, reason
     with pytest.raises(AttributeError, match=r"'nothing_like_it'$"):
         _ = nx.nothing_like_it
     assert not hasattr(nx, "concatenate")
@@ -79,12 +79,14 @@ def test_names_of_other_libraries_are_told_and_listed():
     sections = dict(part.split("\n", 1) for part in text.split("\n### ")[1:])
     head = ["| other library | nxla |", "|---|---|"]
     for module, names in MODULES.items():
-        rows = [f"| {name} | {here} |" for name, here in sorted(names.items())]
+        rows = [f"| {name} | {hint} |" for name, hint in sorted(names.items())]
         section = sections[f"`{module.replace('nxla', 'nx')}`"]
         assert section.strip().splitlines() == head + rows
-    rows = [f"| {name} | {here} |" for name, here in sorted(TENSOR.items())]
+    rows = [f"| {name} | {hint} |" for name, hint in sorted(TENSOR.items())]
     assert sections["Tensors"].strip().splitlines() == head + rows
-    absent = [f"| {', '.join(sorted(names))} | {why} |" for why, names in sorted(REASONS.items())]
+    absent = [
+        f"| {', '.join(sorted(names))} | {reason} |" for reason, names in sorted(REASONS.items())
+    ]
     assert sections["Functions without a counterpart"].strip().splitlines()[2:] == absent
 
 
@@ -100,30 +102,30 @@ VALUES = {
 
 
 def _hints_with_references():
-    """Return hints that are expressions of tensors, with the variables and the function."""
-    for name, here in MODULES["nxla"].items():
+    """Yield hints that are expressions of tensors, with their variables and function."""
+    for name, hint in MODULES["nxla"].items():
         function = getattr(np, name, getattr(scipy_special, name, None))
         try:
-            nodes = list(ast.walk(ast.parse(here, mode="eval")))
+            nodes = list(ast.walk(ast.parse(hint, mode="eval")))
         except SyntaxError:
             continue
         found = [node.id for node in nodes if isinstance(node, ast.Name) and node.id in VALUES]
         if function is not None and found:
-            yield name, here, [variable for variable in VALUES if variable in found], function
+            yield name, hint, [variable for variable in VALUES if variable in found], function
 
 
 HINTS = list(_hints_with_references())
 
 
 @pytest.mark.parametrize(
-    ("name", "here", "variables", "function"), HINTS, ids=[name for name, *_ in HINTS]
+    ("name", "hint", "variables", "function"), HINTS, ids=[name for name, *_ in HINTS]
 )
-def test_expressions_in_hints_have_the_values_of_the_other_library(name, here, variables, function):
+def test_expressions_in_hints_match_the_other_library(name, hint, variables, function):
     values = dict(VALUES)
     if name in ("fmax", "fmin", "heaviside"):
         values.update(x=np.array([0.5, np.nan, np.nan]), y=np.array([np.nan, 0.5, np.nan]))
-    given = {each: nx.tensor(v) if isinstance(v, np.ndarray) else v for each, v in values.items()}
-    found = eval(here, {"nx": nx, **given})
+    tensors = {n: nx.tensor(v) if isinstance(v, np.ndarray) else v for n, v in values.items()}
+    found = eval(hint, {"nx": nx, **tensors})
     expected = function(*(values[variable] for variable in variables))
     np.testing.assert_allclose(np.asarray(found), expected, rtol=1e-6)
 
@@ -132,16 +134,16 @@ def test_expressions_in_hints_have_the_values_of_the_other_library(name, here, v
     ("name", "function"),
     [("max", np.maximum), ("min", np.minimum), ("mul", np.multiply)],
 )
-def test_scatters_in_hints_have_the_values_of_numpy(name, function):
+def test_scatters_in_hints_match_numpy(name, function):
     x, index, v = np.array([1.0, 5.0, 3.0]), np.array([1, 1, 2]), np.array([2.0, 7.0, 4.0])
-    given = {"x": nx.tensor(x), "index": nx.tensor(index), "v": nx.tensor(v)}
-    found = eval(MODULES["nxla"][f"scatter_{name}"], given)
+    tensors = {"x": nx.tensor(x), "index": nx.tensor(index), "v": nx.tensor(v)}
+    found = eval(MODULES["nxla"][f"scatter_{name}"], tensors)
     function.at(x, index, v)
     assert found.tolist() == x.tolist()
 
 
 @pytest.mark.parametrize("name", sorted(TENSOR))
-def test_attributes_of_other_arrays_are_told(name):
+def test_attributes_of_other_arrays_have_hints(name):
     seen = []
 
     def look(x):
@@ -169,7 +171,7 @@ def test_attributes_of_other_arrays_are_told(name):
         (lambda: nx.linalg.choleski, "cholesky"),
     ],
 )
-def test_a_misspelled_name_is_answered_by_the_most_similar_one(call, similar):
+def test_misspelled_names_suggest_the_most_similar_name(call, similar):
     with pytest.raises(AttributeError, match=f"; did you mean '{similar}'"):
         call()
 
@@ -190,7 +192,7 @@ def test_a_traced_value_is_formatted_as_its_type():
 @pytest.mark.parametrize(
     "namespace", ["numpy", "numpy.linalg", "numpy.fft", "nn", "lax", "random", "scipy.special"]
 )
-def test_nothing_of_jax_is_unanswered(namespace):
+def test_every_name_of_jax_exists_or_has_a_hint(namespace):
     jax = pytest.importorskip("jax", reason="jax is not installed, so its names are not known")
     own = {"numpy.linalg": nx.linalg, "numpy.fft": nx.fft, "nn": nx.nn, "random": nx.random}
     module = own.get(namespace, nx)
@@ -200,15 +202,15 @@ def test_nothing_of_jax_is_unanswered(namespace):
         *MODULES[module.__name__],
         *(ABSENT if module is nx else ()),
     }
-    theirs = importlib.import_module(f"jax.{namespace}")
+    jax_module = importlib.import_module(f"jax.{namespace}")
     # Names that end with _p are primitives, which users do not call.
-    public = {name for name in dir(theirs) if not name.startswith("_") and name[-2:] != "_p"}
+    public = {name for name in dir(jax_module) if not name.startswith("_") and name[-2:] != "_p"}
     assert len(public) > 15, jax.__version__
     assert public - names == set()
 
 
 @pytest.mark.parametrize("name", sorted({name for row in ROWS for name in [row[0]]}))
-def test_every_name_of_nx_is_found_or_answered_with_ours(name):
+def test_every_name_of_elixir_nx_exists_or_has_a_hint(name):
     for part in re.findall(r"^\w+", name):
         if not hasattr(nx, part):
             with pytest.raises(AttributeError, match="; in nxla it is "):

@@ -16,8 +16,8 @@ def wide(x):
     return np.asarray(nx.astype(x, nx.float32))
 
 
-def agree(found, expected, dtype):
-    """Return whether numbers equal `float32` results that were rounded once or twice."""
+def assert_agree(found, expected, dtype):
+    """Assert that numbers equal `float32` results that were rounded once or twice."""
     assert str(found.dtype) == dtype or found.dtype == nx.tensor(0, dtype=dtype).dtype
     found, expected = wide(found), wide(expected)
     smallest = {"f16": 2.0**-24, "bf16": 0, "f8": 2.0**-16, "f8_e4m3fn": 2.0**-9}[dtype]
@@ -53,10 +53,10 @@ def test_gradients_over_many_elements(name, dtype, compiler):
         def loss(x):
             return nx.sum(nx.astype(function(x), nx.float32)) * scaled
 
-        agree(nx.grad(loss)(x), nx.grad(loss)(nx.astype(x, nx.float32)), dtype)
+        assert_agree(nx.grad(loss)(x), nx.grad(loss)(nx.astype(x, nx.float32)), dtype)
 
 
-def test_the_gradient_of_a_mean_is_one_over_the_count(compiler):
+def test_gradient_of_a_mean_is_one_over_the_count(compiler):
     with nx.default_options(compiler=compiler):
         x = nx.ones(65_520, dtype="f16")
         gradient = nx.grad(lambda x: nx.mean(x) * 1024)(x)
@@ -80,33 +80,33 @@ def test_means_over_many_elements(dtype, compiler):
         assert nx.covariance(columns).dtype == ones.dtype
         signs = nx.tensor(np.resize([1.0, -1.0], (MANY, 1)), dtype=dtype)
         assert nx.covariance(signs).tolist() == [[1.0]]
-        agree(nx.logsumexp(ones), nx.logsumexp(nx.ones(MANY)), dtype)
+        assert_agree(nx.logsumexp(ones), nx.logsumexp(nx.ones(MANY)), dtype)
 
 
 @pytest.mark.parametrize("dtype", STEPS)
-def test_numbers_at_even_distances(dtype, compiler):
+def test_linspace_and_arange(dtype, compiler):
     with nx.default_options(compiler=compiler):
         for steps in (3, 300, MANY):
             found = nx.linspace(0, 1, steps, dtype=dtype)
             expected = nx.tensor(np.linspace(0, 1, steps), dtype=dtype)
-            agree(found, expected, dtype)
+            assert_agree(found, expected, dtype)
             assert found[-1].item() == 1.0
             assert nx.all(found[1:] >= found[:-1]).item()
             ends = nx.linspace(nx.zeros(2), nx.ones(2), steps, dtype=dtype)
             assert nx.all(ends == found).item()
         counted = nx.arange(0, 1, 2.0**-17, dtype=dtype)
-        agree(counted, nx.tensor(np.arange(0, 1, 2.0**-17), dtype=dtype), dtype)
+        assert_agree(counted, nx.tensor(np.arange(0, 1, 2.0**-17), dtype=dtype), dtype)
 
 
-def test_a_normalization_by_hand(compiler):
+def test_gradient_of_a_handwritten_normalization(compiler):
     """Sums over a channel cancel, so that only the rounding errors remain."""
     rng = np.random.default_rng(3)
     x = rng.normal(2.0, 1.0, (81_920, 3))
     w = rng.normal(size=(81_920, 3))
 
     def loss(x, w):
-        centerd = x - nx.mean(x, axis=0, keepdims=True)
-        y = centerd / nx.sqrt(nx.var(x, axis=0, keepdims=True) + 1e-5)
+        centered = x - nx.mean(x, axis=0, keepdims=True)
+        y = centered / nx.sqrt(nx.var(x, axis=0, keepdims=True) + 1e-5)
         return nx.mean(nx.sum(y * w, axis=1)) * 1024
 
     def gradient(dtype):

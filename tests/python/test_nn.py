@@ -53,30 +53,36 @@ def test_activations(name, options, recorded):
     slope = nx.grad(lambda x: nx.sum(weights * ours(x, **options)))(nx.tensor(x))
     with np.errstate(over="ignore", invalid="ignore"):
         value = recorded(lambda jax: getattr(jax.nn, name)(x, **options))
-        rise = recorded(
+        expected_slope = recorded(
             lambda jax: jax.grad(lambda x: (weights * getattr(jax.nn, name)(x, **options)).sum())(x)
         )
     if name == "squareplus":
         value = squareplus(x.astype("f8"), **options)
         np.testing.assert_allclose(np.asarray(got)[-3:-1], value[-3:-1], rtol=1e-6)
-    sound = np.isfinite(value)
+    finite = np.isfinite(value)
     assert got.dtype == nx.float32
     assert np.isfinite(np.asarray(got)).all()
-    np.testing.assert_allclose(np.asarray(got)[sound], value[sound], rtol=2e-5, atol=1e-6)
+    np.testing.assert_allclose(np.asarray(got)[finite], value[finite], rtol=2e-5, atol=1e-6)
     assert np.isfinite(np.asarray(slope)).all()
     # At kinks, and for large numbers for which JAX overflows, other slopes are valid too.
-    kept = np.isfinite(rise) & (np.abs(x) < 1e30) & ~np.isin(x, [0.0, -1.0, 1.0, -3.0, 3.0, 6.0])
-    np.testing.assert_allclose(np.asarray(slope)[kept], rise[kept], rtol=3e-4, atol=1e-5)
+    smooth = (
+        np.isfinite(expected_slope)
+        & (np.abs(x) < 1e30)
+        & ~np.isin(x, [0.0, -1.0, 1.0, -3.0, 3.0, 6.0])
+    )
+    np.testing.assert_allclose(
+        np.asarray(slope)[smooth], expected_slope[smooth], rtol=3e-4, atol=1e-5
+    )
 
 
 def test_activations_on_xla():
-    def everything(x):
+    def values_and_slopes(x):
         functions = [lambda x, n=n, o=o: getattr(nx.nn, n)(x, **o) for n, o in ACTIVATIONS]
         values = [function(x) for function in functions]
         return values, [nx.grad(lambda x, f=f: nx.sum(f(x)))(x) for f in functions]
 
-    got = nx.jit(everything, compiler="xla")(nx.tensor(NUMBERS))
-    expected = nx.jit(everything, compiler="evaluator")(nx.tensor(NUMBERS))
+    got = nx.jit(values_and_slopes, compiler="xla")(nx.tensor(NUMBERS))
+    expected = nx.jit(values_and_slopes, compiler="evaluator")(nx.tensor(NUMBERS))
     for ours, reference in zip(nx.tree.leaves(got), nx.tree.leaves(expected), strict=True):
         np.testing.assert_allclose(ours, reference, rtol=1e-4, atol=1e-5)
 
@@ -93,7 +99,7 @@ def test_dtypes_of_activations(name, options):
             function(1j, **options)
 
 
-def test_slopes_at_bends():
+def test_slopes_at_kinks():
     for name, expected in [
         ("relu", {0.0: 0.0}),
         ("relu6", {0.0: 0.0, 6.0: 0.0}),
@@ -139,7 +145,7 @@ def test_softmax(compiler, recorded):
         )
 
 
-def test_units_with_gates(recorded):
+def test_glu(recorded):
     x = np.linspace(-2, 2, 12).reshape(2, 6).astype("f4")
     np.testing.assert_allclose(nx.nn.glu(x), recorded(lambda jax: jax.nn.glu(x)), rtol=1e-6)
     np.testing.assert_allclose(nx.nn.glu(x, 0), recorded(lambda jax: jax.nn.glu(x, 0)), rtol=1e-6)
@@ -212,9 +218,9 @@ def test_norms(compiler, recorded):
                 lambda jax, f: jax.jit(jax.grad(lambda x: (f(x) * weights).sum()))(x), theirs
             )
             np.testing.assert_allclose(got, expected, rtol=1e-3, atol=1e-4)
-        _, moved, spread = nx.nn.batch_norm_train(x, mean, variance, momentum=0.75)
-        np.testing.assert_allclose(moved, 0.75 * mean + 0.25 * x.mean((0, 1)), rtol=1e-5)
-        np.testing.assert_allclose(spread, 0.75 * variance + 0.25 * x.var((0, 1)), rtol=1e-5)
+        _, new_mean, new_variance = nx.nn.batch_norm_train(x, mean, variance, momentum=0.75)
+        np.testing.assert_allclose(new_mean, 0.75 * mean + 0.25 * x.mean((0, 1)), rtol=1e-5)
+        np.testing.assert_allclose(new_variance, 0.75 * variance + 0.25 * x.var((0, 1)), rtol=1e-5)
         # The mean of large numbers is subtracted before they are squared.
         np.testing.assert_allclose(
             nx.nn.layer_norm(nx.tensor([10000.0, 10001.0], "f32")), [-1.0, 1.0], rtol=1e-4
@@ -228,7 +234,7 @@ def test_norms(compiler, recorded):
         np.testing.assert_allclose(narrow, reference_norm(x, -1, 1e-5), atol=5e-3)
 
 
-def test_channels_elsewhere():
+def test_norms_along_other_axes():
     x = np.random.default_rng(0).normal(size=(2, 6, 3, 3)).astype("f4")
     scale = np.arange(1.0, 7.0, dtype="f4")
     moved = np.moveaxis(x, 1, -1)
@@ -245,7 +251,7 @@ def test_channels_elsewhere():
     assert nx.nn.layer_norm(named, axis=["y", "x"]).names == ["n", "c", "y", "x"]
 
 
-def test_norms_that_cannot_be():
+def test_norms_reject_invalid_arguments():
     x = nx.ones((2, 6))
     with pytest.raises(nx.ShapeError, match="scale"):
         nx.nn.layer_norm(x, nx.ones(5))
@@ -262,11 +268,11 @@ def test_norms_that_cannot_be():
 def test_dropout(compiler):
     key = nx.random.key(1)
     with nx.default_options(compiler=compiler):
-        y, following = nx.nn.dropout(key, nx.full(10000, 2.0), 0.25)
-        kept = np.asarray(y)
-        np.testing.assert_allclose(np.unique(kept), [0.0, 2.0 / 0.75], rtol=1e-6)
-        assert abs((kept == 0).mean() - 0.25) < 0.02
-        assert following.tolist() == nx.random.split(key)[0].tolist()
+        y, next_key = nx.nn.dropout(key, nx.full(10000, 2.0), 0.25)
+        values = np.asarray(y)
+        np.testing.assert_allclose(np.unique(values), [0.0, 2.0 / 0.75], rtol=1e-6)
+        assert abs((values == 0).mean() - 0.25) < 0.02
+        assert next_key.tolist() == nx.random.split(key)[0].tolist()
         assert nx.nn.dropout(key, nx.ones(5), 1.0)[0].tolist() == [0.0] * 5
         slope = nx.grad(lambda x: nx.sum(nx.nn.dropout(key, x, 0.5)[0]))(nx.ones(100))
         assert sorted(set(slope.tolist())) == [0.0, 2.0]
@@ -312,7 +318,7 @@ def test_attention(compiler, heads, recorded):
             np.testing.assert_allclose(slope, expected, rtol=1e-3, atol=1e-4)
 
 
-def test_attention_at_its_ends():
+def test_attention_overflow_and_invalid_shapes():
     q = nx.full((1, 2, 1, 4), 1e4, dtype="f16")
     y = nx.nn.dot_product_attention(q, q, q)
     assert y.dtype == nx.float16
@@ -388,11 +394,11 @@ def test_losses(compiler, recorded):
             np.testing.assert_allclose(ours(nx.tensor(argument)), expected, rtol=2e-5, atol=1e-5)
             slope = nx.grad(lambda a, f=ours: nx.sum(f(a)))(nx.tensor(argument))
             run = lambda jax, f, a: jax.jit(jax.grad(lambda a: f(a, jax).sum()))(a)  # noqa: E731
-            rise = recorded(run, theirs, argument)
-            np.testing.assert_allclose(slope, rise, rtol=1e-4, atol=1e-5)
+            expected_slope = recorded(run, theirs, argument)
+            np.testing.assert_allclose(slope, expected_slope, rtol=1e-4, atol=1e-5)
 
 
-def test_losses_at_extremes():
+def test_losses_at_extreme_values():
     inf = np.inf
     assert nx.nn.softmax_cross_entropy([0.0, -inf], [1.0, 0.0]).item() == 0.0
     assert nx.nn.kl_divergence([0.0, -inf], [1.0, 0.0]).item() == 0.0
@@ -414,13 +420,13 @@ def test_losses_at_extremes():
 def pool_with_jax(jax, x, window, strides, padding, kind):
     """Return JAX's reduction of windows over the axes between the first and the last one."""
     sizes, steps = (1, *window, 1), (1, *strides, 1)
-    around = padding.upper() if isinstance(padding, str) else ((0, 0), *padding, (0, 0))
+    pads = padding.upper() if isinstance(padding, str) else ((0, 0), *padding, (0, 0))
     if kind == "max":
-        return jax.lax.reduce_window(x, -np.inf, jax.lax.max, sizes, steps, around)
-    sums = jax.lax.reduce_window(x, 0.0, jax.lax.add, sizes, steps, around)
+        return jax.lax.reduce_window(x, -np.inf, jax.lax.max, sizes, steps, pads)
+    sums = jax.lax.reduce_window(x, 0.0, jax.lax.add, sizes, steps, pads)
     if kind == "all":
         return sums / np.prod(window)
-    return sums / jax.lax.reduce_window(np.ones_like(x), 0.0, jax.lax.add, sizes, steps, around)
+    return sums / jax.lax.reduce_window(np.ones_like(x), 0.0, jax.lax.add, sizes, steps, pads)
 
 
 def test_pooling(compiler, recorded):
@@ -448,8 +454,8 @@ def test_pooling(compiler, recorded):
             np.testing.assert_allclose(got, mean_of_all, rtol=1e-5, atol=1e-6)
         slope = nx.grad(lambda x: nx.sum(nx.nn.max_pool(x, (2, 2)) ** 2))(nx.tensor(first))
         square = lambda x, jax: pool_with_jax(jax, x, (2, 2), (2, 2), "valid", "max") ** 2  # noqa: E731
-        rise = recorded(lambda jax: jax.grad(lambda x: square(x, jax).sum())(x))
-        np.testing.assert_allclose(np.moveaxis(slope, 1, -1), rise, rtol=1e-5)
+        expected_slope = recorded(lambda jax: jax.grad(lambda x: square(x, jax).sum())(x))
+        np.testing.assert_allclose(np.moveaxis(slope, 1, -1), expected_slope, rtol=1e-5)
         slope = nx.grad(lambda x: nx.sum(nx.nn.avg_pool(x, (3,), padding="same") ** 2))(
             nx.tensor(first[:, :, 0])
         )
@@ -514,7 +520,7 @@ def test_orthogonal_kernels_have_orthonormal_outputs():
     np.testing.assert_allclose(rows @ rows.T, np.eye(8), atol=1e-5)
 
 
-def test_other_initializers():
+def test_initializer_values_and_errors():
     init, key = nx.nn.initializers, nx.random.key(0)
     for shape, axis in [((6, 4), -1), ((4, 6), -1), ((2, 3, 4), -1), ((4, 2, 3), 0)]:
         w = np.asarray(init.orthogonal(2.0, axis=axis)(key, shape))

@@ -14,7 +14,7 @@ KEY = nx.random.key(3)
 
 @pytest.mark.parametrize("dtype", ["s8", "u8", "s32", "u32", "s64", "u64"])
 @pytest.mark.parametrize("axis", [-1, 0])
-def test_labels_without_a_class_have_no_loss(compiler, axis, dtype):
+def test_out_of_range_labels_have_nan_loss(compiler, axis, dtype):
     logits = np.random.default_rng(0).normal(size=(6, 6)).astype("f4")
     outside = [-100, -1, 6] if dtype.startswith("s") else [6, 100, 255]
     labels = nx.tensor([0, 5, 3, *outside], dtype=dtype)
@@ -38,7 +38,7 @@ def test_labels_without_a_class_have_no_loss(compiler, axis, dtype):
     np.testing.assert_array_equal(total, slopes)
 
 
-def test_labels_of_more_classes_than_the_dtype_has_integers():
+def test_u8_labels_of_300_classes():
     loss = nn.softmax_cross_entropy_with_integer_labels(
         nx.zeros((2, 300)), nx.tensor([255, 0], dtype="u8")
     )
@@ -64,7 +64,7 @@ def test_dropout_of_all_elements_is_zero(compiler):
     assert dropped.tolist() == slopes.tolist() == [0.0] * 4
 
 
-def test_huber_loss_without_a_limit_is_half_of_the_square(compiler):
+def test_huber_loss_with_infinite_delta(compiler):
     with nx.default_options(compiler=compiler):
         found = nn.huber_loss([0.0, 1.0, -3.0], 0.0, delta=math.inf)
         slopes = nx.grad(lambda x: nx.sum(nn.huber_loss(x, 0.0, delta=math.inf)))(
@@ -74,7 +74,7 @@ def test_huber_loss_without_a_limit_is_half_of_the_square(compiler):
     assert slopes.tolist() == [2.0, -3.0]
 
 
-def test_the_slope_of_the_huber_loss_is_exact_for_small_errors(compiler):
+def test_huber_gradient_is_exact_for_small_errors(compiler):
     with nx.default_options(compiler=compiler):
         slopes = nx.grad(lambda x: nx.sum(nn.huber_loss(x, 0.0, delta=1e4)))(
             nx.tensor([1e-4, -3e-3, 1e4, -2e4])
@@ -90,13 +90,13 @@ SCALED = [
 
 @pytest.mark.parametrize("make", SCALED)
 @pytest.mark.parametrize("axis", [2, 7, -3])
-def test_axes_that_a_shape_does_not_have(make, axis):
+def test_initializers_reject_invalid_axes(make, axis):
     for name in ("in_axis", "out_axis"):
         with pytest.raises(nx.ArgumentError, match=f"{name}: must be an axis of shape"):
             make(**{name: axis})(KEY, (2, 3))
 
 
-def test_arguments_of_initializers():
+def test_initializers_reject_invalid_arguments():
     for scale in (-1.0, math.nan):
         with pytest.raises(nx.ArgumentError, match="scale: must not be negative"):
             init.variance_scaling(scale, "fan_in", "normal")
@@ -119,11 +119,11 @@ def test_axes_of_shifts_must_exist(function, axes):
 
 @pytest.mark.parametrize("strides", [1, 2, 3])
 @pytest.mark.parametrize("window", [1, 2, 3, 4])
-def test_transposed_convolutions_are_gradients_with_the_padding_of_the_convolution(strides, window):
+def test_conv_transpose_is_the_gradient_of_same_padding(strides, window):
     x, kernel = nx.ones((1, 2, 12)), nx.tensor(np.random.default_rng(1).normal(size=(3, 2, window)))
     y, backward = nx.vjp(lambda x: nx.conv(x, kernel, strides=strides, padding="same"), x)
     total = window - 1
     pairs = [(total // 2, total - total // 2)]
-    more = (12 + total - window) % strides
-    found = nn.conv_transpose(y, kernel, strides=strides, padding=pairs, output_padding=more)
+    extra = (12 + total - window) % strides
+    found = nn.conv_transpose(y, kernel, strides=strides, padding=pairs, output_padding=extra)
     np.testing.assert_allclose(np.asarray(found), np.asarray(backward(y)[0]), rtol=1e-4, atol=1e-5)

@@ -22,7 +22,7 @@ ARITHMETIC = [
 
 
 @given(st.sampled_from(INTEGERS), st.integers(-(2**63), 2**63 - 1), st.booleans())
-def test_a_number_takes_the_dtype_or_does_not_fit(dtype, number, swapped):
+def test_scalars_take_the_dtype_or_overflow(dtype, number, swapped):
     x = nx.ones(2, dtype=dtype)
     limits = nx.iinfo(dtype)
     for function in ARITHMETIC:
@@ -35,11 +35,11 @@ def test_a_number_takes_the_dtype_or_does_not_fit(dtype, number, swapped):
                 function(*args)
 
 
-def test_operators_and_selections_keep_to_it(compiler):
+def test_out_of_range_scalars_raise_in_operators(compiler):
     x = nx.tensor([1, 200], dtype="u8")
     f = nx.jit(lambda x, n: x * 2 + n, static_argnames="n", compiler=compiler)
     assert f(x, n=100).tolist() == [102, 244]
-    for wrong in (
+    for invalid in (
         lambda: x + 300,
         lambda: 300 - x,
         lambda: x * -1,
@@ -51,7 +51,7 @@ def test_operators_and_selections_keep_to_it(compiler):
         lambda: f(x, n=300),
     ):
         with pytest.raises(OverflowError, match="out of bounds for u8"):
-            wrong()
+            invalid()
     # A tensor widens the result; comparisons and float functions accept any scalar.
     assert (x + nx.tensor(300, dtype="u16")).tolist() == [301, 500]
     assert (x < 300).tolist() == [True, True]
@@ -61,7 +61,7 @@ def test_operators_and_selections_keep_to_it(compiler):
     assert (nx.tensor([1.0]) + 10**6).dtype == nx.float32
 
 
-def test_numbers_next_to_truth_values(compiler):
+def test_scalars_combined_with_booleans(compiler):
     mask = nx.tensor([True, False])
     f = nx.jit(lambda m: (m * 2, m + 300, m & True, m + True, m * 2**40), compiler=compiler)
     doubled, more, both, added, large = f(mask)
@@ -72,7 +72,7 @@ def test_numbers_next_to_truth_values(compiler):
     assert added.tolist() == [2, 1]
 
 
-def test_sums_of_truth_values_are_of_the_default_integer(compiler):
+def test_sums_of_booleans_have_the_default_integer_dtype(compiler):
     mask = nx.tensor([[True, False], [True, True]])
     f = nx.jit(lambda m: (nx.sum(m), nx.prod(m, axis=0), m.sum(0), nx.mean(m)), compiler=compiler)
     total, product, rows, mean = f(mask)
@@ -107,17 +107,17 @@ ARGUMENTS = np.array(
 
 
 @pytest.mark.parametrize("dtype", ["f64", "f32", "f16", "bf16"])
-def test_gamma_functions_are_those_of_scipy(compiler, dtype):
-    fits = np.abs(np.log10(np.abs(ARGUMENTS))) < (40 if dtype in ("f64", "f32") else 2)
-    x = nx.tensor(ARGUMENTS[fits], dtype=dtype)
-    at = np.asarray(nx.astype(x, "f64"))
-    wanted = scipy.special.gammaln(at), scipy.special.digamma(at)
+def test_gamma_functions_match_scipy(compiler, dtype):
+    in_range = np.abs(np.log10(np.abs(ARGUMENTS))) < (40 if dtype in ("f64", "f32") else 2)
+    x = nx.tensor(ARGUMENTS[in_range], dtype=dtype)
+    points = np.asarray(nx.astype(x, "f64"))
+    expected = scipy.special.gammaln(points), scipy.special.digamma(points)
     found = nx.jit(lambda x: (nx.lgamma(x), nx.digamma(x)), compiler=compiler)(x)
-    close = {"f64": 1e-12, "f32": 2e-5, "f16": 2e-3, "bf16": 2e-2}[dtype]
-    for ours, theirs in zip(found, wanted, strict=True):
+    tolerance = {"f64": 1e-12, "f32": 2e-5, "f16": 2e-3, "bf16": 2e-2}[dtype]
+    for ours, theirs in zip(found, expected, strict=True):
         assert ours.dtype == nx.DType(dtype)
         numbers = np.asarray(nx.astype(ours, "f64"))
-        np.testing.assert_allclose(numbers, theirs, rtol=close, atol=close)
+        np.testing.assert_allclose(numbers, theirs, rtol=tolerance, atol=tolerance)
 
 
 def test_gamma_functions_at_poles_and_infinities(compiler):
@@ -136,30 +136,30 @@ def test_gamma_functions_at_poles_and_infinities(compiler):
 
 
 def test_gamma_functions_have_derivatives(compiler):
-    at = ARGUMENTS[1:-1]
-    x = nx.tensor(at, dtype="f64")
+    points = ARGUMENTS[1:-1]
+    x = nx.tensor(points, dtype="f64")
     slope = nx.jit(nx.grad(lambda x: nx.sum(nx.lgamma(x))), compiler=compiler)(x)
-    np.testing.assert_allclose(np.asarray(slope), scipy.special.digamma(at), rtol=1e-9)
+    np.testing.assert_allclose(np.asarray(slope), scipy.special.digamma(points), rtol=1e-9)
     curve = nx.jit(nx.grad(lambda x: nx.sum(nx.digamma(x))), compiler=compiler)(x)
-    positive = at > 0
-    trigamma = scipy.special.polygamma(1, at[positive])
+    positive = points > 0
+    trigamma = scipy.special.polygamma(1, points[positive])
     np.testing.assert_allclose(np.asarray(curve)[positive], trigamma, rtol=1e-9)
     assert np.isfinite(np.asarray(curve)).all()
 
 
-def test_what_repeats_and_counts_asks_for_its_memory_first(compiler):
-    for impossible in (
+def test_repeat_and_frequencies_check_memory(compiler):
+    for oversized in (
         lambda: nx.fft.rfftfreq(2**40),
         lambda: nx.fft.fftfreq(2**40),
         lambda: nx.repeat(nx.ones(1), 2**45),
     ):
         with nx.default_options(compiler="evaluator"), pytest.raises(MemoryError):
-            impossible()
+            oversized()
     for n in (1, 2, 5, 8, 101):
-        wanted = np.fft.fftfreq(n, 0.25), np.fft.rfftfreq(n, 0.25)
-        np.testing.assert_allclose(np.asarray(nx.fft.fftfreq(n, 0.25)), wanted[0], rtol=1e-6)
+        expected = np.fft.fftfreq(n, 0.25), np.fft.rfftfreq(n, 0.25)
+        np.testing.assert_allclose(np.asarray(nx.fft.fftfreq(n, 0.25)), expected[0], rtol=1e-6)
         halves = nx.fft.rfftfreq(n, 0.25, dtype="f64")
-        np.testing.assert_allclose(np.asarray(halves), wanted[1], rtol=1e-15)
+        np.testing.assert_allclose(np.asarray(halves), expected[1], rtol=1e-15)
     assert nx.fft.fftfreq(0).shape == (0,)
     with pytest.raises(nx.ArgumentError, match="n: must be at least 0; got -1"):
         nx.fft.fftfreq(-1)
@@ -188,7 +188,7 @@ def test_what_repeats_and_counts_asks_for_its_memory_first(compiler):
     ]
     + [(nan, dtype) for nan in (float("nan"), float("inf")) for dtype in ("s32", "u64")],
 )
-def test_tensors_are_made_of_numbers_that_their_dtype_holds(number, dtype):
+def test_out_of_range_elements_raise(number, dtype):
     makers = (
         lambda: nx.tensor(number, dtype),
         lambda: nx.tensor([0, number], dtype),
@@ -202,7 +202,7 @@ def test_tensors_are_made_of_numbers_that_their_dtype_holds(number, dtype):
             make()
 
 
-def test_numbers_at_the_bounds_and_those_of_arrays_become_elements():
+def test_elements_in_range_and_typed_values_convert():
     assert nx.tensor([0, 255], "u8").tolist() == [0, 255]
     assert nx.full(2, -128, "s8").tolist() == [-128, -128]
     assert nx.tensor(2**64 - 1, "u64").item() == 2**64 - 1

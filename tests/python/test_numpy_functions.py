@@ -10,7 +10,7 @@ import nxla as nx
 X = np.array([[3.0, 1.0, 2.5], [0.5, -1.0, 4.25]], dtype=np.float32)
 
 #: NumPy functions that dispatch to methods.
-LEFT_TO_METHODS = {
+METHOD_CALLS = {
     "all": lambda x: np.all(x > 0, axis=1),
     "amax": lambda x: np.amax(x, axis=0),
     "any": lambda x: np.any(x > 4, axis=1, keepdims=True),
@@ -35,18 +35,18 @@ LEFT_TO_METHODS = {
     "std": lambda x: np.std(x, axis=1, ddof=1),
     "std of all": lambda x: np.std(x),
     "sum": lambda x: np.sum(x),
-    "all of some": lambda x: np.all(x > 0, axis=0, where=x < 4),
-    "any of some": lambda x: np.any(x > 2, where=x < 4, axis=1),
-    "max of some": lambda x: np.max(x, axis=1, initial=-5.0, where=x < 2),
-    "max from a number": lambda x: np.max(x, axis=0, initial=2.0),
-    "min of some": lambda x: np.min(x, initial=2.0, where=x > 0.75),
-    "prod of some": lambda x: np.prod(x, axis=1, initial=2.0, where=x > 0),
-    "sum of some": lambda x: np.sum(x, axis=0, where=x > 0),
-    "mean of some": lambda x: np.mean(x, axis=0, where=x > 0),
-    "mean of some rows": lambda x: np.mean(x, axis=1, keepdims=True, where=x[:, :1] > 0),
-    "std of some": lambda x: np.std(x, axis=1, where=x < 4),
-    "var of some": lambda x: np.var(x, where=x < 4, ddof=1),
-    "sum from a number": lambda x: np.sum(x, initial=10.0),
+    "all with where": lambda x: np.all(x > 0, axis=0, where=x < 4),
+    "any with where": lambda x: np.any(x > 2, where=x < 4, axis=1),
+    "max with where": lambda x: np.max(x, axis=1, initial=-5.0, where=x < 2),
+    "max with initial": lambda x: np.max(x, axis=0, initial=2.0),
+    "min with where": lambda x: np.min(x, initial=2.0, where=x > 0.75),
+    "prod with where": lambda x: np.prod(x, axis=1, initial=2.0, where=x > 0),
+    "sum with where": lambda x: np.sum(x, axis=0, where=x > 0),
+    "mean with where": lambda x: np.mean(x, axis=0, where=x > 0),
+    "mean with where for rows": lambda x: np.mean(x, axis=1, keepdims=True, where=x[:, :1] > 0),
+    "std with where": lambda x: np.std(x, axis=1, where=x < 4),
+    "var with where": lambda x: np.var(x, where=x < 4, ddof=1),
+    "sum with initial": lambda x: np.sum(x, initial=10.0),
     "sum in a dtype": lambda x: np.sum(x, axis=1, dtype=np.float64),
     "swapaxes": lambda x: np.swapaxes(x, 0, 1),
     "transpose": lambda x: np.transpose(x, (1, 0)),
@@ -58,9 +58,9 @@ LEFT_TO_METHODS = {
 INDICES = {"argmax", "argmin", "argsort"}
 
 
-@pytest.mark.parametrize("name", LEFT_TO_METHODS)
-def test_functions_that_numpy_leaves_to_methods_give_tensors(compiler, name):
-    call = LEFT_TO_METHODS[name]
+@pytest.mark.parametrize("name", METHOD_CALLS)
+def test_numpy_functions_dispatch_to_methods(compiler, name):
+    call = METHOD_CALLS[name]
     expected = call(X)
     with nx.default_options(compiler=compiler):
         for found in (call(nx.tensor(X)), nx.jit(call)(X)):
@@ -73,12 +73,12 @@ def test_functions_that_numpy_leaves_to_methods_give_tensors(compiler, name):
 @pytest.mark.parametrize(
     "name", ["all", "any", "argmax", "max", "mean", "prod", "std", "sum", "var"]
 )
-def test_there_is_nothing_to_write_into(name):
+def test_out_argument_raises(name):
     with pytest.raises(nx.ArgumentError, match=rf"{name}: .*out: must be None"):
         getattr(np, name)(nx.tensor(X), out=np.zeros(()))
 
 
-def test_arguments_of_methods_that_have_no_meaning_are_refused():
+def test_invalid_method_arguments_raise():
     x = nx.tensor(X)
     with pytest.raises(nx.ArgumentError, match="must not be passed together"):
         x.std(ddof=1, correction=1)
@@ -92,7 +92,7 @@ def test_arguments_of_methods_that_have_no_meaning_are_refused():
         x.round(0.5)
 
 
-def test_other_functions_of_numpy_convert():
+def test_other_numpy_functions_return_arrays():
     x = nx.tensor(X)
     for found, expected in [
         (np.sin(x), np.sin(X)),
@@ -111,7 +111,7 @@ def test_other_functions_of_numpy_convert():
 
 
 @pytest.mark.parametrize("function", [np.sin, lambda x: np.add(X, x), np.sort, np.asarray])
-def test_a_traced_value_in_a_function_of_numpy_is_an_error_that_helps(function):
+def test_numpy_functions_of_traced_values_raise(function):
     with pytest.raises(nx.TraceError, match="use the function of the same name in nx"):
         nx.jit(function)(X)
 
@@ -138,7 +138,7 @@ OPERATORS = {
 @pytest.mark.parametrize(
     "other", [X + 2, np.float32(2), np.float64(3), np.int32(2)], ids=["array", "f32", "f64", "s32"]
 )
-def test_operators_beside_numpy_give_tensors(name, other):
+def test_operators_with_numpy_operands_return_tensors(name, other):
     operator = OPERATORS[name]
     x = np.abs(X)
     for found, expected in [
@@ -150,7 +150,7 @@ def test_operators_beside_numpy_give_tensors(name, other):
         assert np.allclose(found.numpy(), expected, rtol=1e-5)
 
 
-def test_products_and_bits_beside_numpy_give_tensors():
+def test_matmul_and_bitwise_with_numpy_return_tensors():
     x, bits = nx.tensor(X), np.array([1, 2, 3], np.int32)
     assert isinstance(X.T @ x, nx.Tensor)
     assert np.allclose((X.T @ x).numpy(), X.T @ X)
@@ -165,15 +165,15 @@ def test_products_and_bits_beside_numpy_give_tensors():
         assert found.tolist() == expected.tolist()
 
 
-def test_adding_to_an_array_of_numpy_leaves_it_alone():
-    z = kept = np.ones((2, 3), np.float32)
+def test_in_place_add_does_not_modify_the_array():
+    z = original = np.ones((2, 3), np.float32)
     z += nx.tensor(X)
     assert isinstance(z, nx.Tensor)
     assert np.array_equal(z.numpy(), X + 1)
-    assert np.array_equal(kept, np.ones((2, 3)))
+    assert np.array_equal(original, np.ones((2, 3)))
 
 
-def test_functions_of_python():
+def test_python_builtins():
     assert round(nx.tensor([0.5, 1.5, 2.7])).tolist() == [0.0, 2.0, 3.0]
     assert round(nx.tensor(2.567, "f64"), 2).item() == 2.57
     assert round(nx.tensor([15, 25, 1234], "s16"), -1).tolist() == [20, 20, 1230]
@@ -196,21 +196,21 @@ def test_functions_of_python():
     [np.datetime64("2020-01-01"), np.timedelta64(3, "s"), np.bytes_(b"abc"), np.str_("abc")],
     ids=["datetime64", "timedelta64", "bytes", "str"],
 )
-def test_scalars_that_are_no_numbers_are_refused_as_arrays_of_them_are(scalar):
+def test_non_numeric_scalars_and_arrays_raise(scalar):
     for call in (nx.tensor, nx.asarray, nx.sum, nx.jit(nx.sum), lambda x: nx.tensor([x])):
         for value in (scalar, np.array([scalar])):
             with pytest.raises(nx.DTypeError, match=r"dtype must exist in nxla; got"):
                 call(value)
 
 
-def test_bytes_that_are_lent_as_numbers_stay_numbers():
+def test_byte_buffers_become_uint8():
     for value in (np.uint8(97), bytearray(b"a"), memoryview(b"a"), np.frombuffer(b"a", np.uint8)):
         assert nx.tensor(value).dtype == nx.uint8
         assert nx.flatten(nx.tensor(value)).tolist() == [97]
 
 
 @pytest.mark.parametrize(
-    ("given", "expected"),
+    ("spec", "expected"),
     [
         ("float", "f64"),
         ("int", np.dtype(int).name),
@@ -234,15 +234,15 @@ def test_bytes_that_are_lent_as_numbers_stay_numbers():
         (int, "s32"),
     ],
 )
-def test_dtypes_are_what_numpy_takes_for_them(given, expected):
-    assert nx.zeros(1, given).dtype == expected
-    assert nx.zeros(1, expected).dtype == given
+def test_dtype_names_match_numpy(spec, expected):
+    assert nx.zeros(1, spec).dtype == expected
+    assert nx.zeros(1, expected).dtype == spec
 
 
 @pytest.mark.parametrize(
-    "given", ["i4", "f4", "u1", "c16", "object", "M8", "S3", "longdouble", "i4,f4", dict, "hello"]
+    "spec", ["i4", "f4", "u1", "c16", "object", "M8", "S3", "longdouble", "i4,f4", dict, "hello"]
 )
-def test_what_is_no_dtype_of_ours_is_refused(given):
+def test_unsupported_dtypes_raise(spec):
     with pytest.raises(nx.DTypeError, match="must be a NumPy name or one of"):
-        nx.zeros(1, given)
-    assert nx.float32 != given
+        nx.zeros(1, spec)
+    assert nx.float32 != spec

@@ -14,10 +14,10 @@ import pytest
 import nxla as nx
 
 MODULES = [nx, nx.nn, nx.nn.initializers, nx.fft, nx.linalg, nx.random, nx.optim, nx.data]
-#: Functions in which an int is a number whose dtype counts.
-NUMBERS = {"fori", "window_reduce", "tensor", "vectorize"}
+#: Functions whose results depend on the dtype of an int.
+DTYPE_SENSITIVE = {"fori", "window_reduce", "tensor", "vectorize"}
 #: Functions whose examples require a file.
-OF_FILES = {"from_onnx"}
+FILE_FUNCTIONS = {"from_onnx"}
 
 
 def examples():
@@ -26,7 +26,7 @@ def examples():
     for module in MODULES:
         for name in module.__all__:
             function = getattr(module, name)
-            if isinstance(function, types.ModuleType) or name in OF_FILES:
+            if isinstance(function, types.ModuleType) or name in FILE_FUNCTIONS:
                 continue
             parsed = doctest.DocTestParser().get_examples(inspect.getdoc(function) or "")
             lines = [example.source for example in parsed]
@@ -42,7 +42,7 @@ def constants(line):
         if not isinstance(call, ast.Call):
             continue
         name = ast.unparse(call.func)
-        if not name.startswith("nx.") or name.rpartition(".")[2] in NUMBERS:
+        if not name.startswith("nx.") or name.rpartition(".")[2] in DTYPE_SENSITIVE:
             continue
         for argument in [*call.args, *(keyword.value for keyword in call.keywords)]:
             entries = argument.elts if isinstance(argument, ast.Tuple) else [argument]
@@ -55,7 +55,7 @@ def constants(line):
 
 
 class Replacement(ast.NodeTransformer):
-    """The replacement of the int at a position by a call of ``int64``."""
+    """Replace the int at a position by a call of ``int64``."""
 
     def __init__(self, position):
         self.position = position
@@ -77,7 +77,7 @@ EXAMPLES = examples()
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
-def test_examples_run_with_integers_of_numpy(name, tmp_path, monkeypatch):
+def test_examples_run_with_numpy_integers(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     lines = EXAMPLES[name]
     for index, line in enumerate(lines):
@@ -123,7 +123,7 @@ CALLS = {
 
 @pytest.mark.parametrize("integer", [np.int64, np.int8, np.uint32])
 @pytest.mark.parametrize("name", CALLS)
-def test_integers_of_numpy_are_ints(name, integer):
+def test_numpy_integers_match_ints(name, integer):
     expected = CALLS[name](int)
     found = CALLS[name](lambda n: integer(n) if n >= 0 else np.int64(n))
     assert found.dtype == expected.dtype
@@ -132,21 +132,21 @@ def test_integers_of_numpy_are_ints(name, integer):
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint64])
 @pytest.mark.parametrize("position", range(3))
-def test_ranges_are_counted_without_wrapping(dtype, position):
+def test_arange_bounds_do_not_wrap(dtype, position):
     extremes = np.iinfo(dtype)
     low, high = int(extremes.min), int(extremes.max)
     third = (high - low) // 3
     for bounds in [(low, high, third), (high, low, -third), (high - 9, high, 2), (0, high, third)]:
         if not low <= bounds[position] <= high:
             continue
-        given = list(bounds)
-        given[position] = dtype(bounds[position])
+        arguments = list(bounds)
+        arguments[position] = dtype(bounds[position])
         wide = "u64" if dtype is np.uint64 else "s64"
-        assert nx.arange(*given, dtype=wide).tolist() == list(range(*bounds)), given
+        assert nx.arange(*arguments, dtype=wide).tolist() == list(range(*bounds)), arguments
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.uint32])
-def test_frequencies_are_counted_without_wrapping(dtype):
+def test_fft_frequencies_do_not_wrap(dtype):
     n = int(np.iinfo(np.uint8).max) if dtype is np.uint8 else 127
     for frequencies in (nx.fft.fftfreq, nx.fft.rfftfreq):
         assert frequencies(dtype(n)).tolist() == frequencies(n).tolist()
@@ -164,7 +164,7 @@ def test_frequencies_are_counted_without_wrapping(dtype):
         ((-30000, 30000, 40000), "s16"),
     ],
 )
-def test_ranges_of_integers_are_exact(bounds, dtype):
+def test_integer_arange_is_exact(bounds, dtype):
     start, stop, step = bounds
     count = -int((start - stop) // step)
     found = nx.arange(*bounds, dtype=dtype)
@@ -173,7 +173,7 @@ def test_ranges_of_integers_are_exact(bounds, dtype):
 
 
 @pytest.mark.parametrize("bounds", [(2**31 - 2, 2**31 + 2), (1 - 2**31, -(2**31) - 3, -1)])
-def test_ranges_beyond_the_default_dtype_are_refused(bounds):
+def test_arange_beyond_the_default_dtype_raises(bounds):
     with pytest.raises(OverflowError, match=r"arange: dtype: must hold .*nx\.int64"):
         nx.arange(*bounds)
     assert nx.arange(*bounds, dtype="s64").tolist() == list(range(*bounds))

@@ -12,7 +12,7 @@ COLUMNS = np.arange(12, dtype=np.float32).reshape(3, 4)
 
 
 @pytest.mark.parametrize("integer", [int, np.int64, np.int8, np.uint64])
-def test_an_index_out_of_range_is_an_error(integer):
+def test_out_of_range_index_raises(integer):
     x = nx.tensor([1, 2, 3])
     for call in (
         lambda i: x[i],
@@ -28,7 +28,7 @@ def test_an_index_out_of_range_is_an_error(integer):
     assert x.at[integer(1)].set(0).tolist() == [1, 0, 3]
 
 
-def test_an_index_of_any_size_is_an_index_error():
+def test_oversized_index_raises_index_error():
     for index in (2**70, -(2**70)):
         with pytest.raises(IndexError, match="64 bits"):
             nx.tensor([1, 2, 3])[index]
@@ -37,7 +37,7 @@ def test_an_index_of_any_size_is_an_index_error():
 # Dtypes of sums, products and extremes.
 
 #: Reductions, and the dtypes of their results for booleans and for `u64`.
-OF_DTYPES = {
+RESULT_DTYPES = {
     "sum": ("s32", "u64"),
     "prod": ("s32", "u64"),
     "nansum": ("s32", "u64"),
@@ -54,25 +54,25 @@ OF_DTYPES = {
 }
 
 
-@pytest.mark.parametrize("name", OF_DTYPES)
-def test_sums_and_extremes_of_booleans_and_of_large_integers(name):
+@pytest.mark.parametrize("name", RESULT_DTYPES)
+def test_reduction_dtypes_of_booleans_and_u64(name):
     function = nx.linalg.trace if name == "trace" else getattr(nx, name)
     shape = (1, 1) if name == "trace" else (1,)
-    of_booleans, of_u64 = OF_DTYPES[name]
+    of_booleans, of_u64 = RESULT_DTYPES[name]
     found = function(nx.full(shape, True))
     assert (found.dtype.name, found.reshape(-1).tolist()) == (nx.DType(of_booleans).name, [True])
     found = function(nx.full(shape, 2**63, dtype="u64"))
     assert (found.dtype.name, found.reshape(-1).tolist()) == (nx.DType(of_u64).name, [2**63])
 
 
-def test_positions_by_a_cumulative_sum_of_a_mask_are_signed():
+def test_cumulative_sum_of_a_mask_is_signed():
     for count in (nx.cumulative_sum, nx.nancumsum, lambda x: x.cumsum(), np.cumsum):
         assert (count(nx.tensor(~MASK)) - 1).tolist() == [-1, 0, 0, 0]
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
 @pytest.mark.parametrize("name", ["mean", "var", "std"])
-def test_where_changes_neither_the_range_nor_the_dtype_of_moments(name, dtype):
+def test_masked_moments_keep_range_and_dtype(name, dtype):
     x = nx.astype(nx.tensor(np.tile([100.0, 300.0], 3000)), dtype)
     expected, found = getattr(x, name)(), getattr(x, name)(where=True)
     assert found.dtype == expected.dtype
@@ -91,12 +91,12 @@ def test_extremes_of_booleans_with_an_initial_value_are_booleans():
                 assert found.item() == call(MASK, initial=initial, **numpy_options)
 
 
-# Python scalars and lists beside tensors.
+# Python scalars and lists combined with tensors.
 
 X64 = nx.tensor([1.0, 2.0], "f64")
 
 #: Calls with a list (or NumPy's array of its exact elements) next to a tensor of `f64`.
-WITH_A_LIST = {
+LIST_CALLS = {
     "dot": lambda x: nx.dot(x, X64),
     "einsum": lambda x: nx.einsum("i,i", x, X64),
     "gradient": lambda x: nx.gradient(x, X64),
@@ -115,9 +115,9 @@ WITH_A_LIST = {
 }
 
 
-@pytest.mark.parametrize("name", WITH_A_LIST)
-def test_a_list_is_rounded_once_to_the_dtype_of_the_other_operand(name):
-    call, numbers = WITH_A_LIST[name], [0.1, 0.3]
+@pytest.mark.parametrize("name", LIST_CALLS)
+def test_lists_take_the_dtype_of_the_other_operand(name):
+    call, numbers = LIST_CALLS[name], [0.1, 0.3]
     expected, found = call(np.array(numbers)), call(numbers)
     assert found.dtype == expected.dtype == nx.float64
     assert found.tolist() == expected.tolist()
@@ -135,7 +135,7 @@ FOLDS = {
 
 
 @pytest.mark.parametrize("name", FOLDS)
-def test_the_initial_number_of_a_fold_follows_the_rule_of_scalars(name):
+def test_initial_value_of_a_fold_follows_scalar_promotion(name):
     fold = FOLDS[name]
     count = fold(nx.full(300, True), 0, lambda element, total: element + total)
     assert (count.dtype, count.item()) == (nx.int32, 300)
@@ -152,7 +152,7 @@ SIGNED = ["s8", "s16", "s32", "s64"]
 
 
 @pytest.mark.parametrize("dtype", UNSIGNED + SIGNED)
-def test_a_range_counts_down_in_any_integer_dtype(dtype):
+def test_arange_with_negative_step(dtype):
     for start, stop, step in ((5, 0, -1), (5, -1, -2), (100, 0, -30), (3, 3, -1), (7, 0, -7)):
         found = nx.arange(start, stop, step, dtype=dtype)
         assert found.dtype == nx.DType(dtype)
@@ -160,7 +160,7 @@ def test_a_range_counts_down_in_any_integer_dtype(dtype):
 
 
 @pytest.mark.parametrize("signed", SIGNED)
-def test_floor_division_of_large_unsigned_numbers_is_computed_in_the_promoted_dtype(signed):
+def test_floor_division_of_u64_uses_the_promoted_dtype(signed):
     divisors = nx.tensor([12879973358101162425, 2**64 - 1, 3, 2**63], "u64")
     for value in (100, -100, 7):
         x = nx.tensor([value] * 4, signed)
@@ -201,7 +201,7 @@ def test_updates_leave_the_other_elements_unchanged(name, dtype):
     assert np.asarray(changed[1:]).tobytes() == np.asarray(x[1:]).tobytes()
 
 
-def test_differences_with_numbers_at_both_ends():
+def test_diff_with_prepend_and_append():
     for values in ([1, 2, 4], [[1, 2, 4], [3, 5, 9]]):
         x = np.array(values, np.int32)
         for axis in range(x.ndim):
@@ -214,7 +214,7 @@ def test_differences_with_numbers_at_both_ends():
     assert nx.diff(named, axis="column", prepend=0).shape == (2, 3)
 
 
-def test_diagonals_of_matrices_without_elements():
+def test_diagonals_of_empty_matrices():
     for shape in ((0, 0), (0, 3), (3, 0)):
         empty = nx.zeros(shape)
         assert nx.take_diagonal(empty).shape == (0,)
@@ -230,14 +230,14 @@ def test_diagonals_of_matrices_without_elements():
 @pytest.mark.parametrize(
     "dtype", ["pred", "u8", "s8", "u16", "s16", "u32", "s32", "u64", "f16", "f32"]
 )
-def test_counts_by_weights_do_not_wrap_around(dtype):
+def test_bincount_weights_do_not_wrap(dtype):
     x = nx.tensor([0] * 300)
     expected = nx.sum(nx.ones(300, dtype=dtype))
     counts = nx.bincount(x, weights=nx.ones(300, dtype=dtype))
     assert (counts.dtype, counts.tolist()) == (expected.dtype, [300])
 
 
-def test_counts_of_booleans():
+def test_bincount_of_booleans():
     assert nx.bincount(MASK).tolist() == np.bincount(MASK.astype(int)).tolist()
     assert nx.bincount(MASK, weights=[1, 2, 3, 4]).tolist() == [2, 8]
 
@@ -342,7 +342,7 @@ def test_errors_name_the_function_and_the_argument(name):
         call()
 
 
-def test_arguments_in_the_forms_of_numpy():
+def test_argument_forms_match_numpy():
     assert nx.broadcast_shapes(3, (3,), (2, 1)) == np.broadcast_shapes(3, (3,), (2, 1))
     counts = nx.histogram(COLUMNS, bins=3, range=[0, 3])[0]
     assert counts.tolist() == np.histogram(COLUMNS, bins=3, range=[0, 3])[0].tolist()

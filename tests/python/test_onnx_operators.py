@@ -1,4 +1,4 @@
-"""Operators of ONNX models: optional inputs, attributes, and sizes that do not fit."""
+"""Operators of ONNX models: optional inputs, attributes, and invalid sizes."""
 
 from __future__ import annotations
 
@@ -47,26 +47,26 @@ def run(
     domain: str = "",
 ) -> Any:
     """Apply an operator; inputs by position are arguments, `constants` are initializers."""
-    given = [np.asarray(each) if each is not None else None for each in inputs]
-    names = [f"x{at}" if each is not None else "" for at, each in enumerate(given)]
-    fixed = {f"c{at}": np.asarray(each) for at, each in (constants or {}).items()}
-    for at in constants or {}:
-        names[at:at] = [f"c{at}"]
-    results = [f"y{at}" for at in range(outputs)]
+    arrays = [np.asarray(each) if each is not None else None for each in inputs]
+    names = [f"x{index}" if each is not None else "" for index, each in enumerate(arrays)]
+    initializers = {f"c{index}": np.asarray(each) for index, each in (constants or {}).items()}
+    for index in constants or {}:
+        names[index:index] = [f"c{index}"]
+    results = [f"y{index}" for index in range(outputs)]
     declared = [
-        value(f"x{at}", list(each.shape), TYPES[str(each.dtype)])
-        for at, each in enumerate(given)
+        value(f"x{index}", list(each.shape), TYPES[str(each.dtype)])
+        for index, each in enumerate(arrays)
         if each is not None
     ]
     body = graph(
         [node(op, names, results, *attributes, domain=domain)],
         declared,
         [value(name, None) for name in results],
-        [tensor(name, each) for name, each in fixed.items()],
+        [tensor(name, each) for name, each in initializers.items()],
     )
     sets = field(8, field(1, domain) + field(2, 1)) if domain else b""
     function = nx.from_onnx(model(body, version) + sets)
-    return function(*[nx.tensor(each) for each in given if each is not None])
+    return function(*[nx.tensor(each) for each in arrays if each is not None])
 
 
 X = np.array([-2.0, -0.5, 0.25, 3.0], dtype=np.float32)
@@ -80,26 +80,26 @@ def gelu(x: np.ndarray, approximate: bool) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("op", "approximate"), [("FastGelu", True), ("BiasGelu", False)])
-def test_gelu_adds_its_bias(op: str, approximate: bool) -> None:
+def test_gelu_with_bias(op: str, approximate: bool) -> None:
     found = run(op, [X, BIAS], domain="com.microsoft").numpy()
     np.testing.assert_allclose(found, gelu(X + BIAS, approximate), rtol=1e-5, atol=1e-6)
 
 
-def test_gelu_without_a_bias() -> None:
+def test_gelu_without_bias() -> None:
     found = run("FastGelu", [X], domain="com.microsoft").numpy()
     np.testing.assert_allclose(found, gelu(X, True), rtol=1e-5, atol=1e-6)
 
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])
-def test_approximation_of_gelu(approximate: str) -> None:
+def test_gelu_approximations(approximate: str) -> None:
     found = run("Gelu", [X], text("approximate", approximate)).numpy()
     np.testing.assert_allclose(found, gelu(X, approximate == "tanh"), rtol=1e-5, atol=1e-6)
 
 
-def test_top_k_has_an_attribute_before_operator_set_10() -> None:
-    values, places = run("TopK", [X], integer("k", 2), outputs=2, version=9).values()
+def test_top_k_attribute_before_opset_10() -> None:
+    values, indices = run("TopK", [X], integer("k", 2), outputs=2, version=9).values()
     assert values.tolist() == [3.0, 0.25]
-    assert places.tolist() == [3, 2]
+    assert indices.tolist() == [3, 2]
 
 
 def weights(directions: int) -> list[np.ndarray]:
@@ -128,13 +128,13 @@ def rotary(*attributes: bytes) -> Any:
     return run("RotaryEmbedding", inputs, *attributes, domain="com.microsoft")
 
 
-def test_rotary_embedding_rotates_by_its_positions() -> None:
+def test_rotary_embedding_values() -> None:
     expected = [[1, 1], [math.cos(1) - math.sin(1), math.cos(1) + math.sin(1)]]
     for attributes in ((), (floating("scale", 1.0), integer("is_packed_batching", 0))):
         np.testing.assert_allclose(rotary(*attributes).numpy()[0, 0], expected, rtol=1e-5)
 
 
-def test_gather_and_one_hot_count_from_the_end() -> None:
+def test_gather_and_one_hot_accept_negative_indices() -> None:
     indices = np.array([-1, 0, 1])
     assert run("Gather", [X, indices]).tolist() == [3.0, -2.0, -0.5]
     hot = run("OneHot", [indices, BIAS[:2]], constants={1: np.array(3)}, version=11)
@@ -162,7 +162,7 @@ def test_reduce_log_sum_exp_of_integers() -> None:
     )
 
 
-def test_floats_become_narrow_integers_by_their_low_bits() -> None:
+def test_casts_to_narrow_integers_keep_low_bits() -> None:
     x = np.array([-9.0, -1.5, 3.7, 16.0, 21.0], dtype=np.float32)
     for data_type, bits, is_signed in [(21, 4, False), (22, 4, True), (25, 2, False)]:
         low = np.trunc(x).astype(np.int64) & (2**bits - 1)
@@ -171,7 +171,7 @@ def test_floats_become_narrow_integers_by_their_low_bits() -> None:
         assert nx.astype(found, "s32").tolist() == expected.tolist()
 
 
-def test_floats_beyond_an_8_bit_float_saturate_or_become_nan() -> None:
+def test_casts_to_f8_saturate_or_return_nan() -> None:
     x = np.array([464.0, 465.0, -1e6, math.inf, math.nan, 1.0], dtype=np.float32)
     for saturate, expected in [
         (1, [448, 448, -448, 448, math.nan, 1]),
@@ -181,7 +181,7 @@ def test_floats_beyond_an_8_bit_float_saturate_or_become_nan() -> None:
         np.testing.assert_array_equal(nx.astype(found, "f32").numpy(), expected)
 
 
-def test_a_scatter_of_rows_keeps_the_other_axes() -> None:
+def test_scatter_nd_of_rows() -> None:
     x, rows = np.zeros((4, 3), dtype=np.float32), np.array([[2], [0]])
     updates = np.arange(6, dtype=np.float32).reshape(2, 3)
     expected = x.copy()
@@ -189,7 +189,7 @@ def test_a_scatter_of_rows_keeps_the_other_axes() -> None:
     assert run("ScatterND", [x, rows, updates]).tolist() == expected.tolist()
 
 
-def test_depth_and_space_move_blocks_in_both_orders() -> None:
+def test_depth_to_space_and_space_to_depth() -> None:
     x = np.arange(2 * 3 * 4 * 6, dtype=np.float32).reshape(2, 3, 4, 6)
     blocks = x.reshape(2, 3, 2, 2, 3, 2)
     for mode, order in [("DCR", (0, 3, 5, 1, 2, 4)), ("CRD", (0, 1, 3, 5, 2, 4))]:
@@ -199,7 +199,7 @@ def test_depth_and_space_move_blocks_in_both_orders() -> None:
         np.testing.assert_array_equal(run("DepthToSpace", [depth], *attributes).numpy(), x)
 
 
-def test_the_output_shape_of_a_transposed_convolution_adds_elements_at_the_end() -> None:
+def test_conv_transpose_output_shape() -> None:
     x, kernel = np.ones((1, 1, 3), dtype=np.float32), np.ones((1, 1, 2), dtype=np.float32)
     gaps = [1, 1, 0, 0, 1, 1, 0, 0, 1, 1]
     for stride, expected in [
@@ -214,7 +214,7 @@ def test_the_output_shape_of_a_transposed_convolution_adds_elements_at_the_end()
         assert run("ConvTranspose", [x, kernel], *attributes).tolist() == [[expected]]
 
 
-def test_scaled_products_of_integers_are_truncated_once() -> None:
+def test_integer_gemm_truncates_once() -> None:
     a, b, c = (np.array(entries) for entries in ([[1, 2]], [[3], [4]], [[3]]))
     for alpha, beta, expected in [(0.5, 0.5, 7), (0.5, 1.0, 8), (1.0, 0.5, 12), (-0.5, 0.0, -5)]:
         attributes = [floating("alpha", alpha), floating("beta", beta)]
@@ -240,7 +240,7 @@ def test_shrink_truncates_its_attributes_for_integers() -> None:
         ("LRN", (1, 1, 2, 2), [integer("size", 1)], {}, 300 / 10**0.75),
     ],
 )
-def test_sums_that_16_bits_do_not_represent(
+def test_f16_reductions_do_not_overflow(
     op: str, shape: tuple[int, ...], attributes: list[bytes], options: Any, expected: float
 ) -> None:
     found = run(op, [np.full(shape, 300, dtype=np.float16)], *attributes, **options)
@@ -248,20 +248,20 @@ def test_sums_that_16_bits_do_not_represent(
     np.testing.assert_allclose(found.numpy().reshape(-1), expected, rtol=2e-3)
 
 
-def test_the_variance_of_large_elements_in_16_bits() -> None:
+def test_f16_variance_of_large_elements() -> None:
     x = np.array([300, -300, 300, -300], dtype=np.float16).reshape(1, 1, 2, 2)
     found = run("MeanVarianceNormalization", [x])
     assert (str(found.dtype), found.tolist()) == ("f16", [[[[1.0, -1.0], [1.0, -1.0]]]])
 
 
-def test_swiglu_gates_by_swish() -> None:
+def test_swiglu() -> None:
     for alpha in (1.0, 0.5):
         found = run("SwiGLU", [X, BIAS], floating("alpha", alpha), version=28).numpy()
         np.testing.assert_allclose(found, X / (1 + np.exp(-alpha * X)) * BIAS, rtol=1e-5)
 
 
 @pytest.mark.parametrize("has_past", [False, True])
-def test_a_causal_convolution_reads_no_later_elements(has_past: bool) -> None:
+def test_causal_convolution_with_state(has_past: bool) -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, 3, 5)).astype(np.float32)
     kernel = rng.standard_normal((3, 1, 4)).astype(np.float32)
@@ -276,15 +276,15 @@ def test_a_causal_convolution_reads_no_later_elements(has_past: bool) -> None:
         found, state = run(
             "CausalConvWithState", inputs, *attributes, outputs=2, version=27
         ).values()
-        wanted = expected / (1 + np.exp(-expected)) if activation == "silu" else expected
-        np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-4, atol=1e-5)
+        activated = expected / (1 + np.exp(-expected)) if activation == "silu" else expected
+        np.testing.assert_allclose(found.numpy(), activated, rtol=1e-4, atol=1e-5)
         np.testing.assert_array_equal(state.numpy(), whole[:, :, -3:])
 
 
-def test_a_short_time_transform_is_a_transform_of_frames() -> None:
+def test_stft_matches_fft_of_frames() -> None:
     signal = np.random.default_rng(1).standard_normal((2, 30)).astype(np.float32)
     window = np.hanning(8).astype(np.float32)
-    frames = np.stack([signal[:, at : at + 8] for at in range(0, 23, 5)], axis=1)
+    frames = np.stack([signal[:, start : start + 8] for start in range(0, 23, 5)], axis=1)
     for onesided, transform in [(1, np.fft.rfft), (0, np.fft.fft)]:
         expected = transform(frames * window)
         attribute = integer("onesided", onesided)
@@ -312,8 +312,8 @@ IMAGE = np.ones((1, 1, 4, 4), dtype=np.float32)
 SCALE, ZERO = np.float32(1.0), np.uint8(0)
 HUGE = 2**62
 
-#: Operators that have inputs or attributes that do not fit, and the message.
-WRONG: list[tuple[str, list[Any], list[bytes], dict[str, Any], str]] = [
+#: Operators with invalid inputs or attributes, and the error message.
+INVALID_CASES: list[tuple[str, list[Any], list[bytes], dict[str, Any], str]] = [
     ("Gelu", [X], [text("approximate", "erf")], {}, "approximate: must be none or tanh"),
     ("TopK", [X], [], {"version": 9, "outputs": 2}, "k: must be a number"),
     ("RNN", weights(2), [], {}, "must have 1 entries for forward; got 2"),
@@ -391,8 +391,8 @@ WRONG: list[tuple[str, list[Any], list[bytes], dict[str, Any], str]] = [
 ]
 
 
-@pytest.mark.parametrize(("op", "inputs", "attributes", "options", "match"), WRONG)
-def test_inputs_that_do_not_fit_are_errors(
+@pytest.mark.parametrize(("op", "inputs", "attributes", "options", "match"), INVALID_CASES)
+def test_invalid_inputs_and_attributes_raise(
     op: str, inputs: list[Any], attributes: list[bytes], options: dict[str, Any], match: str
 ) -> None:
     with pytest.raises((nx.FormatError, nx.ArgumentError), match=match):
@@ -406,7 +406,7 @@ def test_inputs_that_do_not_fit_are_errors(
         (integer("is_packed_batching", 1), "is_packed_batching: must be 0"),
     ],
 )
-def test_attributes_without_a_counterpart_are_unsupported(attribute: bytes, match: str) -> None:
+def test_unsupported_attributes_raise(attribute: bytes, match: str) -> None:
     with pytest.raises(nx.ArgumentError, match=match):
         rotary(attribute)
 
@@ -422,7 +422,7 @@ def loop(limit: np.ndarray, state: list[int], body: bytes) -> bytes:
     ("limit", "match"),
     [(np.array([], dtype=np.int64), "M: must be one number"), (HUGE, "must keep the type")],
 )
-def test_a_loop_without_nodes_ends(limit: Any, match: str) -> None:
+def test_invalid_loop_without_nodes_raises(limit: Any, match: str) -> None:
     """The state gets another shape in each iteration, so that the loop cannot be rolled."""
     names = [value("i", [], 7), value("go", [], 9), value("s", None)]
     body = graph([], names, [value("go", [], 9), value("z", [3])])
@@ -431,7 +431,7 @@ def test_a_loop_without_nodes_ends(limit: Any, match: str) -> None:
         function(nx.ones(2), nx.ones(3))
 
 
-def test_a_loop_without_a_limit_is_unrolled_if_its_iterations_are_known() -> None:
+def test_loop_without_trip_count_is_unrolled() -> None:
     """The state grows in each of three iterations."""
     names = [value("i", [], 7), value("go", [], 9), value("s", None)]
     nodes = [
@@ -455,7 +455,7 @@ def test_a_loop_without_a_limit_is_unrolled_if_its_iterations_are_known() -> Non
             assert found.tolist() == [1.0] * 8
 
 
-def test_stacked_results_of_a_loop_that_ends_by_data_are_unsupported() -> None:
+def test_stacked_outputs_of_data_dependent_loop_raise() -> None:
     names = [value("i", [], 7), value("go", [], 9), value("s", [2])]
     nodes = [
         node("Add", ["s", "s"], ["t"]),
@@ -520,7 +520,7 @@ def test_a_scan_of_an_empty_sequence_returns_its_state() -> None:
     assert (found["y"].tolist(), found["all"].shape) == ([1.0, 2.0], (0, 2))
 
 
-def test_axes_of_one_name_have_equal_sizes() -> None:
+def test_axes_with_equal_names_must_have_equal_sizes() -> None:
     nodes = [node("Add", ["a", "b"], ["c"])]
     inputs = [value("a", ["n"]), value("b", ["n"])]
     function = nx.from_onnx(model(graph(nodes, inputs, [value("c", None)])))
@@ -529,7 +529,7 @@ def test_axes_of_one_name_have_equal_sizes() -> None:
         function(nx.ones(3), nx.ones(1))
 
 
-def test_an_axis_of_size_0_or_below_is_any_size() -> None:
+def test_nonpositive_axis_sizes_are_dynamic() -> None:
     for size in (0, -1):
         nodes = [node("Neg", ["x"], ["y"])]
         function = nx.from_onnx(model(graph(nodes, [value("x", [size])], [value("y", None)])))
@@ -537,7 +537,7 @@ def test_an_axis_of_size_0_or_below_is_any_size() -> None:
         assert function(nx.ones(2)).tolist() == [-1.0, -1.0]
 
 
-def test_a_named_output_after_unnamed_ones_must_exist() -> None:
+def test_named_output_after_unnamed_outputs_must_exist() -> None:
     nodes = [node("Relu", ["x"], ["", "", "y"])]
     function = nx.from_onnx(model(graph(nodes, [value("x", [2])], [value("y", None)])))
     with pytest.raises(nx.ArgumentError, match="at most 1 are supported; got 3"):
@@ -552,7 +552,7 @@ def test_results_keep_the_order_of_the_model() -> None:
         assert list(each(nx.ones(1))) == ["b", "a"]
 
 
-def test_values_without_a_counterpart_are_listed_with_the_operators() -> None:
+def test_unsupported_values_and_operators_are_listed() -> None:
     sequence = field(1, "s") + field(2, field(4, field(1, field(1, field(1, 1)))))
     nodes = [node("Unique", ["x"], ["y"], name="first")]
     inputs = [value("x", [2], 23), sequence]
@@ -574,12 +574,12 @@ def test_an_unsupported_dtype_of_a_cast_names_the_node() -> None:
         run("Cast", [X], integer("to", 24))
 
 
-def test_a_file_that_is_not_a_path_is_an_error() -> None:
+def test_non_path_file_argument_raises() -> None:
     with pytest.raises(nx.ArgumentError, match="from_onnx: file: must be a path; got 3"):
         nx.from_onnx(3)  # type: ignore[arg-type]
 
 
-def test_a_grid_samples_an_image_at_positions() -> None:
+def test_grid_sample_modes_and_padding() -> None:
     x = np.arange(12, dtype=np.float32).reshape(1, 1, 3, 4)
     theta = np.array([[[1, 0, 0], [0, 1, 0]]], dtype=np.float32)
     for aligns in (0, 1):
@@ -599,7 +599,7 @@ def test_a_grid_samples_an_image_at_positions() -> None:
         np.testing.assert_allclose(found.item(), expected, rtol=1e-5)
 
 
-def test_the_gradient_of_samples_is_that_of_the_image() -> None:
+def test_gradient_of_grid_sample() -> None:
     grid = np.array([[[[0.1, -0.3], [0.5, 0.9]]]], dtype=np.float32)
     body = graph(
         [node("GridSample", ["x", "g"], ["y"], text("mode", "cubic"))],
@@ -614,7 +614,7 @@ def test_the_gradient_of_samples_is_that_of_the_image() -> None:
     np.testing.assert_allclose((slope * x.numpy()).sum(), nx.sum(function(x)).item(), rtol=1e-4)
 
 
-def test_blocks_become_an_image() -> None:
+def test_col2im() -> None:
     rng = np.random.default_rng(0)
     x = rng.standard_normal((2, 3 * 4, 9)).astype(np.float32)
     expected = np.zeros((2, 3, 6, 6), dtype=np.float32)
@@ -646,9 +646,7 @@ def quantized_product(
 
 @pytest.mark.parametrize("shape", [(2, 2), (2, 3), (3, 1)])
 @pytest.mark.parametrize("vectors", ["", "a", "b", "y", "aby"])
-def test_quantized_products_have_scales_of_rows_and_columns(
-    vectors: str, shape: tuple[int, int]
-) -> None:
+def test_qlinear_matmul_with_row_and_column_scales(vectors: str, shape: tuple[int, int]) -> None:
     random = np.random.default_rng(0)
     rows, columns = shape
     a = random.integers(0, 255, (rows, 4), np.uint8)
@@ -670,8 +668,8 @@ def test_quantized_products_have_scales_of_rows_and_columns(
 @pytest.mark.parametrize(
     "limits", [(0, 5, 2), (5, 0, -2), (0, 0, 1), (3, 0, 1), (-3, 4, 7), (1, 10, 3), (10, 1, -3)]
 )
-def test_ranges_count_from_start_to_limit(limits: tuple[int, int, int], dtype: type) -> None:
-    constants = {at: np.array(each, dtype) for at, each in enumerate(limits)}
+def test_range_values(limits: tuple[int, int, int], dtype: type) -> None:
+    constants = {index: np.array(each, dtype) for index, each in enumerate(limits)}
     found = run("Range", [], constants=constants)
     assert str(found.dtype) == {"int32": "s32", "int64": "s64", "float32": "f32"}[dtype.__name__]
     assert found.tolist() == list(range(*limits))
@@ -679,9 +677,9 @@ def test_ranges_count_from_start_to_limit(limits: tuple[int, int, int], dtype: t
 
 @pytest.mark.parametrize("start", [2**60 + 1, -(2**63), 2**63 - 10])
 @pytest.mark.parametrize("step", [1, 3, -1])
-def test_ranges_of_large_integers_are_exact(start: int, step: int) -> None:
+def test_range_of_large_integers_is_exact(start: int, step: int) -> None:
     limits = (start, start + 7, step) if step > 0 else (start + 7, start, step)
-    constants = {at: np.array(each, np.int64) for at, each in enumerate(limits)}
+    constants = {index: np.array(each, np.int64) for index, each in enumerate(limits)}
     assert run("Range", [], constants=constants).tolist() == list(range(*limits))
     constants[2] = np.array(0, np.int64)
     with pytest.raises(nx.FormatError, match="delta: must not be 0"):
@@ -706,7 +704,7 @@ ACTIVATIONS = {
 
 @pytest.mark.parametrize("first", ACTIVATIONS)
 @pytest.mark.parametrize("second", ACTIVATIONS)
-def test_activations_take_the_parameters_that_they_have(first: str, second: str) -> None:
+def test_recurrent_activations_use_their_parameters(first: str, second: str) -> None:
     # The directions of a layer with one step have one activation each.
     alphas, betas, values = [0.3, 0.6], [0.2, 0.4], []
     left, right = iter(alphas), iter(betas)
@@ -731,7 +729,7 @@ def test_activations_take_the_parameters_that_they_have(first: str, second: str)
 
 
 @pytest.mark.parametrize(("alpha", "expected"), [(-1.5, -1.5), (-1.0, 0.0)])
-def test_a_thresholded_activation_passes_its_threshold(alpha: float, expected: float) -> None:
+def test_thresholded_relu_includes_its_threshold(alpha: float, expected: float) -> None:
     x, one = np.full((1, 1, 1), -1.5, np.float32), np.ones((1, 1, 1), np.float32)
     names, alphas = texts("activations", ["ThresholdedRelu"]), floats("activation_alpha", [alpha])
     assert run("RNN", [x, one, one], names, alphas).item() == expected

@@ -11,7 +11,7 @@ NUMPY_MODES = {"cyclic": "wrap", "mirror": "symmetric", "reflect": "reflect", "r
 
 
 @pytest.mark.parametrize("shape", [(1,), (2,), (5,), (3, 4)])
-def test_padding_with_own_elements(shape, compiler):
+def test_pad_outer_matches_numpy(shape, compiler):
     array = np.arange(np.prod(shape), dtype=np.int32).reshape(shape)
     cases = [
         (rule, [(low, high)] * len(shape))
@@ -26,7 +26,7 @@ def test_padding_with_own_elements(shape, compiler):
         assert padded.tolist() == np.pad(array, widths, mode=NUMPY_MODES[rule]).tolist()
 
 
-def test_wrong_paddings():
+def test_pad_outer_rejects_invalid_arguments():
     for rule, widths in (("zigzag", [(1, 1)]), ("mirror", [(-1, 0)]), ("mirror", [(1, 1), (1, 1)])):
         with pytest.raises(nx.ArgumentError, match="pad_outer"):
             nx.pad_outer([1, 2], rule, widths)
@@ -36,13 +36,13 @@ def test_wrong_paddings():
         nx.pad_outer(nx.zeros((0,)), "mirror", [(1, 1)])
 
 
-def test_parts_of_complex_numbers_do_not_mix(compiler):
+def test_complex_keeps_special_real_and_imaginary_parts(compiler):
     make = nx.jit(nx.complex, compiler=compiler)
     special = [0.0, 1.5, float("inf"), float("-inf"), float("nan")]
-    made = make(nx.tensor(special), nx.expand_dims(nx.tensor(special), axis=1)).numpy()
+    result = make(nx.tensor(special), nx.expand_dims(nx.tensor(special), axis=1)).numpy()
     for row, imag in enumerate(special):
-        np.testing.assert_array_equal(made.real[row], special)
-        np.testing.assert_array_equal(made.imag[row], np.full(5, imag))
+        np.testing.assert_array_equal(result.real[row], special)
+        np.testing.assert_array_equal(result.imag[row], np.full(5, imag))
     assert nx.complex(nx.tensor(1.0, "f64"), 2).dtype == nx.complex128
     with pytest.raises(nx.DTypeError):
         nx.complex(1j, 2.0)
@@ -52,7 +52,7 @@ INVERSES = ["asin", "acos", "atan", "asinh", "acosh", "atanh"]
 
 
 @pytest.mark.parametrize("name", INVERSES)
-def test_branch_cuts_lie_where_those_of_python_do(name):
+def test_branch_cuts_match_cmath(name):
     for z in (complex(2, 0.0), complex(2, -0.0), complex(-2, 0.0), 2j, complex(-0.0, -2), 0.3 - 4j):
         found = getattr(nx, name)(nx.tensor(z, "c128")).item()
         assert cmath.isclose(found, getattr(cmath, name)(z), rel_tol=1e-12), (z, found)
@@ -63,16 +63,16 @@ def test_logarithms_of_complex_zero_and_infinity(name, compiler):
     array = np.array([0, 1j * np.inf, -4, 3 + 4j], np.complex64)
     found = nx.jit(lambda x: getattr(nx, name)(x), compiler=compiler)(array)
     with np.errstate(divide="ignore"):
-        wanted = getattr(np, name)(array)
-    np.testing.assert_allclose(found.numpy(), wanted, rtol=1e-5)
+        expected = getattr(np, name)(array)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=1e-5)
 
 
-def test_composites_that_compilers_may_know_better_are_blocks():
+def test_composite_operations_are_blocks():
     def composed(x):
-        values, places = nx.top_k(x, 2)
-        taken = nx.take(x, places, axis=0), nx.take_along_axis(x, places, axis=0)
+        values, indices = nx.top_k(x, 2)
+        gathered = nx.take(x, indices, axis=0), nx.take_along_axis(x, indices, axis=0)
         bins = nx.fft.irfft(nx.fft.rfft(x)), nx.real(nx.fft.fft2(nx.reshape(x, (2, 2))))
-        return values, taken, bins, nx.phase(x), nx.all_close(x, 1.0)
+        return values, gathered, bins, nx.phase(x), nx.all_close(x, 1.0)
 
     text = str(nx.debug_expr(composed)(nx.template((4,), "f32")))
     for block in (
@@ -88,7 +88,7 @@ def test_composites_that_compilers_may_know_better_are_blocks():
         assert f"block {block}, " in text
 
 
-def test_counts_that_are_negative():
+def test_negative_counts_raise():
     calls = {
         "tile": lambda: nx.tile([1], [-1]),
         "slice": lambda: nx.slice([1, 2], [0], [-1]),
@@ -102,15 +102,15 @@ def test_counts_that_are_negative():
             call()
 
 
-def test_folds_treat_numbers_alike_with_and_without_a_trace():
+def test_eager_and_traced_folds_agree():
     x = nx.tensor([1, 2, 3], "u8")
     for call in (
         lambda x: nx.reduce(x, 0, nx.add),
         lambda x: nx.window_reduce(x, 0, nx.add, (2,)),
         lambda x: nx.reduce(x, 0, nx.add, dtype="s64"),
     ):
-        at_once, traced = call(x), nx.jit(call)(x)
-        assert (at_once.dtype, at_once.tolist()) == (traced.dtype, traced.tolist())
+        eager, traced = call(x), nx.jit(call)(x)
+        assert (eager.dtype, eager.tolist()) == (traced.dtype, traced.tolist())
 
 
 def test_clip_is_one_operation_for_scalar_bounds():
@@ -120,29 +120,29 @@ def test_clip_is_one_operation_for_scalar_bounds():
     assert slope(1.0, 3.0) == slope(nx.tensor(1.0), nx.tensor(3.0))
 
 
-def test_limits_are_those_of_numpy():
+def test_finfo_and_iinfo_match_numpy():
     for name in ("float16", "float32", "float64"):
-        ours, numpys = nx.finfo(name), np.finfo(name)
+        ours, numpy_info = nx.finfo(name), np.finfo(name)
         for key in ("bits", "eps", "max", "min", "smallest_normal"):
-            assert getattr(ours, key) == getattr(numpys, key)
-        assert nx.constants.epsilon(name).item() == numpys.eps
+            assert getattr(ours, key) == getattr(numpy_info, key)
+        assert nx.constants.epsilon(name).item() == numpy_info.eps
     for name in ("int8", "int64", "uint16", "uint64"):
-        ours, numpys = nx.iinfo(name), np.iinfo(name)
-        assert (ours.max, ours.min) == (numpys.max, numpys.min)
-        assert nx.constants.max(name).item() == numpys.max
+        ours, numpy_info = nx.iinfo(name), np.iinfo(name)
+        assert (ours.max, ours.min) == (numpy_info.max, numpy_info.min)
+        assert nx.constants.max(name).item() == numpy_info.max
     with pytest.raises(nx.DTypeError):
         nx.finfo("s32")
     with pytest.raises(nx.ArgumentError, match="numeric"):
         nx.isdtype("s32", "whole")
 
 
-def test_heatmaps_show_entries_and_what_is_no_number():
+def test_heatmaps_show_vectorized_axes_and_nan():
     x = nx.vectorize(nx.tensor([[0.0, 1.0], [float("nan"), 1.0]]), "entry")
     lines = repr(nx.to_heatmap(x, ansi_enabled=False)).split("\n")
     assert lines[1:] == ["  vectorized[entry: 2]", "  f32[2]", "  ", "  09", "  09", ">"]
 
 
-def test_an_axis_of_vecdot_is_one_of_the_common_shape():
+def test_vecdot_axis_refers_to_the_broadcast_shape():
     x, y = nx.tensor([1, 2], names=["x"]), nx.tensor([[1, 1], [3, 4]], names=[None, "x"])
     assert nx.vecdot(x, y, axis="x").tolist() == nx.vecdot(x, y).tolist() == [3, 11]
     assert nx.vecdot([[1, 2], [3, 4]], [[1, 1], [3, 4]], axis=0).tolist() == [10, 18]
@@ -150,26 +150,28 @@ def test_an_axis_of_vecdot_is_one_of_the_common_shape():
         nx.vecdot([1, 2], [[1, 1], [3, 4]], axis=0)
 
 
-def test_statistics_do_not_overflow_on_the_way(compiler):
-    def of(function, *args, **options):
+def test_statistics_do_not_overflow_internally(compiler):
+    def evaluate(function, *args, **options):
         return nx.jit(lambda *x: function(*x, **options), compiler=compiler)(*args)
 
     largest = 2**31 - 1
-    assert of(nx.mean, nx.tensor([largest] * 4)).item() == np.float32(largest)
-    assert of(nx.median, nx.tensor([largest] * 2)).item() == np.float32(largest)
-    assert of(nx.mean, nx.tensor([2**32 - 1] * 3, dtype=nx.uint32)).item() == np.float32(2**32)
+    assert evaluate(nx.mean, nx.tensor([largest] * 4)).item() == np.float32(largest)
+    assert evaluate(nx.median, nx.tensor([largest] * 2)).item() == np.float32(largest)
+    assert evaluate(nx.mean, nx.tensor([2**32 - 1] * 3, dtype=nx.uint32)).item() == np.float32(
+        2**32
+    )
     for dtype, value in ((nx.uint64, 2**64 - 1), (nx.int64, -(2**63))):
-        found = of(nx.mean, nx.full((5,), value, dtype=dtype)).item()
+        found = evaluate(nx.mean, nx.full((5,), value, dtype=dtype)).item()
         assert found == np.float32(value)
-        assert of(nx.var, nx.full((5,), value, dtype=dtype)).item() == 0
+        assert evaluate(nx.var, nx.full((5,), value, dtype=dtype)).item() == 0
     large = nx.full((70_000,), 3.0, dtype=nx.float16)
-    assert (of(nx.mean, large).item(), of(nx.var, large).item()) == (3.0, 0.0)
-    assert of(nx.mean, large).dtype == nx.float16
+    assert (evaluate(nx.mean, large).item(), evaluate(nx.var, large).item()) == (3.0, 0.0)
+    assert evaluate(nx.mean, large).dtype == nx.float16
     high = nx.tensor([60_000.0, 60_000.0], dtype=nx.float16)
-    assert of(nx.mean, high).item() == np.float16(60_000)
+    assert evaluate(nx.mean, high).item() == np.float16(60_000)
 
 
-def test_spread_of_complex_numbers_is_real(compiler):
+def test_variance_of_complex_numbers_is_real(compiler):
     x = np.array([1 + 2j, 3 - 1j, -2j], np.complex64)
     for function, expected in ((nx.var, np.var(x)), (nx.std, np.std(x))):
         found = nx.jit(function, compiler=compiler)(x)
@@ -200,18 +202,18 @@ def test_all_close_compares_integers_by_value(compiler):
     assert not close(low, high).item()
 
 
-def test_one_number_stands_for_all_axes(compiler):
+def test_scalar_window_applies_to_all_axes(compiler):
     x = np.arange(16, dtype=np.float32).reshape(1, 1, 4, 4)
     with nx.default_options(compiler=compiler):
         for call in (lambda f: f, nx.jit):
             for pool in (nx.nn.max_pool, nx.nn.avg_pool):
                 for strides in (None, 1):
-                    one = call(lambda x, f=pool, s=strides: f(x, 2, strides=s))(x)
-                    each = call(lambda x, f=pool, s=strides: f(x, (2, 2), strides=s and (s, s)))(x)
-                    assert one.tolist() == each.tolist()
+                    scalar = call(lambda x, f=pool, s=strides: f(x, 2, strides=s))(x)
+                    pair = call(lambda x, f=pool, s=strides: f(x, (2, 2), strides=s and (s, s)))(x)
+                    assert scalar.tolist() == pair.tolist()
             for window in (nx.window_sum, nx.window_max, nx.window_mean):
-                one = call(lambda x, f=window: f(x, 2))(x[0, 0])
-                assert one.tolist() == window(x[0, 0], (2, 2)).tolist()
+                scalar = call(lambda x, f=window: f(x, 2))(x[0, 0])
+                assert scalar.tolist() == window(x[0, 0], (2, 2)).tolist()
             assert call(lambda x: nx.tile(x, 2))(x[0, 0]).tolist() == np.tile(x[0, 0], 2).tolist()
         folded = nx.window_reduce(x[0, 0], 0, lambda element, total: total + element, 2)
         assert folded.tolist() == nx.window_sum(x[0, 0], (2, 2)).tolist()
@@ -220,12 +222,12 @@ def test_one_number_stands_for_all_axes(compiler):
         assert entries.tolist() == nx.window_sum(x[0], (1, 2, 2)).tolist()
 
 
-@pytest.mark.parametrize("places", [[1, 3], (2,), [1, -1], np.array([2, 4]), []])
-def test_tensors_are_split_at_several_places(places):
+@pytest.mark.parametrize("indices", [[1, 3], (2,), [1, -1], np.array([2, 4]), []])
+def test_split_at_several_indices(indices):
     x = np.arange(10).reshape(5, 2)
     for call in (lambda f: f, nx.jit):
-        found = call(lambda x: nx.split(x, places))(x)
-        expected = np.split(x, places)
+        found = call(lambda x: nx.split(x, indices))(x)
+        expected = np.split(x, indices)
         assert [part.tolist() for part in found] == [part.tolist() for part in expected]
     assert [part.tolist() for part in nx.split(x[0], at=np.int64(1))] == [[0], [1]]
     columns = nx.split(x, [1], axis=1)

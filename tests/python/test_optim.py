@@ -5,7 +5,7 @@ import pytest
 
 import nxla as nx
 
-OPTIMISERS = [
+OPTIMIZERS = [
     ("sgd", {}),
     ("sgd", {"momentum": 0.9}),
     ("sgd", {"momentum": 0.9, "nesterov": True}),
@@ -37,7 +37,7 @@ def loss(sum_, params):
 
 
 def optimize_with_optax(jax, name, options, schedule):
-    """Return the parameters after five steps, in one vector."""
+    """Return the parameters after five steps as one vector."""
     import optax
 
     rate = optax.exponential_decay(0.05, 2, 0.5) if schedule else 0.05
@@ -47,14 +47,14 @@ def optimize_with_optax(jax, name, options, schedule):
         slopes = jax.grad(lambda params: loss(jax.numpy.sum, params))(params)
         updates, state = optimizer.update(slopes, state, params)
         params = optax.apply_updates(params, updates)
-    return in_one_vector(params)
+    return ravel_params(params)
 
 
-def in_one_vector(params):
+def ravel_params(params):
     return np.concatenate([np.ravel(leaf) for leaf in nx.tree.leaves(params)])
 
 
-@pytest.mark.parametrize(("name", "options"), OPTIMISERS)
+@pytest.mark.parametrize(("name", "options"), OPTIMIZERS)
 @pytest.mark.parametrize("schedule", [False, True])
 def test_optimizers(name, options, schedule, recorded):
     rate = nx.optim.exponential_decay(0.05, 2, 0.5) if schedule else 0.05
@@ -72,7 +72,7 @@ def test_optimizers(name, options, schedule, recorded):
         params, state = step(params, state)
     assert {leaf.dtype for leaf in nx.tree.leaves(params)} == {nx.float32}
     expected = recorded(optimize_with_optax, name, options, schedule)
-    np.testing.assert_allclose(in_one_vector(params), expected, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ravel_params(params), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_optimizers_on_xla():
@@ -130,7 +130,7 @@ def test_schedules_without_a_transition():
         nx.optim.linear_schedule(1.0, 0.25, -1)
 
 
-def test_numbers_of_schedules_are_checked_when_they_are_made():
+def test_schedules_reject_non_numeric_arguments():
     for schedule, argument in (
         (lambda n: nx.optim.linear_schedule(1.0, 0.0, n), "transition_steps"),
         (lambda n: nx.optim.exponential_decay(1.0, n, 0.5), "transition_steps"),
@@ -180,7 +180,7 @@ def clip_with_optax(jax, name, limit):
     import optax
 
     clip = getattr(optax, name)(limit)
-    return in_one_vector(clip.update(start(), clip.init(start()))[0])
+    return ravel_params(clip.update(start(), clip.init(start()))[0])
 
 
 def test_clipping(recorded):
@@ -190,13 +190,13 @@ def test_clipping(recorded):
             clip = getattr(nx.optim, name)(limit)
             got, _ = clip.update(grads, clip.init(grads))
             expected = recorded(clip_with_optax, name, limit)
-            np.testing.assert_allclose(in_one_vector(got), expected, rtol=1e-5)
-    squares = np.square(in_one_vector(start())).sum()
+            np.testing.assert_allclose(ravel_params(got), expected, rtol=1e-5)
+    squares = np.square(ravel_params(start())).sum()
     assert nx.optim.global_norm(grads).item() == pytest.approx(np.sqrt(squares))
     assert nx.optim.clip_by_global_norm(1.0).update(nx.zeros(3), ())[0].tolist() == [0.0] * 3
 
 
-def test_dtypes_stay():
+def test_optimizers_keep_dtypes():
     for dtype in ("bf16", "f16", "f64"):
         params = {"w": nx.ones(3, dtype=dtype)}
         for optimizer in (
@@ -209,17 +209,17 @@ def test_dtypes_stay():
             after = nx.optim.apply_updates(params, updates)
             assert str(after["w"].dtype) == dtype
             # Moments of narrow parameters are f32: their squares would overflow or vanish.
-            kept = "f64" if dtype == "f64" else "f32"
-            assert {str(x.dtype) for x in nx.tree.leaves(state)} <= {kept, "s32"}
+            state_dtype = "f64" if dtype == "f64" else "f32"
+            assert {str(x.dtype) for x in nx.tree.leaves(state)} <= {state_dtype, "s32"}
 
 
-def test_first_steps_of_adam_keep_their_digits():
+def test_first_adam_step_is_accurate():
     adam = nx.optim.adam(1.0, b2=0.999999, eps=0.0)
     updates, _ = adam.update(nx.tensor(3.0), adam.init(nx.tensor(0.0)))
     assert updates.item() == pytest.approx(-1.0, rel=1e-5)
 
 
-def test_what_is_refused():
+def test_invalid_arguments_raise():
     params = nx.ones(2)
     adamw = nx.optim.adamw(0.1)
     with pytest.raises(nx.ArgumentError, match="params: must be passed"):
@@ -239,7 +239,7 @@ def test_what_is_refused():
 @pytest.mark.parametrize(
     "function", [nx.optim.clip, nx.optim.clip_by_global_norm, nx.optim.clip_by_block_rms]
 )
-def test_limits_of_gradients_are_not_negative(function):
+def test_clipping_limits_must_not_be_negative(function):
     with pytest.raises(nx.ArgumentError, match=rf"^{function.__name__}: \w+: must not be negative"):
         function(-1.0)
     traced = nx.jit(lambda limit, x: function(limit).update(x, ())[0])

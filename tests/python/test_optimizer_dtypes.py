@@ -32,7 +32,7 @@ def transformations():
     }
 
 
-def numbers(function):
+def float_hyperparameters(function):
     """Return the hyperparameters of a function that are floats, with values."""
     found = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -45,29 +45,31 @@ def numbers(function):
     return found
 
 
-def required(function):
+def required_arguments(function):
     """Return the smallest arguments of a function."""
     known = inspect.signature(function).parameters
     return {
         name: value
-        for name, value in numbers(function).items()
+        for name, value in float_hyperparameters(function).items()
         if known[name].default is inspect.Parameter.empty or name in ("momentum", "learning_rate")
     }
 
 
-def as_passed(name, value):
+def as_argument(name, value):
     return optim.constant_schedule(value) if name == "step_size_fn" else value
 
 
 def cases():
     for name, function in transformations().items():
-        own = numbers(function)
+        hyperparameters = float_hyperparameters(function)
         options = [{}]
         options += [{"centered": True}] * ("centered" in inspect.signature(function).parameters)
-        for number in own:
-            for further in options:
-                yield pytest.param(name, [number], further, id=f"{name}-{number}-{further}")
-        yield pytest.param(name, list(own), options[-1], id=f"{name}-all")
+        for number in hyperparameters:
+            for extra_options in options:
+                yield pytest.param(
+                    name, [number], extra_options, id=f"{name}-{number}-{extra_options}"
+                )
+        yield pytest.param(name, list(hyperparameters), options[-1], id=f"{name}-all")
 
 
 def container(arrays, dtype):
@@ -78,7 +80,7 @@ def dtypes(values):
     return [leaf.dtype for leaf in nx.tree.leaves(values)]
 
 
-def further_arguments(transformation):
+def line_search_arguments(transformation):
     """Return the arguments of a line search if a transformation takes them."""
     if "value_fn" not in inspect.signature(transformation.update).parameters:
         return {}
@@ -91,13 +93,13 @@ def check_dtypes(transformation, params, grads):
     known = dtypes(state)
     for _ in range(2):
         updates, state = transformation.update(
-            grads, state, params, **further_arguments(transformation)
+            grads, state, params, **line_search_arguments(transformation)
         )
         assert dtypes(updates) == dtypes(grads)
         assert dtypes(state) == known
 
 
-def test_the_rules_cover_the_module():
+def test_transformations_are_discovered():
     found = transformations()
     assert len(found) >= 24
     assert {"adam", "lbfgs", "adafactor", "muon", "ema", "scale_by_schedule"} <= set(found)
@@ -106,9 +108,12 @@ def test_the_rules_cover_the_module():
 @pytest.mark.parametrize(("name", "wide", "options"), list(cases()))
 def test_numpy_hyperparameters_do_not_change_dtypes(name, wide, options):
     function = getattr(optim, name)
-    values = {**required(function), **{number: numbers(function)[number] for number in wide}}
+    values = {
+        **required_arguments(function),
+        **{number: float_hyperparameters(function)[number] for number in wide},
+    }
     arguments = {
-        number: as_passed(number, np.float64(value) if number in wide else value)
+        number: as_argument(number, np.float64(value) if number in wide else value)
         for number, value in values.items()
     }
     transformation = function(**arguments, **options)
@@ -119,14 +124,16 @@ def test_numpy_hyperparameters_do_not_change_dtypes(name, wide, options):
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f64"])
 def test_gradients_of_another_dtype_do_not_change_the_state(name, dtype):
     function = getattr(optim, name)
-    arguments = {number: as_passed(number, value) for number, value in required(function).items()}
+    arguments = {
+        number: as_argument(number, value) for number, value in required_arguments(function).items()
+    }
     check_dtypes(function(**arguments), container(PARAMS, "f32"), container(GRADS, dtype))
 
 
 @pytest.mark.parametrize("name", ["adam", "rmsprop", "adafactor", "adagrad", "lion", "sgd"])
-def test_loops_carry_the_state(name):
+def test_scan_carries_the_optimizer_state(name):
     function = getattr(optim, name)
-    transformation = function(**{n: np.float64(x) for n, x in required(function).items()})
+    transformation = function(**{n: np.float64(x) for n, x in required_arguments(function).items()})
     params, grads = container(PARAMS, "f32"), container(GRADS, "f32")
 
     def step(carry, _):
@@ -138,7 +145,7 @@ def test_loops_carry_the_state(name):
     assert dtypes(after) == dtypes(params)
 
 
-def test_a_learning_rate_of_numpy_is_traced_once():
+def test_numpy_learning_rate_is_traced_once():
     optimizer, traces = optim.adam(np.float64(0.1), b1=np.float64(0.9)), []
 
     @nx.jit
@@ -159,10 +166,10 @@ def test_updates_of_integers_are_not_rounded(dtype):
     grads = nx.tensor([1, 2], dtype=dtype)
     for optimizer in (optim.sgd(0.25, momentum=0.5), optim.adam(0.25), optim.adagrad(0.25)):
         state = optimizer.init(grads)
-        updates, following = optimizer.update(grads, state, grads)
+        updates, next_state = optimizer.update(grads, state, grads)
         assert updates.dtype == "f32"
         assert nx.all(updates < 0).item()
-        assert dtypes(following) == dtypes(state)
+        assert dtypes(next_state) == dtypes(state)
 
 
 @pytest.mark.parametrize(
@@ -193,22 +200,22 @@ def test_complex_gradients_are_scaled_by_real_squares(name, dtype):
         grads = nx.tensor([1 + 2j, -2j, 3.0], dtype=dtype)
         params = nx.tensor([1.0, 1.0, 1.0], dtype=dtype)
         state = optimizer.init(params)
-        updates, following = optimizer.update(grads, state, params)
-        assert dtypes(following) == dtypes(state)
+        updates, next_state = optimizer.update(grads, state, params)
+        assert dtypes(next_state) == dtypes(state)
         assert updates.dtype == dtype
-        if name != "adamw":  # whose decay has another direction
-            turned = np.asarray(updates) / np.asarray(grads)
-            np.testing.assert_allclose(turned.imag, 0.0, atol=1e-6)
-            assert (turned.real < 0).all()
+        if name != "adamw":  # The weight decay of adamw has another direction.
+            ratio = np.asarray(updates) / np.asarray(grads)
+            np.testing.assert_allclose(ratio.imag, 0.0, atol=1e-6)
+            assert (ratio.real < 0).all()
 
 
 @pytest.mark.parametrize("optimizer", [optim.lbfgs(0.1), optim.scale_by_lbfgs()])
-def test_complex_numbers_are_refused_by_lbfgs(optimizer):
-    real, pair = nx.ones(2), nx.ones(2, "c64")
+def test_lbfgs_rejects_complex_numbers(optimizer):
+    real, complex_ = nx.ones(2), nx.ones(2, "c64")
     with pytest.raises(nx.DTypeError, match="params: must be real; got c64"):
-        optimizer.init({"w": pair})
+        optimizer.init({"w": complex_})
     with pytest.raises(nx.DTypeError, match="grads: must be real; got c64"):
-        optimizer.update({"w": pair}, optimizer.init({"w": real}), {"w": real})
+        optimizer.update({"w": complex_}, optimizer.init({"w": real}), {"w": real})
 
 
 def test_centered_variance_of_complex_gradients():
@@ -234,7 +241,7 @@ def rosenbrock(w):
         lambda: optim.chain(optim.MultiSteps(optim.lbfgs(), 1).gradient_transformation()),
     ],
 )
-def test_line_searches_inside_of_other_transformations(wrapped):
+def test_nested_line_searches(wrapped):
     optimizer, w = wrapped(), nx.tensor([-1.0, 1.0])
     state = optimizer.init(w)
     for _ in range(40):
@@ -244,11 +251,11 @@ def test_line_searches_inside_of_other_transformations(wrapped):
     np.testing.assert_allclose(np.asarray(w), 1.0, atol=1e-3)
 
 
-def test_a_masked_line_search_sees_the_whole_container():
-    chosen = {"b": False, "w": True}
+def test_masked_line_search_uses_all_parameters():
+    mask = {"b": False, "w": True}
     optimizer = optim.chain(
-        optim.masked(optim.lbfgs(), chosen),
-        optim.masked(optim.scale(-0.1), {name: not mark for name, mark in chosen.items()}),
+        optim.masked(optim.lbfgs(), mask),
+        optim.masked(optim.scale(-0.1), {name: not selected for name, selected in mask.items()}),
     )
 
     def loss(params):
@@ -265,16 +272,18 @@ def test_a_masked_line_search_sees_the_whole_container():
 
 
 @pytest.mark.parametrize("name", list(transformations()))
-def test_axis_names_stay(name):
+def test_updates_keep_axis_names(name):
     function = getattr(optim, name)
-    arguments = {number: as_passed(number, value) for number, value in required(function).items()}
+    arguments = {
+        number: as_argument(number, value) for number, value in required_arguments(function).items()
+    }
     transformation = function(**arguments)
     params, grads = (
         {key: nx.tensor(x, dtype="f32", names=["rows", "columns"]) for key, x in arrays.items()}
         for arrays in (PARAMS, GRADS)
     )
     updates, _ = transformation.update(
-        grads, transformation.init(params), params, **further_arguments(transformation)
+        grads, transformation.init(params), params, **line_search_arguments(transformation)
     )
     for key, grad in grads.items():
         assert updates[key].names == grad.names
@@ -297,7 +306,7 @@ def test_incremental_updates_do_not_overflow(dtype):
     ("name", "offset"),
     [("adafactor", {"decay_offset": 10}), ("scale_by_factored_rms", {"step_offset": 10})],
 )
-def test_a_decay_offset_starts_without_a_mean(name, offset, compiler):
+def test_decay_offset_does_not_bias_the_mean(name, offset, compiler):
     optimizer = getattr(optim, name)(**offset)
     params, grads = container(PARAMS, "f32"), container(GRADS, "f32")
     step, state = nx.jit(optimizer.update, compiler=compiler), optimizer.init(params)
@@ -305,5 +314,5 @@ def test_a_decay_offset_starts_without_a_mean(name, offset, compiler):
     expected, _ = plain.update(grads, plain.init(params), params)
     for _ in range(12):
         updates, state = step(grads, state, params)
-        for key, wanted in expected.items():
-            np.testing.assert_allclose(np.asarray(updates[key]), np.asarray(wanted), rtol=1e-5)
+        for key, update in expected.items():
+            np.testing.assert_allclose(np.asarray(updates[key]), np.asarray(update), rtol=1e-5)

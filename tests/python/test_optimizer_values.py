@@ -50,7 +50,7 @@ def momentum(grads, decay=0.9):
         yield -RATE * (g + decay * total)
 
 
-OPTIMISERS = {
+OPTIMIZERS = {
     "adam": (optim.adam(RATE), adam),
     "adam with a schedule": (optim.adam(optim.constant_schedule(RATE)), adam),
     "adamw": (optim.adamw(RATE, weight_decay=0.25), lambda grads: adam(grads, decay=0.25)),
@@ -62,9 +62,9 @@ OPTIMISERS = {
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64"])
-@pytest.mark.parametrize("name", OPTIMISERS)
-def test_updates_are_those_of_the_formulas(compiler, name, dtype):
-    optimizer, formula = OPTIMISERS[name]
+@pytest.mark.parametrize("name", OPTIMIZERS)
+def test_updates_match_formulas(compiler, name, dtype):
+    optimizer, formula = OPTIMIZERS[name]
     params = nx.tensor(PARAMS, dtype=dtype)
     grads = [nx.tensor(g, dtype=dtype) for g in GRADS]
     known = [np.asarray(nx.astype(g, "f64")) for g in grads]
@@ -73,14 +73,14 @@ def test_updates_are_those_of_the_formulas(compiler, name, dtype):
     dtypes = [leaf.dtype for leaf in nx.tree.leaves(state)]
     wide = dtype if dtype == "f64" else "f32"
     assert {str(d) for d in dtypes} <= {wide, "s32"}
-    for g, wanted in zip(grads, formula(known), strict=True):
+    for g, expected in zip(grads, formula(known), strict=True):
         updates, state = step(g, state, params)
         assert updates.dtype == dtype
         assert [leaf.dtype for leaf in nx.tree.leaves(state)] == dtypes
-        close = {"f16": 2e-3, "bf16": 1e-2, "f32": 2e-5, "f64": 1e-12}[dtype]
+        tolerance = {"f16": 2e-3, "bf16": 1e-2, "f32": 2e-5, "f64": 1e-12}[dtype]
         # The smallest numbers of f16 are 6e-8 apart.
         np.testing.assert_allclose(
-            np.asarray(nx.astype(updates, "f64")), wanted, rtol=close, atol=1e-7
+            np.asarray(nx.astype(updates, "f64")), expected, rtol=tolerance, atol=1e-7
         )
     assert optim.apply_updates(params, updates).dtype == dtype
 
@@ -112,9 +112,9 @@ def test_clipping_by_norm_keeps_the_direction(compiler, size, dtype):
     clip = nx.jit(optim.clip_by_global_norm(max_norm).update, compiler=compiler)
     clipped, _ = clip(g, ())
     found = np.append(*(np.asarray(nx.astype(clipped[name], "f64")) for name in "ab"))
-    wanted = direction / np.linalg.norm(direction) * max_norm
-    close = {"f16": 2e-3, "bf16": 1e-2}.get(dtype, 1e-5)
-    np.testing.assert_allclose(found, wanted, rtol=close)
+    expected = direction / np.linalg.norm(direction) * max_norm
+    tolerance = {"f16": 2e-3, "bf16": 1e-2}.get(dtype, 1e-5)
+    np.testing.assert_allclose(found, expected, rtol=tolerance)
     assert clipped["b"].dtype == dtype
 
 
@@ -129,7 +129,7 @@ def test_clipping_zeros(compiler, max_norm):
     assert optim.global_norm(()).item() == 0.0
 
 
-def test_gradients_that_are_not_finite_are_not_hidden():
+def test_nonfinite_gradients_propagate():
     clip = optim.clip_by_global_norm(1.0)
     assert np.isnan(np.asarray(clip.update(nx.tensor([np.nan, 1.0]), ())[0])).all()
     assert optim.global_norm(nx.tensor([np.inf, 1.0])).item() == np.inf
@@ -141,7 +141,7 @@ ALL_OPTIMIZERS = ("adafactor", "adagrad", "adam", "adamw", "lamb", "lion", "muon
 
 @pytest.mark.parametrize("name", ALL_OPTIMIZERS)
 @pytest.mark.parametrize("shape", [(0, 3), (3, 0), (0, 0), (2, 0, 3)])
-def test_parameters_may_be_empty(name, shape):
+def test_empty_parameters(name, shape):
     params = {"empty": nx.ones(shape), "full": nx.ones((2, 3))}
     optimizer = getattr(optim, name)(0.1)
     updates, _ = optimizer.update(params, optimizer.init(params), params)
@@ -160,7 +160,7 @@ def decays_weight(params):
 
 @pytest.mark.parametrize("mask", [decays_weight, {"bias": False, "w": True}])
 @pytest.mark.parametrize(
-    "of_mask",
+    "make_optimizer",
     [
         lambda mask: optim.adamw(1.0, weight_decay=0.5, mask=mask),
         lambda mask: optim.chain(
@@ -170,15 +170,15 @@ def decays_weight(params):
         lambda mask: optim.lamb(1.0, weight_decay=0.5, mask=mask),
     ],
 )
-def test_masks_are_matched_by_key(of_mask, mask):
-    optimizer, zeros = of_mask(mask), nx.tree.map(nx.zeros_like, LAYERS)
+def test_masks_are_matched_by_key(make_optimizer, mask):
+    optimizer, zeros = make_optimizer(mask), nx.tree.map(nx.zeros_like, LAYERS)
     updates, _ = optimizer.update(zeros, optimizer.init(LAYERS), LAYERS)
     assert nx.all(updates["bias"] == 0).item()
     assert nx.all(nx.take_diagonal(updates["w"]) <= -0.5).item()
 
 
 @pytest.mark.parametrize(
-    ("mask", "why"),
+    ("mask", "reason"),
     [
         ({"w": True, "b": False}, r"got none for \['bias'\] and one for \['b'\]"),
         ({"w": True}, r"got none for \['bias'\]$"),
@@ -190,13 +190,13 @@ def test_masks_are_matched_by_key(of_mask, mask):
     ],
 )
 @pytest.mark.parametrize("name", ["add_decayed_weights", "masked", "muon"])
-def test_masks_with_other_paths_are_rejected(name, mask, why):
+def test_masks_with_other_paths_are_rejected(name, mask, reason):
     optimizer = {
         "add_decayed_weights": lambda: optim.add_decayed_weights(0.5, mask),
         "masked": lambda: optim.masked(optim.scale(0.5), mask),
         "muon": lambda: optim.muon(0.1, mask=mask),
     }[name]()
-    with pytest.raises(nx.ArgumentError, match=f"{name}: mask: must .*{why}"):
+    with pytest.raises(nx.ArgumentError, match=f"{name}: mask: must .*{reason}"):
         optimizer.update(LAYERS, optimizer.init(LAYERS), LAYERS)
 
 
@@ -208,14 +208,14 @@ def test_a_boolean_for_a_subtree_is_rejected():
     assert decay.update(params, (), params)[0]["layer"].w.tolist() == [1.5, 1.5]
 
 
-def test_masked_parameters_have_the_structure_of_the_gradients():
+def test_parameters_must_have_the_structure_of_gradients():
     grads, decay = dict(LAYERS), optim.add_decayed_weights(0.5)
     masked = optim.masked(decay, {"w": True, "bias": True})
     with pytest.raises(nx.ArgumentError, match="must have the structure"):
         masked.update(grads, masked.init(grads), LAYERS)
 
 
-def test_updates_have_the_shapes_of_their_parameters():
+def test_updates_must_have_parameter_shapes():
     small, large = {"a": [nx.ones(2)]}, {"a": [nx.ones((3, 2))]}
     message = r"\['a'\]\[0\]: must have the shape of its {}, \(2,\); got \({}\)"
     for updates, shape in ((large, "3, 2"), ({"a": [1.0]}, "")):
@@ -252,7 +252,7 @@ def test_gradients_of_other_shapes_are_rejected(optimizer, shape):
         optim.scale_by_param_block_rms(),
     ],
 )
-def test_gradients_have_the_shapes_of_their_parameters(transform):
+def test_gradients_must_have_parameter_shapes(transform):
     with pytest.raises(
         nx.ShapeError, match=r"update: grads\['a'\]: must have the shape of its par"
     ):

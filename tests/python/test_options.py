@@ -29,10 +29,10 @@ from where import on_cpu
         ({"compiler": "nobody"}, 'got "nobody"'),
     ],
 )
-def test_every_way_to_set_options_refuses_the_same(options, text):
+def test_invalid_options_raise_everywhere(options, text):
     before = nx.default_options()
     expression = nx.debug_expr(lambda x: x)(1.0)
-    ways = [
+    calls = [
         lambda: nx.jit(lambda x: x, **options),
         lambda: nx.compile(lambda x: x, [1.0], **options),
         lambda: nx.debug_expr(lambda x: x, **options),
@@ -43,19 +43,19 @@ def test_every_way_to_set_options_refuses_the_same(options, text):
         lambda: nx.to_backend(**options),
         lambda: expression.run(1.0, **options),
     ]
-    for way in ways:
+    for call in calls:
         with pytest.raises(nx.OptionError, match=re.escape(text)):
-            way()
+            call()
     assert nx.default_options() == before
 
 
 @on_cpu
-def test_memory_of_gpus_is_of_plugins_for_gpus():
+def test_preallocate_requires_a_gpu_plugin():
     with pytest.raises(nx.OptionError, match=r'"preallocate".* requires a plugin for GPUs'):
         nx.jit(lambda x: x, compiler="xla", preallocate=True)(1.0)
 
 
-def test_partitions_have_options_that_jit_accepts():
+def test_jit_accepts_partitions_options():
     with nx.default_options(compiler="evaluator"):
         for options in ({}, {"device": 0}, {"compiler": "xla", "device": 0}):
             try:
@@ -67,7 +67,7 @@ def test_partitions_have_options_that_jit_accepts():
             assert [nx.jit(nx.sin, **part)(0.0).item() for part in parts] == [0.0] * len(parts)
 
 
-def test_settings_belong_to_the_compiler_in_force():
+def test_settings_are_checked_for_the_selected_compiler():
     with nx.default_options(compiler="evaluator"):
         with pytest.raises(nx.OptionError, match='compiler="xla" has it'):
             nx.jit(lambda x: x, precision="high")
@@ -99,7 +99,7 @@ def test_settings_belong_to_the_compiler_in_force():
         assert nx.jit(lambda x: x + 2)(1).item() == 3
 
 
-def test_changes_of_default_options_follow_the_rules_of_calls():
+def test_default_options_merge_like_call_options():
     listen = [print]
     before = {"compiler": "xla", "precision": "high", "stages": "layers", "progress": True}
     with nx.default_options({**before, "hooks": {"x": listen.append}}):
@@ -131,7 +131,7 @@ def chain(x):
     return x
 
 
-def test_a_bar_shows_stages(monkeypatch, compiler):
+def test_progress_bars_of_stages(monkeypatch, compiler):
     monkeypatch.setattr(_progress, "DELAY", 0.0)
     stages = nx.graph.split(nx.debug_expr(chain)(0.5), nx.graph.Policy.every_ops(1))
 
@@ -148,31 +148,31 @@ def test_a_bar_shows_stages(monkeypatch, compiler):
         return list(nx.graph.pipeline(stages, [0.5] * 3, compiler=compiler, **options))
 
     salt = iter(range(2, 10))
-    ways = [
+    calls = [
         (lambda **o: nx.graph.run(stages, 0.5, compiler=compiler, **o), "running stages", "6/6"),
         (on_threads, "running stages", "6/6"),
         (compiled, "compiling stages", "4/4"),
         (streamed, "batches", "3"),
     ]
-    for way, what, last in ways:
+    for call, label, total in calls:
         for screen in (Terminal(), io.StringIO()):
             monkeypatch.setattr("sys.stderr", screen)
-            way(progress=True)
+            call(progress=True)
             shown = screen.getvalue()
-            assert what in shown
-            assert last in shown.split(what)[-1], shown
+            assert label in shown
+            assert total in shown.split(label)[-1], shown
             assert shown.endswith("\n")
-            assert ("█" in shown) == (screen.isatty() and what != "batches")
+            assert ("█" in shown) == (screen.isatty() and label != "batches")
     # Progress is shown only on request, and only for long compilations.
     monkeypatch.setattr(_progress, "DELAY", 60.0)
-    for way, _, _ in ways:
+    for call, _, _ in calls:
         monkeypatch.setattr("sys.stderr", screen := Terminal())
-        way(progress=True)
-        way(progress=False)
+        call(progress=True)
+        call(progress=False)
         assert screen.getvalue() == ""
 
 
-def test_traced_values_tell_what_they_are():
+def test_attributes_of_traced_values():
     seen = {}
 
     def f(x, y):
@@ -207,7 +207,7 @@ def test_traced_values_tell_what_they_are():
         _ = seen["args"][0].args
 
 
-def test_mapping_over_every_number(compiler):
+def test_map_over_elements(compiler):
     x, y = nx.tensor([[1.0, 2.0], [3.0, 4.0]]), nx.tensor([[1, 2], [3, 4]])
     f = nx.jit(
         lambda x, y: nx.map(lambda a, b: {"sum": a + b, "pair": nx.stack([a, a])}, x, y, axis=None),
@@ -226,17 +226,17 @@ def test_mapping_over_every_number(compiler):
         nx.map(lambda a, b: a + b, x, y[0], axis=None)
 
 
-def test_streams_speak_of_the_stream(compiler):
+def test_stream_errors_name_the_chunk(compiler):
     stream = nx.stream(
         lambda x, s: (x["a"] + s, s + 1), {"a": nx.template((2,))}, 0, compiler=compiler
     )
-    for wrong, text in (
+    for chunk, text in (
         ({"a": nx.ones(3)}, r"stream: the chunk\['a'\] is f32\[3\], expected f32\[2\]"),
         (nx.ones(2), r"stream: the chunk is \*, expected \{'a': \*\}"),
         ({"a": nx.template((2,))}, "stream: arguments: must have data; got the template"),
     ):
         with pytest.raises(nx.ArgumentError, match=text):
-            stream.send(wrong)
+            stream.send(chunk)
     stream.send({"a": nx.ones(2)})
     assert stream.recv().tolist() == [1.0, 1.0]
     assert stream.done().item() == 1
@@ -249,14 +249,14 @@ def test_streams_speak_of_the_stream(compiler):
 
 @pytest.mark.parametrize("set_defaults", [nx.default_options, nx.global_default_options])
 @pytest.mark.parametrize("compiler", [None, "evaluator", "xla"])
-def test_options_of_a_single_function_are_not_defaults(set_defaults, compiler):
-    of_functions = {
+def test_function_options_are_not_default_options(set_defaults, compiler):
+    function_options = {
         "static_argnums": 1, "static_argnames": "x", "donate_argnums": 0, "donate_argnames": "x",
         "debug_nans": True, "max_compiles": 1, "on_max_compiles": "log", "on_conflict": "force",
         "on_unusable_donation": "warn", "in_shardings": (), "out_shardings": (),
     }  # fmt: skip
     before = set_defaults()
-    for name, value in of_functions.items():
+    for name, value in function_options.items():
         options = {name: value} if compiler is None else {name: value, "compiler": compiler}
         function = set_defaults.__name__
         expected = f"^{function}: {name}: must be an option of a single function"
@@ -265,18 +265,18 @@ def test_options_of_a_single_function_are_not_defaults(set_defaults, compiler):
         with pytest.raises(nx.OptionError, match=expected):
             set_defaults(**options)
         assert set_defaults() == before
-    with set_defaults(**dict.fromkeys(of_functions)):
+    with set_defaults(**dict.fromkeys(function_options)):
         assert set_defaults() == before
 
 
-def test_the_page_of_options_has_all_that_help_and_the_sources_name():
+def test_options_page_lists_all_settings_and_variables():
     root = Path(__file__).parents[2]
     page = (root / "docs/reference/options.md").read_text(encoding="utf-8")
     settings = nx.jit.__doc__.partition('The settings of the compiler ``"xla"``')[2]
     heads = re.findall(r"^ +(``\w+``(?:, ``\w+``)*)$", settings, re.MULTILINE)
-    named = {name for head in heads for name in re.findall(r"\w+", head)}
-    assert {"plugin", "precision", "cache_bytes"} <= named
+    documented = {name for head in heads for name in re.findall(r"\w+", head)}
+    assert {"plugin", "precision", "cache_bytes"} <= documented
     sources = (path.read_text(encoding="utf-8") for path in (root / "python").rglob("*.py"))
     variables = {name for text in sources for name in re.findall(r"\bNXLA_[A-Z_]+", text)}
     assert {"NXLA_COMPILER", "NXLA_CACHE_DIR"} <= variables
-    assert [name for name in sorted(named | variables) if f"`{name}`" not in page] == []
+    assert [name for name in sorted(documented | variables) if f"`{name}`" not in page] == []

@@ -22,9 +22,9 @@ def test_jax_reads_tensors_of_all_dtypes(dtype, name, backend):
     x = nx.tensor([0, 1, 1], dtype)
     if backend == "xla":
         x = nx.jit(lambda x: x, compiler="xla")(x)
-    for made in (jax.numpy.asarray(x), jax.numpy.array([x, x])[1], jax.numpy.ones_like(x) * x):
-        assert (str(made.dtype), made.shape) == (name, (3,))
-        assert np.asarray(made).astype("c16").tolist() == [0.0, 1.0, 1.0]
+    for result in (jax.numpy.asarray(x), jax.numpy.array([x, x])[1], jax.numpy.ones_like(x) * x):
+        assert (str(result.dtype), result.shape) == (name, (3,))
+        assert np.asarray(result).astype("c16").tolist() == [0.0, 1.0, 1.0]
     if x.dtype.name not in ("s64", "u64", "f64", "c128"):
         assert jax.numpy.zeros(2, x.dtype).dtype == name
     back = nx.asarray(jax.numpy.asarray(x))
@@ -32,7 +32,7 @@ def test_jax_reads_tensors_of_all_dtypes(dtype, name, backend):
     assert nx.astype(back, "c128").tolist() == [0.0, 1.0, 1.0]
 
 
-def test_numpy_knows_the_dtype_of_a_tensor():
+def test_numpy_dtype_of_a_tensor():
     pytest.importorskip("ml_dtypes", reason="ml_dtypes is not installed")
     for dtype in (x for x in vars(_core).values() if isinstance(x, _core.DType)):
         assert np.dtype(nx.zeros(2, dtype)) == np.asarray(nx.zeros(2, dtype)).dtype
@@ -45,9 +45,9 @@ def test_packed_integers_of_ml_dtypes_keep_their_values(name):
     limits = ml_dtypes.iinfo(dtype)
     array = np.arange(limits.min, limits.max + 1).astype(dtype).reshape(2, -1)
     for value in (array, array.T, array[:, ::-1], array[0, 0], array[:0]):
-        for made in (nx.tensor(value), nx.asarray(value), nx.jit(lambda x: x)(value)):
-            assert (made.dtype, made.shape) == (getattr(nx, name), value.shape)
-            assert made.tolist() == value.astype("i4").tolist()
+        for result in (nx.tensor(value), nx.asarray(value), nx.jit(lambda x: x)(value)):
+            assert (result.dtype, result.shape) == (getattr(nx, name), value.shape)
+            assert result.tolist() == value.astype("i4").tolist()
 
 
 class _WithInterface:
@@ -64,22 +64,22 @@ class _WithInterface:
 
 
 @pytest.mark.parametrize("dtype", ["bool", "u1", "i2", ">i4", "f2", ">f8", "c8"])
-def test_objects_with_only_the_array_interface_are_arrays(dtype):
+def test_objects_with_array_interface_become_tensors(dtype):
     array = np.arange(6).astype(dtype).reshape(2, 3)
     for expected in (array, array.T, array[0, 1]):
         value = _WithInterface(expected)
-        for made in (nx.tensor(value), nx.asarray(value), nx.jit(lambda x: x)(value)):
-            assert (made.dtype, made.shape) == (nx.tensor(expected).dtype, expected.shape)
-            assert made.tolist() == expected.tolist()
+        for result in (nx.tensor(value), nx.asarray(value), nx.jit(lambda x: x)(value)):
+            assert (result.dtype, result.shape) == (nx.tensor(expected).dtype, expected.shape)
+            assert result.tolist() == expected.tolist()
     with pytest.raises(nx.DTypeError, match="value: dtype must exist in nxla"):
         nx.tensor(_WithInterface(np.array(["text"])))
     writable = np.zeros(2000)
-    made = nx.asarray(_WithInterface(writable))
+    result = nx.asarray(_WithInterface(writable))
     writable[0] = 1.0
-    assert made[0].item() == 0.0
+    assert result[0].item() == 0.0
 
 
-def test_jax_refuses_a_traced_value_with_advice():
+def test_jax_function_of_a_traced_value_raises():
     jax = pytest.importorskip("jax", reason="jax is not installed")
     with pytest.raises(nx.TraceError, match="traced"):
         nx.jit(lambda x: jax.numpy.asarray(x))(1.0)
@@ -105,7 +105,7 @@ def test_optax_updates_parameters_of_nxla():
 def test_torch_reads_tensors(dtype):
     torch = pytest.importorskip("torch", reason="torch is not installed")
     x = nx.tensor([[0, 1, 1]], dtype)
-    for made in (torch.asarray(x), torch.from_dlpack(x)):
-        assert tuple(made.shape) == (1, 3)
-        assert nx.asarray(made).dtype == x.dtype
-        assert nx.asarray(made).tolist() == x.tolist()
+    for result in (torch.asarray(x), torch.from_dlpack(x)):
+        assert tuple(result.shape) == (1, 3)
+        assert nx.asarray(result).dtype == x.dtype
+        assert nx.asarray(result).tolist() == x.tolist()

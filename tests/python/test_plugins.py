@@ -17,7 +17,7 @@ from where import DEVICE, PLATFORM, on_cpu
 
 
 @pytest.fixture
-def empty(tmp_path, monkeypatch):
+def package_folder(tmp_path, monkeypatch):
     """The only folder in which packages are searched."""
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     parents = [module.partition(".")[0] for module, _ in plugins.CPU_PACKAGES]
@@ -37,25 +37,25 @@ def install(folder, module, name):
     return str(package / name)
 
 
-def test_the_first_installed_package_of_the_table_is_taken(empty):
+def test_first_installed_package_is_selected(package_folder):
     assert plugins.find() is None
     for module, name in reversed(plugins.CPU_PACKAGES):
-        path = install(empty, module, name)
+        path = install(package_folder, module, name)
         assert plugins.find() == path
 
 
-def test_a_package_without_its_file_is_passed_over(empty):
+def test_packages_without_a_plugin_file_are_skipped(package_folder):
     (first, name), (second, other) = plugins.CPU_PACKAGES[:2]
-    os.remove(install(empty, first, name))
-    path = install(empty, second, other)
+    os.remove(install(package_folder, first, name))
+    path = install(package_folder, second, other)
     assert plugins.find() == path
 
 
-def test_a_plugin_is_found_by_its_platform(empty, monkeypatch):
+def test_find_plugin_by_platform(package_folder, monkeypatch):
     assert plugins.find_for("cuda") is None
-    library = install(empty, "jax_plugins.xla_cuda13", "xla_cuda_plugin.so")
-    other = install(empty, "jax_plugins.xla_rocm7", "xla_rocm_plugin.so")
-    (empty / "jax_plugins/__init__.py").touch()
+    library = install(package_folder, "jax_plugins.xla_cuda13", "xla_cuda_plugin.so")
+    other = install(package_folder, "jax_plugins.xla_rocm7", "xla_rocm_plugin.so")
+    (package_folder / "jax_plugins/__init__.py").touch()
     for name in ("xla_rocm7", "xla_cuda13"):
         entry = EntryPoint(name, f"jax_plugins.{name}", "jax_plugins")
         known = plugins._entries
@@ -70,7 +70,7 @@ def test_a_plugin_is_found_by_its_platform(empty, monkeypatch):
 @pytest.mark.usefixtures("device")
 @pytest.mark.parametrize("is_option", [False, True], ids=["variable", "option"])
 @pytest.mark.parametrize("compiler", ["option", "variable"])
-def test_a_platform_is_searched_in_the_packages_of_the_interpreter(compiler, is_option, tmp_path):
+def test_platform_plugin_is_found_in_installed_packages(compiler, is_option, tmp_path):
     variables = ("VIRTUAL_ENV", "CONDA_PREFIX", plugins.VARIABLE)
     environment = {name: value for name, value in os.environ.items() if name not in variables}
     environment["HOME"] = str(tmp_path)
@@ -90,7 +90,7 @@ def test_a_platform_is_searched_in_the_packages_of_the_interpreter(compiler, is_
 
 
 @pytest.mark.parametrize(
-    ("plugin", "why"),
+    ("plugin", "reason"),
     [
         ("", "no plugin for it is installed"),
         pytest.param(
@@ -101,19 +101,19 @@ def test_a_platform_is_searched_in_the_packages_of_the_interpreter(compiler, is_
     ],
     ids=["no plugin", "another plugin"],
 )
-def test_a_platform_that_is_not_at_hand_is_skipped_visibly(plugin, why):
+def test_unavailable_platform_is_reported_in_skips(plugin, reason):
     environment = {**os.environ, "NXLA_TEST_PLATFORM": "abacus", "NXLA_PJRT_PLUGIN": plugin}
-    test = "tests/python/test_plugins.py::test_a_plugin_is_found_by_its_platform"
+    test = "tests/python/test_plugins.py::test_find_plugin_by_platform"
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", test]
     root = Path(__file__).parents[2]
     done = subprocess.run(
         command, env=environment, cwd=root, capture_output=True, text=True, check=True
     )
     assert "1 skipped" in done.stdout
-    assert re.search(f"NXLA_TEST_PLATFORM=abacus: .*{re.escape(why)}", done.stdout)
+    assert re.search(f"NXLA_TEST_PLATFORM=abacus: .*{re.escape(reason)}", done.stdout)
 
 
-def test_without_a_plugin_examples_are_skipped_visibly():
+def test_examples_without_a_plugin_are_skipped():
     environment = {**os.environ, "NXLA_TEST_PLATFORM": "none"}
     examples = ["docs/guide/devices.md", "docs/guide/dtypes.md"]
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *examples]
@@ -135,16 +135,16 @@ def faulty():
     return os.path.join(os.path.dirname(spec.origin), name)
 
 
-def test_a_plugin_with_a_known_fault_is_refused(faulty):
+def test_faulty_plugin_is_rejected(faulty):
     f = nx.jit(lambda x: x + 1, compiler="xla", plugin=faulty)
-    with pytest.raises(nx.DeviceError, match="writes outside of its buffers") as refused:
+    with pytest.raises(nx.DeviceError, match="writes outside of its buffers") as error:
         f(1.0)
-    assert "pip install fastatomstruct-xla-cpu" in str(refused.value)
-    assert "NXLA_PJRT_ALLOW_FAULTS=1" in str(refused.value)
+    assert "pip install fastatomstruct-xla-cpu" in str(error.value)
+    assert "NXLA_PJRT_ALLOW_FAULTS=1" in str(error.value)
     assert nx.jit(lambda x: x + 1, compiler="xla")(1.0).item() == 2.0
 
 
-def test_a_plugin_with_a_known_fault_can_be_forced(faulty):
+def test_faulty_plugin_can_be_forced(faulty):
     program = "import nxla as nx; print(nx.jit(lambda x: x + 1, compiler='xla')(1.0).item())"
     environment = {**os.environ, "NXLA_PJRT_PLUGIN": faulty, "NXLA_PJRT_ALLOW_FAULTS": "1"}
     run = [sys.executable, "-c", program]
@@ -173,17 +173,17 @@ print([hashlib.sha256(nx.to_binary(part)).hexdigest() for part in parts])
 @on_cpu
 @pytest.mark.parametrize("compiler", ["evaluator", "xla"])
 @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="threads cannot be limited here")
-def test_one_thread_computes_the_same_numbers_as_many(compiler):
+def test_results_do_not_depend_on_the_thread_count(compiler):
     run = [sys.executable, "-c", PRODUCTS, compiler]
-    many, one = (
+    parallel, serial = (
         ast.literal_eval(
             subprocess.run([*run, *limit], capture_output=True, text=True, check=True).stdout
         )
-        for limit in ([], ["one"])
+        for limit in ([], ["serial"])
     )
     # XLA divides the sums of products by the sizes of caches, on some processors by threads too.
     products = 0 if compiler == "evaluator" else 2
-    assert many[products:] == one[products:]
+    assert parallel[products:] == serial[products:]
 
 
 def test_files_with_unsafe_code_are_listed_with_their_tests():

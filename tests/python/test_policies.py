@@ -59,15 +59,15 @@ POLICIES = [
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
-def test_a_training_step_in_stages_equals_the_whole(policy, compiler):
+def test_staged_training_step_matches_the_whole(policy, compiler):
     arguments = numbers()
     expected = nx.jit(step, compiler=compiler)(*arguments)
     stages = nx.graph.split(nx.debug_expr(step)(*arguments), policy)
     found = nx.graph.run(stages, *arguments, compiler=compiler)
     jitted = nx.jit(step, compiler=compiler, stages=policy)(*arguments)
     for result in (found, jitted):
-        for one, other in zip(nx.tree.leaves(expected), nx.tree.leaves(result), strict=True):
-            np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-9, atol=1e-12)
+        for left, right in zip(nx.tree.leaves(expected), nx.tree.leaves(result), strict=True):
+            np.testing.assert_allclose(np.asarray(left), np.asarray(right), rtol=1e-9, atol=1e-12)
 
 
 def test_stages_are_a_sequence():
@@ -83,14 +83,14 @@ def test_stages_are_a_sequence():
 
 
 @pytest.mark.parametrize("layers", [3, 6, 12])
-def test_equal_layers_are_one_program(layers):
+def test_equal_layers_share_one_program(layers):
     arguments = numbers(layers)
     stages = nx.graph.split(nx.debug_expr(model)(*arguments), "layers")
     digests = [stage.digest for stage in stages]
     assert len(digests) - len(set(digests)) == layers - 1, stages.explain()
 
 
-def test_layers_of_the_backward_pass_are_found_too():
+def test_layers_policy_finds_backward_layers():
     arguments = numbers(12)
     stages = nx.graph.split(nx.debug_expr(step)(*arguments), "layers")
     digests = [stage.digest for stage in stages]
@@ -109,7 +109,7 @@ def test_equal_stages_are_compiled_once():
     assert len(stages) > distinct + 5
 
 
-def test_passes_of_a_training_step():
+def test_training_policy_splits_into_passes():
     arguments = numbers(2)
     stages = nx.graph.split(nx.debug_expr(step)(*arguments), "training")
     assert [stage.name for stage in stages] == ["forward", "backward", "update"]
@@ -131,17 +131,17 @@ def test_marks_name_stages():
     stages = nx.graph.split(expression, "marks")
     assert [stage.name for stage in stages] == ["encoder", "decoder", None]
     assert repr(stages[0]).startswith("<stage 0 (encoder) of")
-    one = nx.graph.split(expression, Policy.marks("decoder"))
-    assert [stage.name for stage in one] == ["decoder", None]
+    decoder = nx.graph.split(expression, Policy.marks("decoder"))
+    assert [stage.name for stage in decoder] == ["decoder", None]
     with pytest.raises(nx.ArgumentError, match=r'marks: .*\(encoder, decoder\); got "head"'):
         nx.graph.split(expression, Policy.marks("head"))
-    # Names travel.
+    # Serialization keeps names.
     assert nx.graph.Stage.from_bytes(stages[0].to_bytes()).name == "encoder"
     # A mark has no effect outside a trace.
     assert nx.graph.mark(3, "three") == 3
 
 
-def test_bad_policies_are_refused():
+def test_invalid_policies_raise():
     expression = nx.debug_expr(lambda x: nx.sin(x))(nx.template((1000,)))
     with pytest.raises(nx.ArgumentError, match=r"number must be positive; got every_ops\(0\)"):
         nx.graph.split(expression, Policy.every_ops(0))
@@ -159,11 +159,11 @@ def test_bad_policies_are_refused():
         nx.graph.split(expression, [], lambda node, state: ("none", state))
 
 
-def test_policies_are_values():
+def test_policies_support_equality_and_pickling():
     for policy in POLICIES:
-        again = pickle.loads(pickle.dumps(policy))
-        assert again == policy
-        assert hash(again) == hash(policy)
+        copy = pickle.loads(pickle.dumps(policy))
+        assert copy == policy
+        assert hash(copy) == hash(policy)
     assert Policy.every_ops(2) != Policy.every_ops(3)
     assert repr(Policy.marks("a", "b")) == 'Policy.marks("a", "b")'
     with nx.default_options(stages="layers"):
@@ -187,7 +187,7 @@ def test_hooks_in_stages_are_called_in_order(compiler):
         assert seen == [("one", 0.0), ("two", 1.0)]
 
 
-def test_a_donated_argument_is_given_to_the_stage_that_takes_it(device):
+def test_donated_arguments_of_staged_functions(device):
     function = nx.jit(
         lambda x, y: nx.cos(nx.sin(x)) + y,
         compiler="xla",
@@ -210,9 +210,9 @@ def test_simulation_of_independent_branches():
 
     expression = nx.debug_expr(branches)(nx.template((8,)), nx.template((8,)))
     stages = nx.graph.split(expression, Policy.every_ops(10))
-    alone = stages.simulate(1, seconds=[2.0, 2.0, 1.0])
+    serial = stages.simulate(1, seconds=[2.0, 2.0, 1.0])
     both = stages.simulate(2, seconds=[2.0, 2.0, 1.0], latency=0.0, bandwidth=float("inf"))
-    assert (alone.makespan, both.makespan) == (5.0, 3.0)
+    assert (serial.makespan, both.makespan) == (5.0, 3.0)
     assert {worker for _, worker, *_ in both.runs} == {0, 1}
     assert "worker  1" in str(both)
     measured = stages.measure(np.ones(8, np.float32), np.ones(8, np.float32), repeat=2)
@@ -228,7 +228,7 @@ def test_simulation_of_independent_branches():
         stages.simulate(1, bandwidth=0.0)
 
 
-def test_loops_that_count_are_as_long_as_they_say():
+def test_trip_counts_scale_simulated_durations():
     def branch(x, trips):
         return nx.fori(0, trips, lambda _, y: nx.sin(y) + 1.0, x)
 
@@ -240,21 +240,21 @@ def test_loops_that_count_are_as_long_as_they_say():
     short, long, _ = (end - start for *_, start, end, _ in stages.simulate(1).runs)
     # A stage takes some microseconds in addition to its work.
     assert 100 < long / short <= 1000
-    begun = []
+    submitted = []
 
     class Executor(ThreadPoolExecutor):
         def submit(self, function, /, *args, **kwargs):
-            begun.append(args)
+            submitted.append(args)
             return super().submit(function, *args, **kwargs)
 
     with Executor(1) as executor:
         result = nx.graph.run(stages, 0.5, 0.5, executor=executor)
     assert nx.all_close(result, expression.run(0.5, 0.5)).item()
     assert [stages._ranks()[stage] for stage in (0, 1, 2)] == [1, 0, 2]
-    assert len(begun) == 3
+    assert len(submitted) == 3
 
 
-def test_large_programs_compile_in_stages_on_their_own():
+def test_auto_policy_splits_large_programs():
     def chain(x):
         for _ in range(2000):
             x = nx.sin(x) * 1.5

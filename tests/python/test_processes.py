@@ -13,7 +13,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="forks, signals 
 BACKENDS = ["evaluator", "xla"]
 
 
-def test_the_evaluator_works_in_a_forked_child():
+def test_evaluator_works_in_a_forked_child():
     printed = run("""
         x = nx.ones((1 << 18,))
         work = lambda: float(nx.sum(nx.sin(x) * 2 + nx.sort(x)).item())
@@ -32,10 +32,10 @@ def test_the_evaluator_works_in_a_forked_child():
     assert printed == "True\n"
 
 
-def test_a_fork_takes_no_lock_along():
+def test_fork_does_not_inherit_locks():
     # Threads compile and drop programs without the interpreter lock.
     printed = run("""
-        def compile_and_forget():
+        def compile_repeatedly():
             number = 0
             while True:
                 number += 1
@@ -44,7 +44,7 @@ def test_a_fork_takes_no_lock_along():
                     nx.set_cache_limit(0)
                     nx.set_cache_limit(1 << 20)
         for _ in range(3):
-            threading.Thread(target=compile_and_forget, daemon=True).start()
+            threading.Thread(target=compile_repeatedly, daemon=True).start()
         x = nx.ones((1 << 10,))
         for number in range(400):
             child = os.fork()
@@ -78,7 +78,7 @@ def test_stages_run_in_a_pool_of_forked_processes():
     assert printed == "True\n"
 
 
-def test_xla_says_that_it_does_not_work_in_a_forked_child():
+def test_xla_raises_in_a_forked_child():
     printed = run("""
         function = nx.jit(lambda x: x + 1, compiler="xla")
         y = function(nx.ones(3))
@@ -88,8 +88,8 @@ def test_xla_says_that_it_does_not_work_in_a_forked_child():
                             lambda: nx.jit(lambda x: x * 3, compiler="xla")(nx.ones(3))):
                 try:
                     attempt()
-                except nx.DeviceError as refused:
-                    assert "fork" in str(refused), refused
+                except nx.DeviceError as error:
+                    assert "fork" in str(error), error
                 else:
                     sys.exit(4)
             del y
@@ -100,7 +100,7 @@ def test_xla_says_that_it_does_not_work_in_a_forked_child():
     assert printed == "3 [2.0, 2.0, 2.0]\n"
 
 
-def test_streams_stay_with_the_parent():
+def test_streams_raise_in_a_forked_child():
     printed = run("""
         stream = nx.stream(lambda x, total: (total, total + x), nx.template((), nx.int32), 0)
         stream.send(1)
@@ -110,8 +110,8 @@ def test_streams_stay_with_the_parent():
             try:
                 stream.send(2)
                 stream.recv()
-            except Exception as refused:
-                sys.exit(3 if "this process is a fork" in str(refused) else 4)
+            except Exception as error:
+                sys.exit(3 if "this process is a fork" in str(error) else 4)
             sys.exit(5)
         print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
         stream.send(2)
@@ -122,7 +122,7 @@ def test_streams_stay_with_the_parent():
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("hook", ["time.sleep(0.3)", "sum(range(10**4))"])
-def test_a_process_ends_while_daemons_are_in_hooks(backend, hook):
+def test_exit_with_daemon_threads_in_hooks(backend, hook):
     run(
         f"""
         function = nx.jit(lambda x: nx.hook(x + 1, lambda _: {hook}), compiler="{backend}")
@@ -141,7 +141,7 @@ def test_a_process_ends_while_daemons_are_in_hooks(backend, hook):
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_process_ends_while_a_stream_is_in_a_hook(backend):
+def test_exit_with_a_stream_in_a_hook(backend):
     run(
         f"""
         def step(x, total):
@@ -165,7 +165,7 @@ def test_a_process_ends_while_a_stream_is_in_a_hook(backend):
     ],
     ids=["endless loop", "queue"],
 )
-def test_a_process_ends_while_daemons_compute(backend, work):
+def test_exit_with_computing_daemon_threads(backend, work):
     run(
         f"""
         function = nx.jit(lambda: {work}, compiler="{backend}")
@@ -182,7 +182,7 @@ def test_a_process_ends_while_daemons_compute(backend, work):
 
 
 @pytest.mark.parametrize("wait", [0.05, 0.4])
-def test_a_process_ends_while_something_is_compiled(wait):
+def test_exit_during_compilation(wait):
     run(
         f"""
         def function(x):
@@ -199,7 +199,7 @@ def test_a_process_ends_while_something_is_compiled(wait):
     )
 
 
-def test_a_process_ends_while_a_daemon_traces():
+def test_exit_with_a_tracing_daemon_thread():
     run(
         """
         def function(x):
@@ -228,7 +228,7 @@ def test_a_process_ends_while_a_daemon_traces():
     ],
     ids=["function", "attribute", "iterator", "container", "finalizer"],
 )
-def test_a_process_ends_while_a_daemon_waits_in_python_that_we_call(work):
+def test_exit_with_a_daemon_thread_in_callbacks(work):
     # The thread requests the object while the interpreter shuts down.
     run(
         f"""
@@ -257,17 +257,17 @@ def test_a_process_ends_while_a_daemon_waits_in_python_that_we_call(work):
     )
 
 
-def plugin_of(path):
+def script_with_plugin(path):
     return f"""
         try:
             nx.jit(lambda x: x + 1, compiler="xla", plugin={str(path)!r})(nx.ones(3))
-        except nx.DeviceError as refused:
-            print(refused)
+        except nx.DeviceError as error:
+            print(error)
     """
 
 
 @pytest.mark.usefixtures("device")
-def test_a_plugin_that_was_cut_short_is_refused(tmp_path):
+def test_truncated_plugin_is_rejected(tmp_path):
     from nxla.plugins import find
 
     whole = find()
@@ -275,12 +275,12 @@ def test_a_plugin_that_was_cut_short_is_refused(tmp_path):
     with open(whole, "rb") as source, open(path, "wb") as target:
         shutil.copyfileobj(source, target)
         target.truncate(os.path.getsize(whole) // 2)
-    assert "is truncated" in run(plugin_of(path))
+    assert "is truncated" in run(script_with_plugin(path))
     path.write_bytes(b"no library at all" * 10)
-    assert "not a shared library" in run(plugin_of(path))
+    assert "not a shared library" in run(script_with_plugin(path))
 
 
-def test_a_plugin_that_aborts_is_refused(tmp_path):
+def test_aborting_plugin_is_rejected(tmp_path):
     compiler = shutil.which("cc") or shutil.which("gcc")
     if compiler is None:
         pytest.skip("no C compiler")
@@ -289,10 +289,10 @@ def test_a_plugin_that_aborts_is_refused(tmp_path):
         "#include <stdlib.h>\n__attribute__((constructor)) static void go(void) { abort(); }\n"
     )
     assert os.system(f"{compiler} -shared -fPIC -o {path} {source}") == 0
-    assert "signal 6" in run(plugin_of(path))
+    assert "signal 6" in run(script_with_plugin(path))
 
 
-def test_a_plugin_is_tried_once(tmp_path):
+def test_plugin_check_is_cached(tmp_path):
     environment = dict(os.environ, XDG_CACHE_HOME=str(tmp_path))
     code = """
         import subprocess

@@ -15,7 +15,7 @@ BACKENDS = ["evaluator", "xla"]
 
 
 @st.composite
-def sums(draw):
+def einsum_cases(draw):
     """Return subscripts, and arrays with matching axes."""
     sizes = {letter: draw(st.integers(1, 3)) for letter in "abcdZ"}
     terms, arrays = [], []
@@ -28,9 +28,9 @@ def sums(draw):
         shape = [shape[letters.index(letter)] for letter in letters]
         term = "".join(letters)
         if covered and draw(st.booleans()):
-            at, own = draw(st.integers(0, len(letters))), draw(st.integers(0, len(covered)))
-            term = term[:at] + "..." + term[at:]
-            shape[at:at] = covered[len(covered) - own :]
+            position, count = draw(st.integers(0, len(letters))), draw(st.integers(0, len(covered)))
+            term = term[:position] + "..." + term[position:]
+            shape[position:position] = covered[len(covered) - count :]
         terms.append(term)
         arrays.append(rng.integers(-3, 4, shape).astype("f8"))
     subscripts = draw(st.sampled_from([",", " , "])).join(terms)
@@ -45,9 +45,9 @@ def sums(draw):
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_einsum(backend):
     @settings(max_examples=150 if backend == "evaluator" else 20, deadline=None)
-    @given(sums(), st.sampled_from([True, False, "greedy"]))
-    def check(sum_of, optimize):
-        subscripts, arrays = sum_of
+    @given(einsum_cases(), st.sampled_from([True, False, "greedy"]))
+    def check(case, optimize):
+        subscripts, arrays = case
         try:
             expected = np.einsum(subscripts, *arrays)
         except ValueError:
@@ -61,7 +61,7 @@ def test_einsum(backend):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize(("rows", "columns"), [(7, 5), (5000, 10), (300, 70), (3, 4000), (70, 300)])
-def test_vectors_on_either_side(rows, columns, backend):
+def test_matrix_vector_products(rows, columns, backend):
     rng = np.random.default_rng(0)
     for dtype, tolerance in (("f4", 1e-5), ("f8", 1e-12), ("c16", 1e-12), ("i4", 0)):
         a = rng.integers(-4, 5, (rows, columns)).astype(dtype)
@@ -73,7 +73,7 @@ def test_vectors_on_either_side(rows, columns, backend):
 
 
 @pytest.mark.parametrize("dtype", ["f32", "s32", "c64"])
-def test_small_products_in_all_orders_of_axes(dtype):
+def test_small_products_in_all_axis_orders(dtype):
     rng = np.random.default_rng(9)
     orders = itertools.product(("nij", "nji", "ij"), ("njk", "nkj"), ("nik", "nki"))
     vectors = [("nij", "nj", "ni"), ("nij", "ni", "nj"), ("nj", "nij", "ni"), ("ij", "i", "j")]
@@ -92,7 +92,7 @@ def test_small_products_in_all_orders_of_axes(dtype):
 
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("kernels", [pytest.param(True, marks=on_cpu), False])
-def test_gradients_of_each_entry_for_one_weight(backend, kernels):
+def test_per_example_gradients_of_a_shared_weight(backend, kernels):
     options = {"kernels": kernels} if backend == "xla" else {}
     rng = np.random.default_rng(0)
     normal = lambda *shape: rng.standard_normal(shape)  # noqa: E731
@@ -112,16 +112,16 @@ def test_gradients_of_each_entry_for_one_weight(backend, kernels):
         ),
     ]
     for loss, w, x in losses:
-        each = nx.jit(nx.vmap(nx.grad(loss), in_axes=(None, 0)), compiler=backend, **options)
-        alone = nx.jit(nx.grad(loss), compiler="evaluator")
-        expected = np.stack([np.asarray(alone(w, entry)) for entry in x])
-        np.testing.assert_allclose(each(w, x), expected, rtol=1e-9, atol=1e-9)
+        batched = nx.jit(nx.vmap(nx.grad(loss), in_axes=(None, 0)), compiler=backend, **options)
+        single = nx.jit(nx.grad(loss), compiler="evaluator")
+        expected = np.stack([np.asarray(single(w, entry)) for entry in x])
+        np.testing.assert_allclose(batched(w, x), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_lists_in_place_of_subscripts():
+def test_einsum_with_axis_lists():
     x, y = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
-    for given_ in [(x, [0, 1], y, [1, 2], [0, 2]), (x, [5, 30], y, [30, 2]), (x, [1, 0])]:
-        np.testing.assert_allclose(nx.einsum(*given_), np.einsum(*given_))
+    for arguments in [(x, [0, 1], y, [1, 2], [0, 2]), (x, [5, 30], y, [30, 2]), (x, [1, 0])]:
+        np.testing.assert_allclose(nx.einsum(*arguments), np.einsum(*arguments))
     for subscripts, operands in [
         (",ij", (2.0, x)),
         ("ij,", (x, 2.0)),
@@ -134,7 +134,7 @@ def test_lists_in_place_of_subscripts():
     np.testing.assert_allclose(nx.einsum(*batch), np.einsum(*batch))
 
 
-def test_order_of_contractions(compiler, monkeypatch):
+def test_contraction_order_options(compiler, monkeypatch):
     rng = np.random.default_rng(1)
     arrays = [rng.normal(size=shape).astype("f4") for shape in [(2, 30), (30, 30), (30, 2), (2,)]]
     subscripts = "ab,bc,cd,d->a"
@@ -151,7 +151,7 @@ def test_order_of_contractions(compiler, monkeypatch):
         nx.einsum(subscripts, *arrays, optimize="greedy")
 
 
-def test_the_cheapest_pair_comes_first(monkeypatch):
+def test_cheapest_contraction_comes_first(monkeypatch):
     monkeypatch.setitem(sys.modules, "opt_einsum", None)
     expression = nx.debug_expr(lambda *x: nx.einsum("ab,bc,cd,d->a", *x))(
         *(nx.template(shape, "f32") for shape in [(20, 30), (30, 40), (40, 50), (50,)])
@@ -161,7 +161,7 @@ def test_the_cheapest_pair_comes_first(monkeypatch):
     assert "f32[30][50]" not in str(expression)
 
 
-def test_einsum_traced_differentiated_and_vectorized(compiler):
+def test_einsum_with_jit_grad_and_vmap(compiler):
     rng = np.random.default_rng(0)
     x, y = rng.normal(size=(3, 4)), rng.normal(size=(4, 4))
 
@@ -174,8 +174,10 @@ def test_einsum_traced_differentiated_and_vectorized(compiler):
         for position, slope in enumerate(slopes):
             moved = [x.copy(), y.copy()]
             moved[position][1, 2] += step
-            rise = (value(*map(nx.tensor, moved)) - value(nx.tensor(x), nx.tensor(y))).item() / step
-            assert slope[1, 2].item() == pytest.approx(rise, abs=1e-4)
+            difference = (
+                value(*map(nx.tensor, moved)) - value(nx.tensor(x), nx.tensor(y))
+            ).item() / step
+            assert slope[1, 2].item() == pytest.approx(difference, abs=1e-4)
         rows = nx.vmap(lambda row: nx.einsum("i,ij->j", row, nx.tensor(y)))(nx.tensor(x))
         np.testing.assert_allclose(rows, x @ y)
 
@@ -188,7 +190,7 @@ def test_dtypes_of_einsum():
 
 
 @pytest.mark.parametrize(
-    ("subscripts", "shapes", "why"),
+    ("subscripts", "shapes", "message"),
     [
         ("ij,jk", [(2, 3)], "one term for each of 1 operands; got 2"),
         ("ij", [(2,)], "got 2 labels"),
@@ -201,12 +203,12 @@ def test_dtypes_of_einsum():
         ("...i->i", [(2, 3)], "must have an ellipsis in the result"),
     ],
 )
-def test_subscripts_that_cannot_be(subscripts, shapes, why):
-    with pytest.raises(nx.ArgumentError, match=why):
+def test_invalid_subscripts_raise(subscripts, shapes, message):
+    with pytest.raises(nx.ArgumentError, match=message):
         nx.einsum(subscripts, *map(nx.zeros, shapes))
 
 
-def test_paths_that_cannot_be():
+def test_invalid_contraction_paths_raise():
     x = nx.ones((2, 2))
     for path in ([(0, 3)], [(0, 0)], [(1,), (5, 6)]):
         with pytest.raises(nx.ArgumentError, match="must be positions"):
@@ -225,7 +227,7 @@ def test_kronecker(data):
     np.testing.assert_array_equal(nx.kron(x, y), np.kron(x, y))
 
 
-def test_turns_and_swaps(compiler):
+def test_rot90_swapaxes_and_cross(compiler):
     x = np.arange(24).reshape(2, 3, 4)
     with nx.default_options(compiler=compiler):
         for axes in [(0, 1), (2, 0), (-1, 1)]:
@@ -257,8 +259,8 @@ def test_switch(compiler):
         each = nx.vmap(lambda i: nx.switch(i, branches, 4.0))(nx.tensor([2, 0, 1]))
         assert each.tolist() == [-4.0, 5.0, 40.0]
         # A branch that an index outside of the trace excludes is not traced.
-        fixed = nx.jit(lambda x: nx.switch(1, [lambda x: 1 / 0, branches[1]], x))
-        assert fixed(4.0).item() == 40.0
+        constant_index = nx.jit(lambda x: nx.switch(1, [lambda x: 1 / 0, branches[1]], x))
+        assert constant_index(4.0).item() == 40.0
     assert nx.switch(nx.tensor(1, "u8"), [lambda: {"a": 1}, lambda: {"a": 2}])["a"].item() == 2
     with pytest.raises(nx.ArgumentError, match="branches: must not be empty"):
         nx.switch(0, [])
@@ -268,7 +270,7 @@ def test_switch(compiler):
         nx.switch([0], branches, 1.0)
 
 
-def test_regions_of_a_switch_receive_the_index_and_the_operands():
+def test_switch_regions_receive_index_and_operands():
     # If they received all predicates, the size would be the square of the number of branches.
     branches = [lambda x, number=number: nx.sin(x * number) for number in range(2, 10)]
     expression = nx.debug_expr(lambda i, x: nx.switch(i, branches, x))(0, 1.0)
@@ -276,7 +278,7 @@ def test_regions_of_a_switch_receive_the_index_and_the_operands():
     assert [len(region.inputs) for region in node.regions] == [2] * len(node.regions)
 
 
-def test_scans_backwards(compiler):
+def test_reverse_scan(compiler):
     def step(carry, x):
         return carry * 2 + x["a"], carry
 
@@ -293,7 +295,7 @@ def test_scans_backwards(compiler):
 
 @settings(max_examples=50, deadline=None)
 @given(st.integers(1, 20), st.booleans(), st.sampled_from([0, 1, -1]), st.booleans())
-def test_scans_without_order(count, reverse, axis, jitted):
+def test_associative_scan(count, reverse, axis, jitted):
     rng = np.random.default_rng(count)
     shape = (count, 2) if axis == 0 else (2, count)
     a, b = rng.uniform(0.5, 1.5, shape), rng.normal(size=shape)
@@ -314,7 +316,7 @@ def test_scans_without_order(count, reverse, axis, jitted):
         np.testing.assert_allclose(np.moveaxis(np.asarray(got["b"]), axis, 0)[i], total, atol=1e-12)
 
 
-def test_scans_without_order_that_cannot_be():
+def test_associative_scan_rejects_invalid_arguments():
     x = nx.arange(3)
     with pytest.raises(nx.ArgumentError, match="same size"):
         nx.associative_scan(nx.add, (x, nx.arange(4)))

@@ -24,7 +24,7 @@ def misses():
     return nx.cache_report()["misses"]
 
 
-def test_a_client_and_a_device_are_chosen_and_other_options_are_refused(device, other):
+def test_options_select_client_and_device(device, other):
     assert nx.ones(2, device=other).device == other
     assert nx.jit(lambda x: x, compiler="xla", cpu_device_count=2, device=1)(1.0).device == other
     with pytest.raises(TypeError, match="fraction"):
@@ -35,7 +35,7 @@ def test_a_client_and_a_device_are_chosen_and_other_options_are_refused(device, 
         nx.jit(lambda x: x, compiler="xla", device=9)(1.0)
 
 
-def test_a_result_may_be_returned_before_it_is_ready_and_reading_waits(device):
+def test_results_are_asynchronous_and_reading_blocks(device):
     x = nx.full((300, 300), 0.001, device=device)
     slow = nx.jit(lambda x: nx.fori(0, 50, lambda i, y: nx.tanh(y @ x), x))
     result = slow(x) + 1
@@ -43,22 +43,22 @@ def test_a_result_may_be_returned_before_it_is_ready_and_reading_waits(device):
     np.testing.assert_allclose(result.numpy(), 1.0, atol=0.1)
 
 
-def test_a_constant_is_made_on_the_device(device, other):
+def test_constant_is_created_on_the_device(device, other):
     for where in (device, other):
         sent = nx.transfer_report()["sent"]
-        made = nx.full((1000,), 7, dtype="s16", device=where)
-        assert made.device == where
-        assert made.dtype == "s16"
+        result = nx.full((1000,), 7, dtype="s16", device=where)
+        assert result.device == where
+        assert result.dtype == "s16"
         # At most one number is sent.
         assert nx.transfer_report()["sent"] - sent <= 8
-        assert made.numpy().tolist() == [7] * 1000
+        assert result.numpy().tolist() == [7] * 1000
 
 
-def test_bytes_are_placed_on_the_chosen_device(device, other):
+def test_from_binary_copies_to_the_device(device, other):
     for where in ("host", device, other):
-        made = nx.from_binary(bytes([1, 0, 2, 0]), "u16", device=where)
-        assert made.device == where
-        assert made.tolist() == [1, 2]
+        result = nx.from_binary(bytes([1, 0, 2, 0]), "u16", device=where)
+        assert result.device == where
+        assert result.tolist() == [1, 2]
 
 
 def test_to_binary_reads_no_more_than_its_limit(device):
@@ -75,7 +75,7 @@ def test_to_binary_reads_no_more_than_its_limit(device):
         nx.to_binary(x, limit=-1)
 
 
-def test_a_copy_on_the_same_device_is_independent(device):
+def test_copy_on_the_same_device_is_independent(device):
     x = nx.tensor([1.0, 2.0], device=device)
     copy = x.to_device(device, copy=True)
     assert copy.device == device
@@ -83,30 +83,30 @@ def test_a_copy_on_the_same_device_is_independent(device):
     assert copy.tolist() == [1.0, 2.0]
 
 
-def test_a_copy_goes_to_another_device_of_the_client_and_to_another_client(device, other):
-    beside = nx.jit(lambda x: x, compiler="xla", cpu_device_count=2, device=0)(1.0).device
-    assert beside.client == other.client
-    assert beside != other
-    for start, end in ((beside, other), (device, other), (other, device)):
+def test_copies_to_other_devices_and_clients(device, other):
+    sibling = nx.jit(lambda x: x, compiler="xla", cpu_device_count=2, device=0)(1.0).device
+    assert sibling.client == other.client
+    assert sibling != other
+    for start, end in ((sibling, other), (device, other), (other, device)):
         x = nx.tensor([1.0, 2.0], device=start)
         copy = x.to_device(end)
         assert (x.device, copy.device) == (start, end)
         assert x.tolist() == copy.tolist() == [1.0, 2.0]
 
 
-def test_a_copy_goes_to_another_backend(device):
+def test_copy_to_the_host_backend(device):
     x = nx.tensor([1.0, 2.0], device=device)
     assert x.to_device("host").device == "host"
     np.testing.assert_array_equal(np.from_dlpack(x.to_device("host")), [1.0, 2.0])
 
 
-def test_a_transfer_does_nothing_when_the_data_is_there(device):
+def test_transfer_to_the_same_device_is_a_no_op(device):
     x = nx.tensor([1.0, 2.0], device=device)
     assert x.transfer_to(device) is x
     assert not x.is_released()
 
 
-def test_a_transfer_frees_the_source(device, other):
+def test_transfer_frees_the_source(device, other):
     for where in ("host", other):
         x = nx.tensor([1.0, 2.0], device=device)
         moved = x.transfer_to(where)
@@ -115,7 +115,7 @@ def test_a_transfer_frees_the_source(device, other):
         assert x.is_released()
 
 
-def test_a_transfer_frees_the_source_even_if_the_copy_fails(device):
+def test_failed_transfer_frees_the_source(device):
     def fail(values):
         raise ValueError("no")
 
@@ -150,7 +150,7 @@ def test_tensors_that_share_memory_are_transferred_together(device, other):
         assert x.is_released() == (where != device)
 
 
-def test_deallocation_tells_whether_there_was_anything_to_free(device):
+def test_deallocate_returns_whether_memory_was_freed(device):
     x = nx.tensor([1.0, 2.0], device=device)
     assert (x.deallocate(), x.deallocate()) == (True, False)
     assert nx.tensor([1.0, 2.0]).deallocate() is False
@@ -159,29 +159,29 @@ def test_deallocation_tells_whether_there_was_anything_to_free(device):
 def test_a_released_tensor_is_not_ready(device):
     x = nx.tensor([1.0, 2.0], device=device)
     x.deallocate()
-    for ask in (x.is_ready, x.block_until_ready, x.tolist, x.numpy):
+    for read in (x.is_ready, x.block_until_ready, x.tolist, x.numpy):
         with pytest.raises(nx.DeviceError, match="deallocated or donated"):
-            ask()
+            read()
 
 
 @pytest.mark.parametrize("where", ["host", "device"])
-def test_batches_are_made_lazily_by_one_program(device, where):
+def test_batches_are_lazy_and_share_one_program(device, where):
     x = nx.reshape(nx.arange(2 * 67 * 3), (2 * 67, 3)).to_device(
         device if where == "device" else "host"
     )
     batches = nx.to_batched(x, 4, leftover="discard")
     before = misses()
     first = next(batches)
-    made = misses() - before
+    compiled = misses() - before
     assert first.device == x.device
     assert first.shape == (4, 3)
-    rest = list(batches)
-    assert misses() - before == made == 1
+    remaining = list(batches)
+    assert misses() - before == compiled == 1
     expected = x.numpy()[:132].reshape(33, 4, 3)
-    np.testing.assert_array_equal([batch.numpy() for batch in [first, *rest]], expected)
+    np.testing.assert_array_equal([batch.numpy() for batch in [first, *remaining]], expected)
 
 
-def test_a_last_batch_is_filled_up_or_left_out(device):
+def test_partial_batches_are_padded_or_discarded(device):
     x = nx.arange(5, device=device)
     repeated = list(nx.to_batched(x, 2))
     assert [batch.tolist() for batch in repeated] == [[0, 1], [2, 3], [4, 0]]
@@ -190,7 +190,7 @@ def test_a_last_batch_is_filled_up_or_left_out(device):
     assert [batch.tolist() for batch in discarded] == [[0, 1], [2, 3]]
 
 
-def test_inspection_says_client_device_and_buffer_and_reads_what_it_prints(device):
+def test_repr_names_the_device_and_reads_printed_elements(device):
     x = nx.tensor(np.arange(10_000, dtype="float32"), device=device).block_until_ready()
     read = nx.transfer_report()["read"]
     text = repr(x)
@@ -209,16 +209,16 @@ def test_inspection_says_client_device_and_buffer_and_reads_what_it_prints(devic
     ]
 
 
-def test_inspection_of_a_released_tensor_says_so(device):
+def test_repr_of_a_released_tensor(device):
     x = nx.ones(3, device=device)
     nx.jit(lambda x: x + 1, donate_argnums=0)(x)
     y = nx.ones(3, device=device)
     y.deallocate()
-    for gone in (x, y):
-        assert repr(gone).splitlines()[-2:] == ["  released", ">"]
+    for released in (x, y):
+        assert repr(released).splitlines()[-2:] == ["  released", ">"]
 
 
-def test_a_start_that_is_data_is_an_argument_of_one_program(device):
+def test_traced_slice_starts_share_one_program(device):
     x = nx.arange(10, device=device)
     nx.slice_along_axis(x, nx.tensor(0), 2)
     before = misses()
@@ -228,7 +228,7 @@ def test_a_start_that_is_data_is_an_argument_of_one_program(device):
     assert misses() - before <= 2
 
 
-def test_the_operands_say_which_client_runs_and_a_device_wins_over_the_host(device, other):
+def test_operands_select_the_client(device, other):
     host = nx.ones(2)
     for where in (device, other):
         x = nx.ones(2, device=where)
@@ -236,20 +236,20 @@ def test_the_operands_say_which_client_runs_and_a_device_wins_over_the_host(devi
     assert (host + host).device == "host"
 
 
-def test_an_option_wins_over_the_operands(device, other):
+def test_device_option_overrides_operands(device, other):
     x = nx.ones(2, device=device)
     assert nx.jit(lambda x: x + 1, device=other)(x).device == other
     with nx.default_options(device=other):
         assert (x + 1).device == other
 
 
-def test_a_jitted_function_is_forced_inside_a_trace(device):
+def test_on_conflict_force_runs_inside_a_trace(device):
     x = nx.ones(2, device=device)
     inner = nx.jit(lambda y: y * 3, on_conflict="force")
     assert nx.jit(lambda y: y + inner(x))(nx.zeros(2)).device == device
 
 
-def test_a_block_is_called_as_a_whole(device):
+def test_block_runs_as_one_program(device):
     x = nx.tensor([[2.0, 1.0], [1.0, 3.0]], device=device)
     before = misses()
     q, r = nx.linalg.qr(x)
@@ -259,7 +259,7 @@ def test_a_block_is_called_as_a_whole(device):
 
 
 def test_a_copy_survives_the_release_of_the_original(device):
-    made = nx.jit(lambda x: x + 1, compiler="xla")(nx.device_put(nx.ones(3), device))
+    computed = nx.jit(lambda x: x + 1, compiler="xla")(nx.device_put(nx.ones(3), device))
     for copy in (
         lambda x: x.copy(),
         lambda x: nx.asarray(x, copy=True),
@@ -267,7 +267,7 @@ def test_a_copy_survives_the_release_of_the_original(device):
         lambda x: nx.device_put(x, device, copy=True),
         lambda x: nx.backend_copy([x], device)[0],
     ):
-        original = nx.device_put(made, device, copy=True)
+        original = nx.device_put(computed, device, copy=True)
         copied = copy(original)
         assert copied.device == original.device
         assert original.deallocate()
@@ -276,19 +276,19 @@ def test_a_copy_survives_the_release_of_the_original(device):
 
 def test_containers_are_copied_transferred_and_deallocated(device):
     tree = {"w": nx.ones(2), "b": [nx.zeros(3)]}
-    there = nx.device_put(tree, device)
-    copied = nx.backend_copy(there)
+    on_device = nx.device_put(tree, device)
+    copied = nx.backend_copy(on_device)
     assert [leaf.device.name for leaf in nx.tree.leaves(copied)] == ["host", "host"]
-    back = nx.backend_transfer(there)
+    back = nx.backend_transfer(on_device)
     assert back["b"][0].tolist() == [0.0, 0.0, 0.0]
-    assert all(leaf.is_released() for leaf in nx.tree.leaves(there))
-    there = nx.device_put(tree, device)
-    assert nx.backend_deallocate(there) is True
-    assert nx.backend_deallocate(there) is False
-    assert all(leaf.is_released() for leaf in nx.tree.leaves(there))
+    assert all(leaf.is_released() for leaf in nx.tree.leaves(on_device))
+    on_device = nx.device_put(tree, device)
+    assert nx.backend_deallocate(on_device) is True
+    assert nx.backend_deallocate(on_device) is False
+    assert all(leaf.is_released() for leaf in nx.tree.leaves(on_device))
 
 
-def test_the_signature_is_shown_unless_it_is_switched_off(device):
+def test_print_options_hide_the_device(device):
     x = nx.tensor(np.arange(60, dtype="float32"), device=device)
     shown = repr(x)
     with nx.set_print_options(device=False):
@@ -307,7 +307,7 @@ def test_the_signature_is_shown_unless_it_is_switched_off(device):
         nx.set_print_options(device=1)
 
 
-def test_a_client_is_named_in_place_of_a_device(device, other):
+def test_client_option_selects_the_device(device, other):
     for client, number in [(device.client, 0), (other.client, 0), (other.client, 1)]:
         options = {"client": client, "device": number}
         found = nx.jit(lambda x: x + 1, **options)(1.0).device
@@ -331,7 +331,7 @@ def test_a_client_is_named_in_place_of_a_device(device, other):
 
 
 @pytest.mark.parametrize("number", [99, -1])
-def test_a_client_without_the_device_is_refused(device, number):
+def test_invalid_device_index_of_a_client_raises(device, number):
     for client in ("host", device.client):
         options = {"client": client, "device": number}
         for make in (

@@ -17,7 +17,7 @@ def compiler(request):
     return NumpyCompiler() if request.param == "numpy" else request.param
 
 
-def same(found, expected, rtol=1e-6):
+def assert_close(found, expected, rtol=1e-6):
     np.testing.assert_allclose(np.asarray(found), expected, rtol=rtol, atol=1e-6)
 
 
@@ -27,11 +27,11 @@ def same(found, expected, rtol=1e-6):
 def test_element_wise_functions_and_broadcasting(compiler):
     f = nx.jit(lambda x, y: nx.sin(x) * y - nx.tanh(y) / 2, compiler=compiler)
     x, y = np.linspace(-2, 2, 6, dtype=np.float32).reshape(2, 3), np.float32([1, 2, 3])
-    same(f(x, y), np.sin(x) * y - np.tanh(y) / 2)
+    assert_close(f(x, y), np.sin(x) * y - np.tanh(y) / 2)
 
 
 @pytest.mark.parametrize("dtype", ["int32", "uint8", "float32", "float64", "complex64", "bool"])
-def test_results_have_the_dtype_that_the_expression_says(compiler, dtype):
+def test_results_have_the_dtypes_of_the_expression(compiler, dtype):
     x = nx.astype(nx.tensor([1, 0, 3]), dtype)
     expression = nx.debug_expr(lambda x: (x + x, x / 2, x == x, nx.sum(x)))(x)
     results = nx.jit(lambda x: (x + x, x / 2, x == x, nx.sum(x)), compiler=compiler)(x)
@@ -47,16 +47,16 @@ def test_reductions_products_and_movements(compiler):
     x, w = np.float32([[1, -2], [3, 4], [0, 1]]), np.float32([[1, 2, 0], [0, -1, 1]])
     h = np.maximum(x @ w, 0)
     total, largest, flat, part = nx.jit(f, compiler=compiler)(x, w)
-    same(total, h.sum(1))
-    same(largest, h.max())
-    same(flat, h.ravel())
-    same(part, h.T[1:, :2])
+    assert_close(total, h.sum(1))
+    assert_close(largest, h.max())
+    assert_close(flat, h.ravel())
+    assert_close(part, h.T[1:, :2])
 
 
 def test_gradients(compiler):
     loss = lambda w, x: nx.mean((x @ w) ** 2)  # noqa: E731
     w, x = np.float32([1, 2]), np.float32([[1, 0], [2, 1], [0, 3]])
-    same(nx.jit(nx.grad(loss), compiler=compiler)(w, x), x.T @ (x @ w) * 2 / 3, rtol=1e-5)
+    assert_close(nx.jit(nx.grad(loss), compiler=compiler)(w, x), x.T @ (x @ w) * 2 / 3, rtol=1e-5)
 
 
 @pytest.mark.parametrize(("x", "expected"), [(3.0, 9.0), (-3.0, 3.0), (0.0, 0.0)])
@@ -88,16 +88,16 @@ def test_hooks_see_values_in_order(compiler):
     assert seen == [2.0, (2.0, 4.0)]
 
 
-def test_hooks_of_the_call_come_before_those_of_the_function(compiler):
-    own, given = [], []
-    f = lambda x: nx.hook(x + 1, "next", lambda v: own.append(v.item()))  # noqa: E731
+def test_call_hooks_override_function_hooks(compiler):
+    function_values, call_values = [], []
+    f = lambda x: nx.hook(x + 1, "next", lambda v: function_values.append(v.item()))  # noqa: E731
     named = lambda x: nx.hook(x + 1, "next")  # noqa: E731
-    hooks = {"next": lambda v: given.append(v.item())}
+    hooks = {"next": lambda v: call_values.append(v.item())}
     assert nx.jit(f, compiler=compiler)(1).item() == 2
     assert nx.jit(f, compiler=compiler, hooks=hooks)(2).item() == 3
     assert nx.jit(named, compiler=compiler)(3).item() == 4
     assert nx.jit(named, compiler=compiler, hooks=hooks)(4).item() == 5
-    assert (own, given) == ([2], [3, 5])
+    assert (function_values, call_values) == ([2], [3, 5])
 
 
 class Delegating(nx.Compiler):
@@ -113,7 +113,7 @@ class Delegating(nx.Compiler):
 
 
 @pytest.mark.parametrize("to", [{}, {"compiler": "xla"}])
-def test_hooks_of_the_call_reach_whom_a_compiler_delegates_to(to):
+def test_call_hooks_reach_the_delegated_compiler(to):
     seen = []
     counted = lambda x: nx.fori(0, 2, lambda i, s: nx.hook(s + i, "state"), x)  # noqa: E731
     for offset in (0, 100):
@@ -122,19 +122,19 @@ def test_hooks_of_the_call_reach_whom_a_compiler_delegates_to(to):
     assert seen == [1, 2, 101, 102]
 
 
-def test_what_a_compiler_calls_is_not_compiled_by_itself():
+def test_delegating_compiler_does_not_recurse():
     with nx.default_options(compiler=Delegating()):
         assert nx.jit(lambda x: x + 1)(1).item() == 2
 
 
-def test_tensors_that_the_function_mentions(compiler):
+def test_captured_tensors(compiler):
     small, large = nx.tensor([1.0, 2.0]), nx.tensor(np.arange(10_000, dtype=np.float32))
     f = nx.jit(lambda x: nx.sum(x * small) + nx.max(large), compiler=compiler)
     with pytest.warns(nx.CaptureWarning, match=r"f32\[10000\]"):
         assert f(nx.tensor([1.0, 1.0])).item() == 10_002.0
 
 
-def test_containers_in_and_out(compiler):
+def test_containers_of_arguments_and_results(compiler):
     f = nx.jit(lambda d: {"sum": d["x"] + d["y"][0], "kept": [None, d["y"]]}, compiler=compiler)
     result = f({"x": 1.0, "y": (2.0, "text")})
     assert result["sum"].item() == 3.0
@@ -166,10 +166,10 @@ def test_stages(compiler):
     stages = nx.graph.split(expression, lambda node: "both" if node.op == "dot" else "none")
     whole = expression.run(nx.ones(3), compiler=compiler)
     assert len(stages) == 3
-    same(nx.graph.run(stages, nx.ones(3), compiler=compiler), whole.item())
+    assert_close(nx.graph.run(stages, nx.ones(3), compiler=compiler), whole.item())
 
 
-def test_nothing_and_one_of_everything(compiler):
+def test_empty_and_scalar_shapes(compiler):
     f = nx.jit(lambda x: (nx.sum(x), x + 1), compiler=compiler)
     for shape in [(0,), (2, 0), (1,), ()]:
         total, more = f(nx.zeros(shape))
@@ -177,12 +177,12 @@ def test_nothing_and_one_of_everything(compiler):
         assert more.shape == shape
 
 
-def test_an_option_that_it_does_not_have_is_an_error(compiler):
+def test_unknown_compiler_option_raises(compiler):
     with pytest.raises(nx.OptionError, match="no option"):
         nx.jit(lambda x: x + 1, compiler=compiler, color="red")(1.0)
 
 
-def test_callers_on_several_threads(compiler):
+def test_concurrent_calls(compiler):
     f = nx.jit(lambda x: nx.sum(nx.sin(x)), compiler=compiler)
     results = {}
 
@@ -195,20 +195,20 @@ def test_callers_on_several_threads(compiler):
     for thread in threads:
         thread.join()
     for size in (1, 2, 3, 4):
-        same(results[size], size * np.sin(1.0))
+        assert_close(results[size], size * np.sin(1.0))
 
 
 # --- promises to compilers ---
 
 
-def test_compile_gives_a_function_from_inputs_to_results():
+def test_compile_returns_a_function_of_inputs():
     compiler = NumpyCompiler()
     f = nx.jit(lambda x, y: (x + y, x - y), compiler=compiler)
     assert [r.item() for r in f(3.0, 1.0)] == [4.0, 2.0]
     assert len(compiler.compiled) == 1
 
 
-def test_jit_is_asked_for_each_function_once():
+def test_compiler_jit_is_called_once_per_function():
     compiler = NumpyCompiler()
 
     def double(x):
@@ -220,13 +220,13 @@ def test_jit_is_asked_for_each_function_once():
     assert compiler.jitted == ["double"]
 
 
-def test_streams_go_through_the_compiler():
+def test_streams_use_the_compiler():
     compiler = NumpyCompiler()
     nx.stream(lambda x, s: (x, s), nx.template(()), 0.0, compiler=compiler).done()
     assert compiler.streams == 1
 
 
-def test_partitions_options_are_options_for_jit():
+def test_partitions_options_select_devices():
     compiler = NumpyCompiler()
     partitions = nx.partitions_options(compiler=compiler)
     assert [each["device"] for each in partitions] == [0, 1]
@@ -239,14 +239,14 @@ def test_partitions_options_are_options_for_jit():
         assert nx.jit(lambda x: x + 1, **each)(1.0).item() == 2.0
 
 
-def test_to_backend_says_where_results_live():
+def test_to_backend_returns_the_device_of_results():
     assert nx.to_backend(compiler=NumpyCompiler(), device=3) == "host"
     assert nx.to_backend(compiler="evaluator") == "host"
     assert nx.to_backend(compiler="xla") == DEVICE
     assert nx.jit(lambda x: x + 1, compiler="xla")(1.0).device != "host"
 
 
-def test_types_shapes_and_names_are_part_of_the_key_but_values_are_not():
+def test_cache_key_has_types_shapes_and_names():
     compiler = NumpyCompiler()
     traced = []
 
@@ -284,7 +284,7 @@ def test_current_compiler_is_none_outside_of_a_trace():
     assert nx.current_compiler() is None
 
 
-def test_current_compiler_is_that_of_the_innermost_trace_and_comes_back():
+def test_current_compiler_of_nested_traces():
     names = []
     inner = nx.jit(
         lambda x: (names.append(nx.current_compiler()), x)[1], compiler="xla", on_conflict="force"
@@ -317,7 +317,7 @@ def test_a_module_can_be_the_compiler():
     assert nx.jit(lambda x: x + 2, compiler="turbo")(1).item() == 3
 
 
-def test_a_registered_compiler_is_chosen_by_name():
+def test_registered_compiler_is_selected_by_name():
     class Named(NumpyCompiler):
         name = "registered numpy"
 
@@ -329,14 +329,14 @@ def test_a_registered_compiler_is_chosen_by_name():
     assert len(compiler.compiled) == 2
 
 
-def test_what_is_no_compiler_is_refused():
+def test_invalid_compiler_objects_raise():
     with pytest.raises(nx.OptionError, match="must be a name, or an object"):
         nx.jit(lambda x: x, compiler=object())
     with pytest.raises(nx.OptionError, match="must be a name, or an object"):
         nx.jit(lambda x: x, compiler=nx.Compiler())
 
 
-def test_a_compiler_that_does_not_compile_says_so():
+def test_compiler_without_compile_raises():
     class Empty(nx.Compiler):
         name = "empty"
 
@@ -345,31 +345,31 @@ def test_a_compiler_that_does_not_compile_says_so():
             use(Empty())
 
 
-def test_an_error_of_the_compiler_reaches_the_caller_as_it_is():
+def test_compiler_errors_propagate_unchanged():
     with pytest.raises(NotImplementedError, match="numpy cannot compute sort"):
         nx.jit(nx.sort, compiler=NumpyCompiler())(nx.ones(3))
 
 
-def test_results_of_another_type_are_refused():
-    class Liar(nx.Compiler):
-        name = "liar"
+def test_compiler_results_of_wrong_type_raise():
+    class WrongType(nx.Compiler):
+        name = "wrong type"
 
         def compile(self, expression, options):
             return lambda inputs: [nx.tensor(1)]
 
     with pytest.raises(nx.ArgumentError, match=r"must return \(f32\[2\]\); got \(s32\)"):
-        nx.jit(lambda x: x + 1, compiler=Liar())(nx.ones(2))
+        nx.jit(lambda x: x + 1, compiler=WrongType())(nx.ones(2))
 
 
-def test_every_node_can_be_handled_from_its_attributes():
-    def everything(x, i):
+def test_nodes_have_all_attributes():
+    def many_operations(x, i):
         y = nx.conv(nx.reshape(x, (1, 1, 6)), nx.ones((1, 1, 2)), strides=2)
         z = nx.window_max(x, (2,), strides=1)
         w = nx.gather(x, nx.reshape(i, (1, 1)))
         loop = nx.while_loop(lambda s: s < 3, lambda s: s + 1, i)
         return y, z, w, nx.sort(x), nx.argmax(x), nx.pad(x, 0.0, [(1, 1)]), loop
 
-    expression = nx.debug_expr(everything)(nx.ones(6), 1)
+    expression = nx.debug_expr(many_operations)(nx.ones(6), 1)
     attributes = {node.op: node.attributes for node in expression.nodes}
     assert attributes["conv"]["strides"] == (2,)
     assert attributes["conv"]["padding"] == ((0, 0),)
@@ -386,7 +386,7 @@ def test_every_node_can_be_handled_from_its_attributes():
 
 
 def signature(key, variables):
-    """The key of a cache: the function, and the types of its arguments."""
+    """Return a cache key: the function and the types of its arguments."""
     leaves, structure = nx.tree.flatten(variables)
     return key, structure, tuple(repr(leaf) for leaf in leaves)
 
@@ -407,10 +407,10 @@ class Callbacks:
 
     def __compile__(self, key, variables, fun, options):
         self.options.append(options)
-        where = signature(key, variables)
-        if where not in self.traced:
-            self.traced[where] = fun(variables)
-        expression = self.traced[where]
+        cache_key = signature(key, variables)
+        if cache_key not in self.traced:
+            self.traced[cache_key] = fun(variables)
+        expression = self.traced[cache_key]
 
         def run(args_list):
             return [expression.run(*(arg() for arg in args)) for args in args_list]
@@ -428,7 +428,7 @@ class Callbacks:
         return [nx.Stream(key, template, args_list[0][0](), {"compiler": "evaluator"})]
 
 
-def test_jit_gets_key_variables_function_and_a_list_of_lists():
+def test_jit_callback_receives_lists_of_arguments():
     compiler = Callbacks()
     seen = []
 
@@ -474,7 +474,7 @@ def test_partitions_run_on_every_compiler(name):
     assert [r.item() for r in results] == [3.0 * n for n in range(5)]
 
 
-def test_options_of_partitions_are_for_jit():
+def test_partition_options_reach_the_jit_callback():
     compiler = Callbacks()
     parts = nx.partitions_options(compiler=compiler, speed=2)
     assert [(part["device"], part["speed"]) for part in parts] == [(0, 2), (1, 2), (2, 2)]
@@ -483,7 +483,7 @@ def test_options_of_partitions_are_for_jit():
     assert [options["device"] for options in compiler.options] == [0, 1, 2]
 
 
-def test_compile_gives_a_function_of_lists_of_arguments():
+def test_compile_callback_receives_lists_of_arguments():
     compiler = Callbacks()
     f = nx.compile(lambda x, y: x - y, [nx.template((2,)), nx.template(())], compiler=compiler)
     assert compiler.calls == []
@@ -493,7 +493,7 @@ def test_compile_gives_a_function_of_lists_of_arguments():
         f(nx.ones(3), 3.0)
 
 
-def test_a_stream_callback_gets_templates_and_flat_arguments():
+def test_stream_callback_receives_flat_arguments():
     compiler = Callbacks()
     step = lambda x, total: (total, total + x)  # noqa: E731
     stream = nx.stream(step, nx.template((), "s32"), 0, compiler=compiler)
@@ -505,7 +505,7 @@ def test_a_stream_callback_gets_templates_and_flat_arguments():
     assert compiler.calls == [("stream", template, template, 2, 1)]
 
 
-def test_callbacks_serve_stages_defaults_and_registered_names():
+def test_callbacks_run_stages_and_registered_names():
     compiler = Callbacks()
     expression = nx.debug_expr(lambda x: nx.cos(nx.sin(x)))(0.0)
     stages = nx.graph.split(expression, lambda n: "after" if n.op == "sin" else "none")
@@ -518,7 +518,7 @@ def test_callbacks_serve_stages_defaults_and_registered_names():
     assert nx.to_backend(compiler=compiler) == "host"
 
 
-def test_options_hold_the_same_keys_from_the_call_and_from_defaults():
+def test_call_and_default_options_have_equal_keys():
     f = lambda x: x + 1  # noqa: E731
     hooks = {"seen": print}
     for compiler in (Callbacks(), Recording()):
@@ -549,14 +549,14 @@ class Recording(nx.Compiler):
         return super().jit(function, options)
 
 
-def test_derivatives_of_functions_of_callbacks():
+def test_derivatives_with_callback_compilers():
     f = nx.jit(lambda x: nx.sum(x**3), compiler=Callbacks())
     assert nx.grad(f)(nx.tensor([1.0, 2.0])).tolist() == [3.0, 12.0]
     assert nx.jit(nx.value_and_grad(f))(2.0)[1].item() == 12.0
     assert nx.debug_expr(f)(1.0).op_counts()["pow"] == 1
 
 
-def test_a_callback_that_loses_a_result_is_told_apart():
+def test_callback_with_missing_results_raises():
     class Short(Callbacks):
         name = "short"
 
@@ -567,7 +567,7 @@ def test_a_callback_that_loses_a_result_is_told_apart():
         nx.jit(lambda x: x, compiler=Short())(1.0)
 
 
-def test_a_call_of_callbacks_inside_of_a_trace_follows_on_conflict():
+def test_callbacks_in_a_trace_follow_on_conflict():
     inner = lambda x: x * 2  # noqa: E731
     make = lambda **options: nx.jit(inner, compiler=Callbacks(), **options)  # noqa: E731
     with pytest.raises(RuntimeError, match="on_conflict"):
@@ -577,7 +577,7 @@ def test_a_call_of_callbacks_inside_of_a_trace_follows_on_conflict():
     assert nx.jit(lambda x: x + forced(3.0))(1.0).item() == 7.0
 
 
-def test_is_tracing_tells_whether_a_function_is_traced():
+def test_is_tracing_is_true_only_in_traces():
     seen = []
     nx.jit(lambda x: (seen.append(nx.is_tracing()), x)[1])(1.0)
     nx.debug_expr(lambda x: (seen.append(nx.is_tracing()), x)[1])(1.0)

@@ -13,7 +13,7 @@ from where import DEVICE
 
 
 def line_of(function, text):
-    """Return the number of the line of a function that contains a text."""
+    """Return the number of the line of a function that contains a string."""
     lines, first = inspect.getsourcelines(function)
     return first + next(index for index, line in enumerate(lines) if text in line)
 
@@ -22,19 +22,19 @@ def line_of(function, text):
 
 
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "float32", "complex64"])
-def test_zero_is_false_and_everything_else_is_true(compiler, dtype):
+def test_nonzero_values_are_true(compiler, dtype):
     x = nx.astype(nx.tensor([0, 1, 3]), dtype)
     logic = nx.jit(
         lambda x: (nx.logical_and(x, 1), nx.logical_or(x, 0), nx.logical_not(x)), compiler=compiler
     )
     both, either, none = logic(x)
-    truth = (np.asarray(x) != 0).tolist()
-    assert both.tolist() == either.tolist() == truth
-    assert none.tolist() == [not t for t in truth]
+    expected = (np.asarray(x) != 0).tolist()
+    assert both.tolist() == either.tolist() == expected
+    assert none.tolist() == [not t for t in expected]
     assert both.dtype == nx.bool
 
 
-def test_predicates_of_branches_and_loops_follow_the_same_rule(compiler):
+def test_branch_and_loop_predicates_accept_numbers(compiler):
     choose = nx.jit(lambda p: nx.cond(p, lambda: 1, lambda: 2), compiler=compiler)
     assert [choose(p).item() for p in (0, 3, -1.5, 0.0, True, False)] == [2, 1, 1, 2, 1, 2]
     count = nx.jit(lambda n: nx.while_loop(lambda s: s, lambda s: s - 1, n), compiler=compiler)
@@ -43,7 +43,7 @@ def test_predicates_of_branches_and_loops_follow_the_same_rule(compiler):
         choose(nx.ones(2))
 
 
-def test_comparisons_give_truth_values():
+def test_comparisons_return_booleans():
     f = nx.jit(lambda x: (x > 1, x == 2, (x > 1) & (x < 3)))
     assert [part.tolist() for part in f(nx.tensor([1, 2, 3]))] == [
         [False, True, True],
@@ -73,7 +73,7 @@ def uses_not(x):
 
 
 @pytest.mark.parametrize(
-    ("function", "text", "instead"),
+    ("function", "text", "replacement"),
     [
         (uses_if, "if x > 0", "nx.cond"),
         (uses_and, "and x < 3", "nx.logical_and"),
@@ -81,17 +81,15 @@ def uses_not(x):
         (uses_not, "not x", "nx.logical_not"),
     ],
 )
-def test_control_flow_of_python_on_a_traced_value_shows_the_line_and_what_to_use(
-    function, text, instead
-):
+def test_python_control_flow_error_names_line_and_function(function, text, replacement):
     with pytest.raises(nx.TraceError) as caught:
         nx.jit(function)(1.0)
-    assert instead in str(caught.value)
+    assert replacement in str(caught.value)
     assert f"test_promises_defn.py:{line_of(function, text)}" in str(caught.value)
 
 
 @pytest.mark.parametrize("convert", [int, float, range, np.asarray, [1, 2].__getitem__])
-def test_data_of_a_traced_value_is_not_there_yet(convert):
+def test_data_of_traced_values_is_unavailable(convert):
     with pytest.raises(nx.TraceError, match="known only when the function runs"):
         nx.jit(lambda x: convert(x))(1)
 
@@ -120,7 +118,7 @@ def test_functions_are_traced_once_for_each_type():
     assert len(traced) == 3
 
 
-def test_names_of_axes_are_part_of_the_key():
+def test_axis_names_are_part_of_the_cache_key():
     seen = []
 
     @nx.jit
@@ -136,7 +134,7 @@ def test_names_of_axes_are_part_of_the_key():
     assert seen == [[None, None], ["rows", None], [None, "rows"]]
 
 
-def test_nothing_happens_before_the_first_call():
+def test_jit_does_not_trace_before_the_first_call():
     traced = []
     nx.jit(lambda x: traced.append(x))
     assert traced == []
@@ -145,14 +143,14 @@ def test_nothing_happens_before_the_first_call():
 # --- arguments ---
 
 
-def test_numbers_become_tensors_of_the_default_dtypes():
+def test_scalars_become_tensors_of_default_dtypes():
     types = nx.jit(lambda *xs: tuple(x + x for x in xs))
     results = types(1, 1.5, 1j, True, np.float64(1.5), np.int8([1]), nx.tensor(1, "u8"))
     expected = ["s32", "f32", "c64", "u8", "f64", "s8", "u8"]
     assert [repr(r.dtype) for r in results] == expected
 
 
-def test_the_same_number_of_another_value_is_not_traced_again():
+def test_scalar_values_do_not_retrace():
     f = nx.jit(lambda x, y: x * y)
     assert [f(n, 2.0).item() for n in range(5)] == [0, 2, 4, 6, 8]
     assert f.cache_report()["misses"] == 1
@@ -191,7 +189,7 @@ nx.register_container(
         ({"x": [Layer(Pair(1, "text"), None)]}, lambda c: c["x"][0].weight.left),
     ],
 )
-def test_containers_keep_their_structure_on_the_way_in_and_out(compiler, container, read):
+def test_container_arguments_keep_their_structure(compiler, container, read):
     f = nx.jit(lambda c: (read(c) + 1, c), compiler=compiler)
     more, back = f(container)
     assert more.item() == 2
@@ -202,7 +200,7 @@ def test_containers_keep_their_structure_on_the_way_in_and_out(compiler, contain
     assert read(slope).item() == 2.0
 
 
-def test_the_order_of_keys_in_a_dict_does_not_matter():
+def test_dict_key_order_does_not_matter():
     f = nx.jit(lambda d: d["a"] - d["b"])
     assert f({"a": 3, "b": 1}).item() == f({"b": 1, "a": 3}).item() == 2
     assert f.cache_report()["misses"] == 1
@@ -216,12 +214,12 @@ def test_the_order_of_keys_in_a_dict_does_not_matter():
         (Pair(1, {2}), r"argument 0\[1\]|argument 0\.right"),
     ],
 )
-def test_errors_name_the_path_of_what_is_wrong(argument, path):
+def test_errors_name_the_path_of_invalid_arguments(argument, path):
     with pytest.raises(nx.ArgumentError, match=path):
         nx.jit(lambda x: 1.0)(argument)
 
 
-def test_a_wrong_result_is_named_by_its_path():
+def test_errors_name_the_path_of_invalid_results():
     with pytest.raises(nx.ArgumentError, match=r"result\['a'\]\[1\]: must be .*; got a set"):
         nx.jit(lambda x: {"a": [x, {1}]})(1.0)
 
@@ -241,7 +239,7 @@ def test_functions_strings_and_none_are_static():
     assert traced == [None, None, "same"]
 
 
-def test_each_value_of_a_static_argument_is_traced_by_itself():
+def test_static_argument_values_are_traced_separately():
     traced = []
 
     def power(x, n, *, negate=False):
@@ -264,7 +262,7 @@ def test_each_value_of_a_static_argument_is_traced_by_itself():
         nx.jit(power, static_argnames="m")
 
 
-def test_a_static_one_and_a_static_true_are_not_the_same():
+def test_static_one_and_true_are_distinct():
     f = nx.jit(lambda x, flag: x if flag is True else -x, static_argnames="flag")
     assert f(1.0, flag=True).item() == 1.0
     assert f(1.0, flag=1).item() == -1.0
@@ -279,7 +277,7 @@ def test_defaults_and_keywords_work_as_in_python():
         f(1.0, w=1.0)
 
 
-def test_a_traced_value_cannot_be_an_argument_of_a_function_that_runs():
+def test_forced_call_rejects_traced_arguments():
     def outer(x):
         return nx.jit(lambda y: y + 1, on_conflict="force")(x)
 
@@ -290,7 +288,7 @@ def test_a_traced_value_cannot_be_an_argument_of_a_function_that_runs():
 # --- unused values ---
 
 
-def test_inputs_that_are_not_used_are_not_transferred():
+def test_unused_inputs_are_not_transferred():
     f = nx.jit(lambda used, rest: used["x"] + 1, compiler="xla")
     on_device = nx.jit(lambda x: x + 1, compiler="xla")(nx.ones(4))
     assert f({"x": 1.0}, on_device).item() == 2.0
@@ -301,7 +299,7 @@ def test_inputs_that_are_not_used_are_not_transferred():
         nx.jit(lambda x: x + 1, compiler="xla")(on_device)
 
 
-def test_values_that_no_result_needs_are_not_computed():
+def test_unused_values_are_not_computed():
     def f(x):
         nx.sin(x)
         return {"needed": x + 1}["needed"]
@@ -309,7 +307,7 @@ def test_values_that_no_result_needs_are_not_computed():
     assert nx.debug_expr(f)(1.0).op_counts() == {"add": 1, "constant": 1, "parameter": 1}
 
 
-def test_hooks_are_computed_though_no_result_needs_them(compiler):
+def test_hooks_of_unused_values_run(compiler):
     seen = []
 
     def f(x):
@@ -323,7 +321,7 @@ def test_hooks_are_computed_though_no_result_needs_them(compiler):
 # --- compiling for templates ---
 
 
-def test_compile_takes_templates_and_leaves_out_options():
+def test_compile_fixes_static_arguments():
     def f(x, mode, y, function):
         return function(x * y) if mode == "double" else x
 
@@ -334,7 +332,7 @@ def test_compile_takes_templates_and_leaves_out_options():
         compiled(nx.ones(2), "double", 3)
 
 
-def test_a_compiled_function_shows_all_that_differs():
+def test_compiled_function_lists_all_type_mismatches():
     params = {"w": nx.template((2, 3)), "b": [nx.template((3,)), nx.template((), "s32")]}
     compiled = nx.compile(lambda p, x: p["w"] @ x, [params, nx.template((3,))])
     wrong = {"w": nx.ones((3, 2)), "b": [nx.ones(3, dtype="f64"), 1]}
@@ -347,7 +345,7 @@ def test_a_compiled_function_shows_all_that_differs():
     assert "['b'][1]" not in text
 
 
-def test_a_compiled_function_shows_where_structures_part():
+def test_compiled_function_names_structure_mismatch():
     params = {"w": nx.template((2,)), "deep": (nx.template(()), {"k": nx.template(())})}
     compiled = nx.compile(lambda p: p["w"], [params])
     with pytest.raises(nx.ArgumentError) as caught:
@@ -359,7 +357,7 @@ def test_a_compiled_function_shows_where_structures_part():
         compiled(nx.ones(2))
 
 
-def test_names_that_one_side_leaves_open_fit():
+def test_missing_axis_names_match_any_name():
     compiled = nx.compile(lambda x: x + 1, [nx.template((2,), names=["rows"])])
     assert compiled(nx.ones(2)).tolist() == [2.0, 2.0]
     assert compiled(nx.rename(nx.ones(2), ["rows"])).tolist() == [2.0, 2.0]
@@ -367,7 +365,7 @@ def test_names_that_one_side_leaves_open_fit():
         compiled(nx.rename(nx.ones(2), ["columns"]))
 
 
-def test_a_compiled_function_never_joins_a_trace():
+def test_compiled_function_in_a_trace_raises():
     compiled = nx.compile(lambda x: x + 1, [nx.template(())])
     with pytest.raises(nx.NxlaError, match="must not be called in a trace"):
         nx.jit(lambda x: compiled(x))(1.0)
@@ -376,7 +374,7 @@ def test_a_compiled_function_never_joins_a_trace():
 # --- calls inside of traces ---
 
 
-def test_a_jitted_function_joins_a_trace():
+def test_jitted_function_is_inlined_in_a_trace():
     inner = nx.jit(lambda x: nx.sin(x))
     expression = nx.debug_expr(lambda x: inner(x) * inner(x))(1.0)
     assert expression.op_counts() == {"multiply": 1, "parameter": 1, "sin": 1}
@@ -389,7 +387,7 @@ def test_a_jitted_function_joins_a_trace():
     [{"compiler": "evaluator"}, {"hooks": {"a": print}}, {"stages": "auto"}, {"device": "host"}],
     ids=lambda options: next(iter(options)),
 )
-def test_a_jitted_function_with_options_of_its_own_does_not(options):
+def test_jitted_function_with_options_raises_in_a_trace(options):
     inner = nx.jit(lambda x: x * 2, **options)
     with pytest.raises(
         RuntimeError,
@@ -398,13 +396,13 @@ def test_a_jitted_function_with_options_of_its_own_does_not(options):
         nx.jit(lambda x: inner(x))(1.0)
 
 
-def test_on_conflict_raise_refuses():
+def test_on_conflict_raise_raises():
     inner = nx.jit(lambda x: x * 2, on_conflict="raise")
     with pytest.raises(RuntimeError, match="on_conflict"):
         nx.jit(lambda x: inner(x))(1.0)
 
 
-def test_on_conflict_force_runs_by_itself():
+def test_on_conflict_force_runs_separately():
     counted = []
     inner = nx.jit(lambda x: (counted.append(type(x)), x * 2)[1], on_conflict="force")
 
@@ -417,7 +415,7 @@ def test_on_conflict_force_runs_by_itself():
     assert nx.debug_expr(outer)(2.0).op_counts() == {"constant": 1, "multiply": 1, "parameter": 1}
 
 
-def test_on_conflict_reuse_joins_the_trace():
+def test_on_conflict_reuse_inlines():
     inner = nx.jit(lambda x: nx.sin(x), on_conflict="reuse", compiler="xla")
     expression = nx.debug_expr(lambda x: inner(x) * 2)(1.0)
     assert expression.op_counts()["sin"] == 1
@@ -440,7 +438,7 @@ def test_defn_is_inlined_and_differentiated_through():
     assert nx.debug_expr(twice)(2.0).op_counts() == {"multiply": 2, "parameter": 1}
 
 
-def test_any_python_function_transforms_expressions_while_tracing():
+def test_python_functions_run_while_tracing():
     def choose(x, *, rank):
         match rank:
             case 1:
@@ -453,7 +451,7 @@ def test_any_python_function_transforms_expressions_while_tracing():
     assert f(nx.ones((2, 3))).tolist() == [3.0, 3.0]
 
 
-def test_recursion_that_ends_while_tracing_is_unrolled():
+def test_static_recursion_is_unrolled():
     def power(x, n):
         return x if n == 1 else x * power(x, n - 1)
 
@@ -464,7 +462,7 @@ def test_recursion_that_ends_while_tracing_is_unrolled():
     assert f(2.0, n=4).item() == 16.0
 
 
-def test_jit_apply_and_debug_expr_apply_call_at_once(compiler):
+def test_jit_apply_and_debug_expr_apply(compiler):
     assert nx.jit_apply(lambda x, y: x - y, 3.0, 1.0, compiler=compiler).item() == 2.0
     expression = nx.debug_expr_apply(lambda x: nx.sin(-x), nx.template((), "s32"))
     assert expression.lines()[-1] == "c = sin b       f32"
@@ -484,20 +482,20 @@ def test_debug_expr_works_inside_of_a_trace():
 # --- options ---
 
 
-def test_default_options_give_what_was_in_force():
+def test_default_options_return_previous_options():
     assert "compiler" not in nx.default_options()
     before = nx.default_options(compiler="xla")
     try:
         assert "compiler" not in before
-        again = nx.default_options(compiler="evaluator")
-        assert again["compiler"] == "xla"
+        second = nx.default_options(compiler="evaluator")
+        assert second["compiler"] == "xla"
         assert nx.default_options()["compiler"] == "evaluator"
     finally:
         nx.default_options(before)
     assert nx.default_options() == before
 
 
-def test_global_default_options_hold_where_a_thread_has_none_of_its_own():
+def test_thread_options_override_global_options():
     before = nx.global_default_options(compiler="xla")
     try:
         assert "compiler" not in before
@@ -510,7 +508,7 @@ def test_global_default_options_hold_where_a_thread_has_none_of_its_own():
     assert "compiler" not in nx.default_options()
 
 
-def test_options_of_the_call_win_over_default_options():
+def test_call_options_override_default_options():
     with nx.default_options(compiler="xla"):
         assert nx.jit(lambda x: x + 1, compiler="evaluator")(1.0).device == "host"
         assert nx.jit_apply(lambda x: x + 1, 1.0).device != "host"
@@ -544,12 +542,12 @@ def test_to_backend_follows_the_options():
 # --- gradients ---
 
 
-def test_the_gradient_of_many_results_is_that_of_their_sum(compiler):
+def test_gradient_of_a_vector_is_of_its_sum(compiler):
     f = nx.jit(nx.grad(lambda x: x**2), compiler=compiler)
     assert f(nx.tensor([1.0, 2.0, 3.0])).tolist() == [2.0, 4.0, 6.0]
 
 
-def test_value_and_grad_can_carry_more_results():
+def test_value_and_grad_with_auxiliary_results():
     def loss(w, x):
         guess = w * x
         return nx.sum(guess), {"guess": guess}
@@ -570,7 +568,7 @@ def test_gradients_for_several_arguments():
         nx.grad(f, 3)(1.0, 2.0, 3.0)
 
 
-def test_gradients_can_be_taken_inside_and_outside_of_traces(compiler):
+def test_gradients_inside_and_outside_of_traces(compiler):
     f = lambda x: nx.sin(x) * x  # noqa: E731
     outside = nx.grad(f)(0.7).item()
     inside = nx.jit(lambda x: nx.grad(f)(x), compiler=compiler)(0.7).item()
@@ -587,11 +585,11 @@ def documented(x: nx.Tensor, scale: float = 2.0) -> nx.Tensor:
 
 @pytest.mark.parametrize("transform", [nx.jit, nx.defn, nx.grad, nx.value_and_grad])
 def test_transformed_functions_keep_name_docstring_and_signature(transform):
-    made = transform(documented)
-    assert made.__name__ == "documented"
-    assert made.__doc__ == "Scale a tensor."
-    assert inspect.signature(made) == inspect.signature(documented)
-    assert made.__wrapped__ is not None
+    transformed = transform(documented)
+    assert transformed.__name__ == "documented"
+    assert transformed.__doc__ == "Scale a tensor."
+    assert inspect.signature(transformed) == inspect.signature(documented)
+    assert transformed.__wrapped__ is not None
 
 
 def test_methods_can_be_jitted():
@@ -624,7 +622,7 @@ def test_errors_name_the_line_of_the_user():
     assert re.search(r"test_promises_defn\.py:\d+", str(caught.value))
 
 
-def test_types_of_functions_can_be_written_in_annotations():
+def test_function_types_in_annotations():
     assert nx.Compiled[nx.Tensor].__origin__ is nx.Compiled
     assert nx.Function[[nx.Tensor], nx.Tensor].__args__ == ([nx.Tensor], nx.Tensor)
 
@@ -670,7 +668,7 @@ def lazy_table(produced):
     return Table({name: nx.template(x.shape, x.dtype) for name, x in data.items()}, read)
 
 
-def test_a_lazy_container_produces_only_what_the_function_uses(compiler):
+def test_lazy_container_produces_only_used_leaves(compiler):
     produced = []
     f = nx.jit(lambda table, scale: nx.sum(table["b"]) * scale, compiler=compiler)
     for scale in (1.0, 2.0):
@@ -693,7 +691,7 @@ def test_a_lazy_container_produces_only_what_the_function_uses(compiler):
     assert slopes["a"].tolist() == [2.0, 4.0]
 
 
-def test_an_object_that_states_its_type_is_read_only_if_it_is_used(compiler):
+def test_unused_array_objects_are_not_read(compiler):
     class Dataset:
         shape, dtype = (2,), np.dtype("float32")
 
@@ -719,7 +717,7 @@ def test_an_object_that_states_its_type_is_read_only_if_it_is_used(compiler):
         f({"a": wrong, "b": unused}, unused)
 
 
-def test_a_lazy_tensor_checks_what_it_produces(compiler):
+def test_lazy_tensor_checks_its_value(compiler):
     f = nx.jit(lambda x: x + 1, compiler=compiler)
     assert f(nx.Lazy(nx.template(()), lambda: 2)).item() == 3.0
     assert nx.sin(nx.Lazy(nx.template(()), lambda: 0.0)).item() == 0.0
@@ -738,7 +736,7 @@ def test_a_lazy_tensor_checks_what_it_produces(compiler):
 # --- options next to templates, conflicts ---
 
 
-def test_options_among_templates_are_understood_or_refused(compiler):
+def test_compile_accepts_options_among_templates(compiler):
     x = nx.ones((2, 3))
     listed = nx.compile(nx.sum, [nx.template((2, 3)), {"axis": 1}], compiler=compiler)
     assert listed(x).tolist() == [3.0, 3.0]

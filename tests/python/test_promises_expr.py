@@ -25,7 +25,7 @@ def test_a_node_has_an_operation_operands_and_attributes():
     assert "test_promises_expr.py" in node.line
 
 
-def test_equal_nodes_are_one_node():
+def test_equal_nodes_are_shared():
     expression = nx.debug_expr(lambda x: nx.sin(x) * nx.sin(x))(1.0)
     (product,) = expression.output_nodes
     assert product.args[0] == product.args[1]
@@ -34,7 +34,7 @@ def test_equal_nodes_are_one_node():
     assert expression.op_counts()["sin"] == 1
 
 
-def test_numbers_become_constants_and_tensors_literals_or_inputs():
+def test_scalars_become_constants_and_tensors_literals():
     large = nx.iota(100_000)
     expression = nx.debug_expr(lambda x: x * 2 + nx.tensor([1.0, 2.0]) + nx.sum(large))(1.0)
     counts = expression.op_counts()
@@ -45,7 +45,7 @@ def test_numbers_become_constants_and_tensors_literals_or_inputs():
 
 
 @pytest.mark.parametrize("fill", [0.0, -0.0, 2.5, np.inf, np.nan])
-def test_a_large_tensor_of_one_number_becomes_that_number(compiler, fill):
+def test_uniform_tensors_become_constants(compiler, fill):
     filled = np.full((100, 200), fill, np.float32)
     expression = nx.debug_expr(lambda x: nx.minimum(x, filled))(1.0)
     assert expression.op_counts()["constant"] == 1
@@ -58,7 +58,7 @@ def test_a_large_tensor_of_one_number_becomes_that_number(compiler, fill):
     assert nx.debug_expr(lambda x: nx.minimum(x, filled))(1.0).captured
 
 
-def test_every_node_of_an_expression_is_listed_after_its_operands():
+def test_nodes_are_in_topological_order():
     expression = nx.debug_expr(lambda x: nx.cos(nx.sin(x)) + nx.sin(x))(1.0)
     seen = set()
     for node in expression.nodes:
@@ -67,7 +67,7 @@ def test_every_node_of_an_expression_is_listed_after_its_operands():
     assert len(seen) == len(expression.nodes)
 
 
-def test_regions_are_expressions_of_their_own():
+def test_regions_are_separate_expressions():
     def f(x):
         return nx.cond(x > 0, lambda: nx.sin(x), lambda: nx.cos(x))
 
@@ -98,7 +98,7 @@ def test_parameters_are_inputs_in_order():
     assert expression.run(nx.ones(2), 3).tolist() == [3.0, 3.0]
 
 
-def test_parameters_of_a_traced_function_are_its_arguments():
+def test_parameter_outside_of_build_raises():
     with pytest.raises(nx.TraceError, match=r"must be called in nx\.expr\.build"):
         nx.jit(lambda x: x + nx.expr.parameter((), "f32"))(1.0)
     with pytest.raises(nx.TraceError, match="must be called in a traced function"):
@@ -132,7 +132,7 @@ def test_literal_tensors():
         nx.jit(nx.expr.tensor)(1.0)
 
 
-def test_metadata_shows_only_with_inspect():
+def test_metadata_is_printed_only_with_inspect():
     shown = lines(lambda x: nx.expr.metadata(x * 2, inspect="note"), 1.0)
     assert shown[-1].startswith("c = metadata b, :note")
     assert not any("metadata" in line for line in lines(lambda x: nx.expr.metadata(x * 2), 1.0))
@@ -143,7 +143,7 @@ def test_metadata_shows_only_with_inspect():
     assert pair.run(2.0)["b"][0].item() == 4.0
 
 
-def test_metadata_carries_any_map():
+def test_metadata_stores_nested_mappings():
     notes = {
         "layer": 3, "rate": 0.5, "on": True, "none": None, "": "text",
         "sizes": [1, [2.5, "x"], {}], "inner": {"z": -(2**63), "a": {"deep": [[]]}},
@@ -188,8 +188,8 @@ def test_metadata_is_transparent(compiler):
         return nx.sum(nx.expr.metadata(nx.sin(x), {"layer": [1, 2]}) * 2)
 
     x = nx.tensor([0.5, 1.0])
-    wanted = np.sin([0.5, 1.0])
-    assert nx.jit(function, compiler=compiler)(x).item() == pytest.approx(2 * wanted.sum())
+    expected = np.sin([0.5, 1.0])
+    assert nx.jit(function, compiler=compiler)(x).item() == pytest.approx(2 * expected.sum())
     slope = nx.jit(nx.grad(function), compiler=compiler)(x)
     np.testing.assert_allclose(slope.numpy(), 2 * np.cos([0.5, 1.0]), rtol=1e-6)
     mapped = nx.jit(nx.vmap(function), compiler=compiler)(nx.ones((3, 2)))
@@ -197,40 +197,40 @@ def test_metadata_is_transparent(compiler):
 
 
 @pytest.mark.parametrize(
-    ("notes", "why"),
+    ("notes", "message"),
     [
         ({"inspect": 3}, "inspect: must be a string; got 3"),
         ({"stop_grad": 1}, "stop_grad: must be True or False"),
         ({"custom_grad": 1}, "nx.custom_grad"),
     ],
 )
-def test_notes_that_are_none_are_refused(notes, why):
-    with pytest.raises(nx.ArgumentError, match=why):
+def test_invalid_metadata_raises(notes, message):
+    with pytest.raises(nx.ArgumentError, match=message):
         nx.debug_expr(lambda x: nx.expr.metadata(x, notes))(1.0)
 
 
-def test_notes_nest_within_bounds():
+def test_metadata_nesting_is_limited():
     deep = []
     for _ in range(31):
         deep = [deep]
     nested = nx.debug_expr(lambda x: nx.expr.metadata(x, {"deep": deep}))(1.0)
     assert nx.Expression.from_bytes(nested.to_bytes()).digest == nested.digest
-    endless = []
-    endless.append(endless)
+    cyclic = []
+    cyclic.append(cyclic)
     with pytest.raises(nx.ArgumentError, match="at most 32 deep"):
-        nx.debug_expr(lambda x: nx.expr.metadata(x, {"deep": endless}))(1.0)
+        nx.debug_expr(lambda x: nx.expr.metadata(x, {"deep": cyclic}))(1.0)
     with pytest.raises(nx.ArgumentError, match="inspect: must not be both a note and an argument"):
         nx.debug_expr(lambda x: nx.expr.metadata(x, {"inspect": "a"}, inspect="b"))(1.0)
 
 
-def test_elem_takes_one_result():
+def test_elem_selects_one_result():
     expression = nx.debug_expr(lambda x: nx.expr.elem(nx.top_k(x, 2), 1))(nx.ones(3))
     assert expression.run(nx.tensor([1.0, 3.0, 2.0])).tolist() == [1, 2]
     with pytest.raises(nx.ArgumentError, match="index: must be from 0 to 1"):
         nx.expr.elem((1, 2), 2)
 
 
-def test_fun_is_traced_once_and_used_often():
+def test_fun_is_traced_once():
     traced = []
 
     def largest(x, y):
@@ -253,7 +253,7 @@ def test_fun_is_traced_once_and_used_often():
         nx.jit(fun)(1.0)
 
 
-def test_an_expression_can_be_used_inside_of_another():
+def test_call_of_an_expression_in_another():
     large = nx.tensor(np.arange(10_000, dtype=np.float32))
     inner = nx.debug_expr(lambda x: {"out": nx.sum(large) * x})(1.0)
     outer = nx.jit(lambda x: nx.expr.call(inner, x + 1)["out"])
@@ -261,7 +261,7 @@ def test_an_expression_can_be_used_inside_of_another():
         assert outer(1.0).item() == 2 * np.arange(10_000, dtype=np.float32).sum()
 
 
-def test_cond_and_while_and_hook_by_hand(compiler):
+def test_explicit_cond_while_and_hook(compiler):
     seen = []
 
     def f():
@@ -283,7 +283,7 @@ def test_cond_and_while_and_hook_by_hand(compiler):
             make()
 
 
-def test_blocks_are_named_and_have_a_default(compiler):
+def test_blocks_have_a_name_and_a_default_body(compiler):
     scale = nx.tensor(3.0)
 
     def f(x, y):
@@ -318,7 +318,7 @@ NODES = {
 
 @pytest.mark.filterwarnings("ignore::nxla.CaptureWarning")
 @pytest.mark.parametrize("name", NODES)
-def test_nodes_are_built_for_each_entry_of_vectorized_operands(compiler, name):
+def test_node_builders_support_vectorized_operands(compiler, name):
     function = nx.jit(NODES[name], compiler=compiler)
     mapped = nx.jit(nx.vmap(NODES[name]), compiler=compiler)(nx.tensor(MATRIX))
     np.testing.assert_allclose(mapped.tolist(), [6.0, 15.0], rtol=1e-3)
@@ -327,14 +327,14 @@ def test_nodes_are_built_for_each_entry_of_vectorized_operands(compiler, name):
     np.testing.assert_allclose(nx.devectorize(result).tolist(), [6.0, 15.0], rtol=1e-3)
 
 
-def test_a_block_outside_a_trace_keeps_vectorized_axes():
+def test_eager_block_keeps_vectorized_axes():
     result = nx.expr.block("b", nx.sum, nx.vectorize(nx.tensor(MATRIX), "v"))
     assert (result.vectorized_axes, nx.devectorize(result).tolist()) == ((("v", 2),), [6.0, 15.0])
     two = nx.expr.block("b", lambda x, y: x + y, nx.vectorize(nx.ones(2), "v"), nx.ones(3))
     assert (two.vectorized_axes, two.shape) == ((("v", 2),), (3,))
 
 
-def test_a_call_refuses_operands_that_only_have_the_elements_of_an_input():
+def test_call_requires_vectorized_axes_of_inputs():
     expression = nx.debug_expr(nx.sum)(nx.ones((2, 3)))
     with pytest.raises(nx.ArgumentError, match=r"value 0: must be f32\[2\]\[3\]; got .*f32\[3\]"):
         nx.vmap(lambda x: nx.expr.call(expression, x))(nx.tensor(MATRIX))
@@ -367,15 +367,15 @@ def test_a_rewritten_expression_keeps_vectorized_axes(function):
         assert [y.shape for y in before] == [y.shape for y in after]
 
 
-def test_built_expressions_split_differentiate_and_travel():
+def test_built_expressions_split_differentiate_and_serialize():
     def f():
         x = nx.expr.parameter((2,), "f32")
         return nx.sum(nx.sin(x) * x)
 
     expression = nx.expr.build(f)
     x = nx.tensor([0.5, 1.0])
-    again = nx.Expression.from_bytes(expression.to_bytes())
-    assert again.digest == expression.digest
+    rebuilt = nx.Expression.from_bytes(expression.to_bytes())
+    assert rebuilt.digest == expression.digest
     stages = nx.graph.split(expression, lambda n: "after" if n.op == "sin" else "none")
     assert nx.graph.run(stages, x).item() == expression.run(x).item()
     slope = nx.grad(lambda x: nx.expr.call(expression, x))(x)
@@ -384,7 +384,7 @@ def test_built_expressions_split_differentiate_and_travel():
     assert nx.debug_expr(lambda x: nx.sum(nx.sin(x) * x))(x).digest == expression.digest
 
 
-def test_an_error_while_building_leaves_nothing_behind():
+def test_build_error_leaves_no_active_trace():
     with pytest.raises(KeyError):
         nx.expr.build(lambda: {}["missing"])
     assert nx.current_compiler() is None
@@ -394,14 +394,14 @@ def test_an_error_while_building_leaves_nothing_behind():
 # --- walking and rewriting ---
 
 
-def test_operands_are_visited_in_order_with_a_state():
+def test_apply_args_visits_operands_in_order():
     (node,) = nx.debug_expr(lambda x, y: nx.where(x > 0, y, -x))(1.0, 2.0).output_nodes
     args, seen = nx.tree.apply_args(node, lambda arg, seen: (arg, [*seen, arg.op]), [])
     assert seen == ["greater", "parameter", "negate"]
     assert args == node.args
 
 
-def test_regions_are_visited_only_if_all_is_asked_for():
+def test_apply_args_visits_regions_on_request():
     f = lambda x: nx.while_loop(lambda s: s < 3, lambda s: s * 2 + 1, x)  # noqa: E731
     (node,) = nx.debug_expr(f)(1).output_nodes
     ops = lambda **scope: nx.tree.apply_args(  # noqa: E731
@@ -413,7 +413,7 @@ def test_regions_are_visited_only_if_all_is_asked_for():
         ops(scope="some")
 
 
-def test_scope_ids_leave_out_constants_and_regions():
+def test_scope_ids_omit_constants_and_regions():
     def f(x):
         shared = nx.exp(x)
         return nx.cond(x > 0, lambda: nx.sin(x) + shared, lambda: nx.cos(x)) + shared
@@ -425,7 +425,7 @@ def test_scope_ids_leave_out_constants_and_regions():
     assert any("sin" in nx.tree.scope_ids(region).values() for region in cond.regions)
 
 
-def test_scope_ids_of_one_node_extend_what_is_known():
+def test_scope_ids_extend_known_ids():
     expression = nx.debug_expr(lambda x, y: (nx.sin(x), nx.cos(y)))(1.0, 2.0)
     first, second = expression.output_nodes
     known = nx.tree.scope_ids(first)
@@ -438,21 +438,21 @@ def test_scope_ids_of_one_node_extend_what_is_known():
     ]
 
 
-def test_two_hooks_are_two_nodes():
+def test_equal_hooks_are_not_shared():
     f = lambda x: (nx.hook(x, "same"), nx.hook(x, "same"))  # noqa: E731
     assert nx.debug_expr(f)(1.0).op_counts()["io_call"] == 2
 
 
-def test_a_node_can_be_made_again_with_other_operands():
+def test_put_args_rebuilds_a_node():
     (node,) = nx.debug_expr(lambda x, y: nx.dot(x, y))(
         nx.ones((2, 3)), nx.ones((3, 4))
     ).output_nodes
-    again = nx.jit(lambda x, y: nx.tree.put_args(node, [x, y]))
-    assert again(nx.ones((5, 3)), nx.ones((3, 1))).shape == (5, 1)
+    rebuilt = nx.jit(lambda x, y: nx.tree.put_args(node, [x, y]))
+    assert rebuilt(nx.ones((5, 3)), nx.ones((3, 1))).shape == (5, 1)
     with pytest.raises(nx.ArgumentError, match="dot requires 2 operands; got 1"):
         nx.jit(lambda x: nx.tree.put_args(node, [x]))(1.0)
     with pytest.raises(nx.ShapeError):
-        again(nx.ones((5, 3)), nx.ones((4, 1)))
+        rebuilt(nx.ones((5, 3)), nx.ones((4, 1)))
     with pytest.raises(nx.TraceError):
         nx.tree.put_args(node, [1.0, 2.0])
 
@@ -477,14 +477,14 @@ def rewritten_cases():
 
 
 @pytest.mark.parametrize("case", range(6))
-def test_rewriting_nothing_gives_the_same_expression(case):
+def test_identity_rewrite_keeps_the_expression(case):
     function, args = rewritten_cases()[case]
     expression = nx.debug_expr(function)(*args)
-    again = nx.tree.rewrite(expression, lambda node, args: None)
-    again.verify()
-    assert again.digest == expression.digest
-    left, right = nx.tree.leaves(expression.run(*args)), nx.tree.leaves(again.run(*args))
-    assert nx.tree.flatten(expression.run(*args))[1] == nx.tree.flatten(again.run(*args))[1]
+    rebuilt = nx.tree.rewrite(expression, lambda node, args: None)
+    rebuilt.verify()
+    assert rebuilt.digest == expression.digest
+    left, right = nx.tree.leaves(expression.run(*args)), nx.tree.leaves(rebuilt.run(*args))
+    assert nx.tree.flatten(expression.run(*args))[1] == nx.tree.flatten(rebuilt.run(*args))[1]
     for ours, theirs in zip(left, right, strict=True):
         np.testing.assert_array_equal(np.asarray(ours), np.asarray(theirs))
 
@@ -506,7 +506,7 @@ class State:
     step: object
 
 
-def test_traverse_and_reduce_go_through_leaves_in_order():
+def test_traverse_and_reduce_visit_leaves_in_order():
     container = {"b": (1, 2.5), "a": [State(3, None)]}
     seen = nx.composite.reduce(container, [], lambda leaf, seen: [*seen, leaf])
     assert seen == [3, 1, 2.5]
@@ -541,7 +541,7 @@ def test_flatten_list_takes_several_containers():
     assert nx.composite.flatten_list([(1, 2), {"x": 3}], [4, 5]) == [1, 2, 3, 4, 5]
 
 
-def test_a_block_outside_a_trace_is_computed_at_once():
+def test_eager_block_is_computed():
     double = nx.expr.block("double", lambda x: {"y": x * 2}, nx.tensor([1.0, 2.0]), scale="two")
     assert double["y"].tolist() == [2.0, 4.0]
 
@@ -585,7 +585,7 @@ def test_nodes_and_traced_values_have_an_id_and_a_context():
     assert {node.context for region in loop.regions for node in region} == {"while"}
 
 
-def test_a_function_of_elements_has_the_name_of_the_python_function():
+def test_reducers_keep_the_python_function_name():
     def larger(x, y):
         return nx.maximum(x, y)
 
@@ -625,7 +625,7 @@ def test_parameters_have_positions(compiler):
         )
 
 
-def test_parameters_take_the_type_of_a_tensor_or_a_template():
+def test_parameter_accepts_tensors_and_templates():
     rows = nx.rename(nx.ones((2, 3), dtype="f64"), ["row", None])
 
     def f():
@@ -708,7 +708,7 @@ def test_tuples_keep_their_nesting():
         ({"deep": [{"b": object()}]}, "deep"),
     ],
 )
-def test_metadata_takes_any_mapping_and_refuses_it_when_serialized(compiler, notes, name):
+def test_unserializable_metadata_raises_on_serialization(compiler, notes, name):
     f = lambda x: nx.expr.metadata(x * 2, notes) + 1  # noqa: E731
     expression = nx.debug_expr(f)(1.0)
     (found,) = [node.notes for node in expression.nodes if node.op == "metadata"]
@@ -726,7 +726,7 @@ def test_metadata_takes_any_mapping_and_refuses_it_when_serialized(compiler, not
         __import__("pickle").dumps(stages)
 
 
-def test_a_token_is_a_hook_in_program_order(compiler):
+def test_hooks_run_in_program_order(compiler):
     seen = []
 
     def f(x):

@@ -29,7 +29,7 @@ def test_an_expression_iterates_over_its_outputs():
 
 
 @pytest.mark.parametrize("every", [1, 2, 3, 5])
-def test_an_accumulator_splits_every_so_many_operations(compiler, every):
+def test_accumulator_splits_by_operation_count(compiler, every):
     def chain(x):
         for function in (nx.sin, nx.cos, nx.tanh, nx.exp, nx.negative, nx.abs, nx.sqrt):
             x = function(x)
@@ -68,7 +68,7 @@ def test_decisions_are_made_in_post_order():
         ("both", [["negate"], ["sin"], ["cos"]]),
     ],
 )
-def test_the_four_decisions(compiler, decision, ops):
+def test_split_decisions(compiler, decision, ops):
     expression = nx.debug_expr(lambda x: nx.cos(nx.sin(nx.negative(x))))(2)
     stages = nx.graph.split(expression, lambda n: decision if n.op == "sin" else "none")
     found = [[n.op for n in s.expr.nodes if n.op != "parameter"] for s in stages]
@@ -77,7 +77,7 @@ def test_the_four_decisions(compiler, decision, ops):
     assert result == pytest.approx(np.cos(np.sin(-2.0)), rel=1e-6)
 
 
-def test_a_decision_sees_the_operation_the_type_and_the_operands():
+def test_decision_receives_operation_type_and_operands():
     seen = {}
 
     def decide(node):
@@ -89,7 +89,7 @@ def test_a_decision_sees_the_operation_the_type_and_the_operands():
     assert seen["sum"] == ((3,), nx.float32, ["sin"], {"axes": (0,), "keep_axes": False})
 
 
-def test_a_list_of_stages_runs_in_any_order_and_names_what_does_not_fit(compiler):
+def test_lists_of_stages_run_in_any_order(compiler):
     expression = nx.debug_expr(square_sum)(1, 2)
     split = lambda e: nx.graph.split(e, lambda n: "after" if n.op == "negate" else "none")  # noqa: E731
     stages = split(expression)
@@ -108,7 +108,7 @@ def test_a_list_of_stages_runs_in_any_order_and_names_what_does_not_fit(compiler
             nx.graph.run(chain, 3, 4, compiler=compiler)
 
 
-def test_stages_that_do_not_need_each_other_run_on_an_executor(compiler):
+def test_independent_stages_run_on_an_executor(compiler):
     expression = nx.debug_expr(lambda x, y: nx.sum(nx.sin(x)) + nx.sum(nx.cos(y)))(
         nx.ones(3), nx.ones(2)
     )

@@ -27,8 +27,8 @@ INTEGERS = [np.int8, np.int32, np.int64, np.uint8, np.uint16]
 DTYPES = [np.bool_, *INTEGERS, *FLOATS]
 
 
-def whole(dtype, shape, low=-4, high=4):
-    """Arrays of small whole numbers."""
+def integer_arrays(dtype, shape, low=-4, high=4):
+    """Return a strategy for arrays of small integers."""
     low = 0 if np.dtype(dtype).kind in "ub" else low
     high = 1 if np.dtype(dtype).kind == "b" else high
     elements = st.integers(low, high)
@@ -38,10 +38,10 @@ def whole(dtype, shape, low=-4, high=4):
 @st.composite
 def operands(draw, dtypes=DTYPES, count=1, shapes=SHAPES, low=-4, high=4):
     dtype, shape = draw(st.sampled_from(dtypes)), draw(shapes)
-    return tuple(draw(whole(dtype, shape, low, high)) for _ in range(count))
+    return tuple(draw(integer_arrays(dtype, shape, low, high)) for _ in range(count))
 
 
-def agree(ours, theirs, exact=False):
+def assert_agree(ours, theirs, exact=False):
     ours = np.asarray(ours)
     assert ours.shape == theirs.shape
     if exact or ours.dtype.kind in "iub":
@@ -79,45 +79,45 @@ REDUCTIONS = {
 @pytest.mark.parametrize("name", ELEMENTWISE)
 @quick
 @given(operands(FLOATS))
-def test_functions_of_one_operand_are_those_of_numpy(name, given_operands):
+def test_unary_functions_match_numpy(name, given_operands):
     (x,) = given_operands
     x = x / 3
     with np.errstate(all="ignore"):
-        agree(getattr(nx, name)(x), ELEMENTWISE[name](x))
+        assert_agree(getattr(nx, name)(x), ELEMENTWISE[name](x))
 
 
 @pytest.mark.parametrize("name", BINARY)
 @quick
 @given(operands(FLOATS, count=2))
-def test_functions_of_two_operands_are_those_of_numpy(name, given_operands):
+def test_binary_functions_match_numpy(name, given_operands):
     x, y = given_operands
     with np.errstate(all="ignore"):
-        agree(getattr(nx, name)(x / 3, y), BINARY[name](x / 3, y))
+        assert_agree(getattr(nx, name)(x / 3, y), BINARY[name](x / 3, y))
 
 
 @pytest.mark.parametrize("name", [*INTEGER, "add", "subtract", "multiply", "maximum", "less"])
 @quick
 @given(operands(INTEGERS, count=2))
-def test_integer_functions_are_those_of_numpy(name, given_operands):
+def test_integer_functions_match_numpy(name, given_operands):
     x, y = given_operands
     function = INTEGER.get(name) or BINARY[name]
-    agree(getattr(nx, name)(x, y), function(x, y), exact=True)
+    assert_agree(getattr(nx, name)(x, y), function(x, y), exact=True)
 
 
 @quick
 @given(st.data())
-def test_operands_broadcast_as_in_numpy(data):
+def test_broadcasting_matches_numpy(data):
     shapes = data.draw(arrays.mutually_broadcastable_shapes(num_shapes=2, max_dims=6, max_side=3))
     dtype = data.draw(st.sampled_from([np.int32, np.float32]))
-    x, y = (data.draw(whole(dtype, shape)) for shape in shapes.input_shapes)
-    agree(nx.add(x, y), x + y, exact=True)
-    agree(nx.where(nx.less(x, y), x, y), np.where(x < y, x, y), exact=True)
+    x, y = (data.draw(integer_arrays(dtype, shape)) for shape in shapes.input_shapes)
+    assert_agree(nx.add(x, y), x + y, exact=True)
+    assert_agree(nx.where(nx.less(x, y), x, y), np.where(x < y, x, y), exact=True)
 
 
 @pytest.mark.parametrize("name", REDUCTIONS)
 @quick
 @given(st.data())
-def test_reductions_are_those_of_numpy(name, data):
+def test_reductions_match_numpy(name, data):
     dtypes = FLOATS if name in ("mean", "var") else [np.int32, np.int64, *FLOATS]
     (x,) = data.draw(operands(dtypes, low=-2, high=2))
     axes = data.draw(
@@ -127,69 +127,69 @@ def test_reductions_are_those_of_numpy(name, data):
     if name in ("mean", "var"):
         assume(x.size > 0)
     found = getattr(nx, name)(x, axis=axes, keepdims=keep)
-    agree(found, np.asarray(REDUCTIONS[name](x, axis=axes, keepdims=keep)))
+    assert_agree(found, np.asarray(REDUCTIONS[name](x, axis=axes, keepdims=keep)))
 
 
 @pytest.mark.parametrize("name", ["max", "min", "argmax", "argmin"])
 @quick
 @given(st.data())
-def test_extrema_are_those_of_numpy(name, data):
+def test_extrema_match_numpy(name, data):
     shapes = arrays.array_shapes(min_dims=1, max_dims=6, min_side=1, max_side=3)
     (x,) = data.draw(operands([np.int32, np.float32], shapes=shapes))
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
-    agree(getattr(nx, name)(x, axis=axis), getattr(np, name)(x, axis=axis), exact=True)
+    assert_agree(getattr(nx, name)(x, axis=axis), getattr(np, name)(x, axis=axis), exact=True)
 
 
 @quick
 @given(st.data())
-def test_movements_are_those_of_numpy(data):
+def test_shape_functions_match_numpy(data):
     (x,) = data.draw(operands())
-    agree(nx.reshape(x, (x.size,)), x.reshape(x.size), exact=True)
-    agree(nx.flip(x), np.flip(x), exact=True)
+    assert_agree(nx.reshape(x, (x.size,)), x.reshape(x.size), exact=True)
+    assert_agree(nx.flip(x), np.flip(x), exact=True)
     axes = tuple(data.draw(st.permutations(range(x.ndim))))
-    agree(nx.permute_dims(x, axes), np.transpose(x, axes), exact=True)
+    assert_agree(nx.permute_dims(x, axes), np.transpose(x, axes), exact=True)
     axis = data.draw(st.integers(-x.ndim - 1, x.ndim))
-    agree(nx.expand_dims(x, axis=axis), np.expand_dims(x, axis), exact=True)
-    agree(nx.stack([x, x], axis=axis), np.stack([x, x], axis), exact=True)
+    assert_agree(nx.expand_dims(x, axis=axis), np.expand_dims(x, axis), exact=True)
+    assert_agree(nx.stack([x, x], axis=axis), np.stack([x, x], axis), exact=True)
     if x.ndim:
         axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
         shift = data.draw(st.integers(-4, 4))
-        agree(nx.concat([x, x], axis=axis), np.concatenate([x, x], axis), exact=True)
-        agree(nx.roll(x, shift, axis=axis), np.roll(x, shift, axis), exact=True)
-        agree(nx.repeat(x, 2, axis=axis), np.repeat(x, 2, axis), exact=True)
+        assert_agree(nx.concat([x, x], axis=axis), np.concatenate([x, x], axis), exact=True)
+        assert_agree(nx.roll(x, shift, axis=axis), np.roll(x, shift, axis), exact=True)
+        assert_agree(nx.repeat(x, 2, axis=axis), np.repeat(x, 2, axis), exact=True)
 
 
 @quick
 @given(st.data())
-def test_sorting_and_sums_along_axes_are_those_of_numpy(data):
+def test_sorting_and_cumulative_sums_match_numpy(data):
     shapes = arrays.array_shapes(min_dims=1, max_dims=6, min_side=0, max_side=3)
     (x,) = data.draw(operands([np.int32, np.float32], shapes=shapes))
     axis = data.draw(st.integers(-x.ndim, x.ndim - 1))
-    agree(nx.sort(x, axis=axis), np.sort(x, axis), exact=True)
-    agree(nx.argsort(x, axis=axis), np.argsort(x, axis, kind="stable"), exact=True)
-    agree(nx.cumulative_sum(x, axis=axis), np.cumsum(x, axis, dtype=x.dtype), exact=True)
+    assert_agree(nx.sort(x, axis=axis), np.sort(x, axis), exact=True)
+    assert_agree(nx.argsort(x, axis=axis), np.argsort(x, axis, kind="stable"), exact=True)
+    assert_agree(nx.cumulative_sum(x, axis=axis), np.cumsum(x, axis, dtype=x.dtype), exact=True)
     descending = nx.argsort(x, axis=axis, descending=True)
-    agree(nx.take_along_axis(x, descending, axis=axis), -np.sort(-x, axis), exact=True)
+    assert_agree(nx.take_along_axis(x, descending, axis=axis), -np.sort(-x, axis), exact=True)
 
 
 @quick
 @given(st.data())
-def test_indexing_is_that_of_numpy(data):
+def test_indexing_matches_numpy(data):
     shapes = arrays.array_shapes(min_dims=0, max_dims=6, min_side=0, max_side=3)
     (x,) = data.draw(operands([np.int32], shapes=shapes))
     key = data.draw(arrays.basic_indices(x.shape, allow_newaxis=True))
-    agree(nx.tensor(x)[key], x[key], exact=True)
+    assert_agree(nx.tensor(x)[key], x[key], exact=True)
 
 
 @quick
 @given(st.data())
-def test_products_are_those_of_numpy(data):
+def test_products_match_numpy(data):
     n, k, m = (data.draw(st.integers(0, 4)) for _ in range(3))
     dtype = data.draw(st.sampled_from([np.int32, *FLOATS]))
-    x, y = data.draw(whole(dtype, (2, n, k))), data.draw(whole(dtype, (k, m)))
-    agree(nx.matmul(x, y), x @ y)
-    agree(nx.tensordot(x, y, axes=1), np.tensordot(x, y, 1))
-    agree(nx.outer(x[0, :, 0], y[0]) if n * k * m else nx.zeros((0,)),
+    x, y = data.draw(integer_arrays(dtype, (2, n, k))), data.draw(integer_arrays(dtype, (k, m)))
+    assert_agree(nx.matmul(x, y), x @ y)
+    assert_agree(nx.tensordot(x, y, axes=1), np.tensordot(x, y, 1))
+    assert_agree(nx.outer(x[0, :, 0], y[0]) if n * k * m else nx.zeros((0,)),
           np.outer(x[0, :, 0], y[0]) if n * k * m else np.zeros((0,), np.float32))  # fmt: skip
 
 
@@ -197,7 +197,7 @@ def test_products_are_those_of_numpy(data):
 
 
 def bounded(x):
-    """Products stay exact as long as numbers stay small."""
+    """Clip numbers, so that products stay exact."""
     return nx.clip(x, -32, 32)
 
 
@@ -229,7 +229,7 @@ STEPS = [
 
 @st.composite
 def expressions(draw, shapes):
-    """A random function of two tensors, and two tensors for it."""
+    """Draw a random function of two tensors, and its arguments."""
     dtype, shape = draw(st.sampled_from([np.float32, np.int32, np.float64])), draw(shapes)
     numbers = st.tuples(st.integers(0, len(STEPS) - 1), st.integers(0, 30), st.integers(0, 30))
     steps = draw(st.lists(numbers, min_size=1, max_size=12))
@@ -240,7 +240,7 @@ def expressions(draw, shapes):
             values.append(STEPS[step](values[left % len(values)], values[right % len(values)]))
         return values[-1], {"other": values[len(values) // 2]}
 
-    return function, (draw(whole(dtype, shape)), draw(whole(dtype, shape)))
+    return function, (draw(integer_arrays(dtype, shape)), draw(integer_arrays(dtype, shape)))
 
 
 SMALL = arrays.array_shapes(min_dims=0, max_dims=6, min_side=0, max_side=2) | st.sampled_from(
@@ -250,7 +250,7 @@ SMALL = arrays.array_shapes(min_dims=0, max_dims=6, min_side=0, max_side=2) | st
 
 @settings(quick, max_examples=25)
 @given(expressions(SMALL))
-def test_xla_computes_what_the_evaluator_computes(case):
+def test_xla_matches_the_evaluator(case):
     function, args = case
     expression = nx.debug_expr(function)(*args)
     expression.verify()
@@ -263,7 +263,7 @@ def test_xla_computes_what_the_evaluator_computes(case):
 
 @settings(quick, max_examples=100)
 @given(expressions(SMALL), st.randoms(use_true_random=False))
-def test_stages_compute_what_the_whole_computes(case, random):
+def test_stages_match_the_whole_expression(case, random):
     function, args = case
     expression = nx.debug_expr(function)(*args)
     decisions = ["before", "after", "both", "none", "none"]
@@ -276,21 +276,21 @@ def test_stages_compute_what_the_whole_computes(case, random):
 
 @settings(quick, max_examples=60)
 @given(expressions(SMALL))
-def test_an_expression_survives_bytes_and_rewriting(case):
+def test_serialization_and_rewriting_keep_the_digest(case):
     function, args = case
     expression = nx.debug_expr(function)(*args)
-    again = nx.Expression.from_bytes(expression.to_bytes())
+    loaded = nx.Expression.from_bytes(expression.to_bytes())
     rewritten = nx.tree.rewrite(expression, lambda node, operands: None)
-    assert expression.digest == again.digest == rewritten.digest
+    assert expression.digest == loaded.digest == rewritten.digest
     assert expression.digest == nx.debug_expr(function)(*args).digest
 
 
 @settings(quick, max_examples=40)
 @given(expressions(SMALL))
-def test_running_at_once_is_running_compiled(case):
+def test_eager_matches_compiled(case):
     function, args = case
     args = [nx.tensor(x) for x in args]
-    at_once, compiled = function(*args), nx.jit(function)(*args)
-    for x, y in zip(nx.tree.leaves(at_once), nx.tree.leaves(compiled), strict=True):
+    eager, compiled = function(*args), nx.jit(function)(*args)
+    for x, y in zip(nx.tree.leaves(eager), nx.tree.leaves(compiled), strict=True):
         assert (x.dtype, x.shape) == (y.dtype, y.shape)
         np.testing.assert_array_equal(np.asarray(x), np.asarray(y))

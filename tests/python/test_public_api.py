@@ -16,7 +16,7 @@ LIST = Path(__file__).with_name("public_api.txt")
 
 
 def namespaces():
-    """The package and its public modules."""
+    """Return the package and its public modules."""
     modules = (module.name for module in pkgutil.iter_modules(nx.__path__))
     public = (name for name in modules if not name.startswith("_"))
     return [nx, *(importlib.import_module(f"nxla.{name}") for name in public)]
@@ -35,7 +35,7 @@ def public_names(namespace):
 
 
 def signature_of(function):
-    """Names, kinds and defaults of arguments; annotations are for type checkers."""
+    """Return the names, kinds and defaults of arguments, without annotations."""
     signature = inspect.signature(function)
     bare = [
         parameter.replace(annotation=inspect.Parameter.empty)
@@ -45,7 +45,7 @@ def signature_of(function):
     return re.sub(r" at 0x[0-9a-f]+", "", text)
 
 
-def described(namespace):
+def describe(namespace):
     for name in public_names(namespace):
         value = getattr(namespace, name)
         path = f"{namespace.__name__.replace('nxla', 'nx', 1)}.{name}"
@@ -69,14 +69,14 @@ def test_every_public_function_has_a_page_of_the_reference():
     assert set(conf.MODULES) == modules - {"errors"} | {"nn.initializers"}
 
 
-def test_names_and_signatures_are_those_of_the_list():
-    found = [line for namespace in namespaces() for line in described(namespace)]
+def test_public_api_matches_the_list():
+    found = [line for namespace in namespaces() for line in describe(namespace)]
     if os.environ.get("NXLA_BLESS"):
         LIST.write_text("\n".join(found) + "\n", encoding="utf-8")
     assert len(found) > 300
     assert found == LIST.read_text(encoding="utf-8").splitlines()
 
 
-def test_completion_knows_what_is_imported_late():
+def test_dir_contains_lazy_imports():
     for module in (nx, nx.graph):
         assert set(module.__all__) <= set(dir(module))

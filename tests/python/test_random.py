@@ -36,7 +36,7 @@ def test_splits():
 
 def test_functions_agree_with_their_split_forms():
     key = random.key(7)
-    following, own = random.split(key)
+    next_key, subkey = random.split(key)
     for name, arguments in [
         ("uniform", ()),
         ("normal", (1.0, 2.0)),
@@ -45,9 +45,9 @@ def test_functions_agree_with_their_split_forms():
         ("multivariate_normal", ([0.0, 1.0], [[1.0, 0.5], [0.5, 1.0]])),
     ]:
         drawn, after = getattr(random, name)(key, *arguments, shape=(3,))
-        assert after.tolist() == following.tolist()
-        alone = getattr(random, name + "_split")(own, *arguments, shape=(3,))
-        assert drawn.tolist() == alone.tolist()
+        assert after.tolist() == next_key.tolist()
+        separate = getattr(random, name + "_split")(subkey, *arguments, shape=(3,))
+        assert drawn.tolist() == separate.tolist()
 
 
 @pytest.mark.parametrize("dtype", ["bf16", "f16", "f32", "f64", "c64", "c128"])
@@ -119,8 +119,8 @@ def test_integers_between_wide_bounds(bounds, dtype, compiler):
         span = high - low
         found = np.bincount([(value - low) * 5 // span for value in x], minlength=5)
         starts = [-(-part * span // 5) for part in range(6)]
-        wanted = np.diff([4000 * (start / span) for start in starts])
-        assert np.abs(found - wanted).max() < 5 * np.sqrt(4000 * 0.2), (low, high)
+        expected = np.diff([4000 * (start / span) for start in starts])
+        assert np.abs(found - expected).max() < 5 * np.sqrt(4000 * 0.2), (low, high)
 
 
 def test_integers_outside_of_the_dtype():
@@ -157,7 +157,7 @@ def test_uniform_values_are_below_high(dtype, low, compiler):
             assert nx.all(x < high).item()
 
 
-def test_covariances():
+def test_multivariate_normal_covariances():
     mean, covariance = np.array([1.0, -2.0]), np.array([[2.0, 0.8], [0.8, 1.0]])
     for method in ("cholesky", "eigh", "svd"):
         x, _ = random.multivariate_normal(
@@ -168,7 +168,7 @@ def test_covariances():
         np.testing.assert_allclose(np.cov(x.T), covariance, atol=0.05)
 
 
-def test_orders():
+def test_shuffle():
     x = nx.reshape(nx.arange(12), (3, 4))
     rows, _ = random.shuffle(random.key(42), x)
     assert sorted(rows.tolist()) == x.tolist()
@@ -178,7 +178,7 @@ def test_orders():
     assert each.tolist() == [[2, 1, 3, 0], [3, 0, 1, 2], [2, 3, 0, 1]]
 
 
-def test_choices():
+def test_choice():
     key = random.key(2)
     x, _ = random.choice(key, nx.reshape(nx.arange(6), (3, 2)), samples=6, replace=False)
     assert x.tolist() == [2, 0, 4, 5, 1, 3]
@@ -188,23 +188,23 @@ def test_choices():
     assert random.choice(key, x, p, samples=6, replace=False)[0].tolist() == [3, 1, 2, 5, 4, 0]
     for weights in (None, [0.25] * 4):
         for replace in (True, False):
-            none, _ = random.choice(
+            empty, _ = random.choice(
                 key, nx.ones((2, 4)), weights, samples=0, axis=1, replace=replace
             )
-            assert none.shape == (2, 0)
-    taken, _ = random.choice(random.key(1), nx.arange(4), [0.0, 0.5, 0.5, 0.0], samples=2000)
-    assert set(taken.tolist()) == {1, 2}
+            assert empty.shape == (2, 0)
+    samples, _ = random.choice(random.key(1), nx.arange(4), [0.0, 0.5, 0.5, 0.0], samples=2000)
+    assert set(samples.tolist()) == {1, 2}
 
 
-def test_traced():
+def test_traced_draws():
     def draw(key):
         x, key = random.normal(key, shape=(2, 3))
         y, key = random.randint(key, 0, 9, shape=4)
         return x, y, key
 
     key = random.key(5)
-    now, traced = draw(key), nx.jit(draw)(key)
-    for a, b in zip(now, traced, strict=True):
+    eager, traced = draw(key), nx.jit(draw)(key)
+    for a, b in zip(eager, traced, strict=True):
         assert nx.all_close(a, b).item()
     slope = nx.grad(lambda mean: nx.sum(random.normal(key, mean, 1.0, shape=3)[0]))(2.0)
     assert slope.item() == 0.0
@@ -226,32 +226,32 @@ def test_traced():
         ("choice", ([10, 20, 30], [0.1, 0.2, 0.7]), {"samples": 2, "replace": False}),
     ],
 )
-def test_vectorized_keys_draw_what_each_key_draws(name, arguments, options, traced):
+def test_vectorized_keys_match_separate_keys(name, arguments, options, traced):
     def draw(key):
         return getattr(random, name)(key, *arguments, **options)
 
     keys = random.split(random.key(3), parts=3)
-    drawn, following = (nx.jit(draw) if traced else draw)(nx.vectorize(keys, "k"))
-    assert drawn.vectorized_axes == following.vectorized_axes == (("k", 3),)
-    for place in range(3):
-        alone, after = draw(keys[place])
-        assert nx.devectorize(following)[place].tolist() == after.tolist()
-        assert drawn.shape == alone.shape
-        assert drawn.names == alone.names
-        assert nx.all_close(nx.devectorize(drawn)[place], alone).item()
+    drawn, next_key = (nx.jit(draw) if traced else draw)(nx.vectorize(keys, "k"))
+    assert drawn.vectorized_axes == next_key.vectorized_axes == (("k", 3),)
+    for index in range(3):
+        separate, after = draw(keys[index])
+        assert nx.devectorize(next_key)[index].tolist() == after.tolist()
+        assert drawn.shape == separate.shape
+        assert drawn.names == separate.names
+        assert nx.all_close(nx.devectorize(drawn)[index], separate).item()
 
 
-def test_vectorized_keys_are_split_and_folded_one_by_one():
+def test_vectorized_keys_are_split_and_folded_separately():
     keys = random.split(random.key(3), parts=2)
     vectors = nx.vectorize(keys, "k")
     parts = nx.devectorize(random.split(vectors, parts=4))
     folded = nx.devectorize(random.fold_in(vectors, [5, 6, 7]))
-    for place in range(2):
-        assert parts[place].tolist() == random.split(keys[place], parts=4).tolist()
-        assert folded[place].tolist() == random.fold_in(keys[place], [5, 6, 7]).tolist()
+    for index in range(2):
+        assert parts[index].tolist() == random.split(keys[index], parts=4).tolist()
+        assert folded[index].tolist() == random.fold_in(keys[index], [5, 6, 7]).tolist()
 
 
-def test_names():
+def test_axis_names():
     x, _ = random.uniform(random.key(1), shape=(2, 3), names=("x", None))
     assert list(x.names) == ["x", None]
 
@@ -297,12 +297,12 @@ def test_names():
         (lambda: random.choice(random.key(1), [1, 2], [1.0]), nx.ShapeError, "one for each entry"),
     ],
 )
-def test_what_is_refused(call, error, text):
+def test_invalid_arguments_raise(call, error, text):
     with pytest.raises(error, match=text):
         call()
 
 
-def test_parameters_that_make_no_sense_are_refused(compiler):
+def test_invalid_bounds_raise(compiler):
     key = nx.random.key(1)
     list_as_bound = r"low: expected a shape that broadcasts to shape=\[\], .*; got \[1\]"
     for draw in (nx.random.uniform, lambda key, low: nx.random.randint(key, low, 9)):

@@ -58,7 +58,7 @@ ORDERS = {
 
 
 @pytest.mark.parametrize("name", ORDERS)
-def test_both_orders_of_arguments_draw_the_same(name):
+def test_argument_orders_draw_equal_samples(name):
     expected, *others = (call() for call in ORDERS[name])
     for sample in others:
         assert sample.value.dtype == expected.value.dtype
@@ -67,23 +67,23 @@ def test_both_orders_of_arguments_draw_the_same(name):
 
 
 @pytest.mark.parametrize("name", ["uniform", "normal", "randint"])
-def test_the_split_forms_take_both_orders(name):
+def test_split_forms_accept_both_orders(name):
     bounds = (3, 9) if name == "randint" else ()
     split = getattr(nx.random, f"{name}_split")
-    whole = split(KEY, *bounds, shape=(2, 3))
-    assert split(KEY, (2, 3), *bounds).tolist() == whole.tolist()
+    expected = split(KEY, *bounds, shape=(2, 3))
+    assert split(KEY, (2, 3), *bounds).tolist() == expected.tolist()
 
 
 @pytest.mark.parametrize("name", ["exponential", "laplace", "bernoulli"])
-def test_a_tuple_that_may_be_a_shape_or_parameters_is_refused(name):
+def test_ambiguous_tuple_raises(name):
     for draw in (getattr(nx.random, name), getattr(nx.random, f"{name}_split")):
         with pytest.raises(nx.ArgumentError, match=r"write shape=\(2, 1\)"):
             draw(KEY, (2, 1))
         assert nx.tree.flatten(draw(KEY, [0.5, 0.25]))[0][0].shape == (2,)
 
 
-#: Calls that pass an argument in two places, with the argument.
-TWICE = {
+#: Calls that pass an argument twice, by argument name.
+DUPLICATES = {
     "randint": {
         "high": [
             lambda draw: draw(KEY, 0, 5, (2,)),
@@ -108,10 +108,10 @@ TWICE = {
 }
 
 
-@pytest.mark.parametrize("name", TWICE)
-def test_an_argument_in_two_places_is_refused(name):
+@pytest.mark.parametrize("name", DUPLICATES)
+def test_duplicate_arguments_raise(name):
     for draw in (getattr(nx.random, name), getattr(nx.random, f"{name}_split")):
-        for argument, calls in TWICE[name].items():
+        for argument, calls in DUPLICATES[name].items():
             for call in calls:
                 with pytest.raises(nx.ArgumentError, match=rf": {argument}.*: must be passed once"):
                     call(draw)
@@ -119,12 +119,12 @@ def test_an_argument_in_two_places_is_refused(name):
         nx.random.randint(KEY, 0, 5, (2,))
 
 
-def test_a_missing_bound_is_named():
+def test_missing_bound_raises():
     with pytest.raises(nx.ArgumentError, match=r"high \(maxval\)"):
         nx.random.randint(KEY, (5,), 9)
 
 
-def test_every_draw_returns_a_sample_that_unpacks():
+def test_every_draw_returns_a_sample():
     calls = {name: orders[0] for name, orders in ORDERS.items()}
     calls["exponential"] = lambda: nx.random.exponential(KEY)
     calls["laplace"] = lambda: nx.random.laplace(KEY)
@@ -160,7 +160,7 @@ def test_a_sample_passes_through_jit_and_containers():
 
 @pytest.mark.parametrize("name", ["sum", "sin", "sort", "reshape", "tensor", "add", "stack", "exp"])
 @pytest.mark.parametrize("mode", ["eager", "jit"])
-def test_functions_refuse_a_sample(name, mode):
+def test_functions_reject_samples(name, mode):
     more = {"reshape": ((4,),), "add": (1.0,)}.get(name, ())
 
     def call(key):
@@ -171,7 +171,7 @@ def test_functions_refuse_a_sample(name, mode):
         (nx.jit(call) if mode == "jit" else call)(KEY)
 
 
-#: The further arguments of each function of `nx.random`, besides its key.
+#: The arguments of each function of `nx.random` after its key.
 ARGUMENTS = {
     "beta": (1.0, 1.0),
     "binomial": (3, 0.5),
@@ -194,7 +194,7 @@ WITH_KEY = sorted(set(nx.random.__all__) - {"Sample", "key"})
 
 
 @pytest.mark.parametrize("name", [*WITH_KEY, "dropout", "dropout_split"])
-def test_the_error_of_a_wrong_key_names_the_function_that_was_called(name):
+def test_invalid_key_error_names_the_function(name):
     is_dropout = name.startswith("dropout")
     function = getattr(nx.nn if is_dropout else nx.random, name)
     more = (nx.ones(2), 0.5) if is_dropout else ARGUMENTS.get(name.removesuffix("_split"), ())
@@ -211,7 +211,7 @@ def test_the_error_of_a_wrong_key_names_the_function_that_was_called(name):
         function("key", *more)
 
 
-def test_bounds_that_are_not_integers_require_a_dtype():
+def test_noninteger_bounds_require_a_dtype():
     key = nx.random.key(0)
     for draw in (nx.random.randint, nx.random.randint_split):
         with pytest.raises(nx.DTypeError, match=rf"^{draw.__name__}: high \(maxval\): must be an"):

@@ -33,13 +33,17 @@ def plain_bounds(low, high):
     return low, high
 
 
-#: The bounds of ranges in the forms that are read before the draw.
-READ = [plain_bounds, lambda *bounds: map(np.int64, bounds), lambda *bounds: map(np.uint8, bounds)]
+#: Conversions of bounds whose values are checked before the draw.
+BOUND_FORMS = [
+    plain_bounds,
+    lambda *bounds: map(np.int64, bounds),
+    lambda *bounds: map(np.uint8, bounds),
+]
 
 
 @pytest.mark.parametrize("bounds", [(5, 5), (7, 5), (0, 0)])
-@pytest.mark.parametrize("form", READ)
-def test_empty_ranges_of_scalars_are_refused(form, bounds):
+@pytest.mark.parametrize("form", BOUND_FORMS)
+def test_empty_scalar_ranges_raise(form, bounds):
     low, high = form(*bounds)
     with pytest.raises(nx.ArgumentError, match="high: must exceed low"):
         random.randint(KEY, low, high)
@@ -48,7 +52,7 @@ def test_empty_ranges_of_scalars_are_refused(form, bounds):
 
 
 @pytest.mark.parametrize("dtype", ["s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"])
-def test_empty_ranges_of_tensors_are_their_lower_bound(compiler, dtype):
+def test_empty_tensor_ranges_return_the_lower_bound(compiler, dtype):
     low = nx.tensor([0, 5, 9, 100, 3], dtype=dtype)
     high = nx.tensor([0, 5, 2, 50, 4], dtype=dtype)
     with nx.default_options(compiler=compiler):
@@ -62,7 +66,7 @@ def test_empty_ranges_of_tensors_are_their_lower_bound(compiler, dtype):
 
 
 @pytest.mark.parametrize("dtype", ["s8", "u8", "s16", "u16"])
-def test_ranges_up_to_the_largest_integer_stay_full(dtype):
+def test_ranges_include_the_largest_integer(dtype):
     limits = nx.iinfo(dtype)
     low, high = nx.tensor(int(limits.min)), nx.tensor(int(limits.max) + 1)
     found = np.asarray(random.randint_split(KEY, low, high, shape=4000, dtype=dtype)).astype("i8")
@@ -70,7 +74,7 @@ def test_ranges_up_to_the_largest_integer_stay_full(dtype):
     assert found.max() > limits.max - 0.05 * 2**limits.bits
 
 
-def test_ranges_of_floats_in_descending_order_are_refused():
+def test_descending_float_ranges_raise():
     for low, high in ((2.0, 1.0), (np.float64(2.0), 1), (np.float32(2.0), np.float32(-1.0))):
         with pytest.raises(nx.ArgumentError, match="high: must be at least low"):
             random.uniform(KEY, low, high)
@@ -80,7 +84,7 @@ def test_ranges_of_floats_in_descending_order_are_refused():
 
 
 @pytest.mark.parametrize("dtype", ["c64", "c128"])
-def test_complex_draws_have_the_parameters_of_their_elements(compiler, dtype):
+def test_complex_draws_broadcast_parameters(compiler, dtype):
     with nx.default_options(compiler=compiler):
         uniform = random.uniform_split(KEY, [0.0, 100.0, -5.0], [1.0, 101.0, -4.0],
                                        shape=(50, 3), dtype=dtype)  # fmt: skip
@@ -99,7 +103,7 @@ def test_complex_parameters():
     found = np.asarray(random.uniform_split(KEY, nx.tensor(1 + 100j), 2 + 200j, shape=500))
     assert ((found.real >= 1) & (found.real < 2) & (found.imag >= 100) & (found.imag < 200)).all()
     assert found.imag.max() > 150
-    # A real draw has no place for the imaginary part.
+    # A real draw cannot represent the imaginary part.
     for draw in (random.normal_split, random.uniform_split):
         with pytest.raises(nx.DTypeError, match="complex"):
             draw(KEY, nx.tensor(1 + 100j), 0.5, shape=3, dtype="f32")
@@ -110,7 +114,7 @@ def test_keys_use_the_lower_bits_of_any_integer(seed):
     assert random.key(seed).tolist() == random.key(5).tolist()
 
 
-def test_keys_of_negative_integers_stay():
+def test_keys_of_negative_seeds():
     assert random.key(-1).tolist() == random.key(2**64 - 1).tolist() == [2**32 - 1, 2**32 - 1]
 
 
@@ -140,7 +144,7 @@ def test_large_poisson_counts(compiler, rate):
 
 
 @pytest.mark.parametrize("rate", [10.0, 12.5, 30.0])
-def test_poisson_counts_have_the_probabilities_of_the_formula(rate):
+def test_poisson_counts_match_probabilities(rate):
     drawn = np.asarray(random.poisson_split(KEY, rate, shape=100000))
     for count in range(int(rate) - 8, int(rate) + 12):
         expected = math.exp(count * math.log(rate) - rate - math.lgamma(count + 1))
@@ -149,7 +153,7 @@ def test_poisson_counts_have_the_probabilities_of_the_formula(rate):
 
 
 @pytest.mark.parametrize("a", [1.0, 3.5, 1e4, 1e6, 1e8])
-def test_samples_of_gamma_have_the_digits_of_the_dtype(compiler, a):
+def test_gamma_samples_have_full_precision(compiler, a):
     with nx.default_options(compiler=compiler):
         narrow = np.asarray(random.gamma_split(KEY, nx.tensor(a), shape=20000)).astype("f8")
     assert narrow.mean() == pytest.approx(a, abs=5 * math.sqrt(a / 20000))
@@ -161,7 +165,7 @@ def test_samples_of_gamma_have_the_digits_of_the_dtype(compiler, a):
         check_is_normal((narrow - a) / math.sqrt(a))
 
 
-def test_special_parameters_of_gamma_stay():
+def test_gamma_with_special_parameters():
     found = np.asarray(random.gamma_split(KEY, [0.0, math.inf, -1.0, math.nan], shape=4))
     np.testing.assert_array_equal(found, [0.0, math.inf, math.nan, math.nan])
     small = np.asarray(random.gamma_split(KEY, 0.01, shape=20000, dtype="f64"))
@@ -175,13 +179,13 @@ def test_student_t_of_infinite_freedom_is_normal():
     assert np.isfinite(np.asarray(mixed)).all()
 
 
-def test_a_choice_from_nothing():
+def test_choice_from_an_empty_tensor_raises():
     for p in (None, nx.zeros(0)):
         with pytest.raises(nx.ArgumentError, match="choice: x: must have at least one entry"):
             random.choice(KEY, nx.zeros(0), p)
 
 
-def test_entries_without_a_probability_are_chosen_last():
+def test_zero_probability_entries_are_chosen_last():
     p = nx.tensor([0.0, 0.5, 0.0, 0.5])
     for seed in range(20):
         found = random.choice(random.key(seed), nx.arange(4), p, samples=4, replace=False)

@@ -58,7 +58,7 @@ def test_links_of_the_release_notes_are_absolute():
         (".github/workflows/check.yml", 'RUSTUP_TOOLCHAIN: "', 'RUSTUP_TOOLCHAIN: "9'),
     ],
 )
-def test_a_different_version_is_found(copy, path, old, new):
+def test_version_mismatch_is_reported(copy, path, old, new):
     file = copy.root / path
     content = file.read_text()
     assert old in content
@@ -67,7 +67,7 @@ def test_a_different_version_is_found(copy, path, old, new):
     assert found.startswith(path)
 
 
-def test_a_prepared_release_has_one_version_and_a_dated_section(copy):
+def test_prepare_sets_version_and_date(copy):
     unreleased = copy.sections()["Unreleased"][1]
     copy.prepare("7.8.9", dt.date(2031, 2, 3))
     assert copy.differences() == []
@@ -88,7 +88,7 @@ def test_a_prepared_release_has_one_version_and_a_dated_section(copy):
     assert (copy.root / "CITATION.cff").read_text().count("date-released") == 1
 
 
-def test_a_release_needs_changes_and_a_new_version(copy):
+def test_release_requires_changes_and_a_valid_version(copy):
     with pytest.raises(SystemExit, match=r"MAJOR\.MINOR\.PATCH; got 1\.0"):
         copy.prepare("1.0", dt.date(2031, 2, 3))
     assert "needs a section" in copy.tag_errors(f"v{copy.version}")[0]

@@ -13,26 +13,26 @@ def log_sum_exp(xp, x):
 
 
 def cross_entropy(xp, x):
-    moved = x - xp.max(x, axis=-1, keepdims=True)
-    return xp.log(xp.sum(xp.exp(moved), axis=-1)) - moved[..., 7]
+    shifted = x - xp.max(x, axis=-1, keepdims=True)
+    return xp.log(xp.sum(xp.exp(shifted), axis=-1)) - shifted[..., 7]
 
 
-def spread(xp, x):
+def range_mean_and_variance(xp, x):
     return xp.max(x, axis=-1) - xp.min(x, axis=-1), xp.mean(x, axis=-1), xp.var(x, axis=-1)
 
 
 def skewness(xp, x):
-    moved = x - xp.mean(x, axis=-1, keepdims=True)
-    return xp.mean(moved**3, axis=-1) / xp.mean(moved**2, axis=-1) ** 1.5
+    shifted = x - xp.mean(x, axis=-1, keepdims=True)
+    return xp.mean(shifted**3, axis=-1) / xp.mean(shifted**2, axis=-1) ** 1.5
 
 
-def of_two_axes(xp, x):
+def sums_over_two_axes(xp, x):
     x = xp.reshape(x, (x.shape[0], 16, -1))
     largest = xp.max(x, axis=(1, 2), keepdims=True)
     return xp.sum(xp.exp(x - largest), axis=(1, 2)), largest
 
 
-def by_column_and_row(xp, x):
+def broadcast_row_maximum(xp, x):
     """A result with the reduced axis of size 1 broadcasts along rows."""
     x = x[: x.shape[1], : x.shape[0]]
     x = x[: min(x.shape), : min(x.shape)]
@@ -40,7 +40,14 @@ def by_column_and_row(xp, x):
     return xp.sum(xp.exp(x - largest), axis=1), largest
 
 
-FUNCTIONS = [log_sum_exp, cross_entropy, spread, skewness, of_two_axes, by_column_and_row]
+FUNCTIONS = [
+    log_sum_exp,
+    cross_entropy,
+    range_mean_and_variance,
+    skewness,
+    sums_over_two_axes,
+    broadcast_row_maximum,
+]
 
 
 @pytest.mark.parametrize("backend", backends.BACKENDS)
@@ -58,7 +65,7 @@ def test_statistics_agree_with_numpy(function, shape, dtype, backend):
 
 
 @pytest.mark.parametrize("backend", backends.BACKENDS)
-def test_they_are_the_same_in_loops_derivatives_and_maps(backend):
+def test_log_sum_exp_in_loops_gradients_and_vmap(backend):
     x = np.random.default_rng(4).normal(size=(64, 600)).astype(np.float32)
 
     def summed(x, scales):

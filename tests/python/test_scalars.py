@@ -1,4 +1,4 @@
-"""Scalars of Python, scalars of NumPy, 0-d tensors and lists next to tensors of every dtype.
+"""Python scalars, NumPy scalars, 0-d tensors and lists combined with tensors of every dtype.
 
 The expected values come from NumPy on arrays of the same dtype, or are exact integers. A scalar
 must be rounded once, to the dtype of the other operand, in eager, jitted and vmapped calls.
@@ -27,7 +27,7 @@ NUMPY = {"f64": "f8", "c128": "c16", "s64": "i8", "u64": "u8"}
 KINDS = {"f64": "f", "c128": "c", "s64": "i", "u64": "i"}
 
 
-def updated(operation):
+def update_with(operation):
     """Return an update of one element of an array."""
 
     def update(x, s):
@@ -38,7 +38,7 @@ def updated(operation):
     return update
 
 
-def assigned(x, s):
+def assign(x, s):
     """Assign to an element of a copy, which only works outside of traced functions."""
     x = nx.asarray(x, copy=True) + 0
     x[1] = s
@@ -47,7 +47,7 @@ def assigned(x, s):
 
 def put(x, s):
     """Return an array with another last element."""
-    return updated(lambda _, s: s)(x, s)
+    return update_with(lambda _, s: s)(x, s)
 
 
 def edges(x, s):
@@ -71,17 +71,17 @@ UPDATES = [
     ("at.set at a list", "fci", lambda x, s: x.at[[1]].set(s), put),
     ("at.set at a mask", "fci", lambda x, s: x.at[[False, True, False]].set(s), put),
     ("at.set of a list", "fci", lambda x, s: x.at[1:2].set([s]), put),
-    ("at.add", "fci", lambda x, s: x.at[1].add(s), updated(operator.add)),
-    ("at.subtract", "fci", lambda x, s: x.at[1].subtract(s), updated(operator.sub)),
-    ("at.multiply", "fci", lambda x, s: x.at[1].multiply(s), updated(operator.mul)),
-    ("at.divide", "fc", lambda x, s: x.at[1].divide(s), updated(operator.truediv)),
-    ("at.power", "fc", lambda x, s: x.at[1].power(s), updated(operator.pow)),
-    ("at.min", "fi", lambda x, s: x.at[1].min(s), updated(np.minimum)),
-    ("at.max", "fi", lambda x, s: x.at[1].max(s), updated(np.maximum)),
+    ("at.add", "fci", lambda x, s: x.at[1].add(s), update_with(operator.add)),
+    ("at.subtract", "fci", lambda x, s: x.at[1].subtract(s), update_with(operator.sub)),
+    ("at.multiply", "fci", lambda x, s: x.at[1].multiply(s), update_with(operator.mul)),
+    ("at.divide", "fc", lambda x, s: x.at[1].divide(s), update_with(operator.truediv)),
+    ("at.power", "fc", lambda x, s: x.at[1].power(s), update_with(operator.pow)),
+    ("at.min", "fi", lambda x, s: x.at[1].min(s), update_with(np.minimum)),
+    ("at.max", "fi", lambda x, s: x.at[1].max(s), update_with(np.maximum)),
     ("at.apply", "fci", lambda x, s: x.at[1].apply(lambda _: s), put),
     ("indexed_put", "fci", lambda x, s: nx.indexed_put(x, [1], s), put),
     ("indexed_put", "fci", lambda x, s: nx.indexed_put(x, INDEX, s), put),
-    ("indexed_add", "fci", lambda x, s: nx.indexed_add(x, [1], s), updated(operator.add)),
+    ("indexed_add", "fci", lambda x, s: nx.indexed_add(x, [1], s), update_with(operator.add)),
     ("put_slice", "fci", lambda x, s: nx.put_slice(x, [INDEX[0]], [s]), put),
     (
         "put_diagonal",
@@ -200,7 +200,7 @@ COMPUTED = [
         np.full_like,
     ),
 ]
-_TWO = {
+_BINARY = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.divide,
     "pow": np.power, "remainder": np.remainder, "floor_divide": np.floor_divide, "fmod": np.fmod,
     "atan2": np.arctan2, "maximum": np.maximum, "minimum": np.minimum, "hypot": np.hypot,
@@ -211,22 +211,28 @@ _TWO = {
     "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
 }  # fmt: skip
 _COMPLEX = {"add", "subtract", "multiply", "divide", "pow", "equal", "not_equal"}
-_WHOLE = {
+_INTEGER = {
     "add", "subtract", "multiply", "maximum", "minimum", "remainder", "floor_divide", "fmod",
     "bitwise_and", "bitwise_or", "bitwise_xor", "equal", "not_equal", "less", "less_equal",
     "greater", "greater_equal", "logical_and", "logical_or", "logical_xor",
 }  # fmt: skip
 
 
-def two(name):
+def binary_rows(name):
     """Return a row for a function of two operands, and one for its operands exchanged."""
-    kinds = "f" * ("bitwise" not in name) + "c" * (name in _COMPLEX) + "i" * (name in _WHOLE)
-    ours, theirs = getattr(nx, name), _TWO[name]
+    kinds = "f" * ("bitwise" not in name) + "c" * (name in _COMPLEX) + "i" * (name in _INTEGER)
+    ours, theirs = getattr(nx, name), _BINARY[name]
     yield name, kinds, ours, theirs
     yield name, kinds, lambda x, s: ours(s, x), lambda x, s: theirs(s, x)
 
 
-ROWS = [*UPDATES, *CHOICES, *COMPARISONS, *COMPUTED, *(row for name in _TWO for row in two(name))]
+ROWS = [
+    *UPDATES,
+    *CHOICES,
+    *COMPARISONS,
+    *COMPUTED,
+    *(row for name in _BINARY for row in binary_rows(name)),
+]
 
 #: Functions whose other operands are functions, or are parameters of an algorithm.
 WITHOUT_SCALARS = {
@@ -257,7 +263,7 @@ def test_every_function_of_two_operands_has_a_row():
     assert public - rows == WITHOUT_SCALARS
 
 
-def same(found, expected):
+def assert_same(found, expected):
     """Compare with NumPy to a few units in the last place of 64 bits, and exactly for integers."""
     found = np.asarray(found)
     if expected.dtype.kind in "fc":
@@ -267,7 +273,7 @@ def same(found, expected):
 
 
 @pytest.mark.parametrize("dtype", WIDE)
-def test_a_scalar_is_rounded_to_the_dtype_that_it_meets(dtype):
+def test_scalars_are_rounded_to_the_dtype_of_the_tensor(dtype):
     data, scalar = WIDE[dtype]
     array = np.array(data, NUMPY[dtype])
     exact = array.dtype.type(scalar)
@@ -281,24 +287,24 @@ def test_a_scalar_is_rounded_to_the_dtype_that_it_meets(dtype):
     jitted = nx.jit(all_rows, compiler="evaluator")(x)
     on_xla = nx.jit(all_rows, compiler="xla")(x)
     mapped = nx.vmap(all_rows)(nx.stack([x, x]))
-    wrong = []
+    failures = []
     for row, (name, _, ours, theirs) in enumerate(rows):
         found = np.asarray(eager[row])
         try:
             if theirs is not None:
                 with np.errstate(all="ignore"):
-                    same(found, np.asarray(theirs(array, exact)))
+                    assert_same(found, np.asarray(theirs(array, exact)))
             assert {each[row].dtype for each in (jitted, on_xla, mapped)} == {eager[row].dtype}
             # An eager and a jitted call return equal bits.
             assert np.asarray(jitted[row]).tobytes() == found.tobytes(), "jitted"
-            same(on_xla[row], found)
-            same(mapped[row], np.stack([found, found]))
+            assert_same(on_xla[row], found)
+            assert_same(mapped[row], np.stack([found, found]))
             # A scalar tensor with the dtype equals the converted scalar.
-            same(ours(x, exact), found)
-            same(ours(x, nx.tensor(scalar, dtype=dtype)[None][0]), found)
+            assert_same(ours(x, exact), found)
+            assert_same(ours(x, nx.tensor(scalar, dtype=dtype)[None][0]), found)
         except (AssertionError, ValueError, nx.NxlaError) as error:
-            wrong.append(f"{name}, row {row}: {error}")
-    assert not wrong, "\n".join(wrong)
+            failures.append(f"{name}, row {row}: {error}")
+    assert not failures, "\n".join(failures)
 
 
 @pytest.mark.parametrize("dtype", WIDE)
@@ -306,16 +312,18 @@ def test_assignment_rounds_once(dtype):
     data, scalar = WIDE[dtype]
     array = np.array(data, NUMPY[dtype])
     for value in (scalar, array.dtype.type(scalar), nx.tensor(scalar, dtype=dtype)):
-        same(assigned(nx.tensor(array), value), put(array, scalar))
+        assert_same(assign(nx.tensor(array), value), put(array, scalar))
     x = nx.tensor(array) + 0
     x[:2] = [scalar, scalar]
-    same(x, np.concatenate([[array.dtype.type(scalar)] * 2, array[2:]]))
+    assert_same(x, np.concatenate([[array.dtype.type(scalar)] * 2, array[2:]]))
 
 
 INTEGERS = ["bool", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64"]
 FLOATS = ["f16", "f32", "f64", "c64", "c128"]
-PLAIN = {"bool": "?", "f16": "f2", "f32": "f4", "c64": "c8", "u8": "u1", "u16": "u2", "u32": "u4",
-         "s8": "i1", "s16": "i2", "s32": "i4", **NUMPY}  # fmt: skip
+NUMPY_CODES = {
+    "bool": "?", "f16": "f2", "f32": "f4", "c64": "c8", "u8": "u1", "u16": "u2", "u32": "u4",
+    "s8": "i1", "s16": "i2", "s32": "i4", **NUMPY,
+}  # fmt: skip
 ORDERS = {
     nx.less: operator.lt, nx.less_equal: operator.le, nx.greater: operator.gt,
     nx.greater_equal: operator.ge, nx.equal: operator.eq, nx.not_equal: operator.ne,
@@ -328,11 +336,22 @@ def extremes(dtype):
     if dtype == "bool":
         return [False, True]
     limits = nx.iinfo(dtype)
-    near = [limits.min, limits.min + 1, -1, 0, 1, 5, 2**63 - 1, 2**63, limits.max - 1, limits.max]
-    return sorted({n for n in near if limits.min <= n <= limits.max})
+    candidates = [
+        limits.min,
+        limits.min + 1,
+        -1,
+        0,
+        1,
+        5,
+        2**63 - 1,
+        2**63,
+        limits.max - 1,
+        limits.max,
+    ]
+    return sorted({n for n in candidates if limits.min <= n <= limits.max})
 
 
-def wrapped(number, dtype):
+def wrap(number, dtype):
     """Return the value of an integer in a dtype."""
     limits = nx.iinfo(dtype)
     return (number - limits.min) % (limits.max - limits.min + 1) + limits.min
@@ -348,7 +367,7 @@ def modes(function, *operands):
 
 
 @pytest.mark.parametrize("dtype", ["f16", "bf16", "f32", "f64", "c64", "c128"])
-def test_powers_of_eager_calls_have_the_bits_of_traced_calls(dtype):
+def test_eager_and_traced_powers_are_bitwise_equal(dtype):
     rng = np.random.default_rng(0)
     x = nx.astype(nx.tensor(np.abs(rng.normal(size=2000)) + 0.1), dtype)
     for exponent in (-3, -2, -1, 0, 1, 2, 3, 4, 7, 65, 0.5, -0.5, 1.0, 2.0, 1.5):
@@ -363,12 +382,12 @@ def test_powers_of_eager_calls_have_the_bits_of_traced_calls(dtype):
     assert nx.to_binary(x**1) == nx.to_binary(x)
 
 
-def test_integers_of_any_two_dtypes_are_compared_exactly():
+def test_mixed_integer_dtypes_are_compared_exactly():
     pairs = [(a, b) for a in INTEGERS for b in INTEGERS if "u64" in (a, b)]
     pairs += [("u8", "s8"), ("s64", "bool"), ("u32", "s64")]
     numbers = {dtype: extremes(dtype) for dtype in INTEGERS}
 
-    def compared(*tensors):
+    def compare(*tensors):
         by_dtype = dict(zip(INTEGERS, tensors, strict=True))
         found = []
         for a, b in pairs:
@@ -396,9 +415,9 @@ def test_integers_of_any_two_dtypes_are_compared_exactly():
         expected += [table(max), table(min), [[min(max(x, *ys[:1]), ys[-1])] for x in xs]]
         common = nx.result_type(a, b)
         common = nx.uint8 if common == nx.bool else common
-        expected += [table(lambda x, y, f=f, c=common: wrapped(f(x, y), c)) for f in RING.values()]
+        expected += [table(lambda x, y, f=f, c=common: wrap(f(x, y), c)) for f in RING.values()]
     tensors = [nx.tensor(numbers[dtype], dtype=dtype) for dtype in INTEGERS]
-    for mode, found in modes(compared, *tensors):
+    for mode, found in modes(compare, *tensors):
         rows = len(expected) // len(pairs)
         for row, (ours, exact) in enumerate(zip(found, expected, strict=True)):
             assert ours.tolist() == exact, (mode, pairs[row // rows], row % rows)
@@ -411,19 +430,19 @@ def test_python_integers_of_any_size_are_compared_exactly(size):
             numbers = extremes(dtype)
             x = nx.tensor(numbers, dtype=dtype)
             for ours, exact in ORDERS.items():
-                straight = [exact(n, number) for n in numbers]
-                assert ours(x, number).tolist() == straight
+                expected = [exact(n, number) for n in numbers]
+                assert ours(x, number).tolist() == expected
                 assert ours(number, x).tolist() == [exact(number, n) for n in numbers]
-                assert nx.jit(lambda x, f=ours: f(x, number))(x).tolist() == straight  # noqa: B023
+                assert nx.jit(lambda x, f=ours: f(x, number))(x).tolist() == expected  # noqa: B023
             assert nx.isin(x, number).tolist() == [n == number for n in numbers]
             assert nx.searchsorted(x, number).item() == bisect.bisect_left(numbers, number)
 
 
-def test_operands_of_any_two_dtypes_meet_in_the_promoted_one():
+def test_mixed_dtypes_use_the_promoted_dtype():
     dtypes = ["bool", "u8", "u64", "s16", "s64", *FLOATS]
     pairs = [(a, b) for a in dtypes for b in dtypes if a in FLOATS or b in FLOATS]
     data = {
-        dtype: np.array([1, 0, 1] if dtype == "bool" else [3, 5, 1], PLAIN[dtype])
+        dtype: np.array([1, 0, 1] if dtype == "bool" else [3, 5, 1], NUMPY_CODES[dtype])
         for dtype in dtypes
     }
     for dtype in FLOATS:
@@ -443,7 +462,7 @@ def test_operands_of_any_two_dtypes_meet_in_the_promoted_one():
     for mode, found in modes(all_pairs, *tensors):
         results = iter(found)
         for a, b in pairs:
-            common = PLAIN[str(nx.result_type(a, b))]
+            common = NUMPY_CODES[str(nx.result_type(a, b))]
             for theirs in functions.values():
                 ours = np.asarray(next(results))
                 expected = theirs(data[a].astype(common), data[b].astype(common))
@@ -488,12 +507,12 @@ def test_result_type_is_the_dtype_of_a_sum():
         lambda: nx.jit(lambda x: x + nx.stack([-1, 2**63]))(nx.tensor([1, 2])),
     ],
 )
-def test_literals_without_a_common_integer_dtype_are_refused(make):
+def test_literals_without_a_common_integer_dtype_raise(make):
     with pytest.raises(OverflowError, match=r"share no integer dtype; got -.*; pass a float dtype"):
         make()
 
 
-def test_the_way_out_of_a_literal_without_a_dtype():
+def test_large_integer_literals_with_a_common_dtype():
     expected = [-1.0, 2.0**63]
     assert nx.tensor([-1, 2**63], dtype="f64").tolist() == expected
     assert nx.tensor([-1.0, 2**63]).tolist() == expected
@@ -542,7 +561,7 @@ WITH_INTEGER = {
     ],
 )
 @pytest.mark.parametrize("number", [2**100, 2**127, math.factorial(34), -(10**38), 10**300])
-def test_an_integer_of_any_size_is_a_float_next_to_floats(name, dtype, number):
+def test_large_integers_become_floats_with_float_tensors(name, dtype, number):
     call, x = WITH_INTEGER[name], nx.tensor([1.0, 2.0], dtype=dtype)
     expected = call(x, float(number))
     for found in (call(x, number), nx.jit(call, static_argnums=1)(x, number)):
@@ -550,7 +569,7 @@ def test_an_integer_of_any_size_is_a_float_next_to_floats(name, dtype, number):
         assert found.tolist() == expected.tolist()
 
 
-def test_tensors_of_integers_of_any_size():
+def test_tensors_of_large_integers():
     number = 10**40
     for found in (nx.tensor(number, "f64"), nx.full(1, number, "f64"), nx.tensor([number], "f64"),
                   nx.tensor(number, "c128")):  # fmt: skip
@@ -570,7 +589,7 @@ def test_tensors_of_integers_of_any_size():
 
 
 @pytest.mark.parametrize("digits", [400, 5000])
-def test_integers_beyond_all_floats_are_refused_with_their_size(digits):
+def test_integers_beyond_all_floats_raise(digits):
     number = 10**digits
     calls = [nx.tensor, lambda n: nx.tensor([1.0]) * n, lambda n: nx.tensor([1]) * n,
              lambda n: nx.tensor(n, "f64"), lambda n: nx.tensor([1.0, n])]  # fmt: skip
@@ -579,7 +598,7 @@ def test_integers_beyond_all_floats_are_refused_with_their_size(digits):
             call(number)
 
 
-def test_limits_beyond_a_dtype_limit_nothing():
+def test_clip_limits_beyond_the_dtype():
     x = nx.tensor([0, 7, 255], dtype="u8")
     assert nx.clip(x, -1, 300).tolist() == np.clip(np.array([0, 7, 255], "u1"), -1, 300).tolist()
     for limit in (2**70, 10**40, 10**400):
@@ -597,7 +616,7 @@ def test_limits_beyond_a_dtype_limit_nothing():
 
 
 @pytest.mark.parametrize("dtype", ["u8", "s8", "s32", "u64", "s64"])
-def test_roll_by_a_shift_that_is_computed(dtype):
+def test_roll_by_tensor_shifts(dtype):
     array = np.arange(24).reshape(2, 3, 4)
     x = nx.tensor(array)
     by_axis = nx.jit(lambda x, n: nx.roll(x, n, 1))
@@ -612,7 +631,7 @@ def test_roll_by_a_shift_that_is_computed(dtype):
     assert rolled.tolist() == [np.roll(array, n, 2).tolist() for n in range(3)]
 
 
-def test_roll_refuses_shifts_that_are_no_integers():
+def test_roll_rejects_noninteger_shifts():
     for shift in (1.5, nx.tensor(1.5), nx.tensor([1, 2])):
         with pytest.raises(nx.ArgumentError, match="roll: shift: must be an integer"):
             nx.roll([1, 2, 3], shift, 0)
@@ -631,34 +650,34 @@ def test_conversions_to_float8_e4m3fn_saturate():
 
 
 @pytest.mark.parametrize("count", [3, 5000])
-def test_every_byte_but_zero_of_a_boolean_array_is_true(count):
+def test_nonzero_bytes_of_boolean_arrays_are_true(count):
     raw = np.arange(count, dtype="u1") % 251
-    truth = raw.view(bool)
+    flags = raw.view(bool)
     expected = (raw != 0).tolist()
     frozen = np.frombuffer(raw.tobytes(), "u1").view(bool)
-    two = np.stack([raw, raw]).view(bool)
-    for array, wanted in (
-        (truth, expected),
+    pair = np.stack([raw, raw]).view(bool)
+    for array, elements in (
+        (flags, expected),
         (frozen, expected),
-        (truth[::2], expected[::2]),
-        (truth[::-1], expected[::-1]),
-        (memoryview(truth), expected),
-        (two.T, [[value, value] for value in expected]),
+        (flags[::2], expected[::2]),
+        (flags[::-1], expected[::-1]),
+        (memoryview(flags), expected),
+        (pair.T, [[value, value] for value in expected]),
     ):
         x = nx.tensor(array)
         assert x.dtype == nx.bool
-        assert x.tolist() == wanted
-        assert nx.logical_not(array).tolist() == np.logical_not(wanted).tolist()
+        assert x.tolist() == elements
+        assert nx.logical_not(array).tolist() == np.logical_not(elements).tolist()
         assert (
             nx.asarray(array, copy=True).astype("u8").tolist()
-            == np.asarray(wanted).astype(int).tolist()
+            == np.asarray(elements).astype(int).tolist()
         )
 
 
 @pytest.mark.parametrize("mask", [[False, True], [False, False], np.ma.nomask])
-def test_masked_arrays_are_refused(mask):
+def test_masked_arrays_raise(mask):
     masked = np.ma.array([1.0, 2.0], mask=mask)
-    for take in (
+    for convert in (
         nx.tensor,
         nx.asarray,
         lambda x: nx.tensor([1.0, 1.0]) + x,
@@ -669,7 +688,7 @@ def test_masked_arrays_are_refused(mask):
         with pytest.raises(
             nx.ArgumentError, match=r"must not be masked; got .*MaskedArray; pass value.filled"
         ):
-            take(masked)
+            convert(masked)
     assert nx.tensor(masked.filled(0.0)).shape == (2,)
 
 
@@ -686,7 +705,7 @@ RETURNED = {
     "pred": (True, [False]),
 }
 #: Conditionals of a predicate, a tensor and a scalar. A true predicate selects the tensor.
-CHOICES = {
+CONDITIONALS = {
     "where": lambda p, x, s: nx.where(p, x, s),
     "if_": lambda p, x, s: nx.if_(p, lambda: x, lambda: s),
     "cond": lambda p, x, s: nx.cond(p, lambda x: x, lambda _: s, x),
@@ -703,19 +722,19 @@ CHOICES = {
 }
 
 
-@pytest.mark.parametrize("how", ["eager", "evaluator", "xla"])
-@pytest.mark.parametrize("name", CHOICES)
+@pytest.mark.parametrize("mode", ["eager", "evaluator", "xla"])
+@pytest.mark.parametrize("name", CONDITIONALS)
 @pytest.mark.parametrize("dtype", RETURNED)
-def test_scalars_that_branches_return_are_rounded_once(dtype, name, how):
+def test_scalars_returned_by_branches_are_rounded_once(dtype, name, mode):
     value, scalars = RETURNED[dtype]
     x = nx.tensor(value, dtype)
     # XLA compiles the choices of all scalars as one program, which takes less time.
-    for group in [scalars] if how == "xla" else [[scalar] for scalar in scalars]:
+    for group in [scalars] if mode == "xla" else [[scalar] for scalar in scalars]:
 
         def choose(p, x, group=group):
-            return [CHOICES[name](p, x, scalar) for scalar in group]
+            return [CONDITIONALS[name](p, x, scalar) for scalar in group]
 
-        function = choose if how == "eager" else nx.jit(choose, compiler=how)
+        function = choose if mode == "eager" else nx.jit(choose, compiler=mode)
         for holds in (True, False):
             predicate = nx.tensor(holds)
             for scalar, result in zip(group, function(predicate, x), strict=True):
@@ -723,9 +742,9 @@ def test_scalars_that_branches_return_are_rounded_once(dtype, name, how):
                 assert (result.dtype, result.item()) == (expected.dtype, expected.item()), scalar
 
 
-@pytest.mark.parametrize("name", [name for name in CHOICES if name != "where"])
+@pytest.mark.parametrize("name", [name for name in CONDITIONALS if name != "where"])
 def test_scalars_of_all_branches_share_a_dtype(name):
-    choose = CHOICES[name]
+    choose = CONDITIONALS[name]
     for x, s in ((2**63 + 5, 0), (1, 0.5), (True, 3)):
         for holds in (True, False):
             expected = nx.where(holds, x, s)
@@ -771,7 +790,7 @@ RULES = {
 
 @pytest.mark.parametrize("name", RULES)
 @pytest.mark.parametrize("dtype", ["f64", "f32", "bf16", "f16"])
-def test_scalars_that_rules_and_bodies_return_are_rounded_once(compiler, dtype, name):
+def test_scalars_returned_by_rules_are_rounded_once(compiler, dtype, name):
     x = nx.tensor(0.5, dtype)
     result = nx.jit(lambda x: RULES[name](x, 0.1), compiler=compiler)(x)
     assert (result.dtype, result.item()) == (x.dtype, nx.tensor(0.1, dtype).item())

@@ -35,7 +35,7 @@ RNG = np.random.default_rng(7)
 X = RNG.normal(size=(60, 5)).astype(np.float32) @ np.diag([3, 2, 1, 0.5, 0.1]).astype(np.float32)
 Y = (X @ np.array([1, -2, 0.5, 0, 3], np.float32) + 0.1 * RNG.normal(size=60)).astype(np.float32)
 LABELS = (X[:, 0] + X[:, 1] > 0).astype(np.int32) + (X[:, 0] > 2)
-OTHER = np.where(RNG.random(60) < 0.8, LABELS, 0).astype(np.int32)
+PREDICTED = np.where(RNG.random(60) < 0.8, LABELS, 0).astype(np.int32)
 SCORES = RNG.random((60, 3)).astype(np.float32)
 SCORES /= SCORES.sum(1, keepdims=True)
 POSITIVE = np.abs(X)
@@ -93,9 +93,9 @@ def test_principal_components(solver, whiten):
         assert isinstance(getattr(found, name), nx.Tensor)
     assert close(found.explained_variance_, expected.explained_variance_)
     assert close(nx.abs(found.components_), np.abs(expected.components_), 1e-2)
-    again = found.inverse_transform(found.transform(nx.tensor(X)))
-    assert isinstance(again, nx.Tensor)
-    assert close(again, expected.inverse_transform(expected.transform(X)), 1e-2)
+    reconstructed = found.inverse_transform(found.transform(nx.tensor(X)))
+    assert isinstance(reconstructed, nx.Tensor)
+    assert close(reconstructed, expected.inverse_transform(expected.transform(X)), 1e-2)
     assert close(found.get_covariance(), expected.get_covariance(), 1e-2)
 
 
@@ -175,7 +175,7 @@ CLASSIFICATION = [
 
 @pytest.mark.parametrize("score", CLASSIFICATION)
 def test_scores_of_classifiers(score):
-    assert close(score(nx.tensor(LABELS), nx.tensor(OTHER)), score(LABELS, OTHER))
+    assert close(score(nx.tensor(LABELS), nx.tensor(PREDICTED)), score(LABELS, PREDICTED))
 
 
 REGRESSION = [
@@ -214,11 +214,11 @@ def test_scores_of_probabilities(score):
 
 
 def test_scores_of_rankings():
-    truth, guess = (LABELS > 0).astype(np.int32), SCORES[:, 0]
+    targets, guess = (LABELS > 0).astype(np.int32), SCORES[:, 0]
     for score in (metrics.roc_auc_score, metrics.average_precision_score):
-        assert close(score(nx.tensor(truth), nx.tensor(guess)), score(truth, guess))
-    found = metrics.roc_curve(nx.tensor(truth), nx.tensor(guess))
-    for ours, theirs in zip(found, metrics.roc_curve(truth, guess), strict=True):
+        assert close(score(nx.tensor(targets), nx.tensor(guess)), score(targets, guess))
+    found = metrics.roc_curve(nx.tensor(targets), nx.tensor(guess))
+    for ours, theirs in zip(found, metrics.roc_curve(targets, guess), strict=True):
         assert close(ours, theirs)
 
 
@@ -247,7 +247,7 @@ def test_distances_and_kernels(kernel):
     assert close(found, kernel(X, other))
 
 
-def test_cutting_data_in_two():
+def test_train_test_split():
     parts = model_selection.train_test_split(nx.tensor(X), nx.tensor(LABELS), random_state=0)
     expected = model_selection.train_test_split(X, LABELS, random_state=0)
     for found, part in zip(parts, expected, strict=True):
@@ -255,7 +255,7 @@ def test_cutting_data_in_two():
         assert np.array_equal(found.numpy(), part)
 
 
-def test_labels():
+def test_label_encoders():
     encoder = preprocessing.LabelEncoder().fit(nx.tensor([5, 2, 5, 9]))
     assert encoder.transform(nx.tensor([9, 2])).tolist() == [2, 0]
     assert encoder.inverse_transform(nx.tensor([2, 0])).tolist() == [9, 2]

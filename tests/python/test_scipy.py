@@ -27,15 +27,15 @@ x = np.abs(rng.normal(size=(6, 5))).astype(np.float32) + np.float32(0.1)
 y = np.abs(rng.normal(size=(6, 5))).astype(np.float32) + np.float32(0.2)
 u = np.sort(rng.random(40)).astype(np.float32)
 v = (np.sin(6 * u) + 0.1 * rng.normal(size=40)).astype(np.float32)
-wrong = []
+failures = []
 
-def same(found, expected, tolerance):
+def close(found, expected, tolerance):
     if hasattr(found, "_asdict") or hasattr(found, "statistic"):
         names = [n for n in ("statistic", "pvalue", "slope", "x", "df") if hasattr(found, n)]
         assert names, found
-        return all(same(getattr(found, n), getattr(expected, n), tolerance) for n in names)
+        return all(close(getattr(found, n), getattr(expected, n), tolerance) for n in names)
     if isinstance(found, (tuple, list)):
-        return all(same(a, b, tolerance) for a, b in zip(found, expected))
+        return all(close(a, b, tolerance) for a, b in zip(found, expected))
     if not isinstance(found, nx.Tensor):
         raise AssertionError(f"a result is a {type(found).__module__}.{type(found).__name__}")
     return np.allclose(found.numpy(), expected, rtol=tolerance, atol=tolerance, equal_nan=True)
@@ -44,16 +44,16 @@ def check(name, call, *arrays, tolerance=2e-3):
     expected = call(*arrays)
     try:
         found = call(*(nx.tensor(array) for array in arrays))
-        if not same(found, expected, tolerance):
-            wrong.append(f"{name}: {found} is not {expected}")
+        if not close(found, expected, tolerance):
+            failures.append(f"{name}: {found} is not {expected}")
     except Exception as error:
-        wrong.append(f"{name}: {type(error).__name__}: {error}")
+        failures.append(f"{name}: {type(error).__name__}: {error}")
 """
 
 END = """
-for line in wrong:
+for line in failures:
     print(line[:600])
-raise SystemExit(bool(wrong))
+raise SystemExit(bool(failures))
 """
 
 GROUPS = {
@@ -115,8 +115,8 @@ check("bilinear", lambda b, a: signal.bilinear(b, a), x[0], y[0])
 check("zpk2tf", lambda z: signal.zpk2tf(z, z[:0], 1.0), x[0])
 for name in ("hann", "hamming", "blackman", "cosine", "triang"):
     found, expected = signal.get_window(name, 9, xp=nx), signal.get_window(name, 9)
-    if not same(found, expected, 1e-5):
-        wrong.append(f"window {name}: {found}")
+    if not close(found, expected, 1e-5):
+        failures.append(f"window {name}: {found}")
 """,
     "transforms": """
 for name in "fft ifft rfft ihfft".split():
@@ -156,7 +156,7 @@ check("convert_temperature", lambda t: constants.convert_temperature(t, "C", "K"
 
 
 @pytest.mark.parametrize("group", GROUPS)
-def test_results_are_tensors_with_numpys_numbers(group):
+def test_results_are_tensors_with_numpy_values(group):
     run = subprocess.run(
         [sys.executable, "-c", START + GROUPS[group] + END],
         capture_output=True,

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import nxla as nx
 
-FEW = settings(max_examples=100, deadline=None)
+SETTINGS = settings(max_examples=100, deadline=None)
 nan = float("nan")
 
 
@@ -25,17 +25,17 @@ def arrays(draw, numbers=(0, 1, 2, -3, 2.5, nan, math.inf, -0.0)):
     return np.array(drawn, dtype=dtype).reshape(shape)
 
 
-@FEW
+@SETTINGS
 @given(arrays())
-def test_places_of_what_is_not_zero(x):
+def test_nonzero(x):
     found = nx.nonzero(nx.tensor(x))
     assert [axis.tolist() for axis in found] == [axis.tolist() for axis in np.nonzero(x)]
     assert all(axis.dtype == nx.int32 for axis in found)
 
 
-@FEW
+@SETTINGS
 @given(arrays())
-def test_sets_of_elements(x):
+def test_unique(x):
     found = nx.unique_all(nx.tensor(x))
     values, inverse = found.values.numpy(), found.inverse_indices.numpy()
     has_nan = x.dtype.kind in "fc"
@@ -48,21 +48,21 @@ def test_sets_of_elements(x):
     assert np.array_equal(values[: len(values) - nans.sum()], np.unique(x.reshape(-1)[~nans]))
     flat = inverse.reshape(-1)
     assert found.counts.tolist() == np.bincount(flat, minlength=len(values)).tolist()
-    assert found.indices.tolist() == [flat.tolist().index(at) for at in range(len(values))]
+    assert found.indices.tolist() == [flat.tolist().index(index) for index in range(len(values))]
     assert np.array_equal(nx.unique_values(x).numpy(), values, equal_nan=has_nan)
     assert nx.unique_counts(x).counts.tolist() == found.counts.tolist()
     assert nx.unique_inverse(x).inverse_indices.tolist() == inverse.tolist()
 
 
-@FEW
+@SETTINGS
 @given(
     st.lists(st.sampled_from([-2.0, 0.0, 1.0, 1.5, 3.0, math.inf, nan]), max_size=9),
     st.lists(st.sampled_from([-3.0, -2.0, 0.0, 1.0, 1.2, 3.0, 9.0, math.inf, nan]), max_size=6),
     st.sampled_from(["left", "right"]),
     st.booleans(),
 )
-def test_places_in_a_sorted_vector_are_numpys(numbers, wanted, side, shuffled):
-    x1, x2 = np.array(numbers, np.float32), np.array(wanted, np.float32)
+def test_searchsorted_matches_numpy(numbers, queries, side, shuffled):
+    x1, x2 = np.array(numbers, np.float32), np.array(queries, np.float32)
     order = np.argsort(x1, kind="stable")
     expected = np.searchsorted(x1[order], x2, side=side)
     if shuffled:
@@ -73,7 +73,7 @@ def test_places_in_a_sorted_vector_are_numpys(numbers, wanted, side, shuffled):
     assert found.dtype == nx.int32
 
 
-def test_searching_works_traced(compiler):
+def test_searchsorted_and_isin_in_jit(compiler):
     with nx.default_options(compiler=compiler):
         found = nx.jit(nx.searchsorted)(nx.tensor([1, 3, 3, 5]), nx.tensor([[3, 9], [0, 4]]))
         assert found.tolist() == [[1, 4], [0, 3]]
@@ -83,7 +83,7 @@ def test_searching_works_traced(compiler):
 
 @pytest.mark.parametrize("dtype", ["float32", "int64", "bfloat16"])
 @pytest.mark.parametrize("axes", [(None, 0), (0, None), (0, 0)])
-def test_entries_are_searched_for_by_themselves(compiler, axes, dtype):
+def test_vmapped_searchsorted(compiler, axes, dtype):
     rng = np.random.default_rng(1)
     x1 = np.sort(rng.integers(-9, 9, (3, 10)), axis=1)
     x2 = rng.integers(-9, 9, (3, 4, 5))
@@ -92,16 +92,18 @@ def test_entries_are_searched_for_by_themselves(compiler, axes, dtype):
         search = nx.jit(nx.vmap(lambda x, y: nx.searchsorted(x, y, side="right"), in_axes=axes))
         found = search(nx.tensor(x1, dtype=dtype), nx.tensor(x2, dtype=dtype))
     entry = [
-        lambda at, x=x, axis=axis: x[at] if axis == 0 else x
+        lambda index, x=x, axis=axis: x[index] if axis == 0 else x
         for x, axis in zip((x1, x2), axes, strict=True)
     ]
-    expected = [np.searchsorted(entry[0](at), entry[1](at), side="right") for at in range(3)]
+    expected = [
+        np.searchsorted(entry[0](index), entry[1](index), side="right") for index in range(3)
+    ]
     assert found.tolist() == np.stack(expected).tolist()
 
 
-@FEW
+@SETTINGS
 @given(arrays(), arrays(), st.booleans())
-def test_being_among_others_is_numpys(x1, x2, invert):
+def test_isin_matches_numpy(x1, x2, invert):
     found = nx.isin(nx.tensor(x1), nx.tensor(x2), invert=invert)
     assert found.tolist() == np.isin(x1, x2, invert=invert).tolist()
     assert nx.isin(3, [1, 3]).item()
@@ -109,7 +111,7 @@ def test_being_among_others_is_numpys(x1, x2, invert):
 
 
 @pytest.mark.parametrize("count", [3, 40])
-def test_being_among_complex_numbers_is_numpys(count):
+def test_isin_of_complex_numbers_matches_numpy(count):
     rng = np.random.default_rng(count)
     x1, x2 = (
         (rng.integers(-3, 4, shape) + 1j * rng.integers(-3, 4, shape)).astype("c8")
@@ -127,7 +129,7 @@ def test_being_among_complex_numbers_is_numpys(count):
     assert max(math.prod(node.shape) for node in expression.nodes) <= 2 * 1100
 
 
-def test_what_depends_on_data_says_what_to_use_instead():
+def test_data_dependent_shapes_raise_in_jit():
     functions = [nx.nonzero, nx.unique_values, nx.unique_all, nx.unique_counts, nx.unique_inverse]
     for function in functions:
         with pytest.raises(nx.TraceError, match=r"use nx\."):
@@ -136,13 +138,13 @@ def test_what_depends_on_data_says_what_to_use_instead():
         nx.jit(lambda x, n: nx.repeat(x, n))(nx.ones(2), nx.tensor([1, 2]))
 
 
-def test_repeats_may_be_a_tensor():
+def test_repeat_by_a_tensor():
     assert nx.repeat([1, 2], nx.tensor([1, 3])).tolist() == [1, 2, 2, 2]
     assert nx.repeat([[1, 2]], nx.tensor(2), axis=1).tolist() == [[1, 1, 2, 2]]
     assert nx.repeat([1, 2], [3]).tolist() == [1, 1, 1, 2, 2, 2]
-    for wrong in ([1], [1, 2, 3], [-1, 1], [0.5, 1]):
+    for repeats in ([1], [1, 2, 3], [-1, 1], [0.5, 1]):
         with pytest.raises(nx.ArgumentError):
-            nx.repeat([1, 2], wrong if len(wrong) != 1 else [-1])
+            nx.repeat([1, 2], repeats if len(repeats) != 1 else [-1])
 
 
 @pytest.mark.parametrize(
@@ -156,12 +158,12 @@ def test_repeats_may_be_a_tensor():
         (lambda: nx.broadcast_shapes((2,), (3,)), nx.ShapeError),
     ],
 )
-def test_wrong_operands_are_refused(call, error):
+def test_invalid_operands_raise(call, error):
     with pytest.raises(error):
         call()
 
 
-def test_shapes_broadcast():
+def test_broadcast_shapes():
     assert nx.broadcast_shapes() == ()
     assert nx.broadcast_shapes((2, 1), (1, 3), (3,)) == (2, 3)
     assert nx.broadcast_shapes((0,), (1,)) == (0,)
@@ -176,7 +178,7 @@ def large(dtype, *, with_nan=False):
 
 @pytest.mark.parametrize("backend", ["evaluator", "xla"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "int64"])
-def test_positions_of_extrema_of_many(dtype, backend):
+def test_argmax_and_argmin_of_large_tensors(dtype, backend):
     x = large(dtype, with_nan=dtype.startswith("float"))
     for axis in (0, 1, None):
         largest = nx.jit(lambda x, axis=axis: nx.argmax(x, axis=axis), compiler=backend)(x)
@@ -188,7 +190,7 @@ def test_positions_of_extrema_of_many(dtype, backend):
 @pytest.mark.parametrize("shape", [(70_000, 3), (9, 600), (40, 31), (40, 33), (40, 100)])
 @pytest.mark.parametrize("dtype", ["float64", "int8", "bool", "int64"])
 @pytest.mark.parametrize("tie_break", ["low", "high"])
-def test_positions_of_extrema_with_ties(shape, dtype, tie_break):
+def test_argmax_and_argmin_with_ties(shape, dtype, tie_break):
     x = np.random.default_rng(2).integers(0, 2, shape).astype(dtype)
     # Place the value in the last row, which is not part of a group of rows, and in a single row.
     x[-1] = x.max() if dtype == "bool" else 2
@@ -207,7 +209,7 @@ def test_positions_of_extrema_with_ties(shape, dtype, tie_break):
 @pytest.mark.parametrize("backend", ["evaluator", "xla"])
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int8", "uint16"])
 @pytest.mark.parametrize("k", [1, 60, 19_000])
-def test_the_largest_of_many(dtype, k, backend):
+def test_top_k_of_large_tensors(dtype, k, backend):
     x = np.abs(large(dtype))
     if dtype.startswith("float"):
         x[2, 17] = nan
@@ -219,7 +221,7 @@ def test_the_largest_of_many(dtype, k, backend):
 
 
 @pytest.mark.parametrize("dtype", ["int32", "int64", "float32", "float64", "uint8", "int16"])
-def test_comparisons_joined_with_truth_values(dtype, compiler):
+def test_comparisons_combined_with_booleans(dtype, compiler):
     values = np.arange(100, dtype=dtype) % 11
     if dtype.startswith("float"):
         values[::7] = np.nan
@@ -230,12 +232,12 @@ def test_comparisons_joined_with_truth_values(dtype, compiler):
         return nx.isin(x, nx.tensor([1, 3, 5], dtype)), inside | (x == y) | flags, flags & (x < y)
 
     found = nx.jit(function, compiler=compiler)(x, y, flags)
-    turned = values[::-1]
-    inside = (values > 2) & (turned < 9)
+    flipped = values[::-1]
+    inside = (values > 2) & (flipped < 9)
     expected = (
         np.isin(values, [1, 3, 5]),
-        inside | (values == turned) | (values > 4),
-        (values > 4) & (values < turned),
+        inside | (values == flipped) | (values > 4),
+        (values > 4) & (values < flipped),
     )
-    for result, wanted in zip(found, expected, strict=True):
-        assert np.array_equal(np.asarray(result), wanted)
+    for result, reference in zip(found, expected, strict=True):
+        assert np.array_equal(np.asarray(result), reference)

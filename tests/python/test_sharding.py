@@ -68,15 +68,15 @@ def parameters():
     return {"w1": numbers(6, 8), "b1": numbers(8, seed=1), "w2": numbers(8, 4, seed=2)}
 
 
-def test_a_mesh_lays_axes_over_devices(mesh):
+def test_mesh_properties_and_errors(mesh):
     assert (mesh.size, mesh.axes) == (4, {"data": 2, "model": 2})
     assert len({device.name for device in mesh.devices}) == 4
     assert list(mesh.places())[1] == {"data": 0, "model": 1}
     assert mesh == nx.Mesh({"data": 2}, model=2, devices=mesh.devices)
     assert mesh != nx.Mesh(data=2, model=2, devices=mesh.devices[::-1])
     assert repr(mesh) == "Mesh(data=2, model=2)"
-    again = pickle.loads(pickle.dumps(mesh.sharding("data")))
-    assert (again, again.mesh) == (mesh.sharding("data"), mesh)
+    loaded = pickle.loads(pickle.dumps(mesh.sharding("data")))
+    assert (loaded, loaded.mesh) == (mesh.sharding("data"), mesh)
     for wrong, match in [
         ({"data": 0}, "at least 1"),
         ({"a b": 1}, "must consist of letters, digits and _"),
@@ -91,10 +91,10 @@ def test_a_mesh_lays_axes_over_devices(mesh):
             nx.Mesh(wrong) if "a b" in wrong else nx.Mesh(**wrong)
 
 
-def test_tensors_are_divided_and_put_together(mesh):
+def test_shard_and_gather(mesh):
     x = numbers(4, 6)
-    for along in [(), ("data",), (None, "model"), ("data", "model"), (("model", "data"),)]:
-        divided = nx.shard(x, mesh.sharding(*along))
+    for axes in [(), ("data",), (None, "model"), ("data", "model"), (("model", "data"),)]:
+        divided = nx.shard(x, mesh.sharding(*axes))
         assert [part.device for part in divided.shards] == mesh.devices
         for index, part in zip(divided.sharding.indices((4, 6)), divided.shards, strict=True):
             np.testing.assert_array_equal(part, x[index])
@@ -126,7 +126,7 @@ READERS = {
 
 
 @pytest.mark.parametrize("name", READERS)
-def test_values_are_read_as_values_of_the_whole_tensor(mesh, name):
+def test_sharded_tensors_convert_like_whole_tensors(mesh, name):
     def outcome(x):
         try:
             found = READERS[name](x)
@@ -136,36 +136,36 @@ def test_values_are_read_as_values_of_the_whole_tensor(mesh, name):
 
     for values in (0.0, 1.5, 2, True, [0.0], [1], [0.0, 1.0, 2.0, 3.0], np.zeros((2, 0))):
         x = nx.tensor(values)
-        along = ("data",) if x.ndim and x.shape[0] % 2 == 0 else ()
-        assert outcome(nx.shard(x, mesh.sharding(*along))) == outcome(x), values
+        axes = ("data",) if x.ndim and x.shape[0] % 2 == 0 else ()
+        assert outcome(nx.shard(x, mesh.sharding(*axes))) == outcome(x), values
 
 
-def test_divided_tensors_are_compared_by_element(mesh):
-    rows, everywhere = mesh.sharding("data"), mesh.sharding()
+def test_sharded_tensors_compare_elementwise(mesh):
+    rows, replicated = mesh.sharding("data"), mesh.sharding()
     x, y = nx.tensor([1.0, 2.0]), nx.tensor([1.0, 3.0])
-    for left in (x, nx.shard(x, rows), nx.shard(x, everywhere)):
-        for right in (nx.shard(y, rows), nx.shard(y, everywhere)):
+    for left in (x, nx.shard(x, rows), nx.shard(x, replicated)):
+        for right in (nx.shard(y, rows), nx.shard(y, replicated)):
             assert (left == right).tolist() == [True, False]
             assert (left < right).tolist() == [False, True]
     divided = nx.shard(x, rows)
     assert {divided: "value"}[divided] == "value"
 
 
-def test_each_device_is_sent_its_part_alone(mesh):
+def test_each_device_receives_only_its_shard(mesh):
     x = nx.ones((64, 64), device="host")
     before = nx.transfer_report()["sent"]
     divided = nx.shard(x, mesh.sharding("data", "model"))
     assert nx.transfer_report()["sent"] - before == 64 * 64 * 4
     before = nx.transfer_report()
-    again = nx.shard(divided, mesh.sharding("data", "model"))
-    f = nx.jit(lambda x: x + 1, in_shardings=again.sharding, out_shardings=again.sharding)
-    result = f(f(again))
+    resharded = nx.shard(divided, mesh.sharding("data", "model"))
+    f = nx.jit(lambda x: x + 1, in_shardings=resharded.sharding, out_shardings=resharded.sharding)
+    result = f(f(resharded))
     assert nx.transfer_report() == before
     assert result.shards[3].tolist() == [[3.0] * 32] * 32
     assert nx.transfer_report()["read"] - before["read"] == 32 * 32 * 4
 
 
-def test_layouts_are_printed(mesh):
+def test_repr_shows_the_sharding(mesh):
     text = repr(nx.shard(np.zeros((4, 2), np.float32), mesh.sharding("data")))
     assert "f32[4][2], Sharding('data') over Mesh(data=2, model=2)" in text
     assert f"{mesh.devices[2]}: [2:4, 0:2]" in text
@@ -201,7 +201,7 @@ def test_axis_names_are_kept(mesh):
 
 
 @pytest.mark.parametrize("kind", CONTAINERS)
-def test_shardings_are_in_any_container(mesh, kind):
+def test_containers_of_shardings(mesh, kind):
     make, rows = CONTAINERS[kind], mesh.sharding("data")
     values, shardings = make(nx.ones(4), nx.ones(4)), make(rows, None)
 
@@ -226,7 +226,7 @@ def test_shardings_are_in_any_container(mesh, kind):
             assert [leaf.shards[0].size for leaf in leaves] == sizes, name
 
 
-def test_containers_of_shardings_have_the_structure_of_the_values(mesh):
+def test_shardings_must_match_the_value_structure(mesh):
     rows = mesh.sharding("data")
     x = nx.ones(4)
     for shardings, value in [
@@ -264,25 +264,25 @@ def test_vectorized_axes_are_rejected(mesh):
 
 
 @pytest.mark.parametrize("kind", ["data", "tensor", "both"])
-def test_training_is_that_of_one_device(mesh, kind):
-    everywhere, rows = mesh.sharding(), mesh.sharding("data")
+def test_sharded_training_matches_one_device(mesh, kind):
+    replicated, rows = mesh.sharding(), mesh.sharding("data")
     columns = {
         "w1": mesh.sharding(None, "model"),
         "b1": mesh.sharding("model"),
         "w2": mesh.sharding("model"),
     }
-    weights = everywhere if kind == "data" else columns
-    batch = everywhere if kind == "tensor" else rows
+    weights = replicated if kind == "data" else columns
+    batch = replicated if kind == "tensor" else rows
     params, x, y = parameters(), numbers(16, 6, seed=3), numbers(16, 4, seed=4)
     divided = nx.jit(step, in_shardings=(weights, batch, batch), out_shardings=(weights, None))
-    one = nx.jit(step, compiler="xla")
-    sharded, alone = params, params
+    unsharded = nx.jit(step, compiler="xla")
+    sharded, reference = params, params
     for _ in range(3):
         sharded, value = divided(sharded, x, y)
-        alone, expected = one(alone, x, y)
+        reference, expected = unsharded(reference, x, y)
         np.testing.assert_allclose(value, expected, rtol=1e-5)
     for name in params:
-        np.testing.assert_allclose(sharded[name], alone[name], rtol=1e-4, atol=1e-6)
+        np.testing.assert_allclose(sharded[name], reference[name], rtol=1e-4, atol=1e-6)
     if kind != "data":
         assert sharded["w1"].shards[0].shape == (6, 4)
     text = divided.as_text(params, x, y)
@@ -290,7 +290,7 @@ def test_training_is_that_of_one_device(mesh, kind):
     assert ('[{}, {"model"}]' in text) == (kind != "data")
 
 
-def test_two_devices_are_enough():
+def test_functions_on_two_devices():
     mesh = nx.Mesh(batch=2)
 
     def f(x):
@@ -305,7 +305,7 @@ def test_two_devices_are_enough():
     np.testing.assert_allclose(found[2], np.cumsum(x, axis=0), rtol=1e-4, atol=1e-5)
 
 
-def test_constraints_change_where_and_not_what(mesh):
+def test_sharding_constraints_keep_values(mesh):
     def f(x):
         y = nx.with_sharding_constraint(x * 2, mesh.sharding(None, "model"))
         return nx.fori(
@@ -324,7 +324,7 @@ def test_constraints_change_where_and_not_what(mesh):
         nx.jit(lambda x: nx.with_sharding_constraint(x, mesh.sharding("data")))(np.ones(3))
 
 
-def test_functions_over_a_mesh_are_methods(mesh):
+def test_methods_over_a_mesh(mesh):
     @dataclasses.dataclass
     class Scale:
         factor: nx.Tensor
@@ -337,7 +337,7 @@ def test_functions_over_a_mesh_are_methods(mesh):
     assert "sharding" in Scale.apply.as_text(Scale(nx.tensor(2.0)), np.ones(4, np.float32))
 
 
-def test_what_was_compiled_is_found_again(mesh):
+def test_compiled_programs_are_reused(mesh):
     traced = []
 
     def f(x):
@@ -353,10 +353,10 @@ def test_what_was_compiled_is_found_again(mesh):
 def functions_over(mesh, function):
     """Return functions of one value and a container, compiled over a mesh in each way."""
     rows = mesh.sharding("data")
-    spread = nx.shard_jit(function, mesh, input_shardings=[{0: ["data"]}])
+    divide = nx.shard_jit(function, mesh, input_shardings=[{0: ["data"]}])
     return {
         "jit": nx.jit(function, in_shardings=(rows, None)),
-        "shard_jit": lambda x, static: spread([[nx.ones(2), static]] * mesh.size),
+        "shard_jit": lambda x, static: divide([[nx.ones(2), static]] * mesh.size),
         "shard_map": nx.shard_map(nx.jit(function), mesh, (rows, None), rows),
     }
 
@@ -371,7 +371,7 @@ class Changing:
 
 
 @pytest.mark.parametrize("kind", ["jit", "shard_jit", "shard_map"])
-def test_signatures_are_those_of_one_device(mesh, kind):
+def test_static_argument_signatures(mesh, kind):
     traced = []
 
     def f(x, static):
@@ -404,16 +404,16 @@ def test_default_options_of_each_call_are_used(mesh, kind):
             assert ("HIGHEST" in text) == (precision == "highest")
 
 
-def test_invalid_options_are_rejected_when_a_function_is_made(mesh):
+def test_invalid_options_raise_at_construction(mesh):
     for options in ({"precision": "bogus"}, {"unknown": 1}):
         with pytest.raises(nx.OptionError, match=next(iter(options))):
             nx.jit(nx.sin, in_shardings=mesh.sharding("data"), **options)
 
 
 def test_equal_programs_are_compiled_once(mesh, monkeypatch):
-    made = []
+    programs = []
     compile = nx._core.Divided
-    monkeypatch.setattr(nx._core, "Divided", lambda *args: made.append(args) or compile(*args))
+    monkeypatch.setattr(nx._core, "Divided", lambda *args: programs.append(args) or compile(*args))
     rows, columns = mesh.sharding("data"), mesh.sharding("model")
     x = nx.ones(4)
     for _ in range(3):
@@ -421,7 +421,7 @@ def test_equal_programs_are_compiled_once(mesh, monkeypatch):
         assert nx.shard_map(lambda x: x * 43, mesh, rows, rows)(x).tolist() == [43.0] * 4
         pair = nx.jit(lambda x: {"y": x * 41 + 1}, in_shardings=rows)(x)
         assert pair["y"].tolist() == [42.0] * 4
-    assert len(made) == 2
+    assert len(programs) == 2
     others = (
         {"in_shardings": columns},
         {"in_shardings": rows, "out_shardings": columns},
@@ -431,13 +431,13 @@ def test_equal_programs_are_compiled_once(mesh, monkeypatch):
     for count, options in enumerate(others, start=3):
         for _ in range(2):
             assert nx.jit(lambda x: x * 41 + 1, **options)(x).tolist() == [42.0] * 4
-        assert len(made) == count
+        assert len(programs) == count
     named = nx.jit(lambda x: x * 41 + 1, in_shardings=rows)
     assert named(nx.tensor([1.0, 2.0, 3.0, 4.0], names=["batch"])).names == ["batch"]
     assert named(x).names == [None]
 
 
-def test_the_number_of_programs_is_bounded(mesh, monkeypatch):
+def test_program_cache_is_bounded(mesh, monkeypatch):
     monkeypatch.setattr("nxla._signatures.LIMIT", 2)
     traced = []
     double = nx.jit(lambda x, s: traced.append(s) or x * 2, in_shardings=mesh.sharding("data"))
@@ -446,7 +446,7 @@ def test_the_number_of_programs_is_bounded(mesh, monkeypatch):
     assert traced == ["a", "b", "c", "a"]
 
 
-def test_parts_that_are_divided_already_are_taken_as_nx_does(mesh):
+def test_shard_jit_accepts_divided_inputs(mesh):
     def f(a, b):
         return {"product": a @ b, "total": nx.sum(a)}
 
@@ -483,7 +483,7 @@ def test_parts_that_are_divided_already_are_taken_as_nx_does(mesh):
         ([{0: [0], -2: [1]}], nx.ArgumentError, "twice"),
     ],
 )
-def test_wrong_mappings_are_refused(mesh, shardings, error, match):
+def test_invalid_input_shardings_raise(mesh, shardings, error, match):
     with pytest.raises(error, match=match):
         nx.shard_jit_apply(nx.sum, mesh, [[np.ones((2, 2))]] * 4, input_shardings=shardings)
 
@@ -529,7 +529,7 @@ def test_unsupported_options_are_rejected(mesh, option):
         reject(nx.vmap(jitted))
 
 
-def test_options_of_the_jitted_function_are_kept(mesh):
+def test_options_of_the_jitted_function_apply(mesh):
     rows = mesh.sharding("data")
     jitted = nx.jit(nx.log, debug_nans=True)
     for checked in (
@@ -565,17 +565,20 @@ def test_constraints_must_use_the_mesh_of_the_function(mesh):
     rows = mesh.sharding("data")
     x = nx.ones(4)
     others = [nx.Mesh(x=4), nx.Mesh(data=4), nx.Mesh(data=2, model=2, devices=mesh.devices[::-1])]
-    for along in (other.sharding(next(iter(other.axes))) for other in others):
+    for sharding in (other.sharding(next(iter(other.axes))) for other in others):
         for name, function in {
-            "with_sharding_constraint": lambda x, s=along: nx.with_sharding_constraint(x * 2, s),
-            "shard_map": nx.shard_map(lambda x: x * 2, along.mesh, along, along),
+            "with_sharding_constraint": lambda x, s=sharding: nx.with_sharding_constraint(x * 2, s),
+            "shard_map": nx.shard_map(lambda x: x * 2, sharding.mesh, sharding, sharding),
         }.items():
             assert nx.jit(function)(x).tolist() == [2.0] * 4
             for run in runs_over(mesh, function, False).values():
                 with pytest.raises(nx.ArgumentError, match=f"{name}: .* must have the axes and"):
                     run(x)
     # The rule ends with the trace, also if it fails.
-    assert nx.jit(nx.shard_map(lambda x: x, along.mesh, along, along))(x).tolist() == [1.0] * 4
+    assert (
+        nx.jit(nx.shard_map(lambda x: x, sharding.mesh, sharding, sharding))(x).tolist()
+        == [1.0] * 4
+    )
     constrained = nx.jit(lambda x: nx.with_sharding_constraint(x, rows), in_shardings=rows)
     assert constrained(x).tolist() == [1.0] * 4
 
@@ -604,7 +607,7 @@ def test_errors_name_the_function_that_was_called(mesh):
 
 
 @pytest.mark.parametrize("option", ["in_shardings", "out_shardings"])
-def test_only_jit_has_shardings(mesh, option):
+def test_other_functions_reject_shardings(mesh, option):
     shardings = {option: mesh.sharding()}
     x = nx.ones(2)
     for make in (
@@ -624,7 +627,7 @@ def test_only_jit_has_shardings(mesh, option):
             make()
 
 
-def test_calls_of_the_host_are_rejected(mesh):
+def test_host_callbacks_are_rejected(mesh):
     rows = mesh.sharding("data")
     calls = {
         "hook": lambda x: nx.hook(x, print),
@@ -651,7 +654,7 @@ def test_calls_of_the_host_are_rejected(mesh):
             named(nx.zeros(2))
 
 
-def test_misuse_is_told(mesh):
+def test_misuse_raises(mesh):
     rows = mesh.sharding("data")
     with pytest.raises(nx.ShapeError, match=r"axis 0 of .* must be divisible into 2"):
         nx.jit(lambda x: x, in_shardings=rows)(np.ones(3))

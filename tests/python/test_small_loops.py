@@ -21,8 +21,8 @@ def numbers(shape, dtype="float32", seed=0):
     return nx.tensor(generator.uniform(-2, 2, shape).astype(np.float32)).astype(dtype)
 
 
-def counted(body, trips):
-    """Return a function that runs a body `count` times with the iteration and the state."""
+def repeat_body(body, trips):
+    """Return a function that runs a body `trips` times with the iteration and the state."""
 
     def loop(state):
         start = (nx.tensor(0), state)
@@ -32,7 +32,7 @@ def counted(body, trips):
     return loop
 
 
-def same_bits(found, expected):
+def assert_same_bits(found, expected):
     """Compare the leaves of two containers."""
     found, expected = nx.tree.leaves(found), nx.tree.leaves(expected)
     assert len(found) == len(expected)
@@ -46,89 +46,89 @@ def same_bits(found, expected):
 
 def check(body, state, trips=TRIPS):
     """Compare a loop with separate calls of its body for each iteration."""
-    run = nx.jit(counted(body, trips), compiler="evaluator")
+    run = nx.jit(repeat_body(body, trips), compiler="evaluator")
     once = nx.jit(body, compiler="evaluator")
     expected = state
-    for trip in range(trips):
-        expected = once(nx.tensor(trip), expected)
-    same_bits(run(state), expected)
+    for iteration in range(trips):
+        expected = once(nx.tensor(iteration), expected)
+    assert_same_bits(run(state), expected)
     # The next run does not see values of the first one.
-    same_bits(run(state), expected)
+    assert_same_bits(run(state), expected)
 
 
-def passed_on(i, s):
+def identity(i, s):
     return s
 
 
-def swapped(i, s):
+def swap(i, s):
     return s[1], s[0]
 
 
-def turned(i, s):
+def rotate(i, s):
     a, b, c = s
     return b, c, a + b
 
 
-def doubled(i, s):
+def duplicate(i, s):
     both = s[0] + s[1]
     return both, both
 
 
-def put_into(i, s):
+def write(i, s):
     table, x = s
     return nx.put_slice(table, [i], nx.reshape(x[0], (1,))), x * 1.5
 
 
-def put_and_read(i, s):
+def write_and_read(i, s):
     table, x = s
     put = nx.put_slice(table, [i + 1], nx.reshape(x[0] + table[0], (1,)))
     return put, x + table[1] - put[i]
 
 
-def put_twice(i, s):
+def write_twice(i, s):
     table, x = s
     once = nx.put_slice(table, [i], nx.reshape(x[0], (1,)))
     twice = nx.put_slice(once, [2 * i], nx.reshape(x[1], (1,)))
     return nx.where(i > 2, once, twice), x * 1.5
 
 
-def sliced(i, s):
+def slice_states(i, s):
     table, x = s
-    at = nx.slice(table, [i * 2], [2])
-    return table * 0.5, nx.concat([at, x[:-2]]) + x[1]
+    part = nx.slice(table, [i * 2], [2])
+    return table * 0.5, nx.concat([part, x[:-2]]) + x[1]
 
 
-def moved(i, s):
+def move_elements(i, s):
     a, b = s
     square = nx.reshape(a[:4], (2, 2))
-    turned_round = nx.concat([square.T, nx.flip(square, 0)], axis=1)
-    stacked = nx.stack([turned_round[0], turned_round[1] * 2], axis=1)
+    mirrored = nx.concat([square.T, nx.flip(square, 0)], axis=1)
+    stacked = nx.stack([mirrored[0], mirrored[1] * 2], axis=1)
     padded = nx.pad(nx.reshape(stacked, (8,)), 1.5, [(1, 2, 1)])
     return a + padded[3], b * 0.5 + nx.sum(padded)
 
 
-def reduced(i, s):
+def reduce_states(i, s):
     a, b = s
     table = a[:6].reshape(2, 3)
     c = nx.max(table, axis=0) + nx.sum(table, axis=1)[0] - nx.min(b)
     return a - nx.mean(a) + c[1], nx.cumulative_sum(b) * 0.1 + nx.argmax(a)
 
 
-def multiplied(i, s):
+def multiply_matrices(i, s):
     a, b = s
     square = a[:9].reshape(3, 3)
     c = square @ square.T @ b[:3]
     return a * 0.5 + nx.einsum("ij,ik->jk", square, square)[1, 2] * 0.01, b * 0.5 + c[0] * 0.01
 
 
-def called(i, s):
+def call_library_ops(i, s):
     a, b = s
     order = nx.argsort(a)
-    taken = nx.take(b, order % 7)
-    return nx.sort(taken) * 0.9, b + nx.cumulative_sum(a)[-1] * 0.01 + nx.linalg.norm(a) * 0.1
+    gathered = nx.take(b, order % 7)
+    return nx.sort(gathered) * 0.9, b + nx.cumulative_sum(a)[-1] * 0.01 + nx.linalg.norm(a) * 0.1
 
 
-def mixed(i, s):
+def mix_dtypes(i, s):
     a, b = s
     n = (a * 10).astype("int32")
     wide = (n // 3).astype("float64") + b[0].astype("bfloat16")
@@ -136,7 +136,7 @@ def mixed(i, s):
     return wide.astype("float32") * 0.1, nx.where(odd, b, -b) + (n ^ i).astype("float32") * 0.01
 
 
-def looped(i, s):
+def inner_loop(i, s):
     a, b = s
 
     def inner(j, t):
@@ -149,7 +149,7 @@ def looped(i, s):
     return left, right * 0.1 + b * 0.5
 
 
-def chosen(i, s):
+def choose(i, s):
     a, b = s
     a, b = nx.cond(i % 2 == 0, lambda: (b, a), lambda: (a * 0.5, nx.put_slice(b, [1], a[:1])))
     return nx.cond(
@@ -158,56 +158,62 @@ def chosen(i, s):
 
 
 def loop_in_branch(i, s):
-    def grown(t):
-        return counted(lambda j, u: (u[0] + u[1][0] * j, u[1]), 3)(t)
+    def grow(t):
+        return repeat_body(lambda j, u: (u[0] + u[1][0] * j, u[1]), 3)(t)
 
-    return nx.cond(s[0][0] > 0, grown, lambda t: (t[0] + 1.0, t[1] * 0.5), s)
+    return nx.cond(s[0][0] > 0, grow, lambda t: (t[0] + 1.0, t[1] * 0.5), s)
 
 
-def checkpointed(i, s):
+def checkpoint_body(i, s):
     return nx.checkpoint(lambda a, b: (nx.sin(a) + b[0], b * a[1]))(*s)
 
 
-def constant(i, s):
+def constants(i, s):
     a, b = s
     large = nx.iota((5000,)).astype("float32") + nx.full((5000,), 2.0)
     return a + large[i] + nx.eye(3)[i % 3, 0], b + nx.tensor([0.5, 0.25, 1.0])[i % 3]
 
 
 BODIES = [
-    passed_on,
-    swapped,
-    doubled,
-    put_into,
-    put_and_read,
-    put_twice,
-    sliced,
-    moved,
-    reduced,
-    multiplied,
-    called,
-    mixed,
-    looped,
-    chosen,
+    identity,
+    swap,
+    duplicate,
+    write,
+    write_and_read,
+    write_twice,
+    slice_states,
+    move_elements,
+    reduce_states,
+    multiply_matrices,
+    call_library_ops,
+    mix_dtypes,
+    inner_loop,
+    choose,
     loop_in_branch,
-    checkpointed,
-    constant,
+    checkpoint_body,
+    constants,
 ]
 
 
 @pytest.mark.parametrize("sizes", [(12, 12), (12, 5000), (5000, 12), (5000, 5000)])
 @pytest.mark.parametrize("body", BODIES, ids=lambda body: body.__name__)
-def test_a_loop_gives_what_its_body_gives(body, sizes):
-    if body is swapped or body is chosen or body is doubled or body is called or body is mixed:
+def test_loop_matches_separate_iterations(body, sizes):
+    if (
+        body is swap
+        or body is choose
+        or body is duplicate
+        or body is call_library_ops
+        or body is mix_dtypes
+    ):
         sizes = (sizes[0], sizes[0])
-    if body is looped and sizes[0] != sizes[1]:
-        pytest.skip("the two are added")
+    if body is inner_loop and sizes[0] != sizes[1]:
+        pytest.skip("the body adds its states")
     check(body, (numbers(sizes[0]), numbers(sizes[1], seed=1)))
 
 
 @pytest.mark.parametrize("size", [1, 4096, 4097])
-def test_values_change_places(size):
-    check(turned, tuple(numbers(size, seed=seed) for seed in range(3)), trips=7)
+def test_loop_rotates_states(size):
+    check(rotate, tuple(numbers(size, seed=seed) for seed in range(3)), trips=7)
 
 
 @pytest.mark.parametrize("dtype", ["bfloat16", "float64", "complex64", "uint8", "int16", "bool"])
@@ -220,13 +226,13 @@ def test_other_dtypes(dtype):
     check(body, (numbers(10, dtype), numbers(10, dtype, seed=1)))
 
 
-def turned_about(angle):
+def rotation(angle):
     sine, cosine = nx.sin(angle), nx.cos(angle)
     matrix = nx.stack([nx.stack([cosine, -sine]), nx.stack([sine, cosine])])
     return matrix @ matrix[0], nx.sum(matrix * 2.5, axis=0), matrix
 
 
-def branches_that_share_constants(angle):
+def branches_sharing_constants(angle):
     def small(x):
         return x * 2.5 + nx.tensor([1.0, 2.0, 3.0]), nx.sqrt(x + 7.25)
 
@@ -238,28 +244,28 @@ def branches_that_share_constants(angle):
     return first * 7.25, second + 2.5, third, last / 7.25
 
 
-def rows_of_a_table(angle):
+def table_row(angle):
     table = nx.reshape(nx.iota((6000,)), (60, 100)).astype("float32")
     row = table[(angle * 10).astype("int32")] * 0.5
     return nx.max(row), nx.put_slice(row, [3], nx.reshape(angle, (1,)))[:5], angle
 
 
-@pytest.mark.parametrize("function", [turned_about, branches_that_share_constants, rows_of_a_table])
-def test_small_programs_give_what_their_operations_give(function):
+@pytest.mark.parametrize("function", [rotation, branches_sharing_constants, table_row])
+def test_small_programs_match_eager_operations(function):
     run = nx.jit(function, compiler="evaluator")
     for angle in (4.0, 0.5, 1.0, 2.0, 0.25):
         # Outside a trace each operation is a separate program.
-        same_bits(run(nx.tensor(angle)), function(nx.tensor(angle)))
+        assert_same_bits(run(nx.tensor(angle)), function(nx.tensor(angle)))
 
 
-def test_no_trip_and_nothing():
-    check(doubled, (numbers(3), numbers(3)), trips=0)
+def test_zero_iterations_and_empty_tensors():
+    check(duplicate, (numbers(3), numbers(3)), trips=0)
     check(lambda i, s: (s[0] * 2.0, s[1] + nx.sum(s[0])), (numbers((0, 3)), numbers(2)))
 
 
-def test_what_is_computed_before_a_loop_is_computed_again_for_another_call():
+def test_loop_invariants_are_recomputed_for_each_call():
     def run(scale, x):
-        return counted(lambda i, s: s + nx.exp(scale) * nx.sum(scale * 2.0), 3)(x)
+        return repeat_body(lambda i, s: s + nx.exp(scale) * nx.sum(scale * 2.0), 3)(x)
 
     jitted = nx.jit(run, compiler="evaluator")
     for seed in range(3):
@@ -267,17 +273,17 @@ def test_what_is_computed_before_a_loop_is_computed_again_for_another_call():
         expected = x
         for _ in range(3):
             expected = expected + nx.exp(scale) * nx.sum(scale * 2.0)
-        same_bits(jitted(scale, x), expected)
+        assert_same_bits(jitted(scale, x), expected)
 
 
-def test_a_branch_that_is_not_taken_takes_no_memory():
+def test_untaken_branch_allocates_no_memory():
     def huge(x):
         return x + nx.sum(nx.full((1 << 44,), 1.0)) + nx.sum(nx.full((5000,), x))
 
     def body(i, x):
         return nx.cond(i < 0, huge, lambda x: x + 1.0, x)
 
-    found = nx.jit(counted(body, 3), compiler="evaluator")(nx.tensor(0.0))
+    found = nx.jit(repeat_body(body, 3), compiler="evaluator")(nx.tensor(0.0))
     assert float(found) == 3.0
 
 
@@ -289,26 +295,26 @@ def test_hooks_of_nested_loops_are_called_in_order():
         return t + 1.0
 
     def body(i, s):
-        return nx.cond(i == 1, lambda t: t, counted(functools.partial(inner, i), 2), s)
+        return nx.cond(i == 1, lambda t: t, repeat_body(functools.partial(inner, i), 2), s)
 
-    found = nx.jit(counted(body, 3), compiler="evaluator")(nx.tensor(0.0))
+    found = nx.jit(repeat_body(body, 3), compiler="evaluator")(nx.tensor(0.0))
     assert float(found) == 4.0
     assert seen == [(0, 0), (0, 1), (2, 0), (2, 1)]
 
 
-def test_regions_that_are_used_again_and_again_end():
+def test_shared_regions_are_not_expanded():
     # Each level contains the previous level twice: written out, it would be thousands of loops.
     def level(depth):
         if depth == 0:
             return lambda x: x * 0.5 + 1.0
-        below = level(depth - 1)
-        once = counted(lambda i, s: below(s), 1)
+        inner_level = level(depth - 1)
+        once = repeat_body(lambda i, s: inner_level(s), 1)
         return lambda x: once(x) - once(x * 2.0)
 
     check(lambda i, s: level(11)(s), nx.tensor(0.25), trips=2)
 
 
-def test_many_values_at_a_time():
+def test_many_live_values():
     def body(i, s):
         rows = [nx.sort(s * float(k)) for k in range(120)]
         return nx.stack([nx.sum(row * rows[-1]) for row in rows])[:1] * 1e-3 + s

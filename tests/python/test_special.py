@@ -20,7 +20,7 @@ UNARY = {name: (1e-3 if name[0] in "ky" else -40.0, 40.0) for name in BESSEL} | 
 #: Arguments of the other functions, inside of their domains.
 RNG = np.random.default_rng(0)
 WIDE = 10.0 ** RNG.uniform(-2, 3.5, size=(2, 400))
-SEVERAL = {
+MULTIVARIATE = {
     "betainc": (*WIDE, RNG.beta(np.maximum(WIDE[0], 0.1), np.maximum(WIDE[1], 0.1))),
     "betaln": tuple(WIDE[:, :200]),
     "gammainc": (WIDE[0], WIDE[0] * 10.0 ** RNG.normal(0, 0.3, size=400)),
@@ -32,7 +32,7 @@ SEVERAL = {
 }
 
 
-def of_scipy(name, *arguments):
+def scipy_value(name, *arguments):
     with np.errstate(all="ignore"):
         return getattr(scipy.special, name)(*arguments)
 
@@ -64,8 +64,8 @@ OPERATIONS = {
 }  # fmt: skip
 
 
-def test_every_function_is_compared():
-    assert set(special.__all__) == UNARY.keys() | SEVERAL.keys() | OPERATIONS.keys()
+def test_every_function_has_a_case():
+    assert set(special.__all__) == UNARY.keys() | MULTIVARIATE.keys() | OPERATIONS.keys()
     assert all(getattr(special, name) is function for name, function in OPERATIONS.items())
 
 
@@ -75,7 +75,7 @@ def test_functions_of_one_argument(compiler, name, dtype):
     x = np.linspace(*UNARY[name], 301)
     tensor = nx.tensor(x, dtype=dtype)
     x = np.asarray(nx.astype(tensor, "f64"))
-    expected = of_scipy(name, x)
+    expected = scipy_value(name, x)
     found = values(compiler, name, tensor)
     eps = 1e-14 if dtype == "f64" else 2 * float(nx.finfo(dtype).eps)
     # Near zeros of a function, the error is absolute.
@@ -84,10 +84,10 @@ def test_functions_of_one_argument(compiler, name, dtype):
     assert np.all(error <= eps * size), (x[np.argmax(error / size)], np.max(error / size))
 
 
-@pytest.mark.parametrize("name", SEVERAL)
+@pytest.mark.parametrize("name", MULTIVARIATE)
 def test_functions_of_several_arguments(compiler, name):
-    arguments = SEVERAL[name]
-    expected = of_scipy(
+    arguments = MULTIVARIATE[name]
+    expected = scipy_value(
         name,
         *(a.astype(int) if name == "polygamma" and a is arguments[0] else a for a in arguments),
     )
@@ -98,7 +98,7 @@ def test_functions_of_several_arguments(compiler, name):
     )
 
 
-def test_values_that_scipy_rounds():
+def test_values_beyond_the_accuracy_of_scipy():
     # Computed with 50 digits by mpmath.
     beta = special.betaln(
         *(nx.tensor(x, dtype="f64") for x in (9368.682507615777, 0.11622328569207956))
@@ -116,7 +116,7 @@ def test_edges_of_incomplete_gamma_functions(name):
     a = np.array([0.0, 1.0, 1.0, math.inf, -1.0, 2.0, math.nan, 1.0, 3.0])
     x = np.array([1.0, 0.0, math.inf, 2.0, 1.0, -1.0, 1.0, math.nan, 3.0])
     found = getattr(special, name)(nx.tensor(a), nx.tensor(x)).numpy()
-    np.testing.assert_allclose(found, of_scipy(name, a, x), rtol=1e-14)
+    np.testing.assert_allclose(found, scipy_value(name, a, x), rtol=1e-14)
 
 
 def test_edges_of_the_incomplete_beta_function():
@@ -131,7 +131,7 @@ def test_edges_of_the_incomplete_beta_function():
 def test_edges_of_bessel_functions(name):
     x = np.array([0.0, math.inf, math.nan] + ([-1.0] if name[0] in "ky" else [-math.inf]))
     with np.errstate(all="ignore"):
-        expected = of_scipy(name, x)
+        expected = scipy_value(name, x)
     if name in ("i0e", "i1e", "j0", "j1", "y0", "y1"):  # SciPy returns NaN for some limits.
         expected[1] = 0.0
     if name in ("i0e", "i1e", "j0", "j1"):
@@ -193,7 +193,7 @@ def test_values_without_cancellation_or_underflow(compiler, name):
 
 @pytest.mark.parametrize("name", ["betainc", "gammainc", "gammaincc"])
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
-def test_distribution_functions_are_from_0_to_1(compiler, name, dtype):
+def test_distribution_functions_are_between_0_and_1(compiler, name, dtype):
     a, b = 10.0 ** np.random.default_rng(5).uniform(-20, 3, size=(2, 2000))
     last = (np.linspace(0.001, 0.999, 2000),) if name == "betainc" else ()
     arguments = [nx.tensor(x, dtype=dtype) for x in (a, b, *last)]
@@ -230,7 +230,7 @@ def test_limits_at_infinite_arguments(compiler, name, dtype):
     np.testing.assert_array_equal(found, np.array(expected, float))
 
 
-@pytest.mark.parametrize("name", [*UNARY, *SEVERAL])
+@pytest.mark.parametrize("name", [*UNARY, *MULTIVARIATE])
 def test_derivatives(name):
     """Forward mode, reverse mode and differences agree, in first and second order."""
     function = getattr(special, name)
@@ -262,7 +262,7 @@ def test_derivatives_in_the_parameter_of_the_gamma_distribution(a, ratio):
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
 @pytest.mark.parametrize("dtype", ["f64", "f32"])
 def test_gamma_functions_of_large_parameters(compiler, name, dtype):
-    """The number of steps is bounded, so large parameters return at once."""
+    """The number of steps is bounded, so large parameters do not take longer."""
     a = np.repeat([1e4, 1e6, 1e12, 1e16, 2.0**70, 1e30 if dtype == "f32" else 1e300], 5)
     # Round the parameters first: SciPy has large errors at more than 4.5 deviations.
     a = nx.tensor(a, dtype=dtype)
@@ -270,7 +270,7 @@ def test_gamma_functions_of_large_parameters(compiler, name, dtype):
     x = wide + np.tile([-4.0, -1.0, 0.0, 0.5, 3.0], 6) * np.sqrt(wide)
     x = nx.tensor(x, dtype=dtype)
     found = values(compiler, name, a, x)
-    expected = of_scipy(name, *(np.asarray(v, "f8") for v in (a, x)))
+    expected = scipy_value(name, *(np.asarray(v, "f8") for v in (a, x)))
     rtol = 1e-13 if dtype == "f64" else 1e-7
     np.testing.assert_allclose(found, expected, rtol=rtol, atol=1e-300)
 
@@ -284,15 +284,18 @@ def test_derivatives_of_gamma_functions_of_large_parameters(name, dtype, a):
     parameter = nx.tensor(a, dtype=dtype)
     for deviation in (-2.0, 0.0, 1.5):
         x = nx.tensor(parameter.item() + deviation * math.sqrt(a), dtype=dtype)
-        point, at = (parameter, x), np.array([parameter.item(), x.item()])
+        point, coordinates = (parameter, x), np.array([parameter.item(), x.item()])
         for argument, found in enumerate(nx.grad(getattr(special, name), argnums=(0, 1))(*point)):
             change = step * np.eye(2)[argument]
-            slope = sum(w * of_scipy(name, *(at + k * change)) for k, w in weights.items()) / step
+            slope = (
+                sum(w * scipy_value(name, *(coordinates + k * change)) for k, w in weights.items())
+                / step
+            )
             assert found.dtype == dtype
             assert found.item() == pytest.approx(slope, rel=1e-7 if dtype == "f64" else 1e-6)
 
 
-def test_whole_parameters_have_the_derivatives_of_their_neighbors():
+def test_derivatives_at_integer_parameters():
     # The continued fraction of an integer parameter is finite, but its derivative is not.
     def slope(a):
         return nx.grad(special.gammainc)(
@@ -318,7 +321,7 @@ def test_many_elements_converge(name):
     """Rounding keeps some elements of a large tensor from a change of exactly zero."""
     a = np.random.default_rng(1).uniform(0.01, 20.0, size=30_000)
     found = getattr(special, name)(nx.tensor(a + 0.5), nx.tensor(a)).numpy()
-    np.testing.assert_allclose(found, of_scipy(name, a + 0.5, a), rtol=1e-12)
+    np.testing.assert_allclose(found, scipy_value(name, a + 0.5, a), rtol=1e-12)
 
 
 def test_derivatives_of_many_elements_converge():
@@ -329,7 +332,7 @@ def test_derivatives_of_many_elements_converge():
     )
     for slope, change in zip(slopes, ((1e-4, 0.0), (0.0, 1e-4)), strict=True):
         up, down = (
-            of_scipy("betainc", 20.0 * a + s * change[0], 20.0 * b + s * change[1], x)
+            scipy_value("betainc", 20.0 * a + s * change[0], 20.0 * b + s * change[1], x)
             for s in (1, -1)
         )
         np.testing.assert_allclose(slope.numpy(), (up - down) / 2e-4, rtol=1e-3, atol=1e-7)

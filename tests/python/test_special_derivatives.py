@@ -17,7 +17,7 @@ special = nx.special
 inf = math.inf
 
 #: Points inside of the domain of each function, at thresholds and where arguments are equal.
-INSIDE = {
+INTERIOR = {
     "betainc": [
         (1, 1, 0.5), (2, 2, 0.5), (3, 1, 2 / 3), (10, 3, 0.7), (3, 10, 0.2), (10, 10, 0.5),
     ],
@@ -38,10 +38,10 @@ INSIDE = {
     "logit": [(0.5,), (0.25,)],
     "logsumexp": [(0,), (2,)],
 }  # fmt: skip
-INSIDE |= {name: [(8,), (-8,), (0,), (1,)] for name in ("i0", "i1", "j0", "j1")}
-INSIDE |= {name: [(8,), (-8,), (1,)] for name in ("i0e", "i1e")}
-INSIDE |= {name: [(2,), (8,), (1,)] for name in ("k0", "k1", "k0e", "k1e", "y0", "y1")}
-INSIDE |= {"gammaincc": INSIDE["gammainc"], "erfc": INSIDE["erf"]}
+INTERIOR |= {name: [(8,), (-8,), (0,), (1,)] for name in ("i0", "i1", "j0", "j1")}
+INTERIOR |= {name: [(8,), (-8,), (1,)] for name in ("i0e", "i1e")}
+INTERIOR |= {name: [(2,), (8,), (1,)] for name in ("k0", "k1", "k0e", "k1e", "y0", "y1")}
+INTERIOR |= {"gammaincc": INTERIOR["gammainc"], "erfc": INTERIOR["erf"]}
 
 #: The arguments that are differentiated, if it is not all of them.
 ARGUMENTS = {"polygamma": (1,)}
@@ -56,11 +56,11 @@ def difference(function, point, argument, order):
     }[order]
 
     def value(k):
-        moved = [float(x) for x in point]
-        moved[argument] += k * step
+        shifted = [float(x) for x in point]
+        shifted[argument] += k * step
         if function is scipy.special.polygamma:
-            moved[0] = int(moved[0])
-        return function(*moved)
+            shifted[0] = int(shifted[0])
+        return function(*shifted)
 
     return sum(weight * value(k) for k, weight in weights.items()) / step**order
 
@@ -106,24 +106,24 @@ def first_derivatives(name, points):
     repeated to one number of points, so that all tests of a function share a program.
     """
 
-    def every(*columns):
+    def all_derivatives(*columns):
         return [
             [derivative(name, columns, argument, mode, 1) for argument in range(len(columns))]
             for mode in MODES
         ]
 
     columns = [nx.tensor(np.resize(column, LENGTH)) for column in columns_of(points)]
-    by_mode = nx.jit(every, compiler="xla")(*columns)
+    by_mode = nx.jit(all_derivatives, compiler="xla")(*columns)
     return [[found.numpy()[: len(points)] for found in by_argument] for by_argument in by_mode]
 
 
 def test_every_function_is_differentiated():
-    assert INSIDE.keys() == set(special.__all__)
+    assert INTERIOR.keys() == set(special.__all__)
 
 
-@pytest.mark.parametrize("name", INSIDE)
+@pytest.mark.parametrize("name", INTERIOR)
 def test_derivatives_at_thresholds(name):
-    function, points = getattr(scipy.special, name), INSIDE[name]
+    function, points = getattr(scipy.special, name), INTERIOR[name]
     if name == "logsumexp":  # It reduces all elements.
         assert all(derivatives(name, [point], 0, nx.grad, 1).tolist() == [1.0] for point in points)
         return
@@ -132,8 +132,8 @@ def test_derivatives_at_thresholds(name):
             expected = [difference(function, point, argument, order) for point in points]
             for mode in MODES:
                 found = derivatives(name, points, argument, mode, order)
-                what = f"order {order} in argument {argument} at {points}"
-                np.testing.assert_allclose(found, expected, 1e-6, 1e-7, err_msg=what)
+                label = f"order {order} in argument {argument} at {points}"
+                np.testing.assert_allclose(found, expected, 1e-6, 1e-7, err_msg=label)
 
 
 #: The point, the derivatives in each argument, and the second derivatives; None is not compared.
@@ -196,8 +196,8 @@ def compare_at_ends(found, cases, order, argument):
     """Compare derivatives with the limits at the points of cases."""
     for value, case in zip(found, cases, strict=True):
         if (slope := case[order][argument]) is not None:
-            what = f"order {order} in argument {argument} at {case[0]}"
-            np.testing.assert_allclose(value, slope, 1e-9, 1e-14, err_msg=what)
+            label = f"order {order} in argument {argument} at {case[0]}"
+            np.testing.assert_allclose(value, slope, 1e-9, 1e-14, err_msg=label)
 
 
 def is_smooth(case):
@@ -267,8 +267,8 @@ def test_derivatives_without_cancellation_or_underflow(compiler, name):
             ]
     for mode, by_argument in zip(MODES, found, strict=True):
         for argument, expected in enumerate(zip(*slopes, strict=True)):
-            what = f"{mode.__name__} in argument {argument}"
-            np.testing.assert_allclose(by_argument[argument], expected, rtol=1e-8, err_msg=what)
+            label = f"{mode.__name__} in argument {argument}"
+            np.testing.assert_allclose(by_argument[argument], expected, rtol=1e-8, err_msg=label)
 
 
 @pytest.mark.parametrize("name", ["gammainc", "gammaincc"])
@@ -321,7 +321,7 @@ def test_derivatives_whose_squares_would_overflow(compiler):
         np.testing.assert_allclose(slopes, [1 / 300, 1.0, 1e-3], rtol=1e-3)
 
 
-def test_one_operation_in_64_bits_leaves_the_gradients_before_it_in_32():
+def test_f64_operation_keeps_earlier_gradients_in_f32():
     weights = [nx.ones((4, 4)), nx.ones((4, 4))]
 
     def loss(weights, x):

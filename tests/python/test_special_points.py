@@ -22,10 +22,10 @@ def f64(values):
 def difference(function, x):
     """Return the gradient of a NumPy function of an array by central differences."""
     gradient = np.zeros_like(x)
-    for at in np.ndindex(x.shape):
+    for index in np.ndindex(x.shape):
         step = np.zeros_like(x)
-        step[at] = STEP
-        gradient[at] = (function(x + step) - function(x - step)) / (2 * STEP)
+        step[index] = STEP
+        gradient[index] = (function(x + step) - function(x - step)) / (2 * STEP)
     return gradient
 
 
@@ -40,15 +40,15 @@ def check_gradient(function, x, expected, compiler, rtol=1e-9, atol=1e-9):
 # --- products ---
 
 
-def products_of_others(x, *left_out):
+def product_without(x, *omitted):
     """Return the product of all elements except the ones at some positions."""
-    return np.prod(np.delete(x, left_out))
+    return np.prod(np.delete(x, omitted))
 
 
 def product_hessian(x):
     size = len(x)
     others = [
-        [products_of_others(x, i, j) if i != j else 0.0 for j in range(size)] for i in range(size)
+        [product_without(x, i, j) if i != j else 0.0 for j in range(size)] for i in range(size)
     ]
     return np.array(others)
 
@@ -78,11 +78,11 @@ POINTS = [
 
 
 @pytest.mark.parametrize("name", PRODUCTS)
-def test_products_of_zeros(name, compiler):
+def test_products_with_zeros(name, compiler):
     product = PRODUCTS[name]
     for point in POINTS if compiler == "evaluator" else POINTS[1:2]:
         x = np.array(point)
-        gradient = [products_of_others(x, at) for at in range(len(x))]
+        gradient = [product_without(x, index) for index in range(len(x))]
         check_gradient(product, x, gradient, compiler)
         modes = [(nx.jacfwd, nx.jacrev)]
         if compiler == "evaluator":
@@ -96,7 +96,7 @@ def test_third_derivative_of_a_product():
     x = np.array([0.0, 0.0, 0.0, 7.0])
     third = np.asarray(nx.jacfwd(nx.jacrev(nx.grad(nx.prod)))(f64(x)))
     for i, j, k in np.ndindex(third.shape):
-        expected = products_of_others(x, i, j, k) if len({i, j, k}) == 3 else 0.0
+        expected = product_without(x, i, j, k) if len({i, j, k}) == 3 else 0.0
         assert third[i, j, k] == expected
 
 
@@ -107,11 +107,11 @@ def test_products_along_axes_with_zeros(dtype):
     for axis in (0, 1, 2, (0, 2), None):
         axes = tuple(range(3)) if axis is None else axis if isinstance(axis, tuple) else (axis,)
         expected = np.zeros_like(x)
-        for at in np.ndindex(x.shape):
+        for index in np.ndindex(x.shape):
             others = x.copy()
-            others[at] = 1
-            row = tuple(slice(None) if i in axes else at[i] for i in range(3))
-            expected[at] = np.prod(others[row])
+            others[index] = 1
+            row = tuple(slice(None) if i in axes else index[i] for i in range(3))
+            expected[index] = np.prod(others[row])
 
         def total(x, axis=axis):
             return nx.sum(nx.real(nx.prod(x, axis=axis)))
@@ -132,23 +132,28 @@ def cofactors(a):
     return np.array([[(-1) ** (i + j) * minor(i, j) for j in rows] for i in rows])
 
 
-def of_rank(side, rank, seed=0):
+def matrix_of_rank(side, rank, seed=0):
     random = np.random.default_rng(seed)
     return random.normal(size=(side, rank)) @ random.normal(size=(rank, side))
 
 
 @pytest.mark.parametrize("side", [2, 3, 4, 5, 8])
-def test_determinants_of_every_rank(side, compiler):
+def test_gradients_of_determinants_of_every_rank(side, compiler):
     gradient = nx.jit(nx.grad(nx.linalg.det), compiler=compiler)
     for rank in range(side, -1, -1):
-        a = of_rank(side, rank)
+        a = matrix_of_rank(side, rank)
         scale = max(1.0, np.abs(a).max()) ** (side - 1)
         found = np.asarray(gradient(f64(a)))
         np.testing.assert_allclose(found, cofactors(a), rtol=1e-8, atol=1e-11 * scale)
 
 
 def test_forward_mode_of_singular_determinants():
-    for a in (np.diag([2.0, 3.0, 5.0, 0.0]), np.diag(np.ones(4), 1), of_rank(5, 4), of_rank(5, 3)):
+    for a in (
+        np.diag([2.0, 3.0, 5.0, 0.0]),
+        np.diag(np.ones(4), 1),
+        matrix_of_rank(5, 4),
+        matrix_of_rank(5, 3),
+    ):
         check_gradient(nx.linalg.det, a, cofactors(a), "evaluator", atol=1e-10)
 
 
@@ -156,7 +161,7 @@ def test_forward_mode_of_singular_determinants():
 def test_second_derivatives_of_singular_determinants(rank):
     a = np.random.default_rng(1).integers(-3, 4, (4, rank)) @ np.eye(4)[:rank] * 1.0
     expected = np.stack([
-        difference(lambda b, at=at: cofactors(b)[at], a) for at in np.ndindex(a.shape)
+        difference(lambda b, index=index: cofactors(b)[index], a) for index in np.ndindex(a.shape)
     ]).reshape(4, 4, 4, 4)  # fmt: skip
     for hessian in (nx.hessian(nx.linalg.det), nx.jacrev(nx.jacrev(nx.linalg.det))):
         np.testing.assert_allclose(np.asarray(hessian(f64(a))), expected, atol=1e-6)
@@ -165,7 +170,12 @@ def test_second_derivatives_of_singular_determinants(rank):
 def test_singular_entries_of_a_batch(compiler):
     """Regular matrices of a batch have the gradient of `inv`; only singular ones differ."""
     batch = np.stack(
-        [np.diag([2.0, 3.0, 5.0, 0.0]), np.eye(4)[[1, 0, 2, 3]], of_rank(4, 4), 0 * np.eye(4)]
+        [
+            np.diag([2.0, 3.0, 5.0, 0.0]),
+            np.eye(4)[[1, 0, 2, 3]],
+            matrix_of_rank(4, 4),
+            0 * np.eye(4),
+        ]
     )
     expected = np.stack([cofactors(a) for a in batch])
     both = {
@@ -177,14 +187,14 @@ def test_singular_entries_of_a_batch(compiler):
         np.testing.assert_allclose(found, expected, atol=1e-10)
 
 
-def test_slogdet_next_to_a_singular_matrix(compiler):
-    regular = [np.eye(4)[[1, 0, 2, 3]], of_rank(4, 4)]
+def test_slogdet_in_a_batch_with_a_singular_matrix(compiler):
+    regular = [np.eye(4)[[1, 0, 2, 3]], matrix_of_rank(4, 4)]
     batch = np.stack([regular[0], np.diag([2.0, 3.0, 5.0, 0.0]), regular[1]])
     found = nx.jit(nx.grad(lambda a: nx.sum(nx.linalg.slogdet(a)[1])), compiler=compiler)(
         f64(batch)
     )
-    for at, a in ((0, regular[0]), (2, regular[1])):
-        np.testing.assert_allclose(np.asarray(found)[at], np.linalg.inv(a).T, atol=1e-10)
+    for index, a in ((0, regular[0]), (2, regular[1])):
+        np.testing.assert_allclose(np.asarray(found)[index], np.linalg.inv(a).T, atol=1e-10)
 
 
 def test_narrow_complex_and_tiny_determinants():
@@ -202,15 +212,15 @@ def test_narrow_complex_and_tiny_determinants():
 # --- writes ---
 
 
-def last_write(shape, places, updates):
+def last_write(shape, positions, updates):
     """Return the array that NumPy stores; the last of several writes to an element remains."""
     x = np.zeros(shape)
-    x[places] = updates
+    x[positions] = updates
     return x
 
 
 @pytest.mark.parametrize(
-    ("shape", "places"),
+    ("shape", "positions"),
     [
         ((2,), np.array([1, 1])),
         ((4,), np.array([3, 0, 3, 3, 1])),
@@ -220,32 +230,34 @@ def last_write(shape, places, updates):
         ((2, 3), (slice(None), np.array([2, 0, 2]))),
     ],
 )
-def test_only_the_write_that_stays_has_a_gradient(shape, places, compiler):
-    updates = np.arange(1.0, 1 + np.zeros(shape)[places].size).reshape(
-        np.zeros(shape)[places].shape
+def test_only_the_last_write_has_a_gradient(shape, positions, compiler):
+    updates = np.arange(1.0, 1 + np.zeros(shape)[positions].size).reshape(
+        np.zeros(shape)[positions].shape
     )
     weights = np.random.default_rng(0).normal(size=shape)
-    index = (
-        tuple(nx.tensor(p) if isinstance(p, np.ndarray) else p for p in places)
-        if isinstance(places, tuple)
-        else nx.tensor(places)
+    indices = (
+        tuple(nx.tensor(p) if isinstance(p, np.ndarray) else p for p in positions)
+        if isinstance(positions, tuple)
+        else nx.tensor(positions)
     )
 
     def write(updates):
-        return nx.sum(nx.zeros(shape, dtype="f64").at[index].set(updates) * weights)
+        return nx.sum(nx.zeros(shape, dtype="f64").at[indices].set(updates) * weights)
 
-    expected = difference(lambda u: np.sum(last_write(shape, places, u) * weights), updates)
+    expected = difference(lambda u: np.sum(last_write(shape, positions, u) * weights), updates)
     check_gradient(write, updates, expected, compiler)
     batched = nx.jit(nx.vmap(nx.grad(write)), compiler=compiler)(f64([updates, updates]))
     np.testing.assert_allclose(np.asarray(batched), [expected, expected], atol=1e-9)
 
 
-def test_writes_that_collide_by_clamping(compiler):
+def test_clamped_writes_to_one_element(compiler):
     """Indices out of range are clamped to the last element, so that writes collide there."""
-    places = nx.tensor(np.array([7, 2, 9], "i4"))
+    positions = nx.tensor(np.array([7, 2, 9], "i4"))
 
     def write(updates):
-        written = nx.indexed_put(nx.zeros(3, dtype="f64"), nx.clip(places, 0, 2)[:, None], updates)
+        written = nx.indexed_put(
+            nx.zeros(3, dtype="f64"), nx.clip(positions, 0, 2)[:, None], updates
+        )
         return nx.sum(written * f64([2.0, 3.0, 5.0]))
 
     check_gradient(write, np.ones(3), [0.0, 0.0, 5.0], compiler)
@@ -270,7 +282,7 @@ def nested(w, x):
     return nx.cond(x > 0, inner, lambda: w * x)
 
 
-def looped(w, x):
+def while_loop(w, x):
     """The body is undefined at the end of the loop, and some entries run no iteration."""
 
     def step(state):
@@ -279,22 +291,22 @@ def looped(w, x):
     return nx.while_loop(lambda state: state[1] < 4, step, (x * 1.0, x))[0]
 
 
-def kept(w, x):
+def checkpointed(w, x):
     return nx.checkpoint(branches)(w, x)
 
 
-def in_a_loop(w, x):
+def loop_of_branches(w, x):
     return nx.fori(0, 3, lambda i, total: total + branches(w, x) * (i + 1), x * 0)
 
 
-def differentiated(w, x):
+def gradient_in_branch(w, x):
     def inner():
         return nx.grad(lambda y: w * w * nx.log(y) * nx.log(x))(x)
 
     return nx.cond(x > 0, inner, lambda: w * x)
 
 
-def counted(w, x):
+def entry_counts(w, x):
     """Entries take different numbers of iterations, beyond which the body is not defined."""
     count = nx.astype(x, "s32")
 
@@ -305,13 +317,13 @@ def counted(w, x):
 
 
 def transformed(w, x):
-    """Transformations inside a branch."""
+    """Apply transformations inside a branch."""
 
     def inside():
         rows = nx.vmap(lambda y: w * nx.log(y))(nx.stack([x, x]))
         scanned = nx.scan(lambda c, k: (c + k * w * nx.log(x), c), w * 0, f64([1.0, 2.0]))[0]
-        moved = nx.jvp(lambda y: w * nx.log(y), (x,), (1 / x,))[1]
-        return nx.sum(rows) + scanned + moved + w * nx.log(nx.stop_grad(x))
+        tangent = nx.jvp(lambda y: w * nx.log(y), (x,), (1 / x,))[1]
+        return nx.sum(rows) + scanned + tangent + w * nx.log(nx.stop_grad(x))
 
     return nx.cond(x > 0, inside, lambda: w * x)
 
@@ -321,22 +333,22 @@ FLOWS = {
     "all_alike": (branches, [0.0, -1.0, -2.0]),
     "switch": (switched, [1.0, 4.5, 9.0, 5.0]),
     "nested": (nested, [0.0, 0.5, 1.0, 2.5]),
-    "while": (looped, [0.0, 2.5, 4.0, 9.0]),
-    "no_entry_begins": (looped, [4.0, 9.0]),
-    "checkpoint": (kept, [0.0, 1.0, 2.0, -3.0]),
-    "fori": (in_a_loop, [0.0, 2.0]),
-    "counted": (counted, [0.0, 2.0, 3.0]),
+    "while": (while_loop, [0.0, 2.5, 4.0, 9.0]),
+    "no_iterations": (while_loop, [4.0, 9.0]),
+    "checkpoint": (checkpointed, [0.0, 1.0, 2.0, -3.0]),
+    "fori": (loop_of_branches, [0.0, 2.0]),
+    "entry_counts": (entry_counts, [0.0, 2.0, 3.0]),
     "transformed": (transformed, [0.0, 1.0, 2.0]),
-    "grad": (differentiated, [0.0, 1.0, 2.0]),
+    "grad": (gradient_in_branch, [0.0, 1.0, 2.0]),
 }
 
 
-def one_at_a_time(derivative, w, xs):
+def separately(derivative, w, xs):
     return [np.asarray(nx.jit(derivative)(f64(w), f64(x))) for x in xs]
 
 
 @pytest.mark.parametrize("name", FLOWS)
-def test_branches_that_are_not_taken(name, compiler):
+def test_untaken_branches_do_not_affect_derivatives(name, compiler):
     """Derivatives of all entries are the sum, or the row, of derivatives of single entries."""
     function, xs = FLOWS[name]
     w = 2.0
@@ -347,19 +359,19 @@ def test_branches_that_are_not_taken(name, compiler):
     def jit(derivative):
         return nx.jit(derivative, compiler=compiler)
 
-    by_w = np.sum(one_at_a_time(nx.grad(function), w, xs))
+    by_w = np.sum(separately(nx.grad(function), w, xs))
     for derivative in (nx.grad(total), nx.jacfwd(total)):
         np.testing.assert_allclose(jit(derivative)(f64(w), f64(xs)).item(), by_w, rtol=1e-12)
-    by_x = one_at_a_time(nx.grad(function, argnums=1), w, xs)
+    by_x = separately(nx.grad(function, argnums=1), w, xs)
     for derivative in (nx.grad(total, argnums=1), nx.jacfwd(total, argnums=1)):
         np.testing.assert_allclose(np.asarray(jit(derivative)(f64(w), f64(xs))), by_x, rtol=1e-12)
     per_entry = nx.vmap(nx.grad(function, argnums=1), in_axes=(None, 0))
     np.testing.assert_allclose(np.asarray(jit(per_entry)(f64(w), f64(xs))), by_x, rtol=1e-12)
-    twice = np.sum(one_at_a_time(nx.hessian(function), w, xs))
+    twice = np.sum(separately(nx.hessian(function), w, xs))
     np.testing.assert_allclose(jit(nx.hessian(total))(f64(w), f64(xs)).item(), twice, atol=1e-12)
 
 
-def test_pairs_of_which_some_are_not_taken(compiler):
+def test_untaken_branches_over_two_mapped_axes(compiler):
     """The predicate depends on two mapped axes, each operand on one."""
 
     def distance(x, y):
@@ -380,8 +392,8 @@ def test_pairs_of_which_some_are_not_taken(compiler):
 def test_vectorized_axes_with_branches(compiler):
     def total(w, xs):
         rows = nx.vectorize(xs, "rows")
-        taken = nx.cond(rows > 0, lambda: w * nx.log(rows), lambda: w * rows)
-        return nx.sum(nx.devectorize(taken))
+        selected = nx.cond(rows > 0, lambda: w * nx.log(rows), lambda: w * rows)
+        return nx.sum(nx.devectorize(selected))
 
     found = nx.jit(nx.grad(total), compiler=compiler)(f64(2.0), f64([0.0, 1.0, 2.0]))
     np.testing.assert_allclose(found.item(), np.log(2.0))
@@ -408,34 +420,34 @@ def test_branches_in_a_fold(compiler):
     xs = np.array([[0.0, 1.0], [2.0, 0.0], [3.0, 4.0]])
     sums = {
         logarithms: np.log(xs[xs > 0]).sum(),
-        roots: sum(np.sqrt(4 - at) for x in xs.ravel() for at in np.arange(x, 4)),
+        roots: sum(np.sqrt(4 - count) for x in xs.ravel() for count in np.arange(x, 4)),
     }
     for function, expected in sums.items():
         found = nx.jit(nx.grad(function), compiler=compiler)(f64(2.0), f64(xs))
         np.testing.assert_allclose(found.item(), expected)
 
 
-def test_data_that_a_branch_mentions():
+def test_branches_with_captured_data():
     rows = nx.vectorize(f64([0.0, 1.0, 2.0]), "rows")
 
     def total(w):
-        taken = nx.cond(rows > 0, lambda: w * nx.log(rows), lambda: w * rows)
-        return nx.sum(nx.devectorize(taken))
+        selected = nx.cond(rows > 0, lambda: w * nx.log(rows), lambda: w * rows)
+        return nx.sum(nx.devectorize(selected))
 
     np.testing.assert_allclose(nx.grad(total)(f64(2.0)).item(), np.log(2.0))
 
 
-def test_values_of_branches_stay_as_they_are():
+def test_values_of_vectorized_branches():
     """A branch that uses a value of all entries and values of each entry."""
     xs = np.array([0.0, 1.0, 2.0])
 
     def function(xs):
         rows = nx.vectorize(xs, "rows")
 
-        def whole():
+        def combine():
             return nx.sum(nx.devectorize(rows)) + rows
 
-        return nx.devectorize(nx.cond(rows > 0, whole, lambda: rows - 1))
+        return nx.devectorize(nx.cond(rows > 0, combine, lambda: rows - 1))
 
     np.testing.assert_array_equal(np.asarray(nx.jit(function)(f64(xs))), [-1.0, 4.0, 5.0])
 
@@ -455,11 +467,11 @@ def test_ties_share_a_gradient_in_both_modes(compiler):
 
 
 @pytest.mark.parametrize("function", [nx.max, nx.min, nx.logsumexp], ids=["max", "min", "lse"])
-def test_reductions_of_nothing_have_a_derivative_of_zero(function, compiler):
+def test_empty_reductions_have_zero_derivatives(function, compiler):
     empty = nx.zeros((0, 3))
     reduce = lambda x: function(x, axis=0)  # noqa: E731
-    push = nx.jit(lambda x: nx.jvp(reduce, (x,), (x,))[1], compiler=compiler)
-    assert push(empty).tolist() == [0.0, 0.0, 0.0]
+    forward = nx.jit(lambda x: nx.jvp(reduce, (x,), (x,))[1], compiler=compiler)
+    assert forward(empty).tolist() == [0.0, 0.0, 0.0]
     assert nx.jit(nx.jacfwd(reduce), compiler=compiler)(empty).shape == (3, 0, 3)
 
 
@@ -516,19 +528,19 @@ def test_smooth_functions_have_all_derivatives(name, compiler):
             mixed = [
                 [
                     sum(
-                        a * b * theirs(*(np.array(point) + a * one + b * other))
+                        a * b * theirs(*(np.array(point) + a * first_step + b * second_step))
                         for a in (1, -1)
                         for b in (1, -1)
                     )
                     / 4e-6
-                    for other in steps
+                    for second_step in steps
                 ]
-                for one in steps
+                for first_step in steps
             ]
             np.testing.assert_allclose(found, mixed, rtol=1e-4, atol=1e-4, err_msg=str(point))
 
 
-def test_third_derivatives_at_halves(compiler):
+def test_second_derivatives_of_digamma_at_half_integers(compiler):
     """The derivatives of the reflection of the gamma function, which tangents made infinite."""
     third = nx.jit(nx.grad(nx.grad(nx.digamma)), compiler=compiler)
     x = np.array([-0.5, -1.5, -2.5, 0.5])
@@ -560,7 +572,7 @@ def test_digamma_has_derivatives_at_its_poles_and_at_infinity(compiler):
         np.testing.assert_array_equal(np.asarray(slopes), [np.inf, np.inf, 0.0, np.nan, np.nan])
 
 
-def test_derivatives_at_limits_of_pieces(compiler):
+def test_derivatives_at_piecewise_boundaries(compiler):
     check_gradient(nx.nn.sparse_plus, 1.0, 1.0, compiler)
     check_gradient(nx.nn.sparse_plus, -1.0, 0.0, compiler)
     for derivative in (nx.grad, nx.jacfwd):
@@ -577,7 +589,7 @@ def test_norms_of_orders_below_one_have_no_derivative_at_zero(order, compiler):
         assert np.isnan(np.asarray(slopes)).all()
 
 
-def test_the_deviation_of_equal_elements_has_no_derivative(compiler):
+def test_std_of_equal_elements_has_nan_gradient(compiler):
     """The root of the variance is smooth only where a number is added to the variance."""
     x = f64([2.0, 2.0, 2.0])
     assert np.isnan(np.asarray(nx.jit(nx.grad(nx.std), compiler=compiler)(x))).all()
@@ -607,13 +619,13 @@ def test_remainders_are_differentiated_at_multiples(function, compiler):
 def test_compile_time_does_not_grow_with_the_size(method):
     """Derivatives of scatters are loops: unrolled, they took XLA minutes at this size."""
 
-    def total(updates, places):
+    def total(updates, positions):
         if method == "segment_prod":
-            return nx.sum(nx.segment_prod(updates, places, num_segments=len(updates)))
-        return nx.sum(getattr(nx.ones(updates.shape).at[places], method)(updates))
+            return nx.sum(nx.segment_prod(updates, positions, num_segments=len(updates)))
+        return nx.sum(getattr(nx.ones(updates.shape).at[positions], method)(updates))
 
-    updates, places = nx.ones(200_000), nx.zeros(200_000, dtype="s32")
+    updates, positions = nx.ones(200_000), nx.zeros(200_000, dtype="s32")
     start = time.perf_counter()
-    gradient = nx.jit(nx.grad(total), compiler="xla")(updates, places)
+    gradient = nx.jit(nx.grad(total), compiler="xla")(updates, positions)
     assert np.isfinite(np.asarray(gradient)).all()
     assert time.perf_counter() - start < 10

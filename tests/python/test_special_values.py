@@ -122,18 +122,18 @@ def cases(name):
     """Yield the arguments of all cases of a function, and the expected results."""
     for line in CASES[name].split(";"):
         left, _, result = line.partition("→")
-        words = [word.replace("·", " ") for word in left.split()]
-        numbers = [NUMBERS[word] if word in NUMBERS else [float(word)] for word in words]
+        symbols = [symbol.replace("·", " ") for symbol in left.split()]
+        numbers = [NUMBERS[symbol] if symbol in NUMBERS else [float(symbol)] for symbol in symbols]
         for values in itertools.product(*numbers):
-            wanted = RESULTS.get(result.strip(), lambda *_: None)(
+            expected = RESULTS.get(result.strip(), lambda *_: None)(
                 *values, *[nan] * (2 - len(values))
             )
-            yield values, float(result) if wanted is None else wanted
+            yield values, float(result) if expected is None else expected
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_special_cases(name, compiler):
-    arguments, wanted = zip(*cases(name), strict=True)
+    arguments, results = zip(*cases(name), strict=True)
     columns = [np.array(column) for column in zip(*arguments, strict=True)]
     # One program for all dtypes compiles faster than one program for each dtype.
     typed = [[nx.tensor(x, dtype=dtype) for x in columns] for dtype in DTYPES]
@@ -141,10 +141,13 @@ def test_special_cases(name, compiler):
     found = nx.jit(lambda typed: [function(*x) for x in typed], compiler=compiler)(typed)
     for dtype, result in zip(DTYPES, found, strict=True):
         values = nx.astype(result, "f64").numpy()
-        expected = nx.astype(nx.tensor(np.array(wanted), dtype=dtype), "f64").numpy()
+        expected = nx.astype(nx.tensor(np.array(results), dtype=dtype), "f64").numpy()
         close = np.isclose(values, expected, rtol=1e-2, atol=0, equal_nan=True)
         exact = np.isin(expected, [0.0, 1.0, -1.0, inf, -inf])
-        good = np.where(exact, values == expected, close)
-        good &= np.isnan(expected) | (np.signbit(values) == np.signbit(expected))
-        wrong = [(dtype, arguments[at], values[at], wanted[at]) for at in np.flatnonzero(~good)]
-        assert wrong == []
+        matches = np.where(exact, values == expected, close)
+        matches &= np.isnan(expected) | (np.signbit(values) == np.signbit(expected))
+        failures = [
+            (dtype, arguments[index], values[index], results[index])
+            for index in np.flatnonzero(~matches)
+        ]
+        assert failures == []

@@ -26,10 +26,10 @@ def load(name):
     data = nx.from_safetensors((FOLDER / f"{name}.safetensors").read_bytes())
 
     def numbered(prefix):
-        at = 0
-        while f"{prefix}{at}" in data:
-            yield data[f"{prefix}{at}"]
-            at += 1
+        index = 0
+        while f"{prefix}{index}" in data:
+            yield data[f"{prefix}{index}"]
+            index += 1
 
     return list(numbered("in")), list(numbered("out")), data
 
@@ -42,13 +42,13 @@ def close(found, expected):
     np.testing.assert_allclose(found, expected, rtol=0, atol=2e-4 * scale)
 
 
-def test_there_are_enough_cases():
+def test_golden_cases_exist():
     assert len(CASES) >= 50
 
 
 @pytest.mark.parametrize("compiler", ["evaluator", "xla"])
 @pytest.mark.parametrize("name", CASES)
-def test_results_are_those_of_jax(name, compiler):
+def test_results_match_jax(name, compiler):
     inputs, expected, _ = load(name)
     results = nx.from_stablehlo(FOLDER / f"{name}.mlir", compiler=compiler)(*inputs)
     results = results if isinstance(results, tuple) else (results,)
@@ -67,16 +67,16 @@ def weighted(results):
 
 
 @pytest.mark.parametrize("name", ["gpt", "lstm", "small_network", "attention", "mapped", "updates"])
-def test_gradients_are_those_of_jax(name):
+def test_gradients_match_jax(name):
     inputs, _, data = load(name)
     function = nx.from_stablehlo(FOLDER / f"{name}.mlir")
-    floats = [at for at, value in enumerate(inputs) if value.dtype == nx.float32]
+    floats = [index for index, value in enumerate(inputs) if value.dtype == nx.float32]
     gradients = nx.grad(lambda *args: weighted(function(*args)), floats)(*inputs)
-    for at, found in zip(floats, gradients, strict=True):
-        close(found, data[f"grad{at}"])
+    for index, found in zip(floats, gradients, strict=True):
+        close(found, data[f"grad{index}"])
 
 
-def test_an_imported_function_is_a_function_like_others(tmp_path):
+def test_imported_functions_support_transformations(tmp_path):
     f = nx.from_stablehlo(SQUARES)
     assert f(X).tolist() == [1.0, 8.0, 0.75]
     assert nx.jit(lambda x: f(x) + 1)(X).tolist() == [2.0, 9.0, 1.75]
@@ -123,15 +123,15 @@ SOFTPLUS = """func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 
 @pytest.mark.parametrize("compiler", ["evaluator", "xla"])
-@pytest.mark.parametrize(("source", "own"), [(SIGMOID, nx.sigmoid), (SOFTPLUS, nx.nn.softplus)])
-def test_functions_that_jax_writes_as_several_operations(source, own, compiler):
+@pytest.mark.parametrize(("source", "native"), [(SIGMOID, nx.sigmoid), (SOFTPLUS, nx.nn.softplus)])
+def test_decomposed_functions_match_native_functions(source, native, compiler):
     imported = nx.from_stablehlo(source)
 
     def slope(function):
         return nx.grad(lambda x: nx.sum(function(x)))
 
     x = nx.tensor([-1000.0, -100.0, 0.0, 3.0])
-    for found, expected in [(imported, own), (slope(imported), slope(own))]:
+    for found, expected in [(imported, native), (slope(imported), slope(native))]:
         close(nx.jit(found, compiler=compiler)(x), nx.jit(expected, compiler=compiler)(x))
 
 
@@ -175,7 +175,7 @@ EXPORTS = sorted(path.name for kind in ("jax", "mlirbc") for path in FOLDER.glob
 
 
 @pytest.mark.parametrize("name", EXPORTS)
-def test_bytecode_needs_no_jax(name):
+def test_exports_load_without_jax(name):
     inputs, expected, _ = load(Path(name).stem)
     function = nx.from_stablehlo(FOLDER / name)
     results = function(*inputs)
@@ -211,7 +211,7 @@ def test_exports_of_jax_keep_their_containers():
         f(params, x, unused)
 
 
-def test_functions_for_several_platforms_run_as_on_one():
+def test_multi_platform_exports():
     path = FOLDER.parent / "platforms.jax"
     x = np.array([0.5, -1.0, 2.0], dtype=np.float32)
     for platform, expected in [(None, np.sin), ("cpu", np.sin), ("cuda", np.cos)]:
@@ -223,7 +223,7 @@ def test_functions_for_several_platforms_run_as_on_one():
         nx.from_stablehlo(SQUARES, platform="cpu")
 
 
-def test_exports_are_read_as_jax_reads_them():
+def test_new_exports_match_jax():
     jax = pytest.importorskip("jax", exc_type=ImportError)
     pytest.importorskip("flatbuffers", exc_type=ImportError)
     export = pytest.importorskip("jax.export")
@@ -236,7 +236,7 @@ def test_exports_are_read_as_jax_reads_them():
     close(nx.from_stablehlo(data)(params, x), model(params, x))
 
 
-def test_functions_of_jax_keep_their_containers():
+def test_imported_jax_functions_keep_their_containers():
     jax = pytest.importorskip("jax", exc_type=ImportError)
     jnp = jax.numpy
 
@@ -253,20 +253,20 @@ def test_functions_of_jax_keep_their_containers():
     for ours, other in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         close(ours, other)
     slopes = nx.grad(lambda p: nx.sum(f(p, x, scale=2.0)["y"]))(params)
-    wanted = jax.grad(lambda p: model(p, x, scale=2.0)["y"].sum())(params)
-    close(slopes["w"], wanted["w"])
+    expected_slopes = jax.grad(lambda p: model(p, x, scale=2.0)["y"].sum())(params)
+    close(slopes["w"], expected_slopes["w"])
     with pytest.raises(nx.ArgumentError, match="arguments: must have the structure"):
         f(params, x)
 
 
 @pytest.mark.parametrize("dtype", ["u8", "s32", "f32", "bool"])
-def test_functions_of_jax_accept_tensors_and_templates(dtype):
+def test_from_jax_accepts_tensors_and_templates(dtype):
     pytest.importorskip("jax", exc_type=ImportError)
     x = nx.astype(nx.tensor([1, 0, 1]), dtype)
-    for described in (x, nx.template(x.shape, x.dtype)):
-        f = nx.from_jax(lambda x: (x, x != 0), described)
+    for argument in (x, nx.template(x.shape, x.dtype)):
+        f = nx.from_jax(lambda x: (x, x != 0), argument)
         assert f.expression.inputs[0][1] == x.dtype
-        same, is_set = f(x)
-        assert same.dtype == x.dtype
-        assert same.tolist() == x.tolist()
+        copy, is_set = f(x)
+        assert copy.dtype == x.dtype
+        assert copy.tolist() == x.tolist()
         assert is_set.tolist() == [True, False, True]

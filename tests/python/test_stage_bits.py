@@ -122,26 +122,26 @@ def bits(value):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_every_cut_keeps_every_bit(name):
+def test_stages_match_the_whole_bitwise(name):
     expression = nx.debug_expr(FUNCTIONS[name])(X)
     seen = []
     nx.graph.split(expression, lambda node: seen.append(node.op) or "none")
     expected = bits(expression.run(X, compiler="evaluator"))
 
-    def check(answers):
-        left = iter(answers)
-        stages = nx.graph.split(expression, lambda node: next(left))
+    def check(decisions):
+        remaining = iter(decisions)
+        stages = nx.graph.split(expression, lambda node: next(remaining))
         result = nx.graph.run(stages, X, compiler="evaluator")
-        assert bits(result) == expected, answers
+        assert bits(result) == expected, decisions
 
     for decision in DECISIONS:
         check([decision] * len(seen))
     for position in range(0, len(seen), max(1, len(seen) // 4)):
         for decision in DECISIONS:
-            check([decision if at == position else "none" for at in range(len(seen))])
+            check([decision if index == position else "none" for index in range(len(seen))])
 
 
-def test_no_stage_takes_a_constant():
+def test_constants_are_not_stage_inputs():
     expression = nx.debug_expr(lambda x: nx.var(x**2, axis=0))(X)
     stages = nx.graph.split(expression, lambda node: "both")
     assert len(stages.stages) > 3

@@ -38,7 +38,7 @@ def reader_of(name):
     )
 
 
-def present():
+def current_versions():
     """Return the current versions of the formats of stages and of programs."""
     (stage,) = nx.graph.split(nx.debug_expr(nx.sin)(1.0), lambda node: "none").stages
     return stage.to_bytes()[4], stage.expr.to_bytes()[4]
@@ -58,33 +58,33 @@ def facts_of(versions):
     return json.loads(min(FOLDER.glob(f"facts-{end}.json")).read_text())
 
 
-def test_there_are_golden_files_of_the_present_version():
-    stage, program = present()
-    wanted = {
+def test_golden_files_of_the_current_version_exist():
+    stage, program = current_versions()
+    required = {
         f"program-{program}.bin",
         f"stage-{stage}-of-{program}.bin",
         f"stages-{stage}-of-{program}.bin",
     }
-    assert wanted <= set(FILES), "run tests/formats/write.py, and describe the version"
+    assert required <= set(FILES), "run tests/formats/write.py, and describe the version"
 
 
 @pytest.mark.parametrize("name", [name for name in FILES if not name.startswith("stages")])
-def test_golden_files_are_read_or_refused_by_their_version(name):
-    versions, (stage, program) = versions_of(name), present()
-    why = ""
-    is_present = versions == ((program,) if name.startswith("program") else (stage, program))
+def test_golden_files_are_read_or_rejected_by_version(name):
+    versions, (stage, program) = versions_of(name), current_versions()
+    message = ""
+    is_current = versions == ((program,) if name.startswith("program") else (stage, program))
     try:
         found = read(name)
     except nx.FormatError as error:
-        why = str(error)
+        message = str(error)
         found = None
     if found is None:
         assert program_of(versions) < OLDEST
-        assert re.search(r"has format \d+, this version reads formats? \d", why)
+        assert re.search(r"has format \d+, this version reads formats? \d", message)
         return
     assert program_of(versions) >= OLDEST
     facts = facts_of(versions)
-    if is_present:
+    if is_current:
         assert found.to_bytes() == (FOLDER / name).read_bytes()
     if name.startswith("stage"):
         assert found.digest == facts["stages"][0]
@@ -107,25 +107,25 @@ def stage():
     ).stages[0]
 
 
-def test_every_cut_and_every_flipped_bit_is_noticed(stage):
+def test_truncated_and_corrupted_bytes_are_detected(stage):
     data = stage.to_bytes()
     for length in range(len(data)):
         with pytest.raises(nx.FormatError):
             nx.graph.Stage.from_bytes(data[:length])
     choice = random.Random(0)
     accepted = []
-    for at in range(len(data)):
+    for offset in range(len(data)):
         damaged = bytearray(data)
-        damaged[at] ^= 1 << choice.randrange(8)
+        damaged[offset] ^= 1 << choice.randrange(8)
         with contextlib.suppress(nx.FormatError):
-            accepted.append((at, nx.graph.Stage.from_bytes(bytes(damaged))))
+            accepted.append((offset, nx.graph.Stage.from_bytes(bytes(damaged))))
     # The bytes outside the checksum describe the position of the stage, not its program.
     program = data.index(b"nxla") - 8
-    assert all(at < program for at, _ in accepted)
+    assert all(offset < program for offset, _ in accepted)
     assert all(found.digest == stage.digest for _, found in accepted)
 
 
-def test_errors_say_what_is_wrong(stage):
+def test_errors_name_the_damage(stage):
     data, program = stage.to_bytes(), stage.expr.to_bytes()
     newer = data[:4] + bytes([data[4] + 1]) + data[5:]
     cases = {
@@ -135,24 +135,26 @@ def test_errors_say_what_is_wrong(stage):
         data + b"\0": "bytes follow the end",
         newer: rf"the stage has format {data[4] + 1}, this version reads format {data[4]}",
     }
-    for damaged, why in cases.items():
-        with pytest.raises(nx.FormatError, match=why):
+    for damaged, message in cases.items():
+        with pytest.raises(nx.FormatError, match=message):
             nx.graph.Stage.from_bytes(damaged)
     newer = program[:4] + bytes([program[4] + 1]) + program[5:]
     with pytest.raises(nx.FormatError, match=rf"has format {program[4] + 1}, this version reads"):
         nx.graph.Expression.from_bytes(newer)
 
 
-def test_a_pickled_stage_is_its_bytes_and_one_call(stage):
-    called = []
+def test_pickled_stage_contains_only_its_bytes(stage):
+    loaded = []
 
-    class Watching(pickle.Unpickler):
+    class RecordingUnpickler(pickle.Unpickler):
         def find_class(self, module, name):
-            called.append((module, name))
+            loaded.append((module, name))
             return super().find_class(module, name)
 
     data = pickle.dumps(stage)
-    assert Watching(io.BytesIO(data)).load().digest == stage.digest
-    assert {module.split(".")[0] for module, _ in called} <= {"nxla", "builtins"}
-    texts = [argument for _, argument, _ in pickletools.genops(data) if isinstance(argument, bytes)]
-    assert stage.to_bytes() in texts
+    assert RecordingUnpickler(io.BytesIO(data)).load().digest == stage.digest
+    assert {module.split(".")[0] for module, _ in loaded} <= {"nxla", "builtins"}
+    payloads = [
+        argument for _, argument, _ in pickletools.genops(data) if isinstance(argument, bytes)
+    ]
+    assert stage.to_bytes() in payloads

@@ -33,7 +33,7 @@ def threads():
     return count
 
 
-def soon(holds):
+def eventually(holds):
     """Return whether a condition holds within seconds; earlier threads may still be running."""
     deadline = time.monotonic() + 10
     while not holds() and time.monotonic() < deadline:
@@ -41,11 +41,11 @@ def soon(holds):
     return holds()
 
 
-def on_device(value):
+def copy_to_device(value):
     return nx.jit(lambda x: x, compiler="xla")(value)
 
 
-def test_the_documents_example(compiler):
+def test_documentation_example_of_streams(compiler):
     stream = sums(compiler)
     found = []
     for x in range(1, 6):
@@ -54,13 +54,13 @@ def test_the_documents_example(compiler):
     assert (*found, stream.done().item()) == (0, 1, 3, 6, 10, 15)
 
 
-def test_results_come_in_order_whenever_they_are_received(compiler):
+def test_results_arrive_in_order(compiler):
     stream = sums(compiler)
     for x in range(1, 6):
         stream.send(x)
-    later = stream.recv_deferred()
+    deferred = stream.recv_deferred()
     assert [result.item() for result in stream] == [1, 3, 6, 10]
-    assert later.result(10).item() == 0
+    assert deferred.result(10).item() == 0
     assert stream.done().item() == 15
     assert stream.done().item() == 15
 
@@ -77,7 +77,7 @@ def test_containers_and_constants(compiler):
     assert (count.item(), last.tolist()) == (1, [1.0, 2.0])
 
 
-def test_going_over_many_chunks_keeps_few(compiler):
+def test_over_keeps_few_chunks_in_flight(compiler):
     stream = sums(compiler, bound=3)
     assert [result.item() for result in stream.over(range(100))][-1] == sum(range(99))
     assert stream.done().item() == sum(range(100))
@@ -93,7 +93,7 @@ def test_asynchronous_iteration():
     assert asyncio.run(main()) == [0, 1, 3]
 
 
-def test_a_full_stream_makes_senders_wait():
+def test_full_stream_blocks_senders():
     stream = sums(bound=2)
     stream.send(1)
     stream.send(2)
@@ -109,7 +109,7 @@ def test_a_full_stream_makes_senders_wait():
     assert [stream.recv().item(), stream.recv().item()] == [1, 3]
 
 
-def test_mistakes_of_users():
+def test_invalid_calls_raise():
     stream = sums()
     with pytest.raises(TimeoutError, match="not available yet"):
         stream.recv(timeout=0.01)
@@ -132,7 +132,7 @@ def test_mistakes_of_users():
         sums(bound=0)
 
 
-def test_a_failing_step_ends_the_stream(compiler):
+def test_failing_step_ends_the_stream(compiler):
     def look(value):
         if value.item() == 2:
             raise ZeroDivisionError("two")
@@ -149,8 +149,8 @@ def test_a_failing_step_ends_the_stream(compiler):
         stream.done()
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the names of threads")
-def test_cancelling_drops_what_waits():
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_cancellation_drops_waiting_chunks():
     before = threads()
     go = threading.Event()
     stream = nx.stream(lambda x, s: (nx.hook(x, lambda v: go.wait(10)), s + x), SCALAR, 0)
@@ -164,20 +164,20 @@ def test_cancelling_drops_what_waits():
         stream.recv()
     with pytest.raises(CancelledError):
         stream.send(1)
-    assert soon(lambda: threads() <= before)
+    assert eventually(lambda: threads() <= before)
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells the names of threads")
-def test_a_forgotten_stream_leaves_no_thread():
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_collected_stream_ends_its_thread():
     before = threads()
     streams = [sums() for _ in range(5)]
-    assert soon(lambda: threads() >= 5)
+    assert eventually(lambda: threads() >= 5)
     del streams
     gc.collect()
-    assert soon(lambda: threads() <= before)
+    assert eventually(lambda: threads() <= before)
 
 
-def test_other_work_goes_on_while_a_stream_is_open(compiler):
+def test_other_calls_run_while_a_stream_is_open(compiler):
     stream = sums(compiler)
     f = nx.jit(lambda x: nx.fori(0, 10, lambda i, s: s + i, x), compiler=compiler)
     for x in range(20):
@@ -194,7 +194,7 @@ def test_the_state_stays_on_the_device():
     assert stream.done().device != "host"
 
 
-def test_many_threads_send_and_receive():
+def test_concurrent_senders():
     stream = nx.stream(lambda x, s: (x, s + x), SCALAR, 0, bound=5)
     received = []
 
@@ -215,7 +215,7 @@ def test_many_threads_send_and_receive():
     assert stream.done().item() == 50
 
 
-def test_each_result_is_received_once_however_many_receive():
+def test_concurrent_receivers_get_each_result_once():
     stream = nx.stream(lambda x, s: (x, s), SCALAR, 0)
     for x in range(60):
         stream.send(x)
@@ -232,7 +232,7 @@ def test_each_result_is_received_once_however_many_receive():
     assert sorted(received) == list(range(60))
 
 
-def test_a_result_that_is_not_there_in_time_can_be_received_later():
+def test_recv_after_a_timeout():
     go = threading.Event()
     stream = nx.stream(lambda x, s: (nx.hook(x, lambda v: go.wait(10)), s + x), SCALAR, 0)
     stream.send(7)
@@ -242,7 +242,7 @@ def test_a_result_that_is_not_there_in_time_can_be_received_later():
     assert stream.recv(timeout=10).item() == 7
 
 
-def test_deferred_results_are_told_of_what_went_wrong():
+def test_deferred_results_raise_errors_of_steps():
     def look(value):
         if value.item() == 2:
             raise ZeroDivisionError("two")
@@ -258,19 +258,19 @@ def test_deferred_results_are_told_of_what_went_wrong():
         stream.recv_deferred()
 
 
-def test_a_stream_runs_where_its_operands_live():
+def test_operands_select_the_device_of_a_stream():
     on_host = nx.stream(lambda x, s: (s, s + x), SCALAR, 0)
     on_host.send(1)
     assert on_host.recv().device == "host"
 
-    by_state = nx.stream(lambda x, s: (s, s + x), SCALAR, on_device(1))
+    by_state = nx.stream(lambda x, s: (s, s + x), SCALAR, copy_to_device(1))
     by_state.send(1)
     assert by_state.recv().device != "host"
     assert by_state.done().device != "host"
 
     by_chunk = nx.stream(lambda x, s: (s, s + x), SCALAR, 0)
     by_chunk.send(1)
-    by_chunk.send(on_device(2))
+    by_chunk.send(copy_to_device(2))
     by_chunk.send(3)
     devices = [result.device == "host" for result in by_chunk]
     assert devices == [True, False, False]
@@ -278,15 +278,15 @@ def test_a_stream_runs_where_its_operands_live():
     assert (state.device != "host", state.item()) == (True, 6)
 
 
-def test_what_is_compiled_for_templates_runs_where_its_arguments_live():
+def test_arguments_select_the_device_of_compiled_functions():
     compiled = nx.compile(lambda x: x + 1, [SCALAR])
     assert compiled(1).device == "host"
-    assert compiled(on_device(1)).device != "host"
-    assert compiled(on_device(2)).item() == 3
+    assert compiled(copy_to_device(1)).device != "host"
+    assert compiled(copy_to_device(2)).item() == 3
     assert compiled(1).device == "host"
 
 
-def test_results_that_are_freed_do_not_disturb_a_stream():
+def test_freed_results_do_not_affect_a_stream():
     stream = sums("xla")
     for x in range(5):
         stream.send(x)
@@ -294,7 +294,7 @@ def test_results_that_are_freed_do_not_disturb_a_stream():
     assert stream.done().item() == 10
 
 
-def test_a_task_that_is_cancelled_leaves_its_result_in_the_stream():
+def test_cancelled_task_leaves_its_result_in_the_stream():
     async def main():
         go = threading.Event()
         stream = nx.stream(lambda x, s: (nx.hook(x, lambda v: go.wait(10)), s), SCALAR, 0)
@@ -315,7 +315,7 @@ def test_a_task_that_is_cancelled_leaves_its_result_in_the_stream():
     assert asyncio.run(main()).item() == 5
 
 
-def test_a_model_that_holds_its_stream_is_collected():
+def test_reference_cycles_with_streams_are_collected():
     class Model:
         def __init__(self):
             self.stream = sums()
@@ -328,7 +328,7 @@ def test_a_model_that_holds_its_stream_is_collected():
     assert seen() is None
 
 
-def test_numbers_as_first_states_take_the_dtypes_of_a_step(compiler):
+def test_scalar_states_take_the_dtypes_of_the_step(compiler):
     with nx.default_options(compiler=compiler):
         total = nx.stream(lambda x, s: (s, s + x), nx.template((), "f32"), 0)
         assert [result.item() for result in total.over([0.5, 1.0])] == [0.0, 0.5]
@@ -348,7 +348,7 @@ def test_numbers_as_first_states_take_the_dtypes_of_a_step(compiler):
         nx.stream(lambda x, s: (s, s + x), nx.template((), "f32"), nx.tensor(0))
 
 
-def test_a_receiver_waits_for_a_chunk_that_is_not_sent_yet():
+def test_recv_waits_for_a_later_send():
     stream, found = sums(), []
     receiver = threading.Thread(target=lambda: found.append(stream.recv(timeout=30).item()))
     receiver.start()
@@ -374,7 +374,7 @@ def test_a_receiver_waits_for_a_chunk_that_is_not_sent_yet():
     assert "all results have been received" in str(errors[0])
 
 
-def test_policies_of_partial_batches(compiler):
+def test_partial_batch_policies(compiler):
     def step(batch, total):
         return (batch["x"] * 2, nx.sum(batch["x"])), total + nx.sum(batch["x"])
 
@@ -420,7 +420,7 @@ def test_vectorized_states(compiler):
 
 
 @pytest.mark.parametrize("source", ["raises", "wrong chunk"])
-def test_results_of_accepted_chunks_come_before_the_error_of_the_next(source):
+def test_results_precede_the_error_of_a_later_chunk(source):
     def chunks():
         yield nx.ones(2)
         yield nx.ones(2) * 2
@@ -437,7 +437,7 @@ def test_results_of_accepted_chunks_come_before_the_error_of_the_next(source):
     assert stream.done().item() == 2
 
 
-def test_going_over_chunks_begins_without_results_of_others():
+def test_over_requires_received_results():
     s = nx.stream(lambda x, total: (x * total, total + x), nx.template(()), 0.0)
     s.send(5.0)
     with pytest.raises(nx.ExecutionError, match="over: the results of all earlier chunks"):

@@ -33,13 +33,13 @@ DOCUMENTED = COMPILED | {
 }
 
 
-def test_stubs_and_exports_are_as_they_would_be_written_now():
+def test_stubs_and_exports_are_up_to_date():
     command = [sys.executable, str(ROOT / "tools/stubs.py"), "--check"]
     run = subprocess.run(command, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
 
 
-def test_public_functions_are_the_compiled_ones():
+def test_public_functions_are_compiled_functions():
     assert nx.sin is _core.sin
     assert nx.sum is _core.sum
     assert nx.linalg.det is _core.det
@@ -47,7 +47,7 @@ def test_public_functions_are_the_compiled_ones():
 
 
 @pytest.mark.parametrize("name", sorted(DOCUMENTED))
-def test_examples_of_a_compiled_function_are_true(name):
+def test_docstring_examples_of_compiled_functions_pass(name):
     function = DOCUMENTED[name]
     parsed = doctest.DocTestParser().get_doctest(inspect.getdoc(function), {}, name, name, 0)
     assert parsed.examples, f"{name} has no example"
@@ -57,7 +57,7 @@ def test_examples_of_a_compiled_function_are_true(name):
 
 
 @pytest.mark.parametrize("name", sorted(COMPILED))
-def test_a_compiled_function_says_what_help_shows(name):
+def test_docstrings_of_compiled_functions_are_complete(name):
     function = COMPILED[name]
     documented = inspect.getdoc(function)
     summary = documented.split("\n")[0]
@@ -66,11 +66,11 @@ def test_a_compiled_function_says_what_help_shows(name):
     # A section on parameters names every parameter.
     if "\nParameters\n" in documented:
         section = documented.split("\nParameters\n")[1].split("\n\n")[0]
-        named = {word for line in section.split("\n") for word in line.split(" : ")[0].split(", ")}
-        assert set(inspect.signature(function).parameters) <= {word.strip("* ") for word in named}
+        listed = {word for line in section.split("\n") for word in line.split(" : ")[0].split(", ")}
+        assert set(inspect.signature(function).parameters) <= {word.strip("* ") for word in listed}
 
 
-def test_sections_on_errors_name_the_errors():
+def test_raises_sections_name_exceptions():
     documented = {
         f"{namespace.__name__}.{name}": inspect.getdoc(getattr(namespace, name)) or ""
         for namespace in namespaces()
@@ -80,8 +80,8 @@ def test_sections_on_errors_name_the_errors():
     assert [name for name, text in documented.items() if unnamed.search(text)] == []
 
 
-def test_modules_export_what_they_import():
+def test_exported_names_exist_once():
     for name in ("nxla", "nxla.linalg", "nxla.fft"):
         module = importlib.import_module(name)
         assert len(set(module.__all__)) == len(module.__all__)
-        assert [one for one in module.__all__ if not hasattr(module, one)] == []
+        assert [export for export in module.__all__ if not hasattr(module, export)] == []

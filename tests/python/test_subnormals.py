@@ -7,19 +7,23 @@ import nxla as nx
 from where import PLATFORM
 
 #: True if a compiler keeps half of the smallest normal number of a dtype.
-KEPT = {
+KEEPS_SUBNORMALS = {
     "evaluator": {"f16": True, "bf16": True, "f32": True, "f64": True},
     "xla": {"f16": True, "f32": PLATFORM == "cuda", "f64": PLATFORM == "cuda"},
 }
-_CASES = [(name, dtype, kept) for name, table in KEPT.items() for dtype, kept in table.items()]
+_CASES = [
+    (name, dtype, keeps)
+    for name, table in KEEPS_SUBNORMALS.items()
+    for dtype, keeps in table.items()
+]
 
 
 @pytest.mark.parametrize("size", [1, 5, 300_000])
-@pytest.mark.parametrize(("name", "dtype", "kept"), _CASES)
-def test_a_subnormal_result_is_kept_or_flushed(name, dtype, kept, size):
+@pytest.mark.parametrize(("name", "dtype", "keeps"), _CASES)
+def test_subnormal_results_are_kept_or_flushed(name, dtype, keeps, size):
     smallest = float(nx.finfo(dtype).smallest_normal)
     x = nx.astype(nx.full((size,), smallest, "f64"), dtype)
     halves = nx.astype(nx.jit(lambda x: -(x * 0.5), compiler=name)(x), "f64").numpy()
-    expected = -smallest / 2 if kept else -0.0
+    expected = -smallest / 2 if keeps else -0.0
     assert set(halves.tolist()) == {expected}
     assert np.signbit(halves).all()

@@ -15,7 +15,7 @@ SCALES = [
     ("f64", 1e200), ("f64", 1e-200),
 ]  # fmt: skip
 #: Relative tolerances: the precision of the dtype, with a margin for the sum.
-CLOSE = {"f16": 4e-3, "bf16": 3e-2, "f32": 1e-5, "f64": 1e-13}
+TOLERANCES = {"f16": 4e-3, "bf16": 3e-2, "f32": 1e-5, "f64": 1e-13}
 VALUES = np.array([3.0, -4.0, 1.0, 0.0, 2.5, -0.75])
 
 NORMS = {
@@ -34,14 +34,14 @@ NORMS = {
 
 @pytest.mark.parametrize(("dtype", "factor"), SCALES)
 @pytest.mark.parametrize("name", NORMS)
-def test_norms(compiler, name, dtype, factor):
+def test_norms_do_not_overflow(compiler, name, dtype, factor):
     ours, theirs = NORMS[name]
     x = nx.tensor(VALUES * factor, dtype=dtype)
     known = np.asarray(nx.astype(x, "f64"))
     found = nx.jit(ours, compiler=compiler)(x)
     scale = abs(known).max()
     np.testing.assert_allclose(
-        np.asarray(nx.astype(found, "f64")), theirs(known / scale) * scale, rtol=CLOSE[dtype]
+        np.asarray(nx.astype(found, "f64")), theirs(known / scale) * scale, rtol=TOLERANCES[dtype]
     )
 
 
@@ -52,15 +52,15 @@ def test_norm_of_many_narrow_elements(compiler):
 
 
 @pytest.mark.parametrize("name", NORMS)
-def test_the_gradient_of_a_norm_at_zero_is_zero(compiler, name):
+def test_gradient_of_a_norm_at_zero_is_zero(compiler, name):
     slope = nx.jit(nx.grad(NORMS[name][0]), compiler=compiler)
     assert slope(nx.zeros(6)).tolist() == [0.0] * 6
     x = VALUES.astype("f4")
     h, found = 1e-3, np.asarray(slope(nx.tensor(x)))
     steps = np.eye(6) * h
     function = NORMS[name][1]
-    wanted = [(function(VALUES + s) - function(VALUES - s)) / (2 * h) for s in steps]
-    np.testing.assert_allclose(found, wanted, atol=1e-4)
+    expected = [(function(VALUES + s) - function(VALUES - s)) / (2 * h) for s in steps]
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 @pytest.mark.parametrize(("dtype", "factor"), SCALES)
@@ -70,12 +70,12 @@ def test_cosine_similarity(compiler, dtype, factor):
     known = known / abs(known).max()
     f = nx.jit(lambda x: nx.nn.cosine_similarity(x, nx.flip(x), epsilon=0.0), compiler=compiler)
     found = float(nx.astype(f(x), "f64").item())
-    np.testing.assert_allclose(found, known @ known[::-1] / (known @ known), atol=CLOSE[dtype])
+    np.testing.assert_allclose(found, known @ known[::-1] / (known @ known), atol=TOLERANCES[dtype])
 
 
 @pytest.mark.parametrize("dtype", ["f16", "f8_e5m2", "bf16"])
 @pytest.mark.parametrize("function", [nx.std, nx.nanstd, lambda x: nx.std(x, correction=0.5)])
-def test_deviations_whose_squares_do_not_fit(compiler, function, dtype):
+def test_std_does_not_overflow(compiler, function, dtype):
     """A deviation of 320 is representable in each dtype; its square is 102,400."""
     x = nx.tensor([320.0, -320.0] * 8, dtype=dtype)
     found = nx.jit(function, compiler=compiler)(x)
@@ -83,7 +83,7 @@ def test_deviations_whose_squares_do_not_fit(compiler, function, dtype):
     assert abs(float(nx.astype(found, "f32").item()) - 320.0) <= 20.0
 
 
-NORMALISATIONS = {
+NORMALIZATIONS = {
     "rms_norm": (nx.nn.rms_norm, False),
     "layer_norm": (nx.nn.layer_norm, True),
     "group_norm": (
@@ -96,18 +96,20 @@ NORMALISATIONS = {
 
 
 @pytest.mark.parametrize(("dtype", "factor"), [*SCALES[:8], ("f64", 1e150)])
-@pytest.mark.parametrize("name", NORMALISATIONS)
+@pytest.mark.parametrize("name", NORMALIZATIONS)
 def test_normalizations(compiler, name, dtype, factor):
-    ours, is_centred = NORMALISATIONS[name]
+    ours, is_centered = NORMALIZATIONS[name]
     values = np.concatenate([VALUES, VALUES[::-1] + 0.5]) / 4
     x = nx.tensor(values * factor, dtype=dtype)
     known = np.asarray(nx.astype(x, "f64"))
-    distance = known - known.mean() if is_centred else known
+    distance = known - known.mean() if is_centered else known
     for epsilon in (0.0, 1e-5):
         f = functools.partial(ours, epsilon=epsilon)
         exact = distance / np.sqrt((distance**2).mean() + epsilon)
         found = np.asarray(nx.astype(nx.jit(f, compiler=compiler)(x), "f64"))
-        np.testing.assert_allclose(found, exact, rtol=CLOSE[dtype], atol=CLOSE[dtype] / 10)
+        np.testing.assert_allclose(
+            found, exact, rtol=TOLERANCES[dtype], atol=TOLERANCES[dtype] / 10
+        )
         slope = nx.jit(nx.grad(lambda x, f=f: f(x)[0]), compiler=compiler)(x)
         assert np.isfinite(np.asarray(nx.astype(slope, "f64"))).all()
 

@@ -73,11 +73,11 @@ def spans(page, column):
             yield from re.findall(r"`([^`]+)`", cells[column])
 
 
-def is_code_of_ours(span):
+def is_nxla_code(span):
     return re.search(r"\bnx\.|^x\.|\bPolicy\.|\bStage\.|\bstage\.|xpression\.|^\{|^x =", span)
 
 
-def prepared(span, values):
+def values_of_span(span, values):
     """Return the values for a span whose names mean something else than in the other spans."""
     if "while_loop" in span:
         return values | {"condition": lambda x: nx.sum(x) < 9, "body": lambda x: x + 1}
@@ -99,15 +99,15 @@ def prepared(span, values):
 @pytest.mark.parametrize("page", PAGES)
 def test_code_in_tables_runs(page, tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)  # Some spans write files.
-    values, ran, wrong = values_for(page, tmp_path), 0, []
+    values, count, failures = values_for(page, tmp_path), 0, []
     for span in spans(page, PAGES[page]):
-        if not is_code_of_ours(span):
+        if not is_nxla_code(span):
             continue
-        ran += 1
+        count += 1
         try:
-            exec(span + (" pass" if span[-1] == ":" else ""), prepared(span, values))
+            exec(span + (" pass" if span[-1] == ":" else ""), values_of_span(span, values))
         except Exception as error:
-            wrong.append(f"{span}: {error!r}")
+            failures.append(f"{span}: {error!r}")
     capsys.readouterr()  # Some spans print.
-    assert not wrong, "\n".join(wrong)
-    assert ran >= 3
+    assert not failures, "\n".join(failures)
+    assert count >= 3

@@ -30,20 +30,20 @@ def test_arrays_of_any_layout():
         np.testing.assert_array_equal(np.asarray(nx.tensor(view)), view)
 
 
-def test_dlpack_both_ways():
+def test_dlpack_round_trip():
     array = np.arange(6, dtype=np.int64).reshape(2, 3)
     tensor = nx.from_dlpack(array)
     np.testing.assert_array_equal(np.from_dlpack(tensor), array)
 
 
-def test_a_copy_does_not_see_later_changes():
+def test_tensors_copy_arrays():
     array = np.zeros(4, np.float32)
     tensor = nx.tensor(array)
     array[0] = 1.0
     assert tensor.tolist() == [0.0, 0.0, 0.0, 0.0]
 
 
-def test_numbers_and_nested_lists():
+def test_dtypes_of_scalars_and_nested_lists():
     assert nx.tensor(3).dtype == nx.int32
     assert nx.tensor(3.5).dtype == nx.float32
     assert nx.tensor(True).dtype == nx.bool
@@ -60,9 +60,9 @@ def test_dtypes_compare_with_anything():
 
 def test_pickling():
     tensor = nx.tensor([[1.0, 2.0]], dtype=nx.bfloat16)
-    again = pickle.loads(pickle.dumps(tensor))
-    assert again.dtype == nx.bfloat16
-    assert nx.astype(again, nx.float32).tolist() == [[1.0, 2.0]]
+    loaded = pickle.loads(pickle.dumps(tensor))
+    assert loaded.dtype == nx.bfloat16
+    assert nx.astype(loaded, nx.float32).tolist() == [[1.0, 2.0]]
 
 
 @settings(deadline=None, max_examples=60)
@@ -70,7 +70,7 @@ def test_pickling():
     st.lists(st.floats(-1e3, 1e3, width=32), min_size=1, max_size=20),
     st.floats(-1e3, 1e3, width=32),
 )
-def test_arithmetic_like_numpy(numbers, scalar):
+def test_arithmetic_matches_numpy(numbers, scalar):
     array = np.array(numbers, np.float32)
     tensor = nx.tensor(array)
     with np.errstate(all="ignore"):
@@ -86,13 +86,13 @@ def test_arithmetic_like_numpy(numbers, scalar):
 
 @settings(deadline=None, max_examples=60)
 @given(st.integers(-50, 50), st.integers(-50, 50).filter(bool))
-def test_integer_division_like_python(x, y):
+def test_integer_division_matches_python(x, y):
     left, right = nx.tensor(x), nx.tensor(y)
     assert (left // right).item() == x // y
     assert (left % right).item() == x % y
 
 
-def test_indexing_like_numpy():
+def test_indexing_matches_numpy():
     array = np.arange(60).reshape(3, 4, 5)
     tensor = nx.tensor(array)
     keys = [
@@ -106,7 +106,7 @@ def test_indexing_like_numpy():
         tensor[3]
 
 
-def test_one_element_is_formatted_like_its_number() -> None:
+def test_single_elements_support_format_specs() -> None:
     assert f"{nx.tensor(3.14159):.2f}" == "3.14"
     assert f"{nx.tensor([[7]]):>4}" == "   7"
     assert f"{nx.tensor(1 + 2j)}" == str(nx.tensor(1 + 2j))
@@ -114,14 +114,14 @@ def test_one_element_is_formatted_like_its_number() -> None:
         f"{nx.zeros((2,)):.2f}"
 
 
-def test_more_memory_than_there_is_is_refused() -> None:
+def test_oversized_tensors_raise_out_of_memory() -> None:
     with pytest.raises(nx.OutOfMemoryError, match="cannot allocate"):
         nx.zeros((1 << 40, 1 << 20))
     with pytest.raises(nx.OutOfMemoryError, match="cannot allocate"):
         nx.jit(lambda x: nx.sum(nx.exp(nx.broadcast_to(x, (1 << 40, 1 << 20))), axis=0))(1.0)
 
 
-def test_tensors_of_endless_lists_without_elements_print_and_refuse_to_be_lists():
+def test_repr_and_tolist_of_huge_empty_tensors():
     x = nx.zeros((2**40, 0))
     assert repr(x).count("[]") == 6
     with pytest.raises(MemoryError, match="tolist"):
@@ -139,7 +139,7 @@ def test_tensors_of_endless_lists_without_elements_print_and_refuse_to_be_lists(
         lambda names: nx.full((2, 3), nx.tensor(7), names=names),
     ],
 )
-def test_what_is_made_has_a_name_for_each_axis(make, compiler):
+def test_creation_functions_require_all_axis_names(make, compiler):
     with nx.default_options(compiler=compiler):
         assert make(["a", None]).names == ["a", None]
         for names in (["a"], ["a", "b", "c"]):

@@ -1,4 +1,4 @@
-"""One rule for equal elements in each function that chooses among them, on every compiler."""
+"""Tie-breaking of functions that choose among equal elements, on every compiler."""
 
 import functools
 import itertools
@@ -13,7 +13,7 @@ SEEDS = range(3)
 DTYPES = ["u8", "s32", "s64", "u64", "f32", "f16", "f64"]
 
 
-def few(seed, shape, dtype="f32", count=3):
+def repeated_numbers(seed, shape, dtype="f32", count=3):
     """Return random numbers with few distinct values, so that most of them are repeated."""
     numbers = np.random.default_rng(seed).integers(0, count, shape)
     return np.asarray(nx.tensor(numbers, dtype=dtype))
@@ -34,25 +34,25 @@ def windows(shape, size, strides, padding, dilations):
         )
     ]
     for window in np.ndindex(*counts):
-        places = []
+        positions = []
         for tap in np.ndindex(*size):
-            place = tuple(
-                at * step + t * gap - low
-                for at, step, t, gap, (low, _) in zip(
+            position = tuple(
+                index * step + t * gap - low
+                for index, step, t, gap, (low, _) in zip(
                     window, strides, tap, dilations, padding, strict=True
                 )
             )
-            if all(0 <= p < n for p, n in zip(place, shape, strict=True)):
-                places.append(place)
-        yield window, places
+            if all(0 <= p < n for p, n in zip(position, shape, strict=True)):
+                positions.append(position)
+        yield window, positions
 
 
-def winner(x, places, is_max):
+def selected_position(x, positions, is_max):
     """Return the last of the extreme elements: an element stays if the next one is less extreme."""
     best = None
-    for place in places:
-        stays = best is not None and (x[best] > x[place] if is_max else x[best] < x[place])
-        best = best if stays else place
+    for position in positions:
+        stays = best is not None and (x[best] > x[position] if is_max else x[best] < x[position])
+        best = best if stays else position
     return best
 
 
@@ -74,17 +74,17 @@ CASES = [
 
 
 @functools.cache
-def scattered(case, seed, is_max):
+def scatter_case(case, seed, is_max):
     """Return the source of a scatter, the weights of its elements, the result and the gradient."""
     shape, size, strides, padding = case
-    x = few(seed, shape)
+    x = repeated_numbers(seed, shape)
     covered = list(windows(shape, size, strides, padding, (1,) * len(shape)))
     counts = tuple(n + 1 for n in covered[-1][0])
     source = np.random.default_rng(seed).integers(0, 9, counts).astype(np.float32)
     weights = np.arange(x.size, dtype=np.float32).reshape(shape)
     expected, picked = np.full(shape, 2, np.float32), np.zeros(counts, np.float32)
-    for window, places in covered:
-        best = winner(x, places, is_max)
+    for window, positions in covered:
+        best = selected_position(x, positions, is_max)
         if best is not None:
             expected[best] += source[window]
             picked[window] = weights[best]
@@ -93,7 +93,7 @@ def scattered(case, seed, is_max):
 
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_last_extremum_of_a_window_receives(compiler, case, dtype):
+def test_window_scatter_selects_the_last_extremum(compiler, case, dtype):
     shape, size, strides, padding = case
     ops = {True: nx.window_scatter_max, False: nx.window_scatter_min}
 
@@ -109,23 +109,23 @@ def test_the_last_extremum_of_a_window_receives(compiler, case, dtype):
         return [results(op) for op in ops.values()]
 
     compiled = nx.jit(scatter_all, compiler=compiler)
-    batch = np.stack([few(seed, shape, dtype) for seed in SEEDS])
-    sources = np.stack([scattered(case, seed, True)[0] for seed in SEEDS])
+    batch = np.stack([repeated_numbers(seed, shape, dtype) for seed in SEEDS])
+    sources = np.stack([scatter_case(case, seed, True)[0] for seed in SEEDS])
     for seed in SEEDS:
-        weights = scattered(case, seed, True)[1]
+        weights = scatter_case(case, seed, True)[1]
         found = compiled(batch[seed], sources[seed], weights, batch, sources)
         for is_max, (result, gradient, both) in zip(ops, found, strict=True):
-            what = f"{ops[is_max].__name__}, seed {seed}"
-            _, _, expected, picked = scattered(case, seed, is_max)
-            np.testing.assert_array_equal(result, expected, err_msg=what)
+            label = f"{ops[is_max].__name__}, seed {seed}"
+            _, _, expected, picked = scatter_case(case, seed, is_max)
+            np.testing.assert_array_equal(result, expected, err_msg=label)
             # The derivative belongs to the same element.
-            np.testing.assert_array_equal(gradient, picked, err_msg=f"gradient of {what}")
-            rows = np.stack([scattered(case, row, is_max)[2] for row in SEEDS])
-            np.testing.assert_array_equal(both, rows, err_msg=f"vmap of {what}")
+            np.testing.assert_array_equal(gradient, picked, err_msg=f"gradient of {label}")
+            rows = np.stack([scatter_case(case, row, is_max)[2] for row in SEEDS])
+            np.testing.assert_array_equal(both, rows, err_msg=f"vmap of {label}")
 
 
 @pytest.mark.parametrize("big", [2**53, 2**62])
-def test_integers_that_floats_cannot_tell_apart_are_no_ties(compiler, big):
+def test_large_integers_are_compared_exactly(compiler, big):
     x = np.array([big + 1, big, big + 1, big], np.int64)
     result = run(
         compiler,
@@ -136,14 +136,14 @@ def test_integers_that_floats_cannot_tell_apart_are_no_ties(compiler, big):
     np.testing.assert_array_equal(result, [1, 0, 6, 0])
 
 
-def test_an_element_after_nan_wins(compiler):
+def test_window_scatter_with_nan(compiler):
     x = np.tile(np.float32([3, np.nan, 1, 1, np.nan]), 7)
     for step in (1, 2, 3):
         covered = list(windows(x.shape, (3,), (step,), [(1, 1)], (1,)))
         source = np.arange(1, len(covered) + 1, dtype=np.float32)
         expected = np.zeros_like(x)
-        for window, places in covered:
-            expected[winner(x, places, True)] += source[window]
+        for window, positions in covered:
+            expected[selected_position(x, positions, True)] += source[window]
         result = run(
             compiler,
             lambda x, s, step=step: nx.window_scatter_max(
@@ -155,7 +155,7 @@ def test_an_element_after_nan_wins(compiler):
         np.testing.assert_array_equal(result, expected)
 
 
-def test_many_overlapping_windows_agree():
+def test_backends_agree_on_overlapping_windows():
     x = np.random.default_rng(0).integers(0, 10, (300, 300)).astype(np.int32)
     source = np.random.default_rng(1).integers(-9, 9, (300, 300)).astype(np.int32)
     for op in (nx.window_scatter_max, nx.window_scatter_min):
@@ -167,14 +167,14 @@ def test_many_overlapping_windows_agree():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_pools_send_their_gradient_to_the_last_extremum(compiler, dtype):
+def test_pool_gradients_go_to_the_last_extremum(compiler, dtype):
     if not dtype.startswith("f"):
         pytest.skip("integers have no gradients")
-    x = few(1, (6, 7), dtype)
+    x = repeated_numbers(1, (6, 7), dtype)
     for op, is_max in ((nx.window_max, True), (nx.window_min, False)):
         expected = np.zeros(x.shape)
-        for _, places in windows(x.shape, (3, 2), (1, 2), [(1, 1), (0, 1)], (1, 1)):
-            expected[winner(x, places, is_max)] += 1
+        for _, positions in windows(x.shape, (3, 2), (1, 2), [(1, 1), (0, 1)], (1, 1)):
+            expected[selected_position(x, positions, is_max)] += 1
 
         def pooled(x, op=op):
             return nx.sum(op(x, (3, 2), strides=(1, 2), padding=[(1, 1), (0, 1)]))
@@ -184,9 +184,9 @@ def test_pools_send_their_gradient_to_the_last_extremum(compiler, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("axis", [0, 1])
-def test_positions_of_extrema(compiler, dtype, axis):
+def test_argmax_and_argmin_tie_break(compiler, dtype, axis):
     for seed in SEEDS:
-        x = few(seed, (7, 9), dtype)
+        x = repeated_numbers(seed, (7, 9), dtype)
         size = x.shape[axis]
         for op, reference in ((nx.argmax, np.argmax), (nx.argmin, np.argmin)):
             first = reference(x, axis=axis)
@@ -202,9 +202,9 @@ def test_positions_of_extrema(compiler, dtype, axis):
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_sorting_keeps_the_order_of_equals(compiler, dtype):
+def test_sorting_is_stable(compiler, dtype):
     for seed in SEEDS:
-        x = few(seed, (5, 40), dtype)
+        x = repeated_numbers(seed, (5, 40), dtype)
         ascending = np.argsort(x, axis=1, kind="stable")
         descending = np.argsort(-x.astype(np.float64), axis=1, kind="stable")
         np.testing.assert_array_equal(run(compiler, lambda x: nx.argsort(x, 1), x), ascending)
@@ -229,34 +229,34 @@ def test_zeros_of_both_signs_are_equal(compiler):
 
 
 @pytest.mark.parametrize("side", ["left", "right"])
-def test_insertion_points_of_equals(compiler, side):
+def test_searchsorted_with_ties(compiler, side):
     for seed in SEEDS:
-        x, queries = np.sort(few(seed, 20)), few(seed + 9, 11, count=5)
+        x, queries = np.sort(repeated_numbers(seed, 20)), repeated_numbers(seed + 9, 11, count=5)
         result = run(compiler, lambda x, q: nx.searchsorted(x, q, side=side), x, queries)
         np.testing.assert_array_equal(result, np.searchsorted(x, queries, side=side))
 
 
-def test_modes_are_the_smallest(compiler):
+def test_mode_returns_the_smallest_value(compiler):
     x = np.int32([[2, 1, 2, 1], [3, 0, 0, 3]])
     np.testing.assert_array_equal(run(compiler, lambda x: nx.mode(x, 1), x), [1, 0])
 
 
-def test_equals_share_the_gradient_of_an_extremum(compiler):
+def test_ties_share_the_gradient_of_max_and_min(compiler):
     for seed in SEEDS:
-        x = few(seed, (4, 9))
+        x = repeated_numbers(seed, (4, 9))
         for op, extremum in ((nx.max, x.max(1)), (nx.min, x.min(1))):
             ties = x == extremum[:, None]
             expected = ties / ties.sum(1, keepdims=True)
             gradient = run(compiler, nx.grad(lambda x, op=op: nx.sum(op(x, axis=1))), x)
             np.testing.assert_allclose(gradient, expected, rtol=1e-6)
-        y = few(seed + 5, (4, 9))
+        y = repeated_numbers(seed + 5, (4, 9))
         for op, wins in ((nx.maximum, x > y), (nx.minimum, x < y)):
             gradient = run(compiler, nx.grad(lambda x, op=op, y=y: nx.sum(op(x, y))), x)
             np.testing.assert_array_equal(gradient, wins + 0.5 * (x == y))
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_the_first_elements_of_a_cumulative_extremum_have_whole_gradients(compiler, dtype):
+def test_gradients_of_cumulative_extrema_with_ties(compiler, dtype):
     is_float = dtype[0] == "f"
     limits = nx.finfo(dtype) if is_float else nx.iinfo(dtype)
     ends = {"max": limits.min, "min": limits.max}
@@ -274,12 +274,12 @@ def test_the_first_elements_of_a_cumulative_extremum_have_whole_gradients(compil
             np.testing.assert_array_equal(found, expected[::-1] if reverse else expected)
 
 
-def test_equals_of_a_segment_share_its_gradient(compiler):
+def test_ties_in_a_segment_share_the_gradient(compiler):
     ids = np.int32([0, 1, 0, 1, 0, 1, 1, 7, -1])
     weights = np.float32([3, 5])
     change = np.arange(9, dtype=np.float32)
     for seed in SEEDS:
-        x = few(seed, 9)
+        x = repeated_numbers(seed, 9)
         for op, extreme in ((nx.segment_max, np.max), (nx.segment_min, np.min)):
             expected = np.zeros(9)
             for segment in (0, 1):
@@ -294,24 +294,24 @@ def test_equals_of_a_segment_share_its_gradient(compiler):
             np.testing.assert_allclose(tangent, expected @ change, rtol=1e-6)
 
 
-def test_updates_share_the_gradient_of_an_extremum(compiler):
+def test_tied_updates_share_the_gradient(compiler):
     x, updates = np.float32([2, 2, 0, 5]), np.float32([2, 2, 1, 3, 9])
-    places = np.int32([0, 0, 2, 2, 3])
+    positions = np.int32([0, 0, 2, 2, 3])
     weights = np.float32([1, 2, 4, 8])
-    of_x, of_updates = run(
+    x_gradient, updates_gradient = run(
         compiler,
-        nx.grad(lambda x, u: nx.sum(x.at[places].max(u) * weights), argnums=(0, 1)),
+        nx.grad(lambda x, u: nx.sum(x.at[positions].max(u) * weights), argnums=(0, 1)),
         x,
         updates,
     )
-    np.testing.assert_allclose(of_x, [1 / 3, 2, 0, 0], rtol=1e-6)
-    np.testing.assert_allclose(of_updates, [1 / 3, 1 / 3, 0, 4, 8], rtol=1e-6)
+    np.testing.assert_allclose(x_gradient, [1 / 3, 2, 0, 0], rtol=1e-6)
+    np.testing.assert_allclose(updates_gradient, [1 / 3, 1 / 3, 0, 4, 8], rtol=1e-6)
 
 
-def test_the_derivative_of_a_sort_follows_the_stable_permutation(compiler):
+def test_gradient_of_sort_follows_the_stable_permutation(compiler):
     weights = np.arange(1, 10, dtype=np.float32)
     for seed, descending in itertools.product(SEEDS, (False, True)):
-        x = few(seed, 9)
+        x = repeated_numbers(seed, 9)
         order = np.argsort(-x if descending else x, kind="stable")
         expected = np.zeros(9)
         expected[order] = weights
@@ -350,21 +350,21 @@ TABLE = {
 }
 
 
-def test_the_table_of_derivatives_is_true(compiler):
+def test_table_of_derivatives_matches_results(compiler):
     page = (Path(__file__).parents[2] / "docs" / "derivatives.md").read_text(encoding="utf-8")
     rows = page.partition("| function | at | nxla | JAX | PyTorch |\n")[2].partition("\n\n")[0]
     cells = [[cell.strip() for cell in row.strip("| ").split(" | ")] for row in rows.splitlines()]
     numbers = [row for row in cells[1:] if row[1] != "any"]
     assert {row[0] for row in numbers} == TABLE.keys()
-    for name, at, ours, *_ in numbers:
+    for name, cell, ours, *_ in numbers:
         cases = TABLE[name] if isinstance(TABLE[name][0], tuple) else (TABLE[name],)
         if name == "`prod`":
-            cases = [case for case in cases if str(case[1]) == at.strip("`")]
+            cases = [case for case in cases if str(case[1]) == cell.strip("`")]
         expected = [float(number) for number in ours.split(", ")]
         for function, point in cases:
-            assert at in ("a jump", str(point), f"`{point}`")
+            assert cell in ("a jump", str(point), f"`{point}`")
             found = run(compiler, nx.grad(function), nx.tensor(point, "f32"))
-            np.testing.assert_array_equal(np.ravel(found), expected, err_msg=f"{name} at {at}")
+            np.testing.assert_array_equal(np.ravel(found), expected, err_msg=f"{name} at {cell}")
 
 
 @pytest.mark.parametrize("dtype", ["s4", "s8", "u8", "s16", "u16", "s32", "u32", "s64", "u64"])

@@ -1,4 +1,4 @@
-"""Tracebacks of errors in traced functions: the frames of the user, and no others."""
+"""Tracebacks of errors in traced functions contain only the frames of the user."""
 
 import os
 import subprocess
@@ -43,7 +43,7 @@ CALLS = {
 
 
 @pytest.mark.parametrize("name", CALLS)
-def test_a_traceback_ends_at_the_frame_of_the_user(name):
+def test_traceback_ends_in_user_code(name):
     with pytest.raises(nx.ShapeError) as caught:
         CALLS[name]()
     frames = traceback.extract_tb(caught.tb)
@@ -99,20 +99,20 @@ EAGER = {
 
 
 @pytest.mark.parametrize("name", EAGER)
-def test_the_traceback_of_an_eager_call_ends_at_the_frame_of_the_user(name):
+def test_traceback_of_an_eager_call_ends_in_user_code(name):
     with pytest.raises(nx.NxlaError) as caught:
         EAGER[name]()
     assert {frame.filename for frame in traceback.extract_tb(caught.tb)} == {__file__}
 
 
 @pytest.mark.parametrize("call", [lambda: nx.sum(X, dim=0), lambda: nx.einsum("i", X, out=X)])
-def test_the_traceback_of_an_unknown_keyword_ends_at_the_frame_of_the_user(call):
+def test_traceback_of_an_unknown_keyword_ends_in_user_code(call):
     with pytest.raises(TypeError, match="; ") as caught:
         call()
     assert {frame.filename for frame in traceback.extract_tb(caught.tb)} == {__file__}
 
 
-def test_an_error_that_the_package_raises_itself_ends_at_the_call():
+def test_errors_from_python_code_end_at_the_call():
     with pytest.raises(nx.ArgumentError) as caught:
         nx.vmap(lambda x, y: x, in_axes=(0,))(X, X)
     frames = traceback.extract_tb(caught.tb)
@@ -130,14 +130,16 @@ def test_exceptions_of_the_user_keep_their_frames():
     assert {frame.filename for frame in frames} == {__file__}
 
 
-def test_a_variable_keeps_all_frames():
+def test_environment_variable_keeps_all_frames():
     code = "import nxla as nx\nnx.grad(lambda x: nx.sum(x @ nx.ones(5)))(nx.ones(3))"
     texts = {}
     for value in ("0", "1"):
         environment = {**os.environ, "NXLA_FULL_TRACEBACKS": value}
         command = [sys.executable, "-c", code]
-        ran = subprocess.run(command, capture_output=True, text=True, env=environment, check=False)
-        assert "ShapeError" in ran.stderr
-        texts[value] = ran.stderr
+        completed = subprocess.run(
+            command, capture_output=True, text=True, env=environment, check=False
+        )
+        assert "ShapeError" in completed.stderr
+        texts[value] = completed.stderr
     assert "gradients.py" in texts["1"]
     assert "gradients.py" not in texts["0"]

@@ -7,7 +7,7 @@ import pytest
 import nxla as nx
 
 
-def test_eval_shape_runs_nothing():
+def test_eval_shape_does_not_execute():
     calls = []
 
     def model(params, x, *, scale):
@@ -92,7 +92,7 @@ def test_loops_and_stages_keep_scopes():
     assert [n.scope for n in stages.stages[0].expr.nodes if n.op == "exp"] == ["loop"]
 
 
-def test_scopes_have_no_influence_on_programs():
+def test_scopes_do_not_change_digests():
     def model(scope):
         def traced(x):
             with nx.named_scope(scope):
@@ -121,22 +121,22 @@ def test_scopes_end_after_errors_and_outside_of_traces():
             nx.named_scope(name)
 
 
-def test_nodes_tell_their_operations():
+def test_nodes_report_flops():
     nodes = nx.debug_expr(lambda x, y: nx.sum(x @ y))(nx.ones((2, 3)), nx.ones((3, 5))).nodes
     assert {node.op: node.flops for node in nodes} == {"parameter": 0, "dot": 60, "sum": 10}
 
 
-def test_threads_share_a_decorator():
+def test_named_scope_decorator_is_thread_safe():
     """An eager call in another thread does not change the scopes of a trace."""
-    waits, may_return = threading.Event(), threading.Event()
+    entered, may_return = threading.Event(), threading.Event()
 
     @nx.named_scope("decoder")
     def decode(x, is_traced):
         if is_traced:
             thread.start()
-            assert waits.wait(10)
+            assert entered.wait(10)
             return nx.sin(x)
-        waits.set()
+        entered.set()
         assert may_return.wait(10)
         return x
 
@@ -147,7 +147,7 @@ def test_threads_share_a_decorator():
     assert scopes(nx.cos, 1.0) == {"cos": None}
 
 
-def test_a_scope_around_a_compiled_call():
+def test_scope_around_a_jitted_call():
     @nx.named_scope("outer")
     def model(x):
         return nx.exp(nx.jit(nx.sin)(x))

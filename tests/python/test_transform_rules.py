@@ -14,26 +14,26 @@ import nxla as nx
 B, A = nx.tensor([1.0, 2.0, 3.0]), nx.tensor([10.0, 20.0, 30.0])
 
 
-class Renamed(dict):
+class DictSubclass(dict):
     """A subclass of dict that is not registered."""
 
 
-class Backwards(dict):
+class ReversedDict(dict):
     """A registered subclass of dict whose leaves are in reverse order."""
 
 
 nx.tree.register_container(
-    Backwards,
+    ReversedDict,
     lambda entries: (list(entries.values())[::-1], tuple(entries)),
-    lambda keys, children: Backwards(zip(keys, children[::-1], strict=True)),
+    lambda keys, children: ReversedDict(zip(keys, children[::-1], strict=True)),
 )
 
 DICTS = {
     "dict": dict,
     "OrderedDict": OrderedDict,
     "defaultdict": lambda items: defaultdict(None, items),
-    "unregistered": Renamed,
-    "registered": Backwards,
+    "unregistered": DictSubclass,
+    "registered": ReversedDict,
 }
 KEYS = [("b", "a"), ("a", "b"), (2, 1), ((1,), "x")]
 pairs = pytest.mark.parametrize(
@@ -46,7 +46,7 @@ pairs = pytest.mark.parametrize(
 
 
 @pairs
-def test_axes_of_a_dict_belong_to_its_keys(kind, spec_kind, keys):
+def test_axes_of_dicts_match_by_key(kind, spec_kind, keys):
     first, second = keys
     argument = DICTS[kind]([(first, B), (second, A)])
     # The spec lists its keys in the other order.
@@ -60,7 +60,7 @@ def test_axes_of_a_dict_belong_to_its_keys(kind, spec_kind, keys):
 
 
 @pairs
-def test_shardings_of_a_dict_belong_to_its_keys(kind, spec_kind, keys):
+def test_shardings_of_dicts_match_by_key(kind, spec_kind, keys):
     mesh = nx.Mesh(data=2)
     rows = mesh.sharding("data")
     first, second = keys
@@ -83,7 +83,7 @@ STEPS = {
 
 
 @pytest.mark.parametrize("name", STEPS)
-def test_the_types_of_a_scan_do_not_depend_on_the_number_of_steps(name):
+def test_scan_types_do_not_depend_on_the_length(name):
     step, init, shape = STEPS[name]
 
     def types(count, unroll, reverse):
@@ -107,7 +107,7 @@ def test_the_types_of_a_scan_do_not_depend_on_the_number_of_steps(name):
 
 
 def traced(function):
-    """Return a function that returns what another one returns inside a trace."""
+    """Return a function that evaluates another function inside a trace."""
 
     def run(*args):
         seen = []
@@ -117,7 +117,7 @@ def traced(function):
     return run
 
 
-def test_one_step_of_a_scan_calls_hooks_once():
+def test_scan_calls_hooks_once_per_step():
     for count in (1, 2, 3):
         calls = []
 
@@ -137,7 +137,7 @@ ELEMENTS = {"range": range, "tensor": lambda count: nx.ones((count, 2))}
 @pytest.mark.parametrize("count", [0, 1, 2])
 @pytest.mark.parametrize("elements", ELEMENTS)
 @pytest.mark.parametrize("run", [lambda f: f, traced], ids=["eager", "traced"])
-def test_the_types_of_a_loop_do_not_depend_on_the_number_of_elements(run, elements, count):
+def test_for_each_types_do_not_depend_on_the_length(run, elements, count):
     def loop(init, unroll):
         body = lambda _, s: s + 0.5  # noqa: E731
         return nx.for_each(ELEMENTS[elements](count), body, init, unroll=unroll).dtype
@@ -152,7 +152,7 @@ def test_the_types_of_a_loop_do_not_depend_on_the_number_of_elements(run, elemen
 @pytest.mark.parametrize("count", [0, 1, 2])
 @pytest.mark.parametrize("elements", ELEMENTS)
 @pytest.mark.parametrize("unroll", [False, True, 2])
-def test_a_loop_calls_hooks_once_for_each_element(elements, count, unroll):
+def test_for_each_calls_hooks_once_per_element(elements, count, unroll):
     calls = []
 
     def loop():
@@ -170,7 +170,7 @@ NAMES = [["a"], ["b"], [None]]
 
 @pytest.mark.parametrize("loop", ["fori", "for_each", "while_loop", "scan", "cond"])
 @pytest.mark.parametrize(("before", "after"), list(itertools.product(NAMES, NAMES)))
-def test_names_have_the_same_rules_outside_of_traces(loop, before, after):
+def test_eager_loops_follow_the_axis_name_rules(loop, before, after):
     x, y = nx.ones(2, names=before), nx.zeros(2, names=after)
     run = {
         "fori": lambda: nx.fori(0, 2, lambda _, s: y + 0, x),
@@ -193,11 +193,11 @@ def test_names_have_the_same_rules_outside_of_traces(loop, before, after):
     ))  # fmt: skip
 
 
-def doubled_by_rule(x):
+def double_with_hook(x):
     return nx.custom_grad(x * 2, x, lambda g: nx.hook(g * 3, lambda _: None))
 
 
-def doubled_by_call(x):
+def double_with_runtime_call(x):
     template = nx.template(())
     rule = lambda g: nx.runtime_call(lambda g: g * 3, template, g)  # noqa: E731
     return nx.custom_grad(x * 2, x, rule)
@@ -207,15 +207,15 @@ def hooked_forward(x):
     return nx.hook(x * 3, lambda _: None)
 
 
-@pytest.mark.parametrize("function", [doubled_by_rule, doubled_by_call, hooked_forward])
-def test_linear_maps_keep_the_hooks_of_their_derivative(function):
+@pytest.mark.parametrize("function", [double_with_hook, double_with_runtime_call, hooked_forward])
+def test_vjp_functions_keep_hooks(function):
     _, pull = nx.vjp(function, 1.0)
     assert [x.item() for x in pull(1.0)] == [3.0]
     assert [x.item() for x in pull(2.0)] == [6.0]
     assert nx.jit(lambda g: pull(g)[0])(1.0).item() == 3.0
 
 
-def test_linearized_maps_keep_their_hooks():
+def test_linearized_functions_keep_hooks():
     calls = []
 
     @nx.custom_jvp
@@ -223,8 +223,8 @@ def test_linearized_maps_keep_their_hooks():
         return x * 3
 
     tripled.defjvp(lambda _, tangents: nx.hook(tangents[0] * 3, calls.append))
-    _, push = nx.linearize(tripled, 1.0)
-    assert [push(1.0).item(), push(2.0).item()] == [3.0, 6.0]
+    _, linear_map = nx.linearize(tripled, 1.0)
+    assert [linear_map(1.0).item(), linear_map(2.0).item()] == [3.0, 6.0]
     assert len(calls) == 2
 
 
@@ -249,7 +249,7 @@ def test_custom_rules_receive_defaults(call, constant):
         backward.defvjp(lambda x, n: (x**n, n), lambda n, g: (5 * n * g, nx.zeros_like(n)))
     else:
         forward.defjvp(lambda n, primals, tangents: 5 * n * tangents[0])
-        backward.defvjp(lambda x, n: (x**n, n), lambda n, kept, g: (5 * kept * g,))
+        backward.defvjp(lambda x, n: (x**n, n), lambda n, residual, g: (5 * residual * g,))
     for function in (forward, backward):
         called = CALLS[call](function)
         assert called(3.0) == 9.0
@@ -281,7 +281,7 @@ def test_methods_can_have_custom_rules(name):
     assert getattr(Scaled, name)(Scaled(2.0), 3.0) == 6.0
 
 
-def test_counted_dicts_are_dicts():
+def test_counters_are_dict_containers():
     axes = Counter(b=0, a=1)
     x = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
     assert nx.vmap(lambda d: d["b"], in_axes=(axes,))({"a": x, "b": x}).tolist() == x.tolist()
@@ -295,7 +295,7 @@ class Layer:
 
 
 @pytest.mark.parametrize("axes", [Layer(0, None), Layer((0, None), 1), Layer(None, 1), Layer(1, 0)])
-def test_axes_of_a_dataclass_can_be_none(axes):
+def test_axes_of_dataclasses_can_contain_none(axes):
     x = nx.tensor([[1.0, 2.0], [3.0, 4.0]])
     layer = Layer((x, x * 10), x * 100)
 
@@ -311,7 +311,7 @@ def test_axes_of_a_dataclass_can_be_none(axes):
 
 
 @pytest.mark.parametrize("derivative", [nx.grad, nx.jacfwd, nx.jacrev])
-def test_variable_arguments_are_differentiated_together(derivative):
+def test_gradients_of_variable_arguments(derivative):
     def product(*args, **kwargs):
         return args[0] * args[1] * kwargs["x"] * kwargs["y"]
 
@@ -324,7 +324,7 @@ def test_variable_arguments_are_differentiated_together(derivative):
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])
-def test_a_switch_returns_tensors(count):
+def test_switch_returns_tensors(count):
     for run in (lambda f: f, nx.jit):
         result = run(lambda: nx.switch(0, [lambda: {"a": 3, "b": None}] * count))()
         assert result["b"] is None
@@ -333,7 +333,7 @@ def test_a_switch_returns_tensors(count):
 
 
 @pytest.mark.parametrize("elements", [range(3), range(0), range(5, -4, -3)])
-def test_a_scan_over_a_range(elements):
+def test_scan_over_a_range(elements):
     carry, ys = nx.scan(lambda c, x: (c + x, x), 0, elements)
     assert carry.item() == sum(elements)
     assert ys.tolist() == list(elements)
@@ -369,8 +369,8 @@ CLASSES = [np.float64, np.ndarray, np.float32, np.bool_, nx.Tensor, int, dict]
 @pytest.mark.parametrize("cls", CLASSES, ids=lambda cls: cls.__name__)
 def test_classes_are_static_arguments(cls):
     seen = []
-    kept = nx.jit(lambda x, d, *, e: (seen.append((d, e)), x * 2)[1])
-    assert kept(1.0, cls, e=cls).item() == 2.0
+    apply = nx.jit(lambda x, d, *, e: (seen.append((d, e)), x * 2)[1])
+    assert apply(1.0, cls, e=cls).item() == 2.0
     assert seen == [(cls, cls)]
     assert nx.tree.leaves([cls, {"a": cls}]) == []
 
@@ -410,17 +410,17 @@ class Frozen:
         return x * self.w
 
 
-def use(other, x):
+def scale_by_weight(other, x):
     return x * other.w
 
 
-def test_functions_bound_to_changing_objects_are_rejected():
+def test_functions_bound_to_mutable_objects_are_rejected():
     changing = Mutable(2.0)
     apply = nx.jit(lambda f, x: f(x))
     rejected = {
         "__self__": changing.go,
         "func.__self__": functools.partial(changing.scaled, factor=2.0),
-        r"args\[0\]": functools.partial(use, changing),
+        r"args\[0\]": functools.partial(scale_by_weight, changing),
         r"keywords\['factor'\]": functools.partial(Mutable(1.0).scaled, factor=changing),
         r"args\[0\].__self__": functools.partial(lambda f, x: f(x), changing.go),
     }
@@ -433,7 +433,8 @@ def test_functions_bound_to_changing_objects_are_rejected():
         named = nx.jit(lambda f, x: f(x), static_argnums=0)
         assert named(function, 1.0).item() in (2.0, 4.0)
     accepted = [
-        changing.made, changing.doubled, Frozen(2.0).go, functools.partial(use, Frozen(2.0)),
+        changing.made, changing.doubled, Frozen(2.0).go,
+        functools.partial(scale_by_weight, Frozen(2.0)),
         functools.partial(nx.multiply, 2.0), functools.partial(nx.multiply, nx.tensor(2.0)),
         functools.partial(nx.multiply, np.float32(2.0)), lambda x: x * 2,
         functools.partial(functools.partial(nx.multiply), 2.0),
@@ -446,14 +447,14 @@ def nan_runs(x):
     f = lambda x: {"a": nx.log(x), "b": x}  # noqa: E731
     expression = nx.debug_expr(f)(x)
     stages = nx.graph.split(nx.debug_expr(lambda x: nx.log(nx.abs(x) * -1.0))(x), "auto")
-    one = nx.graph.split(expression, lambda node: "none")
+    unsplit = nx.graph.split(expression, lambda node: "none")
     imported = nx.import_stablehlo(nx.export(f, [nx.template(x.shape)]))
     mesh = nx.Mesh(data=2)
     rows = mesh.sharding("data")
     return {
         "Expression.run": lambda: expression.run(x),
-        "Stage.run": lambda: one[0].run(x),
-        "StageGraph.run": lambda: one.run(x),
+        "Stage.run": lambda: unsplit[0].run(x),
+        "StageGraph.run": lambda: unsplit.run(x),
         "graph.run": lambda: nx.graph.run(stages, x),
         "ImportedFunction": lambda: imported(x),
         "in_shardings": lambda: nx.jit(f, in_shardings=(rows,))(x),
@@ -490,12 +491,12 @@ def test_functions_over_a_mesh_check_for_nan():
             nx.jit(nx.log, in_shardings=(rows,), **{option: 1})
 
 
-def test_a_trace_does_not_drop_checks():
+def test_debug_nans_in_nested_traces():
     inner = nx.jit(nx.log, debug_nans=True)
     with pytest.raises(nx.ExecutionError, match="on_conflict"):
         nx.jit(lambda x: inner(x))(-1.0)
-    joined = nx.jit(nx.log, debug_nans=True, on_conflict="reuse")
-    assert nx.isnan(nx.jit(lambda x: joined(x))(-1.0)).item()
+    reused = nx.jit(nx.log, debug_nans=True, on_conflict="reuse")
+    assert nx.isnan(nx.jit(lambda x: reused(x))(-1.0)).item()
     assert nx.isnan(nx.jit(lambda x: nx.jit(nx.log, debug_nans=False)(x))(-1.0)).item()
 
 
@@ -534,7 +535,7 @@ CAUGHT = {
 
 
 @pytest.mark.parametrize("name", CAUGHT)
-def test_a_caught_error_leaves_no_hooks(name):
+def test_caught_errors_leave_no_hooks(name):
     calls = []
 
     def guarded(x):
@@ -550,11 +551,11 @@ def test_a_caught_error_leaves_no_hooks(name):
 
 @pytest.mark.parametrize("depth", [1, 2, 3])
 @pytest.mark.parametrize("adds_axes", [False, True])
-def test_nested_maps_call_the_hooks_of_a_loop_as_often_as_one_map(depth, adds_axes):
+def test_nested_vmaps_do_not_repeat_loop_hooks(depth, adds_axes):
     calls = {"condition": 0, "body": 0}
 
-    def count(where, x):
-        return nx.hook(x, lambda _: calls.update({where: calls[where] + 1}))
+    def count(region, x):
+        return nx.hook(x, lambda _: calls.update({region: calls[region] + 1}))
 
     def loop(a):
         start = 1.0 if adds_axes else a * 0 + 1.0
@@ -570,7 +571,7 @@ def test_nested_maps_call_the_hooks_of_a_loop_as_often_as_one_map(depth, adds_ax
     assert calls == {"condition": 3, "body": 2}
 
 
-def test_axes_of_several_maps_are_added_one_after_another():
+def test_nested_vmaps_add_axes_separately():
     calls = []
     x, y = nx.tensor([1.0, 3.0]), nx.tensor([1.0, 3.0])
 
@@ -578,10 +579,10 @@ def test_axes_of_several_maps_are_added_one_after_another():
         condition = lambda s: nx.hook(s[0] * a, calls.append) < 4.0  # noqa: E731
         return nx.while_loop(condition, lambda s: (s[0] + s[1], s[1] * 0 + b), (1.0, 1.0))[0]
 
-    one = nx.vmap(loop)(nx.repeat(x, 2), nx.tile(y, (2,)))
+    flat = nx.vmap(loop)(nx.repeat(x, 2), nx.tile(y, (2,)))
     expected = len(calls)
     nested = nx.vmap(nx.vmap(loop, in_axes=(None, 0)), in_axes=(0, None))(x, y)
-    assert nested.reshape((4,)).tolist() == one.tolist()
+    assert nested.reshape((4,)).tolist() == flat.tolist()
     assert len(calls) == 2 * expected
 
 
@@ -613,13 +614,13 @@ class Power:
 METHODS_OF_CALLS = ("compile", "debug_expr", "explain", "lower", "warm_up")
 
 
-def test_the_list_of_calls_is_complete():
+def test_list_of_call_methods_is_complete():
     public = {name for name in dir(nx.Function) if not name.startswith("_")}
     assert public - set(METHODS_OF_CALLS) == {"cache_report", "callable", "clear_cache"}
 
 
 @pytest.mark.parametrize("name", ["jit", "defn", "grad", "value_and_grad", "jacobian", "vmap"])
-def test_every_attribute_of_a_method_passes_the_instance(name):
+def test_method_attributes_pass_the_instance(name):
     scaled, x = Power(3.0), nx.tensor([2.0] if name == "vmap" else 2.0)
     method, function = getattr(scaled, name), getattr(Power, name)
 
@@ -644,7 +645,7 @@ def test_every_attribute_of_a_method_passes_the_instance(name):
     assert hash(method) == hash(getattr(scaled, name))
 
 
-def test_functions_of_methods_keep_their_options():
+def test_bound_methods_keep_their_options():
     scaled = Power(3.0)
     for method in (scaled.jit, scaled.defn):
         assert method(2.0, 3).item() == method(2.0, power=3).item() == 24.0

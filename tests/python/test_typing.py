@@ -31,11 +31,11 @@ def found():
     return broken
 
 
-def test_right_code_has_no_errors(found):
+def test_correct_code_has_no_pyright_errors(found):
     assert found.get("right.py", {}) == {}
 
 
-def test_each_wrong_line_is_refused_for_its_reason(found):
+def test_each_incorrect_line_has_its_expected_errors(found):
     text = (FOLDER / "wrong.py").read_text(encoding="utf-8")
     expected = {}
     for number, line in enumerate(text.splitlines(), start=1):
@@ -45,7 +45,7 @@ def test_each_wrong_line_is_refused_for_its_reason(found):
     assert found["wrong.py"] == expected
 
 
-def test_right_code_passes_mypy_too():
+def test_correct_code_passes_mypy():
     command = [sys.executable, "-m", "mypy", "--config-file", str(ROOT / "pyproject.toml")]
     run = subprocess.run(
         [*command, str(FOLDER / "right.py")], capture_output=True, text=True, check=False, cwd=ROOT

@@ -238,8 +238,8 @@ def test_vmap_trains_an_ensemble():
     rows = rng.integers(0, 30, (5, 20))
     train = nx.vmap(fit_ridge, in_axes=(0, 0, None, None))
     weights = np.asarray(nx.jit(train)(penalties, rows, x, y))
-    for penalty, chosen, found in zip(penalties, rows, weights, strict=True):
-        a, b = x[chosen].astype("f8"), y[chosen].astype("f8")
+    for penalty, sample, found in zip(penalties, rows, weights, strict=True):
+        a, b = x[sample].astype("f8"), y[sample].astype("f8")
         expected = np.linalg.solve(a.T @ a + penalty * np.eye(3), a.T @ b)
         np.testing.assert_allclose(found, expected, atol=1e-4)
 

@@ -14,16 +14,16 @@ def scaled():
     return function
 
 
-def test_an_output_that_all_entries_share_has_a_derivative_for_each(scaled, compiler):
+def test_shared_output_has_per_entry_gradients(scaled, compiler):
     factors = nx.tensor([1.0, 2.0, 3.0])
-    each = nx.jit(nx.vmap(nx.grad(scaled), in_axes=(None, 0)), compiler=compiler)
-    assert each(0.5, factors).tolist() == [1.0, 2.0, 3.0]
+    per_entry = nx.jit(nx.vmap(nx.grad(scaled), in_axes=(None, 0)), compiler=compiler)
+    assert per_entry(0.5, factors).tolist() == [1.0, 2.0, 3.0]
     weights = nx.tensor([1.0, 10.0, 100.0])
     weighted = nx.grad(lambda x: nx.sum(nx.vmap(scaled, in_axes=(None, 0))(x, factors) * weights))
     assert nx.jit(weighted, compiler=compiler)(0.5).item() == 321.0
 
 
-def test_tangents_differ_between_entries_that_share_an_output(compiler):
+def test_shared_output_has_per_entry_tangents(compiler):
     function = nx.custom_jvp(lambda x, y: nx.sin(x))
     function.defjvp(lambda primals, tangents: tangents[0] * primals[1])
     factors = nx.tensor([1.0, 2.0, 3.0])
@@ -34,30 +34,30 @@ def test_tangents_differ_between_entries_that_share_an_output(compiler):
 
 
 @pytest.mark.parametrize("inside", ["plain", "batched", "scan", "checkpoint", "cond"])
-def test_rules_use_values_of_each_entry_that_are_no_inputs(inside, compiler):
+def test_custom_rules_use_captured_entry_values(inside, compiler):
     factors = nx.tensor([1.0, 2.0, 3.0])
     weights = nx.tensor([1.0, 10.0, 100.0])
-    own = nx.custom_vjp(lambda w, s: w * 1.0, nondiff_argnums=(1,))
-    own.defvjp(lambda w, s: (w * 1.0, None), lambda s, _, cotangent: (cotangent * s,))
+    scale = nx.custom_vjp(lambda w, s: w * 1.0, nondiff_argnums=(1,))
+    scale.defvjp(lambda w, s: (w * 1.0, None), lambda s, _, cotangent: (cotangent * s,))
 
     def call(w, s):
         if inside == "scan":
-            return nx.scan(lambda x, _: (own(x, s), None), w, length=1)[0]
+            return nx.scan(lambda x, _: (scale(x, s), None), w, length=1)[0]
         if inside == "checkpoint":
-            return nx.checkpoint(lambda x: own(x, s))(w)
+            return nx.checkpoint(lambda x: scale(x, s))(w)
         if inside == "cond":
-            return nx.cond(w > 0, lambda: own(w, s), lambda: w)
-        return own(w, s)
+            return nx.cond(w > 0, lambda: scale(w, s), lambda: w)
+        return scale(w, s)
 
     def entries(w):
         # A compiled function is a graph in the graph, whose ops are batched.
-        of_entry = nx.jit(call) if inside == "batched" else call
-        return nx.vmap(of_entry, in_axes=(None, 0))(w, factors)
+        entry_function = nx.jit(call) if inside == "batched" else call
+        return nx.vmap(entry_function, in_axes=(None, 0))(w, factors)
 
     slope = nx.jit(nx.grad(lambda w: nx.sum(entries(w) * weights)), compiler=compiler)
     assert slope(0.5).item() == 321.0
-    each = nx.jit(nx.vmap(lambda s: nx.grad(lambda w: call(w, s))(0.5)), compiler=compiler)
-    assert each(factors).tolist() == [1.0, 2.0, 3.0]
+    per_entry = nx.jit(nx.vmap(lambda s: nx.grad(lambda w: call(w, s))(0.5)), compiler=compiler)
+    assert per_entry(factors).tolist() == [1.0, 2.0, 3.0]
     tangents = nx.jit(lambda w: nx.jvp(entries, (w,), (1.0,))[1], compiler=compiler)
     assert tangents(0.5).tolist() == [1.0, 2.0, 3.0]
 
@@ -88,13 +88,13 @@ VECTORIZING = {
 
 @pytest.mark.parametrize("traced", [False, True])
 @pytest.mark.parametrize("name", VECTORIZING)
-def test_results_that_are_vectorized_have_a_derivative_for_each_entry(name, traced):
+def test_vectorized_results_have_per_entry_derivatives(name, traced):
     function = VECTORIZING[name]
     run = nx.jit if traced else lambda function: function
     x = nx.tensor([1.0, 2.0, 3.0])
     expected = run(nx.jacfwd(function))(x)
 
-    def pulled(x):
+    def pull_back(x):
         y, pull = nx.vjp(function, x)
         return pull(nx.ones_like(y))[0]
 
@@ -103,12 +103,12 @@ def test_results_that_are_vectorized_have_a_derivative_for_each_entry(name, trac
 
     found = {
         "jacrev": run(nx.jacrev(function))(x),
-        "vjp": run(pulled)(x),
+        "vjp": run(pull_back)(x),
         "grad": run(nx.grad(total))(x),
         "value_and_grad": run(lambda x: nx.value_and_grad(total)(x)[1])(x),
     }
     totals = expected if expected.ndim == 1 else nx.sum(expected, axis=0)
     for derivative, result in found.items():
-        wanted = expected if derivative == "jacrev" else totals
-        assert result.vectorized_axes == wanted.vectorized_axes
-        np.testing.assert_allclose(nx.devectorize(result), nx.devectorize(wanted), rtol=1e-6)
+        reference = expected if derivative == "jacrev" else totals
+        assert result.vectorized_axes == reference.vectorized_axes
+        np.testing.assert_allclose(nx.devectorize(result), nx.devectorize(reference), rtol=1e-6)

@@ -35,7 +35,7 @@ def counter_bound(a):
     return nx.while_loop(lambda s: s[0] < s[1], lambda s: (s[0] + 1.0, a), (0.0, 10.0))[0]
 
 
-def scanned(a):
+def scan(a):
     return nx.scan(lambda carry, x: (carry * a + x, carry), 0.0, nx.tensor([1.0, 2.0, 3.0]))
 
 
@@ -43,7 +43,7 @@ def branch(a):
     return nx.cond(a > 1.0, lambda: a * 2.0, lambda: 0.0)
 
 
-def chosen(a):
+def switched(a):
     index = nx.astype(nx.clip(a, 0.0, 2.0), "s32")
     return nx.switch(index, [lambda: 0.0, lambda: a, lambda: a * a])
 
@@ -52,11 +52,11 @@ def prefix(a):
     return nx.associative_scan(lambda x, y: x + y * a, nx.tensor([1.0, 2.0, 3.0]))
 
 
-def folded(a):
+def fold_sum(a):
     return nx.reduce(nx.tensor([1.0, 2.0, 3.0]), 0.0, lambda x, y: x + y) * a
 
 
-def each(a):
+def for_each(a):
     return nx.for_each(range(3), lambda i, x: x + a * i, 0.0)
 
 
@@ -65,8 +65,8 @@ def nested(a):
 
 
 FUNCTIONS = [
-    newton, newton_while, until_small, two_parts, counter_bound, scanned, branch, chosen, prefix,
-    folded, each, nested,
+    newton, newton_while, until_small, two_parts, counter_bound, scan, branch, switched, prefix,
+    fold_sum, for_each, nested,
 ]  # fmt: skip
 
 
@@ -76,20 +76,20 @@ def leaves(value):
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.__name__)
 @pytest.mark.parametrize("mode", ["eager", "jit"])
-def test_vmap_equals_a_loop_over_entries(function, mode, compiler):
+def test_vmap_matches_a_loop_over_entries(function, mode, compiler):
     x = nx.tensor(X)
     mapped = nx.vmap(function)
     if mode == "jit":
         mapped = nx.jit(mapped, compiler=compiler)
     found = leaves(mapped(x))
-    one_by_one = [leaves(nx.jit(function, compiler=compiler)(nx.tensor(a))) for a in X]
+    separate = [leaves(nx.jit(function, compiler=compiler)(nx.tensor(a))) for a in X]
     for position, part in enumerate(found):
-        expected = np.stack([entry[position] for entry in one_by_one])
+        expected = np.stack([entry[position] for entry in separate])
         np.testing.assert_allclose(part, expected, rtol=2e-5)
 
 
-@pytest.mark.parametrize("function", [newton, newton_while, two_parts, scanned, branch, nested])
-def test_gradients_of_vmap_equal_those_of_entries(function):
+@pytest.mark.parametrize("function", [newton, newton_while, two_parts, scan, branch, nested])
+def test_gradients_of_vmap_match_entries(function):
     def total(x):
         return sum(nx.sum(leaf) for leaf in nx.tree.flatten(nx.vmap(function)(x))[0])
 
@@ -101,7 +101,7 @@ def test_gradients_of_vmap_equal_those_of_entries(function):
     np.testing.assert_allclose(found, expected, rtol=2e-5)
 
 
-def test_two_vmaps_add_their_axes_one_after_the_other():
+def test_loops_in_nested_vmaps():
     mapped = nx.vmap(lambda a: nx.vmap(lambda b: nx.fori(0, 3, lambda i, x: x * a + b, 1.0))(b))
     a, b = nx.tensor(X), nx.tensor(X[:3])
     expected = np.ones((5, 3))
@@ -110,7 +110,7 @@ def test_two_vmaps_add_their_axes_one_after_the_other():
     np.testing.assert_allclose(np.asarray(mapped(a)), expected, rtol=1e-5)
 
 
-def test_a_hook_in_the_body_runs_once_for_each_iteration():
+def test_loop_hooks_run_once_per_iteration():
     seen = []
 
     def step(i, x):
@@ -130,8 +130,12 @@ def folded_with_entries(a):
 
 def folded_rows(a):
     x = nx.tensor(np.arange(12, dtype="f4").reshape(2, 3, 2) / 7)
-    kept = nx.reduce(x * a, 1.0, lambda x, y: nx.maximum(x * a, y), axis=(0, 2), keepdims=True)
-    return kept, nx.reduce(x, a, lambda x, y: x + a * y, axis=-1), nx.reduce(x, 0.0, lambda x, y: a)
+    maximum = nx.reduce(x * a, 1.0, lambda x, y: nx.maximum(x * a, y), axis=(0, 2), keepdims=True)
+    return (
+        maximum,
+        nx.reduce(x, a, lambda x, y: x + a * y, axis=-1),
+        nx.reduce(x, 0.0, lambda x, y: a),
+    )
 
 
 @pytest.mark.parametrize(
@@ -140,25 +144,25 @@ def folded_rows(a):
     [pytest.param(folded_with_entries, marks=in_order), folded_rows],
 )
 @pytest.mark.parametrize("mode", ["eager", "jit"])
-def test_folds_whose_function_uses_entries(function, mode, compiler):
-    test_vmap_equals_a_loop_over_entries(function, mode, compiler)
+def test_folds_with_entry_dependent_functions(function, mode, compiler):
+    test_vmap_matches_a_loop_over_entries(function, mode, compiler)
 
 
-def test_folds_in_two_vmaps_and_their_gradients():
+def test_folds_in_nested_vmaps():
     x = nx.tensor([1.0, 2.0, 3.0])
     fold = lambda a, b: nx.reduce(x, 0.0, lambda v, total: total * b + v * a)  # noqa: E731
     a, b = nx.tensor([0.5, 2.0]), nx.tensor([1.0, 3.0, -1.0])
     both = nx.vmap(lambda a: nx.vmap(lambda b: fold(a, b))(b))
     # The elements have the weights b**2, b and 1 in some order; the function is not associative.
     found = both(a).numpy()
-    expected = np.array([[fold(one, other).item() for other in b] for one in a])
+    expected = np.array([[fold(p, q).item() for q in b] for p in a])
     np.testing.assert_allclose(found, expected, rtol=1e-6)
     slopes = nx.grad(lambda a: nx.sum(both(a)))(a).numpy()
-    each = [sum(nx.grad(lambda a: fold(a, other))(one).item() for other in b) for one in a]  # noqa: B023
-    np.testing.assert_allclose(slopes, each, rtol=1e-6)
+    expected = [sum(nx.grad(lambda a: fold(a, q))(p).item() for q in b) for p in a]  # noqa: B023
+    np.testing.assert_allclose(slopes, expected, rtol=1e-6)
 
 
-def test_loops_over_no_rows_keep_names_and_vectorized_axes(compiler):
+def test_empty_loops_keep_names_and_vectorized_axes(compiler):
     def rows(count):
         x = nx.tensor(np.zeros((2, count, 3), "f4"), names=[None, None, "column"])
         return nx.vectorize(x, "row")
@@ -167,10 +171,10 @@ def test_loops_over_no_rows_keep_names_and_vectorized_axes(compiler):
         return nx.scan(lambda total, x: (total, x), 0.0, xs)[1]
 
     for function in (f, nx.jit(f, compiler=compiler)):
-        none, two = function(rows(0)), function(rows(2))
-        assert (none.shape, none.dtype) == ((0, 3), nx.float32)
-        assert (none.names, none.vectorized_axes) == (two.names, two.vectorized_axes)
-        assert (none.names[1], none.vectorized_axes) == ("column", (("row", 2),))
+        empty, nonempty = function(rows(0)), function(rows(2))
+        assert (empty.shape, empty.dtype) == ((0, 3), nx.float32)
+        assert (empty.names, empty.vectorized_axes) == (nonempty.names, nonempty.vectorized_axes)
+        assert (empty.names[1], empty.vectorized_axes) == ("column", (("row", 2),))
 
     def names_of_row(x, total):
         assert (x.names, x.vectorized_axes) == (["column"], (("row", 2),))

@@ -18,7 +18,7 @@ def values(x):
     return np.asarray(nx.devectorize(x, keep_names=False))
 
 
-def test_handles_show_one_entry():
+def test_shape_and_repr_of_vectorized_tensors():
     x = rows()
     assert (x.shape, x.ndim, x.size, len(x)) == ((3,), 1, 3, 3)
     assert x.vectorized_axes == (("row", 2),)
@@ -33,7 +33,7 @@ def test_handles_show_one_entry():
         nx.vectorize([1.0], "x").item()
 
 
-def test_pickling_keeps_the_axes():
+def test_pickling_keeps_vectorized_axes():
     x = pickle.loads(pickle.dumps(rows()))
     assert x.vectorized_axes == (("row", 2),)
     assert x.shape == (3,)
@@ -50,7 +50,7 @@ def test_pickling_keeps_the_axes():
         (["a", "a"], "names must differ from the vectorized axes"),
     ],
 )
-def test_what_cannot_be_vectorized(axes, message):
+def test_vectorize_rejects_invalid_axes(axes, message):
     x = nx.reshape(nx.iota(6), (2, 3), names=["x", "y"])
     with pytest.raises(nx.ShapeError, match=message):
         nx.vectorize(x, axes)
@@ -58,16 +58,16 @@ def test_what_cannot_be_vectorized(axes, message):
         nx.jit(lambda x: nx.vectorize(x, axes))(x)
 
 
-def test_moves():
+def test_vectorize_devectorize_and_revectorize():
     x = nx.reshape(nx.iota(6), (2, 3), names=["x", "y"])
-    one = nx.vectorize(x, "v")
-    assert (one.names, one.vectorized_axes) == (["y"], (("v", 2),))
-    assert nx.devectorize(one).names == ["v", "y"]
-    assert nx.devectorize(one, keep_names=False).names == [None, "y"]
-    both = nx.vectorize(one, "w")
+    single = nx.vectorize(x, "v")
+    assert (single.names, single.vectorized_axes) == (["y"], (("v", 2),))
+    assert nx.devectorize(single).names == ["v", "y"]
+    assert nx.devectorize(single, keep_names=False).names == [None, "y"]
+    both = nx.vectorize(single, "w")
     assert both.vectorized_axes == (("v", 2), ("w", 3))
-    again = nx.revectorize(both, [("a", 3), ("b", "auto")])
-    assert (again.vectorized_axes, again.shape) == ((("a", 3), ("b", 2)), ())
+    revectorized = nx.revectorize(both, [("a", 3), ("b", "auto")])
+    assert (revectorized.vectorized_axes, revectorized.shape) == ((("a", 3), ("b", 2)), ())
     flat = nx.revectorize(both, [], target_shape=(3, -1), target_names=["p", "q"])
     assert (flat.vectorized_axes, flat.shape, flat.names) == ((), (3, 2), ["p", "q"])
     with pytest.raises(nx.ShapeError, match="at most one size"):
@@ -77,7 +77,7 @@ def test_moves():
     assert nx.vectorize({"a": x, "b": (x,)}, "v")["b"][0].vectorized_axes == (("v", 2),)
 
 
-def test_axes_meet_by_name():
+def test_vectorized_axes_combine_by_name():
     x, y = nx.vectorize([1, 2], "x"), nx.vectorize([10, 20, 30], "y")
     total = x + y
     assert total.vectorized_axes == (("x", 2), ("y", 3))
@@ -98,7 +98,7 @@ def test_axes_meet_by_name():
     assert [z.tolist() for z in repeated] == [[[10] * 2, [20] * 2, [30] * 2], [[1, 2]] * 3]
 
 
-def test_errors_speak_of_an_entry():
+def test_errors_report_the_shape_of_an_entry():
     with pytest.raises(nx.ShapeError, match=r"axis: must be in range for f32\[3\]; got -2"):
         nx.sum(rows(), axis=-2)
     with pytest.raises(
@@ -148,7 +148,7 @@ DATA = np.array(
 
 @pytest.mark.parametrize("compiler", COMPILERS)
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_a_batch_is_its_entries(name, compiler):
+def test_vectorized_functions_match_entries(name, compiler):
     function = FUNCTIONS[name]
     entries = [nx.tree.leaves(function(nx.tensor(entry))) for entry in DATA]
     jitted = nx.jit(function, compiler=compiler)
@@ -159,16 +159,16 @@ def test_a_batch_is_its_entries(name, compiler):
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_functions_at_once_do_the_same(name):
+def test_eager_and_traced_vectorized_functions_agree(name):
     function = FUNCTIONS[name]
     x = nx.vectorize(nx.tensor(DATA), "v")
-    at_once, traced = nx.tree.leaves(function(x)), nx.tree.leaves(nx.jit(function)(x))
-    for left, right in zip(at_once, traced, strict=True):
+    eager, traced = nx.tree.leaves(function(x)), nx.tree.leaves(nx.jit(function)(x))
+    for left, right in zip(eager, traced, strict=True):
         assert left.vectorized_axes == right.vectorized_axes == (("v", 3),)
         np.testing.assert_allclose(np.asarray(left), np.asarray(right), rtol=2e-5, atol=1e-6)
 
 
-def test_programs_are_told_apart_by_their_axes():
+def test_vectorized_axes_are_part_of_the_cache_key():
     calls = []
 
     @nx.jit
@@ -198,14 +198,14 @@ def test_templates_and_compiled_functions():
     assert text.startswith("#nxla.Expr<\n  vectorized[row: 2]\n  f32\n")
 
 
-def test_stages_keep_the_axes():
+def test_stages_keep_vectorized_axes():
     expression = nx.debug_expr(lambda x: nx.sum(nx.annotate(x * 2, "cut")))(rows())
     stages = nx.graph.split(expression, lambda node: "after" if node.note else "none")
     assert len(stages) == 2
     assert nx.graph.run(stages, rows()).vectorized_axes == (("row", 2),)
 
 
-def test_gradients_of_each_entry():
+def test_gradients_of_vectorized_functions():
     y = nx.vectorize(nx.tensor([1.0, 2.0]), "v")
     both = nx.grad(lambda x, y: nx.sum(x * y), argnums=(0, 1))
     dx, dy = both(nx.tensor([3.0, 4.0]), y)
@@ -221,7 +221,7 @@ def test_gradients_of_each_entry():
     assert [x.vectorized_axes for x in seen] == [(("v", 2),)]
 
 
-def test_branches_that_no_entry_takes_are_not_computed():
+def test_unselected_branches_are_not_computed():
     seen = []
 
     def function(x):
@@ -235,24 +235,24 @@ def test_branches_that_no_entry_takes_are_not_computed():
     assert len(seen) == 1
 
 
-def test_branches_of_several_kinds():
+def test_branches_with_vectorized_results():
     @nx.jit
     def function(flag, x, y):
-        one = nx.cond(flag > 0, lambda: (x, 1), lambda: (y, 2.5))
-        many = nx.cond([(x > 1, lambda: y), (flag > 0, lambda: -y)], otherwise=lambda: 0)
-        return one, many
+        single = nx.cond(flag > 0, lambda: (x, 1), lambda: (y, 2.5))
+        multiple = nx.cond([(x > 1, lambda: y), (flag > 0, lambda: -y)], otherwise=lambda: 0)
+        return single, multiple
 
     x, y = nx.vectorize([1, 2], "a"), nx.vectorize([[1, 2, 3]] * 2, "b")
-    one, many = function(1, x, y)
-    assert one[0].vectorized_axes == (("a", 2), ("b", 2))
-    assert one[0].tolist() == [[[1, 1, 1]] * 2, [[2, 2, 2]] * 2]
-    assert one[1].item() == 1.0
-    assert many.tolist() == [[[-1, -2, -3]] * 2, [[1, 2, 3]] * 2]
+    single, multiple = function(1, x, y)
+    assert single[0].vectorized_axes == (("a", 2), ("b", 2))
+    assert single[0].tolist() == [[[1, 1, 1]] * 2, [[2, 2, 2]] * 2]
+    assert single[1].item() == 1.0
+    assert multiple.tolist() == [[[-1, -2, -3]] * 2, [[1, 2, 3]] * 2]
     with pytest.raises(nx.ShapeError, match="expected a scalar"):
         nx.jit(lambda y: nx.cond(y > 1, lambda: 1, lambda: 2))(y)
 
 
-def test_loops_whose_state_gets_axes():
+def test_loop_states_become_vectorized():
     x = nx.vectorize(nx.tensor([1, 2]), "v")
     reached = nx.jit(lambda x: nx.while_loop(lambda s: s < 5, lambda s: s + x, 0))(x)
     assert reached.tolist() == [5, 6]
@@ -260,7 +260,7 @@ def test_loops_whose_state_gets_axes():
     assert total.tolist() == [5, 10]
 
 
-def test_vmap_places_axes():
+def test_vmap_in_axes_and_out_axes():
     x = nx.tensor(np.arange(24.0, dtype=np.float32).reshape(2, 3, 4))
     result = nx.vmap(lambda row, scale: row * scale, in_axes=(1, None), out_axes=-1)(x, 2.0)
     np.testing.assert_allclose(np.asarray(result), np.asarray(x).transpose(0, 2, 1) * 2)
@@ -279,7 +279,7 @@ def test_vmap_places_axes():
         nx.vmap(lambda x: x, in_axes=({"b": 0},))({"a": nx.zeros(2)})
 
 
-def test_results_without_an_output_axis_are_equal_for_all_entries(compiler):
+def test_out_axes_none_requires_equal_results(compiler):
     @nx.jit(compiler=compiler)
     def shared(x, y):
         function = lambda x, y: {"x": x * y, "y": y + 1, "7": 7}  # noqa: E731
@@ -299,19 +299,19 @@ def test_results_without_an_output_axis_are_equal_for_all_entries(compiler):
                 nx.vmap(function, out_axes=None)(nx.iota(size))
 
 
-def test_creation():
+def test_creation_with_vectorized_axes():
     assert nx.iota((2,), vectorized_axes=[("x", 2), ("y", 1)]).tolist() == [[[0, 1]], [[0, 1]]]
     assert nx.eye(2, vectorized_axes=[("x", 2)]).shape == (2, 2)
     assert nx.full_like(rows(), 7).vectorized_axes == (("row", 2),)
 
 
-def test_vectorized_axes_come_in_the_order_of_the_arguments():
+def test_vectorized_axes_follow_argument_order():
     predicate = nx.vectorize(nx.tensor([True, False]), "p")
     x = nx.vectorize(nx.tensor([1.5, 2.5, 3.5]), "x")
-    chosen = nx.where(predicate, x, 0)
-    assert chosen.vectorized_axes == (("p", 2), ("x", 3))
-    assert chosen.dtype == nx.float32
-    assert values(chosen).tolist() == [[1.5, 2.5, 3.5], [0.0, 0.0, 0.0]]
+    selected = nx.where(predicate, x, 0)
+    assert selected.vectorized_axes == (("p", 2), ("x", 3))
+    assert selected.dtype == nx.float32
+    assert values(selected).tolist() == [[1.5, 2.5, 3.5], [0.0, 0.0, 0.0]]
     assert nx.where(predicate, 1, 2).dtype == nx.int32
 
 

@@ -55,8 +55,8 @@ def test_items_have_types_lines_costs_and_scopes():
     rows = table(nx.view(STEP))
     paths = {}
     for index, row in enumerate(rows):
-        above = paths.get(row["parent"], "")
-        paths[index] = f"{above}/{row['label']}"
+        parent_path = paths.get(row["parent"], "")
+        paths[index] = f"{parent_path}/{row['label']}"
         assert row["parent"] < index
     products = [row for row in rows if row["op"] == "dot"]
     assert {row["type"] for row in products} == {"f32[4][8]", "f32[8][8]"}
@@ -82,7 +82,7 @@ def test_edges_carry_bytes_and_point_to_later_items():
 
 
 @pytest.mark.parametrize("group_by", ["line", "none"])
-def test_other_groups(group_by):
+def test_grouping_options(group_by):
     rows = table(nx.view(STEP, group_by=group_by))
     names = [row["label"] for row in rows if row["group"]]
     assert (names == []) == (group_by == "none")
@@ -92,8 +92,8 @@ def test_other_groups(group_by):
 def test_loops_contain_their_bodies():
     loop = nx.debug_expr(lambda x: nx.fori(0, 3, lambda i, x: nx.sin(x), x))(1.0)
     rows = table(nx.view(loop, group_by="none"))
-    (place,) = (index for index, row in enumerate(rows) if row["op"] == "while")
-    assert [row["parent"] for row in rows if row["op"] == "sin"] == [place]
+    (loop_index,) = (index for index, row in enumerate(rows) if row["op"] == "while")
+    assert [row["parent"] for row in rows if row["op"] == "sin"] == [loop_index]
 
 
 def test_stages_with_a_simulation():
@@ -123,7 +123,7 @@ def test_stages_with_a_simulation():
     assert "<title>&lt;b&gt;</title>" in page.html
 
 
-def test_a_profile(tmp_path):
+def test_view_of_a_profile(tmp_path):
     file = tmp_path / "trace.json"
     with nx.profile(file):
         nx.jit(lambda x: x * 4.75)(1.0).item()
@@ -134,7 +134,7 @@ def test_a_profile(tmp_path):
     assert all(span[2] <= span[3] for span in names.values())
 
 
-def test_the_page_needs_nothing_else():
+def test_page_is_self_contained():
     page = nx.view(nx.debug_expr(lambda x: nx.annotate(x, "</script>@DATA@"))(1.0))
     assert re.findall(r"https?:|src=|import\(|fetch\(|XMLHttpRequest", page.html) == []
     assert page.html.count("</script>") == 2
@@ -142,7 +142,7 @@ def test_the_page_needs_nothing_else():
     assert any("</script>@DATA@" in row["label"] for row in table(page))
 
 
-def test_mistakes(tmp_path):
+def test_invalid_arguments_raise(tmp_path):
     with pytest.raises(nx.ArgumentError, match="view: group_by: must be one of 'scope', 'line'"):
         nx.view(STEP, group_by="layer")
     with pytest.raises(
@@ -170,7 +170,7 @@ def run_node(script, page):
 
 @needs_node
 @pytest.mark.parametrize("group_by", ["scope", "line", "none"])
-def test_layouts(group_by):
+def test_layouts_are_valid(group_by):
     page = nx.view(STEP, group_by=group_by)
     report = run_node("check_layout.js", page)
     assert report["wrong"] == []
@@ -180,7 +180,7 @@ def test_layouts(group_by):
 
 
 @needs_node
-def test_ten_thousand_nodes_are_laid_out_in_linear_time():
+def test_layout_time_is_linear():
     def deep(x, count):
         for k in range(count):
             with nx.named_scope(f"block_{k // 50}"):
@@ -215,7 +215,7 @@ def drive(page, folder, query="tanh layer_1"):
 
 
 @needs_browser
-def test_in_a_browser(tmp_path):
+def test_page_in_a_browser(tmp_path):
     report = drive(nx.view(STEP), tmp_path)
     assert report["start"]["colors"] > 10
     assert re.match(r"\d+ nodes, \d+ shown", report["start"]["status"])
@@ -263,7 +263,7 @@ def encoder_layer():
 
 
 def encode(params, tokens):
-    """The encoder of MiniLM: 6 layers of 384 features and 12 heads."""
+    """Apply the encoder of MiniLM: 6 layers of 384 features and 12 heads."""
 
     def dense(x, p):
         return x @ p["w"] + p["b"]
@@ -301,7 +301,7 @@ def training_step(params, tokens, targets):
 
 
 @needs_browser
-def test_the_training_step_of_minilm_in_a_browser(tmp_path):
+def test_minilm_training_step_in_a_browser(tmp_path):
     params = {
         "words": nx.template((30522, 384)),
         "positions": nx.template((512, 384)),

@@ -11,11 +11,11 @@ from nxla import _core
 UNWRAPPED = {
     "set_numbers_of_nx": "for tools that compare with Nx",
     "set_reassociate_floats": "for tools that compare expression text",
-    "release_held_memory": "for tests of what happens without memory",
+    "release_held_memory": "for tests of memory limits",
 }
 
 
-def test_every_function_of_the_compiled_module_is_used_by_the_package():
+def test_package_exports_every_compiled_function():
     source = "\n".join(
         path.read_text(encoding="utf-8") for path in Path(nxla.__file__).parent.rglob("*.py")
     )
@@ -26,17 +26,17 @@ def test_every_function_of_the_compiled_module_is_used_by_the_package():
         | set(re.findall(r"_core\.(\w+)", source))
         | set(re.findall(r"\w+", " ".join(imported)))
     )
-    offered = {name for name in dir(_core) if not name.startswith("_")}
-    assert offered - used - set(UNWRAPPED) == set()
+    available = {name for name in dir(_core) if not name.startswith("_")}
+    assert available - used - set(UNWRAPPED) == set()
     assert set(UNWRAPPED) & used == set()
 
 
-def test_everything_that_is_listed_is_there():
+def test_all_exports_exist():
     missing = [name for name in nxla.__all__ if not hasattr(nxla, name)]
     assert missing == []
 
 
-def test_stubs_name_everything_of_the_compiled_module():
+def test_stubs_cover_the_compiled_module():
     stubs = ast.parse((Path(nxla.__file__).parent / "_core.pyi").read_text(encoding="utf-8"))
     classes = {node.name: node for node in stubs.body if isinstance(node, ast.ClassDef)}
     assert {name for name in dir(_core) if not name.startswith("_")} == {
@@ -50,12 +50,12 @@ def test_stubs_name_everything_of_the_compiled_module():
         known = names_of(node.body).union(
             *(names_of(classes[b].body) for b in bases if b in classes)
         )
-        own = {member for member in vars(getattr(_core, name)) if not member.startswith("__")}
-        assert own <= known, f"{name}: {own - known}"
+        members = {member for member in vars(getattr(_core, name)) if not member.startswith("__")}
+        assert members <= known, f"{name}: {members - known}"
 
 
 def names_of(body):
-    """The names that statements of a stub define."""
+    """Return the names that statements of a stub define."""
     names = set()
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):

@@ -56,7 +56,7 @@ def plain(value: Any) -> Any:
     return value
 
 
-def ours(name: str) -> Callable[..., Any]:
+def nxla_function(name: str) -> Callable[..., Any]:
     """Return the function of nxla with this name, looked up when it is called."""
 
     def call(*args: Any, **options: Any) -> Any:
@@ -77,5 +77,5 @@ def adapt(
     **defaults: Any,
 ) -> Adapter:
     """Create an adapter of a function of nxla, or of a function for this adapter only."""
-    function = ours(name) if isinstance(name, str) else name
+    function = nxla_function(name) if isinstance(name, str) else name
     return Adapter(function, options or {}, defaults, host)

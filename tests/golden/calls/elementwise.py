@@ -42,14 +42,14 @@ BINARY = {
 }
 
 
-def _lifted(x: Any) -> Any:
-    """Make a tensor of a number that Nx writes as an atom: it has a dtype there, ``f32``."""
+def _to_tensor(x: Any) -> Any:
+    """Convert a number that is an atom in Nx to a tensor; it has the dtype ``f32`` in Nx."""
     return x if not isinstance(x, float) or math.isfinite(x) else nx.tensor(x)
 
 
 def _binary(name: str) -> Any:
     def call(x: Any, y: Any) -> Any:
-        return getattr(nx, name)(_lifted(x), _lifted(y))
+        return getattr(nx, name)(_to_tensor(x), _to_tensor(y))
 
     return call
 
@@ -81,8 +81,8 @@ def as_node(name: str) -> Any:
 
 CALLS: dict[tuple[str, str], Adapter] = {
     **{("Nx", name): adapt(name) for name in SAME},
-    **{("Nx", theirs): adapt(name) for theirs, name in RENAMED.items()},
-    **{("Nx", theirs): adapt(_binary(name)) for theirs, name in BINARY.items()},
+    **{("Nx", nx_name): adapt(name) for nx_name, name in RENAMED.items()},
+    **{("Nx", nx_name): adapt(_binary(name)) for nx_name, name in BINARY.items()},
     ("Nx", "log2"): adapt(_log_to(2)),
     ("Nx", "log10"): adapt(_log_to(10)),
     ("Nx", "clip"): adapt(_clip),

@@ -85,7 +85,7 @@ def _choice(*args: Any, **options: Any) -> Any:
 
 
 def _drop(name: str, *ignored: str) -> Any:
-    """Call one of ours without options that only steer how Nx iterates."""
+    """Call a function of nxla without the options for the iteration of Nx."""
 
     def call(*args: Any, **options: Any) -> Any:
         kept = {key: value for key, value in options.items() if key not in ignored}

@@ -118,7 +118,7 @@ def _new_axis(x: Any, axis: Any, name: Any = None, **options: Any) -> Any:
 
 
 def _joined(function: str) -> Any:
-    """Join the leaves of a container, as Nx does; ours take a sequence."""
+    """Join the leaves of a container, as Nx does; nxla joins a sequence."""
 
     def join(arrays: Any, **options: Any) -> Any:
         return getattr(nx, function)(nx.tree.leaves(arrays), **options)

@@ -187,18 +187,18 @@ def _define_module(node: Call, scope: Scope, run: Run) -> Any:
     return ModuleName(target.name)
 
 
-# --- places inside of containers ---
+# --- positions inside containers ---
 
 
-def _path(place: Node, scope: Scope, run: Run) -> tuple[Any, list[Any]]:
+def _path(target: Node, scope: Scope, run: Run) -> tuple[Any, list[Any]]:
     """Return the container of a position, and the keys that lead to it."""
-    if isinstance(place, Access):
-        container, keys = _path(place.container, scope, run)
-        return container, [*keys, run(place.key, scope)]
-    if isinstance(place, Remote) and not place.parentheses:
-        container, keys = _path(place.target, scope, run)
-        return container, [*keys, Atom(place.name)]
-    return run(place, scope), []
+    if isinstance(target, Access):
+        container, keys = _path(target.container, scope, run)
+        return container, [*keys, run(target.key, scope)]
+    if isinstance(target, Remote) and not target.parentheses:
+        container, keys = _path(target.target, scope, run)
+        return container, [*keys, Atom(target.name)]
+    return run(target, scope), []
 
 
 def _changed(container: Any, keys: list[Any], change: Callable[[Any], Any]) -> Any:

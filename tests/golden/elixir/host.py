@@ -143,14 +143,14 @@ def _removed(left: Any, right: Any) -> Any:
     return left
 
 
-def _element(container: Any, place: int) -> Any:
-    if not 0 <= place < len(container):
-        raise ElixirError(f"there is no element {place}", "ArgumentError")
-    return container[place]
+def _element(container: Any, index: int) -> Any:
+    if not 0 <= index < len(container):
+        raise ElixirError(f"element {index} does not exist", "ArgumentError")
+    return container[index]
 
 
-def _replaced(container: Any, place: int, value: Any) -> Any:
-    return (*container[:place], value, *container[place + 1 :])
+def _replaced(container: Any, index: int, value: Any) -> Any:
+    return (*container[:index], value, *container[index + 1 :])
 
 
 def _divide(left: Any, right: Any) -> Any:

@@ -148,52 +148,52 @@ def access(container: Any, key: Any) -> Any:
         return next((value for name, value in container if name == key), None)
     if isinstance(key, list) and not key:
         return container
-    return container[_place(container, key)]
+    return container[_python_index(container, key)]
 
 
 def update(container: Any, key: Any, *, pop: bool) -> None:
     """Assign to ``container[key]``, or delete it."""
     if pop:
-        del container[_place(container, key)]
+        del container[_python_index(container, key)]
     else:
-        container[_place(container, key)] = 0
+        container[_python_index(container, key)] = 0
 
 
-def _place(tensor: Any, key: Any) -> Any:
+def _python_index(tensor: Any, key: Any) -> Any:
     """Return the Python index of a key."""
     if isinstance(key, list) and is_keyword(key):
         if len({name for name, _ in key}) < len(key):
             raise ElixirError(f"an axis is there twice: {inspect(key)}", "ArgumentError")
-        places: list[Any] = [slice(None)] * tensor.ndim
-        for name, place in key:
+        indices: list[Any] = [slice(None)] * tensor.ndim
+        for name, part in key:
             if name not in tensor.names:
                 raise nx.ShapeError(f"no axis has the name {name}: {tensor.names}")
             axis = tensor.names.index(name)
-            places[axis] = _index(_scalar(place), tensor.shape[axis])
-        return tuple(places)
+            indices[axis] = _index(_scalar(part), tensor.shape[axis])
+        return tuple(indices)
     if isinstance(key, list):
         sizes = [*tensor.shape, *(0 for _ in key)]
-        return tuple(_index(_scalar(place), size) for place, size in zip(key, sizes, strict=False))
+        return tuple(_index(_scalar(part), size) for part, size in zip(key, sizes, strict=False))
     return _index(key, tensor.shape[0] if tensor.ndim else 0)
 
 
-def _scalar(place: Any) -> Any:
-    if isinstance(place, nx.Tensor | nx.Expr) and place.ndim:
+def _scalar(part: Any) -> Any:
+    if isinstance(part, nx.Tensor | nx.Expr) and part.ndim:
         raise ElixirError("only scalars may be among several indices", "ArgumentError")
-    return place
+    return part
 
 
-def _index(place: Any, size: int) -> Any:
-    if not isinstance(place, Range):
-        return place
+def _index(part: Any, size: int) -> Any:
+    if not isinstance(part, Range):
+        return part
     # Python clamps slices to the size of the axis; Elixir does not.
-    first, last = (end + size if end < 0 else end for end in (place.first, place.last))
+    first, last = (end + size if end < 0 else end for end in (part.first, part.last))
     for end in (first, last):
         if not 0 <= end < size:
             raise ElixirError(f"index {end} is out of bounds: {size}", "ArgumentError")
-    if place.step < 0 or last < first:
-        raise ElixirError(f"range {place} has a negative step or is empty", "ArgumentError")
-    return slice(first, last + 1, place.step)
+    if part.step < 0 or last < first:
+        raise ElixirError(f"range {part} has a negative step or is empty", "ArgumentError")
+    return slice(first, last + 1, part.step)
 
 
 def sigil(name: str, text: str, modifiers: str) -> Any:

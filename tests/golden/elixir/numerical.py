@@ -223,9 +223,9 @@ class _Generator:
     def element(self, tensor: Any, index: Any) -> dict[str, Any]:
         return _bound(self.pattern, index if tensor is None else tensor[index])
 
-    def inlined(self, state: Any, places: range) -> Any:
-        for place in places:
-            index = self.first + place * self.stride
+    def inlined(self, state: Any, positions: range) -> Any:
+        for position in positions:
+            index = self.first + position * self.stride
             state = self.step(state, self.element(self.tensor, index), looping=False)
         return state
 
@@ -233,18 +233,18 @@ class _Generator:
         last = self.first + (trips - 1) * self.stride
         carried = () if self.tensor is None else (self.tensor,)
 
-        def goes_on(all_state: tuple[Any, ...]) -> Any:
+        def continues(all_state: tuple[Any, ...]) -> Any:
             index = all_state[0]
             return index <= last if self.stride > 0 else index >= last
 
         def body(all_state: tuple[Any, ...]) -> tuple[Any, ...]:
             index, *tensor, inner = all_state
             for copy in range(copies):
-                place = index + copy * self.stride if copy else index
-                inner = self.step(inner, self.element(tensor[0] if tensor else None, place))
+                position = index + copy * self.stride if copy else index
+                inner = self.step(inner, self.element(tensor[0] if tensor else None, position))
             return (index + copies * self.stride, *tensor, inner)
 
-        return nx.while_loop(goes_on, body, (self.first, *carried, state))[-1]
+        return nx.while_loop(continues, body, (self.first, *carried, state))[-1]
 
 
 # --- derivatives and inspection ---

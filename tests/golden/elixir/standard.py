@@ -135,9 +135,9 @@ def _chunks(collection: Any, count: int, step: int | None = None, *_: Any) -> An
     return [given[at : at + count] for at in range(0, len(given), step or count)]
 
 
-def _at(collection: Any, place: int, default: Any = None) -> Any:
+def _at(collection: Any, index: int, default: Any = None) -> Any:
     given = items(collection)
-    return given[place] if -len(given) <= place < len(given) else default
+    return given[index] if -len(given) <= index < len(given) else default
 
 
 def _into(collection: Any, target: Any, function: Function = lambda x: x) -> Any:
@@ -158,7 +158,7 @@ ENUM: dict[str, Function] = {
     "drop": lambda c, n: items(c)[n:] if n >= 0 else items(c)[:n],
     "each": lambda c, f: [[f(x) for x in items(c)], Atom("ok")][1],
     "empty?": lambda c: not items(c),
-    "fetch!": lambda c, place: items(c)[place],
+    "fetch!": lambda c, index: items(c)[index],
     "filter": _selected,
     "find": lambda c, f: next((x for x in items(c) if truthy(f(x))), None),
     "find_index": lambda c, f: next((i for i, x in enumerate(items(c)) if truthy(f(x))), None),
@@ -223,14 +223,14 @@ def _flatten(nested: Any) -> list[Any]:
     return [y for x in nested for y in (_flatten(x) if isinstance(x, list) else [x])]
 
 
-def _with(given: Sequence[Any], place: int, *inserted: Any, over: int = 0) -> Any:
-    place = place + len(given) + (1 - over) if place < 0 else place
-    made = [*given[:place], *inserted, *given[place + over :]]
-    return tuple(made) if isinstance(given, tuple) else made
+def _with(given: Sequence[Any], index: int, *inserted: Any, over: int = 0) -> Any:
+    index = index + len(given) + (1 - over) if index < 0 else index
+    changed = [*given[:index], *inserted, *given[index + over :]]
+    return tuple(changed) if isinstance(given, tuple) else changed
 
 
 LIST: dict[str, Function] = {
-    "delete_at": lambda c, place: _with(c, place, over=1),
+    "delete_at": lambda c, index: _with(c, index, over=1),
     "duplicate": lambda x, n: [x] * n,
     "first": lambda c, default=None: c[0] if c else default,
     "flatten": _flatten,
@@ -238,16 +238,16 @@ LIST: dict[str, Function] = {
     "foldr": lambda c, total, f: _reduce(c[::-1], total, f),
     "insert_at": _with,
     "last": lambda c, default=None: c[-1] if c else default,
-    "replace_at": lambda c, place, x: _with(c, place, x, over=1),
+    "replace_at": lambda c, index, x: _with(c, index, x, over=1),
     "to_tuple": tuple,
-    "update_at": lambda c, place, f: _with(c, place, f(c[place]), over=1),
+    "update_at": lambda c, index, f: _with(c, index, f(c[index]), over=1),
     "wrap": lambda x: x if isinstance(x, list) else [] if x is None else [x],
     "zip": _zip,
 }
 
 TUPLE: dict[str, Function] = {
     "append": lambda t, x: (*t, x),
-    "delete_at": lambda t, place: _with(t, place, over=1),
+    "delete_at": lambda t, index: _with(t, index, over=1),
     "duplicate": lambda x, n: (x,) * n,
     "insert_at": _with,
     "product": math.prod,

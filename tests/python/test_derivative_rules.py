@@ -25,8 +25,8 @@ def numbers(dtype, *shape, low=0.25, high=0.75, seed=1):
     size = 1
     for length in shape:
         size *= length
-    places = nx.fmod(nx.arange(size, dtype=nx.float64) * 0.6180339887 * seed + 0.3 * seed, 1.0)
-    values = nx.reshape(places, shape) * (high - low) + low
+    fractions = nx.fmod(nx.arange(size, dtype=nx.float64) * 0.6180339887 * seed + 0.3 * seed, 1.0)
+    values = nx.reshape(fractions, shape) * (high - low) + low
     if dtype.kind == "complex":
         values = nx.complex(values, nx.flip(values) * 0.5 + 0.1)
     return nx.astype(values, dtype)
@@ -86,7 +86,7 @@ POSITIVE = [
 UNARY = [*POSITIVE, "asin", "acos", "atan", "atanh", "erf", "erfc", "erf_inv", "negate", "abs"]
 UNARY += ["sign", "real", "imag", "conjugate", "acosh"]
 BINARY = ["add", "subtract", "multiply", "divide", "pow", "atan2", "remainder", "max", "min"]
-PYTHON = {
+PYTHON_NAMES = {
     "negate": "negative",
     "conjugate": "conj",
     "max": "maximum",
@@ -95,20 +95,20 @@ PYTHON = {
 }
 
 #: For each op: a function, and the function that makes its arguments with a given dtype.
-USES = {op: (getattr(nx, PYTHON.get(op, op)), lambda d: [numbers(d, 2, 3)]) for op in UNARY}
-USES["acosh"] = (nx.acosh, lambda d: [numbers(d, 2, 3, low=1.5, high=2.5)])
+CASES = {op: (getattr(nx, PYTHON_NAMES.get(op, op)), lambda d: [numbers(d, 2, 3)]) for op in UNARY}
+CASES["acosh"] = (nx.acosh, lambda d: [numbers(d, 2, 3, low=1.5, high=2.5)])
 for _op in BINARY:
-    _function = getattr(nx, PYTHON.get(_op, _op))
+    _function = getattr(nx, PYTHON_NAMES.get(_op, _op))
     # The second operand is broadcast.
-    USES[_op] = (_function, lambda d: [numbers(d, 2, 3), numbers(d, 3, low=1.1, high=1.6, seed=2)])
+    CASES[_op] = (_function, lambda d: [numbers(d, 2, 3), numbers(d, 3, low=1.1, high=1.6, seed=2)])
 WINDOW = {"strides": (1, 2), "padding": [(1, 0), (0, 1)]}
 
 
 def parts(d, *shapes):
-    return [numbers(d, *shape, seed=at + 1) for at, shape in enumerate(shapes)]
+    return [numbers(d, *shape, seed=index + 1) for index, shape in enumerate(shapes)]
 
 
-USES |= {
+CASES |= {
     "complex": (nx.complex, lambda d: parts(d, (3,), (3,))),
     "select": (
         lambda x, y: nx.where(nx.tensor([True, False, True]), x, y),
@@ -205,13 +205,13 @@ REAL |= {"window_scatter_max", "window_scatter_min", "cbrt"}
 ANALYTIC = set(POSITIVE) - {"cbrt"} | {"asin", "acos", "atan", "atanh", "acosh"}
 
 
-def test_every_row_of_the_table_has_a_use():
-    assert sorted(USES) == sorted(differentiable())
+def test_every_row_of_the_table_has_a_case():
+    assert sorted(CASES) == sorted(differentiable())
 
 
-@pytest.mark.parametrize("op", sorted(USES))
-def test_rules_match_differences(op):
-    function, arguments = USES[op]
+@pytest.mark.parametrize("op", sorted(CASES))
+def test_rules_match_finite_differences(op):
+    function, arguments = CASES[op]
     nx.testing.check_grads(function, arguments(nx.float64), order=2)
     if op not in REAL:
         nx.testing.check_grads(function, arguments(nx.complex128), order=1)
@@ -220,28 +220,28 @@ def test_rules_match_differences(op):
 FAMILIES = {
     "unary": [op for op in UNARY if op != "acosh"],
     "binary": BINARY,
-    "others": [op for op in USES if op not in UNARY and op not in BINARY and op != "io_call"],
+    "others": [op for op in CASES if op not in UNARY and op not in BINARY and op != "io_call"],
 }
 
 
-def together(ops, dtype):
+def combine_cases(ops, dtype):
     """Return the cases of several ops as one function, with its arguments."""
-    groups = [USES[op][1](dtype) for op in ops]
+    groups = [CASES[op][1](dtype) for op in ops]
 
     def function(*groups):
         pairs = zip(ops, groups, strict=True)
-        return [nx.tree.leaves(USES[op][0](*arguments)) for op, arguments in pairs]
+        return [nx.tree.leaves(CASES[op][0](*arguments)) for op, arguments in pairs]
 
     return function, groups
 
 
 @pytest.mark.parametrize("family", FAMILIES)
 @pytest.mark.parametrize("dtype", [nx.float64, nx.float32, nx.complex128, nx.complex64], ids=str)
-def test_rules_of_a_family_on_all_engines(family, dtype, compiler):
+def test_forward_and_reverse_mode_agree_on_all_backends(family, dtype, compiler):
     ops = [op for op in FAMILIES[family] if dtype.kind == "float" or op not in REAL]
     if compiler == "xla" and dtype != nx.float64:
-        pytest.skip("one dtype speaks for the others on XLA, which takes long to compile")
-    function, groups = together(ops, dtype)
+        pytest.skip("XLA takes long to compile, so it runs only f64")
+    function, groups = combine_cases(ops, dtype)
     values, structure = nx.tree.flatten(groups)
 
     def both(values, changes):
@@ -262,18 +262,18 @@ def test_rules_of_a_family_on_all_engines(family, dtype, compiler):
     # The backends agree.
     if compiler == "xla":
         expected = nx.jit(both, compiler="evaluator")(values, changes)[2]
-        for one, other in zip(nx.tree.leaves(change), nx.tree.leaves(expected), strict=True):
-            assert nx.all_close(one, other, rtol=1e-7, atol=1e-7).item()
+        for left, right in zip(nx.tree.leaves(change), nx.tree.leaves(expected), strict=True):
+            assert nx.all_close(left, right, rtol=1e-7, atol=1e-7).item()
 
 
-def test_slopes_are_what_complex_steps_show():
+def test_derivatives_match_complex_steps():
     for op in sorted(ANALYTIC):
-        function, arguments = USES[op]
+        function, arguments = CASES[op]
         (x,) = arguments(nx.float64)
         step = 1e-100
-        shown = nx.imag(function(nx.complex(x, nx.full_like(x, step)))) / step
+        expected = nx.imag(function(nx.complex(x, nx.full_like(x, step)))) / step
         found = nx.jvp(function, (x,), (nx.ones_like(x),))[1]
-        assert nx.all_close(found, shown, rtol=1e-13, atol=1e-13).item(), op
+        assert nx.all_close(found, expected, rtol=1e-13, atol=1e-13).item(), op
 
 
 @pytest.mark.parametrize("axes", [None, 0, 1, 2, (0, 1), (2, 0), (0, 1, 2), ()])
@@ -289,7 +289,7 @@ def test_reductions_along_all_axes(axes):
         nx.testing.check_grads(reduced, (x,), order=1)
 
 
-def test_wrong_derivatives_are_found():
+def test_check_grads_finds_wrong_derivatives():
     def wrong(x):
         return nx.custom_grad(nx.sin(x), x, lambda g: 2.0 * g)
 

@@ -19,7 +19,7 @@ class Model:
         return nx.sum(x * self.weight)
 
 
-MAKERS = {
+TRANSFORMS = {
     "grad": lambda f: nx.grad(f),
     "value_and_grad": lambda f: lambda x: nx.value_and_grad(f)(x)[1],
     "jacfwd": lambda f: nx.jacfwd(f),
@@ -30,20 +30,20 @@ MAKERS = {
 }
 
 
-@pytest.mark.parametrize("maker", MAKERS)
+@pytest.mark.parametrize("transform", TRANSFORMS)
 @pytest.mark.parametrize("compiler", ["evaluator", "xla"])
-def test_a_closure_is_seen_as_it_is(maker, compiler):
+def test_changed_closure_variables_are_used(transform, compiler):
     factor = 1.0
-    made = MAKERS[maker](lambda x: nx.sum(x * factor))
+    transformed = TRANSFORMS[transform](lambda x: nx.sum(x * factor))
     x = nx.ones(3)
     with nx.default_options(compiler=compiler):
         for value in (1.0, 5.0, 1.0):
             factor = value
-            assert made(x).tolist() == [value] * 3
+            assert transformed(x).tolist() == [value] * 3
 
 
 @pytest.mark.parametrize("size", [3, 100_000])
-def test_captured_tensors_of_all_sizes_are_seen_as_they_are(size):
+def test_changed_captured_tensors_are_used(size):
     batch = nx.ones(size)
     gradient = nx.grad(lambda p: nx.sum(p * batch))
     p = nx.ones(size)
@@ -54,14 +54,14 @@ def test_captured_tensors_of_all_sizes_are_seen_as_they_are(size):
     assert gradient(p)[:2].tolist() == [9.0, 5.0]
 
 
-def test_attributes_are_seen_as_they_are():
+def test_changed_attributes_are_used():
     model, x = Model(), nx.ones(2)
     gradient, mapped = nx.grad(model.loss), nx.vmap(lambda x: x * model.weight)
-    of_object = nx.grad(lambda x, model: model.loss(x))
+    object_gradient = nx.grad(lambda x, model: model.loss(x))
     for weight in (1.0, 3.0):
         model.weight = weight
         assert gradient(x).tolist() == mapped(x).tolist() == [weight] * 2
-        assert of_object(x, model).tolist() == [weight] * 2
+        assert object_gradient(x, model).tolist() == [weight] * 2
 
 
 def test_equal_programs_are_compiled_once():
@@ -74,7 +74,7 @@ def test_equal_programs_are_compiled_once():
     assert nx.cache_report()["misses"] == before
 
 
-def test_what_is_made_of_a_jitted_function_is_traced_once():
+def test_gradients_of_jitted_functions_are_traced_once():
     traced = []
 
     @nx.jit
@@ -84,14 +84,14 @@ def test_what_is_made_of_a_jitted_function_is_traced_once():
 
     gradient = nx.grad(loss)
     jitted = nx.jit(nx.grad(loss.callable))
-    for made in (gradient, jitted):
+    for transformed in (gradient, jitted):
         traced.clear()
         for _ in range(3):
-            assert made(nx.ones(2)).tolist() == [2.0, 2.0]
+            assert transformed(nx.ones(2)).tolist() == [2.0, 2.0]
         assert len(traced) == 1
 
 
-def test_hooks_of_functions_that_are_traced_anew_are_called():
+def test_hooks_of_retraced_functions_are_called():
     seen = []
 
     def loss(x):
@@ -105,7 +105,7 @@ def test_hooks_of_functions_that_are_traced_anew_are_called():
     assert seen == [[2.0]] * 6
 
 
-def test_an_object_that_may_change_is_no_static_argument():
+def test_mutable_objects_are_not_static_arguments():
     model = Model()
     f = nx.jit(lambda x, model: x * model.weight)
     with pytest.raises(nx.ArgumentError, match=r"argument 1: a Model is neither .*static_argnames"):
@@ -119,7 +119,7 @@ def test_an_object_that_may_change_is_no_static_argument():
     assert nx.jit(model.loss)(nx.ones(2)).item() == 2.0
 
 
-def test_what_compares_by_value_is_static_by_nature():
+def test_hashable_values_are_static_arguments():
     class Kind(enum.Enum):
         MEAN = 1
         SUM = 2
@@ -131,9 +131,10 @@ def test_what_compares_by_value_is_static_by_nature():
         def __hash__(self):
             return hash(self.name)
 
-    f = nx.jit(lambda x, how: nx.mean(x) if how in (Kind.MEAN, "mean") else nx.sum(x))
+    f = nx.jit(lambda x, reduction: nx.mean(x) if reduction in (Kind.MEAN, "mean") else nx.sum(x))
     x = nx.ones(4)
-    assert [f(x, how).item() for how in (Kind.MEAN, Kind.SUM, "mean", None)] == [1, 4, 1, 4]
+    reductions = (Kind.MEAN, Kind.SUM, "mean", None)
+    assert [f(x, reduction).item() for reduction in reductions] == [1, 4, 1, 4]
     for code in (nx.sum, np.sum, len, Model, functools.partial(nx.sum, axis=0), nx.jit(nx.sum)):
         assert nx.jit(lambda x, code: x + 1)(1.0, code).item() == 2.0
     assert nx.jit(lambda x, config: x * len(config.name))(2.0, Config("abc")).item() == 6.0

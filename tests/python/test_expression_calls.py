@@ -42,27 +42,29 @@ def stages():
     return found
 
 
-def same(found):
+def assert_expected(found):
     assert type(found) is Results
     assert found.kind == "m"
-    wanted = np.tanh(np.full((4, 3), 2.0)) * 3
-    np.testing.assert_allclose(np.asarray(found.y["y"]), wanted, rtol=1e-6)
-    np.testing.assert_allclose(found.y["sum"].item(), wanted.sum() + 1, rtol=1e-6)
+    expected = np.tanh(np.full((4, 3), 2.0)) * 3
+    np.testing.assert_allclose(np.asarray(found.y["y"]), expected, rtol=1e-6)
+    np.testing.assert_allclose(found.y["sum"].item(), expected.sum() + 1, rtol=1e-6)
 
 
 def test_arguments_by_name(compiler):
     x = nx.ones((4, 2))
     runs = [expression().run, stages().run, lambda *a, **k: nx.graph.run(stages(), *a, **k)]
     for run in runs:
-        same(run(PARAMS, x, scale=3.0, mode="m", compiler=compiler))
-        same(run(x=x, scale=3.0, params=PARAMS, compiler=compiler))
+        assert_expected(run(PARAMS, x, scale=3.0, mode="m", compiler=compiler))
+        assert_expected(run(x=x, scale=3.0, params=PARAMS, compiler=compiler))
         # One tensor for each input, as in a compiler.
-        same(run(*nx.tree.leaves(PARAMS), x, 3.0, compiler=compiler))
+        assert_expected(run(*nx.tree.leaves(PARAMS), x, 3.0, compiler=compiler))
     with ThreadPoolExecutor(1) as pool:
-        same(nx.graph.run(stages(), PARAMS, scale=3.0, x=x, executor=pool, compiler=compiler))
+        assert_expected(
+            nx.graph.run(stages(), PARAMS, scale=3.0, x=x, executor=pool, compiler=compiler)
+        )
 
 
-def test_what_does_not_fit_is_named(compiler):
+def test_errors_name_mismatched_arguments(compiler):
     x = nx.ones((4, 2))
     wrong = {"layer3": Layer(nx.ones((2, 3), dtype="s32"), 1.0)}
     for run in (expression().run, stages().run):
@@ -92,7 +94,7 @@ def test_what_does_not_fit_is_named(compiler):
             run(PARAMS, x, scales=2, compiler=compiler)
 
 
-def test_positions_that_have_no_name():
+def test_variadic_and_unnamed_arguments():
     several = nx.debug_expr(lambda *xs: xs[0] + xs[1])(1.0, 2)
     assert several.run(1.0, 2).item() == 3.0
     with pytest.raises(nx.ArgumentError, match=r"xs\[1\] is f32, expected s32"):
@@ -101,7 +103,7 @@ def test_positions_that_have_no_name():
     assert unknown.run(0.0).item() == 0.0
 
 
-def test_static_values_may_be_left_out():
+def test_static_arguments_are_optional():
     raised = nx.debug_expr(lambda x, power, how: x**power, static_argnums=(1, 2))
     found = raised(nx.template((2,)), 3, ["a", {"b": 1}])
     x = nx.tensor([1.0, 2.0])
@@ -117,29 +119,29 @@ def test_static_values_may_be_left_out():
 
 
 @pytest.mark.parametrize("make", [expression, stages])
-def test_a_pickle_keeps_containers_names_and_large_tensors(make):
+def test_pickle_keeps_containers_and_names(make):
     original = make()
-    for again in (pickle.loads(pickle.dumps(original)), copy.deepcopy(original)):
-        same(again.run(PARAMS, scale=3.0, x=nx.ones((4, 2))))
+    for loaded in (pickle.loads(pickle.dumps(original)), copy.deepcopy(original)):
+        assert_expected(loaded.run(PARAMS, scale=3.0, x=nx.ones((4, 2))))
         with pytest.raises(nx.ArgumentError, match=r"params\['layer3'\]\.w is f32\[1\], expected"):
-            again.run({"layer3": Layer(nx.ones(1), 1.0)}, nx.ones((4, 2)), 1.0)
+            loaded.run({"layer3": Layer(nx.ones(1), 1.0)}, nx.ones((4, 2)), 1.0)
 
 
-def test_a_pickle_keeps_what_a_function_mentions():
+def test_pickle_keeps_captured_tensors():
     large = nx.iota((10_000,), dtype="f32")
     rows = nx.vectorize(nx.ones((2, 3)), "row")
-    made = nx.debug_expr(lambda x, r: (nx.sum(x * large), r + 1))(nx.template(()), rows)
-    split = nx.graph.split(made, nx.graph.Policy.every_ops(1))
-    for whole in (made, split):
-        again = pickle.loads(pickle.dumps(whole))
-        total, more = again.run(2.0, rows)
+    program = nx.debug_expr(lambda x, r: (nx.sum(x * large), r + 1))(nx.template(()), rows)
+    split = nx.graph.split(program, nx.graph.Policy.every_ops(1))
+    for whole in (program, split):
+        loaded = pickle.loads(pickle.dumps(whole))
+        total, more = loaded.run(2.0, rows)
         assert total.item() == whole.run(2.0, rows)[0].item()
         assert more.vectorized_axes == (("row", 2),)
         with pytest.raises(nx.ArgumentError, match=r"r is f32\[3\], expected"):
-            again.run(2.0, nx.ones(3))
+            loaded.run(2.0, nx.ones(3))
 
 
-def test_functions_of_hooks_do_not_travel():
+def test_hooks_cannot_be_pickled():
     hooked = nx.debug_expr(lambda x: nx.hook(x + 1, "seen", lambda value: None))(1.0)
     with pytest.raises(nx.ArgumentError, match="pickle"):
         pickle.dumps(hooked)
@@ -147,21 +149,21 @@ def test_functions_of_hooks_do_not_travel():
         pickle.dumps(nx.graph.split(hooked, nx.graph.Policy.every_ops(1)))
 
 
-def test_damaged_parts_of_a_pickle_are_refused():
-    bytes_, results, taken, captured = expression()._parts()
+def test_damaged_pickles_raise():
+    bytes_, results, inputs, captured = expression()._parts()
     with pytest.raises(nx.FormatError, match="containers must match the expression"):
-        nx.graph.Expression._from_parts(bytes_, (), taken, captured)
+        nx.graph.Expression._from_parts(bytes_, (), inputs, captured)
     with pytest.raises(nx.FormatError):
-        nx.graph.Expression._from_parts(bytes_[:-1], results, taken, captured)
+        nx.graph.Expression._from_parts(bytes_[:-1], results, inputs, captured)
 
 
 def test_shared_nodes_print_once():
-    def many(x):
+    def repeated(x):
         for _ in range(50):
             x = nx.sin(x) + x
         return {"sum": x, "parts": [x * k for k in range(2, 12)]}
 
-    found = nx.debug_expr(many)(1.0)
+    found = nx.debug_expr(repeated)(1.0)
     lines = str(found).splitlines()
     assert len(lines) < len(found.nodes) + 10
     assert lines[:2] == ["#nxla.Expr<", f"  {{'parts': [{', '.join(['f32'] * 10)}], 'sum': f32}}"]
@@ -172,7 +174,7 @@ def test_shared_nodes_print_once():
     assert str(empty) == "#nxla.Expr<\n  ()\n  \n  \n  ()\n>"
 
 
-def test_compiled_functions_take_names(compiler):
+def test_compiled_functions_accept_keywords(compiler):
     def f(x, mode, y, *, z=0.0):
         return x - 2 * y + z if mode == "minus" else x + y
 
@@ -205,8 +207,8 @@ def test_lists_and_dicts_are_static_values(compiler):
     # Equal values of different classes are different static arguments.
     assert f(1.0, {"scales": [4.0, 3], "names": {"a"}}).item() == 5.0
     assert len(seen) == 4
-    fixed = nx.compile(f, [nx.template(()), {"scales": [10], "names": ()}])
-    assert fixed(x=2.0).item() == 20.0
+    compiled = nx.compile(f, [nx.template(()), {"scales": [10], "names": ()}])
+    assert compiled(x=2.0).item() == 20.0
     with pytest.raises(nx.ArgumentError, match="must be hashable, or a list, dict or set"):
         f(1.0, [np.ones(2)])
     deep = []
@@ -216,7 +218,7 @@ def test_lists_and_dicts_are_static_values(compiler):
 
 
 @pytest.mark.parametrize("executor", [False, True])
-def test_an_error_of_a_stage_names_it(compiler, executor):
+def test_stage_errors_name_the_stage(compiler, executor):
     def fails(value):
         raise ZeroDivisionError("of the user")
 
@@ -224,13 +226,13 @@ def test_an_error_of_a_stage_names_it(compiler, executor):
         y = nx.graph.mark(nx.sin(x), "encoder")
         return nx.hook(nx.cos(y), "there", fails)
 
-    made = nx.graph.split(nx.debug_expr(staged)(1.0), "marks")
-    expected = r"while running stage 1, which is of .*test_runs_by_name.py:\d+"
+    program = nx.graph.split(nx.debug_expr(staged)(1.0), "marks")
+    expected = r"while running stage 1, which is of .*test_expression_calls.py:\d+"
     with (
         ThreadPoolExecutor(1) as pool,
         pytest.raises(ZeroDivisionError, match="of the user") as caught,
     ):
-        nx.graph.run(made, 1.0, executor=pool if executor else None, compiler=compiler)
+        nx.graph.run(program, 1.0, executor=pool if executor else None, compiler=compiler)
     assert len(caught.value.__notes__) == 1
     assert re.match(expected, caught.value.__notes__[0])
     early = nx.graph.split(

@@ -30,11 +30,11 @@ def array(shape, value):
     return np.full(shape, value, np.float32)
 
 
-def uneven(shape, value):
+def nonconstant(shape, value):
     """Return an array with two values; a constant array would become a part of the program."""
-    made = array(shape, value)
-    made.flat[-1] = value / 2
-    return made
+    result = array(shape, value)
+    result.flat[-1] = value / 2
+    return result
 
 
 def overwrite(x):
@@ -42,12 +42,12 @@ def overwrite(x):
 
 
 def check(found, shape, value, make=array):
-    """A result is twice the argument, in every element."""
+    """Assert that each element of a result is twice the argument."""
     np.testing.assert_array_equal(np.asarray(found), make(shape, 2 * value))
 
 
 def check_rounds(call, shape, rounds=ROUNDS, make=array):
-    """Doubles one array again and again, which is overwritten after each call."""
+    """Double one array repeatedly, and overwrite the array after each call."""
     buffer, results = make(shape, 0), deque()
     for i in range(rounds):
         buffer[...] = make(shape, i)
@@ -59,7 +59,7 @@ def check_rounds(call, shape, rounds=ROUNDS, make=array):
 
 
 @both_shapes
-def test_a_jitted_call_keeps_what_it_was_given(compiler, shape):
+def test_jitted_calls_use_values_at_the_call(compiler, shape):
     check_rounds(nx.jit(lambda x: x + x, compiler=compiler), shape)
 
 
@@ -72,7 +72,7 @@ def test_large_arrays_in_flight_keep_their_values(compiler):
 
 
 @both_shapes
-def test_results_that_are_arguments_keep_their_values(compiler, shape):
+def test_returned_arguments_keep_their_values(compiler, shape):
     x = array(shape, 3)
     results = [
         nx.jit(lambda x: x, compiler=compiler)(x),
@@ -85,7 +85,7 @@ def test_results_that_are_arguments_keep_their_values(compiler, shape):
 
 
 @both_shapes
-def test_a_compiled_call_keeps_what_it_was_given(compiler, shape):
+def test_compiled_calls_use_values_at_the_call(compiler, shape):
     x = array(shape, 0)
     check_rounds(nx.compile(lambda x: x * 2, [x], compiler=compiler), shape)
 
@@ -104,7 +104,7 @@ def test_a_compiled_call_keeps_what_it_was_given(compiler, shape):
         lambda x: nx.squeeze(nx.expand_dims(x, axis=0), axis=0),
     ],
 )
-def test_an_eager_call_keeps_what_it_was_given(function, shape):
+def test_eager_calls_use_values_at_the_call(function, shape):
     def double(x):
         result = function(x)
         return result + result
@@ -113,7 +113,7 @@ def test_an_eager_call_keeps_what_it_was_given(function, shape):
 
 
 @both_shapes
-def test_a_stream_keeps_what_it_was_sent(compiler, shape):
+def test_streams_use_values_at_the_send(compiler, shape):
     state = array((), 0)
     scale = array((), 2)
     template = nx.template(shape, nx.float32)
@@ -131,7 +131,7 @@ def test_a_stream_keeps_what_it_was_sent(compiler, shape):
     stream.done()
 
 
-def test_stages_keep_what_they_were_given(compiler):
+def test_stages_use_values_at_the_call(compiler):
     def function(x):
         for _ in range(2):
             x = x * 2 / 2
@@ -152,11 +152,11 @@ def test_captured_arrays_keep_their_values(compiler, shape):
     # A small array becomes a constant of the program, which XLA compiles again for each value.
     rounds = ROUNDS if shape == LARGE else 20
     call = lambda x: nx.jit(lambda y: x * y, compiler=compiler)(two)  # noqa: E731
-    check_rounds(call, shape, rounds, uneven)
+    check_rounds(call, shape, rounds, nonconstant)
 
 
 @both_shapes
-def test_hooks_see_and_keep_the_values_of_their_run(compiler, shape):
+def test_hooks_receive_values_of_their_run(compiler, shape):
     seen = []
     function = nx.jit(lambda x: nx.hook(x, seen.append, "seen") * 2, compiler=compiler)
     check_rounds(function, shape)
@@ -165,20 +165,20 @@ def test_hooks_see_and_keep_the_values_of_their_run(compiler, shape):
     assert len(seen) == ROUNDS
 
 
-def test_a_donated_array_is_not_written(compiler):
-    """Memory that is lent is not the device's to write to."""
+def test_donated_host_memory_is_not_written(compiler):
+    """A device does not write to shared memory of the host."""
     x = nx.tensor(array(LARGE, 3))
     view = x.numpy()
     function = nx.jit(lambda x: x * 2, compiler=compiler, donate_argnums=0)
     check(function(x), LARGE, 3)
     assert set(view.ravel().tolist()) == {3.0}
     device = nx.jit(lambda x: x + 0, compiler=compiler)(array(LARGE, 3))
-    kept = device.numpy()
+    copy = device.numpy()
     check(function(device), LARGE, 3)
-    assert set(kept.ravel().tolist()) == {3.0}
+    assert set(copy.ravel().tolist()) == {3.0}
 
 
-def test_an_array_refilled_by_another_thread_is_read_once():
+def test_concurrently_written_array_is_read_once():
     """A call computes with one copy, in which each element is old or new."""
     buffer = array((1 << 20,), 0)
     stop = threading.Event()
@@ -203,20 +203,20 @@ def test_an_array_refilled_by_another_thread_is_read_once():
 # Tests of shared and copied memory.
 
 
-def shares(tensor, x):
+def shares_memory(tensor, x):
     return np.shares_memory(tensor.numpy(), x)
 
 
-def test_memory_that_nobody_can_write_is_shared():
+def test_immutable_memory_is_shared():
     tensor = nx.tensor(array(LARGE, 1))
     ours = tensor.numpy()
-    assert shares(nx.asarray(ours), ours)
-    assert shares(nx.asarray(ours[3:9]), ours)
-    assert shares(nx.reshape(ours, (-1,)), ours)
+    assert shares_memory(nx.asarray(ours), ours)
+    assert shares_memory(nx.asarray(ours[3:9]), ours)
+    assert shares_memory(nx.reshape(ours, (-1,)), ours)
     data = array(LARGE, 1).tobytes()
     over_bytes = np.frombuffer(data, np.float32)
-    assert shares(nx.asarray(over_bytes), over_bytes)
-    assert shares(nx.tensor(memoryview(data)), over_bytes.view(np.uint8))
+    assert shares_memory(nx.asarray(over_bytes), over_bytes)
+    assert shares_memory(nx.tensor(memoryview(data)), over_bytes.view(np.uint8))
 
 
 def test_read_only_views_of_writable_memory_are_copied():
@@ -229,20 +229,20 @@ def test_read_only_views_of_writable_memory_are_copied():
     over_bytearray = np.frombuffer(bytearray(owner.tobytes()), np.float32)
     over_bytearray.flags.writeable = False
     for x in (view, frozen, over_bytearray, memoryview(owner).toreadonly()):
-        assert not shares(nx.asarray(x), np.asarray(x))
-    kept = nx.asarray(frozen)
+        assert not shares_memory(nx.asarray(x), np.asarray(x))
+    copy = nx.asarray(frozen)
     writable_view[...] = 5
-    assert set(kept.numpy().ravel().tolist()) == {1.0}
+    assert set(copy.numpy().ravel().tolist()) == {1.0}
 
 
-def test_copy_false_shares_what_the_user_promises_not_to_write():
+def test_copy_false_shares_writable_memory():
     x = array(LARGE, 1)
     for function in (nx.tensor, nx.asarray, nx.from_dlpack):
-        assert shares(function(x, copy=False), x)
-        assert not shares(function(x, copy=True), x)
-        assert not shares(function(x), x)
+        assert shares_memory(function(x, copy=False), x)
+        assert not shares_memory(function(x, copy=True), x)
+        assert not shares_memory(function(x), x)
     tiny = np.arange(3.0)
-    assert shares(nx.asarray(tiny, copy=False), tiny)
+    assert shares_memory(nx.asarray(tiny, copy=False), tiny)
 
 
 @pytest.mark.parametrize(
@@ -256,30 +256,30 @@ def test_copy_false_shares_what_the_user_promises_not_to_write():
     ],
     ids=["strided", "misaligned", "byte order", "list", "number"],
 )
-def test_copy_false_refuses_what_needs_a_copy(x):
+def test_copy_false_raises_if_a_copy_is_needed(x):
     with pytest.raises(nx.ArgumentError, match="copy: must not be False for memory"):
         nx.asarray(x, copy=False)
     assert nx.asarray(x).tolist() == np.asarray(x).tolist()
 
 
 @pytest.mark.parametrize("dtype", ["c64", "c128", "f64", "s64", "f16"])
-def test_memory_at_any_address_is_moved(dtype):
+def test_flip_of_memory_at_any_offset(dtype):
     form = np.dtype(nx.zeros((), dtype=dtype).numpy().dtype)
     for offset in range(0, 16, form.alignment):
         memory = bytes(offset) + (np.arange(70_000) % 1000).astype(form).tobytes()
         x = np.frombuffer(memory, form, offset=offset)
-        for given in (x, nx.tensor(x), nx.from_dlpack(x.copy())):
-            assert np.array_equal(nx.flip(given), x[::-1])
+        for source in (x, nx.tensor(x), nx.from_dlpack(x.copy())):
+            assert np.array_equal(nx.flip(source), x[::-1])
 
 
-def test_copy_false_refuses_another_dtype():
+def test_copy_false_raises_for_another_dtype():
     with pytest.raises(nx.ArgumentError, match="copy: must not be False for memory"):
         nx.asarray(array(SMALL, 1), dtype=nx.int32, copy=False)
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="requires ru_maxrss in kilobytes")
-def test_describing_an_array_reads_none_of_it():
-    """As a template, an array of 256 MB costs no memory: its pages have not even been touched."""
+def test_compile_does_not_read_template_arrays():
+    """As a template, an array of 256 MB costs no memory: its pages are not accessed."""
     code = """
 import resource
 import numpy as np
@@ -352,7 +352,7 @@ def test_functions_of_eager_calls_do_not_change_arguments(name, function):
     for x in (np.ones(2, np.float32), nx.ones(2)):
         result = CALLERS[name](function, x)
         assert x.tolist() == [1.0, 1.0]
-        # Nor does an assignment to the result.
+        # An assignment to the result does not change the argument either.
         for leaf in nx.tree.leaves(result):
             leaf[0] = 7.0
         assert x.tolist() == [1.0, 1.0]
@@ -365,7 +365,7 @@ def test_functions_of_eager_calls_do_not_change_arguments(name, function):
 
 
 @pytest.mark.parametrize("name", CALLERS)
-def test_arrays_in_eager_calls_have_the_dtypes_of_traced_calls(name):
+def test_eager_and_traced_calls_have_equal_dtypes(name):
     def half(x):
         assert isinstance(x, nx.Tensor | nx.Expr)
         return nx.astype(x / 2, "f32")
@@ -375,7 +375,7 @@ def test_arrays_in_eager_calls_have_the_dtypes_of_traced_calls(name):
     assert [y.dtype for y in nx.tree.leaves(eager)] == [y.dtype for y in nx.tree.leaves(traced)]
 
 
-def test_results_of_steps_are_separate_tensors():
+def test_scan_steps_return_separate_tensors():
     def step(carry, value):
         carry[0] = value
         return carry, carry

@@ -1,4 +1,4 @@
-"""Profiles, notes of compilations, and reports of memory."""
+"""Profiles, logs of compilations, and memory reports."""
 
 import gc
 import json
@@ -20,12 +20,12 @@ def events(file):
         return json.load(opened)["traceEvents"]
 
 
-def named(file, **wanted):
-    found = [e for e in events(file) if all(e.get(key) == value for key, value in wanted.items())]
+def event_names(file, **fields):
+    found = [e for e in events(file) if all(e.get(key) == value for key, value in fields.items())]
     return [event["name"] for event in found]
 
 
-def test_a_profile_tells_of_all_that_happens(tmp_path, device):
+def test_profile_records_all_events(tmp_path, device):
     file = tmp_path / "trace.json"
     x = nx.ones(2000, device="host")
 
@@ -38,15 +38,15 @@ def test_a_profile_tells_of_all_that_happens(tmp_path, device):
         nx.jit(lambda x: nx.sin(x) - 9.0625, stages=nx.graph.Policy.every_ops(1))(1.0)
         # A thread of the plugin reports the end of a run, which may take a moment.
         time.sleep(0.05)
-    calls = named(file, cat="call", ph="X")
+    calls = event_names(file, cat="call", ph="X")
     assert calls == ["call shown", "call <lambda>"]
-    assert "trace shown" in named(file, cat="trace")
-    assert {"lower to StableHLO", "compile by XLA"} <= set(named(file, cat="compile"))
-    assert {"copy to device", "read from device"} <= set(named(file, cat="transfer"))
-    assert len(named(file, cat="stage")) >= 2
+    assert "trace shown" in event_names(file, cat="trace")
+    assert {"lower to StableHLO", "compile by XLA"} <= set(event_names(file, cat="compile"))
+    assert {"copy to device", "read from device"} <= set(event_names(file, cat="transfer"))
+    assert len(event_names(file, cat="stage")) >= 2
     # The device records the start and the end of a run.
-    begun, ended = named(file, ph="b"), named(file, ph="e")
-    assert len(begun) == len(ended) >= 1
+    started, ended = event_names(file, ph="b"), event_names(file, ph="e")
+    assert len(started) == len(ended) >= 1
     assert str(device) in [e["args"]["name"] for e in events(file) if e["name"] == "thread_name"]
     (copied,) = [e for e in events(file) if e["name"] == "copy to device"]
     assert copied["args"]["bytes"] == "8000"
@@ -54,16 +54,16 @@ def test_a_profile_tells_of_all_that_happens(tmp_path, device):
     assert call["ts"] <= copied["ts"] <= copied["ts"] + copied["dur"] <= call["ts"] + call["dur"]
 
 
-def test_what_comes_before_and_after_is_not_in_it(tmp_path):
+def test_profile_excludes_calls_outside_of_it(tmp_path):
     f = nx.jit(lambda x: x - 5.0625)
     f(1.0)
     with nx.profile(tmp_path / "trace.json"):
         pass
     f(1.0)
-    assert named(tmp_path / "trace.json", ph="X") == []
+    assert event_names(tmp_path / "trace.json", ph="X") == []
 
 
-def test_threads_are_told_apart(tmp_path):
+def test_profile_distinguishes_threads(tmp_path):
     f = nx.jit(lambda x: x - 4.0625)
     f(1.0)
     with nx.profile(tmp_path / "trace.json"):
@@ -76,7 +76,7 @@ def test_threads_are_told_apart(tmp_path):
     assert len({event["tid"] for event in calls}) == 3
 
 
-def test_a_profile_inside_of_another_is_refused(tmp_path):
+def test_nested_profiles_raise(tmp_path):
     with nx.profile(tmp_path / "outer.json"):
         with (
             pytest.raises(nx.ExecutionError, match="another profile is active"),
@@ -84,7 +84,7 @@ def test_a_profile_inside_of_another_is_refused(tmp_path):
         ):
             pass
         nx.jit(lambda x: x - 3.0625)(1.0)
-    assert "call <lambda>" in named(tmp_path / "outer.json")
+    assert "call <lambda>" in event_names(tmp_path / "outer.json")
     with pytest.raises(OSError, match="nowhere"), nx.profile(tmp_path / "nowhere" / "x.json"):
         pass
     with pytest.raises(ZeroDivisionError), nx.profile(tmp_path / "failed.json"):
@@ -92,7 +92,7 @@ def test_a_profile_inside_of_another_is_refused(tmp_path):
     assert events(tmp_path / "failed.json")
 
 
-def test_compilations_are_noted(caplog):
+def test_compilations_are_logged(caplog):
     def noted(x):
         return x - 2.0625
 
@@ -109,7 +109,7 @@ def test_compilations_are_noted(caplog):
     assert not caplog.records
 
 
-def test_nothing_is_imported_for_what_nobody_asked_for():
+def test_unused_modules_are_not_imported():
     program = (
         "import sys, nxla as nx; nx.jit(lambda x: x + 1)(1.0); "
         "print([m for m in ('logging', 'nxla.ahead', 'nxla._doctor') if m in sys.modules])"
@@ -120,26 +120,26 @@ def test_nothing_is_imported_for_what_nobody_asked_for():
     assert done.stdout.strip() == "[]"
 
 
-def test_memory_is_counted_until_it_is_free(device):
+def test_memory_report_counts_live_tensors(device):
     nx.jit(lambda x: x, device=device)(1.0)
 
-    def held():
+    def usage():
         return nx.memory_report()[device.name]
 
-    before = held()
+    before = usage()
     x = nx.ones(5000, device=device)
-    assert held()["bytes"] - before["bytes"] == 20000
-    assert held()["tensors"] - before["tensors"] == 1
+    assert usage()["bytes"] - before["bytes"] == 20000
+    assert usage()["tensors"] - before["tensors"] == 1
     y = nx.jit(lambda x: x + 1)(x)
-    assert held()["bytes"] - before["bytes"] == 40000
-    assert held()["peak"] >= before["bytes"] + 40000
+    assert usage()["bytes"] - before["bytes"] == 40000
+    assert usage()["peak"] >= before["bytes"] + 40000
     x.deallocate()
-    assert held()["bytes"] - before["bytes"] == 20000
+    assert usage()["bytes"] - before["bytes"] == 20000
     z = nx.jit(lambda y: y + 1, donate_argnums=0)(y)
-    assert held()["bytes"] - before["bytes"] == 20000
+    assert usage()["bytes"] - before["bytes"] == 20000
     del x, y, z
-    assert held()["bytes"] == before["bytes"]
-    assert held()["tensors"] == before["tensors"]
+    assert usage()["bytes"] == before["bytes"]
+    assert usage()["tensors"] == before["tensors"]
 
 
 def resident():
@@ -150,11 +150,11 @@ def resident():
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
 @pytest.mark.parametrize("work", ["operations", "calls", "compilations"])
-def test_nothing_is_left_of_what_has_run(work, device):
+def test_repeated_work_does_not_leak(work, device):
     x = nx.ones(64, device=device)
     f = nx.jit(lambda x: nx.sin(x) + 1)
 
-    def once(number):
+    def run_once(number):
         if work == "operations":
             _ = (x + 1.5) * x
         elif work == "calls":
@@ -162,7 +162,7 @@ def test_nothing_is_left_of_what_has_run(work, device):
         else:
             nx.jit(lambda x: x * (number + 0.3125), compiler="xla")(x)
 
-    def held():
+    def usage():
         (x + 1.5).block_until_ready()
         return nx.memory_report()[device.name]["tensors"], nx.memory_report()[device.name]["bytes"]
 
@@ -170,44 +170,44 @@ def test_nothing_is_left_of_what_has_run(work, device):
     nx.set_cache_limit(1 << 20)
     try:
         for number in range(count):
-            once(number)
-        before, memory = held(), resident()
+            run_once(number)
+        before, memory = usage(), resident()
         for number in range(count):
-            once(-1 - number)
-        assert held() == before
+            run_once(-1 - number)
+        assert usage() == before
         # A leak of one small tensor per iteration would exceed the limit.
         assert resident() - memory < (24 << 20 if work == "compilations" else 2 << 20)
     finally:
         nx.set_cache_limit(512 << 20)
 
 
-def test_live_tensors_are_told_with_the_line_that_made_them(device):
+def test_tracker_reports_live_tensors_with_their_line(device):
     before = nx.ones(7)
     with nx.track_tensors() as tracker, nx.track_tensors() as inner:
-        kept = [nx.ones((3, 5), device=device) for _ in range(4)]
+        live = [nx.ones((3, 5), device=device) for _ in range(4)]
         donated = nx.ones(6, device=device)
-        gone = nx.ones(6)
+        freed = nx.ones(6)
     after = nx.ones(8)
     assert inner.live()[0].bytes == 240
-    del gone
+    del freed
     nx.jit(lambda x: x + 1, donate_argnums=0)(donated)
     (found,) = tracker.live()
     assert (found.type, found.count, found.bytes) == ("f32[3][5]", 4, 240)
     assert found.device == device.name
-    assert "test_seeing.py:" in found.line
+    assert "test_observability.py:" in found.line
     table = str(tracker).splitlines()
     assert len(table) == 2
     assert table[0].split() == ["bytes", "tensors", "type", "device", "line"]
-    assert (before.shape, after.shape, len(kept)) == ((7,), (8,), 4)
-    del kept
+    assert (before.shape, after.shape, len(live)) == ((7,), (8,), 4)
+    del live
     assert tracker.live() == []
 
 
-def test_tensors_of_all_threads_are_tracked_and_those_that_are_gone_forgotten():
+def test_tracker_covers_threads_and_drops_freed_tensors():
     with nx.track_tensors() as tracker:
-        kept = []
+        live = []
         threads = [
-            threading.Thread(target=lambda: kept.extend(nx.ones(2) for _ in range(2000)))
+            threading.Thread(target=lambda: live.extend(nx.ones(2) for _ in range(2000)))
             for _ in range(3)
         ]
         for thread in threads:
@@ -219,7 +219,7 @@ def test_tensors_of_all_threads_are_tracked_and_those_that_are_gone_forgotten():
         assert sum(group.count for group in tracker.live()) == 6000
 
 
-def test_of_calls_in_flight_only_the_one_that_failed_tells_of_it(compiler):
+def test_only_the_failed_call_in_flight_raises(compiler):
     def checked(x):
         def look(value):
             if value.item() == 3:
@@ -242,7 +242,7 @@ def test_of_calls_in_flight_only_the_one_that_failed_tells_of_it(compiler):
     assert [result.item() for result in results] == [2, 4, 8, 10, 12, 14, 16, 18, 20]
 
 
-def test_calls_in_flight_are_not_waited_for(device):
+def test_calls_are_asynchronous(device):
     x = nx.ones((600, 600), device=device) / 600
 
     def powers(x):
@@ -293,7 +293,7 @@ def test_functions_profiles_and_logs_name_the_backend(name, tmp_path, caplog):
     assert repr(g) == "<nxla function work on evaluator and xla>"
 
 
-def test_the_log_hints_once_at_xla_if_the_evaluator_is_slow():
+def test_log_suggests_xla_once_for_slow_programs():
     program = (
         "import nxla as nx\n"
         "f = nx.jit(lambda x: nx.fori(0, 10_000_000, lambda i, y: nx.sin(y), x))\n"
@@ -314,14 +314,14 @@ def test_the_log_hints_once_at_xla_if_the_evaluator_is_slow():
     assert done.stderr == ""
 
 
-def test_host_tensors_count_as_memory():
+def test_memory_report_counts_host_tensors():
     before = nx.memory_report()["host"]
     x = nx.ones((1000, 10))
-    y = nx.reshape(x, (10, 1000))  # It shares the memory.
-    held = nx.memory_report()["host"]
-    assert held["bytes"] - before["bytes"] == 40_000
-    assert held["tensors"] - before["tensors"] == 1
-    assert held["peak"] >= held["bytes"]
+    y = nx.reshape(x, (10, 1000))  # Both tensors share memory.
+    usage = nx.memory_report()["host"]
+    assert usage["bytes"] - before["bytes"] == 40_000
+    assert usage["tensors"] - before["tensors"] == 1
+    assert usage["peak"] >= usage["bytes"]
     z = x * 2.5
     assert nx.memory_report()["host"]["bytes"] - before["bytes"] >= 80_000
     del x, y, z
@@ -335,11 +335,11 @@ def large(x):
 
 
 @pytest.mark.parametrize("name", ["evaluator", "xla", "auto"])
-def test_a_program_without_enough_memory_names_the_operation_and_its_line(name):
-    rows = r"f32\[2097152\]\[1048576\].*test_seeing"
+def test_out_of_memory_error_names_operation_and_line(name):
+    rows = r"f32\[2097152\]\[1048576\].*test_observability"
     with pytest.raises(nx.OutOfMemoryError, match=rows) as e:
         nx.jit(large, compiler=name)(1.0).block_until_ready()
     assert isinstance(e.value, MemoryError)
     wide = nx.ones((1 << 20, 1))
-    with pytest.raises(nx.OutOfMemoryError, match=r"f32\[1048576\]\[1048576\].*test_seeing"):
+    with pytest.raises(nx.OutOfMemoryError, match=r"f32\[1048576\]\[1048576\].*test_observability"):
         nx.jit(lambda x: nx.matmul(x, x.T), compiler=name)(wide).block_until_ready()
