@@ -31,8 +31,8 @@ class Chart:
     log: bool = False
 
 
-#: One drawing function for each file of ``benches/results``, by the name of the file.
-DRAWN = {
+#: The chart of each file of ``benches/results``, by the name of the file.
+CHART_SPECS = {
     "models": Chart("Models on a CPU: one step", "ms", log=True),
     "first_results": Chart("Models on a CPU: from definition to first result", "ms", log=True),
     "kernels": Chart("Evaluator, as a multiple of the faster of NumPy and JAX", "times"),
@@ -111,7 +111,7 @@ def drawings() -> dict[Path, str]:
     """Return the content of each chart file."""
     return {
         CHARTS / f"{name}.svg": draw(chart, *read(RESULTS / f"{name}.csv"))
-        for name, chart in DRAWN.items()
+        for name, chart in CHART_SPECS.items()
     }
 
 

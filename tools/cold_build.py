@@ -61,11 +61,11 @@ def measure(features: str, crate: Path) -> str:
         folder = Path(name)
         (folder / "src").mkdir()
         (folder / "src" / "main.rs").write_text(PROGRAM)
-        named = "" if features in ("default", "none") else features
+        listed = "" if features in ("default", "none") else features
         manifest = MANIFEST.format(
             crate=crate,
             default="true" if features == "default" else "false",
-            features=", ".join(f'"{feature}"' for feature in named.split(",") if feature),
+            features=", ".join(f'"{feature}"' for feature in listed.split(",") if feature),
         )
         (folder / "Cargo.toml").write_text(manifest)
         # Use the versions with which the workspace is tested.
@@ -73,14 +73,14 @@ def measure(features: str, crate: Path) -> str:
         environment = {**os.environ, "CARGO_TARGET_DIR": str(folder / "target")}
         environment.pop("CARGO_ENCODED_RUSTFLAGS", None)
         subprocess.run(["cargo", "fetch", "--quiet"], cwd=folder, check=True, env=environment)
-        begun, before = time.monotonic(), used_seconds()
+        start, before = time.monotonic(), used_seconds()
         build = ["cargo", "build", "--release", "--quiet"]
         subprocess.run(build, cwd=folder, check=True, env=environment)
-        wall, cpu = time.monotonic() - begun, used_seconds() - before
+        wall, cpu = time.monotonic() - start, used_seconds() - before
         binary = folder / "target" / "release" / f"hello{'.exe' if os.name == 'nt' else ''}"
-        said = subprocess.run([binary], check=True, capture_output=True, text=True).stdout.strip()
-        if said != "42":
-            sys.exit(f"cold_build: the program printed {said!r}, not 42")
+        output = subprocess.run([binary], check=True, capture_output=True, text=True).stdout.strip()
+        if output != "42":
+            sys.exit(f"cold_build: the program printed {output!r}, not 42")
         size = binary.stat().st_size / 1e6
         return f"| {features} | {crates_in(folder)} | {cpu:.0f} | {wall:.0f} | {size:.1f} |"
 
@@ -88,8 +88,8 @@ def measure(features: str, crate: Path) -> str:
 def main() -> None:
     """Print a table, one row for each set of features."""
     parser = argparse.ArgumentParser(description=__doc__)
-    usual = " ".join(SETS)
-    parser.add_argument("sets", nargs="*", help=f"features with commas, by default {usual}")
+    defaults = " ".join(SETS)
+    parser.add_argument("sets", nargs="*", help=f"features with commas, by default {defaults}")
     parser.add_argument("--crate", type=Path, default=ROOT / "crates" / "nxla", help="which crate")
     arguments = parser.parse_args()
     sys.stdout.write("| features | crates | CPU seconds | wall seconds | binary, MB |\n")

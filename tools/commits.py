@@ -12,7 +12,7 @@ import sys
 
 #: An area, a colon, and a summary that starts with a verb in lower case and has no final period.
 FORM = re.compile(r"[a-z][\w./-]*(, [\w./-]+)*: (?!\w+ed\b)[a-z`].*[^.\s]")
-LONGEST = 72
+MAX_LENGTH = 72
 
 
 def problem(subject: str) -> str | None:
@@ -21,8 +21,8 @@ def problem(subject: str) -> str | None:
         return None
     if not FORM.fullmatch(subject):
         return "expected `area: imperative summary`, lower case, without a final period"
-    if len(subject) > LONGEST:
-        return f"expected at most {LONGEST} characters, got {len(subject)}"
+    if len(subject) > MAX_LENGTH:
+        return f"expected at most {MAX_LENGTH} characters, got {len(subject)}"
     return None
 
 
@@ -36,14 +36,14 @@ def main() -> int:
     """Print the wrong subjects; the result is the exit status."""
     base = git("merge-base", "HEAD", "origin/main").strip()
     span = sys.argv[1:] or ([f"{base}..HEAD"] if base else ["-1", "HEAD"])
-    wrong = 0
+    failures = 0
     for line in git("log", "--no-merges", "--format=%h %s", *span).splitlines():
         commit, _, subject = line.partition(" ")
-        found = problem(subject)
-        if found:
-            wrong += 1
-            sys.stderr.write(f"{commit} {subject!r}: {found}\n")
-    return wrong > 0
+        fault = problem(subject)
+        if fault:
+            failures += 1
+            sys.stderr.write(f"{commit} {subject!r}: {fault}\n")
+    return failures > 0
 
 
 if __name__ == "__main__":

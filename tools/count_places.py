@@ -4,8 +4,8 @@ Run it as `python tools/count_places.py [folder of the project] [name …]`. Fil
 or data do not count: the stub, `docs/ops.md`, `docs/names.md`, lists that tests compare with, and
 recorded results. Neither do this script, benches, examples, and docs that only use the function.
 
-An argument list is counted where most of the arguments stand close together with their types, as
-fields or parameters: every one of those places declares them again.
+An argument list counts if most of the arguments are declared close together with their types, as
+fields or parameters.
 """
 
 from __future__ import annotations
@@ -34,22 +34,22 @@ FUNCTIONS: dict[str, tuple[str, list[str]]] = {
     ),
 }
 SOURCES = {".rs", ".py", ".pyi", ".md"}
-LEFT_OUT = re.compile(
+EXCLUDED = re.compile(
     r"(?:^|/)(?:target|\.venv|\.git|\.cargo|benches|examples|tools|README\.md|docs/names\.md"
     r"|docs/ops\.md|docs/decisions|docs/performance\.md|tests/golden|tests/python/public_api\.txt)(?:/|$)"
 )
 #: Only hand-written stubs are counted; generated stubs contain this text in their header.
 GENERATED = "`make stubs` writes them"
 #: The maximum distance of two arguments of one list, in lines.
-REACH = 12
+MAX_DISTANCE = 12
 
 
 def sources(root: Path) -> dict[str, str]:
-    """Return the texts that count, by their paths."""
+    """Return the counted sources by their paths."""
     found = {}
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root).as_posix()
-        if path.suffix not in SOURCES or LEFT_OUT.search(name) or not path.is_file():
+        if path.suffix not in SOURCES or EXCLUDED.search(name) or not path.is_file():
             continue
         text = path.read_text(encoding="utf-8")
         if GENERATED not in text[:200]:
@@ -58,7 +58,7 @@ def sources(root: Path) -> dict[str, str]:
 
 
 def lists(text: str, arguments: list[str]) -> int:
-    """Count the positions of a source where most of the arguments are declared together."""
+    """Count the declarations of most of the arguments together in a source."""
     lines = text.split("\n")
     declared = [
         (number, position)
@@ -67,9 +67,9 @@ def lists(text: str, arguments: list[str]) -> int:
         if re.search(rf"\b{argument}(?:\(\S+\))?: (?:impl |&|[A-Z]|usize|int\b)", line)
         and not line.strip().startswith(("//", "#"))
     ]
-    count, group, last = 0, set[int](), -REACH
-    for number, position in [*declared, (len(lines) + 2 * REACH, -1)]:
-        if number - last > REACH:
+    count, group, last = 0, set[int](), -MAX_DISTANCE
+    for number, position in [*declared, (len(lines) + 2 * MAX_DISTANCE, -1)]:
+        if number - last > MAX_DISTANCE:
             count += len(group) > len(arguments) / 2
             group = set()
         group.add(position)
@@ -78,12 +78,12 @@ def lists(text: str, arguments: list[str]) -> int:
 
 
 def main() -> None:
-    """Write the counts."""
+    """Print the counts."""
     arguments = sys.argv[1:]
     root = Path(arguments.pop(0) if arguments else ".")
     texts = sources(root)
     for name in arguments or FUNCTIONS:
-        pattern, own = FUNCTIONS.get(name, (rf"\b{name}\b", []))
+        pattern, arguments_of = FUNCTIONS.get(name, (rf"\b{name}\b", []))
         mentioned = [path for path, text in texts.items() if re.search(pattern, text)]
         tests = [path for path in mentioned if path.startswith("tests/") or "/tests" in path]
         docs = [path for path in mentioned if path.endswith(".md")]
@@ -91,10 +91,10 @@ def main() -> None:
         out = sys.stdout.write
         out(f"{name}: {len(other)} files, {len(tests)} of tests, {len(docs)} of docs\n")
         out("".join(f"    {path}\n" for path in [*other, *tests, *docs]))
-        if own:
-            places = {path: lists(texts[path], own) for path in other}
-            total = sum(places.values())
-            listed = ", ".join(f"{path} {count}" for path, count in places.items() if count)
+        if arguments_of:
+            counts = {path: lists(texts[path], arguments_of) for path in other}
+            total = sum(counts.values())
+            listed = ", ".join(f"{path} {count}" for path, count in counts.items() if count)
             out(f"    arguments declared {total} times: {listed}\n")
 
 

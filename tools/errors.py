@@ -42,15 +42,15 @@ def rust_code(path: Path) -> str:
 
 def closing(text: str, start: int) -> int:
     """Return the index of the parenthesis that closes the one before an index."""
-    depth, at = 1, start
-    while depth and at < len(text):
-        string = RUST_STRING.match(text, at)
+    depth, index = 1, start
+    while depth and index < len(text):
+        string = RUST_STRING.match(text, index)
         if string:
-            at = string.end()
+            index = string.end()
             continue
-        depth += {"(": 1, ")": -1}.get(text[at], 0)
-        at += 1
-    return at
+        depth += {"(": 1, ")": -1}.get(text[index], 0)
+        index += 1
+    return index
 
 
 def rust_messages(path: Path) -> Iterator[str]:

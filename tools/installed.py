@@ -17,18 +17,18 @@ OPTIONAL = {"distributed", "opt_einsum", "safetensors", "scipy", "torch", "jax"}
 
 def smoke() -> None:
     """Differentiate, compile and run, save and load."""
-    place = Path(nx.__file__).resolve()
-    if "site-packages" not in place.parts:
-        sys.exit(f"the package that is installed is not what was imported: {place}")
+    location = Path(nx.__file__).resolve()
+    if "site-packages" not in location.parts:
+        sys.exit(f"the imported package is not the installed one: {location}")
     step = nx.jit(nx.value_and_grad(lambda w, x: nx.sum((w * x) ** 2)))
     value, slope = step(nx.tensor([1.0, 2.0]), nx.tensor([3.0, 1.0]))
     if value.item() != 13.0 or slope.tolist() != [18.0, 4.0]:
         sys.exit(f"the gradient is wrong: {value}, {slope}")
     if nx.deserialize(nx.serialize({"slope": slope}))["slope"].tolist() != [18.0, 4.0]:
-        sys.exit("what is written is not read again")
+        sys.exit("deserialize does not return the serialized value")
 
 
-def left_out() -> list[str]:
+def skip_words() -> list[str]:
     """Return the strings that identify an example with a missing package."""
     words = [f"{verb} {name}" for name in OPTIONAL for verb in ("import", "from")]
     try:
@@ -58,7 +58,7 @@ def examples() -> tuple[int, int, int]:
     parser = doctest.DocTestParser()
     runner = doctest.DocTestRunner(optionflags=OPTIONS, verbose=False)
     count = failed = skipped = 0
-    words = left_out()
+    words = skip_words()
     seen: set[int] = set()
     for module in modules():
         members = [module, *(member for _, member in inspect.getmembers(module))]
@@ -87,7 +87,9 @@ def main() -> None:
     count, failed, skipped = examples()
     if failed or not count:
         sys.exit(f"{failed} of {count} examples failed")
-    sys.stdout.write(f"runs, and so do {count} examples ({skipped} texts ask for more packages)\n")
+    sys.stdout.write(
+        f"{count} examples passed ({skipped} skipped, because they need optional packages)\n"
+    )
 
 
 if __name__ == "__main__":

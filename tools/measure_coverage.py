@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: The share of lines that tests must run, in percent.
-LEAST = 90.0
+MINIMUM = 90.0
 
 #: A test that compiles the workspace again and reads messages of the compiler.
 SKIPPED = "compile_errors_name_a_remedy"
@@ -224,18 +224,18 @@ def main() -> None:
     parser.add_argument(
         "--pytest", nargs=argparse.REMAINDER, default=[], help="arguments of pytest"
     )
-    parsed = parser.parse_args()
+    options = parser.parse_args()
     shutil.rmtree(PROFILES, ignore_errors=True)
     shutil.rmtree(HOME / "python", ignore_errors=True)
     (HOME / "python").mkdir(parents=True)
     env = environment()
-    passed_rust, objects = test_rust(parsed.package, env)
+    passed_rust, objects = test_rust(options.package, env)
     with preserved_module():
-        passed_python, module = test_python(parsed.pytest, env)
+        passed_python, module = test_python(options.pytest, env)
     crates, package = rust_lines([*objects, module]), python_lines()
     tables = [summarize("crates", crates, 2), summarize("python/nxla", package, 3)]
     missing = [
-        f"{file}: {ranges(sorted(number for number, ran in lines.items() if not ran))}\n"
+        f"{file}: {ranges(sorted(number for number, is_run in lines.items() if not is_run))}\n"
         for file, lines in sorted({**crates, **package}.items())
         if not all(lines.values())
     ]
@@ -245,8 +245,8 @@ def main() -> None:
     sys.stdout.write(f"lines that no test runs: {REPORT / 'missing.txt'}\n")
     if not (passed_rust and passed_python):
         sys.exit("coverage: tests failed")
-    if min(percent for _, percent in tables) < LEAST:
-        sys.exit(f"coverage: at least {LEAST:.0f} % of the lines must be run")
+    if min(percent for _, percent in tables) < MINIMUM:
+        sys.exit(f"coverage: at least {MINIMUM:.0f} % of the lines must be run")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """Write the page of names of the Rust documentation from the table in docs/names.md.
 
-rustdoc resolves each name of the page, so `make check` refuses a name that does not exist.
+rustdoc resolves each name of the page, so `make check` fails for a name that does not exist.
 `python tools/names.py` writes the page; a test compares it with the table.
 """
 

@@ -35,7 +35,7 @@ class Project:
         return version
 
     def differences(self) -> list[str]:
-        """Return the places that contradict the manifest of the workspace."""
+        """Return the differences from the manifest of the workspace."""
         manifest = tomllib.loads(self.read("Cargo.toml"))["workspace"]
         version = self.version
         found = [

@@ -1,9 +1,8 @@
-"""Writes what follows from the compiled module: its stubs, and the export lists of the package.
+"""Generate the stubs of the compiled module, and the export lists of the package.
 
-Functions that are declared in Rust tell their types and documentation themselves. Classes, and
-functions that only this package calls, have their types in `stubs.pyi` beside this file; their
-documentation is taken from the module too. `make stubs` writes the files, and a test finds out when
-that has been forgotten.
+The compiled module contains the types and documentation of functions that are declared in Rust. The
+types of classes and internal functions are in `stubs.pyi` beside this file, and their documentation
+is in the module. `make stubs` writes the files, and a test fails if they are out of date.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ HEADER = """\
 
 """
 #: The line of the stub after which methods of the package are inserted.
-HERE = "    # Methods of `nxla._methods`."
+METHODS_MARKER = "    # Methods of `nxla._methods`."
 #: The marked section that lists the exports of a module.
 EXPORTS = re.compile(
     r"# The names that are imported above\..*?(?=\n# fmt: on|\n\n_hints|\Z)", re.DOTALL
@@ -39,18 +38,20 @@ EXPORTS = re.compile(
 
 def stub() -> str:
     """Return the stub of the compiled module."""
-    written = (Path(__file__).parent / "stubs.pyi").read_text(encoding="utf-8")
+    source = (Path(__file__).parent / "stubs.pyi").read_text(encoding="utf-8")
     types: dict[str, dict[str, str]] = _core._signatures()
     # Special methods are listed explicitly in the stub.
     public = {name: value for name, value in METHODS.items() if not name.startswith("_")}
-    listed = [method(name, function, types) for name, function in public.items()]
-    written = written.replace(HERE, HERE + "\n" + textwrap.indent("\n".join(listed), "    "))
+    signatures = [method(name, function, types) for name, function in public.items()]
+    source = source.replace(
+        METHODS_MARKER, METHODS_MARKER + "\n" + textwrap.indent("\n".join(signatures), "    ")
+    )
     names = sorted(_core.__all__, key=export_order)
     exported = f"__all__ = [{', '.join(map(repr, names))}]\n"
     dtypes = [name for name, value in vars(_core).items() if isinstance(value, _core.DType)]
     constants = "".join(f"{name}: Final[DType]\n" for name in dtypes)
     functions = [declared(name, types[name]) for name in sorted(types)]
-    parts = [HEADER + documented(written), constants, *functions, exported]
+    parts = [HEADER + documented(source), constants, *functions, exported]
     return formatted("\n".join(parts), PACKAGE / "_core.pyi")
 
 
@@ -81,7 +82,7 @@ def method(name: str, function: Any, types: dict[str, dict[str, str]]) -> str:
 
 
 class Verbatim:
-    """An annotation that `inspect` shows as it is."""
+    """An annotation that `inspect` prints unchanged."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -91,7 +92,7 @@ class Verbatim:
 
 
 def docstring(value: Any, depth: int) -> str:
-    """Return the docstring of something as source."""
+    """Return the source of the docstring of an object."""
     text = inspect.getdoc(value) or ""
     if "\n" in text:
         text += "\n"
@@ -99,12 +100,17 @@ def docstring(value: Any, depth: int) -> str:
     return textwrap.indent(quoted, "    " * depth)
 
 
-def documented(written: str) -> str:
-    """Return stubs with the documentation that the compiled module has."""
-    lines = written.split("\n")
-    for statement, value, depth in reversed(described(ast.parse(written), _core, 0)):
+def documented(source: str) -> str:
+    """Return stubs with the documentation of the compiled module."""
+    lines = source.split("\n")
+    for statement, value, depth in reversed(described(ast.parse(source), _core, 0)):
         first = statement.body[0]
-        line = min([first.lineno, *(one.lineno for one in getattr(first, "decorator_list", []))])
+        line = min(
+            [
+                first.lineno,
+                *(decorator.lineno for decorator in getattr(first, "decorator_list", [])),
+            ]
+        )
         text = docstring(value, depth).rstrip("\n")
         if isinstance(first, ast.Expr):
             lines[line - 1] = lines[line - 1].removesuffix(" ...")
@@ -124,7 +130,7 @@ def described(
             continue
         # The common members of tensors and traced values form a class for type checkers only.
         value = getattr(owner, node.name, _core.Tensor if node.name == "_Operators" else None)
-        overloaded = any(ast.unparse(one) == "overload" for one in node.decorator_list)
+        overloaded = any(ast.unparse(each) == "overload" for each in node.decorator_list)
         public = not node.name.startswith("_")
         if public and not overloaded and inspect.getdoc(value):
             found.append((node, value, depth + 1))
@@ -135,32 +141,32 @@ def described(
 
 
 def exports(path: Path) -> str:
-    """Return a module of the package with the list of what it exports."""
+    """Return the source of a module of the package with its list of exports."""
     text = path.read_text(encoding="utf-8")
     names = set[str]()
     statements = ast.parse(text).body
-    for block in [one for one in statements if isinstance(one, ast.If)]:
+    for block in [node for node in statements if isinstance(node, ast.If)]:
         # Names that are imported on first use are imported for type checkers.
         if ast.unparse(block.test) == "TYPE_CHECKING":
             statements += block.body
     for node in statements:
         if isinstance(node, ast.ImportFrom):
-            names.update(one.asname or one.name for one in node.names)
+            names.update(alias.asname or alias.name for alias in node.names)
         elif isinstance(node, ast.Assign):
             names.update(target.id for target in node.targets if isinstance(target, ast.Name))
     # Only type checkers use this flag.
     names.discard("TYPE_CHECKING")
-    everything = "*" in names
+    exports_core = "*" in names
     own = sorted((n for n in names if re.match("[a-zA-Z]|__version__$", n)), key=export_order)
-    listed = textwrap.fill(
+    export_lines = textwrap.fill(
         ", ".join(f'"{name}"' for name in own) + ",",
         width=100,
         initial_indent="    ",
         subsequent_indent="    ",
     )
     notice = "# The names that are imported above. `make stubs` writes this list.\n"
-    block = f"{notice}__all__ = [\n{listed}\n]\n"
-    if everything:
+    block = f"{notice}__all__ = [\n{export_lines}\n]\n"
+    if exports_core:
         block += "__all__ += _core.__all__\n"
     return formatted(EXPORTS.sub(lambda _: block.rstrip("\n"), text), path)
 
@@ -183,7 +189,7 @@ def modules_of_names() -> str:
         for node in block.body:
             assert isinstance(node, ast.ImportFrom), "the block has imports only"
             home = (node.module or "").removeprefix("nxla").removeprefix(".")
-            modules.update({one.name: home or one.name for one in node.names})
+            modules.update({alias.name: home or alias.name for alias in node.names})
     for _, name, _ in pkgutil.iter_modules([str(PACKAGE)]):
         if not name.startswith("_"):
             assert modules.setdefault(name, name) == name, f"{name} is a module and a function"
@@ -193,9 +199,9 @@ def modules_of_names() -> str:
 
 
 def export_order(name: str) -> tuple[int, list[tuple[int, int, str]]]:
-    """Return what ruff sorts exports by: classes come first, and numbers count as such."""
+    """Return the key by which ruff sorts exports: classes first, in natural order."""
     parts = re.findall(r"\d+|\D+", name)
-    natural = [(0, int(one), "") if one.isdigit() else (1, 0, one) for one in parts]
+    natural = [(0, int(part), "") if part.isdigit() else (1, 0, part) for part in parts]
     return (1 if name[0].isupper() else 2), natural
 
 
@@ -208,7 +214,7 @@ def formatted(source: str, path: Path) -> str:
 
 
 def files() -> dict[Path, str]:
-    """Return the files that follow from the module, and what is to be in them."""
+    """Return the generated files and their contents."""
     found = {PACKAGE / "_core.pyi": stub(), PACKAGE / "_exports.py": modules_of_names()}
     for name in (
         "__init__.py",
@@ -223,9 +229,11 @@ def files() -> dict[Path, str]:
 
 
 def main() -> None:
-    """Write the files, or tell which of them would change."""
+    """Write the files, or fail if some are out of date."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if one is old")
+    parser.add_argument(
+        "--check", action="store_true", help="write nothing; fail if a file is out of date"
+    )
     check = parser.parse_args().check
     found = files()
     old = [path for path, text in found.items() if path.read_text(encoding="utf-8") != text]

@@ -1,4 +1,4 @@
-"""Check what `make wheel` built: install it elsewhere, run it there, and look at what is in it."""
+"""Check the archives of `make wheel`: their contents, and the installed package."""
 
 import argparse
 import json
@@ -12,17 +12,17 @@ import zipfile
 from pathlib import Path
 
 # The compressed size limit; a larger wheel contains files that should not be shipped.
-MOST_BYTES = 12 << 20
+MAX_BYTES = 12 << 20
 CHECKS = Path(__file__).with_name("installed.py")
 
 
-def fail(why: str) -> None:
-    """End with an error."""
-    sys.exit(f"wheel: {why}")
+def fail(message: str) -> None:
+    """Exit with an error message."""
+    sys.exit(f"wheel: {message}")
 
 
 def names_in(archive: Path) -> list[str]:
-    """Return the files in a wheel, or in an sdist, without the folder that all of it is in."""
+    """Return the files in a wheel, or in an sdist without its top-level folder."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as wheel:
             return wheel.namelist()
@@ -68,9 +68,9 @@ def check_contents(archive: Path) -> None:
     if is_wheel:
         stray += [n for n in names if not n.startswith(("nxla/", "nxla-"))]
     if missing or stray:
-        fail(f"{archive.name}: missing {missing}, and should not hold {stray[:10]}")
-    if archive.stat().st_size > MOST_BYTES:
-        fail(f"{archive.name} has {archive.stat().st_size} bytes, above {MOST_BYTES}")
+        fail(f"{archive.name}: missing {missing}, and unexpected {stray[:10]}")
+    if archive.stat().st_size > MAX_BYTES:
+        fail(f"{archive.name} has {archive.stat().st_size} bytes, above {MAX_BYTES}")
 
 
 def check_installed(archive: Path, extra: str) -> str:
@@ -87,7 +87,7 @@ def check_installed(archive: Path, extra: str) -> str:
         # Some examples need NumPy and XLA, although the package needs neither.
         package = f"nxla[{extra}] @ {archive.resolve().as_uri()}"
         subprocess.run([*pip, package, "numpy"], check=True, cwd=folder, timeout=1800)
-        ran = subprocess.run(
+        run = subprocess.run(
             [str(python), "-I", str(CHECKS)],
             cwd=folder,
             check=False,
@@ -95,9 +95,9 @@ def check_installed(archive: Path, extra: str) -> str:
             text=True,
             timeout=900,
         )
-        if ran.returncode:
-            fail(f"{archive.name}, installed:\n{ran.stdout}{ran.stderr}")
-        return ran.stdout.strip()
+        if run.returncode:
+            fail(f"{archive.name}, installed:\n{run.stdout}{run.stderr}")
+        return run.stdout.strip()
 
 
 def main() -> None:
@@ -108,10 +108,10 @@ def main() -> None:
     parsed = parser.parse_args()
     for archive in parsed.archives:
         check_contents(archive)
-        told = check_installed(archive, parsed.extra)
+        summary = check_installed(archive, parsed.extra)
         size = archive.stat().st_size / (1 << 20)
         count = len(names_in(archive))
-        sys.stdout.write(f"{archive.name}: {size:.1f} MiB, {count} files; {told}\n")
+        sys.stdout.write(f"{archive.name}: {size:.1f} MiB, {count} files; {summary}\n")
 
 
 if __name__ == "__main__":

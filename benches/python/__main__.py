@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 LIBRARIES = ("nxla", "jax", "numpy")
-TURNS = 3
+ROUNDS = 3
 UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -44,7 +44,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 
 def figures_of(library: str) -> dict[str, float]:
-    """Return what one worker measured."""
+    """Return the figures that a worker process measured."""
     worker = Path(__file__).with_name("worker.py")
     command = [sys.executable, str(worker), library]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -55,9 +55,9 @@ def figures_of(library: str) -> dict[str, float]:
 def best_figures() -> dict[str, dict[str, float]]:
     """Return the best figures of each library over all rounds."""
     best: dict[str, dict[str, float]] = {library: {} for library in LIBRARIES}
-    for turn in range(TURNS):
+    for round_index in range(ROUNDS):
         for library in LIBRARIES:
-            print(f"round {turn + 1} of {TURNS}: {library}", file=sys.stderr, flush=True)
+            print(f"round {round_index + 1} of {ROUNDS}: {library}", file=sys.stderr, flush=True)
             for name, figure in figures_of(library).items():
                 best[library][name] = min(figure, best[library].get(name, figure))
     return best
@@ -77,18 +77,18 @@ def rust_figures() -> dict[str, float]:
 def print_targets(best: dict[str, dict[str, float]]) -> None:
     """Print each target and whether it is met."""
     print(f"\n{'target':<62}{'at most':>12}{'measured':>12}")
-    for name, what, most in TARGETS:
-        ours, other = best["nxla"].get(name), what.removeprefix("of ").lower()
-        theirs = best[other].get(name) if other in best else None
-        if ours is None or (other in best and theirs is None):
-            print(f"{name + ', ' + what:<62}{'':>12}{'not run':>12}")
+    for name, compared, limit in TARGETS:
+        own_figure, other = best["nxla"].get(name), compared.removeprefix("of ").lower()
+        reference = best[other].get(name) if other in best else None
+        if own_figure is None or (other in best and reference is None):
+            print(f"{name + ', ' + compared:<62}{'':>12}{'not run':>12}")
             continue
-        found = ours / theirs if theirs else ours
-        shown = (f"{most:.3g}", f"{found:.3g}")
-        if what == "itself":
-            shown = (text(name, most), text(name, found))
-        verdict = "reached" if found <= most else "MISSED"
-        print(f"{name + ', ' + what:<62}{shown[0]:>12}{shown[1]:>12}  {verdict}")
+        value = own_figure / reference if reference else own_figure
+        columns = (f"{limit:.3g}", f"{value:.3g}")
+        if compared == "itself":
+            columns = (text(name, limit), text(name, value))
+        verdict = "reached" if value <= limit else "MISSED"
+        print(f"{name + ', ' + compared:<62}{columns[0]:>12}{columns[1]:>12}  {verdict}")
 
 
 def text(name: str, figure: float | None) -> str:
@@ -101,9 +101,9 @@ def text(name: str, figure: float | None) -> str:
     return f"{figure / size:.3g} {unit}"
 
 
-def ratio(ours: float, theirs: float | None) -> str:
+def ratio(own_figure: float, reference: float | None) -> str:
     """Return how many times as fast nxla is."""
-    return "—" if theirs is None else f"{theirs / ours:.2f}"
+    return "—" if reference is None else f"{reference / own_figure:.2f}"
 
 
 def main() -> None:
@@ -112,10 +112,10 @@ def main() -> None:
     best["nxla"].update(rust_figures())
     columns = ("nxla", "jax", "numpy", "jax / nxla", "numpy / nxla")
     print(f"{'':<52}" + "".join(f"{column:>14}" for column in columns))
-    for name, ours in best["nxla"].items():
+    for name, own_figure in best["nxla"].items():
         jax, numpy = best["jax"].get(name), best["numpy"].get(name)
-        cells = [text(name, ours), text(name, jax), text(name, numpy)]
-        cells += [ratio(ours, jax), ratio(ours, numpy)]
+        cells = [text(name, own_figure), text(name, jax), text(name, numpy)]
+        cells += [ratio(own_figure, jax), ratio(own_figure, numpy)]
         print(f"{name:<52}" + "".join(f"{cell:>14}" for cell in cells))
     print_targets(best)
     print("\nTimes: less is better. Ratios: how many times as fast nxla is; above 1 it is faster.")

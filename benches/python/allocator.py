@@ -20,7 +20,7 @@ import numpy as np
 
 import nxla as nx
 
-TURNS = 3
+ROUNDS = 3
 CALLS = 40
 #: The environment of each configuration.
 CONFIGURATIONS = {
@@ -65,10 +65,10 @@ def measure(name):
     arguments = [nx.device_put(x, nx.devices()[1]) for x in arguments]
 
     def call():
-        begun = time.perf_counter()
+        start = time.perf_counter()
         for leaf in nx.tree.leaves(compiled(*arguments)):
             leaf.block_until_ready()
-        return time.perf_counter() - begun
+        return time.perf_counter() - start
 
     # glibc sets its thresholds according to the first blocks that a process frees.
     single = nx.jit(lambda x: x * 2.5, compiler="xla")
@@ -96,7 +96,7 @@ def main(words):
         if words and not any(word in name for word in words):
             continue
         best = {}
-        for _ in range(TURNS):
+        for _ in range(ROUNDS):
             for configuration in CONFIGURATIONS:
                 found = in_process(name, configuration)
                 best[configuration] = min(best.get(configuration, found), found)

@@ -1,4 +1,4 @@
-"""Print what a build of the module takes and how large it is, by commit, and measure this build.
+"""Print the duration and size of the builds of the module by commit, and measure this build.
 
 ``benches/results/history/builds.csv`` has a row for each commit that changed the build, measured on
 an idle machine with two cores: ``make demo`` in a new clone, the compiled module, the wheel, and
@@ -25,10 +25,16 @@ def main() -> None:
     with HISTORY.open(encoding="utf-8", newline="") as file:
         head, *rows = csv.reader(file)
     size = Path(nxla._core.__file__).stat().st_size / 1e6
-    ours, theirs = (in_fresh_process(timed_import(f"import {name}")) for name in ("nxla", "numpy"))
-    now = {"commit": "now", "module MB": f"{size:.1f}", "import / numpy": f"{ours / theirs:.2f}"}
+    nxla_time, numpy_time = (
+        in_fresh_process(timed_import(f"import {name}")) for name in ("nxla", "numpy")
+    )
+    now = {
+        "commit": "now",
+        "module MB": f"{size:.1f}",
+        "import / numpy": f"{nxla_time / numpy_time:.2f}",
+    }
     rows.append([now.get(column, "—") for column in head])
-    widths = [max(len(row[at]) for row in [head, *rows]) for at in range(len(head))]
+    widths = [max(len(row[column]) for row in [head, *rows]) for column in range(len(head))]
     for row in [head, *rows]:
         print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
 

@@ -20,7 +20,7 @@ import time
 from libraries import library
 from zoo import MODELS
 
-TURNS = 2
+ROUNDS = 2
 #: The required speedup of starting a second process that uses the disk cache.
 TARGET = 10.0
 
@@ -34,20 +34,20 @@ def measure(name: str) -> dict[str, float]:
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jax.config.update("jax_persistent_cache_min_entry_size_bytes", -1)
     lib = library("jax" if name == "jax" else "xla")
-    made = MODELS["MiniLM, training"](lib)
-    arguments = lib.wait(lib.put(made.arguments))
-    step = lib.jit(made.step)
+    model = MODELS["MiniLM, training"](lib)
+    arguments = lib.wait(lib.put(model.arguments))
+    step = lib.jit(model.step)
 
     def call() -> tuple[float, float]:
-        wall, spent = time.perf_counter(), time.process_time()
+        wall, cpu = time.perf_counter(), time.process_time()
         lib.wait(step(*arguments))
-        return time.perf_counter() - wall, time.process_time() - spent
+        return time.perf_counter() - wall, time.process_time() - cpu
 
     first = call()
     later = [call() for _ in range(3)]
     return {
         "wall": max(first[0] - min(wall for wall, _ in later), 0.0),
-        "spent": max(first[1] - min(spent for _, spent in later), 0.0),
+        "cpu": max(first[1] - min(cpu for _, cpu in later), 0.0),
     }
 
 
@@ -62,8 +62,8 @@ def process(name: str, folder: str) -> dict[str, float]:
 
 def best(name: str, folder: str) -> dict[str, float]:
     """Return the best figures of some rounds."""
-    turns = [process(name, folder) for _ in range(TURNS)]
-    return {figure: min(turn[figure] for turn in turns) for figure in turns[0]}
+    rounds = [process(name, folder) for _ in range(ROUNDS)]
+    return {figure: min(figures[figure] for figures in rounds) for figure in rounds[0]}
 
 
 def main() -> None:
@@ -81,7 +81,7 @@ def main() -> None:
     for name, figures in found.items():
         print(f"{name:<26}{figures['wall'] * 1e3:>9.0f} ms{figures['spent'] * 1e3:>9.0f} ms")
     without, second = found["nxla, without a folder"], found["nxla, a second process"]
-    for figure in ("wall", "spent"):
+    for figure in ("wall", "cpu"):
         share = without[figure] / max(second[figure], 1e-9)
         verdict = "reached" if share >= TARGET else "MISSED"
         theirs_share = second[figure] / max(found["jax, a second process"][figure], 1e-9)

@@ -24,9 +24,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-TURNS = 3
+ROUNDS = 3
 #: The libraries that write and compile the module.
-WAYS = ("nxla", "imported", "jax")
+SOURCES = ("nxla", "imported", "jax")
 
 
 def seconds(work: Callable[[], Any]) -> float:
@@ -36,17 +36,17 @@ def seconds(work: Callable[[], Any]) -> float:
     return time.perf_counter() - start
 
 
-def compile_in(way: str, model: str, text: Path, dumps: str) -> float:
+def compile_in(source: str, model: str, text: Path, dumps: str) -> float:
     """Compile a model for one library in this process, and return the seconds."""
     from libraries import library
     from zoo import MODELS
 
-    if way == "jax":
+    if source == "jax":
         import jax
 
         lib = library("jax")
-        made = MODELS[model](lib)
-        lowered = jax.jit(made.step).lower(*lib.put(made.arguments))
+        spec = MODELS[model](lib)
+        lowered = jax.jit(spec.step).lower(*lib.put(spec.arguments))
         text.write_text(lowered.as_text(), encoding="utf-8")
         return seconds(lowered.compile)
     import nxla as nx
@@ -54,21 +54,21 @@ def compile_in(way: str, model: str, text: Path, dumps: str) -> float:
     options = {"xla_dump_to": dumps, "xla_dump_hlo_as_text": True} if dumps else {}
     # The plugin is loaded by its first program.
     nx.jit(lambda x: x + 1, compiler="xla")(nx.tensor([1.0])).block_until_ready()
-    if way == "imported":
+    if source == "imported":
         return seconds(nx.import_stablehlo(text.read_text(encoding="utf-8"), **options).compile)
     lib = library("xla")
-    made = MODELS[model](lib)
-    step = nx.jit(made.step, compiler="xla", **options)
-    return seconds(step.lower(*lib.put(made.arguments)).compile)
+    spec = MODELS[model](lib)
+    step = nx.jit(spec.step, compiler="xla", **options)
+    return seconds(step.lower(*lib.put(spec.arguments)).compile)
 
 
-def turn(way: str, model: str, text: Path, dumps: Path | str) -> float | None:
+def compile_in_process(source: str, model: str, text: Path, dumps: Path | str) -> float | None:
     """Return the seconds of one library in a new process, or None for an unsupported module."""
-    command = [sys.executable, __file__, "--worker", way, model, str(text), str(dumps)]
+    command = [sys.executable, __file__, "--worker", source, model, str(text), str(dumps)]
     run = subprocess.run(command, check=False, capture_output=True, text=True)
     if run.returncode == 0:
         return float(json.loads(run.stdout.splitlines()[-1]))
-    if way == "imported" and "No FFI handler" in run.stderr:
+    if source == "imported" and "No FFI handler" in run.stderr:
         return None
     raise SystemExit(run.stderr)
 
@@ -87,18 +87,18 @@ def cell(value: float | None) -> str:
 def figures_of(model: str, folder: Path) -> list[float | None]:
     """Return the milliseconds of each library, and the numbers of instructions of two libraries."""
     text = folder / "jax.mlir"
-    for way in WAYS:
-        (folder / way).mkdir(parents=True, exist_ok=True)
+    for source in SOURCES:
+        (folder / source).mkdir(parents=True, exist_ok=True)
     # Runs that write dumps are slower, so they are not timed.
-    for way in reversed(WAYS):
-        turn(way, model, text, folder / way)
-    best: dict[str, float | None] = dict.fromkeys(WAYS)
-    for _ in range(TURNS):
-        for way in reversed(WAYS):
-            took, before = turn(way, model, text, ""), best[way]
-            if took is not None:
-                best[way] = min(took * 1e3, before or math.inf)
-    return [*best.values(), *(instructions(folder / way) for way in ("nxla", "imported"))]
+    for source in reversed(SOURCES):
+        compile_in_process(source, model, text, folder / source)
+    best: dict[str, float | None] = dict.fromkeys(SOURCES)
+    for _ in range(ROUNDS):
+        for source in reversed(SOURCES):
+            elapsed, best_so_far = compile_in_process(source, model, text, ""), best[source]
+            if elapsed is not None:
+                best[source] = min(elapsed * 1e3, best_so_far or math.inf)
+    return [*best.values(), *(instructions(folder / source) for source in ("nxla", "imported"))]
 
 
 def main() -> None:
@@ -106,24 +106,24 @@ def main() -> None:
     from zoo import MODELS
 
     words = sys.argv[1:]
-    kept = None
+    dump_folder = None
     if "--dump" in words:
-        at = words.index("--dump")
-        kept = Path(words[at + 1])
-        del words[at : at + 2]
+        position = words.index("--dump")
+        dump_folder = Path(words[position + 1])
+        del words[position : position + 2]
     columns = ("nxla", "imported", "jax", "nxla", "imported")
     print(f"{'milliseconds, instructions':30}" + "".join(f"{name:>10}" for name in columns))
     with tempfile.TemporaryDirectory() as temporary:
         for model in MODELS:
             if words and not any(word.lower() in model.lower() for word in words):
                 continue
-            folder = (kept or Path(temporary)) / model.replace(", ", "-").replace(" ", "-")
+            folder = (dump_folder or Path(temporary)) / model.replace(", ", "-").replace(" ", "-")
             print(f"{model:30}" + "".join(map(cell, figures_of(model, folder))), flush=True)
 
 
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--worker"]:
-        way, model, text, dumps = sys.argv[2:]
-        print(json.dumps(compile_in(way, model, Path(text), dumps)))
+        source, model, text, dumps = sys.argv[2:]
+        print(json.dumps(compile_in(source, model, Path(text), dumps)))
     else:
         main()

@@ -88,7 +88,7 @@ def transformer(lib):
     return loss, (layers, x)
 
 
-def recurrence(lib, steps=1000, batch=16, **keeps):
+def recurrence(lib, steps=1000, batch=16, **options):
     """Return the loss of a recurrent network on a batch of sequences, and its arguments."""
     random = np.random.default_rng(0)
     weights = {"h": normal(random, 64, 64, scale=0.1), "x": normal(random, 32, 64, scale=0.2)}
@@ -99,7 +99,7 @@ def recurrence(lib, steps=1000, batch=16, **keeps):
             h = lib.xp.tanh(h @ weights["h"] + row @ weights["x"])
             return h, lib.xp.mean(h * h)
 
-        h, norms = lib.scan(step, np.zeros((batch, 64), np.float32), x, **keeps)
+        h, norms = lib.scan(step, np.zeros((batch, 64), np.float32), x, **options)
         return lib.xp.sum(norms) + lib.xp.mean(h)
 
     return loss, (weights, x)
@@ -125,18 +125,18 @@ def derivatives(name, loss, arguments):
 
         grad, jvp = nx.grad, nx.jvp
 
-    def change(first, direction, *rest):
+    def directional_derivative(first, direction, *rest):
         return jvp(lambda first: loss(first, *rest), (first,), (direction,))[1]
 
-    def product(first, direction, *rest):
+    def hessian_product(first, direction, *rest):
         return jvp(lambda first: grad(loss)(first, *rest), (first,), (direction,))[1]
 
-    both = (first, first, *rest)
+    with_direction = (first, first, *rest)
     return {
         "forward": (loss, arguments),
         "gradient": (grad(loss), arguments),
-        "jvp": (change, both),
-        "hvp": (product, both),
+        "jvp": (directional_derivative, with_direction),
+        "hvp": (hessian_product, with_direction),
     }
 
 
@@ -145,11 +145,11 @@ def nodes_of(name, function, arguments):
     if name != "jax":
         import nxla as nx
 
-        def inside(expression):
+        def count_nodes(expression):
             regions = [region for node in expression.nodes for region in node.regions]
-            return len(expression.nodes) + sum(inside(region) for region in regions)
+            return len(expression.nodes) + sum(count_nodes(region) for region in regions)
 
-        return inside(nx.debug_expr(function)(*arguments))
+        return count_nodes(nx.debug_expr(function)(*arguments))
     import jax
 
     def count(jaxpr):
@@ -166,7 +166,7 @@ def nodes_of(name, function, arguments):
     return count(jax.make_jaxpr(function)(*arguments).jaxpr)
 
 
-def traced(name, function, arguments):
+def tracing_time(name, function, arguments):
     """Return the least time that a function took to trace."""
     import jax
 
@@ -185,7 +185,7 @@ def traced(name, function, arguments):
     return min(times)
 
 
-def stepped(lib, function, arguments):
+def step_time(lib, function, arguments):
     """Return the least time of a step of a compiled function."""
     step = lib.jit(function)
     lib.wait(step(*arguments))
@@ -198,16 +198,16 @@ def measure_model(model, name):
     loss, arguments = MODELS[model](lib)
     arguments = lib.wait(lib.put(arguments))
     figures = {}
-    for derivative, (function, given) in derivatives(name, loss, arguments).items():
+    for derivative, (function, inputs) in derivatives(name, loss, arguments).items():
         figures[derivative] = {
-            "nodes": nodes_of(name, function, given),
-            "trace": traced(name, function, given),
-            "step": stepped(lib, function, given),
+            "nodes": nodes_of(name, function, inputs),
+            "trace": tracing_time(name, function, inputs),
+            "step": step_time(lib, function, inputs),
         }
     return figures
 
 
-def held(key):
+def status_kilobytes(key):
     """Return a figure of this process in kilobytes from Linux's process status."""
     return int(re.search(key + r":\s+(\d+) kB", Path("/proc/self/status").read_text())[1])
 
@@ -215,23 +215,23 @@ def held(key):
 def measure_scan(method, name, steps):
     """Return nodes, time and memory of the gradient of a scan with a method for residuals."""
     lib = library(name)
-    keeps = {} if method in ("forward", "default") else {"gradient": method}
-    loss, arguments = recurrence(lib, int(steps), 128, **keeps)
+    options = {} if method in ("forward", "default") else {"gradient": method}
+    loss, arguments = recurrence(lib, int(steps), 128, **options)
     arguments = lib.wait(lib.put(arguments))
     function = derivatives(name, loss, arguments)["forward" if method == "forward" else "gradient"][
         0
     ]
     # Allocate the memory for compilation first, so that it is not counted.
     lib.wait(lib.jit(loss)(*arguments))
-    before = held("VmRSS")
+    before = status_kilobytes("VmRSS")
     Path("/proc/self/clear_refs").write_text("5")  # Reset the peak memory of the process.
     lib.wait(lib.jit(function)(*arguments))
-    memory = held("VmHWM") - before
+    memory = status_kilobytes("VmHWM") - before
     nodes = nodes_of(name, function, arguments)
-    return {"nodes": nodes, "step": stepped(lib, function, arguments), "memory": memory / 1024}
+    return {"nodes": nodes, "step": step_time(lib, function, arguments), "memory": memory / 1024}
 
 
-def apart(*words):
+def in_new_process(*words):
     """Return the figures that a new process measured."""
     command = [sys.executable, __file__, "--worker", *words]
     run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
@@ -246,14 +246,14 @@ def table_of_models(words):
     for model in MODELS:
         if words and not any(word in model for word in words):
             continue
-        found = {name: apart("model", model, name) for name in LIBRARIES}
+        found = {name: in_new_process("model", model, name) for name in LIBRARIES}
         for derivative in ("forward", "gradient", "jvp", "hvp"):
             for name in LIBRARIES:
-                own, base = found[name][derivative], found[name]["forward"]
-                share, nodes = own["step"] / base["step"], own["nodes"] / base["nodes"]
+                figures, base = found[name][derivative], found[name]["forward"]
+                share, nodes = figures["step"] / base["step"], figures["nodes"] / base["nodes"]
                 print(
-                    f"{model:<24}{derivative:<10}{name:<11}{own['nodes']:>7}{nodes:>6.2f}"
-                    f"{own['trace'] * 1e3:>10.2f}{own['step'] * 1e3:>9.2f}{share:>6.2f}"
+                    f"{model:<24}{derivative:<10}{name:<11}{figures['nodes']:>7}{nodes:>6.2f}"
+                    f"{figures['trace'] * 1e3:>10.2f}{figures['step'] * 1e3:>9.2f}{share:>6.2f}"
                 )
                 if name != "jax" and share > TARGETS.get(derivative, share):
                     missed.append(f"{model}, {derivative} on {name}: {share:.2f} times forward")
@@ -269,22 +269,24 @@ def table_of_models(words):
 
 def table_of_scans():
     """Print the cost of the gradient of a scan for each method."""
-    print(f"\n{'gradient of a scan':<24}{'keeps':<11}{'library':<11}{'nodes':>7}{'ms':>9}{'MB':>8}")
+    print(
+        f"\n{'gradient of a scan':<24}{'method':<11}{'library':<11}{'nodes':>7}{'ms':>9}{'MB':>8}"
+    )
     for steps in ("200", "1000"):
-        ways = [
+        configurations = [
             ("default", "jax"),
             *((method, name) for name in ("xla", "evaluator") for method in ("forward", *METHODS)),
         ]
-        for method, name in ways:
-            own = apart("scan", method, name, steps)
+        for method, name in configurations:
+            figures = in_new_process("scan", method, name, steps)
             print(
-                f"{steps + ' steps':<24}{method:<11}{name:<11}{own['nodes']:>7}"
-                f"{own['step'] * 1e3:>9.2f}{own['memory']:>8.1f}"
+                f"{steps + ' steps':<24}{method:<11}{name:<11}{figures['nodes']:>7}"
+                f"{figures['step'] * 1e3:>9.2f}{figures['memory']:>8.1f}"
             )
 
 
 def main() -> None:
-    """Measure in this process if asked to, else print both tables."""
+    """Measure in a worker process, or print both tables."""
     if sys.argv[1:2] == ["--worker"]:
         kind, *words = sys.argv[2:]
         measure = measure_model if kind == "model" else measure_scan

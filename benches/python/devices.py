@@ -48,7 +48,7 @@ EXCHANGES = re.compile(rf" ({KINDS})(?:-start)?\(")
 SECONDS = 2.0
 
 
-def along(model: str, path: tuple[str, ...]) -> tuple[str | None, ...]:
+def mesh_axes(model: str, path: tuple[str, ...]) -> tuple[str | None, ...]:
     """Return along which axes of the mesh a weight is divided in tensor parallel."""
     name = ".".join(path)
     if model == "MLP":
@@ -65,24 +65,24 @@ def along(model: str, path: tuple[str, ...]) -> tuple[str | None, ...]:
 def layouts(model: str, weights: object) -> object:
     """Return the same container with the axes for each weight."""
     if isinstance(weights, dict):
-        return {name: along(model, (name,)) for name in weights}
+        return {name: mesh_axes(model, (name,)) for name in weights}
     assert isinstance(weights, list)
     return [
-        {name: along(model, (str(place), name)) for name in layer}
-        for place, layer in enumerate(weights)
+        {name: mesh_axes(model, (str(index), name)) for name in layer}
+        for index, layer in enumerate(weights)
     ]
 
 
-def mapped(function, container):
+def map_layout(function, container):
     """Map over layouts, which are tuples."""
     if isinstance(container, dict):
-        return {name: mapped(function, value) for name, value in container.items()}
+        return {name: map_layout(function, value) for name, value in container.items()}
     if isinstance(container, list):
-        return [mapped(function, value) for value in container]
+        return [map_layout(function, value) for value in container]
     return function(container)
 
 
-def with_nxla(model, made, sizes, folder):
+def with_nxla(model, model_case, sizes, folder):
     """Return the compiled step, its arguments on their devices, and how to read the program."""
     import nxla as nx
 
@@ -92,31 +92,33 @@ def with_nxla(model, made, sizes, folder):
         return "".join(path.read_text() for path in folder.glob("*after_optimizations.txt"))
 
     if sizes == (1, 1):
-        arguments = library("xla").put(made.arguments)
-        return nx.jit(made.step, compiler="xla", **options), arguments, text
+        arguments = library("xla").put(model_case.arguments)
+        return nx.jit(model_case.step, compiler="xla", **options), arguments, text
     mesh = nx.Mesh(data=sizes[0], model=sizes[1])
-    weights = mapped(lambda names: mesh.sharding(*names), layouts(model, made.arguments[0]))
+    weights = map_layout(
+        lambda names: mesh.sharding(*names), layouts(model, model_case.arguments[0])
+    )
     rows = mesh.sharding("data")
-    shardings = (weights, *[rows] * (len(made.arguments) - 1))
-    step = nx.jit(made.step, in_shardings=shardings, out_shardings=(None, weights), **options)
-    return step, nx.shard(made.arguments, shardings), text
+    shardings = (weights, *[rows] * (len(model_case.arguments) - 1))
+    step = nx.jit(model_case.step, in_shardings=shardings, out_shardings=(None, weights), **options)
+    return step, nx.shard(model_case.arguments, shardings), text
 
 
-def with_jax(model, made, sizes, _folder):
+def with_jax(model, model_case, sizes, _folder):
     """Return the compiled step, its arguments on their devices, and how to read the program."""
     import jax
     from jax.sharding import Mesh, NamedSharding, PartitionSpec
 
     mesh = Mesh(np.array(jax.devices()).reshape(sizes), ("data", "model"))
-    weights = mapped(
+    weights = map_layout(
         lambda names: NamedSharding(mesh, PartitionSpec(*names)),
-        layouts(model, made.arguments[0]),
+        layouts(model, model_case.arguments[0]),
     )
     rows = NamedSharding(mesh, PartitionSpec("data"))
-    shardings = (weights, *[rows] * (len(made.arguments) - 1))
+    shardings = (weights, *[rows] * (len(model_case.arguments) - 1))
     everywhere = NamedSharding(mesh, PartitionSpec())
-    step = jax.jit(made.step, in_shardings=shardings, out_shardings=(everywhere, weights))
-    arguments = jax.device_put(made.arguments, shardings)
+    step = jax.jit(model_case.step, in_shardings=shardings, out_shardings=(everywhere, weights))
+    arguments = jax.device_put(model_case.arguments, shardings)
     return step, arguments, lambda: step.lower(*arguments).compile().as_text()
 
 
@@ -124,10 +126,10 @@ def measure(model: str, name: str, mesh: str, results: str) -> dict[str, object]
     """Return the figures of one model on one mesh, and write its results to a file."""
     sizes = MESHES[mesh]
     lib = library("xla" if name == "nxla" else name)
-    made = TRAINED[model](lib, RATE)
+    model_case = TRAINED[model](lib, RATE)
     with tempfile.TemporaryDirectory() as folder:
         prepare = with_nxla if name == "nxla" else with_jax
-        step, arguments, text = prepare(model, made, sizes, Path(folder))
+        step, arguments, text = prepare(model, model_case, sizes, Path(folder))
         start = time.perf_counter()
         found = lib.wait(step(*arguments))
         first = time.perf_counter() - start
@@ -153,25 +155,29 @@ def figures_of(model: str, name: str, mesh: str, folder: Path) -> dict[str, obje
 def compare(model: str, folder: Path) -> None:
     """Measure a model on all meshes, and print a line for each."""
     for mesh in MESHES:
-        ours = figures_of(model, "nxla", mesh, folder)
+        nxla = figures_of(model, "nxla", mesh, folder)
         names = ["nxla", *(["jax"] if mesh in WITH_JAX else [])]
-        theirs = figures_of(model, "jax", mesh, folder) if "jax" in names else None
+        jax = figures_of(model, "jax", mesh, folder) if "jax" in names else None
         for name in names:
-            apart = difference(folder / f"{name} {mesh}.npz", folder / "nxla one device.npz")
-            if not apart <= ROUNDING:
-                raise SystemExit(f"{model}, {mesh}: {name} is {apart:.1e} from one device")
-        exchanges = ours["exchanges"]
+            deviation = difference(folder / f"{name} {mesh}.npz", folder / "nxla one device.npz")
+            if not deviation <= ROUNDING:
+                raise SystemExit(
+                    f"{model}, {mesh}: {name} differs by {deviation:.1e} from one device"
+                )
+        exchanges = nxla["exchanges"]
         # Devices exchange only sums of gradients and of partial products.
         if set(exchanges) != (set() if mesh == "one device" else {"all-reduce"}):
             raise SystemExit(f"{model}, {mesh}: devices exchange {exchanges}")
-        other = f"{theirs['step'] * 1e3:>9.2f} ms" if theirs else f"{'—':>12}"
-        share = f"{ours['step'] / theirs['step']:>8.2f}" if theirs else f"{'—':>8}"
-        told = ", ".join(f"{count} {kind}" for kind, count in exchanges.items()) or "nothing"
-        if theirs and theirs["exchanges"] != exchanges:
-            both = ", ".join(f"{count} {kind}" for kind, count in theirs["exchanges"].items())
-            told += f" (JAX: {both})"
+        other = f"{jax['step'] * 1e3:>9.2f} ms" if jax else f"{'—':>12}"
+        share = f"{nxla['step'] / jax['step']:>8.2f}" if jax else f"{'—':>8}"
+        description = ", ".join(f"{count} {kind}" for kind, count in exchanges.items()) or "nothing"
+        if jax and jax["exchanges"] != exchanges:
+            reference_exchanges = ", ".join(
+                f"{count} {kind}" for kind, count in jax["exchanges"].items()
+            )
+            description += f" (JAX: {reference_exchanges})"
         print(
-            f"{model + ', ' + mesh:<24}{ours['step'] * 1e3:>9.2f} ms{other}{share}  {told}",
+            f"{model + ', ' + mesh:<24}{nxla['step'] * 1e3:>9.2f} ms{other}{share}  {description}",
             flush=True,
         )
 

@@ -7,7 +7,7 @@ The script checks all results on the host.
 
 ``NXLA_PJRT_PLUGIN=cuda python benches/python/gpu.py [calls] [factorizations]`` selects the tables.
 After ``--limit SECONDS`` (default 80), no further case starts. A case is skipped if the last size
-suggests that a call takes longer than `MOST` seconds. With a plugin for CPUs, the sizes are small:
+suggests that a call takes longer than `MAX_SECONDS`. With a plugin for CPUs, the sizes are small:
 such a run only tests the script.
 """
 
@@ -51,13 +51,13 @@ SECONDS = 0.1
 #: A call that takes more seconds runs once.
 SLOW = 3.0
 #: Calls that are expected to take more seconds do not run.
-MOST = 10.0
+MAX_SECONDS = 10.0
 #: Series of calls, and the calls of one.
 SERIES, CALLS = 20, 200
 
 
 @dataclass(frozen=True)
-class Contender:
+class Backend:
     """A library: its compiler, transfers and functions."""
 
     jit: Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -68,12 +68,12 @@ class Contender:
     linalg: SimpleNamespace
 
 
-def of_nxla(compiler: str) -> Contender:
+def of_nxla(compiler: str) -> Backend:
     """Return nxla with one of its compilers."""
     import nxla as nx
 
     device = nx.devices()[1]
-    return Contender(
+    return Backend(
         jit=lambda function: nx.jit(function, compiler=compiler),
         put=lambda x: nx.device_put(nx.tensor(x), device),
         wait=lambda x: x.block_until_ready(),
@@ -90,7 +90,7 @@ def of_nxla(compiler: str) -> Contender:
     )
 
 
-def of_jax() -> Contender:
+def of_jax() -> Backend:
     """Return JAX on the same hardware."""
     import jax
     import jax.numpy as jnp
@@ -107,7 +107,7 @@ def of_jax() -> Contender:
     def triangular_solve(a, b):
         return jax.lax.linalg.triangular_solve(a, b, left_side=True, lower=True)
 
-    return Contender(
+    return Backend(
         jit=jax.jit,
         put=jax.device_put,
         wait=lambda x: x.block_until_ready(),
@@ -124,13 +124,13 @@ def of_jax() -> Contender:
     )
 
 
-def of_torch() -> Contender:
+def of_torch() -> Backend:
     """Return PyTorch, which runs eagerly."""
     import torch
 
     device = "cuda" if is_on_gpu() else "cpu"
     linalg = torch.linalg
-    return Contender(
+    return Backend(
         jit=lambda function: function,
         put=lambda x: torch.tensor(x, device=device),
         wait=lambda _: torch.cuda.synchronize() if is_on_gpu() else None,
@@ -156,9 +156,9 @@ LIBRARIES = {
 }
 
 
-def contenders(names: list[str]) -> dict[str, Contender]:
+def backends(names: list[str]) -> dict[str, Backend]:
     """Return the installed libraries, and print why others are omitted."""
-    found: dict[str, Contender] = {}
+    found: dict[str, Backend] = {}
     for name in names:
         make = LIBRARIES[name]
         if name in ("jax", "torch") and find_spec(name) is None:
@@ -193,27 +193,27 @@ def per_call(call: Callable[[], Any], wait: Callable[[Any], Any]) -> tuple[float
     return least[False], least[True]
 
 
-def measure_calls(libraries: dict[str, Contender]) -> None:
+def measure_calls(libraries: dict[str, Backend]) -> None:
     """Print the cost of a call of each library."""
     title = "a call, µs"
     print(f"\n{title:<52}{''.join(f'{name:>12}' for name in libraries)}")
     arrays = {"a scalar": np.float32(0.5), "1,000 elements": np.ones(1000, np.float32)}
     for words, array in arrays.items():
-        for way in ("compiled", "as typed"):
+        for mode in ("compiled", "as typed"):
             rows: dict[str, list[str]] = {"without waiting": [], "with waiting": []}
             for name, lib in libraries.items():
-                if way == "as typed" and name == "auto":
+                if mode == "as typed" and name == "auto":
                     # Operations outside of compiled functions have no compiler of their own.
                     cells = ("—", "—")
                 else:
                     x = lib.put(np.asarray(array))
-                    function = (lambda x: x + 1) if way == "as typed" else lib.jit(lambda x: x + 1)
+                    function = (lambda x: x + 1) if mode == "as typed" else lib.jit(lambda x: x + 1)
                     taken = per_call(lambda f=function, x=x: f(x), lib.wait)
                     cells = tuple(f"{seconds * 1e6:.2f}" for seconds in taken)
                 for row, cell in zip(rows.values(), cells, strict=True):
                     row.append(f"{cell:>12}")
             for kind, row in rows.items():
-                print(f"{f'x + 1, {words}, {way}, {kind}':<52}{''.join(row)}", flush=True)
+                print(f"{f'x + 1, {words}, {mode}, {kind}':<52}{''.join(row)}", flush=True)
 
 
 @cache
@@ -277,7 +277,7 @@ def error_of(function: str, arguments: list[np.ndarray], results: list[np.ndarra
     return float(np.linalg.norm(found - expected) / np.linalg.norm(expected))
 
 
-def measure(lib: Contender, function: str, arguments: list[np.ndarray]) -> tuple[float, float]:
+def measure(lib: Backend, function: str, arguments: list[np.ndarray]) -> tuple[float, float]:
     """Return the least seconds of a call, and the error of its results."""
     run = lib.jit(getattr(lib.linalg, function))
     inputs = [lib.put(x) for x in arguments]
@@ -293,7 +293,7 @@ def measure(lib: Contender, function: str, arguments: list[np.ndarray]) -> tuple
     results = call()
     first = time.perf_counter() - start
     # The first call includes compilation, so that it only counts if another call takes too long.
-    least, until = first if first > MOST else float("inf"), time.perf_counter() + SECONDS
+    least, until = first if first > MAX_SECONDS else float("inf"), time.perf_counter() + SECONDS
     while least == float("inf") or (time.perf_counter() < until and least < SLOW):
         start = time.perf_counter()
         results = call()
@@ -308,13 +308,13 @@ class Budget:
         self.until = time.perf_counter() + seconds
         self.last: dict[tuple[str, str, int, str], tuple[int, float]] = {}
 
-    def refusal(self, name: str, function: str, size: Shape, dtype: str) -> str | None:
+    def skip_reason(self, name: str, function: str, size: Shape, dtype: str) -> str | None:
         """Return why a case does not run."""
         if time.perf_counter() > self.until:
             return "no time"
         side, seconds = self.last.get((name, function, len(size), dtype), (size[-1], 0.0))
         expected = seconds * (size[-1] / side) ** 2
-        return f"> {MOST:.0f} s" if expected > MOST else None
+        return f"> {MAX_SECONDS:.0f} s" if expected > MAX_SECONDS else None
 
     def note(self, name: str, function: str, size: Shape, dtype: str, seconds: float) -> None:
         """Note the time of a case for the next size."""
@@ -322,7 +322,7 @@ class Budget:
 
 
 def measure_case(
-    libraries: dict[str, Contender], function: str, size: Shape, dtype: str, budget: Budget
+    libraries: dict[str, Backend], function: str, size: Shape, dtype: str, budget: Budget
 ) -> list[str]:
     """Measure a function in all libraries, and print a line; return the failures of nxla."""
     kind, has_right_side = FUNCTIONS[function]
@@ -335,30 +335,30 @@ def measure_case(
     failures: list[str] = []
     cells, error = "", float("nan")
     for name, lib in libraries.items():
-        refused = budget.refusal(name, function, size, dtype)
-        if refused is None:
+        skip_reason = budget.skip_reason(name, function, size, dtype)
+        if skip_reason is None:
             try:
-                taken[name], wrong = measure(lib, function, arguments)
+                taken[name], deviation = measure(lib, function, arguments)
             except Exception as problem:
-                refused = "failed"
+                skip_reason = "failed"
                 print(f"{case}, {name}: {problem}"[:300], file=sys.stderr, flush=True)
-        if refused is not None:
-            cells += f"{refused:>12}"
-            failures += [f"{case}: failed"] if (name, refused) == ("xla", "failed") else []
+        if skip_reason is not None:
+            cells += f"{skip_reason:>12}"
+            failures += [f"{case}: failed"] if (name, skip_reason) == ("xla", "failed") else []
             continue
         budget.note(name, function, size, dtype, taken[name])
-        is_wrong = not wrong <= TOLERANCES[dtype]
-        cells += f"{format(taken[name] * 1e3, '.3f') + ('!' if is_wrong else ''):>12}"
+        exceeds_tolerance = not deviation <= TOLERANCES[dtype]
+        cells += f"{format(taken[name] * 1e3, '.3f') + ('!' if exceeds_tolerance else ''):>12}"
         if name == "xla":
-            error = wrong
-            failures += [f"{case}: the error is {wrong:.1e}"] if is_wrong else []
+            error = deviation
+            failures += [f"{case}: the error is {deviation:.1e}"] if exceeds_tolerance else []
     others = [seconds for name, seconds in taken.items() if name != "xla"]
     share = taken["xla"] / min(others) if others and "xla" in taken else float("nan")
     print(f"{case:<36}{cells}{share:>12.2f}{error:>12.1e}", flush=True)
     return failures
 
 
-def measure_factorizations(libraries: dict[str, Contender], limit: float) -> list[str]:
+def measure_factorizations(libraries: dict[str, Backend], limit: float) -> list[str]:
     """Print the time of factorizations and solves; return the failures of nxla."""
     # On a GPU, `auto` runs all programs on XLA.
     libraries = {name: lib for name, lib in libraries.items() if name != "auto"}
@@ -379,12 +379,12 @@ def main() -> None:
     parser.add_argument("--libraries", default=",".join(LIBRARIES), help="default: %(default)s")
     parser.add_argument("--limit", type=float, default=80.0, help="seconds; default: 80")
     arguments = parser.parse_args()
-    begun = time.perf_counter()
+    start = time.perf_counter()
     # By default JAX reserves most of the memory of the device.
     os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
     from nxla.plugins import find_default
 
-    libraries = contenders(arguments.libraries.split(","))
+    libraries = backends(arguments.libraries.split(","))
     import nxla as nx
 
     print(f"plugin: {find_default()}; device: {nx.devices()[1].kind}")
@@ -392,9 +392,9 @@ def main() -> None:
     if not arguments.tables or "calls" in arguments.tables:
         measure_calls(libraries)
     if not arguments.tables or "factorizations" in arguments.tables:
-        left = arguments.limit - (time.perf_counter() - begun)
+        left = arguments.limit - (time.perf_counter() - start)
         failures = measure_factorizations(libraries, left)
-    print(f"{time.perf_counter() - begun:.0f} s in all")
+    print(f"{time.perf_counter() - start:.0f} s in all")
     if failures:
         raise SystemExit("\n".join(failures))
 

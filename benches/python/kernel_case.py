@@ -13,14 +13,14 @@ from libraries import Library
 
 #: The number of elements for all operands of the largest kernel, and the distance between the
 #: starts of operands.
-MOST, APART = 10_500_000, 4096
+ELEMENTS, OFFSET = 10_500_000, 4096
 
 
-class LackingError(Exception):
+class UnsupportedError(Exception):
     """A library cannot express a kernel."""
 
 
-def all_of_it(*results: Any) -> tuple[Any, ...]:
+def identity(*results: Any) -> tuple[Any, ...]:
     """Return results as they are."""
     return results
 
@@ -33,18 +33,18 @@ class Case:
     arguments: tuple[Any, ...] = ()
     #: Extract the part of the results on which all libraries must agree; signs and orders may
     #: differ.
-    essence: Callable[..., tuple[Any, ...]] = all_of_it
+    essence: Callable[..., tuple[Any, ...]] = identity
     #: The allowed difference relative to the largest number; `None` selects it by the dtype.
     tolerance: float | None = None
 
 
 @cache
 def numbers(dtype: str) -> Any:
-    """Return normal numbers or small integers, from which all kernels of a process take theirs."""
+    """Return normal numbers or small integers, whose slices are the operands of all kernels."""
     if dtype == "float64":
-        return np.random.default_rng(0).standard_normal(MOST)
+        return np.random.default_rng(0).standard_normal(ELEMENTS)
     if dtype == "int64":
-        return np.random.default_rng(0).integers(-50, 50, MOST)
+        return np.random.default_rng(0).integers(-50, 50, ELEMENTS)
     return numbers("float64" if dtype == "float32" else "int64").astype(dtype)
 
 
@@ -71,12 +71,12 @@ class Bench:
         """Return the function for the library; both backends of nxla have the same function."""
         name = self.name if self.name in ("numpy", "jax") else "nxla"
         if name not in functions:
-            raise LackingError(name)
+            raise UnsupportedError(name)
         return functions[name]
 
     def normal(self, *shape: int, operand: int = 0) -> Any:
         """Return normal numbers or small integers that differ between operands."""
-        start = operand * APART
+        start = operand * OFFSET
         return numbers(self.dtype)[start : start + math.prod(shape)].reshape(shape)
 
     def positive(self, *shape: int) -> Any:
@@ -114,7 +114,7 @@ def over(function: Callable[[Bench], Callable[..., Any]], operands: int = 1) -> 
     return make
 
 
-def alike(function: Callable[..., Any], operands: int = 1) -> Any:
+def shared(function: Callable[..., Any], operands: int = 1) -> Any:
     """Return a constructor of a kernel with the same code for all libraries."""
     return over(lambda b: lambda *arrays: function(b.xp, *arrays), operands)
 

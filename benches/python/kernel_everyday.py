@@ -1,11 +1,11 @@
-"""Compositions of several ops, among the kernels of ``kernels.py``: one or two lines each."""
+"""Kernels of ``kernels.py`` that are short compositions of several ops."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from kernel_case import Bench, Case, Kernel, alike
+from kernel_case import Bench, Case, Kernel, shared
 
 POINTS = ((30, 8), (180, 16), (1000, 32))
 TABLES = ((100, 10), (2000, 50), (200_000, 50))
@@ -43,14 +43,14 @@ def standardized(xp: Any, x: Any) -> Any:
 
 def covariance(xp: Any, x: Any) -> Any:
     """Return the covariance of columns."""
-    moved = x - xp.mean(x, axis=0)
-    return moved.T @ moved / (x.shape[0] - 1)
+    shifted = x - xp.mean(x, axis=0)
+    return shifted.T @ shifted / (x.shape[0] - 1)
 
 
 def heat(_: Any, u: Any) -> Any:
     """Return a step of the heat equation at the inner points of a grid."""
-    around = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
-    return u[1:-1, 1:-1] + 0.1 * (around - 4.0 * u[1:-1, 1:-1])
+    neighbors = u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+    return u[1:-1, 1:-1] + 0.1 * (neighbors - 4.0 * u[1:-1, 1:-1])
 
 
 def logistic(b: Bench) -> Case:
@@ -87,21 +87,21 @@ def cross_entropy(b: Bench) -> Case:
     xp, (count, classes) = b.xp, b.shape
 
     def function(scores: Any, labels: Any) -> Any:
-        moved = scores - xp.max(scores, axis=1, keepdims=True)
-        total = xp.log(xp.sum(xp.exp(moved), axis=1))
-        return xp.mean(total - xp.take_along_axis(moved, labels[:, None], axis=1)[:, 0])
+        shifted = scores - xp.max(scores, axis=1, keepdims=True)
+        total = xp.log(xp.sum(xp.exp(shifted), axis=1))
+        return xp.mean(total - xp.take_along_axis(shifted, labels[:, None], axis=1)[:, 0])
 
     return Case(function, (b.normal(*b.shape), b.indices(count, classes)))
 
 
 EVERYDAY = {
-    "distances of points": Kernel("everyday", POINTS, alike(distances, 2)),
+    "distances of points": Kernel("everyday", POINTS, shared(distances, 2)),
     "nearest of 16 centres": Kernel("everyday", ROWS, nearest),
-    "rows of length 1": Kernel("everyday", ROWS, alike(normalized)),
-    "standardized columns": Kernel("everyday", TABLES, alike(standardized)),
-    "covariance": Kernel("everyday", TABLES, alike(covariance)),
-    "heat equation": Kernel("everyday", GRIDS, alike(heat)),
-    "differences": Kernel("everyday", VECTORS, alike(lambda _, x: x[1:] - x[:-1])),
+    "rows of length 1": Kernel("everyday", ROWS, shared(normalized)),
+    "standardized columns": Kernel("everyday", TABLES, shared(standardized)),
+    "covariance": Kernel("everyday", TABLES, shared(covariance)),
+    "heat equation": Kernel("everyday", GRIDS, shared(heat)),
+    "differences": Kernel("everyday", VECTORS, shared(lambda _, x: x[1:] - x[:-1])),
     "logistic gradient": Kernel("everyday", TABLES, logistic),
     "spectral derivative": Kernel("everyday", GRIDS, spectral),
     "searchsorted": Kernel("everyday", SEARCHED, searched),

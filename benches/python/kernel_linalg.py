@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import Any
 
 import numpy as np
-from kernel_case import Bench, Case, Kernel, LackingError, alike
+from kernel_case import Bench, Case, Kernel, UnsupportedError, shared
 
 #: More elements would take seconds.
 SQUARES = ((32, 32), (316, 316), (1024, 1024))
@@ -39,7 +39,7 @@ def filtered(b: Bench) -> Case:
     """A separate 3x3 filter for each channel."""
     channels = b.shape[1]
     if b.lib.conv is None:
-        raise LackingError(b.name)
+        raise UnsupportedError(b.name)
     arguments = (b.normal(*b.shape), b.normal(channels, 1, 3, 3, operand=1))
     return Case(partial(b.lib.conv, groups=channels), arguments)
 
@@ -126,7 +126,7 @@ def planar(b: Bench) -> Case:
     return Case(b.xp.fft.fft2, (b.normal(*b.shape) + 1j * b.normal(*b.shape, operand=1),))
 
 
-PRODUCT = alike(lambda _, x, y: x @ y, 2)
+PRODUCT = shared(lambda _, x, y: x @ y, 2)
 CONTRACT = {
     "matmul": Kernel("contract", SQUARES, PRODUCT),
     "matmul by 384x384": Kernel("contract", ((8, 64, 384),), projected),
@@ -149,5 +149,5 @@ LINALG = {
     "inverse": Kernel("linalg", ((256, 16, 16),), inverse),
     "fft": Kernel("fft", SIGNALS, fft),
     "fft2": Kernel("fft", PLANES, planar),
-    "rfft": Kernel("fft", SIGNALS, alike(lambda xp, x: xp.fft.rfft(x))),
+    "rfft": Kernel("fft", SIGNALS, shared(lambda xp, x: xp.fft.rfft(x))),
 }

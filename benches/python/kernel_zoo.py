@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from kernel_case import Bench, Case, Kernel, alike, copied, over
+from kernel_case import Bench, Case, Kernel, copied, over, shared
 from kernel_everyday import EVERYDAY
 from kernel_functions import FUNCTIONS
 from kernel_integers import INTEGERS
@@ -182,38 +182,38 @@ def eye(b: Bench) -> Case:
 
 
 ELEMENTWISE = {
-    "add": alike(lambda _, x, y: x + y, 2),
-    "chain of 10 ops": alike(ten_operations),
-    "chain of functions": alike(lambda xp, x: xp.exp(xp.sin(x)) * 0.5 + xp.tanh(x)),
-    "exp": alike(lambda xp, x: xp.exp(x)),
-    "tanh": alike(lambda xp, x: xp.tanh(x)),
+    "add": shared(lambda _, x, y: x + y, 2),
+    "chain of 10 ops": shared(ten_operations),
+    "chain of functions": shared(lambda xp, x: xp.exp(xp.sin(x)) * 0.5 + xp.tanh(x)),
+    "exp": shared(lambda xp, x: xp.exp(x)),
+    "tanh": shared(lambda xp, x: xp.tanh(x)),
     "erf": over(lambda b: b.lib.erf),
     "power of 3": power(3),
     "power of 2.5": power(2.5),
-    "select": alike(lambda xp, x, y: xp.where(x > y, x, y), 2),
-    "cast to int32": alike(lambda xp, x: xp.astype(x, xp.int32)),
+    "select": shared(lambda xp, x, y: xp.where(x > y, x, y), 2),
+    "cast to int32": shared(lambda xp, x: xp.astype(x, xp.int32)),
 }
 MOVEMENT = {
     "transpose": copied(lambda xp, x: xp.permute_dims(x, (1, 0))),
     "pad": over(padded),
-    "concatenate": alike(lambda xp, x, y: xp.concat([x, y], axis=0), 2),
+    "concatenate": shared(lambda xp, x, y: xp.concat([x, y], axis=0), 2),
     "reverse": copied(lambda xp, x: xp.flip(x, axis=1)),
     "broadcast": spread,
 }
 REDUCE = {
-    "sum by row": alike(lambda xp, x: xp.sum(x, axis=1)),
-    "sum by column": alike(lambda xp, x: xp.sum(x, axis=0)),
-    "sum of all": alike(lambda xp, x: xp.sum(x)),
-    "max by row": alike(lambda xp, x: xp.max(x, axis=1)),
-    "max by column": alike(lambda xp, x: xp.max(x, axis=0)),
-    "max of all": alike(lambda xp, x: xp.max(x)),
-    "mean and var by row": alike(lambda xp, x: (xp.mean(x, axis=1), xp.var(x, axis=1))),
-    "mean and var by column": alike(lambda xp, x: (xp.mean(x, axis=0), xp.var(x, axis=0))),
-    "mean squared error": alike(lambda xp, p, y: xp.mean((p - y) ** 2), operands=2),
-    "norm": alike(lambda xp, x: xp.sqrt(xp.sum(x * x))),
-    "log of sum of exp by row": alike(log_of_sum_of_exp),
-    "number above": alike(lambda xp, x: xp.sum(x > 0.5)),
-    "argmax by row": alike(lambda xp, x: xp.argmax(x, axis=1)),
+    "sum by row": shared(lambda xp, x: xp.sum(x, axis=1)),
+    "sum by column": shared(lambda xp, x: xp.sum(x, axis=0)),
+    "sum of all": shared(lambda xp, x: xp.sum(x)),
+    "max by row": shared(lambda xp, x: xp.max(x, axis=1)),
+    "max by column": shared(lambda xp, x: xp.max(x, axis=0)),
+    "max of all": shared(lambda xp, x: xp.max(x)),
+    "mean and var by row": shared(lambda xp, x: (xp.mean(x, axis=1), xp.var(x, axis=1))),
+    "mean and var by column": shared(lambda xp, x: (xp.mean(x, axis=0), xp.var(x, axis=0))),
+    "mean squared error": shared(lambda xp, p, y: xp.mean((p - y) ** 2), operands=2),
+    "norm": shared(lambda xp, x: xp.sqrt(xp.sum(x * x))),
+    "log of sum of exp by row": shared(log_of_sum_of_exp),
+    "number above": shared(lambda xp, x: xp.sum(x > 0.5)),
+    "argmax by row": shared(lambda xp, x: xp.argmax(x, axis=1)),
 }
 
 KERNELS = {
@@ -227,14 +227,14 @@ KERNELS = {
     "gather": Kernel("index", FLAT, gather),
     "scatter-add": Kernel("index", FLAT, lambda b: scatter(b, np.add, "add")),
     "scatter-max": Kernel("index", FLAT, lambda b: scatter(b, np.maximum, "max")),
-    "sort": Kernel("index", SORTED, alike(lambda xp, x: xp.sort(x))),
+    "sort": Kernel("index", SORTED, shared(lambda xp, x: xp.sort(x))),
     "argsort": Kernel("index", SORTED, argsort),
     "top 100": Kernel("index", SORTED, top_k),
     "dynamic slice": Kernel("index", FLAT, dynamic_slice),
     **LINALG,
     "random normal": Kernel("random", FLAT, lambda b: drawn(b, "normal")),
     "random uniform": Kernel("random", FLAT, lambda b: drawn(b, "uniform")),
-    "softmax": Kernel("norm", ROWS, alike(softmax)),
+    "softmax": Kernel("norm", ROWS, shared(softmax)),
     "layer norm": Kernel("norm", ROWS, normed),
     "iota": Kernel("creation", FLAT, iota),
     "eye": Kernel("creation", MATRIX, eye),

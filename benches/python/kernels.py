@@ -28,7 +28,7 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
-from kernel_case import Bench, LackingError
+from kernel_case import Bench, UnsupportedError
 from kernel_zoo import KERNELS
 from libraries import Library, library
 
@@ -37,7 +37,7 @@ LIBRARIES = ("evaluator", "xla", "numpy", "jax")
 TARGETS = {"evaluator": 1.5, "xla": 1.2}
 DTYPES = {"f32": "float32", "f64": "float64", "s32": "int32", "s64": "int64"}
 TOLERANCES = {"float32": 2e-3, "float64": 1e-8, "int32": 1e-6, "int64": 1e-6}
-TURNS = 2
+ROUNDS = 2
 SECONDS = 0.04
 #: Calls are timed together until they take this long, so that the resolution of the clock does not
 #: matter.
@@ -81,7 +81,7 @@ def best_time(call: Callable[[], Any]) -> float:
 
 
 def awaited(lib: Library, step: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
-    """Return a call that waits for its results, and its first results."""
+    """Return a call that waits for its results, and the results of the first call."""
     first = step(*arguments)
     if isinstance(first, np.ndarray | np.generic):
         return (lambda: step(*arguments)), first
@@ -98,9 +98,9 @@ def digest(results: tuple[Any, ...]) -> list[dict[str, Any]]:
         if array.dtype.kind == "c":
             array = array.view(array.real.dtype)
         flat = array.reshape(-1)
-        places = np.linspace(0, flat.size - 1, min(SAMPLES, flat.size)).astype(np.intp)
+        indices = np.linspace(0, flat.size - 1, min(SAMPLES, flat.size)).astype(np.intp)
         sums = [np.mean(flat, dtype=np.float64), np.mean(np.abs(flat), dtype=np.float64)]
-        numbers = [*sums, *flat[places].astype(np.float64)]
+        numbers = [*sums, *flat[indices].astype(np.float64)]
         largest = float(np.max(np.abs(flat)))
         found.append(
             {"shape": array.shape, "largest": largest, "numbers": list(map(float, numbers))}
@@ -124,17 +124,17 @@ def work(name: str) -> None:
     lib = library(name)
     current, call = "", None
     found: dict[str, Any] = {}
-    for asked in sys.stdin:
-        if asked != current:
+    for request in sys.stdin:
+        if request != current:
             call = None
             try:
-                call, found = prepare(name, lib, json.loads(asked))
-            except LackingError:
+                call, found = prepare(name, lib, json.loads(request))
+            except UnsupportedError:
                 found = {}
-            current = asked
-        answer = {"time": best_time(call), **found} if call else {}
+            current = request
+        response = {"time": best_time(call), **found} if call else {}
         wait_for_idle_threads()
-        print(json.dumps(answer), flush=True)
+        print(json.dumps(response), flush=True)
 
 
 def start(name: str) -> subprocess.Popen[str]:
@@ -152,12 +152,12 @@ def ask(name: str, worker: subprocess.Popen[str], line: dict[str, Any]) -> dict[
     assert worker.stdout is not None
     try:
         print(json.dumps(line), file=worker.stdin, flush=True)
-        answer = worker.stdout.readline()
+        response = worker.stdout.readline()
     except BrokenPipeError:
-        answer = ""
-    if not answer:
+        response = ""
+    if not response:
         raise SystemExit(f"{name} ended at {line}")
-    found: dict[str, Any] = json.loads(answer)
+    found: dict[str, Any] = json.loads(response)
     return found
 
 
@@ -165,15 +165,15 @@ def difference(left: list[dict[str, Any]], right: list[dict[str, Any]]) -> float
     """Return the difference of results, relative to the largest number of each array."""
     if [one["shape"] for one in left] != [one["shape"] for one in right]:
         return math.inf
-    apart = 0.0
-    for ours, theirs in zip(left, right, strict=True):
-        size = max(theirs["largest"], 1e-6)
+    deviation = 0.0
+    for actual, expected in zip(left, right, strict=True):
+        size = max(expected["largest"], 1e-6)
         for x, y in zip(
-            [ours["largest"], *ours["numbers"]], [size, *theirs["numbers"]], strict=True
+            [actual["largest"], *actual["numbers"]], [size, *expected["numbers"]], strict=True
         ):
             share = abs(x - y) / size
-            apart = share if not share <= apart else apart
-    return apart
+            deviation = share if not share <= deviation else deviation
+    return deviation
 
 
 def measure(
@@ -181,32 +181,32 @@ def measure(
 ) -> tuple[dict[str, Any], list[str]]:
     """Return the best time of each library for a line, and the differences from JAX."""
     best: dict[str, float | None] = dict.fromkeys(workers)
-    answers: dict[str, Any] = {}
-    for _ in range(TURNS):
+    responses: dict[str, Any] = {}
+    for _ in range(ROUNDS):
         for name, worker in workers.items():
-            answers[name] = ask(name, worker, line)
-            if answers[name]:
-                best[name] = min(answers[name]["time"], best[name] or math.inf)
-    there = {name: answer for name, answer in answers.items() if answer}
-    reference = there.get("jax") or next(iter(there.values()))
+            responses[name] = ask(name, worker, line)
+            if responses[name]:
+                best[name] = min(responses[name]["time"], best[name] or math.inf)
+    available = {name: response for name, response in responses.items() if response}
+    reference = available.get("jax") or next(iter(available.values()))
     differing = []
-    for name, answer in there.items():
-        apart = difference(answer["digest"], reference["digest"])
-        if not apart <= reference["tolerance"]:
-            differing.append(f"{name} is {apart:.1e} apart")
+    for name, response in available.items():
+        deviation = difference(response["digest"], reference["digest"])
+        if not deviation <= reference["tolerance"]:
+            differing.append(f"{name} differs by {deviation:.1e}")
     return best, differing
 
 
 def lines(words: list[str]) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """Yield the name, the family and the parts of each line with a word."""
-    for kernel, made in KERNELS.items():
-        for shape in made.shapes:
-            for short in made.dtypes:
+    for kernel, kernel_spec in KERNELS.items():
+        for shape in kernel_spec.shapes:
+            for short in kernel_spec.dtypes:
                 name = f"{kernel}, {'x'.join(map(str, shape))}, {short}"
-                if not words or any(word in f"{made.family}, {name}" for word in words):
+                if not words or any(word in f"{kernel_spec.family}, {name}" for word in words):
                     yield (
                         name,
-                        made.family,
+                        kernel_spec.family,
                         {"kernel": kernel, "shape": shape, "dtype": DTYPES[short]},
                     )
 
@@ -221,8 +221,8 @@ def text(seconds: float | None) -> str:
 def shares(best: dict[str, float | None]) -> dict[str, float]:
     """Return the time of each backend of nxla relative to the fastest other library."""
     others = [best[name] for name in LIBRARIES if name not in TARGETS]
-    least = min(time for time in others if time)
-    return {name: ours / least for name in TARGETS if (ours := best[name])}
+    fastest = min(time for time in others if time)
+    return {name: actual / fastest for name in TARGETS if (actual := best[name])}
 
 
 def row(name: str, best: dict[str, float | None]) -> str:
@@ -246,9 +246,9 @@ def print_means(found: Figures, families: dict[str, str]) -> None:
             mean = math.exp(sum(logarithms) / len(logarithms)) if logarithms else math.nan
             cells += f"{mean:>12.2f}"
         print(f"{family:<90}{len(members):>12}{cells}")
-    for engine, most in TARGETS.items():
-        over = {name: one[engine] for name, one in ratios.items() if one.get(engine, 0.0) > most}
-        print(f"\n{engine}: {len(over)} of {len(ratios)} lines over {most} of the best")
+    for engine, limit in TARGETS.items():
+        over = {name: one[engine] for name, one in ratios.items() if one.get(engine, 0.0) > limit}
+        print(f"\n{engine}: {len(over)} of {len(ratios)} lines over {limit} of the best")
         for name in sorted(over, key=lambda name: -over[name]):
             print(f"{name:<42}{over[name]:>12.2f}")
 
@@ -260,7 +260,7 @@ def main() -> None:
         work(words[1])
         return
     as_json = "--json" in words
-    wanted = list(lines([word for word in words if word != "--json"]))
+    selected = list(lines([word for word in words if word != "--json"]))
     if not as_json:
         from nxla.plugins import find_default
 
@@ -269,20 +269,20 @@ def main() -> None:
         columns = (*LIBRARIES, "best", "ev/best", "xla/best")
         print(f"{'':<42}" + "".join(f"{column:>12}" for column in columns), flush=True)
     found: Figures = {}
-    wrong: list[str] = []
+    failures: list[str] = []
     with ExitStack() as stack:
         workers = {name: stack.enter_context(start(name)) for name in LIBRARIES}
-        for name, _, line in wanted:
+        for name, _, line in selected:
             found[name], differing = measure(workers, line)
-            wrong += [f"{name}: {how}" for how in differing]
+            failures += [f"{name}: {description}" for description in differing]
             if not as_json:
                 print(row(name, found[name]), flush=True)
     if as_json:
         print(json.dumps(found))
     elif found:
-        print_means(found, {name: family for name, family, _ in wanted})
-    if wrong:
-        raise SystemExit("results differ from JAX:\n" + "\n".join(wrong))
+        print_means(found, {name: family for name, family, _ in selected})
+    if failures:
+        raise SystemExit("results differ from JAX:\n" + "\n".join(failures))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""One face for the libraries that the models of ``zoo.py`` are written against.
+"""A common interface to the libraries for the models of ``zoo.py``.
 
 A model is one function of a `Library`, so that all libraries compute the same. NumPy has neither a
 compiler nor derivatives nor convolutions, so models that need derivatives or convolutions do not
@@ -66,7 +66,7 @@ def is_on_gpu() -> bool:
     return any(word in name for word in ("cuda", "rocm", "gpu"))
 
 
-def around(kernel: Any) -> list[tuple[int, int]]:
+def same_padding(kernel: Any) -> list[tuple[int, int]]:
     """Return the zeros before and after each axis that a convolution with the kernel adds."""
     return [(size // 2, size // 2) for size in kernel.shape[2:]]
 
@@ -83,7 +83,7 @@ def nxla_library(compiler: str, **options: Any) -> Library:
         return nx.linalg.triangular_solve(factor, b, transform=transform)
 
     def conv(x, kernel, stride=1, groups=1):
-        padding = around(kernel)
+        padding = same_padding(kernel)
         return nx.conv(x, kernel, strides=stride, padding=padding, feature_groups=groups)
 
     def put(container):
@@ -131,7 +131,7 @@ def jax_library() -> Library:
         return jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, window, window, "VALID")
 
     def conv(x, kernel, stride=1, groups=1):
-        strides, padding = (stride,) * (x.ndim - 2), around(kernel)
+        strides, padding = (stride,) * (x.ndim - 2), same_padding(kernel)
         return jax.lax.conv_general_dilated(x, kernel, strides, padding, feature_group_count=groups)
 
     def solve_lower(factor, b, transposed=False):
@@ -256,7 +256,7 @@ def torch_library(compiled: bool) -> Library:
 
     def conv(x, kernel, stride=1, groups=1):
         function = (functional.conv1d, functional.conv2d, functional.conv3d)[x.ndim - 3]
-        padding = [before for before, _ in around(kernel)]
+        padding = [before for before, _ in same_padding(kernel)]
         return function(x, kernel, None, stride, padding, groups=groups)
 
     return Library(
@@ -337,8 +337,8 @@ def installed(packages: dict[str, str]) -> list[str]:
     return [name for name, package in packages.items() if package not in missing]
 
 
-#: The minimum number of times that a step is timed.
-LEAST_STEPS = 5
+#: The minimum number of timed steps.
+MIN_STEPS = 5
 
 
 def least_time(
@@ -347,7 +347,7 @@ def least_time(
     """Return the least time of a step, including the wait for results, over some seconds."""
     times: list[float] = []
     until = time.perf_counter() + seconds
-    while len(times) < LEAST_STEPS or time.perf_counter() < until:
+    while len(times) < MIN_STEPS or time.perf_counter() < until:
         start = time.perf_counter()
         lib.wait(step(*arguments))
         times.append(time.perf_counter() - start)

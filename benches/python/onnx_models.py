@@ -81,7 +81,7 @@ def weights_of(path: Path) -> dict[str, np.ndarray]:
     return named
 
 
-def prepared(name: str, path: Path) -> Callable[[], Any]:
+def prepare(name: str, path: Path) -> Callable[[], Any]:
     """Read the model with a library; return a function that computes the vectors of sentences."""
     words = tokens()
     if name == "ONNX Runtime":
@@ -111,7 +111,7 @@ def prepared(name: str, path: Path) -> Callable[[], Any]:
 def measure(name: str, path: Path, results: str) -> dict[str, float]:
     """Return the figures of one library, and write its result to a file."""
     start = time.perf_counter()
-    step = prepared(name, path)
+    step = prepare(name, path)
     loaded = time.perf_counter()
     found = step()
     first = time.perf_counter()
@@ -146,9 +146,9 @@ def main() -> None:
                 run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
                 for figure, value in json.loads(run.stdout.splitlines()[-1]).items():
                     best[figure] = min(value, best.get(figure, value))
-            apart = difference(results, Path(folder) / "evaluator.npz")
-            if not apart <= TOLERANCE:
-                raise SystemExit(f"{name} and the evaluator are {apart:.1e} apart")
+            deviation = difference(results, Path(folder) / "evaluator.npz")
+            if not deviation <= TOLERANCE:
+                raise SystemExit(f"{name} and the evaluator differ by {deviation:.1e}")
             cells = "".join(
                 f"{best[figure] * 1e3:>9.1f} ms" for figure in ("import", "first", "step")
             )

@@ -33,13 +33,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from libraries import Library, around, installed, least_time, library, processors
+from libraries import Library, installed, least_time, library, processors, same_padding
 from models import distance
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The libraries, and the package that each of them needs.
 LIBRARIES = {"evaluator": "nxla", "xla": "nxla", "numpy": "numpy", "torch": "torch"}
-RIVALS = ("numpy", "torch")
+COMPETITORS = ("numpy", "torch")
 #: The results are compared with the first of these that has the case.
 REFERENCES = ("numpy", "torch", "evaluator")
 ROUNDS = 2
@@ -50,7 +50,7 @@ DTYPES = {"f32": np.float32, "f64": np.float64}
 #: The variables that set the number of threads of a library.
 THREADS = ("RAYON_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 #: The minimum of the ratio to the best rate, for a case and in the geometric mean.
-LEAST, LEAST_MEAN = 0.8, 0.9
+MIN_RATIO, MIN_MEAN_RATIO = 0.8, 0.9
 
 #: Rows, inner axis and columns.
 PRODUCTS = ((512, 384, 384), (512, 1536, 384), (512, 384, 1536), (128, 784, 512), (1024,) * 3)
@@ -67,7 +67,7 @@ CONVOLUTIONS = (
     ((1, 256, 28, 28), (256, 256, 1, 1), 1),
     ((1, 128, 56, 56), (128, 1, 3, 3), 1),
 )
-WAYS = ("forward", "by input", "by kernel")
+MODES = ("forward", "by input", "by kernel")
 
 
 @dataclass(frozen=True)
@@ -106,27 +106,27 @@ def dense(lib: Library, _name: str) -> Callable[..., Any]:
     return lambda x, weight, bias: lib.xp.maximum(x @ weight + bias, 0.0)
 
 
-def convolve(way: str, stride: int, groups: int, lib: Library, name: str) -> Callable[..., Any]:
+def convolve(mode: str, stride: int, groups: int, lib: Library, name: str) -> Callable[..., Any]:
     """Return a convolution or its derivative, a function of input, kernel and cotangent."""
     conv = partial(lib.conv, stride=stride, groups=groups)
-    if way == "forward":
+    if mode == "forward":
         return lambda x, kernel, _: conv(x, kernel)
     if name == "torch":
         # Automatic differentiation would compute the convolution as well.
         from torch.nn.grad import conv2d_input, conv2d_weight
 
         def options(kernel):
-            padding = [before for before, _ in around(kernel)]
+            padding = [before for before, _ in same_padding(kernel)]
             return {"stride": stride, "padding": padding, "groups": groups}
 
-        if way == "by input":
+        if mode == "by input":
             return lambda x, k, c: conv2d_input(x.shape, k, c, **options(k))
         return lambda x, k, c: conv2d_weight(x, k.shape, c, **options(k))
 
     def total(x, kernel, cotangent):
         return lib.xp.sum(conv(x, kernel) * cotangent)
 
-    if way == "by input":
+    if mode == "by input":
         return lambda x, k, c: lib.value_and_grad(total)(x, k, c)[1]
     return lambda x, k, c: lib.value_and_grad(lambda k: total(x, k, c))(k)[1]
 
@@ -153,16 +153,16 @@ def cases() -> dict[str, Case]:
         table[f"{dtype} 512 x 384 x 1536, bias and ReLU"] = Case(kind, dtype, shapes, flops, dense)
         shapes, flops = ((32, 128), (128, 384)), 2 * 32 * 128 * 384
         table[f"{dtype} 32 x 128 x 384"] = Case(kind, dtype, shapes, flops, plain)
-    for (x, kernel, stride), way in product(CONVOLUTIONS, WAYS):
+    for (x, kernel, stride), mode in product(CONVOLUTIONS, MODES):
         groups = x[1] // kernel[1]
         sizes = [(size - 1) // stride + 1 for size in x[2:]]
         cotangent = (x[0], kernel[0], *sizes)
         name = f"f32 conv {'x'.join(map(str, x))} by {'x'.join(map(str, kernel))}"
         name += f", stride {stride}" if stride > 1 else ""
         flops = 2 * math.prod(cotangent) * math.prod(kernel[1:])
-        make = partial(convolve, way, stride, groups)
+        make = partial(convolve, mode, stride, groups)
         with_conv = tuple(library for library in LIBRARIES if library != "numpy")
-        table[f"{name}, {way}"] = Case(
+        table[f"{name}, {mode}"] = Case(
             "convolutions", "f32", (x, kernel, cotangent), flops, make, with_conv
         )
     return table
@@ -171,11 +171,11 @@ def cases() -> dict[str, Case]:
 CASES = cases()
 
 
-def measure(name: str, results: str, wanted: list[str]) -> dict[str, float]:
+def measure(name: str, results: str, selected: list[str]) -> dict[str, float]:
     """Return the rate of each case in GFLOP/s, and write the results to a file."""
     lib = library(name)
     rates, outputs = {}, {}
-    for key in wanted:
+    for key in selected:
         case = CASES[key]
         if name not in case.libraries:
             continue
@@ -221,14 +221,14 @@ def peak(threads: int) -> dict[str, float]:
     return {dtype: float(rate) for dtype, rate in lines}
 
 
-def best_rates(threads: int, names: list[str], wanted: list[str]) -> dict[str, dict[str, float]]:
+def best_rates(threads: int, names: list[str], selected: list[str]) -> dict[str, dict[str, float]]:
     """Return the best rate of each library for each case, after a comparison of the results."""
-    best: dict[str, dict[str, float]] = {case: {} for case in wanted}
+    best: dict[str, dict[str, float]] = {case: {} for case in selected}
     with tempfile.TemporaryDirectory() as folder, on_processors(threads) as environment:
         for number, name in product(range(ROUNDS), names):
             print(f"threads: {threads}, round {number + 1}, {name}", file=sys.stderr, flush=True)
             file = str(Path(folder) / f"{name}.npz")
-            command = [sys.executable, __file__, "--worker", name, file, *wanted]
+            command = [sys.executable, __file__, "--worker", name, file, *selected]
             run = subprocess.run(
                 command, check=True, stdout=subprocess.PIPE, text=True, env=environment
             )
@@ -243,33 +243,41 @@ def compare(folder: Path, names: list[str]) -> None:
     references: dict[str, tuple[str, np.ndarray]] = {}
     for name in sorted(names, key=lambda name: (*REFERENCES, name).index(name)):
         with np.load(folder / f"{name}.npz") as file:
-            for at, case in enumerate(file["names"].tolist()):
-                result = file[f"arr_{at}"]
+            for index, case in enumerate(file["names"].tolist()):
+                result = file[f"arr_{index}"]
                 reference, expected = references.setdefault(case, (name, result))
-                apart = distance(result, expected)
-                if not apart <= TOLERANCES[CASES[case].dtype]:
-                    raise SystemExit(f"{case}: {name} and {reference} are {apart:.1e} apart")
+                deviation = distance(result, expected)
+                if not deviation <= TOLERANCES[CASES[case].dtype]:
+                    raise SystemExit(f"{case}: {name} and {reference} differ by {deviation:.1e}")
 
 
 def print_rates(
     names: list[str], best: dict[str, dict[str, float]], limits: dict[str, float]
 ) -> None:
     """Print the rates of all cases, and their ratios to the best other library and to the peak."""
-    ours = [name for name in names if name not in RIVALS]
-    heads = [*names, *(f"{name}/best" for name in ours), *(f"{name}/peak" for name in ours)]
+    nxla_names = [name for name in names if name not in COMPETITORS]
+    heads = [
+        *names,
+        *(f"{name}/best" for name in nxla_names),
+        *(f"{name}/peak" for name in nxla_names),
+    ]
     print(f"{'GFLOP/s':<53}" + "".join(f"{head:>15}" for head in [*heads, "best/peak"]))
     for case, rates in best.items():
-        rival = max((rates[name] for name in RIVALS if name in rates), default=None)
+        competitor = max((rates[name] for name in COMPETITORS if name in rates), default=None)
         limit = limits.get(CASES[case].dtype)
         cells = [format(rates[name], ".1f") if name in rates else "—" for name in names]
-        pairs = [(rates[name], whole) for whole in (rival, limit) for name in ours]
-        cells += [ratio(*pair) for pair in [*pairs, (rival, limit)]]
+        pairs = [
+            (rates[name], reference_rate)
+            for reference_rate in (competitor, limit)
+            for name in nxla_names
+        ]
+        cells += [ratio(*pair) for pair in [*pairs, (competitor, limit)]]
         print(f"{case:<53}" + "".join(f"{cell:>15}" for cell in cells))
 
 
-def ratio(rate: float | None, whole: float | None) -> str:
+def ratio(rate: float | None, reference_rate: float | None) -> str:
     """Return a rate as a part of another one, if both were measured."""
-    return "—" if rate is None or whole is None else f"{rate / whole:.2f}"
+    return "—" if rate is None or reference_rate is None else f"{rate / reference_rate:.2f}"
 
 
 def print_targets(best: dict[str, dict[str, float]]) -> None:
@@ -277,15 +285,15 @@ def print_targets(best: dict[str, dict[str, float]]) -> None:
     print(f"\n{'evaluator / best':<24}{'worst':>8}{'at least':>10}{'mean':>8}{'at least':>10}")
     kinds: dict[str, dict[str, float]] = {}
     for case, rates in best.items():
-        rivals = [rates[name] for name in RIVALS if name in rates]
-        if rivals:
-            kinds.setdefault(CASES[case].kind, {})[case] = rates["evaluator"] / max(rivals)
+        competitors = [rates[name] for name in COMPETITORS if name in rates]
+        if competitors:
+            kinds.setdefault(CASES[case].kind, {})[case] = rates["evaluator"] / max(competitors)
     for kind, shares in kinds.items():
         worst = min(shares, key=lambda case: shares[case])
         mean = math.exp(sum(map(math.log, shares.values())) / len(shares))
-        verdict = "reached" if shares[worst] >= LEAST and mean >= LEAST_MEAN else "MISSED"
-        shown = f"{shares[worst]:>8.2f}{LEAST:>10.2f}{mean:>8.2f}{LEAST_MEAN:>10.2f}"
-        print(f"{kind:<24}{shown}  {verdict} ({worst})")
+        verdict = "reached" if shares[worst] >= MIN_RATIO and mean >= MIN_MEAN_RATIO else "MISSED"
+        summary = f"{shares[worst]:>8.2f}{MIN_RATIO:>10.2f}{mean:>8.2f}{MIN_MEAN_RATIO:>10.2f}"
+        print(f"{kind:<24}{summary}  {verdict} ({worst})")
 
 
 def main() -> None:
@@ -294,7 +302,7 @@ def main() -> None:
     if words[:1] == ["--worker"]:
         print(json.dumps(measure(words[1], words[2], words[3:])))
         return
-    wanted = [case for case in CASES if not words or any(word in case for word in words)]
+    selected = [case for case in CASES if not words or any(word in case for word in words)]
     names = installed(LIBRARIES)
     for threads, title in ((1, "one thread"), (2, "two threads")):
         if threads > processors():
@@ -302,9 +310,9 @@ def main() -> None:
             continue
         limits = peak(threads)
         rates = [f"{dtype} {rate:.1f} GFLOP/s" for dtype, rate in limits.items()]
-        shown = ", ".join(rates) or "not measured, because Cargo is not installed"
-        print(f"\n{title}, peak of the processor: {shown}", flush=True)
-        best = best_rates(threads, names, wanted)
+        summary = ", ".join(rates) or "not measured, because Cargo is not installed"
+        print(f"\n{title}, peak of the processor: {summary}", flush=True)
+        best = best_rates(threads, names, selected)
         print_rates(names, best, limits)
         print_targets(best)
 

@@ -1,4 +1,4 @@
-"""Time stages: compiling whole and in parts, on a cluster, side by side; and splitting.
+"""Time stages: compilation, execution on a cluster and on threads, and splitting.
 
 Compile times are measured in separate processes without compiled programs. Run it with ``make
 bench`` or ``python benches/python/stages.py [WORD…]``, which selects the lines whose name contains
@@ -23,17 +23,17 @@ CHAIN = 2_000
 NODES, BOUNDARIES = 1_000_000, 10_000
 
 
-def seconds(work, turns=1):
+def seconds(work, rounds=1):
     """Return the best time of some rounds."""
     found = []
-    for _ in range(turns):
+    for _ in range(rounds):
         start = time.perf_counter()
         work()
         found.append(time.perf_counter() - start)
     return min(found)
 
 
-def every(count, op):
+def after_every(count, op):
     """Return a decision that cuts after every `count` operations of a kind."""
     seen = iter(range(10**9))
     return lambda node: "after" if node.op == op and next(seen) % count == count - 1 else "none"
@@ -49,7 +49,7 @@ def chain(x):
     return x
 
 
-def unlike(x):
+def different_steps(x):
     """A chain of different steps."""
     for number in range(CHAIN // 2):
         x = nx.sin(x) * (1.0 + number / 1e4) + 0.1
@@ -62,37 +62,37 @@ def minilm_step():
     from zoo import MODELS
 
     model = MODELS["MiniLM, training"](library("xla"))
-    return model.step, model.arguments, every(6, "dot")
+    return model.step, model.arguments, after_every(6, "dot")
 
 
 MODELS = {
-    "a chain": lambda: (chain, (np.ones(64, np.float32),), every(CHAIN // 32, "sin")),
+    "a chain": lambda: (chain, (np.ones(64, np.float32),), after_every(CHAIN // 32, "sin")),
     "a chain without repetition": lambda: (
-        unlike,
+        different_steps,
         (np.ones(64, np.float32),),
-        every(CHAIN // 32, "sin"),
+        after_every(CHAIN // 32, "sin"),
     ),
     "MiniLM, training": minilm_step,
 }
 
 
-def zeros(stage):
-    """Return random arguments for a stage."""
+def zero_arguments(stage):
+    """Return zeros as arguments for a stage."""
     return [nx.zeros(shape, dtype=dtype) for shape, dtype in stage.expr.inputs]
 
 
-def compile_time(name, how):
+def compile_time(name, mode):
     """Return the compile time of XLA for a model, or for its stages on some threads."""
     function, arguments, decide = MODELS[name]()
     expression = nx.debug_expr(function)(*arguments)
     nx.jit(lambda x: x + 1, compiler="xla")(1.0)  # Load the plugin.
-    if how == "whole":
+    if mode == "whole":
         return {"seconds": seconds(lambda: expression.run(*arguments, compiler="xla"))}
     stages = nx.graph.split(expression, decide)
-    threads = int(how)
+    threads = int(mode)
     # Equal stages are compiled once, as by the executable cache.
     distinct = list({stage.digest: stage for stage in stages.stages}.values())
-    work = [(stage, zeros(stage)) for stage in distinct]
+    work = [(stage, zero_arguments(stage)) for stage in distinct]
 
     def build():
         with ThreadPoolExecutor(threads) as pool:
@@ -106,11 +106,11 @@ def compiling():
     print(f"{'compiling for XLA':<32}{'whole':>9}{'1 thread':>10}{'2 threads':>11}{'stages':>9}")
     for name in MODELS:
         found = {}
-        for how in ("whole", "1", "2"):
-            command = [sys.executable, __file__, "--compile", name, how]
+        for mode in ("whole", "1", "2"):
+            command = [sys.executable, __file__, "--compile", name, mode]
             run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-            found[how] = json.loads(run.stdout.splitlines()[-1])
-        times = [found[how]["seconds"] for how in ("whole", "1", "2")]
+            found[mode] = json.loads(run.stdout.splitlines()[-1])
+        times = [found[mode]["seconds"] for mode in ("whole", "1", "2")]
         stages = f"{found['1']['stages']} of {found['1']['programs']}"
         print(f"{name:<32}{times[0]:>7.2f} s{times[1]:>8.2f} s{times[2]:>9.2f} s{stages:>9}")
 
@@ -143,15 +143,16 @@ def cluster():
     with Client(n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
         tasks()
         nx.graph.run(stages, 1.0, executor=client)
-        own, ours = [], []
+        dask_times, stage_times = [], []
         for _ in range(3):
-            own.append(seconds(tasks) / count)
-            ours.append(
+            dask_times.append(seconds(tasks) / count)
+            stage_times.append(
                 seconds(lambda: nx.graph.run(stages, 1.0, executor=client)) / len(stages.stages)
             )
     print(
-        f"a chain of {count} on Dask: {min(ours) * 1e3:.2f} ms a stage, {min(own) * 1e3:.2f} ms a "
-        f"task of Dask's own; {min(ours) / min(own):.2f} times as much"
+        f"a chain of {count} on Dask: {min(stage_times) * 1e3:.2f} ms a stage, "
+        f"{min(dask_times) * 1e3:.2f} ms a task of Dask; "
+        f"{min(stage_times) / min(dask_times):.2f} times as much"
     )
 
 
@@ -172,19 +173,19 @@ def branches():
     stages = nx.graph.split(expression, lambda node: "before" if node.op == "sqrt" else "none")
     levels = [len(level) for level in stages.levels]
     if max(levels) != 2:
-        raise SystemExit(f"the branches should be side by side, not {levels}")
-    one = [stage for stage in stages.stages if not stage.dependencies]
+        raise SystemExit(f"expected two branches in one level, got {levels}")
+    branch_stages = [stage for stage in stages.stages if not stage.dependencies]
     first, second = nx.tensor(0.5), nx.tensor(0.25)
 
-    def in_turn():
-        for stage, x in zip(one, (first, second), strict=True):
+    def run_sequentially():
+        for stage, x in zip(branch_stages, (first, second), strict=True):
             stage.run(x, compiler="evaluator")
 
-    def together():
+    def run_concurrently():
         nx.graph.run(stages, first, second, compiler="evaluator")
 
-    in_turn()
-    shares = [seconds(in_turn) / seconds(together) for _ in range(5)]
+    run_sequentially()
+    shares = [seconds(run_sequentially) / seconds(run_concurrently) for _ in range(5)]
     share = statistics.median(shares)
     print(f"two branches on two threads: {share:.2f} times as fast as one after the other")
 
@@ -210,7 +211,7 @@ def simulation():
     times = stages.measure(0.5, repeat=3, compiler="evaluator")
     print(f"a run of {len(stages)} stages, {sum(times):.2f} s of work")
     for workers in (1, 2):
-        foretold = stages.simulate(workers, seconds=times).makespan
+        predicted = stages.simulate(workers, seconds=times).makespan
         found = {}
         with ThreadPoolExecutor(workers) as pool:
             found["threads"] = timed_run(stages, pool)
@@ -218,8 +219,8 @@ def simulation():
             found["Dask"] = timed_run(stages, client)
         for where, real in found.items():
             print(
-                f"  {workers} of {where:<8} foretold {foretold:.2f} s, took {real:.2f} s: "
-                f"{foretold / real - 1:+.0%}"
+                f"  {workers} of {where:<8} predicted {predicted:.2f} s, took {real:.2f} s: "
+                f"{predicted / real - 1:+.0%}"
             )
 
 
@@ -252,11 +253,11 @@ def splitting():
     nodes = len(expression.nodes)
     print(
         f"{nodes:,} nodes cut in {len(stages[0].stages) - 1:,} places: {time_:.2f} s, including "
-        f"{seconds(lambda: asked(nodes)):.2f} s for calls of a Python function"
+        f"{seconds(lambda: call_decision(nodes)):.2f} s for calls of a Python function"
     )
 
 
-def asked(count):
+def call_decision(count):
     """Call a Python function as many times as `split` calls its decision function."""
     answers = iter(["none"] * count)
     for _ in range(count):

@@ -110,7 +110,7 @@ def measure_nxla():
     figures["two threads that call, against one"] = threads_against_one(
         lambda: increment(on_device)
     )
-    figures["64 MB to the device and back, against copies"] = there_and_back(nx, np)
+    figures["64 MB to the device and back, against copies"] = round_trip(nx, np)
     local = nx.jit(lambda x: x + 1, compiler="evaluator")
     figures["x + 1 on the host"] = per_call(lambda: local(x))
     figures.update(without_jit(nx, nx.full))
@@ -120,7 +120,7 @@ def measure_nxla():
     figures["1024 x 1024 product"] = per_call(lambda: product(resident).block_until_ready(), 5)
     interpreted = nx.jit(lambda a: a @ a, compiler="evaluator")
     figures["1024 x 1024 product on the host"] = per_call(lambda: interpreted(matrix), 5)
-    figures["an array of 4 MB as an argument, copies of it"] = copies_of_an_argument(nx, np)
+    figures["an array of 4 MB as an argument, copies of it"] = argument_copies(nx, np)
     figures.update(long_chain(nx))
     return figures
 
@@ -131,13 +131,13 @@ def without_jit(xp, array):
     A loop over elements uses another index in each iteration.
     """
     one, square = array((), 0.5), array((256, 256), 1.0)
-    places = iter(range(1 << 30))
+    indices = iter(range(1 << 30))
     wait = getattr(type(one), "block_until_ready", lambda result: result)
     return {
         "x + 1 as typed": per_call(lambda: wait(one + 1)),
         "x + 1 as typed, 256 x 256": per_call(lambda: wait(square + 1)),
         "sum of a row as typed": per_call(lambda: wait(xp.sum(square[7]))),
-        "rows in a loop, as typed": per_call(lambda: wait(square[next(places) % 256])),
+        "rows in a loop, as typed": per_call(lambda: wait(square[next(indices) % 256])),
     }
 
 
@@ -151,19 +151,19 @@ def threads_against_one(call, count=2000):
     def once():
         start = time.perf_counter()
         calls()
-        alone = time.perf_counter() - start
+        sequential = time.perf_counter() - start
         threads = [threading.Thread(target=calls) for _ in range(2)]
         start = time.perf_counter()
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join()
-        return (time.perf_counter() - start) / 2 / alone
+        return (time.perf_counter() - start) / 2 / sequential
 
     return smallest(once)
 
 
-def there_and_back(nx, np):
+def round_trip(nx, np):
     """The median time of 64 MB to a device and back, relative to two copies."""
     device = nx.jit(lambda x: x + 1, compiler="xla")(1.0).device
     batch = np.ones(1 << 24, np.float32)
@@ -174,14 +174,14 @@ def there_and_back(nx, np):
         copied = batch.copy().copy()
         twice = time.perf_counter() - start
         start = time.perf_counter()
-        there = nx.device_put(batch, device).block_until_ready()
-        back = np.array(there)
+        on_device_batch = nx.device_put(batch, device).block_until_ready()
+        back = np.array(on_device_batch)
         ratios.append((time.perf_counter() - start) / twice)
-        del copied, there, back
+        del copied, on_device_batch, back
     return sorted(ratios)[len(ratios) // 2]
 
 
-def copies_of_an_argument(nx, np):
+def argument_copies(nx, np):
     """Measure the extra cost of an array argument over a device tensor, relative to a copy.
 
     The three copies alternate, because the speed of memory varies over time, and the median of the
@@ -215,7 +215,7 @@ def long_chain(nx):
         gc.collect()
         before, start = resident_bytes(), time.perf_counter()
         expression = nx.debug_expr(function)(x)
-        held = resident_bytes() - before
+        retained = resident_bytes() - before
         expression.to_text(limit=20)
         gradient = nx.debug_expr(nx.grad(function))(x)
         count = iter(range(10 * nodes))
@@ -226,14 +226,14 @@ def long_chain(nx):
         total = len(expression.nodes) + len(gradient.nodes)
         del expression, gradient, stages
         gc.collect()
-        return (time.perf_counter() - start) / total, held / nodes
+        return (time.perf_counter() - start) / total, retained / nodes
 
     short = min(work(10_000)[0] for _ in range(3))
-    long, held = min(work(1_000_000) for _ in range(2))
+    long, retained = min(work(1_000_000) for _ in range(2))
     return {
         "chain of 1,000,000, all steps, per node": long,
         "chain, time per node at 1,000,000 against 10,000": long / short,
-        "chain, bytes per node": held,
+        "chain, bytes per node": retained,
     }
 
 

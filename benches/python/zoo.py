@@ -269,7 +269,7 @@ def attention_block(lib, x, p, heads, mask=None):
         return xp.permute_dims(xp.reshape(part, (batch, tokens, heads, width)), (0, 2, 1, 3))
 
     y = layer_norm(xp, x, p["norm1"], p["zero1"], 1e-5) @ p["qkv"]
-    q, k, v = (split(y[..., at * features : (at + 1) * features]) for at in range(3))
+    q, k, v = (split(y[..., index * features : (index + 1) * features]) for index in range(3))
     scores = q @ xp.permute_dims(k, (0, 1, 3, 2)) * np.float32(width**-0.5)
     scores = scores if mask is None else scores + mask
     mixed = xp.permute_dims(softmax(xp, scores) @ v, (0, 2, 1, 3))
@@ -299,7 +299,7 @@ def gpt(lib: Library) -> Model:
     features, tokens = 128, 64
     parameters = {
         "tokens": normal(random, 256, features, scale=0.1),
-        "places": normal(random, tokens, features, scale=0.1),
+        "positions": normal(random, tokens, features, scale=0.1),
         "blocks": [block_parameters(random, features) for _ in range(2)],
     }
     mask = lib.put(np.triu(np.full((tokens, tokens), -1e9, np.float32), 1))
@@ -308,7 +308,7 @@ def gpt(lib: Library) -> Model:
     xp = lib.xp
 
     def loss(parameters, texts, nexts):
-        x = xp.take(parameters["tokens"], texts, axis=0) + parameters["places"]
+        x = xp.take(parameters["tokens"], texts, axis=0) + parameters["positions"]
         for block in parameters["blocks"]:
             x = attention_block(lib, x, block, 4, mask)
         scores = x @ xp.permute_dims(parameters["tokens"], (1, 0))
@@ -331,7 +331,7 @@ def gpt(lib: Library) -> Model:
     def zeros():
         return {
             "tokens": 0.0 * parameters["tokens"],
-            "places": 0.0 * parameters["places"],
+            "positions": 0.0 * parameters["positions"],
             "blocks": [{k: 0.0 * v for k, v in block.items()} for block in parameters["blocks"]],
         }
 
@@ -353,15 +353,15 @@ def bodies(lib: Library) -> Model:
     random = np.random.default_rng(0)
     xp = lib.xp
 
-    def pull(x):
-        apart = x[None, :, :] - x[:, None, :]
-        near = xp.sum(apart * apart, axis=-1) + np.float32(0.01)
-        return xp.sum(apart * (near**-1.5)[:, :, None], axis=1) * np.float32(1 / 256)
+    def acceleration(x):
+        offsets = x[None, :, :] - x[:, None, :]
+        near = xp.sum(offsets * offsets, axis=-1) + np.float32(0.01)
+        return xp.sum(offsets * (near**-1.5)[:, :, None], axis=1) * np.float32(1 / 256)
 
     def simulate(x, v):
         def step(state, _):
             x, v = state
-            v = v + np.float32(0.01) * pull(x)
+            v = v + np.float32(0.01) * acceleration(x)
             x = x + np.float32(0.01) * v
             return (x, v), 0.5 * xp.sum(v * v)
 
@@ -378,8 +378,8 @@ def gaussian_process(lib: Library) -> Model:
     points = normal(random, 256, 4)
 
     def loss(parameters, points, values, eye):
-        apart = points[:, None, :] - points[None, :, :]
-        squares = xp.sum(apart * apart * xp.exp(parameters["scales"]), axis=-1)
+        offsets = points[:, None, :] - points[None, :, :]
+        squares = xp.sum(offsets * offsets * xp.exp(parameters["scales"]), axis=-1)
         kernel = xp.exp(parameters["height"] - 0.5 * squares)
         factor = lib.cholesky(kernel + xp.exp(parameters["noise"]) * eye)
         z = lib.solve_lower(factor, values[:, None])
@@ -412,11 +412,11 @@ def mandelbrot(lib: Library) -> Model:
             a, b = xp.where(inside, a2 - b2 + x, a), xp.where(inside, 2.0 * a * b + y, b)
             return a, b, rounds + xp.where(inside, np.float32(1.0), np.float32(0.0)), count + 1.0
 
-        def goes_on(state):
+        def continues(state):
             return state[3] < 100.0
 
         zero = 0.0 * x
-        rounds = lib.while_loop(goes_on, body, (zero, zero, zero, zero[0, 0]))[2]
+        rounds = lib.while_loop(continues, body, (zero, zero, zero, zero[0, 0]))[2]
         # Rounding decides when single points near the edge escape.
         return xp.mean(rounds, axis=0)
 
