@@ -29,22 +29,72 @@ impl IndexedWindows {
         Self { indexed, window: Strided::new(0, window) }
     }
 
-    /// The first element of the window at clamped coordinates.
-    fn clamped_offset(&self, coordinates: &[i64]) -> usize {
-        let coordinates = coordinates.iter().zip(&self.indexed);
-        let offsets = coordinates.map(|(&at, &(size, step))| {
-            at.clamp(0, i64::try_from(size).unwrap_or(i64::MAX).saturating_sub(1)) as usize * step
-        });
-        offsets.sum()
+    /// Writes the first element of the window at each list of coordinates. `find` maps a coordinate to
+    /// an index of an axis of some size; without an index, the offset is [`OUTSIDE`].
+    fn locate<I: Copy>(
+        &self,
+        coordinates: &[I],
+        offsets: &mut [usize],
+        find: impl Fn(I, usize) -> Option<usize>,
+    ) {
+        if self.indexed.is_empty() {
+            offsets.fill(0);
+        }
+        for (axis, &(size, step)) in self.indexed.iter().enumerate() {
+            let along_axis = coordinates.iter().skip(axis).step_by(self.indexed.len());
+            for (offset, &at) in offsets.iter_mut().zip(along_axis) {
+                let before = if axis == 0 { 0 } else { *offset };
+                *offset = match find(at, size) {
+                    Some(index) if before != OUTSIDE => before + index * step,
+                    _ => OUTSIDE,
+                };
+            }
+        }
     }
+}
 
-    /// The first element of the window, unless a coordinate is outside.
-    pub(super) fn offset_inside(&self, coordinates: &[i64]) -> Option<usize> {
-        coordinates.iter().zip(&self.indexed).try_fold(0, |offset, (&at, &(size, step))| {
-            let at = usize::try_from(at).ok().filter(|&at| at < size)?;
-            Some(offset + at * step)
+/// The offset of a window with coordinates out of bounds.
+pub(super) const OUTSIDE: usize = usize::MAX;
+
+/// The number of windows whose offsets are computed at a time; they stay in the first-level cache.
+pub(super) const BLOCK: usize = 512;
+
+/// Writes the offsets of successive windows, beginning with the window of a number.
+pub(super) type Locate<'a> = dyn Fn(usize, &mut [usize]) + Sync + 'a;
+
+/// Calls `work` with a function that computes offsets. Coordinates out of bounds are clamped, or the
+/// offsets are [`OUTSIDE`].
+pub(super) fn with_offsets<R>(
+    cx: Cx<'_>,
+    windows: &IndexedWindows,
+    indices: &HostTensor,
+    clamps: bool,
+    work: impl FnOnce(&Locate<'_>) -> R,
+) -> Result<R, Fault> {
+    fn run<I: Copy + Sync + TryInto<usize>, R>(
+        windows: &IndexedWindows,
+        coordinates: &[I],
+        clamps: bool,
+        work: impl FnOnce(&Locate<'_>) -> R,
+    ) -> R {
+        let width = windows.indexed.len();
+        let clamp =
+            |at: I, size: usize| Some(at.try_into().unwrap_or(0).min(size.saturating_sub(1)));
+        let check = |at: I, size| at.try_into().ok().filter(|at| *at < size);
+        work(&|first, offsets| {
+            let coordinates = &coordinates[first * width..];
+            if clamps {
+                windows.locate(coordinates, offsets, clamp);
+            } else {
+                windows.locate(coordinates, offsets, check);
+            }
         })
     }
+    if indices.dtype() == DType::S32 {
+        return Ok(run(windows, context::slice::<i32>(indices), clamps, work));
+    }
+    let indices = coordinates(cx, indices)?;
+    Ok(run(windows, context::slice::<i64>(&indices), clamps, work))
 }
 
 /// The coordinates as `s64`. Coordinates above its range are out of range for every tensor, and
@@ -58,17 +108,6 @@ pub(super) fn coordinates(cx: Cx<'_>, indices: &HostTensor) -> Result<HostTensor
     convert(cx, indices, DType::S64)
 }
 
-/// The coordinates of each window. Without indexed axes, the lists are empty, but there is one for
-/// each window.
-pub(super) fn lists(
-    indices: &[i64],
-    width: usize,
-    first: usize,
-    count: usize,
-) -> impl Iterator<Item = &[i64]> {
-    (first..first + count).map(move |list| &indices[list * width..(list + 1) * width])
-}
-
 pub(super) fn gather(
     cx: Cx<'_>,
     axes: &[usize],
@@ -78,41 +117,24 @@ pub(super) fn gather(
 ) -> Result<HostTensor, Fault> {
     let leading = indices.rank() - 1;
     let windows = IndexedWindows::new(axes, x.shape(), &ty.shape[leading..]);
-    let width = axes.len();
-    let window = windows.window.len();
-    if let ([(size, 1)], 1, DType::S32) = (&*windows.indexed, window, indices.dtype()) {
-        let indices = context::slice::<i32>(indices);
-        return gather_each(cx, x, *size, indices, ty);
+    if let ([(size, 1)], 1) = (&*windows.indexed, windows.window.len()) {
+        if indices.dtype() == DType::S32 {
+            return gather_each(cx, x, *size, context::slice::<i32>(indices), ty);
+        }
+        let indices = coordinates(cx, indices)?;
+        return gather_each(cx, x, *size, context::slice::<i64>(&indices), ty);
     }
-    let indices = coordinates(cx, indices)?;
-    let indices = context::slice::<i64>(&indices);
-    if let ([(size, 1)], 1) = (&*windows.indexed, window) {
-        return gather_each(cx, x, *size, indices, ty);
-    }
-    context::build_bytes(ty.dtype, &ty.shape, |out| {
-        match_size!(ty.dtype.size(), T => {
-            let x: &[T] = bytemuck::cast_slice(x.bytes());
-            let out: &mut [T] = bytemuck::cast_slice_mut(out);
-            if window == 0 {
-                return;
-            }
-            let is_whole = windows.window.is_contiguous();
-            cx.rows(out, window, window + 8 * width, |first, out| {
-                let lists = lists(indices, width, first, out.len() / window);
-                for (out, list) in out.chunks_exact_mut(window).zip(lists) {
-                    let at = windows.clamped_offset(list);
-                    match out {
-                        [out] => *out = x[at],
-                        out if is_whole => out.copy_from_slice(&x[at..at + window]),
-                        out => windows.window.read(&x[at..], 0, out),
-                    }
-                }
+    with_offsets(cx, &windows, indices, true, |locate| {
+        context::build_bytes(ty.dtype, &ty.shape, |out| {
+            match_size!(ty.dtype.size(), T => {
+                let x: &[T] = bytemuck::cast_slice(x.bytes());
+                copy_windows(cx, x, &windows.window, locate, bytemuck::cast_slice_mut(out));
             });
-        });
-    })
+        })
+    })?
 }
 
-/// Gathers single elements of a vector of this size.
+/// Gathers single elements of a vector of this size. Computing offsets first takes 1.5 times as long.
 fn gather_each<I: Copy + Sync + TryInto<usize>>(
     cx: Cx<'_>,
     x: &HostTensor,
@@ -124,15 +146,55 @@ fn gather_each<I: Copy + Sync + TryInto<usize>>(
         match_size!(ty.dtype.size(), T => {
             let x: &[T] = &bytemuck::cast_slice(x.bytes())[..size];
             let out: &mut [T] = bytemuck::cast_slice_mut(out);
-            cx.rows(out, 1, 8, |first, out| take(x, &indices[first..], out));
+            cx.rows(out, 1, 8, |first, out| take_clamped(x, &indices[first..], out));
         });
     })
 }
 
-/// Gathers elements. A separate function, because reference arguments are known not to overlap.
-fn take<T: Copy, I: Copy + TryInto<usize>>(x: &[T], indices: &[I], out: &mut [T]) {
+/// Gathers elements at clamped indices. A separate function, because reference arguments are known not to
+/// overlap.
+fn take_clamped<T: Copy, I: Copy + TryInto<usize>>(x: &[T], indices: &[I], out: &mut [T]) {
     let Some(last) = x.len().checked_sub(1) else { return };
     for (out, &at) in out.iter_mut().zip(indices) {
         *out = x[at.try_into().unwrap_or(0).min(last)];
+    }
+}
+
+/// Copies windows whose offsets are in bounds.
+fn copy_windows<T: bytemuck::Pod + Send + Sync>(
+    cx: Cx<'_>,
+    x: &[T],
+    window: &Strided,
+    locate: &Locate<'_>,
+    out: &mut [T],
+) {
+    let (size, is_whole) = (window.len(), window.is_contiguous());
+    if size == 0 || x.is_empty() {
+        return;
+    }
+    cx.rows(out, size, size + 8, |first, out| {
+        let mut offsets = [0; BLOCK];
+        for (block, out) in out.chunks_mut(BLOCK * size).enumerate() {
+            let offsets = &mut offsets[..out.len() / size];
+            locate(first + block * BLOCK, offsets);
+            if size == 1 {
+                take(x, offsets, out);
+                continue;
+            }
+            for (out, &at) in out.chunks_exact_mut(size).zip(&*offsets) {
+                if is_whole {
+                    out.copy_from_slice(&x[at..at + size]);
+                } else {
+                    window.read(&x[at..], 0, out);
+                }
+            }
+        }
+    });
+}
+
+/// Copies single elements. A separate function, because reference arguments are known not to overlap.
+fn take<T: Copy>(x: &[T], offsets: &[usize], out: &mut [T]) {
+    for (out, &at) in out.iter_mut().zip(offsets) {
+        *out = x[at];
     }
 }

@@ -5,7 +5,7 @@ use std::hint::select_unpredictable;
 use nxla_expr::{Combine, TensorType};
 use nxla_tensor::{DType, HostTensor};
 
-use super::gather::{IndexedWindows, coordinates, lists};
+use super::gather::{BLOCK, IndexedWindows, OUTSIDE, coordinates, with_offsets};
 use crate::context::{self, Args, Cx, Fault};
 use crate::kernels::elementwise::{convert, owned};
 use crate::kernels::number::{Number, compute_dtype, match_number};
@@ -15,9 +15,7 @@ use crate::kernels::strided::match_size;
 /// `[x, indices, updates]` of a scatter, both tensors in the dtype of the result.
 struct Scatter {
     windows: IndexedWindows,
-    /// The indices in the dtype of the operand.
     indices: HostTensor,
-    width: usize,
     updates: HostTensor,
     result: HostTensor,
 }
@@ -36,50 +34,58 @@ impl Scatter {
         let windows = IndexedWindows::new(axes, &ty.shape, &updates.shape()[leading..]);
         let indices = indices.clone();
         let result = owned(cx, owned(cx, args.take(0), ty.dtype)?, compute)?;
-        Ok(Self { windows, indices, width: axes.len(), updates, result })
+        Ok(Self { windows, indices, updates, result })
     }
 
-    /// Calls `put` with each window of the result that is in range, and its update, in order.
+    /// Calls `put` with each element of the windows that are in range, and its update, in order.
     fn for_each<T: bytemuck::Pod>(
-        mut self,
+        self,
         cx: Cx<'_>,
         put: impl Fn(&mut T, T),
     ) -> Result<HostTensor, Fault> {
-        let window = self.windows.window.len();
-        if window == 0 {
-            return Ok(self.result);
+        let Self { windows, indices, updates, mut result } = self;
+        let updates: &[T] = bytemuck::cast_slice(updates.bytes());
+        let out: &mut [T] = bytemuck::cast_slice_mut(context::bytes_mut(&mut result));
+        let (window, size) = (&windows.window, windows.window.len());
+        if size == 0 || out.is_empty() {
+            return Ok(result);
         }
-        let updates: &[T] = bytemuck::cast_slice(self.updates.bytes());
-        let out: &mut [T] = bytemuck::cast_slice_mut(context::bytes_mut(&mut self.result));
-        let single = match (&*self.windows.indexed, window) {
-            ([axis], 1) => Some(*axis),
-            _ => None,
-        };
-        if let (Some(axis), DType::S32) = (single, self.indices.dtype()) {
-            put_each(out, axis, context::slice::<i32>(&self.indices), updates, put);
-            return Ok(self.result);
+        if let ([axis], 1) = (&*windows.indexed, size) {
+            if indices.dtype() == DType::S32 {
+                put_along(out, *axis, context::slice::<i32>(&indices), updates, put);
+            } else {
+                let indices = coordinates(cx, &indices)?;
+                put_along(out, *axis, context::slice::<i64>(&indices), updates, put);
+            }
+            return Ok(result);
         }
-        let indices = coordinates(cx, &self.indices)?;
-        let indices = context::slice::<i64>(&indices);
-        if let Some(axis) = single {
-            put_each(out, axis, indices, updates, put);
-            return Ok(self.result);
-        }
-        let lists = lists(indices, self.width, 0, updates.len() / window);
-        for (update, list) in updates.chunks_exact(window).zip(lists) {
-            let Some(at) = self.windows.offset_inside(list) else { continue };
-            self.windows.window.for_each_strided_run(window, |run, range| {
-                let targets = out[at..].iter_mut().skip(run.first).step_by(run.step);
-                targets.zip(&update[range]).for_each(|(out, &x)| put(out, x));
-            });
-        }
-        Ok(self.result)
+        with_offsets(cx, &windows, &indices, false, |locate| {
+            let mut offsets = [0; BLOCK];
+            for (block, updates) in updates.chunks(BLOCK * size).enumerate() {
+                let offsets = &mut offsets[..updates.len() / size];
+                locate(block * BLOCK, offsets);
+                if size == 1 {
+                    put_each(out, offsets, updates, &put);
+                    continue;
+                }
+                for (update, &at) in updates.chunks_exact(size).zip(&*offsets) {
+                    if at == OUTSIDE {
+                        continue;
+                    }
+                    window.for_each_strided_run(size, |run, range| {
+                        let targets = out[at..].iter_mut().skip(run.first).step_by(run.step);
+                        targets.zip(&update[range]).for_each(|(out, &x)| put(out, x));
+                    });
+                }
+            }
+        })?;
+        Ok(result)
     }
 }
 
-/// Scatters single elements along an axis of this size and step. A separate function, because
-/// reference arguments are known not to overlap.
-fn put_each<T: Copy, I: Copy + TryInto<usize>>(
+/// Scatters single elements along an axis of this size and step. A separate function, because reference
+/// arguments are known not to overlap. Computing offsets first takes up to twice as long.
+fn put_along<T: Copy, I: Copy + TryInto<usize>>(
     out: &mut [T],
     (size, step): (usize, usize),
     indices: &[I],
@@ -89,6 +95,16 @@ fn put_each<T: Copy, I: Copy + TryInto<usize>>(
     for (&x, &at) in updates.iter().zip(indices) {
         if let Some(at) = at.try_into().ok().filter(|&at| at < size) {
             put(&mut out[at * step], x);
+        }
+    }
+}
+
+/// Scatters single elements. A separate function, because reference arguments are known not to overlap.
+fn put_each<T: Copy>(out: &mut [T], offsets: &[usize], updates: &[T], put: impl Fn(&mut T, T)) {
+    for (&x, &at) in updates.iter().zip(offsets) {
+        // `OUTSIDE` is out of bounds.
+        if let Some(out) = out.get_mut(at) {
+            put(out, x);
         }
     }
 }
