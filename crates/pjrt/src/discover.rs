@@ -161,9 +161,9 @@ fn sorted_entries(dir: &Path) -> Vec<PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch::ScratchFolder;
 
-    impl Scratch {
+    impl ScratchFolder {
         /// Creates a file that looks like an installed plugin of the default package below
         /// `prefix`.
         fn install(&self, prefix: &str) -> PathBuf {
@@ -179,7 +179,7 @@ mod tests {
         }
     }
 
-    fn find(scratch: &Scratch, variables: &[(&str, &str)]) -> Result<PathBuf, Error> {
+    fn find(scratch: &ScratchFolder, variables: &[(&str, &str)]) -> Result<PathBuf, Error> {
         let lookup = |name: &str| {
             let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| scratch.0.join(value).into_os_string())
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn search_order_is_variable_environment_project_user() {
-        let scratch = Scratch::new("order");
+        let scratch = ScratchFolder::new("order");
         let user = scratch.install("home/.local");
         let everywhere = [("HOME", "home"), ("VIRTUAL_ENV", "env"), (PLUGIN_VARIABLE, "chosen.so")];
         assert_eq!(find(&scratch, &everywhere[..1]), Ok(user));
@@ -209,7 +209,7 @@ mod tests {
 
     #[test]
     fn plugins_of_other_platforms_are_found_by_name() {
-        let scratch = Scratch::new("platforms");
+        let scratch = ScratchFolder::new("platforms");
         let cpu = scratch.install("env");
         let old = ("jax_plugins/xla_cuda12", "xla_cuda_plugin.so");
         scratch.install_package("env", old);
@@ -247,7 +247,7 @@ mod tests {
 
     #[test]
     fn not_found_error_lists_paths_and_remedy() {
-        let scratch = Scratch::new("nothing");
+        let scratch = ScratchFolder::new("nothing");
         std::fs::create_dir_all(scratch.0.join("project/.venv")).unwrap();
         let text = find(&scratch, &[("VIRTUAL_ENV", "env")]).unwrap_err().to_string();
         for part in [
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn first_package_of_the_table_has_priority() {
-        let scratch = Scratch::new("packages");
+        let scratch = ScratchFolder::new("packages");
         for &package in CPU_PACKAGES.iter().rev() {
             let path = scratch.install_package("env", package);
             assert_eq!(find(&scratch, &[("VIRTUAL_ENV", "env")]), Ok(path));

@@ -250,9 +250,9 @@ mod tests {
     use std::os::unix::fs::{PermissionsExt, symlink};
 
     use super::*;
-    use crate::scratch::Scratch;
+    use crate::scratch::ScratchFolder;
 
-    impl Scratch {
+    impl ScratchFolder {
         fn set_mode(&self, name: &str, mode: u32) {
             fs::set_permissions(self.0.join(name), fs::Permissions::from_mode(mode)).unwrap();
         }
@@ -264,7 +264,7 @@ mod tests {
 
     #[test]
     fn folders_writable_by_others_are_rejected() {
-        let scratch = Scratch::new("modes");
+        let scratch = ScratchFolder::new("modes");
         for mode in [0o700, 0o755, 0o500] {
             scratch.set_mode("", mode);
             assert!(PrivateFolder::open(&scratch.0).unwrap().is_some(), "{mode:o}");
@@ -277,7 +277,7 @@ mod tests {
 
     #[test]
     fn parents_writable_by_others_need_the_sticky_bit() {
-        let scratch = Scratch::new("parents");
+        let scratch = ScratchFolder::new("parents");
         let inner = scratch.0.join("parent/inner");
         PrivateFolder::create(&inner).unwrap();
         assert_eq!(fs::metadata(&inner).unwrap().permissions().mode() & 0o777, 0o700);
@@ -294,7 +294,7 @@ mod tests {
 
     #[test]
     fn only_private_regular_files_of_bounded_size_are_read() {
-        let scratch = Scratch::new("files");
+        let scratch = ScratchFolder::new("files");
         let folder = PrivateFolder::create(&scratch.0).unwrap();
         assert!(folder.read("file", 10).unwrap().is_none());
         folder.create_file("file").unwrap().write_all(b"12345").unwrap();
@@ -320,7 +320,7 @@ mod tests {
         if unsafe { libc::geteuid() } != 0 {
             return; // Only root can change the owner of a file.
         }
-        let scratch = Scratch::new("owners");
+        let scratch = ScratchFolder::new("owners");
         let folder = PrivateFolder::create(&scratch.0).unwrap();
         folder.create_file("file").unwrap();
         std::os::unix::fs::chown(scratch.0.join("file"), Some(12345), None).unwrap();

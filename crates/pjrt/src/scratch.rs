@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 /// A temporary folder that is removed at the end of the test.
-pub(crate) struct Scratch(pub(crate) PathBuf);
+pub(crate) struct ScratchFolder(pub(crate) PathBuf);
 
-impl Scratch {
+impl ScratchFolder {
     /// Creates the folder, whose name contains `name` and the process.
     pub(crate) fn new(name: &str) -> Self {
         let path = std::env::temp_dir().join(format!("nxla-{name}-{}", std::process::id()));
@@ -14,7 +14,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchFolder {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

@@ -13,7 +13,7 @@ use crate::kernels::limits::TASK_ELEMENTS;
 
 /// One loop of a rule: its trip count, and its step in the strided buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Loop {
+struct LoopAxis {
     count: usize,
     step: isize,
 }
@@ -23,7 +23,7 @@ struct Loop {
 pub(crate) struct Strided {
     offset: usize,
     /// Outermost first; never empty.
-    loops: SmallVec<[Loop; 6]>,
+    loops: SmallVec<[LoopAxis; 6]>,
 }
 
 /// The positions of consecutive elements of the row-major order.
@@ -47,7 +47,7 @@ const TINY_LOOP: usize = 8;
 impl Strided {
     /// The rule that starts at `offset` and moves by `steps` along axes of these sizes.
     pub(crate) fn new(offset: usize, axes: impl IntoIterator<Item = (usize, isize)>) -> Self {
-        let mut loops: SmallVec<[Loop; 6]> = SmallVec::new();
+        let mut loops: SmallVec<[LoopAxis; 6]> = SmallVec::new();
         for (count, step) in axes {
             if count == 1 {
                 continue;
@@ -56,13 +56,13 @@ impl Strided {
                 // One step of the outer loop equals the whole distance of the inner loop, so both
                 // are one loop. The count cannot overflow, because no memory holds such a tensor.
                 Some(outer) if Some(outer.step) == step.checked_mul(count as isize) => {
-                    *outer = Loop { count: outer.count.saturating_mul(count), step };
+                    *outer = LoopAxis { count: outer.count.saturating_mul(count), step };
                 }
-                _ => loops.push(Loop { count, step }),
+                _ => loops.push(LoopAxis { count, step }),
             }
         }
         if loops.is_empty() {
-            loops.push(Loop { count: 1, step: 1 });
+            loops.push(LoopAxis { count: 1, step: 1 });
         }
         Self { offset, loops }
     }
@@ -84,7 +84,7 @@ impl Strided {
 
     /// Returns true if the rule is a plain copy of contiguous elements.
     pub(crate) fn is_contiguous(&self) -> bool {
-        matches!(self.loops[..], [Loop { step: 1, .. }])
+        matches!(self.loops[..], [LoopAxis { step: 1, .. }])
     }
 
     /// The offset of `len` elements from `start` on of the row-major order, if they are contiguous.
@@ -116,7 +116,7 @@ impl Strided {
         let mut firsts = self.clone();
         let inner = firsts.loops.pop().expect("there is at least one loop");
         if inner.count > columns || firsts.loops.is_empty() {
-            firsts.loops.push(Loop { count: inner.count / columns, step: columns as isize });
+            firsts.loops.push(LoopAxis { count: inner.count / columns, step: columns as isize });
         }
         let step = firsts.inner().step;
         let mut starts = Vec::with_capacity(rows);
@@ -183,7 +183,7 @@ impl Strided {
         {
             // Short runs have a separate loop, because starting a run takes longer than reading it.
             let mut rows = Self { offset: self.offset, loops: around.into() };
-            rows.loops.push(Loop { count: outer.count * inner.count, step: 0 });
+            rows.loops.push(LoopAxis { count: outer.count * inner.count, step: 0 });
             let mut skip = start % rows.inner().count;
             rows.for_each_run(start, len, |at, range| {
                 read_short_runs(source, at, *outer, *inner, skip, &mut out[range]);
@@ -215,7 +215,7 @@ impl Strided {
         self.for_each_run(0, len, |first, range| visit(Run { first, step }, range));
     }
 
-    fn inner(&self) -> Loop {
+    fn inner(&self) -> LoopAxis {
         *self.loops.last().expect("there is at least one loop")
     }
 
@@ -264,11 +264,11 @@ impl Strided {
         others.loops.remove(unit);
         for (axis, a) in self.loops.iter().enumerate() {
             if axis != unit && axis != last {
-                targets.loops.push(Loop { count: a.count, step: steps[axis] });
+                targets.loops.push(LoopAxis { count: a.count, step: steps[axis] });
             }
         }
         for outer in [&mut others, &mut targets] {
-            outer.loops.push(Loop { count: 1, step: 1 });
+            outer.loops.push(LoopAxis { count: 1, step: 1 });
         }
         let mut froms: Vec<usize> = Vec::new();
         let count = others.len();
@@ -335,8 +335,8 @@ fn read_run<T: Pod>(source: &[T], at: usize, step: isize, out: &mut [T]) {
 fn read_short_runs<T: Pod>(
     source: &[T],
     at: usize,
-    outer: Loop,
-    inner: Loop,
+    outer: LoopAxis,
+    inner: LoopAxis,
     skip: usize,
     out: &mut [T],
 ) {

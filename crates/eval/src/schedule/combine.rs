@@ -6,7 +6,7 @@
 
 use nxla_expr::BinaryOp;
 
-use crate::kernels::elementwise::{Compute, Instruction, Loc, Side, Target, pair_kernel};
+use crate::kernels::elementwise::{Compute, Instruction, JoinedSide, Loc, Target, pair_kernel};
 
 /// The operation of an instruction, as far as combining depends on it.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -35,19 +35,19 @@ pub(super) fn combine(
     for at in 0..instructions.len() {
         let [left, right, _] = instructions[at].operands;
         let reads = if left == right {
-            &[(left, Loc::None, Side::Both)][..]
+            &[(left, Loc::None, JoinedSide::Both)][..]
         } else {
-            &[(left, right, Side::Left), (right, left, Side::Right)]
+            &[(left, right, JoinedSide::Left), (right, left, JoinedSide::Right)]
         };
         let found = reads.iter().find_map(|&(read, other, side)| {
             let first = register(read)?;
-            let times = if side == Side::Both { 2 } else { 1 };
+            let times = if side == JoinedSide::Both { 2 } else { 1 };
             let is_free = readers[first] == times && !is_kept(first);
             let (Kind::Binary(op, of), Kind::Binary(next, same)) = (kinds[first], kinds[at]) else {
                 return None;
             };
             let kernel = pair_kernel((op, of), (next, same), side).filter(|_| is_free)?;
-            let kind = if side == Side::Both { Kind::Square(op, of) } else { Kind::Other };
+            let kind = if side == JoinedSide::Both { Kind::Square(op, of) } else { Kind::Other };
             Some((first, other, kernel, kind))
         });
         let Some((first, other, kernel, kind)) = found else { continue };

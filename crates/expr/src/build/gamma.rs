@@ -61,7 +61,7 @@ const ROOT_SERIES: [f64; 15] = [
 ];
 
 /// Intermediate values of both functions, for a reflected argument if necessary.
-struct Parts {
+struct LanczosParts {
     /// The argument as a sufficiently wide float, whether it is reflected, and the dtype of the
     /// result.
     x: ExprId,
@@ -230,13 +230,13 @@ impl Graph {
 
     /// Returns the argument where it is reflected, and a safe value elsewhere: the branch that is
     /// not selected must have a finite derivative.
-    fn reflected_argument(&mut self, parts: &Parts) -> Result<ExprId> {
+    fn reflected_argument(&mut self, parts: &LanczosParts) -> Result<ExprId> {
         let quarter = self.near(parts.x, 0.25)?;
         self.select(parts.is_reflected, parts.x, quarter)
     }
 
     /// Returns the distance of the argument from the nearest integer.
-    fn distance_from_whole(&mut self, parts: &Parts) -> Result<ExprId> {
+    fn distance_from_whole(&mut self, parts: &LanczosParts) -> Result<ExprId> {
         let safe = self.reflected_argument(parts)?;
         let whole = self.round_half_even(safe)?;
         let difference = self.subtract(safe, whole)?;
@@ -253,7 +253,7 @@ impl Graph {
         Ok(found.to_floating())
     }
 
-    fn lanczos(&mut self, function: &'static str, x: ExprId) -> Result<Parts> {
+    fn lanczos(&mut self, function: &'static str, x: ExprId) -> Result<LanczosParts> {
         let dtype = self.real_float(function, x)?;
         let wide = if dtype.bits() < 32 { DType::F32 } else { dtype };
         let x = self.as_type(x, wide)?;
@@ -277,6 +277,6 @@ impl Graph {
         let relative = self.log1p(relative)?;
         let first = self.near(z, (G + 0.5).ln())?;
         let log = self.add(first, relative)?;
-        Ok(Parts { x, is_reflected, dtype, z, shifted, log, series })
+        Ok(LanczosParts { x, is_reflected, dtype, z, shifted, log, series })
     }
 }

@@ -11,7 +11,7 @@ use std::fmt::Write;
 
 use crate::graph::{ExprId, Graph};
 use crate::text::picture::Picture;
-use layout::{Layout, Point, Size};
+use layout::{Drawing, Point, Size};
 
 /// The maximum number of drawn boxes.
 const LIMIT: usize = 400;
@@ -105,7 +105,7 @@ pub fn layered_svg(nodes: &[SvgNode], edges: &[(usize, usize, Option<String>)]) 
     }
     let sizes: Vec<Size> = boxes.iter().map(|node| size_of_box(node)).collect();
     let pairs: Vec<(usize, usize)> = drawn.iter().map(|&(from, to, _)| (from, to)).collect();
-    let layout = Layout::new(&sizes, &pairs);
+    let layout = Drawing::new(&sizes, &pairs);
     render(&boxes, &sizes, &drawn, &layout)
 }
 
@@ -123,7 +123,7 @@ fn render(
     nodes: &[Cow<'_, SvgNode>],
     sizes: &[Size],
     edges: &[(usize, usize, Option<&str>)],
-    layout: &Layout,
+    layout: &Drawing,
 ) -> String {
     let Size { width, height } = layout.size;
     let mut svg = String::new();

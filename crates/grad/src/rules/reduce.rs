@@ -38,7 +38,7 @@ pub(super) fn reduce(
         ReduceOp::Sum => group.spread(pass.graph, dy)?,
         ReduceOp::Product if shape.size() == 0 => return Ok(()),
         ReduceOp::Product => {
-            let product = Product::new(pass.graph, x, &axes, visit.id)?;
+            let product = ProductTree::new(pass.graph, x, &axes, visit.id)?;
             return differentiate_program(pass, visit, &product.program, &[x]);
         }
         ReduceOp::Max | ReduceOp::Min => {
@@ -76,11 +76,11 @@ impl Group<'_> {
 /// the cost of the product and its depth is logarithmic in the size. Dividing the product by each
 /// element would fail at zeros, and treating zeros as special cases would make second derivatives
 /// wrong.
-struct Product {
+struct ProductTree {
     program: Program,
 }
 
-impl Product {
+impl ProductTree {
     /// Builds the product over `axes` of `x`, with the shape and dtype of `node`.
     fn new(around: &Graph, x: ExprId, axes: &[usize], node: ExprId) -> Result<Self> {
         let (from, to) = (around.tensor_type(x).clone(), around.tensor_type(node).clone());

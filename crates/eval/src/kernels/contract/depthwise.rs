@@ -5,7 +5,7 @@
 //! neighbors in a run, and some sums stay in registers.
 
 use super::conv::Geometry;
-use super::padded::{Layout, RunIndex, SLACK};
+use super::padded::{PaddedLayout, RunIndex, SLACK};
 use crate::context::Cx;
 use crate::kernels::vectors::{InVectors, SimdVectors, VectorWork};
 
@@ -21,18 +21,27 @@ pub(super) fn run<T: InVectors>(
 ) {
     let (count, inner) = (geometry.last().count, geometry.inner());
     let runs = if geometry.last().taps > count { RunIndex::OfPositions } else { RunIndex::OfTaps };
-    let layout = &Layout::new(geometry, runs);
+    let layout = &PaddedLayout::new(geometry, runs);
     cx.rows(out, count, count * inner, |first, out| {
         let mut copies = cx.scratch();
         let copies = copies.elements(geometry.group_channels * layout.plane() + SLACK);
-        T::with_vectors(Rows { geometry, layout, runs, input, kernel, first, copies, out });
+        T::with_vectors(DepthwiseRows {
+            geometry,
+            layout,
+            runs,
+            input,
+            kernel,
+            first,
+            copies,
+            out,
+        });
     });
 }
 
 /// Neighboring rows of the result, in one or more planes.
-struct Rows<'a, T> {
+struct DepthwiseRows<'a, T> {
     geometry: &'a Geometry,
-    layout: &'a Layout,
+    layout: &'a PaddedLayout,
     runs: RunIndex,
     input: &'a [T],
     kernel: &'a [T],
@@ -42,12 +51,13 @@ struct Rows<'a, T> {
     out: &'a mut [T],
 }
 
-impl<T: InVectors> VectorWork<T> for Rows<'_, T> {
+impl<T: InVectors> VectorWork<T> for DepthwiseRows<'_, T> {
     type Output = ();
 
     #[inline(always)]
     fn run<V: SimdVectors<T>>(self, vectors: V) {
-        let Rows { geometry, layout, runs, input, kernel, mut first, copies, mut out } = self;
+        let DepthwiseRows { geometry, layout, runs, input, kernel, mut first, copies, mut out } =
+            self;
         let (count, inner) = (geometry.last().count, geometry.inner());
         let height = geometry.out_size / count;
         let (mut results, mut copied) = (0..0, 0..0);
@@ -86,11 +96,11 @@ impl<T: InVectors> VectorWork<T> for Rows<'_, T> {
 /// Neighboring rows of a plane of the result.
 struct Part<'a, T> {
     geometry: &'a Geometry,
-    layout: &'a Layout,
+    layout: &'a PaddedLayout,
     /// The copied planes that the rows read.
     input: &'a [T],
     kernel: &'a [T],
-    /// The starts of what the rows read, see [`Layout`].
+    /// The starts of what the rows read, see [`PaddedLayout`].
     rows: &'a [usize],
     runs: &'a [usize],
     out: &'a mut [T],

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use super::conv::Geometry;
-use super::padded::{Layout, RunIndex};
+use super::padded::{PaddedLayout, RunIndex};
 use super::tile::TileWork;
 use crate::context::Cx;
 use crate::kernels::limits::CACHE_BYTES;
@@ -25,7 +25,7 @@ pub(super) fn run<T: InVectors>(
     kernel: &[T],
     out: &mut [T],
 ) {
-    let layout = &Layout::new(geometry, RunIndex::OfTaps);
+    let layout = &PaddedLayout::new(geometry, RunIndex::OfTaps);
     let input = &layout.copy(cx, geometry, input);
     let conv = Direct { geometry, layout, input, kernel, block: 2 * T::with_vectors(LaneCount) };
     // A multiplication is much cheaper than a copy of an element.
@@ -54,7 +54,7 @@ impl<T> VectorWork<T> for LaneCount {
 /// A convolution with its operands.
 struct Direct<'a, T> {
     geometry: &'a Geometry,
-    layout: &'a Layout,
+    layout: &'a PaddedLayout,
     /// The copied planes of the input.
     input: &'a [T],
     kernel: &'a [T],

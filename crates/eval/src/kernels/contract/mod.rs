@@ -66,12 +66,12 @@ fn dot(
 pub(crate) struct Product {
     dtype: DType,
     batches: usize,
-    pub(crate) left: Side,
-    pub(crate) right: Side,
+    pub(crate) left: MatrixOperand,
+    pub(crate) right: MatrixOperand,
 }
 
 /// An operand as a batch of matrices.
-pub(crate) struct Side {
+pub(crate) struct MatrixOperand {
     free: usize,
     contract: usize,
     /// True if the contracted axis comes first in memory.
@@ -85,8 +85,8 @@ impl Product {
     fn new(attributes: &Dot, dtype: DType, left: &Shape, right: &Shape) -> Self {
         let batch = attributes.left_batch.len();
         let batches = left[..batch].iter().product();
-        let left = Side::new(left, batch, &attributes.left_contract);
-        let right = Side::new(right, batch, &attributes.right_contract);
+        let left = MatrixOperand::new(left, batch, &attributes.left_contract);
+        let right = MatrixOperand::new(right, batch, &attributes.right_contract);
         Self { dtype, batches, left, right }
     }
 
@@ -101,7 +101,7 @@ impl Product {
         is_own.then(|| Self::new(attributes, dtype, &left.shape, &right.shape))
     }
 
-    /// Multiplies operands whose elements are in the order of [`Side::order`].
+    /// Multiplies operands whose elements are in the order of [`MatrixOperand::order`].
     pub(crate) fn fill(&self, cx: Cx<'_>, left: &[u8], right: &[u8], out: &mut [u8]) {
         let (rows, columns) = (self.left.free, self.right.free);
         let sizes = Sizes { batches: self.batches, rows, inner: self.left.contract, columns };
@@ -112,7 +112,7 @@ impl Product {
     }
 }
 
-impl Side {
+impl MatrixOperand {
     fn new(shape: &Shape, batch: usize, contract: &[usize]) -> Self {
         let free: Vec<usize> =
             (batch..shape.rank()).filter(|axis| !contract.contains(axis)).collect();

@@ -22,7 +22,7 @@ pub(super) enum RunIndex {
 }
 
 /// The positions of elements in a copied plane.
-pub(super) struct Layout {
+pub(super) struct PaddedLayout {
     /// The elements of an input row.
     size: usize,
     step: usize,
@@ -48,7 +48,7 @@ struct Section {
     gap: usize,
 }
 
-impl Layout {
+impl PaddedLayout {
     pub(super) fn new(geometry: &Geometry, runs: RunIndex) -> Self {
         let (last, outer) = (geometry.last(), geometry.outer());
         let (count, shift, length, step) = match runs {
@@ -183,7 +183,7 @@ fn sections(size: usize, low: i64, section: usize, step: usize) -> Vec<Section> 
 
 /// Planes of `size` elements and their copies.
 struct CopyPlanes<'a, T> {
-    layout: &'a Layout,
+    layout: &'a PaddedLayout,
     input: &'a [T],
     size: usize,
     out: &'a mut [T],

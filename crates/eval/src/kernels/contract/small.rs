@@ -34,7 +34,7 @@ pub(super) fn multiply<T: Number>(
     } else {
         (right, left, columns, rows, Steps { inner: columns, outer: 1 })
     };
-    let layout = Layout {
+    let layout = ProductSteps {
         lines,
         inner,
         one: Steps::of(one, lines, inner),
@@ -94,7 +94,7 @@ impl Steps {
 
 /// The sizes and steps of a small product of `[lines][inner]` by `[inner][width]`.
 #[derive(Clone, Copy)]
-struct Layout {
+struct ProductSteps {
     lines: usize,
     inner: usize,
     one: Steps,
@@ -102,7 +102,7 @@ struct Layout {
     out: Steps,
 }
 
-impl Layout {
+impl ProductSteps {
     /// Returns `true` if all matrices are in row-major order with this number of columns.
     fn has_rows_of(&self, columns: usize) -> bool {
         let is_row_major = self.one.inner == 1 && self.several.outer == 1 && self.out.inner == 1;

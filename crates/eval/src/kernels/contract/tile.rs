@@ -10,7 +10,7 @@ use bytemuck::cast_slice;
 
 use super::conv::Geometry;
 use super::direct::Task;
-use super::padded::{Layout, SLACK};
+use super::padded::{PaddedLayout, SLACK};
 use crate::kernels::reduce::hide_lanes;
 use crate::kernels::vectors::{InVectors, SimdVectors, VectorWork};
 
@@ -61,7 +61,7 @@ fn smallest(width: usize, tiles: &[(usize, usize)]) -> (usize, usize) {
 /// The computation of a task.
 pub(super) struct TileWork<'a, T> {
     pub(super) geometry: &'a Geometry,
-    pub(super) layout: &'a Layout,
+    pub(super) layout: &'a PaddedLayout,
     /// The copied planes of the input.
     pub(super) input: &'a [T],
     /// The weights as `[output][inner]`.

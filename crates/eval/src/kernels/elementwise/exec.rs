@@ -178,7 +178,7 @@ impl BodyCode {
         if range.is_empty() {
             return;
         }
-        let layout = Layout::new(self, feeds, whole_periods(feeds, block, range.len()));
+        let layout = ScratchLayout::new(self, feeds, whole_periods(feeds, block, range.len()));
         let mut scratch = cx.scratch();
         let scratch = scratch.bytes(layout.bytes);
         self.fill_splats(feeds, &layout, scratch);
@@ -195,7 +195,7 @@ impl BodyCode {
     }
 
     /// Repeats constants and single elements, and runs the instructions on them.
-    fn fill_splats(&self, feeds: &[Feed<'_>], layout: &Layout, scratch: &mut [u8]) {
+    fn fill_splats(&self, feeds: &[Feed<'_>], layout: &ScratchLayout, scratch: &mut [u8]) {
         let lanes = WIDE_LANES.min(layout.block);
         for (index, constant) in self.constants.iter().enumerate() {
             let value = &constant.bytes[..usize::from(constant.size)];
@@ -229,7 +229,7 @@ impl BodyCode {
     fn stage<'a>(
         &self,
         feeds: &[Feed<'a>],
-        layout: &Layout,
+        layout: &ScratchLayout,
         range: &Range<usize>,
         is_first: bool,
         outs: &[&mut [u8]],
@@ -273,7 +273,7 @@ impl BodyCode {
         &self,
         instruction: &Instruction,
         (feeds, in_place): (&[Feed<'_>], &[Option<&[u8]>]),
-        layout: &Layout,
+        layout: &ScratchLayout,
         len: usize,
         outs: &mut [&mut [u8]],
         scratch: &mut [u8],
@@ -361,7 +361,7 @@ fn whole_periods(feeds: &[Feed<'_>], block: usize, len: usize) -> usize {
 }
 
 /// The offsets in the scratch memory, in bytes.
-struct Layout {
+struct ScratchLayout {
     block: usize,
     /// Bytes of a repeated value.
     splat_bytes: usize,
@@ -375,7 +375,7 @@ struct Layout {
     bytes: usize,
 }
 
-impl Layout {
+impl ScratchLayout {
     fn new(code: &BodyCode, feeds: &[Feed<'_>], block: usize) -> Self {
         let splat_bytes = (WIDE_LANES.min(block) * MAX_SIZE).next_multiple_of(LINE);
         let register_bytes = (block * usize::from(code.widest)).next_multiple_of(LINE);

@@ -3,7 +3,7 @@
 //! A [`Kernel`] is a plain function pointer, chosen once when a plan is made, so that running a
 //! block costs one indirect call however many dtypes and ops there are. Its loops compute a constant
 //! number of elements at a time, which the compiler turns into straight vector code: [`WIDE_LANES`] with
-//! the [widest vectors](with_wide_vectors), then [`NARROW_LANES`] with the [usual ones](with_vectors). The last
+//! the [widest vectors](try_vectorize_wide), then [`NARROW_LANES`] with the [usual ones](try_vectorize). The last
 //! iteration computes some elements in excess. A processor without either computes one element at a time, so that the
 //! loops for it are small.
 
@@ -11,7 +11,7 @@ use std::hint::black_box;
 
 use bytemuck::Pod;
 
-use super::{with_vectors, with_wide_vectors};
+use super::{try_vectorize, try_vectorize_wide};
 
 /// Elements per iteration with the widest vectors. Measured by the family `element-wise` of
 /// `benches/python/kernels.py`. A repeated value is stored this many times.
@@ -80,7 +80,7 @@ macro_rules! in_loops {
         let all = bytemuck::cast_slice_mut::<u8, $r>($bytes);
         let (long, _) = all.as_chunks_mut::<WIDE_LANES>();
         let is_wide = !long.is_empty()
-            && with_wide_vectors(
+            && try_vectorize_wide(
                 #[inline(always)]
                 || {
                     for (index, $out) in long.iter_mut().enumerate() {
@@ -94,7 +94,7 @@ macro_rules! in_loops {
             return;
         }
         let (short, rest) = all[done..].as_chunks_mut::<NARROW_LANES>();
-        let has_vectors = with_vectors(
+        let has_vectors = try_vectorize(
             #[inline(always)]
             || {
                 let shorts = short.len();

@@ -9,7 +9,7 @@ use super::lanes::{Kernel, kernel};
 
 /// The operand that is the result of another operation.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Side {
+pub(crate) enum JoinedSide {
     Left,
     Right,
     Both,
@@ -20,7 +20,7 @@ pub(crate) enum Side {
 pub(crate) fn pair_kernel(
     (first, compute): (BinaryOp, Compute),
     (second, of): (BinaryOp, Compute),
-    side: Side,
+    side: JoinedSide,
 ) -> Option<Kernel> {
     match (compute, of) {
         (Compute::F32, Compute::F32) => pair_f32(first, second, side),
@@ -31,9 +31,9 @@ pub(crate) fn pair_kernel(
 
 macro_rules! pairs {
     ($name:ident, $t:ident) => {
-        fn $name(first: BinaryOp, second: BinaryOp, side: Side) -> Option<Kernel> {
+        fn $name(first: BinaryOp, second: BinaryOp, side: JoinedSide) -> Option<Kernel> {
             use BinaryOp::{Add, Multiply, Subtract};
-            use Side::{Both, Left, Right};
+            use JoinedSide::{Both, Left, Right};
             Some(match (first, second, side) {
                 (Add, Multiply, Both) => kernel!(|x: $t, y: $t| -> $t { (x + y) * (x + y) }),
                 (Subtract, Multiply, Both) => kernel!(|x: $t, y: $t| -> $t { (x - y) * (x - y) }),

@@ -70,7 +70,7 @@ pub(crate) fn vectorize_wide(work: impl FnOnce(bool)) {
 /// Runs `work` with vectors, or returns false if the code for a processor without AVX2 would be a smaller loop of the
 /// caller.
 #[inline(always)]
-pub(crate) fn with_vectors(work: impl FnOnce()) -> bool {
+pub(crate) fn try_vectorize(work: impl FnOnce()) -> bool {
     #[cfg(all(feature = "simd", target_arch = "x86_64"))]
     {
         let simd = avx2();
@@ -88,7 +88,7 @@ pub(crate) fn with_vectors(work: impl FnOnce()) -> bool {
 
 /// Runs `work` with the widest vectors of the processor, or returns false if the processor has none.
 #[inline(always)]
-pub(crate) fn with_wide_vectors(work: impl FnOnce()) -> bool {
+pub(crate) fn try_vectorize_wide(work: impl FnOnce()) -> bool {
     let mut is_wide = false;
     vectorize_wide(
         #[inline(always)]

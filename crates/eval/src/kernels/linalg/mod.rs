@@ -21,7 +21,7 @@ pub use eigen::eigen;
 #[cfg(not(feature = "fft"))]
 use no_fft as fft;
 pub(crate) use systems::{is_small, solve};
-pub(crate) use triangular::System;
+pub(crate) use triangular::Triangle;
 
 pub(crate) fn evaluate(
     cx: Cx<'_>,

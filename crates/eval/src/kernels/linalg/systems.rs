@@ -62,7 +62,7 @@ fn solutions<T: Field>(
             let mut permuted = Vec::new();
             for (index, x) in x.chunks_exact_mut(side * width).enumerate() {
                 let at = first + index;
-                let system = System {
+                let system = LinearSystem {
                     factors: &factors[at * side * side..][..side * side],
                     order: &order[at * side..][..side],
                     width,
@@ -81,13 +81,13 @@ fn solutions<T: Field>(
 
 /// The factors of a matrix, and the number of right-hand sides.
 #[derive(Clone, Copy)]
-struct System<'a, T> {
+struct LinearSystem<'a, T> {
     factors: &'a [T],
     order: &'a [i32],
     width: usize,
 }
 
-impl<T: Field> System<'_, T> {
+impl<T: Field> LinearSystem<'_, T> {
     fn solve(self, b: &[T], x: &mut [T]) {
         let Self { factors, order, width } = self;
         let side = order.len();

@@ -91,7 +91,7 @@ fn solutions<T: Field>(
     let is_vector = b.rank() + 1 == a.rank();
     // x a = b is a^T x^T = b^T: the unknowns of one system lie along a row.
     let swapped = (transform == Transform::Transpose) == left_side;
-    let system = System {
+    let system = Triangle {
         side,
         from_first: lower != swapped,
         swapped,
@@ -137,7 +137,7 @@ const MIN_JOINT_SYSTEMS: usize = 8;
 
 /// The orientation of a triangular matrix.
 #[derive(Clone, Copy)]
-pub(crate) struct System {
+pub(crate) struct Triangle {
     pub(crate) side: usize,
     /// True if the first equation contains only the first unknown.
     pub(crate) from_first: bool,
@@ -146,7 +146,7 @@ pub(crate) struct System {
     pub(crate) conjugated: bool,
 }
 
-impl System {
+impl Triangle {
     fn at<T: Field>(self, a: &[T], row: usize, column: usize) -> T {
         let index = if self.swapped { column * self.side + row } else { row * self.side + column };
         if self.conjugated { a[index].conjugate() } else { a[index] }

@@ -1,12 +1,12 @@
 //! The kernels of [`nxla_factor`].
 
 use nxla_expr::Factorization;
-use nxla_factor::{FactorElement, Matrix, Multiply, Triangle};
+use nxla_factor::{FactorElement, Matrix, Multiply};
 use nxla_tensor::Complex;
 
 use super::{Cholesky, Factorize, Kernels, Product, Substitute};
 use crate::kernels::contract::{Factor, Sizes};
-use crate::kernels::linalg::System;
+use crate::kernels::linalg::Triangle;
 
 macro_rules! kernels {
     ($($number:ty)*) => {
@@ -41,13 +41,13 @@ fn multiply<T: Multiply>(
 
 fn substitute<T: nxla_factor::Substitute>(
     a: &[T],
-    system: System,
+    system: Triangle,
     x: &mut [T],
     transposed: bool,
     parts: usize,
 ) {
-    let System { side, from_first, swapped, conjugated } = system;
-    let how = Triangle { side, lower: from_first, transposed: swapped, conjugated };
+    let Triangle { side, from_first, swapped, conjugated } = system;
+    let how = nxla_factor::Triangle { side, lower: from_first, transposed: swapped, conjugated };
     T::substitute(a, how, x, transposed, parts);
 }
 

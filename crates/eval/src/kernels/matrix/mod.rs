@@ -11,7 +11,7 @@ mod none;
 use nxla_expr::Factorization;
 
 use crate::kernels::contract::{Factor, Sizes};
-use crate::kernels::linalg::System;
+use crate::kernels::linalg::Triangle;
 
 /// Writes one product, split into about this many parts for threads.
 pub(crate) type Product<T> = fn(Sizes, Factor<'_, T>, Factor<'_, T>, usize, &mut [T]);
@@ -22,7 +22,7 @@ pub(crate) type Cholesky<T> = fn(&[T], usize, &mut [T]) -> bool;
 
 /// Solves the systems of a matrix in place. The last arguments are whether the unknowns of each
 /// system are contiguous, and the number of parts for threads.
-pub(crate) type Substitute<T> = fn(&[T], System, &mut [T], bool, usize);
+pub(crate) type Substitute<T> = fn(&[T], Triangle, &mut [T], bool, usize);
 
 /// Writes the factors of a matrix of these rows and columns.
 pub(crate) type Factorize<T> = fn(Factorization, &[T], usize, usize, &mut [T]);

@@ -28,13 +28,13 @@ pub(super) fn arg_reduce(
     let worst = worst(x.dtype(), is_max);
     let positions = match_order!(x.dtype(), is_max, T, is_better => {
         let (worst, tie_high) = (T::from_scalar(worst), attributes.tie_high);
-        search(cx, context::slice(&x), plane, ty, &Search { worst, is_better, tie_high })
+        search(cx, context::slice(&x), plane, ty, &ExtremumSearch { worst, is_better, tie_high })
     })?;
     convert(cx, &positions, ty.dtype)
 }
 
 /// A search for an extremum.
-struct Search<T, F> {
+struct ExtremumSearch<T, F> {
     /// An element that no other element is worse than.
     worst: T,
     /// Returns true if the first element is better than the second; false if one of them is NaN.
@@ -43,7 +43,7 @@ struct Search<T, F> {
     tie_high: bool,
 }
 
-impl<T: Ordered, F: Fn(T, T) -> bool> Search<T, F> {
+impl<T: Ordered, F: Fn(T, T) -> bool> ExtremumSearch<T, F> {
     /// Returns true if an element replaces the best element so far, which precedes it. The code has
     /// no branches, so that blocks can be skipped in vectors.
     #[inline(always)]
@@ -60,7 +60,7 @@ fn search<T: Ordered>(
     x: &[T],
     plane: Plane,
     ty: &TensorType,
-    search: &Search<T, impl Fn(T, T) -> bool + Sync>,
+    search: &ExtremumSearch<T, impl Fn(T, T) -> bool + Sync>,
 ) -> Result<HostTensor, Fault> {
     let Plane { count, inner, .. } = plane;
     if inner == 1 {
@@ -98,7 +98,11 @@ const COLUMNS_PER_PASS: usize = 256;
 const BEFORE: u32 = u32::MAX;
 
 /// The positions of the extrema of the columns of a block.
-fn down_columns<T: Ordered>(x: &[T], search: &Search<T, impl Fn(T, T) -> bool>, out: &mut [i64]) {
+fn down_columns<T: Ordered>(
+    x: &[T],
+    search: &ExtremumSearch<T, impl Fn(T, T) -> bool>,
+    out: &mut [i64],
+) {
     let inner = out.len();
     vectorize(
         #[inline(always)]
@@ -125,7 +129,7 @@ fn down_columns<T: Ordered>(x: &[T], search: &Search<T, impl Fn(T, T) -> bool>, 
 /// Replaces the best elements so far by better elements of a row.
 #[inline(always)]
 fn replace_in_row<T: Ordered>(
-    search: &Search<T, impl Fn(T, T) -> bool>,
+    search: &ExtremumSearch<T, impl Fn(T, T) -> bool>,
     row: &[T],
     position: u32,
     best: &mut [T],
@@ -144,7 +148,7 @@ const SEARCH_BLOCK: usize = 64;
 /// The position of the extremum of a row: first the extremum is computed, then its position is
 /// searched.
 #[inline(always)]
-fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i64 {
+fn in_row<T: Ordered>(row: &[T], search: &ExtremumSearch<T, impl Fn(T, T) -> bool>) -> i64 {
     let (mut best, mut at) = (extremum(&row[..row.len().min(BLOCK_ELEMENTS)], search), 0);
     for (index, piece) in row.chunks(BLOCK_ELEMENTS).enumerate().skip(1) {
         let new = extremum(piece, search);
@@ -160,7 +164,7 @@ fn in_row<T: Ordered>(row: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> i
 /// The extremum of a piece of a row, or NaN if the piece contains NaN. Elements may be compared
 /// twice, because the last lanes overlap the lanes before.
 #[inline(always)]
-fn extremum<T: Ordered>(piece: &[T], search: &Search<T, impl Fn(T, T) -> bool>) -> T {
+fn extremum<T: Ordered>(piece: &[T], search: &ExtremumSearch<T, impl Fn(T, T) -> bool>) -> T {
     let pick = pick_better(&search.is_better);
     let Some(last) = piece.last_chunk() else {
         return piece.iter().fold(piece[0], |best, &x| pick(best, x));

@@ -95,14 +95,15 @@ fn extrema<T: Element>(
         return positions;
     };
     let steps = Strided::row_major(shape);
-    let rows = Rows::new(outer, &steps);
+    let rows = WindowRows::new(outer, &steps);
     let whole = inner.whole();
     let taps: usize = axes.iter().map(|axis| axis.taps).product();
     cx.rows(&mut positions, inner.count, inner.count * taps, |first, positions| {
         for (number, positions) in positions.chunks_exact_mut(inner.count).enumerate() {
             let (first, rows) = rows.of(first + number);
             let x = &x[first..];
-            Search { x, rows: &rows, axis: inner, whole: &whole, stays: &stays }.fill(positions);
+            WindowSearch { x, rows: &rows, axis: inner, whole: &whole, stays: &stays }
+                .fill(positions);
             for position in positions {
                 *position = position.saturating_add(first);
             }
@@ -112,7 +113,7 @@ fn extrema<T: Element>(
 }
 
 /// The rows of elements in each row of windows.
-struct Rows<'a> {
+struct WindowRows<'a> {
     axes: &'a [WindowAxis],
     steps: &'a [isize],
     /// The windows without padding along each axis.
@@ -121,7 +122,7 @@ struct Rows<'a> {
     offsets: Vec<usize>,
 }
 
-impl<'a> Rows<'a> {
+impl<'a> WindowRows<'a> {
     fn new(axes: &'a [WindowAxis], steps: &'a [isize]) -> Self {
         let whole: SmallVec<[Range<usize>; 4]> = axes.iter().map(WindowAxis::whole).collect();
         let mut rows = Self { axes, steps, whole, offsets: Vec::new() };
@@ -166,7 +167,7 @@ impl<'a> Rows<'a> {
 }
 
 /// The search in a row of windows. A window is searched in row-major order, which decides ties.
-struct Search<'a, T, F> {
+struct WindowSearch<'a, T, F> {
     x: &'a [T],
     /// The offsets of the rows of elements.
     rows: &'a [usize],
@@ -177,7 +178,7 @@ struct Search<'a, T, F> {
     stays: &'a F,
 }
 
-impl<T: Element, F: Fn(T, T) -> bool> Search<'_, T, F> {
+impl<T: Element, F: Fn(T, T) -> bool> WindowSearch<'_, T, F> {
     fn fill(&self, positions: &mut [usize]) {
         if self.rows.is_empty() {
             // All windows are in the padding.

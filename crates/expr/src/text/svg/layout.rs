@@ -33,7 +33,7 @@ const SPREAD: f64 = 0.8;
 /// The number of downward and upward passes that improve order and positions.
 const SWEEPS: usize = 12;
 
-pub(super) struct Layout {
+pub(super) struct Drawing {
     /// The center of each box.
     pub(super) centers: Vec<Point>,
     /// The points of each arrow.
@@ -41,7 +41,7 @@ pub(super) struct Layout {
     pub(super) size: Size,
 }
 
-impl Layout {
+impl Drawing {
     pub(super) fn new(sizes: &[Size], edges: &[(usize, usize)]) -> Self {
         let layers = layers(sizes.len(), edges);
         let mut grid = Grid::new(sizes, edges, &layers);

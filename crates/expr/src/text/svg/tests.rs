@@ -2,7 +2,7 @@
 
 use nxla_tensor::DType;
 
-use super::layout::{Layout, Size};
+use super::layout::{Drawing, Size};
 use super::{SvgNode, layered_svg, to_svg};
 use crate::graph::{Graph, Line, Source, TensorType};
 
@@ -104,7 +104,7 @@ fn boxes_do_not_overlap_and_arrows_point_down() {
         }
     }
     edges.push((0, 29));
-    let layout = Layout::new(&sizes, &edges);
+    let layout = Drawing::new(&sizes, &edges);
     for a in 0..30 {
         assert!(layout.centers[a].x - sizes[a].width / 2.0 >= 0.0);
         assert!(layout.centers[a].x + sizes[a].width / 2.0 <= layout.size.width);
@@ -125,7 +125,7 @@ fn boxes_do_not_overlap_and_arrows_point_down() {
 fn arrows_end_in_operand_order() {
     let sizes = [Size { width: 40.0, height: 20.0 }; 3];
     for edges in [[(0, 2), (1, 2)], [(1, 2), (0, 2)]] {
-        let layout = Layout::new(&sizes, &edges);
+        let layout = Drawing::new(&sizes, &edges);
         let arrival = |edge: usize| layout.paths[edge].last().unwrap().x;
         assert!(arrival(0) < arrival(1));
     }

@@ -36,7 +36,7 @@ use crate::reverse::{ReversePass, Visit};
 
 use slots::{FEW, Slots};
 use stored::{Storage, Stored};
-use write_only::Rows;
+use write_only::CollectedRows;
 
 /// The dtype of iteration counts.
 const COUNT: DType = DType::S64;
@@ -76,7 +76,7 @@ struct BackwardStates<'a> {
     behind: Vec<ExprId>,
     /// For each carried state, the rows that the iterations write if the state is write-only. The
     /// cotangent of such a state is not a state of the backward loop.
-    collected: &'a [Option<Rows>],
+    collected: &'a [Option<CollectedRows>],
 }
 
 /// The limit in bytes for stored states of a loop with an unknown trip count.

@@ -2,7 +2,7 @@
 
 use nxla_expr::{BinaryOp, ExprId, Reduce, ReduceOp};
 
-use super::{Group, Product};
+use super::{Group, ProductTree};
 use crate::builder::{reduced_axes, reshape, select_or_zero, sum};
 use crate::error::Result;
 use crate::forward::{Dual, JvpStep, jvp_program};
@@ -25,7 +25,7 @@ pub(in crate::rules) fn reduce_tangent(
     let reduced = match op {
         ReduceOp::Sum => sum(step.graph, dx, axes.clone())?,
         ReduceOp::Product => {
-            let product = Product::new(step.graph, x, &axes, step.node)?;
+            let product = ProductTree::new(step.graph, x, &axes, step.node)?;
             let x = Dual { value: x, tangent: Some(dx) };
             return Ok(jvp_program(step.graph, &product.program, &[x], &[true])?[0].tangent);
         }

@@ -33,7 +33,7 @@ pub(super) struct Products {
 
 /// The location of the rows of an operand.
 #[derive(Clone, Copy)]
-enum Rows {
+enum RowSource {
     /// The rows of the residual with this index.
     Residual(usize),
     /// The value with this index that the backward loop stores.
@@ -42,7 +42,7 @@ enum Rows {
 
 struct Product {
     dot: Dot,
-    operands: [Rows; 2],
+    operands: [RowSource; 2],
     /// Movement ops that are applied to the product, the last one first.
     moves: Vec<Op>,
 }
@@ -110,8 +110,8 @@ impl Products {
             let mut sum = None;
             for Product { dot, operands, moves } in products {
                 let operands = operands.map(|rows| match rows {
-                    Rows::Residual(at) => known[at].expect("the residual is stored"),
-                    Rows::Kept(at) => kept[at],
+                    RowSource::Residual(at) => known[at].expect("the residual is stored"),
+                    RowSource::Kept(at) => kept[at],
                 });
                 let over_trips = Dot {
                     left_contract: stacked_axes(&dot.left_contract),
@@ -187,11 +187,11 @@ fn locate_operands(
     let mut products = Vec::with_capacity(terms.len());
     for Term { dot: id, moves } in terms {
         let Op::Dot(dot) = graph.op(id) else { unreachable!("a term is a product") };
-        let mut places = [Rows::Kept(0); 2];
+        let mut places = [RowSource::Kept(0); 2];
         for (place, &operand) in places.iter_mut().zip(graph.operands(id)) {
             *place = match graph.op(operand) {
                 Op::Parameter(parameter) => match residuals.get(parameter.index as usize) {
-                    Some(Residual::Stored) => Rows::Residual(parameter.index as usize),
+                    Some(Residual::Stored) => RowSource::Residual(parameter.index as usize),
                     Some(Residual::Hoisted) => return None,
                     Some(Residual::Recomputed) | None => keep(kept, operand),
                 },
@@ -204,12 +204,12 @@ fn locate_operands(
     Some(products)
 }
 
-fn keep(kept: &mut Vec<ExprId>, id: ExprId) -> Rows {
+fn keep(kept: &mut Vec<ExprId>, id: ExprId) -> RowSource {
     let at = kept.iter().position(|&it| it == id).unwrap_or_else(|| {
         kept.push(id);
         kept.len() - 1
     });
-    Rows::Kept(at)
+    RowSource::Kept(at)
 }
 
 /// Creates zero rows for `trips` iterations.

@@ -13,7 +13,7 @@ use crate::error::Result;
 
 /// The range of rows of a state that a loop writes.
 #[derive(Clone, Copy)]
-pub(super) struct Rows {
+pub(super) struct CollectedRows {
     first: i64,
     count: usize,
 }
@@ -24,7 +24,7 @@ pub(super) fn find_write_only(
     derivative: &LoopDerivative<'_>,
     graph: &Graph,
     counter: Counter,
-) -> Vec<Option<Rows>> {
+) -> Vec<Option<CollectedRows>> {
     let states =
         derivative.carried.iter().map(|&(state, _)| rows(derivative, graph, counter, state));
     states.collect()
@@ -35,7 +35,7 @@ fn rows(
     graph: &Graph,
     counter: Counter,
     state: usize,
-) -> Option<Rows> {
+) -> Option<CollectedRows> {
     let body = &derivative.op.body;
     let inside = body.graph();
     let output = body.outputs()[state];
@@ -58,7 +58,7 @@ fn rows(
     // The rows must be contiguous, and out-of-range indices would be clamped to other rows.
     let is_dense = last - first == last_trip;
     let fits = first >= 0 && usize::try_from(last).is_ok_and(|last| last < size[0]);
-    (is_dense && fits).then_some(Rows { first, count: counter.trips })
+    (is_dense && fits).then_some(CollectedRows { first, count: counter.trips })
 }
 
 /// Counts the uses of a node as an operand or an output.
@@ -132,7 +132,7 @@ fn integer(graph: &Graph, id: ExprId) -> Option<i64> {
     if constant.ty.dtype.is_float() { None } else { constant.value.as_i64() }
 }
 
-impl Rows {
+impl CollectedRows {
     /// Returns the cotangent of a state with the written rows cleared.
     pub(super) fn clear(self, graph: &mut Graph, cotangent: ExprId) -> Result<ExprId> {
         let mut shape = graph.shape(cotangent).clone();
