@@ -156,6 +156,7 @@ mod ops;
 pub mod optim;
 mod partitions;
 pub mod prelude;
+mod program;
 mod ready;
 pub mod sharding;
 mod stages;
@@ -183,6 +184,7 @@ pub use ops::{
     named_hook, named_hook_or, print_value, runtime_call, scan, scan_times, scan_with, when,
     while_loop, while_loop_with,
 };
+pub use program::call_program;
 pub use ready::{Ready, ready};
 pub use sharding::{Mesh, OverMesh, ShardedTensor, Sharding};
 pub use stages::Stages;

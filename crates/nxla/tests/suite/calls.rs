@@ -1,7 +1,8 @@
 //! Calls: errors of traced functions, nested functions, and donation.
 
 use crate::common::{compilers, numbers};
-use nxla::{Conflict, Expr, HostTensor, Tensor, jit};
+use nxla::graph::serialize;
+use nxla::{Conflict, DType, Expr, HostTensor, Tensor, TensorType, call_program, grad, jit, vmap};
 
 #[test]
 fn panics_do_not_hide_earlier_errors() {
@@ -84,4 +85,25 @@ fn later_writes_do_not_change_arguments_of_calls() {
             }
         }
     }
+}
+
+#[test]
+fn programs_are_called_on_expressions() {
+    let row = TensorType::new(DType::F32, [3]);
+    let (program, _) = jit(|x: Expr| (x.sin().sum(), &x * 2)).trace(&row).unwrap();
+    let program = serialize::from_bytes(&serialize::to_bytes(&program)).unwrap();
+    let apply = move |x: Expr| call_program(&program, &[x]);
+    let (sine, double) = (apply.clone(), apply.clone());
+    let x = Tensor::from([0.0f32, 1.0, 2.0]);
+    let doubled = jit(move |x: Expr| double(x)[1].clone()).call(&x).unwrap();
+    assert_eq!(numbers(&doubled), [0.0, 2.0, 4.0]);
+    let slope = jit(grad(move |x: Expr| sine(x)[0].clone())).call(&x).unwrap();
+    assert_eq!(numbers(&slope), numbers(&x.cos().unwrap()));
+    let rows = Tensor::from([[0.0f32, 1.0, 2.0], [3.0, 4.0, 5.0]]);
+    let (each, wrong) = (apply.clone(), apply);
+    let sums = jit(vmap(move |x: Expr| each(x)[0].clone(), 0, 0)).call(&rows).unwrap();
+    assert_eq!(sums.shape()[..], [2]);
+    let error = jit(move |x: Expr| wrong(x)[0].clone()).call(&rows).unwrap_err().to_string();
+    let expected = "call_program: arguments: argument 0 must be f32[3]; got f32[2][3]";
+    assert!(error.starts_with(expected), "{error}");
 }
