@@ -185,6 +185,44 @@ def test_take_along_axis_broadcasts_the_other_axes(compiler):
         nx.take_along_axis(x, nx.zeros((3, 1), "s32"), axis=1)
 
 
+@pytest.mark.parametrize("method", ["set", "add", "subtract", "multiply", "min", "max"])
+@pytest.mark.parametrize("rank", [1, 2, 3])
+@pytest.mark.parametrize("dtype", ["f4", "i4", "u1"])
+def test_masks_select_updated_entries_in_traced_functions(method, rank, dtype, compiler):
+    rng = np.random.default_rng(rank)
+    x = rng.integers(0, 9, (3, 4, 2)).astype(dtype)
+    mask = rng.integers(0, 2, x.shape[:rank]).astype(bool)
+    for value in [3, np.array(2, dtype), rng.integers(1, 5, x.shape[rank:]).astype(dtype)]:
+        functions = {
+            "set": lambda x, v: v,
+            "add": np.add,
+            "subtract": np.subtract,
+            "multiply": np.multiply,
+            "min": np.minimum,
+            "max": np.maximum,
+        }
+        expected = x.copy()
+        expected[mask] = functions[method](x[mask], np.asarray(value, dtype))
+        update = nx.jit(lambda x, m, v: getattr(x.at[m], method)(v), compiler=compiler)
+        found = update(x, mask, value)
+        assert found.dtype == nx.tensor(x).dtype
+        np.testing.assert_array_equal(found, expected)
+        np.testing.assert_array_equal(getattr(nx.tensor(x).at[mask], method)(value), expected)
+
+
+def test_assignment_by_mask_with_scalars_and_rows():
+    x = np.arange(12.0).reshape(3, 4)
+    for mask, value in [(x > 5, 0.0), (x[:, 0] > 3, np.arange(4.0)), (x > 50, 1.0)]:
+        y, expected = nx.tensor(x), x.copy()
+        y[mask], expected[mask] = value, value
+        np.testing.assert_array_equal(y, expected)
+    y = nx.tensor(x)
+    y[x > 8] = [1.0, 2.0, 3.0]
+    assert y[2].tolist() == [8, 1, 2, 3]
+    gradient = nx.grad(lambda v: nx.sum(nx.tensor(x).at[x > 5].set(v)))(1.0)
+    assert gradient.item() == 6
+
+
 def test_masks_select_elements():
     x = nx.tensor([[1.0, -2.0], [-3.0, 4.0]])
     assert x[x > 0].tolist() == [1.0, 4.0]

@@ -1,7 +1,8 @@
 //! `x[...]`: ints, ranges, new axes, ellipses, masks, traced indices and index tensors.
 
 use nxla_runtime::graph::build::{Subscript, Update};
-use nxla_runtime::graph::{Combine, ExprId, UnaryOp};
+use nxla_runtime::graph::{BinaryOp, Combine, ExprId, Graph, UnaryOp};
+use nxla_runtime::host::broadcast_shapes;
 use nxla_runtime::{DType, RawTensor, Scalar, Shape, Trace};
 use pyo3::exceptions::{PyIndexError, PyOverflowError};
 use pyo3::intern;
@@ -10,6 +11,7 @@ use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 
 use super::true_indices;
 use crate::apply::{apply, one, run_eagerly};
+use crate::arrays::is_array;
 use crate::errors::{argument_error, trace_error};
 use crate::expr::PyExpr;
 use crate::nested::Nested;
@@ -131,16 +133,12 @@ pub(crate) fn set_tensor_item(
         )));
     }
     // Assignments change neither the dtype nor the shape, which determine the operands.
-    let (mut operands, parsed) = update_operands(py, x.as_any(), key, value)?;
+    let (mut operands, target) = update_operands(py, x.as_any(), key, value)?;
     let position = operands.len() - 2;
     x.get().replace(|data| {
         operands[position] = Value::Tensor(data);
         let written = run_eagerly(py, "index", &operands, &mut |graph, ids| {
-            let (x, value) = (ids[position], ids[position + 1]);
-            if parsed.keeps_nothing {
-                return one::<nxla_runtime::Error>(Ok(x));
-            }
-            one(graph.subscript_update(x, &parsed.subscript(ids), value, Update::Set))
+            one(build_update(graph, ids, &target, Change::Set))
         })?;
         let written = written.into_iter().next().expect("the builder returns one result");
         Ok(written.bind(py).cast::<PyTensor>()?.get().tensor())
@@ -157,19 +155,104 @@ pub(crate) fn no_deletion() -> PyErr {
     pyo3::exceptions::PyTypeError::new_err("elements of a tensor cannot be deleted")
 }
 
-/// Returns the operands of a subscript, then the indexed value, then the new elements.
+/// The elements that an update changes.
+enum Target {
+    Subscript(ParsedSubscript),
+    /// The entries for which the first operand, a mask of the leading axes, is true.
+    Mask,
+}
+
+/// Returns the operands of the target, then the indexed value, then the new elements.
 fn update_operands(
     py: Python<'_>,
     x: &Bound<'_, PyAny>,
     key: &Bound<'_, PyAny>,
     value: &Bound<'_, PyAny>,
-) -> PyResult<(Vec<Value>, ParsedSubscript)> {
+) -> PyResult<(Vec<Value>, Target)> {
     let operand = Value::of(x, "index")?;
     let written = value_to_write(value, dtype_of(&operand))?;
+    if let Some(mask) = mask_of_update(key, &shape_of(&operand), &shape_of(&written))? {
+        return Ok((vec![mask, operand, written], Target::Mask));
+    }
     let parsed = parse_subscript(py, &operand, key, "write by it with nx.where")?;
     let mut operands = parsed.operands.clone();
     operands.extend([operand, written]);
-    Ok((operands, parsed))
+    Ok((operands, Target::Subscript(parsed)))
+}
+
+/// Returns the key if it is a mask, traced or not, and the new elements are the same for each selected
+/// entry. Their number is not needed then.
+fn mask_of_update(
+    key: &Bound<'_, PyAny>,
+    x: &[usize],
+    written: &[usize],
+) -> PyResult<Option<Value>> {
+    if !key.is_instance_of::<PyTensor>() && !key.is_instance_of::<PyExpr>() && !is_array(key)? {
+        return Ok(None);
+    }
+    let Some(mask) = Value::try_of(key)? else { return Ok(None) };
+    let sizes = shape_of(&mask);
+    let is_mask = dtype_of(&mask).is_pred() && sizes.rank() > 0 && x.starts_with(&sizes);
+    let entry = x.get(sizes.rank()..).unwrap_or_default();
+    let broadcasts = broadcast_shapes(written, entry).is_ok_and(|common| common[..] == *entry);
+    Ok((is_mask && broadcasts).then_some(mask))
+}
+
+/// A change of elements by new ones.
+#[derive(Clone, Copy)]
+enum Change {
+    Set,
+    Add,
+    Subtract,
+    Combine(Combine),
+}
+
+fn build_update(
+    graph: &mut Graph,
+    ids: &[ExprId],
+    target: &Target,
+    change: Change,
+) -> nxla_runtime::Result<ExprId> {
+    let (x, value) = (ids[ids.len() - 2], ids[ids.len() - 1]);
+    let parsed = match target {
+        Target::Subscript(parsed) if parsed.keeps_nothing => return Ok(x),
+        Target::Subscript(parsed) => parsed,
+        Target::Mask => return update_by_mask(graph, ids[0], x, value, change),
+    };
+    let (update, value) = match change {
+        Change::Set => (Update::Set, value),
+        Change::Add => (Update::Add, value),
+        Change::Combine(combine) => (Update::Combine(combine), value),
+        Change::Subtract => {
+            let value = graph.as_type(value, graph.dtype(x))?;
+            (Update::Add, graph.unary(UnaryOp::Negate, value)?)
+        }
+    };
+    Ok(graph.subscript_update(x, &parsed.subscript(ids), value, update)?)
+}
+
+fn update_by_mask(
+    graph: &mut Graph,
+    mask: ExprId,
+    x: ExprId,
+    value: ExprId,
+    change: Change,
+) -> nxla_runtime::Result<ExprId> {
+    let (dtype, rank) = (graph.dtype(x), graph.shape(x).rank());
+    let value = graph.as_type(value, dtype)?;
+    let changed = match change {
+        Change::Set => value,
+        Change::Add => graph.add(x, value)?,
+        Change::Subtract => graph.subtract(x, value)?,
+        Change::Combine(Combine::Multiply) => graph.multiply(x, value)?,
+        Change::Combine(Combine::Max) => graph.binary(BinaryOp::Max, x, value)?,
+        Change::Combine(Combine::Min) => graph.binary(BinaryOp::Min, x, value)?,
+    };
+    let changed = graph.as_type(changed, dtype)?;
+    let mut sizes = graph.shape(mask).to_vec();
+    sizes.resize(rank, 1);
+    let mask = graph.reshape(mask, sizes)?;
+    Ok(graph.select(mask, changed, x)?)
 }
 
 /// A value that is written to elements of a dtype. Python scalars and lists of them are rounded
@@ -203,29 +286,17 @@ fn subscript_update(
     how: &str,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
-    let update = match how {
-        "set" => Update::Set,
-        "add" | "subtract" => Update::Add,
-        "multiply" => Update::Combine(Combine::Multiply),
-        "min" => Update::Combine(Combine::Min),
-        "max" => Update::Combine(Combine::Max),
+    let change = match how {
+        "set" => Change::Set,
+        "add" => Change::Add,
+        "subtract" => Change::Subtract,
+        "multiply" => Change::Combine(Combine::Multiply),
+        "min" => Change::Combine(Combine::Min),
+        "max" => Change::Combine(Combine::Max),
         _ => return Err(argument_error("at", format!("update: unknown kind {how:?}"))),
     };
-    let (operands, parsed) = update_operands(py, x, key, value)?;
-    apply(py, "index", &operands, |graph, ids| {
-        let (x, value) = (ids[ids.len() - 2], ids[ids.len() - 1]);
-        if parsed.keeps_nothing {
-            return one::<nxla_runtime::Error>(Ok(x));
-        }
-        let value = match how {
-            "subtract" => {
-                let value = graph.as_type(value, graph.dtype(x))?;
-                graph.unary(UnaryOp::Negate, value)?
-            }
-            _ => value,
-        };
-        one(graph.subscript_update(x, &parsed.subscript(ids), value, update))
-    })
+    let (operands, target) = update_operands(py, x, key, value)?;
+    apply(py, "index", &operands, |graph, ids| one(build_update(graph, ids, &target, change)))
 }
 
 fn read_entries(
