@@ -471,8 +471,8 @@ class _Operators:
         x1, x2 : tensor_like
             Operands.
         x1_contract, x2_contract : int or str, or a sequence, optional
-            Axes that are added up along, paired in order. Without any axes given, the last axis of
-            `x1` and the last but one of `x2` (the last one of a vector), and a scalar multiplies.
+            The axes to sum over, in pairs. By default, the last axis of
+            `x1` and the last but one of `x2` (the last one of a vector); a scalar has no such axis.
         x1_batch, x2_batch : int or str, or a sequence, optional
             Batch axes; they must be the first axes of both operands.
 
@@ -677,6 +677,11 @@ class _Operators:
         stable : bool
             If True, equal elements keep their order.
 
+        Returns
+        -------
+        Tensor
+            A tensor with the shape and dtype of `x`.
+
         Raises
         ------
         DTypeError
@@ -701,7 +706,7 @@ class _Operators:
         Raises
         ------
         ShapeError
-            If an axis has another size than 1.
+            If the size of an axis is not 1.
 
         Examples
         --------
@@ -772,7 +777,7 @@ class _Operators:
             Integers of any shape; negative ones count from the end. An index that is still out of
             range selects the nearest element.
         axis : int or str, optional
-            The axis; may be left out if there is only one.
+            The axis; optional for a tensor with one axis.
 
         Returns
         -------
@@ -782,7 +787,7 @@ class _Operators:
         Raises
         ------
         ArgumentError
-            If there are several axes, and none is given.
+            If `axis` is omitted and `x` has several axes.
         DTypeError
             If the indices are not integers.
 
@@ -803,7 +808,7 @@ class _Operators:
             The number of columns to the right of the main diagonal; outside the matrices the sum is
             0.
         dtype : dtype_like, optional
-            The dtype to add in, and of the result; by default as for `nxla.sum`.
+            The dtype of the accumulation and of the result; by default as for `nxla.sum`.
 
         Raises
         ------
@@ -1515,7 +1520,17 @@ class Node:
 
 @final
 class Policy:
-    """A split policy, for ``nx.graph.split`` and the option ``stages`` of ``nx.jit``."""
+    """A rule that splits a program into stages.
+
+    It is an argument of ``nx.graph.split`` and a value of the option ``stages`` of ``nx.jit``.
+
+    Examples
+    --------
+    >>> import nxla as nx
+    >>> expression = nx.debug_expr(lambda x: nx.exp(nx.sin(x)))(1.0)
+    >>> [stage.expr.op_counts() for stage in nx.graph.split(expression, nx.graph.Policy.every_ops(1))]
+    [{'parameter': 1, 'sin': 1}, {'exp': 1, 'parameter': 1}]
+    """
     @staticmethod
     def every_ops(count: int) -> Policy:
         """Return a policy of stages with ``count`` operations; the last stage may have fewer."""
@@ -1735,14 +1750,23 @@ def register_container(
 ) -> None:
     """Make a class a container.
 
+    Dataclasses and named tuples are containers without a registration.
+
     Parameters
     ----------
     cls : type
         The class.
     flatten : callable
-        Returns ``(children, aux)`` for a value; ``aux`` must be hashable and comparable.
+        Returns ``(children, aux)`` for a value. The children are containers or leaves. ``aux`` must
+        be hashable and comparable; it is static, so a value with another ``aux`` is traced again.
     unflatten : callable
         Returns the value for ``(aux, children)``.
+
+    Raises
+    ------
+    ArgumentError
+        If `cls` is a built-in container or leaf class, such as dict, or if `flatten` or `unflatten`
+        is not a function.
 
     Examples
     --------
@@ -2579,7 +2603,9 @@ def adjoint(x: TensorLike, /) -> Tensor:
     """
 
 def all(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return whether no element is zero. Parameters are the same as for `max`, any dtype will do.
+    """Return whether no element is zero, as booleans.
+
+    Parameters are the same as for `max`; elements of any dtype are accepted.
 
     Examples
     --------
@@ -2641,9 +2667,9 @@ def allclose(
     """
 
 def any(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -> Tensor:
-    """Return whether an element is not zero.
+    """Return whether an element is not zero, as booleans.
 
-    Parameters are the same as for `max`, any dtype will do.
+    Parameters are the same as for `max`; elements of any dtype are accepted.
 
     Examples
     --------
@@ -2677,12 +2703,20 @@ def argmax(
     dtype : dtype_like
         The dtype of the index.
 
+    Returns
+    -------
+    Tensor
+        The indices, ``int32`` by default, with the shape of `x` without the axis; a scalar without
+        `axis`.
+
     Raises
     ------
     DTypeError
         If `x` is complex.
     ShapeError
-        If there is no such axis, or no element.
+        If the axis does not exist.
+    ArgumentError
+        If the reduced axes have no elements.
 
     Examples
     --------
@@ -2718,9 +2752,10 @@ def argsort(
     stable: bool = True,
     dtype: DTypeLike = "int32",
 ) -> Tensor:
-    """Return the indices that sort the elements of an axis.
+    """Return the indices that sort the elements of an axis, with the shape of `x`.
 
-    Parameters and errors are the same as for `sort`; `dtype` is the dtype of the indices.
+    Parameters and errors are the same as for `sort`; `dtype` is the dtype of the indices, ``int32``
+    by default.
 
     Examples
     --------
@@ -2902,7 +2937,7 @@ def batch_norm(
     Raises
     ------
     ShapeError
-        If there is no such axis, or a vector has another size.
+        If the axis does not exist, or a vector has another size.
 
     Examples
     --------
@@ -3235,6 +3270,11 @@ def clip(x: TensorLike, /, min: TensorLike | None = None, max: TensorLike | None
     min, max : tensor_like, optional
         The limits; where a minimum exceeds the maximum, the maximum wins.
 
+    Returns
+    -------
+    Tensor
+        The limited elements. Shapes broadcast, and dtypes promote.
+
     Raises
     ------
     DTypeError
@@ -3544,7 +3584,7 @@ def cross(x1: TensorLike, x2: TensorLike, /, axis: int = -1) -> Tensor:
     Raises
     ------
     ShapeError
-        If the axis has another size, or the others do not broadcast.
+        If the size of the axis is not 3, or the other axes do not broadcast.
 
     Examples
     --------
@@ -3614,19 +3654,23 @@ def cumulative_sum(
     x : tensor_like
         Numbers, with at least one axis.
     axis : int or str, optional
-        The axis; may be left out if there is only one.
+        The axis; optional for a tensor with one axis.
     dtype : dtype_like, optional
-        The dtype to add in, and of the result. By default narrow integers become ``int32`` or
-        ``uint32``, booleans become ``int32``, and everything else keeps its dtype.
+        The dtype of the accumulation and of the result; by default as for `sum`.
     include_initial : bool
         If True, the result starts with the empty sum, zero, and the axis is longer by one.
     reverse : bool
         If True, accumulate from the end.
 
+    Returns
+    -------
+    Tensor
+        The sums, with the shape of `x`; the axis is longer by one with `include_initial`.
+
     Raises
     ------
     ArgumentError
-        If there are several axes, and none is given.
+        If `axis` is omitted and `x` has several axes.
 
     Examples
     --------
@@ -3705,7 +3749,7 @@ def diff(
     Raises
     ------
     ShapeError
-        If there is no such axis.
+        If the axis does not exist.
 
     Examples
     --------
@@ -3784,8 +3828,8 @@ def dot(
     x1, x2 : tensor_like
         Operands.
     x1_contract, x2_contract : int or str, or a sequence, optional
-        Axes that are added up along, paired in order. Without any axes given, the last axis of
-        `x1` and the last but one of `x2` (the last one of a vector), and a scalar multiplies.
+        The axes to sum over, in pairs. By default, the last axis of
+        `x1` and the last but one of `x2` (the last one of a vector); a scalar has no such axis.
     x1_batch, x2_batch : int or str, or a sequence, optional
         Batch axes; they must be the first axes of both operands.
 
@@ -3838,7 +3882,7 @@ def dot_product_attention(
         Added to the products of queries and keys; broadcasts to (..., N, T, S).
     mask : tensor_like, optional
         False, or 0, where a query must not see a key; broadcasts to (..., N, T, S). A query
-        that sees none sees all alike.
+        with no visible key attends to all keys equally.
     scale : float, optional
         The factor of the products of queries and keys; ``1 / sqrt(H)`` by default.
     is_causal : bool
@@ -3852,7 +3896,7 @@ def dot_product_attention(
     Raises
     ------
     ShapeError
-        If shapes do not fit together.
+        If the shapes are inconsistent.
     DTypeError
         If an operand is complex.
 
@@ -3895,14 +3939,14 @@ def elu(x: TensorLike, /, *, alpha: float = 1) -> Tensor:
     """
 
 def embedding(table: TensorLike, x: TensorLike, /) -> Tensor:
-    """Return the rows of a table that integers say.
+    """Return rows of a table by index.
 
     Parameters
     ----------
     table : tensor_like
         Rows along the first axis.
     x : tensor_like
-        Integers; those out of range take the nearest row.
+        Integers, from 0 on; an index out of range selects the nearest row.
 
     Returns
     -------
@@ -4064,7 +4108,7 @@ def expand_dims(
     Raises
     ------
     ArgumentError
-        If a position is out of range or there twice, or if there is a name for several axes.
+        If a position is out of range or repeated, or if a name is passed for several axes.
 
     Examples
     --------
@@ -4125,7 +4169,7 @@ def fft(
     Raises
     ------
     ShapeError
-        If there is no such axis.
+        If the axis does not exist.
 
     Examples
     --------
@@ -4189,7 +4233,7 @@ def fftn(
     Raises
     ------
     ShapeError
-        If there are no such axes.
+        If an axis does not exist.
     ArgumentError
         If `s` has not one entry for each axis.
 
@@ -4221,7 +4265,7 @@ def flip(x: TensorLike, /, axis: Axes | None = None) -> Tensor:
     Raises
     ------
     ShapeError
-        If there is no such axis.
+        If the axis does not exist.
 
     Examples
     --------
@@ -4323,18 +4367,18 @@ def gather(x: TensorLike, indices: TensorLike, /, *, axes: Axes | None = None) -
     indices : tensor_like
         Integers; the last axis holds the tuples. Negative ones count from the end.
     axes : sequence of int or str, optional
-        The axis that each number of a tuple counts along, in increasing order; the first ones
+        The axes of `x` that the numbers of a tuple index, in increasing order; the first axes
         by default.
 
     Returns
     -------
     Tensor
-        The other axes of `indices`, then the axes of `x` that are not counted along.
+        The axes of `indices` except the last one, then the axes of `x` that are not indexed.
 
     Raises
     ------
     ShapeError
-        If the tuples have more numbers than there are axes.
+        If the tuples have more numbers than `x` has axes.
 
     Examples
     --------
@@ -4468,7 +4512,7 @@ def group_norm(
     ArgumentError
         If the groups do not divide the channels, or the channels are along the first axis.
     ShapeError
-        If there is no such axis, or scale or bias have another size.
+        If the axis does not exist, or scale or bias have another size.
 
     Examples
     --------
@@ -4995,7 +5039,7 @@ def layer_norm(
         Real numbers; integers count as ``float32``. Statistics of narrow floats are computed in
         32 bits.
     scale, bias : tensor_like, optional
-        With the sizes of the axes.
+        Tensors with the shape of the normalized axes.
     axis : int or str, or a sequence
         The axes.
     epsilon : float
@@ -5009,7 +5053,7 @@ def layer_norm(
     Raises
     ------
     ShapeError
-        If there are no such axes, or scale or bias have other sizes.
+        If an axis does not exist, or scale or bias have other sizes.
     DTypeError
         If `x` is complex.
 
@@ -5410,6 +5454,11 @@ def logsumexp(
     scale : tensor_like, optional
         A factor for each exponential.
 
+    Returns
+    -------
+    Tensor
+        The logarithms, with the shape of `x` without the reduced axes.
+
     Examples
     --------
     >>> import nxla as nx
@@ -5433,14 +5482,19 @@ def matmul(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     Parameters
     ----------
     x1, x2 : tensor_like
-        Matrices in the last two axes; the axes before broadcast. A vector counts as a row on
-        the left and as a column on the right, and that axis is dropped from the result.
+        Matrices in the last two axes; the other axes broadcast. A vector counts as a row on the
+        left and as a column on the right, and the result does not have the added axis.
+
+    Returns
+    -------
+    Tensor
+        The products, of shape (..., rows of `x1`, columns of `x2`); the dtypes promote.
 
     Raises
     ------
     ShapeError
-        If the columns of `x1` are not as many as the rows of `x2`, if other axes do not
-        broadcast, or if an operand is a scalar.
+        If the number of columns of `x1` differs from the number of rows of `x2`, if other axes do
+        not broadcast, or if an operand is a scalar.
 
     Examples
     --------
@@ -5466,7 +5520,7 @@ def matrix_norm(
     Raises
     ------
     ArgumentError
-        If there is no such norm.
+        If the order is not supported.
 
     Examples
     --------
@@ -5540,6 +5594,11 @@ def max(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False) -
     keepdims : bool
         If True, keep these axes with size 1.
 
+    Returns
+    -------
+    Tensor
+        The maxima, with the dtype of `x` and the shape of `x` without the reduced axes.
+
     Raises
     ------
     DTypeError
@@ -5569,11 +5628,11 @@ def max_pool(
     x : tensor_like
         Real numbers with axes for examples, channels, and one for each size of the window.
     window : int or sequence of int
-        The size of the window, along all axes but those two or along each.
+        The size of the window, for all axes except examples and channels, or for each.
     strides : int or sequence of int, optional
         The stride of the windows; their size by default.
     padding : {"valid", "same"} or sequence of (int, int)
-        The padding, whose elements are smaller than all others: none, enough for one window for
+        The padding with the lowest value: none, as much as one window for each stride needs,
         each stride, or pairs for each axis.
     dilations : int or sequence of int, optional
         The distance between the elements of a window; 1 by default.
@@ -5640,14 +5699,20 @@ def mean(
     axis : int or str, or a sequence, optional
         The axes; all by default.
     dtype : dtype_like, optional
-        The dtype of the computation and of the result; by default the dtype of `x`.
+        The dtype of the computation and of the result; by default the dtype of `x`, or ``float32``
+        for integers.
     keepdims : bool
         If True, keep these axes with size 1.
+
+    Returns
+    -------
+    Tensor
+        The means, with the shape of `x` without the reduced axes.
 
     Raises
     ------
     ShapeError
-        If there is no such axis, or one is given twice.
+        If an axis does not exist or is repeated.
 
     Examples
     --------
@@ -5670,10 +5735,15 @@ def median(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False
     keepdims : bool
         If True, keep these axes with size 1.
 
+    Returns
+    -------
+    Tensor
+        The medians, with the shape of `x` without the reduced axes, ``float32`` for integers.
+
     Raises
     ------
     ShapeError
-        If there is no such axis.
+        If an axis does not exist or is repeated.
 
     Examples
     --------
@@ -5746,10 +5816,15 @@ def mode(x: TensorLike, /, axis: Axis | None = None, *, keepdims: bool = False) 
     keepdims : bool
         If True, keep the axis with size 1.
 
+    Returns
+    -------
+    Tensor
+        The elements, with the dtype of `x` and the shape of `x` without the axis.
+
     Raises
     ------
     ShapeError
-        If there is no such axis.
+        If the axis does not exist.
 
     Examples
     --------
@@ -5832,7 +5907,7 @@ def nancumsum(x: TensorLike, /, axis: Axis | None = None) -> Tensor:
     Parameters
     ----------
     x : tensor_like
-        Numbers; narrow integers are added up in 32 bits.
+        Numbers; narrow integers are summed in 32 bits.
     axis : int or str, optional
         The axis; by default the elements in row-major order.
 
@@ -5974,7 +6049,7 @@ def nansum(x: TensorLike, /, axis: Axes | None = None, *, keepdims: bool = False
     Parameters
     ----------
     x : tensor_like
-        Numbers of any dtype; narrow integers are added up in 32 bits, and booleans count as
+        Numbers of any dtype; narrow integers are summed in 32 bits, and booleans count as
         ``int32``.
     axis : int or str, or a sequence, optional
         The axes; all by default.
@@ -6104,7 +6179,7 @@ def norm(
     Raises
     ------
     ArgumentError
-        If there is no such norm.
+        If the order is not supported.
 
     Examples
     --------
@@ -6159,7 +6234,7 @@ def one_hot(
     DTypeError
         If `x` has no integers.
     ShapeError
-        If there is no such axis.
+        If the axis does not exist.
 
     Examples
     --------
@@ -6224,7 +6299,7 @@ def percentile(
     method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear",
     keepdims: bool = False,
 ) -> Tensor:
-    """Return the values below which given percentages of the elements are.
+    """Return percentiles: the values below which percentages of the elements lie.
 
     It is `quantile` with `q` from 0 to 100.
 
@@ -6243,7 +6318,7 @@ def permute_dims(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
     x : tensor_like
         Any tensor.
     axes : sequence of int or str, optional
-        For each axis of the result, the one of `x` that it is; reversed by default.
+        The axis of `x` for each axis of the result; the reverse order by default.
 
     Raises
     ------
@@ -6418,14 +6493,14 @@ def quantile(
     method: Literal["linear", "lower", "higher", "midpoint", "nearest"] = "linear",
     keepdims: bool = False,
 ) -> Tensor:
-    """Return the values below which given shares of the elements are.
+    """Return quantiles: the values below which fractions of the elements lie.
 
     Parameters
     ----------
     x : tensor_like
-        Real numbers; integers count as ``float32``. The result is NaN where one is.
+        Real numbers; integers count as ``float32``. NaN in `x` produces NaN.
     q : tensor_like
-        From 0 to 1: one share, or a vector of them, whose axis comes first in the result.
+        From 0 to 1: one fraction, or a vector, whose axis comes first in the result.
         Other values produce NaN.
     axis : int or str, or a sequence, optional
         The axes; all by default.
@@ -6619,13 +6694,18 @@ def reshape(
     x : tensor_like
         Any tensor.
     shape : int or sequence of int
-        The new sizes; one of them may be -1, and is worked out.
+        The new sizes. One of them may be -1; it follows from the number of elements.
     *sizes : int
         Further sizes, if `shape` is an int.
     names : sequence of (str or None), optional
         The names of the new axes.
     copy : bool, optional
         Part of the standard. It makes no difference: tensors never change.
+
+    Returns
+    -------
+    Tensor
+        A tensor with the new shape, and the dtype and elements of `x`.
 
     Raises
     ------
@@ -6723,7 +6803,7 @@ def rot90(x: TensorLike, /, k: int = 1, axes: Axes | None = None) -> Tensor:
     Raises
     ------
     ShapeError
-        If there are no such axes, or both are the same.
+        If an axis does not exist, or both axes are the same.
     ArgumentError
         If there are not two of them.
 
@@ -7036,7 +7116,7 @@ def softmax(x: TensorLike, /, axis: Axis = -1) -> Tensor:
     Raises
     ------
     ShapeError
-        If there is no such axis.
+        If the axis does not exist.
     DTypeError
         If `x` is complex.
 
@@ -7055,7 +7135,7 @@ def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, /, *, axis: Ax
     logits : tensor_like
         Real numbers.
     labels : tensor_like
-        How likely each class is; one that is 0 adds nothing, even for a logit of minus
+        The probability of each class; 0 adds nothing, even for a logit of minus
         infinity.
     axis : int or str
         The axis of the classes.
@@ -7068,7 +7148,7 @@ def softmax_cross_entropy(logits: TensorLike, labels: TensorLike, /, *, axis: Ax
     Raises
     ------
     ShapeError
-        If there is no such axis, or shapes do not broadcast.
+        If the axis does not exist, or shapes do not broadcast.
 
     Examples
     --------
@@ -7100,7 +7180,7 @@ def softmax_cross_entropy_with_integer_labels(
     Raises
     ------
     ShapeError
-        If there is no such axis, or the labels have another shape.
+        If the axis does not exist, or the labels have another shape.
     DTypeError
         If the labels are not integers.
 
@@ -7141,6 +7221,11 @@ def sort(
         If True, sort from the largest to the smallest.
     stable : bool
         If True, equal elements keep their order.
+
+    Returns
+    -------
+    Tensor
+        A tensor with the shape and dtype of `x`.
 
     Raises
     ------
@@ -7269,7 +7354,7 @@ def squeeze(x: TensorLike, /, axis: Axes | None = None) -> Tensor:
     Raises
     ------
     ShapeError
-        If an axis has another size than 1.
+        If the size of an axis is not 1.
 
     Examples
     --------
@@ -7371,14 +7456,18 @@ def sum(
     keepdims : bool
         If True, keep these axes with size 1.
     dtype : dtype_like, optional
-        The dtype of the accumulation and of the result. By default booleans and narrow integers
-        become
-        ``int32``, unsigned ones ``uint32``, and everything else keeps its dtype.
+        The dtype of the accumulation and of the result. By default, booleans and narrow signed
+        integers become ``int32``, narrow unsigned integers ``uint32``; other dtypes do not change.
+
+    Returns
+    -------
+    Tensor
+        The sums, with the dtype `dtype` and the shape of `x` without the reduced axes.
 
     Raises
     ------
     ShapeError
-        If there is no such axis, or one is given twice.
+        If an axis does not exist or is repeated.
 
     Examples
     --------
@@ -7410,7 +7499,7 @@ def swapaxes(x: TensorLike, /, axis1: Axis, axis2: Axis) -> Tensor:
     Raises
     ------
     ShapeError
-        If there is no such axis.
+        If the axis does not exist.
 
     Examples
     --------
@@ -7430,7 +7519,7 @@ def take(x: TensorLike, indices: TensorLike, /, axis: Axis | None = None) -> Ten
         Integers of any shape; negative ones count from the end. An index that is still out of
         range selects the nearest element.
     axis : int or str, optional
-        The axis; may be left out if there is only one.
+        The axis; optional for a tensor with one axis.
 
     Returns
     -------
@@ -7440,7 +7529,7 @@ def take(x: TensorLike, indices: TensorLike, /, axis: Axis | None = None) -> Ten
     Raises
     ------
     ArgumentError
-        If there are several axes, and none is given.
+        If `axis` is omitted and `x` has several axes.
     DTypeError
         If the indices are not integers.
 
@@ -7600,7 +7689,7 @@ def trace(x: TensorLike, /, offset: int = 0, *, dtype: DTypeLike | None = None) 
         The number of columns to the right of the main diagonal; outside the matrices the sum is
         0.
     dtype : dtype_like, optional
-        The dtype to add in, and of the result; by default as for `nxla.sum`.
+        The dtype of the accumulation and of the result; by default as for `nxla.sum`.
 
     Raises
     ------
@@ -7734,6 +7823,11 @@ def var(
     keepdims : bool
         If True, keep these axes with size 1.
 
+    Returns
+    -------
+    Tensor
+        The variances, with the shape of `x` without the reduced axes.
+
     Examples
     --------
     >>> import nxla as nx
@@ -7749,7 +7843,7 @@ def vecdot(x1: TensorLike, x2: TensorLike, /, axis: Axis = -1) -> Tensor:
     Raises
     ------
     ShapeError
-        If the shapes do not broadcast, or the axis has another size in each.
+        If the shapes do not broadcast.
 
     Examples
     --------
@@ -7773,6 +7867,11 @@ def weighted_mean(
         The axes; all by default.
     keepdims : bool
         If True, keep these axes with size 1.
+
+    Returns
+    -------
+    Tensor
+        The means, with the shape of `x` without the reduced axes.
 
     Raises
     ------

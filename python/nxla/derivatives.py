@@ -335,7 +335,7 @@ def jacrev(
     Returns
     -------
     Function
-        As for `jacfwd`.
+        As for `jacfwd`: each tensor has the axes of the result, then the axes of the argument.
 
     Examples
     --------
@@ -364,7 +364,7 @@ def jacobian(
     Returns
     -------
     Function
-        As for `jacfwd`.
+        As for `jacfwd`: each tensor has the axes of the result, then the axes of the argument.
 
     Examples
     --------

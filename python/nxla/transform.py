@@ -522,11 +522,16 @@ def template(
     shape : int or sequence of int
         The sizes of the axes.
     dtype : dtype_like
-        The element type.
+        The element type; ``float32`` by default.
     names : sequence of (str or None), optional
         The names of the axes.
     vectorized_axes : sequence of (str, int), optional
         Names and sizes of vectorized axes, which are not part of `shape`.
+
+    Returns
+    -------
+    Template
+        A description with a shape and a dtype.
 
     Examples
     --------

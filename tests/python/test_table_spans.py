@@ -46,6 +46,7 @@ def values_for(page, folder):
         "guide/control-flow.md": {
             "body": lambda i, x: x + i, "step": lambda c, x: (c + x, c), "f": lambda x: x + 1,
         },
+        "guide/derivatives.md": {"v": x},
         "learn/jax.md": {
             "body": lambda i, x: x + i, "carry": x[0], "step": lambda c, x: (c + x, c),
             "f": lambda x, power=2: x**power, "a": nx.ones((2, 2)), "shape": (4, 4),

@@ -345,7 +345,7 @@ TABLE = {
     "`prod`": ((nx.prod, [0, 2, 3]), (nx.prod, [0, 0, 3])),
     "`sort` times 1, 2, 3": (lambda x: nx.sort(x) * nx.tensor([1, 2, 3]), [1, 1, 0]),
     "`cumulative_max`": (nx.cumulative_max, [1, 1]),
-    "the largest of windows": (lambda x: nx.window_max(x, 2), [1, 1]),
+    "`window_max(x, 2)`": (lambda x: nx.window_max(x, 2), [1, 1]),
     "`fmod(x, 2)`": (lambda x: nx.fmod(x, 2), 2),
 }
 

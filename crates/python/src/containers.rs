@@ -503,14 +503,23 @@ fn rebuild_dataclass(
 
 /// Make a class a container.
 ///
+/// Dataclasses and named tuples are containers without a registration.
+///
 /// Parameters
 /// ----------
 /// cls : type
 ///     The class.
 /// flatten : callable
-///     Returns ``(children, aux)`` for a value; ``aux`` must be hashable and comparable.
+///     Returns ``(children, aux)`` for a value. The children are containers or leaves. ``aux`` must
+///     be hashable and comparable; it is static, so a value with another ``aux`` is traced again.
 /// unflatten : callable
 ///     Returns the value for ``(aux, children)``.
+///
+/// Raises
+/// ------
+/// ArgumentError
+///     If `cls` is a built-in container or leaf class, such as dict, or if `flatten` or `unflatten`
+///     is not a function.
 ///
 /// Examples
 /// --------

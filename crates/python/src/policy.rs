@@ -6,7 +6,16 @@ use pyo3::types::{PyString, PyTuple};
 
 use crate::errors::argument_error;
 
-/// A split policy, for ``nx.graph.split`` and the option ``stages`` of ``nx.jit``.
+/// A rule that splits a program into stages.
+///
+/// It is an argument of ``nx.graph.split`` and a value of the option ``stages`` of ``nx.jit``.
+///
+/// Examples
+/// --------
+/// >>> import nxla as nx
+/// >>> expression = nx.debug_expr(lambda x: nx.exp(nx.sin(x)))(1.0)
+/// >>> [stage.expr.op_counts() for stage in nx.graph.split(expression, nx.graph.Policy.every_ops(1))]
+/// [{'parameter': 1, 'sin': 1}, {'exp': 1, 'parameter': 1}]
 #[pyclass(name = "Policy", module = "nxla.graph", frozen, eq, hash)]
 #[derive(PartialEq, Eq, Hash)]
 pub(crate) struct PyPolicy(pub(crate) Policy);

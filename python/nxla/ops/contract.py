@@ -100,12 +100,12 @@ def einsum(
     Parameters
     ----------
     subscripts : str
-        A letter for each axis of each operand, operands apart by commas, and the axes of the result
-        after an arrow: ``"ij,jk->ik"``. What the result does not name is added up; a letter that an
-        operand has twice takes its diagonal. ``...`` stands for axes without letters, which
-        broadcast. Without an arrow the result has these, and the letters that occur once in
-        alphabetic order. Operands may also come with lists of ints in place of letters:
-        ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
+        A letter for each axis of each operand, with commas between operands, and the letters of
+        the result after an arrow: ``"ij,jk->ik"``. Letters that the result omits are summed. A
+        letter that occurs twice in an operand selects its diagonal. ``...`` stands for axes
+        without letters, which broadcast. Without an arrow, the result has the axes without
+        letters and then, in alphabetical order, the letters that occur once. Lists of integers
+        after the operands may replace letters: ``einsum(x, [0, 1], y, [1, 2], [0, 2])``.
     *operands : tensor_like
         Tensors; their dtypes promote. Axes of size 1 broadcast.
     optimize : bool, str or sequence

@@ -46,6 +46,11 @@ def tensor(
     copy : bool, optional
         As for `asarray`.
 
+    Returns
+    -------
+    Tensor
+        The data as a tensor.
+
     Raises
     ------
     ArgumentError
@@ -117,6 +122,11 @@ def asarray(
         it, is in use.
     device : Device or str, optional
         As for `tensor`.
+
+    Returns
+    -------
+    Tensor
+        The data as a tensor, or `obj` itself if it is one with this dtype.
 
     Raises
     ------
@@ -214,6 +224,11 @@ def full(
     device : Device or str, optional
         The device; by default the device of the current options, or the host.
 
+    Returns
+    -------
+    Tensor
+        A tensor with this shape, whose elements are equal.
+
     Raises
     ------
     ArgumentError
@@ -257,6 +272,11 @@ def zeros(
     device : Device or str, optional
         The device; by default the device of the current options, or the host.
 
+    Returns
+    -------
+    Tensor
+        A tensor with this shape.
+
     Examples
     --------
     >>> import nxla as nx
@@ -287,6 +307,11 @@ def ones(
         The names of the axes.
     device : Device or str, optional
         The device; by default the device of the current options, or the host.
+
+    Returns
+    -------
+    Tensor
+        A tensor with this shape.
 
     Examples
     --------
@@ -354,6 +379,11 @@ def full_like(
         The element type.
     device : Device or str, optional
         The device; by default the device of the current options, or the host.
+
+    Returns
+    -------
+    Tensor
+        A tensor with the shape of `x`, and by default its dtype.
 
     Examples
     --------
@@ -610,6 +640,11 @@ def eye(
         Names and sizes of vectorized axes; all entries are the same.
     device : Device or str, optional
         The device; by default the device of the current options, or the host.
+
+    Returns
+    -------
+    Tensor
+        A matrix with `n_rows` rows and `n_cols` columns.
 
     Examples
     --------

@@ -60,7 +60,7 @@ def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -
     ShapeError
         If the axis does not exist.
     ArgumentError
-        If a position is out of range, or one is given twice.
+        If a position is out of range or repeated.
 
     Examples
     --------

@@ -81,7 +81,7 @@ def dropout(key: TensorLike, x: TensorLike, /, rate: float = 0.5) -> tuple[Tenso
     x : tensor_like
         Numbers; integers count as ``float32``.
     rate : float
-        How likely an element is to become 0.
+        The probability that an element is set to 0.
 
     Returns
     -------

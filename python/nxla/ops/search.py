@@ -405,7 +405,7 @@ def partition(x: TensorLike, kth: int | Sequence[int], /, axis: Axis = -1) -> Te
     ArgumentError
         If the axis has no such position.
     ShapeError
-        If there is no such axis.
+        If the axis does not exist.
 
     Examples
     --------

@@ -39,6 +39,11 @@ def sgd(
     nesterov : bool
         If True, use Nesterov's momentum.
 
+    Returns
+    -------
+    GradientTransformation
+        The optimizer, a pair of functions `init` and `update`.
+
     Examples
     --------
     >>> import nxla as nx
@@ -75,12 +80,22 @@ def adam(
     nesterov : bool
         If True, use Nesterov's momentum.
 
+    Returns
+    -------
+    GradientTransformation
+        The optimizer, a pair of functions `init` and `update`.
+
     Examples
     --------
     >>> import nxla as nx
-    >>> adam = nx.optim.adam(0.1)
-    >>> round(adam.update(nx.tensor(2.0), adam.init(nx.tensor(0.0)))[0].item(), 4)
-    -0.1
+    >>> adam, params = nx.optim.adam(0.1), {"w": nx.tensor(0.0)}
+    >>> gradient = nx.jit(nx.grad(lambda params: (params["w"] - 3.0) ** 2))
+    >>> state = adam.init(params)
+    >>> for _ in range(100):
+    ...     updates, state = adam.update(gradient(params), state, params)
+    ...     params = nx.optim.apply_updates(params, updates)
+    >>> round(params["w"].item(), 1)
+    3.0
     """
     own = scale_by_adam(b1, b2, eps, eps_root, nesterov=nesterov)
     return chain(own, scale_by_learning_rate(learning_rate))
@@ -107,6 +122,11 @@ def adamw(
         As for `adam`.
     weight_decay, mask
         As for `add_decayed_weights`; the decay is also multiplied by the learning rate.
+
+    Returns
+    -------
+    GradientTransformation
+        The optimizer, a pair of functions `init` and `update`.
 
     Examples
     --------
@@ -142,6 +162,11 @@ def lion(
     weight_decay, mask
         As for `add_decayed_weights`.
 
+    Returns
+    -------
+    GradientTransformation
+        The optimizer, a pair of functions `init` and `update`.
+
     Examples
     --------
     >>> import nxla as nx
@@ -172,6 +197,11 @@ def adagrad(
         The initial value of the sums.
     eps : float
         A constant that is added under the root.
+
+    Returns
+    -------
+    GradientTransformation
+        The optimizer, a pair of functions `init` and `update`.
 
     Examples
     --------
@@ -216,6 +246,11 @@ def rmsprop(
         If True, subtract the square of the mean from the mean of squares.
     momentum, nesterov
         As for `sgd`, applied to steps instead of gradients.
+
+    Returns
+    -------
+    GradientTransformation
+        The optimizer, a pair of functions `init` and `update`.
 
     Examples
     --------

@@ -80,14 +80,19 @@ functions! {
     /// Parameters
     /// ----------
     /// x1, x2 : tensor_like
-    ///     Matrices in the last two axes; the axes before broadcast. A vector counts as a row on
-    ///     the left and as a column on the right, and that axis is dropped from the result.
+    ///     Matrices in the last two axes; the other axes broadcast. A vector counts as a row on the
+    ///     left and as a column on the right, and the result does not have the added axis.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The products, of shape (..., rows of `x1`, columns of `x2`); the dtypes promote.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If the columns of `x1` are not as many as the rows of `x2`, if other axes do not
-    ///     broadcast, or if an operand is a scalar.
+    ///     If the number of columns of `x1` differs from the number of rows of `x2`, if other axes do
+    ///     not broadcast, or if an operand is a scalar.
     ///
     /// Examples
     /// --------
@@ -103,8 +108,8 @@ functions! {
     /// x1, x2 : tensor_like
     ///     Operands.
     /// x1_contract, x2_contract : int or str, or a sequence, optional
-    ///     Axes that are added up along, paired in order. Without any axes given, the last axis of
-    ///     `x1` and the last but one of `x2` (the last one of a vector), and a scalar multiplies.
+    ///     The axes to sum over, in pairs. By default, the last axis of
+    ///     `x1` and the last but one of `x2` (the last one of a vector); a scalar has no such axis.
     /// x1_batch, x2_batch : int or str, or a sequence, optional
     ///     Batch axes; they must be the first axes of both operands.
     ///
@@ -147,7 +152,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If the shapes do not broadcast, or the axis has another size in each.
+    ///     If the shapes do not broadcast.
     ///
     /// Examples
     /// --------

@@ -269,6 +269,11 @@ functions! {
     /// min, max : tensor_like, optional
     ///     The limits; where a minimum exceeds the maximum, the maximum wins.
     ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The limited elements. Shapes broadcast, and dtypes promote.
+    ///
     /// Raises
     /// ------
     /// DTypeError
@@ -394,7 +399,7 @@ functions! {
 /// ShapeError
 ///     If the shapes do not broadcast.
 /// ArgumentError
-///     If there is only one to choose from.
+///     If only one of `x1` and `x2` is passed.
 ///
 /// Examples
 /// --------

@@ -74,7 +74,7 @@ functions! {
     ///     Integers of any shape; negative ones count from the end. An index that is still out of
     ///     range selects the nearest element.
     /// axis : int or str, optional
-    ///     The axis; may be left out if there is only one.
+    ///     The axis; optional for a tensor with one axis.
     ///
     /// Returns
     /// -------
@@ -84,7 +84,7 @@ functions! {
     /// Raises
     /// ------
     /// ArgumentError
-    ///     If there are several axes, and none is given.
+    ///     If `axis` is omitted and `x` has several axes.
     /// DTypeError
     ///     If the indices are not integers.
     ///
@@ -197,18 +197,18 @@ functions! {
     /// indices : tensor_like
     ///     Integers; the last axis holds the tuples. Negative ones count from the end.
     /// axes : sequence of int or str, optional
-    ///     The axis that each number of a tuple counts along, in increasing order; the first ones
+    ///     The axes of `x` that the numbers of a tuple index, in increasing order; the first axes
     ///     by default.
     ///
     /// Returns
     /// -------
     /// Tensor
-    ///     The other axes of `indices`, then the axes of `x` that are not counted along.
+    ///     The axes of `indices` except the last one, then the axes of `x` that are not indexed.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If the tuples have more numbers than there are axes.
+    ///     If the tuples have more numbers than `x` has axes.
     ///
     /// Examples
     /// --------
@@ -275,6 +275,11 @@ functions! {
     /// stable : bool
     ///     If True, equal elements keep their order.
     ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     A tensor with the shape and dtype of `x`.
+    ///
     /// Raises
     /// ------
     /// DTypeError
@@ -288,9 +293,10 @@ functions! {
     fn sort(x, /, axis: Axis = -1, *, descending: bool = false, stable: bool = true) |graph|
         graph.sort(x, axis, descending, stable);
 
-    /// Return the indices that sort the elements of an axis.
+    /// Return the indices that sort the elements of an axis, with the shape of `x`.
     ///
-    /// Parameters and errors are the same as for `sort`; `dtype` is the dtype of the indices.
+    /// Parameters and errors are the same as for `sort`; `dtype` is the dtype of the indices, ``int32``
+    /// by default.
     ///
     /// Examples
     /// --------
@@ -345,7 +351,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is no such axis.
+    ///     If the axis does not exist.
     ///
     /// Examples
     /// --------

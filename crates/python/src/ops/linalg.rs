@@ -138,7 +138,7 @@ functions! {
     /// Raises
     /// ------
     /// ArgumentError
-    ///     If there is no such norm.
+    ///     If the order is not supported.
     ///
     /// Examples
     /// --------
@@ -163,7 +163,7 @@ functions! {
     /// Raises
     /// ------
     /// ArgumentError
-    ///     If there is no such norm.
+    ///     If the order is not supported.
     ///
     /// Examples
     /// --------
@@ -367,7 +367,7 @@ functions! {
     ///     The number of columns to the right of the main diagonal; outside the matrices the sum is
     ///     0.
     /// dtype : dtype_like, optional
-    ///     The dtype to add in, and of the result; by default as for `nxla.sum`.
+    ///     The dtype of the accumulation and of the result; by default as for `nxla.sum`.
     ///
     /// Raises
     /// ------
@@ -420,7 +420,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If the axis has another size, or the others do not broadcast.
+    ///     If the size of the axis is not 3, or the other axes do not broadcast.
     ///
     /// Examples
     /// --------

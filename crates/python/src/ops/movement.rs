@@ -204,7 +204,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is no such axis.
+    ///     If the axis does not exist.
     ///
     /// Examples
     /// --------
@@ -227,7 +227,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there are no such axes, or both are the same.
+    ///     If an axis does not exist, or both axes are the same.
     /// ArgumentError
     ///     If there are not two of them.
     ///
@@ -252,13 +252,18 @@ functions! {
     /// x : tensor_like
     ///     Any tensor.
     /// shape : int or sequence of int
-    ///     The new sizes; one of them may be -1, and is worked out.
+    ///     The new sizes. One of them may be -1; it follows from the number of elements.
     /// *sizes : int
     ///     Further sizes, if `shape` is an int.
     /// names : sequence of (str or None), optional
     ///     The names of the new axes.
     /// copy : bool, optional
     ///     Part of the standard. It makes no difference: tensors never change.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     A tensor with the new shape, and the dtype and elements of `x`.
     ///
     /// Raises
     /// ------
@@ -326,7 +331,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If an axis has another size than 1.
+    ///     If the size of an axis is not 1.
     ///
     /// Examples
     /// --------
@@ -349,7 +354,7 @@ functions! {
     /// Raises
     /// ------
     /// ArgumentError
-    ///     If a position is out of range or there twice, or if there is a name for several axes.
+    ///     If a position is out of range or repeated, or if a name is passed for several axes.
     ///
     /// Examples
     /// --------
@@ -375,7 +380,7 @@ functions! {
     /// x : tensor_like
     ///     Any tensor.
     /// axes : sequence of int or str, optional
-    ///     For each axis of the result, the one of `x` that it is; reversed by default.
+    ///     The axis of `x` for each axis of the result; the reverse order by default.
     ///
     /// Raises
     /// ------
@@ -395,7 +400,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is no such axis.
+    ///     If the axis does not exist.
     ///
     /// Examples
     /// --------

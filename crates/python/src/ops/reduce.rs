@@ -68,14 +68,18 @@ functions! {
     /// keepdims : bool
     ///     If True, keep these axes with size 1.
     /// dtype : dtype_like, optional
-    ///     The dtype of the accumulation and of the result. By default booleans and narrow integers
-    ///     become
-    ///     ``int32``, unsigned ones ``uint32``, and everything else keeps its dtype.
+    ///     The dtype of the accumulation and of the result. By default, booleans and narrow signed
+    ///     integers become ``int32``, narrow unsigned integers ``uint32``; other dtypes do not change.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The sums, with the dtype `dtype` and the shape of `x` without the reduced axes.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is no such axis, or one is given twice.
+    ///     If an axis does not exist or is repeated.
     ///
     /// Examples
     /// --------
@@ -120,6 +124,11 @@ functions! {
     /// keepdims : bool
     ///     If True, keep these axes with size 1.
     ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The maxima, with the dtype of `x` and the shape of `x` without the reduced axes.
+    ///
     /// Raises
     /// ------
     /// DTypeError
@@ -145,7 +154,9 @@ functions! {
     fn min(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.reduce_min(x, axis.as_deref(), keepdims);
 
-    /// Return whether no element is zero. Parameters are the same as for `max`, any dtype will do.
+    /// Return whether no element is zero, as booleans.
+    ///
+    /// Parameters are the same as for `max`; elements of any dtype are accepted.
     ///
     /// Examples
     /// --------
@@ -155,9 +166,9 @@ functions! {
     fn all(x, /, axis: Option<AxisList> = None, *, keepdims: bool = false) |graph|
         graph.all(x, axis.as_deref(), keepdims);
 
-    /// Return whether an element is not zero.
+    /// Return whether an element is not zero, as booleans.
     ///
-    /// Parameters are the same as for `max`, any dtype will do.
+    /// Parameters are the same as for `max`; elements of any dtype are accepted.
     ///
     /// Examples
     /// --------
@@ -190,14 +201,20 @@ functions! {
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
     /// dtype : dtype_like, optional
-    ///     The dtype of the computation and of the result; by default the dtype of `x`.
+    ///     The dtype of the computation and of the result; by default the dtype of `x`, or ``float32``
+    ///     for integers.
     /// keepdims : bool
     ///     If True, keep these axes with size 1.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The means, with the shape of `x` without the reduced axes.
     ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is no such axis, or one is given twice.
+    ///     If an axis does not exist or is repeated.
     ///
     /// Examples
     /// --------
@@ -228,6 +245,11 @@ functions! {
     /// keepdims : bool
     ///     If True, keep these axes with size 1.
     ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The means, with the shape of `x` without the reduced axes.
+    ///
     /// Raises
     /// ------
     /// ShapeError
@@ -256,6 +278,11 @@ functions! {
     ///     NumPy's name of `correction`.
     /// keepdims : bool
     ///     If True, keep these axes with size 1.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The variances, with the shape of `x` without the reduced axes.
     ///
     /// Examples
     /// --------
@@ -332,10 +359,15 @@ functions! {
     /// keepdims : bool
     ///     If True, keep these axes with size 1.
     ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The medians, with the shape of `x` without the reduced axes, ``float32`` for integers.
+    ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is no such axis.
+    ///     If an axis does not exist or is repeated.
     ///
     /// Examples
     /// --------
@@ -356,10 +388,15 @@ functions! {
     /// keepdims : bool
     ///     If True, keep the axis with size 1.
     ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The elements, with the dtype of `x` and the shape of `x` without the axis.
+    ///
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is no such axis.
+    ///     If the axis does not exist.
     ///
     /// Examples
     /// --------
@@ -385,12 +422,20 @@ functions! {
     /// dtype : dtype_like
     ///     The dtype of the index.
     ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The indices, ``int32`` by default, with the shape of `x` without the axis; a scalar without
+    ///     `axis`.
+    ///
     /// Raises
     /// ------
     /// DTypeError
     ///     If `x` is complex.
     /// ShapeError
-    ///     If there is no such axis, or no element.
+    ///     If the axis does not exist.
+    /// ArgumentError
+    ///     If the reduced axes have no elements.
     ///
     /// Examples
     /// --------
@@ -426,6 +471,11 @@ functions! {
     ///     If True, keep these axes with size 1.
     /// scale : tensor_like, optional
     ///     A factor for each exponential.
+    ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The logarithms, with the shape of `x` without the reduced axes.
     ///
     /// Examples
     /// --------

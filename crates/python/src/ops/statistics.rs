@@ -59,14 +59,14 @@ fn total_of_numbers(
 }
 
 functions! {
-    /// Return the values below which given shares of the elements are.
+    /// Return quantiles: the values below which fractions of the elements lie.
     ///
     /// Parameters
     /// ----------
     /// x : tensor_like
-    ///     Real numbers; integers count as ``float32``. The result is NaN where one is.
+    ///     Real numbers; integers count as ``float32``. NaN in `x` produces NaN.
     /// q : tensor_like
-    ///     From 0 to 1: one share, or a vector of them, whose axis comes first in the result.
+    ///     From 0 to 1: one fraction, or a vector, whose axis comes first in the result.
     ///     Other values produce NaN.
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
@@ -95,7 +95,7 @@ functions! {
         quantile(graph, [x, q], axis, options, false)
     };
 
-    /// Return the values below which given percentages of the elements are.
+    /// Return percentiles: the values below which percentages of the elements lie.
     ///
     /// It is `quantile` with `q` from 0 to 100.
     ///
@@ -173,7 +173,7 @@ functions! {
     /// Parameters
     /// ----------
     /// x : tensor_like
-    ///     Numbers of any dtype; narrow integers are added up in 32 bits, and booleans count as
+    ///     Numbers of any dtype; narrow integers are summed in 32 bits, and booleans count as
     ///     ``int32``.
     /// axis : int or str, or a sequence, optional
     ///     The axes; all by default.
@@ -319,7 +319,7 @@ functions! {
     /// Parameters
     /// ----------
     /// x : tensor_like
-    ///     Numbers; narrow integers are added up in 32 bits.
+    ///     Numbers; narrow integers are summed in 32 bits.
     /// axis : int or str, optional
     ///     The axis; by default the elements in row-major order.
     ///

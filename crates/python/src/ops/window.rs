@@ -358,19 +358,23 @@ functions! {
     /// x : tensor_like
     ///     Numbers, with at least one axis.
     /// axis : int or str, optional
-    ///     The axis; may be left out if there is only one.
+    ///     The axis; optional for a tensor with one axis.
     /// dtype : dtype_like, optional
-    ///     The dtype to add in, and of the result. By default narrow integers become ``int32`` or
-    ///     ``uint32``, booleans become ``int32``, and everything else keeps its dtype.
+    ///     The dtype of the accumulation and of the result; by default as for `sum`.
     /// include_initial : bool
     ///     If True, the result starts with the empty sum, zero, and the axis is longer by one.
     /// reverse : bool
     ///     If True, accumulate from the end.
     ///
+    /// Returns
+    /// -------
+    /// Tensor
+    ///     The sums, with the shape of `x`; the axis is longer by one with `include_initial`.
+    ///
     /// Raises
     /// ------
     /// ArgumentError
-    ///     If there are several axes, and none is given.
+    ///     If `axis` is omitted and `x` has several axes.
     ///
     /// Examples
     /// --------

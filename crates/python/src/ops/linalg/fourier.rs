@@ -196,7 +196,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is no such axis.
+    ///     If the axis does not exist.
     ///
     /// Examples
     /// --------
@@ -284,7 +284,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there are no such axes.
+    ///     If an axis does not exist.
     /// ArgumentError
     ///     If `s` has not one entry for each axis.
     ///

@@ -18,7 +18,7 @@ functions! {
     ///     Real numbers; integers count as ``float32``. Statistics of narrow floats are computed in
     ///     32 bits.
     /// scale, bias : tensor_like, optional
-    ///     With the sizes of the axes.
+    ///     Tensors with the shape of the normalized axes.
     /// axis : int or str, or a sequence
     ///     The axes.
     /// epsilon : float
@@ -32,7 +32,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there are no such axes, or scale or bias have other sizes.
+    ///     If an axis does not exist, or scale or bias have other sizes.
     /// DTypeError
     ///     If `x` is complex.
     ///
@@ -85,7 +85,7 @@ functions! {
     /// ArgumentError
     ///     If the groups do not divide the channels, or the channels are along the first axis.
     /// ShapeError
-    ///     If there is no such axis, or scale or bias have another size.
+    ///     If the axis does not exist, or scale or bias have another size.
     ///
     /// Examples
     /// --------
@@ -118,7 +118,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is no such axis, or a vector has another size.
+    ///     If the axis does not exist, or a vector has another size.
     ///
     /// Examples
     /// --------
@@ -148,7 +148,7 @@ functions! {
     ///     Added to the products of queries and keys; broadcasts to (..., N, T, S).
     /// mask : tensor_like, optional
     ///     False, or 0, where a query must not see a key; broadcasts to (..., N, T, S). A query
-    ///     that sees none sees all alike.
+    ///     with no visible key attends to all keys equally.
     /// scale : float, optional
     ///     The factor of the products of queries and keys; ``1 / sqrt(H)`` by default.
     /// is_causal : bool
@@ -162,7 +162,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If shapes do not fit together.
+    ///     If the shapes are inconsistent.
     /// DTypeError
     ///     If an operand is complex.
     ///
@@ -188,7 +188,7 @@ functions! {
     /// logits : tensor_like
     ///     Real numbers.
     /// labels : tensor_like
-    ///     How likely each class is; one that is 0 adds nothing, even for a logit of minus
+    ///     The probability of each class; 0 adds nothing, even for a logit of minus
     ///     infinity.
     /// axis : int or str
     ///     The axis of the classes.
@@ -201,7 +201,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is no such axis, or shapes do not broadcast.
+    ///     If the axis does not exist, or shapes do not broadcast.
     ///
     /// Examples
     /// --------
@@ -231,7 +231,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is no such axis, or the labels have another shape.
+    ///     If the axis does not exist, or the labels have another shape.
     /// DTypeError
     ///     If the labels are not integers.
     ///
@@ -362,11 +362,11 @@ functions! {
     /// x : tensor_like
     ///     Real numbers with axes for examples, channels, and one for each size of the window.
     /// window : int or sequence of int
-    ///     The size of the window, along all axes but those two or along each.
+    ///     The size of the window, for all axes except examples and channels, or for each.
     /// strides : int or sequence of int, optional
     ///     The stride of the windows; their size by default.
     /// padding : {"valid", "same"} or sequence of (int, int)
-    ///     The padding, whose elements are smaller than all others: none, enough for one window for
+    ///     The padding with the lowest value: none, as much as one window for each stride needs,
     ///     each stride, or pairs for each axis.
     /// dilations : int or sequence of int, optional
     ///     The distance between the elements of a window; 1 by default.

@@ -308,7 +308,7 @@ functions! {
     /// Raises
     /// ------
     /// ShapeError
-    ///     If there is no such axis.
+    ///     If the axis does not exist.
     /// DTypeError
     ///     If `x` is complex.
     ///
@@ -365,7 +365,7 @@ functions! {
     /// DTypeError
     ///     If `x` has no integers.
     /// ShapeError
-    ///     If there is no such axis.
+    ///     If the axis does not exist.
     ///
     /// Examples
     /// --------
@@ -376,14 +376,14 @@ functions! {
         x, /, num_classes: Count, *, axis: i64 = -1, dtype: DTypeArg = "float32"
     ) |graph| graph.one_hot(x, num_classes, axis, dtype);
 
-    /// Return the rows of a table that integers say.
+    /// Return rows of a table by index.
     ///
     /// Parameters
     /// ----------
     /// table : tensor_like
     ///     Rows along the first axis.
     /// x : tensor_like
-    ///     Integers; those out of range take the nearest row.
+    ///     Integers, from 0 on; an index out of range selects the nearest row.
     ///
     /// Returns
     /// -------
