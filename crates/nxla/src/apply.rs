@@ -122,7 +122,7 @@ pub(crate) fn in_trace<O: Operand, R: Results>(
 }
 
 /// Returns the built nodes and their vectorized axes, or `None` after an error.
-fn build_ids<O: Operand>(
+pub(crate) fn build_ids<O: Operand>(
     function: &str,
     trace: &Trace,
     location: &'static Location<'static>,

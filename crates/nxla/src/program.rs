@@ -3,9 +3,10 @@
 use std::panic::Location;
 
 use nxla_expr::{ErrorKind, ExprId, Graph, Program};
-use nxla_runtime::{CapturedOperands, VectorAxes, build_entries, called_once};
+use nxla_runtime::called_once;
 
 use crate::Result;
+use crate::apply::build_ids;
 use crate::expr::Expr;
 
 /// Adds the nodes of a program to the trace of its arguments, and returns the outputs.
@@ -28,22 +29,13 @@ use crate::expr::Expr;
 #[track_caller]
 #[must_use]
 pub fn call_program(program: &Program, arguments: &[Expr]) -> Vec<Expr> {
-    let location = Location::caller();
-    let trace = &Expr::trace_of(arguments);
-    let captured = CapturedOperands::of(trace, arguments);
-    let mut vectors = VectorAxes::NONE;
-    let ids = trace.operate(|graph| {
-        graph.enter_rust(location);
-        let ids = captured?.nodes(graph, trace, arguments)?;
-        let mut inline = called_once(|graph: &mut Graph, ids: &[ExprId]| {
-            check_types(graph, program, ids)?;
-            Ok(program.inline(graph, ids)?.into_iter().collect())
-        });
-        build_entries(graph, Some(trace), (arguments, &ids), &mut inline, &mut vectors)
-            .map_err(|error| error.in_function("call_program"))
+    let (trace, location) = (&Expr::trace_of(arguments), Location::caller());
+    let mut inline = called_once(|graph: &mut Graph, ids: &[ExprId]| {
+        check_types(graph, program, ids)?;
+        Ok(program.inline(graph, ids)?.into_iter().collect())
     });
-    match ids {
-        Some(ids) => {
+    match build_ids("call_program", trace, location, arguments, &mut inline) {
+        Some((ids, vectors)) => {
             ids.into_iter().map(|id| Expr::of_node(trace.clone(), id, vectors.clone())).collect()
         }
         None => program.outputs().iter().map(|_| Expr::new_failed(trace)).collect(),
