@@ -1,7 +1,7 @@
 //! `x[...]`: ints, ranges, new axes, ellipses, masks, traced indices and index tensors.
 
 use nxla_runtime::graph::build::{Subscript, Update};
-use nxla_runtime::graph::{BinaryOp, Combine, ExprId, Graph, UnaryOp};
+use nxla_runtime::graph::{Combine, ExprId, Graph, UnaryOp};
 use nxla_runtime::host::broadcast_shapes;
 use nxla_runtime::{DType, RawTensor, Scalar, Shape, Trace};
 use pyo3::exceptions::{PyIndexError, PyOverflowError};
@@ -11,7 +11,7 @@ use pyo3::types::{PyBool, PyEllipsis, PyInt, PySlice, PyTuple};
 
 use super::true_indices;
 use crate::apply::{apply, one, run_eagerly};
-use crate::arrays::is_array;
+use crate::arrays::array_type;
 use crate::errors::{argument_error, trace_error};
 use crate::expr::PyExpr;
 use crate::nested::Nested;
@@ -187,8 +187,9 @@ fn mask_of_update(
     x: &[usize],
     written: &[usize],
 ) -> PyResult<Option<Value>> {
-    if !key.is_instance_of::<PyTensor>() && !key.is_instance_of::<PyExpr>() && !is_array(key)? {
-        return Ok(None);
+    let is_value = key.is_instance_of::<PyTensor>() || key.is_instance_of::<PyExpr>();
+    if !is_value && !array_type(key)?.is_some_and(|(dtype, _)| dtype.is_pred()) {
+        return Ok(None); // The elements of index arrays are not read here.
     }
     let Some(mask) = Value::try_of(key)? else { return Ok(None) };
     let sizes = shape_of(&mask);
@@ -244,9 +245,7 @@ fn update_by_mask(
         Change::Set => value,
         Change::Add => graph.add(x, value)?,
         Change::Subtract => graph.subtract(x, value)?,
-        Change::Combine(Combine::Multiply) => graph.multiply(x, value)?,
-        Change::Combine(Combine::Max) => graph.binary(BinaryOp::Max, x, value)?,
-        Change::Combine(Combine::Min) => graph.binary(BinaryOp::Min, x, value)?,
+        Change::Combine(combine) => graph.binary(combine.binary(), x, value)?,
     };
     let changed = graph.as_type(changed, dtype)?;
     let mut sizes = graph.shape(mask).to_vec();
