@@ -226,10 +226,10 @@ impl Graph {
         let counted = if dtype.is_integer() && !whole { DType::F64 } else { dtype.at_least_f32() };
         let mut numbers = self.iota([count], None, counted)?;
         // The product of 0 and a negative step is -0.0, to which the start is added even if it is 0.
-        let changes = [step != 1.0, start != 0.0 || (step < 0.0 && !counted.is_integer())];
-        let operations = [(BinaryOp::Multiply, step), (BinaryOp::Add, start)];
-        for ((op, number), changes) in operations.into_iter().zip(changes) {
-            if changes {
+        let adds = start != 0.0 || (step < 0.0 && !counted.is_integer());
+        let operations = [(BinaryOp::Multiply, step, step != 1.0), (BinaryOp::Add, start, adds)];
+        for (op, number, has_effect) in operations {
+            if has_effect {
                 #[expect(
                     clippy::cast_possible_truncation,
                     reason = "the value is an integer, and as small as a size"
