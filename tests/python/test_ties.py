@@ -91,8 +91,15 @@ def scatter_case(case, seed, is_max):
     return source, weights, expected, picked
 
 
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("dtype", DTYPES)
+# XLA takes long to compile a scatter, and the dtype changes only its comparison.
+@pytest.mark.parametrize(
+    ("compiler", "case", "dtype"),
+    [
+        *itertools.product(["evaluator"], CASES, DTYPES),
+        *(("xla", case, "f32") for case in CASES),
+        *(("xla", CASES[3], dtype) for dtype in DTYPES if dtype != "f32"),
+    ],
+)
 def test_window_scatter_selects_the_last_extremum(compiler, case, dtype):
     shape, size, strides, padding = case
     ops = {True: nx.window_scatter_max, False: nx.window_scatter_min}

@@ -19,7 +19,7 @@ SMALL = (8,)
 # Larger than all size limits for copies. The computation takes long enough to be running after the
 # call returns.
 LARGE = (256, 256)
-ROUNDS = 1000
+ROUNDS = 200
 # The number of results under computation while the array is filled again.
 IN_FLIGHT = 16
 
