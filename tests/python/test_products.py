@@ -130,8 +130,20 @@ def test_einsum_with_axis_lists():
         np.testing.assert_allclose(
             nx.einsum(subscripts, *operands), np.einsum(subscripts, *operands)
         )
+    for shape, subscripts in [((0, 0), "ii->i"), ((2, 0, 0), "jii->ji"), ((0, 0, 2), "iij->j")]:
+        found = nx.einsum(subscripts, np.zeros(shape))
+        np.testing.assert_array_equal(found, np.einsum(subscripts, np.zeros(shape)))
     batch = (x, [..., 0], y, [0, 2], [..., 2])
     np.testing.assert_allclose(nx.einsum(*batch), np.einsum(*batch))
+
+
+def test_outer_products_and_leading_diagonals_need_no_transposition():
+    outer = nx.debug_expr(lambda x, y, z: nx.einsum("i,j,k->ijk", x, y, z))
+    for expression in (
+        outer(nx.zeros(2), nx.zeros(3), nx.zeros(4)),
+        nx.debug_expr(lambda x: nx.einsum("iij->j", x))(nx.zeros((3, 3, 4))),
+    ):
+        assert "transpose" not in str(expression)
 
 
 def test_contraction_order_options(compiler, monkeypatch):

@@ -23,6 +23,20 @@ impl Graph {
         self.make(Op::Transpose((1..rank - 1).chain([0]).collect()), &[taken])
     }
 
+    /// Returns the diagonal of two axes of equal size as the first axis, before the other axes.
+    pub(super) fn diagonal_of_axes(&mut self, x: ExprId, axes: [usize; 2]) -> Result<ExprId> {
+        let side = self.shape(x)[axes[0]];
+        if side == 0 {
+            let others = (0..self.shape(x).rank()).filter(|axis| !axes.contains(axis));
+            let shape: Shape =
+                [0].into_iter().chain(others.map(|axis| self.shape(x)[axis])).collect();
+            let dtype = self.dtype(x);
+            return self.constant(Scalar::zero(dtype), TensorType::new(dtype, shape));
+        }
+        let indices = self.diagonal(side, side, 0)?;
+        self.make(Op::Gather(axes.into()), &[x, indices])
+    }
+
     /// Does the same as [`Graph::take_diagonal`], and returns no elements if the offset is out of
     /// range.
     ///

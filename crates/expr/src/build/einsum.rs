@@ -226,13 +226,11 @@ impl Graph {
             })
         };
         while let Some((first, second)) = repeated(&term.labels) {
+            term.id = self.diagonal_of_axes(term.id, [first, second])?;
             let label = term.labels[first];
-            let pair = [position(first), position(second)];
-            let moved = self.move_axes(term.id, &pair, &[-2, -1])?;
-            term.id = self.diagonal_or_none(moved, 0)?;
             term.labels.remove(second);
             term.labels.remove(first);
-            term.labels.push(label);
+            term.labels.insert(0, label);
         }
         Ok(())
     }
@@ -314,6 +312,17 @@ impl Graph {
             shared.into_iter().partition(|label| kept.contains(label));
         let right_free: Vec<Label> =
             right.labels.iter().filter(|label| !left.labels.contains(label)).copied().collect();
+        if summed.is_empty() {
+            let mut labels = Vec::new();
+            for &label in kept {
+                let is_needed = left.labels.contains(&label) || right.labels.contains(&label);
+                if is_needed && !labels.contains(&label) {
+                    labels.push(label);
+                }
+            }
+            let (x, y) = (self.arrange(&left, &labels)?, self.arrange(&right, &labels)?);
+            return Ok(Term { id: self.multiply(x, y)?, labels });
+        }
         let ordered = |term: &Term, groups: [&[Label]; 3]| -> Vec<i64> {
             groups.concat().into_iter().map(|label| axis_of(term, label)).collect()
         };
@@ -322,20 +331,23 @@ impl Graph {
         let axes = ordered(&right, [&batch, &right_free, &summed]);
         let y = self.transpose(right.id, Some(&axes))?;
         let labels = [&batch[..], &left_free, &right_free].concat();
-        if summed.is_empty() {
-            let at = batch.len() + left_free.len();
-            let added =
-                |count: usize, at: usize| (at..at + count).map(position).collect::<Vec<i64>>();
-            let x = self.new_axes(x, &added(right_free.len(), at))?;
-            let y = self.new_axes(y, &added(left_free.len(), batch.len()))?;
-            return Ok(Term { id: self.multiply(x, y)?, labels });
-        }
         let leading: Vec<i64> = (0..batch.len()).map(position).collect();
         let last =
             |rank: usize| -> Vec<i64> { (rank - summed.len()..rank).map(position).collect() };
         let (x_last, y_last) = (last(left.labels.len()), last(right.labels.len()));
         let id = self.dot_general(x, &x_last, &leading, y, &y_last, &leading)?;
         Ok(Term { id, labels })
+    }
+
+    /// Arranges the axes of a term in the order of `labels`, with size 1 for labels that it does not
+    /// have.
+    fn arrange(&mut self, term: &Term, labels: &[Label]) -> Result<ExprId> {
+        let (own, missing): (Vec<usize>, Vec<usize>) =
+            (0..labels.len()).partition(|&at| term.labels.contains(&labels[at]));
+        let axes: Vec<i64> = own.iter().map(|&at| axis_of(term, labels[at])).collect();
+        let missing: Vec<i64> = missing.into_iter().map(position).collect();
+        let arranged = self.transpose(term.id, Some(&axes))?;
+        self.new_axes(arranged, &missing)
     }
 
     /// Sums a term along the labels that are not needed.
