@@ -1,7 +1,7 @@
 //! Tensors as arrays of `ndarray`.
 
-use nxla_tensor::Element;
-use nxla_tensor::ndarray::ArrayD;
+use nxla_tensor::ndarray::{ArrayD, IxDyn};
+use nxla_tensor::{ListElement, TensorError};
 
 use crate::{Result, Tensor};
 
@@ -19,7 +19,8 @@ impl Tensor {
     ///
     /// # Errors
     /// Returns the error of a failed computation, and an error if `T` does not store the dtype.
-    pub fn to_ndarray<T: Element>(&self) -> Result<ArrayD<T>> {
-        Ok(self.to_host()?.view()?.to_owned())
+    pub fn to_ndarray<T: ListElement>(&self) -> Result<ArrayD<T>> {
+        ArrayD::from_shape_vec(IxDyn(self.shape()), self.to_vec()?)
+            .map_err(|_| TensorError::View { shape: self.shape().clone() }.into())
     }
 }

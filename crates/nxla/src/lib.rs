@@ -235,5 +235,6 @@ pub use nxla_tensor as host;
 #[cfg(feature = "ndarray")]
 pub use nxla_tensor::ndarray;
 pub use nxla_tensor::{
-    AxisName, Complex, DType, Element, HostTensor, Kind, Names, Number, Scalar, Shape, bf16, f16,
+    AxisName, Complex, DType, Element, HostTensor, Kind, ListElement, Names, Number, Scalar, Shape,
+    bf16, f16,
 };

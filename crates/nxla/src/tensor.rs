@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 
 use nxla_runtime::{self as runtime, Device, Operand, Result, VectorAxes, View};
-use nxla_tensor::{DType, Element, Names, Scalar, Shape, TensorError};
+use nxla_tensor::{DType, ListElement, Names, Scalar, Shape, TensorError};
 
 use crate::Error;
 use crate::numbers::{IntoNames, Item};
@@ -58,7 +58,10 @@ impl Tensor {
     ///
     /// # Errors
     /// Returns an error if the number of elements differs from the size of the shape.
-    pub fn new<T: Element>(elements: Vec<T>, shape: impl Into<Shape>) -> Result<Self, TensorError> {
+    pub fn new<T: ListElement>(
+        elements: Vec<T>,
+        shape: impl Into<Shape>,
+    ) -> Result<Self, TensorError> {
         runtime::RawTensor::new(elements, shape).map(Self)
     }
 

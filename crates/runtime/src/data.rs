@@ -27,30 +27,27 @@ pub trait Nested: sealed::Sealed + Copy {
 macro_rules! numbers {
     ($($ty:ty)*) => {
         $(
-            numbers!(@one $ty, |elements, shape| HostTensor::from_slice(elements, shape));
+            impl sealed::Sealed for $ty {}
+
+            impl Nested for $ty {
+                fn sizes(_: &mut Vec<usize>) {}
+
+                fn host(elements: &[Self], shape: Shape) -> HostTensor {
+                    HostTensor::from_slice(elements, shape).expect(FITS)
+                }
+            }
+
+            impl From<$ty> for RawTensor {
+                fn from(number: $ty) -> Self {
+                    RawTensor::Host(<$ty>::host(&[number], Shape::scalar()))
+                }
+            }
         )*
-    };
-    (@one $ty:ty, |$elements:ident, $shape:ident| $host:expr) => {
-        impl sealed::Sealed for $ty {}
-
-        impl Nested for $ty {
-            fn sizes(_: &mut Vec<usize>) {}
-
-            fn host($elements: &[Self], $shape: Shape) -> HostTensor {
-                $host.expect(FITS)
-            }
-        }
-
-        impl From<$ty> for RawTensor {
-            fn from(number: $ty) -> Self {
-                RawTensor::Host(<$ty>::host(&[number], Shape::scalar()))
-            }
-        }
     };
 }
 
-numbers!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 f16 bf16 F8E4M3 F8E5M2 Complex<f32> Complex<f64>);
-numbers!(@one bool, |elements, shape| HostTensor::from_bools(elements, shape));
+numbers!(bool u8 u16 u32 u64 i8 i16 i32 i64 f32 f64 f16 bf16 F8E4M3 F8E5M2);
+numbers!(Complex<f32> Complex<f64>);
 
 impl<T: sealed::Sealed, const N: usize> sealed::Sealed for [T; N] {}
 

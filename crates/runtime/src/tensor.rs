@@ -8,7 +8,7 @@ use std::sync::mpsc::sync_channel;
 use nxla_eval::Interrupt;
 use nxla_expr::{Graph, Program, TensorType};
 use nxla_tensor::{
-    DType, Element, HostTensor, Names, NamesError, PrintOptions, Scalar, Shape, TensorError,
+    DType, HostTensor, ListElement, Names, NamesError, PrintOptions, Scalar, Shape, TensorError,
 };
 use rustc_hash::FxHashMap;
 
@@ -132,7 +132,10 @@ impl RawTensor {
     ///
     /// # Errors
     /// Returns an error for a number of elements that differs from the size of the shape.
-    pub fn new<T: Element>(elements: Vec<T>, shape: impl Into<Shape>) -> Result<Self, TensorError> {
+    pub fn new<T: ListElement>(
+        elements: Vec<T>,
+        shape: impl Into<Shape>,
+    ) -> Result<Self, TensorError> {
         Ok(Self::Host(HostTensor::from_vec(elements, shape)?))
     }
 
@@ -355,12 +358,13 @@ impl RawTensor {
     /// assert_eq!(x.to_vec::<i32>()?, [1, 2, 3, 4]);
     /// let error = x.to_vec::<f32>().unwrap_err().to_string();
     /// assert!(error.contains("s32"), "{error}");
+    /// assert_eq!(x.greater(2)?.to_vec::<bool>()?, [false, false, true, true]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     ///
     /// # Errors
     /// Returns the errors of [`RawTensor::to_host`], and an error for a dtype other than the dtype of `T`.
-    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>> {
+    pub fn to_vec<T: ListElement>(&self) -> Result<Vec<T>> {
         Ok(self.to_host()?.to_vec()?)
     }
 

@@ -12,7 +12,10 @@ use half::{bf16, f16};
 use num_complex::Complex;
 
 use crate::dtype::DType;
+use crate::error::TensorError;
+use crate::host::HostTensor;
 use crate::scalar::Scalar;
+use crate::shape::Shape;
 use crate::small_float;
 
 mod sealed {
@@ -53,6 +56,55 @@ pub trait Element: sealed::Sealed + Pod + PartialEq + Debug + Default + Send + S
     #[must_use]
     fn from_f64(value: f64) -> Self {
         Self::from_scalar(Scalar::Float(value))
+    }
+}
+
+mod list_sealed {
+    /// Restricts [`super::ListElement`] to the types in this module.
+    pub trait Sealed {}
+
+    impl<T: super::Element> Sealed for T {}
+    impl Sealed for bool {}
+}
+
+/// A Rust type of the elements of lists that tensors are created from and read as: each
+/// [`Element`], and `bool` for `pred`.
+///
+/// `bool` is not an [`Element`], because most bytes are not a valid `bool`.
+pub trait ListElement: list_sealed::Sealed + Sized {
+    /// Copies a list to a tensor; see [`HostTensor::from_slice`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`HostTensor::from_slice`].
+    fn to_tensor(list: &[Self], shape: impl Into<Shape>) -> Result<HostTensor, TensorError>;
+
+    /// Copies the elements of a tensor; see [`HostTensor::to_vec`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`HostTensor::to_vec`].
+    fn from_tensor(tensor: &HostTensor) -> Result<Vec<Self>, TensorError>;
+}
+
+impl<T: Element> ListElement for T {
+    fn to_tensor(list: &[Self], shape: impl Into<Shape>) -> Result<HostTensor, TensorError> {
+        HostTensor::from_slice_as(T::DTYPE, list, shape)
+    }
+
+    fn from_tensor(tensor: &HostTensor) -> Result<Vec<Self>, TensorError> {
+        tensor.as_slice().map(<[T]>::to_vec)
+    }
+}
+
+impl ListElement for bool {
+    fn to_tensor(list: &[Self], shape: impl Into<Shape>) -> Result<HostTensor, TensorError> {
+        HostTensor::from_slice_as(DType::Pred, bytemuck::cast_slice::<bool, u8>(list), shape)
+    }
+
+    fn from_tensor(tensor: &HostTensor) -> Result<Vec<Self>, TensorError> {
+        match tensor.dtype() {
+            DType::Pred => Ok(tensor.bytes().iter().map(|&byte| byte != 0).collect()),
+            dtype => Err(TensorError::ElementType { dtype, requested: "bool" }),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use std::fmt;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use crate::dtype::{DType, Kind};
-use crate::element::Element;
+use crate::element::{Element, ListElement};
 use crate::error::TensorError;
 use crate::match_dtype;
 use crate::names::{Names, NamesError};
@@ -44,22 +44,22 @@ pub struct HostTensor {
 
 /// Constructors.
 impl HostTensor {
-    /// Creates a tensor of [`Element::DTYPE`] with a copy of the elements.
+    /// Creates a tensor of [`Element::DTYPE`], or of `pred` for `bool`, with a copy of the elements.
     ///
     /// # Errors
     /// Returns [`TensorError::ElementCount`] if the shape has another number of elements.
-    pub fn from_slice<T: Element>(
+    pub fn from_slice<T: ListElement>(
         elements: &[T],
         shape: impl Into<Shape>,
     ) -> Result<HostTensor, TensorError> {
-        HostTensor::from_slice_as(T::DTYPE, elements, shape)
+        T::to_tensor(elements, shape)
     }
 
     /// Creates a tensor from a vector as [`HostTensor::from_slice`] does.
     ///
     /// # Errors
     /// Returns the errors of [`HostTensor::from_slice`].
-    pub fn from_vec<T: Element>(
+    pub fn from_vec<T: ListElement>(
         elements: Vec<T>,
         shape: impl Into<Shape>,
     ) -> Result<HostTensor, TensorError> {
@@ -82,17 +82,6 @@ impl HostTensor {
         let shape = shape.into();
         check_count(&shape, elements.len())?;
         HostTensor::from_bytes(dtype, shape, bytemuck::cast_slice(elements))
-    }
-
-    /// Creates a `pred` tensor.
-    ///
-    /// # Errors
-    /// Returns [`TensorError::ElementCount`] if the shape has another number of elements.
-    pub fn from_bools(
-        elements: &[bool],
-        shape: impl Into<Shape>,
-    ) -> Result<HostTensor, TensorError> {
-        HostTensor::from_slice_as(DType::Pred, bytemuck::cast_slice::<bool, u8>(elements), shape)
     }
 
     /// Copies native-endian row-major bytes.
@@ -296,12 +285,12 @@ impl HostTensor {
         Ok(bytemuck::cast_slice(self.bytes()))
     }
 
-    /// Copies the elements in row-major order.
+    /// Copies the elements in row-major order. Elements of `pred` are read as `bool` or `u8`.
     ///
     /// # Errors
-    /// Returns the errors of [`HostTensor::as_slice`].
-    pub fn to_vec<T: Element>(&self) -> Result<Vec<T>, TensorError> {
-        self.as_slice().map(<[T]>::to_vec)
+    /// Returns [`TensorError::ElementType`] if `T` does not store the dtype.
+    pub fn to_vec<T: ListElement>(&self) -> Result<Vec<T>, TensorError> {
+        T::from_tensor(self)
     }
 
     /// Returns the element of a tensor with exactly one element, of any rank.

@@ -44,7 +44,7 @@ mod storage;
 mod wire;
 
 pub use dtype::{DType, DTypeParseError, Kind};
-pub use element::Element;
+pub use element::{Element, ListElement};
 pub use error::TensorError;
 pub use heatmap::Heatmap;
 pub use host::HostTensor;

@@ -74,9 +74,16 @@ fn bytes_out_of_range_are_errors() {
 
 #[test]
 fn typed_access_checks_the_dtype() {
-    let tensor = HostTensor::from_bools(&[true, false], [2]).unwrap();
+    let tensor = HostTensor::from_slice(&[true, false], [2]).unwrap();
     assert_eq!(tensor.dtype(), DType::Pred);
     assert_eq!(tensor.as_slice::<u8>().unwrap(), [1, 0]);
+    assert_eq!(tensor.to_vec::<bool>().unwrap(), [true, false]);
+    let error = tensor.cast(DType::U8).to_vec::<bool>().unwrap_err();
+    assert_eq!(error.to_string(), "elements: must be read as the Rust type of u8; got bool");
+    assert_eq!(
+        HostTensor::from_vec(vec![true], [2]).unwrap_err().to_string(),
+        HostTensor::from_vec(vec![1_u8], [2]).unwrap_err().to_string()
+    );
     let error = tensor.as_slice::<i8>().unwrap_err();
     assert_eq!(error.to_string(), "elements: must be read as the Rust type of pred; got i8");
     assert!(HostTensor::from_slice_as(DType::F32, &[1_i32], [1]).is_err());

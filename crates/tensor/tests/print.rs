@@ -159,6 +159,6 @@ fn complex_and_predicates() {
     assert_eq!(body(&tensor), "[NaN+Infi, -Inf+1.0i]");
     let double = HostTensor::from_slice(&[Complex::new(0.5_f64, -1.0)], []).unwrap();
     assert_eq!(body(&double), "0.5-1.0i");
-    let bools = HostTensor::from_bools(&[true, false], [2]).unwrap();
+    let bools = HostTensor::from_slice(&[true, false], [2]).unwrap();
     assert_eq!(bools.to_string(), "#nxla.Tensor<\n  pred[2]\n  [true, false]\n>");
 }

@@ -305,5 +305,5 @@ fn unpack(dtype: DType, shape: Shape, count: usize, bytes: &[u8]) -> Result<Host
 fn booleans(wide: &HostTensor) -> Result<HostTensor, String> {
     let values: Vec<bool> =
         (0..wide.size()).map(|index| wide.get(index) != Scalar::Int(0)).collect();
-    HostTensor::from_bools(&values, wide.shape().clone()).map_err(|error| error.to_string())
+    HostTensor::from_slice(&values, wide.shape().clone()).map_err(|error| error.to_string())
 }

@@ -351,7 +351,7 @@ pub fn ppermute(x: &Expr, axis: &str, pairs: &[(usize, usize)]) -> Expr {
             if receives.contains(&false) {
                 let mut shape = vec![1; rank];
                 shape[x.entry()] = size;
-                let mask = graph.tensor(HostTensor::from_bools(&receives, shape)?)?;
+                let mask = graph.tensor(HostTensor::from_slice(&receives, shape)?)?;
                 sent = graph.select(mask, sent, result)?;
             }
             result = sent;

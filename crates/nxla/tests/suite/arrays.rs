@@ -32,4 +32,6 @@ fn ndarrays_convert_to_tensors() {
     let array = Tensor::from(array![[1, 2], [3, 4]]).to_ndarray::<i32>().unwrap();
     assert_eq!(array, array![[1, 2], [3, 4]].into_dyn());
     assert!(Tensor::from(1).to_ndarray::<f32>().is_err());
+    let mask = Tensor::from([[1, 2]]).greater(1).unwrap().to_ndarray::<bool>().unwrap();
+    assert_eq!(mask, array![[false, true]].into_dyn());
 }

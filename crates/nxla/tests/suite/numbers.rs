@@ -36,6 +36,18 @@ fn literals_can_be_left_operands() {
 }
 
 #[test]
+fn booleans_are_read_and_written_as_lists() {
+    let mask = Tensor::new(vec![true, false, true, true], [2, 2]).unwrap();
+    assert_eq!((mask.dtype(), &mask.shape()[..]), (DType::Pred, &[2usize, 2][..]));
+    for compiler in compilers() {
+        let inverted = jit(|x: Expr| x.logical_not()).compiler(compiler).call(&mask).unwrap();
+        assert_eq!(inverted.to_vec::<bool>().unwrap(), [false, true, false, false]);
+    }
+    assert!(Tensor::new(vec![true], [2]).is_err());
+    assert!(Tensor::from([1u8]).to_vec::<bool>().is_err());
+}
+
+#[test]
 fn item_converts_only_exact_values() {
     let half = Tensor::from(0.5f64);
     assert_eq!((half.item::<f32>().unwrap(), half.item::<f64>().unwrap()), (0.5, 0.5));

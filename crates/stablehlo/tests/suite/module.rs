@@ -159,7 +159,7 @@ fn equal_blocks_share_a_function() {
 fn literals() {
     let module = module(&[], |g, _| {
         let floats = g.tensor(HostTensor::from_slice(&[1.0_f32, 2.0], [2]).unwrap())?;
-        let truths = g.tensor(HostTensor::from_bools(&[true, false], [2]).unwrap())?;
+        let truths = g.tensor(HostTensor::from_slice(&[true, false], [2]).unwrap())?;
         let zeros = g.tensor(HostTensor::zeros(DType::F64, [3, 3]).unwrap())?;
         let empty = g.tensor(HostTensor::zeros(DType::C64, [0]).unwrap())?;
         Ok(vec![floats, truths, zeros, empty])
