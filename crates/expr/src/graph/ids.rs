@@ -6,6 +6,9 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// The id of a node in one graph. Prints as `%12`.
+///
+/// An id of one graph is meaningless in another graph. Methods of [`Graph`](crate::Graph) that read a
+/// node panic if the graph has no node with the id, as an index outside of a slice does.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ExprId(pub(super) u32);
 

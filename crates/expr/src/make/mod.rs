@@ -20,7 +20,8 @@ impl Graph {
     /// and is not simplified.
     ///
     /// # Errors
-    /// Returns the violated requirement on the operands, with the current source line.
+    /// Returns the violated requirement on the operands, with the current source line. An id of
+    /// another graph is an error only if this graph has no node with the id.
     pub fn make(&mut self, op: Op, operands: &[ExprId]) -> Result<ExprId> {
         if op.has_effects() {
             return self.make_effect(op, operands);
@@ -113,6 +114,11 @@ impl Graph {
                 "branches and loops must be nested at most {MAX_NESTING} deep; got {depth}"
             );
             return Err(self.error(op.name(), ErrorKind::invalid("body", why)));
+        }
+        if let Some(unknown) = operands.iter().find(|id| id.index() >= self.len()) {
+            let why =
+                format!("must be nodes of this graph, which has {}; got {unknown}", self.len());
+            return Err(self.error(op.name(), ErrorKind::invalid("operands", why)));
         }
         self.type_of(op, operands).map_err(|kind| self.error(op.name(), kind))
     }

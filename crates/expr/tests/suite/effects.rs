@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use nxla_expr::rewrite::Substitution;
 use nxla_expr::verify::{verify, verify_program};
-use nxla_expr::{ExprId, Graph, MAX_NESTING, Op, Program, Result, TensorType, serialize};
+use nxla_expr::{
+    BinaryOp, ExprId, Graph, MAX_NESTING, Op, Program, Result, TensorType, UnaryOp, serialize,
+};
 use nxla_tensor::{DType, Scalar};
 
 fn ty() -> TensorType {
@@ -318,6 +320,21 @@ fn substitutions_that_replace_nodes_by_each_other_are_errors() -> Result<()> {
     exchange.insert(y, x);
     let error = graph.substitute(&[sum], &mut exchange).unwrap_err().to_string();
     assert!(error.starts_with("substitute: substitution: must not replace nodes by each other"));
+#[test]
+fn ids_that_the_graph_does_not_have_are_errors() -> Result<()> {
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty());
+    let mut other = graph.clone();
+    let y = other.sin(x)?;
+    let calls = [(Op::Unary(UnaryOp::Sin), vec![y]), (Op::Binary(BinaryOp::Add), vec![x, y])];
+    for (op, operands) in calls {
+        let error = graph.make(op, &operands).unwrap_err().to_string();
+        let expected = "operands: must be nodes of this graph, which has 1; got %1";
+        assert!(error.ends_with(expected), "{error}");
+    }
+    Ok(())
+}
+
     Ok(())
 }
 
