@@ -1,5 +1,7 @@
 """`nx.optim` compared with optax, whose values are recorded, see `recordings`."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -240,10 +242,40 @@ def test_invalid_arguments_raise():
     "function", [nx.optim.clip, nx.optim.clip_by_global_norm, nx.optim.clip_by_block_rms]
 )
 def test_clipping_limits_must_not_be_negative(function):
-    with pytest.raises(nx.ArgumentError, match=rf"^{function.__name__}: \w+: must not be negative"):
-        function(-1.0)
+    for limit in (-1.0, math.nan):
+        with pytest.raises(nx.ArgumentError, match=rf"^{function.__name__}: \w+: must not be neg"):
+            function(limit)
     traced = nx.jit(lambda limit, x: function(limit).update(x, ())[0])
     assert nx.all(nx.abs(traced(0.5, nx.tensor([3.0, 0.0]))) <= 0.75)
+
+
+@pytest.mark.parametrize("value", [-0.5, 1.5, math.nan])
+@pytest.mark.parametrize(
+    ("function", "argument"),
+    [
+        (nx.optim.sgd, "momentum"),
+        (nx.optim.adam, "b1"),
+        (nx.optim.adamw, "b2"),
+        (nx.optim.lion, "b1"),
+        (nx.optim.lion, "b2"),
+    ],
+)
+def test_decay_rates_are_in_the_unit_interval(function, argument, value):
+    with pytest.raises(nx.ArgumentError, match=r": must be at least 0 and .*; got "):
+        function(0.1, **{argument: value})
+
+
+@pytest.mark.parametrize("value", [-0.5, math.nan])
+@pytest.mark.parametrize("argument", ["eps", "eps_root", "weight_decay"])
+def test_epsilons_and_weight_decays_are_not_negative(argument, value):
+    with pytest.raises(nx.ArgumentError, match=f"{argument}: must not be negative; got "):
+        nx.optim.adamw(0.1, **{argument: value})
+
+
+def test_integer_parameters_are_rounded_to_nearest():
+    params = nx.tensor([5, -5, 5])
+    updates = nx.tensor([-0.1, 0.1, 0.7])
+    assert nx.optim.apply_updates(params, updates).tolist() == [5, -5, 6]
 
 
 @pytest.mark.parametrize("name", ["adam", "adamw", "lamb", "muon"])

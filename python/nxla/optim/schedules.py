@@ -40,8 +40,25 @@ def _check_positive(name: str, argument: str, value: float) -> None:
 def _check_not_negative(name: str, argument: str, value: float) -> None:
     """Raise an error for a negative number; the values of tensors are not read."""
     _check_number(name, argument, value)
-    if isinstance(value, int | float) and value < 0:
+    if isinstance(value, int | float) and not value >= 0:  # which rejects NaN too
         raise ArgumentError(f"{name}: {argument}: must not be negative; got {value}")
+
+
+def _check_decay(name: str, argument: str, value: float) -> None:
+    """Raise an error for a factor outside of [0, 1]; the values of tensors are not read."""
+    _check_number(name, argument, value)
+    if isinstance(value, int | float) and not 0 <= value <= 1:
+        raise ArgumentError(f"{name}: {argument}: must be at least 0 and at most 1; got {value}")
+
+
+def _check_mean_decays(name: str, b1: float, b2: float) -> None:
+    """Raise an error for factors of running means that are not in [0, 1)."""
+    for argument, value in (("b1", b1), ("b2", b2)):
+        _check_number(name, argument, value)
+        if isinstance(value, int | float) and not 0 <= value < 1:
+            raise ArgumentError(
+                f"{name}: {argument}: must be at least 0 and less than 1; got {value}"
+            )
 
 
 def constant_schedule(value: float) -> Schedule:

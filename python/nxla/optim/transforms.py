@@ -11,7 +11,7 @@ from nxla._arguments import format_path, leaf_paths
 from nxla._values import as_tensor, keeps_structure
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import full_like
-from nxla.optim.schedules import _check_not_negative
+from nxla.optim.schedules import _check_decay, _check_mean_decays, _check_not_negative
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -385,6 +385,7 @@ def trace(decay: float, nesterov: bool = False) -> GradientTransformation:
     >>> momentum.update(nx.tensor(2.0), state)[0].item()
     3.0
     """
+    _check_decay("trace", "decay", decay)
 
     def update(grads: Any, state: TraceState, params: Any = None) -> tuple[Any, TraceState]:
         del params
@@ -415,6 +416,9 @@ def scale_by_adam(
     >>> round(adam.update(nx.tensor(3.0), adam.init(nx.tensor(0.0)))[0].item(), 4)
     1.0
     """
+    _check_mean_decays("scale_by_adam", b1, b2)
+    _check_not_negative("scale_by_adam", "eps", eps)
+    _check_not_negative("scale_by_adam", "eps_root", eps_root)
 
     def init(params: Any) -> ScaleByAdamState:
         squares = _filled_squares(params, 0.0)
@@ -449,6 +453,7 @@ def scale_by_lion(b1: float = 0.9, b2: float = 0.99) -> GradientTransformation:
     >>> lion.update(nx.tensor(-3.0), lion.init(nx.tensor(0.0)))[0].item()
     -1.0
     """
+    _check_mean_decays("scale_by_lion", b1, b2)
 
     def update(
         grads: Any, state: ScaleByLionState, params: Any = None
@@ -569,6 +574,7 @@ def add_decayed_weights(
     >>> decay.update(nx.tensor(1.0), decay.init(None), nx.tensor(4.0))[0].item()
     3.0
     """
+    _check_not_negative("add_decayed_weights", "weight_decay", weight_decay)
 
     def update(grads: Any, params: Any) -> Any:
         _require_params("add_decayed_weights", params)
@@ -632,11 +638,8 @@ def _scaled_norm(updates: Any) -> tuple[Tensor, Tensor]:
             largest = _core.maximum(largest, _core.max(leaf))
     # The norm does not depend on the scale, so the scale has no derivative.
     largest = _core.stop_grad(largest)
-    usable = _core.logical_and(_core.isfinite(largest), largest > 0)
-    largest = _core.where(usable, largest, 1.0)
-    total: Tensor = _core.tensor(0.0)
-    for leaf in leaves:
-        total = total + _core.sum(_core.square(leaf / largest))
+    largest = _core.where(_core.isfinite(largest) & (largest > 0), largest, 1.0)
+    total = sum((_core.sum(_core.square(leaf / largest)) for leaf in leaves), _core.tensor(0.0))
     # The square root has no derivative at zero, the minimum of the norm.
     is_zero = total == 0
     return largest, _core.where(is_zero, 0.0, _core.sqrt(_core.where(is_zero, 1.0, total)))
@@ -744,7 +747,7 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
 
 @keeps_structure
 def apply_updates(params: Any, updates: Any) -> Any:
-    """Add updates to parameters, which keep their dtypes.
+    """Add updates to parameters, which keep their dtypes; integers are rounded to nearest.
 
     Parameters
     ----------
@@ -774,7 +777,9 @@ def apply_updates(params: Any, updates: Any) -> Any:
 
     def added(p: Tensor, u: Tensor) -> Tensor:
         p = as_tensor(p)
-        return _core.astype(p + u, p.dtype)
+        moved = p + u
+        # A conversion truncates: a step of -0.1 would change 5 to 4.
+        return _core.astype(moved if _is_inexact(p.dtype) else _core.round(moved), p.dtype)
 
     _check_shapes("apply_updates: updates", updates, "its parameter", params)
     return tree.map(added, params, updates)

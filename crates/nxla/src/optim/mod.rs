@@ -29,6 +29,7 @@
 mod schedule;
 
 use nxla_expr::ErrorKind;
+use nxla_tensor::DType;
 
 use crate::containers::{Leaves, Tree};
 use crate::expr::Expr;
@@ -150,9 +151,11 @@ impl Optimizer {
     ///
     /// assert_ne!(optim::sgd(0.1).momentum(0.9), optim::sgd(0.1).nesterov(0.9));
     /// ```
+    ///
+    /// The factor is at least 0 and at most 1. For another factor, `init` and `step` return an error.
     #[must_use]
     pub fn momentum(self, decay: f64) -> Self {
-        self.with_momentum("momentum", Rule::Momentum { decay, nesterov: false })
+        self.with_momentum("momentum", decay, false)
     }
 
     /// Adds Nesterov momentum, which looks one step ahead: I. Sutskever et al., "On the importance
@@ -164,14 +167,22 @@ impl Optimizer {
     /// let nesterov = optim::sgd(0.1).nesterov(0.9);
     /// assert_eq!(nesterov, nesterov.clone());
     /// ```
+    ///
+    /// The factor is at least 0 and at most 1, as for [`momentum`](Self::momentum).
     #[must_use]
     pub fn nesterov(self, decay: f64) -> Self {
-        self.with_momentum("nesterov", Rule::Momentum { decay, nesterov: true })
+        self.with_momentum("nesterov", decay, true)
     }
 
-    fn with_momentum(self, option: &'static str, rule: Rule) -> Self {
+    fn with_momentum(self, option: &'static str, decay: f64, nesterov: bool) -> Self {
+        if !(0.0..=1.0).contains(&decay) {
+            let why = format!("decay: must be at least 0 and at most 1; got {decay}");
+            return self.with_invalid(option, why);
+        }
         match self.rule {
-            Rule::Descent | Rule::Momentum { .. } => Self { rule, ..self },
+            Rule::Descent | Rule::Momentum { .. } => {
+                Self { rule: Rule::Momentum { decay, nesterov }, ..self }
+            }
             Rule::Adam { .. } | Rule::Lion { .. } => {
                 let why = "optimizer: must be an `sgd`; the other optimizers have `betas`";
                 self.with_invalid(option, why.into())
@@ -181,6 +192,14 @@ impl Optimizer {
 
     fn with_invalid(self, option: &'static str, why: String) -> Self {
         Self { invalid: self.invalid.or(Some((option, why))), ..self }
+    }
+
+    /// Requires a number that is not negative.
+    fn require_not_negative(self, option: &'static str, argument: &str, value: f64) -> Self {
+        if value >= 0.0 {
+            return self;
+        }
+        self.with_invalid(option, format!("{argument}: must not be negative; got {value}"))
     }
 
     /// Returns an error if an option has an invalid value or belongs to another rule.
@@ -219,8 +238,8 @@ impl Optimizer {
         Self { rule, ..self }
     }
 
-    /// Sets the constant that [`adam`] adds to the root of the second moment. For other optimizers,
-    /// [`init`](Self::init) and [`step`](Self::step) return an error.
+    /// Sets the constant that [`adam`] adds to the root of the second moment. For other optimizers
+    /// and a negative constant, [`init`](Self::init) and [`step`](Self::step) return an error.
     ///
     /// ```
     /// use nxla::optim;
@@ -229,16 +248,18 @@ impl Optimizer {
     /// ```
     #[must_use]
     pub fn epsilon(self, epsilon: f64) -> Self {
-        match self.rule {
-            Rule::Adam { b1, b2, .. } => Self { rule: Rule::Adam { b1, b2, epsilon }, ..self },
+        let valid = self.require_not_negative("epsilon", "epsilon", epsilon);
+        match valid.rule {
+            Rule::Adam { b1, b2, .. } => Self { rule: Rule::Adam { b1, b2, epsilon }, ..valid },
             Rule::Descent | Rule::Momentum { .. } | Rule::Lion { .. } => {
                 let why = "optimizer: must be an `adam` or `adamw`; got another one";
-                self.with_invalid("epsilon", why.into())
+                valid.with_invalid("epsilon", why.into())
             }
         }
     }
 
-    /// Adds a fraction of the parameters to each step, before the rate scales the step.
+    /// Adds a fraction of the parameters to each step, before the rate scales the step. For a negative
+    /// fraction, [`init`](Self::init) and [`step`](Self::step) return an error.
     ///
     /// ```
     /// use nxla::optim;
@@ -247,7 +268,7 @@ impl Optimizer {
     /// ```
     #[must_use]
     pub fn weight_decay(self, decay: f64) -> Self {
-        Self { decay, ..self }
+        Self { decay, ..self.require_not_negative("weight_decay", "decay", decay) }
     }
 
     /// Scales all gradients down if their global norm is larger than `max_norm`: R. Pascanu et al.,
@@ -261,15 +282,12 @@ impl Optimizer {
     /// ```
     #[must_use]
     pub fn clip_by_global_norm(self, max_norm: f64) -> Self {
-        if max_norm.is_nan() || max_norm < 0.0 {
-            let why = format!("max_norm: must not be negative; got {max_norm}");
-            return self.with_invalid("clip_by_global_norm", why);
-        }
-        Self { max_norm: Some(max_norm), ..self }
+        let valid = self.require_not_negative("clip_by_global_norm", "max_norm", max_norm);
+        Self { max_norm: Some(max_norm), ..valid }
     }
 
-    /// Returns the state before the first step. Moments of floats of fewer than 32 bits are `f32`: in `f16`, the square
-    /// of 300 and an epsilon of 1e-8 are not representable.
+    /// Returns the state before the first step. Moments of integers and of floats of fewer than 32
+    /// bits are `f32`: in `f16`, the square of 300 and an epsilon of 1e-8 are not representable.
     ///
     /// ```
     /// use nxla::{Tensor, optim};
@@ -284,13 +302,13 @@ impl Optimizer {
     /// error of creating zeros.
     pub fn init<C: Tree<Tensor>>(&self, parameters: &C) -> Result<State<C, Tensor>> {
         self.check_options()?;
-        let zeros = || parameters.try_map(|x| x.zeros_like()?.as_type(x.dtype().at_least_f32()));
+        let zeros = || parameters.try_map(|x| x.zeros_like()?.as_type(wide_dtype(x.dtype())));
         let moments = (0..self.rule.moments()).map(|_| zeros()).collect::<Result<_>>()?;
         Ok(State { moments, steps: Tensor::from(0) })
     }
 
-    /// Returns the parameters and the state after a step. Steps of floats of fewer than 32 bits are
-    /// computed in `f32` and rounded once.
+    /// Returns the parameters and the state after a step. Steps of integers and of floats of fewer
+    /// than 32 bits are computed in `f32` and rounded once, to the nearest number.
     ///
     /// ```
     /// use nxla::prelude::*;
@@ -327,7 +345,10 @@ impl Optimizer {
         };
         let rate = self.rate.at(&state.steps);
         let moved = |x: &Expr, change: &Expr| {
-            (wide(x) - change * rate.as_type(change.dtype())).as_type(x.dtype())
+            let moved = wide(x) - change * rate.as_type(change.dtype());
+            // A conversion truncates: a step of 0.1 would change 5 to 4.
+            let moved = if x.dtype().is_integer() { moved.round() } else { moved };
+            moved.as_type(x.dtype())
         };
         Ok((parameters.zip(&changes, moved)?, State { moments, steps }))
     }
@@ -374,9 +395,15 @@ fn check_shapes<C: Container>(argument: &'static str, container: &C, parameters:
     Err(ErrorKind::Shape { argument, found, expected }.of("step").into())
 }
 
-/// A value as `f32` if it is a narrower float, since its squares could overflow or vanish.
+/// Returns a value in the dtype of its moments.
 fn wide(x: &Expr) -> Expr {
-    x.as_type(x.dtype().at_least_f32())
+    x.as_type(wide_dtype(x.dtype()))
+}
+
+/// Returns the dtype of moments: `f32` for integers, whose steps are fractions, and for narrower
+/// floats, whose squares could overflow or vanish.
+fn wide_dtype(dtype: DType) -> DType {
+    dtype.to_floating().at_least_f32()
 }
 
 fn clone_container<C: Container>(container: &C) -> C {
@@ -441,5 +468,5 @@ impl Rule {
 /// Returns `1 - decay^steps`, the bias correction of a running mean, without cancellation in the
 /// first steps.
 fn share(decay: f64, steps: &Expr) -> Expr {
-    -(steps.as_type(nxla_tensor::DType::F64) * decay.ln()).expm1()
+    -(steps.as_type(DType::F64) * decay.ln()).expm1()
 }

@@ -112,6 +112,43 @@ fn gradients_and_states_have_the_shapes_of_the_parameters() {
     assert!(error.starts_with(&format!("step: state: {expected}")), "{error}");
 }
 
+#[test]
+fn settings_without_a_meaning_are_errors() {
+    let invalid: [(&str, fn(f64) -> Optimizer); 7] = [
+        ("momentum: decay", |x| sgd(0.1).momentum(x)),
+        ("nesterov: decay", |x| sgd(0.1).nesterov(x)),
+        ("betas: b1", |x| adam(0.1).betas(x, 0.9)),
+        ("betas: b2", |x| lion(0.1).betas(0.9, x)),
+        ("epsilon: epsilon", |x| adam(0.1).epsilon(-x.abs())),
+        ("weight_decay: decay", |x| adamw(0.1).weight_decay(-x.abs())),
+        ("clip_by_global_norm: max_norm", |x| sgd(0.1).clip_by_global_norm(-x.abs())),
+    ];
+    for (start, optimizer) in invalid {
+        for value in [-0.5, 1.5, f64::NAN] {
+            let error = optimizer(value).init(&Tensor::from(1.0f32)).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("{start}: must ")), "{value}: {error}");
+        }
+    }
+}
+
+#[test]
+fn integer_parameters_are_rounded_to_nearest() {
+    for compiler in compilers() {
+        let optimizer = sgd(0.1).momentum(0.5);
+        let mut x = Tensor::from([5, -5, 5]);
+        let mut state = optimizer.init(&x).unwrap();
+        assert_eq!(state.moments[0].dtype(), DType::F32);
+        let step =
+            jit(move |x: Expr, g: Expr, state: State<Expr, Expr>| optimizer.step(&x, &g, &state));
+        let step = step.compiler(compiler);
+        for _ in 0..2 {
+            (x, state) = step.call((&x, Tensor::from([1, -1, -7]), &state)).unwrap();
+        }
+        assert_eq!(x.to_vec::<i32>().unwrap(), [5, -5, 7], "{compiler}");
+        assert_eq!(state.moments[0].to_vec::<f32>().unwrap(), [1.5, -1.5, -10.5]);
+    }
+}
+
 /// The parameter after steps on given gradients, in a dtype, as `f64`.
 fn run_steps(optimizer: &Optimizer, compiler: &str, dtype: DType, gradients: &[f64]) -> Vec<f64> {
     let typed = |x: &[f64]| Tensor::from(x.to_vec()).as_type(dtype).unwrap();
