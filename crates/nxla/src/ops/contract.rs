@@ -123,9 +123,9 @@ joiners! {
     /// use nxla::Tensor;
     ///
     /// let x = Tensor::new(vec![1, 2, 3, 4], [2, 2])?;
-    /// assert_eq!(Tensor::einsum(&[&x, &x], "ij,jk->ik")?.to_vec::<i32>()?, [7, 10, 15, 22]);
-    /// assert_eq!(Tensor::einsum(&[&x], "ii")?.to_vec::<i32>()?, [5]);
+    /// assert_eq!(Tensor::einsum("ij,jk->ik", &[&x, &x])?.to_vec::<i32>()?, [7, 10, 15, 22]);
+    /// assert_eq!(Tensor::einsum("ii", &[&x])?.to_vec::<i32>()?, [5]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn einsum(operands; subscripts: &str) one |graph| graph.einsum(subscripts, operands, None);
+    fn einsum(operands | subscripts: &str) one |graph| graph.einsum(subscripts, operands, None);
 }

@@ -198,12 +198,15 @@ macro_rules! makers {
     };
 }
 
-/// Defines functions of a list of operands, of both `Expr` and `Tensor`.
+/// Defines functions of a list of operands, of both `Expr` and `Tensor`. An argument after `|`
+/// precedes the list.
 macro_rules! joiners {
     ($(
         $(#[$meta:meta])*
-        fn $name:ident($parts:ident $(; $($arg:ident $(into $to:ident)? $(: $ty:ty)?),+)?)
-            $count:ident |$graph:ident| $body:expr;
+        fn $name:ident(
+            $parts:ident $(| $lead:ident: $lead_ty:ty)?
+            $(; $($arg:ident $(into $to:ident)? $(: $ty:ty)?),+)?
+        ) $count:ident |$graph:ident| $body:expr;
     )*) => {
         impl crate::Expr {
             $(
@@ -211,7 +214,7 @@ macro_rules! joiners {
                 #[must_use]
                 #[track_caller]
                 pub fn $name<T: crate::Operand>(
-                    $parts: &[T]
+                    $($lead: $lead_ty,)? $parts: &[T]
                     $($(, $arg: $(impl Into<$to>)? $($ty)?)+)?
                 ) -> $crate::ops::results!($count crate::Expr) {
                     $($($(let $arg: $to = $arg.into();)?)+)?
@@ -234,7 +237,7 @@ macro_rules! joiners {
                 /// Returns an error for invalid operands or arguments, and the errors of the
                 /// computation.
                 pub fn $name<T: crate::Operand>(
-                    $parts: &[T]
+                    $($lead: $lead_ty,)? $parts: &[T]
                     $($(, $arg: $(impl Into<$to>)? $($ty)?)+)?
                 ) -> crate::Result<$crate::ops::results!($count crate::Tensor)> {
                     $($($(let $arg: $to = $arg.into();)?)+)?

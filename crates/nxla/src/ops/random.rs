@@ -348,7 +348,7 @@ methods! {
     /// ```
     /// use nxla::{Choice, Tensor};
     ///
-    /// let choice = Choice { samples: 3, axis: Some(0), replace: false };
+    /// let choice = Choice { replace: false, ..Choice::new(3) };
     /// let key = Tensor::random_key(0)?;
     /// let (x, _key) = key.random_choice(Tensor::from([1, 2, 3]), choice)?;
     /// assert_eq!(x.sort(0)?.to_vec::<i32>()?, [1, 2, 3]);

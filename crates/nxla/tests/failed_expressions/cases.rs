@@ -90,7 +90,7 @@ fn operators() -> impl IntoIterator<Item = Case> {
 }
 
 const NORM: RunningNorm = RunningNorm { axis: 0, epsilon: 1e-5, momentum: 0.9 };
-const CHOICE: Choice = Choice { samples: 2, axis: None, replace: true };
+const CHOICE: Choice = Choice::new(2);
 
 fn basic() -> impl IntoIterator<Item = Case> {
     cases! { |b, x|
@@ -102,7 +102,7 @@ fn basic() -> impl IntoIterator<Item = Case> {
         vecdot: b.vecdot(x, 0), x.vecdot(b, 0);
         outer: b.outer(x), x.outer(b);
         conv: b.conv(x, &Convolution::same()), x.conv(b, &Convolution::same());
-        einsum: Expr::einsum(&[x, b], "ab");
+        einsum: Expr::einsum("ab", &[x, b]);
         stop_grad: b.stop_grad();
         zeros_like: b.zeros_like();
         ones_like: b.ones_like();

@@ -127,7 +127,7 @@ fn empty_random_ranges_are_errors() {
 #[test]
 fn random_key_errors_name_the_called_function() {
     let draw = || Draw::new([2]);
-    let choice = || Choice { samples: 2, axis: Some(0), replace: true };
+    let choice = || Choice { axis: Some(0), ..Choice::new(2) };
     macro_rules! errors {
         ($($name:ident($($argument:expr),*);)*) => {
             [$((
@@ -250,7 +250,7 @@ fn axis_errors_start_with_the_called_method() {
     let key = Tensor::random_key(0).unwrap();
     reject_axis! { key:
         random_shuffle(&x, 9, false); random_categorical(&x, 9, Draw::new([3]));
-        random_choice(&x, Choice { samples: 1, axis: Some(9), replace: true });
+        random_choice(&x, Choice { axis: Some(9), ..Choice::new(1) });
     }
 }
 

@@ -44,6 +44,14 @@ pub struct Choice {
     pub replace: bool,
 }
 
+impl Choice {
+    /// Chooses elements of the flattened tensor, with replacement.
+    #[must_use]
+    pub const fn new(samples: usize) -> Self {
+        Self { samples, axis: None, replace: true }
+    }
+}
+
 /// The factorization of a covariance, see [`Graph::random_multivariate_normal`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
