@@ -376,7 +376,7 @@ fn device_copies_and_slice_starts_are_not_read() {
     }
     let (x, start) = (vector(&device), Tensor::from(1i32).copy_to(&device).unwrap());
     let before = Traffic::so_far().read;
-    let part = x.slice(&Slice::of([&start], [1])).unwrap();
+    let part = x.slice(&Slice::new([&start], [1])).unwrap();
     let put = x.put_slice(&part, &[&start]).unwrap();
     assert_eq!(Traffic::so_far().read, before);
     assert_eq!((elements(&part), elements(&put)), (vec![2.0], vec![1.0, 2.0]));

@@ -98,7 +98,7 @@ fn missing_features_are_named() {
     }
     if !cfg!(feature = "xla") {
         let call = jit(|x: Expr| x + 1).compiler("xla").call(&x).unwrap_err();
-        let mesh = Mesh::of([("data", 1)]).unwrap_err();
+        let mesh = Mesh::new([("data", 1)]).unwrap_err();
         for error in [call, mesh] {
             assert_eq!(error.class(), ErrorClass::Options);
             let text = error.to_string();

@@ -32,11 +32,11 @@ impl PyMesh {
         let mesh = match devices {
             None => {
                 announce_plugin(py)?;
-                py.detach(|| Mesh::of(axes))
+                py.detach(|| Mesh::new(axes))
             }
             Some(devices) => {
                 let devices: Vec<Device> = devices.iter().map(|device| device.0.clone()).collect();
-                Mesh::new(axes, &devices)
+                Mesh::with_devices(axes, &devices)
             }
         };
         mesh.or_raise().map(Self)

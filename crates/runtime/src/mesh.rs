@@ -23,7 +23,7 @@ use crate::xla;
 /// ```no_run
 /// use nxla::{Expr, Mesh, Tensor, jit};
 ///
-/// let mesh = Mesh::of([("data", 2), ("model", 2)])?;
+/// let mesh = Mesh::new([("data", 2), ("model", 2)])?;
 /// let double = jit(|x: Expr| x * 2).over(&mesh);
 /// assert_eq!(double.call(Tensor::from([1, 2]))?.parts().len(), 4);
 /// # Ok::<(), nxla::Error>(())
@@ -42,7 +42,7 @@ impl Mesh {
     /// devices creates as many as the mesh needs.
     ///
     /// ```no_run
-    /// let mesh = nxla::Mesh::of([("data", 2), ("model", 2)])?;
+    /// let mesh = nxla::Mesh::new([("data", 2), ("model", 2)])?;
     /// assert_eq!((mesh.size(), mesh.to_string()), (4, "Mesh(data=2, model=2)".to_owned()));
     /// # Ok::<(), nxla::Error>(())
     /// ```
@@ -50,10 +50,10 @@ impl Mesh {
     /// # Errors
     /// Returns an error for invalid or repeated names, axes of size 0, too few devices, or a
     /// missing plugin.
-    pub fn of<N: Into<String>>(axes: impl IntoIterator<Item = (N, usize)>) -> Result<Self> {
+    pub fn new<N: Into<String>>(axes: impl IntoIterator<Item = (N, usize)>) -> Result<Self> {
         let axes: Vec<_> = axes.into_iter().map(|(name, size)| (name.into(), size)).collect();
         let size = size_of_axes(&axes)?;
-        Self::new(axes, &xla::mesh_devices(size, &Settings::new())?)
+        Self::with_devices(axes, &xla::mesh_devices(size, &Settings::new())?)
     }
 
     /// A mesh of these devices, which are of one client.
@@ -61,7 +61,7 @@ impl Mesh {
     /// ```no_run
     /// use nxla::{Mesh, devices};
     ///
-    /// let mesh = Mesh::new(vec![("data".into(), 2)], &devices()?[1..3])?;
+    /// let mesh = Mesh::with_devices([("data", 2)], &devices()?[1..3])?;
     /// assert_eq!(mesh.axes(), [("data".to_owned(), 2)]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
@@ -69,7 +69,11 @@ impl Mesh {
     /// # Errors
     /// Returns an error for invalid or repeated names, a number of devices that differs from the
     /// product of the axis sizes, or repeated devices, or devices of two clients.
-    pub fn new(axes: Vec<(String, usize)>, devices: &[Device]) -> Result<Self> {
+    pub fn with_devices<N: Into<String>>(
+        axes: impl IntoIterator<Item = (N, usize)>,
+        devices: &[Device],
+    ) -> Result<Self> {
+        let axes: Vec<_> = axes.into_iter().map(|(name, size)| (name.into(), size)).collect();
         let size = size_of_axes(&axes)?;
         if size != devices.len() {
             return wrong(format!(
@@ -101,7 +105,7 @@ impl Mesh {
     /// Names and sizes of the axes.
     ///
     /// ```no_run
-    /// let mesh = nxla::Mesh::of([("data", 2)])?;
+    /// let mesh = nxla::Mesh::new([("data", 2)])?;
     /// assert_eq!(mesh.axes(), [("data".to_owned(), 2)]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
@@ -112,7 +116,7 @@ impl Mesh {
     /// The number of devices.
     ///
     /// ```no_run
-    /// assert_eq!(nxla::Mesh::of([("data", 2), ("model", 4)])?.size(), 8);
+    /// assert_eq!(nxla::Mesh::new([("data", 2), ("model", 4)])?.size(), 8);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     pub fn size(&self) -> usize {
@@ -122,7 +126,7 @@ impl Mesh {
     /// The devices, in their order.
     ///
     /// ```no_run
-    /// assert_eq!(nxla::Mesh::of([("data", 2)])?.devices()?[1].to_string(), "cpu:1");
+    /// assert_eq!(nxla::Mesh::new([("data", 2)])?.devices()?[1].to_string(), "cpu:1");
     /// # Ok::<(), nxla::Error>(())
     /// ```
     ///
@@ -143,7 +147,7 @@ impl Mesh {
     /// ```no_run
     /// use nxla::Mesh;
     ///
-    /// let mesh = Mesh::of([("data", 2), ("model", 2)])?;
+    /// let mesh = Mesh::new([("data", 2), ("model", 2)])?;
     /// assert_eq!(mesh.sharding(["data"])?.part(&[4, 3].into())?[..], [2, 3]);
     /// assert_eq!(mesh.sharding([None, Some("model")])?.part(&[3, 4].into())?[..], [3, 2]);
     /// assert_eq!(mesh.sharding([["data", "model"]])?.part(&[4].into())?[..], [1]);
@@ -164,7 +168,7 @@ impl Mesh {
     /// ```no_run
     /// use nxla::{Mesh, Tensor, sharding::shard};
     ///
-    /// let everywhere = Mesh::of([("data", 2)])?.replicated();
+    /// let everywhere = Mesh::new([("data", 2)])?.replicated();
     /// assert_eq!(shard(&Tensor::from([1, 2]), &everywhere)?.parts()[1].shape()[..], [2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```

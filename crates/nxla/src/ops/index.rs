@@ -23,8 +23,8 @@ use crate::{Operand, Value};
 /// use nxla::{Slice, Tensor};
 ///
 /// let x = Tensor::from(vec![0, 1, 2, 3, 4, 5]);
-/// assert_eq!(x.slice(&Slice::of([1], [3]))?.to_vec::<i32>()?, [1, 2, 3]);
-/// assert_eq!(x.slice(&Slice::of([1], [4]).strides([2]))?.to_vec::<i32>()?, [1, 3]);
+/// assert_eq!(x.slice(&Slice::new([1], [3]))?.to_vec::<i32>()?, [1, 2, 3]);
+/// assert_eq!(x.slice(&Slice::new([1], [4]).strides([2]))?.to_vec::<i32>()?, [1, 3]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -41,11 +41,11 @@ impl Slice {
     /// use nxla::{Slice, Tensor};
     ///
     /// let x = Tensor::from([0, 1, 2, 3]);
-    /// assert_eq!(x.slice(&Slice::of([1], [2]))?.to_vec::<i32>()?, [1, 2]);
+    /// assert_eq!(x.slice(&Slice::new([1], [2]))?.to_vec::<i32>()?, [1, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
-    pub fn of<T: Operand>(
+    pub fn new<T: Operand>(
         starts: impl IntoIterator<Item = T>,
         lengths: impl Into<Vec<usize>>,
     ) -> Self {
@@ -58,7 +58,7 @@ impl Slice {
     /// use nxla::{Slice, Tensor};
     ///
     /// let x = Tensor::from([0, 1, 2, 3]);
-    /// assert_eq!(x.slice(&Slice::of([0], [4]).strides([3]))?.to_vec::<i32>()?, [0, 3]);
+    /// assert_eq!(x.slice(&Slice::new([0], [4]).strides([3]))?.to_vec::<i32>()?, [0, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
@@ -126,7 +126,7 @@ impl Expr {
     /// ```
     /// use nxla::{Expr, Slice, Tensor, jit};
     ///
-    /// let block = jit(|x: Expr, i: Expr, j: Expr| x.slice(&Slice::of([i, j], [1, 2])));
+    /// let block = jit(|x: Expr, i: Expr, j: Expr| x.slice(&Slice::new([i, j], [1, 2])));
     /// let x = Tensor::new(vec![1, 2, 3, 4, 5, 6], [2, 3])?;
     /// assert_eq!(block.call((x, 1, 1))?.to_vec::<i32>()?, [5, 6]);
     /// # Ok::<(), nxla::Error>(())
@@ -169,7 +169,7 @@ impl Tensor {
     /// use nxla::{Slice, Tensor};
     ///
     /// let x = Tensor::from([[1, 2, 3], [4, 5, 6]]);
-    /// assert_eq!(x.slice(&Slice::of([1, 0], [1, 2]))?.to_vec::<i32>()?, [4, 5]);
+    /// assert_eq!(x.slice(&Slice::new([1, 0], [1, 2]))?.to_vec::<i32>()?, [4, 5]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     ///

@@ -20,9 +20,9 @@ use crate::tensor::Tensor;
 /// use nxla::{Tensor, Window};
 ///
 /// let x = Tensor::from(vec![1, 2, 3, 4]);
-/// assert_eq!(x.window_sum(&Window::of([2]))?.to_vec::<i32>()?, [3, 5, 7]);
-/// assert_eq!(x.window_sum(&Window::of([2]).strides([2]))?.to_vec::<i32>()?, [3, 7]);
-/// assert_eq!(x.window_sum(&Window::of([2]).padding([(1, 0)]))?.to_vec::<i32>()?, [1, 3, 5, 7]);
+/// assert_eq!(x.window_sum(&Window::new([2]))?.to_vec::<i32>()?, [3, 5, 7]);
+/// assert_eq!(x.window_sum(&Window::new([2]).strides([2]))?.to_vec::<i32>()?, [3, 7]);
+/// assert_eq!(x.window_sum(&Window::new([2]).padding([(1, 0)]))?.to_vec::<i32>()?, [1, 3, 5, 7]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -39,11 +39,11 @@ impl Window {
     /// use nxla::{Tensor, Window};
     ///
     /// let x = Tensor::from([1, 2, 3, 4]);
-    /// assert_eq!(x.window_sum(&Window::of([3]))?.to_vec::<i32>()?, [6, 9]);
+    /// assert_eq!(x.window_sum(&Window::new([3]))?.to_vec::<i32>()?, [6, 9]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
-    pub fn of(dimensions: impl Into<Vec<usize>>) -> Self {
+    pub fn new(dimensions: impl Into<Vec<usize>>) -> Self {
         Self { dimensions: dimensions.into(), options: WindowOptions::default() }
     }
 
@@ -53,7 +53,7 @@ impl Window {
     /// use nxla::{Tensor, Window};
     ///
     /// let x = Tensor::from([1, 2, 3, 4]);
-    /// assert_eq!(x.window_sum(&Window::of([2]).strides([2]))?.to_vec::<i32>()?, [3, 7]);
+    /// assert_eq!(x.window_sum(&Window::new([2]).strides([2]))?.to_vec::<i32>()?, [3, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
@@ -68,7 +68,7 @@ impl Window {
     /// use nxla::{Tensor, Window};
     ///
     /// let x = Tensor::from([1, 2, 3, 4]);
-    /// assert_eq!(x.window_sum(&Window::of([2]).dilations([2]))?.to_vec::<i32>()?, [4, 6]);
+    /// assert_eq!(x.window_sum(&Window::new([2]).dilations([2]))?.to_vec::<i32>()?, [4, 6]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
@@ -83,7 +83,7 @@ impl Window {
     /// use nxla::{Tensor, Window};
     ///
     /// let x = Tensor::from([1, 2, 3]);
-    /// assert_eq!(x.window_sum(&Window::of([2]).padding([(1, 0)]))?.to_vec::<i32>()?, [1, 3, 5]);
+    /// assert_eq!(x.window_sum(&Window::new([2]).padding([(1, 0)]))?.to_vec::<i32>()?, [1, 3, 5]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
@@ -98,7 +98,7 @@ impl Window {
     /// use nxla::{Tensor, Window};
     ///
     /// let x = Tensor::from([1, 2, 3]);
-    /// assert_eq!(x.window_sum(&Window::of([3]).same())?.to_vec::<i32>()?, [3, 6, 5]);
+    /// assert_eq!(x.window_sum(&Window::new([3]).same())?.to_vec::<i32>()?, [3, 6, 5]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
@@ -128,7 +128,7 @@ windows! {
     /// use nxla::{Tensor, Window};
     ///
     /// let x = Tensor::from([1, 2, 3, 4]);
-    /// assert_eq!(x.window_sum(&Window::of([2]))?.to_vec::<i32>()?, [3, 5, 7]);
+    /// assert_eq!(x.window_sum(&Window::new([2]))?.to_vec::<i32>()?, [3, 5, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     window_sum;
@@ -138,7 +138,7 @@ windows! {
     /// use nxla::{Tensor, Window};
     ///
     /// let x = Tensor::from([1, 2, 3, 4]);
-    /// assert_eq!(x.window_product(&Window::of([2]))?.to_vec::<i32>()?, [2, 6, 12]);
+    /// assert_eq!(x.window_product(&Window::new([2]))?.to_vec::<i32>()?, [2, 6, 12]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     window_product;
@@ -148,7 +148,7 @@ windows! {
     /// use nxla::{Tensor, Window};
     ///
     /// let x = Tensor::from([1, 3, 2]);
-    /// assert_eq!(x.window_max(&Window::of([2]))?.to_vec::<i32>()?, [3, 3]);
+    /// assert_eq!(x.window_max(&Window::new([2]))?.to_vec::<i32>()?, [3, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     window_max;
@@ -158,7 +158,7 @@ windows! {
     /// use nxla::{Tensor, Window};
     ///
     /// let x = Tensor::from([1, 3, 2]);
-    /// assert_eq!(x.window_min(&Window::of([2]))?.to_vec::<i32>()?, [1, 2]);
+    /// assert_eq!(x.window_min(&Window::new([2]))?.to_vec::<i32>()?, [1, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     window_min;
@@ -168,7 +168,7 @@ windows! {
     /// use nxla::{Tensor, Window};
     ///
     /// let x = Tensor::from([1.0f32, 3.0, 5.0]);
-    /// assert_eq!(x.window_mean(&Window::of([2]))?.to_vec::<f32>()?, [2.0, 4.0]);
+    /// assert_eq!(x.window_mean(&Window::new([2]))?.to_vec::<f32>()?, [2.0, 4.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
     window_mean;
@@ -182,7 +182,7 @@ methods! {
     /// use nxla::{Tensor, Window};
     ///
     /// let (x, source) = (Tensor::from([1, 3, 2, 0]), Tensor::from([10, 20]));
-    /// let put = x.window_scatter_max(source, 0, &Window::of([2]).strides([2]))?;
+    /// let put = x.window_scatter_max(source, 0, &Window::new([2]).strides([2]))?;
     /// assert_eq!(put.to_vec::<i32>()?, [0, 10, 20, 0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
@@ -196,7 +196,7 @@ methods! {
     /// use nxla::{Tensor, Window};
     ///
     /// let (x, source) = (Tensor::from([1, 3, 2, 0]), Tensor::from([10, 20]));
-    /// let put = x.window_scatter_min(source, 0, &Window::of([2]).strides([2]))?;
+    /// let put = x.window_scatter_min(source, 0, &Window::new([2]).strides([2]))?;
     /// assert_eq!(put.to_vec::<i32>()?, [10, 0, 0, 20]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
@@ -211,7 +211,7 @@ impl Expr {
     /// ```
     /// use nxla::{Expr, Tensor, Window, jit};
     ///
-    /// let sums = jit(|x: Expr| x.window_reduce(0, &Window::of([2]), |x, sum| x + sum));
+    /// let sums = jit(|x: Expr| x.window_reduce(0, &Window::new([2]), |x, sum| x + sum));
     /// assert_eq!(sums.call(Tensor::from([1, 2, 3]))?.to_vec::<i32>()?, [3, 5]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
@@ -240,7 +240,7 @@ impl Tensor {
     /// use nxla::{Tensor, Window};
     ///
     /// let x = Tensor::from(vec![1, 2, 3]);
-    /// let sums = x.window_reduce(100, &Window::of([2]), |x, sum| x + sum)?;
+    /// let sums = x.window_reduce(100, &Window::new([2]), |x, sum| x + sum)?;
     /// assert_eq!(sums.to_vec::<i32>()?, [103, 105]);
     /// # Ok::<(), nxla::Error>(())
     /// ```

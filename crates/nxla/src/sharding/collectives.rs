@@ -22,7 +22,7 @@
 //! # Ok(())
 //! # }
 //! # if nxla::devices()?.len() > 1 {
-//! #     example(&Mesh::of([("data", 2)])?)?;
+//! #     example(&Mesh::new([("data", 2)])?)?;
 //! # }
 //! # Ok::<(), nxla::Error>(())
 //! ```
@@ -68,7 +68,7 @@ fn reduce_devices(
 /// # Ok(())
 /// # }
 /// # if nxla::devices()?.len() > 1 {
-/// #     example(&Mesh::of([("data", 2)])?)?;
+/// #     example(&Mesh::new([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
 /// ```
@@ -99,7 +99,7 @@ pub fn psum(x: &Expr, axis: &str) -> Expr {
 /// # Ok(())
 /// # }
 /// # if nxla::devices()?.len() > 1 {
-/// #     example(&Mesh::of([("data", 2)])?)?;
+/// #     example(&Mesh::new([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
 /// ```
@@ -121,7 +121,7 @@ pub fn pmean(x: &Expr, axis: &str) -> Expr {
 /// # Ok(())
 /// # }
 /// # if nxla::devices()?.len() > 1 {
-/// #     example(&Mesh::of([("data", 2)])?)?;
+/// #     example(&Mesh::new([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
 /// ```
@@ -145,7 +145,7 @@ pub fn pmax(x: &Expr, axis: &str) -> Expr {
 /// # Ok(())
 /// # }
 /// # if nxla::devices()?.len() > 1 {
-/// #     example(&Mesh::of([("data", 2)])?)?;
+/// #     example(&Mesh::new([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
 /// ```
@@ -174,7 +174,7 @@ pub fn pmin(x: &Expr, axis: &str) -> Expr {
 /// # Ok(())
 /// # }
 /// # if nxla::devices()?.len() > 1 {
-/// #     example(&Mesh::of([("data", 2)])?)?;
+/// #     example(&Mesh::new([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
 /// ```
@@ -196,7 +196,7 @@ pub fn pvary(x: &Expr, axis: &str) -> Expr {
 /// # Ok(())
 /// # }
 /// # if nxla::devices()?.len() > 1 {
-/// #     example(&Mesh::of([("data", 2)])?)?;
+/// #     example(&Mesh::new([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
 /// ```
@@ -223,7 +223,7 @@ pub fn axis_index(axis: &str) -> Expr {
 /// # Ok(())
 /// # }
 /// # if nxla::devices()?.len() > 1 {
-/// #     example(&Mesh::of([("data", 2)])?)?;
+/// #     example(&Mesh::new([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
 /// ```
@@ -255,7 +255,7 @@ pub fn all_gather(x: &Expr, axis: &str, at: i64, tiled: bool) -> Expr {
 /// # Ok(())
 /// # }
 /// # if nxla::devices()?.len() > 1 {
-/// #     example(&Mesh::of([("data", 2)])?)?;
+/// #     example(&Mesh::new([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
 /// ```
@@ -287,7 +287,7 @@ pub fn psum_scatter(x: &Expr, axis: &str, at: i64) -> Expr {
 /// # Ok(())
 /// # }
 /// # if nxla::devices()?.len() > 1 {
-/// #     example(&Mesh::of([("data", 2)])?)?;
+/// #     example(&Mesh::new([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
 /// ```
@@ -324,7 +324,7 @@ pub fn all_to_all(x: &Expr, axis: &str, split: i64, concat: i64) -> Expr {
 /// # Ok(())
 /// # }
 /// # if nxla::devices()?.len() > 1 {
-/// #     example(&Mesh::of([("data", 2)])?)?;
+/// #     example(&Mesh::new([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
 /// ```

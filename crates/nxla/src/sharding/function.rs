@@ -19,7 +19,7 @@ type Rule = dyn Fn(&str, &TensorType) -> Result<Sharding> + Send + Sync;
 /// ```no_run
 /// use nxla::{Expr, Mesh, OverMesh, Tensor, jit};
 ///
-/// let double: OverMesh<_, _> = jit(|x: Expr| x * 2).over(&Mesh::of([("data", 2)])?);
+/// let double: OverMesh<_, _> = jit(|x: Expr| x * 2).over(&Mesh::new([("data", 2)])?);
 /// assert_eq!(double.call(Tensor::from([1, 2]))?.gather()?.to_vec::<i32>()?, [2, 4]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
@@ -48,7 +48,7 @@ impl<F, Inputs> Jit<F, Inputs> {
     /// ```no_run
     /// use nxla::{Expr, Mesh, jit, sharding::shard, Tensor};
     ///
-    /// let mesh = Mesh::of([("data", 2)])?;
+    /// let mesh = Mesh::new([("data", 2)])?;
     /// let rows = mesh.sharding(["data"])?;
     /// let double = jit(|x: Expr| x * 2).over(&mesh).results(rows.clone());
     /// let x = double.call(shard(&Tensor::from([1, 2]), &rows)?)?;
@@ -66,7 +66,7 @@ impl<F, Inputs> OverMesh<F, Inputs> {
     /// ```no_run
     /// use nxla::{Expr, Mesh, Tensor, jit};
     ///
-    /// let mesh = Mesh::of([("data", 2)])?;
+    /// let mesh = Mesh::new([("data", 2)])?;
     /// let layouts = (mesh.replicated(), mesh.sharding(["data"])?);
     /// let f = jit(|x: Expr| (x.sum(), x * 2)).over(&mesh).results(layouts);
     /// let (total, doubled) = f.call(Tensor::from([1, 2, 3, 4]))?;
@@ -85,7 +85,7 @@ impl<F, Inputs> OverMesh<F, Inputs> {
     /// ```no_run
     /// use nxla::{Expr, Mesh, jit};
     ///
-    /// let double = jit(|x: Expr| x * 2).over(&Mesh::of([("data", 2)])?);
+    /// let double = jit(|x: Expr| x * 2).over(&Mesh::new([("data", 2)])?);
     /// assert_eq!(double.mesh().size(), 2);
     /// # Ok::<(), nxla::Error>(())
     /// ```
@@ -119,7 +119,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     /// use nxla::sharding::shard;
     /// use nxla::{Expr, Mesh, Tensor, jit};
     ///
-    /// let mesh = Mesh::of([("data", 2)])?;
+    /// let mesh = Mesh::new([("data", 2)])?;
     /// let x = shard(&Tensor::from([1, 2, 3, 4]), mesh.sharding(["data"])?)?;
     /// let scaled = jit(|x: Expr, rate: Expr| (x * rate).sum()).over(&mesh);
     /// assert_eq!(scaled.call((&x, 10))?.gather()?.item::<i32>()?, 100);
@@ -156,7 +156,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     /// ```no_run
     /// use nxla::{Expr, Mesh, Tensor, jit};
     ///
-    /// let double = jit(|x: Expr| x * 2).over(&Mesh::of([("data", 2)])?);
+    /// let double = jit(|x: Expr| x * 2).over(&Mesh::new([("data", 2)])?);
     /// assert!(double.text(Tensor::from([1, 2]))?.contains("stablehlo.multiply"));
     /// # Ok::<(), nxla::Error>(())
     /// ```

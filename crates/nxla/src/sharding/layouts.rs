@@ -13,7 +13,7 @@ use nxla_runtime::{Error, Result, Sharding};
 /// use nxla::sharding::shard;
 /// use nxla::{Mesh, Tensor};
 ///
-/// let mesh = Mesh::of([("data", 2)])?;
+/// let mesh = Mesh::new([("data", 2)])?;
 /// let (rows, everywhere) = (mesh.sharding(["data"])?, mesh.replicated());
 /// let (x, scale) = (Tensor::from([1, 2]), Tensor::from(3));
 /// let pair = shard((&x, &scale), (&rows, &everywhere))?;

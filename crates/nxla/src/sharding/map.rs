@@ -35,7 +35,7 @@ use crate::expr::Expr;
 /// # Ok(())
 /// # }
 /// # if nxla::devices()?.len() > 1 {
-/// #     example(&Mesh::of([("data", 2)])?)?;
+/// #     example(&Mesh::new([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
 /// ```

@@ -10,7 +10,7 @@
 //! use nxla::sharding::shard;
 //! use nxla::{Expr, Mesh, Tensor, jit};
 //!
-//! let mesh = Mesh::of([("batch", 2)])?;
+//! let mesh = Mesh::new([("batch", 2)])?;
 //! let x = Tensor::from([[1.0f32, 2.0], [3.0, 4.0], [5.0, 6.0], [7.0, 8.0]]);
 //! let x = shard(&x, &mesh.sharding(["batch"])?)?;
 //! let f = jit(|w: Expr, x: Expr| x.dot(&w).sum()).over(&mesh);
@@ -51,7 +51,7 @@ use crate::ops::annotate_at;
 /// use nxla::sharding::{shard, with_sharding_constraint};
 /// use nxla::{Expr, Mesh, Tensor, jit};
 ///
-/// let mesh = Mesh::of([("data", 2)])?;
+/// let mesh = Mesh::new([("data", 2)])?;
 /// let rows = mesh.sharding(["data"])?;
 /// let f = jit(move |x: Expr| with_sharding_constraint(x * 2, &rows).sum()).over(&mesh);
 /// assert_eq!(f.call(Tensor::from([1, 2, 3, 4]))?.gather()?.item::<i32>()?, 20);

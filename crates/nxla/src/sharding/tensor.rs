@@ -19,7 +19,7 @@ use crate::tensor::Tensor;
 /// use nxla::sharding::{ShardedTensor, shard};
 /// use nxla::{Mesh, Tensor};
 ///
-/// let rows = Mesh::of([("data", 2)])?.sharding(["data"])?;
+/// let rows = Mesh::new([("data", 2)])?.sharding(["data"])?;
 /// let x: ShardedTensor = shard(&Tensor::from([[1, 2], [3, 4]]), &rows)?;
 /// assert_eq!((x.shape()[..].to_vec(), x.parts()[1].to_vec::<i32>()?), (vec![2, 2], vec![3, 4]));
 /// # Ok::<(), nxla::Error>(())
@@ -51,7 +51,7 @@ impl ShardedTensor {
     /// ```no_run
     /// use nxla::{Mesh, Tensor, sharding::shard};
     ///
-    /// let rows = Mesh::of([("data", 2)])?.sharding(["data"])?;
+    /// let rows = Mesh::new([("data", 2)])?.sharding(["data"])?;
     /// let x = shard(&Tensor::from([1, 2, 3, 4]), &rows)?;
     /// assert_eq!((x.ty().to_string(), x.parts()[0].ty().to_string()), ("s32[4]".into(), "s32[2]".into()));
     /// # Ok::<(), nxla::Error>(())
@@ -65,7 +65,7 @@ impl ShardedTensor {
     /// ```no_run
     /// use nxla::{Mesh, Tensor, sharding::shard};
     ///
-    /// let rows = Mesh::of([("data", 2)])?.sharding(["data"])?;
+    /// let rows = Mesh::new([("data", 2)])?.sharding(["data"])?;
     /// assert_eq!(shard(&Tensor::from([1, 2, 3, 4]), &rows)?.shape()[..], [4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
@@ -78,7 +78,7 @@ impl ShardedTensor {
     /// ```no_run
     /// use nxla::{DType, Mesh, Tensor, sharding::shard};
     ///
-    /// let rows = Mesh::of([("data", 2)])?.sharding(["data"])?;
+    /// let rows = Mesh::new([("data", 2)])?.sharding(["data"])?;
     /// assert_eq!(shard(&Tensor::from([1, 2]), &rows)?.dtype(), DType::S32);
     /// # Ok::<(), nxla::Error>(())
     /// ```
@@ -91,7 +91,7 @@ impl ShardedTensor {
     /// ```no_run
     /// use nxla::{Mesh, Tensor, sharding::shard};
     ///
-    /// let rows = Mesh::of([("data", 2)])?.sharding(["data"])?;
+    /// let rows = Mesh::new([("data", 2)])?.sharding(["data"])?;
     /// assert_eq!(shard(&Tensor::from([1, 2]), &rows)?.sharding(), &rows);
     /// # Ok::<(), nxla::Error>(())
     /// ```
@@ -104,7 +104,7 @@ impl ShardedTensor {
     /// ```no_run
     /// use nxla::{Mesh, Tensor, sharding::shard};
     ///
-    /// let rows = Mesh::of([("data", 2)])?.sharding(["data"])?;
+    /// let rows = Mesh::new([("data", 2)])?.sharding(["data"])?;
     /// let x = shard(&Tensor::from([1, 2, 3, 4]), &rows)?;
     /// assert_eq!(x.parts()[1].to_vec::<i32>()?, [3, 4]);
     /// # Ok::<(), nxla::Error>(())
@@ -119,7 +119,7 @@ impl ShardedTensor {
     /// ```no_run
     /// use nxla::{Mesh, Tensor, sharding::shard};
     ///
-    /// let rows = Mesh::of([("data", 2)])?.sharding(["data"])?;
+    /// let rows = Mesh::new([("data", 2)])?.sharding(["data"])?;
     /// let x = shard(&Tensor::from([1, 2, 3, 4]), &rows)?;
     /// assert_eq!(x.gather()?.to_vec::<i32>()?, [1, 2, 3, 4]);
     /// # Ok::<(), nxla::Error>(())
@@ -212,7 +212,7 @@ impl ShardedArgument {
 ///     offset: T,
 /// }
 ///
-/// let mesh = Mesh::of([("model", 2)])?;
+/// let mesh = Mesh::new([("model", 2)])?;
 /// let layer = Layer { weights: Tensor::from([[1, 2], [3, 4]]), offset: Tensor::from([5, 6]) };
 /// let layer = shard(&layer, |path: &str, _: &TensorType| match path {
 ///     "weights" => mesh.sharding([None, Some("model")]),

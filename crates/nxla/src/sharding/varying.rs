@@ -55,7 +55,7 @@ pub(super) fn wrong<T>(function: &str, why: String) -> Result<T> {
 /// # Ok(())
 /// # }
 /// # if nxla::devices()?.len() > 1 {
-/// #     example(&Mesh::of([("data", 2)])?)?;
+/// #     example(&Mesh::new([("data", 2)])?)?;
 /// # }
 /// # Ok::<(), nxla::Error>(())
 /// ```

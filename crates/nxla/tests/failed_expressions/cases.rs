@@ -279,8 +279,8 @@ fn statistics() -> impl IntoIterator<Item = Case> {
         interpolate: b.interpolate(x, x), x.interpolate(x, b);
         interpolate_between: b.interpolate_between(x, x, x, x), x.interpolate_between(x, x, x, b);
         interpolate_periodic: b.interpolate_periodic(x, x, 0.5), x.interpolate_periodic(x, b, 0.5);
-        window_scatter_max: b.window_scatter_max(x, x, &Window::of([1, 1])), x.window_scatter_max(x, b, &Window::of([1, 1]));
-        window_scatter_min: b.window_scatter_min(x, x, &Window::of([1, 1])), x.window_scatter_min(x, b, &Window::of([1, 1]));
+        window_scatter_max: b.window_scatter_max(x, x, &Window::new([1, 1])), x.window_scatter_max(x, b, &Window::new([1, 1]));
+        window_scatter_min: b.window_scatter_min(x, x, &Window::new([1, 1])), x.window_scatter_min(x, b, &Window::new([1, 1]));
     }
 }
 
@@ -300,11 +300,11 @@ fn reductions() -> impl IntoIterator<Item = Case> {
         all_over: b.all_over(0);
         any: b.any();
         any_over: b.any_over(0);
-        window_sum: b.window_sum(&Window::of([1, 1]));
-        window_product: b.window_product(&Window::of([1, 1]));
-        window_max: b.window_max(&Window::of([1, 1]));
-        window_min: b.window_min(&Window::of([1, 1]));
-        window_mean: b.window_mean(&Window::of([1, 1]));
+        window_sum: b.window_sum(&Window::new([1, 1]));
+        window_product: b.window_product(&Window::new([1, 1]));
+        window_max: b.window_max(&Window::new([1, 1]));
+        window_min: b.window_min(&Window::new([1, 1]));
+        window_mean: b.window_mean(&Window::new([1, 1]));
         cumulative_sum: b.cumulative_sum(0);
         cumulative_sum_reverse: b.cumulative_sum_reverse(0);
         cumulative_product: b.cumulative_product(0);
@@ -341,7 +341,7 @@ fn indices() -> impl IntoIterator<Item = Case> {
         slice_along_axis: b.slice_along_axis(0, 1, 0), x.slice_along_axis(b, 1, 0);
         put_slice_along_axis: b.put_slice_along_axis(0, x, 0), x.put_slice_along_axis(0, b, 0);
         take: b.take(x, 0), x.take(b, 0);
-        slice: b.slice(&Slice::of([0, 0], [1, 1])), x.slice(&Slice::of([b, b], [1, 1]));
+        slice: b.slice(&Slice::new([0, 0], [1, 1])), x.slice(&Slice::new([b, b], [1, 1]));
         put_slice: b.put_slice(x, &[0, 0]), x.put_slice(b, &[0, 0]), x.put_slice(x, &[b, b]);
         select: b.select(x, x), x.select(b, 1), x.select(2, b);
         axis_index: drop(b.axis_index(0));
@@ -354,8 +354,8 @@ fn indices() -> impl IntoIterator<Item = Case> {
 fn folds() -> impl IntoIterator<Item = Case> {
     cases! { |b, x|
         reduce: b.reduce(0, 0, |x, y| x + y), x.reduce(b, 0, |x, y| x + y), x.reduce(0, 0, |x, _| x + b);
-        window_reduce: b.window_reduce(0, &Window::of([1, 1]), |x, y| x + y),
-            x.window_reduce(0, &Window::of([1, 1]), |x, _| x + b);
+        window_reduce: b.window_reduce(0, &Window::new([1, 1]), |x, y| x + y),
+            x.window_reduce(0, &Window::new([1, 1]), |x, _| x + b);
     }
 }
 

@@ -9,7 +9,7 @@ use nxla::sharding::shard_map;
 use nxla::{DType, ErrorClass, Expr, Mesh, Sharding, Tensor, fori, grad, jit};
 
 fn mesh() -> Option<Mesh> {
-    compilers().contains(&"xla").then(|| Mesh::of([("data", 2), ("model", 2)]).unwrap())
+    compilers().contains(&"xla").then(|| Mesh::new([("data", 2), ("model", 2)]).unwrap())
 }
 
 /// Checks a function of parts on the evaluator, on one device of XLA and on a mesh.
@@ -148,7 +148,7 @@ fn invalid_arguments_are_errors() {
     let f = jit(shard_map(|x: Expr| x, &mesh, rows.clone(), rows.clone()));
     assert_error(f.call(&three), Shape, "must be divisible into 2");
     let devices = mesh.devices().unwrap();
-    let other = Mesh::new(vec![("data".into(), 2)], &devices[..2]).unwrap().replicated();
+    let other = Mesh::with_devices([("data", 2)], &devices[..2]).unwrap().replicated();
     assert_error(
         jit(shard_map(|x: Expr| x, &mesh, other, all)).call(&x),
         Argument,

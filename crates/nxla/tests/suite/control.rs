@@ -183,7 +183,7 @@ fn eager_functions_run_during_a_trace() {
     let factors = Tensor::from([2, 3, 4]);
     let f = jit(move |x: Expr| -> nxla::Result<Expr> {
         let product = factors.reduce(1, (), |x, product| x * product)?;
-        let sums = factors.window_reduce(0, &Window::of([2]), |x, sum| x + sum)?;
+        let sums = factors.window_reduce(0, &Window::new([2]), |x, sum| x + sum)?;
         check_grads(|x: Expr| x.sin(), 0.5f64)?;
         Ok(x + product + sums)
     });

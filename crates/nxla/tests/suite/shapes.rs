@@ -90,17 +90,17 @@ fn reductions() {
 #[test]
 fn windows() {
     let x = Tensor::from(vec![1, 2, 3, 4]);
-    let (two, dilated) = (&Window::of([2]), &Window::of([2]).dilations([2]));
+    let (two, dilated) = (&Window::new([2]), &Window::new([2]).dilations([2]));
     agree!((x) => x.window_product(two), [3], [2, 6, 12]);
-    agree!((x) => x.window_max(&Window::of([3]).same()), [4], [2, 3, 4, 4]);
+    agree!((x) => x.window_max(&Window::new([3]).same()), [4], [2, 3, 4, 4]);
     agree!((x) => x.window_min(dilated), [2], [1, 2]);
-    agree!((x) => x.window_mean(&Window::of([2]).strides([2])), [2], [1.5, 3.5]);
+    agree!((x) => x.window_mean(&Window::new([2]).strides([2])), [2], [1.5, 3.5]);
     agree!((x) => x.window_reduce(1, two, |x, acc| x * acc), [3], [2, 6, 12]);
     agree!((x) => x.cumulative_sum(0), [4], [1, 3, 6, 10]);
     agree!((x) => x.cumulative_product_reverse(0), [4], [24, 24, 12, 4]);
     agree!((x) => x.cumulative_max_reverse(-1), [4], [4, 4, 4, 4]);
     let source = Tensor::from(vec![10, 20]);
-    let strided = &Window::of([2]).strides([2]);
+    let strided = &Window::new([2]).strides([2]);
     agree!((x, source) => x.window_scatter_max(source, 0, strided), [4], [0, 10, 0, 20]);
     agree!((x, source) => x.window_scatter_min(source, 0, strided), [4], [10, 0, 20, 0]);
 }
@@ -109,8 +109,8 @@ fn windows() {
 fn indexing() {
     let x = matrix();
     let at = Tensor::from(1);
-    agree!((x) => x.slice(&Slice::of([0, 1], [2, 2])), [2, 2], [2, 3, 5, 6]);
-    agree!((x) => x.slice(&Slice::of([0, 0], [2, 3]).strides([1, 2])), [2, 2], [1, 3, 4, 6]);
+    agree!((x) => x.slice(&Slice::new([0, 1], [2, 2])), [2, 2], [2, 3, 5, 6]);
+    agree!((x) => x.slice(&Slice::new([0, 0], [2, 3]).strides([1, 2])), [2, 2], [1, 3, 4, 6]);
     agree!((x, at) => x.slice_along_axis(at, 2, 1), [2, 2], [2, 3, 5, 6]);
     // An out-of-range start is clamped if it is computed, and an error if it is a constant.
     let far = Tensor::from(9);
@@ -121,9 +121,9 @@ fn indexing() {
     agree!((x, row) => x.put_slice(row, &[1, 0]), [2, 3], [1, 2, 3, 7, 8, 9]);
     agree!((x, at, row) => x.put_slice_along_axis(at, row, 0), [2, 3], [1, 2, 3, 7, 8, 9]);
     assert!(x.put_slice_along_axis(0, &row, 2).is_err());
-    agree!((x, at) => x.slice(&Slice::of([at, at], [1, 2])), [1, 2], [5, 6]);
+    agree!((x, at) => x.slice(&Slice::new([at, at], [1, 2])), [1, 2], [5, 6]);
     agree!((x, row, at) => x.put_slice(row, &[at, at]), [2, 3], [1, 2, 3, 7, 8, 9]);
-    assert!(x.slice(&Slice::of([0.5, 0.0], [1, 1])).is_err());
+    assert!(x.slice(&Slice::new([0.5, 0.0], [1, 1])).is_err());
     let indices = Tensor::from(vec![2, 0]);
     agree!((x, indices) => x.take(indices, 1), [2, 2], [3, 1, 6, 4]);
     let each = Tensor::new(vec![2, 0], [2, 1]).unwrap();
@@ -145,7 +145,7 @@ fn indices_are_integers_for_all_element_dtypes() {
     let x = Tensor::from(vec![1.5f32, 2.5, 3.5]);
     agree!((x) => x.at_axis(1, 0), [], [2.5]);
     agree!((x) => x.slice_along_axis(1, 2, 0), [2], [2.5, 3.5]);
-    agree!((x) => x.slice(&Slice::of([1], [2])), [2], [2.5, 3.5]);
+    agree!((x) => x.slice(&Slice::new([1], [2])), [2], [2.5, 3.5]);
     let end = Tensor::from(vec![9.0f32]);
     agree!((x, end) => x.put_slice_along_axis(2, end, 0), [3], [1.5, 2.5, 9.0]);
     agree!((x) => x.take(2, 0), [], [3.5]);

@@ -10,7 +10,7 @@ use nxla::{
 
 /// Returns a mesh of two by two devices if there is a plugin.
 fn mesh() -> Option<Mesh> {
-    compilers().contains(&"xla").then(|| Mesh::of([("data", 2), ("model", 2)]).unwrap())
+    compilers().contains(&"xla").then(|| Mesh::new([("data", 2), ("model", 2)]).unwrap())
 }
 
 #[track_caller]
@@ -213,26 +213,30 @@ fn invalid_arguments_are_errors() {
     let devices = mesh.devices().unwrap();
     let double = || jit(|x: Expr| x * 2).over(&mesh);
     assert_error(
-        Mesh::of([("a b", 1)]),
+        Mesh::new([("a b", 1)]),
         Options,
         "must consist of letters, digits and _; got \"a b\"",
     );
-    assert_error(Mesh::of([("a", 1), ("a", 1)]), Options, "names must be distinct");
-    assert_error(Mesh::of([("a", 0)]), Options, "must be at least 1; got 0");
-    assert_error(Mesh::of([("a", usize::MAX), ("b", 2)]), Options, "product of the sizes must fit");
+    assert_error(Mesh::new([("a", 1), ("a", 1)]), Options, "names must be distinct");
+    assert_error(Mesh::new([("a", 0)]), Options, "must be at least 1; got 0");
+    assert_error(
+        Mesh::new([("a", usize::MAX), ("b", 2)]),
+        Options,
+        "product of the sizes must fit",
+    );
     let axes = |size| vec![("a".to_owned(), size)];
     assert_error(
-        Mesh::new(axes(3), &devices),
+        Mesh::with_devices(axes(3), &devices),
         Options,
         "devices: must be 3, the product of the axis sizes; got 4",
     );
     assert_error(
-        Mesh::new(axes(1), &[Device::HOST]),
+        Mesh::with_devices(axes(1), &[Device::HOST]),
         Options,
         "must be devices of XLA, as in nx.devices(); got the host",
     );
     let twice = [devices[0].clone(), devices[0].clone()];
-    assert_error(Mesh::new(axes(2), &twice), Options, "devices: must be distinct");
+    assert_error(Mesh::with_devices(axes(2), &twice), Options, "devices: must be distinct");
     assert_error(
         mesh.sharding(["rows"]),
         Options,
@@ -244,7 +248,7 @@ fn invalid_arguments_are_errors() {
     let vectors = Tensor::from([[1], [2]]).vectorize(["row"]).unwrap();
     assert_error(shard(&vectors, mesh.replicated()), OfShape, "vectorized");
     assert_error(double().results(rows.clone()).call(1), OfShape, "at least 1 axes");
-    let other = Mesh::new(axes(2), &devices[..2]).unwrap();
+    let other = Mesh::with_devices(axes(2), &devices[..2]).unwrap();
     let elsewhere = shard(Tensor::from([1, 2]), other.sharding(["a"]).unwrap()).unwrap();
     assert_error(double().call(&elsewhere), Argument, "must use the mesh");
     let evaluator = jit(|x: Expr| x).compiler("evaluator").over(&mesh);

@@ -212,7 +212,7 @@ fn folds_keep_vectorized_axes() {
     let named = Tensor::from([[1.0f32, 2.0], [3.0, 4.0]]).with_names(["row", "column"]).unwrap();
     let maxima = named.vectorize(["row"]).unwrap().reduce(0.0, "column", |x, y| x.max(y)).unwrap();
     assert_eq!(numbers(&maxima), [2.0, 4.0]);
-    let windows = rows().window_reduce(0, &Window::of([2]), |x, sum| x + sum).unwrap();
+    let windows = rows().window_reduce(0, &Window::new([2]), |x, sum| x + sum).unwrap();
     assert_eq!(windows.vectors().to_string(), "vectorized[row: 2]");
     assert_eq!(numbers(&windows), [3.0, 5.0, 9.0, 11.0]);
     let mapped = jit(|x: Expr| vmap(|x: Expr| x.reduce(0, (), |x, sum| x + sum), 0, 0)(x));
