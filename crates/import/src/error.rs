@@ -98,16 +98,7 @@ impl fmt::Display for ImportError {
     }
 }
 
-impl std::error::Error for ImportError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match &self.kind {
-            ImportErrorKind::Build { error, .. } => Some(&**error),
-            ImportErrorKind::Malformed { .. }
-            | ImportErrorKind::Option { .. }
-            | ImportErrorKind::Unsupported(_) => None,
-        }
-    }
-}
+impl std::error::Error for ImportError {}
 
 /// The result of the readers.
 pub type Result<T, E = ImportError> = std::result::Result<T, E>;

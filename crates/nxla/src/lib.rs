@@ -72,7 +72,7 @@
 //!
 //! Operators and methods of an expression never panic: the trace records the first error with its
 //! source line, and the call returns it. [`Error::class`] returns the kind of an error, and
-//! [`source`](std::error::Error::source) the error of a user-defined function.
+//! [`Error::user_error`] the error of a user-defined function.
 //!
 //! ```
 //! use nxla::{ErrorClass, Expr, Tensor, jit};

@@ -163,21 +163,11 @@ fn stream_exception(py: Python<'_>, error: StreamError) -> PyErr {
         ),
         StreamError::NotYet => PyTimeoutError::new_err(error.to_string()),
         StreamError::Cancelled => cancellation_error(py).unwrap_or_else(|failed| failed),
-        StreamError::Failed(error) => match raised_by(&error) {
+        StreamError::Failed(error) => match error.user_error().and_then(|e| e.downcast_ref()) {
             Some(raised) => again(py, raised),
             None => class_exception(py, error.class(), error.to_string()),
         },
         other => class_exception(py, ErrorClass::Runtime, other.to_string()),
-    }
-}
-
-/// The exception of a Python callback, if the error contains one.
-fn raised_by(error: &Error) -> Option<&PyErr> {
-    match error {
-        Error::User(inner) => inner.downcast_ref(),
-        Error::Stage { error, .. } => raised_by(error),
-        Error::Hook { error, .. } | Error::RuntimeCall { error, .. } => error.downcast_ref(),
-        _ => None,
     }
 }
 

@@ -21,7 +21,9 @@ use crate::xla::{self, LowerError};
 /// The error of this crate.
 ///
 /// `{}` and `{:?}` write the message, which a `main` that returns the error prints; `{:#?}` writes the
-/// structure.
+/// structure. The message contains the messages of all causes, so
+/// [`source`](std::error::Error::source) does not return a cause again; [`Error::user_error`] returns
+/// the error of a user's function.
 ///
 /// ```
 /// use nxla::{Error, ErrorClass, Expr, Tensor, jit};
@@ -66,7 +68,6 @@ pub enum Error {
         /// The source line of the operation.
         line: Option<Line>,
         /// The error of the plugin.
-        #[source]
         error: Box<pjrt::Error>,
     },
     /// Host data does not match its type.
@@ -95,7 +96,6 @@ pub enum Error {
         /// The file.
         path: PathBuf,
         /// The error of the operating system.
-        #[source]
         error: io::Error,
     },
     /// The arguments of a call are invalid.
@@ -130,21 +130,23 @@ pub enum Error {
     #[error("internal error: {0}; this is a bug of nxla, please report it")]
     Internal(String),
     /// The function of a hook failed.
-    #[error("hook {} failed: {error}", name.as_deref().unwrap_or("without a name"))]
+    #[error("hook {} failed: {}", name.as_deref().unwrap_or("without a name"), Chain(&**error))]
     Hook {
         /// The name of the hook.
         name: Option<String>,
         /// The error of the function.
-        #[source]
         error: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The host function of a runtime call failed.
-    #[error("runtime_call: the host function failed: {error}{}", AtLine(line.as_ref()))]
+    #[error(
+        "runtime_call: the host function failed: {}{}",
+        Chain(&**error),
+        AtLine(line.as_ref())
+    )]
     RuntimeCall {
         /// The user's line, if the backend knows it.
         line: Option<Line>,
         /// The error of the function.
-        #[source]
         error: Box<dyn std::error::Error + Send + Sync>,
     },
     /// A stage of a split program failed.
@@ -153,12 +155,26 @@ pub enum Error {
         /// Its number, its name, and the lines that it is of.
         stage: String,
         /// The error.
-        #[source]
         error: Box<Error>,
     },
     /// A user's function (a callback, a host function) failed.
-    #[error("{0}")]
-    User(#[source] Box<dyn std::error::Error + Send + Sync>),
+    #[error("{}", Chain(&**.0))]
+    User(Box<dyn std::error::Error + Send + Sync>),
+}
+
+/// Writes an error and its sources, separated by colons.
+struct Chain<'a>(&'a (dyn std::error::Error + 'static));
+
+impl fmt::Display for Chain<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        let mut next = self.0.source();
+        while let Some(error) = next {
+            write!(f, ": {error}")?;
+            next = error.source();
+        }
+        Ok(())
+    }
 }
 
 /// The kind of an [`Error`], for languages with exception classes.
@@ -209,6 +225,29 @@ impl Error {
     /// ```
     pub fn user(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
         Error::User(error.into())
+    }
+
+    /// Returns the error of a user's function that caused this error: a traced function, a hook, the
+    /// host function of a runtime call, or an executor of stages. `downcast_ref` converts it to its
+    /// type.
+    ///
+    /// ```
+    /// use std::num::ParseIntError;
+    /// use nxla::{Expr, Tensor, hook, jit};
+    ///
+    /// let f = jit(|x: Expr| hook(x, |_: Tensor| "four".parse::<i32>().map(drop)));
+    /// let error = f.call(1).unwrap_err();
+    /// assert!(error.user_error().is_some_and(|error| error.is::<ParseIntError>()));
+    /// ```
+    pub fn user_error(&self) -> Option<&(dyn std::error::Error + Send + Sync + 'static)> {
+        match self {
+            Error::User(error) | Error::Hook { error, .. } | Error::RuntimeCall { error, .. } => {
+                Some(&**error)
+            }
+            Error::Stage { error, .. } => error.user_error(),
+            Error::Stream(StreamError::Failed(error)) => error.user_error(),
+            _ => None,
+        }
     }
 
     /// Describes a result of a branch or a loop's body that does not fit ([`Misfit`]) in the user's
@@ -406,3 +445,127 @@ fn class_of(kind: &ErrorKind) -> ErrorClass {
 
 /// The result of this crate's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+#[cfg(all(test, feature = "xla"))]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    /// The error of a user, with a source of its own.
+    #[derive(Debug, thiserror::Error)]
+    #[error("the table is empty")]
+    struct EmptyTable(#[source] io::Error);
+
+    fn user() -> Box<dyn std::error::Error + Send + Sync> {
+        Box::new(EmptyTable(io::Error::other("disk failure")))
+    }
+
+    /// Returns the position of the variant among all variants. A new variant must be added here and
+    /// to [`every_variant`].
+    fn position(error: &Error) -> usize {
+        match error {
+            Error::Expr(_) => 0,
+            Error::Grad(_) => 1,
+            Error::Split(_) => 2,
+            Error::Eval(_) => 3,
+            Error::Lower(_) => 4,
+            Error::Pjrt(_) => 5,
+            Error::DeviceMemory { .. } => 6,
+            Error::Tensor(_) => 7,
+            Error::Bytes(_) => 8,
+            Error::Format { .. } => 9,
+            Error::File { .. } => 10,
+            Error::Arguments { .. } => 11,
+            Error::Vectors { .. } => 12,
+            Error::Layout(_) => 13,
+            Error::Options(_) => 14,
+            Error::Usage(_) => 15,
+            Error::Stream(_) => 16,
+            Error::Internal(_) => 17,
+            Error::Hook { .. } => 18,
+            Error::RuntimeCall { .. } => 19,
+            Error::Stage { .. } => 20,
+            Error::User(_) => 21,
+            #[cfg(feature = "import")]
+            Error::Import(_) => 22,
+        }
+    }
+
+    fn every_variant() -> Vec<Error> {
+        let expr = || ErrorKind::invalid("axis", "must be 0").of("sum");
+        let damaged = || SerializeError::Truncated { length: 3 };
+        let why = || "why".to_owned();
+        vec![
+            expr().into(),
+            GradError::Build(expr()).into(),
+            SplitError::from(damaged()).into(),
+            EvalError::Interrupted.into(),
+            LowerError::Donated { expected: 1, found: 2 }.into(),
+            pjrt::Error::Tensor(TensorError::from(nxla_tensor::ShapeError::AxisOutOfRange {
+                axis: 3,
+                rank: 1,
+            }))
+            .into(),
+            Error::DeviceMemory {
+                op: "sort".into(),
+                ty: Box::new(TensorType::scalar(nxla_tensor::DType::F32)),
+                bytes: 4,
+                line: None,
+                error: Box::new(pjrt::Error::Forked),
+            },
+            TensorError::from(nxla_tensor::ShapeError::AxisOutOfRange { axis: 3, rank: 1 }).into(),
+            damaged().into(),
+            Error::Format { format: "npy".into(), why: why() },
+            Error::File {
+                function: "load".into(),
+                path: "table.npy".into(),
+                error: io::Error::other("disk failure"),
+            },
+            Error::Arguments { function: "call".into(), why: why() },
+            Error::Vectors { function: "vmap".into(), why: why() },
+            Error::Layout(why()),
+            Error::Options(why()),
+            Error::Usage(why()),
+            StreamError::Failed(std::sync::Arc::new(Error::User(user()))).into(),
+            Error::Internal(why()),
+            Error::Hook { name: None, error: user() },
+            Error::RuntimeCall { line: None, error: user() },
+            Error::Stage { stage: "stage 0".into(), error: Box::new(Error::User(user())) },
+            Error::User(user()),
+            #[cfg(feature = "import")]
+            Error::Import(ImportError {
+                format: "ONNX",
+                kind: ImportErrorKind::Build {
+                    op: "Sum".into(),
+                    place: nxla_import::Place::Line(1),
+                    error: Box::new(expr()),
+                },
+            }),
+        ]
+    }
+
+    /// Returns the messages that `anyhow` prints: of an error and of all its sources.
+    fn chain(error: &Error) -> Vec<String> {
+        let sources = std::iter::successors(error.source(), |error| (*error).source());
+        std::iter::once(error.to_string()).chain(sources.map(ToString::to_string)).collect()
+    }
+
+    #[test]
+    fn messages_contain_each_cause_once() {
+        let errors = every_variant();
+        let positions: Vec<usize> = errors.iter().map(position).collect();
+        assert_eq!(positions, (0..errors.len()).collect::<Vec<_>>());
+        for error in errors {
+            let texts = chain(&error).concat();
+            let has_user = error.user_error().is_some();
+            assert!(error.user_error().is_none_or(|error| error.is::<EmptyTable>()));
+            for (cause, expected) in [("the table is empty", has_user), ("disk failure", has_user)]
+            {
+                let is_file = matches!(error, Error::File { .. }) && cause == "disk failure";
+                let count = texts.matches(cause).count();
+                assert_eq!(count, usize::from(expected || is_file), "{error:#?}");
+            }
+            assert!(chain(&error).len() == 1, "{error:#?}");
+        }
+    }
+}

@@ -57,11 +57,18 @@ pub enum SplitError {
     },
     /// The program inside the bytes of a stage cannot be read.
     #[error("the program of a stage cannot be read: {0}")]
-    Program(#[from] SerializeError),
+    Program(SerializeError),
 }
 
 impl SplitError {
     pub(crate) fn structure(stage: StageId, why: impl Into<String>) -> Self {
         SplitError::Structure { stage, why: why.into() }
+    }
+}
+
+// Not derived: a derived conversion makes the error a source, whose message would be printed twice.
+impl From<SerializeError> for SplitError {
+    fn from(error: SerializeError) -> Self {
+        SplitError::Program(error)
     }
 }
