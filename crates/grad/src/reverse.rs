@@ -141,10 +141,7 @@ impl PassResult {
     /// Substitutes the replaced nodes in the graphs of these roots. Otherwise the replaced ops and
     /// their replacements would both run.
     fn substitute_replaced(&mut self, graph: &mut Graph, roots: &mut Vec<ExprId>) -> Result<()> {
-        let mut substitution = Substitution::new();
-        for (old, new) in self.replaced.drain(..) {
-            substitution.insert(old, new);
-        }
+        let mut substitution = Substitution::from_iter(self.replaced.drain(..));
         *roots = graph.substitute(roots, &mut substitution)?;
         Ok(())
     }

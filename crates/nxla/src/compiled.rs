@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// A function compiled for fixed argument types; created by [`Jit::compile`](crate::Jit::compile).
 ///
 /// Unlike a [`Jit`](crate::Jit), a call never traces or compiles: arguments of other types are an
-/// error.
+/// error. Clones share the compiled program.
 ///
 /// ```
 /// use nxla::{DType, Expr, Tensor, TensorType, jit};
@@ -31,6 +31,18 @@ pub struct Compiled<Inputs, Results> {
     options: Options,
     interrupt: Option<Arc<InterruptFn>>,
     containers: PhantomData<fn(Inputs) -> Results>,
+}
+
+impl<Inputs, Results> Clone for Compiled<Inputs, Results> {
+    fn clone(&self) -> Self {
+        Self {
+            entry: self.entry.clone(),
+            types: self.types.clone(),
+            options: self.options.clone(),
+            interrupt: self.interrupt.clone(),
+            containers: PhantomData,
+        }
+    }
 }
 
 impl<Inputs, Results> Compiled<Inputs, Results> {

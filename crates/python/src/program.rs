@@ -367,10 +367,7 @@ impl PyExpression {
     /// Checks every invariant of the graph; an error is a bug in nxla.
     fn verify(&self, py: Python<'_>) -> PyResult<()> {
         let checked = py.detach(|| nxla_runtime::graph::verify::verify_program(&self.program));
-        checked.map_err(|violations| {
-            let shown: Vec<String> = violations.iter().map(ToString::to_string).collect();
-            argument_error("verify", shown.join("; "))
-        })
+        checked.map_err(|violations| argument_error("verify", violations.to_string()))
     }
 
     /// The serialized expression without the tensors of ``captured``, which are the last inputs of

@@ -11,7 +11,7 @@ use nxla_expr::{
 use nxla_grad::GradError;
 #[cfg(feature = "import")]
 use nxla_import::{ImportError, ImportErrorKind};
-use nxla_split::SplitError;
+use nxla_split::{ScheduleError, SplitError};
 use nxla_tensor::TensorError;
 
 use crate::pjrt;
@@ -224,7 +224,7 @@ impl Error {
     /// # Ok::<(), Error>(())
     /// ```
     pub fn user(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
-        Error::User(error.into())
+        error.into().into()
     }
 
     /// Returns the error of a user's function that caused this error: a traced function, a hook, the
@@ -384,6 +384,37 @@ impl fmt::Debug for Error {
                 .field("error", error)
                 .finish(),
             Error::Arguments { function, why } => {
+/// Wraps an error of a user's function, as [`Error::user`] does; an [`Error`] in a box stays as it is.
+impl From<Box<dyn std::error::Error + Send + Sync>> for Error {
+    fn from(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
+        error.downcast().map_or_else(Error::User, |error| *error)
+    }
+}
+
+impl From<ScheduleError> for Error {
+    fn from(error: ScheduleError) -> Self {
+        Error::Arguments { function: "stages".into(), why: error.to_string() }
+    }
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ErrorClass::Shape => "shape",
+            ErrorClass::DType => "dtype",
+            ErrorClass::Trace => "trace",
+            ErrorClass::Argument => "argument",
+            ErrorClass::Gradient => "gradient",
+            ErrorClass::Options => "options",
+            ErrorClass::Device => "device",
+            ErrorClass::Runtime => "runtime",
+            ErrorClass::Format => "format",
+            ErrorClass::Memory => "memory",
+            ErrorClass::Internal => "internal",
+        })
+    }
+}
+
                 f.debug_struct("Arguments").field("function", function).field("why", why).finish()
             }
             Error::Vectors { function, why } => {

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use nxla_expr::svg::{SvgNode, layered_svg};
 use nxla_expr::{Digest, Op, Program, TensorType};
@@ -56,6 +56,13 @@ fn bytes_text(bytes: u64) -> String {
         0
     };
     format!("{scaled:.digits$} {}", UNITS[power - 1])
+}
+
+impl fmt::Display for StageGraph {
+    /// Writes the table of [`StageGraph::explain`].
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.explain())
+    }
 }
 
 impl StageGraph {

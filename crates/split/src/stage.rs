@@ -229,10 +229,8 @@ impl StageGraph {
     pub fn verify(&self) -> Result<(), SplitError> {
         verify(&self.inputs, &self.stages, &self.outputs)?;
         for stage in &self.stages {
-            if let Err(violations) = nxla_expr::verify::verify_program(&stage.program) {
-                let texts: Vec<String> = violations.iter().map(ToString::to_string).collect();
-                return Err(SplitError::structure(stage.id, texts.join("; ")));
-            }
+            nxla_expr::verify::verify_program(&stage.program)
+                .map_err(|violations| SplitError::structure(stage.id, violations.to_string()))?;
         }
         Ok(())
     }

@@ -55,6 +55,20 @@ impl Substitution {
     }
 }
 
+impl Extend<(ExprId, ExprId)> for Substitution {
+    fn extend<T: IntoIterator<Item = (ExprId, ExprId)>>(&mut self, replacements: T) {
+        replacements.into_iter().for_each(|(old, new)| self.insert(old, new));
+    }
+}
+
+impl FromIterator<(ExprId, ExprId)> for Substitution {
+    fn from_iter<T: IntoIterator<Item = (ExprId, ExprId)>>(replacements: T) -> Self {
+        let mut substitution = Substitution::new();
+        substitution.extend(replacements);
+        substitution
+    }
+}
+
 impl Graph {
     /// Returns the roots after the substitution. A replacement may depend on other replaced nodes,
     /// but not on the node that it replaces. A node with effects that depends on a replaced node is

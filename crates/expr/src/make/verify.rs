@@ -9,6 +9,7 @@
 //! under its op and operands, and a program must still have its digest.
 
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
@@ -79,6 +80,36 @@ impl fmt::Display for Violation {
     }
 }
 
+/// The violations of a graph or of a program, at least one.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Violations(Vec<Violation>);
+
+impl Deref for Violations {
+    type Target = [Violation];
+
+    fn deref(&self) -> &[Violation] {
+        &self.0
+    }
+}
+
+impl IntoIterator for Violations {
+    type Item = Violation;
+    type IntoIter = std::vec::IntoIter<Violation>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
+
+impl fmt::Display for Violations {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let texts: Vec<String> = self.0.iter().map(ToString::to_string).collect();
+        f.write_str(&texts.join("; "))
+    }
+}
+
+impl std::error::Error for Violations {}
+
 /// Checks a graph, which may be unfinished, and all its regions.
 ///
 /// # Errors
@@ -94,7 +125,7 @@ impl fmt::Display for Violation {
 /// assert_eq!(verify(&graph), Ok(()));
 /// # Ok::<(), nxla_expr::Error>(())
 /// ```
-pub fn verify(graph: &Graph) -> Result<(), Vec<Violation>> {
+pub fn verify(graph: &Graph) -> Result<(), Violations> {
     let mut verifier = Verifier::default();
     verifier.graph(graph);
     verifier.listed_hooks(graph, graph.effects());
@@ -106,7 +137,7 @@ pub fn verify(graph: &Graph) -> Result<(), Vec<Violation>> {
 ///
 /// # Errors
 /// Returns all violations.
-pub fn verify_program(program: &Program) -> Result<(), Vec<Violation>> {
+pub fn verify_program(program: &Program) -> Result<(), Violations> {
     let mut verifier = Verifier::default();
     verifier.program(program);
     verifier.regions(program.graph(), &[]);
@@ -126,13 +157,13 @@ struct Verifier<'g> {
 }
 
 impl<'g> Verifier<'g> {
-    fn finish(mut self) -> Result<(), Vec<Violation>> {
+    fn finish(mut self) -> Result<(), Violations> {
         while let Some((within, program)) = self.waiting.pop() {
             self.within.clone_from(&within);
             self.program(program);
             self.regions(program.graph(), &within);
         }
-        if self.violations.is_empty() { Ok(()) } else { Err(self.violations) }
+        if self.violations.is_empty() { Ok(()) } else { Err(Violations(self.violations)) }
     }
 
     fn report(&mut self, node: Option<ExprId>, invariant: Invariant, facts: String) {

@@ -312,14 +312,14 @@ fn substitutions_that_replace_nodes_by_each_other_are_errors() -> Result<()> {
     let mut graph = Graph::new();
     let (x, y) = (graph.parameter(0, ty()), graph.parameter(1, ty()));
     let sum = graph.add(x, y)?;
-    let mut identity = Substitution::new();
-    identity.insert(sum, sum);
+    let mut identity = Substitution::from_iter([(sum, sum)]);
     assert_eq!(graph.substitute(&[sum], &mut identity)?, [sum]);
-    let mut exchange = Substitution::new();
-    exchange.insert(x, y);
-    exchange.insert(y, x);
+    let mut exchange = Substitution::from_iter([(x, y), (y, x)]);
     let error = graph.substitute(&[sum], &mut exchange).unwrap_err().to_string();
     assert!(error.starts_with("substitute: substitution: must not replace nodes by each other"));
+    Ok(())
+}
+
 #[test]
 fn ids_that_the_graph_does_not_have_are_errors() -> Result<()> {
     let mut graph = Graph::new();
@@ -332,9 +332,6 @@ fn ids_that_the_graph_does_not_have_are_errors() -> Result<()> {
         let expected = "operands: must be nodes of this graph, which has 1; got %1";
         assert!(error.ends_with(expected), "{error}");
     }
-    Ok(())
-}
-
     Ok(())
 }
 

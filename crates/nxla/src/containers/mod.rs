@@ -137,6 +137,16 @@ impl Leaves<TensorType> {
     }
 }
 
+/// Iterates over the leaves in order.
+impl<L> IntoIterator for Leaves<L> {
+    type Item = L;
+    type IntoIter = std::vec::IntoIter<L>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.items.into_vec().into_iter()
+    }
+}
+
 impl<L> Default for Leaves<L> {
     fn default() -> Self {
         Self::new([], Structure::default())

@@ -36,7 +36,17 @@ fn type_errors_list_all_differences() {
          argument.1 is f32, compiled for f32[2]"
     );
     let error = compiled.call(((&good, vec![&good]), &good)).unwrap_err().to_string();
-    assert!(error.contains("lists of lengths [1], compiled for [2]"), "{error}");
+    let expected = "call: argument: must have the structure that was compiled; got argument.1 \
+                    instead of argument.0.1[1]";
+    assert_eq!(error, expected);
+}
+
+#[test]
+fn clones_run_the_same_program() {
+    let compiled = jit(|x: Expr| x * 2).compile(pair_type()).unwrap();
+    let clone = compiled.clone();
+    assert_eq!(clone.program().digest(), compiled.program().digest());
+    assert_eq!(numbers(&clone.call(Tensor::from(vec![1.0f32, 2.0])).unwrap()), [2.0, 4.0]);
 }
 
 #[test]

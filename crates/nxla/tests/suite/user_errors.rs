@@ -113,6 +113,27 @@ fn errors_of_hooks_are_user_errors() {
     }
 }
 
+#[test]
+fn boxed_errors_become_user_errors() {
+    type Boxed = Box<dyn std::error::Error + Send + Sync>;
+    fn parse(text: &str) -> Result<i32, Boxed> {
+        Ok(text.parse()?)
+    }
+    fn call(text: &str) -> Result<Tensor, Boxed> {
+        Ok(Tensor::from(1).reshape([parse(text)?.unsigned_abs() as usize])?)
+    }
+    let f = |text: &'static str| jit(move |x: Expr| -> nxla::Result<Expr> { Ok(x * parse(text)?) });
+    assert_eq!(numbers(&f("3").call(2).unwrap()), [6.0]);
+    let error = f("three").call(2).unwrap_err();
+    assert!(error.user_error().unwrap().is::<std::num::ParseIntError>());
+    // An error of nxla in a box keeps its class.
+    let error = Error::from(call("7").unwrap_err());
+    assert_eq!(
+        (error.class(), error.class().to_string()),
+        (ErrorClass::Argument, "argument".into())
+    );
+}
+
 /// An executable that returns fewer results than the program has.
 struct TooFew;
 

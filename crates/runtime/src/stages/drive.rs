@@ -10,7 +10,6 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use nxla_eval::Interrupt;
 use nxla_split::{Stage, StageGraph, StageId, StageScheduler};
 
-use super::misfit;
 use crate::background;
 use crate::error::{Error, Result};
 
@@ -100,7 +99,7 @@ pub(super) fn drive<V: Clone + Send + 'static>(
     check: impl Fn(&Stage, &[V]) -> Result<()>,
     stop: &Stop<'_>,
 ) -> Result<Vec<V>> {
-    let mut schedule = StageScheduler::by_urgency(graph, inputs).map_err(misfit)?;
+    let mut schedule = StageScheduler::by_urgency(graph, inputs)?;
     let (give, given) = channel();
     let mut failure = None;
     // Each started stage sends one report.
@@ -122,7 +121,7 @@ pub(super) fn drive<V: Clone + Send + 'static>(
         running -= 1;
         let taken = results().and_then(|results| {
             check(graph.stage(stage), &results)?;
-            schedule.complete(stage, results).map_err(misfit)
+            schedule.complete(stage, results).map_err(Error::from)
         });
         if let Err(error) = taken {
             stop.set();
@@ -131,7 +130,7 @@ pub(super) fn drive<V: Clone + Send + 'static>(
     }
     match failure {
         Some(error) => Err(error),
-        None => schedule.finish().map_err(misfit),
+        None => schedule.finish().map_err(Error::from),
     }
 }
 

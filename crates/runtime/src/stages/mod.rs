@@ -188,7 +188,7 @@ impl StageRunner {
     ) -> Result<Vec<Duration>> {
         let target = self.options.target(self.options.common_device("stages", inputs)?.as_ref())?;
         let mut best = vec![Duration::MAX; self.graph.stages().len()];
-        let mut schedule = StageScheduler::new(&self.graph, inputs.to_vec()).map_err(misfit)?;
+        let mut schedule = StageScheduler::new(&self.graph, inputs.to_vec())?;
         while let Some(task) = schedule.next_ready() {
             let program = &self.graph.stage(task.stage).program;
             let values: Vec<&RawTensor> = task.arguments.iter().collect();
@@ -209,7 +209,7 @@ impl StageRunner {
                 best[task.stage.index()] = best[task.stage.index()].min(time);
                 results = again;
             }
-            schedule.complete(task.stage, results).map_err(misfit)?;
+            schedule.complete(task.stage, results)?;
         }
         Ok(best)
     }
@@ -304,13 +304,9 @@ fn check(stage: &Stage, results: &[RawTensor]) -> Result<()> {
     for (position, (result, ty)) in results.iter().zip(stage.program.output_types()).enumerate() {
         if (result.dtype(), result.shape()) != (ty.dtype, &ty.shape) {
             let (id, found) = (stage.id, result.ty());
-            return Err(misfit(format!("result {position} of {id} is {found}, expected {ty}")));
+            let why = format!("result {position} of {id} is {found}, expected {ty}");
+            return Err(Error::Arguments { function: "stages".into(), why });
         }
     }
     Ok(())
-}
-
-/// The error of values that do not fit the stages.
-fn misfit(error: impl std::fmt::Display) -> Error {
-    Error::Arguments { function: "stages".into(), why: error.to_string() }
 }

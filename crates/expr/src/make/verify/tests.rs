@@ -2,7 +2,7 @@
 
 use nxla_tensor::DType;
 
-use super::{Invariant, Violation, verify, verify_program};
+use super::{Invariant, Violations, verify, verify_program};
 use crate::graph::{BinaryOp, ExprId, Graph, Op, Parameter, Program, TensorType, Type, UnaryOp};
 
 /// Returns the graph of `exp x`, `sin (exp x)` and `exp x + y`.
@@ -25,7 +25,7 @@ fn tensor() -> Type {
     Type::Tensor(ty())
 }
 
-fn violations(result: Result<(), Vec<Violation>>) -> Vec<(Option<ExprId>, Invariant)> {
+fn violations(result: Result<(), Violations>) -> Vec<(Option<ExprId>, Invariant)> {
     let violations = result.expect_err("the graph was corrupted");
     violations.into_iter().map(|violation| (violation.node, violation.invariant)).collect()
 }
@@ -36,6 +36,15 @@ fn valid_graphs_pass() {
     assert_eq!(verify(&graph), Ok(()));
     let program = Program::new(&graph, vec![ty(), ty()], &[ids[3], ids[4]]).unwrap();
     assert_eq!(verify_program(&program), Ok(()));
+}
+
+#[test]
+fn violations_are_one_error() {
+    let (mut graph, ids) = graph();
+    graph.push_twin(ids[3]);
+    graph.push_twin(ids[2]);
+    let error: Box<dyn std::error::Error + Send + Sync> = verify(&graph).unwrap_err().into();
+    assert_eq!(error.to_string().split("; ").count(), 2, "{error}");
 }
 
 #[test]

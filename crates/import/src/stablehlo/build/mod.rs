@@ -495,10 +495,8 @@ impl<'a> Builder<'a> {
         parameters: &[ExprId],
         tensors: &[ExprId],
     ) -> Result<Vec<ExprId>, Fail> {
-        let mut substitution = nxla_expr::rewrite::Substitution::new();
-        for (&parameter, &tensor) in parameters.iter().zip(tensors) {
-            substitution.insert(parameter, tensor);
-        }
+        let pairs = parameters.iter().copied().zip(tensors.iter().copied());
+        let mut substitution = nxla_expr::rewrite::Substitution::from_iter(pairs);
         let replaced = self.graph.substitute(roots, &mut substitution);
         replaced
             .map_err(|error| Fail::Unsupported(format!("the region is not element-wise: {error}")))
