@@ -25,6 +25,7 @@ use crate::tensor::Tensor;
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not hold a `{L}` for each leaf of `{C}`",
     label = "expected the container `{C}` with a `{L}` as each leaf",
+    note = "convert an array or a list of numbers to one tensor: `f.call(Tensor::from(list))`",
     note = "pass several arguments as one tuple: `f.call((&x, &y))`",
     note = "pass a struct, a list or a map as the same container, or as a reference to one",
     note = "inside a traced function, write `f.join(x)?` instead of `f.call(x)?`: `join` takes and \
