@@ -131,8 +131,7 @@ pub(crate) fn build_ids<O: Operand>(
 ) -> Option<(Ids, VectorAxes)> {
     let captured = CapturedOperands::of(trace, operands);
     let mut vectors = VectorAxes::NONE;
-    let ids = trace.operate(|graph| {
-        graph.enter_rust(location);
+    let ids = trace.operate(location, |graph| {
         let ids = captured?.nodes(graph, trace, operands)?;
         build_entries(graph, Some(trace), (operands, &ids), build, &mut vectors)
             .map_err(|error| error.in_function(function))

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use nxla_expr::{Program, TensorType};
 use nxla_runtime::{self as runtime, Options};
 
-use crate::containers::{Arguments, Container, Leaves, Tree, paths_of_types};
+use crate::containers::{Arguments, Container, Leaves, Tree};
 use crate::jit::{Entry, InterruptFn, as_interrupt};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
@@ -88,7 +88,7 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
         runtime::refuse_trace(self.program().name().unwrap_or("call"))?;
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
-        if let Some(why) = self.difference(&leaves)? {
+        if let Some(why) = self.types.difference::<Inputs>(&leaves, "argument")? {
             return Err(Error::Arguments { function: "call".into(), why });
         }
         let inputs: Vec<&runtime::RawTensor> =
@@ -97,39 +97,6 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
             self.entry.run(&inputs, &self.options, as_interrupt(self.interrupt.as_deref()))?;
         let results = results.into_iter().map(Tensor::from);
         Ok(Tree::rebuild(&mut Leaves::new(results, self.entry.results().clone())))
-    }
-
-    /// Returns the difference between arguments and the compiled types, if any.
-    fn difference(&self, found: &Leaves<Tensor>) -> Result<Option<String>> {
-        let (types, structure) = (&self.types.items, &self.types.structure);
-        if found.structure != *structure {
-            let (found, expected) = (&found.structure, &structure);
-            return Ok(Some(format!(
-                "the arguments have lists of lengths {found:?}, compiled for {expected:?}"
-            )));
-        }
-        let pairs = found.items.iter().zip(types).enumerate();
-        let differing = pairs.filter(|(_, (tensor, ty))| {
-            !tensor.is_of(ty) && (!tensor.vectors().is_empty() || !ty.accepts(&tensor.ty()))
-        });
-        let differing: Vec<_> = differing.collect();
-        if differing.is_empty() {
-            return Ok(None);
-        }
-        let paths = self.paths()?;
-        let texts: Vec<String> = differing
-            .into_iter()
-            .map(|(leaf, (tensor, ty))| {
-                let (vectors, found) = (tensor.vectors(), tensor.ty());
-                format!("{} is {vectors}{found}, compiled for {ty}", paths[leaf])
-            })
-            .collect();
-        Ok(Some(texts.join("; ")))
-    }
-
-    /// Returns the path of each leaf of the arguments.
-    fn paths(&self) -> Result<Vec<String>> {
-        paths_of_types::<Inputs>(&self.types, "argument")
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 use nxla_expr::{Program, TensorType};
 use nxla_runtime::{Donations, Error, Result, covers_leaf, unusable_donations};
 
-use crate::containers::{Container, Leaves, paths_of_types};
+use crate::containers::{Container, Leaves};
 
 /// An argument, or a part of one, whose memory the results of a call may reuse.
 ///
@@ -91,9 +91,9 @@ pub(crate) fn argument_paths<C: Container>(
     types: &Leaves<TensorType>,
 ) -> Result<Vec<String>> {
     if count == 1 {
-        return paths_of_types::<C>(types, "0");
+        return types.paths::<C>("0");
     }
-    let paths = paths_of_types::<C>(types, "")?;
+    let paths = types.paths::<C>("")?;
     Ok(paths.into_iter().map(|path| path.strip_prefix('.').unwrap_or(&path).to_owned()).collect())
 }
 

@@ -130,6 +130,7 @@ impl Expr {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
+    #[track_caller]
     pub fn new(trace: Trace, id: ExprId) -> Self {
         Self::with_vectors(trace, id, VectorAxes::NONE)
     }
@@ -149,6 +150,7 @@ impl Expr {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[must_use]
+    #[track_caller]
     pub fn with_vectors(trace: Trace, id: ExprId, vectors: VectorAxes) -> Self {
         // Operations reject the expressions of a finished trace, which has no graph.
         let invalid = trace.read(|graph| {
@@ -166,7 +168,8 @@ impl Expr {
         });
         match invalid.flatten() {
             Some(why) => {
-                trace.fail(Error::Arguments { function: "Expr::new".into(), why });
+                let error = Error::Arguments { function: "Expr::new".into(), why };
+                trace.fail(Location::caller(), error);
                 Self::new_failed(&trace)
             }
             None => Self::of_node(trace, id, vectors),
@@ -204,16 +207,19 @@ impl Expr {
 
     /// Returns the current trace of this thread. Without one, returns a failed trace, so that using
     /// its values is an error.
+    #[track_caller]
     pub(crate) fn current_trace() -> Trace {
         Self::trace_of::<View<'_>>(&[])
     }
 
     /// Returns the trace of the first traced operand, or the current trace of this thread.
+    #[track_caller]
     pub(crate) fn trace_of<O: Operand>(operands: &[O]) -> Trace {
+        let location = Location::caller();
         Self::traced_among(operands).cloned().or_else(Trace::current).unwrap_or_else(|| {
             let trace = Trace::new();
             let why = "an `Expr` must be created in a traced function; use `Tensor` outside";
-            trace.fail(Error::Usage(why.into()));
+            trace.fail(location, Error::Usage(why.into()));
             trace
         })
     }

@@ -316,11 +316,8 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     }
 
     fn check(&self, found: &Leaves<Tensor>) -> Result<()> {
-        match self.inner.types.difference(found) {
-            Some(difference) => {
-                let why = format!("arguments: {difference}");
-                Err(Error::Arguments { function: "stages".into(), why })
-            }
+        match self.inner.types.difference::<Inputs>(found, "argument")? {
+            Some(why) => Err(Error::Arguments { function: "stages".into(), why }),
             None => Ok(()),
         }
     }

@@ -17,7 +17,8 @@ use std::task::{Context, Poll};
 use nxla_expr::TensorType;
 use nxla_runtime::{self as runtime, Capacity, Outcome, Purpose, Step, StreamError, Wait};
 
-use crate::containers::{Arguments, Container, Function, Leaves, Structure, Tree};
+use crate::containers::{Arguments, Container, Function, Leaves, Structure, Tree, difference};
+use crate::expr::Expr;
 use crate::jit::{call_of_types, jit};
 use crate::tensor::Tensor;
 use crate::{Error, Options, Result, default_options};
@@ -103,10 +104,12 @@ where
     let (entry, _) = jit(function).entry(call, Purpose::Stream, &structure, &options)?;
     let structure = entry.results().clone();
     let Some(structure_of_results) = structure.before(&state.structure) else {
-        let (found, expected) = (&structure, &state.structure);
-        let why = format!(
-            "function: must return a state with lists of the lengths {expected:?}; got {found:?}"
-        );
+        let types = entry.program().output_types().cloned();
+        let (_, found): (Y, S) = Leaves::new(types, structure).container()?;
+        let expected = S::Tensors::rebuild(&mut state);
+        let difference = difference::<Tensor, Expr>(&expected, &found, ("", "state"));
+        let why =
+            format!("function: must return the structure of the initial state; got {difference}");
         return Err(Error::Arguments { function: "stream".into(), why });
     };
     let stream = Step { entry, options, constants: Vec::new(), inspect: None }.start(initial)?;
@@ -134,11 +137,10 @@ struct Shared {
 }
 
 impl Shared {
-    fn send<X>(&self, chunk: impl Arguments<X, Tensor>, waits: bool) -> Result<()> {
+    fn send<X: Container>(&self, chunk: impl Arguments<X, Tensor>, waits: bool) -> Result<()> {
         let mut leaves = Leaves::default();
         chunk.append(&mut leaves);
-        if let Some(difference) = self.chunk_types.difference(&leaves) {
-            let why = format!("chunk: {difference}");
+        if let Some(why) = self.chunk_types.difference::<X>(&leaves, "chunk")? {
             return Err(Error::Arguments { function: "stream".into(), why });
         }
         let chunk = leaves.items.into_iter().map(Tensor::into_inner).collect();

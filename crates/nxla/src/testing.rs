@@ -1,6 +1,7 @@
 //! Tests of derivatives against finite differences.
 
 use std::fmt;
+use std::panic::Location;
 
 use nxla_runtime::{CompilerChoice, Mode};
 use nxla_tensor::DType;
@@ -30,6 +31,7 @@ use crate::{Error, Result};
 ///
 /// # Errors
 /// Returns the errors of [`CheckGrads::run`].
+#[track_caller]
 pub fn check_grads<F, Types>(
     function: F,
     arguments: impl Arguments<F::Arguments, Tensor>,
@@ -205,6 +207,7 @@ impl CheckGrads {
     /// Returns a [`Mismatch`] as [`Error::User`] if two values differ. Returns an error for an
     /// order of 0, for no modes, and if there is nothing to differentiate, and the errors of the
     /// function.
+    #[track_caller]
     pub fn run<F, Types>(
         &self,
         function: F,
@@ -223,7 +226,7 @@ impl CheckGrads {
         }
         let mut given = Leaves::default();
         arguments.append(&mut given);
-        let flat = Flat::new(&function, given);
+        let flat = Flat { function: &function, given, location: Location::caller() };
         let values = flat.smooth();
         if values.is_empty() {
             return Err(wrong("arguments: must contain a float or complex tensor"));
@@ -285,13 +288,10 @@ impl std::error::Error for Mismatch {}
 struct Flat<'a, F> {
     function: &'a F,
     given: Leaves<Tensor>,
+    location: &'static Location<'static>,
 }
 
-impl<'a, F> Flat<'a, F> {
-    fn new(function: &'a F, given: Leaves<Tensor>) -> Self {
-        Self { function, given }
-    }
-
+impl<F> Flat<'_, F> {
     /// Returns the arguments that are not constant.
     fn smooth(&self) -> Vec<Tensor> {
         self.given.items.iter().filter(|x| is_smooth(x.dtype())).cloned().collect()
@@ -313,7 +313,7 @@ impl<'a, F> Flat<'a, F> {
         let structure: Structure = self.given.structure.clone();
         let arguments = F::Arguments::rebuild(&mut Leaves::new(items, structure));
         // After an error, which the trace records, the results are dropped.
-        let Some(results) = trace.attempt(|| self.function.invoke(arguments)) else {
+        let Some(results) = trace.attempt(self.location, || self.function.invoke(arguments)) else {
             return values.to_vec();
         };
         leaves_of(&results).items.into_iter().filter(|x| is_smooth(x.dtype())).collect()

@@ -6,6 +6,8 @@ pub use derivatives::{
     hessian, hessian_diagonal, hvp, jacfwd, jacobian, jacrev, jvp, linearize, vjp,
 };
 
+use std::panic::Location;
+
 use crate::containers::{Container, Leaves, Tree, leaves_of, trace_of};
 use crate::expr::Expr;
 use crate::vectors::inner;
@@ -32,6 +34,7 @@ use nxla_runtime::{Differentiated, Operand, values_and_gradients};
 /// assert_eq!(slopes.to_vec::<f32>()?, [3.0, 12.0]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[track_caller]
 pub fn grad<F, A>(function: F) -> impl Fn(A) -> A
 where
     F: Fn(A) -> Expr,
@@ -127,17 +130,19 @@ impl<C: Container> Loss for (Expr, C) {
 /// assert_eq!((dw.item::<f64>()?, db.item::<f64>()?), (30.0, 10.0));
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[track_caller]
 pub fn value_and_grad<F, A, R>(function: F) -> impl Fn(A) -> (R::Value, A)
 where
     F: Fn(A) -> R,
     A: Container,
     R: Loss,
 {
+    let location = Location::caller();
     move |argument| {
         let wrt = leaves_of(&argument);
         let trace = trace_of(&wrt.items);
         let mut given = None;
-        let found = trace.attempt(|| {
+        let found = trace.attempt(location, || {
             values_and_gradients(&trace, &wrt.items, |tracers| {
                 let tracers = tracers.into_iter().map(Expr::from);
                 let mut tracers = Leaves::new(tracers, wrt.structure.clone());

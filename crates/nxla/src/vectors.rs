@@ -135,7 +135,7 @@ impl Expr {
         build: impl FnOnce() -> Result<runtime::RawExpr>,
     ) -> Expr {
         let trace = self.trace();
-        let built = trace.attempt(|| trace.enter_rust(location).and_then(|()| build()));
+        let built = trace.attempt(location, build);
         built.map_or_else(|| Expr::new_failed(trace), Expr::from)
     }
 }
@@ -272,8 +272,7 @@ where
         let leaves = leaves_of(&argument);
         let trace = trace_of(&leaves.items);
         let mut given = None;
-        let found = trace.attempt(|| {
-            trace.enter_rust(location)?;
+        let found = trace.attempt(location, || {
             let (values, axes) = (inner(&leaves.items), vec![Some(in_axis); leaves.items.len()]);
             map_entries(&values, &axes, out_axis, |entries| {
                 let mut entries = Leaves::new(to_exprs(entries), leaves.structure.clone());

@@ -1,5 +1,6 @@
 //! The errors of calls, with the error of the layer that detected them.
 
+use std::panic::Location;
 use std::path::PathBuf;
 use std::{fmt, io};
 
@@ -157,6 +158,14 @@ pub enum Error {
         /// The error.
         error: Box<Error>,
     },
+    /// An operation of a traced function failed with an error that does not contain its line.
+    #[error("{error}{}", AtLine(Some(line)))]
+    Operation {
+        /// The user's line.
+        line: Line,
+        /// The error.
+        error: Box<Error>,
+    },
     /// A user's function (a callback, a host function) failed.
     #[error("{}", Chain(&**.0))]
     User(Box<dyn std::error::Error + Send + Sync>),
@@ -244,7 +253,7 @@ impl Error {
             Error::User(error) | Error::Hook { error, .. } | Error::RuntimeCall { error, .. } => {
                 Some(&**error)
             }
-            Error::Stage { error, .. } => error.user_error(),
+            Error::Stage { error, .. } | Error::Operation { error, .. } => error.user_error(),
             Error::Stream(StreamError::Failed(error)) => error.user_error(),
             _ => None,
         }
@@ -297,6 +306,31 @@ impl Error {
         self
     }
 
+    /// Adds the line of the user's program to an error of an operation that has none. Errors of the
+    /// user's functions stay as they are.
+    pub(crate) fn at_location(self, location: &'static Location<'static>) -> Self {
+        let line = || Line { file: location.file().into(), line: location.line() };
+        let with_line = |mut error: ExprError| {
+            error.line.get_or_insert_with(line);
+            error
+        };
+        match self {
+            Error::Expr(error) => Error::Expr(with_line(error)),
+            Error::Grad(GradError::Build(error)) => Error::Grad(GradError::Build(with_line(error))),
+            error @ Error::Grad(
+                GradError::NotDifferentiable { line: Some(_), .. }
+                | GradError::NotLinear { line: Some(_), .. },
+            ) => error,
+            error @ (Error::Grad(_)
+            | Error::Tensor(_)
+            | Error::Arguments { .. }
+            | Error::Vectors { .. }
+            | Error::Layout(_)
+            | Error::Usage(_)) => Error::Operation { line: line(), error: Box::new(error) },
+            error => error,
+        }
+    }
+
     /// Adds the line of the operation under construction to an error about one of its operands,
     /// unless the error has a line.
     pub(crate) fn used_at(mut self, graph: &Graph) -> Self {
@@ -320,7 +354,7 @@ impl Error {
         match self {
             Error::Expr(error) => class_of(&error.kind),
             Error::Stream(StreamError::Failed(error)) => error.class(),
-            Error::Stage { error, .. } => error.class(),
+            Error::Stage { error, .. } | Error::Operation { error, .. } => error.class(),
             Error::Vectors { .. } | Error::Layout(_) => ErrorClass::Shape,
             Error::Grad(_) => ErrorClass::Gradient,
             #[cfg(feature = "import")]
@@ -347,6 +381,37 @@ impl Error {
             Error::Options(_) => ErrorClass::Options,
             Error::Internal(_) => ErrorClass::Internal,
         }
+    }
+}
+
+/// Wraps an error of a user's function, as [`Error::user`] does; an [`Error`] in a box stays as it is.
+impl From<Box<dyn std::error::Error + Send + Sync>> for Error {
+    fn from(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
+        error.downcast().map_or_else(Error::User, |error| *error)
+    }
+}
+
+impl From<ScheduleError> for Error {
+    fn from(error: ScheduleError) -> Self {
+        Error::Arguments { function: "stages".into(), why: error.to_string() }
+    }
+}
+
+impl fmt::Display for ErrorClass {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            ErrorClass::Shape => "shape",
+            ErrorClass::DType => "dtype",
+            ErrorClass::Trace => "trace",
+            ErrorClass::Argument => "argument",
+            ErrorClass::Gradient => "gradient",
+            ErrorClass::Options => "options",
+            ErrorClass::Device => "device",
+            ErrorClass::Runtime => "runtime",
+            ErrorClass::Format => "format",
+            ErrorClass::Memory => "memory",
+            ErrorClass::Internal => "internal",
+        })
     }
 }
 
@@ -384,37 +449,6 @@ impl fmt::Debug for Error {
                 .field("error", error)
                 .finish(),
             Error::Arguments { function, why } => {
-/// Wraps an error of a user's function, as [`Error::user`] does; an [`Error`] in a box stays as it is.
-impl From<Box<dyn std::error::Error + Send + Sync>> for Error {
-    fn from(error: Box<dyn std::error::Error + Send + Sync>) -> Self {
-        error.downcast().map_or_else(Error::User, |error| *error)
-    }
-}
-
-impl From<ScheduleError> for Error {
-    fn from(error: ScheduleError) -> Self {
-        Error::Arguments { function: "stages".into(), why: error.to_string() }
-    }
-}
-
-impl fmt::Display for ErrorClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ErrorClass::Shape => "shape",
-            ErrorClass::DType => "dtype",
-            ErrorClass::Trace => "trace",
-            ErrorClass::Argument => "argument",
-            ErrorClass::Gradient => "gradient",
-            ErrorClass::Options => "options",
-            ErrorClass::Device => "device",
-            ErrorClass::Runtime => "runtime",
-            ErrorClass::Format => "format",
-            ErrorClass::Memory => "memory",
-            ErrorClass::Internal => "internal",
-        })
-    }
-}
-
                 f.debug_struct("Arguments").field("function", function).field("why", why).finish()
             }
             Error::Vectors { function, why } => {
@@ -433,6 +467,9 @@ impl fmt::Display for ErrorClass {
             }
             Error::Stage { stage, error } => {
                 f.debug_struct("Stage").field("stage", stage).field("error", error).finish()
+            }
+            Error::Operation { line, error } => {
+                f.debug_struct("Operation").field("line", line).field("error", error).finish()
             }
             Error::User(error) => f.debug_tuple("User").field(error).finish(),
         }
@@ -517,8 +554,9 @@ mod tests {
             Error::RuntimeCall { .. } => 19,
             Error::Stage { .. } => 20,
             Error::User(_) => 21,
+            Error::Operation { .. } => 22,
             #[cfg(feature = "import")]
-            Error::Import(_) => 22,
+            Error::Import(_) => 23,
         }
     }
 
@@ -563,6 +601,7 @@ mod tests {
             Error::RuntimeCall { line: None, error: user() },
             Error::Stage { stage: "stage 0".into(), error: Box::new(Error::User(user())) },
             Error::User(user()),
+            Error::Usage(why()).at_location(Location::caller()),
             #[cfg(feature = "import")]
             Error::Import(ImportError {
                 format: "ONNX",

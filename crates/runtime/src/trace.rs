@@ -97,8 +97,9 @@ impl TraceState {
         types.collect()
     }
 
-    fn fail(&mut self, error: Error) {
-        self.failure.get_or_insert(error);
+    /// Records the first error, with the line of the operator unless the error has a line.
+    fn fail(&mut self, location: &'static Location<'static>, error: Error) {
+        self.failure.get_or_insert_with(|| error.at_location(location));
     }
 }
 
@@ -259,20 +260,22 @@ impl Trace {
         Ok(edit(self.lock().graph()?))
     }
 
-    /// Builds for an operator: the first error is kept for [`Trace::finish`], and after it
-    /// everything is `None`.
-    pub fn operate<T>(&self, build: impl FnOnce(&mut Graph) -> Result<T>) -> Option<T> {
+    /// Builds for an operator at a location in Rust code: the first error is kept for
+    /// [`Trace::finish`], and after it everything is `None`.
+    pub fn operate<T>(
+        &self,
+        location: &'static Location<'static>,
+        build: impl FnOnce(&mut Graph) -> Result<T>,
+    ) -> Option<T> {
         let mut state = self.lock();
         if state.failure.is_some() {
             return None;
         }
-        match state.graph().and_then(build) {
-            Ok(built) => Some(built),
-            Err(error) => {
-                state.fail(error);
-                None
-            }
-        }
+        let built = state.graph().and_then(|graph| {
+            graph.enter_rust(location);
+            build(graph)
+        });
+        built.map_err(|error| state.fail(location, error)).ok()
     }
 
     /// Sets the Rust source location of new nodes.
@@ -444,9 +447,10 @@ impl Trace {
         Ok(RawExpr::with_vectors(self.clone(), id, vectors))
     }
 
-    /// Remembers the first error of operators.
-    pub fn fail(&self, error: Error) {
-        self.lock().fail(error);
+    /// Remembers the first error of operators, with the line of the operator unless the error has a
+    /// line.
+    pub fn fail(&self, location: &'static Location<'static>, error: Error) {
+        self.lock().fail(location, error);
     }
 
     /// Removes and returns the first error of an operator.
@@ -464,13 +468,19 @@ impl Trace {
         self.lock().failure.is_some()
     }
 
-    /// Calls `build` for a function that cannot return an error. The first error is stored for
-    /// [`Trace::finish`], and later results are `None`.
-    pub fn attempt<T>(&self, build: impl FnOnce() -> Result<T>) -> Option<T> {
+    /// Calls `build` for a function that cannot return an error, and that the user called at a
+    /// location in Rust code, which new nodes have. The first error is stored for [`Trace::finish`],
+    /// with the line of the call unless the error has a line; later results are `None`.
+    pub fn attempt<T>(
+        &self,
+        location: &'static Location<'static>,
+        build: impl FnOnce() -> Result<T>,
+    ) -> Option<T> {
         if self.has_failed() {
             return None;
         }
-        build().map_err(|error| self.fail(error)).ok()
+        let built = self.enter_rust(location).and_then(|()| build());
+        built.map_err(|error| self.fail(location, error)).ok()
     }
 }
 

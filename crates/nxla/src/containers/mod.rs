@@ -9,8 +9,6 @@ mod fixed;
 mod functions;
 mod standard;
 
-use std::fmt;
-
 use nxla_expr::{ErrorKind, TensorType};
 use nxla_runtime as runtime;
 use smallvec::SmallVec;
@@ -56,7 +54,7 @@ struct ReadPositions {
 }
 
 /// The lengths of the lists in a container and its static values, in the order of traversal.
-#[derive(Clone, Default, PartialEq)]
+#[derive(Clone, Default, PartialEq, Debug)]
 pub(crate) struct Structure {
     lengths: SmallVec<[usize; 2]>,
     fixed: SmallVec<[Fixed; 1]>,
@@ -99,6 +97,20 @@ impl Structure {
         Some(Structure { lengths: lengths.into(), fixed: fixed.iter().cloned().collect() })
     }
 
+    /// Describes the first difference of the structure `found` of a container of the same type,
+    /// whose leaves have the same paths.
+    fn difference(&self, found: &Structure) -> String {
+        let mut lengths = self.lengths.iter().zip(&found.lengths);
+        let mut fixed = self.fixed.iter().zip(&found.fixed);
+        if let Some((expected, found)) = lengths.find(|(expected, found)| expected != found) {
+            format!("a list of length {found} instead of {expected}")
+        } else if let Some((expected, found)) = fixed.find(|(expected, found)| expected != found) {
+            format!("the static value {found:?} instead of {expected:?}")
+        } else {
+            "another structure".to_owned()
+        }
+    }
+
     /// Adds the structure to the description of a call.
     pub(crate) fn describe(&self, call: &mut runtime::Call<Fixed>) {
         self.lengths.iter().for_each(|&length| call.container(LIST, length));
@@ -106,34 +118,51 @@ impl Structure {
     }
 }
 
-impl fmt::Debug for Structure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:?}", &self.lengths[..])?;
-        match &self.fixed[..] {
-            [] => Ok(()),
-            fixed => write!(f, " and fixed values {fixed:?}"),
-        }
-    }
-}
-
 impl Leaves<TensorType> {
-    /// Returns the difference between these types and arguments, if any.
-    pub(crate) fn difference(&self, found: &Leaves<Tensor>) -> Option<String> {
+    /// Returns the difference between arguments and the types for which a function was compiled, if
+    /// any. `name` is the name of the container `C` of the arguments.
+    pub(crate) fn difference<C: Container>(
+        &self,
+        found: &Leaves<Tensor>,
+        name: &str,
+    ) -> Result<Option<String>> {
         if found.structure != self.structure {
-            let (expected, found) = (&self.structure, &found.structure);
-            return Some(format!("must have lists of the lengths {expected:?}; got {found:?}"));
+            let expected: C = self.container()?;
+            let found = C::Tensors::rebuild(&mut found.clone());
+            let difference = difference::<Expr, Tensor>(&expected, &found, ("", name));
+            let why =
+                format!("{name}: must have the structure that was compiled; got {difference}");
+            return Ok(Some(why));
         }
-        let mut pairs = found.items.iter().zip(&self.items);
-        let fits = found.items.len() == self.items.len()
-            && pairs.all(|(tensor, ty)| tensor.vectors().is_empty() && ty.accepts(&tensor.ty()));
-        if fits {
-            return None;
+        let pairs = found.items.iter().zip(&self.items).enumerate();
+        let differing = pairs.filter(|(_, (tensor, ty))| {
+            !tensor.is_of(ty) && (!tensor.vectors().is_empty() || !ty.accepts(&tensor.ty()))
+        });
+        let differing: Vec<_> = differing.collect();
+        if differing.is_empty() {
+            return Ok(None);
         }
-        let list = |types: Vec<String>| types.join(", ");
-        let expected = list(self.items.iter().map(ToString::to_string).collect());
-        let entry = |tensor: &Tensor| format!("{}{}", tensor.vectors(), tensor.ty());
-        let found = list(found.items.iter().map(entry).collect());
-        Some(format!("must be ({expected}); got ({found})"))
+        let paths = self.paths::<C>(name)?;
+        let texts = differing.into_iter().map(|(leaf, (tensor, ty))| {
+            let (vectors, found) = (tensor.vectors(), tensor.ty());
+            format!("{} is {vectors}{found}, compiled for {ty}", paths[leaf])
+        });
+        Ok(Some(texts.collect::<Vec<_>>().join("; ")))
+    }
+
+    /// Returns the path of each leaf of the container `C` of these types.
+    pub(crate) fn paths<C: Container>(&self, at: &str) -> Result<Vec<String>> {
+        let mut paths = Vec::new();
+        self.container::<C>()?.paths(at, &mut paths);
+        Ok(paths)
+    }
+
+    /// Returns a container of tracers of these types.
+    pub(crate) fn container<C: Container>(&self) -> Result<C> {
+        let trace = crate::Trace::new();
+        let tracers = self.items.iter().map(|ty| Ok(Expr::from(trace.parameter(ty.clone())?)));
+        let tracers: Vec<Expr> = tracers.collect::<Result<_>>()?;
+        Ok(C::rebuild(&mut Leaves::new(tracers, self.structure.clone())))
     }
 }
 
@@ -434,7 +463,8 @@ pub trait Tree<L>: Sized {
     fn zip(&self, other: &Self, mut function: impl FnMut(&L, &L) -> L) -> Result<Self> {
         let (left, right) = (leaves_of(self), leaves_of(other));
         if left.structure != right.structure || left.items.len() != right.items.len() {
-            let why = difference(self, other);
+            let difference = difference(self, other, ("", "other"));
+            let why = format!("other: must have the structure of self; got {difference}");
             return Err(Error::Arguments { function: "zip".into(), why });
         }
         let zipped = left.items.iter().zip(&right.items).map(|(left, right)| function(left, right));
@@ -487,60 +517,62 @@ pub(crate) fn leaves_of<L>(tree: &impl Tree<L>) -> Leaves<L> {
     leaves
 }
 
-/// Returns the leaves of a container that must have a structure, because its leaves are matched
-/// with other leaves by position.
-pub(crate) fn leaves_like<C: Container>(
-    container: &C,
-    structure: &Structure,
-    function: &str,
-    argument: &'static str,
-) -> Result<Leaves<Expr>> {
-    let leaves = leaves_of(container);
-    if leaves.structure == *structure {
-        return Ok(leaves);
+/// The requirement that a container has the structure of another one, because their leaves are
+/// matched by position. All fields are names for the error.
+#[derive(Clone, Copy)]
+pub(crate) struct Expected {
+    /// The function that the user called.
+    pub(crate) function: &'static str,
+    /// The argument that is or returns the container.
+    pub(crate) argument: &'static str,
+    /// The container that has the required structure.
+    pub(crate) of: &'static str,
+    /// The start of a path in the container, and its name.
+    pub(crate) root: (&'static str, &'static str),
+}
+
+impl Expected {
+    /// Returns the leaves of a container that has the structure of `like`.
+    pub(crate) fn check<C: Container>(
+        self,
+        container: &C,
+        like: &Leaves<Expr>,
+    ) -> Result<Leaves<Expr>> {
+        let leaves = leaves_of(container);
+        if leaves.structure == like.structure {
+            return Ok(leaves);
+        }
+        let expected = C::rebuild(&mut like.clone());
+        let difference = difference::<Expr, Expr>(&expected, container, self.root);
+        let why = format!("must have the structure of {}; got {difference}", self.of);
+        Err(ErrorKind::invalid(self.argument, why).of(self.function).into())
     }
-    let found = &leaves.structure;
-    let why = format!("must contain lists of the lengths {structure:?}; got {found:?}");
-    Err(ErrorKind::invalid(argument, why).of(function).into())
 }
 
-/// Returns the path of each leaf of a container of this structure.
-pub(crate) fn paths_of_types<C: Container>(
-    types: &Leaves<TensorType>,
-    at: &str,
-) -> Result<Vec<String>> {
-    let trace = crate::Trace::new();
-    let tracers = types.items.iter();
-    let tracers = tracers.map(|ty| Ok(Expr::from(trace.parameter(ty.clone())?)));
-    let tracers: Vec<Expr> = tracers.collect::<Result<_>>()?;
-    let mut paths = Vec::new();
-    C::rebuild(&mut Leaves::new(tracers, types.structure.clone())).paths(at, &mut paths);
-    Ok(paths)
-}
-
-/// Describes the first difference of two containers of one type.
-fn difference<L, T: Tree<L>>(left: &T, right: &T) -> String {
-    let paths = |tree: &T| {
-        let mut paths = Vec::new();
-        tree.paths("", &mut paths);
-        paths
+/// Describes the first difference of a container from a container of the same type. The start of
+/// paths is replaced by a name.
+pub(crate) fn difference<L, M>(
+    expected: &impl Tree<L>,
+    found: &impl Tree<M>,
+    (start, name): (&str, &str),
+) -> String {
+    let (mut expected_paths, mut found_paths) = (Vec::new(), Vec::new());
+    expected.paths("", &mut expected_paths);
+    found.paths("", &mut found_paths);
+    let count = expected_paths.len().max(found_paths.len());
+    let mut pairs = (0..count).map(|at| (expected_paths.get(at), found_paths.get(at)));
+    let Some((expected_path, found_path)) = pairs.find(|(expected, found)| expected != found)
+    else {
+        return leaves_of(expected).structure.difference(&leaves_of(found).structure);
     };
-    let (lefts, rights) = (paths(left), paths(right));
-    let most = lefts.len().max(rights.len());
-    match (0..most).map(|at| (lefts.get(at), rights.get(at))).find(|(left, right)| left != right) {
-        Some((left, right)) => {
-            let named = |path: Option<&String>| path.map_or("nothing", String::as_str).to_owned();
-            format!(
-                "the containers differ: the left one has {} where the right one has {}",
-                named(left),
-                named(right)
-            )
-        }
-        None => {
-            let (left, right) = (leaves_of(left).structure, leaves_of(right).structure);
-            format!("the containers differ: lists of lengths {left:?}, and {right:?}")
-        }
-    }
+    let shown = |path: Option<&String>| match path {
+        None => "nothing".to_owned(),
+        Some(path) => match path.strip_prefix(start) {
+            Some(rest) => format!("{name}{rest}"),
+            None => path.clone(),
+        },
+    };
+    format!("{} instead of {}", shown(found_path), shown(expected_path))
 }
 
 /// Adds the path of a leaf in a container to an error; see [`Error::locate`].
@@ -558,6 +590,7 @@ pub(crate) fn locate_error<L>(
 }
 
 /// Returns the trace of the leaves of a container, or the current trace of this thread.
+#[track_caller]
 pub(crate) fn trace_of(leaves: &[Expr]) -> crate::Trace {
     match leaves.first() {
         Some(first) => first.trace().clone(),

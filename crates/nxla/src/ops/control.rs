@@ -11,12 +11,12 @@ use nxla_expr::build::OpenBlock;
 use nxla_expr::{ErrorKind, ExprId, Graph, Keep, Mark, Metadata, Notes, RuleFor, TensorType};
 
 use super::methods;
+use crate::Result;
 use crate::Trace;
 use crate::containers::{
-    Container, Leaves, Structure, leaves_like, leaves_of, locate_error, trace_of,
+    Container, Expected, Leaves, Structure, difference, leaves_of, locate_error, trace_of,
 };
 use crate::expr::Expr;
-use crate::{Error, Result};
 use crate::{Operand, Value};
 use nxla_runtime::resolve;
 use nxla_runtime::vectors::active_entries::ActiveEntries;
@@ -81,11 +81,11 @@ pub fn if_<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> C
 #[track_caller]
 pub fn when<C: Container>(predicate: impl Operand, then: impl FnOnce() -> C) -> When<C> {
     let operands = [predicate.to_value()];
-    let trace = Expr::trace_of(&operands);
-    let mark = trace.attempt(|| trace.edit(|graph| graph.mark()));
+    let (trace, location) = (Expr::trace_of(&operands), Location::caller());
+    let mark = trace.attempt(location, || trace.edit(|graph| graph.mark()));
     let open = When {
         trace,
-        location: Location::caller(),
+        location,
         mark,
         clauses: Vec::new(),
         entries: Clauses::default(),
@@ -147,14 +147,14 @@ impl<C: Container> When<C> {
     fn clause(mut self, predicate: [Value; 1], then: impl FnOnce() -> C) -> When<C> {
         let trace = self.trace.clone();
         let vectors = predicate[0].view().vectors().clone();
-        let asked = trace.attempt(|| {
+        let asked = trace.attempt(self.location, || {
             let [predicate] = resolve(&trace, &predicate)?[..] else {
                 unreachable!("one operand is one node")
             };
             Ok(predicate)
         });
         let asked = asked.map(|id| (id, vectors));
-        let active = trace.attempt(|| {
+        let active = trace.attempt(self.location, || {
             let Some(asked) = &asked else { return Ok(None) };
             trace.build(|graph| self.entries.next(graph, asked))
         });
@@ -171,23 +171,21 @@ impl<C: Container> When<C> {
         then: impl FnOnce() -> C,
     ) -> Option<Branch> {
         let trace = self.trace.clone();
-        let start = trace.attempt(|| trace.edit(|graph| graph.mark()));
+        let start = trace.attempt(self.location, || trace.edit(|graph| graph.mark()));
         let entered = trace.enter_entries(active);
         let result = then();
         drop(entered);
         let leaves = leaves_of(&result);
         self.branches += 1;
         let before = self.last.replace((result, leaves.structure.clone()));
-        trace.attempt(|| {
-            if let Some((_, structure)) = before
+        trace.attempt(self.location, || {
+            if let Some((earlier, structure)) = before
                 && structure != leaves.structure
             {
+                let branch = self.branches - 1;
                 let why = format!(
-                    "must return lists of the lengths {:?} in earlier branches; got {:?} from \
-                     branch {}",
-                    &structure,
-                    &leaves.structure,
-                    self.clauses.len()
+                    "must return the structure of the earlier branches; got {} (branch {branch})",
+                    difference::<Expr, Expr>(&earlier, self.last(), ("", "result"))
                 );
                 return Err(ErrorKind::invalid("branch", why).of("cond").into());
             }
@@ -242,16 +240,14 @@ impl<C: Container> When<C> {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     pub fn otherwise(mut self, otherwise: impl FnOnce() -> C) -> C {
-        let active = self.trace.attempt(|| self.trace.edit(|graph| self.entries.last(graph)));
+        let last = || self.trace.edit(|graph| self.entries.last(graph));
+        let active = self.trace.attempt(self.location, last);
         let branch = self.branch(active.flatten(), otherwise);
         let When { trace, location, mark, clauses, last, .. } = self;
         let (result, structure) = last.expect("there is a branch");
-        let values = trace.attempt(|| {
+        let values = trace.attempt(location, || {
             let (mark, branch) = mark.zip(branch).expect("nothing has failed");
-            let values = trace.build(|graph| {
-                graph.enter_rust(location);
-                conditional(graph, mark, clauses, branch)
-            });
+            let values = trace.build(|graph| conditional(graph, mark, clauses, branch));
             values.map_err(|error| locate_error(error, "cond", &[("", "result")], &result))
         });
         let Some(values) = values else { return result };
@@ -298,13 +294,10 @@ pub(super) fn replace_leaves<C: Container>(
 ) -> C {
     let mut leaves = leaves_of(&value);
     let trace = trace_of(&leaves.items);
-    let ids = trace.attempt(|| {
+    let ids = trace.attempt(location, || {
         make_safe(&trace, &mut leaves)?;
         let ids = trace.ids(&leaves.items)?;
-        trace.build(|graph| {
-            graph.enter_rust(location);
-            build(graph, &ids)
-        })
+        trace.build(|graph| build(graph, &ids))
     });
     match ids {
         Some(ids) => C::rebuild(&mut in_place_of(&trace, ids, leaves)),
@@ -445,7 +438,7 @@ fn composite<I: Container, C: Container>(
 ) -> C {
     let mut leaves = leaves_of(&inputs);
     let trace = trace_of(&leaves.items);
-    let made = trace.attempt(|| {
+    let made = trace.attempt(location, || {
         make_safe(&trace, &mut leaves)?;
         let operands = trace.ids(&leaves.items)?;
         trace.edit(|graph| graph.open_block(&operands))
@@ -454,12 +447,9 @@ fn composite<I: Container, C: Container>(
     let parameters = open.parameters().to_vec();
     let answer = body(I::rebuild(&mut in_place_of(&trace, parameters, leaves)));
     let results = leaves_of(&answer);
-    let ids = trace.attempt(|| {
+    let ids = trace.attempt(location, || {
         let ids = trace.ids(&results.items)?;
-        trace.build(|graph| {
-            graph.enter_rust(location);
-            Ok::<_, Error>(close(graph, open, ids)?)
-        })
+        trace.build(|graph| close(graph, open, ids))
     });
     let Some(ids) = ids else { return answer };
     C::rebuild(&mut in_place_of(&trace, ids, results))
@@ -515,21 +505,22 @@ fn custom_rule<C: Container, I: Container, D: Container, R: Container>(
     let location = Location::caller();
     let (outputs, inputs) = (leaves_of(&value), leaves_of(inputs));
     let trace = trace_of(&outputs.items);
-    let values = trace.attempt(|| {
+    let values = trace.attempt(location, || {
         let mut output_nodes = vectorized_nodes(&trace, &outputs)?;
         let input_nodes = vectorized_nodes(&trace, &inputs)?;
-        let (function, from, to) = match kind {
-            RuleFor::Cotangents => ("custom_grad", &outputs.structure, &inputs.structure),
-            RuleFor::Tangents => ("custom_jvp", &inputs.structure, &outputs.structure),
+        let (function, of, from, to) = match kind {
+            RuleFor::Cotangents => ("custom_grad", "the inputs", &outputs, &inputs),
+            RuleFor::Tangents => ("custom_jvp", "the value", &inputs, &outputs),
         };
+        let expected = Expected { function, argument: "rule", of, root: ("", "result") };
         loop {
             let open = |graph: &mut Graph| {
                 CustomRule::open(graph, kind, output_nodes, input_nodes.clone())
             };
             let open = trace.build(open)?;
             let changes = exprs(&trace, open.changes());
-            let results = rule(D::rebuild(&mut Leaves::new(changes, from.clone())));
-            let results = leaves_like(&results, to, function, "rule")?;
+            let results = rule(D::rebuild(&mut Leaves::new(changes, from.structure.clone())));
+            let results = expected.check(&results, to)?;
             let results = vectorized_nodes(&trace, &results)?;
             let close = |graph: &mut Graph| {
                 graph.enter_rust(location);

@@ -164,7 +164,8 @@ impl Expr {
     #[doc(alias = "where")]
     pub fn select(&self, on_true: impl Operand, on_false: impl Operand) -> Expr {
         let location = Location::caller();
-        let either = self.trace().attempt(|| either([on_true.to_value(), on_false.to_value()]));
+        let either = || either([on_true.to_value(), on_false.to_value()]);
+        let either = self.trace().attempt(location, either);
         let [on_true, on_false] = either.unwrap_or_else(|| [self.to_value(), self.to_value()]);
         let operands = [self.to_value(), on_true, on_false];
         in_trace("select", self.trace(), location, &operands, select)

@@ -9,7 +9,9 @@ use nxla_expr::{Compute, HostError, HostFn, TensorType};
 use nxla_tensor::HostTensor;
 
 use super::control::{exprs, replace_leaves};
-use crate::containers::{Arguments, Container, Leaves, Structure, Tree, leaves_of, trace_of};
+use crate::containers::{
+    Arguments, Container, Leaves, Structure, Tree, difference, leaves_of, trace_of,
+};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 use crate::vectors::VectorAxes;
@@ -226,17 +228,14 @@ where
     results.append(&mut types);
     let (count, structure) = (types.items.len(), types.structure.clone());
     let trace = trace_of(&leaves.items);
-    let ids = trace.attempt(|| {
+    let ids = trace.attempt(location, || {
         if leaves.items.iter().any(|leaf| !leaf.vectors().is_empty()) {
             let why = "arguments: must not have vectorized axes; devectorize them first".into();
             return Err(Error::Vectors { function: "runtime_call".into(), why });
         }
         let ids = trace.ids(&leaves.items)?;
-        let call = host_function::<C, R, E>(function, leaves.structure.clone(), structure.clone());
-        trace.build(|graph| {
-            graph.enter_rust(location);
-            Ok::<_, Error>(graph.runtime_call(&ids, types.items.to_vec(), call)?)
-        })
+        let call = host_function::<C, R, E>(function, leaves.structure.clone(), types.clone());
+        trace.build(|graph| graph.runtime_call(&ids, types.items.to_vec(), call))
     });
     let results: Vec<Expr> = match ids {
         Some(ids) => exprs(&trace, ids.into_iter().map(|id| (id, VectorAxes::NONE))).collect(),
@@ -249,7 +248,7 @@ where
 fn host_function<C, R, E>(
     function: impl Fn(C::Tensors) -> Result<R::Tensors, E> + Send + Sync + 'static,
     structure: Structure,
-    expected: Structure,
+    expected: Leaves<TensorType>,
 ) -> Arc<dyn HostFn>
 where
     C: Container,
@@ -259,12 +258,12 @@ where
     Arc::new(Compute(move |values: &[HostTensor]| {
         let values = values.iter().cloned().map(Tensor::from);
         let values = Tree::rebuild(&mut Leaves::new(values, structure.clone()));
-        let results = leaves_of(&function(values).map_err(Into::into)?);
-        if results.structure != expected {
-            let (found, expected) = (&results.structure, &expected);
-            return Err(
-                format!("the results have lists of lengths {found:?}, not {expected:?}").into()
-            );
+        let found = function(values).map_err(Into::into)?;
+        let results = leaves_of(&found);
+        if results.structure != expected.structure {
+            let expected: R = expected.container()?;
+            let difference = difference::<Expr, Tensor>(&expected, &found, ("", "result"));
+            return Err(format!("must return the declared structure; got {difference}").into());
         }
         Ok(results.items.iter().map(|tensor| tensor.to_host()).collect::<crate::Result<_>>()?)
     }))

@@ -10,7 +10,9 @@ use super::control::{exprs, vectorized_nodes};
 use crate::Operand;
 use crate::Trace;
 use crate::apply;
-use crate::containers::{Container, Leaves, Structure, leaves_of, locate_error, trace_of};
+use crate::containers::{
+    Container, Expected, Leaves, Structure, leaves_of, locate_error, trace_of,
+};
 use crate::expr::Expr;
 use crate::{Error, Result};
 use nxla_runtime::vectors::control::Vectorized;
@@ -65,15 +67,15 @@ pub fn while_loop_with<S: Container>(
     condition: impl FnMut(S) -> Expr,
     body: impl FnMut(S) -> S,
 ) -> S {
-    repeat(("while_loop", replay), &[("", "state")], initial, condition, body)
+    let expected = expected_state("while_loop", ("", "state"));
+    repeat((expected, replay), initial, condition, body)
 }
 
-/// Builds a [`while_loop`] for a function whose users know parts of the state by other names, given
-/// by path.
+/// Builds a [`while_loop`] for a function whose users know the path of a part of the state by
+/// another name.
 #[track_caller]
 fn repeat<S: Container>(
-    (function, replay): (&'static str, Replay),
-    roots: &[(&str, &str)],
+    (expected, replay): (Expected, Replay),
     initial: S,
     condition: impl FnMut(S) -> Expr,
     mut body: impl FnMut(S) -> S,
@@ -82,9 +84,9 @@ fn repeat<S: Container>(
     let start = leaves_of(&initial);
     let trace = trace_of(&start.items);
     let body = |state| Ok((body(state), None));
-    let functions = Loop::new((function, &trace), &start.structure, location, condition, body);
-    let located = |error| locate_error(error, function, roots, &initial);
-    match trace.attempt(|| functions.trace(replay, &start).map_err(located)) {
+    let functions = Loop::new((expected, &trace), &start.structure, location, condition, body);
+    let located = |error| locate_error(error, expected.function, &[expected.root], &initial);
+    match trace.attempt(location, || functions.trace(replay, &start).map_err(located)) {
         None => initial,
         Some((values, _)) => S::rebuild(&mut Leaves::new(exprs(&trace, values), start.structure)),
     }
@@ -92,8 +94,8 @@ fn repeat<S: Container>(
 
 /// The functions of a loop on states of the type `S`.
 struct Loop<'a, S, F, B> {
-    /// The name of the function that the user called.
-    function: &'static str,
+    /// The requirement on the states that `body` returns.
+    expected: Expected,
     trace: &'a Trace,
     structure: &'a Structure,
     location: &'static Location<'static>,
@@ -109,13 +111,13 @@ where
     B: FnMut(S) -> Result<(S, Option<Rows>)>,
 {
     fn new(
-        (function, trace): (&'static str, &'a Trace),
+        (expected, trace): (Expected, &'a Trace),
         structure: &'a Structure,
         location: &'static Location<'static>,
         condition: F,
         body: B,
     ) -> Self {
-        Self { function, trace, structure, location, condition, body, state: PhantomData }
+        Self { expected, trace, structure, location, condition, body, state: PhantomData }
     }
 
     /// Returns the last state and the rows of the loop.
@@ -145,22 +147,15 @@ where
     }
 
     fn body(&mut self, state: &[Vectorized]) -> Result<Iteration> {
-        let state = self.state(state);
-        let (next, rows) = (self.body)(state)?;
-        let next = leaves_of(&next);
-        let state = nodes(self.trace, &next)?;
-        if next.structure != *self.structure {
-            let why = format!(
-                "must return lists of the lengths {:?} in the initial state; got {:?}",
-                &self.structure, &next.structure
-            );
-            return Err(ErrorKind::invalid("body", why).of(self.function).into());
-        }
-        Ok(Iteration { state, rows })
+        let previous = self.state(state);
+        let (next, rows) = (self.body)(previous)?;
+        let following = nodes(self.trace, &leaves_of(&next))?;
+        self.expected.check(&next, &leaves_of(&self.state(state)))?;
+        Ok(Iteration { state: following, rows })
     }
 
     fn convert_error(&self, error: Error) -> Error {
-        error.in_function(self.function)
+        error.in_function(self.expected.function)
     }
 
     fn mark_line(&self) -> Result<()> {
@@ -215,23 +210,16 @@ pub fn fori_with<S: Container>(
     initial: S,
     body: impl FnMut(Expr, S) -> S,
 ) -> S {
-    let roots = [(".1", "state"), (".0", "index")];
-    build_fori(("fori", replay), &roots, lower, upper, initial, body)
+    let (first, upper) = (first_count("fori", &lower, &upper), upper.to_value());
+    let mut body = body;
+    let step = |(i, state): (Expr, S)| (&i + 1, body(i, state));
+    let expected = expected_state("fori", (".1", "state"));
+    repeat((expected, replay), (first, initial), |(i, _)| i.less(&upper), step).1
 }
 
-/// Builds a [`fori`] for a function; see [`repeat`].
-#[track_caller]
-fn build_fori<S: Container>(
-    function: (&'static str, Replay),
-    roots: &[(&str, &str)],
-    lower: impl Operand,
-    upper: impl Operand,
-    initial: S,
-    mut body: impl FnMut(Expr, S) -> S,
-) -> S {
-    let (first, upper) = (first_count(function.0, &lower, &upper), upper.to_value());
-    let step = |(i, state): (Expr, S)| (&i + 1, body(i, state));
-    repeat(function, roots, (first, initial), |(i, _)| i.less(&upper), step).1
+/// Returns the requirement on the states of a loop.
+fn expected_state(function: &'static str, root: (&'static str, &'static str)) -> Expected {
+    Expected { function, argument: "body", of: "the initial state", root }
 }
 
 /// Returns the lower bound of a counter in the promoted dtype of both bounds. In a narrower dtype
@@ -310,7 +298,8 @@ pub fn scan_with<C: Container, X: Container, Y: Container>(
     } else {
         format!("must have first axes of equal sizes; got {}", types.join(", "))
     };
-    fail(&leaves, ErrorKind::invalid("xs", why).of("scan").into());
+    trace_of(&leaves.items)
+        .fail(Location::caller(), ErrorKind::invalid("xs", why).of("scan").into());
     scan_steps((0, replay), initial, xs, body)
 }
 
@@ -358,7 +347,7 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
     let mut rows_structure = Structure::default();
     let step = |(index, carry): (Expr, C)| {
         let (next, y) = body(carry, element(&index));
-        check_carry(&before, &next);
+        check_carry(location, &before, &next);
         let mut y = leaves_of(&y);
         y.items.iter_mut().for_each(|y| *y = y.new_axis(0));
         let rows = Rows { values: nodes(&trace, &y)?, index: trace.id(&index)?, count: steps };
@@ -366,8 +355,9 @@ fn scan_steps<C: Container, X: Container, Y: Container>(
         Ok(((&index + 1, next), Some(rows)))
     };
     let condition = |(index, _): (Expr, C)| index.less(end);
-    let functions = Loop::new(("scan", &trace), &start.structure, location, condition, step);
-    let Some((state, rows)) = trace.attempt(|| functions.trace(replay, &start)) else {
+    let expected = expected_state("scan", (".1", "carry"));
+    let functions = Loop::new((expected, &trace), &start.structure, location, condition, step);
+    let Some((state, rows)) = trace.attempt(location, || functions.trace(replay, &start)) else {
         return body(initial, element(&Expr::of(0)));
     };
     let carry = C::rebuild(&mut Leaves::new(exprs(&trace, state).skip(1), before.structure));
@@ -384,33 +374,38 @@ fn scan_no_steps<C: Container, X: Container, Y: Container>(
 ) -> (C, Y) {
     let before = leaves_of(&initial);
     let trace = trace_of(&before.items);
-    let from = trace.attempt(|| trace.edit(|graph| graph.mark()));
+    let location = Location::caller();
+    let from = trace.attempt(location, || trace.edit(|graph| graph.mark()));
     let rows = elements.items.iter().map(|x| {
         let dtype = x.dtype();
-        zeros_of(&x.sum_over(0), |ty| ty.dtype = dtype)
+        zeros_of(location, &x.sum_over(0), |ty| ty.dtype = dtype)
     });
     let row = X::rebuild(&mut Leaves::new(rows, elements.structure.clone()));
     let (carry, y) = body(initial, row);
-    check_carry(&before, &carry);
+    check_carry(location, &before, &carry);
     let mut y = leaves_of(&y);
     for leaf in &mut y.items {
         let axis = leaf.vectors().len();
         let sizes = |(at, &size): (usize, &usize)| if at == axis { 0 } else { size };
-        *leaf = zeros_of(&leaf.new_axis(0), |ty| {
+        *leaf = zeros_of(location, &leaf.new_axis(0), |ty| {
             ty.shape = ty.shape.iter().enumerate().map(sizes).collect();
         });
     }
     if let Some(from) = from {
-        trace.attempt(|| trace.edit(|graph| graph.drop_effects(from)));
+        trace.attempt(location, || trace.edit(|graph| graph.drop_effects(from)));
     }
     (C::rebuild(&mut before.clone()), Y::rebuild(&mut y))
 }
 
 /// Returns zeros with the vectorized axes of a value, and with its type after `change`. The type
 /// has the vectorized axes in front. `change` must not read expressions, since the trace is locked.
-fn zeros_of(like: &Expr, change: impl FnOnce(&mut TensorType)) -> Expr {
+fn zeros_of(
+    location: &'static Location<'static>,
+    like: &Expr,
+    change: impl FnOnce(&mut TensorType),
+) -> Expr {
     let trace = like.trace();
-    let zeros = trace.attempt(|| {
+    let zeros = trace.attempt(location, || {
         let id = like.id()?;
         trace.build(|graph| {
             let mut ty = graph.tensor_type(id).clone();
@@ -440,19 +435,24 @@ pub fn map<X: Container, Y: Container>(xs: X, mut function: impl FnMut(X) -> Y) 
     scan((), xs, |(), x| ((), function(x))).1
 }
 
-/// Checks that a step returns a carry of the previous structure; the trace records the error.
-fn check_carry<C: Container>(before: &Leaves<Expr>, carry: &C) {
-    let after = leaves_of(carry);
-    if after.structure != before.structure {
-        let (found, expected) = (&after.structure, &before.structure);
-        let why =
-            format!("must return a carry with lists of the lengths {expected:?}; got {found:?}");
-        return fail(before, ErrorKind::invalid("body", why).of("scan").into());
-    }
-    let mut pairs = before.items.iter().zip(&after.items).enumerate();
-    if let Some(error) = pairs.find_map(|(result, (old, new))| misfit(result, &new.ty(), &old.ty()))
-    {
-        fail(before, locate_error(error, "scan", &[("", "carry")], carry));
+/// Checks that a step returns a carry of the previous structure and types; the trace records the
+/// error.
+fn check_carry<C: Container>(
+    location: &'static Location<'static>,
+    before: &Leaves<Expr>,
+    carry: &C,
+) {
+    let (function, of, root) = ("scan", "the initial carry", ("", "carry"));
+    let checked = Expected { function, argument: "body", of, root }.check(carry, before);
+    let checked = checked.and_then(|after| {
+        let mut pairs = before.items.iter().zip(&after.items).enumerate();
+        match pairs.find_map(|(at, (old, new))| misfit(at, &new.ty(), &old.ty())) {
+            Some(error) => Err(locate_error(error, function, &[root], carry)),
+            None => Ok(()),
+        }
+    });
+    if let Err(error) = checked {
+        trace_of(&before.items).fail(location, error);
     }
 }
 
@@ -462,8 +462,4 @@ fn misfit(result: usize, found: &TensorType, expected: &TensorType) -> Option<Er
     let (found, expected) = (found.to_string(), expected.to_string());
     let misfit = Misfit { region: Region::Body, result, path: None, found, expected, difference };
     Some(ErrorKind::Misfit(misfit.into()).of("scan").into())
-}
-
-fn fail(leaves: &Leaves<Expr>, error: Error) {
-    trace_of(&leaves.items).fail(error);
 }

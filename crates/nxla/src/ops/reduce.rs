@@ -402,7 +402,7 @@ impl Expr {
     ) -> Expr {
         let trace = self.trace();
         let value = |id| Expr::of_node(trace.clone(), id, VectorAxes::NONE);
-        let made = trace.attempt(|| {
+        let made = trace.attempt(location, || {
             let operands = [self.to_value(), initial.to_value()];
             let ids = resolve(trace, &operands)?;
             let values =

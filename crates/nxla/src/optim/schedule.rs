@@ -1,6 +1,7 @@
 //! Learning-rate schedules.
 
 use std::f64::consts::PI;
+use std::panic::Location;
 
 use crate::Error;
 use crate::expr::Expr;
@@ -124,7 +125,8 @@ impl Schedule {
             Kind::Linear { from, to, steps } => share(*steps) * (to - from) + *from,
             Kind::Exponential { factor, .. } if *factor <= 0.0 || factor.is_nan() => {
                 let why = format!("factor: must be positive; got {factor}");
-                step.trace().fail(Error::Arguments { function: "exponential".into(), why });
+                let error = Error::Arguments { function: "exponential".into(), why };
+                step.trace().fail(Location::caller(), error);
                 Expr::new_failed(step.trace())
             }
             Kind::Exponential { from, factor, steps } => {

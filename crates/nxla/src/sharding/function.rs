@@ -8,7 +8,7 @@ use nxla_runtime::{Divided, Error, Mesh, Options, Result, Settings, Sharding};
 
 use super::layouts::{Layouts, bare};
 use super::tensor::{ShardedArgument, ShardedTensor};
-use crate::containers::{Arguments, Container, Function, Leaves, Structure, Tree, paths_of_types};
+use crate::containers::{Arguments, Container, Function, Leaves, Structure, Tree};
 use crate::jit::{Jit, template_of};
 
 /// Returns the sharding of a result, by its path and its type.
@@ -215,7 +215,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
         }
         let results = traced.program.output_types().cloned();
         let tree = Leaves::new(results, traced.results.clone());
-        let paths = paths_of_types::<F::Results>(&tree, "")?;
+        let paths = tree.paths::<F::Results>("")?;
         let mut outputs = Vec::with_capacity(paths.len());
         for (path, ty) in paths.iter().zip(&tree.items) {
             let sharding = match &self.rule {

@@ -63,10 +63,7 @@ pub fn with_sharding_constraint<C: Container>(value: C, sharding: &Sharding) -> 
     let trace = trace_of(&leaves_of(&value).items);
     value.map(|leaf: &Expr| {
         let shape = leaf.shape();
-        let fits = trace.attempt(|| {
-            trace.enter_rust(location)?;
-            sharding.part(&shape)
-        });
+        let fits = trace.attempt(location, || sharding.part(&shape));
         match fits {
             Some(_) => annotate_at(leaf.clone(), &sharding.note(shape.rank()), location),
             None => leaf.clone(),

@@ -103,12 +103,9 @@ pub(super) fn build_value(
     build: impl FnOnce(&mut Graph, Value) -> Result<Value>,
 ) -> Expr {
     let trace = x.trace().clone();
-    let found = trace.attempt(|| {
+    let found = trace.attempt(location, || {
         let id = trace.id(x)?;
-        trace.build(|graph| {
-            graph.enter_rust(location);
-            build(graph, Value { id, vectors: x.vectors().clone() })
-        })
+        trace.build(|graph| build(graph, Value { id, vectors: x.vectors().clone() }))
     });
     match found {
         Some(value) => Expr::of_node(trace, value.id, value.vectors),

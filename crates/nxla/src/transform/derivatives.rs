@@ -1,18 +1,30 @@
 //! Other derivatives: directional derivatives, linear maps, Jacobians and second derivatives.
 
+use std::panic::Location;
+
 use nxla_runtime::{self as runtime, Differentiable, Linearized, Mode, differentiable};
 
-use crate::containers::{Container, Leaves, Structure, leaves_like, leaves_of, trace_of};
+use crate::containers::{Container, Expected, Leaves, Structure, leaves_of, trace_of};
 use crate::expr::Expr;
 use crate::vectors::inner;
 use crate::{Result, Trace};
 
+/// The line of the user's program that derives a function. Errors of the derivative have it.
+type Line = &'static Location<'static>;
+
 /// A function that was called on tracers.
 struct TracedCall {
     trace: Trace,
+    location: Line,
     function: Differentiable,
-    /// The structures of the argument and of the result.
-    structure: (Structure, Structure),
+    argument: Leaves<Expr>,
+    result: Leaves<Expr>,
+}
+
+impl TracedCall {
+    fn attempt<T>(&self, build: impl FnOnce() -> Result<T>) -> Option<T> {
+        self.trace.attempt(self.location, build)
+    }
 }
 
 /// Calls a function on tracers for its argument; in reverse mode, calls it again if its result has
@@ -20,12 +32,13 @@ struct TracedCall {
 /// trace records the error.
 fn call<A: Container, R: Container>(
     function: &impl Fn(A) -> R,
+    location: Line,
     argument: A,
     mode: Mode,
 ) -> Result<TracedCall, (A, R)> {
     let values = leaves_of(&argument);
     let trace = trace_of(&values.items);
-    let called = trace.attempt(|| {
+    let called = trace.attempt(location, || {
         differentiable(&trace, &values.items, mode, |tracers| {
             let tracers = tracers.into_iter().map(Expr::from);
             let mut tracers = Leaves::new(tracers, values.structure.clone());
@@ -35,8 +48,9 @@ fn call<A: Container, R: Container>(
         })
     });
     match called {
-        Some((function, _, results)) => {
-            Ok(TracedCall { trace, function, structure: (values.structure, results) })
+        Some((function, results, structure)) => {
+            let result = Leaves::new(results.into_iter().map(Expr::from), structure);
+            Ok(TracedCall { trace, location, function, argument: values, result })
         }
         None => {
             let again = A::rebuild(&mut values.clone());
@@ -64,32 +78,39 @@ fn clone_container<C: Container>(container: &C) -> C {
 /// assert_eq!((y.item::<f64>()?, dy.item::<f64>()?), (0.0, 3.0));
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[track_caller]
 pub fn jvp<F, A, R>(function: F) -> impl Fn(A, A) -> (R, R)
 where
     F: Fn(A) -> R,
     A: Container,
     R: Container,
 {
-    move |argument, tangent| push_forward(("jvp", "tangent"), &function, argument, &tangent)
+    let location = Location::caller();
+    move |argument, tangent| {
+        push_forward(("jvp", "tangent"), location, &function, argument, &tangent)
+    }
 }
 
 /// Implements [`jvp`] for a function and an argument that errors name.
 fn push_forward<A: Container, R: Container>(
-    (name, argument_name): (&str, &'static str),
+    (name, argument_name): (&'static str, &'static str),
+    location: Line,
     function: &impl Fn(A) -> R,
     argument: A,
     tangent: &A,
 ) -> (R, R) {
-    let called = match call(function, argument, Mode::Forward) {
+    let called = match call(function, location, argument, Mode::Forward) {
         Ok(called) => called,
         Err((_, result)) => return (clone_container(&result), result),
     };
-    let found = called.trace.attempt(|| {
-        let tangents = leaves_like(tangent, &called.structure.0, name, argument_name)?;
+    let found = called.attempt(|| {
+        let (function, root) = (name, ("", argument_name));
+        let expected = Expected { function, argument: argument_name, of: "the argument", root };
+        let tangents = expected.check(tangent, &called.argument)?;
         called.function.jvp(&tangents.items)
     });
     let (results, changes) = or_results(&called, found);
-    (rebuilt(results, &called.structure.1), rebuilt(changes, &called.structure.1))
+    (rebuilt(results, &called.result.structure), rebuilt(changes, &called.result.structure))
 }
 
 /// The results of a function and their tangents.
@@ -104,48 +125,49 @@ fn or_results(called: &TracedCall, found: Option<Changes>) -> Changes {
 /// on its argument are computed once.
 struct Map {
     trace: Trace,
+    location: Line,
     derivative: Linearized,
-    /// The structures of the argument and of the result of the map.
-    structure: (Structure, Structure),
+    /// The argument of the map.
+    argument: Leaves<Expr>,
+    /// The structure of the result of the map.
+    result: Structure,
 }
 
 impl Map {
     /// Returns the result for an argument, which errors name.
-    fn apply<A: Container, R: Container>(
-        &self,
-        (function, name): (&str, &'static str),
-        argument: &A,
-    ) -> Option<R> {
+    fn apply<A: Container, R: Container>(&self, expected: Expected, argument: &A) -> Option<R> {
         let Linearized { known, map } = &self.derivative;
-        let results = self.trace.attempt(|| {
-            let leaves = leaves_like(argument, &self.structure.0, function, name)?;
+        let results = self.trace.attempt(self.location, || {
+            let leaves = expected.check(argument, &self.argument)?;
             map.apply(&self.trace, known, &leaves.items)
         })?;
-        Some(rebuilt(results, &self.structure.1))
+        Some(rebuilt(results, &self.result))
     }
 }
 
 /// Returns the result of a function, and its derivative as a linear map.
 fn linearize_call<A: Container, R: Container>(
     function: &impl Fn(A) -> R,
+    location: Line,
     argument: A,
     mode: Mode,
 ) -> (R, Option<Map>) {
-    let called = match call(function, argument, mode) {
+    let called = match call(function, location, argument, mode) {
         Ok(called) => called,
         Err((_, result)) => return (result, None),
     };
-    let found = called.trace.attempt(|| called.function.linear(mode));
-    let (arguments, results) = called.structure;
+    let found = called.attempt(|| called.function.linear(mode));
+    let structure = &called.result.structure;
     match found {
-        None => (rebuilt(called.function.placeholders(), &results), None),
+        None => (rebuilt(called.function.placeholders(), structure), None),
         Some((values, derivative)) => {
-            let result = rebuilt(values, &results);
-            let structure = match mode {
-                Mode::Forward => (arguments, results),
-                Mode::Reverse => (results, arguments),
+            let result = rebuilt(values, structure);
+            let (argument, of_result) = match mode {
+                Mode::Forward => (called.argument, called.result.structure),
+                Mode::Reverse => (called.result, called.argument.structure),
             };
-            (result, Some(Map { trace: called.trace, derivative, structure }))
+            let trace = called.trace;
+            (result, Some(Map { trace, location, derivative, argument, result: of_result }))
         }
     }
 }
@@ -164,14 +186,17 @@ fn linearize_call<A: Container, R: Container>(
 /// assert_eq!((y.item::<f64>()?, dx.item::<f64>()?), (25.0, 30.0));
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[track_caller]
 pub fn vjp<A: Container, R: Container>(
     function: impl Fn(A) -> R,
     argument: A,
 ) -> (R, impl Fn(R) -> A) {
     let fallback = clone_container(&argument);
-    let (result, map) = linearize_call(&function, argument, Mode::Reverse);
+    let (result, map) = linearize_call(&function, Location::caller(), argument, Mode::Reverse);
     let pull = move |cotangents: R| {
-        let found = map.as_ref().and_then(|map| map.apply(("vjp", "cotangent"), &cotangents));
+        let (argument, root) = ("cotangent", ("", "cotangent"));
+        let expected = Expected { function: "vjp", argument, of: "the result", root };
+        let found = map.as_ref().and_then(|map| map.apply(expected, &cotangents));
         found.unwrap_or_else(|| clone_container(&fallback))
     };
     (result, pull)
@@ -192,14 +217,17 @@ pub fn vjp<A: Container, R: Container>(
 /// # assert_eq!(y.item::<f64>()?, 1.0);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[track_caller]
 pub fn linearize<A: Container, R: Container>(
     function: impl Fn(A) -> R,
     argument: A,
 ) -> (R, impl Fn(A) -> R) {
-    let (result, map) = linearize_call(&function, argument, Mode::Forward);
+    let (result, map) = linearize_call(&function, Location::caller(), argument, Mode::Forward);
     let fallback = clone_container(&result);
     let push = move |tangents: A| {
-        let found = map.as_ref().and_then(|map| map.apply(("linearize", "tangent"), &tangents));
+        let (argument, root) = ("tangent", ("", "tangent"));
+        let expected = Expected { function: "linearize", argument, of: "the argument", root };
+        let found = map.as_ref().and_then(|map| map.apply(expected, &tangents));
         found.unwrap_or_else(|| clone_container(&fallback))
     };
     (result, push)
@@ -209,15 +237,17 @@ pub fn linearize<A: Container, R: Container>(
 /// mode or the cheaper mode.
 fn matrix<A: Container, R: Container>(
     function: &impl Fn(A) -> R,
+    location: Line,
     argument: A,
     mode: Option<Mode>,
 ) -> R::Of<A> {
     let arguments = leaves_of(&argument);
-    let (result, found): (R, _) = match call(function, argument, mode.unwrap_or(Mode::Reverse)) {
+    let called = call(function, location, argument, mode.unwrap_or(Mode::Reverse));
+    let (result, found): (R, _) = match called {
         Ok(called) => {
             let mode = mode.unwrap_or_else(|| called.function.cheaper_mode());
-            let found = called.trace.attempt(|| called.function.jacobian(mode));
-            (rebuilt(called.function.placeholders(), &called.structure.1), found)
+            let found = called.attempt(|| called.function.jacobian(mode));
+            (rebuilt(called.function.placeholders(), &called.result.structure), found)
         }
         Err((_, result)) => (result, None),
     };
@@ -248,13 +278,15 @@ fn matrix<A: Container, R: Container>(
 /// assert_eq!((x_by_r.item::<f32>()?, y_by_angle.item::<f32>()?), (1.0, 2.0));
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[track_caller]
 pub fn jacfwd<F, A, R>(function: F) -> impl Fn(A) -> R::Of<A>
 where
     F: Fn(A) -> R,
     A: Container,
     R: Container,
 {
-    move |argument| matrix(&function, argument, Some(Mode::Forward))
+    let location = Location::caller();
+    move |argument| matrix(&function, location, argument, Some(Mode::Forward))
 }
 
 /// Returns the function that computes the Jacobian by reverse mode, like [`jacfwd`]. One pass
@@ -268,13 +300,15 @@ where
 /// assert_eq!(slopes.to_vec::<f32>()?, [2.0, 0.0, 0.0, 4.0]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[track_caller]
 pub fn jacrev<F, A, R>(function: F) -> impl Fn(A) -> R::Of<A>
 where
     F: Fn(A) -> R,
     A: Container,
     R: Container,
 {
-    move |argument| matrix(&function, argument, Some(Mode::Reverse))
+    let location = Location::caller();
+    move |argument| matrix(&function, location, argument, Some(Mode::Reverse))
 }
 
 /// Returns the function that computes the Jacobian by [`jacfwd`] or [`jacrev`], depending on the
@@ -288,13 +322,15 @@ where
 /// assert_eq!(slopes.to_vec::<f32>()?, [2.0, 0.0, 0.0, 4.0]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[track_caller]
 pub fn jacobian<F, A, R>(function: F) -> impl Fn(A) -> R::Of<A>
 where
     F: Fn(A) -> R,
     A: Container,
     R: Container,
 {
-    move |argument| matrix(&function, argument, None)
+    let location = Location::caller();
+    move |argument| matrix(&function, location, argument, None)
 }
 
 /// Returns the function that computes the Hessian of a function with a scalar result, forward over
@@ -315,6 +351,7 @@ where
 /// assert_eq!((ba.item::<f32>()?, bb.item::<f32>()?), (6.0, 0.0));
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[track_caller]
 pub fn hessian<F, A>(function: F) -> impl Fn(A) -> A::Of<A>
 where
     F: Fn(A) -> Expr,
@@ -337,20 +374,21 @@ where
 /// assert_eq!(found.to_vec::<f32>()?, [6.0, 12.0]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[track_caller]
 pub fn hessian_diagonal<F, A>(function: F) -> impl Fn(A) -> A
 where
     F: Fn(A) -> Expr,
     A: Container,
 {
-    let slopes = super::grad(function);
+    let (slopes, location) = (super::grad(function), Location::caller());
     move |argument| {
-        let called = match call(&slopes, argument, Mode::Reverse) {
+        let called = match call(&slopes, location, argument, Mode::Reverse) {
             Ok(called) => called,
             Err((argument, _)) => return argument,
         };
-        let found = called.trace.attempt(|| called.function.diagonal());
+        let found = called.attempt(|| called.function.diagonal());
         let diagonal = found.unwrap_or_else(|| called.function.placeholders());
-        rebuilt(diagonal, &called.structure.0)
+        rebuilt(diagonal, &called.argument.structure)
     }
 }
 
@@ -365,11 +403,14 @@ where
 /// assert_eq!(product.call((&x, &v))?.to_vec::<f32>()?, [6.0, 120.0]);
 /// # Ok::<(), nxla::Error>(())
 /// ```
+#[track_caller]
 pub fn hvp<F, A>(function: F) -> impl Fn(A, A) -> A
 where
     F: Fn(A) -> Expr,
     A: Container,
 {
-    let slopes = super::grad(function);
-    move |argument, direction| push_forward(("hvp", "direction"), &slopes, argument, &direction).1
+    let (slopes, location) = (super::grad(function), Location::caller());
+    move |argument, direction| {
+        push_forward(("hvp", "direction"), location, &slopes, argument, &direction).1
+    }
 }

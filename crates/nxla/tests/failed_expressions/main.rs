@@ -109,3 +109,32 @@ fn cases_cover_every_function() {
     let missing: Vec<_> = declared.difference(&called).collect();
     assert!(missing.is_empty(), "no call of {missing:?}");
 }
+
+#[test]
+fn errors_of_types_have_the_line_of_the_call() {
+    let x = Tensor::from([[1.0f32, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    let unfit: [fn() -> Expr; 5] = [
+        || Expr::zeros([5], DType::C64),
+        || Expr::zeros([7, 2, 2], DType::S32),
+        || Expr::zeros([3], DType::U32),
+        || Expr::zeros([4, 4], DType::Pred),
+        || Expr::zeros([5, 3], DType::F32).vectorize(["x"]),
+    ];
+    let (mut failed, mut faults) = (BTreeSet::new(), Vec::new());
+    for (name, call) in all() {
+        for unfit in unfit {
+            let traced = jit(|x: Expr| {
+                let _ = call(&unfit(), &x);
+                x
+            });
+            if let Err(error) = traced.trace(&x) {
+                failed.insert(name);
+                if !error.to_string().contains(" (cases.rs:") {
+                    faults.push(format!("{name}: {error}"));
+                }
+            }
+        }
+    }
+    assert!(failed.len() > 100, "{failed:?}");
+    assert!(faults.is_empty(), "{} faults:\n{}", faults.len(), faults.join("\n"));
+}

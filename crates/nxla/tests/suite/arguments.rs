@@ -182,7 +182,7 @@ fn rules_must_return_one_value_for_each_input() {
     };
     assert_error(
         jit(gradient).call(1.0f32),
-        "custom_grad: rule: must contain lists of the lengths [1]; got [2]",
+        "custom_grad: rule: must have the structure of the inputs; got result[1] instead of nothing (",
     );
     let tangent = |x: Expr| {
         let rule = |change: Expr| vec![change.clone(), change];
@@ -190,7 +190,7 @@ fn rules_must_return_one_value_for_each_input() {
     };
     assert_error(
         jit(tangent).call(1.0f32),
-        "custom_jvp: rule: must contain lists of the lengths [1]; got [2]",
+        "custom_jvp: rule: must have the structure of the value; got result[1] instead of nothing (",
     );
 }
 

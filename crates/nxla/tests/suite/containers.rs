@@ -168,8 +168,8 @@ fn zip_pairs_leaves_and_reports_differences() {
     let mut right = network();
     right.layers[1].bias = Some(Tensor::from(0.0f32));
     let error = left.zip(&right, |x, _| x.clone()).err().unwrap().to_string();
-    let expected = "zip: the containers differ: the left one has .scales[\"in\"] where the right \
-                    one has .layers[1].bias";
+    let expected = "zip: other: must have the structure of self; got other.layers[1].bias instead \
+                    of other.scales[\"in\"]";
     assert_eq!(error, expected);
     let mut right = network();
     right.layers[0].activation = Activation::Identity;

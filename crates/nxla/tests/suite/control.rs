@@ -1,5 +1,6 @@
 //! Conditionals, loops and hooks, on every available compiler.
 
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 
 use crate::common::{compilers, numbers};
@@ -57,10 +58,9 @@ fn mismatched_branches_name_branch_and_position() {
     let lists =
         jit(|x: Expr| cond(x.greater(0), || vec![x.clone()], || vec![x.clone(), x.clone()]));
     let error = lists.call(1).unwrap_err();
-    assert_eq!(
-        error.to_string(),
-        "cond: branch: must return lists of the lengths [1] in earlier branches; got [2] from branch 1"
-    );
+    let expected = "cond: branch: must return the structure of the earlier branches; got result[1] \
+                    instead of nothing (branch 1) (";
+    assert!(error.to_string().starts_with(expected), "{error}");
     let shapes = jit(|x: Expr| {
         let zeros = |size: usize| Expr::zeros([size], DType::F32);
         cond(x.greater(0), || (x.clone(), zeros(2)), || (x.clone(), zeros(3)))
@@ -109,7 +109,7 @@ fn loop_states_must_keep_their_types() {
         })
     });
     let error = lists.call(0).unwrap_err().to_string();
-    let expected = "fori: body: must return lists of the lengths [1] in the initial state; got [2]";
+    let expected = "fori: body: must have the structure of the initial state; got state[1] instead of nothing (";
     assert!(error.starts_with(expected), "{error}");
     let condition = jit(|x: Expr| while_loop(x, |x| x.less(3), |x| x + 1));
     let error = condition.call(Tensor::from([1, 2])).unwrap_err().to_string();
@@ -154,28 +154,91 @@ fn swap_lists((one, two): Lists) -> Lists {
     (two, one)
 }
 
+/// A call that fails by its structure, with the start of its message.
+type StructureCase = (&'static str, fn(Expr) -> Lists);
+
 #[test]
-fn rules_and_derivatives_check_container_structures() {
-    let identity = |lists: Lists| lists;
-    let calls: [(&str, Box<dyn Fn(Expr) -> Lists>); 6] = [
-        ("custom_grad: rule", Box::new(|x| custom_grad(lists(&x), &lists(&x), swap_lists))),
-        ("custom_jvp: rule", Box::new(|x| custom_jvp(lists(&x), &lists(&x), swap_lists))),
-        ("jvp: tangent", Box::new(move |x| jvp(identity)(lists(&x), swap_lists(lists(&x))).1)),
-        ("vjp: cotangent", Box::new(move |x| vjp(identity, lists(&x)).1(swap_lists(lists(&x))))),
-        (
-            "linearize: tangent",
-            Box::new(move |x| linearize(identity, lists(&x)).1(swap_lists(lists(&x)))),
-        ),
-        (
-            "hvp: direction",
-            Box::new(|x| hvp(|(a, b): Lists| &a[0] * &b[0])(lists(&x), swap_lists(lists(&x)))),
-        ),
+fn structure_errors_name_the_difference_and_the_line() {
+    let calls: [StructureCase; 14] = [
+        ("cond: branch: must return the structure of the earlier branches", |x| {
+            cond(x.greater(0), || lists(&x), || swap_lists(lists(&x)))
+        }),
+        ("cond: branch: must return the structure of the earlier branches", |x| {
+            when(x.greater(0), || lists(&x)).otherwise(|| swap_lists(lists(&x)))
+        }),
+        ("while_loop: body: must have the structure of the initial state", |x| {
+            while_loop(lists(&x), |(one, _)| one[0].less(3), swap_lists)
+        }),
+        ("fori: body: must have the structure of the initial state", |x| {
+            fori(0, 3, lists(&x), |_, lists| swap_lists(lists))
+        }),
+        ("scan: body: must have the structure of the initial carry", |x| {
+            scan(lists(&x), Expr::from([1, 2]), |carry, x| (swap_lists(carry), x)).0
+        }),
+        ("scan: body: must have the structure of the initial carry", |x| {
+            scan(lists(&x), Expr::zeros([0], DType::F32), |carry, x| (swap_lists(carry), x)).0
+        }),
+        ("scan: body: must have the structure of the initial carry", |x| {
+            scan_times(3, lists(&x), |carry| (swap_lists(carry), x.clone())).0
+        }),
+        ("custom_grad: rule: must have the structure of the inputs", |x| {
+            custom_grad(lists(&x), &lists(&x), swap_lists)
+        }),
+        ("custom_jvp: rule: must have the structure of the value", |x| {
+            custom_jvp(lists(&x), &lists(&x), swap_lists)
+        }),
+        ("jvp: tangent: must have the structure of the argument", |x| {
+            jvp(|lists: Lists| lists)(lists(&x), swap_lists(lists(&x))).1
+        }),
+        ("vjp: cotangent: must have the structure of the result", |x| {
+            vjp(|lists: Lists| lists, lists(&x)).1(swap_lists(lists(&x)))
+        }),
+        ("linearize: tangent: must have the structure of the argument", |x| {
+            linearize(|lists: Lists| lists, lists(&x)).1(swap_lists(lists(&x)))
+        }),
+        ("hvp: direction: must have the structure of the argument", |x| {
+            hvp(|(a, b): Lists| &a[0] * &b[0])(lists(&x), swap_lists(lists(&x)))
+        }),
+        ("jvp: tangent: must have the structure of the argument", |x| {
+            let keyed = |key: &str| BTreeMap::from([(key.to_owned(), x.clone())]);
+            let _ = jvp(|x: BTreeMap<String, Expr>| x)(keyed("a"), keyed("b"));
+            lists(&x)
+        }),
     ];
-    for (name, call) in calls {
-        let error = jit(call).call(1.0f32).unwrap_err().to_string();
-        let expected = format!("{name}: must contain lists of the lengths [1, 2]; got [2, 1]");
-        assert!(error.starts_with(&expected), "{error}");
+    for (start, call) in calls {
+        let error = jit(call).trace(TensorType::scalar(DType::F32)).unwrap_err().to_string();
+        let (requirement, rest) = error.split_once("; got ").unwrap();
+        assert_eq!(requirement, start);
+        assert!(rest.contains(" instead of "), "{error}");
+        assert!(rest.contains(" (control.rs:"), "{error}");
     }
+}
+
+#[test]
+fn static_values_and_empty_lists_are_named_in_structure_errors() {
+    let count = |rate: usize| {
+        jit(move |x: Expr| {
+            let rated = |rate| Rated { x: x.clone(), rate };
+            cond(x.greater(0), || rated(1), || rated(rate)).x
+        })
+    };
+    let error = count(2).call(1.0f32).unwrap_err().to_string();
+    assert!(error.contains("got the static value 2 instead of 1 (branch 1)"), "{error}");
+    assert!(count(1).call(1.0f32).is_ok());
+    let nested = |count: usize| vec![Vec::<Expr>::new(); count];
+    let empty = jit(move |x: Expr| {
+        let _ = cond(x.greater(0), || nested(1), || nested(2));
+        x
+    });
+    let error = empty.call(1.0f32).unwrap_err().to_string();
+    assert!(error.contains("got a list of length 2 instead of 1 (branch 1)"), "{error}");
+}
+
+#[derive(Container)]
+struct Rated<T> {
+    x: T,
+    #[container(skip)]
+    rate: usize,
 }
 
 #[test]
@@ -284,7 +347,8 @@ fn empty_scans_have_the_same_result_types() {
     assert!(error.starts_with(expected), "{error}");
     let empty = jit(|x: Expr| scan(x, Vec::<Expr>::new(), |x, _| (x, ())).0);
     let error = empty.call(1).unwrap_err().to_string();
-    assert_eq!(error, "scan: xs: must contain a tensor; got none (use `scan_times`)");
+    let expected = "scan: xs: must contain a tensor; got none (use `scan_times`) (control.rs:";
+    assert!(error.starts_with(expected), "{error}");
 }
 
 #[test]
@@ -310,8 +374,8 @@ fn scans_carry_and_collect() {
     let error = jit(|xs: (Expr, Expr)| map(xs, |(x, y)| x + y))
         .call((&Tensor::from(vec![1, 2]), &Tensor::from(vec![1])))
         .unwrap_err();
-    let expected = "scan: xs: must have first axes of equal sizes; got s32[2], s32[1]";
-    assert_eq!(error.to_string(), expected);
+    let expected = "scan: xs: must have first axes of equal sizes; got s32[2], s32[1] (control.rs:";
+    assert!(error.to_string().starts_with(expected), "{error}");
     let (last, powers) =
         jit(|x: Expr| scan_times(3, Expr::of(1), |p| (&p * &x, p))).call(2).unwrap();
     assert_eq!((numbers(&last), numbers(&powers)), (vec![8.0], vec![1.0, 2.0, 4.0]));
