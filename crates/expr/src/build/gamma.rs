@@ -17,6 +17,7 @@ use std::f64::consts::PI;
 
 use nxla_tensor::{DType, Scalar};
 
+use super::formula::{Formula, Term};
 use crate::graph::{ErrorKind, ExprId, Graph, Result, RuleFor};
 
 const G: f64 = 7.0;
@@ -61,19 +62,17 @@ const ROOT_SERIES: [f64; 15] = [
 ];
 
 /// Intermediate values of both functions, for a reflected argument if necessary.
-struct LanczosParts {
-    /// The argument as a sufficiently wide float, whether it is reflected, and the dtype of the
-    /// result.
-    x: ExprId,
-    is_reflected: ExprId,
-    dtype: DType,
+struct LanczosParts<'f> {
+    /// The argument as a sufficiently wide float, and whether it is reflected.
+    x: Term<'f>,
+    is_reflected: Term<'f>,
     /// The argument minus one, after reflection.
-    z: ExprId,
+    z: Term<'f>,
     /// `z + g + ½` and its logarithm.
-    shifted: ExprId,
-    log: ExprId,
+    shifted: Term<'f>,
+    log: Term<'f>,
     /// `A(z)`.
-    series: ExprId,
+    series: Term<'f>,
 }
 
 impl Graph {
@@ -83,37 +82,20 @@ impl Graph {
     /// # Errors
     /// Returns an error for complex dtypes.
     pub fn log_gamma(&mut self, x: ExprId) -> Result<ExprId> {
-        let parts = self.lanczos("log_gamma", x)?;
-        // `(z + ½) log t - t + log √(2π) + log A`; combining the first two terms reduces
-        // cancellation.
-        let half = self.near(parts.z, 0.5)?;
-        let power = self.add(parts.z, half)?;
-        let one_less = self.divide(parts.shifted, parts.log)?;
-        let power = self.subtract(power, one_less)?;
-        let main = self.multiply(power, parts.log)?;
-        let root = self.near(parts.z, 0.5 * (2.0 * PI).ln())?;
-        let series = self.log(parts.series)?;
-        let rest = self.add(series, root)?;
-        let plain = self.add(main, rest)?;
-        // `log π - log |sin πx| -` the value for `1 - x`. The unused branch receives a safe
-        // argument.
-        let distance = self.distance_from_whole(&parts)?;
-        let pi = self.near(distance, PI)?;
-        let angle = self.multiply(distance, pi)?;
-        let sine = self.sin(angle)?;
-        let log_sine = self.log(sine)?;
-        let log_pi = self.near(distance, PI.ln())?;
-        let reflected = self.subtract(log_pi, log_sine)?;
-        let reflected = self.subtract(reflected, plain)?;
-        let value = self.select(parts.is_reflected, reflected, plain)?;
+        let dtype = self.real_float("log_gamma", x)?;
+        let formula = Formula::new(self);
+        let parts = LanczosParts::new(formula.term(x), dtype);
+        // Combining the first two terms reduces cancellation.
+        let main = (parts.z + 0.5 - parts.shifted / parts.log) * parts.log;
+        let plain = main + (parts.series.log() + 0.5 * (2.0 * PI).ln());
+        // The unused branch receives a safe argument.
+        let distance = parts.signed_distance().abs();
+        let reflected = PI.ln() - (distance * PI).sin().log() - plain;
+        let value = parts.is_reflected.select(reflected, plain);
         // Infinities of either sign have an infinite value. So have poles, where the reflection of a
         // large number is a difference of infinities.
-        let (is_infinite, zero) = (self.is_infinity(parts.x)?, self.zero_like(distance)?);
-        let is_pole = self.equal(distance, zero)?;
-        let infinite = self.logical_or(is_infinite, is_pole)?;
-        let infinity = self.scalar_constant(Scalar::Float(f64::INFINITY), self.dtype(value))?;
-        let value = self.select(infinite, infinity, value)?;
-        let value = self.as_type(value, parts.dtype)?;
+        let is_infinite = parts.x.is_infinity() | distance.equal(0.0);
+        let value = is_infinite.select(f64::INFINITY, value).as_type(dtype).id()?;
         self.derive_by_digamma(x, value)
     }
 
@@ -138,109 +120,24 @@ impl Graph {
     /// Returns an error for complex dtypes.
     pub fn digamma(&mut self, x: ExprId) -> Result<ExprId> {
         let dtype = self.real_float("digamma", x)?;
-        let x = self.as_type(x, dtype)?;
-        let is_special = self.is_special_for_digamma(x)?;
-        let one = self.near(x, 1.0)?;
-        let regular = self.select(is_special, one, x)?;
-        let parts = self.lanczos("digamma", regular)?;
-        // log t + A' / A - g / t.
-        let mut slope = None;
-        for (index, coefficient) in (1_u32..).zip(COEFFICIENTS) {
-            let offset = self.near(parts.z, f64::from(index))?;
-            let divisor = self.add(parts.z, offset)?;
-            let square = self.square(divisor)?;
-            let coefficient = self.near(parts.z, -coefficient)?;
-            let term = self.divide(coefficient, square)?;
-            slope = Some(match slope {
-                None => term,
-                Some(sum) => self.add(sum, term)?,
-            });
-        }
-        let slope = slope.expect("there are coefficients");
-        let relative = self.divide(slope, parts.series)?;
-        let g = self.near(parts.z, G)?;
-        let less = self.divide(g, parts.shifted)?;
-        let plain = self.add(parts.log, relative)?;
-        let plain = self.subtract(plain, less)?;
-        // ψ(1 - x) - π / tan πx.
-        let safe = self.reflected_argument(&parts)?;
-        let whole = self.round_half_even(safe)?;
-        let distance = self.subtract(safe, whole)?;
-        let pi = self.near(distance, PI)?;
-        let angle = self.multiply(distance, pi)?;
+        let formula = Formula::new(self);
+        let x = formula.term(x).as_type(dtype);
+        let is_pole = x.floor().equal(x) & x.less_equal(0.0);
+        let is_special = is_pole | x.is_infinity();
+        let parts = LanczosParts::new(is_special.select(1.0, x), dtype);
+        let slope = (1_u32..)
+            .zip(COEFFICIENTS)
+            .map(|(index, coefficient)| -coefficient / (parts.z + f64::from(index)).square())
+            .reduce(|sum, term| sum + term)
+            .expect("there are coefficients");
+        let (relative, less) = (slope / parts.series, G / parts.shifted);
+        let plain = parts.log + relative - less;
         // A tangent would be nearly infinite at halves, where the cotangent is smooth.
-        let (sine, cosine) = (self.sin(angle)?, self.cos(angle)?);
-        let cotangent = self.divide(cosine, sine)?;
-        let cotangent = self.multiply(pi, cotangent)?;
-        let reflected = self.subtract(plain, cotangent)?;
-        let value = self.select(parts.is_reflected, reflected, plain)?;
-        let value = self.digamma_near_root(parts.x, value)?;
-        let value = self.as_type(value, dtype)?;
-        let special = self.special_digamma(x, is_special)?;
-        self.select(is_special, special, value)
-    }
-
-    /// Returns the Taylor series near the root, and the other value elsewhere. The terms of the
-    /// general formula cancel at the root, which leaves no correct digits.
-    fn digamma_near_root(&mut self, x: ExprId, elsewhere: ExprId) -> Result<ExprId> {
-        // The distance from the root as a number of the dtype is exact. The value at this number is
-        // the constant term.
-        let rounded = Scalar::Float(ROOT.0).cast(self.dtype(x)).parts().0;
-        let error = ROOT.0 - rounded + ROOT.1;
-        let at_rounded = -error * (ROOT_SERIES[0] - error * ROOT_SERIES[1]);
-        let root = self.near(x, rounded)?;
-        let distance = self.subtract(x, root)?;
-        let (size, radius) = (self.abs(distance)?, self.near(x, ROOT_RADIUS)?);
-        let (is_near, zero) = (self.less(size, radius)?, self.zero_like(x)?);
-        // The series is infinite for large numbers, and its derivative would be NaN.
-        let distance = self.select(is_near, distance, zero)?;
-        let [lower @ .., highest] = ROOT_SERIES;
-        let mut series = self.near(x, highest)?;
-        for coefficient in lower.into_iter().rev().chain([at_rounded]) {
-            let scaled = self.multiply(series, distance)?;
-            let coefficient = self.near(x, coefficient)?;
-            series = self.add(scaled, coefficient)?;
-        }
-        self.select(is_near, series, elsewhere)
-    }
-
-    /// Returns true at poles and infinities.
-    fn is_special_for_digamma(&mut self, x: ExprId) -> Result<ExprId> {
-        let (floor, zero) = (self.floor(x)?, self.zero_like(x)?);
-        let (is_whole, is_negative) = (self.equal(floor, x)?, self.less_equal(x, zero)?);
-        let is_pole = self.logical_and(is_whole, is_negative)?;
-        let is_infinite = self.is_infinity(x)?;
-        self.logical_or(is_pole, is_infinite)
-    }
-
-    /// Returns the values at poles and infinities, as functions with the same derivatives.
-    fn special_digamma(&mut self, x: ExprId, is_special: ExprId) -> Result<ExprId> {
-        let (zero, one) = (self.zero_like(x)?, self.near(x, 1.0)?);
-        // -1 / x at zero.
-        let is_zero = self.equal(x, zero)?;
-        let small = self.select(is_zero, x, one)?;
-        let minus_one = self.negate(one)?;
-        let at_zero = self.divide(minus_one, small)?;
-        // √x is infinite with the slope 0 at infinity, and NaN at negative numbers.
-        let large = self.select(is_zero, one, x)?;
-        let large = self.select(is_special, large, one)?;
-        let elsewhere = self.sqrt(large)?;
-        self.select(is_zero, at_zero, elsewhere)
-    }
-
-    /// Returns the argument where it is reflected, and a safe value elsewhere: the branch that is
-    /// not selected must have a finite derivative.
-    fn reflected_argument(&mut self, parts: &LanczosParts) -> Result<ExprId> {
-        let quarter = self.near(parts.x, 0.25)?;
-        self.select(parts.is_reflected, parts.x, quarter)
-    }
-
-    /// Returns the distance of the argument from the nearest integer.
-    fn distance_from_whole(&mut self, parts: &LanczosParts) -> Result<ExprId> {
-        let safe = self.reflected_argument(parts)?;
-        let whole = self.round_half_even(safe)?;
-        let difference = self.subtract(safe, whole)?;
-        self.abs(difference)
+        let angle = parts.signed_distance() * PI;
+        let (sine, cosine) = (angle.sin(), angle.cos());
+        let value = parts.is_reflected.select(plain - PI * (cosine / sine), plain);
+        let value = digamma_near_root(parts.x, value).as_type(dtype);
+        is_special.select(special_digamma(x, is_special), value).id()
     }
 
     /// Returns the dtype of the result.
@@ -252,31 +149,58 @@ impl Graph {
         }
         Ok(found.to_floating())
     }
+}
 
-    fn lanczos(&mut self, function: &'static str, x: ExprId) -> Result<LanczosParts> {
-        let dtype = self.real_float(function, x)?;
-        let wide = if dtype.bits() < 32 { DType::F32 } else { dtype };
-        let x = self.as_type(x, wide)?;
-        let (half, one) = (self.near(x, 0.5)?, self.near(x, 1.0)?);
-        let is_reflected = self.less(x, half)?;
-        let less = self.subtract(x, one)?;
-        let negative = self.negate(x)?;
-        let z = self.select(is_reflected, negative, less)?;
-        let mut series = self.near(z, FIRST)?;
-        for (index, coefficient) in (1_u32..).zip(COEFFICIENTS) {
-            let offset = self.near(z, f64::from(index))?;
-            let divisor = self.add(z, offset)?;
-            let coefficient = self.near(z, coefficient)?;
-            let term = self.divide(coefficient, divisor)?;
-            series = self.add(series, term)?;
-        }
-        let offset = self.near(z, G + 0.5)?;
-        let shifted = self.add(z, offset)?;
-        // `log (g + ½) + log1p (z / (g + ½))`, which is more accurate for small `z`.
-        let relative = self.divide(z, offset)?;
-        let relative = self.log1p(relative)?;
-        let first = self.near(z, (G + 0.5).ln())?;
-        let log = self.add(first, relative)?;
-        Ok(LanczosParts { x, is_reflected, dtype, z, shifted, log, series })
+impl<'f> LanczosParts<'f> {
+    fn new(x: Term<'f>, dtype: DType) -> Self {
+        let x = x.as_type(dtype.at_least_f32());
+        let is_reflected = x.less(0.5);
+        let less = x - 1.0;
+        let z = is_reflected.select(-x, less);
+        let terms = (1_u32..)
+            .zip(COEFFICIENTS)
+            .map(|(index, coefficient)| coefficient / (z + f64::from(index)));
+        let series = terms.fold(z.number(FIRST), |sum, term| sum + term);
+        let offset = z.number(G + 0.5);
+        let shifted = z + offset;
+        // This sum is more accurate for small `z` than the logarithm of `shifted`.
+        let log = (G + 0.5).ln() + (z / offset).log1p();
+        Self { x, is_reflected, z, shifted, log, series }
     }
+
+    /// Returns the distance of the argument from the nearest integer where it is reflected, and the
+    /// distance of a safe argument elsewhere: the branch that is not selected must have a finite
+    /// derivative.
+    fn signed_distance(&self) -> Term<'f> {
+        let safe = self.is_reflected.select(self.x, 0.25);
+        safe - safe.round_half_even()
+    }
+}
+
+/// Returns the Taylor series near the root, and the other value elsewhere. The terms of the
+/// general formula cancel at the root, which leaves no correct digits.
+fn digamma_near_root<'f>(x: Term<'f>, elsewhere: Term<'f>) -> Term<'f> {
+    // The distance from the root as a number of the dtype is exact. The value at this number is
+    // the constant term.
+    let rounded = Scalar::Float(ROOT.0).cast(x.dtype()).parts().0;
+    let error = ROOT.0 - rounded + ROOT.1;
+    let at_rounded = -error * (ROOT_SERIES[0] - error * ROOT_SERIES[1]);
+    let distance = x - rounded;
+    let is_near = distance.abs().less(ROOT_RADIUS);
+    // The series is infinite for large numbers, and its derivative would be NaN.
+    let distance = is_near.select(distance, 0.0);
+    let [lower @ .., highest] = ROOT_SERIES;
+    let coefficients = lower.into_iter().rev().chain([at_rounded]);
+    let series =
+        coefficients.fold(x.number(highest), |series, coefficient| series * distance + coefficient);
+    is_near.select(series, elsewhere)
+}
+
+/// Returns the values at poles and infinities, as functions with the same derivatives.
+fn special_digamma<'f>(x: Term<'f>, is_special: Term<'f>) -> Term<'f> {
+    let is_zero = x.equal(0.0);
+    let at_zero = -1.0 / is_zero.select(x, 1.0);
+    // √x is infinite with the slope 0 at infinity, and NaN at negative numbers.
+    let elsewhere = is_special.select(is_zero.select(1.0, x), 1.0).sqrt();
+    is_zero.select(at_zero, elsewhere)
 }

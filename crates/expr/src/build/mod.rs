@@ -10,6 +10,7 @@
 //! * `composed`: element-wise functions without an op (`square`, `hypot`, `next_after`).
 //! * `diagonal`, `division`, `einsum`, `gamma`: diagonals, division and rounding, Einstein sums and
 //!   the gamma function.
+//! * `formula`: operators and methods of nodes, with which compositions are written.
 //! * `histogram`, `interpolate`, `search`, `segments`: histograms, interpolation, searches in sorted
 //!   vectors, and reductions of segments.
 //! * `nan`, `quantiles`, `statistics`: reductions that ignore NaN, quantiles and moments.
@@ -27,6 +28,7 @@ mod diagonal;
 mod division;
 mod einsum;
 mod elementwise;
+mod formula;
 mod gamma;
 mod histogram;
 mod index;
@@ -51,6 +53,7 @@ mod window;
 pub use crate::graph::{Combine, Cumulative};
 pub use contract::ConvOptions;
 pub use control::{OpenBlock, OpenRule};
+pub use formula::{Formula, Term, TermOrNumber};
 pub use index::SliceStart;
 pub use interpolate::Beyond;
 pub use linalg::{Norm, Tolerance};

@@ -4,6 +4,7 @@
 mod common;
 mod contract;
 mod effects;
+mod formula;
 mod index;
 mod linalg;
 mod movement;
