@@ -4,6 +4,7 @@ use nxla_tensor::{
     DType, FloatLimits, HostTensor, Names, Number, Scalar, Shape, broadcast_shapes, promote,
 };
 
+use super::super::formula::{Formula, Term};
 use super::super::{Cumulative, Side, SliceStart};
 use crate::graph::{ErrorKind, ExprId, Graph, Result, shape_text};
 
@@ -80,8 +81,8 @@ impl Graph {
         draw: &Draw,
     ) -> Result<ExprId> {
         self.check_key(key)?;
-        self.check_spread([("low", low), ("high", high)], &draw.shape)?;
-        let dtype = self.float_of(low, high, draw)?;
+        self.check_spread(&[("low", low), ("high", high)], &draw.shape)?;
+        let dtype = self.float_of(&[low, high], draw)?;
         let bounds = [low, high];
         let x =
             self.real_or_complex(dtype, &draw.shape, bounds, |graph, dtype, shape, bounds| {
@@ -104,8 +105,8 @@ impl Graph {
     ) -> Result<ExprId> {
         self.check_key(key)?;
         let parameters = [("mean", mean), ("standard_deviation", deviation)];
-        self.check_spread(parameters, &draw.shape)?;
-        let dtype = self.float_of(mean, deviation, draw)?;
+        self.check_spread(&parameters, &draw.shape)?;
+        let dtype = self.float_of(&[mean, deviation], draw)?;
         let (wide, parameters) = (dtype.at_least_f32(), [mean, deviation]);
         let x =
             self.real_or_complex(wide, &draw.shape, parameters, |graph, dtype, shape, own| {
@@ -114,13 +115,10 @@ impl Graph {
                 let low = graph.scalar_constant(Scalar::Float(low), dtype)?;
                 let high = graph.scalar_constant(Scalar::Float(1.0), dtype)?;
                 let x = graph.uniform_in(key, low, high, dtype, shape)?;
-                let x = graph.erf_inv(x)?;
-                let root = graph.scalar_constant(Scalar::Float(std::f64::consts::SQRT_2), dtype)?;
-                let x = graph.multiply(root, x)?;
-                let mean = graph.as_type(own[0], dtype)?;
-                let deviation = graph.as_type(own[1], dtype)?;
-                let x = graph.multiply(deviation, x)?;
-                graph.add(x, mean)
+                let formula = Formula::new(graph);
+                let [x, mean, deviation] = formula.terms([x, own[0], own[1]]);
+                let standard = std::f64::consts::SQRT_2 * x.erf_inv();
+                (deviation.as_type(dtype) * standard + mean.as_type(dtype)).id()
             })?;
         let x = self.as_type(x, dtype)?;
         self.finish_draw(x, draw)
@@ -141,11 +139,7 @@ impl Graph {
         let low = self.scalar_constant(Scalar::Float(limits(wide).smallest_normal), wide)?;
         let high = self.scalar_constant(Scalar::Float(1.0), wide)?;
         let x = self.uniform_in(key, low, high, wide, &draw.shape)?;
-        let x = self.log(x)?;
-        let x = self.negate(x)?;
-        let x = self.log(x)?;
-        let x = self.negate(x)?;
-        let x = self.as_type(x, dtype)?;
+        let x = (-(-Formula::new(self).term(x).log()).log()).as_type(dtype).id()?;
         self.finish_draw(x, draw)
     }
 
@@ -164,7 +158,7 @@ impl Graph {
         draw: &Draw,
     ) -> Result<ExprId> {
         self.check_key(key)?;
-        self.check_spread([("low", low), ("high", high)], &draw.shape)?;
+        self.check_spread(&[("low", low), ("high", high)], &draw.shape)?;
         let dtype = draw.dtype.unwrap_or(promote(self.dtype(low), self.dtype(high)));
         if !dtype.is_integer() || dtype.bits() < 8 {
             return Err(self.not_a(dtype, "an integer dtype of at least 8 bits"));
@@ -174,30 +168,20 @@ impl Graph {
         let doubled: Shape = std::iter::once(2).chain(draw.shape.iter().copied()).collect();
         let bits = self.bits_of(key, unsigned, &doubled)?;
         let (upper, lower) = (self.row(bits, 0)?, self.row(bits, 1)?);
-        let (upper, lower) = (self.as_type(upper, DType::U64)?, self.as_type(lower, DType::U64)?);
+        let formula = Formula::new(self);
+        let [upper, lower] = formula.terms([upper, lower]).map(|word| word.as_type(DType::U64));
         // The difference wraps in the dtype of the result, and a full range has the span 0. In the
         // dtype of the bounds it could wrap to a span that is too small or negative.
-        let (low, high) = (self.as_type(low, dtype)?, self.as_type(high, dtype)?);
-        let span = self.subtract(high, low)?;
-        let span = self.as_type(span, unsigned)?;
-        let span = self.as_type(span, DType::U64)?;
-        let offset = self.offset_by_remainder(upper, lower, span, dtype.bits())?;
+        let [low, high] = formula.terms([low, high]).map(|bound| bound.as_type(dtype));
+        let span = (high - low).as_type(unsigned).as_type(DType::U64);
+        let offset = offset_by_remainder(upper, lower, span, dtype.bits());
         let offset = match dtype.bits() {
-            64 => {
-                // The products of the remainders overflow for larger spans.
-                let limit = self.scalar_constant(Scalar::UInt(1 << 32), DType::U64)?;
-                let is_large = self.greater(span, limit)?;
-                let scaled = self.upper_product(upper, span)?;
-                self.select(is_large, scaled, offset)?
-            }
+            // The products of the remainders overflow for larger spans.
+            64 => span.greater(1_u64 << 32).select(upper_product(upper, span), offset),
             _ => offset,
         };
-        let offset = self.as_type(offset, dtype)?;
-        let x = self.add(low, offset)?;
-        let x = match is_empty {
-            Some(is_empty) => self.select(is_empty, low, x)?,
-            None => x,
-        };
+        let x = low + offset.as_type(dtype);
+        let x = is_empty.map_or(x, |is_empty| formula.term(is_empty).select(low, x)).id()?;
         self.finish_draw(x, draw)
     }
 
@@ -228,7 +212,7 @@ impl Graph {
             let argument = "covariance";
             return Err(self.error(op, ErrorKind::Shape { argument, found, expected }));
         }
-        let dtype = self.float_of(mean, covariance, draw)?;
+        let dtype = self.float_of(&[mean, covariance], draw)?;
         if dtype.is_complex() {
             return Err(self.not_a(dtype, "a float dtype"));
         }
@@ -240,7 +224,7 @@ impl Graph {
             Covariance::Eigh => {
                 let (values, vectors) = self.eigh(covariance)?;
                 // The eigenvalues 0 of a singular matrix round to small negative numbers.
-                let zero = self.near(values, 0.0)?;
+                let zero = self.zero_like(values)?;
                 let values = self.max(values, zero)?;
                 let roots = self.sqrt(values)?;
                 self.multiply(vectors, roots)?
@@ -372,9 +356,8 @@ impl Graph {
             // The largest values of `log(p)` plus Gumbel noise come first (Gumbel trick).
             let draw = Draw { shape: [count].into(), dtype: Some(dtype), names: None };
             let noise = self.random_gumbel(key, &draw)?;
-            let noise = self.negate(noise)?;
-            let logarithms = self.log(p)?;
-            let ranking = self.subtract(noise, logarithms)?;
+            let formula = Formula::new(self);
+            let ranking = (-formula.term(noise) - formula.term(p).log()).id()?;
             let order = self.argsort(ranking, 0, false, true, DType::S32)?;
             return self.slice_along_axis(order, 0, samples, 0, 1);
         }
@@ -401,10 +384,10 @@ impl Graph {
     /// Rejects parameters that would enlarge the shape of the draw.
     pub(super) fn check_spread(
         &self,
-        parameters: [(&'static str, ExprId); 2],
+        parameters: &[(&'static str, ExprId)],
         shape: &Shape,
     ) -> Result<()> {
-        for (argument, id) in parameters {
+        for &(argument, id) in parameters {
             let own = self.shape(id);
             if broadcast_shapes(own, shape).ok().as_ref() != Some(shape) {
                 let expected = format!(
@@ -436,50 +419,6 @@ impl Graph {
         Ok(None)
     }
 
-    /// Returns `(2^bits upper + lower) mod span`, for spans up to `2^32` in 64 bits.
-    fn offset_by_remainder(
-        &mut self,
-        upper: ExprId,
-        lower: ExprId,
-        span: ExprId,
-        bits: u32,
-    ) -> Result<ExprId> {
-        // `2^bits` modulo the span; squaring the root modulo the span avoids overflow.
-        let root = self.scalar_constant(Scalar::UInt(1 << (bits / 2)), DType::U64)?;
-        let root = self.remainder(root, span)?;
-        let square = self.multiply(root, root)?;
-        let factor = self.remainder(square, span)?;
-        let (upper, lower) = (self.remainder(upper, span)?, self.remainder(lower, span)?);
-        let upper = self.multiply(upper, factor)?;
-        let sum = self.add(upper, lower)?;
-        self.remainder(sum, span)
-    }
-
-    /// Returns the upper half of the 128-bit product of `u64` values, from products of their
-    /// halves. For random `x` the result is uniform below `y`.
-    fn upper_product(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
-        let (low_x, high_x) = self.halves(x)?;
-        let (low_y, high_y) = self.halves(y)?;
-        let low = self.multiply(low_x, low_y)?;
-        let (_, carry) = self.halves(low)?;
-        let first = self.multiply(high_x, low_y)?;
-        let first = self.add(first, carry)?;
-        let (low, first_carry) = self.halves(first)?;
-        let second = self.multiply(low_x, high_y)?;
-        let second = self.add(second, low)?;
-        let (_, second_carry) = self.halves(second)?;
-        let high = self.multiply(high_x, high_y)?;
-        let high = self.add(high, first_carry)?;
-        self.add(high, second_carry)
-    }
-
-    /// Returns the lower and the upper 32 bits of `u64` values.
-    fn halves(&mut self, x: ExprId) -> Result<(ExprId, ExprId)> {
-        let mask = self.scalar_constant(Scalar::UInt(u64::from(u32::MAX)), DType::U64)?;
-        let distance = self.scalar_constant(Scalar::UInt(32), DType::U64)?;
-        Ok((self.bitwise_and(x, mask)?, self.right_shift(x, distance)?))
-    }
-
     /// Draws uniform real values in `[low, high)`. Narrow floats are rounded from draws in 32 bits.
     /// The last addition and this conversion may round to `high`, which becomes the preceding value.
     pub(super) fn uniform_in(
@@ -508,25 +447,15 @@ impl Graph {
     ) -> Result<ExprId> {
         let unsigned = unsigned_dtype(dtype.bits());
         let bits = self.bits_of(key, unsigned, shape)?;
-        let distance = Scalar::UInt(u64::from(dtype.bits() - limits(dtype).mantissa_bits));
-        let distance = self.scalar_constant(distance, unsigned)?;
-        let bits = self.right_shift(bits, distance)?;
-        let one = self.scalar_constant(Scalar::Float(1.0), dtype)?;
-        let one_bits = self.scalar_constant(Scalar::UInt(bits_of_one(dtype)), unsigned)?;
-        let bits = self.bitwise_or(bits, one_bits)?;
-        let x = self.bitcast(bits, dtype)?;
-        let x = self.subtract(x, one)?;
-        let (low, high) = (self.as_type(low, dtype)?, self.as_type(high, dtype)?);
-        let span = self.subtract(high, low)?;
-        let is_wide = self.is_infinity(span)?;
-        let placed = self.multiply(x, span)?;
-        let placed = self.add(placed, low)?;
+        let distance = dtype.bits() - limits(dtype).mantissa_bits;
+        let formula = Formula::new(self);
+        let [low, high] = formula.terms([low, high]).map(|bound| bound.as_type(dtype));
+        let bits = formula.term(bits).right_shift(distance).bitwise_or(bits_of_one(dtype));
+        let x = bits.apply(|graph, bits| graph.bitcast(bits, dtype)) - 1.0;
+        let span = high - low;
         // A span of more than the largest number.
-        let rest = self.subtract(one, x)?;
-        let (from_low, from_high) = (self.multiply(rest, low)?, self.multiply(x, high)?);
-        let between = self.add(from_low, from_high)?;
-        let placed = self.select(is_wide, between, placed)?;
-        self.max(placed, low)
+        let between = (1.0 - x) * low + x * high;
+        span.is_infinity().select(between, x * span + low).max(low).id()
     }
 
     /// Draws real values, or complex values with two draws as parts.
@@ -579,16 +508,15 @@ impl Graph {
     }
 
     /// Returns the float or complex dtype of a draw.
-    pub(super) fn float_of(&self, x: ExprId, y: ExprId, draw: &Draw) -> Result<DType> {
+    pub(super) fn float_of(&self, parameters: &[ExprId], draw: &Draw) -> Result<DType> {
+        let dtypes = parameters.iter().map(|&id| self.dtype(id));
+        let promoted = dtypes.reduce(promote).expect("a distribution has parameters");
         match draw.dtype {
-            None => Ok(promote(self.dtype(x), self.dtype(y)).to_floating()),
-            Some(dtype) if dtype.is_float() => match promote(self.dtype(x), self.dtype(y)) {
-                complex if complex.is_complex() => {
-                    Err(self.not_a(dtype, "a complex dtype, as the parameters have"))
-                }
-                _ => Ok(dtype),
-            },
-            Some(dtype) if dtype.is_complex() => Ok(dtype),
+            None => Ok(promoted.to_floating()),
+            Some(dtype) if dtype.is_float() && promoted.is_complex() => {
+                Err(self.not_a(dtype, "a complex dtype, as the parameters have"))
+            }
+            Some(dtype) if dtype.is_float() || dtype.is_complex() => Ok(dtype),
             Some(dtype) => Err(self.not_a(dtype, "a float or complex dtype")),
         }
     }
@@ -606,6 +534,34 @@ pub fn unsigned_dtype(bits: u32) -> DType {
         32 => DType::U32,
         _ => DType::U64,
     }
+}
+
+/// Returns `(2^bits upper + lower) mod span`, for spans up to `2^32` in 64 bits.
+fn offset_by_remainder<'f>(
+    upper: Term<'f>,
+    lower: Term<'f>,
+    span: Term<'f>,
+    bits: u32,
+) -> Term<'f> {
+    // `2^bits` modulo the span; squaring the root modulo the span avoids overflow.
+    let root = span.number(1_u64 << (bits / 2)).remainder(span);
+    let factor = (root * root).remainder(span);
+    (upper.remainder(span) * factor + lower.remainder(span)).remainder(span)
+}
+
+/// Returns the upper half of the 128-bit product of `u64` values, from products of their halves.
+/// For random `x` the result is uniform below `y`.
+fn upper_product<'f>(x: Term<'f>, y: Term<'f>) -> Term<'f> {
+    let ([low_x, high_x], [low_y, high_y]) = (halves(x), halves(y));
+    let [_, carry] = halves(low_x * low_y);
+    let [low, first_carry] = halves(high_x * low_y + carry);
+    let [_, second_carry] = halves(low_x * high_y + low);
+    high_x * high_y + first_carry + second_carry
+}
+
+/// Returns the lower and the upper 32 bits of `u64` values.
+fn halves(x: Term<'_>) -> [Term<'_>; 2] {
+    [x.bitwise_and(u32::MAX), x.right_shift(32)]
 }
 
 fn limits(dtype: DType) -> FloatLimits {

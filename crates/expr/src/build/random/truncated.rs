@@ -1,7 +1,8 @@
 //! The standard normal distribution between two bounds.
 
-use nxla_tensor::{DType, Shape};
+use nxla_tensor::DType;
 
+use super::super::formula::Formula;
 use super::Draw;
 use crate::graph::{ExprId, Graph, Result};
 
@@ -26,50 +27,34 @@ impl Graph {
         high: ExprId,
         draw: &Draw,
     ) -> Result<ExprId> {
-        self.check_key(key)?;
-        self.check_spread([("low", low), ("high", high)], &draw.shape)?;
-        let [dtype, _] = self.float_draw(low, high, draw)?;
-        let low = self.spread_to(low, DType::F64, &draw.shape)?;
-        let high = self.spread_to(high, DType::F64, &draw.shape)?;
-        let [own, tail_key] = self.keys(key)?;
-        let (right, left) = (self.near(low, TAIL)?, self.near(low, -TAIL)?);
-        let (is_right, is_left) = (self.greater(low, right)?, self.less(high, left)?);
-        // The left tail is the mirror image of the right tail.
-        let (mirrored_low, mirrored_high) = (self.negate(high)?, self.negate(low)?);
-        let near = self.select(is_left, mirrored_low, low)?;
-        let far = self.select(is_left, mirrored_high, high)?;
-        let is_tail = self.logical_or(is_right, is_left)?;
-        let tail = self.tail_samples(tail_key, [near, far], is_tail, &draw.shape)?;
-        let mirrored = self.negate(tail)?;
-        let tail = self.select(is_left, mirrored, tail)?;
-        let middle = self.middle_samples(own, [low, high], &draw.shape)?;
-        let x = self.select(is_tail, tail, middle)?;
-        let x = self.max(x, low)?;
-        let x = self.min(x, high)?;
-        let (is_empty, nan) = (self.greater(low, high)?, self.near(x, f64::NAN)?);
-        let x = self.select(is_empty, nan, x)?;
-        let x = self.as_type(x, dtype)?;
-        self.finish_draw(x, draw)
+        let parameters = [("low", low), ("high", high)];
+        self.draw_float(key, parameters, DType::F64, draw, |graph, [low, high]| {
+            let [own, tail_key] = graph.keys(key)?;
+            let middle = graph.middle_samples(own, low, high)?;
+            let formula = Formula::new(graph);
+            let [low, high, middle] = formula.terms([low, high, middle]);
+            let (is_right, is_left) = (low.greater(TAIL), high.less(-TAIL));
+            // The left tail is the mirror image of the right tail.
+            let (near, far) = (is_left.select(-high, low), is_left.select(-low, high));
+            let is_tail = is_right | is_left;
+            let [near, far, in_tail] = formula.ids([near, far, is_tail])?;
+            let tail = formula.build(|graph| graph.tail_samples(tail_key, [near, far], in_tail))?;
+            let x = is_tail.select(is_left.select(-tail, tail), middle).max(low).min(high);
+            low.greater(high).select(f64::NAN, x).id()
+        })
     }
 
     /// Draws samples between bounds that are not in the same tail, by the inverse distribution
     /// function.
-    fn middle_samples(
-        &mut self,
-        key: ExprId,
-        [low, high]: [ExprId; 2],
-        shape: &Shape,
-    ) -> Result<ExprId> {
-        let root = self.near(low, std::f64::consts::FRAC_1_SQRT_2)?;
-        let ends = [self.multiply(low, root)?, self.multiply(high, root)?];
-        let ends = [self.erf(ends[0])?, self.erf(ends[1])?];
-        let u = self.uniform_in(key, ends[0], ends[1], DType::F64, shape)?;
+    fn middle_samples(&mut self, key: ExprId, low: ExprId, high: ExprId) -> Result<ExprId> {
+        let (root, shape) = (std::f64::consts::FRAC_1_SQRT_2, self.shape(low).clone());
+        let formula = Formula::new(self);
+        let [low, high] = formula.terms([low, high]).map(|bound| (bound * root).erf());
+        let [least, most] = formula.ids([low, high])?;
+        let u = formula.build(|graph| graph.uniform_in(key, least, most, DType::F64, &shape))?;
         // The inverse of the error function is infinite at -1 and 1.
         let last = 1.0 - f64::EPSILON / 2.0;
-        let (least, most) = (self.near(u, -last)?, self.near(u, last)?);
-        let u = self.clip(u, least, most)?;
-        let x = self.erf_inv(u)?;
-        self.divide(x, root)
+        (u.clip(-last, last).erf_inv() / root).id()
     }
 
     /// Draws samples between `near` and `far`, where `is_tail` states that both are in the tail. A
@@ -80,38 +65,27 @@ impl Graph {
         key: ExprId,
         [near, far]: [ExprId; 2],
         is_tail: ExprId,
-        shape: &Shape,
     ) -> Result<ExprId> {
+        let shape = self.shape(near).clone();
+        let formula = Formula::new(self);
+        let [low, high, is_tail] = formula.terms([near, far, is_tail]);
         // Elements with infinite, reversed or NaN bounds must not prolong the loop.
-        let (is_finite, width) = (self.is_finite(near)?, self.subtract(far, near)?);
-        let zero = self.near(near, 0.0)?;
-        let in_order = self.greater_equal(width, zero)?;
-        let proper = self.logical_and(is_finite, in_order)?;
-        let proper = self.logical_and(is_tail, proper)?;
-        let one = self.near(near, 1.0)?;
-        let rate = self.select(proper, near, one)?;
-        let width = self.select(proper, width, one)?;
+        let width = high - low;
+        let proper = is_tail & (low.is_finite() & width.greater_equal(0.0));
+        let rate = proper.select(low, 1.0);
         // The negated probability of the exponential distribution below `width`: -1 without an
         // upper bound.
-        let exponent = self.multiply(rate, width)?;
-        let exponent = self.negate(exponent)?;
-        let share = self.expm1(exponent)?;
-        let done = self.logical_not(proper)?;
-        let start = self.broadcast(zero, shape.clone(), None)?;
+        let share = (-(rate * proper.select(width, 1.0))).expm1();
+        let [rate, share, done, zero] = formula.ids([rate, share, !proper, low.number(0.0)])?;
+        let start = self.broadcast(zero, shape, None)?;
         let distance = self.until_all([key, done, start], |graph, key| {
             let [first, second] = graph.keys(key)?;
-            let u = graph.unit(first, DType::F64, shape)?;
-            let u = graph.multiply(u, share)?;
-            let logarithm = graph.log1p(u)?;
-            let distance = graph.divide(logarithm, rate)?;
-            let distance = graph.negate(distance)?;
-            let half = graph.near(distance, -0.5)?;
-            let square = graph.multiply(distance, distance)?;
-            let exponent = graph.multiply(half, square)?;
-            let probability = graph.exp(exponent)?;
-            let u = graph.unit(second, DType::F64, shape)?;
-            let accepted = graph.less(u, probability)?;
-            Ok((distance, accepted))
+            let (u, v) = (graph.unit(first, near)?, graph.unit(second, near)?);
+            let formula = Formula::new(graph);
+            let [u, v, share, rate] = formula.terms([u, v, share, rate]);
+            let distance = -((u * share).log1p() / rate);
+            let accepted = v.less((-0.5 * (distance * distance)).exp());
+            Ok((distance.id()?, accepted.id()?))
         })?;
         self.add(near, distance)
     }
