@@ -2,6 +2,7 @@
 
 use nxla_tensor::{AxisName, DType, HostTensor, Names, Number, Scalar, Shape};
 
+use super::formula::{Formula, Term};
 use crate::graph::{
     BinaryOp, Broadcast, Constant, ErrorKind, ExprId, Graph, Iota, Literal, Op, Result, TensorType,
     shape_text,
@@ -189,9 +190,9 @@ impl Graph {
         let numbers = if unit == 1.0 {
             self.add(scaled, start)?
         } else {
-            let start = self.scale_by(start, unit)?;
-            let numbers = self.add(scaled, start)?;
-            self.scale_by(numbers, unit.recip())?
+            let formula = Formula::new(self);
+            let [scaled, start] = formula.terms([scaled, start]);
+            ((scaled + start * unit) * unit.recip()).id()?
         };
         let numbers = if endpoint { self.ending_at(numbers, stop)? } else { numbers };
         self.as_type(numbers, narrow)
@@ -277,10 +278,11 @@ impl Graph {
             self.invalid("linspace", "num", format!("must fit in 64 bits; got {gaps}"))
         })?;
         let gaps = self.scalar_constant(Scalar::Int(gaps), DType::S64)?;
-        let (unit, inverse) = self.unit_of_width(start, stop)?;
-        let (first, last) = (self.multiply(start, unit)?, self.multiply(stop, unit)?);
-        let width = self.subtract(last, first)?;
-        let step = self.divide(width, gaps)?;
+        let formula = Formula::new(self);
+        let [start, end, gaps] = formula.terms([start, stop, gaps]);
+        let [unit, inverse] = unit_of_width(start, end);
+        let (first, last) = (start * unit, end * unit);
+        let [first, step, inverse] = formula.ids([first, (last - first) / gaps, inverse])?;
         let (first, step) = (self.new_axis(first, -1, None)?, self.new_axis(step, -1, None)?);
         let (inverse, stop) = (self.new_axis(inverse, -1, None)?, self.new_axis(stop, -1, None)?);
         let names = name.map(|name| Names::new([Some(name)]));
@@ -291,22 +293,6 @@ impl Graph {
         let numbers = self.multiply(numbers, inverse)?;
         let numbers = if endpoint { self.ending_at(numbers, stop)? } else { numbers };
         self.as_type(numbers, narrow)
-    }
-
-    /// Returns a factor for the ends of an interval whose product with their difference is finite,
-    /// and its inverse: 1, or a half of huge ends. Scaling by it is exact.
-    pub(super) fn unit_of_width(
-        &mut self,
-        start: ExprId,
-        stop: ExprId,
-    ) -> Result<(ExprId, ExprId)> {
-        let width = self.subtract(stop, start)?;
-        let is_regular = self.is_finite(width)?;
-        let dtype = self.dtype(width).to_real();
-        let [half, one, two] =
-            [0.5, 1.0, 2.0].map(|number| self.scalar_constant(Scalar::Float(number), dtype));
-        let one = one?;
-        Ok((self.select(is_regular, one, half?)?, self.select(is_regular, one, two?)?))
     }
 
     fn linspace_dtype(&self, dtype: DType) -> Result<()> {
@@ -348,4 +334,12 @@ impl Graph {
         let axes = (added..shape.rank()).collect();
         self.make(Op::Broadcast(Box::new(Broadcast { shape, axes, names })), &[x])
     }
+}
+
+/// Returns a factor for the ends of an interval whose product with their difference is finite, and
+/// its inverse: 1, or a half of huge ends. Scaling by it is exact.
+pub(super) fn unit_of_width<'f>(start: Term<'f>, stop: Term<'f>) -> [Term<'f>; 2] {
+    let width = stop - start;
+    let (is_regular, one) = (width.is_finite(), width.number(1.0).as_type(width.dtype().to_real()));
+    [is_regular.select(one, 0.5), is_regular.select(one, 2.0)]
 }

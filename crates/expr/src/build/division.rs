@@ -4,7 +4,8 @@ use std::fmt;
 
 use nxla_tensor::{DType, Scalar, promote};
 
-use crate::graph::{ExprId, Graph, Op, Result};
+use super::formula::{Formula, Term};
+use crate::graph::{ExprId, Graph, Result};
 
 impl Graph {
     /// Returns the quotient rounded toward minus infinity: `-7 / 2` is `-4`. Integers remain
@@ -18,39 +19,18 @@ impl Graph {
             // In fewer bits, the quotient would be rounded by more than one.
             let wide = promoted.at_least_f32();
             let (x, y) = (self.as_type(x, wide)?, self.as_type(y, wide)?);
-            let quotient = self.floor_divide_floats(x, y)?;
-            return self.as_type(quotient, promoted.to_floating());
+            let formula = Formula::new(self);
+            let quotient = floor_divide_floats(formula.term(x), formula.term(y));
+            return quotient.as_type(promoted.to_floating()).id();
         }
         // Elements of `u64` that wrap around to `s64` are negative.
-        let (x, y) = (self.as_type(x, promoted)?, self.as_type(y, promoted)?);
-        let quotient = self.quotient(x, y)?;
+        let formula = Formula::new(self);
+        let [x, y] = formula.terms([x, y]).map(|x| x.as_type(promoted));
+        let quotient = x.quotient(y);
         if promoted.is_unsigned() {
-            return Ok(quotient);
+            return quotient.id();
         }
-        let correction = self.truncation_rounds_up(x, y)?;
-        let correction = self.as_type(correction, promoted)?;
-        self.subtract(quotient, correction)
-    }
-
-    /// Subtracts the remainder before dividing, which makes the dividend a multiple of the divisor.
-    /// Otherwise a rounded quotient could reach the next integer and be off by one.
-    fn floor_divide_floats(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
-        let quotient = self.divide(x, y)?;
-        let floor = self.floor(quotient)?;
-        let dtype = self.dtype(floor);
-        let (x, y) = (self.as_type(x, dtype)?, self.as_type(y, dtype)?);
-        let remainder = self.remainder(x, y)?;
-        let multiple = self.subtract(x, remainder)?;
-        let whole = self.divide(multiple, y)?;
-        let correction = self.truncation_rounds_up(x, y)?;
-        let correction = self.as_type(correction, dtype)?;
-        let whole = self.subtract(whole, correction)?;
-        let whole = self.round(whole)?;
-        // The multiple may have lost the sign of a zero quotient.
-        let whole = self.zeros_signed_as(whole, quotient)?;
-        // Infinities and zeros have no remainder, but they have a quotient.
-        let has_none = self.is_nan(remainder)?;
-        self.select(has_none, floor, whole)
+        (quotient - truncation_rounds_up(x, y).as_type(promoted)).id()
     }
 
     /// Returns the remainder of [`Graph::floor_divide`], which has the sign of the divisor, even if
@@ -65,51 +45,17 @@ impl Graph {
         if dtype.is_unsigned() {
             return Ok(remainder);
         }
-        let differs = self.truncation_rounds_up(x, y)?;
-        let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
-        let correction = self.select(differs, y, zero)?;
-        let result = self.add(remainder, correction)?;
+        let formula = Formula::new(self);
+        let [x, y, remainder] = formula.terms([x, y, remainder]);
+        let result = remainder + truncation_rounds_up(x, y).select(y, y.zero());
         if !dtype.is_float() {
-            return Ok(result);
+            return result.id();
         }
-        let negative = self.less(y, zero)?;
-        let negative_zero = self.scalar_constant(Scalar::Float(-0.0), dtype)?;
-        let signed = self.select(negative, negative_zero, zero)?;
-        let vanished = self.equal(result, zero)?;
+        let signed = y.less(0.0).select(-0.0, y.number(0.0));
+        let vanished = result.equal(0.0);
         // The zero has the derivative of the remainder: the subtracted difference is `0`.
-        let fixed = self.stop_grad(result)?;
-        let difference = self.subtract(fixed, result)?;
-        let signed = self.subtract(signed, difference)?;
-        self.select(vanished, signed, result)
-    }
-
-    /// Returns whether the quotient is negative and not an integer, so that truncation rounds it
-    /// up.
-    fn truncation_rounds_up(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
-        let remainder = self.remainder(x, y)?;
-        let dtype = self.dtype(remainder);
-        let zero = self.scalar_constant(Scalar::zero(dtype), dtype)?;
-        // The sign of a constant is known.
-        if let Op::Constant(divisor) = self.op(y) {
-            match divisor.value.as_f64() {
-                divisor if divisor > 0.0 => return self.less(remainder, zero),
-                divisor if divisor < 0.0 => return self.greater(remainder, zero),
-                _ => {}
-            }
-        }
-        let left = self.not_equal(remainder, zero)?;
-        let negative_remainder = self.less(remainder, zero)?;
-        let negative_divisor = self.less(y, zero)?;
-        let signs_differ = self.logical_xor(negative_remainder, negative_divisor)?;
-        self.logical_and(left, signs_differ)
-    }
-
-    /// Replaces the sign of zeros in `x` by the sign of finite values of the same dtype.
-    fn zeros_signed_as(&mut self, x: ExprId, signs: ExprId) -> Result<ExprId> {
-        let zero = self.scalar_constant(Scalar::Float(0.0), self.dtype(x))?;
-        let vanished = self.equal(x, zero)?;
-        let signed_zero = self.multiply(signs, zero)?;
-        self.select(vanished, signed_zero, x)
+        let difference = result.apply(Graph::stop_grad) - result;
+        vanished.select(signed - difference, result).id()
     }
 
     /// Returns whether all elements of `x` differ from `y` by at most `absolute + relative * |y|`.
@@ -150,9 +96,9 @@ impl Graph {
         if !equal_nan {
             return Ok(near);
         }
-        let (x_nan, y_nan) = (self.is_nan(x)?, self.is_nan(y)?);
-        let both = self.logical_and(x_nan, y_nan)?;
-        self.logical_or(near, both)
+        let formula = Formula::new(self);
+        let [x, y, near] = formula.terms([x, y, near]);
+        (near | (x.is_nan() & y.is_nan())).id()
     }
 
     fn near_elements(
@@ -168,18 +114,40 @@ impl Graph {
         } else {
             [x, y]
         };
-        let magnitude = self.abs(y)?;
-        let relative = self.weak_number(relative.into(), magnitude)?;
-        let scaled = self.multiply(magnitude, relative)?;
-        let absolute = self.weak_number(absolute.into(), scaled)?;
-        let bound = self.add(scaled, absolute)?;
-        let difference = self.subtract(x, y)?;
-        let distance = self.abs(difference)?;
-        let near = self.less_equal(distance, bound)?;
+        let formula = Formula::new(self);
+        let [x, y] = formula.terms([x, y]);
+        let bound = y.abs() * relative + absolute;
+        let near = (x - y).abs().less_equal(bound);
         // An infinite bound would make all values close to infinity.
-        let (x_infinite, y_infinite) = (self.is_infinity(x)?, self.is_infinity(y)?);
-        let infinite = self.logical_or(x_infinite, y_infinite)?;
-        let equal = self.equal(x, y)?;
-        self.select(infinite, equal, near)
+        let infinite = x.is_infinity() | y.is_infinity();
+        infinite.select(x.equal(y), near).id()
     }
+}
+
+/// Subtracts the remainder before dividing, which makes the dividend a multiple of the divisor.
+/// Otherwise a rounded quotient could reach the next integer and be off by one.
+fn floor_divide_floats<'f>(x: Term<'f>, y: Term<'f>) -> Term<'f> {
+    let quotient = x / y;
+    let floor = quotient.floor();
+    let [x, y] = [x, y].map(|x| x.as_type(floor.dtype()));
+    let remainder = x.remainder(y);
+    let whole = (x - remainder) / y;
+    let whole = (whole - truncation_rounds_up(x, y).as_type(floor.dtype())).round();
+    // The multiple may have lost the sign of a zero quotient.
+    let whole = whole.equal(0.0).select(quotient * 0.0, whole);
+    // Infinities and zeros have no remainder, but they have a quotient.
+    remainder.is_nan().select(floor, whole)
+}
+
+/// Returns whether the quotient is negative and not an integer, so that truncation rounds it up.
+fn truncation_rounds_up<'f>(x: Term<'f>, y: Term<'f>) -> Term<'f> {
+    let remainder = x.remainder(y);
+    let zero = remainder.zero();
+    // The sign of a constant is known.
+    match y.constant() {
+        Some(divisor) if divisor > 0.0 => return remainder.less(zero),
+        Some(divisor) if divisor < 0.0 => return remainder.greater(zero),
+        _ => {}
+    }
+    remainder.not_equal(zero) & remainder.less(zero).logical_xor(y.less(zero))
 }

@@ -3,6 +3,8 @@
 use nxla_tensor::{DType, Number, Shape, promote};
 
 use super::SliceStart;
+use super::create::unit_of_width;
+use super::formula::{Formula, Term};
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 /// The values of an interpolated function beyond its points, see [`Graph::interpolate`].
@@ -77,70 +79,13 @@ impl Graph {
         count: usize,
     ) -> Result<ExprId> {
         let after = self.count_before(xs, x, true)?;
-        let one = self.one_like(after)?;
-        let limit = i64::try_from(count - 1).expect("a size fits in 64 bits");
-        let limit = self.weak_number(Number::Int(limit.into()), after)?;
-        let after = self.clip(after, one, limit)?;
-        let before = self.subtract(after, one)?;
-        let (x0, x1) = (self.take(xs, before, 0)?, self.take(xs, after, 0)?);
-        let (y0, y1) = (self.take(ys, before, 0)?, self.take(ys, after, 0)?);
-        let part = self.part_of_interval(x, x0, x1)?;
-        self.between_values(part, y0, y1)
-    }
-
-    /// Returns `(x - x0) / (x1 - x0)`, and 0 in an interval without width.
-    fn part_of_interval(&mut self, x: ExprId, x0: ExprId, x1: ExprId) -> Result<ExprId> {
-        let (zero, one) = (self.zero_like(x1)?, self.one_like(x1)?);
-        let (unit, _) = self.unit_of_width(x0, x1)?;
-        let (x, x0) = (self.multiply(x, unit)?, self.multiply(x0, unit)?);
-        let x1 = self.multiply(x1, unit)?;
-        let (distance, rest, width) =
-            (self.subtract(x, x0)?, self.subtract(x1, x)?, self.subtract(x1, x0)?);
-        let (is_bounded, is_step) = (self.is_finite(width)?, self.equal(width, zero)?);
-        // The branches that are not selected must have finite derivatives.
-        let divisor = self.select(is_step, one, width)?;
-        let divisor = self.select(is_bounded, divisor, one)?;
-        let bounded = self.divide(distance, divisor)?;
-        // NaN remains NaN.
-        let start = self.multiply(distance, zero)?;
-        let bounded = self.select(is_step, start, bounded)?;
-        let unbounded = self.part_of_unbounded_interval(distance, rest)?;
-        self.select(is_bounded, bounded, unbounded)
-    }
-
-    /// Returns the position between the ends of an interval with an infinite end, for the distances
-    /// from both ends. Points at a finite distance from an end have the position of this end, and
-    /// points between two infinite ends are in the middle.
-    fn part_of_unbounded_interval(&mut self, distance: ExprId, rest: ExprId) -> Result<ExprId> {
-        let (zero, one) = (self.zero_like(distance)?, self.one_like(distance)?);
-        let half = self.near(distance, 0.5)?;
-        let (is_infinite, is_rest_infinite) =
-            (self.is_infinity(distance)?, self.is_infinity(rest)?);
-        let far = self.select(is_rest_infinite, half, one)?;
-        // NaN has a distance of NaN from both ends.
-        let close = self.select(is_rest_infinite, zero, distance)?;
-        self.select(is_infinite, far, close)
-    }
-
-    /// Returns `y0 + part (y1 - y0)`, computed from the nearer value, so that the result at a point is
-    /// the value of the point. The difference of infinite or huge values has no meaning.
-    fn between_values(&mut self, part: ExprId, y0: ExprId, y1: ExprId) -> Result<ExprId> {
-        let (zero, one) = (self.zero_like(part)?, self.one_like(part)?);
-        let (half, rest) = (self.near(part, 0.5)?, self.subtract(one, part)?);
-        let difference = self.subtract(y1, y0)?;
-        let is_regular = self.is_finite(difference)?;
-        let none = self.zero_like(difference)?;
-        let rise = self.select(is_regular, difference, none)?;
-        let (climbed, left) = (self.multiply(part, rise)?, self.multiply(rest, rise)?);
-        let (from_left, from_right) = (self.add(y0, climbed)?, self.subtract(y1, left)?);
-        let is_left = self.less(part, half)?;
-        let between = self.select(is_left, from_left, from_right)?;
-        let (share, other) = (self.multiply(rest, y0)?, self.multiply(part, y1)?);
-        let irregular = self.add(share, other)?;
-        let (at_left, at_right) = (self.equal(part, zero)?, self.equal(part, one)?);
-        let irregular = self.select(at_right, y1, irregular)?;
-        let irregular = self.select(at_left, y0, irregular)?;
-        self.select(is_regular, between, irregular)
+        let formula = Formula::new(self);
+        let after = formula.term(after).clip(1, count - 1);
+        let places = formula.ids([after - 1, after])?;
+        let [x0, x1] = places.map(|place| formula.build(|graph| graph.take(xs, place, 0)));
+        let [y0, y1] = places.map(|place| formula.build(|graph| graph.take(ys, place, 0)));
+        let part = part_of_interval(formula.term(x), x0?, x1?);
+        between_values(part, y0?, y1?).id()
     }
 
     /// Returns positions within one period, and the points in order with a neighbor on each side.
@@ -174,4 +119,43 @@ impl Graph {
         let element = self.slice_along_axis(vector, SliceStart::at(at), 1, 0, 1)?;
         self.reshape(element, Shape::scalar())
     }
+}
+
+/// Returns `(x - x0) / (x1 - x0)`, and 0 in an interval without width.
+fn part_of_interval<'f>(x: Term<'f>, x0: Term<'f>, x1: Term<'f>) -> Term<'f> {
+    let [unit, _] = unit_of_width(x0, x1);
+    let [x, x0, x1] = [x, x0, x1].map(|end| end * unit);
+    let (distance, rest, width) = (x - x0, x1 - x, x1 - x0);
+    let (is_bounded, is_step) = (width.is_finite(), width.equal(0.0));
+    // The branches that are not selected must have finite derivatives.
+    let divisor = is_bounded.select(is_step.select(1.0, width), 1.0);
+    let bounded = distance / divisor;
+    // NaN remains NaN.
+    let bounded = is_step.select(distance * 0.0, bounded);
+    is_bounded.select(bounded, part_of_unbounded_interval(distance, rest))
+}
+
+/// Returns the position between the ends of an interval with an infinite end, for the distances
+/// from both ends. Points at a finite distance from an end have the position of this end, and
+/// points between two infinite ends are in the middle.
+fn part_of_unbounded_interval<'f>(distance: Term<'f>, rest: Term<'f>) -> Term<'f> {
+    let (is_infinite, is_rest_infinite) = (distance.is_infinity(), rest.is_infinity());
+    let far = is_rest_infinite.select(0.5, distance.number(1.0));
+    // NaN has a distance of NaN from both ends.
+    let close = is_rest_infinite.select(0.0, distance);
+    is_infinite.select(far, close)
+}
+
+/// Returns `y0 + part (y1 - y0)`, computed from the nearer value, so that the result at a point is
+/// the value of the point. The difference of infinite or huge values has no meaning.
+fn between_values<'f>(part: Term<'f>, y0: Term<'f>, y1: Term<'f>) -> Term<'f> {
+    let (rest, difference) = (1.0 - part, y1 - y0);
+    let is_regular = difference.is_finite();
+    let rise = is_regular.select(difference, 0.0);
+    let (climbed, left) = (part * rise, rest * rise);
+    let (from_left, from_right) = (y0 + climbed, y1 - left);
+    let between = part.less(0.5).select(from_left, from_right);
+    let irregular = rest * y0 + part * y1;
+    let irregular = part.equal(1.0).select(y1, irregular);
+    is_regular.select(between, part.equal(0.0).select(y0, irregular))
 }

@@ -1,8 +1,9 @@
 //! Reductions and cumulative reductions that ignore NaN.
 
-use nxla_tensor::{DType, Number, Scalar};
+use nxla_tensor::{DType, Scalar};
 
 use super::Cumulative;
+use super::formula::Formula;
 use super::statistics::dtype_of_distances;
 use super::window::neutral;
 use crate::graph::{ExprId, Graph, ReduceOp, Result};
@@ -80,10 +81,9 @@ impl Graph {
         let count = self.count_non_nan(x, axes, keep_axes)?;
         let wide = nxla_tensor::promote(self.dtype(x), self.dtype(count));
         let known = self.replace_nan(x, Scalar::zero(self.dtype(x)))?;
-        let known = self.as_type(known, wide)?;
-        let sum = self.sum(known, axes, keep_axes)?;
-        let mean = self.divide(sum, count)?;
-        self.as_type(mean, dtype)
+        let formula = Formula::new(self);
+        let sum = formula.term(known).as_type(wide).sum(axes, keep_axes);
+        (sum / formula.term(count)).as_type(dtype).id()
     }
 
     /// Returns the mean squared distance from the mean of the elements that are not NaN, divided by
@@ -106,24 +106,17 @@ impl Graph {
         let all = self.all_axes(x);
         let mean = self.nan_mean(x, Some(axes.unwrap_or(&all)), true)?;
         // NaN is replaced before the computation, so that derivatives are finite.
-        let (known, is_known) = (self.replace_nan(x, Scalar::zero(wide))?, self.equal(x, x)?);
-        let distance = self.subtract(known, mean)?;
-        let zero = self.zero_like(distance)?;
-        let distance = self.select(is_known, distance, zero)?;
-        let magnitude = self.abs(distance)?;
-        let squared = self.multiply(magnitude, magnitude)?;
-        let sum = self.sum(squared, axes, keep_axes)?;
-        let correction = self.weak_number(Number::Float(correction), count)?;
-        let freedom = self.subtract(count, correction)?;
-        let zero = self.zero_like(freedom)?;
-        let enough = self.greater(freedom, zero)?;
-        let one = self.one_like(freedom)?;
-        let divisor = self.select(enough, freedom, one)?;
-        let variance = self.divide(sum, divisor)?;
-        let real = self.dtype(variance);
-        let nan = self.scalar_constant(Scalar::Float(f64::NAN), real)?;
-        let variance = self.select(enough, variance, nan)?;
-        self.as_type(variance, dtype.to_real())
+        let known = self.replace_nan(x, Scalar::zero(wide))?;
+        let formula = Formula::new(self);
+        let [x, known, mean, count] = formula.terms([x, known, mean, count]);
+        let is_known = x.equal(x);
+        let distance = known - mean;
+        let magnitude = is_known.select(distance, distance.zero()).abs();
+        let sum = (magnitude * magnitude).sum(axes, keep_axes);
+        let freedom = count - correction;
+        let enough = freedom.greater(0.0);
+        let variance = sum / enough.select(freedom, 1.0);
+        enough.select(variance, f64::NAN).as_type(dtype.to_real()).id()
     }
 
     /// Returns the square root of [`Graph::nan_variance`], also if the variance overflows a narrow
@@ -167,22 +160,19 @@ impl Graph {
         if dtype.is_integer() {
             return Ok(index);
         }
-        let is_nan = self.is_nan(x)?;
-        // NaN was replaced by the neutral element, which a later infinity may equal.
-        let infinite = self.scalar_constant(neutral, dtype)?;
-        let is_neutral = self.equal(x, infinite)?;
-        let mark = self.as_type(is_neutral, DType::S32)?;
-        let first = self.argmax(mark, axis, keep_axis, false, DType::S32)?;
         let axes = axis.map(|axis| [axis]);
         let axes = axes.as_ref().map(|axes| &axes[..]);
-        let known = self.logical_not(is_nan)?;
-        let finite = self.logical_not(is_neutral)?;
-        let better = self.logical_and(known, finite)?;
-        let better = self.any(better, axes, keep_axis)?;
-        let some = self.any(known, axes, keep_axis)?;
-        let none = self.scalar_constant(Scalar::Int(-1), DType::S32)?;
-        let index = self.select(better, index, first)?;
-        self.select(some, index, none)
+        // NaN was replaced by the neutral element, which a later infinity may equal.
+        let infinite = self.scalar_constant(neutral, dtype)?;
+        let formula = Formula::new(self);
+        let [x, index, infinite] = formula.terms([x, index, infinite]);
+        let (known, is_neutral) = (!x.is_nan(), x.equal(infinite));
+        let first = is_neutral
+            .as_type(DType::S32)
+            .apply(|graph, mark| graph.argmax(mark, axis, keep_axis, false, DType::S32));
+        let any = |graph: &mut Graph, x| graph.any(x, axes, keep_axis);
+        let index = (known & !is_neutral).apply(any).select(index, first);
+        known.apply(any).select(index, -1).id()
     }
 
     /// Returns cumulative sums or products that ignore NaN.

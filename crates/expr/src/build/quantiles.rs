@@ -2,6 +2,7 @@
 
 use nxla_tensor::{DType, Scalar, Shape};
 
+use super::formula::Formula;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 /// The value of a quantile between two elements.
@@ -73,13 +74,10 @@ impl Graph {
         let wide_limit = self.as_type(limit, DType::F64)?;
         let place = self.multiply(wide_limit, q)?;
         let value = self.value_at(sorted, place, limit, options.between)?;
-        let (zero, one) = (self.zero_like(q)?, self.one_like(q)?);
-        let (low, high) = (self.greater_equal(q, zero)?, self.less_equal(q, one)?);
-        let inside = self.logical_and(low, high)?;
-        let outside = self.logical_not(inside)?;
-        let missing = self.logical_or(missing, outside)?;
-        let nan = self.scalar_constant(Scalar::Float(f64::NAN), dtype)?;
-        let value = self.select(missing, nan, value)?;
+        let formula = Formula::new(self);
+        let [q, missing, value] = formula.terms([q, missing, value]);
+        let outside = !(q.greater_equal(0.0) & q.less_equal(1.0));
+        let value = (missing | outside).select(f64::NAN, value).id()?;
         let first = self.move_axes(value, &[-1], &[0])?;
         let shape = if options.keep_axes { kept } else { rest };
         let own = several.then_some(self.shape(first)[0]);
@@ -145,57 +143,33 @@ impl Graph {
     ) -> Result<ExprId> {
         let dtype = self.dtype(sorted);
         let element = |graph: &mut Graph, place: ExprId| {
-            let position = graph.as_type(place, DType::S32)?;
-            let zero = graph.zero_like(position)?;
-            let position = graph.max(position, zero)?;
-            let position = graph.min(position, limit)?;
+            let formula = Formula::new(graph);
+            let [place, limit] = formula.terms([place, limit]);
+            let position = place.as_type(DType::S32).max(0).min(limit).id()?;
             graph.take_along_axis(sorted, position, -1)
         };
-        match between {
-            Between::Lower => {
-                let place = self.floor(place)?;
-                element(self, place)
-            }
-            Between::Higher => {
-                let place = self.ceil(place)?;
-                element(self, place)
-            }
-            Between::Nearest => {
-                let place = self.round_half_even(place)?;
-                element(self, place)
-            }
-            Between::Midpoint | Between::Linear => {
-                let (floor, ceil) = (self.floor(place)?, self.ceil(place)?);
-                let (low, high) = (element(self, floor)?, element(self, ceil)?);
-                let wide = dtype.at_least_f32();
-                let (low, high) = (self.as_type(low, wide)?, self.as_type(high, wide)?);
-                let share = match between {
-                    Between::Midpoint => self.near(place, 0.5)?,
-                    _ => self.subtract(place, floor)?,
-                };
-                let one = self.one_like(share)?;
-                let rest = self.subtract(one, share)?;
-                let (share, rest) = (self.as_type(share, wide)?, self.as_type(rest, wide)?);
-                // The difference of the elements would overflow, or be infinite if the lower
-                // element is.
-                let (low_part, high_part) =
-                    (self.multiply(low, rest)?, self.multiply(high, share)?);
-                let blend = self.add(low_part, high_part)?;
-                let (whole, same) = (self.equal(place, floor)?, self.equal(low, high)?);
-                // Rounding would change the blend of equal elements. Their difference is zero and divides
-                // the derivative between them; subtracting the difference keeps the sign of -0.
-                let equal = self.select(same, high, low)?;
-                let step = self.subtract(low, equal)?;
-                let step = self.multiply(step, share)?;
-                let tie = self.subtract(low, step)?;
-                let value = self.select(same, tie, blend)?;
-                // The factor of an infinite element may be zero.
-                let infinite = self.is_infinity(low)?;
-                let infinite = self.logical_and(same, infinite)?;
-                let exact = self.logical_or(whole, infinite)?;
-                let value = self.select(exact, low, value)?;
-                self.as_type(value, dtype)
-            }
-        }
+        let formula = Formula::new(self);
+        let place = formula.term(place);
+        let (floor, ceil) = (place.floor(), place.ceil());
+        let share = match between {
+            Between::Lower => return floor.apply(element).id(),
+            Between::Higher => return ceil.apply(element).id(),
+            Between::Nearest => return place.round_half_even().apply(element).id(),
+            Between::Midpoint => place.number(0.5),
+            Between::Linear => place - floor,
+        };
+        let wide = dtype.at_least_f32();
+        let [low, high] = [floor, ceil].map(|place| place.apply(element).as_type(wide));
+        let [share, rest] = [share, 1.0 - share].map(|share| share.as_type(wide));
+        // The difference of the elements would overflow, or be infinite if the lower element is.
+        let blend = low * rest + high * share;
+        let same = low.equal(high);
+        // Rounding would change the blend of equal elements. Their difference is zero and divides the
+        // derivative between them; subtracting the difference keeps the sign of -0.
+        let tie = low - (low - same.select(high, low)) * share;
+        let value = same.select(tie, blend);
+        // The factor of an infinite element may be zero.
+        let exact = place.equal(floor) | (same & low.is_infinity());
+        exact.select(low, value).as_type(dtype).id()
     }
 }

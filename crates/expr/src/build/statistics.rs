@@ -2,6 +2,7 @@
 
 use nxla_tensor::{DType, Number, Scalar, Shape, promote};
 
+use super::formula::{Formula, Term};
 use super::{Cumulative, SliceStart};
 use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result, shape_text};
 
@@ -35,12 +36,10 @@ impl Graph {
         let weights = self.aligned_weights(x, weights, axes)?;
         let dtype = promote(self.dtype(x), self.dtype(weights));
         let wide = dtype_of_distances(dtype);
-        let (x, weights) = (self.as_type(x, wide)?, self.as_type(weights, wide)?);
-        let weighted = self.multiply(x, weights)?;
-        let total = self.sum(weighted, axes, keep_axes)?;
-        let weight = self.sum(weights, axes, keep_axes)?;
-        let mean = self.divide(total, weight)?;
-        self.as_type(mean, dtype.to_floating())
+        let formula = Formula::new(self);
+        let [x, weights] = formula.terms([x, weights]).map(|x| x.as_type(wide));
+        let total = (x * weights).sum(axes, keep_axes);
+        (total / weights.sum(axes, keep_axes)).as_type(dtype.to_floating()).id()
     }
 
     /// Converts a tensor to a dtype in which many elements can be summed for a result dtype.
@@ -101,25 +100,12 @@ impl Graph {
         let x = self.as_type(x, dtype_of_distances(dtype))?;
         let all = self.all_axes(x);
         let mean = self.mean(x, Some(axes.unwrap_or(&all)), true)?;
-        let distance = self.subtract(x, mean)?;
-        let squared = self.squared_magnitude(distance)?;
-        let sum = self.sum(squared, axes, keep_axes)?;
         #[expect(clippy::cast_precision_loss, reason = "a count of elements has at most 53 bits")]
         let divisor = (count as f64 - correction).max(0.0);
-        let divisor = self.weak_number(number(divisor), sum)?;
-        let variance = self.divide(sum, divisor)?;
-        self.as_type(variance, dtype.to_floating().to_real())
-    }
-
-    /// Returns `|x|²`.
-    fn squared_magnitude(&mut self, x: ExprId) -> Result<ExprId> {
-        if self.dtype(x).is_complex() {
-            let (real, imag) = (self.real(x)?, self.imag(x)?);
-            let (real, imag) = (self.multiply(real, real)?, self.multiply(imag, imag)?);
-            return self.add(real, imag);
-        }
-        let two = self.weak_number(Number::Int(2), x)?;
-        self.pow(x, two)
+        let formula = Formula::new(self);
+        let distance = formula.term(x) - formula.term(mean);
+        let variance = squared_magnitude(distance).sum(axes, keep_axes) / number(divisor);
+        variance.as_type(dtype.to_floating().to_real()).id()
     }
 
     /// Returns the square root of [`Graph::variance`], also if the variance overflows a narrow
@@ -406,4 +392,13 @@ pub(super) fn dtype_of_distances(dtype: DType) -> DType {
 )]
 fn number(x: f64) -> Number {
     if x.fract() == 0.0 && x.abs() < 1e15 { Number::Int(x as i128) } else { Number::Float(x) }
+}
+
+/// Returns `|x|²`.
+fn squared_magnitude(x: Term<'_>) -> Term<'_> {
+    if x.dtype().is_complex() {
+        let (real, imag) = (x.real(), x.imag());
+        return real * real + imag * imag;
+    }
+    x.pow(2)
 }

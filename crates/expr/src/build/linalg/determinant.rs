@@ -7,6 +7,7 @@
 use nxla_tensor::{DType, Number, Scalar, Shape};
 
 use super::super::SliceStart;
+use super::super::formula::Formula;
 use super::solve::{precision, triangles};
 use crate::graph::{Cumulative, ExprId, Graph, Padding, Result, RuleFor, TensorType, Transform};
 
@@ -257,34 +258,32 @@ impl Graph {
 
     fn expand_minors(&mut self, a: ExprId, side: usize) -> Result<ExprId> {
         let rank = self.shape(a).rank();
-        let at = |graph: &mut Graph, row: usize, column: usize| {
-            let lengths: Vec<usize> =
-                graph.shape(a)[..rank - 2].iter().copied().chain([1, 1]).collect();
-            let mut starts = vec![SliceStart::at(0); rank];
-            starts[rank - 2] = SliceStart::at(row);
-            starts[rank - 1] = SliceStart::at(column);
-            let element = graph.slice(a, &starts, &lengths, None)?;
-            graph.squeeze(element, Some(&[-2, -1]))
+        let formula = Formula::new(self);
+        let at = |row: usize, column: usize| {
+            formula.build(|graph| {
+                let batch = graph.shape(a)[..rank - 2].iter().copied();
+                let lengths: Vec<usize> = batch.chain([1, 1]).collect();
+                let mut starts = vec![SliceStart::at(0); rank];
+                starts[rank - 2] = SliceStart::at(row);
+                starts[rank - 1] = SliceStart::at(column);
+                let element = graph.slice(a, &starts, &lengths, None)?;
+                graph.squeeze(element, Some(&[-2, -1]))
+            })
         };
-        let minor = |graph: &mut Graph, top: usize, left: usize, right: usize| {
-            let (x, y) = (at(graph, top, left)?, at(graph, top + 1, right)?);
-            let (z, w) = (at(graph, top, right)?, at(graph, top + 1, left)?);
-            let (down, up) = (graph.multiply(x, y)?, graph.multiply(z, w)?);
-            graph.subtract(down, up)
+        let minor = |top: usize, left: usize, right: usize| {
+            let down = at(top, left)? * at(top + 1, right)?;
+            Ok::<_, crate::Error>(down - at(top, right)? * at(top + 1, left)?)
         };
-        if side == 2 {
-            return minor(self, 0, 0, 1);
-        }
-        if side == 3 {
-            let minors = [minor(self, 1, 1, 2)?, minor(self, 1, 0, 2)?, minor(self, 1, 0, 1)?];
-            let first = [at(self, 0, 0)?, at(self, 0, 1)?, at(self, 0, 2)?];
-            let x = self.multiply(first[0], minors[0])?;
-            let y = self.multiply(first[1], minors[1])?;
-            let z = self.multiply(first[2], minors[2])?;
-            let rest = self.subtract(x, y)?;
-            return self.add(rest, z);
-        }
-        at(self, 0, 0)
+        let determinant = match side {
+            1 => at(0, 0)?,
+            2 => minor(0, 0, 1)?,
+            _ => {
+                let minors = [minor(1, 1, 2)?, minor(1, 0, 2)?, minor(1, 0, 1)?];
+                let first = [at(0, 0)?, at(0, 1)?, at(0, 2)?];
+                first[0] * minors[0] - first[1] * minors[1] + first[2] * minors[2]
+            }
+        };
+        determinant.id()
     }
 
     /// Returns 1 for an even permutation of rows, and -1 for an odd one.
@@ -294,11 +293,9 @@ impl Graph {
         let inverted = self.triu(exchanged, 1)?;
         let count = self.as_type(inverted, DType::S32)?;
         let count = self.sum(count, Some(&[-2, -1]), false)?;
-        let one = self.scalar_constant(Scalar::Int(1), DType::S32)?;
-        let odd = self.bitwise_and(count, one)?;
-        let twice = self.add(odd, odd)?;
-        let sign = self.subtract(one, twice)?;
-        self.as_type(sign, dtype)
+        let formula = Formula::new(self);
+        let odd = formula.term(count).bitwise_and(1);
+        (odd.number(1) - (odd + odd)).as_type(dtype).id()
     }
 
     /// Returns the sign (the phase for complex numbers) and the logarithm of the magnitude of the
@@ -318,14 +315,13 @@ impl Graph {
         let a = self.plain_as(a, dtype)?;
         let (packed, order) = self.packed_lu(a)?;
         let diagonal = self.take_diagonal(packed, 0)?;
-        let size = self.abs(diagonal)?;
-        let logarithms = self.log(size)?;
-        let logarithm = self.sum(logarithms, Some(&[-1]), false)?;
-        let (zero, one) = (self.zero_like(size)?, self.one_like(size)?);
-        let is_zero = self.equal(size, zero)?;
-        let safe = self.select(is_zero, one, size)?;
-        let phases = self.divide(diagonal, safe)?;
-        let phase = self.product(phases, Some(&[-1]), false)?;
+        let formula = Formula::new(self);
+        let diagonal = formula.term(diagonal);
+        let size = diagonal.abs();
+        let logarithm = size.log().sum(Some(&[-1]), false);
+        let phases = diagonal / size.equal(0.0).select(1.0, size);
+        let phase = phases.apply(|graph, phases| graph.product(phases, Some(&[-1]), false));
+        let [phase, logarithm] = formula.ids([phase, logarithm])?;
         let sign = self.sign_of_order(order, self.dtype(a))?;
         Ok((self.multiply(sign, phase)?, logarithm))
     }

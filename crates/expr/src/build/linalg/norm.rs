@@ -3,6 +3,7 @@
 use nxla_tensor::{Number, Scalar};
 
 use super::super::composed::bits_of;
+use super::super::formula::{Formula, Term};
 use crate::graph::{Axes, ExprId, Graph, Op, Result};
 
 /// The norm that [`Graph::norm`] computes.
@@ -106,47 +107,33 @@ impl Graph {
     /// the powers in range.
     fn power_norm(&mut self, size: ExprId, power: f64, axes: &[i64]) -> Result<ExprId> {
         let float = self.dtype(size).to_floating().at_least_f32();
-        let size = self.as_type(size, float)?;
-        let leading = if power < 0.0 {
-            self.reduce_min(size, Some(axes), true)?
-        } else {
-            self.reduce_max(size, Some(axes), true)?
-        };
-        let scale = self.power_of_two(leading)?;
-        let one = self.one_like(scale)?;
-        let inverse = self.divide(one, scale)?;
-        let scaled = self.multiply(size, inverse)?;
+        let formula = Formula::new(self);
+        let size = formula.term(size).as_type(float);
+        let leading = size.apply(|graph, size| {
+            if power < 0.0 {
+                graph.reduce_min(size, Some(axes), true)
+            } else {
+                graph.reduce_max(size, Some(axes), true)
+            }
+        });
+        let scale = leading.apply(Graph::power_of_two);
+        let scaled = size * (1.0 / scale);
         // Integer exponents become multiplications.
-        let number = if power.fract() == 0.0 && power.abs() < 1e9 {
+        let exponent = if power.fract() == 0.0 && power.abs() < 1e9 {
             Number::Int(power as i128)
         } else {
             Number::Float(power)
         };
-        let exponent = self.weak_number(number, scaled)?;
-        let powers = self.pow(scaled, exponent)?;
-        let sum = self.sum(powers, Some(axes), true)?;
+        let sum = scaled.pow(exponent).sum(Some(axes), true);
         if power < 1.0 {
             // These functions have no minimum with a gradient of zero, and no derivative at zero.
-            let root = self.root(sum, power)?;
-            return self.multiply(root, scale);
+            return (root(sum, power) * scale).id();
         }
         // The root has no derivative at zero, where the norm has its minimum; the gradient there is
         // zero.
-        let zero = self.zero_like(sum)?;
-        let is_zero = self.equal(sum, zero)?;
-        let positive = self.select(is_zero, one, sum)?;
-        let root = self.root(positive, power)?;
-        let norm = self.multiply(root, scale)?;
-        self.select(is_zero, zero, norm)
-    }
-
-    /// Returns `x^(1/degree)`.
-    fn root(&mut self, x: ExprId, degree: f64) -> Result<ExprId> {
-        if degree == 2.0 {
-            return self.sqrt(x);
-        }
-        let exponent = self.weak_number(Number::Float(degree.recip()), x)?;
-        self.pow(x, exponent)
+        let is_zero = sum.equal(0.0);
+        let norm = root(is_zero.select(1.0, sum), power) * scale;
+        is_zero.select(0.0, norm).id()
     }
 
     /// Returns the largest power of two that does not exceed a positive value and has a normal
@@ -157,15 +144,11 @@ impl Graph {
         let limits = dtype.float_limits().expect("a size is a float");
         let mantissa = (1_i64 << limits.mantissa_bits) - 1;
         let exponent = (i64::MAX >> (64 - dtype.bits())) & !mantissa;
-        let integer = bits_of(dtype);
-        let fixed = self.stop_grad(x)?;
-        let bits = self.bitcast(fixed, integer)?;
-        let exponent = self.scalar_constant(Scalar::Int(exponent), integer)?;
-        let bits = self.bitwise_and(bits, exponent)?;
-        let power = self.bitcast(bits, dtype)?;
-        let [low, high] = [2.0 * limits.smallest_normal, limits.smallest_normal.recip()]
-            .map(|limit| self.scalar_constant(Scalar::Float(limit), dtype));
-        self.clip(power, low?, high?)
+        let formula = Formula::new(self);
+        let fixed = formula.term(x).apply(Graph::stop_grad);
+        let bits = fixed.apply(|graph, x| graph.bitcast(x, bits_of(dtype))).bitwise_and(exponent);
+        let power = bits.apply(|graph, bits| graph.bitcast(bits, dtype));
+        power.clip(2.0 * limits.smallest_normal, limits.smallest_normal.recip()).id()
     }
 
     /// Returns the largest or smallest sum along one axis.
@@ -208,6 +191,11 @@ enum Spectral {
     Largest,
     Smallest,
     Sum,
+}
+
+/// Returns `x^(1/degree)`.
+fn root(x: Term<'_>, degree: f64) -> Term<'_> {
+    if degree == 2.0 { x.sqrt() } else { x.pow(degree.recip()) }
 }
 
 /// Returns the norm of empty vectors or matrices. The smallest of no numbers is infinite, the largest
