@@ -1,15 +1,11 @@
 //! Element-wise functions that are compositions of ops.
 
-use nxla_tensor::{DType, Number, Scalar, promote};
+use nxla_tensor::{DType, promote};
 
+use super::formula::{Formula, Term};
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
-    /// Creates a scalar constant in the dtype of `x`.
-    pub(super) fn near(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
-        self.weak_number(Number::Float(number), x)
-    }
-
     /// Returns `x * x`.
     ///
     /// # Errors
@@ -23,8 +19,8 @@ impl Graph {
     /// # Errors
     /// Returns an error for invalid operands.
     pub fn reciprocal(&mut self, x: ExprId) -> Result<ExprId> {
-        let one = self.near(x, 1.0)?;
-        self.divide(one, x)
+        let formula = Formula::new(self);
+        (1.0 / formula.term(x)).id()
     }
 
     /// Returns where elements are neither infinite nor NaN.
@@ -83,30 +79,15 @@ impl Graph {
     pub fn log_add_exp(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
         let [x, y] = self.as_floats(x, y)?;
         let dtype = self.dtype(x);
-        let wide = dtype.at_least_f32();
-        let (x, y) = (self.as_type(x, wide)?, self.as_type(y, wide)?);
-        let [larger, smaller] = self.larger_and_smaller(x, y)?;
-        let difference = self.subtract(smaller, larger)?;
+        let formula = Formula::new(self);
+        let [x, y] = formula.terms([x, y]).map(|x| x.as_type(dtype.at_least_f32()));
+        let [larger, smaller] = larger_and_smaller(x, y);
+        let difference = smaller - larger;
         // Equal infinities have no difference.
-        let (equal, infinite) = (self.equal(x, y)?, self.is_infinity(larger)?);
-        let same = self.logical_and(equal, infinite)?;
-        let zero = self.zero_like(difference)?;
-        let gap = self.select(same, zero, difference)?;
-        let ratio = self.exp(gap)?;
-        let excess = self.log1p(ratio)?;
-        let sum = self.add(larger, excess)?;
+        let same = x.equal(y) & larger.is_infinity();
+        let sum = larger + same.select(0.0, difference).exp().log1p();
         // Each of two equal operands has half of the derivative.
-        let (half_x, half_y) = (self.scale_by(x, 0.5)?, self.scale_by(y, 0.5)?);
-        let mean = self.add(half_x, half_y)?;
-        let value = self.select(same, mean, sum)?;
-        self.as_type(value, dtype)
-    }
-
-    /// The larger and the smaller one of two numbers. Where they are equal each operand is one of the results:
-    /// derivatives of a smooth function of both then are right, and a maximum would mix the operands.
-    fn larger_and_smaller(&mut self, x: ExprId, y: ExprId) -> Result<[ExprId; 2]> {
-        let is_ordered = self.greater_equal(x, y)?;
-        Ok([self.select(is_ordered, x, y)?, self.select(is_ordered, y, x)?])
+        same.select(x * 0.5 + y * 0.5, sum).as_type(dtype).id()
     }
 
     /// Returns the next value of the dtype after `x` in the direction of `y`, or `y` if both are
@@ -123,28 +104,18 @@ impl Graph {
             return Err(self.error("next_after", kind));
         }
         let bits = bits_of(dtype);
-        let number = |graph: &mut Graph, value| graph.scalar_constant(Scalar::Int(value), bits);
-        let (one, back) = (number(self, 1)?, number(self, -1)?);
         let lowest = i64::MIN >> (64 - bits.bits());
-        let (magnitude, negative) = (number(self, !lowest)?, number(self, lowest + 1)?);
+        let formula = Formula::new(self);
+        let [x, y] = formula.terms([x, y]);
         // The bits of a float, as an integer, increase with its magnitude.
-        let at = self.bitcast(x, bits)?;
-        let (zero, none) = (self.zero_like(x)?, number(self, 0)?);
-        let (up, positive) = (self.greater(y, x)?, self.greater(x, zero)?);
-        let away = self.equal(up, positive)?;
-        let step = self.select(away, one, back)?;
-        let moved = self.add(at, step)?;
-        let from_zero = self.select(up, one, negative)?;
-        let size = self.bitwise_and(at, magnitude)?;
-        let is_zero = self.equal(size, none)?;
-        let next = self.select(is_zero, from_zero, moved)?;
-        let next = self.bitcast(next, dtype)?;
-        let equal = self.equal(x, y)?;
-        let next = self.select(equal, y, next)?;
-        let (x_nan, y_nan) = (self.is_nan(x)?, self.is_nan(y)?);
-        let unordered = self.logical_or(x_nan, y_nan)?;
-        let nan = self.scalar_constant(Scalar::Float(f64::NAN), dtype)?;
-        self.select(unordered, nan, next)
+        let at = x.apply(|graph, x| graph.bitcast(x, bits));
+        let (up, one) = (y.greater(x), at.number(1));
+        let moved = at + up.equal(x.greater(0.0)).select(one, -1);
+        let is_zero = at.bitwise_and(!lowest).equal(0);
+        let next = is_zero.select(up.select(one, lowest + 1), moved);
+        let next = next.apply(|graph, bits| graph.bitcast(bits, dtype));
+        let next = x.equal(y).select(y, next);
+        (x.is_nan() | y.is_nan()).select(f64::NAN, next).id()
     }
 
     /// Returns the distance of the point `(x, y)` from the origin without overflow. It is infinite
@@ -162,31 +133,29 @@ impl Graph {
         }
         // The smallest integer has no absolute value among integers.
         let [x, y] = self.as_floats(x, y)?;
-        let (x, y) = (self.abs(x)?, self.abs(y)?);
-        let (x_infinite, y_infinite) = (self.is_infinity(x)?, self.is_infinity(y)?);
-        let infinite = self.logical_or(x_infinite, y_infinite)?;
+        let formula = Formula::new(self);
+        let [x, y] = formula.terms([x, y]).map(Term::abs);
+        let (x_infinite, y_infinite) = (x.is_infinity(), y.is_infinity());
+        let infinite = x_infinite | y_infinite;
         // Two infinite sides share the derivative. An infinite side has no maximum with NaN.
-        let (either_x, either_y) = (self.select(x_infinite, x, y)?, self.select(y_infinite, y, x)?);
-        let at_infinity = self.max(either_x, either_y)?;
-        let one = self.near(x, 1.0)?;
-        let (x, y) = (self.select(infinite, one, x)?, self.select(infinite, one, y)?);
-        let [longer, shorter] = self.larger_and_smaller(x, y)?;
-        let zero = self.zero_like(longer)?;
-        let is_zero = self.equal(longer, zero)?;
-        let divisor = self.select(is_zero, one, longer)?;
-        // The longer side can be zero beside a NaN.
-        let is_shorter_zero = self.equal(shorter, zero)?;
-        let is_zero = self.logical_and(is_zero, is_shorter_zero)?;
-        let ratio = self.divide(shorter, divisor)?;
-        let square = self.square(ratio)?;
-        let sum = self.add(square, one)?;
-        let root = self.sqrt(sum)?;
-        let length = self.multiply(longer, root)?;
-        // The length has no derivative at zero, where it has its minimum: the gradient is zero.
-        let zero = self.zero_like(length)?;
-        let length = self.select(is_zero, zero, length)?;
-        self.select(infinite, at_infinity, length)
+        let at_infinity = x_infinite.select(x, y).max(y_infinite.select(y, x));
+        let [x, y] = [x, y].map(|side| infinite.select(1.0, side));
+        let [longer, shorter] = larger_and_smaller(x, y);
+        let is_zero = longer.equal(0.0);
+        let ratio = shorter / is_zero.select(1.0, longer);
+        let length = longer * (ratio.square() + 1.0).sqrt();
+        // The length has no derivative at zero, where it has its minimum: the gradient is zero. The
+        // longer side can be zero beside a NaN.
+        let is_zero = is_zero & shorter.equal(0.0);
+        infinite.select(at_infinity, is_zero.select(0.0, length)).id()
     }
+}
+
+/// Returns the larger and the smaller one of two numbers. Where they are equal, each operand is one of the
+/// results: derivatives of a smooth function of both then are right, and a maximum would mix the operands.
+fn larger_and_smaller<'f>(x: Term<'f>, y: Term<'f>) -> [Term<'f>; 2] {
+    let is_ordered = x.greater_equal(y);
+    [is_ordered.select(x, y), is_ordered.select(y, x)]
 }
 
 /// Returns the signed integer dtype of the same width as a float; integers are unchanged.

@@ -6,9 +6,10 @@
 
 use std::f64::consts::{LOG2_E, LOG10_E};
 
-use nxla_tensor::{DType, Number, Scalar};
+use nxla_tensor::DType;
 
 use super::composed::bits_of;
+use super::formula::{Formula, Term};
 use crate::graph::{ExprId, Graph, Result};
 
 /// The constants of a base.
@@ -54,52 +55,42 @@ impl Graph {
     fn log_of_base(&mut self, x: ExprId, base: impl Fn(DType) -> Base) -> Result<ExprId> {
         let dtype = self.dtype(x).to_floating();
         if !dtype.is_complex() {
-            let x = self.as_type(x, dtype.at_least_f32())?;
-            let result = self.log_by_exponent(x, &base(self.dtype(x)))?;
-            return self.as_type(result, dtype);
+            let formula = Formula::new(self);
+            let x = formula.term(x).as_type(dtype.at_least_f32());
+            return log_by_exponent(x, &base(x.dtype())).as_type(dtype).id();
         }
-        let log = self.log(x)?;
+        let formula = Formula::new(self);
+        let log = formula.term(x).log();
         // Scales the parts separately: a complex product would make a part NaN if the other is
         // infinite.
-        let (re, im) = (self.real(log)?, self.imag(log)?);
-        let of_e = base(self.dtype(re)).of_e;
-        let (re, im) = (self.scale_by(re, of_e)?, self.scale_by(im, of_e)?);
-        self.complex(re, im)
+        let (re, im) = (log.real(), log.imag());
+        let of_e = base(re.dtype()).of_e;
+        (re * of_e).complex(im * of_e).id()
     }
+}
 
-    /// Adds the logarithm of the power of two that is next to a float toward 1 and the logarithm of
-    /// their quotient.
-    fn log_by_exponent(&mut self, x: ExprId, base: &Base) -> Result<ExprId> {
-        let dtype = self.dtype(x);
-        let one = self.one_like(x)?;
-        let power = self.power_of_two(x)?;
-        let doubled = self.add(power, power)?;
-        let is_below_one = self.less(x, one)?;
-        let power = self.select(is_below_one, doubled, power)?;
-        // XLA would join a quotient and its derivative to a quotient of products that overflow.
-        let inverse = self.divide(one, power)?;
-        let mantissa = self.multiply(x, inverse)?;
-        let log = self.log(mantissa)?;
-        let mut sum = self.scale_by(log, base.of_e)?;
-        let exponent = self.exponent_of_power(power, dtype)?;
-        if base.rest != 0.0 {
-            let rest = self.scale_by(exponent, base.rest)?;
-            sum = self.add(sum, rest)?;
-        }
-        let whole = self.scale_by(exponent, base.of_two)?;
-        self.add(sum, whole)
+/// Adds the logarithm of the power of two that is next to a float toward 1 and the logarithm of
+/// their quotient.
+fn log_by_exponent<'f>(x: Term<'f>, base: &Base) -> Term<'f> {
+    let power = x.apply(Graph::power_of_two);
+    let doubled = power + power;
+    let power = x.less(1.0).select(doubled, power);
+    // XLA would join a quotient and its derivative to a quotient of products that overflow.
+    let mantissa = x * (1.0 / power);
+    let mut sum = mantissa.log() * base.of_e;
+    let exponent = exponent_of_power(power);
+    if base.rest != 0.0 {
+        sum = sum + exponent * base.rest;
     }
+    sum + exponent * base.of_two
+}
 
-    /// Returns the exponent of a normal power of two, as a float.
-    fn exponent_of_power(&mut self, power: ExprId, dtype: DType) -> Result<ExprId> {
-        let mantissa_bits = dtype.float_limits().expect("the caller has floats").mantissa_bits;
-        let bits = self.bitcast(power, bits_of(dtype))?;
-        let width = self.weak_number(Number::Int(mantissa_bits.into()), bits)?;
-        let biased = self.right_shift(bits, width)?;
-        let exponent_bits = dtype.bits() - 1 - mantissa_bits;
-        let bias =
-            self.scalar_constant(Scalar::Int((1 << (exponent_bits - 1)) - 1), bits_of(dtype))?;
-        let exponent = self.subtract(biased, bias)?;
-        self.as_type(exponent, dtype)
-    }
+/// Returns the exponent of a normal power of two, as a float.
+fn exponent_of_power(power: Term<'_>) -> Term<'_> {
+    let dtype = power.dtype();
+    let mantissa_bits = dtype.float_limits().expect("the caller has floats").mantissa_bits;
+    let bits = power.apply(|graph, power| graph.bitcast(power, bits_of(dtype)));
+    let exponent_bits = dtype.bits() - 1 - mantissa_bits;
+    let bias = (1_i64 << (exponent_bits - 1)) - 1;
+    (bits.right_shift(mantissa_bits) - bias).as_type(dtype)
 }

@@ -2,6 +2,7 @@
 
 use nxla_tensor::{DType, Scalar};
 
+use super::super::formula::{Formula, Term};
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 /// `α` and `λ` of G. Klambauer et al., "Self-normalizing neural networks" (2017).
@@ -12,7 +13,7 @@ const SATURATED: f64 = 10.0;
 
 /// Generates methods that compute in a wide dtype and round the result.
 macro_rules! activations {
-    ($($(#[$doc:meta])* fn $name:ident($x:ident $(, $option:ident: $ty:ty)*) |$graph:ident| $body:expr;)*) => {
+    ($($(#[$doc:meta])* fn $name:ident($x:ident $(, $option:ident: $ty:ty)*) $body:expr;)*) => {
         impl Graph {
             $(
                 $(#[$doc])*
@@ -20,10 +21,10 @@ macro_rules! activations {
                 /// # Errors
                 /// Returns an error for complex numbers.
                 pub fn $name(&mut self, x: ExprId $(, $option: $ty)*) -> Result<ExprId> {
-                    let ($x, dtype) = self.widen_to_float(x)?;
-                    let $graph = self;
-                    let result = $body?;
-                    $graph.as_type(result, dtype)
+                    let (x, dtype) = self.widen_to_float(x)?;
+                    let formula = Formula::new(self);
+                    let $x = formula.term(x);
+                    $body.as_type(dtype).id()
                 }
             )*
         }
@@ -32,161 +33,106 @@ macro_rules! activations {
 
 activations! {
     /// Returns `x` where it is positive, and 0 elsewhere.
-    fn relu(x) |graph| graph.clamp_strictly(x, Some(0.0), None);
+    fn relu(x) clamp_strictly(x, Some(0.0), None);
 
     /// Clamps `x` to the range from 0 to 6.
-    fn relu6(x) |graph| graph.clamp_strictly(x, Some(0.0), Some(6.0));
+    fn relu6(x) clamp_strictly(x, Some(0.0), Some(6.0));
 
     /// Clamps `x` to the range from -1 to 1.
-    fn hard_tanh(x) |graph| graph.clamp_strictly(x, Some(-1.0), Some(1.0));
+    fn hard_tanh(x) clamp_strictly(x, Some(-1.0), Some(1.0));
 
     /// Returns a piecewise linear sigmoid: `relu6(x + 3) / 6`.
-    fn hard_sigmoid(x) |graph| graph.hard_gate(x);
+    fn hard_sigmoid(x) hard_gate(x);
 
     /// Returns `x hard_sigmoid(x)`.
-    fn hard_silu(x) |graph| {
-        let gate = graph.hard_gate(x)?;
-        graph.multiply(x, gate)
-    };
+    fn hard_silu(x) x * hard_gate(x);
 
     /// Returns `x sigmoid(x)`.
-    fn silu(x) |graph| {
-        let gate = graph.sigmoid(x)?;
-        graph.multiply(x, gate)
-    };
+    fn silu(x) x * x.sigmoid();
 
     /// Returns `x Φ(x)` with the normal distribution `Φ`, or its tanh approximation with
     /// `approximate`.
-    fn gelu(x, approximate: bool) |graph| {
-        let share = if approximate { graph.nearly_normal(x)? } else {
-            let distance = graph.scale_by(x, -std::f64::consts::FRAC_1_SQRT_2)?;
-            let tail = graph.erfc(distance)?;
-            graph.scale_by(tail, 0.5)?
+    fn gelu(x, approximate: bool) {
+        let share = if approximate { nearly_normal(x) } else {
+            (x * -std::f64::consts::FRAC_1_SQRT_2).erfc() * 0.5
         };
-        graph.multiply(x, share)
+        x * share
     };
 
     /// Returns `x` where it is positive, and `alpha (exp(x) - 1)` elsewhere.
-    fn elu(x, alpha: f64) |graph| graph.exponential_below(x, [alpha, 1.0, 1.0]);
+    fn elu(x, alpha: f64) exponential_below(x, [alpha, 1.0, 1.0]);
 
     /// Returns `elu` with constants that preserve mean and variance between layers.
-    fn selu(x) |graph| graph.exponential_below(x, [SELU[0], 1.0, SELU[1]]);
+    fn selu(x) exponential_below(x, [SELU[0], 1.0, SELU[1]]);
 
     /// Returns `x` where it is positive, and `alpha (exp(x / alpha) - 1)` elsewhere.
-    fn celu(x, alpha: f64) |graph| graph.exponential_below(x, [alpha, 1.0 / alpha, 1.0]);
+    fn celu(x, alpha: f64) exponential_below(x, [alpha, 1.0 / alpha, 1.0]);
 
     /// Returns `log(1 + exp(x))` without overflow.
-    fn softplus(x) |graph| {
-        let zero = graph.constant_like(x, 0.0)?;
-        let positive = graph.greater(x, zero)?;
-        let opposite = graph.negate(x)?;
+    fn softplus(x) {
+        let positive = x.greater(0.0);
         // A selection has the full derivative at 0; a maximum would have none or share it.
-        let below = graph.select(positive, opposite, x)?;
-        let excess = graph.exp(below)?;
-        let excess = graph.log1p(excess)?;
-        let line = graph.select(positive, x, zero)?;
-        graph.add(line, excess)
+        let excess = positive.select(-x, x).exp().log1p();
+        positive.select(x, 0.0) + excess
     };
 
     /// Returns `log(sigmoid(x))` without overflow.
-    fn log_sigmoid(x) |graph| {
-        let opposite = graph.negate(x)?;
-        let plus = graph.softplus(opposite)?;
-        graph.negate(plus)
-    };
+    fn log_sigmoid(x) -(-x).apply(Graph::softplus);
 
     /// Returns `x / (1 + |x|)`.
-    fn soft_sign(x) |graph| {
-        let size = graph.abs(x)?;
-        let divisor = graph.shift_by(size, 1.0)?;
-        graph.divide(x, divisor)
-    };
+    fn soft_sign(x) x / (x.abs() + 1.0);
 
     /// Returns `x` where it is positive, and `slope x` elsewhere.
-    fn leaky_relu(x, slope: f64) |graph| {
-        let zero = graph.constant_like(x, 0.0)?;
-        let positive = graph.greater_equal(x, zero)?;
-        let below = graph.scale_by(x, slope)?;
-        graph.select(positive, x, below)
-    };
+    fn leaky_relu(x, slope: f64) x.greater_equal(0.0).select(x, x * slope);
 
     /// Returns `x tanh(softplus(x))`.
-    fn mish(x) |graph| {
-        let plus = graph.softplus(x)?;
-        let gate = graph.tanh(plus)?;
-        graph.multiply(x, gate)
-    };
+    fn mish(x) x * x.apply(Graph::softplus).tanh();
 
     /// Returns `(x + √(x² + b)) / 2`, which is `b / (2 (√(x² + b) - x))`. Only the second form does not
     /// cancel for negative `x`.
-    fn squareplus(x, b: f64) |graph| {
-        let side = graph.constant_like(x, b.sqrt())?;
-        let length = graph.hypot(x, side)?;
-        let (zero, one) = (graph.constant_like(x, 0.0)?, graph.constant_like(x, 1.0)?);
-        let (is_negative, negative) = (graph.less(x, zero)?, graph.negate(x)?);
-        let size = graph.select(is_negative, negative, x)?;
+    fn squareplus(x, b: f64) {
+        let length = x.hypot(b.sqrt());
+        let is_negative = x.less(0.0);
+        let size = is_negative.select(-x, x);
         // The sum of the halves does not overflow.
-        let (size, length) = (graph.scale_by(size, 0.5)?, graph.scale_by(length, 0.5)?);
-        let half = graph.add(size, length)?;
-        let divisor = graph.select(is_negative, half, one)?;
-        let quarter = graph.constant_like(x, 0.25 * b)?;
-        let inverse = graph.divide(quarter, divisor)?;
-        graph.select(is_negative, inverse, half)
+        let half = size * 0.5 + length * 0.5;
+        let inverse = 0.25 * b / is_negative.select(half, 1.0);
+        is_negative.select(inverse, half)
     };
 
     /// Returns 0 below -1, `x` above 1, and a parabola between them.
-    fn sparse_plus(x) |graph| {
-        let inner = graph.clamp_strictly(x, Some(-1.0), Some(1.0))?;
-        let inner = graph.shift_by(inner, 1.0)?;
-        let square = graph.multiply(inner, inner)?;
-        let parabola = graph.scale_by(square, 0.25)?;
-        let one = graph.constant_like(x, 1.0)?;
-        let above = graph.greater_equal(x, one)?;
-        graph.select(above, x, parabola)
+    fn sparse_plus(x) {
+        let inner = clamp_strictly(x, Some(-1.0), Some(1.0)) + 1.0;
+        let parabola = inner * inner * 0.25;
+        x.greater_equal(1.0).select(x, parabola)
     };
 
     /// Returns `(x + 1) / 2` clamped to the range from 0 to 1, the derivative of `sparse_plus`.
-    fn sparse_sigmoid(x) |graph| {
-        let inner = graph.clamp_strictly(x, Some(-1.0), Some(1.0))?;
-        let raised = graph.shift_by(inner, 1.0)?;
-        graph.scale_by(raised, 0.5)
-    };
+    fn sparse_sigmoid(x) (clamp_strictly(x, Some(-1.0), Some(1.0)) + 1.0) * 0.5;
 
     /// Returns `log(1 - exp(-x))` for positive `x`, accurate near 0 and for large `x`.
-    fn log1mexp(x) |graph| {
-        let limit = graph.constant_like(x, std::f64::consts::LN_2)?;
-        let near = graph.less(x, limit)?;
-        let opposite = graph.negate(x)?;
-        let limit = graph.negate(limit)?;
-        let (low, high) =
-            (graph.select(near, opposite, limit)?, graph.select(near, limit, opposite)?);
-        let small = graph.expm1(low)?;
-        let small = graph.negate(small)?;
-        let small = graph.log(small)?;
-        let large = graph.exp(high)?;
-        let large = graph.negate(large)?;
-        let large = graph.log1p(large)?;
-        graph.select(near, small, large)
+    fn log1mexp(x) {
+        let limit = std::f64::consts::LN_2;
+        let (near, opposite) = (x.less(limit), -x);
+        let (low, high) = (near.select(opposite, -limit), near.select(-limit, opposite));
+        let small = (-low.expm1()).log();
+        near.select(small, (-high.exp()).log1p())
     };
 
     /// Returns `exp(x)` divided by its sum along an axis, without overflow.
-    fn softmax(x, axis: i64) |graph| {
-        let terms = graph.exponentials(x, axis)?;
-        let sum = graph.sum(terms, Some(&[axis]), true)?;
-        graph.divide(terms, sum)
+    fn softmax(x, axis: i64) {
+        let terms = subtract_max(x, axis).exp();
+        terms / terms.sum(Some(&[axis]), true)
     };
 
     /// Returns `log(softmax(x))` without overflow or loss of precision.
-    fn log_softmax(x, axis: i64) |graph| {
-        let lowered = graph.subtract_max(x, axis)?;
-        let terms = graph.exp(lowered)?;
-        let sum = graph.sum(terms, Some(&[axis]), true)?;
-        let log = graph.log(sum)?;
-        graph.subtract(lowered, log)
+    fn log_softmax(x, axis: i64) {
+        let lowered = subtract_max(x, axis);
+        lowered - lowered.exp().sum(Some(&[axis]), true).log()
     };
 
     /// Returns the first half of `x` along an axis times the sigmoid of the second half.
-    fn glu(x, axis: i64) |graph| {
+    fn glu(x, axis: i64) x.apply(|graph, x| {
         let at = graph.axis("glu", x, axis)?;
         let size = graph.shape(x)[at];
         if !size.is_multiple_of(2) {
@@ -197,70 +143,47 @@ activations! {
         let (value, gate) = graph.split(x, half, axis)?;
         let gate = graph.sigmoid(gate)?;
         graph.multiply(value, gate)
-    };
+    });
+}
+
+/// Clamps `x`; the derivative is zero outside of the limits and at the limits. NaN remains.
+fn clamp_strictly(x: Term<'_>, low: Option<f64>, high: Option<f64>) -> Term<'_> {
+    let mut limited = x;
+    if let Some(low) = low {
+        limited = x.less_equal(low).select(low, limited);
+    }
+    if let Some(high) = high {
+        limited = x.greater_equal(high).select(high, limited);
+    }
+    limited
+}
+
+fn hard_gate(x: Term<'_>) -> Term<'_> {
+    clamp_strictly(x + 3.0, Some(0.0), Some(6.0)) * (1.0 / 6.0)
+}
+
+/// Approximates the normal distribution by a hyperbolic tangent.
+fn nearly_normal(x: Term<'_>) -> Term<'_> {
+    // The cube of a large value would overflow.
+    let x = clamp_strictly(x, Some(-SATURATED), Some(SATURATED));
+    let argument = x * (x * x * 0.044_715 + 1.0) * (2.0 / std::f64::consts::PI).sqrt();
+    (argument.tanh() + 1.0) * 0.5
+}
+
+/// Returns `scale x` where `x` is positive, and `scale alpha (exp(inner x) - 1)` elsewhere.
+fn exponential_below(x: Term<'_>, [alpha, inner, scale]: [f64; 3]) -> Term<'_> {
+    let positive = x.greater(0.0);
+    let curve = (positive.select(0.0, x) * inner).expm1() * alpha;
+    positive.select(x, curve) * scale
+}
+
+/// Subtracts the largest element along an axis, through which no gradient flows.
+fn subtract_max(x: Term<'_>, axis: i64) -> Term<'_> {
+    let largest = x.apply(|graph, x| graph.reduce_max(x, Some(&[axis]), true));
+    x - largest.apply(Graph::stop_grad)
 }
 
 impl Graph {
-    /// Clamps `x`; the derivative is zero outside of the limits and at the limits. NaN remains.
-    fn clamp_strictly(&mut self, x: ExprId, low: Option<f64>, high: Option<f64>) -> Result<ExprId> {
-        let mut limited = x;
-        if let Some(low) = low {
-            let low = self.constant_like(x, low)?;
-            let below = self.less_equal(x, low)?;
-            limited = self.select(below, low, limited)?;
-        }
-        if let Some(high) = high {
-            let high = self.constant_like(x, high)?;
-            let above = self.greater_equal(x, high)?;
-            limited = self.select(above, high, limited)?;
-        }
-        Ok(limited)
-    }
-
-    fn hard_gate(&mut self, x: ExprId) -> Result<ExprId> {
-        let raised = self.shift_by(x, 3.0)?;
-        let limited = self.clamp_strictly(raised, Some(0.0), Some(6.0))?;
-        self.scale_by(limited, 1.0 / 6.0)
-    }
-
-    /// Approximates the normal distribution by a hyperbolic tangent.
-    fn nearly_normal(&mut self, x: ExprId) -> Result<ExprId> {
-        // The cube of a large value would overflow.
-        let x = self.clamp_strictly(x, Some(-SATURATED), Some(SATURATED))?;
-        let square = self.multiply(x, x)?;
-        let bend = self.scale_by(square, 0.044_715)?;
-        let bend = self.shift_by(bend, 1.0)?;
-        let argument = self.multiply(x, bend)?;
-        let argument = self.scale_by(argument, (2.0 / std::f64::consts::PI).sqrt())?;
-        let side = self.tanh(argument)?;
-        let raised = self.shift_by(side, 1.0)?;
-        self.scale_by(raised, 0.5)
-    }
-
-    /// Returns `scale x` where `x` is positive, and `scale alpha (exp(inner x) - 1)` elsewhere.
-    fn exponential_below(&mut self, x: ExprId, [alpha, inner, scale]: [f64; 3]) -> Result<ExprId> {
-        let zero = self.constant_like(x, 0.0)?;
-        let positive = self.greater(x, zero)?;
-        let below = self.select(positive, zero, x)?;
-        let argument = self.scale_by(below, inner)?;
-        let curve = self.expm1(argument)?;
-        let curve = self.scale_by(curve, alpha)?;
-        let value = self.select(positive, x, curve)?;
-        self.scale_by(value, scale)
-    }
-
-    /// Subtracts the largest element along an axis, through which no gradient flows.
-    fn subtract_max(&mut self, x: ExprId, axis: i64) -> Result<ExprId> {
-        let largest = self.reduce_max(x, Some(&[axis]), true)?;
-        let largest = self.stop_grad(largest)?;
-        self.subtract(x, largest)
-    }
-
-    fn exponentials(&mut self, x: ExprId, axis: i64) -> Result<ExprId> {
-        let lowered = self.subtract_max(x, axis)?;
-        self.exp(lowered)
-    }
-
     /// Returns ones where the index along a new axis equals the integer, and zeros elsewhere. A
     /// negative or too large integer has zeros only.
     ///
@@ -324,13 +247,13 @@ impl Graph {
         }
         let dtype = self.dtype(x).to_floating();
         let x = self.as_type(x, dtype)?;
-        let zero = self.zero_like(x)?;
         let stays = self.scalar_constant(Scalar::Float(1.0 - rate), DType::F32)?;
         let draw = super::super::Draw::new(self.shape(x).clone());
         let kept = self.random_bernoulli(key, stays, &draw)?;
         // At the rate 1 no element stays, and the factor would be infinite.
         let factor = if rate < 1.0 { 1.0 / (1.0 - rate) } else { 1.0 };
-        let scaled = self.scale_by(x, factor)?;
-        self.select(kept, scaled, zero)
+        let formula = Formula::new(self);
+        let [kept, x] = formula.terms([kept, x]);
+        kept.select(x * factor, x.zero()).id()
     }
 }

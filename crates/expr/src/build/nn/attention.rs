@@ -44,7 +44,8 @@ impl Graph {
         let query = self.rename(query, None)?;
         let query = self.reshape(query, grouped)?;
         let scale = options.scale.unwrap_or_else(|| one_over_root(size));
-        let query = self.scale_by(query, scale)?;
+        let scale = self.weak_number(scale.into(), query)?;
+        let query = self.multiply(query, scale)?;
         let products = self.einsum("...tkgh,...skh->...kgts", &[query, key], None)?;
         let spread: Shape = batch.iter().copied().chain([all, queries, keys]).collect();
         let mut logits = self.reshape(products, spread.clone())?;

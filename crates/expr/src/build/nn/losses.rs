@@ -1,18 +1,15 @@
 //! Loss functions.
 
-use nxla_tensor::{DType, Number};
+use nxla_tensor::{DType, promote};
 
+use super::super::formula::{Formula, Term};
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
     /// Converts both operands to the common dtype for computations, and returns the dtype of the
     /// result.
-    fn both_floating(
-        &mut self,
-        x: ExprId,
-        y: ExprId,
-    ) -> Result<(ExprId, ExprId, nxla_tensor::DType)> {
-        let dtype = nxla_tensor::promote(self.dtype(x), self.dtype(y));
+    fn both_floating(&mut self, x: ExprId, y: ExprId) -> Result<(ExprId, ExprId, DType)> {
+        let dtype = promote(self.dtype(x), self.dtype(y));
         let (x, y) = (self.as_type(x, dtype)?, self.as_type(y, dtype)?);
         let ((x, dtype), (y, _)) = (self.widen_to_float(x)?, self.widen_to_float(y)?);
         Ok((x, y, dtype))
@@ -30,20 +27,10 @@ impl Graph {
     ) -> Result<ExprId> {
         let (logits, labels, dtype) = self.both_floating(logits, labels)?;
         let logs = self.log_softmax(logits, axis)?;
-        let terms = self.product_or_zero(labels, logs)?;
-        let sum = self.sum(terms, Some(&[axis]), false)?;
-        let loss = self.negate(sum)?;
-        self.as_type(loss, dtype)
-    }
-
-    /// Returns `x y`, and 0 where `x` is 0 and `y` is not finite. A finite `y` remains the derivative by `x`.
-    fn product_or_zero(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
-        let zero = self.zero_like(x)?;
-        let (nothing, finite) = (self.equal(x, zero)?, self.is_finite(y)?);
-        let infinite = self.logical_not(finite)?;
-        let unusable = self.logical_and(nothing, infinite)?;
-        let safe = self.select(unusable, zero, y)?;
-        self.multiply(x, safe)
+        let formula = Formula::new(self);
+        let [labels, logs] = formula.terms([labels, logs]);
+        let sum = product_or_zero(labels, logs).sum(Some(&[axis]), false);
+        (-sum).as_type(dtype).id()
     }
 
     /// Returns `-log_softmax(logits)` at the integers `labels` along an axis that `labels` does not
@@ -76,11 +63,10 @@ impl Graph {
         let indices = self.new_axis(labels, axis, None)?;
         let chosen = self.take_along_axis(logs, indices, axis)?;
         let chosen = self.squeeze(chosen, Some(&[axis]))?;
-        let loss = self.negate(chosen)?;
         let is_class = self.is_index(labels, self.shape(logits)[at])?;
-        let nan = self.near(loss, f64::NAN)?;
-        let loss = self.select(is_class, loss, nan)?;
-        self.as_type(loss, dtype)
+        let formula = Formula::new(self);
+        let [is_class, chosen] = formula.terms([is_class, chosen]);
+        is_class.select(-chosen, f64::NAN).as_type(dtype).id()
     }
 
     /// Returns whether integers are at least 0 and below `count`.
@@ -88,11 +74,9 @@ impl Graph {
         let dtype = self.dtype(x);
         // Narrow dtypes may not contain the count.
         let is_short = dtype.bits() < 32 || dtype == DType::S32;
-        let x = self.as_type(x, if is_short { DType::S32 } else { DType::S64 })?;
-        let zero = self.zero_like(x)?;
-        let last = self.weak_number(Number::Int(count as i128 - 1), x)?;
-        let (starts, ends) = (self.greater_equal(x, zero)?, self.less_equal(x, last)?);
-        self.logical_and(starts, ends)
+        let formula = Formula::new(self);
+        let x = formula.term(x).as_type(if is_short { DType::S32 } else { DType::S64 });
+        (x.greater_equal(0) & x.less_equal(count as i128 - 1)).id()
     }
 
     /// Returns `-labels log(p) - (1 - labels) log(1 - p)`, where `p` is the sigmoid of the logits.
@@ -101,15 +85,13 @@ impl Graph {
     /// Returns an error for shapes that do not broadcast or complex numbers.
     pub fn sigmoid_cross_entropy(&mut self, logits: ExprId, labels: ExprId) -> Result<ExprId> {
         let (logits, labels, dtype) = self.both_floating(logits, labels)?;
-        let yes = self.log_sigmoid(logits)?;
-        let opposite = self.negate(logits)?;
-        let no = self.log_sigmoid(opposite)?;
-        let one = self.constant_like(labels, 1.0)?;
-        let others = self.subtract(one, labels)?;
-        let (yes, no) = (self.product_or_zero(labels, yes)?, self.product_or_zero(others, no)?);
-        let sum = self.add(yes, no)?;
-        let loss = self.negate(sum)?;
-        self.as_type(loss, dtype)
+        let formula = Formula::new(self);
+        let [logits, labels] = formula.terms([logits, labels]);
+        let yes = logits.apply(Graph::log_sigmoid);
+        let no = (-logits).apply(Graph::log_sigmoid);
+        let others = 1.0 - labels;
+        let sum = product_or_zero(labels, yes) + product_or_zero(others, no);
+        (-sum).as_type(dtype).id()
     }
 
     /// Returns half of the squared error up to an error of `delta`, and a linear function above.
@@ -123,20 +105,17 @@ impl Graph {
             return Err(self.invalid(op, "delta", format!("must not be negative; got {delta}")));
         }
         let (x, target, dtype) = self.both_floating(x, target)?;
-        let error = self.subtract(x, target)?;
-        if delta.is_infinite() {
-            let square = self.multiply(error, error)?;
-            let loss = self.scale_by(square, 0.5)?;
-            return self.as_type(loss, dtype);
-        }
-        let size = self.abs(error)?;
-        let limit = self.constant_like(size, delta)?;
-        let near = self.min(size, limit)?;
-        // The derivative of `near^2 / 2 + delta (size - near)` would cancel for small errors.
-        let half = self.scale_by(near, 0.5)?;
-        let rest = self.subtract(size, half)?;
-        let loss = self.multiply(near, rest)?;
-        self.as_type(loss, dtype)
+        let formula = Formula::new(self);
+        let error = formula.term(x) - formula.term(target);
+        let loss = if delta.is_infinite() {
+            error * error * 0.5
+        } else {
+            let size = error.abs();
+            let near = size.min(delta);
+            // The derivative of `near^2 / 2 + delta (size - near)` would cancel for small errors.
+            near * (size - near * 0.5)
+        };
+        loss.as_type(dtype).id()
     }
 
     /// Returns `(x - target)²`.
@@ -145,9 +124,9 @@ impl Graph {
     /// Returns an error for shapes that do not broadcast or complex numbers.
     pub fn squared_error(&mut self, x: ExprId, target: ExprId) -> Result<ExprId> {
         let (x, target, dtype) = self.both_floating(x, target)?;
-        let error = self.subtract(x, target)?;
-        let loss = self.multiply(error, error)?;
-        self.as_type(loss, dtype)
+        let formula = Formula::new(self);
+        let error = formula.term(x) - formula.term(target);
+        (error * error).as_type(dtype).id()
     }
 
     /// Returns `Σ targets (log(targets) - log_predictions)` along an axis; targets of 0 contribute
@@ -162,15 +141,11 @@ impl Graph {
         axis: i64,
     ) -> Result<ExprId> {
         let (logs, targets, dtype) = self.both_floating(log_predictions, targets)?;
-        let zero = self.zero_like(targets)?;
-        let nothing = self.equal(targets, zero)?;
-        let one = self.one_like(targets)?;
-        let safe = self.select(nothing, one, targets)?;
-        let own = self.log(safe)?;
-        let difference = self.subtract(own, logs)?;
-        let terms = self.product_or_zero(targets, difference)?;
-        let sum = self.sum(terms, Some(&[axis]), false)?;
-        self.as_type(sum, dtype)
+        let formula = Formula::new(self);
+        let [logs, targets] = formula.terms([logs, targets]);
+        let difference = targets.equal(0.0).select(1.0, targets).log() - logs;
+        let terms = product_or_zero(targets, difference);
+        terms.sum(Some(&[axis]), false).as_type(dtype).id()
     }
 
     /// Returns the cosine of the angle between vectors along an axis. Norms below `epsilon` are
@@ -186,30 +161,27 @@ impl Graph {
         epsilon: f64,
     ) -> Result<ExprId> {
         let (x, y, dtype) = self.both_floating(x, y)?;
-        let (x, y) = (self.unit_vectors(x, axis, epsilon)?, self.unit_vectors(y, axis, epsilon)?);
-        let products = self.multiply(x, y)?;
-        let sum = self.sum(products, Some(&[axis]), false)?;
-        self.as_type(sum, dtype)
+        let formula = Formula::new(self);
+        let [x, y] = formula.terms([x, y]).map(|x| unit_vectors(x, axis, epsilon));
+        (x * y).sum(Some(&[axis]), false).as_type(dtype).id()
     }
+}
 
-    /// Normalizes vectors; dividing by the largest element first avoids overflow.
-    fn unit_vectors(&mut self, x: ExprId, axis: i64, epsilon: f64) -> Result<ExprId> {
-        let size = self.abs(x)?;
-        let largest = self.reduce_max(size, Some(&[axis]), true)?;
-        let largest = self.stop_grad(largest)?;
-        let zero = self.zero_like(largest)?;
-        let none = self.equal(largest, zero)?;
-        let one = self.one_like(largest)?;
-        let unit = self.select(none, one, largest)?;
-        let parts = self.divide(x, unit)?;
-        let squares = self.multiply(parts, parts)?;
-        let sum = self.sum(squares, Some(&[axis]), true)?;
-        let floor = self.constant_like(sum, epsilon)?;
-        let floor = self.divide(floor, unit)?;
-        let floor = self.multiply(floor, floor)?;
-        let tiny = self.less(sum, floor)?;
-        let sum = self.select(tiny, floor, sum)?;
-        let inverse = self.rsqrt(sum)?;
-        self.multiply(parts, inverse)
-    }
+/// Returns `x y`, and 0 where `x` is 0 and `y` is not finite. A finite `y` remains the derivative by `x`.
+fn product_or_zero<'f>(x: Term<'f>, y: Term<'f>) -> Term<'f> {
+    let unusable = x.equal(0.0) & !y.is_finite();
+    x * unusable.select(0.0, y)
+}
+
+/// Normalizes vectors; dividing by the largest element first avoids overflow.
+fn unit_vectors(x: Term<'_>, axis: i64, epsilon: f64) -> Term<'_> {
+    let largest = x.abs().apply(|graph, size| graph.reduce_max(size, Some(&[axis]), true));
+    let largest = largest.apply(Graph::stop_grad);
+    let unit = largest.equal(0.0).select(1.0, largest);
+    let parts = x / unit;
+    let sum = (parts * parts).sum(Some(&[axis]), true);
+    let floor = epsilon / unit;
+    let floor = floor * floor;
+    let sum = sum.less(floor).select(floor, sum);
+    parts * sum.rsqrt()
 }

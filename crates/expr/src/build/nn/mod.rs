@@ -14,7 +14,7 @@ pub use attention::Attention;
 pub use norms::RunningNorm;
 pub use pool::Pool;
 
-use nxla_tensor::{DType, Number};
+use nxla_tensor::DType;
 
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
@@ -29,22 +29,5 @@ impl Graph {
             );
         }
         Ok((self.as_type(x, dtype.at_least_f32())?, dtype))
-    }
-
-    /// Creates a scalar constant in the dtype of `x`.
-    fn constant_like(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
-        self.weak_number(Number::Float(number), x)
-    }
-
-    /// Returns `x * number`.
-    pub(super) fn scale_by(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
-        let number = self.constant_like(x, number)?;
-        self.multiply(x, number)
-    }
-
-    /// Returns `x + number`.
-    fn shift_by(&mut self, x: ExprId, number: f64) -> Result<ExprId> {
-        let number = self.constant_like(x, number)?;
-        self.add(x, number)
     }
 }

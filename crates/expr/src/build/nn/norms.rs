@@ -2,6 +2,7 @@
 
 use nxla_tensor::{DType, Shape, promote};
 
+use super::super::formula::Formula;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 /// Options of [`Graph::batch_norm_train`].
@@ -162,9 +163,9 @@ impl Graph {
             let new = self.stop_grad(new)?;
             // Integers would round each change to 0.
             let old = self.as_type(old, self.dtype(old).to_floating())?;
-            let stays = self.scale_by(old, options.momentum)?;
-            let comes = self.scale_by(new, 1.0 - options.momentum)?;
-            let sum = self.add(stays, comes)?;
+            let formula = Formula::new(self);
+            let [old_term, new] = formula.terms([old, new]);
+            let sum = (old_term * options.momentum + new * (1.0 - options.momentum)).id()?;
             moved[index] = self.as_type(sum, self.dtype(old))?;
         }
         Ok((y, moved[0], moved[1]))
@@ -172,10 +173,9 @@ impl Graph {
 
     /// Returns `x / √(square + epsilon)` in the dtype of `x`.
     fn over_root(&mut self, x: ExprId, square: ExprId, epsilon: f64) -> Result<ExprId> {
-        let raised = self.shift_by(square, epsilon)?;
-        let inverse = self.rsqrt(raised)?;
-        let inverse = self.as_type(inverse, self.dtype(x))?;
-        self.multiply(x, inverse)
+        let formula = Formula::new(self);
+        let [x, square] = formula.terms([x, square]);
+        (x * (square + epsilon).rsqrt().as_type(x.dtype())).id()
     }
 
     /// Returns `x / √(mean(x²) + epsilon)`.
