@@ -5,12 +5,12 @@
 //! rounds, the columns are permuted as in a round-robin tournament: after `n - 1` rounds, a sweep,
 //! all columns have been paired and are back in their places. An odd number of columns is padded
 //! with a column of zeros, which rotations do not change.
-//! against one of zeros, which no rotation changes.
 
 use nxla_tensor::{DType, HostTensor};
 
 use super::parts::{conjugate, integer, lengths, number, phase, repeat, repeat_while, scale};
 use super::qr::qr;
+use crate::build::{Formula, Term};
 use crate::graph::{ExprId, Graph, Padding, Result};
 
 /// An upper bound on the sweeps that any matrix needs; the loop also ends at NaN.
@@ -24,9 +24,9 @@ pub(super) fn eigh(graph: &mut Graph, a: ExprId) -> Result<[ExprId; 2]> {
     let a = hermitian(graph, a)?;
     let all = side.next_multiple_of(2);
     let padded = grow(graph, a, all, all)?;
-    let norm = total(graph, padded)?;
-    let allowed = epsilon(graph, norm, all)?;
-    let allowed = graph.multiply(norm, allowed)?;
+    let formula = Formula::new(graph);
+    let norm = total(formula.term(padded));
+    let allowed = (norm * epsilon(norm.dtype(), all)).id()?;
     let off = off_diagonal(graph, padded)?;
     let v = unit(graph, batch, all, a)?;
     let zero = integer(graph, 0)?;
@@ -75,7 +75,7 @@ pub(super) fn svd(graph: &mut Graph, a: ExprId, full: bool) -> Result<[ExprId; 3
     let scale = scale(graph, a)?;
     let a = graph.divide(a, scale)?;
     let (turned, v) = orthogonal_columns(graph, a)?;
-    let length = lengths(graph, turned)?;
+    let length = lengths(Formula::new(graph).term(turned)).id()?;
     let length = graph.squeeze(length, Some(&[1]))?;
     let order = graph.argsort(length, 1, true, true, DType::S32)?;
     let (turned, v) = (reorder(graph, turned, order)?, reorder(graph, v, order)?);
@@ -97,9 +97,10 @@ fn orthogonal_columns(graph: &mut Graph, a: ExprId) -> Result<(ExprId, ExprId)> 
     let &[batch, rows, columns] = graph.shape(a).as_slice() else { unreachable!("three axes") };
     let all = columns.next_multiple_of(2);
     let padded = grow(graph, a, rows, all)?;
-    let norm = total(graph, padded)?;
-    let allowed = epsilon(graph, norm, rows)?;
-    let negligible = graph.multiply(norm, allowed)?;
+    let formula = Formula::new(graph);
+    let norm = total(formula.term(padded));
+    let allowed = norm.number(epsilon(norm.dtype(), rows));
+    let [norm, allowed, negligible] = formula.ids([norm, allowed, norm * allowed])?;
     let v = unit(graph, batch, all, a)?;
     let zero = integer(graph, 0)?;
     let one = number(graph, 1.0, norm)?;
@@ -144,73 +145,56 @@ impl Rotation {
         let products = graph.take_diagonal(a, to_i64(half))?;
         let spread = |graph: &mut Graph, x| graph.new_axis(x, 1, None);
         let (p, q, products) = (spread(graph, p)?, spread(graph, q)?, spread(graph, products)?);
-        Self::new(graph, p, q, products)
+        let formula = Formula::new(graph);
+        let [p, q, products] = formula.terms([p, q, products]);
+        Self::new(&formula, p, q, products)
     }
 
     /// Computes the rotations from the columns, whose squared norms are the diagonal of `a^H a`.
     /// Also returns the largest cosine between two non-negligible columns, as a scalar.
     fn of_columns(graph: &mut Graph, a: ExprId, negligible: ExprId) -> Result<(Self, ExprId)> {
         let (p, q) = halves(graph, a)?;
-        let squares = |graph: &mut Graph, x| {
-            let size = graph.abs(x)?;
-            let squares = graph.multiply(size, size)?;
-            graph.sum(squares, Some(&[1]), true)
-        };
-        let (pp, qq) = (squares(graph, p)?, squares(graph, q)?);
         let other = conjugate(graph, p)?;
-        let products = graph.multiply(other, q)?;
-        let products = graph.sum(products, Some(&[1]), true)?;
-
-        let (p_length, q_length) = (graph.sqrt(pp)?, graph.sqrt(qq)?);
-        let shorter = graph.min(p_length, q_length)?;
-        let counts = graph.greater(shorter, negligible)?;
-        let lengths = graph.multiply(p_length, q_length)?;
-        let one = number(graph, 1.0, lengths)?;
-        let lengths = graph.select(counts, lengths, one)?;
-        let size = graph.abs(products)?;
-        let cosine = graph.divide(size, lengths)?;
-        let zero = number(graph, 0.0, cosine)?;
-        let cosine = graph.select(counts, cosine, zero)?;
-        let cosine = graph.reduce_max(cosine, None, false)?;
-        Ok((Self::new(graph, pp, qq, products)?, cosine))
+        let formula = Formula::new(graph);
+        let [p, q, other, negligible] = formula.terms([p, q, other, negligible]);
+        let [pp, qq] = [p, q].map(|x| x.abs()).map(|size| (size * size).sum(Some(&[1]), true));
+        let products = (other * q).sum(Some(&[1]), true);
+        let (p_length, q_length) = (pp.sqrt(), qq.sqrt());
+        let counts = p_length.min(q_length).greater(negligible);
+        let lengths = counts.select(p_length * q_length, 1.0);
+        let cosine = counts.select(products.abs() / lengths, 0.0);
+        let cosine = cosine.apply(|graph, cosine| graph.reduce_max(cosine, None, false));
+        Ok((Self::new(&formula, pp, qq, products)?, cosine.id()?))
     }
 
     /// Computes the smaller angle that diagonalizes `[[p, x], [x^H, q]]`.
-    fn new(graph: &mut Graph, p: ExprId, q: ExprId, products: ExprId) -> Result<Self> {
-        let phase = phase(graph, products)?;
-        let size = graph.abs(products)?;
-        let (zero, one) = (number(graph, 0.0, size)?, number(graph, 1.0, size)?);
-        let is_zero = graph.equal(size, zero)?;
-        let safe = graph.select(is_zero, one, size)?;
-        let twice = graph.add(safe, safe)?;
-        let difference = graph.subtract(q, p)?;
-        let ratio = graph.divide(difference, twice)?;
+    fn new<'f>(
+        formula: &'f Formula<'f>,
+        p: Term<'f>,
+        q: Term<'f>,
+        products: Term<'f>,
+    ) -> Result<Self> {
+        let size = products.abs();
+        let is_zero = size.equal(0.0);
+        let safe = is_zero.select(1.0, size);
+        let ratio = (q - p) / (safe + safe);
         // The root of `t^2 + 2 ratio t = 1` of smaller magnitude.
-        let square = graph.multiply(ratio, ratio)?;
-        let square = graph.add(one, square)?;
-        let root = graph.sqrt(square)?;
-        let distance = graph.abs(ratio)?;
-        let sum = graph.add(distance, root)?;
-        let tangent = graph.divide(one, sum)?;
-        let is_negative = graph.less(ratio, zero)?;
-        let opposite = graph.negate(tangent)?;
-        let tangent = graph.select(is_negative, opposite, tangent)?;
-        let tangent = graph.select(is_zero, zero, tangent)?;
-        let square = graph.multiply(tangent, tangent)?;
-        let square = graph.add(one, square)?;
-        let cosine = graph.rsqrt(square)?;
-        let sine = graph.multiply(tangent, cosine)?;
+        let tangent = 1.0 / (ratio.abs() + (1.0 + ratio * ratio).sqrt());
+        let tangent = ratio.less(0.0).select(-tangent, tangent);
+        let tangent = is_zero.select(0.0, tangent);
+        let cosine = (1.0 + tangent * tangent).rsqrt();
+        let [cosine, sine, phase] = formula.ids([cosine, tangent * cosine, phase(products)])?;
         Ok(Self { cosine, sine, phase })
     }
 
     /// Rotates the paired columns.
     fn columns(&self, graph: &mut Graph, x: ExprId) -> Result<ExprId> {
         let (p, q) = halves(graph, x)?;
-        let p = graph.multiply(self.phase, p)?;
-        let (near, far) = (graph.multiply(self.cosine, p)?, graph.multiply(self.sine, q)?);
-        let first = graph.subtract(near, far)?;
-        let (near, far) = (graph.multiply(self.sine, p)?, graph.multiply(self.cosine, q)?);
-        let second = graph.add(near, far)?;
+        let formula = Formula::new(graph);
+        let [p, q, phase] = formula.terms([p, q, self.phase]);
+        let [cosine, sine] = formula.terms([self.cosine, self.sine]);
+        let p = phase * p;
+        let [first, second] = formula.ids([cosine * p - sine * q, sine * p + cosine * q])?;
         graph.concatenate(&[first, second], 2)
     }
 }
@@ -248,11 +232,9 @@ fn hermitian(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
     let mirrored = graph.adjoint(strict)?;
     let side = graph.shape(a)[1];
     let eye = graph.eye([side, side], DType::Pred)?;
-    let real = graph.real(a)?;
-    let zero = number(graph, 0.0, real)?;
-    let diagonal = graph.select(eye, real, zero)?;
-    let sum = graph.add(strict, mirrored)?;
-    graph.add(sum, diagonal)
+    let formula = Formula::new(graph);
+    let [a, eye, strict, mirrored] = formula.terms([a, eye, strict, mirrored]);
+    (strict + mirrored + eye.select(a.real(), 0.0)).id()
 }
 
 /// Appends rows and columns of zeros.
@@ -285,23 +267,22 @@ fn unit(graph: &mut Graph, batch: usize, side: usize, like: ExprId) -> Result<Ex
 }
 
 /// Returns the Frobenius norm of each matrix, as `[batch][1][1]` of a real dtype.
-fn total(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
-    let columns = lengths(graph, a)?;
-    let rows = graph.transpose(columns, Some(&[0, 2, 1]))?;
-    lengths(graph, rows)
+fn total(a: Term<'_>) -> Term<'_> {
+    let columns = lengths(a);
+    lengths(columns.apply(|graph, x| graph.transpose(x, Some(&[0, 2, 1]))))
 }
 
 /// Returns the norm of the off-diagonal elements.
 fn off_diagonal(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
     let side = graph.shape(a)[1];
     let eye = graph.eye([side, side], DType::Pred)?;
-    let zero = number(graph, 0.0, a)?;
-    let off = graph.select(eye, zero, a)?;
-    total(graph, off)
+    let formula = Formula::new(graph);
+    let [eye, a] = formula.terms([eye, a]);
+    total(eye.select(a.zero(), a)).id()
 }
 
 /// Returns the relative rounding error of sums of this length.
-fn epsilon(graph: &mut Graph, real: ExprId, length: usize) -> Result<ExprId> {
-    let unit = if graph.dtype(real) == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
-    number(graph, unit * (length as f64), real)
+fn epsilon(real: DType, length: usize) -> f64 {
+    let unit = if real == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
+    unit * (length as f64)
 }

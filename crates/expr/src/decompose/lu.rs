@@ -2,8 +2,8 @@
 
 use nxla_tensor::DType;
 
-use super::parts::{number, positions, repeat};
-use crate::build::SliceStart;
+use super::parts::{positions, repeat};
+use crate::build::{Formula, SliceStart};
 use crate::graph::{ExprId, Graph, Result};
 
 /// Returns the factors of `[batch][n][n]` in one matrix, and the order of the rows.
@@ -23,15 +23,12 @@ fn exchange(graph: &mut Graph, step: ExprId, a: ExprId, order: ExprId) -> Result
     let shape = graph.shape(a).clone();
     let rows = positions(graph, shape[1], 1)?;
     let column = graph.slice_along_axis(a, SliceStart::Dynamic(step), 1, 2, 1)?;
-    let size = graph.abs(column)?;
-    let open = graph.greater_equal(rows, step)?;
-    let none = number(graph, -1.0, size)?;
-    let size = graph.select(open, size, none)?;
-    let pivot = graph.argmax(size, Some(1), true, false, DType::S32)?;
-    let is_pivot = graph.equal(rows, pivot)?;
-    let is_step = graph.equal(rows, step)?;
-    let places = graph.select(is_pivot, step, rows)?;
-    let places = graph.select(is_step, pivot, places)?;
+    let formula = Formula::new(graph);
+    let [rows, step, column] = formula.terms([rows, step, column]);
+    let size = rows.greater_equal(step).select(column.abs(), -1.0);
+    let pivot = size.apply(|graph, size| graph.argmax(size, Some(1), true, false, DType::S32));
+    let places = rows.equal(pivot).select(step, rows);
+    let places = rows.equal(step).select(pivot, places).id()?;
     let everywhere = graph.broadcast(places, shape.clone(), None)?;
     let a = graph.take_along_axis(a, everywhere, 1)?;
     let places = graph.reshape(places, [shape[0], shape[1]])?;
@@ -47,17 +44,11 @@ fn eliminate(graph: &mut Graph, step: ExprId, a: ExprId) -> Result<ExprId> {
     let row = graph.slice_along_axis(a, SliceStart::Dynamic(step), 1, 1, 1)?;
     let column = graph.slice_along_axis(a, SliceStart::Dynamic(step), 1, 2, 1)?;
     let pivot = graph.slice_along_axis(row, SliceStart::Dynamic(step), 1, 2, 1)?;
-    let (zero, one) = (number(graph, 0.0, a)?, number(graph, 1.0, a)?);
-    let is_zero = graph.equal(pivot, zero)?;
-    let safe = graph.select(is_zero, one, pivot)?;
-    let factors = graph.divide(column, safe)?;
-    let below = graph.greater(rows, step)?;
-    let factors = graph.select(below, factors, zero)?;
-    let right = graph.greater(columns, step)?;
-    let row = graph.select(right, row, zero)?;
-    let taken = graph.multiply(factors, row)?;
-    let rest = graph.subtract(a, taken)?;
-    let is_step = graph.equal(columns, step)?;
-    let cleared = graph.logical_and(is_step, below)?;
-    graph.select(cleared, factors, rest)
+    let formula = Formula::new(graph);
+    let [a, row, column, pivot] = formula.terms([a, row, column, pivot]);
+    let [rows, columns, step] = formula.terms([rows, columns, step]);
+    let (zero, below) = (a.zero(), rows.greater(step));
+    let factors = below.select(column / pivot.equal(zero).select(pivot.one(), pivot), zero);
+    let rest = a - factors * columns.greater(step).select(row, zero);
+    (columns.equal(step) & below).select(factors, rest).id()
 }

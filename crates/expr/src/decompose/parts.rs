@@ -2,6 +2,7 @@
 
 use nxla_tensor::{DType, Scalar};
 
+use crate::build::Term;
 use crate::graph::{ExprId, Graph, Result};
 
 /// Repeats `body` with a counter (`s32`) from 0 to `count - 1`.
@@ -78,29 +79,19 @@ pub(super) fn adjoint_product(graph: &mut Graph, x: ExprId, y: ExprId) -> Result
 }
 
 /// `x / |x|`, and 1 for 0, in the dtype of `x`.
-pub(super) fn phase(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
-    let size = graph.abs(x)?;
-    let zero = number(graph, 0.0, size)?;
-    let is_zero = graph.equal(size, zero)?;
-    let (one, unit) = (number(graph, 1.0, size)?, number(graph, 1.0, x)?);
-    let safe = graph.select(is_zero, one, size)?;
-    let ratio = graph.divide(x, safe)?;
-    graph.select(is_zero, unit, ratio)
+pub(super) fn phase(x: Term<'_>) -> Term<'_> {
+    let size = x.abs();
+    let is_zero = size.equal(0.0);
+    is_zero.select(x.one(), x / is_zero.select(1.0, size))
 }
 
 /// Returns the norm of each column, as rows of size 1 in a real dtype. Columns are first divided by
 /// their largest element, which avoids overflow and underflow of the squares.
-pub(super) fn lengths(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
-    let size = graph.abs(x)?;
-    let largest = graph.reduce_max(size, Some(&[1]), true)?;
-    let (zero, one) = (number(graph, 0.0, size)?, number(graph, 1.0, size)?);
-    let is_zero = graph.equal(largest, zero)?;
-    let safe = graph.select(is_zero, one, largest)?;
-    let scaled = graph.divide(size, safe)?;
-    let squares = graph.multiply(scaled, scaled)?;
-    let sum = graph.sum(squares, Some(&[1]), true)?;
-    let root = graph.sqrt(sum)?;
-    graph.multiply(root, largest)
+pub(super) fn lengths(x: Term<'_>) -> Term<'_> {
+    let size = x.abs();
+    let largest = size.apply(|graph, size| graph.reduce_max(size, Some(&[1]), true));
+    let scaled = size / largest.equal(0.0).select(1.0, largest);
+    (scaled * scaled).sum(Some(&[1]), true).sqrt() * largest
 }
 
 /// Returns a power of two near the largest element of each matrix, as `[batch][1][1]` in a real

@@ -3,7 +3,7 @@
 use super::parts::{
     adjoint_product, conjugate, integer, lengths, number, phase, positions, product, repeat,
 };
-use crate::build::SliceStart;
+use crate::build::{Formula, SliceStart};
 use crate::graph::{ExprId, Graph, Padding, Result};
 
 /// Returns `q` with `inner` columns and `r` with `inner` rows, of `[batch][rows][columns]`.
@@ -39,20 +39,15 @@ pub(super) fn qr(graph: &mut Graph, a: ExprId, inner: usize) -> Result<[ExprId; 
 fn mirror(graph: &mut Graph, step: ExprId, a: ExprId) -> Result<ExprId> {
     let rows = positions(graph, graph.shape(a)[1], 1)?;
     let column = graph.slice_along_axis(a, SliceStart::Dynamic(step), 1, 2, 1)?;
-    let open = graph.greater_equal(rows, step)?;
-    let zero = number(graph, 0.0, a)?;
-    let column = graph.select(open, column, zero)?;
-    let top = graph.slice_along_axis(column, SliceStart::Dynamic(step), 1, 1, 1)?;
-    let (phase, length) = (phase(graph, top)?, lengths(graph, column)?);
-    let moved = graph.multiply(phase, length)?;
-    let is_top = graph.equal(rows, step)?;
-    let moved = graph.select(is_top, moved, zero)?;
-    let mirror = graph.add(column, moved)?;
-    let length = lengths(graph, mirror)?;
-    let (none, one) = (number(graph, 0.0, length)?, number(graph, 1.0, length)?);
-    let is_zero = graph.equal(length, none)?;
-    let safe = graph.select(is_zero, one, length)?;
-    graph.divide(mirror, safe)
+    let formula = Formula::new(graph);
+    let [rows, at, column] = formula.terms([rows, step, column]);
+    let column = rows.greater_equal(at).select(column, column.zero());
+    let top =
+        column.apply(|graph, x| graph.slice_along_axis(x, SliceStart::Dynamic(step), 1, 1, 1));
+    let moved = phase(top) * lengths(column);
+    let mirror = column + rows.equal(at).select(moved, moved.zero());
+    let length = lengths(mirror);
+    (mirror / length.equal(0.0).select(1.0, length)).id()
 }
 
 /// `x - 2 m m^H x`.
@@ -68,7 +63,7 @@ fn reflect(graph: &mut Graph, mirror: ExprId, x: ExprId) -> Result<ExprId> {
 fn turn(graph: &mut Graph, q: ExprId, r: ExprId, steps: usize) -> Result<[ExprId; 2]> {
     let inner = graph.shape(q)[2];
     let diagonal = graph.take_diagonal(r, 0)?;
-    let mut phases = phase(graph, diagonal)?;
+    let mut phases = phase(Formula::new(graph).term(diagonal)).id()?;
     if inner > steps {
         let high = i64::try_from(inner - steps).expect("a size of a tensor fits");
         let one = number(graph, 1.0, r)?;
