@@ -34,18 +34,6 @@ pub(crate) fn scale(graph: &mut Graph, x: ExprId, factor: f64) -> Result<ExprId>
     graph.multiply(factor, x)
 }
 
-/// `1 + x`.
-pub(crate) fn one_plus(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
-    let one = scalar(graph, 1.0, graph.dtype(x))?;
-    graph.add(one, x)
-}
-
-/// `1 - x`.
-pub(crate) fn one_minus(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
-    let one = scalar(graph, 1.0, graph.dtype(x))?;
-    graph.subtract(one, x)
-}
-
 /// Selects `dy` where `mask` is true, and zero elsewhere.
 pub(crate) fn select_or_zero(graph: &mut Graph, mask: ExprId, dy: ExprId) -> Result<ExprId> {
     let zero = scalar(graph, 0.0, graph.dtype(dy))?;

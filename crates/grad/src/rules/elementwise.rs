@@ -8,10 +8,11 @@ mod forward;
 
 use std::f64::consts::{FRAC_2_SQRT_PI, PI};
 
-use nxla_expr::{BinaryOp, ExprId, Graph, Op, UnaryOp};
-use nxla_tensor::{DType, Scalar};
+use nxla_expr::build::{Formula, Term};
+use nxla_expr::{BinaryOp, ExprId, Graph, UnaryOp};
+use nxla_tensor::{DType, Number};
 
-use crate::builder::{one_minus, one_plus, scalar, scale, select_or_zero, to_float, widen};
+use crate::builder::{scalar, select_or_zero, widen};
 use crate::error::{GradError, Result};
 use crate::reverse::{ReversePass, Visit};
 
@@ -50,52 +51,54 @@ fn unary_part(
     (x, y): (ExprId, ExprId),
 ) -> Result<Option<ExprId>> {
     let rule = unary_rule(op, graph.dtype(x).is_complex());
-    Ok(rule.map(|rule| rule(graph, mode, d, (x, y))).transpose()?)
+    let formula = Formula::new(graph);
+    let [d, x, y] = formula.terms([d, x, y]);
+    Ok(rule.map(|rule| rule(mode, d, x, y).id()).transpose()?)
 }
 
 /// A function of the tangent or cotangent, the operand and the result.
-type UnaryRule = fn(&mut Graph, Mode, ExprId, (ExprId, ExprId)) -> Build;
+type UnaryRule = for<'f> fn(Mode, Term<'f>, Term<'f>, Term<'f>) -> Term<'f>;
 
 /// Returns the rule of a unary op for a real or complex operand, or `None` if the derivative is
 /// zero. A real or holomorphic function multiplies by its derivative in both modes. Functions that
 /// are not holomorphic, such as `real`, have different formulas for the two modes.
 fn unary_rule(op: UnaryOp, is_complex: bool) -> Option<UnaryRule> {
     Some(match op {
-        UnaryOp::Exp => |g, _, d, (_, y)| g.multiply(d, y),
-        UnaryOp::Expm1 => |g, _, d, (_, y)| times(g, d, y, one_plus),
-        UnaryOp::Log => |g, _, d, (x, _)| g.divide(d, x),
-        UnaryOp::Log1p => |g, _, d, (x, _)| over(g, d, x, one_plus),
-        UnaryOp::Sigmoid => |g, _, d, (_, y)| times(g, d, y, sigmoid_slope),
-        UnaryOp::Sin => |g, _, d, (x, _)| times(g, d, x, Graph::cos),
-        UnaryOp::Cos => |g, _, d, (x, _)| minus(g, d, x, Graph::sin),
-        UnaryOp::Tan => |g, _, d, (_, y)| times(g, d, y, one_plus_square),
-        UnaryOp::Asin => |g, _, d, (x, _)| times(g, d, x, asin_slope),
-        UnaryOp::Acos => |g, _, d, (x, _)| minus(g, d, x, asin_slope),
-        UnaryOp::Atan => |g, _, d, (x, _)| over(g, d, x, one_plus_square),
-        UnaryOp::Sinh => |g, _, d, (x, _)| times(g, d, x, Graph::cosh),
-        UnaryOp::Cosh => |g, _, d, (x, _)| times(g, d, x, Graph::sinh),
-        UnaryOp::Tanh => |g, _, d, (_, y)| times(g, d, y, one_minus_square),
-        UnaryOp::Asinh => |g, _, d, (x, _)| times(g, d, x, asinh_slope),
-        UnaryOp::Acosh => |g, _, d, (x, _)| times(g, d, x, acosh_slope),
-        UnaryOp::Atanh => |g, _, d, (x, _)| over(g, d, x, one_minus_square),
-        UnaryOp::Sqrt => |g, _, d, (_, y)| over(g, d, y, |g, y| scale(g, y, 2.0)),
-        UnaryOp::Rsqrt => |g, _, d, (x, y)| times(g, d, y, |g, y| rsqrt_slope(g, x, y)),
-        UnaryOp::Cbrt => |g, _, d, (_, y)| over(g, d, y, cbrt_divisor),
-        UnaryOp::Erf => |g, _, d, (x, _)| times(g, d, x, |g, x| bell(g, x, FRAC_2_SQRT_PI, -1.0)),
-        UnaryOp::Erfc => |g, _, d, (x, _)| times(g, d, x, |g, x| bell(g, x, -FRAC_2_SQRT_PI, -1.0)),
-        UnaryOp::ErfInv => {
-            |g, _, d, (_, y)| times(g, d, y, |g, y| bell(g, y, PI.sqrt() / 2.0, 1.0))
-        }
-        UnaryOp::Negate => |g, _, d, _| g.negate(d),
-        UnaryOp::Abs if is_complex => |g, mode, d, (x, y)| complex_abs(g, mode, d, x, y),
-        UnaryOp::Abs => |g, _, d, (x, _)| real_abs(g, d, x),
+        UnaryOp::Exp => |_, d, _, y| d * y,
+        UnaryOp::Expm1 => |_, d, _, y| d * (1.0 + y),
+        UnaryOp::Log => |_, d, x, _| d / x,
+        UnaryOp::Log1p => |_, d, x, _| d / (1.0 + float(x)),
+        // `e^-x y^2` overflows for very negative `x`.
+        UnaryOp::Sigmoid => |_, d, _, y| d * (y * (1.0 - y)),
+        UnaryOp::Sin => |_, d, x, _| d * float(x).cos(),
+        UnaryOp::Cos => |_, d, x, _| -(d * float(x).sin()),
+        UnaryOp::Tan => |_, d, _, y| d * (1.0 + y * y),
+        UnaryOp::Asin => |_, d, x, _| d * one_minus_square(float(x)).rsqrt(),
+        UnaryOp::Acos => |_, d, x, _| -(d * one_minus_square(float(x)).rsqrt()),
+        UnaryOp::Atan => |_, d, x, _| d / one_plus_square(float(x)),
+        UnaryOp::Sinh => |_, d, x, _| d * float(x).cosh(),
+        UnaryOp::Cosh => |_, d, x, _| d * float(x).sinh(),
+        UnaryOp::Tanh => |_, d, _, y| d * one_minus_square(y),
+        UnaryOp::Asinh => |_, d, x, _| d * asinh_slope(float(x)),
+        UnaryOp::Acosh => |_, d, x, _| d * acosh_slope(float(x)),
+        UnaryOp::Atanh => |_, d, x, _| d / one_minus_square(float(x)),
+        UnaryOp::Sqrt => |_, d, _, y| d / (2.0 * y),
+        UnaryOp::Rsqrt => |_, d, x, y| d * (-0.5 * (y / x)),
+        UnaryOp::Cbrt => |_, d, _, y| d / (y * (3.0 * y)),
+        UnaryOp::Erf => |_, d, x, _| d * bell(float(x), FRAC_2_SQRT_PI),
+        UnaryOp::Erfc => |_, d, x, _| d * bell(float(x), -FRAC_2_SQRT_PI),
+        UnaryOp::ErfInv => |_, d, _, y| d * (PI.sqrt() / 2.0 * (y * y).exp()),
+        UnaryOp::Negate => |_, d, _, _| -d,
+        UnaryOp::Abs if is_complex => complex_abs,
+        UnaryOp::Abs => |_, d, x, _| x.greater_equal(x.zero()).select(d, -d),
         // The sign of a real number is piecewise constant; the sign of a complex number depends on
         // its phase.
-        UnaryOp::Sign if is_complex => |g, mode, d, (x, y)| complex_sign(g, mode, d, x, y),
-        UnaryOp::Real if is_complex => |g, mode, d, _| real_part(g, mode, d),
-        UnaryOp::Imag if is_complex => |g, mode, d, _| imaginary_part(g, mode, d),
-        UnaryOp::Conjugate => |g, _, d, _| conjugate_part(g, d),
-        UnaryOp::Real => |_, _, d, _| Ok(d),
+        UnaryOp::Sign if is_complex => complex_sign,
+        UnaryOp::Real if is_complex => real_part,
+        UnaryOp::Imag if is_complex => imaginary_part,
+        // Re(dy conj(dz)) = Re(conj(dy) dz).
+        UnaryOp::Conjugate => |_, d, _, _| if d.dtype().is_complex() { d.conjugate() } else { d },
+        UnaryOp::Real => |_, d, _, _| d,
         UnaryOp::Sign
         | UnaryOp::Imag
         | UnaryOp::Floor
@@ -111,199 +114,96 @@ fn unary_rule(op: UnaryOp, is_complex: bool) -> Option<UnaryRule> {
     })
 }
 
-type Build = nxla_expr::Result<ExprId>;
-
-/// `dy * f(x)`. `x` is cast to a float, because integer arithmetic in `f` could overflow.
-fn times(
-    graph: &mut Graph,
-    dy: ExprId,
-    x: ExprId,
-    f: impl FnOnce(&mut Graph, ExprId) -> Build,
-) -> Build {
-    let x = to_float(graph, x)?;
-    let slope = f(graph, x)?;
-    graph.multiply(dy, slope)
-}
-
-/// `-dy * f(x)`.
-fn minus(
-    graph: &mut Graph,
-    dy: ExprId,
-    x: ExprId,
-    f: impl FnOnce(&mut Graph, ExprId) -> Build,
-) -> Build {
-    let product = times(graph, dy, x, f)?;
-    graph.negate(product)
-}
-
-/// `dy / f(x)`.
-fn over(
-    graph: &mut Graph,
-    dy: ExprId,
-    x: ExprId,
-    f: impl FnOnce(&mut Graph, ExprId) -> Build,
-) -> Build {
-    let x = to_float(graph, x)?;
-    let slope = f(graph, x)?;
-    graph.divide(dy, slope)
-}
-
-/// `y (1 - y)`, because `e^-x y^2` overflows for very negative `x`.
-fn sigmoid_slope(graph: &mut Graph, y: ExprId) -> Build {
-    let rest = one_minus(graph, y)?;
-    graph.multiply(y, rest)
+/// Converts an operand to a float, because integer arithmetic of a rule could overflow.
+fn float(x: Term<'_>) -> Term<'_> {
+    x.as_type(x.dtype().to_floating())
 }
 
 /// `1 + x^2`.
-fn one_plus_square(graph: &mut Graph, x: ExprId) -> Build {
-    let square = graph.multiply(x, x)?;
-    one_plus(graph, square)
+fn one_plus_square(x: Term<'_>) -> Term<'_> {
+    1.0 + x * x
 }
 
 /// `(1 - x) (1 + x)`, which is accurate near `x = ±1` where `1 - x^2` cancels.
-fn one_minus_square(graph: &mut Graph, x: ExprId) -> Build {
-    let (below, above) = (one_minus(graph, x)?, one_plus(graph, x)?);
-    graph.multiply(below, above)
-}
-
-/// `1 / sqrt(1 - x^2)`.
-fn asin_slope(graph: &mut Graph, x: ExprId) -> Build {
-    let product = one_minus_square(graph, x)?;
-    graph.rsqrt(product)
+fn one_minus_square(x: Term<'_>) -> Term<'_> {
+    (1.0 - x) * (1.0 + x)
 }
 
 /// `1 / sqrt(1 + x^2)`, for real `x` without overflow of the square.
-fn asinh_slope(graph: &mut Graph, x: ExprId) -> Build {
-    if graph.dtype(x).is_complex() {
-        let norm = one_plus_square(graph, x)?;
-        return graph.rsqrt(norm);
+fn asinh_slope(x: Term<'_>) -> Term<'_> {
+    if x.dtype().is_complex() {
+        return one_plus_square(x).rsqrt();
     }
-    let one = graph.one_like(x)?;
-    let length = larger_length(graph, x, one)?;
-    let square = scaled_square(graph, x, one, length)?;
-    let slope = graph.rsqrt(square)?;
-    graph.divide(slope, length)
+    let one = x.number(1.0);
+    let length = larger_length(x, one);
+    scaled_square(x, one, length).rsqrt() / length
 }
 
 /// The larger one of `|x|` and `|y|`, by which both are divided before they are squared; 1 where it
 /// is zero or infinite. It counts as a constant, because it cancels in the result.
-fn larger_length(graph: &mut Graph, x: ExprId, y: ExprId) -> Build {
-    let (x, y) = (graph.abs(x)?, graph.abs(y)?);
-    let larger = graph.max(x, y)?;
-    let length = safe_magnitude(graph, larger)?;
-    let (one, is_infinite) = (graph.one_like(length)?, graph.is_infinity(length)?);
-    let length = graph.select(is_infinite, one, length)?;
-    graph.stop_grad(length)
+fn larger_length<'f>(x: Term<'f>, y: Term<'f>) -> Term<'f> {
+    let length = one_for_zero(x.abs().max(y.abs()));
+    length.is_infinity().select(1.0, length).apply(Graph::stop_grad)
 }
 
 /// `(x / length)^2 + (y / length)^2`.
-fn scaled_square(graph: &mut Graph, x: ExprId, y: ExprId, length: ExprId) -> Build {
-    let (x, y) = (graph.divide(x, length)?, graph.divide(y, length)?);
-    let (x, y) = (graph.multiply(x, x)?, graph.multiply(y, y)?);
-    graph.add(x, y)
+fn scaled_square<'f>(x: Term<'f>, y: Term<'f>, length: Term<'f>) -> Term<'f> {
+    let (x, y) = (x / length, y / length);
+    x * x + y * y
 }
 
 /// `1 / (sqrt(x - 1) sqrt(x + 1))`. The form `sqrt(x^2 - 1)` has the wrong branch for complex `x`
 /// with a negative real part.
-fn acosh_slope(graph: &mut Graph, x: ExprId) -> Build {
-    let one = graph.one_like(x)?;
-    let below = graph.subtract(x, one)?;
-    let above = graph.add(x, one)?;
-    let (below, above) = (graph.rsqrt(below)?, graph.rsqrt(above)?);
-    graph.multiply(below, above)
+fn acosh_slope(x: Term<'_>) -> Term<'_> {
+    let (below, above) = (x - x.one(), x + x.one());
+    below.rsqrt() * above.rsqrt()
 }
 
-/// `-1/2 x^(-3/2) = -1/2 y / x`.
-fn rsqrt_slope(graph: &mut Graph, x: ExprId, y: ExprId) -> Build {
-    let slope = graph.divide(y, x)?;
-    scale(graph, slope, -0.5)
-}
-
-/// `factor * e^(sign * x^2)`.
-fn bell(graph: &mut Graph, x: ExprId, factor: f64, sign: f64) -> Build {
-    let square = graph.multiply(x, x)?;
-    let exponent = if sign < 0.0 { graph.negate(square)? } else { square };
-    let bell = graph.exp(exponent)?;
-    scale(graph, bell, factor)
-}
-
-/// `3 y^2`.
-fn cbrt_divisor(graph: &mut Graph, y: ExprId) -> Build {
-    times(graph, y, y, |graph, y| scale(graph, y, 3.0))
-}
-
-/// Re(dy conj(dz)) = Re(conj(dy) dz).
-fn conjugate_part(graph: &mut Graph, d: ExprId) -> Build {
-    if graph.dtype(d).is_complex() { graph.conjugate(d) } else { Ok(d) }
-}
-
-/// `dy` where `x` is not negative, else `-dy`.
-fn real_abs(graph: &mut Graph, dy: ExprId, x: ExprId) -> Build {
-    let zero = graph.zero_like(x)?;
-    let positive = graph.greater_equal(x, zero)?;
-    let negated = graph.negate(dy)?;
-    graph.select(positive, dy, negated)
+/// `factor * e^(-x^2)`.
+fn bell(x: Term<'_>, factor: f64) -> Term<'_> {
+    factor * (-(x * x)).exp()
 }
 
 /// Returns the real part of a tangent. A cotangent of a real value is already real.
-fn real_part(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
+fn real_part<'f>(mode: Mode, d: Term<'f>, _x: Term<'f>, _y: Term<'f>) -> Term<'f> {
     match mode {
-        Mode::Forward => graph.real(d),
-        Mode::Reverse => Ok(d),
+        Mode::Forward => d.real(),
+        Mode::Reverse => d,
     }
 }
 
 /// With `z = a + ib` and `f(b)`: `df = dy db = Re(-i dy dz)`.
-fn imaginary_part(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
+fn imaginary_part<'f>(mode: Mode, d: Term<'f>, _x: Term<'f>, _y: Term<'f>) -> Term<'f> {
     match mode {
-        Mode::Forward => graph.imag(d),
-        Mode::Reverse => {
-            let dtype = graph.dtype(d).to_complex();
-            let minus_i = graph.scalar_constant(Scalar::Complex(0.0, -1.0), dtype)?;
-            graph.multiply(minus_i, d)
-        }
+        Mode::Forward => d.imag(),
+        Mode::Reverse => d.number(Number::Complex(0.0, -1.0)) * d,
     }
 }
 
-/// Returns a magnitude with 0 replaced by 1, so that a division by it at the origin is not NaN.
-fn safe_magnitude(graph: &mut Graph, magnitude: ExprId) -> Build {
-    let (zero, one) = (graph.zero_like(magnitude)?, graph.one_like(magnitude)?);
-    let is_zero = graph.equal(magnitude, zero)?;
-    graph.select(is_zero, one, magnitude)
+/// Returns a number with 0 replaced by 1, so that its quotient or logarithm is finite at the origin.
+fn one_for_zero(x: Term<'_>) -> Term<'_> {
+    x.equal(x.zero()).select(x.one(), x)
 }
 
 /// `d|z| = Re(conj(z) dz) / |z|`.
-fn complex_abs(graph: &mut Graph, mode: Mode, d: ExprId, z: ExprId, y: ExprId) -> Build {
-    let magnitude = safe_magnitude(graph, y)?;
-    let conjugate = graph.conjugate(z)?;
+fn complex_abs<'f>(mode: Mode, d: Term<'f>, z: Term<'f>, y: Term<'f>) -> Term<'f> {
+    let (magnitude, conjugate) = (one_for_zero(y), z.conjugate());
     match mode {
-        Mode::Forward => {
-            let product = graph.multiply(conjugate, d)?;
-            let along = graph.real(product)?;
-            graph.divide(along, magnitude)
-        }
-        Mode::Reverse => {
-            let slope = graph.divide(d, magnitude)?;
-            graph.multiply(slope, conjugate)
-        }
+        Mode::Forward => (conjugate * d).real() / magnitude,
+        Mode::Reverse => d / magnitude * conjugate,
     }
 }
 
 /// `y = z / |z|`: the tangent is `dy = (dz - Re(conj(y) dz) y) / |z|`, and the cotangent is `dz =
 /// (dy - Re(dy y) conj(y)) / |z|`.
-fn complex_sign(graph: &mut Graph, mode: Mode, d: ExprId, z: ExprId, y: ExprId) -> Build {
-    let conjugate = graph.conjugate(y)?;
+fn complex_sign<'f>(mode: Mode, d: Term<'f>, z: Term<'f>, y: Term<'f>) -> Term<'f> {
+    let conjugate = y.conjugate();
     let (outward, back) = match mode {
         Mode::Forward => (conjugate, y),
         Mode::Reverse => (y, conjugate),
     };
-    let radial = graph.multiply(d, outward)?;
-    let radial = graph.real(radial)?;
-    let radial = graph.multiply(radial, back)?;
-    let across = graph.subtract(d, radial)?;
-    let magnitude = graph.abs(z)?;
-    let magnitude = safe_magnitude(graph, magnitude)?;
-    graph.divide(across, magnitude)
+    let across = d - (d * outward).real() * back;
+    across / one_for_zero(z.abs())
 }
 
 /// Returns whether a binary op has a derivative rule or is an error. The derivative of a quotient
@@ -341,46 +241,55 @@ fn binary_part(
     (position, d): (usize, ExprId),
     (operands, y): ([ExprId; 2], ExprId),
 ) -> Result<Option<ExprId>> {
+    let formula = Formula::new(graph);
+    let [d, a, b, y] = formula.terms([d, operands[0], operands[1], y]);
     // Where `a` is 0, the formula for the derivative of `a^0` would return NaN.
-    if op == BinaryOp::Pow && position == 0 && real_constant(graph, operands[1]) == Some(0.0) {
+    if op == BinaryOp::Pow && position == 0 && b.constant() == Some(0.0) {
         return Ok(None);
     }
     let rule = binary_rule(op, position);
-    Ok(rule.map(|rule| rule(graph, mode, d, operands, y)).transpose()?)
+    Ok(rule.map(|rule| rule(mode, d, [a, b], y).id()).transpose()?)
 }
 
 /// A function of the tangent or cotangent, the operands and the result. The result has the shape of
 /// the result of the op.
-type BinaryRule = fn(&mut Graph, Mode, ExprId, [ExprId; 2], ExprId) -> Build;
+type BinaryRule = for<'f> fn(Mode, Term<'f>, [Term<'f>; 2], Term<'f>) -> Term<'f>;
 
 /// Returns the rule of a binary op for the operand at a position, or `None` if the derivative is
 /// zero. A rule multiplies by the derivative in both modes; `complex` has different formulas.
 fn binary_rule(op: BinaryOp, position: usize) -> Option<BinaryRule> {
     Some(match (op, position) {
-        (BinaryOp::Add, _) | (BinaryOp::Subtract | BinaryOp::Remainder, 0) => |_, _, d, _, _| Ok(d),
-        (BinaryOp::Subtract, _) => |g, _, d, _, _| g.negate(d),
-        (BinaryOp::Multiply, 0) => |g, _, d, [_, b], _| g.multiply(d, b),
-        (BinaryOp::Multiply, _) => |g, _, d, [a, _], _| g.multiply(d, a),
-        (BinaryOp::Divide, 0) => |g, _, d, [_, b], _| g.divide(d, b),
-        (BinaryOp::Divide, _) => |g, _, d, [_, b], y| {
-            let slope = g.divide(d, b)?;
-            let part = g.multiply(slope, y)?;
-            g.negate(part)
+        (BinaryOp::Add, _) | (BinaryOp::Subtract | BinaryOp::Remainder, 0) => |_, d, _, _| d,
+        (BinaryOp::Subtract, _) => |_, d, _, _| -d,
+        (BinaryOp::Multiply, 0) => |_, d, [_, b], _| d * b,
+        (BinaryOp::Multiply, _) => |_, d, [a, _], _| d * a,
+        (BinaryOp::Divide, 0) => |_, d, [_, b], _| d / b,
+        (BinaryOp::Divide, _) => |_, d, [_, b], y| -(d / b * y),
+        (BinaryOp::Pow, 0) => |_, d, [a, b], _| d * pow_slope(float(a), b),
+        // For `a = 0` the logarithm is replaced by `log(1)`: the limit of `log(a) a^b` for `b > 0` is
+        // 0, where the formula would return NaN.
+        (BinaryOp::Pow, _) => |_, d, [a, _], y| d * (one_for_zero(float(a)).log() * y),
+        (BinaryOp::Atan2, 0) => |_, d, [a, b], _| atan2_part(d, a, b, b),
+        (BinaryOp::Atan2, _) => |_, d, [a, b], _| -atan2_part(d, a, b, a),
+        // `y = a - b trunc(a/b)`, so `db` is multiplied by `-trunc(a/b) = (y - a)/b`. The exact
+        // quotient is an integer, so rounding removes the error of the division.
+        (BinaryOp::Remainder, _) => |_, d, [a, b], y| {
+            let (a, y) = (float(a), float(y));
+            d * ((y - a) / b).round()
         },
-        (BinaryOp::Pow, 0) => |g, _, d, [a, b], _| pow_base(g, d, a, b),
-        (BinaryOp::Pow, _) => |g, _, d, [a, _], y| pow_exponent(g, d, a, y),
-        (BinaryOp::Atan2, 0) => |g, _, d, [a, b], _| atan2_slope(g, d, (a, b), b),
-        (BinaryOp::Atan2, _) => |g, _, d, [a, b], _| {
-            let part = atan2_slope(g, d, (a, b), a)?;
-            g.negate(part)
+        (BinaryOp::Max, 0) => |_, d, [a, b], _| extremum(d, a.greater(b), a.equal(b)),
+        (BinaryOp::Max, _) => |_, d, [a, b], _| extremum(d, b.greater(a), b.equal(a)),
+        (BinaryOp::Min, 0) => |_, d, [a, b], _| extremum(d, a.less(b), a.equal(b)),
+        (BinaryOp::Min, _) => |_, d, [a, b], _| extremum(d, b.less(a), b.equal(a)),
+        // Re(dy (da + i db)) = Re(dy) da - Im(dy) db.
+        (BinaryOp::Complex, 0) => |mode, d, _, _| match mode {
+            Mode::Forward => d.complex(0.0),
+            Mode::Reverse => d.real(),
         },
-        (BinaryOp::Remainder, _) => |g, _, d, [a, b], y| remainder_divisor(g, d, (a, b), y),
-        (BinaryOp::Max, 0) => |g, _, d, [a, b], _| extremum(g, d, BinaryOp::Greater, (a, b)),
-        (BinaryOp::Max, _) => |g, _, d, [a, b], _| extremum(g, d, BinaryOp::Greater, (b, a)),
-        (BinaryOp::Min, 0) => |g, _, d, [a, b], _| extremum(g, d, BinaryOp::Less, (a, b)),
-        (BinaryOp::Min, _) => |g, _, d, [a, b], _| extremum(g, d, BinaryOp::Less, (b, a)),
-        (BinaryOp::Complex, 0) => |g, mode, d, _, _| complex_real(g, mode, d),
-        (BinaryOp::Complex, _) => |g, mode, d, _, _| complex_imaginary(g, mode, d),
+        (BinaryOp::Complex, _) => |mode, d, _, _| match mode {
+            Mode::Forward => d.number(0.0).complex(d),
+            Mode::Reverse => -d.imag(),
+        },
         (
             BinaryOp::Quotient
             | BinaryOp::BitwiseAnd
@@ -402,108 +311,32 @@ fn binary_rule(op: BinaryOp, position: usize) -> Option<BinaryRule> {
     })
 }
 
-/// `log(a) y`. For `a = 0` the logarithm is replaced by `log(1)`: the limit of `log(a) a^b` for `b
-/// > 0` is 0, where the formula would return NaN.
-fn pow_exponent(graph: &mut Graph, d: ExprId, a: ExprId, y: ExprId) -> Build {
-    let a = to_float(graph, a)?;
-    let (zero, one) = (graph.zero_like(a)?, graph.one_like(a)?);
-    let is_zero = graph.equal(a, zero)?;
-    let safe = graph.select(is_zero, one, a)?;
-    let log = graph.log(safe)?;
-    let slope = graph.multiply(log, y)?;
-    graph.multiply(d, slope)
-}
-
-/// Returns the value of a real constant.
-fn real_constant(graph: &Graph, id: ExprId) -> Option<f64> {
-    let Op::Constant(constant) = graph.op(id) else { return None };
-    match constant.value {
-        Scalar::Complex(..) => None,
-        value => Some(value.as_f64()),
-    }
-}
-
-/// `n a^(n-1)` for a constant exponent `n`.
-fn pow_constant(graph: &mut Graph, dy: ExprId, a: ExprId, exponent: f64) -> Build {
-    let a = to_float(graph, a)?;
-    let power = if exponent == 2.0 {
-        a
-    } else {
-        let less = scalar(graph, exponent - 1.0, graph.dtype(a))?;
-        graph.pow(a, less)?
-    };
-    let slope = scale(graph, power, exponent)?;
-    graph.multiply(dy, slope)
-}
-
 /// `b a^(b-1)`. Where both are 0 the exponent 1 is used, because `0 * 0^-1` would be NaN.
-fn pow_base(graph: &mut Graph, dy: ExprId, a: ExprId, b: ExprId) -> Build {
-    if let Some(exponent) = real_constant(graph, b) {
-        return pow_constant(graph, dy, a, exponent);
+fn pow_slope<'f>(a: Term<'f>, b: Term<'f>) -> Term<'f> {
+    match b.constant() {
+        Some(2.0) => return 2.0 * a,
+        Some(exponent) => return exponent * a.pow(exponent - 1.0),
+        None => {}
     }
-    let (a, b) = (to_float(graph, a)?, to_float(graph, b)?);
-    let (zero, one) = (graph.zero_like(b)?, graph.one_like(b)?);
-    let is_zero = graph.equal(b, zero)?;
-    let base_is_zero = graph.equal(a, zero)?;
-    let are_zero = graph.logical_and(is_zero, base_is_zero)?;
-    let less = graph.subtract(b, one)?;
-    let less = graph.select(are_zero, one, less)?;
-    let power = graph.pow(a, less)?;
-    let slope = graph.multiply(b, power)?;
-    graph.multiply(dy, slope)
+    let b = float(b);
+    let are_zero = b.equal(b.zero()) & a.equal(b.zero());
+    let less = are_zero.select(b.one(), b - b.one());
+    b * a.pow(less)
 }
 
 /// `d x / (a^2 + b^2)`, where `x` is an operand: `d atan2(a, b) = (b da - a db) / (a^2 + b^2)`.
-fn atan2_slope(graph: &mut Graph, d: ExprId, (a, b): (ExprId, ExprId), x: ExprId) -> Build {
-    let (a, b, x) = (to_float(graph, a)?, to_float(graph, b)?, to_float(graph, x)?);
-    let length = larger_length(graph, a, b)?;
-    let square = scaled_square(graph, a, b, length)?;
-    let (direction, slope) = (graph.divide(x, length)?, graph.divide(d, length)?);
-    let slope = graph.divide(slope, square)?;
-    graph.multiply(slope, direction)
-}
-
-/// `y = a - b trunc(a/b)`, so `db` is multiplied by `-trunc(a/b) = (y - a)/b`. The exact quotient is
-/// an integer, so rounding removes the error of the division.
-fn remainder_divisor(graph: &mut Graph, d: ExprId, (a, b): (ExprId, ExprId), y: ExprId) -> Build {
-    let (a, y) = (to_float(graph, a)?, to_float(graph, y)?);
-    let multiple = graph.subtract(y, a)?;
-    let count = graph.divide(multiple, b)?;
-    let count = graph.round(count)?;
-    graph.multiply(d, count)
+fn atan2_part<'f>(d: Term<'f>, a: Term<'f>, b: Term<'f>, x: Term<'f>) -> Term<'f> {
+    let (a, b, x) = (float(a), float(b), float(x));
+    let length = larger_length(a, b);
+    let square = scaled_square(a, b, length);
+    let (direction, slope) = (x / length, d / length);
+    slope / square * direction
 }
 
 /// The selected operand receives the whole cotangent; in a tie each operand receives one half.
-fn extremum(graph: &mut Graph, d: ExprId, wins: BinaryOp, (own, other): (ExprId, ExprId)) -> Build {
-    let (won, tied) = (graph.binary(wins, own, other)?, graph.equal(own, other)?);
-    let half = scale(graph, d, 0.5)?;
-    let shared = select_or_zero(graph, tied, half)?;
-    graph.select(won, d, shared)
-}
-
-/// The cotangent of `a` in `a + ib`: `Re(dy (da + i db)) = Re(dy) da - Im(dy) db`.
-fn complex_real(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
-    match mode {
-        Mode::Forward => {
-            let zero = scalar(graph, 0.0, graph.dtype(d))?;
-            graph.complex(d, zero)
-        }
-        Mode::Reverse => graph.real(d),
-    }
-}
-
-/// The cotangent of `b` in `a + ib`; see [`complex_real`].
-fn complex_imaginary(graph: &mut Graph, mode: Mode, d: ExprId) -> Build {
-    match mode {
-        Mode::Forward => {
-            let zero = scalar(graph, 0.0, graph.dtype(d))?;
-            graph.complex(zero, d)
-        }
-        Mode::Reverse => {
-            let part = graph.imag(d)?;
-            graph.negate(part)
-        }
-    }
+fn extremum<'f>(d: Term<'f>, won: Term<'f>, tied: Term<'f>) -> Term<'f> {
+    let shared = tied.select(0.5 * d, 0.0);
+    won.select(d, shared)
 }
 
 /// Both branches carry derivatives, but the predicate does not.
@@ -520,6 +353,8 @@ pub(super) fn select(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
         graph.select(predicate, zero, dy)
     })
 }
+
+type Build = nxla_expr::Result<ExprId>;
 
 /// Builds a contribution with the shape of the result if the operand needs a cotangent.
 fn give(
@@ -547,23 +382,14 @@ pub(super) fn clip(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> {
 /// `min(max(x, low), high)`: the tangent or cotangent `d` of the operand at a position, where the
 /// operand is the result, and zero elsewhere. Where `x` equals a bound, the result is `x`.
 fn clip_part(graph: &mut Graph, position: usize, d: ExprId, [x, low, high]: [ExprId; 3]) -> Build {
+    let formula = Formula::new(graph);
+    let [d, x, low, high] = formula.terms([d, x, low, high]);
     let is_result = match position {
-        0 => {
-            let above = graph.greater_equal(x, low)?;
-            let below = graph.less_equal(x, high)?;
-            graph.logical_and(above, below)?
-        }
-        1 => {
-            let under = graph.less(x, low)?;
-            let ordered = graph.less_equal(low, high)?;
-            graph.logical_and(under, ordered)?
-        }
-        _ => {
-            let raised = graph.max(x, low)?;
-            graph.greater(raised, high)?
-        }
+        0 => x.greater_equal(low) & x.less_equal(high),
+        1 => x.less(low) & low.less_equal(high),
+        _ => x.max(low).greater(high),
     };
-    select_or_zero(graph, is_result, d)
+    is_result.select(d, 0.0).id()
 }
 
 /// A conversion between numeric dtypes is the identity for derivatives, even through integers. A
