@@ -10,15 +10,14 @@ use smallvec::SmallVec;
 use super::limits::TILE_ELEMENTS;
 use crate::context::{self, Args, Cx, Fault, Results, ScratchGuard};
 use crate::kernels::elementwise::{
-    Access, BodyCode, Broadcast, Feed, Feeds, Outs, PairFunction, split_off,
+    Access, BodyCode, Broadcast, Domain, Feed, Feeds, Outs, PairFunction, split_off,
 };
 use crate::kernels::reduce::{self, RowOperand};
 use crate::kernels::strided::Strided;
 
 /// A loop nest over tiles of rows.
 pub(crate) struct TiledNest {
-    pub(crate) rows: usize,
-    pub(crate) columns: usize,
+    pub(crate) domain: Domain,
     /// The cost per element, in sixteenths of a nanosecond.
     pub(crate) cost: usize,
     pub(crate) parts: Box<[LoweredPart]>,
@@ -120,7 +119,7 @@ impl TiledNest {
 impl NestRun<'_> {
     /// Computes all rows, on several threads if that pays. The kernels of the parts split a single row.
     fn fill(&self, results: &mut [HostTensor]) {
-        let TiledNest { rows, columns, cost, .. } = *self.nest;
+        let TiledNest { domain: Domain { rows, columns }, cost, .. } = *self.nest;
         let mut outs: Outs<'_> = results.iter_mut().map(context::bytes_mut).collect();
         let elements = rows * columns;
         let piece = self.cx.piece(elements, columns, elements.saturating_mul(cost));
@@ -143,7 +142,7 @@ impl NestRun<'_> {
 
     /// Computes rows tile by tile.
     fn fill_rows(&self, first: usize, count: usize, mut outs: Outs<'_>) {
-        let tile = (TILE_ELEMENTS / self.nest.columns).max(1);
+        let tile = (TILE_ELEMENTS / self.nest.domain.columns).max(1);
         // All tiles but the last have the same size.
         let tile = count.div_ceil(count.div_ceil(tile));
         let mut locals: SmallVec<[ScratchGuard; 4]> =
@@ -183,7 +182,7 @@ impl NestRun<'_> {
                 code.run_range(self.cx, &tile.feeds(part, code, 0..rows), 0, &mut outs);
             }
             LoweredWork::Reduce(op, dtype) => {
-                let columns = self.nest.columns;
+                let columns = self.nest.domain.columns;
                 let x = tile.bytes(part.operands[0].0, columns * dtype.size(), 0..rows);
                 reduce::fill_by_row(self.cx, *op, *dtype, x, columns, outs[0]);
             }
@@ -352,7 +351,7 @@ impl Tile<'_, '_, '_> {
         size: usize,
         rows: usize,
     ) -> RowOperand<'_> {
-        let columns = self.run.nest.columns;
+        let columns = self.run.nest.domain.columns;
         let (bytes, starts) = match (broadcast, rule) {
             (Broadcast::None, _) => {
                 let starts = (0..rows).map(|row| row * columns).collect();

@@ -12,7 +12,7 @@ use super::limits::WIDE_ROW;
 use crate::execute::nest::{
     FusedReduction, LoweredPart, LoweredWork, NO_TILE, Output, TileOperand, TiledNest,
 };
-use crate::kernels::elementwise::{Access, BodyCode, Broadcast, PairFunction};
+use crate::kernels::elementwise::{Access, BodyCode, Broadcast, Domain, PairFunction};
 use crate::kernels::reduce;
 use crate::schedule::{Nest, NestPart, Step, ValueId, Width, Work};
 
@@ -52,8 +52,7 @@ pub(super) fn lower_nest(graph: &Graph, step: &Step, nest: &Nest) -> TiledNest {
     });
     let outputs = outputs.collect();
     TiledNest {
-        rows: nest.rows,
-        columns: nest.columns,
+        domain: nest.domain,
         cost: lowering.cost.max(1),
         parts: lowered.into(),
         locals: lowering.locals.into(),
@@ -63,7 +62,8 @@ pub(super) fn lower_nest(graph: &Graph, step: &Step, nest: &Nest) -> TiledNest {
 
 /// The cost of all elements of a nest, in sixteenths of a nanosecond.
 pub(super) fn total_cost(nest: &TiledNest) -> usize {
-    nest.rows.saturating_mul(nest.columns).saturating_mul(nest.cost)
+    let Domain { rows, columns } = nest.domain;
+    rows.saturating_mul(columns).saturating_mul(nest.cost)
 }
 
 struct Lowering<'a> {
@@ -132,7 +132,7 @@ impl Lowering<'_> {
             && matches!(self.graph.op(next.step.id), Op::Reduce(..))
             && next.step.args[0] == value
             && self.is_temporary(at + 1, value)
-            && (self.nest.columns >= 4 * WIDE_ROW
+            && (self.nest.domain.columns >= 4 * WIDE_ROW
                 || self.map_reduce_kernel(at, code, next).is_some())
     }
 
@@ -151,11 +151,11 @@ impl Lowering<'_> {
     ) -> Option<MapReduceKernel> {
         let (function, inputs) = code.pair_function?;
         let inputs = inputs.map(usize::from);
-        let columns = self.nest.columns;
+        let columns = self.nest.domain.columns;
         let broadcasts = inputs.map(|input| {
             let access = &code.inputs[input].access;
             let is_readable = !matches!(access, Access::Strided(rule) if !rule.has_rows(columns));
-            (Broadcast::of(access, (self.nest.rows, columns)), is_readable)
+            (Broadcast::of(access, self.nest.domain), is_readable)
         });
         let is_repeated = |broadcast| matches!(broadcast, Broadcast::Scalar | Broadcast::PerRow);
         let is_readable = |(broadcast, is_readable)| is_readable || broadcast != Broadcast::Strided;
@@ -204,8 +204,8 @@ impl Lowering<'_> {
 
     fn lower_body(&mut self, at: usize, part: &NestPart, code: &BodyCode) -> LoweredPart {
         let (width, cost) = match part.width {
-            Width::Row => (1, code.cost / self.nest.columns),
-            Width::Domain => (self.nest.columns, code.cost),
+            Width::Row => (1, code.cost / self.nest.domain.columns),
+            Width::Domain => (self.nest.domain.columns, code.cost),
             Width::Total(_) => unreachable!("a body does not compute a total"),
         };
         self.cost += cost;
@@ -223,7 +223,7 @@ impl Lowering<'_> {
     fn lower_reduction(&mut self, at: usize, part: &NestPart) -> LoweredPart {
         self.cost += REDUCTION_COST;
         let dtype = self.graph.dtype(part.step.id);
-        let layout = RowLayout { dtype, per_row: self.nest.columns };
+        let layout = RowLayout { dtype, per_row: self.nest.domain.columns };
         let operand = self.operand(at, part.step.args[0], Some(layout));
         let operands = SmallVec::from_elem((operand, Broadcast::None), 1);
         let results = SmallVec::from_elem(self.reduction_result(at, part), 1);
@@ -240,7 +240,7 @@ impl Lowering<'_> {
         (function, inputs): MapReduceKernel,
         reduction: &NestPart,
     ) -> LoweredPart {
-        let width = self.nest.columns;
+        let width = self.nest.domain.columns;
         self.cost += code.cost + REDUCTION_COST;
         let operands = self.body_operands(at, part, code, width);
         let operands = inputs.map(|input| operands[input]).into_iter().collect();
@@ -261,7 +261,7 @@ impl Lowering<'_> {
         code: &BodyCode,
         reduction: &NestPart,
     ) -> LoweredPart {
-        let (width, value) = (self.nest.columns, reduction.step.args[0]);
+        let (width, value) = (self.nest.domain.columns, reduction.step.args[0]);
         let reduced = part.step.results.iter().position(|&result| result == value);
         let reduced = reduced.expect("the reduction reads a result of the body");
         let is_stored = !self.is_temporary(at + 1, value);
@@ -284,11 +284,10 @@ impl Lowering<'_> {
         code: &BodyCode,
         width: usize,
     ) -> SmallVec<[(TileOperand, Broadcast); 3]> {
-        let domain = (self.nest.rows, self.nest.columns);
         let inputs = part.step.args.iter().zip(&code.inputs);
         inputs
             .map(|(&value, input)| {
-                let broadcast = Broadcast::of(&input.access, domain);
+                let broadcast = Broadcast::of(&input.access, self.nest.domain);
                 let layout = RowLayout { dtype: input.dtype, per_row: width };
                 let by_element = (broadcast == Broadcast::None).then_some(layout);
                 (self.operand(at, value, by_element), broadcast)

@@ -18,14 +18,13 @@ use super::limits::{
     CHEAP_COST, MANY_ROWS, MAX_COLUMNS, MAX_MOVED, MAX_NODES, ONE_THREAD_ELEMENTS,
 };
 use super::{Schedule, Step, ValueId, Work, count_uses};
-use crate::kernels::elementwise::{Access, Broadcast};
+use crate::kernels::elementwise::{Access, Broadcast, Domain};
 use crate::kernels::{BLOCK_ELEMENTS, reduce};
 
 /// A loop nest over a domain.
 #[derive(Clone)]
 pub(crate) struct Nest {
-    pub(crate) rows: usize,
-    pub(crate) columns: usize,
+    pub(crate) domain: Domain,
     pub(crate) parts: Vec<NestPart>,
     /// The types of the results, which are the values that other steps read.
     pub(crate) types: Vec<TensorType>,
@@ -69,8 +68,8 @@ struct OpenNest {
     parts: Vec<NestPart>,
     /// The number of elements of the domain.
     elements: usize,
-    /// The rows and columns, known from the first reduction on.
-    domain: Option<(usize, usize)>,
+    /// Known from the first reduction on.
+    domain: Option<Domain>,
     /// The widths of the values that the nest computes.
     widths: FxHashMap<ValueId, Width>,
     /// The number of steps that have moved before the nest.
@@ -172,13 +171,13 @@ impl<'a> Fuser<'a> {
     /// Values from outside are complete before the nest begins, so a step may read them anywhere. It follows that a
     /// row needs no other row, and tiles of rows can run in any order. Returns the width of the results, and the
     /// domain if the step determines it.
-    fn join_width(&self, step: &Step) -> Option<(Width, Option<(usize, usize)>)> {
+    fn join_width(&self, step: &Step) -> Option<(Width, Option<Domain>)> {
         let OpenNest { elements, domain, widths, .. } = &self.open;
         if let Work::Body(code) = &step.work {
             let size = code.shape.size();
             let width = match *domain {
                 _ if size == *elements => Width::Domain,
-                Some((rows, _)) if size == rows => Width::Row,
+                Some(Domain { rows, .. }) if size == rows => Width::Row,
                 _ => return None,
             };
             let is_local = |(value, access): (&ValueId, &Access)| {
@@ -189,7 +188,7 @@ impl<'a> Fuser<'a> {
                 };
                 match Broadcast::of(access, domain) {
                     Broadcast::None => read == width,
-                    Broadcast::Scalar => read == Width::Row && domain.0 == 1,
+                    Broadcast::Scalar => read == Width::Row && domain.rows == 1,
                     Broadcast::PerRow => read == Width::Row && width == Width::Domain,
                     Broadcast::PerColumn | Broadcast::Strided => false,
                 }
@@ -209,9 +208,9 @@ impl<'a> Fuser<'a> {
     /// 1. the nest has few parts, so that their tiles fit into a second-level cache;
     /// 2. the rows that a reduction introduces are no longer than such a tile, and have several columns; and
     /// 3. all threads get rows, or one thread computes them as fast.
-    fn is_profitable_join(&self, step: &Step, domain: Option<(usize, usize)>) -> bool {
+    fn is_profitable_join(&self, step: &Step, domain: Option<Domain>) -> bool {
         let fits = self.open.parts.len() < MAX_NODES;
-        let (true, Some((rows, columns))) = (matches!(step.work, Work::Op), domain) else {
+        let (true, Some(Domain { rows, columns })) = (matches!(step.work, Work::Op), domain) else {
             return fits;
         };
         let has_rows = rows > 0 && columns > 1 && columns <= MAX_COLUMNS;
@@ -251,7 +250,7 @@ impl<'a> Fuser<'a> {
             NestPart { step: body, width: Width::Domain },
             NestPart { step, width: Width::Total(results) },
         ];
-        self.push_nest(parts, (1, columns));
+        self.push_nest(parts, Domain { rows: 1, columns });
     }
 
     /// Closes the open nest.
@@ -263,11 +262,11 @@ impl<'a> Fuser<'a> {
         }
     }
 
-    fn push_nest(&mut self, parts: Vec<NestPart>, (rows, columns): (usize, usize)) {
+    fn push_nest(&mut self, parts: Vec<NestPart>, domain: Domain) {
         let (results, types) = self.results(&parts).into_iter().unzip();
         let args: SmallVec<[ValueId; 4]> = self.inputs(&parts);
         let id = parts.last().expect("a nest has parts").step.id;
-        let work = Work::Nest(Box::new(Nest { rows, columns, parts, types }));
+        let work = Work::Nest(Box::new(Nest { domain, parts, types }));
         self.fused.push(Step { id, work, args, results });
     }
 

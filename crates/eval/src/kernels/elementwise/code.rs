@@ -58,7 +58,14 @@ pub(crate) enum Access {
     Strided(Box<Strided>),
 }
 
-/// The broadcast of an operand over a domain of rows and columns.
+/// The rows and columns over which a loop nest ranges.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Domain {
+    pub(crate) rows: usize,
+    pub(crate) columns: usize,
+}
+
+/// The broadcast of an operand over a domain.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Broadcast {
     /// One element for each element of the domain.
@@ -74,8 +81,8 @@ pub(crate) enum Broadcast {
 }
 
 impl Broadcast {
-    /// The broadcast of an access over this many rows and columns.
-    pub(crate) fn of(access: &Access, (rows, columns): (usize, usize)) -> Self {
+    /// The broadcast of an access over a domain.
+    pub(crate) fn of(access: &Access, Domain { rows, columns }: Domain) -> Self {
         let rule = |by_row, by_column| Strided::new(0, [(rows, by_row), (columns, by_column)]);
         match access {
             Access::Same => Broadcast::None,

@@ -16,7 +16,7 @@ pub(crate) use binary::{
     binary_kernel, clip_kernel, copy_kernel, known_power_kernel, select_kernel,
 };
 pub(crate) use code::{
-    Access, BodyCode, Broadcast, Constant, Input, Instruction, Loc, PairFunction, Target,
+    Access, BodyCode, Broadcast, Constant, Domain, Input, Instruction, Loc, PairFunction, Target,
 };
 pub(crate) use convert::{convert, convert_kernels, count_from, owned};
 pub(crate) use division::known_divisor_kernel;

@@ -13,7 +13,7 @@ use nxla_expr::{Op, Reduce, ReduceOp, TensorType};
 use nxla_tensor::{DType, Element, HostTensor, Scalar};
 
 use crate::context::{self, Args, Cx, Fault};
-use crate::kernels::elementwise::convert;
+use crate::kernels::elementwise::{Domain, convert};
 use crate::kernels::number::{Number, accumulator_dtype, compute_dtype, match_number, match_wide};
 use crate::kernels::ordered::{match_order, pick_better};
 use kernel::{Elements, Reducer, finds_largest, is_in_pieces, neutral, reduce};
@@ -93,7 +93,7 @@ pub(crate) fn by_row(
     attributes: &Reduce,
     x: &TensorType,
     ty: &TensorType,
-) -> Option<(usize, usize)> {
+) -> Option<Domain> {
     let longer = |wanted: bool| {
         let axes = (0..x.shape.rank()).filter(move |&axis| is_reduced(attributes, axis) == wanted);
         axes.filter(|&axis| x.shape[axis] != 1)
@@ -101,7 +101,7 @@ pub(crate) fn by_row(
     let is_last = longer(false).next_back() < longer(true).next();
     let is_plain = operand_dtype(op, x.dtype) == x.dtype && ty.dtype == x.dtype;
     let size = |wanted: bool| x.shape.size_along(longer(wanted));
-    (is_last && is_plain).then(|| (size(false), size(true)))
+    (is_last && is_plain).then(|| Domain { rows: size(false), columns: size(true) })
 }
 
 /// The number of results of a reduction that can consume elements while they are computed: one, or one row of results
