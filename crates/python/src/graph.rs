@@ -18,7 +18,7 @@ use crate::node::PyNode;
 use crate::notes::refuse_host_notes;
 use crate::options::{options_from, to_dict};
 use crate::policy::{PyTimeline, policy_from, simulate};
-use crate::program::{Parts, PyExpression, ROOT, Results, from_pickled};
+use crate::program::{Parts, PyExpression, ROOT, Results, Unpickled};
 use crate::signature::Arguments;
 use crate::tensor::{PyTensor, bytes_object};
 
@@ -411,9 +411,9 @@ impl PyStageGraph {
         captured: Vec<PyRef<'_, PyTensor>>,
     ) -> PyResult<Self> {
         let graph = StageGraph::from_bytes(bytes).or_raise()?;
-        let sizes = (graph.inputs().len(), graph.outputs().len());
-        let (results, expected, captured) =
-            from_pickled(py, (results, expected, captured), sizes, "the stages")?;
+        let containers = Unpickled::new(py, results, expected, &captured)?;
+        containers.check(graph.inputs().len(), graph.outputs().len(), "the stages")?;
+        let Unpickled { results, expected, captured } = containers;
         Ok(Self { graph, results, captured, expected })
     }
 

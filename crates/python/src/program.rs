@@ -153,20 +153,34 @@ impl PyExpression {
 /// The state of a pickled expression.
 pub(crate) type Parts<'py> = (Bound<'py, PyBytes>, Py<PyAny>, Pickled, Vec<Py<PyAny>>);
 
-/// The containers and large tensors of a pickle, if their numbers match the inputs and outputs.
-pub(crate) fn from_pickled(
-    py: Python<'_>,
-    (results, expected, captured): (&Bound<'_, PyAny>, Pickled, Vec<PyRef<'_, PyTensor>>),
-    (inputs, outputs): (usize, usize),
-    of: &str,
-) -> PyResult<(Arc<Results>, Arc<Expected>, Vec<RawTensor>)> {
-    let results = Arc::new(Results::from_pickled(results)?);
-    let expected = Arc::new(Expected::from_pickled(py, expected)?);
-    let captured: Vec<RawTensor> = captured.iter().map(|tensor| tensor.tensor()).collect();
-    if expected.leaf_count() + captured.len() != inputs || results.tree.leaf_count() != outputs {
-        return Err(format_error("pickle", format!("containers must match {of}")));
+/// The containers and large tensors of a pickle.
+pub(crate) struct Unpickled {
+    pub(crate) results: Arc<Results>,
+    pub(crate) expected: Arc<Expected>,
+    pub(crate) captured: Vec<RawTensor>,
+}
+
+impl Unpickled {
+    pub(crate) fn new(
+        py: Python<'_>,
+        results: &Bound<'_, PyAny>,
+        expected: Pickled,
+        captured: &[PyRef<'_, PyTensor>],
+    ) -> PyResult<Self> {
+        Ok(Self {
+            results: Arc::new(Results::from_pickled(results)?),
+            expected: Arc::new(Expected::from_pickled(py, expected)?),
+            captured: captured.iter().map(|tensor| tensor.tensor()).collect(),
+        })
     }
-    Ok((results, expected, captured))
+
+    /// Returns an error if the containers do not have this many inputs and outputs.
+    pub(crate) fn check(&self, inputs: usize, outputs: usize, of: &str) -> PyResult<()> {
+        let is_same = self.expected.leaf_count() + self.captured.len() == inputs
+            && self.results.tree.leaf_count() == outputs;
+        let error = || format_error("pickle", format!("containers must match {of}"));
+        is_same.then_some(()).ok_or_else(error)
+    }
 }
 
 /// Dtype and shape of an input or an output, for Python.
@@ -410,9 +424,9 @@ impl PyExpression {
         captured: Vec<PyRef<'_, PyTensor>>,
     ) -> PyResult<Self> {
         let program = Self::from_bytes(py, bytes)?.program;
-        let sizes = (program.inputs().len(), program.outputs().len());
-        let (results, expected, captured) =
-            from_pickled(py, (results, expected, captured), sizes, "the expression")?;
+        let containers = Unpickled::new(py, results, expected, &captured)?;
+        containers.check(program.inputs().len(), program.outputs().len(), "the expression")?;
+        let Unpickled { results, expected, captured } = containers;
         Ok(Self { program, results, captured, expected, context: ROOT })
     }
 

@@ -38,9 +38,14 @@ pub(super) struct ScheduleBuilder<'a, 'p> {
 /// Groups whose step has not been written.
 #[derive(Default)]
 struct OpenGroups {
-    /// The groups with their roots and results.
-    groups: Vec<(u32, ExprId, ValueId)>,
+    groups: Vec<OpenGroup>,
     nodes: usize,
+}
+
+struct OpenGroup {
+    group: u32,
+    root: ExprId,
+    result: ValueId,
 }
 
 const NO_PART: u32 = u32::MAX;
@@ -214,20 +219,20 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
         if !self.joins(root, group, nodes) {
             self.close();
         }
-        let value = self.new_value();
+        let result = self.new_value();
         self.first_part[root.index()] = self.next_part();
-        self.parts.push(value);
-        self.open.groups.push((group, root, value));
+        self.parts.push(result);
+        self.open.groups.push(OpenGroup { group, root, result });
         self.open.nodes += nodes;
     }
 
     /// Returns true if a group joins the open groups: it has their shape, and reads of their
     /// results only the element that it computes.
     fn joins(&self, root: ExprId, group: u32, nodes: usize) -> bool {
-        let Some(&(_, first, _)) = self.open.groups.first() else { return true };
+        let Some(first) = self.open.groups.first() else { return true };
         let shape = self.graph.shape(root);
         self.groups.fuses()
-            && self.graph.shape(first) == shape
+            && self.graph.shape(first.root) == shape
             && shape.size() > 1
             && self.open.groups.len() < MAX_BODY_RESULTS
             && self.open.nodes + nodes <= MAX_NODES
@@ -240,7 +245,7 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
     /// Returns true if an operand of a group is the element of an open result, or computed before the open step.
     fn is_same_or_closed(&self, operand: ExprId, shape: &Shape) -> bool {
         let operand = self.groups.resolve_alias(self.graph, operand);
-        let is_root = self.open.groups.iter().any(|&(_, root, _)| root == operand);
+        let is_root = self.open.groups.iter().any(|open| open.root == operand);
         if is_root && self.graph.shape(operand) == shape {
             return true;
         }
@@ -251,13 +256,13 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
 
     /// Returns true if a value is a result of the open step.
     fn is_open(&self, value: ValueId) -> bool {
-        self.open.groups.iter().any(|&(_, _, result)| result == value)
+        self.open.groups.iter().any(|open| open.result == value)
     }
 
     /// Writes the step of the open groups.
     fn close(&mut self) {
         let groups = std::mem::take(&mut self.open).groups;
-        let Some(&(_, root, _)) = groups.last() else { return };
+        let Some(&OpenGroup { root, .. }) = groups.last() else { return };
         let mut writer = GroupWriter {
             builder: self,
             groups: &groups,
@@ -267,7 +272,7 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
         };
         let (code, inputs) = writer.write();
         let args = inputs.into_iter().map(|input| self.value(input)).collect();
-        let results = groups.iter().map(|&(_, _, value)| value).collect();
+        let results = groups.iter().map(|open| open.result).collect();
         self.push(Step { id: root, work: Work::Body(Box::new(code)), args, results });
     }
 }
@@ -318,7 +323,7 @@ fn drop_unread_results(schedule: &mut Schedule) {
 /// The code generator of groups of one shape.
 struct GroupWriter<'b, 'a, 'p> {
     builder: &'b ScheduleBuilder<'a, 'p>,
-    groups: &'b [(u32, ExprId, ValueId)],
+    groups: &'b [OpenGroup],
     code: Writer,
     known: FxHashMap<ExprId, TypedLoc>,
     inputs: Vec<ExprId>,
@@ -327,10 +332,10 @@ struct GroupWriter<'b, 'a, 'p> {
 impl GroupWriter<'_, '_, '_> {
     fn write(&mut self) -> (BodyCode, Vec<ExprId>) {
         let graph = self.builder.graph;
-        let shape = graph.shape(self.groups[0].1);
+        let shape = graph.shape(self.groups[0].root);
         let mut operands = Vec::new();
-        for &(group, ..) in self.groups {
-            for id in self.builder.groups.members(group) {
+        for open in self.groups {
+            for id in self.builder.groups.members(open.group) {
                 operands.clear();
                 for &operand in graph.operands(id) {
                     operands.push(self.operand(operand, shape));
@@ -339,8 +344,7 @@ impl GroupWriter<'_, '_, '_> {
                 self.known.insert(id, value);
             }
         }
-        let roots: Vec<TypedLoc> =
-            self.groups.iter().map(|(_, root, _)| self.known[root]).collect();
+        let roots: Vec<TypedLoc> = self.groups.iter().map(|open| self.known[&open.root]).collect();
         let code = std::mem::take(&mut self.code).finish(&roots, shape);
         (code, std::mem::take(&mut self.inputs))
     }

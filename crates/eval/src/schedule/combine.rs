@@ -42,11 +42,11 @@ pub(super) fn combine(
         let found = reads.iter().find_map(|&(read, other, side)| {
             let first = register(read)?;
             let times = if side == JoinedSide::Both { 2 } else { 1 };
-            let is_free = readers[first] == times && !is_kept(first);
             let (Kind::Binary(op, of), Kind::Binary(next, same)) = (kinds[first], kinds[at]) else {
                 return None;
             };
-            let kernel = pair_kernel((op, of), (next, same), side).filter(|_| is_free)?;
+            let is_joinable = of == same && readers[first] == times && !is_kept(first);
+            let kernel = pair_kernel(of, op, next, side).filter(|_| is_joinable)?;
             let kind = if side == JoinedSide::Both { Kind::Square(op, of) } else { Kind::Other };
             Some((first, other, kernel, kind))
         });

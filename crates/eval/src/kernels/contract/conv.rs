@@ -27,17 +27,13 @@ pub(super) fn conv(
     let input = permute(cx, input, &attributes.input_permutation)?;
     let kernel = permute(cx, kernel, &attributes.kernel_permutation)?;
     let canonical: Shape = attributes.output_permutation.iter().map(|&axis| shape[axis]).collect();
-    let (input_shape, kernel_shape) = (input.shape(), kernel.shape());
     let result = match_number!(input.dtype(), T => {
-        let dtype = input.dtype();
-        let (input, kernel) = (context::slice::<T>(&input), context::slice::<T>(&kernel));
-        context::build(dtype, &canonical, |out: &mut [T]| {
+        context::build(input.dtype(), &canonical, |out: &mut [T]| {
             if phases::has_gaps(attributes) {
-                let (input, kernel) = ((input, &input_shape[..]), (kernel, &kernel_shape[..]));
-                phases::run(cx, attributes, input, kernel, (out, &canonical));
+                phases::run(cx, attributes, &input, &kernel, &canonical, out);
             } else {
-                Geometry::new(attributes, input_shape, kernel_shape, &canonical)
-                    .run(cx, input, kernel, out);
+                Geometry::new(attributes, input.shape(), kernel.shape(), &canonical)
+                    .run(cx, context::slice(&input), context::slice(&kernel), out);
             }
         })
     })?;

@@ -5,6 +5,7 @@
 //! kernel and the input without gaps.
 
 use nxla_expr::Conv;
+use nxla_tensor::HostTensor;
 
 use super::conv::Geometry;
 use crate::context::{self, Cx};
@@ -39,10 +40,12 @@ pub(super) fn has_gaps(conv: &Conv) -> bool {
 pub(super) fn run<T: InVectors + Kernels>(
     cx: Cx<'_>,
     conv: &Conv,
-    (input, input_shape): (&[T], &[usize]),
-    (kernel, kernel_shape): (&[T], &[usize]),
-    (out, out_shape): (&mut [T], &[usize]),
+    input: &HostTensor,
+    kernel: &HostTensor,
+    out_shape: &[usize],
+    out: &mut [T],
 ) {
+    let (input_shape, kernel_shape) = (input.shape(), kernel.shape());
     // Positions that no tap reaches stay zero.
     out.fill(T::default());
     let axes: Vec<Vec<Phase>> = (0..conv.input_dilation.len())
@@ -63,16 +66,20 @@ pub(super) fn run<T: InVectors + Kernels>(
             rule(out_shape, &out_steps, &phases, |phase| (phase.first, phase.step, phase.count));
         context::fill(&mut taps, T::default(), kernel_rule.len());
         context::fill(&mut part, T::default(), out_rule.len());
-        let (from, to) = (bytemuck::cast_slice(kernel), bytemuck::cast_slice_mut(&mut taps));
-        kernel_rule.read_bytes(size_of::<T>(), from, 0, to);
+        let to = bytemuck::cast_slice_mut(&mut taps);
+        kernel_rule.read_bytes(size_of::<T>(), kernel.bytes(), 0, to);
         let size = |shape: &[usize], of: fn(&Phase) -> usize| -> Vec<usize> {
             shape[..2].iter().copied().chain(phases.iter().map(of)).collect()
         };
         let (kernel_shape, out_shape) =
             (size(kernel_shape, |phase| phase.taps), size(out_shape, |phase| phase.count));
         let dense = without_gaps(conv, &phases);
-        Geometry::new(&dense, input_shape, &kernel_shape, &out_shape)
-            .run(cx, input, &taps, &mut part);
+        Geometry::new(&dense, input_shape, &kernel_shape, &out_shape).run(
+            cx,
+            context::slice(input),
+            &taps,
+            &mut part,
+        );
         let (from, to) = (bytemuck::cast_slice(&part), bytemuck::cast_slice_mut(out));
         out_rule.write_bytes(size_of::<T>(), from, to);
     }

@@ -39,8 +39,18 @@ pub(crate) enum Feed<'a> {
     OverwrittenInPlace(usize),
 }
 
-/// For each input, the elements of a block, if they are read in place.
-type InPlace<'a> = SmallVec<[Option<&'a [u8]>; 4]>;
+/// The location of the elements of a block of an input.
+#[derive(Clone, Copy)]
+enum Staged<'a> {
+    /// They are read in place.
+    InPlace(&'a [u8]),
+    /// They are read from a result, which overwrites them.
+    Result(usize),
+    /// They are in the register of the input.
+    Register,
+    /// The input has one element, which is repeated.
+    Splat,
+}
 
 pub(crate) type Feeds<'a> = SmallVec<[Feed<'a>; 4]>;
 
@@ -186,9 +196,9 @@ impl BodyCode {
             let block = begin..(begin + layout.block).min(range.end);
             let is_first = begin == range.start;
             each(block.clone(), &mut |outs| {
-                let in_place = self.stage(feeds, &layout, &block, is_first, outs, scratch);
+                let staged = self.stage(feeds, &layout, &block, is_first, outs, scratch);
                 for instruction in &self.instructions {
-                    self.step(instruction, (feeds, &in_place), &layout, block.len(), outs, scratch);
+                    self.step(instruction, &staged, &layout, block.len(), outs, scratch);
                 }
             });
         }
@@ -234,18 +244,19 @@ impl BodyCode {
         is_first: bool,
         outs: &[&mut [u8]],
         scratch: &mut [u8],
-    ) -> InPlace<'a> {
-        let mut in_place = InPlace::new();
+    ) -> SmallVec<[Staged<'a>; 4]> {
+        let mut staged = SmallVec::new();
         for (index, feed) in feeds.iter().enumerate() {
             let size = self.inputs[index].dtype.size();
             let target = &mut scratch[layout.inputs[index]..];
-            in_place.push(match feed {
-                Feed::Whole(bytes) => Some(&bytes[range.start * size..]),
-                Feed::Single(_) | Feed::OverwrittenInPlace(_) => None,
+            staged.push(match feed {
+                Feed::Whole(bytes) => Staged::InPlace(&bytes[range.start * size..]),
+                Feed::Single(_) => Staged::Splat,
+                Feed::OverwrittenInPlace(result) => Staged::Result(*result),
                 Feed::Strided(bytes, rule, first) => {
                     let start = first + range.start;
                     match rule.neighbors(start, range.len()) {
-                        Some(at) => Some(&bytes[at * size..]),
+                        Some(at) => Staged::InPlace(&bytes[at * size..]),
                         None => {
                             let is_same =
                                 rule.period().is_some_and(|n| layout.block.is_multiple_of(n));
@@ -253,18 +264,18 @@ impl BodyCode {
                                 let target = &mut target[..range.len() * size];
                                 rule.read_bytes(size, bytes, start, target);
                             }
-                            None
+                            Staged::Register
                         }
                     }
                 }
                 Feed::Overwritten(result) => {
                     let out = &*outs[*result];
                     target[..out.len()].copy_from_slice(out);
-                    None
+                    Staged::Register
                 }
             });
         }
-        in_place
+        staged
     }
 
     /// Runs one instruction on one block.
@@ -272,7 +283,7 @@ impl BodyCode {
     fn step(
         &self,
         instruction: &Instruction,
-        (feeds, in_place): (&[Feed<'_>], &[Option<&[u8]>]),
+        staged: &[Staged<'_>],
         layout: &ScratchLayout,
         len: usize,
         outs: &mut [&mut [u8]],
@@ -306,15 +317,11 @@ impl BodyCode {
             Loc::Once(index) => Src { bytes: read(layout.once(usize::from(index))), splat: true },
             Loc::Input(index) => {
                 let index = usize::from(index);
-                match (in_place[index], feeds[index]) {
-                    (Some(bytes), _) => Src { bytes, splat: false },
-                    (None, Feed::OverwrittenInPlace(result)) => {
-                        Src { bytes: &*outs[result], splat: false }
-                    }
-                    (None, feed) => {
-                        let splat = matches!(feed, Feed::Single(_));
-                        Src { bytes: read(layout.inputs[index]), splat }
-                    }
+                match staged[index] {
+                    Staged::InPlace(bytes) => Src { bytes, splat: false },
+                    Staged::Result(result) => Src { bytes: &*outs[result], splat: false },
+                    Staged::Register => Src { bytes: read(layout.inputs[index]), splat: false },
+                    Staged::Splat => Src { bytes: read(layout.inputs[index]), splat: true },
                 }
             }
         };

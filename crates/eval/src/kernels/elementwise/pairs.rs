@@ -18,13 +18,14 @@ pub(crate) enum JoinedSide {
 /// The kernel of the operation `second` whose operand on this side is the result of `first`. The operands of the kernel
 /// are the operands of `first`, then the other operand of `second`.
 pub(crate) fn pair_kernel(
-    (first, compute): (BinaryOp, Compute),
-    (second, of): (BinaryOp, Compute),
+    compute: Compute,
+    first: BinaryOp,
+    second: BinaryOp,
     side: JoinedSide,
 ) -> Option<Kernel> {
-    match (compute, of) {
-        (Compute::F32, Compute::F32) => pair_f32(first, second, side),
-        (Compute::F64, Compute::F64) => pair_f64(first, second, side),
+    match compute {
+        Compute::F32 => pair_f32(first, second, side),
+        Compute::F64 => pair_f64(first, second, side),
         _ => None,
     }
 }
