@@ -11,7 +11,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{has_plugin, require_plugin};
-use nxla::graph::build::{Cumulative, Draw, Norm};
+use nxla::graph::build::{Cumulative, Draw, FftNorm, Norm};
 use nxla::graph::{ExprId, Graph, Result};
 use nxla::runtime::RawTensor;
 use nxla::{
@@ -223,11 +223,11 @@ fn fourier_transforms() {
         compare(dtype, &[3, 5, 4], |graph, x| {
             let size = graph.real(x)?;
             Ok(vec![
-                graph.fftn(x, None, None)?,
-                graph.ifftn(x, Some(&[2, 8]), Some(&[0, 2]))?,
-                graph.rfftn(size, Some(&[7, 6]), None)?,
-                graph.irfftn(x, None, Some(&[0, 1]))?,
-                graph.irfft(x, Some(5), 1)?,
+                graph.fftn(x, None, None, FftNorm::Backward)?,
+                graph.ifftn(x, Some(&[2, 8]), Some(&[0, 2]), FftNorm::Backward)?,
+                graph.rfftn(size, Some(&[7, 6]), None, FftNorm::Backward)?,
+                graph.irfftn(x, None, Some(&[0, 1]), FftNorm::Backward)?,
+                graph.irfft(x, Some(5), 1, FftNorm::Backward)?,
             ])
         });
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla::graph::build::{ConvOptions, SliceStart, WindowOptions};
+use nxla::graph::build::{ConvOptions, FftNorm, SliceStart, WindowOptions};
 use nxla::graph::{
     BinaryOp, Compute, ExprId, Graph, HostFn, Op, Padding, ReduceOp, Result, Transform,
     TriangularSolve, UnaryOp, WindowOp,
@@ -253,11 +253,11 @@ fn linalg() -> Vec<Sample> {
     vec![
         sample("fft", |d| {
             let x = d.input(&[4]);
-            d.graph.fft(x, None, 0)
+            d.graph.fft(x, None, 0, FftNorm::Backward)
         }),
         sample("ifft", |d| {
             let x = d.input(&[4]);
-            d.graph.ifft(x, None, 0)
+            d.graph.ifft(x, None, 0, FftNorm::Backward)
         }),
         sample("triangular_solve", |d| {
             let (a, b) = (d.input(&[2, 2]), d.input(&[2, 1]));

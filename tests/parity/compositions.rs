@@ -1,6 +1,6 @@
 //! Public functions that consist of several ops.
 
-use nxla::graph::build::{ConvOptions, Cumulative, WindowPadding};
+use nxla::graph::build::{ConvOptions, Cumulative, FftNorm, WindowPadding};
 use nxla::graph::{BinaryOp, ExprId, Graph, Op, Result};
 use nxla::{DType, HostTensor, Number, Shape};
 
@@ -81,7 +81,11 @@ fn products_and_transforms() {
     for dtype in [DType::F32, DType::F64] {
         check(vec![numbers(dtype, [3, 4])], |graph, x| {
             let x = x[0];
-            Ok(vec![graph.outer(x, x)?, graph.rfft(x, None, -1)?, graph.irfft(x, None, 0)?])
+            Ok(vec![
+                graph.outer(x, x)?,
+                graph.rfft(x, None, -1, FftNorm::Backward)?,
+                graph.irfft(x, None, 0, FftNorm::Backward)?,
+            ])
         });
     }
 }
@@ -95,10 +99,10 @@ fn transforms_of_planes() {
             // large.
             let sixteenth = graph.weak_number(Number::Float(0.0625), x[0])?;
             let x = graph.multiply(x[0], sixteenth)?;
-            let lines = graph.fft(x, None, -1)?;
-            let plane = graph.fft(lines, None, 0)?;
-            let columns = graph.ifft(plane, None, 0)?;
-            Ok(vec![plane, graph.ifft(columns, None, 1)?])
+            let lines = graph.fft(x, None, -1, FftNorm::Backward)?;
+            let plane = graph.fft(lines, None, 0, FftNorm::Backward)?;
+            let columns = graph.ifft(plane, None, 0, FftNorm::Backward)?;
+            Ok(vec![plane, graph.ifft(columns, None, 1, FftNorm::Backward)?])
         });
     }
 }

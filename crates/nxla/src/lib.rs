@@ -222,7 +222,7 @@ pub use nxla_runtime::{pjrt, stablehlo};
 #[doc(hidden)]
 pub use nxla_eval as eval;
 pub use nxla_expr as graph;
-pub use nxla_expr::build::{Choice, Covariance, Draw, Norm, OuterPadding};
+pub use nxla_expr::build::{Choice, Covariance, Draw, FftNorm, Norm, OuterPadding};
 pub use nxla_expr::{Digest, Program, TensorType};
 pub use nxla_expr::{Keep, Padding, Replay, ReplayMethod};
 #[doc(hidden)]

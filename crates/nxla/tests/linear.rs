@@ -6,8 +6,8 @@ mod common;
 
 use common::{agree, compilers};
 use nxla::{
-    Convolution, DType, Device, ErrorClass, Expr, Mesh, Norm, Tensor, Triangular, compiler_names,
-    devices, jit,
+    Convolution, DType, Device, ErrorClass, Expr, FftNorm, Mesh, Norm, Tensor, Triangular,
+    compiler_names, devices, jit,
 };
 
 #[test]
@@ -90,7 +90,7 @@ fn factorizations() {
 fn missing_features_are_named() {
     let x = Tensor::from([1.0f32, 2.0]);
     if !cfg!(feature = "fft") {
-        let error = jit(|x: Expr| x.fft(None, 0).real()).call(&x).unwrap_err();
+        let error = jit(|x: Expr| x.fft(None, 0, FftNorm::Backward).real()).call(&x).unwrap_err();
         assert_eq!(error.class(), ErrorClass::Options);
         let text = error.to_string();
         let expected = "fft: requires the feature \"fft\" of the crate nxla, which is off";
@@ -119,14 +119,36 @@ fn transforms() {
     let x = Tensor::from(vec![1.0f32, 2.0, 3.0, 4.0]);
     for compiler in compilers() {
         let there_and_back = jit(|x: Expr| {
-            let real = x.rfft(None, 0).irfft(Some(4), 0);
-            let complex = x.fft(Some(8), -1).ifft(None, -1).real();
-            (real, complex, x.fft(None, 0).imag())
+            let real = x.rfft(None, 0, FftNorm::Backward).irfft(Some(4), 0, FftNorm::Backward);
+            let complex =
+                x.fft(Some(8), -1, FftNorm::Backward).ifft(None, -1, FftNorm::Backward).real();
+            (real, complex, x.fft(None, 0, FftNorm::Backward).imag())
         });
         let (real, complex, imag) = there_and_back.compiler(compiler).call(&x).unwrap();
         common::assert_close(&common::numbers(&real), &[1.0, 2.0, 3.0, 4.0], compiler);
         let padded = [1.0, 2.0, 3.0, 4.0, 0.0, 0.0, 0.0, 0.0];
         common::assert_close(&common::numbers(&complex), &padded, compiler);
         common::assert_close(&common::numbers(&imag), &[0.0, 2.0, 0.0, -2.0], compiler);
+    }
+}
+
+#[test]
+fn norms_select_the_transform_that_divides() {
+    if !cfg!(feature = "fft") {
+        return;
+    }
+    let x = Tensor::from(vec![1.0f32, 2.0, 3.0, 4.0]);
+    for (norm, sum) in [(FftNorm::Backward, 10.0), (FftNorm::Ortho, 5.0), (FftNorm::Forward, 2.5)] {
+        // The first bin is the scaled sum of the elements.
+        for spectrum in [x.fft(None, 0, norm), x.fftn(None, (), norm), x.rfft(None, 0, norm)] {
+            let bins = common::numbers(&spectrum.unwrap().real().unwrap());
+            common::assert_close(&bins[..1], &[sum], &format!("{norm:?}"));
+        }
+        let complex = x.fft(None, 0, norm).unwrap().ifft(None, 0, norm).unwrap().real();
+        let half = x.rfftn(None, (), norm).unwrap().irfftn(None, (), norm);
+        for same in [complex, half] {
+            let same = common::numbers(&same.unwrap());
+            common::assert_close(&same, &[1.0, 2.0, 3.0, 4.0], &format!("{norm:?}"));
+        }
     }
 }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use nxla_eval::evaluate;
-use nxla_expr::build::{ConvOptions, Cumulative, SliceStart, WindowOptions, WindowPadding};
+use nxla_expr::build::{
+    ConvOptions, Cumulative, FftNorm, SliceStart, WindowOptions, WindowPadding,
+};
 use nxla_expr::verify::verify;
 use nxla_expr::{
     BinaryOp, ExprId, Graph, HostFn, Metadata, Op, Padding, Program, ReduceOp, Result, TensorType,
@@ -471,9 +473,9 @@ fn linalg() -> Vec<Case> {
         }),
         case("fourier", &[f32s([3, 4])], |graph, ids| {
             Ok(vec![
-                graph.fft(ids[0], Some(5), 0)?,
-                graph.ifft(ids[0], None, -1)?,
-                graph.rfft(ids[0], None, 1)?,
+                graph.fft(ids[0], Some(5), 0, FftNorm::Backward)?,
+                graph.ifft(ids[0], None, -1, FftNorm::Backward)?,
+                graph.rfft(ids[0], None, 1, FftNorm::Backward)?,
             ])
         }),
     ]

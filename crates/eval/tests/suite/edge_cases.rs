@@ -1,7 +1,7 @@
 //! Edge cases of every family: no elements, a single element, NaN, and every dtype.
 
 use nxla_eval::evaluate;
-use nxla_expr::build::{ConvOptions, Cumulative, SliceStart, WindowOptions};
+use nxla_expr::build::{ConvOptions, Cumulative, FftNorm, SliceStart, WindowOptions};
 use nxla_expr::{ExprId, Graph, Padding, Program, ReduceOp, Result, TensorType};
 use nxla_tensor::{DType, Element, HostTensor, Scalar, Shape};
 
@@ -264,7 +264,7 @@ fn empty_matrices_and_one_point_spectra() {
     let indefinite = tensor(&[-1.0_f32], [1, 1]);
     assert!(numbers(&run_single(&[indefinite], |g, p| g.cholesky(p[0])))[0].is_nan());
     let point = tensor(&[3.0_f32], [1]);
-    let spectrum = run_single(&[point], |g, p| g.fft(p[0], Some(2), 0));
+    let spectrum = run_single(&[point], |g, p| g.fft(p[0], Some(2), 0, FftNorm::Backward));
     assert_eq!((spectrum.get(0).parts(), spectrum.get(1).parts()), ((3.0, 0.0), (3.0, 0.0)));
 }
 

@@ -2,6 +2,7 @@
 
 use std::f64::consts::TAU;
 
+use nxla_expr::build::FftNorm;
 use nxla_tensor::{Complex, DType, HostTensor};
 
 use super::common::evaluate_op;
@@ -22,7 +23,11 @@ fn direct_transform(line: &[f64], length: usize, inverse: bool) -> Vec<Complex<f
 
 fn fourier(x: HostTensor, length: usize, axis: i64, inverse: bool) -> Vec<Complex<f64>> {
     let found = evaluate_op(&[x], |g, x| {
-        if inverse { g.ifft(x[0], Some(length), axis) } else { g.fft(x[0], Some(length), axis) }
+        if inverse {
+            g.ifft(x[0], Some(length), axis, FftNorm::Backward)
+        } else {
+            g.fft(x[0], Some(length), axis, FftNorm::Backward)
+        }
     });
     found.cast(DType::C128).to_vec().expect("spectra are complex")
 }

@@ -56,7 +56,7 @@ pub use control::{OpenBlock, OpenRule};
 pub use formula::{Formula, Term, TermOrNumber};
 pub use index::SliceStart;
 pub use interpolate::Beyond;
-pub use linalg::{Norm, Tolerance};
+pub use linalg::{FftNorm, Norm, Tolerance};
 pub use nn::{Attention, Pool, RunningNorm};
 pub use outer::OuterPadding;
 pub use quantiles::{Between, Quantile};

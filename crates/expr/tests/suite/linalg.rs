@@ -1,7 +1,7 @@
 //! Fourier transforms and linear algebra: shapes, dtypes, names and errors.
 
 use crate::common::outcome;
-use nxla_expr::build::Norm;
+use nxla_expr::build::{FftNorm, Norm};
 use nxla_expr::{Transform, TriangularSolve};
 use nxla_tensor::DType;
 
@@ -9,18 +9,24 @@ use nxla_tensor::DType;
 fn fourier_transforms_are_complex() {
     for dtype in DType::ALL {
         let expected = format!("{}[3]", dtype.to_complex());
-        assert_eq!(outcome(&[&format!("{dtype}[3]")], |g, x| g.fft(x[0], None, -1)), expected);
+        assert_eq!(
+            outcome(&[&format!("{dtype}[3]")], |g, x| g.fft(x[0], None, -1, FftNorm::Backward)),
+            expected
+        );
     }
     let x = ["f32[x: 4][y: 6]"];
-    assert_eq!(outcome(&x, |g, x| g.fft(x[0], Some(8), 0)), "c64[x: 8][y: 6]");
-    assert_eq!(outcome(&x, |g, x| g.ifft(x[0], Some(3), 1)), "c64[x: 4][y: 3]");
-    assert_eq!(outcome(&["f32[0][2]"], |g, x| g.fft(x[0], None, 1)), "c64[0][2]");
+    assert_eq!(outcome(&x, |g, x| g.fft(x[0], Some(8), 0, FftNorm::Backward)), "c64[x: 8][y: 6]");
+    assert_eq!(outcome(&x, |g, x| g.ifft(x[0], Some(3), 1, FftNorm::Backward)), "c64[x: 4][y: 3]");
     assert_eq!(
-        outcome(&["f32[0][2]"], |g, x| g.ifft(x[0], None, 0)),
+        outcome(&["f32[0][2]"], |g, x| g.fft(x[0], None, 1, FftNorm::Backward)),
+        "c64[0][2]"
+    );
+    assert_eq!(
+        outcome(&["f32[0][2]"], |g, x| g.ifft(x[0], None, 0, FftNorm::Backward)),
         "ifft: length: must be at least 1; got 0"
     );
     assert_eq!(
-        outcome(&["f32"], |g, x| g.fft(x[0], None, -1)),
+        outcome(&["f32"], |g, x| g.fft(x[0], None, -1, FftNorm::Backward)),
         "fft: axis: must be in range for f32; got -1"
     );
 }
@@ -28,23 +34,23 @@ fn fourier_transforms_are_complex() {
 #[test]
 fn real_fourier_transforms() {
     let x = ["f64[x: 2][y: 6]"];
-    assert_eq!(outcome(&x, |g, x| g.rfft(x[0], None, -1)), "c128[x: 2][y: 4]");
-    assert_eq!(outcome(&x, |g, x| g.rfft(x[0], Some(5), 0)), "c128[x: 3][y: 6]");
+    assert_eq!(outcome(&x, |g, x| g.rfft(x[0], None, -1, FftNorm::Backward)), "c128[x: 2][y: 4]");
+    assert_eq!(outcome(&x, |g, x| g.rfft(x[0], Some(5), 0, FftNorm::Backward)), "c128[x: 3][y: 6]");
     assert_eq!(
-        outcome(&["c64[2]"], |g, x| g.rfft(x[0], None, 0)),
+        outcome(&["c64[2]"], |g, x| g.rfft(x[0], None, 0, FftNorm::Backward)),
         "rfft: operand: expected a real dtype; got c64"
     );
     assert_eq!(
-        outcome(&["f32[2]"], |g, x| g.rfft(x[0], Some(0), 0)),
+        outcome(&["f32[2]"], |g, x| g.rfft(x[0], Some(0), 0, FftNorm::Backward)),
         "fft: length: must be at least 1; got 0"
     );
     for (length, points) in [(None, 4), (Some(5), 5), (Some(1), 1), (Some(2), 2), (Some(9), 9)] {
-        let text = outcome(&["c64[3][x: 2]"], |g, x| g.irfft(x[0], length, 0));
+        let text = outcome(&["c64[3][x: 2]"], |g, x| g.irfft(x[0], length, 0, FftNorm::Backward));
         assert_eq!(text, format!("f32[{points}][x: 2]"));
     }
-    assert_eq!(outcome(&["f32[4]"], |g, x| g.irfft(x[0], None, 0)), "f32[6]");
+    assert_eq!(outcome(&["f32[4]"], |g, x| g.irfft(x[0], None, 0, FftNorm::Backward)), "f32[6]");
     assert_eq!(
-        outcome(&["f32[1]"], |g, x| g.irfft(x[0], None, 0)),
+        outcome(&["f32[1]"], |g, x| g.irfft(x[0], None, 0, FftNorm::Backward)),
         "irfft: length: must be at least 1; got 0"
     );
 }

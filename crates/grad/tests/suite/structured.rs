@@ -1,7 +1,7 @@
 //! Compares the derivatives of structured ops with finite differences.
 
 use crate::common::{check, check_twice, f64s, integers, samples, tensor};
-use nxla_expr::build::{ConvOptions, SliceStart, WindowOptions, WindowPadding};
+use nxla_expr::build::{ConvOptions, FftNorm, SliceStart, WindowOptions, WindowPadding};
 use nxla_expr::{ExprId, Graph, Padding, ReduceOp, Result, Transform, TriangularSolve, WindowOp};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
@@ -338,9 +338,9 @@ fn fourier_transforms() {
                 let imaginary = graph.multiply(i, x[1]).unwrap();
                 let z = graph.add(x[0], imaginary).unwrap();
                 let y = if inverse {
-                    graph.ifft(z, Some(length), axis).unwrap()
+                    graph.ifft(z, Some(length), axis, FftNorm::Backward).unwrap()
                 } else {
-                    graph.fft(z, Some(length), axis).unwrap()
+                    graph.fft(z, Some(length), axis, FftNorm::Backward).unwrap()
                 };
                 let (re, im) = (graph.real(y).unwrap(), graph.imag(y).unwrap());
                 graph.stack(&[re, im], 0, None).unwrap()
@@ -348,7 +348,7 @@ fn fourier_transforms() {
         }
     }
     check_twice(&[uniform(&[4], 1)], |graph, x| {
-        let y = graph.fft(x[0], None, 0).unwrap();
+        let y = graph.fft(x[0], None, 0, FftNorm::Backward).unwrap();
         let one = crate::common::number(graph, 0.1);
         let size = graph.abs(y).unwrap();
         graph.add(size, one).unwrap()

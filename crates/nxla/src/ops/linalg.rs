@@ -1,6 +1,6 @@
 //! Linear algebra on matrices in the last two axes, and Fourier transforms.
 
-use nxla_expr::build::Norm;
+use nxla_expr::build::{FftNorm, Norm};
 use nxla_expr::{Transform, TriangularSolve};
 
 use super::axes::{Axis, Over};
@@ -140,117 +140,117 @@ methods! {
     /// padded with zeros to this length. `None` uses the size of the axis. The result is complex.
     ///
     /// ```
-    /// use nxla::{DType, Tensor};
+    /// use nxla::{DType, FftNorm, Tensor};
     ///
     /// let x = Tensor::from([1.0f32, 0.0, 0.0]);
-    /// let spectrum = x.fft(Some(4), 0)?;
+    /// let spectrum = x.fft(Some(4), 0, FftNorm::Backward)?;
     /// assert_eq!((spectrum.dtype(), &spectrum.shape()[..]), (DType::C64, &[4usize][..]));
     /// assert_eq!(spectrum.real()?.to_vec::<f32>()?, [1.0; 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn fft(x; length: Option<usize>, axis into Axis) one |graph| {
+    fn fft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph| {
         let axis = axis.of(graph, x)?;
-        graph.fft(x, length, axis)
+        graph.fft(x, length, axis, norm)
     };
 
     /// Returns the inverse of [`fft`](Self::fft), divided by the number of points.
     ///
     /// ```
-    /// use nxla::Tensor;
+    /// use nxla::{FftNorm, Tensor};
     ///
-    /// let x = Tensor::from([1.0f32, 2.0]).fft(None, 0)?;
-    /// assert_eq!(x.ifft(None, 0)?.real()?.to_vec::<f32>()?, [1.0, 2.0]);
+    /// let x = Tensor::from([1.0f32, 2.0]).fft(None, 0, FftNorm::Backward)?;
+    /// assert_eq!(x.ifft(None, 0, FftNorm::Backward)?.real()?.to_vec::<f32>()?, [1.0, 2.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn ifft(x; length: Option<usize>, axis into Axis) one |graph| {
+    fn ifft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph| {
         let axis = axis.of(graph, x)?;
-        graph.ifft(x, length, axis)
+        graph.ifft(x, length, axis, norm)
     };
 
     /// Returns the nonredundant half of the transform of real numbers: `length / 2 + 1` points.
     ///
     /// ```
-    /// use nxla::{DType, Tensor};
+    /// use nxla::{DType, FftNorm, Tensor};
     ///
-    /// let spectrum = Tensor::ones([4], DType::F32)?.rfft(None, 0)?;
+    /// let spectrum = Tensor::ones([4], DType::F32)?.rfft(None, 0, FftNorm::Backward)?;
     /// assert_eq!(spectrum.real()?.to_vec::<f32>()?, [4.0, 0.0, 0.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn rfft(x; length: Option<usize>, axis into Axis) one |graph| {
+    fn rfft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph| {
         let axis = axis.of(graph, x)?;
-        graph.rfft(x, length, axis)
+        graph.rfft(x, length, axis, norm)
     };
 
     /// Returns the inverse of [`rfft`](Self::rfft): `length` real numbers.
     ///
     /// ```
-    /// use nxla::{DType, Tensor};
+    /// use nxla::{DType, FftNorm, Tensor};
     ///
-    /// let spectrum = Tensor::ones([4], DType::F32)?.rfft(None, 0)?;
-    /// assert_eq!(spectrum.irfft(Some(4), 0)?.to_vec::<f32>()?, [1.0; 4]);
+    /// let spectrum = Tensor::ones([4], DType::F32)?.rfft(None, 0, FftNorm::Backward)?;
+    /// assert_eq!(spectrum.irfft(Some(4), 0, FftNorm::Backward)?.to_vec::<f32>()?, [1.0; 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn irfft(x; length: Option<usize>, axis into Axis) one |graph| {
+    fn irfft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph| {
         let axis = axis.of(graph, x)?;
-        graph.irfft(x, length, axis)
+        graph.irfft(x, length, axis, norm)
     };
 
     /// Applies [`fft`](Self::fft) along several axes; `lengths` has an entry for each axis.
     ///
     /// ```
-    /// use nxla::Tensor;
+    /// use nxla::{FftNorm, Tensor};
     ///
     /// let x = Tensor::new(vec![1.0f32, 0.0, 0.0, 0.0], [2, 2])?;
-    /// let ones = x.fftn(None, ())?.real()?;
+    /// let ones = x.fftn(None, (), FftNorm::Backward)?.real()?;
     /// assert_eq!(ones.to_vec::<f32>()?, [1.0, 1.0, 1.0, 1.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn fftn(x; lengths: Option<&[usize]>, over into Over) one |graph| {
+    fn fftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph| {
         let axes = over.of(graph, x)?;
-        graph.fftn(x, lengths, axes.as_deref())
+        graph.fftn(x, lengths, axes.as_deref(), norm)
     };
 
     /// Returns the inverse of [`fftn`](Self::fftn).
     ///
     /// ```
-    /// use nxla::{DType, Tensor};
+    /// use nxla::{DType, FftNorm, Tensor};
     ///
-    /// let spectrum = Tensor::ones([2, 2], DType::F32)?.fftn(None, ())?;
-    /// assert_eq!(spectrum.ifftn(None, ())?.real()?.to_vec::<f32>()?, [1.0; 4]);
+    /// let spectrum = Tensor::ones([2, 2], DType::F32)?.fftn(None, (), FftNorm::Backward)?;
+    /// assert_eq!(spectrum.ifftn(None, (), FftNorm::Backward)?.real()?.to_vec::<f32>()?, [1.0; 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn ifftn(x; lengths: Option<&[usize]>, over into Over) one |graph| {
+    fn ifftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph| {
         let axes = over.of(graph, x)?;
-        graph.ifftn(x, lengths, axes.as_deref())
+        graph.ifftn(x, lengths, axes.as_deref(), norm)
     };
 
     /// Applies [`rfft`](Self::rfft) along the last of several axes, and [`fft`](Self::fft) along
     /// the others.
     ///
     /// ```
-    /// use nxla::{DType, Tensor};
+    /// use nxla::{DType, FftNorm, Tensor};
     ///
-    /// let spectrum = Tensor::ones([2, 4], DType::F32)?.rfftn(None, ())?;
+    /// let spectrum = Tensor::ones([2, 4], DType::F32)?.rfftn(None, (), FftNorm::Backward)?;
     /// assert_eq!(spectrum.shape()[..], [2, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn rfftn(x; lengths: Option<&[usize]>, over into Over) one |graph| {
+    fn rfftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph| {
         let axes = over.of(graph, x)?;
-        graph.rfftn(x, lengths, axes.as_deref())
+        graph.rfftn(x, lengths, axes.as_deref(), norm)
     };
 
     /// Returns the inverse of [`rfftn`](Self::rfftn).
     ///
     /// ```
-    /// use nxla::{DType, Tensor};
+    /// use nxla::{DType, FftNorm, Tensor};
     ///
-    /// let spectrum = Tensor::ones([2, 4], DType::F32)?.rfftn(None, ())?;
-    /// assert_eq!(spectrum.irfftn(None, ())?.to_vec::<f32>()?, [1.0; 8]);
+    /// let spectrum = Tensor::ones([2, 4], DType::F32)?.rfftn(None, (), FftNorm::Backward)?;
+    /// assert_eq!(spectrum.irfftn(None, (), FftNorm::Backward)?.to_vec::<f32>()?, [1.0; 8]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn irfftn(x; lengths: Option<&[usize]>, over into Over) one |graph| {
+    fn irfftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph| {
         let axes = over.of(graph, x)?;
-        graph.irfftn(x, lengths, axes.as_deref())
+        graph.irfftn(x, lengths, axes.as_deref(), norm)
     };
 
     /// Returns `(p, l, u)` with the product `p l u` equal to this matrix: a permutation of rows, a

@@ -10,12 +10,12 @@ use nxla::sharding::collectives::{
 };
 use nxla::vectors::EntryAxes;
 use nxla::{
-    Choice, Container, Convolution, Covariance, Draw, Error, Keep, Leaves, Norm, OuterPadding,
-    Pool, Quantile, Replay, RunningNorm, Segment, Side, Slice, Tree, Triangular, Window, annotate,
-    block, checkpoint, cond, custom_grad, custom_jvp, fori, fori_with, hessian, hessian_diagonal,
-    hook, hvp, if_, jacfwd, jacobian, jacrev, jvp, linearize, map, metadata, named_hook,
-    named_hook_or, print_value, runtime_call, safe_where, scan, scan_times, scan_with, vjp, vmap,
-    when, while_loop, while_loop_with,
+    Choice, Container, Convolution, Covariance, Draw, Error, FftNorm, Keep, Leaves, Norm,
+    OuterPadding, Pool, Quantile, Replay, RunningNorm, Segment, Side, Slice, Tree, Triangular,
+    Window, annotate, block, checkpoint, cond, custom_grad, custom_jvp, fori, fori_with, hessian,
+    hessian_diagonal, hook, hvp, if_, jacfwd, jacobian, jacrev, jvp, linearize, map, metadata,
+    named_hook, named_hook_or, print_value, runtime_call, safe_where, scan, scan_times, scan_with,
+    vjp, vmap, when, while_loop, while_loop_with,
 };
 
 /// A call with the name of the function. The result is the leaves of the function's results.
@@ -134,14 +134,14 @@ fn linear_algebra() -> impl IntoIterator<Item = Case> {
         triangular_solve: b.triangular_solve(x, Triangular::lower()), x.triangular_solve(b, Triangular::lower());
         adjoint: b.adjoint();
         norm: b.norm(Norm::Euclid, 0);
-        fft: b.fft(None, 0);
-        ifft: b.ifft(None, 0);
-        rfft: b.rfft(None, 0);
-        irfft: b.irfft(None, 0);
-        fftn: b.fftn(None, 0);
-        ifftn: b.ifftn(None, 0);
-        rfftn: b.rfftn(None, 0);
-        irfftn: b.irfftn(None, 0);
+        fft: b.fft(None, 0, FftNorm::Backward);
+        ifft: b.ifft(None, 0, FftNorm::Backward);
+        rfft: b.rfft(None, 0, FftNorm::Backward);
+        irfft: b.irfft(None, 0, FftNorm::Backward);
+        fftn: b.fftn(None, 0, FftNorm::Backward);
+        ifftn: b.ifftn(None, 0, FftNorm::Backward);
+        rfftn: b.rfftn(None, 0, FftNorm::Backward);
+        irfftn: b.irfftn(None, 0, FftNorm::Backward);
         lu: b.lu();
         qr: b.qr(false);
         eigh: b.eigh();

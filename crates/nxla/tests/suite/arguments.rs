@@ -10,8 +10,8 @@ use nxla::optim;
 use nxla::prelude::*;
 use nxla::split::{Cluster, Policy, Speed};
 use nxla::{
-    Arg, Axis, Compiler, Complex, Draw, Evaluator, Index, Names, NewAxis, Number, Over, Setting,
-    Shape, Sort, VectorAxes, VectorAxis, custom_grad, custom_jvp, f16,
+    Arg, Axis, Compiler, Complex, Draw, Evaluator, FftNorm, Index, Names, NewAxis, Number, Over,
+    Setting, Shape, Sort, VectorAxes, VectorAxis, custom_grad, custom_jvp, f16,
 };
 
 /// Returns the result of `run`, which must end within a minute.
@@ -119,10 +119,10 @@ fn only_reductions_keep_axes() {
         ("gather", x.gather(&at, rows())),
         ("indexed_add", x.indexed_add(&at, &update, rows())),
         ("indexed_put", x.indexed_put(&at, &update, rows())),
-        ("fftn", x.fftn(None, all())),
-        ("ifftn", x.ifftn(None, all())),
-        ("rfftn", x.rfftn(None, all())),
-        ("irfftn", x.irfftn(None, all())),
+        ("fftn", x.fftn(None, all(), FftNorm::Backward)),
+        ("ifftn", x.ifftn(None, all(), FftNorm::Backward)),
+        ("rfftn", x.rfftn(None, all(), FftNorm::Backward)),
+        ("irfftn", x.irfftn(None, all(), FftNorm::Backward)),
         ("layer_norm", x.layer_norm(rows(), 0.0)),
         ("rms_norm", x.rms_norm(1.0, rows(), 0.0)),
     ];

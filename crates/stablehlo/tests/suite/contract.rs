@@ -1,7 +1,7 @@
 //! Contractions, transforms and factorizations.
 
 use crate::common::{assert_lines, body, lines, module, program, ty};
-use nxla_expr::build::{ConvOptions, WindowPadding};
+use nxla_expr::build::{ConvOptions, FftNorm, WindowPadding};
 use nxla_expr::{Transform, TriangularSolve};
 use nxla_stablehlo::{LowerOptions, Precision, lower};
 use nxla_tensor::DType;
@@ -69,7 +69,9 @@ fn convolutions() {
 
 #[test]
 fn transforms_of_an_inner_axis() {
-    let text = body(&[ty(DType::C64, [3, 2])], |g, p| Ok(vec![g.ifft(p[0], Some(4), 0)?]));
+    let text = body(&[ty(DType::C64, [3, 2])], |g, p| {
+        Ok(vec![g.ifft(p[0], Some(4), 0, FftNorm::Backward)?])
+    });
     assert_lines(
         &text,
         r#"
@@ -80,13 +82,16 @@ fn transforms_of_an_inner_axis() {
         %5 = "stablehlo.transpose"(%4) {permutation = array<i64: 1, 0>} : (tensor<2x4xcomplex<f32>>) -> tensor<4x2xcomplex<f32>>
         "#,
     );
-    let cut = body(&[ty(DType::C64, [8])], |g, p| Ok(vec![g.fft(p[0], Some(5), 0)?]));
+    let cut = body(&[ty(DType::C64, [8])], |g, p| {
+        Ok(vec![g.fft(p[0], Some(5), 0, FftNorm::Backward)?])
+    });
     assert!(cut.contains("limit_indices = array<i64: 5>"), "{cut}");
 }
 
 #[test]
 fn real_transforms_compute_half_of_the_result() {
-    let text = body(&[ty(DType::F32, [5])], |g, p| Ok(vec![g.fft(p[0], None, 0)?]));
+    let text =
+        body(&[ty(DType::F32, [5])], |g, p| Ok(vec![g.fft(p[0], None, 0, FftNorm::Backward)?]));
     assert_lines(
         &text,
         r#"
@@ -100,7 +105,8 @@ fn real_transforms_compute_half_of_the_result() {
         %8 = "stablehlo.concatenate"(%1, %7) {dimension = 0 : i64} : (tensor<3xcomplex<f32>>, tensor<2xcomplex<f32>>) -> tensor<5xcomplex<f32>>
         "#,
     );
-    let inverse = body(&[ty(DType::F64, [4])], |g, p| Ok(vec![g.ifft(p[0], None, 0)?]));
+    let inverse =
+        body(&[ty(DType::F64, [4])], |g, p| Ok(vec![g.ifft(p[0], None, 0, FftNorm::Backward)?]));
     for part in ["RFFT", "dense<0.25> : tensor<3xf64>", "dense<-0.25> : tensor<3xf64>"] {
         assert!(inverse.contains(part), "{part}: {inverse}");
     }

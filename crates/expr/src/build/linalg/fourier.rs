@@ -1,7 +1,31 @@
 //! Fourier transforms.
 
 use super::super::SliceStart;
+use super::super::formula::Formula;
 use crate::graph::{ErrorKind, ExprId, Fft, Graph, Op, Padding, Result};
+
+/// The direction of a Fourier transform that divides by the number of points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum FftNorm {
+    /// The inverse transform divides.
+    #[default]
+    Backward,
+    /// Both transforms divide by the root of the number.
+    Ortho,
+    /// The transform divides, and its inverse does not.
+    Forward,
+}
+
+impl FftNorm {
+    /// The norm of the transform in the other direction.
+    fn opposite(self) -> Self {
+        match self {
+            FftNorm::Backward => FftNorm::Forward,
+            FftNorm::Ortho => FftNorm::Ortho,
+            FftNorm::Forward => FftNorm::Backward,
+        }
+    }
+}
 
 impl Graph {
     /// Returns the discrete Fourier transform of `length` points along an axis, which is cut or
@@ -9,16 +33,28 @@ impl Graph {
     ///
     /// # Errors
     /// Returns an error for an axis out of range or a length of 0.
-    pub fn fft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
-        self.fourier(x, length, axis, false)
+    pub fn fft(
+        &mut self,
+        x: ExprId,
+        length: Option<usize>,
+        axis: i64,
+        norm: FftNorm,
+    ) -> Result<ExprId> {
+        self.fourier(x, length, axis, false, norm)
     }
 
-    /// Returns the inverse of [`Graph::fft`], divided by `length`.
+    /// Returns the inverse of [`Graph::fft`].
     ///
     /// # Errors
     /// Returns the errors of [`Graph::fft`].
-    pub fn ifft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
-        self.fourier(x, length, axis, true)
+    pub fn ifft(
+        &mut self,
+        x: ExprId,
+        length: Option<usize>,
+        axis: i64,
+        norm: FftNorm,
+    ) -> Result<ExprId> {
+        self.fourier(x, length, axis, true, norm)
     }
 
     fn fourier(
@@ -27,10 +63,33 @@ impl Graph {
         length: Option<usize>,
         axis: i64,
         inverse: bool,
+        norm: FftNorm,
     ) -> Result<ExprId> {
         let axis = self.axis("fft", x, axis)?;
         let length = length.unwrap_or(self.shape(x)[axis]);
-        self.make(Op::Fft(Fft { inverse, length, axis }), &[x])
+        let transformed = self.make(Op::Fft(Fft { inverse, length, axis }), &[x])?;
+        self.scale_transform(transformed, length, inverse, norm)
+    }
+
+    /// Applies a norm to a transform of this many points, whose inverse has divided by their number.
+    fn scale_transform(
+        &mut self,
+        transformed: ExprId,
+        points: usize,
+        inverse: bool,
+        norm: FftNorm,
+    ) -> Result<ExprId> {
+        #[expect(clippy::cast_precision_loss, reason = "no tensor has 2^53 elements")]
+        let points = points as f64;
+        let factor = match (norm, inverse) {
+            (FftNorm::Backward, _) => return Ok(transformed),
+            (FftNorm::Ortho, true) => points.sqrt(),
+            (FftNorm::Ortho, false) => 1.0 / points.sqrt(),
+            (FftNorm::Forward, true) => points,
+            (FftNorm::Forward, false) => 1.0 / points,
+        };
+        let formula = Formula::new(self);
+        (formula.term(transformed) * factor).id()
     }
 
     /// Returns the nonredundant half of [`Graph::fft`] of a real tensor: `length / 2 + 1` bins.
@@ -38,7 +97,13 @@ impl Graph {
     ///
     /// # Errors
     /// Returns an error for a complex operand, and the errors of [`Graph::fft`].
-    pub fn rfft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
+    pub fn rfft(
+        &mut self,
+        x: ExprId,
+        length: Option<usize>,
+        axis: i64,
+        norm: FftNorm,
+    ) -> Result<ExprId> {
         if self.dtype(x).is_complex() {
             let (found, expected) = (self.dtype(x), "a real dtype");
             let kind = ErrorKind::DType { argument: "operand", found, expected };
@@ -46,10 +111,12 @@ impl Graph {
         }
         let at = self.axis("rfft", x, axis)?;
         let length = length.unwrap_or(self.shape(x)[at]);
-        self.composite("rfft", &[("length", &length), ("axis", &at)], [x], |graph, [x]| {
-            let bins = graph.fft(x, Some(length), axis)?;
-            graph.slice_along_axis(bins, 0, length / 2 + 1, axis, 1)
-        })
+        let half =
+            self.composite("rfft", &[("length", &length), ("axis", &at)], [x], |graph, [x]| {
+                let bins = graph.fft(x, Some(length), axis, FftNorm::Backward)?;
+                graph.slice_along_axis(bins, 0, length / 2 + 1, axis, 1)
+            })?;
+        self.scale_transform(half, length, false, norm)
     }
 
     /// Returns the inverse of [`Graph::rfft`]: `length` real points (`2 * (bins - 1)` for `None`)
@@ -57,16 +124,24 @@ impl Graph {
     ///
     /// # Errors
     /// Returns an error for an axis out of range or a length of 0.
-    pub fn irfft(&mut self, x: ExprId, length: Option<usize>, axis: i64) -> Result<ExprId> {
+    pub fn irfft(
+        &mut self,
+        x: ExprId,
+        length: Option<usize>,
+        axis: i64,
+        norm: FftNorm,
+    ) -> Result<ExprId> {
         let op = "irfft";
         let at = self.axis(op, x, axis)?;
         let length = length.unwrap_or(2 * self.shape(x)[at].saturating_sub(1));
         if length == 0 {
             return Err(self.invalid(op, "length", "must be at least 1; got 0"));
         }
-        self.composite(op, &[("length", &length), ("axis", &at)], [x], |graph, [x]| {
-            graph.complete_spectrum(x, length, at)
-        })
+        let points =
+            self.composite(op, &[("length", &length), ("axis", &at)], [x], |graph, [x]| {
+                graph.complete_spectrum(x, length, at)
+            })?;
+        self.scale_transform(points, length, true, norm)
     }
 
     /// The body of [`Graph::irfft`]: completes the spectrum and transforms it.
@@ -84,7 +159,7 @@ impl Graph {
             let tail = self.conjugate(tail)?;
             self.concatenate(&[given, tail], axis)?
         };
-        let points = self.ifft(spectrum, Some(length), axis)?;
+        let points = self.ifft(spectrum, Some(length), axis, FftNorm::Backward)?;
         self.real(points)
     }
 
@@ -101,6 +176,37 @@ impl Graph {
         self.pad(x, zero, &padding)
     }
 
+    /// Returns the real transform of a signal with Hermitian symmetry from its first half:
+    /// [`Graph::irfft`] of the conjugate, with the norm of the other direction.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Graph::irfft`].
+    pub fn hfft(
+        &mut self,
+        x: ExprId,
+        length: Option<usize>,
+        axis: i64,
+        norm: FftNorm,
+    ) -> Result<ExprId> {
+        let conjugate = self.conjugate(x)?;
+        self.irfft(conjugate, length, axis, norm.opposite())
+    }
+
+    /// Returns the inverse of [`Graph::hfft`].
+    ///
+    /// # Errors
+    /// Returns the errors of [`Graph::rfft`].
+    pub fn ihfft(
+        &mut self,
+        x: ExprId,
+        length: Option<usize>,
+        axis: i64,
+        norm: FftNorm,
+    ) -> Result<ExprId> {
+        let half = self.rfft(x, length, axis, norm.opposite())?;
+        self.conjugate(half)
+    }
+
     /// Applies [`Graph::fft`] along several axes: all axes for `None`, or the last axes if there
     /// are lengths. This is a block whose default transforms one axis after the other.
     ///
@@ -109,12 +215,13 @@ impl Graph {
     /// axis, or a length of 0.
     ///
     /// ```
+    /// use nxla_expr::build::FftNorm;
     /// use nxla_expr::{Graph, TensorType};
     /// use nxla_tensor::DType;
     ///
     /// let mut graph = Graph::new();
     /// let x = graph.parameter(0, TensorType::new(DType::F32, [5, 4, 3]));
-    /// let y = graph.fftn(x, Some(&[8, 8]), Some(&[0, 2]))?;
+    /// let y = graph.fftn(x, Some(&[8, 8]), Some(&[0, 2]), FftNorm::Backward)?;
     /// assert_eq!(graph.tensor_type(y).to_string(), "c64[8][4][8]");
     /// # Ok::<(), nxla_expr::Error>(())
     /// ```
@@ -123,8 +230,9 @@ impl Graph {
         x: ExprId,
         lengths: Option<&[usize]>,
         axes: Option<&[i64]>,
+        norm: FftNorm,
     ) -> Result<ExprId> {
-        self.along_all("fftn", x, lengths, axes, false)
+        self.along_all("fftn", x, lengths, axes, false, norm)
     }
 
     /// Returns the inverse of [`Graph::fftn`].
@@ -136,8 +244,9 @@ impl Graph {
         x: ExprId,
         lengths: Option<&[usize]>,
         axes: Option<&[i64]>,
+        norm: FftNorm,
     ) -> Result<ExprId> {
-        self.along_all("ifftn", x, lengths, axes, true)
+        self.along_all("ifftn", x, lengths, axes, true, norm)
     }
 
     fn along_all(
@@ -147,16 +256,15 @@ impl Graph {
         lengths: Option<&[usize]>,
         axes: Option<&[i64]>,
         inverse: bool,
+        norm: FftNorm,
     ) -> Result<ExprId> {
-        let plan = self.transformed_axes(x, lengths, axes)?;
-        let at: Vec<i64> = plan.iter().map(|&(axis, _)| axis).collect();
-        let at = self.axes(op, x, &at)?;
-        let sizes: Vec<usize> =
-            plan.iter().zip(&at).map(|(&(_, n), &at)| n.unwrap_or(self.shape(x)[at])).collect();
-        let (sizes, at) = (format!("{sizes:?}"), format!("{at:?}"));
-        self.composite(op, &[("lengths", &sizes), ("axes", &at)], [x], |graph, [x]| {
-            graph.along_each(x, &plan, inverse)
-        })
+        let (axes, lengths) = self.transformed_axes(x, lengths, axes)?;
+        let (sizes, at) = (format!("{lengths:?}"), format!("{axes:?}"));
+        let transformed =
+            self.composite(op, &[("lengths", &sizes), ("axes", &at)], [x], |graph, [x]| {
+                graph.along_each(x, &axes, &lengths, inverse)
+            })?;
+        self.scale_transform(transformed, lengths.iter().product(), inverse, norm)
     }
 
     /// Applies [`Graph::rfft`] along the last of several axes, and [`Graph::fft`] along the others.
@@ -168,14 +276,15 @@ impl Graph {
         x: ExprId,
         lengths: Option<&[usize]>,
         axes: Option<&[i64]>,
+        norm: FftNorm,
     ) -> Result<ExprId> {
-        let op = "rfftn";
-        let plan = self.transformed_axes(x, lengths, axes)?;
-        let Some((&(axis, length), others)) = plan.split_last() else {
-            return Err(self.invalid(op, "axes", "must contain at least one axis; got none"));
+        let (axes, lengths) = self.transformed_axes(x, lengths, axes)?;
+        let Some((&axis, others)) = axes.split_last() else {
+            return Err(self.no_axes("rfftn"));
         };
-        let half = self.rfft(x, length, axis)?;
-        self.along_each(half, others, false)
+        let half = self.rfft(x, lengths.last().copied(), axis, FftNorm::Backward)?;
+        let transformed = self.along_each(half, others, &lengths, false)?;
+        self.scale_transform(transformed, lengths.iter().product(), false, norm)
     }
 
     /// Returns the inverse of [`Graph::rfftn`]; the last length has the default of
@@ -188,57 +297,61 @@ impl Graph {
         x: ExprId,
         lengths: Option<&[usize]>,
         axes: Option<&[i64]>,
+        norm: FftNorm,
     ) -> Result<ExprId> {
-        let op = "irfftn";
-        let plan = self.transformed_axes(x, lengths, axes)?;
-        let Some((&(axis, length), others)) = plan.split_last() else {
-            return Err(self.invalid(op, "axes", "must contain at least one axis; got none"));
+        let last = lengths.and_then(|lengths| lengths.last().copied());
+        let (axes, mut lengths) = self.transformed_axes(x, lengths, axes)?;
+        let Some((&axis, others)) = axes.split_last() else {
+            return Err(self.no_axes("irfftn"));
         };
-        let half = self.along_each(x, others, true)?;
-        self.irfft(half, length, axis)
+        let half = self.along_each(x, others, &lengths, true)?;
+        let points = self.irfft(half, last, axis, FftNorm::Backward)?;
+        lengths[others.len()] = self.shape(points)[self.axis("irfftn", points, axis)?];
+        self.scale_transform(points, lengths.iter().product(), true, norm)
     }
 
-    /// Returns the transformed axes with the number of points along each.
+    fn no_axes(&self, op: &str) -> crate::Error {
+        self.invalid(op, "axes", "must contain at least one axis; got none")
+    }
+
+    /// Returns the transformed axes, which are not negative, and the number of points along each.
     fn transformed_axes(
         &self,
         x: ExprId,
         lengths: Option<&[usize]>,
         axes: Option<&[i64]>,
-    ) -> Result<Vec<(i64, Option<usize>)>> {
+    ) -> Result<(Vec<i64>, Vec<usize>)> {
         let signed = |size: usize| i64::try_from(size).expect("an axis is small");
-        let rank = self.shape(x).rank();
+        let shape = self.shape(x);
         let axes = match (axes, lengths) {
             (Some(axes), _) => axes.to_vec(),
             (None, Some(lengths)) => (-signed(lengths.len())..0).collect(),
-            (None, None) => (0..signed(rank)).collect(),
+            (None, None) => (0..signed(shape.rank())).collect(),
         };
-        self.axes("fft", x, &axes)?;
-        match lengths {
-            None => Ok(axes.into_iter().map(|axis| (axis, None)).collect()),
-            Some(lengths) if lengths.len() == axes.len() => {
-                Ok(axes.into_iter().zip(lengths.iter().copied().map(Some)).collect())
-            }
+        let axes = self.axes("fft", x, &axes)?;
+        let lengths = match lengths {
+            None => axes.iter().map(|&axis| shape[axis]).collect(),
+            Some(lengths) if lengths.len() == axes.len() => lengths.to_vec(),
             Some(lengths) => {
-                let why = format!(
-                    "must have {} entries, one for each axis; got {}",
-                    axes.len(),
-                    lengths.len()
-                );
-                Err(self.invalid("fft", "lengths", why))
+                let (expected, found) = (axes.len(), lengths.len());
+                let why = format!("must have {expected} entries, one for each axis; got {found}");
+                return Err(self.invalid("fft", "lengths", why));
             }
-        }
+        };
+        Ok((axes.into_iter().map(signed).collect(), lengths))
     }
 
     /// Transforms several axes, the last one first. Without axes, only the dtype changes.
     fn along_each(
         &mut self,
         x: ExprId,
-        plan: &[(i64, Option<usize>)],
+        axes: &[i64],
+        lengths: &[usize],
         inverse: bool,
     ) -> Result<ExprId> {
         let mut x = self.as_type(x, self.dtype(x).to_complex())?;
-        for &(axis, length) in plan.iter().rev() {
-            x = self.fourier(x, length, axis, inverse)?;
+        for (&axis, &length) in axes.iter().zip(lengths).rev() {
+            x = self.fourier(x, Some(length), axis, inverse, FftNorm::Backward)?;
         }
         Ok(x)
     }

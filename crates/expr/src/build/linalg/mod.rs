@@ -7,6 +7,7 @@ mod norm;
 mod products;
 mod solve;
 
+pub use fourier::FftNorm;
 pub use norm::Norm;
 pub use solve::Tolerance;
 

@@ -6,7 +6,7 @@ use nxla_tensor::{DType, HostTensor, Names, Number, Scalar};
 use rustc_hash::FxHashMap;
 
 use super::{FORMAT, HEADER, SerializeError, Writer, checksum, from_bytes, to_bytes};
-use crate::build::{ConvOptions, SliceStart, WindowOptions};
+use crate::build::{ConvOptions, FftNorm, SliceStart, WindowOptions};
 use crate::graph::encode::NoteHead;
 use crate::graph::{
     Cond, ExprId, Graph, Iota, Line, MAX_NESTING, MAX_NOTE_DEPTH, Metadata, Note, Notes, Op,
@@ -86,7 +86,7 @@ fn program_with_other_ops() -> Result<Program> {
         g.stack(&[vector, vector], 0, None)?,
         g.concatenate(&[vector, two], 0)?,
         g.squeeze(indices, Some(&[1]))?,
-        g.ifft(vector, Some(8), 0)?,
+        g.ifft(vector, Some(8), 0, FftNorm::Backward)?,
         g.triangular_solve(square, x, solve)?,
         g.cholesky(square)?,
         g.iota([2, 3], Some(1), DType::U8)?,

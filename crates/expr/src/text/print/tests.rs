@@ -6,7 +6,7 @@ use std::sync::Arc;
 use nxla_tensor::{DType, HostTensor, Number, Scalar};
 
 use super::{Blocks, ExprText, GraphPrintOptions, lines};
-use crate::build::{ConvOptions, SliceStart, WindowOptions, WindowPadding};
+use crate::build::{ConvOptions, FftNorm, SliceStart, WindowOptions, WindowPadding};
 use crate::graph::{
     ExprId, Graph, Metadata, Padding, Result, TensorType, Traced, Transform, TriangularSolve,
 };
@@ -487,7 +487,9 @@ fn contractions_windows_and_linear_algebra() {
             )
         },
     );
-    check("e = ifft a, length: 8, axis: 0   c64[8]", |g, [a, ..]| g.ifft(a, Some(8), 0));
+    check("e = ifft a, length: 8, axis: 0   c64[8]", |g, [a, ..]| {
+        g.ifft(a, Some(8), 0, FftNorm::Backward)
+    });
     check(
         "f = triangular_solve e, b, transform_a: :none, left_side: true, lower: true   f32[2][3]",
         |g, [_, b, ..]| {

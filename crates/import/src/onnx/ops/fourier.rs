@@ -1,6 +1,6 @@
 //! Fourier transforms, whose complex numbers are pairs in the last axis.
 
-use nxla_expr::build::SliceStart;
+use nxla_expr::build::{FftNorm, SliceStart};
 use nxla_expr::{ExprId, Padding};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
@@ -37,14 +37,14 @@ fn dft(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let graph = call.graph();
     if inverse && one_sided {
         let length = length.unwrap_or(2 * size.saturating_sub(1));
-        let real = graph.irfft(value, Some(length), along)?;
+        let real = graph.irfft(value, Some(length), along, FftNorm::Backward)?;
         let real = graph.as_type(real, dtype)?;
         return Ok(vec![graph.new_axis(real, -1, None)?]);
     }
     value = if inverse {
-        graph.ifft(value, length, along)?
+        graph.ifft(value, length, along, FftNorm::Backward)?
     } else {
-        graph.fft(value, length, along)?
+        graph.fft(value, length, along, FftNorm::Backward)?
     };
     if one_sided {
         let kept = graph.shape(value)[axis] / 2 + 1;
@@ -104,7 +104,7 @@ fn short_time(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     if let Some(window) = window {
         frames = graph.multiply(frames, window)?;
     }
-    let mut value = graph.fft(frames, None, -1)?;
+    let mut value = graph.fft(frames, None, -1, FftNorm::Backward)?;
     if call.int("onesided", 1)? != 0 {
         value = call.graph().slice_along_axis(value, SliceStart::at(0), length / 2 + 1, -1, 1)?;
     }

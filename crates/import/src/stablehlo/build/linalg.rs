@@ -1,5 +1,6 @@
 //! Factorizations, triangular systems, Fourier transforms, normalizations and the largest elements.
 
+use nxla_expr::build::FftNorm;
 use nxla_expr::{ExprId, Transform, TriangularSolve};
 use nxla_tensor::{DType, Scalar};
 
@@ -114,16 +115,20 @@ impl Builder<'_> {
         match kind {
             Some("FFT") => {
                 for (&axis, &length) in along.iter().zip(&lengths) {
-                    x = self.graph.fft(x, Some(length), axis)?;
+                    x = self.graph.fft(x, Some(length), axis, FftNorm::Backward)?;
                 }
             }
             Some("IFFT") => {
                 for (&axis, &length) in along.iter().zip(&lengths) {
-                    x = self.graph.ifft(x, Some(length), axis)?;
+                    x = self.graph.ifft(x, Some(length), axis, FftNorm::Backward)?;
                 }
             }
-            Some("RFFT") => x = self.graph.rfftn(x, Some(&lengths), Some(&along))?,
-            Some("IRFFT") => x = self.graph.irfftn(x, Some(&lengths), Some(&along))?,
+            Some("RFFT") => {
+                x = self.graph.rfftn(x, Some(&lengths), Some(&along), FftNorm::Backward)?
+            }
+            Some("IRFFT") => {
+                x = self.graph.irfftn(x, Some(&lengths), Some(&along), FftNorm::Backward)?
+            }
             _ => return malformed("the type must be FFT, IFFT, RFFT or IRFFT"),
         }
         Ok(x)
