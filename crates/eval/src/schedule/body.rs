@@ -179,80 +179,73 @@ impl Writer {
             let value = self.convert(value, operand);
             self.convert(value, compute.dtype())
         });
-        let exponent = if op == BinaryOp::Pow { self.constant_value(y) } else { None };
-        if let Some(kernel) = exponent.and_then(|power| known_power_kernel(power, compute)) {
-            let z = self.emit(kernel, &[x], compute.dtype());
-            return self.convert(z, result);
-        }
-        if let Some(z) = self.by_known_divisor(op, x, y, compute) {
-            return self.convert(z, result);
-        }
-        let (op, x, y) = self.cheaper(op, x, y, compute);
-        self.add_cost(op.operations(), compute);
         let computed = match op.class() {
             BinaryClass::Parts => result,
             _ if result.is_pred() => DType::Pred,
             _ => compute.dtype(),
         };
+        let z = match self.by_constant(op, x, y, compute) {
+            Some(z) => z,
+            None => self.emit_binary(op, x, y, compute, computed),
+        };
+        self.convert(z, result)
+    }
+
+    fn emit_binary(
+        &mut self,
+        op: BinaryOp,
+        x: TypedLoc,
+        y: TypedLoc,
+        compute: Compute,
+        computed: DType,
+    ) -> TypedLoc {
+        self.add_cost(op.operations(), compute);
         let z = self.emit(binary_kernel(op, compute), &[x, y], computed);
         if let Loc::Register(register) = z.loc {
             self.kinds[usize::from(register)] = Kind::Binary(op, compute);
         }
-        self.convert(z, result)
+        z
     }
 
-    /// The quotient or remainder of integers by a constant: a product by its inverse.
-    fn by_known_divisor(
+    /// Cheaper code for a constant `y`, if there is any. It rounds as the op does, or once.
+    fn by_constant(
         &mut self,
         op: BinaryOp,
         x: TypedLoc,
         y: TypedLoc,
         compute: Compute,
     ) -> Option<TypedLoc> {
-        let divisor = self.constant_value(y).filter(|&y| y != 0.0)?;
-        let kernel = known_divisor_kernel(op, compute)?;
-        let inverse = self.constant(Scalar::Float(divisor.recip()), DType::F64);
-        Some(self.emit(kernel, &[x, y, inverse], compute.dtype()))
-    }
-
-    /// Replaces squares and quotients by powers of two with products, and inverses with quotients. The bits are the
-    /// same.
-    fn cheaper(
-        &mut self,
-        op: BinaryOp,
-        x: TypedLoc,
-        y: TypedLoc,
-        of: Compute,
-    ) -> (BinaryOp, TypedLoc, TypedLoc) {
-        let power = if op == BinaryOp::Pow { self.constant_value(y) } else { None };
-        let is_complex = matches!(of, Compute::C64 | Compute::C128);
-        if power == Some(2.0) && !is_complex {
-            return (BinaryOp::Multiply, x, x);
+        use BinaryOp::{Divide, Multiply, Pow, Quotient, Remainder};
+        let (constant, dtype) = (self.constant_value(y)?, compute.dtype());
+        match op {
+            Pow if constant == 2.0 && !dtype.is_complex() => {
+                Some(self.emit_binary(Multiply, x, x, compute, dtype))
+            }
+            Pow if constant == -1.0 && dtype.is_float() => {
+                let one = self.constant(Scalar::Float(1.0), dtype);
+                Some(self.emit_binary(Divide, one, x, compute, dtype))
+            }
+            Pow => {
+                let kernel = known_power_kernel(constant, compute)?;
+                Some(self.emit(kernel, &[x], dtype))
+            }
+            Divide => {
+                let inverse = inverse_of_power_of_two(constant, dtype)?;
+                let inverse = self.constant(Scalar::Float(inverse), dtype);
+                Some(self.emit_binary(Multiply, x, inverse, compute, dtype))
+            }
+            Quotient | Remainder if constant != 0.0 => {
+                let kernel = known_divisor_kernel(op, compute)?;
+                let inverse = self.constant(Scalar::Float(constant.recip()), DType::F64);
+                Some(self.emit(kernel, &[x, y, inverse], dtype))
+            }
+            _ => None,
         }
-        if power == Some(-1.0) && matches!(of, Compute::F32 | Compute::F64) {
-            return (BinaryOp::Divide, self.constant(Scalar::Float(1.0), of.dtype()), x);
-        }
-        let inverse = if op == BinaryOp::Divide { self.inverse_of_power_of_two(y) } else { None };
-        inverse.map_or((op, x, y), |inverse| (BinaryOp::Multiply, x, inverse))
     }
 
     /// Adds the cost of a function beyond the cost of moving its operands, see [`BodyCode::cost`].
     fn add_cost(&mut self, operations: u64, compute: Compute) {
         self.cost += (operations as usize - 1) * compute.dtype().size() / 4;
-    }
-
-    /// `1 / y` for a constant power of two: the product by it has the same bits as the quotient and takes a fraction
-    /// of the time.
-    fn inverse_of_power_of_two(&mut self, y: TypedLoc) -> Option<TypedLoc> {
-        let value = self.constant_value(y).filter(|_| y.dtype.is_float())?;
-        let inverse = value.recip();
-        let is_normal = |number: f64| {
-            if y.dtype == DType::F32 { (number as f32).is_normal() } else { number.is_normal() }
-        };
-        // The significand of a power of two is zero.
-        let is_power = value.to_bits().trailing_zeros() >= f64::MANTISSA_DIGITS - 1;
-        (is_power && is_normal(value) && is_normal(inverse))
-            .then(|| self.constant(Scalar::Float(inverse), y.dtype))
     }
 
     /// The number of a constant.
@@ -410,6 +403,17 @@ fn instruction(kernel: Kernel, operands: &[TypedLoc], dtype: DType, register: u1
     }
     let size = u8::try_from(dtype.size()).expect("an element has at most 16 bytes");
     Instruction { kernel, operands: locs, target: Target::Register(register), size }
+}
+
+/// `1 / y` for a power of two: the product by it has the same bits as the quotient and takes a fraction of the time.
+fn inverse_of_power_of_two(y: f64, dtype: DType) -> Option<f64> {
+    let is_normal = |number: f64| {
+        if dtype == DType::F32 { (number as f32).is_normal() } else { number.is_normal() }
+    };
+    // The significand of a power of two is zero.
+    let is_power = y.to_bits().trailing_zeros() >= f64::MANTISSA_DIGITS - 1;
+    let has_inverse = dtype.is_float() && is_power && is_normal(y) && is_normal(y.recip());
+    has_inverse.then(|| y.recip())
 }
 
 /// Returns true if every element of `from` is stored by the bytes of the equal element of `to`.

@@ -88,7 +88,6 @@ fn quotient_of_near(x: i64, inverse: f64) -> i64 {
 pub(crate) fn known_divisor_kernel(op: BinaryOp, dtype: Compute) -> Option<Kernel> {
     let is_remainder = op == BinaryOp::Remainder;
     match dtype {
-        _ if !is_remainder && op != BinaryOp::Quotient => None,
         Compute::U64 => Some(by_inverse!(is_remainder, u64)),
         Compute::S64 => Some(by_inverse!(is_remainder, i64)),
         _ => None,
