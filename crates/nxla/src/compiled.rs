@@ -93,8 +93,8 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
         }
         let inputs: Vec<&runtime::RawTensor> =
             leaves.items.iter().map(|tensor| &**tensor).collect();
-        let results =
-            self.entry.run(&inputs, &self.options, as_interrupt(self.interrupt.as_deref()))?;
+        let interrupt = as_interrupt(self.interrupt.as_deref());
+        let results = self.entry.run(None, &inputs, &self.options, interrupt)?;
         let results = results.into_iter().map(Tensor::from);
         Ok(Tree::rebuild(&mut Leaves::new(results, self.entry.results().clone())))
     }

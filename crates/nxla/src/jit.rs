@@ -623,7 +623,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             }
         };
         let inputs: SmallVec<[&runtime::RawTensor; 8]> = inputs.iter().collect();
-        let results = entry.run(&inputs, &options, interrupt)?.into_iter().map(Tensor::from);
+        let results = entry.run(None, &inputs, &options, interrupt)?.into_iter().map(Tensor::from);
         Ok(Tree::rebuild(&mut Leaves::new(results, entry.results().clone())))
     }
 

@@ -199,7 +199,7 @@ pub use vectors::{VectorAxes, VectorAxis, vmap};
 /// The untyped layer below this crate, for authors of compilers and executors.
 pub mod runtime {
     pub use nxla_runtime::{
-        Analysis, CompilerKey, Done, Mode, Purpose, RawExpr, RawTensor, StageRunner, run_program,
+        Analysis, CompilerKey, Done, Mode, RawExpr, RawTensor, StageRunner, run_program,
     };
 }
 
@@ -208,8 +208,8 @@ pub use nxla_runtime::xla;
 pub use nxla_runtime::{
     Auto, CacheKey, CacheReport, CompileRequest, Compiler, CompilerChoice, Conflict, Device,
     DeviceTensor, Error, ErrorClass, Evaluator, Executable, ExecutableCache, ExecutableHandle,
-    ExecutionTarget, Explanation, ListsRequest, Operand, Options, OptionsGuard, Result, RunContext,
-    Setting, Settings, StageExecutor, StreamError, Trace, Value, View, compile_for,
+    ExecutionTarget, Explanation, ListsRequest, Operand, Options, OptionsGuard, Purpose, Result,
+    RunContext, Setting, Settings, StageExecutor, StreamError, Trace, Value, View, compile_for,
     compile_program, compiler_named, compiler_names, current_compiler, debug, default_options,
     devices, executables, global_default_options, has_default_options, is_tracing, known_devices,
     register_compiler, run_on, set_default_options, set_global_default_options,

@@ -118,7 +118,8 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             let structure = leaves.structure.clone();
             let (entry, inputs) = self.entry(call_of(leaves), Purpose::Jit, &structure, options)?;
             let inputs: SmallVec<[&runtime::RawTensor; 8]> = inputs.iter().collect();
-            let results = entry.run(&inputs, options, interrupt)?.into_iter().map(Tensor::from);
+            let results =
+                entry.run(None, &inputs, options, interrupt)?.into_iter().map(Tensor::from);
             Ok(Tree::rebuild(&mut Leaves::new(results, entry.results().clone())))
         };
         lists.into_iter().enumerate().map(run).collect()

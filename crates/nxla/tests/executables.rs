@@ -12,7 +12,7 @@ use common::{compilers, numbers};
 use nxla::graph::{Graph, HostError};
 use nxla::{
     CompileRequest, Compiler, Error, Evaluator, Executable, Expr, HostTensor, Options, Program,
-    Result, RunContext, Tensor, TensorType, compile_for, compile_program, fori, jit,
+    Purpose, Result, RunContext, Tensor, TensorType, compile_for, compile_program, fori, jit,
     register_compiler, stream_with,
 };
 use nxla::{DType, eval::EvalError};
@@ -128,7 +128,14 @@ fn compilation_continues_after_interrupted_calls() {
             scope.spawn(|| {
                 let left = {
                     let target = options.target(None).unwrap();
-                    compile_for(&program, &options, &target, &[], Some(&interrupt))
+                    compile_for(
+                        Purpose::Compile,
+                        &program,
+                        &options,
+                        &target,
+                        &[],
+                        Some(&interrupt),
+                    )
                 };
                 let error = left.err().unwrap();
                 assert!(matches!(error, Error::Eval(EvalError::Interrupted)), "{error}");
@@ -176,12 +183,16 @@ impl Compiler for OverridingCompiler {
         self.note("compile", request)
     }
 
-    fn jit(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
-        Some(self.note("jit", request))
-    }
-
-    fn stream(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
-        Some(self.note("stream", request))
+    fn own_executable(
+        &self,
+        purpose: Purpose,
+        request: &CompileRequest<'_>,
+    ) -> Option<Result<Arc<dyn Executable>>> {
+        match purpose {
+            Purpose::Jit => Some(self.note("jit", request)),
+            Purpose::Stream => Some(self.note("stream", request)),
+            _ => None,
+        }
     }
 }
 

@@ -128,8 +128,9 @@ pub(crate) fn run_entry(
         Some(line) => format!("{name}, called at {line}"),
         None => name.to_owned(),
     });
-    let caller = caller.as_deref().unwrap_or(name);
-    let run = |interrupt: &Interrupt<'_>| entry.run_as(caller, arguments, options, Some(interrupt));
+    let run = |interrupt: &Interrupt<'_>| {
+        entry.run(caller.as_deref(), arguments, options, Some(interrupt))
+    };
     let results = interruptible(py, run)?;
     if check.unwrap_or_else(debug::is_on) {
         check_results(py, name, entry, arguments, &results)?;

@@ -60,14 +60,18 @@ pub trait Compiler: Any + Send + Sync {
     /// Returns an error for unknown settings or a program that the compiler does not support.
     fn compile(&self, request: &CompileRequest<'_>) -> Result<Arc<dyn Executable>>;
 
-    /// The executable of a jitted function, if it is not the result of `compile`: it may compile
-    /// later, in steps, or never. `None`, the default, compiles and shares the executable with
-    /// equal programs.
+    /// The executable for a purpose, if it is not the result of `compile`: it may compile later, in
+    /// steps, or never. `None`, the default, compiles and shares the executable with equal
+    /// programs.
     ///
     /// # Errors
     /// Returns the errors of [`Compiler::compile`].
-    fn jit(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
-        let _ = request;
+    fn own_executable(
+        &self,
+        purpose: Purpose,
+        request: &CompileRequest<'_>,
+    ) -> Option<Result<Arc<dyn Executable>>> {
+        let _ = (purpose, request);
         None
     }
 
@@ -78,16 +82,6 @@ pub trait Compiler: Any + Send + Sync {
     /// # Errors
     /// Returns the errors of [`Compiler::compile`] and of the runs.
     fn run_lists(&self, request: &ListsRequest<'_>) -> Option<Result<Vec<Vec<RawTensor>>>> {
-        let _ = request;
-        None
-    }
-
-    /// The executable of the steps of a stream, if it is not the result of `compile`. Its inputs
-    /// are a chunk and the state, its outputs a result and the new state.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Compiler::compile`].
-    fn stream(&self, request: &CompileRequest<'_>) -> Option<Result<Arc<dyn Executable>>> {
         let _ = request;
         None
     }
@@ -160,7 +154,8 @@ pub enum Purpose {
     Jit,
     /// The program is compiled for one signature before its first call.
     Compile,
-    /// The steps of a stream.
+    /// The steps of a stream. The inputs are a chunk and the state, the outputs a result and the new
+    /// state.
     Stream,
 }
 

@@ -111,7 +111,7 @@ impl EagerOp {
                 self.operation.entry.get_or_init(|| made)
             }
         };
-        let results = entry.run(&self.inputs(), options, interrupt)?;
+        let results = entry.run(None, &self.inputs(), options, interrupt)?;
         if self.vectors.is_empty() {
             return Ok(results);
         }

@@ -44,10 +44,11 @@ pub fn compile_program(
     options: &Options,
     donated: &[bool],
 ) -> Result<Arc<ExecutableHandle>> {
-    compile_for(program, options, &options.target(None)?, donated, None)
+    compile_for(Purpose::Compile, program, options, &options.target(None)?, donated, None)
 }
 
-/// Compiles a program for a compiler and device, or finds the executable of an equal one.
+/// Compiles a program for a purpose, compiler and device, or finds the executable of an equal one.
+/// A compiler may return an unshared executable for a purpose.
 ///
 /// `interrupt` is polled some twenty times a second while the caller waits for a slow compiler. The
 /// compiler continues when the wait ends, and the next caller finds the executable.
@@ -55,21 +56,6 @@ pub fn compile_program(
 /// # Errors
 /// Returns the errors of [`compile_program`], and an error if `interrupt` returns `true`.
 pub fn compile_for(
-    program: &Arc<Program>,
-    options: &Options,
-    target: &ExecutionTarget,
-    donated: &[bool],
-    interrupt: Option<&Interrupt<'_>>,
-) -> Result<Arc<ExecutableHandle>> {
-    compile_to(Purpose::Compile, program, options, target, donated, interrupt)
-}
-
-/// Compiles for a purpose: returns the compiler's unshared executable for it, or the result of
-/// [`compile_for`].
-///
-/// # Errors
-/// Returns the errors of [`compile_for`].
-pub(crate) fn compile_to(
     purpose: Purpose,
     program: &Arc<Program>,
     options: &Options,
@@ -90,14 +76,10 @@ pub(crate) fn compile_to(
         donated,
         device: target.device.as_ref(),
     };
-    let own = match purpose {
-        // Compilers with their own `trace` receive only programs without stages.
-        _ if options.stages.is_some() => None,
-        Purpose::Jit => target.compiler.jit(&request),
-        Purpose::Compile => None,
-        Purpose::Stream => target.compiler.stream(&request),
-    };
-    if let Some(own) = own {
+    // An own executable runs the whole program, without stages.
+    if options.stages.is_none()
+        && let Some(own) = target.compiler.own_executable(purpose, &request)
+    {
         return Ok(Arc::new(ExecutableHandle::own(own?, target)));
     }
     let handle = ExecutableHandle::new_lazy(program, options, target, donated);
@@ -143,7 +125,8 @@ pub(crate) fn run_on_backend(
     donation: &RunDonation,
     interrupt: Option<&Interrupt<'_>>,
 ) -> Result<Vec<RawTensor>> {
-    let handle = compile_for(program, options, target, &donation.marks, interrupt)?;
+    let (purpose, donated) = (Purpose::Compile, &donation.marks);
+    let handle = compile_for(purpose, program, options, target, donated, interrupt)?;
     let (hooks, kept) = (Some(&options.hooks), &*donation.kept);
     let context = RunContext { hooks, kept, interrupt, ..RunContext::default() };
     let results = handle.run(inputs, &context)?;

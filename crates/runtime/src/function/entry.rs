@@ -18,7 +18,7 @@ use crate::expr::RawExpr;
 use crate::forks::no_fork;
 use crate::options::Options;
 use crate::profile::{self, Span, Work};
-use crate::program::{ExecutableHandle, check_count, compile_to};
+use crate::program::{ExecutableHandle, check_count, compile_for};
 use crate::tensor::RawTensor;
 use crate::trace::{Entered, Trace};
 use crate::vectors::VectorAxes;
@@ -218,7 +218,7 @@ impl<R> Entry<R> {
         let program = &traced.program;
         let donated = Donated::new(program, donations);
         let marks = donated.marks();
-        let executable = compile_to(purpose, program, options, &target, marks, interrupt)?;
+        let executable = compile_for(purpose, program, options, &target, marks, interrupt)?;
         let elsewhere = Mutex::default();
         Ok(Entry { name, traced, executable, purpose, device, donated, elsewhere })
     }
@@ -352,27 +352,14 @@ impl<R> Entry<R> {
 
     /// Runs the program on the tensors of its arguments. Unless the options name a
     /// device, it runs on the device of the tensors, and compiles for that device if necessary.
+    /// Errors about later uses of donated arguments name `caller`, or the function.
     ///
     /// # Errors
     /// Returns errors of the run, an error for arguments on two devices, and an error if
     /// `interrupt` returns `true`.
     pub fn run(
         &self,
-        arguments: &[&RawTensor],
-        options: &Options,
-        interrupt: Option<&Interrupt<'_>>,
-    ) -> Result<Vec<RawTensor>> {
-        self.run_as(&self.name, arguments, options, interrupt)
-    }
-
-    /// Like [`Entry::run`]; `caller` is the position of the call, for errors about later uses of donated
-    /// arguments.
-    ///
-    /// # Errors
-    /// Returns the errors of [`Entry::run`].
-    pub fn run_as(
-        &self,
-        caller: &str,
+        caller: Option<&str>,
         arguments: &[&RawTensor],
         options: &Options,
         interrupt: Option<&Interrupt<'_>>,
@@ -389,6 +376,7 @@ impl<R> Entry<R> {
             self.donated.check(&self.name, &inputs)?;
             executable.load(interrupt)?;
             let outcome = executable.run(&inputs, &context);
+            let caller = caller.unwrap_or(&self.name);
             let donated = self.donated.donate_inputs(caller, &inputs, &outcome);
             let results = outcome?;
             donated?;
@@ -419,7 +407,7 @@ impl<R> Entry<R> {
         let target = options.target(device.as_ref())?;
         let program = &self.traced.program;
         let (purpose, donated) = (self.purpose, self.donated.marks());
-        let executable = compile_to(purpose, program, options, &target, donated, interrupt)?;
+        let executable = compile_for(purpose, program, options, &target, donated, interrupt)?;
         let _no_fork = no_fork();
         *lock() = Some((device, executable.clone()));
         Ok(executable)

@@ -25,6 +25,7 @@ use self::donation::StageDonations;
 use self::drive::{Stop, drive};
 use self::threads::with_threads;
 use crate::background::interruption;
+use crate::compiler::Purpose;
 use crate::donation::RunDonation;
 use crate::error::{Error, Result};
 use crate::options::{Options, Progress, default_options};
@@ -122,7 +123,8 @@ impl StageRunner {
         let target = stages.options.target(None)?;
         for stage in stages.graph.stages() {
             let donated = &stages.donations.of_stage(stage.id).marks;
-            compile_for(&stage.program, &stages.options, &target, donated, None)?;
+            let (purpose, options) = (Purpose::Compile, &stages.options);
+            compile_for(purpose, &stage.program, options, &target, donated, None)?;
         }
         Ok(stages)
     }

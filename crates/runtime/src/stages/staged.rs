@@ -8,7 +8,7 @@ use nxla_split::{Stage, StageGraph, StageId};
 
 use super::donation::StageDonations;
 use super::{StageTarget, run_all};
-use crate::compiler::{Executable, RunContext};
+use crate::compiler::{Executable, Purpose, RunContext};
 use crate::error::Result;
 use crate::evaluator::program_bytes;
 use crate::options::{ExecutionTarget, Options, Progress};
@@ -46,8 +46,8 @@ impl StagedExecutable {
         let step = options.progress.as_ref().map(begin);
         let compile = |stage: usize| {
             let Stage { id, program, .. } = &graph.stages()[stage];
-            let compiled =
-                compile_for(program, options, target, &donations.of_stage(*id).marks, None);
+            let marks = &donations.of_stage(*id).marks;
+            let compiled = compile_for(Purpose::Compile, program, options, target, marks, None);
             step.iter().for_each(|step| step());
             compiled
         };

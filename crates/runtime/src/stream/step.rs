@@ -157,7 +157,7 @@ impl<R: Send + Sync + 'static> Step<R> {
         let arguments = chunk.iter().chain(state).chain(&self.constants);
         let arguments: SmallVec<[&RawTensor; 8]> = arguments.collect();
         let interrupt: &Interrupt<'_> = &|| stream.is_abandoned();
-        let results = self.entry.run(&arguments, &self.options, Some(interrupt))?;
+        let results = self.entry.run(None, &arguments, &self.options, Some(interrupt))?;
         if let Some(inspect) = &self.inspect {
             inspect(&self.entry, &arguments, &results)?;
         }
