@@ -49,8 +49,9 @@ pub(super) struct Geometry {
     /// Groups of output channels; each reads separate input channels, or a separate part of the
     /// batch.
     pub(super) groups: usize,
-    batch_groups: usize,
+    /// Input channels, and the planes between the inputs of two groups.
     in_channels: usize,
+    group_planes: usize,
     /// Input channels that one output channel reads.
     pub(super) group_channels: usize,
     pub(super) group_outputs: usize,
@@ -79,8 +80,8 @@ impl Geometry {
         Self {
             batch: out[0],
             groups,
-            batch_groups: attributes.batch_groups,
             in_channels: input[1],
+            group_planes: if attributes.batch_groups > 1 { out[0] * input[1] } else { kernel[1] },
             group_channels: kernel[1],
             group_outputs: kernel[0] / groups,
             in_size: input[2..].iter().product(),
@@ -103,11 +104,11 @@ impl Geometry {
         }
         if let Some(sizes) = self.product() {
             let factor = |elements, inner_first| Factor { elements, inner_first };
-            return if self.kernel_size == 1 {
-                matmul(cx, sizes, factor(kernel, false), factor(input, true), out);
-            } else {
-                matmul(cx, sizes, factor(input, false), factor(kernel, false), out);
+            let (left, right) = match self.kernel_size {
+                1 => (factor(kernel, false), factor(input, true)),
+                _ => (factor(input, false), factor(kernel, false)),
             };
+            return matmul(cx, sizes, left, right, out);
         }
         if self.group_outputs == 1 {
             depthwise::run(cx, self, input, kernel, out);
@@ -153,10 +154,6 @@ impl Geometry {
 
     /// The first of the planes `[image][channel]` of the input that a group of output channels reads for an image.
     pub(super) fn plane(&self, image: usize, group: usize) -> usize {
-        if self.batch_groups > 1 {
-            (group * self.batch + image) * self.in_channels
-        } else {
-            image * self.in_channels + group * self.group_channels
-        }
+        image * self.in_channels + group * self.group_planes
     }
 }

@@ -20,21 +20,12 @@ pub(super) fn run<T: InVectors>(
     out: &mut [T],
 ) {
     let (count, inner) = (geometry.last().count, geometry.inner());
-    let runs = if geometry.last().taps > count { RunIndex::OfPositions } else { RunIndex::OfTaps };
-    let layout = &PaddedLayout::new(geometry, runs);
+    let index = if geometry.last().taps > count { RunIndex::OfPositions } else { RunIndex::OfTaps };
+    let layout = &PaddedLayout::new(geometry, index);
     cx.rows(out, count, count * inner, |first, out| {
         let mut copies = cx.scratch();
         let copies = copies.elements(geometry.group_channels * layout.plane() + SLACK);
-        T::with_vectors(DepthwiseRows {
-            geometry,
-            layout,
-            runs,
-            input,
-            kernel,
-            first,
-            copies,
-            out,
-        });
+        T::with_vectors(DepthwiseRows { geometry, layout, input, kernel, first, copies, out });
     });
 }
 
@@ -42,7 +33,6 @@ pub(super) fn run<T: InVectors>(
 struct DepthwiseRows<'a, T> {
     geometry: &'a Geometry,
     layout: &'a PaddedLayout,
-    runs: RunIndex,
     input: &'a [T],
     kernel: &'a [T],
     first: usize,
@@ -56,8 +46,7 @@ impl<T: InVectors> VectorWork<T> for DepthwiseRows<'_, T> {
 
     #[inline(always)]
     fn run<V: SimdVectors<T>>(self, vectors: V) {
-        let DepthwiseRows { geometry, layout, runs, input, kernel, mut first, copies, mut out } =
-            self;
+        let DepthwiseRows { geometry, layout, input, kernel, mut first, copies, mut out } = self;
         let (count, inner) = (geometry.last().count, geometry.inner());
         let height = geometry.out_size / count;
         let (mut results, mut copied) = (0..0, 0..0);
@@ -67,7 +56,7 @@ impl<T: InVectors> VectorWork<T> for DepthwiseRows<'_, T> {
             let (part, rest) = out.split_at_mut(rows.len() * count);
             (first, out) = (first + rows.len(), rest);
             let (image, group) = (plane / geometry.groups, plane % geometry.groups);
-            let (own_rows, own_runs) = match runs {
+            let (own_rows, own_runs) = match layout.index {
                 RunIndex::OfTaps => (&layout.rows[rows.clone()], &layout.runs[..]),
                 RunIndex::OfPositions => {
                     (&layout.rows[..], &layout.runs[rows.start * count..rows.end * count])
@@ -85,7 +74,7 @@ impl<T: InVectors> VectorWork<T> for DepthwiseRows<'_, T> {
             let kernel = &kernel[group * inner..][..inner];
             let (rows, runs) = (own_rows, own_runs);
             let part = Part { geometry, layout, input: copies, kernel, rows, runs, out: part };
-            match self.runs {
+            match layout.index {
                 RunIndex::OfTaps => part.add_runs(vectors),
                 RunIndex::OfPositions => part.multiply_runs(vectors),
             }

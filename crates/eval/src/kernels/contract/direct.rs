@@ -52,12 +52,13 @@ impl<T> VectorWork<T> for LaneCount {
 }
 
 /// A convolution with its operands.
-struct Direct<'a, T> {
-    geometry: &'a Geometry,
-    layout: &'a PaddedLayout,
+pub(super) struct Direct<'a, T> {
+    pub(super) geometry: &'a Geometry,
+    pub(super) layout: &'a PaddedLayout,
     /// The copied planes of the input.
-    input: &'a [T],
-    kernel: &'a [T],
+    pub(super) input: &'a [T],
+    /// The weights as `[output][inner]`.
+    pub(super) kernel: &'a [T],
     /// Output channels that are computed together.
     block: usize,
 }
@@ -108,18 +109,11 @@ impl<T: InVectors> Direct<'_, T> {
     }
 
     fn fill(&self, cx: Cx<'_>, task: Task<'_, T>) {
-        let inner = self.geometry.inner();
-        let first = task.group * self.geometry.group_outputs + task.outputs.start;
         // As many weights of each output channel as stay in the cache.
-        let steps = inner.min(CACHE_BYTES / (self.block * size_of::<T>()));
-        T::with_vectors(TileWork {
-            geometry: self.geometry,
-            layout: self.layout,
-            input: self.input,
-            kernel: &self.kernel[first * inner..][..task.outputs.len() * inner],
-            weights: cx.scratch().elements(steps * self.block),
-            task,
-        });
+        let steps = self.geometry.inner().min(CACHE_BYTES / (self.block * size_of::<T>()));
+        let mut scratch = cx.scratch();
+        let weights = scratch.elements(steps * self.block);
+        T::with_vectors(TileWork { conv: self, task, weights });
     }
 }
 

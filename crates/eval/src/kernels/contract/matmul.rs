@@ -100,17 +100,14 @@ fn product<T: Number + Kernels>(
     if inner == 1 {
         return outer(cx, left.elements, right.elements, out);
     }
-    // A vector is contiguous in either memory order of its matrix.
-    match (rows, columns) {
-        (_, 1) if !left.inner_first || rows == 1 => {
-            return runs(cx, left.elements, right.elements, inner, out);
-        }
-        (_, 1) => return combined_rows(cx, right.elements, left.elements, out),
-        (1, _) if right.inner_first => {
-            return combined_rows(cx, left.elements, right.elements, out);
-        }
-        (1, _) => return runs(cx, right.elements, left.elements, inner, out),
-        _ => {}
+    if rows == 1 || columns == 1 {
+        // A vector is contiguous in either memory order of its matrix.
+        let (matrix, vector) = if columns == 1 { (left, right) } else { (right, left) };
+        return if matrix.inner_first && out.len() > 1 {
+            combined_rows(cx, vector.elements, matrix.elements, out);
+        } else {
+            runs(cx, matrix.elements, vector.elements, inner, out);
+        };
     }
     if blocked(cx, sizes, left, right, out) {
         return;
@@ -422,11 +419,7 @@ fn blocked<T: Number + Kernels>(
             break;
         }
         let rows = out.len() / columns;
-        let elements = if height < sizes.rows {
-            &left.elements[strip * height * inner..][..rows * inner]
-        } else {
-            left.elements
-        };
+        let elements = &left.elements[strip * height * inner..][..rows * inner];
         let (sizes, left) = (Sizes { rows, ..sizes }, Factor { elements, ..left });
         cx.install(|| multiply(sizes, left, right, tiles, out));
     }

@@ -116,20 +116,19 @@ impl MatrixOperand {
     fn new(shape: &Shape, batch: usize, contract: &[usize]) -> Self {
         let free: Vec<usize> =
             (batch..shape.rank()).filter(|axis| !contract.contains(axis)).collect();
-        let extent = |axes: &[usize]| axes.iter().map(|&axis| shape[axis]).product();
-        let (free_size, contract_size) = (extent(&free), extent(contract));
         let order = |first: &[usize], last: &[usize]| -> Vec<usize> {
             (0..batch).chain(first.iter().copied()).chain(last.iter().copied()).collect()
         };
         let in_memory =
             |order: &[usize]| order.iter().filter(|&&axis| shape[axis] != 1).is_sorted();
         let free_first = order(&free, contract);
-        let contract_first = !in_memory(&free_first) && in_memory(&order(contract, &free));
-        let is_there = contract_first || in_memory(&free_first);
+        let is_free_first = in_memory(&free_first);
+        let contract_first = !is_free_first && in_memory(&order(contract, &free));
         let steps = Strided::row_major(shape);
         let axes = free_first.iter().map(|&axis| (shape[axis], steps[axis]));
-        let order = (!is_there).then(|| Strided::new(0, axes));
-        Self { free: free_size, contract: contract_size, contract_first, order }
+        let order = (!is_free_first && !contract_first).then(|| Strided::new(0, axes));
+        let size = |axes: &[usize]| shape.size_along(axes.iter().copied());
+        Self { free: size(&free), contract: size(contract), contract_first, order }
     }
 
     fn factor<'a, T: Element>(&self, bytes: &'a [u8]) -> Factor<'a, T> {

@@ -23,6 +23,7 @@ pub(super) enum RunIndex {
 
 /// The positions of elements in a copied plane.
 pub(super) struct PaddedLayout {
+    pub(super) index: RunIndex,
     /// The elements of an input row.
     size: usize,
     step: usize,
@@ -49,9 +50,9 @@ struct Section {
 }
 
 impl PaddedLayout {
-    pub(super) fn new(geometry: &Geometry, runs: RunIndex) -> Self {
+    pub(super) fn new(geometry: &Geometry, index: RunIndex) -> Self {
         let (last, outer) = (geometry.last(), geometry.outer());
-        let (count, shift, length, step) = match runs {
+        let (count, shift, length, step) = match index {
             RunIndex::OfTaps => (last.taps, last.dilation, last.count, last.stride),
             RunIndex::OfPositions => (last.count, last.stride, last.taps, last.dilation),
         };
@@ -72,13 +73,14 @@ impl PaddedLayout {
             positions =
                 combine_indices(&positions, axis.count, |row, at| row * extent + at * axis.stride);
         }
-        let (rows, belonging) = match runs {
+        let (rows, belonging) = match index {
             RunIndex::OfTaps => (positions, taps),
             RunIndex::OfPositions => (taps, positions),
         };
         let start =
             |row, index| row * width + index * shift % step * section + index * shift / step;
         Self {
+            index,
             size: last.size,
             step,
             sections: sections(last.size, last.low, section, step),

@@ -14,17 +14,19 @@ use crate::kernels::number::gcd;
 use crate::kernels::strided::Strided;
 use crate::kernels::vectors::InVectors;
 
-/// Positions of the result along one axis that use the same taps of the kernel, and these taps.
+/// Every `step`th index of an axis from the first on, `count` of them.
 #[derive(Clone, Copy)]
-struct Phase {
-    /// Every `step`th position from the first on, `count` of them.
+struct Indices {
     first: usize,
     step: usize,
     count: usize,
-    /// Every `tap_step`th tap from the first on.
-    first_tap: usize,
-    tap_step: usize,
-    taps: usize,
+}
+
+/// Positions of the result along one axis that use the same taps of the kernel, and these taps.
+#[derive(Clone, Copy)]
+struct Phase {
+    positions: Indices,
+    taps: Indices,
     /// The window of the smaller kernel over the input.
     low: i64,
     stride: usize,
@@ -45,36 +47,24 @@ pub(super) fn run<T: InVectors + Kernels>(
     out_shape: &[usize],
     out: &mut [T],
 ) {
-    let (input_shape, kernel_shape) = (input.shape(), kernel.shape());
     // Positions that no tap reaches stay zero.
     out.fill(T::default());
     let axes: Vec<Vec<Phase>> = (0..conv.input_dilation.len())
-        .map(|axis| phases(conv, axis, kernel_shape[axis + 2], out_shape[axis + 2]))
+        .map(|axis| phases(conv, axis, kernel.shape()[axis + 2], out_shape[axis + 2]))
         .collect();
-    let (kernel_steps, out_steps) =
-        (Strided::row_major(kernel_shape), Strided::row_major(out_shape));
     let (mut taps, mut part) = (Vec::new(), Vec::new());
     for index in 0..axes.iter().map(Vec::len).product() {
         let phases = phases_at(&axes, index);
-        if phases.iter().any(|phase| phase.taps == 0) {
+        if phases.iter().any(|phase| phase.taps.count == 0) {
             continue;
         }
-        let kernel_rule = rule(kernel_shape, &kernel_steps, &phases, |phase| {
-            (phase.first_tap, phase.tap_step, phase.taps)
-        });
-        let out_rule =
-            rule(out_shape, &out_steps, &phases, |phase| (phase.first, phase.step, phase.count));
+        let (kernel_rule, kernel_part) = part_of(kernel.shape(), &phases, |phase| phase.taps);
+        let (out_rule, out_part) = part_of(out_shape, &phases, |phase| phase.positions);
         context::fill(&mut taps, T::default(), kernel_rule.len());
         context::fill(&mut part, T::default(), out_rule.len());
         let to = bytemuck::cast_slice_mut(&mut taps);
         kernel_rule.read_bytes(size_of::<T>(), kernel.bytes(), 0, to);
-        let size = |shape: &[usize], of: fn(&Phase) -> usize| -> Vec<usize> {
-            shape[..2].iter().copied().chain(phases.iter().map(of)).collect()
-        };
-        let (kernel_shape, out_shape) =
-            (size(kernel_shape, |phase| phase.taps), size(out_shape, |phase| phase.count));
-        let dense = without_gaps(conv, &phases);
-        Geometry::new(&dense, input_shape, &kernel_shape, &out_shape).run(
+        Geometry::new(&without_gaps(conv, &phases), input.shape(), &kernel_part, &out_part).run(
             cx,
             context::slice(input),
             &taps,
@@ -102,12 +92,12 @@ fn phases(conv: &Conv, axis: usize, kernel: usize, out: usize) -> Vec<Phase> {
         // A phase with a single tap gets a step that leads behind the kernel.
         let tap_step = seen.next().map_or(kernel.max(1), |second| second - first_tap);
         Phase {
-            first,
-            step,
-            count: (out - first).div_ceil(step),
-            first_tap,
-            tap_step,
-            taps: (kernel - first_tap).div_ceil(tap_step),
+            positions: Indices { first, step, count: (out - first).div_ceil(step) },
+            taps: Indices {
+                first: first_tap,
+                step: tap_step,
+                count: (kernel - first_tap).div_ceil(tap_step),
+            },
             low: -position(first, first_tap).div_euclid(gap as i64),
             stride: step * stride / gap,
             dilation: (tap_step * dilation / gap).max(1),
@@ -126,21 +116,15 @@ fn phases_at(axes: &[Vec<Phase>], mut index: usize) -> Vec<Phase> {
     axes.iter().map(choose).collect()
 }
 
-/// The access rule of a phase: all elements of the first two axes, and every n-th element of the other axes.
-fn rule(
-    shape: &[usize],
-    steps: &[isize],
-    phases: &[Phase],
-    of: impl Fn(&Phase) -> (usize, usize, usize),
-) -> Strided {
-    let mut first = 0;
-    let mut axes = vec![(shape[0], steps[0]), (shape[1], steps[1])];
-    for (phase, &step) in phases.iter().zip(&steps[2..]) {
-        let (from, each, count) = of(phase);
-        first += from * step.unsigned_abs();
-        axes.push((count, step * each as isize));
-    }
-    Strided::new(first, axes)
+/// The access rule and the shape of a part of a tensor: all elements of the first two axes, and some of each other
+/// axis.
+fn part_of(shape: &[usize], phases: &[Phase], of: fn(&Phase) -> Indices) -> (Strided, Vec<usize>) {
+    let all = shape[..2].iter().map(|&count| Indices { first: 0, step: 1, count });
+    let parts: Vec<Indices> = all.chain(phases.iter().map(of)).collect();
+    let steps = Strided::row_major(shape);
+    let first = parts.iter().zip(&steps).map(|(part, step)| part.first * step.unsigned_abs()).sum();
+    let axes = parts.iter().zip(&steps).map(|(part, step)| (part.count, step * part.step as isize));
+    (Strided::new(first, axes), parts.iter().map(|part| part.count).collect())
 }
 
 fn without_gaps(conv: &Conv, phases: &[Phase]) -> Conv {

@@ -8,9 +8,8 @@ use std::ops::Range;
 
 use bytemuck::cast_slice;
 
-use super::conv::Geometry;
-use super::direct::Task;
-use super::padded::{PaddedLayout, SLACK};
+use super::direct::{Direct, Task};
+use super::padded::SLACK;
 use crate::kernels::reduce::hide_lanes;
 use crate::kernels::vectors::{InVectors, SimdVectors, VectorWork};
 
@@ -21,35 +20,30 @@ const SIDE: usize = 8;
 const MOST_POSITIONS: usize = 16;
 const _: () = assert!(MOST_POSITIONS <= SLACK);
 
-/// Defines the rows and positions of tiles, and a function that computes a part of a [`TileWork`] with one of them. The
-/// first tiles are for one vector of output channels. A tile of several rows has whole rows.
+/// Defines the rows and positions of tiles for each number of vectors of output channels, and a function that computes
+/// a part of a [`TileWork`] with one of them. A tile of several rows has whole rows.
 macro_rules! tiles {
-    ($fill:ident: $(($rows:literal, $positions:literal))*; $(($narrow_rows:literal, $narrow_positions:literal))*) => {
+    ($fill:ident: $($vectors:literal: $(($rows:literal, $positions:literal))*);*) => {
         impl<T: InVectors> TileWork<'_, T> {
             #[inline(always)]
             fn $fill<V: SimdVectors<T>>(&mut self, vectors: V, part: Range<usize>) {
-                let width = self.geometry.last().count;
-                if self.has_one_vector::<V>() {
-                    match smallest(width, &[$(($rows, $positions),)*]) {
-                        $(($rows, $positions) => self.fill::<V, $rows, $positions, 1>(vectors, part),)*
-                        _ => unreachable!("it is one of the tiles"),
-                    }
-                } else {
-                    match smallest(width, &[$(($narrow_rows, $narrow_positions),)*]) {
-                        $(($narrow_rows, $narrow_positions) => {
-                            self.fill::<V, $narrow_rows, $narrow_positions, 2>(vectors, part);
+                let (width, count) = (self.conv.geometry.last().count, self.vectors::<V>());
+                $(if count == $vectors {
+                    return match smallest(width, &[$(($rows, $positions),)*]) {
+                        $(($rows, $positions) => {
+                            self.fill::<V, $rows, $positions, $vectors>(vectors, part);
                         })*
                         _ => unreachable!("it is one of the tiles"),
-                    }
-                }
+                    };
+                })*
             }
         }
     };
 }
 // The sums, the weights of a tap and one element of the input fit into 32 registers, or into 16.
-tiles!(fill_wide: (1, 16) (1, 14) (2, 7) (3, 4) (4, 3) (14, 1); (1, 14) (1, 8) (2, 7) (3, 4) (4, 3) (14, 1));
-tiles!(fill_narrow: (1, 12) (1, 8) (4, 3) (6, 1); (1, 6) (1, 4) (2, 3) (6, 1));
-tiles!(fill_few: (1, 4); (1, 4));
+tiles!(fill_wide: 1: (1, 16) (1, 14) (2, 7) (3, 4) (4, 3) (14, 1); 2: (1, 14) (1, 8) (2, 7) (3, 4) (4, 3) (14, 1));
+tiles!(fill_narrow: 1: (1, 12) (1, 8) (4, 3) (6, 1); 2: (1, 6) (1, 4) (2, 3) (6, 1));
+tiles!(fill_few: 1: (1, 4); 2: (1, 4));
 
 /// The tile that computes the fewest positions for rows of a width.
 fn smallest(width: usize, tiles: &[(usize, usize)]) -> (usize, usize) {
@@ -60,15 +54,10 @@ fn smallest(width: usize, tiles: &[(usize, usize)]) -> (usize, usize) {
 
 /// The computation of a task.
 pub(super) struct TileWork<'a, T> {
-    pub(super) geometry: &'a Geometry,
-    pub(super) layout: &'a PaddedLayout,
-    /// The copied planes of the input.
-    pub(super) input: &'a [T],
-    /// The weights as `[output][inner]`.
-    pub(super) kernel: &'a [T],
+    pub(super) conv: &'a Direct<'a, T>,
+    pub(super) task: Task<'a, T>,
     /// The memory for weights as `[inner][lane]`, or for a part of them.
     pub(super) weights: &'a mut [T],
-    pub(super) task: Task<'a, T>,
 }
 
 impl<T: InVectors> VectorWork<T> for TileWork<'_, T> {
@@ -76,8 +65,8 @@ impl<T: InVectors> VectorWork<T> for TileWork<'_, T> {
 
     #[inline(always)]
     fn run<V: SimdVectors<T>>(mut self, vectors: V) {
-        let inner = self.geometry.inner();
-        let lanes = if self.has_one_vector::<V>() { V::LANES } else { 2 * V::LANES };
+        let inner = self.conv.geometry.inner();
+        let lanes = self.vectors::<V>() * V::LANES;
         let steps = self.weights.len() / lanes;
         for first in (0..inner).step_by(steps) {
             let part = first..inner.min(first + steps);
@@ -95,23 +84,25 @@ impl<T: InVectors> VectorWork<T> for TileWork<'_, T> {
 }
 
 impl<T: InVectors> TileWork<'_, T> {
-    /// Returns true if the output channels are in one vector.
+    /// The vectors that hold the output channels: one or two.
     #[inline(always)]
-    fn has_one_vector<V: SimdVectors<T>>(&self) -> bool {
-        self.task.outputs.len() <= V::LANES
+    fn vectors<V: SimdVectors<T>>(&self) -> usize {
+        self.task.outputs.len().div_ceil(V::LANES)
     }
 
     /// Copies the weights of a part of each sum, and zeros for lanes without an output channel.
     #[inline(always)]
     fn copy_weights(&mut self, part: Range<usize>, lanes: usize) {
-        let (inner, outputs) = (self.geometry.inner(), self.task.outputs.len());
+        let (inner, outputs) = (self.conv.geometry.inner(), self.task.outputs.len());
+        let output = self.task.group * self.conv.geometry.group_outputs + self.task.outputs.start;
+        let kernel = &self.conv.kernel[output * inner..][..outputs * inner];
         for first in (0..lanes).step_by(SIDE) {
             let is_whole = first + SIDE <= outputs;
             let in_blocks = if is_whole { part.len() - part.len() % SIDE } else { 0 };
             for step in (0..in_blocks).step_by(SIDE) {
                 let mut block = [[T::default(); SIDE]; SIDE];
                 for (lane, row) in block.iter_mut().enumerate() {
-                    let weights = &self.kernel[(first + lane) * inner + part.start + step..];
+                    let weights = &kernel[(first + lane) * inner + part.start + step..];
                     *row = *weights.first_chunk().expect("a weight for each step");
                 }
                 for column in 0..SIDE {
@@ -123,7 +114,7 @@ impl<T: InVectors> TileWork<'_, T> {
             }
             for step in in_blocks..part.len() {
                 for lane in first..lanes.min(first + SIDE) {
-                    let row = self.kernel.get(lane * inner..).filter(|_| lane < outputs);
+                    let row = kernel.get(lane * inner..).filter(|_| lane < outputs);
                     let weight = row.map_or(T::default(), |row| row[part.start + step]);
                     self.weights[step * lanes + lane] = weight;
                 }
@@ -138,17 +129,18 @@ impl<T: InVectors> TileWork<'_, T> {
         vectors: V,
         part: Range<usize>,
     ) {
-        let (width, size) = (self.geometry.last().count, self.geometry.out_size);
+        let Direct { geometry, layout, input: planes, .. } = *self.conv;
+        let (width, size) = (geometry.last().count, geometry.out_size);
         let height = size / width;
         let mut column = self.task.columns.start;
         while column < self.task.columns.end {
             let mut inputs: [&[T]; R] = [&[]; R];
             for (r, input) in inputs.iter_mut().enumerate() {
                 // Rows after the last one are computed in vain.
-                let row = (column / width + r).min(self.geometry.batch * height - 1);
-                let plane = self.geometry.plane(row / height, self.task.group);
-                let start = plane * self.layout.plane() + self.layout.rows[row % height];
-                *input = &self.input[start + column % width..];
+                let row = (column / width + r).min(geometry.batch * height - 1);
+                let plane = geometry.plane(row / height, self.task.group);
+                let start = plane * layout.plane() + layout.rows[row % height];
+                *input = &planes[start + column % width..];
             }
             let sums = self.sums::<V, R, P, N>(vectors, part.clone(), &inputs);
             let sums: &[T] = cast_slice(sums.as_flattened().as_flattened());
@@ -174,14 +166,15 @@ impl<T: InVectors> TileWork<'_, T> {
         let lanes = N * V::LANES;
         let mut sums = [[[vectors.splat(T::default()); N]; P]; R];
         let mut weights = self.weights.chunks_exact(lanes);
-        let (runs, mut first) = (&self.layout.runs, part.start);
+        let (layout, mut first) = (self.conv.layout, part.start);
+        let runs = &layout.runs;
         while first < part.end {
             let (channel, tap) = (first / runs.len(), first % runs.len());
             let runs = &runs[tap..runs.len().min(tap + part.end - first)];
             first += runs.len();
             let mut x = *inputs;
             for x in &mut x {
-                *x = &x[channel * self.layout.plane()..];
+                *x = &x[channel * layout.plane()..];
             }
             for (&start, weights) in runs.iter().zip(weights.by_ref()) {
                 let mut vector = [vectors.splat(T::default()); N];
