@@ -4,7 +4,7 @@ use nxla_tensor::{DType, Scalar};
 
 use super::Cumulative;
 use super::formula::Formula;
-use super::statistics::dtype_of_distances;
+use super::statistics::{dtype_of_distances, squared_magnitude};
 use super::window::neutral;
 use crate::graph::{ExprId, Graph, ReduceOp, Result};
 
@@ -111,8 +111,8 @@ impl Graph {
         let [x, known, mean, count] = formula.terms([x, known, mean, count]);
         let is_known = x.equal(x);
         let distance = known - mean;
-        let magnitude = is_known.select(distance, distance.zero()).abs();
-        let sum = (magnitude * magnitude).sum(axes, keep_axes);
+        let distance = is_known.select(distance, distance.zero());
+        let sum = squared_magnitude(distance).sum(axes, keep_axes);
         let freedom = count - correction;
         let enough = freedom.greater(0.0);
         let variance = sum / enough.select(freedom, 1.0);

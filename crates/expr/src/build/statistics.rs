@@ -395,7 +395,7 @@ fn number(x: f64) -> Number {
 }
 
 /// Returns `|x|²`.
-fn squared_magnitude(x: Term<'_>) -> Term<'_> {
+pub(super) fn squared_magnitude(x: Term<'_>) -> Term<'_> {
     if x.dtype().is_complex() {
         let (real, imag) = (x.real(), x.imag());
         return real * real + imag * imag;
