@@ -7,17 +7,18 @@ use nxla_runtime::host::HostTensor;
 use nxla_runtime::xla::{
     Imported, clear_disk_cache, disk_entries, disk_report, stablehlo_text, with_literals,
 };
-use nxla_runtime::{Options, default_options};
+use nxla_runtime::{Inputs, Options, default_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::debug;
-use crate::errors::OrRaise;
+use crate::errors::{OrRaise, argument_error};
+use crate::expected::describe_positional;
 use crate::function::Borrowings;
-use crate::graph::leaves;
 use crate::interrupt::{interruptible, read_interruptible};
 use crate::options::options_from;
 use crate::program::{PyExpression, type_to_python};
+use crate::signature::Arguments;
 use crate::tensor::PyTensor;
 
 /// Return an expression as a StableHLO module, and the inputs that the module uses.
@@ -81,7 +82,7 @@ impl PyModuleText {
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<Py<PyAny>>> {
         let options = Self::options(py, options)?;
-        let inputs = leaves(args, self.0.inputs().len(), "import_stablehlo")?;
+        let inputs = self.leaves(args)?;
         let inputs: Borrowings<'_> = inputs.iter().collect();
         let results =
             interruptible(py, |interrupt| self.0.run(&inputs, &options, Some(interrupt)))?;
@@ -98,6 +99,19 @@ impl PyModuleText {
 }
 
 impl PyModuleText {
+    /// The tensors of arguments in leaf order.
+    fn leaves(&self, args: &Bound<'_, PyTuple>) -> PyResult<Inputs> {
+        let function = "import_stablehlo";
+        let arguments = describe_positional(Arguments::default(), function, args)?;
+        let leaves = arguments.into_inputs(args.py(), None)?;
+        let (found, expected) = (leaves.len(), self.0.inputs().len());
+        if found != expected {
+            let why = format!("arguments: must be {expected} tensors; got {found}");
+            return Err(argument_error(function, why));
+        }
+        Ok(leaves)
+    }
+
     /// The default options of XLA, which runs modules.
     fn options(py: Python<'_>, given: Option<&Bound<'_, PyDict>>) -> PyResult<Options> {
         crate::options::announce_plugin(py)?;

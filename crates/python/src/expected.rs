@@ -106,7 +106,7 @@ pub(crate) fn names_of(function: &Bound<'_, PyAny>, count: usize) -> PyResult<Ve
 }
 
 /// Describes positional arguments to the runtime.
-fn describe_positional(
+pub(crate) fn describe_positional(
     mut arguments: Arguments,
     name: &str,
     args: &Bound<'_, PyTuple>,
@@ -315,8 +315,7 @@ impl Expected {
             for (leaf, ty) in slot.leaves.iter().enumerate() {
                 let path = slot.tree.leaf_path(py, leaf)?.unwrap_or_default();
                 let leaf = LeafType { ty: ty.ty.clone(), vectors: ty.vectors.clone() };
-                let name = format!("{}{path}", slot.name);
-                slots.push(Slot { name, by_name: false, tree: Tree::Leaf, leaves: vec![leaf] });
+                slots.push(Slot::leaf(leaf, format!("{}{path}", slot.name)));
             }
         }
         Ok(Self::of_slots(slots, self.by_data))

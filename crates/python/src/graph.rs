@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use nxla_runtime::graph::{ExprId, Program};
 use nxla_runtime::split::{Decision, Stage, StageGraph, ValueSource, try_split_with};
-use nxla_runtime::{Error, Inputs, RawTensor, StageRunner, default_options, run_program};
+use nxla_runtime::{Error, RawTensor, StageRunner, default_options, run_program};
 use pyo3::exceptions::PyIndexError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyTuple};
@@ -19,7 +19,6 @@ use crate::notes::refuse_host_notes;
 use crate::options::{options_from, to_dict};
 use crate::policy::{PyTimeline, policy_from, simulate};
 use crate::program::{Parts, PyExpression, ROOT, Results, Unpickled};
-use crate::signature::Arguments;
 use crate::tensor::{PyTensor, bytes_object};
 
 /// One stage of a split expression.
@@ -455,24 +454,6 @@ impl PyStageGraph {
         inputs.extend(self.captured.iter().cloned());
         Ok(inputs)
     }
-}
-
-/// The tensors of arguments in leaf order.
-pub(crate) fn leaves(
-    args: &Bound<'_, PyTuple>,
-    expected: usize,
-    function: &str,
-) -> PyResult<Inputs> {
-    let mut arguments = Arguments::default();
-    for (position, arg) in args.iter().enumerate() {
-        arguments.argument(&arg, &|| format!("{function}: argument {position}"))?;
-    }
-    let leaves = arguments.into_inputs(args.py(), None)?;
-    if leaves.len() != expected {
-        let why = format!("arguments: must be {expected} tensors; got {}", leaves.len());
-        return Err(argument_error(function, why));
-    }
-    Ok(leaves)
 }
 
 /// Rejects serialization of host functions.

@@ -60,12 +60,6 @@ pub enum Capacity {
     Waiting(usize),
 }
 
-impl Default for Capacity {
-    fn default() -> Self {
-        Capacity::InFlight(64)
-    }
-}
-
 /// The time limit and the interrupt of a wait.
 #[derive(Clone, Copy, Default)]
 pub struct Wait<'a> {
