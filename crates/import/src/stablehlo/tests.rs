@@ -192,6 +192,18 @@ fn errors_name_the_corrupt_line() {
 }
 
 #[test]
+fn functions_inside_of_functions_must_not_have_results() {
+    let x = "%x: tensor<f32>";
+    let body = "\"func.func\"() ({\n\
+         ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>):\n\
+         func.return\n\
+         }) : () -> tensor<f32>\n\
+         return %x : tensor<f32>";
+    let error = error_of(&main_of(x, "tensor<f32>", body));
+    assert_eq!(error, "StableHLO: line 2: func.func must not have results");
+}
+
+#[test]
 fn recursion_and_expansion_are_limited() {
     let call = "%0 = func.call @main(%x) : (tensor<f32>) -> tensor<f32>\nreturn %0 : tensor<f32>";
     let error = error_of(&main_of("%x: tensor<f32>", "tensor<f32>", call));

@@ -430,11 +430,11 @@ impl<'a> Parser<'a> {
         line: usize,
         depth: usize,
     ) -> Result<Operation> {
-        if !results.is_empty() {
-            return Err(malformed_line(line, "func.func must not have results"));
-        }
         let outer = (std::mem::take(&mut self.names), std::mem::take(&mut self.values));
         let mut operation = self.generic("func.func", line, depth)?;
+        if !results.is_empty() || !operation.result_types.is_empty() {
+            return Err(malformed_line(line, "func.func must not have results"));
+        }
         operation.first_result = self.values;
         (self.names, self.values) = outer;
         self.location()?;

@@ -1,5 +1,6 @@
 //! Results of ONNX operators for inputs that the published tests lack.
 
+use nxla_expr::TensorType;
 use nxla_tensor::{DType, Element, HostTensor, Scalar};
 
 use crate::common::models::{Attribute, Node, data_type};
@@ -55,6 +56,31 @@ fn indices_of_pools_are_inside_their_windows() {
     let node = Node { attributes: &columns, ..node };
     let indices = &node.results(&[tensor(&[0_u8; 9], &shape)], &[])[1];
     assert_eq!(numbers(indices), [0.0, 3.0, 0.0, 3.0, 1.0, 4.0]);
+}
+
+/// A kernel has an axis for its output channels, another one for its input channels, and spatial axes.
+#[test]
+fn kernels_without_spatial_axes_are_rejected() {
+    let node = Node { op: "ConvInteger", attributes: &[], outputs: 1, version: 10 };
+    let (x, kernel) = (tensor(&[1_u8; 4], &[1, 1, 4]), tensor(&[1_u8], &[]));
+    let (x_zero, kernel_zero) = (tensor(&[0_u8], &[]), tensor(&[0_u8, 1], &[2]));
+    let error = node.try_results(&[x, kernel, x_zero, kernel_zero], &[]).unwrap_err();
+    assert!(error.contains("must have spatial axes"), "{error}");
+}
+
+#[test]
+fn sizes_beyond_memory_are_errors() {
+    let node = |op| Node { op, attributes: &[], outputs: 1, version: 17 };
+    let signal = TensorType::new(DType::F32, [1, 1 << 44]);
+    let one = tensor(&[1_i64], &[]);
+    let constants = [one, tensor(&[1_f32; 2], &[2]), tensor(&[2_i64], &[])];
+    let error = node("STFT").error_for_type(&signal, &constants);
+    assert!(error.contains("17592186044415 frames of 2 elements"), "{error}");
+    let attributes = [("axis", Attribute::Int(2))];
+    let flatten = Node { attributes: &attributes, ..node("Flatten") };
+    let empty = TensorType::new(DType::F32, [1 << 40, 1 << 40, 0]);
+    let error = flatten.error_for_type(&empty, &[]);
+    assert!(error.contains("axis"), "{error}");
 }
 
 /// The result of `Resize` of operator set 10 or of `Upsample` of operator set 9.

@@ -130,7 +130,7 @@ fn matmul_integer(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn conv_integer(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, kernel] = call.inputs()?;
     let (x_zero, kernel_zero) = (call.optional(2), call.optional(3));
-    let rank = call.rank(kernel);
+    let rank = 2 + spatial_sizes(call, kernel)?.len();
     let x = subtract_zero_point(call, x, x_zero, 1)?;
     let kernel = subtract_zero_point(call, kernel, kernel_zero, rank)?;
     // Convolutions compute in floats; 64 bits hold every sum of products of 8-bit integers exactly.

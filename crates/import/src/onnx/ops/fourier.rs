@@ -95,11 +95,15 @@ fn short_time(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     }
     let count = (size - length) / step + 1;
     let mut places = Vec::new();
+    places.try_reserve_exact(count.saturating_mul(length)).map_err(|_| {
+        let why = format!("must make a number of elements that fits memory; got {count} frames");
+        Fault::Invalid(format!("frame_step, frame_length: {why} of {length} elements"))
+    })?;
     for frame in 0..count {
         places.extend((0..length).map(|at| i64::try_from(frame * step + at).unwrap_or(0)));
     }
     let graph = call.graph();
-    let places = graph.tensor(HostTensor::from_slice(&places, [count, length])?)?;
+    let places = graph.tensor(HostTensor::from_vec(places, [count, length])?)?;
     let mut frames = graph.take(signal, places, 1)?;
     if let Some(window) = window {
         frames = graph.multiply(frames, window)?;

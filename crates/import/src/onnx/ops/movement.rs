@@ -79,7 +79,7 @@ fn flatten(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         Ok(axis) if axis == shape.rank() => axis,
         _ => call.axis(axis, shape.rank())?,
     };
-    let size = |sizes: &[usize]| sizes.iter().product::<usize>();
+    let size = |sizes: &[usize]| Shape::from(sizes).size();
     Ok(vec![call.graph().reshape(x, [size(&shape[..axis]), size(&shape[axis..])])?])
 }
 

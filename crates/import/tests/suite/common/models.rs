@@ -127,19 +127,36 @@ impl Node<'_> {
     ) -> Result<Vec<HostTensor>, String> {
         run(&self.model(inputs, constants), inputs)
     }
+
+    /// Returns the error of the operator for a first input of a type that no tensor can have.
+    pub(crate) fn error_for_type(&self, first: &TensorType, constants: &[HostTensor]) -> String {
+        // An axis of size 0 in a file is an axis of any size.
+        let declared = HostTensor::zeros(first.dtype, vec![0; first.rank()]).unwrap();
+        let model = self.model(&[declared], constants);
+        let model = Model::read(&model, &mut NoExternal).unwrap();
+        trace(&model, std::slice::from_ref(first)).unwrap_err()
+    }
+}
+
+/// Returns the types of tensors.
+fn types_of(tensors: &[HostTensor]) -> Vec<TensorType> {
+    tensors.iter().map(|x| TensorType::new(x.dtype(), x.shape().clone())).collect()
+}
+
+/// Returns the program of a model for inputs of these types.
+fn trace(model: &Model, inputs: &[TensorType]) -> Result<Program, String> {
+    let weights: Vec<HostTensor> = model.weights().iter().map(|(_, value)| value.clone()).collect();
+    let evaluate =
+        |program: &Program| nxla_reference::run(program, &[]).map_err(|error| error.to_string());
+    let program = model.program(&types_of(&weights), inputs, &evaluate);
+    program.map_err(|error| error.to_string())
 }
 
 /// Returns the results of a model.
 pub(crate) fn run(model: &[u8], inputs: &[HostTensor]) -> Result<Vec<HostTensor>, String> {
     let model = Model::read(model, &mut NoExternal).map_err(|error| error.to_string())?;
-    let types = |tensors: &[HostTensor]| -> Vec<TensorType> {
-        tensors.iter().map(|x| TensorType::new(x.dtype(), x.shape().clone())).collect()
-    };
-    let weights: Vec<HostTensor> = model.weights().iter().map(|(_, value)| value.clone()).collect();
-    let evaluate =
-        |program: &Program| nxla_reference::run(program, &[]).map_err(|error| error.to_string());
-    let program = model.program(&types(&weights), &types(inputs), &evaluate);
-    let program = program.map_err(|error| error.to_string())?;
-    let all: Vec<HostTensor> = weights.into_iter().chain(inputs.iter().cloned()).collect();
+    let program = trace(&model, &types_of(inputs))?;
+    let weights = model.weights().iter().map(|(_, value)| value.clone());
+    let all: Vec<HostTensor> = weights.chain(inputs.iter().cloned()).collect();
     nxla_reference::run(&program, &all).map_err(|error| error.to_string())
 }
