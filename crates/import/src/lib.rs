@@ -8,6 +8,7 @@
 
 mod error;
 mod float8;
+mod numbers;
 pub mod onnx;
 pub mod stablehlo;
 

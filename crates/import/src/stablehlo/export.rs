@@ -3,6 +3,7 @@
 
 use super::syntax::Position;
 use super::{FORMAT, MAX_DEPTH, malformed_at};
+use crate::numbers::to_i64;
 use crate::{ImportError, ImportErrorKind, Result};
 
 /// The numbers of the fields of an export.
@@ -93,7 +94,7 @@ impl<'a> Table<'a> {
     /// Returns the position of a field, if the table has it.
     fn field(&self, number: usize) -> Result<Option<usize>> {
         let back = i32::from_le_bytes(array(self.file, self.at)?);
-        let layout = i64::try_from(self.at).unwrap_or(i64::MAX) - i64::from(back);
+        let layout = to_i64(self.at) - i64::from(back);
         let layout = usize::try_from(layout).map_err(|_| outside(self.at))?;
         let size = usize::from(u16::from_le_bytes(array(self.file, layout)?));
         let entry = 4 + 2 * number;

@@ -4,6 +4,7 @@ use nxla_expr::{BinaryOp, ExprId, Graph};
 use nxla_tensor::Shape;
 
 use super::{Operator, operator};
+use crate::numbers::to_i64;
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -181,7 +182,7 @@ fn map_along_axis(
     let merges = call.version < 13;
     let axis = call.axis(call.int("axis", if merges { 1 } else { -1 })?, shape.rank())?;
     let graph = call.graph();
-    let (mut y, at) = (x, i64::try_from(axis).unwrap_or(0));
+    let (mut y, at) = (x, to_i64(axis));
     let is_last = axis + 1 == shape.rank();
     if merges && !is_last {
         let (rows, columns) = (Shape::from(&shape[..axis]), Shape::from(&shape[axis..]));

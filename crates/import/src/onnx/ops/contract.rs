@@ -6,6 +6,7 @@ use nxla_tensor::{DType, Shape};
 
 use super::window::{Windows, spatial_sizes};
 use super::{Operator, operator};
+use crate::numbers::to_i64;
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -277,10 +278,9 @@ fn transposed_padding(
     let extra = list("output_padding")?.unwrap_or_else(|| vec![0; spatial]);
     let mut wanted = list("output_shape")?;
     let auto = call.text("auto_pad", "NOTSET")?;
-    let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
     if wanted.is_none() && auto.starts_with("SAME") {
         wanted = Some(
-            (0..spatial).map(|axis| signed(sizes[axis].saturating_mul(strides[axis]))).collect(),
+            (0..spatial).map(|axis| to_i64(sizes[axis].saturating_mul(strides[axis]))).collect(),
         );
     }
     let pads = call.ints("pads")?.unwrap_or_else(|| vec![0; 2 * spatial]);
@@ -290,11 +290,11 @@ fn transposed_padding(
     }
     let mut padding = Vec::with_capacity(spatial);
     for axis in 0..spatial {
-        let reach = signed(window[axis].saturating_sub(1).saturating_mul(dilations[axis]));
+        let reach = to_i64(window[axis].saturating_sub(1).saturating_mul(dilations[axis]));
         let (low, high) = match &wanted {
             None => (pads[axis], pads[spatial + axis]),
             Some(wanted) => {
-                let gaps = signed(sizes[axis].saturating_sub(1).saturating_mul(strides[axis]));
+                let gaps = to_i64(sizes[axis].saturating_sub(1).saturating_mul(strides[axis]));
                 let full = gaps.saturating_add(extra[axis]).saturating_add(reach).saturating_add(1);
                 let total = full.saturating_sub(wanted[axis]);
                 let half = total.div_euclid(2);

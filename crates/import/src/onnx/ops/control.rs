@@ -5,6 +5,7 @@ use nxla_expr::{ExprId, Graph, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
 
 use super::{Operator, operator};
+use crate::numbers::to_i64;
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 use crate::onnx::proto;
@@ -67,7 +68,7 @@ fn branch(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 }
 
 fn index(graph: &mut Graph, value: usize) -> Built<ExprId> {
-    let value = Scalar::Int(i64::try_from(value).unwrap_or(i64::MAX));
+    let value = Scalar::Int(to_i64(value));
     Ok(graph.scalar_constant(value, DType::S64)?)
 }
 

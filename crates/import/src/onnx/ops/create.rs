@@ -4,6 +4,7 @@ use nxla_expr::{ExprId, TensorType};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 use super::{Operator, operator};
+use crate::numbers::{to_f64, to_i64};
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -20,7 +21,7 @@ pub(super) const OPERATORS: &[Operator] = &[
     operator("Shape", shape),
     operator("Size", |call| {
         let x = call.input(0)?;
-        let size = i64::try_from(call.shape(x).size()).unwrap_or(i64::MAX);
+        let size = to_i64(call.shape(x).size());
         Ok(vec![call.graph().scalar_constant(Scalar::Int(size), DType::S64)?])
     }),
 ];
@@ -124,18 +125,14 @@ fn integer_range(
 fn shape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let shape = call.shape(x);
-    let rank = i64::try_from(shape.rank()).unwrap_or(i64::MAX);
+    let rank = to_i64(shape.rank());
     let at = |axis: i64| {
         let axis = if axis < 0 { axis.saturating_add(rank) } else { axis };
         usize::try_from(axis.clamp(0, rank)).unwrap_or(0)
     };
     let (start, end) = (at(call.int("start", 0)?), at(call.int("end", rank)?));
-    let sizes: Vec<i64> = shape
-        .get(start..end)
-        .unwrap_or(&[])
-        .iter()
-        .map(|&size| i64::try_from(size).unwrap_or(i64::MAX))
-        .collect();
+    let sizes = shape.get(start..end).unwrap_or(&[]);
+    let sizes: Vec<i64> = sizes.iter().copied().map(to_i64).collect();
     Ok(vec![call.literal(&sizes)?])
 }
 
@@ -172,17 +169,15 @@ fn mel_weights(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
     let width = (mel(upper) - mel(lower)) / (bands + 2.0);
     // The bins of the spectrum at the edges of the bands.
-    #[expect(clippy::cast_precision_loss, reason = "a number of bands")]
     let edge = |band: usize| {
-        let hertz = 700.0 * (10.0_f64.powf((mel(lower) + width * band as f64) / 2595.0) - 1.0);
+        let hertz = 700.0 * (10.0_f64.powf((mel(lower) + width * to_f64(band)) / 2595.0) - 1.0);
         ((length + 1.0) * hertz / rate).floor()
     };
     let mut weights = vec![0.0; rows * columns];
     for band in 0..columns {
         let [low, center, high] = [edge(band), edge(band + 1), edge(band + 2)];
         for row in 0..rows {
-            #[expect(clippy::cast_precision_loss, reason = "a bin of a spectrum")]
-            let bin = row as f64;
+            let bin = to_f64(row);
             let is_rising = (low..center).contains(&bin);
             weights[row * columns + band] = match bin {
                 bin if bin == center => 1.0,
@@ -206,8 +201,7 @@ fn window(call: &mut Call<'_, '_, '_>, factors: &[f64]) -> Built<Vec<ExprId>> {
     let (places, one) = (call.graph().iota([size], None, DType::F64)?, DType::F64);
     let mut sum = call.scalar_of(0.0, one)?;
     for (order, &factor) in (0_u32..).zip(factors) {
-        #[expect(clippy::cast_precision_loss, reason = "a number of samples")]
-        let step = f64::from(order) * std::f64::consts::TAU / count.max(1) as f64;
+        let step = f64::from(order) * std::f64::consts::TAU / to_f64(count.max(1));
         let (step, factor) = (call.scalar_of(step, one)?, call.scalar_of(factor, one)?);
         let graph = call.graph();
         let angle = graph.multiply(places, step)?;

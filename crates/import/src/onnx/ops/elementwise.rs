@@ -5,6 +5,7 @@ use nxla_tensor::DType;
 
 use super::{Operator, operator};
 use crate::float8::to_float8;
+use crate::numbers::to_f64;
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -77,8 +78,7 @@ fn fold(call: &mut Call<'_, '_, '_>, op: BinaryOp) -> Built<Vec<ExprId>> {
 
 fn mean(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let sum = fold(call, BinaryOp::Add)?[0];
-    #[expect(clippy::cast_precision_loss, reason = "a number of inputs")]
-    let count = call.scalar(call.inputs.len() as f64, sum)?;
+    let count = call.scalar(to_f64(call.inputs.len()), sum)?;
     Ok(vec![call.graph().divide(sum, count)?])
 }
 

@@ -5,6 +5,7 @@ use nxla_expr::{ExprId, Padding};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 use super::{Operator, operator};
+use crate::numbers::to_i64;
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -30,7 +31,7 @@ fn dft(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         None => None,
     };
     let (inverse, one_sided) = (call.flag("inverse")?, call.flag("onesided")?);
-    let along = i64::try_from(axis).unwrap_or(0);
+    let along = to_i64(axis);
     let dtype = call.dtype(x);
     let mut value = complex(call, x)?;
     let size = call.shape(value)[axis];
@@ -100,7 +101,7 @@ fn short_time(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         Fault::Invalid(format!("frame_step, frame_length: {why} of {length} elements"))
     })?;
     for frame in 0..count {
-        places.extend((0..length).map(|at| i64::try_from(frame * step + at).unwrap_or(0)));
+        places.extend((0..length).map(|at| to_i64(frame * step + at)));
     }
     let graph = call.graph();
     let places = graph.tensor(HostTensor::from_vec(places, [count, length])?)?;

@@ -5,6 +5,7 @@ use nxla_expr::build::{SliceStart, Subscript};
 use nxla_tensor::{DType, HostTensor, Shape};
 
 use super::{Operator, operator};
+use crate::numbers::to_i64;
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -101,7 +102,7 @@ fn gather_nd(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let outer: Shape = shape[..shape.rank() - 1].into();
     let mut items = Vec::with_capacity(batch + found.len());
     for along in 0..batch {
-        let along = i64::try_from(along).unwrap_or(0);
+        let along = to_i64(along);
         items.push(Subscript::Take(call.graph().iota(outer.clone(), Some(along), DType::S64)?));
     }
     items.extend(found);
@@ -125,10 +126,9 @@ fn slice(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mut result = x;
     for (index, &axis) in axes.iter().enumerate() {
         let at = call.axis(axis, shape.rank())?;
-        let size =
-            i64::try_from(shape[at]).map_err(|_| Fault::Invalid("input: is too large".into()))?;
-        let (start, count, step) = range_of([starts[index], ends[index], steps[index]], size)?;
-        let along = i64::try_from(at).unwrap_or(0);
+        let bounds = [starts[index], ends[index], steps[index]];
+        let (start, count, step) = range_of(bounds, to_i64(shape[at]))?;
+        let along = to_i64(at);
         let stride = usize::try_from(step.unsigned_abs()).unwrap_or(usize::MAX);
         let graph = call.graph();
         if count == 0 {
@@ -178,7 +178,7 @@ fn top_k(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     if k > size {
         return Err(Fault::Invalid(format!("k: must be at most {size}; got {k}")));
     }
-    let along = i64::try_from(axis).unwrap_or(0);
+    let along = to_i64(axis);
     let graph = call.graph();
     if is_largest && axis + 1 == rank && k > 0 {
         let (values, indices) = graph.top_k(x, k)?;
@@ -200,7 +200,7 @@ fn one_hot(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let depth = depth as usize;
     let axis = call.int("axis", -1)?;
     let rank = call.rank(indices) + 1;
-    let at = i64::try_from(call.axis(axis, rank)?).unwrap_or(0);
+    let at = to_i64(call.axis(axis, rank)?);
     let graph = call.graph();
     let indices = graph.as_type(indices, DType::S64)?;
     let indices = graph.from_end(indices, depth)?;
@@ -222,7 +222,7 @@ fn non_zero(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mut coordinates = Vec::with_capacity(places.len() * shape.rank());
     for (axis, &size) in shape.iter().enumerate() {
         for &place in &places {
-            coordinates.push(i64::try_from(place / strides[axis] % size).unwrap_or(0));
+            coordinates.push(to_i64(place / strides[axis] % size));
         }
     }
     let result = HostTensor::from_slice(&coordinates, [shape.rank(), places.len()])?;

@@ -5,6 +5,7 @@ use nxla_expr::build::SliceStart;
 use nxla_tensor::Shape;
 
 use super::{Operator, RANDOM, operator};
+use crate::numbers::to_i64;
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::{Call, to_sizes};
 
@@ -111,7 +112,7 @@ fn split(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let parts = match call.int_list(1, "split")? {
         Some(parts) => to_sizes(&parts, "split")?,
         None => {
-            let outputs = i64::try_from(call.node.outputs.len()).unwrap_or(i64::MAX);
+            let outputs = to_i64(call.node.outputs.len());
             let count = to_sizes(&[call.int("num_outputs", outputs)?], "num_outputs")?[0];
             if count == 0 || count > call.node.outputs.len() {
                 return Err(Fault::Invalid(format!(
@@ -126,7 +127,7 @@ fn split(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     if total != size {
         return Err(Fault::Invalid(format!("split: must add up to {size}; got {parts:?}")));
     }
-    let along = i64::try_from(axis).unwrap_or(0);
+    let along = to_i64(axis);
     let mut start = 0;
     let mut results = Vec::with_capacity(parts.len());
     for part in parts {

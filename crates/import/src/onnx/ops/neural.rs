@@ -5,6 +5,7 @@ use nxla_expr::build::{Norm, SliceStart};
 use nxla_tensor::{DType, Scalar, Shape};
 
 use super::{Operator, operator};
+use crate::numbers::{to_f64, to_i64};
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -250,20 +251,20 @@ fn attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let present = [key, value];
     let offset = match call.optional(6) {
         Some(valid) => {
-            let queries = call.scalar_of(size_of(length), DType::S64)?;
+            let queries = call.scalar_of(to_f64(length), DType::S64)?;
             let graph = call.graph();
             let valid = graph.as_type(valid, DType::S64)?;
             let offset = graph.subtract(valid, queries)?;
             let batch = graph.shape(offset).size();
             graph.reshape(offset, [batch, 1, 1, 1])?
         }
-        None => call.scalar_of(size_of(past), DType::S64)?,
+        None => call.scalar_of(to_f64(past), DType::S64)?,
     };
     let key = repeat_heads(call, key, heads)?;
     let value = repeat_heads(call, value, heads)?;
     let attended = AttentionOperands { query, key, value, offset };
     let bias = attention_bias(call, &attended)?;
-    let scale = call.float("scale", 1.0 / size_of(size).sqrt())?;
+    let scale = call.float("scale", 1.0 / to_f64(size).sqrt())?;
     let (result, weights) = weighted_values(call, &attended, bias, scale)?;
     let mut result = result;
     if is_flat {
@@ -273,11 +274,6 @@ fn attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         result = graph.reshape(result, [batch, length, heads * size])?;
     }
     Ok(vec![result, present[0], present[1], weights])
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a size of a sequence")]
-fn size_of(size: usize) -> f64 {
-    size as f64
 }
 
 /// Returns the sum of the mask and of negative infinity where a query may not read a key.
@@ -297,7 +293,7 @@ fn attention_bias(call: &mut Call<'_, '_, '_>, at: &AttentionOperands) -> Built<
         if missing > 0 {
             let mut padding =
                 vec![nxla_expr::Padding { low: 0, high: 0, interior: 0 }; shape.rank()];
-            padding[shape.rank() - 1].high = i64::try_from(missing).unwrap_or(0);
+            padding[shape.rank() - 1].high = to_i64(missing);
             mask = call.graph().pad(mask, never, &padding)?;
         }
         bias = Some(mask);

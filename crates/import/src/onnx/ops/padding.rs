@@ -4,6 +4,7 @@ use nxla_expr::build::{OuterPadding, SliceStart};
 use nxla_expr::{ExprId, Padding};
 
 use super::{Operator, operator};
+use crate::numbers::to_i64;
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -92,14 +93,13 @@ fn center_crop_pad(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mut result = x;
     for (&axis, &size) in axes.iter().zip(&sizes) {
         let own = call.shape(result)[axis];
-        let along = i64::try_from(axis).unwrap_or(0);
+        let along = to_i64(axis);
         let graph = call.graph();
         if own >= size {
             let start = SliceStart::at((own - size) / 2);
             result = graph.slice_along_axis(result, start, size, along, 1)?;
         } else {
-            let missing = i64::try_from(size - own)
-                .map_err(|_| Fault::Invalid("shape: is too large".into()))?;
+            let missing = to_i64(size - own);
             let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
             padding[axis] = Padding { low: missing / 2, high: missing - missing / 2, interior: 0 };
             result = graph.pad(result, zero, &padding)?;

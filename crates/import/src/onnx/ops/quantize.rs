@@ -7,6 +7,7 @@ use super::contract::{along_axis, conv, subtract_zero_point};
 use super::elementwise::convert;
 use super::window::spatial_sizes;
 use super::{Operator, operator};
+use crate::numbers::to_i64;
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -37,7 +38,7 @@ fn broadcast_parameter(call: &mut Call<'_, '_, '_>, x: ExprId, parameter: ExprId
         let found = call.ty(parameter);
         return Err(Fault::Invalid(format!("block_size: must be positive for a scale {found}")));
     }
-    let along = i64::try_from(axis).unwrap_or(0);
+    let along = to_i64(axis);
     let graph = call.graph();
     let repeated = graph.repeat(parameter, &[block], along)?;
     let size = graph.shape(repeated)[axis].min(shape[axis]);

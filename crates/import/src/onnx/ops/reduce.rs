@@ -5,6 +5,7 @@ use nxla_expr::build::Cumulative;
 use nxla_tensor::DType;
 
 use super::{Operator, operator};
+use crate::numbers::to_i64;
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -143,7 +144,7 @@ fn cumulative(call: &mut Call<'_, '_, '_>, op: Cumulative) -> Built<Vec<ExprId>>
     let rank = call.rank(x);
     let axis = call.integer(axis, "axis")?;
     let axis = call.axis(axis, rank)?;
-    let at = i64::try_from(axis).map_err(|_| Fault::Invalid("axis: is out of range".into()))?;
+    let at = to_i64(axis);
     let (exclusive, reverse) = (call.flag("exclusive")?, call.flag("reverse")?);
     let neutral = if op == Cumulative::Product { 1.0 } else { 0.0 };
     let neutral = call.scalar(neutral, x)?;

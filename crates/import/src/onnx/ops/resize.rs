@@ -4,6 +4,7 @@ use nxla_expr::ExprId;
 use nxla_tensor::{DType, HostTensor};
 
 use super::{Operator, operator};
+use crate::numbers::{to_f64, to_i64};
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -135,11 +136,6 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![resample(call, x, &resized, &resampling)?])
 }
 
-#[expect(clippy::cast_precision_loss, reason = "a size of an image")]
-fn to_f64(size: usize) -> f64 {
-    size as f64
-}
-
 /// Rounds to 32 bits, in which ONNX computes sizes. A scale of 0.7 is slightly less in 32 bits, so more
 /// bits would resize 10 elements to 6.
 #[expect(clippy::cast_possible_truncation, reason = "rounds to 32 bits")]
@@ -238,7 +234,7 @@ fn resample(
             let why = format!("cannot resize an axis from {size} to {length}");
             return Err(Fault::Invalid(format!("scales: {why}")));
         }
-        let along = i64::try_from(*at).unwrap_or(0);
+        let along = to_i64(*at);
         result = match resampling.method {
             // A crop extrapolates outside of the axis, so its elements are not all copies.
             Method::Nearest(rounding) if !crops => {
@@ -261,7 +257,7 @@ fn take_nearest(
     rounding: Rounding,
     coordinates: &str,
 ) -> Built<ExprId> {
-    let last = i64::try_from(axis.size).unwrap_or(i64::MAX) - 1;
+    let last = to_i64(axis.size) - 1;
     let mut sources = Vec::with_capacity(axis.result);
     for index in 0..axis.result {
         let coordinate = original(axis, coordinates, index)?;

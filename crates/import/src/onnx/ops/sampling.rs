@@ -7,6 +7,7 @@ use nxla_tensor::{DType, Scalar, Shape};
 use super::resize::interpolation_dtype;
 use super::window::{Windows, spatial_sizes};
 use super::{Operator, operator};
+use crate::numbers::{to_f64, to_i64};
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -19,11 +20,6 @@ pub(super) const OPERATORS: &[Operator] = &[
 
 /// The coefficient of cubic convolution.
 const CUBIC: f64 = -0.75;
-
-#[expect(clippy::cast_precision_loss, reason = "a size of an image")]
-fn float(size: usize) -> f64 {
-    size as f64
-}
 
 /// Returns `scale x + offset`.
 fn line(graph: &mut Graph, x: ExprId, scale: f64, offset: f64) -> Built<ExprId> {
@@ -51,8 +47,8 @@ fn affine_grid(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let graph = call.graph();
     let mut coordinates = Vec::with_capacity(rank + 1);
     for axis in (0..rank).rev() {
-        let place = graph.iota(image.clone(), Some(i64::try_from(axis).unwrap_or(0)), dtype)?;
-        let size = float(image[axis]);
+        let place = graph.iota(image.clone(), Some(to_i64(axis)), dtype)?;
+        let size = to_f64(image[axis]);
         let (scale, offset) = if !aligns {
             (2.0 / size, 1.0 / size - 1.0)
         } else if image[axis] == 1 {
@@ -65,7 +61,7 @@ fn affine_grid(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     coordinates.push(graph.broadcast(one, image, None)?);
     let places = graph.stack(&coordinates, -1, None)?;
     // From [batch, rank, …] to [batch, …, rank].
-    let last = i64::try_from(rank).unwrap_or(0);
+    let last = to_i64(rank);
     let product = graph.dot_general(theta, &[2], &[], places, &[last], &[])?;
     Ok(vec![graph.move_axes(product, &[1], &[-1])?])
 }
@@ -119,7 +115,7 @@ impl Sampling {
 
     /// Returns the first and the last position of an axis.
     fn ends(&self, size: usize) -> (f64, f64) {
-        if self.aligns { (0.0, float(size) - 1.0) } else { (-0.5, float(size) - 0.5) }
+        if self.aligns { (0.0, to_f64(size) - 1.0) } else { (-0.5, to_f64(size) - 0.5) }
     }
 
     /// Returns the position in elements of coordinates from -1 to 1, moved into the image.
@@ -137,7 +133,7 @@ impl Sampling {
         }
         let moved = match self.padding {
             PaddingMode::Zeros => return Ok(place),
-            PaddingMode::Border => clamp_to(graph, place, 0.0, float(size) - 1.0)?,
+            PaddingMode::Border => clamp_to(graph, place, 0.0, to_f64(size) - 1.0)?,
             PaddingMode::Reflection => reflect(graph, place, low, high)?,
         };
         let dtype = graph.dtype(place);
@@ -191,7 +187,7 @@ impl Sampling {
         weight: Option<ExprId>,
         size: usize,
     ) -> Built<Neighbor> {
-        let last = float(size) - 1.0;
+        let last = to_f64(size) - 1.0;
         let (low, high) = self.ends(size);
         let mut is_inside = None;
         let mut inner = index;
@@ -274,7 +270,7 @@ fn grid_sample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let coordinate = graph.squeeze(one, Some(&[-1]))?;
         let place = sampling.position(graph, coordinate, sizes[axis])?;
         let mut neighbors = sampling.neighbors(graph, place, sizes[axis])?;
-        let stride = Scalar::Int(i64::try_from(strides[axis]).unwrap_or(i64::MAX));
+        let stride = Scalar::Int(to_i64(strides[axis]));
         let stride = graph.scalar_constant(stride, DType::S64)?;
         for neighbor in &mut neighbors {
             neighbor.index = graph.multiply(neighbor.index, stride)?;
@@ -342,7 +338,7 @@ fn column_to_image(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let (mut counts, mut padded) = (Vec::new(), Vec::new());
     for (axis, &size) in image.iter().enumerate() {
         let (low, high) = windows.padding[axis];
-        let size = i64::try_from(size).unwrap_or(i64::MAX).saturating_add(low.saturating_add(high));
+        let size = to_i64(size).saturating_add(low.saturating_add(high));
         let size = usize::try_from(size).unwrap_or(0);
         let reach = (block[axis] - 1).saturating_mul(windows.dilations[axis]);
         counts.push(size.saturating_sub(reach).div_ceil(windows.strides[axis]));
@@ -390,15 +386,15 @@ fn flat_places(
     places: &[usize],
     image: &Shape,
 ) -> Built<ExprId> {
-    let integer = |size: usize| Scalar::Int(i64::try_from(size).unwrap_or(i64::MAX));
     let mut flat = graph.scalar_constant(Scalar::Int(0), DType::S64)?;
     let rank = image.rank();
     for (axis, stride) in image.strides().into_iter().enumerate() {
         for (along, step) in [(axis, windows.dilations[axis]), (rank + axis, windows.strides[axis])]
         {
-            let along = i64::try_from(along).unwrap_or(0);
+            let along = to_i64(along);
             let index = graph.iota(Shape::from(places), Some(along), DType::S64)?;
-            let step = graph.scalar_constant(integer(step.saturating_mul(stride)), DType::S64)?;
+            let step = graph
+                .scalar_constant(Scalar::Int(to_i64(step.saturating_mul(stride))), DType::S64)?;
             let moved = graph.multiply(index, step)?;
             flat = graph.add(flat, moved)?;
         }

@@ -6,6 +6,7 @@ use nxla_tensor::{DType, Shape};
 
 use super::index::{coordinates, element_coordinates};
 use super::{Operator, operator};
+use crate::numbers::to_f64;
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::Call;
 
@@ -66,8 +67,7 @@ fn tensor_scatter(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             call.broadcast(zero, &[shape[0]])?
         }
     };
-    #[expect(clippy::cast_precision_loss, reason = "a number of entries")]
-    let size = call.scalar_of(shape[axis] as f64, DType::S64)?;
+    let size = call.scalar_of(to_f64(shape[axis]), DType::S64)?;
     let graph = call.graph();
     let starts = graph.as_type(starts, DType::S64)?;
     let starts = graph.reshape(starts, [shape[0], 1])?;

@@ -5,6 +5,7 @@ use nxla_expr::{ExprId, Padding};
 use nxla_tensor::{DType, HostTensor, Scalar, Shape};
 
 use super::{Operator, operator};
+use crate::numbers::{to_f64, to_i64};
 use crate::onnx::error::{Built, Fault};
 use crate::onnx::node::{Call, to_sizes};
 
@@ -93,9 +94,8 @@ impl Windows {
         let is_ceil = call.flag("ceil_mode")?;
         let (mut padding, mut ceil) = (Vec::new(), Vec::new());
         for axis in 0..spatial {
-            let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX / 4);
-            let (size, stride) = (signed(sizes[axis]), signed(strides[axis]));
-            let reach = signed(window[axis] - 1).saturating_mul(signed(dilations[axis])) + 1;
+            let (size, stride) = (to_i64(sizes[axis]), to_i64(strides[axis]));
+            let reach = to_i64(window[axis] - 1).saturating_mul(to_i64(dilations[axis])) + 1;
             let (low, high) = match auto.as_str() {
                 "NOTSET" | "" => (pads[axis], pads[spatial + axis]),
                 "VALID" => (0, 0),
@@ -117,7 +117,10 @@ impl Windows {
             let partial = if rest > 0 { rest % stride } else { 0 };
             let mut more = 0;
             // A window that would start in the padding at the end is not counted.
-            if is_ceil && partial != 0 && (rest / stride + 1) * stride < size.saturating_add(low) {
+            if is_ceil
+                && partial != 0
+                && (rest / stride + 1).saturating_mul(stride) < size.saturating_add(low)
+            {
                 more = stride - partial;
             }
             padding.push((low, high));
@@ -200,7 +203,7 @@ fn max_indices(
     let place = graph.take_along_axis(places, largest, -1)?;
     let place = graph.squeeze(place, Some(&[-1]))?;
     let channel = graph.iota([n * c], None, DType::S64)?;
-    let size = graph.scalar_constant(Scalar::Int(i64::try_from(size).unwrap_or(0)), DType::S64)?;
+    let size = graph.scalar_constant(Scalar::Int(to_i64(size)), DType::S64)?;
     let offset = graph.multiply(channel, size)?;
     let offset = graph.reshape(offset, [n, c, 1])?;
     let index = graph.add(place, offset)?;
@@ -232,7 +235,7 @@ fn window_table(
             column *= size;
         }
         let place = if is_column_major { place } else { source };
-        Some((i64::try_from(source).ok()?, i64::try_from(place).ok()?))
+        Some((to_i64(source), to_i64(place)))
     };
     let (mut sources, mut places) = (Vec::new(), Vec::new());
     for window in 0..outer.size() {
@@ -258,7 +261,7 @@ fn max_unpool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let (low, high) = windows.padding[axis];
         let gaps = size.saturating_sub(1).saturating_mul(windows.strides[axis]);
         let full = gaps.saturating_add(windows.sizes[axis]);
-        let full = i64::try_from(full).unwrap_or(i64::MAX).saturating_sub(low).saturating_sub(high);
+        let full = to_i64(full).saturating_sub(low).saturating_sub(high);
         natural
             .push(usize::try_from(full).map_err(|_| Fault::Invalid("pads: are too large".into()))?);
     }
@@ -286,11 +289,10 @@ fn max_unpool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             "output_shape: must have {expected} entries; got {found}"
         )));
     }
-    let signed = |size: usize| i64::try_from(size).unwrap_or(i64::MAX);
     let padding: Vec<Padding> = natural
         .iter()
         .zip(&result)
-        .map(|(&own, &size)| Padding { low: 0, high: signed(size) - signed(own), interior: 0 })
+        .map(|(&own, &size)| Padding { low: 0, high: to_i64(size) - to_i64(own), interior: 0 })
         .collect();
     Ok(vec![graph.pad(filled, zero, &padding)?])
 }
@@ -311,7 +313,7 @@ fn average_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         if counts_padding { windows.ceil.iter().map(|&more| (0, more)).collect() } else { whole };
     for (&size, &(low, high)) in sizes.iter().zip(&windows.padding) {
         let padded = if counts_padding {
-            let size = i64::try_from(size).unwrap_or(i64::MAX);
+            let size = to_i64(size);
             usize::try_from(size.saturating_add(low).saturating_add(high)).unwrap_or(0)
         } else {
             size
@@ -380,15 +382,14 @@ fn local_response_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     }
     let (alpha, beta) = (call.float("alpha", 1e-4)?, call.float("beta", 0.75)?);
     let bias = call.float("bias", 1.0)?;
-    let low = i64::try_from((size - 1) / 2).unwrap_or(0);
-    let high = i64::try_from(size / 2).unwrap_or(0);
+    let low = to_i64((size - 1) / 2);
+    let high = to_i64(size / 2);
     let mut dimensions = vec![1; call.rank(x)];
     let mut padding = vec![(0, 0); call.rank(x)];
     (dimensions[1], padding[1]) = (size, (low, high));
     let options = WindowOptions::default().padding(WindowPadding::Explicit(padding));
     let normal = call.in_wide_float(x, |call, x| {
-        #[expect(clippy::cast_precision_loss, reason = "a number of channels")]
-        let factor = call.scalar(alpha / size as f64, x)?;
+        let factor = call.scalar(alpha / to_f64(size), x)?;
         let bias = call.scalar(bias, x)?;
         let graph = call.graph();
         let square = graph.multiply(x, x)?;

@@ -3,6 +3,7 @@
 use super::factor::text;
 use super::operand::as_array;
 use super::{Builder, Built, Fail, Slot, Values, malformed, nodes_of, unsupported};
+use crate::numbers::to_i64;
 use crate::stablehlo::syntax::{Attribute, Operation, Region};
 use nxla_expr::{ExprId, Mark, Op, Traced, UnaryOp};
 use nxla_tensor::{DType, Scalar};
@@ -205,7 +206,7 @@ impl Builder<'_> {
     }
 
     fn is_branch(&mut self, index: ExprId, number: usize) -> Result<ExprId, Fail> {
-        let number = Scalar::Int(i64::try_from(number).unwrap_or(i64::MAX));
+        let number = Scalar::Int(to_i64(number));
         let number = self.graph.scalar_constant(number, DType::S32)?;
         Ok(self.graph.equal(index, number)?)
     }

@@ -5,6 +5,7 @@ use nxla_tensor::{DType, Scalar};
 
 use super::operand::{as_array, numbers};
 use super::{Builder, Fail, Slot, malformed, unsupported};
+use crate::numbers::to_i64;
 use crate::stablehlo::syntax::{Attribute, Operation};
 
 impl Builder<'_> {
@@ -75,8 +76,8 @@ impl Builder<'_> {
         result: usize,
     ) -> Result<ExprId, Fail> {
         let ty = operation.result(result)?.clone();
-        let first = i64::try_from(ty.rank()).unwrap_or(i64::MAX);
-        let rank = i64::try_from(self.graph.shape(factor).rank()).unwrap_or(0);
+        let first = to_i64(ty.rank());
+        let rank = to_i64(self.graph.shape(factor).rank());
         let matrix: Vec<i64> = (first..rank).collect();
         let is_nan = self.graph.is_nan(factor)?;
         let failed = self.graph.any(is_nan, Some(&matrix), false)?;
@@ -102,8 +103,8 @@ impl Builder<'_> {
     /// Converts an order of rows to exchanges: step `i` exchanges row `i` and a later row.
     fn exchanges(&mut self, order: ExprId) -> Result<ExprId, Fail> {
         let ty = self.graph.tensor_type(order).clone();
-        let along = i64::try_from(ty.rank() - 1).unwrap_or(0);
-        let count = i64::try_from(ty.shape[ty.rank() - 1]).unwrap_or(i64::MAX);
+        let along = to_i64(ty.rank() - 1);
+        let count = to_i64(ty.shape[ty.rank() - 1]);
         let places = self.graph.iota_of(ty.clone(), Some(along))?;
         let zero = self.graph.scalar_constant(Scalar::Int(0), DType::S32)?;
         let mark = self.graph.mark();
@@ -141,7 +142,7 @@ impl Builder<'_> {
         };
         let zero = self.number(0.0, self.graph.dtype(a))?;
         let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; shape.rank()];
-        padding[shape.rank() - 2].high = i64::try_from(rows - rows.min(columns)).unwrap_or(0);
+        padding[shape.rank() - 2].high = to_i64(rows - rows.min(columns));
         let padded = self.graph.pad(r, zero, &padding)?;
         Ok(vec![Slot::Node(padded), Slot::Reflectors(a)])
     }

@@ -6,6 +6,7 @@ use nxla_tensor::{DType, Scalar, Shape};
 
 use super::operand::axes;
 use super::{Builder, Fail, malformed};
+use crate::numbers::to_i64;
 use crate::stablehlo::syntax::Operation;
 
 /// The axes of a gather or a scatter, in the terms of the specification of gathers.
@@ -95,7 +96,7 @@ impl Builder<'_> {
     pub(super) fn starts(&mut self, dims: &Dimensions, indices: ExprId) -> Result<Starts, Fail> {
         let rank = self.graph.shape(indices).rank();
         let indices = if dims.vector == rank { self.column(indices)? } else { indices };
-        let last = i64::try_from(dims.vector).unwrap_or(i64::MAX);
+        let last = to_i64(dims.vector);
         let indices = self.graph.move_axes(indices, &[last], &[-1])?;
         let shape = self.graph.shape(indices).clone();
         let (&count, batch) = match shape.split_last() {
@@ -125,7 +126,7 @@ impl Builder<'_> {
         }
         for (&axis, &along) in dims.operand_batch.iter().zip(&dims.index_batch) {
             let along = along - usize::from(along > dims.vector);
-            let along = i64::try_from(along).unwrap_or(i64::MAX);
+            let along = to_i64(along);
             let ty = TensorType::new(wide, batch.clone());
             found.push((axis, self.graph.iota_of(ty, Some(along))?));
         }
@@ -138,7 +139,7 @@ impl Builder<'_> {
     /// Limits starts so that windows of these sizes lie inside of the operand.
     fn clamp_start(&mut self, start: ExprId, size: usize, window: usize) -> Result<ExprId, Fail> {
         let dtype = self.graph.dtype(start);
-        let last = Scalar::Int(i64::try_from(size - window).unwrap_or(i64::MAX));
+        let last = Scalar::Int(to_i64(size - window));
         let zero = self.graph.scalar_constant(Scalar::zero(dtype), dtype)?;
         let last = self.graph.scalar_constant(last, dtype)?;
         Ok(self.graph.clip(start, zero, last)?)
@@ -248,7 +249,7 @@ impl Builder<'_> {
             let mut value = self.graph.broadcast(start, full.clone(), Some(&axes(&leading)))?;
             if let Some(place) = wide.iter().position(|at| at == axis) {
                 let ty = TensorType::new(self.graph.dtype(start), full.clone());
-                let along = i64::try_from(batch.rank() + place).unwrap_or(i64::MAX);
+                let along = to_i64(batch.rank() + place);
                 let offsets = self.graph.iota_of(ty, Some(along))?;
                 value = self.binary(BinaryOp::Add, value, offsets)?;
             }

@@ -5,6 +5,7 @@ use nxla_expr::{ExprId, Op};
 
 use super::operand::{as_array, numbers, sizes_of};
 use super::{Builder, Fail, malformed, unsupported};
+use crate::numbers::to_i64;
 use crate::stablehlo::syntax::{Attribute, Operation};
 
 impl Builder<'_> {
@@ -57,7 +58,7 @@ impl Builder<'_> {
         let start = |(axis, &id): (usize, &ExprId)| {
             let (whole, size) = (shape.get(axis).copied(), sizes.get(axis).copied());
             let last = whole.unwrap_or(0).saturating_sub(size.unwrap_or(0));
-            let last = i64::try_from(last).unwrap_or(i64::MAX);
+            let last = to_i64(last);
             match self.graph.op(id) {
                 Op::Constant(constant) => constant.value.as_i64().map(|at| at.clamp(0, last)),
                 _ => None,

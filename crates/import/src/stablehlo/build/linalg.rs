@@ -6,6 +6,7 @@ use nxla_tensor::{DType, Scalar};
 
 use super::operand::{as_array, axes};
 use super::{Builder, Fail, malformed, unsupported};
+use crate::numbers::to_f64;
 use crate::stablehlo::syntax::Operation;
 
 impl Builder<'_> {
@@ -198,9 +199,7 @@ impl Builder<'_> {
         let along = self.other_axes(operation, x)?;
         let shape = self.graph.shape(x).clone();
         let features = self.graph.shape(mean).size().max(1);
-        #[expect(clippy::cast_precision_loss, reason = "the count is a divisor of a mean")]
-        let count = (shape.size() / features) as f64;
-        let count = self.number(count, self.graph.dtype(x))?;
+        let count = self.number(to_f64(shape.size() / features), self.graph.dtype(x))?;
         let mean = self.per_feature(operation, x, mean)?;
         let inverse = self.inverse_deviation(operation, x, variance)?;
         let centered = self.graph.subtract(x, mean)?;

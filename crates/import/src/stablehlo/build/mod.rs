@@ -28,6 +28,7 @@ use rustc_hash::FxHashMap;
 
 use super::syntax::{Function, Operation, Position, Region, Syntax, Type, ValueId};
 use super::{FORMAT, MAX_DEPTH, Module, Weights, malformed_at};
+use crate::numbers::to_i64;
 use crate::{ImportError, ImportErrorKind, Place, Result, Unsupported};
 
 /// The most operations that a module may expand to: functions are inlined, so a short file can describe
@@ -208,7 +209,7 @@ impl<'a> Builder<'a> {
                 continue;
             };
             arguments.push(Slot::Node(if main.platform == Some(index) {
-                let platform = Scalar::Int(i64::try_from(platform).unwrap_or(i64::MAX));
+                let platform = Scalar::Int(to_i64(platform));
                 let constant = self.graph.constant(platform.cast(ty.dtype), ty.clone());
                 constant.map_err(|error| build_error("func.func", main.position, error))?
             } else {

@@ -5,6 +5,7 @@ use nxla_tensor::HostTensor;
 
 use super::{Fail, malformed, unsupported};
 use crate::Result;
+use crate::numbers::to_i64;
 use crate::stablehlo::syntax::{Attribute, Dense, Operation, Region, Type};
 
 /// The most entries of a list of numbers.
@@ -57,7 +58,7 @@ pub(super) fn sizes_of(numbers: &[i64]) -> Result<Vec<usize>, Fail> {
 
 /// Returns positions as axes of the methods of graphs.
 pub(super) fn axes(positions: &[usize]) -> Vec<i64> {
-    positions.iter().map(|&axis| i64::try_from(axis).unwrap_or(i64::MAX)).collect()
+    positions.iter().copied().map(to_i64).collect()
 }
 
 impl Operation {

@@ -7,6 +7,7 @@ use nxla_tensor::{DType, Scalar, Shape};
 
 use super::operand::as_array;
 use super::{Builder, Fail, malformed, unsupported};
+use crate::numbers::to_i64;
 use crate::stablehlo::syntax::Operation;
 
 /// The multipliers of Philox, and the increments of its keys.
@@ -80,7 +81,7 @@ impl Builder<'_> {
         let mut half = shape.to_vec();
         half[axis] = half[axis].div_ceil(2);
         let (words, used) = self.encrypt_counters(state, &Shape::from(half.clone()))?;
-        let along = i64::try_from(axis).unwrap_or(i64::MAX);
+        let along = to_i64(axis);
         let words = self.graph.move_axes(words, &[-1], &[along + 1])?;
         half[axis] *= 2;
         let words = self.graph.reshape(words, half)?;

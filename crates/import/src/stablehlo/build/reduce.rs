@@ -1,11 +1,12 @@
 //! Reductions: of the table, with a function, and of several operands.
 
 use nxla_expr::{BinaryOp, ExprId, Op, ReduceOp};
-use nxla_tensor::{DType, Scalar};
+use nxla_tensor::{DType, Scalar, Shape};
 
 use super::gather::distinct;
 use super::operand::{as_array, axes};
 use super::{Builder, Fail, Slot, Values, elementwise, malformed, nodes_of};
+use crate::numbers::to_i64;
 use crate::stablehlo::syntax::{Operation, Region};
 
 /// The function of a reduction or scatter, if it is a single operation.
@@ -195,7 +196,7 @@ impl Builder<'_> {
             if !self.is_neutral(combine, initial[0]) || !is_start {
                 return Ok(None);
             }
-            let at = Some(i64::try_from(axis).unwrap_or(i64::MAX));
+            let at = Some(to_i64(axis));
             let along = axes(dimensions);
             return Ok(Some(if combine == BinaryOp::Max {
                 let value = self.graph.reduce_max(x, Some(&along), false)?;
@@ -272,10 +273,8 @@ impl Builder<'_> {
     ) -> Result<Option<Vec<ExprId>>, Fail> {
         let shape = self.graph.shape(tensors[0]).clone();
         // A tensor without elements may have axes whose product is too large for a size.
-        let count = dimensions.iter().try_fold(1_i64, |count, &axis| {
-            i64::try_from(shape[axis]).ok().and_then(|size| count.checked_mul(size))
-        });
-        let Some(count) = count.and_then(|count| usize::try_from(count).ok()) else {
+        let reduced: Shape = dimensions.iter().map(|&axis| shape[axis]).collect();
+        let Some(count) = reduced.checked_size() else {
             return malformed("the reduced axes have too many elements");
         };
         let rest: Vec<usize> = (0..shape.rank())

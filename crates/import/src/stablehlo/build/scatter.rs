@@ -7,6 +7,7 @@ use super::gather::{Dimensions, Starts};
 use super::operand::{as_array, axes};
 use super::reduce::Combine;
 use super::{Builder, Fail, Values, malformed, unsupported};
+use crate::numbers::to_i64;
 use crate::stablehlo::syntax::{Operation, Region};
 
 impl Builder<'_> {
@@ -124,7 +125,7 @@ impl Builder<'_> {
                 continue;
             }
             let zero = self.graph.scalar_constant(Scalar::zero(dtype), dtype)?;
-            let last = i64::try_from(shape[axis] - windows[axis]).unwrap_or(i64::MAX);
+            let last = to_i64(shape[axis] - windows[axis]);
             let last = self.graph.scalar_constant(Scalar::Int(last), dtype)?;
             let low = self.graph.greater_equal(*value, zero)?;
             let high = self.graph.less_equal(*value, last)?;
@@ -194,7 +195,7 @@ impl Builder<'_> {
         let types = [counter, self.graph.tensor_type(x).clone()];
         let scope = self.graph.open_scope("scatter", &types);
         let [step, current] = as_array(&scope.parameters)?;
-        let limit = Scalar::Int(i64::try_from(count).unwrap_or(i64::MAX));
+        let limit = Scalar::Int(to_i64(count));
         let limit = self.graph.scalar_constant(limit, DType::S64)?;
         let more = self.graph.less(step, limit)?;
         let more = self.graph.traced(mark, vec![more]);

@@ -4,6 +4,7 @@ use nxla_expr::{BinaryOp, ExprId, Op};
 use nxla_tensor::{DType, Scalar};
 
 use super::{Builder, Fail, Values, malformed, unsupported};
+use crate::numbers::to_i64;
 use crate::stablehlo::syntax::Operation;
 
 /// A key of the order: the expression of the left element, and the direction.
@@ -21,7 +22,7 @@ impl Builder<'_> {
         values: &mut Values,
     ) -> Result<Option<Vec<ExprId>>, Fail> {
         let Some(&first) = x.first() else { return malformed("needs an operand") };
-        let rank = i64::try_from(self.graph.shape(first).rank()).unwrap_or(i64::MAX);
+        let rank = to_i64(self.graph.shape(first).rank());
         let axis = match operation.optional(&["dimension"])?.as_deref() {
             Some(&[axis]) if axis < 0 => axis + rank,
             Some(&[axis]) => axis,
@@ -77,7 +78,7 @@ impl Builder<'_> {
         let mut results = Vec::new();
         for &tensor in x {
             let along = match self.graph.op(tensor) {
-                Op::Iota(iota) => iota.axis.and_then(|axis| i64::try_from(axis).ok()),
+                Op::Iota(iota) => iota.axis.map(to_i64),
                 _ => None,
             };
             let sorted = keys.len() == 1 && keys[0].0 == tensor;

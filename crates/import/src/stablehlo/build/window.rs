@@ -6,6 +6,7 @@ use nxla_expr::{BinaryOp, ExprId, Op, Padding};
 use super::operand::{as_array, axes};
 use super::reduce::Combine;
 use super::{Builder, Fail, Slot, Values, malformed, nodes_of, unsupported};
+use crate::numbers::to_i64;
 use crate::stablehlo::syntax::{Operation, Region};
 
 /// The largest number of positions in a window of several operands. Each position becomes a slice.
@@ -39,7 +40,7 @@ impl Geometry {
         let mut long =
             (0..shape.len()).filter(|&at| self.sizes[at] > 1 || self.padding[at] != (0, 0));
         let axis = long.next()?;
-        let reach = i64::try_from(self.sizes[axis]).ok()? - 1;
+        let reach = to_i64(self.sizes[axis]) - 1;
         if long.next().is_some() || self.sizes[axis] != shape[axis] {
             return None;
         }
@@ -95,7 +96,7 @@ impl Builder<'_> {
             && self.is_neutral(op, initial)
             && !dtype.is_pred()
         {
-            let axis = i64::try_from(axis).unwrap_or(i64::MAX);
+            let axis = to_i64(axis);
             return Ok(Some(vec![self.graph.cumulative(cumulative, x, axis, reverse)?]));
         }
         if geometry.base.iter().any(|&step| step != 1) {
@@ -255,8 +256,8 @@ impl Builder<'_> {
                 .saturating_sub(1)
                 .saturating_mul(geometry.strides[axis])
                 .saturating_add(geometry.sizes[axis]);
-            let inside = i64::try_from(shape[axis]).unwrap_or(i64::MAX);
-            let covered = i64::try_from(covered).unwrap_or(i64::MAX);
+            let inside = to_i64(shape[axis]);
+            let covered = to_i64(covered);
             let high = covered.saturating_sub(inside).saturating_sub(low);
             geometry.padding[axis] = (high, low);
         }
