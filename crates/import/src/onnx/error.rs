@@ -18,7 +18,7 @@ pub(super) fn at_name(name: &str, why: impl Into<String>) -> ImportError {
 }
 
 /// Creates the error that lists operators.
-pub(super) fn unsupported(list: Vec<Unsupported>) -> ImportError {
+pub(super) fn unsupported_operators(list: Vec<Unsupported>) -> ImportError {
     ImportError { format: FORMAT, kind: ImportErrorKind::Unsupported(list) }
 }
 
@@ -39,10 +39,12 @@ impl Fault {
         let op = node.qualified_name();
         match self {
             Fault::Invalid(why) => at_name(&node.label(), format!("{op}: {why}")),
-            Fault::Unsupported(why) => {
-                unsupported(vec![Unsupported { op, place: Place::Named(node.label()), why }])
-            }
-            Fault::Inner(list) => unsupported(list),
+            Fault::Unsupported(why) => unsupported_operators(vec![Unsupported {
+                op,
+                place: Place::Named(node.label()),
+                why,
+            }]),
+            Fault::Inner(list) => unsupported_operators(list),
         }
     }
 
@@ -52,9 +54,9 @@ impl Fault {
             Fault::Invalid(why) => at_name(name, format!("{noun}: {why}")),
             Fault::Unsupported(why) => {
                 let place = Place::Named(name.into());
-                unsupported(vec![Unsupported { op: noun.into(), place, why }])
+                unsupported_operators(vec![Unsupported { op: noun.into(), place, why }])
             }
-            Fault::Inner(list) => unsupported(list),
+            Fault::Inner(list) => unsupported_operators(list),
         }
     }
 
@@ -106,3 +108,13 @@ impl From<&str> for Fault {
 
 /// The result of building a node.
 pub(super) type Built<T> = std::result::Result<T, Fault>;
+
+/// Returns an error about a violated requirement.
+pub(super) fn invalid<T>(why: impl Into<String>) -> Built<T> {
+    Err(Fault::Invalid(why.into()))
+}
+
+/// Returns an error about a property that has no counterpart.
+pub(super) fn unsupported<T>(why: impl Into<String>) -> Built<T> {
+    Err(Fault::Unsupported(why.into()))
+}

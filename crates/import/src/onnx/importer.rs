@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 
 use super::check::function_of;
 use super::constants::{Constants, Evaluate, NodeValue, SMALL};
-use super::error::{Built, Fault, at_name};
+use super::error::{Built, Fault, at_name, invalid};
 use super::node::Call;
 use super::ops;
 use super::proto::{self, Attribute, Function, Node, Opsets};
@@ -121,7 +121,7 @@ impl<'m, 'e> Importer<'m, 'e> {
         let scopes = self.scopes[self.visible..].iter().rev();
         match scopes.filter_map(|names| names.get(name)).next() {
             Some(bound) => bound.clone(),
-            None => Err(Fault::Invalid(format!("no node before this one computes {name:?}"))),
+            None => invalid(format!("no node before this one computes {name:?}")),
         }
     }
 
@@ -215,7 +215,7 @@ impl<'m, 'e> Importer<'m, 'e> {
         let attributes = attributes
             .filter_map(|attribute| Some((attribute.name.as_str(), self.resolve(attribute)?)));
         let attributes = attributes.collect();
-        let absent = || Err(Fault::Invalid("the caller passes no value".into()));
+        let absent = || invalid("the caller passes no value");
         let mut names = Names::default();
         for (index, name) in function.inputs.iter().enumerate() {
             let bound = inputs.get(index).copied().flatten().map_or_else(absent, Ok);

@@ -26,7 +26,7 @@ pub use proto::Dim;
 pub use tensors::{External, NoExternal};
 
 use crate::error::ImportError;
-use error::{at_name, unsupported};
+use error::{at_name, unsupported_operators};
 use importer::Importer;
 
 /// The versions of the default operator set that import accepts.
@@ -112,7 +112,7 @@ impl Model {
         let proto = proto::Reader::new(external).model(wire::Message::new(bytes))?;
         let list = check::unsupported_parts(&proto);
         if !list.is_empty() {
-            return Err(unsupported(list));
+            return Err(unsupported_operators(list));
         }
         let graph = &proto.graph;
         let initialized: BTreeSet<&str> =

@@ -4,7 +4,7 @@ use nxla_expr::{ExprId, Graph, TensorType};
 use nxla_tensor::{DType, HostTensor, Number, Scalar, Shape};
 
 use super::constants::{FOLDED_ELEMENTS, NodeValue};
-use super::error::{Built, Fault};
+use super::error::{Built, invalid, unsupported};
 use super::importer::Importer;
 use super::proto::{self, Node, Value};
 use super::tensors::dtype_of;
@@ -27,8 +27,7 @@ impl<'m> Call<'_, 'm, '_> {
 
     /// Returns an input that must exist.
     pub(super) fn input(&self, index: usize) -> Built<ExprId> {
-        self.optional(index)
-            .ok_or_else(|| Fault::Invalid(format!("input {index}: must not be missing")))
+        self.optional(index).ok_or_else(|| format!("input {index}: must not be missing").into())
     }
 
     /// Returns an input, or `None` if the node has no such input.
@@ -70,7 +69,7 @@ impl<'m> Call<'_, 'm, '_> {
     /// Resolves an axis that may be negative.
     pub(super) fn axis(&self, axis: i64, rank: usize) -> Built<usize> {
         let resolved = nxla_tensor::normalize_axis(axis, rank);
-        resolved.map_err(|error| Fault::Invalid(format!("axis: {error}")))
+        resolved.map_err(|error| format!("axis: {error}").into())
     }
 
     // --- known values ---
@@ -79,14 +78,14 @@ impl<'m> Call<'_, 'm, '_> {
     pub(super) fn constant(&mut self, id: ExprId, argument: &str) -> Built<HostTensor> {
         match self.importer.value_of(id)? {
             NodeValue::Value(value) => Ok(value),
-            NodeValue::TooLarge => Err(Fault::Invalid(format!(
+            NodeValue::TooLarge => invalid(format!(
                 "{argument}: must depend on values of at most {FOLDED_ELEMENTS} elements, since it \
                  determines the shape of a result; got a value that depends on a larger one"
-            ))),
+            )),
             NodeValue::Data => {
                 let why = "must depend only on shapes and constants, since it determines the shape \
                            of a result; got a value that is computed from the data";
-                Err(Fault::Unsupported(format!("{argument}: {why}")))
+                unsupported(format!("{argument}: {why}"))
             }
         }
     }
@@ -104,9 +103,7 @@ impl<'m> Call<'_, 'm, '_> {
         let value = self.constant(id, argument)?;
         let integers = (0..value.size()).map(|index| value.get(index).as_i64());
         let integers: Option<Vec<i64>> = integers.collect();
-        integers.ok_or_else(|| {
-            Fault::Invalid(format!("{argument}: must contain integers; got {value}"))
-        })
+        integers.ok_or_else(|| format!("{argument}: must contain integers; got {value}").into())
     }
 
     /// Returns the numbers of an input as [`Call::constant`] does.
@@ -119,9 +116,7 @@ impl<'m> Call<'_, 'm, '_> {
     pub(super) fn integer(&mut self, id: ExprId, argument: &str) -> Built<i64> {
         match self.integers(id, argument)?[..] {
             [integer] => Ok(integer),
-            ref other => {
-                Err(Fault::Invalid(format!("{argument}: must be one integer; got {other:?}")))
-            }
+            ref other => invalid(format!("{argument}: must be one integer; got {other:?}")),
         }
     }
 
@@ -148,9 +143,7 @@ impl<'m> Call<'_, 'm, '_> {
     }
 
     fn wrong<T>(&self, name: &str, expected: &str) -> Built<T> {
-        Err(Fault::Invalid(format!(
-            "attribute {name}: must be {expected}; got another kind of value"
-        )))
+        invalid(format!("attribute {name}: must be {expected}; got another kind of value"))
     }
 
     pub(super) fn maybe_int(&self, name: &str) -> Built<Option<i64>> {
@@ -271,7 +264,7 @@ impl<'m> Call<'_, 'm, '_> {
     pub(super) fn scalar_of(&mut self, value: f64, dtype: DType) -> Built<ExprId> {
         if dtype.is_integer() && value.is_finite() && value.fract() != 0.0 {
             let why = format!("must be a float for the number {value}; got {dtype}");
-            return Err(Fault::Invalid(format!("input: {why}")));
+            return invalid(format!("input: {why}"));
         }
         let value =
             if dtype.is_float() { Scalar::Float(value) } else { Number::Float(value).cast(dtype) };
@@ -301,7 +294,7 @@ impl<'m> Call<'_, 'm, '_> {
 /// Converts integers to sizes.
 pub(super) fn to_sizes(values: &[i64], argument: &str) -> Built<Vec<usize>> {
     let sizes = values.iter().map(|&value| usize::try_from(value)).collect::<Result<_, _>>();
-    sizes.map_err(|_| Fault::Invalid(format!("{argument}: must not be negative; got {values:?}")))
+    sizes.map_err(|_| format!("{argument}: must not be negative; got {values:?}").into())
 }
 
 /// Returns the shortest decimal number that rounds to a 32-bit float: files store 0.1 in 32 bits,

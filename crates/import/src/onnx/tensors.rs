@@ -3,7 +3,7 @@
 use half::{bf16, f16};
 use nxla_tensor::{DType, HostTensor, Scalar, Shape, TensorError};
 
-use super::error::{Built, Fault};
+use super::error::{Built, invalid, unsupported};
 use super::proto::Stored;
 use super::wire::{Field, Message};
 use crate::error::ImportError;
@@ -51,7 +51,7 @@ pub(super) fn dtype_of(data_type: i64) -> Built<DType> {
         5 => DType::S16,
         6 => DType::S32,
         7 => DType::S64,
-        8 => return Err(Fault::Unsupported("tensors of strings are not supported".into())),
+        8 => return unsupported("tensors of strings are not supported"),
         9 => DType::Pred,
         10 => DType::F16,
         11 => DType::F64,
@@ -73,9 +73,9 @@ pub(super) fn dtype_of(data_type: i64) -> Built<DType> {
                 23 => "float4e2m1",
                 _ => "float8e8m0",
             };
-            return Err(Fault::Unsupported(format!("the dtype {name} is not supported")));
+            return unsupported(format!("the dtype {name} is not supported"));
         }
-        other => return Err(Fault::Invalid(format!("the data type {other} is unknown"))),
+        other => return invalid(format!("the data type {other} is unknown")),
     })
 }
 

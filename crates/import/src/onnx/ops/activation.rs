@@ -5,7 +5,7 @@ use nxla_tensor::Shape;
 
 use super::{Operator, operator};
 use crate::numbers::to_i64;
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid};
 use crate::onnx::node::Call;
 
 /// Defines a row whose body is an expression over the graph, the input and attributes.
@@ -39,7 +39,7 @@ pub(super) const OPERATORS: &[Operator] = &[
             "tanh" => true,
             other => {
                 let why = format!("approximate: must be none or tanh; got {other:?}");
-                return Err(Fault::Invalid(why));
+                return invalid(why);
             }
         };
         Ok(vec![call.graph().gelu(x, is_approximate)?])

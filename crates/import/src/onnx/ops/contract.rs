@@ -7,7 +7,7 @@ use nxla_tensor::{DType, Shape};
 use super::window::{Windows, spatial_sizes};
 use super::{Operator, operator};
 use crate::numbers::to_i64;
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid, unsupported};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -80,7 +80,7 @@ fn fused_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         }
     }
     if call.flag("transBatchA")? || call.flag("transBatchB")? {
-        return Err(Fault::Unsupported("transBatchA, transBatchB: must be 0".into()));
+        return unsupported("transBatchA, transBatchB: must be 0");
     }
     let alpha = call.float("alpha", 1.0)?;
     let product = call.graph().matmul(a, b)?;
@@ -145,7 +145,7 @@ fn conv_integer(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn groups(call: &Call<'_, '_, '_>) -> Built<usize> {
     match usize::try_from(call.int("group", 1)?) {
         Ok(groups) if groups > 0 => Ok(groups),
-        _ => Err(Fault::Invalid("group: must be positive".into())),
+        _ => invalid("group: must be positive"),
     }
 }
 
@@ -188,7 +188,7 @@ fn causal_conv(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         call.shape(kernel).get(2).filter(|&&width| width > 0),
     ) else {
         let (x, kernel) = (call.ty(x), call.ty(kernel));
-        return Err(Fault::Invalid(format!("input, weight: must have 3 axes; got {x}, {kernel}")));
+        return invalid(format!("input, weight: must have 3 axes; got {x}, {kernel}"));
     };
     let past = match call.optional(3) {
         Some(past) => past,
@@ -211,7 +211,7 @@ fn causal_conv(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         "silu" | "swish" => vec![call.graph().silu(result)?, present],
         other => {
             let why = format!("activation: must be none, silu or swish; got {other:?}");
-            return Err(Fault::Invalid(why));
+            return invalid(why);
         }
     })
 }
@@ -223,7 +223,7 @@ fn conv_transpose(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let spatial = sizes.len();
     if window.len() != spatial {
         let found = call.ty(kernel);
-        return Err(Fault::Invalid(format!("W: must have {} axes; got {found}", spatial + 2)));
+        return invalid(format!("W: must have {} axes; got {found}", spatial + 2));
     }
     let groups = groups(call)?;
     let padding = transposed_padding(call, &sizes, &window)?;
@@ -231,9 +231,7 @@ fn conv_transpose(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let shape = call.shape(kernel);
     let (channels, each) = (shape[0], shape[1]);
     if !channels.is_multiple_of(groups) {
-        return Err(Fault::Invalid(format!(
-            "group: must divide {channels} channels; got {groups}"
-        )));
+        return invalid(format!("group: must divide {channels} channels; got {groups}"));
     }
     // From [groups * in, out, …] to [groups * out, in, …].
     let mut split = vec![groups, channels / groups, each];
@@ -270,7 +268,7 @@ fn transposed_padding(
         match call.ints(name)? {
             Some(list) if list.len() != spatial => {
                 let found = list.len();
-                Err(Fault::Invalid(format!("{name}: must have {spatial} entries; got {found}")))
+                invalid(format!("{name}: must have {spatial} entries; got {found}"))
             }
             list => Ok(list),
         }
@@ -286,7 +284,7 @@ fn transposed_padding(
     let pads = call.ints("pads")?.unwrap_or_else(|| vec![0; 2 * spatial]);
     if pads.len() != 2 * spatial {
         let (expected, found) = (2 * spatial, pads.len());
-        return Err(Fault::Invalid(format!("pads: must have {expected} entries; got {found}")));
+        return invalid(format!("pads: must have {expected} entries; got {found}"));
     }
     let mut padding = Vec::with_capacity(spatial);
     for axis in 0..spatial {

@@ -6,7 +6,7 @@ use nxla_tensor::{DType, Scalar, Shape};
 
 use super::{Operator, operator};
 use crate::numbers::to_i64;
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, Fault, invalid, unsupported};
 use crate::onnx::node::Call;
 use crate::onnx::proto;
 use crate::onnx::tensors::dtype_of;
@@ -58,10 +58,10 @@ fn branch(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     for (position, (&x, &y)) in then.outputs().iter().zip(otherwise.outputs()).enumerate() {
         let (x, y) = (call.ty(x), call.ty(y));
         if x.shape != y.shape {
-            return Err(Fault::Unsupported(format!(
+            return unsupported(format!(
                 "then_branch, else_branch: the shape of output {position} must not depend on the \
                  data; got {x} and {y}"
-            )));
+            ));
         }
     }
     Ok(call.graph().cond(mark, vec![(predicate, then)], otherwise)?)
@@ -176,7 +176,7 @@ fn repeat(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let limit = match call.optional(0) {
         Some(limit) if call.ty(limit).shape.size() != 1 => {
             let found = call.ty(limit);
-            return Err(Fault::Invalid(format!("M: must be one number; got {found}")));
+            return invalid(format!("M: must be one number; got {found}"));
         }
         Some(limit) => call.known_value(limit)?.and_then(|value| value.get(0).as_i64()),
         None => Some(i64::MAX),
@@ -237,7 +237,7 @@ fn convert_loop(
             }
             let elements = outputs.split_off(1 + state.len());
             if known_truth(call, outputs[0])? != Some(true) {
-                return Err(Fault::Unsupported(DATA_ITERATIONS.into()));
+                return unsupported(DATA_ITERATIONS);
             }
             Ok(Step { state: outputs.split_off(1), stacked: elements })
         });
@@ -251,7 +251,7 @@ fn convert_loop(
         }
     }
     if stacked > 0 {
-        return Err(Fault::Unsupported(DATA_ITERATIONS.into()));
+        return unsupported(DATA_ITERATIONS);
     }
     conditional(call, initial)
 }
@@ -320,7 +320,7 @@ fn unroll(
         match known_truth(call, go)? {
             Some(true) => {}
             Some(false) => break,
-            None => return Err(Fault::Unsupported(DATA_ITERATIONS.into())),
+            None => return unsupported(DATA_ITERATIONS),
         }
     }
     for all in elements {
@@ -333,14 +333,11 @@ fn unroll(
 fn scan(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let sequences = usize::try_from(call.int("num_scan_inputs", 0)?).unwrap_or(0);
     if call.version < 9 {
-        return Err(Fault::Unsupported("scans with a batch axis are not supported".into()));
+        return unsupported("scans with a batch axis are not supported");
     }
     let mut initial = call.inputs_from(0)?;
     if sequences == 0 || sequences > initial.len() {
-        return Err(Fault::Invalid(format!(
-            "num_scan_inputs: must be from 1 to {}",
-            initial.len()
-        )));
+        return invalid(format!("num_scan_inputs: must be from 1 to {}", initial.len()));
     }
     let inputs = initial.split_off(initial.len() - sequences);
     let list =

@@ -5,7 +5,7 @@ use nxla_tensor::{DType, HostTensor, Scalar};
 
 use super::{Operator, operator};
 use crate::numbers::{to_f64, to_i64};
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid, unsupported};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -43,9 +43,7 @@ fn constant(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     } else if let Some(values) = call.floats("value_floats")? {
         HostTensor::from_vec(floats(values.clone()), [values.len()])?
     } else {
-        return Err(Fault::Unsupported(
-            "value: strings and sparse tensors are not supported".into(),
-        ));
+        return unsupported("value: strings and sparse tensors are not supported");
     };
     Ok(vec![call.graph().tensor(tensor)?])
 }
@@ -55,9 +53,7 @@ fn constant_of_shape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let shape = call.sizes(shape, "input")?;
     let (value, dtype) = match call.tensor("value")? {
         Some(value) if value.size() == 1 => (value.get(0), value.dtype()),
-        Some(value) => {
-            return Err(Fault::Invalid(format!("value: must be one number; got {value}")));
-        }
+        Some(value) => return invalid(format!("value: must be one number; got {value}")),
         None => (Scalar::Float(0.0), DType::F32),
     };
     Ok(vec![call.graph().constant(value, TensorType::new(dtype, shape))?])
@@ -68,7 +64,7 @@ fn eye_like(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let (shape, offset) = (call.shape(x), call.int("k", 0)?);
     let dtype = call.data_type("dtype")?.unwrap_or_else(|| call.dtype(x));
     let [rows, columns] = shape[..] else {
-        return Err(Fault::Invalid(format!("input: must be a matrix; got {}", call.ty(x))));
+        return invalid(format!("input: must be a matrix; got {}", call.ty(x)));
     };
     let graph = call.graph();
     let row = graph.iota([rows, columns], Some(0), DType::S64)?;
@@ -91,9 +87,7 @@ fn range(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     {
         match call.numbers(id, name)?[..] {
             [value] => *number = value,
-            ref other => {
-                return Err(Fault::Invalid(format!("{name}: must be a number; got {other:?}")));
-            }
+            ref other => return invalid(format!("{name}: must be a number; got {other:?}")),
         }
     }
     Ok(vec![call.graph().arange(numbers[0], numbers[1], numbers[2], dtype)?])
@@ -108,7 +102,7 @@ fn integer_range(
     let start = call.integer(start, "start")?;
     let (limit, delta) = (call.integer(limit, "limit")?, call.integer(delta, "delta")?);
     if delta == 0 {
-        return Err(Fault::Invalid("delta: must not be 0".into()));
+        return invalid("delta: must not be 0");
     }
     let (span, step) = (i128::from(limit) - i128::from(start), i128::from(delta));
     let count = (span * step.signum()).max(0).unsigned_abs().div_ceil(step.unsigned_abs());
@@ -151,7 +145,7 @@ fn mel_weights(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             [value] if (0.0..1e9).contains(&value) => *number = value,
             ref other => {
                 let why = format!("must be one number that is not negative; got {other:?}");
-                return Err(Fault::Invalid(format!("{name}: {why}")));
+                return invalid(format!("{name}: {why}"));
             }
         }
     }
@@ -164,7 +158,7 @@ fn mel_weights(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             "must make at most {MEL_ELEMENTS} weights, of a positive rate; got {columns} times \
              {rows} weights of the rate {rate}"
         );
-        return Err(Fault::Invalid(format!("num_mel_bins, dft_length, sample_rate: {why}")));
+        return invalid(format!("num_mel_bins, dft_length, sample_rate: {why}"));
     }
     let mel = |hertz: f64| 2595.0 * (1.0 + hertz / 700.0).log10();
     let width = (mel(upper) - mel(lower)) / (bands + 2.0);
@@ -195,7 +189,7 @@ fn mel_weights(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn window(call: &mut Call<'_, '_, '_>, factors: &[f64]) -> Built<Vec<ExprId>> {
     let size = call.input(0)?;
     let size = usize::try_from(call.integer(size, "size")?);
-    let size = size.map_err(|_| Fault::Invalid("size: must not be negative".into()))?;
+    let size = size.map_err(|_| "size: must not be negative")?;
     let dtype = call.data_type("output_datatype")?.unwrap_or(DType::F32);
     let count = if call.int("periodic", 1)? != 0 { size } else { size.saturating_sub(1) };
     let (places, one) = (call.graph().iota([size], None, DType::F64)?, DType::F64);

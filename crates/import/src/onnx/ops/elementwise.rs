@@ -6,7 +6,7 @@ use nxla_tensor::DType;
 use super::{Operator, operator};
 use crate::float8::to_float8;
 use crate::numbers::to_f64;
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid};
 use crate::onnx::node::Call;
 
 macro_rules! unary {
@@ -116,7 +116,7 @@ fn bit_shift(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     match call.text("direction", "")?.as_str() {
         "LEFT" => Ok(vec![call.graph().left_shift(x, y)?]),
         "RIGHT" => Ok(vec![call.graph().right_shift(x, y)?]),
-        other => Err(Fault::Invalid(format!("direction: must be LEFT or RIGHT; got {other:?}"))),
+        other => invalid(format!("direction: must be LEFT or RIGHT; got {other:?}")),
     }
 }
 
@@ -150,7 +150,7 @@ fn clip(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 }
 
 fn target(call: &Call<'_, '_, '_>) -> Built<DType> {
-    call.data_type("to")?.ok_or_else(|| Fault::Invalid("to: must not be missing".into()))
+    call.data_type("to")?.ok_or_else(|| "to: must not be missing".into())
 }
 
 fn cast(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {

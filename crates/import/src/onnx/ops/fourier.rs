@@ -6,7 +6,7 @@ use nxla_tensor::{DType, HostTensor, Scalar};
 
 use super::{Operator, operator};
 use crate::numbers::to_i64;
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -22,9 +22,7 @@ fn dft(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     let axis = call.axis(axis, rank)?;
     if rank < 2 || axis + 1 == rank {
-        return Err(Fault::Invalid(
-            "axis: must not be the last axis, which holds the parts".into(),
-        ));
+        return invalid("axis: must not be the last axis, which holds the parts");
     }
     let length = match call.optional(1) {
         Some(length) => call.sizes(length, "dft_length")?.first().copied(),
@@ -75,7 +73,7 @@ fn short_time(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let signal = complex(call, signal)?;
     let Some(&size) = call.shape(signal).get(1) else {
         let found = call.ty(signal);
-        return Err(Fault::Invalid(format!("signal: must have a batch axis; got {found}")));
+        return invalid(format!("signal: must have a batch axis; got {found}"));
     };
     let step = call.sizes(step, "frame_step")?;
     let length = match (call.optional(3), window) {
@@ -84,21 +82,21 @@ fn short_time(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         (None, None) => vec![size],
     };
     let (&[step], &[length]) = (&step[..], &length[..]) else {
-        return Err(Fault::Invalid("frame_step, frame_length: must be one number".into()));
+        return invalid("frame_step, frame_length: must be one number");
     };
     if step == 0 || length == 0 || length > size {
         let why = format!("must be from 1 to {size}; got {step} and {length}");
-        return Err(Fault::Invalid(format!("frame_step, frame_length: {why}")));
+        return invalid(format!("frame_step, frame_length: {why}"));
     }
     if let Some(window) = window.filter(|&window| call.shape(window)[..] != [length]) {
         let why = format!("must have frame_length = {length} elements; got {}", call.ty(window));
-        return Err(Fault::Invalid(format!("window: {why}")));
+        return invalid(format!("window: {why}"));
     }
     let count = (size - length) / step + 1;
     let mut places = Vec::new();
     places.try_reserve_exact(count.saturating_mul(length)).map_err(|_| {
         let why = format!("must make a number of elements that fits memory; got {count} frames");
-        Fault::Invalid(format!("frame_step, frame_length: {why} of {length} elements"))
+        format!("frame_step, frame_length: {why} of {length} elements")
     })?;
     for frame in 0..count {
         places.extend((0..length).map(|at| to_i64(frame * step + at)));
@@ -121,9 +119,7 @@ fn complex(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<ExprId> {
     let shape = call.shape(x);
     let Some(&parts) = shape.last().filter(|&&parts| parts == 1 || parts == 2) else {
         let found = call.ty(x);
-        return Err(Fault::Invalid(format!(
-            "input: must have a last axis of 1 or 2 parts; got {found}"
-        )));
+        return invalid(format!("input: must have a last axis of 1 or 2 parts; got {found}"));
     };
     let rank = shape.rank();
     let graph = call.graph();

@@ -6,7 +6,7 @@ use nxla_tensor::{DType, HostTensor, Shape};
 
 use super::{Operator, operator};
 use crate::numbers::to_i64;
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -44,10 +44,7 @@ pub(super) fn element_coordinates(
     let axis = call.axis(call.int("axis", 0)?, rank)?;
     let shape = call.shape(indices);
     if shape.rank() != rank {
-        return Err(Fault::Invalid(format!(
-            "indices: must have {rank} axes; got {}",
-            call.ty(indices)
-        )));
+        return invalid(format!("indices: must have {rank} axes; got {}", call.ty(indices)));
     }
     let graph = call.graph();
     let indices = graph.as_type(indices, DType::S64)?;
@@ -74,9 +71,9 @@ pub(super) fn coordinates(
     if shape.rank() == 0 || first + count > sizes.rank() {
         let limit = sizes.rank().saturating_sub(first);
         let found = call.ty(indices);
-        return Err(Fault::Invalid(format!(
+        return invalid(format!(
             "indices: must have a last axis of at most {limit} coordinates; got {found}"
-        )));
+        ));
     }
     let graph = call.graph();
     let indices = graph.as_type(indices, DType::S64)?;
@@ -96,7 +93,7 @@ fn gather_nd(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let batch = usize::try_from(call.int("batch_dims", 0)?).unwrap_or(usize::MAX);
     if batch >= shape.rank() || batch >= x_shape.rank() || x_shape[..batch] != shape[..batch] {
         let why = format!("must count common leading axes; got {batch}");
-        return Err(Fault::Invalid(format!("batch_dims: {why}")));
+        return invalid(format!("batch_dims: {why}"));
     }
     let found = coordinates(call, x, indices, batch)?;
     let outer: Shape = shape[..shape.rank() - 1].into();
@@ -115,13 +112,13 @@ fn slice(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let shape = call.shape(x);
     let (Some(starts), Some(ends)) = (call.int_list(1, "starts")?, call.int_list(2, "ends")?)
     else {
-        return Err(Fault::Invalid("starts, ends: must not be missing".into()));
+        return invalid("starts, ends: must not be missing");
     };
     let axes = call.int_list(3, "axes")?;
     let axes = axes.unwrap_or_else(|| (0..).take(starts.len()).collect());
     let steps = call.int_list(4, "steps")?.unwrap_or_else(|| vec![1; starts.len()]);
     if ends.len() != starts.len() || axes.len() != starts.len() || steps.len() != starts.len() {
-        return Err(Fault::Invalid("starts, ends, axes, steps: must have equal sizes".into()));
+        return invalid("starts, ends, axes, steps: must have equal sizes");
     }
     let mut result = x;
     for (index, &axis) in axes.iter().enumerate() {
@@ -149,7 +146,7 @@ fn slice(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 /// Returns the first index, the number of elements and the step of a slice of an axis.
 fn range_of([start, end, step]: [i64; 3], size: i64) -> Built<(i64, i64, i64)> {
     if step == 0 {
-        return Err(Fault::Invalid("steps: must not be 0".into()));
+        return invalid("steps: must not be 0");
     }
     let step = step.clamp(-i64::MAX / 2, i64::MAX / 2);
     let from_end = |value: i64| if value < 0 { value.saturating_add(size) } else { value };
@@ -168,15 +165,14 @@ fn top_k(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         Some(k) => call.integer(k, "k")?,
         None => call.int("k", -1)?,
     };
-    let k = usize::try_from(k).map_err(|_| {
-        Fault::Invalid(format!("k: must be a number that is not negative; got {k}"))
-    })?;
+    let k = usize::try_from(k)
+        .map_err(|_| format!("k: must be a number that is not negative; got {k}"))?;
     let rank = call.rank(x);
     let axis = call.axis(call.int("axis", -1)?, rank)?;
     let is_largest = call.int("largest", 1)? != 0;
     let size = call.shape(x)[axis];
     if k > size {
-        return Err(Fault::Invalid(format!("k: must be at most {size}; got {k}")));
+        return invalid(format!("k: must be at most {size}; got {k}"));
     }
     let along = to_i64(axis);
     let graph = call.graph();
@@ -194,7 +190,7 @@ fn one_hot(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [indices, depth, values] = call.inputs()?;
     let depth = match call.numbers(depth, "depth")?[..] {
         [depth] if (0.0..=1e15).contains(&depth) => depth,
-        ref other => return Err(Fault::Invalid(format!("depth: must be a size; got {other:?}"))),
+        ref other => return invalid(format!("depth: must be a size; got {other:?}")),
     };
     #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "was checked")]
     let depth = depth as usize;

@@ -4,7 +4,7 @@ use nxla_expr::ExprId;
 use nxla_tensor::DType;
 
 use super::{Operator, operator};
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -67,8 +67,6 @@ fn negative_log_likelihood(
             let (sum, total) = (graph.sum(losses, None, false)?, graph.sum(weights, None, false)?);
             Ok(graph.divide(sum, total)?)
         }
-        other => {
-            Err(Fault::Invalid(format!("reduction: must be none, sum or mean; got {other:?}")))
-        }
+        other => invalid(format!("reduction: must be none, sum or mean; got {other:?}")),
     }
 }

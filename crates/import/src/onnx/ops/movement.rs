@@ -6,7 +6,7 @@ use nxla_tensor::Shape;
 
 use super::{Operator, RANDOM, operator};
 use crate::numbers::to_i64;
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid, unsupported};
 use crate::onnx::node::{Call, to_sizes};
 
 /// The operators of this family.
@@ -34,7 +34,7 @@ pub(super) const OPERATORS: &[Operator] = &[
 fn reshape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let Some(sizes) = call.int_list(1, "shape")? else {
-        return Err(Fault::Invalid("shape: must not be missing".into()));
+        return invalid("shape: must not be missing");
     };
     let (own, keeps_zero) = (call.shape(x), call.flag("allowzero")?);
     let mut resolved = Vec::with_capacity(sizes.len());
@@ -45,7 +45,7 @@ fn reshape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
                 Some(&size) => Some(size),
                 None => {
                     let why = format!("entry {axis} copies a size that {} lacks", call.ty(x));
-                    return Err(Fault::Invalid(format!("shape: {why}")));
+                    return invalid(format!("shape: {why}"));
                 }
             },
             size => Some(to_sizes(&[size], "shape")?[0]),
@@ -89,7 +89,7 @@ fn expand(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, shape] = call.inputs()?;
     let sizes = call.sizes(shape, "shape")?;
     let common = nxla_tensor::broadcast_shapes(&call.shape(x), &sizes);
-    let common = common.map_err(|error| Fault::Invalid(format!("shape: {error}")))?;
+    let common = common.map_err(|error| format!("shape: {error}"))?;
     Ok(vec![call.broadcast(x, &common)?])
 }
 
@@ -98,9 +98,7 @@ fn tile(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let repeats = call.sizes(repeats, "repeats")?;
     if repeats.len() != call.rank(x) {
         let found = repeats.len();
-        return Err(Fault::Invalid(format!(
-            "repeats: must have one entry for each axis; got {found}"
-        )));
+        return invalid(format!("repeats: must have one entry for each axis; got {found}"));
     }
     Ok(vec![call.graph().tile(x, &repeats)?])
 }
@@ -115,9 +113,7 @@ fn split(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
             let outputs = to_i64(call.node.outputs.len());
             let count = to_sizes(&[call.int("num_outputs", outputs)?], "num_outputs")?[0];
             if count == 0 || count > call.node.outputs.len() {
-                return Err(Fault::Invalid(format!(
-                    "num_outputs: must be the number of outputs; got {count}"
-                )));
+                return invalid(format!("num_outputs: must be the number of outputs; got {count}"));
             }
             let each = size.div_ceil(count);
             (0..count).map(|part| each.min(size.saturating_sub(part * each))).collect()
@@ -125,7 +121,7 @@ fn split(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     let total = parts.iter().fold(0_usize, |sum, &part| sum.saturating_add(part));
     if total != size {
-        return Err(Fault::Invalid(format!("split: must add up to {size}; got {parts:?}")));
+        return invalid(format!("split: must add up to {size}; got {parts:?}"));
     }
     let along = to_i64(axis);
     let mut start = 0;
@@ -155,11 +151,11 @@ fn rearrange(
 fn image_and_block(call: &Call<'_, '_, '_>, x: ExprId) -> Built<([usize; 4], usize)> {
     let shape = call.shape(x);
     let [n, c, h, w] = shape[..] else {
-        return Err(Fault::Invalid(format!("input: must have 4 axes; got {}", call.ty(x))));
+        return invalid(format!("input: must have 4 axes; got {}", call.ty(x)));
     };
     match usize::try_from(call.int("blocksize", 0)?) {
         Ok(block) if block > 0 && block < 1 << 16 => Ok(([n, c, h, w], block)),
-        _ => Err(Fault::Invalid("blocksize: must be positive".into())),
+        _ => invalid("blocksize: must be positive"),
     }
 }
 
@@ -168,16 +164,16 @@ fn depth_to_space(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let ([n, c, h, w], b) = image_and_block(call, x)?;
     if !c.is_multiple_of(b * b) {
         let found = call.ty(x);
-        return Err(Fault::Invalid(format!(
+        return invalid(format!(
             "blocksize: must have a square that divides the channels; got {b} for {found}"
-        )));
+        ));
     }
     let depth = c / (b * b);
     let result = [n, depth, h * b, w * b];
     match call.text("mode", "DCR")?.as_str() {
         "DCR" => rearrange(call, x, &[n, b, b, depth, h, w], &[0, 3, 4, 1, 5, 2], &result),
         "CRD" => rearrange(call, x, &[n, depth, b, b, h, w], &[0, 1, 4, 2, 5, 3], &result),
-        other => Err(Fault::Invalid(format!("mode: must be DCR or CRD; got {other:?}"))),
+        other => invalid(format!("mode: must be DCR or CRD; got {other:?}")),
     }
 }
 
@@ -186,15 +182,13 @@ fn space_to_depth(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let ([n, c, h, w], b) = image_and_block(call, x)?;
     if !h.is_multiple_of(b) || !w.is_multiple_of(b) {
         let found = call.ty(x);
-        return Err(Fault::Invalid(format!(
-            "blocksize: must divide height and width; got {b} for {found}"
-        )));
+        return invalid(format!("blocksize: must divide height and width; got {b} for {found}"));
     }
     let inner = [n, c, h / b, b, w / b, b];
     let order = match call.text("mode", "DCR")?.as_str() {
         "DCR" => [0, 3, 5, 1, 2, 4],
         "CRD" => [0, 1, 3, 5, 2, 4],
-        other => return Err(Fault::Invalid(format!("mode: must be DCR or CRD; got {other:?}"))),
+        other => return invalid(format!("mode: must be DCR or CRD; got {other:?}")),
     };
     rearrange(call, x, &inner, &order, &[n, c * b * b, h / b, w / b])
 }
@@ -210,7 +204,7 @@ fn dropout(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let training = call.constant(training, "training_mode")?;
         let is_training = (0..training.size()).any(|index| !training.get(index).is_zero());
         if is_training && ratio.iter().any(|&ratio| ratio != 0.0) {
-            return Err(Fault::Unsupported(format!("training_mode: must be false: {RANDOM}")));
+            return unsupported(format!("training_mode: must be false: {RANDOM}"));
         }
     }
     let shape = call.shape(x);

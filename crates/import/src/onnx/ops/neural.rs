@@ -6,7 +6,7 @@ use nxla_tensor::{DType, Scalar, Shape};
 
 use super::{Operator, operator};
 use crate::numbers::{to_f64, to_i64};
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid, unsupported};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -50,7 +50,7 @@ fn instance_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, scale, bias] = call.inputs()?;
     let epsilon = call.float("epsilon", 1e-5)?;
     let Some(&channels) = call.shape(x).get(1) else {
-        return Err(Fault::Invalid(format!("input: must have channels; got {}", call.ty(x))));
+        return invalid(format!("input: must have channels; got {}", call.ty(x)));
     };
     let affine = [Some(scale), Some(bias)];
     Ok(vec![call.graph().group_norm(x, channels, affine, 1, epsilon)?])
@@ -63,9 +63,7 @@ fn group_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let groups = usize::try_from(groups).unwrap_or(0);
     let channels = call.shape(x).get(1).copied().unwrap_or(0);
     if groups == 0 || !channels.is_multiple_of(groups) {
-        return Err(Fault::Invalid(format!(
-            "num_groups: must divide {channels} channels; got {groups}"
-        )));
+        return invalid(format!("num_groups: must divide {channels} channels; got {groups}"));
     }
     for parameter in [&mut scale, &mut bias] {
         if call.version < 21 && call.shape(*parameter)[..] == [groups] {
@@ -152,7 +150,7 @@ fn skip_norm(call: &mut Call<'_, '_, '_>, is_simple: bool) -> Built<Vec<ExprId>>
     };
     let result = affine(call, normal, Some(scale), shift)?;
     if call.has_output(1) || call.has_output(2) {
-        return Err(Fault::Unsupported("mean, inv_std_var: are outputs for training only".into()));
+        return unsupported("mean, inv_std_var: are outputs for training only");
     }
     Ok(vec![result, result, result, sum])
 }
@@ -163,7 +161,7 @@ fn lp_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let norm = match p {
         1 => Norm::Power(1.0),
         2 => Norm::Euclid,
-        other => return Err(Fault::Invalid(format!("p: must be 1 or 2; got {other}"))),
+        other => return invalid(format!("p: must be 1 or 2; got {other}")),
     };
     let (zero, one) = (call.scalar(0.0, x)?, call.scalar(1.0, x)?);
     let graph = call.graph();
@@ -199,10 +197,10 @@ fn heads_of(call: &mut Call<'_, '_, '_>, x: ExprId, name: &str) -> Built<ExprId>
     }
     let heads = usize::try_from(call.int(name, 0)?).unwrap_or(0);
     let [batch, length, size] = shape[..] else {
-        return Err(Fault::Invalid(format!("input: must have 3 or 4 axes; got {}", call.ty(x))));
+        return invalid(format!("input: must have 3 or 4 axes; got {}", call.ty(x)));
     };
     if heads == 0 || !size.is_multiple_of(heads) {
-        return Err(Fault::Invalid(format!("{name}: must divide the size {size}; got {heads}")));
+        return invalid(format!("{name}: must divide the size {size}; got {heads}"));
     }
     let graph = call.graph();
     let split = graph.reshape(x, [batch, length, heads, size / heads])?;
@@ -216,7 +214,7 @@ fn repeat_heads(call: &mut Call<'_, '_, '_>, x: ExprId, heads: usize) -> Built<E
         return Ok(x);
     }
     if own == 0 || !heads.is_multiple_of(own) {
-        return Err(Fault::Invalid(format!("kv_num_heads: must divide {heads}; got {own}")));
+        return invalid(format!("kv_num_heads: must divide {heads}; got {own}"));
     }
     let graph = call.graph();
     let one = graph.reshape(x, [batch, own, 1, length, size])?;
@@ -240,7 +238,7 @@ fn attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mut key = heads_of(call, key, "kv_num_heads")?;
     let mut value = heads_of(call, value, "kv_num_heads")?;
     let [_, heads, length, size] = call.shape(query)[..] else {
-        return Err(Fault::Invalid(format!("Q: must have 3 or 4 axes; got {}", call.ty(query))));
+        return invalid(format!("Q: must have 3 or 4 axes; got {}", call.ty(query)));
     };
     let mut past = 0;
     if let (Some(past_key), Some(past_value)) = (call.optional(4), call.optional(5)) {
@@ -394,10 +392,10 @@ fn weighted_values(
 fn check_rotary(call: &Call<'_, '_, '_>) -> Built<()> {
     let scale = call.float("scale", 1.0)?;
     if scale != 1.0 {
-        return Err(Fault::Unsupported(format!("scale: must be 1.0; got {scale}")));
+        return unsupported(format!("scale: must be 1.0; got {scale}"));
     }
     if call.flag("is_packed_batching")? {
-        return Err(Fault::Unsupported("is_packed_batching: must be 0; got 1".into()));
+        return unsupported("is_packed_batching: must be 0; got 1");
     }
     Ok(())
 }
@@ -417,7 +415,7 @@ fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let size = 2 * call.shape(cos).last().copied().unwrap_or(0);
         let [batch, length, all] = shape[..] else { return Ok(vec![x]) };
         if size == 0 || !all.is_multiple_of(size) {
-            return Err(Fault::Invalid(format!("num_heads: must be positive for {}", call.ty(x))));
+            return invalid(format!("num_heads: must be positive for {}", call.ty(x)));
         }
         let graph = call.graph();
         let split = graph.reshape(x, [batch, length, all / size, size])?;
@@ -426,7 +424,7 @@ fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         heads_of(call, x, "num_heads")?
     };
     let [batch, heads, length, size] = call.shape(y)[..] else {
-        return Err(Fault::Invalid(format!("X: must have 3 or 4 axes; got {}", call.ty(x))));
+        return invalid(format!("X: must have 3 or 4 axes; got {}", call.ty(x)));
     };
     let rotated = match usize::try_from(call.int("rotary_embedding_dim", 0)?).unwrap_or(0) {
         0 => size,
@@ -434,7 +432,7 @@ fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     if rotated == 0 || rotated > size || !rotated.is_multiple_of(2) {
         let why = format!("must be even and at most {size}; got {rotated}");
-        return Err(Fault::Invalid(format!("rotary_embedding_dim: {why}")));
+        return invalid(format!("rotary_embedding_dim: {why}"));
     }
     let mut tables = [cos, sin];
     for table in &mut tables {

@@ -5,7 +5,7 @@ use nxla_expr::{ExprId, Padding};
 
 use super::{Operator, operator};
 use crate::numbers::to_i64;
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -15,7 +15,7 @@ pub(super) const OPERATORS: &[Operator] =
 /// Returns the widths before and after each axis.
 fn widths(call: &mut Call<'_, '_, '_>, rank: usize) -> Built<Vec<(i64, i64)>> {
     let Some(pads) = call.int_list(1, "pads")? else {
-        return Err(Fault::Invalid("pads: must not be missing".into()));
+        return invalid("pads: must not be missing");
     };
     let axes: Vec<usize> = match call.optional(3) {
         Some(axes) => {
@@ -26,7 +26,7 @@ fn widths(call: &mut Call<'_, '_, '_>, rank: usize) -> Built<Vec<(i64, i64)>> {
     };
     if pads.len() != 2 * axes.len() {
         let (expected, found) = (2 * axes.len(), pads.len());
-        return Err(Fault::Invalid(format!("pads: must have {expected} entries; got {found}")));
+        return invalid(format!("pads: must have {expected} entries; got {found}"));
     }
     let mut widths = vec![(0, 0); rank];
     for (index, &axis) in axes.iter().enumerate() {
@@ -56,7 +56,7 @@ fn pad(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         "wrap" => OuterPadding::Cyclic,
         other => {
             let names = "constant, reflect, edge or wrap";
-            return Err(Fault::Invalid(format!("mode: must be {names}; got {other:?}")));
+            return invalid(format!("mode: must be {names}; got {other:?}"));
         }
     };
     // Negative widths crop before the other axes are padded.
@@ -87,7 +87,7 @@ fn center_crop_pad(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     };
     if axes.len() != sizes.len() {
         let (expected, found) = (axes.len(), sizes.len());
-        return Err(Fault::Invalid(format!("shape: must have {expected} entries; got {found}")));
+        return invalid(format!("shape: must have {expected} entries; got {found}"));
     }
     let zero = call.scalar(0.0, x)?;
     let mut result = x;

@@ -8,7 +8,7 @@ use super::elementwise::convert;
 use super::window::spatial_sizes;
 use super::{Operator, operator};
 use crate::numbers::to_i64;
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -36,7 +36,7 @@ fn broadcast_parameter(call: &mut Call<'_, '_, '_>, x: ExprId, parameter: ExprId
     let block = usize::try_from(call.int("block_size", 0)?).unwrap_or(0);
     if block == 0 || own.rank() != shape.rank() {
         let found = call.ty(parameter);
-        return Err(Fault::Invalid(format!("block_size: must be positive for a scale {found}")));
+        return invalid(format!("block_size: must be positive for a scale {found}"));
     }
     let along = to_i64(axis);
     let graph = call.graph();

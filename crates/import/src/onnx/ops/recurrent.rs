@@ -8,7 +8,7 @@ use super::activation::{hard_sigmoid, relu, thresholded_relu};
 use super::control::{Step, element_at, run_counted_loop};
 use super::movement::reversed_places;
 use super::{Operator, operator};
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid, unsupported};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -81,9 +81,7 @@ fn activations(call: &Call<'_, '_, '_>, kind: Cell, directions: usize) -> Built<
     };
     if names.len() != count * directions {
         let (expected, found) = (count * directions, names.len());
-        return Err(Fault::Invalid(format!(
-            "activations: must have {expected} entries; got {found}"
-        )));
+        return invalid(format!("activations: must have {expected} entries; got {found}"));
     }
     // A function that has the parameter takes the next value of the list.
     let mut alphas = call.floats("activation_alpha")?.unwrap_or_default().into_iter();
@@ -132,7 +130,7 @@ fn activate(call: &mut Call<'_, '_, '_>, by: &Activation, x: ExprId) -> Built<Ex
         }
         _ => {
             let why = format!("must be activations of recurrent layers; got {:?}", by.name);
-            return Err(Fault::Unsupported(format!("activations: {why}")));
+            return unsupported(format!("activations: {why}"));
         }
     })
 }
@@ -162,9 +160,7 @@ fn layer(call: &mut Call<'_, '_, '_>, kind: Cell) -> Built<Vec<ExprId>> {
     let (gates, each) = kind.counts();
     if call.rank(x) != 3 || rows != gates * hidden || !(1..=2).contains(&directions) {
         let (x, recurrent) = (call.ty(x), call.ty(recurrent));
-        return Err(Fault::Invalid(format!(
-            "X, R: have shapes that do not fit; got {x} and {recurrent}"
-        )));
+        return invalid(format!("X, R: have shapes that do not fit; got {x} and {recurrent}"));
     }
     let direction = call.text("direction", "forward")?;
     let expected = match direction.as_str() {
@@ -172,12 +168,12 @@ fn layer(call: &mut Call<'_, '_, '_>, kind: Cell) -> Built<Vec<ExprId>> {
         "bidirectional" => 2,
         other => {
             let names = "forward, reverse or bidirectional";
-            return Err(Fault::Invalid(format!("direction: must be {names}; got {other:?}")));
+            return invalid(format!("direction: must be {names}; got {other:?}"));
         }
     };
     if directions != expected {
         let why = format!("must have {expected} entries for {direction}; got {directions}");
-        return Err(Fault::Invalid(format!("R: first axis {why}")));
+        return invalid(format!("R: first axis {why}"));
     }
     let options = Options {
         activations: activations(call, kind, directions)?,

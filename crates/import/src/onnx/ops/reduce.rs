@@ -6,7 +6,7 @@ use nxla_tensor::DType;
 
 use super::{Operator, operator};
 use crate::numbers::to_i64;
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::Built;
 use crate::onnx::node::Call;
 
 /// The function of a reduction.

@@ -5,7 +5,7 @@ use nxla_tensor::{DType, HostTensor};
 
 use super::{Operator, operator};
 use crate::numbers::{to_f64, to_i64};
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -58,9 +58,7 @@ fn method(call: &Call<'_, '_, '_>) -> Built<Method> {
         "nearest" => Ok(Method::Nearest(rounding(call)?)),
         "linear" | "bilinear" => Ok(Method::Linear),
         "cubic" => Ok(Method::Cubic { a: call.float("cubic_coeff_a", -0.75)? }),
-        other => {
-            Err(Fault::Invalid(format!("mode: must be nearest, linear or cubic; got {other:?}")))
-        }
+        other => invalid(format!("mode: must be nearest, linear or cubic; got {other:?}")),
     }
 }
 
@@ -70,7 +68,7 @@ fn rounding(call: &Call<'_, '_, '_>) -> Built<Rounding> {
         "ceil" => Ok(Rounding::Ceil),
         "round_prefer_floor" => Ok(Rounding::PreferFloor),
         "round_prefer_ceil" => Ok(Rounding::PreferCeil),
-        other => Err(Fault::Invalid(format!("nearest_mode: is unknown; got {other:?}"))),
+        other => invalid(format!("nearest_mode: is unknown; got {other:?}")),
     }
 }
 
@@ -107,13 +105,13 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let found = given.map_or(0, Vec::len);
     let Some(given) = given.filter(|_| found == axes.len()) else {
         let why = format!("must have {} entries; got {found}", axes.len());
-        return Err(Fault::Invalid(format!("scales, sizes: {why}")));
+        return invalid(format!("scales, sizes: {why}"));
     };
     let region = region.filter(|_| resampling.coordinates == "tf_crop_and_resize");
     let expected = 2 * axes.len();
     if let Some(region) = region.as_ref().filter(|region| region.len() != expected) {
         let found = region.len();
-        return Err(Fault::Invalid(format!("roi: must have {expected} entries; got {found}")));
+        return invalid(format!("roi: must have {expected} entries; got {found}"));
     }
     let policy = call.text("keep_aspect_ratio_policy", "stretch")?;
     let common = common_scale(&policy, given, &axes, &shape)?;
@@ -153,7 +151,7 @@ fn to_size(size: f64) -> Built<usize> {
     if (0.0..1e12).contains(&size) {
         return Ok(size as usize);
     }
-    Err(Fault::Invalid(format!("sizes: must not be negative or too large; got {size}")))
+    invalid(format!("sizes: must not be negative or too large; got {size}"))
 }
 
 /// Returns the scale of all axes if the aspect ratio is kept.
@@ -170,7 +168,7 @@ fn common_scale(
         "not_smaller" => Ok(scales.reduce(f64::max)),
         other => {
             let names = "stretch, not_larger or not_smaller";
-            Err(Fault::Invalid(format!("keep_aspect_ratio_policy: must be {names}; got {other:?}")))
+            invalid(format!("keep_aspect_ratio_policy: must be {names}; got {other:?}"))
         }
     }
 }
@@ -191,7 +189,7 @@ fn asymmetric(call: &mut Call<'_, '_, '_>, shrinks_up: bool) -> Built<Vec<ExprId
     let shape = call.shape(x);
     if scales.len() != shape.rank() {
         let (expected, found) = (shape.rank(), scales.len());
-        return Err(Fault::Invalid(format!("scales: must have {expected} entries; got {found}")));
+        return invalid(format!("scales: must have {expected} entries; got {found}"));
     }
     let method = match method(call)? {
         Method::Nearest(_) if shrinks_up => Method::Nearest(Rounding::CeilIfShorter),
@@ -232,7 +230,7 @@ fn resample(
         let (size, length) = (axis.size, axis.result);
         if size == 0 || axis.scale <= 0.0 || size.saturating_mul(length) > WEIGHTS {
             let why = format!("cannot resize an axis from {size} to {length}");
-            return Err(Fault::Invalid(format!("scales: {why}")));
+            return invalid(format!("scales: {why}"));
         }
         let along = to_i64(*at);
         result = match resampling.method {
@@ -335,7 +333,7 @@ fn original(axis: &Axis, coordinates: &str, index: usize) -> Built<f64> {
         }
         other => {
             let why = format!("coordinate_transformation_mode: is unknown; got {other:?}");
-            return Err(Fault::Invalid(why));
+            return invalid(why);
         }
     }))
 }

@@ -8,7 +8,7 @@ use super::resize::interpolation_dtype;
 use super::window::{Windows, spatial_sizes};
 use super::{Operator, operator};
 use crate::numbers::{to_f64, to_i64};
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -39,7 +39,7 @@ fn affine_grid(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let shape = call.shape(theta);
     if rank == 0 || shape[..] != [sizes[0], rank, rank + 1] {
         let found = call.ty(theta);
-        return Err(Fault::Invalid(format!("theta: must fit the size {sizes:?}; got {found}")));
+        return invalid(format!("theta: must fit the size {sizes:?}; got {found}"));
     }
     let (dtype, aligns) = (call.dtype(theta), call.flag("align_corners")?);
     let image = Shape::from(&sizes[2..]);
@@ -96,7 +96,7 @@ impl Sampling {
             "cubic" | "bicubic" => Mode::Cubic,
             other => {
                 let why = format!("mode: must be nearest, linear or cubic; got {other:?}");
-                return Err(Fault::Invalid(why));
+                return invalid(why);
             }
         };
         let padding = match call.text("padding_mode", "zeros")?.as_str() {
@@ -105,9 +105,7 @@ impl Sampling {
             "reflection" => PaddingMode::Reflection,
             other => {
                 let names = "zeros, border or reflection";
-                return Err(Fault::Invalid(format!(
-                    "padding_mode: must be {names}; got {other:?}"
-                )));
+                return invalid(format!("padding_mode: must be {names}; got {other:?}"));
             }
         };
         Ok(Self { mode, padding, aligns: call.flag("align_corners")? })
@@ -255,10 +253,10 @@ fn grid_sample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let rank = sizes.len();
     if places.rank() != rank + 2 || places.last() != Some(&rank) || places[0] != shape[0] {
         let (x, grid) = (call.ty(x), call.ty(grid));
-        return Err(Fault::Invalid(format!("grid: must have positions in {x}; got {grid}")));
+        return invalid(format!("grid: must have positions in {x}; got {grid}"));
     }
     if sizes.contains(&0) {
-        return Err(Fault::Invalid(format!("X: must not be empty; got {}", call.ty(x))));
+        return invalid(format!("X: must not be empty; got {}", call.ty(x)));
     }
     let (dtype, wide) = (call.dtype(x), call.dtype(grid).at_least_f32());
     let graph = call.graph();
@@ -346,11 +344,11 @@ fn column_to_image(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     }
     let positions = Shape::from(counts.as_slice()).checked_size();
     let [batch, columns, found] = shape[..] else {
-        return Err(Fault::Invalid(format!("input: must have 3 axes; got {}", call.ty(x))));
+        return invalid(format!("input: must have 3 axes; got {}", call.ty(x)));
     };
     if positions != Some(found) || !columns.is_multiple_of(elements) {
         let why = format!("must have blocks of {elements} at {counts:?} positions");
-        return Err(Fault::Invalid(format!("input: {why}; got {}", call.ty(x))));
+        return invalid(format!("input: {why}; got {}", call.ty(x)));
     }
     let channels = columns / elements;
     let whole = Shape::from(padded.as_slice());

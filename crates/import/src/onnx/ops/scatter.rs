@@ -7,7 +7,7 @@ use nxla_tensor::{DType, Shape};
 use super::index::{coordinates, element_coordinates};
 use super::{Operator, operator};
 use crate::numbers::to_f64;
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid};
 use crate::onnx::node::Call;
 
 /// The operators of this family.
@@ -27,7 +27,7 @@ fn update_of(call: &Call<'_, '_, '_>) -> Built<Update> {
         "min" => Update::Combine(Combine::Min),
         other => {
             let names = "none, add, mul, max or min";
-            return Err(Fault::Invalid(format!("reduction: must be {names}; got {other:?}")));
+            return invalid(format!("reduction: must be {names}; got {other:?}"));
         }
     })
 }
@@ -52,13 +52,13 @@ fn tensor_scatter(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let shape = call.shape(past);
     let axis = call.axis(call.int("axis", -2)?, shape.rank())?;
     if axis == 0 {
-        return Err(Fault::Invalid("axis: must not be the batch".into()));
+        return invalid("axis: must not be the batch");
     }
     let is_circular = call.text("mode", "linear")? == "circular";
     let new: Shape = call.shape(update);
     if new.rank() != shape.rank() {
         let (past, update) = (call.ty(past), call.ty(update));
-        return Err(Fault::Invalid(format!("update: must have the rank of {past}; got {update}")));
+        return invalid(format!("update: must have the rank of {past}; got {update}"));
     }
     let starts = match call.optional(2) {
         Some(starts) => starts,

@@ -6,7 +6,7 @@ use nxla_tensor::{DType, HostTensor, Scalar, Shape};
 
 use super::{Operator, operator};
 use crate::numbers::{to_f64, to_i64};
-use crate::onnx::error::{Built, Fault};
+use crate::onnx::error::{Built, invalid};
 use crate::onnx::node::{Call, to_sizes};
 
 /// The operators of this family.
@@ -33,9 +33,7 @@ pub(super) fn spatial_sizes(call: &Call<'_, '_, '_>, x: ExprId) -> Built<Vec<usi
     let shape = call.shape(x);
     if shape.rank() < 3 {
         let found = call.ty(x);
-        return Err(Fault::Invalid(format!(
-            "input: must have spatial axes after two others; got {found}"
-        )));
+        return invalid(format!("input: must have spatial axes after two others; got {found}"));
     }
     Ok(shape[2..].to_vec())
 }
@@ -56,7 +54,7 @@ fn check_entries(name: &str, list: &[usize], spatial: usize) -> Built<()> {
         return Ok(());
     }
     let why = format!("must have {spatial} positive entries up to {LIMIT}; got {list:?}");
-    Err(Fault::Invalid(format!("{name}: {why}")))
+    invalid(format!("{name}: {why}"))
 }
 
 impl Windows {
@@ -85,10 +83,10 @@ impl Windows {
         let pads = call.ints("pads")?.unwrap_or_else(|| vec![0; 2 * spatial]);
         if pads.len() != 2 * spatial {
             let (expected, found) = (2 * spatial, pads.len());
-            return Err(Fault::Invalid(format!("pads: must have {expected} entries; got {found}")));
+            return invalid(format!("pads: must have {expected} entries; got {found}"));
         }
         if pads.iter().any(|pad| pad.unsigned_abs() > LIMIT as u64) {
-            return Err(Fault::Invalid(format!("pads: must be at most {LIMIT}; got {pads:?}")));
+            return invalid(format!("pads: must be at most {LIMIT}; got {pads:?}"));
         }
         let auto = call.text("auto_pad", "NOTSET")?;
         let is_ceil = call.flag("ceil_mode")?;
@@ -108,9 +106,7 @@ impl Windows {
                 }
                 other => {
                     let names = "NOTSET, VALID, SAME_UPPER or SAME_LOWER";
-                    return Err(Fault::Invalid(format!(
-                        "auto_pad: must be {names}; got {other:?}"
-                    )));
+                    return invalid(format!("auto_pad: must be {names}; got {other:?}"));
                 }
             };
             let rest = size.saturating_add(low).saturating_add(high).saturating_sub(reach);
@@ -186,9 +182,7 @@ fn max_indices(
     let (outer, inner) = (Shape::from(&result[2..]), Shape::from(windows.sizes.as_slice()));
     let (count, each) = (outer.size(), inner.size());
     if count.checked_mul(each).is_none_or(|all| all > WINDOW_ELEMENTS) {
-        return Err(Fault::Invalid(format!(
-            "Indices: must have at most {WINDOW_ELEMENTS} window elements"
-        )));
+        return invalid(format!("Indices: must have at most {WINDOW_ELEMENTS} window elements"));
     }
     let (sources, places) = window_table(windows, &sizes, &outer, is_column_major);
     let table = [count, each];
@@ -262,8 +256,7 @@ fn max_unpool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let gaps = size.saturating_sub(1).saturating_mul(windows.strides[axis]);
         let full = gaps.saturating_add(windows.sizes[axis]);
         let full = to_i64(full).saturating_sub(low).saturating_sub(high);
-        natural
-            .push(usize::try_from(full).map_err(|_| Fault::Invalid("pads: are too large".into()))?);
+        natural.push(usize::try_from(full).map_err(|_| "pads: are too large")?);
     }
     let result = match call.optional(2) {
         Some(output) => call.sizes(output, "output_shape")?,
@@ -273,9 +266,7 @@ fn max_unpool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let zero = call.scalar(0.0, x)?;
     let count = Shape::from(natural.as_slice()).checked_size();
     let count = count.ok_or_else(|| {
-        Fault::Invalid(format!(
-            "kernel_shape, strides: must leave a result that fits memory; got {natural:?}"
-        ))
+        format!("kernel_shape, strides: must leave a result that fits memory; got {natural:?}")
     })?;
     let flat = call.broadcast(zero, &[count])?;
     let graph = call.graph();
@@ -285,9 +276,7 @@ fn max_unpool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let filled = graph.reshape(filled, Shape::from(natural.as_slice()))?;
     if result.len() != natural.len() {
         let (expected, found) = (natural.len(), result.len());
-        return Err(Fault::Invalid(format!(
-            "output_shape: must have {expected} entries; got {found}"
-        )));
+        return invalid(format!("output_shape: must have {expected} entries; got {found}"));
     }
     let padding: Vec<Padding> = natural
         .iter()
@@ -378,7 +367,7 @@ fn local_response_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let size = to_sizes(&[call.int("size", 1)?], "size")?[0];
     if size == 0 || call.rank(x) < 2 {
-        return Err(Fault::Invalid("size: must be positive, for an input with channels".into()));
+        return invalid("size: must be positive, for an input with channels");
     }
     let (alpha, beta) = (call.float("alpha", 1e-4)?, call.float("beta", 0.75)?);
     let bias = call.float("bias", 1.0)?;
