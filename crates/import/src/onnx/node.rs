@@ -158,8 +158,9 @@ impl<'m> Call<'_, 'm, '_> {
         Ok(self.maybe_int(name)?.unwrap_or(default))
     }
 
-    pub(super) fn flag(&self, name: &str) -> Built<bool> {
-        Ok(self.int(name, 0)? != 0)
+    /// Returns an integer attribute as a boolean.
+    pub(super) fn flag(&self, name: &str, default: bool) -> Built<bool> {
+        Ok(self.maybe_int(name)?.map_or(default, |value| value != 0))
     }
 
     pub(super) fn maybe_float(&self, name: &str) -> Built<Option<f64>> {

@@ -41,7 +41,7 @@ pub(super) const OPERATORS: &[Operator] = &[
 fn gemm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [mut a, mut b] = call.inputs()?;
     let (alpha, beta) = (call.float("alpha", 1.0)?, call.float("beta", 1.0)?);
-    let (left, right) = (call.flag("transA")?, call.flag("transB")?);
+    let (left, right) = (call.flag("transA", false)?, call.flag("transB", false)?);
     let graph = call.graph();
     if left {
         a = graph.transpose(a, None)?;
@@ -75,11 +75,11 @@ fn scale_by(call: &mut Call<'_, '_, '_>, mut x: ExprId, factor: f64) -> Built<Ex
 fn fused_matmul(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [mut a, mut b] = call.inputs()?;
     for (x, name) in [(&mut a, "transA"), (&mut b, "transB")] {
-        if call.flag(name)? && call.rank(*x) > 1 {
+        if call.flag(name, false)? && call.rank(*x) > 1 {
             *x = call.graph().swap_axes(*x, -1, -2)?;
         }
     }
-    if call.flag("transBatchA")? || call.flag("transBatchB")? {
+    if call.flag("transBatchA", false)? || call.flag("transBatchB", false)? {
         return unsupported("transBatchA, transBatchB: must be 0");
     }
     let alpha = call.float("alpha", 1.0)?;

@@ -191,7 +191,7 @@ fn window(call: &mut Call<'_, '_, '_>, factors: &[f64]) -> Built<Vec<ExprId>> {
     let size = usize::try_from(call.integer(size, "size")?);
     let size = size.map_err(|_| "size: must not be negative")?;
     let dtype = call.data_type("output_datatype")?.unwrap_or(DType::F32);
-    let count = if call.int("periodic", 1)? != 0 { size } else { size.saturating_sub(1) };
+    let count = if call.flag("periodic", true)? { size } else { size.saturating_sub(1) };
     let (places, one) = (call.graph().iota([size], None, DType::F64)?, DType::F64);
     let mut sum = call.scalar_of(0.0, one)?;
     for (order, &factor) in (0_u32..).zip(factors) {

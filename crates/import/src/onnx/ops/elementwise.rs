@@ -91,7 +91,7 @@ fn divide(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 fn modulo(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, y] = call.inputs()?;
-    Ok(vec![if call.flag("fmod")? {
+    Ok(vec![if call.flag("fmod", false)? {
         call.graph().remainder(x, y)?
     } else {
         call.graph().floor_remainder(x, y)?
@@ -122,11 +122,12 @@ fn bit_shift(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 
 fn is_infinite(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
-    let (negative, positive) = (call.int("detect_negative", 1)?, call.int("detect_positive", 1)?);
+    let negative = call.flag("detect_negative", true)?;
+    let positive = call.flag("detect_positive", true)?;
     let zero = call.scalar(0.0, x)?;
     let graph = call.graph();
     let infinite = graph.is_infinity(x)?;
-    let sign = match (negative != 0, positive != 0) {
+    let sign = match (negative, positive) {
         (true, true) => return Ok(vec![infinite]),
         (true, false) => graph.less(x, zero)?,
         (false, true) => graph.greater(x, zero)?,
@@ -156,13 +157,13 @@ fn target(call: &Call<'_, '_, '_>) -> Built<DType> {
 fn cast(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let dtype = target(call)?;
-    let saturates = call.int("saturate", 1)? != 0;
+    let saturates = call.flag("saturate", true)?;
     Ok(vec![convert(call.graph(), x, dtype, saturates)?])
 }
 
 fn cast_like(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, like] = call.inputs()?;
-    let (dtype, saturates) = (call.dtype(like), call.int("saturate", 1)? != 0);
+    let (dtype, saturates) = (call.dtype(like), call.flag("saturate", true)?);
     Ok(vec![convert(call.graph(), x, dtype, saturates)?])
 }
 

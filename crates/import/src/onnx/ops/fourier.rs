@@ -28,7 +28,7 @@ fn dft(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         Some(length) => call.sizes(length, "dft_length")?.first().copied(),
         None => None,
     };
-    let (inverse, one_sided) = (call.flag("inverse")?, call.flag("onesided")?);
+    let (inverse, one_sided) = (call.flag("inverse", false)?, call.flag("onesided", false)?);
     let along = to_i64(axis);
     let dtype = call.dtype(x);
     let mut value = complex(call, x)?;
@@ -108,7 +108,7 @@ fn short_time(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         frames = graph.multiply(frames, window)?;
     }
     let mut value = graph.fft(frames, None, -1, FftNorm::Backward)?;
-    if call.int("onesided", 1)? != 0 {
+    if call.flag("onesided", true)? {
         value = call.graph().slice_along_axis(value, SliceStart::at(0), length / 2 + 1, -1, 1)?;
     }
     Ok(vec![pairs(call, value, dtype)?])

@@ -169,7 +169,7 @@ fn top_k(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         .map_err(|_| format!("k: must be a number that is not negative; got {k}"))?;
     let rank = call.rank(x);
     let axis = call.axis(call.int("axis", -1)?, rank)?;
-    let is_largest = call.int("largest", 1)? != 0;
+    let is_largest = call.flag("largest", true)?;
     let size = call.shape(x)[axis];
     if k > size {
         return invalid(format!("k: must be at most {size}; got {k}"));

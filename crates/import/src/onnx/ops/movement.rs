@@ -36,7 +36,7 @@ fn reshape(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let Some(sizes) = call.int_list(1, "shape")? else {
         return invalid("shape: must not be missing");
     };
-    let (own, keeps_zero) = (call.shape(x), call.flag("allowzero")?);
+    let (own, keeps_zero) = (call.shape(x), call.flag("allowzero", false)?);
     let mut resolved = Vec::with_capacity(sizes.len());
     for (axis, &size) in sizes.iter().enumerate() {
         resolved.push(match size {
@@ -221,7 +221,7 @@ fn trilu(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         Some(k) => call.integer(k, "k")?,
         None => 0,
     };
-    let is_upper = call.int("upper", 1)? != 0;
+    let is_upper = call.flag("upper", true)?;
     let graph = call.graph();
     Ok(vec![if is_upper { graph.triu(x, offset)? } else { graph.tril(x, offset)? }])
 }

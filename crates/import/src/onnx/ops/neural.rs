@@ -36,7 +36,7 @@ fn batch_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, scale, bias, mean, variance] = call.inputs()?;
     let (epsilon, momentum) = (call.float("epsilon", 1e-5)?, call.float("momentum", 0.9)?);
     let affine = [Some(scale), Some(bias)];
-    if !call.flag("training_mode")? {
+    if !call.flag("training_mode", false)? {
         let result = call.graph().batch_norm(x, [mean, variance], affine, 1, epsilon)?;
         return Ok(vec![result]);
     }
@@ -301,7 +301,7 @@ fn attention_bias(call: &mut Call<'_, '_, '_>, at: &AttentionOperands) -> Built<
     let key = graph.iota([queries, keys], Some(1), DType::S64)?;
     let place = graph.add(query, at.offset)?;
     let mut allowed = Vec::new();
-    if call.flag("is_causal")? {
+    if call.flag("is_causal", false)? {
         allowed.push(call.graph().less_equal(key, place)?);
     }
     for (name, is_left) in [("left_window_size", true), ("right_window_size", false)] {
@@ -394,7 +394,7 @@ fn check_rotary(call: &Call<'_, '_, '_>) -> Built<()> {
     if scale != 1.0 {
         return unsupported(format!("scale: must be 1.0; got {scale}"));
     }
-    if call.flag("is_packed_batching")? {
+    if call.flag("is_packed_batching", false)? {
         return unsupported("is_packed_batching: must be 0; got 1");
     }
     Ok(())
@@ -438,7 +438,7 @@ fn rotary(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     for table in &mut tables {
         *table = angles(call, *table, positions, [batch, length])?;
     }
-    let interleaved = call.flag("interleaved")?;
+    let interleaved = call.flag("interleaved", false)?;
     let half = rotated / 2;
     let graph = call.graph();
     let part = |graph: &mut nxla_expr::Graph, first: usize, count: usize, step: usize| {

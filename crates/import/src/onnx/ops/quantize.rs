@@ -53,7 +53,7 @@ fn round_to_dtype(
     dtype: DType,
 ) -> Built<ExprId> {
     if dtype.is_float() {
-        let saturates = call.int("saturate", 1)? != 0;
+        let saturates = call.flag("saturate", true)?;
         return convert(call.graph(), x, dtype, saturates);
     }
     let wide = call.dtype(x);

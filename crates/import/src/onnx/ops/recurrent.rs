@@ -149,7 +149,7 @@ fn part(call: &mut Call<'_, '_, '_>, x: ExprId, index: usize, size: usize) -> Bu
 
 fn layer(call: &mut Call<'_, '_, '_>, kind: Cell) -> Built<Vec<ExprId>> {
     let [mut x, weights, recurrent] = call.inputs()?;
-    let is_batch_first = call.flag("layout")?;
+    let is_batch_first = call.flag("layout", false)?;
     if is_batch_first {
         x = call.graph().swap_axes(x, 0, 1)?;
     }
@@ -178,8 +178,8 @@ fn layer(call: &mut Call<'_, '_, '_>, kind: Cell) -> Built<Vec<ExprId>> {
     let options = Options {
         activations: activations(call, kind, directions)?,
         clip: call.maybe_float("clip")?,
-        input_forget: call.flag("input_forget")?,
-        linear_before_reset: call.flag("linear_before_reset")?,
+        input_forget: call.flag("input_forget", false)?,
+        linear_before_reset: call.flag("linear_before_reset", false)?,
     };
     let lengths = call.optional(4);
     let (mut all, mut last, mut cells) = (Vec::new(), Vec::new(), Vec::new());
@@ -244,7 +244,7 @@ fn direction_of(
         bias = Some(part(call, both, 1, gates * hidden)?);
     }
     let zero = call.scalar(0.0, x)?;
-    let is_batch_first = call.flag("layout")?;
+    let is_batch_first = call.flag("layout", false)?;
     let start = |call: &mut Call<'_, '_, '_>, index: usize| -> Built<ExprId> {
         let Some(mut state) = call.optional(index).filter(|_| index == 5 || kind == Cell::Lstm)
         else {

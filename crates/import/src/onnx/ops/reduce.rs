@@ -44,13 +44,13 @@ pub(super) const OPERATORS: &[Operator] = &[
 
 fn reduce(call: &mut Call<'_, '_, '_>, kind: Kind) -> Built<Vec<ExprId>> {
     let mut x = call.input(0)?;
-    let keeps = call.int("keepdims", 1)? != 0;
+    let keeps = call.flag("keepdims", true)?;
     let axes = match call.int_list(1, "axes")? {
         Some(axes) if axes.is_empty() => None,
         axes => axes,
     };
     let dtype = call.dtype(x);
-    let is_noop = axes.is_none() && call.flag("noop_with_empty_axes")?;
+    let is_noop = axes.is_none() && call.flag("noop_with_empty_axes", false)?;
     let axes = axes.as_deref();
     let graph = call.graph();
     if matches!(kind, Kind::L2 | Kind::LogSum | Kind::LogSumExp) {
@@ -128,8 +128,8 @@ fn extreme(
 fn arg_reduce(call: &mut Call<'_, '_, '_>, is_max: bool) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let axis = Some(call.int("axis", 0)?);
-    let keeps = call.int("keepdims", 1)? != 0;
-    let last = call.flag("select_last_index")?;
+    let keeps = call.flag("keepdims", true)?;
+    let last = call.flag("select_last_index", false)?;
     let graph = call.graph();
     Ok(vec![if is_max {
         graph.argmax(x, axis, keeps, last, DType::S64)?
@@ -145,7 +145,7 @@ fn cumulative(call: &mut Call<'_, '_, '_>, op: Cumulative) -> Built<Vec<ExprId>>
     let axis = call.integer(axis, "axis")?;
     let axis = call.axis(axis, rank)?;
     let at = to_i64(axis);
-    let (exclusive, reverse) = (call.flag("exclusive")?, call.flag("reverse")?);
+    let (exclusive, reverse) = (call.flag("exclusive", false)?, call.flag("reverse", false)?);
     let neutral = if op == Cumulative::Product { 1.0 } else { 0.0 };
     let neutral = call.scalar(neutral, x)?;
     let dtype = call.dtype(x);

@@ -97,8 +97,8 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let resampling = Resampling {
         method: method(call)?,
         coordinates: call.text("coordinate_transformation_mode", "half_pixel")?,
-        antialias: call.flag("antialias")?,
-        excludes_outside: call.flag("exclude_outside")?,
+        antialias: call.flag("antialias", false)?,
+        excludes_outside: call.flag("exclude_outside", false)?,
         extrapolation: call.float("extrapolation_value", 0.0)?,
     };
     let given = sizes.as_ref().or(scales.as_ref());

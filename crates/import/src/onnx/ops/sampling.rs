@@ -41,7 +41,7 @@ fn affine_grid(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let found = call.ty(theta);
         return invalid(format!("theta: must fit the size {sizes:?}; got {found}"));
     }
-    let (dtype, aligns) = (call.dtype(theta), call.flag("align_corners")?);
+    let (dtype, aligns) = (call.dtype(theta), call.flag("align_corners", false)?);
     let image = Shape::from(&sizes[2..]);
     let one = call.scalar_of(1.0, dtype)?;
     let graph = call.graph();
@@ -108,7 +108,7 @@ impl Sampling {
                 return invalid(format!("padding_mode: must be {names}; got {other:?}"));
             }
         };
-        Ok(Self { mode, padding, aligns: call.flag("align_corners")? })
+        Ok(Self { mode, padding, aligns: call.flag("align_corners", false)? })
     }
 
     /// Returns the first and the last position of an axis.

@@ -89,7 +89,7 @@ impl Windows {
             return invalid(format!("pads: must be at most {LIMIT}; got {pads:?}"));
         }
         let auto = call.text("auto_pad", "NOTSET")?;
-        let is_ceil = call.flag("ceil_mode")?;
+        let is_ceil = call.flag("ceil_mode", false)?;
         let (mut padding, mut ceil) = (Vec::new(), Vec::new());
         for axis in 0..spatial {
             let (size, stride) = (to_i64(sizes[axis]), to_i64(strides[axis]));
@@ -178,7 +178,7 @@ fn max_indices(
     result: &[usize],
 ) -> Built<ExprId> {
     let sizes = spatial_sizes(call, x)?;
-    let is_column_major = call.flag("storage_order")?;
+    let is_column_major = call.flag("storage_order", false)?;
     let (outer, inner) = (Shape::from(&result[2..]), Shape::from(windows.sizes.as_slice()));
     let (count, each) = (outer.size(), inner.size());
     if count.checked_mul(each).is_none_or(|all| all > WINDOW_ELEMENTS) {
@@ -289,7 +289,7 @@ fn max_unpool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 fn average_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let x = call.input(0)?;
     let windows = Windows::of_pool(call, x)?;
-    let counts_padding = call.flag("count_include_pad")?;
+    let counts_padding = call.flag("count_include_pad", false)?;
     let dtype = call.dtype(x);
     let sizes = spatial_sizes(call, x)?;
     let whole = windows.whole_padding();
