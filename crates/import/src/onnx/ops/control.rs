@@ -72,19 +72,17 @@ fn index(graph: &mut Graph, value: usize) -> Built<ExprId> {
     Ok(graph.scalar_constant(value, DType::S64)?)
 }
 
-/// A body of a loop as a function of the iteration and the state, which returns the next state and
-/// the elements of the stacked results.
-type Body<'b, 'c, 'm, 'e> = dyn FnMut(&mut Call<'c, 'm, 'e>, ExprId, &[ExprId]) -> Built<Step> + 'b;
+/// A body of a loop as a function of the iteration and the state.
+type Body<'b, 'c, 'm, 'e> =
+    dyn FnMut(&mut Call<'c, 'm, 'e>, ExprId, &[ExprId]) -> Built<LoopResults> + 'b;
 
-/// The results of one iteration.
-pub(super) struct Step {
+/// The results of a loop, or of one iteration, whose stacked results are one element each.
+pub(super) struct LoopResults {
     pub(super) state: Vec<ExprId>,
     pub(super) stacked: Vec<ExprId>,
 }
 
-/// Returns zeros.
-fn zeros(call: &mut Call<'_, '_, '_>, dtype: DType, shape: Shape) -> Built<ExprId> {
-    let graph = call.graph();
+fn zeros(graph: &mut Graph, dtype: DType, shape: Shape) -> Built<ExprId> {
     let zero = graph.scalar_constant(Scalar::zero(dtype), dtype)?;
     Ok(graph.broadcast(zero, shape, None)?)
 }
@@ -98,7 +96,7 @@ pub(super) fn element_at(
 ) -> Built<ExprId> {
     let ty = call.ty(sequence);
     if ty.shape[0] == 0 {
-        return zeros(call, ty.dtype, Shape::from(&ty.shape[1..]));
+        return zeros(call.graph(), ty.dtype, Shape::from(&ty.shape[1..]));
     }
     let graph = call.graph();
     let one = graph.slice_along_axis(sequence, SliceStart::Dynamic(iteration), 1, 0, 1)?;
@@ -110,16 +108,16 @@ fn run_empty_loop<'c, 'm, 'e>(
     call: &mut Call<'c, 'm, 'e>,
     initial: &[ExprId],
     body: &mut Body<'_, 'c, 'm, 'e>,
-) -> Built<(Vec<ExprId>, Vec<ExprId>)> {
+) -> Built<LoopResults> {
     let iteration = index(call.graph(), 0)?;
     let step = body(call, iteration, initial)?;
     let mut stacked = Vec::with_capacity(step.stacked.len());
     for element in step.stacked {
         let mut ty = call.ty(element);
         ty.shape.insert(0, 0);
-        stacked.push(zeros(call, ty.dtype, ty.shape)?);
+        stacked.push(zeros(call.graph(), ty.dtype, ty.shape)?);
     }
-    Ok((initial.to_vec(), stacked))
+    Ok(LoopResults { state: initial.to_vec(), stacked })
 }
 
 /// Runs a body a known number of times, and stacks results along a new first axis. With `reverse`,
@@ -130,7 +128,7 @@ pub(super) fn run_counted_loop<'c, 'm, 'e>(
     initial: &[ExprId],
     reverse: &[bool],
     body: &mut Body<'_, 'c, 'm, 'e>,
-) -> Built<(Vec<ExprId>, Vec<ExprId>)> {
+) -> Built<LoopResults> {
     if count == 0 {
         return run_empty_loop(call, initial, body);
     }
@@ -157,8 +155,7 @@ pub(super) fn run_counted_loop<'c, 'm, 'e>(
         let ty = graph.tensor_type(element).clone();
         let mut shape = ty.shape.clone();
         shape.insert(0, count);
-        let zero = graph.scalar_constant(Scalar::zero(ty.dtype), ty.dtype)?;
-        all.push(graph.broadcast(zero, shape.clone(), None)?);
+        all.push(zeros(graph, ty.dtype, shape.clone())?);
         let buffer = graph.grow_scope(&mut scope, TensorType::new(ty.dtype, shape));
         let element = graph.new_axis(element, 0, None)?;
         let is_reversed = reverse.get(position).copied().unwrap_or(false);
@@ -168,7 +165,7 @@ pub(super) fn run_counted_loop<'c, 'm, 'e>(
     let body = graph.traced(start, next);
     let results = graph.while_loop(mark, &scope, &all, condition, body)?;
     let (state, stacked) = results[1..].split_at(initial.len());
-    Ok((state.to_vec(), stacked.to_vec()))
+    Ok(LoopResults { state: state.to_vec(), stacked: stacked.to_vec() })
 }
 
 /// The inputs are the largest number of iterations, the condition and the initial state.
@@ -215,7 +212,7 @@ fn without_iteration(
         for dim in info.shape.iter().flatten() {
             shape.push(if let proto::Dim::Size(size) = dim { *size } else { 0 });
         }
-        results.push(zeros(call, dtype, shape)?);
+        results.push(zeros(call.graph(), dtype, shape)?);
     }
     Ok(results)
 }
@@ -239,10 +236,10 @@ fn convert_loop(
             if known_truth(call, outputs[0])? != Some(true) {
                 return unsupported(DATA_ITERATIONS);
             }
-            Ok(Step { state: outputs.split_off(1), stacked: elements })
+            Ok(LoopResults { state: outputs.split_off(1), stacked: elements })
         });
         match counted {
-            Ok((mut state, stacked)) => {
+            Ok(LoopResults { mut state, stacked }) => {
                 state.extend(stacked);
                 return Ok(state);
             }
@@ -364,7 +361,7 @@ fn scan(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         moved.push(first);
     }
     let count = count.unwrap_or(0);
-    let (mut state, stacked) =
+    let LoopResults { mut state, stacked } =
         run_counted_loop(call, count, &initial, &reversed, &mut |call, iteration, state| {
             let mut inputs = state.to_vec();
             for &x in &moved {
@@ -375,7 +372,7 @@ fn scan(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
                 return Err("body: must return the state".into());
             }
             let stacked = outputs.split_off(state.len());
-            Ok(Step { state: outputs, stacked })
+            Ok(LoopResults { state: outputs, stacked })
         })?;
     for (position, x) in stacked.into_iter().enumerate() {
         let axis = output_axes.get(position).copied().unwrap_or(0);
