@@ -24,7 +24,7 @@ pub(super) fn unsupported_parts(model: &Model) -> Vec<Unsupported> {
     let functions = model.functions.iter().map(|function| &function.nodes);
     for nodes in functions.chain([&model.graph.nodes]) {
         each_node(nodes, &mut |node| {
-            let is_function = function_of(model, node).is_some();
+            let is_function = called_function(model, node).is_some();
             if let (false, Err(why)) = (is_function, ops::find(node.domain(), &node.operator)) {
                 let (op, place) = (node.qualified_name(), named(&node.label()));
                 list.push(Unsupported { op, place, why });
@@ -47,9 +47,9 @@ pub(super) fn unsupported_parts(model: &Model) -> Vec<Unsupported> {
     list
 }
 
-/// Returns the function of the model that a node calls.
-pub(super) fn function_of<'m>(model: &'m Model, node: &Node) -> Option<&'m super::proto::Function> {
-    model.functions.iter().find(|function| {
+/// Returns the index of the function of the model that a node calls.
+pub(super) fn called_function(model: &Model, node: &Node) -> Option<usize> {
+    model.functions.iter().position(|function| {
         function.name == node.operator
             && function.overload == node.overload
             && function.domain == node.domain

@@ -3,7 +3,7 @@
 use nxla_expr::{ExprId, Graph, Op};
 use rustc_hash::FxHashMap;
 
-use super::check::function_of;
+use super::check::called_function;
 use super::constants::{Constants, Evaluate, NodeValue, SMALL};
 use super::error::{Built, Fault, at_name, invalid};
 use super::node::Call;
@@ -18,11 +18,8 @@ const CALL_DEPTH: usize = 32;
 /// multiply the nodes of a small file.
 const TRACED_NODES: usize = 1 << 20;
 
-/// A value of a model: a tensor, or the reason why the tensor is missing.
-pub(super) type Bound = Built<ExprId>;
-
-/// The names of one graph.
-type Names<'m> = FxHashMap<&'m str, Bound>;
+/// The values of one graph by name: tensors, or the reasons why tensors are missing.
+type Names<'m> = FxHashMap<&'m str, Built<ExprId>>;
 
 /// The state of a trace.
 pub(super) struct Importer<'m, 'e> {
@@ -34,7 +31,7 @@ pub(super) struct Importer<'m, 'e> {
     /// The first scope that is visible: functions do not see the names of their callers.
     visible: usize,
     /// The attributes of the function that is being traced.
-    pub(super) attributes: Vec<(&'m str, &'m proto::Value)>,
+    attributes: Vec<(&'m str, &'m proto::Value)>,
     opsets: &'m Opsets,
     depth: usize,
     traced: usize,
@@ -93,7 +90,7 @@ impl<'m, 'e> Importer<'m, 'e> {
     }
 
     /// Traces the graph of an attribute with values for its inputs and returns its outputs.
-    pub(super) fn subgraph(
+    pub(super) fn trace_subgraph(
         &mut self,
         graph: &'m proto::Graph,
         inputs: &[ExprId],
@@ -111,13 +108,13 @@ impl<'m, 'e> Importer<'m, 'e> {
         outputs
     }
 
-    fn bind(&mut self, name: &'m str, value: Bound) {
+    fn bind(&mut self, name: &'m str, value: Built<ExprId>) {
         if let Some(names) = self.scopes.last_mut() {
             names.insert(name, value);
         }
     }
 
-    fn lookup(&self, name: &str) -> Bound {
+    fn lookup(&self, name: &str) -> Built<ExprId> {
         let scopes = self.scopes[self.visible..].iter().rev();
         match scopes.filter_map(|names| names.get(name)).next() {
             Some(bound) => bound.clone(),
@@ -149,8 +146,8 @@ impl<'m, 'e> Importer<'m, 'e> {
                 ),
             });
         }
-        let outputs = match function_of(self.model, node) {
-            Some(function) => self.call(node, function, &inputs)?,
+        let outputs = match called_function(self.model, node) {
+            Some(index) => self.call(node, &self.model.functions[index], &inputs)?,
             None => self.operator(node, inputs).map_err(at)?,
         };
         let (expected, found) = (node.output_count(), outputs.len());

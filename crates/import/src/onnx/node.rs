@@ -192,6 +192,16 @@ impl<'m> Call<'_, 'm, '_> {
         }
     }
 
+    /// Returns a list of integers that must have a number of entries.
+    pub(super) fn ints_of_length(&self, name: &str, length: usize) -> Built<Option<Vec<i64>>> {
+        match self.ints(name)? {
+            Some(list) if list.len() != length => {
+                invalid(format!("{name}: must have {length} entries; got {}", list.len()))
+            }
+            list => Ok(list),
+        }
+    }
+
     pub(super) fn floats(&self, name: &str) -> Built<Option<Vec<f64>>> {
         match self.attribute(name) {
             None => Ok(None),

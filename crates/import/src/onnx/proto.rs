@@ -137,7 +137,7 @@ pub enum Dim {
 
 /// Reads messages, and the tensors that they refer to.
 pub(super) struct Reader<'e> {
-    pub(super) external: &'e mut dyn External,
+    external: &'e mut dyn External,
     depth: usize,
 }
 

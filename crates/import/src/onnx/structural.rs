@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 
 use rustc_hash::FxHashMap;
 
-use super::check::{each_node, function_of};
-use super::proto::{Function, Model, Node, Value};
+use super::check::{called_function, each_node};
+use super::proto::{Model, Node, Value};
 
 /// Returns the inputs of an operator whose values the trace must know. Other operators compute with
 /// all of their inputs.
@@ -33,12 +33,15 @@ fn known_inputs(operator: &str) -> &'static [usize] {
 /// A number of a value or of a node.
 type Id = usize;
 
+/// The index of a function, or `None` for the graph of the model. The same name can mean different
+/// values in two scopes.
+type Scope = Option<usize>;
+
 /// The dependences between the values of a model. The calls of a function share the values of the
 /// function, so the size is linear in the file.
 #[derive(Default)]
 struct Dependences<'m> {
-    /// The values by name. A name belongs to a function, or to the graph for a null pointer.
-    values: FxHashMap<(*const Function, &'m str), Id>,
+    values: FxHashMap<(Scope, &'m str), Id>,
     /// The values and nodes that each value or node is computed from.
     sources: Vec<Vec<Id>>,
     /// The values that the trace must know.
@@ -51,7 +54,7 @@ impl<'m> Dependences<'m> {
         self.sources.len() - 1
     }
 
-    fn value(&mut self, scope: *const Function, name: &'m str) -> Id {
+    fn value(&mut self, scope: Scope, name: &'m str) -> Id {
         // The empty name stands for each missing input or output.
         if name.is_empty() {
             return self.add();
@@ -64,17 +67,17 @@ impl<'m> Dependences<'m> {
         id
     }
 
-    fn values(&mut self, scope: *const Function, names: &'m [String]) -> Vec<Id> {
+    fn values(&mut self, scope: Scope, names: &'m [String]) -> Vec<Id> {
         names.iter().map(|name| self.value(scope, name)).collect()
     }
 
-    fn node(&mut self, model: &'m Model, scope: *const Function, node: &'m Node) {
+    fn node(&mut self, model: &'m Model, scope: Scope, node: &'m Node) {
         let inputs = self.values(scope, &node.inputs);
         let outputs = self.values(scope, &node.outputs);
-        if let Some(function) = function_of(model, node) {
-            let inner = std::ptr::from_ref(function);
-            let parameters = self.values(inner, &function.inputs);
-            let results = self.values(inner, &function.outputs);
+        if let Some(index) = called_function(model, node) {
+            let function = &model.functions[index];
+            let parameters = self.values(Some(index), &function.inputs);
+            let results = self.values(Some(index), &function.outputs);
             self.connect(inputs, parameters);
             self.connect(results, outputs);
             return;
@@ -140,21 +143,20 @@ fn reachable(mut waiting: Vec<Id>, edges: &[Vec<Id>]) -> Vec<bool> {
 
 /// Returns the names of initializers that determine shapes.
 pub(super) fn structural_initializers(model: &Model) -> BTreeSet<&str> {
-    let (mut all, main) = (Dependences::default(), std::ptr::null());
-    each_node(&model.graph.nodes, &mut |node| all.node(model, main, node));
-    for function in &model.functions {
-        let scope = std::ptr::from_ref(function);
-        each_node(&function.nodes, &mut |node| all.node(model, scope, node));
+    let mut all = Dependences::default();
+    each_node(&model.graph.nodes, &mut |node| all.node(model, None, node));
+    for (index, function) in model.functions.iter().enumerate() {
+        each_node(&function.nodes, &mut |node| all.node(model, Some(index), node));
     }
     let names = model.graph.initializers.iter().map(|(name, _)| name.as_str());
     let mut initialized: BTreeSet<&str> = names.collect();
     let inputs = model.graph.inputs.iter().map(|info| info.name.as_str());
     let inputs = inputs.filter(|name| !initialized.contains(name));
-    let inputs = inputs.filter_map(|name| all.values.get(&(main, name)).copied()).collect();
+    let inputs = inputs.filter_map(|name| all.values.get(&(None, name)).copied()).collect();
     // An operand with one source among the inputs has no known value.
     let is_data = reachable(inputs, &all.users());
     let known = all.known.iter().copied().filter(|&id| !is_data[id]).collect();
     let is_needed = reachable(known, &all.sources);
-    initialized.retain(|name| all.values.get(&(main, *name)).is_some_and(|&id| is_needed[id]));
+    initialized.retain(|name| all.values.get(&(None, *name)).is_some_and(|&id| is_needed[id]));
     initialized
 }

@@ -226,8 +226,8 @@ fn conv_transpose(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         return invalid(format!("W: must have {} axes; got {found}", spatial + 2));
     }
     let groups = groups(call)?;
-    let padding = transposed_padding(call, &sizes, &window)?;
-    let windows = Windows::strides_and_dilations(call, spatial)?;
+    let (strides, dilations) = Windows::strides_and_dilations(call, spatial)?;
+    let padding = transposed_padding(call, [&sizes, &window, &strides, &dilations])?;
     let shape = call.shape(kernel);
     let (channels, each) = (shape[0], shape[1]);
     if !channels.is_multiple_of(groups) {
@@ -246,8 +246,8 @@ fn conv_transpose(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let kernel = graph.reverse(kernel, Some(&reversed))?;
     let options = ConvOptions {
         padding: WindowPadding::Explicit(padding),
-        input_dilation: Some(windows.0),
-        kernel_dilation: Some(windows.1),
+        input_dilation: Some(strides),
+        kernel_dilation: Some(dilations),
         feature_groups: groups,
         ..ConvOptions::default()
     };
@@ -259,33 +259,20 @@ fn conv_transpose(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 /// Returns the padding of the convolution that computes a transposed convolution.
 fn transposed_padding(
     call: &Call<'_, '_, '_>,
-    sizes: &[usize],
-    window: &[usize],
+    [sizes, window, strides, dilations]: [&[usize]; 4],
 ) -> Built<Vec<(i64, i64)>> {
     let spatial = sizes.len();
-    let (strides, dilations) = Windows::strides_and_dilations(call, spatial)?;
-    let list = |name: &str| -> Built<Option<Vec<i64>>> {
-        match call.ints(name)? {
-            Some(list) if list.len() != spatial => {
-                let found = list.len();
-                invalid(format!("{name}: must have {spatial} entries; got {found}"))
-            }
-            list => Ok(list),
-        }
-    };
-    let extra = list("output_padding")?.unwrap_or_else(|| vec![0; spatial]);
-    let mut wanted = list("output_shape")?;
+    let extra = call.ints_of_length("output_padding", spatial)?;
+    let extra = extra.unwrap_or_else(|| vec![0; spatial]);
+    let mut wanted = call.ints_of_length("output_shape", spatial)?;
     let auto = call.text("auto_pad", "NOTSET")?;
     if wanted.is_none() && auto.starts_with("SAME") {
         wanted = Some(
             (0..spatial).map(|axis| to_i64(sizes[axis].saturating_mul(strides[axis]))).collect(),
         );
     }
-    let pads = call.ints("pads")?.unwrap_or_else(|| vec![0; 2 * spatial]);
-    if pads.len() != 2 * spatial {
-        let (expected, found) = (2 * spatial, pads.len());
-        return invalid(format!("pads: must have {expected} entries; got {found}"));
-    }
+    let pads = call.ints_of_length("pads", 2 * spatial)?;
+    let pads = pads.unwrap_or_else(|| vec![0; 2 * spatial]);
     let mut padding = Vec::with_capacity(spatial);
     for axis in 0..spatial {
         let reach = to_i64(window[axis].saturating_sub(1).saturating_mul(dilations[axis]));

@@ -34,7 +34,7 @@ fn call_body(
     inputs: &[ExprId],
 ) -> Built<Vec<ExprId>> {
     let graph = call.subgraph(body)?;
-    Ok(call.importer.subgraph(graph, inputs)?)
+    Ok(call.importer.trace_subgraph(graph, inputs)?)
 }
 
 /// Traces one branch if the condition is known, and both otherwise.

@@ -27,11 +27,6 @@ pub(super) const OPERATORS: &[Operator] = &[
 ];
 
 fn constant(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
-    let floats = |values: Vec<f64>| -> Vec<f32> {
-        #[expect(clippy::cast_possible_truncation, reason = "attributes are 32-bit floats")]
-        let values = values.into_iter().map(|value| value as f32).collect();
-        values
-    };
     let tensor = if let Some(tensor) = call.tensor("value")? {
         tensor
     } else if let Some(value) = call.maybe_int("value_int")? {
@@ -41,7 +36,7 @@ fn constant(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     } else if let Some(values) = call.ints("value_ints")? {
         HostTensor::from_slice(&values, [values.len()])?
     } else if let Some(values) = call.floats("value_floats")? {
-        HostTensor::from_vec(floats(values.clone()), [values.len()])?
+        HostTensor::from_slice(&values, [values.len()])?.cast(DType::F32)
     } else {
         return unsupported("value: strings and sparse tensors are not supported");
     };

@@ -10,7 +10,7 @@ use crate::onnx::node::Call;
 
 /// The operators of this family.
 pub(super) const OPERATORS: &[Operator] =
-    &[operator("Resize", resize), operator("Upsample", upsample)];
+    &[operator("Resize", resize), operator("Upsample", |call| asymmetric(call, false))];
 
 /// The number of weights of an axis, beyond which a size is rejected.
 const WEIGHTS: usize = 1 << 26;
@@ -171,10 +171,6 @@ fn common_scale(
             invalid(format!("keep_aspect_ratio_policy: must be {names}; got {other:?}"))
         }
     }
-}
-
-fn upsample(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
-    asymmetric(call, false)
 }
 
 /// Resizes by `Upsample`, or by `Resize` of operator set 10. Scales are an input, or an attribute in old

@@ -1,7 +1,7 @@
 //! Pooling.
 
 use nxla_expr::build::{WindowOptions, WindowPadding};
-use nxla_expr::{ExprId, Padding};
+use nxla_expr::{ExprId, Graph, Padding};
 use nxla_tensor::{DType, HostTensor, Scalar, Shape};
 
 use super::{Operator, operator};
@@ -12,9 +12,18 @@ use crate::onnx::node::{Call, to_sizes};
 /// The operators of this family.
 pub(super) const OPERATORS: &[Operator] = &[
     operator("AveragePool", average_pool),
-    operator("GlobalAveragePool", |call| global(call, Global::Mean)),
-    operator("GlobalLpPool", |call| global(call, Global::Norm)),
-    operator("GlobalMaxPool", |call| global(call, Global::Max)),
+    operator("GlobalAveragePool", |call| {
+        let (x, axes) = spatial_axes(call)?;
+        Ok(vec![call.graph().mean(x, Some(&axes), true)?])
+    }),
+    operator("GlobalLpPool", |call| {
+        let (x, axes) = spatial_axes(call)?;
+        lp_norm(call, x, |graph, powers| graph.sum(powers, Some(&axes), true))
+    }),
+    operator("GlobalMaxPool", |call| {
+        let (x, axes) = spatial_axes(call)?;
+        Ok(vec![call.graph().reduce_max(x, Some(&axes), true)?])
+    }),
     operator("LRN", local_response_norm),
     operator("LpPool", lp_pool),
     operator("MaxPool", max_pool),
@@ -80,11 +89,8 @@ impl Windows {
         let spatial = sizes.len();
         check_entries("kernel_shape", window, spatial)?;
         let (strides, dilations) = Windows::strides_and_dilations(call, spatial)?;
-        let pads = call.ints("pads")?.unwrap_or_else(|| vec![0; 2 * spatial]);
-        if pads.len() != 2 * spatial {
-            let (expected, found) = (2 * spatial, pads.len());
-            return invalid(format!("pads: must have {expected} entries; got {found}"));
-        }
+        let pads = call.ints_of_length("pads", 2 * spatial)?;
+        let pads = pads.unwrap_or_else(|| vec![0; 2 * spatial]);
         if pads.iter().any(|pad| pad.unsigned_abs() > LIMIT as u64) {
             return invalid(format!("pads: must be at most {LIMIT}; got {pads:?}"));
         }
@@ -321,45 +327,35 @@ fn to_power(call: &mut Call<'_, '_, '_>, x: ExprId, power: f64) -> Built<ExprId>
     Ok(call.graph().pow(x, power)?)
 }
 
-#[expect(clippy::cast_precision_loss, reason = "orders of norms are small")]
-fn lp_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
-    let x = call.input(0)?;
-    let windows = Windows::of_pool(call, x)?;
+/// Returns the `p`-th root of a sum of the `p`-th powers of magnitudes. The order `p` is an attribute.
+fn lp_norm(
+    call: &mut Call<'_, '_, '_>,
+    x: ExprId,
+    sum: impl FnOnce(&mut Graph, ExprId) -> nxla_expr::Result<ExprId>,
+) -> Built<Vec<ExprId>> {
+    #[expect(clippy::cast_precision_loss, reason = "orders of norms are small")]
     let p = call.int("p", 2)? as f64;
-    let options = windows.options(&windows.whole_padding());
     let norm = call.in_wide_float(x, |call, x| {
         let size = call.graph().abs(x)?;
         let powers = to_power(call, size, p)?;
-        let sums = call.graph().window_sum(powers, &windows.dimensions(), &options)?;
+        let sums = sum(call.graph(), powers)?;
         to_power(call, sums, 1.0 / p)
     })?;
     Ok(vec![norm])
 }
 
-/// The function of a pool over all spatial axes.
-#[derive(Clone, Copy)]
-enum Global {
-    Max,
-    Mean,
-    Norm,
+fn lp_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
+    let x = call.input(0)?;
+    let windows = Windows::of_pool(call, x)?;
+    let options = windows.options(&windows.whole_padding());
+    lp_norm(call, x, |graph, powers| graph.window_sum(powers, &windows.dimensions(), &options))
 }
 
-#[expect(clippy::cast_precision_loss, reason = "orders of norms are small")]
-fn global(call: &mut Call<'_, '_, '_>, kind: Global) -> Built<Vec<ExprId>> {
+/// Returns the operand of a pool over all spatial axes, and these axes.
+fn spatial_axes(call: &Call<'_, '_, '_>) -> Built<(ExprId, Vec<i64>)> {
     let x = call.input(0)?;
     let spatial = spatial_sizes(call, x)?.len();
-    let axes: Vec<i64> = (2..).take(spatial).collect();
-    let p = call.int("p", 2)? as f64;
-    Ok(vec![match kind {
-        Global::Max => call.graph().reduce_max(x, Some(&axes), true)?,
-        Global::Mean => call.graph().mean(x, Some(&axes), true)?,
-        Global::Norm => call.in_wide_float(x, |call, x| {
-            let size = call.graph().abs(x)?;
-            let powers = to_power(call, size, p)?;
-            let sum = call.graph().sum(powers, Some(&axes), true)?;
-            to_power(call, sum, 1.0 / p)
-        })?,
-    }])
+    Ok((x, (2..).take(spatial).collect()))
 }
 
 /// Divides by a power of the sum of squares over neighboring channels.
