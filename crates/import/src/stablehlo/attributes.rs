@@ -16,7 +16,7 @@ pub(super) fn read(
         return Err(malformed_line(lexer.line(), "attributes are nested too deep"));
     }
     lexer.skip_space();
-    let start = lexer.position();
+    let start = lexer.checkpoint();
     let attribute = match lexer.next()? {
         Token::Number(text) => number(lexer, text, depth)?,
         Token::String(text) => {
@@ -25,7 +25,7 @@ pub(super) fn read(
         }
         Token::Symbol(name) => {
             let mut path = name.to_owned();
-            while lexer.text()[lexer.position().offset()..].starts_with("::") {
+            while lexer.text()[lexer.checkpoint().offset()..].starts_with("::") {
                 lexer.advance(2);
                 if let Token::Symbol(name) = lexer.next()? {
                     path = name.to_owned();
@@ -36,7 +36,7 @@ pub(super) fn read(
         Token::Punctuation(b'[') => Attribute::List(list(lexer, resources, b']', depth)?),
         Token::Punctuation(b'{') => Attribute::Dictionary(dictionary(lexer, resources, depth)?),
         Token::Punctuation(b'(') => {
-            let inside = lexer.position();
+            let inside = lexer.checkpoint();
             lexer.seek(start);
             match types::read(lexer, depth) {
                 Ok(ty) => Attribute::Type(ty),
@@ -60,7 +60,7 @@ pub(super) fn read(
             lexer.skip_brackets()?;
             Attribute::Unit
         }
-        Token::Word(word) => Attribute::Word(word.to_owned()),
+        Token::Word(word) => Attribute::Keyword(word.to_owned()),
         Token::Hash(name) => hash(lexer, resources, name, depth)?,
         Token::Punctuation(b'<') => {
             lexer.seek(start);
@@ -103,7 +103,7 @@ fn number(lexer: &mut Lexer<'_>, text: &str, depth: usize) -> Result<Attribute> 
     let bad = || malformed_line(line, format!("expected a number; got {text}"));
     // In an attribute dictionary, `:` and a type follow the value. In short forms, `:` begins the
     // type of the operation.
-    let before = lexer.position();
+    let before = lexer.checkpoint();
     if lexer.eat(b':')? {
         let is_scalar = matches!(lexer.peek()?, Token::Word(name) if name != "tensor");
         if is_scalar {
@@ -199,7 +199,7 @@ fn entries(
 
 /// Reads `<key = value, …>`, or skips other contents of angle brackets.
 fn angle(lexer: &mut Lexer<'_>, resources: &Resources<'_>, depth: usize) -> Result<Attribute> {
-    let start = lexer.position();
+    let start = lexer.checkpoint();
     lexer.expect(b'<')?;
     match entries(lexer, resources, b'>', depth) {
         Ok(entries) => Ok(Attribute::Dictionary(entries)),
@@ -234,12 +234,12 @@ fn hash(
         return Ok(value);
     }
     // `#stablehlo<precision DEFAULT>` has the name of the enumeration and a keyword.
-    let start = lexer.position();
+    let start = lexer.checkpoint();
     lexer.expect(b'<')?;
     if let (Token::Word(_), Token::Word(word)) = (lexer.next()?, lexer.next()?)
         && lexer.eat(b'>')?
     {
-        return Ok(Attribute::Word(word.to_owned()));
+        return Ok(Attribute::Keyword(word.to_owned()));
     }
     lexer.seek(start);
     angle(lexer, resources, depth)
@@ -272,11 +272,11 @@ fn array(lexer: &mut Lexer<'_>, depth: usize) -> Result<Attribute> {
 
 /// Reads `dense<…> : type` after the word. The type determines how the elements are read.
 fn dense(lexer: &mut Lexer<'_>, depth: usize) -> Result<Attribute> {
-    let start = lexer.position();
+    let start = lexer.checkpoint();
     lexer.skip_brackets()?;
     lexer.expect(b':')?;
     let ty = types::read(lexer, depth + 1)?;
-    let end = lexer.position();
+    let end = lexer.checkpoint();
     let Type::Tensor(ty) = ty else {
         let Type::Other(text) = ty else { return Err(lexer.unexpected("a tensor type")) };
         return Ok(Attribute::Dense(Dense::Other(text)));

@@ -29,12 +29,12 @@ pub(super) enum Token<'a> {
 
 /// A position in the text from which reading can continue.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Position {
+pub(super) struct Checkpoint {
     offset: usize,
     line: usize,
 }
 
-impl Position {
+impl Checkpoint {
     pub(super) fn offset(self) -> usize {
         self.offset
     }
@@ -57,12 +57,12 @@ impl<'a> Lexer<'a> {
         Self { text, offset: 0, line: 1 }
     }
 
-    pub(super) fn position(&self) -> Position {
-        Position { offset: self.offset, line: self.line }
+    pub(super) fn checkpoint(&self) -> Checkpoint {
+        Checkpoint { offset: self.offset, line: self.line }
     }
 
-    pub(super) fn seek(&mut self, position: Position) {
-        (self.offset, self.line) = (position.offset, position.line);
+    pub(super) fn seek(&mut self, to: Checkpoint) {
+        (self.offset, self.line) = (to.offset, to.line);
     }
 
     pub(super) fn line(&self) -> usize {

@@ -53,7 +53,7 @@ pub(super) enum Attribute {
     /// The name of a function, without `@`.
     Symbol(String),
     /// A keyword, such as the direction of a comparison.
-    Word(String),
+    Keyword(String),
     List(Vec<Attribute>),
     Dictionary(Vec<(String, Attribute)>),
     /// A constant tensor.

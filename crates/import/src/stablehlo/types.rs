@@ -19,7 +19,7 @@ pub(super) fn read(lexer: &mut Lexer<'_>, depth: usize) -> Result<Type> {
         return Err(malformed_line(lexer.line(), "types are nested too deep"));
     }
     lexer.skip_space();
-    let start = lexer.position();
+    let start = lexer.checkpoint();
     match lexer.next()? {
         Token::Word("tensor") => tensor(lexer),
         Token::Word("tuple") => {
@@ -41,7 +41,7 @@ pub(super) fn read(lexer: &mut Lexer<'_>, depth: usize) -> Result<Type> {
             if lexer.byte() == Some(b'<') {
                 lexer.skip_brackets()?;
             }
-            let text = &lexer.text()[start.offset()..lexer.position().offset()];
+            let text = &lexer.text()[start.offset()..lexer.checkpoint().offset()];
             Ok(Type::Other(text.into()))
         }
         _ => {
@@ -76,7 +76,7 @@ fn list(lexer: &mut Lexer<'_>, close: u8, depth: usize) -> Result<Vec<Type>> {
 
 /// Reads a tensor type after the word `tensor`.
 fn tensor(lexer: &mut Lexer<'_>) -> Result<Type> {
-    let start = lexer.position();
+    let start = lexer.checkpoint();
     lexer.expect(b'<')?;
     let mut sizes = Vec::new();
     let mut is_static = true;
@@ -111,7 +111,7 @@ fn tensor(lexer: &mut Lexer<'_>) -> Result<Type> {
     let Some(dtype) = known else {
         lexer.seek(start);
         lexer.skip_brackets()?;
-        let text = &lexer.text()[start.offset()..lexer.position().offset()];
+        let text = &lexer.text()[start.offset()..lexer.checkpoint().offset()];
         return Ok(Type::Other(format!("tensor{text}")));
     };
     lexer.expect(b'>')?;

@@ -12,16 +12,14 @@ impl Builder<'_> {
     pub(super) fn bitcast(&mut self, x: ExprId, dtype: DType) -> Result<ExprId, Fail> {
         let found = self.graph.dtype(x);
         let (from, to) = (found.bits(), dtype.bits());
-        if from == to && !found.is_complex() && !dtype.is_complex() {
+        let is_complex = found.is_complex() || dtype.is_complex();
+        if from == to && !is_complex {
             return self.same_width(x, dtype);
         }
-        let (Some(narrow), Some(wide)) = (unsigned_of(from.min(to)), unsigned_of(from.max(to)))
-        else {
+        let widths = unsigned_of(from.min(to)).zip(unsigned_of(from.max(to)));
+        let Some((narrow, wide)) = widths.filter(|_| !is_complex) else {
             return unsupported(format!("conversion of the bits of {found} to {dtype}"));
         };
-        if found.is_complex() || dtype.is_complex() {
-            return unsupported(format!("conversion of the bits of {found} to {dtype}"));
-        }
         let parts = usize::try_from(from.max(to) / from.min(to)).unwrap_or(1);
         let positions = self.graph.iota([parts], Some(0), wide)?;
         let width = Scalar::UInt(u64::from(from.min(to)));
@@ -63,20 +61,19 @@ impl Builder<'_> {
         operation: &Operation,
         x: ExprId,
     ) -> Result<ExprId, Fail> {
-        let dtype = self.graph.dtype(x);
-        let format = match operation.word(&["format"]) {
+        let format = match operation.text(&["format"]) {
             Some(format) => format.to_owned(),
             None => {
                 let exponent = operation.integer(&["exponent_bits"])?;
                 format!("e{exponent}m{}", operation.integer(&["mantissa_bits"])?)
             }
         };
-        let narrow = match (&*format, dtype) {
-            ("e5m10", _) => DType::F16,
-            ("e8m7", _) => DType::BF16,
-            ("e5m2", _) => DType::F8E5M2,
-            ("e8m23", _) => DType::F32,
-            ("e11m52", _) => DType::F64,
+        let narrow = match &*format {
+            "e5m10" => DType::F16,
+            "e8m7" => DType::BF16,
+            "e5m2" => DType::F8E5M2,
+            "e8m23" => DType::F32,
+            "e11m52" => DType::F64,
             _ => return unsupported(format!("the format {format} has no dtype")),
         };
         self.rounded_to(x, narrow)

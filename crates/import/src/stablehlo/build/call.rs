@@ -1,7 +1,7 @@
 //! Custom calls that JAX and its tools write.
 
-use super::factor::{routine, text};
-use super::{Builder, Built, Slot, nodes_of, unsupported};
+use super::factor::routine;
+use super::{Builder, Built, Slot, nodes_of, slots_of, unsupported};
 use crate::stablehlo::syntax::Operation;
 
 /// The custom calls that return their operands: annotations of layouts, devices and partitions.
@@ -16,7 +16,7 @@ const ANNOTATIONS: [&str; 6] = [
 
 impl Builder<'_> {
     pub(super) fn custom_call(&mut self, operation: &Operation, slots: &[Slot]) -> Built {
-        let target = text(operation.attribute(&["call_target_name", "callee"])).unwrap_or_default();
+        let target = operation.text(&["call_target_name", "callee"]).unwrap_or_default();
         if ANNOTATIONS.contains(&target) {
             return Ok(Some(slots.to_vec()));
         }
@@ -35,7 +35,7 @@ impl Builder<'_> {
             None => self.library_call(target, operation, &x)?,
         };
         match results {
-            Some(results) => Ok(Some(results.into_iter().map(Slot::Node).collect())),
+            Some(results) => Ok(Some(slots_of(&results))),
             None => unsupported(format!("the custom call {target:?} is not known")),
         }
     }

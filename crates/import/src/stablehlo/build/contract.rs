@@ -207,7 +207,7 @@ fn permutation(layout: &Attribute, named: [&str; 2]) -> Result<Vec<usize>, Fail>
     };
     let mut positions = Vec::with_capacity(entries.len());
     for name in named {
-        positions.push(find(&|entry| matches!(entry, Attribute::Word(word) if word == name))?);
+        positions.push(find(&|entry| matches!(entry, Attribute::Keyword(word) if word == name))?);
     }
     for axis in 0..entries.len().saturating_sub(2) {
         positions.push(find(

@@ -1,8 +1,7 @@
 //! Calls, conditionals, loops, tuples and annotations.
 
-use super::factor::text;
 use super::operand::as_array;
-use super::{Builder, Built, Fail, Slot, Values, malformed, nodes_of, unsupported};
+use super::{Builder, Built, Fail, Slot, Values, malformed, nodes_of, slots_of, unsupported};
 use crate::numbers::to_i64;
 use crate::stablehlo::syntax::{Attribute, Operation, Region};
 use nxla_expr::{ExprId, Mark, Op, Traced, UnaryOp};
@@ -43,7 +42,7 @@ impl Builder<'_> {
     }
 
     fn call(&mut self, operation: &Operation, slots: &[Slot], names: &[&str]) -> Built {
-        let Some(name) = text(operation.attribute(names)) else {
+        let Some(name) = operation.text(names) else {
             return malformed("the function is missing");
         };
         let function = self.function_named(name)?;
@@ -55,7 +54,7 @@ impl Builder<'_> {
     /// Builds an operation of CHLO, which portable artifacts hold as a composition with the name of the
     /// operation, or the decomposition of another composition.
     fn composite(&mut self, operation: &Operation, slots: &[Slot], values: &mut Values) -> Built {
-        let name = text(operation.attribute(&["name", ""])).unwrap_or_default();
+        let name = operation.text(&["name", ""]).unwrap_or_default();
         if name.starts_with("chlo.") {
             let mut named = Operation::new(name, operation.position);
             named.result_types.clone_from(&operation.result_types);
@@ -83,7 +82,7 @@ impl Builder<'_> {
         let types: Vec<_> = initial.iter().map(|&id| self.graph.tensor_type(id).clone()).collect();
         let mark = self.graph.mark();
         let scope = self.graph.open_scope("while", &types);
-        let parameters: Vec<Slot> = scope.parameters.iter().copied().map(Slot::Node).collect();
+        let parameters = slots_of(&scope.parameters);
         let Some(condition) = self.traced_region(mark, condition, values, &parameters)? else {
             // Both regions report their unsupported operations.
             self.region(body, values, &parameters)?;
@@ -96,7 +95,7 @@ impl Builder<'_> {
             return malformed("the body must return one value per operand");
         }
         let results = self.graph.while_loop(mark, &scope, &initial, condition, body)?;
-        Ok(Some(results.into_iter().map(Slot::Node).collect()))
+        Ok(Some(slots_of(&results)))
     }
 
     /// Traces a region; `None` if it has an operation that is not supported.
@@ -174,7 +173,7 @@ impl Builder<'_> {
         let otherwise = self.traced_region(mark, last, values, &[])?;
         let Some(otherwise) = otherwise.filter(|_| is_known) else { return Ok(None) };
         let results = self.graph.cond(mark, clauses, otherwise)?;
-        Ok(Some(results.into_iter().map(Slot::Node).collect()))
+        Ok(Some(slots_of(&results)))
     }
 
     /// Returns the predicate and the branches of an `if`, exchanged if the predicate is a negation.

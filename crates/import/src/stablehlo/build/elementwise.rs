@@ -185,9 +185,9 @@ impl Builder<'_> {
     }
 
     fn compare(&mut self, operation: &Operation, x: ExprId, y: ExprId) -> Result<ExprId, Fail> {
-        let words = operation.words();
-        let direction = operation.word(&["comparison_direction"]).or(words.first().copied());
-        let kind = operation.word(&["compare_type"]).or(words.get(1).copied());
+        let keywords = operation.keywords();
+        let direction = operation.text(&["comparison_direction"]).or(keywords.first().copied());
+        let kind = operation.text(&["compare_type"]).or(keywords.get(1).copied());
         let op = match direction {
             Some("EQ") => BinaryOp::Equal,
             Some("NE") => BinaryOp::NotEqual,

@@ -6,7 +6,7 @@ use nxla_tensor::{DType, Scalar};
 use super::operand::{as_array, numbers};
 use super::{Builder, Fail, Slot, malformed, unsupported};
 use crate::numbers::to_i64;
-use crate::stablehlo::syntax::{Attribute, Operation};
+use crate::stablehlo::syntax::Operation;
 
 impl Builder<'_> {
     /// Builds a call of LAPACK by the name of the routine without the letter of the dtype.
@@ -166,14 +166,4 @@ pub(super) fn routine(target: &str) -> Option<&str> {
     let name = target.strip_prefix("lapack_")?.strip_suffix("_ffi")?;
     let letter = name.get(..1)?;
     "sdcz".contains(letter).then(|| &name[1..])
-}
-
-/// Returns an attribute as a string, for custom calls.
-pub(super) fn text(attribute: Option<&Attribute>) -> Option<&str> {
-    match attribute {
-        Some(Attribute::String(text) | Attribute::Symbol(text) | Attribute::Word(text)) => {
-            Some(text)
-        }
-        _ => None,
-    }
 }

@@ -24,7 +24,7 @@ impl Builder<'_> {
             }
             "triangular_solve" => {
                 let [a, b] = as_array(x)?;
-                let (transform, is_adjoint) = match operation.word(&["transpose_a"]) {
+                let (transform, is_adjoint) = match operation.text(&["transpose_a"]) {
                     Some("TRANSPOSE") => (Transform::Transpose, false),
                     Some("ADJOINT") => (Transform::Transpose, true),
                     _ => (Transform::None, false),
@@ -104,8 +104,8 @@ impl Builder<'_> {
 
     fn fourier(&mut self, operation: &Operation, x: ExprId) -> Result<ExprId, Fail> {
         let lengths = operation.sizes(&["fft_length", "length"])?;
-        let words = operation.words();
-        let kind = operation.word(&["fft_type", "type"]).or(words.first().copied());
+        let keywords = operation.keywords();
+        let kind = operation.text(&["fft_type", "type"]).or(keywords.first().copied());
         let rank = self.graph.shape(x).rank();
         let Some(first) = rank.checked_sub(lengths.len()).filter(|_| !lengths.is_empty()) else {
             return malformed("fft_length must have one entry per transformed axis");

@@ -88,8 +88,11 @@ pub(super) enum Slot {
 /// The values of one call of a function.
 pub(super) type Values = Vec<Slot>;
 
-/// The scalar parameters and the results of a traced region.
-pub(super) type TracedElements = (Vec<ExprId>, Vec<ExprId>);
+/// A region over elements, traced for scalars.
+pub(super) struct TracedElements {
+    pub(super) parameters: Vec<ExprId>,
+    pub(super) outputs: Vec<ExprId>,
+}
 
 /// The state of an import.
 pub(super) struct Builder<'a> {
@@ -404,7 +407,7 @@ impl<'a> Builder<'a> {
         }
         for family in [Self::linalg, Self::random] {
             if let Some(results) = family(self, short, operation, &nodes)? {
-                return Ok(Some(results.into_iter().map(Slot::Node).collect()));
+                return Ok(Some(slots_of(&results)));
             }
         }
         self.regional(short, operation, &nodes, values)
@@ -427,7 +430,7 @@ impl<'a> Builder<'a> {
             "select_and_scatter" => self.select_and_scatter(operation, nodes, values)?,
             _ => return unsupported("the operation has no counterpart in expressions"),
         };
-        Ok(results.map(|ids| ids.into_iter().map(Slot::Node).collect()))
+        Ok(results.as_deref().map(slots_of))
     }
 
     /// Traces a region over scalars, and applies it to tensors of one shape. Returns `None` if the
@@ -447,7 +450,7 @@ impl<'a> Builder<'a> {
     /// Applies a traced region over scalars to tensors of one shape.
     pub(super) fn apply_elementwise(
         &mut self,
-        (parameters, outputs): &TracedElements,
+        traced: &TracedElements,
         tensors: &[ExprId],
     ) -> Result<Vec<ExprId>, Fail> {
         let shape = match tensors.first() {
@@ -455,7 +458,7 @@ impl<'a> Builder<'a> {
             None => return malformed("needs at least one operand"),
         };
         let mut results = Vec::new();
-        for result in self.substitute(outputs, parameters, tensors)? {
+        for result in self.substitute(&traced.outputs, &traced.parameters, tensors)? {
             let scalar_result = self.graph.shape(result) != &shape;
             results.push(if scalar_result {
                 self.graph.broadcast(result, shape.clone(), None)?
@@ -466,8 +469,8 @@ impl<'a> Builder<'a> {
         Ok(results)
     }
 
-    /// Traces a region on scalar parameters with the dtypes of tensors. Returns the parameters and the
-    /// results.
+    /// Traces a region on scalar parameters with the dtypes of tensors. Returns `None` if the region has
+    /// an operation that is not supported.
     pub(super) fn trace_elements(
         &mut self,
         region: &Region,
@@ -484,9 +487,9 @@ impl<'a> Builder<'a> {
         let types: Vec<TensorType> =
             tensors.iter().map(|&id| TensorType::scalar(self.graph.dtype(id))).collect();
         let scope = self.graph.open_scope("region", &types);
-        let arguments: Vec<Slot> = scope.parameters.iter().copied().map(Slot::Node).collect();
-        let outputs = self.region(region, values, &arguments)?;
-        Ok(nodes_of(&outputs).map(|outputs| (scope.parameters, outputs)))
+        let outputs = self.region(region, values, &slots_of(&scope.parameters))?;
+        let traced = |outputs| TracedElements { parameters: scope.parameters, outputs };
+        Ok(nodes_of(&outputs).map(traced))
     }
 
     /// Returns nodes with tensors in the place of scalar parameters.
@@ -502,6 +505,10 @@ impl<'a> Builder<'a> {
         replaced
             .map_err(|error| Fail::Unsupported(format!("the region is not element-wise: {error}")))
     }
+}
+
+pub(super) fn slots_of(nodes: &[ExprId]) -> Vec<Slot> {
+    nodes.iter().copied().map(Slot::Node).collect()
 }
 
 /// Returns the nodes of slots, unless a slot is not supported.

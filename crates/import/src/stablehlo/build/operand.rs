@@ -98,10 +98,10 @@ impl Operation {
         matches!(self.attribute(names), Some(Attribute::Bool(true) | Attribute::Unit))
     }
 
-    /// Returns the keyword of an attribute.
-    pub(super) fn word(&self, names: &[&str]) -> Option<&str> {
+    /// Returns a keyword, a string or the name of a function.
+    pub(super) fn text(&self, names: &[&str]) -> Option<&str> {
         match self.attribute(names) {
-            Some(Attribute::Word(word) | Attribute::String(word) | Attribute::Symbol(word)) => {
+            Some(Attribute::Keyword(word) | Attribute::String(word) | Attribute::Symbol(word)) => {
                 Some(word)
             }
             _ => None,
@@ -109,9 +109,9 @@ impl Operation {
     }
 
     /// Returns the keywords without a key, in order.
-    pub(super) fn words<'a>(&'a self) -> Vec<&'a str> {
+    pub(super) fn keywords<'a>(&'a self) -> Vec<&'a str> {
         let word = |(key, value): &'a (String, Attribute)| match value {
-            Attribute::Word(word) if key.is_empty() => Some(word.as_str()),
+            Attribute::Keyword(word) if key.is_empty() => Some(word.as_str()),
             _ => None,
         };
         self.attributes.iter().filter_map(word).collect()

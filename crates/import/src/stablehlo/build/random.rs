@@ -36,7 +36,7 @@ impl Builder<'_> {
             return malformed(format!("the state must be u64[2] or u64[3]; got {words}"));
         }
         let wide = ty.dtype.bits() == 64;
-        let (bits, used) = match operation.word(&["rng_algorithm", "algorithm"]) {
+        let (bits, used) = match operation.text(&["rng_algorithm", "algorithm"]) {
             Some("THREE_FRY") if wide => self.threefry_wide(state, &ty.shape)?,
             Some("THREE_FRY") => self.threefry(state, &ty.shape)?,
             Some("PHILOX" | "DEFAULT") => self.philox(state, &ty.shape, wide)?,
@@ -51,12 +51,12 @@ impl Builder<'_> {
     /// Adds the number of used counters to the words of the state after the key.
     fn advance_counter(&mut self, state: ExprId, used: usize) -> Result<ExprId, Fail> {
         let used = self.word(used as u64)?;
-        let key = self.entry(state, 0)?;
-        let low = self.entry(state, 1)?;
+        let key = self.element(state, 0)?;
+        let low = self.element(state, 1)?;
         let next = self.graph.add(low, used)?;
         let mut entries = vec![key, next];
         if self.graph.shape(state)[0] == 3 {
-            let high = self.entry(state, 2)?;
+            let high = self.element(state, 2)?;
             entries.push(self.add_carry(low, next, high)?);
         }
         Ok(self.graph.stack(&entries, 0, None)?)
@@ -75,8 +75,8 @@ impl Builder<'_> {
         let longest = || (0..shape.rank()).rev().max_by_key(|&axis| shape[axis]);
         let even = (0..shape.rank()).find(|&axis| shape[axis].is_multiple_of(2));
         let Some(axis) = even.or_else(longest) else {
-            let (words, used) = self.encrypt_counters(state, &Shape::from(vec![]))?;
-            return Ok((self.entry(words, 0)?, used));
+            let (words, used) = self.encrypt_counters(state, &Shape::scalar())?;
+            return Ok((self.element(words, 0)?, used));
         };
         let mut half = shape.to_vec();
         half[axis] = half[axis].div_ceil(2);
@@ -99,7 +99,7 @@ impl Builder<'_> {
 
     /// Encrypts as many counters as a shape has elements, and returns both words in a new last axis.
     fn encrypt_counters(&mut self, state: ExprId, shape: &Shape) -> Result<(ExprId, usize), Fail> {
-        let key = self.entry(state, 0)?;
+        let key = self.element(state, 0)?;
         let (low, high) = self.halves(key)?;
         let key = self.graph.stack(&[low, high], 0, None)?;
         let counters = self.counters(state, shape.size())?;
@@ -120,11 +120,11 @@ impl Builder<'_> {
     ) -> Result<(ExprId, usize), Fail> {
         let size = shape.size();
         let used = size.div_ceil(if wide { 2 } else { 4 });
-        let key = self.entry(state, 0)?;
-        let start = self.entry(state, 1)?;
+        let key = self.element(state, 0)?;
+        let start = self.element(state, 1)?;
         let low = self.counters(state, used)?;
         // A state of two words has the key in the high half of the counter too.
-        let high = if self.graph.shape(state)[0] == 3 { self.entry(state, 2)? } else { key };
+        let high = if self.graph.shape(state)[0] == 3 { self.element(state, 2)? } else { key };
         let high = self.add_carry(start, low, high)?;
         let ((x0, x1), (x2, x3)) = (self.halves(low)?, self.halves(high)?);
         let (k0, k1) = self.halves(key)?;
@@ -172,15 +172,15 @@ impl Builder<'_> {
 
     /// Returns consecutive counters from the second word of a state on.
     fn counters(&mut self, state: ExprId, count: usize) -> Result<ExprId, Fail> {
-        let start = self.entry(state, 1)?;
+        let start = self.element(state, 1)?;
         let steps = self.graph.iota_of(TensorType::new(DType::U64, [count]), Some(0))?;
         Ok(self.graph.add(start, steps)?)
     }
 
-    /// Returns an entry of a vector as a scalar.
-    fn entry(&mut self, x: ExprId, index: i64) -> Result<ExprId, Fail> {
-        let entry = self.graph.slice_along_axis(x, index, 1, 0, 1)?;
-        Ok(self.graph.reshape(entry, [])?)
+    /// Returns an element of a vector as a scalar.
+    fn element(&mut self, x: ExprId, index: i64) -> Result<ExprId, Fail> {
+        let element = self.graph.slice_along_axis(x, index, 1, 0, 1)?;
+        Ok(self.graph.reshape(element, [])?)
     }
 
     fn word(&mut self, value: u64) -> Result<ExprId, Fail> {

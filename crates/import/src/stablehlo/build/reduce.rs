@@ -11,19 +11,19 @@ use crate::stablehlo::syntax::{Operation, Region};
 
 /// The function of a reduction or scatter, if it is a single operation.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Combine {
+pub(super) enum RegionFunction {
     /// A commutative operation on both parameters.
     Op(BinaryOp),
     /// The second parameter.
     Second,
 }
 
-impl Combine {
+impl RegionFunction {
     /// Recognizes the function of a region with two parameters.
-    pub(super) fn of_region(region: &Region) -> Option<Self> {
+    pub(super) fn recognize(region: &Region) -> Option<Self> {
         let [first, second] = region.parameters[..] else { return None };
         match &region.operations[..] {
-            [end] if end.operands[..] == [second] => Some(Combine::Second),
+            [end] if end.operands[..] == [second] => Some(RegionFunction::Second),
             [apply, end] if end.operands[..] == [apply.first_result] => {
                 let (_, name) = apply.name.split_once('.')?;
                 let op = elementwise::binary_op(name)?;
@@ -39,7 +39,7 @@ impl Combine {
                         | BinaryOp::BitwiseOr
                         | BinaryOp::BitwiseXor
                 );
-                (is_pair && is_commutative).then_some(Combine::Op(op))
+                (is_pair && is_commutative).then_some(RegionFunction::Op(op))
             }
             _ => None,
         }
@@ -140,7 +140,7 @@ impl Builder<'_> {
         (region, values): (&Region, &mut Values),
     ) -> Result<Option<Vec<ExprId>>, Fail> {
         let (dtype, along) = (self.graph.dtype(x), axes(dimensions));
-        if let Some(Combine::Op(op)) = Combine::of_region(region)
+        if let Some(RegionFunction::Op(op)) = RegionFunction::recognize(region)
             && let Some(reduction) = reduce_op(op, dtype)
         {
             let reduced = self.graph.reduction(reduction, x, Some(&along), false)?;
@@ -178,12 +178,12 @@ impl Builder<'_> {
             return Ok(None);
         }
         let elements = [x, indices, x, indices];
-        let Some((parameters, outputs)) = self.trace_elements(region, values, &elements)? else {
+        let Some(traced) = self.trace_elements(region, values, &elements)? else {
             return Ok(None);
         };
-        let parameters: [ExprId; 4] = as_array(&parameters)?;
+        let parameters: [ExprId; 4] = as_array(&traced.parameters)?;
         for (op, combine) in [(BinaryOp::Greater, BinaryOp::Max), (BinaryOp::Less, BinaryOp::Min)] {
-            let Some(tie_high) = self.arg_ties(op, parameters, &outputs)? else { continue };
+            let Some(tie_high) = self.arg_ties(op, parameters, &traced.outputs)? else { continue };
             let start = self.graph.op(initial[1]);
             let starts_at =
                 |index: Scalar| matches!(start, Op::Constant(constant) if constant.value == index);
@@ -291,7 +291,7 @@ impl Builder<'_> {
         let Some(traced) = self.trace_elements(region, values, &elements)? else {
             return Ok(None);
         };
-        if traced.1.len() != tensors.len() {
+        if traced.outputs.len() != tensors.len() {
             return malformed("the region must return one value per operand");
         }
         let mut length = count;

@@ -5,7 +5,7 @@ use nxla_tensor::{DType, Scalar, Shape};
 
 use super::gather::{Dimensions, Starts};
 use super::operand::{as_array, axes};
-use super::reduce::Combine;
+use super::reduce::RegionFunction;
 use super::{Builder, Fail, Values, malformed, unsupported};
 use crate::numbers::to_i64;
 use crate::stablehlo::syntax::{Operation, Region};
@@ -49,11 +49,11 @@ impl Builder<'_> {
         // An operand without axes is scattered into as a vector of one element.
         let x = if rank == 0 { self.graph.reshape(x, [1])? } else { x };
         let indexed = axes(&kept);
-        let result = match Combine::of_region(region) {
-            Some(Combine::Second) => {
+        let result = match RegionFunction::recognize(region) {
+            Some(RegionFunction::Second) => {
                 self.graph.indexed_put(x, coordinates, updates, Some(&indexed))?
             }
-            Some(Combine::Op(BinaryOp::Add)) if !self.graph.dtype(x).is_pred() => {
+            Some(RegionFunction::Op(BinaryOp::Add)) if !self.graph.dtype(x).is_pred() => {
                 self.graph.indexed_add(x, coordinates, updates, Some(&indexed))?
             }
             _ => match self.scatter_loop(x, coordinates, updates, &kept, (region, values))? {

@@ -3,7 +3,7 @@
 use nxla_expr::{BinaryOp, ExprId, Op};
 use nxla_tensor::{DType, Scalar};
 
-use super::{Builder, Fail, Values, malformed, unsupported};
+use super::{Builder, Fail, TracedElements, Values, malformed, unsupported};
 use crate::numbers::to_i64;
 use crate::stablehlo::syntax::Operation;
 
@@ -34,7 +34,7 @@ impl Builder<'_> {
         let stable = operation.flag(&["is_stable"]);
         let elements: Vec<ExprId> = x.iter().flat_map(|&tensor| [tensor, tensor]).collect();
         let traced = self.trace_elements(operation.region(0)?, values, &elements)?;
-        let Some((parameters, outputs)) = traced else { return Ok(None) };
+        let Some(TracedElements { parameters, outputs }) = traced else { return Ok(None) };
         let [root] = outputs[..] else { return malformed("the comparator must have one result") };
         let mut key_tensors = Vec::new();
         if let Some(found) = self.order_with_nan(root, &parameters, x)? {

@@ -4,7 +4,7 @@ use nxla_expr::build::{SliceStart, WindowOptions, WindowPadding};
 use nxla_expr::{BinaryOp, ExprId, Op, Padding};
 
 use super::operand::{as_array, axes};
-use super::reduce::Combine;
+use super::reduce::RegionFunction;
 use super::{Builder, Fail, Slot, Values, malformed, nodes_of, unsupported};
 use crate::numbers::to_i64;
 use crate::stablehlo::syntax::{Operation, Region};
@@ -89,8 +89,8 @@ impl Builder<'_> {
         let geometry = self.geometry(operation, x)?;
         let region = operation.region(0)?;
         let dtype = self.graph.dtype(x);
-        let combine = Combine::of_region(region);
-        if let Some(Combine::Op(op)) = combine
+        let combine = RegionFunction::recognize(region);
+        if let Some(RegionFunction::Op(op)) = combine
             && let Some((axis, reverse)) = geometry.cumulative_axis(self.graph.shape(x))
             && let Some(cumulative) = op.cumulative()
             && self.is_neutral(op, initial)
@@ -107,7 +107,7 @@ impl Builder<'_> {
                 .collect();
             x = self.graph.pad(x, initial, &padding)?;
         }
-        if let Some(Combine::Op(op)) = combine
+        if let Some(RegionFunction::Op(op)) = combine
             && let Some(window) = op.window_reduction()
             && self.is_neutral(op, initial)
             && !dtype.is_pred()
@@ -170,7 +170,7 @@ impl Builder<'_> {
         let Some(traced) = self.trace_elements(region, values, &elements)? else {
             return Ok(None);
         };
-        if traced.1.len() != padded.len() {
+        if traced.outputs.len() != padded.len() {
             return malformed("the region must return one value per operand");
         }
         for position in 0..count {
@@ -218,17 +218,17 @@ impl Builder<'_> {
     ) -> Result<Option<Vec<ExprId>>, Fail> {
         let [x, source, initial] = as_array(x)?;
         let mut geometry = self.geometry(operation, x)?;
-        if Combine::of_region(operation.region(1)?) != Some(Combine::Op(BinaryOp::Add)) {
+        if RegionFunction::recognize(operation.region(1)?)
+            != Some(RegionFunction::Op(BinaryOp::Add))
+        {
             return unsupported("the scatter function must be an addition");
         }
-        let Some((parameters, outputs)) =
-            self.trace_elements(operation.region(0)?, values, &[x, x])?
-        else {
+        let Some(traced) = self.trace_elements(operation.region(0)?, values, &[x, x])? else {
             return Ok(None);
         };
-        let [selects] = as_array(&outputs)?;
+        let [selects] = as_array(&traced.outputs)?;
         let selected = match self.graph.op(selects) {
-            Op::Binary(op) if self.graph.operands(selects) == parameters => Some(*op),
+            Op::Binary(op) if self.graph.operands(selects) == traced.parameters => Some(*op),
             _ => None,
         };
         let (largest, first) = match selected {

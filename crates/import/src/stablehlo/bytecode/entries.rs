@@ -373,7 +373,7 @@ fn textual<'a>(
 fn nodes(attribute: &Attribute) -> usize {
     let inside = match attribute {
         Attribute::Unit | Attribute::Bool(_) | Attribute::Int(_) | Attribute::Float(_) => 0,
-        Attribute::String(text) | Attribute::Symbol(text) | Attribute::Word(text) => {
+        Attribute::String(text) | Attribute::Symbol(text) | Attribute::Keyword(text) => {
             text.len() / STRING_NODE
         }
         Attribute::List(entries) => entries.iter().map(nodes).sum(),

@@ -20,7 +20,8 @@ use crate::Result;
 /// The first bytes of bytecode.
 pub(super) const MAGIC: &[u8; 4] = b"ML\xefR";
 
-/// The numbers of the sections.
+/// The numbers of the sections. Regions that refer to no values around them are sections of operations
+/// too.
 mod section {
     pub(super) const STRINGS: usize = 0;
     pub(super) const DIALECTS: usize = 1;

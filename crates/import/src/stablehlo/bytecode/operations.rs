@@ -2,7 +2,7 @@
 
 use super::cursor::Cursor;
 use super::entries::Entries;
-use super::names;
+use super::{names, section};
 use crate::Result;
 use crate::stablehlo::MAX_DEPTH;
 use crate::stablehlo::syntax::{Attribute, Operation, Region, ValueId};
@@ -34,9 +34,6 @@ pub(super) mod version {
 /// The operation that becomes a function of the syntax tree.
 const FUNCTION: &str = "func.func";
 
-/// The section of a region that refers to no values around it.
-const IR_SECTION: u8 = 4;
-
 /// The name of an operation in the table of a file.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Name<'a> {
@@ -49,10 +46,10 @@ pub(super) struct Name<'a> {
 /// The reader of operations.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
-    pub(super) entries: Entries<'a>,
-    pub(super) names: Vec<Name<'a>>,
-    pub(super) properties: Vec<Cursor<'a>>,
-    pub(super) version: u64,
+    entries: Entries<'a>,
+    names: Vec<Name<'a>>,
+    properties: Vec<Cursor<'a>>,
+    version: u64,
     /// The values that can be referred to by an index, as far as they are defined.
     scope: Vec<Option<ValueId>>,
     /// The number of values of the function.
@@ -255,7 +252,7 @@ impl<'a> Reader<'a> {
         let content = if is_isolated && self.version >= version::ISOLATED_SECTIONS {
             let kind;
             (kind, section) = cursor.section()?;
-            if kind != IR_SECTION {
+            if usize::from(kind) != section::OPERATIONS {
                 return Err(start.error("a region must be a section of operations"));
             }
             &mut section

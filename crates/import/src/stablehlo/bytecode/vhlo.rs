@@ -38,11 +38,11 @@ pub(super) fn attribute(
             value @ 0..=1 => Attribute::Bool(value == 1),
             value => return Err(start.error(format!("a boolean must be 0 or 1; got {value}"))),
         },
-        3 => word(cursor, COMPARISON_DIRECTIONS)?,
-        4 => word(cursor, COMPARISON_TYPES)?,
-        5 => word(cursor, API_VERSIONS)?,
+        3 => keyword(cursor, COMPARISON_DIRECTIONS)?,
+        4 => keyword(cursor, COMPARISON_TYPES)?,
+        5 => keyword(cursor, API_VERSIONS)?,
         6 => dictionary(entries, cursor, depth)?,
-        7 => word(cursor, FFT_TYPES)?,
+        7 => keyword(cursor, FFT_TYPES)?,
         8 => {
             let dtype = scalar(entries, cursor, depth)?;
             Attribute::Float(float(cursor, dtype)?)
@@ -57,21 +57,21 @@ pub(super) fn attribute(
             cursor.signed_list()?;
             Attribute::Unit
         }
-        11 => word(cursor, PRECISIONS)?,
-        12 => word(cursor, RNG_ALGORITHMS)?,
-        13 => word(cursor, RNG_DISTRIBUTIONS)?,
+        11 => keyword(cursor, PRECISIONS)?,
+        12 => keyword(cursor, RNG_ALGORITHMS)?,
+        13 => keyword(cursor, RNG_DISTRIBUTIONS)?,
         14 => text(entries.string(cursor)?),
         15 => {
             let ty = entries.ty(cursor, depth)?;
             dense(ty, cursor.blob()?, &start)?
         }
-        16 => word(cursor, TRANSPOSES)?,
+        16 => keyword(cursor, TRANSPOSES)?,
         17 => Attribute::Type(entries.ty(cursor, depth)?),
         18 => {
             let bounds = cursor.signed_list()?;
             Attribute::List(bounds.into_iter().map(|size| Attribute::Int(size.into())).collect())
         }
-        19 => word(cursor, ACCURACY_MODES)?,
+        19 => keyword(cursor, ACCURACY_MODES)?,
         20 => {
             // The tolerances of a result, which is computed as exactly as without them.
             float(cursor, DType::F64)?;
@@ -115,11 +115,11 @@ pub(super) fn text(bytes: &[u8]) -> Attribute {
 }
 
 /// Reads the keyword of an enumeration.
-fn word(cursor: &mut Cursor<'_>, words: &[&str]) -> Result<Attribute> {
+fn keyword(cursor: &mut Cursor<'_>, keywords: &[&str]) -> Result<Attribute> {
     let start = *cursor;
     let index = cursor.index()?;
-    match words.get(index) {
-        Some(&word) => Ok(Attribute::Word(word.to_owned())),
+    match keywords.get(index) {
+        Some(&keyword) => Ok(Attribute::Keyword(keyword.to_owned())),
         None => Err(start.error(format!("an enumeration has no value {index}"))),
     }
 }
