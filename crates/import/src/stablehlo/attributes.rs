@@ -108,14 +108,11 @@ fn number(lexer: &mut Lexer<'_>, text: &str, depth: usize) -> Result<Attribute> 
         let is_scalar = matches!(lexer.peek()?, Token::Word(name) if name != "tensor");
         if is_scalar {
             let ty = types::read(lexer, depth + 1)?;
-            let is_float = matches!(&ty, Type::Tensor(ty) if ty.dtype.is_float());
-            if let Some(digits) = text.strip_prefix("0x")
-                && is_float
+            if let (Some(digits), Type::Tensor(ty)) = (text.strip_prefix("0x"), ty)
+                && ty.dtype.is_float()
             {
                 let bits = u64::from_str_radix(digits, 16).map_err(|_| bad())?;
-                let narrow = u32::try_from(bits).map(|bits| f64::from(f32::from_bits(bits)));
-                let is_f32 = matches!(&ty, Type::Tensor(ty) if ty.dtype.bits() == 32);
-                let value = narrow.ok().filter(|_| is_f32).unwrap_or(f64::from_bits(bits));
+                let value = literal::number_of_bits(bits, ty.dtype).map_err(|_| bad())?;
                 return Ok(Attribute::Float(value));
             }
         } else {

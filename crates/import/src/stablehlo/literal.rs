@@ -1,7 +1,7 @@
 //! Constant tensors in MLIR text: nested lists of elements, one repeated element, and hexadecimal bytes.
 
 use nxla_expr::TensorType;
-use nxla_tensor::{DType, HostTensor, Kind, Scalar};
+use nxla_tensor::{DType, HostTensor, Kind, Scalar, Shape, TensorError};
 
 use super::lexer::{Lexer, Token};
 use super::syntax::{Dense, Position};
@@ -77,6 +77,12 @@ pub(super) fn from_bytes(bytes: &[u8], ty: &TensorType, position: Position) -> R
         return Ok(Dense::Splat(tensor(bytes, &scalar, position)?, ty.clone()));
     }
     tensor(bytes, ty, position).map(Dense::Tensor)
+}
+
+/// Returns the number that the low bits of an integer represent in a dtype.
+pub(super) fn number_of_bits(bits: u64, dtype: DType) -> Result<f64, TensorError> {
+    let bytes = &bits.to_le_bytes()[..dtype.size()];
+    Ok(HostTensor::from_bytes(dtype, Shape::scalar(), bytes)?.get(0).as_f64())
 }
 
 /// Decodes `0x0123…`.

@@ -334,6 +334,23 @@ fn random_bits(algorithm: &str, state: &[u64], ty: &str) -> (Vec<u64>, Vec<u64>)
 }
 
 #[test]
+fn hexadecimal_attributes_have_the_bits_of_their_dtype() {
+    let digest = |epsilon: &str| {
+        let types = "tensor<2x3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>, tensor<3xf32>";
+        let body = format!(
+            "%0 = \"stablehlo.batch_norm_inference\"(%x, %s, %s, %s, %s) \
+             <{{epsilon = {epsilon}, feature_index = 1 : i64}}> : ({types}) -> tensor<2x3xf32>\n\
+             return %0 : tensor<2x3xf32>"
+        );
+        let text = main_of("%x: tensor<2x3xf32>, %s: tensor<3xf32>", "tensor<2x3xf32>", &body);
+        read(&text).unwrap().program().digest()
+    };
+    for bits in ["0x3C00 : f16", "0x3F80 : bf16", "0x3F800000 : f32", "0x3FF0000000000000 : f64"] {
+        assert_eq!(digest(bits), digest("1.0 : f32"), "{bits}");
+    }
+}
+
+#[test]
 fn random_bits_match_xla() {
     // The words 1, 2, 3, 4 as JAX passes them; the expected bits are results of JAX.
     let state = [1 | 2 << 32, 3 | 4 << 32];

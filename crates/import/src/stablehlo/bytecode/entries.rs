@@ -446,8 +446,5 @@ pub(super) fn wide_integer(cursor: &mut Cursor<'_>, bits: u32) -> Result<u64> {
 pub(super) fn float(cursor: &mut Cursor<'_>, dtype: DType) -> Result<f64> {
     let start = *cursor;
     let bits = wide_integer(cursor, dtype.bits())?;
-    let bytes = &bits.to_le_bytes()[..dtype.size()];
-    let number = nxla_tensor::HostTensor::from_bytes(dtype, Vec::new(), bytes);
-    let number = number.map_err(|error| start.error(error.to_string()))?;
-    Ok(number.get(0).as_f64())
+    literal::number_of_bits(bits, dtype).map_err(|error| start.error(error.to_string()))
 }
