@@ -39,6 +39,11 @@ impl Cx<'_> {
         self.constant(number, ty)
     }
 
+    /// A number repeated to the type of a value.
+    pub(crate) fn splat_like(&mut self, number: Scalar, value: Value) -> Value {
+        self.constant(number, value.ty)
+    }
+
     fn constant(&mut self, number: Scalar, ty: Ty) -> Value {
         let dtype = self.dtype(ty);
         let number = number.cast(dtype);
@@ -56,7 +61,7 @@ impl Cx<'_> {
 
     // --- conversions ---
 
-    /// A source with another dtype.
+    /// A source with another dtype. As a boolean, a number is true unless it is zero; NaN is true.
     pub(crate) fn cast(&mut self, source: Source, dtype: DType) -> Value {
         match source {
             Source::Value(value) => self.convert(value, dtype),
@@ -76,11 +81,6 @@ impl Cx<'_> {
                 self.broadcast_right(value, shape)
             }
         }
-    }
-
-    /// Returns a boolean for each element: true unless it is zero. NaN is true.
-    pub(crate) fn cast_to_predicate(&mut self, source: Source) -> Value {
-        self.cast(source, DType::Pred)
     }
 
     /// A value repeated along the axes where it has size 1 or that it lacks on the left.
@@ -190,6 +190,12 @@ impl Cx<'_> {
         self.writer.operation("stablehlo.compare", &[x, y], attributes, ty)
     }
 
+    /// The real and the imaginary parts of complex numbers.
+    pub(crate) fn parts(&mut self, x: Value) -> [Value; 2] {
+        let ty = self.ty_with_dtype(x, self.dtype(x.ty).to_real());
+        [self.operation("stablehlo.real", &[x], ty), self.operation("stablehlo.imag", &[x], ty)]
+    }
+
     /// `predicate` is a scalar or has the shape of the other two.
     pub(crate) fn select(&mut self, predicate: Value, on_true: Value, on_false: Value) -> Value {
         self.operation("stablehlo.select", &[predicate, on_true, on_false], on_true.ty)
@@ -242,6 +248,13 @@ impl Cx<'_> {
             I64s(strides)
         );
         self.writer.operation("stablehlo.slice", &[value], attributes, ty)
+    }
+
+    /// The first elements along each axis.
+    pub(crate) fn slice_first(&mut self, value: Value, lengths: &[usize]) -> Value {
+        let starts: SmallVec<[usize; 8]> = SmallVec::from_elem(0, lengths.len());
+        let strides: SmallVec<[usize; 8]> = SmallVec::from_elem(1, lengths.len());
+        self.slice(value, &Range { starts: &starts, lengths, strides: &strides })
     }
 
     /// A value surrounded by the scalar `filling`; negative amounts trim.
@@ -315,7 +328,7 @@ impl Cx<'_> {
         let scalars: SmallVec<[Ty; 8]> =
             initial.iter().chain(initial).map(|value| value.ty).collect();
         let results: SmallVec<[Ty; 4]> =
-            initial.iter().map(|value| self.retyped_as(*value, shape)).collect();
+            initial.iter().map(|value| self.ty(self.dtype(value.ty), shape)).collect();
         let operands: Values = values.iter().chain(initial).copied().collect();
         let mut open = self.writer.open(name, &operands, &results);
         let arguments = self.begin_region(&mut open, &scalars);
@@ -323,11 +336,6 @@ impl Cx<'_> {
         let folded = body(self, accumulators, elements)?;
         self.end_region(&folded);
         Ok(self.writer.close(open, attributes))
-    }
-
-    /// The type of a value with another shape.
-    fn retyped_as(&mut self, value: Value, shape: &Shape) -> Ty {
-        self.ty(self.dtype(value.ty), shape)
     }
 }
 

@@ -54,9 +54,8 @@ impl Cx<'_> {
     fn has_bits(&mut self, value: Value) -> Value {
         let ty = self.ty_with_dtype(value, DType::U16);
         let bits = self.operation("stablehlo.bitcast_convert", &[value], ty);
-        let shape = self.shape(ty).clone();
-        let magnitude = self.splat(Scalar::UInt(0x7fff), DType::U16, &shape);
-        let zero = self.splat(Scalar::UInt(0), DType::U16, &shape);
+        let magnitude = self.splat_like(Scalar::UInt(0x7fff), bits);
+        let zero = self.splat_like(Scalar::UInt(0), bits);
         let bits = self.uniform("stablehlo.and", &[bits, magnitude]);
         self.compare("NE", bits, zero)
     }
@@ -110,12 +109,6 @@ impl Cx<'_> {
     fn nonzero(&mut self, value: Value) -> Value {
         let zero = self.splat_like(Scalar::UInt(0), value);
         self.compare("NE", value, zero)
-    }
-
-    /// A number repeated to the type of a value.
-    fn splat_like(&mut self, number: Scalar, value: Value) -> Value {
-        let shape = self.shape(value.ty).clone();
-        self.splat(number, self.dtype(value.ty), &shape)
     }
 
     /// Returns a value clamped to the range of `f8_e4m3fn`, because XLA converts larger values to NaN.

@@ -227,9 +227,8 @@ impl<'a, 'g> Complex<'a, 'g> {
     }
 
     fn parts(&mut self, z: Value) -> Parts {
-        let ty = self.cx.ty(self.part, &self.shape);
-        let re = self.cx.operation("stablehlo.real", &[z], ty);
-        (re, self.cx.operation("stablehlo.imag", &[z], ty))
+        let [re, im] = self.cx.parts(z);
+        (re, im)
     }
 
     fn number(&mut self, value: f64) -> Value {

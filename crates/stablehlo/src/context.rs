@@ -11,7 +11,6 @@ use nxla_tensor::{DType, Scalar, Shape};
 use rustc_hash::FxHashMap;
 
 use crate::error::{LowerError, Result};
-use crate::materialize::Materializers;
 use crate::module::HostCall;
 use crate::options::{LowerOptions, Precision};
 use crate::types::Ty;
@@ -28,16 +27,16 @@ pub(crate) struct Cx<'a> {
     outer_memos: Vec<Memo>,
     /// The node that is being written.
     current: Option<(&'a Graph, ExprId)>,
-    /// The line and the scope of the last location, and its text.
-    location: Option<((Line, Option<Arc<str>>), Box<str>)>,
+    /// The last location.
+    location: Option<Location>,
     /// The current hook token; `None` if no hook is active.
     pub(crate) hook_token: Option<Value>,
     host_calls: Vec<HostCall>,
     pub(crate) active_hooks: ActiveHooks<'a>,
     /// The functions of the bodies of blocks.
     functions: FxHashMap<(Digest, Precision), Arc<str>>,
-    /// The functions that materialize values.
-    pub(crate) materializers: Materializers,
+    /// The types of the values that functions materialize, one for each function.
+    pub(crate) materialized_types: Vec<Ty>,
     /// Functions that are called but not written yet.
     pending: VecDeque<Function<'a>>,
     /// The precision of products in the current function.
@@ -49,6 +48,13 @@ pub(crate) struct Function<'a> {
     pub(crate) name: Arc<str>,
     pub(crate) body: &'a Program,
     pub(crate) precision: Precision,
+}
+
+/// A location in the user's program, and its text.
+struct Location {
+    line: Line,
+    scope: Option<Arc<str>>,
+    text: Box<str>,
 }
 
 /// The constants and conversions of one block.
@@ -71,7 +77,7 @@ impl<'a> Cx<'a> {
             host_calls: Vec::new(),
             active_hooks: ActiveHooks::new(options.active_hooks),
             functions: FxHashMap::default(),
-            materializers: Materializers::default(),
+            materialized_types: Vec::new(),
             pending: VecDeque::new(),
             precision: options.precision,
         }
@@ -121,7 +127,7 @@ impl<'a> Cx<'a> {
     /// The location of a line; a scope names it, and XLA shows the name in its profiles.
     fn location_text(&mut self, line: Line, scope: Option<Arc<str>>) -> Box<str> {
         match &self.location {
-            Some((last, text)) if last.0 == line && last.1 == scope => text.clone(),
+            Some(last) if last.line == line && last.scope == scope => last.text.clone(),
             _ => {
                 let escaped = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
                 let file_line = format!("\"{}\":{}:1", escaped(&line.file), line.line);
@@ -129,7 +135,7 @@ impl<'a> Cx<'a> {
                     Some(scope) => format!(" loc(\"{}\"({file_line}))", escaped(scope)).into(),
                     None => format!(" loc({file_line})").into(),
                 };
-                self.location = Some(((line, scope), text.clone()));
+                self.location = Some(Location { line, scope, text: text.clone() });
                 text
             }
         }

@@ -3,7 +3,6 @@
 use nxla_expr::{Conv, Dot, Op, TensorType};
 use nxla_tensor::Shape;
 
-use crate::builder::Range;
 use crate::context::Cx;
 use crate::literal::{I64s, List, Pairs};
 use crate::region::Source;
@@ -60,9 +59,7 @@ fn conv(cx: &mut Cx<'_>, conv: &Conv, input: Value, kernel: Value, ty: &TensorTy
     );
     let mut sum = cx.writer.operation("stablehlo.convolution", &[input, kernel], attributes, sum);
     if shape != ty.shape {
-        let (zeros, ones) = (vec![0; shape.rank()], vec![1; shape.rank()]);
-        let kept = Range { starts: &zeros, lengths: &ty.shape, strides: &ones };
-        sum = cx.slice(sum, &kept);
+        sum = cx.slice_first(sum, &ty.shape);
     }
     cx.convert(sum, ty.dtype)
 }

@@ -11,10 +11,9 @@ use nxla_expr::{Block, BlockKind, Cond, HookOp, Node, Op, Program, TensorType, W
 use nxla_tensor::{DType, HostTensor, Scalar, Shape};
 use smallvec::SmallVec;
 
-use crate::builder::Range;
 use crate::context::Cx;
 use crate::error::Result;
-use crate::index;
+use crate::index::{self, Update};
 use crate::literal::{Dense, stored_as};
 use crate::partition;
 use crate::region::{self, Frame, Source, Sources};
@@ -162,7 +161,7 @@ fn pack_results(cx: &mut Cx<'_>, sources: &[Source], node: &Node<'_>) -> Sources
 /// Writes the program of a predicate; returns its result as a scalar `pred`.
 fn lower_predicate<'a>(cx: &mut Cx<'a>, program: &'a Program, inputs: &[Source]) -> Result<Value> {
     let results = inline(cx, program, inputs)?;
-    Ok(cx.cast_to_predicate(results[0]))
+    Ok(cx.cast(results[0], DType::Pred))
 }
 
 /// A chain of `if`s: each predicate is evaluated in the other branch of the one before it.
@@ -290,7 +289,8 @@ fn while_loop<'a>(
 /// needs the current hook token.
 fn block<'a>(cx: &mut Cx<'a>, op: &'a Block, operands: &[Source]) -> Result<Sources> {
     if let BlockKind::Scatter { op: combine } = op.kind {
-        let result = index::combine_updates(cx, combine, operands, &op.body.inputs()[0]);
+        let ty = &op.body.inputs()[0];
+        let result = index::scatter(cx, &[0], operands, ty, Update::Combine(combine));
         return Ok(one(result.into()));
     }
     let body: &'a Program = &op.body;
@@ -343,9 +343,8 @@ pub(crate) fn opaque_true(cx: &mut Cx<'_>, value: Value) -> Option<Value> {
     if shape.size() == 0 || !(dtype.is_float() || dtype.is_complex()) {
         return None;
     }
-    let (zeros, ones) = (vec![0; shape.rank()], vec![1; shape.rank()]);
-    let first = cx.slice(value, &Range { starts: &zeros, lengths: &ones, strides: &ones });
-    let first = cx.reshape(first, &Shape::from([]));
+    let first = cx.slice_first(value, &vec![1; shape.rank()]);
+    let first = cx.reshape(first, &Shape::scalar());
     let first = cx.convert(first, DType::F32);
     let (is_number, is_nan) = (cx.compare("LE", first, first), cx.compare("NE", first, first));
     Some(cx.uniform("stablehlo.or", &[is_number, is_nan]))

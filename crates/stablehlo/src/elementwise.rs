@@ -5,6 +5,7 @@ use nxla_tensor::{DType, Scalar, promote_keep_pred};
 
 use crate::complex;
 use crate::context::Cx;
+use crate::linalg::conjugate;
 use crate::power;
 use crate::region::Source;
 use crate::widen;
@@ -17,7 +18,7 @@ pub(crate) fn lower(cx: &mut Cx<'_>, op: &Op, operands: &[Source], ty: &TensorTy
         (Op::Select, &[predicate, on_true, on_false]) => {
             let on_true = cx.coerce(on_true, ty.dtype, &ty.shape);
             let on_false = cx.coerce(on_false, ty.dtype, &ty.shape);
-            let mut predicate = cx.cast_to_predicate(predicate);
+            let mut predicate = cx.cast(predicate, DType::Pred);
             if cx.shape(predicate.ty).rank() != 0 {
                 predicate = cx.broadcast_right(predicate, &ty.shape);
             }
@@ -133,7 +134,7 @@ fn compose(cx: &mut Cx<'_>, op: Composed, operands: &[Source], ty: &TensorType) 
         cx.uniform(name, &operands)
     };
     let logical = |cx: &mut Cx<'_>, name: &str| -> Value {
-        let operands: Vec<Value> = operands.iter().map(|&x| cx.cast_to_predicate(x)).collect();
+        let operands: Vec<Value> = operands.iter().map(|&x| cx.cast(x, DType::Pred)).collect();
         cx.uniform(name, &operands)
     };
     match op {
@@ -177,11 +178,7 @@ fn compose(cx: &mut Cx<'_>, op: Composed, operands: &[Source], ty: &TensorType) 
         Composed::Complex => unreachable!("its operands have another dtype than its result"),
         Composed::Conjugate => {
             let x = cx.cast(operands[0], ty.dtype);
-            let part_ty = cx.ty(ty.dtype.to_real(), &ty.shape);
-            let real = cx.operation("stablehlo.real", &[x], part_ty);
-            let imag = cx.operation("stablehlo.imag", &[x], part_ty);
-            let imag = cx.uniform("stablehlo.negate", &[imag]);
-            cx.operation("stablehlo.complex", &[real, imag], x.ty)
+            conjugate(cx, x)
         }
     }
 }
@@ -193,8 +190,7 @@ fn sign(cx: &mut Cx<'_>, x: Source, dtype: DType) -> Value {
     if dtype.is_integer() {
         return sign;
     }
-    let shape = cx.shape(x.ty).clone();
-    let zero = cx.splat(Scalar::zero(dtype), dtype, &shape);
+    let zero = cx.splat_like(Scalar::zero(dtype), x);
     let is_zero = cx.compare("EQ", x, zero);
     cx.select(is_zero, zero, sign)
 }
@@ -204,9 +200,8 @@ fn sign(cx: &mut Cx<'_>, x: Source, dtype: DType) -> Value {
 /// where the operands are constants, or become such, XLA's compiler divides by them, which ends the
 /// process.
 fn divide(cx: &mut Cx<'_>, op: Composed, x: Value, y: Value) -> Value {
-    let (dtype, shape) = (cx.dtype(y.ty), cx.shape(y.ty).clone());
-    let zero = cx.splat(Scalar::UInt(0), dtype, &shape);
-    let one = cx.splat(Scalar::UInt(1), dtype, &shape);
+    let zero = cx.splat_like(Scalar::UInt(0), y);
+    let one = cx.splat_like(Scalar::UInt(1), y);
     let by_zero = cx.compare("EQ", y, zero);
     let divisor = cx.select(by_zero, one, y);
     if op == Composed::Remainder {
@@ -268,21 +263,17 @@ fn each_part(cx: &mut Cx<'_>, x: Source, predicate: impl Fn(&mut Cx<'_>, Value) 
         return cx.splat(Scalar::UInt(0), DType::Pred, &shape);
     }
     let x = cx.value(x);
-    let part = cx.ty_with_dtype(x, dtype.to_real());
-    let real = cx.operation("stablehlo.real", &[x], part);
-    let imag = cx.operation("stablehlo.imag", &[x], part);
-    let (real, imag) = (predicate(cx, real), predicate(cx, imag));
-    cx.uniform("stablehlo.or", &[real, imag])
+    let tests = cx.parts(x).map(|part| predicate(cx, part));
+    cx.uniform("stablehlo.or", &tests)
 }
 
 fn is_infinity(cx: &mut Cx<'_>, x: Value) -> Value {
-    let shape = cx.shape(x.ty).clone();
-    let dtype = cx.dtype(x.ty);
-    if dtype == DType::F8E4M3FN {
+    if cx.dtype(x.ty) == DType::F8E4M3FN {
         // This dtype has no infinities.
+        let shape = cx.shape(x.ty).clone();
         return cx.splat(Scalar::UInt(0), DType::Pred, &shape);
     }
     let magnitude = cx.uniform("stablehlo.abs", &[x]);
-    let infinity = cx.splat(Scalar::Float(f64::INFINITY), dtype, &shape);
+    let infinity = cx.splat_like(Scalar::Float(f64::INFINITY), x);
     cx.compare("EQ", magnitude, infinity)
 }

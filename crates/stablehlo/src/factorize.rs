@@ -8,9 +8,8 @@
 
 use nxla_expr::{Factorization, TensorType};
 use nxla_tensor::{DType, Scalar, Shape};
-use smallvec::SmallVec;
 
-use crate::builder::{Pad, Range};
+use crate::builder::Pad;
 use crate::context::Cx;
 use crate::error::Result;
 use crate::kernel;
@@ -61,7 +60,7 @@ fn without_nan(cx: &mut Cx<'_>, a: Value) -> Result<(Value, Value)> {
     let is_number = cx.compare("EQ", a, a);
     let is_known = cx.reduce_by("stablehlo.and", Scalar::UInt(1), is_number, &[1, 2])?;
     let everywhere = cx.broadcast(is_known, &[0], &shape);
-    let zero = cx.splat(Scalar::UInt(0), cx.dtype(a.ty), &shape);
+    let zero = cx.splat_like(Scalar::UInt(0), a);
     Ok((cx.select(everywhere, a, zero), is_known))
 }
 
@@ -124,10 +123,9 @@ fn with_positive_diagonal(cx: &mut Cx<'_>, q: Value, r: Value) -> Result<Values>
     let diagonal = cx.reduce_by("stablehlo.add", Scalar::UInt(0), on_diagonal, &[2])?;
     let part = cx.ty_with_dtype(diagonal, dtype.to_real());
     let size = cx.operation("stablehlo.abs", &[diagonal], part);
-    let shape = cx.shape(size.ty).clone();
-    let nothing = cx.splat(Scalar::UInt(0), dtype.to_real(), &shape);
+    let nothing = cx.splat_like(Scalar::UInt(0), size);
     let is_zero = cx.compare("EQ", size, nothing);
-    let one = cx.splat(Scalar::UInt(1), dtype, &shape);
+    let one = cx.splat_like(Scalar::UInt(1), diagonal);
     let size = cx.convert(size, dtype);
     let quotient = cx.uniform("stablehlo.divide", &[diagonal, size]);
     let phase = cx.select(is_zero, one, quotient);
@@ -187,8 +185,7 @@ fn info_of(cx: &mut Cx<'_>, a: Value) -> Ty {
 }
 
 fn is_fine(cx: &mut Cx<'_>, info: Value) -> Value {
-    let shape = cx.shape(info.ty).clone();
-    let zero = cx.splat(Scalar::UInt(0), DType::S32, &shape);
+    let zero = cx.splat_like(Scalar::UInt(0), info);
     cx.compare("EQ", info, zero)
 }
 
@@ -196,7 +193,7 @@ fn is_fine(cx: &mut Cx<'_>, info: Value) -> Value {
 fn where_matrix(cx: &mut Cx<'_>, is_fine: Value, part: Value) -> Value {
     let shape = cx.shape(part.ty).clone();
     let is_fine = cx.broadcast(is_fine, &[0], &shape);
-    let nan = cx.splat(Scalar::Float(f64::NAN), cx.dtype(part.ty), &shape);
+    let nan = cx.splat_like(Scalar::Float(f64::NAN), part);
     cx.select(is_fine, part, nan)
 }
 
@@ -210,9 +207,8 @@ fn transpose(cx: &mut Cx<'_>, x: Value) -> Value {
 }
 
 fn first_rows(cx: &mut Cx<'_>, x: Value, rows: usize) -> Value {
-    let mut lengths: SmallVec<[usize; 8]> = SmallVec::from_slice(cx.shape(x.ty));
-    lengths[1] = rows;
-    cx.slice(x, &Range { starts: &[0; 3], lengths: &lengths, strides: &[1; 3] })
+    let [batch, _, columns] = sizes(cx, x);
+    cx.slice_first(x, &[batch, rows, columns])
 }
 
 /// The elements whose row compares with their column as a direction says, and zeros elsewhere.
@@ -221,6 +217,6 @@ fn where_axes(cx: &mut Cx<'_>, direction: &str, x: Value) -> Value {
     let row = cx.iota(1, DType::S32, &shape);
     let column = cx.iota(2, DType::S32, &shape);
     let is_part = cx.compare(direction, row, column);
-    let zero = cx.splat(Scalar::UInt(0), cx.dtype(x.ty), &shape);
+    let zero = cx.splat_like(Scalar::UInt(0), x);
     cx.select(is_part, x, zero)
 }

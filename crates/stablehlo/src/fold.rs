@@ -68,15 +68,22 @@ impl<'a> Function<'a> {
         })
     }
 
-    /// Returns the captures that are accumulators; constants are written before each use instead.
-    fn value_captures(&self) -> Values {
-        self.captures
-            .iter()
-            .filter_map(|&capture| match capture {
-                Source::Value(value) => Some(value),
-                Source::Splat(..) => None,
-            })
-            .collect()
+    /// Returns the operands of a fold and their initial values: a boolean that is true for an element and
+    /// false for the initial value, the elements, and the captures that are values. Constants are
+    /// written before each use instead.
+    fn operands(&self, cx: &mut Cx<'a>, elements: Value, initial: Value) -> (Values, Values) {
+        let shape = cx.shape(elements.ty).clone();
+        let is_element = cx.splat(Scalar::UInt(1), DType::Pred, &shape);
+        let is_initial = cx.splat(Scalar::UInt(0), DType::Pred, &Shape::scalar());
+        let mut values = Values::from_slice(&[is_element, elements]);
+        let mut start = Values::from_slice(&[is_initial, initial]);
+        for &capture in &self.captures {
+            if let Source::Value(capture) = capture {
+                values.push(cx.broadcast(capture, &[], &shape));
+                start.push(capture);
+            }
+        }
+        (values, start)
     }
 
     /// Returns the captures in a region whose arguments hold their values.
@@ -105,17 +112,7 @@ pub(crate) fn rows<'a>(
     let width = cx.shape(elements.ty)[1];
     let first = cx.broadcast(initial, &[], &Shape::from([1, width]));
     let elements = cx.concatenate(&[first, elements], 0);
-    let shape = cx.shape(elements.ty).clone();
-
-    let captures = function.value_captures();
-    let is_filled = cx.splat(Scalar::UInt(1), DType::Pred, &shape);
-    let is_empty = cx.splat(Scalar::UInt(0), DType::Pred, &Shape::scalar());
-    let mut values = Values::from_slice(&[is_filled, elements]);
-    let mut start = Values::from_slice(&[is_empty, initial]);
-    for &capture in &captures {
-        values.push(cx.broadcast(capture, &[], &shape));
-        start.push(capture);
-    }
+    let (values, start) = function.operands(cx, elements, initial);
     let results = cx.reduce(&values, &start, &[0], |cx, left, right| {
         let captures = function.captures_in_region(&left[2..]);
         let folded = function.apply(cx, right[1], left[1], &captures)?;
@@ -142,16 +139,7 @@ pub(crate) fn windows<'a>(
     shape: &Shape,
     attributes: std::fmt::Arguments<'_>,
 ) -> Result<Value> {
-    let full = cx.shape(x.ty).clone();
-    let captures = function.value_captures();
-    let is_element = cx.splat(Scalar::UInt(1), DType::Pred, &full);
-    let is_initial = cx.splat(Scalar::UInt(0), DType::Pred, &Shape::scalar());
-    let mut values = Values::from_slice(&[is_element, x]);
-    let mut start = Values::from_slice(&[is_initial, initial]);
-    for &capture in &captures {
-        values.push(cx.broadcast(capture, &[], &full));
-        start.push(capture);
-    }
+    let (values, start) = function.operands(cx, x, initial);
     let body = |cx: &mut Cx<'a>, left: &[Value], right: &[Value]| {
         let captures = function.captures_in_region(&left[2..]);
         let folded = function.apply(cx, right[1], left[1], &captures)?;

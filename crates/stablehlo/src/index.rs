@@ -164,23 +164,14 @@ fn indices(cx: &mut Cx<'_>, indices: Source, shape: &Shape) -> Value {
 
 /// The combination of an element and an update by a scatter.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Update {
+pub(crate) enum Update {
     Add,
     Put,
     Combine(Combine),
 }
 
-/// Combines elements of a vector with all updates at their indices.
-pub(crate) fn combine_updates(
-    cx: &mut Cx<'_>,
-    op: Combine,
-    operands: &[Source],
-    ty: &TensorType,
-) -> Value {
-    scatter(cx, &[0], operands, ty, Update::Combine(op))
-}
-
-fn scatter(
+/// Combines elements with all updates at their indices.
+pub(crate) fn scatter(
     cx: &mut Cx<'_>,
     axes: &[usize],
     operands: &[Source],
@@ -227,18 +218,8 @@ fn last_writes(cx: &mut Cx<'_>, axes: &[usize], shape: &Shape, indices: Value) -
     cx.select(is_last, indices, outside)
 }
 
-/// Adds updates to a value at indices; updates outside the value are dropped.
-pub(crate) fn scatter_add(
-    cx: &mut Cx<'_>,
-    axes: &[usize],
-    x: Value,
-    indices: Value,
-    updates: Value,
-) -> Value {
-    scatter_values(cx, axes, x, indices, updates, Update::Add)
-}
-
-fn scatter_values(
+/// Writes a scatter. Updates at indices outside of the value are dropped.
+pub(crate) fn scatter_values(
     cx: &mut Cx<'_>,
     axes: &[usize],
     x: Value,

@@ -94,9 +94,7 @@ fn fit(cx: &mut Cx<'_>, x: Value, axis: usize, length: usize) -> Value {
     let size = shape[axis];
     shape.as_mut_slice()[axis] = length;
     if length <= size {
-        let starts: SmallVec<[usize; 8]> = SmallVec::from_elem(0, shape.rank());
-        let strides: SmallVec<[usize; 8]> = SmallVec::from_elem(1, shape.rank());
-        return cx.slice(x, &Range { starts: &starts, lengths: &shape, strides: &strides });
+        return cx.slice_first(x, &shape);
     }
     let mut padding: SmallVec<[(i64, i64); 8]> = SmallVec::from_elem((0, 0), shape.rank());
     padding[axis].1 = i64::try_from(length - size).expect("a length that a tensor can have");
@@ -137,9 +135,7 @@ fn triangular_solve(
 }
 
 pub(crate) fn conjugate(cx: &mut Cx<'_>, x: Value) -> Value {
-    let part = cx.ty_with_dtype(x, cx.dtype(x.ty).to_real());
-    let real = cx.operation("stablehlo.real", &[x], part);
-    let imag = cx.operation("stablehlo.imag", &[x], part);
+    let [real, imag] = cx.parts(x);
     let imag = cx.uniform("stablehlo.negate", &[imag]);
     cx.operation("stablehlo.complex", &[real, imag], x.ty)
 }
@@ -165,11 +161,11 @@ fn cholesky(cx: &mut Cx<'_>, a: Source, ty: &TensorType) -> Result<Value> {
     } else {
         cx.writer.operation("stablehlo.cholesky", &[a], format_args!("lower = true"), a.ty)
     };
-    let zero = cx.splat(Scalar::UInt(0), compute, &ty.shape);
+    let zero = cx.splat_like(Scalar::UInt(0), l);
     let triangle = cx.select(is_lower, l, zero);
 
     let part = real_part(cx, l);
-    let part_zero = cx.splat(Scalar::UInt(0), cx.dtype(part.ty), &ty.shape);
+    let part_zero = cx.splat_like(Scalar::UInt(0), part);
     let is_positive = cx.compare("GT", part, part_zero);
     let elsewhere = cx.uniform("stablehlo.not", &[is_diagonal]);
     let is_fine = cx.uniform("stablehlo.or", &[elsewhere, is_positive]);
@@ -177,7 +173,7 @@ fn cholesky(cx: &mut Cx<'_>, a: Source, ty: &TensorType) -> Result<Value> {
     let is_definite = cx.reduce_by("stablehlo.and", Scalar::UInt(1), is_fine, &matrix)?;
     let batch: SmallVec<[usize; 8]> = (0..rank - 2).collect();
     let is_definite = cx.broadcast(is_definite, &batch, &ty.shape);
-    let nan = cx.splat(Scalar::Float(f64::NAN), compute, &ty.shape);
+    let nan = cx.splat_like(Scalar::Float(f64::NAN), l);
     let l = cx.select(is_definite, triangle, nan);
     Ok(cx.convert(l, ty.dtype))
 }

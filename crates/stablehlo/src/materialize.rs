@@ -8,15 +8,14 @@
 //! for a program that returns both `x` and `max(x)`, which its caller may compare.
 
 use nxla_expr::{
-    BinaryOp, BlockKind, Cumulative, ExprId, Graph, Op, ReduceOp, TensorType, UnaryOp, WindowOp,
+    BinaryClass, BlockKind, Cumulative, ExprId, Graph, Op, ReduceOp, TensorType, UnaryOp, WindowOp,
     family_ops,
 };
 use nxla_tensor::{DType, Scalar};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashSet;
 
 use crate::context::Cx;
 use crate::control::opaque_true;
-use crate::types::Ty;
 use crate::writer::Value;
 
 /// The tensor whose elements a value consists of.
@@ -36,7 +35,7 @@ pub(crate) fn find_materialized(graph: &Graph, uses: &[u32], outputs: &[ExprId])
         let operands = graph.operands(id);
         if let (Op::Binary(op), &[a, b]) = (graph.op(id), operands)
             && uses[id.index()] > 0
-            && compares(*op)
+            && matches!(op.class(), BinaryClass::Equality | BinaryClass::Order)
             && a != b
         {
             let (a, b) = (origins[a.index()].tensor, origins[b.index()].tensor);
@@ -65,18 +64,6 @@ fn may_differ(graph: &Graph, id: ExprId) -> bool {
     let rounds = |dtype: DType| dtype.is_float() || dtype.is_complex();
     let is_tensor = |ty: &TensorType| rounds(ty.dtype) && ty.shape.size() > 1;
     graph.ty(id).as_tensor().is_some_and(is_tensor) && !matches!(graph.op(id), Op::Constant(_))
-}
-
-fn compares(op: BinaryOp) -> bool {
-    matches!(
-        op,
-        BinaryOp::Equal
-            | BinaryOp::NotEqual
-            | BinaryOp::Greater
-            | BinaryOp::Less
-            | BinaryOp::GreaterEqual
-            | BinaryOp::LessEqual
-    )
 }
 
 /// Returns the operand whose elements a node passes on, at other positions, with another sign or in
@@ -149,24 +136,7 @@ fn comes_from(graph: &Graph, id: ExprId) -> Option<(ExprId, bool)> {
     }
 }
 
-/// The functions that materialize their argument, by type.
-#[derive(Default)]
-pub(crate) struct Materializers {
-    numbers: FxHashMap<Ty, usize>,
-    types: Vec<Ty>,
-}
-
-impl Materializers {
-    fn name(&mut self, ty: Ty) -> String {
-        let types = &mut self.types;
-        let number = *self.numbers.entry(ty).or_insert_with(|| {
-            types.push(ty);
-            types.len() - 1
-        });
-        name(number)
-    }
-}
-
+/// Returns the name of the function for a type of `Cx::materialized_types`.
 fn name(number: usize) -> String {
     format!("materialize_{number}")
 }
@@ -182,21 +152,24 @@ impl Cx<'_> {
         if !self.options.materialize_by_calls {
             return self.barrier(value);
         }
-        let name = self.materializers.name(value.ty);
-        self.writer.call(&name, &[value], &[value.ty], NOT_INLINED)[0]
+        let types = &mut self.materialized_types;
+        let number = types.iter().position(|&ty| ty == value.ty).unwrap_or_else(|| {
+            types.push(value.ty);
+            types.len() - 1
+        });
+        self.writer.call(&name(number), &[value], &[value.ty], NOT_INLINED)[0]
     }
 
     /// Writes the functions that [`Cx::materialize`] has called.
     pub(crate) fn write_materializers(&mut self) {
-        for (number, ty) in std::mem::take(&mut self.materializers.types).into_iter().enumerate() {
+        for (number, ty) in std::mem::take(&mut self.materialized_types).into_iter().enumerate() {
             let name = name(number);
             let argument =
                 self.writer.begin_function("private", &name, &[ty], &[ty], |_| None, &[])[0];
             self.begin_function_body();
-            let (dtype, shape) = (self.dtype(ty), self.shape(ty).clone());
             let condition =
                 opaque_true(self, argument).expect("only floats with elements are materialized");
-            let zeros = self.splat(Scalar::UInt(0), dtype, &shape);
+            let zeros = self.splat_like(Scalar::UInt(0), argument);
             let stored = self.select(condition, argument, zeros);
             self.writer.end_function(&[stored]);
         }

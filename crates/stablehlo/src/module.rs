@@ -104,7 +104,7 @@ fn main<'a>(
 
     let mut attributes: FxHashMap<usize, String> =
         donations.iter().map(|donation| (donation.input, donation.attribute())).collect();
-    let mut behind = Vec::new();
+    let mut result_attributes = Vec::new();
     if let Some(partition) = &cx.options.partition {
         for &input in used_inputs {
             let shape = &program.inputs()[input].shape;
@@ -115,11 +115,18 @@ fn main<'a>(
             all.push_str(&sharding);
         }
         let outputs = partition.outputs.unwrap_or_default().iter().zip(program.output_types());
-        behind = outputs.map(|(layout, ty)| partition::attribute(layout, &ty.shape)).collect();
+        let attribute = |(layout, ty): (_, &TensorType)| partition::attribute(layout, &ty.shape);
+        result_attributes = outputs.map(attribute).collect();
     }
     let attribute = |parameter: usize| attributes.get(&used_inputs[parameter]).map(String::as_str);
-    let parameters =
-        cx.writer.begin_function("public", "main", &parameters, &results, attribute, &behind);
+    let parameters = cx.writer.begin_function(
+        "public",
+        "main",
+        &parameters,
+        &results,
+        attribute,
+        &result_attributes,
+    );
     if cx.active_hooks.are_in(program) {
         cx.hook_token = Some(cx.splat(Scalar::UInt(0), DType::U32, &Shape::scalar()));
     }

@@ -4,7 +4,7 @@
 //! 64: `x^n` is the product of `(x^(64^i))^digit_i`.
 
 use nxla_expr::TensorType;
-use nxla_tensor::{DType, Scalar};
+use nxla_tensor::Scalar;
 
 use crate::context::Cx;
 use crate::region::Source;
@@ -16,12 +16,12 @@ const DIGIT_BITS: u32 = 6;
 /// Corrects a power of complex numbers for a base of zero: 0 for an exponent with a positive real
 /// part. XLA computes the power by the logarithm, and returns NaN.
 pub(crate) fn of_zero(cx: &mut Cx<'_>, operands: &[Source], power: Value) -> Value {
-    let (dtype, shape) = (cx.dtype(power.ty), cx.shape(power.ty).clone());
+    let dtype = cx.dtype(power.ty);
     let (x, y) = (cx.cast(operands[0], dtype), cx.cast(operands[1], dtype));
-    let zero = cx.splat(Scalar::UInt(0), dtype, &shape);
-    let real = cx.ty(dtype.to_real(), &shape);
+    let zero = cx.splat_like(Scalar::UInt(0), power);
+    let real = cx.ty_with_dtype(power, dtype.to_real());
     let exponent = cx.operation("stablehlo.real", &[y], real);
-    let real_zero = cx.splat(Scalar::UInt(0), dtype.to_real(), &shape);
+    let real_zero = cx.splat_like(Scalar::UInt(0), exponent);
     let is_zero = cx.compare("EQ", x, zero);
     let is_right = cx.compare("GT", exponent, real_zero);
     let vanishes = cx.uniform("stablehlo.and", &[is_zero, is_right]);
@@ -62,14 +62,12 @@ pub(crate) fn integer(cx: &mut Cx<'_>, x: Source, y: Source, ty: &TensorType) ->
         });
     }
     let result = result.expect("an exponent has bits");
-    if ty.dtype.is_signed() { with_negative(cx, x, y, result, ty.dtype) } else { result }
+    if ty.dtype.is_signed() { with_negative(cx, x, y, result) } else { result }
 }
 
 /// `result` where the exponent is not negative, and else the integer part of `1 / x^-y`.
-fn with_negative(cx: &mut Cx<'_>, x: Value, y: Value, result: Value, dtype: DType) -> Value {
-    let shape = cx.shape(y.ty).clone();
-    let [zero, one, minus_one] =
-        [0, 1, -1].map(|value| cx.splat(Scalar::Int(value), dtype, &shape));
+fn with_negative(cx: &mut Cx<'_>, x: Value, y: Value, result: Value) -> Value {
+    let [zero, one, minus_one] = [0, 1, -1].map(|value| cx.splat_like(Scalar::Int(value), y));
     let is_negative = cx.compare("LT", y, zero);
     let low_bit = cx.uniform("stablehlo.and", &[y, one]);
     let is_even = cx.compare("EQ", low_bit, zero);

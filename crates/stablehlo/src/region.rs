@@ -65,16 +65,6 @@ impl<'p> Frame<'p> {
         Self { graph, inputs, uses, materialized, first, parts }
     }
 
-    /// Returns true if a node is needed.
-    pub(crate) fn is_used(&self, id: ExprId) -> bool {
-        self.uses[id.index()] > 0
-    }
-
-    /// Returns true if a node must be computed once and stored.
-    fn is_materialized(&self, id: ExprId) -> bool {
-        self.materialized[id.index()]
-    }
-
     /// The parts of a node: one for a tensor.
     pub(crate) fn parts(&self, id: ExprId) -> &[Source] {
         let first = self.first[id.index()] as usize;
@@ -146,10 +136,10 @@ pub(crate) fn lower<'a>(
     let graph = program.graph();
     let mut frame = Frame::new(program, inputs, uses(cx, program));
     for id in graph.ids() {
-        if frame.is_used(id) {
+        if frame.uses[id.index()] > 0 {
             cx.enter(graph, id);
             let mut parts = node(cx, &frame, id, &graph.node(id))?;
-            if frame.is_materialized(id)
+            if frame.materialized[id.index()]
                 && let Source::Value(value) = parts[0]
             {
                 parts[0] = cx.materialize(value).into();

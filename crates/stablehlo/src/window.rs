@@ -8,7 +8,7 @@ use crate::builder::{Pad, Range};
 use crate::context::Cx;
 use crate::error::Result;
 use crate::fold;
-use crate::index::scatter_add;
+use crate::index::{Update, scatter_values};
 use crate::literal::{I64s, Pairs};
 use crate::region::Source;
 use crate::widen;
@@ -167,7 +167,7 @@ fn scatter(
         let targets = extremum_positions(cx, selects, window, x, source)?;
         let flat = Shape::from([ty.shape.size()]);
         let (sum, source) = (cx.reshape(initial, &flat), cx.reshape(source, &Shape::from([count])));
-        let sum = scatter_add(cx, &[0], sum, targets, source);
+        let sum = scatter_values(cx, &[0], sum, targets, source, Update::Add);
         cx.reshape(sum, &ty.shape)
     };
     Ok(cx.convert(sum, ty.dtype))

@@ -70,15 +70,7 @@ impl Writer {
         attributes: fmt::Arguments<'_>,
         result: Ty,
     ) -> Value {
-        let value = self.new_value(result);
-        self.begin_line();
-        self.push(format_args!("{value} = \"{name}\"("));
-        self.values(operands);
-        self.text.push(')');
-        self.attributes(attributes);
-        self.signature(operands.iter().map(|operand| operand.ty), &[result]);
-        self.end_line();
-        value
+        self.operations(name, operands, attributes, &[result])[0]
     }
 
     /// An operation with several results: `%4:2 = "name"(%0) {attributes} : (types) -> (types)`.
@@ -89,12 +81,7 @@ impl Writer {
         attributes: fmt::Arguments<'_>,
         results: &[Ty],
     ) -> Values {
-        let values = self.new_results(results);
-        self.begin_line();
-        self.results(&values);
-        self.push(format_args!("\"{name}\"("));
-        self.values(operands);
-        self.text.push(')');
+        let values = self.begin_operation(name, operands, results);
         self.attributes(attributes);
         self.signature(operands.iter().map(|operand| operand.ty), results);
         self.end_line();
@@ -111,13 +98,11 @@ impl Writer {
         self.text.push_str(" : ");
         self.ty(ty);
         if name.starts_with("chlo.") {
-            // CHLO requires the result type, even if it follows from the operands.
-            let arrow = if operands.len() > 1 {
-                format!(", {}", self.types.text(ty))
-            } else {
-                String::new()
-            };
-            self.text.push_str(&arrow);
+            // CHLO requires all types, even if they follow from the first one.
+            for _ in 1..operands.len() {
+                self.text.push_str(", ");
+                self.ty(ty);
+            }
             self.text.push_str(" -> ");
             self.ty(ty);
         }
@@ -169,12 +154,8 @@ impl Writer {
 
     /// Begins an operation that holds regions.
     pub(crate) fn open(&mut self, name: &str, operands: &[Value], results: &[Ty]) -> Open {
-        let values = self.new_results(results);
-        self.begin_line();
-        self.results(&values);
-        self.push(format_args!("\"{name}\"("));
-        self.values(operands);
-        self.text.push_str(") (");
+        let values = self.begin_operation(name, operands, results);
+        self.text.push_str(" (");
         Open {
             operands: operands.iter().map(|operand| operand.ty).collect(),
             results: values,
@@ -200,7 +181,7 @@ impl Writer {
 
     /// Ends a region with its results.
     pub(crate) fn end_region(&mut self, results: &[Value]) {
-        self.give_back("stablehlo.return", results);
+        self.write_return("stablehlo.return", results);
         self.depth -= 1;
         self.begin_line();
         self.text.push('}');
@@ -236,8 +217,8 @@ impl Writer {
         self.depth = 0;
     }
 
-    /// Begins a function; returns its parameters. `attribute` returns the attributes of each, and
-    /// `behind` what behind each result, or nothing.
+    /// Begins a function; returns its parameters. `attribute` returns the attributes of a parameter;
+    /// `result_attributes` has an entry for each result, or none.
     pub(crate) fn begin_function<'t>(
         &mut self,
         visibility: &str,
@@ -245,7 +226,7 @@ impl Writer {
         parameters: &[Ty],
         results: &[Ty],
         attribute: impl Fn(usize) -> Option<&'t str>,
-        behind: &[String],
+        result_attributes: &[String],
     ) -> Values {
         let parameters: Values = parameters.iter().map(|&ty| self.new_value(ty)).collect();
         self.begin_line();
@@ -253,9 +234,9 @@ impl Writer {
         self.typed_values(&parameters, attribute);
         if !results.is_empty() {
             self.text.push_str(" -> ");
-            match behind {
+            match result_attributes {
                 [] => self.type_list(results),
-                behind => self.results_with(results, behind),
+                attributes => self.results_with(results, attributes),
             }
         }
         self.text.push_str(" {\n");
@@ -266,10 +247,21 @@ impl Writer {
     /// Ends a function with its results.
     pub(crate) fn end_function(&mut self, results: &[Value]) {
         self.location = None;
-        self.give_back("return", results);
+        self.write_return("return", results);
         self.depth -= 1;
         self.begin_line();
         self.text.push_str("}\n");
+    }
+
+    /// `%4:2 = "name"(%0)`.
+    fn begin_operation(&mut self, name: &str, operands: &[Value], results: &[Ty]) -> Values {
+        let values = self.new_results(results);
+        self.begin_line();
+        self.results(&values);
+        self.push(format_args!("\"{name}\"("));
+        self.values(operands);
+        self.text.push(')');
+        values
     }
 
     fn new_results(&mut self, types: &[Ty]) -> Values {
@@ -288,7 +280,7 @@ impl Writer {
         }
     }
 
-    fn give_back(&mut self, name: &str, values: &[Value]) {
+    fn write_return(&mut self, name: &str, values: &[Value]) {
         self.begin_line();
         self.text.push_str(name);
         if !values.is_empty() {
