@@ -232,8 +232,7 @@ impl Buffer {
         // new buffer.
         unsafe {
             self.call(&mut args)?;
-            let function = PJRT_Buffer_CopyToDevice_Args::FUNCTION;
-            let raw = non_null(args.dst_buffer, function, &client.plugin())?;
+            let raw = non_null(&args, args.dst_buffer, &client.plugin())?;
             let copy = Buffer::new(raw, client.clone(), index, self.dtype(), self.shape().clone());
             if self.inner.lender.is_some() {
                 // The owner may release the memory as soon as this buffer is dropped.

@@ -90,7 +90,7 @@ impl Client {
         let _call = LongCall::begin();
         // SAFETY: the options point into `options` and `one`, which outlive the call.
         unsafe { plugin.call(&mut args)? };
-        let raw = non_null(args.client, "PJRT_Client_Create", plugin)?;
+        let raw = non_null(&args, args.client, plugin)?;
         // From here on `Inner` owns the client, so that an error below destroys it.
         let mut inner = Inner {
             raw,
@@ -323,6 +323,7 @@ impl Inner {
             value::slice(args.addressable_devices, args.num_addressable_devices)
         };
         for (index, &device) in raw.iter().enumerate() {
+            let device = non_null(&args, device, &self.plugin)?;
             // SAFETY: the device belongs to the living client.
             self.devices.push(unsafe { read_device(&self.plugin, device, index)? });
         }
@@ -370,16 +371,16 @@ impl ClientDestruction {
 /// `raw` is a device of a living client of `plugin`.
 unsafe fn read_device(
     plugin: &Plugin,
-    raw: *mut PJRT_Device,
+    raw: NonNull<PJRT_Device>,
     index: usize,
 ) -> Result<PjrtDevice, Error> {
     let mut description = PJRT_Device_GetDescription_Args::new();
-    description.device = raw;
+    description.device = raw.as_ptr();
     let mut id = PJRT_DeviceDescription_Id_Args::new();
     let mut kind = PJRT_DeviceDescription_Kind_Args::new();
     let mut debug = PJRT_DeviceDescription_DebugString_Args::new();
     let mut hardware = PJRT_Device_LocalHardwareId_Args::new();
-    hardware.device = raw;
+    hardware.device = raw.as_ptr();
     // SAFETY: the device is alive, and so is its description with the strings it owns.
     unsafe {
         plugin.call(&mut description)?;
@@ -390,7 +391,7 @@ unsafe fn read_device(
         plugin.call(&mut kind)?;
         plugin.call(&mut debug)?;
         Ok(PjrtDevice {
-            raw: non_null(raw, "PJRT_Client_AddressableDevices", plugin)?,
+            raw,
             index,
             id: id.id,
             // The number is -1 where the platform does not define one.
@@ -447,13 +448,13 @@ fn fingerprint(client: &Inner) -> String {
     format!("{} {} [{}]", client.platform_name, client.platform_version, parts.join(", "))
 }
 
-/// A pointer that a successful call returned.
-pub(crate) fn non_null<T>(
+/// A pointer that a successful call with `args` returned.
+pub(crate) fn non_null<A: Args, T>(
+    _args: &A,
     raw: *mut T,
-    function: &'static str,
     plugin: &Plugin,
 ) -> Result<NonNull<T>, Error> {
     // A plugin that returns success and a null pointer is broken; an error is better than a later
     // crash.
-    NonNull::new(raw).ok_or_else(|| plugin.unsupported_error(function))
+    NonNull::new(raw).ok_or_else(|| plugin.unsupported_error(A::FUNCTION))
 }

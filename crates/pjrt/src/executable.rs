@@ -106,8 +106,7 @@ impl Client {
         // SAFETY: the client is alive, and text, format and options outlive the call.
         unsafe { self.plugin().call(&mut args) }.map_err(as_compile_error)?;
         traffic::count_compiled();
-        let function = PJRT_Client_Compile_Args::FUNCTION;
-        let loaded = non_null(args.executable, function, &self.plugin())?;
+        let loaded = non_null(&args, args.executable, &self.plugin())?;
         // SAFETY: this client has just created the executable, and this function owns it.
         unsafe { LoadedExecutable::new(loaded, self, facts_of(stablehlo)) }
     }
@@ -127,8 +126,7 @@ impl Client {
         let _call = LongCall::begin();
         // SAFETY: the client is alive and the bytes outlive the call.
         unsafe { self.plugin().call(&mut args)? };
-        let function = PJRT_Executable_DeserializeAndLoad_Args::FUNCTION;
-        let loaded = non_null(args.loaded_executable, function, &self.plugin())?;
+        let loaded = non_null(&args, args.loaded_executable, &self.plugin())?;
         // SAFETY: this client has just loaded the executable, and this function owns it.
         let executable = unsafe { LoadedExecutable::new(loaded, self, facts)? };
         executable.inner.serialized.get_or_init(|| bytes.len());
@@ -151,8 +149,7 @@ impl LoadedExecutable {
         args.loaded_executable = loaded.raw.as_ptr();
         // SAFETY: the loaded executable is alive. This function owns the executable.
         unsafe { client.plugin().call(&mut args)? };
-        let function = PJRT_LoadedExecutable_GetExecutable_Args::FUNCTION;
-        let program = non_null(args.executable, function, &client.plugin())?;
+        let program = non_null(&args, args.executable, &client.plugin())?;
         let mut inner = Compiled {
             program: Program { raw: program, client: client.clone() },
             loaded,
@@ -254,9 +251,7 @@ impl LoadedExecutable {
             code: args.generated_code_size_in_bytes,
         })
     }
-}
 
-impl LoadedExecutable {
     /// The bytes of machine code by the plugin's statistics, else the length of the serialized
     /// executable; 0 if the plugin supports neither.
     pub fn code_bytes(&self) -> usize {

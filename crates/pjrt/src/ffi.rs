@@ -179,7 +179,7 @@ impl ExecutionContext {
         let mut create = PJRT_ExecuteContext_Create_Args::new();
         // SAFETY: the struct has only outputs. This function owns the context.
         unsafe { plugin.call(&mut create)? };
-        let raw = non_null(create.context, PJRT_ExecuteContext_Create_Args::FUNCTION, &plugin)?;
+        let raw = non_null(&create, create.context, &plugin)?;
         let mut args = PJRT_FFI_UserData_Add_Args::new();
         args.context = raw.as_ptr();
         args.type_id = host_calls.type_id;

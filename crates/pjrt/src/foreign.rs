@@ -6,7 +6,6 @@ use std::ptr::NonNull;
 use std::sync::Arc;
 
 use nxla_tensor::{DType, Frozen, HostTensor, Shape};
-use smallvec::SmallVec;
 
 use crate::buffer::Buffer;
 use crate::client::{Client, PjrtDevice, non_null};
@@ -17,7 +16,7 @@ use crate::external::MemoryHold;
 use crate::in_flight::ForeignThread;
 use crate::release::{Release, release};
 use crate::sys::*;
-use crate::transfer::NEW_IS_UNIQUE;
+use crate::transfer::{NEW_IS_UNIQUE, dims_of};
 
 /// Memory of a device that belongs to another library, which keeps it in place while the value
 /// lives. The value may be dropped on any thread.
@@ -137,8 +136,7 @@ impl Client {
                 drop(Box::from_raw(lent));
                 return Err(error);
             }
-            let function = PJRT_Client_CreateViewOfDeviceBuffer_Args::FUNCTION;
-            let raw = non_null(args.buffer, function, &self.plugin())?;
+            let raw = non_null(&args, args.buffer, &self.plugin())?;
             Ok(Buffer::new_view(raw, self.clone(), index, dtype, shape, lender))
         }
     }
@@ -254,8 +252,7 @@ impl Client {
         // buffer.
         unsafe {
             self.plugin().call(&mut args)?;
-            let function = PJRT_Client_CreateUninitializedBuffer_Args::FUNCTION;
-            let raw = non_null(args.buffer, function, &self.plugin())?;
+            let raw = non_null(&args, args.buffer, &self.plugin())?;
             Ok(Buffer::new(raw, self.clone(), device, dtype, shape))
         }
     }
@@ -263,11 +260,6 @@ impl Client {
 
 fn driver_error(why: String) -> Error {
     Error::Driver { why }
-}
-
-fn dims_of(shape: &Shape) -> SmallVec<[i64; 8]> {
-    // Sizes above `i64::MAX` can only occur next to a zero; the plugin refuses them.
-    shape.iter().map(|&size| size as i64).collect()
 }
 
 /// The function C calls when the plugin no longer needs the memory of a view.

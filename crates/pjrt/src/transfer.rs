@@ -30,6 +30,12 @@ const LENT_BYTES: usize = 4096;
 /// The reason why a new tensor is writable.
 pub(crate) const NEW_IS_UNIQUE: &str = "a new tensor has its memory for itself";
 
+/// The sizes of a shape as the plugin takes them.
+pub(crate) fn dims_of(shape: &Shape) -> SmallVec<[i64; 8]> {
+    // Sizes above `i64::MAX` can only occur next to a zero; the plugin refuses them.
+    shape.iter().map(|&size| size as i64).collect()
+}
+
 impl Client {
     /// Copies a host tensor to a device, without waiting for the copy.
     ///
@@ -149,8 +155,7 @@ impl Client {
         device: usize,
     ) -> Result<(NonNull<PJRT_Buffer>, Option<Event>), Error> {
         debug_assert_eq!(bytes.len(), shape.byte_size(dtype));
-        // Sizes above `i64::MAX` can only occur next to a zero; the plugin refuses them.
-        let dims: SmallVec<[i64; 8]> = shape.iter().map(|&size| size as i64).collect();
+        let dims = dims_of(shape);
         let mut args = PJRT_Client_BufferFromHostBuffer_Args::new();
         args.client = self.as_ptr();
         args.data = bytes.as_ptr().cast();
@@ -164,12 +169,7 @@ impl Client {
         unsafe {
             self.plugin().call(&mut args)?;
             let done = Event::from_raw(args.done_with_host_buffer, self);
-            let raw = non_null(
-                args.buffer,
-                PJRT_Client_BufferFromHostBuffer_Args::FUNCTION,
-                &self.plugin(),
-            )?;
-            Ok((raw, done))
+            Ok((non_null(&args, args.buffer, &self.plugin())?, done))
         }
     }
 }
