@@ -49,7 +49,7 @@ pub enum Error {
          or built for another machine",
         path.display()
     )]
-    Deadly {
+    EndsProcess {
         /// The plugin's path.
         path: PathBuf,
         /// The signal by which the process ended.

@@ -69,7 +69,6 @@ mod release;
 mod scratch;
 mod serialized;
 mod storage;
-
 mod sync;
 mod sys;
 mod traffic;

@@ -196,6 +196,7 @@ mod tests {
         expected.extend(b"1,-2");
         assert_eq!(options.to_proto().unwrap(), expected);
     }
+
     #[test]
     fn partition_count_of_zero_is_rejected() {
         let none = CompileOptions { num_partitions: 0, ..CompileOptions::default() };

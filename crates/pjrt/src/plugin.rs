@@ -60,7 +60,7 @@ impl Plugin {
     /// call sets it to `3` (fatal errors only).
     ///
     /// # Errors
-    /// Returns [`Error::PluginMissing`], [`Error::NotALibrary`], [`Error::Deadly`],
+    /// Returns [`Error::PluginMissing`], [`Error::NotALibrary`], [`Error::EndsProcess`],
     /// [`Error::NotAPlugin`], [`Error::IncompatibleVersion`], or the error of the plugin's
     /// initialization.
     pub fn load(path: impl AsRef<Path>) -> Result<Plugin, Error> {

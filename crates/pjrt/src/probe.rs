@@ -19,8 +19,8 @@ use crate::private_folder::PrivateFolder;
 /// Rejects a file that would end the process.
 ///
 /// # Errors
-/// Returns [`Error::NotALibrary`] for a truncated file, and [`Error::Deadly`] for a file that ended the
-/// child process.
+/// Returns [`Error::NotALibrary`] for a truncated file, and [`Error::EndsProcess`] for a file that
+/// ended the child process.
 pub(crate) fn check(path: &Path, initialize: fn(&Path)) -> Result<(), Error> {
     let refused = |reason: String| Error::NotALibrary { path: path.to_owned(), reason };
     #[cfg(target_os = "linux")]
@@ -32,9 +32,9 @@ pub(crate) fn check(path: &Path, initialize: fn(&Path)) -> Result<(), Error> {
     }
     #[cfg(target_os = "linux")]
     match child::outcome(path, initialize) {
-        child::Outcome::Lives => {}
-        child::Outcome::Dies(signal) => {
-            return Err(Error::Deadly { path: path.to_owned(), signal });
+        child::Outcome::Exits => {}
+        child::Outcome::EndsBy(signal) => {
+            return Err(Error::EndsProcess { path: path.to_owned(), signal });
         }
         // The child process could not be created, or timed out, so the result is unknown.
         child::Outcome::Unknown => return Ok(()),
@@ -159,9 +159,10 @@ mod child {
 
     /// The outcome of a trial.
     pub(super) enum Outcome {
-        Lives,
+        /// The process exits without a signal.
+        Exits,
         /// The process ends by this signal.
-        Dies(i32),
+        EndsBy(i32),
         Unknown,
     }
 
@@ -211,8 +212,8 @@ mod child {
                 }
                 // Another thread that waits for all children may have received the status.
                 -1 => return Outcome::Unknown,
-                _ if libc::WIFSIGNALED(status) => return Outcome::Dies(libc::WTERMSIG(status)),
-                _ => return Outcome::Lives,
+                _ if libc::WIFSIGNALED(status) => return Outcome::EndsBy(libc::WTERMSIG(status)),
+                _ => return Outcome::Exits,
             }
         }
     }
@@ -240,11 +241,11 @@ mod tests {
 
     #[test]
     fn crashes_of_the_child_are_detected() {
-        let lives = child::outcome(&test_executable(), |_| ());
-        assert!(matches!(lives, child::Outcome::Lives));
+        let exits = child::outcome(&test_executable(), |_| ());
+        assert!(matches!(exits, child::Outcome::Exits));
         let fails = child::outcome(&test_executable(), |_| std::panic::resume_unwind(Box::new(())));
-        assert!(matches!(fails, child::Outcome::Lives));
-        let dies = child::outcome(&test_executable(), |_| std::process::abort());
-        assert!(matches!(dies, child::Outcome::Dies(6)));
+        assert!(matches!(fails, child::Outcome::Exits));
+        let aborts = child::outcome(&test_executable(), |_| std::process::abort());
+        assert!(matches!(aborts, child::Outcome::EndsBy(6)));
     }
 }
