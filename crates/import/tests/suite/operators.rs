@@ -81,6 +81,29 @@ fn sizes_beyond_memory_are_errors() {
     let empty = TensorType::new(DType::F32, [1 << 40, 1 << 40, 0]);
     let error = flatten.error_for_type(&empty, &[]);
     assert!(error.contains("axis"), "{error}");
+    let attributes = [("blocksize", Attribute::Int(1 << 15))];
+    for (op, shape) in [("DepthToSpace", [1, 0, 1 << 50, 1]), ("SpaceToDepth", [1, 1 << 40, 0, 0])]
+    {
+        let node = Node { attributes: &attributes, ..node(op) };
+        let error = node.error_for_type(&TensorType::new(DType::F32, shape), &[]);
+        assert!(error.contains(op), "{error}");
+    }
+    let attributes = [("kernel_shape", Attribute::Ints(&[1])), ("pads", Attribute::Ints(&[1, 0]))];
+    let pool = Node { attributes: &attributes, outputs: 2, ..node("MaxPool") };
+    let error = pool.error_for_type(&empty, &[]);
+    assert!(error.contains("MaxPool"), "{error}");
+}
+
+#[test]
+fn recurrent_weights_of_other_sizes_are_errors() {
+    let attributes = [("hidden_size", Attribute::Int(1))];
+    let node = Node { op: "LSTM", attributes: &attributes, outputs: 1, version: 22 };
+    let x = TensorType::new(DType::F32, [1, 1, 1]);
+    for shape in [[1, 4, 2], [1, 0, 1 << 62]] {
+        let recurrent = HostTensor::zeros(DType::F32, shape).unwrap();
+        let error = node.error_for_type(&x, &[tensor(&[0_f32; 4], &[1, 4, 1]), recurrent]);
+        assert!(error.contains("X, R: have shapes that do not fit"), "{error}");
+    }
 }
 
 /// The result of `Resize` of operator set 10 or of `Upsample` of operator set 9.

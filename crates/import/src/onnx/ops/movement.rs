@@ -155,7 +155,7 @@ fn image_and_block(call: &Call<'_, '_, '_>, x: ExprId) -> Built<([usize; 4], usi
     };
     match usize::try_from(call.int("blocksize", 0)?) {
         Ok(block) if block > 0 && block < 1 << 16 => Ok(([n, c, h, w], block)),
-        _ => invalid("blocksize: must be positive"),
+        _ => invalid("blocksize: must be from 1 to 65535"),
     }
 }
 
@@ -169,7 +169,7 @@ fn depth_to_space(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         ));
     }
     let depth = c / (b * b);
-    let result = [n, depth, h * b, w * b];
+    let result = [n, depth, h.saturating_mul(b), w.saturating_mul(b)];
     match call.text("mode", "DCR")?.as_str() {
         "DCR" => rearrange(call, x, &[n, b, b, depth, h, w], &[0, 3, 4, 1, 5, 2], &result),
         "CRD" => rearrange(call, x, &[n, depth, b, b, h, w], &[0, 1, 4, 2, 5, 3], &result),
@@ -190,7 +190,7 @@ fn space_to_depth(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         "CRD" => [0, 1, 3, 5, 2, 4],
         other => return invalid(format!("mode: must be DCR or CRD; got {other:?}")),
     };
-    rearrange(call, x, &inner, &order, &[n, c * b * b, h / b, w / b])
+    rearrange(call, x, &inner, &order, &[n, c.saturating_mul(b * b), h / b, w / b])
 }
 
 /// Inference: the values are unchanged, and the mask is true.

@@ -188,7 +188,7 @@ fn mean_variance_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![normal])
 }
 
-/// Splits the last axis into heads: from `[batch, length, heads * size]` to `[batch, heads, length,
+/// Splits the last axis into heads: from `[batch, length, heads.saturating_mul(size)]` to `[batch, heads, length,
 /// size]`.
 fn heads_of(call: &mut Call<'_, '_, '_>, x: ExprId, name: &str) -> Built<ExprId> {
     let shape = call.shape(x);
@@ -269,7 +269,7 @@ fn attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         let [batch, heads, length, size] = call.shape(result)[..] else { return Ok(vec![result]) };
         let graph = call.graph();
         result = graph.transpose(result, Some(&[0, 2, 1, 3]))?;
-        result = graph.reshape(result, [batch, length, heads * size])?;
+        result = graph.reshape(result, [batch, length, heads.saturating_mul(size)])?;
     }
     Ok(vec![result, present[0], present[1], weights])
 }

@@ -180,7 +180,10 @@ fn layer(call: &mut Call<'_, '_, '_>, kind: Cell) -> Built<Vec<ExprId>> {
         call.shape(x)[..].try_into().unwrap_or([0; 3]),
         call.shape(recurrent)[..].try_into().unwrap_or([0; 3]),
     );
-    if call.rank(x) != 3 || rows != kind.gates() * size || !(1..=2).contains(&directions) {
+    if call.rank(x) != 3
+        || size.checked_mul(kind.gates()) != Some(rows)
+        || !(1..=2).contains(&directions)
+    {
         let (x, recurrent) = (call.ty(x), call.ty(recurrent));
         return invalid(format!("X, R: have shapes that do not fit; got {x} and {recurrent}"));
     }

@@ -202,7 +202,7 @@ fn max_indices(
     let places = graph.broadcast(places, [n, c, count, each], None)?;
     let place = graph.take_along_axis(places, largest, -1)?;
     let place = graph.squeeze(place, Some(&[-1]))?;
-    let channel = graph.iota([n * c], None, DType::S64)?;
+    let channel = graph.iota([n.saturating_mul(c)], None, DType::S64)?;
     let size = graph.scalar_constant(Scalar::Int(to_i64(size)), DType::S64)?;
     let offset = graph.multiply(channel, size)?;
     let offset = graph.reshape(offset, [n, c, 1])?;
