@@ -102,6 +102,19 @@ def _is_refused(function: Callable[..., Any], error: Exception) -> bool:
     return isinstance(error, TypeError) and str(error).startswith(f"{function.__qualname__}() ")
 
 
+#: The messages of PyO3 for an argument of a wrong type, and the requirements in their place.
+CONVERSIONS = (
+    (r"'None' is not an instance of '(\w+)'", r"must be a \1; got a NoneType"),
+    (r"'(\w+)' (?:object )?is not an instance of '(\w+)'", r"must be a \2; got a \1"),
+    (r"'(\w+)' object cannot be interpreted as an integer", r"must be an integer; got a \1"),
+    (r"must be real number, not (\w+)", r"must be a number; got a \1"),
+    (r"'(\w+)' object is not iterable", r"must be a sequence; got a \1"),
+    (r"Can't extract `str` to `Vec`", r"must be a sequence; got a str"),
+    (r"can't convert negative int to unsigned", r"must not be negative"),
+    (r"(Python )?int too (large|big) to convert.*", r"must fit in 64 bits"),
+)
+
+
 def _name_argument(function: Callable[..., Any], error: Exception) -> None:
     """Name the function and the argument in the error of a compiled function for a wrong type.
 
@@ -109,19 +122,26 @@ def _name_argument(function: Callable[..., Any], error: Exception) -> None:
     modules, such as a function of the user or of another package, stay as they are.
     """
     notes, entry = getattr(error, "__notes__", None), error.__traceback__
-    if type(error) is not TypeError or not notes or entry is None:
+    if not notes or entry is None:
         return
     while entry.tb_next is not None:
         entry = entry.tb_next
     import re
 
-    wrong = re.fullmatch(r"'(\w+)' object is not an instance of '(\w+)'", str(error))
     argument = re.fullmatch(r"while processing '(\w+)'", notes[0])
-    if wrong and argument and entry.tb_frame.f_globals is function.__globals__:
-        del notes[0]
-        error.args = (
-            f"{function.__name__}: {argument[1]}: must be a {wrong[2]}; got a {wrong[1]}",
-        )
+    module = entry.tb_frame.f_globals.get("__name__", "")
+    if argument is None or module.partition(".")[0] != "nxla":
+        return
+    # A helper, such as `tree.map`, leaves the error to the function that received the argument.
+    code = function.__code__
+    if argument[1] not in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]:
+        return
+    del notes[0]
+    message = str(error).removeprefix(f"{argument[1]}: ")
+    for pattern, requirement in CONVERSIONS:
+        message = re.sub(f"^{pattern}$", requirement, message)
+    name = function.__qualname__.removesuffix(".__init__").rpartition(".")[2]
+    error.args = (f"{name}: {argument[1]}: {message}",)
 
 
 def _prepare(function: Callable[..., Any], error: Exception) -> None:

@@ -726,6 +726,34 @@ def test_boolean_errors_name_the_function_and_the_argument(function, argument):
         NOT_BOOLEANS[function, argument]()
 
 
+#: Calls that pass an argument of a wrong type to a compiled function, by the start of the message.
+CONVERTED = {
+    "svd: full_matrices: must be a bool; got a NoneType": lambda: nx.linalg.svd(
+        nx.eye(2), full_matrices=None
+    ),
+    "linspace: num: must be an integer; got a NoneType": lambda: nx.linspace(0, 1, None),
+    "linspace: name: must be a str; got a int": lambda: nx.linspace(0, 1, 3, name=3),
+    "zeros: shape: must fit in 64 bits": lambda: nx.zeros(2**70),
+    "zeros: names: must be a sequence; got a str": lambda: nx.zeros(2, names="ab"),
+    "dropout: rate: must be a number; got a NoneType": lambda: nx.nn.dropout(
+        nx.random.key(0), nx.ones(2), None
+    ),
+    "window_reduce: padding: must be a sequence; got a NoneType": lambda: nx.window_reduce(
+        nx.ones(2), 0.0, nx.add, 1, padding=None
+    ),
+    "template: shape: must be an int or a sequence of ints": lambda: nx.template(None),
+    "put_args: node: must be a Node; got a NoneType": lambda: nx.tree.put_args(None, []),
+}
+
+
+@pytest.mark.parametrize("message", CONVERTED)
+def test_conversion_errors_name_the_function_and_the_argument(message):
+    with pytest.raises((TypeError, OverflowError, nx.ArgumentError)) as caught:
+        CONVERTED[message]()
+    assert str(caught.value).startswith(message)
+    assert not caught.value.__notes__
+
+
 def test_errors_of_other_packages_are_not_renamed():
     def fail(x):
         error = TypeError("'int' object is not an instance of 'bool'")
