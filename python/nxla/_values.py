@@ -9,7 +9,7 @@ from nxla import _core, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
     from typing import Any, Concatenate, ParamSpec, TypeVar
 
     from nxla._core import DType, Lazy, Template, Tensor
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     P = ParamSpec("P")
     R = TypeVar("R")
+    E = TypeVar("E")
 
 
 def keeps_structure(function: Callable[Concatenate[Any, P], Any], /) -> KeepsStructure[P]:
@@ -193,6 +194,48 @@ def as_bool(op: str, argument: str, value: Any) -> bool:
     if isinstance(value, _core.Tensor | _core.Expr) or str(getattr(value, "dtype", "")) != "bool":
         raise TypeError(f"{op}: {argument}: must be a bool; got a {type(value).__name__}")
     return bool(value)
+
+
+def as_list(op: str, argument: str, value: Iterable[E]) -> list[E]:
+    """Return the entries of a sequence or of another iterable as a list.
+
+    Raises
+    ------
+    ArgumentError
+        If the value is not iterable.
+    """
+    try:
+        entries = iter(value)
+    except TypeError:
+        kind = type(value).__name__
+        raise _core.ArgumentError(f"{op}: {argument}: must be a sequence; got a {kind}") from None
+    return list(entries)
+
+
+def as_pairs(op: str, argument: str, value: Any, entries: str) -> list[tuple[Any, Any]]:
+    """Return a sequence of pairs as a list of tuples.
+
+    Parameters
+    ----------
+    op, argument : str
+        The function and its argument, for errors.
+    value : object
+        The argument.
+    entries : str
+        The names of the entries of a pair, as in ``"(low, high)"``, for errors.
+
+    Raises
+    ------
+    ArgumentError
+        If the value is not a sequence of pairs.
+    """
+    try:
+        pairs = [tuple(pair) for pair in value]
+    except TypeError:
+        pairs = [()]
+    if any(len(pair) != 2 for pair in pairs):
+        raise _core.ArgumentError(f"{op}: {argument}: must be pairs {entries}; got {value!r}")
+    return [(first, second) for first, second in pairs]
 
 
 def index_list(op: str, argument: str, value: Any, *, names: bool = True) -> list[Any]:

@@ -31,7 +31,7 @@ from nxla._arguments import name_of, reject_named_arguments
 from nxla._marks import reject_marks
 from nxla._mesh_programs import check_mesh_of_trace, with_own_options
 from nxla._spec import make_function
-from nxla._values import as_bool, as_int, as_tensor
+from nxla._values import as_bool, as_int, as_list, as_tensor
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import zeros
 from nxla.ops.movement import moveaxis
@@ -98,7 +98,9 @@ def constrain(x: Tensor) -> Tensor:
 
 
 def _names(axis_name: str | Sequence[str]) -> tuple[str, ...]:
-    return (axis_name,) if isinstance(axis_name, str) else tuple(axis_name)
+    if isinstance(axis_name, str):
+        return (axis_name,)
+    return tuple(as_list("collectives", "axis_name", axis_name))
 
 
 def axis_size(axis_name: str | Sequence[str], /) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from nxla import _hints, tree
 from nxla._arguments import require_callable
+from nxla._values import as_list
 from nxla.errors import ArgumentError
 from nxla.ops.metadata import _alike, leaves_fit
 
@@ -125,8 +126,9 @@ def flatten_list(containers: Iterable[Any], tail: Iterable[Any] = (), /) -> list
     >>> nx.composite.flatten_list([1, {"b": 3, "a": 2}], [4])
     [1, 2, 3, 4]
     """
-    leaves = [leaf for container in containers for leaf in tree.flatten(container)[0]]
-    return [*leaves, *tail]
+    containers = as_list("flatten_list", "containers", containers)
+    tail = as_list("flatten_list", "tail", tail)
+    return [*tree.leaves(containers), *tail]
 
 
 _hints.install(globals())

@@ -26,8 +26,9 @@ from __future__ import annotations
 import builtins
 
 from nxla import _core, _hints, tree
+from nxla._arguments import require_callable
 from nxla._core import Context
-from nxla._values import as_int, template_of
+from nxla._values import as_count, as_int, as_list, template_of
 from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
@@ -86,6 +87,7 @@ def build(function: Callable[[], Any], /) -> Expression:
     >>> nx.expr.build(lambda: nx.expr.parameter((2,), nx.int32) + 1).run(nx.tensor([1, 2])).tolist()
     [2, 3]
     """
+    require_callable("build", "function", function)
     return _core.build_expression(function)
 
 
@@ -171,6 +173,8 @@ def parameter(
     else:
         sizes: Any = shape
         template = _core.Template(sizes, dtype, names)
+    if pos is not None:
+        pos = as_count("parameter", "pos", pos)
     return _core.expr_parameter(template, pos, context)
 
 
@@ -270,6 +274,9 @@ def metadata(
     [{'layer': 3, 'sizes': [2, 4]}]
     """
     if notes is not None:
+        if not hasattr(notes, "keys"):
+            kind = type(notes).__name__
+            raise ArgumentError(f"metadata: notes: must be a dict; got a {kind}")
         own = dict(notes)
         for name, given in (("inspect", inspect is not None), ("stop_grad", stop_grad)):
             if name in own and given:
@@ -312,7 +319,9 @@ def tuple(
     >>> nx.expr.elem(nx.expr.tuple([(1, 2), 3]), 0)
     (1, 2)
     """
+    values = as_list("tuple", "values", values)
     if templates is not None:
+        templates = as_list("tuple", "templates", templates)
         if len(templates) != len(values):
             raise ArgumentError(
                 f"tuple: templates: must have one for each of {len(values)} values; "
@@ -342,7 +351,7 @@ def elem(values: Sequence[T], index: int, /) -> T:
     >>> nx.expr.elem((10, 20), 1)
     20
     """
-    index = as_int("elem", "index", index)
+    values, index = as_list("elem", "values", values), as_int("elem", "index", index)
     if not 0 <= index < len(values):
         raise ArgumentError(f"elem: index: must be from 0 to {len(values) - 1}; got {index}")
     return values[index]
@@ -459,7 +468,7 @@ def cond(
     2.0
     """
     _needs_trace("cond")
-    result: T = _core.cond(list(clauses), otherwise)
+    result: T = _core.cond(as_list("cond", "clauses", clauses), otherwise)
     return result
 
 

@@ -23,7 +23,7 @@ from collections.abc import Iterable
 
 from nxla import _core, _hints
 from nxla._core import Expression, Node, Policy, Stage, StageGraph, Timeline
-from nxla._values import keeps_structure
+from nxla._values import as_list, keeps_structure
 from nxla.ops.control import _noted
 
 TYPE_CHECKING = False
@@ -281,7 +281,7 @@ def graph_of(function: str, stages: StageGraph | Sequence[Stage]) -> StageGraph:
             f"{function}: stages: must be a StageGraph or a list of Stage; got a "
             f"{type(stages).__name__}"
         )
-    listed: list[Any] = list(stages)
+    listed = as_list(function, "stages", stages)
     for position, stage in enumerate(listed):
         if not isinstance(stage, Stage):
             raise _core.ArgumentError(

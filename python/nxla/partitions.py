@@ -29,7 +29,7 @@ from nxla._arguments import name_of
 from nxla._marks import MARKS, reject_marks
 from nxla._signatures import SignatureCache
 from nxla._spec import OWN_OPTIONS, FunctionSpec, JittedFunction, spec_of
-from nxla._values import as_tensor, template_of
+from nxla._values import as_list, as_tensor, template_of
 from nxla.compiler import callback
 from nxla.errors import ArgumentError
 
@@ -91,7 +91,10 @@ def jit_partitions(
 
     spec = spec_of(function, "jit_partitions")
     options = {**spec.options, **options}
-    lists = [tuple(args) for args in args_list]
+    lists = [
+        tuple(as_list("jit_partitions", "args_list", args))
+        for args in as_list("jit_partitions", "args_list", args_list)
+    ]
     _check_same(name_of(function), lists)
     if not lists:
         return []

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from nxla import _core, _hints, tree
 from nxla._arguments import name_of, require_callable
-from nxla._values import arrays_to_tensors, new_tensors
+from nxla._values import arrays_to_tensors, as_list, new_tensors
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -74,7 +74,7 @@ def checkpoint(
                 f"notes; got {policy!r}"
             )
     else:
-        keep, names = "named", list(policy)
+        keep, names = "named", as_list("checkpoint", "policy", policy)
         if not all(isinstance(name, str) for name in names):
             raise ArgumentError(f"checkpoint: policy: notes must be strings; got {names!r}")
     require_callable("checkpoint", "function", function)

@@ -33,7 +33,7 @@ from nxla._mesh_programs import (
     template_of,
 )
 from nxla._prefixes import expand_prefix, prefix_values
-from nxla._values import to_index
+from nxla._values import as_list, to_index
 from nxla.errors import ArgumentError, OptionError, TraceError
 
 TYPE_CHECKING = False
@@ -109,7 +109,8 @@ class Mesh:
         self.size = math.prod(self.axes.values())
         given = None
         if devices is not None:
-            given = [each if isinstance(each, Device) else Device(each) for each in devices]
+            listed = as_list("Mesh", "devices", devices)
+            given = [each if isinstance(each, Device) else Device(each) for each in listed]
         self._mesh = _core.DeviceMesh(list(self.axes.items()), given)
         #: The devices, in row-major order.
         self.devices: list[Device] = self._mesh.devices
@@ -643,12 +644,16 @@ def shard_jit(
     def run(args_list: Sequence[Sequence[Any]]) -> list[Any]:
         if _core.is_tracing():
             raise TraceError("shard_jit: must not be called in a trace")
-        if len(args_list) != mesh.size:
+        lists_of_args = [
+            as_list("shard_jit", "arguments", args)
+            for args in as_list("shard_jit", "arguments", args_list)
+        ]
+        if len(lists_of_args) != mesh.size:
             raise ArgumentError(
                 f"shard_jit: arguments: must be {mesh.size} lists, one for each device; got "
-                f"{len(args_list)}"
+                f"{len(lists_of_args)}"
             )
-        flat = [tree.flatten(tuple(args)) for args in args_list]
+        flat = [tree.flatten(tuple(args)) for args in lists_of_args]
         structure = flat[0][1]
         if any(each != structure for _, each in flat):
             raise ArgumentError("shard_jit: arguments: must have the same structure on all devices")

@@ -7,7 +7,8 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor
+from nxla._arguments import require_callable
+from nxla._values import as_count, as_list, as_tensor
 from nxla.derivatives import jvp, vjp
 from nxla.errors import ArgumentError
 
@@ -156,12 +157,14 @@ def check_grads(
     """
     from random import Random
 
-    if order < 1 or not modes or any(mode not in ("fwd", "rev") for mode in modes):
+    require_callable("check_grads", "function", function)
+    order = as_count("check_grads", "order", order, 1)
+    modes = as_list("check_grads", "modes", modes)
+    if not modes or any(mode not in ("fwd", "rev") for mode in modes):
         raise ArgumentError(
-            "check_grads: order, modes: order must be at least 1 and modes a subset of 'fwd' "
-            f"and 'rev'; got {order!r} and {modes!r}"
+            f"check_grads: modes: must be a subset of 'fwd' and 'rev'; got {modes!r}"
         )
-    every, structure = tree.flatten(tuple(args))
+    every, structure = tree.flatten(tuple(as_list("check_grads", "args", args)))
     every = [_core.tensor(x) if isinstance(x, float | complex) else as_tensor(x) for x in every]
     places = [at for at, x in enumerate(every) if _is_smooth(x.dtype)]
     if not places:

@@ -8,6 +8,7 @@ from nxla import _core, _hints, tree
 from nxla._arguments import names_of, reject_shardings, require_callable, require_list
 from nxla._marks import MARKS, donated_arguments, marked_arguments, static_arguments
 from nxla._spec import make_function, spec_of
+from nxla._values import as_pairs
 from nxla.compiler import callback, has_own_jit, overrides, own_jit
 from nxla.errors import ArgumentError
 
@@ -539,7 +540,8 @@ def template(
     >>> nx.template((2, 3), nx.int32)
     s32[2][3]
     """
-    return _core.Template(shape, dtype, names, list(vectorized_axes))
+    vectors = as_pairs("template", "vectorized_axes", vectorized_axes, "(name, size)")
+    return _core.Template(shape, dtype, names, vectors)
 
 
 def debug_expr(

@@ -11,6 +11,7 @@ An expression is a graph: `scope_ids` lists its nodes, `apply_args` visits the o
 from __future__ import annotations
 
 from collections import OrderedDict, defaultdict
+from collections.abc import Iterable
 from copy import copy
 from itertools import accumulate, pairwise
 
@@ -20,7 +21,7 @@ from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Sequence
     from typing import Any, Literal, TypeVar
 
     from nxla._core import Tensor
@@ -80,6 +81,12 @@ def _check_class(what: str, value: object, *classes: type) -> None:
         raise ArgumentError(f"{what}: must be of type {expected}; got a {type(value).__name__}")
 
 
+def _check_callable(what: str, value: object) -> None:
+    """Raise an error if an argument cannot be called."""
+    if not callable(value):
+        raise ArgumentError(f"{what}: must be callable; got a {type(value).__name__}")
+
+
 def unflatten(structure: TreeDef, leaves: Iterable[Any], /) -> Any:
     """Insert leaves into a structure; the inverse of `flatten`.
 
@@ -103,6 +110,7 @@ def unflatten(structure: TreeDef, leaves: Iterable[Any], /) -> Any:
     {'a': 10, 'b': (20, 30)}
     """
     _check_class("unflatten: structure", structure, TreeDef)
+    _check_class("unflatten: leaves", leaves, Iterable)
     return structure.unflatten(list(leaves))
 
 
@@ -158,9 +166,7 @@ def map(function: Callable[..., Any], tree: Any, /, *rest: Any) -> Any:
     >>> nx.tree.map(lambda p, g: p - g, {"w": 3, "b": 2}, {"w": 1, "b": 1})
     {'b': 1, 'w': 2}
     """
-    given: Any = function
-    if not callable(given):
-        raise ArgumentError(f"tree.map: function: must be callable; got a {type(given).__name__}")
+    _check_callable("tree.map: function", function)
     items, structure = _core.tree_flatten(tree)
     if not rest:
         return structure.unflatten([function(item) for item in items])
@@ -273,6 +279,7 @@ def apply_args(
     (['parameter', 'sin'], 2)
     """
     _check_class("apply_args: node", node, Node)
+    _check_callable("apply_args: function", function)
     args = []
     for operand in node.args:
         stand_in, state = function(operand, state)
@@ -388,6 +395,7 @@ def rewrite(expression: Expression, replace: Callable[[Node, list[Any]], Any], /
     {'add': 1, 'cos': 1, 'parameter': 1, 'tan': 1}
     """
     _check_class("rewrite: expression", expression, Expression)
+    _check_callable("rewrite: replace", replace)
 
     def rebuilt() -> Any:
         made: dict[int, Any] = {}

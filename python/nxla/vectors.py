@@ -23,7 +23,7 @@ import functools
 
 from nxla import _core, _hints, tree
 from nxla._prefixes import expand_prefix
-from nxla._values import as_tensor, keeps_structure, to_index, user_line
+from nxla._values import as_list, as_pairs, as_tensor, keeps_structure, to_index, user_line
 from nxla.errors import ArgumentError
 from nxla.ops.movement import moveaxis
 
@@ -47,7 +47,7 @@ def _axes(axes: VectorAxis | Iterable[VectorAxis], function: str) -> list[tuple[
     if isinstance(axes, str):
         axes = [axes]
     found: list[tuple[str, int | None]] = []
-    for axis in axes:
+    for axis in as_list(function, "axes", axes):
         if isinstance(axis, str):
             found.append((axis, None))
             continue
@@ -199,7 +199,8 @@ def reshape_vectors(values: Sequence[TensorLike], /, *, align_ranks: bool = Fals
     >>> [z.vectorized_axes for z in nx.reshape_vectors([x, y])]
     [(('x', 2), ('y', 1)), (('x', 1), ('y', 3))]
     """
-    return _core.align_vectors(list(values), align_ranks, False)
+    values = as_list("reshape_vectors", "values", values)
+    return _core.align_vectors(values, align_ranks, False)
 
 
 def broadcast_vectors(
@@ -216,22 +217,20 @@ def broadcast_vectors(
     >>> nx.devectorize(nx.broadcast_vectors([x, y])[1], keep_names=False).tolist()
     [[7], [7]]
     """
-    return _core.align_vectors(list(values), align_ranks, True)
+    values = as_list("broadcast_vectors", "values", values)
+    return _core.align_vectors(values, align_ranks, True)
 
 
 def spread(function: str, x: Tensor, axes: Sequence[tuple[str, int]]) -> Tensor:
     """Broadcast a tensor without vectorized axes over the given axes of a `function`."""
-    if not axes:
+    pairs = as_pairs(function, "vectorized_axes", axes, "(name, size)")
+    if not pairs:
         return x
-    if any(len(axis) != 2 for axis in axes):
-        raise ArgumentError(
-            f"{function}: vectorized_axes: must be pairs (name, size); got {list(axes)}"
-        )
-    sizes = [size for _, size in axes]
+    sizes = [size for _, size in pairs]
     repeated = _core.rename(
         _core.broadcast_to(x, [*sizes, *x.shape]), [*[None] * len(sizes), *x.names]
     )
-    return _core.vectorize(repeated, list(axes))
+    return _core.vectorize(repeated, pairs)
 
 
 def vmap(function: Callable[P, Any], /, in_axes: Any = 0, out_axes: Any = 0) -> Function[P, Any]:

@@ -305,7 +305,7 @@ def test_check_grads_finds_wrong_derivatives():
     nx.testing.check_grads(twice, (0.5,), order=1)
     with pytest.raises(AssertionError, match=r"(fwd|rev) of fwd"):
         nx.testing.check_grads(twice, (0.5,), order=2)
-    with pytest.raises(nx.ArgumentError, match="order, modes: order must be at least 1"):
+    with pytest.raises(nx.ArgumentError, match="order: must be at least 1"):
         nx.testing.check_grads(nx.sin, (0.5,), order=0)
     with pytest.raises(nx.ArgumentError, match="must contain a float or complex tensor"):
         nx.testing.check_grads(nx.sin, (1,))

@@ -694,7 +694,104 @@ INVALID_CALLS = {
     ),
     "vmap: in_axes: must be an int, None, or a list": lambda: nx.vmap(nx.sin, True),
     "elem: index: must be from 0 to 1; got -1": lambda: nx.expr.elem((1, 2), -1),
+    "arange: start, stop, step: must be real numbers; got 0, 1j": lambda: nx.arange(0, 1j),
+    "fftfreq: n: must be an integer; got None": lambda: nx.fft.fftfreq(None),
+    "rfftfreq: n: must be at least 1; got 0": lambda: nx.fft.rfftfreq(0),
+    "eye: n_rows: must be an integer; got 'a'": lambda: nx.eye("a"),
+    "bincount: minlength: must be an integer; got None": lambda: nx.bincount([1], minlength=None),
+    "segment_sum: num_segments: must be an integer": lambda: nx.segment_sum([1.0], [0], "a"),
+    "histogram: range: must be pairs of numbers": lambda: nx.histogram([1.0], range=3),
+    "parameter: pos: must be at least 0": lambda: nx.expr.build(
+        lambda: nx.expr.parameter(2, "f32", pos=-1)
+    ),
+    "metadata: notes: must be a dict; got a str": lambda: nx.expr.metadata(1.0, "note"),
+    "build: function: must be callable": lambda: nx.expr.build(None),
+    "split: at: must be finite; got nan": lambda: nx.split(nx.ones(2), at=math.nan),
+    "tensordot: axes: must be from 0 to 1; got 1000000000000": lambda: nx.tensordot(
+        nx.ones(2), nx.ones((2, 2)), axes=10**12
+    ),
+    "categorical_split: axis: must be an int": lambda: nx.random.categorical_split(
+        nx.random.key(0), nx.ones(2), axis=None
+    ),
+    "interpolate: scale_factor: must be finite; got nan": lambda: nx.nn.interpolate(
+        nx.ones((1, 1, 2)), scale_factor=math.nan
+    ),
+    "check_grads: order: must be an integer": lambda: nx.testing.check_grads(
+        nx.sin, (0.5,), order=None
+    ),
+    "piecewise_constant_schedule: boundaries_and_scales: must be a dict": lambda: (
+        nx.optim.piecewise_constant_schedule(1.0, "a")
+    ),
+    "apply_args: function: must be callable": lambda: nx.tree.apply_args(
+        nx.debug_expr(nx.sin)(1.0).nodes[0], None, 0
+    ),
+    "rewrite: replace: must be callable": lambda: nx.tree.rewrite(nx.debug_expr(nx.sin)(1.0), None),
+    "unflatten: leaves: must be of type Iterable": lambda: nx.tree.unflatten(
+        nx.tree.flatten([1])[1], None
+    ),
+    **{
+        f"{name}: axis: must be an int or a name; got bool": call
+        for name, call in {
+            "unstack": lambda: nx.unstack(nx.ones((2, 2)), axis=True),
+            "trapezoid": lambda: nx.trapezoid(nx.ones(2), axis=True),
+        }.items()
+    },
 }
+
+#: Calls with a number or None in place of a sequence, by the function and the argument.
+NOT_SEQUENCES = {
+    ("collectives", "axis_name"): nx.collectives.axis_size,
+    ("flatten_list", "containers"): nx.composite.flatten_list,
+    ("flatten_list", "tail"): lambda bad: nx.composite.flatten_list([], bad),
+    ("elem", "values"): lambda bad: nx.expr.elem(bad, 0),
+    ("tuple", "values"): nx.expr.tuple,
+    ("tuple", "templates"): lambda bad: nx.expr.tuple([1], bad or 3),
+    ("vectorize", "axes"): lambda bad: nx.vectorize(nx.ones(2), bad),
+    ("revectorize", "axes"): lambda bad: nx.revectorize(nx.vectorize([1], "x"), bad),
+    ("reshape_vectors", "values"): nx.reshape_vectors,
+    ("broadcast_vectors", "values"): nx.broadcast_vectors,
+    ("cond", "pred"): lambda bad: nx.cond(bad, otherwise=lambda: 1),
+    ("switch", "branches"): lambda bad: nx.switch(0, bad),
+    ("einsum", "optimize"): lambda bad: nx.einsum("i->", nx.ones(2), optimize=bad),
+    ("jit_partitions", "args_list"): lambda bad: nx.jit_partitions(nx.sin, bad),
+    ("lstm_cell", "carry"): lambda bad: nx.nn.lstm_cell(bad, 1.0, 1.0, 1.0),
+    ("join_schedules", "schedules"): lambda bad: nx.optim.join_schedules(bad, []),
+    ("join_schedules", "boundaries"): lambda bad: nx.optim.join_schedules([], bad),
+    ("scale_by_muon", "ns_coeffs"): nx.optim.scale_by_muon,
+    ("check_grads", "args"): lambda bad: nx.testing.check_grads(nx.sin, bad),
+    ("check_grads", "modes"): lambda bad: nx.testing.check_grads(nx.sin, (1.0,), modes=bad),
+    ("pipeline_step", "layers"): lambda bad: nx.graph.pipeline_step(
+        bad, nx.subtract, nx.add, parts=1
+    ),
+}
+
+
+@pytest.mark.parametrize(("function", "argument"), NOT_SEQUENCES)
+@pytest.mark.parametrize("value", [None, 7], ids=str)
+def test_sequence_errors_name_the_function_and_the_argument(function, argument, value):
+    kind = "(NoneType|int)"
+    with pytest.raises(
+        nx.ArgumentError, match=rf"^{function}: {argument}: must be a sequence; got a {kind}$"
+    ):
+        NOT_SEQUENCES[function, argument](value)
+
+
+#: Calls with an argument that must be a list of pairs, by the function and the argument.
+NOT_PAIRS = {
+    ("eye", "vectorized_axes"): lambda bad: nx.eye(2, vectorized_axes=bad),
+    ("template", "vectorized_axes"): lambda bad: nx.template(2, vectorized_axes=bad),
+    ("pad_outer", "widths"): lambda bad: nx.pad_outer(nx.ones(2), "reflect", bad),
+    ("conv_transpose", "padding"): lambda bad: nx.nn.conv_transpose(
+        nx.ones((1, 1, 2)), nx.ones((1, 1, 2)), padding=bad
+    ),
+}
+
+
+@pytest.mark.parametrize(("function", "argument"), NOT_PAIRS)
+@pytest.mark.parametrize("value", [None, 7, [None], [1, 2], [(1, 2, 3)]], ids=str)
+def test_pair_errors_name_the_function_and_the_argument(function, argument, value):
+    with pytest.raises(nx.ArgumentError, match=rf"^{function}: {argument}: must be pairs \("):
+        NOT_PAIRS[function, argument](value)
 
 
 @pytest.mark.parametrize("message", INVALID_CALLS)

@@ -11,7 +11,7 @@ from nxla import _core, _hints, tree
 from nxla._cluster import bar_of, executor_of
 from nxla._cluster.build import Builder
 from nxla._cluster.driver import RunLoop
-from nxla._values import as_count, template_of
+from nxla._values import as_count, as_list, template_of
 from nxla.derivatives import vjp
 
 TYPE_CHECKING = False
@@ -149,9 +149,10 @@ def pipeline_step(
     >>> weights[1].item() > 1
     True
     """
-    if not layers:
+    listed = as_list("pipeline_step", "layers", layers)
+    if not listed:
         raise _core.ArgumentError("pipeline_step: layers: must not be empty")
-    return PipelineStep(layers, loss, update, parts, schedule, executor, options)
+    return PipelineStep(listed, loss, update, parts, schedule, executor, options)
 
 
 class PipelineStep:

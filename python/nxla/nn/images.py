@@ -7,7 +7,7 @@ import math
 from collections.abc import Sequence
 
 from nxla import _core, _hints
-from nxla._values import as_bool, as_count, as_tensor, call_as, index_list, to_index
+from nxla._values import as_bool, as_count, as_pairs, as_tensor, call_as, index_list, to_index
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -135,11 +135,10 @@ def _removed(
         ]
     if isinstance(padding, str):
         raise ArgumentError(f'{op}: padding: must be "valid", "same" or pairs; got {padding!r}')
-    if len(padding) != len(steps):
-        raise ArgumentError(f"{op}: padding: must have {len(steps)} pairs; got {len(padding)}")
-    if any(len(pair) != 2 for pair in padding):
-        raise ArgumentError(f"{op}: padding: must be pairs (low, high); got {padding}")
-    return [(low, high, more) for (low, high), more in zip(padding, added, strict=True)]
+    pairs = as_pairs(op, "padding", padding, "(low, high)")
+    if len(pairs) != len(steps):
+        raise ArgumentError(f"{op}: padding: must have {len(steps)} pairs; got {len(pairs)}")
+    return [(low, high, more) for (low, high), more in zip(pairs, added, strict=True)]
 
 
 def _turned(kernel: Tensor, groups: int) -> Tensor:
@@ -310,6 +309,16 @@ def _nearest(x: Tensor, axis: int, places: list[float]) -> Tensor:
     return _core.take(x, _core.tensor(index, "s32"), axis)
 
 
+def _scales(op: str, scale_factor: float | Sequence[float], count: int) -> list[float]:
+    """Return the factor of each of `count` axes."""
+    given = scale_factor if isinstance(scale_factor, Sequence) else [scale_factor] * count
+    if not all(hasattr(each, "__float__") and math.isfinite(each) for each in given):
+        raise ArgumentError(f"{op}: scale_factor: must be finite; got {scale_factor!r}")
+    if len(given) != count:
+        raise ArgumentError(f"{op}: scale_factor: must have {count} entries; got {len(given)}")
+    return [float(factor) for factor in given]
+
+
 def interpolate(
     x: TensorLike,
     /,
@@ -378,13 +387,9 @@ def interpolate(
         raise ArgumentError(f"{op}: size, scale_factor: exactly one must be passed")
     factors: list[float | None] = [None] * count
     if scale_factor is not None:
-        given = scale_factor if isinstance(scale_factor, Sequence) else [scale_factor] * count
-        factors = [float(factor) for factor in given]
-        if len(factors) != count:
-            raise ArgumentError(
-                f"{op}: scale_factor: must have {count} entries; got {len(factors)}"
-            )
-        target = [math.floor(old * factor) for old, factor in zip(x.shape[2:], given, strict=True)]
+        scales = _scales(op, scale_factor, count)
+        factors = [*scales]
+        target = [math.floor(old * scale) for old, scale in zip(x.shape[2:], scales, strict=True)]
     else:
         assert size is not None
         target = _per_axis(op, "size", size, count)

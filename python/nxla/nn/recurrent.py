@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._values import as_tensor
+from nxla._values import as_list, as_tensor
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -90,9 +90,10 @@ def lstm_cell(
     >>> outputs.shape
     (5, 2)
     """
-    if len(carry) != 2:
-        raise ArgumentError(f"lstm_cell: carry: must be a pair (h, c); got {len(carry)} entries")
-    h, c = as_tensor(carry[0]), as_tensor(carry[1])
+    parts = as_list("lstm_cell", "carry", carry)
+    if len(parts) != 2:
+        raise ArgumentError(f"lstm_cell: carry: must be a pair (h, c); got {len(parts)} entries")
+    h, c = map(as_tensor, parts)
     size = _units("lstm_cell", h)
     from_x = _gates("lstm_cell", 4, x, w_x, b, size, "w_x")
     from_h = _gates("lstm_cell", 4, h, w_h, None, size, "w_h")

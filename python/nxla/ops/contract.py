@@ -5,7 +5,7 @@ from __future__ import annotations
 import string
 
 from nxla import _core, _hints
-from nxla._values import as_tensors, call_as, index_list, to_index
+from nxla._values import as_list, as_tensors, call_as, index_list, to_index
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -35,7 +35,7 @@ def tensordot(
     Raises
     ------
     ArgumentError
-        If `axes` is negative, or not a pair.
+        If `axes` is neither a pair nor a number from 0 to the smaller rank.
     ShapeError
         If paired axes differ in size.
 
@@ -53,8 +53,10 @@ def tensordot(
             )
         left, right = (index_list("tensordot", "axes", each) for each in axes)
         return call_as("tensordot", _core.dot, x1, x2, x1_contract=left, x2_contract=right)
-    if count < 0:
-        raise ArgumentError(f"tensordot: axes: must not be negative; got {count}")
+    x1, x2 = as_tensors("tensordot", x1, x2)
+    rank = min(x1.ndim, x2.ndim)
+    if not 0 <= count <= rank:
+        raise ArgumentError(f"tensordot: axes: must be from 0 to {rank}; got {count}")
     last, first = list(range(-count, 0)), list(range(count))
     return call_as("tensordot", _core.dot, x1, x2, x1_contract=last, x2_contract=first)
 
@@ -171,8 +173,8 @@ def _path(
 ) -> list[list[int]] | None:
     """Return the order of contractions as positions of operands; None lets nxla choose."""
     if not isinstance(optimize, bool | str):
-        steps = [step for step in optimize if not isinstance(step, str)]
-        return [list(step) for step in steps]
+        steps = as_list("einsum", "optimize", optimize)
+        return [as_list("einsum", "optimize", step) for step in steps if not isinstance(step, str)]
     if len(tensors) < 3:
         return None
     if optimize is False:

@@ -10,6 +10,7 @@ from nxla import _core, _hints, tree
 from nxla._arguments import require_callable
 from nxla._spec import make_function
 from nxla._values import (
+    as_list,
     as_tensor,
     as_tensors,
     keeps_structure,
@@ -161,7 +162,7 @@ def cond(
         raise ArgumentError("cond: otherwise: requires clauses, [(pred, fn), …]")
     else:
         require_callable("cond", "otherwise", otherwise)
-        clauses = [_clause(clause) for clause in pred]  # type: ignore[union-attr]
+        clauses = [_clause(clause) for clause in as_list("cond", "pred", pred)]  # type: ignore[arg-type]
     return _branch("cond", clauses, otherwise)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints, tree
-from nxla._values import as_bool, as_int, as_tensor, call_as, plain_number
+from nxla._values import as_bool, as_count, as_int, as_tensor, call_as, plain_number
 from nxla.errors import ArgumentError, ShapeError
 from nxla.placement import made_on
 from nxla.vectors import spread
@@ -466,7 +466,7 @@ def arange(
     Raises
     ------
     ArgumentError
-        If the step is zero.
+        If the step is zero, or an argument is not a finite real number.
     OverflowError
         If an integer does not fit the default dtype.
 
@@ -479,7 +479,11 @@ def arange(
     if stop is None:
         start, stop = 0, start
     # Arithmetic on integers of NumPy would wrap.
-    start, stop, step = (plain_number(number) for number in (start, stop, step))
+    start, stop, step = numbers = [plain_number(number) for number in (start, stop, step)]
+    if not all(hasattr(number, "__float__") for number in numbers):
+        raise ArgumentError(
+            f"arange: start, stop, step: must be real numbers; got {start!r}, {stop!r} and {step!r}"
+        )
     if step == 0:
         raise ArgumentError("arange: step: must not be zero")
     # -(-a // b) rounds up exactly for integers of any size. A float step such as 1 / 3 is
@@ -652,7 +656,8 @@ def eye(
     >>> nx.eye(2).tolist(), nx.eye(2, 3, k=1, dtype=nx.int32).tolist()
     ([[1.0, 0.0], [0.0, 1.0]], [[0, 1, 0], [0, 0, 1]])
     """
-    shape = (n_rows, n_rows if n_cols is None else n_cols)
+    n_rows = as_count("eye", "n_rows", n_rows)
+    shape = n_rows, n_rows if n_cols is None else as_count("eye", "n_cols", n_cols)
     dtype = _core.f32 if dtype is None else dtype
     return spread("eye", made_on(device, _diagonal, shape, k, dtype, names), vectorized_axes)
 

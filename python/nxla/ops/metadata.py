@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import operator
-
 from nxla import _core, _hints, tree
-from nxla._values import as_count, as_tensor, index_list
+from nxla._values import as_count, as_tensor, index_list, to_index
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -58,15 +56,16 @@ def axis_size(x: TensorLike, axis: Axis, /) -> int:
 
 def axis_position(function: str, x: Tensor, axis: Axis, argument: str = "axis") -> int:
     """Return the position of an axis; errors name the function and its argument."""
+    position = to_index(axis)
     if isinstance(axis, str):
         if axis in x.names:
             return x.names.index(axis)
-    elif not hasattr(axis, "__index__"):
+    elif position is None:
         raise ArgumentError(
             f"{function}: {argument}: must be an int or a name; got {type(axis).__name__}"
         )
-    elif -x.ndim <= axis < x.ndim:
-        return operator.index(axis) % x.ndim
+    elif -x.ndim <= position < x.ndim:
+        return position % x.ndim
     raise ShapeError(
         f"{function}: {argument}: must be an axis of shape {x.shape} with names {x.names}; "
         f"got {axis!r}"

@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import itertools
+import math
 import operator
 from itertools import chain, pairwise
 
 from nxla import _core, _hints
-from nxla._values import as_count, as_int, as_tensor, as_tensors, call_as, index_list, user_line
+from nxla._values import (
+    as_count,
+    as_int,
+    as_pairs,
+    as_tensor,
+    as_tensors,
+    call_as,
+    index_list,
+    user_line,
+)
 from nxla.errors import ArgumentError, ShapeError, TraceError
 from nxla.ops.metadata import axis_position
 
@@ -189,6 +199,8 @@ def split(
         return _parts(x, range(size, length, size), axis, length)
     position: Any = positions if at is None else at
     if isinstance(position, float):
+        if not math.isfinite(position):
+            raise ArgumentError(f"split: at: must be finite; got {position}")
         return _parts(x, [-int(-position * length // 1)], axis, length)  # Rounds up.
     return _parts(x, position if at is None else [position], axis, length)
 
@@ -432,11 +444,10 @@ def pad_outer(
     >>> nx.pad_outer([1, 2, 3], 0, [(0, 2)]).tolist()
     [1, 2, 3, 0, 0]
     """
+    pairs = as_pairs("pad_outer", "widths", widths, "(low, high)")
     if isinstance(rule, str):
-        return _core.pad_with_own(x, rule, widths)
-    if any(len(width) != 2 for width in widths):
-        raise ArgumentError(f"pad_outer: widths: must be pairs (low, high); got {list(widths)}")
-    return call_as("pad_outer", _core.pad, x, rule, widths)
+        return _core.pad_with_own(x, rule, pairs)
+    return call_as("pad_outer", _core.pad, x, rule, pairs)
 
 
 _hints.install(globals())

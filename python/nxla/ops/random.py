@@ -706,8 +706,8 @@ def categorical_split(
 def _batch(logits: TensorLike, axis: Axis) -> tuple[int, ...]:
     """Return the shape of logits without an axis."""
     x = as_tensor(logits)
-    at = x.names.index(axis) if isinstance(axis, str) and axis in x.names else axis
-    if isinstance(at, str) or not -x.ndim <= at < x.ndim:
+    at = x.names.index(axis) if axis in x.names else to_index(axis)
+    if at is None or not -x.ndim <= at < x.ndim:
         return ()  # Type inference reports the invalid axis.
     at %= x.ndim
     return x.shape[:at] + x.shape[at + 1 :]

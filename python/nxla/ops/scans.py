@@ -6,7 +6,7 @@ from functools import partial
 
 from nxla import _core, _hints, tree
 from nxla._arguments import require_callable
-from nxla._values import as_bool, as_int, as_tensor, new_tensor, new_tensors
+from nxla._values import as_bool, as_int, as_list, as_tensor, new_tensor, new_tensors
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.control import _branch
 
@@ -70,7 +70,7 @@ def switch(index: TensorLike, branches: Sequence[Callable[..., Any]], /, *operan
     >>> f(1, 0.0).item(), f(9, 1.0).item()
     (1.0, 0.0)
     """
-    branches = list(branches)
+    branches = as_list("switch", "branches", branches)
     if not branches:
         raise ArgumentError("switch: branches: must not be empty")
     for number, branch in enumerate(branches):

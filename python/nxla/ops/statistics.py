@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._values import as_count, as_tensor, as_tensors, to_index
+from nxla._values import as_count, as_pairs, as_tensor, as_tensors, to_index
 from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
@@ -63,11 +63,11 @@ def bincount(
     [1, 2]
     """
     x = as_tensor(x)
-    for argument, size in (("minlength", minlength), ("length", length)):
-        if size is not None:
-            as_count("bincount", argument, size)
+    minlength = as_count("bincount", "minlength", minlength)
     if length is None:
         length = _count_of("bincount", "x", x, "length")
+    else:
+        length = as_count("bincount", "length", length)
     return _core.count_numbers(x, weights, max(length, minlength))
 
 
@@ -142,9 +142,10 @@ def histogram(
     if count is None:
         x, edges = as_tensors("histogram", x, bins, compared=True)
         return _core.histogram_of(x, edges, weights, density), edges
-    if range is not None and len(range) != 2:
-        raise ArgumentError(f"histogram: range: must be a pair of numbers; got {range!r}")
-    limits = None if range is None else (range[0], range[1])
+    limits = None
+    if range is not None:
+        ((first, last),) = as_pairs("histogram", "range", [range], "of numbers")
+        limits = first, last
     x = as_tensor(x)
     edges = _core.bin_edges(x, count, limits)
     counts = _core.histogram_of(x, edges, weights, density)
@@ -163,6 +164,8 @@ def _segments(
     ids = as_tensor(segment_ids)
     if num_segments is None:
         num_segments = _count_of(f"segment_{kind}", "segment_ids", ids, "num_segments")
+    else:
+        num_segments = as_count(f"segment_{kind}", "num_segments", num_segments)
     return _core.segment(kind, data, ids, num_segments)
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
-from nxla._values import as_tensor, call_as
+from nxla._values import as_list, as_tensor, call_as
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import full_like
 from nxla.optim.optimizers import adamw
@@ -324,7 +324,7 @@ def adafactor(
     return chain(*parts, scale(-1.0))
 
 
-def _orthogonal(x: Tensor, coefficients: tuple[float, float, float], steps: int) -> Tensor:
+def _orthogonal(x: Tensor, coefficients: Sequence[float], steps: int) -> Tensor:
     """Return a matrix with about the same singular vectors, and singular values near 1."""
     a, b, c = coefficients
     names = x.names
@@ -368,7 +368,8 @@ def scale_by_muon(
     >>> 0.6 < updates[0, 0].item() < 1.3, updates[0, 1].item()
     (True, 0.0)
     """
-    if len(ns_coeffs) != 3:
+    coefficients = as_list("scale_by_muon", "ns_coeffs", ns_coeffs)
+    if len(coefficients) != 3:
         raise ArgumentError(f"scale_by_muon: ns_coeffs: must be three numbers; got {ns_coeffs!r}")
 
     def update(grads: Any, state: MuonState, params: Any = None) -> tuple[Any, MuonState]:
@@ -380,7 +381,7 @@ def scale_by_muon(
         def scaled(_: Tensor, mean: Tensor) -> Tensor:
             rows, columns = mean.shape[-2:]
             factor = math.sqrt(max(1.0, columns / max(rows, 1)))
-            return _orthogonal(mean, ns_coeffs, ns_steps) * factor
+            return _orthogonal(mean, coefficients, ns_steps) * factor
 
         return _map_wide(scaled, grads, means), MuonState(count, mu)
 

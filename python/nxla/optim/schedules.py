@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints
-from nxla._values import as_tensor
+from nxla._values import as_list, as_tensor
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -233,6 +233,8 @@ def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> 
     >>> [rate(step).item() for step in (2, 3, 4)]
     [1.0, 0.5, 0.25]
     """
+    schedules = as_list("join_schedules", "schedules", schedules)
+    boundaries = as_list("join_schedules", "boundaries", boundaries)
     if len(boundaries) != len(schedules) - 1:
         raise ArgumentError(
             f"join_schedules: boundaries: must be {len(schedules) - 1} for {len(schedules)} "
@@ -319,7 +321,13 @@ def piecewise_constant_schedule(
     >>> [rate(step).item() for step in range(5)]
     [1.0, 1.0, 0.5, 0.5, 0.25]
     """
-    steps = sorted((boundaries_and_scales or {}).items())
+    factors = boundaries_and_scales or {}
+    if not hasattr(factors, "items"):
+        raise ArgumentError(
+            "piecewise_constant_schedule: boundaries_and_scales: must be a dict; got a "
+            f"{type(factors).__name__}"
+        )
+    steps = sorted(factors.items())
     for _, factor in steps:
         if factor < 0:
             raise ArgumentError(
