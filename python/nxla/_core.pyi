@@ -344,6 +344,11 @@ class _Operators:
         device : Device or str, optional
             The device of the result; by default the device of `x`.
 
+        Returns
+        -------
+        Tensor
+            A tensor of the dtype, with the shape and the names of `x`.
+
         Examples
         --------
         >>> import nxla as nx
@@ -625,6 +630,12 @@ class _Operators:
             The number of copies, for all elements of the axis or for each.
         axis : int or str, optional
             The axis; None flattens the tensor first.
+
+        Returns
+        -------
+        Tensor
+            A tensor whose axis has the sum of the counts of all elements as its size; a vector if
+            `axis` is None.
 
         Raises
         ------

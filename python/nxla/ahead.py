@@ -71,6 +71,11 @@ class Lowered:
             compiled for the device of the function's options, with custom calls of kernels and
             hooks of the process, which needs a plugin.
 
+        Returns
+        -------
+        str
+            The module, in the textual form of MLIR.
+
         Raises
         ------
         DeviceError

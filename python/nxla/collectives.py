@@ -456,6 +456,12 @@ def all_to_all(
         If True, concatenate the parts along the axis `concat_axis` of `x`. If False, `split_axis`
         must have one element for each device and is removed, and `concat_axis` is a new axis.
 
+    Returns
+    -------
+    Tensor or container
+        The received parts of each device, in the containers of `x`. With `tiled`, the axis
+        `split_axis` is divided by the number of devices, and `concat_axis` is multiplied by it.
+
     Raises
     ------
     ArgumentError
@@ -501,6 +507,11 @@ def ppermute(x: Any, axis_name: str, /, perm: Sequence[tuple[int, int]]) -> Any:
     perm : sequence of (int, int)
         Pairs of source and target devices. A device is a source at most once and a target at most
         once. A device that is not a target receives zeros.
+
+    Returns
+    -------
+    Tensor or container
+        The received value of each device, with the shapes and dtypes of `x`.
 
     Raises
     ------

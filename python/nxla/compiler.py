@@ -117,6 +117,11 @@ class Compiler:
         bound : int, optional
             The maximum number of chunks that are sent and not received. Passed only if the call has
             a bound.
+
+        Returns
+        -------
+        Stream
+            An object with the methods of `nxla.Stream`.
         """
         from nxla.streams import Stream
 

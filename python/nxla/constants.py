@@ -64,6 +64,11 @@ def nan(dtype: DTypeLike = _core.f32, /) -> Tensor:
     dtype : dtype_like
         A float dtype; ``float32`` by default.
 
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype, as for all functions of this module.
+
     Raises
     ------
     DTypeError

@@ -70,6 +70,11 @@ def stop_grad(x: Any, /) -> Any:
     x : tensor_like or container
         The value that counts as a constant for gradients.
 
+    Returns
+    -------
+    Tensor or container
+        The value, with tensors for numbers and arrays.
+
     Examples
     --------
     >>> import nxla as nx

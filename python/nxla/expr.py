@@ -141,6 +141,11 @@ def parameter(
     context : Context, optional
         The scope of a loop. By default the parameter is an input of the whole expression.
 
+    Returns
+    -------
+    Tensor
+        The traced value of the parameter.
+
     Raises
     ------
     TraceError
@@ -189,6 +194,11 @@ def constant(value: complex, dtype: DTypeLike | None = None, *, shape: Shape = (
         The element type; by default ``int32``, ``float32``, ``complex64`` or ``bool``.
     shape : int or sequence of int
         The shape; a scalar by default.
+
+    Returns
+    -------
+    Tensor
+        A traced value with the dtype and the shape.
 
     Raises
     ------
@@ -483,6 +493,11 @@ def while_(initial: S, /, *parts: Any) -> S:
         ``condition, body``: functions of the state, as for `nxla.while_loop`. Or
         ``context, arg, condition, body``: the scope of the loop from `context`, its parameters in
         the container of `initial`, and the condition and new state that use the parameters.
+
+    Returns
+    -------
+    tensor or container
+        The state for which the condition is false, in the structure of `initial`.
 
     Raises
     ------

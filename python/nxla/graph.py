@@ -174,6 +174,11 @@ def mark(value: Any, name: str, /) -> Any:
     name : str
         The name of the stage.
 
+    Returns
+    -------
+    tensor or container
+        The value with its mark.
+
     Raises
     ------
     ArgumentError
@@ -243,6 +248,11 @@ def run(
         Keyword arguments of the traced function. All other names are options as for `jit`, in
         addition to the defaults of the caller; they apply in each process that runs a stage.
         ``progress=True`` shows a progress bar on standard error for long runs, except on Dask.
+
+    Returns
+    -------
+    Any
+        The result of the traced function, in its containers.
 
     Raises
     ------

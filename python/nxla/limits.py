@@ -62,6 +62,12 @@ def finfo(type: DTypeLike | TensorLike, /) -> FloatLimits:
     type : dtype_like or tensor_like
         The dtype, or a value with the dtype.
 
+    Returns
+    -------
+    FloatLimits
+        A named tuple of Python numbers: ``bits``, ``eps``, ``max``, ``min`` and
+        ``smallest_normal``, and the ``dtype``.
+
     Raises
     ------
     DTypeError
@@ -90,6 +96,11 @@ def iinfo(type: DTypeLike | TensorLike, /) -> IntegerLimits:
     ----------
     type : dtype_like or tensor_like
         The dtype, or a value with the dtype.
+
+    Returns
+    -------
+    IntegerLimits
+        A named tuple of Python integers: ``bits``, ``max`` and ``min``, and the ``dtype``.
 
     Raises
     ------

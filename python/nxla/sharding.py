@@ -551,6 +551,11 @@ def with_sharding_constraint(value: Any, sharding: Sharding, /) -> Any:
     sharding : Sharding
         A sharding of the function's mesh.
 
+    Returns
+    -------
+    tensor or container
+        The value with the sharding.
+
     Raises
     ------
     ShapeError

@@ -95,6 +95,11 @@ class Stream(Generic[R]):
         timeout : float, optional
             The maximum time to wait, in seconds. The result can be received later.
 
+        Returns
+        -------
+        Any
+            The result of the step for the chunk.
+
         Raises
         ------
         ExecutionError

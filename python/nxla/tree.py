@@ -97,6 +97,11 @@ def unflatten(structure: TreeDef, leaves: Iterable[Any], /) -> Any:
     leaves : iterable
         One leaf for each position of the structure, in order.
 
+    Returns
+    -------
+    container
+        The container, in which the leaves may be any objects.
+
     Raises
     ------
     ArgumentError
@@ -342,6 +347,11 @@ def scope_ids(what: Expression | Node, ids: dict[int, str] | None = None, /) -> 
         All outputs, or one node.
     ids : dict, optional
         Known nodes of the same expression, which the function extends.
+
+    Returns
+    -------
+    dict
+        Operations by the ids of their nodes; `ids` itself if it is passed.
 
     Examples
     --------

@@ -125,6 +125,11 @@ def devectorize(x: Any, /, *, keep_names: bool = True) -> Any:
     keep_names : bool
         If True, the new axes keep the names of the vectorized axes.
 
+    Returns
+    -------
+    Tensor or container
+        Tensors whose vectorized axes are the first axes of their shapes.
+
     Examples
     --------
     >>> import nxla as nx
@@ -157,6 +162,11 @@ def revectorize(
     target_names : sequence of (str or None), optional
         The names of the axes of an entry.
 
+    Returns
+    -------
+    Tensor or container
+        Tensors with the vectorized axes `axes`.
+
     Raises
     ------
     ShapeError
@@ -186,6 +196,11 @@ def reshape_vectors(values: Sequence[TensorLike], /, *, align_ranks: bool = Fals
         Tensors; axes with the same name have the same size, or size 1.
     align_ranks : bool
         If True, add leading axes of size 1 to entries until all ranks are equal.
+
+    Returns
+    -------
+    list of Tensor
+        The values with the same vectorized axes, in the same order.
 
     Raises
     ------

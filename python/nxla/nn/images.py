@@ -265,6 +265,12 @@ def resize(
     antialias : bool
         If True, the kernel is as wide as an element of the result where an axis shrinks.
 
+    Returns
+    -------
+    Tensor
+        A tensor of the new shape, in the dtype of `x`; the interpolation of integers is a
+        ``float32``.
+
     Raises
     ------
     ShapeError
@@ -352,6 +358,12 @@ def interpolate(
     antialias : bool
         If True, the kernel is as wide as an element of the result where an axis shrinks; not for
         the nearest neighbor, and not with `align_corners`.
+
+    Returns
+    -------
+    Tensor
+        Images of shape ``(batch, channels, *new_sizes)``, in the dtype of `x`; the interpolation of
+        integers is a ``float32``. With `scale_factor`, a new size is rounded down.
 
     Raises
     ------

@@ -51,6 +51,11 @@ def from_binary(
     device : Device or str, optional
         The device; by default the device of the current options, or the host.
 
+    Returns
+    -------
+    Tensor
+        A vector of the dtype.
+
     Raises
     ------
     FormatError
@@ -81,6 +86,12 @@ def to_binary(x: TensorLike, /, *, limit: int | None = None) -> bytes:
         Any tensor.
     limit : int, optional
         The maximum number of elements. Only these elements are read from a device.
+
+    Returns
+    -------
+    bytes
+        The elements in the byte order of this machine. Integers of less than 8 bits take a byte
+        each.
 
     Raises
     ------
@@ -119,6 +130,11 @@ def load_numpy(file: str | os.PathLike[str] | bytes | bytearray | memoryview, /)
     ----------
     file : path or bytes_like
         The path of the file, or its contents.
+
+    Returns
+    -------
+    Tensor
+        A tensor with the shape and the dtype of the array.
 
     Raises
     ------

@@ -162,6 +162,11 @@ def trapezoid(
     axis : int or str
         The axis.
 
+    Returns
+    -------
+    Tensor
+        The integrals, without the axis; a float dtype.
+
     Raises
     ------
     ShapeError
@@ -209,6 +214,11 @@ def nan_to_num(
     posinf, neginf : float, optional
         The replacements of the infinities; by default the largest and the smallest finite number of
         the dtype.
+
+    Returns
+    -------
+    Tensor
+        A tensor with the shape and the dtype of `x`.
 
     Examples
     --------

@@ -32,6 +32,11 @@ def tensordot(
     axes : int or pair of int or sequence of int
         The number of contracted axes, or the axes of each operand.
 
+    Returns
+    -------
+    Tensor
+        The axes of `x1` that are not contracted, followed by those of `x2`; in the promoted dtype.
+
     Raises
     ------
     ArgumentError

@@ -578,6 +578,11 @@ def annotate(value: Any, note: str, /) -> Any:
     note : str
         The note, which is printed and is available as ``node.note``.
 
+    Returns
+    -------
+    tensor or container
+        The value with its note.
+
     Raises
     ------
     ArgumentError

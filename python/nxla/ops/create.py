@@ -557,6 +557,11 @@ def linspace(
     device : Device or str, optional
         The device; by default the device of the current options, or the host.
 
+    Returns
+    -------
+    Tensor
+        A tensor of shape ``(*start.shape, num)``.
+
     Raises
     ------
     DTypeError
@@ -601,6 +606,11 @@ def iota(
         Names and sizes of vectorized axes; all entries are the same.
     device : Device or str, optional
         The device; by default the device of the current options, or the host.
+
+    Returns
+    -------
+    Tensor
+        Indices from 0 on, in a tensor of the shape.
 
     Raises
     ------

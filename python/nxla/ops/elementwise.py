@@ -194,6 +194,11 @@ def astype(
     device : Device or str, optional
         The device of the result; by default the device of `x`.
 
+    Returns
+    -------
+    Tensor
+        A tensor of the dtype, with the shape and the names of `x`.
+
     Examples
     --------
     >>> import nxla as nx

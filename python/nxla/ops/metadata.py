@@ -25,6 +25,11 @@ def axis_index(x: TensorLike, axis: Axis, /) -> int:
     axis : int or str
         The axis; negative numbers count from the end.
 
+    Returns
+    -------
+    int
+        The position from 0 on.
+
     Raises
     ------
     ShapeError

@@ -65,6 +65,11 @@ def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -
     destination : int or sequence of int
         The positions of these axes in the result.
 
+    Returns
+    -------
+    Tensor
+        The elements with the axes, their sizes and their names in the new order.
+
     Raises
     ------
     ShapeError
@@ -241,6 +246,12 @@ def repeat(x: TensorLike, repeats: TensorLike, /, axis: Axis | None = None) -> T
     axis : int or str, optional
         The axis; None flattens the tensor first.
 
+    Returns
+    -------
+    Tensor
+        A tensor whose axis has the sum of the counts of all elements as its size; a vector if
+        `axis` is None.
+
     Raises
     ------
     ArgumentError
@@ -301,6 +312,11 @@ def roll(
         a tensor or a traced value.
     axis : int or str, or a sequence, optional
         The axes; None rolls the elements in row-major order.
+
+    Returns
+    -------
+    Tensor
+        A tensor with the shape and the dtype of `x`.
 
     Raises
     ------
@@ -429,6 +445,11 @@ def pad_outer(
         the padding value.
     widths : sequence of (int, int)
         The numbers of padding elements before and after each axis.
+
+    Returns
+    -------
+    Tensor
+        A tensor with the padding elements added to the sizes of `x`.
 
     Raises
     ------

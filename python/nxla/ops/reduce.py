@@ -51,6 +51,11 @@ def reduce(
     dtype : dtype_like, optional
         The dtype to fold in, and of the result; by default the promoted dtype of `x` and `initial`.
 
+    Returns
+    -------
+    Tensor
+        The last accumulators, without the reduced axes.
+
     Raises
     ------
     ShapeError

@@ -38,6 +38,12 @@ def window_reduce(
     dimensions, strides, padding, dilations
         As for `window_sum`.
 
+    Returns
+    -------
+    Tensor
+        The last accumulator of each window, in the dtype of `x`, with the shape that `window_sum`
+        returns.
+
     Examples
     --------
     >>> import nxla as nx

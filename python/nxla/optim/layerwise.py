@@ -78,6 +78,11 @@ def scale_by_trust_ratio(
     eps : float
         A constant that is added to the norm of the update.
 
+    Returns
+    -------
+    GradientTransformation
+        The transformation. It has no state, and its `update` requires the parameters.
+
     Examples
     --------
     >>> import nxla as nx
@@ -119,6 +124,11 @@ def lamb(
     ----------
     learning_rate, b1, b2, eps, eps_root, weight_decay, mask
         As for `adamw`.
+
+    Returns
+    -------
+    GradientTransformation
+        The optimizer, a pair of functions `init` and `update`.
 
     Examples
     --------
@@ -165,6 +175,11 @@ def scale_by_factored_rms(
         A tensor is factored if two axes have at least this size.
     epsilon : float
         A constant that is added to the squares.
+
+    Returns
+    -------
+    GradientTransformation
+        The transformation, see `adafactor`.
 
     Examples
     --------
@@ -303,6 +318,11 @@ def adafactor(
     weight_decay_rate, weight_decay_mask
         As for `add_decayed_weights`; the decay is not multiplied by the learning rate.
 
+    Returns
+    -------
+    GradientTransformation
+        The optimizer, a pair of functions `init` and `update`.
+
     Examples
     --------
     >>> import nxla as nx
@@ -359,6 +379,11 @@ def scale_by_muon(
         The decay rate of the running means.
     nesterov : bool
         If True, use Nesterov's momentum.
+
+    Returns
+    -------
+    GradientTransformation
+        The transformation. Its state is the number of steps and the running means.
 
     Examples
     --------
@@ -419,6 +444,11 @@ def muon(
         The tensors of Muon, as for `masked`; by default all tensors with two axes.
     adam_b1, adam_b2, adam_weight_decay : float
         The arguments of `adamw` for the other tensors.
+
+    Returns
+    -------
+    GradientTransformation
+        The optimizer, a pair of functions `init` and `update`.
 
     Examples
     --------

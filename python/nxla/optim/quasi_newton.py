@@ -67,6 +67,12 @@ def scale_by_lbfgs(
     scale_init_precond : bool
         If True, the estimate starts from the curvature of the last step.
 
+    Returns
+    -------
+    GradientTransformation
+        The transformation. Its state holds `memory_size` differences of parameters and of
+        gradients.
+
     Raises
     ------
     DTypeError
@@ -219,6 +225,11 @@ def lbfgs(
         As for `scale_by_lbfgs`.
     max_linesearch_steps : int
         The number of evaluations of a line search.
+
+    Returns
+    -------
+    GradientTransformation
+        The optimizer, a pair of functions `init` and `update`.
 
     Raises
     ------

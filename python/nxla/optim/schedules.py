@@ -87,6 +87,12 @@ def linear_schedule(
     transition_begin : int
         The number of steps before the transition.
 
+    Returns
+    -------
+    callable
+        The schedule: a function from the number of previous steps to the value, a scalar
+        ``float32``.
+
     Raises
     ------
     ArgumentError
@@ -137,6 +143,11 @@ def exponential_decay(
     end_value : float, optional
         The bound at which the value stays.
 
+    Returns
+    -------
+    callable
+        The schedule, see `linear_schedule`.
+
     Raises
     ------
     ArgumentError
@@ -184,6 +195,11 @@ def cosine_decay_schedule(
     exponent : float
         The exponent of the cosine factor.
 
+    Returns
+    -------
+    callable
+        The schedule, see `linear_schedule`.
+
     Raises
     ------
     ArgumentError
@@ -219,6 +235,11 @@ def join_schedules(schedules: Sequence[Schedule], boundaries: Sequence[int]) -> 
         Schedules. Each schedule counts steps from the step at which it starts.
     boundaries : sequence of int
         The step at which each schedule after the first starts.
+
+    Returns
+    -------
+    callable
+        The schedule, see `linear_schedule`.
 
     Raises
     ------
@@ -273,6 +294,11 @@ def warmup_cosine_decay_schedule(
     exponent : float
         The exponent of the cosine factor.
 
+    Returns
+    -------
+    callable
+        The schedule, see `linear_schedule`.
+
     Raises
     ------
     ArgumentError
@@ -308,6 +334,11 @@ def piecewise_constant_schedule(
         The initial value.
     boundaries_and_scales : mapping of int to float, optional
         The factors, keyed by the step from which they apply.
+
+    Returns
+    -------
+    callable
+        The schedule, see `linear_schedule`.
 
     Raises
     ------

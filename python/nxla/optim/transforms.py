@@ -305,6 +305,11 @@ def scale_by_schedule(step_size_fn: Schedule) -> GradientTransformation:
     step_size_fn : callable
         A function from the number of previous steps, an ``int32``, to the factor.
 
+    Returns
+    -------
+    GradientTransformation
+        The transformation. Its state is the number of steps.
+
     Examples
     --------
     >>> import nxla as nx
@@ -376,6 +381,12 @@ def trace(decay: float, nesterov: bool = False) -> GradientTransformation:
         The fraction of the accumulated gradient that is kept.
     nesterov : bool
         If True, use Nesterov's momentum.
+
+    Returns
+    -------
+    GradientTransformation
+        The transformation. Its state is the accumulated gradient, in the structure of the
+        parameters.
 
     Examples
     --------
@@ -561,6 +572,11 @@ def add_decayed_weights(
         The booleans of the decayed parameters, in the structure of the parameters, or a function
         from the parameters to the booleans; by default all parameters decay. Booleans are matched
         to parameters by path, so the order of keys is irrelevant.
+
+    Returns
+    -------
+    GradientTransformation
+        The transformation. It has no state, and its `update` requires the parameters.
 
     Raises
     ------

@@ -56,6 +56,11 @@ def masked(
         the parameters to the booleans. Booleans are matched to tensors by path. Other gradients
         stay as they are.
 
+    Returns
+    -------
+    GradientTransformation
+        The transformation. Its state is the state of `inner` for the chosen tensors.
+
     Raises
     ------
     ArgumentError
@@ -119,6 +124,11 @@ def ema(decay: float, debias: bool = True) -> GradientTransformation:
         The decay rate.
     debias : bool
         If True, correct the bias of the initial zeros.
+
+    Returns
+    -------
+    GradientTransformation
+        The transformation. Its state is the number of steps and the means.
 
     Examples
     --------

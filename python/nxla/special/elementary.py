@@ -72,6 +72,11 @@ def xlogy(x: TensorLike, y: TensorLike, /) -> Tensor:
     x, y : tensor_like
         Real numbers that broadcast; integers count as ``float32``.
 
+    Returns
+    -------
+    Tensor
+        A float tensor of the broadcast shape.
+
     Raises
     ------
     DTypeError
@@ -106,6 +111,11 @@ def entr(x: TensorLike, /) -> Tensor:
     x : tensor_like
         Real numbers; integers count as ``float32``.
 
+    Returns
+    -------
+    Tensor
+        A float tensor with the shape of `x`.
+
     Raises
     ------
     DTypeError
@@ -127,6 +137,11 @@ def logit(x: TensorLike, /) -> Tensor:
     ----------
     x : tensor_like
         Real numbers from 0 to 1; integers count as ``float32``.
+
+    Returns
+    -------
+    Tensor
+        A float tensor with the shape of `x`; infinite at 0 and 1.
 
     Raises
     ------

@@ -656,6 +656,11 @@ def betaln(a: TensorLike, b: TensorLike, /) -> Tensor:
     a, b : tensor_like
         Positive real numbers; integers count as ``float32``.
 
+    Returns
+    -------
+    Tensor
+        A float tensor of the broadcast shape.
+
     Raises
     ------
     DTypeError

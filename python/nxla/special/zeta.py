@@ -91,6 +91,11 @@ def polygamma(n: TensorLike, x: TensorLike, /) -> Tensor:
     x : tensor_like
         Real numbers. Orders from 1 on are NaN for negative numbers, and 0 at infinity.
 
+    Returns
+    -------
+    Tensor
+        A float tensor of the broadcast shape.
+
     Raises
     ------
     DTypeError
@@ -116,6 +121,11 @@ def zeta(s: TensorLike, q: TensorLike = 1.0, /) -> Tensor:
         Real numbers; NaN below 1.
     q : tensor_like
         Real numbers; NaN below 0. By default 1, which is Riemann's zeta function.
+
+    Returns
+    -------
+    Tensor
+        A float tensor of the broadcast shape; infinite where `s` is 1.
 
     Raises
     ------

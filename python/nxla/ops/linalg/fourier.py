@@ -40,6 +40,11 @@ def fftfreq(
     device : Device or str, optional
         The device; by default the device of the current options, or the host.
 
+    Returns
+    -------
+    Tensor
+        A vector of `n` frequencies: zero and the positive ones, followed by the negative ones.
+
     Examples
     --------
     >>> import nxla as nx
@@ -94,6 +99,11 @@ def fftshift(x: TensorLike, /, axes: Axes | None = None) -> Tensor:
         A tensor.
     axes : int or str, or a sequence, optional
         The axes; all by default.
+
+    Returns
+    -------
+    Tensor
+        A tensor with the shape and the dtype of `x`.
 
     Examples
     --------

@@ -35,6 +35,11 @@ def vector_norm(
     ord : float
         As for `norm` of vectors.
 
+    Returns
+    -------
+    Tensor
+        The norms, without the reduced axes. They are real, also for complex numbers.
+
     Examples
     --------
     >>> import nxla as nx
