@@ -15,6 +15,7 @@ from nxla.errors import ArgumentError, FormatError, OptionError
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
+    from inspect import Parameter, Signature
     from typing import Any, TypeAlias
 
     #: An argument by position or by name, or a part of one by its path.
@@ -23,9 +24,10 @@ if TYPE_CHECKING:
     LeafPath: TypeAlias = tuple[Any, ...]
 
 __all__ = [
-    "Attribute", "Chosen", "byte_view", "container_parts", "format_path", "leaf_paths", "name_of",
-    "names_of", "path_of", "path_steps", "raw_bytes", "reject_named_arguments", "reject_shardings",
-    "require_callable", "require_list", "split_aux",
+    "Attribute", "SelectedArguments", "byte_view", "container_parts", "format_path", "leaf_paths",
+    "name_of", "names_of", "parameters_of", "path_of", "path_steps", "raw_bytes",
+    "reject_named_arguments", "reject_shardings", "require_callable", "require_list",
+    "signature_of", "split_aux",
 ]  # fmt: skip
 
 
@@ -234,17 +236,28 @@ def _names_of_code(function: Callable[..., Any], count: int) -> list[tuple[str, 
     return names[skipped:]
 
 
+def signature_of(function: Callable[..., Any]) -> Signature | None:
+    """Return the signature of a function, or None for a C function without one."""
+    from inspect import signature
+
+    try:
+        return signature(function)
+    except (TypeError, ValueError):
+        return None
+
+
+def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
+    """Return the parameters of a function; none if it has no signature."""
+    signature = signature_of(function)
+    return [] if signature is None else list(signature.parameters.values())
+
+
 def _names_of_signature(function: Callable[..., Any], count: int) -> list[tuple[str, bool]]:
     """Return the names in the signature of a function."""
-    from inspect import Parameter, signature
+    from inspect import Parameter
 
-    parameters: Iterable[Parameter]
-    try:
-        parameters = signature(function).parameters.values()
-    except (TypeError, ValueError):  # Some C functions have no signature.
-        parameters = ()
     names: list[tuple[str, bool]] = []
-    for parameter in parameters:
+    for parameter in parameters_of(function):
         if parameter.kind is Parameter.VAR_POSITIONAL:
             more = range(count - len(names))
             names += [(f"{parameter.name}[{position}]", False) for position in more]
@@ -253,7 +266,7 @@ def _names_of_signature(function: Callable[..., Any], count: int) -> list[tuple[
     return names
 
 
-class Chosen:
+class SelectedArguments:
     """The parts of the arguments of a call that `argnums` names."""
 
     def __init__(
@@ -293,7 +306,7 @@ class Chosen:
 
 def _part(derivative: str, function: Callable[..., Any], which: Argument, places: Any) -> Any:
     """Return an argument of the call ``(args, kwargs)``, or a part of it."""
-    from inspect import Parameter, signature
+    from inspect import Parameter
 
     args, kwargs = places
     name = name_of(function)
@@ -315,14 +328,13 @@ def _part(derivative: str, function: Callable[..., Any], which: Argument, places
     if root in kwargs:
         part = kwargs[root]
     else:
-        parameters = signature(function).parameters
-        names = list(parameters)
-        position = names.index(root) if root in names else len(args)
-        kind = parameters[root].kind if root in names else None
+        kinds = {parameter.name: parameter.kind for parameter in parameters_of(function)}
+        position = list(kinds).index(root) if root in kinds else len(args)
+        kind = kinds.get(root)
         if kind is Parameter.VAR_POSITIONAL:
             part = tuple(args[position:])
         elif kind is Parameter.VAR_KEYWORD:
-            part = {key: value for key, value in kwargs.items() if key not in names}
+            part = {key: value for key, value in kwargs.items() if key not in kinds}
         elif position < len(args):
             part = args[position]
         else:

@@ -68,11 +68,7 @@ def keyword_message(function: Callable[..., Any], keyword: str) -> str:
     from difflib import get_close_matches
 
     message = f"{function.__name__}() got an unexpected keyword argument {keyword!r}"
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return message
-    parameters = [parameter for parameter in parameters if parameter.name != "self"]
+    parameters = [p for p in inspect.signature(function).parameters.values() if p.name != "self"]
     names = [p.name for p in parameters if p.kind not in (p.POSITIONAL_ONLY, p.VAR_POSITIONAL)]
     for here in ARGUMENTS.get(keyword, ()):
         if here in names:

@@ -84,9 +84,6 @@ class ArrayNamespaceInfo:
         return devices()
 
 
-def _describe() -> ArrayNamespaceInfo:
+def __array_namespace_info__() -> ArrayNamespaceInfo:  # noqa: N807
     """Return the description of the package that the Array API standard requires."""
     return ArrayNamespaceInfo()
-
-
-__array_namespace_info__ = _describe

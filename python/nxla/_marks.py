@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from nxla._arguments import format_path, name_of, path_steps
+from typing import NamedTuple
+
+from nxla._arguments import format_path, name_of, path_steps, signature_of
 from nxla._values import index_list, to_index
 from nxla.errors import ArgumentError
 
@@ -23,9 +25,16 @@ __all__ = [
 #: Options that mark arguments.
 MARKS: tuple[str, ...] = ("static_argnums", "static_argnames", "donate_argnums", "donate_argnames")
 
-#: A donated argument: its position if it can be passed by position, its name, and the path of the
-#: donated part, which is empty for the whole argument.
-Donated = tuple[int | None, str, str]
+
+class Donated(NamedTuple):
+    """A donated argument, or the donated part of one."""
+
+    #: The position, or None for an argument that cannot be passed by position.
+    position: int | None
+    #: The name, which is empty for an argument that cannot be passed by name.
+    name: str
+    #: The path of the part, which is empty for the whole argument.
+    path: str
 
 
 def marked_arguments(option: str, marked: Any) -> list[Any]:
@@ -83,15 +92,13 @@ def _positional() -> tuple[Any, Any]:
 
 def _parameters(function: Callable[..., Any], option: str) -> list[Any]:
     """Return the parameters of a function, for an option that names some of them."""
-    from inspect import signature
-
-    try:
-        return list(signature(function).parameters.values())
-    except (TypeError, ValueError):  # Some C functions have no signature.
+    signature = signature_of(function)
+    if signature is None:
         raise ArgumentError(
             f"jit: {option}: must mark arguments of a function with a signature; got "
             f"{name_of(function)}, which has none; wrap it in a Python function"
-        ) from None
+        )
+    return list(signature.parameters.values())
 
 
 def _named_parameters(function: Callable[..., Any], option: str) -> tuple[list[Any], bool]:
@@ -120,7 +127,7 @@ def donated_arguments(
         p.name: position if p.kind in positional else None for position, p in enumerate(parameters)
     }
     by_position = {position: name for name, position in by_name.items() if position is not None}
-    donated: list[Donated] = [(each, by_position.get(each, ""), "") for each in positions]
+    donated = [Donated(position, by_position.get(position, ""), "") for position in positions]
     for path in paths:
         name, *steps = path_steps("jit: donate_argnames", path)
         if name not in by_name and not any_name:
@@ -130,7 +137,7 @@ def donated_arguments(
             )
         if any((to_index(step) or 0) < 0 for step in steps):
             raise ArgumentError(f"jit: donate_argnames: indices must not be negative; got {path!r}")
-        donated.append((by_name.get(name), name, format_path(tuple(steps))))
+        donated.append(Donated(by_name.get(name), name, format_path(tuple(steps))))
     return donated
 
 

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
+    from nxla._marks import Donated
+
 
 def register() -> None:
     """Register the classes with `pickle` and `copy`."""
@@ -54,7 +56,7 @@ def _function(
     function: Callable[..., Any],
     positions: list[int],
     names: list[str],
-    donated: list[tuple[int | None, str, str]],
+    donated: list[Donated],
     options: dict[str, Any],
     jitted: bool,
 ) -> Any:

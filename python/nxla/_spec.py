@@ -65,9 +65,9 @@ class FunctionSpec:
             [position - 1 for position in self.positions if position > 0],
             [name for name in self.names if name not in first],
             [
-                (position if position is None else position - 1, name, path)
-                for position, name, path in self.donated
-                if position != 0
+                each if each.position is None else each._replace(position=each.position - 1)
+                for each in self.donated
+                if each.position != 0
             ],
             self.options,
             self.jitted,

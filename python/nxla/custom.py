@@ -7,7 +7,7 @@ import threading
 from types import MethodType
 
 from nxla import _core, _hints, _pickling, tree
-from nxla._arguments import name_of, names_of, require_callable
+from nxla._arguments import name_of, names_of, require_callable, signature_of
 from nxla._values import arrays_to_tensors, index_list, keeps_structure, new_tensors
 from nxla.errors import ArgumentError
 
@@ -189,12 +189,7 @@ class _Custom:
 
     @functools.cached_property
     def _signature(self) -> Signature | None:
-        from inspect import signature
-
-        try:
-            return signature(self._function)
-        except (TypeError, ValueError):  # Some C functions have no signature.
-            return None
+        return signature_of(self._function)
 
     def _arguments(
         self, args: tuple[Any, ...], kwargs: dict[str, Any]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._arguments import Chosen, name_of, split_aux
+from nxla._arguments import SelectedArguments, name_of, split_aux
 from nxla._spec import derived_function, make_function, spec_of
 from nxla._values import as_bool
 from nxla.errors import ArgumentError
@@ -438,8 +438,8 @@ def hessian_diagonal(
     name = name_of(spec.function)
 
     def diagonal(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen("hessian_diagonal", spec.function, argnums, args, kwargs)
-        called = chosen.call(spec.function)
+        selected = SelectedArguments("hessian_diagonal", spec.function, argnums, args, kwargs)
+        called = selected.call(spec.function)
 
         def slopes(leaves: list[Any]) -> list[Any]:
             inner = _trace("hessian_diagonal", name, leaves, called, reverse=True)
@@ -448,8 +448,8 @@ def hessian_diagonal(
             _, known, pull = inner.function.linear(False)
             return pull.apply(known, [ones_like(inner.shown[0])])
 
-        outer = _trace("hessian_diagonal", name, chosen.leaves, slopes, reverse=True)
-        return chosen.structure.unflatten(outer.function.diagonal())
+        outer = _trace("hessian_diagonal", name, selected.leaves, slopes, reverse=True)
+        return selected.structure.unflatten(outer.function.diagonal())
 
     derived: Function[P, Any] = derived_function(diagonal, spec)
     return derived
@@ -605,11 +605,11 @@ def _matrix(
     name = name_of(spec.function)
 
     def matrix(*args: Any, **kwargs: Any) -> Any:
-        chosen = Chosen(derivative, spec.function, argnums, args, kwargs)
-        called = chosen.call(spec.function)
-        traced = _trace(derivative, name, chosen.leaves, called, has_aux, forward is not True)
+        selected = SelectedArguments(derivative, spec.function, argnums, args, kwargs)
+        called = selected.call(spec.function)
+        traced = _trace(derivative, name, selected.leaves, called, has_aux, forward is not True)
         outputs, rows = traced.function.jacobian(forward)
-        found = traced.structure.unflatten([chosen.structure.unflatten(row) for row in rows])
+        found = traced.structure.unflatten([selected.structure.unflatten(row) for row in rows])
         return (found, traced.answer(outputs)[1]) if has_aux else found
 
     derived: Function[P, Any] = derived_function(matrix, spec)

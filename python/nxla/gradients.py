@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._arguments import Chosen, name_of, require_callable, split_aux
+from nxla._arguments import SelectedArguments, name_of, require_callable, split_aux
 from nxla._spec import derived_function, spec_of
 from nxla._values import as_bool
 from nxla.errors import ArgumentError
@@ -273,11 +273,11 @@ def _differentiate(
     """Call a function with tracers for some arguments; return its result and the gradients."""
     name = name_of(function)
     has_aux = as_bool(derivative, "has_aux", has_aux)
-    chosen = Chosen(derivative, function, argnums, args, kwargs)
-    called = chosen.call(function)
-    if not chosen.leaves:
+    selected = SelectedArguments(derivative, function, argnums, args, kwargs)
+    called = selected.call(function)
+    if not selected.leaves:
         raise ArgumentError(f"{derivative}: argnums: arguments of {name} must contain a tensor")
-    output_structure = chosen.structure
+    output_structure = selected.structure
 
     def call(stand_ins: list[Any]) -> tuple[Any, list[Any]]:
         nonlocal output_structure
@@ -289,8 +289,8 @@ def _differentiate(
         outputs, output_structure = tree.flatten(result)
         return value, outputs
 
-    results, gradients = _core.values_and_grads(chosen.leaves, call)
-    return output_structure.unflatten(results), chosen.structure.unflatten(gradients)
+    results, gradients = _core.values_and_grads(selected.leaves, call)
+    return output_structure.unflatten(results), selected.structure.unflatten(gradients)
 
 
 def safe_where(

@@ -5,8 +5,14 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
-from nxla._arguments import names_of, reject_shardings, require_callable, require_list
-from nxla._marks import MARKS, donated_arguments, marked_arguments, static_arguments
+from nxla._arguments import (
+    names_of,
+    parameters_of,
+    reject_shardings,
+    require_callable,
+    require_list,
+)
+from nxla._marks import MARKS, Donated, donated_arguments, marked_arguments, static_arguments
 from nxla._spec import make_function, spec_of
 from nxla._values import as_pairs
 from nxla.compiler import callback, has_own_jit, overrides, own_jit
@@ -19,7 +25,6 @@ if TYPE_CHECKING:
     from typing import Any, ParamSpec, TypeVar, overload
 
     from nxla._core import Compiled, Expression, Function, Template
-    from nxla._marks import Donated
     from nxla._types import DTypeLike, Names, Shape
     from nxla.ahead import ImportedFunction
     from nxla.sharding import ShardedFunction
@@ -456,10 +461,10 @@ def _with_fixed(
     remaining = [t for is_input, t in zip(inputs, templates, strict=True) if is_input]
     # Renumber the remaining inputs.
     places = [position for position, is_input in enumerate(inputs) if is_input]
-    donated: list[Donated] = [
-        (places.index(position), "", path)
-        for position, _, path in spec.donated
-        if position in places
+    donated = [
+        Donated(places.index(each.position), "", each.path)
+        for each in spec.donated
+        if each.position in places
     ]
     return bound, remaining, donated
 
@@ -484,14 +489,10 @@ def _arguments_among(function: Callable[..., Any], options: dict[str, Any]) -> l
     """Return the names that are arguments of a function rather than options."""
     if not options:
         return []
-    from inspect import Parameter, signature
+    from inspect import Parameter
 
-    try:
-        parameters = signature(function).parameters.values()
-    except (TypeError, ValueError):  # Some C functions have no signature.
-        return []
     named = (Parameter.POSITIONAL_OR_KEYWORD, Parameter.KEYWORD_ONLY)
-    return [p.name for p in parameters if p.kind in named and p.name in options]
+    return [p.name for p in parameters_of(function) if p.kind in named and p.name in options]
 
 
 def _with_arguments(function: Callable[..., Any], named: dict[str, Any]) -> Callable[..., Any]:

@@ -649,6 +649,7 @@ def test_callable_errors_name_the_function_and_the_argument(function, argument):
     ("name", "call"),
     [
         ("grad", lambda: nx.grad(nx.sin, 4)(1.0)),
+        ("grad", lambda: nx.grad(min, "a")(1.0, 2.0)),
         ("value_and_grad", lambda: nx.value_and_grad(nx.sin, 4)(1.0)),
         ("value_and_grad", lambda: nx.value_and_grad(nx.sin)("a")),
         ("hessian", lambda: nx.hessian(nx.sin, 5)(1.0)),
