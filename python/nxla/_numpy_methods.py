@@ -32,7 +32,7 @@ def _no_out(function: str, out: Any) -> None:
         )
 
 
-def _kept(x: Tensor, where: TensorLike | None, value: TensorLike) -> Tensor:
+def _mask(x: Tensor, where: TensorLike | None, value: TensorLike) -> Tensor:
     """Return a tensor with a value in place of the elements that `where` excludes."""
     return x if where is None else _core.where(where, x, value)
 
@@ -45,13 +45,13 @@ def _no_where(function: str, where: Any) -> None:
         )
 
 
-def _combined(extreme: Callable[..., Tensor], found: Tensor, initial: TensorLike) -> Tensor:
+def _combine(extreme: Callable[..., Tensor], found: Tensor, initial: TensorLike) -> Tensor:
     """Return the extreme of a result and `initial`: a boolean, and not an integer, for booleans."""
     is_boolean = found.dtype.kind == as_tensor(initial).dtype.kind == "pred"
-    return _in(extreme(found, initial), "pred" if is_boolean else None)
+    return _convert(extreme(found, initial), "pred" if is_boolean else None)
 
 
-def _in(x: Tensor, dtype: DTypeLike | None) -> Tensor:
+def _convert(x: Tensor, dtype: DTypeLike | None) -> Tensor:
     """Convert a tensor to a dtype, unless the dtype is None."""
     return x if dtype is None else _core.astype(x, dtype)
 
@@ -75,7 +75,7 @@ def all(
     False
     """
     _no_out("all", out)
-    return _core.all(_kept(x, where, True), axis, keepdims=keepdims)
+    return _core.all(_mask(x, where, True), axis, keepdims=keepdims)
 
 
 def any(
@@ -97,7 +97,7 @@ def any(
     True
     """
     _no_out("any", out)
-    return _core.any(_kept(x, where, False), axis, keepdims=keepdims)
+    return _core.any(_mask(x, where, False), axis, keepdims=keepdims)
 
 
 def argmax(
@@ -268,8 +268,8 @@ def max(
     if initial is None:
         _no_where("max", where)
         return _core.max(x, axis, keepdims=keepdims)
-    found = _core.max(_kept(x, where, initial), axis, keepdims=keepdims)
-    return _combined(_core.maximum, found, initial)
+    found = _core.max(_mask(x, where, initial), axis, keepdims=keepdims)
+    return _combine(_core.maximum, found, initial)
 
 
 def mean(
@@ -297,9 +297,9 @@ def mean(
     1.5
     """
     _no_out("mean", out)
-    x = _in(x, dtype)
+    x = _convert(x, dtype)
     if where is None:
-        return _in(_core.mean(x, axis, keepdims=keepdims), dtype)
+        return _convert(_core.mean(x, axis, keepdims=keepdims), dtype)
     mean = _mean_of(widen(x), axis, where, keepdims=keepdims)
     return _core.astype(mean, float_dtype(x) if dtype is None else dtype)
 
@@ -327,8 +327,8 @@ def min(
     if initial is None:
         _no_where("min", where)
         return _core.min(x, axis, keepdims=keepdims)
-    found = _core.min(_kept(x, where, initial), axis, keepdims=keepdims)
-    return _combined(_core.minimum, found, initial)
+    found = _core.min(_mask(x, where, initial), axis, keepdims=keepdims)
+    return _combine(_core.minimum, found, initial)
 
 
 def prod(
@@ -352,7 +352,7 @@ def prod(
     24
     """
     _no_out("prod", out)
-    found = _core.prod(_kept(x, where, 1), axis, dtype, keepdims=keepdims)
+    found = _core.prod(_mask(x, where, 1), axis, dtype, keepdims=keepdims)
     return found if initial is None else found * initial
 
 
@@ -407,7 +407,7 @@ def std(
     """
     _no_out("std", out)
     correction = _correction("std", ddof, correction)
-    x = _in(x, dtype)
+    x = _convert(x, dtype)
     if where is None:
         return _core.std(x, axis, correction=correction, keepdims=keepdims)
     variance = _variance_of(widen(x), axis, where, correction, keepdims=keepdims)
@@ -435,7 +435,7 @@ def sum(
     [4, 6]
     """
     _no_out("sum", out)
-    found = _core.sum(_kept(x, where, 0), axis, dtype, keepdims=keepdims)
+    found = _core.sum(_mask(x, where, 0), axis, dtype, keepdims=keepdims)
     return found if initial is None else found + initial
 
 
@@ -465,7 +465,7 @@ def var(
     """
     _no_out("var", out)
     correction = _correction("var", ddof, correction)
-    x = _in(x, dtype)
+    x = _convert(x, dtype)
     if where is None:
         return _core.var(x, axis, correction=correction, keepdims=keepdims)
     variance = _variance_of(widen(x), axis, where, correction, keepdims=keepdims)

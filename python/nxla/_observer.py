@@ -65,7 +65,7 @@ class Observer:
         self._warn_of_captures(captured)
         if self._max_compiles is None:
             return
-        found = _described(args, kwargs or {})
+        found = _describe_arguments(args, kwargs or {})
         if misses >= self._max_compiles:
             self._act(self._message(misses + 1, self._last, found))
         # The message names the call before, and a refused call compiles nothing.
@@ -171,7 +171,7 @@ class Observer:
             warnings.warn(message, RecompileWarning, stacklevel=3)
 
 
-def _described(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, str]:
+def _describe_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, str]:
     """Return the parts of the signature of a call by argument."""
     named = {f"argument {position}": value for position, value in enumerate(args)}
     named.update({f"argument {name!r}": value for name, value in kwargs.items()})

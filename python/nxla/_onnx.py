@@ -147,7 +147,7 @@ class OnnxFunction:
             raise ArgumentError(
                 f"{self.__name__}: weights: must have the names of .weights; {unknown} differ"
             )
-        return {name: _converted(weights[name], own.dtype) for name, own in self._weights.items()}
+        return {name: _convert(weights[name], own.dtype) for name, own in self._weights.items()}
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any]:
         names = [name for name, _, _ in self._inputs]
@@ -164,7 +164,7 @@ class OnnxFunction:
         missing = [name for name in names if name not in bound]
         if missing:
             raise ArgumentError(f"{self.__name__}: inputs: must not be missing; {missing} are")
-        return [_converted(bound[name], dtype) for name, dtype, _ in self._inputs]
+        return [_convert(bound[name], dtype) for name, dtype, _ in self._inputs]
 
     def _apply(self, weights: list[Any], inputs: list[Any]) -> list[Any]:
         return self._model.apply(weights, inputs)
@@ -174,7 +174,7 @@ class OnnxFunction:
         return f"<ONNX function {self.__name__}({inputs})>"
 
 
-def _converted(value: Any, dtype: Any) -> Any:
+def _convert(value: Any, dtype: Any) -> Any:
     """Convert Python numbers and lists to the declared dtype; arrays keep their dtype.
 
     Values that the dtype would truncate, such as 2.7 for an integer, keep their own dtype, so that

@@ -8,14 +8,17 @@ import threading
 from collections import OrderedDict
 
 from nxla import _core
+from nxla._values import as_tensors
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence
     from typing import Any, TypeVar
 
-    from nxla._core import Lazy, Template
+    from nxla._core import Lazy, Template, Tensor
+    from nxla._types import TensorLike
 
+    R = TypeVar("R")
     V = TypeVar("V")
 
 #: The number of values in a cache. A program of XLA for several devices takes a few megabytes.
@@ -45,6 +48,41 @@ class BoundedCache:
             while len(self._values) > LIMIT:
                 self._values.popitem(last=False)
         return value
+
+
+#: Compiled functions, by the key of `run_traced` and the Python scalars among the operands.
+_programs = BoundedCache()
+
+
+def run_traced(
+    function: Callable[..., R], name: str, *operands: TensorLike, key: Hashable = None
+) -> R:
+    """Run a function that needs a trace, in the current trace or in a new one.
+
+    With a `key` the compiled function is stored, and later calls with equal keys and Python scalars
+    run it. All other values that the function uses must follow from the key and its arguments.
+    """
+    # Keep Python scalars, which adopt the dtype of the other operands.
+    is_plain = [isinstance(operand, bool | int | float | complex) for operand in operands]
+    with_dtype = [x for x, plain in zip(operands, is_plain, strict=True) if not plain]
+    tensors = as_tensors(name, *with_dtype)
+    if _core.is_tracing():
+        rest = iter(tensors)
+        pairs = zip(operands, is_plain, strict=True)
+        return function(*(x if plain else next(rest) for x, plain in pairs))
+    # The stored function must not keep tensors alive.
+    scalars = [x if plain else None for x, plain in zip(operands, is_plain, strict=True)]
+
+    def call(*tensors: Tensor) -> R:
+        given = iter(tensors)
+        pairs = zip(scalars, is_plain, strict=True)
+        return function(*(scalar if plain else next(given) for scalar, plain in pairs))
+
+    if key is None:
+        return _core.Function(call, name)(*tensors)
+    # The scalars 1, 1.0 and True are equal, but their representations differ.
+    stored = key, tuple(None if x is None else repr(x) for x in scalars)
+    return _programs.get_or_make(stored, lambda: _core.Function(call, name))(*tensors)
 
 
 class SignatureCache:

@@ -189,7 +189,7 @@ def export(lowered: Lowered, name: str) -> str:
             _Axes(result.names, list(result.vectorized_axes))
             for result in result_templates(expression)
         ],
-        "results": _described(expression.arrange(placeholders)),
+        "results": _describe_containers(expression.arrange(placeholders)),
     }
     return f"{_HEADER}{json.dumps(header)}\n{text}"
 
@@ -283,7 +283,7 @@ def _split_path(path: str) -> tuple[str, str]:
     return path[:end], path[end:]
 
 
-def _described(value: Any) -> Any:
+def _describe_containers(value: Any) -> Any:
     """Describe the containers of results as JSON."""
     if isinstance(value, _Result):
         return value.number
@@ -291,9 +291,9 @@ def _described(value: Any) -> Any:
         return {"value": value}
     kind, items = type(value), value
     if kind is tuple or kind is list:
-        return {kind.__name__: [_described(item) for item in items]}
+        return {kind.__name__: [_describe_containers(item) for item in items]}
     if kind is dict and all(isinstance(key, str) for key in value):
-        return {"dict": {key: _described(item) for key, item in value.items()}}
+        return {"dict": {key: _describe_containers(item) for key, item in value.items()}}
     raise ArgumentError(
         "export: results: must be tensors, tuples, lists and dicts with string keys; got "
         f"a {kind.__name__}"

@@ -131,7 +131,7 @@ def axis_size(axis_name: str | Sequence[str], /) -> int:
     return size
 
 
-def _leading(function: str, x: Any, name: str) -> Tensor:
+def _gather_axis(function: str, x: Any, name: str) -> Tensor:
     """Return the values of all devices along an axis as the first axis of a tensor."""
     if not isinstance(name, str):
         raise ArgumentError(f"{function}: axis_name: must be a string; got {name!r}")
@@ -141,7 +141,7 @@ def _leading(function: str, x: Any, name: str) -> Tensor:
     rest = vectors[:at] + vectors[at + 1 :]
     whole = moveaxis(_core.devectorize(x, False), at, len(rest))
     # The axis has no name, and neither have the axes that are vectorized again.
-    return _named(whole, rest, [None, *x.names])
+    return _vectorize_leading(whole, rest, [None, *x.names])
 
 
 def _vary(value: Any, name: str) -> Tensor:
@@ -152,25 +152,25 @@ def _vary(value: Any, name: str) -> Tensor:
     if name in dict(vectors):
         return x
     whole = _core.rename(_core.devectorize(x, False), [None] * (len(vectors) + x.ndim))
-    return constrain(_named(spread("shard_map", whole, [(name, size)]), vectors, x.names))
+    return constrain(
+        _vectorize_leading(spread("shard_map", whole, [(name, size)]), vectors, x.names)
+    )
 
 
-def _named(x: Tensor, vectors: list[tuple[str, int]], names: Sequence[str | None]) -> Tensor:
+def _vectorize_leading(
+    x: Tensor, vectors: list[tuple[str, int]], names: Sequence[str | None]
+) -> Tensor:
     named = _core.rename(x, [*[None] * len(vectors), *names])
     return _core.vectorize(named, vectors) if vectors else named
 
 
-def _following(x: Tensor, name: str, size: int) -> Tensor:
+def _scatter_axis(x: Tensor, name: str, size: int) -> Tensor:
     """Assign each device along an axis its entry of the first axis of a tensor."""
     names = [None, *x.names[1:]]
     return constrain(_core.vectorize(_core.rename(x, names), [(name, size)]))
 
 
-def _each(x: Any, function: Callable[[Any], Any]) -> Any:
-    return tree.map(function, x)
-
-
-def _reduced(
+def _reduce_leaves(
     function: str, x: Any, axis_name: str | Sequence[str], reduce: Callable[..., Tensor]
 ) -> Any:
     names = _names(axis_name)
@@ -178,10 +178,10 @@ def _reduced(
     def one(leaf: Any) -> Tensor:
         leading = as_tensor(leaf)
         for name in names:
-            leading = _leading(function, leading, name)
+            leading = _gather_axis(function, leading, name)
         return constrain(reduce(leading, axis=tuple(range(len(names)))))
 
-    return _each(x, one)
+    return tree.map(one, x)
 
 
 def _total(leading: Tensor, axis: int | tuple[int, ...]) -> Tensor:
@@ -221,7 +221,7 @@ def psum(x: Any, axis_name: str | Sequence[str], /) -> Any:
     >>> f(nx.tensor([1, 2, 3, 4])).tolist()
     [4, 6]
     """
-    return _reduced("psum", x, axis_name, _total)
+    return _reduce_leaves("psum", x, axis_name, _total)
 
 
 def pmean(x: Any, axis_name: str | Sequence[str], /) -> Any:
@@ -240,7 +240,7 @@ def pmean(x: Any, axis_name: str | Sequence[str], /) -> Any:
     >>> f(nx.tensor([1.0, 2.0, 3.0, 4.0])).tolist()
     [2.0, 3.0]
     """
-    return _reduced("pmean", x, axis_name, _core.mean)
+    return _reduce_leaves("pmean", x, axis_name, _core.mean)
 
 
 def pmax(x: Any, axis_name: str | Sequence[str], /) -> Any:
@@ -258,7 +258,7 @@ def pmax(x: Any, axis_name: str | Sequence[str], /) -> Any:
     >>> f(nx.tensor([1, 5, 3, 4])).tolist()
     [3, 5]
     """
-    return _reduced("pmax", x, axis_name, _core.max)
+    return _reduce_leaves("pmax", x, axis_name, _core.max)
 
 
 def pmin(x: Any, axis_name: str | Sequence[str], /) -> Any:
@@ -276,7 +276,7 @@ def pmin(x: Any, axis_name: str | Sequence[str], /) -> Any:
     >>> f(nx.tensor([1, 5, 3, 4])).tolist()
     [1, 4]
     """
-    return _reduced("pmin", x, axis_name, _core.min)
+    return _reduce_leaves("pmin", x, axis_name, _core.min)
 
 
 def pvary(x: Any, axis_name: str | Sequence[str], /) -> Any:
@@ -303,7 +303,7 @@ def pvary(x: Any, axis_name: str | Sequence[str], /) -> Any:
             leaf = _vary(leaf, name)
         return leaf
 
-    return _each(x, one)
+    return tree.map(one, x)
 
 
 def axis_index(axis_name: str | Sequence[str], /) -> Tensor:
@@ -378,12 +378,12 @@ def all_gather(x: Any, axis_name: str, /, *, axis: int = 0, tiled: bool = False)
     """
 
     def one(leaf: Any) -> Any:
-        leading = _leading("all_gather", leaf, axis_name)
+        leading = _gather_axis("all_gather", leaf, axis_name)
         at = _position("all_gather", axis, leading.ndim - (1 if tiled else 0))
         moved = moveaxis(leading, 0, at)
-        return constrain(_merged(moved, at) if tiled else moved)
+        return constrain(_merge_axes(moved, at) if tiled else moved)
 
-    return _each(x, one)
+    return tree.map(one, x)
 
 
 def psum_scatter(
@@ -428,13 +428,13 @@ def psum_scatter(
     """
 
     def one(leaf: Any) -> Any:
-        leading = _leading("psum_scatter", leaf, axis_name)
+        leading = _gather_axis("psum_scatter", leaf, axis_name)
         total = _total(leading, axis=0)
         size = axis_size(axis_name)
         at = _position("psum_scatter", scatter_dimension, total.ndim)
-        return _following(_chunks("psum_scatter", total, at, size, tiled), axis_name, size)
+        return _scatter_axis(_chunks("psum_scatter", total, at, size, tiled), axis_name, size)
 
-    return _each(x, one)
+    return tree.map(one, x)
 
 
 def all_to_all(
@@ -482,17 +482,17 @@ def all_to_all(
     """
 
     def one(leaf: Any) -> Any:
-        leading = _leading("all_to_all", leaf, axis_name)
+        leading = _gather_axis("all_to_all", leaf, axis_name)
         size, rank = axis_size(axis_name), leading.ndim - 1
         split = _position("all_to_all", split_axis, rank)
         to = _position("all_to_all", concat_axis, rank)
         # The axes are the receivers, the senders, and the axes of the parts.
         chunks = _chunks("all_to_all", leading, split + 1, size, tiled)
         moved = moveaxis(chunks, 1, to + 1)
-        joined = _merged(moved, to + 1) if tiled else moved
-        return _following(joined, axis_name, size)
+        joined = _merge_axes(moved, to + 1) if tiled else moved
+        return _scatter_axis(joined, axis_name, size)
 
-    return _each(x, one)
+    return tree.map(one, x)
 
 
 def ppermute(x: Any, axis_name: str, /, perm: Sequence[tuple[int, int]]) -> Any:
@@ -540,7 +540,7 @@ def ppermute(x: Any, axis_name: str, /, perm: Sequence[tuple[int, int]]) -> Any:
             )
 
     def one(leaf: Any) -> Any:
-        leading = _leading("ppermute", leaf, axis_name)
+        leading = _gather_axis("ppermute", leaf, axis_name)
         result = zeros(leading.shape, dtype=leading.dtype)
         for distance, mask in _distances(pairs, size):
             # The partitioner recognizes rotations and no other permutations.
@@ -551,9 +551,9 @@ def ppermute(x: Any, axis_name: str, /, perm: Sequence[tuple[int, int]]) -> Any:
                 receives = _core.reshape(_core.tensor(mask), [size] + [1] * (leading.ndim - 1))
                 sent = _core.where(receives, sent, result)
             result = sent
-        return _following(result, axis_name, size)
+        return _scatter_axis(result, axis_name, size)
 
-    return _each(x, one)
+    return tree.map(one, x)
 
 
 def _distances(pairs: list[tuple[int, int]], size: int) -> Iterator[tuple[int, list[bool]]]:
@@ -589,7 +589,7 @@ def _chunks(function: str, x: Tensor, axis: int, size: int, tiled: bool) -> Tens
     return moveaxis(x, axis, 0)
 
 
-def _merged(x: Tensor, axis: int) -> Tensor:
+def _merge_axes(x: Tensor, axis: int) -> Tensor:
     """Merge an axis with the next one, which keeps its name."""
     names = list(x.names)
     shape = [*x.shape[:axis], x.shape[axis] * x.shape[axis + 1], *x.shape[axis + 2 :]]
@@ -718,7 +718,7 @@ def _part(value: Any, spec: Sharding) -> Tensor:
     names: list[str | None] = []
     places: dict[str, int] = {}
     sizes = spec.part(x.shape)
-    for size, name, along in zip(sizes, x.names, spec._padded(x.ndim), strict=True):
+    for size, name, along in zip(sizes, x.names, spec._padded_layout(x.ndim), strict=True):
         for axis in along:
             places[axis] = len(shape)
             shape.append(spec.mesh.axes[axis])
@@ -735,7 +735,7 @@ def _part(value: Any, spec: Sharding) -> Tensor:
 def _together(x: Any, spec: Sharding) -> Tensor:
     """Return the whole tensor from the parts of the devices."""
     x = as_tensor(x)
-    layout = spec._padded(x.ndim)
+    layout = spec._padded_layout(x.ndim)
     named = list(itertools.chain.from_iterable(layout))
     for name, _ in x.vectorized_axes:
         if name in spec.mesh.axes and name not in named:
@@ -746,7 +746,7 @@ def _together(x: Any, spec: Sharding) -> Tensor:
     for name in named:
         x = _vary(x, name)
     for name in reversed(named):
-        x = _leading("shard_map", x, name)
+        x = _gather_axis("shard_map", x, name)
     shape, names = x.shape[len(named) :], x.names[len(named) :]
     places = {name: at for at, name in enumerate(named)}
     order: list[int] = []

@@ -263,7 +263,8 @@ class _Custom:
             self._running.rules -= 1
             _all_running.rules -= 1
 
-    def _missing(self) -> ArgumentError:
+    def _missing_rule(self) -> ArgumentError:
+        """Return the error of a call without a rule."""
         return ArgumentError(
             f"{self._derivative}: {self.__name__} must have a rule; set it with "
             f"`{'defjvp' if self._derivative == 'custom_jvp' else 'defvjp'}`"
@@ -283,7 +284,7 @@ class _CustomJvp(_Custom):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._rule is None:
-            raise self._missing()
+            raise self._missing_rule()
         every, constant, moving = self._arguments(args, kwargs)
         value = self._function(*every)
         if self._is_plain():
@@ -322,7 +323,7 @@ class _CustomVjp(_Custom):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._rules is None:
-            raise self._missing()
+            raise self._missing_rule()
         every, constant, moving = self._arguments(args, kwargs)
         if self._is_plain():
             return new_tensors(self._function(*every))

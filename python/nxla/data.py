@@ -71,7 +71,7 @@ class Batches:
         for chosen in self._source.parts(self._order(epoch), self._size):
             if len(chosen) < self._size and self._drop_last:
                 return
-            yield self._placed(self._source.batch(chosen))
+            yield self._place(self._source.batch(chosen))
 
     def _order(self, epoch: int) -> Tensor | None:
         """Return the order of the examples; None for the original order."""
@@ -82,7 +82,7 @@ class Batches:
 
         return permutation(fold_in(key(self._seed), epoch), count).value
 
-    def _placed(self, batch: Any) -> Any:
+    def _place(self, batch: Any) -> Any:
         if self._device is None:
             return batch
         from nxla.placement import device_put
@@ -171,7 +171,7 @@ class _Stream:
         return self._collate(chosen)
 
 
-def _stacked(examples: list[Any]) -> Any:
+def _stack(examples: list[Any]) -> Any:
     """Stack the tensors of examples, which have the same containers."""
     return tree.map(lambda *parts: _core.stack(list(parts)), *examples)
 
@@ -362,7 +362,7 @@ def _source_of(source: Any, collate: Callable[[list[Any]], Any] | None) -> _Arra
         )
     # A source may fill the same arrays with its next example, so each example is copied first.
     take = new_tensors if collate is None else lambda example: example
-    collate = _stacked if collate is None else collate
+    collate = _stack if collate is None else collate
     if is_dataset:
         return _Dataset(source, take, collate)
     if is_iterable:

@@ -140,7 +140,7 @@ def jvp(
         return traced.answer(outputs, traced.structure.unflatten(tangents))
 
     given = positional.dynamic_arguments(primals), positional.dynamic_arguments(tangents)
-    return _jitted(both, spec)(*given)  # type: ignore[no-any-return]
+    return _jit_like(both, spec)(*given)  # type: ignore[no-any-return]
 
 
 if TYPE_CHECKING:
@@ -525,7 +525,7 @@ class _Positional:
         return self._function(*(next(given) if moves else x for x, moves in pairs))
 
 
-def _jitted(function: Callable[..., Any], spec: FunctionSpec) -> Function[..., Any]:
+def _jit_like(function: Callable[..., Any], spec: FunctionSpec) -> Function[..., Any]:
     """Compile a function of containers, with the options of another one."""
     return make_function(function, options={**spec.options, "on_conflict": "reuse"})
 
@@ -554,7 +554,7 @@ def _linear(
         found[:] = [linear, traced.structure, structure]
         return traced.answer(outputs, known)
 
-    computed = _jitted(forward, spec)
+    computed = _jit_like(forward, spec)
     result, known, *aux = computed(positional.dynamic_arguments(primals))
     linear: LinearMap
     linear, result_structure, structure = found
@@ -562,7 +562,7 @@ def _linear(
     def apply(known: list[Any], leaves: list[Any]) -> list[Any]:
         return linear.apply(known, leaves)
 
-    applied = _jitted(apply, spec)
+    applied = _jit_like(apply, spec)
 
     def mapped(kind: str, given: Any, expected: TreeDef) -> list[Any]:
         leaves, own = tree.flatten(given)

@@ -24,7 +24,7 @@ from collections.abc import Iterable
 from nxla import _core, _hints
 from nxla._core import Expression, Node, Policy, Stage, StageGraph, Timeline
 from nxla._values import as_list, keeps_structure
-from nxla.ops.control import _noted
+from nxla.ops.control import _attach_note
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -194,7 +194,7 @@ def mark(value: Any, name: str, /) -> Any:
     >>> [stage.name for stage in stages]
     ['encoder', None]
     """
-    return _noted("mark", "name", value, name)
+    return _attach_note("mark", "name", value, name)
 
 
 class _Boxed:

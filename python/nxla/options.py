@@ -108,11 +108,11 @@ def default_options(options: Mapping[str, Any] | None = None, /, **changes: Any)
         # The thread used the options of the process.
         return Options(_core.replace_default_options(None), own=own)
     current = _core.get_default_options() if options is None else options
-    before = _core.replace_default_options(_merged("default_options", current, changes))
+    before = _core.replace_default_options(_merge("default_options", current, changes))
     return Options(before, own=own)
 
 
-def _merged(function: str, options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
+def _merge(function: str, options: Mapping[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
     """Return default options with changes."""
     from nxla._spec import OWN_OPTIONS
 
@@ -160,7 +160,7 @@ def global_default_options(options: Mapping[str, Any] | None = None, /, **change
     if options is None and not changes:
         return _GlobalOptions(_core.get_global_default_options())
     current = _core.get_global_default_options() if options is None else options
-    merged = _merged("global_default_options", current, changes)
+    merged = _merge("global_default_options", current, changes)
     return _GlobalOptions(_core.replace_global_default_options(merged))
 
 

@@ -220,7 +220,7 @@ def call_lists(
             results = jit(function, variables, trace, args_list, own)
         else:
             results = _callback(compiler, "__compile__")(function, variables, trace, own)(args_list)
-    return _checked(compiler, results, len(lists))
+    return _check_results(compiler, results, len(lists))
 
 
 def compile_by_callback(
@@ -236,7 +236,7 @@ def compile_by_callback(
         args = _core.compiled_arguments(name, function, variables, args, kwargs)
         args_list = [[functools.partial(as_tensor, leaf) for leaf in tree.leaves(args)]]
         with _within(own):
-            return _checked(compiler, run(args_list), 1)[0]
+            return _check_results(compiler, run(args_list), 1)[0]
 
     return functools.update_wrapper(call, function)
 
@@ -262,7 +262,7 @@ def expression_by_callback(
 
     def call(inputs: list[Any]) -> list[Any]:
         results = run([[functools.partial(as_tensor, tensor) for tensor in inputs]])
-        return tree.leaves(_checked(compiler, results, 1)[0])
+        return tree.leaves(_check_results(compiler, results, 1)[0])
 
     return call
 
@@ -289,7 +289,7 @@ def stream_by_callback(
         return _tracer(function, compiler)(arguments.unflatten(list(variables)))
 
     streams = start(function, *structures, variables, trace, [flat], _options(compiler, options))
-    made: Stream[Any] = _checked(compiler, streams, 1)[0]
+    made: Stream[Any] = _check_results(compiler, streams, 1)[0]
     return made
 
 
@@ -348,7 +348,7 @@ def _check_same(name: str, lists: Sequence[tuple[Any, ...]]) -> None:
                 )
 
 
-def _checked(compiler: Any, results: Any, count: int) -> list[Any]:
+def _check_results(compiler: Any, results: Any, count: int) -> list[Any]:
     """Return the results of a callback, one for each of `count` lists of arguments."""
     found = list(results)
     if len(found) != count:

@@ -99,7 +99,7 @@ def device_put(
     """
     is_named = device is not None or client is not None
     where = _place("device_put", device, client) if is_named else _default_device()
-    return _moved("device_put", lambda x: x.to_device(where, copy=copy), container)
+    return _map_concrete("device_put", lambda x: x.to_device(where, copy=copy), container)
 
 
 @keeps_structure
@@ -136,7 +136,7 @@ def backend_copy(
     [1.0, 1.0]
     """
     where = _place("backend_copy", device, client)
-    return _moved("backend_copy", lambda x: x.to_device(where, copy=True), container)
+    return _map_concrete("backend_copy", lambda x: x.to_device(where, copy=True), container)
 
 
 @keeps_structure
@@ -184,7 +184,7 @@ def backend_transfer(
     return structure.unflatten(_core.transfer_all(tensors, where))
 
 
-def _moved(function: str, move: Callable[[Tensor], Tensor], container: Any) -> Any:
+def _map_concrete(function: str, move: Callable[[Tensor], Tensor], container: Any) -> Any:
     """Return a container with the results of a function of concrete tensors."""
     return tree.map(lambda leaf: move(_concrete(function, leaf)), container)
 

@@ -38,7 +38,7 @@ def find() -> str | None:
 
     Plugins for the CPU are preferred to others: they run on any machine.
     """
-    return find_cpu() or next(_announced(), None)
+    return find_cpu() or next(_announced_paths(), None)
 
 
 def find_default() -> str | None:
@@ -69,12 +69,12 @@ def find_for(platform: str) -> str | None:
     """Return the path of the first plugin for a platform such as ``"cpu"`` or ``"cuda"``."""
     if platform == "cpu":
         return find_cpu()
-    return next(_announced(platform), None)
+    return next(_announced_paths(platform), None)
 
 
 def find_all() -> list[str]:
     """Return the paths of the plugins of all installed packages, CPU plugins first."""
-    return list(dict.fromkeys([*_cpu_plugins(), *_announced()]))
+    return list(dict.fromkeys([*_cpu_plugins(), *_announced_paths()]))
 
 
 def _cpu_plugins() -> Iterator[str]:
@@ -85,7 +85,7 @@ def _cpu_plugins() -> Iterator[str]:
             yield path
 
 
-def _announced(platform: str = "") -> Iterator[str]:
+def _announced_paths(platform: str = "") -> Iterator[str]:
     """Yield the paths of the plugins that entry points announce, for a platform or for any."""
     for entry in _entries():
         path = _library(entry) if platform in entry.value else None

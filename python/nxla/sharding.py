@@ -193,7 +193,7 @@ class Sharding:
             for starts in self.mesh._mesh.starts(shape, self.layout)
         ]
 
-    def _padded(self, rank: int) -> list[list[str]]:
+    def _padded_layout(self, rank: int) -> list[list[str]]:
         """Return the layout with an entry for each axis of a tensor."""
         if len(self.layout) > rank:
             self.part((1,) * rank)
@@ -202,12 +202,12 @@ class Sharding:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sharding):
             return NotImplemented
-        return self._trimmed() == other._trimmed() and self.mesh == other.mesh
+        return self._trimmed_layout() == other._trimmed_layout() and self.mesh == other.mesh
 
     def __hash__(self) -> int:
-        return hash((self._trimmed(), self.mesh))
+        return hash((self._trimmed_layout(), self.mesh))
 
-    def _trimmed(self) -> Layout:
+    def _trimmed_layout(self) -> Layout:
         layout = self.layout
         while layout and not layout[-1]:
             layout = layout[:-1]
@@ -379,11 +379,11 @@ def shard(container: Any, sharding: Any, /) -> Any:
     leaves, structure = tree.flatten(container)
     shardings = spread_shardings(sharding, container, None, "shard: sharding")
     return structure.unflatten(
-        [_divided(leaf, each) for leaf, each in zip(leaves, shardings, strict=True)]
+        [_divide(leaf, each) for leaf, each in zip(leaves, shardings, strict=True)]
     )
 
 
-def _divided(value: Any, sharding: Sharding) -> ShardedTensor:
+def _divide(value: Any, sharding: Sharding) -> ShardedTensor:
     """Return a value with the given sharding; a value that has it already is not moved."""
     if isinstance(value, ShardedTensor):
         if value.sharding == sharding:
@@ -466,7 +466,7 @@ class ShardedFunction:
         """Return the function as a method, whose first argument is the instance."""
         return self if instance is None else MethodType(self, instance)
 
-    def _compiled(
+    def _compile_for(
         self, args: tuple[Any, ...]
     ) -> tuple[list[Any], list[Sharding], MeshProgram, list[Sharding]]:
         """Return leaves and shardings of a call, the program, and the shardings of its outputs."""
@@ -512,8 +512,8 @@ class ShardedFunction:
                 "a mesh; jit the outermost function with shardings, and use "
                 "nx.with_sharding_constraint inside"
             )
-        leaves, shardings, program, outputs = self._compiled(args)
-        divided = [_divided(leaf, each) for leaf, each in zip(leaves, shardings, strict=True)]
+        leaves, shardings, program, outputs = self._compile_for(args)
+        divided = [_divide(leaf, each) for leaf, each in zip(leaves, shardings, strict=True)]
         lists = [[each.shards[at] for each in divided] for at in range(self.mesh.size)]
         results = program.run(lists)
         shapes = [tuple(shape) for shape, _ in program.expression.outputs]
@@ -526,7 +526,7 @@ class ShardedFunction:
     def as_text(self, *args: Any, **named: Any) -> str:
         """Return the StableHLO module for these arguments, with its shardings."""
         reject_named_arguments(named, name_of(self._function))
-        return self._compiled(args)[2].text
+        return self._compile_for(args)[2].text
 
     def __repr__(self) -> str:
         return f"<nxla function {name_of(self._function)} over {self.mesh}>"

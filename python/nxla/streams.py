@@ -53,7 +53,7 @@ class Stream(Generic[R]):
 
         if bound is not None:
             bound = as_count("stream", "bound", bound, 1)
-        initial = _settled(function, template, initial, constants, options)
+        initial = _settle_types(function, template, initial, constants, options)
         step = compile_step(function, [template, initial, *constants], options)
         static = spec_of(function, "stream").positions
         inputs = tuple(x for at, x in enumerate(constants, start=2) if at not in static)
@@ -303,7 +303,7 @@ class _Waker:
             self.woken.set_result(None)
 
 
-def _settled(
+def _settle_types(
     function: Callable[..., Any],
     template: Any,
     initial: Any,

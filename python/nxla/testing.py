@@ -219,7 +219,7 @@ def _random_like(x: Tensor, random: Random) -> Tensor:
     return _core.vectorize(_core.astype(whole, x.dtype), list(x.vectorized_axes))
 
 
-def _paired(left: list[Any], right: list[Any]) -> float:
+def _sum_products(left: list[Any], right: list[Any]) -> float:
     """Return the dot product of cotangents and tangents, which is equal in both modes."""
     total = 0.0
     for one, other in zip(left, right, strict=True):
@@ -262,8 +262,8 @@ def _check(
             (found,) = vjp(function, values)[1](cotangents)
             _compare(
                 where,
-                _core.tensor(_paired(found, directions), _core.f64),
-                _core.tensor(_paired(cotangents, shown), _core.f64),
+                _core.tensor(_sum_products(found, directions), _core.f64),
+                _core.tensor(_sum_products(cotangents, shown), _core.f64),
                 bounds,
             )
 

@@ -329,7 +329,7 @@ def vmap(function: Callable[P, Any], /, in_axes: Any = 0, out_axes: Any = 0) -> 
             result = spec.function(*changed[: len(args)], **named)
             results, output = tree.flatten(result)
             result_axes.extend(_leaf_axes("out_axes", out_axes, result))
-            shared.extend(_unmapped(results, result_axes, entries))
+            shared.extend(_unmap(results, result_axes, entries))
             return [x for x, axis in zip(results, result_axes, strict=True) if axis is not None]
 
         result_axes: list[int | None] = []
@@ -347,7 +347,7 @@ def vmap(function: Callable[P, Any], /, in_axes: Any = 0, out_axes: Any = 0) -> 
     return derived
 
 
-def _unmapped(
+def _unmap(
     results: list[TensorLike], axes: list[int | None], entries: list[Any]
 ) -> list[TensorLike]:
     """Return the results without an output axis, which must be equal for all entries."""

@@ -228,7 +228,6 @@ def test_functions_accept_axis_names(compiler):
 
 
 def test_expm_is_traced_once_for_equal_types(monkeypatch):
-    from nxla.ops import reduce
     from nxla.ops.linalg import exponential
 
     traced = []
@@ -238,7 +237,7 @@ def test_expm_is_traced_once_for_equal_types(monkeypatch):
         traced.append(a.dtype)
         return exponential_of(a)
 
-    monkeypatch.setattr(reduce, "_compiled", BoundedCache())
+    monkeypatch.setattr(_signatures, "_programs", BoundedCache())
     monkeypatch.setattr(exponential, "_exponential", counted)
     for dtype in ("f32", "f64"):
         a = nx.tensor(RNG.normal(size=(3, 3)), dtype=dtype)
@@ -250,22 +249,21 @@ def test_expm_is_traced_once_for_equal_types(monkeypatch):
 
 
 def test_function_cache_is_bounded_and_distinguishes_scalars(monkeypatch):
-    from nxla.ops import reduce
 
     def call(x, scalar):
         traced.append(scalar)
         return x * scalar
 
     traced = []
-    monkeypatch.setattr(reduce, "_compiled", BoundedCache())
+    monkeypatch.setattr(_signatures, "_programs", BoundedCache())
     monkeypatch.setattr(_signatures, "LIMIT", 4)
     for _ in range(2):
         for scalar, dtype in ((1, "s32"), (1.0, "f32"), (0.0, "f32"), (-0.0, "f32")):
-            found = reduce._traced(call, "test", nx.tensor([2]), scalar, key="test")
+            found = _signatures.run_traced(call, "test", nx.tensor([2]), scalar, key="test")
             assert found.dtype == dtype
             assert found.tolist() == [2 * scalar]
             assert str(found.tolist()) == str([2 * scalar])
     assert list(map(str, traced)) == ["1", "1.0", "0.0", "-0.0"]
     for key in range(20):
-        reduce._traced(call, "test", nx.tensor([2]), 3, key=key)
-        assert len(reduce._compiled._values) <= 4
+        _signatures.run_traced(call, "test", nx.tensor([2]), 3, key=key)
+        assert len(_signatures._programs._values) <= 4

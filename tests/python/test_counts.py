@@ -105,7 +105,8 @@ def test_draws_of_several_keys(compiler):
 
 
 def test_draws_are_traced_once_for_equal_shapes(monkeypatch):
-    from nxla.ops import counts, reduce
+    from nxla import _signatures
+    from nxla.ops import counts
 
     traced = []
     draw = counts._binomial
@@ -114,7 +115,7 @@ def test_draws_are_traced_once_for_equal_shapes(monkeypatch):
         traced.append(n.shape)
         return draw(key, n, p)
 
-    monkeypatch.setattr(reduce, "_compiled", BoundedCache())
+    monkeypatch.setattr(_signatures, "_programs", BoundedCache())
     monkeypatch.setattr(counts, "_binomial", counted)
     random = nx.random
     for seed in range(3):
@@ -134,4 +135,4 @@ def test_draws_are_traced_once_for_equal_shapes(monkeypatch):
     assert len(traced) == 8
     for dtype in ("f32", "f64", "f32"):
         assert random.student_t_split(key, 5.0, 3, dtype).dtype == dtype
-    assert len(reduce._compiled._values) == 3 + 1 + 2
+    assert len(_signatures._programs._values) == 3 + 1 + 2

@@ -337,8 +337,8 @@ def test_ctc_loss_of_other_dtypes_and_shapes():
 
 
 def test_ctc_is_traced_once_for_equal_shapes_and_blanks(monkeypatch):
+    from nxla import _signatures
     from nxla.nn import sequences
-    from nxla.ops import reduce
 
     traced = []
     loss_of = sequences._ctc
@@ -347,7 +347,7 @@ def test_ctc_is_traced_once_for_equal_shapes_and_blanks(monkeypatch):
         traced.append(blank_id)
         return loss_of(x, x_pads, y, y_pads, blank_id)
 
-    monkeypatch.setattr(reduce, "_compiled", BoundedCache())
+    monkeypatch.setattr(_signatures, "_programs", BoundedCache())
     monkeypatch.setattr(sequences, "_ctc", counted)
     x, pads = nx.tensor(RNG.normal(size=(2, 6, 4)), dtype="f32"), nx.zeros((2, 6))
     operands = pads, nx.tensor([[1, 2], [3, 1]]), nx.zeros((2, 2))

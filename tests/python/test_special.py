@@ -339,7 +339,7 @@ def test_derivatives_of_many_elements_converge():
 
 
 def test_functions_are_traced_once_for_equal_types(monkeypatch):
-    from nxla.ops import reduce
+    from nxla import _signatures
     from nxla.special import elementary
 
     traced = []
@@ -349,13 +349,13 @@ def test_functions_are_traced_once_for_equal_types(monkeypatch):
         traced.append(x.shape)
         return logit_of(x)
 
-    monkeypatch.setattr(reduce, "_compiled", BoundedCache())
+    monkeypatch.setattr(_signatures, "_programs", BoundedCache())
     monkeypatch.setattr(elementary, "_logit", counted)
     for shape in ((2,), (3,), (2,), (3,)):
         found = nx.special.logit(nx.full(shape, 0.5))
         assert found.tolist() == [0.0] * shape[0]
     assert traced == [(2,), (3,)]
-    assert list(reduce._compiled._values) == [("logit", (None,))]
+    assert list(_signatures._programs._values) == [("logit", (None,))]
     x = nx.tensor([0.25, 0.5])
     assert nx.vmap(nx.special.logit)(x).tolist() == nx.special.logit(x).tolist()
     assert nx.grad(lambda x: nx.sum(nx.special.logit(x)))(x)[1].item() == pytest.approx(4.0)

@@ -139,7 +139,7 @@ class Pass:
             self._complete(number, self.executor.results(task, future, spread=spread), attempt)
         else:
             self.running[number] = future
-            future.add_done_callback(partial(self._ended, number, values, attempt))
+            future.add_done_callback(partial(self._receive, number, values, attempt))
 
     def _run_here(self, number: int, values: list[Any], attempt: int) -> None:
         """Run a task in the caller's thread."""
@@ -169,7 +169,7 @@ class Pass:
         self._complete(number, results, attempt)
         self._drain(attempt)
 
-    def _ended(self, number: int, values: list[Any], attempt: int, future: Any) -> None:
+    def _receive(self, number: int, values: list[Any], attempt: int, future: Any) -> None:
         """Receive the results of a task, on the thread that ran it."""
         task = self.plan.tasks[number]
         try:

@@ -45,10 +45,10 @@ class Parcel:
         return object.__sizeof__(self) + self.tensor.__sizeof__()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return _unpacked, pickle_tensor(self.tensor, protocol)
+        return _unpack, pickle_tensor(self.tensor, protocol)
 
 
-def _unpacked(data: Any, *about: Any) -> Parcel:
+def _unpack(data: Any, *about: Any) -> Parcel:
     return Parcel(unpickle_tensor(data, about))
 
 

@@ -104,7 +104,7 @@ def conv_transpose(
         raise ArgumentError(
             f'{op}: output_padding: must be 0 with padding="same"; got {output_padding}'
         )
-    removed = _removed(op, padding, steps, reach, added)
+    removed = _cropping(op, padding, steps, reach, added)
     around = [
         (far - low, far - high + more)
         for far, (low, high, more) in zip(reach, removed, strict=True)
@@ -113,7 +113,7 @@ def conv_transpose(
         op,
         _core.conv,
         x,
-        _turned(kernel, feature_groups),
+        _reverse_kernel(kernel, feature_groups),
         padding=around,
         input_dilation=steps,
         kernel_dilation=gaps,
@@ -121,7 +121,7 @@ def conv_transpose(
     )
 
 
-def _removed(
+def _cropping(
     op: str, padding: Padding, steps: list[int], reach: list[int], added: list[int]
 ) -> list[tuple[int, int, int]]:
     """Return the elements that are removed at both ends and added at the end of each axis."""
@@ -141,7 +141,7 @@ def _removed(
     return [(low, high, more) for (low, high), more in zip(pairs, added, strict=True)]
 
 
-def _turned(kernel: Tensor, groups: int) -> Tensor:
+def _reverse_kernel(kernel: Tensor, groups: int) -> Tensor:
     """Return the kernel with the channels exchanged, within groups, and the window reversed."""
     channels, outputs, *window = kernel.shape
     split = _core.reshape(kernel, (groups, channels // groups, outputs, *window))
@@ -232,14 +232,14 @@ def _resample(
     return _core.sum(neighbors * _core.reshape(_core.stack(scales, 1), shape), axis=axis + 1)
 
 
-def _wide(x: Tensor) -> Tensor:
+def _widen(x: Tensor) -> Tensor:
     """Return the operand in the dtype of the computation: at least `float32`."""
     if x.dtype.kind == "complex" or (x.dtype.kind == "float" and x.dtype.bits >= 32):
         return x
     return _core.astype(x, _core.f32)
 
 
-def _rounded(result: Tensor, x: Tensor) -> Tensor:
+def _round_to(result: Tensor, x: Tensor) -> Tensor:
     return _core.astype(result, x.dtype) if x.dtype.kind == "float" else result
 
 
@@ -294,21 +294,21 @@ def resize(
         raise ArgumentError(
             f'resize: method: must be "nearest", "linear" or "cubic"; got {method!r}'
         )
-    result = x if method == "nearest" else _wide(x)
+    result = x if method == "nearest" else _widen(x)
     for axis, (size, new) in enumerate(zip(x.shape, target, strict=True)):
         if size == new:
             continue
         places = _positions(size, new, align_corners=False, factor=None)
         if method == "nearest":
-            result = _nearest(result, axis, places)
+            result = _take_nearest(result, axis, places)
             continue
         kernel, radius = _KERNELS[method]
         widen = max(size / new, 1.0) if antialias else 1.0
         result = _resample(result, axis, kernel, radius, places, widen=widen, clamp=False)
-    return result if method == "nearest" else _rounded(result, x)
+    return result if method == "nearest" else _round_to(result, x)
 
 
-def _nearest(x: Tensor, axis: int, places: list[float]) -> Tensor:
+def _take_nearest(x: Tensor, axis: int, places: list[float]) -> Tensor:
     """Return the elements whose area contains the positions."""
     size = x.shape[axis]
     index = [min(max(math.floor(place + 0.5), 0), size - 1) for place in places]
@@ -409,23 +409,23 @@ def interpolate(
         raise ShapeError(
             f"{op}: x: must have spatial axes with positive sizes; got {x.shape} to {target}"
         )
-    result = x if mode.startswith("nearest") else _wide(x)
+    result = x if mode.startswith("nearest") else _widen(x)
     for axis, (new, factor) in enumerate(zip(target, factors, strict=True), 2):
         old = x.shape[axis]
         if mode == "nearest":
             starts = [i * old // new if factor is None else int(i / factor) for i in range(new)]
-            result = _nearest(result, axis, [float(start) for start in starts])
+            result = _take_nearest(result, axis, [float(start) for start in starts])
             continue
         places = _positions(old, new, align_corners=align_corners, factor=factor)
         if mode == "nearest-exact":
-            result = _nearest(result, axis, places)
+            result = _take_nearest(result, axis, places)
             continue
         cubic = "cubic" if antialias else "sharp"
         kernel, radius = _KERNELS[cubic if mode == "bicubic" else "linear"]
         shrink = old / new if factor is None else 1.0 / factor
         widen = max(shrink, 1.0) if antialias else 1.0
         result = _resample(result, axis, kernel, radius, places, widen=widen, clamp=not antialias)
-    return result if mode.startswith("nearest") else _rounded(result, x)
+    return result if mode.startswith("nearest") else _round_to(result, x)
 
 
 _hints.install(globals())

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints
+from nxla._signatures import run_traced
 from nxla._values import as_tensor, to_index
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.loops import scan
-from nxla.ops.reduce import _traced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -92,10 +92,12 @@ def ctc_loss(
             f"ctc_loss: blank_id: must be from {-classes} to {classes - 1} for {classes} classes; "
             f"got {blank_id!r}"
         )
-    return _traced(_rounded, "ctc_loss", *operands, blank % classes, key="ctc_loss")
+    return run_traced(_rounded_loss, "ctc_loss", *operands, blank % classes, key="ctc_loss")
 
 
-def _rounded(x: Tensor, x_pads: Tensor, y: Tensor, y_pads: Tensor, blank_id: TensorLike) -> Tensor:
+def _rounded_loss(
+    x: Tensor, x_pads: Tensor, y: Tensor, y_pads: Tensor, blank_id: TensorLike
+) -> Tensor:
     """Return the loss in the dtype of the logits, computed in at least 32 bits."""
     dtype = x.dtype if x.dtype.kind == "float" else _core.f32
     wide = _core.astype(x, dtype if dtype.bits >= 32 else _core.f32)
@@ -126,8 +128,8 @@ def _ctc(x: Tensor, x_pads: Tensor, y: Tensor, y_pads: Tensor, blank_id: TensorL
 
     def step(alpha: Tensor, inputs: Any) -> tuple[Tensor, None]:
         log_p, pads = inputs
-        one = _shifted(alpha, 1)
-        two = _core.where(skips, _shifted(alpha, 2), _NEVER)
+        one = _shift(alpha, 1)
+        two = _core.where(skips, _shift(alpha, 2), _NEVER)
         moved = _core.logsumexp(_core.stack([alpha, one, two], 0), 0)
         following = _core.maximum(moved + emitted(log_p), _NEVER)
         return _core.where(_core.expand_dims(_core.equal(pads, 0), 1), following, alpha), None
@@ -143,7 +145,7 @@ def _ctc(x: Tensor, x_pads: Tensor, y: Tensor, y_pads: Tensor, blank_id: TensorL
     return _core.where(total <= 0.5 * _NEVER, math.inf, _core.negative(total))
 
 
-def _shifted(alpha: Tensor, by: int) -> Tensor:
+def _shift(alpha: Tensor, by: int) -> Tensor:
     """Return the states moved to later labels."""
     size = alpha.shape[1]
     if by >= size:

@@ -176,7 +176,7 @@ def _branch(
         return _core.cond(clauses, otherwise, function)
     if any(as_tensors(function, predicate)[0].vectorized_axes for predicate, _ in clauses):
         # Entries select different branches, which needs a program.
-        return _traced(lambda: _core.cond(clauses, otherwise, function))
+        return _call_traced(lambda: _core.cond(clauses, otherwise, function))
     return _select(function, clauses, otherwise)
 
 
@@ -250,7 +250,7 @@ def _holds(function: str, argument: str, predicate: TensorLike) -> bool:
     return bool(predicate)
 
 
-def _traced(function: Callable[[], Any]) -> Any:
+def _call_traced(function: Callable[[], Any]) -> Any:
     """Call a function traced, with its captured tensors."""
     return make_function(function)()
 
@@ -473,7 +473,7 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
                 "runtime_call: function: result must have the structure of template, "
                 f"{structure}; got {found}"
             )
-        return [_fitting(leaf, ty) for leaf, ty in zip(given, types, strict=True)]
+        return [_check_result(leaf, ty) for leaf, ty in zip(given, types, strict=True)]
 
     if _core.is_tracing():
         return structure.unflatten(
@@ -487,7 +487,7 @@ def runtime_call(function: Callable[..., Any], template: Any, /, *args: Any) -> 
     return structure.unflatten(on_lists(values))
 
 
-def _fitting(leaf: Any, ty: Template) -> Tensor:
+def _check_result(leaf: Any, ty: Template) -> Tensor:
     """Check one result of a runtime call; a scalar takes the expected dtype."""
     is_number = isinstance(leaf, int | float | complex)
     result = _core.tensor(leaf, ty.dtype) if is_number else new_tensor(leaf)
@@ -596,10 +596,10 @@ def annotate(value: Any, note: str, /) -> Any:
     >>> len(stages)
     2
     """
-    return _noted("annotate", "note", value, note)
+    return _attach_note("annotate", "note", value, note)
 
 
-def _noted(op: str, argument: str, value: Any, note: str) -> Any:
+def _attach_note(op: str, argument: str, value: Any, note: str) -> Any:
     """Attach a note on behalf of a public function, whose argument it is."""
     if not isinstance(note, str):
         raise ArgumentError(f"{op}: {argument}: must be a string; got a {type(note).__name__}")

@@ -6,12 +6,12 @@ import math
 
 from nxla import _core, _hints
 from nxla._sample import Sample, refuse_shape
+from nxla._signatures import run_traced
 from nxla._values import as_tensors, call_as, index_list, template_of
 from nxla.errors import DTypeError, ShapeError
 from nxla.ops.loops import scan, while_loop
 from nxla.ops.movement import moveaxis
 from nxla.ops.random import _together
-from nxla.ops.reduce import _traced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -153,7 +153,7 @@ def _draws(name: str, static: tuple[Any, ...], key: Tensor, draw: Any, *operands
         # Samples have no gradient.
         return draw(keys[1], *map(_core.stop_grad, operands)), keys[0]
 
-    found = _traced(both, name, key, *operands, key=(name, *static))
+    found = run_traced(both, name, key, *operands, key=(name, *static))
     return Sample(*found)
 
 

@@ -73,17 +73,17 @@ def tensor(
     >>> nx.tensor([1, 2], "bf16").dtype
     bf16
     """
-    made = _traced(value, dtype)
+    made = _as_traced(value, dtype)
     if made is None:
-        made = _imported(value, dtype, copy, device)
+        made = _import_data(value, dtype, copy, device)
     return made if names is None else _core.rename(made, names)
 
 
-def _imported(
+def _import_data(
     value: Any, dtype: DTypeLike | None, copy: bool | None, device: DeviceLike | None
 ) -> Tensor:
     """Return data as a tensor on a device, in new memory if `copy` is True."""
-    made = _placed(value, _core.tensor(value, dtype, copy), device)
+    made = _place_data(value, _core.tensor(value, dtype, copy), device)
     if copy and isinstance(value, _core.Tensor) and made.dtype == value.dtype:
         # The compiled function shares the memory of a tensor, which is immutable but can be
         # freed.
@@ -91,7 +91,7 @@ def _imported(
     return made
 
 
-def _placed(given: Any, made: Tensor, device: DeviceLike | None) -> Tensor:
+def _place_data(given: Any, made: Tensor, device: DeviceLike | None) -> Tensor:
     """Place new data on a device. A tensor stays on its device by default."""
     if device is None and isinstance(given, _core.Tensor):
         return made
@@ -140,15 +140,15 @@ def asarray(
     >>> nx.asarray(np.arange(3.0)).dtype
     f64
     """
-    traced = _traced(obj, dtype)
+    traced = _as_traced(obj, dtype)
     if traced is not None:
         return traced
     if copy is not True and isinstance(obj, _core.Tensor) and (dtype is None or obj.dtype == dtype):
-        return _placed(obj, obj, device)
-    return _imported(obj, dtype, copy, device)
+        return _place_data(obj, obj, device)
+    return _import_data(obj, dtype, copy, device)
 
 
-def _traced(value: Any, dtype: DTypeLike | None) -> Tensor | None:
+def _as_traced(value: Any, dtype: DTypeLike | None) -> Tensor | None:
     """Return a traced value, or a list with traced values, as one traced value; None for data."""
     if not _core.is_tracing():
         return None
@@ -504,10 +504,10 @@ def arange(
                     f"arange: dtype: must hold {number}; got int32, the default; pass "
                     "dtype=nx.int64"
                 )
-    return made_on(device, _counted, start, step, count, dtype)
+    return made_on(device, _arange, start, step, count, dtype)
 
 
-def _counted(start: float, step: float, count: int, dtype: DTypeLike) -> Tensor:
+def _arange(start: float, step: float, count: int, dtype: DTypeLike) -> Tensor:
     counted = _core.iota((count,), None, dtype)
     is_float = counted.dtype.kind == "float"
     whole = hasattr(start, "__index__") and hasattr(step, "__index__")

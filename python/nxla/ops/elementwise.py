@@ -160,7 +160,7 @@ def can_cast(from_: TensorLike | DTypeLike, to: DTypeLike, /) -> bool:
     return call_as("can_cast", _core.result_type, source, target) == target
 
 
-def _unrounded(x: TensorLike) -> Tensor:
+def _as_exact_tensor(x: TensorLike) -> Tensor:
     """Return an operand as a tensor in which Python floats keep all their digits."""
     tensor = as_tensor(x)
     if tensor is x or hasattr(x, "dtype") or tensor.dtype not in (_core.f32, _core.c64):
@@ -205,7 +205,7 @@ def astype(
     >>> nx.astype([1.9, -1.9, 1e20], nx.int32).tolist(), nx.astype([300, -1], nx.uint8).tolist()
     ([1, -1, 2147483647], [44, 255])
     """
-    x = _unrounded(x)
+    x = _as_exact_tensor(x)
     if x.dtype != dtype:
         x = _core.astype(x, dtype)
     elif copy and isinstance(x, _core.Tensor):

@@ -32,7 +32,7 @@ from nxla._loop_types import (
 )
 from nxla._values import as_bool, as_count, as_tensor, as_tensors, new_tensors, to_index
 from nxla.errors import ArgumentError, DTypeError
-from nxla.ops.control import _holds, _trace_types, _traced
+from nxla.ops.control import _call_traced, _holds, _trace_types
 from nxla.ops.create import arange
 from nxla.ops.metadata import axis_position
 from nxla.ops.movement import moveaxis
@@ -167,17 +167,17 @@ def _repeat(
         holds = as_tensor(cond_fn(state))
         if holds.vectorized_axes:
             # Entries can have different numbers of iterations, which needs a program.
-            last: S = _traced(remaining)
+            last: S = _call_traced(remaining)
             return last
         if not _holds(function, "condition", holds):
-            return state if is_settled else _settled(function, state, remaining)
+            return state if is_settled else _settle_types(function, state, remaining)
         following = body_fn(state)
         state, before = next_state(function, roots, types, (holds, state, following)), types
         types = state_types(state)
         is_settled = types == before
 
 
-def _settled(function: str, state: S, remaining: Callable[[], S]) -> S:
+def _settle_types(function: str, state: S, remaining: Callable[[], S]) -> S:
     """Return the state of a finished loop with the types of the state of a traced loop.
 
     Further iterations would add vectorized axes and names that the last iteration does not have.
@@ -189,7 +189,7 @@ def _settled(function: str, state: S, remaining: Callable[[], S]) -> S:
         (node.shape, node.dtype, node.names) for node in nodes
     ]:
         return state
-    settled: S = _core.inlining_all(lambda: _traced(remaining))
+    settled: S = _core.inlining_all(lambda: _call_traced(remaining))
     return settled
 
 
@@ -292,10 +292,10 @@ def fori(
             raise ArgumentError("fori: unroll: requires ints for lower and upper")
         return _each("fori", range(first, end), body, init, unroll, keeps)
     roots = [("[1]", "state"), ("[0]", "index")]
-    return _counted("fori", roots, lower, upper, body, init, keeps)
+    return _run_counted("fori", roots, lower, upper, body, init, keeps)
 
 
-def _counted(
+def _run_counted(
     function: str,
     roots: list[tuple[str, str]],
     lower: TensorLike,
@@ -468,7 +468,7 @@ def _each(
 
     trips = count // copies
     roots = [("[1]", "state"), ("[0]", "index")]
-    state = _counted(function, roots, zero, trips, steps, init, keeps)
+    state = _run_counted(function, roots, zero, trips, steps, init, keeps)
     for trip in range(trips * copies, count):
         state = new_tensors(step(index_of(trip), state))
     return state
@@ -477,7 +477,7 @@ def _each(
 def _typed_by_body(body: Callable[[Any, S], S], element: Callable[[Any], Any], init: S) -> S:
     """Return the initial state with the types that Python scalars have after an iteration."""
     if not _core.is_tracing():
-        traced: S = _traced(functools.partial(_typed_by_body, body, element, init))
+        traced: S = _call_traced(functools.partial(_typed_by_body, body, element, init))
         return traced
     following = _core.without_effects(lambda: body(element(0), init))
     typed: S = tree.map(lambda x, later: as_tensor(number_like(x, later)), init, following)
@@ -692,7 +692,7 @@ class _Steps:
     def none(self, init: C) -> tuple[C, Any]:
         """Return the result of a scan without steps; only the types of the results matter."""
         if not _core.is_tracing():
-            return _traced(functools.partial(self.none, init))  # type: ignore[no-any-return]
+            return _call_traced(functools.partial(self.none, init))  # type: ignore[no-any-return]
         rows = [zero_row(x) for x in self.leaves]
         init = self.type_carry(init, lambda: self.call(init, rows, first=True))
         carry, y = self.settle(init, lambda carry: self.call(carry, rows, first=False))
@@ -705,7 +705,7 @@ class _Steps:
         """
         if not _core.is_tracing():
             settled: tuple[C, Any] = _core.inlining_all(
-                lambda: _traced(functools.partial(self.settle, carry, step))
+                lambda: _call_traced(functools.partial(self.settle, carry, step))
             )
             return settled
         # A loop without iterations adds them.
@@ -752,7 +752,7 @@ class _Steps:
     def trace_y(self, carry: C) -> Any:
         """Return zeros with the types of ``y`` of a step with this carry."""
         if not _core.is_tracing():
-            return _traced(functools.partial(self.trace_y, carry))
+            return _call_traced(functools.partial(self.trace_y, carry))
         _, y = _core.without_effects(lambda: self.step(carry, 0, first=True))
         return tree.map(lambda y: _core.full(y.shape, 0, y.dtype), tree.map(as_tensor, y))
 

@@ -342,11 +342,11 @@ def roll(
             f"roll: shift: must be {len(axes)}, one for each axis; got {len(shifts)}"
         )
     for one_axis, one_shift in zip(axes, shifts, strict=True):
-        x = _rolled(x, one_shift, axis_position("roll", x, one_axis))
+        x = _roll_axis(x, one_shift, axis_position("roll", x, one_axis))
     return x
 
 
-def _rolled(x: Tensor, shift: Any, axis: int) -> Tensor:
+def _roll_axis(x: Tensor, shift: Any, axis: int) -> Tensor:
     """Shift elements along one axis."""
     size = x.shape[axis]
     if size == 0:

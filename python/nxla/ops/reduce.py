@@ -7,20 +7,17 @@ import math
 
 from nxla import _core, _hints
 from nxla._arguments import require_callable
-from nxla._signatures import BoundedCache
+from nxla._signatures import run_traced
 from nxla._values import as_tensors
 from nxla.errors import ShapeError
 from nxla.ops.metadata import axis_positions
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Hashable
-    from typing import TypeVar
+    from collections.abc import Callable
 
     from nxla._core import Tensor
     from nxla._types import Axes, DTypeLike, TensorLike
-
-    R = TypeVar("R")
 
 
 def reduce(
@@ -77,7 +74,7 @@ def reduce(
             return _fold_in_a_loop(x, initial, function, axis, keepdims)
         return result
 
-    return _traced(fold, "reduce", x, initial)
+    return run_traced(fold, "reduce", x, initial)
 
 
 def _fold_in_a_loop(
@@ -125,41 +122,6 @@ def _fold_in_a_loop(
 
 #: Counter for unique axis names of nested folds.
 _NUMBERS = itertools.count()
-
-
-#: Compiled functions, by the key of `_traced` and the Python scalars among the operands.
-_compiled = BoundedCache()
-
-
-def _traced(
-    function: Callable[..., R], name: str, *operands: TensorLike, key: Hashable = None
-) -> R:
-    """Run a function that needs a trace, in the current trace or in a new one.
-
-    With a `key` the compiled function is stored, and later calls with equal keys and Python scalars
-    run it. All other values that the function uses must follow from the key and its arguments.
-    """
-    # Keep Python scalars, which adopt the dtype of the other operands.
-    is_plain = [isinstance(operand, bool | int | float | complex) for operand in operands]
-    with_dtype = [x for x, plain in zip(operands, is_plain, strict=True) if not plain]
-    tensors = as_tensors(name, *with_dtype)
-    if _core.is_tracing():
-        rest = iter(tensors)
-        pairs = zip(operands, is_plain, strict=True)
-        return function(*(x if plain else next(rest) for x, plain in pairs))
-    # The stored function must not keep tensors alive.
-    scalars = [x if plain else None for x, plain in zip(operands, is_plain, strict=True)]
-
-    def call(*tensors: Tensor) -> R:
-        given = iter(tensors)
-        pairs = zip(scalars, is_plain, strict=True)
-        return function(*(scalar if plain else next(given) for scalar, plain in pairs))
-
-    if key is None:
-        return _core.Function(call, name)(*tensors)
-    # The scalars 1, 1.0 and True are equal, but their representations differ.
-    stored = key, tuple(None if x is None else repr(x) for x in scalars)
-    return _compiled.get_or_make(stored, lambda: _core.Function(call, name))(*tensors)
 
 
 _hints.install(globals())

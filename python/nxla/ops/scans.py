@@ -148,10 +148,12 @@ def associative_scan(
             f"shapes {shapes}"
         )
     # Move the axis to the front, so that slices along it are simple.
-    rows = [_core.flip(x, axis=0) if reverse else x for x in (_moved(x, axis, 0) for x in leaves)]
+    rows = [
+        _core.flip(x, axis=0) if reverse else x for x in (_move_axis(x, axis, 0) for x in leaves)
+    ]
 
     def combine(first: list[Tensor], second: list[Tensor]) -> list[Tensor]:
-        sides = ([_moved(x, 0, axis) for x in side] for side in (first, second))
+        sides = ([_move_axis(x, 0, axis) for x in side] for side in (first, second))
         result = f(*(structure.unflatten(side) for side in sides))
         found, kind = tree.flatten(result)
         if kind != structure:
@@ -161,17 +163,17 @@ def associative_scan(
         results = [as_tensor(x) for x in found]
         # Results of another size would combine without end.
         for x, row in zip(results, first, strict=True):
-            expected = _moved(row, 0, axis).shape
+            expected = _move_axis(row, 0, axis).shape
             if x.shape != expected:
                 raise ShapeError(
                     f"associative_scan: f: results must have the shapes of the first argument, "
                     f"{expected}; got {x.shape}"
                 )
-        return [_moved(x, axis, 0) for x in results]
+        return [_move_axis(x, axis, 0) for x in results]
 
     done = _prefixes(combine, rows)
     done = [_core.flip(x, axis=0) if reverse else x for x in done]
-    return structure.unflatten([_moved(x, 0, axis) for x in done])
+    return structure.unflatten([_move_axis(x, 0, axis) for x in done])
 
 
 def _size(x: Tensor, axis: int) -> int:
@@ -180,7 +182,7 @@ def _size(x: Tensor, axis: int) -> int:
     return x.shape[axis]
 
 
-def _moved(x: Tensor, source: int, destination: int) -> Tensor:
+def _move_axis(x: Tensor, source: int, destination: int) -> Tensor:
     if source == destination:
         return x
     order = list(range(x.ndim))
@@ -210,7 +212,7 @@ def _prefixes(
                 [_every_second(x, 2, evens) for x in whole],
             )
             first = [_core.concat([x, y], axis=0) for x, y in zip(first, later, strict=True)]
-        rows = [_interleaved(x, y, count) for x, y in zip(first, rows, strict=True)]
+        rows = [_interleave(x, y, count) for x, y in zip(first, rows, strict=True)]
     return rows
 
 
@@ -219,7 +221,7 @@ def _every_second(x: Tensor, start: int, count: int) -> Tensor:
     return _core.slice_along_axis(x, start, length, stride=2)
 
 
-def _interleaved(even: Tensor, odd: Tensor, count: int) -> Tensor:
+def _interleave(even: Tensor, odd: Tensor, count: int) -> Tensor:
     """Interleave the rows of two tensors."""
     if even.shape[0] > odd.shape[0]:
         # The last row has no partner.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints
 from nxla._arguments import require_callable
-from nxla.ops.reduce import _traced
+from nxla._signatures import run_traced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def window_reduce(
     def fold(x: Tensor, initial: Tensor) -> Tensor:
         return _core.window_reduce(x, initial, function, dimensions, strides, padding, dilations)
 
-    return _traced(fold, "window_reduce", x, initial)
+    return run_traced(fold, "window_reduce", x, initial)
 
 
 _hints.install(globals())

@@ -16,14 +16,14 @@ from nxla.optim.transforms import (
     GradientTransformation,
     _cast,
     _check_shapes,
-    _chosen,
     _map_wide,
     _momentum,
+    _read_mask,
     _require_params,
-    _running,
     _square_dtype,
     _stateless,
-    _wide,
+    _update_means,
+    _widen,
     _zeros,
     add_decayed_weights,
     chain,
@@ -32,7 +32,7 @@ from nxla.optim.transforms import (
     scale_by_adam,
     scale_by_learning_rate,
 )
-from nxla.optim.wrappers import _applied_to, ema
+from nxla.optim.wrappers import _apply_to_selected, ema
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class MuonState(NamedTuple):
 
 
 def _root_mean_square(x: Tensor) -> Tensor:
-    return _core.sqrt(_core.mean(_core.square(_core.abs(_wide(x)))))
+    return _core.sqrt(_core.mean(_core.square(_core.abs(_widen(x)))))
 
 
 def scale_by_trust_ratio(
@@ -400,7 +400,7 @@ def scale_by_muon(
     def update(grads: Any, state: MuonState, params: Any = None) -> tuple[Any, MuonState]:
         del params
         _check_shapes("update: grads", grads, "its state", state.mu)
-        mu, count = _running(beta, state.mu, grads), state.count + 1
+        mu, count = _update_means(beta, state.mu, grads), state.count + 1
         means = _momentum(beta, mu, grads, count, nesterov=nesterov)
 
         def scaled(_: Tensor, mean: Tensor) -> Tensor:
@@ -463,7 +463,7 @@ def muon(
     def is_matrix(params: Any) -> list[bool]:
         if mask is None:
             return [as_tensor(leaf).ndim == 2 for leaf in tree.leaves(params)]
-        return _chosen("muon", mask, params)
+        return _read_mask("muon", mask, params)
 
     of_matrices = chain(
         call_as("muon", scale_by_muon, ns_coeffs, ns_steps, beta, nesterov=nesterov),
@@ -478,8 +478,8 @@ def muon(
         nesterov=nesterov,
     )
     return chain(
-        _applied_to(of_matrices, is_matrix),
-        _applied_to(of_others, lambda params: [not mark for mark in is_matrix(params)]),
+        _apply_to_selected(of_matrices, is_matrix),
+        _apply_to_selected(of_others, lambda params: [not mark for mark in is_matrix(params)]),
     )
 
 

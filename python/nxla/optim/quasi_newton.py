@@ -18,7 +18,7 @@ from nxla.optim.transforms import (
     _map_wide,
     _require_params,
     _state_dtype,
-    _wide,
+    _widen,
     _zeros,
     global_norm,
 )
@@ -94,7 +94,7 @@ def scale_by_lbfgs(
     def init(params: Any) -> LbfgsState:
         _require_real("params", params)
         start = _zeros(params)
-        memory = tree.map(lambda x: _repeated(x, memory_size), start)
+        memory = tree.map(lambda x: _repeat(x, memory_size), start)
         weights = zeros(memory_size, _weight_dtype(params))
         return LbfgsState(_core.tensor(0, "s32"), start, start, memory, memory, weights)
 
@@ -103,8 +103,8 @@ def scale_by_lbfgs(
         _require_real("grads", grads)
         _check_shapes("update: grads", grads, "its parameter", params)
         _check_shapes("update: grads", grads, "its state", state.grads)
-        wide = _map_state(lambda _, g: _wide(g), state.grads, grads)
-        now = _map_state(lambda _, p: _wide(p), state.params, params)
+        wide = _map_state(lambda _, g: _widen(g), state.grads, grads)
+        now = _map_state(lambda _, p: _widen(p), state.params, params)
         state = _remember(state, now, wide, memory_size)
         direction = _direction(state, wide, memory_size, scale=scale_init_precond)
         updates = _map_wide(lambda _, d: d, grads, direction)
@@ -127,7 +127,7 @@ def _weight_dtype(params: Any) -> str:
     return "f64" if any(_state_dtype(x).bits == 64 for x in tree.leaves(params)) else "f32"
 
 
-def _repeated(x: Tensor, count: int) -> Tensor:
+def _repeat(x: Tensor, count: int) -> Tensor:
     return _core.broadcast_to(_core.expand_dims(x, 0), (count, *x.shape))
 
 
@@ -266,7 +266,7 @@ def lbfgs(
     ) -> tuple[Any, LbfgsState]:
         count = state.count
         direction, state = inner.update(grads, state, params)
-        direction = tree.map(lambda x: _core.negative(_wide(x)), direction)
+        direction = tree.map(lambda x: _core.negative(_widen(x)), direction)
         length: Any
         if learning_rate is not None:
             length = learning_rate(count) if callable(learning_rate) else learning_rate

@@ -117,7 +117,7 @@ def _square_dtype(x: Any) -> DType:
     return _core.f64 if dtype.bits == 128 else _core.f32
 
 
-def _wide(x: Any) -> Tensor:
+def _widen(x: Any) -> Tensor:
     """Return a gradient in a dtype in which squares and epsilons do not overflow or underflow."""
     x = as_tensor(x)
     return _cast(x, _state_dtype(x))
@@ -137,7 +137,7 @@ def _map_wide(function: Callable[..., Tensor], grads: Any, *others: Any) -> Any:
 
     def updated(g: Any, *rest: Any) -> Tensor:
         g = as_tensor(g)
-        update = function(_wide(g), *map(_wide, rest))
+        update = function(_widen(g), *map(_widen, rest))
         return _cast(update, g.dtype if _is_inexact(g.dtype) else _core.f32)
 
     return tree.map(updated, grads, *others)
@@ -159,16 +159,16 @@ def _stateless(update: Callable[..., Any]) -> GradientTransformation:
     )
 
 
-def _running(decay: float, old: Any, new: Any) -> Any:
+def _update_means(decay: float, old: Any, new: Any) -> Any:
     """Update running means with new values."""
-    return _map_state(lambda m, x: m * decay + _wide(x) * (1.0 - decay), old, new)
+    return _map_state(lambda m, x: m * decay + _widen(x) * (1.0 - decay), old, new)
 
 
 def _squares(grads: Any) -> Any:
-    return tree.map(lambda g: _core.square(_core.abs(_wide(g))), grads)
+    return tree.map(lambda g: _core.square(_core.abs(_widen(g))), grads)
 
 
-def _unbiased(means: Any, decay: float | Tensor, count: Tensor) -> Any:
+def _correct_bias(means: Any, decay: float | Tensor, count: Tensor) -> Any:
     """Correct the bias of running means that start at zero."""
     rate: float | Tensor
     if not isinstance(decay, int | float):
@@ -198,9 +198,9 @@ def _momentum(decay: float, mu: Any, grads: Any, count: Tensor, *, nesterov: boo
         The number of steps, including this one.
     """
     if not nesterov:
-        return _unbiased(mu, decay, count)
-    ahead = _unbiased(mu, decay, count + 1)
-    return _running(decay, ahead, _unbiased(tree.map(_wide, grads), decay, count))
+        return _correct_bias(mu, decay, count)
+    ahead = _correct_bias(mu, decay, count + 1)
+    return _update_means(decay, ahead, _correct_bias(tree.map(_widen, grads), decay, count))
 
 
 def _require_params(op: str, params: Any) -> None:
@@ -209,7 +209,7 @@ def _require_params(op: str, params: Any) -> None:
         raise ArgumentError(f"{op}: params: must be passed to update; got None")
 
 
-def _chosen(op: str, mask: Any, container: Any) -> list[bool]:
+def _read_mask(op: str, mask: Any, container: Any) -> list[bool]:
     """Return the booleans of a mask for the leaves of a container, matched by path."""
     # Booleans are leaves here and are not converted to tensors.
     mask = mask(container) if callable(mask) else mask
@@ -229,8 +229,8 @@ def _marks_by_path(op: str, marks: dict[LeafPath, Any], container: Any) -> list[
     missing = [path for path in paths if path not in marks]
     unknown = [path for path in marks if path not in known]
     if missing or unknown:
-        absent = f"none for {_shown(missing)}" if missing else ""
-        extra = f"one for {_shown(unknown)}" if unknown else ""
+        absent = f"none for {_describe_paths(missing)}" if missing else ""
+        extra = f"one for {_describe_paths(unknown)}" if unknown else ""
         raise ArgumentError(
             f"{op}: mask: must have a boolean for each of {len(paths)} tensors at its path; got "
             f"{' and '.join(filter(None, (absent, extra)))}"
@@ -238,7 +238,7 @@ def _marks_by_path(op: str, marks: dict[LeafPath, Any], container: Any) -> list[
     return [marks[path] for path in paths]
 
 
-def _shown(paths: Sequence[LeafPath]) -> str:
+def _describe_paths(paths: Sequence[LeafPath]) -> str:
     """Return the first of several paths, and the number of the others."""
     first = format_path(paths[0]) or "the whole container"
     return first if len(paths) == 1 else f"{first} and {len(paths) - 1} more"
@@ -401,7 +401,7 @@ def trace(decay: float, nesterov: bool = False) -> GradientTransformation:
     def update(grads: Any, state: TraceState, params: Any = None) -> tuple[Any, TraceState]:
         del params
         _check_shapes("update: grads", grads, "its state", state.trace)
-        forward = lambda t, g: _wide(g) + t * decay  # noqa: E731
+        forward = lambda t, g: _widen(g) + t * decay  # noqa: E731
         sums = _map_state(forward, state.trace, grads)
         ahead = _map_state(forward, sums, grads) if nesterov else sums
         updates = _map_wide(lambda _, t: t, grads, ahead)
@@ -440,15 +440,15 @@ def scale_by_adam(
     ) -> tuple[Any, ScaleByAdamState]:
         del params
         _check_shapes("update: grads", grads, "its state", state.mu)
-        mu = _running(b1, state.mu, grads)
-        nu = _running(b2, state.nu, _squares(grads))
+        mu = _update_means(b1, state.mu, grads)
+        nu = _update_means(b2, state.nu, _squares(grads))
         count = state.count + 1
         means = _momentum(b1, mu, grads, count, nesterov=nesterov)
 
         def scaled(_: Tensor, m: Tensor, v: Tensor) -> Tensor:
             return m / (_core.sqrt(v + eps_root) + eps)
 
-        updates = _map_wide(scaled, grads, means, _unbiased(nu, b2, count))
+        updates = _map_wide(scaled, grads, means, _correct_bias(nu, b2, count))
         return updates, ScaleByAdamState(count, mu, nu)
 
     return GradientTransformation(init, update)
@@ -471,9 +471,9 @@ def scale_by_lion(b1: float = 0.9, b2: float = 0.99) -> GradientTransformation:
     ) -> tuple[Any, ScaleByLionState]:
         del params
         _check_shapes("update: grads", grads, "its state", state.mu)
-        means = _running(b1, state.mu, grads)
+        means = _update_means(b1, state.mu, grads)
         updates = _map_wide(lambda _, m: _core.sign(m), grads, means)
-        return updates, ScaleByLionState(state.count + 1, _running(b2, state.mu, grads))
+        return updates, ScaleByLionState(state.count + 1, _update_means(b2, state.mu, grads))
 
     return GradientTransformation(
         lambda params: ScaleByLionState(_core.tensor(0, "s32"), _zeros(params)), update
@@ -540,8 +540,8 @@ def scale_by_rms(
     ) -> tuple[Any, ScaleByRmsState]:
         del params
         _check_shapes("update: grads", grads, "its state", state.nu)
-        nu = _running(decay, state.nu, _squares(grads))
-        mu: Any = _running(decay, state.mu, grads) if centered else ()
+        nu = _update_means(decay, state.nu, _squares(grads))
+        mu: Any = _update_means(decay, state.mu, grads) if centered else ()
 
         def variance(v: Tensor, m: Tensor) -> Tensor:
             # Of constant gradients, the difference may round to a negative number.
@@ -601,7 +601,7 @@ def add_decayed_weights(
 
         if mask is None:
             return _map_wide(decayed, grads, params)
-        marks = iter(_chosen("add_decayed_weights", mask, params))
+        marks = iter(_read_mask("add_decayed_weights", mask, params))
         return _map_wide(lambda g, p: decayed(g, p) if next(marks) else g, grads, params)
 
     return _stateless(update)
@@ -647,7 +647,7 @@ def global_norm(updates: Any) -> Tensor:
 
 def _scaled_norm(updates: Any) -> tuple[Tensor, Tensor]:
     """Return two factors of the norm: approximately the largest element, and the relative norm."""
-    leaves = [_core.abs(_wide(leaf)) for leaf in tree.leaves(updates)]
+    leaves = [_core.abs(_widen(leaf)) for leaf in tree.leaves(updates)]
     largest: Tensor = _core.tensor(0.0)
     for leaf in leaves:
         if leaf.size > 0:
@@ -750,7 +750,7 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
                 f"transformations; got {found}; create it with init"
             )
         states = []
-        updates = tree.map(_wide, grads)
+        updates = tree.map(_widen, grads)
         for transform, own in zip(transforms, state, strict=True):
             updates, following = _call_update(transform, updates, own, params, further)
             states.append(following)

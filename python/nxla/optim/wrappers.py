@@ -13,11 +13,11 @@ from nxla.optim.transforms import (
     GradientTransformation,
     _call_update,
     _check_shapes,
-    _chosen,
+    _correct_bias,
     _map_wide,
-    _running,
-    _unbiased,
-    _wide,
+    _read_mask,
+    _update_means,
+    _widen,
     _zeros,
 )
 
@@ -75,10 +75,10 @@ def masked(
     >>> {name: x.item() for name, x in halve.update(params, halve.init(params))[0].items()}
     {'b': 2.0, 'w': 1.0}
     """
-    return _applied_to(inner, lambda container: _chosen("masked", mask, container))
+    return _apply_to_selected(inner, lambda container: _read_mask("masked", mask, container))
 
 
-def _applied_to(
+def _apply_to_selected(
     inner: GradientTransformation, choose: Callable[[Any], list[bool]]
 ) -> GradientTransformation:
     """Return a transformation of the leaves of a container that a function chooses."""
@@ -141,8 +141,8 @@ def ema(decay: float, debias: bool = True) -> GradientTransformation:
     def update(grads: Any, state: EmaState, params: Any = None) -> tuple[Any, EmaState]:
         del params
         _check_shapes("update: grads", grads, "its state", state.ema)
-        means, count = _running(decay, state.ema, grads), state.count + 1
-        shown = _unbiased(means, decay, count) if debias else means
+        means, count = _update_means(decay, state.ema, grads), state.count + 1
+        shown = _correct_bias(means, decay, count) if debias else means
         return _map_wide(lambda _, mean: mean, grads, shown), EmaState(count, means)
 
     return GradientTransformation(
@@ -181,8 +181,8 @@ def incremental_update(new_tensors: Any, old_tensors: Any, step_size: float) -> 
 
     def mixed(new: Tensor, old: Tensor) -> Tensor:
         old = as_tensor(old)
-        wide = _wide(old)
-        return _core.astype(wide + (_wide(new) - wide) * step_size, old.dtype)
+        wide = _widen(old)
+        return _core.astype(wide + (_widen(new) - wide) * step_size, old.dtype)
 
     _check_shapes("incremental_update: new_tensors", new_tensors, "its running mean", old_tensors)
     return tree.map(mixed, new_tensors, old_tensors)

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from nxla import _core
+from nxla._signatures import run_traced
 from nxla._values import as_tensors
 from nxla.custom import custom_jvp
 from nxla.errors import DTypeError
-from nxla.ops.reduce import _traced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -50,4 +50,4 @@ def elementwise(name: str, function: Callable[..., Tensor], *operands: TensorLik
         wide = _core.broadcast_arrays(*(_core.astype(x, _core.f64) for x in tensors))
         return _core.astype(function(*wide), dtype)
 
-    return _traced(rounded, name, *tensors, key=name)
+    return run_traced(rounded, name, *tensors, key=name)

@@ -31,7 +31,7 @@ def _chebyshev(coefficients: Sequence[float], x: Tensor, low: float, high: float
     return t * current * 0.5 - previous + coefficients[0]
 
 
-def _bounded(x: Tensor, low: float, high: float) -> Tensor:
+def _clip_to(x: Tensor, low: float, high: float) -> Tensor:
     """Clip an argument to the interval of a series, whose value elsewhere is not used."""
     return _core.clip(x, low, high)
 
@@ -49,7 +49,7 @@ def _near_i1e(size: Tensor) -> Tensor:
 @custom_rule
 def _i0e(x: Tensor) -> Tensor:
     size = _core.abs(x)
-    near, far = _near_i0e(_bounded(size, 0.0, 8.0)), _core.maximum(size, 8.0)
+    near, far = _near_i0e(_clip_to(size, 0.0, 8.0)), _core.maximum(size, 8.0)
     value = _chebyshev(tables.I0_LARGE, 8.0 / far, 0.0, 1.0) / _core.sqrt(far)
     return _core.where(size <= 8.0, near, value)
 
@@ -57,7 +57,7 @@ def _i0e(x: Tensor) -> Tensor:
 @custom_rule
 def _i1e(x: Tensor) -> Tensor:
     size = _core.abs(x)
-    near = _near_i1e(_bounded(size, 0.0, 8.0)) * x
+    near = _near_i1e(_clip_to(size, 0.0, 8.0)) * x
     far = _core.maximum(size, 8.0)
     value = _chebyshev(tables.I1_LARGE, 8.0 / far, 0.0, 1.0) / _core.sqrt(far)
     return _core.where(size <= 8.0, near, _core.sign(x) * value)
@@ -70,11 +70,11 @@ def _per_x(value: Tensor, x: Tensor, near: Tensor) -> Tensor:
 
 
 def _i1e_per_x(x: Tensor) -> Tensor:
-    return _per_x(_i1e(x), x, _near_i1e(_bounded(_core.abs(x), 0.0, 8.0)))
+    return _per_x(_i1e(x), x, _near_i1e(_clip_to(_core.abs(x), 0.0, 8.0)))
 
 
 def _j1_per_x(x: Tensor) -> Tensor:
-    return _per_x(_j1(x), x, _near_j1(_bounded(_core.abs(x), 0.0, 8.0)))
+    return _per_x(_j1(x), x, _near_j1(_clip_to(_core.abs(x), 0.0, 8.0)))
 
 
 def _slope_of_abs(x: Tensor) -> Tensor:
@@ -135,7 +135,7 @@ def _is_positive(x: Tensor, value: Tensor, at_zero: float) -> Tensor:
 
 def _positive(x: Tensor, high: float) -> Tensor:
     """Return `x` up to `high`, and 1 where `x` is not positive and the value is not used."""
-    return _bounded(_core.where(x > 0.0, x, 1.0), 0.0, high)
+    return _clip_to(_core.where(x > 0.0, x, 1.0), 0.0, high)
 
 
 def _scaled_k(x: Tensor, order: int, small: Sequence[float], large: Sequence[float]) -> Tensor:
@@ -223,7 +223,7 @@ def _near_j1(x: Tensor) -> Tensor:
 @custom_rule
 def _j0(x: Tensor) -> Tensor:
     size = _core.abs(x)
-    near = _near_j0(_bounded(size, 0.0, 8.0))
+    near = _near_j0(_clip_to(size, 0.0, 8.0))
     value = _core.where(size <= 8.0, near, _waves(size, tables.P0, tables.Q0, 0)[0])
     return _core.where(_core.isinf(x), 0.0, value)
 
@@ -231,7 +231,7 @@ def _j0(x: Tensor) -> Tensor:
 @custom_rule
 def _j1(x: Tensor) -> Tensor:
     size = _core.abs(x)
-    near = _near_j1(_bounded(size, 0.0, 8.0)) * x
+    near = _near_j1(_clip_to(size, 0.0, 8.0)) * x
     far = _core.sign(x) * _waves(size, tables.P1, tables.Q1, 1)[0]
     return _core.where(_core.isinf(x), 0.0, _core.where(size <= 8.0, near, far))
 

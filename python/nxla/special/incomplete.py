@@ -479,13 +479,13 @@ class _Beta:
         self.x = x = where(self.inside, x, 0.5)
         self.is_low = x < (a + 1.0) / (a + b + 2.0)
         self.a, self.b = a, b
-        p, q = self._ordered(a, b)
+        p, q = self._exchange(a, b)
         y = where(self.is_low, x, 1.0 - x)
         self.params = (p, q, y)
         self.is_small = ~self.is_low & (b < _SMALL_BETA)
         self.small_params = (p, q, where(self.is_small, y, 0.0))
 
-    def _ordered(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
+    def _exchange(self, first: Tensor, second: Tensor) -> tuple[Tensor, Tensor]:
         """Exchange two values where the complement is computed."""
         where = _core.where
         return where(self.is_low, first, second), where(self.is_low, second, first)
@@ -500,7 +500,7 @@ class _Beta:
         """Return the derivative of the function in `a` or `b`."""
         zero, one = self.a * 0.0, self.a * 0.0 + 1.0
         changes = (one, zero) if index == 0 else (zero, one)
-        tangents = (*self._ordered(*changes), zero)
+        tangents = (*self._exchange(*changes), zero)
         fraction, slope = _fraction_slope(_beta_step, self.params, (one, zero), tangents)
         series = _converge_with_slope(
             _small_beta_step, self.small_params, _series_start(one), tangents
@@ -511,8 +511,8 @@ class _Beta:
 
     def value(self, a: Tensor, b: Tensor, sums: tuple[Tensor, Tensor]) -> Tensor:
         """Return the function of arguments inside of its domain."""
-        p, q = self._ordered(a, b)
-        logs = self._ordered(_core.log(self.x), _core.log1p(-self.x))
+        p, q = self._exchange(a, b)
+        logs = self._exchange(_core.log(self.x), _core.log1p(-self.x))
         power = _core.exp(p * logs[0] + q * logs[1] - _betaln(p, q))
         value = power / (p * sums[0])
         high = _core.where(self.is_small, self._small_value(a, b, sums[1]), 1.0 - value)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints
+from nxla._signatures import run_traced
 from nxla._values import as_tensor
 from nxla.errors import ShapeError
 from nxla.ops.loops import fori
-from nxla.ops.reduce import _traced
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def _exponential(a: Tensor) -> Tensor:
     return found
 
 
-def _rounded(a: Tensor) -> Tensor:
+def _rounded_exponential(a: Tensor) -> Tensor:
     """Return the exponential in the dtype of the operand, computed in at least 32 bits."""
     dtype = a.dtype if a.dtype.kind in ("float", "complex") else _core.f32
     wide = _core.f64 if dtype.bits < 32 else dtype
@@ -108,7 +108,7 @@ def expm(x: TensorLike, /) -> Tensor:
         raise ShapeError(
             f"expm: x: must be square matrices in the last two axes; got shape {a.shape}"
         )
-    return _traced(_rounded, "expm", a, key="expm")
+    return run_traced(_rounded_exponential, "expm", a, key="expm")
 
 
 _hints.install(globals())
