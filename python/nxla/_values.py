@@ -147,9 +147,19 @@ def to_index(value: Any) -> int | None:
         return None
 
 
-def plain_number(value: Any) -> Any:
-    """Return an integer of NumPy as an int, because its arithmetic wraps; others as they are."""
+def as_number(op: str, argument: str, value: Any) -> Any:
+    """Return a real number, and an integer of NumPy as an int, because its arithmetic wraps.
+
+    A tensor and a traced value count as numbers, and are not read.
+
+    Raises
+    ------
+    ArgumentError
+        If the value is not a real number.
+    """
     index = to_index(value)
+    if index is None and (isinstance(value, type) or not hasattr(value, "__float__")):
+        raise _core.ArgumentError(f"{op}: {argument}: must be a number; got {value!r}")
     return value if index is None else index
 
 

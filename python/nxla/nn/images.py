@@ -7,7 +7,16 @@ import math
 from collections.abc import Sequence
 
 from nxla import _core, _hints
-from nxla._values import as_bool, as_count, as_pairs, as_tensor, call_as, index_list, to_index
+from nxla._values import (
+    as_bool,
+    as_count,
+    as_number,
+    as_pairs,
+    as_tensor,
+    call_as,
+    index_list,
+    to_index,
+)
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -318,11 +327,12 @@ def _take_nearest(x: Tensor, axis: int, places: list[float]) -> Tensor:
 def _scales(op: str, scale_factor: float | Sequence[float], count: int) -> list[float]:
     """Return the factor of each of `count` axes."""
     given = scale_factor if isinstance(scale_factor, Sequence) else [scale_factor] * count
-    if not all(hasattr(each, "__float__") and math.isfinite(each) for each in given):
+    scales = [as_number(op, "scale_factor", each) for each in given]
+    if not all(map(math.isfinite, scales)):
         raise ArgumentError(f"{op}: scale_factor: must be finite; got {scale_factor!r}")
-    if len(given) != count:
-        raise ArgumentError(f"{op}: scale_factor: must have {count} entries; got {len(given)}")
-    return [float(factor) for factor in given]
+    if len(scales) != count:
+        raise ArgumentError(f"{op}: scale_factor: must have {count} entries; got {len(scales)}")
+    return [float(scale) for scale in scales]
 
 
 def interpolate(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints, tree
-from nxla._values import as_bool, as_count, as_int, as_tensor, call_as, plain_number
+from nxla._values import as_bool, as_count, as_int, as_number, as_tensor, call_as
 from nxla.errors import ArgumentError, ShapeError
 from nxla.placement import made_on
 from nxla.vectors import spread
@@ -478,12 +478,9 @@ def arange(
     """
     if stop is None:
         start, stop = 0, start
-    # Arithmetic on integers of NumPy would wrap.
-    start, stop, step = numbers = [plain_number(number) for number in (start, stop, step)]
-    if not all(hasattr(number, "__float__") for number in numbers):
-        raise ArgumentError(
-            f"arange: start, stop, step: must be real numbers; got {start!r}, {stop!r} and {step!r}"
-        )
+    start = as_number("arange", "start", start)
+    stop = as_number("arange", "stop", stop)
+    step = as_number("arange", "step", step)
     if step == 0:
         raise ArgumentError("arange: step: must not be zero")
     # -(-a // b) rounds up exactly for integers of any size. A float step such as 1 / 3 is

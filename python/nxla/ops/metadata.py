@@ -81,7 +81,7 @@ def axis_positions(function: str, x: Tensor, axis: Axes | None) -> list[int]:
     """Return the positions of distinct axes, by default all axes; errors name the function."""
     if axis is None:
         return list(range(x.ndim))
-    is_single = isinstance(axis, str) or not hasattr(axis, "__iter__")
+    is_single = isinstance(axis, str) or to_index(axis) is not None or not hasattr(axis, "__iter__")
     given: Any = [axis] if is_single else axis
     positions = [axis_position(function, x, each) for each in given]
     if len(set(positions)) < len(positions):

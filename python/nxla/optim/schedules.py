@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints
-from nxla._values import as_list, as_tensor
+from nxla._values import as_list, as_number, as_tensor
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -25,36 +25,29 @@ def _float(count: TensorLike) -> Tensor:
     return _core.astype(as_tensor(count), "f32")
 
 
-def _check_number(name: str, argument: str, value: float) -> None:
-    """Raise an error for a value that is not a real number."""
-    if not hasattr(value, "__float__"):
-        raise ArgumentError(f"{name}: {argument}: must be a number; got {value!r}")
-
-
 def _check_positive(name: str, argument: str, value: float) -> None:
-    _check_number(name, argument, value)
-    if value <= 0:
+    if as_number(name, argument, value) <= 0:
         raise ArgumentError(f"{name}: {argument}: must be positive; got {value}")
 
 
 def _check_not_negative(name: str, argument: str, value: float) -> None:
     """Raise an error for a negative number; the values of tensors are not read."""
-    _check_number(name, argument, value)
+    value = as_number(name, argument, value)
     if isinstance(value, int | float) and not value >= 0:  # which rejects NaN too
         raise ArgumentError(f"{name}: {argument}: must not be negative; got {value}")
 
 
 def _check_decay(name: str, argument: str, value: float) -> None:
     """Raise an error for a factor outside of [0, 1]; the values of tensors are not read."""
-    _check_number(name, argument, value)
+    value = as_number(name, argument, value)
     if isinstance(value, int | float) and not 0 <= value <= 1:
         raise ArgumentError(f"{name}: {argument}: must be at least 0 and at most 1; got {value}")
 
 
 def _check_mean_decays(name: str, b1: float, b2: float) -> None:
     """Raise an error for factors of running means that are not in [0, 1)."""
-    for argument, value in (("b1", b1), ("b2", b2)):
-        _check_number(name, argument, value)
+    for argument, decay in (("b1", b1), ("b2", b2)):
+        value = as_number(name, argument, decay)
         if isinstance(value, int | float) and not 0 <= value < 1:
             raise ArgumentError(
                 f"{name}: {argument}: must be at least 0 and less than 1; got {value}"
@@ -312,7 +305,7 @@ def warmup_cosine_decay_schedule(
     [0.0, 0.5, 1.0, 0.5, 0.0]
     """
     _check_not_negative("warmup_cosine_decay_schedule", "warmup_steps", warmup_steps)
-    _check_number("warmup_cosine_decay_schedule", "decay_steps", decay_steps)
+    decay_steps = as_number("warmup_cosine_decay_schedule", "decay_steps", decay_steps)
     _check_positive(
         "warmup_cosine_decay_schedule", "decay_steps - warmup_steps", decay_steps - warmup_steps
     )

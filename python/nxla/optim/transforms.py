@@ -795,7 +795,7 @@ def apply_updates(params: Any, updates: Any) -> Any:
         p = as_tensor(p)
         moved = p + u
         # A conversion truncates: a step of -0.1 would change 5 to 4.
-        return _core.astype(moved if _is_inexact(p.dtype) else _core.round(moved), p.dtype)
+        return _core.astype(moved if is_inexact(p.dtype) else _core.round(moved), p.dtype)
 
     _check_shapes("apply_updates: updates", updates, "its parameter", params)
     return tree.map(added, params, updates)

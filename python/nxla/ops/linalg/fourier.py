@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._values import as_count, as_tensor, index_list, plain_number
+from nxla._values import as_count, as_number, as_tensor, index_list
 from nxla.ops.create import iota, tensor
 from nxla.ops.metadata import axis_position
 from nxla.ops.movement import roll
@@ -51,7 +51,7 @@ def fftfreq(
     >>> nx.fft.fftfreq(4, d=0.25).tolist()
     [0.0, 1.0, -2.0, -1.0]
     """
-    n, d = as_count("fftfreq", "n", n), plain_number(d)
+    n, d = as_count("fftfreq", "n", n), as_number("fftfreq", "d", d)
     with default_options(compiler="evaluator"):
         steps = iota((n,), dtype="s64")
         steps = _core.where(steps < (n + 1) // 2, steps, steps - n)
@@ -74,7 +74,7 @@ def rfftfreq(
     >>> nx.fft.rfftfreq(4, d=0.25).tolist()
     [0.0, 1.0, 2.0]
     """
-    n, d = as_count("rfftfreq", "n", n, 1), plain_number(d)
+    n, d = as_count("rfftfreq", "n", n, 1), as_number("rfftfreq", "d", d)
     with default_options(compiler="evaluator"):
         steps = iota((n // 2 + 1,), dtype="s64")
     return _frequencies(steps, n * d, dtype, device)
