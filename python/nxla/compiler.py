@@ -183,14 +183,17 @@ def current_compiler() -> str | None:
     return _core.current_compiler()
 
 
+def _compiler_of(compiler: Any) -> Any:
+    """Return the registered compiler of a name, None without one; any other object as it is."""
+    return _registered.get(compiler) if isinstance(compiler, str) else compiler
+
+
 def overrides(compiler: Any, method: str) -> Compiler | None:
     """Return the compiler if it is written in Python and overrides a method.
 
     The class of the compiler need not be a subclass of `Compiler`.
     """
-    found = _registered.get(compiler) if isinstance(compiler, str) else compiler
-    if found is None or isinstance(found, str):
-        return None
+    found = _compiler_of(compiler)
     # An attribute of the instance also overrides the method.
     own = getattr(getattr(found, method, None), "__func__", getattr(found, method, None))
     return found if callable(own) and own is not getattr(Compiler, method) else None
@@ -201,9 +204,7 @@ def callback(compiler: Any, name: str) -> Callable[..., Any] | None:
 
     A method may have its plain name, or the name of the callback in Nx, which comes first.
     """
-    found = _registered.get(compiler) if isinstance(compiler, str) else compiler
-    if found is None or isinstance(found, str):
-        return None
+    found = _compiler_of(compiler)
     for spelling in dict.fromkeys((f"__{name.strip('_')}__", name)):
         method = getattr(found, spelling, None)
         if callable(method):

@@ -763,6 +763,12 @@ NOT_SEQUENCES = {
     ("scale_by_muon", "ns_coeffs"): nx.optim.scale_by_muon,
     ("check_grads", "args"): lambda bad: nx.testing.check_grads(nx.sin, bad),
     ("check_grads", "modes"): lambda bad: nx.testing.check_grads(nx.sin, (1.0,), modes=bad),
+    ("view", "seconds"): lambda bad: nx.view(
+        nx.graph.split(nx.debug_expr(nx.sin)(1.0), lambda _: "none"), seconds=bad or 7
+    ),
+    ("pipeline_step", "parameters"): lambda bad: nx.graph.pipeline_step(
+        [nx.multiply], nx.subtract, nx.add, parts=1
+    )(bad, [()], nx.ones(2), nx.ones(2)),
     ("pipeline_step", "layers"): lambda bad: nx.graph.pipeline_step(
         bad, nx.subtract, nx.add, parts=1
     ),

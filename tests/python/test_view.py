@@ -154,9 +154,10 @@ def test_invalid_arguments_raise(tmp_path):
     stages = nx.graph.split(STEP, nx.graph.Policy.balanced(2))
     with pytest.raises(nx.ArgumentError, match="view: seconds: must have one entry for each of 2"):
         nx.view(stages, seconds=[1.0])
-    (tmp_path / "other.json").write_text("[]")
-    with pytest.raises(nx.FormatError, match=r"other\.json: must be a profile of nx\.profile"):
-        nx.view(tmp_path / "other.json")
+    for text in ("[]", '{"traceEvents": [1]}'):
+        (tmp_path / "other.json").write_text(text)
+        with pytest.raises(nx.FormatError, match=r"other\.json: must be a profile of nx\.profile"):
+            nx.view(tmp_path / "other.json")
     with pytest.raises(FileNotFoundError):
         nx.view(tmp_path / "nothing.json")
 

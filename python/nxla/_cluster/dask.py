@@ -15,7 +15,7 @@ from concurrent.futures import CancelledError
 from operator import itemgetter
 
 from nxla import _core
-from nxla._cluster.executors import TRAFFIC, RemoteCopies, StageExecutor
+from nxla._cluster.executors import SMALL, TRAFFIC, WORKER_TIMEOUT, RemoteCopies, StageExecutor
 from nxla._cluster.worker import Parcel, run_stage
 
 TYPE_CHECKING = False
@@ -28,12 +28,9 @@ if TYPE_CHECKING:
 
 __all__ = ["DaskExecutor", "is_client"]
 
-#: Smaller tensors are sent with their task, in bytes.
-SMALL = 1 << 10
 #: The number of attempts to send data to workers.
 ATTEMPTS = 8
-#: The time to wait for a worker, in seconds.
-WORKER_TIMEOUT = 8.0
+_ALONE = f"stages: the cluster has had no worker for {WORKER_TIMEOUT:.0f} seconds"
 
 
 def is_client(executor: object) -> bool:
@@ -114,21 +111,17 @@ class DaskExecutor(StageExecutor):
         self.client = client
         self.known = _CLUSTERS.setdefault(client, _Known())
         self.workers: list[str] = []
-        self.alone_since: float | None = None
         self._find_workers()
 
     def _find_workers(self) -> None:
         """Check that workers exist and have the same version."""
-        if self.client.status != "running":
-            raise _core.ExecutionError(
-                f"stages: executor: Dask client must be running; got status {self.client.status}"
-            )
+        self._require_status("running")
         threads = self.client.nthreads()
         if not threads:
             try:
                 self.client.wait_for_workers(1, timeout=WORKER_TIMEOUT)
             except TimeoutError:
-                raise self._alone() from None
+                raise _core.ExecutionError(_ALONE) from None
             threads = self.client.nthreads()
         self.workers = sorted(threads)
         self.width = sum(threads.values()) or 1
@@ -149,10 +142,13 @@ class DaskExecutor(StageExecutor):
                 )
         self.known.workers = set(versions)
 
-    def _alone(self) -> BaseException:
-        return _core.ExecutionError(
-            f"stages: the cluster has had no worker for {WORKER_TIMEOUT:.0f} seconds"
-        )
+    def _require_status(self, *allowed: str) -> None:
+        """Raise an error unless the client has one of the statuses."""
+        status = self.client.status
+        if status not in allowed:
+            raise _core.ExecutionError(
+                f"stages: executor: Dask client must be running; got status {status}"
+            )
 
     def put(
         self, tensors: Sequence[Tensor], groups: Sequence[int | None], group_count: int
@@ -292,18 +288,10 @@ class DaskExecutor(StageExecutor):
 
     def check(self) -> None:
         """Raise if no worker is left."""
-        alone = self.client.status != "running" or not self.client.nthreads()
-        if not alone:
-            self.alone_since = None
-            return
-        if self.client.status in ("closed", "closing"):
-            raise _core.ExecutionError(
-                f"stages: executor: Dask client must be running; got status {self.client.status}"
-            )
-        now = time.monotonic()
-        self.alone_since = self.alone_since or now
-        if now - self.alone_since > WORKER_TIMEOUT:
-            raise self._alone()
+        # A client that is connecting again may find workers.
+        self._require_status("running", "connecting", "newly-created")
+        is_running = self.client.status == "running"
+        self.check_workers(is_running and bool(self.client.nthreads()), _ALONE)
 
     def is_lost(self, error: BaseException) -> bool:
         """Return whether values were lost with a worker and other workers remain."""

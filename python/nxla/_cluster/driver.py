@@ -40,19 +40,21 @@ class Pass:
         executor: StageExecutor,
         inputs: Sequence[Tensor],
         post: Callable[[Any], None],
-        step: Callable[[], None] | None = None,
-        number: int = 0,
-        failed_passes: list[int] | None = None,
+        step: Callable[[], None] | None,
+        number: int,
+        failed_passes: list[int],
     ) -> None:
-        self.plan, self.executor, self.inputs, self.post, self.step = (
-            plan,
-            executor,
-            inputs,
-            post,
-            step,
-        )
-        #: The index of the pass, and the passes in which a host function failed.
-        self.number, self.failed_passes = number, [] if failed_passes is None else failed_passes
+        self.plan = plan
+        self.executor = executor
+        self.inputs = inputs
+        #: Receives work for the caller's thread, and None at the end of the pass.
+        self.post = post
+        #: Called after each task.
+        self.step = step
+        #: The index of the pass.
+        self.number = number
+        #: The passes in which a host function failed, which all passes share.
+        self.failed_passes = failed_passes
         #: Results of stages that ran in this process. They survive a restart, so host functions
         #: run once.
         self.local_results: dict[int, list[Tensor]] = {}
@@ -245,7 +247,7 @@ class Pass:
             self.failure = RuntimeError("the run has failed")
             del failure
 
-    def again(self) -> None:
+    def restart(self) -> None:
         """Restart the pass after values were lost."""
         self.cancel()
         with self._lock:
@@ -289,7 +291,7 @@ class RunLoop:
                         if explained is error:
                             raise
                         raise explained from error
-                    begun.again()
+                    begun.restart()
         except BaseException:
             begun.cancel()
             raise

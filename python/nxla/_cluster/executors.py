@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 import weakref
 from concurrent.futures import Future
 from functools import partial
@@ -27,6 +28,12 @@ __all__ = [
     "Traffic",
     "traffic",
 ]
+
+
+#: Clusters receive smaller tensors with their task, in bytes.
+SMALL = 1 << 10
+#: The time to wait for a worker of a cluster, in seconds.
+WORKER_TIMEOUT = 8.0
 
 
 class Traffic:
@@ -98,6 +105,8 @@ class StageExecutor:
         #: The options of the caller, and the options on workers, without host functions.
         self.here = options
         self.options = {name: value for name, value in options.items() if name != "hooks"}
+        #: The last time at which a cluster had a worker, or was checked first.
+        self._last_worker: float | None = None
 
     def put(
         self, tensors: Sequence[Tensor], groups: Sequence[int | None], group_count: int
@@ -144,6 +153,13 @@ class StageExecutor:
         """Cancel tasks that have not started."""
         for future in futures:
             future.cancel()
+
+    def check_workers(self, found: bool, message: str) -> None:
+        """Raise an `ExecutionError` if a cluster has had no worker for `WORKER_TIMEOUT`."""
+        now = time.monotonic()
+        self._last_worker = now if found or self._last_worker is None else self._last_worker
+        if now - self._last_worker > WORKER_TIMEOUT:
+            raise _core.ExecutionError(message)
 
     def check(self) -> None:
         """Raise if the awaited values can no longer be computed. Called about once a second."""

@@ -7,12 +7,11 @@ a worker. The module does not import Ray; the caller passes the module.
 from __future__ import annotations
 
 import threading
-import time
 from contextlib import suppress
 from types import ModuleType
 
 from nxla import _core
-from nxla._cluster.executors import TRAFFIC, RemoteCopies, StageExecutor
+from nxla._cluster.executors import SMALL, TRAFFIC, WORKER_TIMEOUT, RemoteCopies, StageExecutor
 from nxla._cluster.worker import Parcel, run_stage
 
 TYPE_CHECKING = False
@@ -24,11 +23,6 @@ if TYPE_CHECKING:
     from nxla._core import Stage, Tensor
 
 __all__ = ["RayExecutor", "is_ray"]
-
-#: Smaller tensors are sent with their task, in bytes.
-SMALL = 1 << 10
-#: The time to wait for a processor, in seconds.
-WORKER_TIMEOUT = 8.0
 
 
 def is_ray(executor: object) -> bool:
@@ -84,7 +78,6 @@ class RayExecutor(StageExecutor):
     def __init__(self, ray: Any, options: dict[str, Any]) -> None:
         super().__init__(options)
         self.ray = ray
-        self.alone_since: float | None = None
         if not ray.is_initialized():
             raise _core.ArgumentError(
                 "stages: executor: Ray must be running; call ray.init() first"
@@ -190,15 +183,10 @@ class RayExecutor(StageExecutor):
         """Raise if no worker is left."""
         if not self.ray.is_initialized():
             raise _core.ExecutionError("stages: Ray was shut down while stages were running")
-        if self.ray.cluster_resources().get("CPU", 0):
-            self.alone_since = None
-            return
-        now = time.monotonic()
-        self.alone_since = self.alone_since or now
-        if now - self.alone_since > WORKER_TIMEOUT:
-            raise _core.ExecutionError(
-                f"stages: the cluster of Ray has had no processor for {WORKER_TIMEOUT:.0f} seconds"
-            )
+        self.check_workers(
+            bool(self.ray.cluster_resources().get("CPU", 0)),
+            f"stages: the cluster of Ray has had no processor for {WORKER_TIMEOUT:.0f} seconds",
+        )
 
     def is_lost(self, error: BaseException) -> bool:
         """Return whether values were lost with a worker and other workers remain."""

@@ -177,6 +177,8 @@ class PipelineStep:
         self, parameters: Sequence[Any], states: Sequence[Any], x: Any, targets: Any, /
     ) -> tuple[Tensor, list[Any], list[Any]]:
         """Run a step; return the mean loss, and the new parameters and states."""
+        parameters = as_list("pipeline_step", "parameters", parameters)
+        states = as_list("pipeline_step", "states", states)
         for name, found in (("parameters", parameters), ("states", states)):
             if len(found) != len(self.layers):
                 raise _core.ArgumentError(

@@ -21,6 +21,7 @@ from nxla._explorer.model import (
     spans_of_profile,
     spans_of_timeline,
 )
+from nxla._values import as_list
 from nxla.errors import ArgumentError, FormatError
 
 TYPE_CHECKING = False
@@ -146,11 +147,13 @@ def view(
         name = name or what.name
     elif isinstance(what, _core.StageGraph):
         names = [stage.name for stage in what.stages]
-        if seconds is not None and len(seconds) != len(names):
-            raise ArgumentError(
-                f"view: seconds: must have one entry for each of {len(names)} stages; "
-                f"got {len(seconds)}"
-            )
+        if seconds is not None:
+            seconds = as_list("view", "seconds", seconds)
+            if len(seconds) != len(names):
+                raise ArgumentError(
+                    f"view: seconds: must have one entry for each of {len(names)} stages; "
+                    f"got {len(seconds)}"
+                )
         model.add_stages(what, seconds)
     elif timeline is not None:
         raise ArgumentError("view: timeline: must be passed with an expression or with stages")
@@ -178,7 +181,7 @@ def _spans(timeline: Any, names: Sequence[str | None]) -> list[Span]:
         with open(path, encoding="utf-8") as opened:
             events = json.load(opened)["traceEvents"]
         return spans_of_profile(events)
-    except (ValueError, KeyError, TypeError) as error:
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
         raise FormatError(f"view: {path}: must be a profile of nx.profile; got {error}") from None
 
 

@@ -40,8 +40,8 @@ def _type_of(node: Node) -> tuple[str, int]:
     dtype = node.dtype
     if dtype is None:
         return f"{node.results} results", 0
-    bits = math.prod(node.shape) * dtype.itemsize
-    return f"{dtype}{''.join(f'[{size}]' for size in node.shape)}", bits
+    text = f"{dtype}{''.join(f'[{size}]' for size in node.shape)}"
+    return text, math.prod(node.shape) * dtype.itemsize
 
 
 class Model:
