@@ -9,7 +9,7 @@ from nxla import _core, tree
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Iterator
     from typing import Any, Concatenate, ParamSpec, TypeVar
 
     from nxla._core import DType, Lazy, Template, Tensor
@@ -206,8 +206,8 @@ def as_bool(op: str, argument: str, value: Any) -> bool:
     return bool(value)
 
 
-def as_list(op: str, argument: str, value: Iterable[E]) -> list[E]:
-    """Return the entries of a sequence or of another iterable as a list.
+def iter_of(op: str, argument: str, value: Iterable[E]) -> Iterator[E]:
+    """Return an iterator over a sequence or over another iterable.
 
     Raises
     ------
@@ -215,11 +215,15 @@ def as_list(op: str, argument: str, value: Iterable[E]) -> list[E]:
         If the value is not iterable.
     """
     try:
-        entries = iter(value)
+        return iter(value)
     except TypeError:
         kind = type(value).__name__
         raise _core.ArgumentError(f"{op}: {argument}: must be a sequence; got a {kind}") from None
-    return list(entries)
+
+
+def as_list(op: str, argument: str, value: Iterable[E]) -> list[E]:
+    """Return the entries of an iterable as a list; see `iter_of` for errors."""
+    return list(iter_of(op, argument, value))
 
 
 def as_pairs(op: str, argument: str, value: Any, entries: str) -> list[tuple[Any, Any]]:

@@ -31,7 +31,7 @@ from nxla._arguments import name_of, reject_named_arguments
 from nxla._marks import reject_marks
 from nxla._mesh_programs import check_mesh_of_trace, with_own_options
 from nxla._spec import make_function
-from nxla._values import as_bool, as_int, as_list, as_tensor
+from nxla._values import as_bool, as_int, as_list, as_pairs, as_tensor
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import zeros
 from nxla.ops.movement import moveaxis
@@ -379,7 +379,7 @@ def all_gather(x: Any, axis_name: str, /, *, axis: int = 0, tiled: bool = False)
 
     def one(leaf: Any) -> Any:
         leading = _gather_axis("all_gather", leaf, axis_name)
-        at = _position("all_gather", axis, leading.ndim - (1 if tiled else 0))
+        at = _position("all_gather", "axis", axis, leading.ndim - (1 if tiled else 0))
         moved = moveaxis(leading, 0, at)
         return constrain(_merge_axes(moved, at) if tiled else moved)
 
@@ -431,7 +431,7 @@ def psum_scatter(
         leading = _gather_axis("psum_scatter", leaf, axis_name)
         total = _total(leading, axis=0)
         size = axis_size(axis_name)
-        at = _position("psum_scatter", scatter_dimension, total.ndim)
+        at = _position("psum_scatter", "scatter_dimension", scatter_dimension, total.ndim)
         return _scatter_axis(_chunks("psum_scatter", total, at, size, tiled), axis_name, size)
 
     return tree.map(one, x)
@@ -484,8 +484,8 @@ def all_to_all(
     def one(leaf: Any) -> Any:
         leading = _gather_axis("all_to_all", leaf, axis_name)
         size, rank = axis_size(axis_name), leading.ndim - 1
-        split = _position("all_to_all", split_axis, rank)
-        to = _position("all_to_all", concat_axis, rank)
+        split = _position("all_to_all", "split_axis", split_axis, rank)
+        to = _position("all_to_all", "concat_axis", concat_axis, rank)
         # The axes are the receivers, the senders, and the axes of the parts.
         chunks = _chunks("all_to_all", leading, split + 1, size, tiled)
         moved = moveaxis(chunks, 1, to + 1)
@@ -531,7 +531,10 @@ def ppermute(x: Any, axis_name: str, /, perm: Sequence[tuple[int, int]]) -> Any:
     [3, 4, 1, 2]
     """
     size = axis_size(axis_name)
-    pairs = [(int(source), int(target)) for source, target in perm]
+    pairs = [
+        (as_int("ppermute", "perm", source), as_int("ppermute", "perm", target))
+        for source, target in as_pairs("ppermute", "perm", perm, "(source, target)")
+    ]
     for each in zip(*pairs, strict=True):
         if len(set(each)) < len(each) or not all(0 <= at < size for at in each):
             raise ArgumentError(
@@ -563,11 +566,11 @@ def _distances(pairs: list[tuple[int, int]], size: int) -> Iterator[tuple[int, l
         yield distance, [at in targets for at in range(size)]
 
 
-def _position(function: str, axis: int, rank: int) -> int:
-    axis = as_int(function, "axis", axis)
+def _position(function: str, argument: str, axis: int, rank: int) -> int:
+    axis = as_int(function, argument, axis)
     if not -rank <= axis < rank:
         raise ShapeError(
-            f"{function}: axis: must be an axis of a tensor with {rank} axes; got {axis}"
+            f"{function}: {argument}: must be an axis of a tensor with {rank} axes; got {axis}"
         )
     return axis % rank
 
@@ -654,8 +657,14 @@ def shard_map(
     (9.0, [6.0, 6.0, 6.0])
     """
     from nxla.partitions import in_force
-    from nxla.sharding import ShardedFunction, spread_over_arguments, spread_shardings
+    from nxla.sharding import (
+        ShardedFunction,
+        require_mesh,
+        spread_over_arguments,
+        spread_shardings,
+    )
 
+    require_mesh("shard_map", mesh)
     reject_marks("shard_map", options, "bind static arguments with functools.partial")
     spec, options = with_own_options(function, options, "shard_map")
 

@@ -17,6 +17,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from nxla import _core, _hints, tree
+from nxla._arguments import require_callable
 from nxla._values import as_bool, as_count, as_int, new_tensor, new_tensors
 from nxla.errors import ArgumentError, ShapeError
 
@@ -95,6 +96,9 @@ class _Arrays:
 
     def __init__(self, container: Any) -> None:
         leaves, self._structure = tree.flatten(container)
+        if not leaves:
+            kind = type(container).__name__
+            raise ArgumentError(f"batches: source: must contain arrays or examples; got a {kind}")
         self._leaves = [new_tensor(leaf) for leaf in leaves]
         shapes = [leaf.shape for leaf in self._leaves]
         counts = {shape[:1] for shape in shapes}
@@ -330,6 +334,8 @@ def batches(
     drop_last = as_bool("batches", "drop_last", drop_last)
     if device is not None:
         device = _core.Device(device)
+    if collate is not None:
+        require_callable("batches", "collate", collate)
     examples = _source_of(source, collate)
     if shuffle and examples.count is None:
         raise ArgumentError(

@@ -116,6 +116,11 @@ def _merge(function: str, options: Mapping[str, Any], changes: dict[str, Any]) -
     """Return default options with changes."""
     from nxla._spec import OWN_OPTIONS
 
+    if not hasattr(options, "items"):
+        raise OptionError(
+            f"{function}: options: must be a dict; got {options!r}; pass single options by name, "
+            'as in compiler="evaluator"'
+        )
     of_functions = ("on_conflict", *OWN_OPTIONS, *MARKS, *SHARDINGS)
     for name, value in (*options.items(), *changes.items()):
         if name in of_functions and value is not None:

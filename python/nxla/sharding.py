@@ -33,7 +33,7 @@ from nxla._mesh_programs import (
     template_of,
 )
 from nxla._prefixes import expand_prefix, prefix_values
-from nxla._values import as_list, to_index
+from nxla._values import as_list, index_list, to_index
 from nxla.errors import ArgumentError, OptionError, TraceError
 
 TYPE_CHECKING = False
@@ -158,10 +158,10 @@ class Sharding:
     def __init__(self, mesh: Mesh, along: Iterable[str | Sequence[str] | None]) -> None:
         #: The mesh.
         self.mesh = mesh
-        layout = []
+        layout: list[tuple[str, ...]] = []
         for each in along:
-            names = () if each is None else (each,) if isinstance(each, str) else tuple(each)
-            layout.append(names)
+            names = () if each is None else (each,) if isinstance(each, str) else each
+            layout.append(tuple(as_list("sharding", "axes", names)))
         #: For each axis of a tensor, the mesh axes that divide it.
         self.layout: Layout = tuple(layout)
         for name in itertools.chain.from_iterable(self.layout):
@@ -182,11 +182,12 @@ class Sharding:
         ShapeError
             If an axis cannot be divided into equal parts.
         """
-        return tuple(self.mesh._mesh.part(tuple(shape), self.layout))
+        sizes = tuple(index_list("part", "shape", shape, names=False))
+        return tuple(self.mesh._mesh.part(sizes, self.layout))
 
     def indices(self, shape: Iterable[int]) -> list[tuple[slice, ...]]:
         """Return the part of a tensor on each device of the mesh, as slices."""
-        shape = tuple(shape)
+        shape = tuple(index_list("indices", "shape", shape, names=False))
         part = self.part(shape)
         return [
             tuple(slice(at, at + size) for at, size in zip(starts, part, strict=True))
@@ -392,6 +393,12 @@ def _divide(value: Any, sharding: Sharding) -> ShardedTensor:
     whole = _core.tensor(value)
     parts = sharding.mesh._mesh.divide(whole, sharding.layout)
     return ShardedTensor(tuple(whole.shape), sharding, parts)
+
+
+def require_mesh(function: str, mesh: object) -> None:
+    """Raise an error for an argument that is not a mesh."""
+    if not isinstance(mesh, Mesh):
+        raise ArgumentError(f"{function}: mesh: must be a Mesh; got a {type(mesh).__name__}")
 
 
 def _is_sharding(part: Any) -> bool:
@@ -641,6 +648,7 @@ def shard_jit(
     if not isinstance(input_shardings, tuple | list):
         kind = type(input_shardings).__name__
         raise ArgumentError(f"shard_jit: input_shardings: must be a list of dicts; got a {kind}")
+    require_mesh("shard_jit", mesh)
     reject_marks("shard_jit", options, "bind static arguments with functools.partial")
     traced, mesh_options = mesh_function(function, options, "shard_jit")
     programs = MeshPrograms(traced, mesh, mesh_options, jitted=True)

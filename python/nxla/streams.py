@@ -13,7 +13,7 @@ from typing import Generic, TypeVar
 from nxla import _core, _hints, tree
 from nxla._marks import MARKS
 from nxla._spec import spec_of
-from nxla._values import as_count, as_tensor
+from nxla._values import as_count, as_tensor, iter_of
 from nxla.errors import ArgumentError, ExecutionError
 
 TYPE_CHECKING = False
@@ -187,9 +187,9 @@ class Stream(Generic[R]):
                 "over: the results of all earlier chunks must have been received; "
                 f"{waiting} have not"
             )
-        return self._results(chunks, partial)
+        return self._results(iter_of("over", "chunks", chunks), partial)
 
-    def _results(self, chunks: Iterable[Any], partial: str) -> Iterator[R]:
+    def _results(self, source: Iterator[Any], partial: str) -> Iterator[R]:
         ahead = 2 if self._bound is None else min(2, self._bound - 1)
         results: collections.deque[Future[R]] = collections.deque()
         counts: collections.deque[int | None] = collections.deque()
@@ -199,7 +199,6 @@ class Stream(Generic[R]):
             return result if count is None else self._batch.cut(result, count)
 
         failure: Exception | None = None
-        source = iter(chunks)
         while True:
             try:
                 chunk = next(source)

@@ -23,7 +23,15 @@ import functools
 
 from nxla import _core, _hints, tree
 from nxla._prefixes import expand_prefix
-from nxla._values import as_list, as_pairs, as_tensor, keeps_structure, to_index, user_line
+from nxla._values import (
+    as_list,
+    as_pairs,
+    as_tensor,
+    index_list,
+    keeps_structure,
+    to_index,
+    user_line,
+)
 from nxla.errors import ArgumentError
 from nxla.ops.movement import moveaxis
 
@@ -182,6 +190,8 @@ def revectorize(
     (6,)
     """
     wanted = _axes(axes, "revectorize")
+    if target_shape is not None:
+        target_shape = index_list("revectorize", "target_shape", target_shape, names=False)
     return _map(lambda leaf: _core.revectorize(leaf, wanted, target_shape, target_names), x)
 
 

@@ -662,6 +662,13 @@ def test_derivative_errors_name_the_derivative(name, call):
         call()
 
 
+def _on_mesh(function):
+    """Call a function of the part of one device over a mesh of one device."""
+    mesh = nx.Mesh(data=1)
+    rows = mesh.sharding("data")
+    return nx.shard_map(function, mesh, rows, rows, compiler="evaluator")(nx.ones(1))
+
+
 #: Calls with a wrong argument, with the error that names the function and the argument.
 INVALID_CALLS = {
     "empty: shape: must be one argument, as in nx.empty((2, 3))": lambda: nx.empty(2, 3),
@@ -732,6 +739,44 @@ INVALID_CALLS = {
     "unflatten: leaves: must be of type Iterable": lambda: nx.tree.unflatten(
         nx.tree.flatten([1])[1], None
     ),
+    "ppermute: perm: must be an integer; got 0.5": lambda: _on_mesh(
+        lambda x: nx.collectives.ppermute(x, "data", [(0.5, 1)])
+    ),
+    "ppermute: perm: must be pairs (source, target); got None": lambda: _on_mesh(
+        lambda x: nx.collectives.ppermute(x, "data", None)
+    ),
+    "psum_scatter: scatter_dimension: must be an axis": lambda: _on_mesh(
+        lambda x: nx.collectives.psum_scatter(x, "data", scatter_dimension=5)
+    ),
+    "all_to_all: concat_axis: must be an axis": lambda: _on_mesh(
+        lambda x: nx.collectives.all_to_all(x, "data", 0, 5)
+    ),
+    "part: shape: must be an integer or several; got None": lambda: (
+        nx.Mesh(data=1).sharding("data").part(None)
+    ),
+    "shard_map: mesh: must be a Mesh; got a NoneType": lambda: nx.shard_map(
+        nx.sin, None, None, None
+    ),
+    "shard_jit: mesh: must be a Mesh; got a NoneType": lambda: nx.shard_jit(
+        nx.sin, None, input_shardings=[]
+    ),
+    "default_options: options: must be a dict; got 'evaluator'": lambda: nx.default_options(
+        "evaluator"
+    ),
+    "global_default_options: options: must be a dict": lambda: nx.global_default_options(["xla"]),
+    "batches: source: must contain arrays or examples; got a NoneType": lambda: nx.data.batches(
+        None, 2
+    ),
+    "batches: collate: must be callable": lambda: nx.data.batches([1, 2], 2, collate=3),
+    "chain: transforms: must be a GradientTransformation; got a int": lambda: nx.optim.chain(3),
+    "masked: inner: must be a GradientTransformation": lambda: nx.optim.masked(3, True),
+    "MultiSteps: opt: must be a GradientTransformation": lambda: nx.optim.MultiSteps(None, 2),
+    "tri: n_rows: must be an integer; got None": lambda: nx.tri(None, 2),
+    "einsum: labels: must be a sequence; got a int": lambda: nx.einsum(3),
+    "revectorize: target_shape: must be an integer or several": lambda: nx.revectorize(
+        nx.vectorize([1], "x"), [("x", 1)], target_shape="a"
+    ),
+    "view: file: must be a path; got 3": lambda: nx.view(nx.debug_expr(nx.sin)(1.0), 3),
     **{
         f"{name}: axis: must be an int or a name; got bool": call
         for name, call in {
@@ -763,6 +808,10 @@ NOT_SEQUENCES = {
     ("scale_by_muon", "ns_coeffs"): nx.optim.scale_by_muon,
     ("check_grads", "args"): lambda bad: nx.testing.check_grads(nx.sin, bad),
     ("check_grads", "modes"): lambda bad: nx.testing.check_grads(nx.sin, (1.0,), modes=bad),
+    ("sharding", "axes"): lambda bad: nx.Mesh(data=1).sharding(bad or 7),
+    ("over", "chunks"): lambda bad: nx.stream(
+        lambda x, state: (x, state), nx.template(()), 0.0
+    ).over(bad),
     ("view", "seconds"): lambda bad: nx.view(
         nx.graph.split(nx.debug_expr(nx.sin)(1.0), lambda _: "none"), seconds=bad or 7
     ),
@@ -848,6 +897,9 @@ CONVERTED = {
         nx.ones(2), 0.0, nx.add, 1, padding=None
     ),
     "template: shape: must be an int or a sequence of ints": lambda: nx.template(None),
+    "reduce: keepdims: must be a bool; got a NoneType": lambda: nx.reduce(
+        nx.ones(2), 0.0, nx.add, keepdims=None
+    ),
     "put_args: node: must be a Node; got a NoneType": lambda: nx.tree.put_args(None, []),
 }
 
@@ -857,7 +909,7 @@ def test_conversion_errors_name_the_function_and_the_argument(message):
     with pytest.raises((TypeError, OverflowError, nx.ArgumentError)) as caught:
         CONVERTED[message]()
     assert str(caught.value).startswith(message)
-    assert not caught.value.__notes__
+    assert not getattr(caught.value, "__notes__", None)
 
 
 def test_errors_of_other_packages_are_not_renamed():

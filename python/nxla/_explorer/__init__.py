@@ -163,7 +163,7 @@ def view(
     name = name or "nxla"
     page = View(_page(model.to_json(name, spans), name))
     if file is not None:
-        page.save(file)
+        page.save(path_of("view", file))
     return page
 
 

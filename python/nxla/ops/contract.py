@@ -143,12 +143,12 @@ def einsum(
     (5, [3, 7])
     """
     if not isinstance(subscripts, str):
-        subscripts, operands = _written_out((subscripts, *operands))
+        subscripts, operands = _to_subscripts((subscripts, *operands))
     tensors = as_tensors("einsum", *operands)
     return _core.sum_of_products(subscripts, tensors, _path(subscripts, tensors, optimize))
 
 
-def _written_out(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+def _to_subscripts(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     """Return subscripts and operands for operands that alternate with lists of ints."""
     operands, lists, output = given[:-1:2], given[1::2], given[-1]
     if len(given) % 2 == 0:
@@ -161,7 +161,7 @@ def _written_out(given: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
 
 def _letters(labels: Any) -> str:
     letters = ""
-    for label in labels:
+    for label in as_list("einsum", "labels", labels):
         number = to_index(label)
         if label is Ellipsis:
             letters += "..."

@@ -687,6 +687,7 @@ def tri(n_rows: int, n_cols: int, /, k: int = 0, *, device: DeviceLike | None = 
     >>> nx.astype(nx.tri(2, 3), nx.int32).tolist()
     [[1, 0, 0], [1, 1, 0]]
     """
+    n_rows, n_cols = as_count("tri", "n_rows", n_rows), as_count("tri", "n_cols", n_cols)
     return made_on(device, _core.tri, n_rows, n_cols, k)
 
 

@@ -8,7 +8,7 @@ import math
 from nxla import _core, _hints
 from nxla._arguments import require_callable
 from nxla._signatures import run_traced
-from nxla._values import as_tensors
+from nxla._values import as_bool, as_tensors
 from nxla.errors import ShapeError
 from nxla.ops.metadata import axis_positions
 
@@ -65,6 +65,7 @@ def reduce(
     14
     """
     require_callable("reduce", "function", function)
+    keepdims = as_bool("reduce", "keepdims", keepdims)
 
     def fold(x: Tensor, initial: Tensor) -> Tensor:
         if dtype is not None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
 from nxla._arguments import format_path, leaf_paths
-from nxla._values import as_tensor, keeps_structure
+from nxla._values import as_number, as_tensor, keeps_structure
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import full_like
 from nxla.optim.schedules import _check_decay, _check_mean_decays, _check_not_negative
@@ -203,6 +203,13 @@ def _momentum(decay: float, mu: Any, grads: Any, count: Tensor, *, nesterov: boo
     return _update_means(decay, ahead, _correct_bias(tree.map(_widen, grads), decay, count))
 
 
+def _require_transformation(op: str, argument: str, value: object) -> None:
+    """Raise an error for an object without the functions of a `GradientTransformation`."""
+    if not (hasattr(value, "init") and hasattr(value, "update")):
+        kind = type(value).__name__
+        raise ArgumentError(f"{op}: {argument}: must be a GradientTransformation; got a {kind}")
+
+
 def _require_params(op: str, params: Any) -> None:
     """Raise an error if an update has no parameters."""
     if params is None:
@@ -329,10 +336,8 @@ def scale_by_schedule(step_size_fn: Schedule) -> GradientTransformation:
         del params
         size = as_tensor(step_size_fn(state.count))
 
-        def scaled(g: Tensor) -> Tensor:
-            return g * _core.astype(size, g.dtype)
-
-        return _map_wide(scaled, grads), ScaleByScheduleState(state.count + 1)
+        updates = _map_wide(lambda g: g * _core.astype(size, g.dtype), grads)
+        return updates, ScaleByScheduleState(state.count + 1)
 
     return GradientTransformation(init, update)
 
@@ -359,13 +364,7 @@ def scale_by_learning_rate(
     if callable(learning_rate):
         rate = learning_rate
         return scale_by_schedule(lambda count: rate(count) * sign)
-    try:
-        return scale(sign * learning_rate)
-    except TypeError:
-        raise ArgumentError(
-            "scale_by_learning_rate: learning_rate: must be a number or a function of the number "
-            f"of steps; got {learning_rate!r}"
-        ) from None
+    return scale(sign * as_number("scale_by_learning_rate", "learning_rate", learning_rate))
 
 
 def trace(decay: float, nesterov: bool = False) -> GradientTransformation:
@@ -740,6 +739,8 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
     >>> round(both.update(nx.tensor(5.0), both.init(nx.tensor(0.0)))[0].item(), 4)
     -0.1
     """
+    for each in transforms:
+        _require_transformation("chain", "transforms", each)
 
     def update(grads: Any, state: Any, params: Any = None, **further: Any) -> tuple[Any, Any]:
         if not isinstance(state, tuple | list) or len(state) != len(transforms):

@@ -16,6 +16,7 @@ from nxla.optim.transforms import (
     _correct_bias,
     _map_wide,
     _read_mask,
+    _require_transformation,
     _update_means,
     _widen,
     _zeros,
@@ -75,6 +76,7 @@ def masked(
     >>> {name: x.item() for name, x in halve.update(params, halve.init(params))[0].items()}
     {'b': 2.0, 'w': 1.0}
     """
+    _require_transformation("masked", "inner", inner)
     return _apply_to_selected(inner, lambda container: _read_mask("masked", mask, container))
 
 
@@ -219,6 +221,7 @@ class MultiSteps:
         every_k_schedule: int | Callable[[Tensor], Any],
         use_grad_mean: bool = True,
     ) -> None:
+        _require_transformation("MultiSteps", "opt", opt)
         if not callable(every_k_schedule):
             every_k_schedule = as_count("MultiSteps", "every_k_schedule", every_k_schedule, 1)
         self._opt = opt
