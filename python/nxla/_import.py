@@ -8,6 +8,7 @@ import os
 
 from nxla import _core, _hints
 from nxla._arguments import name_of, path_of
+from nxla._values import as_list
 from nxla.ahead import restore_containers
 from nxla.errors import ArgumentError
 
@@ -91,7 +92,7 @@ def from_stablehlo(
         return _call(expression.inputs, flat, names, run)
 
     def imported(*args: Any, **kwargs: Any) -> Any:
-        given, rest = _weights_first(args, len(values), weights)
+        given, rest = _weights_first(imported.__name__, args, len(values), weights)
         if signature is not None:
             inputs, outputs, kept = signature
             flat: list[Any] = []
@@ -199,7 +200,7 @@ def from_jax(
     values = [_core.tensor(array) for array in arrays]
 
     def imported(*args: Any, **kwargs: Any) -> Any:
-        given, rest = _weights_first(args, len(values), weights)
+        given, rest = _weights_first(imported.__name__, args, len(values), weights)
         flat, found = jax.tree_util.tree_flatten((rest, kwargs))
         if found != structure:
             raise ArgumentError(
@@ -254,14 +255,18 @@ def module_bytes(op: str, source: str | bytes | os.PathLike[str]) -> tuple[bytes
 
 
 def _weights_first(
-    args: tuple[Any, ...], count: int, weights: str
+    op: str, args: tuple[Any, ...], count: int, weights: str
 ) -> tuple[list[Any], tuple[Any, ...]]:
     """Split the list of weights from the other arguments."""
     if weights == "constants":
         return [], args
-    if not args or len(args[0]) != count:
-        raise ArgumentError(f"weights: the first argument must be a list of {count} tensors")
-    return list(args[0]), args[1:]
+    given = as_list(op, "weights", args[0]) if args else []
+    if len(given) != count:
+        raise ArgumentError(
+            f"{op}: weights: must be a list of {count} tensors, the first argument; got "
+            f"{len(given)}"
+        )
+    return given, args[1:]
 
 
 def _call(

@@ -268,13 +268,13 @@ class MeshProgram:
     def __init__(self, expression: Expression, divided: Divided, options: MeshOptions) -> None:
         #: The traced function.
         self.expression = expression
-        self._options, self._divide = options, divided
+        self._options, self._divided = options, divided
         self._hooks = _hook_names(expression)
 
     @property
     def text(self) -> str:
         """The StableHLO module before the division."""
-        return self._divide.text
+        return self._divided.text
 
     def run(self, lists: list[list[Tensor]]) -> list[list[Tensor]]:
         """Run on a list of parts for each device, and return a list of results for each device.
@@ -290,9 +290,9 @@ class MeshProgram:
                 f"default options have a function for the hook {name!r}"
             )
         if self._options.checks_nans is None:
-            return self._divide.run(lists)
+            return self._divided.run(lists)
         before = _core.set_debug_nans(self._options.checks_nans)
         try:
-            return self._divide.run(lists)
+            return self._divided.run(lists)
         finally:
             _core.set_debug_nans(before)

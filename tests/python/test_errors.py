@@ -771,6 +771,19 @@ INVALID_CALLS = {
     "chain: transforms: must be a GradientTransformation; got a int": lambda: nx.optim.chain(3),
     "masked: inner: must be a GradientTransformation": lambda: nx.optim.masked(3, True),
     "MultiSteps: opt: must be a GradientTransformation": lambda: nx.optim.MultiSteps(None, 2),
+    "initializers: shape: must be an integer or several; got None": lambda: (
+        nx.nn.initializers.he_normal()(nx.random.key(0), None)
+    ),
+    "initializers: shape: inputs and outputs need at least two axes; got (3,)": lambda: (
+        nx.nn.initializers.orthogonal()(nx.random.key(0), 3)
+    ),
+    "initializers: in_axis: must be an integer; got 'a'": lambda: nx.nn.initializers.he_normal(
+        in_axis="a"
+    )(nx.random.key(0), (2, 3)),
+    "main: weights: must be a sequence; got a NoneType": lambda: nx.from_stablehlo(
+        "func.func @main(%x: tensor<f32>) -> tensor<f32> { return %x : tensor<f32> }",
+        weights="arguments",
+    )(None, 1.0),
     "tri: n_rows: must be an integer; got None": lambda: nx.tri(None, 2),
     "einsum: labels: must be a sequence; got a int": lambda: nx.einsum(3),
     "revectorize: target_shape: must be an integer or several": lambda: nx.revectorize(

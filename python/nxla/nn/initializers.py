@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints, random
+from nxla._values import as_int, index_list
 from nxla.errors import ArgumentError
 from nxla.ops.linalg.factor import qr
 
@@ -159,16 +160,19 @@ def truncated_normal(
 
 def _axes(shape: Sequence[int], in_axis: int | None, out_axis: int | None) -> tuple[int, int]:
     """Return the axes of inputs and outputs: (0, 1) of a matrix, (1, 0) of a kernel."""
-    if len(shape) < 2:
+    sizes = tuple(index_list("initializers", "shape", shape, names=False))
+    if len(sizes) < 2:
         raise ArgumentError(
-            f"initializers: shape: inputs and outputs need at least two axes; got {tuple(shape)}"
+            f"initializers: shape: inputs and outputs need at least two axes; got {sizes}"
         )
     for name, axis in (("in_axis", in_axis), ("out_axis", out_axis)):
-        if axis is not None and not -len(shape) <= axis < len(shape):
+        if axis is not None and as_int("initializers", name, axis) not in range(
+            -len(sizes), len(sizes)
+        ):
             raise ArgumentError(
-                f"initializers: {name}: must be an axis of shape {tuple(shape)}; got {axis}"
+                f"initializers: {name}: must be an axis of shape {sizes}; got {axis}"
             )
-    inputs, outputs = (0, 1) if len(shape) == 2 else (1, 0)
+    inputs, outputs = (0, 1) if len(sizes) == 2 else (1, 0)
     return inputs if in_axis is None else in_axis, outputs if out_axis is None else out_axis
 
 

@@ -35,7 +35,8 @@ def tensordot(
     Returns
     -------
     Tensor
-        The axes of `x1` that are not contracted, followed by those of `x2`; in the promoted dtype.
+        A tensor of the promoted dtype. The axes of `x1` that are not contracted precede the other
+        axes of `x2`.
 
     Raises
     ------
