@@ -45,6 +45,8 @@ def compatible(left: Any, right: Any, fits: Callable[[Any, Any], bool] | None = 
     >>> nx.composite.compatible((1, 2), (1.5, 2.5), lambda x, y: True)
     True
     """
+    if fits is not None:
+        require_callable("compatible", "fits", fits)
     return leaves_fit(left, right, fits or _alike)
 
 

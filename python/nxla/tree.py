@@ -14,6 +14,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from copy import copy
 from itertools import accumulate, pairwise
+from types import NoneType
 
 from nxla import _core, _hints
 from nxla._core import Expression, Node, TreeDef, register_container
@@ -287,8 +288,11 @@ def apply_args(
     _check_callable("apply_args: function", function)
     args = []
     for operand in node.args:
-        stand_in, state = function(operand, state)
-        args.append(stand_in)
+        answer = function(operand, state)
+        if not isinstance(answer, tuple) or len(answer) != 2:
+            raise ArgumentError("apply_args: function: must return (replacement, state)")
+        args.append(answer[0])
+        state = answer[1]
     if scope == "all":
         for region in node.regions:
             for output in region.output_nodes:
@@ -360,6 +364,7 @@ def scope_ids(what: Expression | Node, ids: dict[int, str] | None = None, /) -> 
     {0: 'parameter', 2: 'sin', 3: 'multiply'}
     """
     _check_class("scope_ids: what", what, Expression, Node)
+    _check_class("scope_ids: ids", ids, dict, NoneType)
     found = {} if ids is None else ids
     pending = what.output_nodes if isinstance(what, Expression) else [what]
     seen = set(found)

@@ -735,6 +735,16 @@ INVALID_CALLS = {
     "apply_args: function: must be callable": lambda: nx.tree.apply_args(
         nx.debug_expr(nx.sin)(1.0).nodes[0], None, 0
     ),
+    "apply_args: function: must return (replacement, state)": lambda: nx.tree.apply_args(
+        nx.debug_expr(nx.sin)(1.0).nodes[1], lambda node, state: state, 0
+    ),
+    "scope_ids: ids: must be of type dict or NoneType; got a int": lambda: nx.tree.scope_ids(
+        nx.debug_expr(nx.sin)(1.0), 3
+    ),
+    "permutation: x: must be at least 0; got -1": lambda: nx.random.permutation(
+        nx.random.key(0), -1
+    ),
+    "compatible: fits: must be callable; got a int": lambda: nx.composite.compatible(1, 2, 3),
     "rewrite: replace: must be callable": lambda: nx.tree.rewrite(nx.debug_expr(nx.sin)(1.0), None),
     "unflatten: leaves: must be of type Iterable": lambda: nx.tree.unflatten(
         nx.tree.flatten([1])[1], None
@@ -831,6 +841,9 @@ NOT_SEQUENCES = {
     ("pipeline_step", "parameters"): lambda bad: nx.graph.pipeline_step(
         [nx.multiply], nx.subtract, nx.add, parts=1
     )(bad, [()], nx.ones(2), nx.ones(2)),
+    ("pipeline", "batches"): lambda bad: nx.graph.pipeline(
+        nx.graph.split(nx.debug_expr(nx.sin)(1.0), lambda _: "none"), bad
+    ),
     ("pipeline_step", "layers"): lambda bad: nx.graph.pipeline_step(
         bad, nx.subtract, nx.add, parts=1
     ),

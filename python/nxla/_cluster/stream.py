@@ -9,7 +9,7 @@ from nxla import _hints
 from nxla._cluster import bar_of, executor_of
 from nxla._cluster.driver import RunLoop
 from nxla._cluster.plan import inputs_of, plan_of
-from nxla._values import as_count
+from nxla._values import as_count, iter_of
 from nxla.graph import graph_of
 
 TYPE_CHECKING = False
@@ -82,13 +82,14 @@ def pipeline(
     in_force, listening = stages._in_force(options)
     bar = bar_of(in_force, "batches", None, executor)
     plan = plan_of(stages, listening)
-    return _results(stages, plan, batches, executor, in_flight, in_force, bar)
+    source = iter_of("pipeline", "batches", batches)
+    return _results(stages, plan, source, executor, in_flight, in_force, bar)
 
 
 def _results(
     stages: StageGraph,
     plan: Plan,
-    batches: Iterable[Any],
+    source: Iterator[Any],
     executor: Any,
     in_flight: int | None,
     options: dict[str, Any],
@@ -107,7 +108,6 @@ def _results(
         return result
 
     failure: Exception | None = None
-    source = iter(batches)
     try:
         while True:
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints
 from nxla._sample import Sample, refuse_shape
-from nxla._values import as_tensor, to_index
+from nxla._values import as_count, as_tensor, to_index
 from nxla.errors import ShapeError
 from nxla.ops.metadata import common_shape
 
@@ -748,9 +748,8 @@ def permutation(
     >>> x.tolist()
     [2, 7, 9, 6, 0, 8, 1, 3, 4, 5]
     """
-    count = to_index(x)
-    if count is not None:
-        x = _core.iota((count,), None, "s32")
+    if to_index(x) is not None:
+        x = _core.iota((as_count("permutation", "x", x),), None, "s32")
     shuffled, following = _core.random_shuffle("permutation", key, x, axis, independent)
     return Sample(shuffled, following)
 
