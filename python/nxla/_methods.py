@@ -10,7 +10,7 @@ from types import MethodType
 
 import nxla as nx
 from nxla import _core, _hints, _numpy_methods
-from nxla._values import user_line
+from nxla._values import is_inexact, user_line
 from nxla.errors import ArgumentError, DTypeError, ShapeError, TraceError
 
 TYPE_CHECKING = False
@@ -65,7 +65,7 @@ class Place:
 
     def divide(self, value: TensorLike, /) -> Tensor:
         """Return the tensor with the selected elements divided; they must not be integers."""
-        if self._x.dtype.kind not in ("float", "complex"):
+        if not is_inexact(self._x.dtype):
             raise DTypeError(
                 f"at: x: must have a float dtype for division; got {self._x.dtype}; convert it, "
                 'as in nx.astype(x, "f32"), or use x.at[key].apply(lambda part: part // value)'

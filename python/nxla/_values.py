@@ -98,9 +98,14 @@ def dtype_of(op: str, argument: str, value: Any) -> DType:
         raise _core.DTypeError(f"{op}: {argument}: {message}") from None
 
 
+def is_inexact(dtype: DType) -> bool:
+    """Return whether a dtype is a float or a complex dtype, so that it has derivatives."""
+    return dtype.kind in ("float", "complex")
+
+
 def float_dtype(x: Tensor) -> DType:
     """Return the dtype of float results; integers count as `float32`."""
-    return x.dtype if x.dtype.kind in ("float", "complex") else _core.f32
+    return x.dtype if is_inexact(x.dtype) else _core.f32
 
 
 def widen(x: Tensor) -> Tensor:

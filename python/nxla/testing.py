@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from nxla import _core, _hints, tree
 from nxla._arguments import require_callable
-from nxla._values import as_count, as_list, as_tensor
+from nxla._values import as_count, as_list, as_tensor, is_inexact
 from nxla.derivatives import jvp, vjp
 from nxla.errors import ArgumentError
 
@@ -166,7 +166,7 @@ def check_grads(
         )
     every, structure = tree.flatten(tuple(as_list("check_grads", "args", args)))
     every = [_core.tensor(x) if isinstance(x, float | complex) else as_tensor(x) for x in every]
-    places = [at for at, x in enumerate(every) if _is_smooth(x.dtype)]
+    places = [at for at, x in enumerate(every) if is_inexact(x.dtype)]
     if not places:
         raise ArgumentError("check_grads: args: must contain a float or complex tensor")
     least = min(_digits(every[place].dtype) for place in places)
@@ -181,7 +181,7 @@ def check_grads(
         for place, value in zip(places, values, strict=True):
             changed[place] = value
         results = tree.leaves(function(*structure.unflatten(changed)))
-        return [as_tensor(x) for x in results if _is_smooth(as_tensor(x).dtype)]
+        return [as_tensor(x) for x in results if is_inexact(as_tensor(x).dtype)]
 
     _check(flat, [every[place] for place in places], (order, modes), bounds, (Random(seed), ""))
 
@@ -193,10 +193,6 @@ class _Bounds:
         self.rtol = rtol
         self.atol = atol
         self.step = step
-
-
-def _is_smooth(dtype: DType) -> bool:
-    return dtype.kind in ("float", "complex")
 
 
 def _digits(dtype: DType) -> float:

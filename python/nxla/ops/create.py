@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from nxla import _core, _hints, tree
-from nxla._values import as_bool, as_count, as_int, as_number, as_tensor, call_as
+from nxla._values import as_bool, as_count, as_int, as_number, as_tensor, call_as, is_inexact
 from nxla.errors import ArgumentError, ShapeError
 from nxla.placement import made_on
 from nxla.vectors import spread
@@ -519,7 +519,7 @@ def _arange(start: float, step: float, count: int, dtype: DTypeLike) -> Tensor:
     if step != 1:
         counted = _core.multiply(counted, step)
     # The product of 0 and a negative step is -0.0, to which a start of 0 is added too.
-    if start != 0 or (step < 0 and counted.dtype.kind in {"float", "complex"}):
+    if start != 0 or (step < 0 and is_inexact(counted.dtype)):
         counted = _core.add(counted, start)
     return _core.astype(counted, dtype)
 

@@ -663,11 +663,11 @@ class _Steps:
         init = fix_types(init)
         check_leaves(self.function, tree.flatten((0, init))[1])
         if not self.count:
-            return self.none(init)
+            return self.run_empty(init)
         if copies == self.count or not _core.is_tracing():
-            return self.written_out(init)
+            return self.run_unrolled(init)
         init = self.type_carry(init, lambda: self.step(init, 0, first=True))
-        return self.loop(init, copies, keeps)
+        return self.run_loop(init, copies, keeps)
 
     def step(self, carry: C, index: Any, *, first: bool = False) -> tuple[C, Any]:
         """Return the results of a step: the next carry, and ``y``."""
@@ -689,10 +689,10 @@ class _Steps:
         check_leaves(self.function, tree.flatten(answer[1])[1])
         return join_axes(self.function, carry, answer[0]), answer[1]
 
-    def none(self, init: C) -> tuple[C, Any]:
+    def run_empty(self, init: C) -> tuple[C, Any]:
         """Return the result of a scan without steps; only the types of the results matter."""
         if not _core.is_tracing():
-            return _call_traced(functools.partial(self.none, init))  # type: ignore[no-any-return]
+            return _call_traced(functools.partial(self.run_empty, init))  # type: ignore[no-any-return]
         rows = [zero_row(x) for x in self.leaves]
         init = self.type_carry(init, lambda: self.call(init, rows, first=True))
         carry, y = self.settle(init, lambda carry: self.call(carry, rows, first=False))
@@ -724,7 +724,7 @@ class _Steps:
         carry, _ = _core.without_effects(first_step)
         return typed_like(init, carry)
 
-    def written_out(self, init: C) -> tuple[C, Any]:
+    def run_unrolled(self, init: C) -> tuple[C, Any]:
         """Run the steps in a Python loop."""
         carry, y = self.step(init, 0, first=True)
         typed = typed_like(init, carry)
@@ -744,9 +744,9 @@ class _Steps:
             ys.append(y)
         carry = new_tensors(carry)
         if state_types(carry) == state_types(before):
-            return carry, self.rows([join_axes(self.function, y, each) for each in ys])
+            return carry, self.stack_rows([join_axes(self.function, y, each) for each in ys])
         carry, y = self.settle(carry, lambda carry: self.step(carry, self.count - 1))
-        rows = self.rows([join_axes(self.function, y, each) for each in ys])
+        rows = self.stack_rows([join_axes(self.function, y, each) for each in ys])
         return carry, tree.map(lambda x, y: _core.rename(x, [None, *y.names]), rows, y)
 
     def trace_y(self, carry: C) -> Any:
@@ -756,12 +756,12 @@ class _Steps:
         _, y = _core.without_effects(lambda: self.step(carry, 0, first=True))
         return tree.map(lambda y: _core.full(y.shape, 0, y.dtype), tree.map(as_tensor, y))
 
-    def rows(self, ys: list[Any]) -> Any:
+    def stack_rows(self, ys: list[Any]) -> Any:
         """Return the results of consecutive steps as rows, in the order of the elements."""
         ordered = ys[::-1] if self.reverse else ys
         return tree.map(lambda *parts: _core.stack([as_tensor(y) for y in parts]), *ordered)
 
-    def loop(self, start: C, copies: int, keeps: _Keeps) -> tuple[C, Any]:
+    def run_loop(self, start: C, copies: int, keeps: _Keeps) -> tuple[C, Any]:
         """Return the results of a program loop with several steps in each iteration."""
         trips, rest = divmod(self.count, copies)
         models: list[Any] = []
@@ -779,7 +779,7 @@ class _Steps:
                 check_step(self.function, self.part, ys[0], y)
             models.append(ys[0])
             place = _core.subtract(self.count - copies, at) if self.reverse else at
-            return (_core.add(trip, 1), carry), place, self.rows(ys)
+            return (_core.add(trip, 1), carry), place, self.stack_rows(ys)
 
         roots = [("[1]", "carry"), ("[0]", "index")]
         initial = (first_index(self.count), start)

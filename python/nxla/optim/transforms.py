@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
 from nxla._arguments import format_path, leaf_paths
-from nxla._values import as_number, as_tensor, keeps_structure
+from nxla._values import as_number, as_tensor, is_inexact, keeps_structure
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import full_like
 from nxla.optim.schedules import _check_decay, _check_mean_decays, _check_not_negative
@@ -98,15 +98,10 @@ def _filled_squares(params: Any, value: float) -> Any:
     return tree.map(lambda x: full_like(x, value, dtype=_square_dtype(x)), params)
 
 
-def _is_inexact(dtype: DType) -> bool:
-    """Return whether a dtype is a float or a complex dtype."""
-    return dtype.kind in ("float", "complex")
-
-
 def _state_dtype(x: Any) -> DType:
     """Return the dtype of a parameter, or float32 for narrow floats and integers."""
     dtype = as_tensor(x).dtype
-    return dtype if _is_inexact(dtype) and dtype.bits >= 32 else _core.f32
+    return dtype if is_inexact(dtype) and dtype.bits >= 32 else _core.f32
 
 
 def _square_dtype(x: Any) -> DType:
@@ -138,7 +133,7 @@ def _map_wide(function: Callable[..., Tensor], grads: Any, *others: Any) -> Any:
     def updated(g: Any, *rest: Any) -> Tensor:
         g = as_tensor(g)
         update = function(_widen(g), *map(_widen, rest))
-        return _cast(update, g.dtype if _is_inexact(g.dtype) else _core.f32)
+        return _cast(update, g.dtype if is_inexact(g.dtype) else _core.f32)
 
     return tree.map(updated, grads, *others)
 

@@ -6,7 +6,7 @@ import math
 
 from nxla import _core, _hints
 from nxla._signatures import run_traced
-from nxla._values import as_tensor
+from nxla._values import as_tensor, float_dtype
 from nxla.errors import ShapeError
 from nxla.ops.loops import fori
 
@@ -69,7 +69,7 @@ def _exponential(a: Tensor) -> Tensor:
 
 def _rounded_exponential(a: Tensor) -> Tensor:
     """Return the exponential in the dtype of the operand, computed in at least 32 bits."""
-    dtype = a.dtype if a.dtype.kind in ("float", "complex") else _core.f32
+    dtype = float_dtype(a)
     wide = _core.f64 if dtype.bits < 32 else dtype
     return _core.astype(_exponential(_core.astype(a, wide)), dtype)
 
