@@ -1,4 +1,4 @@
-"""Caches by the signature of a call, for functions that run outside of `nxla.jit`."""
+"""Caches by the signature of a call, and of the programs that functions of the package run."""
 
 from __future__ import annotations
 

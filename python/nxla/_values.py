@@ -1,4 +1,4 @@
-"""Operands as tensors, and integers as ints."""
+"""Arguments of functions: operands as tensors, and checks of numbers, flags and sequences."""
 
 from __future__ import annotations
 
