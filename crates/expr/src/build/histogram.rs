@@ -1,8 +1,9 @@
 //! Counts of integers and of the elements in bins.
 
-use nxla_tensor::{DType, MAX_AXIS, Number, Scalar, promote};
+use nxla_tensor::{DType, MAX_AXIS, Scalar, promote};
 
 use super::SliceStart;
+use super::formula::Formula;
 use super::segments::Segment;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
@@ -127,13 +128,10 @@ impl Graph {
         let x = self.rename(x, None)?;
         let weights = weights.map(|weights| self.flatten(weights, None)).transpose()?;
         let before = self.count_before(edges, x, true)?;
-        let one = self.one_like(before)?;
-        let bin = self.subtract(before, one)?;
         let last = self.slice_along_axis(edges, SliceStart::at(bins), 1, 0, 1)?;
-        let at_end = self.equal(x, last)?;
-        let last_bin = i64::try_from(bins - 1).expect("a size fits in 64 bits");
-        let last_bin = self.weak_number(Number::Int(last_bin.into()), bin)?;
-        let bin = self.select(at_end, last_bin, bin)?;
+        let formula = Formula::new(self);
+        let [x, before, last] = formula.terms([x, before, last]);
+        let bin = x.equal(last).select(bins - 1, before - 1).id()?;
         let counts = self.bincount(bin, weights, bins)?;
         if !density {
             return Ok(counts);

@@ -1,7 +1,8 @@
 //! Reductions of the entries that have equal segment numbers.
 
-use nxla_tensor::{DType, Scalar, Shape, promote};
+use nxla_tensor::{DType, Shape, promote};
 
+use super::formula::Formula;
 use super::index::counting_dtype;
 use crate::graph::{Combine, ErrorKind, ExprId, Graph, Result};
 
@@ -134,24 +135,18 @@ impl Graph {
         numbers: ExprId,
         segments: &Shape,
     ) -> Result<ExprId> {
-        let number = |graph: &mut Graph, value: usize, dtype| {
-            let value = i64::try_from(value).expect("a tensor has below 2^63 elements");
-            graph.scalar_constant(Scalar::Int(value), dtype)
-        };
-        let (zero, count) = (number(self, 0, DType::S64)?, number(self, segments[0], DType::S64)?);
-        let (above, below) = (self.greater_equal(numbers, zero)?, self.less(numbers, count)?);
-        let exists = self.logical_and(above, below)?;
         let dtype = counting_dtype(&[segments.size() + 1]);
-        let known = self.select(exists, numbers, zero)?;
-        let known = self.as_type(known, dtype)?;
-        let size = number(self, Shape::from(&segments[1..]).size(), dtype)?;
-        let first = self.multiply(known, size)?;
         let entry = Shape::from(&segments[1..]);
+        let formula = Formula::new(self);
+        let number = formula.term(numbers);
+        let exists = number.greater_equal(0) & number.less(segments[0]);
+        let known = exists.select(number, number.zero()).as_type(dtype);
+        let [first, exists] = formula.ids([known * entry.size(), exists])?;
         let within = self.iota(entry, None, dtype)?;
         let (first, exists) = (self.along_first(first, x)?, self.along_first(exists, x)?);
-        let positions = self.add(first, within)?;
-        let after_end = number(self, segments.size(), dtype)?;
-        let positions = self.select(exists, positions, after_end)?;
+        let formula = Formula::new(self);
+        let [first, exists, within] = formula.terms([first, exists, within]);
+        let positions = exists.select(first + within, segments.size()).id()?;
         let positions = self.flatten(positions, None)?;
         self.new_axis(positions, -1, None)
     }
@@ -173,11 +168,9 @@ impl Graph {
         let segments = self.iota([count], Some(0), DType::S64)?;
         let end = self.count_before(numbers, segments, true)?;
         let start = self.count_before(numbers, segments, false)?;
-        let occurs = self.less(start, end)?;
-        let one = self.one_like(end)?;
-        let last = self.subtract(end, one)?;
-        let zero = self.zero_like(last)?;
-        let last = self.max(last, zero)?;
+        let formula = Formula::new(self);
+        let [start, end] = formula.terms([start, end]);
+        let [occurs, last] = formula.ids([start.less(end), (end - 1).max(0)])?;
         let taken = self.take(x, last, 0)?;
         let occurs = self.along_first(occurs, taken)?;
         self.select(occurs, taken, none)

@@ -5,6 +5,7 @@
 
 use nxla_tensor::{DType, Number, Scalar, promote};
 
+use super::super::formula::Formula;
 use crate::graph::{
     Axes, BlockKind, ErrorKind, ExprId, Graph, Op, Result, TensorType, Transform, TriangularSolve,
 };
@@ -260,10 +261,9 @@ impl Graph {
         let a = self.plain_as(a, self.dtype(a).to_floating())?;
         let (u, s, vh) = self.svd(a, false)?;
         let is_large = self.is_large(a, s, relative)?;
-        let (zero, one) = (self.zero_like(s)?, self.one_like(s)?);
-        let safe = self.select(is_large, s, one)?;
-        let inverse = self.divide(one, safe)?;
-        let inverse = self.select(is_large, inverse, zero)?;
+        let formula = Formula::new(self);
+        let [s, is_large] = formula.terms([s, is_large]);
+        let inverse = is_large.select(1.0 / is_large.select(s, 1.0), 0.0).id()?;
         let columns = self.new_axis(inverse, -2, None)?;
         let v = self.adjoint(vh)?;
         let scaled = self.multiply(v, columns)?;

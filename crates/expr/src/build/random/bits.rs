@@ -1,7 +1,8 @@
 //! The random number generator Threefry-2x32.
 
-use nxla_tensor::{DType, Scalar, Shape};
+use nxla_tensor::{DType, Shape};
 
+use super::super::formula::{Formula, Term};
 use crate::graph::{BlockKind, ExprId, Graph, Result};
 
 /// The rotation distances of the second word in even and odd groups of four rounds.
@@ -35,7 +36,8 @@ impl Graph {
         let kind = BlockKind::Threefry { count, wide: true };
         let bits = self.known_block(kind, &[key], |graph, inputs| {
             let (first, second) = graph.encrypt_counters(inputs[0], 2 * count)?;
-            Ok::<_, crate::Error>(vec![graph.join_words(second, first)?])
+            let formula = Formula::new(graph);
+            Ok::<_, crate::Error>(vec![join_words(formula.term(second), formula.term(first)).id()?])
         })?;
         Ok(bits[0])
     }
@@ -44,14 +46,15 @@ impl Graph {
     fn encrypt_counters(&mut self, key: ExprId, count: usize) -> Result<(ExprId, ExprId)> {
         let half = count.div_ceil(2);
         let first = self.iota([half], Some(0), DType::U32)?;
-        let start = self.word(half as u64)?;
-        let mut second = self.add(first, start)?;
+        let formula = Formula::new(self);
+        let counter = formula.term(first);
+        // Counters wrap at 32 bits.
+        let word = |number: usize| number as u64 & u64::from(u32::MAX);
+        let mut second = counter + word(half);
         if count % 2 == 1 {
-            let last = self.word(half as u64 - 1)?;
-            let is_last = self.equal(first, last)?;
-            let zero = self.word(0)?;
-            second = self.select(is_last, zero, second)?;
+            second = counter.equal(word(half - 1)).select(0, second);
         }
+        let second = second.id()?;
         self.threefry(key, first, second)
     }
 
@@ -63,45 +66,25 @@ impl Graph {
         second: ExprId,
     ) -> Result<(ExprId, ExprId)> {
         let keys = [self.row(key, 0)?, self.row(key, 1)?];
-        let parity = self.word(PARITY)?;
-        let third = self.bitwise_xor(keys[0], keys[1])?;
-        let keys = [keys[0], keys[1], self.bitwise_xor(third, parity)?];
-        let mut x = self.add(first, keys[0])?;
-        let mut y = self.add(second, keys[1])?;
+        let formula = Formula::new(self);
+        let [first, second] = formula.terms([first, second]);
+        let [even, odd] = formula.terms(keys);
+        let keys = [even, odd, even.bitwise_xor(odd).bitwise_xor(PARITY)];
+        let (mut x, mut y) = (first + even, second + odd);
         for group in 0..5 {
             for distance in ROTATIONS[group % 2] {
-                x = self.add(x, y)?;
-                let turned = self.rotate_bits(y, distance)?;
-                y = self.bitwise_xor(turned, x)?;
+                x = x + y;
+                let turned = y.left_shift(distance).bitwise_or(y.right_shift(32 - distance));
+                y = turned.bitwise_xor(x);
             }
-            let number = self.word(group as u64 + 1)?;
-            let added = self.add(keys[(group + 2) % 3], number)?;
-            x = self.add(x, keys[(group + 1) % 3])?;
-            y = self.add(y, added)?;
+            let added = keys[(group + 2) % 3] + (group + 1);
+            x = x + keys[(group + 1) % 3];
+            y = y + added;
         }
         // A single value that depends on both words lets the evaluator fuse all of this.
-        let both = self.join_words(x, y)?;
-        let distance = self.scalar_constant(Scalar::UInt(32), DType::U64)?;
-        let high = self.right_shift(both, distance)?;
-        Ok((self.as_type(both, DType::U32)?, self.as_type(high, DType::U32)?))
-    }
-
-    /// Combines two words to a 64-bit value.
-    fn join_words(&mut self, low: ExprId, high: ExprId) -> Result<ExprId> {
-        let (low, high) = (self.as_type(low, DType::U64)?, self.as_type(high, DType::U64)?);
-        let distance = self.scalar_constant(Scalar::UInt(32), DType::U64)?;
-        let high = self.left_shift(high, distance)?;
-        self.bitwise_or(low, high)
-    }
-
-    fn rotate_bits(&mut self, x: ExprId, distance: u64) -> Result<ExprId> {
-        let (left, right) = (self.word(distance)?, self.word(32 - distance)?);
-        let (left, right) = (self.left_shift(x, left)?, self.right_shift(x, right)?);
-        self.bitwise_or(left, right)
-    }
-
-    fn word(&mut self, value: u64) -> Result<ExprId> {
-        self.scalar_constant(Scalar::UInt(value & u64::from(u32::MAX)), DType::U32)
+        let both = join_words(x, y);
+        let high = both.right_shift(32);
+        Ok((both.as_type(DType::U32).id()?, high.as_type(DType::U32).id()?))
     }
 
     /// Creates random bits of an unsigned dtype with a shape.
@@ -113,4 +96,10 @@ impl Graph {
         let bits = self.as_type(bits, dtype)?;
         self.reshape(bits, shape.clone())
     }
+}
+
+/// Combines two words to a 64-bit value.
+fn join_words<'f>(low: Term<'f>, high: Term<'f>) -> Term<'f> {
+    let [low, high] = [low, high].map(|word| word.as_type(DType::U64));
+    low.bitwise_or(high.left_shift(32))
 }

@@ -17,8 +17,9 @@ mod truncated;
 
 pub use samples::{Choice, Covariance, Draw, check_integer_range, unsigned_dtype};
 
-use nxla_tensor::{DType, MAX_AXIS, Scalar};
+use nxla_tensor::{DType, MAX_AXIS};
 
+use super::formula::Formula;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
@@ -100,10 +101,10 @@ impl Graph {
 
     /// Returns the upper and the lower half of 64-bit integers as `u32`.
     fn halves_of(&mut self, x: ExprId) -> Result<(ExprId, ExprId)> {
-        let wide = self.as_type(x, DType::U64)?;
-        let distance = self.scalar_constant(Scalar::UInt(32), DType::U64)?;
-        let high = self.right_shift(wide, distance)?;
-        Ok((self.as_type(high, DType::U32)?, self.as_type(wide, DType::U32)?))
+        let formula = Formula::new(self);
+        let wide = formula.term(x).as_type(DType::U64);
+        let high = wide.right_shift(32);
+        Ok((high.as_type(DType::U32).id()?, wide.as_type(DType::U32).id()?))
     }
 
     /// Returns one index of the first axis.
