@@ -19,12 +19,12 @@
 
 mod forward;
 
-use nxla_expr::build::SliceStart;
+use nxla_expr::build::{Formula, SliceStart};
 use nxla_expr::{ExprId, Factorization, Graph, Result, Transform, TriangularSolve};
 use nxla_tensor::DType;
 
 use super::swap_last;
-use crate::builder::{scalar, scale, select_or_zero};
+use crate::builder::{scale, select_or_zero};
 use crate::error::Result as GradResult;
 use crate::reverse::{ReversePass, Visit};
 
@@ -235,12 +235,10 @@ impl Rule<'_> {
 
     /// `1 / x`, and 0 for 0.
     fn inverse_or_zero(&mut self, x: ExprId) -> Result<ExprId> {
-        let zero = scalar(self.graph, 0.0, self.graph.dtype(x))?;
-        let one = scalar(self.graph, 1.0, self.graph.dtype(x))?;
-        let is_zero = self.graph.equal(x, zero)?;
-        let safe = self.graph.select(is_zero, one, x)?;
-        let inverse = self.graph.divide(one, safe)?;
-        self.graph.select(is_zero, zero, inverse)
+        let formula = Formula::new(self.graph);
+        let x = formula.term(x);
+        let is_zero = x.equal(0.0);
+        is_zero.select(0.0, 1.0 / is_zero.select(1.0, x)).id()
     }
 
     /// `bar(a) = v (diag(bar(w)) + f * (v^H bar(v))) v^H` with `f_ij = 1 / (w_j - w_i)`, made
