@@ -3,7 +3,7 @@
 use nxla_tensor::{DType, Scalar, Shape, promote, promote_keep_pred};
 
 use super::index::counting_dtype;
-use crate::graph::{Axes, ErrorKind, ExprId, Graph, Op, Result, TensorType};
+use crate::graph::{ErrorKind, ExprId, Graph, Op, Result, TensorType};
 
 impl Graph {
     /// Returns a diagonal of the last two axes, `offset` columns right of the main diagonal.
@@ -16,9 +16,7 @@ impl Graph {
         if offset == 0 && (rows == 0 || columns == 0) {
             return self.diagonal_or_none(x, offset);
         }
-        let indices = self.diagonal(rows, columns, offset)?;
-        let axes: Axes = [rank - 2, rank - 1].into();
-        let taken = self.make(Op::Gather(axes), &[x, indices])?;
+        let taken = self.gather_diagonal(x, [rank - 2, rank - 1], offset)?;
         // Gathering moves the axis of the indices to the front.
         self.make(Op::Transpose((1..rank - 1).chain([0]).collect()), &[taken])
     }
@@ -33,7 +31,13 @@ impl Graph {
             let dtype = self.dtype(x);
             return self.constant(Scalar::zero(dtype), TensorType::new(dtype, shape));
         }
-        let indices = self.diagonal(side, side, 0)?;
+        self.gather_diagonal(x, axes, 0)
+    }
+
+    /// Gathers a diagonal of two axes as the first axis, before the other axes.
+    fn gather_diagonal(&mut self, x: ExprId, axes: [usize; 2], offset: i64) -> Result<ExprId> {
+        let [rows, columns] = axes.map(|axis| self.shape(x)[axis]);
+        let indices = self.diagonal(rows, columns, offset)?;
         self.make(Op::Gather(axes.into()), &[x, indices])
     }
 
