@@ -302,3 +302,26 @@ def test_ravel_is_differentiable_and_batched():
     assert rows["w"].tolist() == [params["w"].tolist(), (2 * params["w"]).tolist()]
     with pytest.raises(nx.ShapeError, match=r"vector: must have shape \(5,\); got \(4,\)"):
         restore(vector[1:])
+
+
+def test_keys_that_are_not_valid_text_are_keys():
+    """A lone surrogate cannot be encoded, so such a dict keeps its order."""
+    leaves, structure = nx.tree.flatten({"b": 1, "\ud800": 2, "a": 3})
+    assert leaves == [1, 2, 3]
+    assert nx.tree.unflatten(structure, leaves) == {"b": 1, "\ud800": 2, "a": 3}
+
+
+def test_errors_name_the_place_of_a_value_in_nested_containers():
+    def wrong(_):
+        return {"k": [Point(1.0, object())]}
+
+    with pytest.raises(nx.ArgumentError, match=r"result\['k'\]\[0\]\.y: must be a tensor"):
+        nx.jit(wrong)(1.0)
+    with pytest.raises(nx.ArgumentError, match=r"\['k'\]\[0\]\.y"):
+        nx.jit(lambda point: point)({"k": [Point(1.0, Unhashable())]})
+
+
+class Unhashable:
+    """Neither a container nor a static value."""
+
+    __hash__ = None

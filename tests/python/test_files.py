@@ -411,13 +411,12 @@ def test_unserializable_containers_are_not_written(tmp_path):
     for value, why in [
         (cycle, "must not contain itself"),
         (nested(lambda x: [x], 300), "nested at most 256 deep"),
-        ({"\ud800": 1}, "keys must be valid Unicode strings"),
         ([10**4300], "at most 4300 digits"),
     ]:
         with pytest.raises(nx.ArgumentError, match=f"serialize: container: .*{why}"):
             nx.save(file, value)
     assert not file.exists()
-    values = ["\ud800", 10**4300 - 1, {1: 2, "\ud800": 3}]
+    values = ["\ud800", 10**4300 - 1, {"b": 1, "\ud800": 2, "a": 3}, {1: 2, "\ud800": 3}]
     assert nx.deserialize(nx.serialize(values)) == values
 
 

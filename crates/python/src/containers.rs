@@ -61,8 +61,11 @@ pub(crate) enum Kind<'py> {
 /// any thread, and a list can contain itself.
 pub(crate) const DEEPEST: usize = 256;
 
+/// Formats the path of a value in Python notation, which only errors need.
+pub(crate) type Path<'a> = &'a dyn Fn() -> String;
+
 /// Rejects containers that nest deeper than [`DEEPEST`].
-pub(crate) fn check_depth(depth: usize, path: impl FnOnce() -> String) -> PyResult<()> {
+pub(crate) fn check_depth(depth: usize, path: Path<'_>) -> PyResult<()> {
     if depth <= DEEPEST {
         return Ok(());
     }
@@ -98,10 +101,13 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
         return Ok(Kind::List(list.clone()));
     }
     if let Ok(dict) = value.cast_exact::<PyDict>() {
-        return Ok(Kind::Dict(sort_by_key(dict)?));
+        return Ok(Kind::Dict(sort_by_key(dict)));
+    }
+    let class = value.get_type();
+    if is_built_in(&class) {
+        return Ok(Kind::Other);
     }
     ending::prepare();
-    let class = value.get_type();
     if let Some(entry) = registry(py).get_item(&class)? {
         let (flatten, unflatten): (Bound<'py, PyAny>, Bound<'py, PyAny>) = entry.extract()?;
         let (children, aux): (Bound<'py, PyAny>, Bound<'py, PyAny>) =
@@ -120,7 +126,7 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
     } else if let Ok(list) = value.cast::<PyList>() {
         Kind::List(list.clone())
     } else if let Ok(dict) = value.cast::<PyDict>() {
-        Kind::Dict(sort_by_key(dict)?)
+        Kind::Dict(sort_by_key(dict))
     } else {
         return match fields {
             Some(fields) => Ok(Kind::Dataclass(dataclass_fields(value, &fields)?)),
@@ -136,6 +142,13 @@ pub(crate) fn kind_of<'py>(value: &Bound<'py, PyAny>) -> PyResult<Kind<'py>> {
         )),
         None => Ok(kind),
     }
+}
+
+/// The step of the path to an item of a named tuple.
+pub(crate) fn named_step(class: &Bound<'_, PyType>, index: usize) -> String {
+    let names = class.getattr(intern!(class.py(), "_fields"));
+    let names: Vec<String> = names.and_then(|names| names.extract()).unwrap_or_default();
+    names.get(index).map_or_else(|| format!("[{index}]"), |name| format!(".{name}"))
 }
 
 /// The steps of the paths to the children of a registered class: the keys of a dict whose values are
@@ -163,20 +176,17 @@ pub(crate) fn registered_steps(
 
 /// Items by sorted keys if all keys are strings, so that two dicts with the same keys have the same
 /// structure; otherwise in their own order.
-fn sort_by_key<'py>(
-    dict: &Bound<'py, PyDict>,
-) -> PyResult<Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)>> {
+fn sort_by_key<'py>(dict: &Bound<'py, PyDict>) -> Vec<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
     let mut items: Vec<_> = dict.iter().collect();
-    if items.iter().all(|(key, _)| key.is_instance_of::<PyString>()) {
-        let mut keyed = Vec::with_capacity(items.len());
-        for (key, value) in items {
-            let name = key.cast::<PyString>()?.to_cow()?.into_owned();
-            keyed.push((name, key, value));
-        }
-        keyed.sort_by(|left, right| left.0.cmp(&right.0));
-        items = keyed.into_iter().map(|(_, key, value)| (key, value)).collect();
+    if items.iter().all(|(key, _)| string_of(key).is_some()) {
+        items.sort_by(|(left, _), (right, _)| string_of(left).cmp(&string_of(right)));
     }
-    Ok(items)
+    items
+}
+
+/// Returns the characters of a string; `None` for another value, and for a string with lone surrogates.
+fn string_of<'a>(value: &'a Bound<'_, PyAny>) -> Option<&'a str> {
+    value.cast::<PyString>().ok()?.to_str().ok()
 }
 
 /// The marker of the entries of `__dataclass_fields__` that `dataclasses.fields` returns. The other
@@ -247,85 +257,66 @@ pub(crate) fn compared_fields<'py>(
 pub(crate) fn flatten<'py>(
     value: &Bound<'py, PyAny>,
     path: &str,
-    leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
+    leaf: &mut dyn FnMut(&Bound<'py, PyAny>, Path<'_>) -> PyResult<bool>,
 ) -> PyResult<Tree> {
-    flatten_at(value, path, 0, leaf)
+    flatten_at(value, &|| path.to_owned(), 0, leaf)
 }
 
 /// Flattens a value inside `depth` containers, see [`flatten`]. Code that does not recurse is in
 /// separate functions, so that a level uses little of the stack.
 fn flatten_at<'py>(
     value: &Bound<'py, PyAny>,
-    path: &str,
+    path: Path<'_>,
     depth: usize,
-    leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
+    leaf: &mut dyn FnMut(&Bound<'py, PyAny>, Path<'_>) -> PyResult<bool>,
 ) -> PyResult<Tree> {
-    let Some((mut holder, items)) = taken_apart(value, path)? else {
+    let Some((mut holder, items)) = detach_children(value)? else {
         return outside(value, path, leaf);
     };
-    check_depth(depth + 1, || path.to_owned())?;
-    for (item, path) in items {
-        let child = flatten_at(&item, &path, depth + 1, leaf)?;
-        holder.children_mut().push(child);
+    check_depth(depth + 1, path)?;
+    let mut children = Vec::with_capacity(items.len());
+    for (index, item) in items.iter().enumerate() {
+        let path = || holder.child_path(value.py(), &path(), index).unwrap_or_else(|_| path());
+        children.push(flatten_at(item, &path, depth + 1, leaf)?);
     }
+    *holder.children_mut() = children;
     Ok(holder)
 }
 
 /// A value that is not a container.
 fn outside<'py>(
     value: &Bound<'py, PyAny>,
-    path: &str,
-    leaf: &mut dyn FnMut(&Bound<'py, PyAny>, &str) -> PyResult<bool>,
+    path: Path<'_>,
+    leaf: &mut dyn FnMut(&Bound<'py, PyAny>, Path<'_>) -> PyResult<bool>,
 ) -> PyResult<Tree> {
     Ok(if leaf(value, path)? { Tree::Leaf } else { Tree::Static(value.clone().unbind()) })
 }
 
-/// The children of a container, with paths.
-type Items<'py> = Vec<(Bound<'py, PyAny>, String)>;
-
-/// An empty container, and its children; nothing for other values.
-fn taken_apart<'py>(value: &Bound<'py, PyAny>, path: &str) -> PyResult<Option<(Tree, Items<'py>)>> {
+/// A container without its children, and the children; `None` for other values.
+fn detach_children<'py>(
+    value: &Bound<'py, PyAny>,
+) -> PyResult<Option<(Tree, Vec<Bound<'py, PyAny>>)>> {
     let children = Vec::new();
-    let numbered = |items: &mut dyn Iterator<Item = Bound<'py, PyAny>>| {
-        items.enumerate().map(|(index, item)| (item, format!("{path}[{index}]"))).collect()
-    };
     let class = || value.get_type().unbind();
-    let (holder, items) = match kind_of(value)? {
+    Ok(Some(match kind_of(value)? {
         Kind::Other => return Ok(None),
-        Kind::Tuple(items) => (Tree::Tuple(children), numbered(&mut items.iter())),
-        Kind::List(items) => (Tree::List(children), numbered(&mut items.iter())),
-        Kind::Named(items) => {
-            let fields = value.get_type().getattr(intern!(value.py(), "_fields"))?;
-            let names: Vec<String> = fields.extract()?;
-            let paths = names.iter().map(|name| format!("{path}.{name}"));
-            (Tree::Named(class(), children), items.iter().zip(paths).collect())
-        }
+        Kind::Tuple(items) => (Tree::Tuple(children), items.iter().collect()),
+        Kind::List(items) => (Tree::List(children), items.iter().collect()),
+        Kind::Named(items) => (Tree::Named(class(), children), items.iter().collect()),
         Kind::Dict(items) => {
-            let (mut keys, mut values) = (Vec::new(), Vec::new());
-            for (key, item) in items {
-                values.push((item, format!("{path}[{}]", key.repr()?)));
-                keys.push(key.unbind());
-            }
-            (Tree::Dict(keys, children), values)
+            let (keys, values): (Vec<_>, Vec<_>) = items.into_iter().unzip();
+            (Tree::Dict(keys.into_iter().map(Bound::unbind).collect(), children), values)
         }
         Kind::Dataclass(fields) => {
-            let (names, values) = fields
-                .into_iter()
-                .map(|(name, item)| {
-                    let path = format!("{path}.{name}");
-                    (name.unbind(), (item, path))
-                })
-                .unzip();
+            let (names, values): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+            let names = names.into_iter().map(Bound::unbind).collect();
             (Tree::Dataclass(class(), names, children), values)
         }
         Kind::Registered(items, aux, unflatten) => {
-            let steps = registered_steps(value, &items)?;
-            let paths = steps.iter().map(|step| format!("{path}{step}"));
-            let values = items.into_iter().zip(paths).collect();
-            (Tree::Registered(unflatten.unbind(), aux.unbind(), steps.into(), children), values)
+            let steps = registered_steps(value, &items)?.into();
+            (Tree::Registered(unflatten.unbind(), aux.unbind(), steps, children), items)
         }
-    };
-    Ok(Some((holder, items)))
+    }))
 }
 
 impl Tree {
@@ -434,10 +425,7 @@ impl Tree {
         Ok(match self {
             Tree::Dict(keys, _) => format!("{path}[{}]", keys[index].bind(py).repr()?),
             Tree::Dataclass(_, names, _) => format!("{path}.{}", names[index]),
-            Tree::Named(class, _) => {
-                let names: Vec<String> = class.getattr(py, intern!(py, "_fields"))?.extract(py)?;
-                format!("{path}.{}", names[index])
-            }
+            Tree::Named(class, _) => format!("{path}{}", named_step(class.bind(py), index)),
             Tree::Registered(_, _, steps, _) => format!("{path}{}", steps[index]),
             Tree::Leaf | Tree::Static(_) | Tree::Tuple(_) | Tree::List(_) => {
                 format!("{path}[{index}]")
@@ -493,10 +481,10 @@ fn rebuild_dataclass(
     values: Vec<Py<PyAny>>,
 ) -> PyResult<Py<PyAny>> {
     let py = class.py();
-    let object = py.import("builtins")?.getattr("object")?;
-    let instance = object.call_method1("__new__", (class,))?;
+    let object = py.get_type::<PyAny>();
+    let instance = object.call_method1(intern!(py, "__new__"), (class,))?;
     for (name, value) in names.iter().zip(values) {
-        object.call_method1("__setattr__", (&instance, name, value))?;
+        object.call_method1(intern!(py, "__setattr__"), (&instance, name, value))?;
     }
     Ok(instance.unbind())
 }

@@ -577,9 +577,10 @@ impl PyFunction {
             flatten(&value, "", &mut |item, path| {
                 let leaf = is_leaf(item)?;
                 if leaf {
+                    let path = path();
                     let mut is_donated = false;
                     for &which in
-                        own.iter().filter(|&&which| covers_leaf(&self.donated[which].path, path))
+                        own.iter().filter(|&&which| covers_leaf(&self.donated[which].path, &path))
                     {
                         found[which] = true;
                         is_donated = true;
@@ -672,8 +673,10 @@ pub(crate) fn outputs(
         None if item.is_none() || item.is_instance_of::<PyString>() => Ok(false),
         None => {
             let kind = item.get_type().name()?;
-            let why =
-                format!("{path}: must be a tensor, a number or a container of them; got a {kind}");
+            let why = format!(
+                "{}: must be a tensor, a number or a container of them; got a {kind}",
+                path()
+            );
             Err(argument_error(function, why))
         }
     })?;

@@ -55,7 +55,7 @@ impl Nested {
 
     fn read(&mut self, value: &Bound<'_, PyAny>, depth: usize) -> PyResult<()> {
         if is_list(value) {
-            check_depth(depth + 1, || "tensor".into())?;
+            check_depth(depth + 1, &|| "tensor".into())?;
             self.axis(depth, value.len()?)?;
             for item in value.try_iter()? {
                 self.read(&item?, depth + 1)?;
@@ -115,7 +115,7 @@ impl Nested {
             RawTensor::Host(host) => host.clone(),
             device => read_interruptible(py, device)?,
         };
-        check_depth(depth + host.rank(), || "tensor".into())?;
+        check_depth(depth + host.rank(), &|| "tensor".into())?;
         if self.dims.len() == depth && self.is_empty() && !self.has_empty_rows() {
             self.dims.extend(host.shape());
         }

@@ -14,7 +14,9 @@ use pyo3::types::{
 
 use crate::apply::number_tensor;
 use crate::arrays::{self, Sharing};
-use crate::containers::{Kind, check_depth, compared_fields, kind_of, registered_steps};
+use crate::containers::{
+    Kind, Path, check_depth, compared_fields, kind_of, named_step, registered_steps,
+};
 use crate::difference::LeafType;
 use crate::errors::{OrRaise, argument_error, trace_error, user_error};
 use crate::expr::PyExpr;
@@ -77,7 +79,7 @@ fn float_bits(value: &Bound<'_, PyAny>) -> Option<(u64, u64)> {
 /// The key of a container, a float or a function that holds objects: nested tuples with the class of
 /// every value, because 1, 1.0 and True are equal. Lists, dicts and sets may change later.
 fn freeze<'py>(value: &Bound<'py, PyAny>, depth: usize, path: &str) -> PyResult<Bound<'py, PyAny>> {
-    check_depth(depth, || path.to_owned())?;
+    check_depth(depth, &|| path.to_owned())?;
     let (py, class) = (value.py(), value.get_type().into_any());
     let items = |items: Vec<Bound<'py, PyAny>>| -> PyResult<Vec<Bound<'py, PyAny>>> {
         items.iter().map(|item| freeze(item, depth + 1, path)).collect()
@@ -185,7 +187,7 @@ impl Arguments {
     }
 
     /// Adds a key of a dict.
-    fn key(&mut self, key: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
+    fn key(&mut self, key: &Bound<'_, PyAny>, path: Path<'_>) -> PyResult<()> {
         if key.is_instance_of::<PyString>() {
             self.constant(key, &path())
         } else {
@@ -210,7 +212,7 @@ impl Arguments {
     pub(crate) fn argument<'py>(
         &mut self,
         value: &Bound<'py, PyAny>,
-        path: &dyn Fn() -> String,
+        path: Path<'_>,
     ) -> PyResult<()> {
         if let Ok(tensor) = value.cast::<PyTensor>() {
             self.call.tensor(tensor.get().tensor());
@@ -228,12 +230,13 @@ impl Arguments {
         }
     }
 
-    /// Adds the children of a container.
+    /// Adds the children of a container. Each kind has a separate function, so that a level of nested
+    /// containers uses little of the stack.
     fn container<'py>(
         &mut self,
         value: &Bound<'py, PyAny>,
         container: Kind<'py>,
-        path: &dyn Fn() -> String,
+        path: Path<'_>,
     ) -> PyResult<()> {
         match container {
             Kind::Other => unreachable!("it is no container"),
@@ -245,44 +248,65 @@ impl Arguments {
                 self.call.container(kind::LIST, items.len());
                 self.items(items.iter(), path)
             }
-            Kind::Named(items) => {
-                self.call.container(kind::NAMED, items.len());
-                self.class(value);
-                self.items(items.iter(), path)
-            }
-            Kind::Dict(items) => {
-                self.call.container(kind::DICT, items.len());
-                for (key, item) in items {
-                    self.key(&key, path)?;
-                    self.argument(&item, &|| format!("{}[{key:?}]", path()))?;
-                }
-                Ok(())
-            }
-            Kind::Dataclass(fields) => {
-                self.call.container(kind::DATACLASS, fields.len());
-                self.class(value);
-                for (name, item) in fields {
-                    self.argument(&item, &|| format!("{}.{name}", path()))?;
-                }
-                Ok(())
-            }
-            Kind::Registered(items, aux, _) => {
-                self.call.container(kind::REGISTERED, items.len());
-                self.class(value);
-                self.static_argument(aux.as_any(), &path())?;
-                self.registered_items(value, &items, path)
-            }
+            Kind::Named(items) => self.named_items(value, &items, path),
+            Kind::Dict(items) => self.dict_items(&items, path),
+            Kind::Dataclass(fields) => self.fields(value, &fields, path),
+            Kind::Registered(items, aux, _) => self.registered_items(value, &items, &aux, path),
         }
     }
 
-    /// Adds the children of a registered container. A separate function, so that a level of other
-    /// containers uses little of the stack.
+    fn named_items<'py>(
+        &mut self,
+        value: &Bound<'py, PyAny>,
+        items: &Bound<'py, PyTuple>,
+        path: Path<'_>,
+    ) -> PyResult<()> {
+        self.call.container(kind::NAMED, items.len());
+        self.class(value);
+        let class = value.get_type();
+        for (index, item) in items.iter().enumerate() {
+            self.argument(&item, &|| format!("{}{}", path(), named_step(&class, index)))?;
+        }
+        Ok(())
+    }
+
+    fn dict_items<'py>(
+        &mut self,
+        items: &[(Bound<'py, PyAny>, Bound<'py, PyAny>)],
+        path: Path<'_>,
+    ) -> PyResult<()> {
+        self.call.container(kind::DICT, items.len());
+        for (key, item) in items {
+            self.key(key, path)?;
+            self.argument(item, &|| format!("{}[{key:?}]", path()))?;
+        }
+        Ok(())
+    }
+
+    fn fields<'py>(
+        &mut self,
+        value: &Bound<'py, PyAny>,
+        fields: &[(Bound<'py, PyString>, Bound<'py, PyAny>)],
+        path: Path<'_>,
+    ) -> PyResult<()> {
+        self.call.container(kind::DATACLASS, fields.len());
+        self.class(value);
+        for (name, item) in fields {
+            self.argument(item, &|| format!("{}.{name}", path()))?;
+        }
+        Ok(())
+    }
+
     fn registered_items<'py>(
         &mut self,
         value: &Bound<'py, PyAny>,
         items: &[Bound<'py, PyAny>],
-        path: &dyn Fn() -> String,
+        aux: &Bound<'py, PyAny>,
+        path: Path<'_>,
     ) -> PyResult<()> {
+        self.call.container(kind::REGISTERED, items.len());
+        self.class(value);
+        self.static_argument(aux, &path())?;
         for (index, item) in items.iter().enumerate() {
             self.argument(item, &|| {
                 let steps = registered_steps(value, items).unwrap_or_default();
@@ -293,7 +317,7 @@ impl Arguments {
     }
 
     /// Adds a value that is not a container.
-    fn leaf(&mut self, value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
+    fn leaf(&mut self, value: &Bound<'_, PyAny>, path: Path<'_>) -> PyResult<()> {
         if value.is_instance_of::<PyExpr>() {
             return Err(trace_error(format!(
                 "{}: must not be a traced value of a finished trace or of another function",
@@ -339,7 +363,7 @@ impl Arguments {
     fn items<'py>(
         &mut self,
         items: impl Iterator<Item = Bound<'py, PyAny>>,
-        path: &dyn Fn() -> String,
+        path: Path<'_>,
     ) -> PyResult<()> {
         for (index, item) in items.enumerate() {
             self.argument(&item, &|| format!("{}[{index}]", path()))?;
@@ -350,7 +374,7 @@ impl Arguments {
 
 /// Rejects an object that may change without a change of the signature: it compares by identity and
 /// has attributes. Functions and classes are accepted.
-fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
+fn refuse_changing(value: &Bound<'_, PyAny>, path: Path<'_>) -> PyResult<()> {
     let (py, class) = (value.py(), value.get_type());
     for (name, part) in bound_parts(value)? {
         refuse_changing_part(&part, &|| format!("{}.{name}", path()))?;
@@ -380,7 +404,7 @@ fn refuse_changing(value: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyRes
 }
 
 /// Does the same for an object that a function passes to another one, alone or in a container.
-fn refuse_changing_part(part: &Bound<'_, PyAny>, path: &dyn Fn() -> String) -> PyResult<()> {
+fn refuse_changing_part(part: &Bound<'_, PyAny>, path: Path<'_>) -> PyResult<()> {
     if let Ok(dict) = part.cast::<PyDict>() {
         for (key, item) in dict {
             refuse_changing_part(&item, &|| format!("{}[{key:?}]", path()))?;

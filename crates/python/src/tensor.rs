@@ -276,7 +276,7 @@ operator_methods!(PyTensor {
     /// The elements as nested lists; a number for a scalar.
     fn tolist(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let host = self.host(py)?;
-        check_depth(host.rank(), || "tolist".into())?;
+        check_depth(host.rank(), &|| "tolist".into())?;
         check_room(host.size())?;
         lists(py, &host, host.shape(), &mut 0)
     }

@@ -255,7 +255,7 @@ def _describe(value: Any, data: list[bytes], depth: int) -> Any:
         return {"complex": [value.real, value.imag]}
     if isinstance(value, type):
         return {"class": _class_name(value)}
-    parts = _take_apart(value)
+    parts = _core.take_apart(value)
     if parts is None:
         array = _array(value)
         if array is not None:
@@ -272,16 +272,6 @@ def _describe(value: Any, data: list[bytes], depth: int) -> Any:
         return {"dict": dict(zip(extra, items, strict=True))}
     name = None if container is None else _class_name(container)
     return {"container": [kind, name, _describe(extra, data, depth + 1), items]}
-
-
-def _take_apart(value: Any) -> tuple[str, type | None, Any, list[Any]] | None:
-    """Return the parts of a container, and None for other values."""
-    try:
-        return _core.take_apart(value)
-    except UnicodeEncodeError as error:
-        raise ArgumentError(
-            f"serialize: container: keys must be valid Unicode strings; got {error.object!r}"
-        ) from error
 
 
 def _array(value: Any) -> Tensor | None:

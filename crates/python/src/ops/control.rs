@@ -96,7 +96,7 @@ fn values_of(
             None if item.is_none() => Ok(false),
             None => {
                 let kind = item.get_type().name()?;
-                Err(argument_error(function, format!("{path}: must be a tensor; got a {kind}")))
+                Err(argument_error(function, format!("{}: must be a tensor; got a {kind}", path())))
             }
         }
     })?;
