@@ -82,6 +82,11 @@ class Compiler:
             The expression to compile.
         options : dict
             The settings of the call, which the compiler must check.
+
+        Returns
+        -------
+        callable
+            A function from a list of the input tensors to an iterable of the output tensors.
         """
         raise NotImplementedError(f"{type(self).__name__}: compile: must be defined by a compiler")
 

@@ -35,6 +35,11 @@ def compatible(left: Any, right: Any, fits: Callable[[Any, Any], bool] | None = 
         A function of one leaf of each container. By default dtypes, shapes and vectorized axes
         must be equal, and axis names if both leaves have them.
 
+    Returns
+    -------
+    bool
+        True if the structures are equal and `fits` holds for each pair of leaves.
+
     Examples
     --------
     >>> import nxla as nx

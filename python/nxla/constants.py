@@ -91,6 +91,11 @@ def infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
     dtype : dtype_like
         A float dtype; ``float32`` by default.
 
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype.
+
     Examples
     --------
     >>> import nxla as nx
@@ -107,6 +112,11 @@ def neg_infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
     ----------
     dtype : dtype_like
         A float dtype; ``float32`` by default.
+
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype.
 
     Examples
     --------
@@ -125,6 +135,11 @@ def pi(dtype: DTypeLike = _core.f32, /) -> Tensor:
     dtype : dtype_like
         A float dtype; ``float32`` by default.
 
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype.
+
     Examples
     --------
     >>> import nxla as nx
@@ -141,6 +156,11 @@ def e(dtype: DTypeLike = _core.f32, /) -> Tensor:
     ----------
     dtype : dtype_like
         A float dtype; ``float32`` by default.
+
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype.
 
     Examples
     --------
@@ -159,6 +179,11 @@ def euler_gamma(dtype: DTypeLike = _core.f32, /) -> Tensor:
     dtype : dtype_like
         A float dtype; ``float32`` by default.
 
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype.
+
     Examples
     --------
     >>> import nxla as nx
@@ -175,6 +200,11 @@ def i(dtype: DTypeLike = _core.c64, /) -> Tensor:
     ----------
     dtype : dtype_like
         A complex dtype; ``complex64`` by default.
+
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype.
 
     Raises
     ------
@@ -201,6 +231,11 @@ def max(dtype: DTypeLike, /) -> Tensor:
     dtype : dtype_like
         A real dtype.
 
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype.
+
     Examples
     --------
     >>> import nxla as nx
@@ -217,6 +252,11 @@ def min(dtype: DTypeLike, /) -> Tensor:
     ----------
     dtype : dtype_like
         A real dtype.
+
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype.
 
     Examples
     --------
@@ -240,6 +280,11 @@ def max_finite(dtype: DTypeLike, /) -> Tensor:
     dtype : dtype_like
         A real dtype.
 
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype.
+
     Examples
     --------
     >>> import nxla as nx
@@ -257,6 +302,11 @@ def min_finite(dtype: DTypeLike, /) -> Tensor:
     ----------
     dtype : dtype_like
         A real dtype.
+
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype.
 
     Examples
     --------
@@ -276,6 +326,11 @@ def smallest_positive_normal(dtype: DTypeLike, /) -> Tensor:
     dtype : dtype_like
         A float dtype.
 
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype.
+
     Examples
     --------
     >>> import nxla as nx
@@ -293,6 +348,11 @@ def epsilon(dtype: DTypeLike, /) -> Tensor:
     ----------
     dtype : dtype_like
         A float dtype.
+
+    Returns
+    -------
+    Tensor
+        A scalar of the dtype.
 
     Examples
     --------

@@ -318,6 +318,11 @@ def tuple(
     templates : sequence, optional
         The type that each value must have.
 
+    Returns
+    -------
+    tuple
+        The values, in the same order.
+
     Raises
     ------
     ArgumentError
@@ -539,6 +544,11 @@ def hook(
         The name of the hook, for functions in the options of the call.
     function : callable, optional
         The default function.
+
+    Returns
+    -------
+    tensor or container
+        The value, traced, with the same shapes and dtypes.
 
     Raises
     ------

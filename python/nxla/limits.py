@@ -134,6 +134,11 @@ def isdtype(dtype: DTypeLike, kind: DTypeLike | str | tuple[DTypeLike | str, ...
         ``"real floating"``, ``"complex floating"`` and ``"numeric"``. A tuple matches if one of its
         entries matches.
 
+    Returns
+    -------
+    bool
+        True if the dtype equals `kind`, or belongs to it.
+
     Raises
     ------
     ArgumentError

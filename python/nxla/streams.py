@@ -166,6 +166,11 @@ class Stream(Generic[R]):
             of zeros, which the step counts like other rows, and removes these rows from result
             tensors with a row for each row of the batch.
 
+        Returns
+        -------
+        iterator
+            The result of each chunk, in the order of the chunks.
+
         Raises
         ------
         ArgumentError

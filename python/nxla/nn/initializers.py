@@ -144,6 +144,11 @@ def truncated_normal(
     low, high : float
         The bounds, in units of the standard deviation.
 
+    Returns
+    -------
+    callable
+        The initializer: ``init(key, shape, dtype="f32")``.
+
     Examples
     --------
     >>> import nxla as nx
@@ -260,6 +265,11 @@ def glorot_uniform(*, in_axis: int | None = None, out_axis: int | None = None) -
     in_axis, out_axis : int, optional
         The axes of inputs and outputs, see `variance_scaling`.
 
+    Returns
+    -------
+    callable
+        The initializer: ``init(key, shape, dtype="f32")``.
+
     Examples
     --------
     >>> import nxla as nx
@@ -276,6 +286,11 @@ def glorot_normal(*, in_axis: int | None = None, out_axis: int | None = None) ->
     ----------
     in_axis, out_axis : int, optional
         The axes of inputs and outputs, see `variance_scaling`.
+
+    Returns
+    -------
+    callable
+        The initializer: ``init(key, shape, dtype="f32")``.
 
     Examples
     --------
@@ -297,6 +312,11 @@ def he_uniform(*, in_axis: int | None = None, out_axis: int | None = None) -> In
     in_axis, out_axis : int, optional
         The axes of inputs and outputs, see `variance_scaling`.
 
+    Returns
+    -------
+    callable
+        The initializer: ``init(key, shape, dtype="f32")``.
+
     Examples
     --------
     >>> import nxla as nx
@@ -313,6 +333,11 @@ def he_normal(*, in_axis: int | None = None, out_axis: int | None = None) -> Ini
     ----------
     in_axis, out_axis : int, optional
         The axes of inputs and outputs, see `variance_scaling`.
+
+    Returns
+    -------
+    callable
+        The initializer: ``init(key, shape, dtype="f32")``.
 
     Examples
     --------
@@ -333,6 +358,11 @@ def lecun_uniform(*, in_axis: int | None = None, out_axis: int | None = None) ->
     in_axis, out_axis : int, optional
         The axes of inputs and outputs, see `variance_scaling`.
 
+    Returns
+    -------
+    callable
+        The initializer: ``init(key, shape, dtype="f32")``.
+
     Examples
     --------
     >>> import nxla as nx
@@ -349,6 +379,11 @@ def lecun_normal(*, in_axis: int | None = None, out_axis: int | None = None) -> 
     ----------
     in_axis, out_axis : int, optional
         The axes of inputs and outputs, see `variance_scaling`.
+
+    Returns
+    -------
+    callable
+        The initializer: ``init(key, shape, dtype="f32")``.
 
     Examples
     --------
@@ -373,6 +408,11 @@ def orthogonal(scale: float = 1.0, axis: int | None = None) -> Initializer:
     axis : int, optional
         The axis of the columns; all other axes together are the rows. By default the axis of
         outputs: 1 of a matrix, 0 of the kernel of a convolution.
+
+    Returns
+    -------
+    callable
+        The initializer: ``init(key, shape, dtype="f32")``.
 
     Raises
     ------

@@ -514,6 +514,11 @@ def print_value(
     label : str, optional
         A prefix.
 
+    Returns
+    -------
+    tensor or container
+        The value, with the same shapes and dtypes.
+
     Raises
     ------
     ArgumentError

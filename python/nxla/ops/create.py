@@ -174,6 +174,11 @@ def from_dlpack(x: Any, /, *, device: DeviceLike | None = None, copy: bool | Non
     copy : bool, optional
         As for `asarray`. A copy of data on a CUDA device is made on the device.
 
+    Returns
+    -------
+    Tensor
+        A tensor with the shape and the dtype of the array.
+
     Raises
     ------
     ArgumentError

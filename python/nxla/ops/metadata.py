@@ -97,6 +97,11 @@ def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     *shapes : int or sequence of int
         The shapes; an integer is the size of a vector.
 
+    Returns
+    -------
+    tuple of int
+        The common shape.
+
     Raises
     ------
     ShapeError

@@ -349,6 +349,11 @@ def scale_by_learning_rate(
     flip_sign : bool
         If True, negate the gradients, so that updates descend.
 
+    Returns
+    -------
+    GradientTransformation
+        The transformation. Its state is the number of steps for a schedule, and empty for a number.
+
     Examples
     --------
     >>> import nxla as nx
