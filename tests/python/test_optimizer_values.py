@@ -244,6 +244,59 @@ def test_gradients_of_other_shapes_are_rejected(optimizer, shape):
         optimizer.update({"a": nx.ones(shape)}, state, {"a": nx.ones(2)})
 
 
+#: Transformations with a state of their own, by the names in errors.
+STATEFUL = {
+    "trace": optim.trace(0.9),
+    "scale_by_adam": optim.scale_by_adam(),
+    "scale_by_lion": optim.scale_by_lion(),
+    "scale_by_rss": optim.scale_by_rss(),
+    "scale_by_rms": optim.scale_by_rms(centered=True),
+    "scale_by_schedule": optim.scale_by_schedule(optim.constant_schedule(0.1)),
+    "ema": optim.ema(0.9),
+    "MultiSteps": optim.MultiSteps(optim.sgd(0.1), 2),
+    "scale_by_lbfgs": optim.scale_by_lbfgs(),
+    "scale_by_factored_rms": optim.scale_by_factored_rms(),
+    "scale_by_muon": optim.scale_by_muon(),
+    "chain": optim.adam(0.1),
+}
+
+
+def _kind(state):
+    """Return the fields of a state, which some classes share, or the class of another value."""
+    return getattr(state, "_fields", type(state))
+
+
+@pytest.mark.parametrize("name", STATEFUL)
+def test_states_of_other_optimizers_are_rejected(name):
+    params = {"a": nx.ones((2, 2))}
+    others = [3, None, (), *(other.init(params) for other in STATEFUL.values())]
+    own = STATEFUL[name].init(params)
+    for state in others:
+        if _kind(state) != _kind(own):
+            with pytest.raises(nx.ArgumentError, match=f"^{name}: state: must "):
+                STATEFUL[name].update(params, state, params)
+    STATEFUL[name].update(params, own, params)
+
+
+def test_has_updated_rejects_other_states():
+    with pytest.raises(nx.ArgumentError, match=r"^MultiSteps: state: must be a MultiStepsState"):
+        STATEFUL["MultiSteps"].has_updated(3)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("trace", "scale_by_adam", "scale_by_lion", "scale_by_rss", "scale_by_rms"),
+        *("ema", "MultiSteps", "scale_by_lbfgs", "scale_by_muon"),
+    ],
+)
+def test_states_for_other_parameters_are_rejected(name):
+    params, others = {"a": nx.ones((2, 2))}, {"b": nx.ones((2, 2))}
+    state = STATEFUL[name].init(others)
+    with pytest.raises(nx.ArgumentError, match=r"^update: grads: must have the structure of"):
+        STATEFUL[name].update(params, state, params)
+
+
 @pytest.mark.parametrize(
     "transform",
     [

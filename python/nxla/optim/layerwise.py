@@ -10,16 +10,14 @@ from nxla import _core, _hints, tree
 from nxla._values import as_list, as_tensor, call_as
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.create import full_like
+from nxla.optim._checks import check_shapes, check_state, read_mask, require_params
 from nxla.optim.optimizers import adamw
 from nxla.optim.schedules import _check_not_negative
 from nxla.optim.transforms import (
     GradientTransformation,
     _cast,
-    _check_shapes,
     _map_wide,
     _momentum,
-    _read_mask,
-    _require_params,
     _square_dtype,
     _stateless,
     _update_means,
@@ -92,8 +90,8 @@ def scale_by_trust_ratio(
     """
 
     def update(grads: Any, params: Any) -> Any:
-        _require_params("scale_by_trust_ratio", params)
-        _check_shapes("update: grads", grads, "its parameter", params)
+        require_params("scale_by_trust_ratio", params)
+        check_shapes("update: grads", grads, "parameter", params)
 
         def scaled(g: Tensor, p: Tensor) -> Tensor:
             of_p = _core.maximum(global_norm(p), min_norm)
@@ -206,6 +204,7 @@ def scale_by_factored_rms(
 
     def update(grads: Any, state: FactoredState, params: Any = None) -> tuple[Any, FactoredState]:
         del params
+        check_state("scale_by_factored_rms", FactoredState, state)
         expected = [shapes_of(leaf) for leaf in tree.leaves(grads)]
         if [[tuple(mean.shape) for mean in means] for means in state.means] != expected:
             raise ShapeError(
@@ -274,8 +273,8 @@ def scale_by_param_block_rms(min_scale: float = 1e-3) -> GradientTransformation:
     """
 
     def update(grads: Any, params: Any) -> Any:
-        _require_params("scale_by_param_block_rms", params)
-        _check_shapes("update: grads", grads, "its parameter", params)
+        require_params("scale_by_param_block_rms", params)
+        check_shapes("update: grads", grads, "parameter", params)
 
         def scaled(g: Tensor, p: Tensor) -> Tensor:
             return g * _core.maximum(_root_mean_square(p), min_scale)
@@ -399,7 +398,8 @@ def scale_by_muon(
 
     def update(grads: Any, state: MuonState, params: Any = None) -> tuple[Any, MuonState]:
         del params
-        _check_shapes("update: grads", grads, "its state", state.mu)
+        check_state("scale_by_muon", MuonState, state)
+        check_shapes("update: grads", grads, "state", state.mu)
         mu, count = _update_means(beta, state.mu, grads), state.count + 1
         means = _momentum(beta, mu, grads, count, nesterov=nesterov)
 
@@ -463,7 +463,7 @@ def muon(
     def is_matrix(params: Any) -> list[bool]:
         if mask is None:
             return [as_tensor(leaf).ndim == 2 for leaf in tree.leaves(params)]
-        return _read_mask("muon", mask, params)
+        return read_mask("muon", mask, params)
 
     of_matrices = chain(
         call_as("muon", scale_by_muon, ns_coeffs, ns_steps, beta, nesterov=nesterov),

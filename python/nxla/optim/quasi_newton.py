@@ -11,12 +11,11 @@ from nxla.errors import ArgumentError, DTypeError
 from nxla.gradients import value_and_grad
 from nxla.ops.create import zeros
 from nxla.ops.loops import while_loop
+from nxla.optim._checks import check_shapes, check_state, require_params
 from nxla.optim.transforms import (
     GradientTransformation,
-    _check_shapes,
     _map_state,
     _map_wide,
-    _require_params,
     _state_dtype,
     _widen,
     _zeros,
@@ -99,10 +98,11 @@ def scale_by_lbfgs(
         return LbfgsState(_core.tensor(0, "s32"), start, start, memory, memory, weights)
 
     def update(grads: Any, state: LbfgsState, params: Any = None) -> tuple[Any, LbfgsState]:
-        _require_params("scale_by_lbfgs", params)
+        require_params("scale_by_lbfgs", params)
         _require_real("grads", grads)
-        _check_shapes("update: grads", grads, "its parameter", params)
-        _check_shapes("update: grads", grads, "its state", state.grads)
+        check_state("scale_by_lbfgs", LbfgsState, state)
+        check_shapes("update: grads", grads, "parameter", params)
+        check_shapes("update: grads", grads, "state", state.grads)
         wide = _map_state(lambda _, g: _widen(g), state.grads, grads)
         now = _map_state(lambda _, p: _widen(p), state.params, params)
         state = _remember(state, now, wide, memory_size)
@@ -264,12 +264,11 @@ def lbfgs(
         value: Any = None,
         value_fn: Callable[[Any], Any] | None = None,
     ) -> tuple[Any, LbfgsState]:
-        count = state.count
-        direction, state = inner.update(grads, state, params)
+        direction, following = inner.update(grads, state, params)
         direction = tree.map(lambda x: _core.negative(_widen(x)), direction)
         length: Any
         if learning_rate is not None:
-            length = learning_rate(count) if callable(learning_rate) else learning_rate
+            length = learning_rate(state.count) if callable(learning_rate) else learning_rate
         elif value is None or value_fn is None:
             raise ArgumentError(
                 "lbfgs: value, value_fn: must be passed to update without a learning rate"
@@ -280,7 +279,7 @@ def lbfgs(
         def scaled(_: Tensor, d: Tensor) -> Tensor:
             return d * _core.astype(as_tensor(length), d.dtype)
 
-        return _map_wide(scaled, grads, direction), state
+        return _map_wide(scaled, grads, direction), following
 
     return GradientTransformation(inner.init, update)
 

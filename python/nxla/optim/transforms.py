@@ -7,17 +7,20 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from nxla import _core, _hints, tree
-from nxla._arguments import format_path, leaf_paths
 from nxla._values import as_number, as_tensor, is_inexact, keeps_structure
-from nxla.errors import ArgumentError, ShapeError
+from nxla.errors import ArgumentError
 from nxla.ops.create import full_like
+from nxla.optim._checks import (
+    check_shapes,
+    check_state,
+    read_mask,
+    require_params,
+    require_transformation,
+)
 from nxla.optim.schedules import _check_decay, _check_mean_decays, _check_not_negative
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from nxla._arguments import LeafPath
     from nxla._core import DType, Tensor
     from nxla.optim.schedules import Schedule
 
@@ -198,83 +201,6 @@ def _momentum(decay: float, mu: Any, grads: Any, count: Tensor, *, nesterov: boo
     return _update_means(decay, ahead, _correct_bias(tree.map(_widen, grads), decay, count))
 
 
-def _require_transformation(op: str, argument: str, value: object) -> None:
-    """Raise an error for an object without the functions of a `GradientTransformation`."""
-    if not (hasattr(value, "init") and hasattr(value, "update")):
-        kind = type(value).__name__
-        raise ArgumentError(f"{op}: {argument}: must be a GradientTransformation; got a {kind}")
-
-
-def _require_params(op: str, params: Any) -> None:
-    """Raise an error if an update has no parameters."""
-    if params is None:
-        raise ArgumentError(f"{op}: params: must be passed to update; got None")
-
-
-def _read_mask(op: str, mask: Any, container: Any) -> list[bool]:
-    """Return the booleans of a mask for the leaves of a container, matched by path."""
-    # Booleans are leaves here and are not converted to tensors.
-    mask = mask(container) if callable(mask) else mask
-    marks, structure = tree.flatten(mask)
-    if structure != tree.flatten(container)[1]:
-        marks = _marks_by_path(op, dict(zip(leaf_paths(mask), marks, strict=True)), container)
-    for mark in marks:
-        if tuple(getattr(mark, "shape", ())):
-            raise ArgumentError(f"{op}: mask: must contain booleans; got shape {tuple(mark.shape)}")
-    return [bool(mark) for mark in marks]
-
-
-def _marks_by_path(op: str, marks: dict[LeafPath, Any], container: Any) -> list[Any]:
-    """Return the entries of a mask in the order of the leaves of a container."""
-    paths = leaf_paths(container)
-    known = set(paths)
-    missing = [path for path in paths if path not in marks]
-    unknown = [path for path in marks if path not in known]
-    if missing or unknown:
-        absent = f"none for {_describe_paths(missing)}" if missing else ""
-        extra = f"one for {_describe_paths(unknown)}" if unknown else ""
-        raise ArgumentError(
-            f"{op}: mask: must have a boolean for each of {len(paths)} tensors at its path; got "
-            f"{' and '.join(filter(None, (absent, extra)))}"
-        )
-    return [marks[path] for path in paths]
-
-
-def _describe_paths(paths: Sequence[LeafPath]) -> str:
-    """Return the first of several paths, and the number of the others."""
-    first = format_path(paths[0]) or "the whole container"
-    return first if len(paths) == 1 else f"{first} and {len(paths) - 1} more"
-
-
-def _check_shapes(argument: str, container: Any, partner: str, reference: Any) -> None:
-    """Check that each leaf has the shape of its partner, which it would broadcast otherwise.
-
-    Parameters
-    ----------
-    argument : str
-        The operation and the name of `container` for the message.
-    partner : str
-        The name of a leaf of `reference` for the message.
-
-    Raises
-    ------
-    ShapeError
-        If the shapes differ; the message contains the path of the leaf. Differences of structure
-        are reported by `tree.map`.
-    """
-    leaves, structure = tree.flatten(container)
-    references, expected_structure = tree.flatten(reference)
-    if structure != expected_structure:
-        return
-    for index, (leaf, other) in enumerate(zip(leaves, references, strict=True)):
-        shape, expected = tuple(as_tensor(leaf).shape), tuple(as_tensor(other).shape)
-        if shape != expected:
-            path = format_path(leaf_paths(container)[index])
-            raise ShapeError(
-                f"{argument}{path}: must have the shape of {partner}, {expected}; got {shape}"
-            )
-
-
 def identity() -> GradientTransformation:
     """Return a transformation that does not change gradients.
 
@@ -329,6 +255,7 @@ def scale_by_schedule(step_size_fn: Schedule) -> GradientTransformation:
 
     def update(grads: Any, state: ScaleByScheduleState, params: Any = None) -> Any:
         del params
+        check_state("scale_by_schedule", ScaleByScheduleState, state)
         size = as_tensor(step_size_fn(state.count))
 
         updates = _map_wide(lambda g: g * _core.astype(size, g.dtype), grads)
@@ -399,7 +326,8 @@ def trace(decay: float, nesterov: bool = False) -> GradientTransformation:
 
     def update(grads: Any, state: TraceState, params: Any = None) -> tuple[Any, TraceState]:
         del params
-        _check_shapes("update: grads", grads, "its state", state.trace)
+        check_state("trace", TraceState, state)
+        check_shapes("update: grads", grads, "state", state.trace)
         forward = lambda t, g: _widen(g) + t * decay  # noqa: E731
         sums = _map_state(forward, state.trace, grads)
         ahead = _map_state(forward, sums, grads) if nesterov else sums
@@ -438,7 +366,8 @@ def scale_by_adam(
         grads: Any, state: ScaleByAdamState, params: Any = None
     ) -> tuple[Any, ScaleByAdamState]:
         del params
-        _check_shapes("update: grads", grads, "its state", state.mu)
+        check_state("scale_by_adam", ScaleByAdamState, state)
+        check_shapes("update: grads", grads, "state", state.mu)
         mu = _update_means(b1, state.mu, grads)
         nu = _update_means(b2, state.nu, _squares(grads))
         count = state.count + 1
@@ -469,7 +398,8 @@ def scale_by_lion(b1: float = 0.9, b2: float = 0.99) -> GradientTransformation:
         grads: Any, state: ScaleByLionState, params: Any = None
     ) -> tuple[Any, ScaleByLionState]:
         del params
-        _check_shapes("update: grads", grads, "its state", state.mu)
+        check_state("scale_by_lion", ScaleByLionState, state)
+        check_shapes("update: grads", grads, "state", state.mu)
         means = _update_means(b1, state.mu, grads)
         updates = _map_wide(lambda _, m: _core.sign(m), grads, means)
         return updates, ScaleByLionState(state.count + 1, _update_means(b2, state.mu, grads))
@@ -499,7 +429,8 @@ def scale_by_rss(
         grads: Any, state: ScaleByRssState, params: Any = None
     ) -> tuple[Any, ScaleByRssState]:
         del params
-        _check_shapes("update: grads", grads, "its state", state.sum_of_squares)
+        check_state("scale_by_rss", ScaleByRssState, state)
+        check_shapes("update: grads", grads, "state", state.sum_of_squares)
         sums = _map_state(_core.add, state.sum_of_squares, _squares(grads))
 
         def scaled(g: Tensor, s: Tensor) -> Tensor:
@@ -538,7 +469,8 @@ def scale_by_rms(
         grads: Any, state: ScaleByRmsState, params: Any = None
     ) -> tuple[Any, ScaleByRmsState]:
         del params
-        _check_shapes("update: grads", grads, "its state", state.nu)
+        check_state("scale_by_rms", ScaleByRmsState, state)
+        check_shapes("update: grads", grads, "state", state.nu)
         nu = _update_means(decay, state.nu, _squares(grads))
         mu: Any = _update_means(decay, state.mu, grads) if centered else ()
 
@@ -592,15 +524,15 @@ def add_decayed_weights(
     _check_not_negative("add_decayed_weights", "weight_decay", weight_decay)
 
     def update(grads: Any, params: Any) -> Any:
-        _require_params("add_decayed_weights", params)
-        _check_shapes("update: grads", grads, "its parameter", params)
+        require_params("add_decayed_weights", params)
+        check_shapes("update: grads", grads, "parameter", params)
 
         def decayed(g: Tensor, p: Tensor) -> Tensor:
             return g + p * weight_decay
 
         if mask is None:
             return _map_wide(decayed, grads, params)
-        marks = iter(_read_mask("add_decayed_weights", mask, params))
+        marks = iter(read_mask("add_decayed_weights", mask, params))
         return _map_wide(lambda g, p: decayed(g, p) if next(marks) else g, grads, params)
 
     return _stateless(update)
@@ -740,11 +672,11 @@ def chain(*transforms: GradientTransformation) -> GradientTransformation:
     -0.1
     """
     for each in transforms:
-        _require_transformation("chain", "transforms", each)
+        require_transformation("chain", "transforms", each)
 
     def update(grads: Any, state: Any, params: Any = None, **further: Any) -> tuple[Any, Any]:
-        if not isinstance(state, tuple | list) or len(state) != len(transforms):
-            is_list = isinstance(state, tuple | list)
+        is_list = isinstance(state, tuple | list) and not hasattr(state, "_fields")
+        if not is_list or len(state) != len(transforms):
             found = len(state) if is_list else f"a {type(state).__name__}"
             raise ArgumentError(
                 f"chain: state: must have one entry for each of {len(transforms)} "
@@ -798,7 +730,7 @@ def apply_updates(params: Any, updates: Any) -> Any:
         # A conversion truncates: a step of -0.1 would change 5 to 4.
         return _core.astype(moved if is_inexact(p.dtype) else _core.round(moved), p.dtype)
 
-    _check_shapes("apply_updates: updates", updates, "its parameter", params)
+    check_shapes("apply_updates: updates", updates, "parameter", params)
     return tree.map(added, params, updates)
 
 

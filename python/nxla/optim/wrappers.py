@@ -9,14 +9,12 @@ from nxla import _core, _hints, tree
 from nxla._values import as_count, as_tensor
 from nxla.ops.control import _branch_unchecked
 from nxla.ops.create import zeros_like
+from nxla.optim._checks import check_shapes, check_state, read_mask, require_transformation
 from nxla.optim.transforms import (
     GradientTransformation,
     _call_update,
-    _check_shapes,
     _correct_bias,
     _map_wide,
-    _read_mask,
-    _require_transformation,
     _update_means,
     _widen,
     _zeros,
@@ -76,8 +74,8 @@ def masked(
     >>> {name: x.item() for name, x in halve.update(params, halve.init(params))[0].items()}
     {'b': 2.0, 'w': 1.0}
     """
-    _require_transformation("masked", "inner", inner)
-    return _apply_to_selected(inner, lambda container: _read_mask("masked", mask, container))
+    require_transformation("masked", "inner", inner)
+    return _apply_to_selected(inner, lambda container: read_mask("masked", mask, container))
 
 
 def _apply_to_selected(
@@ -142,7 +140,8 @@ def ema(decay: float, debias: bool = True) -> GradientTransformation:
 
     def update(grads: Any, state: EmaState, params: Any = None) -> tuple[Any, EmaState]:
         del params
-        _check_shapes("update: grads", grads, "its state", state.ema)
+        check_state("ema", EmaState, state)
+        check_shapes("update: grads", grads, "state", state.ema)
         means, count = _update_means(decay, state.ema, grads), state.count + 1
         shown = _correct_bias(means, decay, count) if debias else means
         return _map_wide(lambda _, mean: mean, grads, shown), EmaState(count, means)
@@ -186,7 +185,7 @@ def incremental_update(new_tensors: Any, old_tensors: Any, step_size: float) -> 
         wide = _widen(old)
         return _core.astype(wide + (_widen(new) - wide) * step_size, old.dtype)
 
-    _check_shapes("incremental_update: new_tensors", new_tensors, "its running mean", old_tensors)
+    check_shapes("incremental_update: new_tensors", new_tensors, "running mean", old_tensors)
     return tree.map(mixed, new_tensors, old_tensors)
 
 
@@ -221,7 +220,7 @@ class MultiSteps:
         every_k_schedule: int | Callable[[Tensor], Any],
         use_grad_mean: bool = True,
     ) -> None:
-        _require_transformation("MultiSteps", "opt", opt)
+        require_transformation("MultiSteps", "opt", opt)
         if not callable(every_k_schedule):
             every_k_schedule = as_count("MultiSteps", "every_k_schedule", every_k_schedule, 1)
         self._opt = opt
@@ -240,6 +239,7 @@ class MultiSteps:
 
         The optimizer receives further arguments, such as ``value``, of the last step.
         """
+        check_state("MultiSteps", MultiStepsState, state)
         if callable(self._every):
             every = _core.astype(as_tensor(self._every(state.gradient_step)), "s32")
         else:
@@ -254,7 +254,7 @@ class MultiSteps:
                 return total + g
             return total + (g - total) * _core.astype(share, total.dtype)
 
-        _check_shapes("update: grads", grads, "its state", state.acc_grads)
+        check_shapes("update: grads", grads, "state", state.acc_grads)
         totals = tree.map(added, state.acc_grads, grads)
         is_last = count >= every
 
@@ -276,6 +276,7 @@ class MultiSteps:
 
     def has_updated(self, state: MultiStepsState) -> Tensor:
         """Return whether the last step was an update of the parameters."""
+        check_state("MultiSteps", MultiStepsState, state)
         return _core.logical_and(
             _core.equal(state.mini_step, 0), _core.greater(state.gradient_step, 0)
         )

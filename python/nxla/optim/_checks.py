@@ -1,0 +1,114 @@
+"""Checks of the arguments of optimizers: transformations, masks, shapes and states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from nxla import tree
+from nxla._arguments import format_path, leaf_paths
+from nxla._values import as_tensor
+from nxla.errors import ArgumentError, ShapeError
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from nxla._arguments import LeafPath
+
+
+def require_transformation(op: str, argument: str, value: object) -> None:
+    """Raise an error for an object without the functions of a `GradientTransformation`."""
+    if not (hasattr(value, "init") and hasattr(value, "update")):
+        kind = type(value).__name__
+        raise ArgumentError(f"{op}: {argument}: must be a GradientTransformation; got a {kind}")
+
+
+def require_params(op: str, params: Any) -> None:
+    """Raise an error if an update has no parameters."""
+    if params is None:
+        raise ArgumentError(f"{op}: params: must be passed to update; got None")
+
+
+def read_mask(op: str, mask: Any, container: Any) -> list[bool]:
+    """Return the booleans of a mask for the leaves of a container, matched by path."""
+    # Booleans are leaves here and are not converted to tensors.
+    mask = mask(container) if callable(mask) else mask
+    marks, structure = tree.flatten(mask)
+    if structure != tree.flatten(container)[1]:
+        marks = _marks_by_path(op, dict(zip(leaf_paths(mask), marks, strict=True)), container)
+    for mark in marks:
+        if tuple(getattr(mark, "shape", ())):
+            raise ArgumentError(f"{op}: mask: must contain booleans; got shape {tuple(mark.shape)}")
+    return [bool(mark) for mark in marks]
+
+
+def _marks_by_path(op: str, marks: dict[LeafPath, Any], container: Any) -> list[Any]:
+    """Return the entries of a mask in the order of the leaves of a container."""
+    paths = leaf_paths(container)
+    known = set(paths)
+    missing = [path for path in paths if path not in marks]
+    unknown = [path for path in marks if path not in known]
+    if missing or unknown:
+        absent = f"none for {_describe_paths(missing)}" if missing else ""
+        extra = f"one for {_describe_paths(unknown)}" if unknown else ""
+        raise ArgumentError(
+            f"{op}: mask: must have a boolean for each of {len(paths)} tensors at its path; got "
+            f"{' and '.join(filter(None, (absent, extra)))}"
+        )
+    return [marks[path] for path in paths]
+
+
+def _describe_paths(paths: Sequence[LeafPath]) -> str:
+    """Return the first of several paths, and the number of the others."""
+    first = format_path(paths[0]) or "the whole container"
+    return first if len(paths) == 1 else f"{first} and {len(paths) - 1} more"
+
+
+def check_shapes(argument: str, container: Any, partner: str, reference: Any) -> None:
+    """Check that each leaf has the shape of its partner, which it would broadcast otherwise.
+
+    Parameters
+    ----------
+    argument : str
+        The operation and the name of `container` for the message.
+    partner : str
+        The name of a leaf of `reference` for the message.
+
+    Raises
+    ------
+    ArgumentError
+        If the structures differ.
+    ShapeError
+        If the shapes differ; the message contains the path of the leaf.
+    """
+    leaves, structure = tree.flatten(container)
+    references, expected_structure = tree.flatten(reference)
+    if structure != expected_structure:
+        raise ArgumentError(
+            f"{argument}: must have the structure of the {partner}, {expected_structure}; got "
+            f"{structure}"
+        )
+    for index, (leaf, other) in enumerate(zip(leaves, references, strict=True)):
+        shape, expected = tuple(as_tensor(leaf).shape), tuple(as_tensor(other).shape)
+        if shape != expected:
+            path = format_path(leaf_paths(container)[index])
+            raise ShapeError(
+                f"{argument}{path}: must have the shape of its {partner}, {expected}; got {shape}"
+            )
+
+
+def check_state(function: str, kind: type[Any], state: Any) -> None:
+    """Check that the state of an update has the fields of a class of states.
+
+    A state of optax has the same fields, so the class is not compared.
+
+    Raises
+    ------
+    ArgumentError
+        If the state has other fields.
+    """
+    if getattr(state, "_fields", None) != kind._fields:
+        raise ArgumentError(
+            f"{function}: state: must be a {kind.__name__}, which init returns; got a "
+            f"{type(state).__name__}"
+        )
