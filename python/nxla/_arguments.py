@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Attribute", "SelectedArguments", "byte_view", "container_parts", "format_path", "leaf_paths",
     "name_of", "names_of", "parameters_of", "path_of", "path_steps", "raw_bytes",
-    "reject_named_arguments", "reject_shardings", "require_callable", "require_list",
-    "signature_of", "split_aux",
+    "reject_named_arguments", "reject_shardings", "require_list", "signature_of", "split_aux",
 ]  # fmt: skip
 
 
@@ -69,13 +68,6 @@ def require_list(function: str, argument: str, value: Any) -> None:
             f"{function}: {argument}: must be a list with an entry for each argument, as in "
             f"nx.{function}(function, [template]); got {type(value).__name__}"
         )
-
-
-def require_callable(function: str, argument: str, value: Any) -> None:
-    """Raise an error unless a value can be called."""
-    if not callable(value):
-        kind = f"a {type(value).__name__}"
-        raise ArgumentError(f"{function}: {argument}: must be callable; got {kind}")
 
 
 def path_of(function: str, file: str | os.PathLike[str]) -> str:

@@ -6,9 +6,10 @@ import functools
 from types import MethodType
 
 from nxla import _core
-from nxla._arguments import SHARDINGS, name_of, names_of, require_callable
+from nxla._arguments import SHARDINGS, name_of, names_of
 from nxla._marks import MARKS, static_arguments
 from nxla._observer import Observer
+from nxla._values import require_callable
 from nxla.errors import OptionError
 
 TYPE_CHECKING = False

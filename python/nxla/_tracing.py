@@ -6,7 +6,7 @@ from contextlib import ContextDecorator
 from typing import Self
 
 from nxla import _core, _hints
-from nxla._arguments import require_callable
+from nxla._values import require_callable
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from numbers import Number
 
-from nxla import _core, tree
+from nxla import _core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -52,9 +52,15 @@ def new_tensor(value: TensorLike) -> Tensor:
     return as_tensor(value) if isinstance(value, _core.Expr) else _core.tensor(value)
 
 
+def _map_leaves(function: Callable[[Any], Any], value: Any) -> Any:
+    """Apply a function to each leaf; the module of `tree.map` imports this one."""
+    leaves, structure = _core.tree_flatten(value)
+    return structure.unflatten([function(leaf) for leaf in leaves])
+
+
 def new_tensors(value: Any) -> Any:
     """Return a container whose leaves are new tensors or traced values."""
-    return tree.map(new_tensor, value)
+    return _map_leaves(new_tensor, value)
 
 
 def arrays_to_tensors(value: Any) -> Any:
@@ -64,7 +70,7 @@ def arrays_to_tensors(value: Any) -> Any:
     arithmetic of arrays has other dtypes.
     """
     kept = (Number, _core.Lazy, _core.Template)
-    return tree.map(lambda leaf: leaf if isinstance(leaf, kept) else new_tensor(leaf), value)
+    return _map_leaves(lambda leaf: leaf if isinstance(leaf, kept) else new_tensor(leaf), value)
 
 
 def template_of(value: TensorLike | Template | Lazy) -> Template:
@@ -209,6 +215,19 @@ def as_bool(op: str, argument: str, value: Any) -> bool:
     if isinstance(value, _core.Tensor | _core.Expr) or str(getattr(value, "dtype", "")) != "bool":
         raise TypeError(f"{op}: {argument}: must be a bool; got a {type(value).__name__}")
     return bool(value)
+
+
+def require_callable(function: str, argument: str, value: Any) -> None:
+    """Raise an error unless a value can be called.
+
+    Raises
+    ------
+    ArgumentError
+        If the value cannot be called.
+    """
+    if not callable(value):
+        kind = f"a {type(value).__name__}"
+        raise _core.ArgumentError(f"{function}: {argument}: must be callable; got {kind}")
 
 
 def iter_of(op: str, argument: str, value: Iterable[E]) -> Iterator[E]:

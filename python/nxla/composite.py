@@ -7,8 +7,7 @@ sorted keys, dataclasses and named tuples by their fields.
 from __future__ import annotations
 
 from nxla import _hints, tree
-from nxla._arguments import require_callable
-from nxla._values import as_list
+from nxla._values import as_list, require_callable
 from nxla.errors import ArgumentError
 from nxla.ops.metadata import _alike, leaves_fit
 

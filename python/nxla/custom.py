@@ -7,8 +7,14 @@ import threading
 from types import MethodType
 
 from nxla import _core, _hints, _pickling, tree
-from nxla._arguments import name_of, names_of, require_callable, signature_of
-from nxla._values import arrays_to_tensors, index_list, keeps_structure, new_tensors
+from nxla._arguments import name_of, names_of, signature_of
+from nxla._values import (
+    arrays_to_tensors,
+    index_list,
+    keeps_structure,
+    new_tensors,
+    require_callable,
+)
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False

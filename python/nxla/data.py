@@ -17,8 +17,7 @@ import threading
 from collections.abc import Iterable, Iterator
 
 from nxla import _core, _hints, tree
-from nxla._arguments import require_callable
-from nxla._values import as_bool, as_count, as_int, new_tensor, new_tensors
+from nxla._values import as_bool, as_count, as_int, new_tensor, new_tensors, require_callable
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False

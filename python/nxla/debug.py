@@ -5,8 +5,8 @@ from __future__ import annotations
 import contextlib
 
 from nxla import _core, _hints
-from nxla._arguments import path_of, require_callable
-from nxla._values import as_count
+from nxla._arguments import path_of
+from nxla._values import as_count, require_callable
 from nxla.errors import ArgumentError, ExecutionError
 
 TYPE_CHECKING = False

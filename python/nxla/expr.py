@@ -26,9 +26,8 @@ from __future__ import annotations
 import builtins
 
 from nxla import _core, _hints, tree
-from nxla._arguments import require_callable
 from nxla._core import Context
-from nxla._values import as_count, as_int, as_list, template_of
+from nxla._values import as_count, as_int, as_list, require_callable, template_of
 from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._arguments import SelectedArguments, name_of, require_callable, split_aux
+from nxla._arguments import SelectedArguments, name_of, split_aux
 from nxla._spec import derived_function, spec_of
-from nxla._values import as_bool
+from nxla._values import as_bool, require_callable
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False

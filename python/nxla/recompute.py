@@ -6,8 +6,8 @@ import functools
 from collections.abc import Iterable
 
 from nxla import _core, _hints, tree
-from nxla._arguments import name_of, require_callable
-from nxla._values import arrays_to_tensors, as_list, new_tensors
+from nxla._arguments import name_of
+from nxla._values import arrays_to_tensors, as_list, new_tensors, require_callable
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False

@@ -7,8 +7,7 @@
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._arguments import require_callable
-from nxla._values import as_count, as_list, as_tensor, is_inexact
+from nxla._values import as_count, as_list, as_tensor, is_inexact, require_callable
 from nxla.derivatives import jvp, vjp
 from nxla.errors import ArgumentError
 

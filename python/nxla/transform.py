@@ -9,12 +9,11 @@ from nxla._arguments import (
     names_of,
     parameters_of,
     reject_shardings,
-    require_callable,
     require_list,
 )
 from nxla._marks import MARKS, Donated, donated_arguments, marked_arguments, static_arguments
 from nxla._spec import make_function, spec_of
-from nxla._values import as_pairs
+from nxla._values import as_pairs, require_callable
 from nxla.compiler import callback, has_own_jit, overrides, own_jit
 from nxla.errors import ArgumentError
 

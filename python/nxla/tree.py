@@ -18,6 +18,7 @@ from types import NoneType
 
 from nxla import _core, _hints
 from nxla._core import Expression, Node, TreeDef, register_container
+from nxla._values import as_tensor, require_callable
 from nxla.errors import ArgumentError, ShapeError
 
 TYPE_CHECKING = False
@@ -80,12 +81,6 @@ def _check_class(what: str, value: object, *classes: type) -> None:
     if not isinstance(value, classes):
         expected = " or ".join(each.__name__ for each in classes)
         raise ArgumentError(f"{what}: must be of type {expected}; got a {type(value).__name__}")
-
-
-def _check_callable(what: str, value: object) -> None:
-    """Raise an error if an argument cannot be called."""
-    if not callable(value):
-        raise ArgumentError(f"{what}: must be callable; got a {type(value).__name__}")
 
 
 def unflatten(structure: TreeDef, leaves: Iterable[Any], /) -> Any:
@@ -172,7 +167,7 @@ def map(function: Callable[..., Any], tree: Any, /, *rest: Any) -> Any:
     >>> nx.tree.map(lambda p, g: p - g, {"w": 3, "b": 2}, {"w": 1, "b": 1})
     {'b': 1, 'w': 2}
     """
-    _check_callable("tree.map: function", function)
+    require_callable("tree.map", "function", function)
     items, structure = _core.tree_flatten(tree)
     if not rest:
         return structure.unflatten([function(item) for item in items])
@@ -186,11 +181,6 @@ def map(function: Callable[..., Any], tree: Any, /, *rest: Any) -> Any:
             )
         columns.append(others)
     return structure.unflatten([function(*row) for row in zip(*columns, strict=True)])
-
-
-def _as_tensor(value: Any) -> Any:
-    """Return a value as `nxla._values.as_tensor` does, whose module imports this one."""
-    return value if isinstance(value, _core.Tensor | _core.Expr) else _core.tensor(value)
 
 
 def ravel(tree: Any, /) -> tuple[Tensor, Callable[[TensorLike], Any]]:
@@ -227,12 +217,12 @@ def ravel(tree: Any, /) -> tuple[Tensor, Callable[[TensorLike], Any]]:
     [[2.0, 2.0], [2.0, 2.0]]
     """
     items, structure = _core.tree_flatten(tree)
-    tensors = [_as_tensor(item) for item in items]
+    tensors = [as_tensor(item) for item in items]
     types = [(x.shape, x.names, x.dtype) for x in tensors]
     offsets = list(accumulate((x.size for x in tensors), initial=0))
 
     def restore(vector: TensorLike) -> Any:
-        x = _as_tensor(vector)
+        x = as_tensor(vector)
         if x.shape != (offsets[-1],):
             raise ShapeError(f"tree.ravel: vector: must have shape {(offsets[-1],)}; got {x.shape}")
         parts = [x[start:stop] for start, stop in pairwise(offsets)]
@@ -285,7 +275,7 @@ def apply_args(
     (['parameter', 'sin'], 2)
     """
     _check_class("apply_args: node", node, Node)
-    _check_callable("apply_args: function", function)
+    require_callable("apply_args", "function", function)
     args = []
     for operand in node.args:
         answer = function(operand, state)
@@ -410,7 +400,7 @@ def rewrite(expression: Expression, replace: Callable[[Node, list[Any]], Any], /
     {'add': 1, 'cos': 1, 'parameter': 1, 'tan': 1}
     """
     _check_class("rewrite: expression", expression, Expression)
-    _check_callable("rewrite: replace", replace)
+    require_callable("rewrite", "replace", replace)
 
     def rebuilt() -> Any:
         made: dict[int, Any] = {}

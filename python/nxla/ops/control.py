@@ -7,7 +7,6 @@ concrete, they run as Python code.
 from __future__ import annotations
 
 from nxla import _core, _hints, tree
-from nxla._arguments import require_callable
 from nxla._spec import make_function
 from nxla._values import (
     as_list,
@@ -16,6 +15,7 @@ from nxla._values import (
     keeps_structure,
     new_tensor,
     new_tensors,
+    require_callable,
     template_of,
 )
 from nxla.errors import ArgumentError

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 
 from nxla import _core, _hints, tree
-from nxla._arguments import require_callable
 from nxla._loop_elements import (
     count_steps,
     first_index,
@@ -30,7 +29,15 @@ from nxla._loop_types import (
     state_types,
     typed_like,
 )
-from nxla._values import as_bool, as_count, as_tensor, as_tensors, new_tensors, to_index
+from nxla._values import (
+    as_bool,
+    as_count,
+    as_tensor,
+    as_tensors,
+    new_tensors,
+    require_callable,
+    to_index,
+)
 from nxla.errors import ArgumentError, DTypeError
 from nxla.ops.control import _call_traced, _holds, _trace_types
 from nxla.ops.create import arange
@@ -486,10 +493,8 @@ def _typed_by_body(body: Callable[[Any, S], S], element: Callable[[Any], Any], i
 
 def _copies(function: str, unroll: bool | int, count: int) -> int:
     """Return the number of steps in each iteration; the total number if the loop is unrolled."""
-    if unroll is True:
-        return count
-    if unroll is False:
-        return 1
+    if isinstance(unroll, bool):
+        return count if unroll else 1
     steps = to_index(unroll)
     if steps is None or steps < 1:
         raise ArgumentError(f"{function}: unroll: must be a bool or at least 1; got {unroll!r}")
@@ -497,12 +502,7 @@ def _copies(function: str, unroll: bool | int, count: int) -> int:
 
 
 def map(
-    f: Callable[..., Any],
-    xs: Any,
-    /,
-    *more: Any,
-    axis: int | None = 0,
-    unroll: bool | int = False,
+    f: Callable[..., Any], xs: Any, /, *more: Any, axis: int | None = 0, unroll: bool | int = False
 ) -> Any:
     """Apply a function to each element of an axis, or to each scalar.
 

@@ -6,9 +6,8 @@ import itertools
 import math
 
 from nxla import _core, _hints
-from nxla._arguments import require_callable
 from nxla._signatures import run_traced
-from nxla._values import as_bool, as_tensors
+from nxla._values import as_bool, as_tensors, require_callable
 from nxla.errors import ShapeError
 from nxla.ops.metadata import axis_positions
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 from functools import partial
 
 from nxla import _core, _hints, tree
-from nxla._arguments import require_callable
-from nxla._values import as_bool, as_int, as_list, as_tensor, new_tensor, new_tensors
+from nxla._values import (
+    as_bool,
+    as_int,
+    as_list,
+    as_tensor,
+    new_tensor,
+    new_tensors,
+    require_callable,
+)
 from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.control import _branch
 

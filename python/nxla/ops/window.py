@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from nxla import _core, _hints
-from nxla._arguments import require_callable
 from nxla._signatures import run_traced
+from nxla._values import require_callable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
