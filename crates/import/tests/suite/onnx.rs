@@ -2,42 +2,21 @@
 
 use std::path::Path;
 
+use crate::common::wire::contents;
 use crate::common::{Damage, readers};
 
-/// Returns the contents of all fields with a number, in a message whose fields have lengths.
-fn fields(mut message: &[u8], number: u64) -> Vec<&[u8]> {
-    let mut found = Vec::new();
-    while !message.is_empty() {
-        let key = varint(&mut message) >> 3;
-        let length = usize::try_from(varint(&mut message)).unwrap();
-        let (content, rest) = message.split_at(length);
-        message = rest;
-        found.extend((key == number).then_some(content));
-    }
-    found
-}
-
-/// Removes an integer of variable length from the start of a message.
-fn varint(message: &mut &[u8]) -> u64 {
-    let mut value = 0;
-    for shift in (0..64).step_by(7) {
-        let (byte, rest) = message.split_first().unwrap();
-        *message = rest;
-        value |= u64::from(byte & 0x7f) << shift;
-        if *byte < 0x80 {
-            break;
-        }
-    }
-    value
+/// Returns a perceptron, and the models of the node tests of ONNX.
+pub(crate) fn models() -> Vec<Vec<u8>> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/formats");
+    let cases = std::fs::read(folder.join("onnx_nodes.bin")).unwrap();
+    let mut models = vec![std::fs::read(folder.join("mlp.onnx")).unwrap()];
+    models.extend(contents(&cases, 1).iter().flat_map(|case| contents(case, 2)));
+    models
 }
 
 #[test]
 fn corrupt_models_are_read_or_rejected() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/formats");
-    let cases = std::fs::read(folder.join("onnx_nodes.bin")).unwrap();
-    let perceptron = std::fs::read(folder.join("mlp.onnx")).unwrap();
-    let mut models: Vec<&[u8]> = vec![&perceptron];
-    models.extend(fields(&cases, 1).into_iter().flat_map(|case| fields(case, 2)));
+    let models = models();
     let mut damage = Damage::new();
     let mut traced = 0;
     for model in &models {

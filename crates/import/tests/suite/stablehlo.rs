@@ -139,7 +139,7 @@ fn files(kinds: &[&str]) -> Vec<PathBuf> {
 }
 
 /// The modules in textual form.
-fn modules() -> Vec<PathBuf> {
+pub(crate) fn modules() -> Vec<PathBuf> {
     let modules = files(&["mlir"]);
     assert!(modules.len() >= 50);
     modules

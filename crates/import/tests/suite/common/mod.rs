@@ -2,6 +2,7 @@
 
 pub(crate) mod models;
 pub(crate) mod readers;
+pub(crate) mod wire;
 
 /// Makes corrupt copies of files, the same ones in each run.
 pub(crate) struct Damage {
@@ -14,7 +15,7 @@ impl Damage {
     }
 
     /// Returns a number below the limit; zero for a limit of zero.
-    fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.state = self
             .state
             .wrapping_mul(6_364_136_223_846_793_005)

@@ -4,6 +4,8 @@ use nxla_expr::{Program, TensorType};
 use nxla_import::onnx::{Model, NoExternal};
 use nxla_tensor::{DType, HostTensor};
 
+use super::wire::varint;
+
 /// The data types of ONNX, by dtype.
 const DATA_TYPES: [(DType, u64); 9] = [
     (DType::F32, 1),
@@ -16,17 +18,6 @@ const DATA_TYPES: [(DType, u64); 9] = [
     (DType::F8E4M3FN, 17),
     (DType::F8E5M2, 19),
 ];
-
-/// Returns the bytes of an integer of variable length.
-fn varint(mut value: u64) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    while value > 0x7f {
-        bytes.push(u8::try_from(value & 0x7f).unwrap() | 0x80);
-        value >>= 7;
-    }
-    bytes.push(u8::try_from(value).unwrap());
-    bytes
-}
 
 /// Returns a field that holds an integer.
 fn integer(number: u64, value: u64) -> Vec<u8> {
