@@ -456,5 +456,5 @@ pub(crate) fn non_null<A: Args, T>(
 ) -> Result<NonNull<T>, Error> {
     // A plugin that returns success and a null pointer is broken; an error is better than a later
     // crash.
-    NonNull::new(raw).ok_or_else(|| plugin.unsupported_error(A::FUNCTION))
+    NonNull::new(raw).ok_or_else(|| plugin.null_result_error(A::FUNCTION))
 }

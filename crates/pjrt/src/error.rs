@@ -128,6 +128,16 @@ pub enum Error {
         /// The plugin's API version.
         version: String,
     },
+    /// A function of the plugin reported success and returned no object.
+    #[error("the PJRT plugin {} (API {version}) returned a null pointer from {function}", path.display())]
+    NullResult {
+        /// The function of the C API.
+        function: &'static str,
+        /// The plugin's path.
+        path: PathBuf,
+        /// The plugin's API version.
+        version: String,
+    },
     /// A call into the plugin failed, or an asynchronous operation did.
     #[error("{message} ({code}, from {function})")]
     Plugin {

@@ -61,7 +61,7 @@ impl LoadedExecutable {
         // SAFETY: the plugin has just passed ownership of the event.
         let event = unsafe { Event::from_raw(event, self.client()) };
         let function = PJRT_LoadedExecutable_Execute_Args::FUNCTION;
-        let event = event.ok_or_else(|| self.client().plugin().unsupported_error(function))?;
+        let event = event.ok_or_else(|| self.client().plugin().null_result_error(function))?;
         self.client().track(&event, Some(used))?;
         Ok((outputs, event))
     }

@@ -167,6 +167,13 @@ impl Plugin {
         self.inner.table.unsupported_error(function)
     }
 
+    /// The error for a function that reported success and returned a null pointer.
+    #[cold]
+    pub(crate) fn null_result_error(self, function: &'static str) -> Error {
+        let table = &self.inner.table;
+        Error::NullResult { function, path: table.path.clone(), version: table.version() }
+    }
+
     /// Takes ownership of an error that a callback was given.
     ///
     /// # Safety
@@ -243,9 +250,13 @@ impl Table {
 
     #[cold]
     fn unsupported_error(&self, function: &'static str) -> Error {
+        Error::Unsupported { function, path: self.path.clone(), version: self.version() }
+    }
+
+    /// The version of the API for messages.
+    fn version(&self) -> String {
         let version = &self.api.pjrt_api_version;
-        let version = format!("{}.{}", version.major_version, version.minor_version);
-        Error::Unsupported { function, path: self.path.clone(), version }
+        format!("{}.{}", version.major_version, version.minor_version)
     }
 
     fn read_attributes(&self) -> Result<Vec<(String, NamedValue)>, Error> {
@@ -310,4 +321,27 @@ fn quiet_the_log() {
     // risk is C code on another thread that reads the environment at the same time; other libraries
     // that set variables at import have the same risk. XLA has no other way to set its log level.
     unsafe { std::env::set_var(LEVEL, "3") };
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ptr::{NonNull, null_mut};
+
+    use super::*;
+    use crate::client::non_null;
+
+    #[test]
+    fn missing_functions_and_null_results_have_different_errors() {
+        let table = Table { path: "/plugin.so".into(), api: PJRT_Api::new() };
+        let missing = table.unsupported_error("PJRT_Client_Create");
+        let inner = Inner { table, attributes: Vec::new(), host_calls: Err(missing.clone()) };
+        let plugin = Plugin { inner: Box::leak(Box::new(inner)) };
+        let text = "the PJRT plugin /plugin.so (API 0.0) does not implement PJRT_Client_Create";
+        assert_eq!(missing.to_string(), text);
+        let args = PJRT_Client_Create_Args::new();
+        let null: Result<NonNull<PJRT_Client>, Error> = non_null(&args, null_mut(), &plugin);
+        let text = "the PJRT plugin /plugin.so (API 0.0) returned a null pointer from \
+            PJRT_Client_Create";
+        assert_eq!(null.unwrap_err().to_string(), text);
+    }
 }
