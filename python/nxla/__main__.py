@@ -43,7 +43,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def _cache(action: str, folder: str | None) -> int:
     from nxla import _core
 
-    folder = folder or os.environ.get("NXLA_CACHE_DIR")
+    folder = os.path.expanduser(folder or os.environ.get("NXLA_CACHE_DIR", ""))
     if not folder:
         sys.stderr.write("no folder: pass one with --dir, or set NXLA_CACHE_DIR\n")
         return 2

@@ -81,7 +81,7 @@ def _defaults(say: _Printer) -> bool:
 
 
 def _cache(say: _Printer) -> bool:
-    folder = os.environ.get("NXLA_CACHE_DIR")
+    folder = os.path.expanduser(os.environ.get("NXLA_CACHE_DIR", ""))
     if not folder:
         say.line("executables end with the process; NXLA_CACHE_DIR names a folder to keep them in")
         return True

@@ -106,6 +106,15 @@ def test_no_folder_is_used_by_default(folder, monkeypatch):
     assert len(files(folder)) == 1
 
 
+def test_a_tilde_is_the_home_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    assert compute("~/cache")[0] == {"misses": 1, "stored": 1}
+    assert len(files(tmp_path / "cache")) == 1
+    assert run("~/cache")[2]["stored"] == len(files(tmp_path / "cache")) - 1
+    assert main(["cache", "--dir=~/cache"]) == 0
+    assert f"{len(files(tmp_path / 'cache'))} executables" in capsys.readouterr().out
+
+
 def test_cache_dir_accepts_path_objects(folder):
     assert compute(Path(folder))[0] == {"misses": 1, "stored": 1}
     assert folder.stat().st_mode & 0o077 == 0

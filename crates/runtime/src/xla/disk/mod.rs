@@ -92,7 +92,7 @@ impl DiskCache {
     /// Returns an error for settings of wrong types.
     pub(super) fn of(settings: &Settings) -> Result<Option<Self>> {
         let folder = match settings.get("cache_dir") {
-            Some(Setting::Text(path)) => Some(path.into()),
+            Some(Setting::Text(path)) => Some(PathBuf::from(path)),
             Some(other) => {
                 let why = format!(
                     "option \"cache_dir\" of the compiler {NAME:?}: must be a path; got {other}"
@@ -106,7 +106,7 @@ impl DiskCache {
             None => limit_of_environment()?,
         };
         let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
-        Ok(folder.map(|folder| Self { folder, limit }))
+        Ok(folder.map(|folder| Self { folder: expand_home(folder), limit }))
     }
 
     /// The executable of a program, read or compiled and then written.
@@ -160,6 +160,15 @@ impl DiskCache {
             Ok(()) => drop(STORED.fetch_add(1, Ordering::Relaxed)),
             Err(why) => record_failure(&self.folder, &why),
         }
+    }
+}
+
+/// Replaces a first component `~` by the home folder of the user. A shell does not expand a value in
+/// quotes, in a unit file or in a program.
+fn expand_home(path: PathBuf) -> PathBuf {
+    match (path.strip_prefix("~"), std::env::home_dir()) {
+        (Ok(rest), Some(home)) => home.join(rest),
+        _ => path,
     }
 }
 
@@ -256,6 +265,15 @@ mod tests {
         let cache = cache.unwrap().unwrap();
         assert_eq!((cache.folder.to_str(), cache.limit), (Some("/x"), 7));
         assert!(of(&[("cache_dir", "".into())]).unwrap().is_none());
+        let home = std::env::home_dir().unwrap();
+        for (given, folder) in [
+            ("~", home.clone()),
+            ("~/.cache/x", home.join(".cache/x")),
+            ("~x/y", "~x/y".into()),
+            ("/x/~", "/x/~".into()),
+        ] {
+            assert_eq!(of(&[("cache_dir", given.into())]).unwrap().unwrap().folder, folder);
+        }
         for wrong in [("cache_dir", Setting::Int(1)), ("cache_bytes", Setting::Int(-1))] {
             assert!(matches!(of(&[wrong]), Err(Error::Options(_))));
         }
