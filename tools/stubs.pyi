@@ -1026,8 +1026,8 @@ def fold(
     x: TensorLike,
     initial: TensorLike,
     function: Callable[[Tensor, Tensor], TensorLike],
-    axes: Axes | None = None,
-    keep_axes: bool = False,
+    axis: Axes | None = None,
+    keepdims: bool = False,
 ) -> Tensor | None: ...
 def result_type(*operands: TensorLike | DTypeLike) -> DType: ...
 def slogdet_parts(a: TensorLike) -> list[Tensor]: ...

@@ -2434,8 +2434,8 @@ def fold(
     x: TensorLike,
     initial: TensorLike,
     function: Callable[[Tensor, Tensor], TensorLike],
-    axes: Axes | None = None,
-    keep_axes: bool = False,
+    axis: Axes | None = None,
+    keepdims: bool = False,
 ) -> Tensor | None:
     """Folds elements with `function(element, accumulator)`. The function must be called inside a trace;
     the Python package starts one otherwise. Returns None if the function uses vectorized values, so that its results

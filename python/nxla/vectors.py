@@ -24,6 +24,7 @@ import functools
 from nxla import _core, _hints, tree
 from nxla._prefixes import expand_prefix
 from nxla._values import (
+    as_count,
     as_list,
     as_pairs,
     as_tensor,
@@ -251,7 +252,7 @@ def spread(function: str, x: Tensor, axes: Sequence[tuple[str, int]]) -> Tensor:
     pairs = as_pairs(function, "vectorized_axes", axes, "(name, size)")
     if not pairs:
         return x
-    sizes = [size for _, size in pairs]
+    sizes = [as_count(function, "vectorized_axes", size) for _, size in pairs]
     repeated = _core.rename(
         _core.broadcast_to(x, [*sizes, *x.shape]), [*[None] * len(sizes), *x.names]
     )

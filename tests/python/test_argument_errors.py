@@ -91,6 +91,61 @@ def test_integer_errors_name_the_function_and_the_argument(function, argument, v
         NOT_INTEGERS[function, argument](value)
 
 
+_MATRIX = nx.ones((2, 2))
+
+#: Calls of compiled functions with an axis, a size, a count or another integer.
+COMPILED_INTEGERS = {
+    ("sum", "axis"): lambda n: nx.sum(_MATRIX, axis=n),
+    ("argmax", "axis"): lambda n: nx.argmax(_MATRIX, axis=n),
+    ("prod", "axis"): lambda n: nx.prod(_MATRIX, axis=(0, n)),
+    ("squeeze", "axis"): lambda n: nx.squeeze(nx.ones((1, 1)), axis=n),
+    ("expand_dims", "axis"): lambda n: nx.expand_dims(_MATRIX, n),
+    ("permute_dims", "axes"): lambda n: nx.permute_dims(_MATRIX, (n, 0)),
+    ("concat", "axis"): lambda n: nx.concat([_MATRIX], axis=n),
+    ("stack", "axis"): lambda n: nx.stack([_MATRIX], axis=n),
+    ("cross", "axis"): lambda n: nx.linalg.cross(nx.ones((3, 3)), nx.ones((3, 3)), axis=n),
+    ("one_hot", "axis"): lambda n: nx.nn.one_hot([1], 2, axis=n),
+    ("one_hot", "num_classes"): lambda n: nx.nn.one_hot([1], n),
+    ("zeros", "shape"): nx.zeros,
+    ("ones", "shape"): lambda n: nx.ones((2, n)),
+    ("reshape", "shape"): lambda n: nx.reshape(_MATRIX, (n, 4)),
+    ("reshape", "sizes"): lambda n: nx.reshape(_MATRIX, 4, n),
+    ("broadcast_to", "shape"): lambda n: nx.broadcast_to(1.0, (n,)),
+    ("broadcast_to", "axes"): lambda n: nx.broadcast_to(nx.ones(2), (2, 2), axes=[n]),
+    ("tile", "repetitions"): lambda n: nx.tile(_MATRIX, n),
+    ("pad", "config"): lambda n: nx.pad(_MATRIX, 0.0, [(n, 0), (0, 0)]),
+    ("window_sum", "dimensions"): lambda n: nx.window_sum(_MATRIX, n),
+    ("window_max", "strides"): lambda n: nx.window_max(_MATRIX, 1, strides=(n, 1)),
+    ("window_min", "padding"): lambda n: nx.window_min(_MATRIX, 1, padding=[(n, 0), (0, 0)]),
+    ("slice", "lengths"): lambda n: nx.slice(_MATRIX, (0, 0), (n, 1)),
+    ("rot90", "k"): lambda n: nx.rot90(_MATRIX, n),
+    ("take_diagonal", "offset"): lambda n: nx.take_diagonal(_MATRIX, n),
+    ("tril", "k"): lambda n: nx.tril(_MATRIX, k=n),
+    ("top_k", "k"): lambda n: nx.top_k(_MATRIX, n),
+    ("diff", "n"): lambda n: nx.diff(_MATRIX, n),
+    ("fft", "n"): lambda n: nx.fft.fft(_MATRIX, n),
+    ("matrix_power", "n"): lambda n: nx.linalg.matrix_power(_MATRIX, n),
+    ("linspace", "num"): lambda n: nx.linspace(0.0, 1.0, n),
+    ("reduce", "axis"): lambda n: nx.reduce(_MATRIX, 0.0, nx.add, axis=n),
+    ("repeat", "repeats"): lambda n: nx.repeat(_MATRIX, n),
+    ("empty", "shape"): nx.empty,
+    ("eye", "vectorized_axes"): lambda n: nx.eye(2, vectorized_axes=[("x", n)]),
+}
+
+
+@pytest.mark.parametrize(("function", "argument"), COMPILED_INTEGERS)
+def test_compiled_functions_reject_booleans_in_place_of_integers(function, argument):
+    call = COMPILED_INTEGERS[function, argument]
+    with pytest.raises(nx.ArgumentError, match=rf"^{function}: {argument}: must .*; got .*"):
+        call(True)
+    call(1)
+
+
+def test_start_of_a_slice_must_not_be_a_boolean():
+    with pytest.raises(nx.DTypeError, match=r"^slice: start: expected an integer dtype; got pred"):
+        nx.slice(_MATRIX, (True, 0), (1, 1))
+
+
 def _with_first_argument(function, *values):
     return lambda bad: function(bad, *values)
 

@@ -220,6 +220,11 @@ pub(crate) fn argument_error(function: &str, why: impl Into<String>) -> PyErr {
     exception(Error::Arguments { function: function.into(), why: why.into() })
 }
 
+/// An exception for an invalid argument whose names the caller of the conversion adds.
+pub(crate) fn conversion_error(why: impl Into<String>) -> PyErr {
+    Python::attach(|py| class_exception(py, ErrorClass::Argument, why.into()))
+}
+
 /// An exception for damaged data or another format.
 pub(crate) fn format_error(format: &str, why: impl Into<String>) -> PyErr {
     exception(Error::Format { format: format.into(), why: why.into() })

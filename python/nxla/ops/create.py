@@ -347,7 +347,7 @@ def empty(
     (2, 3)
     """
     _refuse_sizes("empty", shape, dtype)
-    return zeros(shape, dtype, names=names, device=device)
+    return call_as("empty", zeros, shape, dtype, names=names, device=device)
 
 
 def empty_like(

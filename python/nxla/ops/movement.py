@@ -276,9 +276,9 @@ def repeat(x: TensorLike, repeats: TensorLike, /, axis: Axis | None = None) -> T
             "result; make it a static argument (static_argnames=)"
         )
     given = repeats if isinstance(repeats, int) else _core.tensor(repeats).tolist()
-    counts = given if isinstance(given, list) else [given]
-    fits = all(isinstance(count, int) and count >= 0 for count in counts)
-    if not fits or len(counts) not in (1, size):
+    entries = given if isinstance(given, list) else [given]
+    counts = [as_count("repeat", "repeats", entry) for entry in entries]
+    if len(counts) not in (1, size):
         raise ArgumentError(
             f"repeat: repeats: must have one entry for each of {size} elements; got {repeats}"
         )

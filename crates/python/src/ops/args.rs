@@ -1,4 +1,4 @@
-//! Arguments that several families share: axes by number or name, shapes, names of axes.
+//! Arguments that several families share: integers, axes by number or name, shapes, names of axes.
 
 use std::collections::HashSet;
 
@@ -7,11 +7,52 @@ use nxla_runtime::host::{AxisName, Names, Shape};
 use nxla_runtime::{Error, Result, TensorType};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyInt, PyString};
+use pyo3::types::{PyBool, PyInt, PyString};
 
 use crate::ending;
-use crate::errors::argument_error;
+use crate::errors::{argument_error, conversion_error};
 use crate::expr::PyExpr;
+
+/// An integer. A boolean is not an integer: a flag in place of an axis, a size or a count is a mistake.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Integer(pub(crate) i64);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Integer {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        if value.is_instance_of::<PyBool>() {
+            return Err(conversion_error(format!("must be an integer; got {}", value.to_owned())));
+        }
+        value.extract().map(Integer)
+    }
+}
+
+impl From<i64> for Integer {
+    fn from(number: i64) -> Self {
+        Integer(number)
+    }
+}
+
+/// An integer that counts something.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Count(pub(crate) usize);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for Count {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
+        let Integer(number) = value.extract()?;
+        let count = usize::try_from(number).map(Count);
+        count.map_err(|_| conversion_error(format!("must not be negative; got {number}")))
+    }
+}
+
+impl From<u8> for Count {
+    fn from(count: u8) -> Self {
+        Count(count.into())
+    }
+}
 
 /// One axis.
 #[derive(Clone, Debug)]
@@ -29,9 +70,9 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Axis {
         if let Ok(name) = value.cast::<PyString>() {
             return Ok(Axis::Name(name.to_cow()?.into_owned()));
         }
-        match value.extract::<i64>() {
-            Ok(number) => Ok(Axis::Number(number)),
-            Err(_) if value.is_instance_of::<PyInt>() => {
+        match value.extract() {
+            Ok(Integer(number)) => Ok(Axis::Number(number)),
+            Err(_) if value.is_instance_of::<PyInt>() && !value.is_instance_of::<PyBool>() => {
                 let bits = value.call_method0("bit_length")?;
                 Err(argument_error("axis", format!("must fit 64 bits; got an int of {bits} bits")))
             }
@@ -152,13 +193,14 @@ impl<'a, 'py> FromPyObject<'a, 'py> for ShapeArg {
 /// The sizes of a shape as given, negative ones too.
 pub(crate) fn sizes(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
     let one = |item: &Bound<'_, PyAny>| -> PyResult<i64> {
-        item.extract::<i64>().map_err(|cause| {
-            if cause.is_instance_of::<PyTypeError>(item.py()) {
-                argument_error("shape", format!("sizes must be ints; got {}", item.get_type()))
-            } else {
-                cause
+        match item.extract() {
+            Ok(Integer(size)) => Ok(size),
+            Err(cause) if cause.is_instance_of::<PyTypeError>(item.py()) => {
+                let why = format!("sizes must be ints; got {}", item.get_type());
+                Err(argument_error("shape", why))
             }
-        })
+            Err(cause) => Err(cause),
+        }
     };
     if value.is_instance_of::<PyInt>() {
         return Ok(vec![one(value)?]);
@@ -168,8 +210,8 @@ pub(crate) fn sizes(value: &Bound<'_, PyAny>) -> PyResult<Vec<i64>> {
         return items.map(|item| one(&item?)).collect();
     }
     // Integers of other packages are sizes too.
-    match value.extract::<i64>() {
-        Ok(size) => Ok(vec![size]),
+    match value.extract() {
+        Ok(Integer(size)) => Ok(vec![size]),
         Err(cause) if cause.is_instance_of::<PyTypeError>(value.py()) => {
             let kind = value.get_type().name()?;
             Err(argument_error(
@@ -208,17 +250,11 @@ impl NamesArg {
     }
 }
 
-/// Converts a count; a negative int is an error.
-pub(crate) fn count(function: &str, argument: &str, value: i64) -> PyResult<usize> {
-    usize::try_from(value).map_err(|_| {
-        argument_error(function, format!("{argument}: must not be negative; got {value}"))
-    })
-}
-
 /// Tuples, or lists, of two ints each. An error for another length names the `argument`.
 pub(crate) fn pairs(argument: &str, value: &Bound<'_, PyAny>) -> PyResult<Vec<(i64, i64)>> {
     let pair = |pair: Bound<'_, PyAny>| {
-        let [low, high] = fixed_length(argument, "pairs (low, high)", &pair, value)?;
+        let [Integer(low), Integer(high)] =
+            fixed_length(argument, "pairs (low, high)", &pair, value)?;
         Ok((low, high))
     };
     value.try_iter()?.map(|each| pair(each?)).collect()

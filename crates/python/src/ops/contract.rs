@@ -6,9 +6,9 @@ use nxla_runtime::Result;
 use nxla_runtime::graph::build::ConvOptions;
 use pyo3::prelude::*;
 
-use super::args::{Axis, AxisList};
-use super::declare::{Argument, ArgumentContext, Count, functions};
-use super::window::{EachAxis, PaddingArg, PerAxis};
+use super::args::{Axis, AxisList, Count};
+use super::declare::{Argument, ArgumentContext, functions};
+use super::window::{PaddingArg, PerAxis};
 use crate::apply::{apply, one};
 use crate::operands::{Operands, Role};
 use crate::value::{FromPython, Value};
@@ -234,7 +234,7 @@ functions! {
         output_permutation: Option<AxisList> = None
     ) |graph| {
         let spatial = graph.shape(x).rank().saturating_sub(2);
-        let each = |given: Option<EachAxis>| given.map(|given| given.of(spatial));
+        let each = |given: Option<PerAxis>| given.map(|given| given.of(spatial));
         let options = ConvOptions {
             strides: each(strides),
             padding,

@@ -5,7 +5,7 @@ use nxla_runtime::{DType, TensorType};
 use pyo3::prelude::*;
 
 use super::add_functions;
-use super::args::{Axis, NamesArg, ShapeArg, count};
+use super::args::{Axis, Count, Integer, NamesArg, ShapeArg};
 use super::declare::{DiagonalOffset, functions};
 use crate::apply::{apply, one};
 use crate::dtype::DTypeArg;
@@ -95,8 +95,7 @@ fn full(
 /// A mask that is true where the column index is at most the row index plus `k`.
 #[pyfunction]
 #[pyo3(signature = (rows, columns, k=DiagonalOffset(0)), text_signature = "(rows, columns, k=0)")]
-fn tri(py: Python<'_>, rows: i64, columns: i64, k: DiagonalOffset) -> PyResult<Py<PyAny>> {
-    let (rows, columns) = (count("tri", "n_rows", rows)?, count("tri", "n_cols", columns)?);
+fn tri(py: Python<'_>, rows: usize, columns: usize, k: DiagonalOffset) -> PyResult<Py<PyAny>> {
     apply(py, "tri", &[], |graph, _| one(graph.tri(rows, columns, k.0)))
 }
 
@@ -122,14 +121,13 @@ fn common_dtype(ends: &[Value; 2]) -> PyResult<DType> {
 fn linspace(
     start: &Bound<'_, PyAny>,
     stop: &Bound<'_, PyAny>,
-    num: i64,
+    num: Count,
     endpoint: bool,
     dtype: Option<DTypeArg>,
     name: Option<String>,
 ) -> PyResult<Py<PyAny>> {
     let (py, function) = (start.py(), "linspace");
-    let num = count(function, "num", num)?;
-    let name = name.map(AxisName::from);
+    let (num, name) = (num.0, name.map(AxisName::from));
     let ends = [Value::of(start, function)?, Value::of(stop, function)?];
     let dtype = match dtype {
         Some(DTypeArg(dtype)) => dtype,
@@ -201,7 +199,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.take_diagonal([[1, 2], [3, 4]]).tolist()
     /// [1, 4]
-    fn take_diagonal(x, /, offset: i64 = 0) |graph| graph.take_diagonal(x, offset);
+    fn take_diagonal(x, /, offset: Integer = 0) |graph| graph.take_diagonal(x, offset);
 
     /// Return a matrix with a vector on a diagonal and zeros elsewhere.
     ///
@@ -210,7 +208,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.make_diagonal([1, 2]).tolist()
     /// [[1, 0], [0, 2]]
-    fn make_diagonal(x, /, offset: i64 = 0) |graph| graph.make_diagonal(x, offset);
+    fn make_diagonal(x, /, offset: Integer = 0) |graph| graph.make_diagonal(x, offset);
 
     /// Replace a diagonal of a matrix.
     ///
@@ -224,7 +222,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.put_diagonal([[1, 2], [3, 4]], [7, 8]).tolist()
     /// [[7, 2], [3, 8]]
-    fn put_diagonal(x, diagonal, /, offset: i64 = 0) |graph|
+    fn put_diagonal(x, diagonal, /, offset: Integer = 0) |graph|
         graph.put_diagonal(x, diagonal, offset);
 }
 

@@ -14,7 +14,7 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyInt, PyTuple};
 use smallvec::SmallVec;
 
-use super::args::{Axis, AxisList, NamesArg, ShapeArg, count};
+use super::args::{Axis, AxisList, Count, Integer, NamesArg, ShapeArg};
 use crate::apply::{Ids, apply_all};
 use crate::dtype::DTypeArg;
 use crate::errors::{argument_error, is_of_nxla, user_error};
@@ -48,11 +48,6 @@ impl<'a> ArgumentContext<'a> {
     /// An error for the argument, after its name.
     pub(crate) fn refuse(&self, why: impl std::fmt::Display) -> Error {
         user_error(argument_error(self.function, format!("{}: {why}", self.argument)))
-    }
-
-    /// Converts a count; a negative int is an error.
-    pub(crate) fn count(&self, value: i64) -> Result<usize> {
-        count(self.function, self.argument, value).map_err(user_error)
     }
 }
 
@@ -211,7 +206,8 @@ pub(crate) use plain_arguments;
 
 plain_arguments! {
     bool as "bool": bool = |value| value;
-    i64 as "int": i64 = |value| value;
+    Integer as "int": i64 = |Integer(number)| number;
+    Count as "int": usize = |Count(count)| count;
     DiagonalOffset as "int": i64 = |DiagonalOffset(offset)| offset;
     f64 as "float": f64 = |value| value;
     String as "str": String = |value| value;
@@ -249,35 +245,6 @@ impl<const OF: usize> Argument for AxisList<OF> {
     }
 }
 
-/// An int that counts something.
-pub(crate) struct Count(i64);
-
-impl<'a, 'py> FromPyObject<'a, 'py> for Count {
-    type Error = PyErr;
-
-    fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        value.extract().map(Count)
-    }
-}
-
-impl From<i64> for Count {
-    fn from(count: i64) -> Self {
-        Count(count)
-    }
-}
-
-impl Argument for Count {
-    type Value = usize;
-
-    fn annotation() -> Cow<'static, str> {
-        "int".into()
-    }
-
-    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<usize> {
-        site.count(self.0)
-    }
-}
-
 /// The offset of a diagonal. Integers that do not fit in 64 bits saturate, since no matrix has that
 /// many columns.
 #[derive(Clone, Copy)]
@@ -287,11 +254,12 @@ impl<'a, 'py> FromPyObject<'a, 'py> for DiagonalOffset {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        match value.extract::<i64>() {
-            Err(error) if error.is_instance_of::<PyOverflowError>(value.py()) => {
+        match value.extract() {
+            Ok(Integer(offset)) => Ok(DiagonalOffset(offset)),
+            Err(error) if PyErr::is_instance_of::<PyOverflowError>(&error, value.py()) => {
                 Ok(DiagonalOffset(if value.gt(0)? { i64::MAX } else { i64::MIN }))
             }
-            offset => offset.map(DiagonalOffset),
+            Err(error) => Err(error),
         }
     }
 }
@@ -373,17 +341,33 @@ impl<'a, 'py, T: FromPyObject<'a, 'py>> FromPyObject<'a, 'py> for Converted<T> {
 }
 
 impl<T: Argument> Converted<T> {
-    /// A default.
-    pub(crate) fn of(value: T) -> Self {
-        Converted(Ok(value))
-    }
-
     /// Returns the argument.
     ///
     /// # Errors
     /// Returns the error of the conversion, with the names of the function and the argument.
     pub(crate) fn value(self, py: Python<'_>, function: &str, argument: &str) -> PyResult<T> {
-        self.0.map_err(|failed| failed.into_error(py, function, argument, &T::annotation()))
+        self.or_name(py, function, argument, &T::annotation())
+    }
+}
+
+impl<T> Converted<T> {
+    /// A default.
+    pub(crate) fn of(value: T) -> Self {
+        Converted(Ok(value))
+    }
+
+    /// Returns the argument, whose type has the annotation `kind`.
+    ///
+    /// # Errors
+    /// Returns the error of the conversion, with the names of the function and the argument.
+    pub(crate) fn or_name(
+        self,
+        py: Python<'_>,
+        function: &str,
+        argument: &str,
+        kind: &str,
+    ) -> PyResult<T> {
+        self.0.map_err(|failed| failed.into_error(py, function, argument, kind))
     }
 }
 

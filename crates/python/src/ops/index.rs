@@ -9,8 +9,8 @@ use nxla_runtime::host::normalize_axis;
 use pyo3::prelude::*;
 use pyo3::types::PyInt;
 
-use super::args::{Axis, AxisList};
-use super::declare::{Argument, ArgumentContext, Count, Positions, functions};
+use super::args::{Axis, AxisList, Count, Integer};
+use super::declare::{Argument, ArgumentContext, Positions, functions};
 use super::window::only_axis;
 use crate::dtype::DTypeArg;
 use crate::operands::{Operands, Role};
@@ -27,7 +27,10 @@ impl<'a, 'py> FromPyObject<'a, 'py> for Start<'py> {
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         // `__index__` of a device tensor would wait for its value, so only ints are converted.
         let fixed = value.cast::<PyInt>().ok().and_then(|index| index.extract().ok());
-        Ok(fixed.map_or_else(|| Start::Dynamic(value.to_owned()), Start::Fixed))
+        Ok(match fixed {
+            Some(Integer(index)) => Start::Fixed(index),
+            None => Start::Dynamic(value.to_owned()),
+        })
     }
 }
 

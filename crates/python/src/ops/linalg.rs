@@ -10,7 +10,7 @@ use nxla_runtime::graph::{Transform, TriangularSolve};
 use pyo3::prelude::*;
 
 use super::add_functions;
-use super::args::AxisList;
+use super::args::{AxisList, Integer};
 use super::declare::{
     Argument, ArgumentContext, Choice, Choices, DiagonalOffset, Signature, functions,
 };
@@ -272,7 +272,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.linalg.matrix_power([[1, 1], [0, 1]], 5).tolist()
     /// [[1, 5], [0, 1]]
-    fn matrix_power(x, n: i64, /) |graph| graph.matrix_power(x, n);
+    fn matrix_power(x, n: Integer, /) |graph| graph.matrix_power(x, n);
 
     /// Return the numerical rank of each matrix.
     ///
@@ -427,7 +427,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.linalg.cross([1, 0, 0], [0, 1, 0]).tolist()
     /// [0, 0, 1]
-    fn cross(x1, x2, /, axis: i64 = -1) |graph| graph.cross(x1, x2, axis);
+    fn cross(x1, x2, /, axis: Integer = -1) |graph| graph.cross(x1, x2, axis);
 
     /// Return the Cholesky factor of symmetric (Hermitian) positive definite matrices.
     ///

@@ -9,8 +9,8 @@ use nxla_runtime::host::AxisName;
 use pyo3::prelude::*;
 
 use super::add_functions;
-use super::args::{Axis, AxisList, NamesArg, ShapeArg, count, pairs, sizes};
-use super::declare::{Argument, ArgumentContext, functions};
+use super::args::{Axis, AxisList, Count, Integer, NamesArg, ShapeArg, sizes};
+use super::declare::{Argument, ArgumentContext, Converted, functions, plain_arguments};
 use super::window::PerAxis;
 use crate::apply::{apply, one};
 use crate::errors::{argument_error, user_error};
@@ -60,11 +60,11 @@ pub(super) fn resolve_sizes(function: &str, sizes: Vec<i64>) -> Result<Vec<Optio
 }
 
 /// The positions of new axes: one int, or a sequence.
-struct NewAxes(Vec<i64>);
+struct NewAxes(Vec<Integer>);
 
 impl From<i64> for NewAxes {
     fn from(axis: i64) -> Self {
-        NewAxes(vec![axis])
+        NewAxes(vec![Integer(axis)])
     }
 }
 
@@ -72,23 +72,20 @@ impl<'a, 'py> FromPyObject<'a, 'py> for NewAxes {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        value.extract().map(|axis: i64| axis.into()).or_else(|cause| match value.extract() {
-            Ok(axes) => Ok(NewAxes(axes)),
-            Err(_) => Err(cause),
-        })
+        match value.extract() {
+            Ok(axis) => Ok(NewAxes(vec![axis])),
+            Err(_) if value.try_iter().is_ok() => value.extract().map(NewAxes),
+            Err(cause) => Err(cause),
+        }
     }
 }
 
-impl Argument for NewAxes {
-    type Value = Vec<i64>;
+plain_arguments! {
+    NewAxes as "int | Sequence[int]": Vec<i64> = |axes| numbers(axes.0);
+}
 
-    fn annotation() -> Cow<'static, str> {
-        "int | Sequence[int]".into()
-    }
-
-    fn into_value(self, _site: &mut ArgumentContext<'_>) -> Result<Vec<i64>> {
-        Ok(self.0)
-    }
+fn numbers(integers: Vec<Integer>) -> Vec<i64> {
+    integers.into_iter().map(|Integer(number)| number).collect()
 }
 
 /// The axis along which a list of tensors is joined.
@@ -154,7 +151,7 @@ impl Argument for AxisOrNone {
 }
 
 /// The padding of each axis: before, after, and optionally between the elements.
-struct PaddingOfAxes(Vec<[i64; 3]>);
+struct PaddingOfAxes(Vec<[Integer; 3]>);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for PaddingOfAxes {
     type Error = PyErr;
@@ -162,7 +159,7 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PaddingOfAxes {
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
         let of_axis = |tuple: Bound<'py, PyAny>| {
             if tuple.len()? == 2 {
-                return tuple.extract().map(|[low, high]: [i64; 2]| [low, high, 0]);
+                return tuple.extract().map(|[low, high]: [Integer; 2]| [low, high, Integer(0)]);
             }
             tuple.extract()
         };
@@ -182,9 +179,10 @@ impl Argument for PaddingOfAxes {
     }
 
     fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Vec<Padding>> {
-        let axes = self.0.into_iter().map(|[low, high, interior]| {
-            let interior =
-                count(site.function, "config: interior", interior).map_err(user_error)?;
+        let axes = self.0.into_iter().map(|[Integer(low), Integer(high), Integer(interior)]| {
+            let interior = usize::try_from(interior).map_err(|_| {
+                site.refuse(format!("interior: must not be negative; got {interior}"))
+            })?;
             Ok(Padding { low, high, interior })
         });
         axes.collect()
@@ -236,7 +234,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.rot90([[1, 2], [3, 4]]).tolist()
     /// [[2, 4], [1, 3]]
-    fn rot90(x, /, k: i64 = 1, axes: Option<AxisList> = None) |graph| {
+    fn rot90(x, /, k: Integer = 1, axes: Option<AxisList> = None) |graph| {
         let axes = axes.unwrap_or_else(|| vec![0, 1]);
         let plane: [i64; 2] = axes.try_into().map_err(|axes: Vec<i64>| {
             let why = format!("axes: must be two; got {}", axes.len());
@@ -276,7 +274,7 @@ functions! {
     /// >>> nx.reshape([1, 2, 3, 4], (2, -1)).tolist()
     /// [[1, 2], [3, 4]]
     fn reshape(
-        x, /, shape: Sizes, *sizes: i64, names: Option<NamesArg> = None, copy: Option<bool> = None
+        x, /, shape: Sizes, *sizes: Integer, names: Option<NamesArg> = None, copy: Option<bool> = None
     ) |graph| {
         let shape = [shape, resolve_sizes("reshape", sizes)?].concat();
         // Tensors are immutable, so `copy` has no observable effect.
@@ -436,7 +434,7 @@ functions! {
     /// >>> nx.broadcast_to([1, 2], (2, 2), axes=[0]).tolist()
     /// [[1, 1], [2, 2]]
     fn broadcast_to(
-        x, /, shape: ShapeArg, *, axes: Option<Vec<i64>> = None, names: Option<NamesArg> = None
+        x, /, shape: ShapeArg, *, axes: Option<Vec<Integer>> = None, names: Option<NamesArg> = None
     ) |graph| graph.broadcast_and_name(x, shape, axes.as_deref(), names.flatten());
 
     /// Broadcast several tensors to their common shape.
@@ -504,7 +502,7 @@ functions! {
     /// >>> nx.stack([[1, 2], [3, 4]], axis=1).tolist()
     /// [[1, 3], [2, 4]]
     fn stack(
-        arrays: Vec<Bound<'_, PyAny>>, /, axis: AxisOfList<i64> = 0, *, name: Option<String> = None
+        arrays: Vec<Bound<'_, PyAny>>, /, axis: AxisOfList<Integer> = 0, *, name: Option<String> = None
     ) |graph| graph.stack(&arrays, axis, name.map(AxisName::from));
 
     /// Repeat a whole tensor along its axes.
@@ -562,7 +560,7 @@ functions! {
 fn pad_with_own(
     x: &Bound<'_, PyAny>,
     rule: &str,
-    widths: &Bound<'_, PyAny>,
+    widths: Converted<Vec<(Count, Count)>>,
 ) -> PyResult<Py<PyAny>> {
     let name = "pad_outer";
     let Some(rule) = OuterPadding::ALL.into_iter().find(|known| known.name() == rule) else {
@@ -570,10 +568,8 @@ fn pad_with_own(
         let why = format!("mode: must be a number or one of {known}; got {rule:?}");
         return Err(argument_error(name, why));
     };
-    let widths: Vec<(usize, usize)> = pairs("pad_outer: widths", widths)?
-        .into_iter()
-        .map(|(low, high)| Ok((count(name, "widths", low)?, count(name, "widths", high)?)))
-        .collect::<PyResult<_>>()?;
+    let widths = widths.or_name(x.py(), name, "widths", "Sequence[tuple[int, int]]")?;
+    let widths: Vec<_> = widths.into_iter().map(|(low, high)| (low.0, high.0)).collect();
     let operand = Value::of(x, name)?;
     apply(x.py(), name, &[operand], |graph, ids| one(graph.pad_outer(ids[0], rule, &widths)))
 }

@@ -9,7 +9,7 @@ use nxla_runtime::vectors::control::Vectorized;
 use nxla_runtime::{Error, RawExpr, Result, Trace, vectors};
 use pyo3::prelude::*;
 
-use super::args::{Axis, AxisList, axes_of};
+use super::args::{Axis, AxisList, Integer, axes_of};
 use super::declare::{Choice, Choices, functions};
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error};
@@ -345,7 +345,7 @@ functions! {
     /// >>> import nxla as nx
     /// >>> nx.covariance([[1.0, 2.0], [3.0, 6.0]]).tolist()
     /// [[1.0, 2.0], [2.0, 4.0]]
-    fn covariance(x, /, mean: Option<Bound<'_, PyAny>> = None, *, correction: i64 = 0) |graph|
+    fn covariance(x, /, mean: Option<Bound<'_, PyAny>> = None, *, correction: Integer = 0) |graph|
         graph.covariance(x, mean, correction);
 
     /// Return the median: the middle element, or the mean of two of them for an even number.
@@ -492,13 +492,13 @@ functions! {
 /// the Python package starts one otherwise. Returns None if the function uses vectorized values, so that its results
 /// differ between entries: a loop computes such a fold.
 #[pyfunction]
-#[pyo3(signature = (x, initial, function, axes=None, keep_axes=false))]
+#[pyo3(signature = (x, initial, function, axis=None, keepdims=false))]
 fn fold(
     x: &Bound<'_, PyAny>,
     initial: &Bound<'_, PyAny>,
     function: &Bound<'_, PyAny>,
-    axes: Option<AxisList>,
-    keep_axes: bool,
+    axis: Option<AxisList>,
+    keepdims: bool,
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = x.py();
     let (trace, values) = super::control::in_trace(py, "reduce", &[x, initial])?;
@@ -518,8 +518,8 @@ fn fold(
         result,
         values,
         |graph, function, operands| {
-            let axes = axes_of(&axes, graph, operands[0])?;
-            Ok(graph.reduce_with(function, operands, axes.as_deref(), keep_axes)?)
+            let axis = axes_of(&axis, graph, operands[0])?;
+            Ok(graph.reduce_with(function, operands, axis.as_deref(), keepdims)?)
         },
     );
     result.map(Some)

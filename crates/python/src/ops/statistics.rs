@@ -7,7 +7,7 @@ use nxla_runtime::{DType, Error, Result};
 use pyo3::prelude::*;
 
 use super::add_functions;
-use super::args::{Axis, AxisList, count};
+use super::args::{Axis, AxisList, Count};
 use super::declare::{Choice, Choices, Precise, functions};
 use super::reduce::{convert, correction_or_ddof, sum_dtype};
 use super::window::cumulative_dtype;
@@ -394,7 +394,7 @@ fn segment(
     kind: &str,
     x: &Bound<'_, PyAny>,
     numbers: &Bound<'_, PyAny>,
-    segments: i64,
+    segments: usize,
 ) -> PyResult<Py<PyAny>> {
     let (name, kind) = match kind {
         "sum" => ("segment_sum", Segment::Sum),
@@ -403,7 +403,6 @@ fn segment(
         "min" => ("segment_min", Segment::Min),
         other => return Err(argument_error("segment", format!("kind: unknown name {other:?}"))),
     };
-    let segments = count(name, "num_segments", segments)?;
     let operands = [Value::of(x, name)?, Value::of(numbers, name)?];
     apply(x.py(), name, &operands, |graph, ids| one(graph.segment(kind, ids[0], ids[1], segments)))
 }
@@ -429,9 +428,8 @@ fn searchsorted(
 fn bincount(
     x: &Bound<'_, PyAny>,
     weights: Option<&Bound<'_, PyAny>>,
-    length: i64,
+    length: usize,
 ) -> PyResult<Py<PyAny>> {
-    let length = count("bincount", "length", length)?;
     let mut operands = vec![Value::of(x, "bincount")?];
     if let Some(weights) = weights {
         operands.push(Value::of(weights, "bincount")?);
@@ -443,10 +441,9 @@ fn bincount(
 
 /// The edges of a histogram's bins.
 #[pyfunction]
-fn bin_edges(x: &Bound<'_, PyAny>, bins: i64, range: Option<(f64, f64)>) -> PyResult<Py<PyAny>> {
-    let bins = count("histogram", "bins", bins)?;
+fn bin_edges(x: &Bound<'_, PyAny>, bins: Count, range: Option<(f64, f64)>) -> PyResult<Py<PyAny>> {
     let operand = Value::of(x, "histogram")?;
-    apply(x.py(), "histogram", &[operand], |graph, ids| one(graph.bin_edges(ids[0], bins, range)))
+    apply(x.py(), "histogram", &[operand], |graph, ids| one(graph.bin_edges(ids[0], bins.0, range)))
 }
 
 /// The counts of a histogram.

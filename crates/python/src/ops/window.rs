@@ -8,9 +8,9 @@ use nxla_runtime::host::Number;
 use nxla_runtime::{DType, Error, Result};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::PyString;
+use pyo3::types::{PyInt, PyString};
 
-use super::args::{Axis, pairs};
+use super::args::{Axis, Count, pairs};
 use super::declare::{Argument, ArgumentContext, functions, plain_arguments};
 use super::reduce::{convert, sum_dtype};
 use crate::dtype::DTypeArg;
@@ -48,20 +48,22 @@ plain_arguments! {
     PaddingArg as "Padding": WindowPadding = |PaddingArg(padding)| padding;
 }
 
-/// A number for all axes, or one number for each axis.
+/// A count for all axes, or one count for each axis.
 pub(super) enum PerAxis {
-    All(i64),
-    Each(Vec<i64>),
+    All(Count),
+    Each(Vec<Count>),
 }
 
 impl<'a, 'py> FromPyObject<'a, 'py> for PerAxis {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'a, 'py, PyAny>) -> PyResult<Self> {
-        if let Ok(one) = value.extract::<i64>() {
-            return Ok(PerAxis::All(one));
+        match value.extract() {
+            Ok(one) => return Ok(PerAxis::All(one)),
+            Err(cause) if value.is_instance_of::<PyInt>() => return Err(cause),
+            Err(_) => {}
         }
-        value.extract().map(PerAxis::Each).map_err(|cause| {
+        value.extract().map(PerAxis::Each).map_err(|cause: PyErr| {
             match (cause.is_instance_of::<PyTypeError>(value.py()), value.get_type().name()) {
                 (true, Ok(kind)) => PyTypeError::new_err(format!(
                     "must be an int or a sequence of ints; got a {kind}"
@@ -72,38 +74,18 @@ impl<'a, 'py> FromPyObject<'a, 'py> for PerAxis {
     }
 }
 
-/// [`PerAxis`] for numbers that count something.
-pub(super) enum EachAxis {
-    All(usize),
-    Each(Vec<usize>),
-}
-
-impl EachAxis {
-    /// One number for each of `axes` axes.
+impl PerAxis {
+    /// One count for each of `axes` axes.
     pub(super) fn of(self, axes: usize) -> Vec<usize> {
         match self {
-            EachAxis::All(one) => vec![one; axes],
-            EachAxis::Each(numbers) => numbers,
+            PerAxis::All(one) => vec![one.0; axes],
+            PerAxis::Each(counts) => counts.into_iter().map(|Count(count)| count).collect(),
         }
     }
 }
 
-impl Argument for PerAxis {
-    type Value = EachAxis;
-
-    fn annotation() -> Cow<'static, str> {
-        "PerAxis".into()
-    }
-
-    fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<EachAxis> {
-        Ok(match self {
-            PerAxis::All(one) => EachAxis::All(site.count(one)?),
-            PerAxis::Each(numbers) => {
-                let numbers = numbers.into_iter().map(|number| site.count(number));
-                EachAxis::Each(numbers.collect::<Result<_>>()?)
-            }
-        })
-    }
+plain_arguments! {
+    PerAxis as "PerAxis": PerAxis = |counts| counts;
 }
 
 /// The size of a window along each axis of the first operand, but for `BESIDE` of them.
@@ -126,18 +108,18 @@ impl<const BESIDE: usize> Argument for Window<BESIDE> {
 
     fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<Vec<usize>> {
         let axes = site.graph.shape(site.ids[0]).rank();
-        Ok(self.0.into_value(site)?.of(axes.saturating_sub(BESIDE)))
+        Ok(self.0.of(axes.saturating_sub(BESIDE)))
     }
 }
 
 /// The strides of windows with these sizes.
 fn window(
     dimensions: &[usize],
-    strides: Option<EachAxis>,
+    strides: Option<PerAxis>,
     padding: WindowPadding,
-    dilations: Option<EachAxis>,
+    dilations: Option<PerAxis>,
 ) -> WindowOptions {
-    let each = |given: Option<EachAxis>| given.map(|given| given.of(dimensions.len()));
+    let each = |given: Option<PerAxis>| given.map(|given| given.of(dimensions.len()));
     WindowOptions { strides: each(strides), padding, dilations: each(dilations) }
 }
 

@@ -6,7 +6,7 @@ use nxla_runtime::Result;
 use nxla_runtime::graph::build::FftNorm;
 use pyo3::prelude::*;
 
-use crate::ops::args::{Axis, AxisList, fixed_length};
+use crate::ops::args::{Axis, AxisList, Integer, fixed_length};
 use crate::ops::declare::{Argument, ArgumentContext, Choice, Choices, functions};
 
 impl Choices for FftNorm {
@@ -18,7 +18,7 @@ impl Choices for FftNorm {
 }
 
 /// The number of points along an axis.
-struct TransformLength(i64);
+struct TransformLength(Integer);
 
 impl<'a, 'py> FromPyObject<'a, 'py> for TransformLength {
     type Error = PyErr;
@@ -36,8 +36,9 @@ impl Argument for TransformLength {
     }
 
     fn into_value(self, site: &mut ArgumentContext<'_>) -> Result<usize> {
-        let points = usize::try_from(self.0).ok().filter(|&points| points > 0);
-        points.ok_or_else(|| site.refuse(format!("must be at least 1; got {}", self.0)))
+        let Integer(length) = self.0;
+        let points = usize::try_from(length).ok().filter(|&points| points > 0);
+        points.ok_or_else(|| site.refuse(format!("must be at least 1; got {length}")))
     }
 }
 

@@ -3,8 +3,8 @@
 use nxla_runtime::graph::build::{Attention, Pool};
 use pyo3::prelude::*;
 
-use crate::ops::args::{Axis, AxisList};
-use crate::ops::declare::{Count, functions};
+use crate::ops::args::{Axis, AxisList, Count};
+use crate::ops::declare::functions;
 use crate::ops::window::{PaddingArg, Window};
 
 functions! {

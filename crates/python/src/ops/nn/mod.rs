@@ -6,8 +6,8 @@ use nxla_runtime::graph::build::RunningNorm;
 use pyo3::prelude::*;
 
 use super::add_functions;
-use super::args::Axis;
-use super::declare::{Count, Positions, Signature, functions};
+use super::args::{Axis, Count, Integer};
+use super::declare::{Positions, Signature, functions};
 use super::random::Drawing;
 use crate::apply::{apply_parts, many};
 use crate::dtype::DTypeArg;
@@ -373,7 +373,7 @@ functions! {
     /// >>> nx.nn.one_hot([1, 0], 3).tolist()
     /// [[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]
     fn one_hot(
-        x, /, num_classes: Count, *, axis: i64 = -1, dtype: DTypeArg = "float32"
+        x, /, num_classes: Count, *, axis: Integer = -1, dtype: DTypeArg = "float32"
     ) |graph| graph.one_hot(x, num_classes, axis, dtype);
 
     /// Return rows of a table by index.
