@@ -27,7 +27,7 @@ import builtins
 
 from nxla import _core, _hints, tree
 from nxla._core import Context
-from nxla._values import as_count, as_int, as_list, require_callable, template_of
+from nxla._values import as_count, as_int, as_list, call_as, require_callable, template_of
 from nxla.errors import ArgumentError, TraceError
 
 TYPE_CHECKING = False
@@ -175,8 +175,10 @@ def parameter(
             f"tensor, a traced value or a template; got {shape!r}"
         )
     else:
+        from nxla.transform import template as template_like
+
         sizes: Any = shape
-        template = _core.Template(sizes, dtype, names)
+        template = call_as("parameter", template_like, sizes, dtype, names=names)
     if pos is not None:
         pos = as_count("parameter", "pos", pos)
     return _core.expr_parameter(template, pos, context)

@@ -30,10 +30,11 @@ from nxla._values import (
     as_tensor,
     index_list,
     keeps_structure,
+    template_of,
     to_index,
     user_line,
 )
-from nxla.errors import ArgumentError
+from nxla.errors import ArgumentError, ShapeError
 from nxla.ops.movement import moveaxis
 
 TYPE_CHECKING = False
@@ -41,7 +42,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from typing import Any, ParamSpec, TypeAlias, TypeVar, overload
 
-    from nxla._core import Function, Tensor
+    from nxla._core import Expr, Function, Tensor
     from nxla._types import Leaf, Names, Shape, TensorLike
 
     P = ParamSpec("P")
@@ -349,13 +350,22 @@ def vmap(function: Callable[P, Any], /, in_axes: Any = 0, out_axes: Any = 0) -> 
         stacked = iter(_core.map_entries(leaves, mapped_axes, one_axis, call))
         unmapped = iter(shared)
         placed = [
-            next(unmapped) if axis is None else moveaxis(next(stacked), one_axis, axis)
+            next(unmapped) if axis is None else _move_entries(next(stacked), one_axis, axis)
             for axis in result_axes
         ]
         return output.unflatten(placed)
 
     derived: Function[P, Any] = derived_function(mapped, spec)
     return derived
+
+
+def _move_entries(x: Expr, source: int, target: int) -> Tensor:
+    """Return a result with the axis of the entries at another position."""
+    if not -x.ndim <= target < x.ndim:
+        raise ShapeError(
+            f"vmap: out_axes: must be in range for {template_of(x)}; got {target}{user_line()}"
+        )
+    return moveaxis(x, source, target)
 
 
 def _unmap(

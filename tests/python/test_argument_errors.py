@@ -108,6 +108,8 @@ COMPILED_INTEGERS = {
     ("one_hot", "num_classes"): lambda n: nx.nn.one_hot([1], n),
     ("zeros", "shape"): nx.zeros,
     ("ones", "shape"): lambda n: nx.ones((2, n)),
+    ("template", "shape"): lambda n: nx.template((n,), "f32"),
+    ("template", "vectorized_axes"): lambda n: nx.template((), vectorized_axes=[("x", n)]),
     ("reshape", "shape"): lambda n: nx.reshape(_MATRIX, (n, 4)),
     ("reshape", "sizes"): lambda n: nx.reshape(_MATRIX, 4, n),
     ("broadcast_to", "shape"): lambda n: nx.broadcast_to(1.0, (n,)),
@@ -126,10 +128,14 @@ COMPILED_INTEGERS = {
     ("fft", "n"): lambda n: nx.fft.fft(_MATRIX, n),
     ("matrix_power", "n"): lambda n: nx.linalg.matrix_power(_MATRIX, n),
     ("linspace", "num"): lambda n: nx.linspace(0.0, 1.0, n),
+    ("vmap", "in_axes"): lambda n: nx.vmap(nx.sin, in_axes=n),
     ("reduce", "axis"): lambda n: nx.reduce(_MATRIX, 0.0, nx.add, axis=n),
     ("repeat", "repeats"): lambda n: nx.repeat(_MATRIX, n),
     ("empty", "shape"): nx.empty,
     ("eye", "vectorized_axes"): lambda n: nx.eye(2, vectorized_axes=[("x", n)]),
+    ("parameter", "shape"): lambda n: nx.expr.build(lambda: nx.expr.parameter((n,), "f32")),
+    ("every_ops", "count"): nx.graph.Policy.every_ops,
+    ("memory", "bytes"): nx.graph.Policy.memory,
 }
 
 
@@ -485,6 +491,69 @@ CONVERTED = {
     ),
     "put_args: node: must be a Node; got a NoneType": lambda: nx.tree.put_args(None, []),
 }
+
+_EXPRESSION = nx.debug_expr(nx.sin)(1.0)
+_STAGES = nx.graph.split(_EXPRESSION, nx.graph.Policy.every_ops(1))
+_STRUCTURE = nx.tree.flatten([1, 2])[1]
+
+#: Calls of compiled classes with an argument of a wrong type, by the start of the message.
+METHODS = {
+    "register_container: cls: must be of type type; got 3": lambda: nx.register_container(
+        3, nx.sin, nx.sin
+    ),
+    "register_container: flatten: must be callable; got a int": lambda: nx.register_container(
+        type("Pair", (), {}), 3, nx.sin
+    ),
+    "register_container: unflatten: must be callable; got a int": lambda: nx.register_container(
+        type("Pair", (), {}), nx.sin, 3
+    ),
+    "every_ops: count: must not be negative; got -1": lambda: nx.graph.Policy.every_ops(-1),
+    "at_most_ops: count: must be of type int; got a float": lambda: nx.graph.Policy.at_most_ops(
+        1.5
+    ),
+    "balanced: count: must be of type int; got a str": lambda: nx.graph.Policy.balanced("a"),
+    "memory: bytes: must fit in 64 bits; got": lambda: nx.graph.Policy.memory(2**80),
+    "marks: names: must be of type str; got 3": lambda: nx.graph.Policy.marks("a", 3),
+    "arrange: results: must be of type Sequence; got a NoneType": lambda: _EXPRESSION.arrange(None),
+    "expression: index: must be of type int; got a str": lambda: _EXPRESSION["a"],
+    "lines: limit: must be of type int; got a str": lambda: _EXPRESSION.lines("a"),
+    "to_text: limit: must not be negative; got -1": lambda: _EXPRESSION.to_text(-1),
+    "to_text: blocks: must be of type str; got 3": lambda: _EXPRESSION.to_text(blocks=3),
+    "from_bytes: bytes: must be of type bytes; got 3": lambda: nx.Expression.from_bytes(3),
+    "from_bytes: bytes: must be of type bytes; got a str": lambda: nx.Stage.from_bytes("a"),
+    "stages: index: must be of type int; got a str": lambda: _STAGES["a"],
+    "measure: repeat: must be of type int; got a str": lambda: _STAGES.measure(1.0, repeat="a"),
+    "simulate: workers: must be of type int; got a str": lambda: _STAGES.simulate("a"),
+    "simulate: bandwidth: must be of type float; got a str": lambda: _STAGES.simulate(
+        1, bandwidth="a"
+    ),
+    "simulate: seconds: must be of type Sequence[float]; got 3": lambda: _STAGES.simulate(
+        1, seconds=3
+    ),
+    "unflatten: leaves: must be of type Sequence; got 3": lambda: _STRUCTURE.unflatten(3),
+    "leaf_path: leaf: must be of type int; got a str": lambda: _STRUCTURE.leaf_path("a"),
+    "leaf_path: leaf: must be below 2, the number of leaves; got 2": lambda: _STRUCTURE.leaf_path(
+        2
+    ),
+    "Lazy: template: must be of type Template; got 3": lambda: nx.Lazy(3, nx.sin),
+    "template: names: must be of type Names; got 3": lambda: nx.Template((2,), "f32", 3),
+    "to_device: copy: must be of type bool; got 3": lambda: nx.ones(2).to_device("host", copy=3),
+    "vmap: in_axes: must be in range for f32[2]; got 5": lambda: nx.vmap(nx.sin, 5)(nx.ones(2)),
+    "vmap: out_axes: must be in range for f32[2]; got 5": lambda: nx.vmap(nx.sin, 0, 5)(nx.ones(2)),
+    "vmap: out_axes: must be in range for f32[2]; got -2": lambda: nx.vmap(
+        lambda x: (x, x), 0, (0, -2)
+    )(nx.ones(2)),
+    "vmap: in_axes: must fit in 64 bits; got": lambda: nx.vmap(nx.sin, 2**70)(nx.ones(2)),
+    "vmap: out_axes: must fit in 64 bits; got": lambda: nx.vmap(nx.sin, 0, 2**70)(nx.ones(2)),
+}
+
+
+@pytest.mark.parametrize("message", METHODS)
+def test_errors_of_compiled_classes_name_the_function_and_the_argument(message):
+    with pytest.raises((TypeError, OverflowError, nx.NxlaError)) as caught:
+        METHODS[message]()
+    assert str(caught.value).startswith(message)
+    assert not getattr(caught.value, "__notes__", None)
 
 
 @pytest.mark.parametrize("message", CONVERTED)

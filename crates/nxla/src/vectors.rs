@@ -274,7 +274,7 @@ where
         let mut given = None;
         let found = trace.attempt(location, || {
             let (values, axes) = (inner(&leaves.items), vec![Some(in_axis); leaves.items.len()]);
-            map_entries(&values, &axes, out_axis, |entries| {
+            map_entries(&values, &axes, out_axis, ["in_axis", "out_axis"], |entries| {
                 let mut entries = Leaves::new(to_exprs(entries), leaves.structure.clone());
                 let result = function(A::rebuild(&mut entries));
                 let results = leaves_of(&result);

@@ -14,7 +14,8 @@ use crate::ending;
 use crate::errors::argument_error;
 use crate::expr::PyExpr;
 use crate::lazy::PyLazy;
-use crate::ops::declare::reject_keywords;
+use crate::ops::args::Count;
+use crate::ops::declare::{Converted, reject_keywords};
 use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
 
@@ -521,23 +522,28 @@ fn rebuild_dataclass(
 #[pyfunction]
 #[pyo3(signature = (cls, flatten, unflatten, **unexpected), text_signature = "(cls, flatten, unflatten)")]
 fn register_container(
-    cls: &Bound<'_, PyType>,
+    cls: Converted<Bound<'_, PyType>>,
     flatten: &Bound<'_, PyAny>,
     unflatten: &Bound<'_, PyAny>,
     unexpected: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<()> {
-    reject_keywords(cls.py(), "register_container", unexpected)?;
-    if !flatten.is_callable() || !unflatten.is_callable() {
-        return Err(argument_error("register_container", "flatten, unflatten: must be functions"));
+    let (py, name) = (flatten.py(), "register_container");
+    reject_keywords(py, name, unexpected)?;
+    let cls = &cls.or_name(py, name, "cls", "type")?;
+    for (argument, value) in [("flatten", flatten), ("unflatten", unflatten)] {
+        if !value.is_callable() {
+            let why = format!("{argument}: must be callable; got a {}", value.get_type().name()?);
+            return Err(argument_error(name, why));
+        }
     }
     if is_built_in(cls) {
         let why = format!(
             "cls: must be a class of containers that nxla does not know; got {}",
             cls.name()?
         );
-        return Err(argument_error("register_container", why));
+        return Err(argument_error(name, why));
     }
-    registry(cls.py()).set_item(cls, (flatten, unflatten))
+    registry(py).set_item(cls, (flatten, unflatten))
 }
 
 /// Returns whether a class has a meaning in arguments that no other may replace: a container or a
@@ -589,7 +595,8 @@ impl PyTree {
     }
 
     /// The container with its leaves.
-    fn unflatten(&self, py: Python<'_>, leaves: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    fn unflatten(&self, py: Python<'_>, leaves: Converted<Vec<Py<PyAny>>>) -> PyResult<Py<PyAny>> {
+        let leaves = leaves.or_name(py, "unflatten", "leaves", "Sequence")?;
         if leaves.len() != self.0.leaf_count() {
             let why = format!(
                 "leaves: must be {}, one for each leaf of the structure; got {}",
@@ -602,8 +609,10 @@ impl PyTree {
     }
 
     /// The path of a leaf, in Python notation after the container.
-    fn leaf_path(&self, py: Python<'_>, leaf: usize) -> PyResult<String> {
-        let beyond = || format!("there are {} leaves, no leaf {leaf}", self.0.leaf_count());
+    fn leaf_path(&self, py: Python<'_>, leaf: Converted<Count>) -> PyResult<String> {
+        let Count(leaf) = leaf.value(py, "leaf_path", "leaf")?;
+        let count = self.0.leaf_count();
+        let beyond = || format!("leaf: must be below {count}, the number of leaves; got {leaf}");
         self.0.leaf_path(py, leaf)?.ok_or_else(|| argument_error("leaf_path", beyond()))
     }
 }

@@ -16,6 +16,8 @@ use crate::function::Borrowings;
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
 use crate::notes::refuse_host_notes;
+use crate::ops::args::{Count, Integer, list_position};
+use crate::ops::declare::Converted;
 use crate::options::{options_from, to_dict};
 use crate::policy::{PyTimeline, policy_from, simulate};
 use crate::program::{Parts, PyExpression, ROOT, Results, Unpickled};
@@ -110,8 +112,9 @@ impl PyStage {
 
     /// Reads a stage from its bytes.
     #[staticmethod]
-    fn from_bytes(bytes: &[u8]) -> PyResult<Self> {
-        Ok(Self { stage: Stage::from_bytes(bytes).or_raise()?, graph: None })
+    fn from_bytes(py: Python<'_>, bytes: Converted<Bound<'_, PyBytes>>) -> PyResult<Self> {
+        let bytes = bytes.or_name(py, "from_bytes", "bytes", "bytes")?;
+        Ok(Self { stage: Stage::from_bytes(bytes.as_bytes()).or_raise()?, graph: None })
     }
 
     /// Runs the stage alone with one tensor for each argument and returns a list.
@@ -227,16 +230,14 @@ impl PyStageGraph {
     }
 
     /// The stage at an index; negative indices count from the end.
-    fn __getitem__(slf: &Bound<'_, Self>, position: isize) -> PyResult<PyStage> {
+    fn __getitem__(slf: &Bound<'_, Self>, index: Converted<Integer>) -> PyResult<PyStage> {
+        let Integer(index) = index.or_name(slf.py(), "stages", "index", "int")?;
         let stages = slf.get().graph.stages();
         let count = stages.len();
-        let index =
-            if position < 0 { position.checked_add_unsigned(count) } else { Some(position) };
-        let index = index.and_then(|index| usize::try_from(index).ok());
-        match index.and_then(|index| stages.get(index)) {
-            Some(stage) => Ok(PyStage::of(stage, slf)),
+        match list_position(index, count) {
+            Some(position) => Ok(PyStage::of(&stages[position], slf)),
             None => Err(PyIndexError::new_err(format!(
-                "index: must be below {count}, the number of stages; got {position}"
+                "stages: index: must be below {count}, the number of stages; got {index}"
             ))),
         }
     }
@@ -333,14 +334,18 @@ impl PyStageGraph {
     /// -------
     /// list of float
     ///     The shortest time of each stage in seconds.
-    #[pyo3(signature = (*args, repeat=3, **options))]
+    #[pyo3(
+        signature = (*args, repeat=Converted::of(Count(3)), **options),
+        text_signature = "($self, *args, repeat=3, **options)"
+    )]
     fn measure(
         &self,
         py: Python<'_>,
         args: &Bound<'_, PyTuple>,
-        repeat: usize,
+        repeat: Converted<Count>,
         options: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<Vec<f64>> {
+        let Count(repeat) = repeat.value(py, "measure", "repeat")?;
         let (args, options) = self.expected.bind("measure", args, options)?;
         let (options, _) = options_from(options.as_ref())?;
         let inputs = self.inputs("measure", &args)?;
@@ -373,15 +378,25 @@ impl PyStageGraph {
     /// ArgumentError
     ///     If `workers` or `bandwidth` is not positive, `latency` is negative, or `seconds` does
     ///     not have a valid entry for each stage.
-    #[pyo3(signature = (workers, *, bandwidth=1e9, latency=1e-4, seconds=None))]
+    #[pyo3(
+        signature = (
+            workers, *, bandwidth=Converted::of(1e9), latency=Converted::of(1e-4), seconds=None
+        ),
+        text_signature = "($self, workers, *, bandwidth=1e9, latency=1e-4, seconds=None)"
+    )]
     fn simulate(
         &self,
-        workers: usize,
-        bandwidth: f64,
-        latency: f64,
-        seconds: Option<Vec<f64>>,
+        py: Python<'_>,
+        workers: Converted<Count>,
+        bandwidth: Converted<f64>,
+        latency: Converted<f64>,
+        seconds: Option<Converted<Vec<f64>>>,
     ) -> PyResult<PyTimeline> {
-        simulate(&self.graph, workers, (bandwidth, latency), seconds)
+        let name = "simulate";
+        let Count(workers) = workers.value(py, name, "workers")?;
+        let moves = (bandwidth.value(py, name, "bandwidth")?, latency.value(py, name, "latency")?);
+        let seconds = seconds.map(|seconds| seconds.value(py, name, "seconds")).transpose()?;
+        simulate(&self.graph, workers, moves, seconds)
     }
 
     /// The state of a pickle: the bytes, the container of the results, the structure of the

@@ -12,6 +12,7 @@ use crate::difference::LeafType;
 use crate::dtype::PyDType;
 use crate::ending;
 use crate::errors::{OrRaise, argument_error};
+use crate::ops::declare::Converted;
 use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
 use crate::value::FromPython;
@@ -51,7 +52,8 @@ impl Drop for PyLazy {
 #[pymethods]
 impl PyLazy {
     #[new]
-    fn new(template: Py<PyTemplate>, produce: &Bound<'_, PyAny>) -> PyResult<Self> {
+    fn new(template: Converted<Py<PyTemplate>>, produce: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let template = template.or_name(produce.py(), "Lazy", "template", "Template")?;
         if !produce.is_callable() {
             let why = format!("produce: must be callable; got a {}", produce.get_type().name()?);
             return Err(argument_error("Lazy", why));

@@ -5,6 +5,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple};
 
 use crate::errors::argument_error;
+use crate::ops::args::Count;
+use crate::ops::declare::Converted;
 
 /// A rule that splits a program into stages.
 ///
@@ -24,35 +26,38 @@ pub(crate) struct PyPolicy(pub(crate) Policy);
 impl PyPolicy {
     /// Return a policy of stages with ``count`` operations; the last stage may have fewer.
     #[staticmethod]
-    fn every_ops(count: usize) -> Self {
-        Self(Policy::EveryOps(count))
+    fn every_ops(py: Python<'_>, count: Converted<Count>) -> PyResult<Self> {
+        Ok(Self(Policy::EveryOps(count.value(py, "every_ops", "count")?.0)))
     }
 
     /// Return a policy of stages with at most ``count`` operations, cut where few bytes cross.
     #[staticmethod]
-    fn at_most_ops(count: usize) -> Self {
-        Self(Policy::AtMostOps(count))
+    fn at_most_ops(py: Python<'_>, count: Converted<Count>) -> PyResult<Self> {
+        Ok(Self(Policy::AtMostOps(count.value(py, "at_most_ops", "count")?.0)))
     }
 
     /// Return a policy of ``count`` stages with about the same estimated time, cut where few bytes
     /// cross.
     #[staticmethod]
-    fn balanced(count: usize) -> Self {
-        Self(Policy::Balanced(count))
+    fn balanced(py: Python<'_>, count: Converted<Count>) -> PyResult<Self> {
+        Ok(Self(Policy::Balanced(count.value(py, "balanced", "count")?.0)))
     }
 
     /// Return a policy of stages that need at most this memory in bytes, with inputs and outputs.
     #[staticmethod]
-    fn memory(bytes: u64) -> Self {
-        Self(Policy::Memory(bytes))
+    fn memory(py: Python<'_>, bytes: Converted<Count>) -> PyResult<Self> {
+        Ok(Self(Policy::Memory(bytes.value(py, "memory", "bytes")?.0 as u64)))
     }
 
     /// Return a policy that ends a stage at each value with one of these marks, or at every mark if
     /// the names are omitted.
     #[staticmethod]
     #[pyo3(signature = (*names))]
-    fn marks(names: Vec<String>) -> Self {
-        Self(Policy::Marks(names))
+    fn marks(names: &Bound<'_, PyTuple>) -> PyResult<Self> {
+        let name = |name: Bound<'_, PyAny>| {
+            name.extract::<Converted<String>>()?.value(name.py(), "marks", "names")
+        };
+        Ok(Self(Policy::Marks(names.iter().map(name).collect::<PyResult<_>>()?)))
     }
 
     /// Return a policy of one stage for each repeated part of the program, the layers of a model.

@@ -24,6 +24,8 @@ use crate::function::{Borrowings, Traced, wrap_results};
 use crate::interrupt::interruptible;
 use crate::node::PyNode;
 use crate::notes::refuse_host_notes;
+use crate::ops::args::{Count, Integer, list_position};
+use crate::ops::declare::Converted;
 use crate::options::options_from;
 use crate::template::PyTemplate;
 use crate::tensor::{PyTensor, bytes_object};
@@ -261,7 +263,8 @@ impl PyExpression {
     }
 
     /// One placeholder for each output, in the container of the function's result.
-    fn arrange(&self, py: Python<'_>, results: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
+    fn arrange(&self, py: Python<'_>, results: Converted<Vec<Py<PyAny>>>) -> PyResult<Py<PyAny>> {
+        let results = results.or_name(py, "arrange", "results", "Sequence")?;
         let (expected, found) = (self.program.outputs().len(), results.len());
         if found != expected {
             let why = format!("results: must be {expected}; got {found}");
@@ -282,10 +285,10 @@ impl PyExpression {
     }
 
     /// The node of an output.
-    fn __getitem__(&self, index: isize) -> PyResult<PyNode> {
+    fn __getitem__(&self, py: Python<'_>, index: Converted<Integer>) -> PyResult<PyNode> {
+        let Integer(index) = index.or_name(py, "expression", "index", "int")?;
         let outputs = self.program.outputs();
-        let position = if index < 0 { index + outputs.len().cast_signed() } else { index };
-        let found = usize::try_from(position).ok().and_then(|position| outputs.get(position));
+        let found = list_position(index, outputs.len()).map(|position| &outputs[position]);
         found.map(|&id| self.node(id)).ok_or_else(|| {
             PyIndexError::new_err(format!(
                 "expression: index: must be below {}, the number of outputs; got {index}",
@@ -295,16 +298,32 @@ impl PyExpression {
     }
 
     /// The lines of all outputs with shared names, without a header.
-    #[pyo3(signature = (limit=None, *, blocks="name"))]
-    fn lines(&self, py: Python<'_>, limit: Option<usize>, blocks: &str) -> PyResult<Vec<String>> {
-        let options = GraphPrintOptions { limit, blocks: shown_as("lines", blocks)? };
+    #[pyo3(
+        signature = (limit=None, *, blocks=by_name()),
+        text_signature = "($self, limit=None, *, blocks='name')"
+    )]
+    fn lines(
+        &self,
+        py: Python<'_>,
+        limit: Option<Converted<Count>>,
+        blocks: Converted<String>,
+    ) -> PyResult<Vec<String>> {
+        let options = print_options(py, "lines", limit, blocks)?;
         Ok(py.detach(|| lines(self.program.graph(), &self.roots(), &options)))
     }
 
     /// The printed form with at most ``limit`` nodes.
-    #[pyo3(signature = (limit=None, *, blocks="name"))]
-    fn to_text(&self, py: Python<'_>, limit: Option<usize>, blocks: &str) -> PyResult<String> {
-        self.text(py, GraphPrintOptions { limit, blocks: shown_as("to_text", blocks)? })
+    #[pyo3(
+        signature = (limit=None, *, blocks=by_name()),
+        text_signature = "($self, limit=None, *, blocks='name')"
+    )]
+    fn to_text(
+        &self,
+        py: Python<'_>,
+        limit: Option<Converted<Count>>,
+        blocks: Converted<String>,
+    ) -> PyResult<String> {
+        self.text(py, print_options(py, "to_text", limit, blocks)?)
     }
 
     fn __str__(&self, py: Python<'_>) -> PyResult<String> {
@@ -394,12 +413,8 @@ impl PyExpression {
 
     /// Reads an expression from its bytes; its result is a tuple of its outputs.
     #[staticmethod]
-    fn from_bytes(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
-        let program = py.detach(|| nxla_runtime::graph::serialize::from_bytes(bytes));
-        match program {
-            Ok(program) => Ok(Self::of_program(Arc::new(program))),
-            Err(error) => Err(format_error("from_bytes", error.to_string())),
-        }
+    fn from_bytes(py: Python<'_>, bytes: Converted<Bound<'_, PyBytes>>) -> PyResult<Self> {
+        Self::read(py, bytes.or_name(py, "from_bytes", "bytes", "bytes")?.as_bytes())
     }
 
     /// The state of a pickle: the bytes, the container of the results, the structure of the
@@ -423,7 +438,7 @@ impl PyExpression {
         expected: Pickled,
         captured: Vec<PyRef<'_, PyTensor>>,
     ) -> PyResult<Self> {
-        let program = Self::from_bytes(py, bytes)?.program;
+        let program = Self::read(py, bytes)?.program;
         let containers = Unpickled::new(py, results, expected, &captured)?;
         containers.check(program.inputs().len(), program.outputs().len(), "the expression")?;
         let Unpickled { results, expected, captured } = containers;
@@ -437,22 +452,43 @@ impl PyExpression {
     }
 }
 
-/// The printing of composites, by its name.
-fn shown_as(function: &str, blocks: &str) -> PyResult<Blocks> {
-    match blocks {
-        "name" => Ok(Blocks::Name),
-        "body" => Ok(Blocks::Body),
+/// The default printing of composites.
+fn by_name() -> Converted<String> {
+    Converted::of("name".into())
+}
+
+/// Converts the arguments of a function that prints an expression.
+fn print_options(
+    py: Python<'_>,
+    function: &str,
+    limit: Option<Converted<Count>>,
+    blocks: Converted<String>,
+) -> PyResult<GraphPrintOptions> {
+    let limit = limit.map(|limit| limit.value(py, function, "limit")).transpose()?;
+    let blocks = match &*blocks.value(py, function, "blocks")? {
+        "name" => Blocks::Name,
+        "body" => Blocks::Body,
         other => {
             let why = format!("blocks: must be \"name\" or \"body\"; got {other:?}");
-            Err(argument_error(function, why))
+            return Err(argument_error(function, why));
         }
-    }
+    };
+    Ok(GraphPrintOptions { limit: limit.map(|Count(limit)| limit), blocks })
 }
 
 /// The number of nodes in a short printed form.
 const REPR_LIMIT: usize = 200;
 
 impl PyExpression {
+    /// Reads an expression from its bytes.
+    fn read(py: Python<'_>, bytes: &[u8]) -> PyResult<Self> {
+        let program = py.detach(|| nxla_runtime::graph::serialize::from_bytes(bytes));
+        match program {
+            Ok(program) => Ok(Self::of_program(Arc::new(program))),
+            Err(error) => Err(format_error("from_bytes", error.to_string())),
+        }
+    }
+
     /// The last lines of a listing or drawing: the outputs, and the nodes with effects.
     fn roots(&self) -> Vec<ExprId> {
         self.program.outputs().iter().chain(self.program.effects()).copied().collect()

@@ -7,7 +7,8 @@ use pyo3::types::PyTuple;
 
 use crate::dtype::{DTypeArg, PyDType};
 use crate::errors::argument_error;
-use crate::ops::args::{NamesArg, ShapeArg};
+use crate::ops::args::{Count, NamesArg, ShapeArg};
+use crate::ops::declare::Converted;
 use crate::ops::vectors::{vectors_of, vectors_to_python};
 use crate::program::axis_names;
 
@@ -22,24 +23,35 @@ pub(crate) struct PyTemplate {
 #[pymethods]
 impl PyTemplate {
     #[new]
-    #[pyo3(signature = (shape, dtype, names=None, vectorized_axes=vec![]))]
+    #[pyo3(
+        signature = (shape, dtype, names=None, vectorized_axes=Converted::of(vec![])),
+        text_signature = "(shape, dtype, names=None, vectorized_axes=())"
+    )]
     fn new(
-        shape: ShapeArg,
-        dtype: DTypeArg,
-        names: Option<NamesArg>,
-        vectorized_axes: Vec<(String, usize)>,
+        py: Python<'_>,
+        shape: Converted<ShapeArg>,
+        dtype: Converted<DTypeArg>,
+        names: Option<Converted<NamesArg>>,
+        vectorized_axes: Converted<Vec<(String, Count)>>,
     ) -> PyResult<Self> {
+        let function = "template";
+        let shape = shape.value(py, function, "shape")?;
+        let dtype = dtype.value(py, function, "dtype")?;
+        let names = names.map(|names| names.value(py, function, "names")).transpose()?;
+        let kind = "Sequence[tuple[str, int]]";
+        let axes = vectorized_axes.or_name(py, function, "vectorized_axes", kind)?;
         let names: Option<Names> = match names {
             Some(names) if names.0.len() != shape.0.rank() => {
                 let (axes, count) = (shape.0.rank(), names.0.len());
                 let why = format!("names: must be {axes}, one for each axis; got {count}");
-                return Err(argument_error("template", why));
+                return Err(argument_error(function, why));
             }
             Some(names) => names.names(),
             None => None,
         };
         let ty = TensorType { dtype: dtype.0, shape: shape.0, names };
-        Ok(Self { ty, vectors: vectors_of(vectorized_axes) })
+        let axes = axes.into_iter().map(|(name, Count(size))| (name, size)).collect();
+        Ok(Self { ty, vectors: vectors_of(axes) })
     }
 
     /// The element type.

@@ -26,6 +26,7 @@ use crate::live;
 use crate::nested::from_nested_list;
 use crate::numbers;
 use crate::ops::args::NamesArg;
+use crate::ops::declare::Converted;
 use crate::ops::indexing;
 use crate::value::{Value, describe, is_list, number_of};
 
@@ -210,11 +211,12 @@ operator_methods!(PyTensor {
         slf: &Bound<'_, Self>,
         device: &Bound<'_, PyAny>,
         stream: Option<&Bound<'_, PyAny>>,
-        copy: Option<bool>,
+        copy: Option<Converted<bool>>,
     ) -> PyResult<Py<PyAny>> {
         if stream.is_some() {
             return Err(argument_error("to_device", "stream: must be None"));
         }
+        let copy = copy.map(|copy| copy.value(slf.py(), "to_device", "copy")).transpose()?;
         device::to_device(slf, &device_from(device)?, copy)
     }
 

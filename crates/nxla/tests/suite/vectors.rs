@@ -160,7 +160,7 @@ fn vmap_nests() {
     assert_eq!(table.to_vec::<i32>().unwrap(), [3, 4, 5, 6, 8, 10]);
     let error = jit(|x: Expr| vmap(|x: Expr| x, 2, 0)(x)).call(&x).unwrap_err();
     assert!(
-        error.to_string().starts_with("vmap: axis: must be in range for s32[2]; got 2"),
+        error.to_string().starts_with("vmap: in_axis: must be in range for s32[2]; got 2"),
         "{error}"
     );
 }

@@ -54,6 +54,12 @@ impl From<u8> for Count {
     }
 }
 
+/// Returns the position of an index of a list, in which a negative index counts from the end.
+pub(crate) fn list_position(index: i64, length: usize) -> Option<usize> {
+    let end = if index < 0 { i64::try_from(length).ok()? } else { 0 };
+    usize::try_from(index + end).ok().filter(|&position| position < length)
+}
+
 /// One axis.
 #[derive(Clone, Debug)]
 pub(crate) enum Axis {

@@ -7,7 +7,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use super::add_functions;
-use super::args::{NamesArg, sizes};
+use super::args::{Integer, NamesArg, sizes};
+use super::declare::Converted;
 use super::movement::resolve_sizes;
 use crate::apply::{capture, number_tensor};
 use crate::derivative::{Values, leaves, wrap};
@@ -164,10 +165,14 @@ fn align_vectors(
 fn map_entries(
     py: Python<'_>,
     values: Vec<Bound<'_, PyAny>>,
-    axes: Vec<Option<i64>>,
-    out_axis: i64,
+    axes: Converted<Vec<Option<Integer>>>,
+    out_axis: Converted<Integer>,
     function: &Bound<'_, PyAny>,
 ) -> PyResult<Values> {
+    let names = ["in_axes", "out_axes"];
+    let axes = axes.value(py, "vmap", names[0])?;
+    let Integer(out_axis) = out_axis.value(py, "vmap", names[1])?;
+    let axes: Vec<_> = axes.into_iter().map(|axis| axis.map(|Integer(axis)| axis)).collect();
     let Some(trace) = Trace::current() else {
         return Err(trace_error("vmap: must be called in a traced function"));
     };
@@ -179,9 +184,8 @@ fn map_entries(
         source::mark(py, &trace)?;
         Ok((results, ()))
     };
-    let (results, ()) =
-        vectors::map_entries(&values, &axes, out_axis, |entries| call(entries).map_err(user_error))
-            .or_raise()?;
+    let call = |entries| call(entries).map_err(user_error);
+    let (results, ()) = vectors::map_entries(&values, &axes, out_axis, names, call).or_raise()?;
     wrap(py, results)
 }
 

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-use nxla_expr::{ErrorKind, ExprId, Graph, Op};
+use nxla_expr::{ExprId, Graph, Op};
 use nxla_tensor::normalize_axis;
 
 use super::mistake;
@@ -19,7 +19,8 @@ thread_local! {
 
 /// Calls a function once for all entries along one axis of each value. The values are vectorized for
 /// the call, and the results have the mapped axis at `out_axis`. All entries share a value without an
-/// axis. Returns the results and the additional values of the function.
+/// axis. Returns the results and the additional values of the function. Errors for an axis that does
+/// not exist start with one of `names`, the names of `axes` and `out_axis` in the caller's interface.
 ///
 /// # Errors
 /// Returns errors of the function, and errors for no axis at all, for an axis that a value or a result
@@ -28,11 +29,12 @@ pub fn map_entries<T>(
     values: &[RawExpr],
     axes: &[Option<i64>],
     out_axis: i64,
+    names: [&str; 2],
     function: impl FnOnce(Vec<RawExpr>) -> Result<(Vec<RawExpr>, T)>,
 ) -> Result<(Vec<RawExpr>, T)> {
-    let (mapping, entries) = Mapping::begin(values, axes)?;
+    let (mapping, entries) = Mapping::begin(values, axes, names[0])?;
     let (results, more) = function(entries)?;
-    let results = results.iter().map(|result| mapping.collect(result, out_axis));
+    let results = results.iter().map(|result| mapping.collect(result, out_axis, names[1]));
     Ok((results.collect::<Result<_>>()?, more))
 }
 
@@ -52,7 +54,11 @@ impl Drop for Mapping {
 
 impl Mapping {
     /// Vectorizes the values for the call of the function.
-    fn begin(values: &[RawExpr], axes: &[Option<i64>]) -> Result<(Self, Vec<RawExpr>)> {
+    fn begin(
+        values: &[RawExpr],
+        axes: &[Option<i64>],
+        argument: &str,
+    ) -> Result<(Self, Vec<RawExpr>)> {
         let name = format!("vmap:{}", DEPTH.get());
         let mut size = None;
         let mut entries = Vec::with_capacity(values.len());
@@ -62,7 +68,7 @@ impl Mapping {
                 continue;
             };
             let value = &value.trace().safe(value)?;
-            let from = position(value, *axis)?;
+            let from = position(value, *axis, argument)?;
             let found = value.shape()[from];
             let expected = *size.get_or_insert(found);
             if found != expected {
@@ -83,16 +89,18 @@ impl Mapping {
     }
 
     /// A result with the axis of the map as an ordinary one, at a position counted in the result.
-    fn collect(&self, result: &RawExpr, axis: i64) -> Result<RawExpr> {
+    fn collect(&self, result: &RawExpr, axis: i64, argument: &str) -> Result<RawExpr> {
         let result = result.devectorize_axis(&self.name, self.size)?;
-        let to = position(&result, axis)?;
+        let to = position(&result, axis, argument)?;
         move_entry_axis(&result, 0, to)
     }
 }
 
-fn position(value: &RawExpr, axis: i64) -> Result<usize> {
-    normalize_axis(axis, value.shape().rank())
-        .map_err(|_| ErrorKind::Axis { axis, ty: Box::new(value.ty()) }.of("vmap").into())
+fn position(value: &RawExpr, axis: i64, argument: &str) -> Result<usize> {
+    normalize_axis(axis, value.shape().rank()).map_err(|_| {
+        let why = format!("{argument}: must be in range for {}; got {axis}", value.ty());
+        mistake("vmap", why)
+    })
 }
 
 /// Returns the value with an axis of its entries at another position.
