@@ -50,9 +50,15 @@ pub trait FactorElement: Sized {
     /// columns. Only the lower triangle is read.
     fn eigh(a: &[Self], side: usize, out: &mut [Self]);
 
+    /// Writes only the eigenvalues of [`FactorElement::eigh`], without computing eigenvectors.
+    fn eigenvalues(a: &[Self], side: usize, out: &mut [Self]);
+
     /// Writes `u`, the singular values in decreasing order, and `v^H`. `u` and `v` are square if
     /// `full`, and otherwise have a column for each singular value.
     fn svd(a: &[Self], rows: usize, columns: usize, full: bool, out: &mut [Self]);
+
+    /// Writes only the singular values of [`FactorElement::svd`], without computing singular vectors.
+    fn singular_values(a: &[Self], rows: usize, columns: usize, out: &mut [Self]);
 }
 
 macro_rules! numbers {
@@ -78,6 +84,13 @@ macro_rules! numbers {
                     eigh(MatRef::from_row_major_slice(&a, side, side), &mut Out { rest: out });
                     scaled(&mut out[..side], scale);
                 }
+                fn eigenvalues(a: &[Self], side: usize, out: &mut [Self]) {
+                    let (a, scale) = tamed(a);
+                    let view = MatRef::from_row_major_slice(&a, side, side);
+                    if let Ok(values) = view.self_adjoint_eigenvalues(Side::Lower) {
+                        real(values, scale, out);
+                    }
+                }
                 fn svd(a: &[Self], rows: usize, columns: usize, full: bool, out: &mut [Self]) {
                     let (a, scale) = tamed(a);
                     let view = MatRef::from_row_major_slice(&a, rows, columns);
@@ -85,6 +98,13 @@ macro_rules! numbers {
                     let smaller = rows.min(columns);
                     let before = rows * if full { rows } else { smaller };
                     scaled(&mut out[before..before + smaller], scale);
+                }
+                fn singular_values(a: &[Self], rows: usize, columns: usize, out: &mut [Self]) {
+                    let (a, scale) = tamed(a);
+                    let view = MatRef::from_row_major_slice(&a, rows, columns);
+                    if let Ok(values) = view.singular_values() {
+                        real(values, scale, out);
+                    }
                 }
             }
         )*
@@ -110,6 +130,13 @@ fn tamed<T: Field>(a: &[T]) -> (Cow<'_, [T]>, f64) {
 fn scaled<T: Field>(out: &mut [T], scale: f64) {
     if scale != 1.0 {
         out.iter_mut().for_each(|x| *x = x.times(scale));
+    }
+}
+
+/// Writes real numbers, multiplied by a power of two.
+fn real<T: Field>(values: Vec<impl Into<f64>>, scale: f64, out: &mut [T]) {
+    for (out, x) in out.iter_mut().zip(values) {
+        *out = T::from_real(x.into() * scale);
     }
 }
 

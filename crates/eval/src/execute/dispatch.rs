@@ -13,6 +13,8 @@ use crate::kernels::{block, contract, create, index, linalg, movement, reduce, w
 pub(crate) struct NodeRef<'a> {
     pub(crate) graph: &'a Graph,
     pub(crate) id: ExprId,
+    /// The slot of each result, or `None` if no step reads it.
+    pub(crate) targets: &'a [Option<u32>],
 }
 
 impl<'a> NodeRef<'a> {
@@ -49,7 +51,10 @@ pub(crate) fn evaluate(
         Family::Window => one(window::evaluate(cx, op, node.ty(), args)?),
         Family::Contract => one(contract::evaluate(cx, op, node.ty(), args)?),
         Family::Index => one(index::evaluate(cx, op, node.ty(), args)?),
-        Family::Linalg => linalg::evaluate(cx, op, node.graph.ty(node.id), args)?,
+        Family::Linalg => {
+            let is_read = |index: usize| node.targets[index].is_some();
+            linalg::evaluate(cx, op, node.graph.ty(node.id), is_read, args)?
+        }
         Family::Control => evaluate_control(cx, node, args)?,
     })
 }

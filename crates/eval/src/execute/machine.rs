@@ -241,7 +241,7 @@ impl Machine<'_> {
     /// The results of a step. A step that may run long runs on a new thread if the caller may cancel it.
     fn compute(&mut self, call: &Call) -> Result<Results, EvalError> {
         let graph = self.bytecode.programs[call.origin.program as usize].graph();
-        let node = NodeRef { graph, id: call.origin.id };
+        let node = NodeRef { graph, id: call.origin.id, targets: &call.targets };
         let lanes = self.lanes;
         let mut operands = Args::new(self.slots, &call.args);
         let mut work = |cx: Cx<'_>| -> Result<Results, Stop> {

@@ -206,6 +206,55 @@ fn large_matrices_are_factorized() {
     }
 }
 
+/// The eigenvalues or singular values of a program that reads the vectors too, or the values alone.
+fn values_of(a: &HostTensor, kind: Factorization, alone: bool) -> Vec<f64> {
+    let ty = TensorType::new(a.dtype(), a.shape().clone());
+    let mut graph = Graph::new();
+    let x = graph.parameter(0, ty.clone());
+    let parts = graph.make(Op::Factorize(kind), &[x]).unwrap();
+    let values = usize::from(kind != Factorization::Eigh);
+    let read = if alone { vec![values] } else { vec![values, 1 - values] };
+    let read: Vec<ExprId> = read.iter().map(|&part| graph.elem(parts, part).unwrap()).collect();
+    let program = Program::new(&graph, vec![ty], &read).unwrap();
+    let values = evaluate(&program, vec![a.clone()]).unwrap().remove(0);
+    values.cast(DType::F64).to_vec().unwrap()
+}
+
+/// If only the values are read, the kernels do not compute vectors.
+#[test]
+fn values_alone_equal_values_with_vectors() {
+    let check = |a: &HostTensor, kind: Factorization, precision: f64| {
+        let (alone, all) = (values_of(a, kind, true), values_of(a, kind, false));
+        let largest = all.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        assert_eq!(alone.len(), all.len());
+        for (x, y) in alone.iter().zip(&all) {
+            let is_close = (x - y).abs() <= precision * largest || (x.is_nan() && y.is_nan());
+            assert!(is_close, "{kind:?} of {}{}: {x}, {y}", a.dtype(), a.shape());
+        }
+    };
+    let (eigh, svd) = (Factorization::Eigh, Factorization::Svd { full: true });
+    for dtype in [DType::F32, DType::F64, DType::C64, DType::C128, DType::F16] {
+        let precision = if dtype.bits() < 64 { 1e-3 } else { 1e-6 };
+        for shape in [&[1, 1][..], &[2, 2], &[2, 5, 5]] {
+            check(&samples(dtype, shape, true), eigh, precision);
+            check(&samples(dtype, shape, true), svd, precision);
+        }
+        for shape in [&[9, 2][..], &[2, 1, 2, 9], &[5, 4], &[1, 3]] {
+            check(&samples(dtype, shape, false), svd, precision);
+        }
+    }
+    // The algorithms of faer divide matrices of this size.
+    let large = samples(DType::F64, &[130, 130], true);
+    let mut huge = samples(DType::F64, &[4, 4], true).to_vec::<f64>().unwrap();
+    huge.iter_mut().for_each(|x| *x *= 1e300);
+    let huge_then_nan = huge.iter().copied().chain([f64::NAN; 16]).collect::<Vec<_>>();
+    let huge_then_nan = HostTensor::from_slice(&huge_then_nan, [2, 4, 4]).unwrap();
+    for kind in [eigh, svd] {
+        check(&large, kind, 1e-12);
+        check(&huge_then_nan, kind, 1e-12);
+    }
+}
+
 #[test]
 fn nan_does_not_spread_to_other_matrices() {
     let mut numbers = vec![1.0_f64, 2.0, 3.0, 5.0, 1.0, 2.0, 3.0, 5.0];

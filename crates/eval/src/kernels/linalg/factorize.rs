@@ -12,21 +12,37 @@ use crate::context::{self, Cx, Fault};
 use crate::kernels::elementwise::convert;
 
 /// The factors of `a`, which has one more axis than its batch of matrices; `types` are the result
-/// types of the op.
+/// types of the op. If only the eigenvalues or singular values are read, the vectors are not computed,
+/// which takes a fraction of the time; they are empty tensors.
 pub(super) fn factorize(
     cx: Cx<'_>,
     factorization: Factorization,
     a: &HostTensor,
     types: &[TensorType],
+    is_read: impl Fn(usize) -> bool,
 ) -> Result<Vec<HostTensor>, Fault> {
     let dtype = a.dtype().to_floating();
     let a = convert(cx, &convert(cx, a, dtype)?, matrix_dtype(dtype))?;
-    match_field!(a.dtype(), T => parts::<T>(cx, factorization, &a, types))
+    let values = match factorization {
+        Factorization::Eigh => Some(0),
+        Factorization::Svd { .. } => Some(1),
+        Factorization::Lu | Factorization::Qr { .. } => None,
+    };
+    let is_only = |values: &usize| (0..types.len()).all(|it| it == *values || !is_read(it));
+    let only = values.filter(is_only);
+    let mut types = types.to_vec();
+    for (index, ty) in types.iter_mut().enumerate() {
+        if only.is_some_and(|values| index != values) {
+            *ty.shape.as_mut_slice().last_mut().expect("vectors have columns") = 0;
+        }
+    }
+    match_field!(a.dtype(), T => parts::<T>(cx, factorization, only.is_some(), &a, &types))
 }
 
 fn parts<T: Field + 'static>(
     cx: Cx<'_>,
     factorization: Factorization,
+    values_only: bool,
     a: &HostTensor,
     types: &[TensorType],
 ) -> Result<Vec<HostTensor>, Fault> {
@@ -48,7 +64,7 @@ fn parts<T: Field + 'static>(
             // The kernel allocates several copies of the matrix and of its factors.
             context::require::<T>(3 * (a.len() + total));
             if a.len() < many(factorization) {
-                one(factorization, a, rows, columns, out);
+                one(factorization, values_only, a, rows, columns, out);
                 continue;
             }
             let (a, mut parts) = (
@@ -56,7 +72,7 @@ fn parts<T: Field + 'static>(
                 context::collect_vec(out.iter().copied()),
             );
             let parts = cx.run_detached(move || {
-                one(factorization, &a, rows, columns, &mut parts);
+                one(factorization, values_only, &a, rows, columns, &mut parts);
                 parts
             });
             if let Some(parts) = parts {

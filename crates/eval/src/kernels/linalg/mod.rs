@@ -23,10 +23,12 @@ use no_fft as fft;
 pub(crate) use systems::{is_small, solve};
 pub(crate) use triangular::Triangle;
 
+/// Computes the results of an op; `is_read` returns whether a step reads a result.
 pub(crate) fn evaluate(
     cx: Cx<'_>,
     op: &Op,
     ty: &Type,
+    is_read: impl Fn(usize) -> bool,
     args: &mut Args<'_>,
 ) -> Result<Results, Fault> {
     let result = &ty.parts()[0];
@@ -37,7 +39,8 @@ pub(crate) fn evaluate(
         }
         Op::Cholesky => triangular::cholesky(cx, args.get(0), result).map(one),
         Op::Factorize(factorization) => {
-            factorize::factorize(cx, *factorization, args.get(0), ty.parts()).map(Results::from_vec)
+            factorize::factorize(cx, *factorization, args.get(0), ty.parts(), is_read)
+                .map(Results::from_vec)
         }
         op @ nxla_expr::outside!(linalg) => unreachable!("{} is of another family", op.name()),
     }

@@ -53,6 +53,7 @@ fn substitute<T: nxla_factor::Substitute>(
 
 fn factorize<T: FactorElement>(
     factorization: Factorization,
+    values_only: bool,
     a: &[T],
     rows: usize,
     columns: usize,
@@ -61,7 +62,9 @@ fn factorize<T: FactorElement>(
     match factorization {
         Factorization::Lu => T::lu(a, rows, out),
         Factorization::Qr { complete } => T::qr(a, rows, columns, complete, out),
+        Factorization::Eigh if values_only => T::eigenvalues(a, rows, out),
         Factorization::Eigh => T::eigh(a, rows, out),
+        Factorization::Svd { .. } if values_only => T::singular_values(a, rows, columns, out),
         Factorization::Svd { full } => T::svd(a, rows, columns, full, out),
     }
 }

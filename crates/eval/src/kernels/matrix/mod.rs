@@ -24,8 +24,9 @@ pub(crate) type Cholesky<T> = fn(&[T], usize, &mut [T]) -> bool;
 /// system are contiguous, and the number of parts for threads.
 pub(crate) type Substitute<T> = fn(&[T], Triangle, &mut [T], bool, usize);
 
-/// Writes the factors of a matrix of these rows and columns.
-pub(crate) type Factorize<T> = fn(Factorization, &[T], usize, usize, &mut [T]);
+/// Writes the factors of a matrix of these rows and columns. If the second argument is true, writes only the
+/// eigenvalues or singular values.
+pub(crate) type Factorize<T> = fn(Factorization, bool, &[T], usize, usize, &mut [T]);
 
 /// The kernels for matrices of a type of numbers.
 pub(crate) trait Kernels: Sized {
