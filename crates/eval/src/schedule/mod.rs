@@ -17,6 +17,7 @@ use std::sync::Arc;
 
 use nxla_expr::{
     ActiveHooks, ExprId, Graph, HookOp, Op, Program, TensorType, decompose, direct_products,
+    merged_gathers,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -145,8 +146,8 @@ pub(crate) fn schedule_checked(program: Arc<Program>) -> Schedule {
     Scheduler::new(&|_| false, true).program(prepare(program), false)
 }
 
-/// Rewrites a program to ops with fast kernels: factorizations without a kernel become simpler ops, and
-/// products read transposed operands directly.
+/// Rewrites a program to ops with fast kernels: factorizations without a kernel become simpler ops,
+/// products read transposed operands directly, and gathers have one offset for each window.
 fn prepare(program: Arc<Program>) -> Arc<Program> {
     let reason = "a rewrite of a well-typed program is well typed";
     let mut program = program;
@@ -155,7 +156,10 @@ fn prepare(program: Arc<Program>) -> Arc<Program> {
     {
         program = Arc::new(composed);
     }
-    direct_products(&program).expect(reason).map_or(program, Arc::new)
+    for rewrite in [direct_products, merged_gathers] {
+        program = rewrite(&program).expect(reason).map_or(program, Arc::new);
+    }
+    program
 }
 
 /// Schedules programs, and each region once, however many nodes share it.

@@ -244,6 +244,47 @@ fn indices_out_of_range_are_clamped_or_dropped() {
     assert_eq!(run_single(&[x, none], |g, p| g.gather(p[0], p[1], None)).size(), 0);
 }
 
+/// Gathers of inner axes and of several axes compute one offset for each window.
+#[test]
+fn indices_into_several_axes_are_clamped() {
+    let x = tensor(&(0..60).collect::<Vec<i32>>(), [3, 4, 5]);
+    for dtype in DType::ALL.iter().copied().filter(|dtype| dtype.is_integer()) {
+        let list = tensor(&[1_i64, -3, 9, 2], [4]).cast(dtype);
+        let at = numbers(&list);
+        let clamped = |size: usize, at: f64| at.clamp(0.0, size as f64 - 1.0);
+        let elements = |sizes: [usize; 3], from: &dyn Fn(usize, usize, usize) -> f64| {
+            let [rows, columns, depth] = sizes;
+            let all = (0..rows * columns * depth)
+                .map(|at| from(at / (columns * depth), at / depth % columns, at % depth));
+            all.collect::<Vec<f64>>()
+        };
+        let inputs = [x.clone(), list];
+        let taken = run_single(&inputs, |g, p| g.take(p[0], p[1], 1));
+        let expected =
+            elements([3, 4, 5], &|i, j, k| 20.0 * i as f64 + 5.0 * clamped(4, at[j]) + k as f64);
+        assert_eq!(numbers(&taken), expected, "{dtype}");
+        let taken = run_single(&inputs, |g, p| g.take(p[0], p[1], 2));
+        let expected =
+            elements([3, 4, 4], &|i, j, k| 20.0 * i as f64 + 5.0 * j as f64 + clamped(5, at[k]));
+        assert_eq!(numbers(&taken), expected, "{dtype}");
+        let taken = run_single(&inputs, |g, p| {
+            let coordinates = g.stack(&[p[1], p[1]], -1, None)?;
+            g.gather(p[0], coordinates, None)
+        });
+        let expected = elements([1, 4, 5], &|_, j, k| {
+            20.0 * clamped(3, at[j]) + 5.0 * clamped(4, at[j]) + k as f64
+        });
+        assert_eq!(numbers(&taken), expected, "{dtype}");
+        let taken = run_single(&inputs, |g, p| {
+            let indices = g.broadcast(p[1], [3, 4, 5], Some(&[1]))?;
+            g.take_along_axis(p[0], indices, 1)
+        });
+        let expected =
+            elements([3, 4, 5], &|i, j, k| 20.0 * i as f64 + 5.0 * clamped(4, at[j]) + k as f64);
+        assert_eq!(numbers(&taken), expected, "{dtype}");
+    }
+}
+
 #[test]
 fn sorting_puts_nan_last_and_keeps_ties_in_order() {
     let x = tensor(&[NAN, 2.0, f32::NEG_INFINITY, -0.0, 0.0], [5]);

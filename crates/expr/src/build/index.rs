@@ -290,7 +290,7 @@ impl Graph {
 
     /// Returns indices as signed 64-bit numbers. Numbers that these do not represent become the
     /// largest, instead of a negative number.
-    pub(super) fn signed_indices(&mut self, indices: ExprId) -> Result<ExprId> {
+    pub(crate) fn signed_indices(&mut self, indices: ExprId) -> Result<ExprId> {
         let dtype = self.dtype(indices);
         if dtype != DType::U64 {
             return self.as_type(indices, DType::S64);

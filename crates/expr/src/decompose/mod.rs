@@ -6,7 +6,11 @@
 //!
 //! [`direct_products`] is for all backends: products read transposed and broadcast operands
 //! directly.
+//!
+//! [`merged_gathers`] is for backends that read windows one after the other: gathers have one offset
+//! for each window.
 
+mod gathers;
 mod jacobi;
 mod lu;
 mod parts;
@@ -19,6 +23,7 @@ use nxla_tensor::{DType, Shape};
 use crate::graph::{BlockKind, ExprId, Factorization, Graph, Op, Program, Result};
 use rebuild::Rewrite;
 
+pub use gathers::merged_gathers;
 pub use products::direct_products;
 
 /// Returns the program without the factorizations for which `keeps` is false, or `None` if there are

@@ -5,6 +5,7 @@ mod common;
 mod contract;
 mod effects;
 mod formula;
+mod gathers;
 mod index;
 mod linalg;
 mod movement;
