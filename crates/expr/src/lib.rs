@@ -28,7 +28,7 @@ mod make;
 mod simplify;
 mod text;
 
-pub use decompose::{decompose, direct_products, merged_gathers};
+pub use decompose::{decompose, merge_gathers, merge_transposes};
 pub use graph::*;
 pub use make::{rewrite, serialize, verify};
 pub use text::{mermaid, print, svg};

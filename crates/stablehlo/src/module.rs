@@ -72,7 +72,7 @@ pub fn lower(program: &Program, options: &LowerOptions<'_>) -> Result<LoweredMod
         None => nxla_expr::decompose(program, is_call).expect(built),
     };
     let program = decomposed.as_ref().unwrap_or(program);
-    let direct = nxla_expr::direct_products(program).expect(built);
+    let direct = nxla_expr::merge_transposes(program).expect(built);
     let program = direct.as_ref().unwrap_or(program);
     let mut cx = Cx::new(options);
     let uses = region::uses(&mut cx, program);

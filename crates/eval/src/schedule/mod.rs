@@ -16,8 +16,8 @@ mod nest;
 use std::sync::Arc;
 
 use nxla_expr::{
-    ActiveHooks, ExprId, Graph, HookOp, Op, Program, TensorType, decompose, direct_products,
-    merged_gathers,
+    ActiveHooks, ExprId, Graph, HookOp, Op, Program, TensorType, decompose, merge_gathers,
+    merge_transposes,
 };
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
@@ -156,7 +156,7 @@ fn prepare(program: Arc<Program>) -> Arc<Program> {
     {
         program = Arc::new(composed);
     }
-    for rewrite in [direct_products, merged_gathers] {
+    for rewrite in [merge_transposes, merge_gathers] {
         program = rewrite(&program).expect(reason).map_or(program, Arc::new);
     }
     program

@@ -18,7 +18,7 @@ use crate::graph::{ExprId, Graph, Op, Program, Result};
 /// Returns the error of [`Graph::make`], which accepts every node of a well-typed program.
 ///
 /// ```
-/// use nxla_expr::{Graph, Program, TensorType, merged_gathers};
+/// use nxla_expr::{Graph, Program, TensorType, merge_gathers};
 /// use nxla_tensor::DType;
 ///
 /// let types = vec![TensorType::new(DType::F32, [5, 3]), TensorType::new(DType::S32, [4, 3])];
@@ -29,12 +29,12 @@ use crate::graph::{ExprId, Graph, Op, Program, Result};
 /// let taken = graph.gather(x, coordinates, None)?;
 /// let program = Program::new(&graph, types, &[taken])?;
 ///
-/// let merged = merged_gathers(&program)?.expect("there is a gather of two axes");
+/// let merged = merge_gathers(&program)?.expect("there is a gather of two axes");
 /// assert!(merged.output_types().eq(program.output_types()));
-/// assert!(merged_gathers(&merged)?.is_none());
+/// assert!(merge_gathers(&merged)?.is_none());
 /// # Ok::<(), nxla_expr::Error>(())
 /// ```
-pub fn merged_gathers(program: &Program) -> Result<Option<Program>> {
+pub fn merge_gathers(program: &Program) -> Result<Option<Program>> {
     let rewrite = Rewrite {
         changes: &|graph, id| columns(graph, graph.op(id), graph.operands(id)).is_some(),
         make: |graph, op, operands| match (columns(graph, op, operands), operands) {

@@ -4,10 +4,10 @@
 //! by a block whose body uses products, masks and loops. The bodies compute whole batches with
 //! static shapes, which suits accelerators; a kernel is much faster on a CPU.
 //!
-//! [`direct_products`] is for all backends: products read transposed and broadcast operands
+//! [`merge_transposes`] is for all backends: products read transposed and broadcast operands
 //! directly.
 //!
-//! [`merged_gathers`] is for backends that read windows one after the other: gathers have one offset
+//! [`merge_gathers`] is for backends that read windows one after the other: gathers have one offset
 //! for each window.
 
 mod gathers;
@@ -23,8 +23,8 @@ use nxla_tensor::{DType, Shape};
 use crate::graph::{BlockKind, ExprId, Factorization, Graph, Op, Program, Result};
 use rebuild::Rewrite;
 
-pub use gathers::merged_gathers;
-pub use products::direct_products;
+pub use gathers::merge_gathers;
+pub use products::merge_transposes;
 
 /// Returns the program without the factorizations for which `keeps` is false, or `None` if there are
 /// none in the program and its regions.

@@ -14,7 +14,7 @@ use crate::graph::{Axes, Dot, ExprId, Graph, Op, Program, Result, TensorType};
 /// Returns the error of [`Graph::make`], which accepts every node of a well-typed program.
 ///
 /// ```
-/// use nxla_expr::{Graph, Op, Program, TensorType, direct_products};
+/// use nxla_expr::{Graph, Op, Program, TensorType, merge_transposes};
 /// use nxla_tensor::DType;
 ///
 /// let types = vec![TensorType::new(DType::F32, [5, 3]), TensorType::new(DType::F32, [5])];
@@ -25,13 +25,13 @@ use crate::graph::{Axes, Dot, ExprId, Graph, Op, Program, Result, TensorType};
 /// let product = graph.dot(turned, v)?;
 /// let program = Program::new(&graph, types, &[product])?;
 ///
-/// let direct = direct_products(&program)?.expect("there is such a product");
+/// let direct = merge_transposes(&program)?.expect("there is such a product");
 /// let product = direct.outputs()[0];
 /// assert_eq!(direct.graph().operands(product), direct.parameters());
-/// assert!(direct_products(&direct)?.is_none());
+/// assert!(merge_transposes(&direct)?.is_none());
 /// # Ok::<(), nxla_expr::Error>(())
 /// ```
-pub fn direct_products(program: &Program) -> Result<Option<Program>> {
+pub fn merge_transposes(program: &Program) -> Result<Option<Program>> {
     let rewrite = Rewrite {
         changes: &|graph: &Graph, id| match (graph.op(id), graph.operands(id)) {
             (Op::Dot(dot), &[left, right]) => Product::of(dot, left, right).direct(graph).is_some(),

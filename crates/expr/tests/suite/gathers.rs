@@ -1,7 +1,7 @@
 //! Gathers along one merged axis.
 
 use nxla_expr::verify::verify_program;
-use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, merged_gathers};
+use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, merge_gathers};
 use nxla_tensor::DType;
 
 /// Returns the operand shapes of the gathers of the rewritten program, or `None` if it is unchanged.
@@ -17,10 +17,10 @@ fn rewrite(
     let y = graph.parameter(1, types[1].clone());
     let result = build(&mut graph, x, y).unwrap();
     let program = Program::new(&graph, types, &[result]).unwrap();
-    let merged = merged_gathers(&program).unwrap()?;
+    let merged = merge_gathers(&program).unwrap()?;
     verify_program(&merged).unwrap();
     assert!(program.output_types().eq(merged.output_types()));
-    assert!(merged_gathers(&merged).unwrap().is_none());
+    assert!(merge_gathers(&merged).unwrap().is_none());
     let graph = merged.graph();
     assert!(graph.ids().all(|id| !matches!(graph.op(id), Op::Stack(_))));
     let gathers = graph.ids().filter(|&id| matches!(graph.op(id), Op::Gather(_)));

@@ -1,7 +1,7 @@
 //! Products that read the sources of transposed and broadcast operands.
 
 use nxla_expr::verify::verify_program;
-use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, direct_products};
+use nxla_expr::{ExprId, Graph, Op, Program, Result, TensorType, merge_transposes};
 use nxla_tensor::{DType, Names};
 
 fn ty(shape: &[usize]) -> TensorType {
@@ -18,10 +18,10 @@ fn rewrite(
     let y = graph.parameter(1, types[1].clone());
     let product = build(&mut graph, x, y).unwrap();
     let program = Program::new(&graph, types.to_vec(), &[product]).unwrap();
-    let direct = direct_products(&program).unwrap()?;
+    let direct = merge_transposes(&program).unwrap()?;
     verify_program(&direct).unwrap();
     assert!(program.output_types().eq(direct.output_types()));
-    assert!(direct_products(&direct).unwrap().is_none());
+    assert!(merge_transposes(&direct).unwrap().is_none());
     let graph = direct.graph();
     let ops: Vec<&str> = graph
         .ids()
