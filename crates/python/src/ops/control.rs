@@ -183,6 +183,7 @@ fn cond(
     let mut operands = operands.into_iter();
     let (mut traced_predicates, mut traced) = (Vec::new(), Vec::new());
     let (mut trees, mut entries) = (Vec::new(), Clauses::default());
+    let mut last = (clauses.len(), otherwise);
     for (number, (predicate, body)) in clauses.iter().enumerate() {
         // Nodes after the mark are copied to the regions that use them. A predicate before the mark
         // is an operand of the conditional, which every region receives.
@@ -191,16 +192,13 @@ fn cond(
             None => in_trace(py, function, &[&predicate.call0()?])?.1.remove(0),
         };
         // A branch that is never selected is not traced.
-        let known = trace.edit(|graph| graph.known_truth(predicate.0)).or_raise()?;
-        if known == Some(false) {
-            continue;
-        }
-        if known == Some(true) {
-            let active = trace.edit(|graph| entries.last(graph)).or_raise()?;
-            let (branch, tree) = trace_branch(&trace, function, active, body)?;
-            traced.push(branch);
-            trees.push((number, tree));
-            return finish_cond(py, function, &trace, mark, traced_predicates, traced, &trees);
+        match trace.edit(|graph| graph.known_truth(predicate.0)).or_raise()? {
+            Some(false) => continue,
+            Some(true) => {
+                last = (number, body);
+                break;
+            }
+            None => {}
         }
         let active = trace.build(|graph| entries.next(graph, &predicate));
         let active = active.map_err(|error| error.in_function(function)).or_raise()?;
@@ -209,10 +207,11 @@ fn cond(
         traced.push(branch);
         trees.push((number, tree));
     }
+    let (number, body) = last;
     let active = trace.edit(|graph| entries.last(graph)).or_raise()?;
-    let (otherwise, tree) = trace_branch(&trace, function, active, otherwise)?;
-    traced.push(otherwise);
-    trees.push((clauses.len(), tree));
+    let (branch, tree) = trace_branch(&trace, function, active, body)?;
+    traced.push(branch);
+    trees.push((number, tree));
     finish_cond(py, function, &trace, mark, traced_predicates, traced, &trees)
 }
 
