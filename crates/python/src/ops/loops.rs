@@ -139,6 +139,25 @@ impl Loop<'_, '_> {
         }
         Ok(next)
     }
+
+    /// The values of an iteration whose body returned `results`. A separate function, so that a level of
+    /// nested loops uses little of the stack.
+    fn iteration(
+        &mut self,
+        results: &Bound<'_, PyAny>,
+        state: &[Vectorized],
+    ) -> PyResult<Iteration> {
+        let Some((count, _)) = self.rows else {
+            return Ok(Iteration { state: self.leaves(results, state)?, rows: None });
+        };
+        let (next, index, rows): (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>) =
+            results.extract()?;
+        let state = self.leaves(&next, state)?;
+        let (values, tree) = leaves_of(self.trace, self.function, &rows)?;
+        let (index, _) = leaves_of(self.trace, self.function, &index)?;
+        self.rows = Some((count, Some(tree)));
+        Ok(Iteration { state, rows: Some(Rows { values, index: index[0].0, count }) })
+    }
 }
 
 impl LoopFunctions for Loop<'_, '_> {
@@ -156,16 +175,7 @@ impl LoopFunctions for Loop<'_, '_> {
 
     fn body(&mut self, state: &[Vectorized]) -> PyResult<Iteration> {
         let results = call_region(self.function, self.body, (self.state(state)?,))?;
-        let Some((count, _)) = self.rows else {
-            return Ok(Iteration { state: self.leaves(&results, state)?, rows: None });
-        };
-        let (next, index, rows): (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>) =
-            results.extract()?;
-        let state = self.leaves(&next, state)?;
-        let (values, tree) = leaves_of(self.trace, self.function, &rows)?;
-        let (index, _) = leaves_of(self.trace, self.function, &index)?;
-        self.rows = Some((count, Some(tree)));
-        Ok(Iteration { state, rows: Some(Rows { values, index: index[0].0, count }) })
+        self.iteration(&results, state)
     }
 
     fn max_trips(&self) -> Option<i64> {
