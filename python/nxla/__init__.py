@@ -127,11 +127,8 @@ if _os.environ.get("NXLA_COMPILER") in ("auto", "xla"):
 # XLA must not run while the process exits.
 _atexit.register(_core.wait_until_idle)
 if hasattr(_os, "register_at_fork"):
-    _os.register_at_fork(
-        before=_core.before_fork,
-        after_in_parent=_core.after_fork,
-        after_in_child=_core.after_fork_in_child,
-    )
+    _core.delay_forks()
+    _os.register_at_fork(after_in_child=_core.after_fork_in_child)
 
 e = _math.e
 inf = _math.inf

@@ -1876,11 +1876,8 @@ def wait_until_idle() -> None:
     thread can run programs.
     """
 
-def before_fork() -> None:
-    """Prepares a fork: waits until no other thread holds a lock of shared state."""
-
-def after_fork() -> None:
-    """Releases the locks in the parent process after a fork."""
+def delay_forks() -> None:
+    """Makes forks of the process wait until no other thread holds a lock of shared state."""
 
 def after_fork_in_child() -> None:
     """Resets the state in a child process after a fork, which has only the calling thread."""

@@ -60,6 +60,30 @@ def test_fork_does_not_inherit_locks():
     assert printed == "done\n"
 
 
+def test_fork_waits_for_a_thread_that_imports():
+    # A thread calls a function while it holds the lock of imports, for which `os.fork` waits.
+    printed = run("""
+        import _imp
+        holds_lock = threading.Event()
+        def call_with_import_lock():
+            _imp.acquire_lock()
+            holds_lock.set()
+            time.sleep(0.2)
+            nx.jit(lambda x: x + 1, compiler="evaluator")(1.0)
+            _imp.release_lock()
+        thread = threading.Thread(target=call_with_import_lock)
+        thread.start()
+        holds_lock.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            os._exit(nx.jit(lambda x: x + 2, compiler="evaluator")(1.0).item() != 3)
+        thread.join()
+        print(os.waitpid(child, 0)[1])
+    """)
+    assert printed == "0\n"
+
+
 def test_stages_run_in_a_pool_of_forked_processes():
     printed = run("""
         import concurrent.futures, multiprocessing

@@ -1,4 +1,4 @@
-//! Processes that were forked off one with a plugin.
+//! Forks of the process, and processes that were forked from one with a plugin.
 //!
 //! The threads of a plugin stay with the parent. A call of the plugin in the child would wait for
 //! ever or abort, so the child makes none, not even to free memory.
@@ -20,21 +20,33 @@ unsafe extern "C" {
     ) -> std::ffi::c_int;
 }
 
-#[cfg(unix)]
 extern "C" fn in_child() {
     FORKED.store(true, Ordering::Relaxed);
+}
+
+/// Calls `before` on a thread directly before it forks the process, and `after` directly afterwards, in the parent and
+/// in the child. The thread runs no Python code between the calls. Systems without forks never call the functions.
+pub fn call_around_forks(before: extern "C" fn(), after: extern "C" fn()) {
+    register(Some(before), Some(after), Some(after));
+}
+
+/// Registers functions for forks of this process, if it can fork.
+fn register(
+    before: Option<extern "C" fn()>,
+    in_parent: Option<extern "C" fn()>,
+    in_child: Option<extern "C" fn()>,
+) {
+    // The registration fails only if memory is exhausted; forks are then not detected.
+    #[cfg(unix)]
+    let _ = pthread_atfork(before, in_parent, in_child);
+    #[cfg(not(unix))]
+    let _ = (before, in_parent, in_child);
 }
 
 /// Has forks noticed from now on.
 pub(crate) fn watch() {
     static WATCHING: Once = Once::new();
-    // The registration fails only if memory is exhausted; a forked process is then not detected.
-    #[cfg(unix)]
-    WATCHING.call_once(|| {
-        let _ = pthread_atfork(None, None, Some(in_child));
-    });
-    #[cfg(not(unix))]
-    WATCHING.call_once(|| ());
+    WATCHING.call_once(|| register(None, None, Some(in_child)));
 }
 
 /// Checks that this process is not a fork of a process that had loaded a plugin.

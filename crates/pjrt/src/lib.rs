@@ -85,7 +85,7 @@ pub use external::ExternalReference;
 pub use faults::FAULTS_VARIABLE;
 pub use ffi::FACTORIZE_TARGET;
 pub use foreign::ForeignMemory;
-pub use forked::check_not_forked;
+pub use forked::{call_around_forks, check_not_forked};
 pub use host::{
     HOST_CALL_TARGET, HostAttribute, HostCallFrame, HostCallTable, HostHandler, HostView,
     HostViewMut, register_host_fn,

@@ -368,16 +368,10 @@ fn wait_until_idle(py: Python<'_>) -> PyResult<()> {
     Ok(())
 }
 
-/// Prepares a fork: waits until no other thread holds a lock of shared state.
+/// Makes forks of the process wait until no other thread holds a lock of shared state.
 #[pyfunction]
-fn before_fork() {
-    nxla_runtime::before_fork();
-}
-
-/// Releases the locks in the parent process after a fork.
-#[pyfunction]
-fn after_fork() {
-    nxla_runtime::after_fork();
+fn delay_forks() {
+    nxla_runtime::delay_forks();
 }
 
 /// Resets the state in a child process after a fork, which has only the calling thread.
@@ -405,8 +399,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(inlining_all, module)?)?;
     module.add_function(wrap_pyfunction!(compilers, module)?)?;
     module.add_function(wrap_pyfunction!(wait_until_idle, module)?)?;
-    module.add_function(wrap_pyfunction!(before_fork, module)?)?;
-    module.add_function(wrap_pyfunction!(after_fork, module)?)?;
+    module.add_function(wrap_pyfunction!(delay_forks, module)?)?;
     module.add_function(wrap_pyfunction!(after_fork_in_child, module)?)?;
     module.add_function(wrap_pyfunction!(release_held_memory, module)?)?;
     module.add_function(wrap_pyfunction!(to_backend, module)?)

@@ -6,42 +6,61 @@
 //! critical sections are short and do not call functions of users. Locks of one call or one trace do
 //! not need this, because the child never continues the call of another thread.
 
-use std::cell::RefCell;
 use std::ops::{Deref, DerefMut};
-use std::sync::{
-    Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
-};
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard};
+
+#[cfg(feature = "xla")]
+pub use handlers::delay_forks;
 
 /// Threads hold the read lock while they use shared state; the forking thread holds the write lock.
 static FORKING: RwLock<()> = RwLock::new(());
 
-thread_local! {
-    static FORK_GUARD: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
-}
+/// Handlers of forks. The crate that registers them with the C library comes with the feature `xla`.
+#[cfg(feature = "xla")]
+mod handlers {
+    use std::cell::RefCell;
+    use std::sync::{Once, RwLockWriteGuard, TryLockError};
+    use std::time::{Duration, Instant};
 
-/// The longest wait of a fork for other threads. Sections take microseconds; a thread that forks
-/// inside of one would wait for itself.
-const MAX_FORK_WAIT: Duration = Duration::from_secs(2);
+    use super::FORKING;
 
-/// Prepares a fork. The thread that forks the process must call this function first.
-pub fn before_fork() {
-    let until = Instant::now() + MAX_FORK_WAIT;
-    let writing = loop {
-        // No writer queues, so a reader can take a second lock.
-        match FORKING.try_write() {
-            Ok(writing) => break writing,
-            Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) if Instant::now() >= until => return,
-            Err(TryLockError::WouldBlock) => std::thread::yield_now(),
-        }
-    };
-    FORK_GUARD.set(Some(writing));
-}
+    thread_local! {
+        static GUARD: RefCell<Option<RwLockWriteGuard<'static, ()>>> = const { RefCell::new(None) };
+    }
 
-/// Resumes work in the parent process. The thread that has forked must call this function.
-pub fn after_fork() {
-    FORK_GUARD.take();
+    /// The longest wait of a fork for other threads. Sections take microseconds; a thread that forks
+    /// inside of one would wait for itself.
+    const MAX_FORK_WAIT: Duration = Duration::from_secs(2);
+
+    /// Makes forks wait for the users of shared data from now on.
+    ///
+    /// The C library takes the lock at the fork itself. A handler of Python would take it too early: before it forks,
+    /// Python waits for its import lock, and other threads run meanwhile. A thread that holds the import lock and
+    /// waits for the end of the fork would then wait forever.
+    pub fn delay_forks() {
+        static DELAYED: Once = Once::new();
+        DELAYED.call_once(|| nxla_pjrt::call_around_forks(before_fork, after_fork));
+    }
+
+    pub(super) extern "C" fn before_fork() {
+        let until = Instant::now() + MAX_FORK_WAIT;
+        let writing = loop {
+            // No writer queues, so a reader can take a second lock.
+            match FORKING.try_write() {
+                Ok(writing) => break writing,
+                Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) if Instant::now() >= until => return,
+                Err(TryLockError::WouldBlock) => std::thread::yield_now(),
+            }
+        };
+        // While a thread ends, it has no local data.
+        let _ = GUARD.try_with(|guard| guard.replace(Some(writing)));
+    }
+
+    /// Runs on the thread that has forked, in the parent process and in the child process.
+    pub(super) extern "C" fn after_fork() {
+        let _ = GUARD.try_with(RefCell::take);
+    }
 }
 
 /// A guard that delays forks, for locks that calls take often and sometimes without the interpreter
@@ -90,11 +109,13 @@ impl<T> DerefMut for SharedGuard<'_, T> {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "xla"))]
 mod tests {
     use std::sync::Arc;
     use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
 
+    use super::handlers::{after_fork, before_fork};
     use super::*;
 
     #[test]

@@ -84,8 +84,9 @@ pub use eager::EagerOp;
 pub use error::{Error, ErrorClass, Result};
 pub use evaluator::Evaluator;
 pub use expr::RawExpr;
+#[cfg(feature = "xla")]
 #[doc(hidden)]
-pub use forks::{after_fork, before_fork};
+pub use forks::delay_forks;
 #[doc(hidden)]
 pub use function::{
     Call, CallMode, Entry, Inputs, JitFunction, ResultVectors, Signature, Static, TracedFunction,
@@ -145,11 +146,10 @@ pub use nxla_stablehlo as stablehlo;
 pub use nxla_tensor as host;
 pub use nxla_tensor::{DType, HostTensor, Number, Scalar, Shape};
 
-/// Resumes work in the child process, on its only thread: cache slots whose creating thread does not
+/// Resets the state of a child process, on its only thread: cache slots whose creating thread does not
 /// exist are reset, and all streams end.
 #[doc(hidden)]
 pub fn after_fork_in_child() {
-    after_fork();
     executables().forget_makers();
     stream::orphan_streams();
 }
