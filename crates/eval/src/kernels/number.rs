@@ -23,9 +23,16 @@ pub(crate) trait Number: Element {
     fn narrow(sum: Self::Sum) -> Self;
     fn add(a: Self::Sum, b: Self::Sum) -> Self::Sum;
     fn multiply(a: Self::Sum, b: Self::Sum) -> Self::Sum;
-    /// Adds a product to a sum. One instruction does both if `is_fused`, and if the bits are the same because the
-    /// product is exact.
-    fn add_product(sum: Self::Sum, x: Self, y: Self::Sum, is_fused: bool) -> Self::Sum;
+    /// The product in the precision of the accumulator.
+    #[inline(always)]
+    fn wide_product(self, other: Self) -> Self::Sum {
+        Self::multiply(self.widen(), other.widen())
+    }
+    /// Adds a product to a sum.
+    #[inline(always)]
+    fn add_product(sum: Self::Sum, x: Self, y: Self) -> Self::Sum {
+        Self::add(sum, x.wide_product(y))
+    }
     /// The sum in the precision of the elements.
     fn plus(self, other: Self) -> Self;
     /// The product in the precision of the elements.
@@ -34,7 +41,7 @@ pub(crate) trait Number: Element {
 
 macro_rules! numbers {
     ($($t:ty, $sum:ty: $zero:expr, $one:expr, $widen:expr, $narrow:expr,
-        $add:expr, $multiply:expr, $fused:expr, $plus:expr, $times:expr;)*) => {
+        $add:expr, $multiply:expr, $plus:expr, $times:expr;)*) => {
         $(impl Number for $t {
             type Sum = $sum;
             const EMPTY_SUM: $sum = $zero;
@@ -56,14 +63,6 @@ macro_rules! numbers {
                 $multiply(a, b)
             }
             #[inline(always)]
-            fn add_product(sum: $sum, x: $t, y: $sum, is_fused: bool) -> $sum {
-                let fused: Option<fn($sum, $sum, $sum) -> $sum> = $fused;
-                match fused {
-                    Some(fused) if is_fused => fused($widen(x), y, sum),
-                    _ => $add(sum, $multiply($widen(x), y)),
-                }
-            }
-            #[inline(always)]
             fn plus(self, other: $t) -> $t {
                 $plus(self, other)
             }
@@ -78,7 +77,7 @@ macro_rules! numbers {
 macro_rules! integers {
     ($($t:ident)*) => {
         numbers! {
-            $($t, $t: 0, 1, |x| x, |x| x, $t::wrapping_add, $t::wrapping_mul, None,
+            $($t, $t: 0, 1, |x| x, |x| x, $t::wrapping_add, $t::wrapping_mul,
                 $t::wrapping_add, $t::wrapping_mul;)*
         }
     };
@@ -86,19 +85,18 @@ macro_rules! integers {
 integers!(u32 u64);
 
 macro_rules! floats {
-    ($($t:ty, $sum:ty: $zero:expr, $one:expr, $widen:expr, $narrow:expr, $fused:expr;)*) => {
+    ($($t:ty, $sum:ty: $zero:expr, $one:expr, $widen:expr, $narrow:expr;)*) => {
         numbers! {
             $($t, $sum: $zero, $one, $widen, $narrow, |a: $sum, b: $sum| a + b,
-                |a: $sum, b: $sum| a * b, $fused, |a: $t, b: $t| a + b, |a: $t, b: $t| a * b;)*
+                |a: $sum, b: $sum| a * b, |a: $t, b: $t| a + b, |a: $t, b: $t| a * b;)*
         }
     };
 }
 floats! {
-    // The product of two significands of 24 bits has 48 bits, which fit into an `f64`.
-    f32, f64: 0.0, 1.0, f64::from, |sum| sum as f32, Some(f64::mul_add);
-    f64, f64: 0.0, 1.0, |x| x, |sum| sum, None;
-    Complex<f32>, Complex<f64>: Complex::ZERO, Complex::ONE, wide, narrow, None;
-    Complex<f64>, Complex<f64>: Complex::ZERO, Complex::ONE, |z| z, |z| z, None;
+    f32, f64: 0.0, 1.0, f64::from, |sum| sum as f32;
+    f64, f64: 0.0, 1.0, |x| x, |sum| sum;
+    Complex<f32>, Complex<f64>: Complex::ZERO, Complex::ONE, wide, narrow;
+    Complex<f64>, Complex<f64>: Complex::ZERO, Complex::ONE, |z| z, |z| z;
 }
 
 #[inline(always)]

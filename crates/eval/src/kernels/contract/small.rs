@@ -131,12 +131,12 @@ impl ProductSteps {
                 if self.several.outer == 1 {
                     let row = &row[..N];
                     for lane in 0..N {
-                        sums[lane] = T::add_product(sums[lane], weight, T::widen(row[lane]), false);
+                        sums[lane] = T::add_product(sums[lane], weight, row[lane]);
                     }
                 } else {
                     for lane in 0..N {
-                        let x = T::widen(row[lane * self.several.outer]);
-                        sums[lane] = T::add_product(sums[lane], weight, x, false);
+                        let x = row[lane * self.several.outer];
+                        sums[lane] = T::add_product(sums[lane], weight, x);
                     }
                 }
             }
@@ -157,7 +157,7 @@ fn multiply_rows<T: Number, const N: usize>(left: &[T], right: &[T], inner: usiz
         let mut sums = [T::EMPTY_SUM; N];
         for (&weight, row) in weights.iter().zip(right) {
             for lane in 0..N {
-                sums[lane] = T::add_product(sums[lane], weight, T::widen(row[lane]), false);
+                sums[lane] = T::add_product(sums[lane], weight, row[lane]);
             }
         }
         for lane in 0..N {

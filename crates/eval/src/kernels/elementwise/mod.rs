@@ -25,9 +25,7 @@ pub(crate) use exec::{Feed, Feeds, Outs, repeat, split_off};
 pub(crate) use lanes::{Kernel, NARROW_LANES, Src, WIDE_LANES};
 pub(crate) use pairs::{JoinedSide, pair_kernel};
 pub(crate) use unary::{sign_kernel, unary_kernel};
-pub(crate) use vectorize::{
-    try_vectorize, try_vectorize_wide, vectorize, vectorize_fused, vectorize_wide,
-};
+pub(crate) use vectorize::{try_vectorize, try_vectorize_wide, vectorize, vectorize_wide};
 
 /// `1.5 * 2^23` and `1.5 * 2^52`: adding them rounds to an integer, which is then in the low bits.
 const ROUND_F32: f32 = 12_582_912.0;

@@ -3,8 +3,7 @@
 //! With the feature `simd`, code is compiled for the baseline of the target and, through [`pulp`], for AVX2; the set is
 //! selected at run time. Functions of elements and random bits, which compute more than they move,
 //! are also compiled for AVX-512, with which they take half of the time for large tensors. All sets
-//! return the same bits, because Rust never fuses or reorders operations on floats. Code that needs
-//! a fused product and sum requests it explicitly, and a processor without the instruction calls a function.
+//! return the same bits, because Rust never fuses or reorders operations on floats.
 //!
 //! Only inlined code is compiled for the instruction set. Such code has loops over indices instead of functions of
 //! `core` that call closures, such as [`std::array::from_fn`] and the `map` of arrays: these are separate functions
@@ -20,9 +19,7 @@ impl<F: FnOnce(bool)> pulp::WithSimd for Vectorized<F> {
 
     #[inline(always)]
     fn with_simd<S: pulp::Simd>(self, _: S) {
-        // AVX2, AVX-512 and Neon have instructions for a fused multiply-add.
-        let is_fused = cfg!(any(target_arch = "x86_64", target_arch = "aarch64"));
-        (self.0)(is_fused && !S::IS_SCALAR);
+        (self.0)(!S::IS_SCALAR);
     }
 }
 
@@ -35,26 +32,16 @@ fn avx2() -> Option<pulp::x86::V3> {
 /// Runs `work` with the vectors of the processor. `work` must be inlined to be compiled with them.
 #[inline(always)]
 pub(crate) fn vectorize(work: impl FnOnce()) {
-    vectorize_fused(
+    #[cfg(all(feature = "simd", target_arch = "x86_64"))]
+    match avx2() {
+        Some(simd) => simd.vectorize(work),
+        None => work(),
+    }
+    #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
+    vectorize_wide(
         #[inline(always)]
         |_| work(),
     );
-}
-
-/// Runs `work` with vectors, and passes it whether the processor has a fused product and sum. The work may use the
-/// instruction if the bits are the same, as for exact products.
-#[inline(always)]
-pub(crate) fn vectorize_fused(work: impl FnOnce(bool)) {
-    #[cfg(all(feature = "simd", target_arch = "x86_64"))]
-    match avx2() {
-        Some(simd) => simd.vectorize(
-            #[inline(always)]
-            || work(true),
-        ),
-        None => work(false),
-    }
-    #[cfg(not(all(feature = "simd", target_arch = "x86_64")))]
-    vectorize_wide(work);
 }
 
 /// Runs `work` with the widest vectors of the processor, and passes it whether there are any. It is

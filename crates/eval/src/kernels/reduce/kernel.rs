@@ -106,8 +106,12 @@ pub(crate) type Producer<'a> = dyn Fn(Range<usize>, &mut dyn FnMut(&[u8])) + Syn
 
 /// Elements per piece of a reduction of `len` elements to `inner` results.
 pub(crate) fn piece(len: usize, inner: usize) -> usize {
-    let rows = (PART_ELEMENTS / inner).max(MIN_PART_ROWS);
-    if len >= 2 * PART_ELEMENTS { rows * inner } else { len }
+    if len >= 2 * PART_ELEMENTS { piece_rows(inner) * inner } else { len }
+}
+
+/// Rows of `inner` elements per piece of a long reduction.
+pub(super) fn piece_rows(inner: usize) -> usize {
+    (PART_ELEMENTS / inner).max(MIN_PART_ROWS)
 }
 
 /// Returns true if `count` rows of `inner` elements are reduced piece by piece.
@@ -150,7 +154,7 @@ fn fill_computed<T: Element, A: Sum, R>(
         let mut sums = context::filled(reducer.start, inner);
         let mut column = 0;
         produce(range, &mut |block| {
-            column = add_elements(&mut sums, column, cast_slice(block), &reducer.step);
+            column = add_elements(&mut sums, column, cast_slice(block), reducer.step);
         });
         sums
     };
@@ -165,7 +169,7 @@ fn add_elements<T: Element, A: Copy>(
     sums: &mut [A],
     mut column: usize,
     mut x: &[T],
-    step: &impl Fn(A, T) -> A,
+    step: impl Step<A, T>,
 ) -> usize {
     let inner = sums.len();
     while !x.is_empty() {
@@ -173,9 +177,10 @@ fn add_elements<T: Element, A: Copy>(
         let whole = if column == 0 { x.len() / inner * inner } else { 0 };
         let (now, later) = x.split_at(whole.max(width));
         if whole > 0 {
-            accumulate(now, inner, 0, sums, step);
+            accumulate(Rows::new(now, inner), 0, sums, &without_weight(step));
         } else {
-            accumulate(now, width, 0, &mut sums[column..column + width], step);
+            let sums = &mut sums[column..column + width];
+            accumulate(Rows::new(now, width), 0, sums, &without_weight(step));
             column = (column + width) % inner;
         }
         x = later;
@@ -212,9 +217,8 @@ fn in_plane<T: Element, A: Sum, R: Element>(
             runs(&x[first * count..][..out.len() * count], count, reducer, &finish, out);
         });
     } else if outer == 1 && !is_narrow {
-        cx.pieces(out, TILE_COLUMNS, count, |first, out| {
-            columns(cx, x, inner, first, reducer, &finish, out)
-        });
+        let step = without_weight(reducer.step);
+        reduce_columns(cx, Rows::new(x, inner), reducer.start, step, finish, out);
     } else {
         cx.rows(out, inner, block, |first, out| {
             let blocks = x[first * block..].chunks_exact(block);
@@ -222,7 +226,8 @@ fn in_plane<T: Element, A: Sum, R: Element>(
                 if is_narrow {
                     narrow(x, inner, reducer, &finish, out);
                 } else {
-                    columns(cx, x, inner, 0, reducer, &finish, out);
+                    let step = without_weight(reducer.step);
+                    columns(cx, Rows::new(x, inner), 0, reducer.start, &step, &finish, out);
                 }
             }
         });
@@ -287,8 +292,10 @@ fn runs<T: Element, A: Sum, R>(
 /// Elements that are reduced in order.
 pub(super) trait ReducedRun<T>: Copy {
     fn len(self) -> usize;
-    /// `N` neighbors.
-    fn chunk<const N: usize>(self, at: usize) -> [T; N];
+    /// The first elements. Runs of provably equal length need no bounds checks.
+    fn take(self, count: usize) -> Self;
+    /// The chunk with this index, if the elements are divided into chunks of `N`.
+    fn chunk<const N: usize>(self, index: usize) -> [T; N];
 }
 
 impl<T: Copy> ReducedRun<T> for &[T] {
@@ -298,8 +305,13 @@ impl<T: Copy> ReducedRun<T> for &[T] {
     }
 
     #[inline(always)]
-    fn chunk<const N: usize>(self, at: usize) -> [T; N] {
-        *self[at..].first_chunk().expect("a chunk is inside of a run")
+    fn take(self, count: usize) -> Self {
+        &self[..count]
+    }
+
+    #[inline(always)]
+    fn chunk<const N: usize>(self, index: usize) -> [T; N] {
+        self.as_chunks().0[index]
     }
 }
 
@@ -336,22 +348,24 @@ fn side_by_side<T: Copy, U: ReducedRun<T>, A: Copy>(
     runs: [U; RUNS_PER_PASS],
     Reducer { start, step, merge }: &Reducer<A, impl Step<A, T>, impl Step<A, A>>,
 ) -> [A; RUNS_PER_PASS] {
-    let mut lanes = [[*start; SHORT_RUN_LANES]; RUNS_PER_PASS];
-    let whole = runs[0].len() / SHORT_RUN_LANES * SHORT_RUN_LANES;
-    for at in (0..whole).step_by(SHORT_RUN_LANES) {
-        for (lanes, run) in lanes.iter_mut().zip(&runs) {
-            let chunk = run.chunk::<SHORT_RUN_LANES>(at);
-            *lanes = add_lanes(*lanes, &chunk, step);
+    let len = runs[0].len();
+    let (mut runs, mut lanes) = (runs, [[*start; SHORT_RUN_LANES]; RUNS_PER_PASS]);
+    for run in &mut runs {
+        *run = run.take(len);
+    }
+    for index in 0..len / SHORT_RUN_LANES {
+        for at in 0..RUNS_PER_PASS {
+            lanes[at] = add_lanes(lanes[at], &runs[at].chunk(index), step);
         }
     }
-    let mut sums = [*start; RUNS_PER_PASS];
-    for ((sum, lanes), run) in sums.iter_mut().zip(hide_lanes(lanes)).zip(&runs) {
+    let (lanes, mut sums) = (hide_lanes(lanes), [*start; RUNS_PER_PASS]);
+    for at in 0..RUNS_PER_PASS {
         let mut ends = *start;
-        for at in whole..run.len() {
-            let [x] = run.chunk::<1>(at);
+        for index in len / SHORT_RUN_LANES * SHORT_RUN_LANES..len {
+            let [x] = runs[at].chunk(index);
             ends = step(ends, x);
         }
-        *sum = merge(merge_lanes(lanes, merge), ends);
+        sums[at] = merge(merge_lanes(lanes[at], merge), ends);
     }
     sums
 }
@@ -503,13 +517,51 @@ fn add_lanes<T: Copy, A: Copy, const N: usize>(
     lanes
 }
 
-/// Reduces the columns of a block of rows of `inner` elements, from the column `first` on.
-fn columns<T: Element, A: Sum, R>(
+/// The rows of a matrix, each with a weight for its elements.
+#[derive(Clone, Copy)]
+pub(super) struct Rows<'a, T, W> {
+    pub(super) x: &'a [T],
+    /// The elements of a row.
+    pub(super) inner: usize,
+    pub(super) weights: &'a [W],
+}
+
+impl<'a, T> Rows<'a, T, ()> {
+    /// Rows without weights.
+    fn new(x: &'a [T], inner: usize) -> Self {
+        const NO_WEIGHTS: &[()] = &[(); usize::MAX];
+        Self { x, inner, weights: &NO_WEIGHTS[..x.len() / inner] }
+    }
+}
+
+/// The step of a reduction of rows without weights.
+#[inline(always)]
+fn without_weight<A, T>(step: impl Step<A, T>) -> impl Fn(A, T, ()) -> A + Sync {
+    #[inline(always)]
+    move |a, x, ()| step(a, x)
+}
+
+/// Reduces the columns of rows. Threads divide the columns.
+pub(super) fn reduce_columns<T: Element, A: Sum, W: Copy + Sync, R: Element>(
     cx: Cx<'_>,
-    x: &[T],
-    inner: usize,
+    rows: Rows<'_, T, W>,
+    start: A,
+    step: impl Fn(A, T, W) -> A + Sync,
+    finish: impl Fn(A) -> R + Sync,
+    out: &mut [R],
+) {
+    cx.pieces(out, TILE_COLUMNS, rows.weights.len(), |first, out| {
+        columns(cx, rows, first, start, &step, &finish, out);
+    });
+}
+
+/// Reduces the columns of rows, from the column `first` on.
+fn columns<T: Element, A: Sum, W: Copy, R>(
+    cx: Cx<'_>,
+    rows: Rows<'_, T, W>,
     first: usize,
-    reducer: Reducer<A, impl Step<A, T>, impl Step<A, A>>,
+    start: A,
+    step: &impl Fn(A, T, W) -> A,
     finish: &impl Fn(A) -> R,
     out: &mut [R],
 ) {
@@ -517,9 +569,8 @@ fn columns<T: Element, A: Sum, R>(
     let buffer = scratch.elements::<A>(out.len().min(TILE_COLUMNS));
     for (tile, out) in out.chunks_mut(TILE_COLUMNS).enumerate() {
         let sums = &mut buffer[..out.len()];
-        sums.fill(reducer.start);
-        let first = first + tile * TILE_COLUMNS;
-        accumulate(x, inner, first, sums, &reducer.step);
+        sums.fill(start);
+        accumulate(rows, first + tile * TILE_COLUMNS, sums, step);
         for (out, &sum) in out.iter_mut().zip(&*sums) {
             *out = finish(sum);
         }
@@ -538,7 +589,7 @@ fn narrow<T: Element, A: Sum, R>(
     let mut buffer = [reducer.start; RUN_LANES * JOINED_ROWS];
     let sums = &mut buffer[..wide];
     let whole = x.len() / wide * wide;
-    accumulate(&x[..whole], wide, 0, sums, &reducer.step);
+    accumulate(Rows::new(&x[..whole], wide), 0, sums, &without_weight(reducer.step));
     for (column, out) in out.iter_mut().enumerate() {
         let lanes = sums[column..].iter().step_by(inner);
         let sum = lanes.fold(reducer.start, |a, &b| (reducer.merge)(a, b));
@@ -549,26 +600,25 @@ fn narrow<T: Element, A: Sum, R>(
 
 /// Adds each row, from the column `first` on, to the accumulators.
 #[inline(always)]
-fn accumulate<T: Element, A: Copy>(
-    x: &[T],
-    inner: usize,
+pub(super) fn accumulate<T: Element, A: Copy, W: Copy>(
+    Rows { x, inner, weights }: Rows<'_, T, W>,
     first: usize,
     sums: &mut [A],
-    step: &impl Fn(A, T) -> A,
+    step: &impl Fn(A, T, W) -> A,
 ) {
     let width = sums.len();
     vectorize(
         #[inline(always)]
         || {
-            let together = x.chunks_exact(ROWS_PER_PASS * inner);
-            let rest = together.remainder();
-            for rows in together {
+            let (groups, rest) = weights.as_chunks::<ROWS_PER_PASS>();
+            let (together, last) = x.split_at(groups.len() * ROWS_PER_PASS * inner);
+            for (rows, weights) in together.chunks_exact(ROWS_PER_PASS * inner).zip(groups) {
                 let row = |index: usize| &rows[index * inner + first..][..width];
-                add_rows(sums, [row(0), row(1), row(2), row(3)], step);
+                add_rows(sums, [row(0), row(1), row(2), row(3)], weights, step);
             }
-            for row in rest.chunks_exact(inner) {
+            for (row, &weight) in last.chunks_exact(inner).zip(rest) {
                 for (sum, &x) in sums.iter_mut().zip(&row[first..]) {
-                    *sum = step(*sum, x);
+                    *sum = step(*sum, x, weight);
                 }
             }
         },
@@ -578,14 +628,15 @@ fn accumulate<T: Element, A: Copy>(
 /// Adds rows one after the other, with the accumulators in registers. A separate function, because
 /// reference arguments are known not to overlap.
 #[inline(always)]
-fn add_rows<T: Copy, A: Copy>(
+fn add_rows<T: Copy, A: Copy, W: Copy>(
     sums: &mut [A],
     [a, b, c, d]: [&[T]; ROWS_PER_PASS],
-    step: &impl Fn(A, T) -> A,
+    &[u, v, w, z]: &[W; ROWS_PER_PASS],
+    step: &impl Fn(A, T, W) -> A,
 ) {
     let rows = a.iter().zip(b).zip(c).zip(d);
     for (sum, (((&a, &b), &c), &d)) in sums.iter_mut().zip(rows) {
-        *sum = step(step(step(step(*sum, a), b), c), d);
+        *sum = step(step(step(step(*sum, a, u), b, v), c, w), d, z);
     }
 }
 

@@ -7,7 +7,7 @@ use bytemuck::{cast_slice, cast_slice_mut};
 use nxla_expr::ReduceOp;
 use nxla_tensor::DType;
 
-use super::kernel::{ReducedRun, Reducer, SHORT_RUN, SHORT_RUN_LANES, short_runs};
+use super::kernel::{ReducedRun, Reducer, SHORT_RUN, SHORT_RUN_LANES, Sum, short_runs};
 use crate::kernels::elementwise::PairFunction;
 use crate::kernels::number::Number;
 
@@ -83,24 +83,30 @@ fn sum_rows<T: Number>(
 
 /// A function of the elements of two rows of one length.
 #[derive(Clone, Copy)]
-struct Pairs<'a, T, F> {
-    x: &'a [T],
-    y: &'a [T],
-    pair: F,
+pub(super) struct Pairs<'a, X, Y, F> {
+    pub(super) x: &'a [X],
+    pub(super) y: &'a [Y],
+    pub(super) pair: F,
 }
 
-impl<T: Copy, F: Fn(T, T) -> T + Copy> ReducedRun<T> for Pairs<'_, T, F> {
+impl<X: Copy, Y: Copy, T: Sum, F: Fn(X, Y) -> T + Copy> ReducedRun<T> for Pairs<'_, X, Y, F> {
     #[inline(always)]
     fn len(self) -> usize {
         self.x.len()
     }
 
     #[inline(always)]
-    fn chunk<const N: usize>(self, at: usize) -> [T; N] {
-        let (mut x, y) = (self.x.chunk::<N>(at), self.y.chunk::<N>(at));
+    fn take(self, count: usize) -> Self {
+        Self { x: self.x.take(count), y: self.y.take(count), ..self }
+    }
+
+    #[inline(always)]
+    fn chunk<const N: usize>(self, index: usize) -> [T; N] {
+        let (x, y) = (self.x.chunk::<N>(index), self.y.chunk::<N>(index));
+        let mut values = [T::zeroed(); N];
         for lane in 0..N {
-            x[lane] = (self.pair)(x[lane], y[lane]);
+            values[lane] = (self.pair)(x[lane], y[lane]);
         }
-        x
+        values
     }
 }

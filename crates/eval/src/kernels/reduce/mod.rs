@@ -7,6 +7,7 @@ mod arg;
 mod kernel;
 mod map_reduce;
 mod plane;
+mod weighted;
 
 use bytemuck::cast_slice_mut;
 use nxla_expr::{Op, Reduce, ReduceOp, TensorType};
@@ -17,11 +18,10 @@ use crate::kernels::elementwise::{Domain, convert};
 use crate::kernels::number::{Number, accumulator_dtype, compute_dtype, match_number, match_wide};
 use crate::kernels::ordered::{match_order, pick_better};
 use kernel::{Elements, Reducer, finds_largest, is_in_pieces, neutral, reduce};
-pub(crate) use kernel::{
-    Producer, ROUND, SHORT_RUN_LANES, hide_lanes, merge_lanes, merge_parts, piece,
-};
+pub(crate) use kernel::{Producer, ROUND, hide_lanes, piece};
 pub(crate) use map_reduce::{RowOperand, has_map_reduce_kernel, map_reduce_rows};
 pub(crate) use plane::{Plane, reduced_first};
+pub(crate) use weighted::{combine_rows, multiply_rows};
 
 pub(crate) fn evaluate(
     cx: Cx<'_>,
