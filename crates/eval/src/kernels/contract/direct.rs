@@ -133,18 +133,9 @@ impl<T: InVectors> Task<'_, T> {
         let parts = &mut self.parts[(image - from / size) * outputs..][..outputs];
         for (output, part) in parts.iter_mut().enumerate() {
             let part = &mut part[start..][..columns.len()];
-            match <&mut [T; P]>::try_from(&mut *part) {
-                Ok(part) if !add => {
-                    for p in 0..P {
-                        part[p] = sums[p * lanes + output];
-                    }
-                }
-                _ => {
-                    for (p, out) in part.iter_mut().enumerate() {
-                        let sum = sums[p * lanes + output];
-                        *out = if add { out.plus(sum) } else { sum };
-                    }
-                }
+            for (p, out) in part.iter_mut().enumerate() {
+                let sum = sums[p * lanes + output];
+                *out = if add { out.plus(sum) } else { sum };
             }
         }
     }

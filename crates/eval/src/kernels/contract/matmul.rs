@@ -6,13 +6,12 @@
 //! and are rounded once. Integers wrap.
 
 use super::small;
-use crate::context::{self, Cx};
+use crate::context::Cx;
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::CHECKED_PRODUCT;
 use crate::kernels::matrix::Kernels;
 use crate::kernels::number::Number;
 use crate::kernels::reduce::{combine_rows, multiply_rows};
-use crate::kernels::strided::Strided;
 
 /// The sizes of a batch of products of `[rows][inner]` by `[inner][columns]`.
 #[derive(Clone, Copy, Debug)]
@@ -80,25 +79,35 @@ fn product<T: Number + Kernels>(
     if inner == 1 {
         return outer(cx, left.elements, right.elements, out);
     }
-    if rows == 1 || columns == 1 {
-        // A vector is contiguous in either memory order of its matrix.
-        let (matrix, vector) = if columns == 1 { (left, right) } else { (right, left) };
-        return if matrix.inner_first && out.len() > 1 {
-            combine_rows(cx, vector.elements, matrix.elements, out);
-        } else {
-            multiply_rows(cx, matrix.elements, vector.elements, out);
-        };
+    if columns == 1 {
+        return times_vector(cx, left, right.elements, out);
+    }
+    if rows == 1 {
+        return times_vector(cx, right, left.elements, out);
     }
     if blocked(cx, sizes, left, right, out) {
         return;
     }
-    let left = in_order(cx, left, rows, inner, false);
-    let right = in_order(cx, right, columns, inner, true);
     cx.rows(out, columns, inner * columns, |first, out| {
-        for (index, out) in out.chunks_exact_mut(columns).enumerate() {
-            combine_rows(cx, &left[(first + index) * inner..][..inner], &right, out);
+        let mut scratch = cx.scratch();
+        let row = scratch.elements::<T>(inner);
+        let step = if left.inner_first { rows } else { 1 };
+        for (index, out) in (first..).zip(out.chunks_exact_mut(columns)) {
+            let start = if left.inner_first { index } else { index * inner };
+            let elements = left.elements[start..].iter().step_by(step);
+            row.iter_mut().zip(elements).for_each(|(to, &x)| *to = x);
+            times_vector(cx, right, row, out);
         }
     });
+}
+
+/// The product of a vector, which is contiguous in either memory order, and a matrix.
+fn times_vector<T: Number>(cx: Cx<'_>, matrix: Factor<'_, T>, vector: &[T], out: &mut [T]) {
+    if matrix.inner_first && out.len() > 1 {
+        combine_rows(cx, vector, matrix.elements, out);
+    } else {
+        multiply_rows(cx, matrix.elements, vector, out);
+    }
 }
 
 /// Each element of a column times each element of a row.
@@ -113,28 +122,6 @@ fn outer<T: Number>(cx: Cx<'_>, column: &[T], row: &[T], out: &mut [T]) {
             },
         );
     });
-}
-
-/// The elements in the given order of axes.
-fn in_order<'a, T: Number>(
-    cx: Cx<'_>,
-    factor: Factor<'a, T>,
-    outer: usize,
-    inner: usize,
-    inner_first: bool,
-) -> std::borrow::Cow<'a, [T]> {
-    if factor.inner_first == inner_first {
-        return factor.elements.into();
-    }
-    let (rows, columns) = if factor.inner_first { (outer, inner) } else { (inner, outer) };
-    let mut elements = context::filled(T::default(), rows * columns);
-    Strided::new(0, [(rows, 1), (columns, rows as isize)]).read_all_bytes(
-        cx,
-        size_of::<T>(),
-        bytemuck::cast_slice(factor.elements),
-        bytemuck::cast_slice_mut(&mut elements),
-    );
-    elements.into()
 }
 
 /// A large product, split among threads; `false` if the type has no blocked product.

@@ -34,20 +34,18 @@ pub(super) fn multiply<T: Number>(
     } else {
         (right, left, columns, rows, Steps { inner: columns, outer: 1 })
     };
-    let layout = ProductSteps {
-        lines,
-        inner,
-        one: Steps::of(one, lines, inner),
-        several: Steps::of(several, width, inner),
-        out: steps,
-    };
+    let layout =
+        ProductSteps { lines, inner, width, one: Steps::of(one, lines, inner), out: steps };
     cx.rows(out, rows * columns, rows * inner * columns, |first, out| {
+        let mut scratch = cx.scratch();
+        let copy = scratch.elements::<T>(inner * width);
         vectorize(
             #[inline(always)]
             || {
                 for (index, out) in out.chunks_exact_mut(rows * columns).enumerate() {
                     let one = one.matrix(first + index, lines * inner).elements;
-                    let several = several.matrix(first + index, inner * width).elements;
+                    let several = several.matrix(first + index, inner * width);
+                    let several = in_rows(several, width, copy);
                     let mut at = 0;
                     while width - at >= 16 {
                         layout.multiply_lines::<T, 16>(one, several, at, out);
@@ -71,6 +69,21 @@ pub(super) fn multiply<T: Number>(
             },
         );
     });
+}
+
+/// The rows along the inner axis of a matrix, which are copied if they are not contiguous.
+#[inline(always)]
+fn in_rows<'a, T: Copy>(factor: Factor<'a, T>, width: usize, copy: &'a mut [T]) -> &'a [T] {
+    if factor.inner_first {
+        return factor.elements;
+    }
+    let inner = copy.len() / width;
+    for (at, line) in factor.elements.chunks_exact(inner).enumerate() {
+        for (index, &x) in line.iter().enumerate() {
+            copy[index * width + at] = x;
+        }
+    }
+    copy
 }
 
 /// The distances between neighbors along the inner axis of a matrix and along its other axis. A
@@ -97,16 +110,15 @@ impl Steps {
 struct ProductSteps {
     lines: usize,
     inner: usize,
+    width: usize,
     one: Steps,
-    several: Steps,
     out: Steps,
 }
 
 impl ProductSteps {
     /// Returns `true` if all matrices are in row-major order with this number of columns.
     fn has_rows_of(&self, columns: usize) -> bool {
-        let is_row_major = self.one.inner == 1 && self.several.outer == 1 && self.out.inner == 1;
-        is_row_major && self.several.inner == columns
+        self.one.inner == 1 && self.out.inner == 1 && self.width == columns
     }
 
     /// Computes `N` neighbors of each line, whose sums stay in registers.
@@ -121,23 +133,14 @@ impl ProductSteps {
         if self.has_rows_of(N) {
             return multiply_rows::<T, N>(one, several, self.inner, out);
         }
-        let several = &several[first * self.several.outer..];
         for line in 0..self.lines {
             let weights = &one[line * self.one.outer..];
             let mut sums = [T::EMPTY_SUM; N];
             for at in 0..self.inner {
                 let weight = weights[at * self.one.inner];
-                let row = &several[at * self.several.inner..];
-                if self.several.outer == 1 {
-                    let row = &row[..N];
-                    for lane in 0..N {
-                        sums[lane] = T::add_product(sums[lane], weight, row[lane]);
-                    }
-                } else {
-                    for lane in 0..N {
-                        let x = row[lane * self.several.outer];
-                        sums[lane] = T::add_product(sums[lane], weight, x);
-                    }
+                let row = &several[at * self.width + first..][..N];
+                for lane in 0..N {
+                    sums[lane] = T::add_product(sums[lane], weight, row[lane]);
                 }
             }
             let out = &mut out[line * self.out.outer + first * self.out.inner..];
