@@ -120,14 +120,15 @@ impl<T: InVectors> Direct<'_, T> {
 impl<T: InVectors> Task<'_, T> {
     /// Stores the sums `[column][lane]` of neighboring columns of a row, or adds them. An image has `size` columns.
     #[inline(never)]
-    pub(super) fn store<const P: usize>(
+    pub(super) fn store(
         &mut self,
         sums: &[T],
+        lanes: usize,
         columns: Range<usize>,
         size: usize,
         add: bool,
     ) {
-        let (lanes, outputs) = (sums.len() / P, self.outputs.len());
+        let outputs = self.outputs.len();
         let (image, from) = (columns.start / size, self.columns.start);
         let start = columns.start - from.max(image * size);
         let parts = &mut self.parts[(image - from / size) * outputs..][..outputs];

@@ -149,7 +149,7 @@ impl<T: InVectors> TileWork<'_, T> {
                 let columns = column..end.min(self.task.columns.end);
                 if !columns.is_empty() {
                     column = columns.end;
-                    self.task.store::<P>(sums, columns, size, part.start > 0);
+                    self.task.store(sums, N * V::LANES, columns, size, part.start > 0);
                 }
             }
         }

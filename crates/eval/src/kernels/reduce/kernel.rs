@@ -30,10 +30,10 @@ pub(crate) const ROUND: usize = GROUPS * RUN_LANES;
 pub(super) const SHORT_RUN: usize = 1024;
 
 /// Independent partial results of a short run.
-pub(crate) const SHORT_RUN_LANES: usize = 8;
+pub(super) const SHORT_RUN_LANES: usize = 8;
 
 /// Short runs that are reduced in one pass.
-const RUNS_PER_PASS: usize = 4;
+pub(super) const RUNS_PER_PASS: usize = 4;
 
 /// Accumulators that are updated at a time: few enough to stay in the cache, and enough for long reads of a row,
 /// because prefetching starts anew with each read.
@@ -491,7 +491,7 @@ fn merge_groups<A: Copy>(
 
 /// Combines the lanes.
 #[inline(always)]
-pub(crate) fn merge_lanes<A: Copy, const N: usize>(
+pub(super) fn merge_lanes<A: Copy, const N: usize>(
     mut lanes: [A; N],
     merge: &impl Fn(A, A) -> A,
 ) -> A {
@@ -641,7 +641,7 @@ fn add_rows<T: Copy, A: Copy, W: Copy>(
 }
 
 /// Computes partial results in parallel, and combines them pairwise, which keeps the error of long sums small.
-pub(crate) fn merge_parts<A: Sum>(
+pub(super) fn merge_parts<A: Sum>(
     cx: Cx<'_>,
     count: usize,
     part: impl Fn(usize) -> Vec<A> + Sync,

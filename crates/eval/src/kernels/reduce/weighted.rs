@@ -3,7 +3,7 @@
 //! Products are added in the precision of the accumulator and rounded once.
 
 use super::kernel::{
-    Reducer, Rows, SHORT_RUN_LANES, accumulate, hide_lanes, merge_parts, piece_rows,
+    RUNS_PER_PASS, Reducer, Rows, SHORT_RUN_LANES, accumulate, hide_lanes, merge_parts, piece_rows,
     reduce_columns, short_runs,
 };
 use super::map_reduce::Pairs;
@@ -11,9 +11,6 @@ use crate::context::{self, Cx};
 use crate::kernels::elementwise::vectorize;
 use crate::kernels::limits::PART_ELEMENTS;
 use crate::kernels::number::Number;
-
-/// Runs of a vector that are reduced in one pass.
-const RUNS: usize = 4;
 
 /// Columns up to which the sums of a row are one vector in registers, measured by the family `contract` of
 /// `benches/python/kernels.py`.
@@ -87,11 +84,8 @@ fn combine_narrow_rows<T: Number>(Rows { x, inner, weights }: Rows<'_, T, T>) ->
         },
     );
     let done = 2 * pairs.len();
-    for (row, &weight) in x[done * inner..].chunks_exact(inner).zip(&weights[done..]) {
-        for (sum, &x) in sums.iter_mut().zip(row) {
-            *sum = T::add_product(*sum, x, weight);
-        }
-    }
+    let rest = Rows { x: &x[done * inner..], inner, weights: &weights[done..] };
+    accumulate(rest, 0, &mut sums[..inner], &T::add_product);
     sums[..inner].to_vec()
 }
 
@@ -100,14 +94,14 @@ fn multiply_vectors<T: Number>(cx: Cx<'_>, x: &[T], y: &[T]) -> T::Sum {
     let part = |index: usize| {
         let range = index * PART_ELEMENTS..x.len().min((index + 1) * PART_ELEMENTS);
         let (x, y) = (&x[range.clone()], &y[range]);
-        let count = x.len() / RUNS / SHORT_RUN_LANES * SHORT_RUN_LANES;
+        let count = x.len() / RUNS_PER_PASS / SHORT_RUN_LANES * SHORT_RUN_LANES;
         let run = |run: usize| {
             let [x, y] = [x, y].map(|vector| &vector[run * count..][..count]);
             Pairs { x, y, pair: T::wide_product }
         };
-        let ends = x[RUNS * count..].iter().zip(&y[RUNS * count..]);
+        let ends = x[RUNS_PER_PASS * count..].iter().zip(&y[RUNS_PER_PASS * count..]);
         let mut sum = ends.fold(T::EMPTY_SUM, |sum, (&x, &y)| T::add_product(sum, x, y));
-        short_runs(run, RUNS, sums::<T>(), |_, run| sum = T::add(sum, run));
+        short_runs(run, RUNS_PER_PASS, sums::<T>(), |_, run| sum = T::add(sum, run));
         vec![sum]
     };
     merge_parts(cx, x.len().div_ceil(PART_ELEMENTS), part, T::add)[0]
