@@ -10,9 +10,9 @@ use std::sync::Arc;
 use nxla_tensor::{broadcast_shapes, promote_keep_pred};
 
 use crate::graph::{
-    Block, BlockKind, Cond, CustomGrad, Difference, ErrorKind, ExprId, Graph, HookOp, HostFn,
-    Invariants, Keep, Mark, Metadata, Misfit, Op, Operands, Region, Replay, Result, RuleFor, Scope,
-    TensorType, Traced, While,
+    Block, BlockKind, ClosedBody, Cond, CustomGrad, Difference, ErrorKind, ExprId, Graph, HookOp,
+    HostFn, Invariants, Keep, Mark, Metadata, Misfit, Op, Operands, Region, Replay, Result,
+    RuleFor, Scope, TensorType, Traced, While,
 };
 
 /// A custom rule that is being traced, see [`Graph::open_rule`].
@@ -226,22 +226,31 @@ impl Graph {
         operands: &[ExprId],
         body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
     ) -> Result<Vec<ExprId>, E> {
-        self.known_block(BlockKind::Named { name: name.into(), attributes }, operands, body)
+        let open = self.open_block(operands);
+        let results = body(self, open.parameters())?;
+        Ok(self.close_block(open, name, attributes, results)?)
     }
 
-    /// Creates a [`Graph::block`] of a kind that backends know.
-    pub(crate) fn known_block<E: From<crate::Error>>(
+    /// Creates a block whose kind and operand types determine its body, which depends on no value but its parameters.
+    /// The body is built once for each source line.
+    pub(crate) fn known_block(
         &mut self,
         kind: BlockKind,
         operands: &[ExprId],
-        body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
-    ) -> Result<Vec<ExprId>, E> {
+        body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
+    ) -> Result<Vec<ExprId>> {
+        let key = self.body_key(&kind, operands);
+        if let Some(known) = self.bodies.get(&key).cloned() {
+            return self.make_block(kind, known, operands);
+        }
         let open = self.open_block(operands);
-        let results = body(self, &open.scope.parameters)?;
-        Ok(self.close_known(open, kind, results)?)
+        let results = body(self, open.parameters())?;
+        let body = self.close_body(&open, results)?;
+        self.bodies.insert(key, body.clone());
+        self.make_block(kind, body, operands)
     }
 
-    /// Creates a [`Graph::block`] with one result.
+    /// Creates a [`Graph::known_block`] with one result; `attributes` must determine what `body` builds.
     pub(super) fn composite<const N: usize>(
         &mut self,
         name: &str,
@@ -251,9 +260,10 @@ impl Graph {
     ) -> Result<ExprId> {
         let attributes =
             attributes.iter().map(|(name, value)| ((*name).into(), value.to_string())).collect();
-        let results = self.block(name, attributes, &operands, |graph, parameters| {
+        let kind = BlockKind::Named { name: name.into(), attributes };
+        let results = self.known_block(kind, &operands, |graph, parameters| {
             let parameters = parameters.try_into().expect("one parameter for each operand");
-            Ok::<_, crate::Error>(vec![body(graph, parameters)?])
+            Ok(vec![body(graph, parameters)?])
         })?;
         Ok(results[0])
     }
@@ -300,11 +310,25 @@ impl Graph {
         kind: BlockKind,
         results: Vec<ExprId>,
     ) -> Result<Vec<ExprId>> {
+        let body = self.close_body(&open, results)?;
+        self.make_block(kind, body, &open.operands)
+    }
+
+    /// Returns the body of a block that returned `results`.
+    fn close_body(&mut self, open: &OpenBlock, results: Vec<ExprId>) -> Result<ClosedBody> {
         let traced = self.traced(open.mark, results);
         let closed = self.close(open.mark, Some(&open.scope), &[traced], Invariants::Capture)?;
-        let body = closed.programs[0].clone();
-        let block = Block { kind, batch_axes: 0, body };
-        let operands: Operands = open.operands.iter().chain(&closed.captures).copied().collect();
+        Ok(ClosedBody { program: closed.programs[0].clone(), captures: closed.captures })
+    }
+
+    fn make_block(
+        &mut self,
+        kind: BlockKind,
+        body: ClosedBody,
+        operands: &[ExprId],
+    ) -> Result<Vec<ExprId>> {
+        let block = Block { kind, batch_axes: 0, body: body.program };
+        let operands: Operands = operands.iter().chain(&body.captures).copied().collect();
         let node = self.make(Op::Block(Arc::new(block)), &operands)?;
         self.parts(node)
     }

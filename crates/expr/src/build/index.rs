@@ -393,7 +393,7 @@ impl Graph {
             let x = parameters[0];
             let order = graph.argsort(x, -1, true, false, DType::S32)?;
             let indices = graph.slice_along_axis(order, 0, k, -1, 1)?;
-            Ok::<_, crate::Error>(vec![graph.take_along_axis(x, indices, -1)?, indices])
+            Ok(vec![graph.take_along_axis(x, indices, -1)?, indices])
         })?;
         Ok((results[0], results[1]))
     }

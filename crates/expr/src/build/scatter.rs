@@ -24,7 +24,7 @@ impl Graph {
             let &[x, indices, updates] = parameters else {
                 unreachable!("there are three operands")
             };
-            Ok::<_, crate::Error>(vec![graph.scattered_runs(x, indices, updates, op)?])
+            Ok(vec![graph.scattered_runs(x, indices, updates, op)?])
         })?;
         let is_extreme = matches!(op, Combine::Max | Combine::Min);
         let has_gradient = self.dtype(x).is_float() && self.dtype(updates).is_float();

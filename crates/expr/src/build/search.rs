@@ -73,7 +73,7 @@ impl Graph {
         let kind = BlockKind::Search(order);
         let results = self.known_block(kind, &[sorted, x], |graph, parameters| {
             let &[sorted, x] = parameters else { unreachable!("there are two operands") };
-            Ok::<_, crate::Error>(vec![graph.bisect(sorted, x, order)?])
+            Ok(vec![graph.bisect(sorted, x, order)?])
         })?;
         Ok(results[0])
     }

@@ -284,7 +284,7 @@ impl Graph {
         let x = self.as_type(x, dtype)?;
         let kind = BlockKind::Cumulative { op, axis, reverse };
         let results = self.known_block(kind, &[x], |graph, inputs| {
-            Ok::<_, crate::Error>(vec![graph.scan(op, inputs[0], axis, reverse)?])
+            Ok(vec![graph.scan(op, inputs[0], axis, reverse)?])
         })?;
         Ok(results[0])
     }

@@ -46,6 +46,7 @@ pub use program::Program;
 pub(crate) use region::Invariants;
 pub use region::{Mark, Scope, Traced};
 pub use source::{AtLine, Line, Locate, Source, SourceId};
+pub(crate) use store::ClosedBody;
 pub use store::{Graph, GraphOptions, Node};
 pub use table::{BinaryClass, BinaryOp, Composed, Lowering, UnaryClass, UnaryOp};
 pub use trips::{Counter, counter};

@@ -10,14 +10,18 @@
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::panic::Location;
+use std::sync::Arc;
 
 use hashbrown::HashTable;
 use nxla_tensor::{DType, Shape};
-use rustc_hash::{FxHashSet, FxHasher};
+use rustc_hash::{FxHashMap, FxHashSet, FxHasher};
+use smallvec::SmallVec;
 
+use super::block::BlockKind;
 use super::error::{Error, ErrorKind};
 use super::ids::ExprId;
 use super::op::{Op, Parameter};
+use super::program::Program;
 use super::source::{Line, Source, SourceId, SourceMap, Sources};
 use super::types::{TensorType, Type, TypeId, TypeMap, TypeTable};
 
@@ -69,7 +73,24 @@ pub struct Graph {
     scopes: Vec<&'static str>,
     /// The largest nesting depth of regions in any node.
     nesting: usize,
+    /// The bodies of blocks that their kind determines.
+    pub(crate) bodies: FxHashMap<BodyKey, ClosedBody>,
     options: GraphOptions,
+}
+
+/// A kind of block with the types of its operands, which determine its body, and the source of the body.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct BodyKey {
+    kind: BlockKind,
+    operands: SmallVec<[TypeId; 4]>,
+    source: SourceId,
+}
+
+/// The body of a block, and the nodes that it captures.
+#[derive(Clone, Debug)]
+pub(crate) struct ClosedBody {
+    pub(crate) program: Arc<Program>,
+    pub(crate) captures: Vec<ExprId>,
 }
 
 /// Options for simplification.
@@ -295,6 +316,15 @@ impl Graph {
     /// Returns the type id of a node.
     pub(crate) fn type_id(&self, id: ExprId) -> TypeId {
         self.nodes[id.index()].ty
+    }
+
+    /// Returns the key in [`Graph::bodies`] of a block at the current source.
+    pub(crate) fn body_key(&self, kind: &BlockKind, operands: &[ExprId]) -> BodyKey {
+        BodyKey {
+            kind: kind.clone(),
+            operands: operands.iter().map(|&id| self.type_id(id)).collect(),
+            source: self.sources.current,
+        }
     }
 
     /// Returns the type with an id.

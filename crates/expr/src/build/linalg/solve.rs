@@ -141,7 +141,7 @@ impl Graph {
                 let x = graph.solve_in_order(factors, order, b)?;
                 graph.or_nan(x, factors)?
             };
-            Ok::<_, crate::Error>(vec![x])
+            Ok(vec![x])
         })?;
         Ok(solutions[0])
     }

@@ -23,7 +23,7 @@ impl Graph {
             let (first, second) = graph.encrypt_counters(inputs[0], count)?;
             let bits = graph.concatenate(&[first, second], 0)?;
             let bits = graph.slice_along_axis(bits, 0, count, 0, 1)?;
-            Ok::<_, crate::Error>(vec![bits])
+            Ok(vec![bits])
         })?;
         Ok(bits[0])
     }
@@ -37,7 +37,7 @@ impl Graph {
         let bits = self.known_block(kind, &[key], |graph, inputs| {
             let (first, second) = graph.encrypt_counters(inputs[0], 2 * count)?;
             let formula = Formula::new(graph);
-            Ok::<_, crate::Error>(vec![join_words(formula.term(second), formula.term(first)).id()?])
+            Ok(vec![join_words(formula.term(second), formula.term(first)).id()?])
         })?;
         Ok(bits[0])
     }
