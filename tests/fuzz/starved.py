@@ -156,6 +156,10 @@ def check(case: Any) -> int:
     # Create the threads and plans before the limit, as in a process that has run before.
     program(operands)
     _core.release_held_memory()
+    # Leave free blocks for small objects, without which Rust ends the process. The last block
+    # keeps them in the heap.
+    blocks = [bytearray(1000) for _ in range(1000)]
+    del blocks[:-1]
     _, hard = resource.getrlimit(resource.RLIMIT_AS)
     why = None
     resource.setrlimit(resource.RLIMIT_AS, (used() + (case["kilobytes"] << 10), hard))
