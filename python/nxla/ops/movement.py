@@ -50,7 +50,7 @@ def matrix_transpose(x: TensorLike, /) -> Tensor:
             "matrix_transpose: x: must have at least 2 axes; "
             f"got shape {tuple(x.shape)}{user_line()}"
         )
-    return moveaxis(x, -1, -2)
+    return _core.swapaxes(x, -2, -1)
 
 
 def moveaxis(x: TensorLike, source: Axes, destination: int | Sequence[int], /) -> Tensor:
