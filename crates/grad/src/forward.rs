@@ -8,13 +8,12 @@
 //! A loop or a conditional is replaced by one that computes values and tangents together. The
 //! program is therefore copied instead of being differentiated in place.
 
-use nxla_expr::{ExprId, Family, Graph, Op, Operands, Program, TensorType};
+use nxla_expr::{ExprId, Family, Graph, Op, Operands, Program, SourceMap, TensorType};
 use smallvec::SmallVec;
 
 use crate::builder;
 use crate::error::{GradError, Result};
 use crate::needed::{NeededTangents, needed_operands};
-use crate::region::Lines;
 use crate::rules;
 
 /// A value and its tangent.
@@ -140,10 +139,10 @@ pub(crate) fn jvp_program(
     let from = program.graph();
     let needed_tangents = NeededTangents::new(program, wanted);
     let source = graph.current_source();
-    let mut lines = Lines::new();
+    let mut sources = SourceMap::default();
     let mut made: Vec<Duals> = Vec::with_capacity(from.len());
     for id in from.ids() {
-        lines.follow(from, id, graph);
+        graph.copy_source(from, id, &mut sources);
         let operands = from.operands(id);
         let duals = match from.op(id) {
             Op::Parameter(parameter) => Duals::from_elem(inputs[parameter.index as usize], 1),

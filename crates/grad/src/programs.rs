@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla_expr::{ExprId, Family, Graph, Op, Program, TensorType};
+use nxla_expr::{ExprId, Family, Graph, Op, Program, SourceMap, TensorType};
 
 use crate::error::Result;
 use crate::forward::jvp;
@@ -279,10 +279,12 @@ pub(crate) fn extract(
             }
         }
     }
+    let mut sources = SourceMap::default();
     for id in from.ids() {
         if !needed[id.index()] || made[id.index()].is_some() {
             continue;
         }
+        graph.copy_source(from, id, &mut sources);
         let new = |operand: &ExprId| made[operand.index()].expect("operands come first");
         let operands: Vec<ExprId> = from.operands(id).iter().map(new).collect();
         made[id.index()] = Some(graph.make(from.op(id).clone(), &operands)?);

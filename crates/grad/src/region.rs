@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use nxla_expr::{ExprId, Graph, HookOp, Op, Operands, Program, TensorType};
+use nxla_expr::{ExprId, Graph, HookOp, Op, Operands, Program, SourceMap, TensorType};
 use nxla_tensor::{DType, promote};
 
 use crate::builder;
@@ -39,9 +39,9 @@ pub(crate) fn splice(
     let reachable = from.reachable(&roots);
     let mut copies: Vec<NodeCopy> = vec![NodeCopy::No; last.index() + 1];
     let source = into.current_source();
-    let mut lines = Lines::new();
+    let mut sources = SourceMap::default();
     for id in from.ids().take(last.index() + 1).filter(|&id| reachable.contains(id)) {
-        lines.follow(from, id, into);
+        into.copy_source(from, id, &mut sources);
         let copied = match (from.op(id), from.operands(id)) {
             (Op::Parameter(parameter), _) => {
                 let argument = arguments[parameter.index as usize];
@@ -112,27 +112,6 @@ fn copy_hook(into: &mut Graph, hook: &HookOp, operands: &[ExprId]) -> Result<Nod
     let node = into.make(Op::Hook(Box::new(hook.clone())), operands)?;
     let parts = into.parts(node)?;
     Ok(if parts.len() == 1 { NodeCopy::Node(parts[0]) } else { NodeCopy::Tuple(parts) })
-}
-
-/// Copies source lines from one graph to another, with one lookup for each run of nodes of one
-/// line.
-pub(crate) struct Lines {
-    last: Option<(nxla_expr::SourceId, nxla_expr::SourceId)>,
-}
-
-impl Lines {
-    pub(crate) fn new() -> Self {
-        Lines { last: None }
-    }
-
-    /// Sets the current source line of `into` to the line of node `id` of `from`.
-    pub(crate) fn follow(&mut self, from: &Graph, id: ExprId, into: &mut Graph) {
-        let source = from.source_id(id);
-        let known = self.last.filter(|(last, _)| *last == source).map(|(_, known)| known);
-        let known = known.unwrap_or_else(|| into.add_source(from.source(id).clone()));
-        self.last = Some((source, known));
-        into.set_source(known);
-    }
 }
 
 /// Removes the hooks from the regions of an op. Hooks in a custom rule remain, since they run only

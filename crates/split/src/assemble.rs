@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use nxla_expr::{ExprId, Graph, Op, Program, SourceId};
+use nxla_expr::{ExprId, Graph, Op, Program, SourceMap};
 use rustc_hash::FxHashMap;
 
 use crate::cut::{Cut, Value, is_copied};
@@ -67,12 +67,11 @@ impl Builder<'_> {
         let parameters: Vec<ExprId> =
             (0..).zip(&types).map(|(index, ty)| graph.parameter(index, ty.clone())).collect();
         let mut local = Local {
-            from,
             graph,
             parameters,
             position_of: arguments.iter().copied().zip(0..).collect(),
             copies: FxHashMap::default(),
-            lines: FxHashMap::default(),
+            sources: SourceMap::default(),
         };
         let mut operands = Vec::new();
         for &id in nodes {
@@ -81,7 +80,7 @@ impl Builder<'_> {
                 let operand = self.translate(&mut local, stage, Value::of(from, operand))?;
                 operands.push(operand);
             }
-            local.enter_line(id);
+            local.graph.copy_source(from, id, &mut local.sources);
             self.new_id[id.index()] = local.graph.make(from.op(id).clone(), &operands)?;
         }
         let values = &self.wiring.outputs[stage];
@@ -95,7 +94,7 @@ impl Builder<'_> {
     /// Returns the node of a value in the graph of a stage.
     fn translate(
         &self,
-        local: &mut Local<'_>,
+        local: &mut Local,
         stage: usize,
         value: Value,
     ) -> Result<ExprId, nxla_expr::Error> {
@@ -116,7 +115,7 @@ impl Builder<'_> {
     /// Returns the stage's copy of a node.
     fn copy(
         &self,
-        local: &mut Local<'_>,
+        local: &mut Local,
         stage: usize,
         id: ExprId,
     ) -> Result<ExprId, nxla_expr::Error> {
@@ -129,7 +128,7 @@ impl Builder<'_> {
             .iter()
             .map(|&operand| self.translate(local, stage, Value::of(from, operand)))
             .collect::<Result<Vec<_>, _>>()?;
-        local.enter_line(id);
+        local.graph.copy_source(from, id, &mut local.sources);
         let copy = local.graph.make(from.op(id).clone(), &operands)?;
         local.copies.insert(id, copy);
         Ok(copy)
@@ -137,28 +136,19 @@ impl Builder<'_> {
 }
 
 /// The graph of a stage that is being built.
-struct Local<'a> {
-    from: &'a Graph,
+struct Local {
     graph: Graph,
     parameters: Vec<ExprId>,
     /// The parameter index of each source.
     position_of: FxHashMap<ValueSource, usize>,
     /// The copies of nodes without an owner.
     copies: FxHashMap<ExprId, ExprId>,
-    lines: FxHashMap<SourceId, SourceId>,
+    sources: SourceMap,
 }
 
-impl Local<'_> {
+impl Local {
     fn parameter(&self, source: ValueSource) -> ExprId {
         let position = self.position_of.get(&source);
         self.parameters[*position.expect("an imported value is an argument of the stage")]
-    }
-
-    /// Sets the current source line to the line of a node.
-    fn enter_line(&mut self, id: ExprId) {
-        let (from, graph) = (self.from, &mut self.graph);
-        let line = self.lines.entry(from.source_id(id));
-        let line = *line.or_insert_with(|| graph.add_source(from.source(id).clone()));
-        self.graph.set_source(line);
     }
 }

@@ -45,11 +45,9 @@ pub use op::*;
 pub use program::Program;
 pub(crate) use region::Invariants;
 pub use region::{Mark, Scope, Traced};
-pub use source::{AtLine, Line, Locate, Source, SourceId};
+pub use source::{AtLine, Line, Locate, Source, SourceId, SourceMap};
 pub(crate) use store::ClosedBody;
 pub use store::{Graph, GraphOptions, Node};
 pub use table::{BinaryClass, BinaryOp, Composed, Lowering, UnaryClass, UnaryOp};
 pub use trips::{Counter, counter};
 pub use types::{TensorType, Type, TypeId};
-
-pub(crate) use source::SourceMap;

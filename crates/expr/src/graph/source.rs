@@ -177,4 +177,4 @@ impl Sources {
 }
 
 /// A map from sources of one graph to sources of another graph.
-pub(crate) type SourceMap = FxHashMap<SourceId, SourceId>;
+pub type SourceMap = FxHashMap<SourceId, SourceId>;

@@ -375,9 +375,9 @@ impl Graph {
         self.sources.get(self.nodes[id.index()].source)
     }
 
-    /// Sets the source of new nodes to the source of a node of another graph. The map holds the
-    /// sources that were copied from the other graph.
-    pub(crate) fn copy_source(&mut self, from: &Graph, id: ExprId, copied: &mut SourceMap) {
+    /// Sets the source of new nodes to the source of a node of another graph, also for nodes of
+    /// derivatives. The map holds the sources that were copied from the other graph.
+    pub fn copy_source(&mut self, from: &Graph, id: ExprId, copied: &mut SourceMap) {
         let source = from.nodes[id.index()].source;
         let sources = &mut self.sources;
         let copy = || sources.add(from.sources.get(source).clone()).mark_derived_like(source);

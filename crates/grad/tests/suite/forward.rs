@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use crate::common::{f64s, integers, number, parameters, run, samples, tensor, types};
 use nxla_eval::evaluate;
 use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
-use nxla_grad::{DiffCounts, GradError, gradients, jvp, partial_eval, pullback, pushforward};
+use nxla_grad::{
+    DiffCounts, GradError, gradients, jvp, partial_eval, pullback, pushforward, restrict,
+};
 use nxla_tensor::{DType, HostTensor, Scalar};
 
 /// Builds a program whose parameters have the types of `inputs`.
@@ -271,6 +273,31 @@ fn partial_evaluation_splits_derivatives() {
         };
         assert!(has_exp(&split.known) && !has_exp(&split.unknown));
     }
+}
+
+#[test]
+fn parts_of_derivatives_keep_source_lines_and_marks() {
+    let inputs = [samples(&[3], (0.5, 1.0), 1)];
+    let function = program(&inputs, |graph, x| {
+        let line = nxla_expr::Line { file: "model.py".into(), line: 7 };
+        let source = graph.add_source(nxla_expr::Source::Line(line));
+        graph.set_source(source);
+        let y = graph.sin(x[0]).unwrap();
+        vec![graph.exp(y).unwrap()]
+    });
+    let whole = pullback(&function, DiffCounts { inputs: 1, outputs: 1 }).unwrap();
+    let split = partial_eval(&whole, 1, &[1]).unwrap();
+    let mut derived = 0;
+    for part in [&split.known, &split.unknown, &Arc::new(restrict(&whole, 1, 1).unwrap())] {
+        let graph = part.graph();
+        for id in graph.ids().filter(|&id| !matches!(graph.op(id), Op::Parameter(_))) {
+            assert_eq!(graph.line(id).map(|line| line.line), Some(7), "{}", graph.op(id).name());
+            derived += usize::from(graph.is_derived(id));
+        }
+    }
+    let graph = whole.graph();
+    assert_eq!(derived, graph.ids().filter(|&id| graph.is_derived(id)).count());
+    assert!(derived > 0);
 }
 
 #[test]

@@ -40,13 +40,13 @@ fn stages_print_as_programs() {
 }
 
 #[test]
-fn nodes_keep_their_source_lines() -> Test {
+fn nodes_keep_their_source_lines_and_marks() -> Test {
     let line = |line| nxla_expr::Line { file: "train.py".into(), line };
     let program = program(vec![f32([])], |graph, inputs| {
         let mut x = inputs[0];
         for number in [3, 4, 4, 5] {
             let source = graph.add_source(nxla_expr::Source::Line(line(number)));
-            graph.set_source(source);
+            graph.set_source(if number == 5 { source.mark_derived() } else { source });
             x = if number == 4 { graph.sin(x)? } else { graph.cos(x)? };
         }
         Ok(vec![x])
@@ -57,6 +57,11 @@ fn nodes_keep_their_source_lines() -> Test {
         program.graph().line(program.outputs()[0])
     });
     assert_eq!(found.collect::<Vec<_>>(), [Some(line(4)), Some(line(4)), Some(line(5))]);
+    let is_derived = stages.stages()[..3].iter().map(|stage| {
+        let program = &stage.program;
+        program.graph().is_derived(program.outputs()[0])
+    });
+    assert_eq!(is_derived.collect::<Vec<_>>(), [false, false, true]);
     Ok(())
 }
 
