@@ -61,7 +61,7 @@ pub struct Distance {
     pub ulps: u64,
     /// The position of the largest distance, in row-major order.
     pub position: usize,
-    /// The largest difference.
+    /// The largest difference that is finite.
     pub absolute: f64,
     /// The number of elements that differ.
     pub differing: usize,
@@ -98,14 +98,18 @@ pub fn distance(left: &HostTensor, right: &HostTensor) -> Option<Distance> {
         let ulps = match (left.is_nan(), right.is_nan()) {
             (true, true) => continue,
             (true, false) | (false, true) => u64::MAX,
-            (false, false) if left == right => continue,
             (false, false) => between(dtype, left_bytes, right_bytes),
         };
+        if ulps == 0 {
+            // Zeros of both signs.
+            continue;
+        }
         distance.differing += 1;
         if ulps > distance.ulps {
             (distance.ulps, distance.position) = (ulps, position);
         }
-        let absolute = (left - right).abs();
+        // Integers of 64 bits may differ by less than their rounding to floats.
+        let absolute = if dtype.is_integer() { ulps as f64 } else { (left - right).abs() };
         if absolute.is_finite() {
             distance.absolute = distance.absolute.max(absolute);
         }
@@ -156,5 +160,17 @@ mod tests {
         assert_eq!(ulps(f32::MAX, f32::INFINITY), 1);
         assert_eq!(ulps(-3_i32, 4), 7);
         assert_eq!(ulps(u64::MAX, 0), u64::MAX);
+    }
+
+    #[test]
+    fn integers_that_round_to_one_float_differ() {
+        fn check<T: nxla_tensor::Element>(left: T, right: T) {
+            let [left, right] = [left, right].map(|x| HostTensor::from_slice(&[x], [1]).unwrap());
+            let expected = Distance { ulps: 1, position: 0, absolute: 1.0, differing: 1 };
+            assert_eq!(distance(&left, &right), Some(expected));
+        }
+        check(1_i64 << 60, (1 << 60) + 1);
+        check(i64::MIN, i64::MIN + 1);
+        check(u64::MAX, u64::MAX - 1);
     }
 }
