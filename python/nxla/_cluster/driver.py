@@ -187,7 +187,7 @@ class Pass:
 
     def _complete(self, number: int, results: list[Any], attempt: int) -> None:
         with self._lock:
-            if attempt != self.attempts:
+            if attempt != self.attempts or self.failure is not None:
                 return
             for position, value in enumerate(results):
                 if (number, position) in self.left:

@@ -179,7 +179,7 @@ class _Sent:
             known: Block | None = self.tensors.get(tensor)
         if known is not None:
             return known
-        block = Block(write(tensor, name))
+        block = Block(write(tensor.to_host(), name))
         TRAFFIC.add(sent=tensor.nbytes)
         with self.lock:
             self.tensors.put(tensor, block)
@@ -247,10 +247,9 @@ class ProcessExecutor(StageExecutor):
     ) -> list[Any]:
         """Copy large tensors to shared memory, each once."""
         del groups, group_count
-        hosted = [tensor if tensor.device == "host" else tensor.to_host() for tensor in tensors]
         return [
-            tensor if tensor.nbytes < SHARED_FROM else _SENT.block(tensor, self._name())
-            for tensor in hosted
+            tensor.to_host() if tensor.nbytes < SHARED_FROM else _SENT.block(tensor, self._name())
+            for tensor in tensors
         ]
 
     def start(self, task: Task, values: list[Any], *, spread: bool) -> Any:
