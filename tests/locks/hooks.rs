@@ -133,8 +133,8 @@ fn kept_values_are_dropped_at_the_end() {
                 }
             });
             // Twice, as after two interrupted runs.
-            run.leave_behind(|| Kept::new(&count));
-            run.leave_behind(|| Kept::new(&count));
+            run.keep_until_end(|| Kept::new(&count));
+            run.keep_until_end(|| Kept::new(&count));
             program.join().unwrap();
             assert_eq!(count.load(Ordering::SeqCst), 0);
         });

@@ -13,7 +13,6 @@ use nxla_tensor::{DType, HostTensor, Shape};
 
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::options::Settings;
 use crate::pjrt;
 use crate::tensor::RawTensor;
 use crate::xla;
@@ -53,7 +52,7 @@ impl Mesh {
     pub fn new<N: Into<String>>(axes: impl IntoIterator<Item = (N, usize)>) -> Result<Self> {
         let axes: Vec<_> = axes.into_iter().map(|(name, size)| (name.into(), size)).collect();
         let size = size_of_axes(&axes)?;
-        Self::with_devices(axes, &xla::mesh_devices(size, &Settings::new())?)
+        Self::with_devices(axes, &xla::mesh_devices(size)?)
     }
 
     /// A mesh of these devices, which are of one client.

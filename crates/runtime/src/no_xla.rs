@@ -56,18 +56,17 @@ pub(crate) fn original(client: &pjrt::Client) -> pjrt::Client {
     match client.0 {}
 }
 
-/// Never called, because no client exists.
-pub(crate) fn add_abandoned_program(client: &pjrt::Client) {
-    match client.0 {}
-}
+/// Never created, because no client exists.
+pub(crate) struct AbandonedProgram;
 
-/// Never called, because no client exists.
-pub(crate) fn remove_abandoned_program(client: &pjrt::Client) {
-    match client.0 {}
+impl AbandonedProgram {
+    pub(crate) fn new(client: &pjrt::Client) -> Self {
+        match client.0 {}
+    }
 }
 
 /// Returns no devices.
-pub(crate) fn mesh_devices(_: usize, _: &Settings) -> Result<Vec<Device>> {
+pub(crate) fn mesh_devices(_: usize) -> Result<Vec<Device>> {
     compiler_named("xla").map(|_| Vec::new())
 }
 

@@ -449,7 +449,7 @@ impl RawTensor {
     /// ```
     ///
     /// # Errors
-    /// Returns the error of a failed computation, or an error for a tensor that was freed.
+    /// Returns an error for a tensor that was freed.
     pub fn is_ready(&self) -> Result<bool> {
         match self {
             RawTensor::Host(_) => Ok(true),
@@ -532,9 +532,9 @@ impl RawTensor {
                 let _ = done.try_send(());
             })?;
             if let Err(interrupted) = background::wait(&is_done, interrupt) {
-                let client = buffer.client().clone();
-                xla::add_abandoned_program(&client);
-                buffer.on_ready(move |_| xla::remove_abandoned_program(&client))?;
+                let abandoned = xla::AbandonedProgram::new(buffer.client());
+                // Without a callback, the program counts as finished.
+                let _ = buffer.on_ready(move |_| drop(abandoned));
                 return Err(interrupted);
             }
         }

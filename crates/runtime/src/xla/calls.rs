@@ -177,10 +177,10 @@ impl<C, T, E, L> Calls<C, T, E, L> {
     }
 
     /// Keeps something until the program is over, unless it is.
-    pub(super) fn leave_behind(&self, leave: impl FnOnce() -> L) {
+    pub(super) fn keep_until_end(&self, make: impl FnOnce() -> L) {
         let mut state = self.lock();
         if state.over.is_none() && state.kept_values.is_none() {
-            state.kept_values = Some(leave());
+            state.kept_values = Some(make());
         }
     }
 

@@ -13,7 +13,7 @@ use crate::compiler::integer_setting;
 use crate::device::{Device, is_cpu_platform};
 use crate::error::{Error, Result};
 use crate::options::{Setting, Settings};
-use crate::sync::{Shared, SharedGuard};
+use crate::sync::Shared;
 
 /// The client and the device that a program is compiled for.
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ impl Target {
     }
 
     /// The distance to the client that a program starts on: `waiting` clients have threads that
-    /// wait for the program, and clients left behind are skipped.
+    /// wait for the program, and clients with abandoned programs are skipped.
     pub(super) fn distance(&self, waiting: usize) -> usize {
         if BUSY_CLIENT_COUNT.load(Ordering::Acquire) == 0 {
             return waiting;
@@ -56,7 +56,7 @@ impl Target {
                 0 => Some(self.client.clone()),
                 _ => clients().get(&self.key(*distance)).cloned(),
             };
-            !made.is_some_and(|client| busy_clients().contains_key(&client))
+            !made.is_some_and(|client| BUSY_CLIENTS.lock().contains_key(&client))
         };
         (0..).filter(is_usable).nth(waiting).expect("the range of numbers is infinite")
     }
@@ -87,36 +87,36 @@ impl Target {
     }
 }
 
-/// Clients with the number of their abandoned programs: the callers of these programs
-/// were interrupted, PJRT cannot stop them, and they may occupy every thread. Later programs start
-/// on another client.
+/// Clients with the number of their abandoned programs.
 static BUSY_CLIENTS: LazyLock<Shared<HashMap<Client, usize>>> = LazyLock::new(Shared::default);
 
 /// The number of clients with abandoned programs. Every run reads it, and it is nearly always zero.
 static BUSY_CLIENT_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-fn busy_clients() -> SharedGuard<'static, HashMap<Client, usize>> {
-    BUSY_CLIENTS.lock()
-}
+/// A program whose caller was interrupted. PJRT cannot stop it, and it may occupy every thread of its client. Until
+/// this value is dropped, other programs start on another client.
+pub(crate) struct AbandonedProgram(Client);
 
-/// Counts a program of an interrupted caller, which occupies the client until
-/// [`remove_abandoned_program`].
-pub(crate) fn add_abandoned_program(client: &Client) {
-    let mut all = busy_clients();
-    *all.entry(client.clone()).or_default() += 1;
-    BUSY_CLIENT_COUNT.store(all.len(), Ordering::Release);
-}
-
-/// Records that a program of [`add_abandoned_program`] is over.
-pub(crate) fn remove_abandoned_program(client: &Client) {
-    let mut all = busy_clients();
-    if let Some(programs) = all.get_mut(client) {
-        *programs -= 1;
-        if *programs == 0 {
-            all.remove(client);
-        }
+impl AbandonedProgram {
+    pub(crate) fn new(client: &Client) -> Self {
+        let mut all = BUSY_CLIENTS.lock();
+        *all.entry(client.clone()).or_default() += 1;
+        BUSY_CLIENT_COUNT.store(all.len(), Ordering::Release);
+        Self(client.clone())
     }
-    BUSY_CLIENT_COUNT.store(all.len(), Ordering::Release);
+}
+
+impl Drop for AbandonedProgram {
+    fn drop(&mut self) {
+        let mut all = BUSY_CLIENTS.lock();
+        if let Some(programs) = all.get_mut(&self.0) {
+            *programs -= 1;
+            if *programs == 0 {
+                all.remove(&self.0);
+            }
+        }
+        BUSY_CLIENT_COUNT.store(all.len(), Ordering::Release);
+    }
 }
 
 /// The key of a client.

@@ -245,7 +245,7 @@ impl XlaExecutable {
         })?;
         let outcome = run.serve(calls, context);
         if matches!(outcome, Err(Error::Eval(EvalError::Interrupted))) {
-            run.leave_behind(&current.target.client);
+            run.abandon(&current.target.client);
         }
         outcome
     }

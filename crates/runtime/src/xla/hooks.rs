@@ -21,13 +21,13 @@ use nxla_stablehlo::HostCall;
 use nxla_tensor::{HostTensor, Names};
 
 use super::calls::{Calls, Reply};
-use super::client;
+use super::client::AbandonedProgram;
 use crate::compiler::RunContext;
 use crate::error::{Error, Result};
 use crate::thresholds::PENDING_CALLS;
 
 /// A program that runs elsewhere, and its calls to the host.
-pub(super) struct Run(Calls<Call, Vec<Buffer>, pjrt::Error, LeftBehind>);
+pub(super) struct Run(Calls<Call, Vec<Buffer>, pjrt::Error, AbandonedProgram>);
 
 /// A call of a host function.
 struct Call {
@@ -47,22 +47,6 @@ impl Drop for Call {
     }
 }
 
-/// A client left behind with an abandoned program. Dropping this value makes the client available.
-struct LeftBehind(Client);
-
-impl LeftBehind {
-    fn new(client: &Client) -> Self {
-        client::add_abandoned_program(client);
-        Self(client.clone())
-    }
-}
-
-impl Drop for LeftBehind {
-    fn drop(&mut self) {
-        client::remove_abandoned_program(&self.0);
-    }
-}
-
 impl Run {
     pub(super) fn new() -> Self {
         Self(Calls::new(PENDING_CALLS))
@@ -78,9 +62,9 @@ impl Run {
         self.0.record_end(outcome);
     }
 
-    /// Leaves the client behind unless the program is over.
-    pub(super) fn leave_behind(&self, client: &Client) {
-        self.0.leave_behind(|| LeftBehind::new(client));
+    /// Counts the program as abandoned by its caller, unless it is over.
+    pub(super) fn abandon(&self, client: &Client) {
+        self.0.keep_until_end(|| AbandonedProgram::new(client));
     }
 
     /// Calls the function of a hook or of a runtime call.

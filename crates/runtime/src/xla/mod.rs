@@ -48,8 +48,8 @@ use self::settings::Kernels;
 
 pub use crate::analysis::Analysis;
 pub(crate) use calls::Room;
+pub(crate) use client::{AbandonedProgram, load_default_client};
 pub use client::{Target, client_options, target};
-pub(crate) use client::{add_abandoned_program, load_default_client, remove_abandoned_program};
 pub use disk::{
     CACHE_BYTES_VARIABLE, CACHE_VARIABLE, DiskEntry, DiskReport, check_disk_cache,
     clear_disk_cache, disk_entries, disk_report,

@@ -24,13 +24,11 @@ use crate::tensor::{DeviceTensor, RawTensor};
 ///
 /// # Errors
 /// Returns an error for too few devices or a missing plugin.
-pub(crate) fn mesh_devices(count: usize, settings: &Settings) -> Result<Vec<Device>> {
-    let mut found = target(settings)?;
+pub(crate) fn mesh_devices(count: usize) -> Result<Vec<Device>> {
+    let mut found = target(&Settings::new())?;
     if found.client.devices().len() < count && found.is_cpu() {
-        let mut settings = settings.clone();
-        let wanted = i64::try_from(count).unwrap_or(i64::MAX);
-        settings.insert("cpu_device_count".into(), Setting::Int(wanted));
-        found = target(&settings)?;
+        let wanted = Setting::Int(i64::try_from(count).unwrap_or(i64::MAX));
+        found = target(&Settings::from([("cpu_device_count".into(), wanted)]))?;
     }
     let there = found.client.devices().len();
     if there < count {
