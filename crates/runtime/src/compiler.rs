@@ -15,7 +15,7 @@ use crate::auto::{Auto, Explanation};
 use crate::device::Device;
 use crate::error::{Error, Result};
 use crate::evaluator::Evaluator;
-use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Options, Setting, Settings};
+use crate::options::{AUTO_SETTINGS, Options, Setting, Settings};
 use crate::tensor::RawTensor;
 use crate::xla;
 
@@ -563,11 +563,9 @@ pub(crate) fn integer_setting(
 pub(crate) fn check_settings(compiler: &str, settings: &Settings, known: &[&str]) -> Result<()> {
     match settings.keys().find(|name| !known.contains(&name.as_str())) {
         None => Ok(()),
-        Some(name) if [COMPILE_ABOVE, COMPILE_AFTER].contains(&name.as_str()) => {
-            Err(Error::Options(format!(
-                "the compiler {compiler:?} has no option {name:?}; compiler=\"auto\" has it"
-            )))
-        }
+        Some(name) if AUTO_SETTINGS.contains(&name.as_str()) => Err(Error::Options(format!(
+            "the compiler {compiler:?} has no option {name:?}; compiler=\"auto\" has it"
+        ))),
         Some(name) if known.is_empty() => {
             let one = Settings::from([(name.clone(), settings[name].clone())]);
             let other = match compiler_named("xla") {

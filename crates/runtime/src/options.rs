@@ -24,11 +24,17 @@ use crate::tensor::RawTensor;
 pub(crate) const DEVICE_SETTINGS: [&str; 4] =
     ["plugin", "device", "cpu_device_count", "preallocate"];
 
+/// The setting of XLA for custom calls of the evaluator's kernels.
+pub(crate) const KERNELS: &str = "kernels";
+
 /// The setting of `auto` for the number of calls that run on the evaluator; see [`crate::Auto`].
 pub(crate) const COMPILE_AFTER: &str = "compile_after";
 
 /// The setting of `auto` for the estimated microseconds up to which the evaluator runs a program.
 pub(crate) const COMPILE_ABOVE: &str = "compile_above";
+
+/// The settings of `auto` that are not settings of XLA.
+pub(crate) const AUTO_SETTINGS: [&str; 2] = [COMPILE_ABOVE, COMPILE_AFTER];
 
 /// A setting of a compiler.
 ///
@@ -76,7 +82,7 @@ impl From<i32> for Setting {
     }
 }
 
-/// Settings are `i64`: a larger number becomes the largest one, which compilers reject.
+/// Settings are `i64`: a larger number becomes the largest one.
 impl From<usize> for Setting {
     fn from(value: usize) -> Self {
         Setting::Int(i64::try_from(value).unwrap_or(i64::MAX))
@@ -304,17 +310,18 @@ impl Options {
                 "compiler: must be \"xla\" for a program over several devices; got {name:?}"
             ));
         }
-        let device_setting =
-            DEVICE_SETTINGS.iter().find(|name| self.settings.contains_key(**name)).copied();
+        let mut unsupported = DEVICE_SETTINGS.into_iter().chain(AUTO_SETTINGS);
+        let setting = unsupported.find(|name| self.settings.contains_key(*name));
+        let calls_kernels =
+            self.settings.get(KERNELS).is_some_and(|on| *on != Setting::Bool(false));
         let given = [
-            (self.settings.contains_key(COMPILE_AFTER), COMPILE_AFTER),
-            (self.settings.contains_key(COMPILE_ABOVE), COMPILE_ABOVE),
+            (calls_kernels, KERNELS),
             (self.device.is_some(), "device"),
             (!self.hooks.is_empty(), "hooks"),
             (self.stages.is_some(), "stages"),
         ];
         let given = given.into_iter().find_map(|(given, name)| given.then_some(name));
-        if let Some(name) = device_setting.or(given) {
+        if let Some(name) = setting.or(given) {
             return refused(format!(
                 "option {name:?}: not supported for a program over several devices"
             ));
@@ -323,10 +330,8 @@ impl Options {
         let defaults = default_options();
         if defaults.compiler.as_ref().is_some_and(CompilerChoice::may_use_xla) {
             settings.extend(defaults.settings);
-            let evaluated = [COMPILE_AFTER, COMPILE_ABOVE];
-            let of_one_device =
-                |name: &str| DEVICE_SETTINGS.contains(&name) || evaluated.contains(&name);
-            settings.retain(|name, _| !of_one_device(name));
+            let ignored = DEVICE_SETTINGS.into_iter().chain(AUTO_SETTINGS).chain([KERNELS]);
+            settings.retain(|name, _| !ignored.clone().any(|ignored| ignored == name));
         }
         settings.extend(self.settings.clone());
         Ok(Options { compiler: Some("xla".into()), settings, ..Options::default() })

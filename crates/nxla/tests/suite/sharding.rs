@@ -258,6 +258,9 @@ fn invalid_arguments_are_errors() {
         let evaluated = jit(|x: Expr| x).set(name, 1).over(&mesh);
         assert_error(evaluated.call(1), Options, name);
     }
+    let kernels = jit(|x: Expr| x).set("kernels", true).over(&mesh);
+    assert_error(kernels.call(1), Options, "\"kernels\": not supported");
+    jit(|x: Expr| x).set("kernels", false).over(&mesh).call(1).unwrap();
     assert_error(jit(|x: Expr| x).donate([0]).over(&mesh).call(1), Options, "donated");
     let numbers: Vec<f32> = (0..10_000_u16).map(f32::from).collect();
     let large = Tensor::new(numbers, [10_000]).unwrap();

@@ -23,10 +23,10 @@ use crate::compiler::{
 };
 use crate::device::Device;
 use crate::error::Result;
-use crate::options::{Options, Settings};
+use crate::options::{AUTO_SETTINGS, Options, Settings};
 
 use self::executable::results_device;
-use self::policy::{Limits, OWN_SETTINGS};
+use self::policy::Limits;
 
 /// Chooses between the evaluator and XLA for each program and call; named `"auto"`.
 ///
@@ -80,12 +80,12 @@ impl Compiler for Auto {
         Limits::of(settings)?;
         match compiler_named("xla") {
             Ok(xla) => xla.check_settings(&xla_settings(settings)),
-            Err(_) => check_settings(NAME, settings, &OWN_SETTINGS),
+            Err(_) => check_settings(NAME, settings, &AUTO_SETTINGS),
         }
     }
 
     fn partitions(&self, settings: &Settings) -> Result<Vec<Settings>> {
-        let own = settings.iter().filter(|(name, _)| OWN_SETTINGS.contains(&name.as_str()));
+        let own = settings.iter().filter(|(name, _)| AUTO_SETTINGS.contains(&name.as_str()));
         let own: Settings = own.map(|(name, value)| (name.clone(), value.clone())).collect();
         let others = xla_settings(settings);
         let Some(_) = results_device(&others, None)? else { return Ok(vec![settings.clone()]) };

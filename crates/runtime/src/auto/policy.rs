@@ -11,11 +11,8 @@ use nxla_split::{Estimate, estimate_of};
 use crate::compiler::{Purpose, integer_setting};
 use crate::device::Device;
 use crate::error::{Error, Result};
-use crate::options::{COMPILE_ABOVE, COMPILE_AFTER, Settings};
+use crate::options::{AUTO_SETTINGS, COMPILE_ABOVE, COMPILE_AFTER, Settings};
 use crate::thresholds;
-
-/// The settings of `auto` that are not settings of XLA.
-pub(super) const OWN_SETTINGS: [&str; 2] = [COMPILE_ABOVE, COMPILE_AFTER];
 
 /// The backend of a program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -78,7 +75,7 @@ impl Limits {
 /// Returns the settings of XLA among the settings of `auto`.
 pub(crate) fn xla_settings(settings: &Settings) -> Settings {
     let mut settings = settings.clone();
-    settings.retain(|name, _| !OWN_SETTINGS.contains(&name.as_str()));
+    settings.retain(|name, _| !AUTO_SETTINGS.contains(&name.as_str()));
     settings
 }
 

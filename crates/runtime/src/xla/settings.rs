@@ -7,7 +7,7 @@ use super::client::{Target, check_device_settings};
 use super::{NAME, kernels};
 use crate::compiler::check_settings;
 use crate::error::{Error, Result};
-use crate::options::{Setting, Settings};
+use crate::options::{KERNELS, Setting, Settings};
 
 const SETTINGS: &[&str] = &[
     "plugin",
@@ -15,7 +15,7 @@ const SETTINGS: &[&str] = &[
     "cpu_device_count",
     "preallocate",
     "precision",
-    "kernels",
+    KERNELS,
     "cache_dir",
     "cache_bytes",
     "xla_… (its own flags)",
@@ -136,7 +136,7 @@ pub(super) fn kernels(settings: &Settings, target: &Target) -> Result<Option<Ker
 
 /// The setting of kernels, if it is set.
 fn wants_kernels(settings: &Settings) -> Result<Option<bool>> {
-    boolean(settings, "kernels")
+    boolean(settings, KERNELS)
 }
 
 pub(super) fn precision(settings: &Settings) -> Result<Precision> {
