@@ -23,6 +23,7 @@ use nxla_expr::{ExprId, Graph, Node, Op, Program};
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::Decision;
+use crate::lists::Lists;
 
 /// A tensor: a node, or one element of a node with several results.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -106,35 +107,10 @@ impl Cut {
     }
 
     /// Returns the nodes of each stage, operands before users.
-    pub(crate) fn nodes_by_stage(&self) -> NodesByStage {
-        let mut first = vec![0; self.declared.len() + 1];
-        for &owner in self.owners.iter().filter(|&&owner| owner != NO_OWNER) {
-            first[owner as usize + 1] += 1;
-        }
-        for stage in 1..first.len() {
-            first[stage] += first[stage - 1];
-        }
-        let mut next = first.clone();
-        let mut nodes = vec![ExprId::from_index(0); first[self.declared.len()]];
-        for (index, &owner) in self.owners.iter().enumerate() {
-            if owner != NO_OWNER {
-                nodes[next[owner as usize]] = ExprId::from_index(index);
-                next[owner as usize] += 1;
-            }
-        }
-        NodesByStage { first, nodes }
-    }
-}
-
-/// The nodes sorted by their owners.
-pub(crate) struct NodesByStage {
-    first: Vec<usize>,
-    nodes: Vec<ExprId>,
-}
-
-impl NodesByStage {
-    pub(crate) fn of(&self, stage: usize) -> &[ExprId] {
-        &self.nodes[self.first[stage]..self.first[stage + 1]]
+    pub(crate) fn nodes_by_stage(&self) -> Lists<ExprId> {
+        let owned = self.owners.iter().enumerate().filter(|&(_, &owner)| owner != NO_OWNER);
+        let nodes = owned.map(|(index, &owner)| (owner as usize, ExprId::from_index(index)));
+        Lists::group(self.declared.len(), nodes)
     }
 }
 

@@ -48,14 +48,12 @@ fn bytes_text(bytes: u64) -> String {
     let power = ((bytes.ilog2() / 10) as usize).min(UNITS.len());
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let scaled = bytes as f64 / (1_u64 << (10 * power)) as f64;
-    let digits = if scaled < 9.995 {
-        2
-    } else if scaled < 99.95 {
-        1
-    } else {
-        0
-    };
-    format!("{scaled:.digits$} {}", UNITS[power - 1])
+    format!("{} {}", three_digits(scaled), UNITS[power - 1])
+}
+
+fn three_digits(number: f64) -> String {
+    let decimals = if number < 9.995 { 2 } else { usize::from(number < 99.95) };
+    format!("{number:.decimals$}")
 }
 
 impl fmt::Display for StageGraph {
@@ -193,14 +191,7 @@ fn count_text(count: u64) -> String {
     let power = count.ilog10() / 3;
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let scaled = count as f64 / 10_f64.powi(i32::try_from(power).expect("at most six") * 3);
-    let digits = if scaled < 9.995 {
-        2
-    } else if scaled < 99.95 {
-        1
-    } else {
-        0
-    };
-    format!("{scaled:.digits$} {}", UNITS[power as usize - 1])
+    format!("{} {}", three_digits(scaled), UNITS[power as usize - 1])
 }
 
 /// Returns the index of the box of a stage, or of the inputs.

@@ -27,7 +27,7 @@
 //! these exceptions:
 //!
 //! * A node that two stages need is computed by the first stage, which passes it on, instead of by
-//!   both. Only literals and annotations, which cost nothing, are copied.
+//!   both. Only constants and their annotations, which cost nothing, are copied.
 //! * A value crosses a boundary once, even if it is an operand twice (`x * x`), and it does not
 //!   pass through a stage that does not need it.
 //! * Operands in lists (`concatenate`, `stack`, dynamic starts of slices, captures) and operands of
@@ -43,6 +43,7 @@ mod cut;
 mod dependencies;
 mod error;
 mod explain;
+mod lists;
 mod memory;
 mod partition;
 mod policy;

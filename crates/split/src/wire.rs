@@ -8,10 +8,11 @@
 //! first needs them, so that stages with equal functions have equal programs for any sources of
 //! arguments.
 
-use nxla_expr::{Op, Program, TensorType};
+use nxla_expr::{ExprId, Op, Program, TensorType};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::cut::{Cut, NodesByStage, Value, is_constant, is_copied};
+use crate::cut::{Cut, Value, is_constant, is_copied};
+use crate::lists::Lists;
 use crate::stage::{StageId, ValueSource};
 
 /// The arguments and outputs of each stage.
@@ -27,7 +28,7 @@ pub(crate) struct Wiring {
 
 impl Wiring {
     /// Wires the stages of a cut program.
-    pub(crate) fn new(program: &Program, cut: &Cut, nodes: &NodesByStage) -> Self {
+    pub(crate) fn new(program: &Program, cut: &Cut, nodes: &Lists<ExprId>) -> Self {
         let mut wiring = Wiring {
             outputs: cut.declared.clone(),
             arguments: Vec::with_capacity(cut.declared.len()),
