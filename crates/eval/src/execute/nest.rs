@@ -32,8 +32,8 @@ pub(crate) struct LoweredPart {
     /// Elements per row of a body.
     pub(crate) width: usize,
     pub(crate) operands: SmallVec<[(TileOperand, Broadcast); 3]>,
-    /// The tiles of the results.
-    pub(crate) results: SmallVec<[u16; 2]>,
+    /// The tiles of the results; `None` for results that are not stored.
+    pub(crate) results: SmallVec<[Option<u16>; 2]>,
     /// True if the rows of a tile are computed one by one.
     pub(crate) by_row: bool,
 }
@@ -71,9 +71,6 @@ pub(crate) enum TileOperand {
     /// A tile: first the results of the nest, then the local tiles.
     Tile(u16),
 }
-
-/// The placeholder for the tile of a result that is not stored.
-pub(crate) const NO_TILE: u16 = u16::MAX;
 
 /// A result of the nest.
 pub(crate) struct Output {
@@ -165,9 +162,8 @@ impl NestRun<'_> {
     /// Runs a part for the tile of `rows` rows that begins at the row `first`.
     fn run_part(&self, part: &LoweredPart, first: usize, rows: usize, tiles: &mut [&mut [u8]]) {
         // Move the results out of the list, so that the other tiles can be borrowed.
-        let take = |&tile: &u16| match tile {
-            NO_TILE => &mut [][..],
-            tile => std::mem::take(&mut tiles[usize::from(tile)]),
+        let take = |&tile: &Option<u16>| {
+            tile.map_or(&mut [][..], |tile| std::mem::take(&mut tiles[usize::from(tile)]))
         };
         let mut outs: Outs<'_> = part.results.iter().map(take).collect();
         let tile = Tile { run: self, first, tiles };
@@ -201,9 +197,9 @@ impl NestRun<'_> {
                 }
             }
         }
-        for (&result, out) in part.results.iter().zip(outs) {
-            if result != NO_TILE {
-                tiles[usize::from(result)] = out;
+        for (tile, out) in part.results.iter().zip(outs) {
+            if let Some(tile) = *tile {
+                tiles[usize::from(tile)] = out;
             }
         }
     }
@@ -326,9 +322,10 @@ impl Tile<'_, '_, '_> {
         let size = input.dtype.size();
         match (broadcast, &input.access) {
             (Broadcast::None, _) => {
-                let tile = self.run.tile(operand);
-                let is_result = |&result: &u16| tile == Some(usize::from(result));
-                match part.results.iter().position(is_result) {
+                let result = self.run.tile(operand).and_then(|tile| {
+                    part.results.iter().position(|result| result.map(usize::from) == Some(tile))
+                });
+                match result {
                     Some(result) => code.feed_below(index, result),
                     None => Feed::Whole(self.bytes(operand, part.width * size, rows)),
                 }

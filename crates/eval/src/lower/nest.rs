@@ -10,7 +10,7 @@ use smallvec::SmallVec;
 
 use super::limits::WIDE_ROW;
 use crate::execute::nest::{
-    FusedReduction, LoweredPart, LoweredWork, NO_TILE, Output, TileOperand, TiledNest,
+    FusedReduction, LoweredPart, LoweredWork, Output, TileOperand, TiledNest,
 };
 use crate::kernels::elementwise::{Access, BodyCode, Broadcast, Domain, PairFunction};
 use crate::kernels::reduce;
@@ -226,7 +226,7 @@ impl Lowering<'_> {
         let layout = RowLayout { dtype, per_row: self.nest.domain.columns };
         let operand = self.operand(at, part.step.args[0], Some(layout));
         let operands = SmallVec::from_elem((operand, Broadcast::None), 1);
-        let results = SmallVec::from_elem(self.reduction_result(at, part), 1);
+        let results = SmallVec::from_elem(Some(self.reduction_result(at, part)), 1);
         let work = LoweredWork::Reduce(self.reduce_op(part), dtype);
         LoweredPart { work, width: 1, operands, results, by_row: false }
     }
@@ -244,7 +244,7 @@ impl Lowering<'_> {
         self.cost += code.cost + REDUCTION_COST;
         let operands = self.body_operands(at, part, code, width);
         let operands = inputs.map(|input| operands[input]).into_iter().collect();
-        let results = SmallVec::from_elem(self.reduction_result(at + 1, reduction), 1);
+        let results = SmallVec::from_elem(Some(self.reduction_result(at + 1, reduction)), 1);
         let rules = inputs.map(|input| match &code.inputs[input].access {
             Access::Strided(rule) => Some(rule.clone()),
             Access::Same | Access::Single => None,
@@ -269,7 +269,7 @@ impl Lowering<'_> {
         let operands = self.body_operands(at, part, code, width);
         let is_tile = |result: usize| is_stored || result != reduced;
         let mut results = self.body_results(at, part, code, width, is_tile);
-        results.push(self.reduction_result(at + 1, reduction));
+        results.push(Some(self.reduction_result(at + 1, reduction)));
         let op = self.reduce_op(reduction);
         let fused = FusedReduction { code: code.clone(), reduced, is_stored, op };
         let work = LoweredWork::FusedReduction(Box::new(fused));
@@ -295,7 +295,7 @@ impl Lowering<'_> {
             .collect()
     }
 
-    /// The tiles of the results of a body, or [`NO_TILE`] for results that are not stored.
+    /// The tiles of the results of a body; `None` for results that are not stored.
     fn body_results(
         &mut self,
         at: usize,
@@ -303,16 +303,12 @@ impl Lowering<'_> {
         code: &BodyCode,
         width: usize,
         is_tile: impl Fn(usize) -> bool,
-    ) -> SmallVec<[u16; 2]> {
+    ) -> SmallVec<[Option<u16>; 2]> {
         let results = part.step.results.iter().zip(&code.results).enumerate();
         results
             .map(|(result, (&value, &dtype))| {
                 let layout = RowLayout { dtype, per_row: width };
-                if is_tile(result) {
-                    self.result(at, value, layout, Producer::Body)
-                } else {
-                    NO_TILE
-                }
+                is_tile(result).then(|| self.result(at, value, layout, Producer::Body))
             })
             .collect()
     }
