@@ -161,11 +161,6 @@ pub(crate) fn unbroadcast(graph: &mut Graph, dy: ExprId, shape: &Shape) -> Resul
     reshape(graph, summed, shape.clone())
 }
 
-/// Returns the axes of a reduction as a list.
-pub(crate) fn reduced_axes(reduce: &Reduce, rank: usize) -> Axes {
-    reduce.axes.clone().unwrap_or_else(|| (0..rank).collect())
-}
-
 /// Broadcasts the result of a reduction back to the shape of its operand.
 pub(crate) fn unreduce(
     graph: &mut Graph,

@@ -142,16 +142,7 @@ pub(crate) fn partial_eval_with(
         is_residual[id.index()] &= !follows;
     }
     residuals.retain(|id| is_residual[id.index()]);
-    let (known, rest) = program.inputs().split_at(first);
-    let (own, last) = program.parameters().split_at(first);
-    let mut types: Vec<TensorType> =
-        residuals.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    types.extend_from_slice(rest);
-    let given: Vec<ExprId> = residuals.iter().chain(last).copied().collect();
-    Ok(PartialEval {
-        known: Arc::new(extract(graph, own, known.to_vec(), &residuals)?),
-        unknown: Arc::new(extract(graph, &given, types, &wanted)?),
-    })
+    split_at(program, first, &residuals, &wanted)
 }
 
 /// Splits a program without precomputing anything: the residuals are the leading inputs that the
@@ -161,15 +152,29 @@ pub(crate) fn partial_eval_with(
 /// Returns the error of [`Graph::make`], which accepts every node of a well-typed program.
 pub(crate) fn recompute_all(program: &Program, first: usize) -> Result<PartialEval> {
     let used = program.used_inputs();
-    let (own, last) = program.parameters().split_at(first);
-    let residuals: Vec<ExprId> =
-        own.iter().zip(&used).filter(|(_, used)| **used).map(|(&id, _)| id).collect();
-    let given: Vec<ExprId> = residuals.iter().chain(last).copied().collect();
+    let residuals: Vec<ExprId> = program.parameters()[..first]
+        .iter()
+        .zip(&used)
+        .filter(|(_, used)| **used)
+        .map(|(&id, _)| id)
+        .collect();
+    split_at(program, first, &residuals, program.outputs())
+}
+
+/// Splits a program at values that follow from its leading inputs.
+fn split_at(
+    program: &Program,
+    first: usize,
+    residuals: &[ExprId],
+    outputs: &[ExprId],
+) -> Result<PartialEval> {
     let graph = program.graph();
+    let (known, unknown) = program.parameters().split_at(first);
+    let given: Vec<ExprId> = residuals.iter().chain(unknown).copied().collect();
     let types = given.iter().map(|&id| graph.tensor_type(id).clone()).collect();
     Ok(PartialEval {
-        known: Arc::new(extract(graph, own, program.inputs()[..first].to_vec(), &residuals)?),
-        unknown: Arc::new(extract(graph, &given, types, program.outputs())?),
+        known: Arc::new(extract(graph, known, program.inputs()[..first].to_vec(), residuals)?),
+        unknown: Arc::new(extract(graph, &given, types, outputs)?),
     })
 }
 

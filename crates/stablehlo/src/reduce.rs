@@ -25,10 +25,16 @@ pub(crate) fn lower<'a>(
     }
 }
 
-fn reduced_axes(attributes: &Reduce, rank: usize) -> SmallVec<[usize; 8]> {
-    match &attributes.axes {
-        Some(axes) => SmallVec::from_slice(axes),
-        None => (0..rank).collect(),
+/// Returns the op that combines elements, the value that it ignores, and the dtype of the accumulator for a result of
+/// a dtype.
+pub(crate) fn accumulation(op: ReduceOp, result: DType) -> (&'static str, Scalar, DType) {
+    match op {
+        ReduceOp::Sum => ("stablehlo.add", Scalar::UInt(0), widen::accumulator(result)),
+        ReduceOp::Product => ("stablehlo.multiply", Scalar::UInt(1), widen::accumulator(result)),
+        ReduceOp::All => ("stablehlo.and", Scalar::UInt(1), DType::Pred),
+        ReduceOp::Any => ("stablehlo.or", Scalar::UInt(0), DType::Pred),
+        ReduceOp::Max => ("stablehlo.maximum", result.min_value(), widen::storage(result)),
+        ReduceOp::Min => ("stablehlo.minimum", result.max_value(), widen::storage(result)),
     }
 }
 
@@ -39,16 +45,9 @@ fn uniform(
     x: Source,
     ty: &TensorType,
 ) -> Result<Value> {
-    let (name, neutral, compute) = match op {
-        ReduceOp::Sum => ("stablehlo.add", Scalar::UInt(0), widen::accumulator(ty.dtype)),
-        ReduceOp::Product => ("stablehlo.multiply", Scalar::UInt(1), widen::accumulator(ty.dtype)),
-        ReduceOp::All => ("stablehlo.and", Scalar::UInt(1), DType::Pred),
-        ReduceOp::Any => ("stablehlo.or", Scalar::UInt(0), DType::Pred),
-        ReduceOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), widen::storage(ty.dtype)),
-        ReduceOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), widen::storage(ty.dtype)),
-    };
+    let (name, neutral, compute) = accumulation(op, ty.dtype);
     let x = cx.cast(x, compute);
-    let axes = reduced_axes(attributes, cx.shape(x.ty).rank());
+    let axes = attributes.axes_of(cx.shape(x.ty).rank());
     let result = cx.reduce_by(name, neutral, x, &axes)?;
     let result = cx.reshape(result, &ty.shape);
     Ok(cx.convert(result, ty.dtype))
@@ -130,7 +129,7 @@ fn reduce_fun<'a>(
     let function = fold::Function { program: &attributes.function, captures: operands[2..].into() };
     // The reduced axes come first, and become one.
     let shape = cx.shape(x.ty).clone();
-    let axes = reduced_axes(&attributes.reduce, shape.rank());
+    let axes = &attributes.reduce.axes_of(shape.rank());
     let kept = (0..shape.rank()).filter(|axis| !axes.contains(axis));
     let permutation: SmallVec<[usize; 8]> = axes.iter().copied().chain(kept).collect();
     let height = shape.size_along(axes.iter().copied());

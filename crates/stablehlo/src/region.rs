@@ -117,13 +117,10 @@ pub(crate) fn uses<'a>(cx: &mut Cx<'a>, program: &'a Program) -> Vec<u32> {
 
 /// The operands that the value of a node depends on, without the operands of a user's derivative.
 fn operands_used(graph: &Graph, id: ExprId) -> &[ExprId] {
-    let operands = graph.operands(id);
-    if let Op::Metadata(metadata) = graph.op(id)
-        && let Some(custom) = &metadata.custom_grad
-    {
-        return &operands[..custom.outputs];
+    match graph.op(id) {
+        Op::Metadata(metadata) => metadata.values_of(graph.operands(id)),
+        _ => graph.operands(id),
     }
-    operands
 }
 
 /// Writes the nodes of a program for these inputs and returns its outputs. Inputs that are not

@@ -10,6 +10,7 @@ use crate::error::Result;
 use crate::fold;
 use crate::index::{Update, scatter_values};
 use crate::literal::{I64s, Pairs};
+use crate::reduce::accumulation;
 use crate::region::Source;
 use crate::widen;
 use crate::writer::{Value, Values};
@@ -35,12 +36,7 @@ fn uniform(
     x: Source,
     ty: &TensorType,
 ) -> Result<Value> {
-    let (name, neutral, compute) = match op {
-        WindowOp::Sum => ("stablehlo.add", Scalar::UInt(0), widen::accumulator(ty.dtype)),
-        WindowOp::Product => ("stablehlo.multiply", Scalar::UInt(1), widen::accumulator(ty.dtype)),
-        WindowOp::Max => ("stablehlo.maximum", ty.dtype.min_value(), widen::storage(ty.dtype)),
-        WindowOp::Min => ("stablehlo.minimum", ty.dtype.max_value(), widen::storage(ty.dtype)),
-    };
+    let (name, neutral, compute) = accumulation(op.reduction(), ty.dtype);
     let x = cx.cast(x, compute);
     let (x, padding) = trim(cx, x, &window.padding);
     let result = if ty.rank() == 0 {

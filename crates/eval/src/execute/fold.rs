@@ -9,7 +9,7 @@ use nxla_tensor::{DType, HostTensor};
 use super::code::{Bytecode, CallWork, Inst};
 use super::dispatch::{NodeRef, empty_results, is_literal};
 use crate::context::{Args, Cx, Fault, Results, Stop, bytes_mut, one, reshape};
-use crate::kernels::reduce::{is_reduced, reduced_first};
+use crate::kernels::reduce::reduced_first;
 use crate::kernels::strided::Strided;
 use crate::kernels::window::{axes, for_each_tap};
 
@@ -74,7 +74,7 @@ impl UserFold<'_> {
         node: NodeRef<'_>,
     ) -> Result<HostTensor, Stop> {
         let ty = node.ty();
-        let order = |axis| is_reduced(&attributes.reduce, axis);
+        let order = |axis| attributes.reduce.reduces(axis);
         let (elements, plane) = reduced_first(self.cx, x, order)?;
         let kept = plane.inner;
         let mut accumulator = repeat_scalar(initial, kept)?;

@@ -5,7 +5,7 @@
 //! value, which then never leaves the cache. Constants, and index maps (broadcasts, slices and others) that only
 //! element-wise nodes use, are read in place and get no step.
 
-use nxla_expr::{ExprId, Family, Graph, IdSet, Metadata, Op, Program, Start};
+use nxla_expr::{ExprId, Family, Graph, IdSet, Op, Program, Start};
 
 use super::limits::MAX_NODES;
 
@@ -180,7 +180,7 @@ impl Groups {
     pub(super) fn alias_operands<'g>(&self, graph: &'g Graph, id: ExprId) -> Option<&'g [ExprId]> {
         let operands = graph.operands(id);
         match graph.op(id) {
-            Op::Metadata(metadata) => Some(shown_operands(metadata, operands)),
+            Op::Metadata(metadata) => Some(metadata.values_of(operands)),
             Op::Hook(_) if self.silent.contains(id) => Some(operands),
             _ => None,
         }
@@ -216,13 +216,5 @@ impl Groups {
     /// The nodes of a group in topological order.
     pub(super) fn members(&self, group: u32) -> impl Iterator<Item = ExprId> {
         self.members[group as usize].iter().rev().copied()
-    }
-}
-
-/// The operands that an annotation returns; the other operands belong to a custom derivative.
-fn shown_operands<'a>(metadata: &Metadata, operands: &'a [ExprId]) -> &'a [ExprId] {
-    match &metadata.custom_grad {
-        Some(custom) => &operands[..custom.outputs],
-        None => operands,
     }
 }

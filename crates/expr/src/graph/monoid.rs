@@ -12,6 +12,14 @@ const MONOIDS: [(BinaryOp, ReduceOp, WindowOp, Cumulative); 4] = [
     (BinaryOp::Min, ReduceOp::Min, WindowOp::Min, Cumulative::Min),
 ];
 
+impl WindowOp {
+    /// Returns the reduction that combines elements by the same op.
+    pub fn reduction(self) -> ReduceOp {
+        let row = MONOIDS.iter().find(|row| row.2 == self);
+        row.expect("every window reduction has a row").1
+    }
+}
+
 impl BinaryOp {
     /// Returns the reduction that combines elements by this op.
     pub fn reduction(self) -> Option<ReduceOp> {

@@ -221,6 +221,18 @@ pub struct Reduce {
     pub keep_axes: bool,
 }
 
+impl Reduce {
+    /// Returns the reduced axes of an operand of this rank.
+    pub fn axes_of(&self, rank: usize) -> Axes {
+        self.axes.clone().unwrap_or_else(|| (0..rank).collect())
+    }
+
+    /// Returns whether an axis is reduced.
+    pub fn reduces(&self, axis: usize) -> bool {
+        self.axes.as_ref().is_none_or(|axes| axes.contains(&axis))
+    }
+}
+
 /// The extremum of an arg-reduction.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names describe the values")]
@@ -463,6 +475,13 @@ pub struct Metadata {
     /// [`serialize`](crate::serialize).
     #[serde(skip)]
     pub notes: Notes,
+}
+
+impl Metadata {
+    /// Returns the operands that the node returns; the others belong to a custom derivative rule.
+    pub fn values_of<'a, T>(&self, operands: &'a [T]) -> &'a [T] {
+        self.custom_grad.as_ref().map_or(operands, |custom| &operands[..custom.outputs])
+    }
 }
 
 /// A custom derivative rule, see [`Metadata::custom_grad`].

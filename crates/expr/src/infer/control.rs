@@ -50,15 +50,12 @@ fn metadata_type(metadata: &Metadata, operands: &[&TensorType]) -> Inferred {
         let why = format!("must be nested at most {MAX_NOTE_DEPTH} deep; got {depth}");
         return Err(ErrorKind::invalid("notes", why));
     }
-    let shown = match &metadata.custom_grad {
-        Some(custom) if custom.outputs + custom.inputs > operands.len() => {
-            let expected = format!("at least {}", custom.outputs + custom.inputs);
-            return Err(ErrorKind::Arity { expected, found: operands.len() });
-        }
-        Some(custom) => &operands[..custom.outputs],
-        None => operands,
-    };
-    Ok(results(shown))
+    let least = metadata.custom_grad.as_ref().map_or(0, |custom| custom.outputs + custom.inputs);
+    if operands.len() < least {
+        let expected = format!("at least {least}");
+        return Err(ErrorKind::Arity { expected, found: operands.len() });
+    }
+    Ok(results(metadata.values_of(operands)))
 }
 
 /// Checks that a region takes the operands of the node.

@@ -15,7 +15,7 @@ use nxla_tensor::Shape;
 use super::control::differentiate_program;
 use super::control::while_loop::{add, build_loop, integer, read_row};
 use super::window::Offsets;
-use crate::builder::{self, reduced_axes, reshape, transpose};
+use crate::builder::{self, reshape, transpose};
 use crate::error::Result;
 use crate::forward::{Dual, JvpStep, jvp_program};
 use crate::region::strip_effects;
@@ -90,7 +90,7 @@ fn binary_op(function: &Program) -> Option<BinaryOp> {
 fn over_axes(graph: &mut Graph, fold: &ReduceFun, parameters: &[ExprId]) -> Result<ExprId> {
     let (x, initial) = (parameters[0], parameters[1]);
     let shape = graph.shape(x).clone();
-    let axes = reduced_axes(&fold.reduce, shape.rank());
+    let axes = fold.reduce.axes_of(shape.rank());
     let count = shape.size_along(axes.iter().copied());
     let kept: Axes = (0..shape.rank()).filter(|axis| !axes.contains(axis)).collect();
     let sizes: Shape = kept.iter().map(|&axis| shape[axis]).collect();

@@ -6,9 +6,7 @@ use nxla_expr::{BinaryOp, ExprId, Graph, Op, Padding, Program, Reduce, ReduceOp}
 use nxla_tensor::{DType, Shape};
 
 use super::control::differentiate_program;
-use crate::builder::{
-    cast, reduced_axes, reshape, scalar, select_or_zero, slice, sum, to_i64, unreduce,
-};
+use crate::builder::{cast, reshape, scalar, select_or_zero, slice, sum, to_i64, unreduce};
 use crate::error::Result;
 use crate::reverse::{ReversePass, Visit};
 
@@ -32,7 +30,7 @@ pub(super) fn reduce(
     let dy = pass.dy(visit)?;
     let x = pass.operand(visit, 0)?;
     let shape = pass.graph.shape(x).clone();
-    let axes = reduced_axes(attributes, shape.rank());
+    let axes = attributes.axes_of(shape.rank());
     let group = Group { shape: &shape, axes: &axes };
     let dx = match op {
         ReduceOp::Sum => group.spread(pass.graph, dy)?,

@@ -37,11 +37,6 @@ pub(crate) fn evaluate(
     }
 }
 
-/// Returns true if an axis is reduced.
-pub(crate) fn is_reduced(attributes: &Reduce, axis: usize) -> bool {
-    attributes.axes.as_ref().is_none_or(|axes| axes.contains(&axis))
-}
-
 fn reduce_tensor(
     cx: Cx<'_>,
     op: ReduceOp,
@@ -51,7 +46,7 @@ fn reduce_tensor(
 ) -> Result<HostTensor, Fault> {
     let dtype = operand_dtype(op, x.dtype());
     let x = convert(cx, x, dtype)?;
-    let (x, plane) = Plane::of(cx, &x, |axis| is_reduced(attributes, axis))?;
+    let (x, plane) = Plane::of(cx, &x, |axis| attributes.reduces(axis))?;
     let reduction = InMemory { op, dtype, neutral: neutral(op, ty.dtype), plane };
     let dtype = result_dtype(op, dtype);
     let result = context::build_bytes(dtype, &ty.shape, |out| reduction.fill(cx, x.bytes(), out))?;
@@ -76,7 +71,7 @@ impl InMemory {
     ) -> Option<Self> {
         let is_plain =
             operand_dtype(op, x.dtype) == x.dtype && ty.dtype == result_dtype(op, x.dtype);
-        let plane = Plane::in_memory(&x.shape, |axis| is_reduced(attributes, axis))?;
+        let plane = Plane::in_memory(&x.shape, |axis| attributes.reduces(axis))?;
         is_plain.then(|| Self { op, dtype: x.dtype, neutral: neutral(op, ty.dtype), plane })
     }
 
@@ -95,7 +90,7 @@ pub(crate) fn by_row(
     ty: &TensorType,
 ) -> Option<Domain> {
     let longer = |wanted: bool| {
-        let axes = (0..x.shape.rank()).filter(move |&axis| is_reduced(attributes, axis) == wanted);
+        let axes = (0..x.shape.rank()).filter(move |&axis| attributes.reduces(axis) == wanted);
         axes.filter(|&axis| x.shape[axis] != 1)
     };
     let is_last = longer(false).next_back() < longer(true).next();
@@ -113,7 +108,7 @@ pub(crate) fn total_results(
     ty: &TensorType,
 ) -> Option<usize> {
     let axes = (0..x.shape.rank()).filter(|&axis| x.shape[axis] != 1);
-    let (reduced, kept): (Vec<_>, Vec<_>) = axes.partition(|&axis| is_reduced(attributes, axis));
+    let (reduced, kept): (Vec<_>, Vec<_>) = axes.partition(|&axis| attributes.reduces(axis));
     let is_first = reduced.last() < kept.first();
     let is_plain = operand_dtype(op, x.dtype) == x.dtype && ty.dtype == result_dtype(op, x.dtype);
     let has_one_result = kept.is_empty();

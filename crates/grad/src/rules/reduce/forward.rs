@@ -3,7 +3,7 @@
 use nxla_expr::{BinaryOp, ExprId, Reduce, ReduceOp};
 
 use super::{Group, ProductTree};
-use crate::builder::{reduced_axes, reshape, select_or_zero, sum};
+use crate::builder::{reshape, select_or_zero, sum};
 use crate::error::Result;
 use crate::forward::{Dual, JvpStep, jvp_program};
 
@@ -20,7 +20,7 @@ pub(in crate::rules) fn reduce_tangent(
         // The extremum of nothing would divide by the number of its elements.
         return Ok(None);
     }
-    let axes = reduced_axes(attributes, shape.rank());
+    let axes = attributes.axes_of(shape.rank());
     let group = Group { shape: &shape, axes: &axes };
     let reduced = match op {
         ReduceOp::Sum => sum(step.graph, dx, axes.clone())?,
