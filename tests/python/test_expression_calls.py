@@ -227,7 +227,7 @@ def test_stage_errors_name_the_stage(compiler, executor):
         return nx.hook(nx.cos(y), "there", fails)
 
     program = nx.graph.split(nx.debug_expr(staged)(1.0), "marks")
-    expected = r"while running stage 1, which is of .*test_expression_calls.py:\d+"
+    expected = r"while running stage 1, from .*test_expression_calls.py:\d+"
     with (
         ThreadPoolExecutor(1) as pool,
         pytest.raises(ZeroDivisionError, match="of the user") as caught,
@@ -241,7 +241,7 @@ def test_stage_errors_name_the_stage(compiler, executor):
     )
     with pytest.raises(ZeroDivisionError) as caught:
         nx.graph.run(early, 1.0, compiler=compiler)
-    assert "while running stage 0 ('first'), which is of" in caught.value.__notes__[0]
+    assert "while running stage 0 ('first'), from" in caught.value.__notes__[0]
     jitted = nx.jit(staged, stages="marks", compiler=compiler)
     with pytest.raises(ZeroDivisionError) as caught:
         jitted(1.0)

@@ -67,6 +67,6 @@ def add_stage_note(error: BaseException, stage: Stage, label: str) -> None:
     """Add a note that names the stage to an error."""
     lines = dict.fromkeys(str(node.line) for node in stage.expr.nodes if node.line is not None)
     shown = list(lines)[:LINES]
-    more = [f"{len(lines) - LINES} more lines"] if len(lines) > LINES else []
-    where = f", which is of {', '.join(shown + more)}" if shown else ""
+    more = [f"and {len(lines) - LINES} more lines"] if len(lines) > LINES else []
+    where = f", from {', '.join(shown + more)}" if shown else ""
     error.add_note(f"while running {label}{where}")

@@ -235,7 +235,7 @@ impl StageRunner {
     }
 }
 
-/// The device and the executor of stages.
+/// The executor of stages.
 struct StageTarget<'a> {
     executor: Option<&'a dyn StageExecutor>,
     /// Returns `true` for a stage that runs in this process with any executor.
@@ -292,10 +292,10 @@ fn stage_error(stage: &Stage, error: Error) -> Error {
     let more = lines.len().saturating_sub(LINES);
     lines.truncate(LINES);
     if more > 0 {
-        lines.push(format!("{more} more lines"));
+        lines.push(format!("and {more} more lines"));
     }
     let name = stage.name.as_deref().map(|name| format!(" ('{name}')")).unwrap_or_default();
-    let of = if lines.is_empty() { "" } else { ", which is of " };
+    let of = if lines.is_empty() { "" } else { ", from " };
     let stage = format!("{}{name}{of}{}", stage.id, lines.join(", "));
     Error::Stage { stage, error: Box::new(error) }
 }
