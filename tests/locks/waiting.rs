@@ -42,7 +42,7 @@ fn last_polling_task_is_woken() {
         let signal = Arc::new(Signal::new());
         let notifier = thread::spawn({
             let signal = signal.clone();
-            move || signal.tell()
+            move || signal.set()
         });
         let (first, last) = (Task::new(), Task::new());
         let (wake_first, wake_last) = (Waker::from(first), Waker::from(last.clone()));

@@ -94,7 +94,7 @@ impl Plan {
     }
 
     /// Runs the program as [`Plan::run`] does, and stops soon after `interrupt` returns true. The callback is called
-    /// before each step and each iteration of a loop, so it should be quick.
+    /// often, such as in each iteration of a loop, so it should be quick.
     ///
     /// # Errors
     /// Returns the errors of [`Plan::run`], and [`EvalError::Interrupted`].

@@ -81,7 +81,7 @@ impl<T> Ready<T> {
             if self.signal.is_none() && !tensor.is_ready()? {
                 let signal = Arc::<Signal>::default();
                 self.signal = Some(signal.clone());
-                tensor.on_ready(move || signal.tell())?;
+                tensor.on_ready(move || signal.set())?;
             }
             if self.signal.as_ref().is_some_and(|signal| !signal.poll(task)) {
                 return Poll::Pending;

@@ -245,6 +245,17 @@ pub enum Error {
     },
 }
 
+impl Error {
+    /// Returns whether the plugin does not implement the function.
+    pub fn is_unimplemented(&self) -> bool {
+        match self {
+            Error::Unsupported { .. } => true,
+            Error::Plugin { code, .. } => *code == ErrorCode::UNIMPLEMENTED,
+            _ => false,
+        }
+    }
+}
+
 /// The kind of an error that a plugin reports: a status code of Abseil.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ErrorCode(pub i32);

@@ -1,7 +1,7 @@
 //! Memory statistics of devices.
 
 use crate::client::{Client, PjrtDevice};
-use crate::error::{Error, ErrorCode};
+use crate::error::Error;
 use crate::sys::*;
 
 /// Figures about the memory of a device in bytes; `None` for figures that the plugin does not count.
@@ -32,11 +32,7 @@ impl Client {
         // SAFETY: the device belongs to this client, which is alive.
         match unsafe { self.plugin().call(&mut args) } {
             Ok(()) => {}
-            Err(
-                Error::Unsupported { .. } | Error::Plugin { code: ErrorCode::UNIMPLEMENTED, .. },
-            ) => {
-                return Ok(None);
-            }
+            Err(error) if error.is_unimplemented() => return Ok(None),
             Err(error) => return Err(error),
         }
         let given = |is_set: bool, value: i64| is_set.then_some(value);

@@ -13,7 +13,7 @@ use std::time::Instant;
 use tracing::field::Empty;
 use tracing::{debug_span, trace_span};
 
-use crate::sync::{Shared, SharedGuard};
+use crate::sync::Shared;
 
 /// Set while events are recorded.
 static ON: AtomicBool = AtomicBool::new(false);
@@ -97,10 +97,6 @@ enum Track {
     Device(String),
 }
 
-fn lock_recorded() -> SharedGuard<'static, Option<Recorded>> {
-    RECORDED.lock()
-}
-
 /// Returns `true` while events are recorded.
 #[inline]
 pub fn is_profiled() -> bool {
@@ -109,7 +105,7 @@ pub fn is_profiled() -> bool {
 
 /// Starts recording, and returns `true` if no recording was active.
 pub fn start_profile() -> bool {
-    let mut recorded = lock_recorded();
+    let mut recorded = RECORDED.lock();
     if recorded.is_some() {
         return false;
     }
@@ -122,7 +118,7 @@ pub fn start_profile() -> bool {
 /// Ends recording and returns the events as JSON; `None` without [`start_profile`].
 pub fn finish_profile() -> Option<String> {
     let recorded = {
-        let mut recorded = lock_recorded();
+        let mut recorded = RECORDED.lock();
         ON.store(false, Ordering::Relaxed);
         recorded.take()?
     };
@@ -222,7 +218,7 @@ fn record(
     details: Vec<(&'static str, String)>,
     track: Track,
 ) {
-    let mut recorded = lock_recorded();
+    let mut recorded = RECORDED.lock();
     // The event may have started before the recording.
     let Some(recorded) = recorded.as_mut().filter(|recorded| recorded.begun <= begun) else {
         return;

@@ -17,7 +17,7 @@ impl fmt::Debug for Signal {
 
 #[derive(Default)]
 struct State {
-    told: bool,
+    is_set: bool,
     task: Option<Waker>,
 }
 
@@ -29,9 +29,9 @@ impl Signal {
     }
 
     /// Sets the event and wakes the task.
-    pub fn tell(&self) {
+    pub fn set(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        state.told = true;
+        state.is_set = true;
         let task = state.task.take();
         drop(state);
         task.into_iter().for_each(Waker::wake);
@@ -41,10 +41,10 @@ impl Signal {
     /// earlier one.
     pub fn poll(&self, task: &Context<'_>) -> bool {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if !state.told {
+        if !state.is_set {
             state.task = Some(task.waker().clone());
         }
-        state.told
+        state.is_set
     }
 }
 

@@ -26,7 +26,7 @@ pub struct LoweredModule {
     pub donations: Vec<DonatedInput>,
 }
 
-/// A call of a host function in the module, by `stablehlo.custom_call @nxla_host_call(%order, %x…)
+/// A call of a host function in the module, by `stablehlo.custom_call @nxla_host_call(%token, %x…)
 /// {id = …}`. The further results belong to a runtime call.
 #[derive(Clone, Debug)]
 pub struct HostCall {
@@ -34,8 +34,8 @@ pub struct HostCall {
     pub id: i64,
     /// The hook or the runtime call, whose function receives the values.
     pub hook: HookOp,
-    /// The types of the values shown: the arguments after `%order` (`u32`).
-    /// The first result is the next order, whose value does not matter.
+    /// The types of the values: the arguments after `%token`, a `u32` that orders the calls. The first result is the
+    /// token of the next call.
     pub arguments: Vec<TensorType>,
 }
 

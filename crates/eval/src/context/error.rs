@@ -6,7 +6,7 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use nxla_expr::{ExprId, Graph, HostError, Line, TensorType};
+use nxla_expr::{AtLine, ExprId, Graph, HostError, Line, TensorType};
 use nxla_tensor::{DType, Shape, TensorError};
 
 /// The error of a run.
@@ -32,7 +32,7 @@ pub enum EvalError {
         found: Box<TensorType>,
     },
     /// An operation failed.
-    #[error("{op}: {fault}{}", at_line(line.as_ref()))]
+    #[error("{op}: {fault}{}", AtLine(line.as_ref()))]
     Op {
         /// The name of the operation in printed expressions.
         op: String,
@@ -177,8 +177,4 @@ impl From<EvalError> for Stop {
     fn from(error: EvalError) -> Self {
         Stop::Run(error)
     }
-}
-
-fn at_line(line: Option<&Line>) -> String {
-    line.map(|line| format!(" ({line})")).unwrap_or_default()
 }

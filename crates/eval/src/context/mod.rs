@@ -74,7 +74,7 @@ impl<'a> ExecContext<'a> {
         Self { is_alone: true, ..self }
     }
 
-    /// Returns an error if the run is cancelled. Called before each step and each iteration of a loop.
+    /// Returns an error if the run is cancelled. Called before each long step and in each iteration of a loop.
     #[inline]
     pub(crate) fn check(&self) -> Result<(), EvalError> {
         let is_cancelled = match self.cancel {

@@ -24,13 +24,13 @@ impl Arena {
     /// A span that is never reused.
     pub(super) fn take_pinned(&mut self, bytes: usize) -> Span {
         let at = self.len;
-        self.len += lines(bytes);
+        self.len += whole_lines(bytes);
         Span::new(at, bytes)
     }
 
     /// A span for one value.
     pub(super) fn take(&mut self, bytes: usize) -> Span {
-        let lines = lines(bytes);
+        let lines = whole_lines(bytes);
         let free = self.free.get_mut(&lines).and_then(Vec::pop);
         let span = match free {
             Some(at) => Span::new(at, bytes),
@@ -59,7 +59,7 @@ impl Arena {
 }
 
 /// Bytes in whole cache lines, at least one line.
-fn lines(bytes: usize) -> usize {
+fn whole_lines(bytes: usize) -> usize {
     bytes.max(1).next_multiple_of(LINE)
 }
 

@@ -263,7 +263,7 @@ impl<'a, 'p> ScheduleBuilder<'a, 'p> {
     fn close(&mut self) {
         let groups = std::mem::take(&mut self.open).groups;
         let Some(&OpenGroup { root, .. }) = groups.last() else { return };
-        let mut writer = GroupWriter {
+        let writer = GroupWriter {
             builder: self,
             groups: &groups,
             code: Writer::default(),
@@ -330,7 +330,7 @@ struct GroupWriter<'b, 'a, 'p> {
 }
 
 impl GroupWriter<'_, '_, '_> {
-    fn write(&mut self) -> (BodyCode, Vec<ExprId>) {
+    fn write(mut self) -> (BodyCode, Vec<ExprId>) {
         let graph = self.builder.graph;
         let shape = graph.shape(self.groups[0].root);
         let mut operands = Vec::new();
@@ -345,8 +345,7 @@ impl GroupWriter<'_, '_, '_> {
             }
         }
         let roots: Vec<TypedLoc> = self.groups.iter().map(|open| self.known[&open.root]).collect();
-        let code = std::mem::take(&mut self.code).finish(&roots, shape);
-        (code, std::mem::take(&mut self.inputs))
+        (self.code.finish(&roots, shape), self.inputs)
     }
 
     /// The value of an operand, which is an input unless the groups compute it.

@@ -252,14 +252,11 @@ pub(crate) fn separate(
 ) -> Result<(ExprId, VectorAxes)> {
     let with = match own.position(name) {
         Some(_) => own.clone(),
-        None => {
-            let axis = VectorAxis { name: name.into(), size };
-            VectorAxes::new(own.iter().cloned().chain([axis]))
-        }
+        None => own.with(name, size),
     };
     let x = spread(graph, x, own, &with)?;
     let (position, rank) = (with.position(name).unwrap_or(0), graph.shape(x).rank());
-    let rest = VectorAxes::new(with.iter().filter(|axis| &*axis.name != name).cloned());
+    let rest = with.without(name);
     let others = (0..with.len()).filter(|&axis| axis != position);
     let order = others.chain([position]).chain(with.len()..rank).collect();
     Ok((graph.make(Op::Transpose(order), &[x])?, rest))

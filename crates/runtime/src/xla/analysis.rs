@@ -1,6 +1,6 @@
 //! A plugin's figures for an executable.
 
-use nxla_pjrt::{self as pjrt, ErrorCode, LoadedExecutable, NamedValue};
+use nxla_pjrt::{self as pjrt, LoadedExecutable, NamedValue};
 
 use crate::analysis::Analysis;
 use crate::error::Result;
@@ -22,13 +22,10 @@ pub(super) fn analysis(executable: &LoadedExecutable) -> Result<Analysis> {
 }
 
 /// Returns `None` if the plugin does not implement a function.
-fn if_known<T>(told: Result<T, pjrt::Error>) -> Result<Option<T>> {
-    match told {
-        Ok(told) => Ok(Some(told)),
-        Err(
-            pjrt::Error::Unsupported { .. }
-            | pjrt::Error::Plugin { code: ErrorCode::UNIMPLEMENTED, .. },
-        ) => Ok(None),
+fn if_known<T>(result: Result<T, pjrt::Error>) -> Result<Option<T>> {
+    match result {
+        Ok(known) => Ok(Some(known)),
+        Err(error) if error.is_unimplemented() => Ok(None),
         Err(error) => Err(error.into()),
     }
 }

@@ -1,6 +1,6 @@
 //! Device memory that tensors share with other libraries.
 
-use nxla_pjrt::{self as pjrt, Client, ErrorCode, ExternalReference, ForeignMemory, PjrtDevice};
+use nxla_pjrt::{Client, ExternalReference, ForeignMemory, PjrtDevice};
 use nxla_tensor::{DType, Shape};
 
 use super::client::{load_default_client, target};
@@ -94,10 +94,7 @@ pub fn copy_foreign<M: ForeignMemory>(
     match client.copy_foreign(&memory, dtype, shape.clone(), description) {
         Ok(copy) => Ok(RawTensor::Device(DeviceTensor::new(copy))),
         // The plugin cannot allocate a buffer without contents, so a program copies.
-        Err(
-            pjrt::Error::Unsupported { .. }
-            | pjrt::Error::Plugin { code: ErrorCode::UNIMPLEMENTED, .. },
-        ) if is_aligned_for(memory.address(), device) => {
+        Err(error) if error.is_unimplemented() && is_aligned_for(memory.address(), device) => {
             let copy = view_foreign(memory, dtype, shape, device)?.copy_to(device)?;
             copy.wait()?;
             Ok(copy)

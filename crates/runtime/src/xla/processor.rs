@@ -10,13 +10,13 @@ pub(super) fn description() -> &'static str {
     DESCRIPTION.get_or_init(|| {
         let threads = std::thread::available_parallelism().map_or(1, usize::from);
         let arch = std::env::consts::ARCH;
-        let told = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
-        format!("{arch}, {threads} threads\n{}", first_processor(&told))
+        let cpuinfo = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        format!("{arch}, {threads} threads\n{}", first_processor(&cpuinfo))
     })
 }
 
 /// The constant part of the system's description of its first processor.
-fn first_processor(told: &str) -> String {
+fn first_processor(cpuinfo: &str) -> String {
     const LASTING: [&str; 9] = [
         "vendor_id",
         "cpu family",
@@ -28,7 +28,7 @@ fn first_processor(told: &str) -> String {
         "CPU part",
         "CPU variant",
     ];
-    let lines = told.lines().take_while(|line| !line.is_empty());
+    let lines = cpuinfo.lines().take_while(|line| !line.is_empty());
     let lasting = lines.filter(|line| {
         line.split_once(':').is_some_and(|(name, _)| LASTING.contains(&name.trim()))
     });

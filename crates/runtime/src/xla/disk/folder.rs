@@ -57,7 +57,7 @@ pub(super) fn path_of(folder: &Path, key: &Key) -> PathBuf {
 }
 
 fn name_of(key: &Key) -> String {
-    key.hex() + EXECUTABLE
+    format!("{}{EXECUTABLE}", blake3::Hash::from_bytes(key.0))
 }
 
 /// Reads the payload of a key, or returns `None` if the file is missing.

@@ -203,14 +203,6 @@ impl Key {
         }
         Key(*hasher.finalize().as_bytes())
     }
-
-    fn hex(&self) -> String {
-        use std::fmt::Write;
-        self.0.iter().fold(String::with_capacity(64), |mut text, byte| {
-            write!(text, "{byte:02x}").expect("writing to a string cannot fail");
-            text
-        })
-    }
 }
 
 /// A line of a module without ` loc("file":3:1)` at its end.
