@@ -188,7 +188,7 @@ def test_default_options_of_the_caller_apply_in_workers(executor):
         nx.graph.run(stages, x, ws, executor=executor)
     # The error names the stage and its source line.
     (note,) = raised.value.__notes__
-    assert note.startswith("while running stage 0, which is of ")
+    assert note.startswith("while running stage 0, from ")
     assert "test_cluster.py:" in note
 
 

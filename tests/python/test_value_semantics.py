@@ -3,12 +3,13 @@
 Each entry point receives a writable array that is overwritten as soon as the call returns.
 """
 
+import multiprocessing
 import operator
 import subprocess
 import sys
 import threading
 from collections import deque
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -382,3 +383,18 @@ def test_scan_steps_return_separate_tensors():
 
     carry, rows = nx.scan(step, nx.zeros(2), nx.arange(3.0))
     assert (carry.tolist(), rows[:, 0].tolist()) == ([2.0, 0.0], [0.0, 1.0, 2.0])
+
+
+@pytest.mark.parametrize("on_device", [False, True])
+def test_workers_receive_data_once_and_again_after_assignments(on_device, device):
+    x = nx.zeros(LARGE).to_device(device if on_device else "host")
+    stages = nx.graph.split(nx.debug_expr(nx.sum)(x), lambda node: "none")
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        for number in range(3):
+            received = []
+            for _ in range(2):
+                before = nx.graph.traffic()["sent"]
+                assert nx.graph.run(stages, x, executor=pool).item() == number
+                received.append(nx.graph.traffic()["sent"] - before >= x.nbytes)
+            assert received == [True, False]
+            x[0, number] = 1.0

@@ -438,13 +438,16 @@ operator_methods!(PyTensor {
         size_of::<PyTensor>() + data
     }
 
-    /// Returns whether two tensors share data in host memory.
+    /// Returns whether two tensors share data.
     fn _is_same_data(&self, other: &Bound<'_, Self>) -> bool {
         let (own, other) = (self.tensor(), other.get().tensor());
         match (own.data(), other.data()) {
             (RawTensor::Host(left), RawTensor::Host(right)) => {
                 let same = (left.dtype(), left.shape()) == (right.dtype(), right.shape());
                 same && std::ptr::eq(left.bytes(), right.bytes())
+            }
+            (RawTensor::Device(left), RawTensor::Device(right)) => {
+                left.buffer().is(right.buffer())
             }
             _ => false,
         }

@@ -76,17 +76,21 @@ class RemoteCopies:
     """Remote copies of tensors of this process, for the lifetime of the tensors."""
 
     def __init__(self) -> None:
-        self._values: dict[int, tuple[weakref.ref[Tensor], Any]] = {}
+        #: By the address of a tensor: the tensor, the data that was copied, and the copy.
+        self._values: dict[int, tuple[weakref.ref[Tensor], Tensor, Any]] = {}
 
     def get(self, tensor: Tensor) -> Any | None:
-        """Return the remote copy of a tensor, or None."""
-        known = self._values.get(id(tensor))
-        return known[1] if known is not None and known[0]() is tensor else None
+        """Return the remote copy of a tensor, or None if there is none of its present data."""
+        known, data, value = self._values.get(id(tensor), (None, tensor, None))
+        # An assignment to an element replaces the data of a tensor.
+        is_present = known is not None and known() is tensor and tensor._is_same_data(data)
+        return value if is_present else None
 
     def put(self, tensor: Tensor, value: Any) -> None:
         """Store the remote copy of a tensor."""
         key, values = id(tensor), self._values
-        values[key] = (weakref.ref(tensor, lambda _: values.pop(key, None)), value)
+        owner = weakref.ref(tensor, lambda _: values.pop(key, None))
+        values[key] = (owner, _core.tensor(tensor), value)
 
     def clear(self) -> None:
         """Remove all copies."""
