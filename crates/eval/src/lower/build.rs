@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use nxla_expr::{Program, TensorType};
+use nxla_expr::{ExprId, Program, TensorType};
 use rustc_hash::FxHashMap;
 
 use super::arena::{Arena, Slots};
@@ -14,7 +14,7 @@ use crate::kernels::elementwise::{Constant, NARROW_LANES, WIDE_LANES};
 use crate::schedule::{SMALL_BYTES, Schedule, Step, without_names};
 
 /// The slot of a value that no step reads.
-pub(super) const NO_SLOT: usize = usize::MAX;
+const NO_SLOT: usize = usize::MAX;
 
 /// The level of a program outside of its loops. Level 0 is the prologue, which runs once before the program.
 const BASE: usize = 1;
@@ -65,8 +65,8 @@ impl Value {
     }
 }
 
-/// Code of steps that are not inlined, by the address of their schedule and their position.
-pub(super) type OutlinedCode = FxHashMap<(*const Schedule, usize), Arc<Bytecode>>;
+/// Code that is not inlined: of steps, by the address of their schedule and their node, and of whole schedules.
+pub(super) type OutlinedCode = FxHashMap<(*const Schedule, Option<ExprId>), Arc<Bytecode>>;
 
 pub(super) struct BytecodeBuilder {
     /// Bytes of the largest value in the arena, outside of loops and inside.

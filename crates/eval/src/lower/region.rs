@@ -6,7 +6,7 @@ use nxla_expr::{Op, TensorType};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
-use super::build::{BytecodeBuilder, Location, NO_SLOT, Value, lower_program, lower_step, unread};
+use super::build::{BytecodeBuilder, Location, Value, lower_program, lower_step, unread};
 use super::nest::{lower_nest, total_cost};
 use crate::context::Arg;
 use crate::execute::code::{Bytecode, Call, CallWork, Handle, Inst, Span};
@@ -309,7 +309,7 @@ impl BytecodeBuilder {
 
     /// The code of a step with regions that is not inlined.
     fn outline(&mut self, site: &StepContext<'_>) -> Arc<Bytecode> {
-        let key = (&raw const *site.schedule, site.step.id.index());
+        let key = (&raw const *site.schedule, Some(site.step.id));
         if let Some(code) = self.outlined.get(&key) {
             return code.clone();
         }
@@ -322,7 +322,7 @@ impl BytecodeBuilder {
 
     /// The code of the function of a fold, whose values outside of loops are boxed.
     fn function(&mut self, region: &Arc<Schedule>) -> Arc<Bytecode> {
-        let key = (Arc::as_ptr(region), NO_SLOT);
+        let key = (Arc::as_ptr(region), None);
         let code = self.outlined.get(&key).cloned();
         let code = code.unwrap_or_else(|| Arc::new(lower_program(region, false)));
         self.outlined.insert(key, code.clone());
