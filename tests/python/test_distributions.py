@@ -265,11 +265,11 @@ def test_truncated_normal_with_equal_or_invalid_bounds(compiler):
 #: Every distribution with float results, with parameters that are exact in all dtypes.
 FLOATS = {
     "uniform": (), "normal": (), "gumbel": (), "exponential": (), "laplace": (),
-    "truncated_normal": (-1.0, 2.0), "gamma": (2.0,),
+    "truncated_normal": (-1.0, 2.0), "gamma": (2.0,), "beta": (2.0, 1.0),
 }  # fmt: skip
 
 
-NARROW = ["f16", "bf16", "f8_e5m2"]
+NARROW = ["f16", "bf16", "f8_e5m2", "f8_e4m3fn"]
 
 
 def assert_rounded(name, wide, narrow):

@@ -4,7 +4,7 @@
 //! Samples without a closed formula are drawn by rejection: a loop draws candidates until every
 //! element has accepted one.
 
-use nxla_tensor::{DType, Shape, promote};
+use nxla_tensor::{DType, Shape};
 
 use super::super::formula::{Formula, Term};
 use super::Draw;
@@ -31,8 +31,9 @@ impl Graph {
         if !dtype.is_float() {
             return Err(self.not_a(dtype, "a float dtype"));
         }
+        let compute = if dtype.bits() < least.bits() { least } else { dtype };
         for id in &mut ids {
-            *id = self.spread_to(*id, promote(dtype, least), &draw.shape)?;
+            *id = self.spread_to(*id, compute, &draw.shape)?;
         }
         let x = sample(self, ids)?;
         let x = self.as_type(x, dtype)?;
