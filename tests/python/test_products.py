@@ -199,6 +199,13 @@ def test_dtypes_of_einsum():
     assert nx.einsum("ij->", small).dtype == nx.uint8
     assert nx.einsum("ij,ij", small, nx.tensor([[1.0, 2.0]], "f16")).dtype == nx.float16
     assert nx.einsum("ij,ij->i", [[1j, 2]], [[1, 2]]).tolist() == [4 + 1j]
+    # Sums of booleans are numbers, of one factor as of two.
+    mask = nx.tensor([[True, False], [True, True]])
+    for subscripts, expected in (("ij->i", [1, 2]), ("ij->", 3), ("ii", 2), ("ij,ij->i", [1, 2])):
+        factors = [mask] * (subscripts.partition("->")[0].count(",") + 1)
+        total = nx.einsum(subscripts, *factors)
+        assert (total.dtype, total.tolist()) == (nx.uint8, expected), subscripts
+    assert nx.einsum("ij->ji", mask).dtype == nx.bool
 
 
 @pytest.mark.parametrize(

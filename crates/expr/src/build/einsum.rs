@@ -92,6 +92,10 @@ impl Graph {
         let result = self.result_labels(output.as_ref(), &terms, covered)?;
         let dtypes = operands.iter().map(|&id| self.dtype(id));
         let dtype = dtypes.reduce(promote).expect("there is a term, so there is an operand");
+        // Sums of booleans are numbers.
+        let is_kept = |label: &Label| result.contains(label);
+        let is_summed = terms.iter().any(|term| !term.labels.iter().all(is_kept));
+        let dtype = if is_summed { promote(dtype, dtype) } else { dtype };
         let sizes = self.sizes_of_labels(&terms)?;
         for term in &mut terms {
             self.one_axis_a_label(term, &sizes)?;
