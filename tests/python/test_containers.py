@@ -1,6 +1,7 @@
 """Containers are unchanged by functions and by serialization."""
 
 import dataclasses
+import enum
 import pickle
 import sys
 import types
@@ -325,3 +326,37 @@ class Unhashable:
     """Neither a container nor a static value."""
 
     __hash__ = None
+
+
+class Mode(enum.Enum):
+    TRAIN = "train"
+
+
+class Stateful:
+    """An object that is called, and compared by identity."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x):
+        return x
+
+
+@pytest.mark.parametrize("part", [nx.tanh, len, pickle.dumps, Mode.TRAIN, nx.float32, "relu", None])
+def test_parts_of_the_structure_are_returned(part):
+    params = {"act": part, "w": nx.ones(2)}
+    tripled = nx.jit(lambda params: {**params, "w": 3 * params["w"]})(params)
+    assert tripled["act"] is part
+    assert tripled["w"].tolist() == [3.0, 3.0]
+    gradient = nx.grad(lambda params: nx.sum(2 * params["w"]))(params)
+    assert gradient["act"] is part
+    assert gradient["w"].tolist() == [2.0, 2.0]
+    assert nx.vmap(lambda w: {"act": part, "w": w})(nx.ones(2))["act"] is part
+
+
+@pytest.mark.parametrize("part", [Stateful(), {1}, object(), b"bytes"])
+def test_other_objects_in_results_are_errors(part):
+    with pytest.raises(nx.ArgumentError, match=r"result\['act'\]: must be a tensor, a number or"):
+        nx.jit(lambda w: {"act": part, "w": w})(nx.ones(2))
+    with pytest.raises(nx.ArgumentError, match="result: must be a tensor, a number or"):
+        nx.jit(lambda w: nx.tanh)(nx.ones(2))

@@ -24,6 +24,7 @@ use crate::compiled::PyCompiled;
 use crate::compilers::with_own_jit;
 use crate::containers::{Tree, flatten};
 use crate::debug;
+use crate::dtype::PyDType;
 use crate::ending;
 use crate::errors::{OrRaise, argument_error};
 use crate::expected::{Expected, names_of};
@@ -33,7 +34,7 @@ use crate::interrupt::interruptible;
 use crate::method::PyBoundFunction;
 use crate::options::options_from;
 use crate::program::PyExpression;
-use crate::signature::{Arguments, StaticValue, is_leaf, is_sequence};
+use crate::signature::{Arguments, StaticValue, is_leaf, is_sequence, refuse_changing};
 use crate::source::{self, current_line};
 use crate::tensor::PyTensor;
 use crate::tracebacks;
@@ -671,6 +672,7 @@ pub(crate) fn outputs(
             Ok(true)
         }
         None if item.is_none() || item.is_instance_of::<PyString>() => Ok(false),
+        None if path() != "result" && is_constant_part(item)? => Ok(false),
         None => {
             let kind = item.get_type().name()?;
             let why = format!(
@@ -681,6 +683,13 @@ pub(crate) fn outputs(
         }
     })?;
     Ok((outputs, tree))
+}
+
+/// Returns whether a value in a container is part of the structure of a result: a function, an enum member or a dtype.
+fn is_constant_part(value: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let is_enum_member = value.get_type().hasattr(intern!(value.py(), "__members__"))?;
+    let is_function = value.is_callable() && refuse_changing(value, &|| String::new()).is_ok();
+    Ok(is_enum_member || value.is_instance_of::<PyDType>() || is_function)
 }
 
 /// Returns a leaf of a result as a value of the trace.

@@ -374,7 +374,7 @@ impl Arguments {
 
 /// Rejects an object that may change without a change of the signature: it compares by identity and
 /// has attributes. Functions and classes are accepted.
-fn refuse_changing(value: &Bound<'_, PyAny>, path: Path<'_>) -> PyResult<()> {
+pub(crate) fn refuse_changing(value: &Bound<'_, PyAny>, path: Path<'_>) -> PyResult<()> {
     let (py, class) = (value.py(), value.get_type());
     for (name, part) in bound_parts(value)? {
         refuse_changing_part(&part, &|| format!("{}.{name}", path()))?;
