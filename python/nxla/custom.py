@@ -10,6 +10,7 @@ from nxla import _core, _hints, _pickling, tree
 from nxla._arguments import name_of, names_of, signature_of
 from nxla._values import (
     arrays_to_tensors,
+    call_as,
     index_list,
     keeps_structure,
     new_tensors,
@@ -362,7 +363,7 @@ class _CustomVjp(_Custom):
                     )
             return found
 
-        return custom_grad(value, tuple(moving), rule)
+        return call_as("custom_vjp", custom_grad, value, tuple(moving), rule)
 
     def _run_forward(self, forward: Callable[..., Any], arguments: list[Any]) -> tuple[Any, Any]:
         """Return the result and the residuals of the forward rule."""

@@ -662,3 +662,14 @@ def test_backward_rule_errors_name_the_user_function():
         gradient = nx.grad(lambda x, doubled=doubled: doubled(x, 2))
         with pytest.raises(nx.ArgumentError, match=r"^custom_vjp: backward rule: .*doubled must"):
             gradient(3.0)
+    doubled.defvjp(lambda x, n: (x * n, None), lambda _, g: (nx.ones(3), g))
+    with pytest.raises(nx.ArgumentError, match=r"^custom_vjp: rule: must return a cotangent"):
+        nx.grad(lambda x: doubled(x, 2))(3.0)
+
+
+@pytest.mark.parametrize("result", [{"loss": 1.0}, (1.0, 2.0), None, "loss"])
+def test_functions_to_differentiate_return_a_tensor(result):
+    kind = type(result).__name__
+    message = f"^grad: function: must return a tensor to differentiate; got a {kind}"
+    with pytest.raises(nx.ArgumentError, match=message):
+        nx.grad(lambda x: result)(1.0)

@@ -118,7 +118,7 @@ pub(crate) fn wrap(py: Python<'_>, exprs: Vec<RawExpr>) -> PyResult<Values> {
 }
 
 /// A tensor, a traced value or a number as a value of the trace.
-pub(crate) fn leaf(trace: &Trace, function: &str, value: &Bound<'_, PyAny>) -> PyResult<RawExpr> {
+fn leaf(trace: &Trace, function: &str, value: &Bound<'_, PyAny>) -> PyResult<RawExpr> {
     output(trace, value)?.ok_or_else(|| {
         let kind = value.get_type();
         argument_error(

@@ -3,8 +3,9 @@
 use nxla_runtime::{Differentiated, Trace, values_and_gradients};
 use pyo3::prelude::*;
 
-use crate::derivative::{Values, leaf, leaves, wrap};
-use crate::errors::{OrRaise, trace_error, user_error};
+use crate::derivative::{Values, leaves, wrap};
+use crate::errors::{OrRaise, argument_error, trace_error, user_error};
+use crate::function::output;
 use crate::source;
 
 /// Calls a function with tracers for values of the current trace. The function returns the
@@ -23,7 +24,12 @@ fn values_and_grads(
     let call = |stand_ins| {
         let (value, results): (Bound<'_, PyAny>, Vec<Bound<'_, PyAny>>) =
             function.call1((wrap(py, stand_ins)?,))?.extract()?;
-        let (value, results) = (leaf(&trace, "grad", &value)?, leaves(&trace, "grad", results)?);
+        let Some(value) = output(&trace, &value)? else {
+            let kind = value.get_type().name()?;
+            let why = format!("function: must return a tensor to differentiate; got a {kind}");
+            return Err(argument_error("grad", why));
+        };
+        let results = leaves(&trace, "grad", results)?;
         source::mark(py, &trace)?;
         Ok(Differentiated { value, results, more: () })
     };
