@@ -433,3 +433,33 @@ def test_covariance_broadcasts_means(x, mean, compiler):
     expected = np.swapaxes(centered, -1, -2) @ centered / x.shape[-2]
     found = nx.jit(nx.covariance, compiler=compiler)(x, mean)
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+REDUCTIONS = [
+    "all", "any", "argmax", "argmin", "count_nonzero", "logsumexp", "max", "mean", "median", "min",
+    "mode", "nanargmax", "nanargmin", "nanmax", "nanmean", "nanmedian", "nanmin", "nanprod",
+    "nanstd", "nansum", "nanvar", "prod", "std", "sum", "var",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REDUCTIONS)
+def test_reductions_keep_the_names_of_the_other_axes(name):
+    x = nx.tensor(np.arange(24.0).reshape(2, 3, 4), names=["a", "b", "c"])
+    function = getattr(nx, name)
+    assert list(function(x, axis="b").names) == ["a", "c"]
+    assert list(function(x, axis=1, keepdims=True).names) == ["a", "b", "c"]
+    if "arg" not in name and name != "mode":
+        assert list(function(x, axis=("a", "b")).names) == ["c"]
+        assert list(function(x, axis=("a", "b"), keepdims=True).names) == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("function", [nx.quantile, nx.nanquantile])
+def test_quantiles_keep_the_names_of_the_other_axes(function):
+    x = nx.tensor(np.arange(24.0).reshape(2, 3, 4), names=["a", "b", "c"])
+    q = nx.tensor([0.25, 0.5], names=["q"])
+    assert list(function(x, 0.5, axis="b").names) == ["a", "c"]
+    assert list(function(x, [0.25, 0.5], axis=("a", "b")).names) == [None, "c"]
+    assert list(function(x, q, axis="c", keepdims=True).names) == ["q", "a", "b", "c"]
+    assert list(function(nx.rename(x, [None] * 3), q, axis=0).names) == ["q", None, None]
+    expected = np.quantile(x.numpy(), [0.25, 0.5], axis=(0, 1))
+    np.testing.assert_allclose(function(x, q, axis=("a", "b")), expected)
