@@ -794,6 +794,7 @@ class _Operators:
         -------
         Tensor
             A tensor with the shape of `x`, with the axes of `indices` in place of `axis`.
+            If `indices` is a vector, its axis has the name of `axis`; two names must be equal.
 
         Raises
         ------
@@ -7533,6 +7534,7 @@ def take(x: TensorLike, indices: TensorLike, /, axis: Axis | None = None) -> Ten
     -------
     Tensor
         A tensor with the shape of `x`, with the axes of `indices` in place of `axis`.
+        If `indices` is a vector, its axis has the name of `axis`; two names must be equal.
 
     Raises
     ------

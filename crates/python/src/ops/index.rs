@@ -83,6 +83,7 @@ functions! {
     /// -------
     /// Tensor
     ///     A tensor with the shape of `x`, with the axes of `indices` in place of `axis`.
+    ///     If `indices` is a vector, its axis has the name of `axis`; two names must be equal.
     ///
     /// Raises
     /// ------
