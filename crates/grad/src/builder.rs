@@ -10,6 +10,11 @@ use nxla_expr::{
 };
 use nxla_tensor::{DType, Names, Scalar, Shape};
 
+/// Creates the parameters of a program.
+pub(crate) fn parameters(graph: &mut Graph, types: &[TensorType]) -> Vec<ExprId> {
+    types.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect()
+}
+
 /// Creates a scalar constant.
 pub(crate) fn scalar(graph: &mut Graph, value: f64, dtype: DType) -> Result<ExprId> {
     graph.scalar_constant(Scalar::Float(value), dtype)

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use nxla_expr::{ExprId, Family, Graph, Op, Program, SourceMap, TensorType};
 
+use crate::builder::parameters;
 use crate::error::Result;
 use crate::forward::jvp;
 use crate::needed::NeededTangents;
@@ -62,10 +63,6 @@ pub fn pullback(program: &Program, sides: DiffCounts) -> Result<Program> {
     let (mut results, found) = values_and_vjp(&mut graph, &outputs, differentiated, wrt)?;
     results.extend(found);
     Ok(Program::new(&graph, types, &results)?)
-}
-
-fn parameters(graph: &mut Graph, types: &[TensorType]) -> Vec<ExprId> {
-    types.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect()
 }
 
 /// A program split by partial evaluation into a part that depends on its leading inputs only, and

@@ -198,8 +198,7 @@ impl Backward {
     ) -> Result<Self> {
         let mut graph = Graph::with_options(body.graph().options());
         let inputs: Vec<TensorType> = body.inputs().iter().chain(cotangents).cloned().collect();
-        let parameters: Vec<ExprId> =
-            inputs.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect();
+        let parameters = builder::parameters(&mut graph, &inputs);
         let (primals, seeds) = parameters.split_at(body.inputs().len());
         let arguments: Vec<Option<ExprId>> = primals.iter().copied().map(Some).collect();
         let outputs = splice(body, &mut graph, &arguments, given, Hooks::Drop)?;

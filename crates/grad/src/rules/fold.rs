@@ -65,8 +65,7 @@ impl Fold<'_> {
             operands.iter().map(|&id| around.tensor_type(id).clone()).collect();
         let shape = around.tensor_type(node).shape.clone();
         let mut graph = Graph::with_options(around.options());
-        let parameters: Vec<ExprId> =
-            types.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect();
+        let parameters = builder::parameters(&mut graph, &types);
         let result = match self {
             Fold::Axes(fold) => over_axes(&mut graph, fold, &parameters)?,
             Fold::Windows(fold) => over_windows(&mut graph, fold, &parameters, &shape)?,

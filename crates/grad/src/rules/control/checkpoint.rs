@@ -75,8 +75,7 @@ fn derivative(
 ) -> Result<Program> {
     let mut graph = Graph::with_options(body.graph().options());
     let types: Vec<TensorType> = body.inputs().iter().cloned().chain(cotangents).collect();
-    let parameters: Vec<ExprId> =
-        types.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect();
+    let parameters = builder::parameters(&mut graph, &types);
     let (inputs, seeds) = parameters.split_at(body.inputs().len());
     let arguments: Vec<Option<ExprId>> = inputs.iter().copied().map(Some).collect();
     let all: Vec<usize> = (0..body.outputs().len()).collect();

@@ -237,8 +237,7 @@ impl Inputs {
 
     /// Creates parameters for all inputs, in the order of the original inputs.
     fn parameters(&self, graph: &mut Graph) -> Vec<Dual> {
-        let ids: Vec<ExprId> =
-            self.types.iter().enumerate().map(|(at, ty)| graph.parameter(at, ty.clone())).collect();
+        let ids = builder::parameters(graph, &self.types);
         let dual = |&(value, tangent): &(usize, Option<usize>)| Dual {
             value: ids[value],
             tangent: tangent.map(|at| ids[at]),
