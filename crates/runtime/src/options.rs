@@ -310,8 +310,8 @@ impl Options {
                 "compiler: must be \"xla\" for a program over several devices; got {name:?}"
             ));
         }
-        let mut unsupported = DEVICE_SETTINGS.into_iter().chain(AUTO_SETTINGS);
-        let setting = unsupported.find(|name| self.settings.contains_key(*name));
+        let unsupported = [&DEVICE_SETTINGS[..], &AUTO_SETTINGS].concat();
+        let setting = unsupported.iter().find(|name| self.settings.contains_key(**name)).copied();
         let calls_kernels =
             self.settings.get(KERNELS).is_some_and(|on| *on != Setting::Bool(false));
         let given = [
@@ -330,8 +330,7 @@ impl Options {
         let defaults = default_options();
         if defaults.compiler.as_ref().is_some_and(CompilerChoice::may_use_xla) {
             settings.extend(defaults.settings);
-            let ignored = DEVICE_SETTINGS.into_iter().chain(AUTO_SETTINGS).chain([KERNELS]);
-            settings.retain(|name, _| !ignored.clone().any(|ignored| ignored == name));
+            settings.retain(|name, _| name != KERNELS && !unsupported.contains(&name.as_str()));
         }
         settings.extend(self.settings.clone());
         Ok(Options { compiler: Some("xla".into()), settings, ..Options::default() })

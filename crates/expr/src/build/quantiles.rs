@@ -1,9 +1,10 @@
 //! Quantiles along axes.
 
-use nxla_tensor::{AxisName, DType, Names, Scalar, Shape};
+use nxla_tensor::{DType, Names, Scalar, Shape};
 
 use super::formula::Formula;
-use crate::graph::{ErrorKind, ExprId, Graph, Result, TensorType};
+use crate::graph::{ErrorKind, ExprId, Graph, Result};
+use crate::infer::without_axes;
 
 /// The value of a quantile between two elements.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -58,7 +59,7 @@ impl Graph {
                 (self.tensor_type(q).to_string(), "a scalar or a vector".into());
             return Err(self.error(op, ErrorKind::Shape { argument: "q", found, expected }));
         }
-        let (last, rest) = self.axes_last(x, axes, options.keep_axes)?;
+        let (last, rest, names) = self.axes_last(x, axes, options.keep_axes)?;
         if self.shape(last).last() == Some(&0) {
             let why = format!("must have at least one element; got {}", self.tensor_type(x));
             return Err(self.invalid(op, "operand", why));
@@ -69,7 +70,6 @@ impl Graph {
         // The index of the last valid element, and the rows without a valid element.
         let (limit, missing) = self.last_position(is_nan, options.ignore_nan)?;
         let own = self.tensor_type(q).clone();
-        let q = self.rename(q, None)?;
         let q = self.as_type(q, DType::F64)?;
         let q = self.reshape(q, [self.shape(q).size()])?;
         let wide_limit = self.as_type(limit, DType::F64)?;
@@ -80,32 +80,34 @@ impl Graph {
         let outside = !(q.greater_equal(0.0) & q.less_equal(1.0));
         let value = (missing | outside).select(f64::NAN, value).id()?;
         let first = self.move_axes(value, &[-1], &[0])?;
-        let sizes = own.shape.iter().chain(rest.iter().map(|(size, _)| size)).copied();
-        let result = self.reshape(first, sizes.collect::<Shape>())?;
-        let own_names = own.names.unwrap_or_else(|| Names::without_names(own.shape.rank()));
-        let names = own_names.iter().chain(rest.iter().map(|(_, name)| name)).cloned();
-        self.rename(result, Some(Names::new(names)).filter(|names| !names.is_unnamed()))
+        let shape: Shape = own.shape.iter().chain(rest.iter()).copied().collect();
+        let names = match (own.names, names) {
+            (None, None) => None,
+            (own_names, names) => {
+                let [first, last] = [(own_names, own.shape.rank()), (names, rest.rank())]
+                    .map(|(names, rank)| names.unwrap_or_else(|| Names::without_names(rank)));
+                Some(first.iter().chain(last.iter()).cloned().collect())
+            }
+        };
+        self.reshape_named(first, shape, names)
     }
 
-    /// Moves these axes to one last axis without names. Returns the tensor, and the size and the name of each of the
-    /// other axes; with `keep_axes`, also of the moved axes, whose size is 1.
+    /// Moves these axes to one last axis without names. Returns the tensor, and the shape and names of the other axes;
+    /// with `keep_axes`, also of the moved axes, whose size is 1.
     pub(super) fn axes_last(
         &mut self,
         x: ExprId,
         axes: Option<&[i64]>,
         keep_axes: bool,
-    ) -> Result<(ExprId, Vec<(usize, Option<AxisName>)>)> {
-        let TensorType { shape, names, .. } = self.tensor_type(x).clone();
+    ) -> Result<(ExprId, Shape, Option<Names>)> {
+        let shape = self.shape(x).clone();
         let axes: Vec<usize> = match axes {
             Some(axes) => self.axis_set("quantile", x, axes)?.to_vec(),
             None => (0..shape.rank()).collect(),
         };
         let others: Vec<usize> = (0..shape.rank()).filter(|axis| !axes.contains(axis)).collect();
-        let rest = (0..shape.rank()).filter(|axis| keep_axes || !axes.contains(axis)).map(|axis| {
-            let size = if axes.contains(&axis) { 1 } else { shape[axis] };
-            (size, names.as_ref().and_then(|names| names[axis].clone()))
-        });
-        let rest: Vec<(usize, Option<AxisName>)> = rest.collect();
+        let (rest, names) =
+            without_axes(self.tensor_type(x), |axis| axes.contains(&axis), keep_axes);
         let order: Vec<i64> = others
             .iter()
             .chain(&axes)
@@ -115,7 +117,7 @@ impl Graph {
         let x = self.transpose(x, Some(&order))?;
         let size = shape.size_along(axes.iter().copied());
         let last: Shape = others.iter().map(|&axis| shape[axis]).chain([size]).collect();
-        Ok((self.reshape(x, last)?, rest))
+        Ok((self.reshape(x, last)?, rest, names))
     }
 
     /// Returns the index of the last valid element of a sorted axis, and where there is none.

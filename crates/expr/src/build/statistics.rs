@@ -1,6 +1,6 @@
 //! Statistics along axes, as compositions of ops.
 
-use nxla_tensor::{AxisName, DType, Names, Number, Scalar, Shape, promote};
+use nxla_tensor::{DType, Number, Scalar, Shape, promote};
 
 use super::formula::{Formula, Term};
 use super::{Cumulative, SliceStart};
@@ -239,12 +239,9 @@ impl Graph {
         let axis = match axes {
             Some(&[axis]) => axis,
             Some(axes) => {
-                let (last, rest) = self.axes_last(x, Some(axes), keep_axes)?;
+                let (last, shape, names) = self.axes_last(x, Some(axes), keep_axes)?;
                 let median = self.median(last, Some(&[-1]), false)?;
-                let (shape, names): (Vec<usize>, Vec<Option<AxisName>>) = rest.into_iter().unzip();
-                let median = self.reshape(median, shape)?;
-                return self
-                    .rename(median, Some(Names::new(names)).filter(|names| !names.is_unnamed()));
+                return self.reshape_named(median, shape, names);
             }
             None => {
                 let flat = self.flatten(x, None)?;

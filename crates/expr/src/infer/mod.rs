@@ -17,6 +17,7 @@ mod window;
 use crate::graph::{Family, Op, Type};
 
 pub(crate) use elementwise::{binary_keeps, merge_names, unary_keeps};
+pub(crate) use reduce::without_axes;
 
 /// Infers the type of `op` for operands of these types.
 pub(crate) fn infer(op: &Op, operands: &[&Type]) -> check::Inferred {

@@ -37,13 +37,12 @@ fn reduced_type(x: &TensorType, attributes: &Reduce, dtype: DType) -> Inferred {
     if let Some(axes) = &attributes.axes {
         check::increasing_axes("axes", axes, x)?;
     }
-    let is_reduced = |axis| attributes.axes.as_ref().is_none_or(|axes| axes.contains(&axis));
-    let (shape, names) = without(x, is_reduced, attributes.keep_axes);
+    let (shape, names) = without_axes(x, |axis| attributes.reduces(axis), attributes.keep_axes);
     tensor(TensorType { dtype, shape, names })
 }
 
 /// Returns the shape and names without the reduced axes, or with size 1 for these axes.
-fn without(
+pub(crate) fn without_axes(
     x: &TensorType,
     is_reduced: impl Fn(usize) -> bool,
     keep_axes: bool,
@@ -73,7 +72,7 @@ fn arg_reduce(attributes: &ArgReduce, types: &[&TensorType]) -> Inferred {
         return Err(ErrorKind::invalid("operand", why));
     }
     let (shape, names) = match attributes.axis {
-        Some(reduced) => without(x, |axis| axis == reduced, attributes.keep_axis),
+        Some(reduced) => without_axes(x, |axis| axis == reduced, attributes.keep_axis),
         // The result is a scalar even with `keep_axis`, because no single axis was reduced.
         None => (Shape::scalar(), None),
     };
