@@ -39,8 +39,8 @@ const LIBRARIES: [&str; 3] = ["so", "dylib", "dll"];
 /// replaced by another when it is wrong.
 ///
 /// # Errors
-/// Returns [`Error::PluginMissing`] if the given path has no file, or [`Error::NoPlugin`] with all
-/// searched locations.
+/// Returns [`Error::PluginMissing`] if the given path has no file, or [`Error::NoPlugin`] or
+/// [`Error::NoPluginFor`] with all searched locations.
 ///
 /// ```no_run
 /// # fn main() -> Result<(), nxla_pjrt::Error> {
@@ -64,14 +64,15 @@ fn discover_in(
         Some(_) => Vec::new(),
         None => vec![format!("${PLUGIN_VARIABLE} (not set)")],
     };
-    let platform = match given {
+    let named = match given {
         Some(path) if path.is_file() => return Ok(path),
         Some(path) => match platform_name(&path) {
-            Some(name) => name.to_owned(),
+            Some(name) => Some(name.to_owned()),
             None => return Err(Error::PluginMissing { path }),
         },
-        None => "cpu".to_owned(),
+        None => None,
     };
+    let platform = named.as_deref().unwrap_or("cpu");
     let mut prefixes = Vec::new();
     for (name, below) in [("VIRTUAL_ENV", ""), ("CONDA_PREFIX", ""), ("HOME", ".local")] {
         match variable(name) {
@@ -84,10 +85,10 @@ fn discover_in(
     let user = usize::from(variable("HOME").is_some());
     prefixes.splice(prefixes.len() - user..prefixes.len() - user, above);
     for prefix in prefixes {
-        if let Some(path) = plugin_below(&prefix, &platform) {
+        if let Some(path) = plugin_below(&prefix, platform) {
             return Ok(path);
         }
-        let names: Vec<String> = match platform.as_str() {
+        let names: Vec<String> = match platform {
             "cpu" => CPU_PACKAGES.iter().map(|(folder, file)| format!("{folder}/{file}")).collect(),
             _ => PLUGIN_FOLDERS.iter().map(|folder| format!("{folder}/*{platform}*")).collect(),
         };
@@ -95,7 +96,10 @@ fn discover_in(
         searched.push(format!("{}/{{{}}}", pattern.display(), names.join(",")));
     }
     searched.push(format!(".venv in {} and above", current.display()));
-    Err(Error::NoPlugin { searched })
+    Err(match named {
+        Some(platform) if platform != "cpu" => Error::NoPluginFor { platform, searched },
+        Some(_) | None => Error::NoPlugin { searched },
+    })
 }
 
 /// The name of a platform: a word, while the path of a library has a suffix.
@@ -229,6 +233,7 @@ mod tests {
         assert_eq!(named("CUDA"), Ok(cuda.clone()));
         assert_eq!(named("rocm"), Ok(rocm));
         let text = named("tpu").unwrap_err().to_string();
+        assert!(text.starts_with("no PJRT plugin found for tpu"), "{text}");
         assert!(text.contains("env/lib/python*/site-packages/{jax_plugins/*tpu*,"), "{text}");
         let missing = Error::PluginMissing { path: "no/plugin".into() };
         assert_eq!(named("no/plugin"), Err(missing));

@@ -21,6 +21,19 @@ pub enum Error {
         /// Every path that was searched, in order.
         searched: Vec<String>,
     },
+    /// [`discover`](crate::discover()) found nothing for a platform that was named.
+    #[error(
+        "no PJRT plugin found for {platform}; looked for {}; install one (`pip install \
+         \"nxla[cuda13]\"`, or \"nxla[cuda12]\" for drivers before 580, is for CUDA), or set \
+         NXLA_PJRT_PLUGIN to the path of a plugin",
+        searched.join(", ")
+    )]
+    NoPluginFor {
+        /// The name of the platform.
+        platform: String,
+        /// Every path that was searched, in order.
+        searched: Vec<String>,
+    },
     /// The file to load does not exist.
     #[error(
         "PJRT plugin {} does not exist; pass the path of a shared library, or install a plugin \

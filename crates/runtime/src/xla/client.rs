@@ -185,7 +185,10 @@ pub fn target(settings: &Settings) -> Result<Target> {
 /// Returns an error for an installed plugin that cannot be loaded or finds no device.
 pub(crate) fn load_default_client() -> Result<()> {
     match target(&Settings::new()) {
-        Ok(_) | Err(Error::Pjrt(pjrt::Error::NoPlugin { .. })) => Ok(()),
+        Ok(_)
+        | Err(Error::Pjrt(pjrt::Error::NoPlugin { .. } | pjrt::Error::NoPluginFor { .. })) => {
+            Ok(())
+        }
         Err(error) => Err(error),
     }
 }

@@ -223,6 +223,10 @@ pub(crate) fn installed_device(
     match target_of(settings, device) {
         Ok(target) => target.device().map(Some),
         Err(Error::Pjrt(pjrt::Error::NoPlugin { .. })) => Ok(None),
+        // The variable of the environment is not an option of this program.
+        Err(Error::Pjrt(pjrt::Error::NoPluginFor { .. })) if !settings.contains_key("plugin") => {
+            Ok(None)
+        }
         Err(error) => Err(error),
     }
 }
