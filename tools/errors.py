@@ -32,12 +32,16 @@ RUST_ERROR = re.compile(
 RUST_REASON = re.compile(r'\blet (?:why|message|reason) =((?:"(?:[^"\\]|\\.)*"|[^;"])*);')
 RUST_SUBJECT = re.compile(r'\s*(?:&?self,\s*)?"([\w.]+)",')
 RUST_STRING = re.compile(r'"((?:[^"\\]|\\.)*)"', re.DOTALL)
+#: A phrase that is inserted into other messages.
+RUST_PHRASE = re.compile(r"(?:a|an|and|got|without)\b[^:;]{0,20}")
+#: The reason why a panic is impossible, which users do not see.
+RUST_PANIC = re.compile(r'(?:\.expect\(|\bunreachable!\()\s*"(?:[^"\\]|\\.)*"', re.DOTALL)
 
 
 def rust_code(path: Path) -> str:
     """Return a Rust source without its tests and comments."""
     text = path.read_text(encoding="utf-8").split("#[cfg(test)]\nmod ")[0]
-    return re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE)
+    return RUST_PANIC.sub("", re.sub(r"^\s*//.*$", "", text, flags=re.MULTILINE))
 
 
 def closing(text: str, start: int) -> int:
@@ -63,7 +67,7 @@ def rust_messages(path: Path) -> Iterator[str]:
         prefix = f"{subject[1]}: " if subject else ""
         for string in RUST_STRING.findall(code):
             message = re.sub(r"\\\n\s*", "", string).replace('\\"', '"').replace("\\n", " ")
-            if re.search(r"[a-z] ", message):
+            if re.search(r"[a-z] ", message) and not RUST_PHRASE.fullmatch(message):
                 yield prefix + message
 
 

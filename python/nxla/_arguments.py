@@ -329,6 +329,11 @@ def _part(derivative: str, function: Callable[..., Any], which: Argument, places
             part = {key: value for key, value in kwargs.items() if key not in kinds}
         elif position < len(args):
             part = args[position]
+        elif kind is None and Parameter.VAR_KEYWORD not in kinds.values():
+            raise ArgumentError(
+                f"{derivative}: argnums: must name parameters of {name} ({', '.join(kinds)}); got "
+                f"{root!r}"
+            )
         else:
             raise ArgumentError(f"{derivative}: argnums: {root!r} must be passed to {name}")
     for step in steps[1:]:

@@ -145,7 +145,8 @@ class OnnxFunction:
         unknown = sorted(set(weights) ^ set(self._weights), key=str)
         if unknown:
             raise ArgumentError(
-                f"{self.__name__}: weights: must have the names of .weights; {unknown} differ"
+                f"{self.__name__}: weights: must have exactly the names of .weights; missing or "
+                f"unknown: {unknown}"
             )
         return {name: _convert(weights[name], own.dtype) for name, own in self._weights.items()}
 
@@ -163,7 +164,10 @@ class OnnxFunction:
             bound[name] = value
         missing = [name for name in names if name not in bound]
         if missing:
-            raise ArgumentError(f"{self.__name__}: inputs: must not be missing; {missing} are")
+            raise ArgumentError(
+                f"{self.__name__}: inputs: must contain every input of the model; missing: "
+                f"{missing}"
+            )
         return [_convert(bound[name], dtype) for name, dtype, _ in self._inputs]
 
     def _apply(self, weights: list[Any], inputs: list[Any]) -> list[Any]:

@@ -154,7 +154,9 @@ def _suggest_option(error: OptionError, options: dict[str, Any]) -> None:
     from difflib import get_close_matches
 
     for name in options:
-        if f' has no option "{name}"' in str(error):
+        text = str(error)
+        # A compiler that has the option is the better suggestion.
+        if f' has no option "{name}"' in text and " has it" not in text:
             similar = get_close_matches(name, JIT_OPTIONS, n=1)
             if similar and similar[0] != name:
                 error.args = (f"{error}; did you mean {similar[0]}=?",)

@@ -317,11 +317,13 @@ def vmap(function: Callable[P, Any], /, in_axes: Any = 0, out_axes: Any = 0) -> 
         specs = [in_axes] * len(args) if in_axes is None or _is_axis(in_axes) else list(in_axes)
         if len(specs) != len(args):
             raise ArgumentError(
-                f"vmap: in_axes: must be {len(args)}, one for each argument; got {len(specs)}"
+                f"vmap: in_axes: must have {len(args)} entries, one for each argument; got "
+                f"{len(specs)}"
             )
         # An argument without an axis is passed on unchanged.
         given = zip([*args, *kwargs.values()], [*specs, *[0] * len(kwargs)], strict=True)
         parts = [_part(arg, spec) for arg, spec in given]
+        _require_axes(parts, list(kwargs))
         pairs = [pair for leaves, _, axes in parts for pair in zip(leaves, axes, strict=True)]
         leaves = [leaf for leaf, axis in pairs if axis is not None]
         mapped_axes = [axis for _, axis in pairs if axis is not None]
@@ -393,6 +395,27 @@ def _part(arg: Any, spec: Any) -> tuple[list[Any], tree.TreeDef | None, list[int
         return [arg], None, [None]
     leaves, structure = tree.flatten(arg)
     return leaves, structure, _leaf_axes("in_axes", spec, arg)
+
+
+def _require_axes(
+    parts: list[tuple[list[Any], tree.TreeDef | None, list[int | None]]], names: list[str]
+) -> None:
+    """Raise an error for a mapped number, among positional arguments and then named ones."""
+    count = len(parts) - len(names)
+    for position, (leaves, _, axes) in enumerate(parts):
+        for leaf, axis in zip(leaves, axes, strict=True):
+            if axis is None or getattr(leaf, "shape", ()) != ():
+                continue
+            if position < count:
+                raise ShapeError(
+                    "vmap: in_axes: must be None for a value without axes; got "
+                    f"{axis} for {template_of(leaf)} in argument {position}"
+                )
+            raise ShapeError(
+                f"vmap: {names[position - count]}: must have an axis, because keyword arguments "
+                f"are mapped along their first axis; got {template_of(leaf)}; pass the argument "
+                "by position with in_axes=None"
+            )
 
 
 def _leaf_axes(argument: str, spec: Any, value: Any) -> list[int | None]:

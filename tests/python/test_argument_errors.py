@@ -539,6 +539,21 @@ METHODS = {
     "template: names: must be of type Names; got 3": lambda: nx.Template((2,), "f32", 3),
     "to_device: copy: must be of type bool; got 3": lambda: nx.ones(2).to_device("host", copy=3),
     "vmap: in_axes: must be in range for f32[2]; got 5": lambda: nx.vmap(nx.sin, 5)(nx.ones(2)),
+    "vmap: in_axes: must be None for a value without axes; got 0 for f32 in argument 1": (
+        lambda: nx.vmap(nx.add)(nx.ones(2), 2.0)
+    ),
+    "vmap: y: must have an axis, because keyword arguments are mapped": (
+        lambda: nx.vmap(lambda x, y: x + y)(nx.ones(2), y=2.0)
+    ),
+    "vmap: in_axes: must have 2 entries, one for each argument; got 1": (
+        lambda: nx.vmap(nx.add, [0])(nx.ones(2), nx.ones(2))
+    ),
+    "grad: argnums: must name parameters of <lambda> (x); got 'y'": (
+        lambda: nx.grad(lambda x: x, "y")(1.0)
+    ),
+    'split: decide: must be a Policy, "layers"': lambda: nx.graph.split(
+        nx.debug_expr(nx.sin)(1.0), "balanced"
+    ),
     "vmap: out_axes: must be in range for f32[2]; got 5": lambda: nx.vmap(nx.sin, 0, 5)(nx.ones(2)),
     "vmap: out_axes: must be in range for f32[2]; got -2": lambda: nx.vmap(
         lambda x: (x, x), 0, (0, -2)

@@ -186,7 +186,7 @@ def test_item_assignment_error_suggests_put_slice():
         ),
         (
             lambda: nx.reshape(nx.arange(12), (5, -1)),
-            r"must have the 12 elements of s32\[12\] for some size -1; got \[5, -1\]",
+            r"product of the given sizes must divide the 12 elements of s32\[12\]; got \[5, -1\]",
         ),
         (
             lambda: nx.einsum("ij,jk->ik", nx.ones((2, 3)), nx.ones((4, 2))),

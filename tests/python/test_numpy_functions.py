@@ -246,3 +246,9 @@ def test_unsupported_dtypes_raise(spec):
     with pytest.raises(nx.DTypeError, match="must be a NumPy name or one of"):
         nx.zeros(1, spec)
     assert nx.float32 != spec
+
+
+@pytest.mark.parametrize("name", ["i4", "f4", "c16"])
+def test_error_for_a_short_name_of_numpy_explains_its_number(name):
+    with pytest.raises(nx.DTypeError, match="counts bytes in NumPy and bits in nxla"):
+        nx.zeros(1, name)

@@ -320,7 +320,7 @@ def test_weights_are_a_mapping_and_convert_like_inputs() -> None:
     for weights in (None, 3, [1, 2], list(mlp.weights.values())):
         with pytest.raises(nx.ArgumentError, match=r"weights: must be a mapping .*; got"):
             mlp(weights, x)
-    with pytest.raises(nx.ArgumentError, match=r"must have the names of \.weights"):
+    with pytest.raises(nx.ArgumentError, match=r"must have exactly the names of \.weights"):
         mlp({**mlp.weights, 1: x}, x)
     lists = {name: weight.tolist() for name, weight in mlp.weights.items()}
     np.testing.assert_allclose(mlp(lists, x).numpy(), mlp(mlp.weights, x).numpy(), rtol=1e-6)

@@ -108,11 +108,13 @@ def test_hooks_of_retraced_functions_are_called():
 def test_mutable_objects_are_not_static_arguments():
     model = Model()
     f = nx.jit(lambda x, model: x * model.weight)
-    with pytest.raises(nx.ArgumentError, match=r"argument 1: a Model is neither .*static_argnames"):
+    with pytest.raises(
+        nx.ArgumentError, match=r"argument 1: must be a tensor.* class Model.*static_argnames"
+    ):
         f(1.0, model)
     with pytest.raises(nx.ArgumentError, match="argument model"):
         f(1.0, model=model)
-    with pytest.raises(nx.ArgumentError, match="argument 0: a Model"):
+    with pytest.raises(nx.ArgumentError, match=r"argument 0: .* class Model"):
         nx.jit(Model.loss)(model, 1.0)
     named = nx.jit(lambda x, model: x * model.weight, static_argnames="model")
     assert named(2.0, model).item() == 2.0

@@ -606,8 +606,8 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         let mut leaves = Leaves::default();
         arguments.append(&mut leaves);
         if self.call_mode()? == CallMode::Inline {
-            let why = "call: a call returns tensors and cannot join the trace under way; use join \
-                       there, or on_conflict(Conflict::Force) to run the function by itself";
+            let why = "call: a call returns tensors and cannot become part of the current trace; use \
+                       join there, or on_conflict(Conflict::Force) to run the function separately";
             return Err(Error::Usage(why.into()));
         }
         let options = self.core.options_in_force();

@@ -538,7 +538,7 @@ fn register_container(
     }
     if is_built_in(cls) {
         let why = format!(
-            "cls: must be a class of containers that nxla does not know; got {}",
+            "cls: must not be a built-in container or a class of leaves; got {}",
             cls.name()?
         );
         return Err(argument_error(name, why));

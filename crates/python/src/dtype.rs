@@ -165,7 +165,15 @@ pub(crate) fn dtype_of(value: &Bound<'_, PyAny>) -> PyResult<DType> {
             let names: Vec<&str> = DType::ALL.iter().map(|dtype| dtype.name()).collect();
             let shown = value.repr()?.to_cow()?.into_owned();
             let names = names.join(", ");
-            Err(dtype_error(format!("dtype: must be a NumPy name or one of {names}; got {shown}")))
+            let is_of_numpy = value.is_instance_of::<PyString>() && as_numpy_says(value)?.is_some();
+            let why = if is_of_numpy {
+                "; the number counts bytes in NumPy and bits in nxla"
+            } else {
+                ""
+            };
+            Err(dtype_error(format!(
+                "dtype: must be a NumPy name or one of {names}; got {shown}{why}"
+            )))
         }
     }
 }

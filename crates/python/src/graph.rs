@@ -510,7 +510,7 @@ fn split_by(
     expression: &Bound<'_, PyExpression>,
     policy: &Bound<'_, PyAny>,
 ) -> PyResult<PyStageGraph> {
-    let (expression, policy) = (expression.get(), policy_from(policy)?);
+    let (expression, policy) = (expression.get(), policy_from("split: decide", policy)?);
     let graph = py.detach(|| policy.split(&expression.program)).or_raise()?;
     Ok(PyStageGraph::of(graph, expression))
 }

@@ -66,7 +66,7 @@ pub(crate) fn unchecked_options(
             "device" if !value.is_instance_of::<PyInt>() => {
                 options = options.device(device_from(&value)?);
             }
-            "stages" => options = options.stages(policy_from(&value)?),
+            "stages" => options = options.stages(policy_from("stages", &value)?),
             "progress" => {
                 if value.extract::<bool>().map_err(|_| not_a_switch(&value))? {
                     options.progress = Some(bar());

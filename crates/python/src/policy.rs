@@ -102,8 +102,9 @@ impl PyPolicy {
     }
 }
 
-/// A policy, passed as an object or by the name of a policy without numbers.
-pub(crate) fn policy_from(value: &Bound<'_, PyAny>) -> PyResult<Policy> {
+/// A policy, passed as an object or by the name of a policy without numbers. Errors start with
+/// `subject`, the function or the option.
+pub(crate) fn policy_from(subject: &str, value: &Bound<'_, PyAny>) -> PyResult<Policy> {
     if let Ok(policy) = value.cast::<PyPolicy>() {
         return Ok(policy.get().0.clone());
     }
@@ -114,7 +115,7 @@ pub(crate) fn policy_from(value: &Bound<'_, PyAny>) -> PyResult<Policy> {
         Some("marks") => Ok(Policy::Marks(Vec::new())),
         Some("auto") => Ok(Policy::Auto),
         _ => Err(argument_error(
-            "stages",
+            subject,
             format!(
                 "must be a Policy, \"layers\", \"training\", \"marks\" or \"auto\"; got {}",
                 value.repr()?

@@ -162,8 +162,11 @@ impl Arguments {
             return Err(argument_error(path, why));
         }
         let hash = value.hash().map_err(|_| {
-            let kind = value.get_type().to_string();
-            argument_error(path, format!("static value must be hashable; got {kind}"))
+            let kind = value.get_type();
+            argument_error(
+                path,
+                format!("must be a tensor, a container or a hashable value; got {kind}"),
+            )
         })?;
         self.call.push_static(StaticValue(value.clone().unbind()), hash as u64);
         Ok(())
@@ -395,9 +398,10 @@ pub(crate) fn refuse_changing(value: &Bound<'_, PyAny>, path: Path<'_>) -> PyRes
         return Ok(());
     }
     let why = format!(
-        "a {} is neither a tensor nor a container, and is compared by identity, which hides changes; make \
-         its class a dataclass or register it (nx.register_container) to pass its tensors as inputs, \
-         define __eq__ and __hash__, or name the argument in static_argnames",
+        "must be a tensor, a container or a value with contents that are compared; got an object of class \
+         {}, which is compared by identity, so its changes would not be noticed; make the class a \
+         dataclass or register it (nx.register_container) to pass its tensors as inputs, define __eq__ \
+         and __hash__, or name the argument in static_argnames",
         class.name()?
     );
     Err(argument_error(&path(), why))

@@ -149,15 +149,15 @@ pub(crate) fn schedule_checked(program: Arc<Program>) -> Schedule {
 /// Rewrites a program to ops with fast kernels: factorizations without a kernel become simpler ops,
 /// products read transposed operands directly, and gathers have one offset for each window.
 fn prepare(program: Arc<Program>) -> Arc<Program> {
-    let reason = "a rewrite of a well-typed program is well typed";
+    let well_typed = "a rewrite of a well-typed program is well typed";
     let mut program = program;
     if f64::FACTORIZE.is_none()
-        && let Some(composed) = decompose(&program, |_, _| false).expect(reason)
+        && let Some(composed) = decompose(&program, |_, _| false).expect(well_typed)
     {
         program = Arc::new(composed);
     }
     for rewrite in [merge_transposes, merge_gathers] {
-        program = rewrite(&program).expect(reason).map_or(program, Arc::new);
+        program = rewrite(&program).expect(well_typed).map_or(program, Arc::new);
     }
     program
 }

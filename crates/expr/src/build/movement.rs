@@ -59,8 +59,10 @@ impl Graph {
         };
         if fit * known.size() != size {
             let x = self.tensor_type(x);
-            let why =
-                format!("must have the {size} elements of {x} for some size -1; got {}", written());
+            let why = format!(
+                "the product of the given sizes must divide the {size} elements of {x}; got {}",
+                written()
+            );
             return Err(self.invalid("reshape", "shape", why));
         }
         self.reshape(x, sizes.iter().map(|size| size.unwrap_or(fit)).collect::<Shape>())

@@ -40,7 +40,7 @@ fn reshape_infers_one_size() {
     );
     assert_eq!(
         auto(&[Some(4), None]),
-        "reshape: shape: must have the 6 elements of f32[2][3] for some size -1; got [4, -1]"
+        "reshape: shape: the product of the given sizes must divide the 6 elements of f32[2][3]; got [4, -1]"
     );
     assert_eq!(
         outcome(&["f32[0]"], |g, x| g.reshape_auto(x[0], &[Some(0), None])),

@@ -125,7 +125,7 @@ impl Axis {
             Axis::Name(name) => {
                 let axis = ty.names.as_ref().and_then(|names| names.axis(name).ok());
                 axis.map(|axis| i64::try_from(axis).expect("an axis is small"))
-                    .ok_or_else(|| format!("there is no axis {name:?} in {ty}"))
+                    .ok_or_else(|| format!("must be an axis of {ty}; got {name:?}"))
             }
         }
     }

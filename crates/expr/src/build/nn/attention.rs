@@ -86,7 +86,8 @@ impl Graph {
             && own[1].is_multiple_of(of_key[rank - 2]);
         if !fits {
             let why = format!(
-                "{batch:?} with keys, heads that divide {}, and {} features",
+                "the shape (…, keys, heads, features) with the leading sizes {batch:?}, a number of \
+                 heads that divides {}, and {} features",
                 own[1], own[2]
             );
             return Err(wrong("key", key, why));

@@ -208,8 +208,9 @@ impl<'a> LoopDerivative<'a> {
         let known = counter.filter(|counter| counter.is_exact).map(|counter| counter.trips);
         let slots = match (method, counter) {
             (ReplayMethod::Store | ReplayMethod::Recompute, _) => {
-                let why = "the number of iterations must be known or bounded (max_trips), because \
-                           the gradient stores values of each iteration; \"log\" stores a few states";
+                let why = "the number of iterations must be known or bounded, because the gradient \
+                           stores values of each iteration; add a counter to the condition, or use \
+                           the method \"log\", which stores a few states";
                 return Err(GradError::no_rule(graph, visit.id, why));
             }
             (ReplayMethod::Sqrt, Some(counter)) => Slots::with_sqrt(self, counter.trips),
