@@ -118,7 +118,7 @@ DOCUMENTS: dict[str, list[tuple[str, str]]] = {
         ("`compile` takes options among templates", "test_compile_accepts_options_among_templates"),
         ("Calls of a compiled function omit options", "test_compile_fixes_static_arguments"),
         ("Arguments of another type are rejected with all differences", "test_compiled_function_lists_all_type_mismatches type_errors_list_all_differences"),
-        ("A compiled function concatenation_and_stacking no trace", "test_compiled_function_in_a_trace_raises"),
+        ("A compiled function cannot be called in a trace", "test_compiled_function_in_a_trace_raises"),
         ("`debug_expr` returns the expression", "test_jit_apply_and_debug_expr_apply"),
         ("`debug_expr` works inside of a trace", "test_debug_expr_works_inside_of_a_trace"),
         ("`jit_apply` calls at once", "test_jit_apply_and_debug_expr_apply"),

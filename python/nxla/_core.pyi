@@ -794,7 +794,8 @@ class _Operators:
         -------
         Tensor
             A tensor with the shape of `x`, with the axes of `indices` in place of `axis`.
-            If `indices` is a vector, its axis has the name of `axis`; two names must be equal.
+            If `indices` is a vector without an axis name, the new axis keeps the name of `axis`. If
+            both axes have names, they must be equal.
 
         Raises
         ------
@@ -1093,8 +1094,8 @@ class Template:
 class Lazy:
     """A tensor whose data a function produces when it is needed.
 
-    A call of a compiled function produces the data only if the program uses it; every other operation
-    produces it at once. The function is called anew each time.
+    A compiled function calls `produce` only if the program uses the tensor. Functions of `nxla` call
+    it immediately. `produce` is called once for each use, and the object has no operators.
 
     Parameters
     ----------
@@ -2900,7 +2901,7 @@ def avg_pool(
 ) -> Tensor:
     """Return the means of windows.
 
-    Parameters and errors are the same as for `max_pool`, but for
+    Padding contains zeros. The other parameters and the errors are the same as for `max_pool`.
 
     Parameters
     ----------
@@ -3348,7 +3349,7 @@ def concat(arrays: Sequence[TensorLike], /, axis: Axis | None = 0) -> Tensor:
     """
 
 def conj(x: TensorLike, /) -> Tensor:
-    """Return each element with the sign of its imaginary part turned over.
+    """Return the complex conjugate of each element.
 
     Parameters
     ----------
@@ -3502,12 +3503,12 @@ def cosine_similarity(
     axis : int or str
         The axis of the parts of a vector.
     epsilon : float
-        The least that a length counts as.
+        The lower bound of the vector norms, which avoids a division by zero.
 
     Returns
     -------
     Tensor
-        From -1 to 1, without the axis; one less it is the cosine distance.
+        Cosines from -1 to 1, without the axis. The cosine distance is 1 minus the result.
 
     Examples
     --------
@@ -3517,7 +3518,7 @@ def cosine_similarity(
     """
 
 def count_leading_zeros(x: TensorLike, /) -> Tensor:
-    """Count the bits that are zero, from the highest down to the first one.
+    """Count the zero bits above the highest one bit.
 
     Parameters
     ----------
@@ -3938,7 +3939,7 @@ def elu(x: TensorLike, /, *, alpha: float = 1) -> Tensor:
     x : tensor_like
         Real numbers; integers count as ``float32``.
     alpha : float
-        Minus the limit far below 0.
+        The scale of the negative part, whose limit is ``-alpha``.
 
     Examples
     --------
@@ -4056,7 +4057,7 @@ def erf_inv(x: TensorLike, /) -> Tensor:
     """
 
 def erfc(x: TensorLike, /) -> Tensor:
-    """Return one minus the error function, exact where that is near one.
+    """Return ``1 - erf(x)``, which is accurate also where ``erf(x)`` is near 1.
 
     Parameters
     ----------
@@ -4129,7 +4130,7 @@ def expand_dims(
     """
 
 def expm1(x: TensorLike, /) -> Tensor:
-    """Return e to the power of each element, minus one, exact near zero.
+    """Return ``exp(x) - 1``, which is accurate also near zero.
 
     Parameters
     ----------
@@ -4167,8 +4168,9 @@ def fft(
     axis : int or str
         The axis.
     norm : {"backward", "ortho", "forward"}
-        The direction that divides by the number of elements: the inverse, both by its root, or
-        this one.
+        The normalization: ``"backward"`` divides the inverse transform by the number of elements,
+        ``"ortho"`` divides both transforms by its square root, and ``"forward"`` divides the
+        forward transform by the number.
 
     Returns
     -------
@@ -4406,8 +4408,8 @@ def gelu(x: TensorLike, /, *, approximate: bool = True) -> Tensor:
     x : tensor_like
         Real numbers; integers count as ``float32``.
     approximate : bool
-        If True, approximate the probability by a hyperbolic tangent, the default of JAX
-        otherwise; PyTorch does not.
+        If True, approximate the probability with a hyperbolic tangent, which is also the default
+        of JAX. PyTorch uses the exact form by default.
 
     Examples
     --------
@@ -5257,7 +5259,7 @@ def log1mexp(x: TensorLike, /) -> Tensor:
     """
 
 def log1p(x: TensorLike, /) -> Tensor:
-    """Return the natural logarithm of one plus each element, exact near zero.
+    """Return the natural logarithm of ``1 + x``, which is accurate also near zero.
 
     Parameters
     ----------
@@ -5641,8 +5643,9 @@ def max_pool(
     strides : int or sequence of int, optional
         The stride of the windows; their size by default.
     padding : {"valid", "same"} or sequence of (int, int)
-        The padding with the lowest value: none, as much as one window for each stride needs,
-        each stride, or pairs for each axis.
+        The padding, with the lowest value of the dtype: none (``"valid"``); as much as
+        ``ceil(size / stride)`` windows need (``"same"``, as in JAX); or pairs ``(before, after)``
+        for each axis.
     dilations : int or sequence of int, optional
         The distance between the elements of a window; 1 by default.
     channels_last : bool
@@ -6225,7 +6228,7 @@ def not_equal(x1: TensorLike, x2: TensorLike, /) -> Tensor:
 def one_hot(
     x: TensorLike, /, num_classes: int, *, axis: int = -1, dtype: DTypeLike = "float32"
 ) -> Tensor:
-    """Return ones where a new axis counts to the integers of a tensor, zeros elsewhere.
+    """Return one-hot vectors: 1 at the index that each integer selects on a new axis, 0 elsewhere.
 
     Parameters
     ----------
@@ -6641,7 +6644,7 @@ def relu6(x: TensorLike, /) -> Tensor:
     """
 
 def remainder(x1: TensorLike, x2: TensorLike, /) -> Tensor:
-    """Return what floor_divide leaves; the operator ``%``.
+    """Return the remainder of `floor_divide`; the operator ``%``.
 
     A result that is not zero has the sign of the divisor, as in Python. `fmod` is the
     remainder with the sign of the dividend.
@@ -7341,7 +7344,7 @@ def squareplus(x: TensorLike, /, *, b: float = 4) -> Tensor:
     x : tensor_like
         Real numbers; integers count as ``float32``.
     b : float
-        How round the bend is; not negative.
+        The curvature at 0, a non-negative number; 0 is `relu`.
 
     Examples
     --------
@@ -7534,7 +7537,8 @@ def take(x: TensorLike, indices: TensorLike, /, axis: Axis | None = None) -> Ten
     -------
     Tensor
         A tensor with the shape of `x`, with the axes of `indices` in place of `axis`.
-        If `indices` is a vector, its axis has the name of `axis`; two names must be equal.
+        If `indices` is a vector without an axis name, the new axis keeps the name of `axis`. If
+        both axes have names, they must be equal.
 
     Raises
     ------
@@ -7735,8 +7739,9 @@ def triangular_solve(
     left_side : bool
         If True, solve ``a @ x == b``, else ``x @ a == b``.
     transform : {"none", "transpose", "conjugate", "adjoint"}
-        The transformation of `a`. ``"conjugate"`` does not transpose, as in Nx;
-        ``"adjoint"`` exchanges them as well. `lower` says which triangle of `a` itself is read.
+        The transformation of `a`. ``"conjugate"`` conjugates the matrix without transposing it,
+        as in Nx; ``"adjoint"`` transposes and conjugates it. `lower` refers to the triangle of
+        `a` before the transformation.
 
     Raises
     ------
@@ -7984,7 +7989,8 @@ def window_scatter_max(
     """Add each element of a source at the maximum of its window.
 
     It is the gradient of `window_max`. Of several equal elements, the last one in row-major order
-    receives. An element is taken if the one before it in the window is NaN, or if it is NaN itself.
+    receives the source element. A NaN counts as larger than a number, and an element after a NaN
+    counts as larger than the NaN.
 
     Parameters
     ----------

@@ -20,8 +20,8 @@ __all__ = ["Sample", "is_shape", "refuse_shape"]
 class Sample(NamedTuple):
     """A random value, and the key for the next draw.
 
-    The pair unpacks, as in ``x, key = nx.random.normal(key)``. Functions of tensors reject the
-    pair, so a sample that was not unpacked never enters a computation.
+    The pair unpacks, as in ``x, key = nx.random.normal(key)``. Operators, and functions that expect
+    one tensor, reject the pair.
 
     Examples
     --------

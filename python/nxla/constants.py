@@ -128,7 +128,7 @@ def neg_infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
 
 
 def pi(dtype: DTypeLike = _core.f32, /) -> Tensor:
-    """Return the circumference of a circle of diameter 1, of a float dtype.
+    """Return π as a scalar of a float dtype.
 
     Parameters
     ----------

@@ -98,10 +98,10 @@ def jit(
         attributes whose class does not define equality must be named, or be a container
         (`nxla.tree.register_container`), because it can change unnoticed.
     donate_argnums : int or several, optional
-        Arguments whose device memory the results may reuse. An accepted call takes the donated
+        Arguments whose device memory the results may reuse. An accepted call consumes the donated
         tensors that the function uses, even if the run fails. The caller cannot use these tensors
         afterwards, and must not pass the same tensor again in another argument. Tensors on the host
-        are never taken. Negative numbers count from the end.
+        are never consumed. Negative numbers count from the end.
     donate_argnames : str or several, optional
         The same by name, or by the path of a part: ``"state"``, ``"state.mean"``, ``"grads['w']"``.
     **options

@@ -20,8 +20,8 @@
 //!
 //! # Derivatives
 //!
-//! Transformations of functions, which can be nested in any order. `docs/derivatives.md` helps to
-//! choose one.
+//! Transformations of functions can be nested in any order. The
+//! [guide](https://github.com/nxla/nxla/blob/main/docs/guide/derivatives.md) lists their cost.
 //!
 //! ```
 //! use nxla::{Expr, Keep, Tensor, checkpoint, grad, hvp, jit, jvp};

@@ -19,8 +19,8 @@ use crate::value::FromPython;
 
 /// A tensor whose data a function produces when it is needed.
 ///
-/// A call of a compiled function produces the data only if the program uses it; every other operation
-/// produces it at once. The function is called anew each time.
+/// A compiled function calls `produce` only if the program uses the tensor. Functions of `nxla` call
+/// it immediately. `produce` is called once for each use, and the object has no operators.
 ///
 /// Parameters
 /// ----------

@@ -63,10 +63,11 @@ def conv_transpose(
     strides : int or sequence of int
         The factor by which each size grows.
     padding : {"valid", "same"} or sequence of (int, int)
-        The padding of the convolution that is transposed, which removes elements here: none, so
-        much that sizes are multiplied by the strides, or pairs for each axis. ``"same"`` removes
-        ``max(dilation * (window - 1) + 1 - stride, 0)`` elements, as in JAX. With strides above 1,
-        the padding ``"same"`` of `nxla.conv` is larger; its gradient needs pairs.
+        The number of elements that are removed from the result. ``"valid"`` removes none.
+        ``"same"`` removes ``max(dilation * (window - 1) + 1 - stride, 0)`` in total, so that each
+        size is multiplied by its stride, as in JAX. Pairs remove elements before and after each
+        axis. With strides above 1, the padding ``"same"`` of `nxla.conv` is larger: pass pairs for
+        its gradient.
     output_padding : int or sequence of int
         The number of elements that are added at the end of each axis; not with ``"same"``.
     kernel_dilation : int or sequence of int

@@ -354,7 +354,7 @@ def gamma(
     key : tensor_like
         A key.
     a : tensor_like
-        The shape of the distribution; a negative value produces NaN.
+        The shape parameter, k; a negative value produces NaN.
     shape : int or sequence of int, optional
         The shape of the result, to which the parameters broadcast; their shape by default.
     dtype : dtype_like, optional
@@ -426,9 +426,9 @@ def beta(
     key : tensor_like
         A key.
     a : tensor_like
-        The exponent of ``x``, plus 1; positive.
+        The first shape parameter, alpha; a positive number.
     b : tensor_like
-        The exponent of ``1 - x``, plus 1; positive.
+        The second shape parameter, beta; a positive number.
     shape : int or sequence of int, optional
         The shape of the result, to which the parameters broadcast; their shape by default.
     dtype : dtype_like, optional

@@ -219,7 +219,7 @@ macro_rules! for_each_unary {
             /// Return e to the power of each element.
             Exp exp "exp" Float (Direct("stablehlo.exponential")) 10 (-3.0, 3.0)
                 "exp" [">>> nx.exp([0.0, 1.0]).tolist()" "[1.0, 2.7182817459106445]"];
-            /// Return e to the power of each element, minus one, exact near zero.
+            /// Return ``exp(x) - 1``, which is accurate also near zero.
             Expm1 expm1 "expm1" Float (Direct("stablehlo.exponential_minus_one")) 10 (-3.0, 3.0)
                 "expm1" [">>> nx.expm1([0.0, 1e-7]).tolist()" "[0.0, 1.000000082740371e-07]"];
             /// Return the natural logarithm of each element.
@@ -227,7 +227,7 @@ macro_rules! for_each_unary {
             /// The result is NaN for negative real numbers, and minus infinity for zero.
             Log log "log" Float (Direct("stablehlo.log")) 10 (0.1, 5.0)
                 "log" [">>> nx.log([1.0, 2.0]).tolist()" "[0.0, 0.6931471824645996]"];
-            /// Return the natural logarithm of one plus each element, exact near zero.
+            /// Return the natural logarithm of ``1 + x``, which is accurate also near zero.
             Log1p log1p "log1p" Float (Direct("stablehlo.log_plus_one")) 10 (-0.9, 5.0)
                 "log1p" [">>> nx.log1p([0.0, 1e-7]).tolist()" "[0.0, 9.999999406318238e-08]"];
             /// Return 1 / (1 + exp(-x)) of each element.
@@ -293,7 +293,7 @@ macro_rules! for_each_unary {
             /// ``2 / sqrt(pi)`` times the integral of ``exp(-t^2)`` from 0 to ``x``.
             Erf erf "erf" RealFloat (Direct("chlo.erf")) 10 (-2.0, 2.0)
                 "erf" [">>> nx.erf([0.0, 1.0]).tolist()" "[0.0, 0.8427007794380188]"];
-            /// Return one minus the error function, exact where that is near one.
+            /// Return ``1 - erf(x)``, which is accurate also where ``erf(x)`` is near 1.
             Erfc erfc "erfc" RealFloat (Direct("chlo.erfc")) 20 (-2.0, 2.0)
                 "erfc" [">>> nx.erfc([0.0, 3.0]).tolist()" "[1.0, 2.2090496713644825e-05]"];
             /// Return the number whose error function is each element.
@@ -348,7 +348,7 @@ macro_rules! for_each_unary {
             /// Count the bits that are one.
             PopulationCount population_count "population_count" Int (Direct("stablehlo.popcnt")) 1 (-3.0, 3.0)
                 "population_count" [">>> nx.population_count([0, 7, 8]).tolist()" "[0, 3, 1]"];
-            /// Count the bits that are zero, from the highest down to the first one.
+            /// Count the zero bits above the highest one bit.
             CountLeadingZeros count_leading_zeros "count_leading_zeros" Int (Direct("stablehlo.count_leading_zeros")) 1 (-3.0, 3.0)
                 "count_leading_zeros" [
                     ">>> nx.count_leading_zeros([0, 1, -1]).tolist()"
@@ -362,7 +362,7 @@ macro_rules! for_each_unary {
             /// The result is zero for real numbers.
             Imag imag "imag" Part (Composed(Composed::Imag)) 1 (-3.0, 3.0)
                 "imag" [">>> nx.imag([1 + 2j, 3 - 4j]).tolist()" "[2.0, -4.0]"];
-            /// Return each element with the sign of its imaginary part turned over.
+            /// Return the complex conjugate of each element.
             Conjugate conjugate "conjugate" Complex (Composed(Composed::Conjugate)) 1 (-3.0, 3.0)
                 "conj" [">>> nx.conj([1 + 2j]).tolist()" "[(1-2j)]"];
         }
@@ -540,7 +540,7 @@ macro_rules! for_each_composed_binary {
                 ">>> nx.floor_divide([7, -7], 2).tolist()"
                 "[3, -4]"
             ];
-            /// Return what floor_divide leaves; the operator ``%``.
+            /// Return the remainder of `floor_divide`; the operator ``%``.
             ///
             /// A result that is not zero has the sign of the divisor, as in Python. `fmod` is the
             /// remainder with the sign of the dividend.

@@ -36,9 +36,9 @@ macro_rules! metadata {
                 /// assert!(x.axis_size("depth").is_err());
                 /// # Ok::<(), nxla::Error>(())
                 /// ```
+                ///
                 /// # Errors
                 /// Returns an error if the axis does not exist.
-                /// An axis that there is not.
                 pub fn axis_size(&self, axis: impl Into<Axis>) -> Result<usize> {
                     let axis = self.axis_index(axis);
                     Ok(self.shape()[axis.map_err(|error| error.in_function("axis_size"))?])

@@ -83,7 +83,8 @@ functions! {
     /// -------
     /// Tensor
     ///     A tensor with the shape of `x`, with the axes of `indices` in place of `axis`.
-    ///     If `indices` is a vector, its axis has the name of `axis`; two names must be equal.
+    ///     If `indices` is a vector without an axis name, the new axis keeps the name of `axis`. If
+    ///     both axes have names, they must be equal.
     ///
     /// Raises
     /// ------

@@ -188,8 +188,9 @@ functions! {
     /// left_side : bool
     ///     If True, solve ``a @ x == b``, else ``x @ a == b``.
     /// transform : {"none", "transpose", "conjugate", "adjoint"}
-    ///     The transformation of `a`. ``"conjugate"`` does not transpose, as in Nx;
-    ///     ``"adjoint"`` exchanges them as well. `lower` says which triangle of `a` itself is read.
+    ///     The transformation of `a`. ``"conjugate"`` conjugates the matrix without transposing it,
+    ///     as in Nx; ``"adjoint"`` transposes and conjugates it. `lower` refers to the triangle of
+    ///     `a` before the transformation.
     ///
     /// Raises
     /// ------

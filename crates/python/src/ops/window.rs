@@ -284,7 +284,8 @@ functions! {
     /// Add each element of a source at the maximum of its window.
     ///
     /// It is the gradient of `window_max`. Of several equal elements, the last one in row-major order
-    /// receives. An element is taken if the one before it in the window is NaN, or if it is NaN itself.
+    /// receives the source element. A NaN counts as larger than a number, and an element after a NaN
+    /// counts as larger than the NaN.
     ///
     /// Parameters
     /// ----------

@@ -85,8 +85,9 @@ functions! {
     /// axis : int or str
     ///     The axis.
     /// norm : {"backward", "ortho", "forward"}
-    ///     The direction that divides by the number of elements: the inverse, both by its root, or
-    ///     this one.
+    ///     The normalization: ``"backward"`` divides the inverse transform by the number of elements,
+    ///     ``"ortho"`` divides both transforms by its square root, and ``"forward"`` divides the
+    ///     forward transform by the number.
     ///
     /// Returns
     /// -------

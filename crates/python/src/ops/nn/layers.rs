@@ -340,12 +340,12 @@ functions! {
     /// axis : int or str
     ///     The axis of the parts of a vector.
     /// epsilon : float
-    ///     The least that a length counts as.
+    ///     The lower bound of the vector norms, which avoids a division by zero.
     ///
     /// Returns
     /// -------
     /// Tensor
-    ///     From -1 to 1, without the axis; one less it is the cosine distance.
+    ///     Cosines from -1 to 1, without the axis. The cosine distance is 1 minus the result.
     ///
     /// Examples
     /// --------
@@ -366,8 +366,9 @@ functions! {
     /// strides : int or sequence of int, optional
     ///     The stride of the windows; their size by default.
     /// padding : {"valid", "same"} or sequence of (int, int)
-    ///     The padding with the lowest value: none, as much as one window for each stride needs,
-    ///     each stride, or pairs for each axis.
+    ///     The padding, with the lowest value of the dtype: none (``"valid"``); as much as
+    ///     ``ceil(size / stride)`` windows need (``"same"``, as in JAX); or pairs ``(before, after)``
+    ///     for each axis.
     /// dilations : int or sequence of int, optional
     ///     The distance between the elements of a window; 1 by default.
     /// channels_last : bool
@@ -398,7 +399,7 @@ functions! {
 
     /// Return the means of windows.
     ///
-    /// Parameters and errors are the same as for `max_pool`, but for
+    /// Padding contains zeros. The other parameters and the errors are the same as for `max_pool`.
     ///
     /// Parameters
     /// ----------

@@ -114,8 +114,8 @@ functions! {
     /// x : tensor_like
     ///     Real numbers; integers count as ``float32``.
     /// approximate : bool
-    ///     If True, approximate the probability by a hyperbolic tangent, the default of JAX
-    ///     otherwise; PyTorch does not.
+    ///     If True, approximate the probability with a hyperbolic tangent, which is also the default
+    ///     of JAX. PyTorch uses the exact form by default.
     ///
     /// Examples
     /// --------
@@ -134,7 +134,7 @@ functions! {
     /// x : tensor_like
     ///     Real numbers; integers count as ``float32``.
     /// alpha : float
-    ///     Minus the limit far below 0.
+    ///     The scale of the negative part, whose limit is ``-alpha``.
     ///
     /// Examples
     /// --------
@@ -244,7 +244,7 @@ functions! {
     /// x : tensor_like
     ///     Real numbers; integers count as ``float32``.
     /// b : float
-    ///     How round the bend is; not negative.
+    ///     The curvature at 0, a non-negative number; 0 is `relu`.
     ///
     /// Examples
     /// --------
@@ -347,7 +347,7 @@ functions! {
     /// [1.0, 4.0]
     fn glu(x, /, axis: Axis = -1) |graph| graph.glu(x, axis);
 
-    /// Return ones where a new axis counts to the integers of a tensor, zeros elsewhere.
+    /// Return one-hot vectors: 1 at the index that each integer selects on a new axis, 0 elsewhere.
     ///
     /// Parameters
     /// ----------
