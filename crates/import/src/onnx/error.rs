@@ -36,16 +36,7 @@ pub(super) enum Fault {
 impl Fault {
     /// Adds the node.
     pub(super) fn at(self, node: &Node) -> ImportError {
-        let op = node.qualified_name();
-        match self {
-            Fault::Invalid(why) => at_name(&node.label(), format!("{op}: {why}")),
-            Fault::Unsupported(why) => unsupported_operators(vec![Unsupported {
-                op,
-                place: Place::Named(node.label()),
-                why,
-            }]),
-            Fault::Inner(list) => unsupported_operators(list),
-        }
+        self.at_value(&node.qualified_name(), &node.label())
     }
 
     /// Adds a named value or function.
