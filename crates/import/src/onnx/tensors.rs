@@ -1,7 +1,7 @@
 //! Tensors of a file: `TensorProto` with typed, raw or external data.
 
 use half::{bf16, f16};
-use nxla_tensor::{DType, HostTensor, Scalar, Shape, TensorError};
+use nxla_tensor::{DType, HostTensor, Shape, TensorError};
 
 use super::error::{Built, invalid, unsupported};
 use super::proto::Stored;
@@ -162,7 +162,6 @@ impl<'a> Parts<'a> {
         }
         let count = shape.checked_size().ok_or("the shape is too large")?;
         let packed = packed_bytes(dtype, count).ok_or("the shape is too large")?;
-        let text = |error: TensorError| error.to_string();
         if self.is_external {
             return self.external_tensor(dtype, shape, packed, external);
         }
@@ -170,7 +169,8 @@ impl<'a> Parts<'a> {
             if dtype.bits() < 8 {
                 return unpack(dtype, shape, count, raw.bytes);
             }
-            return HostTensor::from_bytes(dtype, shape, raw.bytes).map_err(text);
+            return HostTensor::from_bytes(dtype, shape, raw.bytes)
+                .map_err(|error| error.to_string());
         }
         self.read_typed_fields(dtype, shape, count)
     }
@@ -182,35 +182,22 @@ impl<'a> Parts<'a> {
         shape: Shape,
         count: usize,
     ) -> Result<HostTensor, String> {
-        let text = |error: TensorError| error.to_string();
         #[expect(clippy::cast_possible_truncation, reason = "the field holds values of the dtype")]
         let halves = || self.ints.iter().map(|&bits| bits as u16);
-        match dtype {
-            DType::F32 => HostTensor::from_slice(&self.floats, shape).map_err(text),
-            DType::F64 => HostTensor::from_slice(&self.doubles, shape).map_err(text),
-            DType::C64 => HostTensor::from_bytes(dtype, shape, bytemuck::cast_slice(&self.floats))
-                .map_err(text),
+        #[expect(clippy::cast_possible_truncation, reason = "an entry of the field holds one byte")]
+        let bytes = || -> Vec<u8> { self.ints.iter().map(|&bits| bits as u8).collect() };
+        let tensor = match dtype {
+            DType::F32 => HostTensor::from_slice(&self.floats, shape),
+            DType::F64 => HostTensor::from_slice(&self.doubles, shape),
+            DType::C64 => HostTensor::from_bytes(dtype, shape, bytemuck::cast_slice(&self.floats)),
             DType::C128 => {
                 HostTensor::from_bytes(dtype, shape, bytemuck::cast_slice(&self.doubles))
-                    .map_err(text)
             }
-            DType::F16 => {
-                let values: Vec<f16> = halves().map(f16::from_bits).collect();
-                HostTensor::from_slice(&values, shape).map_err(text)
-            }
-            DType::BF16 => {
-                let values: Vec<bf16> = halves().map(bf16::from_bits).collect();
-                HostTensor::from_slice(&values, shape).map_err(text)
-            }
-            DType::F8E5M2 | DType::F8E4M3FN => {
-                #[expect(clippy::cast_possible_truncation, reason = "one byte for each element")]
-                let bytes: Vec<u8> = self.ints.iter().map(|&bits| bits as u8).collect();
-                HostTensor::from_bytes(dtype, shape, &bytes).map_err(text)
-            }
+            DType::F16 => HostTensor::from_vec(halves().map(f16::from_bits).collect(), shape),
+            DType::BF16 => HostTensor::from_vec(halves().map(bf16::from_bits).collect(), shape),
+            DType::F8E5M2 | DType::F8E4M3FN => HostTensor::from_bytes(dtype, shape, &bytes()),
             DType::U2 | DType::U4 | DType::S2 | DType::S4 => {
-                #[expect(clippy::cast_possible_truncation, reason = "one byte for each pair")]
-                let bytes: Vec<u8> = self.ints.iter().map(|&bits| bits as u8).collect();
-                unpack(dtype, shape, count, &bytes)
+                return unpack(dtype, shape, count, &bytes());
             }
             DType::Pred
             | DType::U8
@@ -222,10 +209,10 @@ impl<'a> Parts<'a> {
             | DType::S32
             | DType::S64 => {
                 let values: Vec<i64> = self.ints.iter().map(|value| value.cast_signed()).collect();
-                let wide = HostTensor::from_slice(&values, shape).map_err(text)?;
-                Ok(if dtype.is_pred() { booleans(&wide)? } else { wide.cast(dtype) })
+                HostTensor::from_vec(values, shape).map(|wide| wide.cast(dtype))
             }
-        }
+        };
+        tensor.map_err(|error| error.to_string())
     }
 
     fn external_tensor(
@@ -300,10 +287,4 @@ fn unpack(dtype: DType, shape: Shape, count: usize, bytes: &[u8]) -> Result<Host
         })
         .collect();
     HostTensor::from_bytes(dtype, shape, &unpacked).map_err(|error| error.to_string())
-}
-
-fn booleans(wide: &HostTensor) -> Result<HostTensor, String> {
-    let values: Vec<bool> =
-        (0..wide.size()).map(|index| wide.get(index) != Scalar::Int(0)).collect();
-    HostTensor::from_slice(&values, wide.shape().clone()).map_err(|error| error.to_string())
 }
