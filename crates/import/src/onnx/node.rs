@@ -72,6 +72,14 @@ impl<'m> Call<'_, 'm, '_> {
         resolved.map_err(|error| format!("axis: {error}").into())
     }
 
+    /// Resolves axes that may be negative. By default, they are all axes.
+    pub(super) fn axes(&self, axes: Option<Vec<i64>>, rank: usize) -> Built<Vec<usize>> {
+        match axes {
+            Some(axes) => axes.into_iter().map(|axis| self.axis(axis, rank)).collect(),
+            None => Ok((0..rank).collect()),
+        }
+    }
+
     // --- known values ---
 
     /// Returns the value of an input that must not depend on the inputs of the model.

@@ -17,13 +17,8 @@ fn widths(call: &mut Call<'_, '_, '_>, rank: usize) -> Built<Vec<(i64, i64)>> {
     let Some(pads) = call.int_list(1, "pads")? else {
         return invalid("pads: must not be missing");
     };
-    let axes: Vec<usize> = match call.optional(3) {
-        Some(axes) => {
-            let axes = call.integers(axes, "axes")?;
-            axes.into_iter().map(|axis| call.axis(axis, rank)).collect::<Built<_>>()?
-        }
-        None => (0..rank).collect(),
-    };
+    let axes = call.optional(3).map(|axes| call.integers(axes, "axes")).transpose()?;
+    let axes = call.axes(axes, rank)?;
     if pads.len() != 2 * axes.len() {
         let (expected, found) = (2 * axes.len(), pads.len());
         return invalid(format!("pads: must have {expected} entries; got {found}"));
@@ -81,10 +76,7 @@ fn center_crop_pad(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, shape] = call.inputs()?;
     let sizes = call.sizes(shape, "shape")?;
     let rank = call.rank(x);
-    let axes: Vec<usize> = match call.ints("axes")? {
-        Some(axes) => axes.into_iter().map(|axis| call.axis(axis, rank)).collect::<Built<_>>()?,
-        None => (0..rank).collect(),
-    };
+    let axes = call.axes(call.ints("axes")?, rank)?;
     if axes.len() != sizes.len() {
         let (expected, found) = (axes.len(), sizes.len());
         return invalid(format!("shape: must have {expected} entries; got {found}"));

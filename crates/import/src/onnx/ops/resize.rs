@@ -79,12 +79,7 @@ fn resize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         return asymmetric(call, true);
     }
     let shape = call.shape(x);
-    let axes: Vec<usize> = match call.ints("axes")? {
-        Some(axes) => {
-            axes.into_iter().map(|axis| call.axis(axis, shape.rank())).collect::<Built<_>>()?
-        }
-        None => (0..shape.rank()).collect(),
-    };
+    let axes = call.axes(call.ints("axes")?, shape.rank())?;
     let list = |call: &mut Call<'_, '_, '_>, index: usize, name: &str| -> Built<Option<Vec<f64>>> {
         let Some(id) = call.optional(index) else { return Ok(None) };
         if call.shape(id).size() == 0 {
