@@ -1,7 +1,7 @@
 //! Slices, gathers and sorts.
 
-use nxla_expr::ExprId;
 use nxla_expr::build::{SliceStart, Subscript};
+use nxla_expr::{ExprId, Graph};
 use nxla_tensor::{DType, HostTensor, Shape};
 
 use super::{Operator, operator};
@@ -48,8 +48,18 @@ pub(super) fn element_coordinates(
     }
     let graph = call.graph();
     let indices = graph.as_type(indices, DType::S64)?;
-    let mut items = Vec::with_capacity(rank);
-    for (along, position) in (0_i64..).zip(0..rank) {
+    coordinates_along(graph, &shape, axis, indices)
+}
+
+/// Returns coordinates of a shape: `indices` along an axis, and the own position along the others.
+pub(super) fn coordinates_along(
+    graph: &mut Graph,
+    shape: &Shape,
+    axis: usize,
+    indices: ExprId,
+) -> Built<Vec<Subscript>> {
+    let mut items = Vec::with_capacity(shape.rank());
+    for (along, position) in (0_i64..).zip(0..shape.rank()) {
         items.push(Subscript::Take(if position == axis {
             indices
         } else {

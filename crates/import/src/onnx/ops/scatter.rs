@@ -1,10 +1,10 @@
 //! Scatters.
 
 use nxla_expr::ExprId;
-use nxla_expr::build::{Combine, Subscript, Update};
+use nxla_expr::build::{Combine, Update};
 use nxla_tensor::{DType, Shape};
 
-use super::index::{coordinates, element_coordinates};
+use super::index::{coordinates, coordinates_along, element_coordinates};
 use super::{Operator, operator};
 use crate::numbers::to_f64;
 use crate::onnx::error::{Built, invalid};
@@ -80,13 +80,6 @@ fn tensor_scatter(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     (aligned[0], aligned[axis]) = (shape[0], new[axis]);
     let places = graph.reshape(places, Shape::from(aligned.as_slice()))?;
     let places = graph.broadcast(places, new.clone(), None)?;
-    let mut items = Vec::with_capacity(shape.rank());
-    for (along, position) in (0_i64..).zip(0..shape.rank()) {
-        items.push(Subscript::Take(if position == axis {
-            places
-        } else {
-            graph.iota(new.clone(), Some(along), DType::S64)?
-        }));
-    }
+    let items = coordinates_along(graph, &new, axis, places)?;
     Ok(vec![graph.subscript_update(past, &items, update, Update::Set)?])
 }
