@@ -260,10 +260,7 @@ fn conditional(call: &mut Call<'_, '_, '_>, initial: &[ExprId]) -> Built<Vec<Exp
         Some(condition) => scalar_of(call, condition)?,
         None => call.graph().scalar_constant(Scalar::from(true), DType::Pred)?,
     };
-    let limit = match call.optional(0) {
-        Some(limit) => Some(scalar_of(call, limit)?),
-        None => None,
-    };
+    let limit = call.optional(0).map(|limit| scalar_of(call, limit)).transpose()?;
     let first = index(call.graph(), 0)?;
     let mut all = vec![first, go];
     all.extend_from_slice(initial);

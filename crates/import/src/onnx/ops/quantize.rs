@@ -77,10 +77,7 @@ fn quantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         None => call.data_type("output_dtype")?.unwrap_or(DType::U8),
     };
     let scale = broadcast_parameter(call, x, scale)?;
-    let zero = match call.optional(2) {
-        Some(zero) => Some(broadcast_parameter(call, x, zero)?),
-        None => None,
-    };
+    let zero = call.optional(2).map(|zero| broadcast_parameter(call, x, zero)).transpose()?;
     let graph = call.graph();
     let wide = graph.as_type(x, DType::F32)?;
     let scale = graph.as_type(scale, DType::F32)?;
@@ -92,10 +89,7 @@ fn dequantize(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let [x, scale] = call.inputs()?;
     let dtype = call.data_type("output_dtype")?.unwrap_or_else(|| call.dtype(scale));
     let scale = broadcast_parameter(call, x, scale)?;
-    let zero = match call.optional(2) {
-        Some(zero) => Some(broadcast_parameter(call, x, zero)?),
-        None => None,
-    };
+    let zero = call.optional(2).map(|zero| broadcast_parameter(call, x, zero)).transpose()?;
     let graph = call.graph();
     let mut wide = graph.as_type(x, DType::F32)?;
     if let Some(zero) = zero {
@@ -148,10 +142,7 @@ fn quantized_conv(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let kernel = subtract_zero_point(call, kernel, Some(kernel_zero), rank)?;
     let graph = call.graph();
     let (x, kernel) = (graph.as_type(x, DType::F64)?, graph.as_type(kernel, DType::F64)?);
-    let bias = match call.optional(8) {
-        Some(bias) => Some(call.graph().as_type(bias, DType::F64)?),
-        None => None,
-    };
+    let bias = call.optional(8).map(|bias| call.graph().as_type(bias, DType::F64)).transpose()?;
     let sums = conv(call, x, kernel, bias)?[0];
     let channels = rank - 1;
     let scales = [(x_scale, 1), (kernel_scale, channels), (y_scale, channels)];

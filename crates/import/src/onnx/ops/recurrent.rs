@@ -280,10 +280,8 @@ fn direction_of<'l>(
     };
     let (hidden, cell) = (call.optional(5), call.optional(6).filter(|_| is_lstm));
     let (hidden, cell) = (start(call, hidden)?, start(call, cell)?);
-    let peepholes = match call.optional(7).filter(|_| is_lstm) {
-        Some(peepholes) => Some(entry(call, peepholes, number)?),
-        None => None,
-    };
+    let peepholes = call.optional(7).filter(|_| is_lstm);
+    let peepholes = peepholes.map(|all| entry(call, all, number)).transpose()?;
     let count = layer.kind.activations().len();
     let activations = &layer.activations[number * count..][..count];
     Ok(Direction { layer, activations, inputs, recurrent, bias, peepholes, hidden, cell })
@@ -404,10 +402,7 @@ fn gru(
     let own = part(call, now, 2, size)?;
     let weights =
         call.graph().slice_along_axis(at.recurrent, SliceStart::at(2 * size), size, 0, 1)?;
-    let bias = match at.bias {
-        Some(bias) => Some(part(call, bias, 2, size)?),
-        None => None,
-    };
+    let bias = at.bias.map(|bias| part(call, bias, 2, size)).transpose()?;
     let graph = call.graph();
     let mut product =
         if layer.linear_before_reset { hidden } else { graph.multiply(reset, hidden)? };
