@@ -84,8 +84,8 @@ fn reduce(call: &mut Call<'_, '_, '_>, kind: Kind) -> Built<Vec<ExprId>> {
             graph.log(sum)?
         }
         Kind::LogSumExp => graph.logsumexp(x, axes, keeps, None)?,
-        Kind::Max => return extreme(call, x, axes, keeps, true),
-        Kind::Min => return extreme(call, x, axes, keeps, false),
+        Kind::Max => graph.reduce_max(x, axes, keeps)?,
+        Kind::Min => graph.reduce_min(x, axes, keeps)?,
         Kind::Mean if dtype.is_integer() => {
             let count = graph.shape(x).size() as i64;
             let sum = graph.sum(x, axes, keeps)?;
@@ -103,26 +103,6 @@ fn reduce(call: &mut Call<'_, '_, '_>, kind: Kind) -> Built<Vec<ExprId>> {
         }
     };
     Ok(vec![call.graph().as_type(result, dtype)?])
-}
-
-fn extreme(
-    call: &mut Call<'_, '_, '_>,
-    x: ExprId,
-    axes: Option<&[i64]>,
-    keeps: bool,
-    is_max: bool,
-) -> Built<Vec<ExprId>> {
-    let graph = call.graph();
-    if graph.dtype(x).is_pred() {
-        let result = if is_max { graph.any(x, axes, keeps)? } else { graph.all(x, axes, keeps)? };
-        return Ok(vec![result]);
-    }
-    let result = if is_max {
-        graph.reduce_max(x, axes, keeps)?
-    } else {
-        graph.reduce_min(x, axes, keeps)?
-    };
-    Ok(vec![result])
 }
 
 fn arg_reduce(call: &mut Call<'_, '_, '_>, is_max: bool) -> Built<Vec<ExprId>> {
