@@ -217,6 +217,23 @@ fn without_iteration(
     Ok(results)
 }
 
+/// Traces the body of a `Loop`, and returns its condition and its results.
+fn call_step(
+    call: &mut Call<'_, '_, '_>,
+    iteration: ExprId,
+    go: ExprId,
+    state: &[ExprId],
+) -> Built<(ExprId, LoopResults)> {
+    let inputs = [&[iteration, go][..], state].concat();
+    let mut outputs = call_body(call, "body", &inputs)?;
+    if outputs.len() <= state.len() {
+        return Err("body: must return a condition and the state".into());
+    }
+    let stacked = outputs.split_off(1 + state.len());
+    let state = outputs.split_off(1);
+    Ok((outputs[0], LoopResults { state, stacked }))
+}
+
 fn convert_loop(
     call: &mut Call<'_, '_, '_>,
     count: Option<usize>,
@@ -226,17 +243,11 @@ fn convert_loop(
     if let Some(count) = count {
         let counted = run_counted_loop(call, count, initial, &[], &mut |call, iteration, state| {
             let go = call.graph().scalar_constant(Scalar::from(true), DType::Pred)?;
-            let mut inputs = vec![iteration, go];
-            inputs.extend_from_slice(state);
-            let mut outputs = call_body(call, "body", &inputs)?;
-            if outputs.len() <= state.len() {
-                return Err("body: must return a condition and the state".into());
-            }
-            let elements = outputs.split_off(1 + state.len());
-            if known_truth(call, outputs[0])? != Some(true) {
+            let (go, results) = call_step(call, iteration, go, state)?;
+            if known_truth(call, go)? != Some(true) {
                 return unsupported(DATA_ITERATIONS);
             }
-            Ok(LoopResults { state: outputs.split_off(1), stacked: elements })
+            Ok(results)
         });
         match counted {
             Ok(LoopResults { mut state, stacked }) => {
@@ -274,16 +285,12 @@ fn conditional(call: &mut Call<'_, '_, '_>, initial: &[ExprId]) -> Built<Vec<Exp
     }
     let condition = graph.traced(mark, vec![goes_on]);
     let start = graph.mark();
-    let parameters = scope.parameters.clone();
-    let outputs = call_body(call, "body", &parameters)?;
-    if outputs.len() != initial.len() + 1 {
-        return Err("body: must return a condition and the state".into());
-    }
+    let (iteration, go) = (scope.parameters[0], scope.parameters[1]);
+    let (go, results) = call_step(call, iteration, go, &scope.parameters[2..])?;
     let graph = call.graph();
     let one = index(graph, 1)?;
-    let mut next = vec![graph.add(parameters[0], one)?];
-    next.push(graph.reshape(outputs[0], Shape::scalar())?);
-    next.extend_from_slice(&outputs[1..]);
+    let mut next = vec![graph.add(iteration, one)?, graph.reshape(go, Shape::scalar())?];
+    next.extend(results.state);
     let body = graph.traced(start, next);
     let results = graph.while_loop(mark, &scope, &all, condition, body)?;
     Ok(results[2..].to_vec())
@@ -299,18 +306,12 @@ fn unroll(
     let mut go = call.graph().scalar_constant(Scalar::from(true), DType::Pred)?;
     for iteration in 0..count {
         let iteration = index(call.graph(), iteration)?;
-        let mut inputs = vec![iteration, go];
-        inputs.extend_from_slice(&state);
-        let mut outputs = call_body(call, "body", &inputs)?;
-        if outputs.len() != 1 + state.len() + stacked {
-            return Err("body: must return a condition and the state".into());
-        }
-        let new = outputs.split_off(1 + state.len());
-        for (all, element) in elements.iter_mut().zip(new) {
+        let results;
+        (go, results) = call_step(call, iteration, go, &state)?;
+        for (all, element) in elements.iter_mut().zip(results.stacked) {
             all.push(call.graph().new_axis(element, 0, None)?);
         }
-        state = outputs.split_off(1);
-        go = outputs[0];
+        state = results.state;
         match known_truth(call, go)? {
             Some(true) => {}
             Some(false) => break,
