@@ -155,7 +155,7 @@ fn add_bias(call: &mut Call<'_, '_, '_>, x: ExprId, bias: Option<ExprId>) -> Bui
     let mut shape = vec![1; call.rank(x)];
     shape[1] = call.shape(bias).size();
     let graph = call.graph();
-    let bias = graph.reshape(bias, Shape::from(shape.as_slice()))?;
+    let bias = graph.reshape(bias, shape)?;
     Ok(graph.add(x, bias)?)
 }
 
@@ -240,9 +240,9 @@ fn conv_transpose(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     merged.extend(&window);
     let reversed: Vec<i64> = (2..).take(spatial).collect();
     let graph = call.graph();
-    let kernel = graph.reshape(kernel, Shape::from(split.as_slice()))?;
+    let kernel = graph.reshape(kernel, split)?;
     let kernel = graph.swap_axes(kernel, 1, 2)?;
-    let kernel = graph.reshape(kernel, Shape::from(merged.as_slice()))?;
+    let kernel = graph.reshape(kernel, merged)?;
     let kernel = graph.reverse(kernel, Some(&reversed))?;
     let options = ConvOptions {
         padding: WindowPadding::Explicit(padding),

@@ -250,7 +250,7 @@ pub(super) fn reversed_places(
     let lengths = graph.as_type(lengths, dtype)?;
     let mut aligned = vec![1; shape.len()];
     aligned[at] = shape[at];
-    let lengths = graph.reshape(lengths, Shape::from(aligned.as_slice()))?;
+    let lengths = graph.reshape(lengths, aligned)?;
     let step = graph.iota(Shape::from(shape), Some(time), dtype)?;
     let last = graph.subtract(lengths, one)?;
     let back = graph.subtract(last, step)?;

@@ -31,7 +31,7 @@ fn broadcast_parameter(call: &mut Call<'_, '_, '_>, x: ExprId, parameter: ExprId
     if own.rank() == 1 {
         let mut sizes = vec![1; shape.rank()];
         sizes[axis] = own[0];
-        return Ok(call.graph().reshape(parameter, Shape::from(sizes.as_slice()))?);
+        return Ok(call.graph().reshape(parameter, sizes)?);
     }
     let block = usize::try_from(call.int("block_size", 0)?).unwrap_or(0);
     if block == 0 || own.rank() != shape.rank() {

@@ -351,7 +351,7 @@ fn column_to_image(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         return invalid(format!("input: {why}; got {}", call.ty(x)));
     }
     let channels = columns / elements;
-    let whole = Shape::from(padded.as_slice());
+    let whole = Shape::from(padded);
     let total = whole.checked_size().ok_or("pads: are too large")?;
     let places: Vec<usize> = block.iter().chain(&counts).copied().collect();
     let zero = call.scalar(0.0, x)?;
@@ -360,13 +360,13 @@ fn column_to_image(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let flat = flat_places(graph, &windows, &places, &whole)?;
     let mut parts = vec![batch, channels];
     parts.extend(&places);
-    let parts = graph.reshape(x, Shape::from(parts.as_slice()))?;
+    let parts = graph.reshape(x, parts)?;
     let items =
         [Subscript::whole_axis(batch), Subscript::whole_axis(channels), Subscript::Take(flat)];
     let filled = graph.subscript_update(empty, &items, parts, Update::Add)?;
     let mut full = vec![batch, channels];
-    full.extend(&padded);
-    let filled = graph.reshape(filled, Shape::from(full.as_slice()))?;
+    full.extend(&whole);
+    let filled = graph.reshape(filled, full)?;
     let mut crop = vec![Padding { low: 0, high: 0, interior: 0 }; 2];
     crop.extend(windows.padding.iter().map(|&(low, high)| Padding {
         low: -low,

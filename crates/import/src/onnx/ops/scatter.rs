@@ -78,7 +78,7 @@ fn tensor_scatter(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     }
     let mut aligned = vec![1; shape.rank()];
     (aligned[0], aligned[axis]) = (shape[0], new[axis]);
-    let places = graph.reshape(places, Shape::from(aligned.as_slice()))?;
+    let places = graph.reshape(places, aligned)?;
     let places = graph.broadcast(places, new.clone(), None)?;
     let items = coordinates_along(graph, &new, axis, places)?;
     Ok(vec![graph.subscript_update(past, &items, update, Update::Set)?])

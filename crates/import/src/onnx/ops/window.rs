@@ -315,7 +315,7 @@ fn average_pool(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
         };
         shape.push(padded);
     }
-    let ones = graph.broadcast(one, Shape::from(shape.as_slice()), None)?;
+    let ones = graph.broadcast(one, shape, None)?;
     let counts = graph.window_sum(ones, &windows.dimensions(), &windows.options(&rest))?;
     let means = graph.divide(sums, counts)?;
     Ok(vec![graph.as_type(means, dtype)?])
