@@ -136,10 +136,8 @@ fn list(
     depth: usize,
 ) -> Result<Vec<Attribute>> {
     let mut entries = Vec::new();
-    if lexer.eat(close)? {
-        return Ok(entries);
-    }
-    loop {
+    let mut is_end = lexer.eat(close)?;
+    while !is_end {
         entries.push(read(lexer, resources, depth + 1)?);
         // The ranges of slices, `[0:2:1]`, become lists of numbers.
         let mut range = Vec::new();
@@ -152,11 +150,9 @@ fn list(
             range.insert(0, first);
             entries.push(Attribute::List(range));
         }
-        if lexer.eat(close)? {
-            return Ok(entries);
-        }
-        lexer.expect(b',')?;
+        is_end = lexer.ends_list(close)?;
     }
+    Ok(entries)
 }
 
 /// Reads `key = value` entries up to a closing brace; the opening brace is consumed.
@@ -175,10 +171,8 @@ fn entries(
     depth: usize,
 ) -> Result<Vec<(String, Attribute)>> {
     let mut entries = Vec::new();
-    if lexer.eat(close)? {
-        return Ok(entries);
-    }
-    loop {
+    let mut is_end = lexer.eat(close)?;
+    while !is_end {
         let key = match lexer.next()? {
             Token::Word(key) => key.to_owned(),
             Token::String(key) => unescape(key),
@@ -187,11 +181,9 @@ fn entries(
         let value =
             if lexer.eat(b'=')? { read(lexer, resources, depth + 1)? } else { Attribute::Unit };
         entries.push((key, value));
-        if lexer.eat(close)? {
-            return Ok(entries);
-        }
-        lexer.expect(b',')?;
+        is_end = lexer.ends_list(close)?;
     }
+    Ok(entries)
 }
 
 /// Reads `<key = value, …>`, or skips other contents of angle brackets.

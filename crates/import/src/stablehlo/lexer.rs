@@ -242,6 +242,16 @@ impl<'a> Lexer<'a> {
         Err(self.unexpected(&format!("`{}`", char::from(mark))))
     }
 
+    /// Consumes the closing bracket of a list, or the comma before its next entry. Returns whether
+    /// the list ends.
+    pub(super) fn ends_list(&mut self, close: u8) -> Result<bool> {
+        if self.eat(close)? {
+            return Ok(true);
+        }
+        self.expect(b',')?;
+        Ok(false)
+    }
+
     /// Consumes the next token if it is this word.
     pub(super) fn eat_word(&mut self, word: &str) -> Result<bool> {
         let mut ahead = self.clone();

@@ -249,7 +249,8 @@ impl<'a> Parser<'a> {
     fn function_inputs(&mut self) -> Result<Inputs> {
         let mut inputs = Inputs::default();
         self.lexer.expect(b'(')?;
-        while !self.lexer.eat(b')')? {
+        let mut is_end = self.lexer.eat(b')')?;
+        while !is_end {
             if let Token::Value(name) = self.lexer.peek()? {
                 self.lexer.next()?;
                 self.lexer.expect(b':')?;
@@ -262,10 +263,7 @@ impl<'a> Parser<'a> {
             }
             let location = self.location()?;
             inputs.names.push(string_entry(&information, "jax.arg_info").or(location));
-            if !self.lexer.eat(b',')? {
-                self.lexer.expect(b')')?;
-                break;
-            }
+            is_end = self.lexer.ends_list(b')')?;
         }
         Ok(inputs)
     }
@@ -283,13 +281,11 @@ impl<'a> Parser<'a> {
             return Ok((vec![types::read(&mut self.lexer, 0)?], vec![None]));
         }
         let (mut outputs, mut names) = (Vec::new(), Vec::new());
-        while !self.lexer.eat(b')')? {
+        let mut is_end = self.lexer.eat(b')')?;
+        while !is_end {
             outputs.push(types::read(&mut self.lexer, 0)?);
             names.push(string_entry(&self.information()?, "jax.result_info"));
-            if !self.lexer.eat(b',')? {
-                self.lexer.expect(b')')?;
-                break;
-            }
+            is_end = self.lexer.ends_list(b')')?;
         }
         Ok((outputs, names))
     }
@@ -348,7 +344,8 @@ impl<'a> Parser<'a> {
     /// Reads `%a: type, %b: type)`: the values and the names in their locations.
     pub(super) fn parameters(&mut self) -> Result<(Vec<ValueId>, Vec<Option<String>>)> {
         let (mut parameters, mut names) = (Vec::new(), Vec::new());
-        while !self.lexer.eat(b')')? {
+        let mut is_end = self.lexer.eat(b')')?;
+        while !is_end {
             let Token::Value(name) = self.lexer.next()? else {
                 return Err(self.lexer.unexpected("a parameter"));
             };
@@ -356,10 +353,7 @@ impl<'a> Parser<'a> {
             types::read(&mut self.lexer, 0)?;
             names.push(self.location()?);
             parameters.push(self.define(name, 1));
-            if !self.lexer.eat(b',')? {
-                self.lexer.expect(b')')?;
-                break;
-            }
+            is_end = self.lexer.ends_list(b')')?;
         }
         Ok((parameters, names))
     }

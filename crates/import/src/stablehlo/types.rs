@@ -62,16 +62,12 @@ pub(super) fn results(lexer: &mut Lexer<'_>, depth: usize) -> Result<Vec<Type>> 
 /// Reads types up to a closing bracket.
 fn list(lexer: &mut Lexer<'_>, close: u8, depth: usize) -> Result<Vec<Type>> {
     let mut types = Vec::new();
-    if lexer.eat(close)? {
-        return Ok(types);
-    }
-    loop {
+    let mut is_end = lexer.eat(close)?;
+    while !is_end {
         types.push(read(lexer, depth + 1)?);
-        if lexer.eat(close)? {
-            return Ok(types);
-        }
-        lexer.expect(b',')?;
+        is_end = lexer.ends_list(close)?;
     }
+    Ok(types)
 }
 
 /// Reads a tensor type after the word `tensor`.
