@@ -18,12 +18,7 @@ pub(super) type Resources<'a> = BTreeMap<&'a str, &'a str>;
 /// Reads a module.
 pub(super) fn read(text: &str) -> Result<Syntax> {
     let (program, data) = text.rfind("{-#").map_or((text, ""), |at| text.split_at(at));
-    let mut parser = Parser {
-        lexer: Lexer::new(program),
-        resources: resources(data)?,
-        names: BTreeMap::new(),
-        values: 0,
-    };
+    let mut parser = Parser::new(program, resources(data)?);
     let mut syntax = Syntax::default();
     parser.top(&mut syntax)?;
     Ok(syntax)
@@ -34,12 +29,7 @@ const REQUIREMENT: &str = "must be a tensor with a static shape and a known elem
 
 /// Reads the types of the inputs of `@main` without the operations of the module.
 pub(super) fn main_inputs(text: &str) -> Result<Vec<TensorType>> {
-    let mut parser = Parser {
-        lexer: Lexer::new(text),
-        resources: BTreeMap::new(),
-        names: BTreeMap::new(),
-        values: 0,
-    };
+    let mut parser = Parser::new(text, Resources::new());
     parser.seek_main()?;
     let line = parser.lexer.line();
     let types = parser.function_inputs()?.types.into_iter().enumerate();
@@ -84,6 +74,10 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
+    fn new(text: &'a str, resources: Resources<'a>) -> Self {
+        Self { lexer: Lexer::new(text), resources, names: BTreeMap::new(), values: 0 }
+    }
+
     /// Skips everything up to the inputs of `@main`.
     fn seek_main(&mut self) -> Result<()> {
         loop {
@@ -386,6 +380,7 @@ impl<'a> Parser<'a> {
 
     fn operation(&mut self, depth: usize) -> Result<Operation> {
         let names = self.result_names()?;
+        let count = names.iter().map(|(_, count)| count).sum();
         self.lexer.skip_space();
         let line = self.lexer.line();
         let mut operation = match self.lexer.next()? {
@@ -393,14 +388,10 @@ impl<'a> Parser<'a> {
             Token::String(name) => self.generic(name, line, depth)?,
             Token::Word("stablehlo.reduce" | "mhlo.reduce") => self.reduce(line, depth)?,
             Token::Word("stablehlo.while" | "mhlo.while") => self.while_loop(line, depth)?,
-            Token::Word(name) => {
-                let count = names.iter().map(|(_, count)| count).sum();
-                self.short(name, line, count)?
-            }
+            Token::Word(name) => self.short(name, line, count)?,
             _ => return Err(self.lexer.unexpected("an operation")),
         };
         self.location()?;
-        let count: usize = names.iter().map(|(_, count)| count).sum();
         if count != operation.result_types.len() && !names.is_empty() {
             let (name, types) = (&operation.name, operation.result_types.len());
             let why = format!("{name} has {types} results; got names for {count}");
