@@ -310,26 +310,18 @@ pub(super) fn unescape(text: &str) -> String {
             bytes.push(*byte);
             continue;
         }
-        let hex = |byte: &u8| char::from(*byte).to_digit(16);
-        match rest {
-            [high, low, tail @ ..] if hex(high).is_some() && hex(low).is_some() => {
-                let value = hex(high).unwrap_or(0) << 4 | hex(low).unwrap_or(0);
-                bytes.push(u8::try_from(value).unwrap_or(0));
-                rest = tail;
-            }
-            [b'n', tail @ ..] => {
-                bytes.push(b'\n');
-                rest = tail;
-            }
-            [b't', tail @ ..] => {
-                bytes.push(b'\t');
-                rest = tail;
-            }
-            [other, tail @ ..] => {
-                bytes.push(*other);
-                rest = tail;
-            }
-            [] => {}
+        if let [high, low, tail @ ..] = rest
+            && let Some(byte) = literal::hex_byte(*high, *low)
+        {
+            bytes.push(byte);
+            rest = tail;
+        } else if let [byte, tail @ ..] = rest {
+            bytes.push(match byte {
+                b'n' => b'\n',
+                b't' => b'\t',
+                other => *other,
+            });
+            rest = tail;
         }
     }
     String::from_utf8_lossy(&bytes).into_owned()

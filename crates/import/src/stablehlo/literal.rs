@@ -85,11 +85,16 @@ pub(super) fn number_of_bits(bits: u64, dtype: DType) -> Result<f64, TensorError
     Ok(HostTensor::from_bytes(dtype, Shape::scalar(), bytes)?.get(0).as_f64())
 }
 
+/// Decodes a byte of two hexadecimal digits.
+pub(super) fn hex_byte(high: u8, low: u8) -> Option<u8> {
+    let digit = |byte: u8| char::from(byte).to_digit(16);
+    u8::try_from(digit(high)? << 4 | digit(low)?).ok()
+}
+
 /// Decodes `0x0123…`.
 pub(super) fn hex_bytes(text: &str, line: usize) -> Result<Vec<u8>> {
     let digits = text.strip_prefix("0x").map(str::as_bytes).filter(|text| text.len() % 2 == 0);
-    let digit = |byte: u8| char::from(byte).to_digit(16);
-    let decode = |pair: &[u8]| u8::try_from(digit(pair[0])? << 4 | digit(pair[1])?).ok();
+    let decode = |pair: &[u8]| hex_byte(pair[0], pair[1]);
     digits.and_then(|digits| digits.chunks_exact(2).map(decode).collect()).ok_or_else(|| {
         malformed_line(line, "the bytes must be written as pairs of hexadecimal digits")
     })
