@@ -42,19 +42,21 @@ fn tensor(bytes: &[u8], ty: &TensorType, position: Position) -> Result<HostTenso
         .map_err(|error| malformed_at(position, error.to_string()))
 }
 
-/// Creates a constant of raw little-endian elements: all elements, one element, or for booleans also
-/// one bit per element.
+/// Creates a constant of raw little-endian elements: all elements, or one that is repeated. Booleans
+/// have one byte or one bit each; a single byte 0 or 0xff is repeated.
 pub(super) fn from_bytes(bytes: &[u8], ty: &TensorType, position: Position) -> Result<Dense> {
     let (size, count) = (ty.dtype.size(), ty.shape.size());
-    let is_splat = bytes.len() == size && count != 1;
+    let is_packed = ty.dtype.is_pred()
+        && bytes.len() == count.div_ceil(8)
+        && bytes.len() != count
+        && !matches!(bytes, [0 | 0xff]);
+    let is_splat = bytes.len() == size && count != 1 && !is_packed;
     let unpacked: Vec<u8>;
     let bytes = if ty.dtype.is_pred() {
-        unpacked = if is_splat || bytes.len() == count {
-            bytes.iter().map(|&byte| u8::from(byte != 0)).collect()
-        } else if bytes.len() == count.div_ceil(8) {
+        unpacked = if is_packed {
             (0..count).map(|index| bytes[index / 8] >> (index % 8) & 1).collect()
         } else {
-            return Err(malformed_at(position, "the constant has another number of bytes"));
+            bytes.iter().map(|&byte| u8::from(byte != 0)).collect()
         };
         &unpacked
     } else if ty.dtype.bits() < 8 {

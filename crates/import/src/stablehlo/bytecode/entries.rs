@@ -401,8 +401,7 @@ fn type_nodes(ty: &Type) -> usize {
     }
 }
 
-/// Creates a constant of a type from its bytes. Booleans have one bit, or one byte each; the byte 0xff
-/// repeats true.
+/// Creates a constant of a type from its bytes.
 pub(super) fn dense(ty: Type, bytes: &[u8], start: &Cursor<'_>) -> Result<Attribute> {
     let ty = match ty {
         Type::Tensor(ty) => ty,
@@ -410,18 +409,6 @@ pub(super) fn dense(ty: Type, bytes: &[u8], start: &Cursor<'_>) -> Result<Attrib
         Type::Tuple(_) | Type::Function(..) => {
             return Err(start.error("a constant must have the type of a tensor"));
         }
-    };
-    let count = ty.shape.size();
-    let is_packed = ty.dtype == DType::Pred
-        && bytes.len() == count.div_ceil(8)
-        && bytes.len() != count
-        && !matches!(bytes, [0 | 0xff]);
-    let unpacked: Vec<u8>;
-    let bytes = if is_packed {
-        unpacked = (0..count).map(|index| bytes[index / 8] >> (index % 8) & 1).collect();
-        &unpacked
-    } else {
-        bytes
     };
     Ok(Attribute::Dense(literal::from_bytes(bytes, &ty, start.position())?))
 }
