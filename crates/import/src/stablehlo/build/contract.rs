@@ -19,22 +19,14 @@ impl Builder<'_> {
         }
         let [x, y] = as_array(x)?;
         let dtype = operation.result(0)?.dtype;
+        if name == "convolution" && !dtype.is_float() && !dtype.is_complex() {
+            return unsupported("a convolution of integers is not supported");
+        }
+        let (x, y) = self.operands_as(x, y, dtype)?;
         let result = match name {
-            "dot" => {
-                let (x, y) = self.operands_as(x, y, dtype)?;
-                self.graph.dot(x, y)?
-            }
-            "dot_general" => {
-                let (x, y) = self.operands_as(x, y, dtype)?;
-                self.dot_general(operation, x, y)?
-            }
-            _ if !dtype.is_float() && !dtype.is_complex() => {
-                return unsupported("a convolution of integers is not supported");
-            }
-            _ => {
-                let (x, y) = self.operands_as(x, y, dtype)?;
-                self.convolution(operation, x, y)?
-            }
+            "dot" => self.graph.dot(x, y)?,
+            "dot_general" => self.dot_general(operation, x, y)?,
+            _ => self.convolution(operation, x, y)?,
         };
         Ok(Some(self.graph.as_type(result, dtype)?))
     }
