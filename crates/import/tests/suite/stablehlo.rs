@@ -13,27 +13,9 @@ use nxla_tensor::{DType, HostTensor};
 
 /// The tensors of a file in the format of safetensors.
 fn tensors(path: &Path) -> BTreeMap<String, HostTensor> {
-    let bytes = std::fs::read(path).unwrap();
-    let (length, rest) = bytes.split_first_chunk::<8>().unwrap();
-    let (header, content) = rest.split_at(usize::try_from(u64::from_le_bytes(*length)).unwrap());
-    let header: BTreeMap<String, serde_json::Value> = serde_json::from_slice(header).unwrap();
-    let number = |value: &serde_json::Value| usize::try_from(value.as_u64().unwrap()).unwrap();
-    let read = |entry: &serde_json::Value| {
-        let dtype = match entry["dtype"].as_str().unwrap() {
-            "BOOL" => DType::Pred,
-            "U8" => DType::U8,
-            "I32" => DType::S32,
-            "U32" => DType::U32,
-            "F16" => DType::F16,
-            "F32" => DType::F32,
-            other => panic!("{other} is not a dtype of the golden files"),
-        };
-        let shape: Vec<usize> = entry["shape"].as_array().unwrap().iter().map(number).collect();
-        let offsets = entry["data_offsets"].as_array().unwrap();
-        let range = number(&offsets[0])..number(&offsets[1]);
-        HostTensor::from_bytes(dtype, shape, &content[range]).unwrap()
-    };
-    header.iter().map(|(name, entry)| (name.clone(), read(entry))).collect()
+    let read = nxla_files::read_safetensors(&std::fs::read(path).unwrap()).unwrap();
+    assert!(read.unsupported.is_empty(), "{}: {:?}", path.display(), read.unsupported);
+    read.tensors.into_iter().collect()
 }
 
 /// Returns the first difference between a result and the result of JAX.
