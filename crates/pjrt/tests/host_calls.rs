@@ -140,21 +140,22 @@ fn host_functions_support_every_dtype() {
     };
     register_host_fn(104, Arc::new(function));
     let client = client();
-    for (dtype, name) in [
-        (DType::Pred, "i1"),
-        (DType::U2, "ui2"),
-        (DType::S2, "i2"),
-        (DType::U4, "ui4"),
-        (DType::S4, "i4"),
-        (DType::U8, "ui8"),
-        (DType::S16, "i16"),
-        (DType::U64, "ui64"),
-        (DType::F8E4M3FN, "f8E4M3FN"),
-        (DType::BF16, "bf16"),
-        (DType::F64, "f64"),
-        (DType::C64, "complex<f32>"),
-        (DType::C128, "complex<f64>"),
+    for dtype in [
+        DType::Pred,
+        DType::U2,
+        DType::S2,
+        DType::U4,
+        DType::S4,
+        DType::U8,
+        DType::S16,
+        DType::U64,
+        DType::F8E4M3FN,
+        DType::BF16,
+        DType::F64,
+        DType::C64,
+        DType::C128,
     ] {
+        let name = dtype.mlir_name();
         // Reversing the elements makes the compiler store the argument in its own layout.
         let program = compile(&format!(
             "func.func @main(%x: tensor<7x{name}>, %e: tensor<2x0xf32>)

@@ -54,7 +54,7 @@ fn every_dtype_round_trips() {
 fn every_dtype_round_trips_through_programs() {
     require_plugin!();
     for dtype in DType::ALL {
-        let name = stablehlo_name(dtype);
+        let name = dtype.mlir_name();
         // The transposition makes the program touch every element.
         let program = compile(&format!(
             "func.func @main(%x: tensor<3x5x{name}>) -> tensor<5x3x{name}> {{
@@ -77,20 +77,6 @@ fn every_dtype_round_trips_through_programs() {
                 assert_eq!(element(&y, target), element(&tensor, source), "{dtype}");
             }
         }
-    }
-}
-
-/// The name of a type in StableHLO.
-fn stablehlo_name(dtype: DType) -> String {
-    match dtype {
-        DType::Pred => "i1".to_owned(),
-        DType::F8E5M2 => "f8E5M2".to_owned(),
-        DType::F8E4M3FN => "f8E4M3FN".to_owned(),
-        DType::C64 => "complex<f32>".to_owned(),
-        DType::C128 => "complex<f64>".to_owned(),
-        _ if dtype.is_unsigned() => format!("ui{}", dtype.bits()),
-        _ if dtype.is_signed() => format!("i{}", dtype.bits()),
-        _ => dtype.name().to_owned(),
     }
 }
 

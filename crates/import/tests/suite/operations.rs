@@ -191,18 +191,9 @@ fn batches_are_normalized() {
 
 /// The results of one operation on a list of numbers.
 fn apply_operation(operation: &str, from: DType, to: DType, x: &[f64]) -> Vec<f64> {
-    let name = |dtype| match dtype {
-        DType::BF16 => "bf16",
-        DType::F16 => "f16",
-        DType::F32 => "f32",
-        DType::F64 => "f64",
-        DType::F8E5M2 => "f8E5M2",
-        DType::F8E4M3FN => "f8E4M3FN",
-        DType::S32 => "i32",
-        other => panic!("{other} has no name in this test"),
-    };
     let size = x.len();
-    let [from_type, to_type] = [from, to].map(|dtype| format!("tensor<{size}x{}>", name(dtype)));
+    let [from_type, to_type] =
+        [from, to].map(|dtype| format!("tensor<{size}x{}>", dtype.mlir_name()));
     let (op, attributes) = operation.split_once(' ').unwrap_or((operation, "{}"));
     let body = format!(
         "%0 = \"stablehlo.{op}\"(%x) {attributes} : ({from_type}) -> {to_type}\nreturn %0 : {to_type}"
