@@ -241,13 +241,8 @@ fn part(cx: &mut Cx<'_>, name: &str, x: Source, ty: &TensorType) -> Value {
 /// An operation on each part of complex numbers.
 fn parts(cx: &mut Cx<'_>, x: Source, dtype: DType, name: &str) -> Value {
     let x = cx.cast(x, dtype);
-    let part_ty = cx.ty_with_dtype(x, dtype.to_real());
-    let of_part = |cx: &mut Cx<'_>, part: &str| {
-        let part = cx.operation(part, &[x], part_ty);
-        cx.uniform(name, &[part])
-    };
-    let (real, imag) = (of_part(cx, "stablehlo.real"), of_part(cx, "stablehlo.imag"));
-    cx.operation("stablehlo.complex", &[real, imag], x.ty)
+    let parts = cx.parts(x).map(|part| cx.uniform(name, &[part]));
+    cx.operation("stablehlo.complex", &parts, x.ty)
 }
 
 /// Tests a float, or either part of a complex number, with a predicate that no integer

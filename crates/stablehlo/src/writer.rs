@@ -287,10 +287,7 @@ impl Writer {
             self.text.push(' ');
             self.values(values);
             self.text.push_str(" : ");
-            for (position, value) in values.iter().enumerate() {
-                self.separate(position);
-                self.ty(value.ty);
-            }
+            self.list_types(values.iter().map(|value| value.ty));
         }
         self.end_line();
     }
@@ -307,6 +304,13 @@ impl Writer {
 
     fn ty(&mut self, ty: Ty) {
         self.text.push_str(self.types.text(ty));
+    }
+
+    fn list_types(&mut self, types: impl Iterator<Item = Ty>) {
+        for (position, ty) in types.enumerate() {
+            self.separate(position);
+            self.ty(ty);
+        }
     }
 
     fn values(&mut self, values: &[Value]) {
@@ -339,10 +343,7 @@ impl Writer {
     /// ` : (types) -> type`.
     fn signature(&mut self, operands: impl Iterator<Item = Ty>, results: &[Ty]) {
         self.text.push_str(" : (");
-        for (position, ty) in operands.enumerate() {
-            self.separate(position);
-            self.ty(ty);
-        }
+        self.list_types(operands);
         self.text.push_str(") -> ");
         self.type_list(results);
     }
@@ -364,10 +365,7 @@ impl Writer {
             return self.ty(*ty);
         }
         self.text.push('(');
-        for (position, &ty) in types.iter().enumerate() {
-            self.separate(position);
-            self.ty(ty);
-        }
+        self.list_types(types.iter().copied());
         self.text.push(')');
     }
 
