@@ -334,20 +334,16 @@ unsafe fn answer_metadata(frame: &XLA_FFI_CallFrame) -> bool {
 unsafe fn raw_stream(frame: &XLA_FFI_CallFrame) -> Result<RawStream, String> {
     let mut args = XLA_FFI_Stream_Get_Args::new();
     args.ctx = frame.ctx;
-    // SAFETY: the function table and the context belong to the frame. This function destroys the
-    // error.
+    // SAFETY: the function table and the context belong to the frame. The error is not used again.
     unsafe {
         let get = (*frame.api)
             .XLA_FFI_Stream_Get
             .ok_or("this version of XLA does not provide the stream of a call")?;
-        match get(&mut args) {
-            error if error.is_null() => Ok(args.stream),
-            error => {
-                destroy_error(frame.api, error);
-                Err("XLA returned no stream for the call".to_owned())
-            }
+        if !is_success(frame.api, get(&mut args)) {
+            return Err("XLA returned no stream for the call".to_owned());
         }
     }
+    Ok(args.stream)
 }
 
 /// Reads arguments, results and attributes of a call.
@@ -532,13 +528,11 @@ unsafe fn execution_table(frame: &XLA_FFI_CallFrame) -> Result<Option<&HostCallT
     // SAFETY: the function table and the context belong to the frame, and programs that call this
     // function are never executed without a context. Only `ExecutionContext` adds data of this
     // type, and it keeps the table alive until the execution has ended. An error reports that there
-    // is no such data; this function destroys it.
+    // is no such data, and is not used again.
     unsafe {
         let get = (*frame.api).XLA_FFI_ExecutionContext_Get;
-        let error =
-            get.ok_or("this version of XLA does not support execution contexts")?(&mut args);
-        if !error.is_null() {
-            destroy_error(frame.api, error);
+        let get = get.ok_or("this version of XLA does not support execution contexts")?;
+        if !is_success(frame.api, get(&mut args)) {
             return Ok(None);
         }
         Ok(args.data.cast::<HostCallTable>().as_ref())
@@ -554,12 +548,15 @@ fn panic_message(panic: Box<dyn Any + Send>) -> String {
     format!("a host function panicked: {}", text.as_deref().unwrap_or("no message"))
 }
 
-/// Destroys an error of a function of XLA.
+/// Returns whether a function of XLA returned no error, and destroys the error otherwise.
 ///
 /// # Safety
-/// `api` is the function table of a call frame, and `error` an error that it returned, which is not
-/// used afterwards.
-pub(crate) unsafe fn destroy_error(api: *const XLA_FFI_Api, error: *mut XLA_FFI_Error) {
+/// `api` is the function table of a call frame, and `error` the result of one of its functions, which
+/// is not used afterwards.
+pub(crate) unsafe fn is_success(api: *const XLA_FFI_Api, error: *mut XLA_FFI_Error) -> bool {
+    if error.is_null() {
+        return true;
+    }
     let mut destroy = XLA_FFI_Error_Destroy_Args::new();
     destroy.error = error;
     // SAFETY: the caller guarantees the requirements in `# Safety` above.
@@ -568,6 +565,7 @@ pub(crate) unsafe fn destroy_error(api: *const XLA_FFI_Api, error: *mut XLA_FFI_
             destroy_error(&mut destroy);
         }
     }
+    false
 }
 
 /// Makes an error that XLA owns.

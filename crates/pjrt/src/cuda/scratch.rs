@@ -3,7 +3,7 @@
 use std::ffi::c_void;
 use std::ptr::null_mut;
 
-use crate::ffi::destroy_error;
+use crate::ffi::is_success;
 use crate::sys::*;
 
 /// The largest alignment that XLA accepts in a request; its memory is aligned more strictly.
@@ -33,15 +33,13 @@ impl<'a> Scratch<'a> {
         args.ctx = frame.ctx;
         args.size = size;
         args.alignment = ALIGNMENT;
-        // SAFETY: the function table and the context belong to the frame. This function destroys
-        // the error.
+        // SAFETY: the function table and the context belong to the frame. The error is not used
+        // again.
         unsafe {
             let allocate = (*frame.api)
                 .XLA_FFI_DeviceMemory_Allocate
                 .ok_or("this version of XLA does not allocate memory for calls")?;
-            let error = allocate(&mut args);
-            if !error.is_null() {
-                destroy_error(frame.api, error);
+            if !is_success(frame.api, allocate(&mut args)) {
                 return Err(format!(
                     "RESOURCE_EXHAUSTED: no {size} bytes of device memory are free"
                 ));
@@ -68,10 +66,7 @@ impl Drop for Scratch<'_> {
         // An error cannot be reported from here.
         unsafe {
             if let Some(free) = (*self.frame.api).XLA_FFI_DeviceMemory_Free {
-                let error = free(&mut args);
-                if !error.is_null() {
-                    destroy_error(self.frame.api, error);
-                }
+                is_success(self.frame.api, free(&mut args));
             }
         }
     }
