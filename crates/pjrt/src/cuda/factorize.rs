@@ -248,11 +248,12 @@ impl Call<'_> {
                         device, host, count,
                     )
                 };
-                return self.once("compute eigenvalues", sizes, |(device, size, host, length)| {
-                    run(
+                let what = "compute eigenvalues";
+                return self.with_workspace(what, sizes, |(device, size, host, length)| {
+                    check(what, run(
                         handle, parameters, jobs, UPPER, n, kind, a, n, real, w, kind,
                         device, size, host, length, info, count,
-                    )
+                    ))
                 });
             }
             let sizes = |device, host| {
@@ -347,19 +348,19 @@ impl Call<'_> {
         Ok(move |index| data.wrapping_add(index * bytes).cast())
     }
 
-    /// Runs a routine once, with the workspace that it asks for.
-    unsafe fn once(
+    /// Calls a function with a workspace of the size that a routine asks for.
+    unsafe fn with_workspace(
         &self,
         what: &str,
         sizes: impl FnOnce(*mut usize, *mut usize) -> Status,
-        run: impl FnOnce(Workspace) -> Status,
+        run: impl FnOnce(Workspace) -> Result<(), String>,
     ) -> Result<(), String> {
         let (mut size, mut length) = (0, 0);
         check(what, sizes(&raw mut size, &raw mut length))?;
         // SAFETY: the frame belongs to this call.
         let device = unsafe { Scratch::new(self.frame, size)? };
         let mut host = vec![0u8; length];
-        check(what, run((device.data(), size, host.as_mut_ptr().cast(), length)))
+        run((device.data(), size, host.as_mut_ptr().cast(), length))
     }
 
     /// Runs a routine for each matrix, with one workspace of the size that it asks for.
@@ -380,13 +381,9 @@ impl Call<'_> {
         sizes: impl FnOnce(*mut usize, *mut usize) -> Status,
         run: impl Fn(usize, Workspace) -> Result<(), String>,
     ) -> Result<(), String> {
-        let (mut size, mut length) = (0, 0);
-        check(what, sizes(&raw mut size, &raw mut length))?;
-        // SAFETY: the frame belongs to this call.
-        let device = unsafe { Scratch::new(self.frame, size)? };
-        let mut host = vec![0u8; length];
-        let host = host.as_mut_ptr().cast();
-        (0..self.a.count).try_for_each(|index| run(index, (device.data(), size, host, length)))
+        let each = |work| (0..self.a.count).try_for_each(|index| run(index, work));
+        // SAFETY: the caller guarantees the requirements of `with_workspace`.
+        unsafe { self.with_workspace(what, sizes, each) }
     }
 }
 
