@@ -256,21 +256,18 @@ impl Primary {
     pub(crate) fn owner_of(&self, address: usize) -> Option<i32> {
         /// `CU_POINTER_ATTRIBUTE_MEMORY_TYPE` and its value `CU_MEMORYTYPE_DEVICE`.
         const MEMORY_TYPE: c_uint = 2;
-        const DEVICE_MEMORY: c_uint = 2;
+        const DEVICE_MEMORY: c_int = 2;
         /// `CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL`.
         const DEVICE_ORDINAL: c_uint = 9;
         let address = address as DeviceAddress;
-        let (mut kind, mut ordinal): (c_uint, c_int) = (0, 0);
-        // SAFETY: the driver checks the address, and writes an integer for each of the attributes.
-        let status =
-            unsafe { (self.driver.attribute)((&raw mut kind).cast(), MEMORY_TYPE, address) };
-        if status != 0 || kind != DEVICE_MEMORY {
-            return None;
-        }
-        // SAFETY: as above.
-        let status =
-            unsafe { (self.driver.attribute)((&raw mut ordinal).cast(), DEVICE_ORDINAL, address) };
-        (status == 0).then_some(ordinal)
+        let attribute = |name: c_uint| {
+            let mut value: c_int = 0;
+            // SAFETY: the driver checks the address, and writes an integer for either attribute.
+            let status = unsafe { (self.driver.attribute)((&raw mut value).cast(), name, address) };
+            (status == 0).then_some(value)
+        };
+        attribute(MEMORY_TYPE).filter(|&kind| kind == DEVICE_MEMORY)?;
+        attribute(DEVICE_ORDINAL)
     }
 
     /// Waits until the work in the default stream is complete.
