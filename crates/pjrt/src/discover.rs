@@ -73,17 +73,18 @@ fn discover_in(
         None => None,
     };
     let platform = named.as_deref().unwrap_or("cpu");
-    let mut prefixes = Vec::new();
-    for (name, below) in [("VIRTUAL_ENV", ""), ("CONDA_PREFIX", ""), ("HOME", ".local")] {
-        match variable(name) {
-            Some(prefix) => prefixes.push(Path::new(&prefix).join(below)),
-            None => searched.push(format!("${name} (not set)")),
+    let mut prefix = |name: &str| {
+        let found = variable(name).map(PathBuf::from);
+        if found.is_none() {
+            searched.push(format!("${name} (not set)"));
         }
-    }
-    let above = current.ancestors().map(|dir| dir.join(".venv")).filter(|dir| dir.is_dir());
+        found
+    };
+    let mut prefixes: Vec<PathBuf> = prefix("VIRTUAL_ENV").into_iter().collect();
+    prefixes.extend(prefix("CONDA_PREFIX"));
+    prefixes.extend(current.ancestors().map(|dir| dir.join(".venv")).filter(|dir| dir.is_dir()));
     // The packages of the user come last, because an environment is a more deliberate choice.
-    let user = usize::from(variable("HOME").is_some());
-    prefixes.splice(prefixes.len() - user..prefixes.len() - user, above);
+    prefixes.extend(prefix("HOME").map(|home| home.join(".local")));
     for prefix in prefixes {
         if let Some(path) = plugin_below(&prefix, platform) {
             return Ok(path);
