@@ -286,6 +286,19 @@ fn resources_hold_constants() {
     assert_eq!(module.weights()[0].to_vec::<f32>().unwrap(), [1.0, 2.0]);
 }
 
+#[test]
+fn booleans_of_hexadecimal_text_have_a_byte_or_a_bit() {
+    for (bytes, expected) in
+        [("0x010001", [true, false, true]), ("0x05", [true, false, true]), ("0xFF", [true; 3])]
+    {
+        let ty = "tensor<3xi1>";
+        let body = format!("%0 = stablehlo.constant dense<\"{bytes}\"> : {ty}\nreturn %0 : {ty}");
+        let module = read(&main_of("", ty, &body)).unwrap();
+        let results = nxla_reference::run(module.program(), &[]).unwrap();
+        assert_eq!(results[0].to_vec::<bool>().unwrap(), expected, "{bytes}");
+    }
+}
+
 /// The bits of a generator for the state with these words.
 fn random_bits(algorithm: &str, state: &[u64], ty: &str) -> (Vec<u64>, Vec<u64>) {
     let count = state.len();
