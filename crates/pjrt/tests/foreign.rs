@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use common::{buffer, client, compile, run, tensor, values};
-use nxla_pjrt::{Buffer, Error, ExecuteOptions, LoadedExecutable};
+use common::{buffer, client, donating_program, run, tensor, values};
+use nxla_pjrt::{Buffer, Error, ExecuteOptions};
 use nxla_tensor::{DType, Frozen, HostTensor};
 
 /// A large tensor, whose address is aligned, and a program for it.
@@ -54,18 +54,6 @@ fn view(tensor: &HostTensor) -> (Buffer, Arc<AtomicUsize>) {
     (view, drops)
 }
 
-/// Adds 1 in place of its donated argument.
-fn increment() -> LoadedExecutable {
-    compile(&format!(
-        "func.func @main(%x: tensor<{SIZE}xf32> {{tf.aliasing_output = 0 : i32}})
-             -> tensor<{SIZE}xf32> {{
-           %one = stablehlo.constant dense<1.0> : tensor<{SIZE}xf32>
-           %y = stablehlo.add %x, %one : tensor<{SIZE}xf32>
-           return %y : tensor<{SIZE}xf32>
-         }}"
-    ))
-}
-
 #[test]
 fn views_share_memory_with_their_owner() {
     require_plugin!();
@@ -97,7 +85,7 @@ fn byte_sized_dtypes_can_be_viewed_and_copied() {
 #[test]
 fn programs_do_not_overwrite_views() {
     require_plugin!();
-    let (program, tensor) = (increment(), numbers());
+    let (program, tensor) = (donating_program(SIZE), numbers());
     let (view, drops) = view(&tensor);
     let sums = run(&program, &[&view]);
     assert_eq!(values::<f32>(&sums[0])[..3], [1.0, 2.0, 3.0]);
@@ -163,7 +151,7 @@ fn a_copy_is_independent_of_the_memory() {
 #[test]
 fn lent_memory_outlives_its_buffer() {
     require_plugin!();
-    let sums = run(&increment(), &[&buffer(&[1.0_f32; SIZE], [SIZE])]).remove(0);
+    let sums = run(&donating_program(SIZE), &[&buffer(&[1.0_f32; SIZE], [SIZE])]).remove(0);
     let reference = sums.lend().unwrap().unwrap();
     let address = reference.address();
     assert_eq!(address, sums.lend().unwrap().unwrap().address());
@@ -177,7 +165,7 @@ fn lent_memory_outlives_its_buffer() {
 #[test]
 fn lent_memory_is_not_overwritten_by_donation() {
     require_plugin!();
-    let program = increment();
+    let program = donating_program(SIZE);
     let x = run(&program, &[&buffer(&[1.0_f32; SIZE], [SIZE])]).remove(0);
     let reference = x.lend().unwrap().unwrap();
     let y = run(&program, &[&x]).remove(0);
@@ -221,7 +209,7 @@ fn packed_memory_is_not_lent() {
 #[test]
 fn programs_keep_memory_of_dropped_views() {
     require_plugin!();
-    let program = increment();
+    let program = donating_program(SIZE);
     for _ in 0..100 {
         let (view, drops) = view(&numbers());
         let sums = program.execute(&[&view], &ExecuteOptions::default()).unwrap();

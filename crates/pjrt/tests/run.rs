@@ -9,10 +9,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use common::{INCREMENT, buffer, client, compile, plugin, run, tensor, values};
+use common::{INCREMENT, buffer, client, compile, donating_program, plugin, run, tensor, values};
 use nxla_pjrt::{
     Client, CompileOptions, Error, ErrorCode, ExecuteOptions, HostCallFrame, HostCallTable,
-    LoadedExecutable, NamedValue,
+    NamedValue,
 };
 use nxla_tensor::{DType, HostTensor, Shape};
 
@@ -96,21 +96,10 @@ fn argument_counts_and_sizes_are_checked() {
     assert!(matches!(error, Error::Plugin { code: ErrorCode::INVALID_ARGUMENT, .. }), "{error}");
 }
 
-/// Builds `x + 1`, whose result may overwrite `x`.
-fn donating_program() -> LoadedExecutable {
-    compile(
-        "func.func @main(%x: tensor<1000xf32> {tf.aliasing_output = 0 : i32}) -> tensor<1000xf32> {
-           %one = stablehlo.constant dense<1.0> : tensor<1000xf32>
-           %y = stablehlo.add %x, %one : tensor<1000xf32>
-           return %y : tensor<1000xf32>
-         }",
-    )
-}
-
 #[test]
 fn donated_arguments_are_deleted() {
     require_plugin!();
-    let program = donating_program();
+    let program = donating_program(1000);
     let step = |x: &nxla_pjrt::Buffer| run(&program, &[x]).remove(0);
     let x = step(&buffer(&[1.0_f32; 1000], [1000]));
     let y = step(&x);
@@ -125,7 +114,7 @@ fn donated_arguments_are_deleted() {
 #[test]
 fn donation_can_be_declined() {
     require_plugin!();
-    let program = donating_program();
+    let program = donating_program(1000);
     let x = buffer(&[1.0_f32; 1000], [1000]);
     let options = ExecuteOptions { non_donatable: &[0], ..ExecuteOptions::default() };
     let y = program.execute(&[&x], &options).unwrap();
@@ -138,13 +127,7 @@ fn donation_does_not_overwrite_host_memory() {
     require_plugin!();
     let (client, tensor) =
         (client(), HostTensor::from_vec(vec![1.0_f32; 100_000], [100_000]).unwrap());
-    let program = compile(
-        "func.func @main(%x: tensor<100000xf32> {tf.aliasing_output = 0 : i32})
-             -> tensor<100000xf32> {
-           %y = stablehlo.add %x, %x : tensor<100000xf32>
-           return %y : tensor<100000xf32>
-         }",
-    );
+    let program = donating_program(100_000);
     let x = client.buffer_from_host(&tensor, &client.devices()[0]).unwrap();
     let y = run(&program, &[&x]);
     assert_eq!(values::<f32>(&y[0]), vec![2.0; 100_000]);
@@ -154,7 +137,7 @@ fn donation_does_not_overwrite_host_memory() {
 #[test]
 fn mapped_memory_is_not_overwritten_by_donation() {
     require_plugin!();
-    let program = donating_program();
+    let program = donating_program(1000);
     let x = run(&program, &[&buffer(&[1.0_f32; 1000], [1000])]).remove(0);
     let view = x.share().unwrap();
     assert_eq!(values::<f32>(&run(&program, &[&x])[0]), [3.0; 1000]);

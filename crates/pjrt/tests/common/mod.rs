@@ -57,6 +57,18 @@ module @increment {
   }
 }";
 
+/// Builds `x + 1` for elements of `f32`, whose sums may overwrite `x`.
+pub(crate) fn donating_program(size: usize) -> LoadedExecutable {
+    compile(&format!(
+        "func.func @main(%x: tensor<{size}xf32> {{tf.aliasing_output = 0 : i32}})
+             -> tensor<{size}xf32> {{
+           %one = stablehlo.constant dense<1.0> : tensor<{size}xf32>
+           %y = stablehlo.add %x, %one : tensor<{size}xf32>
+           return %y : tensor<{size}xf32>
+         }}"
+    ))
+}
+
 pub(crate) fn tensor<T: Element>(elements: &[T], shape: impl Into<Shape>) -> HostTensor {
     HostTensor::from_slice(elements, shape).unwrap()
 }
