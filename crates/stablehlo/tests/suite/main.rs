@@ -4,7 +4,6 @@
 mod common;
 mod contract;
 mod control;
-mod create;
 mod elementwise;
 mod index;
 mod materialize;

@@ -69,23 +69,32 @@ fn packed_elements_are_moved_as_bytes() {
 }
 
 #[test]
+fn constants_are_written_in_their_shape() {
+    let text = body(&[], |g, _| Ok(vec![g.constant(Scalar::Float(1.5), ty(DType::BF16, [2, 1]))?]));
+    assert_lines(&text, "%0 = stablehlo.constant dense<1.5> : tensor<2x1xbf16>");
+}
+
+#[test]
 fn iota_dtypes() {
     assert_lines(
         &body(&[], |g, _| {
             let rows = g.iota([2, 3], Some(0), DType::S64)?;
-            Ok(vec![rows, g.iota([2, 3], None, DType::F16)?, g.eye([2, 2], DType::F32)?])
+            let columns = g.iota([2, 3], Some(1), DType::F32)?;
+            let all = g.iota([2, 3], None, DType::F16)?;
+            Ok(vec![rows, columns, all, g.eye([2, 2], DType::F32)?])
         }),
         r#"
         %0 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<2x3xi64>
-        %1 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<6xi32>
-        %2 = "stablehlo.reshape"(%1) : (tensor<6xi32>) -> tensor<2x3xi32>
-        %3 = "stablehlo.convert"(%2) : (tensor<2x3xi32>) -> tensor<2x3xf16>
-        %4 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<2x2xi32>
-        %5 = "stablehlo.iota"() {iota_dimension = 1 : i64} : () -> tensor<2x2xi32>
-        %6 = "stablehlo.compare"(%4, %5) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi1>
-        %7 = stablehlo.constant dense<1.0> : tensor<2x2xf32>
-        %8 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
-        %9 = "stablehlo.select"(%6, %7, %8) : (tensor<2x2xi1>, tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
+        %1 = "stablehlo.iota"() {iota_dimension = 1 : i64} : () -> tensor<2x3xf32>
+        %2 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<6xi32>
+        %3 = "stablehlo.reshape"(%2) : (tensor<6xi32>) -> tensor<2x3xi32>
+        %4 = "stablehlo.convert"(%3) : (tensor<2x3xi32>) -> tensor<2x3xf16>
+        %5 = "stablehlo.iota"() {iota_dimension = 0 : i64} : () -> tensor<2x2xi32>
+        %6 = "stablehlo.iota"() {iota_dimension = 1 : i64} : () -> tensor<2x2xi32>
+        %7 = "stablehlo.compare"(%5, %6) {comparison_direction = #stablehlo<comparison_direction EQ>, compare_type = #stablehlo<comparison_type SIGNED>} : (tensor<2x2xi32>, tensor<2x2xi32>) -> tensor<2x2xi1>
+        %8 = stablehlo.constant dense<1.0> : tensor<2x2xf32>
+        %9 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
+        %10 = "stablehlo.select"(%7, %8, %9) : (tensor<2x2xi1>, tensor<2x2xf32>, tensor<2x2xf32>) -> tensor<2x2xf32>
         "#,
     );
 }
