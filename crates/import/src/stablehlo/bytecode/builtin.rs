@@ -1,12 +1,11 @@
 //! Attributes and types of the builtin dialect, which every module uses. The numbers of the encodings
 //! are fixed by MLIR.
 
-use nxla_expr::TensorType;
 use nxla_tensor::DType;
 
 use super::cursor::Cursor;
 use super::entries::{Entries, dense, float, integer, wide_integer};
-use super::vhlo::{complex, dictionary, scalar, tensor, text};
+use super::vhlo::{complex, dictionary, number, scalar, tensor, text};
 use crate::Result;
 use crate::stablehlo::syntax::{Attribute, Dense, Type};
 
@@ -117,38 +116,15 @@ fn symbol(attribute: Attribute) -> Attribute {
     }
 }
 
-fn number(dtype: DType) -> Type {
-    Type::Tensor(TensorType::scalar(dtype))
-}
-
-/// Returns the dtype of an integer type of this width. The signedness is 0 without a sign, 1 for
-/// signed, 2 for unsigned integers.
-fn integer_type(code: u64) -> Option<DType> {
-    Some(match (code >> 2, code & 3) {
-        (1, _) => DType::Pred,
-        (2, 2) => DType::U2,
-        (2, _) => DType::S2,
-        (4, 2) => DType::U4,
-        (4, _) => DType::S4,
-        (8, 2) => DType::U8,
-        (8, _) => DType::S8,
-        (16, 2) => DType::U16,
-        (16, _) => DType::S16,
-        (32, 2) => DType::U32,
-        (32, _) => DType::S32,
-        (64, 2) => DType::U64,
-        (64, _) => DType::S64,
-        _ => return None,
-    })
-}
-
 /// Reads a type after the number of its dialect.
 pub(super) fn ty(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>, depth: usize) -> Result<Type> {
     let start = *cursor;
     Ok(match cursor.varint()? {
         0 => {
+            // The signedness is 0 without a sign, 1 for signed, 2 for unsigned integers.
             let code = cursor.varint()?;
-            integer_type(code).map_or_else(|| Type::Other(format!("i{}", code >> 2)), number)
+            let name = format!("{}i{}", if code & 3 == 2 { "u" } else { "" }, code >> 2);
+            DType::from_mlir_name(&name).map_or(Type::Other(name), number)
         }
         1 => number(DType::S64),
         2 => Type::Function(entries.types(cursor, depth)?, entries.types(cursor, depth)?),

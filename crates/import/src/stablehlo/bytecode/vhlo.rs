@@ -124,6 +124,11 @@ fn keyword(cursor: &mut Cursor<'_>, keywords: &[&str]) -> Result<Attribute> {
     }
 }
 
+/// Returns the type of a number.
+pub(super) fn number(dtype: DType) -> Type {
+    Type::Tensor(TensorType::scalar(dtype))
+}
+
 /// Reads the type of a number.
 pub(super) fn scalar(
     entries: &mut Entries<'_>,
@@ -137,9 +142,10 @@ pub(super) fn scalar(
     }
 }
 
-/// Returns the dtype of a type without parameters, or the name of a type without a counterpart.
-fn plain_type(code: u64) -> Option<Result<DType, &'static str>> {
-    Some(Ok(match code {
+/// Returns a type without parameters.
+fn plain_type(code: u64) -> Option<Type> {
+    let other = |name: &str| Some(Type::Other(name.to_owned()));
+    Some(number(match code {
         0 => DType::Pred,
         2 => DType::BF16,
         3 => DType::F16,
@@ -159,19 +165,19 @@ fn plain_type(code: u64) -> Option<Result<DType, &'static str>> {
         19 => DType::U64,
         31 => DType::S2,
         32 => DType::U2,
-        22 => return Some(Err("!stablehlo.token")),
-        26 => return Some(Err("!shape.witness")),
-        27 => return Some(Err("f8E4M3FNUZ")),
-        28 => return Some(Err("f8E5M2FNUZ")),
-        29 => return Some(Err("f8E4M3B11FNUZ")),
-        33 => return Some(Err("none")),
-        34 => return Some(Err("tf32")),
-        35 => return Some(Err("f8E4M3")),
-        36 => return Some(Err("f8E3M4")),
-        37 => return Some(Err("f4E2M1FN")),
-        38 => return Some(Err("f6E2M3FN")),
-        39 => return Some(Err("f6E3M2FN")),
-        40 => return Some(Err("f8E8M0FNU")),
+        22 => return other("!stablehlo.token"),
+        26 => return other("!shape.witness"),
+        27 => return other("f8E4M3FNUZ"),
+        28 => return other("f8E5M2FNUZ"),
+        29 => return other("f8E4M3B11FNUZ"),
+        33 => return other("none"),
+        34 => return other("tf32"),
+        35 => return other("f8E4M3"),
+        36 => return other("f8E3M4"),
+        37 => return other("f4E2M1FN"),
+        38 => return other("f6E2M3FN"),
+        39 => return other("f6E3M2FN"),
+        40 => return other("f8E8M0FNU"),
         _ => return None,
     }))
 }
@@ -181,10 +187,7 @@ pub(super) fn ty(entries: &mut Entries<'_>, cursor: &mut Cursor<'_>, depth: usiz
     let start = *cursor;
     let code = cursor.varint()?;
     if let Some(plain) = plain_type(code) {
-        return Ok(match plain {
-            Ok(dtype) => Type::Tensor(TensorType::scalar(dtype)),
-            Err(name) => Type::Other(name.to_owned()),
-        });
+        return Ok(plain);
     }
     Ok(match code {
         1 => complex(&entries.ty(cursor, depth)?, &start)?,
@@ -228,7 +231,7 @@ pub(super) fn complex(part: &Type, start: &Cursor<'_>) -> Result<Type> {
             return Err(start.error("the parts of a complex number must be f32 or f64"));
         }
     };
-    Ok(Type::Tensor(TensorType::scalar(dtype)))
+    Ok(number(dtype))
 }
 
 /// Returns the type of a tensor. A negative size is dynamic.
