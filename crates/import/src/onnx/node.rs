@@ -1,6 +1,6 @@
 //! A node that is being built: its inputs, its attributes, and values that must be known.
 
-use nxla_expr::{ExprId, Graph, TensorType};
+use nxla_expr::{ExprId, Graph, Padding, TensorType};
 use nxla_tensor::{DType, HostTensor, Number, Scalar, Shape};
 
 use super::constants::{FOLDED_ELEMENTS, NodeValue};
@@ -294,6 +294,19 @@ impl<'m> Call<'_, 'm, '_> {
     pub(super) fn literal(&mut self, values: &[i64]) -> Built<ExprId> {
         let tensor = HostTensor::from_slice(values, [values.len()])?;
         Ok(self.graph().tensor(tensor)?)
+    }
+
+    /// Pads one axis with a value; negative widths remove elements.
+    pub(super) fn pad_axis(
+        &mut self,
+        x: ExprId,
+        value: ExprId,
+        axis: usize,
+        (low, high): (i64, i64),
+    ) -> Built<ExprId> {
+        let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; self.rank(x)];
+        padding[axis] = Padding { low, high, interior: 0 };
+        Ok(self.graph().pad(x, value, &padding)?)
     }
 
     /// Broadcasts a tensor to a shape, aligned from the right.

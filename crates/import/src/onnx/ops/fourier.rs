@@ -1,8 +1,8 @@
 //! Fourier transforms, whose complex numbers are pairs in the last axis.
 
+use nxla_expr::ExprId;
 use nxla_expr::build::{FftNorm, SliceStart};
-use nxla_expr::{ExprId, Padding};
-use nxla_tensor::{DType, HostTensor, Scalar};
+use nxla_tensor::{DType, HostTensor};
 
 use super::{Operator, operator};
 use crate::numbers::to_i64;
@@ -115,21 +115,17 @@ fn short_time(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
 }
 
 /// Returns complex numbers from pairs, or from single real parts.
-fn complex(call: &mut Call<'_, '_, '_>, x: ExprId) -> Built<ExprId> {
+fn complex(call: &mut Call<'_, '_, '_>, mut x: ExprId) -> Built<ExprId> {
     let shape = call.shape(x);
     let Some(&parts) = shape.last().filter(|&&parts| parts == 1 || parts == 2) else {
         let found = call.ty(x);
         return invalid(format!("input: must have a last axis of 1 or 2 parts; got {found}"));
     };
-    let rank = shape.rank();
-    let graph = call.graph();
-    let mut x = x;
     if parts == 1 {
-        let zero = graph.scalar_constant(Scalar::Float(0.0), graph.dtype(x))?;
-        let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
-        padding[rank - 1].high = 1;
-        x = graph.pad(x, zero, &padding)?;
+        let zero = call.scalar(0.0, x)?;
+        x = call.pad_axis(x, zero, shape.rank() - 1, (0, 1))?;
     }
+    let graph = call.graph();
     let mut parts = [x; 2];
     for (index, part) in parts.iter_mut().enumerate() {
         let one = graph.slice_along_axis(x, SliceStart::at(index), 1, -1, 1)?;

@@ -188,8 +188,8 @@ fn mean_variance_norm(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     Ok(vec![normal])
 }
 
-/// Splits the last axis into heads: from `[batch, length, heads.saturating_mul(size)]` to `[batch, heads, length,
-/// size]`.
+/// Splits the last axis into heads: from `[batch, length, heads * size]` to
+/// `[batch, heads, length, size]`.
 fn heads_of(call: &mut Call<'_, '_, '_>, x: ExprId, name: &str) -> Built<ExprId> {
     let shape = call.shape(x);
     if shape.rank() == 4 {
@@ -263,8 +263,7 @@ fn attention(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let attended = AttentionOperands { query, key, value, offset };
     let bias = attention_bias(call, &attended)?;
     let scale = call.float("scale", 1.0 / to_f64(size).sqrt())?;
-    let (result, weights) = weighted_values(call, &attended, bias, scale)?;
-    let mut result = result;
+    let (mut result, weights) = weighted_values(call, &attended, bias, scale)?;
     if is_flat {
         let [batch, heads, length, size] = call.shape(result)[..] else { return Ok(vec![result]) };
         let graph = call.graph();
@@ -281,18 +280,14 @@ fn attention_bias(call: &mut Call<'_, '_, '_>, at: &AttentionOperands) -> Built<
     let never = call.scalar_of(f64::NEG_INFINITY, dtype)?;
     let zero = call.scalar_of(0.0, dtype)?;
     let mut bias = None;
-    if let Some(mask) = call.optional(3) {
-        let mut mask = mask;
+    if let Some(mut mask) = call.optional(3) {
         if call.dtype(mask).is_pred() {
             mask = call.graph().select(mask, zero, never)?;
         }
         let shape = call.shape(mask);
         let missing = keys.saturating_sub(shape.last().copied().unwrap_or(keys));
         if missing > 0 {
-            let mut padding =
-                vec![nxla_expr::Padding { low: 0, high: 0, interior: 0 }; shape.rank()];
-            padding[shape.rank() - 1].high = to_i64(missing);
-            mask = call.graph().pad(mask, never, &padding)?;
+            mask = call.pad_axis(mask, never, shape.rank() - 1, (0, to_i64(missing)))?;
         }
         bias = Some(mask);
     }

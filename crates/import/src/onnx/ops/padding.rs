@@ -86,15 +86,13 @@ fn center_crop_pad(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     for (&axis, &size) in axes.iter().zip(&sizes) {
         let own = call.shape(result)[axis];
         let along = to_i64(axis);
-        let graph = call.graph();
         if own >= size {
             let start = SliceStart::at((own - size) / 2);
-            result = graph.slice_along_axis(result, start, size, along, 1)?;
+            result = call.graph().slice_along_axis(result, start, size, along, 1)?;
         } else {
             let missing = to_i64(size - own);
-            let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
-            padding[axis] = Padding { low: missing / 2, high: missing - missing / 2, interior: 0 };
-            result = graph.pad(result, zero, &padding)?;
+            let widths = (missing / 2, missing - missing / 2);
+            result = call.pad_axis(result, zero, axis, widths)?;
         }
     }
     Ok(vec![result])

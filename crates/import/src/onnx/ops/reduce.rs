@@ -120,26 +120,19 @@ fn arg_reduce(call: &mut Call<'_, '_, '_>, is_max: bool) -> Built<Vec<ExprId>> {
 
 /// With `exclusive`, a result does not contain its own element.
 fn cumulative(call: &mut Call<'_, '_, '_>, op: Cumulative) -> Built<Vec<ExprId>> {
-    let [x, axis] = call.inputs()?;
-    let rank = call.rank(x);
+    let [mut x, axis] = call.inputs()?;
     let axis = call.integer(axis, "axis")?;
-    let axis = call.axis(axis, rank)?;
+    let axis = call.axis(axis, call.rank(x))?;
     let at = to_i64(axis);
     let (exclusive, reverse) = (call.flag("exclusive", false)?, call.flag("reverse", false)?);
     let neutral = if op == Cumulative::Product { 1.0 } else { 0.0 };
     let neutral = call.scalar(neutral, x)?;
     let dtype = call.dtype(x);
-    let graph = call.graph();
-    let mut x = x;
-    if exclusive {
-        let none = nxla_expr::Padding { low: 0, high: 0, interior: 0 };
-        let mut padding = vec![none; rank];
-        let (low, high) = if reverse { (-1, 1) } else { (1, -1) };
-        padding[axis] = nxla_expr::Padding { low, high, interior: 0 };
-        if graph.shape(x)[axis] > 0 {
-            x = graph.pad(x, neutral, &padding)?;
-        }
+    if exclusive && call.shape(x)[axis] > 0 {
+        let widths = if reverse { (-1, 1) } else { (1, -1) };
+        x = call.pad_axis(x, neutral, axis, widths)?;
     }
+    let graph = call.graph();
     let result = graph.cumulative(op, x, at, reverse)?;
     Ok(vec![graph.as_type(result, dtype)?])
 }
