@@ -5,7 +5,6 @@
 //! devices are an error, because an implicit move would hide its cost.
 
 use std::fmt;
-use std::hash::{Hash, Hasher};
 
 use crate::error::{Error, Result};
 use crate::pjrt;
@@ -26,10 +25,10 @@ use crate::xla::{self, ordinal, original};
 /// assert_eq!(Device::HOST.to_string(), "host");
 /// # Ok::<(), nxla::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub struct Device(DeviceKind);
 
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 enum DeviceKind {
     Host,
     Client { client: pjrt::Client, index: usize },
@@ -190,33 +189,6 @@ impl Device {
             DeviceKind::Client { client, index } => {
                 buffer.device().index() == *index
                     && (buffer.client() == client || original(buffer.client()) == *client)
-            }
-        }
-    }
-}
-
-impl PartialEq for Device {
-    fn eq(&self, other: &Device) -> bool {
-        match (&self.0, &other.0) {
-            (DeviceKind::Host, DeviceKind::Host) => true,
-            (
-                DeviceKind::Client { client, index },
-                DeviceKind::Client { client: other_client, index: other_index },
-            ) => client == other_client && index == other_index,
-            (DeviceKind::Host | DeviceKind::Client { .. }, _) => false,
-        }
-    }
-}
-
-impl Eq for Device {}
-
-impl Hash for Device {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        match &self.0 {
-            DeviceKind::Host => state.write_u8(0),
-            DeviceKind::Client { client, index } => {
-                client.hash(state);
-                state.write_usize(*index);
             }
         }
     }

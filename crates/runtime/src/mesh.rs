@@ -27,9 +27,10 @@ use crate::xla;
 /// assert_eq!(double.call(Tensor::from([1, 2]))?.parts().len(), 4);
 /// # Ok::<(), nxla::Error>(())
 /// ```
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Mesh(Arc<Parts>);
 
+#[derive(PartialEq, Eq)]
 struct Parts {
     axes: Vec<(String, usize)>,
     client: pjrt::Client,
@@ -222,15 +223,6 @@ fn wrong<T>(why: String) -> Result<T> {
     Err(Error::Options(format!("mesh: {why}")))
 }
 
-impl PartialEq for Mesh {
-    fn eq(&self, other: &Mesh) -> bool {
-        let (left, right) = (&self.0, &other.0);
-        left.axes == right.axes && left.client == right.client && left.devices == right.devices
-    }
-}
-
-impl Eq for Mesh {}
-
 impl fmt::Display for Mesh {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let axes: Vec<String> =
@@ -274,7 +266,7 @@ impl From<Vec<String>> for MeshAxes {
 }
 
 /// The division of tensors over a mesh; [`Mesh::sharding`] creates it.
-#[derive(Clone)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Sharding {
     mesh: Mesh,
     /// The mesh axes of each tensor axis, without empty entries at the end.
@@ -439,14 +431,6 @@ impl Sharding {
         sharding_note(&self.layout, rank)
     }
 }
-
-impl PartialEq for Sharding {
-    fn eq(&self, other: &Sharding) -> bool {
-        self.layout == other.layout && self.mesh == other.mesh
-    }
-}
-
-impl Eq for Sharding {}
 
 impl fmt::Display for Sharding {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
