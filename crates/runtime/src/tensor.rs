@@ -8,7 +8,7 @@ use std::sync::mpsc::sync_channel;
 use nxla_eval::Interrupt;
 use nxla_expr::{Graph, Program, TensorType};
 use nxla_tensor::{
-    DType, HostTensor, ListElement, Names, NamesError, PrintOptions, Scalar, Shape, TensorError,
+    DType, HostTensor, ListElement, Names, PrintOptions, Scalar, Shape, TensorError,
 };
 use rustc_hash::FxHashMap;
 
@@ -105,10 +105,8 @@ impl DeviceTensor {
     /// # Errors
     /// Returns an error for a number of names that differs from the rank.
     pub fn with_names(self, names: Option<Names>) -> Result<Self, TensorError> {
-        if let Some(names) = names.as_ref().filter(|n| n.len() != self.buffer.shape().rank()) {
-            let rank = self.buffer.shape().rank();
-            return Err(NamesError::Length { names: names.clone(), rank }.into());
-        }
+        let rank = self.buffer.shape().rank();
+        names.as_ref().map_or(Ok(()), |names| names.check_length(rank))?;
         Ok(Self { names, ..self })
     }
 

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use nxla_expr::{ErrorKind, ExprId, Graph, Line, Program, Source, TensorType};
-use nxla_tensor::{NamesError, TensorError};
+use nxla_tensor::TensorError;
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
@@ -76,10 +76,8 @@ impl TraceState {
             return Err(Error::Arguments { function: "parameter".into(), why });
         }
         // The caller may have set the names of the type without a check.
-        if let Some(names) = ty.names.as_ref().filter(|names| names.len() != ty.rank()) {
-            let error = NamesError::Length { names: names.clone(), rank: ty.rank() };
-            return Err(TensorError::from(error).into());
-        }
+        let checked = ty.names.as_ref().map_or(Ok(()), |names| names.check_length(ty.rank()));
+        checked.map_err(TensorError::from)?;
         let id = self.graph()?.parameter(position, ty.clone());
         self.inputs.resize(self.inputs.len().max(position + 1), None);
         self.inputs[position] = Some(ty);

@@ -19,7 +19,7 @@ use crate::dtype::{DType, Kind};
 use crate::element::{Element, ListElement};
 use crate::error::TensorError;
 use crate::match_dtype;
-use crate::names::{Names, NamesError};
+use crate::names::Names;
 use crate::scalar::Scalar;
 use crate::shape::Shape;
 use crate::storage::{Frozen, Storage};
@@ -371,11 +371,9 @@ impl HostTensor {
     /// Replaces the axis names.
     ///
     /// # Errors
-    /// Returns [`NamesError::Length`] if their number differs from the rank.
+    /// Returns [`NamesError::Length`](crate::NamesError::Length) if their number differs from the rank.
     pub fn with_names(self, names: Option<Names>) -> Result<HostTensor, TensorError> {
-        if let Some(names) = names.as_ref().filter(|names| names.len() != self.rank()) {
-            return Err(NamesError::Length { names: names.clone(), rank: self.rank() }.into());
-        }
+        names.as_ref().map_or(Ok(()), |names| names.check_length(self.rank()))?;
         Ok(HostTensor { names, ..self })
     }
 

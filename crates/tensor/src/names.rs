@@ -113,6 +113,18 @@ impl Names {
         if repeated { Err(NamesError::Duplicate { names: self.clone() }) } else { Ok(()) }
     }
 
+    /// Checks that there is one name for each axis of a tensor of rank `rank`.
+    ///
+    /// # Errors
+    /// Returns [`NamesError::Length`] if their number differs from the rank.
+    pub fn check_length(&self, rank: usize) -> Result<(), NamesError> {
+        if self.len() == rank {
+            Ok(())
+        } else {
+            Err(NamesError::Length { names: self.clone(), rank })
+        }
+    }
+
     /// Merges the names of two operands, aligned from the right: a missing name takes the other
     /// name, and equal names remain. The result has the larger rank.
     ///

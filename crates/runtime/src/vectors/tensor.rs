@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use nxla_expr::TensorType;
-use nxla_tensor::{Names, NamesError, TensorError};
+use nxla_tensor::{Names, TensorError};
 
 use super::VectorAxes;
 use crate::error::Error;
@@ -45,9 +45,7 @@ impl VectorTensor {
     /// Returns an error for a wrong number of names.
     pub(crate) fn with_names(&self, names: Option<Names>) -> Result<RawTensor, TensorError> {
         let mut entry = self.entry.clone();
-        if let Some(names) = names.as_ref().filter(|names| names.len() != entry.rank()) {
-            return Err(NamesError::Length { names: names.clone(), rank: entry.rank() }.into());
-        }
+        names.as_ref().map_or(Ok(()), |names| names.check_length(entry.rank()))?;
         entry.names = names.filter(|names| !names.is_unnamed());
         let data = self.data.clone().with_names(self.vectors.full_type(&entry).names)?;
         Ok(data.with_vectors(self.vectors.clone()))
