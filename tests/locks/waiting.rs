@@ -39,7 +39,7 @@ impl Wake for Task {
 #[test]
 fn last_polling_task_is_woken() {
     model(3, || {
-        let signal = Arc::new(Signal::new());
+        let signal = Arc::new(Signal::default());
         let notifier = thread::spawn({
             let signal = signal.clone();
             move || signal.set()

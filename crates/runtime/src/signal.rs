@@ -7,6 +7,7 @@ use std::task::{Context, Waker};
 use crate::sync::Mutex;
 
 /// An event that is set once, and the task to wake when it is set.
+#[derive(Default)]
 pub struct Signal(Mutex<State>);
 
 impl fmt::Debug for Signal {
@@ -22,12 +23,6 @@ struct State {
 }
 
 impl Signal {
-    /// Creates an event that is not set.
-    #[must_use]
-    pub fn new() -> Self {
-        Self(Mutex::new(State::default()))
-    }
-
     /// Sets the event and wakes the task.
     pub fn set(&self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,11 +40,5 @@ impl Signal {
             state.task = Some(task.waker().clone());
         }
         state.is_set
-    }
-}
-
-impl Default for Signal {
-    fn default() -> Self {
-        Self::new()
     }
 }

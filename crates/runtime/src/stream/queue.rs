@@ -103,6 +103,7 @@ impl fmt::Debug for RawStream {
     }
 }
 
+#[derive(Default)]
 struct Inner {
     /// Chunks whose step has not begun, with their numbers.
     chunks: VecDeque<(u64, Parts)>,
@@ -185,38 +186,12 @@ impl Inner {
             None => Some(outcome),
         }
     }
-
-    /// Records that these chunks are dropped.
-    fn drop_chunks(&mut self, chunks: &VecDeque<(u64, Parts)>, why: &StreamError) -> Notifications {
-        let mut notifications = Notifications::new();
-        for (number, _) in chunks {
-            self.settle(*number, Err(why.clone()), &mut notifications);
-        }
-        notifications
-    }
-
-    /// Removes the results that have not been received, for the caller to drop.
-    fn forget_results(&mut self) -> VecDeque<Option<Outcome>> {
-        self.next += self.results.len() as u64;
-        std::mem::take(&mut self.results)
-    }
 }
 
 impl RawStream {
     /// A stream without a thread. With `follows_operands`, chunks join the state on its device.
     pub(super) fn new(device: Option<Device>, follows_operands: bool) -> Self {
-        let inner = Inner {
-            chunks: VecDeque::new(),
-            results: VecDeque::new(),
-            next: 0,
-            deferred: BTreeMap::new(),
-            device,
-            closed: false,
-            cancelled: false,
-            abandoned: false,
-            ended: None,
-            tasks: Vec::new(),
-        };
+        let inner = Inner { device, ..Inner::default() };
         Self { inner: Mutex::new(inner), changed: Condvar::new(), follows_operands }
     }
 
@@ -351,7 +326,8 @@ impl RawStream {
     /// Drops the results that have not been received.
     pub fn forget_results(&self) {
         let mut inner = self.lock();
-        let forgotten = inner.forget_results();
+        inner.next += inner.results.len() as u64;
+        let forgotten = std::mem::take(&mut inner.results);
         self.notify(inner, Notifications::new());
         drop(forgotten);
     }
@@ -409,7 +385,10 @@ impl RawStream {
         }
         (inner.closed, inner.cancelled) = (true, true);
         let dropped = std::mem::take(&mut inner.chunks);
-        let notifications = inner.drop_chunks(&dropped, &StreamError::Cancelled);
+        let mut notifications = Notifications::new();
+        for (number, _) in &dropped {
+            inner.settle(*number, Err(StreamError::Cancelled), &mut notifications);
+        }
         self.notify(inner, notifications);
     }
 
@@ -417,11 +396,8 @@ impl RawStream {
     /// that has already ended keeps its state or error.
     pub fn abandon(&self) {
         self.cancel();
-        let mut inner = self.lock();
-        (inner.closed, inner.abandoned) = (true, true);
-        let forgotten = inner.forget_results();
-        self.notify(inner, Notifications::new());
-        drop(forgotten);
+        self.lock().abandoned = true;
+        self.forget_results();
     }
 
     /// Waits until the thread has ended, and returns whether it has.

@@ -5,7 +5,7 @@ use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Weak};
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use nxla_eval::Interrupt;
 use smallvec::SmallVec;
@@ -45,11 +45,7 @@ impl<R> fmt::Debug for Step<R> {
 static RUNNING: Shared<Vec<Weak<RawStream>>> = Shared::new(Vec::new());
 
 fn running_streams() -> Vec<Arc<RawStream>> {
-    let mut running = RUNNING.lock();
-    running.retain(|stream| stream.strong_count() > 0);
-    let streams = running.iter().filter_map(Weak::upgrade).collect();
-    drop(running);
-    streams
+    RUNNING.lock().iter().filter_map(Weak::upgrade).collect()
 }
 
 /// Abandons every stream of the process.
@@ -65,7 +61,7 @@ pub(crate) fn orphan_streams() {
 
 /// Waits up to a time limit for the end of all cancelled streams, and returns whether all have ended.
 pub fn wait_until_streams_end(time: Duration) -> bool {
-    let wait = Wait { until: Instant::now().checked_add(time), interrupt: None };
+    let wait = Wait::at_most(Some(time), None);
     running_streams().iter().all(|stream| stream.wait_for_end(&wait))
 }
 
