@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use nxla_expr::batch::Batched;
-use nxla_expr::{Axes, ExprId, Graph, Op, Padding, Program, SliceAttributes, Start, TensorType};
+use nxla_expr::build::SliceStart;
+use nxla_expr::{Axes, ExprId, Graph, Op, Padding, Program, TensorType};
 use nxla_grad::DiffCounts;
 use nxla_tensor::{DType, Names, Scalar, Shape};
 
@@ -577,11 +578,6 @@ fn directions(graph: &mut Graph, slot: &Slot, start: usize, total: usize) -> Res
 
 /// A range of an axis.
 fn range(graph: &mut Graph, x: ExprId, axis: usize, start: usize, size: usize) -> Result<ExprId> {
-    let mut lengths = graph.shape(x).as_slice().to_vec();
-    lengths[axis] = size;
-    let rank = lengths.len();
-    let start = i64::try_from(start).expect("sizes of tensors fit in 63 bits");
-    let starts = (0..rank).map(|at| Start::Static(if at == axis { start } else { 0 })).collect();
-    let slice = SliceAttributes { starts, lengths: lengths.into(), strides: vec![1; rank].into() };
-    Ok(graph.make(Op::Slice(Box::new(slice)), &[x])?)
+    let axis = i64::try_from(axis).expect("few axes");
+    Ok(graph.slice_along_axis(x, SliceStart::at(start), size, axis, 1)?)
 }

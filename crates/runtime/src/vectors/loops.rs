@@ -108,12 +108,13 @@ fn trace_once<L: LoopFunctions>(
     let begin = |graph: &mut Graph| Ok(OpenLoop::begin(graph, initial.clone()));
     let open = build(trace, functions, begin)?;
     let holds = functions.condition(&open.state())?;
-    let condition = build(trace, functions, |graph| Ok(open.condition(graph, &holds)))?;
+    let condition = build(trace, functions, |graph| Ok(graph.traced(open.mark, vec![holds.0])))?;
     if !holds.1.is_empty() {
         return trace_per_entry(trace, replay, &initial, &holds.1, functions);
     }
     let next = functions.body(&open.state())?;
-    if let Some(wide) = build(trace, functions, |graph| open.widen(graph, &next.state))? {
+    let widen = |graph: &mut Graph| widen_state(graph, open.mark, &initial, &next.state);
+    if let Some(wide) = build(trace, functions, widen)? {
         return Ok(ControlFlow::Continue(wide));
     }
     functions.mark_line()?;
@@ -137,14 +138,14 @@ fn trace_per_entry<L: LoopFunctions>(
     let begin = |graph: &mut Graph| Repetition::begin(graph, start, &holds);
     let repetition = build(trace, functions, begin)?;
     let start = build(trace, functions, |graph| Ok(graph.mark()))?;
-    let entered = trace.enter_entries(Some(repetition.active()));
-    let next = functions.body(repetition.inputs())?;
+    let entered = trace.enter_entries(Some(repetition.active.clone()));
+    let next = functions.body(&repetition.inputs)?;
     drop(entered);
     if next.rows.is_some() {
         let why = "condition: must be equal for all entries in a loop that collects rows";
         return Err(functions.convert_error(mistake("while", why)));
     }
-    let widen = |graph: &mut Graph| repetition.widen(graph, before, &next.state);
+    let widen = |graph: &mut Graph| widen_state(graph, before, &repetition.initial, &next.state);
     if let Some(wide) = build(trace, functions, widen)? {
         return Ok(ControlFlow::Continue(wide));
     }
@@ -189,20 +190,6 @@ impl OpenLoop {
     fn state(&self) -> Vec<Vectorized> {
         let parameters = self.scope.parameters.iter().copied();
         parameters.zip(self.initial.iter().map(|(_, own)| own.clone())).collect()
-    }
-
-    /// Ends the tracing of the condition.
-    fn condition(&self, graph: &mut Graph, holds: &Vectorized) -> Traced {
-        graph.traced(self.mark, vec![holds.0])
-    }
-
-    /// Returns the initial state with the vectorized axes and the names that the body adds, see
-    /// `widen_state`.
-    ///
-    /// # Errors
-    /// Returns an error if axes of one name have different sizes.
-    fn widen(&self, graph: &mut Graph, next: &[Vectorized]) -> Result<Option<Vec<Vectorized>>> {
-        widen_state(graph, self.mark, &self.initial, next)
     }
 
     /// Ends the loop with the results of its body. Returns the last state and all rows.
@@ -290,8 +277,9 @@ struct Repetition {
     mark: Mark,
     scope: Scope,
     start_mask: ExprId,
-    /// The operands of an iteration.
+    /// The state to trace the body on.
     inputs: Vec<Vectorized>,
+    /// The entries that begin, for which the body is traced.
     active: ActiveEntries,
 }
 
@@ -339,35 +327,9 @@ impl Repetition {
         let mut inputs = Vec::with_capacity(initial.len());
         for ((&old, &before), (_, own)) in old.iter().zip(before).zip(&initial) {
             let before = graph.stop_grad(before)?;
-            let (id, found) =
-                choose(graph, "while", &mask, (old, own.clone()), (before, own.clone()))?;
-            inputs.push((spread(graph, id, &found, own)?, own.clone()));
+            inputs.push(choose_part(graph, &mask, [old, before], own)?);
         }
         Ok(Self { vectors, initial, safe, mark, scope, start_mask, inputs, active })
-    }
-
-    /// The state to trace the body on.
-    fn inputs(&self) -> &[Vectorized] {
-        &self.inputs
-    }
-
-    /// Returns the initial state with the vectorized axes and the names that the body adds, see
-    /// `widen_state`. The condition for the initial state was traced after `start`, before the loop.
-    ///
-    /// # Errors
-    /// Returns an error if axes of one name have different sizes.
-    fn widen(
-        &self,
-        graph: &mut Graph,
-        start: Mark,
-        next: &[Vectorized],
-    ) -> Result<Option<Vec<Vectorized>>> {
-        widen_state(graph, start, &self.initial, next)
-    }
-
-    /// The entries that begin, for which the body is traced.
-    fn active(&self) -> ActiveEntries {
-        self.active.clone()
     }
 
     /// The state before an iteration.
@@ -392,9 +354,7 @@ impl Repetition {
         let mut state = Vec::with_capacity(old.len());
         for ((old, own), (new, vectors)) in old.into_iter().zip(body) {
             let new = spread(graph, *new, vectors, &own)?;
-            let (id, found) =
-                choose(graph, "while", &mask, (new, own.clone()), (old, own.clone()))?;
-            state.push((spread(graph, id, &found, &own)?, own));
+            state.push(choose_part(graph, &mask, [new, old], &own)?);
         }
         Ok(state)
     }
@@ -450,6 +410,19 @@ impl Repetition {
         let vectors = self.initial.into_iter().map(|(_, own)| own);
         Ok(ids.into_iter().skip(1).zip(vectors).collect())
     }
+}
+
+/// Chooses one of two values of a part of the state for each entry. The values and the result have the
+/// vectorized axes `own`.
+fn choose_part(
+    graph: &mut Graph,
+    mask: &Vectorized,
+    [on_true, on_false]: [ExprId; 2],
+    own: &VectorAxes,
+) -> Result<Vectorized> {
+    let [on_true, on_false] = [on_true, on_false].map(|id| (id, own.clone()));
+    let (id, found) = choose(graph, "while", mask, on_true, on_false)?;
+    Ok((spread(graph, id, &found, own)?, own.clone()))
 }
 
 /// Returns the initial state with the vectorized axes and the names that the body adds to it, or
