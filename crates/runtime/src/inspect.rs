@@ -28,25 +28,29 @@ pub enum DeviceText {
     Omitted,
 }
 
-/// The string of a tensor. For a tensor whose memory was released, or whose computation failed, it
-/// names the reason.
-pub(crate) fn text(tensor: &RawTensor, options: &PrintOptions, how: DeviceText) -> String {
-    let vectors = tensor.vectors();
-    let mut header = Vec::new();
-    if !vectors.is_empty() {
-        header.push(vectors.to_string());
-    }
-    header.push(type_text(tensor.dtype(), tensor.shape(), tensor.names()));
-    if let Some(buffer) = tensor.buffer() {
-        let device = Device::of_buffer(buffer);
-        match how {
-            DeviceText::Buffer => header.push(format!("{device}, buffer {:#x}", buffer.address())),
-            DeviceText::Name => header.push(device.to_string()),
-            DeviceText::Omitted => {}
+impl RawTensor {
+    /// Formats the tensor by print options. For a tensor whose memory was released, or whose
+    /// computation failed, the string names the reason.
+    pub fn text(&self, options: &PrintOptions, device_text: DeviceText) -> String {
+        let vectors = self.vectors();
+        let mut header = Vec::new();
+        if !vectors.is_empty() {
+            header.push(vectors.to_string());
         }
+        header.push(type_text(self.dtype(), self.shape(), self.names()));
+        if let Some(buffer) = self.buffer() {
+            let device = Device::of_buffer(buffer);
+            match device_text {
+                DeviceText::Buffer => {
+                    header.push(format!("{device}, buffer {:#x}", buffer.address()));
+                }
+                DeviceText::Name => header.push(device.to_string()),
+                DeviceText::Omitted => {}
+            }
+        }
+        let body = body(self, options).unwrap_or_else(|error| format!("failed: {error}"));
+        tensor_text(&header, self.data().shape(), &body)
     }
-    let body = body(tensor, options).unwrap_or_else(|error| format!("failed: {error}"));
-    tensor_text(&header, tensor.data().shape(), &body)
 }
 
 fn body(tensor: &RawTensor, options: &PrintOptions) -> Result<String> {

@@ -207,7 +207,10 @@ impl Job {
             .detail("nodes", || self.program.graph().len().to_string());
         if let Some(policy) = &self.key.stages {
             let stages = policy.split(&self.program)?;
-            let options = self.options_of_stages();
+            // Each stage is compiled as a separate program.
+            let (settings, progress) = (self.key.settings.clone(), self.progress.clone());
+            let hooks = Options::with_hook_names(&self.listeners);
+            let options = Options { settings, progress, ..hooks };
             return StagedExecutable::compile(stages, &options, &self.target, &self.key.donated);
         }
         self.target.compiler.compile(&CompileRequest {
@@ -217,14 +220,6 @@ impl Job {
             donated: &self.key.donated,
             device: self.target.device.as_ref(),
         })
-    }
-}
-
-impl Job {
-    /// Options under which stages of the program are compiled, each as a separate program.
-    fn options_of_stages(&self) -> Options {
-        let (settings, progress) = (self.key.settings.clone(), self.progress.clone());
-        Options { settings, progress, ..Options::with_hook_names(&self.listeners) }
     }
 }
 
@@ -354,16 +349,19 @@ impl ExecutableHandle {
 
     /// Explains which backend runs the next call; `reason` is why this compiler was chosen.
     pub(crate) fn explain(&self, reason: String, program: &Program) -> Explanation {
-        if let Ownership::Own { executable, .. } = &self.ownership
-            && let Some(explanation) = executable.explain()
-        {
-            return explanation;
-        }
-        Explanation {
+        self.own_explanation().unwrap_or_else(|| Explanation {
             backend: self.compiler().name().to_owned(),
             reason,
             estimated: estimate(program).seconds(),
             measured: self.measured_seconds().into_iter().collect(),
+        })
+    }
+
+    /// The explanation of an executable that runs on several backends.
+    fn own_explanation(&self) -> Option<Explanation> {
+        match &self.ownership {
+            Ownership::Shared { .. } => None,
+            Ownership::Own { executable, .. } => executable.explain(),
         }
     }
 
@@ -382,13 +380,8 @@ impl ExecutableHandle {
 
     /// The name of the backend that runs the next call.
     pub(crate) fn backend(&self) -> String {
-        match &self.ownership {
-            Ownership::Shared { job, .. } => job.target.compiler.name().to_owned(),
-            Ownership::Own { executable, compiler } => {
-                let explanation = executable.explain();
-                explanation.map_or_else(|| compiler.name().to_owned(), |found| found.backend)
-            }
-        }
+        let explanation = self.own_explanation();
+        explanation.map_or_else(|| self.compiler().name().to_owned(), |found| found.backend)
     }
 }
 

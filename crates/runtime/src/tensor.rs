@@ -16,7 +16,7 @@ use crate::background;
 use crate::device::Device;
 use crate::donation::RunDonation;
 use crate::error::{Error, Result};
-use crate::inspect::{self, DeviceText};
+use crate::inspect::DeviceText;
 use crate::memory::LargestValues;
 use crate::options::Options;
 use crate::pjrt;
@@ -449,11 +449,7 @@ impl RawTensor {
     /// # Errors
     /// Returns an error for a tensor that was freed.
     pub fn is_ready(&self) -> Result<bool> {
-        match self {
-            RawTensor::Host(_) => Ok(true),
-            RawTensor::Device(tensor) => Ok(tensor.buffer.is_ready()?),
-            RawTensor::Vectorized(tensor) => tensor.data().is_ready(),
-        }
+        self.buffer().map_or(Ok(true), |buffer| Ok(buffer.is_ready()?))
     }
 
     /// Calls `callback` when the data is available or its computation has failed; immediately for the
@@ -709,11 +705,7 @@ impl RawTensor {
     /// # Errors
     /// Returns errors of the plugin.
     pub fn deallocate(&self) -> Result<bool> {
-        match self {
-            RawTensor::Host(_) => Ok(false),
-            RawTensor::Device(tensor) => Ok(tensor.buffer.delete()?),
-            RawTensor::Vectorized(tensor) => tensor.data().deallocate(),
-        }
+        self.buffer().map_or(Ok(false), |buffer| Ok(buffer.delete()?))
     }
 }
 
@@ -753,13 +745,6 @@ impl From<HostTensor> for RawTensor {
     }
 }
 
-impl RawTensor {
-    /// Formats the tensor by print options.
-    pub fn text(&self, options: &PrintOptions, device: DeviceText) -> String {
-        inspect::text(self, options, device)
-    }
-}
-
 impl fmt::Debug for RawTensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -774,6 +759,6 @@ impl fmt::Display for RawTensor {
     /// Writes the type, the device and the elements, and waits for them. Equal tensors have equal
     /// strings: the address of a buffer is in [`RawTensor::text`] only.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&inspect::text(self, &PrintOptions::default(), DeviceText::Name))
+        f.write_str(&self.text(&PrintOptions::default(), DeviceText::Name))
     }
 }

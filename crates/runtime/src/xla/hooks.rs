@@ -102,12 +102,7 @@ impl Run {
     ) -> Result<Vec<Buffer>> {
         let _leaving = Leaving(self);
         let mut failure = None;
-        loop {
-            let call = match self.0.next(context.interrupt) {
-                Ok(Some(call)) => call,
-                Ok(None) => break,
-                Err(error) => return Err(error),
-            };
+        while let Some(call) = self.0.next(context.interrupt)? {
             if failure.is_some() {
                 continue;
             }

@@ -79,10 +79,8 @@ impl Divided {
     ) -> Result<Self> {
         settings::check(&options.settings)?;
         let parts = parts_of(mesh, program.inputs().iter(), inputs)?;
-        let wanted = match outputs {
-            Some(outputs) => Some(parts_of(mesh, program.output_types(), outputs)?),
-            None => None,
-        };
+        let wanted = outputs.map(|outputs| parts_of(mesh, program.output_types(), outputs));
+        let wanted = wanted.transpose()?;
         let inputs = layouts(inputs);
         let outputs = outputs.map(layouts);
         let partition =
