@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import csv
 import math
-import sys
 from dataclasses import dataclass
 from html import escape
 from pathlib import Path
+
+from generated import write_or_check
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benches" / "results"
@@ -115,22 +116,5 @@ def drawings() -> dict[Path, str]:
     }
 
 
-def main() -> int:
-    """Write the charts, or compare them with the files."""
-    stale = [
-        path
-        for path, content in drawings().items()
-        if not path.exists() or path.read_text(encoding="utf-8") != content
-    ]
-    if "--check" in sys.argv:
-        for path in stale:
-            sys.stderr.write(f"{path.relative_to(ROOT)}: run `python tools/charts.py`\n")
-        return bool(stale)
-    CHARTS.mkdir(parents=True, exist_ok=True)
-    for path in stale:
-        path.write_text(drawings()[path], encoding="utf-8")
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    write_or_check(drawings(), "python tools/charts.py")

@@ -6,8 +6,9 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
+
+from generated import write_or_check
 
 import nxla as nx
 
@@ -19,28 +20,12 @@ def loss(w: nx.Tensor, x: nx.Tensor, y: nx.Tensor) -> nx.Tensor:
     return nx.mean((nx.tanh(x @ w) - y) ** 2)
 
 
-def drawings() -> dict[str, str]:
-    """Return the drawings by the names of their files."""
+def drawings() -> dict[Path, str]:
+    """Return the content of each drawing."""
     expression = nx.debug_expr(loss)(nx.template((3, 2)), nx.template((4, 3)), nx.template((4, 2)))
     stages = nx.graph.split(expression, lambda node: "after" if node.op == "tanh" else "none")
-    return {"graph.svg": expression.to_svg(), "stages.svg": stages.to_svg()}
-
-
-def main() -> int:
-    """Write the drawings, or compare them with the files."""
-    stale = {
-        name: drawing
-        for name, drawing in drawings().items()
-        if not (STATIC / name).exists() or (STATIC / name).read_text(encoding="utf-8") != drawing
-    }
-    if "--check" in sys.argv:
-        for name in stale:
-            sys.stderr.write(f"docs/_static/{name}: run `python tools/drawings.py`\n")
-        return bool(stale)
-    for name, drawing in stale.items():
-        (STATIC / name).write_text(drawing, encoding="utf-8")
-    return 0
+    return {STATIC / "graph.svg": expression.to_svg(), STATIC / "stages.svg": stages.to_svg()}
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    write_or_check(drawings(), "python tools/drawings.py")

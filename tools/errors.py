@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ast
 import re
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from generated import write_or_check
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -118,18 +119,11 @@ def section() -> str:
     return "".join(parts)
 
 
-def main() -> int:
+def main() -> None:
     """Write the section, or compare it with the page."""
-    page = PAGE.read_text(encoding="utf-8")
-    head = page.partition(HEADING)[0].rstrip("\n")
-    content = f"{head}\n\n{section()}"
-    if "--check" in sys.argv:
-        if page != content:
-            sys.stderr.write("docs/reference/errors.md: run `python tools/errors.py`\n")
-        return page != content
-    PAGE.write_text(content, encoding="utf-8")
-    return 0
+    head = PAGE.read_text(encoding="utf-8").partition(HEADING)[0].rstrip("\n")
+    write_or_check({PAGE: f"{head}\n\n{section()}"}, "python tools/errors.py")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -7,11 +7,11 @@ promises` writes the page, and `--check` fails if it is out of date.
 # ruff: noqa: E501
 from __future__ import annotations
 
-import argparse
 import re
-import sys
 from collections import Counter
 from pathlib import Path
+
+from generated import write_or_check
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs/learn/nx-promises.md"
@@ -213,16 +213,5 @@ def page() -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def main() -> None:
-    """Write the page, or check it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--check", action="store_true", help="fail if the page is out of date")
-    text = page()
-    if not parser.parse_args().check:
-        PAGE.write_text(text, encoding="utf-8")
-    elif not PAGE.exists() or PAGE.read_text(encoding="utf-8") != text:
-        sys.exit("run `make promises`: docs/learn/nx-promises.md is out of date")
-
-
 if __name__ == "__main__":
-    main()
+    write_or_check({PAGE: page()}, "make promises")

@@ -7,7 +7,6 @@ is in the module. `make stubs` writes the files, and a test fails if they are ou
 
 from __future__ import annotations
 
-import argparse
 import ast
 import inspect
 import pkgutil
@@ -17,6 +16,8 @@ import sys
 import textwrap
 from pathlib import Path
 from typing import Any
+
+from generated import write_or_check
 
 from nxla import _core
 from nxla._methods import METHODS
@@ -228,20 +229,5 @@ def files() -> dict[Path, str]:
     return found
 
 
-def main() -> None:
-    """Write the files, or fail if some are out of date."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--check", action="store_true", help="write nothing; fail if a file is out of date"
-    )
-    check = parser.parse_args().check
-    found = files()
-    old = [path for path, text in found.items() if path.read_text(encoding="utf-8") != text]
-    for path in old if not check else []:
-        path.write_text(found[path], encoding="utf-8")
-    if old and check:
-        sys.exit(f"run `make stubs`: {', '.join(str(path.relative_to(ROOT)) for path in old)}")
-
-
 if __name__ == "__main__":
-    main()
+    write_or_check(files(), "make stubs")
