@@ -311,12 +311,8 @@ impl Initializer {
                 let x = graph.as_type(value, dtype)?;
                 graph.broadcast_and_name(x, draw.shape, None, draw.names)
             }
-            Rule::Uniform { low, high } => uniform_in(graph, key, [low, high], &draw),
-            Rule::Normal { deviation } => {
-                let mean = distribution_parameter(graph, 0.0, &draw)?;
-                let deviation = distribution_parameter(graph, deviation, &draw)?;
-                graph.random_normal(key, mean, deviation, &draw)
-            }
+            Rule::Uniform { low, high } => draw_uniform(graph, key, [low, high], &draw),
+            Rule::Normal { deviation } => draw_normal(graph, key, [0.0, deviation], &draw),
             Rule::TruncatedNormal { deviation, low, high } => {
                 let [low, high] = [
                     distribution_parameter(graph, low, &draw)?,
@@ -418,7 +414,7 @@ impl Initializer {
 }
 
 /// Draws uniformly between two bounds.
-fn uniform_in(
+pub(crate) fn draw_uniform(
     graph: &mut Graph,
     key: ExprId,
     [low, high]: [f64; 2],
@@ -429,8 +425,20 @@ fn uniform_in(
     graph.random_uniform(key, low, high, draw)
 }
 
+/// Draws from a normal distribution with a mean and a standard deviation.
+pub(crate) fn draw_normal(
+    graph: &mut Graph,
+    key: ExprId,
+    [mean, deviation]: [f64; 2],
+    draw: &Draw,
+) -> Result<ExprId> {
+    let mean = distribution_parameter(graph, mean, draw)?;
+    let deviation = distribution_parameter(graph, deviation, draw)?;
+    graph.random_normal(key, mean, deviation, draw)
+}
+
 /// Returns a parameter of a distribution, in the dtype of the drawn numbers if it is a float.
-pub(crate) fn distribution_parameter(graph: &mut Graph, value: f64, draw: &Draw) -> Result<ExprId> {
+fn distribution_parameter(graph: &mut Graph, value: f64, draw: &Draw) -> Result<ExprId> {
     let drawn = draw.dtype.filter(|dtype| dtype.is_float() || dtype.is_complex());
     graph.weak_constant(Number::Float(value), drawn)
 }

@@ -188,6 +188,16 @@ impl Over {
         Ok(self.of_reduction(graph, x)?.0)
     }
 
+    /// Returns the indices of the axes in `x`, all of them by default, for a function that does not
+    /// reduce axes.
+    ///
+    /// # Errors
+    /// Returns the errors of [`Over::of`].
+    pub(super) fn of_all(&self, graph: &Graph, x: ExprId) -> Result<Vec<i64>> {
+        let all = || (0..).take(graph.shape(x).rank()).collect();
+        Ok(self.of(graph, x)?.unwrap_or_else(all))
+    }
+
     /// Returns the indices of the axes in `x`, or `None` for all, and whether the axes remain.
     ///
     /// # Errors

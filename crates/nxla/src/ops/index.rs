@@ -288,10 +288,8 @@ methods! {
     /// assert_eq!(taken.to_vec::<i32>()?, [2, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn take_along_axis(x, indices as position; axis into Axis) one |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.take_along_axis(x, indices, axis)
-    };
+    fn take_along_axis(x, indices as position; axis into Axis) one |graph|
+        graph.take_along_axis(x, indices, axis.of(graph, x)?);
 
     /// Returns the elements at coordinates, which are the last axis of `indices`: one for each of
     /// these axes, or for all axes with `()`.
@@ -303,10 +301,8 @@ methods! {
     /// assert_eq!(x.gather(Tensor::from([[1, 0], [0, 1]]), ())?.to_vec::<i32>()?, [3, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn gather(x, indices as position; over into Over) one |graph| {
-        let axes = over.of(graph, x)?;
-        graph.gather(x, indices, axes.as_deref())
-    };
+    fn gather(x, indices as position; over into Over) one |graph|
+        graph.gather(x, indices, over.of(graph, x)?.as_deref());
 
     /// Adds updates at indices with the layout of [`gather`](Self::gather).
     ///
@@ -318,10 +314,8 @@ methods! {
     /// assert_eq!(counts.to_vec::<i32>()?, [5, 0, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn indexed_add(x, indices as position, updates as element; over into Over) one |graph| {
-        let axes = over.of(graph, x)?;
-        graph.indexed_add(x, indices, updates, axes.as_deref())
-    };
+    fn indexed_add(x, indices as position, updates as element; over into Over) one |graph|
+        graph.indexed_add(x, indices, updates, over.of(graph, x)?.as_deref());
 
     /// Writes updates at indices with the layout of [`gather`](Self::gather). Of several updates of
     /// one element, one remains.
@@ -334,10 +328,8 @@ methods! {
     /// assert_eq!(put.to_vec::<i32>()?, [8, 2, 7]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn indexed_put(x, indices as position, updates as element; over into Over) one |graph| {
-        let axes = over.of(graph, x)?;
-        graph.indexed_put(x, indices, updates, axes.as_deref())
-    };
+    fn indexed_put(x, indices as position, updates as element; over into Over) one |graph|
+        graph.indexed_put(x, indices, updates, over.of(graph, x)?.as_deref());
 
     /// Returns the differences of neighbors along an axis, applied `order` times.
     ///
@@ -348,10 +340,7 @@ methods! {
     /// assert_eq!(Tensor::from([1, 4, 9]).diff(2, 0)?.to_vec::<i32>()?, [2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn diff(x; order: usize, axis into Axis) one |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.diff(x, order, axis)
-    };
+    fn diff(x; order: usize, axis into Axis) one |graph| graph.diff(x, order, axis.of(graph, x)?);
 
     /// Sorts along an axis; NaN comes last.
     ///

@@ -148,10 +148,8 @@ methods! {
     /// assert_eq!(spectrum.real()?.to_vec::<f32>()?, [1.0; 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn fft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.fft(x, length, axis, norm)
-    };
+    fn fft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph|
+        graph.fft(x, length, axis.of(graph, x)?, norm);
 
     /// Returns the inverse of [`fft`](Self::fft), divided by the number of points.
     ///
@@ -162,10 +160,8 @@ methods! {
     /// assert_eq!(x.ifft(None, 0, FftNorm::Backward)?.real()?.to_vec::<f32>()?, [1.0, 2.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn ifft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.ifft(x, length, axis, norm)
-    };
+    fn ifft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph|
+        graph.ifft(x, length, axis.of(graph, x)?, norm);
 
     /// Returns the nonredundant half of the transform of real numbers: `length / 2 + 1` points.
     ///
@@ -176,10 +172,8 @@ methods! {
     /// assert_eq!(spectrum.real()?.to_vec::<f32>()?, [4.0, 0.0, 0.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn rfft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.rfft(x, length, axis, norm)
-    };
+    fn rfft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph|
+        graph.rfft(x, length, axis.of(graph, x)?, norm);
 
     /// Returns the inverse of [`rfft`](Self::rfft): `length` real numbers.
     ///
@@ -190,10 +184,8 @@ methods! {
     /// assert_eq!(spectrum.irfft(Some(4), 0, FftNorm::Backward)?.to_vec::<f32>()?, [1.0; 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn irfft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.irfft(x, length, axis, norm)
-    };
+    fn irfft(x; length: Option<usize>, axis into Axis, norm: FftNorm) one |graph|
+        graph.irfft(x, length, axis.of(graph, x)?, norm);
 
     /// Applies [`fft`](Self::fft) along several axes; `lengths` has an entry for each axis.
     ///
@@ -205,10 +197,8 @@ methods! {
     /// assert_eq!(ones.to_vec::<f32>()?, [1.0, 1.0, 1.0, 1.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn fftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph| {
-        let axes = over.of(graph, x)?;
-        graph.fftn(x, lengths, axes.as_deref(), norm)
-    };
+    fn fftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph|
+        graph.fftn(x, lengths, over.of(graph, x)?.as_deref(), norm);
 
     /// Returns the inverse of [`fftn`](Self::fftn).
     ///
@@ -219,10 +209,8 @@ methods! {
     /// assert_eq!(spectrum.ifftn(None, (), FftNorm::Backward)?.real()?.to_vec::<f32>()?, [1.0; 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn ifftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph| {
-        let axes = over.of(graph, x)?;
-        graph.ifftn(x, lengths, axes.as_deref(), norm)
-    };
+    fn ifftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph|
+        graph.ifftn(x, lengths, over.of(graph, x)?.as_deref(), norm);
 
     /// Applies [`rfft`](Self::rfft) along the last of several axes, and [`fft`](Self::fft) along
     /// the others.
@@ -234,10 +222,8 @@ methods! {
     /// assert_eq!(spectrum.shape()[..], [2, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn rfftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph| {
-        let axes = over.of(graph, x)?;
-        graph.rfftn(x, lengths, axes.as_deref(), norm)
-    };
+    fn rfftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph|
+        graph.rfftn(x, lengths, over.of(graph, x)?.as_deref(), norm);
 
     /// Returns the inverse of [`rfftn`](Self::rfftn).
     ///
@@ -248,10 +234,8 @@ methods! {
     /// assert_eq!(spectrum.irfftn(None, (), FftNorm::Backward)?.to_vec::<f32>()?, [1.0; 8]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn irfftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph| {
-        let axes = over.of(graph, x)?;
-        graph.irfftn(x, lengths, axes.as_deref(), norm)
-    };
+    fn irfftn(x; lengths: Option<&[usize]>, over into Over, norm: FftNorm) one |graph|
+        graph.irfftn(x, lengths, over.of(graph, x)?.as_deref(), norm);
 
     /// Returns `(p, l, u)` with the product `p l u` equal to this matrix: a permutation of rows, a
     /// lower triangle with a unit diagonal, and an upper triangle.

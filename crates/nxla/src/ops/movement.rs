@@ -60,10 +60,7 @@ methods! {
     /// assert_eq!(x.flatten([0, 1])?.shape()[..], [6, 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn flatten(x; over into Over) one |graph| {
-        let axes = over.of(graph, x)?;
-        graph.flatten(x, axes.as_deref())
-    };
+    fn flatten(x; over into Over) one |graph| graph.flatten(x, over.of(graph, x)?.as_deref());
 
     /// Removes these axes, which must have size 1; `()` removes all axes of size 1.
     ///
@@ -75,10 +72,7 @@ methods! {
     /// assert_eq!(x.squeeze(0)?.shape()[..], [3, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn squeeze(x; over into Over) one |graph| {
-        let axes = over.of(graph, x)?;
-        graph.squeeze(x, axes.as_deref())
-    };
+    fn squeeze(x; over into Over) one |graph| graph.squeeze(x, over.of(graph, x)?.as_deref());
 
     /// Inserts an axis of size 1 at a position; -1 appends.
     ///
@@ -113,11 +107,8 @@ methods! {
     /// assert_eq!(x.swap_axes(0, -1)?.shape()[..], [5, 3, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn swap_axes(x; first into Axis, second into Axis) one |graph| {
-        let first = first.of(graph, x)?;
-        let second = second.of(graph, x)?;
-        graph.swap_axes(x, first, second)
-    };
+    fn swap_axes(x; first into Axis, second into Axis) one |graph|
+        graph.swap_axes(x, first.of(graph, x)?, second.of(graph, x)?);
 
     /// Rotates by multiples of 90 degrees in the plane of two axes, from the first to the second.
     ///
@@ -140,10 +131,7 @@ methods! {
     /// assert_eq!(x.transpose([0, 2, 1])?.shape()[..], [2, 5, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn transpose(x; order into Over) one |graph| {
-        let axes = order.of(graph, x)?;
-        graph.transpose(x, axes.as_deref())
-    };
+    fn transpose(x; order into Over) one |graph| graph.transpose(x, order.of(graph, x)?.as_deref());
 
     /// Moves the axes `from` to the positions `to`; the others keep their order.
     ///
@@ -164,10 +152,7 @@ methods! {
     /// assert_eq!(Tensor::from([1, 2, 3]).reverse(())?.to_vec::<i32>()?, [3, 2, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn reverse(x; over into Over) one |graph| {
-        let axes = over.of(graph, x)?;
-        graph.reverse(x, axes.as_deref())
-    };
+    fn reverse(x; over into Over) one |graph| graph.reverse(x, over.of(graph, x)?.as_deref());
 
     /// Broadcasts to a shape, with axes aligned from the right.
     ///
@@ -240,10 +225,7 @@ methods! {
     /// assert_eq!((head.to_vec::<i32>()?, tail.to_vec::<i32>()?), (vec![1], vec![2, 3]));
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn split(x; index: i64, axis into Axis) two |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.split(x, index, axis)
-    };
+    fn split(x; index: i64, axis into Axis) two |graph| graph.split(x, index, axis.of(graph, x)?);
 
     /// Repeats the whole tensor along each axis.
     ///
@@ -264,10 +246,8 @@ methods! {
     /// assert_eq!(x.repeat(&[2, 1], 0)?.to_vec::<i32>()?, [1, 1, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn repeat(x; counts: &[usize], axis into Axis) one |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.repeat(x, counts, axis)
-    };
+    fn repeat(x; counts: &[usize], axis into Axis) one |graph|
+        graph.repeat(x, counts, axis.of(graph, x)?);
 
     /// Shifts along an axis; elements beyond one end enter at the other.
     ///
@@ -277,10 +257,7 @@ methods! {
     /// assert_eq!(Tensor::from([1, 2, 3]).roll(1, 0)?.to_vec::<i32>()?, [3, 1, 2]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn roll(x; shift: i64, axis into Axis) one |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.roll(x, shift, axis)
-    };
+    fn roll(x; shift: i64, axis into Axis) one |graph| graph.roll(x, shift, axis.of(graph, x)?);
 }
 
 methods! {
@@ -293,10 +270,7 @@ methods! {
     /// assert_eq!(rows[1].to_vec::<i32>()?, [3, 4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn unstack(x; axis into Axis) many |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.unstack(x, axis)
-    };
+    fn unstack(x; axis into Axis) many |graph| graph.unstack(x, axis.of(graph, x)?);
 }
 
 joiners! {

@@ -230,10 +230,7 @@ methods! {
     /// assert_eq!(x.softmax(-1)?.to_vec::<f32>()?, [0.5, 0.5]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn softmax(x; axis into Axis) one |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.softmax(x, axis)
-    };
+    fn softmax(x; axis into Axis) one |graph| graph.softmax(x, axis.of(graph, x)?);
 
     /// Returns the logarithm of the softmax along an axis.
     ///
@@ -244,10 +241,7 @@ methods! {
     /// assert!((y + 2f32.ln()).abs() < 1e-6);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn log_softmax(x; axis into Axis) one |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.log_softmax(x, axis)
-    };
+    fn log_softmax(x; axis into Axis) one |graph| graph.log_softmax(x, axis.of(graph, x)?);
 
     /// Returns the first half of an axis times the sigmoid of the second half.
     ///
@@ -258,10 +252,7 @@ methods! {
     /// assert_eq!(x.glu(0)?.to_vec::<f32>()?, [1.0, 2.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn glu(x; axis into Axis) one |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.glu(x, axis)
-    };
+    fn glu(x; axis into Axis) one |graph| graph.glu(x, axis.of(graph, x)?);
 
     /// Returns ones where the index along a new axis equals the integer, and zeros elsewhere.
     ///
@@ -297,9 +288,8 @@ methods! {
     /// assert_eq!(kept.to_vec::<f32>()?, [1.0, 2.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn dropout(key, x; rate: f64) two |graph| {
-        draw_with(graph, key, |graph, key| graph.dropout(key, x, rate))
-    };
+    fn dropout(key, x; rate: f64) two |graph|
+        draw_with(graph, key, |graph, key| graph.dropout(key, x, rate));
 
     /// Normalizes elements along these axes to mean 0 and variance 1.
     ///
@@ -310,11 +300,8 @@ methods! {
     /// assert_eq!(x.layer_norm(-1, 0.0)?.to_vec::<f32>()?, [-1.0, 1.0, -1.0, 1.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn layer_norm(x; over into Over, epsilon: f64) one |graph| {
-        let axes = over.of(graph, x)?;
-        let all: Vec<i64> = (0..).take(graph.shape(x).rank()).collect();
-        graph.layer_norm(x, [None, None], &axes.unwrap_or(all), epsilon)
-    };
+    fn layer_norm(x; over into Over, epsilon: f64) one |graph|
+        graph.layer_norm(x, [None, None], &over.of_all(graph, x)?, epsilon);
 
     /// Applies [`layer_norm`](Self::layer_norm), then multiplies by a scale and adds a bias.
     ///
@@ -326,11 +313,8 @@ methods! {
     /// assert_eq!(x.to_vec::<f32>()?, [-1.0, 3.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn affine_layer_norm(x, scale, bias; over into Over, epsilon: f64) one |graph| {
-        let axes = over.of(graph, x)?;
-        let all: Vec<i64> = (0..).take(graph.shape(x).rank()).collect();
-        graph.layer_norm(x, [Some(scale), Some(bias)], &axes.unwrap_or(all), epsilon)
-    };
+    fn affine_layer_norm(x, scale, bias; over into Over, epsilon: f64) one |graph|
+        graph.layer_norm(x, [Some(scale), Some(bias)], &over.of_all(graph, x)?, epsilon);
 
     /// Normalizes elements along these axes to a mean square of 1, then multiplies by a scale.
     ///
@@ -341,11 +325,8 @@ methods! {
     /// assert_eq!(x.to_vec::<f32>()?, [1.0, -3.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn rms_norm(x, scale; over into Over, epsilon: f64) one |graph| {
-        let axes = over.of(graph, x)?;
-        let all: Vec<i64> = (0..).take(graph.shape(x).rank()).collect();
-        graph.rms_norm(x, Some(scale), &axes.unwrap_or(all), epsilon)
-    };
+    fn rms_norm(x, scale; over into Over, epsilon: f64) one |graph|
+        graph.rms_norm(x, Some(scale), &over.of_all(graph, x)?, epsilon);
 
     /// Normalizes groups of channels of each example to mean 0 and variance 1, then multiplies by a
     /// scale and adds a bias for each channel.

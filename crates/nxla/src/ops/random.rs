@@ -20,7 +20,7 @@ use nxla_tensor::Number;
 
 use super::axes::Axis;
 use super::{makers, methods};
-use crate::initializers::{Initializer, distribution_parameter};
+use crate::initializers::{Initializer, draw_normal, draw_uniform};
 
 /// Draws with one half of a key, and returns the other half too.
 pub(super) fn draw_with(
@@ -57,9 +57,7 @@ methods! {
     /// assert_eq!((keys.dtype(), &keys.shape()[..]), (DType::U32, &[3usize, 2][..]));
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_split(key; parts: usize) one |graph| {
-        graph.random_split(key, parts)
-    };
+    fn random_split(key; parts: usize) one |graph| graph.random_split(key, parts);
 
     /// Returns a key for each of the integers `data`; equal integers have equal keys.
     ///
@@ -71,9 +69,7 @@ methods! {
     /// assert!(keys[..2] == keys[4..] && keys[..2] != keys[2..4]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_fold_in(key, data) one |graph| {
-        graph.random_fold_in(key, data)
-    };
+    fn random_fold_in(key, data) one |graph| graph.random_fold_in(key, data);
 
     /// Draws the first values of parameters with this key, `f32` by default; see
     /// [`initializers`](crate::initializers).
@@ -86,9 +82,8 @@ methods! {
     /// assert!(w.abs()?.reduce_max()?.item::<f64>()? < (6f64 / 50.0).sqrt());
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn initialize(key; initializer: Initializer, draw: Draw) one |graph| {
-        initializer.build(graph, key, &draw)
-    };
+    fn initialize(key; initializer: Initializer, draw: Draw) one |graph|
+        initializer.build(graph, key, &draw);
 
     /// Draws floats with the uniform distribution on a range, and returns the next key. An empty
     /// range is an error.
@@ -105,10 +100,8 @@ methods! {
             let why = format!("must have a start below its end; got {}..{}", range.start, range.end);
             return Err(ErrorKind::invalid("range", why).of("random_uniform").into());
         }
-        draw_with(graph, key, |graph, key| {
-            let [low, high] = [distribution_parameter(graph, range.start, &draw)?, distribution_parameter(graph, range.end, &draw)?];
-            graph.random_uniform(key, low, high, &draw)
-        })
+        let bounds = [range.start, range.end];
+        draw_with(graph, key, |graph, key| draw_uniform(graph, key, bounds, &draw))
     };
 
     /// Draws floats of the normal distribution, and returns the next key.
@@ -120,12 +113,8 @@ methods! {
     /// assert!((x.mean()?.item::<f32>()? - 5.0).abs() < 0.2);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_normal(key; mean: f64, deviation: f64, draw: Draw) two |graph| {
-        draw_with(graph, key, |graph, key| {
-            let [mean, deviation] = [distribution_parameter(graph, mean, &draw)?, distribution_parameter(graph, deviation, &draw)?];
-            graph.random_normal(key, mean, deviation, &draw)
-        })
-    };
+    fn random_normal(key; mean: f64, deviation: f64, draw: Draw) two |graph|
+        draw_with(graph, key, |graph, key| draw_normal(graph, key, [mean, deviation], &draw));
 
     /// Draws integers with the uniform distribution on a range, and returns the next key.
     ///
@@ -154,11 +143,8 @@ methods! {
     /// assert_eq!((x.dtype(), &x.shape()[..]), (DType::F32, &[2usize, 3][..]));
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_gumbel(key; draw: Draw) two |graph| {
-        draw_with(graph, key, |graph, key| {
-            graph.random_gumbel(key, &draw)
-        })
-    };
+    fn random_gumbel(key; draw: Draw) two |graph|
+        draw_with(graph, key, |graph, key| graph.random_gumbel(key, &draw));
 
     /// Draws booleans that are true with the probability `p`, and returns the next key.
     ///
@@ -169,11 +155,8 @@ methods! {
     /// assert!(x.dtype() == DType::Pred && x.all()?.item::<bool>()?);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_bernoulli(key, p as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, key, |graph, key| {
-            graph.random_bernoulli(key, p, &draw)
-        })
-    };
+    fn random_bernoulli(key, p as parameter(draw); draw: Draw) two |graph|
+        draw_with(graph, key, |graph, key| graph.random_bernoulli(key, p, &draw));
 
     /// Draws floats of the exponential distribution with mean `scale`, and returns the next key.
     ///
@@ -184,11 +167,8 @@ methods! {
     /// assert!(x.reduce_min()?.item::<f32>()? >= 0.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_exponential(key, scale as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, key, |graph, key| {
-            graph.random_exponential(key, scale, &draw)
-        })
-    };
+    fn random_exponential(key, scale as parameter(draw); draw: Draw) two |graph|
+        draw_with(graph, key, |graph, key| graph.random_exponential(key, scale, &draw));
 
     /// Draws floats of the Laplace distribution, and returns the next key.
     ///
@@ -200,11 +180,8 @@ methods! {
     /// assert_eq!(x.dtype(), DType::F64);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_laplace(key, mean as parameter(draw), scale as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, key, |graph, key| {
-            graph.random_laplace(key, mean, scale, &draw)
-        })
-    };
+    fn random_laplace(key, mean as parameter(draw), scale as parameter(draw); draw: Draw) two |graph|
+        draw_with(graph, key, |graph, key| graph.random_laplace(key, mean, scale, &draw));
 
     /// Draws floats of the standard normal distribution between two bounds, and returns the next
     /// key.
@@ -222,11 +199,8 @@ methods! {
     /// assert!((40.05..41.0).contains(&x.reduce_max()?.item::<f32>()?));
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_truncated_normal(key, low as parameter(draw), high as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, key, |graph, key| {
-            graph.random_truncated_normal(key, low, high, &draw)
-        })
-    };
+    fn random_truncated_normal(key, low as parameter(draw), high as parameter(draw); draw: Draw) two |graph|
+        draw_with(graph, key, |graph, key| graph.random_truncated_normal(key, low, high, &draw));
 
     /// Draws floats of the gamma distribution with shape `a`, and returns the next key.
     ///
@@ -237,11 +211,8 @@ methods! {
     /// assert!(x.reduce_min()?.item::<f32>()? > 0.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_gamma(key, a as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, key, |graph, key| {
-            graph.random_gamma(key, a, &draw)
-        })
-    };
+    fn random_gamma(key, a as parameter(draw); draw: Draw) two |graph|
+        draw_with(graph, key, |graph, key| graph.random_gamma(key, a, &draw));
 
     /// Draws floats of the beta distribution, and returns the next key.
     ///
@@ -252,11 +223,8 @@ methods! {
     /// assert!(x.reduce_max()?.item::<f32>()? < 1.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_beta(key, a as parameter(draw), b as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, key, |graph, key| {
-            graph.random_beta(key, a, b, &draw)
-        })
-    };
+    fn random_beta(key, a as parameter(draw), b as parameter(draw); draw: Draw) two |graph|
+        draw_with(graph, key, |graph, key| graph.random_beta(key, a, b, &draw));
 
     /// Draws counts of the Poisson distribution, `s32` by default, and returns the next key.
     ///
@@ -267,11 +235,8 @@ methods! {
     /// assert!(x.dtype() == DType::S32 && x.reduce_min()?.item::<i32>()? >= 0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_poisson(key, rate as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, key, |graph, key| {
-            graph.random_poisson(key, rate, &draw)
-        })
-    };
+    fn random_poisson(key, rate as parameter(draw); draw: Draw) two |graph|
+        draw_with(graph, key, |graph, key| graph.random_poisson(key, rate, &draw));
 
     /// Draws vectors of the Dirichlet distribution along the last axis of `alpha`, and returns the
     /// next key.
@@ -284,11 +249,8 @@ methods! {
     /// assert!(x.sum_over(-1)?.all_close(1.0, 1e-5, 0.0, false)?.item::<bool>()?);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_dirichlet(key, alpha as parameter(draw); draw: Draw) two |graph| {
-        draw_with(graph, key, |graph, key| {
-            graph.random_dirichlet(key, alpha, &draw)
-        })
-    };
+    fn random_dirichlet(key, alpha as parameter(draw); draw: Draw) two |graph|
+        draw_with(graph, key, |graph, key| graph.random_dirichlet(key, alpha, &draw));
 
     /// Draws indices along an axis of `logits` with probabilities proportional to their
     /// exponentials, and returns the next key.
@@ -338,10 +300,8 @@ methods! {
     /// assert_eq!(x.sort(0)?.to_vec::<i32>()?, [1, 2, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_shuffle(key, x; axis into Axis, independent: bool) two |graph| {
-        let axis = axis.of(graph, x)?;
-        graph.random_shuffle(key, x, axis, independent)
-    };
+    fn random_shuffle(key, x; axis into Axis, independent: bool) two |graph|
+        graph.random_shuffle(key, x, axis.of(graph, x)?, independent);
 
     /// Draws samples of `x` with equal probabilities, and returns the next key.
     ///
@@ -354,9 +314,7 @@ methods! {
     /// assert_eq!(x.sort(0)?.to_vec::<i32>()?, [1, 2, 3]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_choice(key, x; choice: Choice) two |graph| {
-        graph.random_choice(key, x, None, choice)
-    };
+    fn random_choice(key, x; choice: Choice) two |graph| graph.random_choice(key, x, None, choice);
 
     /// Draws samples of `x` with these probabilities, and returns the next key.
     ///
@@ -369,7 +327,6 @@ methods! {
     /// assert_eq!(x.to_vec::<i32>()?, [1, 1]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn random_weighted_choice(key, x, probabilities; choice: Choice) two |graph| {
-        graph.random_choice(key, x, Some(probabilities), choice)
-    };
+    fn random_weighted_choice(key, x, probabilities; choice: Choice) two |graph|
+        graph.random_choice(key, x, Some(probabilities), choice);
 }

@@ -217,10 +217,8 @@ methods! {
     /// assert_eq!(x.argmax(Arg::all().last())?.item::<f64>()?, 2.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn argmax(x; over into Arg) one |graph| {
-        let axis = over.of(graph, x)?;
-        graph.argmax(x, axis, over.keep, over.last, over.dtype.unwrap_or(DType::S32))
-    };
+    fn argmax(x; over into Arg) one |graph|
+        graph.argmax(x, over.of(graph, x)?, over.keep, over.last, over.dtype.unwrap_or(DType::S32));
 
     /// Returns the index of the smallest element along an axis, or in row-major order for `()`.
     ///
@@ -232,10 +230,8 @@ methods! {
     /// assert_eq!(x.argmin(1)?.to_vec::<i32>()?, [1, 0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn argmin(x; over into Arg) one |graph| {
-        let axis = over.of(graph, x)?;
-        graph.argmin(x, axis, over.keep, over.last, over.dtype.unwrap_or(DType::S32))
-    };
+    fn argmin(x; over into Arg) one |graph|
+        graph.argmin(x, over.of(graph, x)?, over.keep, over.last, over.dtype.unwrap_or(DType::S32));
 }
 
 /// The axis and options of an arg-reduction.

@@ -243,7 +243,6 @@ methods! {
     /// assert_eq!(y.to_vec::<f32>()?, [5.0, 5.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn interpolate_periodic(x, xs, ys; period: f64) one |graph| {
-        graph.interpolate(x, xs, ys, &Beyond { period: Some(period), ..Beyond::default() })
-    };
+    fn interpolate_periodic(x, xs, ys; period: f64) one |graph|
+        graph.interpolate(x, xs, ys, &Beyond { period: Some(period), ..Beyond::default() });
 }

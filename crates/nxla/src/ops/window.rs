@@ -272,10 +272,8 @@ macro_rules! cumulative {
                     "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
                     stringify!($name), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
-                fn $name(x; axis into Axis) one |graph| {
-                    let axis = axis.of(graph, x)?;
-                    graph.cumulative(Cumulative::$op, x, axis, false)
-                };
+                fn $name(x; axis into Axis) one |graph|
+                    graph.cumulative(Cumulative::$op, x, axis.of(graph, x)?, false);
 
                 $(#[$doc])*
                 ///
@@ -284,10 +282,8 @@ macro_rules! cumulative {
                     "\n```\nlet x = nxla::Tensor::from([[1, 2], [3, 4]]);\nassert_eq!(x.",
                     stringify!($reverse), "(0)?.shape()[..], [2, 2]);\n# Ok::<(), nxla::Error>(())\n```"
                 )]
-                fn $reverse(x; axis into Axis) one |graph| {
-                    let axis = axis.of(graph, x)?;
-                    graph.cumulative(Cumulative::$op, x, axis, true)
-                };
+                fn $reverse(x; axis into Axis) one |graph|
+                    graph.cumulative(Cumulative::$op, x, axis.of(graph, x)?, true);
             )*
         }
     };
