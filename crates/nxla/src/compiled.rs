@@ -7,10 +7,10 @@ use std::sync::Arc;
 use nxla_expr::{Program, TensorType};
 use nxla_runtime::{self as runtime, Options};
 
-use crate::containers::{Arguments, Container, Leaves, Tree};
+use crate::Result;
+use crate::containers::{Arguments, Container, Leaves, Tree, leaves_of_arguments};
 use crate::jit::{Entry, InterruptFn, as_interrupt};
 use crate::tensor::Tensor;
-use crate::{Error, Result};
 
 /// A function compiled for fixed argument types; created by [`Jit::compile`](crate::Jit::compile).
 ///
@@ -86,11 +86,8 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
     /// of the run.
     pub fn call(&self, arguments: impl Arguments<Inputs, Tensor>) -> Result<Results::Tensors> {
         runtime::refuse_trace(self.program().name().unwrap_or("call"))?;
-        let mut leaves = Leaves::default();
-        arguments.append(&mut leaves);
-        if let Some(why) = self.types.difference::<Inputs>(&leaves, "argument")? {
-            return Err(Error::Arguments { function: "call".into(), why });
-        }
+        let leaves = leaves_of_arguments(arguments);
+        self.types.check::<Inputs>(&leaves, "call", "argument")?;
         let inputs: Vec<&runtime::RawTensor> =
             leaves.items.iter().map(|tensor| &**tensor).collect();
         let interrupt = as_interrupt(self.interrupt.as_deref());

@@ -17,7 +17,7 @@ use smallvec::SmallVec;
 
 use crate::compiled::Compiled;
 use crate::containers::{
-    Arguments, Container, Fixed, Function, Leaves, Structure, Tree, leaves_of,
+    Arguments, Container, Fixed, Function, Leaves, Structure, Tree, leaves_of, leaves_of_arguments,
 };
 use crate::donation::{Donation, UnusableDonation, argument_paths, donated_inputs};
 use crate::expr::Expr;
@@ -434,8 +434,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         &self,
         types: impl Arguments<F::Arguments, TensorType>,
     ) -> Result<(Arc<Program>, Vec<Tensor>)> {
-        let mut leaves = Leaves::default();
-        types.append(&mut leaves);
+        let leaves = leaves_of_arguments(types);
         let options = self.core.options_in_force();
         let traced = self.trace_call(&template_of(&leaves), leaves.structure, &options)?;
         Ok((traced.program, traced.captured.into_iter().map(Tensor::from).collect()))
@@ -459,8 +458,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         &self,
         types: impl Arguments<F::Arguments, TensorType>,
     ) -> Result<Compiled<F::Arguments, F::Results>> {
-        let mut leaves = Leaves::default();
-        types.append(&mut leaves);
+        let leaves = leaves_of_arguments(types);
         let options = self.core.options_in_force().into_owned();
         let structure = leaves.structure.clone();
         let call = template_of(&leaves);
@@ -485,8 +483,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     /// # Errors
     /// Returns the errors of the function and of its compilation.
     pub fn explain(&self, arguments: impl Arguments<F::Arguments, Tensor>) -> Result<Explanation> {
-        let mut leaves = Leaves::default();
-        arguments.append(&mut leaves);
+        let leaves = leaves_of_arguments(arguments);
         let options = self.core.options_in_force();
         let structure = leaves.structure.clone();
         let (entry, inputs) = self.entry(call_of(leaves), Purpose::Jit, &structure, &options)?;
@@ -549,8 +546,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
         types: impl Arguments<F::Arguments, TensorType>,
         cut: impl FnOnce(&Program) -> Result<StageGraph, SplitError>,
     ) -> Result<Stages<F::Arguments, F::Results>> {
-        let mut leaves = Leaves::default();
-        types.append(&mut leaves);
+        let leaves = leaves_of_arguments(types);
         let options = self.core.options_in_force();
         options.check(&Options::default())?;
         let traced = self.trace_call(&template_of(&leaves), leaves.structure.clone(), &options)?;
@@ -603,8 +599,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
     where
         A: Arguments<F::Arguments, Tensor>,
     {
-        let mut leaves = Leaves::default();
-        arguments.append(&mut leaves);
+        let leaves = leaves_of_arguments(arguments);
         if self.call_mode()? == CallMode::Inline {
             let why = "call: a call returns tensors and cannot become part of the current trace; use \
                        join there, or on_conflict(Conflict::Force) to run the function separately";

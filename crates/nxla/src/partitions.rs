@@ -6,7 +6,7 @@ use nxla_expr::TensorType;
 use nxla_runtime::{self as runtime, CallMode, Error, ListsRequest, Options, Purpose, Result};
 use smallvec::SmallVec;
 
-use crate::containers::{Arguments, Container, Function, Leaves, Tree};
+use crate::containers::{Arguments, Container, Function, Leaves, Tree, leaves_of_arguments};
 use crate::jit::{Jit, as_interrupt, call_of, call_of_types};
 use crate::tensor::Tensor;
 
@@ -42,12 +42,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             let why = "call_each: must not be called in a trace; use join";
             return Err(Error::Usage(why.into()));
         }
-        let lists = args_list.into_iter().map(|arguments| {
-            let mut leaves = Leaves::default();
-            arguments.append(&mut leaves);
-            leaves
-        });
-        let lists: Vec<Leaves<Tensor>> = lists.collect();
+        let lists: Vec<Leaves<Tensor>> = args_list.into_iter().map(leaves_of_arguments).collect();
         let Some(first) = lists.first() else { return Ok(Vec::new()) };
         let vars = types_of(first);
         let is_same = |leaves: &Leaves<Tensor>| {

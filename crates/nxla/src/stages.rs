@@ -12,7 +12,7 @@ use nxla_expr::TensorType;
 use nxla_runtime::{self as runtime, StageExecutor};
 use nxla_split::{Cluster, Speed, StageGraph, Timeline};
 
-use crate::containers::{Arguments, Container, Leaves, Structure, Tree};
+use crate::containers::{Arguments, Container, Leaves, Structure, Tree, leaves_of_arguments};
 use crate::jit::{InterruptFn, as_interrupt};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
@@ -291,9 +291,8 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
 
     /// Returns the inputs of the program for these arguments.
     fn inputs(&self, arguments: impl Arguments<Inputs, Tensor>) -> Result<Vec<runtime::RawTensor>> {
-        let mut leaves = Leaves::default();
-        arguments.append(&mut leaves);
-        self.check(&leaves)?;
+        let leaves = leaves_of_arguments(arguments);
+        self.inner.types.check::<Inputs>(&leaves, "stages", "argument")?;
         let inputs = leaves.items.into_iter().map(Tensor::into_inner);
         Ok(inputs.chain(self.inner.traced.captured.iter().cloned()).collect())
     }
@@ -313,13 +312,6 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
         let inputs = self.inputs(arguments)?;
         let interrupt = as_interrupt(self.inner.interrupt.as_deref());
         Ok(self.rebuild(self.inner.core.run_leaves(inputs, executor, interrupt)?))
-    }
-
-    fn check(&self, found: &Leaves<Tensor>) -> Result<()> {
-        match self.inner.types.difference::<Inputs>(found, "argument")? {
-            Some(why) => Err(Error::Arguments { function: "stages".into(), why }),
-            None => Ok(()),
-        }
     }
 }
 

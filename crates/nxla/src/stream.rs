@@ -17,7 +17,9 @@ use std::task::{Context, Poll};
 use nxla_expr::TensorType;
 use nxla_runtime::{self as runtime, Capacity, Outcome, Purpose, Step, StreamError, Wait};
 
-use crate::containers::{Arguments, Container, Function, Leaves, Structure, Tree, difference};
+use crate::containers::{
+    Arguments, Container, Function, Leaves, Structure, Tree, difference, leaves_of_arguments,
+};
 use crate::expr::Expr;
 use crate::jit::{call_of_types, jit};
 use crate::tensor::Tensor;
@@ -94,9 +96,7 @@ where
     Y: Container,
 {
     let options = options.over(&default_options());
-    let (mut types, mut state) = (Leaves::default(), Leaves::default());
-    chunk.append(&mut types);
-    initial.append(&mut state);
+    let (types, mut state) = (leaves_of_arguments(chunk), leaves_of_arguments(initial));
     let structure = types.structure.clone().then(&state.structure);
     let initial: Vec<runtime::RawTensor> =
         state.items.iter().map(|tensor| runtime::RawTensor::clone(tensor)).collect();
@@ -138,11 +138,8 @@ struct Shared {
 
 impl Shared {
     fn send<X: Container>(&self, chunk: impl Arguments<X, Tensor>, waits: bool) -> Result<()> {
-        let mut leaves = Leaves::default();
-        chunk.append(&mut leaves);
-        if let Some(why) = self.chunk_types.difference::<X>(&leaves, "chunk")? {
-            return Err(Error::Arguments { function: "stream".into(), why });
-        }
+        let leaves = leaves_of_arguments(chunk);
+        self.chunk_types.check::<X>(&leaves, "stream", "chunk")?;
         let chunk = leaves.items.into_iter().map(Tensor::into_inner).collect();
         let wait = if waits { Wait::default() } else { Wait::never() };
         self.stream.send(chunk, Capacity::InFlight(self.capacity), &wait)

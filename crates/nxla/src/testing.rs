@@ -6,7 +6,9 @@ use std::panic::Location;
 use nxla_runtime::{CompilerChoice, Mode};
 use nxla_tensor::DType;
 
-use crate::containers::{Arguments, Function, Leaves, Structure, Tree, leaves_of};
+use crate::containers::{
+    Arguments, Function, Leaves, Structure, Tree, leaves_of, leaves_of_arguments,
+};
 use crate::expr::Expr;
 use crate::jit::jit_separately;
 use crate::tensor::Tensor;
@@ -224,8 +226,7 @@ impl CheckGrads {
                 self.modes.len()
             )));
         }
-        let mut given = Leaves::default();
-        arguments.append(&mut given);
+        let given = leaves_of_arguments(arguments);
         let flat = Flat { function: &function, given, location: Location::caller() };
         let values = flat.smooth();
         if values.is_empty() {

@@ -119,20 +119,22 @@ impl Structure {
 }
 
 impl Leaves<TensorType> {
-    /// Returns the difference between arguments and the types for which a function was compiled, if
-    /// any. `name` is the name of the container `C` of the arguments.
-    pub(crate) fn difference<C: Container>(
+    /// Checks that arguments have the types for which `function` was compiled. `name` is the name of
+    /// the container `C` of the arguments.
+    pub(crate) fn check<C: Container>(
         &self,
         found: &Leaves<Tensor>,
+        function: &str,
         name: &str,
-    ) -> Result<Option<String>> {
+    ) -> Result<()> {
+        let mistake = |why: String| Err(Error::Arguments { function: function.into(), why });
         if found.structure != self.structure {
             let expected: C = self.container()?;
             let found = C::Tensors::rebuild(&mut found.clone());
             let difference = difference::<Expr, Tensor>(&expected, &found, ("", name));
             let why =
                 format!("{name}: must have the structure that was compiled; got {difference}");
-            return Ok(Some(why));
+            return mistake(why);
         }
         let pairs = found.items.iter().zip(&self.items).enumerate();
         let differing = pairs.filter(|(_, (tensor, ty))| {
@@ -140,21 +142,19 @@ impl Leaves<TensorType> {
         });
         let differing: Vec<_> = differing.collect();
         if differing.is_empty() {
-            return Ok(None);
+            return Ok(());
         }
         let paths = self.paths::<C>(name)?;
         let texts = differing.into_iter().map(|(leaf, (tensor, ty))| {
             let (vectors, found) = (tensor.vectors(), tensor.ty());
             format!("{} is {vectors}{found}, compiled for {ty}", paths[leaf])
         });
-        Ok(Some(texts.collect::<Vec<_>>().join("; ")))
+        mistake(texts.collect::<Vec<_>>().join("; "))
     }
 
     /// Returns the path of each leaf of the container `C` of these types.
     pub(crate) fn paths<C: Container>(&self, at: &str) -> Result<Vec<String>> {
-        let mut paths = Vec::new();
-        self.container::<C>()?.paths(at, &mut paths);
-        Ok(paths)
+        Ok(paths_of(&self.container::<C>()?, at))
     }
 
     /// Returns a container of tracers of these types.
@@ -517,6 +517,20 @@ pub(crate) fn leaves_of<L>(tree: &impl Tree<L>) -> Leaves<L> {
     leaves
 }
 
+/// Returns the leaves of the arguments of a call.
+pub(crate) fn leaves_of_arguments<C, L>(arguments: impl Arguments<C, L>) -> Leaves<L> {
+    let mut leaves = Leaves::default();
+    arguments.append(&mut leaves);
+    leaves
+}
+
+/// Returns the path of each leaf of a container, which begins with `at`.
+pub(crate) fn paths_of<L>(tree: &impl Tree<L>, at: &str) -> Vec<String> {
+    let mut paths = Vec::new();
+    tree.paths(at, &mut paths);
+    paths
+}
+
 /// The requirement that a container has the structure of another one, because their leaves are
 /// matched by position. All fields are names for the error.
 #[derive(Clone, Copy)]
@@ -556,9 +570,7 @@ pub(crate) fn difference<L, M>(
     found: &impl Tree<M>,
     (start, name): (&str, &str),
 ) -> String {
-    let (mut expected_paths, mut found_paths) = (Vec::new(), Vec::new());
-    expected.paths("", &mut expected_paths);
-    found.paths("", &mut found_paths);
+    let (expected_paths, found_paths) = (paths_of(expected, ""), paths_of(found, ""));
     let count = expected_paths.len().max(found_paths.len());
     let mut pairs = (0..count).map(|at| (expected_paths.get(at), found_paths.get(at)));
     let Some((expected_path, found_path)) = pairs.find(|(expected, found)| expected != found)
@@ -583,9 +595,7 @@ pub(crate) fn locate_error<L>(
     tree: &impl Tree<L>,
 ) -> Error {
     error.locate(function, roots, |region, result| {
-        let mut paths = Vec::new();
-        tree.paths("", &mut paths);
-        (region, paths.into_iter().nth(result))
+        (region, paths_of(tree, "").into_iter().nth(result))
     })
 }
 

@@ -38,7 +38,7 @@ use nxla_files::{
 use nxla_runtime::Error;
 use nxla_tensor::HostTensor;
 
-use crate::containers::Tree;
+use crate::containers::{Tree, paths_of};
 use crate::{Result, Tensor};
 
 /// The formats, selected by the suffix of the name of a file.
@@ -72,9 +72,7 @@ pub fn save<C: Tree<Tensor>>(file: impl AsRef<Path>, container: &C) -> Result<()
     let file = file.as_ref();
     let data = match Format::of("save", file)? {
         Format::Npy => {
-            let mut paths = Vec::new();
-            container.paths("", &mut paths);
-            if paths != [""] {
+            if paths_of(container, "") != [""] {
                 let why = "container: must be one tensor for a .npy file; use .npz for a container";
                 return Err(mistake("save", why));
             }
@@ -354,9 +352,7 @@ fn on_host(function: &str, x: &Tensor) -> Result<HostTensor> {
 
 /// Returns the names of the leaves of a container, which are unique.
 fn names<C: Tree<Tensor>>(function: &str, container: &C) -> Result<Vec<String>> {
-    let mut paths = Vec::new();
-    container.paths("", &mut paths);
-    let names: Vec<String> = paths.iter().map(|path| name_of(path)).collect();
+    let names: Vec<String> = paths_of(container, "").iter().map(|path| name_of(path)).collect();
     let mut sorted: Vec<&String> = names.iter().collect();
     sorted.sort_unstable();
     match sorted.windows(2).find(|pair| pair[0] == pair[1]) {

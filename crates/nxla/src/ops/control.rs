@@ -14,7 +14,7 @@ use super::methods;
 use crate::Result;
 use crate::Trace;
 use crate::containers::{
-    Container, Expected, Leaves, Structure, difference, leaves_of, locate_error, trace_of,
+    Container, Expected, Leaves, Structure, difference, leaves_of, locate_error, paths_of, trace_of,
 };
 use crate::expr::Expr;
 use crate::{Operand, Value};
@@ -212,9 +212,8 @@ impl<C: Container> When<C> {
         else {
             return Ok(());
         };
-        let mut paths = Vec::new();
-        self.last().paths("result", &mut paths);
-        let (path, branch) = (&paths[result], self.branches - 1);
+        let (paths, branch) = (paths_of(self.last(), "result"), self.branches - 1);
+        let path = &paths[result];
         let found = format!("{found} in {path} of branch {branch}");
         let expected = format!("{expected} as in the first branch (use `broadcast_to`)");
         Err(ErrorKind::Shape { argument: "branch", found, expected }.of("cond").into())

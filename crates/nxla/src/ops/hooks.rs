@@ -10,7 +10,8 @@ use nxla_tensor::HostTensor;
 
 use super::control::{exprs, replace_leaves};
 use crate::containers::{
-    Arguments, Container, Leaves, Structure, Tree, difference, leaves_of, trace_of,
+    Arguments, Container, Leaves, Structure, Tree, difference, leaves_of, leaves_of_arguments,
+    trace_of,
 };
 use crate::expr::Expr;
 use crate::tensor::Tensor;
@@ -224,8 +225,7 @@ where
     E: Into<HostError>,
 {
     let location = Location::caller();
-    let (leaves, mut types) = (leaves_of(&value), Leaves::default());
-    results.append(&mut types);
+    let (leaves, types) = (leaves_of(&value), leaves_of_arguments(results));
     let (count, structure) = (types.items.len(), types.structure.clone());
     let trace = trace_of(&leaves.items);
     let ids = trace.attempt(location, || {

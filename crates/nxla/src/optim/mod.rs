@@ -31,7 +31,7 @@ mod schedule;
 use nxla_expr::ErrorKind;
 use nxla_tensor::DType;
 
-use crate::containers::{Leaves, Tree};
+use crate::containers::{Tree, paths_of};
 use crate::expr::Expr;
 use crate::tensor::Tensor;
 use crate::{Container, Result};
@@ -356,11 +356,11 @@ impl Optimizer {
     /// The gradients, scaled down if their norm is too large. Finite gradients keep their direction even if the norm
     /// is too large for their dtype: the norm is the product of the largest element and a norm relative to it.
     fn clip_gradients<C: Container>(&self, gradients: &C) -> C {
-        let Some(max_norm) = self.max_norm else { return clone_container(gradients) };
+        let Some(max_norm) = self.max_norm else { return gradients.map(Expr::clone) };
         let leaves = Tree::<Expr>::leaves(gradients);
         let occupied = || leaves.iter().filter(|x| x.shape().size() > 0).map(|x| x.abs());
         let Some(largest) = occupied().map(|x| x.reduce_max()).reduce(|x, y| x.max(y)) else {
-            return clone_container(gradients);
+            return gradients.map(Expr::clone);
         };
         // The norm does not depend on the scale, and so neither does its derivative.
         let largest = largest.stop_grad();
@@ -388,8 +388,7 @@ fn check_shapes<C: Container>(argument: &'static str, container: &C, parameters:
         !x.has_failed() && !parameter.has_failed() && x.shape() != parameter.shape()
     };
     let Some(at) = leaves.iter().zip(&expected).position(differs) else { return Ok(()) };
-    let mut paths = Vec::new();
-    Tree::<Expr>::paths(parameters, "", &mut paths);
+    let paths = paths_of::<Expr>(parameters, "");
     let expected = format!("the shape of the parameter{}, {}", paths[at], expected[at].ty());
     let found = leaves[at].ty().to_string();
     Err(ErrorKind::Shape { argument, found, expected }.of("step").into())
@@ -404,12 +403,6 @@ fn wide(x: &Expr) -> Expr {
 /// floats, whose squares could overflow or vanish.
 fn wide_dtype(dtype: DType) -> DType {
     dtype.to_floating().at_least_f32()
-}
-
-fn clone_container<C: Container>(container: &C) -> C {
-    let mut leaves = Leaves::default();
-    Tree::<Expr>::flatten(container, &mut leaves);
-    C::rebuild(&mut leaves)
 }
 
 impl Rule {
@@ -431,12 +424,12 @@ impl Rule {
     ) -> Result<(C, Vec<C>)> {
         let mean = |decay: f64| move |m: &Expr, g: &Expr| m * decay + g * (1.0 - decay);
         match (self, moments) {
-            (Rule::Descent, []) => Ok((clone_container(gradients), Vec::new())),
+            (Rule::Descent, []) => Ok((gradients.map(Expr::clone), Vec::new())),
             (Rule::Momentum { decay, nesterov }, [sum]) => {
                 let add = |sum: &Expr, g: &Expr| g + sum * decay;
                 let sum = sum.zip(gradients, add)?;
                 let changes =
-                    if nesterov { sum.zip(gradients, add)? } else { clone_container(&sum) };
+                    if nesterov { sum.zip(gradients, add)? } else { sum.map(Expr::clone) };
                 Ok((changes, vec![sum]))
             }
             (Rule::Lion { b1, b2 }, [old]) => {

@@ -8,7 +8,9 @@ use nxla_runtime::{Divided, Error, Mesh, Options, Result, Settings, Sharding};
 
 use super::layouts::{Layouts, bare};
 use super::tensor::{ShardedArgument, ShardedTensor};
-use crate::containers::{Arguments, Container, Function, Leaves, Structure, Tree};
+use crate::containers::{
+    Arguments, Container, Function, Leaves, Structure, Tree, leaves_of_arguments,
+};
 use crate::jit::{Jit, template_of};
 
 /// Returns the sharding of a result, by its path and its type.
@@ -134,8 +136,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     where
         A: Arguments<F::Arguments, ShardedArgument>,
     {
-        let mut leaves = Leaves::default();
-        arguments.append(&mut leaves);
+        let leaves = leaves_of_arguments(arguments);
         let known = self.find_or_compile(&leaves)?;
         let mut lists = vec![Vec::with_capacity(leaves.items.len()); self.mesh.size()];
         for leaf in leaves.items {
@@ -167,8 +168,7 @@ impl<F: Function<Types>, Types> OverMesh<F, Types> {
     where
         A: Arguments<F::Arguments, ShardedArgument>,
     {
-        let mut leaves = Leaves::default();
-        arguments.append(&mut leaves);
+        let leaves = leaves_of_arguments(arguments);
         Ok(self.find_or_compile(&leaves)?.program.text().to_owned())
     }
 

@@ -10,7 +10,7 @@ use super::varying::{
     AxisScope, Value, annotate_layout, axis_size, build_value, devices_to_axis, names_of, number,
     wrong,
 };
-use crate::containers::{Container, Leaves, leaves_of};
+use crate::containers::{Container, Leaves, leaves_of, paths_of};
 use crate::expr::Expr;
 
 /// Converts a function of parts to a function of whole tensors. Inside, tensors have the shapes of
@@ -77,9 +77,7 @@ where
 
 /// Replaces the leaves of a container; `change` receives each leaf and its path.
 fn map_leaves<C: Container>(container: C, change: impl Fn(Expr, &str) -> Expr) -> C {
-    let mut paths = Vec::new();
-    container.paths("", &mut paths);
-    let leaves = leaves_of(&container);
+    let (leaves, paths) = (leaves_of(&container), paths_of(&container, ""));
     let items = leaves.items.into_iter().zip(&paths).map(|(leaf, path)| change(leaf, bare(path)));
     let items: Vec<Expr> = items.collect();
     C::rebuild(&mut Leaves::new(items, leaves.structure))

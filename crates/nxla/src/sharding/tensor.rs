@@ -7,7 +7,7 @@ use nxla_runtime::{self as runtime, Result, Sharding};
 use nxla_tensor::{DType, Shape};
 
 use super::layouts::{Layouts, bare};
-use crate::containers::{Arguments, Container, Leaves, Tree};
+use crate::containers::{Arguments, Container, Leaves, Tree, leaves_of_arguments, paths_of};
 use crate::tensor::Tensor;
 
 /// A tensor with a part on each device of a mesh. [`shard`] and functions over a mesh return
@@ -230,10 +230,8 @@ pub fn shard<C: Container, Kind>(
     container: impl Arguments<C, Tensor>,
     layouts: impl Layouts<Kind>,
 ) -> Result<C::Sharded> {
-    let mut leaves = Leaves::default();
-    container.append(&mut leaves);
-    let mut paths = Vec::new();
-    C::Tensors::rebuild(&mut leaves.clone()).paths("", &mut paths);
+    let leaves = leaves_of_arguments(container);
+    let paths = paths_of(&C::Tensors::rebuild(&mut leaves.clone()), "");
     let mut divided = Vec::with_capacity(paths.len());
     for (path, whole) in paths.iter().zip(&leaves.items) {
         let sharding = layouts.sharding_of(bare(path), &whole.ty())?;

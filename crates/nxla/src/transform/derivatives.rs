@@ -63,10 +63,6 @@ fn rebuilt<C: Container>(items: Vec<runtime::RawExpr>, structure: &Structure) ->
     C::rebuild(&mut Leaves::new(items.into_iter().map(Expr::from), structure.clone()))
 }
 
-fn clone_container<C: Container>(container: &C) -> C {
-    C::rebuild(&mut leaves_of(container))
-}
-
 /// Returns the function that computes the Jacobian-vector product: the result of `function`, and
 /// its tangent for a tangent of the argument.
 ///
@@ -101,7 +97,7 @@ fn push_forward<A: Container, R: Container>(
 ) -> (R, R) {
     let called = match call(function, location, argument, Mode::Forward) {
         Ok(called) => called,
-        Err((_, result)) => return (clone_container(&result), result),
+        Err((_, result)) => return (result.map(Expr::clone), result),
     };
     let found = called.attempt(|| {
         let (function, root) = (name, ("", argument_name));
@@ -191,13 +187,13 @@ pub fn vjp<A: Container, R: Container>(
     function: impl Fn(A) -> R,
     argument: A,
 ) -> (R, impl Fn(R) -> A) {
-    let fallback = clone_container(&argument);
+    let fallback = argument.map(Expr::clone);
     let (result, map) = linearize_call(&function, Location::caller(), argument, Mode::Reverse);
     let pull = move |cotangents: R| {
         let (argument, root) = ("cotangent", ("", "cotangent"));
         let expected = Expected { function: "vjp", argument, of: "the result", root };
         let found = map.as_ref().and_then(|map| map.apply(expected, &cotangents));
-        found.unwrap_or_else(|| clone_container(&fallback))
+        found.unwrap_or_else(|| fallback.map(Expr::clone))
     };
     (result, pull)
 }
@@ -223,12 +219,12 @@ pub fn linearize<A: Container, R: Container>(
     argument: A,
 ) -> (R, impl Fn(A) -> R) {
     let (result, map) = linearize_call(&function, Location::caller(), argument, Mode::Forward);
-    let fallback = clone_container(&result);
+    let fallback = result.map(Expr::clone);
     let push = move |tangents: A| {
         let (argument, root) = ("tangent", ("", "tangent"));
         let expected = Expected { function: "linearize", argument, of: "the argument", root };
         let found = map.as_ref().and_then(|map| map.apply(expected, &tangents));
-        found.unwrap_or_else(|| clone_container(&fallback))
+        found.unwrap_or_else(|| fallback.map(Expr::clone))
     };
     (result, push)
 }
