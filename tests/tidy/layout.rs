@@ -101,21 +101,11 @@ fn collect_modules(items: &[Item], folder: &str, found: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-
-    fn tree(files: &[(&str, &str)]) -> Tree {
-        let files = files
-            .iter()
-            .map(|(path, text)| File { path: (*path).into(), text: (*text).into() })
-            .collect();
-        Tree { root: PathBuf::new(), files }
-    }
 
     #[test]
     fn finds_undeclared_files() {
-        let tree = tree(&[
+        let tree = Tree::of(&[
             ("crates/a/src/lib.rs", "mod b; mod d { mod e; }"),
             ("crates/a/src/b.rs", "mod c;"),
             ("crates/a/src/b/c.rs", ""),
@@ -137,9 +127,9 @@ mod tests {
         }
         paths[9].0 = "crates/expr/src/build/create/mod.rs".into();
         let all: Vec<(&str, &str)> = paths.iter().map(|(path, text)| (&**path, *text)).collect();
-        assert_eq!(missing_families(&tree(&all)), [""; 0]);
+        assert_eq!(missing_families(&Tree::of(&all)), [""; 0]);
         assert_eq!(
-            missing_families(&tree(&all[1..])),
+            missing_families(&Tree::of(&all[1..])),
             ["crates/expr/src/infer has no file for the family create"]
         );
     }

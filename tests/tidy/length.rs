@@ -121,13 +121,10 @@ impl<'ast> Visit<'ast> for Tables<'_> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
 
-    fn tree(text: String) -> Tree {
-        let file = File { path: "a.rs".into(), text };
-        Tree { root: PathBuf::new(), files: vec![file] }
+    fn tree(text: &str) -> Tree {
+        Tree::of(&[("a.rs", text)])
     }
 
     #[test]
@@ -135,10 +132,10 @@ mod tests {
         let body = "    let brace = \"}\";\n".repeat(69);
         let fits =
             format!("impl A {{\n/// Doc.\nfn long() {{\n{}}}\n}}\n", &body[body.len() / 69..]);
-        assert_eq!(complaints(&tree(fits)), [""; 0]);
+        assert_eq!(complaints(&tree(&fits)), [""; 0]);
         let too_long = format!("impl A {{\n/// Doc.\nfn long() {{\n{body}}}\n}}\n");
         assert_eq!(
-            complaints(&tree(too_long)),
+            complaints(&tree(&too_long)),
             ["a.rs:3: `long` has 71 lines; a function has 70 at most"]
         );
     }
@@ -155,17 +152,17 @@ mod tests {
             let arms = [arm("A", longest), arm("B", 18), arm("C", 18), arm("D", 18)].concat();
             format!("fn rule(op: UnaryOp) {{\n    match op {{\n{arms}    }}\n}}\n")
         };
-        assert_eq!(complaints(&tree(function(18))), [""; 0]);
+        assert_eq!(complaints(&tree(&function(18))), [""; 0]);
         assert_eq!(
-            complaints(&tree(function(19))),
+            complaints(&tree(&function(19))),
             ["a.rs:3: an arm of 21 lines; 20 at most, or it is a function"]
         );
     }
 
     #[test]
     fn counts_the_lines_of_files() {
-        assert_eq!(complaints(&tree("//\n".repeat(800))), [""; 0]);
-        let found = complaints(&tree("//\n".repeat(801)));
+        assert_eq!(complaints(&tree(&"//\n".repeat(800))), [""; 0]);
+        let found = complaints(&tree(&"//\n".repeat(801)));
         assert_eq!(found, ["a.rs: 801 lines; a file has 800 at most"]);
     }
 }

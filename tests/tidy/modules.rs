@@ -414,10 +414,7 @@ impl<'ast> Visit<'ast> for Reader {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-    use crate::source::File;
 
     const EXPR: CheckedCrate = CHECKED_CRATES[0];
     const TABLE: &str = "
@@ -428,11 +425,9 @@ mod tests {
 ";
 
     fn tree(files: &[(&str, &str)]) -> Tree {
-        let file = |(path, text): &(&str, &str)| File {
-            path: format!("{}{path}", EXPR.folder),
-            text: (*text).into(),
-        };
-        Tree { root: PathBuf::new(), files: files.iter().map(file).collect() }
+        let mut tree = Tree::of(files);
+        tree.files.iter_mut().for_each(|file| file.path.insert_str(0, EXPR.folder));
+        tree
     }
 
     fn found(graph: &str, text: &str) -> Vec<String> {

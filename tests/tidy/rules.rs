@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use proc_macro2::{TokenStream, TokenTree};
+use proc_macro2::TokenTree;
 use syn::visit::{self, Visit};
 use syn::{Arm, ExprMatch, Pat, Path};
 
@@ -34,8 +34,7 @@ pub(crate) fn misplaced_unsafe(tree: &Tree) -> Vec<String> {
         if UNSAFE_HOMES.iter().any(|home| file.path.starts_with(home)) {
             continue;
         }
-        let tokens = file.text.parse().unwrap_or_else(|error| panic!("{}: {error}", file.path));
-        if let Some(line) = line_of_unsafe(tokens) {
+        if let Some(line) = line_of_unsafe(file) {
             complaints.push(format!("{}:{line}: `unsafe` belongs into crates/pjrt", file.path));
         }
         let is_crate = file.path.starts_with("crates/") && file.path.ends_with("/src/lib.rs");
@@ -61,9 +60,7 @@ const RUNTIME_ONLY: [(&str, &str); 6] = [
 pub(crate) fn deciding_bindings(tree: &Tree) -> Vec<String> {
     let mut complaints = Vec::new();
     for file in tree.rust().filter(|file| file.path.starts_with("crates/python/src/")) {
-        let tokens: TokenStream =
-            file.text.parse().unwrap_or_else(|error| panic!("{}: {error}", file.path));
-        let words = words_of(tokens);
+        let words: BTreeSet<String> = file.tokens().iter().map(ToString::to_string).collect();
         for (word, what) in RUNTIME_ONLY.iter().filter(|(word, _)| words.contains(*word)) {
             complaints.push(format!(
                 "{}: `{word}` does not belong into the bindings; {what} are the runtime's",
@@ -74,40 +71,11 @@ pub(crate) fn deciding_bindings(tree: &Tree) -> Vec<String> {
     complaints
 }
 
-/// Returns all identifiers of a file, including identifiers in macros.
-fn words_of(tokens: TokenStream) -> BTreeSet<String> {
-    let (mut streams, mut words) = (vec![tokens], BTreeSet::new());
-    while let Some(tokens) = streams.pop() {
-        for token in tokens {
-            match token {
-                TokenTree::Group(group) => streams.push(group.stream()),
-                TokenTree::Ident(word) => {
-                    words.insert(word.to_string());
-                }
-                TokenTree::Punct(_) | TokenTree::Literal(_) => {}
-            }
-        }
-    }
-    words
-}
-
 /// The first line with the keyword; looks into macros, but not into comments and strings.
-fn line_of_unsafe(tokens: TokenStream) -> Option<usize> {
-    let mut streams = vec![tokens];
-    let mut first: Option<usize> = None;
-    while let Some(tokens) = streams.pop() {
-        for token in tokens {
-            match token {
-                TokenTree::Group(group) => streams.push(group.stream()),
-                TokenTree::Ident(word) if word == "unsafe" => {
-                    let line = word.span().start().line;
-                    first = Some(first.map_or(line, |first| first.min(line)));
-                }
-                TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {}
-            }
-        }
-    }
-    first
+fn line_of_unsafe(file: &File) -> Option<usize> {
+    let is_unsafe = |token: &TokenTree| matches!(token, TokenTree::Ident(word) if word == "unsafe");
+    let found = file.tokens().into_iter().filter(is_unsafe);
+    found.map(|token| token.span().start().line).min()
 }
 
 /// Returns matches of family files that name several ops and have a wildcard arm: the compiler would
@@ -250,13 +218,10 @@ fn size(expr: &syn::Expr) -> Option<usize> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
 
     fn tree(path: &str, text: &str) -> Tree {
-        let file = File { path: path.into(), text: text.into() };
-        Tree { root: PathBuf::new(), files: vec![file] }
+        Tree::of(&[(path, text)])
     }
 
     #[test]

@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use proc_macro2::{TokenStream, TokenTree};
+
 /// Folders without sources, for a tree without git.
 const IGNORED: [&str; 6] = [".git", ".venv", "dist", "out", "target", "__pycache__"];
 
@@ -37,6 +39,26 @@ impl File {
     pub(crate) fn parse(&self) -> syn::File {
         syn::parse_file(&self.text).unwrap_or_else(|error| panic!("{}: {error}", self.path))
     }
+
+    /// The tokens of the file: comments are not among them.
+    pub(crate) fn token_stream(&self) -> TokenStream {
+        self.text.parse().unwrap_or_else(|error| panic!("{}: {error}", self.path))
+    }
+
+    /// The tokens outside and inside of groups, which include the arguments of macros. The tokens of one
+    /// group are in order.
+    pub(crate) fn tokens(&self) -> Vec<TokenTree> {
+        let (mut streams, mut tokens) = (vec![self.token_stream()], Vec::new());
+        while let Some(stream) = streams.pop() {
+            for token in stream {
+                match token {
+                    TokenTree::Group(group) => streams.push(group.stream()),
+                    token => tokens.push(token),
+                }
+            }
+        }
+        tokens
+    }
 }
 
 /// The text files of the project.
@@ -65,6 +87,12 @@ impl Tree {
             })
             .collect();
         Self { root, files }
+    }
+
+    /// A tree of files with these paths and contents, to test a rule.
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+        let file = |&(path, text): &(&str, &str)| File { path: path.into(), text: text.into() };
+        Self { root: PathBuf::new(), files: files.iter().map(file).collect() }
     }
 
     pub(crate) fn rust(&self) -> impl Iterator<Item = &File> {

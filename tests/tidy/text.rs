@@ -209,19 +209,18 @@ mod tests {
             "b".repeat(117)
         );
         let full = format!("/// {}\n/// # Errors\n/// Returns an error.\n", "a".repeat(116));
-        let tree = |text| Tree { root: "".into(), files: vec![File { path: "a.rs".into(), text }] };
+        let tree = |text: &str| Tree::of(&[("a.rs", text)]);
         let found = ["a.rs:1: 121 columns; a comment has 120 columns at most"];
-        assert_eq!(wide_comments(&tree(wide.clone())), found);
-        assert_eq!(error_fragments(&tree(wide)), ["a.rs:4: must begin with \"Returns\""]);
-        assert_eq!(wide_comments(&tree(full.clone())), [""; 0]);
-        assert_eq!(error_fragments(&tree(full)), [""; 0]);
+        assert_eq!(wide_comments(&tree(&wide)), found);
+        assert_eq!(error_fragments(&tree(&wide)), ["a.rs:4: must begin with \"Returns\""]);
+        assert_eq!(wide_comments(&tree(&full)), [""; 0]);
+        assert_eq!(error_fragments(&tree(&full)), [""; 0]);
     }
 
     #[test]
     fn finds_relative_links_of_the_front_page() {
         let text = format!("\n[a](docs/a.md#b) [c]({RAW}c) [d](https://example.org) [e](#e)");
-        let file = File { path: FRONT_PAGE.into(), text };
-        let tree = Tree { root: "".into(), files: vec![file] };
+        let tree = Tree::of(&[(FRONT_PAGE, &text)]);
         assert_eq!(relative_links(&tree), ["README.md:2: docs/a.md is not an absolute address"]);
     }
 }

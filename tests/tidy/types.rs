@@ -70,24 +70,16 @@ impl<'ast> Visit<'ast> for PublicTypes {
 
 #[cfg(test)]
 mod tests {
-    use std::path::PathBuf;
-
     use super::*;
-    use crate::source::File;
 
     #[test]
     fn finds_names_with_two_meanings() {
-        let file = |path: &str, text: &str| File { path: path.into(), text: text.into() };
-        let files = vec![
-            file("crates/a/src/lib.rs", "pub struct Slice; pub struct Error; struct Own;"),
-            file(
-                "crates/b/src/lib.rs",
-                "pub enum Error {} struct Own; mod m { pub trait Slice {} }",
-            ),
-            file("crates/b/tests/suite.rs", "pub struct Slice;"),
-            file("crates/b/src/no_a.rs", "pub struct Slice;"),
-        ];
-        let tree = Tree { root: PathBuf::new(), files };
+        let tree = Tree::of(&[
+            ("crates/a/src/lib.rs", "pub struct Slice; pub struct Error; struct Own;"),
+            ("crates/b/src/lib.rs", "pub enum Error {} struct Own; mod m { pub trait Slice {} }"),
+            ("crates/b/tests/suite.rs", "pub struct Slice;"),
+            ("crates/b/src/no_a.rs", "pub struct Slice;"),
+        ]);
         let expected = "`Slice` names types in crates/a/src/lib.rs and crates/b/src/lib.rs";
         assert_eq!(repeated_types(&tree), [expected]);
     }

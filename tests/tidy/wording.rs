@@ -363,9 +363,7 @@ mod tests {
     fn finds_participles_of_every_visibility() {
         let text =
             "fn taken() { fn kept() {} } struct A; impl A { pub fn joined() {} fn join() {} }";
-        let file = File { path: "crates/new/src/a.rs".into(), text: text.into() };
-        let tree = Tree { root: std::path::PathBuf::new(), files: vec![file] };
-        let complaints = participles(&tree);
+        let complaints = participles(&Tree::of(&[("crates/new/src/a.rs", text)]));
         assert_eq!(
             complaints,
             [
