@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 from pathlib import Path
+
+from processes import figures_of
 
 LIBRARIES = ("nxla", "jax", "numpy")
 ROUNDS = 3
@@ -41,15 +42,8 @@ TARGETS = (
     ("chain, bytes per node", "itself", 150.0),
 )
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def figures_of(library: str) -> dict[str, float]:
-    """Return the figures that a worker process measured."""
-    worker = Path(__file__).with_name("worker.py")
-    command = [sys.executable, str(worker), library]
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
-    return figures
+#: The script that measures one library.
+WORKER = Path(__file__).with_name("worker.py")
 
 
 def best_figures() -> dict[str, dict[str, float]]:
@@ -58,7 +52,7 @@ def best_figures() -> dict[str, dict[str, float]]:
     for round_index in range(ROUNDS):
         for library in LIBRARIES:
             print(f"round {round_index + 1} of {ROUNDS}: {library}", file=sys.stderr, flush=True)
-            for name, figure in figures_of(library).items():
+            for name, figure in figures_of(str(WORKER), library).items():
                 best[library][name] = min(figure, best[library].get(name, figure))
     return best
 

@@ -9,14 +9,13 @@ the programs whose name contains a word.
 from __future__ import annotations
 
 import json
-import os
 import resource
 import statistics
-import subprocess
 import sys
 import time
 
 import numpy as np
+from processes import figures_of
 
 import nxla as nx
 
@@ -84,9 +83,8 @@ def measure(name):
 
 def in_process(name, configuration):
     """Measure a program in a new process."""
-    environment = {**os.environ, **CONFIGURATIONS[configuration]}
-    command = [sys.executable, __file__, "--measure", name]
-    return json.loads(subprocess.check_output(command, env=environment))
+    environment = CONFIGURATIONS[configuration]
+    return figures_of(__file__, "--measure", name, environment=environment)
 
 
 def main(words):

@@ -12,12 +12,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
 import sys
 import tempfile
 import time
 
 from libraries import library
+from processes import figures_of
 from zoo import MODELS
 
 ROUNDS = 2
@@ -53,10 +53,8 @@ def measure(name: str) -> dict[str, float]:
 
 def process(name: str, folder: str) -> dict[str, float]:
     """Return the figures that a separate process measured."""
-    environment = {**os.environ, "NXLA_CACHE_DIR": folder}
-    command = [sys.executable, __file__, "--worker", name]
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
-    figures: dict[str, float] = json.loads(run.stdout.splitlines()[-1])
+    environment = {"NXLA_CACHE_DIR": folder}
+    figures: dict[str, float] = figures_of(__file__, "--worker", name, environment=environment)
     return figures
 
 

@@ -15,7 +15,6 @@ from __future__ import annotations
 import functools
 import json
 import re
-import subprocess
 import sys
 import time
 from itertools import pairwise
@@ -23,6 +22,7 @@ from pathlib import Path
 
 import numpy as np
 from libraries import least_time, library
+from processes import figures_of
 from zoo import attention_block, block_parameters, layer_norm, log_softmax, normal
 
 LIBRARIES = ("xla", "evaluator", "jax")
@@ -231,13 +231,6 @@ def measure_scan(method, name, steps):
     return {"nodes": nodes, "step": step_time(lib, function, arguments), "memory": memory / 1024}
 
 
-def in_new_process(*words):
-    """Return the figures that a new process measured."""
-    command = [sys.executable, __file__, "--worker", *words]
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-    return json.loads(run.stdout.splitlines()[-1])
-
-
 def table_of_models(words):
     """Print the first table, and whether each target is met."""
     columns = f"{'library':<11}{'nodes':>7}{'x':>6}{'trace ms':>10}{'step ms':>9}{'x':>6}"
@@ -246,7 +239,7 @@ def table_of_models(words):
     for model in MODELS:
         if words and not any(word in model for word in words):
             continue
-        found = {name: in_new_process("model", model, name) for name in LIBRARIES}
+        found = {name: figures_of(__file__, "--worker", "model", model, name) for name in LIBRARIES}
         for derivative in ("forward", "gradient", "jvp", "hvp"):
             for name in LIBRARIES:
                 figures, base = found[name][derivative], found[name]["forward"]
@@ -278,7 +271,7 @@ def table_of_scans():
             *((method, name) for name in ("xla", "evaluator") for method in ("forward", *METHODS)),
         ]
         for method, name in configurations:
-            figures = in_new_process("scan", method, name, steps)
+            figures = figures_of(__file__, "--worker", "scan", method, name, steps)
             print(
                 f"{steps + ' steps':<24}{method:<11}{name:<11}{figures['nodes']:>7}"
                 f"{figures['step'] * 1e3:>9.2f}{figures['memory']:>8.1f}"

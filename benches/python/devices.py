@@ -14,9 +14,7 @@ from __future__ import annotations
 
 import collections
 import json
-import os
 import re
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,6 +23,7 @@ from pathlib import Path
 import numpy as np
 from libraries import least_time, library
 from models import difference
+from processes import figures_of
 from zoo import minilm_training, mlp
 
 TRAINED = {"MLP": mlp, "MiniLM": minilm_training}
@@ -139,25 +138,22 @@ def measure(model: str, name: str, mesh: str, results: str) -> dict[str, object]
     return {"first": first, "step": least, "exchanges": dict(sorted(exchanges.items()))}
 
 
-def figures_of(model: str, name: str, mesh: str, folder: Path) -> dict[str, object]:
+def figures_on(mesh: str, model: str, name: str, folder: Path) -> dict[str, object]:
     """Return the figures that a separate process measured."""
     count = MESHES[mesh][0] * MESHES[mesh][1]
-    environment = dict(os.environ)
-    if name == "jax":
-        environment["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={count}"
-    results = str(folder / f"{name} {mesh}.npz")
-    command = [sys.executable, __file__, "--worker", model, name, mesh, results]
-    run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, env=environment)
-    figures: dict[str, object] = json.loads(run.stdout.splitlines()[-1])
+    flags = {"XLA_FLAGS": f"--xla_force_host_platform_device_count={count}"}
+    words = ("--worker", model, name, mesh, str(folder / f"{name} {mesh}.npz"))
+    environment = flags if name == "jax" else None
+    figures: dict[str, object] = figures_of(__file__, *words, environment=environment)
     return figures
 
 
 def compare(model: str, folder: Path) -> None:
     """Measure a model on all meshes, and print a line for each."""
     for mesh in MESHES:
-        nxla = figures_of(model, "nxla", mesh, folder)
+        nxla = figures_on(mesh, model, "nxla", folder)
         names = ["nxla", *(["jax"] if mesh in WITH_JAX else [])]
-        jax = figures_of(model, "jax", mesh, folder) if "jax" in names else None
+        jax = figures_on(mesh, model, "jax", folder) if "jax" in names else None
         for name in names:
             deviation = difference(folder / f"{name} {mesh}.npz", folder / "nxla one device.npz")
             if not deviation <= ROUNDING:

@@ -12,7 +12,6 @@ whose name contains a word.
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -20,6 +19,7 @@ from pathlib import Path
 
 import numpy as np
 from libraries import Library, least_time, library
+from processes import figures_of
 
 LIBRARIES = ("evaluator", "xla", "jax", "numpy")
 ROUNDS = 2
@@ -200,9 +200,8 @@ def main() -> None:
     best: dict[str, dict[str, float]] = {loop: {} for loop in selected}
     with tempfile.TemporaryDirectory() as folder:
         for name in LIBRARIES * ROUNDS:
-            command = [sys.executable, __file__, "--worker", name, folder, *selected]
-            run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-            for loop, least in json.loads(run.stdout.splitlines()[-1]).items():
+            figures = figures_of(__file__, "--worker", name, folder, *selected)
+            for loop, least in figures.items():
                 best[loop][name] = min(least, best[loop].get(name, least))
         for loop, times in best.items():
             for name in times:

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
-import subprocess
 import sys
 import tempfile
 import time
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from libraries import library
 from models import difference
+from processes import figures_of
 from zoo import minilm_encoder
 
 if TYPE_CHECKING:
@@ -140,11 +140,10 @@ def main() -> None:
                 print(f"{name:<16}skipped: {package} is not installed")
                 continue
             results = Path(folder) / f"{name}.npz"
-            command = [sys.executable, __file__, "--worker", name, str(results)]
             best: dict[str, float] = {}
             for _ in range(ROUNDS):
-                run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-                for figure, value in json.loads(run.stdout.splitlines()[-1]).items():
+                figures = figures_of(__file__, "--worker", name, str(results))
+                for figure, value in figures.items():
                     best[figure] = min(value, best.get(figure, value))
             deviation = difference(results, Path(folder) / "evaluator.npz")
             if not deviation <= TOLERANCE:

@@ -35,6 +35,7 @@ from typing import Any
 import numpy as np
 from libraries import Library, installed, least_time, library, processors, same_padding
 from models import distance
+from processes import figures_of
 
 ROOT = Path(__file__).resolve().parents[2]
 #: The libraries, and the package that each of them needs.
@@ -228,11 +229,8 @@ def best_rates(threads: int, names: list[str], selected: list[str]) -> dict[str,
         for number, name in product(range(ROUNDS), names):
             print(f"threads: {threads}, round {number + 1}, {name}", file=sys.stderr, flush=True)
             file = str(Path(folder) / f"{name}.npz")
-            command = [sys.executable, __file__, "--worker", name, file, *selected]
-            run = subprocess.run(
-                command, check=True, stdout=subprocess.PIPE, text=True, env=environment
-            )
-            for case, rate in json.loads(run.stdout.splitlines()[-1]).items():
+            words = ("--worker", name, file, *selected)
+            for case, rate in figures_of(__file__, *words, environment=environment).items():
                 best[case][name] = max(rate, best[case].get(name, 0.0))
         compare(Path(folder), names)
     return best

@@ -10,12 +10,12 @@ from __future__ import annotations
 import json
 import math
 import statistics
-import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
+from processes import figures_of
 
 import nxla as nx
 
@@ -107,9 +107,7 @@ def compiling():
     for name in MODELS:
         found = {}
         for mode in ("whole", "1", "2"):
-            command = [sys.executable, __file__, "--compile", name, mode]
-            run = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
-            found[mode] = json.loads(run.stdout.splitlines()[-1])
+            found[mode] = figures_of(__file__, "--compile", name, mode)
         times = [found[mode]["seconds"] for mode in ("whole", "1", "2")]
         stages = f"{found['1']['stages']} of {found['1']['programs']}"
         print(f"{name:<32}{times[0]:>7.2f} s{times[1]:>8.2f} s{times[2]:>9.2f} s{stages:>9}")
