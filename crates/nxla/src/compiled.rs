@@ -8,7 +8,7 @@ use nxla_expr::{Program, TensorType};
 use nxla_runtime::{self as runtime, Options};
 
 use crate::Result;
-use crate::containers::{Arguments, Container, Leaves, Tree, leaves_of_arguments};
+use crate::containers::{Arguments, Container, Leaves, container_of_tensors, leaves_of_arguments};
 use crate::jit::{Entry, InterruptFn, as_interrupt};
 use crate::tensor::Tensor;
 
@@ -92,8 +92,7 @@ impl<Inputs: Container, Results: Container> Compiled<Inputs, Results> {
             leaves.items.iter().map(|tensor| &**tensor).collect();
         let interrupt = as_interrupt(self.interrupt.as_deref());
         let results = self.entry.run(None, &inputs, &self.options, interrupt)?;
-        let results = results.into_iter().map(Tensor::from);
-        Ok(Tree::rebuild(&mut Leaves::new(results, self.entry.results().clone())))
+        Ok(container_of_tensors(results, self.entry.results()))
     }
 }
 

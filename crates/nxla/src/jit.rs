@@ -17,7 +17,8 @@ use smallvec::SmallVec;
 
 use crate::compiled::Compiled;
 use crate::containers::{
-    Arguments, Container, Fixed, Function, Leaves, Structure, Tree, leaves_of, leaves_of_arguments,
+    Arguments, Container, Fixed, Function, Leaves, Structure, Tree, container_of_tensors,
+    leaves_of, leaves_of_arguments,
 };
 use crate::donation::{Donation, UnusableDonation, argument_paths, donated_inputs};
 use crate::expr::Expr;
@@ -618,8 +619,8 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             }
         };
         let inputs: SmallVec<[&runtime::RawTensor; 8]> = inputs.iter().collect();
-        let results = entry.run(None, &inputs, &options, interrupt)?.into_iter().map(Tensor::from);
-        Ok(Tree::rebuild(&mut Leaves::new(results, entry.results().clone())))
+        let results = entry.run(None, &inputs, &options, interrupt)?;
+        Ok(container_of_tensors(results, entry.results()))
     }
 
     /// Returns the entry of the previous call if the signature is the same. A container with lists

@@ -6,7 +6,9 @@ use nxla_expr::TensorType;
 use nxla_runtime::{self as runtime, CallMode, Error, ListsRequest, Options, Purpose, Result};
 use smallvec::SmallVec;
 
-use crate::containers::{Arguments, Container, Function, Leaves, Tree, leaves_of_arguments};
+use crate::containers::{
+    Arguments, Container, Function, Leaves, container_of_tensors, leaves_of_arguments,
+};
 use crate::jit::{Jit, as_interrupt, call_of, call_of_types};
 use crate::tensor::Tensor;
 
@@ -93,10 +95,7 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             trace()?;
         }
         let structure = results.borrow_mut().take().unwrap_or_default();
-        let rebuild = |tensors: Vec<runtime::RawTensor>| {
-            let tensors = tensors.into_iter().map(Tensor::from);
-            Tree::rebuild(&mut Leaves::new(tensors, structure.clone()))
-        };
+        let rebuild = |tensors| container_of_tensors(tensors, &structure);
         Ok(Some(answer.into_iter().map(rebuild).collect()))
     }
 
@@ -113,9 +112,8 @@ impl<F: Function<Types>, Types> Jit<F, Types> {
             let structure = leaves.structure.clone();
             let (entry, inputs) = self.entry(call_of(leaves), Purpose::Jit, &structure, options)?;
             let inputs: SmallVec<[&runtime::RawTensor; 8]> = inputs.iter().collect();
-            let results =
-                entry.run(None, &inputs, options, interrupt)?.into_iter().map(Tensor::from);
-            Ok(Tree::rebuild(&mut Leaves::new(results, entry.results().clone())))
+            let results = entry.run(None, &inputs, options, interrupt)?;
+            Ok(container_of_tensors(results, entry.results()))
         };
         lists.into_iter().enumerate().map(run).collect()
     }

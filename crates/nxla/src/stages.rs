@@ -12,7 +12,9 @@ use nxla_expr::TensorType;
 use nxla_runtime::{self as runtime, StageExecutor};
 use nxla_split::{Cluster, Speed, StageGraph, Timeline};
 
-use crate::containers::{Arguments, Container, Leaves, Structure, Tree, leaves_of_arguments};
+use crate::containers::{
+    Arguments, Container, Leaves, Structure, container_of_tensors, leaves_of_arguments,
+};
 use crate::jit::{InterruptFn, as_interrupt};
 use crate::tensor::Tensor;
 use crate::{Error, Result};
@@ -300,8 +302,7 @@ impl<Inputs: Container, Results: Container> Stages<Inputs, Results> {
     /// Returns the container of the results of the program.
     fn rebuild(&self, results: Vec<runtime::RawTensor>) -> Results::Tensors {
         let traced = &self.inner.traced;
-        let results = traced.vectors.put(results).into_iter().map(Tensor::from);
-        Tree::rebuild(&mut Leaves::new(results, traced.results.clone()))
+        container_of_tensors(traced.vectors.put(results), &traced.results)
     }
 
     fn run_anywhere(

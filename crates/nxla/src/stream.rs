@@ -18,7 +18,8 @@ use nxla_expr::TensorType;
 use nxla_runtime::{self as runtime, Capacity, Outcome, Purpose, Step, StreamError, Wait};
 
 use crate::containers::{
-    Arguments, Container, Function, Leaves, Structure, Tree, difference, leaves_of_arguments,
+    Arguments, Container, Function, Leaves, Structure, Tree, container_of_tensors, difference,
+    leaves_of_arguments,
 };
 use crate::expr::Expr;
 use crate::jit::{call_of_types, jit};
@@ -155,18 +156,13 @@ impl Shared {
     /// sent chunks.
     fn rebuilt<Y: Container>(&self, outcome: Outcome) -> Result<Y::Tensors> {
         match outcome {
-            Ok(parts) => Ok(container(parts, &self.structure_of_results)),
+            Ok(parts) => Ok(container_of_tensors(parts, &self.structure_of_results)),
             Err(error) => {
                 self.stream.forget_results();
                 Err(error.into())
             }
         }
     }
-}
-
-/// Returns leaves in their container.
-fn container<T: Tree<Tensor>>(parts: Vec<runtime::RawTensor>, structure: &Structure) -> T {
-    T::rebuild(&mut Leaves::new(parts.into_iter().map(Tensor::from), structure.clone()))
 }
 
 /// Cancels the stream when dropped.
@@ -291,7 +287,7 @@ impl<X: Container, S: Container, Y: Container> Stream<X, S, Y> {
     /// Returns an error if results were not received, and the error of a step.
     pub fn done(&mut self) -> Result<S::Tensors> {
         let state = self.shared.stream.finish(&Wait::default())?;
-        Ok(container(state, &self.shared.structure_of_state))
+        Ok(container_of_tensors(state, &self.shared.structure_of_state))
     }
 
     /// Returns an iterator over the results for chunks. It takes chunks on demand, and sends some
@@ -482,7 +478,7 @@ impl<S: Container, Y: Container> Receiver<S, Y> {
             return Err(error);
         }
         let state = self.shared.stream.state(&Wait::default())?;
-        Ok(container(state, &self.shared.structure_of_state))
+        Ok(container_of_tensors(state, &self.shared.structure_of_state))
     }
 
     /// Converts the receiver for asynchronous code.

@@ -517,6 +517,14 @@ pub(crate) fn leaves_of<L>(tree: &impl Tree<L>) -> Leaves<L> {
     leaves
 }
 
+/// Returns the container of a structure with these tensors.
+pub(crate) fn container_of_tensors<T: Tree<Tensor>>(
+    tensors: Vec<runtime::RawTensor>,
+    structure: &Structure,
+) -> T {
+    T::rebuild(&mut Leaves::new(tensors.into_iter().map(Tensor::from), structure.clone()))
+}
+
 /// Returns the leaves of the arguments of a call.
 pub(crate) fn leaves_of_arguments<C, L>(arguments: impl Arguments<C, L>) -> Leaves<L> {
     let mut leaves = Leaves::default();
