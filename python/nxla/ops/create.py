@@ -361,7 +361,7 @@ def empty_like(
     >>> nx.empty_like([1.5, 2.5]).dtype
     f32
     """
-    return full_like(x, 0, dtype, device=device)
+    return call_as("empty_like", full_like, x, 0, dtype, device=device)
 
 
 def full_like(
@@ -424,7 +424,7 @@ def zeros_like(
     >>> nx.zeros_like([1.5, 2.5]).tolist()
     [0.0, 0.0]
     """
-    return full_like(x, 0, dtype=dtype, device=device)
+    return call_as("zeros_like", full_like, x, 0, dtype, device=device)
 
 
 def ones_like(
@@ -438,7 +438,7 @@ def ones_like(
     >>> nx.ones_like([1.5, 2.5], dtype=nx.int8).tolist()
     [1, 1]
     """
-    return full_like(x, 1, dtype=dtype, device=device)
+    return call_as("ones_like", full_like, x, 1, dtype, device=device)
 
 
 def arange(

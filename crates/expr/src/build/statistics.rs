@@ -190,17 +190,26 @@ impl Graph {
     }
 
     /// Returns the covariance matrix of the columns of `x`, whose second-to-last axis holds
-    /// observations: `(x - mean)^T conj(x - mean) / (rows - ddof)`, batched over leading axes.
+    /// observations: `(x - mean)^T conj(x - mean) / (rows - correction)`, batched over leading axes.
     /// `mean` has a value per column; it is computed for `None`. The result is a float without axis
     /// names. Narrow floats are summed in 32 bits.
     ///
     /// # Errors
     /// Returns an error for fewer than two axes, a mean that is a scalar or does not broadcast, or
-    /// a negative `ddof`.
-    pub fn covariance(&mut self, x: ExprId, mean: Option<ExprId>, ddof: i64) -> Result<ExprId> {
+    /// a negative `correction`.
+    pub fn covariance(
+        &mut self,
+        x: ExprId,
+        mean: Option<ExprId>,
+        correction: i64,
+    ) -> Result<ExprId> {
         let op = "covariance";
-        if ddof < 0 {
-            return Err(self.invalid(op, "ddof", format!("must not be negative; got {ddof}")));
+        if correction < 0 {
+            return Err(self.invalid(
+                op,
+                "correction",
+                format!("must not be negative; got {correction}"),
+            ));
         }
         let (_, [rows, _]) = self.matrix(x)?;
         let dtype = mean.map_or(self.dtype(x), |mean| promote(self.dtype(x), self.dtype(mean)));
@@ -225,7 +234,7 @@ impl Graph {
         let batch: Vec<i64> = (0..).take(self.shape(centered).rank() - 2).collect();
         let products = self.dot_general(centered, &[-2], &batch, other, &[-2], &batch)?;
         let count = i128::try_from(rows).expect("a size fits in 128 bits");
-        let covariance = self.divide_by(products, (count - i128::from(ddof)).max(0))?;
+        let covariance = self.divide_by(products, (count - i128::from(correction)).max(0))?;
         self.as_type(covariance, dtype.to_floating())
     }
 

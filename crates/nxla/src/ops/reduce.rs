@@ -95,7 +95,7 @@ methods! {
     };
 
     /// Returns the variance over these axes: the sum of squared distances from the mean, divided by
-    /// the number of elements minus `ddof`.
+    /// the number of elements minus `correction`.
     ///
     /// ```
     /// use nxla::Tensor;
@@ -106,9 +106,9 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[doc(alias = "var")]
-    fn variance(x; over into Over, ddof: u32) one |graph| {
+    fn variance(x; over into Over, correction: u32) one |graph| {
         let (axes, keep) = over.of_reduction(graph, x)?;
-        graph.variance(x, axes.as_deref(), keep, f64::from(ddof))
+        graph.variance(x, axes.as_deref(), keep, f64::from(correction))
     };
 
     /// Returns the square root of the [`variance`](Self::variance).
@@ -121,9 +121,9 @@ methods! {
     /// # Ok::<(), nxla::Error>(())
     /// ```
     #[doc(alias = "std")]
-    fn standard_deviation(x; over into Over, ddof: u32) one |graph| {
+    fn standard_deviation(x; over into Over, correction: u32) one |graph| {
         let (axes, keep) = over.of_reduction(graph, x)?;
-        graph.standard_deviation(x, axes.as_deref(), keep, f64::from(ddof))
+        graph.standard_deviation(x, axes.as_deref(), keep, f64::from(correction))
     };
 
     /// Returns the covariance of the columns of the last axis; rows are observations.
@@ -135,7 +135,7 @@ methods! {
     /// assert_eq!(x.covariance(0)?.to_vec::<f32>()?, [1.0, 2.0, 2.0, 4.0]);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn covariance(x; ddof: u32) one |graph| graph.covariance(x, None, ddof.into());
+    fn covariance(x; correction: u32) one |graph| graph.covariance(x, None, correction.into());
 
     /// Returns the covariance of columns for a known mean.
     ///
@@ -146,7 +146,7 @@ methods! {
     /// assert_eq!(x.covariance_about(Tensor::from([0.0f32]), 0)?.item::<f32>()?, 5.0);
     /// # Ok::<(), nxla::Error>(())
     /// ```
-    fn covariance_about(x, mean; ddof: u32) one |graph| graph.covariance(x, Some(mean), ddof.into());
+    fn covariance_about(x, mean; correction: u32) one |graph| graph.covariance(x, Some(mean), correction.into());
 
     /// Returns `log(sum(exp(x)))` over these axes, without overflow.
     ///
