@@ -4,7 +4,7 @@ use nxla_tensor::{DType, Scalar, Shape};
 
 use super::batcher::{Batched, Batcher, batched_type};
 use crate::build::SliceStart;
-use crate::graph::{ExprId, Op, Operands, Result, TensorType, Type};
+use crate::graph::{ExprId, Op, Operands, Replay, Result, TensorType, Type};
 
 /// Applies the op to each entry in a loop that writes the results to a stack.
 pub(super) fn one_by_one(
@@ -30,19 +30,20 @@ pub(super) fn one_by_one(
     }
     let results = TensorType::new(entry.dtype, prepend_size(count, &entry.shape));
     let zero = Scalar::zero(entry.dtype);
-    let initial = [batcher.counter(0)?, batcher.graph.constant(zero, results.clone())?];
-
-    let mark = batcher.graph.mark();
-    let scope = batcher.graph.open_scope("while", &[TensorType::scalar(DType::S64), results]);
-    let [index, results] = scope.parameters[..] else { unreachable!("two parameters") };
-    let start = batcher.graph.mark();
-    let end = batcher.counter(count)?;
-    let goes_on = batcher.graph.less(index, end)?;
-    let condition = batcher.graph.traced(start, vec![goes_on]);
-    let start = batcher.graph.mark();
-    let next = batcher.next_entry(op, operands, &rows, index, results, entry)?;
-    let body = batcher.graph.traced(start, next);
-    let state = batcher.graph.while_loop(mark, &scope, &initial, condition, body)?;
+    let initial = [batcher.counter(0)?, batcher.graph.constant(zero, results)?];
+    let sizes = batcher.sizes;
+    let state = batcher.graph.repeat_while(
+        &initial,
+        Replay::default(),
+        |graph, state| {
+            let end = Batcher { graph: &mut *graph, sizes }.counter(count)?;
+            graph.less(state[0], end)
+        },
+        |graph, state| {
+            let mut batcher = Batcher { graph, sizes };
+            batcher.next_entry(op, operands, &rows, state[0], state[1], entry)
+        },
+    )?;
     let shape = batcher.batch_shape(&entry.shape);
     batcher.graph.reshape(state[1], shape)
 }

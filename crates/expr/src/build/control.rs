@@ -522,4 +522,43 @@ impl Graph {
         let node = self.make(Op::While(Arc::new(op)), &operands)?;
         self.parts(node)
     }
+
+    /// Creates a [`Graph::while_loop_with`] from functions that build the condition and the next
+    /// state from the state.
+    ///
+    /// ```
+    /// use nxla_expr::{Graph, Replay};
+    /// use nxla_tensor::Number;
+    ///
+    /// let mut graph = Graph::new();
+    /// let (one, limit) = (graph.number(Number::Int(1))?, graph.number(Number::Int(100))?);
+    /// let doubled = graph.repeat_while(
+    ///     &[one],
+    ///     Replay::default(),
+    ///     |graph, state| graph.less(state[0], limit),
+    ///     |graph, state| Ok(vec![graph.add(state[0], state[0])?]),
+    /// )?;
+    /// assert_eq!(graph.tensor_type(doubled[0]).to_string(), "s32");
+    /// # Ok::<(), nxla_expr::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Returns the errors of the functions and of [`Graph::while_loop`].
+    pub fn repeat_while<E: From<crate::Error>>(
+        &mut self,
+        initial: &[ExprId],
+        replay: Replay,
+        condition: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId, E>,
+        body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>, E>,
+    ) -> Result<Vec<ExprId>, E> {
+        let mark = self.mark();
+        let types: Vec<TensorType> =
+            initial.iter().map(|&id| self.tensor_type(id).clone()).collect();
+        let scope = self.open_scope("while", &types);
+        let goes_on = condition(self, &scope.parameters)?;
+        let condition = self.traced(mark, vec![goes_on]);
+        let next = body(self, &scope.parameters)?;
+        let body = self.traced(mark, next);
+        Ok(self.while_loop_with(mark, &scope, initial, (condition, body), replay)?)
+    }
 }

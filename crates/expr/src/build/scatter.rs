@@ -3,7 +3,7 @@
 use nxla_tensor::{DType, Scalar};
 
 use super::SliceStart;
-use crate::graph::{BlockKind, Combine, ExprId, Graph, Op, Result};
+use crate::graph::{BlockKind, Combine, ExprId, Graph, Op, Replay, Result};
 
 impl Graph {
     /// Combines each element of the vector `x` with all elements of `updates` at its index;
@@ -125,36 +125,33 @@ impl Graph {
             graph.scalar_constant(Scalar::Int(number), DType::S64)
         };
         let initial = [whole(self, 0)?, whole(self, 1)?, values];
-        let mark = self.mark();
-        let types = initial.map(|id| self.tensor_type(id).clone());
-        let scope = self.open_scope("while", &types);
-        let [iteration, distance, values] = scope.parameters[..] else {
-            unreachable!("there are three states")
+        let goes_on = |graph: &mut Graph, state: &[ExprId]| {
+            let end = whole(graph, iterations as usize)?;
+            graph.less(state[0], end)
         };
-        let end = whole(self, iterations as usize)?;
-        let goes_on = self.less(iteration, end)?;
-        let condition = self.traced(mark, vec![goes_on]);
-
-        let start = self.mark();
-        let size = whole(self, count)?;
-        let first = self.subtract(size, distance)?;
-        let before = |graph: &mut Graph, x: ExprId| {
-            let twice = graph.concatenate(&[x, x], 0)?;
-            graph.slice_along_axis(twice, SliceStart::Dynamic(first), count, 0, 1)
+        let combine = |graph: &mut Graph, state: &[ExprId]| {
+            let &[iteration, distance, values] = state else {
+                unreachable!("there are three states")
+            };
+            let size = whole(graph, count)?;
+            let first = graph.subtract(size, distance)?;
+            let before = |graph: &mut Graph, x: ExprId| {
+                let twice = graph.concatenate(&[x, x], 0)?;
+                graph.slice_along_axis(twice, SliceStart::Dynamic(first), count, 0, 1)
+            };
+            let (earlier, there) = (before(graph, values)?, before(graph, places)?);
+            let position = graph.iota([count], None, DType::S64)?;
+            let exists = graph.greater_equal(position, distance)?;
+            let same = graph.equal(places, there)?;
+            let same = graph.logical_and(exists, same)?;
+            let combined = graph.binary(op.binary(), earlier, values)?;
+            let combined = graph.as_type(combined, graph.dtype(values))?;
+            let shape = graph.shape(values).clone();
+            let same = graph.broadcast(same, shape, Some(&[0]))?;
+            let combined = graph.select(same, combined, values)?;
+            let one = whole(graph, 1)?;
+            Ok(vec![graph.add(iteration, one)?, graph.add(distance, distance)?, combined])
         };
-        let (earlier, there) = (before(self, values)?, before(self, places)?);
-        let position = self.iota([count], None, DType::S64)?;
-        let exists = self.greater_equal(position, distance)?;
-        let same = self.equal(places, there)?;
-        let same = self.logical_and(exists, same)?;
-        let combined = self.binary(op.binary(), earlier, values)?;
-        let combined = self.as_type(combined, self.dtype(values))?;
-        let shape = self.shape(values).clone();
-        let same = self.broadcast(same, shape, Some(&[0]))?;
-        let combined = self.select(same, combined, values)?;
-        let one = whole(self, 1)?;
-        let next = vec![self.add(iteration, one)?, self.add(distance, distance)?, combined];
-        let body = self.traced(start, next);
-        Ok(self.while_loop(mark, &scope, &initial, condition, body)?[2])
+        Ok(self.repeat_while(&initial, Replay::default(), goes_on, combine)?[2])
     }
 }

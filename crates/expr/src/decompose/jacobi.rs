@@ -8,10 +8,10 @@
 
 use nxla_tensor::{DType, HostTensor};
 
-use super::parts::{conjugate, integer, lengths, number, phase, repeat, repeat_while, scale};
+use super::parts::{conjugate, integer, lengths, number, phase, repeat, scale};
 use super::qr::qr;
 use crate::build::{Formula, Term};
-use crate::graph::{ExprId, Graph, Padding, Result};
+use crate::graph::{ExprId, Graph, Padding, Replay, Result};
 
 /// An upper bound on the sweeps that any matrix needs; the loop also ends at NaN.
 const MOST_SWEEPS: usize = 30;
@@ -53,7 +53,7 @@ pub(super) fn eigh(graph: &mut Graph, a: ExprId) -> Result<[ExprId; 2]> {
         let off = off_diagonal(graph, swept[0])?;
         Ok(vec![count, swept[0], swept[1], off])
     };
-    let state = repeat_while(graph, &[zero, padded, v, off], going, sweep)?;
+    let state = graph.repeat_while(&[zero, padded, v, off], Replay::default(), going, sweep)?;
     let w = graph.take_diagonal(state[1], 0)?;
     let w = graph.real(w)?;
     let w = graph.slice_along_axis(w, 0, side, 1, 1)?;
@@ -123,7 +123,7 @@ fn orthogonal_columns(graph: &mut Graph, a: ExprId) -> Result<(ExprId, ExprId)> 
         let count = graph.add(state[0], one)?;
         Ok(vec![count, swept[0], swept[1], swept[2]])
     };
-    let state = repeat_while(graph, &[zero, padded, v, one], going, sweep)?;
+    let state = graph.repeat_while(&[zero, padded, v, one], Replay::default(), going, sweep)?;
     Ok((shrink(graph, state[1], rows, columns)?, shrink(graph, state[2], columns, columns)?))
 }
 

@@ -3,7 +3,7 @@
 use nxla_tensor::{DType, Scalar};
 
 use crate::build::Term;
-use crate::graph::{ExprId, Graph, Result};
+use crate::graph::{ExprId, Graph, Replay, Result};
 
 /// Repeats `body` with a counter (`s32`) from 0 to `count - 1`.
 pub(super) fn repeat(
@@ -22,26 +22,9 @@ pub(super) fn repeat(
         let counter = graph.add(state[0], one)?;
         Ok(std::iter::once(counter).chain(results).collect())
     };
-    let mut state = repeat_while(graph, &start, going, next)?;
+    let mut state = graph.repeat_while(&start, Replay::default(), going, next)?;
     state.remove(0);
     Ok(state)
-}
-
-/// Repeats `body` while `condition` holds.
-pub(super) fn repeat_while(
-    graph: &mut Graph,
-    initial: &[ExprId],
-    condition: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId>,
-    body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
-) -> Result<Vec<ExprId>> {
-    let mark = graph.mark();
-    let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    let scope = graph.open_scope("while", &types);
-    let going = condition(graph, &scope.parameters)?;
-    let going = graph.traced(mark, vec![going]);
-    let next = body(graph, &scope.parameters)?;
-    let next = graph.traced(mark, next);
-    graph.while_loop(mark, &scope, initial, going, next)
 }
 
 pub(super) fn integer(graph: &mut Graph, value: usize) -> Result<ExprId> {

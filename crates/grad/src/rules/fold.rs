@@ -13,10 +13,10 @@ use nxla_expr::{
 use nxla_tensor::Shape;
 
 use super::control::differentiate_program;
-use super::control::while_loop::{add, build_loop, integer, read_row};
+use super::control::while_loop::{add, integer, read_row};
 use super::window::Offsets;
 use crate::builder::{self, reshape, transpose};
-use crate::error::Result;
+use crate::error::{GradError, Result};
 use crate::forward::{Dual, JvpStep, jvp_program};
 use crate::region::strip_effects;
 use crate::reverse::{ReversePass, Visit};
@@ -149,10 +149,9 @@ fn run(
     let initial = builder::broadcast(graph, initial, sizes.clone(), Axes::default())?;
     let row = TensorType::new(element.dtype, sizes.clone());
     let start = integer(graph, 0)?;
-    let results = build_loop(
-        graph,
-        Replay::default(),
+    let results = graph.repeat_while::<GradError>(
         &[start, initial],
+        Replay::default(),
         |graph, state| {
             let count = integer(graph, builder::to_i64(count))?;
             Ok(graph.less(state[0], count)?)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::common::{f64s, number, parameters, run, tensor, types};
 use nxla_expr::{
-    Compute, ExprId, Graph, HostFn, Line, Program, Result, RuleFor, Source, TensorType,
+    Compute, ExprId, Graph, HostFn, Line, Program, Replay, Result, RuleFor, Source, TensorType,
 };
 use nxla_grad::{GradError, gradients, jvp};
 use nxla_tensor::{DType, HostTensor, Scalar};
@@ -28,19 +28,17 @@ fn three_times(
     x: ExprId,
     body: impl FnOnce(&mut Graph, ExprId) -> ExprId,
 ) -> ExprId {
-    let mark = graph.mark();
-    let start = graph.scalar_constant(Scalar::Int(0), DType::S64).unwrap();
-    let initial = [start, x];
-    let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    let scope = graph.open_scope("while", &types);
-    let end = graph.scalar_constant(Scalar::Int(3), DType::S64).unwrap();
-    let condition = graph.less(scope.parameters[0], end).unwrap();
-    let condition = graph.traced(mark, vec![condition]);
-    let one = graph.scalar_constant(Scalar::Int(1), DType::S64).unwrap();
-    let next = graph.add(scope.parameters[0], one).unwrap();
-    let value = body(graph, scope.parameters[1]);
-    let body = graph.traced(mark, vec![next, value]);
-    graph.while_loop(mark, &scope, &initial, condition, body).unwrap()[1]
+    let integer = |graph: &mut Graph, value| graph.scalar_constant(Scalar::Int(value), DType::S64);
+    let initial = [integer(graph, 0).unwrap(), x];
+    let goes_on = |graph: &mut Graph, state: &[ExprId]| {
+        let end = integer(graph, 3)?;
+        graph.less(state[0], end)
+    };
+    let next = |graph: &mut Graph, state: &[ExprId]| {
+        let one = integer(graph, 1)?;
+        Ok(vec![graph.add(state[0], one)?, body(graph, state[1])])
+    };
+    graph.repeat_while(&initial, Replay::default(), goes_on, next).unwrap()[1]
 }
 
 /// Applies a body if `x` is positive.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{check, check_twice, check_with, f64s, integers, number, run, samples, tensor};
-use nxla_expr::{Error, ExprId, Graph, Metadata, Op, Result, RuleFor};
+use nxla_expr::{Error, ExprId, Graph, Metadata, Op, Replay, Result, RuleFor};
 use nxla_grad::gradients;
 use nxla_tensor::{DType, HostTensor, Scalar};
 
@@ -35,14 +35,9 @@ fn repeat(
     condition: impl FnOnce(&mut Graph, &[ExprId]) -> ExprId,
     body: impl FnOnce(&mut Graph, &[ExprId]) -> Vec<ExprId>,
 ) -> Vec<ExprId> {
-    let mark = graph.mark();
-    let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    let scope = graph.open_scope("while", &types);
-    let condition = condition(graph, &scope.parameters);
-    let condition = graph.traced(mark, vec![condition]);
-    let body = body(graph, &scope.parameters);
-    let body = graph.traced(mark, body);
-    graph.while_loop(mark, &scope, initial, condition, body).unwrap()
+    let condition = |graph: &mut Graph, state: &[ExprId]| Ok(condition(graph, state));
+    let body = |graph: &mut Graph, state: &[ExprId]| Ok(body(graph, state));
+    graph.repeat_while::<Error>(initial, Replay::default(), condition, body).unwrap()
 }
 
 /// Applies a body to a tensor `count` times.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::{f64s, integers, number, parameters, run, samples, tensor, types};
 use nxla_eval::evaluate;
-use nxla_expr::{ExprId, Graph, Op, Program, TensorType};
+use nxla_expr::{ExprId, Graph, Op, Program, Replay, TensorType};
 use nxla_grad::{
     DiffCounts, GradError, gradients, jvp, partial_eval, pullback, pushforward, restrict,
 };
@@ -45,19 +45,20 @@ fn repeat_body(
     initial: &[ExprId],
     body: impl FnOnce(&mut Graph, &[ExprId]) -> Vec<ExprId>,
 ) -> Vec<ExprId> {
-    let mark = graph.mark();
-    let zero = graph.scalar_constant(Scalar::Int(0), DType::S64).unwrap();
+    let integer = |graph: &mut Graph, value| graph.scalar_constant(Scalar::Int(value), DType::S64);
+    let zero = integer(graph, 0).unwrap();
     let initial: Vec<ExprId> = std::iter::once(zero).chain(initial.iter().copied()).collect();
-    let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    let scope = graph.open_scope("while", &types);
-    let end = graph.scalar_constant(Scalar::Int(count), DType::S64).unwrap();
-    let is_below = graph.less(scope.parameters[0], end).unwrap();
-    let condition = graph.traced(mark, vec![is_below]);
-    let one = graph.scalar_constant(Scalar::Int(1), DType::S64).unwrap();
-    let mut next = vec![graph.add(scope.parameters[0], one).unwrap()];
-    next.extend(body(graph, &scope.parameters[1..]));
-    let body = graph.traced(mark, next);
-    graph.while_loop(mark, &scope, &initial, condition, body).unwrap().split_off(1)
+    let goes_on = |graph: &mut Graph, state: &[ExprId]| {
+        let end = integer(graph, count)?;
+        graph.less(state[0], end)
+    };
+    let next = |graph: &mut Graph, state: &[ExprId]| {
+        let one = integer(graph, 1)?;
+        let mut next = vec![graph.add(state[0], one)?];
+        next.extend(body(graph, &state[1..]));
+        Ok(next)
+    };
+    graph.repeat_while(&initial, Replay::default(), goes_on, next).unwrap().split_off(1)
 }
 
 fn loops_of(program: &Program) -> Vec<usize> {

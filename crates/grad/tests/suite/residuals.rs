@@ -82,23 +82,21 @@ fn repeat_step(
     let integer =
         |graph: &mut Graph, value| graph.scalar_constant(Scalar::Int(value), DType::S64).unwrap();
     let initial = [integer(graph, 0), start];
-    let mark = graph.mark();
-    let types: Vec<_> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    let scope = graph.open_scope("while", &types);
-    let state = &scope.parameters;
-    let mut holds = graph.less(state[0], bound).unwrap();
-    if open {
-        let total = graph.sum(state[1], None, false).unwrap();
+    let goes_on = |graph: &mut Graph, state: &[ExprId]| -> nxla_expr::Result<ExprId> {
+        let holds = graph.less(state[0], bound)?;
+        if !open {
+            return Ok(holds);
+        }
+        let total = graph.sum(state[1], None, false)?;
         let far = number(graph, 100.0);
-        let near = graph.less(total, far).unwrap();
-        holds = graph.logical_and(holds, near).unwrap();
-    }
-    let holds = graph.traced(mark, vec![holds]);
-    let one = integer(graph, 1);
-    let next = graph.add(state[0], one).unwrap();
-    let body = vec![next, step(graph, state[1])];
-    let body = graph.traced(mark, body);
-    graph.while_loop_with(mark, &scope, &initial, (holds, body), replay).unwrap()[1]
+        let near = graph.less(total, far)?;
+        graph.logical_and(holds, near)
+    };
+    let next = |graph: &mut Graph, state: &[ExprId]| {
+        let one = integer(graph, 1);
+        Ok(vec![graph.add(state[0], one)?, step(graph, state[1])])
+    };
+    graph.repeat_while(&initial, replay, goes_on, next).unwrap()[1]
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::common::generate::{build, steps};
 use crate::common::{Test, check_equal, f32, program, stage_lines};
 use nxla_expr::build::{Cumulative, Side};
-use nxla_expr::{ExprId, Graph, Metadata, Program, TensorType};
+use nxla_expr::{ExprId, Graph, Metadata, Program, Replay, TensorType};
 use nxla_split::{Cluster, Policy, Speed, StageGraph, ValueSource, cost_of, estimate_of};
 use nxla_tensor::{DType, Number};
 use proptest::prelude::*;
@@ -220,22 +220,20 @@ fn costs_count_flops_and_bytes() -> Test {
 fn adding_loop(end: Option<f64>) -> Program {
     let types = vec![TensorType::scalar(DType::S32), f32([])];
     program(types.clone(), |graph, inputs| {
-        let mark = graph.mark();
-        let scope = graph.open_scope("while", &types);
-        let [count, sum] = scope.parameters[..] else { unreachable!("there are two states") };
-        let most = graph.weak_number(Number::Int(100), count)?;
-        let mut is_below = graph.less(count, most)?;
-        if let Some(end) = end {
-            let end = graph.weak_number(Number::Float(end), sum)?;
-            is_below = graph.less(sum, end)?;
-        }
-        let condition = graph.traced(mark, vec![is_below]);
-        let start = graph.mark();
-        let one = graph.weak_number(Number::Int(1), count)?;
-        let next = vec![graph.add(count, one)?, graph.sin(sum)?];
-        let body = graph.traced(start, next);
         let zero = graph.weak_number(Number::Int(0), inputs[0])?;
-        graph.while_loop(mark, &scope, &[zero, inputs[1]], condition, body)
+        let goes_on = |graph: &mut Graph, state: &[ExprId]| {
+            let (value, end) = match end {
+                Some(end) => (state[1], Number::Float(end)),
+                None => (state[0], Number::Int(100)),
+            };
+            let end = graph.weak_number(end, value)?;
+            graph.less(value, end)
+        };
+        let next = |graph: &mut Graph, state: &[ExprId]| {
+            let one = graph.weak_number(Number::Int(1), state[0])?;
+            Ok(vec![graph.add(state[0], one)?, graph.sin(state[1])?])
+        };
+        graph.repeat_while(&[zero, inputs[1]], Replay::default(), goes_on, next)
     })
 }
 

@@ -1,7 +1,7 @@
 //! Cuts at nodes with several operands or results, with regions, and with effects.
 
 use crate::common::{Test, at, check_equal, f32, program, s32, stage_lines};
-use nxla_expr::{ExprId, Graph, Metadata, Program, Result};
+use nxla_expr::{ExprId, Graph, Metadata, Program, Replay, Result};
 use nxla_split::{Decision, ValueSource, split};
 use nxla_tensor::Number;
 
@@ -14,18 +14,18 @@ fn number(graph: &mut Graph, value: i64) -> Result<ExprId> {
 
 /// Builds `while x < 10 { x + 1, y + 2 }` and returns both results.
 fn count_up(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<Vec<ExprId>> {
-    let mark = graph.mark();
-    let types = [x, y].map(|id| graph.tensor_type(id).clone());
-    let scope = graph.open_scope("while", &types);
-    let [inner_x, inner_y] = scope.parameters[..] else { unreachable!() };
-    let ten = number(graph, 10)?;
-    let below = graph.less(inner_x, ten)?;
-    let condition = graph.traced(mark, vec![below]);
-    let one = number(graph, 1)?;
-    let two = number(graph, 2)?;
-    let results = vec![graph.add(inner_x, one)?, graph.add(inner_y, two)?];
-    let body = graph.traced(mark, results);
-    graph.while_loop(mark, &scope, &[x, y], condition, body)
+    graph.repeat_while(
+        &[x, y],
+        Replay::default(),
+        |graph, state| {
+            let ten = number(graph, 10)?;
+            graph.less(state[0], ten)
+        },
+        |graph, state| {
+            let (one, two) = (number(graph, 1)?, number(graph, 2)?);
+            Ok(vec![graph.add(state[0], one)?, graph.add(state[1], two)?])
+        },
+    )
 }
 
 fn loop_program() -> Program {

@@ -8,7 +8,7 @@ use nxla_tensor::{DType, Shape};
 
 use super::super::formula::{Formula, Term};
 use super::Draw;
-use crate::graph::{ErrorKind, ExprId, Graph, Result};
+use crate::graph::{ErrorKind, ExprId, Graph, Replay, Result};
 
 /// The rate from which Poisson samples are drawn by rejection.
 const LARGE_RATE: f64 = 10.0;
@@ -242,22 +242,20 @@ impl Graph {
         initial: [ExprId; 3],
         candidate: impl FnOnce(&mut Graph, ExprId) -> Result<(ExprId, ExprId)>,
     ) -> Result<ExprId> {
-        let types: Vec<_> = initial.iter().map(|&id| self.tensor_type(id).clone()).collect();
-        let mark = self.mark();
-        let scope = self.open_scope("while", &types);
-        let (key, done, samples) = (scope.parameters[0], scope.parameters[1], scope.parameters[2]);
-        let all = self.all(done, None, false)?;
-        let goes_on = self.logical_not(all)?;
-        let condition = self.traced(mark, vec![goes_on]);
-        let inner = self.mark();
-        let (next, own) = self.random_next(key)?;
-        let (drawn, accepted) = candidate(self, own)?;
-        let waiting = self.logical_not(done)?;
-        let taken = self.logical_and(waiting, accepted)?;
-        let samples = self.select(taken, drawn, samples)?;
-        let done = self.logical_or(done, accepted)?;
-        let body = self.traced(inner, vec![next, done, samples]);
-        Ok(self.while_loop(mark, &scope, &initial, condition, body)?[2])
+        let is_waiting = |graph: &mut Graph, state: &[ExprId]| {
+            let all = graph.all(state[1], None, false)?;
+            graph.logical_not(all)
+        };
+        let draw = |graph: &mut Graph, state: &[ExprId]| {
+            let (done, samples) = (state[1], state[2]);
+            let (next, own) = graph.random_next(state[0])?;
+            let (drawn, accepted) = candidate(graph, own)?;
+            let waiting = graph.logical_not(done)?;
+            let taken = graph.logical_and(waiting, accepted)?;
+            let samples = graph.select(taken, drawn, samples)?;
+            Ok(vec![next, graph.logical_or(done, accepted)?, samples])
+        };
+        Ok(self.repeat_while(&initial, Replay::default(), is_waiting, draw)?[2])
     }
 
     /// Draws counts of the Poisson distribution with a rate, as `s32` by default. The result is -1
@@ -300,32 +298,31 @@ impl Graph {
         let small = is_large.select(0.0, rate).max(0.0);
         let [zero, small, term] = formula.ids([rate.number(0.0), small, (-small).exp()])?;
         let initial = [self.broadcast(zero, shape, None)?, term, term];
-        let types: Vec<_> = initial.iter().map(|&id| self.tensor_type(id).clone()).collect();
-        let mark = self.mark();
-        let scope = self.open_scope("while", &types);
-        let (number, term, sum) = (scope.parameters[0], scope.parameters[1], scope.parameters[2]);
         // The search also ends when a term no longer changes the sum.
-        let searching = |graph: &mut Graph| -> Result<ExprId> {
+        let is_searching = |graph: &mut Graph, state: &[ExprId]| -> Result<ExprId> {
             let formula = Formula::new(graph);
-            let [term, sum, u] = formula.terms([term, sum, u]);
+            let [term, sum, u] = formula.terms([state[1], state[2], u]);
             (sum.less(u) & term.greater(1e-30)).id()
         };
-        let goes_on = searching(self)?;
-        let goes_on = self.any(goes_on, None, false)?;
-        let condition = self.traced(mark, vec![goes_on]);
-        let inner = self.mark();
-        let active = searching(self)?;
-        let formula = Formula::new(self);
-        let [active, number, term, sum, small] = formula.terms([active, number, term, sum, small]);
-        let following = number + 1.0;
-        let next_term = term * (small / following);
-        let results = formula.ids([
-            active.select(following, number),
-            active.select(next_term, term),
-            active.select(sum + next_term, sum),
-        ])?;
-        let body = self.traced(inner, results.to_vec());
-        Ok(self.while_loop(mark, &scope, &initial, condition, body)?[0])
+        let any_is_searching = |graph: &mut Graph, state: &[ExprId]| {
+            let active = is_searching(graph, state)?;
+            graph.any(active, None, false)
+        };
+        let add_term = |graph: &mut Graph, state: &[ExprId]| {
+            let active = is_searching(graph, state)?;
+            let formula = Formula::new(graph);
+            let [active, small] = formula.terms([active, small]);
+            let [number, term, sum] = formula.terms([state[0], state[1], state[2]]);
+            let following = number + 1.0;
+            let next_term = term * (small / following);
+            let results = formula.ids([
+                active.select(following, number),
+                active.select(next_term, term),
+                active.select(sum + next_term, sum),
+            ])?;
+            Ok(results.to_vec())
+        };
+        Ok(self.repeat_while(&initial, Replay::default(), any_is_searching, add_term)?[0])
     }
 
     fn many_events(&mut self, key: ExprId, rate: ExprId, is_large: ExprId) -> Result<ExprId> {

@@ -281,10 +281,9 @@ impl<'a> LoopDerivative<'a> {
         let rows = |at: usize| *collected.get(at.checked_sub(first)?)?;
         let inside: Vec<usize> = (0..initial.len()).filter(|&at| rows(at).is_none()).collect();
         let carried: Vec<ExprId> = inside.iter().map(|&at| initial[at]).collect();
-        let results = build_loop(
-            graph,
-            self.nested_replay(),
+        let results = graph.repeat_while::<GradError>(
             &carried,
+            self.nested_replay(),
             |graph, state| {
                 let zero = integer(graph, 0)?;
                 Ok(graph.greater_equal(state[0], zero)?)
@@ -326,24 +325,6 @@ impl<'a> LoopDerivative<'a> {
 /// Returns the indices of the marked states.
 fn marked_states(is_marked: &[bool]) -> Vec<usize> {
     (0..is_marked.len()).filter(|&state| is_marked[state]).collect()
-}
-
-/// Builds a loop from closures for its condition and body.
-pub(crate) fn build_loop(
-    graph: &mut Graph,
-    replay: Replay,
-    initial: &[ExprId],
-    condition: impl FnOnce(&mut Graph, &[ExprId]) -> Result<ExprId>,
-    body: impl FnOnce(&mut Graph, &[ExprId]) -> Result<Vec<ExprId>>,
-) -> Result<Vec<ExprId>, GradError> {
-    let mark = graph.mark();
-    let types: Vec<TensorType> = initial.iter().map(|&id| graph.tensor_type(id).clone()).collect();
-    let scope = graph.open_scope("while", &types);
-    let condition = condition(graph, &scope.parameters)?;
-    let condition = graph.traced(mark, vec![condition]);
-    let body = body(graph, &scope.parameters)?;
-    let body = graph.traced(mark, body);
-    Ok(graph.while_loop_with(mark, &scope, initial, (condition, body), replay)?)
 }
 
 pub(crate) fn integer(graph: &mut Graph, value: i64) -> Result<ExprId> {

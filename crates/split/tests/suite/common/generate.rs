@@ -1,6 +1,6 @@
 //! Random programs and random decisions.
 
-use nxla_expr::{ExprId, Graph, Metadata, Program, Result, TensorType};
+use nxla_expr::{ExprId, Graph, Metadata, Program, Replay, Result, TensorType};
 use nxla_split::Decision;
 use nxla_tensor::{DType, Number};
 use proptest::prelude::*;
@@ -112,22 +112,17 @@ fn take_step(graph: &mut Graph, pool: &mut Pool, step: &Step) -> Result<()> {
 
 /// Builds a loop whose body passes its state to a hook; it terminates, since `exp` is positive.
 fn loop_with_hook(graph: &mut Graph, x: ExprId, s: ExprId) -> Result<Vec<ExprId>> {
-    let mark = graph.mark();
-    let types = [x, s].map(|id| graph.tensor_type(id).clone());
-    let scope = graph.open_scope("while", &types);
-    let (inner_x, inner_s) = (scope.parameters[0], scope.parameters[1]);
-    let zero = graph.zero_like(inner_s)?;
-    let less = graph.less(inner_s, zero)?;
-    let condition = graph.traced(mark, vec![less]);
-    let hooked = graph.hook(&[inner_x], Some("loop"), None)?[0];
-    let results = vec![graph.add(hooked, inner_s)?, graph.exp(inner_s)?];
-    let results = results
-        .into_iter()
-        .zip(&types)
-        .map(|(id, ty)| graph.as_type(id, ty.dtype))
-        .collect::<Result<Vec<_>>>()?;
-    let body = graph.traced(mark, results);
-    graph.while_loop(mark, &scope, &[x, s], condition, body)
+    let goes_on = |graph: &mut Graph, state: &[ExprId]| {
+        let zero = graph.zero_like(state[1])?;
+        graph.less(state[1], zero)
+    };
+    let next = |graph: &mut Graph, state: &[ExprId]| {
+        let hooked = graph.hook(&[state[0]], Some("loop"), None)?[0];
+        let results = [graph.add(hooked, state[1])?, graph.exp(state[1])?];
+        let results = results.into_iter().zip(state);
+        results.map(|(id, &old)| graph.as_type(id, graph.dtype(old))).collect()
+    };
+    graph.repeat_while(&[x, s], Replay::default(), goes_on, next)
 }
 
 /// Builds a conditional that captures `x` and `y`.

@@ -20,11 +20,11 @@ use nxla_expr::{ExprId, Graph, Op, SliceAttributes, Start, TensorType};
 use nxla_tensor::{Scalar, Shape};
 
 use super::{
-    BackwardStates, COUNT, LoopDerivative, LoopGradients, add, build_loop, integer, marked_states,
-    read_row, write_row,
+    BackwardStates, COUNT, LoopDerivative, LoopGradients, add, integer, marked_states, read_row,
+    write_row,
 };
 use crate::builder;
-use crate::error::Result;
+use crate::error::{GradError, Result};
 use crate::region::{Hooks, splice};
 
 /// The iteration number of an empty slot.
@@ -151,10 +151,9 @@ impl<'a> Slots<'a> {
         if !kept.is_empty() {
             initial.extend(self.empty_stack(graph)?.into_values());
         }
-        let mut results = build_loop(
-            graph,
-            self.derivative.nested_replay(),
+        let mut results = graph.repeat_while::<GradError>(
             &initial,
+            self.derivative.nested_replay(),
             |graph, values| {
                 let arguments = self.derivative.arguments(&states, values, &[]);
                 Ok(splice(&op.condition, graph, &arguments, &[0], Hooks::Drop)?[0])
@@ -287,10 +286,9 @@ impl<'a> Slots<'a> {
         for (&state, &rows) in self.derivative.kept.iter().zip(&stack.rows) {
             initial.push(read_row(graph, rows, last, &self.derivative.op.body.inputs()[state])?);
         }
-        let mut results = build_loop(
-            graph,
-            self.derivative.nested_replay(),
+        let mut results = graph.repeat_while::<GradError>(
             &initial,
+            self.derivative.nested_replay(),
             |graph, values| Ok(graph.less(values[0], target)?),
             |graph, values| self.run_segment(graph, target, values),
         )?;
@@ -334,10 +332,9 @@ impl<'a> Slots<'a> {
         let slot = graph.argmin(iterations, None, false, false, COUNT)?;
 
         let initial: Vec<ExprId> = [start].iter().chain(states).copied().collect();
-        let results = build_loop(
-            graph,
-            self.derivative.nested_replay(),
+        let results = graph.repeat_while::<GradError>(
             &initial,
+            self.derivative.nested_replay(),
             |graph, values| Ok(graph.less(values[0], end)?),
             |graph, values| {
                 let mut next = vec![add(graph, values[0], 1)?];

@@ -18,11 +18,10 @@ use nxla_tensor::Scalar;
 use super::products::{Products, zero_rows};
 use super::write_only::find_write_only;
 use super::{
-    BackwardStates, COUNT, LoopDerivative, LoopGradients, add, build_loop, integer, read_row,
-    write_row,
+    BackwardStates, COUNT, LoopDerivative, LoopGradients, add, integer, read_row, write_row,
 };
 use crate::builder;
-use crate::error::Result;
+use crate::error::{GradError, Result};
 use crate::programs::{PartialEval, partial_eval_with, recompute_all};
 use crate::region::{Hooks, splice};
 
@@ -137,10 +136,9 @@ impl<'a> Stored<'a> {
             initial.push(graph.constant(Scalar::zero(ty.dtype), ty)?);
         }
         let all: Vec<usize> = (0..op.state).collect();
-        let mut results = build_loop(
-            graph,
-            self.derivative.nested_replay(),
+        let mut results = graph.repeat_while::<GradError>(
             &initial,
+            self.derivative.nested_replay(),
             |graph, values| {
                 let arguments = self.derivative.arguments(&all, &values[..op.state], &[]);
                 Ok(splice(&op.condition, graph, &arguments, &[0], Hooks::Drop)?[0])
