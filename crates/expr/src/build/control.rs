@@ -260,7 +260,16 @@ impl Graph {
     ) -> Result<ExprId> {
         let attributes =
             attributes.iter().map(|(name, value)| ((*name).into(), value.to_string())).collect();
-        let kind = BlockKind::Named { name: name.into(), attributes };
+        self.single_block(BlockKind::Named { name: name.into(), attributes }, operands, body)
+    }
+
+    /// Creates a [`Graph::known_block`] with one result.
+    pub(super) fn single_block<const N: usize>(
+        &mut self,
+        kind: BlockKind,
+        operands: [ExprId; N],
+        body: impl FnOnce(&mut Graph, [ExprId; N]) -> Result<ExprId>,
+    ) -> Result<ExprId> {
         let results = self.known_block(kind, &operands, |graph, parameters| {
             let parameters = parameters.try_into().expect("one parameter for each operand");
             Ok(vec![body(graph, parameters)?])
@@ -316,9 +325,8 @@ impl Graph {
 
     /// Returns the body of a block that returned `results`.
     fn close_body(&mut self, open: &OpenBlock, results: Vec<ExprId>) -> Result<ClosedBody> {
-        let traced = self.traced(open.mark, results);
-        let closed = self.close(open.mark, Some(&open.scope), &[traced], Invariants::Capture)?;
-        Ok(ClosedBody { program: closed.programs[0].clone(), captures: closed.captures })
+        let (program, captures) = self.close_function(open.mark, &open.scope, results)?;
+        Ok(ClosedBody { program, captures })
     }
 
     fn make_block(

@@ -8,8 +8,8 @@ use std::sync::Arc;
 use nxla_tensor::{DType, promote_keep_pred};
 
 use crate::graph::{
-    ArgReduce, ArgReduceOp, ExprId, Graph, Invariants, Mark, Op, Operands, Program, Reduce,
-    ReduceFun, ReduceOp, Result, Scope, TensorType,
+    ArgReduce, ArgReduceOp, ExprId, Graph, Mark, Op, Operands, Program, Reduce, ReduceFun,
+    ReduceOp, Result, Scope, TensorType,
 };
 
 /// A fold whose function is being traced, see [`Graph::open_fold`].
@@ -246,10 +246,8 @@ impl Graph {
     /// Returns an error for a result that is of another scope.
     pub fn close_fold(&mut self, fold: &Fold, result: ExprId) -> Result<(Arc<Program>, Operands)> {
         let result = self.as_type(result, self.dtype(fold.element()))?;
-        let traced = self.traced(fold.mark, vec![result]);
-        let closed = self.close(fold.mark, Some(&fold.scope), &[traced], Invariants::Capture)?;
-        let operands = [fold.x, fold.initial].into_iter().chain(closed.captures).collect();
-        Ok((closed.programs[0].clone(), operands))
+        let (function, captures) = self.close_function(fold.mark, &fold.scope, vec![result])?;
+        Ok((function, [fold.x, fold.initial].into_iter().chain(captures).collect()))
     }
 }
 

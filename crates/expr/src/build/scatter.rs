@@ -20,19 +20,17 @@ impl Graph {
             return self.scattered_runs(x, indices, updates, op);
         }
         let kind = BlockKind::Scatter { op };
-        let results = self.known_block(kind, &[x, indices, updates], |graph, parameters| {
-            let &[x, indices, updates] = parameters else {
-                unreachable!("there are three operands")
-            };
-            Ok(vec![graph.scattered_runs(x, indices, updates, op)?])
+        let operands = [x, indices, updates];
+        let result = self.single_block(kind, operands, |graph, [x, indices, updates]| {
+            graph.scattered_runs(x, indices, updates, op)
         })?;
         let is_extreme = matches!(op, Combine::Max | Combine::Min);
         let has_gradient = self.dtype(x).is_float() && self.dtype(updates).is_float();
         if is_extreme && has_gradient && self.shape(updates).size() > 0 && self.shape(x).size() > 0
         {
-            return self.shared_gradient(results[0], x, indices, updates);
+            return self.shared_gradient(result, x, indices, updates);
         }
-        Ok(results[0])
+        Ok(result)
     }
 
     /// Returns `y`, the extremes of `x` and `updates`, with a gradient that equal elements share evenly, as

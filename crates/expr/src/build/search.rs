@@ -71,11 +71,7 @@ impl Graph {
     /// Creates the block for [`Graph::count_in_order`], for real operands of one dtype.
     pub(crate) fn search(&mut self, sorted: ExprId, x: ExprId, order: Order) -> Result<ExprId> {
         let kind = BlockKind::Search(order);
-        let results = self.known_block(kind, &[sorted, x], |graph, parameters| {
-            let &[sorted, x] = parameters else { unreachable!("there are two operands") };
-            Ok(vec![graph.bisect(sorted, x, order)?])
-        })?;
-        Ok(results[0])
+        self.single_block(kind, [sorted, x], |graph, [sorted, x]| graph.bisect(sorted, x, order))
     }
 
     /// The body of the block: bisection as a composition.

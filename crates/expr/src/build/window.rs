@@ -283,10 +283,7 @@ impl Graph {
         }
         let x = self.as_type(x, dtype)?;
         let kind = BlockKind::Cumulative { op, axis, reverse };
-        let results = self.known_block(kind, &[x], |graph, inputs| {
-            Ok(vec![graph.scan(op, inputs[0], axis, reverse)?])
-        })?;
-        Ok(results[0])
+        self.single_block(kind, [x], |graph, [x]| graph.scan(op, x, axis, reverse))
     }
 
     /// The body of [`Graph::cumulative`]: combines each element with the element at distance 1, 2,

@@ -133,17 +133,13 @@ impl Graph {
         transposed: bool,
     ) -> Result<ExprId> {
         let kind = BlockKind::Solve { transposed };
-        let solutions = self.known_block(kind, &[factors, order, b], |graph, inputs| {
-            let &[factors, order, b] = inputs else { unreachable!("three went in") };
-            let x = if transposed {
-                graph.solve_transposed(factors, order, b)?
-            } else {
-                let x = graph.solve_in_order(factors, order, b)?;
-                graph.or_nan(x, factors)?
-            };
-            Ok(vec![x])
-        })?;
-        Ok(solutions[0])
+        self.single_block(kind, [factors, order, b], |graph, [factors, order, b]| {
+            if transposed {
+                return graph.solve_transposed(factors, order, b);
+            }
+            let x = graph.solve_in_order(factors, order, b)?;
+            graph.or_nan(x, factors)
+        })
     }
 
     fn solve_in_order(&mut self, factors: ExprId, order: ExprId, b: ExprId) -> Result<ExprId> {

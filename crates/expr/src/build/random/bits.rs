@@ -19,13 +19,11 @@ impl Graph {
             return self.iota([0], Some(0), DType::U32);
         }
         let kind = BlockKind::Threefry { count, wide: false };
-        let bits = self.known_block(kind, &[key], |graph, inputs| {
-            let (first, second) = graph.encrypt_counters(inputs[0], count)?;
+        self.single_block(kind, [key], |graph, [key]| {
+            let (first, second) = graph.encrypt_counters(key, count)?;
             let bits = graph.concatenate(&[first, second], 0)?;
-            let bits = graph.slice_along_axis(bits, 0, count, 0, 1)?;
-            Ok(vec![bits])
-        })?;
-        Ok(bits[0])
+            graph.slice_along_axis(bits, 0, count, 0, 1)
+        })
     }
 
     /// Creates a vector of random `u64`.
@@ -34,12 +32,11 @@ impl Graph {
             return self.iota([0], Some(0), DType::U64);
         }
         let kind = BlockKind::Threefry { count, wide: true };
-        let bits = self.known_block(kind, &[key], |graph, inputs| {
-            let (first, second) = graph.encrypt_counters(inputs[0], 2 * count)?;
+        self.single_block(kind, [key], |graph, [key]| {
+            let (first, second) = graph.encrypt_counters(key, 2 * count)?;
             let formula = Formula::new(graph);
-            Ok(vec![join_words(formula.term(second), formula.term(first)).id()?])
-        })?;
-        Ok(bits[0])
+            join_words(formula.term(second), formula.term(first)).id()
+        })
     }
 
     /// Returns both words for half as many counters, with a zero for a missing counter.
