@@ -92,11 +92,11 @@ pub(super) fn count(
 
 /// Checks that an axis of an operand is in range.
 pub(super) fn axis_in_range(axis: usize, ty: &TensorType) -> Result<(), ErrorKind> {
-    if axis < ty.rank() { Ok(()) } else { Err(out_of_range(axis, ty)) }
-}
-
-fn out_of_range(axis: usize, ty: &TensorType) -> ErrorKind {
-    ErrorKind::Axis { axis: i64::try_from(axis).unwrap_or(i64::MAX), ty: Box::new(ty.clone()) }
+    if axis < ty.rank() {
+        return Ok(());
+    }
+    let axis = i64::try_from(axis).unwrap_or(i64::MAX);
+    Err(ErrorKind::Axis { axis, ty: Box::new(ty.clone()) })
 }
 
 /// Checks that axes of an operand are in range and distinct.
@@ -146,10 +146,10 @@ pub(super) fn scalar(argument: &'static str, ty: &TensorType) -> Result<(), Erro
     Err(ErrorKind::Shape { argument, found, expected: "a scalar".into() })
 }
 
-/// Checks that a dtype is an integer dtype.
-pub(super) fn integer(argument: &'static str, dtype: DType) -> Result<(), ErrorKind> {
+/// Returns a dtype that is an integer dtype.
+pub(super) fn integer(argument: &'static str, dtype: DType) -> Result<DType, ErrorKind> {
     if dtype.is_integer() {
-        return Ok(());
+        return Ok(dtype);
     }
     Err(ErrorKind::DType { argument, found: dtype, expected: "an integer dtype" })
 }
@@ -162,27 +162,12 @@ pub(super) fn index_dtype(dtype: DType) -> Result<(), ErrorKind> {
     Err(ErrorKind::invalid("dtype", format!("must be an integer dtype; got {dtype}")))
 }
 
-/// Checks that a dtype is ordered.
-pub(super) fn check_ordered(argument: &'static str, dtype: DType) -> Result<(), ErrorKind> {
+/// Returns a dtype that is ordered.
+pub(super) fn orderable(argument: &'static str, dtype: DType) -> Result<DType, ErrorKind> {
     if !dtype.is_complex() {
-        return Ok(());
+        return Ok(dtype);
     }
     Err(ErrorKind::DType { argument, found: dtype, expected: "a real dtype" })
-}
-
-/// Checks that a dtype equals the dtype of the folded tensor; builders convert operands before.
-pub(super) fn same_dtype(
-    argument: &'static str,
-    found: DType,
-    x: &TensorType,
-) -> Result<(), ErrorKind> {
-    if found == x.dtype {
-        return Ok(());
-    }
-    Err(ErrorKind::invalid(
-        argument,
-        format!("must have the dtype of the operand {x}; got {found}"),
-    ))
 }
 
 /// Checks that entries, such as strides, are at least one.
@@ -195,29 +180,48 @@ pub(super) fn positive(argument: &'static str, values: &[usize]) -> Result<(), E
     }
 }
 
+/// Checks the operands of a fold and its function, and returns the type of the folded tensor.
+/// Builders convert operands before.
+pub(super) fn fold<'a>(
+    function: &Program,
+    types: &[&'a TensorType],
+) -> Result<&'a TensorType, ErrorKind> {
+    let [x, initial, captures @ ..] = types else {
+        return Err(ErrorKind::Arity { expected: "two or more".into(), found: types.len() });
+    };
+    scalar("initial", initial)?;
+    if initial.dtype != x.dtype {
+        let why = format!("must have the dtype of the operand {x}; got {}", initial.dtype);
+        return Err(ErrorKind::invalid("initial", why));
+    }
+    fold_function(function, x.dtype, captures)?;
+    Ok(x)
+}
+
 /// Checks the function of a fold: `(element, accumulator, captures…) -> accumulator`.
-pub(super) fn fold_function(
+fn fold_function(
     function: &Program,
     dtype: DType,
     captures: &[&TensorType],
 ) -> Result<(), ErrorKind> {
     let scalar = TensorType::scalar(dtype);
     let expected = [&scalar, &scalar].into_iter().chain(captures.iter().copied());
-    if !function.inputs().iter().eq(expected) {
-        let found: Vec<String> = function.inputs().iter().map(ToString::to_string).collect();
-        let why = format!("must take two {scalar} and the captures; got ({})", found.join(", "));
-        return Err(ErrorKind::invalid("function", why));
-    }
-    if !function.output_types().eq([&scalar]) {
-        let found: Vec<String> = function.output_types().map(ToString::to_string).collect();
-        let why = format!("must return one {scalar}; got ({})", found.join(", "));
-        return Err(ErrorKind::invalid("function", why));
-    }
-    if !function.effects().is_empty() {
-        let why = "must not contain hooks, because the order of a fold is not defined";
-        return Err(ErrorKind::invalid("function", why));
-    }
-    Ok(())
+    let why = if !function.inputs().iter().eq(expected) {
+        format!("must take two {scalar} and the captures; got {}", describe(function.inputs()))
+    } else if !function.output_types().eq([&scalar]) {
+        format!("must return one {scalar}; got {}", describe(function.output_types()))
+    } else if !function.effects().is_empty() {
+        "must not contain hooks, because the order of a fold is not defined".into()
+    } else {
+        return Ok(());
+    };
+    Err(ErrorKind::invalid("function", why))
+}
+
+/// Formats a list of types.
+pub(super) fn describe<'a>(types: impl IntoIterator<Item = &'a TensorType>) -> String {
+    let types: Vec<String> = types.into_iter().map(ToString::to_string).collect();
+    format!("({})", types.join(", "))
 }
 
 /// The limit for the absolute value of the padding of windows. Kernels add positions and padding in

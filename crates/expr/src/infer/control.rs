@@ -2,7 +2,7 @@
 
 use nxla_tensor::DType;
 
-use super::check::{Inferred, given_type, tensor, tensors};
+use super::check::{Inferred, describe, given_type, tensor, tensors};
 use crate::graph::{
     Block, BlockKind, Combine, Cond, Cumulative, ErrorKind, Factorization, MAX_NOTE_DEPTH,
     Metadata, Op, Program, TensorType, Type, While,
@@ -64,18 +64,11 @@ fn check_inputs(
     program: &Program,
     operands: &[&TensorType],
 ) -> Result<(), ErrorKind> {
-    let fits = program.inputs().len() == operands.len()
-        && program.inputs().iter().zip(operands).all(|(input, operand)| input == *operand);
-    if fits {
+    if program.inputs().iter().eq(operands.iter().copied()) {
         return Ok(());
     }
     let found = describe(operands.iter().copied());
     Err(ErrorKind::Shape { argument, found, expected: describe(program.inputs()) })
-}
-
-fn describe<'a>(types: impl IntoIterator<Item = &'a TensorType>) -> String {
-    let types: Vec<String> = types.into_iter().map(ToString::to_string).collect();
-    format!("({})", types.join(", "))
 }
 
 fn check_predicate(argument: &'static str, program: &Program) -> Result<(), ErrorKind> {

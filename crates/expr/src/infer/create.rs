@@ -1,17 +1,14 @@
 //! Types of creation ops, which have no operands.
 
-use super::check::{Inferred, given_type};
+use super::check::{Inferred, axis_in_range, given_type};
 use crate::graph::{ErrorKind, Op, TensorType};
 
 pub(super) fn infer(op: &Op) -> Inferred {
     match op {
-        Op::Iota(iota) => match iota.axis {
-            Some(axis) if axis >= iota.ty.rank() => Err(ErrorKind::Axis {
-                axis: i64::try_from(axis).unwrap_or(i64::MAX),
-                ty: Box::new(iota.ty.clone()),
-            }),
-            _ => countable(&iota.ty),
-        },
+        Op::Iota(iota) => {
+            iota.axis.map_or(Ok(()), |axis| axis_in_range(axis, &iota.ty))?;
+            countable(&iota.ty)
+        }
         Op::Eye(ty) if ty.rank() < 2 => Err(ErrorKind::Shape {
             argument: "shape",
             found: ty.to_string(),

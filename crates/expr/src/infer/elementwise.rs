@@ -2,6 +2,7 @@
 
 use nxla_tensor::{DType, Names, broadcast_shapes, promote, promote_keep_pred};
 
+use super::check;
 use super::check::{Inferred, operands, tensor};
 use crate::graph::{BinaryClass, BinaryOp, ErrorKind, Op, TensorType, Type, UnaryClass, UnaryOp};
 
@@ -55,16 +56,12 @@ fn number(dtype: DType) -> DType {
     if dtype.is_pred() { DType::U8 } else { dtype }
 }
 
-fn refuse(found: DType, expected: &'static str) -> ErrorKind {
-    ErrorKind::DType { argument: "operand", found, expected }
-}
-
 fn require_real(dtype: DType) -> Result<DType, ErrorKind> {
-    if dtype.is_complex() { Err(refuse(dtype, "a real dtype")) } else { Ok(dtype) }
+    check::orderable("operand", dtype)
 }
 
 fn require_integer(dtype: DType) -> Result<DType, ErrorKind> {
-    if dtype.is_integer() { Ok(dtype) } else { Err(refuse(dtype, "an integer dtype")) }
+    check::integer("operand", dtype)
 }
 
 /// Returns the result dtype of a unary op.
@@ -124,9 +121,7 @@ fn clip_dtype(x: &TensorType, min: &TensorType, max: &TensorType) -> Result<DTyp
 }
 
 fn bitcast_dtype(from: DType, to: DType) -> Result<DType, ErrorKind> {
-    if from.is_complex() || to.is_complex() {
-        return Err(refuse(if from.is_complex() { from } else { to }, "a real dtype"));
-    }
+    let (from, to) = (require_real(from)?, require_real(to)?);
     if from.bits() != to.bits() {
         let why =
             format!("must have the {} bits of {from}; got {to} with {}", from.bits(), to.bits());

@@ -5,6 +5,7 @@ use nxla_tensor::{Names, Shape, promote_keep_pred};
 use super::check;
 use super::check::{Inferred, operands, tensor};
 use super::elementwise::merge_names;
+use super::reduce::without_axes;
 use crate::graph::{Broadcast, ErrorKind, Op, Padding, Reshape, Stack, TensorType};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
@@ -51,9 +52,8 @@ fn squeeze(axes: &[usize], types: &[&TensorType]) -> Inferred {
         let why = format!("must have size 1; got size {} of axis {axis} in {x}", x.shape[*axis]);
         return Err(ErrorKind::invalid("axes", why));
     }
-    let kept = || (0..x.rank()).filter(|axis| !axes.contains(axis));
-    let shape: Shape = kept().map(|axis| x.shape[axis]).collect();
-    tensor(TensorType { dtype: x.dtype, shape, names: check::names_at(x, kept()) })
+    let (shape, names) = without_axes(x, |axis| axes.contains(&axis), false);
+    tensor(TensorType { dtype: x.dtype, shape, names })
 }
 
 fn transpose(permutation: &[usize], types: &[&TensorType]) -> Inferred {

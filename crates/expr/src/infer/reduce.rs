@@ -10,7 +10,7 @@ use nxla_tensor::{DType, Names, Shape};
 
 use super::check;
 use super::check::{Inferred, operands, tensor};
-use crate::graph::{ArgReduce, ErrorKind, Op, Reduce, ReduceFun, ReduceOp, TensorType};
+use crate::graph::{ArgReduce, ErrorKind, Op, Reduce, ReduceOp, TensorType};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {
@@ -20,7 +20,10 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
             reduced_type(x, attributes, dtype)
         }
         Op::ArgReduce(_, attributes) => arg_reduce(attributes, types),
-        Op::ReduceFun(attributes) => reduce_fun(attributes, types),
+        Op::ReduceFun(attributes) => {
+            let x = check::fold(&attributes.function, types)?;
+            reduced_type(x, &attributes.reduce, x.dtype)
+        }
         op @ crate::outside!(reduce) => unreachable!("{} is of another family", op.name()),
     }
 }
@@ -29,7 +32,7 @@ fn reduced_dtype(reduction: ReduceOp, dtype: DType) -> Result<DType, ErrorKind> 
     match reduction {
         ReduceOp::Sum | ReduceOp::Product => Ok(dtype.to_aggregate()),
         ReduceOp::All | ReduceOp::Any => Ok(DType::Pred),
-        ReduceOp::Max | ReduceOp::Min => check::check_ordered("operand", dtype).map(|()| dtype),
+        ReduceOp::Max | ReduceOp::Min => check::orderable("operand", dtype),
     }
 }
 
@@ -58,7 +61,7 @@ pub(crate) fn without_axes(
 
 fn arg_reduce(attributes: &ArgReduce, types: &[&TensorType]) -> Inferred {
     let [x] = operands(types)?;
-    check::check_ordered("operand", x.dtype)?;
+    check::orderable("operand", x.dtype)?;
     check::index_dtype(attributes.dtype)?;
     let searched = match attributes.axis {
         Some(axis) => {
@@ -77,14 +80,4 @@ fn arg_reduce(attributes: &ArgReduce, types: &[&TensorType]) -> Inferred {
         None => (Shape::scalar(), None),
     };
     tensor(TensorType { dtype: attributes.dtype, shape, names })
-}
-
-fn reduce_fun(attributes: &ReduceFun, types: &[&TensorType]) -> Inferred {
-    let [x, initial, captures @ ..] = types else {
-        return Err(ErrorKind::Arity { expected: "two or more".into(), found: types.len() });
-    };
-    check::scalar("initial", initial)?;
-    check::same_dtype("initial", initial.dtype, x)?;
-    check::fold_function(&attributes.function, x.dtype, captures)?;
-    reduced_type(x, &attributes.reduce, x.dtype)
 }

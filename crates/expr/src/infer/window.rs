@@ -7,7 +7,7 @@ use nxla_tensor::{DType, Shape, promote};
 
 use super::check;
 use super::check::{Inferred, operands, tensor};
-use crate::graph::{ErrorKind, Op, TensorType, WindowAttributes, WindowFun, WindowOp, shape_text};
+use crate::graph::{ErrorKind, Op, TensorType, WindowAttributes, WindowOp, shape_text};
 
 pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
     match op {
@@ -17,7 +17,11 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
             let shape = windows(x, window)?;
             tensor(TensorType { dtype, shape, names: x.names.clone() })
         }
-        Op::WindowFun(attributes) => window_fun(attributes, types),
+        Op::WindowFun(attributes) => {
+            let x = check::fold(&attributes.function, types)?;
+            let shape = windows(x, &attributes.window)?;
+            tensor(TensorType { dtype: x.dtype, shape, names: x.names.clone() })
+        }
         Op::WindowScatter(_, window) => window_scatter(window, types),
         op @ crate::outside!(window) => unreachable!("{} is of another family", op.name()),
     }
@@ -26,7 +30,7 @@ pub(crate) fn infer(op: &Op, types: &[&TensorType]) -> Inferred {
 fn window_dtype(reduction: WindowOp, dtype: DType) -> Result<DType, ErrorKind> {
     match reduction {
         WindowOp::Sum | WindowOp::Product => Ok(promote(dtype, dtype)),
-        WindowOp::Max | WindowOp::Min => check::check_ordered("operand", dtype).map(|()| dtype),
+        WindowOp::Max | WindowOp::Min => check::orderable("operand", dtype),
     }
 }
 
@@ -68,20 +72,9 @@ fn windows(x: &TensorType, window: &WindowAttributes) -> Result<Shape, ErrorKind
         .collect()
 }
 
-fn window_fun(attributes: &WindowFun, types: &[&TensorType]) -> Inferred {
-    let [x, initial, captures @ ..] = types else {
-        return Err(ErrorKind::Arity { expected: "two or more".into(), found: types.len() });
-    };
-    check::scalar("initial", initial)?;
-    check::same_dtype("initial", initial.dtype, x)?;
-    check::fold_function(&attributes.function, x.dtype, captures)?;
-    let shape = windows(x, &attributes.window)?;
-    tensor(TensorType { dtype: x.dtype, shape, names: x.names.clone() })
-}
-
 fn window_scatter(window: &WindowAttributes, types: &[&TensorType]) -> Inferred {
     let [x, source, initial] = operands(types)?;
-    check::check_ordered("operand", x.dtype)?;
+    check::orderable("operand", x.dtype)?;
     check::scalar("initial", initial)?;
     let expected = windows(x, window)?;
     if source.shape != expected {
