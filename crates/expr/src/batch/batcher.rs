@@ -29,6 +29,11 @@ impl Batched {
 /// The results of one node.
 pub(super) type Parts = SmallVec<[Batched; 1]>;
 
+/// Returns the nodes of values.
+pub(super) fn ids(values: &[Batched]) -> Operands {
+    values.iter().map(|value| value.id).collect()
+}
+
 /// Returns a type with leading batch axes, which have no names.
 pub fn batched_type(ty: &TensorType, sizes: &[usize]) -> TensorType {
     let shape = sizes.iter().chain(&ty.shape).copied().collect();
@@ -132,6 +137,13 @@ impl Batcher<'_> {
         let batch = position..position + depth;
         let order: Axes = batch.clone().chain(0..position).chain(batch.end..rank).collect();
         self.make(Op::Transpose(order), &[x])
+    }
+
+    /// Moves the batch axes behind `leading` axes of the entry.
+    pub(super) fn move_batch_behind(&mut self, x: ExprId, leading: usize) -> Result<ExprId> {
+        let (depth, rank) = (self.depth(), self.graph.shape(x).rank());
+        let order = (depth..depth + leading).chain(0..depth).chain(depth + leading..rank);
+        self.make(Op::Transpose(order.collect()), &[x])
     }
 
     /// Permutes the axes of the entries; batch axes stay in front.

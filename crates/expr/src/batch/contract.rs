@@ -39,17 +39,10 @@ fn dot(b: &mut Batcher<'_>, dot: &Dot, left: Batched, right: Batched) -> Result<
         b.graph.shape(left_id).rank() - dot.left_contract.len()
     };
     let id = if left.batched { left_id } else { right_id };
-    let moved = behind(b, id, own)?;
+    let moved = b.move_batch_behind(id, own)?;
     let operands = if left.batched { [moved, right_id] } else { [left_id, moved] };
     let product = b.make(Op::Dot(Box::new(attributes)), &operands)?;
     b.bring_forward(product, position)
-}
-
-/// Moves the batch axes behind `own` leading axes of the entry.
-fn behind(b: &mut Batcher<'_>, x: ExprId, own: usize) -> Result<ExprId> {
-    let (depth, rank) = (b.depth(), b.graph.shape(x).rank());
-    let order: Axes = (depth..depth + own).chain(0..depth).chain(depth + own..rank).collect();
-    b.make(Op::Transpose(order), &[x])
 }
 
 /// Merges the entries of a convolution into another axis. Entries of the input alone are merged

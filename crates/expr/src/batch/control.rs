@@ -8,7 +8,7 @@ use std::sync::Arc;
 use nxla_tensor::{DType, Scalar};
 
 use super::batched_outputs::{branch_outputs, loop_inputs};
-use super::batcher::{Batched, Batcher, Parts, batched_type};
+use super::batcher::{Batched, Batcher, Parts, batched_type, ids};
 use crate::graph::{
     Block, BlockKind, Cond, CustomGrad, ErrorKind, ExprId, Metadata, Op, Operands, Program, Result,
     RuleFor, TensorType, Type, While, counter,
@@ -32,9 +32,8 @@ pub(super) fn batch(
             Err(batcher.graph.error(op.name(), ErrorKind::invalid("function", why)))
         }
         Op::Hook(_) => {
-            let ids: Operands = operands.iter().map(|operand| operand.id).collect();
-            let node = batcher.copy(op, &ids)?;
-            batcher.parts(node, operands.iter().map(|operand| operand.batched))
+            let node = batcher.make(op.clone(), &ids(operands))?;
+            batcher.parts(node, marks(operands))
         }
         Op::Cond(cond) => conditional(batcher, cond, operands, ty),
         Op::While(op) => repetition(batcher, op, operands),
@@ -99,10 +98,6 @@ fn marks(operands: &[Batched]) -> Vec<bool> {
     operands.iter().map(|operand| operand.batched).collect()
 }
 
-fn ids(operands: &[Batched]) -> Operands {
-    operands.iter().map(|operand| operand.id).collect()
-}
-
 /// Batches an annotation. If an input or a capture of a custom rule differs between entries, the derivative of a shared
 /// output differs too, so the output is not shared any more.
 fn annotation(b: &mut Batcher<'_>, metadata: &Metadata, operands: &[Batched]) -> Result<Parts> {
@@ -123,7 +118,7 @@ fn annotation(b: &mut Batcher<'_>, metadata: &Metadata, operands: &[Batched]) ->
     for (&output, &batched) in outputs.iter().zip(&marks) {
         all.push(if batched { b.lift(output)? } else { output.id });
     }
-    all.extend(rest.iter().map(|operand| operand.id));
+    all.extend(ids(rest));
     let custom_grad = Some(CustomGrad { program: Arc::new(program), ..custom.clone() });
     let metadata = Metadata { custom_grad, ..metadata.clone() };
     let node = b.make(Op::Metadata(Box::new(metadata)), &all)?;

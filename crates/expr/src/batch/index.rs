@@ -3,7 +3,7 @@
 
 use nxla_tensor::{DType, Scalar, Shape};
 
-use super::batcher::{Batched, Batcher};
+use super::batcher::{Batched, Batcher, ids};
 use crate::graph::{
     Axes, Combine, ExprId, Graph, Op, Operands, Result, SliceAttributes, SortAttributes, Stack,
     Start,
@@ -106,9 +106,8 @@ fn put_slice(b: &mut Batcher<'_>, starts: &[Start], operands: &[Batched]) -> Res
     let (x, update) = (b.lift(*x)?, b.lift(*update)?);
     if !dynamic.iter().any(|start| start.batched) {
         let starts = b.prepend_batch(Start::Static(0), starts);
-        let ids: Operands =
-            [x, update].into_iter().chain(dynamic.iter().map(|start| start.id)).collect();
-        return b.make(Op::PutSlice(starts), &ids);
+        let operands: Operands = [x, update].into_iter().chain(ids(dynamic)).collect();
+        return b.make(Op::PutSlice(starts), &operands);
     }
     // An update that is shorter than an axis fills a prefix, so the axis needs no index.
     let (axes, rest): (Vec<usize>, Vec<usize>) =
@@ -161,12 +160,9 @@ fn batch_scatter(
         return b.make(op(axes), &[x, indices, updates]);
     }
     // The updates have the leading axes of the indices, then the window with the batch axes.
-    let (depth, rank) = (b.depth(), b.graph.shape(updates).rank());
     let leading = b.graph.shape(indices.id).rank() - 1;
-    let order: Axes =
-        (depth..depth + leading).chain(0..depth).chain(depth + leading..rank).collect();
     let updates = b.strip_names(updates)?;
-    let updates = b.make(Op::Transpose(order), &[updates])?;
+    let updates = b.move_batch_behind(updates, leading)?;
     let axes = b.shift_all(axes);
     b.make(op(axes), &[x, indices.id, updates])
 }
@@ -201,18 +197,6 @@ pub(super) fn scatter(b: &mut Batcher<'_>, op: Combine, operands: &[Batched]) ->
 }
 
 impl Batcher<'_> {
-    /// Converts integers to `s64`, which represents all sizes; larger values are out of range
-    /// anyway.
-    fn wide(&mut self, x: ExprId) -> Result<ExprId> {
-        if self.graph.dtype(x) != DType::U64 {
-            return self.graph.as_type(x, DType::S64);
-        }
-        let most = i64::MAX.unsigned_abs();
-        let most = self.graph.scalar_constant(Scalar::UInt(most), DType::U64)?;
-        let limited = self.graph.min(x, most)?;
-        self.graph.as_type(limited, DType::S64)
-    }
-
     /// Returns a start clamped to `[0, limit]` that broadcasts with a grid of rank `rank`.
     fn clamp_start(&mut self, begin: RangeStart, limit: usize, rank: usize) -> Result<ExprId> {
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -223,7 +207,7 @@ impl Batcher<'_> {
             }
             RangeStart::Dynamic(start) => start,
         };
-        let wide = self.wide(start.id)?;
+        let wide = self.graph.signed_indices(start.id)?;
         let zero = self.graph.scalar_constant(Scalar::Int(0), DType::S64)?;
         let limit = self.graph.scalar_constant(Scalar::Int(limit), DType::S64)?;
         let id = self.graph.clip(wide, zero, limit)?;
@@ -266,7 +250,7 @@ impl Batcher<'_> {
     /// Prepends a coordinate for each batch axis to indices.
     fn with_entry_numbers(&mut self, indices: ExprId) -> Result<ExprId> {
         let indices = self.strip_names(indices)?;
-        let indices = self.wide(indices)?;
+        let indices = self.graph.signed_indices(indices)?;
         let entry: Shape = self.graph.shape(indices)[self.depth()..].into();
         let (_, leading) = entry.split_last().expect("indices have a last axis");
         let mut parts = Operands::new();

@@ -31,10 +31,10 @@ mod reduce;
 mod window;
 
 pub use batcher::{Batched, batched_type};
-use batcher::{Batcher, Parts};
+use batcher::{Batcher, Parts, ids};
 
 use crate::graph::{
-    ErrorKind, ExprId, Family, Graph, Op, Operands, Program, Result, SourceMap, TensorType, Type,
+    ErrorKind, ExprId, Family, Graph, Op, Program, Result, SourceMap, TensorType, Type,
 };
 
 impl Graph {
@@ -134,9 +134,8 @@ impl Program {
                 *result = Batched::each(batcher.lift(*result)?);
             }
         }
-        let ids: Vec<ExprId> = results.iter().map(|result| result.id).collect();
         let marks = results.iter().map(|result| result.batched).collect();
-        Ok((Program::new(&graph, types, &ids)?, marks))
+        Ok((Program::new(&graph, types, &ids(&results))?, marks))
     }
 }
 
@@ -183,8 +182,7 @@ impl Batcher<'_> {
     /// Creates a node for all entries.
     fn node(&mut self, op: &Op, operands: &[Batched], ty: &Type) -> Result<Parts> {
         if !operands.iter().any(|operand| operand.batched) {
-            let ids: Operands = operands.iter().map(|operand| operand.id).collect();
-            let id = self.copy(op, &ids)?;
+            let id = self.make(op.clone(), &ids(operands))?;
             return Ok(self.graph.parts(id)?.into_iter().map(Batched::from_shared).collect());
         }
         let id = match op.family() {
@@ -207,11 +205,6 @@ impl Batcher<'_> {
         }?;
         let parts = self.graph.parts(id)?.into_iter().map(Batched::each);
         parts.zip(ty.parts()).map(|(part, ty)| self.restore_names(part, ty)).collect()
-    }
-
-    /// Copies a node; a node with effects is ordered after the effects so far.
-    fn copy(&mut self, op: &Op, operands: &[ExprId]) -> Result<ExprId> {
-        self.graph.make(op.clone(), operands)
     }
 
     /// Restores the axis names of the entry. A rule may change nothing but names.

@@ -1,6 +1,6 @@
 //! Batching rules of reductions: reduced axes shift, and "all axes" means all axes of an entry.
 
-use super::batcher::{Batched, Batcher};
+use super::batcher::{Batched, Batcher, ids};
 use super::entries;
 use crate::graph::{ArgReduce, ExprId, Op, Reduce, ReduceFun, Result, Type};
 
@@ -38,8 +38,7 @@ pub(super) fn batch(
             }
             let reduce = shift_axes(batcher, &attributes.reduce, x);
             let function = attributes.function.clone();
-            let ids: Vec<ExprId> = operands.iter().map(|operand| operand.id).collect();
-            batcher.make(Op::ReduceFun(Box::new(ReduceFun { reduce, function })), &ids)
+            batcher.make(Op::ReduceFun(Box::new(ReduceFun { reduce, function })), &ids(operands))
         }
         op @ crate::outside!(reduce) => unreachable!("{} is of another family", op.name()),
     }

@@ -2,7 +2,7 @@
 
 use nxla_tensor::Scalar;
 
-use super::batcher::{Batched, Batcher};
+use super::batcher::{Batched, Batcher, ids};
 use super::entries;
 use crate::graph::{ExprId, Op, Result, ScatterOp, Type, WindowAttributes, WindowFun};
 
@@ -24,8 +24,7 @@ pub(super) fn batch(
             }
             let window = extend_window(batcher, &attributes.window);
             let function = attributes.function.clone();
-            let ids: Vec<ExprId> = operands.iter().map(|operand| operand.id).collect();
-            batcher.make(Op::WindowFun(Box::new(WindowFun { window, function })), &ids)
+            batcher.make(Op::WindowFun(Box::new(WindowFun { window, function })), &ids(operands))
         }
         Op::WindowScatter(extremum, window) => scatter(batcher, *extremum, window, operands),
         op @ crate::outside!(window) => unreachable!("{} is of another family", op.name()),

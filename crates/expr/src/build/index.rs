@@ -247,10 +247,7 @@ impl Graph {
         if x.names.is_none() && indices.names.is_none() {
             return Ok(None);
         }
-        let unnamed = |ty: &crate::TensorType| {
-            ty.names.clone().unwrap_or_else(|| Names::without_names(ty.rank())).to_vec()
-        };
-        let (names, mut inserted) = (unnamed(x), unnamed(indices));
+        let (names, mut inserted) = (x.axis_names(), indices.axis_names());
         if let [name] = &inserted[..] {
             let of_axis = Names::new([names[axis].clone()]);
             let merged = of_axis.merge(&Names::new([name.clone()]));

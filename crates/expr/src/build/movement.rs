@@ -102,7 +102,7 @@ impl Graph {
         let ty = self.tensor_type(x);
         let mut shape = ty.shape.clone();
         shape.insert(axis, 1);
-        let mut names = ty.names.as_deref().map_or(vec![None; ty.rank()], <[_]>::to_vec);
+        let mut names = ty.axis_names();
         names.insert(axis, name);
         self.reshape_named(x, shape, Some(Names::new(names)))
     }

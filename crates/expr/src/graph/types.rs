@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use nxla_tensor::{DType, Names, Shape};
+use nxla_tensor::{AxisName, DType, Names, Shape};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +41,11 @@ impl TensorType {
     /// Returns the bytes of a tensor of this type; see [`Shape::byte_size`].
     pub fn byte_size(&self) -> usize {
         self.shape.byte_size(self.dtype)
+    }
+
+    /// Returns the name of each axis, for rules that combine axes of several operands.
+    pub(crate) fn axis_names(&self) -> Vec<Option<AxisName>> {
+        self.names.as_deref().map_or_else(|| vec![None; self.rank()], <[_]>::to_vec)
     }
 
     /// Returns whether a tensor of type `other` can be used as a tensor of this type: dtype and

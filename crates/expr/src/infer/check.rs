@@ -4,7 +4,7 @@
 //! both have a name. A list without any name is stored as `None`, so that equal types compare
 //! equal.
 
-use nxla_tensor::{AxisName, DType, Names, NamesError};
+use nxla_tensor::{DType, Names, NamesError};
 
 use crate::graph::{ErrorKind, Program, TensorType, Type};
 
@@ -41,14 +41,6 @@ pub(super) fn tensor(ty: TensorType) -> Inferred {
 pub(super) fn names_at(ty: &TensorType, axes: impl Iterator<Item = usize>) -> Option<Names> {
     let names = ty.names.as_ref()?;
     drop_if_unnamed(axes.map(|axis| names[axis].clone()).collect())
-}
-
-/// Returns the name of each axis, for rules that combine axes of several operands.
-pub(super) fn axis_names(ty: &TensorType) -> Vec<Option<AxisName>> {
-    match &ty.names {
-        Some(names) => names.to_vec(),
-        None => vec![None; ty.rank()],
-    }
 }
 
 /// Returns names, or `None` if no axis has a name.

@@ -91,7 +91,7 @@ fn dot_names(
     if left.names.is_none() && right.names.is_none() {
         return Ok(None);
     }
-    let (left, right) = (check::axis_names(left), check::axis_names(right));
+    let (left, right) = (left.axis_names(), right.axis_names());
     let pick = |names: &[Option<AxisName>], axes: &[usize]| -> Names {
         axes.iter().map(|&axis| names[axis].clone()).collect()
     };
@@ -132,7 +132,7 @@ fn conv(attributes: &Conv, types: &[&TensorType]) -> Inferred {
     for axis in 0..input.rank() - 2 {
         sizes.push(spatial_size(attributes, axis, input_sizes[axis + 2], kernel_sizes[axis + 2])?);
     }
-    let names = check::axis_names(input);
+    let names = input.axis_names();
     let mut shape = Shape::from(vec![0; input.rank()]);
     let mut result_names: Vec<Option<AxisName>> = vec![None; input.rank()];
     for (canonical, &axis) in attributes.output_permutation.iter().enumerate() {

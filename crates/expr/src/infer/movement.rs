@@ -153,7 +153,7 @@ fn stack(attributes: &Stack, types: &[&TensorType]) -> Inferred {
         let why = format!("must be in range for a new axis of {result}; got {axis}");
         return Err(ErrorKind::invalid("axis", why));
     }
-    let mut names = check::axis_names(&result);
+    let mut names = result.axis_names();
     names.insert(*axis, name.clone());
     result.shape.insert(*axis, types.len());
     result.names = check::drop_if_unnamed(Names::new(names));
