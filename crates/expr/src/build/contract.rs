@@ -117,7 +117,7 @@ impl Graph {
     /// size in each.
     pub fn vecdot(&mut self, x: ExprId, y: ExprId, axis: i64) -> Result<ExprId> {
         let op = "vecdot";
-        let left = if self.dtype(x).is_complex() { self.conjugate(x)? } else { x };
+        let left = self.conjugate_complex(x)?;
         let products = self.multiply(left, y)?;
         let at = self.axis(op, products, axis)?;
         let from_end = self.shape(products).rank() - at;
@@ -199,7 +199,7 @@ impl Graph {
         let (rows, columns) = (self.shape(x).size(), self.shape(y).size());
         let (row_name, column_name) = (self.vector_name(x), self.vector_name(y));
         let x = self.reshape_named(x, [rows, 1], Some(Names::new([row_name, None])))?;
-        let y = if self.dtype(y).is_complex() { self.conjugate(y)? } else { y };
+        let y = self.conjugate_complex(y)?;
         let y = self.reshape_named(y, [1, columns], Some(Names::new([None, column_name])))?;
         self.multiply(x, y)
     }

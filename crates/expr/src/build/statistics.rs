@@ -228,8 +228,7 @@ impl Graph {
         }
         let mean = self.new_axis(mean, -2, None)?;
         let centered = self.subtract(x, mean)?;
-        let other =
-            if self.dtype(centered).is_complex() { self.conjugate(centered)? } else { centered };
+        let other = self.conjugate_complex(centered)?;
         // The mean may have further batch axes.
         let batch: Vec<i64> = (0..).take(self.shape(centered).rank() - 2).collect();
         let products = self.dot_general(centered, &[-2], &batch, other, &[-2], &batch)?;

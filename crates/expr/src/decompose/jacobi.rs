@@ -8,7 +8,7 @@
 
 use nxla_tensor::{DType, HostTensor};
 
-use super::parts::{conjugate, integer, lengths, number, phase, repeat, scale};
+use super::parts::{integer, lengths, number, phase, repeat, scale};
 use super::qr::qr;
 use crate::build::{Formula, Term};
 use crate::graph::{ExprId, Graph, Padding, Replay, Result};
@@ -154,7 +154,7 @@ impl Rotation {
     /// Also returns the largest cosine between two non-negligible columns, as a scalar.
     fn of_columns(graph: &mut Graph, a: ExprId, negligible: ExprId) -> Result<(Self, ExprId)> {
         let (p, q) = halves(graph, a)?;
-        let other = conjugate(graph, p)?;
+        let other = graph.conjugate_complex(p)?;
         let formula = Formula::new(graph);
         let [p, q, other, negligible] = formula.terms([p, q, other, negligible]);
         let [pp, qq] = [p, q].map(|x| x.abs()).map(|size| (size * size).sum(Some(&[1]), true));

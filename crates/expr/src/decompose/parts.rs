@@ -46,10 +46,6 @@ pub(super) fn positions(graph: &mut Graph, size: usize, axis: usize) -> Result<E
     graph.iota(shape, Some(axis), DType::S32)
 }
 
-pub(super) fn conjugate(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
-    if graph.dtype(x).is_complex() { graph.conjugate(x) } else { Ok(x) }
-}
-
 /// `x y`.
 pub(super) fn product(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<ExprId> {
     graph.dot_general(x, &[2], &[0], y, &[1], &[0])
@@ -57,7 +53,7 @@ pub(super) fn product(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<ExprId>
 
 /// `x^H y`.
 pub(super) fn adjoint_product(graph: &mut Graph, x: ExprId, y: ExprId) -> Result<ExprId> {
-    let x = conjugate(graph, x)?;
+    let x = graph.conjugate_complex(x)?;
     graph.dot_general(x, &[1], &[0], y, &[1], &[0])
 }
 

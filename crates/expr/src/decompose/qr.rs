@@ -1,8 +1,6 @@
 //! QR factorization by Householder reflections. Each reflection clears a column below the diagonal.
 
-use super::parts::{
-    adjoint_product, conjugate, integer, lengths, number, phase, positions, product, repeat,
-};
+use super::parts::{adjoint_product, integer, lengths, number, phase, positions, product, repeat};
 use crate::build::{Formula, SliceStart};
 use crate::graph::{ExprId, Graph, Padding, Result};
 
@@ -72,7 +70,7 @@ fn turn(graph: &mut Graph, q: ExprId, r: ExprId, steps: usize) -> Result<[ExprId
     }
     let columns = graph.new_axis(phases, 1, None)?;
     let q = graph.multiply(q, columns)?;
-    let rows = conjugate(graph, phases)?;
+    let rows = graph.conjugate_complex(phases)?;
     let rows = graph.new_axis(rows, 2, None)?;
     Ok([q, graph.multiply(rows, r)?])
 }

@@ -207,7 +207,7 @@ functions! {
         transform: Choice<SolveWith> = "none"
     ) |graph| {
         let SolveWith { transform, conjugates } = transform;
-        let a = if conjugates && graph.dtype(a).is_complex() { graph.conjugate(a)? } else { a };
+        let a = if conjugates { graph.conjugate_complex(a)? } else { a };
         graph.triangular_solve(a, b, TriangularSolve { lower, left_side, transform })
     };
 

@@ -309,7 +309,7 @@ impl Graph {
         let sum = self.add(second, third)?;
         let bar = self.subtract(sum, first)?;
         let bar = self.divide(bar, scale)?;
-        if self.dtype(bar).is_complex() { self.conjugate(bar) } else { Ok(bar) }
+        self.conjugate_complex(bar)
     }
 
     /// Returns the `x` of smallest norm that minimizes the norm of `a x - b`. `b` holds a matrix or

@@ -24,7 +24,7 @@ use nxla_expr::{ExprId, Factorization, Graph, Result, Transform, TriangularSolve
 use nxla_tensor::DType;
 
 use super::swap_last;
-use crate::builder::{scale, select_or_zero};
+use crate::builder::{scale, select_or_zero, to_i64};
 use crate::error::Result as GradResult;
 use crate::reverse::{ReversePass, Visit};
 
@@ -42,7 +42,7 @@ pub(crate) fn factorize(
     let mut rule = Rule { graph, batch: rank - 2, node: visit.id };
     let mut bars = Vec::with_capacity(cotangents.len());
     for cotangent in cotangents {
-        bars.push(cotangent.map(|cotangent| rule.conjugate(cotangent)).transpose()?);
+        bars.push(cotangent.map(|cotangent| rule.graph.conjugate_complex(cotangent)).transpose()?);
     }
     let bar = match factorization {
         Factorization::Lu => rule.lu(&bars)?,
@@ -51,7 +51,7 @@ pub(crate) fn factorize(
         Factorization::Svd { .. } => rule.svd(&bars)?,
     };
     let Some(bar) = bar else { return Ok(()) };
-    let da = rule.conjugate(bar)?;
+    let da = rule.graph.conjugate_complex(bar)?;
     pass.add_cotangent(visit, 0, da)
 }
 
@@ -80,12 +80,8 @@ impl Rule<'_> {
         self.graph.shape(x)[self.batch + 1]
     }
 
-    fn conjugate(&mut self, x: ExprId) -> Result<ExprId> {
-        if self.graph.dtype(x).is_complex() { self.graph.conjugate(x) } else { Ok(x) }
-    }
-
     fn adjoint(&mut self, x: ExprId) -> Result<ExprId> {
-        let x = self.conjugate(x)?;
+        let x = self.graph.conjugate_complex(x)?;
         swap_last(self.graph, x, self.batch)
     }
 
@@ -95,19 +91,19 @@ impl Rule<'_> {
 
     /// `x^H y`.
     fn adjoint_product(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
-        let x = self.conjugate(x)?;
+        let x = self.graph.conjugate_complex(x)?;
         super::matmul(self.graph, (x, self.batch), (y, self.batch), self.batch)
     }
 
     /// `x y^H`.
     fn product_adjoint(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
-        let y = self.conjugate(y)?;
+        let y = self.graph.conjugate_complex(y)?;
         super::matmul(self.graph, (x, self.batch + 1), (y, self.batch + 1), self.batch)
     }
 
     /// `x y^-H`, or `y^-H x`, for triangular `y`.
     fn solve(&mut self, y: ExprId, x: ExprId, lower: bool, left_side: bool) -> Result<ExprId> {
-        let y = self.conjugate(y)?;
+        let y = self.graph.conjugate_complex(y)?;
         let options = TriangularSolve { lower, left_side, transform: Transform::Transpose };
         self.graph.triangular_solve(y, x, options)
     }
@@ -148,11 +144,7 @@ impl Rule<'_> {
     /// `bar(a) = p l^-H (strictly lower (l^H bar(l)) + upper (bar(u) u^H)) u^-H`.
     fn lu(&mut self, bars: &Bars) -> Result<Option<ExprId>> {
         let Some(bar) = bars[0] else { return Ok(None) };
-        let (packed, order) = (self.part(0)?, self.part(1)?);
-        let (strict, upper) = (self.graph.tril(packed, -1)?, self.graph.triu(packed, 0)?);
-        let side = self.rows(packed);
-        let eye = self.graph.eye([side, side], self.graph.dtype(packed))?;
-        let lower = self.graph.add(strict, eye)?;
+        let (lower, upper, order) = self.lu_factors()?;
         let (bar_lower, bar_upper) = (self.graph.tril(bar, -1)?, self.graph.triu(bar, 0)?);
         let left = self.adjoint_product(lower, bar_lower)?;
         let left = self.graph.tril(left, -1)?;
@@ -163,11 +155,24 @@ impl Rule<'_> {
         let inner = self.solve(upper, inner, false, false)?;
         // Row `i` of the product is row `order[i]` of the matrix.
         let places = self.graph.argsort(order, -1, false, true, DType::S32)?;
-        let places = self.spread(places, false)?;
-        let shape = self.graph.shape(inner).clone();
+        self.rows_in_order(inner, places).map(Some)
+    }
+
+    /// Returns the lower factor with a unit diagonal, the upper factor, and the order of the rows.
+    fn lu_factors(&mut self) -> Result<(ExprId, ExprId, ExprId)> {
+        let (packed, order) = (self.part(0)?, self.part(1)?);
+        let (strict, upper) = (self.graph.tril(packed, -1)?, self.graph.triu(packed, 0)?);
+        let side = self.rows(packed);
+        let eye = self.graph.eye([side, side], self.graph.dtype(packed))?;
+        Ok((self.graph.add(strict, eye)?, upper, order))
+    }
+
+    /// Reorders rows: row `i` of the result is row `order[i]` of each matrix.
+    fn rows_in_order(&mut self, x: ExprId, order: ExprId) -> Result<ExprId> {
+        let places = self.spread(order, false)?;
+        let shape = self.graph.shape(x).clone();
         let places = self.graph.broadcast(places, shape, None)?;
-        let axis = i64::try_from(self.batch).expect("an axis is small");
-        self.graph.take_along_axis(inner, places, axis).map(Some)
+        self.graph.take_along_axis(x, places, to_i64(self.batch))
     }
 
     /// A matrix with more columns than rows is `a = [x y]` and `r = [u v]` with `x = q u` and `y =

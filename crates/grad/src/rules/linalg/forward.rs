@@ -3,7 +3,7 @@
 
 use nxla_expr::{ExprId, Fft, Graph, Op, Transform, TriangularSolve};
 
-use super::{hermitian_part, matmul, strict_triangle, swap_last, triangle};
+use super::{hermitian_part, matmul, matrix_shape, strict_triangle, swap_last, triangle};
 use crate::builder::{reshape, scale, select_or_zero};
 use crate::error::Result;
 use crate::forward::JvpStep;
@@ -51,16 +51,10 @@ fn multiply_triangle(
     let dt = match attributes.transform {
         Transform::None => da,
         Transform::Transpose => swap_last(graph, da, batch)?,
-        Transform::Conjugate if graph.dtype(da).is_complex() => graph.conjugate(da)?,
-        Transform::Conjugate => da,
+        Transform::Conjugate => graph.conjugate_complex(da)?,
     };
     let shape = graph.shape(x).clone();
-    let mut as_matrix = shape.clone();
-    if shape.rank() == batch + 1 {
-        // A vector is a column if `a` is on the left, and a row if it is on the right.
-        as_matrix.insert(if attributes.left_side { batch + 1 } else { batch }, 1);
-    }
-    let x = reshape(graph, x, as_matrix)?;
+    let x = reshape(graph, x, matrix_shape(&shape, batch, attributes.left_side))?;
     let product = if attributes.left_side {
         matmul(graph, (dt, batch + 1), (x, batch), batch)?
     } else {
@@ -78,7 +72,7 @@ pub(in crate::rules) fn cholesky_tangent(step: &mut JvpStep<'_>) -> Result<Optio
     let da = hermitian_part(graph, da, batch)?;
     let left = TriangularSolve { lower: true, left_side: true, transform: Transform::None };
     let inner = graph.make(Op::TriangularSolve(left), &[l, da])?;
-    let conjugate = if graph.dtype(l).is_complex() { graph.conjugate(l)? } else { l };
+    let conjugate = graph.conjugate_complex(l)?;
     let right = TriangularSolve { lower: true, left_side: false, transform: Transform::Transpose };
     let inner = graph.make(Op::TriangularSolve(right), &[conjugate, inner])?;
     let side = graph.shape(l)[batch];

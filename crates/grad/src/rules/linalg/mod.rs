@@ -44,9 +44,6 @@ pub(super) fn triangular_solve(
     let a = pass.operand(visit, 0)?;
     let graph = &mut *pass.graph;
     let batch = graph.shape(a).rank() - 2;
-    let is_vector = graph.shape(x).rank() == batch + 1;
-    let b_shape = graph.shape(x).clone();
-
     let (matrix, transform) = match attributes.transform {
         Transform::None => (a, Transform::Transpose),
         Transform::Transpose => (a, Transform::None),
@@ -60,11 +57,7 @@ pub(super) fn triangular_solve(
     }
 
     let graph = &mut *pass.graph;
-    let mut as_matrix = b_shape.clone();
-    if is_vector {
-        // A vector is a column if `a` is on the left, and a row if it is on the right.
-        as_matrix.insert(if attributes.left_side { batch + 1 } else { batch }, 1);
-    }
+    let as_matrix = matrix_shape(graph.shape(x), batch, attributes.left_side);
     let db = reshape(graph, db, as_matrix.clone())?;
     let x = reshape(graph, x, as_matrix)?;
     // The rows of `dt` are the rows of `t`: `db x^T` or `x^T db`.
@@ -102,17 +95,27 @@ pub(super) fn cholesky(pass: &mut ReversePass<'_>, visit: &Visit) -> Result<()> 
 
     let left = TriangularSolve { lower: true, left_side: true, transform: Transform::Transpose };
     let inner = graph.make(Op::TriangularSolve(left), &[l, product])?;
-    let conjugate = if graph.dtype(l).is_complex() { graph.conjugate(l)? } else { l };
+    let conjugate = graph.conjugate_complex(l)?;
     let right = TriangularSolve { lower: true, left_side: false, transform: Transform::None };
     let da = graph.make(Op::TriangularSolve(right), &[conjugate, inner])?;
     let da = hermitian_part(graph, da, batch)?;
     pass.add_cotangent(visit, 0, da)
 }
 
+/// Returns the shape of the solutions as matrices. A vector is a column if the triangle is on its
+/// left, and a row if it is on its right.
+fn matrix_shape(solutions: &Shape, batch: usize, left_side: bool) -> Shape {
+    let mut shape = solutions.clone();
+    if shape.rank() == batch + 1 {
+        shape.insert(if left_side { batch + 1 } else { batch }, 1);
+    }
+    shape
+}
+
 /// Returns the mean of a matrix and its conjugate transpose.
 fn hermitian_part(graph: &mut Graph, x: ExprId, batch: usize) -> nxla_expr::Result<ExprId> {
     let mirrored = swap_last(graph, x, batch)?;
-    let mirrored = if graph.dtype(x).is_complex() { graph.conjugate(mirrored)? } else { mirrored };
+    let mirrored = graph.conjugate_complex(mirrored)?;
     let sum = graph.add(x, mirrored)?;
     scale(graph, sum, 0.5)
 }

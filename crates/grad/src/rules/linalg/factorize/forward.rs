@@ -43,16 +43,8 @@ impl Rule<'_> {
     /// From `da[order] = dl u + l du`: in `l^-1 da[order] u^-1`, the elements below the diagonal
     /// are `l^-1 dl`, and the elements on and above it are `du u^-1`.
     fn lu_tangent(&mut self, da: ExprId) -> Result<ExprId> {
-        let (packed, order) = (self.part(0)?, self.part(1)?);
-        let (strict, upper) = (self.graph.tril(packed, -1)?, self.graph.triu(packed, 0)?);
-        let side = self.rows(packed);
-        let eye = self.graph.eye([side, side], self.graph.dtype(packed))?;
-        let lower = self.graph.add(strict, eye)?;
-        let places = self.spread(order, false)?;
-        let shape = self.graph.shape(da).clone();
-        let places = self.graph.broadcast(places, shape, None)?;
-        let axis = i64::try_from(self.batch).expect("an axis is small");
-        let da = self.graph.take_along_axis(da, places, axis)?;
+        let (lower, upper, order) = self.lu_factors()?;
+        let da = self.rows_in_order(da, order)?;
         let inner = self.divide(lower, da, true, true)?;
         let inner = self.divide(upper, inner, false, false)?;
         let (below, above) = (self.graph.tril(inner, -1)?, self.graph.triu(inner, 0)?);
