@@ -2,7 +2,6 @@
 
 use nxla_tensor::{DType, HostTensor, Shape, broadcast_shapes};
 
-use super::SliceStart;
 use crate::graph::{ErrorKind, ExprId, Graph, Op, Result};
 
 impl Graph {
@@ -171,10 +170,6 @@ impl Graph {
     pub fn unstack(&mut self, x: ExprId, axis: i64) -> Result<Vec<ExprId>> {
         let position = self.axis("unstack", x, axis)?;
         let size = self.shape(x)[position];
-        let part = |place: usize| {
-            let part = self.slice_along_axis(x, SliceStart::at(place), 1, axis, 1)?;
-            self.squeeze(part, Some(&[axis]))
-        };
-        (0..size).map(part).collect()
+        (0..size).map(|place| self.element_along(x, place, axis, false)).collect()
     }
 }

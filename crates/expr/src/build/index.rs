@@ -397,7 +397,7 @@ impl Graph {
 }
 
 /// Returns the dtype that can count along axes of these sizes.
-pub(super) fn counting_dtype(sizes: &[usize]) -> DType {
+pub(crate) fn counting_dtype(sizes: &[usize]) -> DType {
     let fits = sizes.iter().all(|&size| i32::try_from(size).is_ok());
     if fits { DType::S32 } else { DType::S64 }
 }

@@ -55,6 +55,7 @@ pub use contract::ConvOptions;
 pub use control::{OpenBlock, OpenRule};
 pub use formula::{Formula, Term, TermOrNumber};
 pub use index::SliceStart;
+pub(crate) use index::counting_dtype;
 pub use interpolate::Beyond;
 pub use linalg::{FftNorm, Norm, Tolerance};
 pub use nn::{Attention, Pool, RunningNorm};

@@ -63,11 +63,7 @@ impl Graph {
         let known = self.equal(x, x)?;
         let known = self.as_type(known, DType::S32)?;
         let count = self.sum(known, axes, keep_axes)?;
-        let dtype = match self.dtype(x).to_floating().to_real() {
-            DType::F64 => DType::F64,
-            _ => DType::F32,
-        };
-        self.as_type(count, dtype)
+        self.as_type(count, self.dtype(x).to_real().at_least_f32())
     }
 
     /// Returns the mean of the elements that are not NaN, as a float; NaN if all are NaN. Narrow
@@ -131,10 +127,7 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
-        let wide = self.as_type(x, dtype_of_distances(self.dtype(x)).at_least_f32())?;
-        let variance = self.nan_variance(wide, axes, keep_axes, correction)?;
-        let deviation = self.sqrt(variance)?;
-        self.as_type(deviation, self.dtype(x).to_floating().to_real())
+        self.root_of_variance(x, |graph, x| graph.nan_variance(x, axes, keep_axes, correction))
     }
 
     /// Returns the index of the largest (or smallest) element that is not NaN, as [`Graph::argmax`]

@@ -120,8 +120,18 @@ impl Graph {
         keep_axes: bool,
         correction: f64,
     ) -> Result<ExprId> {
+        self.root_of_variance(x, |graph, x| graph.variance(x, axes, keep_axes, correction))
+    }
+
+    /// Returns the square root of a variance, which is computed in a dtype that it does not
+    /// overflow.
+    pub(super) fn root_of_variance(
+        &mut self,
+        x: ExprId,
+        variance: impl FnOnce(&mut Graph, ExprId) -> Result<ExprId>,
+    ) -> Result<ExprId> {
         let wide = self.as_type(x, dtype_of_distances(self.dtype(x)).at_least_f32())?;
-        let variance = self.variance(wide, axes, keep_axes, correction)?;
+        let variance = variance(self, wide)?;
         let deviation = self.sqrt(variance)?;
         self.as_type(deviation, self.dtype(x).to_floating().to_real())
     }
@@ -334,7 +344,8 @@ impl Graph {
         self.cumulative(Cumulative::Sum, steps, axis, false)
     }
 
-    fn element_along(
+    /// Returns the elements at one index of an axis.
+    pub(super) fn element_along(
         &mut self,
         x: ExprId,
         index: usize,
@@ -351,8 +362,8 @@ impl Graph {
             Some(axes) => self.axis_set("sum", x, axes)?,
             None => (0..self.shape(x).rank()).collect(),
         };
-        let size: Shape = axes.iter().map(|&axis| self.shape(x)[axis]).collect();
-        Ok(i128::try_from(size.size()).expect("a size fits in 128 bits"))
+        let size = self.shape(x).size_along(axes.iter().copied());
+        Ok(i128::try_from(size).expect("a size fits in 128 bits"))
     }
 
     /// Reshapes a scalar to the rank of `x`, with all axes of size 1.

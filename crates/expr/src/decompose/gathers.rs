@@ -7,7 +7,7 @@
 use nxla_tensor::{DType, Shape};
 
 use super::rebuild::Rewrite;
-use crate::build::Formula;
+use crate::build::{Formula, counting_dtype};
 use crate::graph::{ExprId, Graph, Op, Program, Result};
 
 /// Returns the program in which gathers of several leading axes read one merged axis, or `None` if there
@@ -66,7 +66,7 @@ fn merge(graph: &mut Graph, [x, indices]: [ExprId; 2], columns: &[ExprId]) -> Re
     let (shape, mut single) = (graph.shape(x).clone(), graph.shape(indices).clone());
     let (indexed, window) = shape.split_at(columns.len());
     let merged: usize = indexed.iter().product();
-    let dtype = if i32::try_from(merged).is_ok() { DType::S32 } else { DType::S64 };
+    let dtype = counting_dtype(&[merged]);
     let last = single.rank() - 1;
     single.as_mut_slice()[last] = 1;
     let mut coordinates = Vec::with_capacity(columns.len());

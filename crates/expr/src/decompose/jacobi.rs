@@ -283,6 +283,6 @@ fn off_diagonal(graph: &mut Graph, a: ExprId) -> Result<ExprId> {
 
 /// Returns the relative rounding error of sums of this length.
 fn epsilon(real: DType, length: usize) -> f64 {
-    let unit = if real == DType::F64 { f64::EPSILON } else { f64::from(f32::EPSILON) };
+    let unit = real.float_limits().expect("norms are floats").epsilon;
     unit * (length as f64)
 }

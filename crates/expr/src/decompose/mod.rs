@@ -18,7 +18,7 @@ mod products;
 mod qr;
 mod rebuild;
 
-use nxla_tensor::{DType, Shape};
+use nxla_tensor::Shape;
 
 use crate::graph::{BlockKind, ExprId, Factorization, Graph, Op, Program, Result};
 use rebuild::Rewrite;
@@ -75,10 +75,7 @@ fn block(graph: &mut Graph, factorization: Factorization, a: ExprId) -> Result<E
 fn compose(graph: &mut Graph, factorization: Factorization, a: ExprId) -> Result<Vec<ExprId>> {
     let ty = graph.tensor_type(a).clone();
     let types = factorization.parts(&ty).expect("the operand was checked when the op was made");
-    let compute = match ty.dtype.to_floating() {
-        dtype @ (DType::F64 | DType::C64 | DType::C128) => dtype,
-        _ => DType::F32,
-    };
+    let compute = ty.dtype.to_floating().at_least_f32();
     let [batch @ .., rows, columns] = ty.shape.as_slice() else { unreachable!("a is checked") };
     let (batch, rows, columns) = (Shape::from(batch).size(), *rows, *columns);
     let a = graph.rename(a, None)?;

@@ -137,7 +137,7 @@ impl Graph {
     /// Returns for each element along the last axis the product of all other elements.
     fn products_of_others(&mut self, x: ExprId) -> Result<ExprId> {
         let rank = self.shape(x).rank();
-        let one = self.scalar_constant(Scalar::one(self.dtype(x)), self.dtype(x))?;
+        let one = self.one_like(x)?;
         let shifted = |graph: &mut Graph, reverse: bool| {
             let products = graph.cumulative(Cumulative::Product, x, -1, reverse)?;
             let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
@@ -155,7 +155,6 @@ impl Graph {
     /// diagonal, with decreasing elements. The block `b11` without the last three rows and columns
     /// is regular unless the rank is lower. With the Schur complement `s` of this block, `det b =
     /// det(b11) det(s)`, and the determinant of three rows is a polynomial.
-    /// `det b = det(b11) det(s)`, and the determinant of three rows is a polynomial.
     fn singular_cofactors(&mut self, a: ExprId) -> Result<ExprId> {
         let constant = self.stop_grad(a)?;
         let (u, s, vh) = self.svd(constant, false)?;

@@ -41,7 +41,8 @@ impl Graph {
     /// Returns the results of [`Factorization::Lu`].
     pub(super) fn packed_lu(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
         let node = self.make(Op::Factorize(Factorization::Lu), &[a])?;
-        Ok((self.elem(node, 0)?, self.elem(node, 1)?))
+        let parts = self.parts(node)?;
+        Ok((parts[0], parts[1]))
     }
 
     /// Returns `(q, r)` with `q r = a`: orthonormal columns, and an upper triangle with a real,
@@ -51,12 +52,8 @@ impl Graph {
     /// # Errors
     /// Returns an error for an operand without matrices.
     pub fn qr(&mut self, a: ExprId, complete: bool) -> Result<(ExprId, ExprId)> {
-        let factorization = Factorization::Qr { complete };
-        if let Some(parts) = self.factors_of_nothing(a, factorization)? {
-            return Ok((parts[0], parts[1]));
-        }
-        let node = self.make(Op::Factorize(factorization), &[a])?;
-        Ok((self.elem(node, 0)?, self.elem(node, 1)?))
+        let parts = self.factors(a, Factorization::Qr { complete })?;
+        Ok((parts[0], parts[1]))
     }
 
     /// Returns `(w, v)` with `v diag(w) v^H = a` for Hermitian `a`, whose lower triangle is read:
@@ -65,11 +62,8 @@ impl Graph {
     /// # Errors
     /// Returns an error for matrices that are not square.
     pub fn eigh(&mut self, a: ExprId) -> Result<(ExprId, ExprId)> {
-        if let Some(parts) = self.factors_of_nothing(a, Factorization::Eigh)? {
-            return Ok((parts[0], parts[1]));
-        }
-        let node = self.make(Op::Factorize(Factorization::Eigh), &[a])?;
-        Ok((self.elem(node, 0)?, self.elem(node, 1)?))
+        let parts = self.factors(a, Factorization::Eigh)?;
+        Ok((parts[0], parts[1]))
     }
 
     /// Returns `(u, s, v^H)` with `u diag(s) v^H = a` and decreasing singular values `s`. With
@@ -79,12 +73,16 @@ impl Graph {
     /// # Errors
     /// Returns an error for an operand without matrices.
     pub fn svd(&mut self, a: ExprId, full: bool) -> Result<(ExprId, ExprId, ExprId)> {
-        let factorization = Factorization::Svd { full };
+        let parts = self.factors(a, Factorization::Svd { full })?;
+        Ok((parts[0], parts[1], parts[2]))
+    }
+
+    fn factors(&mut self, a: ExprId, factorization: Factorization) -> Result<Vec<ExprId>> {
         if let Some(parts) = self.factors_of_nothing(a, factorization)? {
-            return Ok((parts[0], parts[1], parts[2]));
+            return Ok(parts);
         }
         let node = self.make(Op::Factorize(factorization), &[a])?;
-        Ok((self.elem(node, 0)?, self.elem(node, 1)?, self.elem(node, 2)?))
+        self.parts(node)
     }
 
     /// Returns the factors of matrices without rows or columns, so that backends need not support

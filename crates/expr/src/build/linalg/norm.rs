@@ -4,7 +4,7 @@ use nxla_tensor::{Number, Scalar};
 
 use super::super::composed::bits_of;
 use super::super::formula::{Formula, Term};
-use crate::graph::{Axes, ExprId, Graph, Op, Result};
+use crate::graph::{Axes, ExprId, Graph, Op, ReduceOp, Result};
 
 /// The norm that [`Graph::norm`] computes.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
@@ -43,12 +43,13 @@ impl Graph {
         axes: Option<&[i64]>,
         keep_axes: bool,
     ) -> Result<ExprId> {
-        let axes: Axes = match axes {
-            Some(axes) => self.axes("norm", x, axes)?.into(),
-            None => (0..self.shape(x).rank()).collect(),
+        let axes: Vec<i64> = match axes {
+            Some(axes) => {
+                let signed = |axis| i64::try_from(axis).expect("an axis is small");
+                self.axes("norm", x, axes)?.into_iter().map(signed).collect()
+            }
+            None => self.all_axes(x),
         };
-        let signed = |&axis: &usize| i64::try_from(axis).expect("an axis is small");
-        let axes: Vec<i64> = axes.iter().map(signed).collect();
         let dtype = self.dtype(x).to_real();
         // Sums and the absolute value of the least integer would wrap.
         let x = self.as_type(x, self.dtype(x).to_floating())?;
@@ -66,13 +67,17 @@ impl Graph {
             (Norm::Power(power), [_]) => self.power_norm(size, power, &axes)?,
             (Norm::Max, [_]) => self.reduce_max(size, Some(&axes), true)?,
             (Norm::Min, [_]) => self.reduce_min(size, Some(&axes), true)?,
-            (Norm::Power(1.0), &[rows, columns]) => self.sum_norm(size, rows, columns, true)?,
-            (Norm::Power(-1.0), &[rows, columns]) => self.sum_norm(size, rows, columns, false)?,
-            (Norm::Max, &[rows, columns]) => self.sum_norm(size, columns, rows, true)?,
-            (Norm::Min, &[rows, columns]) => self.sum_norm(size, columns, rows, false)?,
-            (Norm::Power(2.0), &[_, _]) => self.spectral_norm(x, &axes, Spectral::Largest)?,
-            (Norm::Power(-2.0), &[_, _]) => self.spectral_norm(x, &axes, Spectral::Smallest)?,
-            (Norm::Nuclear, &[_, _]) => self.spectral_norm(x, &axes, Spectral::Sum)?,
+            (Norm::Power(1.0), &[rows, columns]) => {
+                self.sum_norm(size, rows, columns, ReduceOp::Max)?
+            }
+            (Norm::Power(-1.0), &[rows, columns]) => {
+                self.sum_norm(size, rows, columns, ReduceOp::Min)?
+            }
+            (Norm::Max, &[rows, columns]) => self.sum_norm(size, columns, rows, ReduceOp::Max)?,
+            (Norm::Min, &[rows, columns]) => self.sum_norm(size, columns, rows, ReduceOp::Min)?,
+            (Norm::Power(2.0), &[_, _]) => self.spectral_norm(x, &axes, ReduceOp::Max)?,
+            (Norm::Power(-2.0), &[_, _]) => self.spectral_norm(x, &axes, ReduceOp::Min)?,
+            (Norm::Nuclear, &[_, _]) => self.spectral_norm(x, &axes, ReduceOp::Sum)?,
             (Norm::Power(power), [_, _]) => {
                 let why = format!("must be 1, -1, 2 or -2 for matrices; got {power}");
                 return Err(self.invalid("norm", "power", why));
@@ -109,13 +114,8 @@ impl Graph {
         let float = self.dtype(size).to_floating().at_least_f32();
         let formula = Formula::new(self);
         let size = formula.term(size).as_type(float);
-        let leading = size.apply(|graph, size| {
-            if power < 0.0 {
-                graph.reduce_min(size, Some(axes), true)
-            } else {
-                graph.reduce_max(size, Some(axes), true)
-            }
-        });
+        let extremum = if power < 0.0 { ReduceOp::Min } else { ReduceOp::Max };
+        let leading = size.apply(|graph, size| graph.reduction(extremum, size, Some(axes), true));
         let scale = leading.apply(Graph::power_of_two);
         let scaled = size * (1.0 / scale);
         // Integer exponents become multiplications.
@@ -152,18 +152,19 @@ impl Graph {
     }
 
     /// Returns the largest or smallest sum along one axis.
-    fn sum_norm(&mut self, size: ExprId, summed: i64, searched: i64, max: bool) -> Result<ExprId> {
+    fn sum_norm(
+        &mut self,
+        size: ExprId,
+        summed: i64,
+        searched: i64,
+        extremum: ReduceOp,
+    ) -> Result<ExprId> {
         let sums = self.sum(size, Some(&[summed]), true)?;
-        if max {
-            self.reduce_max(sums, Some(&[searched]), true)
-        } else {
-            self.reduce_min(sums, Some(&[searched]), true)
-        }
+        self.reduction(extremum, sums, Some(&[searched]), true)
     }
 
-    /// Applies a function to the singular values of the matrices in two axes, which remain with
-    /// size 1.
-    fn spectral_norm(&mut self, x: ExprId, axes: &[i64], kind: Spectral) -> Result<ExprId> {
+    /// Reduces the singular values of the matrices in two axes, which remain with size 1.
+    fn spectral_norm(&mut self, x: ExprId, axes: &[i64], op: ReduceOp) -> Result<ExprId> {
         let names = self.tensor_type(x).names.clone();
         let x = self.rename(x, None)?;
         let moved: Vec<usize> = self.axes("norm", x, axes)?;
@@ -172,25 +173,13 @@ impl Graph {
             (0..rank).filter(|axis| !moved.contains(axis)).chain(moved.iter().copied()).collect();
         let matrices = self.make(Op::Transpose(order), &[x])?;
         let s = self.singular_values(matrices)?;
-        let reduced = match kind {
-            Spectral::Largest => self.reduce_max(s, Some(&[-1]), false)?,
-            Spectral::Smallest => self.reduce_min(s, Some(&[-1]), false)?,
-            Spectral::Sum => self.sum(s, Some(&[-1]), false)?,
-        };
+        let reduced = self.reduction(op, s, Some(&[-1]), false)?;
         let mut shape = self.shape(x).clone();
-        for axis in self.axes("norm", x, axes)? {
+        for axis in moved {
             shape.as_mut_slice()[axis] = 1;
         }
         self.reshape_named(reduced, shape, names)
     }
-}
-
-/// The function of the singular values that a norm uses.
-#[derive(Clone, Copy)]
-enum Spectral {
-    Largest,
-    Smallest,
-    Sum,
 }
 
 /// Returns `x^(1/degree)`.

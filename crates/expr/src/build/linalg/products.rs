@@ -1,6 +1,6 @@
 //! Matrix powers, cross products and traces.
 
-use nxla_tensor::{DType, promote};
+use nxla_tensor::promote;
 
 use super::super::SliceStart;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
@@ -9,8 +9,7 @@ impl Graph {
     /// Multiplies matrices in the last two axes, for each index of the other axes, which must be
     /// equal.
     pub(super) fn matrix_product(&mut self, x: ExprId, y: ExprId) -> Result<ExprId> {
-        let axis = |axis: usize| i64::try_from(axis).expect("an axis is small");
-        let batch: Vec<i64> = (0..self.shape(x).rank() - 2).map(axis).collect();
+        let batch: Vec<i64> = (0..).take(self.shape(x).rank() - 2).collect();
         self.dot_general(x, &[-1], &batch, y, &[-2], &batch)
     }
 
@@ -77,8 +76,7 @@ impl Graph {
             return Err(self.invalid(op, "axis", why));
         }
         let dtype = promote(self.dtype(x), self.dtype(y));
-        let is_narrow = dtype.is_float() && dtype.bits() < 32;
-        let wide = if is_narrow { DType::F32 } else { dtype };
+        let wide = dtype.at_least_f32();
         let (x, y) = (self.as_type(x, wide)?, self.as_type(y, wide)?);
         let part = |graph: &mut Graph, operand, index| {
             graph.slice_along_axis(operand, SliceStart::at(index), 1, axis, 1)

@@ -350,13 +350,5 @@ impl Graph {
 
 /// Returns the distance from 1 to the next value.
 pub(super) fn precision(dtype: DType) -> f64 {
-    let digits = match dtype {
-        DType::F64 => 52,
-        DType::BF16 => 7,
-        DType::F16 => 10,
-        DType::F8E4M3FN => 3,
-        DType::F8E5M2 => 2,
-        _ => 23,
-    };
-    2.0_f64.powi(-digits)
+    dtype.float_limits().expect("singular values and pivots are floats").epsilon
 }

@@ -204,21 +204,15 @@ impl Graph {
         }
         let spread = self.new_axis(x, axis, None)?;
         let at = self.axis(op, spread, axis)?;
-        let mut shape = self.shape(spread).clone();
-        let ones = vec![1; shape.rank()];
-        shape.as_mut_slice()[at] = classes;
         let numbers = self.iota([classes], Some(0), DType::S64)?;
-        let mut aligned = ones;
+        let mut aligned = vec![1; self.shape(spread).rank()];
         aligned[at] = classes;
         let numbers = self.reshape(numbers, aligned)?;
-        // Unsigned 64-bit integers are compared without conversion.
-        let spread = if found == DType::U64 { spread } else { self.as_type(spread, DType::S64)? };
-        let numbers =
-            if found == DType::U64 { self.as_type(numbers, DType::U64)? } else { numbers };
+        // No dtype holds all signed and all unsigned 64-bit integers.
+        let wide = if found == DType::U64 { DType::U64 } else { DType::S64 };
+        let (spread, numbers) = (self.as_type(spread, wide)?, self.as_type(numbers, wide)?);
         let hot = self.equal(spread, numbers)?;
-        let hot = if dtype.is_pred() { hot } else { self.as_type(hot, dtype)? };
-        debug_assert_eq!(*self.shape(hot), shape);
-        Ok(hot)
+        self.as_type(hot, dtype)
     }
 
     /// Returns the rows of a table at integer indices; out-of-range indices are clamped.

@@ -1,6 +1,6 @@
 //! Dot-product attention.
 
-use nxla_tensor::{DType, Scalar, Shape};
+use nxla_tensor::{Scalar, Shape};
 
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
@@ -137,7 +137,7 @@ impl Graph {
         }
         let Some(seen) = seen else { return Ok(logits) };
         let dtype = self.dtype(logits);
-        let largest = if dtype == DType::F64 { f64::MAX } else { f64::from(f32::MAX) };
+        let largest = dtype.float_limits().expect("products are floats").max;
         let low = self.scalar_constant(Scalar::Float(-0.7 * largest), dtype)?;
         self.select(seen, logits, low)
     }

@@ -402,7 +402,7 @@ impl Graph {
             return Err(self.not_a(float, "a real dtype"));
         }
         let shape: Shape = draw.shape[..added].iter().chain(own.iter()).copied().collect();
-        let noise = Draw { shape, dtype: Some(float), names: None };
+        let noise = Draw::new(shape).dtype(float);
         let noise = self.random_gumbel(key, &noise)?;
         let logits = self.rename(logits, None)?;
         let total = self.add(noise, logits)?;

@@ -109,8 +109,7 @@ impl Graph {
 
     /// Returns one index of the first axis.
     fn row(&mut self, x: ExprId, index: usize) -> Result<ExprId> {
-        let row = self.slice_along_axis(x, super::SliceStart::at(index), 1, 0, 1)?;
-        self.squeeze(row, Some(&[0]))
+        self.element_along(x, index, 0, false)
     }
 
     fn check_key(&self, key: ExprId) -> Result<()> {

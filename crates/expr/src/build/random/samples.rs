@@ -237,12 +237,12 @@ impl Graph {
         };
         let shape: Shape = draw.shape.iter().copied().chain([size]).collect();
         let (zero, one) = (self.zero_like(mean)?, self.one_like(mean)?);
-        let standard = Draw { shape: [draw.shape.size(), size].into(), ..Draw::default() };
+        let standard = Draw::new([draw.shape.size(), size]);
         let z = self.random_normal(key, zero, one, &standard)?;
         let x = self.dot_general(z, &[1], &[], root, &[1], &[])?;
         let x = self.add(mean, x)?;
         let x = self.as_type(x, dtype)?;
-        self.finish_draw(x, &Draw { shape, dtype: draw.dtype, names: draw.names.clone() })
+        self.finish_draw(x, &Draw { shape, ..draw.clone() })
     }
 
     /// Shuffles the entries of `x` along an axis and returns the next key. All entries share one
@@ -325,7 +325,7 @@ impl Graph {
             let (next, own) = self.random_next(key)?;
             let low = self.scalar_constant(Scalar::UInt(0), DType::U32)?;
             let high = self.scalar_constant(Scalar::UInt(count as u64), DType::U32)?;
-            let draw = Draw { shape: [samples].into(), ..Draw::default() };
+            let draw = Draw::new([samples]);
             let indices = self.random_integers(own, low, high, &draw)?;
             return Ok((self.take(x, indices, axis)?, next));
         };
@@ -354,7 +354,7 @@ impl Graph {
         let count = self.shape(p)[0];
         if !replace {
             // The largest values of `log(p)` plus Gumbel noise come first (Gumbel trick).
-            let draw = Draw { shape: [count].into(), dtype: Some(dtype), names: None };
+            let draw = Draw::new([count]).dtype(dtype);
             let noise = self.random_gumbel(key, &draw)?;
             let formula = Formula::new(self);
             let ranking = (-formula.term(noise) - formula.term(p).log()).id()?;
@@ -362,7 +362,7 @@ impl Graph {
             return self.slice_along_axis(order, 0, samples, 0, 1);
         }
         let sums = self.cumulative(Cumulative::Sum, p, 0, false)?;
-        let draw = Draw { shape: [samples].into(), dtype: Some(dtype), names: None };
+        let draw = Draw::new([samples]).dtype(dtype);
         let (low, high) = (
             self.scalar_constant(Scalar::Float(0.0), dtype)?,
             self.scalar_constant(Scalar::Float(1.0), dtype)?,
