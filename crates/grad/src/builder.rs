@@ -58,7 +58,7 @@ pub(crate) fn to_float(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
 /// Removes the axis names of `x`. Cotangents have no names, because the axes of an operand and of
 /// its cotangent correspond only by position; equal names on other axes would be rejected.
 pub(crate) fn strip_names(graph: &mut Graph, x: ExprId) -> Result<ExprId> {
-    if graph.tensor_type(x).names.is_none() { Ok(x) } else { with_names(graph, x, None) }
+    with_names(graph, x, None)
 }
 
 /// Replaces the axis names of `x`.

@@ -8,7 +8,7 @@ use crate::builder::parameters;
 use crate::error::Result;
 use crate::forward::jvp;
 use crate::needed::NeededTangents;
-use crate::region::{Hooks, splice};
+use crate::region::{Hooks, splice_all};
 use crate::reverse::values_and_vjp;
 
 /// Returns the type of a tangent or cotangent at the public interface: a float dtype for an
@@ -50,17 +50,29 @@ pub fn pushforward(program: &Program, sides: DiffCounts) -> Result<Program> {
 /// # Errors
 /// Returns the errors of [`vjp`](crate::vjp).
 pub fn pullback(program: &Program, sides: DiffCounts) -> Result<Program> {
+    let given: Vec<usize> = (0..sides.outputs).collect();
+    let cotangents = program.output_types().take(sides.outputs).map(change_type).collect();
+    let wanted: Vec<usize> = (0..sides.inputs).collect();
+    pullback_of(program, (&given, cotangents), &wanted)
+}
+
+/// Builds the program `(inputs…, cotangents of the given outputs…) -> (outputs…, cotangents of the
+/// wanted inputs…)`. The result has no hooks.
+pub(crate) fn pullback_of(
+    program: &Program,
+    (given, cotangents): (&[usize], Vec<TensorType>),
+    wanted: &[usize],
+) -> Result<Program> {
     let mut graph = Graph::with_options(program.graph().options());
     let mut types = program.inputs().to_vec();
-    types.extend(program.output_types().take(sides.outputs).map(change_type));
+    types.extend(cotangents);
     let parameters = parameters(&mut graph, &types);
-    let (inputs, cotangents) = parameters.split_at(program.inputs().len());
+    let (inputs, seeds) = parameters.split_at(program.inputs().len());
     let arguments: Vec<Option<ExprId>> = inputs.iter().copied().map(Some).collect();
-    let all: Vec<usize> = (0..program.outputs().len()).collect();
-    let outputs = splice(program, &mut graph, &arguments, &all, Hooks::Drop)?;
-    let differentiated = (&outputs[..sides.outputs], cotangents);
-    let wrt = &inputs[..sides.inputs];
-    let (mut results, found) = values_and_vjp(&mut graph, &outputs, differentiated, wrt)?;
+    let outputs = splice_all(program, &mut graph, &arguments, Hooks::Drop)?;
+    let given: Vec<ExprId> = given.iter().map(|&at| outputs[at]).collect();
+    let wrt: Vec<ExprId> = wanted.iter().map(|&at| inputs[at]).collect();
+    let (mut results, found) = values_and_vjp(&mut graph, &outputs, (&given, seeds), &wrt)?;
     results.extend(found);
     Ok(Program::new(&graph, types, &results)?)
 }

@@ -161,9 +161,19 @@ pub(crate) fn narrow(
             kept.push(ty.clone());
         }
     }
-    let outputs: Vec<usize> = (0..program.outputs().len()).collect();
-    let outputs = splice(program, &mut graph, &arguments, &outputs, hooks)?;
+    let outputs = splice_all(program, &mut graph, &arguments, hooks)?;
     Ok(Arc::new(Program::new(&graph, kept, &outputs)?))
+}
+
+/// Appends the nodes of a program to a graph and returns the copies of all outputs.
+pub(crate) fn splice_all(
+    program: &Program,
+    into: &mut Graph,
+    arguments: &[Option<ExprId>],
+    hooks: Hooks,
+) -> Result<Vec<ExprId>> {
+    let outputs: Vec<usize> = (0..program.outputs().len()).collect();
+    splice(program, into, arguments, &outputs, hooks)
 }
 
 /// Returns the dtype in which a region returns the cotangent of a value. All branches and all

@@ -10,7 +10,7 @@ use nxla_expr::{CustomGrad, ExprId, Graph, Program, RuleFor, TensorType};
 
 use crate::builder;
 use crate::error::{GradError, Result};
-use crate::region::{Hooks, splice};
+use crate::region::{Hooks, splice, splice_all};
 use crate::reverse::backpropagate;
 
 /// A program that is linear in its leading arguments; its other inputs are captures.
@@ -42,8 +42,7 @@ pub(crate) fn transpose(
     let mut inside = Graph::with_options(graph.options());
     let mut types: Vec<TensorType> = program.inputs().to_vec();
     types.extend(seeds.iter().map(|&seed| graph.tensor_type(seed).clone()));
-    let parameters: Vec<ExprId> =
-        types.iter().enumerate().map(|(at, ty)| inside.parameter(at, ty.clone())).collect();
+    let parameters = builder::parameters(&mut inside, &types);
     let (inputs, flowing) = parameters.split_at(program.inputs().len());
     let passed: Vec<Option<ExprId>> = inputs.iter().copied().map(Some).collect();
     let outputs = splice(program, &mut inside, &passed, &given, Hooks::Drop)?;
@@ -63,7 +62,6 @@ pub(crate) fn transpose(
     let transposed = Program::new(&inside, types, &results)?;
     let mut passed: Vec<Option<ExprId>> = vec![None; arguments];
     passed.extend(captures.iter().chain(&seeds).copied().map(Some));
-    let all: Vec<usize> = (0..results.len()).collect();
-    let mut results = splice(&transposed, graph, &passed, &all, Hooks::Keep)?.into_iter();
+    let mut results = splice_all(&transposed, graph, &passed, Hooks::Keep)?.into_iter();
     Ok(found.iter().map(|found| found.and_then(|_| results.next())).collect())
 }

@@ -13,7 +13,7 @@ use nxla_expr::{
 use crate::active::{active_outputs, mark_active_states};
 use crate::builder::{broadcast, cast, full, is_zero};
 use crate::error::{GradError, Result};
-use crate::region::{Backward, Hooks, splice};
+use crate::region::{Backward, Hooks, splice_all};
 use crate::reverse::{ReversePass, Visit};
 use crate::rules::is_continuous;
 use crate::transpose::{Linear, transpose};
@@ -196,8 +196,7 @@ pub(crate) fn differentiate_program(
     let program = backward.program(&flows)?;
     let arguments: Vec<Option<ExprId>> =
         operands.iter().copied().chain(cotangents).map(Some).collect();
-    let outputs: Vec<usize> = (0..program.outputs().len()).collect();
-    let parts = splice(&program, pass.graph, &arguments, &outputs, Hooks::Keep)?;
+    let parts = splice_all(&program, pass.graph, &arguments, Hooks::Keep)?;
     let flowing = wanted.into_iter().zip(flows).filter(|(_, flows)| *flows);
     for ((position, _), part) in flowing.zip(parts) {
         pass.add_cotangent(visit, position, part)?;

@@ -8,14 +8,14 @@
 
 use std::sync::Arc;
 
-use nxla_expr::{Block, BlockKind, ExprId, Graph, Keep, Op, Operands, Program, TensorType};
+use nxla_expr::{Block, BlockKind, ExprId, Graph, Keep, Op, Operands};
 
 use super::{operands_to_differentiate, results_with_cotangents};
 use crate::builder;
 use crate::error::Result;
-use crate::programs::{ResidualSplit, split_at_residuals};
-use crate::region::{Hooks, narrow, splice};
-use crate::reverse::{ReversePass, Visit, values_and_vjp};
+use crate::programs::{ResidualSplit, pullback_of, split_at_residuals};
+use crate::region::{Hooks, narrow};
+use crate::reverse::{ReversePass, Visit};
 
 pub(super) fn rule(
     pass: &mut ReversePass<'_>,
@@ -27,7 +27,7 @@ pub(super) fn rule(
     let (given, cotangents) = results_with_cotangents(pass, visit)?;
     let types = cotangents.iter().map(|&id| pass.graph.tensor_type(id).clone());
     let wanted = operands_to_differentiate(pass, visit);
-    let whole = derivative(body, (&given, types.collect()), &wanted)?;
+    let whole = pullback_of(body, (&given, types.collect()), &wanted)?;
     let values = body.outputs().len();
     // Hooks have already been called; computing residuals separately would call them again.
     let keep = if body.effects().is_empty() { keep } else { &Keep::Nothing };
@@ -64,27 +64,6 @@ pub(super) fn rule(
         pass.add_cotangent(visit, position, part)?;
     }
     Ok(())
-}
-
-/// Builds the program `(inputs…, cotangents of the given outputs…) -> (outputs…, cotangents of the
-/// wanted inputs…)`.
-fn derivative(
-    body: &Program,
-    (given, cotangents): (&[usize], Vec<TensorType>),
-    wanted: &[usize],
-) -> Result<Program> {
-    let mut graph = Graph::with_options(body.graph().options());
-    let types: Vec<TensorType> = body.inputs().iter().cloned().chain(cotangents).collect();
-    let parameters = builder::parameters(&mut graph, &types);
-    let (inputs, seeds) = parameters.split_at(body.inputs().len());
-    let arguments: Vec<Option<ExprId>> = inputs.iter().copied().map(Some).collect();
-    let all: Vec<usize> = (0..body.outputs().len()).collect();
-    let outputs = splice(body, &mut graph, &arguments, &all, Hooks::Drop)?;
-    let given: Vec<ExprId> = given.iter().map(|&at| outputs[at]).collect();
-    let wrt: Vec<ExprId> = wanted.iter().map(|&at| inputs[at]).collect();
-    let (mut results, found) = values_and_vjp(&mut graph, &outputs, (&given, seeds), &wrt)?;
-    results.extend(found);
-    Ok(Program::new(&graph, types, &results)?)
 }
 
 /// Returns whether the policy stores a value of the function if the derivative needs the value.

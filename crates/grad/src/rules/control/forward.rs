@@ -16,7 +16,7 @@ use crate::forward::{
     Dual, Duals, Tangents, jvp_program, make_without_tangents, values, with_tangents,
 };
 use crate::needed::{needed_inputs, needed_loop_inputs};
-use crate::region::{Hooks, cotangent_dtype, splice};
+use crate::region::{Hooks, cotangent_dtype, splice_all};
 use crate::rules::is_continuous;
 use crate::transpose::{Linear, transpose};
 
@@ -265,8 +265,7 @@ impl Inputs {
         let mut graph = Graph::with_options(program.graph().options());
         let arguments: Vec<Option<ExprId>> =
             self.parameters(&mut graph).iter().map(|dual| Some(dual.value)).collect();
-        let outputs: Vec<usize> = (0..program.outputs().len()).collect();
-        let outputs = splice(program, &mut graph, &arguments, &outputs, Hooks::Keep)?;
+        let outputs = splice_all(program, &mut graph, &arguments, Hooks::Keep)?;
         Ok(Arc::new(Program::new(&graph, self.types.clone(), &outputs)?))
     }
 }

@@ -16,16 +16,17 @@
 //! Slots are unordered. The last slot before an iteration is the slot with the largest smaller
 //! number, and an empty slot has the number -1.
 
-use nxla_expr::{ExprId, Graph, Op, SliceAttributes, Start, TensorType};
-use nxla_tensor::{Scalar, Shape};
+use nxla_expr::{ExprId, Graph, TensorType};
+use nxla_tensor::Scalar;
 
+use super::products::zero_rows;
 use super::{
     BackwardStates, COUNT, LoopDerivative, LoopGradients, add, integer, marked_states, read_row,
     write_row,
 };
 use crate::builder;
 use crate::error::{GradError, Result};
-use crate::region::{Hooks, splice};
+use crate::region::{Hooks, splice, splice_all};
 
 /// The iteration number of an empty slot.
 const EMPTY: i64 = -1;
@@ -192,9 +193,7 @@ impl<'a> Slots<'a> {
         let mut rows = Vec::with_capacity(self.derivative.kept.len());
         for &state in &self.derivative.kept {
             let ty = &self.derivative.op.body.inputs()[state];
-            let shape = std::iter::once(size).chain(ty.shape.iter().copied());
-            let ty = TensorType::new(ty.dtype, shape.collect::<Shape>());
-            rows.push(graph.constant(Scalar::zero(ty.dtype), ty)?);
+            rows.push(zero_rows(graph, size, ty)?);
         }
         Ok(SlotStack { iterations, rows })
     }
@@ -258,8 +257,7 @@ impl<'a> Slots<'a> {
             }
         };
         let arguments = derivative.arguments(&derivative.kept, &values, cotangents);
-        let outputs: Vec<usize> = (0..derivative.backward.outputs().len()).collect();
-        let found = splice(&derivative.backward, graph, &arguments, &outputs, Hooks::Keep)?;
+        let found = splice_all(&derivative.backward, graph, &arguments, Hooks::Keep)?;
         let (cotangents, parts) = found.split_at(derivative.carried.len());
         let mut next = vec![add(graph, iteration, -1)?];
         next.extend(slots);
@@ -362,7 +360,5 @@ impl<'a> Slots<'a> {
 
 /// Returns the first elements of a vector.
 fn first(graph: &mut Graph, x: ExprId, count: usize) -> Result<ExprId> {
-    let starts = [Start::Static(0)].into();
-    let slice = SliceAttributes { starts, lengths: [count].into(), strides: [1].into() };
-    Ok(graph.make(Op::Slice(Box::new(slice)), &[x])?)
+    Ok(builder::slice(graph, x, &[0], [count].into(), [1].into())?)
 }

@@ -23,7 +23,7 @@ use super::{
 use crate::builder;
 use crate::error::{GradError, Result};
 use crate::programs::{PartialEval, partial_eval_with, recompute_all};
-use crate::region::{Hooks, splice};
+use crate::region::{Hooks, splice, splice_all};
 
 /// The strategy for a residual of an iteration.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -130,10 +130,7 @@ impl<'a> Stored<'a> {
         let mut initial: Vec<ExprId> = operands[..op.state].to_vec();
         initial.push(integer(graph, 0)?);
         for &at in &stored {
-            let ty = &self.types[at];
-            let rows = std::iter::once(self.counter.trips).chain(ty.shape.iter().copied());
-            let ty = TensorType::new(ty.dtype, rows.collect::<nxla_tensor::Shape>());
-            initial.push(graph.constant(Scalar::zero(ty.dtype), ty)?);
+            initial.push(zero_rows(graph, self.counter.trips, &self.types[at])?);
         }
         let all: Vec<usize> = (0..op.state).collect();
         let mut results = graph.repeat_while::<GradError>(
@@ -234,9 +231,7 @@ impl<'a> Stored<'a> {
             });
         }
         arguments.extend(cotangents.iter().copied().map(Some));
-        let rest = &self.products.trip;
-        let outputs: Vec<usize> = (0..rest.outputs().len()).collect();
-        let mut found = splice(rest, graph, &arguments, &outputs, Hooks::Keep)?;
+        let mut found = splice_all(&self.products.trip, graph, &arguments, Hooks::Keep)?;
         let kept = found.split_off(found.len() - self.products.kept.len());
         let (sums, stacks) = sums.split_at(sums.len() - kept.len());
         let (cotangents, parts) = found.split_at(self.derivative.carried.len());
