@@ -1,7 +1,7 @@
 //! Tensors of numbers, accessed by index.
 
 use nxla_expr::TensorType;
-use nxla_tensor::{DType, Element, HostTensor, TensorError, match_dtype};
+use nxla_tensor::{DType, Element, HostTensor, Shape, TensorError, match_dtype};
 
 use crate::number::Number;
 
@@ -80,15 +80,8 @@ impl Array {
 
 /// Returns the indices of a shape in row-major order: the last axis varies fastest.
 pub(crate) fn indices(shape: &[usize]) -> impl Iterator<Item = Vec<usize>> + use<> {
-    let shape = shape.to_vec();
-    (0..shape.iter().product()).map(move |mut position: usize| {
-        let mut index = vec![0; shape.len()];
-        for axis in (0..shape.len()).rev() {
-            index[axis] = position % shape[axis];
-            position /= shape[axis];
-        }
-        index
-    })
+    let shape = Shape::from(shape);
+    (0..shape.size()).map(move |position| shape.index_at(position))
 }
 
 /// Returns the row-major position of an index.
