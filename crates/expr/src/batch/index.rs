@@ -4,6 +4,7 @@
 use nxla_tensor::{DType, Scalar, Shape};
 
 use super::batcher::{Batched, Batcher, ids};
+use crate::build::to_i64;
 use crate::graph::{
     Axes, Combine, ExprId, Graph, Op, Operands, Result, SliceAttributes, SortAttributes, Stack,
     Start,
@@ -177,7 +178,7 @@ pub(super) fn scatter(b: &mut Batcher<'_>, op: Combine, operands: &[Batched]) ->
     let entries: usize = b.sizes.iter().product();
     let count = b.graph.shape(updates)[b.depth()];
     let graph = &mut *b.graph;
-    let [size, all] = [size, entries * size].map(|n| i64::try_from(n).expect("below 2^63"));
+    let [size, all] = [size, entries * size].map(to_i64);
     let indices = graph.as_type(indices, DType::S64)?;
     let indices = graph.reshape(indices, [entries, count])?;
     let numbers =
@@ -222,7 +223,7 @@ impl Batcher<'_> {
         axis: usize,
         stride: usize,
     ) -> Result<ExprId> {
-        let axis = i64::try_from(axis).expect("an axis is small");
+        let axis = to_i64(axis);
         let count = self.graph.iota(grid, Some(axis), DType::S64)?;
         let stride = Scalar::Int(i64::try_from(stride).unwrap_or(i64::MAX));
         let stride = self.graph.scalar_constant(stride, DType::S64)?;

@@ -2,6 +2,7 @@
 
 use nxla_tensor::{DType, HostTensor, Shape, broadcast_shapes};
 
+use super::to_i64;
 use crate::graph::{ErrorKind, ExprId, Graph, Op, Result};
 
 impl Graph {
@@ -56,8 +57,7 @@ impl Graph {
         for (position, axis) in pairs {
             order.insert(position, axis);
         }
-        let order: Vec<i64> =
-            order.iter().map(|&axis| i64::try_from(axis).expect("an axis is small")).collect();
+        let order: Vec<i64> = order.into_iter().map(to_i64).collect();
         self.transpose(x, Some(&order))
     }
 
@@ -100,7 +100,7 @@ impl Graph {
     /// Returns an error for an axis out of range.
     pub fn roll(&mut self, x: ExprId, shift: i64, axis: i64) -> Result<ExprId> {
         let position = self.axis("roll", x, axis)?;
-        let size = i64::try_from(self.shape(x)[position]).expect("an axis has below 2^63 elements");
+        let size = to_i64(self.shape(x)[position]);
         let cut = if size == 0 { 0 } else { shift.wrapping_neg().rem_euclid(size) };
         if cut == 0 {
             return Ok(x);

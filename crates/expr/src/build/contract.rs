@@ -2,8 +2,8 @@
 
 use nxla_tensor::{AxisName, Names, Shape, broadcast_shapes};
 
-use super::WindowPadding;
 use super::options::options;
+use super::{WindowPadding, to_i64};
 use crate::graph::{Axes, Conv, Dot, ErrorKind, ExprId, Graph, Op, Result};
 
 options! {
@@ -130,7 +130,7 @@ impl Graph {
             let expected = format!("the size of axis {axis} of {}", self.tensor_type(x));
             return Err(self.error(op, ErrorKind::Shape { argument: "other", found, expected }));
         }
-        let axis = i64::try_from(at).expect("an axis is small");
+        let axis = to_i64(at);
         let sum = self.sum(products, Some(&[axis]), false)?;
         self.as_type(sum, self.dtype(products))
     }

@@ -3,6 +3,7 @@
 use nxla_tensor::{AxisName, DType, HostTensor, Names, Number, Scalar, Shape};
 
 use super::formula::{Formula, Term};
+use super::to_i64;
 use crate::graph::{
     BinaryOp, Broadcast, Constant, ErrorKind, ExprId, Graph, Iota, Literal, Op, Result, TensorType,
     shape_text,
@@ -205,7 +206,7 @@ impl Graph {
             return Ok(numbers);
         }
         let place = self.iota([steps], None, DType::S64)?;
-        let last = i64::try_from(steps - 1).expect("an axis has below 2^63 elements");
+        let last = to_i64(steps - 1);
         let last = self.scalar_constant(Scalar::Int(last), DType::S64)?;
         let is_last = self.equal(place, last)?;
         self.select(is_last, stop, numbers)

@@ -3,6 +3,7 @@
 use nxla_tensor::{DType, Scalar, Shape, promote, promote_keep_pred};
 
 use super::index::counting_dtype;
+use super::to_i64;
 use crate::graph::{ErrorKind, ExprId, Graph, Op, Result, TensorType};
 
 impl Graph {
@@ -140,7 +141,7 @@ impl Graph {
         };
         let coordinates: Vec<i64> = (0..length)
             .flat_map(|step| [first_row + step, first_column + step])
-            .map(|coordinate| i64::try_from(coordinate).expect("smaller than an axis"))
+            .map(to_i64)
             .collect();
         self.positions(&coordinates, [length, 2], counting_dtype(&[rows, columns]))
     }

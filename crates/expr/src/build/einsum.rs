@@ -6,6 +6,7 @@ use std::fmt;
 
 use nxla_tensor::promote;
 
+use super::to_i64;
 use crate::graph::{Error, ExprId, Graph, Result};
 
 /// The label of an axis: a letter, or a position under the ellipsis, counted from its end.
@@ -218,7 +219,7 @@ impl Graph {
         let broadcast: Vec<usize> = (0..term.labels.len())
             .filter(|&axis| self.shape(term.id)[axis] == 1 && sizes[&term.labels[axis]] != 1)
             .collect();
-        let squeezed: Vec<i64> = broadcast.iter().map(|&axis| position(axis)).collect();
+        let squeezed: Vec<i64> = broadcast.iter().map(|&axis| to_i64(axis)).collect();
         term.id = self.squeeze(term.id, Some(&squeezed))?;
         for axis in broadcast.into_iter().rev() {
             term.labels.remove(axis);
@@ -335,9 +336,8 @@ impl Graph {
         let axes = ordered(&right, [&batch, &right_free, &summed]);
         let y = self.transpose(right.id, Some(&axes))?;
         let labels = [&batch[..], &left_free, &right_free].concat();
-        let leading: Vec<i64> = (0..batch.len()).map(position).collect();
-        let last =
-            |rank: usize| -> Vec<i64> { (rank - summed.len()..rank).map(position).collect() };
+        let leading: Vec<i64> = (0..batch.len()).map(to_i64).collect();
+        let last = |rank: usize| -> Vec<i64> { (rank - summed.len()..rank).map(to_i64).collect() };
         let (x_last, y_last) = (last(left.labels.len()), last(right.labels.len()));
         let id = self.dot_general(x, &x_last, &leading, y, &y_last, &leading)?;
         Ok(Term { id, labels })
@@ -349,7 +349,7 @@ impl Graph {
         let (own, missing): (Vec<usize>, Vec<usize>) =
             (0..labels.len()).partition(|&at| term.labels.contains(&labels[at]));
         let axes: Vec<i64> = own.iter().map(|&at| axis_of(term, labels[at])).collect();
-        let missing: Vec<i64> = missing.into_iter().map(position).collect();
+        let missing: Vec<i64> = missing.into_iter().map(to_i64).collect();
         let arranged = self.transpose(term.id, Some(&axes))?;
         self.new_axes(arranged, &missing)
     }
@@ -374,11 +374,7 @@ fn is_letter(label: Label) -> bool {
     matches!(label, Label::Letter(_))
 }
 
-fn position(axis: usize) -> i64 {
-    i64::try_from(axis).expect("an axis is small")
-}
-
 fn axis_of(term: &Term, label: Label) -> i64 {
     let axis = term.labels.iter().position(|own| *own == label);
-    position(axis.expect("the term has the label"))
+    to_i64(axis.expect("the term has the label"))
 }

@@ -6,7 +6,7 @@
 
 use nxla_tensor::{AxisName, Names, Shape, ShapeError};
 
-use super::SliceStart;
+use super::{SliceStart, to_i64};
 use crate::graph::{
     Axes, Broadcast, ErrorKind, ExprId, Graph, Op, Padding, Reshape, Result, Stack,
 };
@@ -127,7 +127,7 @@ impl Graph {
         })?;
         positions.sort_unstable();
         positions.into_iter().try_fold(x, |x, position| {
-            let position = i64::try_from(position).expect("a position is small");
+            let position = to_i64(position);
             self.new_axis(x, position, None)
         })
     }

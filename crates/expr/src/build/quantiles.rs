@@ -3,6 +3,7 @@
 use nxla_tensor::{DType, Names, Scalar, Shape};
 
 use super::formula::Formula;
+use super::to_i64;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 use crate::infer::without_axes;
 
@@ -108,11 +109,7 @@ impl Graph {
         let others: Vec<usize> = (0..shape.rank()).filter(|axis| !axes.contains(axis)).collect();
         let (rest, names) =
             without_axes(self.tensor_type(x), |axis| axes.contains(&axis), keep_axes);
-        let order: Vec<i64> = others
-            .iter()
-            .chain(&axes)
-            .map(|&axis| i64::try_from(axis).expect("an axis is small"))
-            .collect();
+        let order: Vec<i64> = others.iter().chain(&axes).map(|&axis| to_i64(axis)).collect();
         let x = self.rename(x, None)?;
         let x = self.transpose(x, Some(&order))?;
         let size = shape.size_along(axes.iter().copied());
@@ -134,7 +131,7 @@ impl Graph {
         }
         let size = self.shape(is_nan).last().copied().unwrap_or(1);
         let missing = self.any(is_nan, Some(&[-1]), true)?;
-        let limit = i64::try_from(size - 1).expect("a size fits in 64 bits");
+        let limit = to_i64(size - 1);
         let limit = self.scalar_constant(Scalar::Int(limit), DType::S32)?;
         let shape = self.shape(missing).clone();
         Ok((self.broadcast(limit, shape, None)?, missing))

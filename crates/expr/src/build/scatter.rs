@@ -2,7 +2,7 @@
 
 use nxla_tensor::{DType, Scalar};
 
-use super::SliceStart;
+use super::{SliceStart, to_i64};
 use crate::graph::{BlockKind, Combine, ExprId, Graph, Op, Replay, Result};
 
 impl Graph {
@@ -65,7 +65,7 @@ impl Graph {
     fn is_inside(&mut self, indices: ExprId, x: ExprId) -> Result<ExprId> {
         let places = self.flatten(indices, None)?;
         let places = self.as_type(places, DType::S64)?;
-        let count = i64::try_from(self.shape(x)[0]).expect("an axis has below 2^63 elements");
+        let count = to_i64(self.shape(x)[0]);
         let count = self.scalar_constant(Scalar::Int(count), DType::S64)?;
         let zero = self.scalar_constant(Scalar::Int(0), DType::S64)?;
         let (above, below) = (self.greater_equal(places, zero)?, self.less(places, count)?);
@@ -94,7 +94,7 @@ impl Graph {
         let new = self.as_type(new, self.dtype(x))?;
         // Other updates have an index that is out of range, so they are ignored.
         let next = self.slice_along_axis(places, 1, count - 1, 0, 1)?;
-        let nowhere = i64::try_from(self.shape(x)[0]).expect("an axis has below 2^63 elements");
+        let nowhere = to_i64(self.shape(x)[0]);
         let nowhere = self.scalar_constant(Scalar::Int(nowhere), self.dtype(places))?;
         let one = self.broadcast(nowhere, [1], None)?;
         let next = self.concatenate(&[next, one], 0)?;
@@ -119,7 +119,7 @@ impl Graph {
         let count = self.shape(places)[0];
         let iterations = count.next_power_of_two().ilog2();
         let whole = |graph: &mut Graph, number: usize| {
-            let number = i64::try_from(number).expect("an axis has below 2^63 elements");
+            let number = to_i64(number);
             graph.scalar_constant(Scalar::Int(number), DType::S64)
         };
         let initial = [whole(self, 0)?, whole(self, 1)?, values];

@@ -3,6 +3,7 @@
 use nxla_tensor::{DType, Number, Scalar, promote_keep_pred};
 
 use super::index::counting_dtype;
+use super::to_i64;
 use crate::graph::{BlockKind, ErrorKind, ExprId, Graph, Order, Result};
 
 /// The side of equal elements on which a value is inserted, see [`Graph::searchsorted`].
@@ -79,7 +80,7 @@ impl Graph {
         let count = self.shape(sorted)[0];
         let dtype = counting_dtype(&[count]);
         let number = |graph: &mut Graph, value: usize| {
-            let value = i64::try_from(value).expect("a size fits in 64 bits");
+            let value = to_i64(value);
             graph.scalar_constant(Scalar::Int(value), dtype)
         };
         let zero = number(self, 0)?;

@@ -9,6 +9,7 @@ mod update;
 use nxla_tensor::{Scalar, Shape};
 
 use super::index::counting_dtype;
+use super::to_i64;
 use crate::graph::{Combine, ExprId, Graph, Op, Result};
 
 const OP: &str = "index";
@@ -75,7 +76,7 @@ impl Graph {
         let dtype = counting_dtype(&[size]);
         let wide = self.dtype(indices).bits() >= dtype.bits();
         let indices = if wide { indices } else { self.as_type(indices, dtype)? };
-        let size = i64::try_from(size).expect("an axis has below 2^63 elements");
+        let size = to_i64(size);
         let size = self.scalar_constant(Scalar::Int(size), self.dtype(indices))?;
         self.add_where_negative(indices, size)
     }
@@ -89,7 +90,7 @@ impl Graph {
         let dtype = counting_dtype(sizes);
         let wide = self.dtype(indices).bits() >= dtype.bits();
         let indices = if wide { indices } else { self.as_type(indices, dtype)? };
-        let signed = |&size: &usize| i64::try_from(size).expect("an axis has below 2^63 elements");
+        let signed = |&size: &usize| to_i64(size);
         let sizes: Vec<i64> = sizes.iter().map(signed).collect();
         let sizes = self.positions(&sizes, [sizes.len()], self.dtype(indices))?;
         self.add_where_negative(indices, sizes)

@@ -8,6 +8,7 @@ use nxla_tensor::{DType, Scalar, promote, promote_keep_pred};
 
 use super::options::options;
 use super::reduce::Fold;
+use super::to_i64;
 use crate::graph::{
     BinaryOp, BlockKind, Cumulative, ErrorKind, ExprId, Graph, Op, Padding, Program, Result,
     ScatterOp, WindowAttributes, WindowFun, WindowOp,
@@ -316,7 +317,7 @@ impl Graph {
     ) -> Result<ExprId> {
         let dtype = self.dtype(x);
         let filler = self.scalar_constant(neutral(op, dtype), dtype)?;
-        let shift = i64::try_from(distance).expect("an axis has fewer than 2^63 elements");
+        let shift = to_i64(distance);
         let (low, high) = if reverse { (-shift, shift) } else { (shift, -shift) };
         let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; self.shape(x).rank()];
         padding[axis] = Padding { low, high, interior: 0 };
@@ -335,9 +336,9 @@ impl Graph {
         reverse: bool,
     ) -> Result<ExprId> {
         let rest = self.shape(x)[axis] - distance;
-        let along = i64::try_from(axis).expect("an axis is small");
+        let along = to_i64(axis);
         let part = |graph: &mut Graph, start: usize, length: usize| {
-            let start = i64::try_from(start).expect("an axis has fewer than 2^63 elements");
+            let start = to_i64(start);
             graph.slice_along_axis(x, start, length, along, 1)
         };
         let (first, last) = (part(self, 0, rest)?, part(self, distance, rest)?);

@@ -7,7 +7,7 @@
 use nxla_tensor::{DType, Shape};
 
 use super::rebuild::Rewrite;
-use crate::build::{Formula, counting_dtype};
+use crate::build::{Formula, counting_dtype, to_i64};
 use crate::graph::{ExprId, Graph, Op, Program, Result};
 
 /// Returns the program in which gathers of several leading axes read one merged axis, or `None` if there
@@ -76,7 +76,7 @@ fn merge(graph: &mut Graph, [x, indices]: [ExprId; 2], columns: &[ExprId]) -> Re
     let formula = Formula::new(graph);
     let mut offset = None;
     for (column, &size) in coordinates.into_iter().zip(indexed) {
-        let size = i64::try_from(size).expect("an axis has below 2^63 elements");
+        let size = to_i64(size);
         let column = formula.term(column).clip(0_i64, size - 1).as_type(dtype);
         offset = Some(offset.map_or(column, |offset| offset * size + column));
     }

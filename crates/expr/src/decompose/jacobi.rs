@@ -10,7 +10,7 @@ use nxla_tensor::{DType, HostTensor};
 
 use super::parts::{integer, lengths, number, phase, repeat, scale};
 use super::qr::qr;
-use crate::build::{Formula, Term};
+use crate::build::{Formula, Term, to_i64};
 use crate::graph::{ExprId, Graph, Padding, Replay, Result};
 
 /// An upper bound on the sweeps that any matrix needs; the loop also ends at NaN.
@@ -202,10 +202,6 @@ impl Rotation {
 fn halves(graph: &mut Graph, x: ExprId) -> Result<(ExprId, ExprId)> {
     let half = to_i64(graph.shape(x)[2] / 2);
     graph.split(x, half, 2)
-}
-
-fn to_i64(size: usize) -> i64 {
-    i64::try_from(size).expect("a size of a tensor fits")
 }
 
 /// Permutes the columns for the next round: the first stays, the others rotate by one place.

@@ -2,7 +2,7 @@
 
 use nxla_tensor::{DType, Scalar};
 
-use crate::build::Term;
+use crate::build::{Term, to_i64};
 use crate::graph::{ExprId, Graph, Replay, Result};
 
 /// Repeats `body` with a counter (`s32`) from 0 to `count - 1`.
@@ -28,7 +28,7 @@ pub(super) fn repeat(
 }
 
 pub(super) fn integer(graph: &mut Graph, value: usize) -> Result<ExprId> {
-    let value = i64::try_from(value).expect("a size of a tensor fits");
+    let value = to_i64(value);
     graph.scalar_constant(Scalar::Int(value), DType::S32)
 }
 
@@ -42,7 +42,7 @@ pub(super) fn number(graph: &mut Graph, value: f64, like: ExprId) -> Result<Expr
 pub(super) fn positions(graph: &mut Graph, size: usize, axis: usize) -> Result<ExprId> {
     let mut shape = [1; 3];
     shape[axis] = size;
-    let axis = i64::try_from(axis).expect("an axis is small");
+    let axis = to_i64(axis);
     graph.iota(shape, Some(axis), DType::S32)
 }
 

@@ -1,7 +1,7 @@
 //! QR factorization by Householder reflections. Each reflection clears a column below the diagonal.
 
 use super::parts::{adjoint_product, integer, lengths, number, phase, positions, product, repeat};
-use crate::build::{Formula, SliceStart};
+use crate::build::{Formula, SliceStart, to_i64};
 use crate::graph::{ExprId, Graph, Padding, Result};
 
 /// Returns `q` with `inner` columns and `r` with `inner` rows, of `[batch][rows][columns]`.
@@ -63,10 +63,9 @@ fn turn(graph: &mut Graph, q: ExprId, r: ExprId, steps: usize) -> Result<[ExprId
     let diagonal = graph.take_diagonal(r, 0)?;
     let mut phases = phase(Formula::new(graph).term(diagonal)).id()?;
     if inner > steps {
-        let high = i64::try_from(inner - steps).expect("a size of a tensor fits");
+        let high = to_i64(inner - steps);
         let one = number(graph, 1.0, r)?;
-        let none = Padding { low: 0, high: 0, interior: 0 };
-        phases = graph.pad(phases, one, &[none, Padding { high, ..none }])?;
+        phases = graph.pad(phases, one, &[Padding { low: 0, high: 0, interior: 0 }, Padding { high, ..Padding { low: 0, high: 0, interior: 0 } }])?;
     }
     let columns = graph.new_axis(phases, 1, None)?;
     let q = graph.multiply(q, columns)?;

@@ -1,7 +1,7 @@
 //! Fourier transforms.
 
-use super::super::SliceStart;
 use super::super::formula::Formula;
+use super::super::{SliceStart, to_i64};
 use crate::graph::{ErrorKind, ExprId, Fft, Graph, Op, Padding, Result};
 
 /// The direction of a Fourier transform that divides by the number of points.
@@ -146,7 +146,7 @@ impl Graph {
 
     /// The body of [`Graph::irfft`]: completes the spectrum and transforms it.
     fn complete_spectrum(&mut self, x: ExprId, length: usize, at: usize) -> Result<ExprId> {
-        let axis = i64::try_from(at).expect("an axis is small");
+        let axis = to_i64(at);
         let given = self.resize_axis(x, at, length / 2 + 1)?;
         // Bin `length - i` is the conjugate of bin `i`; bin 0 and the middle bin have no other
         // half.
@@ -169,9 +169,8 @@ impl Graph {
         if shape[axis] == size {
             return Ok(x);
         }
-        let signed = |size: usize| i64::try_from(size).expect("an axis has below 2^63 elements");
         let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; shape.rank()];
-        padding[axis].high = signed(size) - signed(shape[axis]);
+        padding[axis].high = to_i64(size) - to_i64(shape[axis]);
         let zero = self.zero_like(x)?;
         self.pad(x, zero, &padding)
     }
@@ -321,12 +320,11 @@ impl Graph {
         lengths: Option<&[usize]>,
         axes: Option<&[i64]>,
     ) -> Result<(Vec<i64>, Vec<usize>)> {
-        let signed = |size: usize| i64::try_from(size).expect("an axis is small");
         let shape = self.shape(x);
         let axes = match (axes, lengths) {
             (Some(axes), _) => axes.to_vec(),
-            (None, Some(lengths)) => (-signed(lengths.len())..0).collect(),
-            (None, None) => (0..signed(shape.rank())).collect(),
+            (None, Some(lengths)) => (-to_i64(lengths.len())..0).collect(),
+            (None, None) => (0..to_i64(shape.rank())).collect(),
         };
         let axes = self.axes("fft", x, &axes)?;
         let lengths = match lengths {
@@ -338,7 +336,7 @@ impl Graph {
                 return Err(self.invalid("fft", "lengths", why));
             }
         };
-        Ok((axes.into_iter().map(signed).collect(), lengths))
+        Ok((axes.into_iter().map(to_i64).collect(), lengths))
     }
 
     /// Transforms several axes, the last one first. Without axes, only the dtype changes.

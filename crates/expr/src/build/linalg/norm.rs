@@ -4,6 +4,7 @@ use nxla_tensor::{Number, Scalar};
 
 use super::super::composed::bits_of;
 use super::super::formula::{Formula, Term};
+use super::super::to_i64;
 use crate::graph::{Axes, ExprId, Graph, Op, ReduceOp, Result};
 
 /// The norm that [`Graph::norm`] computes.
@@ -44,10 +45,7 @@ impl Graph {
         keep_axes: bool,
     ) -> Result<ExprId> {
         let axes: Vec<i64> = match axes {
-            Some(axes) => {
-                let signed = |axis| i64::try_from(axis).expect("an axis is small");
-                self.axes("norm", x, axes)?.into_iter().map(signed).collect()
-            }
+            Some(axes) => self.axes("norm", x, axes)?.into_iter().map(to_i64).collect(),
             None => self.all_axes(x),
         };
         let dtype = self.dtype(x).to_real();

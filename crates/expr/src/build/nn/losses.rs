@@ -3,6 +3,7 @@
 use nxla_tensor::{DType, promote};
 
 use super::super::formula::{Formula, Term};
+use super::super::to_i64;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 impl Graph {
@@ -59,7 +60,7 @@ impl Graph {
         }
         let (wide, dtype) = self.widen_to_float(logits)?;
         let logs = self.log_softmax(wide, axis)?;
-        let axis = i64::try_from(at).expect("an axis is small");
+        let axis = to_i64(at);
         let indices = self.new_axis(labels, axis, None)?;
         let chosen = self.take_along_axis(logs, indices, axis)?;
         let chosen = self.squeeze(chosen, Some(&[axis]))?;

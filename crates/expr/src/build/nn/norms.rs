@@ -3,6 +3,7 @@
 use nxla_tensor::{DType, Shape, promote};
 
 use super::super::formula::Formula;
+use super::super::to_i64;
 use crate::graph::{ErrorKind, ExprId, Graph, Result};
 
 /// Options of [`Graph::batch_norm_train`].
@@ -91,10 +92,7 @@ impl Graph {
         split.insert(at + 1, shape[at] / groups);
         let grouped = self.rename(x, None)?;
         let grouped = self.reshape(grouped, split.clone())?;
-        let axes: Vec<i64> = (1..split.rank())
-            .filter(|&axis| axis != at)
-            .map(|axis| i64::try_from(axis).expect("an axis is small"))
-            .collect();
+        let axes: Vec<i64> = (1..split.rank()).filter(|&axis| axis != at).map(to_i64).collect();
         let y = self.layer_norm(grouped, [None, None], &axes, epsilon)?;
         let y = self.reshape_named(y, shape, names)?;
         let y = self.with_scale_and_bias(y, [scale, bias], &[at])?;
@@ -142,10 +140,8 @@ impl Graph {
     ) -> Result<(ExprId, ExprId, ExprId)> {
         let op = "batch_norm";
         let at = self.axis(op, x, options.axis)?;
-        let axes: Vec<i64> = (0..self.shape(x).rank())
-            .filter(|&axis| axis != at)
-            .map(|axis| i64::try_from(axis).expect("an axis is small"))
-            .collect();
+        let axes: Vec<i64> =
+            (0..self.shape(x).rank()).filter(|&axis| axis != at).map(to_i64).collect();
         let (wide, _) = self.widen_to_float(x)?;
         let unnamed = self.rename(wide, None)?;
         let mean = self.mean(unnamed, Some(&axes), false)?;

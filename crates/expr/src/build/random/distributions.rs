@@ -7,6 +7,7 @@
 use nxla_tensor::{DType, Shape};
 
 use super::super::formula::{Formula, Term};
+use super::super::to_i64;
 use super::Draw;
 use crate::graph::{ErrorKind, ExprId, Graph, Replay, Result};
 
@@ -406,7 +407,7 @@ impl Graph {
         let noise = self.random_gumbel(key, &noise)?;
         let logits = self.rename(logits, None)?;
         let total = self.add(noise, logits)?;
-        let axis = i64::try_from(added + at).expect("an axis is small");
+        let axis = to_i64(added + at);
         let x = self.argmax(total, Some(axis), false, false, dtype)?;
         self.finish_draw(x, draw)
     }

@@ -3,8 +3,8 @@
 use nxla_tensor::{DType, Scalar, Shape, broadcast_shapes};
 
 use super::{OP, Subscript};
-use crate::build::SliceStart;
 use crate::build::index::counting_dtype;
+use crate::build::{SliceStart, to_i64};
 use crate::graph::{Axes, ExprId, Graph, Op, Result};
 
 /// The origin of an axis of the result.
@@ -50,9 +50,7 @@ impl Graph {
         let at = place.filter(|&&slot| slot == Slot::Range).count();
         let taken = match (&indices[..], &axes[..]) {
             // This case preserves axis names.
-            (&[only], &[axis]) => {
-                self.take(ranges, only, i64::try_from(axis).expect("an axis is small"))?
-            }
+            (&[only], &[axis]) => self.take(ranges, only, to_i64(axis))?,
             _ => self.gather_at(ranges, &indices, &axes, at)?,
         };
         let rank = self.index_shape(&indices)?.rank();
@@ -70,7 +68,7 @@ impl Graph {
         let mut whole = true;
         for item in items.iter().filter(|item| item.takes_axis()) {
             let axis = starts.len();
-            let signed = i64::try_from(axis).expect("an axis is small");
+            let signed = to_i64(axis);
             let (start, length, stride) = match *item {
                 Subscript::Range { start, span, stride, is_reversed } => {
                     if is_reversed {
@@ -118,7 +116,7 @@ impl Graph {
             let size = self.shape(x)[axis];
             let index = match *item {
                 Subscript::At(index) => {
-                    let index = i64::try_from(index).expect("an axis has below 2^63 elements");
+                    let index = to_i64(index);
                     self.scalar_constant(Scalar::Int(index), counting_dtype(&[size]))?
                 }
                 Subscript::Dynamic(index) | Subscript::Take(index) => self.from_end(index, size)?,

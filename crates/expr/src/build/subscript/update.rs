@@ -4,8 +4,8 @@ use nxla_tensor::{Scalar, Shape, broadcast_shapes};
 
 use super::read::{Slot, slots};
 use super::{OP, Subscript, Update};
-use crate::build::SliceStart;
 use crate::build::index::counting_dtype;
+use crate::build::{SliceStart, to_i64};
 use crate::graph::{BinaryOp, ErrorKind, ExprId, Graph, Op, Result, TensorType, shape_text};
 
 impl Graph {
@@ -135,11 +135,11 @@ impl Graph {
                         .iter()
                         .position(|&other| other == axis)
                         .expect("the axis is in one of the lists");
-                    let at = i64::try_from(common.rank() + at).expect("an axis is small");
+                    let at = to_i64(common.rank() + at);
                     self.iota(target.clone(), Some(at), dtype)?
                 }
             };
-            let size = i64::try_from(*size).expect("an axis has below 2^63 elements");
+            let size = to_i64(*size);
             let size = self.scalar_constant(Scalar::Int(size), dtype)?;
             let before = self.multiply(places, size)?;
             places = self.add(before, index)?;
@@ -150,7 +150,7 @@ impl Graph {
     /// Clamps indices.
     fn nearest(&mut self, indices: ExprId, size: usize) -> Result<ExprId> {
         let dtype = self.dtype(indices);
-        let last = i64::try_from(size - 1).expect("an axis has below 2^63 elements");
+        let last = to_i64(size - 1);
         if let Op::Constant(constant) = self.op(indices)
             && constant.value.as_i64().is_some_and(|index| (0..=last).contains(&index))
         {
@@ -222,7 +222,7 @@ impl Graph {
                 }
                 Subscript::Range { start, span, stride: _, is_reversed } => {
                     if is_reversed {
-                        reversed.push(i64::try_from(axis).expect("an axis is small"));
+                        reversed.push(to_i64(axis));
                     }
                     (SliceStart::at(start), span)
                 }
