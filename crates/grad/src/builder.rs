@@ -85,6 +85,18 @@ pub(crate) fn widen(graph: &mut Graph, dy: ExprId, primal: DType) -> Result<Expr
     cast(graph, dy, wide)
 }
 
+/// Adds two derivatives that may be missing.
+pub(crate) fn add_optional(
+    graph: &mut Graph,
+    a: Option<ExprId>,
+    b: Option<ExprId>,
+) -> Result<Option<ExprId>> {
+    Ok(match (a, b) {
+        (Some(a), Some(b)) => Some(graph.add(a, b)?),
+        (one, other) => one.or(other),
+    })
+}
+
 /// Adds two cotangents in the wider of their dtypes.
 pub(crate) fn add(graph: &mut Graph, a: ExprId, b: ExprId) -> Result<ExprId> {
     let (left, right) = (graph.dtype(a), graph.dtype(b));

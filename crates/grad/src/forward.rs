@@ -150,14 +150,7 @@ pub(crate) fn jvp_program(
             op => {
                 let operands: Duals = operands.iter().map(|id| made[id.index()][0]).collect();
                 let count = from.ty(id).parts().len();
-                let needed = || {
-                    if needed_tangents.contains(id) {
-                        needed_tangents.parts(id, count)
-                    } else {
-                        Vec::new()
-                    }
-                };
-                node(graph, op, &operands, needed)?
+                node(graph, op, &operands, || needed_tangents.parts(id, count))?
             }
         };
         made.push(duals);
@@ -166,8 +159,8 @@ pub(crate) fn jvp_program(
     Ok(program.outputs().iter().map(|id| made[id.index()][0]).collect())
 }
 
-/// Creates one node and its tangents. `needed` returns the results whose tangents are needed, or an
-/// empty list if none is needed.
+/// Creates one node and its tangents. `needed` returns for each result whether its tangent is
+/// needed.
 fn node(
     graph: &mut Graph,
     op: &Op,

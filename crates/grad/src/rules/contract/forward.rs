@@ -3,6 +3,7 @@
 
 use nxla_expr::{ExprId, Op};
 
+use crate::builder::add_optional;
 use crate::error::Result;
 use crate::forward::JvpStep;
 
@@ -16,8 +17,5 @@ pub(in crate::rules) fn bilinear_tangent(
     let graph = &mut *step.graph;
     let first = dleft.map(|dleft| graph.make(op.clone(), &[dleft, right])).transpose()?;
     let second = dright.map(|dright| graph.make(op.clone(), &[left, dright])).transpose()?;
-    Ok(match (first, second) {
-        (Some(first), Some(second)) => Some(graph.add(first, second)?),
-        (one, other) => one.or(other),
-    })
+    Ok(add_optional(graph, first, second)?)
 }

@@ -4,7 +4,7 @@
 use nxla_expr::{BinaryOp, ExprId, Graph, UnaryOp};
 
 use super::{Build, Mode};
-use crate::builder::scalar;
+use crate::builder::{add_optional, scalar};
 use crate::error::Result;
 use crate::forward::JvpStep;
 
@@ -45,14 +45,6 @@ fn sum_parts(
         }
     }
     Ok(total)
-}
-
-/// Adds two tangents that may be missing.
-fn add_optional(graph: &mut Graph, a: Option<ExprId>, b: Option<ExprId>) -> Result<Option<ExprId>> {
-    Ok(match (a, b) {
-        (Some(a), Some(b)) => Some(graph.add(a, b)?),
-        (one, other) => one.or(other),
-    })
 }
 
 /// Returns a tangent, or the constant 0 in the dtype of the other one.

@@ -24,7 +24,7 @@ use nxla_expr::{ExprId, Factorization, Graph, Result, Transform, TriangularSolve
 use nxla_tensor::DType;
 
 use super::swap_last;
-use crate::builder::{scale, select_or_zero, to_i64};
+use crate::builder::{add_optional, scale, select_or_zero, to_i64};
 use crate::error::Result as GradResult;
 use crate::reverse::{ReversePass, Visit};
 
@@ -340,10 +340,7 @@ impl Rule<'_> {
     }
 
     fn accumulate(&mut self, sum: &mut Option<ExprId>, part: ExprId) -> Result<()> {
-        *sum = Some(match *sum {
-            Some(sum) => self.graph.add(sum, part)?,
-            None => part,
-        });
+        *sum = add_optional(self.graph, *sum, Some(part))?;
         Ok(())
     }
 

@@ -13,6 +13,7 @@ use nxla_expr::{Axes, BinaryOp, Dot, ExprId, Graph, Op, Program, TensorType};
 use nxla_tensor::{Scalar, Shape};
 
 use super::stored::Residual;
+use crate::builder::add_optional;
 use crate::error::Result;
 use crate::programs::extract;
 
@@ -123,10 +124,7 @@ impl Products {
                 for op in moves.iter().rev() {
                     product = graph.make(op.clone(), &[product])?;
                 }
-                sum = Some(match sum {
-                    Some(sum) => graph.add(sum, product)?,
-                    None => product,
-                });
+                sum = add_optional(graph, sum, Some(product))?;
             }
             found.push((*position, sum.expect("a sum has terms")));
         }
