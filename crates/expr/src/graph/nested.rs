@@ -50,10 +50,7 @@ impl Op {
             Op::Hook(hook) => Contents::HostFunction(hook),
             Op::ReduceFun(op) => Contents::Executed(Regions::from_slice(&[&op.function])),
             Op::WindowFun(op) => Contents::Executed(Regions::from_slice(&[&op.function])),
-            Op::Cond(op) => {
-                let clauses = op.clauses.iter().flat_map(|(predicate, body)| [predicate, body]);
-                Contents::Executed(clauses.chain([&op.otherwise]).collect())
-            }
+            Op::Cond(op) => Contents::Executed(op.programs().collect()),
             Op::While(op) => Contents::Executed(Regions::from_slice(&[&op.condition, &op.body])),
             Op::Block(op) => Contents::Executed(Regions::from_slice(&[&op.body])),
             Op::Metadata(op) => match &op.custom_grad {

@@ -544,6 +544,19 @@ pub struct Cond {
     pub otherwise: Arc<Program>,
 }
 
+impl Cond {
+    /// Returns the bodies in order; the last one runs if no predicate is true.
+    pub fn bodies(&self) -> impl Iterator<Item = &Arc<Program>> {
+        self.clauses.iter().map(|(_, body)| body).chain([&self.otherwise])
+    }
+
+    /// Returns the programs in order: the predicate and the body of each clause, and the last body.
+    pub(crate) fn programs(&self) -> impl Iterator<Item = &Arc<Program>> {
+        let clauses = self.clauses.iter().flat_map(|(predicate, body)| [predicate, body]);
+        clauses.chain([&self.otherwise])
+    }
+}
+
 /// Attributes of [`Op::While`]; both programs receive the operands of the node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct While {

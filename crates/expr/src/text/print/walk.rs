@@ -6,7 +6,6 @@
 //! same variables, so a value that was copied into several branches is printed once.
 
 use std::rc::Rc;
-use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -351,7 +350,7 @@ impl<'g> Walk<'g> {
         let first = u32::try_from(self.frames.len()).expect("fewer than 2^32 branches");
         self.tasks.push(Task::Cond(frame_node, first));
         let start = self.tasks.len();
-        for program in programs(cond) {
+        for program in cond.programs() {
             let inner = u32::try_from(self.frames.len()).expect("fewer than 2^32 branches");
             self.frames.push(Frame { graph: program.graph(), arguments: arguments.clone() });
             // Hooks that no output needs are printed after the outputs, because they run too.
@@ -414,11 +413,6 @@ impl<'g> Walk<'g> {
             }
         }
     }
-}
-
-/// Returns the programs of a `cond` in printing order.
-fn programs(cond: &Cond) -> impl Iterator<Item = &Arc<Program>> {
-    cond.clauses.iter().flat_map(|(predicate, body)| [predicate, body]).chain([&cond.otherwise])
 }
 
 /// Returns whether equal nodes in different branches are distinct: a hook runs in its own branch.

@@ -19,8 +19,8 @@ pub(crate) fn rule(pass: &mut ReversePass<'_>, visit: &Visit, cond: &Cond) -> Re
     let types: Vec<TensorType> =
         cotangents.iter().map(|&id| pass.graph.tensor_type(id).clone()).collect();
     let wanted = operands_to_differentiate(pass, visit);
-    let bodies = cond.clauses.iter().map(|(_, body)| body).chain([&cond.otherwise]);
-    let branches = bodies
+    let branches = cond
+        .bodies()
         .map(|body| Backward::new(body, &given, &types, &wanted))
         .collect::<Result<Vec<_>>>()?;
 

@@ -39,9 +39,8 @@ pub(crate) fn needed_operands(
             None => results.to_vec(),
         },
         Op::Cond(cond) => {
-            let bodies = cond.clauses.iter().map(|(_, body)| body);
-            let mut needed = needed_inputs(&cond.otherwise, results);
-            for body in bodies {
+            let mut needed = vec![false; operands.len()];
+            for body in cond.bodies() {
                 for (needed, more) in needed.iter_mut().zip(needed_inputs(body, results)) {
                     *needed |= more;
                 }
@@ -338,9 +337,8 @@ fn jvp_cond(graph: &mut Graph, cond: &Cond, operands: &[Dual], needed: &[bool]) 
     let op = Op::Cond(Arc::new(cond.clone()));
     let tangents = tangent_types(graph, operands);
     let inputs = Inputs::new(cond.otherwise.inputs(), 0, &tangents);
-    let bodies = cond.clauses.iter().map(|(_, body)| body).chain([&cond.otherwise]);
     let mut branches = Vec::with_capacity(cond.clauses.len() + 1);
-    for body in bodies {
+    for body in cond.bodies() {
         let mut inside = Graph::with_options(graph.options());
         let parameters = inputs.parameters(&mut inside);
         let found = jvp_program(&mut inside, body, &parameters, needed)?;
