@@ -193,7 +193,7 @@ pub(crate) fn unreduce(
 
 /// Pads `x` with zeros around and between its elements; negative counts trim.
 pub(crate) fn pad_zeros(graph: &mut Graph, x: ExprId, padding: &[Padding]) -> Result<ExprId> {
-    if padding.iter().all(|axis| *axis == Padding { low: 0, high: 0, interior: 0 }) {
+    if padding.iter().all(|axis| *axis == Padding::NONE) {
         return Ok(x);
     }
     let zero = scalar(graph, 0.0, graph.dtype(x))?;

@@ -560,10 +560,9 @@ fn directions(graph: &mut Graph, slot: &Slot, start: usize, total: usize) -> Res
     let dtype = slot.entry.dtype.to_floating();
     let eye = graph.eye([size, size], dtype)?;
     let signed = |size: usize| i64::try_from(size).expect("sizes of tensors fit in 63 bits");
-    let none = Padding { low: 0, high: 0, interior: 0 };
     let rows = Padding { low: signed(start), high: signed(total - start - size), interior: 0 };
     let zero = graph.zero_like(eye)?;
-    let eye = graph.pad(eye, zero, &[rows, none])?;
+    let eye = graph.pad(eye, zero, &[rows, Padding::NONE])?;
     let ones = std::iter::repeat_n(1, slot.vectors.len());
     let narrow: Shape =
         [total].into_iter().chain(ones).chain(slot.entry.shape.iter().copied()).collect();

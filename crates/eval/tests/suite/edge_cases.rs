@@ -111,8 +111,7 @@ fn movement_ops_support_empty_tensors() {
     let none = HostTensor::zeros(DType::F32, [2, 0]).unwrap();
     let results = run(&[none], |g, p| {
         let zero = g.zero_like(p[0])?;
-        let wide =
-            [Padding { low: 0, high: 0, interior: 0 }, Padding { low: 1, high: 1, interior: 5 }];
+        let wide = [Padding::NONE, Padding { low: 1, high: 1, interior: 5 }];
         let broadcast = g.broadcast(p[0], [4, 2, 0], None)?;
         Ok(vec![g.transpose(p[0], None)?, g.pad(p[0], zero, &wide)?, broadcast])
     });

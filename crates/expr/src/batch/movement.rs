@@ -54,7 +54,7 @@ fn prefixed_names(batcher: &Batcher<'_>, names: Option<&Names>) -> Option<Names>
 /// selected by a mask that is false at the elements of the tensor.
 fn pad(batcher: &mut Batcher<'_>, config: &[Padding], operands: &[Batched]) -> Result<ExprId> {
     let [x, value] = *operands else { unreachable!("pad has two operands") };
-    let around = batcher.prepend_batch(Padding { low: 0, high: 0, interior: 0 }, config);
+    let around = batcher.prepend_batch(Padding::NONE, config);
     if !value.batched {
         return batcher.make(Op::Pad(around), &[x.id, value.id]);
     }

@@ -319,7 +319,7 @@ impl Graph {
         let filler = self.scalar_constant(neutral(op, dtype), dtype)?;
         let shift = to_i64(distance);
         let (low, high) = if reverse { (-shift, shift) } else { (shift, -shift) };
-        let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; self.shape(x).rank()];
+        let mut padding = vec![Padding::NONE; self.shape(x).rank()];
         padding[axis] = Padding { low, high, interior: 0 };
         let shifted = self.pad(x, filler, &padding)?;
         self.binary(combining_op(op), shifted, x)

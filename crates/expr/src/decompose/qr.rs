@@ -65,7 +65,7 @@ fn turn(graph: &mut Graph, q: ExprId, r: ExprId, steps: usize) -> Result<[ExprId
     if inner > steps {
         let high = to_i64(inner - steps);
         let one = number(graph, 1.0, r)?;
-        phases = graph.pad(phases, one, &[Padding { low: 0, high: 0, interior: 0 }, Padding { high, ..Padding { low: 0, high: 0, interior: 0 } }])?;
+        phases = graph.pad(phases, one, &[Padding::NONE, Padding { high, ..Padding::NONE }])?;
     }
     let columns = graph.new_axis(phases, 1, None)?;
     let q = graph.multiply(q, columns)?;

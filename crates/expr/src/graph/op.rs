@@ -191,6 +191,11 @@ pub struct Padding {
     pub interior: usize,
 }
 
+impl Padding {
+    /// No padding.
+    pub const NONE: Padding = Padding { low: 0, high: 0, interior: 0 };
+}
+
 /// Attributes of [`Op::Stack`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct Stack {

@@ -4,8 +4,6 @@ use crate::common::outcome;
 use nxla_expr::{Graph, Op, Padding, TensorType};
 use nxla_tensor::{DType, Names};
 
-const NO_PADDING: Padding = Padding { low: 0, high: 0, interior: 0 };
-
 #[test]
 fn reshape_keeps_the_size_and_drops_names() {
     assert_eq!(outcome(&["f32[2][3]"], |g, x| g.reshape(x[0], [3, 2])), "f32[3][2]");
@@ -155,15 +153,18 @@ fn pad_sizes() {
     assert_eq!(pad("f32[x: 3]", Padding { low: 1, high: 2, interior: 0 }), "f32[x: 6]");
     assert_eq!(pad("f32[3]", Padding { low: -1, high: -1, interior: 2 }), "f32[5]");
     assert_eq!(pad("f32[0]", Padding { low: 2, high: 0, interior: 5 }), "f32[2]");
-    assert_eq!(pad("f32[3]", Padding { low: -3, ..NO_PADDING }), "f32[0]");
-    assert_eq!(pad("s32[3]", NO_PADDING), "f32[3]");
+    assert_eq!(pad("f32[3]", Padding { low: -3, ..Padding::NONE }), "f32[0]");
+    assert_eq!(pad("s32[3]", Padding::NONE), "f32[3]");
     assert_eq!(
         pad("f32[3]", Padding { low: -2, high: -2, interior: 0 }),
         "pad: padding: must leave a valid size; got (-2, -2, 0) for axis 0 of f32[3]"
     );
-    assert_eq!(outcome(&["pred[2]", "pred"], |g, x| g.pad(x[0], x[1], &[NO_PADDING])), "pred[2]");
     assert_eq!(
-        outcome(&["f32[3]", "f32[1]"], |g, x| g.pad(x[0], x[1], &[NO_PADDING])),
+        outcome(&["pred[2]", "pred"], |g, x| g.pad(x[0], x[1], &[Padding::NONE])),
+        "pred[2]"
+    );
+    assert_eq!(
+        outcome(&["f32[3]", "f32[1]"], |g, x| g.pad(x[0], x[1], &[Padding::NONE])),
         "pad: value: expected a scalar; got [1]"
     );
     assert_eq!(

@@ -250,7 +250,7 @@ fn convolve(
     (feature_groups, batch_groups): (usize, usize),
 ) -> Result<ExprId> {
     let trims = spatial.iter().any(|axis| axis.low < 0 || axis.high < 0);
-    let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; 2];
+    let mut padding = vec![Padding::NONE; 2];
     padding.extend(spatial.iter().map(|axis| Padding {
         low: axis.low,
         high: axis.high,

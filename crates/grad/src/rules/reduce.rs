@@ -109,7 +109,7 @@ fn halve(graph: &mut Graph, mut x: ExprId, axis: usize) -> Result<ExprId> {
         let low = part(graph, 0, half)?;
         let mut high = part(graph, half, size - half)?;
         if size < 2 * half {
-            let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
+            let mut padding = vec![Padding::NONE; rank];
             padding[axis].high = to_i64(2 * half - size);
             high = graph.make(Op::Pad(padding.into()), &[high, one])?;
         }

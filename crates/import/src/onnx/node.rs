@@ -304,7 +304,7 @@ impl<'m> Call<'_, 'm, '_> {
         axis: usize,
         (low, high): (i64, i64),
     ) -> Built<ExprId> {
-        let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; self.rank(x)];
+        let mut padding = vec![Padding::NONE; self.rank(x)];
         padding[axis] = Padding { low, high, interior: 0 };
         Ok(self.graph().pad(x, value, &padding)?)
     }

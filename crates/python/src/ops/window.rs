@@ -160,7 +160,7 @@ fn with_initial(
         return Ok(result);
     }
     let rank = graph.shape(result).rank();
-    let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
+    let mut padding = vec![Padding::NONE; rank];
     let position = usize::try_from(axis.rem_euclid(i64::try_from(rank).expect("ranks are small")));
     let one = &mut padding[position.expect("an axis is small")];
     (one.low, one.high) = if reverse { (0, 1) } else { (1, 0) };

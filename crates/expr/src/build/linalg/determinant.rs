@@ -140,7 +140,7 @@ impl Graph {
         let one = self.one_like(x)?;
         let shifted = |graph: &mut Graph, reverse: bool| {
             let products = graph.cumulative(Cumulative::Product, x, -1, reverse)?;
-            let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; rank];
+            let mut padding = vec![Padding::NONE; rank];
             let (low, high) = if reverse { (-1, 1) } else { (1, -1) };
             padding[rank - 1] = Padding { low, high, interior: 0 };
             graph.pad(products, one, &padding)

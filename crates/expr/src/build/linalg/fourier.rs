@@ -169,7 +169,7 @@ impl Graph {
         if shape[axis] == size {
             return Ok(x);
         }
-        let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; shape.rank()];
+        let mut padding = vec![Padding::NONE; shape.rank()];
         padding[axis].high = to_i64(size) - to_i64(shape[axis]);
         let zero = self.zero_like(x)?;
         self.pad(x, zero, &padding)

@@ -26,7 +26,7 @@ pub(super) fn fft(pass: &mut ReversePass<'_>, visit: &Visit, attributes: Fft) ->
     let graph = &mut *pass.graph;
     let shape = graph.shape(visit.operands[0]).clone();
     let transformed = graph.make(Op::Fft(attributes), &[dy])?;
-    let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; shape.rank()];
+    let mut padding = vec![Padding::NONE; shape.rank()];
     padding[attributes.axis].high = to_i64(shape[attributes.axis]) - to_i64(attributes.length);
     let dx = pad_zeros(graph, transformed, &padding)?;
     pass.add_cotangent(visit, 0, dx)

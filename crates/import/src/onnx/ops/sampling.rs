@@ -367,7 +367,7 @@ fn column_to_image(call: &mut Call<'_, '_, '_>) -> Built<Vec<ExprId>> {
     let mut full = vec![batch, channels];
     full.extend(&whole);
     let filled = graph.reshape(filled, full)?;
-    let mut crop = vec![Padding { low: 0, high: 0, interior: 0 }; 2];
+    let mut crop = vec![Padding::NONE; 2];
     crop.extend(windows.padding.iter().map(|&(low, high)| Padding {
         low: -low,
         high: -high,

@@ -141,7 +141,7 @@ impl Builder<'_> {
             return malformed("the operand must be a matrix");
         };
         let zero = self.number(0.0, self.graph.dtype(a))?;
-        let mut padding = vec![Padding { low: 0, high: 0, interior: 0 }; shape.rank()];
+        let mut padding = vec![Padding::NONE; shape.rank()];
         padding[shape.rank() - 2].high = to_i64(rows - rows.min(columns));
         let padded = self.graph.pad(r, zero, &padding)?;
         Ok(vec![Slot::Node(padded), Slot::Reflectors(a)])

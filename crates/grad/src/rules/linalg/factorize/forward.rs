@@ -102,8 +102,7 @@ impl Rule<'_> {
 
     /// Appends columns of zeros up to `columns` columns.
     fn append_zero_columns(&mut self, x: ExprId, columns: usize) -> Result<ExprId> {
-        let mut padding =
-            vec![Padding { low: 0, high: 0, interior: 0 }; self.graph.shape(x).rank()];
+        let mut padding = vec![Padding::NONE; self.graph.shape(x).rank()];
         padding[self.batch + 1].high = to_i64(columns - self.columns(x));
         pad_zeros(self.graph, x, &padding)
     }
