@@ -186,9 +186,7 @@ impl Graph {
         updates: ExprId,
         axes: Option<&[i64]>,
     ) -> Result<ExprId> {
-        let axes = self.indexed_axes(x, indices, axes)?;
-        let (indices, updates) = self.as_batch(indices, updates)?;
-        self.make(Op::IndexedAdd(axes), &[x, indices, updates])
+        self.scatter_op(Op::IndexedAdd, [x, indices, updates], axes)
     }
 
     /// Writes `updates` over the elements of `x` at indices, as [`Graph::indexed_add`] does. The last
@@ -203,17 +201,22 @@ impl Graph {
         updates: ExprId,
         axes: Option<&[i64]>,
     ) -> Result<ExprId> {
-        let axes = self.indexed_axes(x, indices, axes)?;
-        let (indices, updates) = self.as_batch(indices, updates)?;
-        self.make(Op::IndexedPut(axes), &[x, indices, updates])
+        self.scatter_op(Op::IndexedPut, [x, indices, updates], axes)
     }
 
-    /// Converts a single index and its update to a batch of one.
-    fn as_batch(&mut self, indices: ExprId, updates: ExprId) -> Result<(ExprId, ExprId)> {
-        if self.shape(indices).rank() != 1 {
-            return Ok((indices, updates));
+    /// Creates a scatter. A single index and its update become a batch of one.
+    fn scatter_op(
+        &mut self,
+        op: fn(Axes) -> Op,
+        [x, mut indices, mut updates]: [ExprId; 3],
+        axes: Option<&[i64]>,
+    ) -> Result<ExprId> {
+        let axes = self.indexed_axes(x, indices, axes)?;
+        if self.shape(indices).rank() == 1 {
+            indices = self.new_axis(indices, 0, None)?;
+            updates = self.new_axis(updates, 0, None)?;
         }
-        Ok((self.new_axis(indices, 0, None)?, self.new_axis(updates, 0, None)?))
+        self.make(op(axes), &[x, indices, updates])
     }
 
     /// Reads the elements of one axis at `indices`. The axes of `indices` and their names replace

@@ -119,8 +119,7 @@ impl Graph {
         let count = self.shape(places)[0];
         let iterations = count.next_power_of_two().ilog2();
         let whole = |graph: &mut Graph, number: usize| {
-            let number = to_i64(number);
-            graph.scalar_constant(Scalar::Int(number), DType::S64)
+            graph.scalar_constant(Scalar::Int(to_i64(number)), DType::S64)
         };
         let initial = [whole(self, 0)?, whole(self, 1)?, values];
         let goes_on = |graph: &mut Graph, state: &[ExprId]| {

@@ -80,8 +80,7 @@ impl Graph {
         let count = self.shape(sorted)[0];
         let dtype = counting_dtype(&[count]);
         let number = |graph: &mut Graph, value: usize| {
-            let value = to_i64(value);
-            graph.scalar_constant(Scalar::Int(value), dtype)
+            graph.scalar_constant(Scalar::Int(to_i64(value)), dtype)
         };
         let zero = number(self, 0)?;
         let mut before = zero;

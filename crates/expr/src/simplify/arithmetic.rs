@@ -24,7 +24,7 @@ pub(super) fn binary(graph: &Graph, op: BinaryOp, x: ExprId, y: ExprId, ty: Type
 }
 
 fn is_constant(graph: &Graph, id: ExprId) -> bool {
-    matches!(graph.op(id), Op::Constant(_))
+    constant(graph, id).is_some()
 }
 
 fn node(op: BinaryOp, x: ExprId, y: ExprId) -> Simplified {

@@ -14,9 +14,7 @@ pub(super) fn printed_operands(op: &Op, operands: &[ExprId]) -> Operands {
     match op {
         Op::While(op) => first(op.state),
         Op::ReduceFun(_) | Op::WindowFun(_) => first(2),
-        Op::Metadata(op) => {
-            first(op.custom_grad.as_ref().map_or(operands.len(), |custom| custom.outputs))
-        }
+        Op::Metadata(op) => Operands::from_slice(op.values_of(operands)),
         Op::PutSlice(_) => {
             // The starts are printed between the tensor and the update.
             let mut shown = Operands::from_slice(operands);
