@@ -75,11 +75,6 @@ pub(crate) fn active_parts<F: Fact>(
     }
 }
 
-/// Parameters and constants have no operands.
-pub(super) fn leaf() -> Result<()> {
-    Ok(())
-}
-
 /// An annotation is the identity unless it stops the gradient or holds a custom rule.
 pub(super) fn metadata(
     pass: &mut ReversePass<'_>,

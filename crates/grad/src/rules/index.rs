@@ -273,8 +273,3 @@ fn sorted_places(graph: &mut Graph, x: ExprId, attributes: SortAttributes) -> Re
         .collect::<nxla_expr::Result<Vec<_>>>()?;
     Ok(graph.make(Op::Concatenate(shape.rank()), &coordinates)?)
 }
-
-/// Adds nothing: the result of `argsort` is piecewise constant.
-pub(super) fn no_derivative() -> Result<()> {
-    Ok(())
-}

@@ -60,10 +60,11 @@ pub(crate) fn is_continuous(dtype: DType) -> bool {
     dtype.is_float() || dtype.is_complex()
 }
 
-/// Adds the contributions of a node to the cotangents of its operands.
+/// Adds the contributions of a node to the cotangents of its operands. There are none if the node
+/// has no operands, or if its result is piecewise constant.
 pub(crate) fn rule(pass: &mut ReversePass<'_>, visit: &Visit, op: &Op) -> Result<()> {
     match op {
-        Op::Iota(_) | Op::Eye(_) => create::none(),
+        Op::Iota(_) | Op::Eye(_) => Ok(()),
         Op::Unary(op) => elementwise::unary(pass, visit, *op),
         Op::Binary(op) => elementwise::binary(pass, visit, *op),
         Op::Select => elementwise::select(pass, visit),
@@ -77,7 +78,7 @@ pub(crate) fn rule(pass: &mut ReversePass<'_>, visit: &Visit, op: &Op) -> Result
         Op::Concatenate(axis) => movement::concatenate(pass, visit, *axis),
         Op::Stack(attributes) => movement::stack(pass, visit, attributes.axis),
         Op::Reduce(op, attributes) => reduce::reduce(pass, visit, *op, attributes),
-        Op::ArgReduce(..) => reduce::no_derivative(),
+        Op::ArgReduce(..) => Ok(()),
         Op::ReduceFun(op) => Fold::Axes(op).rule(pass, visit),
         Op::Window(op, window) => window::window(pass, visit, *op, window),
         Op::WindowFun(op) => Fold::Windows(op).rule(pass, visit),
@@ -90,12 +91,12 @@ pub(crate) fn rule(pass: &mut ReversePass<'_>, visit: &Visit, op: &Op) -> Result
         Op::IndexedAdd(axes) => index::indexed_add(pass, visit, axes),
         Op::IndexedPut(axes) => index::indexed_put(pass, visit, axes),
         Op::Sort(attributes) => index::sort(pass, visit, *attributes),
-        Op::Argsort(..) => index::no_derivative(),
+        Op::Argsort(..) => Ok(()),
         Op::Fft(attributes) => linalg::fft(pass, visit, *attributes),
         Op::TriangularSolve(attributes) => linalg::triangular_solve(pass, visit, *attributes),
         Op::Cholesky => linalg::cholesky(pass, visit),
         Op::Factorize(factorization) => linalg::factorize(pass, visit, *factorization),
-        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => control::leaf(),
+        Op::Parameter(_) | Op::Constant(_) | Op::Tensor(_) => Ok(()),
         Op::Elem(_) => unreachable!("the reverse pass routes cotangents of tuple elements itself"),
         Op::Metadata(metadata) => control::metadata(pass, visit, metadata),
         Op::Cond(op) => control::cond::rule(pass, visit, op),
