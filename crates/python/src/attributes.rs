@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
+use nxla_runtime::default_options;
 use nxla_runtime::graph::{
     ArgReduce, Block, Cond, Conv, Dot, Factorization, HookOp, Metadata, Op, Padding, Program,
     Reduce, SliceAttributes, SortAttributes, Start, Transform, TriangularSolve, While,
     WindowAttributes,
 };
 use nxla_runtime::host::DType;
-use nxla_runtime::{VectorAxes, default_options};
 use pyo3::prelude::*;
 use pyo3::types::{PyCFunction, PyDict, PyTuple};
 
@@ -19,7 +19,7 @@ use crate::dtype::PyDType;
 use crate::errors::exception;
 use crate::notes;
 use crate::program::PyExpression;
-use crate::template::PyTemplate;
+use crate::template::{LeafType, PyTemplate};
 use crate::tensor::{PyTensor, python_number};
 
 /// A dict under construction, and the name of the op.
@@ -110,9 +110,8 @@ pub(crate) fn of<'py>(py: Python<'py>, op: &Op) -> PyResult<Bound<'py, PyDict>> 
             set.set("name", hook.name.as_deref())?;
             set.set("function", shower(py, hook)?)?;
             if let Some(types) = &hook.results {
-                let templates = types.iter().map(|ty| {
-                    Bound::new(py, PyTemplate { ty: ty.clone(), vectors: VectorAxes::NONE })
-                });
+                let templates =
+                    types.iter().map(|ty| Bound::new(py, PyTemplate(LeafType::of(ty.clone()))));
                 set.set("results", templates.collect::<PyResult<Vec<_>>>()?)?;
             }
         }

@@ -20,7 +20,6 @@ use pyo3::types::PyTuple;
 
 use crate::apply::{Ids, capture};
 use crate::containers::{PyTree, Tree};
-use crate::difference::LeafType;
 use crate::dtype::DTypeArg;
 use crate::errors::{OrRaise, argument_error, trace_error};
 use crate::expected::Expected;
@@ -32,7 +31,7 @@ use crate::ops::control::{drop_effects_on_error, ids, in_place_of, leaves_of, wr
 use crate::program::PyExpression;
 use crate::signature::StaticValue;
 use crate::source;
-use crate::template::PyTemplate;
+use crate::template::{LeafType, PyTemplate};
 use crate::value::{FromPython, Value, number_of};
 
 thread_local! {
@@ -206,8 +205,8 @@ fn expr_parameter(
     context: Option<&Bound<'_, PyContext>>,
 ) -> PyResult<Py<PyAny>> {
     let trace = current(py, "parameter")?;
+    let LeafType { ty, vectors } = &template.get().0;
     if let Some(context) = context {
-        let PyTemplate { ty, vectors } = template.get();
         let context = context.get();
         if !context.trace.is(&trace) || !vectors.is_empty() {
             let why = "context: must come from this trace, for types without vectorized axes";
@@ -226,11 +225,10 @@ fn expr_parameter(
     }
     if !trace.captured_tensors().is_empty() {
         return Err(trace_error(
-            "parameter: must be called before the first use of a large \
-                                tensor, which becomes an input",
+            "parameter: must be called before the first use of a large tensor, which becomes an \
+             input",
         ));
     }
-    let PyTemplate { ty, vectors } = template.get();
     let full = vectors.full_type(ty);
     let made = match position {
         Some(position) => trace.parameter_at(position, full),

@@ -4,42 +4,13 @@
 //! are printed with a star for each tensor, and their children are not compared. If only tensors
 //! differ, their types are printed with their paths.
 
-use std::fmt;
-
-use nxla_runtime::{TensorType, VectorAxes};
 use pyo3::prelude::*;
 
 use crate::containers::{PyTree, Tree};
+use crate::template::LeafType;
 
 /// The maximum number of listed differences; further ones are counted.
 const MAX_LISTED: usize = 8;
-
-/// The type of a leaf: of one entry, with its vectorized axes.
-pub(crate) struct LeafType {
-    pub(crate) ty: TensorType,
-    pub(crate) vectors: VectorAxes,
-}
-
-impl LeafType {
-    /// A type without vectorized axes.
-    pub(crate) fn of(ty: TensorType) -> Self {
-        Self { ty, vectors: VectorAxes::NONE }
-    }
-
-    /// The type of the data, in which vectorized axes are ordinary leading axes.
-    pub(crate) fn full_type(&self) -> TensorType {
-        self.vectors.full_type(&self.ty)
-    }
-}
-
-impl fmt::Display for LeafType {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if !self.vectors.is_empty() {
-            write!(f, "{} ", self.vectors)?;
-        }
-        self.ty.fmt(f)
-    }
-}
 
 /// A difference: the path, the expected value and the found value.
 struct Difference {

@@ -5,10 +5,10 @@ use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
 use crate::containers::{Tree, flatten};
-use crate::difference::{Differences, LeafType, Typed};
+use crate::difference::{Differences, Typed};
 use crate::errors::{OrRaise, argument_error};
 use crate::signature::{Arguments, StaticValue, is_leaf, leaf_type};
-use crate::template::PyTemplate;
+use crate::template::{LeafType, PyTemplate};
 
 /// The required types of arguments.
 pub(crate) struct Expected {
@@ -76,10 +76,8 @@ impl Slot {
     }
 
     fn to_pickled(&self, py: Python<'_>) -> PyResult<PickledSlot> {
-        let mut templates = self.leaves.iter().map(|LeafType { ty, vectors }| {
-            let template = PyTemplate { ty: ty.clone(), vectors: vectors.clone() };
-            Ok(Py::new(py, template)?.into_any())
-        });
+        let mut templates =
+            self.leaves.iter().map(|leaf| Ok(Py::new(py, PyTemplate(leaf.clone()))?.into_any()));
         Ok((self.name.clone(), self.by_name, self.tree.rebuild(py, &mut templates)?))
     }
 
@@ -87,8 +85,7 @@ impl Slot {
         let mut leaves = Vec::new();
         let tree = flatten(value.bind(py), &name, &mut |item, _| {
             let Ok(template) = item.cast::<PyTemplate>() else { return Ok(false) };
-            let PyTemplate { ty, vectors } = template.get();
-            leaves.push(LeafType { ty: ty.clone(), vectors: vectors.clone() });
+            leaves.push(template.get().0.clone());
             Ok(true)
         })?;
         Ok(Self { name, by_name, tree, leaves })
@@ -314,8 +311,7 @@ impl Expected {
         for slot in &self.slots {
             for (leaf, ty) in slot.leaves.iter().enumerate() {
                 let path = slot.tree.leaf_path(py, leaf)?.unwrap_or_default();
-                let leaf = LeafType { ty: ty.ty.clone(), vectors: ty.vectors.clone() };
-                slots.push(Slot::leaf(leaf, format!("{}{path}", slot.name)));
+                slots.push(Slot::leaf(ty.clone(), format!("{}{path}", slot.name)));
             }
         }
         Ok(Self::of_slots(slots, self.by_data))

@@ -8,12 +8,11 @@ use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
 use crate::arrays::{self, Sharing};
-use crate::difference::LeafType;
 use crate::dtype::PyDType;
 use crate::ending;
 use crate::errors::{OrRaise, argument_error};
 use crate::ops::declare::Converted;
-use crate::template::PyTemplate;
+use crate::template::{LeafType, PyTemplate};
 use crate::tensor::PyTensor;
 use crate::value::FromPython;
 
@@ -75,13 +74,13 @@ impl PyLazy {
     /// The element type.
     #[getter]
     fn dtype(&self) -> PyDType {
-        PyDType(self.template.get().ty.dtype)
+        PyDType(self.template.get().0.ty.dtype)
     }
 
     /// The size of each axis.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.template.get().ty.shape.iter())
+        PyTuple::new(py, self.template.get().0.ty.shape.iter())
     }
 
     /// The data as an array of NumPy.
@@ -96,7 +95,7 @@ impl PyLazy {
     }
 
     fn __repr__(&self) -> String {
-        format!("<lazy {}>", self.template.get().ty)
+        format!("<lazy {}>", self.template.get().0.ty)
     }
 }
 
@@ -104,8 +103,7 @@ impl PyLazy {
 /// states its type and converts itself to an array of numpy.
 pub(crate) fn type_of(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> {
     if let Ok(lazy) = value.cast::<PyLazy>() {
-        let PyTemplate { ty, vectors } = lazy.get().template.get();
-        return Ok(Some(LeafType { ty: ty.clone(), vectors: vectors.clone() }));
+        return Ok(Some(lazy.get().template.get().0.clone()));
     }
     Ok(arrays::stated_type(value)?.map(LeafType::of))
 }
@@ -120,7 +118,7 @@ pub(crate) fn produce(value: &Bound<'_, PyAny>) -> PyResult<RawTensor> {
         },
     };
     let Some(expected) = type_of(value)? else { return Ok(tensor) };
-    let found = LeafType { ty: tensor.ty(), vectors: tensor.vectors().clone() };
+    let found = LeafType::of_tensor(&tensor);
     if expected.ty.accepts(&found.ty) && expected.vectors == found.vectors {
         return Ok(tensor);
     }
@@ -139,7 +137,7 @@ fn made_by(lazy: &Bound<'_, PyLazy>) -> PyResult<RawTensor> {
         // its value.
         Value::Number(number) => {
             let own = crate::apply::number_tensor(number, None).or_raise()?;
-            let dtype = lazy.get().template.get().ty.dtype;
+            let dtype = lazy.get().template.get().0.ty.dtype;
             if promote_keep_pred(own.dtype(), dtype) == dtype {
                 Ok(RawTensor::scalar(own.item().or_raise()?.cast(dtype), dtype))
             } else {

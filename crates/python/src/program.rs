@@ -27,7 +27,7 @@ use crate::notes::refuse_host_notes;
 use crate::ops::args::{Count, Integer, list_position};
 use crate::ops::declare::Converted;
 use crate::options::options_from;
-use crate::template::PyTemplate;
+use crate::template::{LeafType, PyTemplate};
 use crate::tensor::{PyTensor, bytes_object};
 
 /// A traced function: a graph of operations with inputs and outputs.
@@ -66,8 +66,8 @@ impl Results {
                 return PyTensor::wrap(py, data.with_vectors(vectors));
             }
             if let Ok(template) = value.bind(py).cast::<PyTemplate>() {
-                let ty = vectors.entry_type(&template.get().ty);
-                return Ok(Py::new(py, PyTemplate { ty, vectors })?.into_any());
+                let ty = vectors.entry_type(&template.get().0.ty);
+                return Ok(Py::new(py, PyTemplate(LeafType { ty, vectors }))?.into_any());
             }
             if let Ok(expr) = value.bind(py).cast::<PyExpr>() {
                 return vectorize(py, position, &expr.get().0, vectors);
@@ -80,8 +80,8 @@ impl Results {
     /// The state of a pickle: the container with a template for each result.
     pub(crate) fn to_pickled(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         let mut templates = (0..).map(|position| {
-            let ty = TensorType::scalar(DType::F32);
-            Ok(Py::new(py, PyTemplate { ty, vectors: self.vectors.get(position) })?.into_any())
+            let (ty, vectors) = (TensorType::scalar(DType::F32), self.vectors.get(position));
+            Ok(Py::new(py, PyTemplate(LeafType { ty, vectors }))?.into_any())
         });
         self.tree.rebuild(py, &mut templates)
     }
@@ -91,7 +91,7 @@ impl Results {
         let mut vectors = Vec::new();
         let tree = flatten(pickled, "result", &mut |item, _| {
             let template = item.cast::<PyTemplate>();
-            vectors.extend(template.iter().map(|template| template.get().vectors.clone()));
+            vectors.extend(template.iter().map(|template| template.get().0.vectors.clone()));
             Ok(template.is_ok())
         })?;
         Ok(Self { tree, vectors: ResultVectors::from_iter(vectors) })

@@ -17,11 +17,10 @@ use crate::arrays::{self, Sharing};
 use crate::containers::{
     Kind, Path, check_depth, compared_fields, kind_of, named_step, registered_steps,
 };
-use crate::difference::LeafType;
 use crate::errors::{OrRaise, argument_error, trace_error, user_error};
 use crate::expr::PyExpr;
 use crate::lazy::{self, Lazies, PyLazy};
-use crate::template::PyTemplate;
+use crate::template::{LeafType, PyTemplate};
 use crate::tensor::PyTensor;
 use crate::value::number_of;
 
@@ -328,7 +327,7 @@ impl Arguments {
             )));
         }
         if let Ok(template) = value.cast::<PyTemplate>() {
-            let PyTemplate { ty, vectors } = template.get();
+            let LeafType { ty, vectors } = &template.get().0;
             self.call.template(ty, vectors);
             return Ok(());
         }
@@ -467,12 +466,10 @@ fn leaf_tensor(value: &Bound<'_, PyAny>) -> PyResult<Option<RawTensor>> {
 /// The type of a leaf or of an entry of it, and its vectorized axes; `None` if it is not a leaf.
 pub(crate) fn leaf_type(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> {
     if let Ok(tensor) = value.cast::<PyTensor>() {
-        let tensor = tensor.get().tensor();
-        return Ok(Some(LeafType { ty: tensor.ty(), vectors: tensor.vectors().clone() }));
+        return Ok(Some(LeafType::of_tensor(&tensor.get().tensor())));
     }
     if let Ok(template) = value.cast::<PyTemplate>() {
-        let PyTemplate { ty, vectors } = template.get();
-        return Ok(Some(LeafType { ty: ty.clone(), vectors: vectors.clone() }));
+        return Ok(Some(template.get().0.clone()));
     }
     if let Some(leaf) = lazy::type_of(value)? {
         return Ok(Some(leaf));
@@ -484,7 +481,7 @@ pub(crate) fn leaf_type(value: &Bound<'_, PyAny>) -> PyResult<Option<LeafType>> 
         Some((dtype, shape)) => Some(TensorType { dtype, shape, names: None }),
         None => leaf_tensor(value)?.map(|tensor| tensor.ty()),
     };
-    Ok(ty.map(|ty| LeafType { ty, vectors: VectorAxes::NONE }))
+    Ok(ty.map(LeafType::of))
 }
 
 /// Returns whether a value is a leaf: a tensor, a template, a traced value, a number or an array.

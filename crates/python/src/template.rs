@@ -1,7 +1,9 @@
 //! Templates: types of inputs without data.
 
+use std::fmt;
+
 use nxla_runtime::host::Names;
-use nxla_runtime::{TensorType, VectorAxes};
+use nxla_runtime::{RawTensor, TensorType, VectorAxes};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -12,13 +14,42 @@ use crate::ops::declare::Converted;
 use crate::ops::vectors::{vectors_of, vectors_to_python};
 use crate::program::axis_names;
 
-/// Describes an input by dtype and shape, without data.
-#[pyclass(name = "Template", module = "nxla", frozen)]
-pub(crate) struct PyTemplate {
-    /// The type of one entry.
+/// The type of a leaf: of one entry, with its vectorized axes.
+#[derive(Clone, PartialEq, Eq)]
+pub(crate) struct LeafType {
     pub(crate) ty: TensorType,
     pub(crate) vectors: VectorAxes,
 }
+
+impl LeafType {
+    /// A type without vectorized axes.
+    pub(crate) fn of(ty: TensorType) -> Self {
+        Self { ty, vectors: VectorAxes::NONE }
+    }
+
+    /// The type of a tensor.
+    pub(crate) fn of_tensor(tensor: &RawTensor) -> Self {
+        Self { ty: tensor.ty(), vectors: tensor.vectors().clone() }
+    }
+
+    /// The type of the data, in which vectorized axes are ordinary leading axes.
+    pub(crate) fn full_type(&self) -> TensorType {
+        self.vectors.full_type(&self.ty)
+    }
+}
+
+impl fmt::Display for LeafType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.vectors.is_empty() {
+            write!(f, "{} ", self.vectors)?;
+        }
+        self.ty.fmt(f)
+    }
+}
+
+/// Describes an input by dtype and shape, without data.
+#[pyclass(name = "Template", module = "nxla", frozen)]
+pub(crate) struct PyTemplate(pub(crate) LeafType);
 
 #[pymethods]
 impl PyTemplate {
@@ -51,60 +82,59 @@ impl PyTemplate {
         };
         let ty = TensorType { dtype: dtype.0, shape: shape.0, names };
         let axes = axes.into_iter().map(|(name, Count(size))| (name, size)).collect();
-        Ok(Self { ty, vectors: vectors_of(axes) })
+        Ok(Self(LeafType { ty, vectors: vectors_of(axes) }))
     }
 
     /// The element type.
     #[getter]
     fn dtype(&self) -> PyDType {
-        PyDType(self.ty.dtype)
+        PyDType(self.0.ty.dtype)
     }
 
     /// The size of each axis.
     #[getter]
     fn shape<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        PyTuple::new(py, self.ty.shape.iter())
+        PyTuple::new(py, self.0.ty.shape.iter())
     }
 
     /// The number of axes.
     #[getter]
     fn ndim(&self) -> usize {
-        self.ty.shape.rank()
+        self.0.ty.shape.rank()
     }
 
     /// The number of elements.
     #[getter]
     fn size(&self) -> usize {
-        self.ty.shape.size()
+        self.0.ty.shape.size()
     }
 
     /// The names of the axes; None for an axis without a name.
     #[getter]
     fn names(&self) -> Vec<Option<String>> {
-        axis_names(&self.ty)
+        axis_names(&self.0.ty)
     }
 
     /// The vectorized axes as pairs of a name and a size, which `shape` omits.
     #[getter]
     fn vectorized_axes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyTuple>> {
-        vectors_to_python(py, &self.vectors)
+        vectors_to_python(py, &self.0.vectors)
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
-        other
-            .cast::<PyTemplate>()
-            .is_ok_and(|other| (&other.get().ty, &other.get().vectors) == (&self.ty, &self.vectors))
+        other.cast::<PyTemplate>().is_ok_and(|other| other.get().0 == self.0)
     }
 
     fn __hash__(&self) -> usize {
-        self.ty.shape.iter().fold(self.ty.dtype as usize, |hash, size| hash.wrapping_mul(31) ^ size)
+        self.0
+            .ty
+            .shape
+            .iter()
+            .fold(self.0.ty.dtype as usize, |hash, size| hash.wrapping_mul(31) ^ size)
     }
 
     fn __repr__(&self) -> String {
-        if self.vectors.is_empty() {
-            return self.ty.to_string();
-        }
-        format!("{} {}", self.vectors, self.ty)
+        self.0.to_string()
     }
 }
 

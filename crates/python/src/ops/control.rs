@@ -401,7 +401,7 @@ fn runtime_call(
         let why = "arguments: must not have vectorized axes; devectorize them first";
         return Err(argument_error("runtime_call", why));
     }
-    let types = templates.iter().map(|template| template.ty.clone()).collect();
+    let types = templates.iter().map(|template| template.0.ty.clone()).collect();
     let function = PyCompute::of(function);
     let made = |graph: &mut Graph| graph.runtime_call(&ids(&values), types, function);
     let results = trace.build(made).or_raise()?;
