@@ -4,8 +4,8 @@ use std::any::Any;
 use std::sync::Arc;
 
 use nxla_runtime::{
-    CompileRequest, Compiler, CompilerChoice, Device, Error, Evaluator, Executable, Options,
-    Program, RawTensor, Result, RunContext, Settings, default_options, register_compiler,
+    CompileRequest, Compiler, CompilerChoice, Device, Evaluator, Executable, Options, Program,
+    RawTensor, Result, RunContext, Settings, default_options, register_compiler,
     with_default_options,
 };
 use pyo3::prelude::*;
@@ -13,7 +13,7 @@ use pyo3::types::PyDict;
 
 use crate::device::{PyDevice, device_from};
 use crate::ending;
-use crate::errors::{OrRaise, argument_error, exception, user_error};
+use crate::errors::{OrRaise, argument_error, option_error, user_error};
 use crate::function::PyFunction;
 use crate::options::{add_settings, options_from, to_dict, unchecked_options};
 use crate::program::PyExpression;
@@ -30,17 +30,17 @@ impl PyCompiler {
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Arc<dyn Compiler>> {
         let named = object.getattr_opt("name")?.and_then(|name| name.extract::<String>().ok());
         let Some(name) = named else {
-            return Err(exception(Error::Options(format!(
+            return Err(option_error(format!(
                 "compiler: must be a name, or an object with a name and a method compile; got {}",
                 object.repr()?
-            ))));
+            )));
         };
         let module = object.py().import("nxla.compiler")?;
         if !module.call_method1("is_complete", (object,))?.is_truthy()? {
-            return Err(exception(Error::Options(format!(
+            return Err(option_error(format!(
                 "compiler: {name:?} must implement compile, __compile__ or __jit__; got {}",
                 object.get_type().repr()?
-            ))));
+            )));
         }
         Ok(Arc::new(PyCompiler { name, object: object.clone().unbind() }))
     }

@@ -220,9 +220,24 @@ pub(crate) fn argument_error(function: &str, why: impl Into<String>) -> PyErr {
     exception(Error::Arguments { function: function.into(), why: why.into() })
 }
 
+/// An exception of a class.
+fn error_of(class: ErrorClass, why: impl Into<String>) -> PyErr {
+    Python::attach(|py| class_exception(py, class, why.into()))
+}
+
 /// An exception for an invalid argument whose names the caller of the conversion adds.
 pub(crate) fn conversion_error(why: impl Into<String>) -> PyErr {
-    Python::attach(|py| class_exception(py, ErrorClass::Argument, why.into()))
+    error_of(ErrorClass::Argument, why)
+}
+
+/// An exception for an unknown or invalid option.
+pub(crate) fn option_error(why: impl Into<String>) -> PyErr {
+    exception(Error::Options(why.into()))
+}
+
+/// An exception for a failure while a program runs.
+pub(crate) fn usage_error(why: impl Into<String>) -> PyErr {
+    exception(Error::Usage(why.into()))
 }
 
 /// An exception for damaged data or another format.
@@ -232,27 +247,17 @@ pub(crate) fn format_error(format: &str, why: impl Into<String>) -> PyErr {
 
 /// An exception for a failed allocation.
 pub(crate) fn memory_error(why: impl Into<String>) -> PyErr {
-    Python::attach(|py| class_exception(py, ErrorClass::Memory, why.into()))
+    error_of(ErrorClass::Memory, why)
 }
 
 /// An exception for an unknown dtype.
 pub(crate) fn dtype_error(why: impl Into<String>) -> PyErr {
-    Python::attach(|py| match classes(py) {
-        Ok(classes) => {
-            PyErr::from_type(classes.kinds[index(ErrorClass::DType)].bind(py).clone(), why.into())
-        }
-        Err(failed) => failed,
-    })
+    error_of(ErrorClass::DType, why)
 }
 
 /// An exception for a value that is used in another trace.
 pub(crate) fn trace_error(why: impl Into<String>) -> PyErr {
-    Python::attach(|py| match classes(py) {
-        Ok(classes) => {
-            PyErr::from_type(classes.kinds[index(ErrorClass::Trace)].bind(py).clone(), why.into())
-        }
-        Err(failed) => failed,
-    })
+    error_of(ErrorClass::Trace, why)
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

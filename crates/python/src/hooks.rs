@@ -13,7 +13,7 @@ use pyo3::types::PyTuple;
 
 use crate::callable::{Callable, OwnedFunctions};
 use crate::ending;
-use crate::errors::{argument_error, exception};
+use crate::errors::{argument_error, usage_error};
 use crate::tensor::PyTensor;
 
 /// A Python function that receives values.
@@ -95,9 +95,10 @@ fn call_host<T>(work: impl FnOnce(Python<'_>) -> PyResult<T>) -> Result<T, HostE
 
 /// The error for a program that outlives the owner of its hooks.
 fn gone() -> PyErr {
-    let why = "the function of a hook was deleted together with its jitted function; keep the \
-               jitted function";
-    exception(nxla_runtime::Error::Usage(why.into()))
+    usage_error(
+        "the function of a hook was deleted together with its jitted function; keep the jitted \
+         function",
+    )
 }
 
 fn check_callable(function: &Bound<'_, PyAny>) -> PyResult<()> {

@@ -14,7 +14,7 @@ use pyo3::types::{PyBool, PyDict, PyInt, PyString};
 use crate::compilers::{PyCompiler, object_of};
 use crate::device::{PyDevice, device_from};
 use crate::ending;
-use crate::errors::{OrRaise, argument_error, exception};
+use crate::errors::{OrRaise, argument_error, option_error};
 use crate::hooks::PyHook;
 use crate::policy::{PyPolicy, policy_from};
 
@@ -40,9 +40,9 @@ pub(crate) fn unchecked_options(
     for (name, value) in given {
         let name: String = name.extract()?;
         if ["in_shardings", "out_shardings"].contains(&&*name) {
-            return Err(exception(nxla_runtime::Error::Options(format!(
+            return Err(option_error(format!(
                 "{name}: must be an option of nx.jit; other functions compile for one device"
-            ))));
+            )));
         }
         if value.is_none() {
             continue;
@@ -102,7 +102,7 @@ fn with_client(mut options: Options, client: &Bound<'_, PyAny>) -> PyResult<Opti
     if matches!(options.compiler, Some(CompilerChoice::Instance(_))) {
         return Ok(options.set("client", setting("client", client)?));
     }
-    let refused = |why: String| exception(nxla_runtime::Error::Options(format!("client: {why}")));
+    let refused = |why: String| option_error(format!("client: {why}"));
     let Ok(name) = client.extract::<String>() else {
         return Err(refused(format!("must be the name of a client; got {}", client.repr()?)));
     };
@@ -117,8 +117,7 @@ fn with_client(mut options: Options, client: &Bound<'_, PyAny>) -> PyResult<Opti
         None => 0,
         Some(Setting::Int(number)) => number,
         Some(other @ (Setting::Bool(_) | Setting::Text(_))) => {
-            let why = format!("device: must be an integer; got {other}");
-            return Err(exception(nxla_runtime::Error::Options(why)));
+            return Err(option_error(format!("device: must be an integer; got {other}")));
         }
     };
     let device = match (name.as_str(), number) {
@@ -148,10 +147,10 @@ fn conflict_from(value: &Bound<'_, PyAny>) -> PyResult<Conflict> {
         Ok("raise") => Ok(Conflict::Raise),
         Ok("force") => Ok(Conflict::Force),
         Ok("reuse") => Ok(Conflict::Reuse),
-        _ => Err(exception(nxla_runtime::Error::Options(format!(
+        _ => Err(option_error(format!(
             "on_conflict: must be \"raise\", \"force\" or \"reuse\"; got {}",
             value.repr()?
-        )))),
+        ))),
     }
 }
 
@@ -170,8 +169,7 @@ fn inlining_all<'py>(function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>
 }
 
 fn not_a_switch(value: &Bound<'_, PyAny>) -> PyErr {
-    let why = format!("progress: must be True or False; got {value:?}");
-    exception(nxla_runtime::Error::Options(why))
+    option_error(format!("progress: must be True or False; got {value:?}"))
 }
 
 /// Returns a callback that shows progress bars of `nxla._progress`.
@@ -199,10 +197,10 @@ fn setting(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Setting> {
     }
     match value.call_method0("__fspath__").or_else(|_| Ok::<_, PyErr>(value.clone()))?.extract() {
         Ok(text) => Ok(Setting::Text(text)),
-        Err(_) => Err(exception(nxla_runtime::Error::Options(format!(
+        Err(_) => Err(option_error(format!(
             "option {name:?}: must be a bool, an int or a string; got {}",
             value.repr()?
-        )))),
+        ))),
     }
 }
 
