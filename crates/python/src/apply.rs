@@ -151,9 +151,8 @@ fn run(py: Python<'_>, operation: &EagerOp) -> PyResult<SmallVec<[Py<PyAny>; 2]>
         operation.run(Some(interrupt)).map_err(|error| error.at_line(source::line_at_present))
     })?;
     if debug::is_on() {
-        let data: Vec<RawTensor> = results.iter().map(|result| result.data().clone()).collect();
         let (program, inputs) = (operation.program(), operation.inputs());
-        debug::check_results(py, "operation", program, &inputs, &data)?;
+        debug::check_results(py, "operation", program, &inputs, &results)?;
     }
     results.into_iter().map(|tensor| PyTensor::wrap(py, tensor)).collect()
 }

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use nxla_runtime::debug::{Distance, check_finite, distance, first_nan, first_not_finite};
 use nxla_runtime::{HostTensor, Program, RawTensor};
 use pyo3::prelude::*;
-use pyo3::types::PyTuple;
+use pyo3::types::{IntoPyDict, PyDict, PyTuple};
 
-use crate::errors::{OrRaise, argument_error};
+use crate::errors::{OrRaise, argument_error, usage_error};
 use crate::interrupt::read_interruptible;
 use crate::tensor::PyTensor;
 
@@ -31,10 +31,7 @@ pub(crate) fn check_results(
     results: &[RawTensor],
 ) -> PyResult<()> {
     for (number, result) in results.iter().enumerate() {
-        if !result.dtype().is_float() && !result.dtype().is_complex() {
-            continue;
-        }
-        let result = read_interruptible(py, result)?;
+        let Some(result) = read_inexact(py, result)? else { continue };
         if first_not_finite(&result).is_none() {
             continue;
         }
@@ -52,10 +49,19 @@ pub(crate) fn check_results(
             }
             None => "the evaluator computes finite values".into(),
         };
-        let why = format!("result leaf {number} has {value} at {index:?}; {why}");
-        return Err(crate::errors::exception(nxla_runtime::Error::Usage(format!("{name}: {why}"))));
+        return Err(usage_error(format!(
+            "{name}: result leaf {number} has {value} at {index:?}; {why}"
+        )));
     }
     Ok(())
+}
+
+/// The data of a result whose dtype has NaN; `None` for other dtypes.
+fn read_inexact(py: Python<'_>, result: &RawTensor) -> PyResult<Option<HostTensor>> {
+    let dtype = result.dtype();
+    (dtype.is_float() || dtype.is_complex())
+        .then(|| read_interruptible(py, result.data()))
+        .transpose()
 }
 
 /// Checks the results of a program if the thread checks results; see [`check_results`].
@@ -70,8 +76,7 @@ pub(crate) fn check_program(
         return Ok(());
     }
     let inputs: Vec<&RawTensor> = inputs.iter().map(|input| input.data()).collect();
-    let data: Vec<RawTensor> = results.iter().map(|result| result.data().clone()).collect();
-    check_results(py, name, program, &inputs, &data)
+    check_results(py, name, program, &inputs, results)
 }
 
 /// Raises if the thread checks results and a result contains NaN. The operation is unknown: the
@@ -85,15 +90,11 @@ pub(crate) fn check_tensors<'a>(
         return Ok(());
     }
     for (number, result) in results.into_iter().enumerate() {
-        if !result.dtype().is_float() && !result.dtype().is_complex() {
-            continue;
-        }
-        let Some((index, value)) = first_nan(&read_interruptible(py, result.data())?) else {
-            continue;
-        };
-        let why =
-            format!("result leaf {number} has {value} at {index:?}; the operation is unknown");
-        return Err(crate::errors::exception(nxla_runtime::Error::Usage(format!("{name}: {why}"))));
+        let nan = read_inexact(py, result)?.and_then(|result| first_nan(&result));
+        let Some((index, value)) = nan else { continue };
+        return Err(usage_error(format!(
+            "{name}: result leaf {number} has {value} at {index:?}; the operation is unknown"
+        )));
     }
     Ok(())
 }
@@ -125,36 +126,31 @@ fn compare_values(
 
 /// Entries, bytes, hits, misses and evictions of the executable cache.
 #[pyfunction]
-fn cache_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
+fn cache_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let report = nxla_runtime::executables().report();
-    let dict = pyo3::types::PyDict::new(py);
-    dict.set_item("entries", report.entries)?;
-    dict.set_item("hits", report.hits)?;
-    dict.set_item("misses", report.misses)?;
-    dict.set_item("evictions", report.evictions)?;
-    dict.set_item("bytes", report.bytes)?;
-    Ok(dict)
+    let counts = [
+        ("entries", report.entries as u64),
+        ("hits", report.hits),
+        ("misses", report.misses),
+        ("evictions", report.evictions),
+        ("bytes", report.bytes as u64),
+    ];
+    counts.into_py_dict(py)
 }
 
 /// Bytes that went from the host to devices, and from devices to the host.
 #[pyfunction]
-fn transfer_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
+fn transfer_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let traffic = nxla_runtime::pjrt::Traffic::so_far();
-    let dict = pyo3::types::PyDict::new(py);
-    dict.set_item("sent", traffic.sent)?;
-    dict.set_item("read", traffic.read)?;
-    Ok(dict)
+    [("sent", traffic.sent), ("read", traffic.read)].into_py_dict(py)
 }
 
 /// The number of programs that plugins have compiled, and of runs that they have started; tests use
 /// it to check that XLA runs.
 #[pyfunction]
-fn _plugin_report(py: Python<'_>) -> PyResult<Bound<'_, pyo3::types::PyDict>> {
+fn _plugin_report(py: Python<'_>) -> PyResult<Bound<'_, PyDict>> {
     let activity = nxla_runtime::pjrt::Activity::so_far();
-    let dict = pyo3::types::PyDict::new(py);
-    dict.set_item("compiled", activity.compiled)?;
-    dict.set_item("started", activity.started)?;
-    Ok(dict)
+    [("compiled", activity.compiled), ("started", activity.started)].into_py_dict(py)
 }
 
 /// Sets the size limit of the executable cache in bytes.

@@ -147,8 +147,7 @@ pub(crate) fn check_results(
     arguments: &[&RawTensor],
     results: &[RawTensor],
 ) -> PyResult<()> {
-    let data: Vec<RawTensor> = results.iter().map(|result| result.data().clone()).collect();
-    debug::check_results(py, name, entry.program(), &entry.inputs(arguments), &data)
+    debug::check_results(py, name, entry.program(), &entry.inputs(arguments), results)
 }
 
 /// Returns tensors in their container.
