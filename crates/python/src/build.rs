@@ -73,7 +73,7 @@ fn build_expression(
         Some(like) => like.get().expected.clone(),
         None => Arc::new(Expected::of_inputs(&traced.program, traced.captured.len(), &vectors)),
     };
-    Ok(PyExpression::new(traced, Some(expected)))
+    Ok(PyExpression::new(traced, expected))
 }
 
 /// The current trace, in which ``function`` builds.

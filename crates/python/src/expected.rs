@@ -159,12 +159,13 @@ impl Expected {
         Self { signature: None, slots, wording: "expected", by_data }
     }
 
-    /// Expects one tensor for each input of a program except the last `left_out` inputs.
-    pub(crate) fn of_program(program: &Program, left_out: usize) -> Self {
-        Self::of_inputs(program, left_out, &[])
+    /// Expects one tensor for each input of a program.
+    pub(crate) fn of_program(program: &Program) -> Self {
+        Self::of_inputs(program, 0, &[])
     }
 
-    /// Does the same as [`Expected::of_program`], for inputs with these vectorized axes.
+    /// Expects one tensor for each input of a program except the last `left_out` inputs, with these
+    /// vectorized axes.
     pub(crate) fn of_inputs(program: &Program, left_out: usize, vectors: &[VectorAxes]) -> Self {
         let inputs = program.inputs();
         let own = inputs[..inputs.len() - left_out].iter().enumerate();

@@ -293,7 +293,7 @@ impl PyFunction {
         let arguments = self.describe(call, Arguments::of_types().for_one_call())?;
         let _traced = callable::FunctionCollector::begin(false);
         let traced = self.trace(py, call, &arguments, &self.core.options_in_force())?;
-        Ok(PyExpression::new(traced, Some(Arc::new(self.expected_arguments(py, call)?))))
+        Ok(PyExpression::new(traced, Arc::new(self.expected_arguments(py, call)?)))
     }
 
     /// Traces the function for these arguments or templates, and returns a ``Lowered`` object, which can

@@ -128,7 +128,7 @@ impl PyStage {
         let program = &self.stage.program;
         // A misspelled name is reported as such, not as a missing argument.
         let options = options_from(options)?.0.over(&default_options());
-        let inputs = Expected::of_program(program, 0).leaves(py, "stage", args, Some(program))?;
+        let inputs = Expected::of_program(program).leaves(py, "stage", args, Some(program))?;
         let inputs: Borrowings<'_> = inputs.iter().collect();
         let results = interruptible(py, |interrupt| {
             run_program("stage", program, &options, &inputs, Some(interrupt))

@@ -124,11 +124,9 @@ fn vectorize(
 }
 
 impl PyExpression {
-    /// A finished trace. Without `expected`, each input is a separate argument.
-    pub(crate) fn new(traced: Traced, expected: Option<Arc<Expected>>) -> Self {
+    /// A finished trace, whose arguments are `expected`.
+    pub(crate) fn new(traced: Traced, expected: Arc<Expected>) -> Self {
         let Traced { program, results: tree, vectors, captured, .. } = traced;
-        let each = || Arc::new(Expected::of_program(&program, captured.len()));
-        let expected = expected.unwrap_or_else(each);
         let results = Arc::new(Results { tree, vectors });
         Self { program, results, captured, expected, context: ROOT }
     }
@@ -147,7 +145,7 @@ impl PyExpression {
         let leaves = program.outputs().iter().map(|_| Tree::Leaf).collect();
         let (tree, vectors) = (Tree::Tuple(leaves), ResultVectors::default());
         let results = Arc::new(Results { tree, vectors });
-        let expected = Arc::new(Expected::of_program(&program, 0));
+        let expected = Arc::new(Expected::of_program(&program));
         Self { program, results, captured: Vec::new(), expected, context: ROOT }
     }
 }

@@ -121,9 +121,7 @@ pub(crate) fn enter(graph: &mut Graph, trace: &Trace, place: Option<&(Bound<'_, 
 pub(crate) fn place(py: Python<'_>) -> PyResult<Option<(Bound<'_, PyAny>, i64)>> {
     // Creating frame objects may trigger the garbage collector.
     ending::prepare();
-    let get_frame = GET_FRAME
-        .get_or_try_init(py, || py.import("sys")?.getattr("_getframe").map(Bound::unbind))?;
-    let mut frame = get_frame.bind(py).call0()?;
+    let mut frame = GET_FRAME.import(py, "sys", "_getframe")?.call0()?;
     while !frame.is_none() {
         let code = frame.getattr(intern!(py, "f_code"))?;
         if !is_internal(&code)? {
