@@ -38,10 +38,6 @@ __all__ = [
 ]
 
 
-def _scalar(value: complex, dtype: DType) -> Tensor:
-    return _core.tensor(value, dtype)
-
-
 def _float(name: str, dtype: DTypeLike) -> DType:
     checked = _core.DType(dtype)
     if checked.kind != "float":
@@ -80,7 +76,7 @@ def nan(dtype: DTypeLike = _core.f32, /) -> Tensor:
     >>> nx.constants.nan("f16").dtype
     f16
     """
-    return _scalar(math.nan, _float("nan", dtype))
+    return _core.tensor(math.nan, _float("nan", dtype))
 
 
 def infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
@@ -102,7 +98,7 @@ def infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
     >>> nx.constants.infinity().item(), nx.constants.infinity("f8_e4m3fn").item()
     (inf, 448.0)
     """
-    return _scalar(math.inf, _float("infinity", dtype))
+    return _core.tensor(math.inf, _float("infinity", dtype))
 
 
 def neg_infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
@@ -124,7 +120,7 @@ def neg_infinity(dtype: DTypeLike = _core.f32, /) -> Tensor:
     >>> nx.constants.neg_infinity().item()
     -inf
     """
-    return _scalar(-math.inf, _float("neg_infinity", dtype))
+    return _core.tensor(-math.inf, _float("neg_infinity", dtype))
 
 
 def pi(dtype: DTypeLike = _core.f32, /) -> Tensor:
@@ -146,7 +142,7 @@ def pi(dtype: DTypeLike = _core.f32, /) -> Tensor:
     >>> nx.constants.pi("f64").item()
     3.141592653589793
     """
-    return _scalar(math.pi, _float("pi", dtype))
+    return _core.tensor(math.pi, _float("pi", dtype))
 
 
 def e(dtype: DTypeLike = _core.f32, /) -> Tensor:
@@ -168,7 +164,7 @@ def e(dtype: DTypeLike = _core.f32, /) -> Tensor:
     >>> nx.constants.e("f64").item()
     2.718281828459045
     """
-    return _scalar(math.e, _float("e", dtype))
+    return _core.tensor(math.e, _float("e", dtype))
 
 
 def euler_gamma(dtype: DTypeLike = _core.f32, /) -> Tensor:
@@ -190,7 +186,7 @@ def euler_gamma(dtype: DTypeLike = _core.f32, /) -> Tensor:
     >>> nx.constants.euler_gamma("f64").item()
     0.5772156649015329
     """
-    return _scalar(0.5772156649015329, _float("euler_gamma", dtype))
+    return _core.tensor(0.5772156649015329, _float("euler_gamma", dtype))
 
 
 def i(dtype: DTypeLike = _core.c64, /) -> Tensor:
@@ -220,7 +216,7 @@ def i(dtype: DTypeLike = _core.c64, /) -> Tensor:
     checked = _core.DType(dtype)
     if checked.kind != "complex":
         raise DTypeError(f"i: dtype: must be a complex dtype; got {checked}")
-    return _scalar(1j, checked)
+    return _core.tensor(1j, checked)
 
 
 def max(dtype: DTypeLike, /) -> Tensor:
@@ -292,7 +288,7 @@ def max_finite(dtype: DTypeLike, /) -> Tensor:
     65504.0
     """
     checked = _real("max_finite", dtype)
-    return _scalar(finfo(checked).max, checked) if checked.kind == "float" else max(checked)
+    return _core.tensor(finfo(checked).max, checked) if checked.kind == "float" else max(checked)
 
 
 def min_finite(dtype: DTypeLike, /) -> Tensor:
@@ -315,7 +311,7 @@ def min_finite(dtype: DTypeLike, /) -> Tensor:
     -65504.0
     """
     checked = _real("min_finite", dtype)
-    return _scalar(finfo(checked).min, checked) if checked.kind == "float" else min(checked)
+    return _core.tensor(finfo(checked).min, checked) if checked.kind == "float" else min(checked)
 
 
 def smallest_positive_normal(dtype: DTypeLike, /) -> Tensor:
@@ -338,7 +334,7 @@ def smallest_positive_normal(dtype: DTypeLike, /) -> Tensor:
     1.1754943508222875e-38
     """
     checked = _float("smallest_positive_normal", dtype)
-    return _scalar(finfo(checked).smallest_normal, checked)
+    return _core.tensor(finfo(checked).smallest_normal, checked)
 
 
 def epsilon(dtype: DTypeLike, /) -> Tensor:
@@ -361,7 +357,7 @@ def epsilon(dtype: DTypeLike, /) -> Tensor:
     True
     """
     checked = _float("epsilon", dtype)
-    return _scalar(finfo(checked).eps, checked)
+    return _core.tensor(finfo(checked).eps, checked)
 
 
 _hints.install(globals())
