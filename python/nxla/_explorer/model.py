@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from typing import Any
 
-    from nxla._core import Expression, Node, StageGraph, Timeline
+    from nxla._core import DType, Expression, Node, StageGraph, Timeline
 
 __all__ = ["Model", "Span", "spans_of_profile", "spans_of_timeline"]
 
@@ -35,13 +35,22 @@ class Span(NamedTuple):
     stage: int
 
 
+def _describe_type(shape: Sequence[int], dtype: DType) -> tuple[str, int]:
+    """Return a type in the printed form, and the bytes of a value."""
+    text = f"{dtype}{''.join(f'[{size}]' for size in shape)}"
+    return text, math.prod(shape) * dtype.itemsize
+
+
 def _type_of(node: Node) -> tuple[str, int]:
     """Return the type of a node in the printed form, and the bytes of its value."""
-    dtype = node.dtype
-    if dtype is None:
+    if node.dtype is None:
         return f"{node.results} results", 0
-    text = f"{dtype}{''.join(f'[{size}]' for size in node.shape)}"
-    return text, math.prod(node.shape) * dtype.itemsize
+    return _describe_type(node.shape, node.dtype)
+
+
+def _stage_name(index: int, name: str | None) -> str:
+    """Return the name of a stage on the page."""
+    return f"stage {index} {name}" if name else f"stage {index}"
 
 
 class Model:
@@ -174,14 +183,14 @@ class Model:
                 stage.arguments, stage.expr.inputs, strict=True
             ):
                 if owner is None and position not in inputs:
-                    text = f"{dtype}{''.join(f'[{size}]' for size in shape)}"
-                    size = math.prod(shape) * dtype.itemsize
+                    text, size = _describe_type(shape, dtype)
                     inputs[position] = self.add(
                         above, f"input {position}", op="input", type=text, bytes=size
                     )
-            name = f"stage {index}" + (f" {stage.name}" if stage.name else "")
             time = None if seconds is None else float(seconds[index])
-            group = self.add(-1, name, op="stage", seconds=time, is_group=True)
+            group = self.add(
+                -1, _stage_name(index, stage.name), op="stage", seconds=time, is_group=True
+            )
             self.stages.append(group)
             arguments = [
                 inputs[position] if owner is None else outputs[owner][position]
@@ -260,9 +269,7 @@ def spans_of_timeline(timeline: Timeline, names: Sequence[str | None]) -> list[S
     """Return the bars of a simulation."""
     spans = []
     for stage, worker, start, end, received in timeline.runs:
-        name = f"stage {stage}" + (
-            f" {names[stage]}" if stage < len(names) and names[stage] else ""
-        )
+        name = _stage_name(stage, names[stage] if stage < len(names) else None)
         spans.append(
             Span(f"worker {worker}", name, start, end, f"receives {received} bytes", stage)
         )
