@@ -127,13 +127,19 @@ class StageExecutor:
         """Return the values of a task; executors with futures return them immediately."""
         del spread
         found = list(future.result())
-        types = [(tensor.shape, tensor.dtype) for tensor in tensors_of(task, found)]
+        for value in found:
+            if not isinstance(value, _core.Tensor):
+                raise _core.ArgumentError(
+                    f"stages: executor: must return the tensors of {task.label}; got a "
+                    f"{type(value).__name__}"
+                )
         if len(found) != len(task.results):
             raise _core.ArgumentError(
                 f"stages: {task.label}: must return {len(task.results)} results; got {len(found)}"
             )
-        for position, (given, expected) in enumerate(zip(types, task.results, strict=True)):
-            if (tuple(given[0]), given[1]) != (tuple(expected[0]), expected[1]):
+        for position, (tensor, expected) in enumerate(zip(found, task.results, strict=True)):
+            given = (tensor.shape, tensor.dtype)
+            if given != expected:
                 raise _core.ArgumentError(
                     f"stages: {task.label}: result {position} must be "
                     f"{_core.Template(*expected)}; got {_core.Template(*given)}"
@@ -179,16 +185,6 @@ class StageExecutor:
 
     def close(self) -> None:
         """Release all resources."""
-
-
-def tensors_of(task: Task, found: list[Any]) -> list[Tensor]:
-    for value in found:
-        if not isinstance(value, _core.Tensor):
-            raise _core.ArgumentError(
-                f"stages: executor: must return the tensors of {task.label}; got a "
-                f"{type(value).__name__}"
-            )
-    return found
 
 
 class SubmitExecutor(StageExecutor):

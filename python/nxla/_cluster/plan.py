@@ -97,8 +97,7 @@ class Plan:
 
 def label_of(stage: Stage) -> str:
     """Return the name of a stage in errors."""
-    name = getattr(stage, "name", None)
-    return f"stage {stage.id}" if name is None else f"stage {stage.id} ({name!r})"
+    return f"stage {stage.id}" if stage.name is None else f"stage {stage.id} ({stage.name!r})"
 
 
 def plan_of(stages: StageGraph, listening: Sequence[bool]) -> Plan:
@@ -113,21 +112,8 @@ def plan_of(stages: StageGraph, listening: Sequence[bool]) -> Plan:
     return Plan(tasks, list(stages.outputs), stages._ranks())
 
 
-class _Captured:
-    """Captured tensors, one object for each, so that they are sent once."""
-
-    def __init__(self) -> None:
-        self.known: WeakKeyDictionary[StageGraph, list[Tensor]] = WeakKeyDictionary()
-
-    def of(self, stages: StageGraph) -> list[Tensor]:
-        """Return the captured tensors of a graph of stages."""
-        found = self.known.get(stages)
-        if found is None:
-            found = self.known[stages] = stages._captured()
-        return found
-
-
-_CAPTURED = _Captured()
+#: The captured tensors of each graph of stages, one object for each, so that they are sent once.
+_CAPTURED: WeakKeyDictionary[StageGraph, list[Tensor]] = WeakKeyDictionary()
 
 
 def inputs_of(stages: StageGraph, args: tuple[Any, ...]) -> list[Tensor]:
@@ -143,4 +129,7 @@ def inputs_of(stages: StageGraph, args: tuple[Any, ...]) -> list[Tensor]:
         for position, (mine, leaf) in enumerate(zip(given, leaves, strict=True)):
             if isinstance(mine, _core.Tensor) and leaf._is_same_data(mine):
                 leaves[position] = mine
-    return leaves + _CAPTURED.of(stages)
+    captured = _CAPTURED.get(stages)
+    if captured is None:
+        captured = _CAPTURED[stages] = stages._captured()
+    return leaves + captured

@@ -40,15 +40,10 @@ __all__ = ["SHARED_FROM", "ProcessExecutor"]
 SHARED_FROM = 1 << 16
 
 
-def parts_of(tensor: Tensor) -> tuple[memoryview, tuple[Any, ...]]:
-    """Return the memory and the type of a tensor."""
-    data, *about = pickle_tensor(tensor)
-    return memoryview(data), tuple(about)
-
-
 def write(tensor: Tensor, name: str) -> Handle:
     """Copy a tensor to new shared memory."""
-    data, about = parts_of(tensor)
+    memory, *about = pickle_tensor(tensor)
+    data = memoryview(memory)
     block = SharedMemory(name, create=True, size=max(data.nbytes, 1))
     try:
         assert block.buf is not None
@@ -58,7 +53,7 @@ def write(tensor: Tensor, name: str) -> Handle:
         block.unlink()
         raise
     block.close()
-    return name, data.nbytes, about
+    return name, data.nbytes, tuple(about)
 
 
 def unlink(names: Iterable[str]) -> None:
