@@ -269,24 +269,16 @@ class Memory:
         start = self.keep((ctypes.c_char * (size + ALIGNMENT))())
         return start + -start % ALIGNMENT
 
-    def pointers(self, items: Sequence[int]) -> Any:
-        """Return an array of addresses."""
-        array = (c_void_p * max(len(items), 1))(*items)
+    def array(self, kind: Any, items: Sequence[int]) -> Any:
+        """Return a pointer to an array of integers of a ctypes class."""
+        array = (kind * max(len(items), 1))(*items)
         self.keep(array)
-        return ctypes.cast(array, POINTER(c_void_p))
-
-    def codes(self, items: Sequence[int]) -> Any:
-        """Return an array of enums."""
-        array = (c_int * max(len(items), 1))(*items)
-        self.keep(array)
-        return ctypes.cast(array, POINTER(c_int))
+        return ctypes.cast(array, POINTER(kind))
 
     def buffer(self, dtype: Any, shape: Sequence[int], data: int) -> int:
         """Return the address of a descriptor of a tensor."""
-        dims = (c_int64 * max(len(shape), 1))(*shape)
-        self.keep(dims)
-        pointer = ctypes.cast(dims, POINTER(c_int64))
-        return self.keep(Buffer(dtype=code_of(dtype), data=data, rank=len(shape), dims=pointer))
+        dims = self.array(c_int64, shape)
+        return self.keep(Buffer(dtype=code_of(dtype), data=data, rank=len(shape), dims=dims))
 
     def copy_elements(self, tensor: Tensor) -> int:
         """Return the address of a copy of a tensor's elements."""
@@ -336,8 +328,8 @@ def call(
     attrs = [memory.attribute(name, attributes[name]) for name in names]
 
     def values(items: list[int]) -> Any:
-        types = memory.codes([BUFFER] * len(items))
-        return Values(size=len(items), types=types, values=memory.pointers(items))
+        types = memory.array(c_int, [BUFFER] * len(items))
+        return Values(size=len(items), types=types, values=memory.array(c_void_p, items))
 
     frame = CallFrame(
         api=ctypes.addressof(table().api),
@@ -346,9 +338,9 @@ def call(
         rets=values(outputs),
         attrs=Attrs(
             size=len(attrs),
-            types=memory.codes([kind for kind, _ in attrs]),
-            names=memory.pointers([memory.span(name) for name in names]),
-            attrs=memory.pointers([at for _, at in attrs]),
+            types=memory.array(c_int, [kind for kind, _ in attrs]),
+            names=memory.array(c_void_p, [memory.span(name) for name in names]),
+            attrs=memory.array(c_void_p, [at for _, at in attrs]),
         ),
     )
     # The header contains the size of the struct, and the handler sets the future.
