@@ -187,7 +187,7 @@ def from_jax(
 
     from nxla._jax_functions import JaxFunction, hoist_weights
 
-    _check_weights("from_jax", weights)
+    check_weights("from_jax", weights)
     given, kwargs_given = jax.tree_util.tree_map(_abstract, (args, kwargs))
     traced = jax.jit(function, keep_unused=True).trace(*given, **kwargs_given)
     leaves, structure = jax.tree_util.tree_flatten_with_path((args, kwargs))
@@ -227,7 +227,7 @@ def _read(
     op: str, source: str | bytes | os.PathLike[str], weights: str, platform: str | None = None
 ) -> tuple[Expression, list[str], list[Tensor], tuple[Any, Any, list[int]] | None]:
     """Return the expression of a module, the names of its inputs, its weights and containers."""
-    _check_weights(op, weights)
+    check_weights(op, weights)
     content, _ = module_bytes(op, source)
     read = _core.read_stablehlo(content, weights == "arguments", platform)
     expression, names, values, signature = read
@@ -235,7 +235,8 @@ def _read(
     return expression, named, values, signature
 
 
-def _check_weights(op: str, weights: str) -> None:
+def check_weights(op: str, weights: str) -> None:
+    """Raise an error unless an option says whether weights are constants or arguments."""
     if weights not in ("constants", "arguments"):
         raise ArgumentError(f"{op}: weights: must be 'constants' or 'arguments'; got {weights!r}")
 

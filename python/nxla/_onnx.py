@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 from nxla import _core, _hints
 from nxla._arguments import path_of
+from nxla._import import check_weights
 from nxla.errors import ArgumentError
 
 TYPE_CHECKING = False
@@ -66,10 +67,7 @@ def from_onnx(
     >>> model = nx.from_onnx("model.onnx")  # doctest: +SKIP
     >>> model(nx.ones((1, 3)))  # doctest: +SKIP
     """
-    if weights not in ("constants", "arguments"):
-        raise ArgumentError(
-            f"from_onnx: weights: must be 'constants' or 'arguments'; got {weights!r}"
-        )
+    check_weights("from_onnx", weights)
     if isinstance(source, (bytes, bytearray, memoryview)):
         return OnnxFunction(_core.OnnxModel.read(bytes(source)), weights == "arguments")
     path = path_of("from_onnx", source)
