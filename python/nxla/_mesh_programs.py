@@ -53,9 +53,7 @@ class MeshOptions(NamedTuple):
 
     def in_force(self) -> dict[str, Any]:
         """Return the options of XLA for a call on this thread."""
-        from nxla.options import default_options
-
-        defaults = default_options()
+        defaults = _core.get_default_options()
         if defaults.get("compiler") not in ("auto", "xla"):
             return self.own
         dropped = (*_OF_ONE_DEVICE, "kernels")

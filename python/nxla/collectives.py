@@ -328,7 +328,6 @@ def axis_index(axis_name: str | Sequence[str], /) -> Tensor:
     >>> f(nx.tensor([10, 10, 10, 10])).tolist()
     [10, 10, 11, 11]
     """
-    axis_size(axis_name)
     index: Any = None
     for name in _names(axis_name):
         size = axis_size(name)
