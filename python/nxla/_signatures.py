@@ -66,10 +66,6 @@ def run_traced(
     is_plain = [isinstance(operand, bool | int | float | complex) for operand in operands]
     with_dtype = [x for x, plain in zip(operands, is_plain, strict=True) if not plain]
     tensors = as_tensors(name, *with_dtype)
-    if _core.is_tracing():
-        rest = iter(tensors)
-        pairs = zip(operands, is_plain, strict=True)
-        return function(*(x if plain else next(rest) for x, plain in pairs))
     # The stored function must not keep tensors alive.
     scalars = [x if plain else None for x, plain in zip(operands, is_plain, strict=True)]
 
@@ -78,6 +74,8 @@ def run_traced(
         pairs = zip(scalars, is_plain, strict=True)
         return function(*(scalar if plain else next(given) for scalar, plain in pairs))
 
+    if _core.is_tracing():
+        return call(*tensors)
     if key is None:
         return _core.Function(call, name)(*tensors)
     # The scalars 1, 1.0 and True are equal, but their representations differ.
