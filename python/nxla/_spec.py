@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from types import MethodType
+from typing import NamedTuple
 
 from nxla import _core
 from nxla._arguments import SHARDINGS, name_of, names_of
@@ -38,40 +39,29 @@ JIT_OPTIONS = (
 )
 
 
-class FunctionSpec:
+class FunctionSpec(NamedTuple):
     """The construction of a `Function`, from which other functions are derived."""
 
-    def __init__(
-        self,
-        function: Callable[..., Any],
-        positions: list[int],
-        names: list[str],
-        donated: list[Donated],
-        options: dict[str, Any],
-        jitted: bool = True,
-    ) -> None:
-        self.function = function
-        self.positions = positions
-        self.names = names
-        self.donated = donated
-        self.options = options
-        #: True if later calls reuse a trace.
-        self.jitted = jitted
+    function: Callable[..., Any]
+    positions: list[int]
+    names: list[str]
+    donated: list[Donated]
+    options: dict[str, Any]
+    #: True if later calls reuse a trace.
+    jitted: bool = True
 
     def bind(self, instance: Any) -> FunctionSpec:
         """Return the function as a method of an instance, its first argument."""
         first = {name for name, _ in names_of(self.function, 1)[:1]}
-        return FunctionSpec(
-            MethodType(self.function, instance),
-            [position - 1 for position in self.positions if position > 0],
-            [name for name in self.names if name not in first],
-            [
+        return self._replace(
+            function=MethodType(self.function, instance),
+            positions=[position - 1 for position in self.positions if position > 0],
+            names=[name for name in self.names if name not in first],
+            donated=[
                 each if each.position is None else each._replace(position=each.position - 1)
                 for each in self.donated
                 if each.position != 0
             ],
-            self.options,
-            self.jitted,
         )
 
     @property

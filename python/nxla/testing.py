@@ -6,6 +6,8 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from nxla import _core, _hints, tree
 from nxla._values import as_count, as_list, as_tensor, is_inexact, require_callable
 from nxla.derivatives import jvp, vjp
@@ -185,13 +187,12 @@ def check_grads(
     _check(flat, [every[place] for place in places], (order, modes), bounds, (Random(seed), ""))
 
 
-class _Bounds:
+class _Bounds(NamedTuple):
     """The step and the tolerances of the comparison."""
 
-    def __init__(self, rtol: float, atol: float, step: float) -> None:
-        self.rtol = rtol
-        self.atol = atol
-        self.step = step
+    rtol: float
+    atol: float
+    step: float
 
 
 def _digits(dtype: DType) -> float:
