@@ -156,19 +156,21 @@ _all_running = _Running()
 class _Custom:
     """A function with arguments that are not differentiated."""
 
+    #: The public function that made the object, and the method that sets its rule, for errors.
+    _derivative: str
+    _setter: str
+
     __call__: Callable[..., Any]
 
     def __init__(
-        self,
-        function: Callable[..., Any],
-        derivative: str,
-        nondiff_argnums: int | str | Iterable[int | str],
+        self, function: Callable[..., Any], nondiff_argnums: int | str | Iterable[int | str]
     ) -> None:
-        require_callable(derivative, "function", function)
+        require_callable(self._derivative, "function", function)
         self._function = function
-        self._derivative = derivative
         #: Positions and names of the arguments that are not differentiated.
-        self._constant: list[int | str] = index_list(derivative, "nondiff_argnums", nondiff_argnums)
+        self._constant: list[int | str] = index_list(
+            self._derivative, "nondiff_argnums", nondiff_argnums
+        )
         #: The number of running rules of this function on each thread.
         self._running = _Running()
         self.__name__ = name_of(function)
@@ -182,7 +184,7 @@ class _Custom:
         if path := _pickling.import_path(self):
             return path
         rules = {name: vars(self)[name] for name in ("_rule", "_rules") if name in vars(self)}
-        return type(self), (self._function, self._derivative, self._constant), rules
+        return type(self), (self._function, self._constant), rules
 
     def __copy__(self) -> Self:
         return self
@@ -273,13 +275,14 @@ class _Custom:
     def _missing_rule(self) -> ArgumentError:
         """Return the error of a call without a rule."""
         return ArgumentError(
-            f"{self._derivative}: {self.__name__} must have a rule; set it with "
-            f"`{'defjvp' if self._derivative == 'custom_jvp' else 'defvjp'}`"
+            f"{self._derivative}: {self.__name__} must have a rule; set it with `{self._setter}`"
         )
 
 
 class _CustomJvp(_Custom):
     """The return value of `custom_jvp`."""
+
+    _derivative, _setter = "custom_jvp", "defjvp"
 
     _rule: Callable[..., Any] | None = None
 
@@ -319,6 +322,8 @@ class _CustomJvp(_Custom):
 
 class _CustomVjp(_Custom):
     """The return value of `custom_vjp`."""
+
+    _derivative, _setter = "custom_vjp", "defvjp"
 
     _rules: tuple[Callable[..., Any], Callable[..., Any]] | None = None
 
@@ -435,8 +440,8 @@ def custom_jvp(
     1.0
     """
     if function is None:
-        return lambda function: _CustomJvp(function, "custom_jvp", nondiff_argnums)
-    return _CustomJvp(function, "custom_jvp", nondiff_argnums)
+        return lambda function: _CustomJvp(function, nondiff_argnums)
+    return _CustomJvp(function, nondiff_argnums)
 
 
 if TYPE_CHECKING:
@@ -502,8 +507,8 @@ def custom_vjp(
     2.0
     """
     if function is None:
-        return lambda function: _CustomVjp(function, "custom_vjp", nondiff_argnums)
-    return _CustomVjp(function, "custom_vjp", nondiff_argnums)
+        return lambda function: _CustomVjp(function, nondiff_argnums)
+    return _CustomVjp(function, nondiff_argnums)
 
 
 _hints.install(globals())
