@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from itertools import zip_longest
 from typing import NamedTuple
 
 from nxla import _core, _hints
 from nxla._values import as_tensors, template_of, user_line
 from nxla.errors import ShapeError
+from nxla.ops.metadata import broadcast_shapes, common_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from nxla._core import Tensor
     from nxla._types import TensorLike
 
@@ -62,7 +60,7 @@ def solve(x1: TensorLike, x2: TensorLike, /) -> Tensor:
     if len(b.shape) == 1 and batch:
         b = _core.broadcast_to(b, (*batch, *b.shape))
     elif len(b.shape) > 1 and len(a.shape) > 1 and b.shape[:-2] != batch:
-        shape = _broadcast_shape(batch, b.shape[:-2])
+        shape = broadcast_shapes(batch, b.shape[:-2])
         a = _core.broadcast_to(a, (*shape, *a.shape[-2:]))
         b = _core.broadcast_to(b, (*shape, *b.shape[-2:]))
     return _core.solve_batch(a, b)
@@ -82,8 +80,7 @@ def _check_sides(a: Tensor, b: Tensor) -> None:
         raise ShapeError(
             f"solve: x2: must have matrices of {a.shape[-1]} rows; got {sides}{hint}{user_line()}"
         )
-    pairs = zip(reversed(a.shape[:-2]), reversed(b.shape[:-2]), strict=False)
-    if any(x != y and 1 not in (x, y) for x, y in pairs):
+    if common_shape([a.shape[:-2], b.shape[:-2]]) is None:
         raise ShapeError(f"solve: operands: leading axes must broadcast; got {sides}{user_line()}")
 
 
@@ -129,12 +126,6 @@ def outer(x1: TensorLike, x2: TensorLike, /) -> Tensor:
         if len(x.shape) != 1:
             raise ShapeError(f"outer: operands: must be vectors; got shape {x.shape}")
     return _core.multiply(_core.expand_dims(x1, axis=1), x2)
-
-
-def _broadcast_shape(first: Sequence[int], second: Sequence[int]) -> tuple[int, ...]:
-    """Return the broadcast shape, or the larger shape if the shapes do not broadcast."""
-    pairs = zip_longest(reversed(first), reversed(second), fillvalue=1)
-    return tuple(reversed([y if x == 1 else x for x, y in pairs]))
 
 
 _hints.install(globals())
