@@ -27,10 +27,11 @@ use crate::expr::PyExpr;
 use crate::function::{Traced, outputs};
 use crate::node::PyNode;
 use crate::ops::args::ShapeArg;
-use crate::ops::control::{drop_effects_on_error, ids, in_place_of, leaves_of, wrap_all};
+use crate::ops::control::{
+    current_trace, drop_effects_on_error, ids, in_place_of, leaves_of, nodes_of, wrap_all,
+};
 use crate::program::PyExpression;
 use crate::signature::StaticValue;
-use crate::source;
 use crate::template::{LeafType, PyTemplate};
 use crate::value::{FromPython, Value, number_of};
 
@@ -74,15 +75,6 @@ fn build_expression(
         None => Arc::new(Expected::of_inputs(&traced.program, traced.captured.len(), &vectors)),
     };
     Ok(PyExpression::new(traced, expected))
-}
-
-/// The current trace, in which ``function`` builds.
-fn current(py: Python<'_>, function: &str) -> PyResult<Trace> {
-    let Some(trace) = Trace::current() else {
-        return Err(trace_error(format!("{function}: must be called in a traced function")));
-    };
-    source::mark(py, &trace)?;
-    Ok(trace)
 }
 
 fn wrap(py: Python<'_>, trace: &Trace, id: ExprId) -> PyResult<Py<PyAny>> {
@@ -134,7 +126,7 @@ impl PyContext {
 /// Opens the scope of a loop in the current trace.
 #[pyfunction]
 fn expr_context(py: Python<'_>) -> PyResult<PyContext> {
-    let trace = current(py, "context")?;
+    let trace = current_trace(py, "context")?;
     let open = |graph: &mut Graph| (graph.mark(), graph.open_scope("while", &[]));
     let (mark, scope) = trace.edit(open).or_raise()?;
     Ok(PyContext { trace, mark, scope: Mutex::new(scope) })
@@ -150,7 +142,7 @@ fn expr_while(
     condition: &Bound<'_, PyAny>,
     body: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    let trace = current(py, "while_")?;
+    let trace = current_trace(py, "while_")?;
     let context = context.get();
     if !context.trace.is(&trace) {
         let why = "context: must come from this trace; got the context of another one";
@@ -190,8 +182,7 @@ fn expr_while(
         graph.while_loop(context.mark, &scope, &initial, condition, body)
     });
     let results = results.map_err(|error| error.in_function("while_")).or_raise()?;
-    let results = results.into_iter().map(|id| wrap(py, &trace, id));
-    tree.rebuild(py, &mut results.collect::<Vec<_>>().into_iter())
+    tree.rebuild(py, &mut results.into_iter().map(|id| wrap(py, &trace, id)))
 }
 
 /// An input of the expression that is built by hand, or a parameter of a context: the one at a
@@ -204,7 +195,7 @@ fn expr_parameter(
     position: Option<usize>,
     context: Option<&Bound<'_, PyContext>>,
 ) -> PyResult<Py<PyAny>> {
-    let trace = current(py, "parameter")?;
+    let trace = current_trace(py, "parameter")?;
     let LeafType { ty, vectors } = &template.get().0;
     if let Some(context) = context {
         let context = context.get();
@@ -257,7 +248,7 @@ fn expr_constant(
     shape: Option<ShapeArg>,
 ) -> PyResult<Py<PyAny>> {
     let py = value.py();
-    let trace = current(py, "constant")?;
+    let trace = current_trace(py, "constant")?;
     let Some(number) = number_of(value)? else {
         let kind = value.get_type().name()?;
         return Err(argument_error("constant", format!("value: must be a number; got a {kind}")));
@@ -285,7 +276,7 @@ fn expr_constant(
 #[pyfunction]
 fn expr_tensor(value: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>> {
     let py = value.py();
-    let trace = current(py, "tensor")?;
+    let trace = current_trace(py, "tensor")?;
     let tensor = match Value::of(value, "tensor")? {
         Value::Tensor(tensor) => py.detach(|| tensor.to_host()).or_raise()?,
         Value::Number(number) => {
@@ -312,12 +303,11 @@ fn expr_block(
     values: Vec<Bound<'_, PyAny>>,
     function: &Bound<'_, PyAny>,
 ) -> PyResult<Vec<Py<PyAny>>> {
-    let trace = current(py, "block")?;
+    let trace = current_trace(py, "block")?;
     let operands = operands(py, &trace, &values, "block")?;
     let open = trace.edit(|graph| graph.open_block(&ids(&operands))).or_raise()?;
     let parameters = in_place_of(open.parameters().to_vec(), operands);
-    let parameters: Vec<Py<PyAny>> =
-        wrap_all(py, &trace, parameters).into_iter().collect::<PyResult<_>>()?;
+    let parameters: Vec<Py<PyAny>> = wrap_all(py, &trace, parameters).collect::<PyResult<_>>()?;
     let attributes = attributes.into_iter().map(|(name, value)| (name.into(), value)).collect();
     let results = drop_effects_on_error(&trace, || {
         let answer = function.call1((parameters,))?;
@@ -326,7 +316,7 @@ fn expr_block(
         let close = |graph: &mut Graph| graph.close_block(open, name, attributes, ids(&results));
         Ok(in_place_of(trace.build(close).or_raise()?, results))
     })?;
-    wrap_all(py, &trace, results).into_iter().collect()
+    wrap_all(py, &trace, results).collect()
 }
 
 /// Adds a whole expression to the current trace, with values for its inputs. If no input has
@@ -337,7 +327,7 @@ fn expr_call(
     expression: &Bound<'_, PyExpression>,
     values: Vec<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let trace = current(py, "call")?;
+    let trace = current_trace(py, "call")?;
     let expression = expression.get();
     let mut operands = operands(py, &trace, &values, "call")?;
     let expected: Vec<&LeafType> = expression.expected.leaf_types().collect();
@@ -375,7 +365,7 @@ fn expr_call(
         let own = expression.results.vectors.get(position);
         (id, VectorAxes::new(batch.iter().chain(own.iter()).cloned()))
     });
-    expression.results.tree.rebuild(py, &mut wrap_all(py, &trace, results).into_iter())
+    expression.results.tree.rebuild(py, &mut wrap_all(py, &trace, results))
 }
 
 /// Creates the operation of a node with other operands in the current trace. The result is a tuple
@@ -386,7 +376,7 @@ fn put_args(
     node: &Bound<'_, PyNode>,
     values: Vec<Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let trace = current(py, "put_args")?;
+    let trace = current_trace(py, "put_args")?;
     let node = node.get();
     let graph = node.program.graph();
     let expected = graph.operands(node.id).len();
@@ -409,7 +399,7 @@ fn put_args(
             let made = trace.build(|graph| build_each(graph, &operands, &mut make));
             let (ids, vectors) = made.or_raise()?;
             let parts = wrap_all(py, &trace, ids.into_iter().map(|id| (id, vectors.clone())));
-            let parts = parts.into_iter().collect::<PyResult<Vec<_>>>()?;
+            let parts = parts.collect::<PyResult<Vec<_>>>()?;
             match (graph.ty(node.id).as_tensor(), &parts[..]) {
                 (Some(_), [only]) => Ok(only.clone_ref(py)),
                 _ => PyTuple::new(py, parts)?.into_py_any(py),
@@ -439,25 +429,9 @@ fn operands(
     values: &[Bound<'_, PyAny>],
     function: &str,
 ) -> PyResult<Vec<Vectorized>> {
-    let mut operands: Vec<Vectorized> = Vec::with_capacity(values.len());
-    for value in values {
-        operands.push(match Value::of(value, function)? {
-            Value::Expr(expr) => {
-                let expr = trace.safe(&expr).or_raise()?;
-                (expr.id().or_raise()?, expr.vectors().clone())
-            }
-            Value::Tensor(tensor) => {
-                let expr = capture(py, trace, &tensor)?;
-                let value = (expr.id().or_raise()?, expr.vectors().clone());
-                trace.build(|graph| trace.mask_entries(graph, value, true)).or_raise()?
-            }
-            Value::Number(number) => {
-                let id = trace.build(|graph| graph.number(number)).or_raise()?;
-                (id, VectorAxes::NONE)
-            }
-        });
-    }
-    Ok(operands)
+    nodes_of(py, trace, function, values, |_, number| {
+        trace.build(|graph| graph.number(number)).or_raise()
+    })
 }
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

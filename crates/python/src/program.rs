@@ -56,7 +56,7 @@ impl Results {
     /// Tensors, traced values, templates or other placeholders in place of the results. All except
     /// other placeholders receive the vectorized axes of the results.
     pub(crate) fn arrange(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let arranged = values.into_iter().enumerate().map(|(position, value)| {
+        let mut arranged = values.into_iter().enumerate().map(|(position, value)| {
             let vectors = self.vectors.get(position);
             if vectors.is_empty() {
                 return Ok(value);
@@ -74,7 +74,7 @@ impl Results {
             }
             Ok(value)
         });
-        self.tree.rebuild(py, &mut arranged.collect::<Vec<_>>().into_iter())
+        self.tree.rebuild(py, &mut arranged)
     }
 
     /// The state of a pickle: the container with a template for each result.

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use nxla_runtime::graph::{
     ExprId, Graph, Keep, MAX_NESTING, Mark, Metadata, Region, RuleFor, Traced,
 };
+use nxla_runtime::host::Number;
 use nxla_runtime::vectors::active_entries::ActiveEntries;
 use nxla_runtime::vectors::control::{Branch, Clauses, CustomRule, Vectorized, conditional};
 use nxla_runtime::{DType, RawExpr, Trace, VectorAxes, common_dtype};
@@ -29,42 +30,57 @@ use crate::template::PyTemplate;
 use crate::tensor::PyTensor;
 use crate::value::{FromPython, Value, number_of};
 
-/// The current trace, and operands as its nodes; scalars take the dtype of the first operand.
-pub(super) fn in_trace(
-    py: Python<'_>,
-    function: &str,
-    operands: &[&Bound<'_, PyAny>],
-) -> PyResult<(Trace, Vec<Vectorized>)> {
+/// The current trace, in which `function` builds.
+pub(crate) fn current_trace(py: Python<'_>, function: &str) -> PyResult<Trace> {
     let Some(trace) = Trace::current() else {
         return Err(trace_error(format!("{function}: must be called in a traced function")));
     };
     source::mark(py, &trace)?;
+    Ok(trace)
+}
+
+/// The current trace, and operands as its nodes; scalars take the dtype of the first operand.
+pub(super) fn in_trace<'a, 'py: 'a>(
+    py: Python<'py>,
+    function: &str,
+    operands: impl IntoIterator<Item = &'a Bound<'py, PyAny>>,
+) -> PyResult<(Trace, Vec<Vectorized>)> {
+    let trace = current_trace(py, function)?;
+    let values = nodes_of(py, &trace, function, operands, |values, number| {
+        let first = values.first().map(|(first, _)| *first);
+        let dtype = first.map(|first| trace.edit(|graph| graph.dtype(first)));
+        let dtype = dtype.transpose().or_raise()?;
+        match checked_weak_scalar(number, dtype)? {
+            Value::Number(number) => trace.build(|graph| graph.weak_constant(number, dtype)),
+            // The scalar does not take the dtype of the first operand.
+            Value::Tensor(_) | Value::Expr(_) => trace.build(|graph| graph.number(number)),
+        }
+        .or_raise()
+    })?;
+    Ok((trace, values))
+}
+
+/// Operands as nodes of the trace, with their vectorized axes. `add_number` adds a scalar, whose
+/// dtype may depend on the operands before it.
+pub(crate) fn nodes_of<'a, 'py: 'a>(
+    py: Python<'py>,
+    trace: &Trace,
+    function: &str,
+    operands: impl IntoIterator<Item = &'a Bound<'py, PyAny>>,
+    add_number: impl Fn(&[Vectorized], Number) -> PyResult<ExprId>,
+) -> PyResult<Vec<Vectorized>> {
     let mut values: Vec<Vectorized> = Vec::new();
     for operand in operands {
         values.push(match Value::of(operand, function)? {
             Value::Expr(expr) => id_and_vectors(&trace.safe(&expr).or_raise()?)?,
             Value::Tensor(tensor) => {
-                let value = id_and_vectors(&capture(py, &trace, &tensor)?)?;
+                let value = id_and_vectors(&capture(py, trace, &tensor)?)?;
                 trace.build(|graph| trace.mask_entries(graph, value, true)).or_raise()?
             }
-            Value::Number(number) => {
-                let first = values.first().map(|(first, _)| *first);
-                let dtype = first.map(|first| trace.edit(|graph| graph.dtype(first)));
-                let dtype = dtype.transpose().or_raise()?;
-                let id = match checked_weak_scalar(number, dtype)? {
-                    Value::Number(number) => {
-                        trace.build(|graph| graph.weak_constant(number, dtype)).or_raise()?
-                    }
-                    // The scalar does not take the dtype of the first operand.
-                    Value::Tensor(_) | Value::Expr(_) => {
-                        trace.build(|graph| graph.number(number)).or_raise()?
-                    }
-                };
-                (id, VectorAxes::NONE)
-            }
+            Value::Number(number) => (add_number(&values, number)?, VectorAxes::NONE),
         });
     }
-    Ok((trace, values))
+    Ok(values)
 }
 
 fn id_and_vectors(expr: &RawExpr) -> PyResult<Vectorized> {
@@ -147,13 +163,14 @@ pub(super) fn leaves_like(
     Ok((values.iter().enumerate().map(node).collect::<PyResult<_>>()?, tree))
 }
 
+/// Nodes of the trace as traced values.
 pub(crate) fn wrap_all(
     py: Python<'_>,
     trace: &Trace,
     values: impl IntoIterator<Item = Vectorized>,
-) -> Vec<PyResult<Py<PyAny>>> {
+) -> impl Iterator<Item = PyResult<Py<PyAny>>> {
     let expr = |(id, vectors)| RawExpr::with_vectors(trace.clone(), id, vectors);
-    values.into_iter().map(|value| PyExpr::wrap(py, expr(value))).collect()
+    values.into_iter().map(move |value| PyExpr::wrap(py, expr(value)))
 }
 
 /// Replaced nodes, with the vectorized axes of the originals.
@@ -178,7 +195,7 @@ fn cond(
     } else {
         clauses.iter().map(|(predicate, _)| predicate).collect()
     };
-    let (trace, operands) = in_trace(py, function, &operands)?;
+    let (trace, operands) = in_trace(py, function, operands)?;
     let mark = trace.edit(|graph| graph.mark()).or_raise()?;
     let mut operands = operands.into_iter();
     let (mut traced_predicates, mut traced) = (Vec::new(), Vec::new());
@@ -189,7 +206,7 @@ fn cond(
         // is an operand of the conditional, which every region receives.
         let predicate = match operands.next() {
             Some(predicate) => predicate,
-            None => in_trace(py, function, &[&predicate.call0()?])?.1.remove(0),
+            None => in_trace(py, function, [&predicate.call0()?])?.1.remove(0),
         };
         // A branch that is never selected is not traced.
         match trace.edit(|graph| graph.known_truth(predicate.0)).or_raise()? {
@@ -341,7 +358,7 @@ fn finish_cond(
     let values = values
         .map_err(|error| error.in_function(function).locate(function, &[("", "result")], place))
         .or_raise()?;
-    last.rebuild(py, &mut wrap_all(py, trace, values).into_iter())
+    last.rebuild(py, &mut wrap_all(py, trace, values))
 }
 
 /// Rebuilds the container of a hook's values.
@@ -353,16 +370,17 @@ struct InContainer {
 
 impl Arrange for InContainer {
     fn arrange(&self, py: Python<'_>, values: Vec<Py<PyAny>>) -> PyResult<Py<PyAny>> {
-        let values = values.into_iter().zip(&self.vectors).map(|(value, vectors)| {
-            match value.bind(py).cast::<PyTensor>() {
-                Ok(tensor) if !vectors.is_empty() => {
-                    let data = tensor.get().tensor();
-                    PyTensor::wrap(py, data.with_vectors(vectors.clone()))
-                }
-                _ => Ok(value),
+        let mut values = values.into_iter().zip(&self.vectors).map(|(value, vectors)| match value
+            .bind(py)
+            .cast::<PyTensor>()
+        {
+            Ok(tensor) if !vectors.is_empty() => {
+                let data = tensor.get().tensor();
+                PyTensor::wrap(py, data.with_vectors(vectors.clone()))
             }
+            _ => Ok(value),
         });
-        self.tree.get().0.rebuild(py, &mut values.collect::<Vec<_>>().into_iter())
+        self.tree.get().0.rebuild(py, &mut values)
     }
 }
 
@@ -375,7 +393,7 @@ fn hook(
     name: Option<&str>,
     function: Option<&Bound<'_, PyAny>>,
 ) -> PyResult<Py<PyAny>> {
-    let (trace, _) = in_trace(py, "hook", &[])?;
+    let trace = current_trace(py, "hook")?;
     let (values, tree) = leaves_of(&trace, "hook", value)?;
     let tree = Py::new(py, PyTree(tree))?;
     let vectors = values.iter().map(|(_, vectors)| vectors.clone()).collect();
@@ -383,7 +401,7 @@ fn hook(
     let own = PyHook::in_container(function, arrange)?;
     let shown = trace.build(|graph| graph.hook(&ids(&values), name, Some(own))).or_raise()?;
     let values = in_place_of(shown, values);
-    tree.get().0.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
+    tree.get().0.rebuild(py, &mut wrap_all(py, &trace, values))
 }
 
 /// Calls a host function with values whenever they are computed, and returns its results. The
@@ -395,7 +413,6 @@ fn runtime_call(
     values: Vec<Bound<'_, PyAny>>,
     templates: Vec<PyRef<'_, PyTemplate>>,
 ) -> PyResult<Vec<Py<PyAny>>> {
-    let values: Vec<&Bound<'_, PyAny>> = values.iter().collect();
     let (trace, values) = in_trace(py, "runtime_call", &values)?;
     if values.iter().any(|(_, vectors)| !vectors.is_empty()) {
         let why = "arguments: must not have vectorized axes; devectorize them first";
@@ -406,7 +423,7 @@ fn runtime_call(
     let made = |graph: &mut Graph| graph.runtime_call(&ids(&values), types, function);
     let results = trace.build(made).or_raise()?;
     let results = results.into_iter().map(|id| (id, VectorAxes::NONE));
-    wrap_all(py, &trace, results).into_iter().collect()
+    wrap_all(py, &trace, results).collect()
 }
 
 /// `x`, without a gradient.
@@ -447,7 +464,7 @@ fn add_metadata(
     value: &Bound<'_, PyAny>,
     metadata: Metadata,
 ) -> PyResult<Py<PyAny>> {
-    let (trace, _) = in_trace(py, function, &[])?;
+    let trace = current_trace(py, function)?;
     let (values, tree) = leaves_of(&trace, function, value)?;
     let parts = trace
         .build(|graph| {
@@ -456,7 +473,7 @@ fn add_metadata(
         })
         .or_raise()?;
     let values = in_place_of(parts, values);
-    tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
+    tree.rebuild(py, &mut wrap_all(py, &trace, values))
 }
 
 /// The results of a function in a block whose derivative stores only the values of the policy
@@ -482,11 +499,11 @@ fn checkpoint(
             return Err(argument_error("checkpoint", why));
         }
     };
-    let (trace, _) = in_trace(py, "checkpoint", &[])?;
+    let trace = current_trace(py, "checkpoint")?;
     let (values, tree) = leaves_of(&trace, "checkpoint", values)?;
     let open = trace.edit(|graph| graph.open_block(&ids(&values))).or_raise()?;
     let parameters = in_place_of(open.parameters().to_vec(), values);
-    let arguments = tree.rebuild(py, &mut wrap_all(py, &trace, parameters).into_iter())?;
+    let arguments = tree.rebuild(py, &mut wrap_all(py, &trace, parameters))?;
     let (parts, results, tree) = drop_effects_on_error(&trace, || {
         let answer = call_region("checkpoint", function, (arguments,))?;
         let (results, tree) = leaves_of(&trace, "checkpoint", &answer)?;
@@ -495,7 +512,7 @@ fn checkpoint(
         Ok((trace.build(close).or_raise()?, results, tree))
     })?;
     let results = in_place_of(parts, results);
-    tree.rebuild(py, &mut wrap_all(py, &trace, results).into_iter())
+    tree.rebuild(py, &mut wrap_all(py, &trace, results))
 }
 
 /// `value` with a custom derivative: `rule` maps the list of cotangents of the value's leaves to
@@ -530,14 +547,13 @@ fn custom_rule(
     rule: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
     let function = kind.function_name();
-    let (trace, _) = in_trace(py, function, &[])?;
+    let trace = current_trace(py, function)?;
     let (mut outputs, tree) = leaves_of(&trace, function, value)?;
     let (inputs, _) = leaves_of(&trace, function, inputs)?;
     let values = loop {
         let open = |graph: &mut Graph| CustomRule::open(graph, kind, outputs, inputs.clone());
         let open = trace.build(open).or_raise()?;
-        let changes = wrap_all(py, &trace, open.changes());
-        let changes = changes.into_iter().collect::<PyResult<Vec<_>>>()?;
+        let changes = wrap_all(py, &trace, open.changes()).collect::<PyResult<Vec<_>>>()?;
         let like = match kind {
             RuleFor::Cotangents => &inputs,
             RuleFor::Tangents => open.outputs(),
@@ -548,7 +564,7 @@ fn custom_rule(
             ControlFlow::Continue(wide) => outputs = wide,
         }
     };
-    tree.rebuild(py, &mut wrap_all(py, &trace, values).into_iter())
+    tree.rebuild(py, &mut wrap_all(py, &trace, values))
 }
 
 pub(super) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {

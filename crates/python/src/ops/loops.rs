@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 
 use super::add_functions;
 use super::control::{
-    call_region, drop_effects_on_error, in_trace, leaves_like, leaves_of, wrap_all,
+    call_region, current_trace, drop_effects_on_error, leaves_like, leaves_of, wrap_all,
 };
 use crate::containers::{PyTree, Tree};
 use crate::errors::{OrRaise, argument_error, exception};
@@ -39,7 +39,7 @@ fn while_loop(
     max_trips: Option<i64>,
 ) -> PyResult<Py<PyAny>> {
     let replay = Replay { method: replay_method(function, gradient)?, bytes: gradient_bytes };
-    let (trace, _) = in_trace(py, function, &[])?;
+    let trace = current_trace(py, function)?;
     let (initial, tree) = leaves_of(&trace, function, initial)?;
     let roots = &roots[..];
     let (trace, tree, rows) = (&trace, &tree, None);
@@ -69,7 +69,7 @@ fn scan_loop(
     gradient_bytes: u64,
 ) -> PyResult<(Py<PyAny>, Py<PyAny>)> {
     let replay = Replay { method: replay_method(function, gradient)?, bytes: gradient_bytes };
-    let (trace, _) = in_trace(py, function, &[])?;
+    let trace = current_trace(py, function)?;
     let (initial, tree) = leaves_of(&trace, function, initial)?;
     let roots = &roots[..];
     let (trace, tree, rows, max_trips) = (&trace, &tree, Some((count, None)), None);
@@ -79,7 +79,7 @@ fn scan_loop(
         let state = functions.state(&state)?;
         let (_, rows_tree) = functions.rows.expect("the loop collects rows");
         let rows_tree = rows_tree.expect("the body was traced");
-        Ok((state, rows_tree.rebuild(py, &mut wrap_all(py, trace, rows).into_iter())?))
+        Ok((state, rows_tree.rebuild(py, &mut wrap_all(py, trace, rows))?))
     })
 }
 
@@ -87,7 +87,7 @@ fn scan_loop(
 #[pyfunction]
 fn without_effects<'py>(function: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = function.py();
-    let (trace, _) = in_trace(py, "scan", &[])?;
+    let trace = current_trace(py, "scan")?;
     let start = trace.edit(|graph| graph.mark()).or_raise()?;
     let answer = function.call0();
     trace.edit(|graph| graph.drop_effects(start)).or_raise()?;
@@ -122,7 +122,7 @@ fn replay_method(function: &str, name: &str) -> PyResult<ReplayMethod> {
 impl Loop<'_, '_> {
     fn state(&self, state: &[Vectorized]) -> PyResult<Py<PyAny>> {
         let py = self.condition.py();
-        self.tree.rebuild(py, &mut wrap_all(py, self.trace, state.to_vec()).into_iter())
+        self.tree.rebuild(py, &mut wrap_all(py, self.trace, state.to_vec()))
     }
 
     /// The leaves of a next state. Python scalars take the dtypes of the state.

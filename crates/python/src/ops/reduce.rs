@@ -501,7 +501,7 @@ fn fold(
     keepdims: bool,
 ) -> PyResult<Option<Py<PyAny>>> {
     let py = x.py();
-    let (trace, values) = super::control::in_trace(py, "reduce", &[x, initial])?;
+    let (trace, values) = super::control::in_trace(py, "reduce", [x, initial])?;
     let start = trace.edit(|graph| graph.mark()).or_raise()?;
     let fold = trace.build(|graph| graph.open_fold(values[0].0, values[1].0));
     let fold = fold.map_err(|error| error.in_function("reduce")).or_raise()?;

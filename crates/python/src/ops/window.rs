@@ -435,7 +435,7 @@ fn window_reduce(
     dilations: Option<PerAxis>,
 ) -> PyResult<Py<PyAny>> {
     let py = x.py();
-    let (trace, mut values) = super::control::in_trace(py, "window_reduce", &[x, initial])?;
+    let (trace, mut values) = super::control::in_trace(py, "window_reduce", [x, initial])?;
     if !numbers::are_of_nx() {
         // A boolean has no room for the numbers that a fold of booleans counts.
         let x = trace.build(|graph| {
