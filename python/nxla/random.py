@@ -261,8 +261,7 @@ def uniform(
     0.9728643894195557
     """
     arguments = _uniform_arguments("uniform", low, high, minval, maxval, shape, dtype)
-    drawn, following = _core.random_uniform(key, *arguments, names, True)
-    return Sample(drawn, following)
+    return Sample(*_core.random_uniform(key, *arguments, names, True))
 
 
 def uniform_split(
@@ -373,8 +372,7 @@ def normal(
     (64, 32)
     """
     arguments = _normal_arguments("normal", mean, standard_deviation, shape, dtype)
-    drawn, following = _core.random_normal(key, *arguments, names, True)
-    return Sample(drawn, following)
+    return Sample(*_core.random_normal(key, *arguments, names, True))
 
 
 def normal_split(
@@ -464,8 +462,7 @@ def randint(
     [[9, 20], [19, 6], [71, 15]]
     """
     arguments = _randint_arguments("randint", low, high, minval, maxval, shape, dtype)
-    drawn, following = _core.random_integers(key, *arguments, dtype, names, True)
-    return Sample(drawn, following)
+    return Sample(*_core.random_integers(key, *arguments, dtype, names, True))
 
 
 def randint_split(
@@ -548,8 +545,7 @@ def gumbel(
     >>> round(x.item(), 5)
     -0.72946
     """
-    drawn, following = _core.random_gumbel(key, shape, dtype, names, True)
-    return Sample(drawn, following)
+    return Sample(*_core.random_gumbel(key, shape, dtype, names, True))
 
 
 def gumbel_split(
@@ -629,8 +625,7 @@ def multivariate_normal(
     (10, 2)
     """
     arguments = (key, mean, covariance, method, shape, dtype, names)
-    drawn, following = _core.random_multivariate_normal(*arguments, True)
-    return Sample(drawn, following)
+    return Sample(*_core.random_multivariate_normal(*arguments, True))
 
 
 def multivariate_normal_split(
@@ -690,8 +685,7 @@ def shuffle(
     >>> x.tolist()
     [2, 7, 9, 6, 0, 8, 1, 3, 4, 5]
     """
-    shuffled, following = _core.random_shuffle("shuffle", key, x, axis, independent)
-    return Sample(shuffled, following)
+    return Sample(*_core.random_shuffle("shuffle", key, x, axis, independent))
 
 
 def choice(
@@ -743,8 +737,7 @@ def choice(
     [1, 0, 4]
     """
     count = as_count("choice", "samples", samples)
-    samples_taken, following = _core.random_choice(key, x, p, count, axis, replace)
-    return Sample(samples_taken, following)
+    return Sample(*_core.random_choice(key, x, p, count, axis, replace))
 
 
 _hints.install(globals())

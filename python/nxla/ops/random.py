@@ -82,8 +82,7 @@ def bernoulli(
     (pred, (5,))
     """
     refuse_shape("bernoulli", "p", p)
-    drawn, following = _draw("bernoulli", key, (p,), shape, None, names, True)
-    return Sample(drawn, following)
+    return Sample(*_draw("bernoulli", key, (p,), shape, None, names, True))
 
 
 def bernoulli_split(
@@ -154,8 +153,7 @@ def exponential(
     True
     """
     refuse_shape("exponential", "scale", scale)
-    drawn, following = _draw("exponential", key, (scale,), shape, dtype, names, True)
-    return Sample(drawn, following)
+    return Sample(*_draw("exponential", key, (scale,), shape, dtype, names, True))
 
 
 def exponential_split(
@@ -230,8 +228,7 @@ def laplace(
     True
     """
     refuse_shape("laplace", "mean", mean)
-    drawn, following = _draw("laplace", key, (mean, scale), shape, dtype, names, True)
-    return Sample(drawn, following)
+    return Sample(*_draw("laplace", key, (mean, scale), shape, dtype, names, True))
 
 
 def laplace_split(
@@ -310,8 +307,7 @@ def truncated_normal(
     >>> -2.0 <= nx.min(x).item() < nx.max(x).item() <= 2.0
     True
     """
-    drawn, following = _draw("truncated_normal", key, (low, high), shape, dtype, names, True)
-    return Sample(drawn, following)
+    return Sample(*_draw("truncated_normal", key, (low, high), shape, dtype, names, True))
 
 
 def truncated_normal_split(
@@ -385,8 +381,7 @@ def gamma(
     >>> 2.8 < nx.mean(x).item() < 3.2
     True
     """
-    drawn, following = _draw("gamma", key, (a,), shape, dtype, names, True)
-    return Sample(drawn, following)
+    return Sample(*_draw("gamma", key, (a,), shape, dtype, names, True))
 
 
 def gamma_split(
@@ -459,8 +454,7 @@ def beta(
     >>> 0.22 < nx.mean(x).item() < 0.28
     True
     """
-    drawn, following = _draw("beta", key, (a, b), shape, dtype, names, True)
-    return Sample(drawn, following)
+    return Sample(*_draw("beta", key, (a, b), shape, dtype, names, True))
 
 
 def beta_split(
@@ -530,8 +524,7 @@ def poisson(
     >>> x.dtype, 3.8 < nx.mean(x).item() < 4.2
     (s32, True)
     """
-    drawn, following = _draw("poisson", key, (rate,), shape, dtype, names, True)
-    return Sample(drawn, following)
+    return Sample(*_draw("poisson", key, (rate,), shape, dtype, names, True))
 
 
 def poisson_split(
@@ -603,8 +596,7 @@ def dirichlet(
     ((4, 3), True)
     """
     shape = as_tensor(alpha).shape[:-1] if shape is None else shape
-    drawn, following = _core.random_from("dirichlet", key, [alpha], shape, dtype, names, True)
-    return Sample(drawn, following)
+    return Sample(*_core.random_from("dirichlet", key, [alpha], shape, dtype, names, True))
 
 
 def dirichlet_split(
@@ -677,8 +669,7 @@ def categorical(
     0
     """
     shape = _batch(logits, axis) if shape is None else shape
-    drawn, following = _core.random_categorical(key, logits, axis, shape, dtype, names, True)
-    return Sample(drawn, following)
+    return Sample(*_core.random_categorical(key, logits, axis, shape, dtype, names, True))
 
 
 def categorical_split(
@@ -750,8 +741,7 @@ def permutation(
     """
     if to_index(x) is not None:
         x = _core.iota((as_count("permutation", "x", x),), None, "s32")
-    shuffled, following = _core.random_shuffle("permutation", key, x, axis, independent)
-    return Sample(shuffled, following)
+    return Sample(*_core.random_shuffle("permutation", key, x, axis, independent))
 
 
 _hints.install(globals())
