@@ -23,10 +23,10 @@ from nxla.ops.create import full_like
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from typing import Any, TypeVar, overload
 
-    from nxla._core import Expression, Template, Tensor
+    from nxla._core import Template, Tensor
     from nxla._types import Leaf, TensorLike
 
     R = TypeVar("R")
@@ -199,22 +199,24 @@ def _select(
     branches[selected] = lambda: value
     result = new_tensors(value)
     types = [_core.Template((), _core.pred)] * len(predicates)
-    expected = _trace_types(function, _program(function, branches), *types).output_nodes
-    leaves = tree.leaves(result)
-    if [(x.shape, x.dtype, x.names) for x in leaves] == [
-        (node.shape, node.dtype, node.names) for node in expected
-    ]:
+    if _have_traced_types(function, tree.leaves(result), _program(function, branches), *types):
         return result
     # The selected branch is a constant of the program, and the other branches do not run.
     return _core.inlining_all(lambda: _run(function, predicates, branches))
 
 
-def _trace_types(function: str, traced: Callable[..., Any], *types: Template) -> Expression:
-    """Trace a function that does not run, which checks the types of its values.
+def _have_traced_types(
+    function: str, leaves: Iterable[Tensor], traced: Callable[..., Any], *types: Template
+) -> bool:
+    """Trace a function that does not run; return whether the leaves have the types of its results.
 
-    Functions with their own options join the trace, because options have no effect without a run.
+    The trace checks the types of the values of the function. Functions with their own options join
+    the trace, because options have no effect without a run.
     """
-    return _core.inlining_all(lambda: _core.Function(traced, function).debug_expr(*types))
+    program = _core.inlining_all(lambda: _core.Function(traced, function).debug_expr(*types))
+    return [(x.shape, x.dtype, x.names) for x in leaves] == [
+        (node.shape, node.dtype, node.names) for node in program.output_nodes
+    ]
 
 
 def _program(function: str, branches: Sequence[Callable[[], Any]]) -> Callable[..., Any]:

@@ -39,7 +39,7 @@ from nxla._values import (
     to_index,
 )
 from nxla.errors import ArgumentError, DTypeError
-from nxla.ops.control import _call_traced, _holds, _trace_types
+from nxla.ops.control import _call_traced, _have_traced_types, _holds
 from nxla.ops.create import arange
 from nxla.ops.metadata import axis_position
 from nxla.ops.movement import moveaxis
@@ -190,11 +190,8 @@ def _settle_types(function: str, state: S, remaining: Callable[[], S]) -> S:
     Further iterations would add vectorized axes and names that the last iteration does not have.
     The trace also checks the body of a loop without iterations.
     """
-    nodes = _trace_types(function, remaining).output_nodes
-    leaves = [_core.devectorize(leaf, False) for leaf in tree.leaves(state)]
-    if [(x.shape, x.dtype, x.names) for x in leaves] == [
-        (node.shape, node.dtype, node.names) for node in nodes
-    ]:
+    leaves = (_core.devectorize(leaf, False) for leaf in tree.leaves(state))
+    if _have_traced_types(function, leaves, remaining):
         return state
     settled: S = _core.inlining_all(lambda: _call_traced(remaining))
     return settled
