@@ -227,11 +227,8 @@ def compare(
     def compared(*args: Any, **kwargs: Any) -> Comparison:
         from nxla.transform import debug_expr
 
-        if kwargs:
-            bound = lambda *args: function(*args, **kwargs)  # noqa: E731
-            expression, facts = debug_expr(bound)(*args).every_value()
-        else:
-            expression, facts = debug_expr(function)(*args).every_value()
+        bound = (lambda *args: function(*args, **kwargs)) if kwargs else function
+        expression, facts = debug_expr(bound)(*args).every_value()
         expected, device = _run_by_name(expression, args, names[0])
         rows, devices = [], {names[0]: device}
         for name in names[1:]:

@@ -109,8 +109,7 @@ class Mesh:
         self.size = math.prod(self.axes.values())
         given = None
         if devices is not None:
-            listed = as_list("Mesh", "devices", devices)
-            given = [each if isinstance(each, Device) else Device(each) for each in listed]
+            given = [Device(each) for each in as_list("Mesh", "devices", devices)]
         self._mesh = _core.DeviceMesh(list(self.axes.items()), given)
         #: The devices, in row-major order.
         self.devices: list[Device] = self._mesh.devices
