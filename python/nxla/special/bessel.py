@@ -22,44 +22,44 @@ if TYPE_CHECKING:
 __all__ = ["i0", "i0e", "i1", "i1e", "j0", "j1", "k0", "k0e", "k1", "k1e", "y0", "y1"]
 
 
-def _chebyshev(coefficients: Sequence[float], x: Tensor, low: float, high: float) -> Tensor:
-    """Evaluate a Chebyshev series on an interval by Clenshaw's recurrence."""
-    t = (x - low) * (4.0 / (high - low)) - 2.0
+def _chebyshev(coefficients: Sequence[float], x: Tensor, high: float) -> Tensor:
+    """Evaluate a Chebyshev series from 0 to a number by Clenshaw's recurrence."""
+    t = x * (4.0 / high) - 2.0
     current, previous = _core.multiply(t, 0.0), _core.multiply(t, 0.0)
     for coefficient in reversed(coefficients[1:]):
         current, previous = t * current - previous + coefficient, current
     return t * current * 0.5 - previous + coefficients[0]
 
 
-def _clip_to(x: Tensor, low: float, high: float) -> Tensor:
+def _clip_to(x: Tensor, high: float) -> Tensor:
     """Clip an argument to the interval of a series, whose value elsewhere is not used."""
-    return _core.clip(x, low, high)
+    return _core.clip(x, 0.0, high)
 
 
 def _near_i0e(size: Tensor) -> Tensor:
     """Return ``exp(-x) I0(x)`` of numbers from 0 to 8."""
-    return _chebyshev(tables.I0_SMALL, size, 0.0, 8.0)
+    return _chebyshev(tables.I0_SMALL, size, 8.0)
 
 
 def _near_i1e(size: Tensor) -> Tensor:
     """Return ``exp(-x) I1(x) / x`` of numbers from 0 to 8."""
-    return _chebyshev(tables.I1_SMALL, size, 0.0, 8.0)
+    return _chebyshev(tables.I1_SMALL, size, 8.0)
 
 
 @custom_rule
 def _i0e(x: Tensor) -> Tensor:
     size = _core.abs(x)
-    near, far = _near_i0e(_clip_to(size, 0.0, 8.0)), _core.maximum(size, 8.0)
-    value = _chebyshev(tables.I0_LARGE, 8.0 / far, 0.0, 1.0) / _core.sqrt(far)
+    near, far = _near_i0e(_clip_to(size, 8.0)), _core.maximum(size, 8.0)
+    value = _chebyshev(tables.I0_LARGE, 8.0 / far, 1.0) / _core.sqrt(far)
     return _core.where(size <= 8.0, near, value)
 
 
 @custom_rule
 def _i1e(x: Tensor) -> Tensor:
     size = _core.abs(x)
-    near = _near_i1e(_clip_to(size, 0.0, 8.0)) * x
+    near = _near_i1e(_clip_to(size, 8.0)) * x
     far = _core.maximum(size, 8.0)
-    value = _chebyshev(tables.I1_LARGE, 8.0 / far, 0.0, 1.0) / _core.sqrt(far)
+    value = _chebyshev(tables.I1_LARGE, 8.0 / far, 1.0) / _core.sqrt(far)
     return _core.where(size <= 8.0, near, _core.sign(x) * value)
 
 
@@ -70,11 +70,11 @@ def _per_x(value: Tensor, x: Tensor, near: Tensor) -> Tensor:
 
 
 def _i1e_per_x(x: Tensor) -> Tensor:
-    return _per_x(_i1e(x), x, _near_i1e(_clip_to(_core.abs(x), 0.0, 8.0)))
+    return _per_x(_i1e(x), x, _near_i1e(_clip_to(_core.abs(x), 8.0)))
 
 
 def _j1_per_x(x: Tensor) -> Tensor:
-    return _per_x(_j1(x), x, _near_j1(_clip_to(_core.abs(x), 0.0, 8.0)))
+    return _per_x(_j1(x), x, _near_j1(_clip_to(_core.abs(x), 8.0)))
 
 
 def _slope_of_abs(x: Tensor) -> Tensor:
@@ -135,20 +135,20 @@ def _is_positive(x: Tensor, value: Tensor, at_zero: float) -> Tensor:
 
 def _positive(x: Tensor, high: float) -> Tensor:
     """Return `x` up to `high`, and 1 where `x` is not positive and the value is not used."""
-    return _clip_to(_core.where(x > 0.0, x, 1.0), 0.0, high)
+    return _clip_to(_core.where(x > 0.0, x, 1.0), high)
 
 
 def _scaled_k(x: Tensor, order: int, small: Sequence[float], large: Sequence[float]) -> Tensor:
     """Return ``exp(x) K(x)``."""
     near = _positive(x, 2.0)
-    series = _chebyshev(small, near * near, 0.0, 4.0)
+    series = _chebyshev(small, near * near, 4.0)
     # Half of a small number may be subnormal, which XLA replaces by zero.
     log = _core.log(near) - math.log(2.0)
     i = _near_i0e(near) if order == 0 else _near_i1e(near) * near
     i = _core.exp(near) * i
     value = series - log * i if order == 0 else series / near + log * i
     far = _core.maximum(x, 2.0)
-    beyond = _chebyshev(large, 2.0 / far, 0.0, 1.0) / _core.sqrt(far)
+    beyond = _chebyshev(large, 2.0 / far, 1.0) / _core.sqrt(far)
     return _is_positive(x, _core.where(x <= 2.0, value * _core.exp(near), beyond), math.inf)
 
 
@@ -201,7 +201,7 @@ def _waves(
     """
     x = _core.maximum(x, 8.0)
     u = 64.0 / (x * x)
-    p, q = _chebyshev(even, u, 0.0, 1.0), _chebyshev(odd, u, 0.0, 1.0) / x
+    p, q = _chebyshev(even, u, 1.0), _chebyshev(odd, u, 1.0) / x
     sin, cos = _core.sin(x), _core.cos(x)
     if order == 1:
         sin, cos = _core.negative(cos), sin
@@ -212,18 +212,18 @@ def _waves(
 
 def _near_j0(x: Tensor) -> Tensor:
     """Return J0 of numbers from 0 to 8."""
-    return _chebyshev(tables.J0_SMALL, x * x, 0.0, 64.0)
+    return _chebyshev(tables.J0_SMALL, x * x, 64.0)
 
 
 def _near_j1(x: Tensor) -> Tensor:
     """Return ``J1(x) / x`` of numbers from 0 to 8."""
-    return _chebyshev(tables.J1_SMALL, x * x, 0.0, 64.0)
+    return _chebyshev(tables.J1_SMALL, x * x, 64.0)
 
 
 @custom_rule
 def _j0(x: Tensor) -> Tensor:
     size = _core.abs(x)
-    near = _near_j0(_clip_to(size, 0.0, 8.0))
+    near = _near_j0(_clip_to(size, 8.0))
     value = _core.where(size <= 8.0, near, _waves(size, tables.P0, tables.Q0, 0)[0])
     return _core.where(_core.isinf(x), 0.0, value)
 
@@ -231,7 +231,7 @@ def _j0(x: Tensor) -> Tensor:
 @custom_rule
 def _j1(x: Tensor) -> Tensor:
     size = _core.abs(x)
-    near = _near_j1(_clip_to(size, 0.0, 8.0)) * x
+    near = _near_j1(_clip_to(size, 8.0)) * x
     far = _core.sign(x) * _waves(size, tables.P1, tables.Q1, 1)[0]
     return _core.where(_core.isinf(x), 0.0, _core.where(size <= 8.0, near, far))
 
@@ -250,7 +250,7 @@ def _(primals: tuple[Tensor], tangents: tuple[Tensor]) -> Tensor:
 @custom_rule
 def _y0(x: Tensor) -> Tensor:
     near = _positive(x, 8.0)
-    series = _chebyshev(tables.Y0_SMALL, near * near, 0.0, 64.0)
+    series = _chebyshev(tables.Y0_SMALL, near * near, 64.0)
     value = series + (2.0 / math.pi) * _core.log(near) * _near_j0(near)
     far = _core.where(_core.isinf(x), 0.0, _waves(x, tables.P0, tables.Q0, 0)[1])
     return _is_positive(x, _core.where(x <= 8.0, value, far), -math.inf)
@@ -259,7 +259,7 @@ def _y0(x: Tensor) -> Tensor:
 @custom_rule
 def _y1(x: Tensor) -> Tensor:
     near = _positive(x, 8.0)
-    series = _chebyshev(tables.Y1_SMALL, near * near, 0.0, 64.0) * near
+    series = _chebyshev(tables.Y1_SMALL, near * near, 64.0) * near
     value = series + (2.0 / math.pi) * (_core.log(near) * _near_j1(near) * near - 1.0 / near)
     far = _core.where(_core.isinf(x), 0.0, _waves(x, tables.P1, tables.Q1, 1)[1])
     return _is_positive(x, _core.where(x <= 8.0, value, far), -math.inf)
