@@ -1,9 +1,7 @@
 //! Exceptions: one class for each kind of error.
 
 use nxla_runtime::{Error, ErrorClass, StreamError};
-use pyo3::exceptions::{
-    PyException, PyMemoryError, PyRuntimeError, PyTimeoutError, PyTypeError, PyValueError,
-};
+use pyo3::exceptions::{PyException, PyTimeoutError};
 use pyo3::panic::PanicException;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -14,30 +12,29 @@ use crate::names::public_name;
 /// The base class, and one class for each [`ErrorClass`], with a second base class.
 struct Classes {
     base: Py<PyType>,
-    kinds: [Py<PyType>; 11],
+    kinds: Vec<Py<PyType>>,
 }
 
 static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
 
 const BASE: (&str, &str) = ("NxlaError", "The base class of the errors of nxla.");
 
-const NAMES: [(&str, &str); 11] = [
-    ("ShapeError", "Shapes, axes or sizes do not match; also a ValueError."),
-    ("DTypeError", "An operation does not support a dtype; also a TypeError."),
-    ("TraceError", "A traced value is used outside its trace; also a RuntimeError."),
-    ("ArgumentError", "An argument is invalid; also a ValueError."),
-    ("GradientError", "A derivative does not exist or has no rule; also a ValueError."),
-    ("OptionError", "A compiler or option is unknown or invalid; also a ValueError."),
-    ("DeviceError", "The plugin, its device or its compiler failed; also a RuntimeError."),
-    ("ExecutionError", "A program failed while it ran; also a RuntimeError."),
-    ("FormatError", "Bytes or a file are damaged or have another format; also a ValueError."),
-    ("OutOfMemoryError", "Memory cannot be allocated; also a MemoryError."),
-    ("InternalError", "A bug in nxla; also a RuntimeError."),
+/// The name of each class, its second base class, and the first part of its docstring.
+const KINDS: [(&str, &str, &str); 11] = [
+    ("ShapeError", "ValueError", "Shapes, axes or sizes do not match"),
+    ("DTypeError", "TypeError", "An operation does not support a dtype"),
+    ("TraceError", "RuntimeError", "A traced value is used outside its trace"),
+    ("ArgumentError", "ValueError", "An argument is invalid"),
+    ("GradientError", "ValueError", "A derivative does not exist or has no rule"),
+    ("OptionError", "ValueError", "A compiler or option is unknown or invalid"),
+    ("DeviceError", "RuntimeError", "The plugin, its device or its compiler failed"),
+    ("ExecutionError", "RuntimeError", "A program failed while it ran"),
+    ("FormatError", "ValueError", "Bytes or a file are damaged or have another format"),
+    ("OutOfMemoryError", "MemoryError", "Memory cannot be allocated"),
+    ("InternalError", "RuntimeError", "A bug in nxla"),
 ];
 
-/// The index of the class of bugs.
-const INTERNAL: usize = NAMES.len() - 1;
-
+/// The position of a class in [`KINDS`].
 fn index(class: ErrorClass) -> usize {
     match class {
         ErrorClass::Shape => 0,
@@ -50,33 +47,29 @@ fn index(class: ErrorClass) -> usize {
         ErrorClass::Runtime => 7,
         ErrorClass::Format => 8,
         ErrorClass::Memory => 9,
-        ErrorClass::Internal => INTERNAL,
+        ErrorClass::Internal => 10,
     }
 }
 
 fn classes(py: Python<'_>) -> PyResult<&Classes> {
     CLASSES.get_or_try_init(py, || {
-        let base = class_of(BASE, &[&py.get_type::<PyException>()])?;
-        let value = py.get_type::<PyValueError>();
-        let kind = py.get_type::<PyTypeError>();
-        let runtime = py.get_type::<PyRuntimeError>();
-        let memory = py.get_type::<PyMemoryError>();
-        let second = [
-            &value, &kind, &runtime, &value, &value, &value, &runtime, &runtime, &value, &memory,
-            &runtime,
-        ];
-        let mut kinds = Vec::with_capacity(NAMES.len());
-        for (named, second) in NAMES.into_iter().zip(second) {
-            kinds.push(class_of(named, &[&base, second])?.unbind());
-        }
-        let kinds = kinds.try_into().unwrap_or_else(|_| unreachable!("one class for each name"));
+        let (name, doc) = BASE;
+        let base = class_of(name, doc, &[&py.get_type::<PyException>()])?;
+        let builtins = py.import("builtins")?;
+        let kind = |(name, second, what): (&str, &str, &str)| -> PyResult<_> {
+            let doc = format!("{what}; also a {second}.");
+            let second = builtins.getattr(second)?.cast_into()?;
+            Ok(class_of(name, &doc, &[&base, &second])?.unbind())
+        };
+        let kinds = KINDS.into_iter().map(kind).collect::<PyResult<_>>()?;
         Ok(Classes { base: base.unbind(), kinds })
     })
 }
 
 /// A class of exceptions with a name and a docstring.
 fn class_of<'py>(
-    (name, doc): (&str, &str),
+    name: &str,
+    doc: &str,
     bases: &[&Bound<'py, PyType>],
 ) -> PyResult<Bound<'py, PyType>> {
     let py = bases[0].py();
@@ -264,7 +257,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let Classes { base, kinds } = classes(py)?;
     module.add(BASE.0, base)?;
-    for ((name, _), class) in NAMES.into_iter().zip(kinds) {
+    for ((name, ..), class) in KINDS.into_iter().zip(kinds) {
         module.add(name, class)?;
     }
     adopt_panics(py, kinds[index(ErrorClass::Internal)].bind(py))?;
