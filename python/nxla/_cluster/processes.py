@@ -17,7 +17,13 @@ from multiprocessing.shared_memory import SharedMemory
 
 from nxla import _core
 from nxla._cluster.executors import TRAFFIC, RemoteCopies, StageExecutor
-from nxla._cluster.worker import add_stage_note, pickle_tensor, run_stage, unpickle_tensor
+from nxla._cluster.worker import (
+    add_stage_note,
+    check_version,
+    pickle_tensor,
+    run_stage,
+    unpickle_tensor,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -86,11 +92,7 @@ def serve(
     names: list[str],
 ) -> list[Tensor | Handle] | None:
     """Run a stage in this process; return None if its program is not known here."""
-    if version != _core.__version__:
-        raise _core.ExecutionError(
-            f"{label}: process {os.getpid()}: must have nxla {version}, like the caller; got "
-            f"{_core.__version__}"
-        )
+    check_version(version, f"{label}: process {os.getpid()}")
     digest, program = wanted
     if program is not None:
         _PROGRAMS[digest] = _core.Stage.from_bytes(program)

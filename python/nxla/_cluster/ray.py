@@ -12,7 +12,7 @@ from types import ModuleType
 
 from nxla import _core
 from nxla._cluster.executors import SMALL, TRAFFIC, WORKER_TIMEOUT, RemoteCopies, StageExecutor
-from nxla._cluster.worker import Parcel, run_stage
+from nxla._cluster.worker import Parcel, check_version, run_stage
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ def work(
     version: str, digest: str, program: bytes, options: dict[str, Any], label: str, *given: Any
 ) -> Any:
     """Run a stage on parcels; a last result signals that it has run."""
-    if version != _core.__version__:
-        raise _core.ExecutionError(
-            f"{label}: worker: must have nxla {version}, like the caller; got {_core.__version__}"
-        )
+    check_version(version, f"{label}: worker")
     stage = _PROGRAMS.get(digest)
     if stage is None:
         stage = _PROGRAMS[digest] = _core.Stage.from_bytes(program)

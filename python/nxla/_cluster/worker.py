@@ -11,7 +11,14 @@ if TYPE_CHECKING:
 
     from nxla._core import Stage, Tensor
 
-__all__ = ["Parcel", "add_stage_note", "pickle_tensor", "run_stage", "unpickle_tensor"]
+__all__ = [
+    "Parcel",
+    "add_stage_note",
+    "check_version",
+    "pickle_tensor",
+    "run_stage",
+    "unpickle_tensor",
+]
 
 #: The number of source lines of a stage in an error.
 LINES = 3
@@ -50,6 +57,14 @@ class Parcel:
 
 def _unpack(data: Any, *about: Any) -> Parcel:
     return Parcel(unpickle_tensor(data, about))
+
+
+def check_version(version: str, worker: str) -> None:
+    """Raise an error on a worker unless it has the version of nxla of the caller."""
+    if version != _core.__version__:
+        raise _core.ExecutionError(
+            f"{worker}: must have nxla {version}, like the caller; got {_core.__version__}"
+        )
 
 
 def run_stage(
