@@ -224,7 +224,7 @@ pub(crate) fn floor_divide_operator(
     x: &Bound<'_, PyAny>,
     y: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    operator(x, y, "floor_divide", floor_divide_of)
+    operator(x, y, "floor_divide", |graph, ids| one(graph.floor_divide(ids[0], ids[1])))
 }
 
 /// Python's `%`: the remainder of `//`, with the sign of the divisor.
@@ -232,7 +232,7 @@ pub(crate) fn remainder_operator(
     x: &Bound<'_, PyAny>,
     y: &Bound<'_, PyAny>,
 ) -> PyResult<Py<PyAny>> {
-    operator(x, y, "remainder", floor_remainder_of)
+    operator(x, y, "remainder", |graph, ids| one(graph.floor_remainder(ids[0], ids[1])))
 }
 
 /// An operator returns `NotImplemented` for unknown operands.
@@ -249,14 +249,6 @@ fn operator(
     } else {
         Ok(py.NotImplemented())
     }
-}
-
-fn floor_divide_of(graph: &mut Graph, ids: &[ExprId]) -> Built {
-    one(graph.floor_divide(ids[0], ids[1]))
-}
-
-fn floor_remainder_of(graph: &mut Graph, ids: &[ExprId]) -> Built {
-    one(graph.floor_remainder(ids[0], ids[1]))
 }
 
 functions! {
