@@ -327,7 +327,7 @@ impl Tree {
         py: Python<'_>,
         leaves: &mut dyn Iterator<Item = PyResult<Py<PyAny>>>,
     ) -> PyResult<Py<PyAny>> {
-        if matches!(self, Tree::Leaf) {
+        if self.is_leaf() {
             return leaves.next().expect("one value for each leaf");
         }
         let mut values = Vec::with_capacity(self.children().len());

@@ -156,11 +156,7 @@ pub(crate) fn wrap_results(
     tree: &Tree,
     results: Vec<RawTensor>,
 ) -> PyResult<Py<PyAny>> {
-    let mut tensors = results.into_iter().map(|tensor| PyTensor::wrap(py, tensor));
-    if tree.is_leaf() {
-        return tensors.next().expect("a program returns one tensor for each leaf");
-    }
-    tree.rebuild(py, &mut tensors)
+    tree.rebuild(py, &mut results.into_iter().map(|tensor| PyTensor::wrap(py, tensor)))
 }
 
 #[pymethods]
